@@ -1,0 +1,2 @@
+//! The command `crossdock`.
+fn main() {}

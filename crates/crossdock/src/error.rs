@@ -1,0 +1,206 @@
+//! One small error type. The kind is private and asked for by predicates; the text carries the numbers.
+
+use std::fmt;
+
+/// What went wrong, in one sentence with the numbers in it.
+///
+/// The kinds are asked for by predicates ([`Error::is_bounds`] and its siblings), so that a kind can be split later
+/// without breaking callers. Where a lease stood in the way, [`std::error::Error::source`] is the
+/// [`Conflict`](crate::memory::Conflict) itself.
+///
+/// ```
+/// use crossdock::memory::Buffer;
+///
+/// let buffer = Buffer::from_vec(vec![1u8, 2, 3]);
+/// let error = buffer.slice(2..9).unwrap_err();
+/// assert!(error.is_bounds());
+/// assert!(error.to_string().contains('9'));
+/// ```
+pub struct Error(Repr);
+
+enum Repr {
+    /// Apart from the others because making it must not allocate.
+    OutOfMemory {
+        nbytes: usize,
+        align: usize,
+    },
+    Full(Box<Inner>),
+}
+
+struct Inner {
+    kind: Kind,
+    text: String,
+    source: Option<Box<dyn std::error::Error + Send + Sync>>,
+}
+
+/// The kinds of [`Error`]. Private to the crate: the public face is the predicates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Bounds,
+    Overflow,
+    Shape,
+    DType,
+    Value,
+    Layout,
+    Alignment,
+    ReadOnly,
+    Conflict,
+    Exhausted,
+    Place,
+    Refused,
+    Malformed,
+    Unsupported,
+    Io,
+    OutOfMemory,
+}
+
+/// A result whose error is [`Error`].
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+impl Error {
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn new(kind: Kind, text: impl Into<String>) -> Self {
+        Self(Repr::Full(Box::new(Inner { kind, text: text.into(), source: None })))
+    }
+
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn caused(
+        kind: Kind,
+        text: impl Into<String>,
+        source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
+    ) -> Self {
+        Self(Repr::Full(Box::new(Inner { kind, text: text.into(), source: Some(source.into()) })))
+    }
+
+    #[cold]
+    pub(crate) fn out_of_memory(nbytes: usize, align: usize) -> Self {
+        Self(Repr::OutOfMemory { nbytes, align })
+    }
+
+    /// Says where the error arose, in front of what it says already: `context: text`.
+    #[cold]
+    pub(crate) fn within(self, context: impl fmt::Display) -> Self {
+        match self.0 {
+            Repr::OutOfMemory { .. } => self,
+            Repr::Full(mut inner) => {
+                inner.text = format!("{context}: {}", inner.text);
+                Self(Repr::Full(inner))
+            }
+        }
+    }
+
+    fn kind(&self) -> Kind {
+        match &self.0 {
+            Repr::OutOfMemory { .. } => Kind::OutOfMemory,
+            Repr::Full(inner) => inner.kind,
+        }
+    }
+
+    /// An index, a range or a byte extent lies outside of what it should lie in.
+    pub fn is_bounds(&self) -> bool {
+        self.kind() == Kind::Bounds
+    }
+
+    /// A size, a stride or an offset does not fit into the machine's word.
+    pub fn is_overflow(&self) -> bool {
+        self.kind() == Kind::Overflow
+    }
+
+    /// Ranks or shapes do not go together.
+    pub fn is_shape(&self) -> bool {
+        self.kind() == Kind::Shape
+    }
+
+    /// The element type is another one than was asked for, or has no such field.
+    pub fn is_dtype(&self) -> bool {
+        self.kind() == Kind::DType
+    }
+
+    /// A value does not fit into the element it should be written to.
+    pub fn is_value(&self) -> bool {
+        self.kind() == Kind::Value
+    }
+
+    /// The wanted view cannot be described by strides, or the wanted order is not the one at hand.
+    pub fn is_layout(&self) -> bool {
+        self.kind() == Kind::Layout
+    }
+
+    /// The address or a stride is not a multiple of the element's alignment.
+    pub fn is_alignment(&self) -> bool {
+        self.kind() == Kind::Alignment
+    }
+
+    /// Writing was asked for where only reading is allowed.
+    pub fn is_read_only(&self) -> bool {
+        self.kind() == Kind::ReadOnly
+    }
+
+    /// A lease, another handle, or the memory's birth stands in the way.
+    pub fn is_conflict(&self) -> bool {
+        self.kind() == Kind::Conflict
+    }
+
+    /// More handles or leases than an allocation can count.
+    pub fn is_exhausted(&self) -> bool {
+        self.kind() == Kind::Exhausted
+    }
+
+    /// The memory is on a device that the processor cannot address.
+    pub fn is_place(&self) -> bool {
+        self.kind() == Kind::Place
+    }
+
+    /// A producer would not lend what was asked for. See [`Refusal`](crate::view::Refusal).
+    pub fn is_refused(&self) -> bool {
+        self.kind() == Kind::Refused
+    }
+
+    /// Bytes or a descriptor from outside break the rules of their own format.
+    pub fn is_malformed(&self) -> bool {
+        self.kind() == Kind::Malformed
+    }
+
+    /// Well-formed, but not something that is supported here.
+    pub fn is_unsupported(&self) -> bool {
+        self.kind() == Kind::Unsupported
+    }
+
+    /// The operating system said no; the source is the [`std::io::Error`].
+    pub fn is_io(&self) -> bool {
+        self.kind() == Kind::Io
+    }
+
+    /// No memory could be had.
+    pub fn is_out_of_memory(&self) -> bool {
+        self.kind() == Kind::OutOfMemory
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Repr::OutOfMemory { nbytes, align } => {
+                write!(f, "out of memory: {nbytes} bytes aligned to {align} could not be allocated")
+            }
+            Repr::Full(inner) => f.write_str(&inner.text),
+        }
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}({self})", self.kind())
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match &self.0 {
+            Repr::OutOfMemory { .. } => None,
+            Repr::Full(inner) => inner.source.as_deref().map(|source| source as _),
+        }
+    }
+}

@@ -1,0 +1,1 @@
+//! How an index becomes an offset.

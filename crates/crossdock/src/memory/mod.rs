@@ -1,0 +1,5 @@
+//! Bytes with an owner and a place.
+
+mod pod;
+
+pub use pod::Pod;

@@ -1,0 +1,2 @@
+//! `cargo xtask`: the one door.
+fn main() {}
