@@ -1,1 +1,54 @@
-//! How an index becomes an offset.
+//! How an index becomes an offset: shapes, byte strides, and everything that turns one view into another.
+//!
+//! A layout is pure arithmetic. It knows neither memory nor element types, only that an element is `itemsize` bytes;
+//! whoever holds a pointer to element 0 adds the offsets that come out of here.
+//!
+//! | type | rank | for |
+//! |---|---|---|
+//! | [`FixedLayout<D>`] | known to the compiler | typed arrays; `Copy`; the itemsize is passed in, since it is `size_of::<T>()` |
+//! | [`Layout`] | known at run time, up to [`MAX_RANK`] | arrays from outside; itemsize and suboffsets inside; no heap up to [`INLINE_RANK`] axes |
+//!
+//! Both are checked once, when they are made, and every operation keeps them valid: no product, no sum of
+//! `(len - 1) * stride` and therefore no offset can overflow. Whether they fit a piece of memory is one more question,
+//! which [`Span::check_window`] answers, once per array; no operation here can leave a window that held its source.
+//!
+//! Operations that move element 0 return the move: `(layout, offset)`, in bytes, to be added to the pointer of
+//! element 0. Where the result has no elements the offset is 0, so that the pointer stays where it may point.
+//!
+//! ```
+//! use crossdock::layout::{FixedLayout, Order};
+//! use crossdock::s;
+//!
+//! let image = FixedLayout::contiguous([480, 640, 3], 1, Order::RowMajor)?;
+//! let (red, offset) = image.slice(s![100.., ..;2, 0])?;
+//! assert_eq!((red.shape(), red.strides(), offset), (&[380, 320], &[1920, 6], 192_000));
+//! # Ok::<(), crossdock::Error>(())
+//! ```
+
+mod cut;
+mod dynamic;
+mod fixed;
+mod offsets;
+mod reshape;
+mod rules;
+mod slice;
+mod span;
+mod spec;
+
+pub use self::dynamic::Layout;
+pub use self::fixed::FixedLayout;
+pub use self::offsets::{Offsets, Runs};
+pub use self::rules::Order;
+pub use self::slice::{AxisList, AxisSlice};
+pub use self::span::Span;
+pub use self::spec::{AxisArg, AxisItem, Ellipsis, NewAxis, SliceSpec, Slices, Stepped};
+#[doc(hidden)]
+pub use self::spec::{slices, stepped};
+#[doc(inline)]
+pub use crate::s;
+
+/// The greatest rank: 64 axes, the limit of NumPy 2 and of PEP 3118. A greater one is an error, never a truncation.
+pub const MAX_RANK: usize = 64;
+
+/// Up to this rank a [`Layout`] without suboffsets has nothing on the heap.
+pub const INLINE_RANK: usize = 8;

@@ -1,0 +1,121 @@
+//! How slices of a dynamic layout are put together, dereferences included.
+//!
+//! An indirect array is walked as PEP 3118 says, at any rank: for each axis `k`, `p += index[k] * strides[k]`, and
+//! then, where axis `k` dereferences, `p = *(p as *const *const u8) + suboffsets[k]`. So the axes fall into segments:
+//! each but the last ends with an axis that dereferences, and works on a table of pointers. Whatever is added to the
+//! position within a segment is a constant that belongs to the dereference in front of it, or, in the first segment,
+//! to the pointer of element 0.
+//!
+//! A dereference must happen after all axes of its segment, and must have an axis that it stands on. When its own axis
+//! is dropped by an index, it moves to the last axis of its segment that is left in front of it. If there is none, the
+//! result cannot be expressed and is refused.
+
+use crate::error::{Error, Kind, Result};
+use crate::layout::Layout;
+use crate::layout::slice::{Picked, stepped_stride};
+
+/// Builds the result of a slice, axis by axis of the source.
+pub(super) struct Cut<'a> {
+    source: &'a Layout,
+    result: Layout,
+    input: usize,
+    output: usize,
+    offset: isize,
+    /// The axis of the result behind whose dereference we are; `None` in the first segment.
+    behind: Option<usize>,
+    /// The last axis of the result in this segment.
+    last: Option<usize>,
+    nonempty: bool,
+}
+
+impl<'a> Cut<'a> {
+    /// `rank` is that of the result, which the calls that follow must fill.
+    pub(super) fn new(source: &'a Layout, rank: usize) -> Result<Self> {
+        let result = Layout::blank(rank, source.itemsize(), source.suboffsets().is_some())?;
+        let nonempty = !source.shape().contains(&0);
+        Ok(Self { source, result, input: 0, output: 0, offset: 0, behind: None, last: None, nonempty })
+    }
+
+    /// The next axis of the source and its length.
+    pub(super) fn axis(&self) -> (usize, usize) {
+        (self.input, self.source.shape()[self.input])
+    }
+
+    /// Drops the next axis at an index of it.
+    pub(super) fn index(&mut self, index: isize) -> Result<()> {
+        let axis = self.input;
+        self.input += 1;
+        self.advance(index * self.source.strides()[axis]);
+        let Some(suboffset) = self.source.suboffset(axis) else { return Ok(()) };
+        let Some(carrier) = self.last.take() else {
+            return Err(Error::new(
+                Kind::Layout,
+                format!(
+                    "an index cannot drop axis {axis}, which dereferences a pointer: no axis in front of it could do so instead; take the range {index}..{} of it",
+                    index + 1
+                ),
+            ));
+        };
+        self.result.set_suboffset(carrier, suboffset);
+        self.behind = Some(carrier);
+        Ok(())
+    }
+
+    /// Keeps some indices of the next axis.
+    pub(super) fn range(&mut self, picked: Picked, step: isize) {
+        let axis = self.input;
+        self.input += 1;
+        let stride = self.source.strides()[axis];
+        if picked.len != 0 {
+            self.advance(picked.first * stride);
+        }
+        self.give(picked.len, stepped_stride(stride, step, picked.len));
+        if let Some(suboffset) = self.source.suboffset(axis)
+            && let Some(carrier) = self.last.take()
+        {
+            self.result.set_suboffset(carrier, suboffset);
+            self.behind = Some(carrier);
+        }
+    }
+
+    /// Keeps the next axis whole.
+    pub(super) fn whole(&mut self) {
+        let (_, len) = self.axis();
+        self.range(Picked { first: 0, len }, 1);
+    }
+
+    /// Adds an axis of length 1.
+    pub(super) fn insert(&mut self) {
+        self.give(1, 0);
+    }
+
+    /// The result, and the offset of its element 0 from that of the source.
+    pub(super) fn finish(self) -> (Layout, isize) {
+        (self.result, if self.nonempty { self.offset } else { 0 })
+    }
+
+    /// Does not overflow: each sum is the offset of an index that exists on every axis so far, empty array or not.
+    fn advance(&mut self, distance: isize) {
+        match self.behind {
+            None => self.offset += distance,
+            Some(carrier) => {
+                let suboffset = self.result.suboffset(carrier).unwrap_or(0);
+                self.result.set_suboffset(carrier, suboffset + distance);
+            }
+        }
+    }
+
+    fn give(&mut self, len: usize, stride: isize) {
+        let (shape, strides) = self.result.dims_mut();
+        shape[self.output] = len;
+        strides[self.output] = stride;
+        self.nonempty &= len != 0;
+        self.last = Some(self.output);
+        self.output += 1;
+    }
+}
+
+/// Which segment each axis belongs to: how many dereferences come before it.
+pub(super) fn segment(suboffsets: &[Option<isize>], axis: usize) -> usize {
+    suboffsets[..axis].iter().flatten().count()
+}

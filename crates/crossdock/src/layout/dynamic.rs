@@ -1,0 +1,660 @@
+//! Layouts whose rank is known at run time.
+
+use std::fmt;
+use std::hash::{Hash, Hasher};
+
+use crate::error::{Error, Kind, Result};
+use crate::layout::cut::{self, Cut};
+use crate::layout::offsets::{Offsets, Runs};
+use crate::layout::rules::{self, Order};
+use crate::layout::slice::{self, AxisList, AxisSlice, Picked, Reading};
+use crate::layout::{FixedLayout, INLINE_RANK, Span, reshape};
+
+/// Shape, byte strides, itemsize and, for indirect arrays, suboffsets of an array of any rank up to
+/// [`MAX_RANK`](crate::layout::MAX_RANK).
+///
+/// Up to [`INLINE_RANK`] axes without suboffsets, nothing is on the heap, and cloning copies a few words.
+///
+/// # Indirect arrays
+///
+/// Where [`suboffsets`](Self::suboffsets) says `Some(distance)` for an axis, that axis is a table of pointers: after its
+/// index has been applied, the pointer found there is followed and `distance` added to it (PEP 3118, at any rank; there
+/// any negative number means "no", here it is `None`, so that a reversed row may begin at a negative distance). Of the
+/// operations,
+///
+/// - slicing and reversing work on every axis: what is cut off behind a dereference is added to its suboffset;
+/// - an index drops an axis that dereferences only where an axis of the same segment is left in front of it;
+/// - [`permute`](Self::permute) works among the axes between two dereferences, not across one;
+/// - [`broadcast_to`](Self::broadcast_to) works, [`reshape`](Self::reshape) only to the same shape;
+/// - [`offset_of`](Self::offset_of) and [`offsets`](Self::offsets) are refused; [`hops`](Self::hops) gives the way;
+/// - [`span`](Self::span) is that of the first table of pointers. What the pointers lead to is not ours to check.
+///
+/// ```
+/// use crossdock::layout::{Layout, Order};
+/// use crossdock::s;
+///
+/// let layout = Layout::contiguous(&[2, 3, 4], 8, Order::ColumnMajor)?;
+/// assert_eq!(layout.strides(), [8, 16, 48]);
+/// let (view, offset) = layout.slice(s![-1, .., ..;-1])?;
+/// assert_eq!((view.shape(), view.strides(), offset), (&[3, 4][..], &[16, -48][..], 8 + 144));
+/// assert!(view.reshape(&[12], Order::RowMajor).unwrap_err().is_layout());
+/// # Ok::<(), crossdock::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct Layout {
+    /// Invariant 1: at most `MAX_RANK`.
+    rank: u8,
+    /// Invariant 2: `max(itemsize, 1)` times the product of the non-zero lengths is at most `isize::MAX`.
+    itemsize: usize,
+    /// The lengths, while the rank is at most `INLINE_RANK`; unused axes are 0.
+    shape: [usize; INLINE_RANK],
+    /// Invariant 3: the sum of `(len - 1) * |stride|` over the axes longer than 1, plus the itemsize, is at most
+    /// `isize::MAX`. Hence the offset of every element, and every partial sum on the way to it, fits.
+    strides: [isize; INLINE_RANK],
+    /// Invariant 4: there if the rank is above `INLINE_RANK` or there are suboffsets, and only then.
+    more: Option<Box<More>>,
+}
+
+#[derive(Clone)]
+struct More {
+    /// Shape and strides of ranks above `INLINE_RANK`; else empty.
+    shape: Vec<usize>,
+    strides: Vec<isize>,
+    /// Invariant 5: empty, or one per axis and at least one `Some`. Every one, plus the lowest and the highest offset
+    /// within the segment that follows it, fits an `isize`; so does invariant 3 with the size of a pointer.
+    suboffsets: Vec<Option<isize>>,
+}
+
+impl Layout {
+    /// A layout with these strides, in bytes, of elements of `itemsize` bytes.
+    ///
+    /// # Errors
+    ///
+    /// [`is_shape`](Error::is_shape) if there are not as many strides as lengths;
+    /// [`is_unsupported`](Error::is_unsupported) for more than [`MAX_RANK`](crate::layout::MAX_RANK) axes;
+    /// [`is_overflow`](Error::is_overflow) if the elements would take, or the strides would reach, more than
+    /// `isize::MAX` bytes.
+    pub fn new(shape: &[usize], strides: &[isize], itemsize: usize) -> Result<Self> {
+        rules::check(shape, strides, itemsize)?;
+        Ok(Self::trusted(shape, strides, itemsize))
+    }
+
+    /// The layout of an array without gaps.
+    ///
+    /// # Errors
+    ///
+    /// As [`new`](Self::new).
+    pub fn contiguous(shape: &[usize], itemsize: usize, order: Order) -> Result<Self> {
+        rules::check_shape(shape, itemsize)?;
+        let mut layout = Self::blank(shape.len(), itemsize, false)?;
+        let (new_shape, strides) = layout.dims_mut();
+        new_shape.copy_from_slice(shape);
+        rules::contiguous_strides(shape, itemsize, order, strides);
+        Ok(layout)
+    }
+
+    /// The layout of an indirect array: see [the type](Self#indirect-arrays).
+    ///
+    /// # Errors
+    ///
+    /// As [`new`](Self::new); [`is_shape`](Error::is_shape) also if there are not as many suboffsets as axes, and
+    /// [`is_overflow`](Error::is_overflow) also if an element could lie farther than `isize::MAX` from the pointer that
+    /// leads to it.
+    pub fn with_suboffsets(
+        shape: &[usize],
+        strides: &[isize],
+        suboffsets: &[Option<isize>],
+        itemsize: usize,
+    ) -> Result<Self> {
+        rules::check(shape, strides, itemsize)?;
+        if suboffsets.len() != shape.len() {
+            return Err(Error::new(
+                Kind::Shape,
+                format!("{} suboffsets for the {} axes of shape {shape:?}", suboffsets.len(), shape.len()),
+            ));
+        }
+        if suboffsets.iter().all(Option::is_none) {
+            return Ok(Self::trusted(shape, strides, itemsize));
+        }
+        rules::extent(shape, strides, itemsize.max(size_of::<*const u8>()))?;
+        check_suboffsets(shape, strides, suboffsets, itemsize)?;
+        let mut layout = Self::blank(shape.len(), itemsize, true)?;
+        let (new_shape, new_strides) = layout.dims_mut();
+        new_shape.copy_from_slice(shape);
+        new_strides.copy_from_slice(strides);
+        for (axis, &suboffset) in suboffsets.iter().enumerate() {
+            if let Some(suboffset) = suboffset {
+                layout.set_suboffset(axis, suboffset);
+            }
+        }
+        Ok(layout)
+    }
+
+    /// A layout whose dims obey the invariants already.
+    #[inline]
+    pub(super) fn trusted(shape: &[usize], strides: &[isize], itemsize: usize) -> Self {
+        let mut layout = Self::zeros(shape.len(), itemsize, false);
+        let (new_shape, new_strides) = layout.dims_mut();
+        new_shape.copy_from_slice(shape);
+        new_strides.copy_from_slice(strides);
+        layout
+    }
+
+    /// A layout of lengths 0, to be filled in.
+    pub(super) fn blank(rank: usize, itemsize: usize, indirect: bool) -> Result<Self> {
+        rules::check_rank(rank)?;
+        Ok(Self::zeros(rank, itemsize, indirect))
+    }
+
+    #[inline]
+    fn zeros(rank: usize, itemsize: usize, indirect: bool) -> Self {
+        let more = (rank > INLINE_RANK || indirect).then(|| {
+            let heap = if rank > INLINE_RANK { rank } else { 0 };
+            let suboffsets = if indirect { vec![None; rank] } else { Vec::new() };
+            Box::new(More { shape: vec![0; heap], strides: vec![0; heap], suboffsets })
+        });
+        Self { rank: rank as u8, itemsize, shape: [0; INLINE_RANK], strides: [0; INLINE_RANK], more }
+    }
+
+    pub(super) fn dims_mut(&mut self) -> (&mut [usize], &mut [isize]) {
+        let rank = usize::from(self.rank);
+        match &mut self.more {
+            Some(more) if rank > INLINE_RANK => (&mut more.shape, &mut more.strides),
+            _ => (&mut self.shape[..rank], &mut self.strides[..rank]),
+        }
+    }
+
+    pub(super) fn suboffset(&self, axis: usize) -> Option<isize> {
+        self.suboffsets().and_then(|suboffsets| suboffsets[axis])
+    }
+
+    pub(super) fn set_suboffset(&mut self, axis: usize, suboffset: isize) {
+        if let Some(more) = &mut self.more {
+            more.suboffsets[axis] = Some(suboffset);
+        }
+    }
+
+    /// The number of axes.
+    #[inline]
+    pub fn rank(&self) -> usize {
+        usize::from(self.rank)
+    }
+
+    /// The size of one element in bytes.
+    #[inline]
+    pub fn itemsize(&self) -> usize {
+        self.itemsize
+    }
+
+    /// The lengths of the axes.
+    #[inline]
+    pub fn shape(&self) -> &[usize] {
+        match &self.more {
+            Some(more) if self.rank() > INLINE_RANK => &more.shape,
+            _ => &self.shape[..self.rank()],
+        }
+    }
+
+    /// The distance from one index to the next along each axis, in bytes.
+    #[inline]
+    pub fn strides(&self) -> &[isize] {
+        match &self.more {
+            Some(more) if self.rank() > INLINE_RANK => &more.strides,
+            _ => &self.strides[..self.rank()],
+        }
+    }
+
+    /// For an indirect array, the bytes to add after following the pointer of each axis, or `None` where the axis has
+    /// none to follow.
+    #[inline]
+    pub fn suboffsets(&self) -> Option<&[Option<isize>]> {
+        self.more.as_ref().map(|more| &more.suboffsets[..]).filter(|suboffsets| !suboffsets.is_empty())
+    }
+
+    /// The number of elements.
+    #[inline]
+    pub fn numel(&self) -> usize {
+        rules::numel(self.shape())
+    }
+
+    /// The number of bytes of all elements, without gaps.
+    #[inline]
+    pub fn nbytes(&self) -> usize {
+        self.numel() * self.itemsize
+    }
+
+    /// The bytes that the array touches, relative to its element 0; for an indirect array, those of its first table of
+    /// pointers.
+    pub fn span(&self) -> Span {
+        let Some(suboffsets) = self.suboffsets() else {
+            return Span::of(self.shape(), self.strides(), self.itemsize);
+        };
+        if self.shape().contains(&0) {
+            return Span::of(&[0], &[0], 0);
+        }
+        let table = suboffsets.iter().position(Option::is_some).map_or(self.rank(), |axis| axis + 1);
+        Span::of(&self.shape()[..table], &self.strides()[..table], size_of::<*const u8>())
+    }
+
+    /// Whether the elements lie in this order without gaps. Axes of length 1 do not matter, and an array without
+    /// elements is contiguous in both orders (the rule of NumPy). An indirect array never is.
+    pub fn is_contiguous(&self, order: Order) -> bool {
+        self.suboffsets().is_none()
+            && rules::is_contiguous(self.shape(), self.strides(), self.itemsize, order)
+    }
+
+    /// The order in which the array is contiguous; row-major if it is so in both.
+    pub fn order(&self) -> Option<Order> {
+        [Order::RowMajor, Order::ColumnMajor].into_iter().find(|&order| self.is_contiguous(order))
+    }
+
+    /// Whether no two elements share a byte. `true` is certain; `false` is said of indirect arrays, whose pointers may
+    /// meet, and may be said of strides that interleave without stepping over each other, which no view of a contiguous
+    /// array has. O(rank log rank).
+    pub fn is_injective(&self) -> bool {
+        self.suboffsets().is_none() && rules::is_injective(self.shape(), self.strides(), self.itemsize)
+    }
+
+    /// Whether the strides of all axes longer than 1 are multiples of `align` bytes. With an aligned element 0, all
+    /// elements are aligned then. Of an indirect array this is never said.
+    pub fn is_aligned(&self, align: usize) -> bool {
+        self.suboffsets().is_none() && rules::is_aligned(self.shape(), self.strides(), align)
+    }
+
+    /// Where an element lies, in bytes from element 0.
+    ///
+    /// # Errors
+    ///
+    /// [`is_shape`](Error::is_shape) if there is not one index per axis; [`is_bounds`](Error::is_bounds), naming index,
+    /// axis and length; [`is_layout`](Error::is_layout) for an indirect array: see [`hops`](Self::hops).
+    pub fn offset_of(&self, index: &[usize]) -> Result<isize> {
+        self.direct("one offset")?;
+        self.check_index(index)?;
+        Ok(index.iter().zip(self.strides()).map(|(&index, &stride)| index as isize * stride).sum())
+    }
+
+    /// The way to an element of an array that may be indirect: the distances to add, with a pointer to be followed
+    /// between each two.
+    ///
+    /// The first is added to the pointer of element 0; as long as there is another one, the pointer stored there is
+    /// followed and the next added. Without suboffsets there is exactly one.
+    ///
+    /// # Errors
+    ///
+    /// As [`offset_of`](Self::offset_of), but for indirect arrays.
+    ///
+    /// ```
+    /// use crossdock::layout::Layout;
+    ///
+    /// // Two rows of three 4-byte elements, behind a table of two pointers.
+    /// let rows = Layout::with_suboffsets(&[2, 3], &[8, 4], &[Some(100), None], 4)?;
+    /// assert!(rows.hops(&[1, 2])?.eq([8, 108]));
+    /// # Ok::<(), crossdock::Error>(())
+    /// ```
+    pub fn hops(&self, index: &[usize]) -> Result<impl Iterator<Item = isize>> {
+        self.check_index(index)?;
+        let mut axis = 0;
+        let mut start = Some(0isize);
+        Ok(std::iter::from_fn(move || {
+            let mut hop = start.take()?;
+            while axis < self.rank() && start.is_none() {
+                hop += index[axis] as isize * self.strides()[axis];
+                start = self.suboffset(axis);
+                axis += 1;
+            }
+            Some(hop)
+        }))
+    }
+
+    /// The offsets of all elements in row-major order of their indices, in bytes from element 0.
+    ///
+    /// # Errors
+    ///
+    /// [`is_layout`](Error::is_layout) for an indirect array.
+    pub fn offsets(&self) -> Result<Offsets> {
+        self.runs().map(Offsets::new)
+    }
+
+    /// The same as runs of equal step, for loops whose inner part is simple. Axes that lie as one count as one.
+    ///
+    /// # Errors
+    ///
+    /// [`is_layout`](Error::is_layout) for an indirect array.
+    pub fn runs(&self) -> Result<Runs> {
+        self.direct("offsets")?;
+        Ok(Runs::new(self.shape(), self.strides()))
+    }
+
+    fn check_index(&self, index: &[usize]) -> Result<()> {
+        let inside = index.len() == self.rank() && index.iter().zip(self.shape()).all(|(i, len)| i < len);
+        if inside { Ok(()) } else { Err(rules::index_error(index, self.shape())) }
+    }
+
+    fn direct(&self, what: &str) -> Result<()> {
+        match self.suboffsets() {
+            None => Ok(()),
+            Some(suboffsets) => Err(Error::new(
+                Kind::Layout,
+                format!(
+                    "an array with suboffsets {suboffsets:?} has no {what} from its element 0: it follows pointers"
+                ),
+            )),
+        }
+    }
+
+    /// A part of the array, its ranges read as in Rust (see [`s!`](crate::s)), and the distance from this element 0 to
+    /// its element 0.
+    ///
+    /// There must be one item per axis, or an [`Ellipsis`](crate::layout::Ellipsis) for those not named.
+    ///
+    /// # Errors
+    ///
+    /// [`is_shape`](Error::is_shape) if the items are not as many as the axes; [`is_bounds`](Error::is_bounds), naming
+    /// axis, index or range, and length; [`is_layout`](Error::is_layout) where an indirect array cannot drop an axis.
+    pub fn slice(&self, axes: impl AxisList) -> Result<(Self, isize)> {
+        axes.with_axes(|axes| self.slice_as(axes, Reading::Rust))
+    }
+
+    /// A part of the array, its ranges read exactly as NumPy does: bounds are clamped, a negative step begins at the
+    /// first bound, and axes not named are kept whole.
+    ///
+    /// # Errors
+    ///
+    /// [`is_shape`](Error::is_shape) for more items than axes or two ellipses; [`is_bounds`](Error::is_bounds) for an
+    /// integer index out of bounds or a step of 0; [`is_layout`](Error::is_layout) where an indirect array cannot drop
+    /// an axis.
+    pub fn slice_numpy(&self, axes: impl AxisList) -> Result<(Self, isize)> {
+        axes.with_axes(|axes| self.slice_as(axes, Reading::Numpy))
+    }
+
+    fn slice_as(&self, axes: &[AxisSlice], reading: Reading) -> Result<(Self, isize)> {
+        let count = |wanted: fn(&AxisSlice) -> bool| axes.iter().filter(|axis| wanted(axis)).count();
+        let dropped = count(|axis| matches!(axis, AxisSlice::Index(_)));
+        let named = dropped + count(|axis| matches!(axis, AxisSlice::Range { .. }));
+        let added = count(|axis| matches!(axis, AxisSlice::NewAxis));
+        let ellipses = count(|axis| matches!(axis, AxisSlice::Ellipsis));
+        let rank = self.rank();
+        if ellipses > 1 {
+            return Err(Error::new(
+                Kind::Shape,
+                format!("{ellipses} ellipses in one slice: at most one has a meaning"),
+            ));
+        }
+        let open = ellipses == 1 || reading == Reading::Numpy;
+        if named > rank || (named < rank && !open) {
+            return Err(Error::new(
+                Kind::Shape,
+                format!("a slice of {named} axes for an array of rank {rank}"),
+            ));
+        }
+        let mut cut = Cut::new(self, rank - dropped + added)?;
+        for &item in axes {
+            match item {
+                AxisSlice::NewAxis => cut.insert(),
+                AxisSlice::Ellipsis => (named..rank).for_each(|_| cut.whole()),
+                AxisSlice::Index(index) => {
+                    let (axis, len) = cut.axis();
+                    cut.index(slice::resolve_index(index, axis, len)?)?;
+                }
+                AxisSlice::Range { start, stop, step } => {
+                    let (axis, len) = cut.axis();
+                    cut.range(slice::resolve(reading, start, stop, step, axis, len)?, step);
+                }
+            }
+        }
+        if ellipses == 0 {
+            (named..rank).for_each(|_| cut.whole());
+        }
+        Ok(cut.finish())
+    }
+
+    /// The axes in another order: axis `k` of the result is axis `axes[k]` of this one.
+    ///
+    /// # Errors
+    ///
+    /// [`is_shape`](Error::is_shape) if `axes` does not name each axis once; [`is_layout`](Error::is_layout) if an axis
+    /// of an indirect array would change sides with a dereference.
+    pub fn permute(&self, axes: &[usize]) -> Result<Self> {
+        rules::check_permutation(axes, self.rank())?;
+        let mut result = Self::zeros(self.rank(), self.itemsize, self.suboffsets().is_some());
+        let (shape, strides) = result.dims_mut();
+        for (k, &axis) in axes.iter().enumerate() {
+            shape[k] = self.shape()[axis];
+            strides[k] = self.strides()[axis];
+        }
+        let Some(suboffsets) = self.suboffsets() else { return Ok(result) };
+        for (k, &axis) in axes.iter().enumerate() {
+            if cut::segment(suboffsets, axis) != cut::segment(suboffsets, k) {
+                return Err(Error::new(
+                    Kind::Layout,
+                    format!(
+                        "axes {axes:?} would move axis {axis} across a dereference (suboffsets {suboffsets:?})"
+                    ),
+                ));
+            }
+            // Each segment keeps its place, and so its dereference stays where it was: on its last axis.
+            if let Some(suboffset) = suboffsets[k] {
+                result.set_suboffset(k, suboffset);
+            }
+        }
+        Ok(result)
+    }
+
+    /// The axes in reverse order.
+    ///
+    /// # Errors
+    ///
+    /// [`is_layout`](Error::is_layout) if an axis of an indirect array would change sides with a dereference; otherwise
+    /// none.
+    pub fn transpose(&self) -> Result<Self> {
+        let mut axes = [0; crate::layout::MAX_RANK];
+        let axes = &mut axes[..self.rank()];
+        for (axis, turned) in axes.iter_mut().rev().enumerate() {
+            *turned = axis;
+        }
+        self.permute(axes)
+    }
+
+    /// One axis walked from its end, and the distance to the new element 0.
+    ///
+    /// # Errors
+    ///
+    /// [`is_bounds`](Error::is_bounds) if there is no such axis.
+    pub fn reverse(&self, axis: usize) -> Result<(Self, isize)> {
+        rules::check_axis(axis, self.rank())?;
+        let mut cut = Cut::new(self, self.rank())?;
+        for k in 0..self.rank() {
+            let (_, len) = cut.axis();
+            if k == axis {
+                cut.range(Picked { first: len as isize - 1, len }, -1);
+            } else {
+                cut.whole();
+            }
+        }
+        Ok(cut.finish())
+    }
+
+    /// The array repeated, without a copy, to a shape that it fits: axes are matched from the last one, and an axis of
+    /// length 1, or one that is missing in front, is repeated with stride 0 (the rule of NumPy).
+    ///
+    /// # Errors
+    ///
+    /// [`is_shape`](Error::is_shape) if it does not fit; [`is_overflow`](Error::is_overflow) if the elements of the
+    /// result would count as more than `isize::MAX` bytes; [`is_unsupported`](Error::is_unsupported) for more than
+    /// [`MAX_RANK`](crate::layout::MAX_RANK) axes.
+    pub fn broadcast_to(&self, shape: &[usize]) -> Result<Self> {
+        let mut result = Self::blank(shape.len(), self.itemsize, self.suboffsets().is_some())?;
+        let (new_shape, strides) = result.dims_mut();
+        reshape::broadcast(self.shape(), self.strides(), shape, self.itemsize, strides)?;
+        new_shape.copy_from_slice(shape);
+        let added = shape.len() - self.rank();
+        for axis in 0..self.rank() {
+            if let Some(suboffset) = self.suboffset(axis) {
+                result.set_suboffset(added + axis, suboffset);
+            }
+        }
+        Ok(result)
+    }
+
+    /// The same elements in the same order (row-major or column-major order of the indices), under another shape.
+    ///
+    /// # Errors
+    ///
+    /// [`is_shape`](Error::is_shape) if the shape has another number of elements; [`is_layout`](Error::is_layout) if
+    /// no strides express it, so that it would need a copy; [`is_overflow`](Error::is_overflow) and
+    /// [`is_unsupported`](Error::is_unsupported) for shapes that no array has.
+    pub fn reshape(&self, shape: &[usize], order: Order) -> Result<Self> {
+        if shape == self.shape() {
+            return Ok(self.clone());
+        }
+        self.direct("other shape that strides could express")?;
+        let mut result = Self::blank(shape.len(), self.itemsize, false)?;
+        let (new_shape, strides) = result.dims_mut();
+        reshape::reshape(self.shape(), self.strides(), shape, self.itemsize, order, strides)?;
+        new_shape.copy_from_slice(shape);
+        Ok(result)
+    }
+
+    /// One index of an axis, and the distance to the new element 0.
+    ///
+    /// # Errors
+    ///
+    /// [`is_bounds`](Error::is_bounds) if there is no such axis or index; [`is_layout`](Error::is_layout) where an
+    /// indirect array cannot drop the axis.
+    pub fn drop_axis(&self, axis: usize, index: usize) -> Result<(Self, isize)> {
+        rules::check_axis(axis, self.rank())?;
+        let mut cut = Cut::new(self, self.rank() - 1)?;
+        for k in 0..self.rank() {
+            let (_, len) = cut.axis();
+            if k == axis {
+                let index = isize::try_from(index).unwrap_or(isize::MAX);
+                cut.index(slice::resolve_index(index, axis, len)?)?;
+            } else {
+                cut.whole();
+            }
+        }
+        Ok(cut.finish())
+    }
+
+    /// A new axis of length 1 (with stride 0, as in NumPy) that becomes axis `axis` of the result.
+    ///
+    /// # Errors
+    ///
+    /// [`is_bounds`](Error::is_bounds) if `axis` is more than the rank; [`is_unsupported`](Error::is_unsupported) if
+    /// the rank is [`MAX_RANK`](crate::layout::MAX_RANK) already.
+    pub fn insert_axis(&self, axis: usize) -> Result<Self> {
+        rules::check_axis(axis, self.rank() + 1)?;
+        let mut cut = Cut::new(self, self.rank() + 1)?;
+        (0..axis).for_each(|_| cut.whole());
+        cut.insert();
+        (axis..self.rank()).for_each(|_| cut.whole());
+        Ok(cut.finish().0)
+    }
+
+    /// Without the axes of length 1.
+    ///
+    /// # Errors
+    ///
+    /// [`is_layout`](Error::is_layout) where an indirect array cannot drop such an axis; otherwise none.
+    pub fn squeeze(&self) -> Result<Self> {
+        let mut cut = Cut::new(self, self.shape().iter().filter(|&&len| len != 1).count())?;
+        for _ in 0..self.rank() {
+            match cut.axis() {
+                (_, 1) => cut.index(0)?,
+                _ => cut.whole(),
+            }
+        }
+        Ok(cut.finish().0)
+    }
+
+    /// The same layout, with what a contiguous array would have as the stride of every axis of length 0 or 1: for
+    /// consumers that look at strides which they will never use. An indirect array stays as it is.
+    pub fn normalized(&self) -> Self {
+        let mut normal = self.clone();
+        if self.suboffsets().is_none() {
+            rules::normalize(self.shape(), normal.dims_mut().1, self.itemsize);
+        }
+        normal
+    }
+
+    /// The same layout with its rank known to the compiler.
+    ///
+    /// # Errors
+    ///
+    /// [`is_shape`](Error::is_shape) for another rank; [`is_layout`](Error::is_layout) for an indirect array.
+    pub fn to_fixed<const D: usize>(&self) -> Result<FixedLayout<D>> {
+        self.direct("strides alone that would describe it")?;
+        match (self.shape().try_into(), self.strides().try_into()) {
+            (Ok(shape), Ok(strides)) => Ok(FixedLayout::trusted(shape, strides)),
+            _ => Err(Error::new(
+                Kind::Shape,
+                format!("shape {:?} has rank {}, not {D}", self.shape(), self.rank()),
+            )),
+        }
+    }
+}
+
+/// Invariant 5: what lies behind each dereference can be reached from the pointer that leads to it.
+fn check_suboffsets(
+    shape: &[usize],
+    strides: &[isize],
+    suboffsets: &[Option<isize>],
+    itemsize: usize,
+) -> Result<()> {
+    let dereferences =
+        suboffsets.iter().enumerate().filter_map(|(axis, &suboffset)| Some((axis, suboffset?)));
+    for (axis, suboffset) in dereferences {
+        let next = axis + 1;
+        let end = suboffsets[next..].iter().position(Option::is_some).map(|k| next + k + 1);
+        let size = if end.is_some() { size_of::<*const u8>() } else { itemsize };
+        let range = next..end.unwrap_or(shape.len());
+        // The lengths of an empty array count as they are, so that no later shape can reach farther.
+        let (mut low, mut high) = (Some(suboffset), suboffset.checked_add_unsigned(size));
+        for (&len, &stride) in shape[range.clone()].iter().zip(&strides[range]).filter(|&(&len, _)| len > 1) {
+            let reach = stride * (len - 1) as isize;
+            if reach < 0 {
+                low = low.and_then(|low| low.checked_add(reach));
+            } else {
+                high = high.and_then(|high| high.checked_add(reach));
+            }
+        }
+        if low.is_none() || high.is_none() {
+            return Err(Error::new(
+                Kind::Overflow,
+                format!(
+                    "suboffset {suboffset} of axis {axis}, with shape {shape:?} and strides {strides:?} behind it, reaches farther than {} bytes",
+                    isize::MAX
+                ),
+            ));
+        }
+    }
+    Ok(())
+}
+
+impl PartialEq for Layout {
+    fn eq(&self, other: &Self) -> bool {
+        self.itemsize == other.itemsize
+            && self.shape() == other.shape()
+            && self.strides() == other.strides()
+            && self.suboffsets() == other.suboffsets()
+    }
+}
+
+impl Eq for Layout {}
+
+impl Hash for Layout {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (self.itemsize, self.shape(), self.strides(), self.suboffsets()).hash(state);
+    }
+}
+
+impl fmt::Debug for Layout {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut text = f.debug_struct("Layout");
+        text.field("shape", &self.shape()).field("strides", &self.strides());
+        if let Some(suboffsets) = self.suboffsets() {
+            text.field("suboffsets", &suboffsets);
+        }
+        text.field("itemsize", &self.itemsize).finish()
+    }
+}

@@ -1,0 +1,239 @@
+//! Walking the elements of an array in row-major order of their indices.
+
+use std::iter::FusedIterator;
+
+use crate::layout::{INLINE_RANK, rules};
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Axis {
+    len: usize,
+    stride: isize,
+    index: usize,
+}
+
+/// The offsets at which runs begin: `len` elements each, `stride` bytes apart.
+///
+/// Neighbouring axes that lie as one are merged first, so a contiguous array is one run. Allocates only if more than
+/// [`INLINE_RANK`] axes remain.
+///
+/// ```
+/// use crossdock::layout::{FixedLayout, Order};
+/// use crossdock::s;
+///
+/// let (left, _) = FixedLayout::contiguous([2, 4, 6], 1, Order::RowMajor)?.slice(s![.., .., ..3])?;
+/// let runs = left.runs();
+/// assert_eq!((runs.run_len(), runs.run_stride(), runs.len()), (3, 1, 8));
+/// assert!(runs.eq([0, 6, 12, 18, 24, 30, 36, 42]));
+/// # Ok::<(), crossdock::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Runs {
+    /// The axes outside of the run, innermost first: in `few` or, if there are more, all in `many`.
+    few: [Axis; INLINE_RANK],
+    many: Vec<Axis>,
+    outer: usize,
+    next: isize,
+    left: usize,
+    run_len: usize,
+    run_stride: isize,
+}
+
+impl Runs {
+    pub(super) fn new(shape: &[usize], strides: &[isize]) -> Self {
+        let mut runs = Self {
+            few: [Axis::default(); INLINE_RANK],
+            many: Vec::new(),
+            outer: 0,
+            next: 0,
+            left: 1,
+            run_len: 1,
+            run_stride: 0,
+        };
+        if shape.contains(&0) {
+            (runs.left, runs.run_len) = (0, 0);
+            return runs;
+        }
+        let mut inner: Option<Axis> = None;
+        for (&len, &stride) in shape.iter().zip(strides).rev().filter(|&(&len, _)| len != 1) {
+            match &mut inner {
+                Some(axis) if rules::chains(stride, axis.len, axis.stride) => axis.len *= len,
+                axis => {
+                    if let Some(axis) = axis.replace(Axis { len, stride, index: 0 }) {
+                        runs.push(axis);
+                    }
+                }
+            }
+        }
+        if let Some(axis) = inner {
+            runs.push(axis);
+        }
+        runs
+    }
+
+    /// The first axis becomes the run, the others surround it.
+    fn push(&mut self, axis: Axis) {
+        if self.run_len == 1 {
+            (self.run_len, self.run_stride) = (axis.len, axis.stride);
+            return;
+        }
+        self.left *= axis.len;
+        if self.outer < INLINE_RANK {
+            self.few[self.outer] = axis;
+        } else {
+            if self.outer == INLINE_RANK {
+                self.many.extend(self.few);
+            }
+            self.many.push(axis);
+        }
+        self.outer += 1;
+    }
+
+    /// How many elements each run has.
+    #[inline]
+    pub fn run_len(&self) -> usize {
+        self.run_len
+    }
+
+    /// How far the elements of a run are apart, in bytes.
+    #[inline]
+    pub fn run_stride(&self) -> isize {
+        self.run_stride
+    }
+
+    fn advance(&mut self) {
+        let axes = if self.many.is_empty() { &mut self.few[..self.outer] } else { &mut self.many[..] };
+        for axis in axes {
+            axis.index += 1;
+            if axis.index < axis.len {
+                self.next += axis.stride;
+                return;
+            }
+            axis.index = 0;
+            self.next -= axis.stride * (axis.len - 1) as isize;
+        }
+    }
+}
+
+impl Iterator for Runs {
+    type Item = isize;
+
+    #[inline]
+    fn next(&mut self) -> Option<isize> {
+        if self.left == 0 {
+            return None;
+        }
+        let offset = self.next;
+        self.left -= 1;
+        if self.left != 0 {
+            self.advance();
+        }
+        Some(offset)
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.left, Some(self.left))
+    }
+}
+
+impl ExactSizeIterator for Runs {}
+impl FusedIterator for Runs {}
+
+/// The offsets of all elements, in bytes from element 0. `for_each` and its relatives run as plain nested loops.
+#[derive(Clone, Debug)]
+pub struct Offsets {
+    runs: Runs,
+    next: isize,
+    left: usize,
+}
+
+impl Offsets {
+    pub(super) fn new(runs: Runs) -> Self {
+        Self { runs, next: 0, left: 0 }
+    }
+}
+
+impl Iterator for Offsets {
+    type Item = isize;
+
+    #[inline]
+    fn next(&mut self) -> Option<isize> {
+        if self.left == 0 {
+            self.next = self.runs.next()?;
+            self.left = self.runs.run_len;
+        }
+        let offset = self.next;
+        self.left -= 1;
+        // Behind the last element of a run this may wrap; the next run begins anew.
+        self.next = offset.wrapping_add(self.runs.run_stride);
+        Some(offset)
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let left = self.left + self.runs.left * self.runs.run_len;
+        (left, Some(left))
+    }
+
+    #[inline]
+    fn fold<B, F: FnMut(B, isize) -> B>(self, init: B, mut f: F) -> B {
+        let (len, stride) = (self.runs.run_len, self.runs.run_stride);
+        let mut run = |mut result: B, mut offset: isize, len: usize| {
+            for _ in 0..len {
+                result = f(result, offset);
+                offset = offset.wrapping_add(stride);
+            }
+            result
+        };
+        let result = run(init, self.next, self.left);
+        self.runs.fold(result, |result, offset| run(result, offset, len))
+    }
+}
+
+impl ExactSizeIterator for Offsets {}
+impl FusedIterator for Offsets {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn offsets(shape: &[usize], strides: &[isize]) -> Vec<isize> {
+        let all = Offsets::new(Runs::new(shape, strides));
+        let by_next: Vec<isize> = {
+            let mut all = all.clone();
+            std::iter::from_fn(|| all.next()).collect()
+        };
+        assert_eq!(all.len(), by_next.len());
+        let mut half = all.clone();
+        half.by_ref().take(by_next.len() / 2).for_each(drop);
+        assert_eq!(half.len() + by_next.len() / 2, by_next.len());
+        let mut rest = Vec::new();
+        half.for_each(|offset| rest.push(offset));
+        assert_eq!(rest, by_next[by_next.len() / 2..]);
+        by_next
+    }
+
+    #[test]
+    fn elements_come_in_row_major_order() {
+        assert_eq!(offsets(&[], &[]), [0]);
+        assert_eq!(offsets(&[1, 1], &[5, 7]), [0]);
+        assert_eq!(offsets(&[2, 0], &[5, 7]), []);
+        assert_eq!(offsets(&[2, 3], &[1, 10]), [0, 10, 20, 1, 11, 21]);
+        assert_eq!(offsets(&[2, 1, 2], &[-8, 99, 3]), [0, 3, -8, -5]);
+        assert_eq!(offsets(&[3], &[0]), [0, 0, 0]);
+    }
+
+    #[test]
+    fn axes_that_lie_as_one_are_one_run() {
+        assert_eq!(Runs::new(&[2, 3, 4], &[12, 4, 1]).run_len(), 24);
+        assert_eq!(Runs::new(&[2, 3, 4], &[24, 8, 1]).run_len(), 4);
+        assert_eq!(Runs::new(&[2, 3, 4], &[24, 8, 1]).len(), 6);
+        assert_eq!(Runs::new(&[2, 2], &[isize::MAX - 2, 1]).last(), Some(isize::MAX - 2));
+    }
+
+    #[test]
+    fn more_axes_than_fit_inline_are_walked_too() {
+        let strides: Vec<isize> = (0..11).collect::<Vec<_>>().iter().map(|k| 3isize.pow(*k)).collect();
+        let all = offsets(&[2; 11], &strides);
+        assert_eq!(all.len(), 2048);
+        assert_eq!(all.last(), Some(&strides.iter().sum()));
+    }
+}

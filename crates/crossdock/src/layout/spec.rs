@@ -1,0 +1,440 @@
+//! Slices whose rank the compiler knows: the macro `s!` and the types behind it.
+//!
+//! `s![a, b, c]` is a list of types `(A, (B, (C, ())))`. Every item says as a type how many axes it takes from the
+//! source and how many it leaves in the result; the sums over the list are the two ranks. So a slice of the wrong rank
+//! does not compile, the rank of the result is inferred, and each axis is resolved by code made for its own type.
+//!
+//! The list is built by functions and not by a chain of methods, because a method cannot be called on the type that an
+//! integer literal leaves open until the end of inference.
+
+use std::ops::{Range, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive};
+
+use crate::error::Result;
+use crate::layout::slice::{AxisList, AxisSlice, pick, pick_index, slice_error, stepped_stride};
+use crate::layout::{FixedLayout, MAX_RANK};
+
+/// Names a view of an array, one item per axis, for [`FixedLayout::slice`] and its relatives.
+///
+/// | item | meaning | axis |
+/// |---|---|---|
+/// | `3`, `-1` | one index; negative ones count from the end | dropped |
+/// | `..`, `1..`, `..-1`, `2..5`, `..=3` | a range of indices | kept |
+/// | `1..9;2` | every second index of the range, from its front | kept |
+/// | `1..9;-2` | every second index of the range, from its back | kept |
+/// | [`NewAxis`] | an axis of length 1 | added |
+/// | [`Ellipsis`] | the axes not named; only for arrays of dynamic rank | kept |
+///
+/// A bound that lies outside of the axis is an error, not clamped. Indices are `i32` (so that literals need no
+/// suffix), `isize` or `usize`.
+///
+/// ```
+/// use crossdock::layout::{FixedLayout, NewAxis, Order};
+/// use crossdock::s;
+///
+/// let layout = FixedLayout::contiguous([4, 5, 6], 1, Order::RowMajor)?;
+/// let (view, offset) = layout.slice(s![-1, ..;-2, NewAxis, 1..=3])?;
+/// assert_eq!((view.shape(), view.strides(), offset), (&[3, 1, 3], &[-12, 0, 1], 90 + 24 + 1));
+/// assert!(layout.slice(s![.., .., 7]).unwrap_err().is_bounds());
+/// # Ok::<(), crossdock::Error>(())
+/// ```
+///
+/// The rank is part of the type:
+///
+/// ```compile_fail,E0271
+/// use crossdock::layout::{FixedLayout, Order};
+/// use crossdock::s;
+///
+/// let layout = FixedLayout::contiguous([4, 5, 6], 1, Order::RowMajor)?;
+/// let _ = layout.slice(s![0, ..]);
+/// # Ok::<(), crossdock::Error>(())
+/// ```
+#[macro_export]
+macro_rules! s {
+    (@) => { () };
+    (@ $range:expr ; $step:expr) => { ($crate::layout::stepped($range, $step), ()) };
+    (@ $range:expr ; $step:expr, $($rest:tt)*) => {
+        ($crate::layout::stepped($range, $step), $crate::s!(@ $($rest)*))
+    };
+    (@ $item:expr) => { ($item, ()) };
+    (@ $item:expr, $($rest:tt)*) => { ($item, $crate::s!(@ $($rest)*)) };
+    ($($items:tt)*) => { $crate::layout::slices($crate::s!(@ $($items)*)) };
+}
+
+/// What [`s!`](crate::s) makes.
+#[derive(Clone, Debug)]
+pub struct Slices<A>(A);
+
+/// What the macro [`s!`](crate::s) wraps its list in.
+#[inline(always)]
+pub fn slices<A>(items: A) -> Slices<A> {
+    Slices(items)
+}
+
+/// A range with a step, `1..9;2` in [`s!`](crate::s).
+#[derive(Clone, Debug)]
+pub struct Stepped<R> {
+    range: R,
+    step: isize,
+}
+
+/// What the macro [`s!`](crate::s) makes of `range;step`.
+#[inline(always)]
+pub fn stepped<R>(range: R, step: isize) -> Stepped<R> {
+    Stepped { range, step }
+}
+
+/// Adds an axis of length 1, as an item of [`s!`](crate::s).
+#[derive(Clone, Copy, Debug)]
+pub struct NewAxis;
+
+/// Stands for all axes not named, as an item of [`s!`](crate::s), where the rank is dynamic.
+#[derive(Clone, Copy, Debug)]
+pub struct Ellipsis;
+
+/// An item of [`s!`](crate::s). Sealed.
+pub trait AxisItem: sealed::Sealed {
+    /// The same, known at run time.
+    fn to_axis(&self) -> AxisSlice;
+}
+
+/// An item of [`s!`](crate::s) of which the compiler knows how many axes it takes and gives. Sealed.
+pub trait AxisArg: AxisItem {
+    /// The number of axes of the source that it takes, as a type.
+    type Takes;
+    /// The number of axes of the result that it gives, as a type.
+    type Gives;
+    #[doc(hidden)]
+    fn cut<const D: usize, const OUT: usize>(&self, cutter: &mut Cutter<'_, D, OUT>);
+}
+
+/// A slice of an array of rank `D` whose result has rank `OUT`. Sealed: made by [`s!`](crate::s).
+pub trait SliceSpec<const D: usize, const OUT: usize>: sealed::Sealed {
+    /// The layout of the view, and how far its element 0 lies from that of the source, in bytes.
+    ///
+    /// # Errors
+    ///
+    /// [`is_bounds`](crate::Error::is_bounds), naming axis, index or range, and length.
+    #[doc(hidden)]
+    fn apply(&self, source: &FixedLayout<D>) -> Result<(FixedLayout<OUT>, isize)>;
+}
+
+mod sealed {
+    pub trait Sealed {}
+
+    /// The list of items behind `s!`.
+    pub trait Items {
+        /// The length of the list.
+        const LEN: usize;
+        fn each(&self, f: impl FnMut(super::AxisSlice));
+    }
+
+    /// A list of items of static rank.
+    pub trait Args: Items {
+        type Takes;
+        type Gives;
+        fn cut<const D: usize, const OUT: usize>(&self, cutter: &mut super::Cutter<'_, D, OUT>);
+    }
+
+    /// A number as a type.
+    #[derive(Debug)]
+    pub struct Rank<const N: usize>;
+
+    /// The sum of two numbers as types. Const generics cannot add yet, so there is a table.
+    pub trait Plus<N> {
+        type Sum;
+    }
+}
+
+use sealed::{Args, Items, Plus, Rank, Sealed};
+
+/// More items than this in one `s!` do not compile.
+const MAX_ITEMS: usize = 24;
+
+impl<const N: usize> Plus<Rank<0>> for Rank<N> {
+    type Sum = Rank<N>;
+}
+
+macro_rules! plus_one {
+    ($($n:literal)*) => { $(impl Plus<Rank<1>> for Rank<$n> { type Sum = Rank<{ $n + 1 }>; })* };
+}
+plus_one!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23);
+
+/// Collects the axes of the result. Its counters are constants once everything is inlined.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct Cutter<'a, const D: usize, const OUT: usize> {
+    source: &'a FixedLayout<D>,
+    input: usize,
+    output: usize,
+    shape: [usize; OUT],
+    strides: [isize; OUT],
+    offset: isize,
+    /// Whether all indices exist; asked once, at the end.
+    ok: bool,
+    nonempty: bool,
+}
+
+impl<const D: usize, const OUT: usize> Cutter<'_, D, OUT> {
+    #[inline(always)]
+    fn take(&mut self) -> (usize, isize) {
+        let axis = (self.source.shape()[self.input], self.source.strides()[self.input]);
+        self.input += 1;
+        axis
+    }
+
+    #[inline(always)]
+    fn give(&mut self, len: usize, stride: isize) {
+        self.shape[self.output] = len;
+        self.strides[self.output] = stride;
+        self.nonempty &= len != 0;
+        self.output += 1;
+    }
+
+    // Products and sums wrap only where `ok` or `nonempty` turns out false, and then nobody looks at them.
+    #[inline(always)]
+    fn index(&mut self, index: isize) {
+        let (len, stride) = self.take();
+        let index = pick_index(index, len, &mut self.ok);
+        self.offset = self.offset.wrapping_add(index.wrapping_mul(stride));
+    }
+
+    #[inline(always)]
+    fn range(&mut self, start: isize, stop: Option<isize>, step: isize) {
+        let (len, stride) = self.take();
+        let picked = pick(start, stop, step, len, &mut self.ok);
+        self.offset = self.offset.wrapping_add(picked.first.wrapping_mul(stride));
+        self.give(picked.len, stepped_stride(stride, step, picked.len));
+    }
+
+    #[inline(always)]
+    fn insert(&mut self) {
+        self.give(1, 0);
+    }
+}
+
+impl<A> Sealed for Slices<A> {}
+
+impl<A, const D: usize, const OUT: usize> SliceSpec<D, OUT> for Slices<A>
+where
+    A: Args<Takes = Rank<D>, Gives = Rank<OUT>>,
+{
+    #[inline(always)]
+    fn apply(&self, source: &FixedLayout<D>) -> Result<(FixedLayout<OUT>, isize)> {
+        let mut cutter = Cutter {
+            source,
+            input: 0,
+            output: 0,
+            shape: [0; OUT],
+            strides: [0; OUT],
+            offset: 0,
+            ok: true,
+            nonempty: !source.shape().contains(&0),
+        };
+        self.0.cut(&mut cutter);
+        if !cutter.ok {
+            return Err(self.with_axes(|axes| slice_error(source.shape(), axes)));
+        }
+        let offset = if cutter.nonempty { cutter.offset } else { 0 };
+        Ok((FixedLayout::trusted(cutter.shape, cutter.strides), offset))
+    }
+}
+
+impl<A: Items> AxisList for Slices<A> {
+    fn with_axes<R>(&self, f: impl FnOnce(&[AxisSlice]) -> R) -> R {
+        const { assert!(A::LEN <= MAX_ITEMS && MAX_ITEMS <= MAX_RANK, "at most 24 items in one s!") };
+        let mut axes = [AxisSlice::NewAxis; MAX_ITEMS];
+        let mut count = 0;
+        self.0.each(|axis| {
+            axes[count] = axis;
+            count += 1;
+        });
+        f(&axes[..count])
+    }
+}
+
+impl Items for () {
+    const LEN: usize = 0;
+    fn each(&self, _: impl FnMut(AxisSlice)) {}
+}
+
+impl Args for () {
+    type Takes = Rank<0>;
+    type Gives = Rank<0>;
+    #[inline(always)]
+    fn cut<const D: usize, const OUT: usize>(&self, _: &mut Cutter<'_, D, OUT>) {}
+}
+
+impl<H: AxisItem, T: Items> Items for (H, T) {
+    const LEN: usize = 1 + T::LEN;
+    fn each(&self, mut f: impl FnMut(AxisSlice)) {
+        f(self.0.to_axis());
+        self.1.each(f);
+    }
+}
+
+impl<H, T> Args for (H, T)
+where
+    H: AxisArg,
+    T: Args,
+    T::Takes: Plus<H::Takes>,
+    T::Gives: Plus<H::Gives>,
+{
+    type Takes = <T::Takes as Plus<H::Takes>>::Sum;
+    type Gives = <T::Gives as Plus<H::Gives>>::Sum;
+    #[inline(always)]
+    fn cut<const D: usize, const OUT: usize>(&self, cutter: &mut Cutter<'_, D, OUT>) {
+        self.0.cut(cutter);
+        self.1.cut(cutter);
+    }
+}
+
+/// An integer type that may stand in `s!`.
+trait Int: Copy {
+    fn bound(self) -> isize;
+}
+
+impl Int for i32 {
+    #[inline(always)]
+    fn bound(self) -> isize {
+        self as isize
+    }
+}
+
+impl Int for isize {
+    #[inline(always)]
+    fn bound(self) -> isize {
+        self
+    }
+}
+
+impl Int for usize {
+    /// What no axis can be long enough for becomes the number that is out of bounds for every axis.
+    #[inline(always)]
+    fn bound(self) -> isize {
+        isize::try_from(self).unwrap_or(isize::MIN)
+    }
+}
+
+/// The bound after an included last index. After -1, the last index of all, there is none.
+#[inline(always)]
+fn after(last: isize) -> Option<isize> {
+    match last {
+        -1 => None,
+        isize::MAX => Some(isize::MIN),
+        last => Some(last + 1),
+    }
+}
+
+macro_rules! index_item {
+    ($($int:ty)*) => { $(
+        impl Sealed for $int {}
+        impl AxisItem for $int {
+            fn to_axis(&self) -> AxisSlice {
+                AxisSlice::Index(self.bound())
+            }
+        }
+        impl AxisArg for $int {
+            type Takes = Rank<1>;
+            type Gives = Rank<0>;
+            #[inline(always)]
+            fn cut<const D: usize, const OUT: usize>(&self, cutter: &mut Cutter<'_, D, OUT>) {
+                cutter.index(self.bound());
+            }
+        }
+    )* };
+}
+index_item!(i32 isize usize);
+
+/// The two bounds of a range that may stand in `s!`.
+trait Bounds {
+    /// A start that is not given is 0: the whole set is named from its front, whatever the step.
+    fn bounds(&self) -> (isize, Option<isize>);
+}
+
+macro_rules! range_item {
+    ($([$($generic:ident)?] $range:ty: $this:ident => $bounds:expr;)*) => { $(
+        impl$(<$generic: Int>)? Sealed for $range {}
+        impl$(<$generic: Int>)? Bounds for $range {
+            #[inline(always)]
+            fn bounds(&self) -> (isize, Option<isize>) {
+                let $this = self;
+                $bounds
+            }
+        }
+        impl$(<$generic: Int>)? AxisItem for $range {
+            fn to_axis(&self) -> AxisSlice {
+                let (start, stop) = self.bounds();
+                AxisSlice::Range { start: Some(start), stop, step: 1 }
+            }
+        }
+        impl$(<$generic: Int>)? AxisArg for $range {
+            type Takes = Rank<1>;
+            type Gives = Rank<1>;
+            #[inline(always)]
+            fn cut<const D: usize, const OUT: usize>(&self, cutter: &mut Cutter<'_, D, OUT>) {
+                let (start, stop) = self.bounds();
+                cutter.range(start, stop, 1);
+            }
+        }
+    )* };
+}
+range_item! {
+    [] RangeFull: _range => (0, None);
+    [I] Range<I>: range => (range.start.bound(), Some(range.end.bound()));
+    [I] RangeFrom<I>: range => (range.start.bound(), None);
+    [I] RangeTo<I>: range => (0, Some(range.end.bound()));
+    [I] RangeInclusive<I>: range => (range.start().bound(), after(range.end().bound()));
+    [I] RangeToInclusive<I>: range => (0, after(range.end.bound()));
+}
+
+impl<R> Sealed for Stepped<R> {}
+
+impl<R: Bounds> AxisItem for Stepped<R> {
+    fn to_axis(&self) -> AxisSlice {
+        let (start, stop) = self.range.bounds();
+        AxisSlice::Range { start: Some(start), stop, step: self.step }
+    }
+}
+
+impl<R: Bounds> AxisArg for Stepped<R> {
+    type Takes = Rank<1>;
+    type Gives = Rank<1>;
+    #[inline(always)]
+    fn cut<const D: usize, const OUT: usize>(&self, cutter: &mut Cutter<'_, D, OUT>) {
+        let (start, stop) = self.range.bounds();
+        cutter.range(start, stop, self.step);
+    }
+}
+
+impl Sealed for NewAxis {}
+
+impl AxisItem for NewAxis {
+    fn to_axis(&self) -> AxisSlice {
+        AxisSlice::NewAxis
+    }
+}
+
+impl AxisArg for NewAxis {
+    type Takes = Rank<0>;
+    type Gives = Rank<1>;
+    #[inline(always)]
+    fn cut<const D: usize, const OUT: usize>(&self, cutter: &mut Cutter<'_, D, OUT>) {
+        cutter.insert();
+    }
+}
+
+impl Sealed for Ellipsis {}
+
+impl AxisItem for Ellipsis {
+    fn to_axis(&self) -> AxisSlice {
+        AxisSlice::Ellipsis
+    }
+}
+
+impl Sealed for AxisSlice {}
+
+impl AxisItem for AxisSlice {
+    fn to_axis(&self) -> AxisSlice {
+        *self
+    }
+}
