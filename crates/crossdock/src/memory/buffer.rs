@@ -448,8 +448,7 @@ impl Buffer {
     /// `is_conflict`, which says how many leases or other handles there are and by which protocols the memory went out;
     /// `is_read_only`; `is_place`.
     pub fn as_mut_slice(&mut self) -> Result<&mut [u8]> {
-        check_access(self.place(), self.readonly)?;
-        self.handle.exclusive()?;
+        exclusive(&mut self.handle, self.readonly)?;
         // SAFETY: Buffer 1, initialised (Header 3). The handle is exclusive and mutably borrowed, so no lease or other
         // handle can come to be while the slice lives.
         Ok(unsafe { std::slice::from_raw_parts_mut(self.ptr.as_ptr(), self.nbytes) })
@@ -498,6 +497,12 @@ impl Buffer {
 pub(crate) fn lease(handle: &Handle, readonly: bool, kind: LeaseKind) -> Result<Lease> {
     check_access(handle.header().place(), readonly && matches!(kind, LeaseKind::Write | LeaseKind::Share))?;
     Ok(handle.lease(kind)?)
+}
+
+/// Asserts that `&mut` to the handle covers the bytes, too, for access by the processor.
+pub(crate) fn exclusive(handle: &mut Handle, readonly: bool) -> Result<()> {
+    check_access(handle.header().place(), readonly)?;
+    Ok(handle.exclusive()?)
 }
 
 #[inline]

@@ -28,7 +28,7 @@ mod word;
 pub use allocation::Birth;
 pub(crate) use allocation::{Handle, Lease};
 pub use buffer::Buffer;
-pub(crate) use buffer::lease;
+pub(crate) use buffer::{exclusive, lease};
 pub use conflict::{Conflict, Protocols, Wanted};
 pub use copied::copied_bytes;
 pub(crate) use copied::count_copied;

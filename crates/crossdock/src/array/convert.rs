@@ -1,0 +1,132 @@
+//! Between typed and dynamic arrays, and copies into new memory.
+
+use crate::array::{Array, DArray};
+use crate::element::{DType, Element, Value};
+use crate::error::{Error, Kind, Rejected, Result};
+use crate::kernel;
+use crate::layout::{Layout, Order};
+use crate::memory::{Buffer, LeaseKind, UninitBuffer, count_copied};
+
+impl<T: Element, const D: usize> From<Array<T, D>> for DArray {
+    /// O(`D`).
+    fn from(array: Array<T, D>) -> Self {
+        let (raw, layout) = array.into_raw();
+        // SAFETY: the same layout at the same element 0, and `T`'s dtype has the size of `T` (Element 1).
+        unsafe { Self::from_raw(raw, T::dtype(), layout.to_dynamic_trusted(size_of::<T>())) }
+    }
+}
+
+impl<T: Element, const D: usize> TryFrom<DArray> for Array<T, D> {
+    type Error = Rejected<DArray>;
+
+    /// O(`D`). Refused where dtype or rank is another one; the array comes back with the reason.
+    fn try_from(array: DArray) -> Result<Self, Rejected<DArray>> {
+        let wanted = T::dtype();
+        if *array.dtype() != wanted {
+            let error =
+                Error::new(Kind::DType, format!("the elements are {}, not {wanted}", array.dtype()));
+            return Err(Rejected { value: array, error });
+        }
+        match array.layout().to_fixed::<D>() {
+            Ok(layout) => {
+                let (raw, ..) = array.into_raw();
+                // SAFETY: the same layout at the same element 0; equal dtypes have equal item sizes.
+                Ok(unsafe { Self::from_raw(raw, layout) })
+            }
+            Err(error) => Err(Rejected { value: array, error }),
+        }
+    }
+}
+
+impl DArray {
+    /// The elements in new memory of the default pool, without gaps. Copies, and counts, [`DArray::nbytes`].
+    ///
+    /// # Errors
+    ///
+    /// `is_out_of_memory`; `is_conflict` while somebody holds Write; `is_place`.
+    pub fn to_order(&self, order: Order) -> Result<Self> {
+        let _lease = self.lease(LeaseKind::Pin)?;
+        let mut fresh = UninitBuffer::new(self.nbytes())?;
+        let dst = fresh.as_uninit_mut().as_mut_ptr().cast();
+        // SAFETY: DArray 1, under a Pin lease; new memory of as many bytes.
+        unsafe { self.gather(order, dst) }?;
+        // SAFETY: every byte was written.
+        let buffer = unsafe { fresh.assume_init() };
+        Self::from_buffer(buffer, self.dtype().clone(), self.contiguous(order)?, 0)
+    }
+
+    /// The elements in shared memory, without gaps, for other processes. Copies, and counts, [`DArray::nbytes`].
+    ///
+    /// # Errors
+    ///
+    /// `is_io`; `is_conflict` while somebody holds Write; `is_place`.
+    pub fn to_shared(&self, order: Order) -> Result<Self> {
+        let _lease = self.lease(LeaseKind::Pin)?;
+        let buffer = Buffer::shared(self.nbytes())?;
+        let shared = buffer.share()?;
+        // SAFETY: DArray 1, under a Pin lease; new memory of as many bytes, under a Share lease.
+        unsafe { self.gather(order, shared.as_ptr().cast_mut()) }?;
+        drop(shared);
+        Self::from_buffer(buffer, self.dtype().clone(), self.contiguous(order)?, 0)
+    }
+
+    /// The elements converted to another dtype, one by one and with a check, in new memory without gaps. Copies, and
+    /// counts, the bytes of the result.
+    ///
+    /// # Errors
+    ///
+    /// `is_value` where an element does not fit, with its index; `is_out_of_memory`; `is_conflict` while somebody holds
+    /// Write; `is_place`.
+    pub fn cast(&self, dtype: &DType, order: Order) -> Result<Self> {
+        let _lease = self.lease(LeaseKind::Pin)?;
+        let result = Self::zeros(dtype.clone(), self.shape(), order)?;
+        let (converted, _) = result.buffer()?;
+        let source = ordered(self.layout(), order)?;
+        let mut bytes = vec![0; dtype.itemsize()];
+        let mut target = converted.write()?;
+        for (position, offset) in source.offsets()?.enumerate() {
+            let element = self.as_ptr().wrapping_offset(offset);
+            let read = |bytes: &[u8]| Value::read(self.dtype(), bytes);
+            // SAFETY: one element (DArray 1), under a Pin lease.
+            let value = unsafe { kernel::load_bytes(element, self.dtype().itemsize(), read) }?;
+            value
+                .write(dtype, &mut bytes)
+                .map_err(|error| error.within(format_args!("element {position} of {}", source.numel())))?;
+            target[position * bytes.len()..][..bytes.len()].copy_from_slice(&bytes);
+        }
+        count_copied(result.nbytes());
+        Ok(result)
+    }
+
+    fn contiguous(&self, order: Order) -> Result<Layout> {
+        Layout::contiguous(self.shape(), self.dtype().itemsize(), order)
+    }
+
+    /// # Safety
+    ///
+    /// Under a lease; [`DArray::nbytes`] bytes at `dst` may be stored racily and are not the array's own.
+    unsafe fn gather(&self, order: Order, dst: *mut u8) -> Result<()> {
+        let layout = ordered(self.layout(), order)?;
+        // SAFETY: DArray 1, and the caller's word.
+        unsafe { kernel::gather(self.as_ptr(), &layout, dst) }
+    }
+}
+
+/// The layout whose row-major order is this order of the given one.
+fn ordered(layout: &Layout, order: Order) -> Result<Layout> {
+    match order {
+        Order::RowMajor => Ok(layout.clone()),
+        Order::ColumnMajor => layout.transpose(),
+    }
+}
+
+impl<T: Element, const D: usize> Array<T, D> {
+    /// The elements in new memory of the default pool, without gaps. Copies, and counts, [`Array::nbytes`].
+    ///
+    /// # Errors
+    ///
+    /// As [`DArray::to_order`].
+    pub fn to_order(&self, order: Order) -> Result<Self> {
+        Ok(Self::try_from(DArray::from(self.clone()).to_order(order)?)?)
+    }
+}

@@ -1,0 +1,401 @@
+//! Arrays whose element type and rank are known at run time.
+
+use std::fmt;
+use std::ptr::NonNull;
+
+use crate::array::RawArray;
+use crate::element::{DType, Value};
+use crate::error::{Error, Kind, Result};
+use crate::kernel;
+use crate::layout::{AxisList, Layout, Order};
+use crate::memory::{Backing, Birth, Buffer, Lease, LeaseKind, Place, Protocols, racy};
+
+/// An n-dimensional array of any dtype and rank: a handle on memory that somebody owns.
+///
+/// What comes from files and foreign libraries is a `DArray`; `Array::try_from` makes a typed one of it, or gives it back
+/// with the reason. Cloning, slicing and the other views are O(rank), copy no element, and up to eight dimensions
+/// allocate nothing.
+///
+/// ```
+/// use crossdock::{Array, DArray, s};
+///
+/// let array = DArray::from(Array::from_vec(vec![1.5f64, 2.5, 3.5, 4.5], [2, 2])?);
+/// let column = array.slice(s![.., 1])?;
+/// assert_eq!(column.get(&[1])?.to_string(), "4.5");
+/// let wrong = Array::<f32, 1>::try_from(column).unwrap_err();
+/// assert!(wrong.error.is_dtype());
+/// let column = Array::<f64, 1>::try_from(wrong.value)?; // nothing was lost
+/// # Ok::<(), crossdock::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct DArray {
+    /// Invariant 1: `layout` goes with `raw` (RawArray 1) and follows no pointers.
+    raw: RawArray,
+    /// Invariant 2: its itemsize is the layout's.
+    dtype: DType,
+    layout: Layout,
+}
+
+impl DArray {
+    // ===== constructors
+
+    /// A buffer, seen through a dtype and a layout whose element 0 lies `offset` bytes into it. O(rank).
+    ///
+    /// # Errors
+    ///
+    /// `is_bounds` where the layout leaves the buffer at either end; `is_dtype` where dtype and layout have different item
+    /// sizes; `is_unsupported` for a layout that follows pointers.
+    pub fn from_buffer(buffer: Buffer, dtype: DType, layout: Layout, offset: usize) -> Result<Self> {
+        if dtype.itemsize() != layout.itemsize() {
+            return Err(Error::new(
+                Kind::DType,
+                format!("{dtype} has {} bytes, but the layout is for {}", dtype.itemsize(), layout.itemsize()),
+            ));
+        }
+        if let Some(suboffsets) = layout.suboffsets() {
+            return Err(Error::new(
+                Kind::Unsupported,
+                format!("a layout with suboffsets {suboffsets:?} follows pointers, which a buffer does not vouch for"),
+            ));
+        }
+        let raw = RawArray::new(buffer, offset, layout.span())?;
+        Ok(Self { raw, dtype, layout })
+    }
+
+    /// New memory of the default pool, zeroed.
+    ///
+    /// # Errors
+    ///
+    /// `is_overflow`, `is_out_of_memory`, `is_unsupported` for too many dimensions.
+    pub fn zeros(dtype: DType, shape: &[usize], order: Order) -> Result<Self> {
+        let layout = Layout::contiguous(shape, dtype.itemsize(), order)?;
+        Self::from_buffer(Buffer::zeroed(layout.nbytes())?, dtype, layout, 0)
+    }
+
+    /// # Safety
+    ///
+    /// DArray 1 and 2.
+    #[inline]
+    pub(crate) unsafe fn from_raw(raw: RawArray, dtype: DType, layout: Layout) -> Self {
+        Self { raw, dtype, layout }
+    }
+
+    pub(crate) fn into_raw(self) -> (RawArray, DType, Layout) {
+        (self.raw, self.dtype, self.layout)
+    }
+
+    #[inline]
+    pub(crate) fn raw(&self) -> &RawArray {
+        &self.raw
+    }
+
+    // ===== queries
+
+    /// The type of the elements.
+    #[inline]
+    pub fn dtype(&self) -> &DType {
+        &self.dtype
+    }
+
+    /// Shape, strides and item size.
+    #[inline]
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// The number of axes.
+    pub fn rank(&self) -> usize {
+        self.layout.rank()
+    }
+
+    /// The lengths of the axes.
+    pub fn shape(&self) -> &[usize] {
+        self.layout.shape()
+    }
+
+    /// The distance between neighbours along each axis, in bytes.
+    pub fn strides(&self) -> &[isize] {
+        self.layout.strides()
+    }
+
+    /// The number of elements.
+    pub fn len(&self) -> usize {
+        self.layout.numel()
+    }
+
+    /// Whether there are no elements.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The number of bytes of all elements, without gaps.
+    pub fn nbytes(&self) -> usize {
+        self.layout.nbytes()
+    }
+
+    /// The address of element 0, in its place. It gives no permission to touch it.
+    #[inline]
+    pub fn as_ptr(&self) -> *const u8 {
+        self.raw.ptr().as_ptr()
+    }
+
+    /// The device.
+    pub fn place(&self) -> Place {
+        self.raw.handle().header().place()
+    }
+
+    /// What stands behind the memory.
+    pub fn backing(&self) -> Backing {
+        self.raw.handle().header().backing()
+    }
+
+    /// Who else may touch the memory.
+    pub fn birth(&self) -> Birth {
+        self.raw.handle().header().birth()
+    }
+
+    /// Whether this handle refuses to write.
+    pub fn is_readonly(&self) -> bool {
+        self.raw.is_readonly()
+    }
+
+    /// The protocols by which the memory was ever handed out.
+    pub fn exported(&self) -> Protocols {
+        self.raw.handle().header().exported()
+    }
+
+    /// What befell the memory, if anything did: a guarded file map whose file shrank.
+    pub fn fault(&self) -> Option<Error> {
+        self.raw.handle().fault()
+    }
+
+    /// The memory from the lowest to the highest byte that the array touches, and how far into it element 0 lies. O(rank).
+    ///
+    /// # Errors
+    ///
+    /// `is_exhausted` where there are as many handles as can be counted.
+    pub fn buffer(&self) -> Result<(Buffer, usize)> {
+        let span = self.layout.span();
+        Ok((self.raw.buffer(span)?, span.low().unsigned_abs()))
+    }
+
+    // ===== narrower handles
+
+    /// # Safety
+    ///
+    /// The offset and the layout came together from an operation on this array's layout.
+    #[inline]
+    unsafe fn moved(&self, layout: Layout, offset: isize) -> Self {
+        // SAFETY: the caller's word.
+        let raw = unsafe { self.raw.moved(offset) };
+        Self { raw, dtype: self.dtype.clone(), layout }
+    }
+
+    /// Part of the array, named by [`s!`](crate::s) or by a list of [`AxisSlice`](crate::layout::AxisSlice). O(rank).
+    ///
+    /// # Errors
+    ///
+    /// `is_bounds` where a range or an index leaves its axis, `is_shape` for the wrong number of axes.
+    pub fn slice(&self, slices: impl AxisList) -> Result<Self> {
+        let (layout, offset) = self.layout.slice(slices)?;
+        // SAFETY: layout and offset came together.
+        Ok(unsafe { self.moved(layout, offset) })
+    }
+
+    /// Part of the array, named as in Python: bounds are clamped, and missing axes are whole. O(rank).
+    ///
+    /// # Errors
+    ///
+    /// `is_bounds` where an index leaves its axis or a step is 0, `is_shape` for too many axes.
+    pub fn slice_numpy(&self, slices: impl AxisList) -> Result<Self> {
+        let (layout, offset) = self.layout.slice_numpy(slices)?;
+        // SAFETY: layout and offset came together.
+        Ok(unsafe { self.moved(layout, offset) })
+    }
+
+    /// One field of an array of records, in place. A field that is a sub-array adds its axes behind the array's. O(rank).
+    ///
+    /// ```
+    /// use crossdock::{DArray, element::DType, layout::Order};
+    ///
+    /// let trade = DType::packed_record([("price", DType::F64), ("flags", DType::subarray(&[3], DType::U8)?)])?;
+    /// let trades = DArray::zeros(trade, &[100], Order::RowMajor)?;
+    /// let flags = trades.field("flags")?;
+    /// assert_eq!((flags.shape(), flags.strides()), (&[100, 3][..], &[11, 1][..]));
+    /// # Ok::<(), crossdock::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// `is_dtype` where the elements are no records or have no such field.
+    pub fn field(&self, name: &str) -> Result<Self> {
+        let field = self.dtype.field(name).ok_or_else(|| self.no_field(name))?;
+        let (shape, strides) = (self.shape(), self.strides());
+        let (dtype, layout) = match field.dtype().as_subarray() {
+            None => {
+                let dtype = field.dtype().clone();
+                let layout = Layout::new(shape, strides, dtype.itemsize())?;
+                (dtype, layout)
+            }
+            Some(subarray) => {
+                let dtype = subarray.base().clone();
+                let inner = Layout::contiguous(subarray.shape(), dtype.itemsize(), Order::RowMajor)?;
+                let shape = [shape, inner.shape()].concat();
+                let strides = [strides, inner.strides()].concat();
+                (dtype.clone(), Layout::new(&shape, &strides, dtype.itemsize())?)
+            }
+        };
+        // An array without elements may have its element 0 anywhere, so that a step into it would lead nowhere.
+        let offset = if self.is_empty() { 0 } else { field.offset() as isize };
+        // SAFETY: the field lies within its record, so what the layout reaches from there lies within the array's span.
+        let raw = unsafe { self.raw.moved(offset) };
+        Ok(Self { raw, dtype, layout })
+    }
+
+    #[cold]
+    fn no_field(&self, name: &str) -> Error {
+        let text = match self.dtype.as_record() {
+            Some(record) => {
+                let names: Vec<&str> = record.fields().iter().map(|field| field.name()).collect();
+                format!("there is no field {name:?}: the fields are {}", names.join(", "))
+            }
+            None => format!("{} has no fields, hence none that is called {name:?}", self.dtype),
+        };
+        Error::new(Kind::DType, text)
+    }
+
+    /// The axes in another order: axis `k` of the result is axis `axes[k]` of this array. O(rank).
+    ///
+    /// # Errors
+    ///
+    /// `is_shape` where `axes` does not name every axis once.
+    pub fn permute(&self, axes: &[usize]) -> Result<Self> {
+        // SAFETY: element 0 stays where it is.
+        Ok(unsafe { self.moved(self.layout.permute(axes)?, 0) })
+    }
+
+    /// The axes in reverse order. O(rank).
+    pub fn transpose(&self) -> Self {
+        let axes: Vec<usize> = (0..self.rank()).rev().collect();
+        // Only an indirect array cannot be transposed (DArray 1).
+        self.permute(&axes).unwrap_or_else(|_| self.clone())
+    }
+
+    /// The same elements with one axis backwards. O(rank).
+    ///
+    /// # Errors
+    ///
+    /// `is_bounds` where there is no such axis.
+    pub fn reverse(&self, axis: usize) -> Result<Self> {
+        let (layout, offset) = self.layout.reverse(axis)?;
+        // SAFETY: layout and offset came together.
+        Ok(unsafe { self.moved(layout, offset) })
+    }
+
+    /// The array repeated along new leading axes and axes of length 1, by strides of 0. O(rank).
+    ///
+    /// # Errors
+    ///
+    /// `is_shape` where the shapes do not go together by NumPy's rule.
+    pub fn broadcast_to(&self, shape: &[usize]) -> Result<Self> {
+        // SAFETY: element 0 stays where it is.
+        Ok(unsafe { self.moved(self.layout.broadcast_to(shape)?, 0) })
+    }
+
+    /// The same elements under another shape, as a view. O(rank).
+    ///
+    /// # Errors
+    ///
+    /// `is_shape` where the number of elements differs, `is_layout` where no strides express it.
+    pub fn reshape(&self, shape: &[usize]) -> Result<Self> {
+        // SAFETY: element 0 stays where it is.
+        Ok(unsafe { self.moved(self.layout.reshape(shape, Order::RowMajor)?, 0) })
+    }
+
+    /// The same array, never to be written through this handle or what is made from it.
+    pub fn into_readonly(mut self) -> Self {
+        self.raw.set_readonly();
+        self
+    }
+
+    // ===== access
+
+    #[inline]
+    pub(crate) fn lease(&self, kind: LeaseKind) -> Result<Lease> {
+        self.raw.lease(kind)
+    }
+
+    /// One element, by value, under a Pin lease of that moment.
+    ///
+    /// # Errors
+    ///
+    /// `is_bounds`; `is_conflict` while somebody holds Write; `is_place`.
+    pub fn get(&self, index: &[usize]) -> Result<Value> {
+        let _lease = self.lease(LeaseKind::Pin)?;
+        // SAFETY: DArray 1 and 2, under a lease.
+        unsafe { load_value(self.raw.ptr(), &self.dtype, &self.layout, index) }
+    }
+
+    /// Writes one element, converted with a check, under a Share lease of that moment.
+    ///
+    /// # Errors
+    ///
+    /// `is_bounds`; `is_value` where the value does not fit; `is_conflict` while somebody holds Read or Write;
+    /// `is_read_only`; `is_place`.
+    pub fn set(&self, index: &[usize], value: &Value) -> Result<()> {
+        let _lease = self.lease(LeaseKind::Share)?;
+        // SAFETY: DArray 1 and 2, under a Share lease.
+        unsafe { store_value(self.raw.ptr(), &self.dtype, &self.layout, index, value) }
+    }
+}
+
+/// # Safety
+///
+/// The layout, of elements of the dtype, reaches from `ptr` only bytes that may be loaded racily.
+pub(crate) unsafe fn load_value(
+    ptr: NonNull<u8>,
+    dtype: &DType,
+    layout: &Layout,
+    index: &[usize],
+) -> Result<Value> {
+    let offset = layout.offset_of(index)?;
+    let element = ptr.as_ptr().wrapping_offset(offset);
+    // SAFETY: one element (the caller's word).
+    unsafe { kernel::load_bytes(element, dtype.itemsize(), |bytes| Value::read(dtype, bytes)) }
+}
+
+/// # Safety
+///
+/// The layout, of elements of the dtype, reaches from `ptr` only bytes that may be loaded and stored racily.
+pub(crate) unsafe fn store_value(
+    ptr: NonNull<u8>,
+    dtype: &DType,
+    layout: &Layout,
+    index: &[usize],
+    value: &Value,
+) -> Result<()> {
+    let offset = layout.offset_of(index)?;
+    let element = ptr.as_ptr().wrapping_offset(offset);
+    // Loaded first: a record's padding stays as it is.
+    // SAFETY: one element (the caller's word).
+    let mut bytes = unsafe { kernel::load_bytes(element, dtype.itemsize(), <[u8]>::to_vec) };
+    value.write(dtype, &mut bytes)?;
+    // SAFETY: one element (the caller's word).
+    unsafe { racy::copy(bytes.as_ptr(), element, bytes.len()) };
+    Ok(())
+}
+
+impl fmt::Debug for DArray {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "DArray({}, shape {:?}, strides {:?} bytes, at {:p} on {}{})",
+            self.dtype,
+            self.shape(),
+            self.strides(),
+            self.as_ptr(),
+            self.place(),
+            if self.is_readonly() { ", read-only" } else { "" }
+        )
+    }
+}

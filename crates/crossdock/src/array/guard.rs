@@ -1,0 +1,266 @@
+//! Leases of a typed array, and the access that each of them gives.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::ops::{Index, IndexMut};
+use std::ptr::NonNull;
+
+use crate::array::iter::Iter;
+use crate::array::view::{ArrayView, index_panic};
+use crate::array::view_mut::ArrayViewMut;
+use crate::element::Element;
+use crate::error::Result;
+use crate::layout::{FixedLayout, Order};
+use crate::memory::{Lease, count_copied, racy};
+
+/// A lease, and the array that it covers.
+///
+/// # Invariants
+///
+/// 1. The layout, applied at `ptr`, reaches only bytes of the lease's region, which is on the host.
+struct Covered<T, const D: usize> {
+    // Kept for its drop, which gives the lease back.
+    lease: Lease,
+    ptr: NonNull<u8>,
+    layout: FixedLayout<D>,
+    element: PhantomData<T>,
+}
+
+// SAFETY: plain data under a lease, which goes to any thread; each guard answers for what it gives.
+unsafe impl<T: Element, const D: usize> Send for Covered<T, D> {}
+// SAFETY: as for Send.
+unsafe impl<T: Element, const D: usize> Sync for Covered<T, D> {}
+
+impl<T: Element, const D: usize> Covered<T, D> {
+    fn load(&self, index: [usize; D]) -> Result<T> {
+        let offset = self.layout.offset_of(index)?;
+        // SAFETY: the offset of an element (Covered 1).
+        let ptr = unsafe { self.ptr.offset(offset) };
+        // SAFETY: Covered 1; whoever else writes holds a Share lease and does so racily, or is not bound by our rules.
+        Ok(unsafe { racy::load(ptr.as_ptr().cast()) })
+    }
+
+    fn to_vec(&self) -> Vec<T> {
+        count_copied(self.layout.nbytes(size_of::<T>()));
+        self.layout
+            .offsets()
+            .map(|offset| {
+                // SAFETY: the offset of an element (Covered 1).
+                let ptr = unsafe { self.ptr.offset(offset) };
+                // SAFETY: as in `load`.
+                unsafe { racy::load(ptr.as_ptr().cast()) }
+            })
+            .collect()
+    }
+}
+
+macro_rules! guard {
+    ($(#[$doc:meta])* $name:ident, $safety:literal) => {
+        $(#[$doc])*
+        pub struct $name<T: Element, const D: usize>(Covered<T, D>);
+
+        impl<T: Element, const D: usize> $name<T, D> {
+            /// # Safety
+            ///
+            #[doc = $safety]
+            #[inline]
+            pub(super) unsafe fn new(lease: Lease, ptr: NonNull<u8>, layout: FixedLayout<D>) -> Self {
+                Self(Covered { lease, ptr, layout, element: PhantomData })
+            }
+
+            /// The lengths of the axes.
+            pub fn shape(&self) -> &[usize; D] {
+                self.0.layout.shape()
+            }
+
+            /// The distance between neighbours along each axis, in bytes.
+            pub fn strides(&self) -> &[isize; D] {
+                self.0.layout.strides()
+            }
+
+            /// The number of elements.
+            pub fn len(&self) -> usize {
+                self.0.layout.numel()
+            }
+
+            /// Whether there are no elements.
+            pub fn is_empty(&self) -> bool {
+                self.len() == 0
+            }
+
+            /// The address of element 0.
+            pub fn as_ptr(&self) -> *const T {
+                self.0.ptr.as_ptr().cast()
+            }
+        }
+
+        impl<T: Element, const D: usize> fmt::Debug for $name<T, D> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "{:?} lease of {:?} at {:p}", self.0.lease.kind(), self.shape(), self.0.ptr)
+            }
+        }
+    };
+}
+
+guard! {
+    /// A Read lease of an array: while it is held nobody writes, so elements are had by `&T`.
+    ArrayRead, "Covered 1 under a Read lease, with aligned elements."
+}
+
+guard! {
+    /// The Write lease of an array: while it is held nobody else touches the memory, so elements are had by `&mut T`.
+    ArrayWrite, "Covered 1 under a Write lease, with aligned elements and an injective layout."
+}
+
+guard! {
+    /// A Share lease of an array: others may write at any time, and so may the holder, one element by value at a time.
+    ArrayShare, "Covered 1 under a Share lease."
+}
+
+guard! {
+    /// A Pin lease of an array: others may write at any time; the holder loads elements by value.
+    ArrayPin, "Covered 1 under a Pin lease."
+}
+
+impl<T: Element, const D: usize> ArrayRead<T, D> {
+    /// The elements, by reference.
+    #[inline]
+    pub fn view(&self) -> ArrayView<'_, T, D> {
+        // SAFETY: Covered 1, aligned (`new`), initialised (Header 3), and constant under the Read lease, which lives as
+        // long as the borrow.
+        unsafe { ArrayView::new(self.0.ptr, self.0.layout) }
+    }
+
+    /// The elements in row-major order.
+    pub fn iter(&self) -> Iter<'_, T> {
+        self.view().iter()
+    }
+
+    /// The elements as a slice, where they lie row-major without gaps.
+    pub fn as_slice(&self) -> Option<&[T]> {
+        self.view().as_slice()
+    }
+
+    /// The elements in row-major order, copied (and counted).
+    pub fn to_vec(&self) -> Vec<T> {
+        self.view().to_vec()
+    }
+}
+
+impl<T: Element, const D: usize> Index<[usize; D]> for ArrayRead<T, D> {
+    type Output = T;
+
+    /// # Panics
+    ///
+    /// Where the index is outside.
+    #[inline(always)]
+    fn index(&self, index: [usize; D]) -> &T {
+        match self.view().get(index) {
+            Some(element) => element,
+            None => index_panic(&index, self.shape()),
+        }
+    }
+}
+
+impl<'a, T: Element, const D: usize> IntoIterator for &'a ArrayRead<T, D> {
+    type Item = &'a T;
+    type IntoIter = Iter<'a, T>;
+
+    fn into_iter(self) -> Iter<'a, T> {
+        self.iter()
+    }
+}
+
+impl<T: Element, const D: usize> ArrayWrite<T, D> {
+    /// The elements, by reference.
+    #[inline]
+    pub fn view(&self) -> ArrayView<'_, T, D> {
+        // SAFETY: as for a Read lease: the Write lease excludes all other access.
+        unsafe { ArrayView::new(self.0.ptr, self.0.layout) }
+    }
+
+    /// The elements, by mutable reference.
+    #[inline]
+    pub fn view_mut(&mut self) -> ArrayViewMut<'_, T, D> {
+        // SAFETY: Covered 1, aligned and injective (`new`); the Write lease excludes all other access, and `&mut self` all
+        // through this guard.
+        unsafe { ArrayViewMut::trusted(self.0.ptr, self.0.layout) }
+    }
+}
+
+impl<T: Element, const D: usize> Index<[usize; D]> for ArrayWrite<T, D> {
+    type Output = T;
+
+    /// # Panics
+    ///
+    /// Where the index is outside.
+    #[inline(always)]
+    fn index(&self, index: [usize; D]) -> &T {
+        match self.view().get(index) {
+            Some(element) => element,
+            None => index_panic(&index, self.shape()),
+        }
+    }
+}
+
+impl<T: Element, const D: usize> IndexMut<[usize; D]> for ArrayWrite<T, D> {
+    #[inline(always)]
+    fn index_mut(&mut self, index: [usize; D]) -> &mut T {
+        let Some(offset) = self.0.layout.checked_offset(index) else { index_panic(&index, self.shape()) };
+        // SAFETY: the offset of an element (Covered 1).
+        let ptr = unsafe { self.0.ptr.offset(offset) };
+        // SAFETY: as in `view_mut`.
+        unsafe { ptr.cast().as_mut() }
+    }
+}
+
+impl<T: Element, const D: usize> ArrayShare<T, D> {
+    /// The element at an index, of any alignment, as it is at this moment.
+    ///
+    /// # Errors
+    ///
+    /// `is_bounds`.
+    pub fn load(&self, index: [usize; D]) -> Result<T> {
+        self.0.load(index)
+    }
+
+    /// Writes the element at an index, of any alignment.
+    ///
+    /// # Errors
+    ///
+    /// `is_bounds`.
+    pub fn store(&self, index: [usize; D], value: T) -> Result<()> {
+        let offset = self.0.layout.offset_of(index)?;
+        // SAFETY: the offset of an element (Covered 1).
+        let ptr = unsafe { self.0.ptr.offset(offset) };
+        // SAFETY: Covered 1; Share is not given on read-only handles, and excludes whoever relies on constancy.
+        unsafe { racy::store(ptr.as_ptr().cast(), value) };
+        Ok(())
+    }
+
+    /// The elements of this moment in row-major order, copied (and counted).
+    pub fn to_vec(&self) -> Vec<T> {
+        self.0.to_vec()
+    }
+}
+
+impl<T: Element, const D: usize> ArrayPin<T, D> {
+    /// The element at an index, of any alignment, as it is at this moment.
+    ///
+    /// # Errors
+    ///
+    /// `is_bounds`.
+    pub fn load(&self, index: [usize; D]) -> Result<T> {
+        self.0.load(index)
+    }
+
+    /// The elements of this moment in row-major order, copied (and counted).
+    pub fn to_vec(&self) -> Vec<T> {
+        self.0.to_vec()
+    }
+
+    /// Whether the elements lie in this order without gaps.
+    pub fn is_contiguous(&self, order: Order) -> bool {
+        self.0.layout.is_contiguous(size_of::<T>(), order)
+    }
+}

@@ -1,0 +1,100 @@
+//! Iteration over elements, in row-major order.
+
+use std::iter::FusedIterator;
+use std::marker::PhantomData;
+use std::ptr::NonNull;
+
+use crate::element::Element;
+use crate::layout::Offsets;
+
+/// The elements of an [`ArrayView`](crate::array::ArrayView), in row-major order.
+///
+/// # Invariants
+///
+/// 1. Each offset, from `ptr`, is that of an element that is initialised, aligned, and constant for `'a`.
+#[derive(Clone)]
+pub struct Iter<'a, T: Element> {
+    ptr: NonNull<u8>,
+    offsets: Offsets,
+    lifetime: PhantomData<&'a T>,
+}
+
+// SAFETY: an iterator over `&T`, where `T: Element` is Send and Sync.
+unsafe impl<T: Element> Send for Iter<'_, T> {}
+// SAFETY: as for Send.
+unsafe impl<T: Element> Sync for Iter<'_, T> {}
+
+impl<T: Element> Iter<'_, T> {
+    /// # Safety
+    ///
+    /// Iter 1.
+    pub(super) unsafe fn new(ptr: NonNull<u8>, offsets: Offsets) -> Self {
+        Self { ptr, offsets, lifetime: PhantomData }
+    }
+}
+
+impl<'a, T: Element> Iterator for Iter<'a, T> {
+    type Item = &'a T;
+
+    #[inline]
+    fn next(&mut self) -> Option<&'a T> {
+        let offset = self.offsets.next()?;
+        // SAFETY: Iter 1.
+        let ptr = unsafe { self.ptr.offset(offset) };
+        // SAFETY: Iter 1.
+        Some(unsafe { ptr.cast().as_ref() })
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.offsets.size_hint()
+    }
+}
+
+impl<T: Element> ExactSizeIterator for Iter<'_, T> {}
+impl<T: Element> FusedIterator for Iter<'_, T> {}
+
+/// The elements of an [`ArrayViewMut`](crate::array::ArrayViewMut), in row-major order.
+///
+/// # Invariants
+///
+/// 1. Each offset, from `ptr`, is that of an element that is initialised, aligned, and for `'a` reached by nobody else;
+///    no two are the same.
+pub struct IterMut<'a, T: Element> {
+    ptr: NonNull<u8>,
+    offsets: Offsets,
+    lifetime: PhantomData<&'a mut T>,
+}
+
+// SAFETY: an iterator over `&mut T`, where `T: Element` is Send and Sync.
+unsafe impl<T: Element> Send for IterMut<'_, T> {}
+// SAFETY: as for Send.
+unsafe impl<T: Element> Sync for IterMut<'_, T> {}
+
+impl<T: Element> IterMut<'_, T> {
+    /// # Safety
+    ///
+    /// IterMut 1.
+    pub(super) unsafe fn new(ptr: NonNull<u8>, offsets: Offsets) -> Self {
+        Self { ptr, offsets, lifetime: PhantomData }
+    }
+}
+
+impl<'a, T: Element> Iterator for IterMut<'a, T> {
+    type Item = &'a mut T;
+
+    #[inline]
+    fn next(&mut self) -> Option<&'a mut T> {
+        let offset = self.offsets.next()?;
+        // SAFETY: IterMut 1.
+        let ptr = unsafe { self.ptr.offset(offset) };
+        // SAFETY: IterMut 1: this element is given out just here.
+        Some(unsafe { ptr.cast().as_mut() })
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.offsets.size_hint()
+    }
+}
+
+impl<T: Element> ExactSizeIterator for IterMut<'_, T> {}
+impl<T: Element> FusedIterator for IterMut<'_, T> {}

@@ -1,0 +1,115 @@
+//! What a typed and a dynamic array have in common: the memory, and where element 0 lies in it.
+
+use std::ptr::NonNull;
+
+use crate::error::Result;
+use crate::layout::Span;
+use crate::memory::{Buffer, Handle, Lease, LeaseKind, Protocols, exclusive, lease};
+
+/// The erased core of an array.
+///
+/// # Invariants
+///
+/// 1. The layout that goes with it (the array's other field), applied at `ptr`, reaches only bytes of the handle's region.
+///    It is checked once, by [`RawArray::new`]; every operation on layouts keeps it (see [`crate::layout`]).
+/// 2. `readonly` is set if the memory is constant, and never cleared.
+#[derive(Clone)]
+pub(crate) struct RawArray {
+    handle: Handle,
+    ptr: NonNull<u8>,
+    readonly: bool,
+}
+
+// SAFETY: as for Buffer: the pointer goes where the handle goes, and access is covered by leases.
+unsafe impl Send for RawArray {}
+// SAFETY: as for Send; `&RawArray` gives no access to the bytes without a lease.
+unsafe impl Sync for RawArray {}
+
+impl RawArray {
+    /// Element 0 lies `offset` bytes into the buffer.
+    ///
+    /// # Errors
+    ///
+    /// `is_bounds` where the span leaves the buffer at either end.
+    pub(crate) fn new(buffer: Buffer, offset: usize, span: Span) -> Result<Self> {
+        span.check_window(offset, buffer.nbytes())?;
+        let (handle, ptr, nbytes, readonly) = buffer.into_parts();
+        // An array without elements touches nothing, and its element 0 may lie anywhere: keep it in the buffer.
+        let offset = offset.min(nbytes);
+        // SAFETY: inside the buffer, or just behind its last byte.
+        Ok(Self { handle, ptr: unsafe { ptr.add(offset) }, readonly })
+    }
+
+    /// An array on the memory of a lease that covers another one.
+    ///
+    /// # Safety
+    ///
+    /// RawArray 1 and 2.
+    pub(crate) unsafe fn from_parts(handle: Handle, ptr: NonNull<u8>, readonly: bool) -> Self {
+        Self { handle, ptr, readonly }
+    }
+
+    /// Another handle whose element 0 lies `offset` bytes from this one's.
+    ///
+    /// # Safety
+    ///
+    /// The offset, and the layout that goes with the result, came together from an operation on this array's layout.
+    #[inline]
+    pub(crate) unsafe fn moved(&self, offset: isize) -> Self {
+        Self {
+            handle: self.handle.clone(),
+            // SAFETY: such an offset is that of an element, or 0 (RawArray 1).
+            ptr: unsafe { self.ptr.offset(offset) },
+            readonly: self.readonly,
+        }
+    }
+
+    /// Re-checks invariant 1 for another layout at the same element 0, within the whole region.
+    pub(crate) fn check_span(&self, span: Span) -> Result<()> {
+        let header = self.handle.header();
+        let offset = self.ptr.addr().get() - header.ptr().addr().get();
+        span.check_window(offset, header.nbytes())
+    }
+
+    #[inline]
+    pub(crate) fn lease(&self, kind: LeaseKind) -> Result<Lease> {
+        lease(&self.handle, self.readonly, kind)
+    }
+
+    #[inline]
+    pub(crate) fn ptr(&self) -> NonNull<u8> {
+        self.ptr
+    }
+
+    #[inline]
+    pub(crate) fn handle(&self) -> &Handle {
+        &self.handle
+    }
+
+    /// Asserts that `&mut self` covers the bytes, too.
+    pub(crate) fn exclusive(&mut self) -> Result<()> {
+        exclusive(&mut self.handle, self.readonly)
+    }
+
+    #[inline]
+    pub(crate) fn is_readonly(&self) -> bool {
+        self.readonly
+    }
+
+    pub(crate) fn set_readonly(&mut self) {
+        self.readonly = true;
+    }
+
+    pub(crate) fn mark_exported(&self, protocol: Protocols) {
+        self.handle.mark_exported(protocol);
+    }
+
+    /// The bytes from the lowest to the highest that the span touches, as a buffer.
+    pub(crate) fn buffer(&self, span: Span) -> Result<Buffer> {
+        let handle = self.handle.try_clone()?;
+        // SAFETY: RawArray 1: the span begins inside the region.
+        let ptr = unsafe { self.ptr.offset(span.low()) };
+        // SAFETY: RawArray 1 and 2: all of the span lies inside the region.
+        Ok(unsafe { Buffer::from_parts(handle, ptr, span.nbytes(), self.readonly) })
+    }
+}

@@ -1,0 +1,419 @@
+//! Arrays whose element type and rank the compiler knows.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::ops::Deref;
+
+use crate::array::RawArray;
+use crate::array::guard::{ArrayPin, ArrayRead, ArrayShare, ArrayWrite};
+use crate::array::view::check_numel;
+use crate::array::view_mut::ArrayViewMut;
+use crate::element::{DType, Element};
+use crate::error::{Error, Kind, Result};
+use crate::layout::{FixedLayout, Order, SliceSpec};
+use crate::memory::{Birth, Buffer, LeaseKind, Place};
+
+/// An n-dimensional array of `T` with `D` axes: a handle on memory that somebody owns.
+///
+/// Cloning, slicing, permuting and reshaping are O(`D`), copy no element and allocate nothing. Every such handle keeps
+/// the memory alive; none gives access by itself. Elements are had under a lease ([`Array::read`], [`Array::write`],
+/// [`Array::share`], [`Array::pin`]), by value one at a time ([`Array::get`], [`Array::set`]), or by `&mut` from the only
+/// handle ([`Array::as_view_mut`]). Handles go to any thread.
+///
+/// Strides are in bytes and of either sign, and elements may be unaligned (a field of packed records is an array, too):
+/// then they are had by value, not by reference.
+///
+/// ```
+/// use crossdock::{Array, s};
+///
+/// let image = Array::from_vec(vec![1u8, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12], [2, 2, 3])?; // adopted, not copied
+/// let red = image.slice(s![.., .., 0])?; // another handle on the same bytes
+/// drop(image);
+/// assert_eq!(red.shape(), &[2, 2]);
+/// assert_eq!(red.read()?.iter().map(|&pixel| u32::from(pixel)).sum::<u32>(), 1 + 4 + 7 + 10);
+/// # Ok::<(), crossdock::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct Array<T: Element, const D: usize> {
+    /// Invariant 1: `layout`, made for elements of `size_of::<T>()` bytes, goes with `raw` (RawArray 1).
+    raw: RawArray,
+    layout: FixedLayout<D>,
+    element: PhantomData<T>,
+}
+
+impl<T: Element, const D: usize> Array<T, D> {
+    // ===== constructors
+
+    /// Adopts a vector, seen row-major. O(1).
+    ///
+    /// # Errors
+    ///
+    /// `is_shape` where the shape has another number of elements than the vector.
+    pub fn from_vec(vec: Vec<T>, shape: [usize; D]) -> Result<Self> {
+        let layout = Self::row_major(shape)?;
+        check_numel(&shape, layout.numel(), vec.len())?;
+        Self::from_buffer_with_layout(Buffer::from_vec(vec)?, layout, 0)
+    }
+
+    /// Adopts anything that dereferences to a slice (`Arc<Vec<T>>`, an image, …), seen row-major from its beginning. What
+    /// lies behind the shape's last element is kept, for [`Array::with_row_stride`]. Read-only. O(1).
+    ///
+    /// # Errors
+    ///
+    /// `is_bounds` where the slice has fewer elements than the shape.
+    pub fn from_owner<O>(owner: O, shape: [usize; D]) -> Result<Self>
+    where
+        O: Deref<Target: AsRef<[T]>> + Send + 'static,
+    {
+        Self::from_buffer(Buffer::from_owner(owner)?, shape)
+    }
+
+    /// Wraps memory that lives as long as the program. Read-only. O(1).
+    ///
+    /// # Errors
+    ///
+    /// `is_shape` where the shape has another number of elements than the slice.
+    pub fn from_static(slice: &'static [T], shape: [usize; D]) -> Result<Self> {
+        let layout = Self::row_major(shape)?;
+        check_numel(&shape, layout.numel(), slice.len())?;
+        Self::from_buffer_with_layout(Buffer::from_static(slice)?, layout, 0)
+    }
+
+    /// New memory of the default pool, zeroed, row-major.
+    ///
+    /// # Errors
+    ///
+    /// `is_overflow`, `is_out_of_memory`.
+    pub fn zeros(shape: [usize; D]) -> Result<Self> {
+        let layout = Self::row_major(shape)?;
+        Self::from_buffer_with_layout(Buffer::zeroed(layout.nbytes(size_of::<T>()))?, layout, 0)
+    }
+
+    /// A buffer, seen row-major from its first byte. O(1).
+    ///
+    /// # Errors
+    ///
+    /// `is_bounds` where the buffer is too small.
+    pub fn from_buffer(buffer: Buffer, shape: [usize; D]) -> Result<Self> {
+        Self::from_buffer_with_layout(buffer, Self::row_major(shape)?, 0)
+    }
+
+    /// A buffer, seen through a layout whose element 0 lies `offset` bytes into it. O(`D`).
+    ///
+    /// # Errors
+    ///
+    /// `is_bounds` where the layout leaves the buffer at either end; `is_overflow` where it was made for another itemsize
+    /// and does not hold for this one.
+    pub fn from_buffer_with_layout(buffer: Buffer, layout: FixedLayout<D>, offset: usize) -> Result<Self> {
+        let layout = FixedLayout::new(*layout.shape(), *layout.strides(), size_of::<T>())?;
+        let raw = RawArray::new(buffer, offset, layout.span(size_of::<T>()))?;
+        Ok(Self { raw, layout, element: PhantomData })
+    }
+
+    fn row_major(shape: [usize; D]) -> Result<FixedLayout<D>> {
+        FixedLayout::contiguous(shape, size_of::<T>(), Order::RowMajor)
+    }
+
+    /// # Safety
+    ///
+    /// Array 1.
+    pub(super) unsafe fn from_raw(raw: RawArray, layout: FixedLayout<D>) -> Self {
+        Self { raw, layout, element: PhantomData }
+    }
+
+    pub(super) fn into_raw(self) -> (RawArray, FixedLayout<D>) {
+        (self.raw, self.layout)
+    }
+
+    /// The same array with rows that lie `nbytes` bytes apart: images with padded rows. O(`D`).
+    ///
+    /// # Errors
+    ///
+    /// `is_bounds` where the rows then leave the memory; `is_shape` for rank 0.
+    pub fn with_row_stride(self, nbytes: usize) -> Result<Self> {
+        let mut strides = *self.layout.strides();
+        let Some(first) = strides.first_mut() else {
+            return Err(Error::new(Kind::Shape, "an array of rank 0 has no rows"));
+        };
+        *first = isize::try_from(nbytes)
+            .map_err(|_| Error::new(Kind::Overflow, format!("a row stride of {nbytes} bytes is too large")))?;
+        let layout = FixedLayout::new(*self.layout.shape(), strides, size_of::<T>())?;
+        self.raw.check_span(layout.span(size_of::<T>()))?;
+        Ok(Self { layout, ..self })
+    }
+
+    // ===== queries
+
+    /// The lengths of the axes.
+    #[inline]
+    pub fn shape(&self) -> &[usize; D] {
+        self.layout.shape()
+    }
+
+    /// The distance between neighbours along each axis, in bytes.
+    #[inline]
+    pub fn strides(&self) -> &[isize; D] {
+        self.layout.strides()
+    }
+
+    /// Shape and strides.
+    pub fn layout(&self) -> &FixedLayout<D> {
+        &self.layout
+    }
+
+    /// The number of elements.
+    pub fn len(&self) -> usize {
+        self.layout.numel()
+    }
+
+    /// Whether there are no elements.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The number of bytes of all elements, without gaps.
+    pub fn nbytes(&self) -> usize {
+        self.layout.nbytes(size_of::<T>())
+    }
+
+    /// The type of the elements.
+    pub fn dtype(&self) -> DType {
+        T::dtype()
+    }
+
+    /// The address of element 0, in its place. It gives no permission to touch it.
+    #[inline]
+    pub fn as_ptr(&self) -> *const T {
+        self.raw.ptr().as_ptr().cast()
+    }
+
+    /// The device.
+    pub fn place(&self) -> Place {
+        self.raw.handle().header().place()
+    }
+
+    /// Who else may touch the memory.
+    pub fn birth(&self) -> Birth {
+        self.raw.handle().header().birth()
+    }
+
+    /// Whether this handle refuses to write.
+    pub fn is_readonly(&self) -> bool {
+        self.raw.is_readonly()
+    }
+
+    /// Whether the elements lie in this order without gaps.
+    pub fn is_contiguous(&self, order: Order) -> bool {
+        self.layout.is_contiguous(size_of::<T>(), order)
+    }
+
+    // ===== narrower handles
+
+    /// # Safety
+    ///
+    /// The offset and the layout came together from an operation on this array's layout.
+    #[inline]
+    unsafe fn moved<const E: usize>(&self, layout: FixedLayout<E>, offset: isize) -> Array<T, E> {
+        // SAFETY: the caller's word.
+        let raw = unsafe { self.raw.moved(offset) };
+        Array { raw, layout, element: PhantomData }
+    }
+
+    /// Part of the array, named by [`s!`](crate::s). O(`D`): one atomic addition.
+    ///
+    /// # Errors
+    ///
+    /// `is_bounds` where a range or an index leaves its axis.
+    #[inline]
+    pub fn slice<S, const OUT: usize>(&self, slices: S) -> Result<Array<T, OUT>>
+    where
+        S: SliceSpec<D, OUT>,
+    {
+        let (layout, offset) = self.layout.slice(slices)?;
+        // SAFETY: layout and offset came together.
+        Ok(unsafe { self.moved(layout, offset) })
+    }
+
+    /// The axes in another order: axis `k` of the result is axis `axes[k]` of this array. O(`D`).
+    ///
+    /// # Errors
+    ///
+    /// `is_shape` where `axes` does not name every axis once.
+    pub fn permute(&self, axes: [usize; D]) -> Result<Self> {
+        let layout = self.layout.permute(axes)?;
+        // SAFETY: element 0 stays where it is.
+        Ok(unsafe { self.moved(layout, 0) })
+    }
+
+    /// The axes in reverse order. O(`D`).
+    pub fn transpose(&self) -> Self {
+        // SAFETY: element 0 stays where it is.
+        unsafe { self.moved(self.layout.transpose(), 0) }
+    }
+
+    /// The same elements with one axis backwards. O(`D`).
+    ///
+    /// # Errors
+    ///
+    /// `is_bounds` where there is no such axis.
+    pub fn reverse(&self, axis: usize) -> Result<Self> {
+        let (layout, offset) = self.layout.reverse(axis)?;
+        // SAFETY: layout and offset came together.
+        Ok(unsafe { self.moved(layout, offset) })
+    }
+
+    /// The array repeated along new leading axes and axes of length 1, by strides of 0. O(`E`).
+    ///
+    /// # Errors
+    ///
+    /// `is_shape` where the shapes do not go together by NumPy's rule.
+    pub fn broadcast_to<const E: usize>(&self, shape: [usize; E]) -> Result<Array<T, E>> {
+        let layout = self.layout.broadcast_to(shape, size_of::<T>())?;
+        // SAFETY: element 0 stays where it is.
+        Ok(unsafe { self.moved(layout, 0) })
+    }
+
+    /// The same elements under another shape, as a view. O(`D` + `E`).
+    ///
+    /// # Errors
+    ///
+    /// `is_shape` where the number of elements differs, `is_layout` where no strides express it (then a copy must be made
+    /// first).
+    pub fn reshape<const E: usize>(&self, shape: [usize; E]) -> Result<Array<T, E>> {
+        let layout = self.layout.reshape(shape, size_of::<T>(), Order::RowMajor)?;
+        // SAFETY: element 0 stays where it is.
+        Ok(unsafe { self.moved(layout, 0) })
+    }
+
+    /// The same array, never to be written through this handle or what is made from it.
+    pub fn into_readonly(mut self) -> Self {
+        self.raw.set_readonly();
+        self
+    }
+
+    /// The memory from the lowest to the highest byte that the array touches. O(`D`).
+    ///
+    /// # Errors
+    ///
+    /// `is_exhausted` where there are as many handles as can be counted.
+    pub fn buffer(&self) -> Result<Buffer> {
+        self.raw.buffer(self.layout.span(size_of::<T>()))
+    }
+
+    // ===== access
+
+    /// Takes a Read lease: constant elements, by `&T`. O(`D`).
+    ///
+    /// # Errors
+    ///
+    /// `is_conflict` while somebody holds Share or Write, or where the memory is aliased; `is_alignment`; `is_place`.
+    pub fn read(&self) -> Result<ArrayRead<T, D>> {
+        self.check_aligned()?;
+        let lease = self.raw.lease(LeaseKind::Read)?;
+        // SAFETY: Array 1, aligned as just checked, and `lease` refuses devices.
+        Ok(unsafe { ArrayRead::new(lease, self.raw.ptr(), self.layout) })
+    }
+
+    /// Takes the Write lease: elements by `&mut T`. O(`D` log `D`).
+    ///
+    /// # Errors
+    ///
+    /// `is_conflict` while anybody holds any lease, or where the memory is aliased; `is_layout` where elements overlap
+    /// (a broadcast array); `is_read_only`; `is_alignment`; `is_place`.
+    pub fn write(&self) -> Result<ArrayWrite<T, D>> {
+        self.check_aligned()?;
+        ArrayViewMut::<T, D>::check_injective(&self.layout)?;
+        let lease = self.raw.lease(LeaseKind::Write)?;
+        // SAFETY: Array 1, aligned and injective as just checked, and `lease` refuses devices.
+        Ok(unsafe { ArrayWrite::new(lease, self.raw.ptr(), self.layout) })
+    }
+
+    /// Takes a Share lease: racy loads and stores, beside others who do the same. O(1).
+    ///
+    /// # Errors
+    ///
+    /// `is_conflict` while somebody holds Read or Write; `is_read_only`; `is_place`.
+    pub fn share(&self) -> Result<ArrayShare<T, D>> {
+        let lease = self.raw.lease(LeaseKind::Share)?;
+        // SAFETY: Array 1, and `lease` refuses devices.
+        Ok(unsafe { ArrayShare::new(lease, self.raw.ptr(), self.layout) })
+    }
+
+    /// Takes a Pin lease: racy loads, beside anyone but a Write lease. O(1).
+    ///
+    /// # Errors
+    ///
+    /// `is_conflict` while somebody holds Write; `is_place`.
+    pub fn pin(&self) -> Result<ArrayPin<T, D>> {
+        let lease = self.raw.lease(LeaseKind::Pin)?;
+        // SAFETY: Array 1, and `lease` refuses devices.
+        Ok(unsafe { ArrayPin::new(lease, self.raw.ptr(), self.layout) })
+    }
+
+    /// One element, by value, under a Pin lease of that moment.
+    ///
+    /// # Errors
+    ///
+    /// `is_bounds`; as [`Array::pin`].
+    pub fn get(&self, index: [usize; D]) -> Result<T> {
+        self.pin()?.load(index)
+    }
+
+    /// Writes one element, under a Share lease of that moment.
+    ///
+    /// # Errors
+    ///
+    /// `is_bounds`; as [`Array::share`].
+    pub fn set(&self, index: [usize; D], value: T) -> Result<()> {
+        self.share()?.store(index, value)
+    }
+
+    /// The elements by `&mut T`, with no lease at all: this is the only handle. O(`D` log `D`).
+    ///
+    /// # Errors
+    ///
+    /// `is_conflict`, which says how many leases or other handles there are and by which protocols the memory went out;
+    /// `is_layout` where elements overlap; `is_read_only`; `is_alignment`; `is_place`.
+    pub fn as_view_mut(&mut self) -> Result<ArrayViewMut<'_, T, D>> {
+        self.check_aligned()?;
+        self.raw.exclusive()?;
+        // SAFETY: Array 1, aligned as just checked. The handle is exclusive and mutably borrowed, so no lease or other
+        // handle can come to be while the view lives.
+        unsafe { ArrayViewMut::new(self.raw.ptr(), self.layout) }
+    }
+
+    fn check_aligned(&self) -> Result<()> {
+        let (address, align) = (self.raw.ptr().addr().get(), align_of::<T>());
+        if self.is_empty() || address.is_multiple_of(align) && self.layout.is_aligned(align) {
+            return Ok(());
+        }
+        Err(self.misaligned(address, align))
+    }
+
+    #[cold]
+    fn misaligned(&self, address: usize, align: usize) -> Error {
+        Error::new(
+            Kind::Alignment,
+            format!(
+                "address {address:#x} or strides {:?} are not multiples of {align}, the alignment of the element type: take \
+                 elements by value, or copy the array",
+                self.strides()
+            ),
+        )
+    }
+}
+
+impl<T: Element, const D: usize> fmt::Debug for Array<T, D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "Array({}, shape {:?}, strides {:?} bytes, at {:p} on {}{})",
+            T::dtype(),
+            self.shape(),
+            self.strides(),
+            self.as_ptr(),
+            self.place(),
+            if self.is_readonly() { ", read-only" } else { "" }
+        )
+    }
+}

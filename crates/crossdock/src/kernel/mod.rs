@@ -1,0 +1,7 @@
+//! Work on strided elements. Takes raw pointers, layouts and dtypes, never an array.
+//!
+//! Everything here touches memory racily ([`crate::memory::racy`]), so that it may run under a Share or a Pin lease.
+
+mod copy;
+
+pub(crate) use copy::{gather, load_bytes};

@@ -1,0 +1,320 @@
+//! An array held under a lease.
+
+use std::fmt;
+use std::ptr::NonNull;
+
+use crate::array::{Array, ArrayView, ArrayViewMut, DArray, RawArray, load_value, store_value};
+use crate::element::{DType, Element, Value};
+use crate::error::{Error, Kind, Result};
+use crate::layout::{FixedLayout, Layout, Order};
+use crate::memory::{Lease, LeaseKind, Place};
+use crate::view::refusal::{Offer, Reason};
+use crate::view::request::{Copied, Grant, Request};
+use crate::kernel;
+
+/// An array that was lent: memory, dtype, shape and strides, held under a lease that is given back when this is dropped.
+///
+/// It keeps the memory alive by itself; the producer may be gone. What it permits is up to its lease:
+///
+/// | | Read | Write | Share | Pin |
+/// |---|---|---|---|---|
+/// | [`as_view`](Self::as_view), [`as_slice`](Self::as_slice): elements by reference | yes | yes | – | – |
+/// | [`as_view_mut`](Self::as_view_mut) | – | yes | – | – |
+/// | [`get`](Self::get), [`to_vec`](Self::to_vec): elements by value | yes | yes | yes | yes |
+/// | [`set`](Self::set) | – | yes | yes | – |
+///
+/// ```
+/// use crossdock::view::Request;
+/// use crossdock::{Array, s};
+///
+/// let array = Array::from_vec(vec![1i32, 2, 3, 4, 5, 6], [2, 3])?;
+/// let view = array.slice(s![.., ..;-1])?.export(&Request::read())?;
+/// drop(array);
+/// assert_eq!(view.as_view::<i32, 2>()?[[1, 0]], 6);
+/// assert_eq!(view.get(&[0, 2])?.to_string(), "1");
+/// # Ok::<(), crossdock::Error>(())
+/// ```
+///
+/// # Invariants
+///
+/// 1. The layout, of elements of the dtype, reaches from `ptr` only bytes of the lease's region, which is on the host.
+/// 2. Under a Write or a Share lease, the producer's handle permitted writing.
+pub struct MemoryView {
+    lease: Lease,
+    ptr: NonNull<u8>,
+    dtype: DType,
+    layout: Layout,
+    readonly: bool,
+    grant: Grant,
+}
+
+// SAFETY: the memory is plain data that the lease keeps alive on any thread; shared methods load racily or rely on a Read
+// or Write lease.
+unsafe impl Send for MemoryView {}
+// SAFETY: as for Send; what writes takes `&mut self` or stores racily under Share.
+unsafe impl Sync for MemoryView {}
+
+impl MemoryView {
+    /// # Safety
+    ///
+    /// The lease is one of the array's allocation, taken through the array.
+    #[inline]
+    pub(super) unsafe fn new(lease: Lease, array: &DArray, grant: Grant) -> Self {
+        Self {
+            lease,
+            ptr: array.raw().ptr(),
+            dtype: array.dtype().clone(),
+            layout: array.layout().clone(),
+            readonly: array.is_readonly(),
+            grant,
+        }
+    }
+
+    pub(super) fn set_copied(&mut self, copied: Copied) {
+        self.grant.copied = Some(copied);
+    }
+
+    // ===== queries
+
+    /// The type of the elements.
+    pub fn dtype(&self) -> &DType {
+        &self.dtype
+    }
+
+    /// Shape, strides and item size.
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// The number of axes.
+    pub fn rank(&self) -> usize {
+        self.layout.rank()
+    }
+
+    /// The lengths of the axes.
+    pub fn shape(&self) -> &[usize] {
+        self.layout.shape()
+    }
+
+    /// The distance between neighbours along each axis, in bytes.
+    pub fn strides(&self) -> &[isize] {
+        self.layout.strides()
+    }
+
+    /// The number of elements.
+    pub fn len(&self) -> usize {
+        self.layout.numel()
+    }
+
+    /// Whether there are no elements.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The number of bytes of all elements, without gaps.
+    pub fn nbytes(&self) -> usize {
+        self.layout.nbytes()
+    }
+
+    /// The address of element 0. Safe access goes through the other methods; whoever follows it keeps to the lease.
+    pub fn as_ptr(&self) -> *const u8 {
+        self.ptr.as_ptr()
+    }
+
+    /// The device.
+    pub fn place(&self) -> Place {
+        self.lease.header().place()
+    }
+
+    /// Whether the memory may not be written through this view.
+    pub fn is_readonly(&self) -> bool {
+        !matches!(self.lease.kind(), LeaseKind::Write | LeaseKind::Share)
+    }
+
+    /// What was granted: the lease, and whether a copy was made.
+    pub fn grant(&self) -> &Grant {
+        &self.grant
+    }
+
+    // ===== access
+
+    /// The elements by reference, typed. O(`D`).
+    ///
+    /// # Errors
+    ///
+    /// `is_dtype`, `is_shape` for another rank, `is_alignment`; `is_conflict` under a Share or Pin lease, where others may write
+    /// meanwhile.
+    pub fn as_view<T: Element, const D: usize>(&self) -> Result<ArrayView<'_, T, D>> {
+        let constant = matches!(self.lease.kind(), LeaseKind::Read | LeaseKind::Write);
+        let layout = self.typed::<T, D>(constant, "by reference")?;
+        // SAFETY: MemoryView 1, typed and aligned as just checked, constant under the lease while `self` is borrowed.
+        Ok(unsafe { ArrayView::new(self.ptr, layout) })
+    }
+
+    /// The elements by mutable reference, typed. O(`D` log `D`).
+    ///
+    /// # Errors
+    ///
+    /// As [`MemoryView::as_view`], with `is_conflict` under any lease but Write, and `is_layout` where elements overlap.
+    pub fn as_view_mut<T: Element, const D: usize>(&mut self) -> Result<ArrayViewMut<'_, T, D>> {
+        let layout = self.typed::<T, D>(self.lease.kind() == LeaseKind::Write, "by mutable reference")?;
+        // SAFETY: MemoryView 1 and 2, typed and aligned as just checked; the Write lease excludes others, `&mut self` all
+        // through this view.
+        unsafe { ArrayViewMut::new(self.ptr, layout) }
+    }
+
+    /// The elements as a slice, in row-major order without gaps. O(rank).
+    ///
+    /// # Errors
+    ///
+    /// As [`MemoryView::as_view`], and `is_layout` where the elements lie otherwise.
+    pub fn as_slice<T: Element>(&self) -> Result<&[T]> {
+        let flat = self.layout.is_contiguous(Order::RowMajor);
+        if !flat {
+            return Err(Error::new(
+                Kind::Layout,
+                format!("shape {:?} with strides {:?} is not row-major without gaps", self.shape(), self.strides()),
+            ));
+        }
+        let constant = matches!(self.lease.kind(), LeaseKind::Read | LeaseKind::Write);
+        self.check_typed::<T>(constant, "as a slice")?;
+        let ptr = if self.is_empty() { NonNull::dangling() } else { self.ptr.cast() };
+        // SAFETY: MemoryView 1, typed, aligned and without gaps as just checked, constant under the lease while `self` is
+        // borrowed; an empty slice needs only alignment.
+        Ok(unsafe { std::slice::from_raw_parts(ptr.as_ptr(), self.len()) })
+    }
+
+    fn typed<T: Element, const D: usize>(&self, permitted: bool, how: &str) -> Result<FixedLayout<D>> {
+        self.check_typed::<T>(permitted, how)?;
+        self.layout.to_fixed()
+    }
+
+    fn check_typed<T: Element>(&self, permitted: bool, how: &str) -> Result<()> {
+        let kind = self.lease.kind();
+        if !permitted {
+            return Err(Error::new(
+                Kind::Conflict,
+                format!("elements {how} were asked of a view under a {kind:?} lease, which does not give them"),
+            ));
+        }
+        if self.dtype != T::dtype() {
+            return Err(Error::new(Kind::DType, format!("the elements are {}, not {}", self.dtype, T::dtype())));
+        }
+        let (address, align) = (self.ptr.addr().get(), align_of::<T>());
+        if !self.is_empty() && !(address.is_multiple_of(align) && self.layout.is_aligned(align)) {
+            return Err(Error::new(
+                Kind::Alignment,
+                format!("address {address:#x} or strides {:?} are not multiples of {align}", self.strides()),
+            ));
+        }
+        Ok(())
+    }
+
+    /// One element, by value.
+    ///
+    /// # Errors
+    ///
+    /// `is_bounds`.
+    pub fn get(&self, index: &[usize]) -> Result<Value> {
+        // SAFETY: MemoryView 1; every lease permits racy loads.
+        unsafe { load_value(self.ptr, &self.dtype, &self.layout, index) }
+    }
+
+    /// Writes one element, converted with a check.
+    ///
+    /// # Errors
+    ///
+    /// `is_bounds`; `is_value` where the value does not fit; `is_read_only` under a Read or Pin lease.
+    pub fn set(&mut self, index: &[usize], value: &Value) -> Result<()> {
+        if self.is_readonly() {
+            return Err(Error::new(
+                Kind::ReadOnly,
+                format!("a view under a {:?} lease is not written", self.lease.kind()),
+            ));
+        }
+        // SAFETY: MemoryView 1 and 2, under a Write or a Share lease.
+        unsafe { store_value(self.ptr, &self.dtype, &self.layout, index, value) }
+    }
+
+    /// The bytes of all elements in row-major order, copied (and counted).
+    ///
+    /// # Errors
+    ///
+    /// `is_layout` for an array that follows pointers.
+    pub fn to_bytes(&self) -> Result<Vec<u8>> {
+        let mut bytes = vec![0; self.nbytes()];
+        // SAFETY: MemoryView 1; every lease permits racy loads; the vector has as many bytes.
+        unsafe { kernel::gather(self.ptr.as_ptr(), &self.layout, bytes.as_mut_ptr()) }?;
+        Ok(bytes)
+    }
+
+    // ===== back to handles
+
+    /// Gives the lease back and keeps the array.
+    ///
+    /// # Errors
+    ///
+    /// `is_exhausted` where there are as many handles as can be counted.
+    pub fn into_array(self) -> Result<DArray> {
+        let Self { lease, ptr, dtype, layout, readonly, .. } = self;
+        let handle = lease.into_handle()?;
+        // SAFETY: MemoryView 1, and the array's own mark of being read-only.
+        let raw = unsafe { RawArray::from_parts(handle, ptr, readonly) };
+        // SAFETY: dtype and layout are the array's own.
+        Ok(unsafe { DArray::from_raw(raw, dtype, layout) })
+    }
+
+    pub(super) fn offer(&self) -> Offer {
+        Offer {
+            dtype: self.dtype.clone(),
+            shape: self.shape().to_vec(),
+            strides: self.strides().to_vec(),
+            order: self.layout.order(),
+            place: self.place(),
+            readonly: self.is_readonly(),
+        }
+    }
+
+    /// What of the request this view does not fulfil.
+    pub(super) fn unfulfilled(&self, request: &Request) -> Option<Reason> {
+        if self.lease.kind() != request.lease() {
+            return Some(Reason::Unsupported(format!(
+                "a {:?} lease was asked for, and the producer gave a {:?} lease",
+                request.lease(),
+                self.lease.kind()
+            )));
+        }
+        if let Some(dtype) = request.wanted_dtype().filter(|&dtype| *dtype != self.dtype) {
+            return Some(Reason::DType(dtype.clone()));
+        }
+        if let Some(order) = request.wanted_order().filter(|&order| !self.layout.is_contiguous(order)) {
+            return Some(Reason::Order(order));
+        }
+        request.wanted_place().filter(|&place| place != self.place()).map(Reason::Place)
+    }
+}
+
+impl<T: Element, const D: usize> TryFrom<MemoryView> for Array<T, D> {
+    type Error = Error;
+
+    /// Gives the lease back and keeps the array, typed. O(`D`). (Where the array should come back on refusal, take it by
+    /// [`MemoryView::into_array`] and convert that.)
+    fn try_from(view: MemoryView) -> Result<Self> {
+        Ok(Self::try_from(view.into_array()?)?)
+    }
+}
+
+impl fmt::Debug for MemoryView {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "MemoryView({}, shape {:?}, strides {:?} bytes, at {:p} on {} under a {:?} lease)",
+            self.dtype,
+            self.shape(),
+            self.strides(),
+            self.ptr,
+            self.place(),
+            self.lease.kind()
+        )
+    }
+}

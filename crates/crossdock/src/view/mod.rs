@@ -1,0 +1,19 @@
+//! How arrays change hands: a consumer asks, a producer lends, and what is lent is held under a lease.
+//!
+//! ```text
+//!   consumer ── Request { lease, order, dtype, copy policy } ──> Producer::export
+//!            <── MemoryView (an array under a lease, and the Grant) ── or Refusal (asked, offered, why not) ──
+//! ```
+//!
+//! A request says the least that the consumer needs; a grant may be more. Nothing is copied unless the request permits it,
+//! and a copy that was made is in the grant, with the reason.
+
+mod memory_view;
+mod producer;
+mod refusal;
+mod request;
+
+pub use memory_view::MemoryView;
+pub use producer::{Producer, view};
+pub use refusal::{Offer, Reason, Refusal};
+pub use request::{CopyPolicy, Grant, Request};

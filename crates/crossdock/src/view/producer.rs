@@ -1,0 +1,157 @@
+//! Producers, and how arrays lend themselves.
+
+use crate::array::{Array, DArray};
+use crate::element::Element;
+use crate::layout::Order;
+use crate::memory::Protocols;
+use crate::view::memory_view::MemoryView;
+use crate::view::refusal::{Offer, Reason, Refusal};
+use crate::view::request::{Copied, CopyPolicy, Grant, Request};
+
+/// Something that lends its memory as an array.
+///
+/// An implementation describes its memory as an [`Array`] or a [`DArray`] and lets that export itself, which enforces the
+/// request:
+///
+/// ```
+/// use std::sync::Arc;
+/// use crossdock::view::{MemoryView, Producer, Refusal, Request};
+/// use crossdock::Array;
+///
+/// struct Photo { pixels: Arc<Vec<u8>>, height: usize, width: usize, pitch: usize }
+///
+/// impl Producer for Photo {
+///     fn export(&self, request: &Request) -> Result<MemoryView, Refusal> {
+///         Array::from_owner(self.pixels.clone(), [self.height, self.width, 3])?
+///             .with_row_stride(self.pitch)?
+///             .export(request)
+///     }
+/// }
+///
+/// let photo = Photo { pixels: Arc::new(vec![7; 2 * 16]), height: 2, width: 5, pitch: 16 };
+/// let view = crossdock::view(&photo, Request::read())?;
+/// assert_eq!((view.shape(), view.strides()), (&[2, 5, 3][..], &[16, 3, 1][..]));
+/// # Ok::<(), crossdock::Error>(())
+/// ```
+pub trait Producer {
+    /// Lends the memory as the request asks, or says why not.
+    ///
+    /// # Errors
+    ///
+    /// A [`Refusal`].
+    fn export(&self, request: &Request) -> Result<MemoryView, Refusal>;
+}
+
+/// Asks a producer for its memory. What comes back is checked against the request, whoever the producer is.
+///
+/// # Errors
+///
+/// The producer's refusal, or one of its own where the producer gave something else than was asked for.
+pub fn view<P: Producer + ?Sized>(producer: &P, request: Request) -> Result<MemoryView, Refusal> {
+    let view = producer.export(&request)?;
+    match view.unfulfilled(&request) {
+        None => Ok(view),
+        Some(reason) => Err(Refusal::new(&request, reason).with_offer(view.offer())),
+    }
+}
+
+impl Producer for DArray {
+    fn export(&self, request: &Request) -> Result<MemoryView, Refusal> {
+        DArray::export(self, request)
+    }
+}
+
+impl<T: Element, const D: usize> Producer for Array<T, D> {
+    fn export(&self, request: &Request) -> Result<MemoryView, Refusal> {
+        Array::export(self, request)
+    }
+}
+
+impl<T: Element, const D: usize> Array<T, D> {
+    /// Lends the array as the request asks. O(`D`) in place.
+    ///
+    /// # Errors
+    ///
+    /// A [`Refusal`].
+    pub fn export(&self, request: &Request) -> Result<MemoryView, Refusal> {
+        DArray::from(self.clone()).export(request)
+    }
+}
+
+impl DArray {
+    /// Lends the array as the request asks. O(rank) in place: one compare-and-swap.
+    ///
+    /// # Errors
+    ///
+    /// A [`Refusal`].
+    #[inline]
+    pub fn export(&self, request: &Request) -> Result<MemoryView, Refusal> {
+        if request.copy_policy() == CopyPolicy::Always {
+            return self.export_copy(request, None);
+        }
+        match self.export_in_place(request) {
+            Ok(view) => Ok(view),
+            Err(reason) => self.refuse_or_copy(request, reason),
+        }
+    }
+
+    #[inline]
+    fn export_in_place(&self, request: &Request) -> Result<MemoryView, Reason> {
+        if let Some(reason) = self.mismatch(request) {
+            return Err(reason);
+        }
+        let lease = self.lease(request.lease()).map_err(Reason::Lease)?;
+        lease.mark_exported(Protocols::MEMORY_VIEW);
+        // SAFETY: this array's own memory, dtype and layout, under a lease of its allocation.
+        Ok(unsafe { MemoryView::new(lease, self, Grant { lease: request.lease(), copied: None }) })
+    }
+
+    /// What of the request, but for the lease, the array does not fulfil as it is.
+    #[inline]
+    pub(super) fn mismatch(&self, request: &Request) -> Option<Reason> {
+        if let Some(dtype) = request.wanted_dtype().filter(|&dtype| dtype != self.dtype()) {
+            return Some(Reason::DType(dtype.clone()));
+        }
+        if let Some(order) = request.wanted_order().filter(|&order| !self.layout().is_contiguous(order)) {
+            return Some(Reason::Order(order));
+        }
+        request.wanted_place().filter(|&place| place != self.place()).map(Reason::Place)
+    }
+
+    #[cold]
+    fn refuse_or_copy(&self, request: &Request, reason: Reason) -> Result<MemoryView, Refusal> {
+        let refusal = Refusal::new(request, reason).with_offer(self.offer());
+        if request.copy_policy() == CopyPolicy::IfNeeded && refusal.would_copy().is_some() {
+            self.export_copy(request, Some(refusal))
+        } else {
+            Err(refusal)
+        }
+    }
+
+    #[cold]
+    fn export_copy(&self, request: &Request, because: Option<Refusal>) -> Result<MemoryView, Refusal> {
+        let failed = |error| Refusal::new(request, Reason::Failed(error)).with_offer(self.offer());
+        let order = request.wanted_order().unwrap_or(Order::RowMajor);
+        let copy = match request.wanted_dtype().filter(|&dtype| dtype != self.dtype()) {
+            Some(dtype) => self.cast(dtype, order),
+            None => self.to_order(order),
+        }
+        .map_err(failed)?;
+        let mut view = copy
+            .export_in_place(request)
+            .map_err(|reason| Refusal::new(request, reason).with_offer(copy.offer()))?;
+        view.set_copied(Copied { nbytes: copy.nbytes(), because: because.map(Box::new) });
+        Ok(view)
+    }
+
+    pub(super) fn offer(&self) -> Offer {
+        Offer {
+            dtype: self.dtype().clone(),
+            shape: self.shape().to_vec(),
+            strides: self.strides().to_vec(),
+            order: self.layout().order(),
+            place: self.place(),
+            readonly: self.is_readonly(),
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! What a consumer asks for, and what it was given.
+
+use crate::element::DType;
+use crate::layout::Order;
+use crate::memory::{LeaseKind, Place};
+use crate::view::Refusal;
+
+/// Whether a hand-over may copy.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum CopyPolicy {
+    /// No. What cannot be had in place is refused, with the reason. The default.
+    #[default]
+    Never,
+    /// If it cannot be had in place; the grant then says why.
+    IfNeeded,
+    /// Yes: the consumer wants memory of its own.
+    Always,
+}
+
+/// The least that a consumer needs of an array.
+///
+/// ```
+/// use crossdock::layout::Order;
+/// use crossdock::view::{CopyPolicy, Request};
+///
+/// let request = Request::read().order(Order::ColumnMajor).copy(CopyPolicy::IfNeeded);
+/// assert_eq!(request.wanted_order(), Some(Order::ColumnMajor));
+/// ```
+#[derive(Clone, Debug)]
+pub struct Request {
+    lease: LeaseKind,
+    order: Option<Order>,
+    dtype: Option<DType>,
+    place: Option<Place>,
+    copy: CopyPolicy,
+}
+
+impl Request {
+    fn new(lease: LeaseKind) -> Self {
+        Self { lease, order: None, dtype: None, place: None, copy: CopyPolicy::Never }
+    }
+
+    /// Constant elements, by reference.
+    pub fn read() -> Self {
+        Self::new(LeaseKind::Read)
+    }
+
+    /// Elements that nobody else touches, by mutable reference.
+    pub fn write() -> Self {
+        Self::new(LeaseKind::Write)
+    }
+
+    /// Elements that others may write too, loaded and stored racily.
+    pub fn share() -> Self {
+        Self::new(LeaseKind::Share)
+    }
+
+    /// Elements that others may write, loaded racily: the least demanding request.
+    pub fn pin() -> Self {
+        Self::new(LeaseKind::Pin)
+    }
+
+    /// Only without gaps in this order.
+    pub fn order(mut self, order: Order) -> Self {
+        self.order = Some(order);
+        self
+    }
+
+    /// Only elements of this type.
+    pub fn dtype(mut self, dtype: DType) -> Self {
+        self.dtype = Some(dtype);
+        self
+    }
+
+    /// Only on this device.
+    pub fn place(mut self, place: Place) -> Self {
+        self.place = Some(place);
+        self
+    }
+
+    /// Whether a copy may be made.
+    pub fn copy(mut self, policy: CopyPolicy) -> Self {
+        self.copy = policy;
+        self
+    }
+
+    /// The kind of lease asked for.
+    pub fn lease(&self) -> LeaseKind {
+        self.lease
+    }
+
+    /// The order asked for, if one was.
+    pub fn wanted_order(&self) -> Option<Order> {
+        self.order
+    }
+
+    /// The dtype asked for, if one was.
+    pub fn wanted_dtype(&self) -> Option<&DType> {
+        self.dtype.as_ref()
+    }
+
+    /// The device asked for, if one was.
+    pub fn wanted_place(&self) -> Option<Place> {
+        self.place
+    }
+
+    /// Whether a copy may be made.
+    pub fn copy_policy(&self) -> CopyPolicy {
+        self.copy
+    }
+}
+
+/// What a consumer was given.
+#[derive(Debug)]
+pub struct Grant {
+    pub(super) lease: LeaseKind,
+    pub(super) copied: Option<Copied>,
+}
+
+/// A copy that was made on the way.
+#[derive(Debug)]
+pub(super) struct Copied {
+    pub(super) nbytes: usize,
+    pub(super) because: Option<Box<Refusal>>,
+}
+
+impl Grant {
+    /// The kind of lease that is held.
+    pub fn lease(&self) -> LeaseKind {
+        self.lease
+    }
+
+    /// How many bytes were copied for this hand-over.
+    pub fn copied_nbytes(&self) -> usize {
+        self.copied.as_ref().map_or(0, |copied| copied.nbytes)
+    }
+
+    /// The refusal that would have been given had no copy been permitted; `None` where nothing was copied, or where the copy was
+    /// asked for.
+    pub fn copied_because(&self) -> Option<&Refusal> {
+        self.copied.as_ref()?.because.as_deref()
+    }
+}
