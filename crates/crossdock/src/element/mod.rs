@@ -2,19 +2,23 @@
 //!
 //! A [`DType`] is a tree: a [`Scalar`], a [`Record`] with named fields, or a [`SubArray`]. It says how the bytes of one
 //! element are to be read, in either byte order and at any address. Rust types that have a fixed dtype implement
-//! [`Element`]. The [`dialect`]s are the spellings that others have for dtypes: each is a parser and a printer of this
+//! [`Element`]; a [`Value`] is one element whose type is known only at run time. The [`dialect`]s are the spellings that others have for dtypes: each is a parser and a printer of this
 //! one tree, and what it cannot say is an error that names the part.
 
 pub mod dialect;
 mod dtype;
+mod extended;
+mod float;
 mod record;
 mod scalar;
 mod time;
+mod value;
 
 pub use self::dtype::{DType, DTypeKind};
 pub use self::record::{Field, MAX_DEPTH, MAX_PARTS, Record, SubArray};
 pub use self::scalar::{ByteOrder, Scalar, ScalarKind};
 pub use self::time::{NAT, TimeBase, TimeUnit};
+pub use self::value::Value;
 
 use crate::memory::Pod;
 

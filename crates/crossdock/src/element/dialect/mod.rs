@@ -2,5 +2,6 @@
 //!
 //! What a dialect cannot say is an error that names the part, never an approximation.
 
+pub mod dlpack;
 pub(crate) mod literal;
 pub mod typestr;

@@ -1,0 +1,206 @@
+//! A value as text, the way NumPy writes it.
+
+use crate::element::dialect::literal;
+use crate::element::float::FloatFormat;
+use crate::element::{DType, DTypeKind, ScalarKind, Value, extended, time};
+use std::fmt;
+
+impl Value {
+    /// The value as text, knowing its dtype: narrow floats take the fewest digits that lead back to them in their own
+    /// format. `0.1` and not `0.10000000149011612`, where the element is a `float32`.
+    ///
+    /// ```
+    /// use crossdock::element::{DType, Value};
+    ///
+    /// let value = Value::from(0.1f32);
+    /// assert_eq!(value.display(&DType::F32).to_string(), "0.1");
+    /// assert_eq!(value.to_string(), "0.10000000149011612");
+    /// ```
+    pub fn display<'a>(&'a self, dtype: &'a DType) -> impl fmt::Display + 'a {
+        Shown { value: self, dtype: Some(dtype) }
+    }
+}
+
+/// As NumPy writes elements: `True`, `1.5`, `(1+2j)`, `b'ab'`, `'text'`, `2026-11-21T04:30:00.000000001`,
+/// `5 nanoseconds`, `NaT`, `[1, 2]`, `(7, 0.5)`. Floats take the fewest digits that lead back to the same double.
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Shown { value: self, dtype: None }.fmt(f)
+    }
+}
+
+struct Shown<'a> {
+    value: &'a Value,
+    /// What the value was read as. Where it does not match the value, it is ignored.
+    dtype: Option<&'a DType>,
+}
+
+impl Shown<'_> {
+    /// The kind that one real part is written in.
+    fn float_kind(&self) -> ScalarKind {
+        match self.dtype.and_then(DType::as_scalar).map(|scalar| scalar.kind()) {
+            Some(ScalarKind::Complex32) => ScalarKind::Float16,
+            Some(ScalarKind::Complex64) => ScalarKind::Float32,
+            Some(kind) => kind,
+            None => ScalarKind::Float64,
+        }
+    }
+}
+
+impl fmt::Display for Shown<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.value {
+            Value::Bool(true) => f.write_str("True"),
+            Value::Bool(false) => f.write_str("False"),
+            Value::Int(value) => write!(f, "{value}"),
+            Value::UInt(value) => write!(f, "{value}"),
+            Value::Float(value) => f.write_str(&float(*value, self.float_kind())),
+            Value::Complex { re, im } => complex(f, *re, *im, self.float_kind()),
+            Value::LongDouble(raw) => f.write_str(&float(extended::to_f64(raw), ScalarKind::Float64)),
+            Value::ComplexLongDouble([re, im]) => {
+                complex(f, extended::to_f64(re), extended::to_f64(im), ScalarKind::Float64)
+            }
+            Value::Bytes(bytes) | Value::Void(bytes) => {
+                f.write_str("b'")?;
+                for &byte in bytes {
+                    match byte {
+                        b'\'' | b'\\' => write!(f, "\\{}", char::from(byte))?,
+                        b' '..=b'~' => write!(f, "{}", char::from(byte))?,
+                        _ => write!(f, "\\x{byte:02x}")?,
+                    }
+                }
+                f.write_str("'")
+            }
+            Value::Text(text) => f.write_str(&literal::quote(text)),
+            Value::DateTime { count, unit } => time::write_date(f, *count, *unit),
+            Value::TimeDelta { count, unit } => time::write_duration(f, *count, *unit),
+            Value::Pointer(address) => write!(f, "{address:#x}"),
+            Value::Array(items) => {
+                // The axes of a sub-array are nested arrays, each shown with the same dtype down to its elements.
+                let inner = match self.dtype.map(DType::kind) {
+                    Some(DTypeKind::SubArray(subarray))
+                        if !matches!(items.first(), Some(Value::Array(_))) =>
+                    {
+                        Some(subarray.base())
+                    }
+                    _ => self.dtype,
+                };
+                f.write_str("[")?;
+                for (index, value) in items.iter().enumerate() {
+                    f.write_str(if index > 0 { ", " } else { "" })?;
+                    Shown { value, dtype: inner }.fmt(f)?;
+                }
+                f.write_str("]")
+            }
+            Value::Record(fields) => {
+                f.write_str("(")?;
+                for (index, (name, value)) in fields.iter().enumerate() {
+                    f.write_str(if index > 0 { ", " } else { "" })?;
+                    let dtype = self.dtype.and_then(|dtype| Some(dtype.field(name)?.dtype()));
+                    Shown { value, dtype }.fmt(f)?;
+                }
+                f.write_str(if fields.len() == 1 { ",)" } else { ")" })
+            }
+        }
+    }
+}
+
+/// The shortest decimal that leads back to the value in its own format.
+fn float(value: f64, kind: ScalarKind) -> String {
+    if value.is_nan() {
+        return "nan".into();
+    }
+    if kind == ScalarKind::Float32 {
+        return format!("{:?}", value as f32);
+    }
+    if let Some(format) = FloatFormat::of(kind) {
+        // Five significant digits tell all values of 11 bits apart.
+        for digits in 0..5 {
+            let decimal: Option<f64> = format!("{value:.digits$e}").parse().ok();
+            if let Some(decimal) = decimal.filter(|&decimal| format.encode(decimal) == format.encode(value)) {
+                return format!("{decimal:?}");
+            }
+        }
+    }
+    format!("{value:?}")
+}
+
+fn complex(f: &mut fmt::Formatter<'_>, re: f64, im: f64, kind: ScalarKind) -> fmt::Result {
+    let (re, im) = (float(re, kind), float(im, kind));
+    let short = |part: &str| part.strip_suffix(".0").unwrap_or(part).to_owned();
+    let plus = if im.starts_with('-') { "" } else { "+" };
+    write!(f, "({}{plus}{}j)", short(&re), short(&im))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::element::{NAT, TimeBase, TimeUnit};
+
+    #[test]
+    fn values_are_written_as_numpy_writes_them() {
+        let unit = TimeUnit::new(TimeBase::Microsecond, 25).unwrap();
+        for (value, text) in [
+            (Value::from(true), "True"),
+            (Value::from(-3), "-3"),
+            (Value::from(u64::MAX), "18446744073709551615"),
+            (Value::from(1.0), "1.0"),
+            (Value::from(0.1), "0.1"),
+            (Value::from(f64::NAN), "nan"),
+            (Value::from(f64::NEG_INFINITY), "-inf"),
+            (Value::Complex { re: 1.0, im: -2.5 }, "(1-2.5j)"),
+            (Value::Complex { re: f64::NAN, im: 2.0 }, "(nan+2j)"),
+            (Value::Bytes(b"it's\n\xff".to_vec()), r"b'it\'s\x0a\xff'"),
+            (Value::from("größe"), "'größe'"),
+            (
+                Value::DateTime { count: 1_795_235_400_000_000_001, unit: TimeUnit::NANOSECOND },
+                "2026-11-21T04:30:00.000000001",
+            ),
+            (Value::DateTime { count: NAT, unit }, "NaT"),
+            (Value::TimeDelta { count: 3, unit }, "75 microseconds"),
+            (Value::LongDouble(extended::from_f64(1.5)), "1.5"),
+            (Value::Pointer(4096), "0x1000"),
+            (Value::Array(vec![1.into(), 2.into()]), "[1, 2]"),
+            (Value::Record(vec![("a".into(), 1.into())]), "(1,)"),
+            (Value::Record(vec![("a".into(), 1.into()), ("b".into(), "x".into())]), "(1, 'x')"),
+        ] {
+            assert_eq!(value.to_string(), text);
+        }
+    }
+
+    #[test]
+    fn narrow_floats_take_the_digits_that_their_format_needs() {
+        let read = |dtype: &DType, value: f64| {
+            let mut bytes = vec![0; dtype.itemsize()];
+            Value::from(value).write(dtype, &mut bytes).unwrap();
+            Value::read(dtype, &bytes).unwrap().display(dtype).to_string()
+        };
+        assert_eq!(read(&DType::F32, 0.1), "0.1");
+        assert_eq!(read(&DType::F16, 0.1), "0.1");
+        assert_eq!(read(&DType::F16, 65504.0), "65500.0");
+        assert_eq!(read(&DType::F16, 0.333), "0.333");
+        assert_eq!(read(&DType::BF16, 2.53), "2.53");
+        assert_eq!(read(&DType::F8_E4M3FN, 0.1), "0.1");
+        assert_eq!(read(&DType::C64, 0.1), "(0.1+0j)");
+        let pair = DType::packed_record([("x", DType::subarray(&[1, 2], DType::F32).unwrap())]).unwrap();
+        let value = Value::read(&pair, [0.1f32.to_ne_bytes(), 0.2f32.to_ne_bytes()].as_flattened()).unwrap();
+        assert_eq!(value.display(&pair).to_string(), "([[0.1, 0.2]],)");
+        // A dtype that is another one than the value's is no more than ignored.
+        assert_eq!(value.display(&DType::U8).to_string(), value.to_string());
+    }
+
+    #[test]
+    fn every_narrow_float_is_told_apart() {
+        for (kind, patterns) in [
+            (ScalarKind::Float16, 0..0x7c00),
+            (ScalarKind::BFloat16, 0..0x7f80),
+            (ScalarKind::Float8E5M2, 0..0x7c),
+        ] {
+            let format = FloatFormat::of(kind).unwrap();
+            for bits in patterns {
+                let text = float(format.decode(bits), kind);
+                assert_eq!(format.encode(text.parse().unwrap()), bits, "{kind} {bits:#x}: {text}");
+            }
+        }
+    }
+}
