@@ -4,6 +4,7 @@ mod error;
 
 pub mod array;
 pub mod element;
+pub mod exchange;
 mod kernel;
 #[forbid(unsafe_code)]
 pub mod layout;

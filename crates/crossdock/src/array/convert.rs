@@ -23,8 +23,7 @@ impl<T: Element, const D: usize> TryFrom<DArray> for Array<T, D> {
     fn try_from(array: DArray) -> Result<Self, Rejected<DArray>> {
         let wanted = T::dtype();
         if *array.dtype() != wanted {
-            let error =
-                Error::new(Kind::DType, format!("the elements are {}, not {wanted}", array.dtype()));
+            let error = Error::new(Kind::DType, format!("the elements are {}, not {wanted}", array.dtype()));
             return Err(Rejected { value: array, error });
         }
         match array.layout().to_fixed::<D>() {

@@ -49,13 +49,19 @@ impl DArray {
         if dtype.itemsize() != layout.itemsize() {
             return Err(Error::new(
                 Kind::DType,
-                format!("{dtype} has {} bytes, but the layout is for {}", dtype.itemsize(), layout.itemsize()),
+                format!(
+                    "{dtype} has {} bytes, but the layout is for {}",
+                    dtype.itemsize(),
+                    layout.itemsize()
+                ),
             ));
         }
         if let Some(suboffsets) = layout.suboffsets() {
             return Err(Error::new(
                 Kind::Unsupported,
-                format!("a layout with suboffsets {suboffsets:?} follows pointers, which a buffer does not vouch for"),
+                format!(
+                    "a layout with suboffsets {suboffsets:?} follows pointers, which a buffer does not vouch for"
+                ),
             ));
         }
         let raw = RawArray::new(buffer, offset, layout.span())?;

@@ -128,7 +128,9 @@ impl<'a> Cursor<'a> {
         }
         let start = self.integer()?;
         if !self.colon() {
-            return start.map(AxisSlice::Index).ok_or_else(|| self.expected("an index, a range, `...` or a `.field`"));
+            return start
+                .map(AxisSlice::Index)
+                .ok_or_else(|| self.expected("an index, a range, `...` or a `.field`"));
         }
         let stop = self.integer()?;
         let step = if self.colon() { self.integer()? } else { None };
@@ -179,7 +181,10 @@ mod tests {
             ("-1", vec![Step::Axis(AxisSlice::Index(-1))]),
             (":", vec![range(None, None, 1)]),
             ("::2, ..., .field", vec![range(None, None, 2), Step::Axis(AxisSlice::Ellipsis), field("field")]),
-            ("1:, :-3 , +2:7:-2,", vec![range(Some(1), None, 1), range(None, Some(-3), 1), range(Some(2), Some(7), -2)]),
+            (
+                "1:, :-3 , +2:7:-2,",
+                vec![range(Some(1), None, 1), range(None, Some(-3), 1), range(Some(2), Some(7), -2)],
+            ),
             (".a.b, 0", vec![field("a"), field("b"), Step::Axis(AxisSlice::Index(0))]),
             (".'unit price'.\"ä.b\"", vec![field("unit price"), field("ä.b")]),
             ("newaxis,None", vec![Step::Axis(AxisSlice::NewAxis), Step::Axis(AxisSlice::NewAxis)]),
@@ -191,7 +196,9 @@ mod tests {
 
     #[test]
     fn wrong_texts_are_refused_with_the_place() {
-        for (text, at) in [("x", 0), ("1 2", 2), ("1,,2", 2), (".", 1), (".'a", 1), ("1:-", 2), ("::2;", 3), ("....a", 3)] {
+        for (text, at) in
+            [("x", 0), ("1 2", 2), ("1,,2", 2), (".", 1), (".'a", 1), ("1:-", 2), ("::2;", 3), ("....a", 3)]
+        {
             let error = parse(text).unwrap_err();
             assert!(error.is_malformed(), "{text:?}: {error}");
             assert!(error.to_string().contains(&format!("byte {at}")), "{text:?}: {error}");

@@ -42,7 +42,8 @@ unsafe fn gather_run(src: *const u8, stride: isize, dst: *mut u8, itemsize: usiz
     macro_rules! gather_as {
         ($word:ty) => {
             for index in 0..len {
-                let (src, dst) = (src.wrapping_offset(index as isize * stride), dst.wrapping_add(index * itemsize));
+                let (src, dst) =
+                    (src.wrapping_offset(index as isize * stride), dst.wrapping_add(index * itemsize));
                 // SAFETY: one element of the run.
                 let word = unsafe { racy::load(src.cast::<$word>()) };
                 // SAFETY: its place in the destination.
@@ -57,7 +58,8 @@ unsafe fn gather_run(src: *const u8, stride: isize, dst: *mut u8, itemsize: usiz
         8 => gather_as!(u64),
         _ => {
             for index in 0..len {
-                let (src, dst) = (src.wrapping_offset(index as isize * stride), dst.wrapping_add(index * itemsize));
+                let (src, dst) =
+                    (src.wrapping_offset(index as isize * stride), dst.wrapping_add(index * itemsize));
                 // SAFETY: one element of the run, and its place in the destination.
                 unsafe { racy::copy(src, dst, itemsize) };
             }

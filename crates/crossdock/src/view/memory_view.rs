@@ -6,11 +6,11 @@ use std::ptr::NonNull;
 use crate::array::{Array, ArrayView, ArrayViewMut, DArray, RawArray, load_value, store_value};
 use crate::element::{DType, Element, Value};
 use crate::error::{Error, Kind, Result};
+use crate::kernel;
 use crate::layout::{FixedLayout, Layout, Order};
 use crate::memory::{Lease, LeaseKind, Place};
 use crate::view::refusal::{Offer, Reason};
 use crate::view::request::{Copied, Grant, Request};
-use crate::kernel;
 
 /// An array that was lent: memory, dtype, shape and strides, held under a lease that is given back when this is dropped.
 ///
@@ -173,7 +173,11 @@ impl MemoryView {
         if !flat {
             return Err(Error::new(
                 Kind::Layout,
-                format!("shape {:?} with strides {:?} is not row-major without gaps", self.shape(), self.strides()),
+                format!(
+                    "shape {:?} with strides {:?} is not row-major without gaps",
+                    self.shape(),
+                    self.strides()
+                ),
             ));
         }
         let constant = matches!(self.lease.kind(), LeaseKind::Read | LeaseKind::Write);
@@ -194,14 +198,20 @@ impl MemoryView {
         if !permitted {
             return Err(Error::new(
                 Kind::Conflict,
-                format!("elements {how} were asked of a view under a {kind:?} lease, which does not give them"),
+                format!(
+                    "elements {how} were asked of a view under a {kind:?} lease, which does not give them"
+                ),
             ));
         }
         if self.dtype != T::dtype() {
-            return Err(Error::new(Kind::DType, format!("the elements are {}, not {}", self.dtype, T::dtype())));
+            return Err(Error::new(
+                Kind::DType,
+                format!("the elements are {}, not {}", self.dtype, T::dtype()),
+            ));
         }
         let (address, align) = (self.ptr.addr().get(), align_of::<T>());
-        if !self.is_empty() && !(address.is_multiple_of(align) && self.layout.is_aligned(align)) {
+        let aligned = address.is_multiple_of(align) && self.layout.is_aligned(align);
+        if !aligned && !self.is_empty() {
             return Err(Error::new(
                 Kind::Alignment,
                 format!("address {address:#x} or strides {:?} are not multiples of {align}", self.strides()),

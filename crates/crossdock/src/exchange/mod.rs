@@ -1,0 +1,6 @@
+//! Passports: how arrays cross to and from files, other libraries' protocols, and other crates' types.
+//!
+//! Each protocol is a folder of its own (`abi`, `export`, `import`) and knows no other protocol.
+
+pub mod files;
+pub mod protocol;

@@ -1,0 +1,1 @@
+//! The protocols by which arrays change hands in memory.
