@@ -1,0 +1,125 @@
+//! From a dtype to a Python literal.
+
+use crate::element::dialect::literal;
+use crate::element::dialect::typestr::scalar;
+use crate::element::{DType, DTypeKind, Field, Record, SubArray};
+use crate::error::{Error, Kind, Result};
+use std::fmt::Write;
+
+/// NumPy holds the size of an element and the extents of sub-arrays in a C int.
+const MAX_SIZE: usize = i32::MAX as usize;
+
+pub(super) struct Printer {
+    /// Whether a record that a list cannot describe may be written as a dictionary.
+    pub(super) dictionaries: bool,
+}
+
+impl Printer {
+    /// Recurses as deep as the dtype is, which is bounded.
+    pub(super) fn dtype(&self, dtype: &DType) -> Result<String> {
+        if dtype.itemsize() > MAX_SIZE {
+            return Err(Error::new(
+                Kind::Unsupported,
+                format!("NumPy has no elements of {} bytes, only of up to {MAX_SIZE}", dtype.itemsize()),
+            ));
+        }
+        match dtype.kind() {
+            DTypeKind::Scalar(scalar) => Ok(literal::quote(&scalar::print(scalar)?)),
+            DTypeKind::SubArray(subarray) => {
+                let (base, shape) = self.subarray(subarray)?;
+                Ok(format!("({base}, {shape})"))
+            }
+            DTypeKind::Record(record) if record.is_packed() => self.list(record),
+            DTypeKind::Record(record) if self.dictionaries => self.dict(record),
+            DTypeKind::Record(record) => self.list(record),
+        }
+    }
+
+    /// The base and the shape.
+    fn subarray(&self, subarray: &SubArray) -> Result<(String, String)> {
+        let (shape, base) = (subarray.shape(), subarray.base());
+        if base.as_scalar().is_some_and(|scalar| scalar.itemsize() == 0) {
+            return Err(Error::new(
+                Kind::Unsupported,
+                format!("NumPy has no sub-arrays of {base}, which has no bytes"),
+            ));
+        }
+        if let Some(extent) = shape.iter().find(|&&extent| extent > MAX_SIZE) {
+            return Err(Error::new(
+                Kind::Unsupported,
+                format!("NumPy has no sub-arrays of {extent} elements, only of up to {MAX_SIZE}"),
+            ));
+        }
+        Ok((self.dtype(base)?, tuple(shape)))
+    }
+
+    fn list(&self, record: &Record) -> Result<String> {
+        let (mut text, mut end) = (String::from("["), 0);
+        let mut separator = "";
+        let mut entry = |entry: std::fmt::Arguments<'_>| {
+            // Writing to a string cannot fail.
+            let _ = write!(text, "{separator}{entry}");
+            separator = ", ";
+        };
+        for field in record.fields() {
+            let Some(gap) = field.offset().checked_sub(end) else {
+                return Err(Error::new(
+                    Kind::Unsupported,
+                    format!(
+                        "a list of fields cannot say that field {:?} begins at byte {} although the one before it ends at {end}",
+                        field.name(),
+                        field.offset()
+                    ),
+                ));
+            };
+            if gap > 0 {
+                entry(format_args!("('', '|V{gap}')"));
+            }
+            end = field.end();
+            let name = literal::quote(field.name());
+            let label = match field.title() {
+                Some(title) => format!("({}, {name})", literal::quote(title)),
+                None => name,
+            };
+            let within = |error: Error| error.within(format_args!("field {:?}", field.name()));
+            match field.dtype().as_subarray() {
+                Some(subarray) => {
+                    let (base, shape) = self.subarray(subarray).map_err(within)?;
+                    entry(format_args!("({label}, {base}, {shape})"));
+                }
+                None => entry(format_args!("({label}, {})", self.dtype(field.dtype()).map_err(within)?)),
+            }
+        }
+        let gap = record.itemsize() - end;
+        if gap > 0 {
+            entry(format_args!("('', '|V{gap}')"));
+        }
+        text.push(']');
+        Ok(text)
+    }
+
+    fn dict(&self, record: &Record) -> Result<String> {
+        let fields = record.fields();
+        let list = |item: &dyn Fn(&Field) -> Result<String>| {
+            Ok::<_, Error>(fields.iter().map(item).collect::<Result<Vec<_>>>()?.join(", "))
+        };
+        let names = list(&|field| Ok(literal::quote(field.name())))?;
+        let formats = list(&|field| {
+            self.dtype(field.dtype()).map_err(|error| error.within(format_args!("field {:?}", field.name())))
+        })?;
+        let offsets = list(&|field| Ok(field.offset().to_string()))?;
+        let mut text = format!("{{'names': [{names}], 'formats': [{formats}], 'offsets': [{offsets}]");
+        if fields.iter().any(|field| field.title().is_some()) {
+            let titles = list(&|field| Ok(field.title().map_or("None".into(), literal::quote)))?;
+            text.push_str(&format!(", 'titles': [{titles}]"));
+        }
+        text.push_str(&format!(", 'itemsize': {}}}", record.itemsize()));
+        Ok(text)
+    }
+}
+
+fn tuple(shape: &[usize]) -> String {
+    let extents: Vec<_> = shape.iter().map(usize::to_string).collect();
+    let comma = if shape.len() == 1 { "," } else { "" };
+    format!("({}{comma})", extents.join(", "))
+}
