@@ -110,31 +110,37 @@ impl DArray {
     }
 
     /// The number of axes.
+    #[inline]
     pub fn rank(&self) -> usize {
         self.layout.rank()
     }
 
     /// The lengths of the axes.
+    #[inline]
     pub fn shape(&self) -> &[usize] {
         self.layout.shape()
     }
 
     /// The distance between neighbours along each axis, in bytes.
+    #[inline]
     pub fn strides(&self) -> &[isize] {
         self.layout.strides()
     }
 
     /// The number of elements.
+    #[inline]
     pub fn len(&self) -> usize {
         self.layout.numel()
     }
 
     /// Whether there are no elements.
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
     /// The number of bytes of all elements, without gaps.
+    #[inline]
     pub fn nbytes(&self) -> usize {
         self.layout.nbytes()
     }
@@ -146,31 +152,37 @@ impl DArray {
     }
 
     /// The device.
+    #[inline]
     pub fn place(&self) -> Place {
         self.raw.handle().header().place()
     }
 
     /// What stands behind the memory.
+    #[inline]
     pub fn backing(&self) -> Backing {
         self.raw.handle().header().backing()
     }
 
     /// Who else may touch the memory.
+    #[inline]
     pub fn birth(&self) -> Birth {
         self.raw.handle().header().birth()
     }
 
     /// Whether this handle refuses to write.
+    #[inline]
     pub fn is_readonly(&self) -> bool {
         self.raw.is_readonly()
     }
 
     /// The protocols by which the memory was ever handed out.
+    #[inline]
     pub fn exported(&self) -> Protocols {
         self.raw.handle().header().exported()
     }
 
     /// What befell the memory, if anything did: a guarded file map whose file shrank.
+    #[inline]
     pub fn fault(&self) -> Option<Error> {
         self.raw.handle().fault()
     }

@@ -158,26 +158,31 @@ impl<T: Element, const D: usize> Array<T, D> {
     }
 
     /// Shape and strides.
+    #[inline]
     pub fn layout(&self) -> &FixedLayout<D> {
         &self.layout
     }
 
     /// The number of elements.
+    #[inline]
     pub fn len(&self) -> usize {
         self.layout.numel()
     }
 
     /// Whether there are no elements.
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
     /// The number of bytes of all elements, without gaps.
+    #[inline]
     pub fn nbytes(&self) -> usize {
         self.layout.nbytes(size_of::<T>())
     }
 
     /// The type of the elements.
+    #[inline]
     pub fn dtype(&self) -> DType {
         T::dtype()
     }
@@ -189,16 +194,19 @@ impl<T: Element, const D: usize> Array<T, D> {
     }
 
     /// The device.
+    #[inline]
     pub fn place(&self) -> Place {
         self.raw.handle().header().place()
     }
 
     /// Who else may touch the memory.
+    #[inline]
     pub fn birth(&self) -> Birth {
         self.raw.handle().header().birth()
     }
 
     /// Whether this handle refuses to write.
+    #[inline]
     pub fn is_readonly(&self) -> bool {
         self.raw.is_readonly()
     }
@@ -297,6 +305,7 @@ impl<T: Element, const D: usize> Array<T, D> {
     /// # Errors
     ///
     /// `is_exhausted` where there are as many handles as can be counted.
+    #[inline]
     pub fn buffer(&self) -> Result<Buffer> {
         self.raw.buffer(self.layout.span(size_of::<T>()))
     }

@@ -40,7 +40,6 @@ use crate::layout::{FixedLayout, INLINE_RANK, Span, reshape};
 /// assert!(view.reshape(&[12], Order::RowMajor).unwrap_err().is_layout());
 /// # Ok::<(), crossdock::Error>(())
 /// ```
-#[derive(Clone)]
 pub struct Layout {
     /// Invariant 1: at most `MAX_RANK`.
     rank: u8,
@@ -55,6 +54,18 @@ pub struct Layout {
     more: Option<Box<More>>,
 }
 
+impl Clone for Layout {
+    // Not derived: the part that may allocate comes first, so that the rest is copied once, straight to where it goes.
+    #[inline]
+    fn clone(&self) -> Self {
+        let more = match &self.more {
+            None => None,
+            Some(more) => more.clone_cold(),
+        };
+        Self { rank: self.rank, itemsize: self.itemsize, shape: self.shape, strides: self.strides, more }
+    }
+}
+
 #[derive(Clone)]
 struct More {
     /// Shape and strides of ranks above `INLINE_RANK`; else empty.
@@ -63,6 +74,13 @@ struct More {
     /// Invariant 5: empty, or one per axis and at least one `Some`. Every one, plus the lowest and the highest offset
     /// within the segment that follows it, fits an `isize`; so does invariant 3 with the size of a pointer.
     suboffsets: Vec<Option<isize>>,
+}
+
+impl More {
+    #[cold]
+    fn clone_cold(&self) -> Option<Box<Self>> {
+        Some(Box::new(self.clone()))
+    }
 }
 
 impl Layout {
@@ -244,6 +262,7 @@ impl Layout {
     }
 
     /// The order in which the array is contiguous; row-major if it is so in both.
+    #[inline]
     pub fn order(&self) -> Option<Order> {
         [Order::RowMajor, Order::ColumnMajor].into_iter().find(|&order| self.is_contiguous(order))
     }
@@ -251,6 +270,7 @@ impl Layout {
     /// Whether no two elements share a byte. `true` is certain; `false` is said of indirect arrays, whose pointers may
     /// meet, and may be said of strides that interleave without stepping over each other, which no view of a contiguous
     /// array has. O(rank log rank).
+    #[inline]
     pub fn is_injective(&self) -> bool {
         self.suboffsets().is_none() && rules::is_injective(self.shape(), self.strides(), self.itemsize)
     }
@@ -311,6 +331,7 @@ impl Layout {
     /// # Errors
     ///
     /// [`is_layout`](Error::is_layout) for an indirect array.
+    #[inline]
     pub fn offsets(&self) -> Result<Offsets> {
         self.runs().map(Offsets::new)
     }

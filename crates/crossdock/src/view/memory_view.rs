@@ -59,79 +59,91 @@ impl MemoryView {
     ///
     /// The lease is one of the array's allocation, taken through the array.
     #[inline]
-    pub(super) unsafe fn new(lease: Lease, array: &DArray, grant: Grant) -> Self {
+    pub(super) unsafe fn new(lease: Lease, array: &DArray) -> Self {
         Self {
+            grant: Grant { lease: lease.kind(), copied: None },
             lease,
             ptr: array.raw().ptr(),
             dtype: array.dtype().clone(),
             layout: array.layout().clone(),
             readonly: array.is_readonly(),
-            grant,
         }
     }
 
     pub(super) fn set_copied(&mut self, copied: Copied) {
-        self.grant.copied = Some(copied);
+        self.grant.copied = Some(Box::new(copied));
     }
 
     // ===== queries
 
     /// The type of the elements.
+    #[inline]
     pub fn dtype(&self) -> &DType {
         &self.dtype
     }
 
     /// Shape, strides and item size.
+    #[inline]
     pub fn layout(&self) -> &Layout {
         &self.layout
     }
 
     /// The number of axes.
+    #[inline]
     pub fn rank(&self) -> usize {
         self.layout.rank()
     }
 
     /// The lengths of the axes.
+    #[inline]
     pub fn shape(&self) -> &[usize] {
         self.layout.shape()
     }
 
     /// The distance between neighbours along each axis, in bytes.
+    #[inline]
     pub fn strides(&self) -> &[isize] {
         self.layout.strides()
     }
 
     /// The number of elements.
+    #[inline]
     pub fn len(&self) -> usize {
         self.layout.numel()
     }
 
     /// Whether there are no elements.
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
     /// The number of bytes of all elements, without gaps.
+    #[inline]
     pub fn nbytes(&self) -> usize {
         self.layout.nbytes()
     }
 
     /// The address of element 0. Safe access goes through the other methods; whoever follows it keeps to the lease.
+    #[inline]
     pub fn as_ptr(&self) -> *const u8 {
         self.ptr.as_ptr()
     }
 
     /// The device.
+    #[inline]
     pub fn place(&self) -> Place {
         self.lease.header().place()
     }
 
     /// Whether the memory may not be written through this view.
+    #[inline]
     pub fn is_readonly(&self) -> bool {
         !matches!(self.lease.kind(), LeaseKind::Write | LeaseKind::Share)
     }
 
     /// What was granted: the lease, and whether a copy was made.
+    #[inline]
     pub fn grant(&self) -> &Grant {
         &self.grant
     }

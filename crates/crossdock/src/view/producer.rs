@@ -3,10 +3,10 @@
 use crate::array::{Array, DArray};
 use crate::element::Element;
 use crate::layout::Order;
-use crate::memory::Protocols;
+use crate::memory::{Lease, Protocols};
 use crate::view::memory_view::MemoryView;
 use crate::view::refusal::{Offer, Reason, Refusal};
-use crate::view::request::{Copied, CopyPolicy, Grant, Request};
+use crate::view::request::{Copied, CopyPolicy, Request};
 
 /// Something that lends its memory as an array.
 ///
@@ -89,21 +89,21 @@ impl DArray {
         if request.copy_policy() == CopyPolicy::Always {
             return self.export_copy(request, None);
         }
-        match self.export_in_place(request) {
-            Ok(view) => Ok(view),
+        match self.lease_for(request) {
+            // SAFETY: a lease of this array's allocation, taken through the array.
+            Ok(lease) => Ok(unsafe { MemoryView::new(lease, self) }),
             Err(reason) => self.refuse_or_copy(request, reason),
         }
     }
 
     #[inline]
-    fn export_in_place(&self, request: &Request) -> Result<MemoryView, Reason> {
+    fn lease_for(&self, request: &Request) -> Result<Lease, Reason> {
         if let Some(reason) = self.mismatch(request) {
             return Err(reason);
         }
         let lease = self.lease(request.lease()).map_err(Reason::Lease)?;
         lease.mark_exported(Protocols::MEMORY_VIEW);
-        // SAFETY: this array's own memory, dtype and layout, under a lease of its allocation.
-        Ok(unsafe { MemoryView::new(lease, self, Grant { lease: request.lease(), copied: None }) })
+        Ok(lease)
     }
 
     /// What of the request, but for the lease, the array does not fulfil as it is.
@@ -137,10 +137,12 @@ impl DArray {
             None => self.to_order(order),
         }
         .map_err(failed)?;
-        let mut view = copy
-            .export_in_place(request)
+        let lease = copy
+            .lease_for(request)
             .map_err(|reason| Refusal::new(request, reason).with_offer(copy.offer()))?;
-        view.set_copied(Copied { nbytes: copy.nbytes(), because: because.map(Box::new) });
+        // SAFETY: a lease of the copy's allocation, taken through the copy.
+        let mut view = unsafe { MemoryView::new(lease, &copy) };
+        view.set_copied(Copied { nbytes: copy.nbytes(), because });
         Ok(view)
     }
 

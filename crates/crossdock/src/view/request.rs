@@ -114,14 +114,15 @@ impl Request {
 #[derive(Debug)]
 pub struct Grant {
     pub(super) lease: LeaseKind,
-    pub(super) copied: Option<Copied>,
+    /// Boxed, because hardly any hand-over has it.
+    pub(super) copied: Option<Box<Copied>>,
 }
 
 /// A copy that was made on the way.
 #[derive(Debug)]
 pub(super) struct Copied {
     pub(super) nbytes: usize,
-    pub(super) because: Option<Box<Refusal>>,
+    pub(super) because: Option<Refusal>,
 }
 
 impl Grant {
@@ -138,6 +139,6 @@ impl Grant {
     /// The refusal that would have been given had no copy been permitted; `None` where nothing was copied, or where the copy was
     /// asked for.
     pub fn copied_because(&self) -> Option<&Refusal> {
-        self.copied.as_ref()?.because.as_deref()
+        self.copied.as_ref()?.because.as_ref()
     }
 }
