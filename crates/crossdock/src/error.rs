@@ -11,10 +11,11 @@ use std::fmt;
 /// ```
 /// use crossdock::memory::Buffer;
 ///
-/// let buffer = Buffer::from_vec(vec![1u8, 2, 3]);
+/// let buffer = Buffer::from_vec(vec![1u8, 2, 3])?;
 /// let error = buffer.slice(2..9).unwrap_err();
 /// assert!(error.is_bounds());
 /// assert!(error.to_string().contains('9'));
+/// # Ok::<(), crossdock::Error>(())
 /// ```
 pub struct Error(Repr);
 
@@ -204,3 +205,33 @@ impl std::error::Error for Error {
         }
     }
 }
+
+/// A value that was given to be converted and comes back with the reason why it was not.
+///
+/// `?` keeps the reason and drops the value, in a function whose error is [`Error`].
+pub struct Rejected<T> {
+    /// What was given.
+    pub value: T,
+    /// Why it was not taken.
+    pub error: Error,
+}
+
+impl<T> From<Rejected<T>> for Error {
+    fn from(rejected: Rejected<T>) -> Self {
+        rejected.error
+    }
+}
+
+impl<T> fmt::Debug for Rejected<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.error, f)
+    }
+}
+
+impl<T> fmt::Display for Rejected<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.error, f)
+    }
+}
+
+impl<T> std::error::Error for Rejected<T> {}

@@ -7,4 +7,4 @@ pub mod element;
 pub mod layout;
 pub mod memory;
 
-pub use crate::error::{Error, Result};
+pub use crate::error::{Error, Rejected, Result};

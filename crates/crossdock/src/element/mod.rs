@@ -1,1 +1,123 @@
 //! What one element is.
+//!
+//! A [`DType`] is a tree: a [`Scalar`], a [`Record`] with named fields, or a [`SubArray`]. It says how the bytes of one
+//! element are to be read, in either byte order and at any address. Rust types that have a fixed dtype implement
+//! [`Element`]. The [`dialect`]s are the spellings that others have for dtypes: each is a parser and a printer of this
+//! one tree, and what it cannot say is an error that names the part.
+
+pub mod dialect;
+mod dtype;
+mod record;
+mod scalar;
+mod time;
+
+pub use self::dtype::{DType, DTypeKind};
+pub use self::record::{Field, MAX_DEPTH, MAX_PARTS, Record, SubArray};
+pub use self::scalar::{ByteOrder, Scalar, ScalarKind};
+pub use self::time::{NAT, TimeBase, TimeUnit};
+
+use crate::memory::Pod;
+
+/// A Rust type that is the element of an array, with the dtype that describes it.
+///
+/// Implemented for the integers and floats of the machine and for arrays of elements, which are sub-arrays. Not
+/// elements are:
+///
+/// - `bool`, `char` and enums, because memory that came from elsewhere may hold bytes that are none of their values;
+/// - structs with padding, because their padding may be uninitialised;
+/// - `u128` and `i128`, for which no dtype exists.
+///
+/// Structs get it by `#[derive(Element)]`, which refuses those with padding.
+///
+/// ```
+/// use crossdock::element::{DType, Element};
+///
+/// assert_eq!(f64::dtype(), DType::F64);
+/// assert_eq!(<[[u8; 3]; 4]>::dtype().to_string(), "(4, 3)uint8");
+/// ```
+///
+/// ```compile_fail,E0277
+/// fn take<T: crossdock::element::Element>() {}
+/// take::<bool>();
+/// ```
+///
+/// ```compile_fail,E0277
+/// #[derive(Clone, Copy)]
+/// struct Padded(u8, f64);
+/// fn take<T: crossdock::element::Element>() {}
+/// take::<Padded>();
+/// ```
+///
+/// # Safety
+///
+/// 1. `dtype().itemsize() == size_of::<Self>()`.
+/// 2. The dtype describes every byte of `Self`: what it says of each is how `Self` reads it.
+/// 3. Everything in it is in the machine's byte order.
+pub unsafe trait Element: Pod {
+    /// The dtype of this type. The same on every call; O(1) for scalars, one small allocation otherwise.
+    ///
+    /// # Panics
+    ///
+    /// Where arrays are nested more than [`MAX_DEPTH`] deep, or are empty and have extents whose product overflows.
+    fn dtype() -> DType;
+}
+
+macro_rules! element {
+    ($($ty:ty = $name:ident),*) => {
+        $(
+            // SAFETY: 1. and 2. the scalar of the same width and meaning; 3. the constants are native.
+            unsafe impl Element for $ty {
+                fn dtype() -> DType {
+
+                    DType::$name
+                }
+            }
+        )*
+    };
+}
+
+element!(
+    u8 = U8,
+    u16 = U16,
+    u32 = U32,
+    u64 = U64,
+    i8 = I8,
+    i16 = I16,
+    i32 = I32,
+    i64 = I64,
+    f32 = F32,
+    f64 = F64
+);
+
+#[cfg(target_pointer_width = "64")]
+element!(usize = U64, isize = I64);
+
+// SAFETY: 1. and 2. an array is its elements one after the other, and so is the sub-array; 3. as for `T`.
+unsafe impl<T: Element, const N: usize> Element for [T; N] {
+    fn dtype() -> DType {
+        match DType::subarray(&[N], T::dtype()) {
+            Ok(dtype) => dtype,
+            Err(error) => panic!("{} has no dtype: {error}", std::any::type_name::<Self>()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn upholds_the_law<T: Element>() {
+        assert_eq!(T::dtype().itemsize(), size_of::<T>());
+        assert!(T::dtype().is_native());
+    }
+
+    #[test]
+    fn elements_have_the_size_that_their_dtype_says() {
+        upholds_the_law::<u8>();
+        upholds_the_law::<usize>();
+        upholds_the_law::<isize>();
+        upholds_the_law::<f64>();
+        upholds_the_law::<[i16; 3]>();
+        upholds_the_law::<[[f32; 0]; 5]>();
+    }
+}

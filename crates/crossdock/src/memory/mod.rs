@@ -1,5 +1,40 @@
-//! Bytes with an owner and a place.
+//! Bytes with an owner and a place. Knows nothing of shapes.
+//!
+//! ```text
+//!   pool · Vec · static · file · shared memory · foreign pointer          owners: who frees it
+//!        └────────────┬──────────────┘
+//!                Allocation        one region, one owner, one word that counts handles and leases
+//!                     │
+//!                  Buffer          a window: handle, pointer, length. O(1) to clone and slice
+//!                     │
+//!        read · write · share · pin          guards: a lease, and the access that it gives
+//! ```
 
+mod allocation;
+mod buffer;
+mod conflict;
+mod copied;
+mod fault;
+mod guard;
+pub mod ledger;
+mod owner;
+mod place;
 mod pod;
+mod pool;
+pub mod racy;
+mod sync;
+mod word;
 
+pub use allocation::Birth;
+pub(crate) use allocation::{Handle, Lease};
+pub use buffer::Buffer;
+pub(crate) use buffer::lease;
+pub use conflict::{Conflict, Protocols, Wanted};
+pub use copied::copied_bytes;
+pub(crate) use copied::count_copied;
+pub use guard::{PinGuard, ReadGuard, ShareGuard, WriteGuard};
+pub use owner::MapOptions;
+pub use place::{Backing, DeviceKind, Place};
 pub use pod::Pod;
+pub use pool::{ALIGNMENT, UninitBuffer};
+pub use word::LeaseKind;

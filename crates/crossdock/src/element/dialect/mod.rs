@@ -1,0 +1,6 @@
+//! How others spell dtypes. One parser and one printer each, of the one tree.
+//!
+//! What a dialect cannot say is an error that names the part, never an approximation.
+
+pub(crate) mod literal;
+pub mod typestr;

@@ -1,0 +1,343 @@
+//! Elements that have no parts: their kinds, widths and byte orders.
+
+use crate::element::TimeUnit;
+use crate::error::{Error, Kind, Result};
+use std::fmt;
+
+/// In which order the bytes of a number lie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ByteOrder {
+    /// The least significant byte first.
+    Little,
+    /// The most significant byte first.
+    Big,
+}
+
+impl ByteOrder {
+    /// The order of this machine.
+    pub const NATIVE: Self = if cfg!(target_endian = "little") { Self::Little } else { Self::Big };
+
+    /// The other order.
+    #[must_use]
+    pub const fn swapped(self) -> Self {
+        match self {
+            Self::Little => Self::Big,
+            Self::Big => Self::Little,
+        }
+    }
+
+    /// `<` or `>`, the mark that NumPy, PEP 3118 and Ruby share.
+    pub const fn symbol(self) -> char {
+        match self {
+            Self::Little => '<',
+            Self::Big => '>',
+        }
+    }
+}
+
+/// What a scalar is, apart from its byte order.
+///
+/// Floats of 6 and 4 bits are held one to a byte, in its low bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ScalarKind {
+    /// One byte: zero is false, anything else is true.
+    Bool,
+    /// Signed, 1 byte.
+    Int8,
+    /// Signed, 2 bytes.
+    Int16,
+    /// Signed, 4 bytes.
+    Int32,
+    /// Signed, 8 bytes.
+    Int64,
+    /// Unsigned, 1 byte.
+    UInt8,
+    /// Unsigned, 2 bytes.
+    UInt16,
+    /// Unsigned, 4 bytes.
+    UInt32,
+    /// Unsigned, 8 bytes.
+    UInt64,
+    /// IEEE binary16.
+    Float16,
+    /// IEEE binary32.
+    Float32,
+    /// IEEE binary64.
+    Float64,
+    /// The upper half of a binary32.
+    BFloat16,
+    /// C's `long double` on x86-64: the 80-bit extended format in 16 bytes, of which 6 are padding. Opaque.
+    LongDouble,
+    /// 3 exponent and 4 mantissa bits, IEEE style.
+    Float8E3M4,
+    /// 4 exponent and 3 mantissa bits, IEEE style.
+    Float8E4M3,
+    /// 4 exponent and 3 mantissa bits, bias 11; finite, one NaN, no negative zero.
+    Float8E4M3B11Fnuz,
+    /// 4 exponent and 3 mantissa bits; finite, two NaNs.
+    Float8E4M3Fn,
+    /// 4 exponent and 3 mantissa bits, bias 8; finite, one NaN, no negative zero.
+    Float8E4M3Fnuz,
+    /// 5 exponent and 2 mantissa bits, IEEE style.
+    Float8E5M2,
+    /// 5 exponent and 2 mantissa bits, bias 16; finite, one NaN, no negative zero.
+    Float8E5M2Fnuz,
+    /// 8 exponent bits alone: a power of two, or NaN.
+    Float8E8M0Fnu,
+    /// 2 exponent and 3 mantissa bits; neither infinity nor NaN. One per byte.
+    Float6E2M3Fn,
+    /// 3 exponent and 2 mantissa bits; neither infinity nor NaN. One per byte.
+    Float6E3M2Fn,
+    /// 2 exponent and 1 mantissa bit; neither infinity nor NaN. One per byte.
+    Float4E2M1Fn,
+    /// Two binary16.
+    Complex32,
+    /// Two binary32.
+    Complex64,
+    /// Two binary64.
+    Complex128,
+    /// Two `long double`. Opaque.
+    ComplexLongDouble,
+    /// An address of 8 bytes. Opaque: it is shown, never followed.
+    Pointer,
+    /// So many bytes, shorter values filled up with NUL (NumPy's `S`).
+    Bytes(u32),
+    /// So many code points of 4 bytes each, shorter values filled up with NUL (NumPy's `U`).
+    Text(u32),
+    /// So many bytes of which nothing is known (NumPy's `V`).
+    Void(u32),
+    /// Signed 8-byte count of a unit since 1970-01-01T00:00.
+    DateTime(TimeUnit),
+    /// Signed 8-byte count of a unit.
+    TimeDelta(TimeUnit),
+}
+
+impl ScalarKind {
+    /// The most bytes that one scalar may have, which is NumPy's bound.
+    pub const MAX_NBYTES: usize = i32::MAX as usize;
+
+    /// Width in bytes. O(1).
+    pub const fn itemsize(self) -> usize {
+        use ScalarKind::*;
+        match self {
+            Bytes(len) | Void(len) => len as usize,
+            Text(len) => len as usize * 4,
+            Complex32 | Complex64 | Complex128 | ComplexLongDouble => 2 * self.component_size(),
+            _ => self.component_size(),
+        }
+    }
+
+    /// Bytes that one byte swap turns around: half of a complex number, one code point of a text, 1 where there is
+    /// nothing to turn.
+    pub const fn component_size(self) -> usize {
+        use ScalarKind::*;
+        match self {
+            Bool | Int8 | UInt8 | Bytes(_) | Void(_) => 1,
+            Float8E3M4 | Float8E4M3 | Float8E4M3B11Fnuz | Float8E4M3Fn | Float8E4M3Fnuz => 1,
+            Float8E5M2 | Float8E5M2Fnuz | Float8E8M0Fnu | Float6E2M3Fn | Float6E3M2Fn | Float4E2M1Fn => 1,
+            Int16 | UInt16 | Float16 | BFloat16 | Complex32 => 2,
+            Int32 | UInt32 | Float32 | Complex64 | Text(_) => 4,
+            Int64 | UInt64 | Float64 | Complex128 | DateTime(_) | TimeDelta(_) | Pointer => 8,
+            LongDouble | ComplexLongDouble => 16,
+        }
+    }
+
+    /// Whether its bytes could lie in two orders. A pointer is only ever in the machine's own.
+    pub const fn has_byte_order(self) -> bool {
+        self.component_size() > 1 && !matches!(self, Self::Pointer)
+    }
+}
+
+/// NumPy's names, `longdouble` and `clongdouble` for C's long double, and `complex32`, `bfloat16`, `float8_e4m3fn`, …
+/// where NumPy has none.
+impl fmt::Display for ScalarKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        use ScalarKind::*;
+        f.write_str(match self {
+            Bool => "bool",
+            Int8 => "int8",
+            Int16 => "int16",
+            Int32 => "int32",
+            Int64 => "int64",
+            UInt8 => "uint8",
+            UInt16 => "uint16",
+            UInt32 => "uint32",
+            UInt64 => "uint64",
+            Float16 => "float16",
+            Float32 => "float32",
+            Float64 => "float64",
+            BFloat16 => "bfloat16",
+            LongDouble => "longdouble",
+            Float8E3M4 => "float8_e3m4",
+            Float8E4M3 => "float8_e4m3",
+            Float8E4M3B11Fnuz => "float8_e4m3b11fnuz",
+            Float8E4M3Fn => "float8_e4m3fn",
+            Float8E4M3Fnuz => "float8_e4m3fnuz",
+            Float8E5M2 => "float8_e5m2",
+            Float8E5M2Fnuz => "float8_e5m2fnuz",
+            Float8E8M0Fnu => "float8_e8m0fnu",
+            Float6E2M3Fn => "float6_e2m3fn",
+            Float6E3M2Fn => "float6_e3m2fn",
+            Float4E2M1Fn => "float4_e2m1fn",
+            Complex32 => "complex32",
+            Complex64 => "complex64",
+            Complex128 => "complex128",
+            ComplexLongDouble => "clongdouble",
+            Pointer => "pointer",
+            Bytes(len) => return write!(f, "S{len}"),
+            Text(len) => return write!(f, "U{len}"),
+            Void(len) => return write!(f, "V{len}"),
+            DateTime(unit) => return write!(f, "datetime64[{unit}]"),
+            TimeDelta(unit) => return write!(f, "timedelta64[{unit}]"),
+        })
+    }
+}
+
+/// A kind with its byte order: an element that has no parts.
+///
+/// ```
+/// use crossdock::element::{ByteOrder, Scalar, ScalarKind};
+///
+/// let big = Scalar::new(ScalarKind::Float64, ByteOrder::Big)?;
+/// assert_eq!(big.itemsize(), 8);
+/// // What has no byte order is equal whichever was given.
+/// let byte = Scalar::new(ScalarKind::UInt8, ByteOrder::Big)?;
+/// assert_eq!(byte, Scalar::new(ScalarKind::UInt8, ByteOrder::Little)?);
+/// # Ok::<(), crossdock::Error>(())
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Scalar {
+    /// 1. `kind.itemsize() <= ScalarKind::MAX_NBYTES`.
+    kind: ScalarKind,
+    /// 2. `ByteOrder::NATIVE` where the kind has no byte order, so that equality is equality of meaning.
+    order: ByteOrder,
+}
+
+impl Scalar {
+    /// A scalar of a kind in a byte order; the order is ignored where the kind has none.
+    ///
+    /// # Errors
+    ///
+    /// An overflow error for more than [`ScalarKind::MAX_NBYTES`] bytes.
+    pub fn new(kind: ScalarKind, order: ByteOrder) -> Result<Self> {
+        if kind.itemsize() > ScalarKind::MAX_NBYTES {
+            return Err(Error::new(
+                Kind::Overflow,
+                format!(
+                    "an element of {kind} has {} bytes, more than the {} that one scalar may have",
+                    kind.itemsize(),
+                    ScalarKind::MAX_NBYTES
+                ),
+            ));
+        }
+        Ok(Self { kind, order: if kind.has_byte_order() { order } else { ByteOrder::NATIVE } })
+    }
+
+    /// A kind of fixed and small width in the machine's order.
+    pub(super) const fn native(kind: ScalarKind) -> Self {
+        Self { kind, order: ByteOrder::NATIVE }
+    }
+
+    /// What it is.
+    pub const fn kind(self) -> ScalarKind {
+        self.kind
+    }
+
+    /// The order of its bytes; none where there is nothing to order.
+    pub const fn byte_order(self) -> Option<ByteOrder> {
+        if self.kind.has_byte_order() { Some(self.order) } else { None }
+    }
+
+    /// Width in bytes.
+    pub const fn itemsize(self) -> usize {
+        self.kind.itemsize()
+    }
+
+    /// The natural alignment in bytes: that of one component.
+    pub const fn alignment(self) -> usize {
+        self.kind.component_size()
+    }
+
+    /// Whether this machine reads it without swapping bytes.
+    pub const fn is_native(self) -> bool {
+        matches!(
+            (self.order, ByteOrder::NATIVE),
+            (ByteOrder::Little, ByteOrder::Little) | (ByteOrder::Big, ByteOrder::Big)
+        )
+    }
+
+    /// The same kind in the other byte order; itself where it has none.
+    #[must_use]
+    pub const fn swapped(self) -> Self {
+        if self.kind.has_byte_order() { Self { kind: self.kind, order: self.order.swapped() } } else { self }
+    }
+}
+
+/// The kind, behind `<` or `>` where the byte order is not the machine's own.
+impl fmt::Display for Scalar {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.is_native() {
+            write!(f, "{}", self.order.symbol())?;
+        }
+        fmt::Display::fmt(&self.kind, f)
+    }
+}
+
+impl fmt::Debug for Scalar {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Scalar({self})")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn order_is_kept_only_where_there_is_one() {
+        for kind in [
+            ScalarKind::Bool,
+            ScalarKind::UInt8,
+            ScalarKind::Float8E5M2,
+            ScalarKind::Bytes(7),
+            ScalarKind::Void(16),
+            ScalarKind::Pointer,
+        ] {
+            let scalar = Scalar::new(kind, ByteOrder::NATIVE.swapped()).unwrap();
+            assert_eq!(scalar, Scalar::native(kind));
+            assert_eq!(scalar.byte_order(), None);
+            assert_eq!(scalar.swapped(), scalar);
+            assert!(scalar.is_native());
+        }
+        let text = Scalar::new(ScalarKind::Text(5), ByteOrder::NATIVE.swapped()).unwrap();
+        assert!(!text.is_native());
+        assert_eq!(text.swapped(), Scalar::native(ScalarKind::Text(5)));
+    }
+
+    #[test]
+    fn widths_and_alignments() {
+        for (kind, itemsize, alignment) in [
+            (ScalarKind::Bool, 1, 1),
+            (ScalarKind::BFloat16, 2, 2),
+            (ScalarKind::Complex32, 4, 2),
+            (ScalarKind::Complex128, 16, 8),
+            (ScalarKind::LongDouble, 16, 16),
+            (ScalarKind::ComplexLongDouble, 32, 16),
+            (ScalarKind::Float4E2M1Fn, 1, 1),
+            (ScalarKind::Text(5), 20, 4),
+            (ScalarKind::Bytes(0), 0, 1),
+            (ScalarKind::DateTime(TimeUnit::GENERIC), 8, 8),
+        ] {
+            let scalar = Scalar::new(kind, ByteOrder::Little).unwrap();
+            assert_eq!((scalar.itemsize(), scalar.alignment()), (itemsize, alignment), "{kind}");
+        }
+    }
+
+    #[test]
+    fn widths_are_bounded() {
+        assert!(Scalar::new(ScalarKind::Text(u32::MAX), ByteOrder::Little).unwrap_err().is_overflow());
+        assert!(Scalar::new(ScalarKind::Bytes(1 << 31), ByteOrder::Little).unwrap_err().is_overflow());
+        assert!(Scalar::new(ScalarKind::Bytes((1 << 31) - 1), ByteOrder::Little).is_ok());
+    }
+}

@@ -1,0 +1,443 @@
+//! One region with one owner, counted by the lease word.
+//!
+//! ```text
+//!   Handle ──┐
+//!   Handle ──┼──> Header { word, region, owner, place, … } ──> the bytes
+//!   Lease  ──┘         owner: &'static Owner ── release(header)
+//! ```
+//!
+//! A header lives in a block of its own together with what its owner needs to free the region ([`Block`]), or, for
+//! pool memory, in front of the bytes. Everything that must survive slicing is here, so that a slice is a handle, a
+//! pointer and a length.
+
+use std::alloc::{Layout as AllocLayout, alloc};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use crate::error::{Error, Result};
+use crate::memory::conflict::{Conflict, Protocols, Wanted};
+use crate::memory::ledger;
+use crate::memory::place::{Backing, Place};
+use crate::memory::word::{LeaseKind, LeaseWord, Reading};
+
+/// Who else may touch a region when it becomes ours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Birth {
+    /// Nobody: all access goes through this library's leases.
+    Sole,
+    /// Everybody may read it and nobody will ever write it.
+    Constant,
+    /// Another owner may write it at any time. Only Share and Pin leases can be had.
+    Aliased,
+}
+
+/// A region of memory: where it begins, how many bytes it has, and where it is.
+#[derive(Clone, Copy)]
+pub(crate) struct Region {
+    pub(crate) ptr: NonNull<u8>,
+    pub(crate) nbytes: usize,
+    pub(crate) place: Place,
+    pub(crate) backing: Backing,
+}
+
+/// A file or shared-memory descriptor, and where in it a region begins.
+pub(crate) struct Descriptor {
+    pub(crate) fd: std::os::fd::RawFd,
+    pub(crate) offset: u64,
+    pub(crate) writable: bool,
+}
+
+/// What an owner can do: its function table.
+pub(crate) struct Owner {
+    /// Frees the region and the header. Called once, by whoever dropped the last handle or lease, on that thread.
+    pub(crate) release: unsafe fn(NonNull<Header>),
+    /// The descriptor behind the region, where there is one.
+    pub(crate) descriptor: unsafe fn(NonNull<Header>) -> Option<Descriptor>,
+    /// The error that befell the region, where there is one: a mapped file that shrank.
+    pub(crate) fault: unsafe fn(NonNull<Header>) -> Option<Error>,
+    /// Whether the region is a part of one that was divided.
+    pub(crate) is_part: bool,
+}
+
+/// What is known of one region.
+///
+/// # Invariants
+///
+/// 1. While the word counts any handle or lease, the header, and the region of `nbytes` bytes at `ptr`, are alive, and
+///    nobody but `owner.release` frees them.
+/// 2. `owner.release` is called exactly once: by whoever brought the word's counts to zero.
+/// 3. The region's bytes are initialised, where the place is the host.
+/// 4. All of it but `word` and `exported` is constant from the first handle on.
+/// 5. If the word is not marked aliased, every access to the bytes is covered by a lease of this word or by its
+///    exclusive handle.
+#[repr(C, align(64))]
+pub(crate) struct Header {
+    word: LeaseWord,
+    ptr: NonNull<u8>,
+    nbytes: usize,
+    owner: &'static Owner,
+    place: Place,
+    exported: AtomicU32,
+    backing: Backing,
+    tracked: bool,
+    constant: bool,
+    /// The owner's own: the pool keeps where its block begins.
+    pub(crate) spare: usize,
+}
+
+const _: () = assert!(size_of::<Header>() == 64 || cfg!(loom), "a header is one cache line");
+
+impl Header {
+    /// A header with one handle.
+    pub(crate) fn new(region: Region, birth: Birth, owner: &'static Owner, spare: usize) -> Self {
+        Self {
+            word: LeaseWord::new(birth == Birth::Aliased),
+            ptr: region.ptr,
+            nbytes: region.nbytes,
+            owner,
+            place: region.place,
+            exported: AtomicU32::new(0),
+            backing: region.backing,
+            tracked: ledger::is_on(),
+            constant: birth == Birth::Constant,
+            spare,
+        }
+    }
+
+    pub(crate) fn nbytes(&self) -> usize {
+        self.nbytes
+    }
+
+    pub(crate) fn ptr(&self) -> NonNull<u8> {
+        self.ptr
+    }
+
+    pub(crate) fn place(&self) -> Place {
+        self.place
+    }
+
+    pub(crate) fn backing(&self) -> Backing {
+        self.backing
+    }
+
+    pub(crate) fn reading(&self) -> Reading {
+        self.word.reading()
+    }
+
+    pub(crate) fn birth(&self) -> Birth {
+        match (self.constant, self.word.reading().is_aliased()) {
+            (true, _) => Birth::Constant,
+            (false, true) => Birth::Aliased,
+            (false, false) => Birth::Sole,
+        }
+    }
+
+    pub(crate) fn exported(&self) -> Protocols {
+        Protocols(self.exported.load(Ordering::Relaxed))
+    }
+
+    #[cold]
+    fn conflict(&self, wanted: Wanted, found: Reading) -> Conflict {
+        Conflict::new(wanted, found, self.exported())
+    }
+}
+
+/// A counted reference to an allocation: keeps it alive, and permits nothing by itself.
+///
+/// # Invariants
+///
+/// 1. It is counted once in the word of the header it points to (hence [`Header`] 1 holds while it lives).
+pub(crate) struct Handle(NonNull<Header>);
+
+// SAFETY: all of the header that changes is atomic (Header 4), and owners accept release on any thread (Block::new,
+// pool). The bytes are touched through leases only, which exclude racing accesses or make them atomic.
+unsafe impl Send for Handle {}
+// SAFETY: as for Send; `&Handle` offers nothing that is not atomic.
+unsafe impl Sync for Handle {}
+
+impl Handle {
+    /// Takes over the first handle of a header that is complete.
+    ///
+    /// # Safety
+    ///
+    /// `header` points to a valid [`Header`], whose word counts one handle that nobody else has.
+    pub(crate) unsafe fn first(header: NonNull<Header>) -> Self {
+        let handle = Self(header);
+        if handle.header().tracked {
+            ledger::record(header);
+        }
+        handle
+    }
+
+    #[inline]
+    pub(crate) fn header(&self) -> &Header {
+        // SAFETY: Handle 1: the header is alive, and only shared references to it exist.
+        unsafe { self.0.as_ref() }
+    }
+
+    #[inline]
+    pub(crate) fn try_clone(&self) -> Result<Self, Conflict> {
+        match self.header().word.add_handle() {
+            Ok(()) => Ok(Self(self.0)),
+            Err(found) => Err(self.header().conflict(Wanted::Handle, found)),
+        }
+    }
+
+    /// Takes a lease. O(1): one compare-and-swap.
+    #[inline]
+    pub(crate) fn lease(&self, kind: LeaseKind) -> Result<Lease, Conflict> {
+        match self.header().word.take(kind) {
+            Ok(()) => Ok(Lease { header: self.0, kind }),
+            Err(found) => Err(self.header().conflict(Wanted::Lease(kind), found)),
+        }
+    }
+
+    /// Asserts that this is the only holder and nobody outside may write: then `&mut self` covers the bytes too.
+    #[inline]
+    pub(crate) fn exclusive(&mut self) -> Result<(), Conflict> {
+        if self.header().word.is_exclusive() {
+            Ok(())
+        } else {
+            Err(self.header().conflict(Wanted::Exclusive, self.header().reading()))
+        }
+    }
+
+    /// Asserts that this is the only holder in this process.
+    pub(crate) fn only_handle(&mut self) -> Result<(), Conflict> {
+        if self.header().word.is_only_handle() {
+            Ok(())
+        } else {
+            Err(self.header().conflict(Wanted::Exclusive, self.header().reading()))
+        }
+    }
+
+    /// Notes by which protocol the memory goes out.
+    pub(crate) fn mark_exported(&self, protocol: Protocols) {
+        mark_exported(self.header(), protocol);
+    }
+
+    /// Takes the caller's word that no owner outside writes the memory.
+    ///
+    /// # Safety
+    ///
+    /// From now on, until the last holder is gone, every write goes through leases of this allocation, and every read
+    /// by others is over.
+    pub(crate) unsafe fn assume_not_aliased(&self) {
+        self.header().word.clear_aliased();
+    }
+
+    pub(crate) fn is_part(&self) -> bool {
+        self.header().owner.is_part
+    }
+
+    pub(crate) fn descriptor(&self) -> Option<Descriptor> {
+        let describe = self.header().owner.descriptor;
+        // SAFETY: Handle 1: the header is alive, and it is this owner's own.
+        unsafe { describe(self.0) }
+    }
+
+    pub(crate) fn fault(&self) -> Option<Error> {
+        let fault = self.header().owner.fault;
+        // SAFETY: Handle 1: the header is alive, and it is this owner's own.
+        unsafe { fault(self.0) }
+    }
+}
+
+/// Notes by which protocol the memory goes out. Once noted, it costs a load.
+#[inline]
+fn mark_exported(header: &Header, protocol: Protocols) {
+    if !header.exported().contains(protocol) {
+        header.exported.fetch_or(protocol.0, Ordering::Relaxed);
+    }
+}
+
+impl Clone for Handle {
+    /// # Panics
+    ///
+    /// When the allocation has as many handles as its word can count (2²³).
+    #[inline]
+    fn clone(&self) -> Self {
+        match self.try_clone() {
+            Ok(handle) => handle,
+            Err(conflict) => panic!("{conflict}"),
+        }
+    }
+}
+
+impl Drop for Handle {
+    #[inline]
+    fn drop(&mut self) {
+        if self.header().word.drop_handle() {
+            // SAFETY: the word said that this was the last holder.
+            unsafe { release(self.0) }
+        }
+    }
+}
+
+/// Permission to touch an allocation's bytes in one way; it keeps them alive, too.
+///
+/// # Invariants
+///
+/// 1. It is counted once, as `kind`, in the word of the header it points to (hence [`Header`] 1 holds while it lives).
+pub(crate) struct Lease {
+    header: NonNull<Header>,
+    kind: LeaseKind,
+}
+
+// SAFETY: as for Handle: it offers nothing that is not atomic. (Guards say for themselves what they may cross.)
+unsafe impl Send for Lease {}
+// SAFETY: as for Send.
+unsafe impl Sync for Lease {}
+
+impl Lease {
+    #[inline]
+    pub(crate) fn kind(&self) -> LeaseKind {
+        self.kind
+    }
+
+    #[inline]
+    pub(crate) fn header(&self) -> &Header {
+        // SAFETY: Lease 1: the header is alive, and only shared references to it exist.
+        unsafe { self.header.as_ref() }
+    }
+
+    pub(crate) fn mark_exported(&self, protocol: Protocols) {
+        mark_exported(self.header(), protocol);
+    }
+
+    /// Gives the lease back and keeps the memory.
+    pub(crate) fn into_handle(self) -> Result<Handle, Conflict> {
+        match self.header().word.exchange_for_handle(self.kind) {
+            Ok(()) => {
+                let header = self.header;
+                std::mem::forget(self);
+                Ok(Handle(header))
+            }
+            Err(found) => Err(self.header().conflict(Wanted::Handle, found)),
+        }
+    }
+
+    /// A handle beside the lease.
+    pub(crate) fn to_handle(&self) -> Result<Handle, Conflict> {
+        match self.header().word.add_handle() {
+            Ok(()) => Ok(Handle(self.header)),
+            Err(found) => Err(self.header().conflict(Wanted::Handle, found)),
+        }
+    }
+}
+
+impl Drop for Lease {
+    #[inline]
+    fn drop(&mut self) {
+        if self.header().word.give(self.kind) {
+            // SAFETY: the word said that this was the last holder.
+            unsafe { release(self.header) }
+        }
+    }
+}
+
+/// # Safety
+///
+/// The word of `header` counts no holder any more, and this is called once for it.
+#[cold]
+#[inline(never)]
+unsafe fn release(header: NonNull<Header>) {
+    let (tracked, owner) = {
+        // SAFETY: Header 2: nobody but us frees the header, and we have not yet.
+        let header = unsafe { header.as_ref() };
+        (header.tracked, header.owner)
+    };
+    if tracked {
+        ledger::forget(header);
+    }
+    // SAFETY: Header 2: the counts are at zero, and this is the one call.
+    unsafe { (owner.release)(header) }
+}
+
+/// What an owner keeps in order to free its region.
+pub(crate) trait Keep: Send + 'static {
+    /// Whether the region is a part of one that was divided.
+    const IS_PART: bool = false;
+
+    /// Frees the region. A panic in here is caught; the block itself is freed all the same.
+    ///
+    /// # Safety
+    ///
+    /// Called once, when nobody can reach the region any more.
+    unsafe fn free(self);
+
+    /// The descriptor behind the region, where there is one.
+    fn descriptor(&self) -> Option<Descriptor> {
+        None
+    }
+
+    /// The error that befell the region.
+    fn fault(&self) -> Option<Error> {
+        None
+    }
+}
+
+/// A header and, behind it, what its owner keeps.
+#[repr(C)]
+struct Block<K> {
+    header: Header,
+    keep: K,
+}
+
+impl<K: Keep> Block<K> {
+    const OWNER: Owner = Owner {
+        release: Self::release,
+        descriptor: Self::descriptor,
+        fault: Self::fault,
+        is_part: K::IS_PART,
+    };
+
+    unsafe fn release(header: NonNull<Header>) {
+        // SAFETY: this table is installed by `adopt::<K>` alone, whose headers begin a boxed `Block<K>`; Header 2 makes
+        // this the only call, so the box has one owner again.
+        let block = unsafe { Box::from_raw(header.as_ptr().cast::<Self>()) };
+        let keep = block.keep;
+        // SAFETY: Header 2: the counts are at zero, and this is the one call.
+        let freed = catch_unwind(AssertUnwindSafe(|| unsafe { keep.free() }));
+        if let Err(payload) = freed {
+            // An owner's panic must not unwind into whoever happened to drop last, and the payload's own drop could
+            // panic again.
+            std::mem::forget(payload);
+            ledger::count_failed_release();
+        }
+    }
+
+    unsafe fn descriptor(header: NonNull<Header>) -> Option<Descriptor> {
+        // SAFETY: as in `release`, the header begins a `Block<K>`; a handle keeps it alive during the call.
+        unsafe { header.cast::<Self>().as_ref() }.keep.descriptor()
+    }
+
+    unsafe fn fault(header: NonNull<Header>) -> Option<Error> {
+        // SAFETY: as in `release`, the header begins a `Block<K>`; a handle keeps it alive during the call.
+        unsafe { header.cast::<Self>().as_ref() }.keep.fault()
+    }
+}
+
+/// Makes an allocation of a region that `keep` frees. If no header can be had, `keep` frees it at once.
+///
+/// # Safety
+///
+/// Until `keep.free()` is called, the region is valid for reads (and, unless it is constant, for writes) of
+/// `region.nbytes` bytes, initialised, and not freed or moved by anyone. If `birth` is `Sole`, nobody else touches it;
+/// if `Constant`, nobody writes it; if `Aliased`, others touch it in ways that race with nothing but atomic accesses.
+pub(crate) unsafe fn adopt<K: Keep>(region: Region, birth: Birth, keep: K) -> Result<Handle> {
+    let layout = AllocLayout::new::<Block<K>>();
+    // SAFETY: a block is not zero-sized: it has a header.
+    let block = unsafe { alloc(layout) }.cast::<Block<K>>();
+    let Some(block) = NonNull::new(block) else {
+        // SAFETY: nobody else knows of the region.
+        unsafe { keep.free() };
+        return Err(Error::out_of_memory(layout.size(), layout.align()));
+    };
+    let header = Header::new(region, birth, &Block::<K>::OWNER, 0);
+    // SAFETY: freshly allocated with the layout of `Block<K>`.
+    unsafe { block.write(Block { header, keep }) };
+    // SAFETY: the header is complete, and this is its one handle.
+    Ok(unsafe { Handle::first(block.cast()) })
+}

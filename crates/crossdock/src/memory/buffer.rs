@@ -1,0 +1,541 @@
+//! A window on an allocation.
+
+use std::fmt;
+use std::fs::File;
+use std::ops::{Bound, Deref, Range, RangeBounds};
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::ptr::NonNull;
+
+use crate::error::{Error, Kind, Rejected, Result};
+use crate::memory::allocation::{Birth, Handle, Lease};
+use crate::memory::conflict::Protocols;
+use crate::memory::copied::count_copied;
+use crate::memory::guard::{PinGuard, ReadGuard, ShareGuard, WriteGuard};
+use crate::memory::owner;
+use crate::memory::place::{Backing, Place};
+use crate::memory::pool::{self, UninitBuffer};
+use crate::memory::{LeaseKind, MapOptions, Pod};
+
+/// Bytes that somebody owns: a counted handle on an allocation, a pointer and a length.
+///
+/// Cloning and slicing are O(1), copy nothing and allocate nothing; every clone and slice keeps the whole allocation alive. A
+/// buffer by itself gives no access: the bytes are touched under a lease ([`Buffer::read`], [`Buffer::write`],
+/// [`Buffer::share`], [`Buffer::pin`]), or through `&mut` when it is the only handle ([`Buffer::as_mut_slice`]).
+///
+/// ```text
+///   Buffer { handle, ptr, nbytes, readonly }
+///              │      └──────────────┐
+///              └─> header ──> [......|======|.......]   one region, one owner
+/// ```
+///
+/// ```
+/// use crossdock::memory::Buffer;
+///
+/// let buffer = Buffer::from_vec(vec![10u8, 20, 30, 40])?; // adopted, not copied
+/// let middle = buffer.slice(1..3)?;
+/// drop(buffer);
+/// assert_eq!(&middle.read()?[..], [20, 30]);
+/// # Ok::<(), crossdock::Error>(())
+/// ```
+///
+/// # Invariants
+///
+/// 1. `ptr..ptr + nbytes` lies within the region of the handle's header.
+/// 2. `readonly` is set if the memory was born constant, and never cleared.
+#[derive(Clone)]
+pub struct Buffer {
+    handle: Handle,
+    ptr: NonNull<u8>,
+    nbytes: usize,
+    readonly: bool,
+}
+
+// SAFETY: the pointer goes where the handle goes, into memory that the handle keeps alive on any thread; access to it is
+// covered by leases.
+unsafe impl Send for Buffer {}
+// SAFETY: as for Send; `&Buffer` gives no access to the bytes without a lease.
+unsafe impl Sync for Buffer {}
+
+impl Buffer {
+    /// `nbytes` zeroed bytes of the default pool, aligned to [`ALIGNMENT`](crate::memory::ALIGNMENT).
+    ///
+    /// # Errors
+    ///
+    /// `is_out_of_memory`.
+    pub fn zeroed(nbytes: usize) -> Result<Self> {
+        pool::allocate_zeroed(nbytes).map(Self::whole)
+    }
+
+    /// Adopts a vector. O(1): its block becomes the allocation.
+    ///
+    /// # Errors
+    ///
+    /// `is_out_of_memory` where there is none for the header.
+    pub fn from_vec<T: Pod>(vec: Vec<T>) -> Result<Self> {
+        owner::adopt_vec(vec).map(Self::whole)
+    }
+
+    /// Adopts anything that dereferences to a slice: `Arc<Vec<T>>`, `Arc<[T]>`, `String`, an image, a `bytes::Bytes`. Read-only, since others may
+    /// have the same owner. O(1), but for a small box around the owner.
+    ///
+    /// The owner is dereferenced once, here, and dropped with the last holder, on that thread. A panic in its drop goes
+    /// no further; [`ledger::failed_releases`](crate::memory::ledger::failed_releases) counts it.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use crossdock::memory::Buffer;
+    ///
+    /// let pixels = Arc::new(vec![1u16, 2, 3]);
+    /// let buffer = Buffer::from_owner(pixels.clone())?;
+    /// assert_eq!(buffer.as_ptr(), pixels.as_ptr().cast());
+    /// # Ok::<(), crossdock::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// `is_out_of_memory` where there is none for the header.
+    pub fn from_owner<T, O>(owner: O) -> Result<Self>
+    where
+        T: Pod,
+        O: Deref<Target: AsRef<[T]>> + Send + 'static,
+    {
+        owner::adopt_owner(owner).map(Self::whole)
+    }
+
+    /// Wraps memory that lives as long as the program. Read-only. O(1).
+    ///
+    /// # Errors
+    ///
+    /// `is_out_of_memory` where there is none for the header.
+    pub fn from_static<T: Pod>(slice: &'static [T]) -> Result<Self> {
+        owner::adopt_static(slice).map(Self::whole)
+    }
+
+    /// Copies a slice into new memory of the default pool. Copies, and counts, its bytes.
+    ///
+    /// # Errors
+    ///
+    /// `is_out_of_memory`.
+    pub fn copy_from_slice<T: Pod>(slice: &[T]) -> Result<Self> {
+        let nbytes = size_of_val(slice);
+        let mut fresh = UninitBuffer::new(nbytes)?;
+        let dst = fresh.as_uninit_mut().as_mut_ptr().cast::<u8>();
+        // SAFETY: as many bytes on both sides, initialised on the slice's (Pod 2); new memory overlaps nothing.
+        unsafe { std::ptr::copy_nonoverlapping(slice.as_ptr().cast(), dst, nbytes) };
+        count_copied(nbytes);
+        // SAFETY: all of it was written.
+        Ok(unsafe { fresh.assume_init() })
+    }
+
+    /// Maps a file, or part of one, in place. The memory is aliased, since anyone may write the file: Share and Pin leases can
+    /// be had, Read and Write not. O(1) until the pages are touched.
+    ///
+    /// # Errors
+    ///
+    /// `is_bounds` where the range goes past the end, `is_unsupported` where it is not a regular file, `is_io`.
+    pub fn map(file: File, options: MapOptions) -> Result<Self> {
+        let readonly = !options.is_writable();
+        owner::map_file(file, &options).map(Self::whole).map(|map| map.with_readonly(readonly))
+    }
+
+    /// `nbytes` zeroed bytes that can be shared with other processes through [`Buffer::descriptor`]. Aliased, like any
+    /// memory that others can write. The size is sealed: neither side can shrink it under the other.
+    ///
+    /// # Errors
+    ///
+    /// `is_io`.
+    pub fn shared(nbytes: usize) -> Result<Self> {
+        owner::allocate_shared(nbytes).map(Self::whole)
+    }
+
+    /// Maps shared memory whose descriptor came from another process: `nbytes` bytes from byte `offset` on. Aliased.
+    ///
+    /// # Errors
+    ///
+    /// `is_bounds` where the memory is smaller, `is_unsupported` where it is not sealed against shrinking (it is then to be
+    /// mapped as a file), `is_io`.
+    pub fn map_shared(fd: OwnedFd, offset: u64, nbytes: usize, writable: bool) -> Result<Self> {
+        owner::map_shared(fd, offset, nbytes, writable)
+            .map(Self::whole)
+            .map(|map| map.with_readonly(!writable))
+    }
+
+    /// Adopts memory of another library. `release` is called exactly once: when the last holder goes, on whichever thread
+    /// that is, or before this returns an error.
+    ///
+    /// # Errors
+    ///
+    /// `is_malformed` for a null pointer to more than 0 bytes, `is_overflow` beyond `isize::MAX` bytes,
+    /// `is_out_of_memory`.
+    ///
+    /// # Safety
+    ///
+    /// Until `release` is called, `nbytes` bytes at `ptr` are valid for reads, and unless `birth` is `Constant` for writes; if
+    /// the place is the host, they are initialised. If `birth` is `Sole`, nobody else touches them; if `Constant`, nobody
+    /// writes them. If it is `Aliased`, others may write them, in ways that this program's memory model does not see or that
+    /// are atomic.
+    pub unsafe fn from_foreign(
+        ptr: *mut u8,
+        nbytes: usize,
+        place: Place,
+        birth: Birth,
+        release: impl FnOnce() + Send + 'static,
+    ) -> Result<Self> {
+        // SAFETY: the caller's word.
+        unsafe { owner::adopt_foreign(ptr, nbytes, place, birth, release) }.map(Self::whole)
+    }
+
+    /// Points at memory that somebody else owns and frees, at some time after the last use. Majel's non-owned allocation.
+    /// Aliased: share or pin it.
+    ///
+    /// # Errors
+    ///
+    /// As [`Buffer::from_foreign`].
+    ///
+    /// # Safety
+    ///
+    /// As for [`Buffer::from_foreign`] with an aliased birth, for as long as any handle or lease lives.
+    pub unsafe fn non_owned(ptr: *mut u8, nbytes: usize, place: Place) -> Result<Self> {
+        // SAFETY: the caller's word.
+        unsafe { Self::from_foreign(ptr, nbytes, place, Birth::Aliased, || {}) }
+    }
+
+    /// The whole region of a handle.
+    pub(crate) fn whole(handle: Handle) -> Self {
+        let header = handle.header();
+        let (ptr, nbytes) = (header.ptr(), header.nbytes());
+        let readonly = header.birth() == Birth::Constant;
+        Self { handle, ptr, nbytes, readonly }
+    }
+
+    fn with_readonly(mut self, readonly: bool) -> Self {
+        self.readonly |= readonly;
+        self
+    }
+
+    // ===== queries
+
+    /// The number of bytes.
+    #[inline]
+    pub fn nbytes(&self) -> usize {
+        self.nbytes
+    }
+
+    /// The number of bytes that this buffer keeps alive: those of the whole allocation.
+    pub fn retained_nbytes(&self) -> usize {
+        self.handle.header().nbytes()
+    }
+
+    /// The address of the first byte, in its place. It gives no permission to touch it.
+    #[inline]
+    pub fn as_ptr(&self) -> *const u8 {
+        self.ptr.as_ptr()
+    }
+
+    /// The device.
+    pub fn place(&self) -> Place {
+        self.handle.header().place()
+    }
+
+    /// What stands behind the memory.
+    pub fn backing(&self) -> Backing {
+        self.handle.header().backing()
+    }
+
+    /// Who else may touch the memory.
+    pub fn birth(&self) -> Birth {
+        self.handle.header().birth()
+    }
+
+    /// Whether this handle refuses to write.
+    pub fn is_readonly(&self) -> bool {
+        self.readonly
+    }
+
+    /// Whether this is the only handle or lease, so that `&mut` access would be given (if nothing outside aliases it).
+    pub fn is_exclusive(&mut self) -> bool {
+        self.handle.exclusive().is_ok()
+    }
+
+    /// The protocols by which the memory was ever handed out.
+    pub fn exported(&self) -> Protocols {
+        self.handle.header().exported()
+    }
+
+    /// The descriptor behind a file map or shared memory, and the byte of it at which this buffer begins.
+    pub fn descriptor(&self) -> Option<(BorrowedFd<'_>, u64)> {
+        let descriptor = self.handle.descriptor()?;
+        let within = self.ptr.addr().get() - self.handle.header().ptr().addr().get();
+        // SAFETY: the descriptor is the owner's, which the handle keeps alive while `self` is borrowed.
+        let fd = unsafe { BorrowedFd::borrow_raw(descriptor.fd) };
+        Some((fd, descriptor.offset + within as u64))
+    }
+
+    /// What befell the memory, if anything did: a guarded file map whose file shrank.
+    pub fn fault(&self) -> Option<Error> {
+        self.handle.fault()
+    }
+
+    // ===== narrower handles
+
+    /// A handle on part of the bytes. O(1): one atomic addition.
+    ///
+    /// # Errors
+    ///
+    /// `is_bounds` where the range goes past the end or ends before it begins.
+    #[inline]
+    pub fn slice(&self, range: impl RangeBounds<usize>) -> Result<Self> {
+        let range = self.resolve(&range)?;
+        Ok(Self {
+            handle: self.handle.clone(),
+            // SAFETY: within the buffer (checked), hence within the region (Buffer 1).
+            ptr: unsafe { self.ptr.add(range.start) },
+            nbytes: range.len(),
+            readonly: self.readonly,
+        })
+    }
+
+    #[inline]
+    fn resolve(&self, range: &impl RangeBounds<usize>) -> Result<Range<usize>> {
+        let start = match range.start_bound() {
+            Bound::Included(&start) => Some(start),
+            Bound::Excluded(&before) => before.checked_add(1),
+            Bound::Unbounded => Some(0),
+        };
+        let end = match range.end_bound() {
+            Bound::Included(&last) => last.checked_add(1),
+            Bound::Excluded(&end) => Some(end),
+            Bound::Unbounded => Some(self.nbytes),
+        };
+        match (start, end) {
+            (Some(start), Some(end)) if start <= end && end <= self.nbytes => Ok(start..end),
+            _ => Err(bad_range(start, end, self.nbytes)),
+        }
+    }
+
+    /// The same bytes, never to be written through this handle or what is made from it.
+    pub fn into_readonly(self) -> Self {
+        self.with_readonly(true)
+    }
+
+    /// Another handle, or an error where there are as many as can be counted (2²³). `clone` panics there.
+    ///
+    /// # Errors
+    ///
+    /// `is_exhausted`.
+    pub fn try_clone(&self) -> Result<Self> {
+        Ok(Self { handle: self.handle.try_clone()?, ..*self })
+    }
+
+    /// Divides the memory into allocations of their own, each with its own leases: the tensors of a file, the arrays of
+    /// a batch. One level deep, and only while this is the only holder. Each part keeps the whole alive.
+    ///
+    /// ```
+    /// use crossdock::memory::Buffer;
+    ///
+    /// let frame = Buffer::from_vec(vec![0u8; 100])?;
+    /// let parts = frame.partition(&[0..40, 64..100])?;
+    /// let (mut left, mut right) = (parts[0].write()?, parts[1].write()?); // both at once
+    /// left[0] = 1;
+    /// right[0] = 2;
+    /// # Ok::<(), crossdock::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// `is_bounds` where a range goes past the end, two overlap, or the memory is a part already; `is_conflict` where there is another handle or
+    /// lease. The buffer comes back with the error.
+    pub fn partition(mut self, ranges: &[Range<usize>]) -> Result<Vec<Self>, Rejected<Self>> {
+        if let Err(error) = self.check_partition(ranges) {
+            return Err(Rejected { value: self, error });
+        }
+        let within = self.ptr.addr().get() - self.handle.header().ptr().addr().get();
+        let mut parts = Vec::with_capacity(ranges.len());
+        for range in ranges {
+            // SAFETY: the range lies within the buffer, hence the region; the ranges are disjoint; this was the only
+            // holder, and the handles cloned from it go into the parts, so no lease of the whole can be had.
+            let part = unsafe { owner::adopt_part(self.handle.clone(), within + range.start, range.len()) };
+            match part {
+                Ok(handle) => parts.push(Self::whole(handle).with_readonly(self.readonly)),
+                Err(error) => {
+                    drop(parts);
+                    return Err(Rejected { value: self, error });
+                }
+            }
+        }
+        Ok(parts)
+    }
+
+    fn check_partition(&mut self, ranges: &[Range<usize>]) -> Result<()> {
+        self.handle.only_handle()?;
+        if self.handle.is_part() {
+            return Err(Error::new(
+                Kind::Bounds,
+                "the memory is a part of a partition already: one level is all",
+            ));
+        }
+        let mut sorted: Vec<&Range<usize>> = ranges.iter().collect();
+        sorted.sort_by_key(|range| (range.start, range.end));
+        let mut free_from = 0;
+        for range in sorted {
+            self.resolve(range)?;
+            if !range.is_empty() && range.start < free_from {
+                return Err(Error::new(
+                    Kind::Bounds,
+                    format!("part {}..{} overlaps one that ends at byte {free_from}", range.start, range.end),
+                ));
+            }
+            free_from = free_from.max(range.end);
+        }
+        Ok(())
+    }
+
+    // ===== access
+
+    #[inline]
+    fn lease(&self, kind: LeaseKind) -> Result<Lease> {
+        lease(&self.handle, self.readonly, kind)
+    }
+
+    /// Takes a Read lease: constant bytes, as `&[u8]`. O(1).
+    ///
+    /// # Errors
+    ///
+    /// `is_conflict` while somebody holds Share or Write, or where the memory is aliased; `is_place` on a device.
+    pub fn read(&self) -> Result<ReadGuard> {
+        let lease = self.lease(LeaseKind::Read)?;
+        // SAFETY: Buffer 1, and `lease` refuses devices.
+        Ok(unsafe { ReadGuard::new(lease, self.ptr, self.nbytes) })
+    }
+
+    /// Takes the Write lease: `&mut [u8]`. O(1).
+    ///
+    /// # Errors
+    ///
+    /// `is_conflict` while anybody holds any lease, or where the memory is aliased; `is_read_only`; `is_place`.
+    pub fn write(&self) -> Result<WriteGuard> {
+        let lease = self.lease(LeaseKind::Write)?;
+        // SAFETY: as in `read`.
+        Ok(unsafe { WriteGuard::new(lease, self.ptr, self.nbytes) })
+    }
+
+    /// Takes a Share lease: racy loads and stores, beside others who do the same. O(1).
+    ///
+    /// # Errors
+    ///
+    /// `is_conflict` while somebody holds Read or Write; `is_read_only`; `is_place`.
+    pub fn share(&self) -> Result<ShareGuard> {
+        let lease = self.lease(LeaseKind::Share)?;
+        // SAFETY: as in `read`.
+        Ok(unsafe { ShareGuard::new(lease, self.ptr, self.nbytes) })
+    }
+
+    /// Takes a Pin lease: racy loads, beside anyone but a Write lease. O(1).
+    ///
+    /// # Errors
+    ///
+    /// `is_conflict` while somebody holds Write; `is_place`.
+    pub fn pin(&self) -> Result<PinGuard> {
+        let lease = self.lease(LeaseKind::Pin)?;
+        // SAFETY: as in `read`.
+        Ok(unsafe { PinGuard::new(lease, self.ptr, self.nbytes) })
+    }
+
+    /// The bytes, to be written, with no lease at all: this is the only handle. O(1).
+    ///
+    /// # Errors
+    ///
+    /// `is_conflict`, which says how many leases or other handles there are and by which protocols the memory went out;
+    /// `is_read_only`; `is_place`.
+    pub fn as_mut_slice(&mut self) -> Result<&mut [u8]> {
+        check_access(self.place(), self.readonly)?;
+        self.handle.exclusive()?;
+        // SAFETY: Buffer 1, initialised (Header 3). The handle is exclusive and mutably borrowed, so no lease or other
+        // handle can come to be while the slice lives.
+        Ok(unsafe { std::slice::from_raw_parts_mut(self.ptr.as_ptr(), self.nbytes) })
+    }
+
+    /// Takes the caller's word that nothing outside of this program's leases writes the memory: then Read and Write can
+    /// be had. O(1).
+    ///
+    /// # Safety
+    ///
+    /// From now on until the last holder is gone, every access to the memory, from whichever process or language, is
+    /// covered by a lease of this allocation.
+    pub unsafe fn assume_sole(self) -> Self {
+        // SAFETY: the caller's word.
+        unsafe { self.handle.assume_not_aliased() };
+        self
+    }
+
+    /// Takes the caller's word that nobody writes the memory any more: then Read can be had. O(1).
+    ///
+    /// # Safety
+    ///
+    /// From now on until the last holder is gone, nobody writes the memory, from whichever process or language.
+    pub unsafe fn assume_constant(self) -> Self {
+        // SAFETY: the caller's word.
+        unsafe { self.handle.assume_not_aliased() };
+        self.into_readonly()
+    }
+
+    // ===== parts, for the layers above
+
+    pub(crate) fn into_parts(self) -> (Handle, NonNull<u8>, usize, bool) {
+        (self.handle, self.ptr, self.nbytes, self.readonly)
+    }
+
+    /// # Safety
+    ///
+    /// `ptr..ptr + nbytes` lies within the region of the handle; `readonly` is set if its memory is constant.
+    pub(crate) unsafe fn from_parts(handle: Handle, ptr: NonNull<u8>, nbytes: usize, readonly: bool) -> Self {
+        Self { handle, ptr, nbytes, readonly }
+    }
+}
+
+/// Takes a lease for access by the processor through a handle that may be read-only.
+#[inline]
+pub(crate) fn lease(handle: &Handle, readonly: bool, kind: LeaseKind) -> Result<Lease> {
+    check_access(handle.header().place(), readonly && matches!(kind, LeaseKind::Write | LeaseKind::Share))?;
+    Ok(handle.lease(kind)?)
+}
+
+#[inline]
+fn check_access(place: Place, refuse_writing: bool) -> Result<()> {
+    if place.is_host() && !refuse_writing { Ok(()) } else { Err(no_access(place)) }
+}
+
+#[cold]
+fn no_access(place: Place) -> Error {
+    if place.is_host() {
+        Error::new(Kind::ReadOnly, "the memory is read-only through this handle: pin or read it, or copy it")
+    } else {
+        Error::new(
+            Kind::Place,
+            format!("the processor cannot address memory on {place}: copy it to the host"),
+        )
+    }
+}
+
+#[cold]
+fn bad_range(start: Option<usize>, end: Option<usize>, nbytes: usize) -> Error {
+    let show = |bound: Option<usize>| bound.map_or("beyond the last address".to_owned(), |at| at.to_string());
+    Error::new(
+        Kind::Bounds,
+        format!("bytes {}..{} do not lie within a buffer of {nbytes} bytes", show(start), show(end)),
+    )
+}
+
+impl fmt::Debug for Buffer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "Buffer({} bytes at {:p}, {} on {}{})",
+            self.nbytes,
+            self.ptr,
+            self.backing(),
+            self.place(),
+            if self.readonly { ", read-only" } else { "" }
+        )
+    }
+}

@@ -1,0 +1,194 @@
+//! What stands in the way of a lease, as data.
+
+use std::fmt;
+
+use crate::error::{Error, Kind};
+use crate::memory::word::{LeaseKind, Reading};
+
+/// The protocols by which an allocation was ever handed out: a set of labels, kept so that a refusal can name them.
+///
+/// Open: a bit without a name prints as its number.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Protocols(pub(crate) u32);
+
+impl Protocols {
+    /// Nothing was ever handed out.
+    pub const NONE: Self = Self(0);
+    /// A [`MemoryView`](crate::view::MemoryView).
+    pub const MEMORY_VIEW: Self = Self(1);
+    /// A DLPack managed tensor.
+    pub const DLPACK: Self = Self(1 << 1);
+    /// A Python buffer (PEP 3118).
+    pub const PEP3118: Self = Self(1 << 2);
+    /// The Arrow C data interface.
+    pub const ARROW: Self = Self(1 << 3);
+    /// NumPy's array interface.
+    pub const ARRAY_INTERFACE: Self = Self(1 << 4);
+    /// A descriptor given to another process.
+    pub const SHARED_MEMORY: Self = Self(1 << 5);
+    /// A type of another Rust crate.
+    pub const CRATE: Self = Self(1 << 6);
+
+    const NAMES: [&str; 7] =
+        ["MemoryView", "DLPack", "PEP 3118", "Arrow", "array interface", "shared memory", "a Rust crate"];
+
+    /// Whether every label of `other` is in this set.
+    pub const fn contains(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// Whether there is no label.
+    pub const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+}
+
+impl fmt::Display for Protocols {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_empty() {
+            return f.write_str("none");
+        }
+        let mut separator = "";
+        for bit in (0..u32::BITS).filter(|bit| self.0 >> bit & 1 == 1) {
+            f.write_str(separator)?;
+            match Self::NAMES.get(bit as usize) {
+                Some(name) => f.write_str(name)?,
+                None => write!(f, "protocol {bit}")?,
+            }
+            separator = ", ";
+        }
+        Ok(())
+    }
+}
+
+/// What was asked of the memory and could not be given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Wanted {
+    /// A lease of this kind.
+    Lease(LeaseKind),
+    /// To be the only holder: `&mut` access, resizing, partition.
+    Exclusive,
+    /// One more handle.
+    Handle,
+}
+
+/// A lease or exclusive access was refused: what was wanted, and what stood in the way at that moment.
+///
+/// It is the source of the [`Error`](crate::Error) for which `is_conflict()` holds.
+///
+/// ```
+/// use crossdock::memory::{Buffer, Conflict, LeaseKind};
+/// use std::error::Error;
+///
+/// let buffer = Buffer::from_vec(vec![1u8, 2, 3])?;
+/// let reading = buffer.read()?;
+/// let error = buffer.write().unwrap_err();
+/// let conflict = error.source().unwrap().downcast_ref::<Conflict>().unwrap();
+/// assert_eq!(conflict.leases(), Some((LeaseKind::Read, 1)));
+/// # drop(reading);
+/// # Ok::<(), crossdock::Error>(())
+/// ```
+#[derive(Clone, Copy)]
+pub struct Conflict {
+    wanted: Wanted,
+    found: Reading,
+    exported: Protocols,
+}
+
+impl Conflict {
+    pub(crate) fn new(wanted: Wanted, found: Reading, exported: Protocols) -> Self {
+        Self { wanted, found, exported }
+    }
+
+    /// What was asked for.
+    pub fn wanted(&self) -> Wanted {
+        self.wanted
+    }
+
+    /// The kind and number of Read, Share or Write leases that were held. (These three exclude each other.)
+    pub fn leases(&self) -> Option<(LeaseKind, u64)> {
+        self.found.leases()
+    }
+
+    /// The number of Pin leases that were held.
+    pub fn pins(&self) -> u64 {
+        self.found.pins()
+    }
+
+    /// The number of handles that there were, the caller's own among them.
+    pub fn handles(&self) -> u64 {
+        self.found.handles()
+    }
+
+    /// Whether another owner may write the memory at any time, so that neither Read nor Write can be given.
+    pub fn is_aliased(&self) -> bool {
+        self.found.is_aliased()
+    }
+
+    /// The protocols by which the memory was ever handed out.
+    pub fn exported(&self) -> Protocols {
+        self.exported
+    }
+
+    fn describe_holders(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut separator = "";
+        if let Some((kind, count)) = self.leases() {
+            write!(f, "{count} {kind:?} {}", plural(count, "lease"))?;
+            separator = ", ";
+        }
+        if self.pins() > 0 {
+            write!(f, "{separator}{} Pin {}", self.pins(), plural(self.pins(), "lease"))?;
+            separator = ", ";
+        }
+        if !matches!(self.wanted, Wanted::Lease(_)) {
+            write!(f, "{separator}{} {}", self.handles(), plural(self.handles(), "handle"))?;
+            separator = ", ";
+        }
+        if separator.is_empty() { f.write_str("nothing is held by now") } else { f.write_str(" held") }
+    }
+}
+
+fn plural(count: u64, noun: &str) -> String {
+    if count == 1 { noun.to_owned() } else { format!("{noun}s") }
+}
+
+impl fmt::Display for Conflict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.wanted {
+            Wanted::Lease(kind) => write!(f, "a {kind:?} lease was refused: ")?,
+            Wanted::Exclusive => f.write_str("exclusive access was refused: ")?,
+            Wanted::Handle => f.write_str("another handle was refused: ")?,
+        }
+        let wants_constancy =
+            matches!(self.wanted, Wanted::Lease(LeaseKind::Read | LeaseKind::Write) | Wanted::Exclusive);
+        if self.is_aliased() && wants_constancy {
+            f.write_str(
+                "the memory has another owner that may write it at any time (share, pin or copy it)",
+            )?;
+        } else {
+            self.describe_holders(f)?;
+        }
+        if !self.exported.is_empty() {
+            write!(f, "; it was handed out by {}", self.exported)?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Conflict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Conflict({self})")
+    }
+}
+
+impl std::error::Error for Conflict {}
+
+impl From<Conflict> for Error {
+    #[cold]
+    fn from(conflict: Conflict) -> Self {
+        let full = conflict.wanted == Wanted::Handle;
+        let kind = if full { Kind::Exhausted } else { Kind::Conflict };
+        Self::caused(kind, conflict.to_string(), conflict)
+    }
+}

@@ -1,0 +1,217 @@
+//! A mapped file.
+
+use std::fs::File;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::ptr::NonNull;
+
+use crate::error::{Error, Kind, Result};
+use crate::memory::allocation::{Birth, Descriptor, Handle, Keep, Region, adopt};
+use crate::memory::fault;
+use crate::memory::place::{Backing, Place};
+
+/// How to map a file.
+///
+/// ```
+/// use crossdock::memory::{Buffer, MapOptions};
+/// # let path = std::env::temp_dir().join(format!("crossdock-map-{}", std::process::id()));
+/// # std::fs::write(&path, b"0123456789")?;
+/// let file = std::fs::File::open(&path)?;
+/// let buffer = Buffer::map(file, MapOptions::new().range(4, 3))?;
+/// assert_eq!(buffer.pin()?.to_vec(), b"456");
+/// # std::fs::remove_file(&path)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct MapOptions {
+    offset: u64,
+    nbytes: Option<usize>,
+    writable: bool,
+    guarded: bool,
+}
+
+impl MapOptions {
+    /// The whole file, read-only.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Only `nbytes` bytes from byte `offset` on. Neither need be a multiple of the page size.
+    pub fn range(mut self, offset: u64, nbytes: usize) -> Self {
+        self.offset = offset;
+        self.nbytes = Some(nbytes);
+        self
+    }
+
+    /// Lets the array be written, and with it the file, which must be open for reading and writing.
+    pub fn writable(mut self, writable: bool) -> Self {
+        self.writable = writable;
+        self
+    }
+
+    pub(crate) fn is_writable(&self) -> bool {
+        self.writable
+    }
+
+    /// Turns the fault that comes of a file shrinking under its map into an error that
+    /// [`Buffer::fault`](crate::memory::Buffer::fault) tells, in place of the end of the process. Bytes that are gone
+    /// read as zero.
+    ///
+    /// It installs a handler of `SIGBUS` for the process; a fault elsewhere goes on to the handler before it.
+    pub fn guarded(mut self, guarded: bool) -> Self {
+        self.guarded = guarded;
+        self
+    }
+}
+
+/// # Invariants
+///
+/// 1. `base..base + nbytes` is a mapping of our own, which nobody else unmaps.
+pub(super) struct Mapping {
+    base: NonNull<u8>,
+    nbytes: usize,
+}
+
+// SAFETY: an address range of the process, bound to no thread.
+unsafe impl Send for Mapping {}
+
+impl Mapping {
+    /// Maps `nbytes` (not 0) from byte `offset`, a multiple of the page size.
+    pub(super) fn new(fd: i32, offset: u64, nbytes: usize, writable: bool) -> std::io::Result<Self> {
+        let protection = libc::PROT_READ | if writable { libc::PROT_WRITE } else { 0 };
+        let Ok(offset) = libc::off_t::try_from(offset) else {
+            return Err(std::io::ErrorKind::FileTooLarge.into());
+        };
+        // SAFETY: a new mapping at an address that the system chooses touches no memory of ours.
+        let base =
+            unsafe { libc::mmap(std::ptr::null_mut(), nbytes, protection, libc::MAP_SHARED, fd, offset) };
+        if base == libc::MAP_FAILED {
+            return Err(std::io::Error::last_os_error());
+        }
+        match NonNull::new(base.cast()) {
+            Some(base) => Ok(Self { base, nbytes }),
+            None => Err(std::io::ErrorKind::AddrNotAvailable.into()),
+        }
+    }
+
+    pub(super) fn base(&self) -> NonNull<u8> {
+        self.base
+    }
+
+    pub(super) fn nbytes(&self) -> usize {
+        self.nbytes
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: Mapping 1.
+        unsafe { libc::munmap(self.base.as_ptr().cast(), self.nbytes) };
+    }
+}
+
+/// A mapping of a file or of shared memory, with the descriptor that it came from.
+pub(super) struct Mapped {
+    // Declared before the mapping, hence dropped before it: a watched range is always mapped.
+    pub(super) watch: Option<fault::Watch>,
+    /// `None` where there was nothing to map: an empty range.
+    pub(super) mapping: Option<Mapping>,
+    pub(super) fd: OwnedFd,
+    pub(super) offset: u64,
+    pub(super) writable: bool,
+}
+
+impl Keep for Mapped {
+    unsafe fn free(self) {
+        drop(self);
+    }
+
+    fn descriptor(&self) -> Option<Descriptor> {
+        Some(Descriptor { fd: self.fd.as_raw_fd(), offset: self.offset, writable: self.writable })
+    }
+
+    fn fault(&self) -> Option<Error> {
+        let address = self.watch.as_ref()?.fault()?;
+        let base = self.mapping.as_ref()?.base().addr().get();
+        Some(Error::new(
+            Kind::Io,
+            format!(
+                "the mapped file shrank: byte {} of the map was gone when it was touched",
+                address.saturating_sub(base)
+            ),
+        ))
+    }
+}
+
+pub(crate) fn map_file(file: File, options: &MapOptions) -> Result<Handle> {
+    let metadata =
+        file.metadata().map_err(|error| Error::caused(Kind::Io, "the file's size is unknown", error))?;
+    if !metadata.is_file() {
+        return Err(Error::new(Kind::Unsupported, "not a regular file: only a regular file can be mapped"));
+    }
+    let (offset, file_nbytes) = (options.offset, metadata.len());
+    let available = file_nbytes.checked_sub(offset).ok_or_else(|| {
+        Error::new(
+            Kind::Bounds,
+            format!("byte {offset} lies behind the end of a file of {file_nbytes} bytes"),
+        )
+    })?;
+    let wanted = options.nbytes.map_or(available, |nbytes| nbytes as u64);
+    if wanted > available {
+        return Err(Error::new(
+            Kind::Bounds,
+            format!(
+                "{wanted} bytes from byte {offset} on were asked of a file of {file_nbytes}: {} are missing",
+                wanted - available
+            ),
+        ));
+    }
+    let nbytes = usize::try_from(wanted).map_err(|_| {
+        Error::new(Kind::Overflow, format!("{wanted} bytes are more than this machine can address"))
+    })?;
+    map_descriptor(file.into(), offset, nbytes, options.writable, options.guarded, Backing::File)
+}
+
+/// Maps `nbytes` from byte `offset` of a descriptor, which has them, at any offset.
+pub(super) fn map_descriptor(
+    fd: OwnedFd,
+    offset: u64,
+    nbytes: usize,
+    writable: bool,
+    guarded: bool,
+    backing: Backing,
+) -> Result<Handle> {
+    let (mapping, ptr) = if nbytes == 0 {
+        (None, NonNull::dangling())
+    } else {
+        // A mapping begins at a page; what lies in front of the range is mapped along.
+        let lead = (offset % page_size()) as usize;
+        let whole = nbytes.checked_add(lead).ok_or_else(|| Error::out_of_memory(nbytes, 1))?;
+        let mapping =
+            Mapping::new(fd.as_raw_fd(), offset - lead as u64, whole, writable).map_err(|error| {
+                Error::caused(
+                    Kind::Io,
+                    format!("{nbytes} bytes from byte {offset} on could not be mapped: {error}"),
+                    error,
+                )
+            })?;
+        // SAFETY: `lead` bytes are mapped in front of the range.
+        let ptr = unsafe { mapping.base().add(lead) };
+        (Some(mapping), ptr)
+    };
+    let watch = match &mapping {
+        Some(mapping) if guarded => Some(fault::Watch::new(mapping.base(), mapping.nbytes())?),
+        _ => None,
+    };
+    let region = Region { ptr, nbytes, place: Place::CPU, backing };
+    let keep = Mapped { watch, mapping, fd, offset, writable };
+    // SAFETY: the region lies within the mapping, which `keep` unmaps and nobody else. A file's bytes are initialised.
+    // Other processes may write them, hence aliased; what they do is not part of this program's memory model, and our
+    // own accesses are racy ones.
+    unsafe { adopt(region, Birth::Aliased, keep) }
+}
+
+fn page_size() -> u64 {
+    // SAFETY: asks for a constant of the system.
+    let size = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+    u64::try_from(size).unwrap_or(4096)
+}

@@ -1,0 +1,54 @@
+//! Memory of another library: a pointer, and what to call when we are done with it.
+
+use std::ptr::NonNull;
+
+use crate::error::{Error, Kind, Result};
+use crate::memory::allocation::{Birth, Handle, Keep, Region, adopt};
+use crate::memory::place::{Backing, Place};
+
+/// Called once, on whichever thread the last holder goes.
+struct Release<F>(F);
+
+impl<F: FnOnce() + Send + 'static> Keep for Release<F> {
+    unsafe fn free(self) {
+        (self.0)();
+    }
+}
+
+/// O(1). Where it fails, `release` has been called.
+///
+/// # Safety
+///
+/// As for [`adopt`], with `release` in the place of `keep.free()`.
+pub(crate) unsafe fn adopt_foreign<F>(
+    ptr: *mut u8,
+    nbytes: usize,
+    place: Place,
+    birth: Birth,
+    release: F,
+) -> Result<Handle>
+where
+    F: FnOnce() + Send + 'static,
+{
+    let checked = match NonNull::new(ptr) {
+        // A tensor without elements may come without an address.
+        None if nbytes == 0 => Ok(NonNull::dangling()),
+        None => Err(Error::new(Kind::Malformed, format!("a null pointer was given for {nbytes} bytes"))),
+        Some(_) if nbytes > isize::MAX as usize => Err(Error::new(
+            Kind::Overflow,
+            format!("a region of {nbytes} bytes is larger than the {} that can be addressed", isize::MAX),
+        )),
+        Some(ptr) => Ok(ptr),
+    };
+    match checked {
+        Ok(ptr) => {
+            let region = Region { ptr, nbytes, place, backing: Backing::Foreign };
+            // SAFETY: the caller's word.
+            unsafe { adopt(region, birth, Release(release)) }
+        }
+        Err(error) => {
+            release();
+            Err(error)
+        }
+    }
+}

@@ -1,0 +1,16 @@
+//! Who frees a region: one file for each kind of owner.
+
+mod adopted;
+mod file;
+mod foreign;
+mod part;
+mod shared;
+mod vec;
+
+pub(crate) use adopted::{adopt_owner, adopt_static};
+pub use file::MapOptions;
+pub(crate) use file::map_file;
+pub(crate) use foreign::adopt_foreign;
+pub(crate) use part::adopt_part;
+pub(crate) use shared::{allocate_shared, map_shared};
+pub(crate) use vec::adopt_vec;

@@ -1,0 +1,176 @@
+//! Where memory is: the device that can address it, and what stands behind it.
+
+use std::fmt;
+
+/// The kind of a device, with DLPack's numbers. Open: a number that has no name here is kept as it is.
+///
+/// Source: `DLDeviceType` of DLPack 1.3.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[repr(transparent)]
+pub struct DeviceKind(pub i32);
+
+impl DeviceKind {
+    /// Memory that the processor addresses: heap, file map, shared memory.
+    pub const CPU: Self = Self(1);
+    /// CUDA device memory.
+    pub const CUDA: Self = Self(2);
+    /// Host memory pinned by CUDA; the processor addresses it too.
+    pub const CUDA_HOST: Self = Self(3);
+    /// OpenCL buffers.
+    pub const OPENCL: Self = Self(4);
+    /// Vulkan buffers.
+    pub const VULKAN: Self = Self(7);
+    /// Metal buffers.
+    pub const METAL: Self = Self(8);
+    /// ROCm device memory.
+    pub const ROCM: Self = Self(10);
+    /// Host memory pinned by ROCm; the processor addresses it too.
+    pub const ROCM_HOST: Self = Self(11);
+    /// Memory that CUDA moves between host and device by itself.
+    pub const CUDA_MANAGED: Self = Self(13);
+    /// Intel oneAPI unified shared memory.
+    pub const ONEAPI: Self = Self(14);
+
+    /// The name used in text (`cpu`, `cuda`, …), or `None` for a number without one.
+    pub fn name(self) -> Option<&'static str> {
+        Some(match self.0 {
+            1 => "cpu",
+            2 => "cuda",
+            3 => "cuda_host",
+            4 => "opencl",
+            7 => "vulkan",
+            8 => "metal",
+            9 => "vpi",
+            10 => "rocm",
+            11 => "rocm_host",
+            12 => "ext_dev",
+            13 => "cuda_managed",
+            14 => "oneapi",
+            15 => "webgpu",
+            16 => "hexagon",
+            17 => "maia",
+            18 => "trainium",
+            _ => return None,
+        })
+    }
+}
+
+impl fmt::Display for DeviceKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.name() {
+            Some(name) => f.write_str(name),
+            None => write!(f, "device kind {}", self.0),
+        }
+    }
+}
+
+impl fmt::Debug for DeviceKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// A device: its kind, and which one of that kind.
+///
+/// ```
+/// use crossdock::memory::{DeviceKind, Place};
+///
+/// assert!(Place::CPU.is_host());
+/// assert_eq!(Place::new(DeviceKind::CUDA, 1).to_string(), "cuda:1");
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[repr(C)]
+pub struct Place {
+    kind: DeviceKind,
+    ordinal: i32,
+}
+
+impl Place {
+    /// The host.
+    pub const CPU: Self = Self { kind: DeviceKind::CPU, ordinal: 0 };
+
+    /// The device number `ordinal` of a kind.
+    pub const fn new(kind: DeviceKind, ordinal: i32) -> Self {
+        Self { kind, ordinal }
+    }
+
+    /// The kind of device.
+    pub const fn kind(self) -> DeviceKind {
+        self.kind
+    }
+
+    /// Which device of its kind.
+    pub const fn ordinal(self) -> i32 {
+        self.ordinal
+    }
+
+    /// Whether the processor may dereference addresses of this place.
+    ///
+    /// Pinned and managed memory count as host memory here: the processor addresses them, and only their protocols
+    /// tell them apart.
+    pub const fn is_host(self) -> bool {
+        matches!(
+            self.kind,
+            DeviceKind::CPU | DeviceKind::CUDA_HOST | DeviceKind::ROCM_HOST | DeviceKind::CUDA_MANAGED
+        )
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if *self == Self::CPU { f.write_str("cpu") } else { write!(f, "{}:{}", self.kind, self.ordinal) }
+    }
+}
+
+impl fmt::Debug for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// What stands behind an allocation. All of these are device `cpu` to every protocol, except `Device`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Backing {
+    /// Private memory of this process.
+    Heap,
+    /// Memory that lives as long as the program.
+    Static,
+    /// A mapped file.
+    File,
+    /// Memory shared with other processes through a descriptor.
+    Shared,
+    /// Memory that another library lent, with or without a release callback.
+    Foreign,
+}
+
+impl fmt::Display for Backing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Heap => "heap",
+            Self::Static => "static",
+            Self::File => "file map",
+            Self::Shared => "shared memory",
+            Self::Foreign => "foreign",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unknown_device_kinds_are_kept_and_named_by_number() {
+        let place = Place::new(DeviceKind(77), 2);
+        assert_eq!(place.kind(), DeviceKind(77));
+        assert_eq!(place.to_string(), "device kind 77:2");
+        assert!(!place.is_host());
+    }
+
+    #[test]
+    fn pinned_host_memory_is_addressable() {
+        assert!(Place::new(DeviceKind::CUDA_HOST, 0).is_host());
+        assert!(!Place::new(DeviceKind::CUDA, 0).is_host());
+    }
+}

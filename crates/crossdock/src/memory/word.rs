@@ -1,0 +1,318 @@
+//! The lease word: one atomic that counts handles and leases together.
+//!
+//! ```text
+//!  63 62   61      60 ........ 43   42 ........ 24   23 ........ 0
+//! +------+-------+----------------+----------------+---------------+
+//! | mode |aliased|  read | share  |      pin       |    handle     |
+//! |      |       |     | write    |                |               |
+//! +------+-------+----------------+----------------+---------------+
+//! ```
+//!
+//! A lease is a handle: the memory lives until every count is zero, so taking a lease is one compare-and-swap and
+//! giving it back one subtraction, with no second reference count beside. Read, Share and Write leases exclude each
+//! other, hence one count and a mode serve all three. The mode goes stale when that count falls to zero; whoever takes
+//! the next lease overwrites it, which is why giving back needs no loop.
+//!
+//! Orderings. A lease is taken with Acquire and given back with Release: what its holder did happens before what the
+//! next, excluded, holder does. (Read-modify-writes in between continue the release sequence.) A handle is added with
+//! Relaxed, since it is made from another handle that keeps the memory alive meanwhile, and dropped with Release; the
+//! last one out fences with Acquire, so that everything done through any handle happens before the release.
+
+use crate::memory::sync::{AtomicU64, Ordering, fence};
+
+/// What a holder of memory may do, and what it keeps others from.
+///
+/// | lease | how many | its holder may | it excludes |
+/// |---|---|---|---|
+/// | `Read` | any | rely on constancy: `&[T]`, borrowed views | `Share`, `Write` |
+/// | `Write` | one | have `&mut [T]` | everything |
+/// | `Share` | any | load and store racily | `Read`, `Write` |
+/// | `Pin` | any | load racily | `Write` |
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum LeaseKind {
+    /// Others may read, nobody may write.
+    Read,
+    /// Nobody else may touch the bytes.
+    Write,
+    /// Others may write at any time, and so may the holder.
+    Share,
+    /// Others may write at any time; the holder never does.
+    Pin,
+}
+
+const HANDLE: u64 = 1;
+const PIN: u64 = 1 << 24;
+const LEASE: u64 = 1 << 43;
+const ALIASED: u64 = 1 << 61;
+
+const HANDLES: u64 = PIN - 1;
+const PINS: u64 = LEASE - PIN;
+const LEASES: u64 = ALIASED - LEASE;
+
+const MODE: u64 = 3 << 62;
+const MODE_READ: u64 = 1 << 62;
+const MODE_SHARE: u64 = 2 << 62;
+const MODE_WRITE: u64 = 3 << 62;
+
+/// Everything that keeps the memory alive.
+const HOLDERS: u64 = HANDLES | PINS | LEASES;
+
+/// Adding a handle is an unconditional addition, undone when it went past this bound. The other half of the field is
+/// room for the threads that may be between the two.
+const MOST_HANDLES: u64 = HANDLES / 2;
+
+/// One moment's reading of the word.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Reading(u64);
+
+impl Reading {
+    pub(crate) fn handles(self) -> u64 {
+        self.0 & HANDLES
+    }
+
+    pub(crate) fn pins(self) -> u64 {
+        (self.0 & PINS) / PIN
+    }
+
+    /// The kind and number of Read, Share or Write leases.
+    pub(crate) fn leases(self) -> Option<(LeaseKind, u64)> {
+        let count = (self.0 & LEASES) / LEASE;
+        let kind = match self.0 & MODE {
+            MODE_READ => LeaseKind::Read,
+            MODE_SHARE => LeaseKind::Share,
+            _ => LeaseKind::Write,
+        };
+        (count > 0).then_some((kind, count))
+    }
+
+    pub(crate) fn is_aliased(self) -> bool {
+        self.0 & ALIASED != 0
+    }
+
+    /// The word with one more lease of `kind`, or `None` where a lease, the birth, or a full count forbids it.
+    #[inline]
+    fn admit(self, kind: LeaseKind) -> Option<u64> {
+        let word = self.0;
+        match kind {
+            LeaseKind::Pin => {
+                let written = word & LEASES != 0 && word & MODE == MODE_WRITE;
+                (!written && word & PINS != PINS).then(|| word + PIN)
+            }
+            LeaseKind::Read => self.admit_counted(MODE_READ, ALIASED),
+            LeaseKind::Share => self.admit_counted(MODE_SHARE, 0),
+            LeaseKind::Write => {
+                (word & (LEASES | PINS | ALIASED) == 0).then_some((word | MODE_WRITE) + LEASE)
+            }
+        }
+    }
+
+    #[inline]
+    fn admit_counted(self, mode: u64, forbidden: u64) -> Option<u64> {
+        let word = self.0;
+        let other_mode = word & LEASES != 0 && word & MODE != mode;
+        let refused = other_mode || word & forbidden != 0 || word & LEASES == LEASES;
+        (!refused).then_some((word & !MODE | mode) + LEASE)
+    }
+}
+
+/// The unit that a lease of this kind adds to the word.
+#[inline]
+fn unit(kind: LeaseKind) -> u64 {
+    if kind == LeaseKind::Pin { PIN } else { LEASE }
+}
+
+/// The word itself. It only counts: what its answers permit is up to [`Handle`](super::allocation::Handle) and
+/// [`Lease`](super::allocation::Lease).
+pub(crate) struct LeaseWord(AtomicU64);
+
+impl LeaseWord {
+    /// One handle, no lease. `aliased` memory admits neither Read nor Write, ever: another owner may write it.
+    pub(crate) fn new(aliased: bool) -> Self {
+        Self(AtomicU64::new(HANDLE | if aliased { ALIASED } else { 0 }))
+    }
+
+    pub(crate) fn reading(&self) -> Reading {
+        Reading(self.0.load(Ordering::Relaxed))
+    }
+
+    /// Counts one more handle. The caller has one, or a lease, already.
+    #[inline]
+    pub(crate) fn add_handle(&self) -> Result<(), Reading> {
+        let before = self.0.fetch_add(HANDLE, Ordering::Relaxed);
+        if before & HANDLES >= MOST_HANDLES { Err(self.undo_handle()) } else { Ok(()) }
+    }
+
+    #[cold]
+    fn undo_handle(&self) -> Reading {
+        // Never the last one: the caller has a handle or lease of its own.
+        Reading(self.0.fetch_sub(HANDLE, Ordering::Relaxed))
+    }
+
+    /// Gives one handle up. `true`: that was the last of everything, and the caller must release the memory.
+    #[inline]
+    #[must_use]
+    pub(crate) fn drop_handle(&self) -> bool {
+        // Alone, nobody else can reach the word to change it: no read-modify-write is needed. (Acquire: the others'
+        // drops happen before the release that follows.)
+        self.0.load(Ordering::Acquire) & HOLDERS == HANDLE || self.subtract(HANDLE)
+    }
+
+    /// Takes a lease, which from then on keeps the memory alive by itself. On refusal nothing changed.
+    #[inline]
+    pub(crate) fn take(&self, kind: LeaseKind) -> Result<(), Reading> {
+        let mut word = self.0.load(Ordering::Relaxed);
+        loop {
+            let Some(next) = Reading(word).admit(kind) else { return Err(Reading(word)) };
+            match self.0.compare_exchange_weak(word, next, Ordering::Acquire, Ordering::Relaxed) {
+                Ok(_) => return Ok(()),
+                Err(now) => word = now,
+            }
+        }
+    }
+
+    /// Gives a lease back. `true`: that was the last of everything, and the caller must release the memory.
+    #[inline]
+    #[must_use]
+    pub(crate) fn give(&self, kind: LeaseKind) -> bool {
+        self.subtract(unit(kind))
+    }
+
+    /// Turns a lease into a handle, in one step: the memory is held throughout.
+    pub(crate) fn exchange_for_handle(&self, kind: LeaseKind) -> Result<(), Reading> {
+        self.add_handle()?;
+        let _never_last = self.give(kind);
+        Ok(())
+    }
+
+    /// Whether one handle is all there is: no lease, no other handle, no other owner. Acquire: what former holders did
+    /// happens before what the caller does next.
+    #[inline]
+    pub(crate) fn is_exclusive(&self) -> bool {
+        self.0.load(Ordering::Acquire) & (HOLDERS | ALIASED) == HANDLE
+    }
+
+    /// As [`LeaseWord::is_exclusive`], but another owner outside may write the memory.
+    pub(crate) fn is_only_handle(&self) -> bool {
+        self.0.load(Ordering::Acquire) & HOLDERS == HANDLE
+    }
+
+    /// Forgets that the memory was born aliased. Whether that is true is the caller's word.
+    pub(crate) fn clear_aliased(&self) {
+        self.0.fetch_and(!ALIASED, Ordering::Relaxed);
+    }
+
+    #[inline]
+    fn subtract(&self, unit: u64) -> bool {
+        let last = self.0.fetch_sub(unit, Ordering::Release) & HOLDERS == unit;
+        if last {
+            fence(Ordering::Acquire);
+        }
+        last
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use LeaseKind::{Pin, Read, Share, Write};
+
+    const KINDS: [LeaseKind; 4] = [Read, Write, Share, Pin];
+
+    /// The table of the design, spelt out: may the second be taken while the first is held?
+    fn coexist(first: LeaseKind, second: LeaseKind) -> bool {
+        matches!((first, second), (Read | Pin, Read) | (Share | Pin, Share) | (Read | Share | Pin, Pin))
+    }
+
+    #[test]
+    fn every_pair_of_leases_coexists_or_excludes_as_the_table_says() {
+        for first in KINDS {
+            for second in KINDS {
+                let word = LeaseWord::new(false);
+                word.take(first).unwrap_or_else(|_| panic!("{first:?} on free memory"));
+                assert_eq!(word.take(second).is_ok(), coexist(first, second), "{second:?} beside {first:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_refused_lease_changes_nothing() {
+        let word = LeaseWord::new(false);
+        word.take(Read).unwrap_or_else(|_| panic!());
+        let before = word.reading().0;
+        assert!(word.take(Share).is_err());
+        assert!(word.take(Write).is_err());
+        assert_eq!(word.reading().0, before);
+    }
+
+    #[test]
+    fn aliased_memory_admits_share_and_pin_only() {
+        for kind in KINDS {
+            let word = LeaseWord::new(true);
+            assert_eq!(word.take(kind).is_ok(), matches!(kind, Share | Pin), "{kind:?}");
+        }
+    }
+
+    #[test]
+    fn aliased_memory_is_released_when_its_last_holder_goes() {
+        let word = LeaseWord::new(true);
+        word.take(Share).unwrap_or_else(|_| panic!());
+        assert!(!word.drop_handle());
+        assert!(word.give(Share));
+    }
+
+    #[test]
+    fn a_lease_keeps_the_memory_after_the_last_handle() {
+        for kind in KINDS {
+            let word = LeaseWord::new(false);
+            word.take(kind).unwrap_or_else(|_| panic!());
+            assert!(!word.drop_handle());
+            assert!(word.give(kind), "{kind:?}");
+        }
+    }
+
+    #[test]
+    fn the_stale_mode_of_a_given_back_lease_binds_nobody() {
+        let word = LeaseWord::new(false);
+        for kind in KINDS {
+            word.take(kind).unwrap_or_else(|_| panic!("{kind:?} on memory that is free again"));
+            assert!(!word.give(kind));
+        }
+        assert!(word.is_exclusive());
+    }
+
+    #[test]
+    fn full_counts_are_refused_and_never_wrap() {
+        let handles = LeaseWord(AtomicU64::new(MOST_HANDLES));
+        assert!(handles.add_handle().is_err());
+        assert_eq!(handles.reading().0, MOST_HANDLES);
+
+        let pins = LeaseWord(AtomicU64::new(HANDLE | PINS));
+        assert!(pins.take(Pin).is_err());
+        assert_eq!(pins.reading().pins(), (1 << 19) - 1);
+
+        for (kind, mode) in [(Read, MODE_READ), (Share, MODE_SHARE)] {
+            let leases = LeaseWord(AtomicU64::new(HANDLE | LEASES | mode));
+            assert!(leases.take(kind).is_err());
+            assert_eq!(leases.reading().leases(), Some((kind, (1 << 18) - 1)));
+            assert!(!leases.reading().is_aliased());
+        }
+    }
+
+    #[test]
+    fn exclusive_means_no_other_handle_no_lease_and_no_other_owner() {
+        let word = LeaseWord::new(false);
+        assert!(word.is_exclusive());
+        word.add_handle().unwrap_or_else(|_| panic!());
+        assert!(!word.is_exclusive());
+        assert!(!word.drop_handle());
+        for kind in KINDS {
+            word.take(kind).unwrap_or_else(|_| panic!());
+            assert!(!word.is_exclusive(), "{kind:?}");
+            assert!(!word.give(kind));
+        }
+        assert!(word.is_exclusive());
+        let aliased = LeaseWord::new(true);
+        assert!(!aliased.is_exclusive());
+        assert!(aliased.is_only_handle());
+    }
+}
