@@ -8,17 +8,14 @@ use crate::input::{Field, Struct};
 
 pub(crate) fn element(input: &Struct<'_>) -> TokenStream {
     let name = input.name;
-    let elements = input.fields.iter().map(is_element);
     let gaps = gaps(input);
     let dtype = if input.is_transparent { dtype_of_field(&input.fields[0]) } else { record(input) };
     quote! {
         const _: () = {
-            const fn is_element<T: ::crossdock::element::Element>() {}
-            #(#elements)*
             #(#gaps)*
 
-            // `Pod`: 1. and 3. each field is an `Element`, and so `Pod`; 2. there is no gap before, between or
-            // behind the fields.
+            // `Pod`: 1. and 3. each field is an `Element`, and so `Pod`, or else `dtype` does not compile; 2. there is
+            // no gap before, between or behind the fields.
             #[automatically_derived]
             unsafe impl ::crossdock::memory::Pod for #name {}
 
@@ -32,12 +29,6 @@ pub(crate) fn element(input: &Struct<'_>) -> TokenStream {
             }
         };
     }
-}
-
-/// Does not compile unless the field's type is an `Element`; the error stands at the type.
-fn is_element(field: &Field<'_>) -> TokenStream {
-    let ty = field.ty;
-    quote_spanned! { ty.span() => const _: () = is_element::<#ty>(); }
 }
 
 /// For each field and for the end: does not compile unless it begins where the field before it ends. The first field
@@ -96,6 +87,7 @@ fn spell(field: &Field<'_>) -> String {
     }
 }
 
+/// The error for a field that is no `Element` stands at its type.
 fn dtype_of_field(field: &Field<'_>) -> TokenStream {
     let ty = field.ty;
     quote!(<#ty as ::crossdock::element::Element>::dtype())
