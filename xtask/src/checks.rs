@@ -32,12 +32,25 @@ const NOT_SANITIZED: &[(&str, &str)] = &[
 /// them all; valgrind is slower by far, but also sees uninitialised bytes and the inline assembly.
 const UNDER_VALGRIND: &[(&str, &[&str])] = &[("crossdock", &["memory::"]), ("drops", &[])];
 
+const FUZZ_TARGETS: &str = "fuzz/fuzz_targets";
+
 /// A program that loses memory: what looks for leaks has to find this one first.
 const LEAK: &str = "fn main() {
     let count = std::env::args().count();
     std::hint::black_box(std::mem::ManuallyDrop::new(vec![1u8; 1000 * count]));
 }
 ";
+
+/// The fuzz targets are a workspace of their own, which `cargo fmt --all` does not reach.
+pub(crate) fn formatted(run: &mut Run<'_>) -> Result<()> {
+    run.cargo("fmt --all --check")?;
+    let folder = run.door.root.join(FUZZ_TARGETS);
+    for target in file_stems(&folder)? {
+        let mut rustfmt = run.door.command("rustfmt", "--edition 2024 --check");
+        run.exec(rustfmt.arg(folder.join(target).with_extension("rs")))?;
+    }
+    Ok(())
+}
 
 /// The oldest Rust that we promise is the one that runs the tests, or an older one, which is said.
 pub(crate) fn msrv(run: &mut Run<'_>) -> Result<()> {
@@ -166,8 +179,7 @@ pub(crate) fn sanitizer(run: &mut Run<'_>) -> Result<()> {
 }
 
 pub(crate) fn valgrind(run: &mut Run<'_>) -> Result<()> {
-    let memcheck =
-        "-q --error-exitcode=1 --leak-check=full --errors-for-leak-kinds=definite --fair-sched=yes";
+    let memcheck = "-q --error-exitcode=1 --leak-check=full --show-leak-kinds=definite --errors-for-leak-kinds=definite --fair-sched=yes";
     let canary = compile_leak(run, "leak-plain", &[])?;
     run.must_fail(run.door.command("valgrind", memcheck).arg(canary), "definitely lost")?;
 
@@ -199,9 +211,9 @@ fn test_binary(messages: &str, folder: &Path, target: &str) -> Option<PathBuf> {
 /// Runs every target in `fuzz/fuzz_targets`, all at once, beginning with its kept corpus. What it finds on the way
 /// goes into the target folder, so that the checkout stays as it is.
 pub(crate) fn fuzz(run: &mut Run<'_>) -> Result<()> {
-    let names = file_stems(&run.door.root.join("fuzz/fuzz_targets"))?;
+    let names = file_stems(&run.door.root.join(FUZZ_TARGETS))?;
     if names.is_empty() {
-        bail!("there are no fuzz targets in fuzz/fuzz_targets");
+        bail!("there are no fuzz targets in {FUZZ_TARGETS}");
     }
     let work = run.door.target.join("fuzz");
     let mut build =
@@ -215,15 +227,14 @@ pub(crate) fn fuzz(run: &mut Run<'_>) -> Result<()> {
         running.push(Fuzzer::start(run, &work, name, seconds)?);
     }
     // All are waited for before the first failure is told: none outlives the suite.
-    let results: Vec<_> = running.into_iter().map(|fuzzer| fuzzer.finish(seconds)).collect();
     let mut failures = Vec::new();
-    for result in results {
-        match result {
+    for fuzzer in running {
+        match fuzzer.finish(run, seconds) {
             Ok(note) => run.note(note),
             Err(error) => failures.push(format!("{error:#}")),
         }
     }
-    if failures.is_empty() { Ok(()) } else { bail!("{}", failures.join("\n")) }
+    if failures.is_empty() { Ok(()) } else { bail!("{}", failures.join("; ")) }
 }
 
 /// Coverage as libFuzzer reads it, the address sanitizer, and the checks of a debug build in optimised code.
@@ -265,15 +276,14 @@ impl Fuzzer {
         Ok(Self { name, child, log })
     }
 
-    /// Waits, and makes sure that it really ran for `seconds`.
-    fn finish(mut self, seconds: u32) -> Result<String> {
-        let name = &self.name;
+    /// Waits, and makes sure that it really ran for `seconds`. What it wrote goes into the suite's log.
+    fn finish(mut self, run: &mut Run<'_>, seconds: u32) -> Result<String> {
         let status = self.child.wait()?;
         let text = String::from_utf8_lossy(&fs::read(&self.log)?).into_owned();
+        run.append(&text)?;
+        let name = self.name;
         if !status.success() {
-            let lines: Vec<_> = text.lines().collect();
-            let tail = lines[lines.len().saturating_sub(40)..].join("\n  ");
-            bail!("the fuzz target `{name}` ended with {status}; the last lines of its log:\n  {tail}");
+            bail!("the fuzz target `{name}` ended with {status}; its log is {}", self.log.display());
         }
         let Some((runs, took)) = done(&text) else {
             bail!(

@@ -164,6 +164,11 @@ impl Run<'_> {
         }
     }
 
+    /// Puts `text` into the log.
+    pub(crate) fn append(&mut self, text: &str) -> Result<()> {
+        Ok(self.log.write_all(text.as_bytes())?)
+    }
+
     /// A remark for the suite's line in the table.
     pub(crate) fn note(&mut self, text: impl Into<String>) {
         self.notes.push(text.into());

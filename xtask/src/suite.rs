@@ -34,7 +34,7 @@ pub(crate) struct Suite {
 /// follow each other.
 #[rustfmt::skip]
 pub(crate) const SUITES: &[Suite] = &[
-    Suite { name: "fmt", tier: Tier::Fast, what: "the code is formatted", needs: &[], peers: &[], run: |run| run.cargo("fmt --all --check") },
+    Suite { name: "fmt", tier: Tier::Fast, what: "the code is formatted", needs: &[], peers: &[], run: checks::formatted },
     Suite { name: "msrv", tier: Tier::Fast, what: "the stated Rust version is the one that runs", needs: &[], peers: &[], run: checks::msrv },
     Suite { name: "deps", tier: Tier::Fast, what: "the default features pull few dependencies", needs: &[], peers: &[], run: checks::default_dependencies },
     Suite { name: "clippy", tier: Tier::Fast, what: "no lint complains, with all features and with none", needs: &[CC], peers: &[], run: checks::clippy },

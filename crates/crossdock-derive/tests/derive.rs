@@ -1,9 +1,8 @@
 //! What the derive writes, seen from a crate that uses it. What it refuses stands in `ui.rs`.
 
 use crossdock::element::{DType, Element};
-use crossdock_derive::Element;
 
-#[derive(Clone, Copy, Element)]
+#[derive(Clone, Copy, crossdock_derive::Element)]
 #[repr(C)]
 struct Trade {
     price: f64,
@@ -11,7 +10,7 @@ struct Trade {
     venue: [u8; 4],
 }
 
-#[derive(Clone, Copy, Element)]
+#[derive(Clone, Copy, crossdock_derive::Element)]
 #[repr(C)]
 struct Tick {
     trade: Trade,
@@ -19,7 +18,7 @@ struct Tick {
     recent: [Trade; 2],
 }
 
-#[derive(Clone, Copy, Element)]
+#[derive(Clone, Copy, crossdock_derive::Element)]
 #[repr(C, packed)]
 struct Wire {
     kind: u8,
@@ -27,29 +26,29 @@ struct Wire {
     flags: u16,
 }
 
-#[derive(Clone, Copy, Element)]
+#[derive(Clone, Copy, crossdock_derive::Element)]
 #[repr(C, packed(2))]
 struct HalfPacked {
     kind: u16,
     price: f64,
 }
 
-#[derive(Clone, Copy, Element)]
+#[derive(Clone, Copy, crossdock_derive::Element)]
 #[repr(C)]
 struct Point(f32, f32);
 
-#[derive(Clone, Copy, Element)]
+#[derive(Clone, Copy, crossdock_derive::Element)]
 #[repr(transparent)]
 struct Metres(f64);
 
-#[derive(Clone, Copy, Element)]
+#[derive(Clone, Copy, crossdock_derive::Element)]
 #[repr(transparent)]
 struct Path {
     points: [Point; 3],
 }
 
 /// `repr` in two attributes, and an alignment that adds nothing.
-#[derive(Clone, Copy, Element)]
+#[derive(Clone, Copy, crossdock_derive::Element)]
 #[repr(C)]
 #[repr(align(16))]
 struct Aligned {
@@ -99,7 +98,7 @@ fn a_transparent_struct_is_its_field() {
 
 #[test]
 fn a_struct_in_a_function_is_an_element_too() {
-    #[derive(Clone, Copy, Element)]
+    #[derive(Clone, Copy, crossdock_derive::Element)]
     #[repr(C)]
     struct Local {
         only: i16,
