@@ -58,15 +58,19 @@ struct TestArgs {
     suites: Vec<String>,
 }
 
-fn main() -> Result<ExitCode> {
-    match Cli::parse().command {
+fn main() -> ExitCode {
+    let result = match Cli::parse().command {
         Task::Test(args) => test(&args),
         Task::Bench { args } => bench(&args),
         Task::Suites => {
             print!("{}", suite::list());
             Ok(ExitCode::SUCCESS)
         }
-    }
+    };
+    result.unwrap_or_else(|error| {
+        eprintln!("error: {error:#}");
+        ExitCode::FAILURE
+    })
 }
 
 fn test(args: &TestArgs) -> Result<ExitCode> {

@@ -4,7 +4,7 @@
 //! every field's type (`Element` again, so `bool`, `char`, enums and references are out); the second is computed from
 //! the offsets. Both are checked by the compiler where the struct stands, not when the program runs.
 //!
-//! [`input`] says which structs are taken, and [`expand`] what is written for them.
+//! `input.rs` says which structs are taken, and `expand.rs` what is written for them.
 
 mod expand;
 mod input;
