@@ -190,15 +190,18 @@ fn spell(command: &Command) -> String {
     words.map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
 }
 
-/// What the closing line of a test runner counts (cargo-nextest, libtest, pytest), if `line` is one.
+/// What the closing line of a test runner counts (cargo-nextest, libtest, pytest), if `line` is one. What a runner
+/// shows of the output of a test that failed is indented, and does not count once more.
 fn closing_line(line: &str) -> Option<Counts> {
-    let line = line.trim().trim_matches('=').trim();
-    let list = if let Some((_, list)) = line.split_once(" run: ").filter(|_| line.starts_with("Summary [")) {
-        list
+    let list = if let Some(summary) = line.strip_prefix("     Summary [") {
+        summary.split_once(" run: ")?.1
     } else if let Some(list) = line.strip_prefix("test result: ") {
         list.split_once(". ")?.1
     } else {
-        let (list, time) = line.rsplit_once(" in ")?;
+        let (list, time) = line.trim_start_matches("=").rsplit_once(" in ")?;
+        if list.starts_with("  ") {
+            return None;
+        }
         let seconds = time.split(' ').next()?.strip_suffix('s')?;
         seconds.parse::<f64>().ok()?;
         list
@@ -256,6 +259,10 @@ mod tests {
 
     #[test]
     fn other_lines_are_not() {
+        let indented = ["    test result: FAILED. 0 passed; 1 failed", "    4 passed in 0.10s"];
+        for line in indented {
+            assert_eq!(closing_line(line), None, "{line}");
+        }
         for line in ["", "12 passed", "no tests ran in 0.01s", "Finished `dev` in 3s", "took 4 passed in all"]
         {
             assert_eq!(closing_line(line), None, "{line}");
