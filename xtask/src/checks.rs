@@ -118,7 +118,7 @@ pub(crate) fn builds(run: &mut Run<'_>) -> Result<()> {
     for feature in &features {
         run.cargo(&format!("check --package crossdock --no-default-features --features {feature}"))?;
     }
-    run.note(format!("none, and {} features one by one", features.len()));
+    run.note(format!("none, then each of {} alone", features.len()));
     Ok(())
 }
 
