@@ -1,2 +1,153 @@
-//! `cargo xtask`: the one door.
-fn main() {}
+//! `cargo xtask`: the one door to building, testing and measuring Crossdock.
+//!
+//! The suites stand in one table ([`suite::SUITES`]). Each runs with its output in a log of its own, and its runners'
+//! closing lines are read back from there, so that the counts at the end are the runners' and not ours.
+
+mod checks;
+mod provision;
+mod report;
+mod run;
+mod suite;
+
+use std::process::ExitCode;
+
+use anyhow::{Result, bail};
+use clap::{Args, Parser, Subcommand};
+
+use crate::report::Report;
+use crate::run::{Door, Run};
+use crate::suite::{SUITES, Suite, Tier};
+
+/// The one door to building, testing and measuring Crossdock.
+#[derive(Parser)]
+#[command(bin_name = "cargo xtask")]
+struct Cli {
+    #[command(subcommand)]
+    command: Task,
+}
+
+#[derive(Subcommand)]
+enum Task {
+    /// Run the test suites, installing what they need and is missing
+    #[command(after_help = "Examples:\n  \
+        cargo xtask test               everything, as CI runs it\n  \
+        cargo xtask test --fast        five minutes at most, for daily work\n  \
+        cargo xtask test --long        more random cases and longer fuzzing, before a big merge\n  \
+        cargo xtask test loom fuzz     these suites only")]
+    Test(TestArgs),
+    /// Measure: Crossdock beside its peers, in one run
+    Bench {
+        /// Handed to the benchmark as they are
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<String>,
+    },
+    /// List the suites
+    Suites,
+}
+
+#[derive(Args)]
+struct TestArgs {
+    /// Only the suites for daily work
+    #[arg(long, conflicts_with = "long")]
+    fast: bool,
+    /// All suites, with more random cases and longer fuzzing
+    #[arg(long)]
+    long: bool,
+    /// Only these suites, whatever their tier
+    #[arg(conflicts_with = "fast")]
+    suites: Vec<String>,
+}
+
+fn main() -> ExitCode {
+    let result = match Cli::parse().command {
+        Task::Test(args) => test(&args),
+        Task::Bench { args } => bench(&args),
+        Task::Suites => {
+            print!("{}", suite::list());
+            Ok(ExitCode::SUCCESS)
+        }
+    };
+    result.unwrap_or_else(|error| {
+        eprintln!("error: {error:#}");
+        ExitCode::FAILURE
+    })
+}
+
+fn test(args: &TestArgs) -> Result<ExitCode> {
+    let chosen = choose(args)?;
+    let door = Door::new(args.long)?;
+    let width = chosen.iter().map(|suite| suite.name.len()).max().unwrap_or(0);
+    let mut reports = Vec::new();
+    for suite in chosen {
+        println!("{:width$}  {}", suite.name, suite.what);
+        let report = Run::suite(&door, suite)?;
+        println!("{:width$}  {} in {:.1} s", "", report.outcome(), report.took.as_secs_f64());
+        reports.push(report);
+    }
+    print!("\n{}", report::summary(&reports));
+    Ok(if reports.iter().all(Report::is_ok) { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// The suites that the arguments ask for, in the order of the table.
+fn choose(args: &TestArgs) -> Result<Vec<&'static Suite>> {
+    for name in &args.suites {
+        if !SUITES.iter().any(|suite| suite.name == name) {
+            let names: Vec<_> = SUITES.iter().map(|suite| suite.name).collect();
+            bail!("there is no suite `{name}`; the suites are: {}", names.join(", "));
+        }
+    }
+    let wanted = |suite: &&Suite| {
+        if args.suites.is_empty() {
+            !args.fast || suite.tier == Tier::Fast
+        } else {
+            args.suites.iter().any(|name| name == suite.name)
+        }
+    };
+    Ok(SUITES.iter().filter(wanted).collect())
+}
+
+fn bench(args: &[String]) -> Result<ExitCode> {
+    let door = Door::new(false)?;
+    if !door.root.join("bench/Cargo.toml").exists() {
+        bail!("there are no benchmarks: bench/Cargo.toml does not exist");
+    }
+    let mut command = door.cargo("run --release --package crossdock-bench --");
+    let status = command.args(args).status()?;
+    Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(args: &TestArgs) -> Vec<&'static str> {
+        choose(args).unwrap().iter().map(|suite| suite.name).collect()
+    }
+
+    #[test]
+    fn a_wrong_suite_name_is_answered_with_the_right_ones() {
+        let args = TestArgs { fast: false, long: false, suites: vec!["lom".into()] };
+        let error = choose(&args).err().unwrap().to_string();
+        assert!(error.contains("`lom`") && error.contains("loom"), "{error}");
+    }
+
+    #[test]
+    fn named_suites_run_alone_and_in_the_order_of_the_table() {
+        let args = TestArgs { fast: false, long: false, suites: vec!["fuzz".into(), "fmt".into()] };
+        assert_eq!(names(&args), ["fmt", "fuzz"]);
+    }
+
+    #[test]
+    fn fast_is_a_proper_part_of_the_whole() {
+        let whole = names(&TestArgs { fast: false, long: false, suites: vec![] });
+        let fast = names(&TestArgs { fast: true, long: false, suites: vec![] });
+        assert_eq!(whole.len(), SUITES.len());
+        assert!(fast.len() < whole.len() && fast.contains(&"test") && !fast.contains(&"fuzz"));
+    }
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        use clap::CommandFactory;
+        Cli::command().debug_assert();
+    }
+}

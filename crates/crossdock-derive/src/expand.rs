@@ -1,0 +1,114 @@
+//! What is written for a struct: the proofs, then the two implementations that rest on them.
+
+use proc_macro2::TokenStream;
+use quote::{quote, quote_spanned};
+use syn::spanned::Spanned;
+
+use crate::input::{Field, Struct};
+
+pub(crate) fn element(input: &Struct<'_>) -> TokenStream {
+    let name = input.name;
+    let gaps = gaps(input);
+    let dtype = if input.is_transparent { dtype_of_field(&input.fields[0]) } else { record(input) };
+    quote! {
+        const _: () = {
+            #(#gaps)*
+
+            // `Pod`: 1. and 3. each field is an `Element`, and so `Pod`, or else `dtype` does not compile; 2. there is
+            // no gap before, between or behind the fields.
+            #[automatically_derived]
+            unsafe impl ::crossdock::memory::Pod for #name {}
+
+            // `Element`: 1. and 2. the record has the size of the struct, and each field its offset and its own
+            // dtype; 3. holds of each field.
+            #[automatically_derived]
+            unsafe impl ::crossdock::element::Element for #name {
+                fn dtype() -> ::crossdock::element::DType {
+                    #dtype
+                }
+            }
+        };
+    }
+}
+
+/// For each field and for the end: does not compile unless it begins where the field before it ends. The first field
+/// of a struct with a known layout is at offset 0.
+fn gaps(input: &Struct<'_>) -> Vec<TokenStream> {
+    let name = input.name;
+    let mut proofs = Vec::new();
+    for (i, field) in input.fields.iter().enumerate() {
+        let (member, ty) = (&field.member, field.ty);
+        let next = input.fields.get(i + 1);
+        let (begin, place, span) = match next {
+            Some(next) => {
+                let member = &next.member;
+                let place = format!("between `{}` and `{}`", spell(field), spell(next));
+                (quote!(::core::mem::offset_of!(#name, #member)), place, next.member.span())
+            }
+            None => {
+                (quote!(::core::mem::size_of::<#name>()), format!("after `{}`", spell(field)), member.span())
+            }
+        };
+        let gap = quote! {
+            #begin - (::core::mem::offset_of!(#name, #member) + ::core::mem::size_of::<#ty>())
+        };
+        proofs.push(no_gap(&name.to_string(), &place, &gap, span));
+    }
+    proofs
+}
+
+/// A message with the number in it for each length of padding that alignments up to 16 can make: what the compiler
+/// evaluates cannot format numbers.
+fn no_gap(name: &str, place: &str, gap: &TokenStream, span: proc_macro2::Span) -> TokenStream {
+    let arms = (1..16_usize).map(|nbytes| {
+        let bytes = if nbytes == 1 { "byte" } else { "bytes" };
+        let text = format!(
+            "`{name}` has {nbytes} {bytes} of padding {place}, which may be uninitialised: add a field \
+             `_padding: [u8; {nbytes}]` there"
+        );
+        quote_spanned!(span => #nbytes => ::core::panic!(#text),)
+    });
+    let text = format!(
+        "`{name}` has padding of 16 bytes or more {place}, which may be uninitialised: add a field of `u8`s there"
+    );
+    quote_spanned! { span =>
+        const _: () = match #gap {
+            0 => (),
+            #(#arms)*
+            _ => ::core::panic!(#text),
+        };
+    }
+}
+
+fn spell(field: &Field<'_>) -> String {
+    match &field.member {
+        syn::Member::Named(_) => field.name.clone(),
+        syn::Member::Unnamed(index) => index.index.to_string(),
+    }
+}
+
+/// The error for a field that is no `Element` stands at its type.
+fn dtype_of_field(field: &Field<'_>) -> TokenStream {
+    let ty = field.ty;
+    quote!(<#ty as ::crossdock::element::Element>::dtype())
+}
+
+fn record(input: &Struct<'_>) -> TokenStream {
+    let name = input.name;
+    let fields = input.fields.iter().map(|field| {
+        let (text, member, dtype) = (&field.name, &field.member, dtype_of_field(field));
+        quote!(::crossdock::element::Field::new(#text, ::core::mem::offset_of!(#name, #member), #dtype))
+    });
+    let text = format!("`{name}` has no dtype: {{}}");
+    quote! {
+        static DTYPE: ::std::sync::OnceLock<::crossdock::element::DType> = ::std::sync::OnceLock::new();
+        let make = || {
+            let fields = [#(#fields),*];
+            match ::crossdock::element::DType::record(fields, ::core::mem::size_of::<#name>()) {
+                ::core::result::Result::Ok(dtype) => dtype,
+                ::core::result::Result::Err(error) => ::core::panic!(#text, error),
+            }
+        };
+        ::core::clone::Clone::clone(DTYPE.get_or_init(make))
+    }
+}

@@ -1,0 +1,61 @@
+//! `#[derive(Element)]`: makes a struct an element of arrays, with its dtype, and proves that it may be one.
+//!
+//! An element is plain old data: every bit pattern is a value, and no byte is padding. The first half is asked of
+//! every field's type (`Element` again, so `bool`, `char`, enums and references are out); the second is computed from
+//! the offsets. Both are checked by the compiler where the struct stands, not when the program runs.
+//!
+//! `input.rs` says which structs are taken, and `expand.rs` what is written for them.
+
+mod expand;
+mod input;
+
+use proc_macro::TokenStream;
+use syn::{DeriveInput, parse_macro_input};
+
+/// Implements `crossdock::memory::Pod` and `crossdock::element::Element` for a struct.
+///
+/// The struct is `#[repr(C)]` or `#[repr(C, packed)]`, and its dtype is a record with the names, dtypes and offsets of
+/// its fields; the fields of a tuple struct are called `f0`, `f1`, … as NumPy calls nameless ones. Or it is
+/// `#[repr(transparent)]` with one field, and its dtype is that field's. It is also `Copy`, and has no generics. Every
+/// field is an `Element`: a number, an array of elements, or another struct with this derive.
+///
+/// A struct with padding does not compile, because the bytes of padding may be uninitialised; the error says where a
+/// field is missing and how long it is.
+///
+/// `dtype()` of a record is made once in a program and then handed out: a clone of it costs a few instructions.
+///
+/// With the feature `derive` of `crossdock`, one `use crossdock::element::Element` brings the trait and this macro.
+///
+/// ```
+/// use crossdock::element::Element as _;
+/// use crossdock_derive::Element;
+///
+/// #[derive(Clone, Copy, Element)]
+/// #[repr(C)]
+/// struct Trade {
+///     price: f64,
+///     volume: u32,
+///     venue: [u8; 4],
+/// }
+///
+/// assert_eq!(Trade::dtype().to_string(), "{price: float64 @0, volume: uint32 @8, venue: (4,)uint8 @12; 16}");
+/// ```
+///
+/// ```compile_fail,E0080
+/// use crossdock_derive::Element;
+///
+/// #[derive(Clone, Copy, Element)]
+/// #[repr(C)]
+/// struct Padded {
+///     volume: u32,
+///     price: f64, // error: 4 bytes of padding between `volume` and `price`
+/// }
+/// ```
+#[proc_macro_derive(Element)]
+pub fn derive_element(tokens: TokenStream) -> TokenStream {
+    let input = parse_macro_input!(tokens as DeriveInput);
+    match input::Struct::new(&input) {
+        Ok(checked) => expand::element(&checked).into(),
+        Err(error) => error.into_compile_error().into(),
+    }
+}

@@ -1,0 +1,9 @@
+use crossdock_derive::Element;
+
+#[derive(Clone, Copy, Element)]
+#[repr(C)]
+struct Flag {
+    set: bool,
+}
+
+fn main() {}

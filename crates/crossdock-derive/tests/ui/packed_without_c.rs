@@ -1,0 +1,10 @@
+use crossdock_derive::Element;
+
+#[derive(Clone, Copy, Element)]
+#[repr(packed)]
+struct Point {
+    x: f32,
+    y: f32,
+}
+
+fn main() {}

@@ -1,0 +1,30 @@
+"""What the tests of the command share: the command itself, and the sample data."""
+
+import os
+import pathlib
+import subprocess
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="session")
+def crossdock():
+    """Runs the command with the given arguments and gives back what subprocess.run gives."""
+    binary = os.environ.get("CROSSDOCK_BIN", str(ROOT / "target/release/crossdock"))
+    if not pathlib.Path(binary).is_file():
+        pytest.fail(f"{binary} does not exist; type: cargo xtask test python")
+
+    def run(*arguments, timeout=60, **options):
+        return subprocess.run(
+            [binary, *map(str, arguments)], capture_output=True, text=True, timeout=timeout, **options
+        )
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def data():
+    """The folder with the sample data."""
+    return ROOT / "data"

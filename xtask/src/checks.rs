@@ -1,0 +1,391 @@
+//! The bodies of the suites that are more than one command.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::Child;
+
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+
+use crate::provision::venv_python;
+use crate::run::Run;
+
+/// The default features of `crossdock` may pull this many crates, and no more.
+const MOST_DEPENDENCIES: usize = 5;
+
+/// Sanitizers need a target of their own, so that build scripts and proc macros stay without them.
+const TARGET: &str = "x86_64-unknown-linux-gnu";
+
+/// What is unstable in the sanitizers' and the fuzzer's builds is unlocked in the toolchain at hand, so that what is
+/// checked is compiled by the compiler that the other suites use. Inline assembly is hidden from instrumentation,
+/// hence `crossdock_portable`.
+const UNLOCK: (&str, &str) = ("RUSTC_BOOTSTRAP", "1");
+const SANITIZED: &str = "-Zsanitizer=address --cfg crossdock_portable";
+
+/// Integration tests of `crossdock` that the address sanitizer leaves out, and why.
+const NOT_SANITIZED: &[(&str, &str)] = &[
+    ("layers", "reads source text and touches no memory of ours"),
+    ("ui", "compiles programs and runs none"),
+];
+
+/// Test binaries of `crossdock` that run under valgrind, with the filters that pick tests in them. The sanitizer runs
+/// them all; valgrind is slower by far, but also sees uninitialised bytes and the inline assembly.
+const UNDER_VALGRIND: &[(&str, &[&str])] = &[("crossdock", &["memory::"]), ("drops", &[])];
+
+const FUZZ_TARGETS: &str = "fuzz/fuzz_targets";
+
+/// A program that loses memory: what looks for leaks has to find this one first.
+const LEAK: &str = "fn main() {
+    let count = std::env::args().count();
+    std::hint::black_box(std::mem::ManuallyDrop::new(vec![1u8; 1000 * count]));
+}
+";
+
+/// The fuzz targets are a workspace of their own, which `cargo fmt --all` does not reach.
+pub(crate) fn formatted(run: &mut Run<'_>) -> Result<()> {
+    run.cargo("fmt --all --check")?;
+    let folder = run.door.root.join(FUZZ_TARGETS);
+    for target in file_stems(&folder)? {
+        let mut rustfmt = run.door.command("rustfmt", "--edition 2024 --check");
+        run.exec(rustfmt.arg(folder.join(target).with_extension("rs")))?;
+    }
+    Ok(())
+}
+
+/// The oldest Rust that we promise is the one that runs the tests, or an older one, which is said.
+pub(crate) fn msrv(run: &mut Run<'_>) -> Result<()> {
+    let metadata = metadata(run)?;
+    let mut stated: Vec<_> =
+        packages(&metadata).map(|package| package["rust_version"].as_str().unwrap_or("none")).collect();
+    stated.sort_unstable();
+    stated.dedup();
+    let [stated] = stated[..] else { bail!("the packages state different Rust versions: {stated:?}") };
+    let version = run.output(&mut run.door.command("rustc", "--version"))?;
+    let running = version.split(' ').nth(1).context("`rustc --version` gave no version")?;
+    let at_least = numbers(stated).with_context(|| format!("`{stated}` is no Rust version"))?;
+    let at_hand = numbers(running).with_context(|| format!("`{running}` is no Rust version"))?;
+    if at_hand < at_least {
+        bail!("the workspace states Rust {stated}, but {running} is running");
+    }
+    let proof = if at_hand == at_least { "proven by this run" } else { "not proven by this run" };
+    run.note(format!("stated {stated}, running {running}: {proof}"));
+    Ok(())
+}
+
+/// The first two numbers of a Rust version: patches change no interface.
+fn numbers(version: &str) -> Option<(u32, u32)> {
+    let mut parts = version.split('.').map(|part| part.parse().ok());
+    Some((parts.next()??, parts.next()??))
+}
+
+/// A library that one takes for a hub must not bring a forest along.
+pub(crate) fn default_dependencies(run: &mut Run<'_>) -> Result<()> {
+    let mut tree =
+        run.door.cargo("tree --quiet --package crossdock --edges normal --prefix none --format {p}");
+    let text = run.stdout(&mut tree)?;
+    let mut names: Vec<_> = text.lines().filter_map(|line| line.split(' ').next()).collect();
+    names.sort_unstable();
+    names.dedup();
+    names.retain(|&name| !name.is_empty() && name != "crossdock");
+    let (count, names) = (names.len(), names.join(", "));
+    if count > MOST_DEPENDENCIES {
+        bail!(
+            "the default features pull {count} crates where at most {MOST_DEPENDENCIES} are allowed: {names}"
+        );
+    }
+    run.note(format!("{count} of at most {MOST_DEPENDENCIES}: {names}"));
+    Ok(())
+}
+
+pub(crate) fn clippy(run: &mut Run<'_>) -> Result<()> {
+    run.cargo("clippy --workspace --all-targets --all-features -- -D warnings")?;
+    run.cargo("clippy --workspace --all-targets --no-default-features -- -D warnings")
+}
+
+/// Libraries only: the command's page would have the name of the library's.
+pub(crate) fn documentation(run: &mut Run<'_>) -> Result<()> {
+    let mut command = run.door.cargo("doc --workspace --lib --no-deps --all-features");
+    run.exec(command.env("RUSTDOCFLAGS", "-D warnings"))
+}
+
+pub(crate) fn builds(run: &mut Run<'_>) -> Result<()> {
+    let metadata = metadata(run)?;
+    let library = packages(&metadata).find(|package| package["name"] == "crossdock");
+    let features =
+        library.and_then(|package| package["features"].as_object()).context("crossdock is missing")?;
+    let features: Vec<_> = features.keys().filter(|name| *name != "default").collect();
+    run.cargo("check --workspace --no-default-features")?;
+    for feature in &features {
+        run.cargo(&format!("check --package crossdock --no-default-features --features {feature}"))?;
+    }
+    run.note(format!("none, then each of {} alone", features.len()));
+    Ok(())
+}
+
+/// With real counterparts: where one is missing, its tests fail instead of being skipped.
+pub(crate) fn tests(run: &mut Run<'_>) -> Result<()> {
+    let nextest = run.exec(&mut run.door.cargo("nextest --version")).is_ok();
+    let mut command = run.door.cargo(if nextest {
+        "nextest run --workspace --all-features --no-fail-fast"
+    } else {
+        "test --workspace --all-features --lib --bins --tests --examples --no-fail-fast"
+    });
+    command.env("CROSSDOCK_REQUIRE_COUNTERPARTS", "1").env("CROSSDOCK_PYTHON", venv_python(run.door));
+    if run.door.long {
+        command.env("CROSSDOCK_CASES", "200000");
+    }
+    run.exec(&mut command)?;
+    run.expect_tests()
+}
+
+pub(crate) fn doctests(run: &mut Run<'_>) -> Result<()> {
+    run.cargo("test --doc --workspace --all-features")?;
+    run.expect_tests()
+}
+
+/// The command in the hands of CPython and NumPy.
+pub(crate) fn python(run: &mut Run<'_>) -> Result<()> {
+    run.cargo("build --release --package crossdock-cli")?;
+    let mut pytest = run.door.command(venv_python(run.door), "-m pytest tests/python -q --color=no");
+    pytest.env("CROSSDOCK_BIN", run.door.target.join("release/crossdock"));
+    run.exec(pytest.env("PYTHONDONTWRITEBYTECODE", "1"))?;
+    run.expect_tests()
+}
+
+pub(crate) fn loom(run: &mut Run<'_>) -> Result<()> {
+    let mut command = run.door.cargo("test --package crossdock --release --lib loom");
+    command.env("CARGO_TARGET_DIR", run.door.target.join("loom")).env("RUSTFLAGS", "--cfg loom");
+    run.exec(&mut command)?;
+    run.expect_tests()
+}
+
+pub(crate) fn sanitizer(run: &mut Run<'_>) -> Result<()> {
+    let canary = compile_leak(run, "leak-sanitized", &["-Zsanitizer=address"])?;
+    run.must_fail(&mut run.door.command(canary, ""), "LeakSanitizer: detected memory leaks")?;
+
+    let mut args = format!("test --package crossdock --all-features --target {TARGET} --no-fail-fast --lib");
+    for test in integration_tests(run)? {
+        if !NOT_SANITIZED.iter().any(|(name, _)| *name == test) {
+            args.push_str(&format!(" --test {test}"));
+        }
+    }
+    let mut command = run.door.cargo(&args);
+    command.env(UNLOCK.0, UNLOCK.1).env("RUSTFLAGS", SANITIZED);
+    command.env("CARGO_TARGET_DIR", run.door.target.join("sanitizer"));
+    // Instrumented and unoptimised, the property tests would take minutes.
+    command.env("CARGO_PROFILE_TEST_OPT_LEVEL", "1").env("CARGO_PROFILE_DEV_OPT_LEVEL", "1");
+    run.exec(&mut command)?;
+    run.expect_tests()
+}
+
+pub(crate) fn valgrind(run: &mut Run<'_>) -> Result<()> {
+    let memcheck = "-q --error-exitcode=1 --leak-check=full --show-leak-kinds=definite --errors-for-leak-kinds=definite --fair-sched=yes";
+    let canary = compile_leak(run, "leak-plain", &[])?;
+    run.must_fail(run.door.command("valgrind", memcheck).arg(canary), "definitely lost")?;
+
+    // The arguments of the suite `test`, so that what it built is at hand.
+    let mut build = run.door.cargo("test --workspace --all-features --no-run --message-format=json");
+    let messages = run.stdout(&mut build)?;
+    for (target, filters) in UNDER_VALGRIND {
+        let Some(binary) = test_binary(&messages, &run.door.root.join("crates/crossdock"), target) else {
+            run.note(format!("no tests in `{target}` yet"));
+            continue;
+        };
+        let mut command = run.door.command("valgrind", memcheck);
+        // The same tests over fewer random cases: valgrind is some fifty times slower.
+        command.arg(binary).args(*filters).env("CROSSDOCK_CASES", "200");
+        run.exec(&mut command)?;
+    }
+    run.expect_tests()
+}
+
+/// The test binary `target` of the package in `folder`, from Cargo's messages.
+fn test_binary(messages: &str, folder: &Path, target: &str) -> Option<PathBuf> {
+    messages.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok()).find_map(|message| {
+        let ours = Path::new(message["target"]["src_path"].as_str()?).starts_with(folder);
+        let wanted = message["target"]["name"] == target && message["profile"]["test"] == true;
+        if ours && wanted { message["executable"].as_str().map(PathBuf::from) } else { None }
+    })
+}
+
+/// Runs every target in `fuzz/fuzz_targets`, all at once, beginning with its kept corpus. What it finds on the way
+/// goes into the target folder, so that the checkout stays as it is.
+pub(crate) fn fuzz(run: &mut Run<'_>) -> Result<()> {
+    let names = file_stems(&run.door.root.join(FUZZ_TARGETS))?;
+    if names.is_empty() {
+        bail!("there are no fuzz targets in {FUZZ_TARGETS}");
+    }
+    let work = run.door.target.join("fuzz");
+    let mut build =
+        run.door.cargo(&format!("build --manifest-path fuzz/Cargo.toml --release --bins --target {TARGET}"));
+    build.env("CARGO_TARGET_DIR", &work).env(UNLOCK.0, UNLOCK.1).env("RUSTFLAGS", fuzzer_flags());
+    run.exec(&mut build)?;
+
+    let seconds = if run.door.long { 600 } else { 60 };
+    let mut running = Vec::new();
+    for name in names {
+        running.push(Fuzzer::start(run, &work, name, seconds)?);
+    }
+    // All are waited for before the first failure is told: none outlives the suite.
+    let mut failures = Vec::new();
+    for fuzzer in running {
+        match fuzzer.finish(run, seconds) {
+            Ok(note) => run.note(note),
+            Err(error) => failures.push(format!("{error:#}")),
+        }
+    }
+    if failures.is_empty() { Ok(()) } else { bail!("{}", failures.join("; ")) }
+}
+
+/// Coverage as libFuzzer reads it, the address sanitizer, and the checks of a debug build in optimised code.
+fn fuzzer_flags() -> String {
+    let coverage = ["level=4", "inline-8bit-counters", "pc-table", "trace-compares"];
+    let coverage = coverage.map(|part| format!("-Cllvm-args=-sanitizer-coverage-{part}")).join(" ");
+    format!(
+        "{SANITIZED} --cfg fuzzing -Cpasses=sancov-module {coverage} -Ccodegen-units=1 -Cdebug-assertions"
+    )
+}
+
+/// A fuzz target while it runs.
+struct Fuzzer {
+    name: String,
+    child: Child,
+    log: PathBuf,
+}
+
+impl Fuzzer {
+    fn start(run: &Run<'_>, work: &Path, name: String, seconds: u32) -> Result<Self> {
+        let found = work.join("corpus").join(&name);
+        let artifacts = work.join("artifacts").join(&name);
+        for folder in [&found, &artifacts] {
+            fs::create_dir_all(folder).with_context(|| format!("{} cannot be made", folder.display()))?;
+        }
+        let log = work.join(format!("{name}.log"));
+        let output = File::create(&log).with_context(|| format!("{} cannot be written", log.display()))?;
+        let options =
+            format!("-max_total_time={seconds} -timeout=10 -rss_limit_mb=4096 -print_final_stats=1");
+        let mut command = run.door.command(work.join(TARGET).join("release").join(&name), &options);
+        command.arg(format!("-artifact_prefix={}/", artifacts.display())).arg(&found);
+        // libFuzzer writes into the first folder and only reads the others.
+        command.args([run.door.root.join("fuzz/corpus").join(&name)].iter().filter(|seeds| seeds.is_dir()));
+        let child = command
+            .stdout(output.try_clone()?)
+            .stderr(output)
+            .spawn()
+            .with_context(|| format!("the fuzz target `{name}` cannot be started"))?;
+        Ok(Self { name, child, log })
+    }
+
+    /// Waits, and makes sure that it really ran for `seconds`. What it wrote goes into the suite's log.
+    fn finish(mut self, run: &mut Run<'_>, seconds: u32) -> Result<String> {
+        let status = self.child.wait()?;
+        let text = String::from_utf8_lossy(&fs::read(&self.log)?).into_owned();
+        run.append(&text)?;
+        let name = self.name;
+        if !status.success() {
+            bail!("the fuzz target `{name}` ended with {status}; its log is {}", self.log.display());
+        }
+        let Some((runs, took)) = done(&text) else {
+            bail!(
+                "the fuzz target `{name}` did not say how many runs it did; its log is {}",
+                self.log.display()
+            );
+        };
+        if runs == 0 || took < seconds {
+            bail!("the fuzz target `{name}` did {runs} runs in {took} of {seconds} seconds");
+        }
+        Ok(format!("{name} {runs} runs in {took} s"))
+    }
+}
+
+/// Runs and seconds from libFuzzer's `Done 12345 runs in 61 second(s)`.
+fn done(log: &str) -> Option<(u64, u32)> {
+    let line = log.lines().rev().find_map(|line| line.strip_prefix("Done "))?;
+    let mut words = line.split(' ');
+    Some((words.next()?.parse().ok()?, words.nth(2)?.parse().ok()?))
+}
+
+fn compile_leak(run: &mut Run<'_>, name: &str, flags: &[&str]) -> Result<PathBuf> {
+    let folder = run.door.target.join("xtask");
+    let (source, binary) = (folder.join(format!("{name}.rs")), folder.join(name));
+    fs::write(&source, LEAK).with_context(|| format!("{} cannot be written", source.display()))?;
+    let mut rustc = run.door.command("rustc", "--edition 2024 -Copt-level=1");
+    rustc.args(flags).arg(&source).arg("-o").arg(&binary);
+    run.exec(rustc.env(UNLOCK.0, UNLOCK.1))?;
+    Ok(binary)
+}
+
+/// The names of the integration tests of `crossdock`.
+fn integration_tests(run: &mut Run<'_>) -> Result<Vec<String>> {
+    let metadata = metadata(run)?;
+    let library = packages(&metadata).find(|package| package["name"] == "crossdock");
+    let targets =
+        library.and_then(|package| package["targets"].as_array()).context("crossdock is missing")?;
+    let tests = targets.iter().filter(|target| target["kind"][0] == "test");
+    Ok(tests.filter_map(|target| target["name"].as_str().map(str::to_owned)).collect())
+}
+
+fn metadata(run: &mut Run<'_>) -> Result<Value> {
+    let text = run.stdout(&mut run.door.cargo("metadata --no-deps --format-version 1"))?;
+    serde_json::from_str(&text).context("`cargo metadata` gave no JSON")
+}
+
+fn packages(metadata: &Value) -> impl Iterator<Item = &Value> {
+    metadata["packages"].as_array().into_iter().flatten()
+}
+
+/// The names of the Rust files in `folder`, without their ending, in order. A folder that is not there has none.
+fn file_stems(folder: &Path) -> Result<Vec<String>> {
+    if !folder.exists() {
+        return Ok(Vec::new());
+    }
+    let mut names = Vec::new();
+    for entry in fs::read_dir(folder).with_context(|| format!("{} cannot be read", folder.display()))? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|ending| ending == "rs") {
+            names.extend(path.file_stem().map(|stem| stem.to_string_lossy().into_owned()));
+        }
+    }
+    names.sort();
+    Ok(names)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn libfuzzers_last_word_is_read() {
+        assert_eq!(done("INFO: seed\nDone 12345 runs in 61 second(s)\nstat::x: 1\n"), Some((12345, 61)));
+        assert_eq!(done("INFO: seed\n"), None);
+    }
+
+    #[test]
+    fn rust_versions_are_compared_as_numbers() {
+        assert_eq!(numbers("1.95"), Some((1, 95)));
+        assert!(numbers("1.100.0") > numbers("1.95.2"));
+        assert_eq!(numbers("nightly"), None);
+    }
+
+    #[test]
+    fn a_test_binary_is_found_by_package_and_name() {
+        let line = |path: &str, test: bool, file: &str| {
+            serde_json::json!({
+                "target": { "name": "drops", "src_path": path },
+                "profile": { "test": test },
+                "executable": file,
+            })
+            .to_string()
+        };
+        let messages = [
+            "not json".to_owned(),
+            line("/r/crates/other/tests/drops.rs", true, "/t/other"),
+            line("/r/crates/crossdock/src/drops.rs", false, "/t/library"),
+            line("/r/crates/crossdock/tests/drops.rs", true, "/t/ours"),
+        ]
+        .join("\n");
+        let folder = Path::new("/r/crates/crossdock");
+        assert_eq!(test_binary(&messages, folder, "drops"), Some("/t/ours".into()));
+        assert_eq!(test_binary(&messages, folder, "views"), None);
+    }
+}

@@ -1,0 +1,124 @@
+//! What suites need from outside of Cargo, and how it is installed where it is missing.
+//!
+//! Debian packages are installed as root only. Otherwise, or where no registry answers, the suite fails with the
+//! name of what is missing and the command to type.
+
+use std::fs;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, bail};
+
+use crate::run::{Door, Run};
+
+/// Something that a suite needs.
+pub(crate) enum Need {
+    /// A program, and the Debian packages that bring it.
+    Program { name: &'static str, packages: &'static str },
+    /// A Python environment in the target folder with what `tests/python/requirements.txt` pins.
+    Venv,
+}
+
+pub(crate) const CC: Need = Need::Program { name: "cc", packages: "gcc libc6-dev" };
+pub(crate) const CXX: Need = Need::Program { name: "c++", packages: "g++" };
+pub(crate) const VALGRIND: Need = Need::Program { name: "valgrind", packages: "valgrind" };
+pub(crate) const RUBY: Need = Need::Program { name: "ruby", packages: "ruby" };
+pub(crate) const VENV: Need = Need::Venv;
+
+const PYTHON: Need = Need::Program { name: "python3", packages: "python3 python3-venv" };
+const REQUIREMENTS: &str = "tests/python/requirements.txt";
+
+impl Need {
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            Need::Program { name, .. } => name,
+            Need::Venv => "python3 with NumPy and pytest",
+        }
+    }
+}
+
+/// Sees to it that all of `needs` are there. What one of them lacks does not keep the others from being installed;
+/// the error names all that are missing.
+pub(crate) fn ensure(run: &mut Run<'_>, needs: &[Need]) -> Result<()> {
+    let mut missing = Vec::new();
+    for need in needs {
+        let result = match need {
+            Need::Program { name, packages } => program(run, name, packages),
+            Need::Venv => venv(run),
+        };
+        missing.extend(result.err().map(|error| format!("{error:#}")));
+    }
+    if missing.is_empty() { Ok(()) } else { bail!("{}", missing.join("; ")) }
+}
+
+/// The interpreter of the environment that [`Need::Venv`] makes.
+pub(crate) fn venv_python(door: &Door) -> PathBuf {
+    door.target.join("venv/bin/python")
+}
+
+fn program(run: &mut Run<'_>, name: &str, packages: &str) -> Result<()> {
+    if on_path(name) { Ok(()) } else { install(run, name, packages) }
+}
+
+fn on_path(name: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|folder| folder.join(name).is_file())
+}
+
+fn install(run: &mut Run<'_>, name: &str, packages: &str) -> Result<()> {
+    if !on_path("apt-get") {
+        bail!("`{name}` is missing (Debian's {packages}), and there is no apt-get: install it by hand");
+    }
+    let install = format!("install --yes --no-install-recommends {packages}");
+    if !is_root(run) {
+        bail!("`{name}` is missing; type: sudo apt-get {install}");
+    }
+    let patience = "-o Acquire::Retries=1 -o Acquire::http::Timeout=30 -o Acquire::https::Timeout=30";
+    for step in ["update", &install] {
+        let mut command = run.door.command("apt-get", &format!("{patience} {step}"));
+        run.exec(command.env("DEBIAN_FRONTEND", "noninteractive")).with_context(|| {
+            format!(
+                "`{name}` is missing and could not be installed (does the package registry answer?); \
+                 type: apt-get update && apt-get {install}"
+            )
+        })?;
+    }
+    if !on_path(name) {
+        bail!("`{name}` is missing, although Debian's {packages} are installed");
+    }
+    run.note(format!("installed {name}"));
+    Ok(())
+}
+
+fn is_root(run: &Run<'_>) -> bool {
+    run.door.command("id", "-u").output().is_ok_and(|output| output.stdout.trim_ascii() == b"0")
+}
+
+/// Makes the environment anew when the interpreter or the pinned versions have changed since it was made.
+fn venv(run: &mut Run<'_>) -> Result<()> {
+    if run.exec(run.door.command("python3", "-c").arg("import ensurepip, venv")).is_err() {
+        let Need::Program { name, packages } = PYTHON else { return Ok(()) };
+        install(run, name, packages)?;
+    }
+    let requirements = run.door.root.join(REQUIREMENTS);
+    let pinned =
+        fs::read_to_string(&requirements).with_context(|| format!("{REQUIREMENTS} cannot be read"))?;
+    let interpreter = run.output(&mut run.door.command("python3", "-VV"))?;
+    let stamp = run.door.target.join("venv/made-from.txt");
+    let made_from = format!("{interpreter}{pinned}");
+    if fs::read_to_string(&stamp).is_ok_and(|text| text == made_from) {
+        return Ok(());
+    }
+    let folder = run.door.target.join("venv");
+    run.exec(run.door.command("python3", "-m venv --clear").arg(&folder))?;
+    let pip = "-m pip install --disable-pip-version-check --no-input --retries 1 --timeout 30 -r";
+    run.exec(run.door.command(venv_python(run.door), pip).arg(&requirements)).with_context(|| {
+        format!(
+            "what {REQUIREMENTS} pins could not be installed (does the package registry answer?); \
+             type: {} {pip} {REQUIREMENTS}",
+            venv_python(run.door).display()
+        )
+    })?;
+    fs::write(&stamp, made_from).with_context(|| format!("{} cannot be written", stamp.display()))?;
+    run.note("made the Python environment");
+    Ok(())
+}

@@ -1,0 +1,271 @@
+//! One run of one suite: its commands, its log, and what the test runners in it counted.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+use anyhow::{Context, Result, bail};
+
+use crate::provision;
+use crate::report::Report;
+use crate::suite::Suite;
+
+/// What all suites of one `cargo xtask` share.
+pub(crate) struct Door {
+    /// The root of the checkout.
+    pub(crate) root: PathBuf,
+    /// Where everything built goes: `CARGO_TARGET_DIR`, or `target/` in the root.
+    pub(crate) target: PathBuf,
+    /// More random cases and longer fuzzing.
+    pub(crate) long: bool,
+}
+
+impl Door {
+    pub(crate) fn new(long: bool) -> Result<Self> {
+        let manifest = std::env::var_os("CARGO_MANIFEST_DIR").context("start it as `cargo xtask`")?;
+        let root = Path::new(&manifest).parent().context("xtask/ has no parent folder")?.to_owned();
+        let target = std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());
+        Ok(Self { target: root.join(target), root, long })
+    }
+
+    /// `cargo` with `args`, split at spaces, in the root.
+    pub(crate) fn cargo(&self, args: &str) -> Command {
+        let mut command = self.command(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()), args);
+        command.env("CARGO_TERM_COLOR", "never").env("CARGO_TARGET_DIR", &self.target);
+        command
+    }
+
+    /// `program` with `args`, split at spaces, in the root.
+    pub(crate) fn command(&self, program: impl AsRef<std::ffi::OsStr>, args: &str) -> Command {
+        let mut command = Command::new(program);
+        command.args(args.split_whitespace()).current_dir(&self.root).stdin(Stdio::null());
+        command
+    }
+}
+
+/// What test runners counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Counts {
+    pub(crate) passed: usize,
+    pub(crate) failed: usize,
+    pub(crate) skipped: usize,
+}
+
+/// A suite while it runs.
+pub(crate) struct Run<'a> {
+    pub(crate) door: &'a Door,
+    log: File,
+    path: PathBuf,
+    pub(crate) counts: Counts,
+    closing: Vec<String>,
+    notes: Vec<String>,
+}
+
+impl Run<'_> {
+    /// Provides what the suite needs, and runs it. An error of the suite is in the report; `Err` is one of ours.
+    pub(crate) fn suite(door: &Door, suite: &Suite) -> Result<Report> {
+        let start = Instant::now();
+        let logs = door.target.join("xtask");
+        fs::create_dir_all(&logs).with_context(|| format!("{} cannot be made", logs.display()))?;
+        let path = logs.join(suite.name).with_extension("log");
+        let log = File::create(&path).with_context(|| format!("{} cannot be written", path.display()))?;
+        let mut run =
+            Run { door, log, path, counts: Counts::default(), closing: Vec::new(), notes: Vec::new() };
+
+        let result = provision::ensure(&mut run, suite.needs).and_then(|()| {
+            let peers = provision::ensure(&mut run, suite.peers);
+            let result = (suite.run)(&mut run);
+            // A missing counterpart is the cause of what fails after it, so it is named first.
+            match (peers, result) {
+                (Err(peers), Err(error)) => Err(peers.context(format!("{error:#}"))),
+                (peers, result) => peers.and(result),
+            }
+        });
+        Ok(Report {
+            name: suite.name,
+            took: start.elapsed(),
+            error: result.err().map(|error| format!("{error:#}")),
+            counts: run.counts,
+            closing: run.closing,
+            notes: run.notes,
+            log: run.path,
+        })
+    }
+
+    /// Runs `cargo` with `args`.
+    pub(crate) fn cargo(&mut self, args: &str) -> Result<()> {
+        let mut command = self.door.cargo(args);
+        self.exec(&mut command)
+    }
+
+    /// Runs a command with its output in the log, and counts what test runners say there.
+    pub(crate) fn exec(&mut self, command: &mut Command) -> Result<()> {
+        self.output(command).map(drop)
+    }
+
+    /// As [`Run::exec`], giving back what the command wrote.
+    pub(crate) fn output(&mut self, command: &mut Command) -> Result<String> {
+        let (status, text) = self.logged(command)?;
+        if !status.success() {
+            bail!("`{}` ended with {status}", spell(command));
+        }
+        Ok(text)
+    }
+
+    /// What a command writes to its standard output; the rest goes into the log.
+    pub(crate) fn stdout(&mut self, command: &mut Command) -> Result<String> {
+        writeln!(self.log, "$ {}", spell(command))?;
+        let output = command
+            .stderr(self.log.try_clone()?)
+            .output()
+            .with_context(|| format!("`{}` cannot be started", spell(command)))?;
+        if !output.status.success() {
+            bail!("`{}` ended with {}", spell(command), output.status);
+        }
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    }
+
+    /// Runs a command that has to fail, with `words` in what it writes.
+    pub(crate) fn must_fail(&mut self, command: &mut Command, words: &str) -> Result<()> {
+        let (status, text) = self.logged(command)?;
+        if status.success() || !text.contains(words) {
+            bail!("`{}` should have failed with `{words}`, and ended with {status}", spell(command));
+        }
+        Ok(())
+    }
+
+    /// The log is a file and not a pipe, so that a process that a test leaves behind cannot hold up the suite.
+    fn logged(&mut self, command: &mut Command) -> Result<(std::process::ExitStatus, String)> {
+        writeln!(self.log, "$ {}", spell(command))?;
+        let before = self.log.metadata()?.len();
+        let status = command
+            .stdout(self.log.try_clone()?)
+            .stderr(self.log.try_clone()?)
+            .status()
+            .with_context(|| format!("`{}` cannot be started", spell(command)))?;
+        let written = fs::read(&self.path)?;
+        let written = written.get(before as usize..).unwrap_or_default();
+        let text = String::from_utf8_lossy(written).into_owned();
+        for line in text.lines() {
+            self.count(line);
+        }
+        Ok((status, text))
+    }
+
+    fn count(&mut self, line: &str) {
+        let Some(counts) = closing_line(line) else { return };
+        self.counts.passed += counts.passed;
+        self.counts.failed += counts.failed;
+        self.counts.skipped += counts.skipped;
+        if counts.passed + counts.failed > 0 {
+            self.closing.push(line.trim().to_owned());
+        }
+    }
+
+    /// Puts `text` into the log.
+    pub(crate) fn append(&mut self, text: &str) -> Result<()> {
+        Ok(self.log.write_all(text.as_bytes())?)
+    }
+
+    /// A remark for the suite's line in the table.
+    pub(crate) fn note(&mut self, text: impl Into<String>) {
+        self.notes.push(text.into());
+    }
+
+    /// Fails if no test has run so far: a suite that runs nothing proves nothing.
+    pub(crate) fn expect_tests(&self) -> Result<()> {
+        if self.counts.passed + self.counts.failed == 0 {
+            bail!("not one test ran");
+        }
+        Ok(())
+    }
+}
+
+/// A command as one would type it, without its environment.
+fn spell(command: &Command) -> String {
+    let program = Path::new(command.get_program()).file_name().unwrap_or(command.get_program());
+    let words = std::iter::once(program).chain(command.get_args());
+    words.map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
+}
+
+/// What the closing line of a test runner counts (cargo-nextest, libtest, pytest), if `line` is one. What a runner
+/// shows of the output of a test that failed is indented, and does not count once more.
+fn closing_line(line: &str) -> Option<Counts> {
+    let list = if let Some(summary) = line.strip_prefix("     Summary [") {
+        summary.split_once(" run: ")?.1
+    } else if let Some(list) = line.strip_prefix("test result: ") {
+        list.split_once(". ")?.1
+    } else {
+        let (list, time) = line.trim_start_matches("=").rsplit_once(" in ")?;
+        if list.starts_with("  ") {
+            return None;
+        }
+        let seconds = time.split(' ').next()?.strip_suffix('s')?;
+        seconds.parse::<f64>().ok()?;
+        list
+    };
+    let mut counts = Counts::default();
+    let mut any = false;
+    for part in list.split([',', ';']) {
+        let mut words = part.split_whitespace();
+        let (Some(number), Some(word)) = (words.next(), words.next()) else { continue };
+        let Ok(number) = number.parse::<usize>() else { continue };
+        match word {
+            "passed" | "xfailed" => counts.passed += number,
+            // nextest: `2 timed out`, `1 exec failed`; pytest: `1 error`, `3 errors`, `1 xpassed`.
+            "failed" | "timed" | "exec" | "error" | "errors" | "xpassed" => counts.failed += number,
+            "skipped" | "ignored" => counts.skipped += number,
+            _ => continue,
+        }
+        any = true;
+    }
+    any.then_some(counts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn counts(passed: usize, failed: usize, skipped: usize) -> Option<Counts> {
+        Some(Counts { passed, failed, skipped })
+    }
+
+    #[test]
+    fn closing_lines_of_the_runners_are_read() {
+        let cases = [
+            ("     Summary [   0.004s] 12 tests run: 12 passed, 3 skipped", counts(12, 0, 3)),
+            ("     Summary [   0.004s] 1 test run: 1 passed, 0 skipped", counts(1, 0, 0)),
+            (
+                "     Summary [  9.1s] 7 tests run: 4 passed (1 slow), 1 failed, 1 timed out, 1 exec failed, 0 skipped",
+                counts(4, 3, 0),
+            ),
+            (
+                "test result: ok. 5 passed; 0 failed; 2 ignored; 0 measured; 9 filtered out; finished in 0.00s",
+                counts(5, 0, 2),
+            ),
+            (
+                "test result: FAILED. 1 passed; 4 failed; 0 ignored; 0 measured; 0 filtered out",
+                counts(1, 4, 0),
+            ),
+            ("4 passed, 1 skipped in 0.12s", counts(4, 0, 1)),
+            ("== 1 failed, 4 passed, 2 errors in 72.10s (0:01:12) ==", counts(4, 3, 0)),
+        ];
+        for (line, expected) in cases {
+            assert_eq!(closing_line(line), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn other_lines_are_not() {
+        let indented = ["    test result: FAILED. 0 passed; 1 failed", "    4 passed in 0.10s"];
+        for line in indented {
+            assert_eq!(closing_line(line), None, "{line}");
+        }
+        for line in ["", "12 passed", "no tests ran in 0.01s", "Finished `dev` in 3s", "took 4 passed in all"]
+        {
+            assert_eq!(closing_line(line), None, "{line}");
+        }
+    }
+}

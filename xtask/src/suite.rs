@@ -1,0 +1,79 @@
+//! The table of suites: what is tested, when, and with what.
+
+use std::fmt::Write;
+
+use anyhow::Result;
+
+use crate::checks;
+use crate::provision::{CC, CXX, Need, RUBY, VALGRIND, VENV};
+use crate::run::Run;
+
+/// When a suite runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Tier {
+    /// Always, `test --fast` included.
+    Fast,
+    /// Not in `test --fast`.
+    Full,
+}
+
+/// One line of the table.
+pub(crate) struct Suite {
+    pub(crate) name: &'static str,
+    pub(crate) tier: Tier,
+    /// One line for people.
+    pub(crate) what: &'static str,
+    /// Without these it cannot run at all.
+    pub(crate) needs: &'static [Need],
+    /// Counterparts that some of its tests talk to. The others run without them, but the suite fails.
+    pub(crate) peers: &'static [Need],
+    pub(crate) run: fn(&mut Run<'_>) -> Result<()>,
+}
+
+/// Every suite, in the order in which they run: what fails soonest comes first, and the suites that share a build
+/// follow each other.
+#[rustfmt::skip]
+pub(crate) const SUITES: &[Suite] = &[
+    Suite { name: "fmt", tier: Tier::Fast, what: "the code is formatted", needs: &[], peers: &[], run: checks::formatted },
+    Suite { name: "msrv", tier: Tier::Fast, what: "the stated Rust version is the one that runs", needs: &[], peers: &[], run: checks::msrv },
+    Suite { name: "deps", tier: Tier::Fast, what: "the default features pull few dependencies", needs: &[], peers: &[], run: checks::default_dependencies },
+    Suite { name: "clippy", tier: Tier::Fast, what: "no lint complains, with all features and with none", needs: &[CC], peers: &[], run: checks::clippy },
+    Suite { name: "doc", tier: Tier::Fast, what: "the documentation builds and its links resolve", needs: &[CC], peers: &[], run: checks::documentation },
+    Suite { name: "test", tier: Tier::Fast, what: "unit and integration tests, all features", needs: &[CC], peers: &[VENV, RUBY], run: checks::tests },
+    Suite { name: "doctest", tier: Tier::Fast, what: "the examples in the documentation run", needs: &[CC], peers: &[], run: checks::doctests },
+    Suite { name: "valgrind", tier: Tier::Full, what: "no invalid access, nothing lost (valgrind)", needs: &[CC, VALGRIND], peers: &[], run: checks::valgrind },
+    Suite { name: "builds", tier: Tier::Full, what: "every feature builds alone, and none", needs: &[CC], peers: &[], run: checks::builds },
+    Suite { name: "python", tier: Tier::Fast, what: "the command beside CPython and NumPy", needs: &[CC, VENV], peers: &[], run: checks::python },
+    Suite { name: "loom", tier: Tier::Full, what: "every interleaving of the lease word (loom)", needs: &[CC], peers: &[], run: checks::loom },
+    Suite { name: "sanitizer", tier: Tier::Full, what: "addresses and leaks (AddressSanitizer)", needs: &[CC], peers: &[], run: checks::sanitizer },
+    Suite { name: "fuzz", tier: Tier::Full, what: "every fuzz target, from its kept corpus (libFuzzer)", needs: &[CC, CXX], peers: &[], run: checks::fuzz },
+];
+
+/// The table as text.
+pub(crate) fn list() -> String {
+    let width = SUITES.iter().map(|suite| suite.name.len()).max().unwrap_or(0);
+    SUITES.iter().fold(String::new(), |mut text, suite| {
+        let tier = if suite.tier == Tier::Fast { "fast" } else { "full" };
+        let needs: Vec<_> = suite.needs.iter().chain(suite.peers).map(|need| need.name()).collect();
+        let needs = if needs.is_empty() { String::new() } else { format!(" [{}]", needs.join(", ")) };
+        let _ = writeln!(text, "{:width$}  {tier}  {}{needs}", suite.name, suite.what);
+        text
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_distinct() {
+        for (i, suite) in SUITES.iter().enumerate() {
+            assert!(SUITES[..i].iter().all(|other| other.name != suite.name), "{} stands twice", suite.name);
+        }
+    }
+
+    #[test]
+    fn the_list_has_a_line_for_each() {
+        assert_eq!(list().lines().count(), SUITES.len());
+    }
+}
