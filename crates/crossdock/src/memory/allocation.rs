@@ -208,7 +208,7 @@ impl Handle {
         if self.header().word.is_only_handle() {
             Ok(())
         } else {
-            Err(self.header().conflict(Wanted::Exclusive, self.header().reading()))
+            Err(self.header().conflict(Wanted::OnlyHandle, self.header().reading()))
         }
     }
 

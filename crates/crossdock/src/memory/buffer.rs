@@ -407,7 +407,8 @@ impl Buffer {
     ///
     /// # Errors
     ///
-    /// `is_conflict` while somebody holds Share or Write, or where the memory is aliased; `is_place` on a device.
+    /// `is_conflict` while somebody holds Share or Write, or where the memory is aliased; `is_place` on a device;
+    /// `is_exhausted` where there are as many as can be counted (2¹⁸ Read or Share leases, 2¹⁹ Pin leases).
     pub fn read(&self) -> Result<ReadGuard> {
         let lease = self.lease(LeaseKind::Read)?;
         // SAFETY: Buffer 1, and `lease` refuses devices.
@@ -429,7 +430,7 @@ impl Buffer {
     ///
     /// # Errors
     ///
-    /// `is_conflict` while somebody holds Read or Write; `is_read_only`; `is_place`.
+    /// `is_conflict` while somebody holds Read or Write; `is_read_only`; `is_place`; `is_exhausted`.
     pub fn share(&self) -> Result<ShareGuard> {
         let lease = self.lease(LeaseKind::Share)?;
         // SAFETY: as in `read`.
@@ -440,7 +441,7 @@ impl Buffer {
     ///
     /// # Errors
     ///
-    /// `is_conflict` while somebody holds Write; `is_place`.
+    /// `is_conflict` while somebody holds Write; `is_place`; `is_exhausted`.
     pub fn pin(&self) -> Result<PinGuard> {
         let lease = self.lease(LeaseKind::Pin)?;
         // SAFETY: as in `read`.
