@@ -79,6 +79,8 @@ impl Watch {
             )
         })?;
         let start = base.addr().get();
+        // Who sees any of what follows sees, too, that the version of the watch before is over.
+        fence(Ordering::Release);
         slot.fault.store(0, Ordering::Relaxed);
         slot.start.store(start, Ordering::Relaxed);
         slot.end.store(start + nbytes, Ordering::Relaxed);
@@ -96,8 +98,6 @@ impl Watch {
 impl Drop for Watch {
     fn drop(&mut self) {
         self.0.version.fetch_add(1, Ordering::Relaxed);
-        // What the next watch writes to the slot must not be seen before the version that ends this one.
-        fence(Ordering::Release);
         self.0.used.store(false, Ordering::Release);
     }
 }
