@@ -208,7 +208,7 @@ impl Handle {
         if self.header().word.is_only_handle() {
             Ok(())
         } else {
-            Err(self.header().conflict(Wanted::Exclusive, self.header().reading()))
+            Err(self.header().conflict(Wanted::OnlyHandle, self.header().reading()))
         }
     }
 
@@ -399,13 +399,7 @@ impl<K: Keep> Block<K> {
         let block = unsafe { Box::from_raw(header.as_ptr().cast::<Self>()) };
         let keep = block.keep;
         // SAFETY: Header 2: the counts are at zero, and this is the one call.
-        let freed = catch_unwind(AssertUnwindSafe(|| unsafe { keep.free() }));
-        if let Err(payload) = freed {
-            // An owner's panic must not unwind into whoever happened to drop last, and the payload's own drop could
-            // panic again.
-            std::mem::forget(payload);
-            ledger::count_failed_release();
-        }
+        release_quietly(|| unsafe { keep.free() });
     }
 
     unsafe fn descriptor(header: NonNull<Header>) -> Option<Descriptor> {
@@ -416,6 +410,16 @@ impl<K: Keep> Block<K> {
     unsafe fn fault(header: NonNull<Header>) -> Option<Error> {
         // SAFETY: as in `release`, the header begins a `Block<K>`; a handle keeps it alive during the call.
         unsafe { header.cast::<Self>().as_ref() }.keep.fault()
+    }
+}
+
+/// Runs what an owner does to release its memory. An owner's panic must not unwind into whoever happened to drop last: it
+/// is counted and goes no further.
+pub(crate) fn release_quietly(release: impl FnOnce()) {
+    if let Err(payload) = catch_unwind(AssertUnwindSafe(release)) {
+        // The payload's own drop could panic again.
+        std::mem::forget(payload);
+        ledger::count_failed_release();
     }
 }
 
@@ -431,8 +435,8 @@ pub(crate) unsafe fn adopt<K: Keep>(region: Region, birth: Birth, keep: K) -> Re
     // SAFETY: a block is not zero-sized: it has a header.
     let block = unsafe { alloc(layout) }.cast::<Block<K>>();
     let Some(block) = NonNull::new(block) else {
-        // SAFETY: nobody else knows of the region.
-        unsafe { keep.free() };
+        // SAFETY: nobody else knows of the region, and this is the one call.
+        release_quietly(|| unsafe { keep.free() });
         return Err(Error::out_of_memory(layout.size(), layout.align()));
     };
     let header = Header::new(region, birth, &Block::<K>::OWNER, 0);

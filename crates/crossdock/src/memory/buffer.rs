@@ -282,12 +282,13 @@ impl Buffer {
     ///
     /// # Errors
     ///
-    /// `is_bounds` where the range goes past the end or ends before it begins.
+    /// `is_bounds` where the range goes past the end or ends before it begins, `is_exhausted` as
+    /// [`Buffer::try_clone`].
     #[inline]
     pub fn slice(&self, range: impl RangeBounds<usize>) -> Result<Self> {
         let range = self.resolve(&range)?;
         Ok(Self {
-            handle: self.handle.clone(),
+            handle: self.handle.try_clone()?,
             // SAFETY: within the buffer (checked), hence within the region (Buffer 1).
             ptr: unsafe { self.ptr.add(range.start) },
             nbytes: range.len(),
@@ -344,24 +345,28 @@ impl Buffer {
     /// # Errors
     ///
     /// `is_bounds` where a range goes past the end, two overlap, or the memory is a part already; `is_conflict` where there is another handle or
-    /// lease. The buffer comes back with the error.
+    /// lease, `is_exhausted` beyond 2²³ parts, `is_out_of_memory`. The buffer comes back with the error.
     pub fn partition(mut self, ranges: &[Range<usize>]) -> Result<Vec<Self>, Rejected<Self>> {
         if let Err(error) = self.check_partition(ranges) {
             return Err(Rejected { value: self, error });
         }
+        match self.parts(ranges) {
+            Ok(parts) => Ok(parts),
+            Err(error) => Err(Rejected { value: self, error }),
+        }
+    }
+
+    /// The parts of a buffer for which `check_partition` found nothing to say. Where it fails, those that were made are
+    /// gone again.
+    fn parts(&self, ranges: &[Range<usize>]) -> Result<Vec<Self>> {
         let within = self.ptr.addr().get() - self.handle.header().ptr().addr().get();
-        let mut parts = Vec::with_capacity(ranges.len());
+        let mut parts = try_with_capacity(ranges.len())?;
         for range in ranges {
+            let whole = self.handle.try_clone()?;
             // SAFETY: the range lies within the buffer, hence the region; the ranges are disjoint; this was the only
             // holder, and the handles cloned from it go into the parts, so no lease of the whole can be had.
-            let part = unsafe { owner::adopt_part(self.handle.clone(), within + range.start, range.len()) };
-            match part {
-                Ok(handle) => parts.push(Self::whole(handle).with_readonly(self.readonly)),
-                Err(error) => {
-                    drop(parts);
-                    return Err(Rejected { value: self, error });
-                }
-            }
+            let part = unsafe { owner::adopt_part(whole, within + range.start, range.len()) }?;
+            parts.push(Self::whole(part).with_readonly(self.readonly));
         }
         Ok(parts)
     }
@@ -374,8 +379,9 @@ impl Buffer {
                 "the memory is a part of a partition already: one level is all",
             ));
         }
-        let mut sorted: Vec<&Range<usize>> = ranges.iter().collect();
-        sorted.sort_by_key(|range| (range.start, range.end));
+        let mut sorted = try_with_capacity::<&Range<usize>>(ranges.len())?;
+        sorted.extend(ranges);
+        sorted.sort_unstable_by_key(|range| (range.start, range.end));
         let mut free_from = 0;
         for range in sorted {
             self.resolve(range)?;
@@ -401,7 +407,8 @@ impl Buffer {
     ///
     /// # Errors
     ///
-    /// `is_conflict` while somebody holds Share or Write, or where the memory is aliased; `is_place` on a device.
+    /// `is_conflict` while somebody holds Share or Write, or where the memory is aliased; `is_place` on a device;
+    /// `is_exhausted` where there are as many as can be counted (2¹⁸ Read or Share leases, 2¹⁹ Pin leases).
     pub fn read(&self) -> Result<ReadGuard> {
         let lease = self.lease(LeaseKind::Read)?;
         // SAFETY: Buffer 1, and `lease` refuses devices.
@@ -423,7 +430,7 @@ impl Buffer {
     ///
     /// # Errors
     ///
-    /// `is_conflict` while somebody holds Read or Write; `is_read_only`; `is_place`.
+    /// `is_conflict` while somebody holds Read or Write; `is_read_only`; `is_place`; `is_exhausted`.
     pub fn share(&self) -> Result<ShareGuard> {
         let lease = self.lease(LeaseKind::Share)?;
         // SAFETY: as in `read`.
@@ -434,7 +441,7 @@ impl Buffer {
     ///
     /// # Errors
     ///
-    /// `is_conflict` while somebody holds Write; `is_place`.
+    /// `is_conflict` while somebody holds Write; `is_place`; `is_exhausted`.
     pub fn pin(&self) -> Result<PinGuard> {
         let lease = self.lease(LeaseKind::Pin)?;
         // SAFETY: as in `read`.
@@ -489,6 +496,15 @@ impl Buffer {
     /// `ptr..ptr + nbytes` lies within the region of the handle; `readonly` is set if its memory is constant.
     pub(crate) unsafe fn from_parts(handle: Handle, ptr: NonNull<u8>, nbytes: usize, readonly: bool) -> Self {
         Self { handle, ptr, nbytes, readonly }
+    }
+}
+
+/// An empty vector with room for `len` elements, or an error where there is no memory for them.
+fn try_with_capacity<T>(len: usize) -> Result<Vec<T>> {
+    let mut vec = Vec::new();
+    match vec.try_reserve_exact(len) {
+        Ok(()) => Ok(vec),
+        Err(_) => Err(Error::out_of_memory(len.saturating_mul(size_of::<T>()), align_of::<T>())),
     }
 }
 

@@ -67,8 +67,10 @@ impl fmt::Display for Protocols {
 pub enum Wanted {
     /// A lease of this kind.
     Lease(LeaseKind),
-    /// To be the only holder: `&mut` access, resizing, partition.
+    /// To be the only holder, with nobody outside who may write: `&mut` access, resizing.
     Exclusive,
+    /// To be the only holder in this process: partition.
+    OnlyHandle,
     /// One more handle.
     Handle,
 }
@@ -131,6 +133,15 @@ impl Conflict {
         self.exported
     }
 
+    /// Whether nothing stood in the way but that there are as many holders of this kind as can be counted.
+    pub fn is_full(&self) -> bool {
+        match self.wanted {
+            Wanted::Lease(kind) => self.found.is_full(kind),
+            Wanted::Exclusive | Wanted::OnlyHandle => false,
+            Wanted::Handle => true,
+        }
+    }
+
     fn describe_holders(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut separator = "";
         if let Some((kind, count)) = self.leases() {
@@ -158,6 +169,7 @@ impl fmt::Display for Conflict {
         match self.wanted {
             Wanted::Lease(kind) => write!(f, "a {kind:?} lease was refused: ")?,
             Wanted::Exclusive => f.write_str("exclusive access was refused: ")?,
+            Wanted::OnlyHandle => f.write_str("to be divided, memory must have one handle and no lease: ")?,
             Wanted::Handle => f.write_str("another handle was refused: ")?,
         }
         let wants_constancy =
@@ -168,6 +180,9 @@ impl fmt::Display for Conflict {
             )?;
         } else {
             self.describe_holders(f)?;
+        }
+        if self.is_full() {
+            f.write_str(", as many as can be counted")?;
         }
         if !self.exported.is_empty() {
             write!(f, "; it was handed out by {}", self.exported)?;
@@ -187,8 +202,7 @@ impl std::error::Error for Conflict {}
 impl From<Conflict> for Error {
     #[cold]
     fn from(conflict: Conflict) -> Self {
-        let full = conflict.wanted == Wanted::Handle;
-        let kind = if full { Kind::Exhausted } else { Kind::Conflict };
+        let kind = if conflict.is_full() { Kind::Exhausted } else { Kind::Conflict };
         Self::caused(kind, conflict.to_string(), conflict)
     }
 }

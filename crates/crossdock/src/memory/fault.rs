@@ -7,7 +7,7 @@
 use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
 
 use crate::error::{Error, Kind, Result};
 
@@ -26,11 +26,17 @@ unsafe impl Send for Previous {}
 // SAFETY: as for Send.
 unsafe impl Sync for Previous {}
 
+/// The size of a page, put down before the first range is watched, so that the handler need not ask for it.
+static PAGE_SIZE: AtomicUsize = AtomicUsize::new(0);
+
 struct Slot {
     used: AtomicBool,
-    /// The watched range. `start` is written last and cleared first: while it is not zero, the slot is complete.
+    /// Odd while the slot watches a range; counted up with every change. A thread that faults in a watched range holds
+    /// the memory, so the slot of that range stands still; one that changes under the reader is another's.
+    version: AtomicUsize,
     start: AtomicUsize,
     end: AtomicUsize,
+    writable: AtomicBool,
     /// The first address that faulted, or 0.
     fault: AtomicUsize,
 }
@@ -39,10 +45,20 @@ impl Slot {
     const fn new() -> Self {
         Self {
             used: AtomicBool::new(false),
+            version: AtomicUsize::new(0),
             start: AtomicUsize::new(0),
             end: AtomicUsize::new(0),
+            writable: AtomicBool::new(false),
             fault: AtomicUsize::new(0),
         }
+    }
+
+    /// Whether the slot watches `address`, read while others may be changing it.
+    fn covers(&self, address: usize) -> bool {
+        let version = self.version.load(Ordering::Acquire);
+        let range = self.start.load(Ordering::Relaxed)..self.end.load(Ordering::Relaxed);
+        fence(Ordering::Acquire);
+        version % 2 == 1 && self.version.load(Ordering::Relaxed) == version && range.contains(&address)
     }
 }
 
@@ -51,7 +67,7 @@ pub(crate) struct Watch(&'static Slot);
 
 impl Watch {
     /// Watches a mapped range, page by page. The caller drops the watch before it unmaps the range.
-    pub(crate) fn new(base: NonNull<u8>, nbytes: usize) -> Result<Self> {
+    pub(crate) fn new(base: NonNull<u8>, nbytes: usize, writable: bool) -> Result<Self> {
         install()?;
         let free = TABLE.iter().find(|slot| {
             slot.used.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed).is_ok()
@@ -63,9 +79,13 @@ impl Watch {
             )
         })?;
         let start = base.addr().get();
+        // Who sees any of what follows sees, too, that the version of the watch before is over.
+        fence(Ordering::Release);
         slot.fault.store(0, Ordering::Relaxed);
+        slot.start.store(start, Ordering::Relaxed);
         slot.end.store(start + nbytes, Ordering::Relaxed);
-        slot.start.store(start, Ordering::Release);
+        slot.writable.store(writable, Ordering::Relaxed);
+        slot.version.fetch_add(1, Ordering::Release);
         Ok(Self(slot))
     }
 
@@ -77,73 +97,90 @@ impl Watch {
 
 impl Drop for Watch {
     fn drop(&mut self) {
-        self.0.start.store(0, Ordering::Release);
+        self.0.version.fetch_add(1, Ordering::Relaxed);
         self.0.used.store(false, Ordering::Release);
     }
 }
 
 fn install() -> Result<()> {
-    let previous = PREVIOUS.get_or_init(|| {
-        let mut previous = MaybeUninit::<libc::sigaction>::zeroed();
-        let mut action = MaybeUninit::<libc::sigaction>::zeroed();
-        let handler: extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void) = on_fault;
-        // SAFETY: zeroed in full; every field of the record is a number, for which zero is a value.
-        let fields = unsafe { action.assume_init_mut() };
-        fields.sa_sigaction = handler as usize;
-        fields.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
-        // SAFETY: both records are valid for the call, and the handler keeps to what a handler may do.
-        let failed = unsafe { libc::sigaction(libc::SIGBUS, action.as_ptr(), previous.as_mut_ptr()) } != 0;
-        // SAFETY: zeroed in full, and written by the call that succeeded.
-        (!failed).then(|| Previous(unsafe { previous.assume_init() }))
+    static INSTALLED: OnceLock<bool> = OnceLock::new();
+    let installed = INSTALLED.get_or_init(|| {
+        // What was in force is put down first: the handler may be called as soon as it is installed.
+        PAGE_SIZE.store(page_size(), Ordering::Relaxed);
+        PREVIOUS.get_or_init(in_force).is_some() && replace_handler()
     });
-    match previous {
-        Some(_) => Ok(()),
-        None => Err(Error::new(Kind::Io, "the handler that guards mapped files could not be installed")),
+    if *installed {
+        Ok(())
+    } else {
+        Err(Error::new(Kind::Io, "the handler that guards mapped files could not be installed"))
     }
+}
+
+fn in_force() -> Option<Previous> {
+    let mut previous = MaybeUninit::<libc::sigaction>::zeroed();
+    // SAFETY: asks only; the record is valid for the call.
+    let failed = unsafe { libc::sigaction(libc::SIGBUS, std::ptr::null(), previous.as_mut_ptr()) } != 0;
+    // SAFETY: zeroed in full; every field of the record is a number, for which zero is a value.
+    (!failed).then(|| Previous(unsafe { previous.assume_init() }))
+}
+
+fn replace_handler() -> bool {
+    let mut action = MaybeUninit::<libc::sigaction>::zeroed();
+    let handler: extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void) = on_fault;
+    // SAFETY: as in `in_force`.
+    let fields = unsafe { action.assume_init_mut() };
+    fields.sa_sigaction = handler as usize;
+    fields.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
+    // SAFETY: the record is valid for the call, and the handler keeps to what a handler may do.
+    unsafe { libc::sigaction(libc::SIGBUS, action.as_ptr(), std::ptr::null_mut()) == 0 }
+}
+
+/// The size of a page of memory, in bytes.
+pub(crate) fn page_size() -> usize {
+    // SAFETY: asks for a constant of the system.
+    let size = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+    usize::try_from(size).unwrap_or(4096)
 }
 
 extern "C" fn on_fault(signal: libc::c_int, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
     // SAFETY: with SA_SIGINFO the system passes a valid record.
     let fault = unsafe { &*info };
-    // SAFETY: of SIGBUS, for which alone the handler is installed, the record holds an address.
-    let address = unsafe { fault.si_addr() }.addr();
-    if !replace_watched_page(address) {
-        forward(signal, info, context);
+    // Any other code is an unaligned access, broken memory, or a signal that somebody sent: not a file that shrank.
+    let gone = fault.si_code == libc::BUS_ADRERR;
+    // SAFETY: of a SIGBUS with this code, the record holds an address.
+    if gone && replace_watched_page(unsafe { fault.si_addr() }.addr()) {
+        return;
     }
+    let sent = fault.si_code <= 0;
+    forward(signal, info, context, sent);
 }
 
 /// Puts a page of zeros where the address lies, if it lies in a watched range.
 fn replace_watched_page(address: usize) -> bool {
-    let slot = TABLE.iter().find(|slot| {
-        let start = slot.start.load(Ordering::Acquire);
-        start != 0 && (start..slot.end.load(Ordering::Relaxed)).contains(&address)
-    });
-    let Some(slot) = slot else { return false };
-    // SAFETY: asks for a constant of the system, which a signal handler may do.
-    let page_size = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
-    let Ok(page_size) = usize::try_from(page_size) else { return false };
+    let Some(slot) = TABLE.iter().find(|slot| slot.covers(address)) else { return false };
+    let page_size = PAGE_SIZE.load(Ordering::Relaxed);
     let page = address & !(page_size - 1);
+    let write = if slot.writable.load(Ordering::Relaxed) { libc::PROT_WRITE } else { 0 };
+    // Noted before the zeros are there to be seen: who has read them and then asks is told.
+    let _first_only = slot.fault.compare_exchange(0, address, Ordering::Release, Ordering::Relaxed);
     // SAFETY: the page lies in a range that its owner mapped and has not unmapped (Watch::new). Replacing it changes
     // bytes that may change at any time anyway: file maps are aliased.
     let fresh = unsafe {
         libc::mmap(
             std::ptr::with_exposed_provenance_mut(page),
             page_size,
-            libc::PROT_READ | libc::PROT_WRITE,
+            libc::PROT_READ | write,
             libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED,
             -1,
             0,
         )
     };
-    if fresh == libc::MAP_FAILED {
-        return false;
-    }
-    let _first_only = slot.fault.compare_exchange(0, address, Ordering::Release, Ordering::Relaxed);
-    true
+    fresh != libc::MAP_FAILED
 }
 
-/// Hands a fault that is not ours to whoever handled it before: a function, or the system, which ends the process.
-fn forward(signal: libc::c_int, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
+/// Hands a signal that is not ours to whoever handled it before: a function, or the system, which ends the process. `sent`:
+/// by somebody, not raised by a fault.
+fn forward(signal: libc::c_int, info: *mut libc::siginfo_t, context: *mut libc::c_void, sent: bool) {
     type Plain = extern "C" fn(libc::c_int);
     type Informed = extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void);
     let previous = PREVIOUS.get().and_then(Option::as_ref);
@@ -159,10 +196,16 @@ fn forward(signal: libc::c_int, info: *mut libc::siginfo_t, context: *mut libc::
                 handler(signal);
             }
         }
-        // The faulting instruction runs again under the default action.
-        // SAFETY: a system call that a signal handler may make.
-        _ => unsafe {
-            libc::signal(signal, libc::SIG_DFL);
-        },
+        Some(action) if sent && action.sa_sigaction == libc::SIG_IGN => {}
+        _ => {
+            // SAFETY: a system call that a signal handler may make.
+            unsafe { libc::signal(signal, libc::SIG_DFL) };
+            // Under the default action, a faulting instruction runs again and ends the process where it is. A signal that
+            // was sent would not come again.
+            if sent {
+                // SAFETY: as above; the signal is delivered when this handler has returned.
+                unsafe { libc::raise(signal) };
+            }
+        }
     }
 }

@@ -17,6 +17,8 @@ mod copied;
 mod fault;
 mod guard;
 pub mod ledger;
+#[cfg(all(test, loom))]
+mod model;
 mod owner;
 mod place;
 mod pod;

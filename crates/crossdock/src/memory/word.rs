@@ -89,6 +89,21 @@ impl Reading {
         self.0 & ALIASED != 0
     }
 
+    /// Whether another lease of `kind` would be given if only more of them could be counted.
+    pub(crate) fn is_full(self, kind: LeaseKind) -> bool {
+        match kind {
+            LeaseKind::Write => false,
+            LeaseKind::Pin => {
+                self.pins() == PINS / PIN && !matches!(self.leases(), Some((LeaseKind::Write, _)))
+            }
+            LeaseKind::Read | LeaseKind::Share => {
+                let same =
+                    matches!(self.leases(), Some((held, count)) if held == kind && count == LEASES / LEASE);
+                same && !(kind == LeaseKind::Read && self.is_aliased())
+            }
+        }
+    }
+
     /// The word with one more lease of `kind`, or `None` where a lease, the birth, or a full count forbids it.
     #[inline]
     fn admit(self, kind: LeaseKind) -> Option<u64> {

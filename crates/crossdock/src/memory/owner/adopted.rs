@@ -1,23 +1,53 @@
 //! Anything that dereferences to a slice and may be kept: `Arc<Vec<T>>`, `Bytes`, `String`, `Cow`, …
 
+use std::alloc::{Layout as AllocLayout, alloc};
 use std::ops::Deref;
 use std::ptr::NonNull;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::memory::Pod;
-use crate::memory::allocation::{Birth, Handle, Keep, Region, adopt};
+use crate::memory::allocation::{Birth, Handle, Keep, Region, adopt, release_quietly};
 use crate::memory::place::{Backing, Place};
 
 /// An owner moved to an address of its own, so that a slice which lies within the owner itself stays where it is.
-struct Boxed<O>(*mut O);
+///
+/// # Invariants
+///
+/// 1. It points to an owner in a block as [`Box`] would have it, and nobody else does. Not a `Box`: moving one claims its
+///    contents as ours alone, while the slice may point into them.
+struct Boxed<O>(NonNull<O>);
 
 // SAFETY: the pointer is the only one to its owner, which is Send.
 unsafe impl<O: Send> Send for Boxed<O> {}
 
+impl<O> Boxed<O> {
+    /// As `Box::new`, with an error in the place of an abort. The owner is dropped with the error.
+    fn try_new(owner: O) -> Result<Self> {
+        let layout = AllocLayout::new::<O>();
+        if layout.size() == 0 {
+            return Ok(Self(NonNull::from(Box::leak(Box::new(owner)))));
+        }
+        // SAFETY: the layout is not zero-sized.
+        let Some(block) = NonNull::new(unsafe { alloc(layout) }.cast::<O>()) else {
+            release_quietly(|| drop(owner));
+            return Err(Error::out_of_memory(layout.size(), layout.align()));
+        };
+        // SAFETY: freshly allocated with the layout of `O`.
+        unsafe { block.write(owner) };
+        Ok(Self(block))
+    }
+}
+
+impl<O> Drop for Boxed<O> {
+    fn drop(&mut self) {
+        // SAFETY: Boxed 1.
+        drop(unsafe { Box::from_raw(self.0.as_ptr()) });
+    }
+}
+
 impl<O: Send + 'static> Keep for Boxed<O> {
     unsafe fn free(self) {
-        // SAFETY: the pointer came from `Box::into_raw` in `adopt_owner`, and `free` is called once.
-        drop(unsafe { Box::from_raw(self.0) });
+        drop(self);
     }
 }
 
@@ -29,8 +59,10 @@ where
     T: Pod,
     O: Deref<Target: AsRef<[T]>> + Send + 'static,
 {
-    // The box is dropped, and the owner with it, if dereferencing panics.
-    let owner = Box::new(owner);
+    // The owner is dropped if dereferencing panics.
+    let keep = Boxed::try_new(owner)?;
+    // SAFETY: Boxed 1; from here on, the owner is touched through shared references only, until it is dropped.
+    let owner = unsafe { keep.0.as_ref() };
     let slice: &[T] = (**owner).as_ref();
     let region = Region {
         ptr: NonNull::from(slice).cast(),
@@ -38,7 +70,6 @@ where
         place: Place::CPU,
         backing: Backing::Heap,
     };
-    let keep = Boxed(Box::into_raw(owner));
     // SAFETY: the slice's bytes are initialised (Pod 2). They stay alive and unchanged while the owner, which nobody
     // can reach any more, does: they were lent by `&self`, and are read-only here.
     unsafe { adopt(region, Birth::Constant, keep) }

@@ -1,6 +1,7 @@
 //! A mapped file.
 
 use std::fs::File;
+use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::ptr::NonNull;
 
@@ -56,7 +57,8 @@ impl MapOptions {
     /// [`Buffer::fault`](crate::memory::Buffer::fault) tells, in place of the end of the process. Bytes that are gone
     /// read as zero.
     ///
-    /// It installs a handler of `SIGBUS` for the process; a fault elsewhere goes on to the handler before it.
+    /// It installs a handler of `SIGBUS` for the process; a fault elsewhere goes on to the handler before it. At most 128
+    /// maps are guarded at a time: one more is an error (`is_exhausted`).
     pub fn guarded(mut self, guarded: bool) -> Self {
         self.guarded = guarded;
         self
@@ -116,7 +118,9 @@ pub(super) struct Mapped {
     /// `None` where there was nothing to map: an empty range.
     pub(super) mapping: Option<Mapping>,
     pub(super) fd: OwnedFd,
+    /// The byte of the file at which the region begins, and how many it has.
     pub(super) offset: u64,
+    pub(super) nbytes: usize,
     pub(super) writable: bool,
 }
 
@@ -130,15 +134,28 @@ impl Keep for Mapped {
     }
 
     fn fault(&self) -> Option<Error> {
-        let address = self.watch.as_ref()?.fault()?;
-        let base = self.mapping.as_ref()?.base().addr().get();
-        Some(Error::new(
-            Kind::Io,
-            format!(
-                "the mapped file shrank: byte {} of the map was gone when it was touched",
-                address.saturating_sub(base)
-            ),
-        ))
+        let touched = self.watch.as_ref()?.fault();
+        if let Some(address) = touched {
+            let base = self.mapping.as_ref()?.base().addr().get();
+            let first = self.offset - self.offset % fault::page_size() as u64;
+            let byte = first + address.saturating_sub(base) as u64;
+            return Some(Error::new(
+                Kind::Io,
+                format!("the mapped file shrank: its byte {byte} was gone when it was touched"),
+            ));
+        }
+        // A file that ends within a page gives zeros for the rest of that page, and no fault.
+        let size = fstat_nbytes(&self.fd)?;
+        let end = self.offset + self.nbytes as u64;
+        (size < end).then(|| {
+            Error::new(
+                Kind::Io,
+                format!(
+                    "the mapped file shrank: bytes {}..{end} were mapped, and it has {size} now",
+                    self.offset
+                ),
+            )
+        })
     }
 }
 
@@ -184,7 +201,7 @@ pub(super) fn map_descriptor(
         (None, NonNull::dangling())
     } else {
         // A mapping begins at a page; what lies in front of the range is mapped along.
-        let lead = (offset % page_size()) as usize;
+        let lead = (offset % fault::page_size() as u64) as usize;
         let whole = nbytes.checked_add(lead).ok_or_else(|| Error::out_of_memory(nbytes, 1))?;
         let mapping =
             Mapping::new(fd.as_raw_fd(), offset - lead as u64, whole, writable).map_err(|error| {
@@ -199,19 +216,23 @@ pub(super) fn map_descriptor(
         (Some(mapping), ptr)
     };
     let watch = match &mapping {
-        Some(mapping) if guarded => Some(fault::Watch::new(mapping.base(), mapping.nbytes())?),
+        Some(mapping) if guarded => Some(fault::Watch::new(mapping.base(), mapping.nbytes(), writable)?),
         _ => None,
     };
     let region = Region { ptr, nbytes, place: Place::CPU, backing };
-    let keep = Mapped { watch, mapping, fd, offset, writable };
+    let keep = Mapped { watch, mapping, fd, offset, nbytes, writable };
     // SAFETY: the region lies within the mapping, which `keep` unmaps and nobody else. A file's bytes are initialised.
     // Other processes may write them, hence aliased; what they do is not part of this program's memory model, and our
     // own accesses are racy ones.
     unsafe { adopt(region, Birth::Aliased, keep) }
 }
 
-fn page_size() -> u64 {
-    // SAFETY: asks for a constant of the system.
-    let size = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
-    u64::try_from(size).unwrap_or(4096)
+/// How many bytes a file has now, or `None` where the system does not say.
+fn fstat_nbytes(fd: &OwnedFd) -> Option<u64> {
+    let mut stat = MaybeUninit::<libc::stat>::zeroed();
+    // SAFETY: the record is valid for the call, and the descriptor is open.
+    let failed = unsafe { libc::fstat(fd.as_raw_fd(), stat.as_mut_ptr()) } != 0;
+    // SAFETY: zeroed in full; every field of the record is a number, for which zero is a value.
+    let stat = unsafe { stat.assume_init() };
+    if failed { None } else { u64::try_from(stat.st_size).ok() }
 }

@@ -3,7 +3,7 @@
 use std::ptr::NonNull;
 
 use crate::error::{Error, Kind, Result};
-use crate::memory::allocation::{Birth, Handle, Keep, Region, adopt};
+use crate::memory::allocation::{Birth, Handle, Keep, Region, adopt, release_quietly};
 use crate::memory::place::{Backing, Place};
 
 /// Called once, on whichever thread the last holder goes.
@@ -38,6 +38,10 @@ where
             Kind::Overflow,
             format!("a region of {nbytes} bytes is larger than the {} that can be addressed", isize::MAX),
         )),
+        Some(ptr) if ptr.addr().get().checked_add(nbytes).is_none() => Err(Error::new(
+            Kind::Overflow,
+            format!("a region of {nbytes} bytes at {ptr:p} goes past the last address"),
+        )),
         Some(ptr) => Ok(ptr),
     };
     match checked {
@@ -47,7 +51,7 @@ where
             unsafe { adopt(region, birth, Release(release)) }
         }
         Err(error) => {
-            release();
+            release_quietly(release);
             Err(error)
         }
     }
