@@ -1,1 +1,33 @@
 //! Generators and oracles for tests. Depends on nothing of ours, so that it cannot share a mistake with what it checks.
+//!
+//! - [`generate`]: random layouts that are valid, as plain data ([`Placed`]), and random arguments for operations;
+//! - [`invalid`]: layouts that must be refused, made as carefully;
+//! - [`Nested`]: the oracle, an array as the list of the addresses of its elements, with every operation spelt out in
+//!   the most obvious way;
+//! - [`Coverage`]: what a property test has met, printed and asserted.
+//!
+//! Addresses are `i128` throughout, so that nothing here can overflow.
+
+mod coverage;
+pub mod generate;
+pub mod invalid;
+mod nested;
+mod plain;
+
+pub use crate::coverage::Coverage;
+pub use crate::nested::{Nested, Pick};
+pub use crate::plain::{Memory, Placed, Plain};
+
+/// The seed of a test run: `CROSSDOCK_SEED` from the environment, or else always the same one. Prints it.
+///
+/// # Panics
+///
+/// If the variable is set to something that is not a number.
+pub fn seed() -> u64 {
+    let seed = match std::env::var("CROSSDOCK_SEED") {
+        Ok(text) => text.parse().unwrap_or_else(|_| panic!("CROSSDOCK_SEED is {text:?}, not a number")),
+        Err(_) => 20_260_823,
+    };
+    println!("CROSSDOCK_SEED={seed}");
+    seed
+}

@@ -19,6 +19,8 @@ pub use self::record::{Field, MAX_DEPTH, MAX_PARTS, Record, SubArray};
 pub use self::scalar::{ByteOrder, Scalar, ScalarKind};
 pub use self::time::{NAT, TimeBase, TimeUnit};
 pub use self::value::Value;
+#[cfg(feature = "derive")]
+pub use crossdock_derive::Element;
 
 use crate::memory::Pod;
 

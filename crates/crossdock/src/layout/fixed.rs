@@ -2,10 +2,10 @@
 
 use std::fmt;
 
-use crate::error::{Error, Kind, Result};
+use crate::error::Result;
 use crate::layout::offsets::{Offsets, Runs};
 use crate::layout::rules::{self, Order};
-use crate::layout::slice::stepped_stride;
+use crate::layout::slice;
 use crate::layout::spec::SliceSpec;
 use crate::layout::{Layout, MAX_RANK, Span, reshape};
 
@@ -40,7 +40,7 @@ impl<const D: usize> FixedLayout<D> {
     ///
     /// # Errors
     ///
-    /// [`is_overflow`](Error::is_overflow) if the elements would take, or the strides would reach, more than
+    /// [`is_overflow`](crate::Error::is_overflow) if the elements would take, or the strides would reach, more than
     /// `isize::MAX` bytes. More than [`MAX_RANK`] axes do not compile.
     pub fn new(shape: [usize; D], strides: [isize; D], itemsize: usize) -> Result<Self> {
         const { assert!(D <= MAX_RANK, "at most 64 axes") };
@@ -52,7 +52,7 @@ impl<const D: usize> FixedLayout<D> {
     ///
     /// # Errors
     ///
-    /// [`is_overflow`](Error::is_overflow) if the elements would take more than `isize::MAX` bytes.
+    /// [`is_overflow`](crate::Error::is_overflow) if the elements would take more than `isize::MAX` bytes.
     pub fn contiguous(shape: [usize; D], itemsize: usize, order: Order) -> Result<Self> {
         const { assert!(D <= MAX_RANK, "at most 64 axes") };
         rules::check_shape(&shape, itemsize)?;
@@ -123,7 +123,7 @@ impl<const D: usize> FixedLayout<D> {
     ///
     /// # Errors
     ///
-    /// [`is_bounds`](Error::is_bounds), naming index, axis and length.
+    /// [`is_bounds`](crate::Error::is_bounds), naming index, axis and length.
     #[inline(always)]
     pub fn offset_of(&self, index: [usize; D]) -> Result<isize> {
         self.checked_offset(index).ok_or_else(|| rules::index_error(&index, &self.shape))
@@ -166,7 +166,7 @@ impl<const D: usize> FixedLayout<D> {
     ///
     /// # Errors
     ///
-    /// [`is_bounds`](Error::is_bounds), naming axis, index or range, and length.
+    /// [`is_bounds`](crate::Error::is_bounds), naming axis, index or range, and length.
     #[inline(always)]
     pub fn slice<S, const OUT: usize>(&self, slices: S) -> Result<(FixedLayout<OUT>, isize)>
     where
@@ -179,7 +179,7 @@ impl<const D: usize> FixedLayout<D> {
     ///
     /// # Errors
     ///
-    /// [`is_shape`](Error::is_shape) if `axes` does not name each axis once.
+    /// [`is_shape`](crate::Error::is_shape) if `axes` does not name each axis once.
     pub fn permute(&self, axes: [usize; D]) -> Result<Self> {
         rules::check_permutation(&axes, D)?;
         Ok(Self { shape: axes.map(|axis| self.shape[axis]), strides: axes.map(|axis| self.strides[axis]) })
@@ -197,12 +197,12 @@ impl<const D: usize> FixedLayout<D> {
     ///
     /// # Errors
     ///
-    /// [`is_bounds`](Error::is_bounds) if there is no such axis.
+    /// [`is_bounds`](crate::Error::is_bounds) if there is no such axis.
     pub fn reverse(&self, axis: usize) -> Result<(Self, isize)> {
         rules::check_axis(axis, D)?;
         let mut reversed = *self;
         let stride = self.strides[axis];
-        reversed.strides[axis] = stepped_stride(stride, -1, self.shape[axis]);
+        reversed.strides[axis] = slice::stepped_stride(stride, -1, self.shape[axis]);
         let last = self.shape[axis].saturating_sub(1) as isize;
         Ok((reversed, if self.numel() == 0 { 0 } else { last * stride }))
     }
@@ -212,7 +212,7 @@ impl<const D: usize> FixedLayout<D> {
     ///
     /// # Errors
     ///
-    /// [`is_shape`](Error::is_shape) if it does not fit; [`is_overflow`](Error::is_overflow) if the elements of the
+    /// [`is_shape`](crate::Error::is_shape) if it does not fit; [`is_overflow`](crate::Error::is_overflow) if the elements of the
     /// result would count as more than `isize::MAX` bytes.
     pub fn broadcast_to<const E: usize>(&self, shape: [usize; E], itemsize: usize) -> Result<FixedLayout<E>> {
         const { assert!(E <= MAX_RANK, "at most 64 axes") };
@@ -225,7 +225,7 @@ impl<const D: usize> FixedLayout<D> {
     ///
     /// # Errors
     ///
-    /// [`is_shape`](Error::is_shape) if the shape has another number of elements; [`is_layout`](Error::is_layout) if
+    /// [`is_shape`](crate::Error::is_shape) if the shape has another number of elements; [`is_layout`](crate::Error::is_layout) if
     /// no strides express it, so that it would need a copy.
     pub fn reshape<const E: usize>(
         &self,
@@ -244,7 +244,7 @@ impl<const D: usize> FixedLayout<D> {
     ///
     /// # Errors
     ///
-    /// [`is_bounds`](Error::is_bounds) if there is no such axis or index.
+    /// [`is_bounds`](crate::Error::is_bounds) if there is no such axis or index.
     pub fn drop_axis<const OUT: usize>(
         &self,
         axis: usize,
@@ -252,17 +252,14 @@ impl<const D: usize> FixedLayout<D> {
     ) -> Result<(FixedLayout<OUT>, isize)> {
         const { assert!(OUT + 1 == D, "dropping an axis leaves one less") };
         rules::check_axis(axis, D)?;
-        let (len, stride) = (self.shape[axis], self.strides[axis]);
-        if index >= len {
-            let text = format!("index {index} is out of bounds for axis {axis} of length {len}");
-            return Err(Error::new(Kind::Bounds, text));
-        }
+        let index =
+            slice::resolve_index(isize::try_from(index).unwrap_or(isize::MAX), axis, self.shape[axis])?;
         let source = |k: usize| k + usize::from(k >= axis);
         let dropped = FixedLayout {
             shape: std::array::from_fn(|k| self.shape[source(k)]),
             strides: std::array::from_fn(|k| self.strides[source(k)]),
         };
-        let offset = if dropped.numel() == 0 { 0 } else { index as isize * stride };
+        let offset = if dropped.numel() == 0 { 0 } else { index * self.strides[axis] };
         Ok((dropped, offset))
     }
 
@@ -271,7 +268,7 @@ impl<const D: usize> FixedLayout<D> {
     ///
     /// # Errors
     ///
-    /// [`is_bounds`](Error::is_bounds) if `axis` is more than `D`.
+    /// [`is_bounds`](crate::Error::is_bounds) if `axis` is more than `D`.
     pub fn insert_axis<const OUT: usize>(&self, axis: usize) -> Result<FixedLayout<OUT>> {
         const { assert!(OUT == D + 1 && OUT <= MAX_RANK, "inserting an axis makes one more") };
         rules::check_axis(axis, OUT)?;
@@ -314,7 +311,7 @@ impl<const D: usize> FixedLayout<D> {
     ///
     /// # Errors
     ///
-    /// [`is_overflow`](Error::is_overflow), and only for an itemsize greater than the one with which it was made.
+    /// [`is_overflow`](crate::Error::is_overflow), and only for an itemsize greater than the one with which it was made.
     pub fn to_dynamic(&self, itemsize: usize) -> Result<Layout> {
         rules::check(&self.shape, &self.strides, itemsize)?;
         Ok(self.to_dynamic_trusted(itemsize))

@@ -44,6 +44,10 @@ pub(super) fn reshape(
     order: Order,
     strides: &mut [isize],
 ) -> Result<()> {
+    if from_shape == shape {
+        strides.copy_from_slice(from_strides);
+        return Ok(());
+    }
     rules::check_shape(shape, itemsize)?;
     if rules::numel(from_shape) != rules::numel(shape) {
         return Err(Error::new(
@@ -63,7 +67,7 @@ pub(super) fn reshape(
     let mut chains = [(0usize, 0isize); MAX_RANK];
     let mut count = 0;
     for k in 0..from_shape.len() {
-        let axis = order.from_inner(k, from_shape.len());
+        let axis = order.nth_inner(k, from_shape.len());
         let (len, stride) = (from_shape[axis], from_strides[axis]);
         match chains[..count].last_mut() {
             _ if len == 1 => {}
@@ -77,7 +81,7 @@ pub(super) fn reshape(
     let mut chains = chains[..count].iter();
     let (mut left, mut stride) = (1, 0isize);
     for k in 0..shape.len() {
-        let axis = order.from_inner(k, shape.len());
+        let axis = order.nth_inner(k, shape.len());
         let len = shape[axis];
         if len == 1 {
             continue;

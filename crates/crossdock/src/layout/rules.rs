@@ -25,7 +25,7 @@ pub enum Order {
 impl Order {
     /// The axis that is the `k`-th from the innermost one.
     #[inline]
-    pub(super) fn from_inner(self, k: usize, rank: usize) -> usize {
+    pub(super) fn nth_inner(self, k: usize, rank: usize) -> usize {
         match self {
             Order::RowMajor => rank - 1 - k,
             Order::ColumnMajor => k,
@@ -61,7 +61,7 @@ pub(super) fn check_shape(shape: &[usize], itemsize: usize) -> Result<()> {
     check_rank(shape.len())?;
     let mut nbytes = itemsize.max(1);
     for &len in shape.iter().filter(|&&len| len != 0) {
-        nbytes = nbytes.checked_mul(len).unwrap_or(usize::MAX);
+        nbytes = nbytes.saturating_mul(len);
     }
     if nbytes > isize::MAX as usize {
         return Err(Error::new(
@@ -107,7 +107,7 @@ pub(super) fn check(shape: &[usize], strides: &[isize], itemsize: usize) -> Resu
 pub(super) fn contiguous_strides(shape: &[usize], itemsize: usize, order: Order, strides: &mut [isize]) {
     let mut stride = itemsize as isize;
     for k in 0..shape.len() {
-        let axis = order.from_inner(k, shape.len());
+        let axis = order.nth_inner(k, shape.len());
         strides[axis] = stride;
         // No overflow by rule 2, which `check_shape` has established.
         stride *= shape[axis].max(1) as isize;
@@ -121,7 +121,7 @@ pub(super) fn is_contiguous(shape: &[usize], strides: &[isize], itemsize: usize,
     }
     let mut expected = itemsize as isize;
     for k in 0..shape.len() {
-        let axis = order.from_inner(k, shape.len());
+        let axis = order.nth_inner(k, shape.len());
         if shape[axis] != 1 {
             if strides[axis] != expected {
                 return false;
@@ -178,7 +178,7 @@ pub(super) fn normalize(shape: &[usize], strides: &mut [isize], itemsize: usize)
     let order = order(shape, strides, itemsize).unwrap_or(Order::RowMajor);
     let mut inner = itemsize as isize;
     for k in 0..shape.len() {
-        let axis = order.from_inner(k, shape.len());
+        let axis = order.nth_inner(k, shape.len());
         if shape[axis] <= 1 {
             strides[axis] = inner;
         } else {

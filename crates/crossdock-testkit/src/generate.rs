@@ -1,0 +1,309 @@
+//! Random layouts that are valid, and random arguments for operations on them.
+
+use fastrand::Rng;
+
+use crate::plain::POINTER;
+use crate::{Memory, Pick, Placed, Plain};
+
+/// No array has more elements than this, so that an oracle can list them.
+pub const MAX_ELEMENTS: usize = 128;
+
+/// A valid layout of any class: ranks 0 to 12 (0 to 8 alike, few above), contiguous in both orders, padded, permuted,
+/// overlapping, negative, zero and unaligned strides, strides that reach to the end of the address space, open strides
+/// of single axes, empty, 0-d, indirect; anywhere in its window.
+pub fn valid(rng: &mut Rng) -> Placed {
+    let rank = if rng.usize(0..100) < 4 { rng.usize(9..=12) } else { rng.usize(0..=8) };
+    match rng.usize(0..100) {
+        0..12 if rank > 0 => indirect(rng, rank),
+        _ => direct(rng, rank),
+    }
+}
+
+/// A valid layout without suboffsets.
+pub fn direct(rng: &mut Rng, rank: usize) -> Placed {
+    let shape = shape(rng, rank);
+    let itemsize = itemsize(rng);
+    let strides = strides(rng, &shape, itemsize, itemsize);
+    place(rng, Plain { shape, strides, suboffsets: None, itemsize })
+}
+
+/// A valid layout with at least one suboffset, and the pointers that it follows.
+pub fn indirect(rng: &mut Rng, rank: usize) -> Placed {
+    assert!(rank > 0, "a dereference needs an axis to stand on");
+    let shape = shape(rng, rank);
+    let itemsize = itemsize(rng);
+    // One axis surely, the others sometimes.
+    let sure = rng.usize(0..rank);
+    let follows: Vec<bool> = (0..rank).map(|axis| axis == sure || rng.usize(0..5) == 0).collect();
+    let mut strides = vec![];
+    let mut first = 0;
+    for (axis, &follows) in follows.iter().enumerate() {
+        if follows || axis + 1 == rank {
+            let unit = if follows { POINTER } else { itemsize };
+            strides.extend(self::strides(rng, &shape[first..=axis], unit, unit));
+            first = axis + 1;
+        }
+    }
+    let suboffsets = follows.iter().map(|&follows| follows.then_some(0)).collect();
+    let mut plain = Plain { shape, strides, suboffsets: Some(suboffsets), itemsize };
+    // Each segment alone is fine; several that reach far may be too much together.
+    let segments = plain.segments();
+    let total: i128 = (0..segments.len()).map(|k| plain.reach(k)).map(|(low, high, _)| high - low).sum();
+    if total > isize::MAX as i128 {
+        return indirect(rng, rank);
+    }
+    let mut behind = 1;
+    for axis in 0..rank {
+        if follows[axis] {
+            let (low, high, _) = plain.reach(behind);
+            let suboffset = match rng.usize(0..10) {
+                0 => isize::MAX as i128 - high,
+                1 => isize::MIN as i128 - low,
+                2..5 => 0,
+                _ => rng.i128(-100..100),
+            };
+            // With a far reach not every small suboffset fits.
+            let suboffset = suboffset.clamp(isize::MIN as i128 - low, isize::MAX as i128 - high);
+            plain.suboffsets.as_mut().expect("just made")[axis] = Some(suboffset as isize);
+            behind += 1;
+        }
+    }
+    let mut placed = place(rng, plain);
+    placed.memory = fill(rng, &placed);
+    placed
+}
+
+/// Stores a pointer wherever the layout looks for one. No two rows meet.
+fn fill(rng: &mut Rng, placed: &Placed) -> Memory {
+    let plain = &placed.plain;
+    let suboffsets = plain.suboffsets.as_ref().expect("an indirect layout");
+    let mut memory = Memory::default();
+    let mut row = 1i128 << 70;
+    let numel: usize = plain.shape.iter().product();
+    for element in 0..numel {
+        let (mut p, mut rest, mut after) = (placed.offset as i128, element, numel);
+        for (axis, suboffset) in suboffsets.iter().enumerate() {
+            after /= plain.shape[axis];
+            p += (rest / after) as i128 * plain.strides[axis] as i128;
+            rest %= after;
+            if let Some(suboffset) = *suboffset {
+                row += (1 << 66) + rng.i128(0..1000);
+                memory.store_if_absent(p, row);
+                p = memory.load(p) + suboffset as i128;
+            }
+        }
+    }
+    memory
+}
+
+/// Lengths with few elements in all; some axes of length 1, now and then one of length 0.
+pub fn shape(rng: &mut Rng, rank: usize) -> Vec<usize> {
+    let mut shape = vec![1; rank];
+    let mut left = MAX_ELEMENTS;
+    for len in &mut shape {
+        *len = match rng.usize(0..10) {
+            0 => 1,
+            1 => rng.usize(1..=left.clamp(1, 24)),
+            _ => rng.usize(1..=left.clamp(1, 4)),
+        };
+        left /= *len;
+    }
+    rng.shuffle(&mut shape);
+    if rank > 0 && rng.usize(0..100) < 14 {
+        for _ in 0..rng.usize(1..=2) {
+            shape[rng.usize(0..rank)] = 0;
+        }
+    }
+    shape
+}
+
+fn itemsize(rng: &mut Rng) -> usize {
+    *rng.choice(&[1, 1, 2, 3, 4, 4, 8, 8, 8, 12, 16, 0]).expect("not empty")
+}
+
+/// Strides in bytes for elements of `itemsize` bytes, of which all reach together at most `isize::MAX` bytes.
+fn strides(rng: &mut Rng, shape: &[usize], itemsize: usize, unit: usize) -> Vec<isize> {
+    let rank = shape.len();
+    let mut order: Vec<usize> = (0..rank).rev().collect();
+    let kind = rng.usize(0..21);
+    // How far each axis steps over the ones inside of it, in order from the innermost.
+    let mut strides = vec![0i128; rank];
+    match kind {
+        0..5 => {}
+        5..8 => order.reverse(),
+        _ => rng.shuffle(&mut order),
+    }
+    let mut inside = itemsize as i128;
+    for &axis in &order {
+        let len = shape[axis].max(1) as i128;
+        strides[axis] = match kind {
+            0..8 => inside,
+            // Padded by elements, by odd bytes, or as far as it goes.
+            8..12 => inside + (unit * rng.usize(0..4)) as i128,
+            12..16 => inside + rng.i128(0..9),
+            16 | 17 => (isize::MAX as i128 / (rank as i128 * len) - rng.i128(0..3)).max(inside),
+            // Anything: elements may share bytes.
+            18 => unit as i128 * rng.i128(-6..=6),
+            _ => rng.i128(-40..=40),
+        };
+        inside = inside.max(strides[axis].abs() * (len - 1) + inside);
+    }
+    let (negative, zero, open) = (rng.usize(0..3) == 0, rng.usize(0..5) == 0, rng.usize(0..5) == 0);
+    for axis in 0..rank {
+        if negative && rng.bool() {
+            strides[axis] = -strides[axis];
+        }
+        if zero && rng.usize(0..3) == 0 {
+            strides[axis] = 0;
+        }
+        if open && shape[axis] <= 1 {
+            strides[axis] =
+                *rng.choice(&[isize::MIN as i128, isize::MAX as i128, 0, 7, -1]).expect("not empty");
+        }
+    }
+    let reach: i128 = (0..rank).map(|axis| (shape[axis].max(1) as i128 - 1) * strides[axis].abs()).sum();
+    if reach + itemsize.max(POINTER) as i128 > isize::MAX as i128 {
+        return self::strides(rng, shape, itemsize, unit);
+    }
+    strides.into_iter().map(|stride| stride as isize).collect()
+}
+
+/// Puts a layout somewhere into a window, tightly or not.
+fn place(rng: &mut Rng, plain: Plain) -> Placed {
+    let empty = plain.shape.contains(&0);
+    // An array without elements needs no bytes at all.
+    let (low, high) = if empty { (0, 0) } else { (plain.reach(0).0, plain.reach(0).1) };
+    let room = isize::MAX as i128 - (high - low);
+    let mut slack = || if rng.bool() { 0 } else { rng.i128(0..=room.min(64) / 2) };
+    let (before, behind) = (slack(), slack());
+    let offset = (before - low) as usize;
+    Placed { plain, offset, window: offset + (high + behind) as usize, memory: Memory::default() }
+}
+
+// ===== arguments
+
+/// A slice: mostly one that is possible, sometimes with bounds outside, a step of 0, or too many or too few items.
+/// `tame` ones name every axis and stay inside, with bounds that both readings accept.
+pub fn slice(rng: &mut Rng, shape: &[usize], tame: bool) -> Vec<Pick> {
+    let mut picks: Vec<Pick> = shape.iter().map(|&len| pick(rng, len, tame)).collect();
+    if rng.usize(0..4) == 0 {
+        picks.insert(rng.usize(0..=picks.len()), Pick::NewAxis);
+    }
+    if rng.usize(0..4) == 0 {
+        // The axes from here on, some of them, are not named.
+        let at = rng.usize(0..=picks.len());
+        let end = rng.usize(at..=picks.len());
+        picks.splice(at..end, [Pick::Ellipsis]);
+    }
+    if !tame {
+        match rng.usize(0..30) {
+            0 => picks.push(Pick::Index(0)),
+            1 => picks.push(Pick::Ellipsis),
+            2 => drop(picks.pop()),
+            _ => {}
+        }
+    }
+    picks
+}
+
+fn pick(rng: &mut Rng, len: usize, tame: bool) -> Pick {
+    let len = len as isize;
+    let wild = !tame && rng.usize(0..12) == 0;
+    let extremes = [isize::MIN, isize::MIN + 1, isize::MAX, isize::MAX - 1];
+    if rng.usize(0..4) == 0 && (len > 0 || wild) {
+        return Pick::Index(match rng.usize(0..10) {
+            0 if wild => *rng.choice(&extremes).expect("not empty"),
+            _ if wild => rng.isize(-len - 2..len + 2),
+            _ => rng.isize(-len..len),
+        });
+    }
+    let mut bound = || match rng.usize(0..10) {
+        0..3 => None,
+        3 if wild => Some(*rng.choice(&extremes).expect("not empty")),
+        _ if wild => Some(rng.isize(-len - 3..=len + 3)),
+        _ => Some(rng.isize(-len..=len)),
+    };
+    let (start, stop) = (bound(), bound());
+    let step = match rng.usize(0..20) {
+        0..9 => 1,
+        9..12 => -1,
+        12 if wild => 0,
+        13 => *rng.choice(&extremes).expect("not empty"),
+        _ => *rng.choice(&[2, 3, -2, -3]).expect("not empty"),
+    };
+    Pick::Range(start, stop, step)
+}
+
+/// The order in which to put the axes; rarely not a permutation.
+pub fn axes(rng: &mut Rng, rank: usize) -> Vec<usize> {
+    let mut axes: Vec<usize> = (0..rank).collect();
+    rng.shuffle(&mut axes);
+    if rank > 0 && rng.usize(0..10) == 0 {
+        match rng.usize(0..3) {
+            0 => axes[rng.usize(0..rank)] = rng.usize(0..=rank),
+            1 => drop(axes.pop()),
+            _ => axes.push(rank - 1),
+        }
+    }
+    axes
+}
+
+/// A shape to broadcast to, mostly one that fits.
+pub fn broadcast_shape(rng: &mut Rng, shape: &[usize]) -> Vec<usize> {
+    let mut target = shape.to_vec();
+    let mut left = MAX_ELEMENTS / shape.iter().product::<usize>().max(1);
+    for len in &mut target {
+        if *len == 1 && rng.bool() {
+            *len = rng.usize(0..=left.clamp(1, 3));
+            left /= (*len).max(1);
+        }
+    }
+    for _ in 0..rng.usize(0..=2) {
+        let len = rng.usize(1..=left.clamp(1, 3));
+        left /= len;
+        target.insert(0, len);
+    }
+    match rng.usize(0..12) {
+        0 if !target.is_empty() => drop(target.remove(rng.usize(0..target.len()))),
+        1 if !target.is_empty() => target[rng.usize(0..shape.len().max(1))] += 1,
+        _ => {}
+    }
+    target
+}
+
+/// A shape to reshape to: the lengths taken apart into factors and put together anew, mostly between neighbours (so
+/// that views are common); rarely of another number of elements.
+pub fn reshape_shape(rng: &mut Rng, shape: &[usize]) -> Vec<usize> {
+    let mut factors = vec![];
+    for &len in shape {
+        let mut rest = len;
+        for prime in [2, 3, 5, 7, 11, 13, 17, 19, 23] {
+            while rest > 1 && rest % prime == 0 {
+                factors.push(prime);
+                rest /= prime;
+            }
+        }
+        if rest != 1 {
+            factors.push(rest);
+        }
+    }
+    if rng.usize(0..6) == 0 {
+        rng.shuffle(&mut factors);
+    }
+    let mut target = vec![];
+    for factor in factors {
+        match target.last_mut() {
+            Some(last) if rng.usize(0..5) < 3 => *last *= factor,
+            _ => target.push(factor),
+        }
+    }
+    for _ in 0..rng.usize(0..=2) {
+        target.insert(rng.usize(0..=target.len()), 1);
+    }
+    match rng.usize(0..16) {
+        0 => target.push(2),
+        1 => drop(target.pop()),
+        _ => {}
+    }
+    target
+}
