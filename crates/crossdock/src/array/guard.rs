@@ -141,6 +141,25 @@ impl<T: Element, const D: usize> ArrayRead<T, D> {
         self.view().as_slice()
     }
 
+    /// Everything from element 0 to the last one that lies behind it, gaps included, as elements; `None` where a stride is
+    /// negative or no whole number of elements.
+    ///
+    /// Not on [`ArrayView`]: the gaps of a view may be somebody's `&mut`, those under a Read lease are nobody's.
+    #[cfg_attr(not(feature = "image"), expect(dead_code, reason = "only images are described so"))]
+    pub(crate) fn as_covering_slice(&self) -> Option<&[T]> {
+        let size = size_of::<T>();
+        let whole = self.strides().iter().zip(self.shape()).all(|(&stride, &len)| {
+            len <= 1 || stride >= 0 && size > 0 && stride.unsigned_abs().is_multiple_of(size)
+        });
+        if !whole || self.is_empty() {
+            return whole.then_some(&[]);
+        }
+        let len = self.0.layout.span(size).nbytes().checked_div(size)?;
+        // SAFETY: Covered 1 holds for the gaps too: they lie between two elements of the same region, hence are initialised
+        // (Header 3), and constant under the lease. Element 0 is aligned (`new`).
+        Some(unsafe { std::slice::from_raw_parts(self.as_ptr(), len) })
+    }
+
     /// The elements in row-major order, copied (and counted).
     pub fn to_vec(&self) -> Vec<T> {
         self.view().to_vec()

@@ -114,6 +114,12 @@ impl<'a, T: Element, const D: usize> ArrayViewMut<'a, T, D> {
         self.len() == 0
     }
 
+    /// The address of element 0.
+    #[inline]
+    pub fn as_mut_ptr(&mut self) -> *mut T {
+        self.ptr.as_ptr().cast()
+    }
+
     /// The same elements, read-only while the result lives.
     #[inline]
     pub fn as_view(&self) -> ArrayView<'_, T, D> {

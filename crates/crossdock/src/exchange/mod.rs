@@ -2,5 +2,6 @@
 //!
 //! Each protocol is a folder of its own (`abi`, `export`, `import`) and knows no other protocol.
 
+mod crates;
 pub mod files;
 pub mod protocol;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::error::Result;
+use crate::error::{Error, Kind, Result};
 use crate::layout::offsets::{Offsets, Runs};
 use crate::layout::rules::{self, Order};
 use crate::layout::slice;

@@ -1,0 +1,6 @@
+//! Arrays of other Rust crates, in both directions: by `From` and `TryFrom`, each behind the feature named like the crate.
+
+#[cfg(feature = "image")]
+mod image;
+#[cfg(feature = "ndarray")]
+mod ndarray;

@@ -1,0 +1,282 @@
+//! `ndarray`: owned arrays are adopted, views are views. Nothing is copied.
+//!
+//! | from | to | |
+//! |---|---|---|
+//! | `ndarray::Array` | [`Array`] | adopts its vector; sole |
+//! | `ndarray::ArcArray` | [`Array`] | keeps it; read-only |
+//! | `ndarray::ArrayView` | [`ArrayView`] | same elements |
+//! | [`ArrayView`] | `ndarray::ArrayView` | same elements; refused where a stride is no whole number of elements |
+//! | [`ArrayViewMut`] | `ndarray::ArrayViewMut` | same elements; refused likewise |
+//!
+//! `ndarray` counts strides in elements and takes no negative ones when a view is made, so a reversed axis is handed over
+//! forwards and then inverted there.
+
+use std::ptr::NonNull;
+
+use ndarray::{ArcArray, Axis, Dim, Dimension, IntoDimension, ShapeBuilder};
+
+use crate::array::{Array, ArrayView, ArrayViewMut};
+use crate::element::Element;
+use crate::error::{Error, Kind, Result};
+use crate::layout::FixedLayout;
+use crate::memory::{Birth, Buffer, Place};
+
+/// `ndarray`'s strides, in elements, as ours, in bytes.
+fn layout_of<T: Element, const D: usize>(shape: &[usize], strides: &[isize]) -> Result<FixedLayout<D>> {
+    let mut lens = [0; D];
+    let mut nbytes = [0; D];
+    lens.copy_from_slice(shape);
+    for (nbytes, stride) in nbytes.iter_mut().zip(strides) {
+        // Wherever a stride is ever multiplied by more than 0, the product is an extent of `ndarray`'s own memory.
+        *nbytes = stride.wrapping_mul(size_of::<T>() as isize);
+    }
+    FixedLayout::new(lens, nbytes, size_of::<T>())
+}
+
+/// How far into the memory element 0 lies, in bytes: the extent of the axes that run backwards.
+fn first_element<const D: usize>(layout: &FixedLayout<D>, itemsize: usize) -> usize {
+    layout.span(itemsize).low().unsigned_abs()
+}
+
+impl<T: Element, const D: usize> TryFrom<ndarray::Array<T, Dim<[usize; D]>>> for Array<T, D>
+where
+    Dim<[usize; D]>: Dimension,
+{
+    type Error = Error;
+
+    /// Adopts the array's vector. O(`D`). Fails only where there is no memory for a header.
+    fn try_from(array: ndarray::Array<T, Dim<[usize; D]>>) -> Result<Self> {
+        let layout = layout_of::<T, D>(array.shape(), array.strides())?;
+        let (vec, offset) = array.into_raw_vec_and_offset();
+        let offset = offset.unwrap_or(0) * size_of::<T>();
+        Self::from_buffer_with_layout(Buffer::from_vec(vec)?, layout, offset)
+    }
+}
+
+impl<T: Element, const D: usize> TryFrom<ArcArray<T, Dim<[usize; D]>>> for Array<T, D>
+where
+    Dim<[usize; D]>: Dimension + Send + 'static,
+{
+    type Error = Error;
+
+    /// Keeps the shared array. O(`D`). Read-only: others may have it, too. (While it is kept, they cannot change it
+    /// either: `ndarray` copies on writing to what is shared.)
+    fn try_from(array: ArcArray<T, Dim<[usize; D]>>) -> Result<Self> {
+        let layout = layout_of::<T, D>(array.shape(), array.strides())?;
+        let span = layout.span(size_of::<T>());
+        let first = first_element(&layout, size_of::<T>());
+        let lowest = array.as_ptr().cast::<u8>().wrapping_sub(first).cast_mut();
+        let release = move || drop(array);
+        // SAFETY: from its lowest to its highest element the array is one block of initialised, plain data (Pod 2), which the
+        // closure keeps alive. A shared array is written through nobody, since `ndarray` writes only to what it has
+        // alone, and we have it too.
+        let buffer =
+            unsafe { Buffer::from_foreign(lowest, span.nbytes(), Place::CPU, Birth::Constant, release) }?;
+        Self::from_buffer_with_layout(buffer, layout, first)
+    }
+}
+
+impl<'a, T: Element, const D: usize> TryFrom<ndarray::ArrayView<'a, T, Dim<[usize; D]>>>
+    for ArrayView<'a, T, D>
+where
+    Dim<[usize; D]>: Dimension,
+{
+    type Error = Error;
+
+    /// The same elements. O(`D`). Fails only where strides that are never used overflow.
+    fn try_from(view: ndarray::ArrayView<'a, T, Dim<[usize; D]>>) -> Result<Self> {
+        let layout = layout_of::<T, D>(view.shape(), view.strides())?;
+        let ptr = NonNull::new(view.as_ptr().cast_mut()).unwrap_or(NonNull::dangling());
+        // SAFETY: what `ndarray` vouches for: initialised, aligned elements at these strides, constant for `'a`.
+        Ok(unsafe { Self::new(ptr.cast(), layout) })
+    }
+}
+
+/// What `ndarray` needs to make a view: strides forwards, the lowest address, and which axes to invert afterwards.
+struct Forwards<const D: usize> {
+    strides: [usize; D],
+    inverted: [bool; D],
+    /// From element 0 to the lowest one, in bytes; not positive.
+    offset: isize,
+}
+
+impl<const D: usize> Forwards<D> {
+    fn new<T: Element>(shape: &[usize; D], strides: &[isize; D]) -> Result<Self> {
+        let mut forwards = Self { strides: [0; D], inverted: [false; D], offset: 0 };
+        let empty = shape.contains(&0);
+        for axis in 0..D {
+            let (len, stride) = (shape[axis], strides[axis]);
+            if len <= 1 || empty {
+                continue;
+            }
+            if size_of::<T>() == 0 || !stride.unsigned_abs().is_multiple_of(size_of::<T>()) {
+                return Err(Error::new(
+                    Kind::Layout,
+                    format!(
+                        "the stride of {stride} bytes of axis {axis} is not a whole number of elements of {} bytes, which \
+                         `ndarray` counts in: copy the array",
+                        size_of::<T>()
+                    ),
+                ));
+            }
+            forwards.strides[axis] = stride.unsigned_abs() / size_of::<T>();
+            if stride < 0 {
+                forwards.inverted[axis] = true;
+                forwards.offset += stride * (len - 1) as isize;
+            }
+        }
+        Ok(forwards)
+    }
+
+    /// The lowest element. A view without elements may be anywhere, but for `ndarray` it must be aligned.
+    fn lowest<T>(&self, first: *mut T, empty: bool) -> *mut T {
+        if empty { NonNull::dangling().as_ptr() } else { first.wrapping_byte_offset(self.offset) }
+    }
+}
+
+impl<'a, T: Element, const D: usize> TryFrom<ArrayView<'a, T, D>>
+    for ndarray::ArrayView<'a, T, Dim<[usize; D]>>
+where
+    Dim<[usize; D]>: Dimension,
+    [usize; D]: IntoDimension<Dim = Dim<[usize; D]>>,
+{
+    type Error = Error;
+
+    /// The same elements. O(`D`).
+    ///
+    /// # Errors
+    ///
+    /// `is_layout` where a stride is no whole number of elements.
+    fn try_from(view: ArrayView<'a, T, D>) -> Result<Self> {
+        let forwards = Forwards::new::<T>(view.shape(), view.strides())?;
+        let shape = Dim(*view.shape()).strides(Dim(forwards.strides));
+        let lowest = forwards.lowest(view.as_ptr().cast_mut(), view.is_empty());
+        // SAFETY: from the lowest element on, these strides reach just the elements of the view, which are initialised,
+        // aligned and constant for `'a` (ArrayView 1).
+        let mut view = unsafe { Self::from_shape_ptr(shape, lowest) };
+        for axis in (0..D).filter(|&axis| forwards.inverted[axis]) {
+            view.invert_axis(Axis(axis));
+        }
+        Ok(view)
+    }
+}
+
+impl<'a, T: Element, const D: usize> TryFrom<ArrayViewMut<'a, T, D>>
+    for ndarray::ArrayViewMut<'a, T, Dim<[usize; D]>>
+where
+    Dim<[usize; D]>: Dimension,
+    [usize; D]: IntoDimension<Dim = Dim<[usize; D]>>,
+{
+    type Error = Error;
+
+    /// The same elements. O(`D`).
+    ///
+    /// # Errors
+    ///
+    /// `is_layout` where a stride is no whole number of elements.
+    fn try_from(mut view: ArrayViewMut<'a, T, D>) -> Result<Self> {
+        let forwards = Forwards::new::<T>(view.shape(), view.strides())?;
+        let shape = Dim(*view.shape()).strides(Dim(forwards.strides));
+        let lowest = forwards.lowest(view.as_mut_ptr(), view.is_empty());
+        // SAFETY: from the lowest element on, these strides reach just the elements of the view, each by one index, which are
+        // initialised, aligned and reached by nobody else for `'a` (ArrayViewMut 1 and 2).
+        let mut view = unsafe { Self::from_shape_ptr(shape, lowest) };
+        for axis in (0..D).filter(|&axis| forwards.inverted[axis]) {
+            view.invert_axis(Axis(axis));
+        }
+        Ok(view)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory::copied_bytes;
+    use crate::s;
+    use ndarray::{ArrayView as NdView, Ix2, Ix3};
+
+    fn numbers() -> ndarray::Array<i32, Ix3> {
+        ndarray::Array::from_shape_fn((3, 4, 5), |(i, j, k)| (100 * i + 10 * j + k) as i32)
+    }
+
+    #[test]
+    fn owned_arrays_are_adopted_with_their_strides() {
+        let mut theirs = numbers();
+        theirs.invert_axis(Axis(1));
+        theirs.swap_axes(0, 2);
+        let (expected, address) = (theirs.clone(), theirs.as_ptr());
+        let copied = copied_bytes();
+        let ours = Array::<i32, 3>::try_from(theirs).unwrap();
+        assert_eq!((ours.as_ptr(), copied_bytes()), (address, copied));
+        for (index, &value) in expected.indexed_iter() {
+            assert_eq!(ours.get([index.0, index.1, index.2]).unwrap(), value);
+        }
+        assert!(ours.write().is_ok(), "an adopted vector is sole");
+    }
+
+    #[test]
+    fn shared_arrays_are_kept_read_only_and_released() {
+        let theirs = numbers().into_shared();
+        let ours = Array::<i32, 3>::try_from(theirs.slice(ndarray::s![.., ..;-2, 1..]).to_shared()).unwrap();
+        assert!(ours.write().unwrap_err().is_read_only());
+        assert_eq!(ours.read().unwrap()[[2, 0, 0]], 231);
+        let mut theirs = theirs;
+        let kept = Array::<i32, 3>::try_from(theirs.clone()).unwrap();
+        let address = theirs.as_ptr();
+        assert_eq!(kept.as_ptr(), address);
+        drop(kept);
+        theirs[[0, 0, 0]] = -1;
+        assert_eq!(theirs.as_ptr(), address, "written in place, so nobody else has it any more");
+    }
+
+    #[test]
+    fn views_go_out_and_back_with_strides_of_either_sign() {
+        let array = Array::<i32, 3>::try_from(numbers()).unwrap();
+        let guard = array.read().unwrap();
+        let ours = guard.view().slice(s![..;-1, 1..;2, ..;-2]).unwrap();
+        let copied = copied_bytes();
+        let theirs = NdView::<i32, Ix3>::try_from(ours).unwrap();
+        assert_eq!(theirs.shape(), ours.shape());
+        assert!(ours.iter().eq(theirs.iter()));
+        let back = ArrayView::<i32, 3>::try_from(theirs).unwrap();
+        assert_eq!(
+            (back.as_ptr(), back.strides(), back.shape()),
+            (ours.as_ptr(), ours.strides(), ours.shape())
+        );
+        assert_eq!(copied_bytes(), copied);
+    }
+
+    #[test]
+    fn broadcast_and_empty_views_go_out() {
+        let array = Array::from_vec(vec![1u8, 2, 3], [3]).unwrap();
+        let broadcast = array.broadcast_to([4, 3]).unwrap();
+        let guard = broadcast.read().unwrap();
+        let theirs = NdView::<u8, Ix2>::try_from(guard.view()).unwrap();
+        assert_eq!(theirs.sum(), 24);
+        let empty = guard.view().slice(s![2..2, ..;-1]).unwrap();
+        assert_eq!(NdView::<u8, Ix2>::try_from(empty).unwrap().shape(), [0, 3]);
+    }
+
+    #[test]
+    fn mutable_views_write_through() {
+        let mut array = Array::from_vec(vec![0u16; 6], [2, 3]).unwrap();
+        let view = array.as_view_mut().unwrap().slice(s![.., ..;-1]).unwrap();
+        let mut theirs = ndarray::ArrayViewMut::<u16, Ix2>::try_from(view).unwrap();
+        theirs[[1, 0]] = 7;
+        assert_eq!(array.read().unwrap().as_slice(), Some(&[0, 0, 0, 0, 0, 7][..]));
+    }
+
+    #[test]
+    fn strides_that_are_no_whole_elements_are_refused() {
+        let bytes = Buffer::from_vec(vec![0u64; 4]).unwrap();
+        let layout = FixedLayout::new([2], [12], 8).unwrap();
+        let array = Array::<u64, 1>::from_buffer_with_layout(bytes, layout, 0).unwrap();
+        assert!(array.read().unwrap_err().is_alignment());
+        let pairs = Buffer::from_vec(vec![0u16; 9]).unwrap();
+        let layout = FixedLayout::new([2], [6], 4).unwrap();
+        let array = Array::<[u16; 2], 1>::from_buffer_with_layout(pairs, layout, 0).unwrap();
+        let guard = array.read().unwrap();
+        let error = ndarray::ArrayView1::<[u16; 2]>::try_from(guard.view()).unwrap_err();
+        assert!(error.is_layout() && error.to_string().contains('6'), "{error}");
+    }
+}
