@@ -74,7 +74,7 @@ unsafe impl GlobalAlloc for Instrument {
         let block = base.wrapping_add(lead);
         let prefix = Prefix { magic: ALIVE, lead, size: layout.size(), align: layout.align() };
         // SAFETY: the lead has room for the prefix, and 16 bytes of alignment.
-        unsafe { block.cast::<Prefix>().sub(1).write(prefix) };
+        unsafe { block.cast::<Prefix>().wrapping_sub(1).write(prefix) };
         // SAFETY: the block has as many bytes.
         unsafe { block.write_bytes(DIRT, layout.size()) };
         LIVE.set(LIVE.get() + layout.size() as isize);
@@ -83,7 +83,7 @@ unsafe impl GlobalAlloc for Instrument {
 
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
         // SAFETY: a block of ours has a prefix.
-        let prefix = unsafe { &mut *block.cast::<Prefix>().sub(1) };
+        let prefix = unsafe { &mut *block.cast::<Prefix>().wrapping_sub(1) };
         let found = (prefix.magic, prefix.size, prefix.align);
         if found != (ALIVE, layout.size(), layout.align()) {
             // To unwind out of an allocator is not allowed, and to format would allocate.
