@@ -1,5 +1,7 @@
 //! The table of leases on real memory: what may be held beside what, what is refused, and what the refusal says.
 
+#![expect(clippy::single_range_in_vec_init, reason = "a partition may have one part")]
+
 use std::error::Error as _;
 use std::sync::mpsc;
 
@@ -39,24 +41,30 @@ fn conflict(error: &Error) -> &Conflict {
     error.source().and_then(|source| source.downcast_ref()).expect("the source of a refusal is the conflict")
 }
 
+/// Eight bytes of foreign memory, freed by their release.
+fn foreign(place: Place, birth: Birth) -> Buffer {
+    let ptr = Box::into_raw(Box::new([5u8; 8]));
+    let address = ptr.expose_provenance();
+    let release = move || {
+        // SAFETY: the box taken apart above, put together again once.
+        drop(unsafe { Box::from_raw(std::ptr::with_exposed_provenance_mut::<[u8; 8]>(address)) });
+    };
+    // SAFETY: initialised, alive until the release, and touched through the buffer only.
+    unsafe { Buffer::from_foreign(ptr.cast(), 8, place, birth, release) }.unwrap()
+}
+
 /// Eight bytes whose other owner may write them, and never does.
 fn aliased() -> Buffer {
-    let bytes = Box::leak(Box::new([5u8; 8]));
-    // SAFETY: leaked, and from now on touched through the buffer only.
-    unsafe { Buffer::non_owned(bytes.as_mut_ptr(), 8, Place::CPU) }.unwrap()
+    foreign(Place::CPU, Birth::Aliased)
 }
 
 /// One writable buffer of every birth and owner that is sole.
 fn sole() -> Vec<(&'static str, Buffer)> {
-    let bytes = Box::leak(Box::new([5u8; 8]));
-    // SAFETY: leaked, and ours alone.
-    let foreign =
-        unsafe { Buffer::from_foreign(bytes.as_mut_ptr(), 8, Place::CPU, Birth::Sole, || {}) }.unwrap();
     let part = Buffer::from_vec(vec![5u8; 20]).unwrap().partition(&[4..12]).unwrap().remove(0);
     vec![
         ("pool", Buffer::copy_from_slice(&[5u8; 8]).unwrap()),
         ("vec", Buffer::from_vec(vec![5u8; 8]).unwrap()),
-        ("foreign", foreign),
+        ("foreign", foreign(Place::CPU, Birth::Sole)),
         ("part", part),
     ]
 }
@@ -254,13 +262,13 @@ fn leases_of_parts_do_not_know_each_other() {
 fn the_callers_word_turns_aliased_memory_into_sole_or_constant() {
     let buffer = aliased();
     let clone = buffer.clone();
-    // SAFETY: nobody else has the leaked bytes.
+    // SAFETY: nobody else has the bytes.
     let buffer = unsafe { buffer.assume_sole() };
     assert_eq!(buffer.birth(), Birth::Sole);
     buffer.write().unwrap()[0] = 6;
     assert_eq!(clone.read().unwrap()[0], 6, "the word is of the memory, not of the handle");
 
-    // SAFETY: nobody else has the leaked bytes.
+    // SAFETY: nobody else has the bytes.
     let mut buffer = unsafe { aliased().assume_constant() };
     assert!(buffer.is_readonly());
     assert_eq!(buffer.read().unwrap()[..], [5; 8]);
@@ -273,7 +281,7 @@ fn the_callers_word_turns_aliased_memory_into_sole_or_constant() {
 fn assuming_does_not_end_leases_that_are_held() {
     let buffer = aliased();
     let share = buffer.share().unwrap();
-    // SAFETY: nobody but the lease has the leaked bytes.
+    // SAFETY: nobody but the lease has the bytes.
     let buffer = unsafe { buffer.assume_sole() };
     assert_eq!(conflict(&buffer.read().unwrap_err()).leases(), Some((LeaseKind::Share, 1)));
     drop(share);
@@ -349,10 +357,7 @@ fn memory_of_a_device_is_not_touched_by_the_processor() {
 
 #[test]
 fn pinned_host_memory_is_touched_by_the_processor() {
-    let place = Place::new(DeviceKind::CUDA_HOST, 0);
-    let bytes = Box::leak(Box::new([5u8; 8]));
-    // SAFETY: leaked, and ours alone.
-    let buffer = unsafe { Buffer::from_foreign(bytes.as_mut_ptr(), 8, place, Birth::Sole, || {}) }.unwrap();
+    let buffer = foreign(Place::new(DeviceKind::CUDA_HOST, 0), Birth::Sole);
     assert_eq!(buffer.read().unwrap()[..], [5; 8]);
 }
 
@@ -467,4 +472,15 @@ fn what_was_written_under_a_lease_is_read_by_the_next_on_another_thread() {
         guard.as_mut_slice_of::<u64>().unwrap().fill(written);
     }
     reader.join().unwrap();
+}
+
+#[test]
+fn memory_that_is_not_owned_is_used_and_left_alone() {
+    let mut bytes = [5u8; 8];
+    // SAFETY: the array outlives the buffer, and is touched through it only meanwhile.
+    let buffer = unsafe { Buffer::non_owned(bytes.as_mut_ptr(), 8, Place::CPU) }.unwrap();
+    assert_eq!((buffer.birth(), buffer.as_ptr()), (Birth::Aliased, bytes.as_ptr()));
+    buffer.share().unwrap().store(1, 9u8).unwrap();
+    drop(buffer);
+    assert_eq!(bytes, [5, 9, 5, 5, 5, 5, 5, 5]);
 }

@@ -206,3 +206,45 @@ impl From<Conflict> for Error {
         Self::caused(kind, conflict.to_string(), conflict)
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::memory::Buffer;
+    use std::error::Error as _;
+
+    #[test]
+    fn protocols_are_a_set_of_names_and_of_numbers_without_one() {
+        assert_eq!(Protocols::NONE.to_string(), "none");
+        assert!(Protocols::default().is_empty());
+        let set = Protocols(Protocols::DLPACK.0 | Protocols::ARROW.0 | 1 << 31);
+        assert_eq!(set.to_string(), "DLPack, Arrow, protocol 31");
+        assert!(set.contains(Protocols::ARROW) && set.contains(Protocols::NONE));
+        assert!(!set.contains(Protocols::PEP3118));
+        assert!(!set.contains(Protocols(Protocols::ARROW.0 | Protocols::PEP3118.0)));
+    }
+
+    #[test]
+    fn a_refusal_names_the_protocols_by_which_the_memory_ever_went_out() {
+        let buffer = Buffer::from_vec(vec![0u8; 4]).unwrap();
+        let lease = crate::memory::buffer::lease(&buffer.clone().into_parts().0, false, LeaseKind::Share);
+        let lease = lease.unwrap();
+        lease.mark_exported(Protocols::DLPACK);
+        buffer.clone().into_parts().0.mark_exported(Protocols::PEP3118);
+        let error = buffer.read().unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "a Read lease was refused: 1 Share lease held; it was handed out by DLPack, PEP 3118"
+        );
+        let conflict: &Conflict = error.source().unwrap().downcast_ref().unwrap();
+        assert!(conflict.exported().contains(Protocols::DLPACK));
+        drop(lease);
+        let mut buffer = buffer;
+        let _other = buffer.clone();
+        let error = buffer.as_mut_slice().unwrap_err();
+        assert!(
+            error.to_string().ends_with("2 handles held; it was handed out by DLPack, PEP 3118"),
+            "{error}"
+        );
+    }
+}

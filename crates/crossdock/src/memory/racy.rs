@@ -324,27 +324,23 @@ mod tests {
 
     #[test]
     fn racing_writers_leave_whole_bytes_of_one_or_the_other() {
-        let cells = Box::leak(vec![0u64; 64].into_boxed_slice());
-        let cells = cells.as_mut_ptr().cast::<Shared<u64>>();
-        // SAFETY: a cell is transparent, and the leaked memory is touched through cells only.
-        let cells: &'static [Shared<u64>] = unsafe { std::slice::from_raw_parts(cells, 64) };
-        let writers: Vec<_> = [0u64, u64::MAX]
-            .into_iter()
-            .map(|value| {
-                std::thread::spawn(move || {
+        let mut memory = vec![0u64; 64];
+        let cells = memory.as_mut_ptr().cast::<Shared<u64>>();
+        // SAFETY: a cell is transparent, and the memory is touched through cells only while they live.
+        let cells: &[Shared<u64>] = unsafe { std::slice::from_raw_parts(cells, 64) };
+        std::thread::scope(|scope| {
+            for value in [0u64, u64::MAX] {
+                scope.spawn(move || {
                     for _ in 0..1000 {
                         cells.iter().for_each(|cell| cell.store(value));
                     }
-                })
-            })
-            .collect();
-        for _ in 0..1000 {
-            for cell in cells {
-                assert!(cell.load().to_ne_bytes().iter().all(|&byte| byte == 0 || byte == 0xFF));
+                });
             }
-        }
-        for writer in writers {
-            writer.join().unwrap();
-        }
+            for _ in 0..1000 {
+                for cell in cells {
+                    assert!(cell.load().to_ne_bytes().iter().all(|&byte| byte == 0 || byte == 0xFF));
+                }
+            }
+        });
     }
 }

@@ -1,0 +1,275 @@
+//! Allocators as instruments: addresses that are aligned to no more than they must be, dirty memory, a check of every
+//! free, and failure at the n-th request.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::fs::File;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crossdock::Result;
+use crossdock::memory::{ALIGNMENT, Birth, Buffer, MapOptions, Place, UninitBuffer, ledger};
+
+/// In front of every block: where the system's block begins, and the layout that was asked for.
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct Prefix {
+    magic: usize,
+    lead: usize,
+    size: usize,
+    align: usize,
+}
+
+const ALIVE: usize = 0x0A11_71E0_0A11_71E0;
+const FREED: usize = 0x0DEA_D000_0DEA_D000;
+/// What fresh memory is filled with, so that nothing is zero by chance.
+const DIRT: u8 = 0xA5;
+
+struct Instrument;
+
+thread_local! {
+    /// Bytes that this thread has and has not given back.
+    static LIVE: Cell<isize> = const { Cell::new(0) };
+    /// How many more requests succeed, once failing is switched on.
+    static FAIL_AFTER: Cell<Option<u64>> = const { Cell::new(None) };
+    /// Whether a request has been made to fail.
+    static FAILED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Rotates through the addresses that a block aligned to 16 may have.
+static TURN: AtomicUsize = AtomicUsize::new(0);
+
+fn must_fail() -> bool {
+    FAIL_AFTER.get().is_some_and(|left| {
+        FAIL_AFTER.set(left.checked_sub(1));
+        FAILED.set(FAILED.get() || left == 0);
+        left == 0
+    })
+}
+
+fn system_layout(lead: usize, layout: Layout) -> Layout {
+    let align = layout.align().max(ALIGNMENT);
+    Layout::from_size_align(lead + layout.size(), align).expect("a size that was allocated before")
+}
+
+// SAFETY: blocks lie within blocks of the system's allocator, behind a prefix of their own; they have the size and the
+// alignment that were asked for.
+unsafe impl GlobalAlloc for Instrument {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        if must_fail() {
+            return std::ptr::null_mut();
+        }
+        let align = layout.align().max(16);
+        let odd = if align >= ALIGNMENT { 0 } else { 16 * (1 + TURN.fetch_add(1, Ordering::Relaxed) % 3) };
+        // Room for the prefix, and then the least alignment that will do.
+        let lead = align.max(ALIGNMENT) + odd / align * align;
+        if layout.size() > isize::MAX as usize - 2 * lead - layout.align() {
+            return std::ptr::null_mut();
+        }
+        // SAFETY: not zero-sized: it has the lead.
+        let base = unsafe { System.alloc(system_layout(lead, layout)) };
+        if base.is_null() {
+            return base;
+        }
+        let block = base.wrapping_add(lead);
+        let prefix = Prefix { magic: ALIVE, lead, size: layout.size(), align: layout.align() };
+        // SAFETY: the lead has room for the prefix, and 16 bytes of alignment.
+        unsafe { block.cast::<Prefix>().wrapping_sub(1).write(prefix) };
+        // SAFETY: the block has as many bytes.
+        unsafe { block.write_bytes(DIRT, layout.size()) };
+        LIVE.set(LIVE.get() + layout.size() as isize);
+        block
+    }
+
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        // SAFETY: a block of ours has a prefix.
+        let prefix = unsafe { &mut *block.cast::<Prefix>().wrapping_sub(1) };
+        let found = (prefix.magic, prefix.size, prefix.align);
+        if found != (ALIVE, layout.size(), layout.align()) {
+            // To unwind out of an allocator is not allowed, and to format would allocate.
+            eprintln!("a block was freed twice, or with another layout than it was allocated with");
+            std::process::abort();
+        }
+        prefix.magic = FREED;
+        let lead = prefix.lead;
+        LIVE.set(LIVE.get() - layout.size() as isize);
+        // SAFETY: where the system's block began.
+        let base = unsafe { block.sub(lead) };
+        // SAFETY: allocated with this layout.
+        unsafe { System.dealloc(base, system_layout(lead, layout)) };
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Instrument = Instrument;
+
+/// Keeps the n-th request out of what is not under test.
+fn undisturbed<T>(action: impl FnOnce() -> T) -> T {
+    let left = FAIL_AFTER.replace(None);
+    let result = action();
+    FAIL_AFTER.set(left);
+    result
+}
+
+#[test]
+fn the_instrument_hands_out_odd_addresses() {
+    let odd = (0..100).map(|_| vec![0u128; 4]).filter(|vec| vec.as_ptr().addr() % ALIGNMENT != 0).count();
+    assert!(odd > 0);
+}
+
+#[test]
+fn pool_memory_is_aligned_and_padded_with_zeros_wherever_its_block_begins() {
+    let live = LIVE.get();
+    for nbytes in (0..200).chain([1000, 4095, 4096, 1 << 20]) {
+        let zeroed = Buffer::zeroed(nbytes).unwrap();
+        let mut fresh = UninitBuffer::new(nbytes).unwrap();
+        fresh.as_uninit_mut().iter_mut().for_each(|byte| {
+            byte.write(1);
+        });
+        // SAFETY: every byte is written.
+        let filled = unsafe { fresh.assume_init() };
+        for (buffer, value) in [(&zeroed, 0), (&filled, 1)] {
+            assert!(buffer.as_ptr().addr().is_multiple_of(ALIGNMENT), "{nbytes}");
+            assert!(buffer.read().unwrap().iter().all(|&byte| byte == value), "{nbytes}");
+            for at in nbytes..nbytes.next_multiple_of(ALIGNMENT) {
+                // SAFETY: the padding is part of the block.
+                let byte = unsafe { buffer.as_ptr().wrapping_add(at).read() };
+                assert_eq!(byte, 0, "byte {at} behind {nbytes}");
+            }
+        }
+        drop(UninitBuffer::new(nbytes).unwrap());
+    }
+    assert_eq!(LIVE.get(), live, "bytes that were not freed");
+}
+
+#[test]
+fn vectors_are_freed_as_they_were_allocated() {
+    let live = LIVE.get();
+    let mut roomy = Vec::with_capacity(100);
+    roomy.extend([1u64, 2, 3]);
+    drop(Buffer::from_vec(roomy).unwrap());
+    drop(Buffer::from_vec(Vec::<u128>::with_capacity(7)).unwrap());
+    drop(Buffer::from_vec(vec![[0u16; 3]; 5]).unwrap());
+    drop(Buffer::from_vec(Vec::<u8>::new()).unwrap());
+    drop(Buffer::from_vec(vec![[0u8; 0]; 9]).unwrap());
+    assert_eq!(LIVE.get(), live, "bytes that were not freed");
+}
+
+#[test]
+fn sizes_that_no_memory_has_are_errors() {
+    for nbytes in [usize::MAX, isize::MAX as usize, isize::MAX as usize - 200] {
+        for error in [Buffer::zeroed(nbytes).unwrap_err(), UninitBuffer::new(nbytes).unwrap_err()] {
+            assert!(error.is_out_of_memory(), "{nbytes}: {error}");
+            assert!(error.to_string().contains(&nbytes.to_string()));
+        }
+    }
+}
+
+/// An owner whose bytes lie within itself.
+struct Inline([u8; 40]);
+
+impl std::ops::Deref for Inline {
+    type Target = [u8; 40];
+
+    fn deref(&self) -> &[u8; 40] {
+        &self.0
+    }
+}
+
+struct Sample {
+    file: File,
+    owner: Arc<Vec<u8>>,
+    releases: Arc<AtomicUsize>,
+}
+
+/// Every way to make memory, and what may allocate afterwards. Each step has an undisturbed half, for what belongs to the
+/// test.
+fn scenario(sample: &Sample) -> Result<()> {
+    let zeroed = Buffer::zeroed(100)?;
+    drop(UninitBuffer::new(100)?);
+    let copy = Buffer::copy_from_slice(&[1u8, 2, 3])?;
+    let vec = undisturbed(|| vec![7u32; 10]);
+    let adopted = Buffer::from_vec(vec)?;
+    let owner = Buffer::from_owner(sample.owner.clone())?;
+    let inline = Buffer::from_owner::<u8, _>(Inline([7; 40]))?;
+    let constant = Buffer::from_static(&[1u8, 2, 3])?;
+    let releases = sample.releases.clone();
+    let release = move || {
+        releases.fetch_add(1, Ordering::SeqCst);
+    };
+    // SAFETY: no bytes at all.
+    let foreign = unsafe { Buffer::from_foreign(std::ptr::null_mut(), 0, Place::CPU, Birth::Sole, release) }?;
+    let map = |options| Buffer::map(undisturbed(|| sample.file.try_clone()).expect("a descriptor"), options);
+    let plain = map(MapOptions::new())?;
+    let guarded = map(MapOptions::new().guarded(true))?;
+    let shared = Buffer::shared(10)?;
+    let (fd, offset) = shared.descriptor().expect("of shared memory");
+    let again =
+        Buffer::map_shared(undisturbed(|| fd.try_clone_to_owned()).expect("a copy"), offset, 10, true)?;
+    let handles = [&zeroed, &copy, &adopted, &owner, &inline, &constant, &foreign, &plain, &guarded, &again];
+    for buffer in handles {
+        drop((buffer.clone(), buffer.slice(..)?, buffer.pin()?));
+    }
+    let ranges: [_; 30] = std::array::from_fn(|index| 3 * index..3 * index + 2);
+    let parts = zeroed.partition(&ranges)?;
+    assert_eq!(parts.len(), 30);
+    Ok(())
+}
+
+/// Runs the scenario with a failure at every request in turn, until it runs through without one, and returns how many
+/// requests it makes.
+fn fail_everywhere(swallowed: bool) -> u64 {
+    let path = std::env::temp_dir().join(format!("crossdock-allocators-{}-{swallowed}", std::process::id()));
+    std::fs::write(&path, [1u8; 100]).unwrap();
+    let file = File::open(&path).unwrap();
+    std::fs::remove_file(&path).unwrap();
+    let sample = Sample { file, owner: Arc::new(vec![1; 10]), releases: Arc::default() };
+    let mut runs_past_the_foreign = 0;
+    for nth in 0.. {
+        let live = LIVE.get();
+        FAILED.set(false);
+        FAIL_AFTER.set(Some(nth));
+        let outcome = scenario(&sample);
+        FAIL_AFTER.set(None);
+        match outcome {
+            Err(error) => assert!(FAILED.get() && error.is_out_of_memory(), "request {nth}: {error}"),
+            Ok(()) if FAILED.get() => assert!(swallowed, "request {nth} failed, and nothing was said"),
+            Ok(()) => return nth,
+        }
+        // The ledger's table keeps its room.
+        assert!(swallowed || LIVE.get() == live, "request {nth}: bytes that were not freed");
+        assert_eq!(Arc::strong_count(&sample.owner), 1, "request {nth}: the owner was not dropped");
+        let releases = sample.releases.load(Ordering::SeqCst);
+        assert!(releases - runs_past_the_foreign <= 1, "request {nth}: released twice");
+        runs_past_the_foreign = releases;
+    }
+    unreachable!("the scenario ends")
+}
+
+#[test]
+fn failure_at_any_request_is_an_error_and_leaks_nothing() {
+    let requests = fail_everywhere(false);
+    // 13 allocations, 2 blocks of owners, 30 parts and 2 lists of them.
+    assert!(requests >= 40, "{requests}");
+}
+
+/// Children of this program, since the ledger is the program's: see `the_ledger_gives_way_to_missing_memory`.
+#[test]
+fn child() {
+    if std::env::var_os("CROSSDOCK_TEST_LEDGER").is_none() {
+        return;
+    }
+    ledger::switch_on();
+    fail_everywhere(true);
+    assert!(ledger::live().is_empty());
+}
+
+#[test]
+fn the_ledger_gives_way_to_missing_memory() {
+    let status = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "child", "--quiet", "--nocapture"])
+        .env("CROSSDOCK_TEST_LEDGER", "on")
+        .status()
+        .unwrap();
+    assert!(status.success(), "{status}");
+}

@@ -1,0 +1,10 @@
+//! An owner owns: what it borrows from could be gone before the last holder.
+
+use crossdock::memory::Buffer;
+
+fn main() {
+    let local = vec![1u8, 2, 3];
+    let buffer = Buffer::from_owner(&local).unwrap();
+    drop(local);
+    drop(buffer);
+}

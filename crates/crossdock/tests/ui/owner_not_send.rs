@@ -1,0 +1,9 @@
+//! The last holder may go on any thread, and the owner with it.
+
+use std::rc::Rc;
+
+use crossdock::memory::Buffer;
+
+fn main() {
+    let _buffer = Buffer::from_owner(Rc::new(vec![1u8, 2, 3]));
+}

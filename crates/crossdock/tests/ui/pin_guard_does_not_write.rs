@@ -1,0 +1,8 @@
+//! A Pin lease never writes.
+
+use crossdock::memory::Buffer;
+
+fn main() {
+    let guard = Buffer::shared(8).unwrap().pin().unwrap();
+    guard.store(0, 1u8).unwrap();
+}

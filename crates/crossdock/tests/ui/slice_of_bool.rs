@@ -1,0 +1,8 @@
+//! Not every byte is a `bool`.
+
+use crossdock::memory::Buffer;
+
+fn main() {
+    let guard = Buffer::from_static(&[1u8]).unwrap().read().unwrap();
+    let _flags: &[bool] = guard.as_slice_of::<bool>().unwrap();
+}

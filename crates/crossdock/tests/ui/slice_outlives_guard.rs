@@ -1,0 +1,12 @@
+//! A slice is borrowed from its guard: the lease ends with the guard, and the right to rely on constancy with it.
+
+use crossdock::memory::Buffer;
+
+fn main() {
+    let buffer = Buffer::from_static(&[1u8, 2, 3]).unwrap();
+    let slice = {
+        let guard = buffer.read().unwrap();
+        guard.as_slice_of::<u8>().unwrap()
+    };
+    println!("{slice:?}");
+}
