@@ -1,4 +1,4 @@
-//! How slices of a dynamic layout are put together, dereferences included.
+//! The rules of dereferences, and how slices of a dynamic layout are put together under them.
 //!
 //! An indirect array is walked as PEP 3118 says, at any rank: for each axis `k`, `p += index[k] * strides[k]`, and
 //! then, where axis `k` dereferences, `p = *(p as *const *const u8) + suboffsets[k]`. So the axes fall into segments:
@@ -25,6 +25,7 @@ pub(super) struct Cut<'a> {
     behind: Option<usize>,
     /// The last axis of the result in this segment.
     last: Option<usize>,
+    /// An axis of length 0 has no index that could drop it, so the result shows whether there are elements.
     nonempty: bool,
 }
 
@@ -32,8 +33,7 @@ impl<'a> Cut<'a> {
     /// `result` comes from [`Layout::blank`], with the rank that the calls which follow will fill.
     #[inline]
     pub(super) fn new(source: &'a Layout, result: &'a mut Layout) -> Self {
-        let nonempty = !source.shape().contains(&0);
-        Self { source, result, input: 0, output: 0, offset: 0, behind: None, last: None, nonempty }
+        Self { source, result, input: 0, output: 0, offset: 0, behind: None, last: None, nonempty: true }
     }
 
     /// The next axis of the source and its length.
@@ -132,4 +132,41 @@ fn cannot_drop(axis: usize, index: isize) -> Error {
 /// Which segment each axis belongs to: how many dereferences come before it.
 pub(super) fn segment(suboffsets: &[Option<isize>], axis: usize) -> usize {
     suboffsets[..axis].iter().flatten().count()
+}
+
+/// Invariant 5 of [`Layout`]: what lies behind each dereference can be reached from the pointer that leads to it.
+pub(super) fn check_suboffsets(
+    shape: &[usize],
+    strides: &[isize],
+    suboffsets: &[Option<isize>],
+    itemsize: usize,
+) -> Result<()> {
+    let dereferences =
+        suboffsets.iter().enumerate().filter_map(|(axis, &suboffset)| Some((axis, suboffset?)));
+    for (axis, suboffset) in dereferences {
+        let next = axis + 1;
+        let end = suboffsets[next..].iter().position(Option::is_some).map(|k| next + k + 1);
+        let size = if end.is_some() { size_of::<*const u8>() } else { itemsize };
+        let range = next..end.unwrap_or(shape.len());
+        // The lengths of an empty array count as they are, so that no later shape can reach farther.
+        let (mut low, mut high) = (Some(suboffset), suboffset.checked_add_unsigned(size));
+        for (&len, &stride) in shape[range.clone()].iter().zip(&strides[range]).filter(|&(&len, _)| len > 1) {
+            let reach = stride * (len - 1) as isize;
+            if reach < 0 {
+                low = low.and_then(|low| low.checked_add(reach));
+            } else {
+                high = high.and_then(|high| high.checked_add(reach));
+            }
+        }
+        if low.is_none() || high.is_none() {
+            return Err(Error::new(
+                Kind::Overflow,
+                format!(
+                    "suboffset {suboffset} of axis {axis}, with shape {shape:?} and strides {strides:?} behind it, reaches farther than {} bytes",
+                    isize::MAX
+                ),
+            ));
+        }
+    }
+    Ok(())
 }

@@ -117,7 +117,7 @@ impl Layout {
             return Ok(Self::trusted(shape, strides, itemsize));
         }
         rules::extent(shape, strides, itemsize.max(size_of::<*const u8>()))?;
-        check_suboffsets(shape, strides, suboffsets, itemsize)?;
+        cut::check_suboffsets(shape, strides, suboffsets, itemsize)?;
         let mut layout = Self::blank(shape.len(), itemsize, true)?;
         let (new_shape, new_strides) = layout.dims_mut();
         new_shape.copy_from_slice(shape);
@@ -615,43 +615,6 @@ impl Layout {
             )),
         }
     }
-}
-
-/// Invariant 5: what lies behind each dereference can be reached from the pointer that leads to it.
-fn check_suboffsets(
-    shape: &[usize],
-    strides: &[isize],
-    suboffsets: &[Option<isize>],
-    itemsize: usize,
-) -> Result<()> {
-    let dereferences =
-        suboffsets.iter().enumerate().filter_map(|(axis, &suboffset)| Some((axis, suboffset?)));
-    for (axis, suboffset) in dereferences {
-        let next = axis + 1;
-        let end = suboffsets[next..].iter().position(Option::is_some).map(|k| next + k + 1);
-        let size = if end.is_some() { size_of::<*const u8>() } else { itemsize };
-        let range = next..end.unwrap_or(shape.len());
-        // The lengths of an empty array count as they are, so that no later shape can reach farther.
-        let (mut low, mut high) = (Some(suboffset), suboffset.checked_add_unsigned(size));
-        for (&len, &stride) in shape[range.clone()].iter().zip(&strides[range]).filter(|&(&len, _)| len > 1) {
-            let reach = stride * (len - 1) as isize;
-            if reach < 0 {
-                low = low.and_then(|low| low.checked_add(reach));
-            } else {
-                high = high.and_then(|high| high.checked_add(reach));
-            }
-        }
-        if low.is_none() || high.is_none() {
-            return Err(Error::new(
-                Kind::Overflow,
-                format!(
-                    "suboffset {suboffset} of axis {axis}, with shape {shape:?} and strides {strides:?} behind it, reaches farther than {} bytes",
-                    isize::MAX
-                ),
-            ));
-        }
-    }
-    Ok(())
 }
 
 impl PartialEq for Layout {

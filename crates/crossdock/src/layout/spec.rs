@@ -25,7 +25,8 @@ use crate::layout::slice::{AxisList, AxisSlice, pick, pick_index, slice_error, s
 /// | [`Ellipsis`] | the axes not named; only for arrays of dynamic rank | kept |
 ///
 /// A bound that lies outside of the axis is an error, not clamped. Indices are `i32` (so that literals need no
-/// suffix), `isize` or `usize`.
+/// suffix), `isize` or `usize`. (Clippy takes a literal `1..-1` for a mistake, `reversed_empty_ranges`; it cannot know
+/// that -1 counts from the end.)
 ///
 /// ```
 /// use crossdock::layout::{FixedLayout, NewAxis, Order};
@@ -228,7 +229,7 @@ where
             strides: [0; OUT],
             offset: 0,
             ok: true,
-            nonempty: !source.shape().contains(&0),
+            nonempty: true,
         };
         self.0.cut(&mut cutter);
         if !cutter.ok {
@@ -244,8 +245,8 @@ impl<A: Items> AxisList for Slices<A> {
         const { assert!(A::LEN <= MAX_ITEMS, "at most 24 items in one s!") };
         // Filling an array of the greatest size would cost more than the slice.
         match A::LEN {
-            ..=4 => collect::<A, 4, R>(&self.0, f),
-            ..=8 => collect::<A, 8, R>(&self.0, f),
+            0..=4 => collect::<A, 4, R>(&self.0, f),
+            5..=8 => collect::<A, 8, R>(&self.0, f),
             _ => collect::<A, MAX_ITEMS, R>(&self.0, f),
         }
     }
@@ -492,7 +493,7 @@ mod tests {
             ]
         );
         assert_eq!(
-            axes(s![1..9;2, 1..;-2, ..=-2;3, 1..=-1, NewAxis, Ellipsis]),
+            axes(s![1..9;2, 1..;-2, ..=-2;3, 1..=to, NewAxis, Ellipsis]),
             [
                 range(1, 9, 2),
                 range(1, None, -2),
