@@ -52,21 +52,18 @@ pub fn indirect(rng: &mut Rng, rank: usize) -> Placed {
     if total > isize::MAX as i128 {
         return indirect(rng, rank);
     }
-    let mut behind = 1;
-    for axis in 0..rank {
-        if follows[axis] {
-            let (low, high, _) = plain.reach(behind);
-            let suboffset = match rng.usize(0..10) {
-                0 => isize::MAX as i128 - high,
-                1 => isize::MIN as i128 - low,
-                2..5 => 0,
-                _ => rng.i128(-100..100),
-            };
-            // With a far reach not every small suboffset fits.
-            let suboffset = suboffset.clamp(isize::MIN as i128 - low, isize::MAX as i128 - high);
-            plain.suboffsets.as_mut().expect("just made")[axis] = Some(suboffset as isize);
-            behind += 1;
-        }
+    let following = follows.iter().enumerate().filter(|(_, follows)| **follows);
+    for (behind, (axis, _)) in following.enumerate() {
+        let (low, high, _) = plain.reach(behind + 1);
+        let (least, most) = (isize::MIN as i128 - low, isize::MAX as i128 - high);
+        let suboffset = match rng.usize(0..10) {
+            0 => most,
+            1 => least,
+            2..5 => 0,
+            _ => rng.i128(-100..100),
+        };
+        // Behind a far reach not every small suboffset fits.
+        plain.suboffsets.as_mut().expect("just made")[axis] = Some(suboffset.clamp(least, most) as isize);
     }
     let mut placed = place(rng, plain);
     placed.memory = fill(rng, &placed);

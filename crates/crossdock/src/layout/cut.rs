@@ -1,4 +1,4 @@
-//! How slices of a dynamic layout are put together, dereferences included.
+//! The rules of dereferences, and how slices of a dynamic layout are put together under them.
 //!
 //! An indirect array is walked as PEP 3118 says, at any rank: for each axis `k`, `p += index[k] * strides[k]`, and
 //! then, where axis `k` dereferences, `p = *(p as *const *const u8) + suboffsets[k]`. So the axes fall into segments:
@@ -17,7 +17,7 @@ use crate::layout::slice::{Picked, stepped_stride};
 /// Builds the result of a slice, axis by axis of the source.
 pub(super) struct Cut<'a> {
     source: &'a Layout,
-    result: Layout,
+    result: &'a mut Layout,
     input: usize,
     output: usize,
     offset: isize,
@@ -25,36 +25,32 @@ pub(super) struct Cut<'a> {
     behind: Option<usize>,
     /// The last axis of the result in this segment.
     last: Option<usize>,
+    /// An axis of length 0 has no index that could drop it, so the result shows whether there are elements.
     nonempty: bool,
 }
 
 impl<'a> Cut<'a> {
-    /// `rank` is that of the result, which the calls that follow must fill.
-    pub(super) fn new(source: &'a Layout, rank: usize) -> Result<Self> {
-        let result = Layout::blank(rank, source.itemsize(), source.suboffsets().is_some())?;
-        let nonempty = !source.shape().contains(&0);
-        Ok(Self { source, result, input: 0, output: 0, offset: 0, behind: None, last: None, nonempty })
+    /// `result` comes from [`Layout::blank`], with the rank that the calls which follow will fill.
+    #[inline]
+    pub(super) fn new(source: &'a Layout, result: &'a mut Layout) -> Self {
+        Self { source, result, input: 0, output: 0, offset: 0, behind: None, last: None, nonempty: true }
     }
 
     /// The next axis of the source and its length.
+    #[inline]
     pub(super) fn axis(&self) -> (usize, usize) {
         (self.input, self.source.shape()[self.input])
     }
 
     /// Drops the next axis at an index of it.
+    #[inline]
     pub(super) fn index(&mut self, index: isize) -> Result<()> {
         let axis = self.input;
         self.input += 1;
         self.advance(index * self.source.strides()[axis]);
         let Some(suboffset) = self.source.suboffset(axis) else { return Ok(()) };
         let Some(carrier) = self.last.take() else {
-            return Err(Error::new(
-                Kind::Layout,
-                format!(
-                    "an index cannot drop axis {axis}, which dereferences a pointer: no axis in front of it could do so instead; take the range {index}..{} of it",
-                    index + 1
-                ),
-            ));
+            return Err(cannot_drop(axis, index));
         };
         self.result.set_suboffset(carrier, suboffset);
         self.behind = Some(carrier);
@@ -62,6 +58,7 @@ impl<'a> Cut<'a> {
     }
 
     /// Keeps some indices of the next axis.
+    #[inline]
     pub(super) fn range(&mut self, picked: Picked, step: isize) {
         let axis = self.input;
         self.input += 1;
@@ -79,22 +76,26 @@ impl<'a> Cut<'a> {
     }
 
     /// Keeps the next axis whole.
+    #[inline]
     pub(super) fn whole(&mut self) {
         let (_, len) = self.axis();
         self.range(Picked { first: 0, len }, 1);
     }
 
     /// Adds an axis of length 1.
+    #[inline]
     pub(super) fn insert(&mut self) {
         self.give(1, 0);
     }
 
-    /// The result, and the offset of its element 0 from that of the source.
-    pub(super) fn finish(self) -> (Layout, isize) {
-        (self.result, if self.nonempty { self.offset } else { 0 })
+    /// The offset of element 0 of the result from that of the source.
+    #[inline]
+    pub(super) fn finish(self) -> isize {
+        if self.nonempty { self.offset } else { 0 }
     }
 
     /// Does not overflow: each sum is the offset of an index that exists on every axis so far, empty array or not.
+    #[inline]
     fn advance(&mut self, distance: isize) {
         match self.behind {
             None => self.offset += distance,
@@ -105,6 +106,7 @@ impl<'a> Cut<'a> {
         }
     }
 
+    #[inline]
     fn give(&mut self, len: usize, stride: isize) {
         let (shape, strides) = self.result.dims_mut();
         shape[self.output] = len;
@@ -115,7 +117,56 @@ impl<'a> Cut<'a> {
     }
 }
 
+#[cold]
+#[inline(never)]
+fn cannot_drop(axis: usize, index: isize) -> Error {
+    Error::new(
+        Kind::Layout,
+        format!(
+            "an index cannot drop axis {axis}, which dereferences a pointer: no axis in front of it could do so instead; take the range {index}..{} of it",
+            index + 1
+        ),
+    )
+}
+
 /// Which segment each axis belongs to: how many dereferences come before it.
 pub(super) fn segment(suboffsets: &[Option<isize>], axis: usize) -> usize {
     suboffsets[..axis].iter().flatten().count()
+}
+
+/// Invariant 5 of [`Layout`]: what lies behind each dereference can be reached from the pointer that leads to it.
+pub(super) fn check_suboffsets(
+    shape: &[usize],
+    strides: &[isize],
+    suboffsets: &[Option<isize>],
+    itemsize: usize,
+) -> Result<()> {
+    let dereferences =
+        suboffsets.iter().enumerate().filter_map(|(axis, &suboffset)| Some((axis, suboffset?)));
+    for (axis, suboffset) in dereferences {
+        let next = axis + 1;
+        let end = suboffsets[next..].iter().position(Option::is_some).map(|k| next + k + 1);
+        let size = if end.is_some() { size_of::<*const u8>() } else { itemsize };
+        let range = next..end.unwrap_or(shape.len());
+        // The lengths of an empty array count as they are, so that no later shape can reach farther.
+        let (mut low, mut high) = (Some(suboffset), suboffset.checked_add_unsigned(size));
+        for (&len, &stride) in shape[range.clone()].iter().zip(&strides[range]).filter(|&(&len, _)| len > 1) {
+            let reach = stride * (len - 1) as isize;
+            if reach < 0 {
+                low = low.and_then(|low| low.checked_add(reach));
+            } else {
+                high = high.and_then(|high| high.checked_add(reach));
+            }
+        }
+        if low.is_none() || high.is_none() {
+            return Err(Error::new(
+                Kind::Overflow,
+                format!(
+                    "suboffset {suboffset} of axis {axis}, with shape {shape:?} and strides {strides:?} behind it, reaches farther than {} bytes",
+                    isize::MAX
+                ),
+            ));
+        }
+    }
+    Ok(())
 }

@@ -135,7 +135,7 @@ impl Layout {
             return Ok(Self::trusted(shape, strides, itemsize));
         }
         rules::extent(shape, strides, itemsize.max(size_of::<*const u8>()))?;
-        check_suboffsets(shape, strides, suboffsets, itemsize)?;
+        cut::check_suboffsets(shape, strides, suboffsets, itemsize)?;
         let mut layout = Self::blank(shape.len(), itemsize, true)?;
         let (new_shape, new_strides) = layout.dims_mut();
         new_shape.copy_from_slice(shape);
@@ -159,9 +159,16 @@ impl Layout {
     }
 
     /// A layout of lengths 0, to be filled in.
+    #[inline]
     pub(super) fn blank(rank: usize, itemsize: usize, indirect: bool) -> Result<Self> {
         rules::check_rank(rank)?;
         Ok(Self::zeros(rank, itemsize, indirect))
+    }
+
+    /// A layout to be filled in with the result of an operation on this one.
+    #[inline]
+    fn blank_like(&self, rank: usize) -> Result<Self> {
+        Self::blank(rank, self.itemsize, self.suboffsets().is_some())
     }
 
     #[inline]
@@ -174,6 +181,7 @@ impl Layout {
         Self { rank: rank as u8, itemsize, shape: [0; INLINE_RANK], strides: [0; INLINE_RANK], more }
     }
 
+    #[inline]
     pub(super) fn dims_mut(&mut self) -> (&mut [usize], &mut [isize]) {
         let rank = usize::from(self.rank);
         match &mut self.more {
@@ -182,10 +190,12 @@ impl Layout {
         }
     }
 
+    #[inline]
     pub(super) fn suboffset(&self, axis: usize) -> Option<isize> {
         self.suboffsets().and_then(|suboffsets| suboffsets[axis])
     }
 
+    #[inline]
     pub(super) fn set_suboffset(&mut self, axis: usize, suboffset: isize) {
         if let Some(more) = &mut self.more {
             more.suboffsets[axis] = Some(suboffset);
@@ -389,11 +399,16 @@ impl Layout {
     }
 
     fn slice_as(&self, axes: &[AxisSlice], reading: Reading) -> Result<(Self, isize)> {
-        let count = |wanted: fn(&AxisSlice) -> bool| axes.iter().filter(|axis| wanted(axis)).count();
-        let dropped = count(|axis| matches!(axis, AxisSlice::Index(_)));
-        let named = dropped + count(|axis| matches!(axis, AxisSlice::Range { .. }));
-        let added = count(|axis| matches!(axis, AxisSlice::NewAxis));
-        let ellipses = count(|axis| matches!(axis, AxisSlice::Ellipsis));
+        let (mut dropped, mut kept, mut added, mut ellipses) = (0, 0, 0, 0);
+        for item in axes {
+            match item {
+                AxisSlice::Index(_) => dropped += 1,
+                AxisSlice::Range { .. } => kept += 1,
+                AxisSlice::NewAxis => added += 1,
+                AxisSlice::Ellipsis => ellipses += 1,
+            }
+        }
+        let named = dropped + kept;
         let rank = self.rank();
         if ellipses > 1 {
             return Err(Error::new(
@@ -408,7 +423,8 @@ impl Layout {
                 format!("a slice of {named} axes for an array of rank {rank}"),
             ));
         }
-        let mut cut = Cut::new(self, rank - dropped + added)?;
+        let mut result = self.blank_like(rank - dropped + added)?;
+        let mut cut = Cut::new(self, &mut result);
         for &item in axes {
             match item {
                 AxisSlice::NewAxis => cut.insert(),
@@ -426,7 +442,8 @@ impl Layout {
         if ellipses == 0 {
             (named..rank).for_each(|_| cut.whole());
         }
-        Ok(cut.finish())
+        let offset = cut.finish();
+        Ok((result, offset))
     }
 
     /// The axes in another order: axis `k` of the result is axis `axes[k]` of this one.
@@ -437,7 +454,7 @@ impl Layout {
     /// of an indirect array would change sides with a dereference.
     pub fn permute(&self, axes: &[usize]) -> Result<Self> {
         rules::check_permutation(axes, self.rank())?;
-        let mut result = Self::zeros(self.rank(), self.itemsize, self.suboffsets().is_some());
+        let mut result = self.blank_like(self.rank())?;
         let (shape, strides) = result.dims_mut();
         for (k, &axis) in axes.iter().enumerate() {
             shape[k] = self.shape()[axis];
@@ -483,7 +500,8 @@ impl Layout {
     /// [`is_bounds`](Error::is_bounds) if there is no such axis.
     pub fn reverse(&self, axis: usize) -> Result<(Self, isize)> {
         rules::check_axis(axis, self.rank())?;
-        let mut cut = Cut::new(self, self.rank())?;
+        let mut result = self.blank_like(self.rank())?;
+        let mut cut = Cut::new(self, &mut result);
         for k in 0..self.rank() {
             let (_, len) = cut.axis();
             if k == axis {
@@ -492,7 +510,8 @@ impl Layout {
                 cut.whole();
             }
         }
-        Ok(cut.finish())
+        let offset = cut.finish();
+        Ok((result, offset))
     }
 
     /// The array repeated, without a copy, to a shape that it fits: axes are matched from the last one, and an axis of
@@ -504,7 +523,7 @@ impl Layout {
     /// result would count as more than `isize::MAX` bytes; [`is_unsupported`](Error::is_unsupported) for more than
     /// [`MAX_RANK`](crate::layout::MAX_RANK) axes.
     pub fn broadcast_to(&self, shape: &[usize]) -> Result<Self> {
-        let mut result = Self::blank(shape.len(), self.itemsize, self.suboffsets().is_some())?;
+        let mut result = self.blank_like(shape.len())?;
         let (new_shape, strides) = result.dims_mut();
         reshape::broadcast(self.shape(), self.strides(), shape, self.itemsize, strides)?;
         new_shape.copy_from_slice(shape);
@@ -544,7 +563,8 @@ impl Layout {
     /// indirect array cannot drop the axis.
     pub fn drop_axis(&self, axis: usize, index: usize) -> Result<(Self, isize)> {
         rules::check_axis(axis, self.rank())?;
-        let mut cut = Cut::new(self, self.rank() - 1)?;
+        let mut result = self.blank_like(self.rank() - 1)?;
+        let mut cut = Cut::new(self, &mut result);
         for k in 0..self.rank() {
             let (_, len) = cut.axis();
             if k == axis {
@@ -554,7 +574,8 @@ impl Layout {
                 cut.whole();
             }
         }
-        Ok(cut.finish())
+        let offset = cut.finish();
+        Ok((result, offset))
     }
 
     /// A new axis of length 1 (with stride 0, as in NumPy) that becomes axis `axis` of the result.
@@ -565,11 +586,12 @@ impl Layout {
     /// the rank is [`MAX_RANK`](crate::layout::MAX_RANK) already.
     pub fn insert_axis(&self, axis: usize) -> Result<Self> {
         rules::check_axis(axis, self.rank() + 1)?;
-        let mut cut = Cut::new(self, self.rank() + 1)?;
+        let mut result = self.blank_like(self.rank() + 1)?;
+        let mut cut = Cut::new(self, &mut result);
         (0..axis).for_each(|_| cut.whole());
         cut.insert();
         (axis..self.rank()).for_each(|_| cut.whole());
-        Ok(cut.finish().0)
+        Ok(result)
     }
 
     /// Without the axes of length 1.
@@ -578,14 +600,15 @@ impl Layout {
     ///
     /// [`is_layout`](Error::is_layout) where an indirect array cannot drop such an axis; otherwise none.
     pub fn squeeze(&self) -> Result<Self> {
-        let mut cut = Cut::new(self, self.shape().iter().filter(|&&len| len != 1).count())?;
+        let mut result = self.blank_like(self.shape().iter().filter(|&&len| len != 1).count())?;
+        let mut cut = Cut::new(self, &mut result);
         for _ in 0..self.rank() {
             match cut.axis() {
                 (_, 1) => cut.index(0)?,
                 _ => cut.whole(),
             }
         }
-        Ok(cut.finish().0)
+        Ok(result)
     }
 
     /// The same layout, with what a contiguous array would have as the stride of every axis of length 0 or 1: for
@@ -615,43 +638,6 @@ impl Layout {
     }
 }
 
-/// Invariant 5: what lies behind each dereference can be reached from the pointer that leads to it.
-fn check_suboffsets(
-    shape: &[usize],
-    strides: &[isize],
-    suboffsets: &[Option<isize>],
-    itemsize: usize,
-) -> Result<()> {
-    let dereferences =
-        suboffsets.iter().enumerate().filter_map(|(axis, &suboffset)| Some((axis, suboffset?)));
-    for (axis, suboffset) in dereferences {
-        let next = axis + 1;
-        let end = suboffsets[next..].iter().position(Option::is_some).map(|k| next + k + 1);
-        let size = if end.is_some() { size_of::<*const u8>() } else { itemsize };
-        let range = next..end.unwrap_or(shape.len());
-        // The lengths of an empty array count as they are, so that no later shape can reach farther.
-        let (mut low, mut high) = (Some(suboffset), suboffset.checked_add_unsigned(size));
-        for (&len, &stride) in shape[range.clone()].iter().zip(&strides[range]).filter(|&(&len, _)| len > 1) {
-            let reach = stride * (len - 1) as isize;
-            if reach < 0 {
-                low = low.and_then(|low| low.checked_add(reach));
-            } else {
-                high = high.and_then(|high| high.checked_add(reach));
-            }
-        }
-        if low.is_none() || high.is_none() {
-            return Err(Error::new(
-                Kind::Overflow,
-                format!(
-                    "suboffset {suboffset} of axis {axis}, with shape {shape:?} and strides {strides:?} behind it, reaches farther than {} bytes",
-                    isize::MAX
-                ),
-            ));
-        }
-    }
-    Ok(())
-}
-
 impl PartialEq for Layout {
     fn eq(&self, other: &Self) -> bool {
         self.itemsize == other.itemsize
@@ -677,5 +663,118 @@ impl fmt::Debug for Layout {
             text.field("suboffsets", &suboffsets);
         }
         text.field("itemsize", &self.itemsize).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::s;
+
+    /// Two axes in a table of pointers, then two in rows of 4-byte elements.
+    fn table() -> Layout {
+        Layout::with_suboffsets(&[2, 3, 4, 5], &[24, 8, 20, 4], &[None, Some(100), None, None], 4).unwrap()
+    }
+
+    #[test]
+    fn what_is_cut_off_behind_a_pointer_is_added_behind_it() {
+        let (view, offset) = table().slice(s![1.., ..;-1, 1.., 3]).unwrap();
+        assert_eq!((view.shape(), view.strides(), offset), (&[1, 3, 3][..], &[24, -8, 20][..], 24 + 16));
+        assert_eq!(view.suboffsets().unwrap(), [None, Some(100 + 20 + 12), None]);
+        let (reversed, offset) = table().reverse(3).unwrap();
+        assert_eq!((offset, reversed.suboffsets().unwrap()[1]), (0, Some(116)));
+    }
+
+    #[test]
+    fn an_index_hands_the_pointer_to_an_axis_in_front_or_is_refused() {
+        let (view, offset) = table().drop_axis(1, 2).unwrap();
+        assert_eq!((view.suboffsets().unwrap(), offset), (&[Some(100), None, None][..], 16));
+        let (row, _) = table().slice(s![0..1, 2, .., ..]).unwrap();
+        assert_eq!(row.shape(), [1, 4, 5]);
+        let refused = table().slice(s![0, 2, .., ..]).unwrap_err();
+        assert!(refused.is_layout() && refused.to_string().contains("axis 1"), "{refused}");
+        assert!(table().slice(s![0, 2..3, .., ..]).is_ok());
+    }
+
+    #[test]
+    fn axes_stay_on_their_side_of_a_pointer() {
+        let swapped = table().permute(&[1, 0, 3, 2]).unwrap();
+        assert_eq!(swapped.strides(), [8, 24, 4, 20]);
+        assert_eq!(swapped.suboffsets().unwrap(), [None, Some(100), None, None]);
+        let refused = table().transpose().unwrap_err();
+        assert!(refused.is_layout() && refused.to_string().contains("axis 3"), "{refused}");
+        assert!(table().reshape(&[6, 20], Order::RowMajor).unwrap_err().is_layout());
+        assert_eq!(table().reshape(&[2, 3, 4, 5], Order::RowMajor).unwrap(), table());
+        assert!(table().to_fixed::<4>().unwrap_err().is_layout());
+        assert!(table().offset_of(&[0, 0, 0, 0]).unwrap_err().is_layout());
+    }
+
+    #[test]
+    fn the_span_of_an_indirect_array_is_its_first_table() {
+        let span = table().span();
+        assert_eq!((span.low(), span.high()), (0, 24 + 16 + 8));
+        let nothing = Layout::with_suboffsets(&[2, 0], &[8, 4], &[Some(0), None], 4).unwrap().span();
+        assert_eq!((nothing.low(), nothing.high()), (0, 0));
+    }
+
+    #[test]
+    fn suboffsets_that_say_nothing_make_a_direct_array() {
+        let layout = Layout::with_suboffsets(&[2, 3], &[12, 4], &[None, None], 4).unwrap();
+        assert_eq!(layout, Layout::contiguous(&[2, 3], 4, Order::RowMajor).unwrap());
+        assert!(layout.suboffsets().is_none());
+        let refused =
+            Layout::with_suboffsets(&[2, 3], &[8, 4], &[Some(isize::MAX - 11), None], 4).unwrap_err();
+        assert!(refused.is_overflow(), "{refused}");
+        assert!(Layout::with_suboffsets(&[2, 3], &[8, 4], &[Some(isize::MAX - 12), None], 4).is_ok());
+        assert!(Layout::with_suboffsets(&[2, 3], &[8, -4], &[Some(isize::MIN + 7), None], 4).is_err());
+        assert!(Layout::with_suboffsets(&[2, 3], &[8, -4], &[Some(isize::MIN + 8), None], 4).is_ok());
+    }
+
+    #[test]
+    fn a_0_d_array_has_one_element() {
+        let layout = Layout::contiguous(&[], 8, Order::RowMajor).unwrap();
+        assert_eq!((layout.rank(), layout.numel(), layout.nbytes(), layout.span().high()), (0, 1, 8, 8));
+        assert_eq!(layout.offset_of(&[]).unwrap(), 0);
+        assert_eq!(layout.order(), Some(Order::RowMajor));
+        assert_eq!(layout.slice(s![]).unwrap(), (layout.clone(), 0));
+        assert_eq!(layout.broadcast_to(&[2, 3]).unwrap().strides(), [0, 0]);
+        assert!(layout.drop_axis(0, 0).unwrap_err().is_bounds());
+    }
+
+    #[test]
+    fn the_greatest_rank_is_64_for_results_too() {
+        let layout = Layout::contiguous(&[1; 64], 8, Order::RowMajor).unwrap();
+        assert_eq!(layout.clone(), layout);
+        assert!(layout.insert_axis(0).unwrap_err().is_unsupported());
+        assert!(layout.broadcast_to(&[1; 65]).unwrap_err().is_unsupported());
+        assert!(layout.reshape(&[1; 65], Order::RowMajor).unwrap_err().is_unsupported());
+        assert_eq!(layout.transpose().unwrap().rank(), 64);
+        assert_eq!(layout.squeeze().unwrap().rank(), 0);
+    }
+
+    #[test]
+    fn a_slice_of_dynamic_rank_names_each_axis_or_says_where_the_others_are() {
+        let layout = Layout::contiguous(&[2, 3, 4], 1, Order::RowMajor).unwrap();
+        let refused = layout.slice(s![0, ..]).unwrap_err();
+        assert_eq!(refused.to_string(), "a slice of 2 axes for an array of rank 3");
+        assert!(layout.slice(s![0, 0, 0, 0]).unwrap_err().is_shape());
+        assert!(layout.slice_numpy(s![0, 0, 0, 0]).unwrap_err().is_shape());
+        let twice = [AxisSlice::Ellipsis, AxisSlice::Ellipsis];
+        assert!(layout.slice_numpy(&twice[..]).unwrap_err().is_shape());
+        assert_eq!(layout.slice_numpy(s![1]).unwrap().0.shape(), [3, 4]);
+        assert_eq!(layout.slice(s![crate::layout::Ellipsis, 1]).unwrap().0.shape(), [2, 3]);
+        assert_eq!(layout.slice(vec![AxisSlice::ALL; 3]).unwrap().0, layout);
+    }
+
+    #[test]
+    fn equal_layouts_are_equal_however_they_were_made() {
+        let long = Layout::contiguous(&[1, 2, 1, 3, 1, 4, 1, 5, 1], 2, Order::RowMajor).unwrap();
+        let short = long.squeeze().unwrap();
+        assert_eq!(short, Layout::contiguous(&[2, 3, 4, 5], 2, Order::RowMajor).unwrap());
+        assert_ne!(short, Layout::contiguous(&[2, 3, 4, 5], 2, Order::ColumnMajor).unwrap());
+        assert_eq!(
+            format!("{short:?}"),
+            "Layout { shape: [2, 3, 4, 5], strides: [120, 40, 10, 2], itemsize: 2 }"
+        );
     }
 }

@@ -12,8 +12,8 @@ use crate::layout::{Layout, MAX_RANK, Span, reshape};
 /// Shape and byte strides of an array of rank `D`.
 ///
 /// The itemsize is not inside: a typed array knows it as `size_of::<T>()`, and every function that depends on it asks
-/// for it. It is the one with which the layout was made. Everything here is O(`D`), allocates nothing and, unless it
-/// says otherwise, is a few instructions.
+/// for it. It is the one with which the layout was made. Everything here is O(`D`), unless it says otherwise, and
+/// allocates nothing.
 ///
 /// ```
 /// use crossdock::layout::{FixedLayout, Order};

@@ -135,6 +135,7 @@ fn pick_numpy(start: Option<isize>, stop: Option<isize>, step: isize, len: usize
 }
 
 /// One axis of a slice, or the sentence that says what is wrong with it.
+#[inline]
 pub(super) fn resolve(
     reading: Reading,
     start: Option<isize>,
@@ -152,6 +153,7 @@ pub(super) fn resolve(
 }
 
 #[cold]
+#[inline(never)]
 fn range_error(start: Option<isize>, stop: Option<isize>, step: isize, axis: usize, len: usize) -> Error {
     if step == 0 {
         return Error::new(Kind::Bounds, format!("the step of the slice of axis {axis} is 0"));
@@ -161,17 +163,17 @@ fn range_error(start: Option<isize>, stop: Option<isize>, step: isize, axis: usi
     Error::new(Kind::Bounds, format!("range {range} is out of bounds for axis {axis} of length {len}"))
 }
 
+#[inline]
 pub(super) fn resolve_index(index: isize, axis: usize, len: usize) -> Result<isize> {
     let mut ok = true;
     let picked = pick_index(index, len, &mut ok);
-    if ok {
-        Ok(picked)
-    } else {
-        Err(Error::new(
-            Kind::Bounds,
-            format!("index {index} is out of bounds for axis {axis} of length {len}"),
-        ))
-    }
+    if ok { Ok(picked) } else { Err(index_error(index, axis, len)) }
+}
+
+#[cold]
+#[inline(never)]
+fn index_error(index: isize, axis: usize, len: usize) -> Error {
+    Error::new(Kind::Bounds, format!("index {index} is out of bounds for axis {axis} of length {len}"))
 }
 
 /// The first thing that is wrong with a slice of known rank: called when the flag of [`pick`] says that there is one.

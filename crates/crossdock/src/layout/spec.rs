@@ -10,8 +10,8 @@
 use std::ops::{Range, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive};
 
 use crate::error::Result;
+use crate::layout::FixedLayout;
 use crate::layout::slice::{AxisList, AxisSlice, pick, pick_index, slice_error, stepped_stride};
-use crate::layout::{FixedLayout, MAX_RANK};
 
 /// Names a view of an array, one item per axis, for [`FixedLayout::slice`] and its relatives.
 ///
@@ -25,7 +25,8 @@ use crate::layout::{FixedLayout, MAX_RANK};
 /// | [`Ellipsis`] | the axes not named; only for arrays of dynamic rank | kept |
 ///
 /// A bound that lies outside of the axis is an error, not clamped. Indices are `i32` (so that literals need no
-/// suffix), `isize` or `usize`.
+/// suffix), `isize` or `usize`. (Clippy takes a literal `1..-1` for a mistake, `reversed_empty_ranges`; it cannot know
+/// that -1 counts from the end.)
 ///
 /// ```
 /// use crossdock::layout::{FixedLayout, NewAxis, Order};
@@ -125,7 +126,7 @@ mod sealed {
     pub trait Items {
         /// The length of the list.
         const LEN: usize;
-        fn each(&self, f: impl FnMut(super::AxisSlice));
+        fn each(&self, f: &mut impl FnMut(super::AxisSlice));
     }
 
     /// A list of items of static rank.
@@ -228,7 +229,7 @@ where
             strides: [0; OUT],
             offset: 0,
             ok: true,
-            nonempty: !source.shape().contains(&0),
+            nonempty: true,
         };
         self.0.cut(&mut cutter);
         if !cutter.ok {
@@ -241,20 +242,33 @@ where
 
 impl<A: Items> AxisList for Slices<A> {
     fn with_axes<R>(&self, f: impl FnOnce(&[AxisSlice]) -> R) -> R {
-        const { assert!(A::LEN <= MAX_ITEMS && MAX_ITEMS <= MAX_RANK, "at most 24 items in one s!") };
-        let mut axes = [AxisSlice::NewAxis; MAX_ITEMS];
-        let mut count = 0;
-        self.0.each(|axis| {
-            axes[count] = axis;
-            count += 1;
-        });
-        f(&axes[..count])
+        const { assert!(A::LEN <= MAX_ITEMS, "at most 24 items in one s!") };
+        // Filling an array of the greatest size would cost more than the slice.
+        match A::LEN {
+            0..=4 => collect::<A, 4, R>(&self.0, f),
+            5..=8 => collect::<A, 8, R>(&self.0, f),
+            _ => collect::<A, MAX_ITEMS, R>(&self.0, f),
+        }
     }
+}
+
+#[inline]
+fn collect<A: Items, const N: usize, R>(items: &A, f: impl FnOnce(&[AxisSlice]) -> R) -> R {
+    let mut axes = [AxisSlice::NewAxis; N];
+    let mut count = 0;
+    items.each(&mut |axis| {
+        if let Some(free) = axes.get_mut(count) {
+            *free = axis;
+            count += 1;
+        }
+    });
+    f(&axes[..count])
 }
 
 impl Items for () {
     const LEN: usize = 0;
-    fn each(&self, _: impl FnMut(AxisSlice)) {}
+    #[inline(always)]
+    fn each(&self, _: &mut impl FnMut(AxisSlice)) {}
 }
 
 impl Args for () {
@@ -266,7 +280,8 @@ impl Args for () {
 
 impl<H: AxisItem, T: Items> Items for (H, T) {
     const LEN: usize = 1 + T::LEN;
-    fn each(&self, mut f: impl FnMut(AxisSlice)) {
+    #[inline(always)]
+    fn each(&self, f: &mut impl FnMut(AxisSlice)) {
         f(self.0.to_axis());
         self.1.each(f);
     }
@@ -315,12 +330,13 @@ impl Int for usize {
     }
 }
 
-/// The bound after an included last index. After -1, the last index of all, there is none.
+/// The bound after an included last index: `..=k` is `..k + 1`. After -1, the last index of all, there is none; what
+/// was out of bounds for every axis stays so.
 #[inline(always)]
 fn after(last: isize) -> Option<isize> {
     match last {
         -1 => None,
-        isize::MAX => Some(isize::MIN),
+        isize::MAX | isize::MIN => Some(isize::MIN),
         last => Some(last + 1),
     }
 }
@@ -329,6 +345,7 @@ macro_rules! index_item {
     ($($int:ty)*) => { $(
         impl Sealed for $int {}
         impl AxisItem for $int {
+            #[inline]
             fn to_axis(&self) -> AxisSlice {
                 AxisSlice::Index(self.bound())
             }
@@ -362,6 +379,7 @@ macro_rules! range_item {
             }
         }
         impl$(<$generic: Int>)? AxisItem for $range {
+            #[inline]
             fn to_axis(&self) -> AxisSlice {
                 let (start, stop) = self.bounds();
                 AxisSlice::Range { start: Some(start), stop, step: 1 }
@@ -390,6 +408,7 @@ range_item! {
 impl<R> Sealed for Stepped<R> {}
 
 impl<R: Bounds> AxisItem for Stepped<R> {
+    #[inline]
     fn to_axis(&self) -> AxisSlice {
         let (start, stop) = self.range.bounds();
         AxisSlice::Range { start: Some(start), stop, step: self.step }
@@ -409,6 +428,7 @@ impl<R: Bounds> AxisArg for Stepped<R> {
 impl Sealed for NewAxis {}
 
 impl AxisItem for NewAxis {
+    #[inline]
     fn to_axis(&self) -> AxisSlice {
         AxisSlice::NewAxis
     }
@@ -426,6 +446,7 @@ impl AxisArg for NewAxis {
 impl Sealed for Ellipsis {}
 
 impl AxisItem for Ellipsis {
+    #[inline]
     fn to_axis(&self) -> AxisSlice {
         AxisSlice::Ellipsis
     }
@@ -434,7 +455,103 @@ impl AxisItem for Ellipsis {
 impl Sealed for AxisSlice {}
 
 impl AxisItem for AxisSlice {
+    #[inline]
     fn to_axis(&self) -> AxisSlice {
         *self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::layout::Order;
+
+    fn axes(slices: impl AxisList) -> Vec<AxisSlice> {
+        slices.with_axes(<[_]>::to_vec)
+    }
+
+    fn range(start: isize, stop: impl Into<Option<isize>>, step: isize) -> AxisSlice {
+        AxisSlice::Range { start: Some(start), stop: stop.into(), step }
+    }
+
+    #[test]
+    fn every_kind_of_item_means_what_its_table_says() {
+        let (from, to) = (2usize, -1isize);
+        assert_eq!(axes(s![]), []);
+        assert_eq!(
+            axes(s![3, -1, from, to, .., 1.., ..-1, 2..5, ..=3,]),
+            [
+                AxisSlice::Index(3),
+                AxisSlice::Index(-1),
+                AxisSlice::Index(2),
+                AxisSlice::Index(-1),
+                range(0, None, 1),
+                range(1, None, 1),
+                range(0, -1, 1),
+                range(2, 5, 1),
+                range(0, 4, 1),
+            ]
+        );
+        assert_eq!(
+            axes(s![1..9;2, 1..;-2, ..=-2;3, 1..=to, NewAxis, Ellipsis]),
+            [
+                range(1, 9, 2),
+                range(1, None, -2),
+                range(0, -1, 3),
+                range(1, None, 1),
+                AxisSlice::NewAxis,
+                AxisSlice::Ellipsis
+            ]
+        );
+        assert_eq!(axes(s![.., .., .., .., .., .., .., .., 0]).len(), 9);
+    }
+
+    #[test]
+    fn what_no_axis_can_be_long_enough_for_is_out_of_bounds_of_every_axis() {
+        // The longest axis that there can be.
+        let longest = FixedLayout::new([isize::MAX as usize], [0], 1).unwrap();
+        let last = isize::MAX as usize - 1;
+        assert_eq!(longest.slice(s![..=last]).unwrap().0.shape(), &[isize::MAX as usize]);
+        assert!(longest.slice(s![..=isize::MAX]).unwrap_err().is_bounds());
+        assert!(longest.slice(s![..=usize::MAX]).unwrap_err().is_bounds());
+        assert!(longest.slice(s![..usize::MAX]).unwrap_err().is_bounds());
+        assert!(longest.slice(s![isize::MIN]).unwrap_err().is_bounds());
+        assert!(longest.slice(s![usize::MAX]).unwrap_err().is_bounds());
+    }
+
+    #[test]
+    fn the_rank_of_the_result_is_inferred_through_generic_code() {
+        fn offset<const D: usize, const OUT: usize>(
+            layout: &FixedLayout<D>,
+            slices: impl SliceSpec<D, OUT>,
+            index: [usize; OUT],
+        ) -> isize {
+            let (view, offset) = layout.slice(slices).unwrap();
+            offset + view.offset_of(index).unwrap()
+        }
+        let layout = FixedLayout::contiguous([4, 5, 6], 1, Order::RowMajor).unwrap();
+        assert_eq!(offset(&layout, s![1, ..;-1, 2..], [0, 3]), 30 + 24 + 5);
+        // An integer literal leaves its type open until the end: methods of the result must be found before that.
+        let (view, _) = layout.slice(s![0, .., 0]).unwrap();
+        assert_eq!(view.transpose().permute([0]).unwrap().offset_of([2]).unwrap(), 12);
+    }
+
+    #[test]
+    fn an_empty_result_does_not_move() {
+        let layout = FixedLayout::contiguous([4, 5], 8, Order::RowMajor).unwrap();
+        assert_eq!(layout.slice(s![3.., 5..]).unwrap().1, 0);
+        let empty = FixedLayout::new([0, 5], [40, 8], 8).unwrap();
+        assert_eq!(empty.slice(s![.., 3..]).unwrap().1, 0);
+        assert_eq!(empty.reverse(1).unwrap().1, 0);
+        assert_eq!(empty.drop_axis::<1>(1, 4).unwrap().1, 0);
+    }
+
+    #[test]
+    fn a_refusal_says_which_axis_and_which_numbers() {
+        let layout = FixedLayout::contiguous([4, 5], 8, Order::RowMajor).unwrap();
+        let refused = |result: Result<(FixedLayout<1>, isize)>| result.unwrap_err().to_string();
+        assert_eq!(refused(layout.slice(s![4, ..])), "index 4 is out of bounds for axis 0 of length 4");
+        assert_eq!(refused(layout.slice(s![0, 2..6])), "range 2..6 is out of bounds for axis 1 of length 5");
+        assert_eq!(refused(layout.slice(s![..;0, 1])), "the step of the slice of axis 0 is 0");
     }
 }

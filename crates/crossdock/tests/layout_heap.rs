@@ -1,0 +1,56 @@
+//! Up to eight axes, no operation on a layout allocates. Counted by the allocator itself, in a binary of its own.
+
+use std::alloc::{GlobalAlloc, Layout as Block, System};
+use std::cell::Cell;
+use std::hint::black_box;
+
+use crossdock::layout::{Layout, Order};
+use crossdock::s;
+
+struct Counting;
+
+thread_local! {
+    static ALLOCATIONS: Cell<usize> = const { Cell::new(0) };
+}
+
+// SAFETY: everything is passed on to the system's allocator; counting touches a thread-local cell that needs no
+// allocation and no destructor.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, block: Block) -> *mut u8 {
+        ALLOCATIONS.with(|count| count.set(count.get() + 1));
+        // SAFETY: the caller's promise about `block` is passed on.
+        unsafe { System.alloc(block) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, block: Block) {
+        // SAFETY: `pointer` came from `alloc` above with the same `block`.
+        unsafe { System.dealloc(pointer, block) }
+    }
+}
+
+#[global_allocator]
+static COUNTING: Counting = Counting;
+
+fn allocations<T>(f: impl FnOnce() -> T) -> usize {
+    let before = ALLOCATIONS.with(Cell::get);
+    drop(black_box(f()));
+    ALLOCATIONS.with(Cell::get) - before
+}
+
+#[test]
+fn up_to_eight_axes_nothing_is_on_the_heap() {
+    let layout = Layout::contiguous(&[2; 8], 4, Order::RowMajor).unwrap();
+    assert_eq!(allocations(|| Layout::contiguous(&[2; 8], 4, Order::RowMajor).unwrap()), 0);
+    assert_eq!(allocations(|| layout.clone()), 0);
+    assert_eq!(allocations(|| layout.slice(s![0, ..;-1, .., .., .., 1.., .., ..]).unwrap()), 0);
+    assert_eq!(allocations(|| layout.slice_numpy(s![0, ..;-1]).unwrap()), 0);
+    assert_eq!(allocations(|| layout.transpose().unwrap()), 0);
+    assert_eq!(allocations(|| layout.reverse(3).unwrap()), 0);
+    assert_eq!(allocations(|| layout.drop_axis(3, 1).unwrap()), 0);
+    assert_eq!(allocations(|| layout.reshape(&[16, 16], Order::RowMajor).unwrap()), 0);
+    assert_eq!(allocations(|| layout.to_fixed::<8>().unwrap().to_dynamic(4).unwrap()), 0);
+    assert_eq!(allocations(|| layout.transpose().unwrap().offsets().unwrap().sum::<isize>()), 0);
+    assert_eq!(allocations(|| (layout.order(), layout.is_injective(), layout.span())), 0);
+    // The counter counts: one axis more is on the heap.
+    assert!(allocations(|| layout.insert_axis(0).unwrap()) > 0);
+}
