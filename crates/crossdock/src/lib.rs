@@ -13,4 +13,5 @@ pub mod view;
 
 pub use crate::array::{Array, DArray};
 pub use crate::error::{Error, Rejected, Result};
+pub use crate::exchange::files::open;
 pub use crate::view::view;

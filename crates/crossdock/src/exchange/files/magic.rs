@@ -1,0 +1,70 @@
+//! By which bytes other formats begin: to say what a file is, when it is not what was expected.
+
+use std::fmt::Write;
+
+/// How many bytes [`describe`] looks at.
+pub(super) const NBYTES: usize = 12;
+
+/// First bytes, what they say, and what could be done.
+const FORMATS: [(&[u8], &str); 24] = [
+    (b"\x93NUMPY", "a NumPy .npy file"),
+    (b"PK\x03\x04", "a ZIP archive (a .npz is one): unpack it and open the .npy files in it"),
+    (b"PK\x05\x06", "an empty ZIP archive"),
+    (b"\x89HDF\r\n\x1a\n", "an HDF5 file"),
+    (b"\x89PNG\r\n\x1a\n", "a PNG image, whose pixels are compressed"),
+    (b"\xff\xd8\xff", "a JPEG image, whose pixels are compressed"),
+    (b"GIF8", "a GIF image, whose pixels are compressed"),
+    (b"II*\0", "a TIFF image"),
+    (b"MM\0*", "a TIFF image"),
+    (b"ARROW1", "an Arrow IPC file"),
+    (b"PAR1", "a Parquet file"),
+    (b"MATLAB 5.0", "a MATLAB file"),
+    (b"SIMPLE  =", "a FITS file"),
+    (b"%PDF-", "a PDF document"),
+    (b"\x7fELF", "a program"),
+    (b"\x1f\x8b", "a gzip archive: unpack it first"),
+    (b"\x28\xb5\x2f\xfd", "a Zstandard archive: unpack it first"),
+    (b"\xfd7zXZ\0", "an xz archive: unpack it first"),
+    (b"BZh", "a bzip2 archive: unpack it first"),
+    (b"\x80\x02", "a Python pickle, which is never executed"),
+    (b"\x80\x03", "a Python pickle, which is never executed"),
+    (b"\x80\x04", "a Python pickle, which is never executed"),
+    (b"\x80\x05", "a Python pickle, which is never executed"),
+    (b"version http", "a pointer of Git LFS in the place of the file: run `git lfs pull`"),
+];
+
+/// What a file that begins so is: `it is a PNG image, …`, or the bytes themselves.
+pub(super) fn describe(start: &[u8]) -> String {
+    if let Some((_, what)) = FORMATS.iter().find(|(magic, _)| start.starts_with(magic)) {
+        return format!("it is {what}");
+    }
+    let mut text = String::from("it begins with the bytes");
+    for byte in start.iter().take(8) {
+        // Writing to a string cannot fail.
+        let _ = write!(text, " {byte:02x}");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn known_formats_are_named_and_others_shown() {
+        assert!(describe(b"PK\x03\x04\x14\0\0\0").contains(".npz"));
+        assert!(describe(b"\xff\xd8\xff\xe0\0\x10JFIF").contains("JPEG"));
+        assert!(describe(b"\x80\x04\x95").contains("never executed"));
+        assert!(describe(b"version https://").contains("Git LFS"));
+        assert_eq!(describe(b"P"), "it begins with the bytes 50");
+        assert_eq!(describe(b"1,2,3,4,5,6"), "it begins with the bytes 31 2c 32 2c 33 2c 34 2c");
+    }
+
+    #[test]
+    fn no_format_hides_another() {
+        for (index, (magic, _)) in FORMATS.iter().enumerate() {
+            assert!(magic.len() <= NBYTES, "{magic:?}");
+            assert!(FORMATS[..index].iter().all(|(before, _)| !magic.starts_with(before)), "{magic:?}");
+        }
+    }
+}

@@ -1,0 +1,339 @@
+//! What stands in front of the elements: bytes in, [`Header`] out. No file and no array.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use crate::element::DType;
+use crate::element::dialect::literal::{self, Literal};
+use crate::element::dialect::typestr;
+use crate::error::{Error, Kind, Result};
+use crate::exchange::files::magic;
+use crate::layout::{Layout, MAX_RANK, Order};
+
+pub(super) const MAGIC: &[u8] = b"\x93NUMPY";
+
+/// The greatest header that is read. Enough for a dtype of a million parts
+/// ([`MAX_PARTS`](crate::element::MAX_PARTS)); without a bound, a sparse file could claim gigabytes.
+const MAX_NBYTES: usize = 16 << 20;
+
+/// The header of an `.npy` file: what the elements are, and where.
+///
+/// ```
+/// use crossdock::{element::DType, exchange::files::npy::Header, layout::Order};
+///
+/// let header = Header::new(DType::F64, &[480, 640], Order::RowMajor)?;
+/// let bytes = header.to_bytes()?;
+/// assert_eq!(bytes.len(), 128);
+/// let header = Header::parse(&bytes)?;
+/// assert_eq!((header.version(), header.shape(), header.data_offset()), ((1, 0), &[480, 640][..], 128));
+/// # Ok::<(), crossdock::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Header {
+    version: Version,
+    dtype: DType,
+    /// Invariant 1: contiguous in `order`, of elements of the dtype's size.
+    layout: Layout,
+    order: Order,
+    data_offset: usize,
+}
+
+/// The versions differ in how they spell the header, not in what it says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Version {
+    /// 1.0: up to 65,535 bytes of Latin-1.
+    One,
+    /// 2.0: up to 2³² - 1 bytes of Latin-1.
+    Two,
+    /// 3.0: up to 2³² - 1 bytes of UTF-8.
+    Three,
+}
+
+impl Version {
+    pub(super) fn numbers(self) -> (u8, u8) {
+        match self {
+            Self::One => (1, 0),
+            Self::Two => (2, 0),
+            Self::Three => (3, 0),
+        }
+    }
+
+    /// How many bytes the length of the header takes.
+    pub(super) fn length_nbytes(self) -> usize {
+        if self == Self::One { 2 } else { 4 }
+    }
+}
+
+/// The fixed part: which version it is, and where the literal lies.
+#[derive(Debug)]
+pub(super) struct Preamble {
+    version: Version,
+    /// 1. Not longer than [`MAX_NBYTES`], and inside the file.
+    literal: Range<usize>,
+}
+
+/// Whether a file that begins with these bytes is an `.npy` file, good or bad.
+pub(in crate::exchange::files) fn is_npy(start: &[u8]) -> bool {
+    start.starts_with(MAGIC)
+}
+
+impl Preamble {
+    /// The longest preamble.
+    pub(super) const NBYTES: usize = 12;
+
+    /// Reads the first bytes of a file of `nbytes` bytes: [`Preamble::NBYTES`], or all of them where there are fewer.
+    pub(super) fn parse(start: &[u8], nbytes: usize) -> Result<Self> {
+        if start.is_empty() {
+            return Err(malformed(
+                "empty, 0 bytes: an .npy file begins with a header of at least 64 bytes; save the array again"
+                    .into(),
+            ));
+        }
+        // What ends inside the magic is taken for an .npy file that was cut off there.
+        let seen = start.len().min(MAGIC.len());
+        if start[..seen] != MAGIC[..seen] {
+            return Err(malformed(format!("not an .npy file: {}", magic::describe(start))));
+        }
+        let truncated = |wanted: usize| {
+            malformed(format!(
+                "truncated: the {nbytes} bytes end inside the header, whose first part alone takes {wanted}; save the array again"
+            ))
+        };
+        let Some(&[major, minor]) = start.get(6..8) else { return Err(truncated(10)) };
+        let version = match (major, minor) {
+            (1, 0) => Version::One,
+            (2, 0) => Version::Two,
+            (3, 0) => Version::Three,
+            _ => {
+                return Err(Error::new(
+                    Kind::Unsupported,
+                    format!("version {major}.{minor} of the .npy format; 1.0, 2.0 and 3.0 are supported"),
+                ));
+            }
+        };
+        let begin = 8 + version.length_nbytes();
+        let length = match start.get(8..begin) {
+            Some(&[a, b]) => usize::from(u16::from_le_bytes([a, b])),
+            // 32 bits fit where files are mapped.
+            Some(&[a, b, c, d]) => u32::from_le_bytes([a, b, c, d]) as usize,
+            _ => return Err(truncated(begin)),
+        };
+        let left = nbytes.saturating_sub(begin);
+        if length > left {
+            return Err(malformed(format!(
+                "the header says that it is {length} bytes long, but only {left} bytes follow: the file is truncated or damaged; save the array again"
+            )));
+        }
+        if length > MAX_NBYTES {
+            return Err(Error::new(
+                Kind::Unsupported,
+                format!("a header of {length} bytes; at most {MAX_NBYTES} are supported"),
+            ));
+        }
+        Ok(Self { version, literal: begin..begin + length })
+    }
+
+    /// Where the literal lies in the file.
+    pub(super) fn literal(&self) -> Range<usize> {
+        self.literal.clone()
+    }
+}
+
+impl Header {
+    // ===== constructors
+
+    /// The header of an array that lies without gaps in this order, in the lowest version that can say it.
+    ///
+    /// # Errors
+    ///
+    /// `is_overflow` for more bytes than can be addressed; `is_unsupported` for too many dimensions.
+    pub fn new(dtype: DType, shape: &[usize], order: Order) -> Result<Self> {
+        let layout = Layout::contiguous(shape, dtype.itemsize(), order)?;
+        let mut header = Self { version: Version::One, dtype, layout, order, data_offset: 0 };
+        let bytes = header.encode()?;
+        (header.version, header.data_offset) = (bytes.version, bytes.bytes.len());
+        Ok(header)
+    }
+
+    /// Reads the header at the beginning of `bytes`; what comes behind it is ignored. O(length of the header).
+    ///
+    /// # Errors
+    ///
+    /// `is_malformed` for what breaks the rules of the format, the end of `bytes` inside the header included;
+    /// `is_unsupported` for another version, objects, more than [`MAX_RANK`] dimensions, a header of more than 16 MiB.
+    pub fn parse(bytes: &[u8]) -> Result<Self> {
+        let start = &bytes[..bytes.len().min(Preamble::NBYTES)];
+        let preamble = Preamble::parse(start, bytes.len())?;
+        // Preamble 1.
+        Self::parse_literal(&preamble, &bytes[preamble.literal()])
+    }
+
+    /// Reads the bytes that lie where the preamble says.
+    pub(super) fn parse_literal(preamble: &Preamble, bytes: &[u8]) -> Result<Self> {
+        let text = decode(preamble.version, bytes)?;
+        let literal = literal::parse(&text).map_err(|error| error.within("the header"))?;
+        let entries = Entries::read(literal)?;
+        let dtype =
+            typestr::from_literal(&entries.descr).map_err(|error| error.within("the header's descr"))?;
+        let layout = Layout::contiguous(&entries.shape, dtype.itemsize(), entries.order).map_err(|_| {
+            malformed(format!(
+                "the header lies: an array of shape {:?} with elements of {} bytes is more than {} bytes",
+                entries.shape,
+                dtype.itemsize(),
+                isize::MAX
+            ))
+        })?;
+        Ok(Self {
+            version: preamble.version,
+            dtype,
+            layout,
+            order: entries.order,
+            data_offset: preamble.literal.end,
+        })
+    }
+
+    /// The dtype, and the layout that goes with it.
+    pub(super) fn into_parts(self) -> (DType, Layout) {
+        (self.dtype, self.layout)
+    }
+
+    // ===== queries
+
+    /// The version of the format, major and minor.
+    pub fn version(&self) -> (u8, u8) {
+        self.version.numbers()
+    }
+
+    /// What each element is.
+    pub fn dtype(&self) -> &DType {
+        &self.dtype
+    }
+
+    /// The lengths of the axes.
+    pub fn shape(&self) -> &[usize] {
+        self.layout.shape()
+    }
+
+    /// In which order the elements lie, without gaps.
+    pub fn order(&self) -> Order {
+        self.order
+    }
+
+    /// Shape, strides and item size.
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// The byte of the file at which element 0 lies. A multiple of 64 where NumPy or this library wrote it; any number
+    /// where somebody else did.
+    pub fn data_offset(&self) -> usize {
+        self.data_offset
+    }
+
+    /// The bytes of a file with this header: the header in the lowest version that can say it, a multiple of 64 bytes long, as
+    /// NumPy writes it.
+    ///
+    /// # Errors
+    ///
+    /// `is_unsupported` for a dtype that NumPy cannot spell, or that a list of fields cannot say: overlapping fields, or
+    /// fields that are not in the order of their offsets.
+    pub fn to_bytes(&self) -> Result<Vec<u8>> {
+        self.encode().map(|encoded| encoded.bytes)
+    }
+}
+
+fn malformed(text: String) -> Error {
+    Error::new(Kind::Malformed, text)
+}
+
+fn decode(version: Version, bytes: &[u8]) -> Result<Cow<'_, str>> {
+    match std::str::from_utf8(bytes) {
+        Ok(text) if version == Version::Three || bytes.is_ascii() => Ok(text.into()),
+        Err(error) if version == Version::Three => Err(malformed(format!(
+            "the header is no UTF-8 from its byte {} on, as version 3.0 demands",
+            error.valid_up_to()
+        ))),
+        // In Latin-1, a byte is the code point.
+        _ => Ok(bytes.iter().map(|&byte| char::from(byte)).collect::<String>().into()),
+    }
+}
+
+/// The three entries of the dictionary.
+struct Entries {
+    descr: Literal,
+    /// 1. At most [`MAX_RANK`] lengths.
+    shape: Vec<usize>,
+    order: Order,
+}
+
+impl Entries {
+    fn read(literal: Literal) -> Result<Self> {
+        let pairs = match literal {
+            Literal::Dict(pairs) => pairs,
+            other => {
+                return Err(malformed(format!("the header is {}, not a dictionary", other.describe())));
+            }
+        };
+        let (mut descr, mut fortran_order, mut shape) = (None, None, None);
+        for (key, value) in pairs {
+            let (name, slot) = match &key {
+                Literal::Str(name) if name == "descr" => ("descr", &mut descr),
+                Literal::Str(name) if name == "fortran_order" => ("fortran_order", &mut fortran_order),
+                Literal::Str(name) if name == "shape" => ("shape", &mut shape),
+                Literal::Str(name) => {
+                    let name: String = name.chars().take(40).collect();
+                    return Err(malformed(format!(
+                        "the header has an entry {name:?}: just 'descr', 'fortran_order' and 'shape' may stand in it"
+                    )));
+                }
+                other => {
+                    return Err(malformed(format!("the header has {} for a key", other.describe())));
+                }
+            };
+            if slot.replace(value).is_some() {
+                return Err(malformed(format!("the header has '{name}' twice")));
+            }
+        }
+        let missing = |name: &str| malformed(format!("the header has no '{name}'"));
+        Ok(Self {
+            descr: descr.ok_or_else(|| missing("descr"))?,
+            order: match fortran_order.ok_or_else(|| missing("fortran_order"))? {
+                Literal::Bool(false) => Order::RowMajor,
+                Literal::Bool(true) => Order::ColumnMajor,
+                other => {
+                    return Err(malformed(format!(
+                        "the header's 'fortran_order' is {}, not True or False",
+                        other.describe()
+                    )));
+                }
+            },
+            shape: read_shape(&shape.ok_or_else(|| missing("shape"))?)?,
+        })
+    }
+}
+
+fn read_shape(literal: &Literal) -> Result<Vec<usize>> {
+    let Literal::Tuple(lengths) = literal else {
+        return Err(malformed(format!("the header's 'shape' is {}, not a tuple", literal.describe())));
+    };
+    if lengths.len() > MAX_RANK {
+        return Err(Error::new(
+            Kind::Unsupported,
+            format!(
+                "the header's 'shape' has {} dimensions; at most {MAX_RANK} are supported",
+                lengths.len()
+            ),
+        ));
+    }
+    let length = |(axis, length): (usize, &Literal)| match length {
+        Literal::Int(length) => usize::try_from(*length).map_err(|_| {
+            let why = if *length < 0 { "less than 0" } else { "more than can be addressed" };
+            malformed(format!("the header lies: dimension {axis} of its 'shape' is {length}, {why}"))
+        }),
+        other => Err(malformed(format!(
+            "dimension {axis} of the header's 'shape' is {}, not an integer",
+            other.describe()
+        ))),
+    };
+    lengths.iter().enumerate().map(length).collect()
+}

@@ -1,0 +1,69 @@
+//! Opening a file that is to be mapped, with an answer for everything that a name can turn out to be.
+
+use std::fs::File;
+use std::io::ErrorKind;
+use std::os::unix::fs::{FileExt, FileTypeExt};
+use std::path::Path;
+
+use crate::error::{Error, Kind, Result};
+use crate::exchange::files::magic;
+
+/// Opens a regular file, for writing too where that is asked for. The error does not name the path.
+pub(super) fn open(path: &Path, writable: bool) -> Result<File> {
+    // Asked first, since opening a pipe would wait for a writer.
+    let kind = std::fs::metadata(path).map_err(|error| refused(error, "read"))?.file_type();
+    if kind.is_dir() {
+        return Err(Error::new(Kind::Unsupported, "a directory, not a file: name a file in it"));
+    }
+    if !kind.is_file() {
+        let what = match () {
+            () if kind.is_fifo() => "a pipe",
+            () if kind.is_socket() => "a socket",
+            () => "a device",
+        };
+        return Err(Error::new(
+            Kind::Unsupported,
+            format!(
+                "{what}, which cannot be mapped: write what comes out of it to a file, and open that one"
+            ),
+        ));
+    }
+    File::options()
+        .read(true)
+        .write(writable)
+        .open(path)
+        .map_err(|error| refused(error, if writable { "read and write" } else { "read" }))
+}
+
+fn refused(error: std::io::Error, wanted: &str) -> Error {
+    let text = match error.kind() {
+        ErrorKind::NotFound => "there is no such file: check the name".into(),
+        ErrorKind::NotADirectory => "part of the path is a file, not a directory: check the name".into(),
+        ErrorKind::PermissionDenied => {
+            format!("no permission to {wanted} it: ask its owner, or change its mode")
+        }
+        ErrorKind::ReadOnlyFilesystem => {
+            "it lies on a read-only file system: copy it to another one, or open it for reading only".into()
+        }
+        _ => format!("it could not be opened to {wanted} it: {error}"),
+    };
+    Error::caused(Kind::Io, text, error)
+}
+
+/// As many of the first [`magic::NBYTES`] bytes as there are.
+pub(super) fn first_bytes(file: &File) -> Result<Vec<u8>> {
+    let mut bytes = vec![0; magic::NBYTES];
+    let mut count = 0;
+    while count < bytes.len() {
+        match file.read_at(&mut bytes[count..], count as u64) {
+            Ok(0) => break,
+            Ok(more) => count += more,
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => {
+                return Err(Error::caused(Kind::Io, format!("it could not be read: {error}"), error));
+            }
+        }
+    }
+    bytes.truncate(count);
+    Ok(bytes)
+}
