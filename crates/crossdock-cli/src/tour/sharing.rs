@@ -1,0 +1,89 @@
+//! Several holders of the same memory: one writes, the others see it, and whoever asks for more is refused.
+
+use anyhow::{Context, Result, bail};
+use crossdock::DArray;
+use crossdock::element::Value;
+use crossdock::layout::{AxisSlice, Order};
+use crossdock::memory::copied_bytes;
+use crossdock::view::Request;
+use serde::Serialize;
+
+/// What happened, for the screen.
+#[derive(Default, Serialize)]
+pub struct Account {
+    /// How many bytes the sample has, which were copied into shared memory on purpose.
+    sample_nbytes: u64,
+    before: String,
+    written: String,
+    seen_by_share: String,
+    seen_by_pin: String,
+    read_refused: String,
+    write_refused: String,
+}
+
+impl Account {
+    /// Copies a sample of the array into shared memory, and lets several holders at it.
+    pub fn tell(&mut self, array: &DArray) -> Result<()> {
+        let first_few = vec![AxisSlice::Range { start: None, stop: Some(4), step: 1 }; array.rank()];
+        let corner = array.slice_numpy(first_few)?;
+        let copied = copied_bytes();
+        let sample = corner.to_shared(Order::RowMajor)?;
+        self.sample_nbytes = copied_bytes() - copied;
+        if sample.is_empty() {
+            return Ok(());
+        }
+        let first = vec![0; sample.rank()];
+        let last: Vec<usize> = sample.shape().iter().map(|len| len - 1).collect();
+
+        let mut writer = crossdock::view(&sample, Request::share())?;
+        let sharer = crossdock::view(&sample, Request::share())?;
+        let observer = crossdock::view(&sample, Request::pin())?;
+        let (before, value) = (observer.get(&first)?, other_value(&observer, &first, &last)?);
+        self.before = before.to_string();
+        self.written = value.to_string();
+        writer.set(&first, &value)?;
+        self.seen_by_share = sharer.get(&first)?.to_string();
+        self.seen_by_pin = observer.get(&first)?.to_string();
+        if [&self.seen_by_share, &self.seen_by_pin] != [&self.written; 2] {
+            bail!("{} was written, but the others see {} and {}", value, self.seen_by_share, self.seen_by_pin);
+        }
+        self.read_refused = refusal(&sample, Request::read()).context("Read beside Share holders")?;
+        self.write_refused = refusal(&sample, Request::write()).context("Write beside Share holders")?;
+        Ok(())
+    }
+
+    /// The account in sentences.
+    pub fn lines(&self) -> Vec<String> {
+        if self.written.is_empty() {
+            return vec!["The array has no elements, so there is nothing to share.".to_owned()];
+        }
+        vec![
+            format!(
+                "Shared: a corner of the array, {} bytes, copied into shared memory on purpose, and lent to three holders.",
+                self.sample_nbytes
+            ),
+            format!("  one writes {} over {}; the Share holder sees {}, the Pin holder {}", self.written, self.before, self.seen_by_share, self.seen_by_pin),
+            format!("  Read asked for meanwhile: {}", self.read_refused),
+            format!("  Write asked for meanwhile: {}", self.write_refused),
+        ]
+    }
+}
+
+/// A value of the element type that is not the one at `first`, if any is at hand.
+fn other_value(view: &crossdock::view::MemoryView, first: &[usize], last: &[usize]) -> Result<Value> {
+    let current = view.get(first)?;
+    let candidates = [Value::from(1u8), Value::from(0u8), view.get(last)?];
+    let mut scratch = vec![0; view.dtype().itemsize()];
+    let fits = |value: &Value, scratch: &mut [u8]| value.write(view.dtype(), scratch).is_ok();
+    Ok(candidates.into_iter().find(|value| *value != current && fits(value, &mut scratch)).unwrap_or(current))
+}
+
+fn refusal(sample: &DArray, request: Request) -> Result<String> {
+    match crossdock::view(sample, request) {
+        Ok(_) => bail!("it was given"),
+        Err(refusal) => {
+            let text = refusal.to_string();
+            Ok(text.split("; on offer").next().unwrap_or(&text).to_owned())
+        }
+    }
+}
