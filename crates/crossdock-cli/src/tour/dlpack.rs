@@ -2,12 +2,15 @@
 
 use std::ffi::{CString, c_int, c_void};
 use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use std::process::{Command, Stdio};
+use std::{fs, io};
 
-use anyhow::{Context, Result, bail};
+use crate::failure::{Failure, Result};
 use crossdock::DArray;
 use crossdock::element::dialect::dlpack::from_dlpack;
-use crossdock::exchange::protocol::dlpack::{DLManagedTensorVersioned, ExportOptions, export_versioned};
+use crossdock::exchange::protocol::dlpack::abi::DLManagedTensorVersioned;
+use crossdock::exchange::protocol::dlpack::{ExportOptions, export_versioned};
 use crossdock::memory::copied_bytes;
 use crossdock::view::Refusal;
 
@@ -33,16 +36,16 @@ struct Report {
 type Consume = unsafe extern "C" fn(*mut DLManagedTensorVersioned, *mut Report, c_int) -> c_int;
 
 /// The consumer, compiled and loaded, or why there is none.
-pub struct Consumer(Result<Consume, String>);
+pub(crate) struct Consumer(Result<Consume, String>);
 
 impl Consumer {
     /// Compiles it with the machine's C compiler.
-    pub fn compile() -> Self {
-        Self(build().map_err(|error| format!("{error:#}")))
+    pub(crate) fn compile() -> Self {
+        Self(build().map_err(|failure| failure.to_string()))
     }
 
     /// Lends to it.
-    pub fn consume(&mut self, array: &DArray) -> Result<Outcome> {
+    pub(crate) fn consume(&self, array: &DArray) -> Result<Outcome> {
         let consume = match &self.0 {
             Ok(consume) => *consume,
             Err(why) => return Ok(Outcome::Declined(why.clone())),
@@ -56,7 +59,8 @@ impl Consumer {
         let copied = copied_bytes();
         let report = lend(consume, array, &options, true)?;
         let rank = report.ndim as usize;
-        let counts = |numbers: &[i64; MAX_NDIM]| numbers[..rank].iter().map(|&number| number as isize).collect();
+        let counts =
+            |numbers: &[i64; MAX_NDIM]| numbers[..rank].iter().map(|&number| number as isize).collect();
         Ok(Outcome::Took(Handover {
             dtype: from_dlpack(report.code, report.bits, 1, true)?.to_string(),
             shape: report.shape[..rank].iter().map(|&len| len as usize).collect(),
@@ -90,14 +94,27 @@ fn lend(consume: Consume, array: &DArray, options: &ExportOptions, want_checksum
     let refused = unsafe { consume(tensor, &mut report, c_int::from(want_checksum)) };
     match refused {
         0 => Ok(report),
-        what => bail!("the C consumer did not understand the tensor (answer {what})"),
+        what => {
+            return Err(Failure::new(format_args!(
+                "the C consumer did not understand the tensor (answer {what})"
+            )));
+        }
     }
 }
 
 fn build() -> Result<Consume> {
-    let folder = tempfile::tempdir().context("no temporary folder for the C consumer")?;
-    let (source, library) = (folder.path().join("consumer.c"), folder.path().join("consumer.so"));
-    std::fs::write(&source, SOURCE)?;
+    let folder = std::env::temp_dir().join(format!("crossdock-consumer-{}", std::process::id()));
+    let built = build_in(&folder);
+    // Loaded or not, the files are needed no more; where they cannot be removed, the system's own cleaning will.
+    let _ = fs::remove_dir_all(&folder);
+    built
+}
+
+fn build_in(folder: &Path) -> Result<Consume> {
+    let io = |error: io::Error| Failure::new(format_args!("{}: {error}", folder.display()));
+    let (source, library) = (folder.join("consumer.c"), folder.join("consumer.so"));
+    fs::create_dir(folder).map_err(io)?;
+    fs::write(&source, SOURCE).map_err(io)?;
     let status = Command::new("cc")
         .args(["-O2", "-shared", "-fPIC", "-o"])
         .args([&library, &source])
@@ -105,20 +122,22 @@ fn build() -> Result<Consume> {
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .status()
-        .context("no C compiler (`cc`) on this machine")?;
+        .map_err(|error| {
+            Failure::new(format_args!("there is no C compiler, `cc`, on this machine ({error})"))
+        })?;
     if !status.success() {
-        bail!("`cc` could not compile the consumer");
+        return Err(Failure::new("`cc` could not compile the consumer"));
     }
-    let path = CString::new(library.as_os_str().as_bytes())?;
+    let path = CString::new(library.as_os_str().as_bytes()).unwrap_or_default();
     // SAFETY: a library of ours, whose loading runs no code.
-    let handle: *mut c_void = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
+    let handle = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
     if handle.is_null() {
-        bail!("the compiled consumer could not be loaded");
+        return Err(Failure::new("the compiled consumer could not be loaded"));
     }
     // SAFETY: the handle is open, and stays so until the process ends.
     let symbol = unsafe { libc::dlsym(handle, c"crossdock_consume".as_ptr()) };
     if symbol.is_null() {
-        bail!("the compiled consumer lacks its function");
+        return Err(Failure::new("the compiled consumer lacks its function"));
     }
     // SAFETY: the symbol is the function of this signature in the source above.
     Ok(unsafe { std::mem::transmute::<*mut c_void, Consume>(symbol) })

@@ -3,12 +3,13 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use anyhow::Result;
 use crossdock::DArray;
 use crossdock::layout::Order;
 
+use crate::failure::Result;
+
 /// The median of nanoseconds that one run takes, over samples of several runs each.
-pub fn median_ns<R>(mut operation: impl FnMut() -> Result<R>) -> Result<f64> {
+pub(crate) fn median_ns<R>(mut operation: impl FnMut() -> Result<R>) -> Result<f64> {
     const SAMPLES: usize = 31;
     const RUNS: usize = 64;
     let mut samples = Vec::with_capacity(SAMPLES);
@@ -23,7 +24,7 @@ pub fn median_ns<R>(mut operation: impl FnMut() -> Result<R>) -> Result<f64> {
 }
 
 /// The median of nanoseconds that a copy of all elements into new memory takes.
-pub fn copy(array: &DArray) -> Result<f64> {
+pub(crate) fn copy(array: &DArray) -> Result<f64> {
     let mut samples = Vec::new();
     for _ in 0..5 {
         let start = Instant::now();

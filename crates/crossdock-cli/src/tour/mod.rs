@@ -1,40 +1,41 @@
 //! `crossdock tour`: one real array, handed to every kind of consumer in place. Proof, and self-test.
 //!
-//! Each consumer knows only what its kind knows (a Rust type, a C struct, a view, a descriptor) and reports what it saw: dtype,
-//! shape, strides, the address, and the sum of all bytes of all elements. The tour compares that with what it lent, and
-//! fails where they differ.
+//! Each consumer knows only what its kind knows (a Rust type, a C struct, a view, a descriptor) and reports what it saw:
+//! dtype, shape, strides, the address, and the sum of all bytes of all elements. The tour compares that with what it lent,
+//! and fails where they differ.
 
 mod dlpack;
 mod measure;
 mod process;
 mod report;
 mod rust;
+mod sample;
 mod sharing;
 mod views;
 
-use std::path::PathBuf;
+use std::ffi::OsString;
+use std::process::ExitCode;
 
-use anyhow::{Context, Result};
 use crossdock::memory::ledger;
 
-use self::report::{Handover, Report};
-use self::views::View;
+use crate::failure::{Failure, Result};
+use crate::open::Opened;
+use crate::out;
+use crate::tour::report::{Handover, Report};
+use crate::tour::views::View;
 
-pub use self::process::run_child;
+pub(crate) use crate::tour::process::{ChildArgs, run_child};
 
-/// Lend an array to every built-in consumer, and show that nothing was copied
-#[derive(clap::Args, Debug)]
-pub struct Args {
-    /// The .npy file to lend, with a view if wanted (FILE:EXPR). Without it, a photograph that comes with the command
-    file: Option<PathBuf>,
-
-    /// Print the result as JSON
+/// Hand one array to every built-in consumer, and show that nothing was copied.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// An array file and, behind a colon, a view of it; without it, a photograph that comes with the program.
+    #[arg(value_name = "FILE[:EXPR]")]
+    target: Option<OsString>,
+    /// Print JSON in place of the table.
     #[arg(long)]
     json: bool,
 }
-
-/// A photograph of a rocket launch (CC0), 427 × 640 × 3 bytes; see `data/README.md`.
-static SAMPLE: &[u8] = include_bytes!("../../../../data/rocket.npy");
 
 /// What a consumer did with an array.
 enum Outcome {
@@ -44,48 +45,47 @@ enum Outcome {
     Declined(String),
 }
 
-/// Runs the tour, and prints it.
-pub fn run(args: &Args) -> Result<()> {
+/// Runs the tour.
+pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     ledger::switch_on();
-    let report = travel(args)?;
-    if args.json { report.print_json() } else { report.print_table() }
+    let report = match &args.target {
+        Some(target) => travel(&Opened::open(target, false)?),
+        None => sample::with_photograph(travel),
+    }?;
+    let report = report.close(ledger::live())?;
+    if args.json { out::print_json(&report) } else { out::print(&report.to_text()) }
 }
 
-fn travel(args: &Args) -> Result<Report> {
-    let opened = open(args)?;
-    let mut report = Report::new(&opened.name, &opened.array);
-    let mut shared = sharing::Account::default();
-    {
-        let mut c_consumer = dlpack::Consumer::compile();
-        for view in views::of(&opened.array)? {
-            hand_over(&view, &mut c_consumer, &mut report)?;
-            opened.check()?;
-        }
-        shared.tell(&opened.array).context("sharing a sample")?;
-        report.set_sharing(shared);
+fn travel(opened: &Opened) -> Result<Report> {
+    let mut report = Report::new(&opened.path, &opened.view);
+    let c_consumer = dlpack::Consumer::compile();
+    for view in views::of(&opened.view)? {
+        hand_over(&view, &c_consumer, &mut report)?;
+        opened.check()?;
     }
-    drop(opened);
-    report.set_alive(ledger::live());
-    report.check()?;
+    report.set_sharing(sharing::account(&opened.view).map_err(|failure| failure.within("sharing a sample"))?);
     Ok(report)
 }
 
 /// One view, to every consumer.
-fn hand_over(view: &View, c_consumer: &mut dlpack::Consumer, report: &mut Report) -> Result<()> {
-    let expected = views::checksum(&view.array)?;
-    let copy_ns = measure::copy(&view.array)?;
-    let outcomes = [
-        ("Array<T, D>", rust::typed(&view.array)?),
-        ("ndarray", rust::ndarray(&view.array)?),
-        ("DLPack, a C program's", c_consumer.consume(&view.array)?),
-        ("MemoryView", rust::memory_view(&view.array)?),
-        ("another process", process::child(&view.array)?),
-        ("python3, its stdlib", process::python(&view.array)?),
+fn hand_over(view: &View, c_consumer: &dlpack::Consumer, report: &mut Report) -> Result<()> {
+    let array = &view.array;
+    let expected = views::checksum(array)?;
+    let copy_ns = measure::copy(array)?;
+    type Consumer<'a> = &'a dyn Fn() -> Result<Outcome>;
+    let consumers: [(&'static str, Consumer<'_>); 6] = [
+        ("Array<T, D>", &|| rust::typed(array)),
+        ("ndarray", &|| rust::ndarray(array)),
+        ("a C program (DLPack)", &|| c_consumer.consume(array)),
+        ("MemoryView", &|| rust::memory_view(array)),
+        ("another process", &|| process::child(array)),
+        ("python3, its stdlib", &|| process::python(array)),
     ];
-    for (to, outcome) in outcomes {
-        match outcome {
+    for (to, consume) in consumers {
+        let told = |failure: Failure| failure.within(format_args!("{} to {to}", view.name));
+        match consume().map_err(told)? {
             Outcome::Took(handover) => {
-                handover.check(&view.array, expected).with_context(|| format!("{to}, {}", view.name))?;
+                handover.check(array, expected).map_err(told)?;
                 report.add(view.name, to, handover, copy_ns);
             }
             Outcome::Declined(why) => report.decline(view.name, to, why),

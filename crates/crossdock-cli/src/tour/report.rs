@@ -1,10 +1,10 @@
 //! What the tour found: rows, as a table and as JSON.
 
-use std::io::{self, Write};
+use std::path::Path;
 
-use anyhow::{Result, bail};
+use crate::failure::{Failure, Result};
 use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
-use comfy_table::{Attribute, Cell, CellAlignment, Table};
+use comfy_table::{Cell, CellAlignment, Table};
 use crossdock::DArray;
 use crossdock::memory::ledger;
 use serde::{Deserialize, Serialize};
@@ -13,33 +13,44 @@ use crate::tour::sharing::Account;
 
 /// What one consumer saw.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct Handover {
-    pub dtype: String,
-    pub shape: Vec<usize>,
-    pub strides: Vec<isize>,
+pub(crate) struct Handover {
+    pub(crate) dtype: String,
+    pub(crate) shape: Vec<usize>,
+    pub(crate) strides: Vec<isize>,
     /// The address of element 0, in the consumer's own process.
-    pub address: u64,
+    pub(crate) address: u64,
     /// The sum of all bytes of all elements.
-    pub checksum: u64,
-    pub bytes_copied: u64,
+    pub(crate) checksum: u64,
+    pub(crate) bytes_copied: u64,
     /// The median of one hand-over.
-    pub ns: f64,
+    pub(crate) ns: f64,
 }
 
 impl Handover {
     /// Compares what the consumer saw with what was lent.
-    pub fn check(&self, array: &DArray, checksum: u64) -> Result<()> {
+    pub(crate) fn check(&self, array: &DArray, checksum: u64) -> Result<()> {
         if self.shape != array.shape() {
-            bail!("shape {:?} was lent, and {:?} arrived", array.shape(), self.shape);
+            return Err(Failure::new(format_args!(
+                "shape {:?} was lent, and {:?} arrived",
+                array.shape(),
+                self.shape
+            )));
         }
         for (axis, &len) in self.shape.iter().enumerate() {
             // The stride of an axis that has no second index means nothing, and consumers are free to change it.
             if len > 1 && self.strides.get(axis) != array.strides().get(axis) {
-                bail!("strides {:?} were lent, and {:?} arrived", array.strides(), self.strides);
+                return Err(Failure::new(format_args!(
+                    "strides {:?} were lent, and {:?} arrived",
+                    array.strides(),
+                    self.strides
+                )));
             }
         }
         if self.checksum != checksum {
-            bail!("the bytes lent add up to {checksum}, those that arrived to {}", self.checksum);
+            return Err(Failure::new(format_args!(
+                "the bytes lent add up to {checksum}, those that arrived to {}",
+                self.checksum
+            )));
         }
         Ok(())
     }
@@ -64,7 +75,7 @@ struct Declined {
 
 /// Everything that the tour shows.
 #[derive(Serialize)]
-pub struct Report {
+pub(crate) struct Report {
     file: String,
     dtype: String,
     shape: Vec<usize>,
@@ -74,14 +85,12 @@ pub struct Report {
     declined: Vec<Declined>,
     sharing: Account,
     alive_after: usize,
-    #[serde(skip)]
-    survivors: Vec<String>,
 }
 
 impl Report {
-    pub fn new(file: &str, array: &DArray) -> Self {
+    pub(crate) fn new(file: &Path, array: &DArray) -> Self {
         Self {
-            file: file.to_owned(),
+            file: file.display().to_string(),
             dtype: array.dtype().to_string(),
             shape: array.shape().to_vec(),
             strides: array.strides().to_vec(),
@@ -90,83 +99,76 @@ impl Report {
             declined: Vec::new(),
             sharing: Account::default(),
             alive_after: 0,
-            survivors: Vec::new(),
         }
     }
 
-    pub fn add(&mut self, view: &'static str, to: &'static str, handover: Handover, copy_ns: f64) {
+    pub(crate) fn add(&mut self, view: &'static str, to: &'static str, handover: Handover, copy_ns: f64) {
         self.handovers.push(Row { view, to, handover, copy_ns });
     }
 
-    pub fn decline(&mut self, view: &'static str, to: &'static str, why: String) {
+    pub(crate) fn decline(&mut self, view: &'static str, to: &'static str, why: String) {
         self.declined.push(Declined { view, to, why });
     }
 
-    pub fn set_sharing(&mut self, account: Account) {
+    pub(crate) fn set_sharing(&mut self, account: Account) {
         self.sharing = account;
     }
 
-    pub fn set_alive(&mut self, alive: Vec<ledger::Entry>) {
+    /// Ends the report, when everything has been dropped. Fails where something was copied unasked, nobody took the array, or
+    /// something stayed alive.
+    pub(crate) fn close(mut self, alive: Vec<ledger::Entry>) -> Result<Self> {
         self.alive_after = alive.len();
-        self.survivors = alive
-            .iter()
-            .map(|entry| format!("{} bytes of {} at {:#x}", entry.nbytes, entry.backing, entry.address))
-            .collect();
-    }
-
-    /// Fails where something was copied unasked, or stayed alive.
-    pub fn check(&self) -> Result<()> {
         if let Some(row) = self.handovers.iter().find(|row| row.handover.bytes_copied > 0) {
-            bail!("{} copied {} bytes of {}", row.to, row.handover.bytes_copied, row.view);
+            let text = format!("{} copied {} bytes of {}", row.to, row.handover.bytes_copied, row.view);
+            return Err(Failure::new(text));
         }
         if self.handovers.is_empty() {
-            bail!("no consumer took the array");
+            return Err(Failure::new("no consumer took the array"));
         }
-        if !self.survivors.is_empty() {
-            bail!("still alive after everything was dropped: {}", self.survivors.join(", "));
+        if let Some(entry) = alive.first() {
+            let text = format!(
+                "{} allocations are alive after everything was dropped, the first of {} bytes of {} at {:#x}",
+                alive.len(),
+                entry.nbytes,
+                entry.backing,
+                entry.address
+            );
+            return Err(Failure::new(text));
         }
-        Ok(())
+        Ok(self)
     }
 
-    pub fn print_json(&self) -> Result<()> {
-        let mut out = io::stdout().lock();
-        serde_json::to_writer_pretty(&mut out, self)?;
-        writeln!(out)?;
-        Ok(())
-    }
-
-    pub fn print_table(&self) -> Result<()> {
-        let mut out = anstream::stdout().lock();
-        writeln!(
-            out,
-            "{}\n{} {:?}, strides {:?} bytes, {} bytes, opened in place\n",
-            self.file, self.dtype, self.shape, self.strides, self.nbytes
-        )?;
-        writeln!(out, "{}\n", self.table())?;
-        for declined in &self.declined {
-            writeln!(out, "not to {}, {}: {}", declined.to, declined.view, declined.why)?;
-        }
-        if !self.declined.is_empty() {
-            writeln!(out)?;
+    /// The report for people.
+    pub(crate) fn to_text(&self) -> String {
+        let mut text = format!(
+            "{}\n{} {:?}, strides {:?} bytes, {} bytes, opened in place\n\n{}\n",
+            self.file,
+            self.dtype,
+            self.shape,
+            self.strides,
+            self.nbytes,
+            self.table()
+        );
+        for Declined { view, to, why } in &self.declined {
+            text += &format!("not to {to}, {view}: {why}\n");
         }
         for line in self.sharing.lines() {
-            writeln!(out, "{line}")?;
+            text += &format!("\n{line}");
         }
         let copied: u64 = self.handovers.iter().map(|row| row.handover.bytes_copied).sum();
-        writeln!(
-            out,
-            "\n{} hand-overs, {copied} bytes copied; {} allocations alive after everything was dropped.",
+        text + &format!(
+            "\n\n{} hand-overs, {copied} bytes copied. {} allocations alive after everything was dropped.\n",
             self.handovers.len(),
             self.alive_after
-        )?;
-        Ok(())
+        )
     }
 
     fn table(&self) -> Table {
         let mut table = Table::new();
-        table.load_preset(UTF8_HORIZONTAL_ONLY);
-        let titles = ["view", "to", "dtype", "shape", "strides", "its address", "copied", "hand-over", "a copy"];
-        table.set_header(titles.map(|title| Cell::new(title).add_attribute(Attribute::Bold)));
+        table.load_style(UTF8_HORIZONTAL_ONLY);
+        let titles =
+            ["view", "to", "dtype", "shape", "strides", "its address", "copied", "hand-over", "a copy"];
+        table.set_header(titles.map(|title| Cell::new(title)));
         let mut last = "";
         for Row { view, to, handover, copy_ns } in &self.handovers {
             let shown = if *view == last { "" } else { view };

@@ -1,6 +1,5 @@
 //! Consumers in this process that know a Rust type: a typed array, `ndarray`, a view.
 
-use anyhow::Result;
 use crossdock::element::Element;
 use crossdock::memory::copied_bytes;
 use crossdock::memory::racy::Pinned;
@@ -8,6 +7,7 @@ use crossdock::view::{MemoryView, Request};
 use crossdock::{Array, DArray};
 use ndarray::{Dim, Dimension, IntoDimension};
 
+use crate::failure::Result;
 use crate::tour::Outcome;
 use crate::tour::measure::median_ns;
 use crate::tour::report::Handover;
@@ -85,7 +85,7 @@ impl Typed for TakesArray {
 }
 
 /// Lends to a typed array.
-pub fn typed(array: &DArray) -> Result<Outcome> {
+pub(crate) fn typed(array: &DArray) -> Result<Outcome> {
     dispatch(array, &TakesArray)
 }
 
@@ -121,22 +121,19 @@ impl Typed for TakesNdarray {
 }
 
 /// Lends to `ndarray`.
-pub fn ndarray(array: &DArray) -> Result<Outcome> {
+pub(crate) fn ndarray(array: &DArray) -> Result<Outcome> {
     match dispatch(array, &TakesNdarray) {
-        Err(error) if error.downcast_ref::<crossdock::Error>().is_some_and(declines) => {
-            Ok(Outcome::Declined(error.to_string()))
-        }
         outcome => outcome,
     }
 }
 
 /// What a consumer cannot express, as opposed to what went wrong.
-pub fn declines(error: &crossdock::Error) -> bool {
+pub(crate) fn declines(error: &crossdock::Error) -> bool {
     error.is_layout() || error.is_alignment() || error.is_unsupported()
 }
 
 /// Lends to a consumer that knows nothing but `MemoryView`.
-pub fn memory_view(array: &DArray) -> Result<Outcome> {
+pub(crate) fn memory_view(array: &DArray) -> Result<Outcome> {
     let ns = median_ns(|| Ok(crossdock::view(array, Request::pin())?))?;
     let copied = copied_bytes();
     let view = crossdock::view(array, Request::pin())?;
@@ -152,7 +149,5 @@ pub fn memory_view(array: &DArray) -> Result<Outcome> {
 }
 
 fn sum_of_bytes(view: &MemoryView) -> Result<u64> {
-    let mut sum = 0;
-    view.for_each_element(|bytes| sum += bytes.iter().map(|&byte| u64::from(byte)).sum::<u64>())?;
-    Ok(sum)
+    Ok(view.to_bytes()?.iter().map(|&byte| u64::from(byte)).sum())
 }

@@ -1,6 +1,6 @@
 //! Several holders of the same memory: one writes, the others see it, and whoever asks for more is refused.
 
-use anyhow::{Context, Result, bail};
+use crate::failure::{Failure, Result};
 use crossdock::DArray;
 use crossdock::element::Value;
 use crossdock::layout::{AxisSlice, Order};
@@ -10,7 +10,7 @@ use serde::Serialize;
 
 /// What happened, for the screen.
 #[derive(Default, Serialize)]
-pub struct Account {
+pub(crate) struct Account {
     /// How many bytes the sample has, which were copied into shared memory on purpose.
     sample_nbytes: u64,
     before: String,
@@ -21,9 +21,16 @@ pub struct Account {
     write_refused: String,
 }
 
+/// Shares a corner of the array.
+pub(crate) fn account(array: &DArray) -> Result<Account> {
+    let mut account = Account::default();
+    account.tell(array)?;
+    Ok(account)
+}
+
 impl Account {
     /// Copies a sample of the array into shared memory, and lets several holders at it.
-    pub fn tell(&mut self, array: &DArray) -> Result<()> {
+    fn tell(&mut self, array: &DArray) -> Result<()> {
         let first_few = vec![AxisSlice::Range { start: None, stop: Some(4), step: 1 }; array.rank()];
         let corner = array.slice_numpy(first_few)?;
         let copied = copied_bytes();
@@ -45,15 +52,18 @@ impl Account {
         self.seen_by_share = sharer.get(&first)?.to_string();
         self.seen_by_pin = observer.get(&first)?.to_string();
         if [&self.seen_by_share, &self.seen_by_pin] != [&self.written; 2] {
-            bail!("{} was written, but the others see {} and {}", value, self.seen_by_share, self.seen_by_pin);
+            return Err(Failure::new(format_args!(
+                "{} was written, but the others see {} and {}",
+                value, self.seen_by_share, self.seen_by_pin
+            )));
         }
-        self.read_refused = refusal(&sample, Request::read()).context("Read beside Share holders")?;
-        self.write_refused = refusal(&sample, Request::write()).context("Write beside Share holders")?;
+        self.read_refused = refusal(&sample, Request::read())?;
+        self.write_refused = refusal(&sample, Request::write())?;
         Ok(())
     }
 
     /// The account in sentences.
-    pub fn lines(&self) -> Vec<String> {
+    pub(crate) fn lines(&self) -> Vec<String> {
         if self.written.is_empty() {
             return vec!["The array has no elements, so there is nothing to share.".to_owned()];
         }
@@ -62,7 +72,10 @@ impl Account {
                 "Shared: a corner of the array, {} bytes, copied into shared memory on purpose, and lent to three holders.",
                 self.sample_nbytes
             ),
-            format!("  one writes {} over {}; the Share holder sees {}, the Pin holder {}", self.written, self.before, self.seen_by_share, self.seen_by_pin),
+            format!(
+                "  one writes {} over {}; the Share holder sees {}, the Pin holder {}",
+                self.written, self.before, self.seen_by_share, self.seen_by_pin
+            ),
             format!("  Read asked for meanwhile: {}", self.read_refused),
             format!("  Write asked for meanwhile: {}", self.write_refused),
         ]
@@ -80,7 +93,7 @@ fn other_value(view: &crossdock::view::MemoryView, first: &[usize], last: &[usiz
 
 fn refusal(sample: &DArray, request: Request) -> Result<String> {
     match crossdock::view(sample, request) {
-        Ok(_) => bail!("it was given"),
+        Ok(view) => Err(Failure::new(format_args!("beside Share holders, this was given: {view:?}"))),
         Err(refusal) => {
             let text = refusal.to_string();
             Ok(text.split("; on offer").next().unwrap_or(&text).to_owned())

@@ -1,18 +1,18 @@
 //! The views that the tour lends, and what their bytes add up to.
 
-use anyhow::Result;
+use crate::failure::{Failure, Result};
 use crossdock::DArray;
 use crossdock::element::DType;
 use crossdock::layout::{AxisSlice, Layout};
 
 /// A view of the array, with the name that the tour shows.
-pub struct View {
-    pub name: &'static str,
-    pub array: DArray,
+pub(crate) struct View {
+    pub(crate) name: &'static str,
+    pub(crate) array: DArray,
 }
 
 /// The whole, and what strides can say of it: every second row, the last axis first, one channel or one field.
-pub fn of(array: &DArray) -> Result<Vec<View>> {
+pub(crate) fn of(array: &DArray) -> Result<Vec<View>> {
     let mut views = vec![View { name: "whole", array: array.clone() }];
     let rank = array.rank();
     if rank >= 1 {
@@ -36,7 +36,7 @@ pub fn of(array: &DArray) -> Result<Vec<View>> {
 }
 
 /// The sum of all bytes of all elements: a number that every consumer can compute, whatever the dtype. Loaded one by one, not copied.
-pub fn checksum(array: &DArray) -> Result<u64> {
+pub(crate) fn checksum(array: &DArray) -> Result<u64> {
     let (shape, strides) = (array.shape(), array.strides());
     let bytes = Layout::new(
         &[shape, &[array.dtype().itemsize()]].concat(),

@@ -1,0 +1,70 @@
+//! How a run ends that did not go well: one sentence, and an exit status.
+
+use std::fmt;
+use std::path::Path;
+use std::process::ExitCode;
+
+use crossdock::view::Refusal;
+
+use crate::{out, status};
+
+/// What may end in a [`Failure`].
+pub(crate) type Result<T, E = Failure> = std::result::Result<T, E>;
+
+/// Why the command ends early.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    text: String,
+    status: u8,
+}
+
+impl Failure {
+    /// It failed, or was refused, for a reason that says what to do.
+    pub(crate) fn new(text: impl fmt::Display) -> Self {
+        Self { text: text.to_string(), status: status::FAILED }
+    }
+
+    /// The file under a map shrank: what was read of it is not to be trusted.
+    pub(crate) fn shrank(path: &Path, detail: impl fmt::Display) -> Self {
+        let text = format!(
+            "{}: {detail}; nothing that was read since is to be trusted: run this again once the file is whole",
+            path.display()
+        );
+        Self { text, status: status::SHRANK }
+    }
+
+    /// The same reason under another exit status.
+    pub(crate) fn with_status(self, status: u8) -> Self {
+        Self { status, ..self }
+    }
+
+    /// The same, with where it happened in front.
+    pub(crate) fn within(self, context: impl fmt::Display) -> Self {
+        Self { text: format!("{context}: {}", self.text), ..self }
+    }
+
+    /// Says it on stderr, on one line.
+    pub(crate) fn report(&self) -> ExitCode {
+        out::error(&self.text);
+        ExitCode::from(self.status)
+    }
+}
+
+/// The sentence itself, for where a failure is only told of.
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl From<Refusal> for Failure {
+    fn from(refusal: Refusal) -> Self {
+        Self::new(refusal)
+    }
+}
+
+impl From<crossdock::Error> for Failure {
+    fn from(error: crossdock::Error) -> Self {
+        Self::new(error)
+    }
+}
