@@ -4,11 +4,13 @@
 //! - [`invalid`]: layouts that must be refused, made as carefully;
 //! - [`Nested`]: the oracle, an array as the list of the addresses of its elements, with every operation spelt out in
 //!   the most obvious way;
+//! - [`dlpack`]: the hostile producer of DLPack structs;
 //! - [`Coverage`]: what a property test has met, printed and asserted.
 //!
 //! Addresses are `i128` throughout, so that nothing here can overflow.
 
 mod coverage;
+pub mod dlpack;
 pub mod generate;
 pub mod invalid;
 mod nested;

@@ -484,3 +484,34 @@ fn memory_that_is_not_owned_is_used_and_left_alone() {
     drop(buffer);
     assert_eq!(bytes, [5, 9, 5, 5, 5, 5, 5, 5]);
 }
+
+#[test]
+fn forgotten_handles_run_into_an_error_and_never_wrap() {
+    let buffer = Buffer::from_vec(vec![5u8; 4]).unwrap();
+    let mut made = 1u64;
+    let error = loop {
+        match buffer.try_clone() {
+            Ok(clone) => std::mem::forget(clone),
+            Err(error) => break error,
+        }
+        made += 1;
+    };
+    assert_eq!(made, (1 << 23) - 1);
+    assert!(error.is_exhausted(), "{error}");
+    assert_eq!((conflict(&error).wanted(), conflict(&error).is_full()), (Wanted::Handle, true));
+    assert!(buffer.slice(1..2).unwrap_err().is_exhausted());
+    assert!(std::panic::catch_unwind(|| buffer.clone()).is_err(), "`clone` has no other way to say it");
+    assert_eq!(buffer.read().unwrap()[..], [5; 4], "leases have a count of their own");
+    assert!(buffer.try_clone().unwrap_err().is_exhausted());
+}
+
+#[test]
+fn handles_and_guards_cross_threads() {
+    fn assert_crosses<T: Send + Sync + 'static>() {}
+    assert_crosses::<Buffer>();
+    assert_crosses::<ReadGuard>();
+    assert_crosses::<WriteGuard>();
+    assert_crosses::<ShareGuard>();
+    assert_crosses::<PinGuard>();
+    assert_crosses::<Conflict>();
+}

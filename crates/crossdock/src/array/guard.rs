@@ -9,7 +9,7 @@ use crate::array::iter::Iter;
 use crate::array::view::{ArrayView, index_panic};
 use crate::array::view_mut::ArrayViewMut;
 use crate::element::Element;
-use crate::error::Result;
+use crate::error::{Error, Kind, Result};
 use crate::layout::{FixedLayout, Order};
 use crate::memory::{Lease, count_copied, racy};
 
@@ -40,18 +40,42 @@ impl<T: Element, const D: usize> Covered<T, D> {
         Ok(unsafe { racy::load(ptr.as_ptr().cast()) })
     }
 
+    fn values(&self) -> impl Iterator<Item = T> {
+        self.layout.offsets().map(|offset| {
+            // SAFETY: the offset of an element (Covered 1).
+            let ptr = unsafe { self.ptr.offset(offset) };
+            // SAFETY: as in `load`.
+            unsafe { racy::load(ptr.as_ptr().cast()) }
+        })
+    }
+
     fn to_vec(&self) -> Vec<T> {
         count_copied(self.layout.nbytes(size_of::<T>()));
-        self.layout
-            .offsets()
-            .map(|offset| {
-                // SAFETY: the offset of an element (Covered 1).
-                let ptr = unsafe { self.ptr.offset(offset) };
-                // SAFETY: as in `load`.
-                unsafe { racy::load(ptr.as_ptr().cast()) }
-            })
-            .collect()
+        self.values().collect()
     }
+}
+
+/// Element 0 and all strides are multiples of the alignment of `T`; where there are no elements, anything is.
+pub(super) fn check_aligned<T: Element, const D: usize>(
+    ptr: NonNull<u8>,
+    layout: &FixedLayout<D>,
+) -> Result<()> {
+    let (address, align) = (ptr.addr().get(), align_of::<T>());
+    if layout.numel() == 0 || address.is_multiple_of(align) && layout.is_aligned(align) {
+        return Ok(());
+    }
+    Err(misaligned(address, layout.strides(), align))
+}
+
+#[cold]
+pub(crate) fn misaligned(address: usize, strides: &[isize], align: usize) -> Error {
+    Error::new(
+        Kind::Alignment,
+        format!(
+            "address {address:#x} or strides {strides:?} are not multiples of {align}, the alignment of the element type: take \
+             elements by value, or copy the array"
+        ),
+    )
 }
 
 macro_rules! guard {
@@ -91,6 +115,15 @@ macro_rules! guard {
             /// The address of element 0.
             pub fn as_ptr(&self) -> *const T {
                 self.0.ptr.as_ptr().cast()
+            }
+
+            /// Whether references to the elements may be made.
+            ///
+            /// # Errors
+            ///
+            /// `is_alignment`, with the numbers.
+            pub fn check_aligned(&self) -> Result<()> {
+                check_aligned::<T, D>(self.0.ptr, &self.0.layout)
             }
         }
 
@@ -257,6 +290,11 @@ impl<T: Element, const D: usize> ArrayShare<T, D> {
         Ok(())
     }
 
+    /// The elements by value in row-major order, each as it is when it is loaded.
+    pub fn values(&self) -> impl Iterator<Item = T> {
+        self.0.values()
+    }
+
     /// The elements of this moment in row-major order, copied (and counted).
     pub fn to_vec(&self) -> Vec<T> {
         self.0.to_vec()
@@ -271,6 +309,11 @@ impl<T: Element, const D: usize> ArrayPin<T, D> {
     /// `is_bounds`.
     pub fn load(&self, index: [usize; D]) -> Result<T> {
         self.0.load(index)
+    }
+
+    /// The elements by value in row-major order, each as it is when it is loaded.
+    pub fn values(&self) -> impl Iterator<Item = T> {
+        self.0.values()
     }
 
     /// The elements of this moment in row-major order, copied (and counted).

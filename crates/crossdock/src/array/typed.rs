@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use std::ops::Deref;
 
 use crate::array::RawArray;
-use crate::array::guard::{ArrayPin, ArrayRead, ArrayShare, ArrayWrite};
+use crate::array::guard::{ArrayPin, ArrayRead, ArrayShare, ArrayWrite, check_aligned};
 use crate::array::view::check_numel;
 use crate::array::view_mut::ArrayViewMut;
 use crate::element::{DType, Element};
@@ -393,23 +393,7 @@ impl<T: Element, const D: usize> Array<T, D> {
     }
 
     fn check_aligned(&self) -> Result<()> {
-        let (address, align) = (self.raw.ptr().addr().get(), align_of::<T>());
-        if self.is_empty() || address.is_multiple_of(align) && self.layout.is_aligned(align) {
-            return Ok(());
-        }
-        Err(self.misaligned(address, align))
-    }
-
-    #[cold]
-    fn misaligned(&self, address: usize, align: usize) -> Error {
-        Error::new(
-            Kind::Alignment,
-            format!(
-                "address {address:#x} or strides {:?} are not multiples of {align}, the alignment of the element type: take \
-                 elements by value, or copy the array",
-                self.strides()
-            ),
-        )
+        check_aligned::<T, D>(self.raw.ptr(), &self.layout)
     }
 }
 

@@ -221,7 +221,8 @@ impl Buffer {
         self.nbytes
     }
 
-    /// The number of bytes that this buffer keeps alive: those of the whole allocation.
+    /// The number of bytes that this buffer keeps alive: those of the whole allocation. (A part of a partition counts its own,
+    /// though it keeps the other parts' memory alive, too.)
     pub fn retained_nbytes(&self) -> usize {
         self.handle.header().nbytes()
     }

@@ -6,7 +6,7 @@ use std::ptr::NonNull;
 use crate::error::{Error, Kind, Result};
 use crate::memory::allocation::Lease;
 use crate::memory::copied::count_copied;
-use crate::memory::racy::{self, Shared};
+use crate::memory::racy::{self, Pinned, Shared};
 use crate::memory::{LeaseKind, Pod};
 
 /// A lease and the bytes that it covers.
@@ -253,6 +253,13 @@ impl ShareGuard {
 }
 
 impl PinGuard {
+    /// The bytes as cells that others may write at any time. O(1). Errors as [`ReadGuard::as_slice_of`].
+    pub fn as_cells_of<T: Pod>(&self) -> Result<&[Pinned<T>]> {
+        let count = self.0.count_of::<T>()?;
+        // SAFETY: aligned and large enough (checked). A cell permits others to write, and only loads, racily.
+        Ok(unsafe { std::slice::from_raw_parts(self.0.aligned().as_ptr(), count) })
+    }
+
     /// Loads one element at a byte offset, of any alignment.
     ///
     /// # Errors

@@ -281,6 +281,35 @@ impl<T: Pod + std::fmt::Debug> std::fmt::Debug for Shared<T> {
     }
 }
 
+/// An element that others may write at any time and the holder never does: what [`Shared`] is to a Share lease, this is to
+/// a Pin lease.
+///
+/// ```
+/// use crossdock::memory::Buffer;
+///
+/// let buffer = Buffer::from_vec(vec![1u32, 2, 3])?;
+/// let (pinned, shared) = (buffer.pin()?, buffer.share()?);
+/// shared.as_cells_of::<u32>()?[1].store(20);
+/// assert_eq!(pinned.as_cells_of::<u32>()?[1].load(), 20);
+/// # Ok::<(), crossdock::Error>(())
+/// ```
+#[repr(transparent)]
+pub struct Pinned<T: Pod>(Shared<T>);
+
+impl<T: Pod> Pinned<T> {
+    /// The value at this moment, or a mixture of bytes if it is being written.
+    #[inline]
+    pub fn load(&self) -> T {
+        self.0.load()
+    }
+}
+
+impl<T: Pod + std::fmt::Debug> std::fmt::Debug for Pinned<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.load().fmt(f)
+    }
+}
+
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;

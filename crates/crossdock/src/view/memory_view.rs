@@ -286,6 +286,19 @@ impl MemoryView {
         Ok(unsafe { DArray::from_raw(raw, dtype, layout) })
     }
 
+    /// Another handle on the array, beside the lease; read-only where the view is.
+    ///
+    /// # Errors
+    ///
+    /// `is_exhausted` where there are as many handles as can be counted.
+    pub fn to_array(&self) -> Result<DArray> {
+        let handle = self.lease.to_handle()?;
+        // SAFETY: MemoryView 1, and the array's own mark of being read-only.
+        let raw = unsafe { RawArray::from_parts(handle, self.ptr, self.readonly || self.is_readonly()) };
+        // SAFETY: dtype and layout are the array's own.
+        Ok(unsafe { DArray::from_raw(raw, self.dtype.clone(), self.layout.clone()) })
+    }
+
     pub(super) fn offer(&self) -> Offer {
         Offer {
             dtype: self.dtype.clone(),

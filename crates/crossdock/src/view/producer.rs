@@ -146,7 +146,7 @@ impl DArray {
         Ok(view)
     }
 
-    pub(super) fn offer(&self) -> Offer {
+    pub(crate) fn offer(&self) -> Offer {
         Offer {
             dtype: self.dtype().clone(),
             shape: self.shape().to_vec(),

@@ -38,6 +38,8 @@ pub enum Reason {
     DType(DType),
     /// The memory is on another device than was asked for.
     Place(Place),
+    /// The elements lie so that the protocol has no words for it. For a copy without gaps it has.
+    Layout(String),
     /// This producer never gives what was asked for.
     Unsupported(String),
     /// It was tried, and failed.
@@ -87,7 +89,10 @@ impl Refusal {
 
     /// How many bytes a copy that satisfies the request would take; `None` where a copy would not help.
     pub fn would_copy(&self) -> Option<usize> {
-        let helps = matches!(self.0.reason, Reason::Lease(_) | Reason::Order(_) | Reason::DType(_));
+        let helps = matches!(
+            self.0.reason,
+            Reason::Lease(_) | Reason::Order(_) | Reason::DType(_) | Reason::Layout(_)
+        );
         let offer = self.offer().filter(|offer| helps && offer.place.is_host())?;
         let dtype = self.asked().wanted_dtype().unwrap_or(&offer.dtype);
         Some(offer.shape.iter().product::<usize>().saturating_mul(dtype.itemsize()))
@@ -101,7 +106,7 @@ impl fmt::Display for Refusal {
             Reason::Order(order) => write!(f, "the elements do not lie in {} order", order_name(*order))?,
             Reason::DType(dtype) => write!(f, "the elements are not {dtype}")?,
             Reason::Place(place) => write!(f, "the memory is not on {place}")?,
-            Reason::Unsupported(what) => f.write_str(what)?,
+            Reason::Layout(what) | Reason::Unsupported(what) => f.write_str(what)?,
             Reason::Failed(error) => write!(f, "it failed: {error}")?,
         }
         if let Some(offer) = self.offer() {

@@ -7,6 +7,10 @@
 //! | `ndarray::ArrayView` | [`ArrayView`] | same elements |
 //! | [`ArrayView`] | `ndarray::ArrayView` | same elements; refused where a stride is no whole number of elements |
 //! | [`ArrayViewMut`] | `ndarray::ArrayViewMut` | same elements; refused likewise |
+//! | [`ArrayPin`], [`ArrayShare`] | `ndarray::ArrayView` of [`Pinned`], [`Shared`] cells | same elements, which others may write; refused likewise, and where they are unaligned |
+//!
+//! The last is how a mapped file or shared memory goes to `ndarray` without a copy: each element is a cell that is loaded by
+//! value.
 //!
 //! `ndarray` counts strides in elements and takes no negative ones when a view is made, so a reversed axis is handed over
 //! forwards and then inverted there.
@@ -15,10 +19,11 @@ use std::ptr::NonNull;
 
 use ndarray::{ArcArray, Axis, Dim, Dimension, IntoDimension, ShapeBuilder};
 
-use crate::array::{Array, ArrayView, ArrayViewMut};
+use crate::array::{Array, ArrayPin, ArrayShare, ArrayView, ArrayViewMut};
 use crate::element::Element;
 use crate::error::{Error, Kind, Result};
 use crate::layout::FixedLayout;
+use crate::memory::racy::{Pinned, Shared};
 use crate::memory::{Birth, Buffer, Place};
 
 /// `ndarray`'s strides, in elements, as ours, in bytes.
@@ -188,6 +193,42 @@ where
     }
 }
 
+macro_rules! cells {
+    ($guard:ident, $cell:ident) => {
+        impl<'a, T: Element, const D: usize> TryFrom<&'a $guard<T, D>>
+            for ndarray::ArrayView<'a, $cell<T>, Dim<[usize; D]>>
+        where
+            Dim<[usize; D]>: Dimension,
+            [usize; D]: IntoDimension<Dim = Dim<[usize; D]>>,
+        {
+            type Error = Error;
+
+            /// The same elements, as cells. O(`D`).
+            ///
+            /// # Errors
+            ///
+            /// `is_layout` where a stride is no whole number of elements, `is_alignment` where they are unaligned.
+            fn try_from(array: &'a $guard<T, D>) -> Result<Self> {
+                array.check_aligned()?;
+                let forwards = Forwards::new::<T>(array.shape(), array.strides())?;
+                let shape = Dim(*array.shape()).strides(Dim(forwards.strides));
+                let lowest = forwards.lowest(array.as_ptr().cast_mut(), array.is_empty()).cast::<$cell<T>>();
+                // SAFETY: from the lowest element on, these strides reach just the elements of the array, which are
+                // initialised and aligned (checked), and which the guard's lease covers for `'a`. A cell is transparent,
+                // and permits others to write.
+                let mut view = unsafe { Self::from_shape_ptr(shape, lowest) };
+                for axis in (0..D).filter(|&axis| forwards.inverted[axis]) {
+                    view.invert_axis(Axis(axis));
+                }
+                Ok(view)
+            }
+        }
+    };
+}
+
+cells!(ArrayPin, Pinned);
+cells!(ArrayShare, Shared);
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -255,6 +296,17 @@ mod tests {
         assert_eq!(theirs.sum(), 24);
         let empty = guard.view().slice(s![2..2, ..;-1]).unwrap();
         assert_eq!(NdView::<u8, Ix2>::try_from(empty).unwrap().shape(), [0, 3]);
+    }
+
+    #[test]
+    fn aliased_memory_goes_out_as_cells() {
+        let shared = Array::<u16, 2>::from_buffer(Buffer::shared(12).unwrap(), [2, 3]).unwrap();
+        let backwards = shared.slice(s![.., ..;-1]).unwrap();
+        let (pin, share) = (backwards.pin().unwrap(), shared.share().unwrap());
+        let seen = ndarray::ArrayView2::<Pinned<u16>>::try_from(&pin).unwrap();
+        let written = ndarray::ArrayView2::<Shared<u16>>::try_from(&share).unwrap();
+        written[[1, 0]].store(7);
+        assert_eq!(seen.map(Pinned::load), ndarray::array![[0, 0, 0], [0, 0, 7]]);
     }
 
     #[test]

@@ -1,1 +1,3 @@
 //! The protocols by which arrays change hands in memory.
+
+pub mod dlpack;

@@ -1,0 +1,116 @@
+//! DLPack's C structs, as they lie in memory. Source: `dlpack.h` of version 1.3, on a machine with 64-bit pointers.
+//!
+//! The names are the header's. Enumerations are plain integers, since they come from outside and grow. A test compiles
+//! the offsets against the installed header.
+
+use core::ffi::c_void;
+
+/// The version that is spoken here. A greater minor version only adds enumeration values and flag bits.
+pub const VERSION: DLPackVersion = DLPackVersion { major: 1, minor: 3 };
+
+/// In [`DLManagedTensorVersioned::flags`]: the consumer must not write. Advisory: there are consumers that do.
+pub const READ_ONLY: u64 = 1;
+/// In [`DLManagedTensorVersioned::flags`]: the tensor is a copy made for this consumer, who has it alone.
+pub const IS_COPIED: u64 = 1 << 1;
+/// In [`DLManagedTensorVersioned::flags`]: elements narrower than a byte have a byte each.
+pub const IS_SUBBYTE_TYPE_PADDED: u64 = 1 << 2;
+
+/// The version of the struct that begins with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
+pub struct DLPackVersion {
+    /// Another major version is another struct, of which only what lies up to `flags` is where it was.
+    pub major: u32,
+    /// Another minor version is the same struct.
+    pub minor: u32,
+}
+
+/// A device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
+pub struct DLDevice {
+    /// `DLDeviceType`, open.
+    pub device_type: i32,
+    /// Which of its kind.
+    pub device_id: i32,
+}
+
+/// The type of an element: `bits` bits of the kind `code`, `lanes` times.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
+pub struct DLDataType {
+    /// `DLDataTypeCode`, open.
+    pub code: u8,
+    /// The width of one lane.
+    pub bits: u8,
+    /// More than 1 for vector types.
+    pub lanes: u16,
+}
+
+/// An array that somebody else owns.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct DLTensor {
+    /// Where the data is: an address, or on some devices a handle.
+    pub data: *mut c_void,
+    /// On which device.
+    pub device: DLDevice,
+    /// The number of axes.
+    pub ndim: i32,
+    /// The type of the elements.
+    pub dtype: DLDataType,
+    /// `ndim` lengths.
+    pub shape: *mut i64,
+    /// `ndim` distances in elements, signed. Null stands for row-major without gaps (until version 1.1).
+    pub strides: *mut i64,
+    /// Bytes from `data` to element 0.
+    pub byte_offset: u64,
+}
+
+/// An array on loan, as before version 1.0: it cannot say that it is read-only.
+#[derive(Debug)]
+#[repr(C)]
+pub struct DLManagedTensor {
+    /// The array.
+    pub dl_tensor: DLTensor,
+    /// The producer's own.
+    pub manager_ctx: *mut c_void,
+    /// Gives the loan back. Called once, on any thread; null where there is nothing to do.
+    pub deleter: Option<unsafe extern "C" fn(*mut DLManagedTensor)>,
+}
+
+/// An array on loan.
+#[derive(Debug)]
+#[repr(C)]
+pub struct DLManagedTensorVersioned {
+    /// To be looked at before anything else.
+    pub version: DLPackVersion,
+    /// The producer's own.
+    pub manager_ctx: *mut c_void,
+    /// Gives the loan back. Called once, on any thread; null where there is nothing to do.
+    pub deleter: Option<unsafe extern "C" fn(*mut DLManagedTensorVersioned)>,
+    /// [`READ_ONLY`], [`IS_COPIED`], [`IS_SUBBYTE_TYPE_PADDED`]; other bits mean nothing here.
+    pub flags: u64,
+    /// The array.
+    pub dl_tensor: DLTensor,
+}
+
+const _: () = {
+    use core::mem::offset_of;
+    assert!(size_of::<*const c_void>() == 8, "offsets are known for 64-bit pointers only");
+    assert!(size_of::<DLPackVersion>() == 8 && size_of::<DLDevice>() == 8);
+    assert!(size_of::<DLDataType>() == 4 && offset_of!(DLDataType, lanes) == 2);
+    assert!(size_of::<DLTensor>() == 48 && offset_of!(DLTensor, device) == 8);
+    assert!(offset_of!(DLTensor, ndim) == 16 && offset_of!(DLTensor, dtype) == 20);
+    assert!(offset_of!(DLTensor, shape) == 24 && offset_of!(DLTensor, strides) == 32);
+    assert!(offset_of!(DLTensor, byte_offset) == 40);
+    assert!(size_of::<DLManagedTensor>() == 64 && offset_of!(DLManagedTensor, manager_ctx) == 48);
+    assert!(offset_of!(DLManagedTensor, deleter) == 56);
+    assert!(
+        size_of::<DLManagedTensorVersioned>() == 80 && offset_of!(DLManagedTensorVersioned, version) == 0
+    );
+    assert!(offset_of!(DLManagedTensorVersioned, manager_ctx) == 8);
+    assert!(offset_of!(DLManagedTensorVersioned, deleter) == 16);
+    assert!(offset_of!(DLManagedTensorVersioned, flags) == 24);
+    assert!(offset_of!(DLManagedTensorVersioned, dl_tensor) == 32);
+};

@@ -1,0 +1,93 @@
+//! What the versioned and the legacy struct have in common.
+
+use core::ffi::c_void;
+
+use crate::exchange::protocol::dlpack::abi::{
+    DLManagedTensor, DLManagedTensorVersioned, DLPackVersion, DLTensor, VERSION,
+};
+
+/// A function that gives a loan back.
+pub(super) type Deleter<M> = unsafe extern "C" fn(*mut M);
+
+/// One of the two structs by which tensors are lent: [`DLManagedTensorVersioned`] or [`DLManagedTensor`]. Sealed.
+pub trait Managed: sealed::Struct {}
+
+impl Managed for DLManagedTensorVersioned {}
+impl Managed for DLManagedTensor {}
+
+pub(super) mod sealed {
+    use super::*;
+
+    pub trait Struct: Sized + 'static {
+        /// Whether it has flags, and so can say that it is read-only.
+        const HAS_FLAGS: bool;
+
+        fn new(tensor: DLTensor, context: *mut c_void, deleter: Deleter<Self>, flags: u64) -> Self;
+
+        fn tensor(&self) -> &DLTensor;
+
+        fn flags(&self) -> u64;
+
+        /// # Safety
+        ///
+        /// `this` points to a struct of this kind, of whichever version.
+        unsafe fn version(this: *const Self) -> DLPackVersion;
+
+        /// # Safety
+        ///
+        /// `this` points to a struct of this kind, of whichever version.
+        unsafe fn deleter(this: *const Self) -> Option<Deleter<Self>>;
+    }
+}
+
+impl sealed::Struct for DLManagedTensorVersioned {
+    const HAS_FLAGS: bool = true;
+
+    fn new(dl_tensor: DLTensor, manager_ctx: *mut c_void, deleter: Deleter<Self>, flags: u64) -> Self {
+        Self { version: VERSION, manager_ctx, deleter: Some(deleter), flags, dl_tensor }
+    }
+
+    fn tensor(&self) -> &DLTensor {
+        &self.dl_tensor
+    }
+
+    fn flags(&self) -> u64 {
+        self.flags
+    }
+
+    unsafe fn version(this: *const Self) -> DLPackVersion {
+        // SAFETY: the caller's word; the field is where it is in every version.
+        unsafe { (*this).version }
+    }
+
+    unsafe fn deleter(this: *const Self) -> Option<Deleter<Self>> {
+        // SAFETY: as in `version`.
+        unsafe { (*this).deleter }
+    }
+}
+
+impl sealed::Struct for DLManagedTensor {
+    const HAS_FLAGS: bool = false;
+
+    fn new(dl_tensor: DLTensor, manager_ctx: *mut c_void, deleter: Deleter<Self>, _flags: u64) -> Self {
+        Self { dl_tensor, manager_ctx, deleter: Some(deleter) }
+    }
+
+    fn tensor(&self) -> &DLTensor {
+        &self.dl_tensor
+    }
+
+    fn flags(&self) -> u64 {
+        0
+    }
+
+    unsafe fn version(_: *const Self) -> DLPackVersion {
+        // It has none, and never changed.
+        VERSION
+    }
+
+    unsafe fn deleter(this: *const Self) -> Option<Deleter<Self>> {
+        // SAFETY: the caller's word.
+        unsafe { (*this).deleter }
+    }
+}
