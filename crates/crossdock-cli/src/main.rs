@@ -1,2 +1,78 @@
-//! The command `crossdock`.
-fn main() {}
+//! The command `crossdock`: arrays in files, opened in place and handed on.
+//!
+//! ```text
+//!   main ── arguments ──> lend | inspect | tour ── Ok(status) ──> the exit status
+//!                             │                 └─ Err(Failure) ─> one sentence on stderr, and its exit status
+//!                             └── open: FILE[:EXPR] ──> DArray (a guarded map)
+//! ```
+//!
+//! A subcommand prints through [`out`], once, when all is known: what fails has printed nothing.
+
+mod failure;
+mod inspect;
+mod lend;
+mod open;
+mod out;
+mod tour;
+
+use std::process::ExitCode;
+
+use clap::builder::styling::{AnsiColor, Styles};
+use clap::{Parser, Subcommand};
+
+/// Exit statuses that are not 0.
+pub(crate) mod status {
+    /// It was refused, or it failed.
+    pub(crate) const FAILED: u8 = 1;
+    /// A file shrank while it was mapped (`EX_IOERR` of sysexits).
+    pub(crate) const SHRANK: u8 = 74;
+    /// `lend`: the command is not executable.
+    pub(crate) const NOT_EXECUTABLE: u8 = 126;
+    /// `lend`: there is no such command.
+    pub(crate) const NOT_FOUND: u8 = 127;
+}
+
+const STYLES: Styles = Styles::styled()
+    .header(AnsiColor::Green.on_default().bold())
+    .usage(AnsiColor::Green.on_default().bold())
+    .literal(AnsiColor::Cyan.on_default().bold())
+    .placeholder(AnsiColor::Cyan.on_default());
+
+const EXAMPLES: &str = "\
+Examples:
+  crossdock tour
+  crossdock inspect photo.npy
+  crossdock inspect 'trades.npy:::2, .price' --protocols
+  crossdock lend photo.npy -- python3 report.py
+
+Exit status: 0, or 1 for what failed or was refused, 2 for wrong arguments, 74 where a file shrank while it was mapped; lend
+ends with that of its command.";
+
+/// Hand arrays between programs, libraries and languages without copying them.
+#[derive(Debug, Parser)]
+#[command(name = "crossdock", version, styles = STYLES, after_help = EXAMPLES, max_term_width = 120)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Lend(lend::Args),
+    Inspect(inspect::Args),
+    Tour(tour::Args),
+}
+
+fn main() -> ExitCode {
+    // Wrong arguments end here, with status 2.
+    let arguments = Arguments::parse();
+    let outcome = match &arguments.command {
+        Command::Lend(args) => lend::run(args),
+        Command::Inspect(args) => inspect::run(args),
+        Command::Tour(args) => tour::run(args),
+    };
+    match outcome {
+        Ok(code) => code,
+        Err(failure) => failure.report(),
+    }
+}

@@ -1,0 +1,47 @@
+//! How a run ends that did not go well: one sentence, and an exit status.
+
+use std::fmt;
+use std::path::Path;
+use std::process::ExitCode;
+
+use crate::{out, status};
+
+/// Why the command ends early.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    text: String,
+    status: u8,
+}
+
+impl Failure {
+    /// It failed, or was refused, for a reason that says what to do.
+    pub(crate) fn new(text: impl fmt::Display) -> Self {
+        Self { text: text.to_string(), status: status::FAILED }
+    }
+
+    /// The file under a map shrank: what was read of it is not to be trusted.
+    pub(crate) fn shrank(path: &Path, detail: impl fmt::Display) -> Self {
+        let text = format!(
+            "{}: {detail}; nothing that was read since is to be trusted: run this again once the file is whole",
+            path.display()
+        );
+        Self { text, status: status::SHRANK }
+    }
+
+    /// The same reason under another exit status.
+    pub(crate) fn with_status(self, status: u8) -> Self {
+        Self { status, ..self }
+    }
+
+    /// Says it on stderr, on one line.
+    pub(crate) fn report(&self) -> ExitCode {
+        out::error(&self.text);
+        ExitCode::from(self.status)
+    }
+}
+
+impl From<crossdock::Error> for Failure {
+    fn from(error: crossdock::Error) -> Self {
+        Self::new(error)
+    }
+}

@@ -1,0 +1,60 @@
+//! `FILE[:EXPR]`: an array file, and a view of it.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+use crossdock::DArray;
+use crossdock::exchange::files::npy;
+
+use crate::failure::Failure;
+
+/// A file that was opened in place, and the view that was asked for.
+#[derive(Debug)]
+pub(crate) struct Opened {
+    /// The file.
+    pub(crate) path: PathBuf,
+    /// The expression that picks the view; empty for the whole.
+    pub(crate) expr: String,
+    /// The view. Its memory is a guarded map of the file.
+    pub(crate) view: DArray,
+}
+
+impl Opened {
+    /// Opens `FILE[:EXPR]`, for writing too if that is asked for.
+    pub(crate) fn open(target: &OsStr, writable: bool) -> Result<Self, Failure> {
+        let (path, expr) = split(target)?;
+        let whole = npy::OpenOptions::new().writable(writable).guarded(true).open(&path)?;
+        let view =
+            whole.at(&expr).map_err(|error| Failure::new(format_args!("{}: {error}", path.display())))?;
+        let opened = Self { path, expr, view };
+        opened.check()?;
+        Ok(opened)
+    }
+
+    /// Asks the guard whether all that was read of the map so far was really there.
+    pub(crate) fn check(&self) -> Result<(), Failure> {
+        self.view.fault().map_or(Ok(()), |fault| Err(Failure::shrank(&self.path, fault)))
+    }
+}
+
+/// Parts a target at the first colon in front of which there is a file; the whole, where that is a file itself.
+fn split(target: &OsStr) -> Result<(PathBuf, String), Failure> {
+    if Path::new(target).exists() {
+        return Ok((target.into(), String::new()));
+    }
+    let bytes = target.as_bytes();
+    let colons = bytes.iter().enumerate().filter(|&(_, &byte)| byte == b':').map(|(at, _)| at);
+    for at in colons {
+        let path = Path::new(OsStr::from_bytes(&bytes[..at]));
+        if at > 0 && path.exists() {
+            let expr = OsString::from_vec(bytes[at + 1..].to_vec()).into_string().map_err(|expr| {
+                Failure::new(format_args!("the view {expr:?} is not UTF-8: write it in UTF-8"))
+            })?;
+            return Ok((path.to_owned(), expr));
+        }
+    }
+    // Opening it says best why it cannot be.
+    let end = bytes.iter().position(|&byte| byte == b':').unwrap_or(bytes.len());
+    Ok((Path::new(OsStr::from_bytes(&bytes[..end])).to_owned(), String::new()))
+}

@@ -1,0 +1,52 @@
+//! The two streams. Colours go to terminals only, and not where `NO_COLOR` is set.
+
+use std::io::{ErrorKind, Write};
+use std::process::ExitCode;
+
+use anstyle::{AnsiColor, Style};
+
+use crate::failure::Failure;
+
+const ERROR: Style = AnsiColor::Red.on_default().bold();
+const NOTE: Style = AnsiColor::Cyan.on_default().bold();
+
+/// Prints the whole answer. A reader that went away, as `head` does, has had enough: that is no failure.
+pub(crate) fn print(text: &str) -> Result<ExitCode, Failure> {
+    let mut stdout = anstream::stdout().lock();
+    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+        Ok(()) => Ok(ExitCode::SUCCESS),
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(ExitCode::SUCCESS),
+        Err(error) => Err(Failure::new(format_args!("the answer could not be written to stdout: {error}"))),
+    }
+}
+
+/// Prints a serialisable answer as JSON, on lines of its own.
+pub(crate) fn print_json(answer: &impl serde::Serialize) -> Result<ExitCode, Failure> {
+    let text = serde_json::to_string_pretty(answer)
+        .map_err(|error| Failure::new(format_args!("the answer could not be written as JSON: {error}")))?;
+    print(&(text + "\n"))
+}
+
+/// Tells what happened, on stderr, beside the answer.
+pub(crate) fn note(text: &str) {
+    line(NOTE, text);
+}
+
+/// Tells what went wrong, on stderr.
+pub(crate) fn error(text: &str) {
+    line(ERROR, text);
+}
+
+fn line(style: Style, text: &str) {
+    // Names come from outside: what they hold that a terminal would act on is shown, not sent.
+    let mut safe = String::with_capacity(text.len());
+    for letter in text.chars() {
+        if letter.is_control() {
+            safe.extend(letter.escape_default());
+        } else {
+            safe.push(letter);
+        }
+    }
+    // Where stderr is gone there is nobody left to tell.
+    let _ = writeln!(anstream::stderr(), "{style}crossdock:{style:#} {safe}");
+}
