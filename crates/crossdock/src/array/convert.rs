@@ -23,7 +23,7 @@ impl<T: Element, const D: usize> TryFrom<DArray> for Array<T, D> {
     fn try_from(array: DArray) -> Result<Self, Rejected<DArray>> {
         let wanted = T::dtype();
         if *array.dtype() != wanted {
-            let error = Error::new(Kind::DType, format!("the elements are {}, not {wanted}", array.dtype()));
+            let error = other_dtype(array.dtype(), &wanted);
             return Err(Rejected { value: array, error });
         }
         match array.layout().to_fixed::<D>() {
@@ -35,6 +35,12 @@ impl<T: Element, const D: usize> TryFrom<DArray> for Array<T, D> {
             Err(error) => Err(Rejected { value: array, error }),
         }
     }
+}
+
+#[cold]
+#[inline(never)]
+pub(crate) fn other_dtype(given: &DType, wanted: &DType) -> Error {
+    Error::new(Kind::DType, format!("the elements are {given}, not {wanted}: cast them, or ask for {given}"))
 }
 
 impl DArray {

@@ -6,10 +6,10 @@ use std::ops::{Index, IndexMut};
 use std::ptr::NonNull;
 
 use crate::array::iter::Iter;
-use crate::array::view::{ArrayView, index_panic};
+use crate::array::view::{ArrayView, check_aligned, index_panic};
 use crate::array::view_mut::ArrayViewMut;
 use crate::element::Element;
-use crate::error::{Error, Kind, Result};
+use crate::error::Result;
 use crate::layout::{FixedLayout, Order};
 use crate::memory::{Lease, count_copied, racy};
 
@@ -55,29 +55,6 @@ impl<T: Element, const D: usize> Covered<T, D> {
     }
 }
 
-/// Element 0 and all strides are multiples of the alignment of `T`; where there are no elements, anything is.
-pub(super) fn check_aligned<T: Element, const D: usize>(
-    ptr: NonNull<u8>,
-    layout: &FixedLayout<D>,
-) -> Result<()> {
-    let (address, align) = (ptr.addr().get(), align_of::<T>());
-    if layout.numel() == 0 || address.is_multiple_of(align) && layout.is_aligned(align) {
-        return Ok(());
-    }
-    Err(misaligned(address, layout.strides(), align))
-}
-
-#[cold]
-pub(crate) fn misaligned(address: usize, strides: &[isize], align: usize) -> Error {
-    Error::new(
-        Kind::Alignment,
-        format!(
-            "address {address:#x} or strides {strides:?} are not multiples of {align}, the alignment of the element type: take \
-             elements by value, or copy the array"
-        ),
-    )
-}
-
 macro_rules! guard {
     ($(#[$doc:meta])* $name:ident, $safety:literal) => {
         $(#[$doc])*
@@ -110,6 +87,11 @@ macro_rules! guard {
             /// Whether there are no elements.
             pub fn is_empty(&self) -> bool {
                 self.len() == 0
+            }
+
+            /// Whether the elements lie in this order without gaps.
+            pub fn is_contiguous(&self, order: Order) -> bool {
+                self.0.layout.is_contiguous(size_of::<T>(), order)
             }
 
             /// The address of element 0.
@@ -319,10 +301,5 @@ impl<T: Element, const D: usize> ArrayPin<T, D> {
     /// The elements of this moment in row-major order, copied (and counted).
     pub fn to_vec(&self) -> Vec<T> {
         self.0.to_vec()
-    }
-
-    /// Whether the elements lie in this order without gaps.
-    pub fn is_contiguous(&self, order: Order) -> bool {
-        self.0.layout.is_contiguous(size_of::<T>(), order)
     }
 }

@@ -33,10 +33,8 @@ impl RawArray {
     /// `is_bounds` where the span leaves the buffer at either end.
     pub(crate) fn new(buffer: Buffer, offset: usize, span: Span) -> Result<Self> {
         span.check_window(offset, buffer.nbytes())?;
-        let (handle, ptr, nbytes, readonly) = buffer.into_parts();
-        // An array without elements touches nothing, and its element 0 may lie anywhere: keep it in the buffer.
-        let offset = offset.min(nbytes);
-        // SAFETY: inside the buffer, or just behind its last byte.
+        let (handle, ptr, _, readonly) = buffer.into_parts();
+        // SAFETY: inside the buffer or, without elements, at most just behind its last byte: both as just checked.
         Ok(Self { handle, ptr: unsafe { ptr.add(offset) }, readonly })
     }
 

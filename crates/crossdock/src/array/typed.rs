@@ -5,8 +5,8 @@ use std::marker::PhantomData;
 use std::ops::Deref;
 
 use crate::array::RawArray;
-use crate::array::guard::{ArrayPin, ArrayRead, ArrayShare, ArrayWrite, check_aligned};
-use crate::array::view::check_numel;
+use crate::array::guard::{ArrayPin, ArrayRead, ArrayShare, ArrayWrite};
+use crate::array::view::{check_aligned, check_numel};
 use crate::array::view_mut::ArrayViewMut;
 use crate::element::{DType, Element};
 use crate::error::{Error, Kind, Result};
@@ -290,6 +290,30 @@ impl<T: Element, const D: usize> Array<T, D> {
     /// first).
     pub fn reshape<const E: usize>(&self, shape: [usize; E]) -> Result<Array<T, E>> {
         let layout = self.layout.reshape(shape, size_of::<T>(), Order::RowMajor)?;
+        // SAFETY: element 0 stays where it is.
+        Ok(unsafe { self.moved(layout, 0) })
+    }
+
+    /// One index of an axis that is known only at run time, which is dropped. `OUT` is `D - 1`; anything else does not
+    /// compile. O(`D`).
+    ///
+    /// # Errors
+    ///
+    /// `is_bounds` where there is no such axis or index.
+    pub fn drop_axis<const OUT: usize>(&self, axis: usize, index: usize) -> Result<Array<T, OUT>> {
+        let (layout, offset) = self.layout.drop_axis(axis, index)?;
+        // SAFETY: layout and offset came together.
+        Ok(unsafe { self.moved(layout, offset) })
+    }
+
+    /// A new axis of length 1, which becomes axis `axis` of the result. `OUT` is `D + 1`; anything else does not compile.
+    /// O(`D`).
+    ///
+    /// # Errors
+    ///
+    /// `is_bounds` where `axis` is more than `D`.
+    pub fn insert_axis<const OUT: usize>(&self, axis: usize) -> Result<Array<T, OUT>> {
+        let layout = self.layout.insert_axis(axis)?;
         // SAFETY: element 0 stays where it is.
         Ok(unsafe { self.moved(layout, 0) })
     }

@@ -1,9 +1,9 @@
 //! What a consumer asks for, and what it was given.
 
 use crate::element::DType;
-use crate::layout::Order;
+use crate::layout::{Layout, Order};
 use crate::memory::{LeaseKind, Place};
-use crate::view::Refusal;
+use crate::view::{Reason, Refusal};
 
 /// Whether a hand-over may copy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -72,7 +72,7 @@ impl Request {
         self
     }
 
-    /// Only on this device.
+    /// Only on this device. Unless this is said, memory that the processor can address is wanted.
     pub fn place(mut self, place: Place) -> Self {
         self.place = Some(place);
         self
@@ -107,6 +107,30 @@ impl Request {
     /// Whether a copy may be made.
     pub fn copy_policy(&self) -> CopyPolicy {
         self.copy
+    }
+
+    /// What of the request, but for the lease itself, such an array does not fulfil.
+    #[inline]
+    pub(super) fn mismatch(&self, dtype: &DType, layout: &Layout, place: Place) -> Option<Reason> {
+        if let Some(wanted) = self.wanted_dtype().filter(|&wanted| wanted != dtype) {
+            return Some(Reason::DType(wanted.clone()));
+        }
+        if let Some(order) = self.wanted_order().filter(|&order| !layout.is_contiguous(order)) {
+            return Some(Reason::Order(order));
+        }
+        match self.wanted_place() {
+            Some(wanted) if wanted != place => return Some(Reason::Place(wanted)),
+            None if !place.is_host() => return Some(Reason::Place(Place::CPU)),
+            _ => {}
+        }
+        if self.lease == LeaseKind::Write && !layout.is_injective() {
+            return Some(Reason::Layout(format!(
+                "elements of shape {:?} with strides {:?} overlap, so they cannot be had by `&mut`",
+                layout.shape(),
+                layout.strides()
+            )));
+        }
+        None
     }
 }
 
