@@ -108,7 +108,7 @@ impl DArray {
 
     /// What of the request, but for the lease, the array does not fulfil as it is.
     #[inline]
-    pub(super) fn mismatch(&self, request: &Request) -> Option<Reason> {
+    pub(crate) fn mismatch(&self, request: &Request) -> Option<Reason> {
         if let Some(dtype) = request.wanted_dtype().filter(|&dtype| dtype != self.dtype()) {
             return Some(Reason::DType(dtype.clone()));
         }
