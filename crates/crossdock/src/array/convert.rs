@@ -5,7 +5,7 @@ use crate::element::{DType, Element, Value};
 use crate::error::{Error, Kind, Rejected, Result};
 use crate::kernel;
 use crate::layout::{Layout, Order};
-use crate::memory::{Buffer, LeaseKind, UninitBuffer, count_copied};
+use crate::memory::{Buffer, LeaseKind, UninitBuffer, count_copied, racy};
 
 impl<T: Element, const D: usize> From<Array<T, D>> for DArray {
     /// O(`D`).
@@ -84,23 +84,52 @@ impl DArray {
     /// Write; `is_place`.
     pub fn cast(&self, dtype: &DType, order: Order) -> Result<Self> {
         let _lease = self.lease(LeaseKind::Pin)?;
-        let result = Self::zeros(dtype.clone(), self.shape(), order)?;
-        let (converted, _) = result.buffer()?;
+        let layout = Layout::contiguous(self.shape(), dtype.itemsize(), order)?;
+        let mut fresh = UninitBuffer::new(layout.nbytes())?;
+        let dst = fresh.as_uninit_mut().as_mut_ptr().cast();
+        // SAFETY: DArray 1, under a Pin lease; new memory of as many bytes.
+        unsafe { self.convert(dtype, order, dst) }?;
+        // SAFETY: every byte was written.
+        let buffer = unsafe { fresh.assume_init() };
+        Self::from_buffer(buffer, dtype.clone(), layout, 0)
+    }
+
+    /// As [`DArray::cast`], in shared memory, for other processes.
+    ///
+    /// # Errors
+    ///
+    /// As [`DArray::cast`], and `is_io`.
+    pub fn cast_shared(&self, dtype: &DType, order: Order) -> Result<Self> {
+        let _lease = self.lease(LeaseKind::Pin)?;
+        let layout = Layout::contiguous(self.shape(), dtype.itemsize(), order)?;
+        let buffer = Buffer::shared(layout.nbytes())?;
+        let shared = buffer.share()?;
+        // SAFETY: DArray 1, under a Pin lease; new memory of as many bytes, under a Share lease.
+        unsafe { self.convert(dtype, order, shared.as_ptr().cast_mut()) }?;
+        drop(shared);
+        Self::from_buffer(buffer, dtype.clone(), layout, 0)
+    }
+
+    /// # Safety
+    ///
+    /// Under a lease; as many elements of the dtype as the array has may be stored racily at `dst`, which is not the array's own.
+    unsafe fn convert(&self, dtype: &DType, order: Order, dst: *mut u8) -> Result<()> {
         let source = ordered(self.layout(), order)?;
         let mut bytes = vec![0; dtype.itemsize()];
-        let mut target = converted.write()?;
         for (position, offset) in source.offsets()?.enumerate() {
             let element = self.as_ptr().wrapping_offset(offset);
             let read = |bytes: &[u8]| Value::read(self.dtype(), bytes);
-            // SAFETY: one element (DArray 1), under a Pin lease.
+            // SAFETY: one element (DArray 1), under a lease (the caller's word).
             let value = unsafe { kernel::load_bytes(element, self.dtype().itemsize(), read) }?;
             value
                 .write(dtype, &mut bytes)
                 .map_err(|error| error.within(format_args!("element {position} of {}", source.numel())))?;
-            target[position * bytes.len()..][..bytes.len()].copy_from_slice(&bytes);
+            let target = dst.wrapping_add(position * bytes.len());
+            // SAFETY: the place of this element (the caller's word).
+            unsafe { racy::copy(bytes.as_ptr(), target, bytes.len()) };
         }
-        count_copied(result.nbytes());
-        Ok(result)
+        count_copied(source.numel() * dtype.itemsize());
+        Ok(())
     }
 
     fn contiguous(&self, order: Order) -> Result<Layout> {

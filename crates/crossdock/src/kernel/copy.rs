@@ -1,7 +1,7 @@
 //! Copies between strided and contiguous memory.
 
 use crate::error::Result;
-use crate::layout::Layout;
+use crate::layout::{Layout, Runs};
 use crate::memory::{count_copied, racy};
 
 /// Copies the elements of a strided array, in row-major order of its indices, to contiguous memory. Copies, and counts,
@@ -18,19 +18,58 @@ use crate::memory::{count_copied, racy};
 pub(crate) unsafe fn gather(src: *const u8, layout: &Layout, dst: *mut u8) -> Result<()> {
     let runs = layout.runs()?;
     let (len, stride, itemsize) = (runs.run_len(), runs.run_stride(), layout.itemsize());
-    let run_nbytes = len * itemsize;
     for (run, offset) in runs.enumerate() {
-        let (src, dst) = (src.wrapping_offset(offset), dst.wrapping_add(run * run_nbytes));
-        if stride == itemsize as isize {
-            // SAFETY: a run without gaps is `run_nbytes` bytes of the source (the caller's word).
-            unsafe { racy::copy(src, dst, run_nbytes) };
-        } else {
-            // SAFETY: the elements of one run (the caller's word).
-            unsafe { gather_run(src, stride, dst, itemsize, len) };
-        }
+        let (src, dst) = (src.wrapping_offset(offset), dst.wrapping_add(run * len * itemsize));
+        // SAFETY: the elements of one run, and their place in the destination (the caller's word).
+        unsafe { gather_run(src, stride, dst, itemsize, len) };
     }
     count_copied(layout.nbytes());
     Ok(())
+}
+
+/// A walk over the elements of a strided array in row-major order, some at a time.
+pub(crate) struct Steps {
+    runs: Runs,
+    itemsize: usize,
+    /// Where the rest of the current run begins, in bytes from element 0, and how many elements it has.
+    next: isize,
+    left: usize,
+}
+
+impl Steps {
+    /// # Errors
+    ///
+    /// `is_layout` for an indirect array.
+    pub(crate) fn new(layout: &Layout) -> Result<Self> {
+        Ok(Self { runs: layout.runs()?, itemsize: layout.itemsize(), next: 0, left: 0 })
+    }
+
+    /// Loads the next elements into `dst`, as many as it holds, and says how many bytes they have. Not counted as a copy: it
+    /// is how a program looks at memory that may change under it.
+    ///
+    /// # Safety
+    ///
+    /// The layout, applied at `src`, reaches only bytes that may be loaded racily, and `dst` is none of them.
+    pub(crate) unsafe fn load(&mut self, src: *const u8, dst: &mut [u8]) -> usize {
+        let capacity = dst.len().checked_div(self.itemsize).unwrap_or(0);
+        let mut count = 0;
+        while count < capacity {
+            if self.left == 0 {
+                let Some(offset) = self.runs.next() else { break };
+                (self.next, self.left) = (offset, self.runs.run_len());
+            }
+            let (few, stride) = (self.left.min(capacity - count), self.runs.run_stride());
+            let (src, dst) =
+                (src.wrapping_offset(self.next), dst.as_mut_ptr().wrapping_add(count * self.itemsize));
+            // SAFETY: elements of one run (the caller's word), for which the slice has room.
+            unsafe { gather_run(src, stride, dst, self.itemsize, few) };
+            // Behind the last element of all it leads nowhere, and is not followed.
+            self.next = self.next.wrapping_add(stride.wrapping_mul(few as isize));
+            self.left -= few;
+            count += few;
+        }
+        count * self.itemsize
+    }
 }
 
 /// Copies `len` elements that lie `stride` bytes apart.
@@ -39,6 +78,10 @@ pub(crate) unsafe fn gather(src: *const u8, layout: &Layout, dst: *mut u8) -> Re
 ///
 /// As for [`gather`], for this run.
 unsafe fn gather_run(src: *const u8, stride: isize, dst: *mut u8, itemsize: usize, len: usize) {
+    if stride == itemsize as isize {
+        // SAFETY: elements without gaps.
+        return unsafe { racy::copy(src, dst, len * itemsize) };
+    }
     macro_rules! gather_as {
         ($word:ty) => {
             for index in 0..len {

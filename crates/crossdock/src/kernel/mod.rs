@@ -4,4 +4,4 @@
 
 mod copy;
 
-pub(crate) use copy::{gather, load_bytes};
+pub(crate) use copy::{Steps, gather, load_bytes};

@@ -272,6 +272,11 @@ impl Buffer {
         Some((fd, descriptor.offset + within as u64))
     }
 
+    /// Whether the descriptor behind the memory, if there is one, can be mapped for writing.
+    pub(crate) fn is_descriptor_writable(&self) -> bool {
+        self.handle.descriptor().is_some_and(|descriptor| descriptor.writable)
+    }
+
     /// What befell the memory, if anything did: a guarded file map whose file shrank.
     pub fn fault(&self) -> Option<Error> {
         self.handle.fault()

@@ -8,11 +8,13 @@
 //! A request says the least that the consumer needs; a grant may be more. Nothing is copied unless the request permits it,
 //! and a copy that was made is in the grant, with the reason.
 
+mod chunks;
 mod memory_view;
 mod producer;
 mod refusal;
 mod request;
 
+pub use chunks::Chunks;
 pub use memory_view::MemoryView;
 pub use producer::{Producer, view};
 pub use refusal::{Offer, Reason, Refusal};

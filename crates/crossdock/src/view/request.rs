@@ -111,7 +111,7 @@ impl Request {
 
     /// What of the request, but for the lease itself, such an array does not fulfil.
     #[inline]
-    pub(super) fn mismatch(&self, dtype: &DType, layout: &Layout, place: Place) -> Option<Reason> {
+    pub(crate) fn mismatch(&self, dtype: &DType, layout: &Layout, place: Place) -> Option<Reason> {
         if let Some(wanted) = self.wanted_dtype().filter(|&wanted| wanted != dtype) {
             return Some(Reason::DType(wanted.clone()));
         }

@@ -4,4 +4,5 @@
 
 pub mod dlpack;
 pub(crate) mod literal;
+mod name;
 pub mod typestr;

@@ -1,3 +1,4 @@
 //! The protocols by which arrays change hands in memory.
 
 pub mod dlpack;
+pub mod shm;

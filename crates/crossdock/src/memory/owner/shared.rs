@@ -50,7 +50,8 @@ fn sealed_memory(nbytes: usize) -> std::io::Result<OwnedFd> {
     }
     // SAFETY: the descriptor is new, open and ours.
     let fd = unsafe { OwnedFd::from_raw_fd(fd) };
-    let size = libc::off_t::try_from(nbytes).map_err(|_| std::io::ErrorKind::FileTooLarge)?;
+    // At least one byte, so that whoever gets the descriptor can map it.
+    let size = libc::off_t::try_from(nbytes.max(1)).map_err(|_| std::io::ErrorKind::FileTooLarge)?;
     // SAFETY: a system call on a descriptor of ours.
     if unsafe { libc::ftruncate(fd.as_raw_fd(), size) } != 0 {
         return Err(std::io::Error::last_os_error());

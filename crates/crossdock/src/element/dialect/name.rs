@@ -1,0 +1,132 @@
+//! Dtypes as a person types them: `float32`, `>int16`, `datetime64[ns]`, or any of NumPy's spellings.
+
+use std::str::FromStr;
+
+use crate::element::dialect::typestr;
+use crate::element::{ByteOrder, DType, Scalar, ScalarKind};
+use crate::error::{Error, Kind, Result};
+
+/// The kinds that have a name of their own, which is how they are displayed.
+const NAMED: [ScalarKind; 30] = [
+    ScalarKind::Bool,
+    ScalarKind::Int8,
+    ScalarKind::Int16,
+    ScalarKind::Int32,
+    ScalarKind::Int64,
+    ScalarKind::UInt8,
+    ScalarKind::UInt16,
+    ScalarKind::UInt32,
+    ScalarKind::UInt64,
+    ScalarKind::Float16,
+    ScalarKind::Float32,
+    ScalarKind::Float64,
+    ScalarKind::BFloat16,
+    ScalarKind::LongDouble,
+    ScalarKind::Float8E3M4,
+    ScalarKind::Float8E4M3,
+    ScalarKind::Float8E4M3B11Fnuz,
+    ScalarKind::Float8E4M3Fn,
+    ScalarKind::Float8E4M3Fnuz,
+    ScalarKind::Float8E5M2,
+    ScalarKind::Float8E5M2Fnuz,
+    ScalarKind::Float8E8M0Fnu,
+    ScalarKind::Float6E2M3Fn,
+    ScalarKind::Float6E3M2Fn,
+    ScalarKind::Float4E2M1Fn,
+    ScalarKind::Complex32,
+    ScalarKind::Complex64,
+    ScalarKind::Complex128,
+    ScalarKind::ComplexLongDouble,
+    ScalarKind::Pointer,
+];
+
+impl FromStr for DType {
+    type Err = Error;
+
+    /// Reads the name of a scalar as it is displayed (`float32`, `>int16`, `datetime64[ns]`, `bfloat16`), or what
+    /// [`typestr::parse`] reads (`<f4`, `S10`, `[('x', '<f4')]`). No mark of byte order means the machine's own.
+    ///
+    /// ```
+    /// use crossdock::element::DType;
+    ///
+    /// assert_eq!("float32".parse::<DType>()?, DType::F32);
+    /// assert_eq!("<u2".parse::<DType>()?.to_string().trim_start_matches('<'), "uint16");
+    /// assert!("flaot32".parse::<DType>().unwrap_err().is_malformed());
+    /// # Ok::<(), crossdock::Error>(())
+    /// ```
+    fn from_str(text: &str) -> Result<Self> {
+        let text = text.trim();
+        let (order, name) = match text.chars().next() {
+            Some('<') => (ByteOrder::Little, &text[1..]),
+            Some('>') => (ByteOrder::Big, &text[1..]),
+            Some('=' | '|') => (ByteOrder::NATIVE, &text[1..]),
+            _ => (ByteOrder::NATIVE, text),
+        };
+        if let Some(kind) = NAMED.iter().find(|kind| kind.to_string() == name) {
+            return Ok(Scalar::new(*kind, order)?.into());
+        }
+        for (word, letter) in [("datetime64", 'M'), ("timedelta64", 'm')] {
+            if let Some(unit) = name.strip_prefix(word) {
+                return typestr::parse(&format!("{}{letter}8{unit}", order.symbol()));
+            }
+        }
+        typestr::parse(text).map_err(|error| match error.is_malformed() {
+            true => Error::caused(
+                Kind::Malformed,
+                format!("{error}; give a name, as float32, or a type string, as <f4"),
+                error,
+            ),
+            false => error,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::element::{TimeBase, TimeUnit};
+
+    #[test]
+    fn every_name_that_is_displayed_is_read_in_both_byte_orders() {
+        let unit = TimeUnit::new(TimeBase::Microsecond, 25).unwrap();
+        let more = [
+            ScalarKind::Bytes(7),
+            ScalarKind::Text(3),
+            ScalarKind::Void(9),
+            ScalarKind::DateTime(unit),
+            ScalarKind::DateTime(TimeUnit::DAY),
+            ScalarKind::TimeDelta(TimeUnit::NANOSECOND),
+        ];
+        for kind in NAMED.into_iter().chain(more) {
+            for order in [ByteOrder::Little, ByteOrder::Big] {
+                let dtype = DType::scalar(kind, order).unwrap();
+                assert_eq!(dtype.to_string().parse::<DType>().unwrap(), dtype, "{dtype}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_spellings_of_numpy_are_read_too() {
+        for (text, dtype) in [
+            (" <f4 ", DType::scalar(ScalarKind::Float32, ByteOrder::Little).unwrap()),
+            (">i2", DType::scalar(ScalarKind::Int16, ByteOrder::Big).unwrap()),
+            ("|u1", DType::U8),
+            ("=f8", DType::F64),
+            ("=uint16", DType::U16),
+            ("S10", DType::bytes(10).unwrap()),
+            ("datetime64", DType::datetime(TimeUnit::GENERIC)),
+            ("[('a', '|u1')]", DType::packed_record([("a", DType::U8)]).unwrap()),
+        ] {
+            assert_eq!(text.parse::<DType>().unwrap(), dtype, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_dtype_is_refused() {
+        for text in ["", "<", "float", "float33", "datetime64[parsec]", "datetime64x", "[('a',)]"] {
+            assert!(text.parse::<DType>().unwrap_err().is_malformed(), "{text:?}");
+        }
+        assert!("O".parse::<DType>().unwrap_err().is_unsupported());
+        assert!("object".parse::<DType>().is_err());
+    }
+}

@@ -1,0 +1,217 @@
+//! From an array to a descriptor.
+
+use std::fmt;
+use std::fs::File;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+
+use crate::array::DArray;
+use crate::error::{Error, Kind, Result};
+use crate::exchange::protocol::shm::description::Description;
+use crate::layout::Order;
+use crate::memory::{Lease, LeaseKind, Protocols};
+use crate::view::{CopyPolicy, Reason, Refusal, Request};
+
+/// An array on loan to another process. The lease is given back when this is dropped; the other process keeps what it has mapped.
+pub struct Exported {
+    // Kept for its drop, which gives the lease back, and for the memory.
+    lease: Lease,
+    fd: OwnedFd,
+    description: Description,
+    copied: Option<Copied>,
+}
+
+/// A copy that was made on the way.
+struct Copied {
+    nbytes: usize,
+    because: Option<Refusal>,
+}
+
+impl Exported {
+    /// The descriptor, of our own, which a child does not inherit unless told to. It is open for writing only if
+    /// [`Description::is_writable`].
+    pub fn fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+
+    /// What lies behind the descriptor.
+    pub fn description(&self) -> &Description {
+        &self.description
+    }
+
+    /// How many bytes were copied for this hand-over.
+    pub fn copied_nbytes(&self) -> usize {
+        self.copied.as_ref().map_or(0, |copied| copied.nbytes)
+    }
+
+    /// The refusal that would have been given had no copy been permitted; `None` where nothing was copied, or where the copy was
+    /// asked for.
+    pub fn copied_because(&self) -> Option<&Refusal> {
+        self.copied.as_ref()?.because.as_ref()
+    }
+}
+
+/// Lends an array to another process, as the request asks: under Pin for reading, under Share for writing too. O(rank), and a system
+/// call, in place; a copy, where the request permits one, lands in shared memory.
+///
+/// # Errors
+///
+/// A [`Refusal`]: another dtype, order or place than was asked for, memory that no descriptor names, a lease that cannot be had.
+pub fn export(array: &DArray, request: &Request) -> Result<Exported, Refusal> {
+    let refuse = |reason| Refusal::new(request, reason).with_offer(array.offer());
+    if !matches!(request.lease(), LeaseKind::Pin | LeaseKind::Share) {
+        let text = format!(
+            "a {:?} lease does not reach into another process: ask for Pin or Share",
+            request.lease()
+        );
+        return Err(refuse(Reason::Unsupported(text)));
+    }
+    let because = if request.copy_policy() == CopyPolicy::Always {
+        None
+    } else {
+        match lend(array, request) {
+            Ok(exported) => return Ok(exported),
+            Err(reason) => {
+                let refusal = refuse(reason);
+                if request.copy_policy() == CopyPolicy::Never || refusal.would_copy().is_none() {
+                    return Err(refusal);
+                }
+                Some(refusal)
+            }
+        }
+    };
+    let order = request.wanted_order().unwrap_or(Order::RowMajor);
+    let copy = match request.wanted_dtype().filter(|&dtype| dtype != array.dtype()) {
+        Some(dtype) => array.cast_shared(dtype, order),
+        None => array.to_shared(order),
+    };
+    let copy = copy.map_err(|error| refuse(Reason::Failed(error)))?;
+    let mut exported = lend(&copy, request).map_err(refuse)?;
+    exported.copied = Some(Copied { nbytes: copy.nbytes(), because });
+    Ok(exported)
+}
+
+/// Lends an array in place.
+fn lend(array: &DArray, request: &Request) -> Result<Exported, Reason> {
+    if let Some(reason) = request.mismatch(array.dtype(), array.layout(), array.place()) {
+        return Err(reason);
+    }
+    let writable = request.lease() == LeaseKind::Share;
+    let lease = array.lease(request.lease()).map_err(Reason::Lease)?;
+    let (fd, offset) = descriptor(array, writable)?;
+    let (dtype, layout) = (array.dtype().clone(), array.layout().normalized());
+    let description = Description::from_layout(dtype, layout, offset, writable).map_err(Reason::Failed)?;
+    lease.mark_exported(Protocols::SHARED_MEMORY);
+    Ok(Exported { lease, fd, description, copied: None })
+}
+
+/// A descriptor of our own on the array's memory, open for what is permitted, and the byte of it at which element 0 lies.
+fn descriptor(array: &DArray, writable: bool) -> Result<(OwnedFd, u64), Reason> {
+    let (buffer, within) = array.buffer().map_err(Reason::Failed)?;
+    let Some((fd, start)) = buffer.descriptor() else {
+        // As a lease that cannot be had: a copy can.
+        return Err(Reason::Lease(Error::new(
+            Kind::Unsupported,
+            format!("{} memory has no descriptor that another process could map", array.backing()),
+        )));
+    };
+    // The same open file; or another opening of it that cannot write, which duplicating does not give.
+    let opened = if writable || !buffer.is_descriptor_writable() {
+        fd.try_clone_to_owned()
+    } else {
+        File::open(format!("/proc/self/fd/{}", fd.as_raw_fd())).map(OwnedFd::from)
+    };
+    match opened {
+        Ok(fd) => Ok((fd, start + within as u64)),
+        Err(error) => {
+            let text = format!("the descriptor could not be opened once more: {error}");
+            Err(Reason::Failed(Error::caused(Kind::Io, text, error)))
+        }
+    }
+}
+
+impl fmt::Debug for Exported {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kind = self.lease.kind();
+        write!(f, "Exported({:?} under a {kind:?} lease, {:?})", self.fd, self.description)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::array::Array;
+    use crate::element::DType;
+    use crate::exchange::protocol::shm::import;
+
+    fn sample() -> DArray {
+        Array::from_vec((0..12i32).collect(), [3, 4]).unwrap().into()
+    }
+
+    fn reopened(exported: &Exported) -> DArray {
+        import(exported.fd().try_clone_to_owned().unwrap(), exported.description()).unwrap()
+    }
+
+    #[test]
+    fn views_of_shared_memory_go_out_in_place() {
+        let array = sample().to_shared(Order::RowMajor).unwrap();
+        for expr in ["", "::2", "::-1, ::-2", "1", "1, 2", "2:2", ":, 3", "newaxis, ..."] {
+            let view = array.at(expr).unwrap();
+            let exported = export(&view, &Request::pin()).unwrap();
+            assert_eq!(exported.copied_nbytes(), 0);
+            let theirs = reopened(&exported);
+            assert_eq!(theirs.shape(), view.shape(), "{expr:?}");
+            let bytes = |array: &DArray| array.export(&Request::pin()).unwrap().to_bytes().unwrap();
+            assert_eq!(bytes(&theirs), bytes(&view), "{expr:?}");
+        }
+        assert!(array.exported().contains(Protocols::SHARED_MEMORY));
+    }
+
+    #[test]
+    fn a_reader_gets_a_descriptor_that_cannot_write_and_a_sharer_one_that_can() {
+        let array = sample().to_shared(Order::RowMajor).unwrap();
+        let pinned = export(&array, &Request::pin()).unwrap();
+        let forged =
+            Description::from_layout(array.dtype().clone(), array.layout().clone(), 0, true).unwrap();
+        assert!(import(pinned.fd().try_clone_to_owned().unwrap(), &forged).unwrap_err().is_io());
+        let shared = export(&array, &Request::share()).unwrap();
+        reopened(&shared).set(&[2, 3], &99.into()).unwrap();
+        assert_eq!(reopened(&pinned).get(&[2, 3]).unwrap().as_i64(), Some(99));
+        assert!(reopened(&pinned).set(&[0, 0], &1.into()).unwrap_err().is_read_only());
+    }
+
+    #[test]
+    fn what_cannot_go_in_place_is_refused_or_copied_once_into_shared_memory() {
+        let (heap, shared) = (sample(), sample().to_shared(Order::RowMajor).unwrap());
+        let refused = export(&heap, &Request::pin()).unwrap_err();
+        assert!(refused.to_string().contains("descriptor") && refused.would_copy() == Some(48), "{refused}");
+        for (array, request, value) in [
+            (&heap, Request::pin(), "6"),
+            (&shared, Request::pin().order(Order::ColumnMajor), "6"),
+            (&shared, Request::pin().dtype(DType::F64), "6.0"),
+        ] {
+            assert!(export(array, &request).is_err());
+            let exported = export(array, &request.clone().copy(CopyPolicy::IfNeeded)).unwrap();
+            let theirs = reopened(&exported);
+            assert_eq!(exported.copied_nbytes(), theirs.nbytes());
+            assert!(exported.copied_because().is_some());
+            assert_eq!(theirs.get(&[1, 2]).unwrap().to_string(), value);
+        }
+        let always = export(&shared, &Request::pin().copy(CopyPolicy::Always)).unwrap();
+        assert!(always.copied_nbytes() == 48 && always.copied_because().is_none());
+        assert!(export(&shared, &Request::read()).unwrap_err().would_copy().is_none());
+    }
+
+    #[test]
+    fn the_loan_is_a_lease() {
+        let array = sample().to_shared(Order::RowMajor).unwrap();
+        let (buffer, _) = array.buffer().unwrap();
+        // SAFETY: nobody else maps it: the loan below stays in this process.
+        let sole = unsafe { buffer.assume_sole() };
+        let array = DArray::from_buffer(sole, DType::I32, array.layout().clone(), 0).unwrap();
+        let exported = export(&array, &Request::pin()).unwrap();
+        let conflict = array.export(&Request::write()).unwrap_err().to_string();
+        assert!(conflict.contains("shared memory"), "{conflict}");
+        drop(exported);
+        assert!(array.export(&Request::write()).is_ok());
+    }
+}

@@ -1,0 +1,68 @@
+//! From a descriptor to an array.
+
+use std::fs::File;
+use std::os::fd::OwnedFd;
+
+use crate::array::DArray;
+use crate::error::{Error, Kind, Result};
+use crate::exchange::protocol::shm::description::Description;
+use crate::memory::{Buffer, MapOptions};
+
+/// Maps the array that another process described, in place. The memory is aliased: Share (if the description says writable) and Pin
+/// leases can be had. O(rank).
+///
+/// Nothing that the description says is believed: all of its bytes must be there.
+///
+/// # Errors
+///
+/// `is_bounds` where the descriptor has fewer bytes than the array touches, `is_io` where it cannot be mapped so,
+/// `is_unsupported` where it is neither a file nor shared memory.
+pub fn import(fd: OwnedFd, description: &Description) -> Result<DArray> {
+    let span = description.span();
+    let nbytes = usize::try_from(span.end - span.start).map_err(|_| {
+        Error::new(Kind::Overflow, format!("{} bytes are more than can be mapped", span.end - span.start))
+    })?;
+    let writable = description.is_writable();
+    let twin = fd.try_clone().map_err(|error| {
+        Error::caused(Kind::Io, format!("the descriptor could not be duplicated: {error}"), error)
+    })?;
+    let buffer = match Buffer::map_shared(twin, span.start, nbytes, writable) {
+        // Not sealed against shrinking, as a file is not.
+        Err(error) if error.is_unsupported() => {
+            let options = MapOptions::new().range(span.start, nbytes).writable(writable);
+            Buffer::map(File::from(fd), options)?
+        }
+        mapped => mapped?,
+    };
+    let within = (description.offset() - span.start) as usize;
+    DArray::from_buffer(buffer, description.dtype().clone(), description.layout().clone(), within)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::element::DType;
+
+    #[test]
+    fn a_description_that_lies_is_refused() {
+        let buffer = Buffer::shared(100).unwrap();
+        let (fd, _) = buffer.descriptor().unwrap();
+        let open = |shape: &[usize], strides: &[isize], offset| {
+            let description = Description::new(DType::I32, shape, strides, offset, true)?;
+            import(fd.try_clone_to_owned().unwrap(), &description)
+        };
+        assert!(open(&[25], &[4], 0).is_ok());
+        assert!(open(&[25], &[-4], 96).is_ok());
+        assert!(open(&[25], &[4], 1).unwrap_err().is_bounds());
+        assert!(open(&[2], &[97], 0).unwrap_err().is_bounds());
+        assert!(open(&[], &[], u64::MAX - 4).unwrap_err().is_bounds());
+        assert!(open(&[0], &[4], 101).unwrap_err().is_bounds());
+    }
+
+    #[test]
+    fn what_is_no_memory_is_refused() {
+        let description = Description::new(DType::U8, &[1], &[1], 0, false).unwrap();
+        let null = File::open("/dev/null").unwrap();
+        assert!(import(null.into(), &description).unwrap_err().is_unsupported());
+    }
+}
