@@ -24,7 +24,7 @@ use crate::out;
 use crate::tour::report::{Handover, Report};
 use crate::tour::views::View;
 
-pub(crate) use crate::tour::process::{ChildArgs, run_child};
+pub(crate) use crate::tour::process::{CHILD, run_child};
 
 /// Hand one array to every built-in consumer, and show that nothing was copied.
 #[derive(Debug, clap::Args)]

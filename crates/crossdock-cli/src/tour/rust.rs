@@ -148,6 +148,11 @@ pub(crate) fn memory_view(array: &DArray) -> Result<Outcome> {
     }))
 }
 
-fn sum_of_bytes(view: &MemoryView) -> Result<u64> {
-    Ok(view.to_bytes()?.iter().map(|&byte| u64::from(byte)).sum())
+/// The sum of all bytes of all elements, some kibibytes at a time.
+pub(super) fn sum_of_bytes(view: &MemoryView) -> Result<u64> {
+    let (mut sum, mut chunks) = (0, view.chunks()?);
+    while let Some(bytes) = chunks.next_chunk() {
+        sum += bytes.iter().map(|&byte| u64::from(byte)).sum::<u64>();
+    }
+    Ok(sum)
 }

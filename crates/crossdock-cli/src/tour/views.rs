@@ -1,6 +1,6 @@
 //! The views that the tour lends, and what their bytes add up to.
 
-use crate::failure::{Failure, Result};
+use crate::failure::Result;
 use crossdock::DArray;
 use crossdock::element::DType;
 use crossdock::layout::{AxisSlice, Layout};
