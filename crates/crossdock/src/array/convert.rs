@@ -94,13 +94,28 @@ impl DArray {
             let read = |bytes: &[u8]| Value::read(self.dtype(), bytes);
             // SAFETY: one element (DArray 1), under a Pin lease.
             let value = unsafe { kernel::load_bytes(element, self.dtype().itemsize(), read) }?;
-            value
-                .write(dtype, &mut bytes)
-                .map_err(|error| error.within(format_args!("element {position} of {}", source.numel())))?;
+            value.write(dtype, &mut bytes).map_err(|error| {
+                error.within(format_args!("element {:?}", self.index_of(position, order)))
+            })?;
             target[position * bytes.len()..][..bytes.len()].copy_from_slice(&bytes);
         }
         count_copied(result.nbytes());
         Ok(result)
+    }
+
+    /// The index of the element that comes `position`-th in an order.
+    #[cold]
+    fn index_of(&self, mut position: usize, order: Order) -> Vec<usize> {
+        let mut index = vec![0; self.rank()];
+        let mut place = |axis: usize| {
+            index[axis] = position % self.shape()[axis];
+            position /= self.shape()[axis];
+        };
+        match order {
+            Order::RowMajor => (0..self.rank()).rev().for_each(&mut place),
+            Order::ColumnMajor => (0..self.rank()).for_each(&mut place),
+        }
+        index
     }
 
     fn contiguous(&self, order: Order) -> Result<Layout> {
