@@ -24,6 +24,8 @@ use clap::{Parser, Subcommand};
 pub(crate) mod status {
     /// It was refused, or it failed.
     pub(crate) const FAILED: u8 = 1;
+    /// The arguments do not go together.
+    pub(crate) const USAGE: u8 = 2;
     /// A file shrank while it was mapped (`EX_IOERR` of sysexits).
     pub(crate) const SHRANK: u8 = 74;
     /// `lend`: the command is not executable.

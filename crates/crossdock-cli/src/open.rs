@@ -1,6 +1,7 @@
 //! `FILE[:EXPR]`: an array file, and a view of it.
 
 use std::ffi::{OsStr, OsString};
+use std::fs::File;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
@@ -35,6 +36,25 @@ impl Opened {
     /// Asks the guard whether all that was read of the map so far was really there.
     pub(crate) fn check(&self) -> Result<(), Failure> {
         self.view.fault().map_or(Ok(()), |fault| Err(Failure::shrank(&self.path, fault)))
+    }
+
+    /// Asks whether the file is still as large as what was mapped of it, for those whose faults the guard does not see.
+    pub(crate) fn check_size(&self) -> Result<(), Failure> {
+        let (buffer, _) = self.view.buffer()?;
+        let mapped = buffer.retained_nbytes() as u64;
+        let Some((fd, _)) = buffer.descriptor() else { return Ok(()) };
+        let size = fd.try_clone_to_owned().and_then(|fd| File::from(fd).metadata()).map(|data| data.len());
+        match size {
+            Ok(size) if size < mapped => {
+                let detail =
+                    format_args!("the file shrank from {mapped} to {size} bytes while it was mapped");
+                Err(Failure::shrank(&self.path, detail))
+            }
+            Ok(_) => Ok(()),
+            Err(error) => {
+                Err(Failure::new(format_args!("{}: its size is unknown: {error}", self.path.display())))
+            }
+        }
     }
 }
 

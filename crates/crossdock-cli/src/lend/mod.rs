@@ -1,24 +1,157 @@
 //! `crossdock lend`: another program reads, or writes, an array where it lies.
 
+mod child;
+mod description;
+
 use std::ffi::OsString;
+use std::os::fd::AsRawFd;
 use std::process::ExitCode;
 
+use clap::ValueEnum;
+use crossdock::element::DType;
+use crossdock::exchange::protocol::shm::{self, Exported};
+use crossdock::layout::Order;
+use crossdock::view::{CopyPolicy, Refusal, Request};
+
+pub(crate) use self::description::order_letter;
 use crate::failure::Failure;
 use crate::open::Opened;
+use crate::{out, status};
+
+const EXAMPLES: &str = concat!(
+    "Examples:\n",
+    "  crossdock lend photo.npy -- python3 report.py\n",
+    "  crossdock lend 'photo.npy:::2, ..., 0' -- ./histogram      (every second row, the first channel)\n",
+    "  crossdock lend 'trades.npy:.price' -- ruby average.rb      (one field of an array of records)\n",
+    "  crossdock lend a.npy --dtype float32 --copy if-needed -- ./solver\n",
+    "\n",
+    "COMMAND finds in its environment\n",
+    "  CROSSDOCK_ARRAY    JSON: fd, dtype, typestr, descr (for numpy.dtype), struct (for Python's struct and memoryview),\n",
+    "                     io_buffer (for Ruby's IO::Buffer), shape, strides, offset, nbytes, span, writable, order\n",
+    "  CROSSDOCK_FD       the descriptor to map\n",
+    "  CROSSDOCK_OFFSET   the byte of it at which element [0, 0, …] lies\n",
+    "  CROSSDOCK_END      one past the last byte of it that the array touches\n",
+    "  CROSSDOCK_NBYTES   the bytes of all elements, without gaps\n",
+    "  CROSSDOCK_SHAPE    the lengths of the axes, with spaces between them\n",
+    "  CROSSDOCK_STRIDES  the bytes from one element to the next along each axis; negative where it runs backwards\n",
+    "and reads the array in place with three lines of\n",
+    "\nNumPy (any view; `x` is the array)\n\n",
+    include_str!("snippets/numpy.py"),
+    "\nPython (row-major arrays; `x` is a memoryview)\n\n",
+    include_str!("snippets/python.py"),
+    "\nPython (any view; `x(i, j)` is an element)\n\n",
+    include_str!("snippets/python_strided.py"),
+    "\nRuby, from 3.1 on (any view; `x.(i, j)` is an element)\n\n",
+    include_str!("snippets/ruby.rb"),
+    "\nC (any view; `x` is the address of element [0, 0, …])\n\n",
+    include_str!("snippets/c.c"),
+    "\nWith --writable, map it with ACCESS_WRITE, without READONLY, or with PROT_WRITE.\n",
+    "\n",
+    "Exit status: that of COMMAND (128 + n where signal n ended it); 1 where the array could not be lent, 126 and 127 where\n",
+    "COMMAND could not be run, 74 where FILE shrank meanwhile.",
+);
 
 /// Lend an array to a command, in place.
+///
+/// FILE is mapped and COMMAND inherits the descriptor: both see the same pages, and nothing is copied. What cannot be had so is
+/// refused, unless --copy permits a copy, which is then reported. FILE is never written, nor can COMMAND write it through the
+/// descriptor, unless --writable is given. When COMMAND ends, so does the loan.
 #[derive(Debug, clap::Args)]
+#[command(after_long_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// An array file and, behind a colon, a view of it.
+    /// An array file (.npy) and, behind a colon, a view of it as in Python: '::2, ..., .field'.
     #[arg(value_name = "FILE[:EXPR]")]
     target: OsString,
+    /// Lend only elements of this type: float32, <f4, >i2, uint8, …
+    #[arg(long, value_name = "DTYPE")]
+    dtype: Option<DType>,
+    /// Lend only elements that lie in this order without gaps: C (rows) or F (columns).
+    #[arg(long, value_enum)]
+    order: Option<Letter>,
+    /// Whether the elements may be copied, into shared memory.
+    #[arg(long, value_enum, value_name = "WHEN", default_value_t = Copying::Never)]
+    copy: Copying,
+    /// Let COMMAND write FILE through the map.
+    #[arg(long)]
+    writable: bool,
     /// The command and its arguments, behind `--`.
     #[arg(last = true, required = true, value_name = "COMMAND")]
     command: Vec<OsString>,
 }
 
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Letter {
+    #[value(name = "C")]
+    C,
+    #[value(name = "F")]
+    F,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Copying {
+    /// Refuse what cannot be lent in place.
+    Never,
+    /// Copy what cannot be lent in place.
+    IfNeeded,
+    /// Lend a copy, whatever happens to FILE meanwhile.
+    Always,
+}
+
+impl Args {
+    fn request(&self) -> Request {
+        let mut request = if self.writable { Request::share() } else { Request::pin() };
+        if let Some(dtype) = &self.dtype {
+            request = request.dtype(dtype.clone());
+        }
+        if let Some(letter) = self.order {
+            request = request.order(match letter {
+                Letter::C => Order::RowMajor,
+                Letter::F => Order::ColumnMajor,
+            });
+        }
+        request.copy(match self.copy {
+            Copying::Never => CopyPolicy::Never,
+            Copying::IfNeeded => CopyPolicy::IfNeeded,
+            Copying::Always => CopyPolicy::Always,
+        })
+    }
+}
+
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
-    let _opened = Opened::open(&args.target, false)?;
-    Err(Failure::new(format_args!("{:?} is not run yet", args.command)))
+    if args.writable && args.copy != Copying::Never {
+        let text = "what is written to a copy does not reach FILE: give either --writable or --copy";
+        return Err(Failure::new(text).with_status(status::USAGE));
+    }
+    let opened = Opened::open(&args.target, args.writable)?;
+    let exported = shm::export(&opened.view, &args.request()).map_err(|refusal| refused(&opened, &refusal));
+    // A copy of what was no longer there is none, and a refusal for values that were not there neither.
+    opened.check()?;
+    let exported = exported?;
+    report_copy(&exported);
+
+    // Duplicated for the command to inherit; this one is closed when the command has ended.
+    let inherited = rustix::io::dup(exported.fd())
+        .map_err(|error| Failure::new(format_args!("the descriptor could not be duplicated: {error}")))?;
+    let array = description::Array::new(inherited.as_raw_fd(), exported.description());
+    let child = child::start(&args.command, &array.environment()?)?;
+    let ended = child::wait(child)?;
+    if exported.copied_nbytes() == 0 {
+        opened.check_size()?;
+    }
+    Ok(ExitCode::from(child::exit_code(ended)))
+}
+
+fn refused(opened: &Opened, refusal: &Refusal) -> Failure {
+    let permit = if refusal.would_copy().is_some() { ", which --copy if-needed permits" } else { "" };
+    Failure::new(format_args!("{}: not lent: {refusal}{permit}", opened.path.display()))
+}
+
+fn report_copy(exported: &Exported) {
+    let nbytes = exported.copied_nbytes();
+    match exported.copied_because() {
+        Some(refusal) => out::note(&format!("copied {nbytes} bytes because {}", refusal.reason())),
+        None if nbytes > 0 => out::note(&format!("copied {nbytes} bytes because --copy always asks for it")),
+        None => {}
+    }
 }

@@ -121,15 +121,30 @@ impl DArray {
             let read = |bytes: &[u8]| Value::read(self.dtype(), bytes);
             // SAFETY: one element (DArray 1), under a lease (the caller's word).
             let value = unsafe { kernel::load_bytes(element, self.dtype().itemsize(), read) }?;
-            value
-                .write(dtype, &mut bytes)
-                .map_err(|error| error.within(format_args!("element {position} of {}", source.numel())))?;
+            value.write(dtype, &mut bytes).map_err(|error| {
+                error.within(format_args!("element {:?}", self.index_of(position, order)))
+            })?;
             let target = dst.wrapping_add(position * bytes.len());
             // SAFETY: the place of this element (the caller's word).
             unsafe { racy::copy(bytes.as_ptr(), target, bytes.len()) };
         }
         count_copied(source.numel() * dtype.itemsize());
         Ok(())
+    }
+
+    /// The index of the element that comes `position`-th in an order.
+    #[cold]
+    fn index_of(&self, mut position: usize, order: Order) -> Vec<usize> {
+        let mut index = vec![0; self.rank()];
+        let mut place = |axis: usize| {
+            index[axis] = position % self.shape()[axis];
+            position /= self.shape()[axis];
+        };
+        match order {
+            Order::RowMajor => (0..self.rank()).rev().for_each(&mut place),
+            Order::ColumnMajor => (0..self.rank()).for_each(&mut place),
+        }
+        index
     }
 
     fn contiguous(&self, order: Order) -> Result<Layout> {

@@ -4,7 +4,7 @@ use std::ptr::NonNull;
 
 use crate::error::Result;
 use crate::layout::Span;
-use crate::memory::{Buffer, Handle, Lease, LeaseKind, Protocols, exclusive, lease};
+use crate::memory::{Buffer, Handle, Lease, LeaseKind, exclusive, lease};
 
 /// The erased core of an array.
 ///
@@ -96,10 +96,6 @@ impl RawArray {
 
     pub(crate) fn set_readonly(&mut self) {
         self.readonly = true;
-    }
-
-    pub(crate) fn mark_exported(&self, protocol: Protocols) {
-        self.handle.mark_exported(protocol);
     }
 
     /// The bytes from the lowest to the highest that the span touches, as a buffer.

@@ -230,7 +230,7 @@ mod tests {
         let lease = crate::memory::buffer::lease(&buffer.clone().into_parts().0, false, LeaseKind::Share);
         let lease = lease.unwrap();
         lease.mark_exported(Protocols::DLPACK);
-        buffer.clone().into_parts().0.mark_exported(Protocols::PEP3118);
+        buffer.clone().into_parts().0.lease(LeaseKind::Pin).unwrap().mark_exported(Protocols::PEP3118);
         let error = buffer.read().unwrap_err();
         assert_eq!(
             error.to_string(),

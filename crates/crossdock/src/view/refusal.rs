@@ -143,16 +143,22 @@ impl Refusal {
     }
 }
 
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Reason::Lease(error) => write!(f, "{error}"),
+            Reason::Order(order) => write!(f, "the elements do not lie in {} order", order_name(*order)),
+            Reason::DType(dtype) => write!(f, "the elements are not {dtype}"),
+            Reason::Place(place) => write!(f, "the memory is not on {place}"),
+            Reason::Layout(what) | Reason::Unsupported(what) => f.write_str(what),
+            Reason::Failed(error) => write!(f, "it failed: {error}"),
+        }
+    }
+}
+
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.reason() {
-            Reason::Lease(error) => write!(f, "{error}")?,
-            Reason::Order(order) => write!(f, "the elements do not lie in {} order", order_name(*order))?,
-            Reason::DType(dtype) => write!(f, "the elements are not {dtype}")?,
-            Reason::Place(place) => write!(f, "the memory is not on {place}")?,
-            Reason::Layout(what) | Reason::Unsupported(what) => f.write_str(what)?,
-            Reason::Failed(error) => write!(f, "it failed: {error}")?,
-        }
+        write!(f, "{}", self.reason())?;
         if let Some(offer) = self.offer() {
             write!(
                 f,
