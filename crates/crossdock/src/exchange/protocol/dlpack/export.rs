@@ -172,7 +172,7 @@ fn lend<M: Managed>(
     let dims = Dims::of(array)?;
     let lease = lease::<M>(array, options).map_err(Reason::Lease)?;
     let readonly = if lease.kind() == LeaseKind::Pin { abi::READ_ONLY } else { 0 };
-    array.raw().mark_exported(Protocols::DLPACK);
+    lease.mark_exported(Protocols::DLPACK);
     let tensor = DLTensor {
         data: if array.is_empty() { ptr::null_mut() } else { array.as_ptr().cast_mut().cast() },
         device: words.device,
