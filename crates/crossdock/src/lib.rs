@@ -10,7 +10,7 @@
 //! | [`memory`] | bytes with an owner and a place: [`Buffer`](memory::Buffer), and the leases under which they are touched |
 //! | [`element`] | what one element is: [`DType`](element::DType), [`Value`](element::Value), [`Element`](element::Element) |
 //! | [`layout`] | how an index becomes an offset: shape, strides in bytes, and everything that makes a view of a view |
-//! | [`array`] | the three together: [`Array<T, D>`](Array), typed; [`DArray`], any dtype and rank |
+//! | [`array`](mod@array) | the three together: [`Array<T, D>`](Array), typed; [`DArray`], any dtype and rank |
 //! | [`view`](mod@view) | how arrays change hands: [`Request`](view::Request), [`MemoryView`](view::MemoryView), [`Refusal`](view::Refusal) |
 //! | [`exchange`] | files, protocols (DLPack, shared memory), and the types of other crates |
 //!

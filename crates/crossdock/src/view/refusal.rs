@@ -59,8 +59,8 @@ pub enum Reason {
     DType(DType),
     /// The memory is on another device than was asked for.
     Place(Place),
-    /// The elements lie so that the protocol has no words for it, or overlap where nobody else was to touch them. Those of
-    /// a copy without gaps do neither.
+    /// The elements lie so, or in such memory, that the protocol has no words for it, or they overlap where nobody else was
+    /// to touch them. Those of a copy do neither.
     Layout(String),
     /// This producer never gives what was asked for.
     Unsupported(String),
