@@ -4,20 +4,24 @@
 //! with one line of JSON.
 
 use std::io;
+use std::os::fd::AsRawFd;
 use std::process::{Command, ExitCode, Stdio};
 
 use crossdock::DArray;
+use crossdock::element::DType;
+use crossdock::element::dialect::typestr;
 use crossdock::exchange::protocol::shm;
 use crossdock::memory::copied_bytes;
 use crossdock::view::Request;
+use serde::Deserialize;
 
 use crate::failure::{Failure, Result};
-use crate::lend::{self, Lent};
+use crate::lend;
 use crate::out;
+use crate::tour::Outcome;
 use crate::tour::measure::median_ns;
 use crate::tour::report::Handover;
 use crate::tour::rust::sum_of_bytes;
-use crate::tour::Outcome;
 
 static PYTHON: &str = include_str!("consumer.py");
 
@@ -48,7 +52,10 @@ fn lend_to(mut command: Command, array: &DArray) -> Result<Outcome> {
         Ok(exported) => exported,
         Err(refusal) => return Ok(Outcome::Declined(refusal.to_string())),
     };
-    lend::prepare(&mut command, &exported)?;
+    // Duplicated for the consumer to inherit; this one is closed when it has answered.
+    let inherited = rustix::io::dup(exported.fd())
+        .map_err(|error| Failure::new(format_args!("the descriptor could not be duplicated: {error}")))?;
+    command.envs(lend::Array::new(inherited.as_raw_fd(), exported.description()).environment()?);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let name = command.get_program().to_string_lossy().into_owned();
     let answer = match command.output() {
@@ -67,12 +74,36 @@ fn lend_to(mut command: Command, array: &DArray) -> Result<Outcome> {
     Ok(Outcome::Took(handover))
 }
 
+/// What the child needs of the description in its environment.
+#[derive(Deserialize)]
+struct Lent {
+    fd: i32,
+    dtype: String,
+    descr: Option<String>,
+    shape: Vec<usize>,
+    strides: Vec<isize>,
+    offset: u64,
+}
+
 /// The child: opens what it inherited, and tells what it sees.
 pub(crate) fn run_child() -> Result<ExitCode> {
-    let lent = Lent::from_environment()?;
-    let ns = median_ns(|| lent.open())?;
+    let text = std::env::var("CROSSDOCK_ARRAY")
+        .map_err(|_| Failure::new("CROSSDOCK_ARRAY is not set: this is a part of `crossdock tour`"))?;
+    let lent: Lent = serde_json::from_str(&text)
+        .map_err(|error| Failure::new(format_args!("CROSSDOCK_ARRAY is not as expected: {error}")))?;
+    let dtype: DType = match &lent.descr {
+        Some(literal) => typestr::parse(literal)?,
+        None => lent.dtype.parse()?,
+    };
+    let description = shm::Description::new(dtype, &lent.shape, &lent.strides, lent.offset, false)?;
+    let open = || -> Result<DArray> {
+        let fd = std::fs::File::open(format!("/proc/self/fd/{}", lent.fd))
+            .map_err(|error| Failure::new(format_args!("descriptor {}: {error}", lent.fd)))?;
+        Ok(shm::import(fd.into(), &description)?)
+    };
+    let ns = median_ns(open)?;
     let copied = copied_bytes();
-    let array = lent.open()?;
+    let array = open()?;
     let view = crossdock::view(&array, Request::pin())?;
     out::print_json(&Handover {
         dtype: array.dtype().to_string(),

@@ -3,8 +3,7 @@
 use std::path::Path;
 
 use crate::failure::{Failure, Result};
-use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
-use comfy_table::{Cell, CellAlignment, Table};
+use comfy_table::{Cell, CellAlignment, LineStyle, Table, TableStyle};
 use crossdock::DArray;
 use crossdock::memory::ledger;
 use serde::{Deserialize, Serialize};
@@ -36,9 +35,13 @@ impl Handover {
                 self.shape
             )));
         }
+        if self.dtype != array.dtype().to_string() {
+            let text = format!("elements of {} were lent, and {} arrived", array.dtype(), self.dtype);
+            return Err(Failure::new(text));
+        }
         for (axis, &len) in self.shape.iter().enumerate() {
             // The stride of an axis that has no second index means nothing, and consumers are free to change it.
-            if len > 1 && self.strides.get(axis) != array.strides().get(axis) {
+            if len > 1 && !array.is_empty() && self.strides.get(axis) != array.strides().get(axis) {
                 return Err(Failure::new(format_args!(
                     "strides {:?} were lent, and {:?} arrived",
                     array.strides(),
@@ -66,9 +69,10 @@ struct Row {
     copy_ns: f64,
 }
 
+/// A consumer that could not take these views, all for the same reason.
 #[derive(Serialize)]
 struct Declined {
-    view: &'static str,
+    views: Vec<&'static str>,
     to: &'static str,
     why: String,
 }
@@ -107,7 +111,10 @@ impl Report {
     }
 
     pub(crate) fn decline(&mut self, view: &'static str, to: &'static str, why: String) {
-        self.declined.push(Declined { view, to, why });
+        match self.declined.iter_mut().find(|known| known.to == to && known.why == why) {
+            Some(known) => known.views.push(view),
+            None => self.declined.push(Declined { views: vec![view], to, why }),
+        }
     }
 
     pub(crate) fn set_sharing(&mut self, account: Account) {
@@ -149,8 +156,8 @@ impl Report {
             self.nbytes,
             self.table()
         );
-        for Declined { view, to, why } in &self.declined {
-            text += &format!("not to {to}, {view}: {why}\n");
+        for Declined { views, to, why } in &self.declined {
+            text += &format!("not to {to} ({}): {why}\n", views.join(", "));
         }
         for line in self.sharing.lines() {
             text += &format!("\n{line}");
@@ -165,13 +172,17 @@ impl Report {
 
     fn table(&self) -> Table {
         let mut table = Table::new();
-        table.load_style(UTF8_HORIZONTAL_ONLY);
+        let line = LineStyle::none().fill('─').junction('─');
+        table.load_style(TableStyle::new().top_border(line).header_separator(line).bottom_border(line));
         let titles =
             ["view", "to", "dtype", "shape", "strides", "its address", "copied", "hand-over", "a copy"];
         table.set_header(titles.map(|title| Cell::new(title)));
         let mut last = "";
         for Row { view, to, handover, copy_ns } in &self.handovers {
             let shown = if *view == last { "" } else { view };
+            if !last.is_empty() && !shown.is_empty() {
+                table.add_row([""]);
+            }
             last = view;
             table.add_row([
                 Cell::new(shown),

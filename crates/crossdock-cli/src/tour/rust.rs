@@ -19,7 +19,7 @@ trait Bytes: Element {
 
 /// A consumer that is generic over element type and rank.
 trait Typed {
-    fn take<T: Bytes, const D: usize>(&self, array: DArray) -> Result<Handover>
+    fn take<T: Bytes, const D: usize>(&self, array: DArray) -> Result<Outcome>
     where
         Dim<[usize; D]>: Dimension,
         [usize; D]: IntoDimension<Dim = Dim<[usize; D]>>;
@@ -51,28 +51,28 @@ typed!(u8 u16 u32 u64 i8 i16 i32 i64 f32 f64);
 
 fn dispatch_rank<T: Bytes>(array: &DArray, consumer: &impl Typed) -> Result<Outcome> {
     let array = array.clone();
-    Ok(Outcome::Took(match array.rank() {
-        0 => consumer.take::<T, 0>(array)?,
-        1 => consumer.take::<T, 1>(array)?,
-        2 => consumer.take::<T, 2>(array)?,
-        3 => consumer.take::<T, 3>(array)?,
-        4 => consumer.take::<T, 4>(array)?,
-        5 => consumer.take::<T, 5>(array)?,
-        6 => consumer.take::<T, 6>(array)?,
-        rank => return Ok(Outcome::Declined(format!("this consumer goes up to rank 6, not {rank}"))),
-    }))
+    match array.rank() {
+        0 => consumer.take::<T, 0>(array),
+        1 => consumer.take::<T, 1>(array),
+        2 => consumer.take::<T, 2>(array),
+        3 => consumer.take::<T, 3>(array),
+        4 => consumer.take::<T, 4>(array),
+        5 => consumer.take::<T, 5>(array),
+        6 => consumer.take::<T, 6>(array),
+        rank => Ok(Outcome::Declined(format!("this consumer goes up to rank 6, not {rank}"))),
+    }
 }
 
 /// A consumer that takes `Array<T, D>`.
 struct TakesArray;
 
 impl Typed for TakesArray {
-    fn take<T: Bytes, const D: usize>(&self, array: DArray) -> Result<Handover> {
+    fn take<T: Bytes, const D: usize>(&self, array: DArray) -> Result<Outcome> {
         let ns = median_ns(|| Ok(Array::<T, D>::try_from(array.clone()).map_err(crossdock::Error::from)?))?;
         let copied = copied_bytes();
         let typed = Array::<T, D>::try_from(array).map_err(crossdock::Error::from)?;
         let checksum = typed.pin()?.values().map(T::sum_of_bytes).sum();
-        Ok(Handover {
+        Ok(Outcome::Took(Handover {
             dtype: typed.dtype().to_string(),
             shape: typed.shape().to_vec(),
             strides: typed.strides().to_vec(),
@@ -80,7 +80,7 @@ impl Typed for TakesArray {
             checksum,
             bytes_copied: copied_bytes() - copied,
             ns,
-        })
+        }))
     }
 }
 
@@ -93,7 +93,7 @@ pub(crate) fn typed(array: &DArray) -> Result<Outcome> {
 struct TakesNdarray;
 
 impl Typed for TakesNdarray {
-    fn take<T: Bytes, const D: usize>(&self, array: DArray) -> Result<Handover>
+    fn take<T: Bytes, const D: usize>(&self, array: DArray) -> Result<Outcome>
     where
         Dim<[usize; D]>: Dimension,
         [usize; D]: IntoDimension<Dim = Dim<[usize; D]>>,
@@ -102,34 +102,31 @@ impl Typed for TakesNdarray {
         let lend = |pin: &crossdock::array::ArrayPin<T, D>| -> Result<usize> {
             Ok(ndarray::ArrayView::<Pinned<T>, Dim<[usize; D]>>::try_from(pin)?.len())
         };
+        // What `ndarray` cannot express, it declines: strides that are no whole elements, unaligned elements.
+        if let Err(refused) = lend(&typed.pin()?) {
+            return Ok(Outcome::Declined(refused.to_string()));
+        }
         let ns = median_ns(|| lend(&typed.pin()?))?;
         let copied = copied_bytes();
         let pin = typed.pin()?;
         let view = ndarray::ArrayView::<Pinned<T>, Dim<[usize; D]>>::try_from(&pin)?;
         let checksum = view.iter().map(|cell| cell.load().sum_of_bytes()).sum();
         let itemsize = size_of::<T>() as isize;
-        Ok(Handover {
-            dtype: std::any::type_name::<T>().to_owned(),
+        Ok(Outcome::Took(Handover {
+            dtype: T::dtype().to_string(),
             shape: view.shape().to_vec(),
             strides: view.strides().iter().map(|stride| stride * itemsize).collect(),
             address: view.as_ptr().addr() as u64,
             checksum,
             bytes_copied: copied_bytes() - copied,
             ns,
-        })
+        }))
     }
 }
 
 /// Lends to `ndarray`.
 pub(crate) fn ndarray(array: &DArray) -> Result<Outcome> {
-    match dispatch(array, &TakesNdarray) {
-        outcome => outcome,
-    }
-}
-
-/// What a consumer cannot express, as opposed to what went wrong.
-pub(crate) fn declines(error: &crossdock::Error) -> bool {
-    error.is_layout() || error.is_alignment() || error.is_unsupported()
+    dispatch(array, &TakesNdarray)
 }
 
 /// Lends to a consumer that knows nothing but `MemoryView`.

@@ -45,16 +45,16 @@ impl Account {
         let mut writer = crossdock::view(&sample, Request::share())?;
         let sharer = crossdock::view(&sample, Request::share())?;
         let observer = crossdock::view(&sample, Request::pin())?;
-        let (before, value) = (observer.get(&first)?, other_value(&observer, &first, &last)?);
-        self.before = before.to_string();
-        self.written = value.to_string();
+        let value = other_value(&observer, &first, &last)?;
+        self.before = observer.get(&first)?.to_string();
         writer.set(&first, &value)?;
+        self.written = writer.get(&first)?.to_string();
         self.seen_by_share = sharer.get(&first)?.to_string();
         self.seen_by_pin = observer.get(&first)?.to_string();
         if [&self.seen_by_share, &self.seen_by_pin] != [&self.written; 2] {
             return Err(Failure::new(format_args!(
                 "{} was written, but the others see {} and {}",
-                value, self.seen_by_share, self.seen_by_pin
+                self.written, self.seen_by_share, self.seen_by_pin
             )));
         }
         self.read_refused = refusal(&sample, Request::read())?;

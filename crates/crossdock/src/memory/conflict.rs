@@ -178,6 +178,10 @@ impl fmt::Display for Conflict {
             f.write_str(
                 "the memory has another owner that may write it at any time (share, pin or copy it)",
             )?;
+            if self.leases().is_some() || self.pins() > 0 {
+                f.write_str(", and ")?;
+                self.describe_holders(f)?;
+            }
         } else {
             self.describe_holders(f)?;
         }
