@@ -7,15 +7,15 @@ use crossdock::view::{MemoryView, Producer, Refusal, Request};
 use crossdock::{Array, Result, s};
 
 /// Rows of three bytes a pixel, each `pitch` bytes from the next.
-pub struct Photo {
+pub(crate) struct Photo {
     /// All rows with their padding; the last row may lack it.
-    pub pixels: Arc<Vec<u8>>,
+    pub(crate) pixels: Arc<Vec<u8>>,
     /// The number of rows.
-    pub height: usize,
+    pub(crate) height: usize,
     /// The number of pixels in a row.
-    pub width: usize,
+    pub(crate) width: usize,
     /// From one row to the next, in bytes.
-    pub pitch: usize,
+    pub(crate) pitch: usize,
 }
 
 impl Producer for Photo {

@@ -507,6 +507,43 @@ fn a_write_view_excludes_all_others_until_it_is_dropped() {
     assert_eq!(array.get(&[0, 0]).unwrap().as_i64(), Some(8));
 }
 
+#[test]
+fn every_copy_is_counted_once_and_what_is_no_copy_is_not() {
+    let _alone = alone();
+    let array = Array::from_vec(vec![1i32, 2, 3, 4, 5, 6], [2, 3]).unwrap();
+    let dynamic = DArray::from(array.clone());
+    let counted = |copy: &dyn Fn()| {
+        let before = copied_bytes();
+        copy();
+        copied_bytes() - before
+    };
+    let copies: [(&str, &dyn Fn()); 9] = [
+        ("of a guard", &|| drop(array.read().unwrap().to_vec())),
+        ("of a view", &|| drop(array.write().unwrap().view().to_vec())),
+        ("of a strided view", &|| drop(array.read().unwrap().view().transpose().to_vec())),
+        ("under Share", &|| drop(array.share().unwrap().to_vec())),
+        ("under Pin", &|| drop(array.pin().unwrap().to_vec())),
+        ("typed", &|| drop(array.to_order(Order::ColumnMajor).unwrap())),
+        ("in order", &|| drop(dynamic.to_order(Order::RowMajor).unwrap())),
+        ("shared", &|| drop(dynamic.to_shared(Order::RowMajor).unwrap())),
+        ("bytes", &|| drop(array.export(&Request::share()).unwrap().to_bytes().unwrap())),
+    ];
+    for (name, copy) in copies {
+        assert_eq!(counted(copy), 24, "{name}");
+    }
+    assert_eq!(counted(&|| drop(dynamic.cast(&DType::F64, Order::RowMajor).unwrap())), 48);
+    let nothing = counted(&|| {
+        array.set([0, 0], array.get([0, 1]).unwrap()).unwrap();
+        array.write().unwrap().view_mut().fill(3);
+        assert_eq!(array.pin().unwrap().values().sum::<i32>(), 18);
+        let view = array.slice(s![.., 1]).unwrap().export(&Request::read()).unwrap();
+        let typed = Array::<i32, 1>::try_from(view).unwrap();
+        assert_eq!(DArray::from(typed).reshape(&[2, 1]).unwrap().get(&[1, 0]).unwrap().as_i64(), Some(3));
+        assert!(dynamic.cast(&DType::packed_record([("x", DType::I32)]).unwrap(), Order::RowMajor).is_err());
+    });
+    assert_eq!(nothing, 0);
+}
+
 // ===== the example
 
 #[expect(dead_code, reason = "its main is not called here")]

@@ -341,13 +341,12 @@ impl<T: Element, const D: usize> Array<T, D> {
         self
     }
 
-    /// The memory from the lowest to the highest byte that the array touches. O(`D`).
+    /// The memory from the lowest to the highest byte that the array touches, and how far into it element 0 lies. O(`D`).
     ///
     /// # Errors
     ///
     /// `is_exhausted` where there are as many handles as can be counted.
-    #[inline]
-    pub fn buffer(&self) -> Result<Buffer> {
+    pub fn buffer(&self) -> Result<(Buffer, usize)> {
         self.raw.buffer(self.layout.span(size_of::<T>()))
     }
 
