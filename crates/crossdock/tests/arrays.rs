@@ -312,6 +312,32 @@ fn empty_arrays_can_be_seen_in_every_way() {
     assert_eq!(array.write().unwrap().view_mut().as_mut_slice(), Some(&mut [][..]));
 }
 
+#[test]
+fn elements_of_no_bytes_are_counted_all_the_same() {
+    for array in [Array::from_vec(vec![[0f64; 0]; 5], [5]).unwrap(), Array::zeros([5]).unwrap()] {
+        assert_eq!((array.len(), array.nbytes(), array.strides()), (5, 0, &[0]));
+        assert_eq!(array.read().unwrap().view().as_slice().map(<[_]>::len), Some(5));
+        assert_eq!(array.write().unwrap().view_mut().iter_mut().count(), 5);
+        assert_eq!(array.get([4]).unwrap(), []);
+        assert!(array.get([5]).unwrap_err().is_bounds());
+        assert_eq!(array.to_order(Order::RowMajor).unwrap().len(), 5);
+    }
+}
+
+#[test]
+fn the_memory_of_an_array_and_its_layout_are_the_array() {
+    let array = counted([3, 4]).slice(s![1.., ..;-2]).unwrap();
+    let (buffer, offset) = array.buffer().unwrap();
+    assert_eq!((buffer.nbytes(), offset), (7 * 4, 8));
+    let again = Array::<i32, 2>::from_buffer_with_layout(buffer, *array.layout(), offset).unwrap();
+    assert_eq!(again.read().unwrap().to_vec(), [7, 5, 11, 9]);
+    let dynamic = DArray::from(array);
+    let (buffer, offset) = dynamic.buffer().unwrap();
+    let again =
+        DArray::from_buffer(buffer, dynamic.dtype().clone(), dynamic.layout().clone(), offset).unwrap();
+    assert_eq!(again.as_ptr(), dynamic.as_ptr());
+}
+
 // ===== records
 
 fn packed_trades() -> DArray {

@@ -34,7 +34,7 @@ fn bytes_at(place: i128, nbytes: usize) -> Vec<u8> {
     (0..nbytes as i128).map(|byte| byte_at(place + byte)).collect()
 }
 
-/// A random dtype, no wider than 64 bytes.
+/// A random dtype.
 fn dtype(rng: &mut Rng) -> DType {
     let native = [
         DType::U8,
@@ -53,7 +53,9 @@ fn dtype(rng: &mut Rng) -> DType {
         11 => DType::scalar(ScalarKind::Int32, ByteOrder::Big).unwrap(),
         12 => DType::scalar(ScalarKind::Float64, ByteOrder::Big).unwrap(),
         13 => DType::void(rng.usize(0..7)).unwrap(),
-        14 => DType::subarray(&[3], DType::U16).unwrap(),
+        // Wider than a cache line, and than the shortest copy by one instruction.
+        14 => DType::void(rng.usize(60..300)).unwrap(),
+        15 => DType::subarray(&[3], DType::U16).unwrap(),
         _ => record(rng, 2),
     }
 }

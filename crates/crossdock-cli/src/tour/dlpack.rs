@@ -95,9 +95,7 @@ fn lend(consume: Consume, array: &DArray, options: &ExportOptions, want_checksum
     match refused {
         0 => Ok(report),
         what => {
-            return Err(Failure::new(format_args!(
-                "the C consumer did not understand the tensor (answer {what})"
-            )));
+            Err(Failure::new(format_args!("the C consumer did not understand the tensor (answer {what})")))
         }
     }
 }

@@ -176,7 +176,7 @@ impl Report {
         table.load_style(TableStyle::new().top_border(line).header_separator(line).bottom_border(line));
         let titles =
             ["view", "to", "dtype", "shape", "strides", "its address", "copied", "hand-over", "a copy"];
-        table.set_header(titles.map(|title| Cell::new(title)));
+        table.set_header(titles.map(Cell::new));
         let mut last = "";
         for Row { view, to, handover, copy_ns } in &self.handovers {
             let shown = if *view == last { "" } else { view };

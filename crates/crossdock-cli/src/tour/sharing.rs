@@ -5,7 +5,7 @@ use crossdock::DArray;
 use crossdock::element::Value;
 use crossdock::layout::{AxisSlice, Order};
 use crossdock::memory::copied_bytes;
-use crossdock::view::Request;
+use crossdock::view::{MemoryView, Request};
 use serde::Serialize;
 
 /// What happened, for the screen.
@@ -82,13 +82,17 @@ impl Account {
     }
 }
 
-/// A value of the element type that is not the one at `first`, if any is at hand.
-fn other_value(view: &crossdock::view::MemoryView, first: &[usize], last: &[usize]) -> Result<Value> {
+/// A value that differs, once it is stored, from the one at `first`; that one itself where no such value is at hand.
+fn other_value(view: &MemoryView, first: &[usize], last: &[usize]) -> Result<Value> {
     let current = view.get(first)?;
+    let mut bytes = vec![0; view.dtype().itemsize()];
+    let mut stored = |value: &Value| {
+        value.write(view.dtype(), &mut bytes)?;
+        Value::read(view.dtype(), &bytes)
+    };
     let candidates = [Value::from(1u8), Value::from(0u8), view.get(last)?];
-    let mut scratch = vec![0; view.dtype().itemsize()];
-    let fits = |value: &Value, scratch: &mut [u8]| value.write(view.dtype(), scratch).is_ok();
-    Ok(candidates.into_iter().find(|value| *value != current && fits(value, &mut scratch)).unwrap_or(current))
+    let differs = |value: &Value| stored(value).is_ok_and(|stored| stored != current);
+    Ok(candidates.into_iter().find(differs).unwrap_or_else(|| current.clone()))
 }
 
 fn refusal(sample: &DArray, request: Request) -> Result<String> {

@@ -193,8 +193,7 @@ impl DArray {
     ///
     /// `is_exhausted` where there are as many handles as can be counted.
     pub fn buffer(&self) -> Result<(Buffer, usize)> {
-        let span = self.layout.span();
-        Ok((self.raw.buffer(span)?, span.low().unsigned_abs()))
+        self.raw.buffer(self.layout.span())
     }
 
     // ===== narrower handles

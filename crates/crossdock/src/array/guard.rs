@@ -119,21 +119,63 @@ macro_rules! guard {
 
 guard! {
     /// A Read lease of an array: while it is held nobody writes, so elements are had by `&T`.
+    ///
+    /// ```
+    /// use crossdock::Array;
+    ///
+    /// let array = Array::from_vec(vec![1, 2, 3, 4], [2, 2])?;
+    /// let guard = array.read()?;
+    /// assert_eq!((guard[[1, 0]], guard.iter().max()), (3, Some(&4)));
+    /// assert!(array.write().unwrap_err().is_conflict());
+    /// # Ok::<(), crossdock::Error>(())
+    /// ```
     ArrayRead, "Covered 1 under a Read lease, with aligned elements."
 }
 
 guard! {
     /// The Write lease of an array: while it is held nobody else touches the memory, so elements are had by `&mut T`.
+    ///
+    /// ```
+    /// use crossdock::Array;
+    ///
+    /// let array = Array::<f32, 2>::zeros([2, 3])?;
+    /// let mut guard = array.write()?;
+    /// guard[[1, 2]] = 0.5;
+    /// guard.view_mut().iter_mut().for_each(|element| *element += 1.0);
+    /// drop(guard);
+    /// assert_eq!(array.get([1, 2])?, 1.5);
+    /// # Ok::<(), crossdock::Error>(())
+    /// ```
     ArrayWrite, "Covered 1 under a Write lease, with aligned elements and an injective layout."
 }
 
 guard! {
     /// A Share lease of an array: others may write at any time, and so may the holder, one element by value at a time.
+    ///
+    /// ```
+    /// use crossdock::Array;
+    ///
+    /// let array = Array::<u32, 1>::zeros([4])?;
+    /// let (left, right) = (array.share()?, array.share()?);
+    /// left.store([2], 7)?;
+    /// assert_eq!(right.load([2])?, 7);
+    /// # Ok::<(), crossdock::Error>(())
+    /// ```
     ArrayShare, "Covered 1 under a Share lease."
 }
 
 guard! {
     /// A Pin lease of an array: others may write at any time; the holder loads elements by value.
+    ///
+    /// ```
+    /// use crossdock::Array;
+    ///
+    /// let array = Array::from_vec(vec![1, 2, 3], [3])?;
+    /// let pinned = array.pin()?;
+    /// array.set([1], 20)?; // nobody relies on constancy, so this is permitted
+    /// assert_eq!(pinned.values().sum::<i32>(), 24);
+    /// # Ok::<(), crossdock::Error>(())
+    /// ```
     ArrayPin, "Covered 1 under a Pin lease."
 }
 

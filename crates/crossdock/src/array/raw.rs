@@ -98,12 +98,13 @@ impl RawArray {
         self.readonly = true;
     }
 
-    /// The bytes from the lowest to the highest that the span touches, as a buffer.
-    pub(crate) fn buffer(&self, span: Span) -> Result<Buffer> {
+    /// The bytes from the lowest to the highest that the span touches, as a buffer, and where in it element 0 lies.
+    pub(crate) fn buffer(&self, span: Span) -> Result<(Buffer, usize)> {
         let handle = self.handle.try_clone()?;
         // SAFETY: RawArray 1: the span begins inside the region.
         let ptr = unsafe { self.ptr.offset(span.low()) };
         // SAFETY: RawArray 1 and 2: all of the span lies inside the region.
-        Ok(unsafe { Buffer::from_parts(handle, ptr, span.nbytes(), self.readonly) })
+        let buffer = unsafe { Buffer::from_parts(handle, ptr, span.nbytes(), self.readonly) };
+        Ok((buffer, span.low().unsigned_abs()))
     }
 }

@@ -297,6 +297,23 @@ impl<T: Element, const D: usize> Array<T, D> {
     /// One index of an axis that is known only at run time, which is dropped. `OUT` is `D - 1`; anything else does not
     /// compile. O(`D`).
     ///
+    /// ```
+    /// use crossdock::Array;
+    ///
+    /// let array = Array::from_vec(vec![1, 2, 3, 4, 5, 6], [2, 3])?;
+    /// for axis in 0..2 {
+    ///     let line: Array<i32, 1> = array.drop_axis(axis, 1)?;
+    ///     println!("{:?}", line.read()?.view());
+    /// }
+    /// # Ok::<(), crossdock::Error>(())
+    /// ```
+    ///
+    /// ```compile_fail,E0080
+    /// let array = crossdock::Array::from_vec(vec![1, 2, 3, 4], [2, 2])?;
+    /// let point = array.drop_axis::<0>(0, 1)?; // two axes at once
+    /// # Ok::<(), crossdock::Error>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// `is_bounds` where there is no such axis or index.
@@ -324,13 +341,12 @@ impl<T: Element, const D: usize> Array<T, D> {
         self
     }
 
-    /// The memory from the lowest to the highest byte that the array touches. O(`D`).
+    /// The memory from the lowest to the highest byte that the array touches, and how far into it element 0 lies. O(`D`).
     ///
     /// # Errors
     ///
     /// `is_exhausted` where there are as many handles as can be counted.
-    #[inline]
-    pub fn buffer(&self) -> Result<Buffer> {
+    pub fn buffer(&self) -> Result<(Buffer, usize)> {
         self.raw.buffer(self.layout.span(size_of::<T>()))
     }
 

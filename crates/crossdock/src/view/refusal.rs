@@ -72,6 +72,17 @@ pub enum Reason {
 ///
 /// [`Reason::Unsupported`] and [`Reason::Failed`] are different answers: the first is for ever, the second may go better
 /// another time.
+///
+/// ```
+/// use crossdock::view::{Reason, Request};
+/// use crossdock::{Array, layout::Order};
+///
+/// let array = Array::from_vec(vec![1u8, 2, 3, 4, 5, 6], [2, 3])?;
+/// let refusal = crossdock::view(&array, Request::read().order(Order::ColumnMajor)).unwrap_err();
+/// assert!(matches!(refusal.reason(), Reason::Order(Order::ColumnMajor)));
+/// assert_eq!((&refusal.offer().unwrap().shape[..], refusal.would_copy()), (&[2, 3][..], Some(6)));
+/// # Ok::<(), crossdock::Error>(())
+/// ```
 pub struct Refusal(Box<Inner>);
 
 struct Inner {

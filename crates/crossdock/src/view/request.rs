@@ -135,6 +135,17 @@ impl Request {
 }
 
 /// What a consumer was given.
+///
+/// ```
+/// use crossdock::Array;
+/// use crossdock::view::{CopyPolicy, Request};
+///
+/// let array = Array::from_vec(vec![1u16, 2, 3], [3])?.into_readonly();
+/// let view = crossdock::view(&array, Request::write().copy(CopyPolicy::IfNeeded))?;
+/// assert_eq!(view.grant().copied_nbytes(), 6);
+/// assert!(view.grant().copied_because().unwrap().to_string().contains("read-only"));
+/// # Ok::<(), crossdock::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct Grant {
     pub(super) lease: LeaseKind,
