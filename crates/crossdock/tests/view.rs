@@ -255,6 +255,24 @@ fn a_lease_that_somebody_holds_is_named_and_a_copy_helps_unless_it_is_being_writ
 }
 
 #[test]
+fn no_copy_is_promised_where_no_more_holders_can_be_counted() {
+    let array = Array::from_vec(vec![7u8], []).unwrap();
+    let mut pins = Vec::new();
+    let full = loop {
+        match array.pin() {
+            Ok(pin) => pins.push(pin),
+            Err(error) => break error,
+        }
+    };
+    assert_says(&full, &[&pins.len().to_string(), "as many as can be counted"]);
+    let refusal = crossdock::view(&array, Request::pin().copy(CopyPolicy::IfNeeded)).unwrap_err();
+    assert!(matches!(refusal.reason(), Reason::Lease(_)), "{refusal:?}");
+    assert_eq!(refusal.would_copy(), None, "{refusal}");
+    pins.pop();
+    assert!(crossdock::view(&array, Request::pin()).is_ok());
+}
+
+#[test]
 fn elements_that_overlap_are_not_lent_for_writing() {
     let _alone = alone();
     let array = rows().slice(s![0, ..]).unwrap().broadcast_to(&[4, 3]).unwrap();

@@ -35,3 +35,4 @@ pub use typed::Array;
 pub use view::ArrayView;
 pub(crate) use view::check_aligned;
 pub use view_mut::ArrayViewMut;
+pub(crate) use view_mut::overlap;

@@ -62,15 +62,8 @@ impl<'a, T: Element, const D: usize> ArrayViewMut<'a, T, D> {
         if layout.is_injective(size_of::<T>()) {
             return Ok(());
         }
-        Err(Error::new(
-            Kind::Layout,
-            format!(
-                "elements of shape {:?} with strides {:?} overlap, so they cannot be had by `&mut`: share the array, or \
-                 copy it",
-                layout.shape(),
-                layout.strides()
-            ),
-        ))
+        let overlap = overlap(layout.shape(), layout.strides());
+        Err(Error::new(Kind::Layout, format!("{overlap}: share the array, or copy it")))
     }
 
     /// # Safety
@@ -195,6 +188,12 @@ impl<'a, T: Element, const D: usize> ArrayViewMut<'a, T, D> {
     pub fn fill(&mut self, value: T) {
         self.iter_mut().for_each(|element| *element = value);
     }
+}
+
+/// Why there is no mutable access by reference.
+#[cold]
+pub(crate) fn overlap(shape: &[usize], strides: &[isize]) -> String {
+    format!("elements of shape {shape:?} with strides {strides:?} overlap, so they cannot be had by `&mut`")
 }
 
 impl<T: Element, const D: usize> Index<[usize; D]> for ArrayViewMut<'_, T, D> {

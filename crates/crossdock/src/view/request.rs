@@ -1,5 +1,6 @@
 //! What a consumer asks for, and what it was given.
 
+use crate::array::overlap;
 use crate::element::DType;
 use crate::layout::{Layout, Order};
 use crate::memory::{LeaseKind, Place};
@@ -124,11 +125,7 @@ impl Request {
             _ => {}
         }
         if self.lease == LeaseKind::Write && !layout.is_injective() {
-            return Some(Reason::Layout(format!(
-                "elements of shape {:?} with strides {:?} overlap, so they cannot be had by `&mut`",
-                layout.shape(),
-                layout.strides()
-            )));
+            return Some(Reason::Layout(overlap(layout.shape(), layout.strides())));
         }
         None
     }
