@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use crossdock::array::ArrayView;
 use crossdock::memory::Buffer;
-use crossdock::view::Request;
+use crossdock::view::{Refusal, Request};
 use crossdock::{Array, DArray, Result, s};
 use harness::{Case, Table};
 
@@ -72,6 +72,9 @@ fn handover() -> Result<Table> {
             let view = black_box(&dynamic).export(black_box(&pin));
             black_box(&view).as_ref().map_or(0, |view| view.shape().iter().product())
         }),
+        Case::new("MemoryView: get + release, moved by `?`", 4096, None, || {
+            lend(black_box(&dynamic), black_box(&pin)).unwrap_or(0)
+        }),
         Case::new("DArray::get, one element", 273, None, || {
             let value = black_box(&dynamic).get(black_box(&[1, 1, 1]));
             value.ok().and_then(|value| value.as_u64()).unwrap_or(0) as usize
@@ -81,4 +84,11 @@ fn handover() -> Result<Table> {
         }),
     ];
     Ok(Table::measure("hand-over", cases))
+}
+
+/// A consumer that takes the view by value, as code with `?` does: the view is moved once.
+#[inline(never)]
+fn lend(array: &DArray, request: &Request) -> Result<usize, Refusal> {
+    let view = array.export(request)?;
+    Ok(black_box(&view).shape().iter().product())
 }

@@ -4,7 +4,12 @@ use std::fmt;
 use std::path::Path;
 use std::process::ExitCode;
 
+use crossdock::view::Refusal;
+
 use crate::{out, status};
+
+/// What may end in a [`Failure`].
+pub(crate) type Result<T, E = Failure> = std::result::Result<T, E>;
 
 /// Why the command ends early.
 #[derive(Debug)]
@@ -47,10 +52,28 @@ impl Failure {
         Self { status, ..self }
     }
 
+    /// The same, with where it happened in front.
+    pub(crate) fn within(self, context: impl fmt::Display) -> Self {
+        Self { text: format!("{context}: {}", self.text), ..self }
+    }
+
     /// Says it on stderr, on one line.
     pub(crate) fn report(&self) -> ExitCode {
         out::error(&self.text);
         ExitCode::from(self.status)
+    }
+}
+
+/// The sentence itself, for where a failure is only told of.
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl From<Refusal> for Failure {
+    fn from(refusal: Refusal) -> Self {
+        Self::new(refusal)
     }
 }
 

@@ -69,6 +69,9 @@ enum Command {
     Lend(lend::Args),
     Inspect(inspect::Args),
     Tour(tour::Args),
+    /// The other process of the tour.
+    #[command(name = tour::CHILD, hide = true)]
+    TourChild,
 }
 
 fn main() -> ExitCode {
@@ -84,6 +87,7 @@ fn main() -> ExitCode {
         Command::Lend(args) => lend::run(args),
         Command::Inspect(args) => inspect::run(args),
         Command::Tour(args) => tour::run(args),
+        Command::TourChild => tour::run_child(),
     };
     match outcome {
         Ok(code) => code,

@@ -1,4 +1,35 @@
 //! Hand n-dimensional arrays between libraries, languages and processes without copying them.
+//!
+//! A library that has an array implements [`view::Producer`]; a library that wants one asks for a [`view()`] of it. The
+//! bytes stay where they are, and a lease says who may do what with them meanwhile.
+//!
+//! The layers, in the order in which a byte travels:
+//!
+//! | layer | what it has |
+//! |---|---|
+//! | [`memory`] | bytes with an owner and a place: [`Buffer`](memory::Buffer), and the leases under which they are touched |
+//! | [`element`] | what one element is: [`DType`](element::DType), [`Value`](element::Value), [`Element`](element::Element) |
+//! | [`layout`] | how an index becomes an offset: shape, strides in bytes, and everything that makes a view of a view |
+//! | [`array`](mod@array) | the three together: [`Array<T, D>`](Array), typed; [`DArray`], any dtype and rank |
+//! | [`view`](mod@view) | how arrays change hands: [`Request`](view::Request), [`MemoryView`](view::MemoryView), [`Refusal`](view::Refusal) |
+//! | [`exchange`] | files, protocols (DLPack, shared memory), and the types of other crates |
+//!
+//! ```
+//! use crossdock::view::Request;
+//! use crossdock::{Array, s};
+//!
+//! let image = Array::from_vec((0..24).collect::<Vec<u8>>(), [2, 4, 3])?; // adopted, not copied
+//! let green = image.slice(s![.., ..;-1, 1])?; // another handle on the same bytes
+//! let view = crossdock::view(&green, Request::read())?; // a lease, held until the view is dropped
+//! assert_eq!(view.as_view::<u8, 2>()?[[0, 0]], 10);
+//! assert!(image.write().unwrap_err().is_conflict()); // somebody reads
+//! # Ok::<(), crossdock::Error>(())
+//! ```
+//!
+//! # Features
+//!
+//! - `derive`: `#[derive(Element)]` for structs.
+//! - `ndarray`, `image`: conversions to and from these crates' types, in place, by `From` and `TryFrom`.
 
 mod error;
 
@@ -15,3 +46,8 @@ pub use crate::array::{Array, DArray};
 pub use crate::error::{Error, Rejected, Result};
 pub use crate::exchange::files::open;
 pub use crate::view::view;
+
+/// The examples of the README run as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

@@ -125,6 +125,8 @@ fn addresses_that_wrap_around_are_refused() {
     assert_refused(end, Error::is_overflow, &["address space", "0..24"]);
     let start = Recipe { data: Data::Wild(8), strides: Some(vec![-1, 1]), ..Recipe::default() };
     assert!(import(&Loan::new(&start)).is_ok());
+    let null = Recipe { data: Data::Wild(8), strides: Some(vec![-2, 1]), ..Recipe::default() };
+    assert_refused(null, Error::is_overflow, &["-8..12"]);
     let before = Recipe { data: Data::Wild(8), strides: Some(vec![-3, 1]), ..Recipe::default() };
     assert_refused(before, Error::is_overflow, &["-12..12"]);
 }

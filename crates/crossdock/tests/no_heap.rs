@@ -4,7 +4,11 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::hint::black_box;
 
+use crossdock::element::DType;
+use crossdock::layout::{AxisSlice, Order};
 use crossdock::memory::Buffer;
+use crossdock::view::Request;
+use crossdock::{Array, DArray, s};
 
 /// The system's allocator, which counts what a thread asks of it.
 struct Counting;
@@ -96,4 +100,126 @@ fn handles_and_leases_of_a_buffer_allocate_nothing() {
     assert_no_heap("mutable elements", || sole.write().unwrap().as_mut_slice_of::<u32>().unwrap()[3] = 7);
     assert_no_heap("as_mut_slice", || sole.as_mut_slice().unwrap()[0] = 1);
     assert_no_heap("is_exclusive", || sole.is_exclusive());
+}
+
+/// A scalar, and a record whose fields are shared by the clones of its dtype.
+fn dtypes() -> [DType; 2] {
+    let fields = [("price", DType::F64), ("codes", DType::subarray(&[2], DType::U16).unwrap())];
+    [DType::F64, DType::packed_record(fields).unwrap()]
+}
+
+#[test]
+fn views_of_dynamic_arrays_allocate_nothing_up_to_eight_axes() {
+    for dtype in dtypes() {
+        for rank in 0..=8 {
+            let shape = [2; 8];
+            let array = DArray::zeros(dtype.clone(), &shape[..rank], Order::RowMajor).unwrap();
+            let steps: Vec<AxisSlice> =
+                (0..rank).map(|_| AxisSlice::Range { start: None, stop: None, step: -1 }).collect();
+            let axes: Vec<usize> = (0..rank).rev().collect();
+            let index = vec![1; rank];
+            let name = |what: &str| format!("{what} of {rank} axes of {dtype}");
+            assert_no_heap(&name("clone"), || drop(array.clone()));
+            assert_no_heap(&name("slice"), || drop(array.slice(&steps[..]).unwrap()));
+            assert_no_heap(&name("slice_numpy"), || drop(array.slice_numpy(&steps[..]).unwrap()));
+            assert_no_heap(&name("permute"), || drop(array.permute(&axes).unwrap()));
+            assert_no_heap(&name("transpose"), || drop(array.transpose()));
+            assert_no_heap(&name("broadcast"), || drop(array.broadcast_to(array.shape()).unwrap()));
+            assert_no_heap(&name("reshape"), || drop(array.reshape(&[1 << rank]).unwrap()));
+            assert_no_heap(&name("squeeze"), || drop(array.squeeze()));
+            assert_no_heap(&name("read-only"), || drop(array.clone().into_readonly()));
+            assert_no_heap(&name("buffer"), || drop(array.buffer().unwrap()));
+            if rank > 0 {
+                assert_no_heap(&name("reverse"), || drop(array.reverse(rank - 1).unwrap()));
+                assert_no_heap(&name("drop_axis"), || drop(array.drop_axis(0, 1).unwrap()));
+            }
+            if rank < 8 {
+                assert_no_heap(&name("insert_axis"), || drop(array.insert_axis(rank).unwrap()));
+            }
+            if dtype.as_record().is_some() {
+                assert_no_heap(&name("field"), || drop(array.field("price").unwrap()));
+                if rank < 8 {
+                    assert_no_heap(&name("sub-array field"), || drop(array.field("codes").unwrap()));
+                }
+            } else {
+                assert_no_heap(&name("get"), || drop(array.get(&index).unwrap()));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_view_is_lent_and_given_back_without_the_heap_under_every_lease() {
+    for dtype in dtypes() {
+        for rank in 0..=8 {
+            let array = DArray::zeros(dtype.clone(), &[2; 8][..rank], Order::RowMajor).unwrap();
+            for request in [Request::read(), Request::write(), Request::share(), Request::pin()] {
+                let request = request.order(Order::RowMajor).dtype(dtype.clone());
+                let name = format!("{:?} view of {rank} axes of {dtype}", request.lease());
+                assert_no_heap(&name, || drop(array.export(&request).unwrap()));
+                assert_no_heap(&name, || drop(crossdock::view(&array, request.clone()).unwrap()));
+                assert_no_heap(&name, || drop(array.export(&request).unwrap().into_array().unwrap()));
+                assert_no_heap(&name, || drop(array.export(&request).unwrap().to_array().unwrap()));
+            }
+        }
+    }
+}
+
+/// Everything that a typed array of one rank does for each hand-over or element.
+fn check_typed<const D: usize>() {
+    let mut array = Array::<f32, D>::zeros([2; D]).unwrap();
+    let name = |what: &str| format!("{what} of {D} axes");
+    assert_no_heap(&name("clone"), || drop(array.clone()));
+    assert_no_heap(&name("transpose"), || drop(array.transpose()));
+    assert_no_heap(&name("permute"), || drop(array.permute(std::array::from_fn(|k| k)).unwrap()));
+    assert_no_heap(&name("reshape"), || drop(array.reshape([1 << D]).unwrap()));
+    assert_no_heap(&name("broadcast"), || drop(array.broadcast_to(*array.shape()).unwrap()));
+    assert_no_heap(&name("get"), || array.get([1; D]).unwrap());
+    assert_no_heap(&name("set"), || array.set([1; D], 2.0).unwrap());
+    assert_no_heap(&name("read"), || array.read().unwrap()[[1; D]]);
+    assert_no_heap(&name("iteration"), || array.read().unwrap().iter().sum::<f32>());
+    assert_no_heap(&name("slice of elements"), || array.read().unwrap().as_slice().map(<[f32]>::len));
+    assert_no_heap(&name("write"), || array.write().unwrap()[[1; D]] = 3.0);
+    assert_no_heap(&name("fill"), || array.write().unwrap().view_mut().fill(1.0));
+    assert_no_heap(&name("share"), || array.share().unwrap().store([0; D], 4.0).unwrap());
+    assert_no_heap(&name("pin"), || array.pin().unwrap().load([0; D]).unwrap());
+    assert_no_heap(&name("values"), || array.pin().unwrap().values().sum::<f32>());
+    assert_no_heap(&name("exclusive"), || array.as_view_mut().unwrap()[[1; D]] = 5.0);
+    assert_no_heap(&name("to dynamic and back"), || {
+        Array::<f32, D>::try_from(DArray::from(array.clone())).unwrap().len()
+    });
+    for request in [Request::read(), Request::write(), Request::share(), Request::pin()] {
+        assert_no_heap(&name("export"), || drop(array.export(&request).unwrap()));
+        let typed = || Array::<f32, D>::try_from(array.export(&request).unwrap()).unwrap();
+        assert_no_heap(&name("export to a typed array"), || drop(typed()));
+    }
+    let view = array.export(&Request::read()).unwrap();
+    assert_no_heap(&name("typed view"), || view.as_view::<f32, D>().unwrap().len());
+    assert_no_heap(&name("typed slice"), || view.as_slice::<f32>().unwrap().len());
+    assert_no_heap(&name("element of a view"), || view.get(&[1; D]).unwrap().as_f64());
+}
+
+#[test]
+fn typed_arrays_allocate_nothing_up_to_eight_axes() {
+    check_typed::<0>();
+    check_typed::<1>();
+    check_typed::<2>();
+    check_typed::<3>();
+    check_typed::<4>();
+    check_typed::<5>();
+    check_typed::<6>();
+    check_typed::<7>();
+    check_typed::<8>();
+    let array = Array::<f32, 4>::zeros([4, 4, 4, 4]).unwrap();
+    assert_no_heap("slice", || drop(array.slice(s![1.., ..;-1, 2, ..;2]).unwrap()));
+    let guard = array.read().unwrap();
+    assert_no_heap("slice of a view", || guard.view().slice(s![1.., ..;-1, 2, ..;2]).unwrap().len());
+    drop(guard);
+    assert_no_heap("split", || {
+        let mut guard = array.write().unwrap();
+        let (left, right) = guard.view_mut().split_at(2, 1).unwrap();
+        (left.len(), right.len())
+    });
+    assert_no_heap("drop_axis", || drop(array.drop_axis::<3>(1, 2).unwrap()));
+    assert_no_heap("insert_axis", || drop(array.insert_axis::<5>(1).unwrap()));
 }

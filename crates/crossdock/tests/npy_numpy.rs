@@ -3,6 +3,7 @@
 //! `CROSSDOCK_PYTHON` names a Python that has NumPy. Without it nothing is run, unless `CROSSDOCK_REQUIRE_COUNTERPARTS`
 //! is set: then that is a failure.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -141,7 +142,7 @@ fn write_views(directory: &Path, name: &str, array: &DArray) -> Json {
     let mut copies = serde_json::Map::new();
     let mut save = |view: &str, array: &DArray| {
         let copy = format!("{name}.{}.npy", copies.len());
-        npy::save(directory.join(&copy), array).unwrap();
+        npy::write(File::create(directory.join(&copy)).unwrap(), array).unwrap();
         copies.insert(copy, view.into());
     };
     save("same", array);

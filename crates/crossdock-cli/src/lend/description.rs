@@ -10,7 +10,7 @@ use crate::failure::Failure;
 
 /// What stands in `CROSSDOCK_ARRAY`. All numbers but those of `shape` are bytes.
 #[derive(Debug, Serialize)]
-pub(super) struct Array<'a> {
+pub(crate) struct Array<'a> {
     fd: i32,
     dtype: String,
     /// NumPy's type string; a record's is that of as many bytes. `None` where NumPy has none, as are the next three where the
@@ -23,6 +23,7 @@ pub(super) struct Array<'a> {
     struct_format: Option<String>,
     /// The type of Ruby's `IO::Buffer#get_value`.
     io_buffer: Option<String>,
+    itemsize: usize,
     shape: &'a [usize],
     strides: &'a [isize],
     offset: u64,
@@ -34,7 +35,7 @@ pub(super) struct Array<'a> {
 
 impl<'a> Array<'a> {
     /// The array that lies behind a descriptor of this number.
-    pub(super) fn new(fd: i32, described: &'a Description) -> Self {
+    pub(crate) fn new(fd: i32, described: &'a Description) -> Self {
         let (dtype, layout, span) = (described.dtype(), described.layout(), described.span());
         let spelling = typestr::print(dtype).ok();
         let (typestr, descr) = match dtype.kind() {
@@ -48,6 +49,7 @@ impl<'a> Array<'a> {
             descr,
             struct_format: struct_format(dtype),
             io_buffer: io_buffer_type(dtype),
+            itemsize: dtype.itemsize(),
             shape: described.shape(),
             strides: described.strides(),
             offset: described.offset(),
@@ -59,7 +61,7 @@ impl<'a> Array<'a> {
     }
 
     /// The environment of the borrower.
-    pub(super) fn environment(&self) -> Result<[(&'static str, String); 7], Failure> {
+    pub(crate) fn environment(&self) -> Result<[(&'static str, String); 7], Failure> {
         let json = serde_json::to_string(self)
             .map_err(|error| Failure::new(format_args!("the array could not be described: {error}")))?;
         Ok([

@@ -13,7 +13,7 @@ use crossdock::exchange::protocol::shm::{self, Exported};
 use crossdock::layout::Order;
 use crossdock::view::{CopyPolicy, Refusal, Request};
 
-pub(crate) use self::description::order_letter;
+pub(crate) use self::description::Array;
 use crate::failure::Failure;
 use crate::open::Opened;
 use crate::{out, status};
@@ -135,7 +135,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
     // Duplicated for the command to inherit; this one is closed when the command has ended.
     let inherited = rustix::io::dup(exported.fd())
         .map_err(|error| Failure::new(format_args!("the descriptor could not be duplicated: {error}")))?;
-    let array = description::Array::new(inherited.as_raw_fd(), exported.description());
+    let array = Array::new(inherited.as_raw_fd(), exported.description());
     let child = child::start(&args.command, &array.environment()?)?;
     let ended = child::wait(child)?;
     if exported.copied_nbytes() == 0 {

@@ -1,22 +1,95 @@
-//! `crossdock tour`: one array, handed to every consumer that is built in, as proof and self-test.
+//! `crossdock tour`: one real array, handed to every kind of consumer in place. Proof, and self-test.
+//!
+//! Each consumer knows only what its kind knows (a Rust type, a C struct, a view, a descriptor) and reports what it saw:
+//! dtype, shape, strides, the address, and the sum of all bytes of all elements. The tour compares that with what it lent,
+//! and fails where they differ.
 
-use std::path::PathBuf;
+mod dlpack;
+mod measure;
+mod process;
+mod report;
+mod rust;
+mod sample;
+mod sharing;
+mod views;
+
+use std::ffi::OsString;
 use std::process::ExitCode;
 
-use crate::failure::Failure;
+use crossdock::memory::ledger;
+
+use crate::failure::{Failure, Result};
+use crate::open::Opened;
+use crate::out;
+use crate::tour::report::{Handover, Report};
+use crate::tour::views::View;
+
+pub(crate) use crate::tour::process::{CHILD, run_child};
 
 /// Hand one array to every built-in consumer, and show that nothing was copied.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// An array file; without it, a photograph that comes with the program.
-    file: Option<PathBuf>,
+    /// An array file and, behind a colon, a view of it; without it, a photograph that comes with the program.
+    #[arg(value_name = "FILE[:EXPR]")]
+    target: Option<OsString>,
     /// Print JSON in place of the table.
     #[arg(long)]
     json: bool,
 }
 
+/// What a consumer did with an array.
+enum Outcome {
+    /// It took it.
+    Took(Handover),
+    /// It could not, and says why.
+    Declined(String),
+}
+
 /// Runs the tour.
-pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
-    let _ = (&args.file, args.json);
-    Err(Failure::new("the tour is not there yet"))
+pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+    ledger::switch_on();
+    let report = match &args.target {
+        Some(target) => travel(&Opened::open(target, false)?),
+        None => sample::with_photograph(travel),
+    }?;
+    let report = report.close(ledger::live())?;
+    if args.json { out::print_json(&report) } else { out::print(&report.to_text()) }
+}
+
+fn travel(opened: &Opened) -> Result<Report> {
+    let mut report = Report::new(&opened.path, &opened.view);
+    let c_consumer = dlpack::Consumer::compile();
+    for view in views::of(&opened.view)? {
+        hand_over(&view, &c_consumer, &mut report)?;
+        opened.check()?;
+    }
+    report.set_sharing(sharing::account(&opened.view).map_err(|failure| failure.within("sharing a sample"))?);
+    Ok(report)
+}
+
+/// One view, to every consumer.
+fn hand_over(view: &View, c_consumer: &dlpack::Consumer, report: &mut Report) -> Result<()> {
+    let array = &view.array;
+    let expected = views::checksum(array)?;
+    let copy_ns = measure::copy(array)?;
+    type Consumer<'a> = &'a dyn Fn() -> Result<Outcome>;
+    let consumers: [(&'static str, Consumer<'_>); 6] = [
+        ("Array<T, D>", &|| rust::typed(array)),
+        ("ndarray", &|| rust::ndarray(array)),
+        ("a C program (DLPack)", &|| c_consumer.consume(array)),
+        ("MemoryView", &|| rust::memory_view(array)),
+        ("another process", &|| process::child(array)),
+        ("python3, its stdlib", &|| process::python(array)),
+    ];
+    for (to, consume) in consumers {
+        let told = |failure: Failure| failure.within(format_args!("{} to {to}", view.name));
+        match consume().map_err(told)? {
+            Outcome::Took(handover) => {
+                handover.check(array, expected).map_err(told)?;
+                report.add(view.name, to, handover, copy_ns);
+            }
+            Outcome::Declined(why) => report.decline(view.name, to, why),
+        }
+    }
+    Ok(())
 }

@@ -23,7 +23,7 @@ impl<T: Element, const D: usize> TryFrom<DArray> for Array<T, D> {
     fn try_from(array: DArray) -> Result<Self, Rejected<DArray>> {
         let wanted = T::dtype();
         if *array.dtype() != wanted {
-            let error = Error::new(Kind::DType, format!("the elements are {}, not {wanted}", array.dtype()));
+            let error = other_dtype(array.dtype(), &wanted);
             return Err(Rejected { value: array, error });
         }
         match array.layout().to_fixed::<D>() {
@@ -35,6 +35,12 @@ impl<T: Element, const D: usize> TryFrom<DArray> for Array<T, D> {
             Err(error) => Err(Rejected { value: array, error }),
         }
     }
+}
+
+#[cold]
+#[inline(never)]
+pub(crate) fn other_dtype(given: &DType, wanted: &DType) -> Error {
+    Error::new(Kind::DType, format!("the elements are {given}, not {wanted}: cast them, or ask for {given}"))
 }
 
 impl DArray {
@@ -115,15 +121,30 @@ impl DArray {
             let read = |bytes: &[u8]| Value::read(self.dtype(), bytes);
             // SAFETY: one element (DArray 1), under a lease (the caller's word).
             let value = unsafe { kernel::load_bytes(element, self.dtype().itemsize(), read) }?;
-            value
-                .write(dtype, &mut bytes)
-                .map_err(|error| error.within(format_args!("element {position} of {}", source.numel())))?;
+            value.write(dtype, &mut bytes).map_err(|error| {
+                error.within(format_args!("element {:?}", self.index_of(position, order)))
+            })?;
             let target = dst.wrapping_add(position * bytes.len());
             // SAFETY: the place of this element (the caller's word).
             unsafe { racy::copy(bytes.as_ptr(), target, bytes.len()) };
         }
         count_copied(source.numel() * dtype.itemsize());
         Ok(())
+    }
+
+    /// The index of the element that comes `position`-th in an order.
+    #[cold]
+    fn index_of(&self, mut position: usize, order: Order) -> Vec<usize> {
+        let mut index = vec![0; self.rank()];
+        let mut place = |axis: usize| {
+            index[axis] = position % self.shape()[axis];
+            position /= self.shape()[axis];
+        };
+        match order {
+            Order::RowMajor => (0..self.rank()).rev().for_each(&mut place),
+            Order::ColumnMajor => (0..self.rank()).for_each(&mut place),
+        }
+        index
     }
 
     fn contiguous(&self, order: Order) -> Result<Layout> {

@@ -193,8 +193,7 @@ impl DArray {
     ///
     /// `is_exhausted` where there are as many handles as can be counted.
     pub fn buffer(&self) -> Result<(Buffer, usize)> {
-        let span = self.layout.span();
-        Ok((self.raw.buffer(span)?, span.low().unsigned_abs()))
+        self.raw.buffer(self.layout.span())
     }
 
     // ===== narrower handles
@@ -245,22 +244,20 @@ impl DArray {
     ///
     /// # Errors
     ///
-    /// `is_dtype` where the elements are no records or have no such field.
+    /// `is_dtype` where the elements are no records or have no such field; `is_unsupported` where a sub-array's axes would make
+    /// too many, `is_overflow` where they are empty and too long.
     pub fn field(&self, name: &str) -> Result<Self> {
         let field = self.dtype.field(name).ok_or_else(|| self.no_field(name))?;
-        let (shape, strides) = (self.shape(), self.strides());
         let (dtype, layout) = match field.dtype().as_subarray() {
             None => {
                 let dtype = field.dtype().clone();
-                let layout = Layout::new(shape, strides, dtype.itemsize())?;
+                let layout = Layout::new(self.shape(), self.strides(), dtype.itemsize())?;
                 (dtype, layout)
             }
             Some(subarray) => {
                 let dtype = subarray.base().clone();
                 let inner = Layout::contiguous(subarray.shape(), dtype.itemsize(), Order::RowMajor)?;
-                let shape = [shape, inner.shape()].concat();
-                let strides = [strides, inner.strides()].concat();
-                (dtype.clone(), Layout::new(&shape, &strides, dtype.itemsize())?)
+                (dtype, self.layout.with_inner(&inner)?)
             }
         };
         // An array without elements may have its element 0 anywhere, so that a step into it would lead nowhere.
@@ -294,9 +291,10 @@ impl DArray {
 
     /// The axes in reverse order. O(rank).
     pub fn transpose(&self) -> Self {
-        let axes: Vec<usize> = (0..self.rank()).rev().collect();
-        // Only an indirect array cannot be transposed (DArray 1).
-        self.permute(&axes).unwrap_or_else(|_| self.clone())
+        // Only an indirect array cannot be transposed, and this is none (DArray 1).
+        let layout = self.layout.transpose().unwrap_or_else(|_| self.layout.clone());
+        // SAFETY: element 0 stays where it is.
+        unsafe { self.moved(layout, 0) }
     }
 
     /// The same elements with one axis backwards. O(rank).
@@ -328,6 +326,35 @@ impl DArray {
     pub fn reshape(&self, shape: &[usize]) -> Result<Self> {
         // SAFETY: element 0 stays where it is.
         Ok(unsafe { self.moved(self.layout.reshape(shape, Order::RowMajor)?, 0) })
+    }
+
+    /// One index of one axis, which is dropped. O(rank).
+    ///
+    /// # Errors
+    ///
+    /// `is_bounds` where there is no such axis or index.
+    pub fn drop_axis(&self, axis: usize, index: usize) -> Result<Self> {
+        let (layout, offset) = self.layout.drop_axis(axis, index)?;
+        // SAFETY: layout and offset came together.
+        Ok(unsafe { self.moved(layout, offset) })
+    }
+
+    /// A new axis of length 1, which becomes axis `axis` of the result. O(rank).
+    ///
+    /// # Errors
+    ///
+    /// `is_bounds` where `axis` is more than the rank, `is_unsupported` for too many axes.
+    pub fn insert_axis(&self, axis: usize) -> Result<Self> {
+        // SAFETY: element 0 stays where it is.
+        Ok(unsafe { self.moved(self.layout.insert_axis(axis)?, 0) })
+    }
+
+    /// Without the axes of length 1. O(rank).
+    pub fn squeeze(&self) -> Self {
+        // Only an indirect array cannot be squeezed, and this is none (DArray 1).
+        let layout = self.layout.squeeze().unwrap_or_else(|_| self.layout.clone());
+        // SAFETY: element 0 stays where it is.
+        unsafe { self.moved(layout, 0) }
     }
 
     /// The same array, never to be written through this handle or what is made from it.

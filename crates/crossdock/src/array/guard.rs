@@ -6,10 +6,10 @@ use std::ops::{Index, IndexMut};
 use std::ptr::NonNull;
 
 use crate::array::iter::Iter;
-use crate::array::view::{ArrayView, index_panic};
+use crate::array::view::{ArrayView, check_aligned, index_panic};
 use crate::array::view_mut::ArrayViewMut;
 use crate::element::Element;
-use crate::error::{Error, Kind, Result};
+use crate::error::Result;
 use crate::layout::{FixedLayout, Order};
 use crate::memory::{Lease, count_copied, racy};
 
@@ -55,29 +55,6 @@ impl<T: Element, const D: usize> Covered<T, D> {
     }
 }
 
-/// Element 0 and all strides are multiples of the alignment of `T`; where there are no elements, anything is.
-pub(super) fn check_aligned<T: Element, const D: usize>(
-    ptr: NonNull<u8>,
-    layout: &FixedLayout<D>,
-) -> Result<()> {
-    let (address, align) = (ptr.addr().get(), align_of::<T>());
-    if layout.numel() == 0 || address.is_multiple_of(align) && layout.is_aligned(align) {
-        return Ok(());
-    }
-    Err(misaligned(address, layout.strides(), align))
-}
-
-#[cold]
-pub(crate) fn misaligned(address: usize, strides: &[isize], align: usize) -> Error {
-    Error::new(
-        Kind::Alignment,
-        format!(
-            "address {address:#x} or strides {strides:?} are not multiples of {align}, the alignment of the element type: take \
-             elements by value, or copy the array"
-        ),
-    )
-}
-
 macro_rules! guard {
     ($(#[$doc:meta])* $name:ident, $safety:literal) => {
         $(#[$doc])*
@@ -112,6 +89,11 @@ macro_rules! guard {
                 self.len() == 0
             }
 
+            /// Whether the elements lie in this order without gaps.
+            pub fn is_contiguous(&self, order: Order) -> bool {
+                self.0.layout.is_contiguous(size_of::<T>(), order)
+            }
+
             /// The address of element 0.
             pub fn as_ptr(&self) -> *const T {
                 self.0.ptr.as_ptr().cast()
@@ -137,21 +119,63 @@ macro_rules! guard {
 
 guard! {
     /// A Read lease of an array: while it is held nobody writes, so elements are had by `&T`.
+    ///
+    /// ```
+    /// use crossdock::Array;
+    ///
+    /// let array = Array::from_vec(vec![1, 2, 3, 4], [2, 2])?;
+    /// let guard = array.read()?;
+    /// assert_eq!((guard[[1, 0]], guard.iter().max()), (3, Some(&4)));
+    /// assert!(array.write().unwrap_err().is_conflict());
+    /// # Ok::<(), crossdock::Error>(())
+    /// ```
     ArrayRead, "Covered 1 under a Read lease, with aligned elements."
 }
 
 guard! {
     /// The Write lease of an array: while it is held nobody else touches the memory, so elements are had by `&mut T`.
+    ///
+    /// ```
+    /// use crossdock::Array;
+    ///
+    /// let array = Array::<f32, 2>::zeros([2, 3])?;
+    /// let mut guard = array.write()?;
+    /// guard[[1, 2]] = 0.5;
+    /// guard.view_mut().iter_mut().for_each(|element| *element += 1.0);
+    /// drop(guard);
+    /// assert_eq!(array.get([1, 2])?, 1.5);
+    /// # Ok::<(), crossdock::Error>(())
+    /// ```
     ArrayWrite, "Covered 1 under a Write lease, with aligned elements and an injective layout."
 }
 
 guard! {
     /// A Share lease of an array: others may write at any time, and so may the holder, one element by value at a time.
+    ///
+    /// ```
+    /// use crossdock::Array;
+    ///
+    /// let array = Array::<u32, 1>::zeros([4])?;
+    /// let (left, right) = (array.share()?, array.share()?);
+    /// left.store([2], 7)?;
+    /// assert_eq!(right.load([2])?, 7);
+    /// # Ok::<(), crossdock::Error>(())
+    /// ```
     ArrayShare, "Covered 1 under a Share lease."
 }
 
 guard! {
     /// A Pin lease of an array: others may write at any time; the holder loads elements by value.
+    ///
+    /// ```
+    /// use crossdock::Array;
+    ///
+    /// let array = Array::from_vec(vec![1, 2, 3], [3])?;
+    /// let pinned = array.pin()?;
+    /// array.set([1], 20)?; // nobody relies on constancy, so this is permitted
+    /// assert_eq!(pinned.values().sum::<i32>(), 24);
+    /// # Ok::<(), crossdock::Error>(())
+    /// ```
     ArrayPin, "Covered 1 under a Pin lease."
 }
 
@@ -319,10 +343,5 @@ impl<T: Element, const D: usize> ArrayPin<T, D> {
     /// The elements of this moment in row-major order, copied (and counted).
     pub fn to_vec(&self) -> Vec<T> {
         self.0.to_vec()
-    }
-
-    /// Whether the elements lie in this order without gaps.
-    pub fn is_contiguous(&self, order: Order) -> bool {
-        self.0.layout.is_contiguous(size_of::<T>(), order)
     }
 }

@@ -1,5 +1,6 @@
 //! Iteration over elements, in row-major order.
 
+use std::fmt;
 use std::iter::FusedIterator;
 use std::marker::PhantomData;
 use std::ptr::NonNull;
@@ -53,6 +54,13 @@ impl<'a, T: Element> Iterator for Iter<'a, T> {
 impl<T: Element> ExactSizeIterator for Iter<'_, T> {}
 impl<T: Element> FusedIterator for Iter<'_, T> {}
 
+impl<T: Element + fmt::Debug> fmt::Debug for Iter<'_, T> {
+    /// The elements that are left.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.clone()).finish()
+    }
+}
+
 /// The elements of an [`ArrayViewMut`](crate::array::ArrayViewMut), in row-major order.
 ///
 /// # Invariants
@@ -98,3 +106,9 @@ impl<'a, T: Element> Iterator for IterMut<'a, T> {
 
 impl<T: Element> ExactSizeIterator for IterMut<'_, T> {}
 impl<T: Element> FusedIterator for IterMut<'_, T> {}
+
+impl<T: Element> fmt::Debug for IterMut<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "IterMut({} elements left)", self.len())
+    }
+}

@@ -25,6 +25,7 @@ mod typed;
 mod view;
 mod view_mut;
 
+pub(crate) use convert::other_dtype;
 pub use dynamic::DArray;
 pub(crate) use dynamic::{load_value, store_value};
 pub use guard::{ArrayPin, ArrayRead, ArrayShare, ArrayWrite};
@@ -32,4 +33,6 @@ pub use iter::{Iter, IterMut};
 pub(crate) use raw::RawArray;
 pub use typed::Array;
 pub use view::ArrayView;
+pub(crate) use view::check_aligned;
 pub use view_mut::ArrayViewMut;
+pub(crate) use view_mut::overlap;

@@ -4,7 +4,7 @@ use std::ptr::NonNull;
 
 use crate::error::Result;
 use crate::layout::Span;
-use crate::memory::{Buffer, Handle, Lease, LeaseKind, Protocols, exclusive, lease};
+use crate::memory::{Buffer, Handle, Lease, LeaseKind, exclusive, lease};
 
 /// The erased core of an array.
 ///
@@ -33,10 +33,8 @@ impl RawArray {
     /// `is_bounds` where the span leaves the buffer at either end.
     pub(crate) fn new(buffer: Buffer, offset: usize, span: Span) -> Result<Self> {
         span.check_window(offset, buffer.nbytes())?;
-        let (handle, ptr, nbytes, readonly) = buffer.into_parts();
-        // An array without elements touches nothing, and its element 0 may lie anywhere: keep it in the buffer.
-        let offset = offset.min(nbytes);
-        // SAFETY: inside the buffer, or just behind its last byte.
+        let (handle, ptr, _, readonly) = buffer.into_parts();
+        // SAFETY: inside the buffer or, without elements, at most just behind its last byte: both as just checked.
         Ok(Self { handle, ptr: unsafe { ptr.add(offset) }, readonly })
     }
 
@@ -100,16 +98,13 @@ impl RawArray {
         self.readonly = true;
     }
 
-    pub(crate) fn mark_exported(&self, protocol: Protocols) {
-        self.handle.mark_exported(protocol);
-    }
-
-    /// The bytes from the lowest to the highest that the span touches, as a buffer.
-    pub(crate) fn buffer(&self, span: Span) -> Result<Buffer> {
+    /// The bytes from the lowest to the highest that the span touches, as a buffer, and where in it element 0 lies.
+    pub(crate) fn buffer(&self, span: Span) -> Result<(Buffer, usize)> {
         let handle = self.handle.try_clone()?;
         // SAFETY: RawArray 1: the span begins inside the region.
         let ptr = unsafe { self.ptr.offset(span.low()) };
         // SAFETY: RawArray 1 and 2: all of the span lies inside the region.
-        Ok(unsafe { Buffer::from_parts(handle, ptr, span.nbytes(), self.readonly) })
+        let buffer = unsafe { Buffer::from_parts(handle, ptr, span.nbytes(), self.readonly) };
+        Ok((buffer, span.low().unsigned_abs()))
     }
 }

@@ -5,8 +5,8 @@ use std::marker::PhantomData;
 use std::ops::Deref;
 
 use crate::array::RawArray;
-use crate::array::guard::{ArrayPin, ArrayRead, ArrayShare, ArrayWrite, check_aligned};
-use crate::array::view::check_numel;
+use crate::array::guard::{ArrayPin, ArrayRead, ArrayShare, ArrayWrite};
+use crate::array::view::{check_aligned, check_numel};
 use crate::array::view_mut::ArrayViewMut;
 use crate::element::{DType, Element};
 use crate::error::{Error, Kind, Result};
@@ -294,19 +294,59 @@ impl<T: Element, const D: usize> Array<T, D> {
         Ok(unsafe { self.moved(layout, 0) })
     }
 
+    /// One index of an axis that is known only at run time, which is dropped. `OUT` is `D - 1`; anything else does not
+    /// compile. O(`D`).
+    ///
+    /// ```
+    /// use crossdock::Array;
+    ///
+    /// let array = Array::from_vec(vec![1, 2, 3, 4, 5, 6], [2, 3])?;
+    /// for axis in 0..2 {
+    ///     let line: Array<i32, 1> = array.drop_axis(axis, 1)?;
+    ///     println!("{:?}", line.read()?.view());
+    /// }
+    /// # Ok::<(), crossdock::Error>(())
+    /// ```
+    ///
+    /// ```compile_fail,E0080
+    /// let array = crossdock::Array::from_vec(vec![1, 2, 3, 4], [2, 2])?;
+    /// let point = array.drop_axis::<0>(0, 1)?; // two axes at once
+    /// # Ok::<(), crossdock::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// `is_bounds` where there is no such axis or index.
+    pub fn drop_axis<const OUT: usize>(&self, axis: usize, index: usize) -> Result<Array<T, OUT>> {
+        let (layout, offset) = self.layout.drop_axis(axis, index)?;
+        // SAFETY: layout and offset came together.
+        Ok(unsafe { self.moved(layout, offset) })
+    }
+
+    /// A new axis of length 1, which becomes axis `axis` of the result. `OUT` is `D + 1`; anything else does not compile.
+    /// O(`D`).
+    ///
+    /// # Errors
+    ///
+    /// `is_bounds` where `axis` is more than `D`.
+    pub fn insert_axis<const OUT: usize>(&self, axis: usize) -> Result<Array<T, OUT>> {
+        let layout = self.layout.insert_axis(axis)?;
+        // SAFETY: element 0 stays where it is.
+        Ok(unsafe { self.moved(layout, 0) })
+    }
+
     /// The same array, never to be written through this handle or what is made from it.
     pub fn into_readonly(mut self) -> Self {
         self.raw.set_readonly();
         self
     }
 
-    /// The memory from the lowest to the highest byte that the array touches. O(`D`).
+    /// The memory from the lowest to the highest byte that the array touches, and how far into it element 0 lies. O(`D`).
     ///
     /// # Errors
     ///
     /// `is_exhausted` where there are as many handles as can be counted.
-    #[inline]
-    pub fn buffer(&self) -> Result<Buffer> {
+    pub fn buffer(&self) -> Result<(Buffer, usize)> {
         self.raw.buffer(self.layout.span(size_of::<T>()))
     }
 

@@ -196,6 +196,30 @@ pub(super) fn check_numel(shape: &[usize], wanted: usize, given: usize) -> Resul
     if wanted == given { Ok(()) } else { Err(wrong_count(shape, wanted, given)) }
 }
 
+/// Element 0 and all strides are multiples of the alignment of `T`; where there are no elements, anything is.
+pub(crate) fn check_aligned<T: Element, const D: usize>(
+    ptr: NonNull<u8>,
+    layout: &FixedLayout<D>,
+) -> Result<()> {
+    let (address, align) = (ptr.addr().get(), align_of::<T>());
+    if layout.numel() == 0 || address.is_multiple_of(align) && layout.is_aligned(align) {
+        return Ok(());
+    }
+    Err(misaligned(address, layout.strides(), align))
+}
+
+#[cold]
+#[inline(never)]
+fn misaligned(address: usize, strides: &[isize], align: usize) -> Error {
+    Error::new(
+        Kind::Alignment,
+        format!(
+            "address {address:#x} or strides {strides:?} are not multiples of {align}, the alignment of the element type: take \
+             elements by value, or copy the array"
+        ),
+    )
+}
+
 /// Panics where the index is outside, as a slice does.
 #[cold]
 #[inline(never)]

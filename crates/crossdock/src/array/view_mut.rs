@@ -1,5 +1,6 @@
 //! Borrowed views that may be written.
 
+use std::fmt;
 use std::marker::PhantomData;
 use std::ops::{Index, IndexMut};
 use std::ptr::NonNull;
@@ -61,15 +62,8 @@ impl<'a, T: Element, const D: usize> ArrayViewMut<'a, T, D> {
         if layout.is_injective(size_of::<T>()) {
             return Ok(());
         }
-        Err(Error::new(
-            Kind::Layout,
-            format!(
-                "elements of shape {:?} with strides {:?} overlap, so they cannot be had by `&mut`: share the array, or \
-                 copy it",
-                layout.shape(),
-                layout.strides()
-            ),
-        ))
+        let overlap = overlap(layout.shape(), layout.strides());
+        Err(Error::new(Kind::Layout, format!("{overlap}: share the array, or copy it")))
     }
 
     /// # Safety
@@ -196,6 +190,12 @@ impl<'a, T: Element, const D: usize> ArrayViewMut<'a, T, D> {
     }
 }
 
+/// Why there is no mutable access by reference.
+#[cold]
+pub(crate) fn overlap(shape: &[usize], strides: &[isize]) -> String {
+    format!("elements of shape {shape:?} with strides {strides:?} overlap, so they cannot be had by `&mut`")
+}
+
 impl<T: Element, const D: usize> Index<[usize; D]> for ArrayViewMut<'_, T, D> {
     type Output = T;
 
@@ -219,5 +219,12 @@ impl<T: Element, const D: usize> IndexMut<[usize; D]> for ArrayViewMut<'_, T, D>
             Some(element) => element,
             None => index_panic(&index, &shape),
         }
+    }
+}
+
+impl<T: Element + fmt::Debug, const D: usize> fmt::Debug for ArrayViewMut<'_, T, D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ArrayViewMut {:?} ", self.shape())?;
+        f.debug_list().entries(self.as_view().iter()).finish()
     }
 }

@@ -611,6 +611,25 @@ impl Layout {
         Ok(result)
     }
 
+    /// Every element seen as an array of its own: the axes of `inner` behind those of this layout.
+    ///
+    /// # Errors
+    ///
+    /// [`is_unsupported`](Error::is_unsupported) for more than [`MAX_RANK`](crate::layout::MAX_RANK) axes;
+    /// [`is_overflow`](Error::is_overflow) if an empty `inner` is too long; [`is_layout`](Error::is_layout) if either is indirect.
+    pub(crate) fn with_inner(&self, inner: &Self) -> Result<Self> {
+        self.direct("axes inside of its elements")?;
+        inner.direct("place inside of an element")?;
+        let mut result = Self::blank(self.rank() + inner.rank(), inner.itemsize, false)?;
+        let (shape, strides) = result.dims_mut();
+        for (axis, (len, stride)) in shape.iter_mut().zip(strides).enumerate() {
+            let (source, axis) = axis.checked_sub(self.rank()).map_or((self, axis), |axis| (inner, axis));
+            (*len, *stride) = (source.shape()[axis], source.strides()[axis]);
+        }
+        rules::check(result.shape(), result.strides(), inner.itemsize)?;
+        Ok(result)
+    }
+
     /// The same layout, with what a contiguous array would have as the stride of every axis of length 0 or 1: for
     /// consumers that look at strides which they will never use. An indirect array stays as it is.
     pub fn normalized(&self) -> Self {

@@ -212,11 +212,6 @@ impl Handle {
         }
     }
 
-    /// Notes by which protocol the memory goes out.
-    pub(crate) fn mark_exported(&self, protocol: Protocols) {
-        mark_exported(self.header(), protocol);
-    }
-
     /// Takes the caller's word that no owner outside writes the memory.
     ///
     /// # Safety
@@ -241,14 +236,6 @@ impl Handle {
         let fault = self.header().owner.fault;
         // SAFETY: Handle 1: the header is alive, and it is this owner's own.
         unsafe { fault(self.0) }
-    }
-}
-
-/// Notes by which protocol the memory goes out. Once noted, it costs a load.
-#[inline]
-fn mark_exported(header: &Header, protocol: Protocols) {
-    if !header.exported().contains(protocol) {
-        header.exported.fetch_or(protocol.0, Ordering::Relaxed);
     }
 }
 
@@ -302,8 +289,13 @@ impl Lease {
         unsafe { self.header.as_ref() }
     }
 
+    /// Notes by which protocol the memory goes out. Once noted, it costs a load.
+    #[inline]
     pub(crate) fn mark_exported(&self, protocol: Protocols) {
-        mark_exported(self.header(), protocol);
+        let header = self.header();
+        if !header.exported().contains(protocol) {
+            header.exported.fetch_or(protocol.0, Ordering::Relaxed);
+        }
     }
 
     /// Gives the lease back and keeps the memory.

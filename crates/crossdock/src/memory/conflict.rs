@@ -178,6 +178,10 @@ impl fmt::Display for Conflict {
             f.write_str(
                 "the memory has another owner that may write it at any time (share, pin or copy it)",
             )?;
+            if self.leases().is_some() || self.pins() > 0 {
+                f.write_str(", and ")?;
+                self.describe_holders(f)?;
+            }
         } else {
             self.describe_holders(f)?;
         }
@@ -230,7 +234,7 @@ mod tests {
         let lease = crate::memory::buffer::lease(&buffer.clone().into_parts().0, false, LeaseKind::Share);
         let lease = lease.unwrap();
         lease.mark_exported(Protocols::DLPACK);
-        buffer.clone().into_parts().0.mark_exported(Protocols::PEP3118);
+        buffer.clone().into_parts().0.lease(LeaseKind::Pin).unwrap().mark_exported(Protocols::PEP3118);
         let error = buffer.read().unwrap_err();
         assert_eq!(
             error.to_string(),

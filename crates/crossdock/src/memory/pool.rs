@@ -118,7 +118,7 @@ pub(crate) fn allocate_zeroed(nbytes: usize) -> Result<Handle> {
 ///
 /// # Invariants
 ///
-/// 1. The header came from [`allocate`], its word counts one handle, and nobody else knows of it.
+/// 1. The header came from `allocate`, its word counts one handle, and nobody else knows of it.
 #[derive(Debug)]
 pub struct UninitBuffer {
     header: NonNull<Header>,

@@ -3,14 +3,16 @@
 use std::fmt;
 use std::ptr::NonNull;
 
-use crate::array::{Array, ArrayView, ArrayViewMut, DArray, RawArray, load_value, store_value};
+use crate::array::{
+    Array, ArrayView, ArrayViewMut, DArray, RawArray, check_aligned, load_value, other_dtype, store_value,
+};
 use crate::element::{DType, Element, Value};
 use crate::error::{Error, Kind, Result};
 use crate::kernel;
 use crate::layout::{FixedLayout, Layout, Order};
 use crate::memory::{Lease, LeaseKind, Place};
 use crate::view::refusal::{Offer, Reason};
-use crate::view::request::{Copied, Grant, Request};
+use crate::view::request::{Copied, CopyPolicy, Grant, Request};
 
 /// An array that was lent: memory, dtype, shape and strides, held under a lease that is given back when this is dropped.
 ///
@@ -20,7 +22,7 @@ use crate::view::request::{Copied, Grant, Request};
 /// |---|---|---|---|---|
 /// | [`as_view`](Self::as_view), [`as_slice`](Self::as_slice): elements by reference | yes | yes | – | – |
 /// | [`as_view_mut`](Self::as_view_mut) | – | yes | – | – |
-/// | [`get`](Self::get), [`to_vec`](Self::to_vec): elements by value | yes | yes | yes | yes |
+/// | [`get`](Self::get), [`to_bytes`](Self::to_bytes): elements by value | yes | yes | yes | yes |
 /// | [`set`](Self::set) | – | yes | yes | – |
 ///
 /// ```
@@ -44,7 +46,6 @@ pub struct MemoryView {
     ptr: NonNull<u8>,
     dtype: DType,
     layout: Layout,
-    readonly: bool,
     grant: Grant,
 }
 
@@ -66,7 +67,6 @@ impl MemoryView {
             ptr: array.raw().ptr(),
             dtype: array.dtype().clone(),
             layout: array.layout().clone(),
-            readonly: array.is_readonly(),
         }
     }
 
@@ -157,8 +157,10 @@ impl MemoryView {
     /// `is_dtype`, `is_shape` for another rank, `is_alignment`; `is_conflict` under a Share or Pin lease, where others may write
     /// meanwhile.
     pub fn as_view<T: Element, const D: usize>(&self) -> Result<ArrayView<'_, T, D>> {
-        let constant = matches!(self.lease.kind(), LeaseKind::Read | LeaseKind::Write);
-        let layout = self.typed::<T, D>(constant, "by reference")?;
+        self.check_constant("by reference")?;
+        self.check_dtype::<T>()?;
+        let layout = self.layout.to_fixed()?;
+        check_aligned::<T, D>(self.ptr, &layout)?;
         // SAFETY: MemoryView 1, typed and aligned as just checked, constant under the lease while `self` is borrowed.
         Ok(unsafe { ArrayView::new(self.ptr, layout) })
     }
@@ -167,9 +169,12 @@ impl MemoryView {
     ///
     /// # Errors
     ///
-    /// As [`MemoryView::as_view`], with `is_conflict` under any lease but Write, and `is_layout` where elements overlap.
+    /// As [`MemoryView::as_view`], with `is_conflict` under any lease but Write.
     pub fn as_view_mut<T: Element, const D: usize>(&mut self) -> Result<ArrayViewMut<'_, T, D>> {
-        let layout = self.typed::<T, D>(self.lease.kind() == LeaseKind::Write, "by mutable reference")?;
+        self.check_lease(self.lease.kind() == LeaseKind::Write, "by mutable reference")?;
+        self.check_dtype::<T>()?;
+        let layout = self.layout.to_fixed()?;
+        check_aligned::<T, D>(self.ptr, &layout)?;
         // SAFETY: MemoryView 1 and 2, typed and aligned as just checked; the Write lease excludes others, `&mut self` all
         // through this view.
         unsafe { ArrayViewMut::new(self.ptr, layout) }
@@ -181,55 +186,44 @@ impl MemoryView {
     ///
     /// As [`MemoryView::as_view`], and `is_layout` where the elements lie otherwise.
     pub fn as_slice<T: Element>(&self) -> Result<&[T]> {
-        let flat = self.layout.is_contiguous(Order::RowMajor);
-        if !flat {
+        self.check_constant("as a slice")?;
+        self.check_dtype::<T>()?;
+        if !self.layout.is_contiguous(Order::RowMajor) {
             return Err(Error::new(
                 Kind::Layout,
                 format!(
-                    "shape {:?} with strides {:?} is not row-major without gaps",
+                    "shape {:?} with strides {:?} is not row-major without gaps: ask for that order, or take a view",
                     self.shape(),
                     self.strides()
                 ),
             ));
         }
-        let constant = matches!(self.lease.kind(), LeaseKind::Read | LeaseKind::Write);
-        self.check_typed::<T>(constant, "as a slice")?;
+        let flat = FixedLayout::contiguous([self.len()], size_of::<T>(), Order::RowMajor)?;
+        check_aligned::<T, 1>(self.ptr, &flat)?;
         let ptr = if self.is_empty() { NonNull::dangling() } else { self.ptr.cast() };
         // SAFETY: MemoryView 1, typed, aligned and without gaps as just checked, constant under the lease while `self` is
         // borrowed; an empty slice needs only alignment.
         Ok(unsafe { std::slice::from_raw_parts(ptr.as_ptr(), self.len()) })
     }
 
-    fn typed<T: Element, const D: usize>(&self, permitted: bool, how: &str) -> Result<FixedLayout<D>> {
-        self.check_typed::<T>(permitted, how)?;
-        self.layout.to_fixed()
+    fn check_constant(&self, how: &str) -> Result<()> {
+        self.check_lease(matches!(self.lease.kind(), LeaseKind::Read | LeaseKind::Write), how)
     }
 
-    fn check_typed<T: Element>(&self, permitted: bool, how: &str) -> Result<()> {
+    fn check_lease(&self, permitted: bool, how: &str) -> Result<()> {
+        if permitted {
+            return Ok(());
+        }
         let kind = self.lease.kind();
-        if !permitted {
-            return Err(Error::new(
-                Kind::Conflict,
-                format!(
-                    "elements {how} were asked of a view under a {kind:?} lease, which does not give them"
-                ),
-            ));
-        }
-        if self.dtype != T::dtype() {
-            return Err(Error::new(
-                Kind::DType,
-                format!("the elements are {}, not {}", self.dtype, T::dtype()),
-            ));
-        }
-        let (address, align) = (self.ptr.addr().get(), align_of::<T>());
-        let aligned = address.is_multiple_of(align) && self.layout.is_aligned(align);
-        if !aligned && !self.is_empty() {
-            return Err(Error::new(
-                Kind::Alignment,
-                format!("address {address:#x} or strides {:?} are not multiples of {align}", self.strides()),
-            ));
-        }
-        Ok(())
+        Err(Error::new(
+            Kind::Conflict,
+            format!("elements {how} were asked of a view under a {kind:?} lease, which does not give them"),
+        ))
+    }
+
+    fn check_dtype<T: Element>(&self) -> Result<()> {
+        let wanted = T::dtype();
+        if self.dtype == wanted { Ok(()) } else { Err(other_dtype(&self.dtype, &wanted)) }
     }
 
     /// One element, by value.
@@ -262,25 +256,31 @@ impl MemoryView {
     ///
     /// # Errors
     ///
-    /// `is_layout` for an array that follows pointers.
+    /// `is_out_of_memory`, as for a broadcast array, whose elements may be many more than its bytes.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
-        let mut bytes = vec![0; self.nbytes()];
-        // SAFETY: MemoryView 1; every lease permits racy loads; the vector has as many bytes.
+        let nbytes = self.nbytes();
+        let mut bytes = Vec::new();
+        bytes.try_reserve_exact(nbytes).map_err(|_| Error::out_of_memory(nbytes, 1))?;
+        // SAFETY: MemoryView 1; every lease permits racy loads; the vector has room for as many bytes.
         unsafe { kernel::gather(self.ptr.as_ptr(), &self.layout, bytes.as_mut_ptr()) }?;
+        // SAFETY: all of them were written.
+        unsafe { bytes.set_len(nbytes) };
         Ok(bytes)
     }
 
     // ===== back to handles
 
-    /// Gives the lease back and keeps the array.
+    /// Gives the lease back and keeps the array, read-only where the view is: what was lent to be read does not become
+    /// writable.
     ///
     /// # Errors
     ///
     /// `is_exhausted` where there are as many handles as can be counted.
     pub fn into_array(self) -> Result<DArray> {
-        let Self { lease, ptr, dtype, layout, readonly, .. } = self;
+        let readonly = self.is_readonly();
+        let Self { lease, ptr, dtype, layout, .. } = self;
         let handle = lease.into_handle()?;
-        // SAFETY: MemoryView 1, and the array's own mark of being read-only.
+        // SAFETY: MemoryView 1 and 2: constant memory is read-only under every lease that it gives.
         let raw = unsafe { RawArray::from_parts(handle, ptr, readonly) };
         // SAFETY: dtype and layout are the array's own.
         Ok(unsafe { DArray::from_raw(raw, dtype, layout) })
@@ -293,21 +293,14 @@ impl MemoryView {
     /// `is_exhausted` where there are as many handles as can be counted.
     pub fn to_array(&self) -> Result<DArray> {
         let handle = self.lease.to_handle()?;
-        // SAFETY: MemoryView 1, and the array's own mark of being read-only.
-        let raw = unsafe { RawArray::from_parts(handle, self.ptr, self.readonly || self.is_readonly()) };
+        // SAFETY: MemoryView 1 and 2: constant memory is read-only under every lease that it gives.
+        let raw = unsafe { RawArray::from_parts(handle, self.ptr, self.is_readonly()) };
         // SAFETY: dtype and layout are the array's own.
         Ok(unsafe { DArray::from_raw(raw, self.dtype.clone(), self.layout.clone()) })
     }
 
     pub(super) fn offer(&self) -> Offer {
-        Offer {
-            dtype: self.dtype.clone(),
-            shape: self.shape().to_vec(),
-            strides: self.strides().to_vec(),
-            order: self.layout.order(),
-            place: self.place(),
-            readonly: self.is_readonly(),
-        }
+        Offer::new(&self.dtype, &self.layout, self.place(), self.is_readonly())
     }
 
     /// What of the request this view does not fulfil.
@@ -319,13 +312,13 @@ impl MemoryView {
                 self.lease.kind()
             )));
         }
-        if let Some(dtype) = request.wanted_dtype().filter(|&dtype| *dtype != self.dtype) {
-            return Some(Reason::DType(dtype.clone()));
+        let copied = self.grant.copied_nbytes();
+        if self.grant.copied.is_some() && request.copy_policy() == CopyPolicy::Never {
+            return Some(Reason::Unsupported(format!(
+                "no copy was permitted, and the producer gave one of {copied} bytes"
+            )));
         }
-        if let Some(order) = request.wanted_order().filter(|&order| !self.layout.is_contiguous(order)) {
-            return Some(Reason::Order(order));
-        }
-        request.wanted_place().filter(|&place| place != self.place()).map(Reason::Place)
+        request.mismatch(&self.dtype, &self.layout, self.place())
     }
 }
 

@@ -2,8 +2,9 @@
 
 use crate::array::{Array, DArray};
 use crate::element::Element;
+use crate::error::Error;
 use crate::layout::Order;
-use crate::memory::{Lease, Protocols};
+use crate::memory::{Lease, Place, Protocols};
 use crate::view::memory_view::MemoryView;
 use crate::view::refusal::{Offer, Reason, Refusal};
 use crate::view::request::{Copied, CopyPolicy, Request};
@@ -48,10 +49,12 @@ pub trait Producer {
 ///
 /// The producer's refusal, or one of its own where the producer gave something else than was asked for.
 pub fn view<P: Producer + ?Sized>(producer: &P, request: Request) -> Result<MemoryView, Refusal> {
-    let view = producer.export(&request)?;
-    match view.unfulfilled(&request) {
-        None => Ok(view),
-        Some(reason) => Err(Refusal::new(&request, reason).with_offer(view.offer())),
+    match producer.export(&request) {
+        Ok(view) => match view.unfulfilled(&request) {
+            None => Ok(view),
+            Some(reason) => Err(Refusal::new(&request, reason).with_offer(view.offer())),
+        },
+        Err(refusal) => Err(refusal.with_asked(request)),
     }
 }
 
@@ -98,24 +101,12 @@ impl DArray {
 
     #[inline]
     fn lease_for(&self, request: &Request) -> Result<Lease, Reason> {
-        if let Some(reason) = self.mismatch(request) {
+        if let Some(reason) = request.mismatch(self.dtype(), self.layout(), self.place()) {
             return Err(reason);
         }
-        let lease = self.lease(request.lease()).map_err(Reason::Lease)?;
+        let lease = self.lease(request.lease()).map_err(no_lease)?;
         lease.mark_exported(Protocols::MEMORY_VIEW);
         Ok(lease)
-    }
-
-    /// What of the request, but for the lease, the array does not fulfil as it is.
-    #[inline]
-    pub(crate) fn mismatch(&self, request: &Request) -> Option<Reason> {
-        if let Some(dtype) = request.wanted_dtype().filter(|&dtype| dtype != self.dtype()) {
-            return Some(Reason::DType(dtype.clone()));
-        }
-        if let Some(order) = request.wanted_order().filter(|&order| !self.layout().is_contiguous(order)) {
-            return Some(Reason::Order(order));
-        }
-        request.wanted_place().filter(|&place| place != self.place()).map(Reason::Place)
     }
 
     #[cold]
@@ -130,13 +121,18 @@ impl DArray {
 
     #[cold]
     fn export_copy(&self, request: &Request, because: Option<Refusal>) -> Result<MemoryView, Refusal> {
-        let failed = |error| Refusal::new(request, Reason::Failed(error)).with_offer(self.offer());
+        let refuse = |reason| Refusal::new(request, reason).with_offer(self.offer());
+        // Asked before anything is copied: by the processor, into its own memory.
+        let place = request.wanted_place().unwrap_or(Place::CPU);
+        if place != Place::CPU || !self.place().is_host() {
+            return Err(refuse(Reason::Place(place)));
+        }
         let order = request.wanted_order().unwrap_or(Order::RowMajor);
         let copy = match request.wanted_dtype().filter(|&dtype| dtype != self.dtype()) {
             Some(dtype) => self.cast(dtype, order),
             None => self.to_order(order),
         }
-        .map_err(failed)?;
+        .map_err(|error| refuse(Reason::Failed(error)))?;
         let lease = copy
             .lease_for(request)
             .map_err(|reason| Refusal::new(request, reason).with_offer(copy.offer()))?;
@@ -147,13 +143,11 @@ impl DArray {
     }
 
     pub(crate) fn offer(&self) -> Offer {
-        Offer {
-            dtype: self.dtype().clone(),
-            shape: self.shape().to_vec(),
-            strides: self.strides().to_vec(),
-            order: self.layout().order(),
-            place: self.place(),
-            readonly: self.is_readonly(),
-        }
+        Offer::from(self)
     }
+}
+
+#[cold]
+fn no_lease(error: Error) -> Reason {
+    if error.is_place() { Reason::Unsupported(error.to_string()) } else { Reason::Lease(error) }
 }

@@ -2,10 +2,11 @@
 
 use std::fmt;
 
+use crate::array::DArray;
 use crate::element::DType;
 use crate::error::{Error, Kind};
-use crate::layout::Order;
-use crate::memory::Place;
+use crate::layout::{Layout, Order};
+use crate::memory::{Conflict, LeaseKind, Place};
 use crate::view::Request;
 
 /// What a producer had to offer when it refused.
@@ -26,11 +27,31 @@ pub struct Offer {
     pub readonly: bool,
 }
 
+impl Offer {
+    pub(super) fn new(dtype: &DType, layout: &Layout, place: Place, readonly: bool) -> Self {
+        Self {
+            dtype: dtype.clone(),
+            shape: layout.shape().to_vec(),
+            strides: layout.strides().to_vec(),
+            order: layout.order(),
+            place,
+            readonly,
+        }
+    }
+}
+
+impl From<&DArray> for Offer {
+    /// For producers that refuse before they export: the array as it is.
+    fn from(array: &DArray) -> Self {
+        Self::new(array.dtype(), array.layout(), array.place(), array.is_readonly())
+    }
+}
+
 /// Why a producer refused.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Reason {
-    /// Another lease, another owner, or a read-only handle: the lease that was asked for cannot be had. A copy can.
+    /// Another lease, another owner, or a read-only handle: the lease that was asked for cannot be had.
     Lease(Error),
     /// The elements do not lie in the order asked for.
     Order(Order),
@@ -38,7 +59,8 @@ pub enum Reason {
     DType(DType),
     /// The memory is on another device than was asked for.
     Place(Place),
-    /// The elements lie so that the protocol has no words for it. For a copy without gaps it has.
+    /// The elements lie so, or in such memory, that the protocol has no words for it, or they overlap where nobody else was
+    /// to touch them. Those of a copy do neither.
     Layout(String),
     /// This producer never gives what was asked for.
     Unsupported(String),
@@ -50,10 +72,21 @@ pub enum Reason {
 ///
 /// [`Reason::Unsupported`] and [`Reason::Failed`] are different answers: the first is for ever, the second may go better
 /// another time.
+///
+/// ```
+/// use crossdock::view::{Reason, Request};
+/// use crossdock::{Array, layout::Order};
+///
+/// let array = Array::from_vec(vec![1u8, 2, 3, 4, 5, 6], [2, 3])?;
+/// let refusal = crossdock::view(&array, Request::read().order(Order::ColumnMajor)).unwrap_err();
+/// assert!(matches!(refusal.reason(), Reason::Order(Order::ColumnMajor)));
+/// assert_eq!((&refusal.offer().unwrap().shape[..], refusal.would_copy()), (&[2, 3][..], Some(6)));
+/// # Ok::<(), crossdock::Error>(())
+/// ```
 pub struct Refusal(Box<Inner>);
 
 struct Inner {
-    asked: Request,
+    asked: Option<Request>,
     offer: Option<Offer>,
     reason: Reason,
 }
@@ -62,7 +95,7 @@ impl Refusal {
     /// A refusal by a producer that has nothing to offer.
     #[cold]
     pub fn new(asked: &Request, reason: Reason) -> Self {
-        Self(Box::new(Inner { asked: asked.clone(), offer: None, reason }))
+        Self(Box::new(Inner { asked: Some(asked.clone()), offer: None, reason }))
     }
 
     /// The same, with what was on offer.
@@ -72,9 +105,16 @@ impl Refusal {
         self
     }
 
-    /// What was asked.
-    pub fn asked(&self) -> &Request {
-        &self.0.asked
+    /// The same, with what was asked where it does not know that itself.
+    pub(super) fn with_asked(mut self, request: Request) -> Self {
+        self.0.asked.get_or_insert(request);
+        self
+    }
+
+    /// What was asked. Every refusal that comes out of [`view`](crate::view::view) or of an array knows it; one that a
+    /// producer made of an [`Error`] does not.
+    pub fn asked(&self) -> Option<&Request> {
+        self.0.asked.as_ref()
     }
 
     /// What was on offer.
@@ -87,15 +127,30 @@ impl Refusal {
         &self.0.reason
     }
 
-    /// How many bytes a copy that satisfies the request would take; `None` where a copy would not help.
+    /// How many bytes a copy that satisfies the request would take, provided that every value fits the dtype asked for;
+    /// `None` where a copy would not help.
     pub fn would_copy(&self) -> Option<usize> {
-        let helps = matches!(
-            self.0.reason,
-            Reason::Lease(_) | Reason::Order(_) | Reason::DType(_) | Reason::Layout(_)
-        );
-        let offer = self.offer().filter(|offer| helps && offer.place.is_host())?;
-        let dtype = self.asked().wanted_dtype().unwrap_or(&offer.dtype);
-        Some(offer.shape.iter().product::<usize>().saturating_mul(dtype.itemsize()))
+        let helps = match self.reason() {
+            Reason::Lease(error) => self.can_be_read_beside(error),
+            Reason::Order(_) | Reason::DType(_) | Reason::Layout(_) | Reason::Place(_) => true,
+            Reason::Unsupported(_) | Reason::Failed(_) => false,
+        };
+        // A copy is made by the processor, in its own memory.
+        let place = self.asked().and_then(Request::wanted_place).unwrap_or(Place::CPU);
+        let offer = self.offer().filter(|offer| helps && offer.place.is_host() && place == Place::CPU)?;
+        let dtype = self.asked().and_then(Request::wanted_dtype).unwrap_or(&offer.dtype);
+        let nbytes = |nbytes: usize, &len: &usize| nbytes.saturating_mul(len);
+        Some(offer.shape.iter().fold(dtype.itemsize(), nbytes))
+    }
+
+    /// Whether the Pin lease under which a copy is made can be had, though the lease that was asked for cannot.
+    fn can_be_read_beside(&self, refused: &Error) -> bool {
+        let source = std::error::Error::source(refused);
+        let conflict = source.and_then(|source| source.downcast_ref::<Conflict>());
+        let written =
+            conflict.is_some_and(|conflict| matches!(conflict.leases(), Some((LeaseKind::Write, _))));
+        let pinned = self.asked().is_some_and(|asked| asked.lease() == LeaseKind::Pin);
+        !written && !pinned
     }
 }
 
@@ -162,9 +217,10 @@ impl From<Refusal> for Error {
 }
 
 impl From<Error> for Refusal {
-    /// For producers that use `?`: something failed on the way. Such a refusal does not know what was asked; [`view`](crate::view::view)
-    /// fills it in.
+    /// For producers that use `?`: something failed on the way. Such a refusal does not know what was asked;
+    /// [`view`](crate::view::view) fills it in.
+    #[cold]
     fn from(error: Error) -> Self {
-        Self::new(&Request::pin(), Reason::Failed(error))
+        Self(Box::new(Inner { asked: None, offer: None, reason: Reason::Failed(error) }))
     }
 }

@@ -1,9 +1,10 @@
 //! What a consumer asks for, and what it was given.
 
+use crate::array::overlap;
 use crate::element::DType;
-use crate::layout::Order;
+use crate::layout::{Layout, Order};
 use crate::memory::{LeaseKind, Place};
-use crate::view::Refusal;
+use crate::view::{Reason, Refusal};
 
 /// Whether a hand-over may copy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -72,7 +73,7 @@ impl Request {
         self
     }
 
-    /// Only on this device.
+    /// Only on this device. Unless this is said, memory that the processor can address is wanted.
     pub fn place(mut self, place: Place) -> Self {
         self.place = Some(place);
         self
@@ -108,9 +109,40 @@ impl Request {
     pub fn copy_policy(&self) -> CopyPolicy {
         self.copy
     }
+
+    /// What of the request, but for the lease itself, such an array does not fulfil.
+    #[inline]
+    pub(crate) fn mismatch(&self, dtype: &DType, layout: &Layout, place: Place) -> Option<Reason> {
+        if let Some(wanted) = self.wanted_dtype().filter(|&wanted| wanted != dtype) {
+            return Some(Reason::DType(wanted.clone()));
+        }
+        if let Some(order) = self.wanted_order().filter(|&order| !layout.is_contiguous(order)) {
+            return Some(Reason::Order(order));
+        }
+        match self.wanted_place() {
+            Some(wanted) if wanted != place => return Some(Reason::Place(wanted)),
+            None if !place.is_host() => return Some(Reason::Place(Place::CPU)),
+            _ => {}
+        }
+        if self.lease == LeaseKind::Write && !layout.is_injective() {
+            return Some(Reason::Layout(overlap(layout.shape(), layout.strides())));
+        }
+        None
+    }
 }
 
 /// What a consumer was given.
+///
+/// ```
+/// use crossdock::Array;
+/// use crossdock::view::{CopyPolicy, Request};
+///
+/// let array = Array::from_vec(vec![1u16, 2, 3], [3])?.into_readonly();
+/// let view = crossdock::view(&array, Request::write().copy(CopyPolicy::IfNeeded))?;
+/// assert_eq!(view.grant().copied_nbytes(), 6);
+/// assert!(view.grant().copied_because().unwrap().to_string().contains("read-only"));
+/// # Ok::<(), crossdock::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct Grant {
     pub(super) lease: LeaseKind,

@@ -85,8 +85,7 @@ impl Preamble {
     pub(super) fn parse(start: &[u8], nbytes: usize) -> Result<Self> {
         if start.is_empty() {
             return Err(malformed(
-                "empty, 0 bytes: an .npy file begins with a header of at least 64 bytes; save the array again"
-                    .into(),
+                "empty, 0 bytes: an .npy file begins with a header; save the array again".into(),
             ));
         }
         // What ends inside the magic is taken for an .npy file that was cut off there.
@@ -336,4 +335,91 @@ fn read_shape(literal: &Literal) -> Result<Vec<usize>> {
         ))),
     };
     lengths.iter().enumerate().map(length).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A header with this literal, in version 1.0 unless another is named.
+    fn bytes(version: (u8, u8), literal: &[u8]) -> Vec<u8> {
+        let length = literal.len().to_le_bytes();
+        let length = if version == (1, 0) { &length[..2] } else { &length[..4] };
+        [MAGIC, &[version.0, version.1], length, literal].concat()
+    }
+
+    fn parse(literal: &str) -> Result<Header> {
+        Header::parse(&bytes((1, 0), literal.as_bytes()))
+    }
+
+    #[test]
+    fn entries_come_in_any_order_with_any_space() {
+        for literal in [
+            "{'descr': '<f8', 'fortran_order': False, 'shape': (3, 4), }     \n",
+            "{'shape':(3,4),'fortran_order':False,'descr':'<f8'}",
+            "\n{ 'descr' : \"<f8\",\n 'shape' : (3L, 4L), 'fortran_order' : False }",
+        ] {
+            let header = parse(literal).unwrap();
+            assert_eq!((header.shape(), header.order()), (&[3, 4][..], Order::RowMajor));
+            assert_eq!((header.dtype(), header.version()), (&DType::F64, (1, 0)));
+            assert_eq!(header.data_offset(), 10 + literal.len());
+        }
+        let header = parse("{'descr': '|u1', 'fortran_order': True, 'shape': ()}").unwrap();
+        assert_eq!((header.shape(), header.order()), (&[][..], Order::ColumnMajor));
+    }
+
+    #[test]
+    fn the_version_decides_how_letters_are_read() {
+        let field = |version, name: &[u8]| {
+            let literal =
+                [b"{'descr': [('", name, b"', '|u1')], 'fortran_order': False, 'shape': (1,)}"].concat();
+            let header = Header::parse(&bytes(version, &literal))?;
+            assert_eq!(header.version(), version);
+            Ok::<_, Error>(header.dtype().as_record().unwrap().fields()[0].name().to_owned())
+        };
+        assert_eq!(field((1, 0), b"gr\xf6\xdfe").unwrap(), "größe");
+        assert_eq!(field((2, 0), b"gr\xf6\xdfe").unwrap(), "größe");
+        assert_eq!(field((3, 0), "größe".as_bytes()).unwrap(), "größe");
+        // UTF-8 that is read as Latin-1 is not an error, but another name.
+        assert_eq!(field((1, 0), "ö".as_bytes()).unwrap(), "Ã¶");
+        let error = field((3, 0), b"gr\xf6\xdfe").unwrap_err();
+        assert!(error.is_malformed() && error.to_string().contains("byte 15"), "{error}");
+    }
+
+    #[test]
+    fn a_header_takes_the_lowest_version_that_can_say_it() {
+        let record = |fields: Vec<(String, DType)>| DType::packed_record(fields).unwrap();
+        let long = (0..5000).map(|index| (format!("field {index}"), DType::U8)).collect();
+        for (dtype, version) in [
+            (DType::U8, (1, 0)),
+            (record(vec![("größe".into(), DType::U8)]), (1, 0)),
+            (record(long), (2, 0)),
+            (record(vec![("大小".into(), DType::U8)]), (3, 0)),
+        ] {
+            for (shape, order) in [(&[2, 3][..], Order::ColumnMajor), (&[], Order::RowMajor)] {
+                let header = Header::new(dtype.clone(), shape, order).unwrap();
+                assert_eq!(header.version(), version);
+                let bytes = header.to_bytes().unwrap();
+                assert!(bytes.len().is_multiple_of(64) && bytes.ends_with(b" \n"));
+                assert_eq!(bytes.len(), header.data_offset());
+                let read = Header::parse(&bytes).unwrap();
+                assert_eq!((read.dtype(), read.shape(), read.order()), (&dtype, shape, order));
+                assert_eq!((read.version(), read.data_offset()), (version, bytes.len()));
+            }
+        }
+    }
+
+    #[test]
+    fn a_dtype_that_numpy_cannot_spell_is_refused_by_name() {
+        let union =
+            [("a", 4), ("b", 0)].map(|(name, offset)| crate::element::Field::new(name, offset, DType::U32));
+        for (dtype, part) in [
+            (DType::BF16, "bfloat16"),
+            (DType::record(union, 8).unwrap(), "\"b\""),
+            (DType::packed_record([("price", DType::F8_E5M2)]).unwrap(), "\"price\""),
+        ] {
+            let error = Header::new(dtype, &[1], Order::RowMajor).unwrap_err();
+            assert!(error.is_unsupported() && error.to_string().contains(part), "{error}");
+        }
+    }
 }

@@ -325,7 +325,7 @@ impl<M: Managed, const N: usize> Block<M, N> {
 ///
 /// # Invariants
 ///
-/// 1. `managed` is from [`Block::lend`], and its deleter was not called.
+/// 1. `managed` is from `Block::lend`, and its deleter was not called.
 pub struct Exported<M: Managed> {
     managed: NonNull<M>,
     copied: Option<Copied>,

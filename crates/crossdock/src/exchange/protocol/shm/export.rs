@@ -92,7 +92,7 @@ pub fn export(array: &DArray, request: &Request) -> Result<Exported, Refusal> {
 
 /// Lends an array in place.
 fn lend(array: &DArray, request: &Request) -> Result<Exported, Reason> {
-    if let Some(reason) = array.mismatch(request) {
+    if let Some(reason) = request.mismatch(array.dtype(), array.layout(), array.place()) {
         return Err(reason);
     }
     let writable = request.lease() == LeaseKind::Share;
@@ -108,11 +108,8 @@ fn lend(array: &DArray, request: &Request) -> Result<Exported, Reason> {
 fn descriptor(array: &DArray, writable: bool) -> Result<(OwnedFd, u64), Reason> {
     let (buffer, within) = array.buffer().map_err(Reason::Failed)?;
     let Some((fd, start)) = buffer.descriptor() else {
-        // As a lease that cannot be had: a copy can.
-        return Err(Reason::Lease(Error::new(
-            Kind::Unsupported,
-            format!("{} memory has no descriptor that another process could map", array.backing()),
-        )));
+        let text = format!("{} memory has no descriptor that another process could map", array.backing());
+        return Err(Reason::Layout(text));
     };
     // The same open file; or another opening of it that cannot write, which duplicating does not give.
     let opened = if writable || !buffer.is_descriptor_writable() {

@@ -1,0 +1,142 @@
+//! A C program's consumer: it knows DLPack's struct, and nothing of Crossdock.
+
+use std::ffi::{CString, c_int, c_void};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::{fs, io};
+
+use crate::failure::{Failure, Result};
+use crossdock::DArray;
+use crossdock::element::dialect::dlpack::from_dlpack;
+use crossdock::exchange::protocol::dlpack::abi::DLManagedTensorVersioned;
+use crossdock::exchange::protocol::dlpack::{ExportOptions, export_versioned};
+use crossdock::memory::copied_bytes;
+use crossdock::view::Refusal;
+
+use crate::tour::Outcome;
+use crate::tour::measure::median_ns;
+use crate::tour::report::Handover;
+
+static SOURCE: &str = include_str!("consumer.c");
+const MAX_NDIM: usize = 64;
+
+/// `Report` of `consumer.c`.
+#[repr(C)]
+struct Report {
+    address: u64,
+    checksum: u64,
+    shape: [i64; MAX_NDIM],
+    strides: [i64; MAX_NDIM],
+    ndim: i32,
+    code: u8,
+    bits: u8,
+}
+
+type Consume = unsafe extern "C" fn(*mut DLManagedTensorVersioned, *mut Report, c_int) -> c_int;
+
+/// The consumer, compiled and loaded, or why there is none.
+pub(crate) struct Consumer(Result<Consume, String>);
+
+impl Consumer {
+    /// Compiles it with the machine's C compiler.
+    pub(crate) fn compile() -> Self {
+        Self(build().map_err(|failure| failure.to_string()))
+    }
+
+    /// Lends to it.
+    pub(crate) fn consume(&self, array: &DArray) -> Result<Outcome> {
+        let consume = match &self.0 {
+            Ok(consume) => *consume,
+            Err(why) => return Ok(Outcome::Declined(why.clone())),
+        };
+        // SAFETY: the consumer's source is above, and does not write.
+        let options = unsafe { ExportOptions::new().trust_readonly() };
+        if let Err(refusal) = export_versioned(array, &options) {
+            return Ok(Outcome::Declined(brief(&refusal)));
+        }
+        let ns = median_ns(|| lend(consume, array, &options, false).map(drop))?;
+        let copied = copied_bytes();
+        let report = lend(consume, array, &options, true)?;
+        let rank = report.ndim as usize;
+        let counts =
+            |numbers: &[i64; MAX_NDIM]| numbers[..rank].iter().map(|&number| number as isize).collect();
+        Ok(Outcome::Took(Handover {
+            dtype: from_dlpack(report.code, report.bits, 1, true)?.to_string(),
+            shape: report.shape[..rank].iter().map(|&len| len as usize).collect(),
+            strides: counts(&report.strides),
+            address: report.address,
+            checksum: report.checksum,
+            bytes_copied: copied_bytes() - copied,
+            ns,
+        }))
+    }
+}
+
+/// The reason of a refusal, without the offer that the table shows anyway.
+fn brief(refusal: &Refusal) -> String {
+    let text = refusal.to_string();
+    text.split("; on offer").next().unwrap_or(&text).to_owned()
+}
+
+fn lend(consume: Consume, array: &DArray, options: &ExportOptions, want_checksum: bool) -> Result<Report> {
+    let tensor = export_versioned(array, options)?.into_raw();
+    let mut report = Report {
+        address: 0,
+        checksum: 0,
+        shape: [0; MAX_NDIM],
+        strides: [0; MAX_NDIM],
+        ndim: 0,
+        code: 0,
+        bits: 0,
+    };
+    // SAFETY: a live tensor, which the consumer gives back by its deleter, and a report for it to fill in.
+    let refused = unsafe { consume(tensor, &mut report, c_int::from(want_checksum)) };
+    match refused {
+        0 => Ok(report),
+        what => {
+            Err(Failure::new(format_args!("the C consumer did not understand the tensor (answer {what})")))
+        }
+    }
+}
+
+fn build() -> Result<Consume> {
+    let folder = std::env::temp_dir().join(format!("crossdock-consumer-{}", std::process::id()));
+    let built = build_in(&folder);
+    // Loaded or not, the files are needed no more; where they cannot be removed, the system's own cleaning will.
+    let _ = fs::remove_dir_all(&folder);
+    built
+}
+
+fn build_in(folder: &Path) -> Result<Consume> {
+    let io = |error: io::Error| Failure::new(format_args!("{}: {error}", folder.display()));
+    let (source, library) = (folder.join("consumer.c"), folder.join("consumer.so"));
+    fs::create_dir(folder).map_err(io)?;
+    fs::write(&source, SOURCE).map_err(io)?;
+    let status = Command::new("cc")
+        .args(["-O2", "-shared", "-fPIC", "-o"])
+        .args([&library, &source])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .map_err(|error| {
+            Failure::new(format_args!("there is no C compiler, `cc`, on this machine ({error})"))
+        })?;
+    if !status.success() {
+        return Err(Failure::new("`cc` could not compile the consumer"));
+    }
+    let path = CString::new(library.as_os_str().as_bytes()).unwrap_or_default();
+    // SAFETY: a library of ours, whose loading runs no code.
+    let handle = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
+    if handle.is_null() {
+        return Err(Failure::new("the compiled consumer could not be loaded"));
+    }
+    // SAFETY: the handle is open, and stays so until the process ends.
+    let symbol = unsafe { libc::dlsym(handle, c"crossdock_consume".as_ptr()) };
+    if symbol.is_null() {
+        return Err(Failure::new("the compiled consumer lacks its function"));
+    }
+    // SAFETY: the symbol is the function of this signature in the source above.
+    Ok(unsafe { std::mem::transmute::<*mut c_void, Consume>(symbol) })
+}

@@ -1,0 +1,117 @@
+//! Consumers in other processes: a child of this program, and Python with nothing but its standard library.
+//!
+//! Both get what `lend` gives: an inherited descriptor, and its description in the environment. Each maps it, and answers
+//! with one line of JSON.
+
+use std::io;
+use std::os::fd::AsRawFd;
+use std::process::{Command, ExitCode, Stdio};
+
+use crossdock::DArray;
+use crossdock::element::DType;
+use crossdock::element::dialect::typestr;
+use crossdock::exchange::protocol::shm;
+use crossdock::memory::copied_bytes;
+use crossdock::view::Request;
+use serde::Deserialize;
+
+use crate::failure::{Failure, Result};
+use crate::lend;
+use crate::out;
+use crate::tour::Outcome;
+use crate::tour::measure::median_ns;
+use crate::tour::report::Handover;
+use crate::tour::rust::sum_of_bytes;
+
+static PYTHON: &str = include_str!("consumer.py");
+
+/// The name of the hidden subcommand that a child runs.
+pub(crate) const CHILD: &str = "tour-child";
+
+/// Lends to a child of this program.
+pub(super) fn child(array: &DArray) -> Result<Outcome> {
+    let program = std::env::current_exe()
+        .map_err(|error| Failure::new(format_args!("this program's own file is unknown: {error}")))?;
+    let mut command = Command::new(program);
+    command.arg(CHILD);
+    lend_to(command, array)
+}
+
+/// Lends to the system's Python.
+pub(super) fn python(array: &DArray) -> Result<Outcome> {
+    if array.is_empty() {
+        return Ok(Outcome::Declined("Python's mmap maps no empty file".to_owned()));
+    }
+    let mut command = Command::new("python3");
+    command.args(["-c", PYTHON]);
+    lend_to(command, array)
+}
+
+fn lend_to(mut command: Command, array: &DArray) -> Result<Outcome> {
+    let exported = match shm::export(array, &Request::pin()) {
+        Ok(exported) => exported,
+        Err(refusal) => return Ok(Outcome::Declined(refusal.to_string())),
+    };
+    // Duplicated for the consumer to inherit; this one is closed when it has answered.
+    let inherited = rustix::io::dup(exported.fd())
+        .map_err(|error| Failure::new(format_args!("the descriptor could not be duplicated: {error}")))?;
+    command.envs(lend::Array::new(inherited.as_raw_fd(), exported.description()).environment()?);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let name = command.get_program().to_string_lossy().into_owned();
+    let answer = match command.output() {
+        Ok(answer) => answer,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return Ok(Outcome::Declined(format!("there is no {name} on this machine")));
+        }
+        Err(error) => return Err(Failure::new(format_args!("{name} could not be run: {error}"))),
+    };
+    if !answer.status.success() {
+        let words = String::from_utf8_lossy(&answer.stderr);
+        return Err(Failure::new(format_args!("{name} ended with {}: {}", answer.status, words.trim())));
+    }
+    let handover = serde_json::from_slice(&answer.stdout)
+        .map_err(|error| Failure::new(format_args!("{name} answered something else than JSON: {error}")))?;
+    Ok(Outcome::Took(handover))
+}
+
+/// What the child needs of the description in its environment.
+#[derive(Deserialize)]
+struct Lent {
+    fd: i32,
+    dtype: String,
+    descr: Option<String>,
+    shape: Vec<usize>,
+    strides: Vec<isize>,
+    offset: u64,
+}
+
+/// The child: opens what it inherited, and tells what it sees.
+pub(crate) fn run_child() -> Result<ExitCode> {
+    let text = std::env::var("CROSSDOCK_ARRAY")
+        .map_err(|_| Failure::new("CROSSDOCK_ARRAY is not set: this is a part of `crossdock tour`"))?;
+    let lent: Lent = serde_json::from_str(&text)
+        .map_err(|error| Failure::new(format_args!("CROSSDOCK_ARRAY is not as expected: {error}")))?;
+    let dtype: DType = match &lent.descr {
+        Some(literal) => typestr::parse(literal)?,
+        None => lent.dtype.parse()?,
+    };
+    let description = shm::Description::new(dtype, &lent.shape, &lent.strides, lent.offset, false)?;
+    let open = || -> Result<DArray> {
+        let fd = std::fs::File::open(format!("/proc/self/fd/{}", lent.fd))
+            .map_err(|error| Failure::new(format_args!("descriptor {}: {error}", lent.fd)))?;
+        Ok(shm::import(fd.into(), &description)?)
+    };
+    let ns = median_ns(open)?;
+    let copied = copied_bytes();
+    let array = open()?;
+    let view = crossdock::view(&array, Request::pin())?;
+    out::print_json(&Handover {
+        dtype: array.dtype().to_string(),
+        shape: array.shape().to_vec(),
+        strides: array.strides().to_vec(),
+        address: view.as_ptr().addr() as u64,
+        checksum: sum_of_bytes(&view)?,
+        bytes_copied: copied_bytes() - copied,
+        ns,
+    })
+}

@@ -1,0 +1,155 @@
+//! Consumers in this process that know a Rust type: a typed array, `ndarray`, a view.
+
+use crossdock::element::Element;
+use crossdock::memory::copied_bytes;
+use crossdock::memory::racy::Pinned;
+use crossdock::view::{MemoryView, Request};
+use crossdock::{Array, DArray};
+use ndarray::{Dim, Dimension, IntoDimension};
+
+use crate::failure::Result;
+use crate::tour::Outcome;
+use crate::tour::measure::median_ns;
+use crate::tour::report::Handover;
+
+/// Elements whose bytes can be summed.
+trait Bytes: Element {
+    fn sum_of_bytes(self) -> u64;
+}
+
+/// A consumer that is generic over element type and rank.
+trait Typed {
+    fn take<T: Bytes, const D: usize>(&self, array: DArray) -> Result<Outcome>
+    where
+        Dim<[usize; D]>: Dimension,
+        [usize; D]: IntoDimension<Dim = Dim<[usize; D]>>;
+}
+
+macro_rules! typed {
+    ($($ty:ident)*) => {
+        $(
+            impl Bytes for $ty {
+                fn sum_of_bytes(self) -> u64 {
+                    self.to_ne_bytes().iter().map(|&byte| u64::from(byte)).sum()
+                }
+            }
+        )*
+
+        /// Calls the consumer with the Rust type of the elements.
+        fn dispatch(array: &DArray, consumer: &impl Typed) -> Result<Outcome> {
+            $(
+                if *array.dtype() == $ty::dtype() {
+                    return dispatch_rank::<$ty>(array, consumer);
+                }
+            )*
+            Ok(Outcome::Declined(format!("no Rust number is {}", array.dtype())))
+        }
+    };
+}
+
+typed!(u8 u16 u32 u64 i8 i16 i32 i64 f32 f64);
+
+fn dispatch_rank<T: Bytes>(array: &DArray, consumer: &impl Typed) -> Result<Outcome> {
+    let array = array.clone();
+    match array.rank() {
+        0 => consumer.take::<T, 0>(array),
+        1 => consumer.take::<T, 1>(array),
+        2 => consumer.take::<T, 2>(array),
+        3 => consumer.take::<T, 3>(array),
+        4 => consumer.take::<T, 4>(array),
+        5 => consumer.take::<T, 5>(array),
+        6 => consumer.take::<T, 6>(array),
+        rank => Ok(Outcome::Declined(format!("this consumer goes up to rank 6, not {rank}"))),
+    }
+}
+
+/// A consumer that takes `Array<T, D>`.
+struct TakesArray;
+
+impl Typed for TakesArray {
+    fn take<T: Bytes, const D: usize>(&self, array: DArray) -> Result<Outcome> {
+        let ns = median_ns(|| Ok(Array::<T, D>::try_from(array.clone()).map_err(crossdock::Error::from)?))?;
+        let copied = copied_bytes();
+        let typed = Array::<T, D>::try_from(array).map_err(crossdock::Error::from)?;
+        let checksum = typed.pin()?.values().map(T::sum_of_bytes).sum();
+        Ok(Outcome::Took(Handover {
+            dtype: typed.dtype().to_string(),
+            shape: typed.shape().to_vec(),
+            strides: typed.strides().to_vec(),
+            address: typed.as_ptr().addr() as u64,
+            checksum,
+            bytes_copied: copied_bytes() - copied,
+            ns,
+        }))
+    }
+}
+
+/// Lends to a typed array.
+pub(crate) fn typed(array: &DArray) -> Result<Outcome> {
+    dispatch(array, &TakesArray)
+}
+
+/// A consumer that takes `ndarray::ArrayView`. The file may change at any time, so its elements are cells.
+struct TakesNdarray;
+
+impl Typed for TakesNdarray {
+    fn take<T: Bytes, const D: usize>(&self, array: DArray) -> Result<Outcome>
+    where
+        Dim<[usize; D]>: Dimension,
+        [usize; D]: IntoDimension<Dim = Dim<[usize; D]>>,
+    {
+        let typed = Array::<T, D>::try_from(array).map_err(crossdock::Error::from)?;
+        let lend = |pin: &crossdock::array::ArrayPin<T, D>| -> Result<usize> {
+            Ok(ndarray::ArrayView::<Pinned<T>, Dim<[usize; D]>>::try_from(pin)?.len())
+        };
+        // What `ndarray` cannot express, it declines: strides that are no whole elements, unaligned elements.
+        if let Err(refused) = lend(&typed.pin()?) {
+            return Ok(Outcome::Declined(refused.to_string()));
+        }
+        let ns = median_ns(|| lend(&typed.pin()?))?;
+        let copied = copied_bytes();
+        let pin = typed.pin()?;
+        let view = ndarray::ArrayView::<Pinned<T>, Dim<[usize; D]>>::try_from(&pin)?;
+        let checksum = view.iter().map(|cell| cell.load().sum_of_bytes()).sum();
+        let itemsize = size_of::<T>() as isize;
+        Ok(Outcome::Took(Handover {
+            dtype: T::dtype().to_string(),
+            shape: view.shape().to_vec(),
+            strides: view.strides().iter().map(|stride| stride * itemsize).collect(),
+            address: view.as_ptr().addr() as u64,
+            checksum,
+            bytes_copied: copied_bytes() - copied,
+            ns,
+        }))
+    }
+}
+
+/// Lends to `ndarray`.
+pub(crate) fn ndarray(array: &DArray) -> Result<Outcome> {
+    dispatch(array, &TakesNdarray)
+}
+
+/// Lends to a consumer that knows nothing but `MemoryView`.
+pub(crate) fn memory_view(array: &DArray) -> Result<Outcome> {
+    let ns = median_ns(|| Ok(crossdock::view(array, Request::pin())?))?;
+    let copied = copied_bytes();
+    let view = crossdock::view(array, Request::pin())?;
+    Ok(Outcome::Took(Handover {
+        dtype: view.dtype().to_string(),
+        shape: view.shape().to_vec(),
+        strides: view.strides().to_vec(),
+        address: view.as_ptr().addr() as u64,
+        checksum: sum_of_bytes(&view)?,
+        bytes_copied: copied_bytes() - copied,
+        ns,
+    }))
+}
+
+/// The sum of all bytes of all elements, some kibibytes at a time.
+pub(super) fn sum_of_bytes(view: &MemoryView) -> Result<u64> {
+    let (mut sum, mut chunks) = (0, view.chunks()?);
+    while let Some(bytes) = chunks.next_chunk() {
+        sum += bytes.iter().map(|&byte| u64::from(byte)).sum::<u64>();
+    }
+    Ok(sum)
+}

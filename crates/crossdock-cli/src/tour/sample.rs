@@ -1,0 +1,46 @@
+//! The photograph that the tour shows where no file is named.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::failure::{Failure, Result};
+use crate::open::Opened;
+
+/// A rocket launch, 427 × 640 pixels of 3 bytes (public domain; `data/README.md` names the source).
+static PHOTOGRAPH: &[u8] = include_bytes!("../../../../data/rocket.npy");
+
+/// Opens the photograph, as a file like any other, and calls `f` with it.
+pub(super) fn with_photograph<R>(f: impl FnOnce(&Opened) -> Result<R>) -> Result<R> {
+    let in_the_repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../data/rocket.npy");
+    match in_the_repository.canonicalize() {
+        Ok(path) => f(&Opened::open(path.as_os_str(), false)?),
+        // Installed somewhere: the program has it inside.
+        Err(_) => {
+            let unpacked = Unpacked::new()?;
+            f(&Opened::open(unpacked.0.as_os_str(), false)?)
+        }
+    }
+}
+
+/// A temporary file, which is removed when this is dropped.
+struct Unpacked(PathBuf);
+
+impl Unpacked {
+    fn new() -> Result<Self> {
+        let path = std::env::temp_dir().join(format!("crossdock-photograph-{}.npy", std::process::id()));
+        match fs::write(&path, PHOTOGRAPH) {
+            Ok(()) => Ok(Self(path)),
+            Err(error) => {
+                let text = format_args!("{}: the photograph could not be unpacked: {error}", path.display());
+                Err(Failure::new(text))
+            }
+        }
+    }
+}
+
+impl Drop for Unpacked {
+    fn drop(&mut self) {
+        // Where it cannot be removed, the system's own cleaning will.
+        let _ = fs::remove_file(&self.0);
+    }
+}

@@ -1,0 +1,106 @@
+//! Several holders of the same memory: one writes, the others see it, and whoever asks for more is refused.
+
+use crate::failure::{Failure, Result};
+use crossdock::DArray;
+use crossdock::element::Value;
+use crossdock::layout::{AxisSlice, Order};
+use crossdock::memory::copied_bytes;
+use crossdock::view::{MemoryView, Request};
+use serde::Serialize;
+
+/// What happened, for the screen.
+#[derive(Default, Serialize)]
+pub(crate) struct Account {
+    /// How many bytes the sample has, which were copied into shared memory on purpose.
+    sample_nbytes: u64,
+    before: String,
+    written: String,
+    seen_by_share: String,
+    seen_by_pin: String,
+    read_refused: String,
+    write_refused: String,
+}
+
+/// Shares a corner of the array.
+pub(crate) fn account(array: &DArray) -> Result<Account> {
+    let mut account = Account::default();
+    account.tell(array)?;
+    Ok(account)
+}
+
+impl Account {
+    /// Copies a sample of the array into shared memory, and lets several holders at it.
+    fn tell(&mut self, array: &DArray) -> Result<()> {
+        let first_few = vec![AxisSlice::Range { start: None, stop: Some(4), step: 1 }; array.rank()];
+        let corner = array.slice_numpy(first_few)?;
+        let copied = copied_bytes();
+        let sample = corner.to_shared(Order::RowMajor)?;
+        self.sample_nbytes = copied_bytes() - copied;
+        if sample.is_empty() {
+            return Ok(());
+        }
+        let first = vec![0; sample.rank()];
+        let last: Vec<usize> = sample.shape().iter().map(|len| len - 1).collect();
+
+        let mut writer = crossdock::view(&sample, Request::share())?;
+        let sharer = crossdock::view(&sample, Request::share())?;
+        let observer = crossdock::view(&sample, Request::pin())?;
+        let value = other_value(&observer, &first, &last)?;
+        self.before = observer.get(&first)?.to_string();
+        writer.set(&first, &value)?;
+        self.written = writer.get(&first)?.to_string();
+        self.seen_by_share = sharer.get(&first)?.to_string();
+        self.seen_by_pin = observer.get(&first)?.to_string();
+        if [&self.seen_by_share, &self.seen_by_pin] != [&self.written; 2] {
+            return Err(Failure::new(format_args!(
+                "{} was written, but the others see {} and {}",
+                self.written, self.seen_by_share, self.seen_by_pin
+            )));
+        }
+        self.read_refused = refusal(&sample, Request::read())?;
+        self.write_refused = refusal(&sample, Request::write())?;
+        Ok(())
+    }
+
+    /// The account in sentences.
+    pub(crate) fn lines(&self) -> Vec<String> {
+        if self.written.is_empty() {
+            return vec!["The array has no elements, so there is nothing to share.".to_owned()];
+        }
+        vec![
+            format!(
+                "Shared: a corner of the array, {} bytes, copied into shared memory on purpose, and lent to three holders.",
+                self.sample_nbytes
+            ),
+            format!(
+                "  one writes {} over {}; the Share holder sees {}, the Pin holder {}",
+                self.written, self.before, self.seen_by_share, self.seen_by_pin
+            ),
+            format!("  Read asked for meanwhile: {}", self.read_refused),
+            format!("  Write asked for meanwhile: {}", self.write_refused),
+        ]
+    }
+}
+
+/// A value that differs, once it is stored, from the one at `first`; that one itself where no such value is at hand.
+fn other_value(view: &MemoryView, first: &[usize], last: &[usize]) -> Result<Value> {
+    let current = view.get(first)?;
+    let mut bytes = vec![0; view.dtype().itemsize()];
+    let mut stored = |value: &Value| {
+        value.write(view.dtype(), &mut bytes)?;
+        Value::read(view.dtype(), &bytes)
+    };
+    let candidates = [Value::from(1u8), Value::from(0u8), view.get(last)?];
+    let differs = |value: &Value| stored(value).is_ok_and(|stored| stored != current);
+    Ok(candidates.into_iter().find(differs).unwrap_or_else(|| current.clone()))
+}
+
+fn refusal(sample: &DArray, request: Request) -> Result<String> {
+    match crossdock::view(sample, request) {
+        Ok(view) => Err(Failure::new(format_args!("beside Share holders, this was given: {view:?}"))),
+        Err(refusal) => {
+            let text = refusal.to_string();
+            Ok(text.split("; on offer").next().unwrap_or(&text).to_owned())
+        }
+    }
+}

@@ -1,0 +1,214 @@
+//! The tour proves what it says: on the photograph, on other arrays, and with consumers missing.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use crossdock::element::DType;
+use crossdock::exchange::files::npy;
+use crossdock::layout::Order;
+use crossdock::{Array, DArray};
+use serde_json::Value;
+
+fn tour(args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_crossdock")).arg("tour").args(args).output().unwrap()
+}
+
+fn tour_json(file: &Path) -> Value {
+    let output = tour(&["--json", file.to_str().unwrap()]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+fn data(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../data").join(name)
+}
+
+/// A folder for one test, removed with it.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("crossdock-tour-{name}-{}", std::process::id()));
+        fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    fn save(&self, array: &DArray) -> PathBuf {
+        let path = self.0.join("array.npy");
+        npy::save(&path, array).unwrap();
+        path
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn rows(report: &Value) -> &Vec<Value> {
+    report["handovers"].as_array().unwrap()
+}
+
+/// Whether the counterparts must be there, or may be missing on this machine.
+fn counterparts_required() -> bool {
+    std::env::var_os("CROSSDOCK_REQUIRE_COUNTERPARTS").is_some()
+}
+
+#[test]
+fn the_photograph_goes_to_every_consumer_in_place() {
+    let report = tour_json(&data("rocket.npy"));
+    for row in rows(&report) {
+        assert_eq!(row["bytes_copied"], 0, "{row}");
+        assert!(row["ns"].as_f64().unwrap() > 0.0 && row["address"].as_u64().unwrap() != 0, "{row}");
+        assert_eq!(row["dtype"], "uint8");
+    }
+    assert_eq!(report["alive_after"], 0);
+    let views = ["whole", "every second row", "channels first", "one channel"];
+    let shapes = [vec![427, 640, 3], vec![214, 640, 3], vec![3, 427, 640], vec![427, 640]];
+    let strides = [vec![1920, 3, 1], vec![3840, 3, 1], vec![1, 1920, 3], vec![1920, 3]];
+    for ((view, shape), strides) in views.iter().zip(shapes).zip(strides) {
+        let of_view: Vec<_> = rows(&report).iter().filter(|row| row["view"] == *view).collect();
+        let took: Vec<_> = of_view.iter().map(|row| row["to"].as_str().unwrap()).collect();
+        for to in ["Array<T, D>", "ndarray", "MemoryView", "another process"] {
+            assert!(took.contains(&to), "{view}: {took:?}");
+        }
+        if counterparts_required() {
+            assert_eq!(took.len(), 6, "{view}: {took:?}");
+        }
+        for row in of_view {
+            assert_eq!(
+                (&row["shape"], &row["strides"]),
+                (&shape.clone().into(), &strides.clone().into()),
+                "{row}"
+            );
+        }
+    }
+}
+
+#[test]
+fn consumers_in_this_process_see_one_address_and_the_same_bytes() {
+    let report = tour_json(&data("elevation.npy"));
+    let whole: Vec<_> = rows(&report).iter().filter(|row| row["view"] == "whole").collect();
+    let inside = ["Array<T, D>", "ndarray", "MemoryView", "a C program (DLPack)"];
+    let addresses: Vec<_> = whole
+        .iter()
+        .filter(|row| inside.contains(&row["to"].as_str().unwrap()))
+        .map(|row| row["address"].as_u64().unwrap())
+        .collect();
+    assert!(
+        addresses.len() >= 3 && addresses.iter().all(|&address| address == addresses[0]),
+        "{addresses:x?}"
+    );
+    // The same sum, computed here from the file's bytes.
+    let bytes = fs::read(data("elevation.npy")).unwrap();
+    let sum: u64 = bytes[bytes.len() - 344 * 403 * 2..].iter().map(|&byte| u64::from(byte)).sum();
+    assert!(whole.iter().all(|row| row["checksum"] == sum), "{sum} {whole:?}");
+}
+
+#[test]
+fn the_others_see_what_one_writes_and_more_is_refused() {
+    let sharing = &tour_json(&data("rocket.npy"))["sharing"];
+    assert_ne!(sharing["before"], sharing["written"]);
+    assert_eq!(sharing["seen_by_share"], sharing["written"]);
+    assert_eq!(sharing["seen_by_pin"], sharing["written"]);
+    for refused in ["read_refused", "write_refused"] {
+        let text = sharing[refused].as_str().unwrap();
+        assert!(text.contains("2 Share leases, 1 Pin lease"), "{text}");
+    }
+}
+
+#[test]
+fn arrays_of_other_kinds_are_taken_or_declined_with_the_reason() {
+    let record = DType::packed_record([("a", DType::I32), ("b", DType::F64.swapped())]).unwrap();
+    let cases = [
+        (DArray::zeros(record, &[5, 4], Order::RowMajor).unwrap(), "DLPack has no records"),
+        (DArray::zeros(DType::F64, &[2, 3, 4], Order::ColumnMajor).unwrap(), ""),
+        (DArray::zeros(DType::F64, &[], Order::RowMajor).unwrap(), ""),
+        (DArray::zeros(DType::F32, &[0, 3], Order::RowMajor).unwrap(), ""),
+        (DArray::zeros(DType::F32, &[2; 8], Order::RowMajor).unwrap(), "up to rank 6, not 8"),
+        (DArray::zeros(DType::BOOL, &[7], Order::RowMajor).unwrap(), "no Rust number is bool"),
+        (DArray::zeros(DType::text(3).unwrap(), &[7], Order::RowMajor).unwrap(), "DLPack has no such type"),
+        (DArray::zeros(DType::I32.swapped(), &[7], Order::RowMajor).unwrap(), "no byte order but"),
+    ];
+    let folder = Folder::new("kinds");
+    for (array, why) in cases {
+        let report = tour_json(&folder.save(&array));
+        assert!(rows(&report).iter().any(|row| row["to"] == "another process"), "{array:?}: {report}");
+        assert!(rows(&report).iter().all(|row| row["bytes_copied"] == 0), "{array:?}");
+        assert_eq!(report["alive_after"], 0);
+        let reasons = report["declined"].to_string();
+        if why.is_empty() || why.contains("DLPack") && !counterparts_required() {
+            continue;
+        }
+        assert!(reasons.contains(why), "{array:?}: {reasons}");
+    }
+}
+
+#[test]
+fn a_view_of_a_file_can_be_toured() {
+    let folder = Folder::new("view");
+    let file = folder.save(&Array::from_vec((0..40u16).collect(), [8, 5]).unwrap().into());
+    let report = tour_json(&PathBuf::from(format!("{}:::-2, 1:", file.display())));
+    assert_eq!(
+        (&report["shape"], &report["strides"]),
+        (&[4, 4].into_iter().collect(), &[-20, 2].into_iter().collect())
+    );
+}
+
+#[test]
+fn missing_consumers_are_named_and_the_others_go_on() {
+    let output =
+        Command::new(env!("CARGO_BIN_EXE_crossdock")).arg("tour").env("PATH", "/nowhere").output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(text.contains("there is no C compiler") && text.contains("there is no python3"), "{text}");
+    assert!(text.contains("16 hand-overs, 0 bytes copied. 0 allocations alive"), "{text}");
+}
+
+#[test]
+fn without_a_file_it_shows_the_photograph_as_the_readme_prints_it() {
+    let output = tour(&[]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8(output.stdout).unwrap();
+    let readme = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../README.md")).unwrap();
+    let printed: Vec<_> = readme.lines().filter(|line| line.contains(" 0 B ")).map(steady).collect();
+    assert!(printed.len() >= 6, "the README shows what the tour prints");
+    let now: Vec<_> = text.lines().map(steady).collect();
+    for line in printed {
+        let measured_here = line.contains(&"python3,".to_owned()) || line.contains(&"C".to_owned());
+        assert!(
+            now.contains(&line) || measured_here && !counterparts_required(),
+            "{line:?} is not in\n{text}"
+        );
+    }
+}
+
+/// A line without what differs from run to run: addresses and durations.
+fn steady(line: &str) -> Vec<String> {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let mut steady = Vec::new();
+    for (at, word) in words.iter().enumerate() {
+        let unit = words.get(at + 1).is_some_and(|next| ["ns", "µs", "ms", "s"].contains(next));
+        if !word.starts_with("0x") && !unit {
+            steady.push(if ["ns", "µs", "ms", "s"].contains(word) {
+                "time".to_owned()
+            } else {
+                (*word).to_owned()
+            });
+        }
+    }
+    steady
+}
+
+#[test]
+fn a_file_that_is_no_array_ends_the_tour_with_one_sentence() {
+    let folder = Folder::new("bad");
+    let file = folder.0.join("bad.npy");
+    fs::write(&file, b"no array").unwrap();
+    let output = tour(&[file.to_str().unwrap()]);
+    assert_eq!((output.status.code(), output.stdout.len()), (Some(1), 0));
+    let words = String::from_utf8(output.stderr).unwrap();
+    assert!(words.starts_with("crossdock: ") && words.lines().count() == 1, "{words}");
+}

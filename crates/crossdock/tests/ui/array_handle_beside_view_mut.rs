@@ -1,0 +1,11 @@
+//! While the only handle is mutably borrowed there is no other way to the elements: no clone, no lease, no second view.
+
+use crossdock::Array;
+
+fn main() {
+    let mut array = Array::from_vec(vec![1u8, 2, 3], [3]).unwrap();
+    let mut view = array.as_view_mut().unwrap();
+    let other = array.clone();
+    let second = array.as_view_mut().unwrap();
+    view[[0]] = other.get([1]).unwrap() + second[[0]];
+}

@@ -1,0 +1,13 @@
+//! Padding may be uninitialised, so a struct that has it is no element.
+
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct Padded {
+    kind: u8,
+    value: f64,
+}
+
+fn main() {
+    let zero = Padded { kind: 0, value: 0.0 };
+    let _array = crossdock::Array::from_vec(vec![zero; 4], [4]);
+}

@@ -1,0 +1,8 @@
+//! A slice names every axis, or says `...` for those that it does not.
+
+use crossdock::{Array, s};
+
+fn main() {
+    let array = Array::from_vec(vec![1u8, 2, 3, 4], [2, 2]).unwrap();
+    let _part: Array<u8, 1> = array.slice(s![0, .., 1]).unwrap();
+}
