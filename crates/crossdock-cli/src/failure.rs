@@ -24,6 +24,20 @@ impl Failure {
         Self { text: text.to_string(), status: status::FAILED }
     }
 
+    /// The arguments are wrong: what the parser says of them in paragraphs, in one sentence.
+    pub(crate) fn usage(error: &clap::Error) -> Self {
+        let rendered = error.render().to_string();
+        let said = rendered.split("\n\n").map(str::trim).filter(|paragraph| {
+            paragraph.starts_with("error:") || paragraph.starts_with("tip:") || !paragraph.contains(':')
+        });
+        let words = |paragraph: &str| {
+            let text = paragraph.trim_start_matches("error: ").trim_start_matches("tip: ");
+            text.split_whitespace().collect::<Vec<_>>().join(" ")
+        };
+        let sentences: Vec<String> = said.map(words).filter(|text| !text.starts_with("For more")).collect();
+        Self::new(format_args!("{}; try --help", sentences.join("; "))).with_status(status::USAGE)
+    }
+
     /// The file under a map shrank: what was read of it is not to be trusted.
     pub(crate) fn shrank(path: &Path, detail: impl fmt::Display) -> Self {
         let text = format!(

@@ -18,7 +18,10 @@ mod tour;
 use std::process::ExitCode;
 
 use clap::builder::styling::{AnsiColor, Styles};
+use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
+
+use crate::failure::Failure;
 
 /// Exit statuses that are not 0.
 pub(crate) mod status {
@@ -34,6 +37,9 @@ pub(crate) mod status {
     pub(crate) const NOT_FOUND: u8 = 127;
 }
 
+/// What is shown where the command stands alone.
+const HELP: ErrorKind = ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand;
+
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().bold())
     .usage(AnsiColor::Green.on_default().bold())
@@ -47,8 +53,8 @@ Examples:
   crossdock inspect 'trades.npy:::2, .price' --protocols
   crossdock lend photo.npy -- python3 report.py
 
-Exit status: 0, or 1 for what failed or was refused, 2 for wrong arguments, 74 where a file shrank while it was mapped; lend
-ends with that of its command.";
+Exit status: 0, or 1 for what failed or was refused, 2 for wrong arguments, 74 where a file shrank
+while it was mapped; that of lend is its command's.";
 
 /// Hand arrays between programs, libraries and languages without copying them.
 #[derive(Debug, Parser)]
@@ -69,8 +75,14 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    // Wrong arguments end here, with status 2.
-    let arguments = Arguments::parse();
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(answer) if answer.use_stderr() && answer.kind() != HELP => {
+            return Failure::usage(&answer).report();
+        }
+        // The help and the version, asked for, or shown where nothing was asked.
+        Err(answer) => answer.exit(),
+    };
     let outcome = match &arguments.command {
         Command::Lend(args) => lend::run(args),
         Command::Inspect(args) => inspect::run(args),

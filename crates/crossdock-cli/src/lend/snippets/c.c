@@ -1,3 +1,3 @@
-size_t offset = strtoull(getenv("CROSSDOCK_OFFSET"), NULL, 10), end = strtoull(getenv("CROSSDOCK_END"), NULL, 10);
-const char *m = mmap(NULL, end, PROT_READ, MAP_SHARED, atoi(getenv("CROSSDOCK_FD")), 0); /* <sys/mman.h>, <stdlib.h> */
-const void *x = m + offset; /* element [0, 0, ...]; step by the bytes in CROSSDOCK_STRIDES */
+int fd = atoi(getenv("CROSSDOCK_FD"));
+char *m = mmap(NULL, atoll(getenv("CROSSDOCK_END")), PROT_READ, MAP_SHARED, fd, 0);
+char *x = m + atoll(getenv("CROSSDOCK_OFFSET")); /* element [0, 0, ...] */

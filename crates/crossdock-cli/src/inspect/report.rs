@@ -1,0 +1,154 @@
+//! What is known of an array, to be written as text or as JSON.
+
+use crossdock::DArray;
+use crossdock::element::{DType, DTypeKind};
+use crossdock::layout::Order;
+use crossdock::memory::Birth;
+use serde::{Serialize, Serializer};
+use serde_json::{Map, json};
+
+use crate::failure::Failure;
+use crate::inspect::protocols::Row;
+use crate::inspect::sketch::{self, Step};
+use crate::inspect::statistics::{Found, Statistics};
+use crate::lend::order_letter;
+use crate::open::Opened;
+
+/// All that `inspect` tells.
+#[derive(Debug, Serialize)]
+pub(super) struct Report {
+    pub(super) file: String,
+    pub(super) view: String,
+    #[serde(serialize_with = "write_dtype")]
+    pub(super) dtype: DType,
+    pub(super) itemsize: usize,
+    pub(super) shape: Vec<usize>,
+    pub(super) strides: Vec<isize>,
+    /// C, F, both or neither.
+    pub(super) orders: Vec<&'static str>,
+    pub(super) len: usize,
+    pub(super) nbytes: usize,
+    /// The byte of the file at which element 0 lies.
+    pub(super) offset: u64,
+    /// What the address of element 0 is a multiple of, up to a page; and what every element needs.
+    pub(super) address_alignment: usize,
+    pub(super) dtype_alignment: usize,
+    pub(super) is_aligned: bool,
+    pub(super) place: String,
+    pub(super) backing: String,
+    pub(super) birth: &'static str,
+    pub(super) readonly: bool,
+    /// From the longest stride to the shortest.
+    pub(super) memory: Vec<Step>,
+    #[serde(serialize_with = "write_statistics")]
+    pub(super) statistics: Vec<Statistics>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) protocols: Option<Vec<Row>>,
+}
+
+impl Report {
+    pub(super) fn new(
+        opened: &Opened,
+        statistics: Vec<Statistics>,
+        protocols: Option<Vec<Row>>,
+    ) -> Result<Self, Failure> {
+        let array = &opened.view;
+        let (buffer, within) = array.buffer()?;
+        let start = buffer.descriptor().map_or(0, |(_, start)| start);
+        let alignment = array.dtype().alignment();
+        let orders = [Order::RowMajor, Order::ColumnMajor];
+        Ok(Self {
+            file: opened.path.display().to_string(),
+            view: opened.expr.clone(),
+            dtype: array.dtype().clone(),
+            itemsize: array.dtype().itemsize(),
+            shape: array.shape().to_vec(),
+            strides: array.strides().to_vec(),
+            orders: orders
+                .into_iter()
+                .filter(|&order| array.layout().is_contiguous(order))
+                .map(order_letter)
+                .collect(),
+            len: array.len(),
+            nbytes: array.nbytes(),
+            offset: start + within as u64,
+            address_alignment: 1 << array.as_ptr().addr().trailing_zeros().min(12),
+            dtype_alignment: alignment,
+            is_aligned: array.as_ptr().addr().is_multiple_of(alignment)
+                && array.layout().is_aligned(alignment),
+            place: array.place().to_string(),
+            backing: array.backing().to_string(),
+            birth: birth(array),
+            readonly: array.is_readonly(),
+            memory: sketch::steps(array),
+            statistics,
+            protocols,
+        })
+    }
+}
+
+fn birth(array: &DArray) -> &'static str {
+    match array.birth() {
+        Birth::Sole => "sole",
+        Birth::Constant => "constant",
+        Birth::Aliased => "aliased",
+    }
+}
+
+/// A string for a scalar; the tree for what has parts.
+fn write_dtype<S: Serializer>(dtype: &DType, serializer: S) -> Result<S::Ok, S::Error> {
+    tree(dtype).serialize(serializer)
+}
+
+fn tree(dtype: &DType) -> serde_json::Value {
+    match dtype.kind() {
+        DTypeKind::Scalar(scalar) => scalar.to_string().into(),
+        DTypeKind::SubArray(subarray) => json!({ "shape": subarray.shape(), "dtype": tree(subarray.base()) }),
+        DTypeKind::Record(record) => {
+            let field = |field: &crossdock::element::Field| json!({ "name": field.name(), "title": field.title(), "offset": field.offset(), "dtype": tree(field.dtype()) });
+            let fields: Vec<_> = record.fields().iter().map(field).collect();
+            json!({ "itemsize": record.itemsize(), "fields": fields })
+        }
+    }
+}
+
+fn write_statistics<S: Serializer>(all: &[Statistics], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(all.iter().map(|one| {
+        let mut map = Map::new();
+        map.insert("field".into(), one.path.clone().into());
+        map.insert("dtype".into(), one.dtype.to_string().into());
+        match &one.found {
+            Found::Numbers { least, greatest, mean, nan } => {
+                let number = |value: &Option<crossdock::element::Value>| match value {
+                    Some(value) => number(value, &one.dtype),
+                    None => serde_json::Value::Null,
+                };
+                map.insert("min".into(), number(least));
+                map.insert("max".into(), number(greatest));
+                map.insert("mean".into(), mean.map_or(serde_json::Value::Null, float));
+                map.insert("nan".into(), (*nan).into());
+            }
+            Found::Truths { no, yes } => {
+                map.insert("false".into(), (*no).into());
+                map.insert("true".into(), (*yes).into());
+            }
+            Found::Nothing => {}
+        }
+        map
+    }))
+}
+
+/// A number where JSON has it, else as text: infinities, dates, durations.
+fn number(value: &crossdock::element::Value, dtype: &DType) -> serde_json::Value {
+    use crossdock::element::Value;
+    match value {
+        Value::Int(number) => (*number).into(),
+        Value::UInt(number) => (*number).into(),
+        Value::Float(number) => float(*number),
+        other => other.display(dtype).to_string().into(),
+    }
+}
+
+fn float(number: f64) -> serde_json::Value {
+    serde_json::Number::from_f64(number).map_or_else(|| number.to_string().into(), Into::into)
+}

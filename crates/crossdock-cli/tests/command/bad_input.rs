@@ -1,0 +1,159 @@
+//! Files and arguments that are wrong: each gives one sentence and an exit status, and nothing else.
+
+use std::fs::File;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::Command;
+
+use crate::common::{Folder, data, npy, npy_with_header, refusal, run, target};
+
+/// Each with what the sentence says of it.
+fn bad_files(folder: &Folder) -> Vec<(PathBuf, &'static str)> {
+    let file = |name: &str, bytes: Vec<u8>| folder.file(name, bytes);
+    let shaped = |name: &str, shape: &str| file(name, npy("'<f8'", false, shape, &[0; 64]));
+    let typed = |name: &str, descr: &str| file(name, npy(descr, false, "(2,)", &[0; 64]));
+    let good = npy("'<f8'", false, "(8,)", &[0; 64]);
+    let mut long = good.clone();
+    long[8..10].copy_from_slice(&60_000u16.to_le_bytes());
+    let mut version = good.clone();
+    version[6] = 9;
+    let dims = format!("({})", "1, ".repeat(20_000));
+    let mut many = b"\x93NUMPY\x02\x00".to_vec();
+    let header =
+        format!("{{'descr': '|u1', 'fortran_order': False, 'shape': ({}), }}\n", "1, ".repeat(1_000_000));
+    many.extend_from_slice(&u32::try_from(header.len()).unwrap().to_le_bytes());
+    many.extend_from_slice(header.as_bytes());
+    many.push(0);
+    std::fs::create_dir(folder.path("folder.npy")).unwrap();
+    vec![
+        (file("empty.npy", vec![]), "empty"),
+        (file("short.npy", good[..7].to_vec()), ""),
+        (file("header.npy", good[..40].to_vec()), ""),
+        (file("truncated.npy", good[..good.len() - 1].to_vec()), "truncated"),
+        (file("photo.npy", b"\x89PNG\r\n\x1a\n0000000000".to_vec()), "PNG"),
+        (file("archive.npz", b"PK\x03\x04000000000000000".to_vec()), "ZIP"),
+        (file("text.npy", b"1, 2, 3\n".to_vec()), ""),
+        (file("version.npy", version), "9.0"),
+        (file("length.npy", long), ""),
+        (shaped("overflow.npy", "(4294967296, 4294967296, 4)"), ""),
+        (shaped("huge.npy", "(1000000,)"), "8000000"),
+        (shaped("negative.npy", "(-3, 2)"), "-3"),
+        (shaped("rank.npy", &dims), "20000"),
+        (file("millions.npy", many), ""),
+        (shaped("words.npy", "(two,)"), ""),
+        (typed("object.npy", "'|O'"), "pickle"),
+        (typed("unknown.npy", "'<q9'"), "<q9"),
+        (typed("field.npy", "[('a', '<f8'), ('a', '<f8')]"), "a"),
+        (file("code.npy", npy_with_header("__import__('os').system('true')", &[0; 64])), ""),
+        (folder.path("folder.npy"), "directory"),
+        (folder.path("missing.npy"), "no such file"),
+        (folder.path("missing/a.npy"), "no such file"),
+        (PathBuf::from("/dev/null"), "device"),
+    ]
+}
+
+#[test]
+fn a_bad_file_gives_one_sentence_from_every_subcommand() {
+    let folder = Folder::new("bad");
+    let touched = folder.path("touched");
+    for (path, says) in bad_files(&folder) {
+        let name = path.to_str().unwrap();
+        let inspected = refusal(&run(["inspect", name]), 1);
+        let lent = refusal(&run(["lend", name, "--", "touch", touched.to_str().unwrap()]), 1);
+        for said in [inspected, lent] {
+            assert!(said.contains(name), "{said}");
+            assert!(said.to_lowercase().contains(&says.to_lowercase()), "{name}: {said}");
+            assert!(said.len() < 1000, "{} bytes of {}", said.len(), &said[..300]);
+        }
+    }
+    assert!(!touched.exists(), "a command was run without its array");
+}
+
+#[test]
+fn a_pipe_is_refused_and_not_waited_for() {
+    let folder = Folder::new("pipe");
+    let pipe = folder.path("pipe.npy");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    assert!(refusal(&run(["inspect", pipe.to_str().unwrap()]), 1).contains("pipe"));
+}
+
+#[test]
+fn a_file_without_permission_is_refused() {
+    let folder = Folder::new("permission");
+    let file = folder.file("a.npy", npy("'|u1'", false, "(3,)", &[1, 2, 3]));
+    std::fs::set_permissions(&file, PermissionsExt::from_mode(0o000)).unwrap();
+    let mut command = if File::open(&file).is_ok() {
+        // Root may read anything: somebody else asks, with a program that they can reach.
+        let program = folder.path("crossdock");
+        std::fs::copy(env!("CARGO_BIN_EXE_crossdock"), &program).unwrap();
+        let mut command = Command::new(program);
+        command.uid(65534).gid(65534);
+        command
+    } else {
+        Command::new(env!("CARGO_BIN_EXE_crossdock"))
+    };
+    let said = refusal(&command.args(["inspect", file.to_str().unwrap()]).output().unwrap(), 1);
+    assert!(said.contains("no permission"), "{said}");
+}
+
+#[test]
+fn a_read_only_file_is_not_lent_for_writing() {
+    let folder = Folder::new("read-only");
+    let file = folder.file("a.npy", npy("'|u1'", false, "(3,)", &[1, 2, 3]));
+    std::fs::set_permissions(&file, PermissionsExt::from_mode(0o444)).unwrap();
+    if File::options().write(true).open(&file).is_ok() {
+        eprintln!("not run: root may write anything");
+        return;
+    }
+    let said = refusal(&run(["lend", file.to_str().unwrap(), "--writable", "--", "true"]), 1);
+    assert!(said.contains("no permission"), "{said}");
+}
+
+#[test]
+fn a_bad_view_gives_one_sentence_with_the_place() {
+    for (expr, says) in [
+        ("x", "byte 0"),
+        ("::2;", "byte 3"),
+        ("500", "500"),
+        ("::0", "step"),
+        (".price", "price"),
+        ("1, 2, 3, 4", ""),
+        ("99999999999999999999", "too large"),
+    ] {
+        let said = refusal(&run(["inspect", &target(&data("rocket.npy"), expr)]), 1);
+        assert!(said.contains("rocket.npy") && said.contains(says), "{expr}: {said}");
+    }
+}
+
+#[test]
+fn a_name_with_colons_is_a_name_first() {
+    let folder = Folder::new("colons");
+    let file = folder.file("a:b.npy", npy("'|u1'", false, "(3,)", &[1, 2, 3]));
+    let plain = run(["inspect", file.to_str().unwrap(), "--json"]);
+    assert!(String::from_utf8_lossy(&plain.stdout).contains("\"view\": \"\""));
+    let viewed = run(["inspect", &target(&file, "::2"), "--json"]);
+    assert!(String::from_utf8_lossy(&viewed.stdout).contains("\"view\": \"::2\""));
+}
+
+#[test]
+fn wrong_arguments_give_one_sentence_and_status_2() {
+    for (arguments, says) in [
+        (&["inspct"][..], "inspect"),
+        (&["inspect"], "FILE"),
+        (&["lend", "a.npy"], "COMMAND"),
+        (&["lend", "a.npy", "--copy", "perhaps", "--", "true"], "if-needed"),
+        (&["lend", "a.npy", "--dtype", "flaot32", "--", "true"], "flaot32"),
+        (&["lend", "a.npy", "--order", "Z", "--", "true"], "C, F"),
+        (&["inspect", "a.npy", "--jsn"], "--json"),
+    ] {
+        let said = refusal(&run(arguments), 2);
+        assert!(said.contains(says) && said.contains("--help"), "{arguments:?}: {said}");
+    }
+}
+
+#[test]
+fn what_names_hold_does_not_reach_the_terminal() {
+    let said = refusal(&run(["inspect", "no\u{1b}[31m\nfile.npy"]), 1);
+    assert!(!said.contains('\u{1b}') && said.contains("\\u{1b}[31m\\nfile.npy"), "{said:?}");
+}

@@ -1,0 +1,129 @@
+//! What the tests of the command share: running it, files made by hand, and the programs of other languages.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// A folder that is removed in the end.
+pub(crate) struct Folder(PathBuf);
+
+impl Folder {
+    pub(crate) fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("crossdock-cli-{name}-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&path);
+        std::fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+
+    pub(crate) fn file(&self, name: &str, bytes: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.path(name);
+        std::fs::write(&path, bytes).unwrap();
+        path
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// The command, without colours from outside.
+pub(crate) fn crossdock<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_crossdock"));
+    command.args(arguments).env_remove("CLICOLOR_FORCE").env_remove("NO_COLOR");
+    command
+}
+
+/// Runs it to its end.
+pub(crate) fn run<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Output {
+    crossdock(arguments).output().unwrap()
+}
+
+pub(crate) fn stdout(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+pub(crate) fn stderr(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).unwrap()
+}
+
+/// What it printed, where all went well and nothing was said beside.
+pub(crate) fn answer(output: &Output) -> String {
+    assert!(output.status.success(), "{}: {}", output.status, stderr(output));
+    assert_eq!(stderr(output), "");
+    stdout(output)
+}
+
+/// The one sentence of a failure: nothing on stdout, no panic, this exit status.
+#[track_caller]
+pub(crate) fn refusal(output: &Output, status: i32) -> String {
+    let said = stderr(output);
+    assert_eq!(output.status.code(), Some(status), "{said}");
+    assert_eq!(stdout(output), "", "{said}");
+    assert!(said.starts_with("crossdock: ") && said.ends_with('\n') && said.lines().count() == 1, "{said:?}");
+    assert!(!said.contains("panicked") && !said.contains("unwrap"), "{said}");
+    said
+}
+
+pub(crate) fn data(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../data").join(name)
+}
+
+/// `FILE:EXPR`.
+pub(crate) fn target(file: &Path, expr: &str) -> String {
+    let file = file.to_str().unwrap();
+    if expr.is_empty() { file.to_owned() } else { format!("{file}:{expr}") }
+}
+
+/// An `.npy` file of version 1.0, written as the format's description says.
+pub(crate) fn npy(descr: &str, fortran: bool, shape: &str, elements: &[u8]) -> Vec<u8> {
+    let order = if fortran { "True" } else { "False" };
+    npy_with_header(&format!("{{'descr': {descr}, 'fortran_order': {order}, 'shape': {shape}, }}"), elements)
+}
+
+/// The same with any header.
+pub(crate) fn npy_with_header(header: &str, elements: &[u8]) -> Vec<u8> {
+    let length = (10 + header.len() + 1).next_multiple_of(64) - 10;
+    let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
+    bytes.extend_from_slice(&u16::try_from(length).unwrap().to_le_bytes());
+    bytes.extend_from_slice(format!("{header:<width$}\n", width = length - 1).as_bytes());
+    bytes.extend_from_slice(elements);
+    bytes
+}
+
+/// A program of another language, by the environment or the path; `None`, said aloud, where there is none and none is required.
+pub(crate) fn counterpart(variable: &str, program: &str, probe: &[&str]) -> Option<String> {
+    let program = std::env::var(variable).unwrap_or_else(|_| program.to_owned());
+    let found = Command::new(&program).args(probe).output().is_ok_and(|output| output.status.success());
+    if found {
+        return Some(program);
+    }
+    let required = std::env::var("CROSSDOCK_REQUIRE_COUNTERPARTS").is_ok_and(|value| value == "1");
+    assert!(!required, "{program} {probe:?} does not run, and is required");
+    eprintln!("not run: {program} {probe:?} does not run here");
+    None
+}
+
+/// The system's Python, with nothing but its standard library.
+pub(crate) fn python() -> Option<String> {
+    counterpart("CROSSDOCK_PLAIN_PYTHON", "python3", &["-c", "import mmap"])
+}
+
+/// A Python that has NumPy.
+pub(crate) fn python_with_numpy() -> Option<String> {
+    counterpart("CROSSDOCK_PYTHON", "python3", &["-c", "import numpy"])
+}
+
+/// A Ruby that has `IO::Buffer`: 3.1 or later.
+pub(crate) fn ruby() -> Option<String> {
+    counterpart("CROSSDOCK_RUBY", "ruby", &["-e", "IO::Buffer"])
+}
+
+pub(crate) fn cc() -> Option<String> {
+    counterpart("CC", "cc", &["--version"])
+}

@@ -1,0 +1,158 @@
+//! `crossdock inspect`: what it tells of an array.
+
+use std::fs::File;
+use std::time::{Duration, Instant};
+
+use crate::common::{Folder, answer, crossdock, data, npy, refusal, run, target};
+use serde_json::{Value, json};
+
+fn inspect(target: &str, options: &[&str]) -> String {
+    answer(&run([&["inspect", target], options].concat()))
+}
+
+fn as_json(target: &str, options: &[&str]) -> Value {
+    serde_json::from_str(&inspect(target, &[&["--json"], options].concat())).unwrap()
+}
+
+#[test]
+fn the_photograph_is_told_in_full() {
+    let text = inspect(data("rocket.npy").to_str().unwrap(), &[]);
+    let bytes = &std::fs::read(data("rocket.npy")).unwrap()[128..];
+    let mean = bytes.iter().map(|&byte| u64::from(byte)).sum::<u64>() as f64 / bytes.len() as f64;
+    for line in [
+        "  dtype      uint8",
+        "  shape      427 x 640 x 3",
+        "  strides    1920 B, 3 B, 1 B",
+        "  order      C: row-major, without gaps",
+        "  size       819840 elements of 1 B: 819840 B (800.62 KiB)",
+        "  place      cpu, file map, read-only, aliased: others may write it",
+        "  axis 0 > 427 x 1920 B  |########################|  no gap",
+        "  all of it is one run of 819840 B without gaps",
+        &format!("  all      0  255  {mean:.4}"),
+    ] {
+        assert!(text.lines().any(|found| found == line), "{line:?} is missing in\n{text}");
+    }
+}
+
+#[test]
+fn a_view_is_told_as_it_lies() {
+    let view = as_json(&target(&data("elevation.npy"), "::-2, 3::5"), &[]);
+    let bytes = std::fs::read(data("elevation.npy")).unwrap();
+    let all: Vec<i64> =
+        bytes[128..].as_chunks().0.iter().map(|&pair| i16::from_le_bytes(pair).into()).collect();
+    let rows = (0..344).rev().step_by(2);
+    let values: Vec<i64> = rows
+        .flat_map(|row| (3..403).step_by(5).map(|column| all[row * 403 + column]).collect::<Vec<_>>())
+        .collect();
+    assert_eq!(view["offset"], json!(128 + 343 * 806 + 6));
+    assert_eq!(view["shape"], json!([172, 80]));
+    assert_eq!(view["strides"], json!([-1612, 10]));
+    assert_eq!(view["orders"], json!([]));
+    let statistics = &view["statistics"][0];
+    assert_eq!(statistics["min"], json!(values.iter().min()));
+    assert_eq!(statistics["max"], json!(values.iter().max()));
+    assert_eq!(statistics["mean"], json!(values.iter().sum::<i64>() as f64 / values.len() as f64));
+}
+
+#[test]
+fn records_are_told_field_by_field() {
+    let folder = Folder::new("inspect-records");
+    let mut bytes = Vec::new();
+    for (price, when, ok) in [(1.5f64, 0i64, 1u8), (f64::NAN, i64::MIN, 0), (-2.5, 86_400, 7)] {
+        bytes.push(ok);
+        bytes.extend_from_slice(&price.to_be_bytes());
+        bytes.extend_from_slice(&when.to_le_bytes());
+        bytes.extend_from_slice(b"ab");
+    }
+    let descr = "[('ok', '|b1'), ('price', '>f8'), ('when', '<M8[s]'), ('code', '|S2')]";
+    let file = folder.file("a.npy", npy(descr, false, "(3,)", &bytes));
+    let told = as_json(file.to_str().unwrap(), &[]);
+    assert_eq!(
+        told["dtype"]["fields"][1],
+        json!({"name": "price", "title": null, "offset": 1, "dtype": ">float64"})
+    );
+    assert_eq!(
+        told["statistics"],
+        json!([
+            {"field": ".ok", "dtype": "bool", "false": 1, "true": 2},
+            {"field": ".price", "dtype": ">float64", "min": -2.5, "max": 1.5, "mean": -0.5, "nan": 1},
+            {"field": ".when", "dtype": "datetime64[s]", "min": "1970-01-01T00:00:00",
+             "max": "1970-01-02T00:00:00", "mean": null, "nan": 1},
+            {"field": ".code", "dtype": "S2"},
+        ])
+    );
+    let text = inspect(file.to_str().unwrap(), &[]);
+    assert!(text.contains("record of 19 B | ok 1 B | price 8 B | when 8 B | code 2 B |"), "{text}");
+    assert!(text.contains("1 NaN") && text.contains("1 NaT") && text.contains("2 True, 1 False"), "{text}");
+}
+
+#[test]
+fn orders_and_alignment_are_told() {
+    let folder = Folder::new("inspect-orders");
+    let columns = folder.file("f.npy", npy("'<i4'", true, "(2, 3)", &[0; 24]));
+    assert!(inspect(columns.to_str().unwrap(), &[]).contains("order      F: column-major, without gaps"));
+    let line = folder.file("l.npy", npy("'<i4'", false, "(6,)", &[0; 24]));
+    assert!(inspect(line.to_str().unwrap(), &[]).contains("order      both C and F"));
+    let packed = folder.file("p.npy", npy("[('a', '|u1'), ('b', '<i4')]", false, "(2,)", &[0; 10]));
+    let field = as_json(&target(&packed, ".b"), &[]);
+    assert_eq!((&field["offset"], &field["is_aligned"]), (&json!(129), &json!(false)));
+    let single = folder.file("s.npy", npy("'<f8'", false, "()", &3.5f64.to_le_bytes()));
+    assert!(inspect(single.to_str().unwrap(), &[]).contains("none: a single element"));
+    let empty = folder.file("e.npy", npy("'<f8'", false, "(0, 3)", &[]));
+    assert!(inspect(empty.to_str().unwrap(), &[]).contains("no elements of 8 B, hence no bytes"));
+}
+
+#[test]
+fn a_header_of_odd_length_is_no_error_but_told() {
+    let folder = Folder::new("inspect-odd");
+    let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
+    let header = "{'descr': '<i4', 'fortran_order': False, 'shape': (2,), }\n";
+    bytes.extend_from_slice(&(header.len() as u16).to_le_bytes());
+    bytes.extend_from_slice(header.as_bytes());
+    bytes.extend([5i32, 7].iter().flat_map(|value| value.to_le_bytes()));
+    let file = folder.file("odd.npy", bytes);
+    let told = as_json(file.to_str().unwrap(), &[]);
+    let offset = 10 + header.len();
+    assert_eq!((&told["offset"], &told["is_aligned"]), (&json!(offset), &json!(offset % 4 == 0)));
+    assert_eq!(told["statistics"][0]["mean"], json!(6.0));
+}
+
+#[test]
+fn protocols_say_how_or_why_not() {
+    let told = as_json(data("rocket.npy").to_str().unwrap(), &["--protocols"]);
+    let rows = told["protocols"].as_array().unwrap();
+    let row = |name: &str| rows.iter().find(|row| row["protocol"].as_str().unwrap().contains(name)).unwrap();
+    assert_eq!(row("(Pin)")["in_place"], json!(true));
+    assert_eq!(row("(lend)")["in_place"], json!(true));
+    let read = row("(Read)");
+    assert!(read["reason"].as_str().unwrap().contains("another owner"), "{read}");
+    assert_eq!(read["would_copy"], json!(819_840));
+    assert!(row("DLPack 1.x")["reason"].as_str().unwrap().contains("read-only"));
+    let folder = Folder::new("inspect-protocols");
+    let text = folder.file("u.npy", npy("'<U2'", false, "(1,)", &[0; 8]));
+    let told = inspect(text.to_str().unwrap(), &["--protocols"]);
+    assert!(told.lines().any(|line| line.contains("DLPack 1.x") && line.contains("U2")), "{told}");
+    assert!(as_json(data("rocket.npy").to_str().unwrap(), &[])["protocols"].is_null());
+}
+
+#[test]
+fn a_file_that_shrinks_while_it_is_read_is_named_and_nothing_is_printed() {
+    let folder = Folder::new("inspect-shrink");
+    let path = folder.file("a.npy", npy("'|u1'", false, "(68719476736,)", &[]));
+    // Without bytes on the disk, and with more of them than can be read while the test goes on.
+    File::options().write(true).open(&path).unwrap().set_len(128 + (64 << 30)).unwrap();
+    let mut child = crossdock(["inspect", path.to_str().unwrap()])
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let maps = format!("/proc/{}/maps", child.id());
+    let patience = Instant::now() + Duration::from_secs(60);
+    while !std::fs::read_to_string(&maps).is_ok_and(|text| text.contains("a.npy")) {
+        assert!(child.try_wait().unwrap().is_none() && Instant::now() < patience, "it never mapped the file");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    File::options().write(true).open(&path).unwrap().set_len(4096).unwrap();
+    let said = refusal(&child.wait_with_output().unwrap(), 74);
+    assert!(said.contains(path.to_str().unwrap()) && said.contains("shrank"), "{said}");
+}
