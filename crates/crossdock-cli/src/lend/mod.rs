@@ -13,7 +13,7 @@ use crossdock::exchange::protocol::shm::{self, Exported};
 use crossdock::layout::Order;
 use crossdock::view::{CopyPolicy, Refusal, Request};
 
-pub(crate) use self::description::Array;
+pub(crate) use self::description::{Array, order_letter};
 use crate::failure::Failure;
 use crate::open::Opened;
 use crate::{out, status};
