@@ -272,7 +272,7 @@ impl Buffer {
         Some((fd, descriptor.offset + within as u64))
     }
 
-    /// Whether the descriptor behind the memory, if there is one, can be mapped for writing.
+    /// Whether the descriptor behind the memory, if there is one, is open for writing, whatever this handle permits.
     pub(crate) fn is_descriptor_writable(&self) -> bool {
         self.handle.descriptor().is_some_and(|descriptor| descriptor.writable)
     }

@@ -121,7 +121,6 @@ pub(super) struct Mapped {
     /// The byte of the file at which the region begins, and how many it has.
     pub(super) offset: u64,
     pub(super) nbytes: usize,
-    pub(super) writable: bool,
 }
 
 impl Keep for Mapped {
@@ -130,7 +129,12 @@ impl Keep for Mapped {
     }
 
     fn descriptor(&self) -> Option<Descriptor> {
-        Some(Descriptor { fd: self.fd.as_raw_fd(), offset: self.offset, writable: self.writable })
+        // Asked of the system: a read-only map can come from a descriptor that is open for writing.
+        Some(Descriptor {
+            fd: self.fd.as_raw_fd(),
+            offset: self.offset,
+            writable: is_open_for_writing(&self.fd),
+        })
     }
 
     fn fault(&self) -> Option<Error> {
@@ -220,11 +224,18 @@ pub(super) fn map_descriptor(
         _ => None,
     };
     let region = Region { ptr, nbytes, place: Place::CPU, backing };
-    let keep = Mapped { watch, mapping, fd, offset, nbytes, writable };
+    let keep = Mapped { watch, mapping, fd, offset, nbytes };
     // SAFETY: the region lies within the mapping, which `keep` unmaps and nobody else. A file's bytes are initialised.
     // Other processes may write them, hence aliased; what they do is not part of this program's memory model, and our
     // own accesses are racy ones.
     unsafe { adopt(region, Birth::Aliased, keep) }
+}
+
+/// Whether writing through the descriptor is permitted; `true` where the system does not say.
+fn is_open_for_writing(fd: &OwnedFd) -> bool {
+    // SAFETY: a system call on a descriptor of ours.
+    let flags = unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_GETFL) };
+    flags < 0 || flags & libc::O_ACCMODE != libc::O_RDONLY
 }
 
 /// How many bytes a file has now, or `None` where the system does not say.

@@ -177,6 +177,18 @@ mod tests {
     }
 
     #[test]
+    fn a_reader_cannot_write_where_the_map_is_read_only_but_its_descriptor_is_not() {
+        let memory = sample().to_shared(Order::RowMajor).unwrap();
+        let shared = export(&memory, &Request::share()).unwrap();
+        let described = Description::from_layout(DType::I32, memory.layout().clone(), 0, false).unwrap();
+        let readonly = import(shared.fd().try_clone_to_owned().unwrap(), &described).unwrap();
+        assert!(readonly.is_readonly());
+        let pinned = export(&readonly, &Request::pin()).unwrap();
+        let forged = Description::from_layout(DType::I32, memory.layout().clone(), 0, true).unwrap();
+        assert!(import(pinned.fd().try_clone_to_owned().unwrap(), &forged).unwrap_err().is_io());
+    }
+
+    #[test]
     fn what_cannot_go_in_place_is_refused_or_copied_once_into_shared_memory() {
         let (heap, shared) = (sample(), sample().to_shared(Order::RowMajor).unwrap());
         let refused = export(&heap, &Request::pin()).unwrap_err();
