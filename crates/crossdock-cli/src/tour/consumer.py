@@ -25,6 +25,8 @@ def address_of_mapping():
 
 def checksum(view, first, axis=0):
     """The sum of all bytes of all elements, by strided slices of the memoryview."""
+    if lent["nbytes"] == 0:
+        return 0
     if axis == len(lent["shape"]):
         return sum(view[first : first + lent["itemsize"]])
     length, stride = lent["shape"][axis], lent["strides"][axis]
