@@ -34,7 +34,10 @@ impl Failure {
             let text = paragraph.trim_start_matches("error: ").trim_start_matches("tip: ");
             text.split_whitespace().collect::<Vec<_>>().join(" ")
         };
-        let sentences: Vec<String> = said.map(words).filter(|text| !text.starts_with("For more")).collect();
+        let mut sentences: Vec<String> =
+            said.map(words).filter(|text| !text.starts_with("For more")).collect();
+        let usage = rendered.lines().find_map(|line| line.strip_prefix("Usage: "));
+        sentences.extend(usage.map(|usage| format!("usage: {}", words(usage))));
         Self::new(format_args!("{}; try --help", sentences.join("; "))).with_status(status::USAGE)
     }
 

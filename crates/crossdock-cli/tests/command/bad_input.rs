@@ -141,7 +141,8 @@ fn wrong_arguments_give_one_sentence_and_status_2() {
     for (arguments, says) in [
         (&["inspct"][..], "inspect"),
         (&["inspect"], "FILE"),
-        (&["lend", "a.npy"], "COMMAND"),
+        (&["lend", "a.npy"], "-- <COMMAND>"),
+        (&["lend", "a.npy", "true"], "-- <COMMAND>"),
         (&["lend", "a.npy", "--copy", "perhaps", "--", "true"], "if-needed"),
         (&["lend", "a.npy", "--dtype", "flaot32", "--", "true"], "flaot32"),
         (&["lend", "a.npy", "--order", "Z", "--", "true"], "C, F"),
