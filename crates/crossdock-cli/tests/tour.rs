@@ -132,7 +132,10 @@ fn arrays_of_other_kinds_are_taken_or_declined_with_the_reason() {
         (DArray::zeros(DType::text(3).unwrap(), &[7], Order::RowMajor).unwrap(), "DLPack has no such type"),
         (DArray::zeros(DType::I32.swapped(), &[7], Order::RowMajor).unwrap(), "no byte order but"),
         // More elements than anybody could walk, in no bytes at all.
-        (DArray::zeros(DType::bytes(0).unwrap(), &[1 << 50], Order::RowMajor).unwrap(), "no Rust number is S0"),
+        (
+            DArray::zeros(DType::bytes(0).unwrap(), &[1 << 50], Order::RowMajor).unwrap(),
+            "no Rust number is S0",
+        ),
     ];
     let folder = Folder::new("kinds");
     for (array, why) in cases {
