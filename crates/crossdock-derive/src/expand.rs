@@ -31,11 +31,15 @@ pub(crate) fn element(input: &Struct<'_>) -> TokenStream {
     }
 }
 
-/// For each field and for the end: does not compile unless it begins where the field before it ends. The first field
-/// of a struct with a known layout is at offset 0.
+/// For each field and for the end: does not compile unless it begins where the field before it ends. (The first field of
+/// a struct with a known layout is at offset 0. That is asked all the same, since another macro may have had its hands on
+/// the struct behind this one's back.)
 fn gaps(input: &Struct<'_>) -> Vec<TokenStream> {
     let name = input.name;
-    let mut proofs = Vec::new();
+    let first = &input.fields[0].member;
+    let mut proofs = vec![quote! {
+        const _: () = ::core::assert!(::core::mem::offset_of!(#name, #first) == 0);
+    }];
     for (i, field) in input.fields.iter().enumerate() {
         let (member, ty) = (&field.member, field.ty);
         let next = input.fields.get(i + 1);
