@@ -63,11 +63,20 @@ impl Slot {
 }
 
 /// A range that is watched until this is dropped.
+///
+/// # Invariants
+///
+/// 1. The slot is ours, and its range is mapped.
 pub(crate) struct Watch(&'static Slot);
 
 impl Watch {
-    /// Watches a mapped range, page by page. The caller drops the watch before it unmaps the range.
-    pub(crate) fn new(base: NonNull<u8>, nbytes: usize, writable: bool) -> Result<Self> {
+    /// Watches a mapped range, page by page.
+    ///
+    /// # Safety
+    ///
+    /// The range is a mapping of the caller's own, readable and, if `writable`, writable, which stays mapped until the watch
+    /// is dropped: where it is gone, the handler maps zeros over whatever lies there by then.
+    pub(crate) unsafe fn new(base: NonNull<u8>, nbytes: usize, writable: bool) -> Result<Self> {
         install()?;
         let free = TABLE.iter().find(|slot| {
             slot.used.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed).is_ok()
@@ -163,7 +172,7 @@ fn replace_watched_page(address: usize) -> bool {
     let write = if slot.writable.load(Ordering::Relaxed) { libc::PROT_WRITE } else { 0 };
     // Noted before the zeros are there to be seen: who has read them and then asks is told.
     let _first_only = slot.fault.compare_exchange(0, address, Ordering::Release, Ordering::Relaxed);
-    // SAFETY: the page lies in a range that its owner mapped and has not unmapped (Watch::new). Replacing it changes
+    // SAFETY: the page lies in a range that its owner mapped and has not unmapped (Watch 1). Replacing it changes
     // bytes that may change at any time anyway: file maps are aliased.
     let fresh = unsafe {
         libc::mmap(

@@ -220,7 +220,11 @@ pub(super) fn map_descriptor(
         (Some(mapping), ptr)
     };
     let watch = match &mapping {
-        Some(mapping) if guarded => Some(fault::Watch::new(mapping.base(), mapping.nbytes(), writable)?),
+        Some(mapping) if guarded => {
+            // SAFETY: a mapping of our own, which `Mapped` unmaps after it has dropped the watch; and so does a return from
+            // here, since the watch comes later.
+            Some(unsafe { fault::Watch::new(mapping.base(), mapping.nbytes(), writable) }?)
+        }
         _ => None,
     };
     let region = Region { ptr, nbytes, place: Place::CPU, backing };
