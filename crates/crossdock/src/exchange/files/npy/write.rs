@@ -127,9 +127,7 @@ fn with_plain_elements(array: &DArray) -> Result<DArray> {
     let Some(subarray) = array.dtype().as_subarray() else { return Ok(array.clone()) };
     let base = subarray.base().clone();
     let inner = Layout::contiguous(subarray.shape(), base.itemsize(), Order::RowMajor)?;
-    let shape = [array.shape(), inner.shape()].concat();
-    let strides = [array.strides(), inner.strides()].concat();
-    let layout = Layout::new(&shape, &strides, base.itemsize())?;
+    let layout = array.layout().with_inner(&inner)?;
     let (buffer, offset) = array.buffer()?;
     DArray::from_buffer(buffer, base, layout, offset)
 }
