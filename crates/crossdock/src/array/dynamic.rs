@@ -27,6 +27,11 @@ use crate::memory::{Backing, Birth, Buffer, Lease, LeaseKind, Place, Protocols, 
 /// let column = Array::<f64, 1>::try_from(wrong.value)?; // nothing was lost
 /// # Ok::<(), crossdock::Error>(())
 /// ```
+///
+/// # Panics
+///
+/// Cloning, and whatever else makes another handle (slicing, permuting, …), panics where there are as many handles on the
+/// memory as can be counted (2²³ - 1), which takes a program that forgets them.
 #[derive(Clone)]
 pub struct DArray {
     /// Invariant 1: `layout` goes with `raw` (RawArray 1) and follows no pointers.

@@ -33,6 +33,11 @@ use crate::memory::{Birth, Buffer, LeaseKind, Place};
 /// assert_eq!(red.read()?.iter().map(|&pixel| u32::from(pixel)).sum::<u32>(), 1 + 4 + 7 + 10);
 /// # Ok::<(), crossdock::Error>(())
 /// ```
+///
+/// # Panics
+///
+/// Cloning, and whatever else makes another handle (slicing, permuting, …), panics where there are as many handles on the
+/// memory as can be counted (2²³ - 1), which takes a program that forgets them.
 #[derive(Clone)]
 pub struct Array<T: Element, const D: usize> {
     /// Invariant 1: `layout`, made for elements of `size_of::<T>()` bytes, goes with `raw` (RawArray 1).

@@ -126,7 +126,7 @@ impl DType {
     ///
     /// # Errors
     ///
-    /// An overflow error for more than [`ScalarKind::MAX_NBYTES`] bytes.
+    /// `is_overflow` for more than [`ScalarKind::MAX_NBYTES`] bytes.
     pub fn bytes(len: usize) -> Result<Self> {
         Self::sized("S", ScalarKind::Bytes, len)
     }
@@ -135,7 +135,7 @@ impl DType {
     ///
     /// # Errors
     ///
-    /// An overflow error for more than [`ScalarKind::MAX_NBYTES`] bytes.
+    /// `is_overflow` for more than [`ScalarKind::MAX_NBYTES`] bytes.
     pub fn text(len: usize) -> Result<Self> {
         Self::sized("U", ScalarKind::Text, len)
     }
@@ -144,7 +144,7 @@ impl DType {
     ///
     /// # Errors
     ///
-    /// An overflow error for more than [`ScalarKind::MAX_NBYTES`] bytes.
+    /// `is_overflow` for more than [`ScalarKind::MAX_NBYTES`] bytes.
     pub fn void(len: usize) -> Result<Self> {
         Self::sized("V", ScalarKind::Void, len)
     }
@@ -176,8 +176,8 @@ impl DType {
     ///
     /// # Errors
     ///
-    /// A dtype error for an empty or repeated name (titles count as names here), or a field that reaches beyond
-    /// `itemsize`; an overflow error for an `itemsize` above `isize::MAX`; an unsupported error beyond
+    /// `is_dtype` for an empty or repeated name (titles count as names here), or a field that reaches beyond
+    /// `itemsize`; `is_overflow` for an `itemsize` above `isize::MAX`; `is_unsupported` beyond
     /// [`MAX_DEPTH`](crate::element::MAX_DEPTH) or [`MAX_PARTS`](crate::element::MAX_PARTS).
     ///
     /// ```
@@ -215,8 +215,8 @@ impl DType {
     ///
     /// # Errors
     ///
-    /// An overflow error where the shape (its zero extents left out) times the width of `base` exceeds `isize::MAX`
-    /// bytes; an unsupported error beyond [`MAX_DEPTH`](crate::element::MAX_DEPTH).
+    /// `is_overflow` where the shape (its zero extents left out) times the width of `base` exceeds `isize::MAX`
+    /// bytes; `is_unsupported` beyond [`MAX_DEPTH`](crate::element::MAX_DEPTH).
     pub fn subarray(shape: &[usize], base: DType) -> Result<Self> {
         if shape.is_empty() {
             return Ok(base);

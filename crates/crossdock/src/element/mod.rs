@@ -2,8 +2,9 @@
 //!
 //! A [`DType`] is a tree: a [`Scalar`], a [`Record`] with named fields, or a [`SubArray`]. It says how the bytes of one
 //! element are to be read, in either byte order and at any address. Rust types that have a fixed dtype implement
-//! [`Element`]; a [`Value`] is one element whose type is known only at run time. The [`dialect`]s are the spellings that others have for dtypes: each is a parser and a printer of this
-//! one tree, and what it cannot say is an error that names the part.
+//! [`Element`]; a [`Value`] is one element whose type is known only at run time. The [`dialect`]s are the spellings that
+//! others have for dtypes: each is a parser and a printer of this one tree, and what it cannot say is an error that names
+//! the part.
 
 pub mod dialect;
 mod dtype;
@@ -74,7 +75,6 @@ macro_rules! element {
             // SAFETY: 1. and 2. the scalar of the same width and meaning; 3. the constants are native.
             unsafe impl Element for $ty {
                 fn dtype() -> DType {
-
                     DType::$name
                 }
             }

@@ -219,7 +219,7 @@ impl Scalar {
     ///
     /// # Errors
     ///
-    /// An overflow error for more than [`ScalarKind::MAX_NBYTES`] bytes.
+    /// `is_overflow` for more than [`ScalarKind::MAX_NBYTES`] bytes.
     pub fn new(kind: ScalarKind, order: ByteOrder) -> Result<Self> {
         if kind.itemsize() > ScalarKind::MAX_NBYTES {
             return Err(Error::new(

@@ -124,7 +124,7 @@ impl TimeUnit {
     ///
     /// # Errors
     ///
-    /// A value error where `multiple` is zero or above `i32::MAX`, or is not one although there is no base.
+    /// `is_value` where `multiple` is zero or above `i32::MAX`, or is not one although there is no base.
     pub fn new(base: TimeBase, multiple: u32) -> Result<Self> {
         match NonZeroU32::new(multiple) {
             Some(one) if one == NonZeroU32::MIN => Ok(Self::one(base)),

@@ -1,6 +1,14 @@
-//! Passports: how arrays cross to and from files, other libraries' protocols, and other crates' types.
+//! How arrays cross to and from files, other libraries' protocols, and other crates' types.
 //!
-//! Each protocol is a folder of its own (`abi`, `export`, `import`) and knows no other protocol.
+//! | what | where | export | import |
+//! |---|---|---|---|
+//! | `.npy` files | [`files::npy`] | written: a copy | mapped in place |
+//! | DLPack 1.x, and the struct from before | [`protocol::dlpack`] | in place, under Share or Pin | in place |
+//! | descriptors of files and shared memory | [`protocol::shm`] | in place, under Share or Pin | mapped in place |
+//! | the crate `ndarray` (feature) | `From` and `TryFrom` | views, in place | owned arrays are adopted, views are views |
+//! | the crate `image` (feature) | `From` and `TryFrom` | `FlatSamples`, in place | buffers are adopted |
+//!
+//! Each protocol is a folder of its own and knows no other protocol.
 
 mod crates;
 pub mod files;

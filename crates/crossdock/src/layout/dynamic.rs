@@ -13,7 +13,8 @@ use crate::layout::{FixedLayout, INLINE_RANK, Span, reshape};
 /// Shape, byte strides, itemsize and, for indirect arrays, suboffsets of an array of any rank up to
 /// [`MAX_RANK`](crate::layout::MAX_RANK).
 ///
-/// Up to [`INLINE_RANK`] axes without suboffsets, nothing is on the heap, and cloning copies a few words.
+/// Up to [`INLINE_RANK`] axes without suboffsets, nothing is on the heap, and cloning copies a few words. Everything here is
+/// O(rank), unless it says otherwise.
 ///
 /// # Indirect arrays
 ///

@@ -242,7 +242,7 @@ impl Handle {
 impl Clone for Handle {
     /// # Panics
     ///
-    /// When the allocation has as many handles as its word can count (2²³).
+    /// When the allocation has as many handles as its word can count (2²³ - 1).
     #[inline]
     fn clone(&self) -> Self {
         match self.try_clone() {

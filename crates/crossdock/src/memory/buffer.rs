@@ -253,7 +253,8 @@ impl Buffer {
         self.readonly
     }
 
-    /// Whether this is the only handle or lease, so that `&mut` access would be given (if nothing outside aliases it).
+    /// Whether this is the only handle, there is no lease, and the memory is not aliased: what `&mut` access asks for. (A
+    /// read-only handle, and memory on a device, refuse it all the same.)
     pub fn is_exclusive(&mut self) -> bool {
         self.handle.exclusive().is_ok()
     }
@@ -325,7 +326,7 @@ impl Buffer {
         self.with_readonly(true)
     }
 
-    /// Another handle, or an error where there are as many as can be counted (2²³). `clone` panics there.
+    /// Another handle, or an error where there are as many as can be counted (2²³ - 1). `clone` panics there.
     ///
     /// # Errors
     ///
@@ -351,7 +352,7 @@ impl Buffer {
     /// # Errors
     ///
     /// `is_bounds` where a range goes past the end, two overlap, or the memory is a part already; `is_conflict` where there is another handle or
-    /// lease, `is_exhausted` beyond 2²³ parts, `is_out_of_memory`. The buffer comes back with the error.
+    /// lease, `is_exhausted` where that is more parts than handles can be counted (2²³ - 1), `is_out_of_memory`. The buffer comes back with the error.
     pub fn partition(mut self, ranges: &[Range<usize>]) -> Result<Vec<Self>, Rejected<Self>> {
         if let Err(error) = self.check_partition(ranges) {
             return Err(Rejected { value: self, error });
@@ -414,7 +415,7 @@ impl Buffer {
     /// # Errors
     ///
     /// `is_conflict` while somebody holds Share or Write, or where the memory is aliased; `is_place` on a device;
-    /// `is_exhausted` where there are as many as can be counted (2¹⁸ Read or Share leases, 2¹⁹ Pin leases).
+    /// `is_exhausted` where there are as many as can be counted (2¹⁸ - 1 Read or Share leases, 2¹⁹ - 1 Pin leases).
     pub fn read(&self) -> Result<ReadGuard> {
         let lease = self.lease(LeaseKind::Read)?;
         // SAFETY: Buffer 1, and `lease` refuses devices.

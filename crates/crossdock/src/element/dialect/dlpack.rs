@@ -85,7 +85,7 @@ const TABLE: [(u8, u8, ScalarKind); 28] = [
 ///
 /// # Errors
 ///
-/// An unsupported error that names what DLPack cannot say: records, sub-arrays (which become axes), fixed bytes and
+/// `is_unsupported`, naming what DLPack cannot say: records, sub-arrays (which become axes), fixed bytes and
 /// text, dates, long doubles, and the byte order that is not the machine's.
 ///
 /// ```
@@ -124,7 +124,7 @@ pub fn needs_padded_flag(dtype: &DType) -> bool {
 ///
 /// # Errors
 ///
-/// An unsupported error with the numbers: lanes other than 1, a code or a width that is not known, floats packed into
+/// `is_unsupported`, with the numbers: lanes other than 1, a code or a width that is not known, floats packed into
 /// parts of bytes.
 pub fn from_dlpack(code: u8, bits: u8, lanes: u16, subbyte_padded: bool) -> Result<DType> {
     let unsupported = |what: String| {

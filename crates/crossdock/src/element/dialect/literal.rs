@@ -41,7 +41,7 @@ impl Literal {
 ///
 /// # Errors
 ///
-/// A malformed error with the byte offset; an unsupported error for brackets nested too deep.
+/// `is_malformed`, with the byte offset; `is_unsupported` for brackets nested too deep.
 pub(crate) fn parse(text: &str) -> Result<Literal> {
     let mut parser = Parser { text, at: 0, depth: 0 };
     let literal = parser.value()?;

@@ -14,8 +14,8 @@ impl Value {
     ///
     /// # Errors
     ///
-    /// A bounds error unless there are exactly `dtype.itemsize()` bytes; a value error for a code point that is no
-    /// Unicode character; an unsupported error for a dtype that makes out of proportion many values of its bytes.
+    /// `is_bounds` unless there are exactly `dtype.itemsize()` bytes; `is_value` for a code point that is no
+    /// Unicode character; `is_unsupported` for a dtype that makes out of proportion many values of its bytes.
     pub fn read(dtype: &DType, bytes: &[u8]) -> Result<Self> {
         if bytes.len() != dtype.itemsize() {
             return Err(Error::new(

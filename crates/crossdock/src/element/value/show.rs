@@ -1,4 +1,4 @@
-//! A value as text, the way NumPy writes it.
+//! A value as text, much as NumPy writes it.
 
 use crate::element::dialect::literal;
 use crate::element::float::FloatFormat;
@@ -21,8 +21,9 @@ impl Value {
     }
 }
 
-/// As NumPy writes elements: `True`, `1.5`, `(1+2j)`, `b'ab'`, `'text'`, `2026-11-21T04:30:00.000000001`,
-/// `5 nanoseconds`, `NaT`, `[1, 2]`, `(7, 0.5)`. Floats take the fewest digits that lead back to the same double.
+/// Much as NumPy writes elements: `True`, `1.5`, `(1+2j)`, `b'ab'`, `'text'`, `2026-11-21T04:30:00.000000001`,
+/// `5 nanoseconds`, `NaT`, `[1, 2]`, `(7, 0.5)`. Floats take the fewest digits that lead back to the same double, with Rust's
+/// exponents (`1e16`, where NumPy has `1e+16`).
 impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         Shown { value: self, dtype: None }.fmt(f)

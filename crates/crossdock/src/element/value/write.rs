@@ -17,7 +17,7 @@ impl Value {
     ///
     /// # Errors
     ///
-    /// A bounds error unless there are exactly `dtype.itemsize()` bytes; a value error, with the value, the dtype and
+    /// `is_bounds` unless there are exactly `dtype.itemsize()` bytes; `is_value`, with the value, the dtype and
     /// the part, where it does not fit.
     pub fn write(&self, dtype: &DType, bytes: &mut [u8]) -> Result<()> {
         if bytes.len() != dtype.itemsize() {

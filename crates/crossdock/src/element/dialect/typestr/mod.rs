@@ -24,7 +24,7 @@ use crate::error::{Error, Kind, Result};
 ///
 /// # Errors
 ///
-/// A malformed error for what breaks the rules; an unsupported error for object references (a pickle, which is never
+/// `is_malformed` for what breaks the rules; `is_unsupported` for object references (a pickle, which is never
 /// executed) and for types of NumPy that have no fixed width.
 ///
 /// ```
@@ -48,7 +48,7 @@ pub fn parse(text: &str) -> Result<DType> {
 ///
 /// # Errors
 ///
-/// An unsupported error that names the part which NumPy has no spelling for, as `bfloat16`.
+/// `is_unsupported`, naming the part which NumPy has no spelling for, as `bfloat16`.
 ///
 /// ```
 /// use crossdock::element::{ByteOrder, DType, Field, ScalarKind, dialect::typestr};
@@ -76,7 +76,7 @@ pub fn print(dtype: &DType) -> Result<String> {
 ///
 /// # Errors
 ///
-/// An unsupported error that names the part which NumPy has no spelling for, or which a list cannot say: fields that
+/// `is_unsupported`, naming the part which NumPy has no spelling for, or which a list cannot say: fields that
 /// overlap or are not in the order of their offsets.
 pub fn print_descr(dtype: &DType) -> Result<String> {
     write::Printer { dictionaries: false }.dtype(dtype)
