@@ -7,8 +7,11 @@ use std::fs::File;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crossdock::Result;
+use crossdock::element::DType;
+use crossdock::layout::Order;
 use crossdock::memory::{ALIGNMENT, Birth, Buffer, MapOptions, Place, UninitBuffer, ledger};
+use crossdock::view::{CopyPolicy, Reason, Request};
+use crossdock::{Array, DArray, Result};
 
 /// In front of every block: where the system's block begins, and the layout that was asked for.
 #[derive(Clone, Copy)]
@@ -163,6 +166,24 @@ fn sizes_that_no_memory_has_are_errors() {
             assert!(error.to_string().contains(&nbytes.to_string()));
         }
     }
+}
+
+#[test]
+fn copies_of_arrays_that_repeat_more_than_any_memory_holds_are_errors() {
+    let nbytes = isize::MAX as usize;
+    assert!(Array::<u8, 1>::zeros([nbytes]).unwrap_err().is_out_of_memory());
+    let array = DArray::from(Array::from_vec(vec![7u8], []).unwrap()).broadcast_to(&[nbytes]).unwrap();
+    for error in [
+        array.to_order(Order::RowMajor).unwrap_err(),
+        array.cast(&DType::I8, Order::RowMajor).unwrap_err(),
+        array.export(&Request::read()).unwrap().to_bytes().unwrap_err(),
+    ] {
+        assert!(error.is_out_of_memory(), "{error}");
+        assert!(error.to_string().contains(&nbytes.to_string()), "{error}");
+    }
+    let refusal = array.export(&Request::write().copy(CopyPolicy::IfNeeded)).unwrap_err();
+    assert!(matches!(refusal.reason(), Reason::Failed(error) if error.is_out_of_memory()), "{refusal:?}");
+    assert!(array.get(&[nbytes - 1]).is_ok(), "no lease is left");
 }
 
 /// An owner whose bytes lie within itself.

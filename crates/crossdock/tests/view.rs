@@ -326,10 +326,11 @@ fn memory_on_another_device_is_refused_and_no_copy_is_promised_or_made() {
 #[test]
 fn pinned_host_memory_is_copied_to_ordinary_memory_where_that_was_asked_for() {
     let _alone = alone();
-    let words: &'static mut [u8] = Vec::leak(vec![5u8; 8]);
+    static BYTES: [u8; 8] = [5; 8];
     let place = Place::new(DeviceKind::CUDA_HOST, 0);
-    // SAFETY: leaked, so it lives as long as the program, and nobody else has it.
-    let buffer = unsafe { Buffer::from_foreign(words.as_mut_ptr(), 8, place, Birth::Sole, || {}) }.unwrap();
+    let ptr = BYTES.as_ptr().cast_mut();
+    // SAFETY: a static lives as long as the program, and nobody writes it.
+    let buffer = unsafe { Buffer::from_foreign(ptr, 8, place, Birth::Constant, || {}) }.unwrap();
     let array = Array::<u8, 1>::from_buffer(buffer, [8]).unwrap();
     assert_eq!(crossdock::view(&array, Request::read()).unwrap().place(), place);
     let request = Request::read().place(Place::CPU);

@@ -250,8 +250,9 @@ fn c_reads_every_view_in_place() {
 }
 
 #[test]
-fn the_help_shows_the_lines_that_were_run() {
+fn the_help_and_the_readme_show_the_lines_that_were_run() {
     let help = answer(&run(["lend", "--help"]));
+    let readme = include_str!("../../../../README.md");
     for lines in [
         include_str!("../../src/lend/snippets/numpy.py"),
         include_str!("../../src/lend/snippets/python.py"),
@@ -261,6 +262,7 @@ fn the_help_shows_the_lines_that_were_run() {
     ] {
         assert_eq!(lines.lines().count(), 3, "{lines}");
         assert!(help.contains(lines), "{lines}");
+        assert!(readme.contains(lines), "{lines}");
     }
 }
 
@@ -382,7 +384,7 @@ fn an_empty_array_can_be_lent_and_copied() {
 fn a_value_that_does_not_fit_is_refused_with_its_place() {
     let options = ["--dtype", "uint8", "--copy", "if-needed"];
     let said = refusal(&lend(&target(&data("elevation.npy"), ""), &options, &["echo", "ran"]), 1);
-    assert!(said.contains("[0, 0]") && said.contains("uint8"), "{said}");
+    assert!(said.contains("element [0, 0]") && said.contains("uint8"), "{said}");
 }
 
 #[test]
