@@ -409,9 +409,11 @@ impl<K: Keep> Block<K> {
 /// is counted and goes no further.
 pub(crate) fn release_quietly(release: impl FnOnce()) {
     if let Err(payload) = catch_unwind(AssertUnwindSafe(release)) {
-        // The payload's own drop could panic again.
-        std::mem::forget(payload);
         ledger::count_failed_release();
+        // The payload's own drop may panic again, with a payload whose drop may: that one is let go.
+        if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
+            std::mem::forget(payload);
+        }
     }
 }
 
