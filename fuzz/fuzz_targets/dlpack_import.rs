@@ -7,7 +7,9 @@
 #![no_main]
 
 use crossdock::DArray;
-use crossdock::exchange::protocol::dlpack::{ExportOptions, export_versioned, import_legacy, import_versioned};
+use crossdock::exchange::protocol::dlpack::{
+    ExportOptions, export_versioned, import_legacy, import_versioned,
+};
 use crossdock::layout::Order;
 use crossdock_testkit::dlpack::{Choices, Loan, Recipe};
 use libfuzzer_sys::fuzz_target;

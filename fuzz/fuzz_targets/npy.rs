@@ -76,7 +76,8 @@ fn write_and_read(array: &DArray) {
         assert!(error.is_unsupported(), "{error:?}");
         return;
     }
-    let again = npy::from_buffer(Buffer::from_vec(file).expect("few bytes")).expect("what was written can be read");
+    let again =
+        npy::from_buffer(Buffer::from_vec(file).expect("few bytes")).expect("what was written can be read");
     assert_eq!(row_major(&again), row_major(array));
     if array.dtype().as_subarray().is_none() {
         assert_eq!((again.dtype(), again.shape()), (array.dtype(), array.shape()));

@@ -41,13 +41,25 @@ pub(super) fn start(words: &[OsString], environment: &[(&str, String)]) -> Resul
     })
 }
 
-/// Waits for the command. What the keyboard sends goes to the whole terminal group, and ending on it is up to the command.
-pub(super) fn wait(mut child: Child) -> Result<ExitStatus, Failure> {
-    // Only now, so that the command has inherited what was in force before.
+/// Lets this process outlive what the keyboard sends to the whole terminal group, so that it can tell how the command ended;
+/// whether to end is up to the command. A signal that is ignored already stays so, for the command too; one that is caught here
+/// is not caught there.
+pub(super) fn outlive_the_keyboard() -> Result<(), Failure> {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let ignored = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
     for signal in [SIGINT, SIGQUIT] {
-        signal_hook::flag::register(signal, Arc::new(AtomicBool::new(false)))
-            .map_err(|error| Failure::new(format_args!("signal {signal} could not be caught: {error}")))?;
+        if ignored >> (signal - 1) & 1 == 0 {
+            signal_hook::flag::register(signal, Arc::new(AtomicBool::new(false))).map_err(|error| {
+                Failure::new(format_args!("signal {signal} could not be caught: {error}"))
+            })?;
+        }
     }
+    Ok(())
+}
+
+/// Waits for the command.
+pub(super) fn wait(mut child: Child) -> Result<ExitStatus, Failure> {
     child.wait().map_err(|error| Failure::new(format_args!("the command could not be waited for: {error}")))
 }
 

@@ -136,6 +136,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
     let inherited = rustix::io::dup(exported.fd())
         .map_err(|error| Failure::new(format_args!("the descriptor could not be duplicated: {error}")))?;
     let array = Array::new(inherited.as_raw_fd(), exported.description());
+    child::outlive_the_keyboard()?;
     let child = child::start(&args.command, &array.environment()?)?;
     let ended = child::wait(child)?;
     if exported.copied_nbytes() == 0 {

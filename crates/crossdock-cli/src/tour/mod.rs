@@ -26,8 +26,16 @@ use crate::tour::views::View;
 
 pub(crate) use crate::tour::process::{CHILD, run_child};
 
+const EXAMPLES: &str = "\
+Examples:
+  crossdock tour                                (a photograph that comes with the program)
+  crossdock tour trades.npy
+  crossdock tour 'trades.npy:::2, .price'       (every second record, one field)
+  crossdock tour --json | jq '.handovers[].ns'";
+
 /// Hand one array to every built-in consumer, and show that nothing was copied.
 #[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     /// An array file and, behind a colon, a view of it; without it, a photograph that comes with the program.
     #[arg(value_name = "FILE[:EXPR]")]

@@ -1,6 +1,7 @@
 //! The photograph that the tour shows where no file is named.
 
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use crate::failure::{Failure, Result};
@@ -28,7 +29,9 @@ struct Unpacked(PathBuf);
 impl Unpacked {
     fn new() -> Result<Self> {
         let path = std::env::temp_dir().join(format!("crossdock-photograph-{}.npy", std::process::id()));
-        match fs::write(&path, PHOTOGRAPH) {
+        // New, so that nothing that lies there is followed or overwritten.
+        let file = fs::File::options().write(true).create_new(true).open(&path);
+        match file.and_then(|mut file| file.write_all(PHOTOGRAPH)) {
             Ok(()) => Ok(Self(path)),
             Err(error) => {
                 let text = format_args!("{}: the photograph could not be unpacked: {error}", path.display());

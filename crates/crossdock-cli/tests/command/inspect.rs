@@ -128,7 +128,19 @@ fn protocols_say_how_or_why_not() {
     assert!(read["reason"].as_str().unwrap().contains("another owner"), "{read}");
     assert_eq!(read["would_copy"], json!(819_840));
     assert!(row("DLPack 1.x")["reason"].as_str().unwrap().contains("read-only"));
+    assert_eq!(row("ndarray")["in_place"], json!(true));
+    let reversed = as_json(&target(&data("elevation.npy"), "::-2, ::3"), &["--protocols"]);
+    assert!(
+        reversed["protocols"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .any(|row| row["protocol"] == "ndarray, to look at" && row["in_place"] == true)
+    );
     let folder = Folder::new("inspect-protocols");
+    let packed = folder.file("p.npy", npy("[('a', '|u1'), ('b', '<i4')]", false, "(2,)", &[0; 10]));
+    let told = inspect(&target(&packed, ".b"), &["--protocols"]);
+    assert!(told.lines().any(|line| line.contains("ndarray") && line.contains(" not ")), "{told}");
     let text = folder.file("u.npy", npy("'<U2'", false, "(1,)", &[0; 8]));
     let told = inspect(text.to_str().unwrap(), &["--protocols"]);
     assert!(told.lines().any(|line| line.contains("DLPack 1.x") && line.contains("U2")), "{told}");

@@ -422,6 +422,24 @@ fn a_file_that_shrinks_meanwhile_is_named() {
 #[test]
 fn a_signal_from_the_keyboard_ends_the_command_and_not_the_lender() {
     // The command interrupts its parent, as the terminal would both, and outlives it.
-    let script = "kill -INT $PPID; kill -QUIT $PPID; sleep 0.2; exit 7";
+    let script = "kill -INT $PPID; kill -QUIT $PPID; exit 7";
     assert_eq!(lend(&target(&data("elevation.npy"), ""), &[], &["sh", "-c", script]).status.code(), Some(7));
+}
+
+#[test]
+fn an_ignored_signal_stays_ignored_and_a_plain_one_plain() {
+    // What the command has inherited, as the system sees it: bits 1 and 2 are those of INT and QUIT.
+    let file = target(&data("elevation.npy"), "");
+    let script = |trap: &str| format!("{trap} exec \"$0\" lend \"$1\" -- grep -E ^SigIgn /proc/self/status");
+    let mask =
+        |line: &str| u64::from_str_radix(line.trim_start_matches("SigIgn:").trim(), 16).unwrap() & 0b110;
+    let inherited = |trap: &str| {
+        let mut command = Command::new("sh");
+        command.args(["-c", &script(trap), env!("CARGO_BIN_EXE_crossdock"), &file]);
+        mask(&answer(&command.output().unwrap()))
+    };
+    let ours = std::fs::read_to_string("/proc/self/status").unwrap();
+    let ours = mask(ours.lines().find(|line| line.starts_with("SigIgn:")).unwrap());
+    assert_eq!(inherited(""), ours);
+    assert_eq!(inherited("trap '' INT;"), ours | 0b010);
 }

@@ -74,7 +74,7 @@ fn no_color_is_heeded_on_a_terminal() {
 
 #[test]
 fn every_help_has_examples() {
-    for arguments in [&["--help"][..], &["lend", "--help"], &["inspect", "--help"]] {
+    for arguments in [&["--help"][..], &["lend", "--help"], &["inspect", "--help"], &["tour", "--help"]] {
         let help = answer(&run(arguments));
         assert!(help.contains("Examples:") && help.contains("crossdock "), "{help}");
     }

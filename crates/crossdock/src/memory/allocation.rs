@@ -408,11 +408,16 @@ impl<K: Keep> Block<K> {
 /// Runs what an owner does to release its memory. An owner's panic must not unwind into whoever happened to drop last: it
 /// is counted and goes no further.
 pub(crate) fn release_quietly(release: impl FnOnce()) {
-    if let Err(payload) = catch_unwind(AssertUnwindSafe(release)) {
-        // The payload's own drop could panic again.
-        std::mem::forget(payload);
-        ledger::count_failed_release();
+    let Err(mut payload) = catch_unwind(AssertUnwindSafe(release)) else { return };
+    ledger::count_failed_release();
+    // A payload's own drop may panic, with a payload whose drop may, and so on. A few are followed; the last is let go.
+    for _ in 0..4 {
+        match catch_unwind(AssertUnwindSafe(|| drop(payload))) {
+            Ok(()) => return,
+            Err(next) => payload = next,
+        }
     }
+    std::mem::forget(payload);
 }
 
 /// Makes an allocation of a region that `keep` frees. If no header can be had, `keep` frees it at once.

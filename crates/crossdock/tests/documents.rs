@@ -1,0 +1,111 @@
+//! What the documents name exists: paths, links, identifiers, suites, and the version of Rust.
+
+use std::collections::HashSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+const DOCUMENTS: [&str; 5] = ["README.md", "ARCHITECTURE.md", "DESIGN.md", "CONTRIBUTING.md", "CHANGELOG.md"];
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn read(document: &str) -> String {
+    fs::read_to_string(root().join(document)).unwrap_or_else(|error| panic!("{document}: {error}"))
+}
+
+/// The prose of a document, without its fenced blocks (which other tests run or compare).
+fn prose(document: &str) -> String {
+    let text = read(document);
+    let outside = text.split("```").step_by(2);
+    outside.collect::<Vec<_>>().join("\n")
+}
+
+/// What stands between backticks.
+fn code(prose: &str) -> Vec<&str> {
+    prose.split('`').skip(1).step_by(2).collect()
+}
+
+/// Every word of every Rust source.
+fn words() -> HashSet<String> {
+    let mut words = HashSet::new();
+    let mut folders =
+        ["crates", "bench", "xtask", "fuzz/fuzz_targets"].map(|folder| root().join(folder)).to_vec();
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() && !path.ends_with("target") {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs")
+                && !path.ends_with("documents.rs")
+            {
+                let text = fs::read_to_string(path).unwrap();
+                words.extend(text.split(|c: char| !c.is_alphanumeric() && c != '_').map(str::to_owned));
+            }
+        }
+    }
+    words
+}
+
+#[test]
+fn links_lead_somewhere() {
+    let mut links = 0;
+    for document in DOCUMENTS {
+        let text = read(document);
+        for target in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+            links += 1;
+            assert!(root().join(target).exists(), "{document} links to {target}");
+        }
+    }
+    assert!(links >= 6, "{links} links were seen");
+}
+
+#[test]
+fn paths_exist() {
+    let mut paths = 0;
+    for document in DOCUMENTS {
+        let text = prose(document);
+        for token in code(&text) {
+            let is_path =
+                token.contains('/') && !token.contains([' ', '<', '*', '=', '(']) && !token.contains("::");
+            if !is_path || token == "&[T]" {
+                continue;
+            }
+            paths += 1;
+            let places = ["", "crates/crossdock/src"].map(|place| root().join(place).join(token));
+            assert!(places.iter().any(|place| place.exists()), "{document} names the path {token}");
+        }
+    }
+    assert!(paths >= 15, "{paths} paths were seen");
+}
+
+#[test]
+fn identifiers_exist() {
+    let words = words();
+    let mut seen = 0;
+    for document in DOCUMENTS {
+        let text = prose(document);
+        for token in code(&text) {
+            let plain =
+                |part: &str| !part.is_empty() && part.chars().all(|c| c.is_alphanumeric() || c == '_');
+            let parts: Vec<&str> = token.trim_end_matches("()").split("::").collect();
+            let named = parts.len() > 1 || token.ends_with("()") || token.starts_with(char::is_uppercase);
+            if !named || !parts.iter().all(|part| plain(part)) {
+                continue;
+            }
+            seen += 1;
+            for part in parts {
+                assert!(words.contains(part), "{document} names {token}, but no source has {part}");
+            }
+        }
+    }
+    assert!(seen >= 25, "{seen} identifiers were seen");
+}
+
+#[test]
+fn the_version_of_rust_is_the_workspaces() {
+    let manifest = read("Cargo.toml");
+    let stated =
+        manifest.lines().find_map(|line| line.strip_prefix("rust-version = ")).unwrap().trim_matches('"');
+    assert!(read("README.md").contains(&format!("Rust {stated} or newer")), "{stated}");
+}
