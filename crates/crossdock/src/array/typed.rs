@@ -132,6 +132,9 @@ impl<T: Element, const D: usize> Array<T, D> {
 
     /// The same array with rows that lie `nbytes` bytes apart: images with padded rows. O(`D`).
     ///
+    /// The rows may reach any byte of the memory, also those in front of and behind the buffer, or the view, that the array
+    /// was made of: a window is no fence. Where it should be one, partition the memory.
+    ///
     /// # Errors
     ///
     /// `is_bounds` where the rows then leave the memory; `is_shape` for rank 0.

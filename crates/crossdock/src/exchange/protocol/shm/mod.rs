@@ -10,6 +10,8 @@
 //!   shared memory where the request permits it.
 //! - A Pin lease goes out with a descriptor that is open for reading only, so that the system holds the other process to it; a
 //!   Share lease with one that can be mapped for writing. Read and Write cannot be had: no lease reaches into another process.
+//! - The descriptor leads to the whole file or memory, of which the array may be a part: the other process can map the rest of
+//!   it, too.
 //! - How the [`Description`] travels is up to the caller: it is plain numbers, and a dtype that has a spelling
 //!   ([`typestr`](crate::element::dialect::typestr)).
 //!
