@@ -55,7 +55,8 @@ impl DArray {
             return Err(Error::new(
                 Kind::DType,
                 format!(
-                    "{dtype} has {} bytes, but the layout is for {}",
+                    "{} has {} bytes, but the layout is for {}",
+                    dtype.brief(),
                     dtype.itemsize(),
                     layout.itemsize()
                 ),
@@ -276,8 +277,14 @@ impl DArray {
     fn no_field(&self, name: &str) -> Error {
         let text = match self.dtype.as_record() {
             Some(record) => {
-                let names: Vec<&str> = record.fields().iter().map(|field| field.name()).collect();
-                format!("there is no field {name:?}: the fields are {}", names.join(", "))
+                const MOST: usize = 20;
+                let all = record.fields();
+                let names: Vec<&str> = all.iter().take(MOST).map(|field| field.name()).collect();
+                let more = match all.len().saturating_sub(MOST) {
+                    0 => String::new(),
+                    more => format!(", and {more} more"),
+                };
+                format!("there is no field {name:?}: the fields are {}{more}", names.join(", "))
             }
             None => format!("{} has no fields, hence none that is called {name:?}", self.dtype),
         };

@@ -307,6 +307,18 @@ impl DType {
         })
     }
 
+    /// The dtype as text for an error: only its beginning, where it is long. A record may have a million fields.
+    #[cold]
+    pub(crate) fn brief(&self) -> String {
+        const MOST: usize = 160;
+        let mut text = self.to_string();
+        if let Some((end, _)) = text.char_indices().nth(MOST) {
+            text.truncate(end);
+            text.push('…');
+        }
+        text
+    }
+
     pub(super) fn parts(&self) -> Parts {
         match &self.0 {
             Repr::Scalar(scalar) => Parts::scalar(scalar.is_native()),
@@ -367,6 +379,14 @@ mod tests {
         let dtype = DType::packed_record([("a: int8 @0", DType::U8), ("größe", DType::U8), ("1", DType::U8)])
             .unwrap();
         assert_eq!(dtype.to_string(), "{\"a: int8 @0\": uint8 @0, größe: uint8 @1, \"1\": uint8 @2; 3}");
+    }
+
+    #[test]
+    fn a_dtype_in_an_error_is_not_longer_than_a_sentence() {
+        let long = DType::packed_record((0..5000).map(|index| (format!("ä{index}"), DType::U8))).unwrap();
+        assert!(long.brief().starts_with("{ä0: uint8 @0, ä1: uint8 @1") && long.brief().ends_with('…'));
+        assert_eq!(long.brief().chars().count(), 161);
+        assert_eq!(DType::F64.brief(), "float64");
     }
 
     #[test]

@@ -159,7 +159,7 @@ impl fmt::Display for Reason {
         match self {
             Reason::Lease(error) => write!(f, "{error}"),
             Reason::Order(order) => write!(f, "the elements do not lie in {} order", order_name(*order)),
-            Reason::DType(dtype) => write!(f, "the elements are not {dtype}"),
+            Reason::DType(dtype) => write!(f, "the elements are not {}", dtype.brief()),
             Reason::Place(place) => write!(f, "the memory is not on {place}"),
             Reason::Layout(what) | Reason::Unsupported(what) => f.write_str(what),
             Reason::Failed(error) => write!(f, "it failed: {error}"),
@@ -174,7 +174,7 @@ impl fmt::Display for Refusal {
             write!(
                 f,
                 "; on offer is {} of shape {:?} with strides {:?} on {}{}",
-                offer.dtype,
+                offer.dtype.brief(),
                 offer.shape,
                 offer.strides,
                 offer.place,

@@ -98,7 +98,7 @@ const TABLE: [(u8, u8, ScalarKind); 28] = [
 /// ```
 pub fn to_dlpack(dtype: &DType) -> Result<(u8, u8, u16)> {
     let unsupported =
-        |what: &str| Err(Error::new(Kind::Unsupported, format!("DLPack has no {what}: {dtype}")));
+        |what: &str| Err(Error::new(Kind::Unsupported, format!("DLPack has no {what}: {}", dtype.brief())));
     let scalar = match dtype.kind() {
         DTypeKind::Scalar(scalar) => scalar,
         DTypeKind::Record(_) => return unsupported("records; hand over one field at a time"),

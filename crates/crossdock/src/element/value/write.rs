@@ -24,7 +24,8 @@ impl Value {
             return Err(Error::new(
                 Kind::Bounds,
                 format!(
-                    "an element of {dtype} has {} bytes, but {} were given",
+                    "an element of {} has {} bytes, but {} were given",
+                    dtype.brief(),
                     dtype.itemsize(),
                     bytes.len()
                 ),
