@@ -35,6 +35,13 @@ pub(super) fn start(words: &[OsString], environment: &[(&str, String)]) -> Resul
                 "{shown} is not an executable file, or not one for you: check its mode (chmod +x)"
             ))
             .with_status(status::NOT_EXECUTABLE),
+            ErrorKind::ArgumentListTooLong => {
+                let nbytes: usize = environment.iter().map(|(_, value)| value.len()).sum();
+                Failure::new(format_args!(
+                    "the description of the array takes {nbytes} bytes, and with it {shown} gets more arguments and environment \
+                     than the system passes on: lend one field at a time (FILE:.field)"
+                ))
+            }
             _ => Failure::new(format_args!("{shown} could not be run: {error}"))
                 .with_status(status::NOT_EXECUTABLE),
         }

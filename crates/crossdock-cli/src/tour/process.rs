@@ -63,6 +63,10 @@ fn lend_to(mut command: Command, array: &DArray) -> Result<Outcome> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             return Ok(Outcome::Declined(format!("there is no {name} on this machine")));
         }
+        Err(error) if error.kind() == io::ErrorKind::ArgumentListTooLong => {
+            let why = "the description of so many fields is more than the system passes in an environment";
+            return Ok(Outcome::Declined(why.to_owned()));
+        }
         Err(error) => return Err(Failure::new(format_args!("{name} could not be run: {error}"))),
     };
     if !answer.status.success() {

@@ -420,6 +420,27 @@ fn a_file_that_shrinks_meanwhile_is_named() {
 }
 
 #[test]
+fn records_of_more_fields_than_can_be_described_are_refused_in_a_sentence() {
+    let folder = Folder::new("fields");
+    let fields: Vec<String> =
+        (0..5000).map(|index| format!("('field_with_a_name_{index}', '<f4')")).collect();
+    let header = format!("{{'descr': [{}], 'fortran_order': False, 'shape': (1,), }}\n", fields.join(", "));
+    let mut bytes = b"\x93NUMPY\x02\x00".to_vec();
+    bytes.extend(u32::try_from(header.len()).unwrap().to_le_bytes());
+    bytes.extend(header.as_bytes());
+    bytes.resize(bytes.len() + 4 * 5000, 0);
+    let file = target(&folder.file("fields.npy", bytes), "");
+    for (arguments, says) in
+        [(&[][..], "FILE:.field"), (&["--dtype", "float32"], "not lent"), (&["--order", "F"], "FILE:.field")]
+    {
+        let said = refusal(&lend(&file, arguments, &["true"]), 1);
+        assert!(said.contains(says) && said.len() < 1000, "{said}");
+    }
+    let said = refusal(&lend(&(file.clone() + ":.none"), &[], &["true"]), 1);
+    assert!(said.contains("and 4980 more"), "{said}");
+}
+
+#[test]
 fn a_signal_from_the_keyboard_ends_the_command_and_not_the_lender() {
     // The command interrupts its parent, as the terminal would both, and outlives it.
     let script = "kill -INT $PPID; kill -QUIT $PPID; exit 7";
