@@ -5,22 +5,22 @@ use std::io::ErrorKind;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus};
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
-use signal_hook::consts::{SIGINT, SIGQUIT};
+use rustix::io::retry_on_intr;
+use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 
 use crate::failure::Failure;
+use crate::lend::signals;
 use crate::status;
 
-/// Starts the command with these additions to its environment.
+/// Starts the command with these additions to its environment. Signals are passed on to it from then on.
 pub(super) fn start(words: &[OsString], environment: &[(&str, String)]) -> Result<Child, Failure> {
     let Some((program, arguments)) = words.split_first() else {
         return Err(Failure::new("there is no command behind `--`").with_status(status::USAGE));
     };
     let mut command = Command::new(program);
     command.args(arguments).envs(environment.iter().map(|(name, value)| (name, value)));
-    command.spawn().map_err(|error| {
+    let child = command.spawn().map_err(|error| {
         let shown = Path::new(program).display();
         match error.kind() {
             ErrorKind::NotFound if Path::new(program).is_file() && shown.to_string().contains('/') => {
@@ -45,29 +45,20 @@ pub(super) fn start(words: &[OsString], environment: &[(&str, String)]) -> Resul
             _ => Failure::new(format_args!("{shown} could not be run: {error}"))
                 .with_status(status::NOT_EXECUTABLE),
         }
-    })
-}
-
-/// Lets this process outlive what the keyboard sends to the whole terminal group, so that it can tell how the command ended;
-/// whether to end is up to the command. A signal that is ignored already stays so, for the command too; one that is caught here
-/// is not caught there.
-pub(super) fn outlive_the_keyboard() -> Result<(), Failure> {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    let ignored = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
-    for signal in [SIGINT, SIGQUIT] {
-        if ignored >> (signal - 1) & 1 == 0 {
-            signal_hook::flag::register(signal, Arc::new(AtomicBool::new(false))).map_err(|error| {
-                Failure::new(format_args!("signal {signal} could not be caught: {error}"))
-            })?;
-        }
-    }
-    Ok(())
+    })?;
+    signals::pass_on_to(Pid::from_child(&child));
+    Ok(child)
 }
 
 /// Waits for the command.
 pub(super) fn wait(mut child: Child) -> Result<ExitStatus, Failure> {
-    child.wait().map_err(|error| Failure::new(format_args!("the command could not be waited for: {error}")))
+    let failed = |error| Failure::new(format_args!("the command could not be waited for: {error}"));
+    // It is reaped only when no signal is passed on to its number any more.
+    let ended = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+    retry_on_intr(|| waitid(WaitId::Pid(Pid::from_child(&child)), ended))
+        .map_err(|errno| failed(errno.into()))?;
+    signals::pass_on_no_more();
+    child.wait().map_err(failed)
 }
 
 /// The exit status that a shell gives for this end.

@@ -2,6 +2,7 @@
 
 mod child;
 mod description;
+mod signals;
 
 use std::ffi::OsString;
 use std::os::fd::AsRawFd;
@@ -57,7 +58,7 @@ const EXAMPLES: &str = concat!(
 ///
 /// FILE is mapped and COMMAND inherits the descriptor: both see the same pages, and nothing is copied. What cannot be had so is
 /// refused, unless --copy permits a copy, which is then reported. FILE is never written, nor can COMMAND write it through the
-/// descriptor, unless --writable is given. When COMMAND ends, so does the loan.
+/// descriptor, unless --writable is given. When COMMAND ends, so does the loan: TERM and HUP are passed on to it.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -136,7 +137,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
     let inherited = rustix::io::dup(exported.fd())
         .map_err(|error| Failure::new(format_args!("the descriptor could not be duplicated: {error}")))?;
     let array = Array::new(inherited.as_raw_fd(), exported.description());
-    child::outlive_the_keyboard()?;
+    signals::catch()?;
     let child = child::start(&args.command, &array.environment()?)?;
     let ended = child::wait(child)?;
     if exported.copied_nbytes() == 0 {

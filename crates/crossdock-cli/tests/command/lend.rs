@@ -448,12 +448,32 @@ fn a_signal_from_the_keyboard_ends_the_command_and_not_the_lender() {
 }
 
 #[test]
+fn a_signal_to_the_lender_alone_reaches_the_command_and_the_lender_waits_for_it() {
+    let file = target(&data("elevation.npy"), "");
+    // The command signals its parent, and comes to an end of its own should nothing come back.
+    let patient = "i=0; while [ $i -lt 200 ]; do sleep 0.05; i=$((i + 1)); done; exit 9";
+    for (signal, number) in [("TERM", 15), ("HUP", 1)] {
+        let traps = format!("trap 'sleep 0.1; echo done; exit 7' {signal}; kill -{signal} $PPID; {patient}");
+        let lent = lend(&file, &[], &["sh", "-c", &traps]);
+        assert_eq!((lent.status.code(), stdout(&lent).as_str()), (Some(7), "done\n"), "{signal}");
+        let does_not = format!("kill -{signal} $PPID; exec sleep 10");
+        let lent = lend(&file, &[], &["sh", "-c", &does_not]);
+        assert_eq!((lent.status.code(), stderr(&lent).as_str()), (Some(128 + number), ""), "{signal}");
+    }
+    // Not once only.
+    let counts = format!(
+        "n=0; trap 'n=$((n + 1)); [ $n = 2 ] && exit 7; kill -HUP $PPID' HUP; kill -HUP $PPID; {patient}"
+    );
+    assert_eq!(lend(&file, &[], &["sh", "-c", &counts]).status.code(), Some(7));
+}
+
+#[test]
 fn an_ignored_signal_stays_ignored_and_a_plain_one_plain() {
-    // What the command has inherited, as the system sees it: bits 1 and 2 are those of INT and QUIT.
+    // What the command has inherited, as the system sees it: bits 0, 1, 2 and 14 are those of HUP, INT, QUIT and TERM.
     let file = target(&data("elevation.npy"), "");
     let script = |trap: &str| format!("{trap} exec \"$0\" lend \"$1\" -- grep -E ^SigIgn /proc/self/status");
     let mask =
-        |line: &str| u64::from_str_radix(line.trim_start_matches("SigIgn:").trim(), 16).unwrap() & 0b110;
+        |line: &str| u64::from_str_radix(line.trim_start_matches("SigIgn:").trim(), 16).unwrap() & 0x4007;
     let inherited = |trap: &str| {
         let mut command = Command::new("sh");
         command.args(["-c", &script(trap), env!("CARGO_BIN_EXE_crossdock"), &file]);
@@ -462,5 +482,7 @@ fn an_ignored_signal_stays_ignored_and_a_plain_one_plain() {
     let ours = std::fs::read_to_string("/proc/self/status").unwrap();
     let ours = mask(ours.lines().find(|line| line.starts_with("SigIgn:")).unwrap());
     assert_eq!(inherited(""), ours);
-    assert_eq!(inherited("trap '' INT;"), ours | 0b010);
+    for (signal, bit) in [("INT", 0x0002), ("HUP", 0x0001), ("TERM", 0x4000)] {
+        assert_eq!(inherited(&format!("trap '' {signal};")), ours | bit, "{signal}");
+    }
 }
