@@ -13,6 +13,7 @@ mod inspect;
 mod lend;
 mod open;
 mod out;
+mod progress;
 mod tour;
 
 use std::process::ExitCode;

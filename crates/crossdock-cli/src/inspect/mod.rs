@@ -10,13 +10,11 @@ use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::process::ExitCode;
 
-use indicatif::{ProgressBar, ProgressStyle};
-
 use crate::failure::Failure;
 use crate::inspect::report::Report;
 use crate::inspect::sketch::Glyphs;
 use crate::open::Opened;
-use crate::out;
+use crate::{out, progress};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -45,7 +43,7 @@ pub(crate) struct Args {
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
     let opened = Opened::open(&args.target, false)?;
-    let progress = progress(opened.view.nbytes());
+    let progress = progress::reading(opened.view.nbytes());
     let read = statistics::gather(&opened.view, |nbytes| {
         progress.inc(nbytes as u64);
         opened.check()
@@ -60,19 +58,4 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
     }
     let glyphs = if std::io::stdout().is_terminal() { Glyphs::UNICODE } else { Glyphs::ASCII };
     out::print(&text::write(&report, &opened.view, glyphs))
-}
-
-/// A bar on stderr for what takes a while, where somebody is looking.
-fn progress(nbytes: usize) -> ProgressBar {
-    const LONG: usize = 256 << 20;
-    if nbytes < LONG {
-        return ProgressBar::hidden();
-    }
-    let style =
-        ProgressStyle::with_template("reading {wide_bar} {binary_bytes} of {binary_total_bytes}, {eta} left");
-    let bar = ProgressBar::new(nbytes as u64);
-    match style {
-        Ok(style) => bar.with_style(style),
-        Err(_) => bar,
-    }
 }

@@ -9,6 +9,7 @@ use std::os::fd::AsRawFd;
 use std::process::ExitCode;
 
 use clap::ValueEnum;
+use crossdock::DArray;
 use crossdock::element::DType;
 use crossdock::exchange::protocol::shm::{self, Exported};
 use crossdock::layout::Order;
@@ -17,7 +18,7 @@ use crossdock::view::{CopyPolicy, Refusal, Request};
 pub(crate) use self::description::{Array, order_letter};
 use crate::failure::Failure;
 use crate::open::Opened;
-use crate::{out, status};
+use crate::{out, progress, status};
 
 const EXAMPLES: &str = concat!(
     "Examples:\n",
@@ -127,7 +128,10 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
         return Err(Failure::new(text).with_status(status::USAGE));
     }
     let opened = Opened::open(&args.target, args.writable)?;
-    let exported = shm::export(&opened.view, &args.request()).map_err(|refusal| refused(&opened, &refusal));
+    let request = args.request();
+    let progress = progress::copying(nbytes_to_copy(&opened.view, &request));
+    let exported = shm::export(&opened.view, &request).map_err(|refusal| refused(&opened, &refusal));
+    progress.finish_and_clear();
     // A copy of what was no longer there is none, and a refusal for values that were not there neither.
     opened.check()?;
     let exported = exported?;
@@ -144,6 +148,21 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
         opened.check_size()?;
     }
     Ok(ExitCode::from(child::exit_code(ended)))
+}
+
+/// How many bytes of a copy the request will lead to, as is known beforehand.
+fn nbytes_to_copy(view: &DArray, request: &Request) -> usize {
+    match request.copy_policy() {
+        CopyPolicy::Always => {
+            let dtype = request.wanted_dtype().unwrap_or(view.dtype());
+            view.len().saturating_mul(dtype.itemsize())
+        }
+        CopyPolicy::IfNeeded => {
+            let in_place = shm::export(view, &request.clone().copy(CopyPolicy::Never));
+            in_place.err().and_then(|refusal| refusal.would_copy()).unwrap_or(0)
+        }
+        _ => 0,
+    }
 }
 
 fn refused(opened: &Opened, refusal: &Refusal) -> Failure {

@@ -17,12 +17,13 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use crossdock::memory::ledger;
+use indicatif::ProgressBar;
 
 use crate::failure::{Failure, Result};
 use crate::open::Opened;
-use crate::out;
 use crate::tour::report::{Handover, Report};
 use crate::tour::views::View;
+use crate::{out, progress};
 
 pub(crate) use crate::tour::process::{CHILD, run_child};
 
@@ -67,21 +68,36 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
 fn travel(opened: &Opened) -> Result<Report> {
     let mut report = Report::new(&opened.path, &opened.view);
     let c_consumer = dlpack::Consumer::compile();
-    for view in views::of(&opened.view)? {
-        hand_over(&view, &c_consumer, &mut report)?;
+    let views = views::of(&opened.view)?;
+    let progress = progress::steps(views.len() * STEPS);
+    for view in views {
+        hand_over(&view, &c_consumer, &mut report, &progress)?;
         opened.check()?;
     }
     report.set_sharing(sharing::account(&opened.view).map_err(|failure| failure.within("sharing a sample"))?);
     Ok(report)
 }
 
+/// As many consumers as there are.
+const CONSUMERS: usize = 6;
+
+/// What is done with each view: it is summed and copied, for comparison, and handed over.
+const STEPS: usize = 1 + CONSUMERS;
+
 /// One view, to every consumer.
-fn hand_over(view: &View, c_consumer: &dlpack::Consumer, report: &mut Report) -> Result<()> {
+fn hand_over(
+    view: &View,
+    c_consumer: &dlpack::Consumer,
+    report: &mut Report,
+    progress: &ProgressBar,
+) -> Result<()> {
     let array = &view.array;
+    progress.set_message(format!("{}, a copy for comparison", view.name));
     let expected = views::checksum(array)?;
     let copy_ns = measure::copy(array)?;
+    progress.inc(1);
     type Consumer<'a> = &'a dyn Fn() -> Result<Outcome>;
-    let consumers: [(&'static str, Consumer<'_>); 6] = [
+    let consumers: [(&'static str, Consumer<'_>); CONSUMERS] = [
         ("Array<T, D>", &|| rust::typed(array)),
         ("ndarray", &|| rust::ndarray(array)),
         ("a C program (DLPack)", &|| c_consumer.consume(array)),
@@ -90,6 +106,7 @@ fn hand_over(view: &View, c_consumer: &dlpack::Consumer, report: &mut Report) ->
         ("python3, its stdlib", &|| process::python(array)),
     ];
     for (to, consume) in consumers {
+        progress.set_message(format!("{} to {to}", view.name));
         let told = |failure: Failure| failure.within(format_args!("{} to {to}", view.name));
         match consume().map_err(told)? {
             Outcome::Took(handover) => {
@@ -98,6 +115,7 @@ fn hand_over(view: &View, c_consumer: &dlpack::Consumer, report: &mut Report) ->
             }
             Outcome::Declined(why) => report.decline(view.name, to, why),
         }
+        progress.inc(1);
     }
     Ok(())
 }

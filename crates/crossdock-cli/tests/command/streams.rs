@@ -1,9 +1,9 @@
 //! Streams: pipes that close, colours, help.
 
 use std::io::Read;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
-use crate::common::{answer, crossdock, data, run, stdout};
+use crate::common::{Folder, answer, crossdock, data, npy, run, stderr, stdout};
 
 #[test]
 fn a_reader_that_goes_away_is_no_failure() {
@@ -37,7 +37,7 @@ fn colours_are_for_terminals_and_for_those_who_insist() {
     let file = data("rocket.npy");
     let plain = run(["inspect", file.to_str().unwrap()]);
     assert!(!answer(&plain).contains('\u{1b}'));
-    let insist = |command: &mut std::process::Command| {
+    let insist = |command: &mut Command| {
         command.args(["inspect", file.to_str().unwrap()]).env("CLICOLOR_FORCE", "1").output().unwrap()
     };
     let forced = insist(&mut crossdock::<&str>([]));
@@ -52,24 +52,69 @@ fn colours_are_for_terminals_and_for_those_who_insist() {
 
 #[test]
 fn no_color_is_heeded_on_a_terminal() {
-    // `script` gives the command a terminal.
-    let line = format!("{} inspect {}", env!("CARGO_BIN_EXE_crossdock"), data("rocket.npy").display());
-    let on_terminal = |no_color: &str| {
-        let mut command = std::process::Command::new("script");
-        command.args(["-qec", &line, "/dev/null"]).env("TERM", "xterm").stdin(Stdio::null());
-        command.env_remove("NO_COLOR").env_remove("CLICOLOR_FORCE").env_remove("CLICOLOR");
-        if !no_color.is_empty() {
-            command.env("NO_COLOR", no_color);
-        }
-        command.output().map(|output| String::from_utf8_lossy(&output.stdout).into_owned())
-    };
-    let Ok(coloured) = on_terminal("") else {
-        eprintln!("not run: there is no program `script` here");
-        return;
-    };
+    let file = data("rocket.npy");
+    let arguments = ["inspect", file.to_str().unwrap()];
+    let Some(coloured) = on_terminal(&arguments, &[]) else { return };
     assert!(coloured.contains("\u{1b}[") && coloured.contains("427 × 640 × 3"), "{coloured}");
-    let bare = on_terminal("1").unwrap();
+    let bare = on_terminal(&arguments, &[("NO_COLOR", "1")]).unwrap();
     assert!(!bare.contains("\u{1b}[") && bare.contains("427 × 640 × 3"), "{bare}");
+}
+
+/// What the command writes to a terminal, which the program `script` gives it; `None`, said aloud, where there is no such program.
+fn on_terminal(arguments: &[&str], environment: &[(&str, &str)]) -> Option<String> {
+    let words = std::iter::once(env!("CARGO_BIN_EXE_crossdock")).chain(arguments.iter().copied());
+    let line = words.map(|word| format!("'{word}'")).collect::<Vec<_>>().join(" ");
+    let mut command = Command::new("script");
+    command.args(["-qec", &line, "/dev/null"]).env("TERM", "xterm").stdin(Stdio::null());
+    command.env_remove("NO_COLOR").env_remove("CLICOLOR_FORCE").env_remove("CLICOLOR");
+    command.envs(environment.iter().copied());
+    let Ok(output) = command.output() else {
+        eprintln!("not run: there is no program `script` here");
+        return None;
+    };
+    Some(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// Erases what stands on the line of a terminal.
+const ERASE: &str = "\u{1b}[2K";
+
+#[test]
+fn what_takes_long_is_told_on_a_terminal_and_erased_in_the_end() {
+    let folder = Folder::new("progress");
+    const NBYTES: u64 = 20 << 20;
+    let path = folder.file("large.npy", npy("'|u1'", false, &format!("({NBYTES},)"), &[]));
+    let file = std::fs::File::options().append(true).open(&path).unwrap();
+    file.set_len(file.metadata().unwrap().len() + NBYTES).unwrap();
+    let large = path.to_str().unwrap();
+    for (how, nbytes) in
+        [(&["--copy", "always"][..], NBYTES), (&["--copy", "if-needed", "--dtype", "int16"], 2 * NBYTES)]
+    {
+        let arguments = [&["lend", large][..], how, &["--", "echo", "ran"]].concat();
+        // All that is left where stderr is no terminal.
+        let output = run(&arguments);
+        let note = stderr(&output);
+        assert_eq!((stdout(&output).as_str(), note.lines().count()), ("ran\n", 1), "{note}");
+        assert!(note.starts_with(&format!("crossdock: copied {nbytes} bytes because ")), "{note}");
+        let Some(shown) = on_terminal(&arguments, &[]) else { return };
+        let (progress, rest) = shown.rsplit_once(ERASE).unwrap_or_else(|| panic!("{shown:?}"));
+        assert!(progress.contains(&format!("copying {nbytes} bytes")), "{shown:?}");
+        assert!(rest.contains(&format!("copied {nbytes} bytes")) && rest.ends_with("ran\r\n"), "{shown:?}");
+    }
+    // What is lent in place is not copied.
+    let in_place = ["lend", large, "--copy", "if-needed", "--", "echo", "ran"];
+    assert_eq!(answer(&run(in_place)), "ran\n");
+    assert_eq!(on_terminal(&in_place, &[]).unwrap(), "ran\r\n");
+}
+
+#[test]
+fn the_tour_tells_its_steps_on_a_terminal() {
+    let file = data("elevation.npy");
+    let arguments = ["tour", file.to_str().unwrap()];
+    assert!(answer(&run(arguments)).contains("0 bytes copied"));
+    let Some(shown) = on_terminal(&arguments, &[]) else { return };
+    let (progress, rest) = shown.rsplit_once(ERASE).unwrap_or_else(|| panic!("{shown:?}"));
+    assert!(progress.contains("of 28 steps done: whole to "), "{shown:?}");
+    assert!(!rest.contains("steps done") && rest.contains("0 bytes copied"), "{shown:?}");
 }
 
 #[test]
