@@ -15,6 +15,7 @@ mod open;
 mod out;
 mod progress;
 mod tour;
+mod walk;
 
 use std::process::ExitCode;
 

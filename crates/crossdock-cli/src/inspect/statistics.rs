@@ -7,6 +7,7 @@ use crossdock::element::{ByteOrder, DType, DTypeKind, NAT, Scalar, ScalarKind, V
 use crossdock::view::Request;
 
 use crate::failure::Failure;
+use crate::walk::as_it_lies;
 
 /// What is known of one field, or of one part of a complex number; of an array without fields, under an empty name.
 #[derive(Debug)]
@@ -46,19 +47,6 @@ pub(super) fn gather(
         tick(bytes.len())?;
     }
     leaves.into_iter().map(Leaf::finish).collect()
-}
-
-/// The same elements in the order in which they lie: the longest strides outside, and none negative.
-fn as_it_lies(array: &DArray) -> Result<DArray, Failure> {
-    let mut axes: Vec<usize> = (0..array.rank()).collect();
-    axes.sort_by_key(|&axis| std::cmp::Reverse(array.strides()[axis].unsigned_abs()));
-    let mut turned = array.permute(&axes)?;
-    for axis in 0..turned.rank() {
-        if turned.strides()[axis] < 0 {
-            turned = turned.reverse(axis)?;
-        }
-    }
-    Ok(turned)
 }
 
 /// A scalar somewhere in an element.

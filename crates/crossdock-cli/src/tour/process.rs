@@ -21,7 +21,7 @@ use crate::out;
 use crate::tour::Outcome;
 use crate::tour::measure::median_ns;
 use crate::tour::report::Handover;
-use crate::tour::rust::sum_of_bytes;
+use crate::walk::sum_of_bytes;
 
 static PYTHON: &str = include_str!("consumer.py");
 

@@ -3,7 +3,7 @@
 use crossdock::element::Element;
 use crossdock::memory::copied_bytes;
 use crossdock::memory::racy::Pinned;
-use crossdock::view::{MemoryView, Request};
+use crossdock::view::Request;
 use crossdock::{Array, DArray};
 use ndarray::{Dim, Dimension, IntoDimension};
 
@@ -11,6 +11,7 @@ use crate::failure::Result;
 use crate::tour::Outcome;
 use crate::tour::measure::median_ns;
 use crate::tour::report::Handover;
+use crate::walk::sum_of_bytes;
 
 /// Elements whose bytes can be summed.
 trait Bytes: Element {
@@ -143,13 +144,4 @@ pub(crate) fn memory_view(array: &DArray) -> Result<Outcome> {
         bytes_copied: copied_bytes() - copied,
         ns,
     }))
-}
-
-/// The sum of all bytes of all elements, some kibibytes at a time.
-pub(super) fn sum_of_bytes(view: &MemoryView) -> Result<u64> {
-    let (mut sum, mut chunks) = (0, view.chunks()?);
-    while let Some(bytes) = chunks.next_chunk() {
-        sum += bytes.iter().map(|&byte| u64::from(byte)).sum::<u64>();
-    }
-    Ok(sum)
 }
