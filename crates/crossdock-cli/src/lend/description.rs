@@ -6,11 +6,14 @@ use crossdock::exchange::protocol::shm::Description;
 use crossdock::layout::Order;
 use serde::Serialize;
 
-use crate::failure::Failure;
+use crate::failure::{Failure, Result};
+
+/// Names and values.
+pub(crate) type Environment = [(&'static str, String); 7];
 
 /// What stands in `CROSSDOCK_ARRAY`. All numbers but those of `shape` are bytes.
 #[derive(Debug, Serialize)]
-pub(crate) struct Array<'a> {
+pub(super) struct Array<'a> {
     fd: i32,
     dtype: String,
     /// NumPy's type string; a record's is that of as many bytes. `None` where NumPy has none, as are the next three where the
@@ -35,7 +38,7 @@ pub(crate) struct Array<'a> {
 
 impl<'a> Array<'a> {
     /// The array that lies behind a descriptor of this number.
-    pub(crate) fn new(fd: i32, described: &'a Description) -> Self {
+    pub(super) fn new(fd: i32, described: &'a Description) -> Self {
         let (dtype, layout, span) = (described.dtype(), described.layout(), described.span());
         let spelling = typestr::print(dtype).ok();
         let (typestr, descr) = match dtype.kind() {
@@ -61,7 +64,7 @@ impl<'a> Array<'a> {
     }
 
     /// The environment of the borrower.
-    pub(crate) fn environment(&self) -> Result<[(&'static str, String); 7], Failure> {
+    pub(super) fn environment(&self) -> Result<Environment> {
         let json = serde_json::to_string(self)
             .map_err(|error| Failure::new(format_args!("the array could not be described: {error}")))?;
         Ok([

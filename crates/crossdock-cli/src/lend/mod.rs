@@ -2,10 +2,10 @@
 
 mod child;
 mod description;
+mod loan;
 mod signals;
 
 use std::ffi::OsString;
-use std::os::fd::AsRawFd;
 use std::process::ExitCode;
 
 use clap::ValueEnum;
@@ -15,7 +15,8 @@ use crossdock::exchange::protocol::shm::{self, Exported};
 use crossdock::layout::Order;
 use crossdock::view::{CopyPolicy, Refusal, Request};
 
-pub(crate) use self::description::{Array, order_letter};
+pub(crate) use self::description::order_letter;
+pub(crate) use self::loan::Loan;
 use crate::failure::Failure;
 use crate::open::Opened;
 use crate::{out, progress, status};
@@ -137,12 +138,9 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
     let exported = exported?;
     report_copy(&exported);
 
-    // Duplicated for the command to inherit; this one is closed when the command has ended.
-    let inherited = rustix::io::dup(exported.fd())
-        .map_err(|error| Failure::new(format_args!("the descriptor could not be duplicated: {error}")))?;
-    let array = Array::new(inherited.as_raw_fd(), exported.description());
+    let loan = Loan::new(&exported)?;
     signals::catch()?;
-    let child = child::start(&args.command, &array.environment()?)?;
+    let child = child::start(&args.command, &loan.environment()?)?;
     let ended = child::wait(child)?;
     if exported.copied_nbytes() == 0 {
         opened.check_size()?;

@@ -4,7 +4,6 @@
 //! with one line of JSON.
 
 use std::io;
-use std::os::fd::AsRawFd;
 use std::process::{Command, ExitCode, Stdio};
 
 use crossdock::DArray;
@@ -16,7 +15,7 @@ use crossdock::view::Request;
 use serde::Deserialize;
 
 use crate::failure::{Failure, Result};
-use crate::lend;
+use crate::lend::Loan;
 use crate::out;
 use crate::tour::Outcome;
 use crate::tour::measure::median_ns;
@@ -52,10 +51,8 @@ fn lend_to(mut command: Command, array: &DArray) -> Result<Outcome> {
         Ok(exported) => exported,
         Err(refusal) => return Ok(Outcome::Declined(refusal.to_string())),
     };
-    // Duplicated for the consumer to inherit; this one is closed when it has answered.
-    let inherited = rustix::io::dup(exported.fd())
-        .map_err(|error| Failure::new(format_args!("the descriptor could not be duplicated: {error}")))?;
-    command.envs(lend::Array::new(inherited.as_raw_fd(), exported.description()).environment()?);
+    let loan = Loan::new(&exported)?;
+    command.envs(loan.environment()?);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let name = command.get_program().to_string_lossy().into_owned();
     let answer = match command.output() {
