@@ -152,6 +152,20 @@ fn arrays_of_other_kinds_are_taken_or_declined_with_the_reason() {
 }
 
 #[test]
+fn without_bytes_there_is_nothing_to_share() {
+    let folder = Folder::new("nothing");
+    let without_elements = DArray::zeros(DType::F32, &[0, 3], Order::RowMajor).unwrap();
+    let without_width = DArray::zeros(DType::bytes(0).unwrap(), &[3], Order::RowMajor).unwrap();
+    for array in [without_elements, without_width] {
+        let file = folder.save(&array);
+        let output = tour(&[file.to_str().unwrap()]);
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert!(text.contains("nothing to share") && !text.contains("one writes"), "{array:?}: {text}");
+        assert_eq!(tour_json(&file)["sharing"]["written"], "", "{array:?}");
+    }
+}
+
+#[test]
 fn a_view_of_a_file_can_be_toured() {
     let folder = Folder::new("view");
     let file = folder.save(&Array::from_vec((0..40u16).collect(), [8, 5]).unwrap().into());
@@ -180,6 +194,7 @@ fn without_a_file_it_shows_the_photograph_as_the_readme_prints_it() {
     let readme = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../README.md")).unwrap();
     let printed: Vec<_> = readme.lines().filter(|line| line.contains(" 0 B ")).map(steady).collect();
     assert!(printed.len() >= 6, "the README shows what the tour prints");
+    assert!(text.contains("mapping the descriptor, measured there"), "{text}");
     let now: Vec<_> = text.lines().map(steady).collect();
     for line in printed {
         let measured_here = line.contains(&"python3,".to_owned()) || line.contains(&"C".to_owned());

@@ -10,6 +10,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::tour::sharing::Account;
 
+/// What the durations mean that were not measured in this process.
+const ELSEWHERE: &str =
+    "The hand-over to another process, python3 too, is the time of mapping the descriptor, measured there.";
+
 /// What one consumer saw.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Handover {
@@ -148,7 +152,7 @@ impl Report {
     /// The report for people.
     pub(crate) fn to_text(&self) -> String {
         let mut text = format!(
-            "{}\n{} {:?}, strides {:?} bytes, {} bytes, opened in place\n\n{}\n",
+            "{}\n{} {:?}, strides {:?} bytes, {} bytes, opened in place\n\n{}\n{ELSEWHERE}\n",
             self.file,
             self.dtype,
             self.shape,

@@ -36,7 +36,7 @@ impl Account {
         let copied = copied_bytes();
         let sample = corner.to_shared(Order::RowMajor)?;
         self.sample_nbytes = copied_bytes() - copied;
-        if sample.is_empty() {
+        if sample.nbytes() == 0 {
             return Ok(());
         }
         let first = vec![0; sample.rank()];
@@ -64,8 +64,8 @@ impl Account {
 
     /// The account in sentences.
     pub(crate) fn lines(&self) -> Vec<String> {
-        if self.written.is_empty() {
-            return vec!["The array has no elements, so there is nothing to share.".to_owned()];
+        if self.sample_nbytes == 0 {
+            return vec!["The array has no bytes, so there is nothing to share.".to_owned()];
         }
         vec![
             format!(
