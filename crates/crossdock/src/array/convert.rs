@@ -1,11 +1,11 @@
 //! Between typed and dynamic arrays, and copies into new memory.
 
 use crate::array::{Array, DArray};
-use crate::element::{DType, Element, Value};
+use crate::element::{DType, Element};
 use crate::error::{Error, Kind, Rejected, Result};
 use crate::kernel;
 use crate::layout::{Layout, Order};
-use crate::memory::{Buffer, LeaseKind, UninitBuffer, count_copied, racy};
+use crate::memory::{Buffer, LeaseKind, UninitBuffer};
 
 impl<T: Element, const D: usize> From<Array<T, D>> for DArray {
     /// O(`D`).
@@ -115,37 +115,8 @@ impl DArray {
     ///
     /// Under a lease; as many elements of the dtype as the array has may be stored racily at `dst`, which is not the array's own.
     unsafe fn convert(&self, dtype: &DType, order: Order, dst: *mut u8) -> Result<()> {
-        let source = ordered(self.layout(), order)?;
-        let mut bytes = vec![0; dtype.itemsize()];
-        for (position, offset) in source.offsets()?.enumerate() {
-            let element = self.as_ptr().wrapping_offset(offset);
-            let read = |bytes: &[u8]| Value::read(self.dtype(), bytes);
-            // SAFETY: one element (DArray 1), under a lease (the caller's word).
-            let value = unsafe { kernel::load_bytes(element, self.dtype().itemsize(), read) }?;
-            value.write(dtype, &mut bytes).map_err(|error| {
-                error.within(format_args!("element {:?}", self.index_of(position, order)))
-            })?;
-            let target = dst.wrapping_add(position * bytes.len());
-            // SAFETY: the place of this element (the caller's word).
-            unsafe { racy::copy(bytes.as_ptr(), target, bytes.len()) };
-        }
-        count_copied(source.numel() * dtype.itemsize());
-        Ok(())
-    }
-
-    /// The index of the element that comes `position`-th in an order.
-    #[cold]
-    fn index_of(&self, mut position: usize, order: Order) -> Vec<usize> {
-        let mut index = vec![0; self.rank()];
-        let mut place = |axis: usize| {
-            index[axis] = position % self.shape()[axis];
-            position /= self.shape()[axis];
-        };
-        match order {
-            Order::RowMajor => (0..self.rank()).rev().for_each(&mut place),
-            Order::ColumnMajor => (0..self.rank()).for_each(&mut place),
-        }
-        index
+        // SAFETY: DArray 1, and the caller's word.
+        unsafe { kernel::cast(self.as_ptr(), self.dtype(), self.layout(), dst, dtype, order) }
     }
 
     fn contiguous(&self, order: Order) -> Result<Layout> {

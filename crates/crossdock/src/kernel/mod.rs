@@ -2,6 +2,8 @@
 //!
 //! Everything here touches memory racily ([`crate::memory::racy`]), so that it may run under a Share or a Pin lease.
 
+mod cast;
 mod copy;
 
+pub(crate) use cast::cast;
 pub(crate) use copy::{Steps, gather, load_bytes};

@@ -11,8 +11,9 @@ use crate::error::{Error, Kind, Result};
 use crate::kernel;
 use crate::layout::{FixedLayout, Layout, Order};
 use crate::memory::{Lease, LeaseKind, Place};
+use crate::view::handover::Copied;
 use crate::view::refusal::{Offer, Reason};
-use crate::view::request::{Copied, CopyPolicy, Grant, Request};
+use crate::view::request::{CopyPolicy, Grant, Request};
 
 /// An array that was lent: memory, dtype, shape and strides, held under a lease that is given back when this is dropped.
 ///
@@ -60,18 +61,14 @@ impl MemoryView {
     ///
     /// The lease is one of the array's allocation, taken through the array.
     #[inline]
-    pub(super) unsafe fn new(lease: Lease, array: &DArray) -> Self {
+    pub(super) unsafe fn new(lease: Lease, array: &DArray, copied: Copied) -> Self {
         Self {
-            grant: Grant { lease: lease.kind(), copied: None },
+            grant: Grant { lease: lease.kind(), copied },
             lease,
             ptr: array.raw().ptr(),
             dtype: array.dtype().clone(),
             layout: array.layout().clone(),
         }
-    }
-
-    pub(super) fn set_copied(&mut self, copied: Copied) {
-        self.grant.copied = Some(Box::new(copied));
     }
 
     // ===== queries
@@ -313,7 +310,7 @@ impl MemoryView {
             )));
         }
         let copied = self.grant.copied_nbytes();
-        if self.grant.copied.is_some() && request.copy_policy() == CopyPolicy::Never {
+        if self.grant.copied.is_made() && request.copy_policy() == CopyPolicy::Never {
             return Some(Reason::Unsupported(format!(
                 "no copy was permitted, and the producer gave one of {copied} bytes"
             )));

@@ -10,12 +10,14 @@
 //! and a copy that was made is in the grant, with the reason.
 
 mod chunks;
+mod handover;
 mod memory_view;
 mod producer;
 mod refusal;
 mod request;
 
 pub use chunks::Chunks;
+pub(crate) use handover::{Copied, hand_over};
 pub use memory_view::MemoryView;
 pub use producer::{Producer, view};
 pub use refusal::{Offer, Reason, Refusal};

@@ -5,9 +5,10 @@ use crate::element::Element;
 use crate::error::Error;
 use crate::layout::Order;
 use crate::memory::{Lease, Place, Protocols};
+use crate::view::handover::{Copied, copy_instead};
 use crate::view::memory_view::MemoryView;
 use crate::view::refusal::{Offer, Reason, Refusal};
-use crate::view::request::{Copied, CopyPolicy, Request};
+use crate::view::request::{CopyPolicy, Request};
 
 /// Something that lends its memory as an array.
 ///
@@ -94,9 +95,19 @@ impl DArray {
         }
         match self.lease_for(request) {
             // SAFETY: a lease of this array's allocation, taken through the array.
-            Ok(lease) => Ok(unsafe { MemoryView::new(lease, self) }),
-            Err(reason) => self.refuse_or_copy(request, reason),
+            Ok(lease) => Ok(unsafe { MemoryView::new(lease, self, Copied::NOTHING) }),
+            Err(reason) => self.export_copy(request, Some(reason)),
         }
+    }
+
+    #[cold]
+    fn export_copy(&self, request: &Request, reason: Option<Reason>) -> Result<MemoryView, Refusal> {
+        let lend = |copy: &Self, copied| {
+            let lease = copy.lease_for(request)?;
+            // SAFETY: a lease of the copy's allocation, taken through the copy.
+            Ok(unsafe { MemoryView::new(lease, copy, copied) })
+        };
+        copy_instead(self, request, reason, lend, |array| array.copy_for(request))
     }
 
     #[inline]
@@ -109,37 +120,18 @@ impl DArray {
         Ok(lease)
     }
 
-    #[cold]
-    fn refuse_or_copy(&self, request: &Request, reason: Reason) -> Result<MemoryView, Refusal> {
-        let refusal = Refusal::new(request, reason).with_offer(self.offer());
-        if request.copy_policy() == CopyPolicy::IfNeeded && refusal.would_copy().is_some() {
-            self.export_copy(request, Some(refusal))
-        } else {
-            Err(refusal)
-        }
-    }
-
-    #[cold]
-    fn export_copy(&self, request: &Request, because: Option<Refusal>) -> Result<MemoryView, Refusal> {
-        let refuse = |reason| Refusal::new(request, reason).with_offer(self.offer());
+    fn copy_for(&self, request: &Request) -> Result<Self, Reason> {
         // Asked before anything is copied: by the processor, into its own memory.
         let place = request.wanted_place().unwrap_or(Place::CPU);
         if place != Place::CPU || !self.place().is_host() {
-            return Err(refuse(Reason::Place(place)));
+            return Err(Reason::Place(place));
         }
         let order = request.wanted_order().unwrap_or(Order::RowMajor);
-        let copy = match request.wanted_dtype().filter(|&dtype| dtype != self.dtype()) {
+        match request.wanted_dtype().filter(|&dtype| dtype != self.dtype()) {
             Some(dtype) => self.cast(dtype, order),
             None => self.to_order(order),
         }
-        .map_err(|error| refuse(Reason::Failed(error)))?;
-        let lease = copy
-            .lease_for(request)
-            .map_err(|reason| Refusal::new(request, reason).with_offer(copy.offer()))?;
-        // SAFETY: a lease of the copy's allocation, taken through the copy.
-        let mut view = unsafe { MemoryView::new(lease, &copy) };
-        view.set_copied(Copied { nbytes: copy.nbytes(), because });
-        Ok(view)
+        .map_err(Reason::Failed)
     }
 
     pub(crate) fn offer(&self) -> Offer {

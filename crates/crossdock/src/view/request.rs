@@ -4,7 +4,7 @@ use crate::array::overlap;
 use crate::element::DType;
 use crate::layout::{Layout, Order};
 use crate::memory::{LeaseKind, Place};
-use crate::view::{Reason, Refusal};
+use crate::view::{Copied, Reason, Refusal};
 
 /// Whether a hand-over may copy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -146,15 +146,7 @@ impl Request {
 #[derive(Debug)]
 pub struct Grant {
     pub(super) lease: LeaseKind,
-    /// Boxed, because hardly any hand-over has it.
-    pub(super) copied: Option<Box<Copied>>,
-}
-
-/// A copy that was made on the way.
-#[derive(Debug)]
-pub(super) struct Copied {
-    pub(super) nbytes: usize,
-    pub(super) because: Option<Refusal>,
+    pub(super) copied: Copied,
 }
 
 impl Grant {
@@ -165,12 +157,12 @@ impl Grant {
 
     /// How many bytes were copied for this hand-over.
     pub fn copied_nbytes(&self) -> usize {
-        self.copied.as_ref().map_or(0, |copied| copied.nbytes)
+        self.copied.nbytes()
     }
 
     /// The refusal that would have been given had no copy been permitted; `None` where nothing was copied, or where the copy was
     /// asked for.
     pub fn copied_because(&self) -> Option<&Refusal> {
-        self.copied.as_ref()?.because.as_ref()
+        self.copied.because()
     }
 }

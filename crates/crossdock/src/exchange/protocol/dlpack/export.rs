@@ -16,7 +16,7 @@ use crate::exchange::protocol::dlpack::is_addressed;
 use crate::exchange::protocol::dlpack::managed::Managed;
 use crate::layout::{INLINE_RANK, MAX_RANK, Order};
 use crate::memory::{Lease, LeaseKind, Protocols};
-use crate::view::{CopyPolicy, MemoryView, Reason, Refusal, Request};
+use crate::view::{Copied, CopyPolicy, MemoryView, Reason, Refusal, Request, hand_over};
 
 /// What the caller permits, and vouches for, in an export.
 #[derive(Clone, Copy, Debug, Default)]
@@ -139,35 +139,23 @@ pub fn export_legacy(
 }
 
 fn export<M: Managed>(array: &DArray, options: &ExportOptions) -> Result<Exported<M>, Refusal> {
-    let refuse =
-        |reason| Refusal::new(&Request::share().copy(options.copy), reason).with_offer(array.offer());
-    let words = Words::of::<M>(array).map_err(refuse)?;
-    let because = if options.copy == CopyPolicy::Always {
-        None
-    } else {
-        match lend(array, &words, options, 0) {
-            Ok(exported) => return Ok(exported),
-            Err(reason) => {
-                let refusal = refuse(reason);
-                if options.copy == CopyPolicy::Never || refusal.would_copy().is_none() {
-                    return Err(refusal);
-                }
-                Some(refusal)
-            }
-        }
-    };
-    let copy = array.to_order(Order::RowMajor).map_err(|error| refuse(Reason::Failed(error)))?;
-    let mut exported = lend(&copy, &words, options, abi::IS_COPIED).map_err(refuse)?;
-    exported.copied = Some(Copied { nbytes: copy.nbytes(), because });
-    Ok(exported)
+    let request = Request::share().copy(options.copy);
+    let words =
+        Words::of::<M>(array).map_err(|reason| Refusal::new(&request, reason).with_offer(array.offer()))?;
+    hand_over(
+        array,
+        &request,
+        |array, copied| lend(array, &words, options, copied),
+        |array| array.to_order(Order::RowMajor).map_err(Reason::Failed),
+    )
 }
 
-/// Lends an array in place.
+/// Lends an array, or a copy of one.
 fn lend<M: Managed>(
     array: &DArray,
     words: &Words,
     options: &ExportOptions,
-    flags: u64,
+    copied: Copied,
 ) -> Result<Exported<M>, Reason> {
     let dims = Dims::of(array)?;
     let lease = lease::<M>(array, options).map_err(Reason::Lease)?;
@@ -182,14 +170,15 @@ fn lend<M: Managed>(
         strides: ptr::null_mut(),
         byte_offset: 0,
     };
-    let flags = flags | words.flags | readonly;
+    let is_copied = if copied.is_made() { abi::IS_COPIED } else { 0 };
+    let flags = words.flags | readonly | is_copied;
     let managed = if dims.rank <= INLINE_RANK {
         Block::<M, INLINE_RANK>::lend(tensor, flags, &dims, lease)
     } else {
         Block::<M, MAX_RANK>::lend(tensor, flags, &dims, lease)
     };
     // Exported 1: a new loan, which nobody else has.
-    Ok(Exported { managed: managed.map_err(Reason::Failed)?, copied: None })
+    Ok(Exported { managed: managed.map_err(Reason::Failed)?, copied })
 }
 
 /// What DLPack calls the type and the device.
@@ -328,13 +317,7 @@ impl<M: Managed, const N: usize> Block<M, N> {
 /// 1. `managed` is from `Block::lend`, and its deleter was not called.
 pub struct Exported<M: Managed> {
     managed: NonNull<M>,
-    copied: Option<Copied>,
-}
-
-/// A copy that was made on the way.
-struct Copied {
-    nbytes: usize,
-    because: Option<Refusal>,
+    copied: Copied,
 }
 
 // SAFETY: a lease and plain data, which nobody else has and any thread may have.
@@ -347,7 +330,7 @@ impl<M: Managed> Exported<M> {
     /// on loan for ever, which is a leak and nothing worse.
     pub fn into_raw(self) -> *mut M {
         let mut this = ManuallyDrop::new(self);
-        this.copied = None;
+        this.copied = Copied::NOTHING;
         this.managed.as_ptr()
     }
 
@@ -359,13 +342,13 @@ impl<M: Managed> Exported<M> {
 
     /// How many bytes were copied for this hand-over.
     pub fn copied_nbytes(&self) -> usize {
-        self.copied.as_ref().map_or(0, |copied| copied.nbytes)
+        self.copied.nbytes()
     }
 
     /// The refusal that would have been given had no copy been permitted; `None` where nothing was copied, or where the copy was
     /// asked for.
     pub fn copied_because(&self) -> Option<&Refusal> {
-        self.copied.as_ref()?.because.as_ref()
+        self.copied.because()
     }
 }
 

@@ -9,7 +9,7 @@ use crate::error::{Error, Kind, Result};
 use crate::exchange::protocol::shm::description::Description;
 use crate::layout::Order;
 use crate::memory::{Lease, LeaseKind, Protocols};
-use crate::view::{CopyPolicy, Reason, Refusal, Request};
+use crate::view::{Copied, Reason, Refusal, Request, hand_over};
 
 /// An array on loan to another process. The lease is given back when this is dropped; the other process keeps what it has mapped.
 pub struct Exported {
@@ -17,13 +17,7 @@ pub struct Exported {
     lease: Lease,
     fd: OwnedFd,
     description: Description,
-    copied: Option<Copied>,
-}
-
-/// A copy that was made on the way.
-struct Copied {
-    nbytes: usize,
-    because: Option<Refusal>,
+    copied: Copied,
 }
 
 impl Exported {
@@ -40,13 +34,13 @@ impl Exported {
 
     /// How many bytes were copied for this hand-over.
     pub fn copied_nbytes(&self) -> usize {
-        self.copied.as_ref().map_or(0, |copied| copied.nbytes)
+        self.copied.nbytes()
     }
 
     /// The refusal that would have been given had no copy been permitted; `None` where nothing was copied, or where the copy was
     /// asked for.
     pub fn copied_because(&self) -> Option<&Refusal> {
-        self.copied.as_ref()?.because.as_ref()
+        self.copied.because()
     }
 }
 
@@ -57,41 +51,30 @@ impl Exported {
 ///
 /// A [`Refusal`]: another dtype, order or place than was asked for, memory that no descriptor names, a lease that cannot be had.
 pub fn export(array: &DArray, request: &Request) -> Result<Exported, Refusal> {
-    let refuse = |reason| Refusal::new(request, reason).with_offer(array.offer());
     if !matches!(request.lease(), LeaseKind::Pin | LeaseKind::Share) {
         let text = format!(
             "a {:?} lease does not reach into another process: ask for Pin or Share",
             request.lease()
         );
-        return Err(refuse(Reason::Unsupported(text)));
+        return Err(Refusal::new(request, Reason::Unsupported(text)).with_offer(array.offer()));
     }
-    let because = if request.copy_policy() == CopyPolicy::Always {
-        None
-    } else {
-        match lend(array, request) {
-            Ok(exported) => return Ok(exported),
-            Err(reason) => {
-                let refusal = refuse(reason);
-                if request.copy_policy() == CopyPolicy::Never || refusal.would_copy().is_none() {
-                    return Err(refusal);
-                }
-                Some(refusal)
+    hand_over(
+        array,
+        request,
+        |array, copied| lend(array, request, copied),
+        |array| {
+            let order = request.wanted_order().unwrap_or(Order::RowMajor);
+            match request.wanted_dtype().filter(|&dtype| dtype != array.dtype()) {
+                Some(dtype) => array.cast_shared(dtype, order),
+                None => array.to_shared(order),
             }
-        }
-    };
-    let order = request.wanted_order().unwrap_or(Order::RowMajor);
-    let copy = match request.wanted_dtype().filter(|&dtype| dtype != array.dtype()) {
-        Some(dtype) => array.cast_shared(dtype, order),
-        None => array.to_shared(order),
-    };
-    let copy = copy.map_err(|error| refuse(Reason::Failed(error)))?;
-    let mut exported = lend(&copy, request).map_err(refuse)?;
-    exported.copied = Some(Copied { nbytes: copy.nbytes(), because });
-    Ok(exported)
+            .map_err(Reason::Failed)
+        },
+    )
 }
 
-/// Lends an array in place.
-fn lend(array: &DArray, request: &Request) -> Result<Exported, Reason> {
+/// Lends an array, or a copy of one.
+fn lend(array: &DArray, request: &Request, copied: Copied) -> Result<Exported, Reason> {
     if let Some(reason) = request.mismatch(array.dtype(), array.layout(), array.place()) {
         return Err(reason);
     }
@@ -101,7 +84,7 @@ fn lend(array: &DArray, request: &Request) -> Result<Exported, Reason> {
     let (dtype, layout) = (array.dtype().clone(), array.layout().normalized());
     let description = Description::from_layout(dtype, layout, offset, writable).map_err(Reason::Failed)?;
     lease.mark_exported(Protocols::SHARED_MEMORY);
-    Ok(Exported { lease, fd, description, copied: None })
+    Ok(Exported { lease, fd, description, copied })
 }
 
 /// A descriptor of our own on the array's memory, open for what is permitted, and the byte of it at which element 0 lies.
@@ -139,6 +122,7 @@ mod tests {
     use crate::array::Array;
     use crate::element::DType;
     use crate::exchange::protocol::shm::import;
+    use crate::view::CopyPolicy;
 
     fn sample() -> DArray {
         Array::from_vec((0..12i32).collect(), [3, 4]).unwrap().into()
