@@ -75,6 +75,14 @@ fn handover() -> Result<Table> {
         Case::new("MemoryView: get + release, moved by `?`", 4096, None, || {
             lend(black_box(&dynamic), black_box(&pin)).unwrap_or(0)
         }),
+        Case::new("crossdock::view(&DArray): get + release", 4096, None, || {
+            let view = crossdock::view(black_box(&dynamic), Request::pin());
+            black_box(&view).as_ref().map_or(0, |view| view.shape().iter().product())
+        }),
+        Case::new("crossdock::view(&Array<u16, 3>): get + release", 4096, None, || {
+            let view = crossdock::view(black_box(&array), Request::pin());
+            black_box(&view).as_ref().map_or(0, |view| view.shape().iter().product())
+        }),
         Case::new("DArray::get, one element", 273, None, || {
             let value = black_box(&dynamic).get(black_box(&[1, 1, 1]));
             value.ok().and_then(|value| value.as_u64()).unwrap_or(0) as usize

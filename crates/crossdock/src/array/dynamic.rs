@@ -160,7 +160,7 @@ impl DArray {
     /// The device.
     #[inline]
     pub fn place(&self) -> Place {
-        self.raw.handle().header().place()
+        self.raw.place()
     }
 
     /// What stands behind the memory.

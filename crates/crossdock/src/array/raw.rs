@@ -4,7 +4,7 @@ use std::ptr::NonNull;
 
 use crate::error::Result;
 use crate::layout::Span;
-use crate::memory::{Buffer, Handle, Lease, LeaseKind, exclusive, lease};
+use crate::memory::{Buffer, Handle, Lease, LeaseKind, Place, exclusive, lease};
 
 /// The erased core of an array.
 ///
@@ -87,6 +87,11 @@ impl RawArray {
     /// Asserts that `&mut self` covers the bytes, too.
     pub(crate) fn exclusive(&mut self) -> Result<()> {
         exclusive(&mut self.handle, self.readonly)
+    }
+
+    #[inline]
+    pub(crate) fn place(&self) -> Place {
+        self.handle.header().place()
     }
 
     #[inline]

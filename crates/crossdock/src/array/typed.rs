@@ -126,6 +126,11 @@ impl<T: Element, const D: usize> Array<T, D> {
         Self { raw, layout, element: PhantomData }
     }
 
+    #[inline]
+    pub(crate) fn raw(&self) -> &RawArray {
+        &self.raw
+    }
+
     pub(super) fn into_raw(self) -> (RawArray, FixedLayout<D>) {
         (self.raw, self.layout)
     }
@@ -204,7 +209,7 @@ impl<T: Element, const D: usize> Array<T, D> {
     /// The device.
     #[inline]
     pub fn place(&self) -> Place {
-        self.raw.handle().header().place()
+        self.raw.place()
     }
 
     /// Who else may touch the memory.

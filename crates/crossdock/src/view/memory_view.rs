@@ -59,16 +59,16 @@ unsafe impl Sync for MemoryView {}
 impl MemoryView {
     /// # Safety
     ///
-    /// The lease is one of the array's allocation, taken through the array.
+    /// The lease is one of the array's allocation, taken through the array; dtype and layout are those that go with it.
     #[inline]
-    pub(super) unsafe fn new(lease: Lease, array: &DArray, copied: Copied) -> Self {
-        Self {
-            grant: Grant { lease: lease.kind(), copied },
-            lease,
-            ptr: array.raw().ptr(),
-            dtype: array.dtype().clone(),
-            layout: array.layout().clone(),
-        }
+    pub(super) unsafe fn new(
+        lease: Lease,
+        array: &RawArray,
+        dtype: DType,
+        layout: Layout,
+        copied: Copied,
+    ) -> Self {
+        Self { grant: Grant { lease: lease.kind(), copied }, lease, ptr: array.ptr(), dtype, layout }
     }
 
     // ===== queries
@@ -301,6 +301,7 @@ impl MemoryView {
     }
 
     /// What of the request this view does not fulfil.
+    #[inline]
     pub(super) fn unfulfilled(&self, request: &Request) -> Option<Reason> {
         if self.lease.kind() != request.lease() {
             return Some(Reason::Unsupported(format!(

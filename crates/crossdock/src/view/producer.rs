@@ -1,9 +1,9 @@
 //! Producers, and how arrays lend themselves.
 
-use crate::array::{Array, DArray};
-use crate::element::Element;
+use crate::array::{Array, DArray, RawArray};
+use crate::element::{DType, Element};
 use crate::error::Error;
-use crate::layout::Order;
+use crate::layout::{Layout, Order};
 use crate::memory::{Lease, Place, Protocols};
 use crate::view::handover::{Copied, copy_instead};
 use crate::view::memory_view::MemoryView;
@@ -49,14 +49,19 @@ pub trait Producer {
 /// # Errors
 ///
 /// The producer's refusal, or one of its own where the producer gave something else than was asked for.
+#[inline]
 pub fn view<P: Producer + ?Sized>(producer: &P, request: Request) -> Result<MemoryView, Refusal> {
-    match producer.export(&request) {
-        Ok(view) => match view.unfulfilled(&request) {
-            None => Ok(view),
-            Some(reason) => Err(Refusal::new(&request, reason).with_offer(view.offer())),
-        },
-        Err(refusal) => Err(refusal.with_asked(request)),
+    // One variable, which is also the one returned: a view is a few cache lines to move.
+    let mut answer = producer.export(&request);
+    match &mut answer {
+        Ok(view) => {
+            if let Some(reason) = view.unfulfilled(&request) {
+                answer = Err(Refusal::new(&request, reason).with_offer(view.offer()));
+            }
+        }
+        Err(refusal) => refusal.fill_in_asked(request),
     }
+    answer
 }
 
 impl Producer for DArray {
@@ -72,12 +77,21 @@ impl<T: Element, const D: usize> Producer for Array<T, D> {
 }
 
 impl<T: Element, const D: usize> Array<T, D> {
-    /// Lends the array as the request asks. O(`D`) in place.
+    /// Lends the array as the request asks. O(`D`) in place: one compare-and-swap.
     ///
     /// # Errors
     ///
     /// A [`Refusal`].
+    #[inline]
     pub fn export(&self, request: &Request) -> Result<MemoryView, Refusal> {
+        if request.copy_policy() != CopyPolicy::Always {
+            let (dtype, layout) = (T::dtype(), self.layout().to_dynamic_trusted(size_of::<T>()));
+            if let Ok(lease) = lease_for(self.raw(), &dtype, &layout, request) {
+                // SAFETY: a lease of this array's allocation, taken through the array; its own dtype and layout.
+                return Ok(unsafe { MemoryView::new(lease, self.raw(), dtype, layout, Copied::NOTHING) });
+            }
+        }
+        // Refused, or copied, by the one that knows how.
         DArray::from(self.clone()).export(request)
     }
 }
@@ -93,9 +107,8 @@ impl DArray {
         if request.copy_policy() == CopyPolicy::Always {
             return self.export_copy(request, None);
         }
-        match self.lease_for(request) {
-            // SAFETY: a lease of this array's allocation, taken through the array.
-            Ok(lease) => Ok(unsafe { MemoryView::new(lease, self, Copied::NOTHING) }),
+        match lease_for(self.raw(), self.dtype(), self.layout(), request) {
+            Ok(lease) => Ok(self.under(lease, Copied::NOTHING)),
             Err(reason) => self.export_copy(request, Some(reason)),
         }
     }
@@ -103,21 +116,17 @@ impl DArray {
     #[cold]
     fn export_copy(&self, request: &Request, reason: Option<Reason>) -> Result<MemoryView, Refusal> {
         let lend = |copy: &Self, copied| {
-            let lease = copy.lease_for(request)?;
-            // SAFETY: a lease of the copy's allocation, taken through the copy.
-            Ok(unsafe { MemoryView::new(lease, copy, copied) })
+            let lease = lease_for(copy.raw(), copy.dtype(), copy.layout(), request)?;
+            Ok(copy.under(lease, copied))
         };
         copy_instead(self, request, reason, lend, |array| array.copy_for(request))
     }
 
+    /// The array under a lease that [`lease_for`] took for it.
     #[inline]
-    fn lease_for(&self, request: &Request) -> Result<Lease, Reason> {
-        if let Some(reason) = request.mismatch(self.dtype(), self.layout(), self.place()) {
-            return Err(reason);
-        }
-        let lease = self.lease(request.lease()).map_err(no_lease)?;
-        lease.mark_exported(Protocols::MEMORY_VIEW);
-        Ok(lease)
+    fn under(&self, lease: Lease, copied: Copied) -> MemoryView {
+        // SAFETY: a lease of this array's allocation, taken through the array; its own dtype and layout.
+        unsafe { MemoryView::new(lease, self.raw(), self.dtype().clone(), self.layout().clone(), copied) }
     }
 
     fn copy_for(&self, request: &Request) -> Result<Self, Reason> {
@@ -137,6 +146,17 @@ impl DArray {
     pub(crate) fn offer(&self) -> Offer {
         Offer::from(self)
     }
+}
+
+/// The lease that a request asks for, of an array that fulfils the rest of it.
+#[inline]
+fn lease_for(raw: &RawArray, dtype: &DType, layout: &Layout, request: &Request) -> Result<Lease, Reason> {
+    if let Some(reason) = request.mismatch(dtype, layout, raw.place()) {
+        return Err(reason);
+    }
+    let lease = raw.lease(request.lease()).map_err(no_lease)?;
+    lease.mark_exported(Protocols::MEMORY_VIEW);
+    Ok(lease)
 }
 
 #[cold]

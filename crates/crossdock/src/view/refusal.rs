@@ -105,10 +105,9 @@ impl Refusal {
         self
     }
 
-    /// The same, with what was asked where it does not know that itself.
-    pub(super) fn with_asked(mut self, request: Request) -> Self {
+    /// Tells it what was asked, where it does not know that itself.
+    pub(super) fn fill_in_asked(&mut self, request: Request) {
         self.0.asked.get_or_insert(request);
-        self
     }
 
     /// What was asked. Every refusal that comes out of [`view`](crate::view::view) or of an array knows it; one that a
