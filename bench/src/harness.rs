@@ -111,7 +111,8 @@ impl Table {
         }
         let (date, machine) = (date(), machine());
         for row in &self.rows {
-            writeln!(file, "{date},{machine},{},{:.2},{:.3}", row.name, row.ns, row.ratio)?;
+            // Names have commas: types do.
+            writeln!(file, "{date},{machine},\"{}\",{:.2},{:.3}", row.name, row.ns, row.ratio)?;
         }
         Ok(path)
     }
