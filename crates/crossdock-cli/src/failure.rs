@@ -43,9 +43,12 @@ impl Failure {
 
     /// The file under a map shrank: what was read of it is not to be trusted.
     pub(crate) fn shrank(path: &Path, detail: impl fmt::Display) -> Self {
+        Self::distrusted(format_args!("{}: {detail}", path.display()))
+    }
+
+    fn distrusted(what: impl fmt::Display) -> Self {
         let text = format!(
-            "{}: {detail}; nothing that was read since is to be trusted: run this again once the file is whole",
-            path.display()
+            "{what}; nothing that was read since is to be trusted: run this again once the file is whole"
         );
         Self { text, status: status::SHRANK }
     }
@@ -81,7 +84,8 @@ impl From<Refusal> for Failure {
 }
 
 impl From<crossdock::Error> for Failure {
+    /// An error that names its file already, where a file is to blame.
     fn from(error: crossdock::Error) -> Self {
-        Self::new(error)
+        if error.is_fault() { Self::distrusted(error) } else { Self::new(error) }
     }
 }

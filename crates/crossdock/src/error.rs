@@ -52,6 +52,7 @@ pub(crate) enum Kind {
     Malformed,
     Unsupported,
     Io,
+    Fault,
     OutOfMemory,
 }
 
@@ -169,9 +170,14 @@ impl Error {
         self.kind() == Kind::Unsupported
     }
 
-    /// The operating system said no; the source is the [`std::io::Error`].
+    /// The operating system said no; the source is the [`std::io::Error`] where there is one.
     pub fn is_io(&self) -> bool {
-        self.kind() == Kind::Io
+        matches!(self.kind(), Kind::Io | Kind::Fault)
+    }
+
+    /// A mapped file shrank: what was read of the map since is not to be trusted. (`is_io` holds, too.)
+    pub fn is_fault(&self) -> bool {
+        self.kind() == Kind::Fault
     }
 
     /// No memory could be had.

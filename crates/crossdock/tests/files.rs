@@ -116,7 +116,7 @@ fn touch_shrunken(path: &Path) {
     let unguarded = Buffer::map(File::open(path).unwrap(), MapOptions::new()).unwrap();
     OpenOptions::new().write(true).open(path).unwrap().set_len(0).unwrap();
     assert_eq!(guarded.pin().unwrap().load::<u8>(PAGE).unwrap(), 0);
-    assert!(guarded.fault().is_some());
+    assert!(guarded.fault().is_some_and(|fault| fault.is_fault() && fault.is_io()));
     let byte = unguarded.pin().unwrap().load::<u8>(PAGE);
     unreachable!("read {byte:?} where there is no file any more");
 }

@@ -144,7 +144,7 @@ impl Keep for Mapped {
             let first = self.offset - self.offset % fault::page_size() as u64;
             let byte = first + address.saturating_sub(base) as u64;
             return Some(Error::new(
-                Kind::Io,
+                Kind::Fault,
                 format!("the mapped file shrank: its byte {byte} was gone when it was touched"),
             ));
         }
@@ -153,7 +153,7 @@ impl Keep for Mapped {
         let end = self.offset + self.nbytes as u64;
         (size < end).then(|| {
             Error::new(
-                Kind::Io,
+                Kind::Fault,
                 format!(
                     "the mapped file shrank: bytes {}..{end} were mapped, and it has {size} now",
                     self.offset
