@@ -110,6 +110,10 @@ enum Script {
     Clone,
     /// Takes `&mut` to the bytes, if the handle is the only holder.
     Exclusive,
+    /// Divides the bytes, if the handle is the only holder in this process, and has every part to itself.
+    Partition,
+    /// Gives its word that no owner outside writes, and takes a lease that outlives the handle.
+    AssumeSole(LeaseKind),
     /// Takes a lease, and gives it back before the handle.
     Lease(LeaseKind),
     /// The lease outlives the handle.
@@ -123,7 +127,7 @@ enum Script {
 fn scripts() -> Vec<Script> {
     let leases = [Script::Lease, Script::Outlive, Script::Exchange, Script::HandleOf];
     let of_kinds = leases.into_iter().flat_map(|script| KINDS.map(script));
-    [Script::Drop, Script::Clone, Script::Exclusive].into_iter().chain(of_kinds).collect()
+    [Script::Drop, Script::Clone, Script::Exclusive, Script::Partition].into_iter().chain(of_kinds).collect()
 }
 
 fn run(script: Script, model: &Model, thread: usize) {
@@ -139,6 +143,16 @@ fn run(script: Script, model: &Model, thread: usize) {
                 model.access_all();
             }
             model.drop_handle();
+        }
+        Script::Partition => {
+            if model.word.is_only_handle() {
+                model.access_all();
+            }
+            model.drop_handle();
+        }
+        Script::AssumeSole(kind) => {
+            model.word.clear_aliased();
+            run(Script::Outlive(kind), model, thread);
         }
         Script::Lease(kind) => {
             if model.take(kind) {
@@ -214,8 +228,9 @@ fn every_pair_of_operations_on_two_handles() {
 
 #[test]
 fn every_pair_of_leases_on_aliased_memory() {
-    let scripts = [Script::Drop, Script::Exclusive].into_iter().chain(KINDS.map(Script::Outlive));
-    let scripts: Vec<_> = scripts.collect();
+    let leases = [Script::Outlive, Script::AssumeSole].into_iter().flat_map(|script| KINDS.map(script));
+    let alone = [Script::Drop, Script::Exclusive, Script::Partition];
+    let scripts: Vec<_> = alone.into_iter().chain(leases).collect();
     for (index, &first) in scripts.iter().enumerate() {
         for &second in &scripts[index..] {
             check(&[first, second], true, None);
