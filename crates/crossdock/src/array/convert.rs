@@ -127,17 +127,9 @@ impl DArray {
     ///
     /// Under a lease; [`DArray::nbytes`] bytes at `dst` may be stored racily and are not the array's own.
     unsafe fn gather(&self, order: Order, dst: *mut u8) -> Result<()> {
-        let layout = ordered(self.layout(), order)?;
+        let layout = kernel::ordered(self.layout(), order)?;
         // SAFETY: DArray 1, and the caller's word.
         unsafe { kernel::gather(self.as_ptr(), &layout, dst) }
-    }
-}
-
-/// The layout whose row-major order is this order of the given one.
-fn ordered(layout: &Layout, order: Order) -> Result<Layout> {
-    match order {
-        Order::RowMajor => Ok(layout.clone()),
-        Order::ColumnMajor => layout.transpose(),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::element::{DType, Value};
 use crate::error::Result;
-use crate::kernel::load_bytes;
+use crate::kernel::{load_bytes, ordered};
 use crate::layout::{Layout, Order};
 use crate::memory::{count_copied, racy};
 
@@ -25,10 +25,7 @@ pub(crate) unsafe fn cast(
     to: &DType,
     order: Order,
 ) -> Result<()> {
-    let offsets = match order {
-        Order::RowMajor => layout.offsets()?,
-        Order::ColumnMajor => layout.transpose()?.offsets()?,
-    };
+    let offsets = ordered(layout, order)?.offsets()?;
     let mut bytes = vec![0; to.itemsize()];
     for (position, offset) in offsets.enumerate() {
         let read = |bytes: &[u8]| Value::read(from, bytes);

@@ -1,7 +1,7 @@
 //! Copies between strided and contiguous memory.
 
 use crate::error::Result;
-use crate::layout::{Layout, Runs};
+use crate::layout::{Layout, Order, Runs};
 use crate::memory::{count_copied, racy};
 
 /// Copies the elements of a strided array, in row-major order of its indices, to contiguous memory. Copies, and counts,
@@ -25,6 +25,14 @@ pub(crate) unsafe fn gather(src: *const u8, layout: &Layout, dst: *mut u8) -> Re
     }
     count_copied(layout.nbytes());
     Ok(())
+}
+
+/// The layout whose row-major order is this order of the given one.
+pub(crate) fn ordered(layout: &Layout, order: Order) -> Result<Layout> {
+    match order {
+        Order::RowMajor => Ok(layout.clone()),
+        Order::ColumnMajor => layout.transpose(),
+    }
 }
 
 /// A walk over the elements of a strided array in row-major order, some at a time.

@@ -6,4 +6,4 @@ mod cast;
 mod copy;
 
 pub(crate) use cast::cast;
-pub(crate) use copy::{Steps, gather, load_bytes};
+pub(crate) use copy::{Steps, gather, load_bytes, ordered};

@@ -8,6 +8,17 @@ use crate::error::{Error, Kind, Result};
 /// same bytes. An honest one needs no more than one for each byte and level, and a few for parts of zero width.
 const SPARE_VALUES: usize = 1 << 16;
 
+/// An element is read from, and written to, exactly as many bytes as it has.
+pub(super) fn check_width(dtype: &DType, nbytes: usize) -> Result<()> {
+    if nbytes == dtype.itemsize() {
+        return Ok(());
+    }
+    Err(Error::new(
+        Kind::Bounds,
+        format!("an element of {} has {} bytes, but {nbytes} were given", dtype.brief(), dtype.itemsize()),
+    ))
+}
+
 impl Value {
     /// Reads one element, at any address and in either byte order. A bool is true where its byte is not zero; fixed
     /// bytes and text end before the NULs that fill them up. Copies the element.
@@ -17,17 +28,7 @@ impl Value {
     /// `is_bounds` unless there are exactly `dtype.itemsize()` bytes; `is_value` for a code point that is no
     /// Unicode character; `is_unsupported` for a dtype that makes out of proportion many values of its bytes.
     pub fn read(dtype: &DType, bytes: &[u8]) -> Result<Self> {
-        if bytes.len() != dtype.itemsize() {
-            return Err(Error::new(
-                Kind::Bounds,
-                format!(
-                    "an element of {} has {} bytes, but {} were given",
-                    dtype.brief(),
-                    dtype.itemsize(),
-                    bytes.len()
-                ),
-            ));
-        }
+        check_width(dtype, bytes.len())?;
         let allowed = bytes.len().saturating_mul(64).saturating_add(SPARE_VALUES);
         Reader { allowed }.element(dtype, bytes)
     }

@@ -1,6 +1,7 @@
 //! From a value to bytes.
 
 use crate::element::float::FloatFormat;
+use crate::element::value::read::check_width;
 use crate::element::{
     ByteOrder, DType, DTypeKind, NAT, Record, Scalar, ScalarKind, SubArray, Value, extended,
 };
@@ -20,17 +21,7 @@ impl Value {
     /// `is_bounds` unless there are exactly `dtype.itemsize()` bytes; `is_value`, with the value, the dtype and
     /// the part, where it does not fit.
     pub fn write(&self, dtype: &DType, bytes: &mut [u8]) -> Result<()> {
-        if bytes.len() != dtype.itemsize() {
-            return Err(Error::new(
-                Kind::Bounds,
-                format!(
-                    "an element of {} has {} bytes, but {} were given",
-                    dtype.brief(),
-                    dtype.itemsize(),
-                    bytes.len()
-                ),
-            ));
-        }
+        check_width(dtype, bytes.len())?;
         if let Some(scalar) = dtype.as_scalar() {
             return write_scalar(self, scalar, bytes);
         }
