@@ -15,6 +15,7 @@ mod buffer;
 mod conflict;
 mod copied;
 mod fault;
+mod fork;
 mod guard;
 pub mod ledger;
 #[cfg(all(test, loom))]

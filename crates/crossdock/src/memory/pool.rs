@@ -13,7 +13,7 @@ use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 
 use crate::error::{Error, Result};
-use crate::memory::allocation::{Birth, Descriptor, Handle, Header, Owner, Region};
+use crate::memory::allocation::{Birth, Descriptor, Handle, Header, Owner, Region, Spare};
 use crate::memory::buffer::Buffer;
 use crate::memory::place::{Backing, Place};
 
@@ -58,7 +58,7 @@ fn allocate(nbytes: usize, zeroed: bool) -> Result<NonNull<Header>> {
         unsafe { end.write_bytes(0, padding) };
     }
     let region = Region { ptr: bytes, nbytes, place: Place::CPU, backing: Backing::Heap };
-    let fresh = Header::new(region, Birth::Sole, &OWNER, lead);
+    let fresh = Header::new(region, Birth::Sole, &OWNER, Spare { ptr: std::ptr::null(), word: lead as u64 });
     // SAFETY: aligned, and inside the block.
     unsafe { header.write(fresh) };
     Ok(header)
@@ -71,7 +71,7 @@ unsafe fn release(header: NonNull<Header>) {
     let (nbytes, lead) = {
         // SAFETY: alive until the block is freed below.
         let header = unsafe { header.as_ref() };
-        (header.nbytes(), header.spare)
+        (header.nbytes(), header.spare().word as usize)
     };
     // A header holds nothing that needs a drop. (The model checker's atomics do.)
     #[cfg(loom)]
