@@ -12,12 +12,16 @@
 
 mod allocation;
 mod buffer;
+#[cfg_attr(not(test), expect(dead_code, reason = "the pools are being built on it"))]
+mod cache;
 mod conflict;
 mod copied;
 mod fault;
 mod fork;
 mod guard;
+mod hints;
 pub mod ledger;
+mod mapped;
 #[cfg(all(test, loom))]
 mod model;
 mod owner;
@@ -26,6 +30,7 @@ mod pod;
 mod pool;
 pub mod racy;
 mod sync;
+mod unload;
 mod word;
 
 pub use allocation::Birth;
@@ -36,6 +41,7 @@ pub use conflict::{Conflict, Protocols, Wanted};
 pub use copied::copied_bytes;
 pub(crate) use copied::count_copied;
 pub use guard::{PinGuard, ReadGuard, ShareGuard, WriteGuard};
+pub use hints::Hints;
 pub use owner::MapOptions;
 pub use place::{Backing, DeviceKind, Place};
 pub use pod::Pod;
