@@ -159,10 +159,9 @@ impl State {
         block.newer = None;
         block.older = self.newest.replace(node);
         self.nbytes += block.nbytes;
-        match block.below {
+        if let Some(mut below) = block.below {
             // SAFETY: State 1.
-            Some(mut below) => unsafe { below.as_mut() }.above = Some(node),
-            None => {}
+            unsafe { below.as_mut() }.above = Some(node);
         }
         match block.older {
             // SAFETY: State 1.

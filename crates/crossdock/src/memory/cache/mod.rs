@@ -55,7 +55,7 @@ impl Cache {
         Self { limit_nbytes, quiet, state: UnsafeCell::new(None) }
     }
 
-    /// A block of [`class_nbytes`]`(nbytes)` bytes: one from the cache, or a new mapping. Where there is no memory, every
+    /// A block of [`class_nbytes`]`(nbytes)` bytes: one from the cache, or a new mapping. Where there is no memory, the
     /// cache gives back what it holds before a last attempt. `None`: out of memory.
     #[inline]
     pub(crate) fn take(&self, nbytes: usize, hints: Hints) -> Option<MappedBlock> {
@@ -130,7 +130,7 @@ impl Cache {
             };
             Some(MappedBlock { base, nbytes, header: slot.cast(), zeroed: true })
         };
-        fresh().or_else(|| if helper::release_all() > 0 { fresh() } else { None })
+        fresh().or_else(|| if self.trim() > 0 { fresh() } else { None })
     }
 
     /// Takes a block back, and keeps it for a while if `cacheable`. Takes no memory and cannot fail.
@@ -204,7 +204,7 @@ impl Cache {
     ) -> Option<NonNull<u8>> {
         // SAFETY: the caller's promise.
         let resize = || unsafe { self.resize_once(base, old_nbytes, new_nbytes, hints) };
-        resize().or_else(|| if helper::release_all() > 0 { resize() } else { None })
+        resize().or_else(|| if self.trim() > 0 { resize() } else { None })
     }
 
     /// # Safety
