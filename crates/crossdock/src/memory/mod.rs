@@ -12,7 +12,6 @@
 
 mod allocation;
 mod buffer;
-#[cfg_attr(not(test), expect(dead_code, reason = "the pools are being built on it"))]
 mod cache;
 mod conflict;
 mod copied;
@@ -24,6 +23,7 @@ pub mod ledger;
 mod mapped;
 #[cfg(all(test, loom))]
 mod model;
+mod mutable;
 mod owner;
 mod place;
 mod pod;
@@ -42,8 +42,9 @@ pub use copied::copied_bytes;
 pub(crate) use copied::count_copied;
 pub use guard::{PinGuard, ReadGuard, ShareGuard, WriteGuard};
 pub use hints::Hints;
+pub use mutable::{BufferBuilder, MutableBuffer};
 pub use owner::MapOptions;
 pub use place::{Backing, DeviceKind, Place};
 pub use pod::Pod;
-pub use pool::{ALIGNMENT, UninitBuffer};
+pub use pool::{ALIGNMENT, AllocOptions, Damage, Pool, Statistics, UninitBuffer, take_damage};
 pub use word::LeaseKind;
