@@ -20,11 +20,9 @@ use crate::memory::cache::list::{Link, Node, State, free_slot, new_slot};
 use crate::memory::hints::Hints;
 use crate::memory::mapped::{self, class_nbytes};
 
-/// A mapped block and the place of its header, which is apart from it.
+/// A mapped block, of [`class_nbytes`] of what was asked for, and the place of its header, which is apart from it.
 pub(crate) struct MappedBlock {
     pub(crate) base: NonNull<u8>,
-    /// The size of the whole mapping: the class of what was asked for.
-    pub(crate) nbytes: usize,
     /// Room for a header, not initialised.
     pub(crate) header: NonNull<Header>,
     /// Nobody has written to it: every byte is 0.
@@ -69,6 +67,7 @@ impl Cache {
     /// As [`Cache::take`], for what has grown already and will probably grow again: where a larger block is cached, this is
     /// its front, and [`Cache::resize`] then goes on into what is left of it, without a system call and without touching
     /// new pages. What is left stays cached, and goes back to the system in time like the rest.
+    #[cfg_attr(not(test), expect(dead_code, reason = "for buffers that grow, which do not ask for it yet"))]
     pub(crate) fn take_growing(&self, nbytes: usize, hints: Hints) -> Option<MappedBlock> {
         let class = class_nbytes(nbytes)?;
         let front = if hints.is_common() { self.take_front(class, hints) } else { None };
@@ -93,7 +92,7 @@ impl Cache {
         if hints.is_populated() {
             mapped::populate(base, nbytes);
         }
-        Some(MappedBlock { base, nbytes, header: slot.cast(), zeroed: false })
+        Some(MappedBlock { base, header: slot.cast(), zeroed: false })
     }
 
     #[inline]
@@ -115,7 +114,7 @@ impl Cache {
         if hints.is_populated() {
             mapped::populate(base, nbytes);
         }
-        Some(MappedBlock { base, nbytes, header: node.cast(), zeroed: false })
+        Some(MappedBlock { base, header: node.cast(), zeroed: false })
     }
 
     #[cold]
@@ -128,7 +127,7 @@ impl Cache {
                 unsafe { free_slot(slot) };
                 return None;
             };
-            Some(MappedBlock { base, nbytes, header: slot.cast(), zeroed: true })
+            Some(MappedBlock { base, header: slot.cast(), zeroed: true })
         };
         fresh().or_else(|| if self.trim() > 0 { fresh() } else { None })
     }

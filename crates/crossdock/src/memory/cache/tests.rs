@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use super::{Cache, MappedBlock, class_nbytes};
+use crate::memory::allocation::Header;
 use crate::memory::hints::Hints;
 use crate::memory::mapped::HUGE;
 
@@ -13,17 +14,34 @@ const HOUR: Duration = Duration::from_secs(3600);
 /// How long to wait for what happens by itself.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-fn take(cache: &Cache, nbytes: usize) -> MappedBlock {
-    cache.take(nbytes, Hints::new()).expect("there is memory for a test")
+/// A mapped block and its size.
+struct Block {
+    base: NonNull<u8>,
+    nbytes: usize,
+    header: NonNull<Header>,
+    zeroed: bool,
 }
 
-fn give(cache: &Cache, block: MappedBlock) {
+fn block(taken: Option<MappedBlock>, nbytes: usize) -> Block {
+    let MappedBlock { base, header, zeroed } = taken.expect("there is memory for a test");
+    Block { base, nbytes: class_nbytes(nbytes).unwrap(), header, zeroed }
+}
+
+fn take(cache: &Cache, nbytes: usize) -> Block {
+    block(cache.take(nbytes, Hints::new()), nbytes)
+}
+
+fn take_growing(cache: &Cache, nbytes: usize) -> Block {
+    block(cache.take_growing(nbytes, Hints::new()), nbytes)
+}
+
+fn give(cache: &Cache, block: Block) {
     // SAFETY: as it was taken, and nobody uses it any more.
     unsafe { cache.give(block.base, block.nbytes, block.header, true) }
 }
 
 /// Resizes to the class of `nbytes`.
-fn resize(cache: &Cache, block: &mut MappedBlock, nbytes: usize) {
+fn resize(cache: &Cache, block: &mut Block, nbytes: usize) {
     let new = class_nbytes(nbytes).unwrap();
     // SAFETY: a block of that cache, of that size, which nobody else uses.
     let moved = unsafe { cache.resize(block.base, block.nbytes, new, Hints::new()) };
@@ -31,7 +49,7 @@ fn resize(cache: &Cache, block: &mut MappedBlock, nbytes: usize) {
     block.nbytes = new;
 }
 
-fn bytes(block: &mut MappedBlock) -> &mut [u8] {
+fn bytes(block: &mut Block) -> &mut [u8] {
     // SAFETY: mapped, initialised by the system, and borrowed with the block.
     unsafe { std::slice::from_raw_parts_mut(block.base.as_ptr(), block.nbytes) }
 }
@@ -41,13 +59,13 @@ fn mark(at: usize) -> u8 {
     (at / 251) as u8 ^ (at / 65_521) as u8
 }
 
-fn write_marks(block: &mut MappedBlock, from: usize) {
+fn write_marks(block: &mut Block, from: usize) {
     for (at, byte) in bytes(block).iter_mut().enumerate().skip(from).step_by(64) {
         *byte = mark(at);
     }
 }
 
-fn has_marks(block: &mut MappedBlock, nbytes: usize) -> bool {
+fn has_marks(block: &mut Block, nbytes: usize) -> bool {
     bytes(block)[..nbytes].iter().enumerate().step_by(64).all(|(at, &byte)| byte == mark(at))
 }
 
@@ -131,7 +149,7 @@ fn new_blocks_are_zero_and_say_so_and_used_ones_do_not() {
 fn blocks_of_two_mib_begin_at_a_multiple_of_it_and_headers_at_one_of_64() {
     let cache = Cache::new(64 * MIB, HOUR);
     let sizes = [HUGE, HUGE + 1, 3 * HUGE, 10 * MIB + 77, HUGE - 1, 300 << 10];
-    let blocks: Vec<MappedBlock> = sizes.iter().map(|&nbytes| take(&cache, nbytes)).collect();
+    let blocks: Vec<Block> = sizes.iter().map(|&nbytes| take(&cache, nbytes)).collect();
     for block in &blocks {
         let alignment = if block.nbytes >= HUGE { HUGE } else { 4096 };
         assert!(block.base.addr().get().is_multiple_of(alignment), "{:p} of {}", block.base, block.nbytes);
@@ -155,7 +173,7 @@ fn hints_are_taken_or_ignored() {
     for hints in all {
         give(&cache, take(&cache, 4 * MIB));
         let cached = cache.cached_nbytes();
-        let mut block = cache.take(4 * MIB, hints).unwrap();
+        let mut block = block(cache.take(4 * MIB, hints), 4 * MIB);
         assert_eq!(block.zeroed, !hints.is_common(), "{hints:?}: only common memory comes from the cache");
         write_marks(&mut block, 0);
         assert!(has_marks(&mut block, 4 * MIB));
@@ -168,7 +186,7 @@ fn hints_are_taken_or_ignored() {
 #[test]
 fn what_exceeds_the_limit_pushes_out_the_oldest() {
     let cache = Cache::new(8 * MIB, HOUR);
-    let blocks: Vec<MappedBlock> = (0..4).map(|_| take(&cache, 3 * MIB)).collect();
+    let blocks: Vec<Block> = (0..4).map(|_| take(&cache, 3 * MIB)).collect();
     let bases: Vec<NonNull<u8>> = blocks.iter().map(|block| block.base).collect();
     for block in blocks {
         give(&cache, block);
@@ -269,7 +287,7 @@ fn a_growing_block_goes_on_into_what_is_left_of_a_cached_one() {
     let large = take(&cache, 16 * MIB);
     let base = large.base;
     give(&cache, large);
-    let mut block = cache.take_growing(256 << 10, Hints::new()).unwrap();
+    let mut block = take_growing(&cache, 256 << 10);
     assert_eq!((block.base, block.nbytes, block.zeroed), (base, 256 << 10, false));
     assert_eq!(cache.cached_nbytes(), 16 * MIB - (256 << 10));
     write_marks(&mut block, 0);
@@ -293,7 +311,7 @@ fn a_front_that_is_given_back_is_one_block_with_what_is_left() {
     let base = large.base;
     give(&cache, large);
     for steps in 0..3 {
-        let mut block = cache.take_growing(MIB, Hints::new()).unwrap();
+        let mut block = take_growing(&cache, MIB);
         assert_eq!(block.base, base);
         for step in 0..steps {
             resize(&cache, &mut block, (2 + step) * MIB);
@@ -310,7 +328,7 @@ fn a_front_that_is_given_back_is_one_block_with_what_is_left() {
 fn a_front_outgrows_its_block_and_loses_its_rest() {
     let cache = Cache::new(64 * MIB, HOUR);
     give(&cache, take(&cache, 8 * MIB));
-    let mut block = cache.take_growing(MIB, Hints::new()).unwrap();
+    let mut block = take_growing(&cache, MIB);
     write_marks(&mut block, 0);
     resize(&cache, &mut block, 10 * MIB);
     assert!(has_marks(&mut block, MIB));
@@ -318,7 +336,7 @@ fn a_front_outgrows_its_block_and_loses_its_rest() {
     write_marks(&mut block, 0);
     give(&cache, block);
 
-    let mut block = cache.take_growing(MIB, Hints::new()).unwrap();
+    let mut block = take_growing(&cache, MIB);
     assert_eq!(cache.trim(), 9 * MIB, "what is left goes like the rest");
     write_marks(&mut block, 0);
     resize(&cache, &mut block, 6 * MIB);
@@ -360,12 +378,9 @@ fn out_of_memory_is_none_and_nothing_is_lost() {
 fn use_it(cache: &Cache, random: &mut fastrand::Rng) -> bool {
     let nbytes = random.usize(1..3 * MIB);
     let growing = random.bool();
-    let taken =
-        if growing { cache.take_growing(nbytes, Hints::new()) } else { cache.take(nbytes, Hints::new()) };
-    let Some(mut block) = taken else { return false };
+    let mut block = if growing { take_growing(cache, nbytes) } else { take(cache, nbytes) };
     let tag = random.u8(..);
-    let corners =
-        |block: &mut MappedBlock, nbytes: usize| [0, nbytes / 2, nbytes - 1].map(|at| bytes(block)[at]);
+    let corners = |block: &mut Block, nbytes: usize| [0, nbytes / 2, nbytes - 1].map(|at| bytes(block)[at]);
     for at in [0, nbytes / 2, nbytes - 1] {
         bytes(&mut block)[at] = tag;
     }
