@@ -86,6 +86,11 @@ unsafe fn release(header: NonNull<Header>) {
     unsafe { dealloc(block.as_ptr(), layout) };
 }
 
+/// Whether the header, and the bytes behind it, came from the pool.
+pub(crate) fn is_pooled(header: &Header) -> bool {
+    header.is_owned_by(&OWNER)
+}
+
 unsafe fn no_descriptor(_: NonNull<Header>) -> Option<Descriptor> {
     None
 }
