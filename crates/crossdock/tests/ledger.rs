@@ -414,7 +414,7 @@ impl Model {
         let Some(array) = self.handles.first() else { return };
         let buffer = array.buffer().unwrap().0;
         let request = if rng.bool() { Request::pin() } else { Request::share() };
-        let guard = |result: Result<Held, Error>| result.map_err(|error| Some(error));
+        let guard = |result: Result<Held, Error>| result.map_err(Some);
         let (kind, protocols, outcome) = match rng.u8(..8) {
             0 => (LeaseKind::Read, Protocols::NONE, guard(buffer.read().map(Held::Read))),
             1 => (LeaseKind::Write, Protocols::NONE, guard(buffer.write().map(Held::Write))),
