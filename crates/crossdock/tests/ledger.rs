@@ -10,7 +10,7 @@ use crossdock::exchange::protocol::shm;
 use crossdock::layout::Order;
 use crossdock::memory::ledger::{self, Entry, Holder};
 use crossdock::memory::{
-    Birth, Buffer, Conflict, LeaseKind, MapOptions, PinGuard, Place, Protocols, ReadGuard, ShareGuard,
+    Birth, Buffer, Conflict, LeaseKind, MapOptions, PinGuard, Place, Pool, Protocols, ReadGuard, ShareGuard,
     UninitBuffer, WriteGuard,
 };
 use crossdock::view::{MemoryView, Request};
@@ -99,7 +99,7 @@ fn owners_of_every_kind_are_listed_and_go() {
         assert_eq!(entry.backing, buffer.backing(), "{owner}");
         assert_eq!((entry.backing.to_string().as_str(), entry.birth), (backing, buffer.birth()), "{owner}");
         let pooled = matches!(owner, "zeroed" | "uninit");
-        assert_eq!(entry.pool.as_deref(), pooled.then_some("default"), "{owner}");
+        assert_eq!(entry.pool, pooled.then_some("default"), "{owner}");
         assert!(entry.age.is_some() && entry.holders.is_empty() && entry.leases.is_none(), "{owner}");
         let address = buffer.as_ptr();
         let pin = buffer.pin().unwrap();
@@ -109,6 +109,9 @@ fn owners_of_every_kind_are_listed_and_go() {
         drop(pin);
         assert!(entry_at(address).is_none(), "{owner} stays listed");
     }
+    let named = Pool::default().capped("thumbnails", 64).unwrap().zeroed(8).unwrap();
+    assert_eq!(entry_at(named.as_ptr()).unwrap().pool, Some("thumbnails"));
+    drop(named);
     let whole = Buffer::from_vec(vec![0u8; 8]).unwrap();
     let parts = whole.partition(&[0..3, 3..8]).unwrap();
     let mut sizes: Vec<usize> = ledger::live().iter().map(|entry| entry.nbytes).collect();

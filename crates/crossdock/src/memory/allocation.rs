@@ -250,6 +250,20 @@ impl Handle {
         self.header().word.clear_aliased();
     }
 
+    pub(crate) fn is_owned_by(&self, owner: &'static Owner) -> bool {
+        self.header().is_owned_by(owner)
+    }
+
+    /// The header, to be taken apart by its owner. The handle is not given up: the caller has it now.
+    pub(crate) fn into_header(self) -> NonNull<Header> {
+        let header = self.0;
+        if self.header().tracked {
+            ledger::forget(header);
+        }
+        std::mem::forget(self);
+        header
+    }
+
     pub(crate) fn is_part(&self) -> bool {
         self.header().owner.is_part
     }

@@ -1,6 +1,5 @@
 //! What is listed: a row for each allocation, and in it a record for each lease.
 
-use std::borrow::Cow;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, DefaultHasher};
 use std::num::NonZeroU32;
@@ -201,8 +200,8 @@ impl Row {
 }
 
 /// The pool that an allocation came from. Called under the ledger's lock: it takes none.
-fn pool_name(header: &Header) -> Option<Cow<'static, str>> {
-    pool::is_pooled(header).then_some(Cow::Borrowed("default"))
+fn pool_name(header: &Header) -> Option<&'static str> {
+    pool::describe(header).map(|(_, name)| name)
 }
 
 #[cfg(all(test, not(loom)))]

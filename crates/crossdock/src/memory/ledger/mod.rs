@@ -45,7 +45,6 @@
 mod book;
 mod report;
 
-use std::borrow::Cow;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -80,7 +79,7 @@ pub struct Entry {
     /// What stands behind it.
     pub backing: Backing,
     /// The name of the pool that it came from, where it came from one.
-    pub pool: Option<Cow<'static, str>>,
+    pub pool: Option<&'static str>,
     /// Who else may touch it.
     pub birth: Birth,
     /// How long ago it was made. `None`: before the ledger was on, and it is listed for the leases that were taken since.

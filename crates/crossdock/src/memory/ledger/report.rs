@@ -70,7 +70,7 @@ impl Entry {
             format!("{:#x}", self.address),
             self.place.to_string(),
             self.backing.to_string(),
-            self.pool.as_deref().map_or_else(dash, str::to_owned),
+            self.pool.map_or_else(dash, str::to_owned),
             self.age.map_or_else(|| "older".to_owned(), |age| Age(age).to_string()),
             self.handles.to_string(),
             self.leases_text().unwrap_or_else(dash),
@@ -216,7 +216,7 @@ mod tests {
     fn a_report_is_a_table_with_the_holders_below_what_they_hold() {
         let seconds = |seconds| Some(Duration::from_secs_f64(seconds));
         let mut lent = entry(0x7f00_0040, 1 << 20, seconds(3.2));
-        (lent.pool, lent.handles) = (Some("default".into()), 12);
+        (lent.pool, lent.handles) = (Some("default"), 12);
         (lent.leases, lent.pins) = (Some((LeaseKind::Share, 1)), 3);
         lent.exported = Protocols(Protocols::DLPACK.0 | Protocols::MEMORY_VIEW.0);
         let holder = |kind, protocols, age| Holder { kind, protocols, age: Duration::from_millis(age) };
