@@ -279,7 +279,7 @@ fn threads_make_and_drop_while_another_lists() {
         let workers: Vec<_> = (0..3)
             .map(|_| {
                 scope.spawn(|| {
-                    for round in 0..2000 {
+                    for round in 0..800 {
                         let own = Buffer::zeroed(64).unwrap();
                         let view = common.export(&Request::pin()).unwrap();
                         let pin = own.pin().unwrap();
@@ -520,7 +520,7 @@ fn the_ledger_is_what_a_model_says_after_every_step_of_any_schedule() {
     let _alone = alone();
     let seed =
         std::env::var("CROSSDOCK_SEED").map_or_else(|_| fastrand::u64(..), |seed| seed.parse().unwrap());
-    let cases = std::env::var("CROSSDOCK_CASES").map_or(600, |cases| cases.parse().unwrap());
+    let cases = std::env::var("CROSSDOCK_CASES").map_or(300, |cases| cases.parse().unwrap());
     println!("seed {seed}, {cases} schedules");
     let mut rng = fastrand::Rng::with_seed(seed);
     let mut coverage = Coverage::default();
