@@ -11,6 +11,7 @@
 //! pointer and a length.
 
 use std::alloc::{Layout as AllocLayout, alloc};
+use std::num::NonZeroU32;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -175,8 +176,10 @@ impl Header {
     }
 
     #[cold]
+    #[inline(never)]
     fn conflict(&self, wanted: Wanted, found: Reading) -> Conflict {
-        Conflict::new(wanted, found, self.exported())
+        let holders = if ledger::is_on() { ledger::holders_of(self) } else { Vec::new() };
+        Conflict::new(wanted, found, self.exported(), holders)
     }
 }
 
@@ -226,7 +229,11 @@ impl Handle {
     #[inline]
     pub(crate) fn lease(&self, kind: LeaseKind) -> Result<Lease, Conflict> {
         match self.header().word.take(kind) {
-            Ok(()) => Ok(Lease { header: self.0, kind }),
+            Ok(()) if ledger::is_on() => {
+                // SAFETY: the word counts the lease, which nobody else has.
+                Ok(unsafe { Lease::noted(self.0, kind) })
+            }
+            Ok(()) => Ok(Lease { header: self.0, tag: Tag::new(kind, None) }),
             Err(found) => Err(self.header().conflict(Wanted::Lease(kind), found)),
         }
     }
@@ -336,9 +343,43 @@ impl Drop for Handle {
 /// # Invariants
 ///
 /// 1. It is counted once, as `kind`, in the word of the header it points to (hence [`Header`] 1 holds while it lives).
+/// 2. If it has a note, the ledger's row of the header has a record of that number, which is this lease's alone.
 pub(crate) struct Lease {
     header: NonNull<Header>,
-    kind: LeaseKind,
+    tag: Tag,
+}
+
+const _: () = assert!(size_of::<Lease>() == 16, "a lease travels in two registers");
+
+/// The kind of a lease and the number of its note, if it has one. One word and not two fields, so that a lease is a pair of
+/// scalars, which the compiler moves in registers.
+#[derive(Clone, Copy)]
+struct Tag(u64);
+
+impl Tag {
+    const READ: u32 = LeaseKind::Read as u32;
+    const WRITE: u32 = LeaseKind::Write as u32;
+    const SHARE: u32 = LeaseKind::Share as u32;
+
+    #[inline]
+    fn new(kind: LeaseKind, note: Option<NonZeroU32>) -> Self {
+        Self(u64::from(note.map_or(0, NonZeroU32::get)) << 32 | kind as u64)
+    }
+
+    #[inline]
+    fn kind(self) -> LeaseKind {
+        match self.0 as u32 {
+            Self::READ => LeaseKind::Read,
+            Self::WRITE => LeaseKind::Write,
+            Self::SHARE => LeaseKind::Share,
+            _ => LeaseKind::Pin,
+        }
+    }
+
+    #[inline]
+    fn note(self) -> Option<NonZeroU32> {
+        NonZeroU32::new((self.0 >> 32) as u32)
+    }
 }
 
 // SAFETY: as for Handle: it offers nothing that is not atomic. (Guards say for themselves what they may cross.)
@@ -347,9 +388,29 @@ unsafe impl Send for Lease {}
 unsafe impl Sync for Lease {}
 
 impl Lease {
+    /// A lease that the ledger lists, if it has the memory.
+    ///
+    /// # Safety
+    ///
+    /// The word of `header` counts a lease of `kind` that nobody else has.
+    #[cold]
+    #[inline(never)]
+    unsafe fn noted(header: NonNull<Header>, kind: LeaseKind) -> Self {
+        // SAFETY: the lease is ours from now on; whatever gives it back calls `forget_note` before.
+        let note = unsafe { ledger::note_lease(header, kind) };
+        Self { header, tag: Tag::new(kind, note) }
+    }
+
+    #[inline]
+    fn forget_note(&self) {
+        if let Some(number) = self.tag.note() {
+            ledger::forget_lease(self.header, number);
+        }
+    }
+
     #[inline]
     pub(crate) fn kind(&self) -> LeaseKind {
-        self.kind
+        self.tag.kind()
     }
 
     #[inline]
@@ -365,12 +426,16 @@ impl Lease {
         if !header.exported().contains(protocol) {
             header.exported.fetch_or(protocol.0, Ordering::Relaxed);
         }
+        if let Some(number) = self.tag.note() {
+            ledger::mark_lease(self.header, number, protocol);
+        }
     }
 
     /// Gives the lease back and keeps the memory.
     pub(crate) fn into_handle(self) -> Result<Handle, Conflict> {
-        match self.header().word.exchange_for_handle(self.kind) {
+        match self.header().word.exchange_for_handle(self.kind()) {
             Ok(()) => {
+                self.forget_note();
                 let header = self.header;
                 std::mem::forget(self);
                 Ok(Handle(header))
@@ -391,7 +456,8 @@ impl Lease {
 impl Drop for Lease {
     #[inline]
     fn drop(&mut self) {
-        if self.header().word.give(self.kind) {
+        self.forget_note();
+        if self.header().word.give(self.kind()) {
             // SAFETY: the word said that this was the last holder.
             unsafe { release(self.header) }
         }

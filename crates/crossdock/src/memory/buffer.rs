@@ -592,7 +592,9 @@ fn try_with_capacity<T>(len: usize) -> Result<Vec<T>> {
 }
 
 /// Takes a lease for access by the processor through a handle that may be read-only.
-#[inline]
+///
+/// Always inlined: out of line, the result travels through memory, which takes as long as the lease itself.
+#[inline(always)]
 pub(crate) fn lease(handle: &Handle, readonly: bool, kind: LeaseKind) -> Result<Lease> {
     check_access(handle.header().place(), readonly && matches!(kind, LeaseKind::Write | LeaseKind::Share))?;
     Ok(handle.lease(kind)?)
