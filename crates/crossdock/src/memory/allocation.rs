@@ -17,6 +17,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use crate::error::{Error, Result};
 use crate::memory::conflict::{Conflict, Protocols, Wanted};
+use crate::memory::device::{self, Attached};
 use crate::memory::ledger;
 use crate::memory::place::{Backing, Place};
 use crate::memory::word::{LeaseKind, LeaseWord, Reading};
@@ -56,6 +57,8 @@ pub(crate) struct Owner {
     pub(crate) descriptor: unsafe fn(NonNull<Header>) -> Option<Descriptor>,
     /// The error that befell the region, where there is one: a mapped file that shrank.
     pub(crate) fault: unsafe fn(NonNull<Header>) -> Option<Error>,
+    /// The device's memory manager behind the region, where there is one.
+    pub(crate) device: unsafe fn(NonNull<Header>) -> Option<Attached>,
     /// Whether the region is a part of one that was divided.
     pub(crate) is_part: bool,
 }
@@ -249,6 +252,18 @@ impl Handle {
         unsafe { describe(self.0) }
     }
 
+    pub(crate) fn device(&self) -> Option<Attached> {
+        let device = self.header().owner.device;
+        // SAFETY: Handle 1: the header is alive, and it is this owner's own.
+        unsafe { device(self.0) }
+    }
+
+    /// Waits for the work on a device that access under a lease of this kind comes after. One load where there is none.
+    #[inline]
+    pub(crate) fn await_work(&self, kind: LeaseKind) -> Result<()> {
+        if self.header().awaited.load(Ordering::Acquire) { device::wait(self.header(), kind) } else { Ok(()) }
+    }
+
     pub(crate) fn fault(&self) -> Option<Error> {
         let fault = self.header().owner.fault;
         // SAFETY: Handle 1: the header is alive, and it is this owner's own.
@@ -306,6 +321,12 @@ impl Lease {
         unsafe { self.header.as_ref() }
     }
 
+    pub(crate) fn device(&self) -> Option<Attached> {
+        let device = self.header().owner.device;
+        // SAFETY: Lease 1: the header is alive, and it is this owner's own.
+        unsafe { device(self.header) }
+    }
+
     /// Notes by which protocol the memory goes out. Once noted, it costs a load.
     #[inline]
     pub(crate) fn mark_exported(&self, protocol: Protocols) {
@@ -352,11 +373,14 @@ impl Drop for Lease {
 #[cold]
 #[inline(never)]
 unsafe fn release(header: NonNull<Header>) {
-    let (tracked, owner) = {
+    let (tracked, awaited, owner) = {
         // SAFETY: Header 2: nobody but us frees the header, and we have not yet.
         let header = unsafe { header.as_ref() };
-        (header.tracked, header.owner)
+        (header.tracked, header.awaited.load(Ordering::Relaxed), header.owner)
     };
+    if awaited {
+        device::forget(header);
+    }
     if tracked {
         ledger::forget(header);
     }
@@ -385,6 +409,11 @@ pub(crate) trait Keep: Send + 'static {
     fn fault(&self) -> Option<Error> {
         None
     }
+
+    /// The device's memory manager behind the region.
+    fn device(&self) -> Option<Attached> {
+        None
+    }
 }
 
 /// A header and, behind it, what its owner keeps.
@@ -399,6 +428,7 @@ impl<K: Keep> Block<K> {
         release: Self::release,
         descriptor: Self::descriptor,
         fault: Self::fault,
+        device: Self::device,
         is_part: K::IS_PART,
     };
 
@@ -419,6 +449,11 @@ impl<K: Keep> Block<K> {
     unsafe fn fault(header: NonNull<Header>) -> Option<Error> {
         // SAFETY: as in `release`, the header begins a `Block<K>`; a handle keeps it alive during the call.
         unsafe { header.cast::<Self>().as_ref() }.keep.fault()
+    }
+
+    unsafe fn device(header: NonNull<Header>) -> Option<Attached> {
+        // SAFETY: as in `release`, the header begins a `Block<K>`; a handle keeps it alive during the call.
+        unsafe { header.cast::<Self>().as_ref() }.keep.device()
     }
 }
 

@@ -494,6 +494,14 @@ impl Buffer {
 
     // ===== parts, for the layers above
 
+    pub(crate) fn handle(&self) -> &Handle {
+        &self.handle
+    }
+
+    pub(crate) fn start(&self) -> NonNull<u8> {
+        self.ptr
+    }
+
     pub(crate) fn into_parts(self) -> (Handle, NonNull<u8>, usize, bool) {
         (self.handle, self.ptr, self.nbytes, self.readonly)
     }
@@ -519,12 +527,14 @@ fn try_with_capacity<T>(len: usize) -> Result<Vec<T>> {
 #[inline]
 pub(crate) fn lease(handle: &Handle, readonly: bool, kind: LeaseKind) -> Result<Lease> {
     check_access(handle.header().place(), readonly && matches!(kind, LeaseKind::Write | LeaseKind::Share))?;
+    handle.await_work(kind)?;
     Ok(handle.lease(kind)?)
 }
 
 /// Asserts that `&mut` to the handle covers the bytes, too, for access by the processor.
 pub(crate) fn exclusive(handle: &mut Handle, readonly: bool) -> Result<()> {
     check_access(handle.header().place(), readonly)?;
+    handle.await_work(LeaseKind::Write)?;
     Ok(handle.exclusive()?)
 }
 

@@ -14,6 +14,7 @@ mod allocation;
 mod buffer;
 mod conflict;
 mod copied;
+pub mod device;
 mod fault;
 mod fork;
 mod guard;

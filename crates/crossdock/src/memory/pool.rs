@@ -15,6 +15,7 @@ use std::ptr::NonNull;
 use crate::error::{Error, Result};
 use crate::memory::allocation::{Birth, Descriptor, Handle, Header, Owner, Region, Spare};
 use crate::memory::buffer::Buffer;
+use crate::memory::device::Attached;
 use crate::memory::place::{Backing, Place};
 
 /// The alignment of new memory, in bytes: a cache line, and what Arrow and XLA ask for.
@@ -27,7 +28,8 @@ const OVERHEAD: usize = HEADER + ALIGNMENT - BLOCK_ALIGNMENT;
 
 const _: () = assert!(HEADER.is_multiple_of(ALIGNMENT), "the bytes behind an aligned header are aligned");
 
-static OWNER: Owner = Owner { release, descriptor: no_descriptor, fault: no_fault, is_part: false };
+static OWNER: Owner =
+    Owner { release, descriptor: no_descriptor, fault: no_fault, device: no_device, is_part: false };
 
 /// The layout of the block behind `nbytes` bytes, or `None` where it has no size that fits.
 fn block_layout(nbytes: usize) -> Option<AllocLayout> {
@@ -87,6 +89,10 @@ unsafe fn release(header: NonNull<Header>) {
 }
 
 unsafe fn no_descriptor(_: NonNull<Header>) -> Option<Descriptor> {
+    None
+}
+
+unsafe fn no_device(_: NonNull<Header>) -> Option<Attached> {
     None
 }
 
