@@ -25,6 +25,12 @@ enum Repr {
         nbytes: usize,
         align: usize,
     },
+    /// As above: a pool at its limit is out of memory, too.
+    Limit {
+        limit: u64,
+        used: u64,
+        requested: u64,
+    },
     Full(Box<Inner>),
 }
 
@@ -102,15 +108,22 @@ impl Error {
     pub(crate) fn again(&self) -> Self {
         match &self.0 {
             Repr::OutOfMemory { nbytes, align } => Self::out_of_memory(*nbytes, *align),
+            Repr::Limit { limit, used, requested } => Self::limit(*limit, *used, *requested),
             Repr::Full(inner) => Self::new(inner.kind, inner.text.clone()),
         }
+    }
+
+    /// A pool may have no more than `limit` bytes in use.
+    #[cold]
+    pub(crate) fn limit(limit: u64, used: u64, requested: u64) -> Self {
+        Self(Repr::Limit { limit, used, requested })
     }
 
     /// Says where the error arose, in front of what it says already: `context: text`.
     #[cold]
     pub(crate) fn within(self, context: impl fmt::Display) -> Self {
         match self.0 {
-            Repr::OutOfMemory { .. } => self,
+            Repr::OutOfMemory { .. } | Repr::Limit { .. } => self,
             Repr::Full(mut inner) => {
                 inner.text = format!("{context}: {}", inner.text);
                 Self(Repr::Full(inner))
@@ -120,7 +133,7 @@ impl Error {
 
     fn kind(&self) -> Kind {
         match &self.0 {
-            Repr::OutOfMemory { .. } => Kind::OutOfMemory,
+            Repr::OutOfMemory { .. } | Repr::Limit { .. } => Kind::OutOfMemory,
             Repr::Full(inner) => inner.kind,
         }
     }
@@ -210,7 +223,7 @@ impl Error {
         self.kind() == Kind::Fault
     }
 
-    /// No memory could be had.
+    /// No memory could be had, or the limit of a pool stands in the way.
     pub fn is_out_of_memory(&self) -> bool {
         self.kind() == Kind::OutOfMemory
     }
@@ -222,6 +235,10 @@ impl fmt::Display for Error {
             Repr::OutOfMemory { nbytes, align } => {
                 write!(f, "out of memory: {nbytes} bytes aligned to {align} could not be allocated")
             }
+            Repr::Limit { limit, used, requested } => write!(
+                f,
+                "out of memory: {requested} bytes were asked of a pool that may use {limit}, of which {used} are in use"
+            ),
             Repr::Full(inner) => f.write_str(&inner.text),
         }
     }
@@ -236,7 +253,7 @@ impl fmt::Debug for Error {
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match &self.0 {
-            Repr::OutOfMemory { .. } => None,
+            Repr::OutOfMemory { .. } | Repr::Limit { .. } => None,
             Repr::Full(inner) => inner.source.as_deref().map(|source| source as _),
         }
     }

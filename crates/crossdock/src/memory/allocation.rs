@@ -121,6 +121,10 @@ impl Header {
         }
     }
 
+    pub(crate) fn is_owned_by(&self, owner: &'static Owner) -> bool {
+        std::ptr::eq(self.owner, owner)
+    }
+
     pub(crate) fn spare(&self) -> Spare {
         self.spare
     }
@@ -240,6 +244,23 @@ impl Handle {
     /// by others is over.
     pub(crate) unsafe fn assume_not_aliased(&self) {
         self.header().word.clear_aliased();
+    }
+
+    pub(crate) fn is_owned_by(&self, owner: &'static Owner) -> bool {
+        self.header().is_owned_by(owner)
+    }
+
+    /// The header, to be taken apart by its owner. The handle is not given up: the caller has it now.
+    pub(crate) fn into_header(self) -> NonNull<Header> {
+        let header = self.0;
+        if self.header().awaited.load(Ordering::Relaxed) {
+            device::forget(header);
+        }
+        if self.header().tracked {
+            ledger::forget(header);
+        }
+        std::mem::forget(self);
+        header
     }
 
     pub(crate) fn is_part(&self) -> bool {

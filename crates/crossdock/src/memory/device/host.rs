@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::error::{Error, Result};
 use crate::memory::device::adopt::charged;
 use crate::memory::device::{Device, MemoryManager, Meter, Transfer, Usage};
-use crate::memory::{Backing, Buffer, Place, racy};
+use crate::memory::{Backing, Buffer, Place, Pool, racy};
 
 /// The processor.
 #[derive(Debug)]
@@ -35,16 +35,31 @@ impl Device for HostDevice {
     }
 }
 
-/// Memory of the default pool; and what copies between all kinds of host memory.
+/// Memory of a pool, the default one where there is none here; and what copies between all kinds of host memory.
 #[derive(Debug)]
 pub(super) struct HostMemory {
-    meter: Arc<Meter>,
+    pool: Option<Pool>,
 }
 
 impl HostMemory {
-    pub(super) fn new() -> Self {
-        Self { meter: Arc::new(Meter::new(u64::MAX)) }
+    pub(super) fn new(pool: Option<Pool>) -> Self {
+        Self { pool }
     }
+}
+
+/// Memory of this process that a pool allocates, for copies that are to be charged to it.
+///
+/// ```
+/// use crossdock::memory::{Buffer, Pool, device};
+///
+/// let pool = Pool::system()?;
+/// let copy = Buffer::from_static(&[1u8, 2, 3])?.copy_to(&device::pool_memory(pool.clone()))?;
+/// assert_eq!(pool.statistics().live_count, 1);
+/// # drop(copy);
+/// # Ok::<(), crossdock::Error>(())
+/// ```
+pub fn pool_memory(pool: Pool) -> Arc<dyn MemoryManager> {
+    Arc::new(HostMemory::new(Some(pool)))
 }
 
 impl MemoryManager for HostMemory {
@@ -57,8 +72,10 @@ impl MemoryManager for HostMemory {
     }
 
     fn allocate(self: Arc<Self>, nbytes: usize) -> Result<Buffer> {
-        let charge = Meter::charge(&self.meter, nbytes)?;
-        charged(Buffer::zeroed(nbytes)?, charge)
+        match &self.pool {
+            Some(pool) => pool.zeroed(nbytes),
+            None => Buffer::zeroed(nbytes),
+        }
     }
 
     fn can_copy(&self, from: Place, to: Place) -> bool {
@@ -76,7 +93,16 @@ impl MemoryManager for HostMemory {
     }
 
     fn usage(&self) -> Usage {
-        self.meter.usage()
+        let statistics = match &self.pool {
+            Some(pool) => pool.statistics(),
+            // Where there was never memory for the pool itself, nothing of it is in use.
+            None => Pool::with_default(|pool| Ok(pool.statistics())).unwrap_or_default(),
+        };
+        Usage {
+            live_nbytes: statistics.live_nbytes,
+            live_count: statistics.live_count,
+            peak_nbytes: statistics.peak_nbytes,
+        }
     }
 }
 

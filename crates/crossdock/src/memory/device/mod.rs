@@ -57,6 +57,7 @@ pub use copy::Placed;
 pub use events::Effect;
 pub(crate) use events::{forget, wait};
 pub use hold::{Hold, Transfer};
+pub use host::pool_memory;
 pub use manager::{Device, MemoryManager};
 pub use map::Moved;
 pub use meter::{Charge, Meter, Usage};

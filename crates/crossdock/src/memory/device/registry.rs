@@ -37,7 +37,7 @@ fn registry() -> MutexGuard<'static, Registry> {
 
 fn the_host() -> Host {
     let make = || {
-        let memory = Arc::new(HostMemory::new());
+        let memory = Arc::new(HostMemory::new(None));
         let device = Arc::new(HostDevice::new(memory.clone()));
         Host { device, memory, shared: Arc::new(SharedMemory::new()) }
     };

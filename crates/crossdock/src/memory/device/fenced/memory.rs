@@ -108,7 +108,7 @@ impl FencedMemory {
         // touches it racily. A mapping of read-only memory is read-only.
         let mapped =
             unsafe { Buffer::from_foreign(address, buffer.nbytes(), Place::CPU, Birth::Aliased, release) }?;
-        Ok(as_readonly_as(buffer, mapped))
+        Ok(Some(as_readonly_as(buffer, mapped)))
     }
 }
 
