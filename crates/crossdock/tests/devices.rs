@@ -469,7 +469,12 @@ impl MemoryManager for Reaching {
         let address = std::ptr::NonNull::new(base.as_ptr().cast_mut()).unwrap();
         let region = device::DeviceRegion { address, nbytes, object, birth: Birth::Sole };
         // SAFETY: the bytes are those of a buffer that goes with the release and that nobody else has.
-        unsafe { device::adopt(self, region, charge, move || Ok(drop(base))) }
+        unsafe {
+            device::adopt(self, region, charge, move || {
+                drop(base);
+                Ok(())
+            })
+        }
     }
     fn can_copy(&self, _: Place, _: Place) -> bool {
         true
@@ -524,7 +529,7 @@ fn work_that_failed_is_told_to_everyone_who_would_touch_its_destination_until_it
             here.clone().try_into_mut().unwrap_err().error,
             here.copy_to(&host()).unwrap_err(),
             here.map_to(&device.memory()).unwrap_err(),
-            here.clone().partition(&[0..1]).unwrap_err().error,
+            here.clone().partition(&[0..1, 1..2]).unwrap_err().error,
         ] {
             assert!(error.is_device() && error.to_string().contains(&text), "{error}");
         }
