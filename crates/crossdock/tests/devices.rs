@@ -603,6 +603,45 @@ fn events_go_with_their_allocation_and_not_to_the_next_at_its_address() {
 }
 
 #[test]
+fn a_thousand_copies_into_one_allocation_are_noted_as_one_and_arrive() {
+    let _others = beside();
+    let device = FencedDevice::new(0);
+    let stream = device.stream().unwrap().unwrap();
+    let content = numbers(4000);
+    let (here, back) = (Buffer::from_vec(content.clone()).unwrap(), Buffer::zeroed(4000).unwrap());
+    let there = Buffer::on(&device.memory(), 4000).unwrap();
+    let paused = device.pause();
+    for start in (0..4000).step_by(4) {
+        let range = start..start + 4;
+        here.slice(range.clone()).unwrap().copy_into_in(&there.slice(range).unwrap(), &*stream).unwrap();
+    }
+    assert_eq!(there.events().unwrap().len(), 1, "the last one comes after all the others");
+    assert_eq!(here.events().unwrap().len(), 1000, "readers have no order among themselves");
+    there.copy_into_in(&back, &*stream).unwrap();
+    drop(paused);
+    assert!(back.read().unwrap()[..] == content);
+    assert!(here.events().unwrap().is_empty());
+}
+
+#[test]
+fn work_on_memory_that_failed_work_was_to_write_is_refused_and_the_stream_goes_on() {
+    let _others = beside();
+    let device = FencedDevice::new(0);
+    let stream = device.stream().unwrap().unwrap();
+    let here = Buffer::from_vec(numbers(10)).unwrap();
+    device.fail(Operation::Copy, 1);
+    let there = here.copy_to_in(&device.memory(), &*stream).unwrap();
+    assert!(there.event.unwrap().wait().is_err());
+    for (source, destination) in [(&here, &there.buffer), (&there.buffer, &here)] {
+        assert!(source.copy_into_in(destination, &*stream).unwrap_err().is_device());
+        assert!(source.copy_into(destination).unwrap_err().is_device());
+    }
+    assert!(there.buffer.settle().is_err());
+    here.copy_into_in(&there.buffer, &*stream).unwrap();
+    assert_eq!(bytes(&there.buffer), numbers(10));
+}
+
+#[test]
 fn many_events_on_one_allocation_do_not_pile_up() {
     let _others = beside();
     let buffer = Buffer::zeroed(64).unwrap();

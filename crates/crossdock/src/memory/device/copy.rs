@@ -172,11 +172,13 @@ impl Buffer {
             return Ok(None);
         };
         let (source, target) = (self.handle().header(), destination.handle().header());
-        for event in before(source, LeaseKind::Pin)?.into_iter().chain(before(target, LeaseKind::Share)?) {
-            stream.wait(&event)?;
+        let (written, touched) = (before(source, LeaseKind::Pin)?, before(target, LeaseKind::Share)?);
+        for event in written.iter().chain(&touched) {
+            stream.wait(event)?;
         }
         let event = manager.enqueue(Transfer::later(self, destination)?, stream)?;
-        if !note(source, &event, Effect::Reads) || !note(target, &event, Effect::Writes) {
+        // Whoever waits for this has waited for all that touched the destination before.
+        if !note(target, &event, Effect::Writes, &touched) || !note(source, &event, Effect::Reads, &[]) {
             event.wait()?;
         }
         Ok(Some(event))

@@ -42,9 +42,6 @@ type Rows = HashMap<usize, Vec<Noted>, BuildHasherDefault<DefaultHasher>>;
 
 static NOTED: ForkLock<Rows> = ForkLock::new(HashMap::with_hasher(BuildHasherDefault::new()));
 
-/// How many events an allocation may have before those that are over are looked for.
-const MANY: usize = 8;
-
 fn rows() -> MutexGuard<'static, Rows> {
     // SAFETY: a static stays where it is.
     unsafe { NOTED.lock() }
@@ -54,10 +51,17 @@ fn key(header: &Header) -> usize {
     std::ptr::from_ref(header).addr()
 }
 
-/// Notes an event. `false`: there was no memory for that, and the caller has to wait for it.
+/// Notes an event that comes after those in `superseded`, which are taken out. `false`: there was no memory for that, and the
+/// caller has to wait for it.
 #[must_use]
-pub(super) fn note(header: &Header, event: &Arc<dyn Event>, effect: Effect) -> bool {
-    if rows().get(&key(header)).is_some_and(|row| row.len() >= MANY) {
+pub(super) fn note(
+    header: &Header,
+    event: &Arc<dyn Event>,
+    effect: Effect,
+    superseded: &[Arc<dyn Event>],
+) -> bool {
+    // Before a row grows, which is once for each doubling.
+    if rows().get(&key(header)).is_some_and(|row| row.len() >= 8 && row.len() == row.capacity()) {
         sweep(header);
     }
     let mut rows = rows();
@@ -72,6 +76,10 @@ pub(super) fn note(header: &Header, event: &Arc<dyn Event>, effect: Effect) -> b
     } else if row.is_empty() {
         rows.remove(&key(header));
     }
+    drop(rows);
+    if fits {
+        superseded.iter().for_each(|event| remove(header, event));
+    }
     fits
 }
 
@@ -83,7 +91,7 @@ pub(crate) fn wait(header: &Header, kind: LeaseKind) -> Result<()> {
         let outcome = noted.event.wait();
         match (outcome, noted.effect) {
             (Err(error), Effect::Writes) => {
-                return Err(error.within("the work that was to write this memory failed"));
+                return Err(failed(error));
             }
             _ => remove(header, &noted.event),
         }
@@ -128,21 +136,43 @@ fn sweep(header: &Header) {
 }
 
 fn list(header: &Header) -> Result<Vec<Noted>> {
+    chosen(header, |_| true)
+}
+
+fn chosen(header: &Header, is_chosen: impl Fn(Effect) -> bool) -> Result<Vec<Noted>> {
     let rows = rows();
     let row = rows.get(&key(header)).map_or(&[][..], Vec::as_slice);
     let mut list = Vec::new();
-    list.try_reserve_exact(row.len()).map_err(|_| Error::out_of_memory(size_of_val(row), 1))?;
-    list.extend_from_slice(row);
+    for noted in row.iter().filter(|noted| is_chosen(noted.effect)) {
+        list.try_reserve(1).map_err(|_| Error::out_of_memory(size_of_val(row), 1))?;
+        list.push(noted.clone());
+    }
     Ok(list)
 }
 
-/// What work that will touch memory so has to come after.
+/// The work that is under way, and that a lease of this kind comes after.
+///
+/// # Errors
+///
+/// What failed already, and was to write: who reads would copy what nobody wrote, and who writes a part would hide it.
 pub(super) fn before(header: &Header, kind: LeaseKind) -> Result<Vec<Arc<dyn Event>>> {
     if !header.awaited.load(Ordering::Acquire) {
         return Ok(Vec::new());
     }
-    let concerned = |noted: Noted| noted.effect.concerns(kind).then_some(noted.event);
-    Ok(list(header)?.into_iter().filter_map(concerned).collect())
+    let mut under_way = Vec::new();
+    for noted in chosen(header, |effect| effect.concerns(kind))? {
+        match noted.event.poll() {
+            Some(Err(error)) if noted.effect == Effect::Writes => return Err(failed(error)),
+            Some(_) => remove(header, &noted.event),
+            None => under_way.push(noted.event),
+        }
+    }
+    Ok(under_way)
+}
+
+#[cold]
+fn failed(error: Error) -> Error {
+    error.within("the work that was to write this memory failed")
 }
 
 impl Buffer {
@@ -161,7 +191,7 @@ impl Buffer {
     ///
     /// Of the event, where it was waited for.
     pub fn note_event(&self, event: Arc<dyn Event>, effect: Effect) -> Result<()> {
-        if note(self.handle().header(), &event, effect) { Ok(()) } else { event.wait() }
+        if note(self.handle().header(), &event, effect, &[]) { Ok(()) } else { event.wait() }
     }
 
     /// The work that is noted on the allocation, the oldest first: what is not over, and what was to write and failed;

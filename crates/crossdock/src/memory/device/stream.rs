@@ -22,8 +22,8 @@ pub trait Stream: Any + Send + Sync + fmt::Debug {
     /// Whatever the device says.
     fn record(&self) -> Result<Arc<dyn Event>>;
 
-    /// Lets all that is put into the queue from now on begin after an event, which may be another stream's or another device's. A
-    /// device that cannot do so by itself waits here and now.
+    /// Lets all that is put into the queue from now on begin after an event, which may be another stream's or another device's; and
+    /// fail, if that failed. A device that cannot do so by itself waits here and now.
     ///
     /// # Errors
     ///
