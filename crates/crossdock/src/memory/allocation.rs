@@ -59,6 +59,8 @@ pub(crate) struct Owner {
     pub(crate) fault: unsafe fn(NonNull<Header>) -> Option<Error>,
     /// The device's memory manager behind the region, where there is one.
     pub(crate) device: unsafe fn(NonNull<Header>) -> Option<Attached>,
+    /// How many bytes a handle keeps alive.
+    pub(crate) retained: unsafe fn(NonNull<Header>) -> usize,
     /// Whether the region is a part of one that was divided.
     pub(crate) is_part: bool,
 }
@@ -105,6 +107,7 @@ const _: () = assert!(size_of::<Header>() == 64 || cfg!(loom), "a header is one 
 
 impl Header {
     /// A header with one handle.
+    #[inline]
     pub(crate) fn new(region: Region, birth: Birth, owner: &'static Owner, spare: Spare) -> Self {
         Self {
             word: LeaseWord::new(birth == Birth::Aliased),
@@ -121,22 +124,33 @@ impl Header {
         }
     }
 
+    /// Says that the region has `nbytes` bytes, before the first handle is made.
+    #[inline]
+    pub(crate) fn announce(&mut self, nbytes: usize) {
+        self.nbytes = nbytes;
+        self.tracked = ledger::is_on();
+    }
+
     pub(crate) fn is_owned_by(&self, owner: &'static Owner) -> bool {
         std::ptr::eq(self.owner, owner)
     }
 
+    #[inline]
     pub(crate) fn spare(&self) -> Spare {
         self.spare
     }
 
+    #[inline]
     pub(crate) fn nbytes(&self) -> usize {
         self.nbytes
     }
 
+    #[inline]
     pub(crate) fn ptr(&self) -> NonNull<u8> {
         self.ptr
     }
 
+    #[inline]
     pub(crate) fn place(&self) -> Place {
         self.place
     }
@@ -145,10 +159,12 @@ impl Header {
         self.backing
     }
 
+    #[inline]
     pub(crate) fn reading(&self) -> Reading {
         self.word.reading()
     }
 
+    #[inline]
     pub(crate) fn birth(&self) -> Birth {
         match (self.constant, self.word.reading().is_aliased()) {
             (true, _) => Birth::Constant,
@@ -186,6 +202,7 @@ impl Handle {
     /// # Safety
     ///
     /// `header` points to a valid [`Header`], whose word counts one handle that nobody else has.
+    #[inline]
     pub(crate) unsafe fn first(header: NonNull<Header>) -> Self {
         let handle = Self(header);
         if handle.header().tracked {
@@ -263,6 +280,17 @@ impl Handle {
         header
     }
 
+    /// Lets the owner move the header. The handle is the only one, and what `owner` returns is the header of the same allocation.
+    pub(crate) fn rebuild(&mut self, owner: impl FnOnce(NonNull<Header>) -> NonNull<Header>) {
+        if self.header().tracked {
+            ledger::forget(self.0);
+        }
+        self.0 = owner(self.0);
+        if self.header().tracked {
+            ledger::record(self.0);
+        }
+    }
+
     pub(crate) fn is_part(&self) -> bool {
         self.header().owner.is_part
     }
@@ -283,6 +311,12 @@ impl Handle {
     #[inline]
     pub(crate) fn await_work(&self, kind: LeaseKind) -> Result<()> {
         if self.header().awaited.load(Ordering::Acquire) { device::wait(self.header(), kind) } else { Ok(()) }
+    }
+
+    pub(crate) fn retained_nbytes(&self) -> usize {
+        let retained = self.header().owner.retained;
+        // SAFETY: Handle 1: the header is alive, and it is this owner's own.
+        unsafe { retained(self.0) }
     }
 
     pub(crate) fn fault(&self) -> Option<Error> {
@@ -435,6 +469,11 @@ pub(crate) trait Keep: Send + 'static {
     fn device(&self) -> Option<Attached> {
         None
     }
+
+    /// How many bytes are kept alive for a region of `nbytes`.
+    fn retained_nbytes(&self, nbytes: usize) -> usize {
+        nbytes
+    }
 }
 
 /// A header and, behind it, what its owner keeps.
@@ -450,6 +489,7 @@ impl<K: Keep> Block<K> {
         descriptor: Self::descriptor,
         fault: Self::fault,
         device: Self::device,
+        retained: Self::retained,
         is_part: K::IS_PART,
     };
 
@@ -465,6 +505,12 @@ impl<K: Keep> Block<K> {
     unsafe fn descriptor(header: NonNull<Header>) -> Option<Descriptor> {
         // SAFETY: as in `release`, the header begins a `Block<K>`; a handle keeps it alive during the call.
         unsafe { header.cast::<Self>().as_ref() }.keep.descriptor()
+    }
+
+    unsafe fn retained(header: NonNull<Header>) -> usize {
+        // SAFETY: as in `release`, the header begins a `Block<K>`; a handle keeps it alive during the call.
+        let block = unsafe { header.cast::<Self>().as_ref() };
+        block.keep.retained_nbytes(block.header.nbytes())
     }
 
     unsafe fn fault(header: NonNull<Header>) -> Option<Error> {

@@ -99,6 +99,10 @@ impl Keep for Charged {
         drop(charge);
     }
 
+    fn retained_nbytes(&self, _: usize) -> usize {
+        self.whole.retained_nbytes()
+    }
+
     fn descriptor(&self) -> Option<allocation::Descriptor> {
         self.whole.descriptor()
     }

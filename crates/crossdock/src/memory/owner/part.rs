@@ -27,6 +27,10 @@ impl Keep for Part {
         self.whole.device()
     }
 
+    fn retained_nbytes(&self, _: usize) -> usize {
+        self.whole.retained_nbytes()
+    }
+
     fn fault(&self) -> Option<crate::error::Error> {
         self.whole.fault()
     }
