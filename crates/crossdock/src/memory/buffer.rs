@@ -369,6 +369,11 @@ impl Buffer {
         self.handle.descriptor().is_some_and(|descriptor| descriptor.writable)
     }
 
+    /// Whether the memory is sealed, so that nobody can map it for writing any more.
+    pub(crate) fn is_closed_to_writers(&self) -> bool {
+        owner::is_closed_to_writers(&self.handle)
+    }
+
     /// What befell the memory, if anything did: a guarded file map whose file shrank.
     pub fn fault(&self) -> Option<Error> {
         self.handle.fault()

@@ -22,6 +22,9 @@ use crate::memory::allocation::{Birth, Handle, Region, adopt};
 use crate::memory::owner::file::{Mapped, is_open_for_writing};
 use crate::memory::place::{Backing, Place};
 
+/// Either of these keeps everybody from mapping the memory for writing.
+const NO_NEW_WRITERS: i32 = libc::F_SEAL_WRITE | libc::F_SEAL_FUTURE_WRITE;
+
 /// Makes `nbytes` zeroed bytes of shared memory. Its size is sealed, so that no map of it can fault.
 pub(crate) fn allocate_shared(nbytes: usize, name: &CStr) -> Result<Handle> {
     let fd = sized_memory(nbytes, name).map_err(|error| {
@@ -40,7 +43,7 @@ pub(crate) fn map_shared(fd: OwnedFd, offset: u64, nbytes: usize, writable: bool
             "the descriptor is not memory that is sealed against shrinking: map it as a file",
         ));
     }
-    if writable && seals & (libc::F_SEAL_WRITE | libc::F_SEAL_FUTURE_WRITE) != 0 {
+    if writable && seals & NO_NEW_WRITERS != 0 {
         return Err(Error::new(
             Kind::ReadOnly,
             format!("the shared memory takes no new writers (seals {seals:#x}): map it for reading"),
@@ -71,12 +74,18 @@ pub(crate) fn map_shared(fd: OwnedFd, offset: u64, nbytes: usize, writable: bool
 /// Keeps everybody from mapping the memory for writing, and from writing it through a descriptor, from now on. The maps that
 /// there are stay as they are.
 pub(crate) fn deny_new_writers(handle: &Handle) -> Result<()> {
-    let (fd, seals) = sealable(handle, libc::F_SEAL_FUTURE_WRITE)?;
-    if seals & (libc::F_SEAL_WRITE | libc::F_SEAL_FUTURE_WRITE) != 0 {
+    let (fd, seals) = sealable(handle, NO_NEW_WRITERS)?;
+    if seals & NO_NEW_WRITERS != 0 {
         return Ok(());
     }
     add_seals(fd, libc::F_SEAL_FUTURE_WRITE)
         .map_err(|error| Error::caused(Kind::Io, format!("new writers could not be denied: {error}"), error))
+}
+
+/// Whether nobody can map the memory for writing any more.
+pub(crate) fn is_closed_to_writers(handle: &Handle) -> bool {
+    // Sealed or not, there is nothing that could be asked of other memory.
+    sealable(handle, NO_NEW_WRITERS).is_ok_and(|(_, seals)| seals & NO_NEW_WRITERS != 0)
 }
 
 /// What became of memory that was not sealed.
@@ -162,7 +171,7 @@ impl Prepared {
     }
 }
 
-/// The descriptor behind shared memory of which one more seal can be asked, and the seals that there are.
+/// The descriptor behind shared memory which has one of the wanted seals, or may be given it, and the seals that there are.
 fn sealable(handle: &Handle, wanted: i32) -> Result<(BorrowedFd<'_>, i32)> {
     let backing = handle.header().backing();
     let Some(descriptor) = handle.descriptor().filter(|_| backing == Backing::Shared) else {
@@ -172,7 +181,7 @@ fn sealable(handle: &Handle, wanted: i32) -> Result<(BorrowedFd<'_>, i32)> {
     // SAFETY: the descriptor is the owner's, which the handle keeps alive while it is borrowed.
     let fd = unsafe { BorrowedFd::borrow_raw(descriptor.fd) };
     let seals = seals(fd);
-    if seals & (wanted | libc::F_SEAL_WRITE) == 0 {
+    if seals & wanted == 0 {
         if !descriptor.writable {
             let text = "the descriptor is open for reading only: memory is sealed by those who may write it";
             return Err(Error::new(Kind::ReadOnly, text));

@@ -33,10 +33,15 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod ancillary;
 mod description;
 mod export;
 mod import;
+mod message;
+mod socket;
+mod text;
 
 pub use description::Description;
 pub use export::{Exported, export};
 pub use import::import;
+pub use socket::{receive, send};
