@@ -53,7 +53,7 @@ pub fn send(socket: &UnixStream, exported: &Exported) -> Result<()> {
 /// sealed: nobody can shrink it under the map. A peer can still write what it has mapped for writing, unless the memory is
 /// sealed, which [`DArray::birth`](crate::DArray::birth) tells: constant memory was sealed by the system's own word.
 ///
-/// Blocks until the peer sends or goes, as the stream's `set_read_timeout` says.
+/// Blocks until the peer sends or goes; the stream's `set_read_timeout` bounds the wait for each piece of a message.
 ///
 /// # Errors
 ///
