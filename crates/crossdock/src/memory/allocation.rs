@@ -118,6 +118,10 @@ impl Header {
         }
     }
 
+    pub(crate) fn is_owned_by(&self, owner: &'static Owner) -> bool {
+        std::ptr::eq(self.owner, owner)
+    }
+
     pub(crate) fn spare(&self) -> Spare {
         self.spare
     }
@@ -247,6 +251,20 @@ impl Handle {
     pub(crate) unsafe fn mark_constant(&self) {
         self.header().constant.store(true, Ordering::Relaxed);
         self.header().word.clear_aliased();
+    }
+
+    pub(crate) fn is_owned_by(&self, owner: &'static Owner) -> bool {
+        self.header().is_owned_by(owner)
+    }
+
+    /// The header, to be taken apart by its owner. The handle is not given up: the caller has it now.
+    pub(crate) fn into_header(self) -> NonNull<Header> {
+        let header = self.0;
+        if self.header().tracked {
+            ledger::forget(header);
+        }
+        std::mem::forget(self);
+        header
     }
 
     pub(crate) fn is_part(&self) -> bool {
