@@ -59,7 +59,7 @@ fn role() {
     let outcome = match role {
         "make" => example::make(name, rounds, patience),
         "take" => example::take(name, rounds, patience),
-        "send-wide" => Ok(send_wide(name)),
+        "send-wide" => send_wide(name),
         "never-read" => loop {
             std::thread::sleep(patience);
         },
@@ -234,7 +234,7 @@ fn until_something_comes(socket: &UnixStream) {
     assert_eq!(got, 1);
 }
 
-fn send_wide(name: &str) {
+fn send_wide(name: &str) -> ! {
     let socket = UnixStream::from(std::io::stdin().as_fd().try_clone_to_owned().unwrap());
     let lent = shm::export(&wide(name), &Request::pin()).unwrap();
     let error = shm::send(&socket, &lent).unwrap_err();

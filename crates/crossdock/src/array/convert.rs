@@ -82,6 +82,7 @@ impl DArray {
     /// # Errors
     ///
     /// As [`Buffer::into_sealed`](crate::memory::Buffer::into_sealed); the array comes back with the error.
+    #[expect(clippy::result_large_err, reason = "what comes back is the array, in place")]
     pub fn into_sealed(self) -> Result<Self, Rejected<Self>> {
         let (buffer, offset) = match self.buffer() {
             Ok(parts) => parts,

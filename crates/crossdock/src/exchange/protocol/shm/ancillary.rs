@@ -54,7 +54,7 @@ pub(super) fn receive(socket: BorrowedFd<'_>, room: &mut [u8]) -> io::Result<(us
         // SAFETY: as in `send`; the call writes into the room, the control messages, and the header.
         unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut header, libc::MSG_CMSG_CLOEXEC) }
     })?;
-    let written = (header.msg_controllen as usize).min(CONTROL_NBYTES);
+    let written = header.msg_controllen.min(CONTROL_NBYTES);
     let mut beside = read_rights(&control.0[..written]);
     beside.truncated = header.msg_flags & libc::MSG_CTRUNC != 0;
     Ok((nbytes, beside))
@@ -92,7 +92,7 @@ fn read_rights(control: &[u8]) -> Beside {
     while let Some(head) = rest.first_chunk::<HEAD>() {
         // SAFETY: as many bytes, of any alignment; a record of numbers.
         let header = unsafe { head.as_ptr().cast::<libc::cmsghdr>().read_unaligned() };
-        let len = header.cmsg_len as usize;
+        let len = header.cmsg_len;
         let Some(data) = rest.get(HEAD..len) else { break };
         if header.cmsg_level == libc::SOL_SOCKET && matches!(header.cmsg_type, libc::SCM_RIGHTS | SCM_PIDFD) {
             for number in data.chunks_exact(size_of::<i32>()) {
