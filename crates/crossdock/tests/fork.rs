@@ -1,10 +1,16 @@
 //! After a fork the child uses and drops what it inherited, even where another thread was inside the library.
 
+use std::os::unix::net::UnixStream;
 use std::process::exit;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use crossdock::DArray;
+use crossdock::element::DType;
+use crossdock::exchange::protocol::shm;
+use crossdock::layout::Order;
 use crossdock::memory::{Buffer, ledger};
+use crossdock::view::Request;
 
 /// A fork inherits what every test has: there is one at a time.
 fn alone() -> MutexGuard<'static, ()> {
@@ -105,4 +111,23 @@ fn a_child_that_could_write_stands_in_the_way_of_sealing_until_it_is_gone() {
     assert!(back.error.is_conflict(), "{}", back.error);
     back.value.share().unwrap().store(0, 7u8).unwrap();
     assert_eq!(back.value.into_sealed().unwrap().read().unwrap()[0], 7);
+}
+
+/// Here because the limit is a process's own.
+#[test]
+fn a_process_that_may_open_no_more_descriptors_receives_an_error() {
+    let _alone = alone();
+    let (ours, theirs) = UnixStream::pair().unwrap();
+    let array = DArray::zeros(DType::F64, &[2, 3], Order::RowMajor).unwrap();
+    let shared = array.to_shared(Order::RowMajor).unwrap();
+    shm::send(&theirs, &shm::export(&shared, &Request::pin()).unwrap()).unwrap();
+    let status = fork_and_wait(|| {
+        let none = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+        // SAFETY: the record is valid for the call.
+        let limited = unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const none) } == 0;
+        let refused =
+            shm::receive(&ours).is_err_and(|error| error.is_io() && error.to_string().contains("may"));
+        limited && refused
+    });
+    assert_eq!(status, 0);
 }

@@ -102,6 +102,11 @@ fn an_array_arrives_on_the_same_pages_and_outlives_its_sender() {
     assert_eq!((got.shape(), got.strides(), got.dtype()), (&[3, 3][..], &[-16, 4][..], &DType::I32));
     assert_eq!(got.get(&[0, 0]).unwrap().as_i64(), Some(77));
     got.set(&[2, 2], &5.into()).unwrap();
+    let memory = got.buffer().unwrap().0;
+    let fd = memory.descriptor().unwrap().0.as_raw_fd();
+    // SAFETY: a system call on an open descriptor.
+    let flags = unsafe { libc::fcntl(fd, libc::F_GETFD) };
+    assert_eq!(flags & libc::FD_CLOEXEC, libc::FD_CLOEXEC, "no program that is started inherits it");
     assert!(shm::receive(&theirs).unwrap().is_none(), "the stream is at its end");
 }
 

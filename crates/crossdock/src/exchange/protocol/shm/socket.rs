@@ -61,7 +61,8 @@ pub fn send(socket: &UnixStream, exported: &Exported) -> Result<()> {
 /// - `is_unsupported`: another version; a descriptor of something that is not shared memory of sealed size;
 /// - as [`import`](super::import) and [`Description::new`] where the description does not go with the memory, as for an array that
 ///   reaches beyond its end (`is_bounds`);
-/// - `is_io`: the socket failed, the time was up, or the peer went amid a message; `is_out_of_memory`.
+/// - `is_io`: the socket failed, the time was up, the peer went amid a message, or this process may open no more descriptors;
+///   `is_out_of_memory`.
 ///
 /// Whatever came is closed then. The stream may be amid a message, so that it is to be closed, too.
 pub fn receive(socket: &UnixStream) -> Result<Option<DArray>> {
@@ -102,8 +103,13 @@ impl Incoming<'_> {
             let (nbytes, beside) = ancillary::receive(self.socket.as_fd(), &mut room[filled..])
                 .map_err(|error| interrupted(got, expected, "received", error))?;
             let surplus = beside.surplus + usize::from(beside.fd.is_some() && self.fd.is_some());
+            if beside.truncated && beside.fd.is_none() {
+                let text = "a descriptor came with the message and could not be opened: this process has as many as it may";
+                return Err(Error::new(Kind::Io, text));
+            }
             if beside.truncated {
-                let text = "more descriptors came with the message than there is room for (one is expected), or than this process may open";
+                let text =
+                    "more descriptors came with the message than there is room for, of which one is expected";
                 return Err(Error::new(Kind::Malformed, text));
             }
             if surplus > 0 {
