@@ -74,7 +74,7 @@ pub(crate) struct Owner {
 ///    nobody but `owner.release` frees them.
 /// 2. `owner.release` is called exactly once: by whoever brought the word's counts to zero.
 /// 3. The region's bytes are initialised, where the place is the host.
-/// 4. All of it but `word`, `exported` and `awaited` is constant from the first handle on.
+/// 4. All of it but `word`, `exported`, `awaited` and `constant` is constant from the first handle on.
 /// 5. If the word is not marked aliased, every access to the bytes is covered by a lease of this word or by its
 ///    exclusive handle.
 #[repr(C, align(64))]
@@ -87,7 +87,7 @@ pub(crate) struct Header {
     exported: AtomicU32,
     backing: Backing,
     tracked: bool,
-    constant: bool,
+    constant: AtomicBool,
     /// Whether events are noted that host access has to wait for.
     pub(crate) awaited: AtomicBool,
     spare: Spare,
@@ -119,7 +119,7 @@ impl Header {
             exported: AtomicU32::new(0),
             backing: region.backing,
             tracked: ledger::is_on(),
-            constant: birth == Birth::Constant,
+            constant: AtomicBool::new(birth == Birth::Constant),
             awaited: AtomicBool::new(false),
             spare,
         }
@@ -167,7 +167,7 @@ impl Header {
 
     #[inline]
     pub(crate) fn birth(&self) -> Birth {
-        match (self.constant, self.word.reading().is_aliased()) {
+        match (self.constant.load(Ordering::Relaxed), self.word.reading().is_aliased()) {
             (true, _) => Birth::Constant,
             (false, true) => Birth::Aliased,
             (false, false) => Birth::Sole,
@@ -267,6 +267,16 @@ impl Handle {
     /// From now on, until the last holder is gone, every write goes through leases of this allocation, and every read
     /// by others is over.
     pub(crate) unsafe fn assume_not_aliased(&self) {
+        self.header().word.clear_aliased();
+    }
+
+    /// Takes the caller's word that nobody writes the memory any more.
+    ///
+    /// # Safety
+    ///
+    /// From now on, until the last holder is gone, nobody writes the memory; every handle is read-only.
+    pub(crate) unsafe fn mark_constant(&self) {
+        self.header().constant.store(true, Ordering::Relaxed);
         self.header().word.clear_aliased();
     }
 
