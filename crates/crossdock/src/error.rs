@@ -25,6 +25,12 @@ enum Repr {
         nbytes: usize,
         align: usize,
     },
+    /// As above: a pool at its limit is out of memory, too.
+    Limit {
+        limit: u64,
+        used: u64,
+        requested: u64,
+    },
     Full(Box<Inner>),
 }
 
@@ -81,11 +87,17 @@ impl Error {
         Self(Repr::OutOfMemory { nbytes, align })
     }
 
+    /// A pool may have no more than `limit` bytes in use.
+    #[cold]
+    pub(crate) fn limit(limit: u64, used: u64, requested: u64) -> Self {
+        Self(Repr::Limit { limit, used, requested })
+    }
+
     /// Says where the error arose, in front of what it says already: `context: text`.
     #[cold]
     pub(crate) fn within(self, context: impl fmt::Display) -> Self {
         match self.0 {
-            Repr::OutOfMemory { .. } => self,
+            Repr::OutOfMemory { .. } | Repr::Limit { .. } => self,
             Repr::Full(mut inner) => {
                 inner.text = format!("{context}: {}", inner.text);
                 Self(Repr::Full(inner))
@@ -95,7 +107,7 @@ impl Error {
 
     fn kind(&self) -> Kind {
         match &self.0 {
-            Repr::OutOfMemory { .. } => Kind::OutOfMemory,
+            Repr::OutOfMemory { .. } | Repr::Limit { .. } => Kind::OutOfMemory,
             Repr::Full(inner) => inner.kind,
         }
     }
@@ -180,7 +192,7 @@ impl Error {
         self.kind() == Kind::Fault
     }
 
-    /// No memory could be had.
+    /// No memory could be had, or the limit of a pool stands in the way.
     pub fn is_out_of_memory(&self) -> bool {
         self.kind() == Kind::OutOfMemory
     }
@@ -192,6 +204,10 @@ impl fmt::Display for Error {
             Repr::OutOfMemory { nbytes, align } => {
                 write!(f, "out of memory: {nbytes} bytes aligned to {align} could not be allocated")
             }
+            Repr::Limit { limit, used, requested } => write!(
+                f,
+                "out of memory: {requested} bytes were asked of a pool that may use {limit}, of which {used} are in use"
+            ),
             Repr::Full(inner) => f.write_str(&inner.text),
         }
     }
@@ -206,7 +222,7 @@ impl fmt::Debug for Error {
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match &self.0 {
-            Repr::OutOfMemory { .. } => None,
+            Repr::OutOfMemory { .. } | Repr::Limit { .. } => None,
             Repr::Full(inner) => inner.source.as_deref().map(|source| source as _),
         }
     }

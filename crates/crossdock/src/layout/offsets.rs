@@ -215,7 +215,7 @@ mod tests {
     fn elements_come_in_row_major_order() {
         assert_eq!(offsets(&[], &[]), [0]);
         assert_eq!(offsets(&[1, 1], &[5, 7]), [0]);
-        assert_eq!(offsets(&[2, 0], &[5, 7]), []);
+        assert!(offsets(&[2, 0], &[5, 7]).is_empty());
         assert_eq!(offsets(&[2, 3], &[1, 10]), [0, 10, 20, 1, 11, 21]);
         assert_eq!(offsets(&[2, 1, 2], &[-8, 99, 3]), [0, 3, -8, -5]);
         assert_eq!(offsets(&[3], &[0]), [0, 0, 0]);

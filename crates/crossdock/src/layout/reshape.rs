@@ -131,7 +131,7 @@ mod tests {
     fn single_axes_come_and_go() {
         let rows = Order::RowMajor;
         assert_eq!(view(&[], &[], &[1, 1], rows).unwrap(), [1, 1]);
-        assert_eq!(view(&[1, 1], &[7, 9], &[], rows).unwrap(), []);
+        assert!(view(&[1, 1], &[7, 9], &[], rows).unwrap().is_empty());
         assert_eq!(view(&[2, 1, 3], &[30, 99, 10], &[1, 6, 1], rows).unwrap(), [6, 10, 1]);
     }
 

@@ -13,7 +13,7 @@
 use std::alloc::{Layout as AllocLayout, alloc};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use crate::error::{Error, Result};
 use crate::memory::conflict::{Conflict, Protocols, Wanted};
@@ -68,7 +68,7 @@ pub(crate) struct Owner {
 ///    nobody but `owner.release` frees them.
 /// 2. `owner.release` is called exactly once: by whoever brought the word's counts to zero.
 /// 3. The region's bytes are initialised, where the place is the host.
-/// 4. All of it but `word` and `exported` is constant from the first handle on.
+/// 4. All of it but `word`, `exported` and `awaited` is constant from the first handle on.
 /// 5. If the word is not marked aliased, every access to the bytes is covered by a lease of this word or by its
 ///    exclusive handle.
 #[repr(C, align(64))]
@@ -82,15 +82,27 @@ pub(crate) struct Header {
     backing: Backing,
     tracked: bool,
     constant: bool,
-    /// The owner's own: the pool keeps where its block begins.
-    pub(crate) spare: usize,
+    /// Whether events are noted that host access has to wait for.
+    pub(crate) awaited: AtomicBool,
+    spare: Spare,
+}
+
+/// Two words of the owner's own.
+#[derive(Clone, Copy)]
+pub(crate) struct Spare {
+    pub(crate) ptr: *const (),
+    pub(crate) word: u64,
+}
+
+impl Spare {
+    pub(crate) const NONE: Self = Self { ptr: std::ptr::null(), word: 0 };
 }
 
 const _: () = assert!(size_of::<Header>() == 64 || cfg!(loom), "a header is one cache line");
 
 impl Header {
     /// A header with one handle.
-    pub(crate) fn new(region: Region, birth: Birth, owner: &'static Owner, spare: usize) -> Self {
+    pub(crate) fn new(region: Region, birth: Birth, owner: &'static Owner, spare: Spare) -> Self {
         Self {
             word: LeaseWord::new(birth == Birth::Aliased),
             ptr: region.ptr,
@@ -101,8 +113,17 @@ impl Header {
             backing: region.backing,
             tracked: ledger::is_on(),
             constant: birth == Birth::Constant,
+            awaited: AtomicBool::new(false),
             spare,
         }
+    }
+
+    pub(crate) fn is_owned_by(&self, owner: &'static Owner) -> bool {
+        std::ptr::eq(self.owner, owner)
+    }
+
+    pub(crate) fn spare(&self) -> Spare {
+        self.spare
     }
 
     pub(crate) fn nbytes(&self) -> usize {
@@ -220,6 +241,20 @@ impl Handle {
     /// by others is over.
     pub(crate) unsafe fn assume_not_aliased(&self) {
         self.header().word.clear_aliased();
+    }
+
+    pub(crate) fn is_owned_by(&self, owner: &'static Owner) -> bool {
+        self.header().is_owned_by(owner)
+    }
+
+    /// The header, to be taken apart by its owner. The handle is not given up: the caller has it now.
+    pub(crate) fn into_header(self) -> NonNull<Header> {
+        let header = self.0;
+        if self.header().tracked {
+            ledger::forget(header);
+        }
+        std::mem::forget(self);
+        header
     }
 
     pub(crate) fn is_part(&self) -> bool {
@@ -436,7 +471,7 @@ pub(crate) unsafe fn adopt<K: Keep>(region: Region, birth: Birth, keep: K) -> Re
         release_quietly(|| unsafe { keep.free() });
         return Err(Error::out_of_memory(layout.size(), layout.align()));
     };
-    let header = Header::new(region, birth, &Block::<K>::OWNER, 0);
+    let header = Header::new(region, birth, &Block::<K>::OWNER, Spare::NONE);
     // SAFETY: freshly allocated with the layout of `Block<K>`.
     unsafe { block.write(Block { header, keep }) };
     // SAFETY: the header is complete, and this is its one handle.

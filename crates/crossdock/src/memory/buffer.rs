@@ -9,11 +9,11 @@ use std::ptr::NonNull;
 use crate::error::{Error, Kind, Rejected, Result};
 use crate::memory::allocation::{Birth, Handle, Lease};
 use crate::memory::conflict::Protocols;
-use crate::memory::copied::count_copied;
 use crate::memory::guard::{PinGuard, ReadGuard, ShareGuard, WriteGuard};
+use crate::memory::mutable::MutableBuffer;
 use crate::memory::owner;
 use crate::memory::place::{Backing, Place};
-use crate::memory::pool::{self, UninitBuffer};
+use crate::memory::pool::{self, Block, Pool};
 use crate::memory::{LeaseKind, MapOptions, Pod};
 
 /// Bytes that somebody owns: a counted handle on an allocation, a pointer and a length.
@@ -63,7 +63,7 @@ impl Buffer {
     ///
     /// `is_out_of_memory`.
     pub fn zeroed(nbytes: usize) -> Result<Self> {
-        pool::allocate_zeroed(nbytes).map(Self::whole)
+        Pool::with_default(|pool| pool.zeroed(nbytes))
     }
 
     /// Adopts a vector. O(1): its block becomes the allocation.
@@ -117,14 +117,7 @@ impl Buffer {
     ///
     /// `is_out_of_memory`.
     pub fn copy_from_slice<T: Pod>(slice: &[T]) -> Result<Self> {
-        let nbytes = size_of_val(slice);
-        let mut fresh = UninitBuffer::new(nbytes)?;
-        let dst = fresh.as_uninit_mut().as_mut_ptr().cast::<u8>();
-        // SAFETY: as many bytes on both sides, initialised on the slice's (Pod 2); new memory overlaps nothing.
-        unsafe { std::ptr::copy_nonoverlapping(slice.as_ptr().cast(), dst, nbytes) };
-        count_copied(nbytes);
-        // SAFETY: all of it was written.
-        Ok(unsafe { fresh.assume_init() })
+        Pool::with_default(|pool| pool.copy_from_slice(slice))
     }
 
     /// Maps a file, or part of one, in place. The memory is aliased, since anyone may write the file: Share and Pin leases can
@@ -333,6 +326,32 @@ impl Buffer {
     /// `is_exhausted`.
     pub fn try_clone(&self) -> Result<Self> {
         Ok(Self { handle: self.handle.try_clone()?, ..*self })
+    }
+
+    /// The buffer as one that can grow, while this is the only handle on it. O(1).
+    ///
+    /// # Errors
+    ///
+    /// `is_conflict`, which says how many leases or other handles there are and by which protocols the memory went out;
+    /// `is_read_only`; `is_unsupported` where the memory is not a pool's, or does not begin where the buffer does. The
+    /// buffer comes back with the error.
+    pub fn try_into_mut(self) -> Result<MutableBuffer, Rejected<Self>> {
+        let Self { handle, ptr, nbytes, readonly } = self;
+        let back = |handle, error| Rejected { value: Self { handle, ptr, nbytes, readonly }, error };
+        if readonly {
+            return Err(back(handle, no_access(Place::CPU)));
+        }
+        if ptr != handle.header().ptr() && pool::is_block(&handle) {
+            let within = ptr.addr().get() - handle.header().ptr().addr().get();
+            let text = format!(
+                "the buffer begins at byte {within} of its memory: only one that begins at 0 can grow"
+            );
+            return Err(back(handle, Error::new(Kind::Unsupported, text)));
+        }
+        match Block::thaw(handle) {
+            Ok((block, _)) => Ok(MutableBuffer::of_block(block, nbytes)),
+            Err((handle, error)) => Err(back(handle, error)),
+        }
     }
 
     /// Divides the memory into allocations of their own, each with its own leases: the tensors of a file, the arrays of

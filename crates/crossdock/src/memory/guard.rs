@@ -26,26 +26,28 @@ unsafe impl Send for Covered {}
 // SAFETY: as for Send: `&Covered` gives nothing; the guards' shared methods give what many threads may have at once.
 unsafe impl Sync for Covered {}
 
+/// The number of `T` that the bytes hold, if they are aligned for it and hold a whole number.
+pub(crate) fn count_of<T: Pod>(ptr: NonNull<u8>, nbytes: usize) -> Result<usize> {
+    let (size, align) = (size_of::<T>(), align_of::<T>());
+    if size == 0 || !nbytes.is_multiple_of(size) {
+        return Err(Error::new(
+            Kind::Bounds,
+            format!("{nbytes} bytes are not a whole number of elements of {size} bytes"),
+        ));
+    }
+    let address = ptr.addr().get();
+    if !address.is_multiple_of(align) && nbytes != 0 {
+        return Err(Error::new(
+            Kind::Alignment,
+            format!("address {address:#x} is not a multiple of {align}, the alignment of the element type"),
+        ));
+    }
+    Ok(nbytes / size)
+}
+
 impl Covered {
-    /// The number of `T` that the bytes hold, if they are aligned for it and hold a whole number.
     fn count_of<T: Pod>(&self) -> Result<usize> {
-        let (size, align) = (size_of::<T>(), align_of::<T>());
-        if size == 0 || !self.nbytes.is_multiple_of(size) {
-            return Err(Error::new(
-                Kind::Bounds,
-                format!("{} bytes are not a whole number of elements of {size} bytes", self.nbytes),
-            ));
-        }
-        let address = self.ptr.addr().get();
-        if !address.is_multiple_of(align) && self.nbytes != 0 {
-            return Err(Error::new(
-                Kind::Alignment,
-                format!(
-                    "address {address:#x} is not a multiple of {align}, the alignment of the element type"
-                ),
-            ));
-        }
-        Ok(self.nbytes / size)
+        count_of::<T>(self.ptr, self.nbytes)
     }
 
     /// A pointer for `count_of::<T>()` elements; an empty one may be anywhere, but must be aligned.

@@ -3,22 +3,22 @@
 //! Off by default, when it costs one load of a flag for each allocation made. Switched on, it lists the allocations made
 //! from then on.
 
-use std::cell::UnsafeCell;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, DefaultHasher};
 use std::ptr::NonNull;
+use std::sync::MutexGuard;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::memory::allocation::{Birth, Header};
 use crate::memory::conflict::Protocols;
+use crate::memory::fork::ForkLock;
 use crate::memory::place::{Backing, Place};
 use crate::memory::word::LeaseKind;
 
 static ON: AtomicBool = AtomicBool::new(false);
 static FAILED_RELEASES: AtomicU64 = AtomicU64::new(0);
-static LIVE: Mutex<Rows> = Mutex::new(HashMap::with_hasher(BuildHasherDefault::new()));
+static LIVE: ForkLock<Rows> = ForkLock::new(HashMap::with_hasher(BuildHasherDefault::new()));
 
 /// By the address of the header. Not a tree: a table can be asked to grow, and say no.
 type Rows = HashMap<usize, Row, BuildHasherDefault<DefaultHasher>>;
@@ -62,7 +62,6 @@ pub struct Entry {
 
 /// Lists the allocations that are made from now on. One for whose row there is no memory is left out.
 pub fn switch_on() {
-    hold_across_forks();
     ON.store(true, Ordering::Relaxed);
 }
 
@@ -122,41 +121,6 @@ pub(crate) fn count_failed_release() {
 }
 
 fn rows() -> MutexGuard<'static, Rows> {
-    // Nothing under the lock can leave the table half changed.
-    LIVE.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// The lock, while a fork is under way.
-///
-/// # Invariants
-///
-/// 1. It is touched only by a thread that forks, between the system's call of [`before_fork`] and of [`after_fork`], while
-///    that thread has the lock.
-struct Held(UnsafeCell<Option<MutexGuard<'static, Rows>>>);
-
-// SAFETY: Held 1: the lock orders all access.
-unsafe impl Sync for Held {}
-
-static HELD: Held = Held(UnsafeCell::new(None));
-
-/// A child has the memory of its parent, but of its threads only the one that forked: a lock that another thread had would
-/// stay locked in the child for ever, and its table half changed. So whoever forks takes the lock first.
-fn hold_across_forks() {
-    static ONCE: Once = Once::new();
-    ONCE.call_once(|| {
-        // SAFETY: the three are functions of the program, and do what may be done around a fork.
-        let _no_memory =
-            unsafe { libc::pthread_atfork(Some(before_fork), Some(after_fork), Some(after_fork)) };
-    });
-}
-
-unsafe extern "C" fn before_fork() {
-    let held = rows();
-    // SAFETY: Held 1: we have the lock.
-    unsafe { *HELD.0.get() = Some(held) }
-}
-
-unsafe extern "C" fn after_fork() {
-    // SAFETY: Held 1: this thread, or the one that it is a copy of, took the lock in `before_fork`.
-    drop(unsafe { (*HELD.0.get()).take() });
+    // SAFETY: a static stays where it is.
+    unsafe { LIVE.lock() }
 }

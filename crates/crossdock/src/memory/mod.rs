@@ -12,19 +12,25 @@
 
 mod allocation;
 mod buffer;
+mod cache;
 mod conflict;
 mod copied;
 mod fault;
+mod fork;
 mod guard;
+mod hints;
 pub mod ledger;
+mod mapped;
 #[cfg(all(test, loom))]
 mod model;
+mod mutable;
 mod owner;
 mod place;
 mod pod;
 mod pool;
 pub mod racy;
 mod sync;
+mod unload;
 mod word;
 
 pub use allocation::Birth;
@@ -35,8 +41,10 @@ pub use conflict::{Conflict, Protocols, Wanted};
 pub use copied::copied_bytes;
 pub(crate) use copied::count_copied;
 pub use guard::{PinGuard, ReadGuard, ShareGuard, WriteGuard};
+pub use hints::Hints;
+pub use mutable::{BufferBuilder, MutableBuffer};
 pub use owner::MapOptions;
 pub use place::{Backing, DeviceKind, Place};
 pub use pod::Pod;
-pub use pool::{ALIGNMENT, UninitBuffer};
+pub use pool::{ALIGNMENT, AllocOptions, Damage, Pool, Statistics, UninitBuffer, take_damage};
 pub use word::LeaseKind;

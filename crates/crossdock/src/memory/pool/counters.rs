@@ -1,0 +1,307 @@
+//! Statistics that threads do not contend for.
+//!
+//! Each thread adds to counters of its own, by plain loads and stores; whoever asks adds up all of them. Only the peak needs
+//! to know what the others have: a thread tells the sum how much it has gained or lost once that is more than [`BATCH`].
+
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
+
+use crate::memory::pool::slot::{self, SLOTS};
+
+/// How many bytes a thread may gain or lose before it says so.
+const BATCH: i64 = 64 << 10;
+
+/// What has happened in a pool. Bytes are those of the blocks' capacities, without what the allocator needs for itself.
+///
+/// Each number is right by itself; while other threads allocate, they need not be of the same moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Statistics {
+    /// Bytes in use.
+    pub live_nbytes: u64,
+    /// Blocks in use.
+    pub live_count: u64,
+    /// The most bytes that were ever in use, or since [`Pool::reset_peak`](crate::memory::Pool::reset_peak). Exact where one thread
+    /// does it all; otherwise off by 64 KiB at most for each thread that takes part.
+    pub peak_nbytes: u64,
+    /// Bytes that were ever given out: what blocks began with, and what they grew by.
+    pub total_nbytes: u64,
+    /// Blocks that were ever given out.
+    pub allocations: u64,
+    /// How often a block grew.
+    pub growths: u64,
+    /// Bytes that nobody uses and that are kept mapped for the next request. They are not among `live_nbytes`.
+    pub cached_nbytes: u64,
+    /// The most bytes that can be in use, or `None` where the pool has no limit of its own.
+    pub limit_nbytes: Option<u64>,
+}
+
+/// One thread's counters; one cache line.
+///
+/// # Invariants
+///
+/// 1. Written only by the thread that has the slot (so that loads and stores suffice), or, for the crowd's, by atomic additions.
+#[repr(align(64))]
+struct Shard {
+    allocated: AtomicU64,
+    freed: AtomicU64,
+    allocations: AtomicU64,
+    frees: AtomicU64,
+    growths: AtomicU64,
+    /// What of `allocated - freed` the sum knows of.
+    told: AtomicI64,
+    /// The most by which `allocated - freed` was ever above `told`, since that or the peak was last set.
+    high: AtomicI64,
+    /// The number of the reset of the peak that `high` knows of.
+    epoch: AtomicU64,
+}
+
+/// # Invariants
+///
+/// 1. Zeroed memory is a value of this type, with everything at zero.
+pub(crate) struct Counters {
+    shards: [Shard; SLOTS],
+    /// For threads without a slot.
+    crowd: Shard,
+    /// Bytes in use, as far as the threads have told.
+    live: AtomicI64,
+    peak: AtomicI64,
+    epoch: AtomicU64,
+}
+
+impl Shard {
+    /// What this thread has gained and not told.
+    fn ahead(&self) -> i64 {
+        let balance = self.allocated.load(Relaxed).wrapping_sub(self.freed.load(Relaxed));
+        balance as i64 - self.told.load(Relaxed)
+    }
+}
+
+fn add(counter: &AtomicU64, more: u64) {
+    counter.store(counter.load(Relaxed).wrapping_add(more), Relaxed);
+}
+
+impl Counters {
+    /// Notes a new block.
+    #[inline]
+    pub(crate) fn allocated(&self, nbytes: usize) {
+        match self.shards.get(slot::current()) {
+            Some(shard) => {
+                add(&shard.allocations, 1);
+                self.gained(shard, nbytes);
+            }
+            None => {
+                self.crowd.allocations.fetch_add(1, Relaxed);
+                self.crowd_gained(nbytes);
+            }
+        }
+    }
+
+    /// Notes that a block is gone.
+    #[inline]
+    pub(crate) fn freed(&self, nbytes: usize) {
+        match self.shards.get(slot::current()) {
+            Some(shard) => {
+                add(&shard.frees, 1);
+                self.lost(shard, nbytes);
+            }
+            None => {
+                self.crowd.frees.fetch_add(1, Relaxed);
+                self.crowd_lost(nbytes);
+            }
+        }
+    }
+
+    /// Notes that a block has another size.
+    pub(crate) fn resized(&self, old_nbytes: usize, new_nbytes: usize) {
+        let grown = new_nbytes.checked_sub(old_nbytes);
+        match (self.shards.get(slot::current()), grown) {
+            (_, Some(0)) => {}
+            (Some(shard), Some(more)) => {
+                add(&shard.growths, 1);
+                self.gained(shard, more);
+            }
+            (Some(shard), None) => self.lost(shard, old_nbytes - new_nbytes),
+            (None, Some(more)) => {
+                self.crowd.growths.fetch_add(1, Relaxed);
+                self.crowd_gained(more);
+            }
+            (None, None) => self.crowd_lost(old_nbytes - new_nbytes),
+        }
+    }
+
+    #[inline]
+    fn gained(&self, shard: &Shard, nbytes: usize) {
+        add(&shard.allocated, nbytes as u64);
+        let ahead = shard.ahead();
+        let epoch = self.epoch.load(Relaxed);
+        if ahead > shard.high.load(Relaxed) || shard.epoch.load(Relaxed) != epoch {
+            shard.high.store(ahead, Relaxed);
+            shard.epoch.store(epoch, Relaxed);
+        }
+        if ahead > BATCH {
+            self.tell(shard, ahead);
+        }
+    }
+
+    #[inline]
+    fn lost(&self, shard: &Shard, nbytes: usize) {
+        add(&shard.freed, nbytes as u64);
+        let ahead = shard.ahead();
+        if ahead < -BATCH {
+            self.tell(shard, ahead);
+        }
+    }
+
+    #[cold]
+    fn tell(&self, shard: &Shard, ahead: i64) {
+        let before = self.live.fetch_add(ahead, Relaxed);
+        let high = if shard.epoch.load(Relaxed) == self.epoch.load(Relaxed) {
+            shard.high.load(Relaxed)
+        } else {
+            ahead
+        };
+        self.peak.fetch_max(before + high.max(ahead), Relaxed);
+        shard.told.store(shard.told.load(Relaxed) + ahead, Relaxed);
+        shard.high.store(0, Relaxed);
+    }
+
+    #[cold]
+    fn crowd_gained(&self, nbytes: usize) {
+        self.crowd.allocated.fetch_add(nbytes as u64, Relaxed);
+        let live = self.live.fetch_add(nbytes as i64, Relaxed) + nbytes as i64;
+        self.peak.fetch_max(live, Relaxed);
+    }
+
+    #[cold]
+    fn crowd_lost(&self, nbytes: usize) {
+        self.crowd.freed.fetch_add(nbytes as u64, Relaxed);
+        self.live.fetch_sub(nbytes as i64, Relaxed);
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Shard> {
+        self.shards.iter().chain(std::iter::once(&self.crowd))
+    }
+
+    /// Adds everything up. O(1) in the number of blocks: one cache line for each thread.
+    pub(crate) fn read(&self) -> Statistics {
+        let sum = |of: fn(&Shard) -> &AtomicU64| {
+            self.all().fold(0u64, |sum, shard| sum.wrapping_add(of(shard).load(Relaxed)))
+        };
+        // What is gone is read before what came, so that nothing is gone that never came.
+        let (freed, frees) = (sum(|shard| &shard.freed), sum(|shard| &shard.frees));
+        let (total_nbytes, allocations) = (sum(|shard| &shard.allocated), sum(|shard| &shard.allocations));
+        let live_nbytes = total_nbytes.wrapping_sub(freed);
+        let epoch = self.epoch.load(Relaxed);
+        let ahead = self
+            .shards
+            .iter()
+            .map(|shard| {
+                let known = shard.epoch.load(Relaxed) == epoch;
+                if known { shard.high.load(Relaxed) } else { shard.ahead() }.max(0)
+            })
+            .sum::<i64>();
+        let high = self.peak.load(Relaxed).max(self.live.load(Relaxed) + ahead).max(0) as u64;
+        Statistics {
+            live_nbytes,
+            live_count: allocations.wrapping_sub(frees),
+            peak_nbytes: high.max(live_nbytes),
+            total_nbytes,
+            allocations,
+            growths: sum(|shard| &shard.growths),
+            cached_nbytes: 0,
+            limit_nbytes: None,
+        }
+    }
+
+    /// The peak is what is in use now.
+    pub(crate) fn reset_peak(&self) {
+        self.epoch.fetch_add(1, Relaxed);
+        self.peak.store(0, Relaxed);
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    fn counters() -> Box<Counters> {
+        // SAFETY: Counters 1.
+        unsafe { Box::<Counters>::new_zeroed().assume_init() }
+    }
+
+    #[test]
+    fn one_thread_is_counted_exactly() {
+        let counters = counters();
+        counters.allocated(128);
+        counters.allocated(64);
+        counters.freed(64);
+        assert_eq!(
+            counters.read(),
+            Statistics {
+                live_nbytes: 128,
+                live_count: 1,
+                peak_nbytes: 192,
+                total_nbytes: 192,
+                allocations: 2,
+                ..Statistics::default()
+            }
+        );
+        counters.resized(128, 192);
+        counters.resized(192, 64);
+        counters.resized(64, 64);
+        let now = counters.read();
+        assert_eq!((now.live_nbytes, now.total_nbytes, now.growths), (64, 256, 1));
+        counters.freed(64);
+        assert_eq!((counters.read().live_nbytes, counters.read().live_count), (0, 0));
+    }
+
+    #[test]
+    fn the_peak_is_exact_for_one_thread_whatever_the_sizes_and_can_be_set_back() {
+        let counters = counters();
+        let mut random = fastrand::Rng::with_seed(7);
+        let (mut live, mut peak, mut blocks) = (0, 0, Vec::new());
+        for round in 0..20_000 {
+            if random.bool() || blocks.is_empty() {
+                let nbytes = 64 * random.usize(0..if round % 3 == 0 { 10_000 } else { 20 });
+                counters.allocated(nbytes);
+                blocks.push(nbytes);
+                live += nbytes as u64;
+                peak = live.max(peak);
+            } else {
+                let nbytes = blocks.swap_remove(random.usize(..blocks.len()));
+                counters.freed(nbytes);
+                live -= nbytes as u64;
+            }
+            let now = counters.read();
+            assert_eq!((now.live_nbytes, now.peak_nbytes), (live, peak));
+            if random.u32(..500) == 0 {
+                counters.reset_peak();
+                peak = live;
+                assert_eq!(counters.read().peak_nbytes, peak);
+            }
+        }
+    }
+
+    #[test]
+    fn many_threads_lose_nothing_and_the_peak_is_within_its_bounds() {
+        let counters = counters();
+        let threads = SLOTS + 6;
+        std::thread::scope(|scope| {
+            for _ in 0..threads {
+                scope.spawn(|| {
+                    for _ in 0..500 {
+                        counters.allocated(640);
+                    }
+                    for _ in 0..499 {
+                        counters.freed(640);
+                    }
+                });
+            }
+        });
+        let now = counters.read();
+        let threads = threads as u64;
+        assert_eq!(now.live_nbytes, 640 * threads);
+        assert_eq!((now.live_count, now.allocations), (threads, 500 * threads));
+        assert!(now.peak_nbytes >= 500 * 640 && now.peak_nbytes <= 500 * 640 * threads + threads * 65_536);
+    }
+}

@@ -1,0 +1,7 @@
+//! What logging pools say, through the `tracing` facade where the feature is on.
+
+#[cfg_attr(feature = "tracing", path = "enabled.rs")]
+#[cfg_attr(not(feature = "tracing"), path = "disabled.rs")]
+mod imp;
+
+pub(crate) use imp::{allocated, freed, resized};

@@ -1,0 +1,359 @@
+//! New memory: pools, what they give, and what they say of it.
+//!
+//! ```text
+//!   Pool ── account ── account ── … ── source      a chain: limits and statistics on the way, memory at the end
+//!              │ charged for
+//!            Block ──> UninitBuffer, MutableBuffer ──> Buffer
+//! ```
+
+mod account;
+mod block;
+mod charge;
+mod counters;
+mod debug;
+mod log;
+#[cfg(all(test, loom))]
+mod model;
+mod slot;
+mod source;
+mod uninit;
+
+use std::fmt;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicPtr, Ordering};
+use std::time::Duration;
+
+use crate::error::Result;
+use crate::memory::Pod;
+use crate::memory::buffer::Buffer;
+use crate::memory::cache::Cache;
+use crate::memory::copied::count_copied;
+use crate::memory::hints::Hints;
+use crate::memory::mutable::MutableBuffer;
+use crate::memory::pool::account::{Account, AccountRef, Plan, Upstream};
+use crate::memory::pool::block::Demand;
+use crate::memory::pool::charge::{UNIT, UNLIMITED};
+use crate::memory::pool::source::Source;
+
+pub use block::ALIGNMENT;
+pub(crate) use block::{Block, describe, is_block};
+pub use counters::Statistics;
+pub use debug::{Damage, take_damage};
+pub use uninit::UninitBuffer;
+
+/// Where new memory comes from, who counts it, and how much of it there may be.
+///
+/// A pool is a counted handle: cloning is O(1), and a pool lives until its last handle and its last buffer are gone, in
+/// whichever order. Pools form chains: [`Pool::capped`] and [`Pool::proxy`] make a pool that takes its memory from another one
+/// and is charged, as that one is, for what it gave.
+///
+/// The default pool takes small blocks from the program's global allocator, and large ones (256 KiB and more) from a cache of
+/// mapped memory, where the system is asked for huge pages. What nobody uses is kept for the next request, up to a limit, and
+/// given back to the system about half a second later. The environment variable `CROSSDOCK_POOL` chooses another: `system` has no cache;
+/// `CROSSDOCK_POOL_DEBUG=1` puts guard bytes around every block (see [`Pool::guarded`]).
+///
+/// ```
+/// use crossdock::memory::Pool;
+///
+/// let pool = Pool::default().capped("thumbnails", 1 << 20)?;
+/// let buffer = pool.zeroed(1000)?;
+/// assert_eq!(pool.statistics().live_nbytes, 1024); // capacities are multiples of 64 bytes
+///
+/// let error = pool.zeroed(1 << 20).unwrap_err();
+/// assert!(error.is_out_of_memory());
+/// assert!(error.to_string().contains("1024"), "it says how much is in use");
+///
+/// drop(pool); // the buffer keeps what it needs
+/// drop(buffer);
+/// # Ok::<(), crossdock::Error>(())
+/// ```
+///
+/// Threads: pools and their buffers go to any thread; allocating blocks on nothing but the cache's lock (large blocks only).
+#[derive(Clone)]
+pub struct Pool {
+    account: AccountRef,
+}
+
+/// The account of the default pool, once it has been opened. It is never freed.
+static DEFAULT: AtomicPtr<Account> = AtomicPtr::new(std::ptr::null_mut());
+
+/// How many unused bytes the default pool keeps at most.
+const CACHE_LIMIT: usize = 1 << 30;
+/// For how long a block is kept that nobody uses.
+const CACHE_QUIET: Duration = Duration::from_millis(500);
+
+impl Pool {
+    /// Calls `f` with the default pool's account, without counting a handle.
+    #[inline]
+    pub(crate) fn with_default<T>(f: impl FnOnce(&Self) -> Result<T>) -> Result<T> {
+        let account = match NonNull::new(DEFAULT.load(Ordering::Acquire)) {
+            Some(account) => account,
+            None => open_default()?,
+        };
+        // SAFETY: immortal (Account 3): a handle is not counted.
+        let account = unsafe { AccountRef::from_counted(account) };
+        f(&Self { account })
+    }
+
+    /// A handle on the default pool. `Pool::default()` is the same and panics where it fails.
+    ///
+    /// # Errors
+    ///
+    /// `is_out_of_memory`, the first time only.
+    pub fn try_default() -> Result<Self> {
+        Self::with_default(|pool| Ok(pool.clone()))
+    }
+
+    /// A pool of its own that takes all its blocks from the program's global allocator.
+    ///
+    /// # Errors
+    ///
+    /// `is_out_of_memory`.
+    pub fn system() -> Result<Self> {
+        Self::of_source("system", Source::system(), false)
+    }
+
+    /// A pool of its own with a cache of mapped memory for large blocks, which keeps up to `limit_nbytes` bytes that nobody uses
+    /// for `quiet`. (The default pool keeps 1 GiB for half a second.) A thread that gives them back to the system exists only
+    /// while the cache holds something.
+    ///
+    /// # Errors
+    ///
+    /// `is_out_of_memory`.
+    pub fn caching(limit_nbytes: usize, quiet: Duration) -> Result<Self> {
+        Self::of_source("caching", Source::caching(Cache::new(limit_nbytes, quiet)), false)
+    }
+
+    /// A pool of its own in debug mode, over the global allocator: guard bytes on both sides of every block, new memory filled with
+    /// a pattern, and memory that is given back with another. What it finds is written to standard error and kept for
+    /// [`take_damage`]; a damaged block is not given back.
+    ///
+    /// # Errors
+    ///
+    /// `is_out_of_memory`.
+    pub fn guarded() -> Result<Self> {
+        Self::of_source("guarded", Source::system().guarded(true), false)
+    }
+
+    fn of_source(name: &'static str, source: Source, immortal: bool) -> Result<Self> {
+        let upstream = Upstream::Source(source);
+        let plan = Plan { name, upstream, limit: UNLIMITED, immortal, logged: false };
+        Ok(Self { account: AccountRef::open(plan)? })
+    }
+
+    /// A pool that takes its memory from this one, and counts what it took by itself.
+    ///
+    /// # Errors
+    ///
+    /// `is_out_of_memory`.
+    pub fn proxy(&self, name: &'static str) -> Result<Self> {
+        self.downstream(name, UNLIMITED, false)
+    }
+
+    /// A pool that takes its memory from this one, and never has more than `limit_nbytes` of it in use: not by one byte, from any
+    /// number of threads. Capacities count, which are multiples of 64 bytes; an empty block counts as 64.
+    ///
+    /// # Errors
+    ///
+    /// `is_out_of_memory`.
+    pub fn capped(&self, name: &'static str, limit_nbytes: usize) -> Result<Self> {
+        self.downstream(name, (limit_nbytes / UNIT) as u64, false)
+    }
+
+    /// A pool that takes its memory from this one, and tells the `tracing` facade of every block: events of level TRACE with the
+    /// target `crossdock::pool`. Without the feature `tracing` it is silent.
+    ///
+    /// # Errors
+    ///
+    /// `is_out_of_memory`.
+    pub fn logging(&self, name: &'static str) -> Result<Self> {
+        self.downstream(name, UNLIMITED, true)
+    }
+
+    fn downstream(&self, name: &'static str, limit: u64, logged: bool) -> Result<Self> {
+        let upstream = Upstream::Account(self.account.clone().into_counted());
+        let plan = Plan { name, upstream, limit, immortal: false, logged };
+        Ok(Self { account: AccountRef::open(plan)? })
+    }
+
+    /// The name.
+    pub fn name(&self) -> &'static str {
+        self.account.account().name()
+    }
+
+    /// What has happened in this pool and in those that take their memory from it. O(1) in the number of blocks.
+    pub fn statistics(&self) -> Statistics {
+        self.account.account().statistics()
+    }
+
+    /// Lets the peak begin anew at what is in use now.
+    pub fn reset_peak(&self) {
+        self.account.account().reset_peak();
+    }
+
+    /// Gives back to the system what the cache at the end of the chain keeps, and returns how many bytes that were. (The global
+    /// allocator keeps memory of its own, which is not ours to give back.)
+    pub fn trim(&self) -> usize {
+        self.account.account().source().cache().map_or(0, Cache::trim)
+    }
+
+    /// `nbytes` zeroed bytes.
+    ///
+    /// # Errors
+    ///
+    /// `is_out_of_memory`, where there is none or where a limit stands in the way.
+    pub fn zeroed(&self, nbytes: usize) -> Result<Buffer> {
+        AllocOptions::new().zeroed(self, nbytes)
+    }
+
+    /// `nbytes` bytes that are not initialised yet. Errors as [`Pool::zeroed`].
+    pub fn uninit(&self, nbytes: usize) -> Result<UninitBuffer> {
+        AllocOptions::new().uninit(self, nbytes)
+    }
+
+    /// An empty buffer that grows, with room for `capacity` bytes. Errors as [`Pool::zeroed`].
+    pub fn mutable(&self, capacity: usize) -> Result<MutableBuffer> {
+        AllocOptions::new().mutable(self, capacity)
+    }
+
+    /// Copies a slice. Copies, and counts, its bytes. Errors as [`Pool::zeroed`].
+    pub fn copy_from_slice<T: Pod>(&self, slice: &[T]) -> Result<Buffer> {
+        let nbytes = size_of_val(slice);
+        let mut fresh = self.uninit(nbytes)?;
+        let dst = fresh.as_uninit_mut().as_mut_ptr().cast::<u8>();
+        // SAFETY: as many bytes on both sides, initialised on the slice's (Pod 2); new memory overlaps nothing.
+        unsafe { std::ptr::copy_nonoverlapping(slice.as_ptr().cast(), dst, nbytes) };
+        count_copied(nbytes);
+        // SAFETY: all of it was written.
+        Ok(unsafe { fresh.assume_init() })
+    }
+}
+
+impl Default for Pool {
+    /// The default pool.
+    ///
+    /// # Panics
+    ///
+    /// Where there is no memory for it, the first time. [`Pool::try_default`] returns that error.
+    fn default() -> Self {
+        match Self::try_default() {
+            Ok(pool) => pool,
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
+
+impl fmt::Debug for Pool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names = self.account.account().chain().map(Account::name);
+        write!(
+            f,
+            "Pool({}, {} bytes in use)",
+            names.collect::<Vec<_>>().join(" of "),
+            self.statistics().live_nbytes
+        )
+    }
+}
+
+/// Opens the default pool as the environment says. An unknown word is told on standard error, and has no effect.
+#[cold]
+fn open_default() -> Result<NonNull<Account>> {
+    let is_set = |name: &str, value: &str| std::env::var_os(name).is_some_and(|text| text == value);
+    let cache = || Source::caching(Cache::new(CACHE_LIMIT, CACHE_QUIET));
+    let source = match std::env::var_os("CROSSDOCK_POOL") {
+        Some(word) if word == "system" => Source::system(),
+        Some(word) if !word.is_empty() && word != "caching" => {
+            eprintln!("crossdock: CROSSDOCK_POOL={} is neither `system` nor `caching`", word.display());
+            cache()
+        }
+        _ => cache(),
+    };
+    let guarded = is_set("CROSSDOCK_POOL_DEBUG", "1");
+    let opened = Pool::of_source("default", source.guarded(guarded), true)?.account.into_counted();
+    let first =
+        DEFAULT.compare_exchange(std::ptr::null_mut(), opened.as_ptr(), Ordering::AcqRel, Ordering::Acquire);
+    match first {
+        Ok(_) => Ok(opened),
+        // Another thread was faster; nobody has used ours.
+        Err(other) => {
+            // SAFETY: nobody else knows of it.
+            unsafe { account::discard(opened) };
+            Ok(NonNull::new(other).unwrap_or(opened))
+        }
+    }
+}
+
+/// How new memory is to be had: its alignment, and hints to the system.
+///
+/// ```
+/// use crossdock::memory::{AllocOptions, Pool};
+///
+/// let pool = Pool::default();
+/// let page = AllocOptions::new().align(4096).zeroed(&pool, 100)?; // for direct input and output
+/// assert!(page.as_ptr().addr().is_multiple_of(4096));
+/// # Ok::<(), crossdock::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct AllocOptions {
+    align: usize,
+    hints: Hints,
+}
+
+impl Default for AllocOptions {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl AllocOptions {
+    /// Aligned to [`ALIGNMENT`], without hints.
+    pub const fn new() -> Self {
+        Self { align: ALIGNMENT, hints: Hints::new() }
+    }
+
+    /// The alignment of the first byte: a power of two, a page at most. Less than [`ALIGNMENT`] is as good as that. It is kept when
+    /// a buffer grows.
+    pub const fn align(mut self, align: usize) -> Self {
+        self.align = align;
+        self
+    }
+
+    /// What the system is asked to do for the memory. Nothing fails where it does not; small blocks and pools without a cache
+    /// ignore it.
+    pub const fn hints(mut self, hints: Hints) -> Self {
+        self.hints = hints;
+        self
+    }
+
+    /// `nbytes` zeroed bytes.
+    ///
+    /// # Errors
+    ///
+    /// `is_out_of_memory`, where there is none or where a limit stands in the way; `is_alignment` where the alignment is no power
+    /// of two, or more than a page.
+    pub fn zeroed(&self, pool: &Pool, nbytes: usize) -> Result<Buffer> {
+        let block = self.block(pool, nbytes, true)?;
+        // SAFETY: zeroed, and within the capacity.
+        Ok(Buffer::whole(unsafe { block.freeze(nbytes) }))
+    }
+
+    /// `nbytes` bytes that are not initialised yet. Errors as [`AllocOptions::zeroed`].
+    pub fn uninit(&self, pool: &Pool, nbytes: usize) -> Result<UninitBuffer> {
+        Ok(UninitBuffer::of_block(self.block(pool, nbytes, false)?, nbytes))
+    }
+
+    /// An empty buffer that grows, with room for `capacity` bytes. Errors as [`AllocOptions::zeroed`].
+    pub fn mutable(&self, pool: &Pool, capacity: usize) -> Result<MutableBuffer> {
+        Ok(MutableBuffer::of_block(self.block(pool, capacity, false)?, 0))
+    }
+
+    #[inline]
+    fn block(&self, pool: &Pool, nbytes: usize, zeroed: bool) -> Result<Block> {
+        let demand = if self.align == ALIGNMENT && self.hints == Hints::new() {
+            Demand::PLAIN
+        } else {
+            Demand::new(self.align, self.hints)?
+        };
+        Block::take(pool.account.account(), nbytes, zeroed, demand)
+    }
+}

@@ -1,0 +1,115 @@
+//! Small numbers for threads, so that each can have counters that nobody else writes.
+
+use std::cell::Cell;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// How many threads at a time have a number of their own.
+pub(crate) const SLOTS: usize = 64;
+
+const UNKNOWN: usize = usize::MAX;
+
+/// One bit for each number that is taken.
+static TAKEN: AtomicU64 = AtomicU64::new(0);
+
+thread_local! {
+    static SLOT: Cell<usize> = const { Cell::new(UNKNOWN) };
+    static GIVE_BACK: GiveBack = const { GiveBack };
+}
+
+/// Gives the thread's number back when the thread ends.
+struct GiveBack;
+
+impl Drop for GiveBack {
+    fn drop(&mut self) {
+        let slot = SLOT.replace(SLOTS);
+        if slot < SLOTS {
+            // What this thread counted happens before what the next one that has the number counts on top.
+            TAKEN.fetch_and(!(1 << slot), Ordering::Release);
+        }
+    }
+}
+
+/// This thread's number below [`SLOTS`], which no other thread has meanwhile; or [`SLOTS`], where there is none to be had: there
+/// are too many threads, or this one is ending.
+#[inline]
+pub(crate) fn current() -> usize {
+    let slot = SLOT.get();
+    if slot == UNKNOWN { claim() } else { slot }
+}
+
+#[cold]
+fn claim() -> usize {
+    // Where the thread is ending already, nobody would give the number back.
+    let registered = GIVE_BACK.try_with(|_| ()).is_ok();
+    let slot = if registered { first_free() } else { SLOTS };
+    SLOT.set(slot);
+    slot
+}
+
+fn first_free() -> usize {
+    let mut taken = TAKEN.load(Ordering::Relaxed);
+    loop {
+        let slot = taken.trailing_ones() as usize;
+        if slot >= SLOTS {
+            return SLOTS;
+        }
+        match TAKEN.compare_exchange_weak(taken, taken | 1 << slot, Ordering::Acquire, Ordering::Relaxed) {
+            Ok(_) => return slot,
+            Err(now) => taken = now,
+        }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use std::sync::Barrier;
+
+    #[test]
+    fn threads_that_live_at_the_same_time_have_different_numbers() {
+        let barrier = Barrier::new(8);
+        let mut slots: Vec<usize> = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..8)
+                .map(|_| {
+                    scope.spawn(|| {
+                        let slot = current();
+                        barrier.wait();
+                        assert_eq!(current(), slot);
+                        slot
+                    })
+                })
+                .collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+        });
+        slots.retain(|&slot| slot < SLOTS);
+        let count = slots.len();
+        slots.sort_unstable();
+        slots.dedup();
+        assert_eq!(slots.len(), count);
+    }
+
+    #[test]
+    fn more_threads_than_numbers_share_the_last_and_numbers_come_back() {
+        for _ in 0..3 {
+            let barrier = Barrier::new(SLOTS + 8);
+            let without = std::thread::scope(|scope| {
+                let threads: Vec<_> = (0..SLOTS + 8)
+                    .map(|_| {
+                        scope.spawn(|| {
+                            let slot = current();
+                            barrier.wait();
+                            slot == SLOTS
+                        })
+                    })
+                    .collect();
+                threads
+                    .into_iter()
+                    .filter(|_| true)
+                    .map(|thread| thread.join().unwrap())
+                    .filter(|&none| none)
+                    .count()
+            });
+            assert!((8..SLOTS).contains(&without), "{without} threads had no number of their own");
+        }
+    }
+}
