@@ -4,9 +4,8 @@
 use std::alloc::{Layout, alloc, dealloc};
 use std::hint::black_box;
 
-use arrow_buffer::MutableBuffer;
 use bytes::BytesMut;
-use crossdock::memory::UninitBuffer;
+use crossdock::memory::{MutableBuffer, Pool};
 
 /// One loop: how often, and how many bytes.
 pub(crate) type Loop = fn(usize, usize) -> usize;
@@ -64,7 +63,7 @@ fn global(count: usize, nbytes: usize) -> usize {
 }
 
 pub(crate) fn arrow_buffer(count: usize, nbytes: usize) -> usize {
-    repeat(count, || aligned(MutableBuffer::new(black_box(nbytes)).as_ptr(), 64))
+    repeat(count, || aligned(arrow_buffer::MutableBuffer::new(black_box(nbytes)).as_ptr(), 64))
 }
 
 /// Promises no alignment.
@@ -72,9 +71,25 @@ pub(crate) fn bytes(count: usize, nbytes: usize) -> usize {
     repeat(count, || aligned(BytesMut::with_capacity(black_box(nbytes)).as_ptr(), 1))
 }
 
+/// The default pool.
 pub(crate) fn crossdock(count: usize, nbytes: usize) -> usize {
-    repeat(count, || match UninitBuffer::new(black_box(nbytes)) {
-        Ok(mut buffer) => aligned(buffer.as_uninit_mut().as_ptr(), 64),
-        Err(_) => 0,
-    })
+    repeat(count, || fresh(MutableBuffer::with_capacity(black_box(nbytes))))
+}
+
+/// The default pool, and a finished buffer: with the header that counts who has it.
+pub(crate) fn crossdock_frozen(count: usize, nbytes: usize) -> usize {
+    repeat(count, || frozen(MutableBuffer::with_capacity(black_box(nbytes))))
+}
+
+/// A pool that is asked by its handle.
+pub(crate) fn crossdock_pool(count: usize, nbytes: usize, pool: &Pool) -> usize {
+    repeat(count, || fresh(pool.mutable(black_box(nbytes))))
+}
+
+fn fresh(buffer: crossdock::Result<MutableBuffer>) -> usize {
+    buffer.map_or(0, |buffer| aligned(buffer.as_ptr(), 64))
+}
+
+fn frozen(buffer: crossdock::Result<MutableBuffer>) -> usize {
+    buffer.map_or(0, |buffer| aligned(black_box(buffer.freeze()).as_ptr(), 64))
 }

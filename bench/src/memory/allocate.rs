@@ -1,8 +1,9 @@
 //! Allocate and free: the answer of each is that the memory is there, and aligned as its owner promises.
 
 use std::cell::RefCell;
+use std::time::Instant;
 
-use crossdock::memory::ledger;
+use crossdock::memory::{Pool, ledger};
 
 use crate::arrow::Arrow;
 use crate::companion::Companion;
@@ -27,6 +28,10 @@ pub(super) fn large(measure: &Measure, arrow: Option<&Arrow>) -> Result<Table> {
     let reach = Bounds { default: Some(3.0), capped: None };
     one_thread(measure, "allocate + free 1 MiB", arrow, MIB, reach)
 }
+
+const OWN: &str = "crossdock: default pool";
+const OWN_FROZEN: &str = "crossdock: default pool, to a shared Buffer";
+const OWN_CAPPED: &str = "crossdock: capped pool";
 
 /// What our pools should reach, in ratios to `malloc`.
 struct Bounds {
@@ -66,9 +71,13 @@ fn one_thread(
                 .push(Case::timed(name, 1, move |count| companion.borrow_mut().run(asked, 1, count, nbytes)));
         }
     }
-    let own = Case::looped("crossdock: default pool", 1, move |count| loops::crossdock(count, nbytes));
+    let own = Case::looped(OWN, 1, move |count| loops::crossdock(count, nbytes));
     cases.push(reaching(own, bounds.default));
-    let _ = bounds.capped;
+    let own = Case::looped(OWN_FROZEN, 1, move |count| loops::crossdock_frozen(count, nbytes));
+    cases.push(reaching(own, bounds.default));
+    let capped = Pool::default().capped("capped", FAR)?;
+    let own = Case::looped(OWN_CAPPED, 1, move |count| loops::crossdock_pool(count, nbytes, &capped));
+    cases.push(reaching(own, bounds.capped));
     Ok(harness::measure(measure.group, title, Unit::Nanoseconds, &[MALLOC, ARROW], cases))
 }
 
@@ -102,7 +111,11 @@ pub(super) fn two_threads(measure: &Measure, arrow: Option<&Arrow>) -> Result<Ta
             cases.push(Case::timed(name, 1, run).threaded());
         }
     }
-    cases.push(on_two("crossdock: default pool", loops::crossdock).reaching(Reach::Ratio(1.5, MALLOC)));
+    cases.push(on_two(OWN, loops::crossdock).reaching(Reach::Ratio(1.5, MALLOC)));
+    cases.push(on_two(OWN_FROZEN, loops::crossdock_frozen).reaching(Reach::Ratio(1.5, MALLOC)));
+    let capped = Pool::default().capped("capped", FAR)?;
+    let own = move |count| threads::on_two(count, |count| loops::crossdock_pool(count, 64, &capped));
+    cases.push(Case::timed(OWN_CAPPED, 1, own).threaded().reaching(Reach::Ratio(5.0, MALLOC)));
     let title = "allocate + free 64 B, 2 threads";
     Ok(harness::measure(measure.group, title, Unit::Nanoseconds, &[MALLOC, ARROW], cases))
 }
@@ -110,27 +123,22 @@ pub(super) fn two_threads(measure: &Measure, arrow: Option<&Arrow>) -> Result<Ta
 /// The library cannot be built without its ledger, hence there is no figure without one to compare with: what the
 /// ledger costs while it is off is within the ratio to `malloc`.
 pub(super) fn ledger(measure: &Measure, _: Option<&Arrow>) -> Result<Table> {
+    let frozen = |count| loops::crossdock_frozen(count, 64);
     let cases = vec![
         Case::looped(MALLOC, 1, |count| loops::malloc(count, 64)),
-        Case::looped(OFF, 1, |count| loops::crossdock(count, 64)).reaching(Reach::Ratio(1.6, MALLOC)),
-        Case::timed("crossdock: default pool, ledger on", 1, |count| {
+        Case::looped(OFF, 1, frozen).reaching(Reach::Ratio(1.6, MALLOC)),
+        Case::timed("ledger on", 1, move |count| {
             ledger::switch_on();
-            let start = std::time::Instant::now();
-            let sum = loops::crossdock(count, 64);
+            let start = Instant::now();
+            let sum = frozen(count);
             let elapsed = start.elapsed();
             ledger::switch_off();
             (elapsed, sum)
         }),
-        Case::looped(OFF_AGAIN, 1, |count| loops::crossdock(count, 64)).reaching(Reach::Ratio(1.6, MALLOC)),
+        Case::looped("ledger off again", 1, frozen).reaching(Reach::Ratio(1.6, MALLOC)),
     ];
-    Ok(harness::measure(
-        measure.group,
-        "allocate + free 64 B, ledger",
-        Unit::Nanoseconds,
-        &[MALLOC, OFF],
-        cases,
-    ))
+    let title = "allocate + free 64 B to a shared Buffer";
+    Ok(harness::measure(measure.group, title, Unit::Nanoseconds, &[MALLOC, OFF], cases))
 }
 
-const OFF: &str = "crossdock: default pool, ledger off";
-const OFF_AGAIN: &str = "crossdock: default pool, ledger off again";
+const OFF: &str = "ledger off";

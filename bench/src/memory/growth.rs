@@ -4,9 +4,10 @@ use std::hint::black_box;
 
 use arrow_buffer::MutableBuffer;
 use bytes::{BufMut, BytesMut};
+use crossdock::memory::BufferBuilder;
 
 use crate::arrow::Arrow;
-use crate::harness::{self, Case, Table, Unit};
+use crate::harness::{self, Case, Reach, Table, Unit};
 use crate::memory::{ARROW, KIB, MIB};
 use crate::{Measure, Result};
 
@@ -20,6 +21,15 @@ const ANSWER: usize = WHOLE + 7;
 fn answer(bytes: &[u8]) -> usize {
     let bytes = black_box(bytes);
     bytes.len() + bytes.last().map_or(0, |&last| usize::from(last))
+}
+
+fn own(chunk: &[u8]) -> crossdock::Result<usize> {
+    let mut builder = BufferBuilder::new()?;
+    for _ in 0..WHOLE / CHUNK {
+        builder.append_slice(black_box(chunk))?;
+    }
+    let buffer = builder.finish();
+    Ok(answer(&buffer.read()?))
 }
 
 pub(super) fn append(measure: &Measure, arrow: Option<&Arrow>) -> Result<Table> {
@@ -59,6 +69,7 @@ pub(super) fn append(measure: &Measure, arrow: Option<&Arrow>) -> Result<Table> 
             }
             answer(&buffer)
         }),
+        Case::new("crossdock", ANSWER, || own(&chunk).unwrap_or(0)).reaching(Reach::Figure(12.0)),
     ]);
     let unit = Unit::gigabytes(WHOLE);
     Ok(harness::measure(measure.group, "append 4 KiB chunks to 64 MiB", unit, &[LIMIT, ARROW], cases))

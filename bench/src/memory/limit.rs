@@ -3,7 +3,12 @@
 //! What the threads hold is counted beside the pool: added after the pool has said yes, and subtracted before the memory
 //! is freed. So a count above the limit is an excess beyond doubt. In between, the memory is written, as it would be.
 
+use std::hint::black_box;
+use std::mem::MaybeUninit;
 use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::SeqCst;
+
+use crossdock::memory::Pool;
 
 use crate::arrow::Arrow;
 use crate::harness::{Reach, Row, Table, Unit};
@@ -23,9 +28,28 @@ pub(super) fn limit(measure: &Measure, arrow: Option<&Arrow>) -> Result<Table> {
         let exceeded = race(|held| arrow.race(OPERATIONS, pool, BLOCK, LIMIT, held));
         rows.push(Row { name: ARROW_CAPPED, figure: exceeded as f64, ratios: vec![], reach: None });
     }
-    let _ = Reach::Figure(0.0);
+    let pool = Pool::default().capped("capped", LIMIT)?;
+    assert!(pool.mutable(BLOCK).is_ok(), "there is room for one");
+    let exceeded = race(|held| own(&pool, held));
+    let reach = Some(Reach::Figure(0.0));
+    rows.push(Row { name: "crossdock: capped pool", figure: exceeded as f64, ratios: vec![], reach });
     let title = "limit exceeded, 2 threads x 600k operations";
     Ok(Table { group: measure.group, title, unit: Unit::Times, against: vec![], rows })
+}
+
+/// What `peers/arrow.cc` does with Arrow's pool.
+fn own(pool: &Pool, held: &AtomicUsize) -> (usize, usize) {
+    let (mut exceeded, mut refused) = (0, 0);
+    for _ in 0..OPERATIONS {
+        let Ok(mut buffer) = pool.mutable(BLOCK) else {
+            refused += 1;
+            continue;
+        };
+        exceeded += usize::from(held.fetch_add(BLOCK, SeqCst) + BLOCK > LIMIT);
+        black_box(&mut buffer).spare_capacity_mut().fill(MaybeUninit::new(7));
+        held.fetch_sub(BLOCK, SeqCst);
+    }
+    (exceeded, refused)
 }
 
 /// How often the limit was exceeded by two threads.
