@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crossdock::element::DType;
 use crossdock::layout::Order;
-use crossdock::memory::{ALIGNMENT, Birth, Buffer, MapOptions, Place, UninitBuffer, ledger};
+use crossdock::memory::{ALIGNMENT, Birth, Buffer, MapOptions, Place, Pool, UninitBuffer, ledger};
 use crossdock::view::{CopyPolicy, Reason, Request};
 use crossdock::{Array, DArray, Result};
 
@@ -122,6 +122,10 @@ fn the_instrument_hands_out_odd_addresses() {
 
 #[test]
 fn pool_memory_is_aligned_and_padded_with_zeros_wherever_its_block_begins() {
+    // What the default pool has for itself, it keeps.
+    drop(Buffer::zeroed(1 << 20).unwrap());
+    let pool = Pool::default();
+    pool.trim();
     let live = LIVE.get();
     for nbytes in (0..200).chain([1000, 4095, 4096, 1 << 20]) {
         let zeroed = Buffer::zeroed(nbytes).unwrap();
@@ -142,6 +146,7 @@ fn pool_memory_is_aligned_and_padded_with_zeros_wherever_its_block_begins() {
         }
         drop(UninitBuffer::new(nbytes).unwrap());
     }
+    pool.trim();
     assert_eq!(LIVE.get(), live, "bytes that were not freed");
 }
 
@@ -245,6 +250,12 @@ fn fail_everywhere(swallowed: bool) -> u64 {
     let file = File::open(&path).unwrap();
     std::fs::remove_file(&path).unwrap();
     let sample = Sample { file, owner: Arc::new(vec![1; 10]), releases: Arc::default() };
+    // What the default pool is opened with, it keeps; that it cannot be opened is an error, too.
+    FAIL_AFTER.set(Some(0));
+    let unopened = Buffer::zeroed(1);
+    FAIL_AFTER.set(None);
+    assert!(unopened.unwrap_err().is_out_of_memory());
+    drop(Buffer::zeroed(1).unwrap());
     let mut runs_past_the_foreign = 0;
     for nth in 0.. {
         let live = LIVE.get();

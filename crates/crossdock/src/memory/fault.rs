@@ -10,6 +10,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
 
 use crate::error::{Error, Kind, Result};
+use crate::memory::unload;
 
 /// How many ranges can be watched at once. A fixed table, because a signal handler can neither lock nor allocate.
 const SLOTS: usize = 128;
@@ -114,6 +115,7 @@ impl Drop for Watch {
 fn install() -> Result<()> {
     static INSTALLED: OnceLock<bool> = OnceLock::new();
     let installed = INSTALLED.get_or_init(|| {
+        unload::stay_loaded();
         // What was in force is put down first: the handler may be called as soon as it is installed.
         PAGE_SIZE.store(page_size(), Ordering::Relaxed);
         PREVIOUS.get_or_init(in_force).is_some() && replace_handler()

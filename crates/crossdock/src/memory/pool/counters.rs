@@ -197,7 +197,7 @@ impl Counters {
             .iter()
             .map(|shard| {
                 let known = shard.epoch.load(Relaxed) == epoch;
-                if known { shard.high.load(Relaxed) } else { shard.ahead() }.max(0)
+                if known { shard.high.load(Relaxed) } else { shard.ahead() }
             })
             .sum::<i64>();
         let high = self.peak.load(Relaxed).max(self.live.load(Relaxed) + ahead).max(0) as u64;
@@ -216,7 +216,8 @@ impl Counters {
     /// The peak is what is in use now.
     pub(crate) fn reset_peak(&self) {
         self.epoch.fetch_add(1, Relaxed);
-        self.peak.store(0, Relaxed);
+        let ahead: i64 = self.shards.iter().map(Shard::ahead).sum();
+        self.peak.store(self.live.load(Relaxed) + ahead, Relaxed);
     }
 }
 

@@ -1,0 +1,1 @@
+//! What a cache of mapped blocks promises.
