@@ -87,9 +87,15 @@ pub(crate) fn crossdock_pool(count: usize, nbytes: usize, pool: &Pool) -> usize 
 }
 
 fn fresh(buffer: crossdock::Result<MutableBuffer>) -> usize {
-    buffer.map_or(0, |buffer| aligned(buffer.as_ptr(), 64))
+    match &buffer {
+        Ok(buffer) => aligned(buffer.as_ptr(), 64),
+        Err(_) => 0,
+    }
 }
 
 fn frozen(buffer: crossdock::Result<MutableBuffer>) -> usize {
-    buffer.map_or(0, |buffer| aligned(black_box(buffer.freeze()).as_ptr(), 64))
+    match buffer {
+        Ok(buffer) => aligned(black_box(&buffer.freeze()).as_ptr(), 64),
+        Err(_) => 0,
+    }
 }

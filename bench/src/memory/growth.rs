@@ -8,7 +8,7 @@ use crossdock::memory::BufferBuilder;
 
 use crate::arrow::Arrow;
 use crate::harness::{self, Case, Reach, Table, Unit};
-use crate::memory::{ARROW, KIB, MIB};
+use crate::memory::{ARROW, KIB, MIB, warm};
 use crate::{Measure, Result};
 
 const PEER: &str = "Vec::extend_from_slice";
@@ -34,7 +34,7 @@ fn own(chunk: &[u8]) -> crossdock::Result<usize> {
 
 pub(super) fn append(measure: &Measure, arrow: Option<&Arrow>) -> Result<Table> {
     let chunk = vec![7u8; CHUNK];
-    let mut warm = vec![1u8; WHOLE];
+    let mut warm = warm(WHOLE)?;
 
     let mut cases = vec![
         Case::new(PEER, ANSWER, || {

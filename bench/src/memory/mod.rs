@@ -7,12 +7,22 @@ pub(crate) mod resident;
 mod slice;
 mod transfer;
 
+use crossdock::memory::MutableBuffer;
+
 use crate::Measure;
 
 const GROUP: &str = "memory";
 
 const KIB: usize = 1 << 10;
 const MIB: usize = 1 << 20;
+
+/// Memory that was written before, at an address and in pages that are as good as they get: for the limits.
+fn warm(nbytes: usize) -> crossdock::Result<MutableBuffer> {
+    let mut bytes = MutableBuffer::new()?;
+    bytes.resize(nbytes)?;
+    bytes.fill(1);
+    Ok(bytes)
+}
 
 /// Names that stand in several tables.
 const MALLOC: &str = "malloc + free";

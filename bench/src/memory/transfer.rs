@@ -4,11 +4,11 @@ use std::hint::black_box;
 use std::mem::MaybeUninit;
 
 use bytes::{Bytes, BytesMut};
-use crossdock::memory::{Buffer, UninitBuffer};
+use crossdock::memory::{Buffer, MutableBuffer, UninitBuffer};
 
 use crate::arrow::Arrow;
 use crate::harness::{self, Case, Reach, Table, Unit};
-use crate::memory::{ARROW, MIB};
+use crate::memory::{ARROW, MIB, warm};
 use crate::{Measure, Result};
 
 const WHOLE: usize = 64 * MIB;
@@ -20,20 +20,26 @@ fn answer(bytes: &[u8]) -> usize {
     bytes.len() + bytes.last().map_or(0, |&last| usize::from(last))
 }
 
+fn sevens() -> crossdock::Result<MutableBuffer> {
+    let mut bytes = warm(WHOLE)?;
+    bytes.fill(SEVEN);
+    Ok(bytes)
+}
+
 /// The answer of each is the last byte.
 pub(super) fn allocate_and_write(measure: &Measure, arrow: Option<&Arrow>) -> Result<Table> {
     const PEER: &str = "malloc + memset + free";
     const LIMIT: &str = "memset of warm memory (the limit)";
     let last = usize::from(SEVEN);
-    let mut warm = vec![1u8; WHOLE];
+    let mut warm = warm(WHOLE)?;
 
     let mut cases = vec![
         Case::new(PEER, last, || {
             fresh(WHOLE, |bytes| bytes.fill(MaybeUninit::new(SEVEN)), |bytes| bytes[WHOLE - 1].into())
         }),
         Case::new(LIMIT, last, || {
-            black_box(&mut warm).fill(SEVEN);
-            black_box(&warm)[WHOLE - 1].into()
+            black_box(&mut warm[..]).fill(SEVEN);
+            black_box(&warm[..])[WHOLE - 1].into()
         }),
     ];
     if let Some(arrow) = arrow {
@@ -97,19 +103,19 @@ pub(super) fn hex(measure: &Measure, arrow: Option<&Arrow>) -> Result<Table> {
         .map(|digit| b"0123456789ABCDEF"[usize::from(digit)])
         .collect();
     let expected = answer(&naive);
-    let (mut warm, mut copied) = (vec![0u8; 2 * MIB], vec![0u8; 2 * MIB]);
+    let (mut digits, mut copied) = (warm(2 * MIB)?, warm(2 * MIB)?);
 
     let mut cases = vec![
         Case::new(LIMIT, expected, || {
-            let digits = faster_hex::hex_encode_upper(black_box(&bytes), &mut warm);
-            digits.map_or(0, |digits| answer(digits.as_bytes()))
+            let written = faster_hex::hex_encode_upper(black_box(&bytes), &mut digits);
+            written.map_or(0, |digits| answer(digits.as_bytes()))
         }),
         Case::new("faster-hex to a new String", expected, || {
             answer(faster_hex::hex_string_upper(black_box(&bytes)).as_bytes())
         }),
     ];
     assert!(faster_hex::hex_string_upper(&bytes).as_bytes() == naive, "faster-hex: wrong digits");
-    cases.push(Case::new("memcpy of 2 MiB", expected, || {
+    cases.push(Case::new("memcpy of as many digits", expected, || {
         copied.copy_from_slice(black_box(&naive));
         answer(&copied)
     }));
@@ -124,10 +130,11 @@ pub(super) fn hex(measure: &Measure, arrow: Option<&Arrow>) -> Result<Table> {
 /// The answer of each is the number of bytes and the last of them.
 pub(super) fn copy(measure: &Measure, arrow: Option<&Arrow>) -> Result<Table> {
     const LIMIT: &str = "memcpy into warm memory (the limit)";
-    let source = vec![SEVEN; WHOLE];
+    let own = Buffer::from(sevens()?);
+    // All copy the same memory.
+    let source = own.read()?;
     let expected = answer(&source);
-    let own = Buffer::from_vec(source.clone())?;
-    let mut warm = vec![1u8; WHOLE];
+    let mut warm = warm(WHOLE)?;
 
     let mut cases = vec![
         Case::new("malloc + memcpy + free", expected, || {
@@ -159,11 +166,12 @@ pub(super) fn copy(measure: &Measure, arrow: Option<&Arrow>) -> Result<Table> {
 /// The answer of each is 1. That a difference in the last byte is seen is asserted once.
 pub(super) fn equal(measure: &Measure, arrow: Option<&Arrow>) -> Result<Table> {
     const LIMIT: &str = "memcmp (the limit)";
-    let (left, right) = (vec![SEVEN; WHOLE], vec![SEVEN; WHOLE]);
-    let mut different = right.clone();
-    different[WHOLE - 1] += 1;
+    let own = [Buffer::from(sevens()?), Buffer::from(sevens()?)];
+    // All but `arrow-buffer` compare the same memory.
+    let [left, right] = [own[0].read()?, own[1].read()?];
     let rust = [&left, &right].map(|bytes| arrow_buffer::Buffer::from(&bytes[..]));
-    let own = [Buffer::from_vec(left.clone())?, Buffer::from_vec(right.clone())?];
+    let mut different = right.to_vec();
+    different[WHOLE - 1] += 1;
     let unlike = Buffer::from_vec(different.clone())?;
     assert!(own_equal(&own[0], &own[1])? && !own_equal(&own[0], &unlike)?, "crossdock: wrong answer");
 
