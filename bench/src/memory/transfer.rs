@@ -60,6 +60,7 @@ pub(super) fn allocate_and_write(measure: &Measure, arrow: Option<&Arrow>) -> Re
             .reaching(Reach::Ratio(1.0, ARROW)),
     ]);
     let unit = Unit::gigabytes(WHOLE);
+    let cases = cases.into_iter().map(Case::settled).collect();
     Ok(harness::measure(measure.group, "allocate + write + free 64 MiB", unit, &[LIMIT, ARROW], cases))
 }
 
@@ -160,6 +161,7 @@ pub(super) fn copy(measure: &Measure, arrow: Option<&Arrow>) -> Result<Table> {
         }),
     ]);
     let unit = Unit::gigabytes(WHOLE);
+    let cases = cases.into_iter().map(Case::settled).collect();
     Ok(harness::measure(measure.group, "copy 64 MiB to a new buffer", unit, &[LIMIT, ARROW], cases))
 }
 
