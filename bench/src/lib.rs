@@ -25,6 +25,8 @@ struct Measure {
     run: fn(&Measure, Option<&Arrow>) -> Result<Table>,
 }
 
+const GROUPS: [&str; 2] = ["hand-over", "memory"];
+
 /// All tables, in the order in which they are measured.
 fn measures() -> impl Iterator<Item = &'static Measure> {
     hand_over::MEASURES.iter().chain(memory::MEASURES)
@@ -75,9 +77,8 @@ fn main(args: &[&str]) -> Result {
         args.iter().find(|&&arg| !measures().any(|measure| measure.group == arg || measure.name == arg))
     {
         let names: Vec<_> = measures().map(|measure| measure.name).collect();
-        return Err(
-            format!("there is no group or table `{wrong}`; the tables are: {}", names.join(", ")).into()
-        );
+        let (groups, names) = (GROUPS.join(", "), names.join(", "));
+        return Err(format!("`{wrong}` is no group ({groups}) and no table ({names})").into());
     }
     println!("{}", peers()?);
     for measure in measures().filter(|measure| wanted(measure)) {
@@ -111,10 +112,10 @@ mod tests {
     #[test]
     fn an_argument_means_one_table_or_one_group() {
         let mut names: Vec<_> = measures().map(|measure| measure.name).collect();
-        names.extend(["hand-over", "memory"]);
+        names.extend(GROUPS);
         for (index, name) in names.iter().enumerate() {
             assert!(!names[..index].contains(name), "{name} stands twice");
         }
-        assert!(measures().all(|measure| ["hand-over", "memory"].contains(&measure.group)));
+        assert!(measures().all(|measure| GROUPS.contains(&measure.group)));
     }
 }
