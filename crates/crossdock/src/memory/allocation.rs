@@ -102,6 +102,7 @@ const _: () = assert!(size_of::<Header>() == 64 || cfg!(loom), "a header is one 
 
 impl Header {
     /// A header with one handle.
+    #[inline]
     pub(crate) fn new(region: Region, birth: Birth, owner: &'static Owner, spare: Spare) -> Self {
         Self {
             word: LeaseWord::new(birth == Birth::Aliased),
@@ -118,22 +119,33 @@ impl Header {
         }
     }
 
+    /// Says that the region has `nbytes` bytes, before the first handle is made.
+    #[inline]
+    pub(crate) fn announce(&mut self, nbytes: usize) {
+        self.nbytes = nbytes;
+        self.tracked = ledger::is_on();
+    }
+
     pub(crate) fn is_owned_by(&self, owner: &'static Owner) -> bool {
         std::ptr::eq(self.owner, owner)
     }
 
+    #[inline]
     pub(crate) fn spare(&self) -> Spare {
         self.spare
     }
 
+    #[inline]
     pub(crate) fn nbytes(&self) -> usize {
         self.nbytes
     }
 
+    #[inline]
     pub(crate) fn ptr(&self) -> NonNull<u8> {
         self.ptr
     }
 
+    #[inline]
     pub(crate) fn place(&self) -> Place {
         self.place
     }
@@ -142,10 +154,12 @@ impl Header {
         self.backing
     }
 
+    #[inline]
     pub(crate) fn reading(&self) -> Reading {
         self.word.reading()
     }
 
+    #[inline]
     pub(crate) fn birth(&self) -> Birth {
         match (self.constant, self.word.reading().is_aliased()) {
             (true, _) => Birth::Constant,
@@ -183,6 +197,7 @@ impl Handle {
     /// # Safety
     ///
     /// `header` points to a valid [`Header`], whose word counts one handle that nobody else has.
+    #[inline]
     pub(crate) unsafe fn first(header: NonNull<Header>) -> Self {
         let handle = Self(header);
         if handle.header().tracked {

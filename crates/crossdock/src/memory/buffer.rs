@@ -62,6 +62,7 @@ impl Buffer {
     /// # Errors
     ///
     /// `is_out_of_memory`.
+    #[inline]
     pub fn zeroed(nbytes: usize) -> Result<Self> {
         Pool::with_default(|pool| pool.zeroed(nbytes))
     }
@@ -194,11 +195,20 @@ impl Buffer {
     }
 
     /// The whole region of a handle.
+    #[inline]
     pub(crate) fn whole(handle: Handle) -> Self {
         let header = handle.header();
         let (ptr, nbytes) = (header.ptr(), header.nbytes());
         let readonly = header.birth() == Birth::Constant;
         Self { handle, ptr, nbytes, readonly }
+    }
+
+    /// The whole region of a handle on new memory of ours.
+    #[inline]
+    pub(crate) fn fresh(handle: Handle) -> Self {
+        let header = handle.header();
+        let (ptr, nbytes) = (header.ptr(), header.nbytes());
+        Self { handle, ptr, nbytes, readonly: false }
     }
 
     fn with_readonly(mut self, readonly: bool) -> Self {

@@ -101,6 +101,7 @@ pub fn failed_releases() -> u64 {
     FAILED_RELEASES.load(Ordering::Relaxed)
 }
 
+#[inline]
 pub(crate) fn is_on() -> bool {
     ON.load(Ordering::Relaxed)
 }

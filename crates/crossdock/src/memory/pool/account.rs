@@ -34,6 +34,10 @@ pub(crate) struct Account {
     charge: Charge,
     upstream: Upstream,
     immortal: bool,
+    /// Whether small blocks come from the global allocator without further ado.
+    direct: bool,
+    /// Whether, beside that, statistics are all that is kept: immortal, at the end of its chain, and silent.
+    plain: bool,
     logged: bool,
     name: &'static str,
     handles: AtomicUsize,
@@ -69,6 +73,12 @@ impl AccountRef {
         // SAFETY: the layout is not zero-sized.
         let account = NonNull::new(unsafe { alloc_zeroed(layout) }.cast::<Account>());
         let Plan { name, upstream, limit, immortal, logged } = plan;
+        let direct = match &upstream {
+            // SAFETY: the plan's hold on it is a handle.
+            Upstream::Account(next) => unsafe { next.as_ref() }.direct,
+            Upstream::Source(source) => source.is_direct(),
+        };
+        let plain = direct && immortal && !logged && matches!(upstream, Upstream::Source(_));
         let Some(account) = account else {
             if let Upstream::Account(next) = upstream {
                 // SAFETY: the plan's hold was a handle, which ends here.
@@ -84,6 +94,10 @@ impl AccountRef {
         unsafe { (&raw mut (*at).upstream).write(upstream) };
         // SAFETY: as above.
         unsafe { (&raw mut (*at).immortal).write(immortal) };
+        // SAFETY: as above.
+        unsafe { (&raw mut (*at).direct).write(direct) };
+        // SAFETY: as above.
+        unsafe { (&raw mut (*at).plain).write(plain) };
         // SAFETY: as above.
         unsafe { (&raw mut (*at).logged).write(logged) };
         // SAFETY: as above.
@@ -111,6 +125,7 @@ impl AccountRef {
         self.0
     }
 
+    #[inline]
     pub(crate) fn account(&self) -> &Account {
         // SAFETY: AccountRef 1, Account 1.
         unsafe { self.0.as_ref() }
@@ -128,23 +143,34 @@ impl Clone for AccountRef {
 }
 
 impl Drop for AccountRef {
+    #[inline]
     fn drop(&mut self) {
-        let mut next = Some(self.0);
-        // A chain can be long: it is walked, not recursed into.
-        while let Some(account) = next.take() {
-            let dead = {
-                // SAFETY: Account 1: we have a handle, which is given up here.
-                let account = unsafe { account.as_ref() };
-                !account.immortal && account.handles.fetch_sub(1, Ordering::Release) == 1 && {
-                    // What was done through other handles happens before what follows.
-                    std::sync::atomic::fence(Ordering::Acquire);
-                    account.charge.drop_handles()
-                }
-            };
-            if dead {
-                // SAFETY: the charge said that nobody is left.
-                next = unsafe { free(account) };
+        if !self.account().immortal {
+            // SAFETY: AccountRef 1: this is that handle, which nobody uses again.
+            unsafe { drop_handle(self.0) };
+        }
+    }
+}
+
+/// # Safety
+///
+/// The caller has a handle on the account, and gives it up.
+unsafe fn drop_handle(account: NonNull<Account>) {
+    let mut next = Some(account);
+    // A chain can be long: it is walked, not recursed into.
+    while let Some(account) = next.take() {
+        let dead = {
+            // SAFETY: Account 1: the handle, which is given up here, keeps it alive.
+            let account = unsafe { account.as_ref() };
+            !account.immortal && account.handles.fetch_sub(1, Ordering::Release) == 1 && {
+                // What was done through other handles happens before what follows.
+                std::sync::atomic::fence(Ordering::Acquire);
+                account.charge.drop_handles()
             }
+        };
+        if dead {
+            // SAFETY: the charge said that nobody is left.
+            next = unsafe { free(account) };
         }
     }
 }
@@ -189,6 +215,22 @@ impl Account {
         self.name
     }
 
+    #[inline]
+    pub(crate) fn is_direct(&self) -> bool {
+        self.direct
+    }
+
+    #[inline]
+    pub(crate) fn is_plain(&self) -> bool {
+        self.plain
+    }
+
+    /// The statistics of this account alone.
+    #[inline]
+    pub(crate) fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
     /// This account, the one upstream, and so on.
     pub(crate) fn chain(&self) -> impl Iterator<Item = &Self> {
         std::iter::successors(Some(self), |account| account.next())
@@ -226,6 +268,7 @@ impl Account {
         self.charge_units(units(nbytes), nbytes)
     }
 
+    #[inline]
     fn charge_units(&self, units: u64, nbytes: usize) -> Result<()> {
         for account in self.chain() {
             if account.immortal {
@@ -315,7 +358,6 @@ impl Account {
 /// # Safety
 ///
 /// The account was charged for a block of `nbytes`, which has been given back to the source.
-#[inline]
 pub(crate) unsafe fn refund(account: NonNull<Account>, nbytes: usize) {
     let units = units(nbytes);
     let mut next = Some(account);

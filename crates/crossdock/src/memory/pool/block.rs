@@ -25,7 +25,7 @@ use crate::memory::mapped::class_nbytes;
 use crate::memory::place::{Backing, Place};
 use crate::memory::pool::account::{Account, refund};
 use crate::memory::pool::debug;
-use crate::memory::pool::source::{LARGE, Source};
+use crate::memory::pool::source::{Bytes, Global, LARGE, Source};
 
 /// The alignment of new memory, in bytes: a cache line, and what Arrow and XLA ask for. Capacities are multiples of it.
 pub const ALIGNMENT: usize = 64;
@@ -48,6 +48,11 @@ pub(crate) struct Demand {
 
 impl Demand {
     pub(crate) const PLAIN: Self = Self { align: ALIGNMENT, hints: Hints::new() };
+
+    #[inline]
+    fn is_plain(self) -> bool {
+        self.align == ALIGNMENT && self.hints == Hints::new()
+    }
 
     /// # Errors
     ///
@@ -78,13 +83,20 @@ struct Form {
 }
 
 impl Form {
+    #[inline]
+    fn is_plain(self) -> bool {
+        self.align == ALIGNMENT && !self.apart
+    }
+
     /// Packs the form and the capacity into one word: 40 bits of capacity, 16 of lead, 8 for the rest.
+    #[inline]
     fn pack(self, capacity: usize) -> u64 {
         let align = u64::from(self.align.trailing_zeros());
         let flags = u64::from(self.apart) << 6 | u64::from(self.cacheable) << 7;
         ((capacity / ALIGNMENT) as u64) << 24 | ((self.lead / BLOCK_ALIGNMENT) as u64) << 8 | flags | align
     }
 
+    #[inline]
     fn unpack(word: u64) -> (Self, usize) {
         let form = Self {
             lead: (word >> 8 & 0xFFFF) as usize * BLOCK_ALIGNMENT,
@@ -112,17 +124,23 @@ fn front_layout(capacity: usize, align: usize, guard: usize) -> Option<AllocLayo
     AllocLayout::from_size_align(total, BLOCK_ALIGNMENT).ok()
 }
 
+/// One pointer: everything about a block is in its header from the beginning, so that passing it on moves one word.
+///
 /// # Invariants
 ///
-/// 1. `bytes..bytes + capacity` is memory of the account's source, aligned as the form says, and `header` has room for a header;
-///    both are ours alone. `capacity` is a multiple of [`ALIGNMENT`] and no more than [`MOST`].
-/// 2. The chain of accounts is charged for `capacity` bytes (hence it is alive).
+/// 1. The header was written by [`Block::begin`]: its spare words name the account, and the form and capacity of a block of
+///    that account's source, which are ours alone. Its region begins at the bytes. The capacity is a multiple of [`ALIGNMENT`].
+/// 2. The chain of accounts is charged for the capacity (hence it is alive).
 pub(crate) struct Block {
+    header: NonNull<Header>,
+}
+
+/// What a header says of its block.
+struct Parts {
     bytes: NonNull<u8>,
     capacity: usize,
-    header: NonNull<Header>,
-    account: NonNull<Account>,
     form: Form,
+    account: NonNull<Account>,
 }
 
 // SAFETY: memory that nobody else knows of, and that may be given back on any thread; an account is Sync.
@@ -138,6 +156,37 @@ impl Block {
     /// `is_out_of_memory` where there is none, where it has no size that fits, or where the limit of a pool stands in the way.
     #[inline]
     pub(crate) fn take(account: &Account, nbytes: usize, zeroed: bool, demand: Demand) -> Result<Self> {
+        let small = demand.is_plain() && nbytes < LARGE && account.is_direct();
+        match small.then(|| Self::take_small(account, nbytes, zeroed)).flatten() {
+            Some(block) => Ok(block),
+            None => Self::take_any(account, nbytes, zeroed, demand),
+        }
+    }
+
+    /// The short way, for small blocks of the global allocator. `None`: the long way will say why. Not inlined: what it
+    /// returns is one register.
+    #[inline(never)]
+    fn take_small(account: &Account, nbytes: usize, zeroed: bool) -> Option<Self> {
+        let capacity = nbytes.next_multiple_of(ALIGNMENT);
+        let layout = front_layout(capacity, ALIGNMENT, 0)?;
+        if account.is_plain() {
+            let base = Global.allocate(layout, zeroed)?;
+            account.counters().allocated(capacity);
+            // SAFETY: the layout is that of a block of this account's source, which is the global allocator.
+            return Some(unsafe { Self::begin_in_front(account, base, capacity, ALIGNMENT, 0) });
+        }
+        account.charge(capacity).ok()?;
+        let Some(base) = Global.allocate(layout, zeroed) else {
+            account.refund_unused(capacity);
+            return None;
+        };
+        account.note_allocated(capacity);
+        // SAFETY: as above.
+        Some(unsafe { Self::begin_in_front(account, base, capacity, ALIGNMENT, 0) })
+    }
+
+    #[inline(never)]
+    fn take_any(account: &Account, nbytes: usize, zeroed: bool, demand: Demand) -> Result<Self> {
         let out_of_memory = || Error::out_of_memory(nbytes, demand.align);
         let capacity = capacity_for(nbytes).ok_or_else(out_of_memory)?;
         account.charge(capacity)?;
@@ -153,7 +202,6 @@ impl Block {
         }
     }
 
-    #[inline]
     fn take_charged(account: &Account, capacity: usize, zeroed: bool, demand: Demand) -> Option<Self> {
         let source = account.source();
         let guard = guard_nbytes(source, demand.align);
@@ -161,36 +209,19 @@ impl Block {
             Some(cache) if wants_map(capacity, demand) => {
                 Self::take_mapped(account, cache, capacity, zeroed, demand, guard)?
             }
-            _ => Self::take_in_front(account, capacity, zeroed, demand.align, guard)?,
+            _ => {
+                let base = source.allocate(front_layout(capacity, demand.align, guard)?, zeroed)?;
+                // SAFETY: a block of this account's source with that layout.
+                unsafe { Self::begin_in_front(account, base, capacity, demand.align, guard) }
+            }
         };
         if guard != 0 {
             // SAFETY: Block 1, with guards of this length on both sides.
-            unsafe { debug::prepare(block.bytes, capacity, guard, zeroed) };
+            unsafe { debug::prepare(block.as_ptr(), capacity, guard, zeroed) };
         }
         Some(block)
     }
 
-    #[inline]
-    fn take_in_front(
-        account: &Account,
-        capacity: usize,
-        zeroed: bool,
-        align: usize,
-        guard: usize,
-    ) -> Option<Self> {
-        let base = account.source().allocate(front_layout(capacity, align, guard)?, zeroed)?;
-        let before = HEADER + guard;
-        let lead = (base.addr().get() + before).wrapping_neg() % align;
-        // SAFETY: the lead is less than the alignment and a multiple of the block's; the layout has room for it.
-        let header = unsafe { base.add(lead) }.cast::<Header>();
-        // SAFETY: the layout has room for the header and the guard, too.
-        let bytes = unsafe { base.add(lead + before) };
-        let form = Form { lead, align, apart: false, cacheable: false };
-        Some(Self { bytes, capacity, header, account: NonNull::from(account), form })
-    }
-
-    #[cold]
-    #[inline(never)]
     fn take_mapped(
         account: &Account,
         cache: &Cache,
@@ -206,32 +237,86 @@ impl Block {
             // SAFETY: as above; the mapping is ours alone.
             unsafe { bytes.write_bytes(0, capacity) };
         }
-        let cacheable = demand.hints.is_common();
-        let form = Form { lead: 0, align: demand.align, apart: true, cacheable };
-        Some(Self { bytes, capacity, header: mapped.header, account: NonNull::from(account), form })
+        let form = Form { lead: 0, align: demand.align, apart: true, cacheable: demand.hints.is_common() };
+        // SAFETY: the mapping and the place of its header are ours.
+        Some(unsafe {
+            Self::begin(mapped.header, Parts { bytes, capacity, form, account: NonNull::from(account) })
+        })
     }
 
+    /// # Safety
+    ///
+    /// `base` is a block of the account's source with the layout of [`front_layout`], which nobody else has.
+    #[inline]
+    unsafe fn begin_in_front(
+        account: &Account,
+        base: NonNull<u8>,
+        capacity: usize,
+        align: usize,
+        guard: usize,
+    ) -> Self {
+        let before = HEADER + guard;
+        let lead = lead_of(base, before, align);
+        // SAFETY: the lead is less than the alignment and a multiple of the block's; the layout has room for it.
+        let header = unsafe { base.add(lead) }.cast::<Header>();
+        // SAFETY: the layout has room for the header and the guard, too.
+        let bytes = unsafe { base.add(lead + before) };
+        let form = Form { lead, align, apart: false, cacheable: false };
+        // SAFETY: the caller's word.
+        unsafe { Self::begin(header, Parts { bytes, capacity, form, account: NonNull::from(account) }) }
+    }
+
+    /// Writes the header.
+    ///
+    /// # Safety
+    ///
+    /// `header` has room for one, the parts are those of a block of the account's source, and nobody else has either.
+    #[inline]
+    unsafe fn begin(header: NonNull<Header>, parts: Parts) -> Self {
+        let Parts { bytes, capacity, form, account } = parts;
+        let region = Region { ptr: bytes, nbytes: 0, place: Place::CPU, backing: Backing::Heap };
+        let spare = Spare { ptr: account.as_ptr().cast(), word: form.pack(capacity) };
+        // SAFETY: the caller's word.
+        unsafe { header.write(Header::new(region, Birth::Sole, &OWNER, spare)) };
+        Self { header }
+    }
+
+    #[inline]
+    fn parts(&self) -> Parts {
+        // SAFETY: Block 1.
+        let header = unsafe { self.header.as_ref() };
+        let spare = header.spare();
+        let (form, capacity) = Form::unpack(spare.word);
+        // SAFETY: Block 1: an account is there.
+        let account = unsafe { NonNull::new_unchecked(spare.ptr.cast_mut().cast::<Account>()) };
+        Parts { bytes: header.ptr(), capacity, form, account }
+    }
+
+    #[inline]
     pub(crate) fn as_ptr(&self) -> NonNull<u8> {
-        self.bytes
+        self.parts().bytes
     }
 
+    #[inline]
     pub(crate) fn capacity(&self) -> usize {
-        self.capacity
+        self.parts().capacity
     }
 
     pub(crate) fn align(&self) -> usize {
-        self.form.align
+        self.parts().form.align
     }
 
     pub(crate) fn account(&self) -> &Account {
         // SAFETY: Block 2.
-        unsafe { self.account.as_ref() }
+        unsafe { self.parts().account.as_ref() }
     }
 
     /// All of the capacity.
+    #[inline]
     pub(crate) fn as_uninit_mut(&mut self) -> &mut [MaybeUninit<u8>] {
+        let Parts { bytes, capacity, .. } = self.parts();
         // SAFETY: Block 1, and `&mut self` is the only way to the bytes.
-        unsafe { std::slice::from_raw_parts_mut(self.bytes.as_ptr().cast(), self.capacity) }
+        unsafe { std::slice::from_raw_parts_mut(bytes.as_ptr().cast(), capacity) }
     }
 
     /// Gives the block at least `nbytes` bytes of capacity, more or less than it has, and keeps the first `keep` bytes. What lies
@@ -241,14 +326,12 @@ impl Block {
     ///
     /// As [`Block::take`]; the block is as it was.
     pub(crate) fn resize(&mut self, nbytes: usize, keep: usize) -> Result<()> {
-        let align = self.form.align;
-        let out_of_memory = || Error::out_of_memory(nbytes, align);
+        let Parts { capacity: old, form, account, .. } = self.parts();
+        let out_of_memory = || Error::out_of_memory(nbytes, form.align);
         let capacity = capacity_for(nbytes).ok_or_else(out_of_memory)?;
-        let old = self.capacity;
         if capacity == old {
             return Ok(());
         }
-        let account = self.account;
         // SAFETY: Block 2: it is charged for what this block has, throughout.
         let account = unsafe { account.as_ref() };
         account.charge_growth(old, capacity)?;
@@ -265,70 +348,88 @@ impl Block {
 
     /// Resizes the block by the means of its kind, if the new capacity is one of that kind.
     fn resize_in_kind(&mut self, capacity: usize) -> bool {
+        let Parts { form, .. } = self.parts();
         let source = self.account().source();
         if source.is_guarded() {
             return false;
         }
-        let demand = Demand { align: self.form.align, hints: Hints::new() };
+        let demand = Demand { align: form.align, hints: Hints::new() };
         let large = source.cache().is_some() && wants_map(capacity, demand);
-        match source.cache() {
-            Some(cache) if self.form.apart && (large || !self.form.cacheable) => {
-                let classes = (class_nbytes(self.capacity), class_nbytes(capacity));
-                let (Some(old), Some(new)) = classes else { return false };
-                if old != new {
-                    // SAFETY: a mapping of the cache's of this class (Block 1), which is ours alone.
-                    let Some(base) = (unsafe { cache.resize(self.bytes, old, new, Hints::new()) }) else {
-                        return false;
-                    };
-                    self.bytes = base;
-                }
-                self.capacity = capacity;
-                true
-            }
-            _ => !self.form.apart && !large && self.reallocate(capacity),
+        if form.apart {
+            (large || !form.cacheable) && self.remap(capacity)
+        } else {
+            !large && self.reallocate(capacity)
         }
     }
 
+    fn remap(&mut self, capacity: usize) -> bool {
+        let mut parts = self.parts();
+        let classes = (class_nbytes(parts.capacity), class_nbytes(capacity));
+        let (Some(cache), (Some(old), Some(new))) = (self.account().source().cache(), classes) else {
+            return false;
+        };
+        if old != new {
+            // SAFETY: a mapping of the cache's of this class (Block 1), which is ours alone.
+            let moved = unsafe { cache.resize(parts.bytes, old, new, Hints::new()) };
+            let Some(base) = moved else { return false };
+            parts.bytes = base;
+        }
+        parts.capacity = capacity;
+        // A header holds nothing that needs a drop. (The model checker's atomics do.)
+        #[cfg(loom)]
+        // SAFETY: it is written anew below.
+        unsafe {
+            self.header.drop_in_place()
+        };
+        // SAFETY: the header stays where it is, and says what is true of the block now.
+        let same = unsafe { Self::begin(self.header, parts) };
+        std::mem::forget(same);
+        true
+    }
+
     fn reallocate(&mut self, capacity: usize) -> bool {
-        let (Form { lead, align, .. }, old) = (self.form, self.capacity);
+        let Parts { capacity: old, form: Form { lead, align, .. }, .. } = self.parts();
         let (Some(layout), Some(grown)) = (front_layout(old, align, 0), front_layout(capacity, align, 0))
         else {
             return false;
         };
+        let account = self.account();
         // SAFETY: the header lies `lead` bytes behind the beginning of the allocator's block.
         let base = unsafe { self.header.cast::<u8>().sub(lead) };
         // SAFETY: Block 1: it came from this source, with this layout.
-        let moved = unsafe { self.account().source().reallocate(base, layout, grown.size()) };
+        let moved = unsafe { account.source().reallocate(base, layout, grown.size()) };
         let Some(base) = moved else { return false };
-        let new_lead = (base.addr().get() + HEADER).wrapping_neg() % align;
-        // SAFETY: where the bytes were before they moved with the block.
-        let from = unsafe { base.add(lead + HEADER) };
-        // SAFETY: as in `take_in_front`.
-        let bytes = unsafe { base.add(new_lead + HEADER) };
+        let new_lead = lead_of(base, HEADER, align);
         if new_lead != lead {
+            // SAFETY: where the bytes were before they moved with the block.
+            let from = unsafe { base.add(lead + HEADER) };
+            // SAFETY: where they belong: as in `begin_in_front`.
+            let to = unsafe { base.add(new_lead + HEADER) };
             // SAFETY: both lie within the block, for as many bytes as both layouts have room for.
-            unsafe { from.copy_to(bytes, old.min(capacity)) };
+            unsafe { from.copy_to(to, old.min(capacity)) };
         }
-        // SAFETY: as in `take_in_front`.
-        self.header = unsafe { base.add(new_lead) }.cast();
-        (self.bytes, self.capacity, self.form.lead) = (bytes, capacity, new_lead);
+        // The header that moved along holds nothing that needs a drop: it is written anew.
+        // SAFETY: the block has the layout of the new capacity now.
+        let block = unsafe { Self::begin_in_front(account, base, capacity, align, 0) };
+        // The block that this was is the new one: nothing is given back.
+        std::mem::forget(std::mem::replace(self, block));
         true
     }
 
     /// Moves to a new block of the capacity, copying the first `keep` bytes. The accounts have been charged for it already.
     fn move_to(&mut self, capacity: usize, keep: usize) -> bool {
-        let demand = Demand { align: self.form.align, hints: Hints::new() };
-        let account = self.account;
+        let Parts { bytes, form, account, .. } = self.parts();
+        let demand = Demand { align: form.align, hints: Hints::new() };
         // SAFETY: Block 2.
         let account = unsafe { account.as_ref() };
-        let Some(mut fresh) = Self::take_charged(account, capacity, false, demand) else { return false };
+        let Some(fresh) = Self::take_charged(account, capacity, false, demand) else { return false };
         // SAFETY: both blocks have that many bytes (Block 1), and are not the same.
-        unsafe { self.bytes.copy_to_nonoverlapping(fresh.bytes, keep) };
-        std::mem::swap(self, &mut fresh);
+        unsafe { bytes.copy_to_nonoverlapping(fresh.as_ptr(), keep) };
+        let old = std::mem::replace(self, fresh);
         // What was charged stays with the block that stays.
         // SAFETY: Block 1: given back once, here.
-        unsafe { give_back(&fresh) };
-        std::mem::forget(fresh);
+        unsafe { give_back(old.header, &old.parts()) };
+        std::mem::forget(old);
         true
     }
 
@@ -340,18 +441,18 @@ impl Block {
     /// `nbytes` bytes are initialised, and that is no more than the capacity.
     #[inline]
     pub(crate) unsafe fn freeze(self, nbytes: usize) -> Handle {
-        debug_assert!(nbytes <= self.capacity, "{nbytes} bytes of {}", self.capacity);
+        debug_assert!(nbytes <= self.capacity(), "{nbytes} bytes of {}", self.capacity());
         let padding = nbytes.next_multiple_of(ALIGNMENT) - nbytes;
-        // SAFETY: the caller's word.
-        let end = unsafe { self.bytes.add(nbytes) };
-        // SAFETY: the capacity is a multiple of the alignment (Block 1), hence covers the padding.
-        unsafe { end.write_bytes(0, padding) };
-        let region = Region { ptr: self.bytes, nbytes, place: Place::CPU, backing: Backing::Heap };
-        let spare = Spare { ptr: self.account.as_ptr().cast(), word: self.form.pack(self.capacity) };
-        let header = self.header;
+        if padding != 0 {
+            // SAFETY: the caller's word.
+            let end = unsafe { self.as_ptr().add(nbytes) };
+            // SAFETY: the capacity is a multiple of the alignment (Block 1), hence covers the padding.
+            unsafe { end.write_bytes(0, padding) };
+        }
+        let mut header = self.header;
         std::mem::forget(self);
-        // SAFETY: Block 1: room for a header.
-        unsafe { header.write(Header::new(region, Birth::Sole, &OWNER, spare)) };
+        // SAFETY: Block 1: nobody else knows of the header.
+        unsafe { header.as_mut() }.announce(nbytes);
         // SAFETY: the header is complete, and this is its one handle.
         unsafe { Handle::first(header) }
     }
@@ -372,42 +473,25 @@ impl Block {
             return Err((handle, conflict.into()));
         }
         let nbytes = handle.header().nbytes();
-        let header = handle.into_header();
-        // SAFETY: the header was made by `freeze`, and its only handle is gone without releasing it.
-        let block = unsafe { Self::of_header(header) };
-        Ok((block, nbytes))
-    }
-
-    /// # Safety
-    ///
-    /// The header was made by [`Block::freeze`], and nobody has a handle or a lease any more. It is not used again.
-    #[inline]
-    unsafe fn of_header(header: NonNull<Header>) -> Self {
-        let (bytes, spare) = {
-            // SAFETY: alive: its memory is part of the block.
-            let header = unsafe { header.as_ref() };
-            (header.ptr(), header.spare())
-        };
-        // A header holds nothing that needs a drop. (The model checker's atomics do.)
-        #[cfg(loom)]
-        // SAFETY: the last use of the header.
-        unsafe {
-            header.drop_in_place()
-        };
-        let (form, capacity) = Form::unpack(spare.word);
-        // SAFETY: `freeze` put an account there.
-        let account = unsafe { NonNull::new_unchecked(spare.ptr.cast_mut().cast::<Account>()) };
-        Self { bytes, capacity, header, account, form }
+        // Its only handle becomes a block again.
+        Ok((Self { header: handle.into_header() }, nbytes))
     }
 }
 
 impl Drop for Block {
     #[inline]
     fn drop(&mut self) {
+        let parts = self.parts();
+        // SAFETY: Block 2.
+        let account = unsafe { parts.account.as_ref() };
         // SAFETY: Block 1: given back once, here.
-        unsafe { give_back(self) };
-        // SAFETY: Block 2, and the source has its memory again.
-        unsafe { refund(self.account, self.capacity) }
+        unsafe { give_back(self.header, &parts) };
+        if account.is_plain() {
+            account.counters().freed(parts.capacity);
+        } else {
+            // SAFETY: Block 2, and the source has its memory again.
+            unsafe { refund(parts.account, parts.capacity) }
+        }
     }
 }
 
@@ -415,15 +499,40 @@ impl Drop for Block {
 ///
 /// # Safety
 ///
-/// Called once; the bytes and the header are not used any more.
+/// Called once; the parts are those of the block with this header, and neither the bytes nor the header is used any more.
 #[inline]
-unsafe fn give_back(block: &Block) {
-    let Form { lead, align, apart, cacheable } = block.form;
-    let source = block.account().source();
+unsafe fn give_back(header: NonNull<Header>, parts: &Parts) {
+    // A header holds nothing that needs a drop. (The model checker's atomics do.)
+    #[cfg(loom)]
+    // SAFETY: the last use of the header.
+    unsafe {
+        header.drop_in_place()
+    };
+    let Parts { form, capacity, account, .. } = *parts;
+    // SAFETY: the block is charged to it until `refund`.
+    let account = unsafe { account.as_ref() };
+    match front_layout(capacity, ALIGNMENT, 0) {
+        Some(layout) if account.is_direct() && form.is_plain() => {
+            // SAFETY: the header lies `lead` bytes behind the beginning of the allocator's block.
+            let base = unsafe { header.cast::<u8>().sub(form.lead) };
+            // SAFETY: allocated by the global allocator with the same layout (Block 1).
+            unsafe { Global.deallocate(base, layout) };
+        }
+        // SAFETY: the caller's word.
+        _ => unsafe { give_back_any(account.source(), header, parts) },
+    }
+}
+
+/// # Safety
+///
+/// As for [`give_back`].
+#[inline(never)]
+unsafe fn give_back_any(source: &Source, header: NonNull<Header>, parts: &Parts) {
+    let Parts { bytes, capacity, form: Form { lead, align, apart, cacheable }, .. } = *parts;
     let guard = guard_nbytes(source, align);
     if guard != 0 {
         // SAFETY: Block 1, with guards of this length, which `prepare` filled.
-        let whole = unsafe { debug::inspect(block.bytes, block.capacity, guard) };
+        let whole = unsafe { debug::inspect(bytes, capacity, guard) };
         if !whole {
             // Somebody wrote where nobody may: the allocator shall not trip over it.
             return;
@@ -431,18 +540,24 @@ unsafe fn give_back(block: &Block) {
     }
     if apart {
         // SAFETY: the mapping begins a guard's length in front of the bytes.
-        let base = unsafe { block.bytes.sub(guard) };
-        let class = class_nbytes(block.capacity + 2 * guard);
-        if let (Some(cache), Some(nbytes)) = (source.cache(), class) {
+        let base = unsafe { bytes.sub(guard) };
+        if let (Some(cache), Some(nbytes)) = (source.cache(), class_nbytes(capacity + 2 * guard)) {
             // SAFETY: it came from this cache (Block 1), whose class it has.
-            unsafe { cache.give(base, nbytes, block.header, cacheable) };
+            unsafe { cache.give(base, nbytes, header, cacheable) };
         }
-    } else if let Some(layout) = front_layout(block.capacity, align, guard) {
+    } else if let Some(layout) = front_layout(capacity, align, guard) {
         // SAFETY: the header lies `lead` bytes behind the beginning of the allocator's block.
-        let base = unsafe { block.header.cast::<u8>().sub(lead) };
+        let base = unsafe { header.cast::<u8>().sub(lead) };
         // SAFETY: allocated by the same source with the same layout (Block 1).
         unsafe { source.deallocate(base, layout) };
     }
+}
+
+/// How far behind the beginning of a block its header lies, so that what follows `before` bytes behind it is aligned.
+#[inline]
+fn lead_of(base: NonNull<u8>, before: usize, align: usize) -> usize {
+    // The alignment is a power of two (Demand).
+    (base.addr().get() + before).wrapping_neg() & (align - 1)
 }
 
 /// The capacity of a block for `nbytes`, or `None` where there is none so large.
@@ -465,20 +580,27 @@ pub(crate) fn is_block(handle: &Handle) -> bool {
 pub(crate) fn describe(header: &Header) -> Option<(usize, &'static str)> {
     header.is_owned_by(&OWNER).then(|| {
         let spare = header.spare();
-        // SAFETY: `freeze` put an account there, which is alive while it is charged for the block.
+        // SAFETY: `begin` put an account there, which is alive while it is charged for the block.
         let account = unsafe { &*spare.ptr.cast::<Account>() };
         (Form::unpack(spare.word).1, account.name())
     })
 }
 
 unsafe fn release(header: NonNull<Header>) {
-    // SAFETY: alive until the block is taken apart below.
-    let nbytes = unsafe { header.as_ref() }.nbytes();
-    // SAFETY: this table is installed by `freeze` alone, and called once when nobody has a handle any more (Header 2).
-    let block = unsafe { Block::of_header(header) };
+    // This table is installed by `begin` alone, and its release is called once, when nobody has a handle any more (Header 2).
+    let block = Block { header };
+    if !block.account().is_direct() {
+        inspect_padding(&block);
+    }
+}
+
+#[cold]
+fn inspect_padding(block: &Block) {
     if block.account().source().is_guarded() {
+        // SAFETY: Block 1.
+        let nbytes = unsafe { block.header.as_ref() }.nbytes();
         // SAFETY: within the capacity, and zeroed by `freeze`.
-        unsafe { debug::inspect_padding(block.bytes, nbytes) };
+        unsafe { debug::inspect_padding(block.as_ptr(), nbytes) };
     }
 }
 

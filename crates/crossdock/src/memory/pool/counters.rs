@@ -39,7 +39,8 @@ pub struct Statistics {
 ///
 /// # Invariants
 ///
-/// 1. Written only by the thread that has the slot (so that loads and stores suffice), or, for the crowd's, by atomic additions.
+/// 1. Written only by the thread that has the slot, so that loads and stores suffice. (Resetting the peak writes `high` and `mark`
+///    from outside; where both write, the peak is off by what one thread may keep to itself.)
 #[repr(align(64))]
 struct Shard {
     allocated: AtomicU64,
@@ -51,8 +52,8 @@ struct Shard {
     told: AtomicI64,
     /// The most by which `allocated - freed` was ever above `told`, since that or the peak was last set.
     high: AtomicI64,
-    /// The number of the reset of the peak that `high` knows of.
-    epoch: AtomicU64,
+    /// Once `allocated - freed` is above this, there is more to do than to add.
+    mark: AtomicI64,
 }
 
 /// # Invariants
@@ -60,22 +61,26 @@ struct Shard {
 /// 1. Zeroed memory is a value of this type, with everything at zero.
 pub(crate) struct Counters {
     shards: [Shard; SLOTS],
-    /// For threads without a slot.
+    /// For threads without a slot, which add to it atomically.
     crowd: Shard,
     /// Bytes in use, as far as the threads have told.
     live: AtomicI64,
     peak: AtomicI64,
-    epoch: AtomicU64,
 }
 
 impl Shard {
+    #[inline]
+    fn balance(&self) -> i64 {
+        self.allocated.load(Relaxed).wrapping_sub(self.freed.load(Relaxed)) as i64
+    }
+
     /// What this thread has gained and not told.
     fn ahead(&self) -> i64 {
-        let balance = self.allocated.load(Relaxed).wrapping_sub(self.freed.load(Relaxed));
-        balance as i64 - self.told.load(Relaxed)
+        self.balance() - self.told.load(Relaxed)
     }
 }
 
+#[inline]
 fn add(counter: &AtomicU64, more: u64) {
     counter.store(counter.load(Relaxed).wrapping_add(more), Relaxed);
 }
@@ -132,37 +137,39 @@ impl Counters {
     #[inline]
     fn gained(&self, shard: &Shard, nbytes: usize) {
         add(&shard.allocated, nbytes as u64);
-        let ahead = shard.ahead();
-        let epoch = self.epoch.load(Relaxed);
-        if ahead > shard.high.load(Relaxed) || shard.epoch.load(Relaxed) != epoch {
-            shard.high.store(ahead, Relaxed);
-            shard.epoch.store(epoch, Relaxed);
-        }
-        if ahead > BATCH {
-            self.tell(shard, ahead);
+        if shard.balance() > shard.mark.load(Relaxed) {
+            self.rise(shard);
         }
     }
 
     #[inline]
     fn lost(&self, shard: &Shard, nbytes: usize) {
         add(&shard.freed, nbytes as u64);
+        if shard.ahead() < -BATCH {
+            self.tell(shard, shard.ahead());
+        }
+    }
+
+    /// A thread has more than ever, or more than it may keep to itself.
+    #[cold]
+    fn rise(&self, shard: &Shard) {
         let ahead = shard.ahead();
-        if ahead < -BATCH {
+        if ahead > BATCH {
             self.tell(shard, ahead);
+        } else {
+            shard.high.store(ahead, Relaxed);
+            shard.mark.store(shard.told.load(Relaxed) + ahead, Relaxed);
         }
     }
 
     #[cold]
     fn tell(&self, shard: &Shard, ahead: i64) {
         let before = self.live.fetch_add(ahead, Relaxed);
-        let high = if shard.epoch.load(Relaxed) == self.epoch.load(Relaxed) {
-            shard.high.load(Relaxed)
-        } else {
-            ahead
-        };
-        self.peak.fetch_max(before + high.max(ahead), Relaxed);
-        shard.told.store(shard.told.load(Relaxed) + ahead, Relaxed);
+        self.peak.fetch_max(before + shard.high.load(Relaxed).max(ahead), Relaxed);
+        let told = shard.told.load(Relaxed) + ahead;
+        shard.told.store(told, Relaxed);
         shard.high.store(0, Relaxed);
+        shard.mark.store(told, Relaxed);
     }
 
     #[cold]
@@ -178,33 +185,22 @@ impl Counters {
         self.live.fetch_sub(nbytes as i64, Relaxed);
     }
 
-    fn all(&self) -> impl Iterator<Item = &Shard> {
-        self.shards.iter().chain(std::iter::once(&self.crowd))
-    }
-
     /// Adds everything up. O(1) in the number of blocks: one cache line for each thread.
     pub(crate) fn read(&self) -> Statistics {
         let sum = |of: fn(&Shard) -> &AtomicU64| {
-            self.all().fold(0u64, |sum, shard| sum.wrapping_add(of(shard).load(Relaxed)))
+            let shards = self.shards.iter().chain(std::iter::once(&self.crowd));
+            shards.fold(0u64, |sum, shard| sum.wrapping_add(of(shard).load(Relaxed)))
         };
         // What is gone is read before what came, so that nothing is gone that never came.
         let (freed, frees) = (sum(|shard| &shard.freed), sum(|shard| &shard.frees));
         let (total_nbytes, allocations) = (sum(|shard| &shard.allocated), sum(|shard| &shard.allocations));
         let live_nbytes = total_nbytes.wrapping_sub(freed);
-        let epoch = self.epoch.load(Relaxed);
-        let ahead = self
-            .shards
-            .iter()
-            .map(|shard| {
-                let known = shard.epoch.load(Relaxed) == epoch;
-                if known { shard.high.load(Relaxed) } else { shard.ahead() }
-            })
-            .sum::<i64>();
-        let high = self.peak.load(Relaxed).max(self.live.load(Relaxed) + ahead).max(0) as u64;
+        let high: i64 = self.shards.iter().map(|shard| shard.high.load(Relaxed)).sum();
+        let peak = self.peak.load(Relaxed).max(self.live.load(Relaxed) + high).max(0) as u64;
         Statistics {
             live_nbytes,
             live_count: allocations.wrapping_sub(frees),
-            peak_nbytes: high.max(live_nbytes),
+            peak_nbytes: peak.max(live_nbytes),
             total_nbytes,
             allocations,
             growths: sum(|shard| &shard.growths),
@@ -215,9 +211,14 @@ impl Counters {
 
     /// The peak is what is in use now.
     pub(crate) fn reset_peak(&self) {
-        self.epoch.fetch_add(1, Relaxed);
-        let ahead: i64 = self.shards.iter().map(Shard::ahead).sum();
-        self.peak.store(self.live.load(Relaxed) + ahead, Relaxed);
+        let mut live = self.live.load(Relaxed);
+        for shard in &self.shards {
+            let ahead = shard.ahead();
+            shard.high.store(ahead, Relaxed);
+            shard.mark.store(i64::MIN, Relaxed);
+            live += ahead;
+        }
+        self.peak.store(live, Relaxed);
     }
 }
 

@@ -202,16 +202,19 @@ impl Pool {
     /// # Errors
     ///
     /// `is_out_of_memory`, where there is none or where a limit stands in the way.
+    #[inline]
     pub fn zeroed(&self, nbytes: usize) -> Result<Buffer> {
         AllocOptions::new().zeroed(self, nbytes)
     }
 
     /// `nbytes` bytes that are not initialised yet. Errors as [`Pool::zeroed`].
+    #[inline]
     pub fn uninit(&self, nbytes: usize) -> Result<UninitBuffer> {
         AllocOptions::new().uninit(self, nbytes)
     }
 
     /// An empty buffer that grows, with room for `capacity` bytes. Errors as [`Pool::zeroed`].
+    #[inline]
     pub fn mutable(&self, capacity: usize) -> Result<MutableBuffer> {
         AllocOptions::new().mutable(self, capacity)
     }
@@ -331,18 +334,21 @@ impl AllocOptions {
     ///
     /// `is_out_of_memory`, where there is none or where a limit stands in the way; `is_alignment` where the alignment is no power
     /// of two, or more than a page.
+    #[inline]
     pub fn zeroed(&self, pool: &Pool, nbytes: usize) -> Result<Buffer> {
         let block = self.block(pool, nbytes, true)?;
         // SAFETY: zeroed, and within the capacity.
-        Ok(Buffer::whole(unsafe { block.freeze(nbytes) }))
+        Ok(Buffer::fresh(unsafe { block.freeze(nbytes) }))
     }
 
     /// `nbytes` bytes that are not initialised yet. Errors as [`AllocOptions::zeroed`].
+    #[inline]
     pub fn uninit(&self, pool: &Pool, nbytes: usize) -> Result<UninitBuffer> {
         Ok(UninitBuffer::of_block(self.block(pool, nbytes, false)?, nbytes))
     }
 
     /// An empty buffer that grows, with room for `capacity` bytes. Errors as [`AllocOptions::zeroed`].
+    #[inline]
     pub fn mutable(&self, pool: &Pool, capacity: usize) -> Result<MutableBuffer> {
         Ok(MutableBuffer::of_block(self.block(pool, capacity, false)?, 0))
     }

@@ -91,6 +91,11 @@ impl Source {
         Self { guarded, ..self }
     }
 
+    /// Whether small blocks come from the global allocator without further ado.
+    pub(crate) fn is_direct(&self) -> bool {
+        self.foreign.is_none() && !self.guarded
+    }
+
     #[inline]
     pub(crate) fn is_guarded(&self) -> bool {
         self.guarded

@@ -37,21 +37,25 @@ impl UninitBuffer {
     /// # Errors
     ///
     /// `is_out_of_memory` where there is none, or where `nbytes` is more than an address space holds.
+    #[inline]
     pub fn new(nbytes: usize) -> Result<Self> {
         Pool::with_default(|pool| AllocOptions::new().uninit(pool, nbytes))
     }
 
+    #[inline]
     pub(super) fn of_block(block: Block, nbytes: usize) -> Self {
         debug_assert!(nbytes <= block.capacity(), "UninitBuffer 1");
         Self { block, nbytes }
     }
 
     /// The number of bytes.
+    #[inline]
     pub fn nbytes(&self) -> usize {
         self.nbytes
     }
 
     /// The bytes, to be written.
+    #[inline]
     pub fn as_uninit_mut(&mut self) -> &mut [MaybeUninit<u8>] {
         &mut self.block.as_uninit_mut()[..self.nbytes]
     }
@@ -61,9 +65,10 @@ impl UninitBuffer {
     /// # Safety
     ///
     /// Every byte of [`UninitBuffer::as_uninit_mut`] is initialised.
+    #[inline]
     pub unsafe fn assume_init(self) -> Buffer {
         // SAFETY: initialised (the caller's word), and within the capacity (UninitBuffer 1).
-        Buffer::whole(unsafe { self.block.freeze(self.nbytes) })
+        Buffer::fresh(unsafe { self.block.freeze(self.nbytes) })
     }
 }
 
