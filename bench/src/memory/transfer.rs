@@ -4,7 +4,7 @@ use std::hint::black_box;
 use std::mem::MaybeUninit;
 
 use bytes::{Bytes, BytesMut};
-use crossdock::memory::{Buffer, MutableBuffer, UninitBuffer};
+use crossdock::memory::{Buffer, MutableBuffer, Pool, UninitBuffer};
 
 use crate::arrow::Arrow;
 use crate::harness::{self, Case, Reach, Table, Unit};
@@ -104,6 +104,8 @@ pub(super) fn hex(measure: &Measure, arrow: Option<&Arrow>) -> Result<Table> {
         .map(|digit| b"0123456789ABCDEF"[usize::from(digit)])
         .collect();
     let expected = answer(&naive);
+    let own = Buffer::copy_from_slice(&bytes)?;
+    assert!(own.to_hex_string()?.as_bytes() == naive, "crossdock: wrong digits");
     let (mut digits, mut copied) = (warm(2 * MIB)?, warm(2 * MIB)?);
 
     let mut cases = vec![
@@ -124,6 +126,8 @@ pub(super) fn hex(measure: &Measure, arrow: Option<&Arrow>) -> Result<Table> {
         assert!(arrow.hex_once(&bytes) == naive, "Arrow C++: wrong digits");
         cases.push(Case::looped(ARROW, expected, |count| arrow.hex(count, &bytes)));
     }
+    let digits = || black_box(&own).to_hex_string().map_or(0, |digits| answer(digits.as_bytes()));
+    cases.push(Case::new("crossdock", expected, digits).reaching(Reach::Figure(5.0)));
     let unit = Unit::gigabytes(MIB);
     Ok(harness::measure(measure.group, "hex of 1 MiB", unit, &[LIMIT, ARROW], cases))
 }
@@ -132,6 +136,7 @@ pub(super) fn hex(measure: &Measure, arrow: Option<&Arrow>) -> Result<Table> {
 pub(super) fn copy(measure: &Measure, arrow: Option<&Arrow>) -> Result<Table> {
     const LIMIT: &str = "memcpy into warm memory (the limit)";
     let own = Buffer::from(sevens()?);
+    let pool = Pool::default();
     // All copy the same memory.
     let source = own.read()?;
     let expected = answer(&source);
@@ -156,7 +161,7 @@ pub(super) fn copy(measure: &Measure, arrow: Option<&Arrow>) -> Result<Table> {
         Case::new("arrow-buffer", expected, || answer(&arrow_buffer::Buffer::from(black_box(&source[..])))),
         Case::new("bytes", expected, || answer(&Bytes::copy_from_slice(black_box(&source)))),
         Case::new("crossdock", expected, || {
-            let copy = black_box(&own).read().and_then(|bytes| Buffer::copy_from_slice(&bytes));
+            let copy = black_box(&own).copy_slice(.., &pool);
             copy.and_then(|copy| Ok(answer(&copy.read()?))).unwrap_or(0)
         }),
     ]);
@@ -175,7 +180,7 @@ pub(super) fn equal(measure: &Measure, arrow: Option<&Arrow>) -> Result<Table> {
     let mut different = right.to_vec();
     different[WHOLE - 1] += 1;
     let unlike = Buffer::from_vec(different.clone())?;
-    assert!(own_equal(&own[0], &own[1])? && !own_equal(&own[0], &unlike)?, "crossdock: wrong answer");
+    assert!(own[0].equals(&own[1])? && !own[0].equals(&unlike)?, "crossdock: wrong answer");
 
     let mut cases = vec![Case::new(LIMIT, 1, || {
         let (left, right) = (black_box(&left), black_box(&right));
@@ -189,14 +194,8 @@ pub(super) fn equal(measure: &Measure, arrow: Option<&Arrow>) -> Result<Table> {
     }
     cases.extend([
         Case::new("arrow-buffer", 1, || usize::from(black_box(&rust[0]) == black_box(&rust[1]))),
-        Case::new("crossdock", 1, || {
-            own_equal(black_box(&own[0]), black_box(&own[1])).map_or(0, usize::from)
-        }),
+        Case::new("crossdock", 1, || black_box(&own[0]).equals(black_box(&own[1])).map_or(0, usize::from)),
     ]);
     let unit = Unit::gigabytes(WHOLE);
     Ok(harness::measure(measure.group, "compare 64 MiB with 64 MiB", unit, &[LIMIT, ARROW], cases))
-}
-
-fn own_equal(left: &Buffer, right: &Buffer) -> crossdock::Result<bool> {
-    Ok(left.read()?[..] == right.read()?[..])
 }

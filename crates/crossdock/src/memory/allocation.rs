@@ -56,6 +56,8 @@ pub(crate) struct Owner {
     pub(crate) descriptor: unsafe fn(NonNull<Header>) -> Option<Descriptor>,
     /// The error that befell the region, where there is one: a mapped file that shrank.
     pub(crate) fault: unsafe fn(NonNull<Header>) -> Option<Error>,
+    /// How many bytes a handle keeps alive.
+    pub(crate) retained: unsafe fn(NonNull<Header>) -> usize,
     /// Whether the region is a part of one that was divided.
     pub(crate) is_part: bool,
 }
@@ -272,6 +274,17 @@ impl Handle {
         header
     }
 
+    /// Lets the owner move the header. The handle is the only one, and what `owner` returns is the header of the same allocation.
+    pub(crate) fn rebuild(&mut self, owner: impl FnOnce(NonNull<Header>) -> NonNull<Header>) {
+        if self.header().tracked {
+            ledger::forget(self.0);
+        }
+        self.0 = owner(self.0);
+        if self.header().tracked {
+            ledger::record(self.0);
+        }
+    }
+
     pub(crate) fn is_part(&self) -> bool {
         self.header().owner.is_part
     }
@@ -280,6 +293,12 @@ impl Handle {
         let describe = self.header().owner.descriptor;
         // SAFETY: Handle 1: the header is alive, and it is this owner's own.
         unsafe { describe(self.0) }
+    }
+
+    pub(crate) fn retained_nbytes(&self) -> usize {
+        let retained = self.header().owner.retained;
+        // SAFETY: Handle 1: the header is alive, and it is this owner's own.
+        unsafe { retained(self.0) }
     }
 
     pub(crate) fn fault(&self) -> Option<Error> {
@@ -418,6 +437,11 @@ pub(crate) trait Keep: Send + 'static {
     fn fault(&self) -> Option<Error> {
         None
     }
+
+    /// How many bytes are kept alive for a region of `nbytes`.
+    fn retained_nbytes(&self, nbytes: usize) -> usize {
+        nbytes
+    }
 }
 
 /// A header and, behind it, what its owner keeps.
@@ -432,6 +456,7 @@ impl<K: Keep> Block<K> {
         release: Self::release,
         descriptor: Self::descriptor,
         fault: Self::fault,
+        retained: Self::retained,
         is_part: K::IS_PART,
     };
 
@@ -447,6 +472,12 @@ impl<K: Keep> Block<K> {
     unsafe fn descriptor(header: NonNull<Header>) -> Option<Descriptor> {
         // SAFETY: as in `release`, the header begins a `Block<K>`; a handle keeps it alive during the call.
         unsafe { header.cast::<Self>().as_ref() }.keep.descriptor()
+    }
+
+    unsafe fn retained(header: NonNull<Header>) -> usize {
+        // SAFETY: as in `release`, the header begins a `Block<K>`; a handle keeps it alive during the call.
+        let block = unsafe { header.cast::<Self>().as_ref() };
+        block.keep.retained_nbytes(block.header.nbytes())
     }
 
     unsafe fn fault(header: NonNull<Header>) -> Option<Error> {

@@ -13,7 +13,7 @@
 //! knows of can be thawed again.
 
 use std::alloc::Layout as AllocLayout;
-use std::mem::MaybeUninit;
+use std::mem::{ManuallyDrop, MaybeUninit};
 use std::ptr::NonNull;
 
 use crate::error::{Error, Kind, Result};
@@ -37,7 +37,7 @@ const HEADER: usize = size_of::<Header>();
 const _: () =
     assert!(HEADER.is_multiple_of(BLOCK_ALIGNMENT), "a header in front keeps to the block's alignment");
 
-static OWNER: Owner = Owner { release, descriptor: no_descriptor, fault: no_fault, is_part: false };
+static OWNER: Owner = Owner { release, descriptor: no_descriptor, fault: no_fault, retained, is_part: false };
 
 /// What is asked of a block beside its size.
 #[derive(Clone, Copy, Debug)]
@@ -156,32 +156,44 @@ impl Block {
     /// `is_out_of_memory` where there is none, where it has no size that fits, or where the limit of a pool stands in the way.
     #[inline]
     pub(crate) fn take(account: &Account, nbytes: usize, zeroed: bool, demand: Demand) -> Result<Self> {
-        let small = demand.is_plain() && nbytes < LARGE && account.is_direct();
-        match small.then(|| Self::take_small(account, nbytes, zeroed)).flatten() {
-            Some(block) => Ok(block),
-            None => Self::take_any(account, nbytes, zeroed, demand),
+        if demand.is_plain() && nbytes < LARGE && account.is_direct() {
+            let mut failure = None;
+            return match Self::take_small(account, nbytes, zeroed, &mut failure) {
+                Some(block) => Ok(block),
+                None => Err(failure.unwrap_or_else(|| Error::out_of_memory(nbytes, ALIGNMENT))),
+            };
         }
+        Self::take_any(account, nbytes, zeroed, demand)
     }
 
-    /// The short way, for small blocks of the global allocator. `None`: the long way will say why. Not inlined: what it
-    /// returns is one register.
+    /// The short way, for small blocks of the global allocator. Not inlined, and with the error apart: what it returns is one
+    /// register.
     #[inline(never)]
-    fn take_small(account: &Account, nbytes: usize, zeroed: bool) -> Option<Self> {
+    fn take_small(
+        account: &Account,
+        nbytes: usize,
+        zeroed: bool,
+        failure: &mut Option<Error>,
+    ) -> Option<Self> {
         let capacity = nbytes.next_multiple_of(ALIGNMENT);
         let layout = front_layout(capacity, ALIGNMENT, 0)?;
-        if account.is_plain() {
+        let base = if account.is_plain() {
             let base = Global.allocate(layout, zeroed)?;
             account.counters().allocated(capacity);
-            // SAFETY: the layout is that of a block of this account's source, which is the global allocator.
-            return Some(unsafe { Self::begin_in_front(account, base, capacity, ALIGNMENT, 0) });
-        }
-        account.charge(capacity).ok()?;
-        let Some(base) = Global.allocate(layout, zeroed) else {
-            account.refund_unused(capacity);
-            return None;
+            base
+        } else {
+            if let Err(error) = account.charge(capacity) {
+                *failure = Some(error);
+                return None;
+            }
+            let Some(base) = Global.allocate(layout, zeroed) else {
+                account.refund_unused(capacity);
+                return None;
+            };
+            account.note_allocated(capacity);
+            base
         };
-        account.note_allocated(capacity);
-        // SAFETY: as above.
+        // SAFETY: the layout is that of a block of this account's source, which is the global allocator.
         Some(unsafe { Self::begin_in_front(account, base, capacity, ALIGNMENT, 0) })
     }
 
@@ -457,6 +469,29 @@ impl Block {
         unsafe { Handle::first(header) }
     }
 
+    /// Gives an allocation `nbytes` bytes, of which the first `keep` are kept and the others are zero. More capacity is taken where
+    /// there is not enough. On an error, the allocation is as it was.
+    ///
+    /// The handle is the only one on a block, and `keep` is no more than `nbytes` or than the bytes that there are.
+    pub(crate) fn grow_allocation(handle: &mut Handle, keep: usize, nbytes: usize) -> Result<()> {
+        debug_assert!(is_block(handle) && handle.exclusive().is_ok(), "a block of our own");
+        let mut result = Ok(());
+        handle.rebuild(|header| {
+            let mut block = ManuallyDrop::new(Self { header });
+            if nbytes > block.capacity() {
+                result = block.resize(nbytes, keep);
+            }
+            if result.is_ok() {
+                let end = nbytes.next_multiple_of(ALIGNMENT);
+                block.as_uninit_mut()[keep..end].fill(MaybeUninit::new(0));
+                // SAFETY: Block 1: nobody else knows of the header while the handle is rebuilt.
+                unsafe { block.header.as_mut() }.announce(nbytes);
+            }
+            block.header
+        });
+        result
+    }
+
     /// Takes an allocation apart again, into the block and the number of its initialised bytes.
     ///
     /// # Errors
@@ -606,6 +641,11 @@ fn inspect_padding(block: &Block) {
 
 unsafe fn no_descriptor(_: NonNull<Header>) -> Option<Descriptor> {
     None
+}
+
+unsafe fn retained(header: NonNull<Header>) -> usize {
+    // SAFETY: a handle keeps it alive during the call.
+    Form::unpack(unsafe { header.as_ref() }.spare().word).1
 }
 
 unsafe fn no_fault(_: NonNull<Header>) -> Option<Error> {
