@@ -30,7 +30,8 @@ const NOT_SANITIZED: &[(&str, &str)] = &[
 
 /// Test binaries of `crossdock` that run under valgrind, with the filters that pick tests in them. The sanitizer runs
 /// them all; valgrind is slower by far, but also sees uninitialised bytes and the inline assembly.
-const UNDER_VALGRIND: &[(&str, &[&str])] = &[("crossdock", &["memory::"]), ("drops", &[])];
+const UNDER_VALGRIND: &[(&str, &[&str])] =
+    &[("crossdock", &["memory::"]), ("drops", &[]), ("devices", &[]), ("fence", &["every_"])];
 
 const FUZZ_TARGETS: &str = "fuzz/fuzz_targets";
 

@@ -18,7 +18,8 @@ use std::ptr::NonNull;
 
 use crate::error::{Error, Kind, Result};
 use crate::memory::allocation::{Birth, Descriptor, Handle, Header, Owner, Region, Spare};
-use crate::memory::cache::Cache;
+use crate::memory::cache::MappedBlock;
+use crate::memory::device::Attached;
 use crate::memory::fault;
 use crate::memory::hints::Hints;
 use crate::memory::mapped::class_nbytes;
@@ -37,7 +38,14 @@ const HEADER: usize = size_of::<Header>();
 const _: () =
     assert!(HEADER.is_multiple_of(BLOCK_ALIGNMENT), "a header in front keeps to the block's alignment");
 
-static OWNER: Owner = Owner { release, descriptor: no_descriptor, fault: no_fault, retained, is_part: false };
+static OWNER: Owner = Owner {
+    release,
+    descriptor: no_descriptor,
+    fault: no_fault,
+    device: no_device,
+    retained,
+    is_part: false,
+};
 
 /// What is asked of a block beside its size.
 #[derive(Clone, Copy, Debug)]
@@ -202,7 +210,7 @@ impl Block {
         let out_of_memory = || Error::out_of_memory(nbytes, demand.align);
         let capacity = capacity_for(nbytes).ok_or_else(out_of_memory)?;
         account.charge(capacity)?;
-        match Self::take_charged(account, capacity, zeroed, demand) {
+        match Self::take_charged(account, capacity, zeroed, demand, false) {
             Some(block) => {
                 account.note_allocated(capacity);
                 Ok(block)
@@ -214,12 +222,26 @@ impl Block {
         }
     }
 
-    fn take_charged(account: &Account, capacity: usize, zeroed: bool, demand: Demand) -> Option<Self> {
+    /// `growing`: for a block that has grown, and will probably grow again.
+    fn take_charged(
+        account: &Account,
+        capacity: usize,
+        zeroed: bool,
+        demand: Demand,
+        growing: bool,
+    ) -> Option<Self> {
         let source = account.source();
         let guard = guard_nbytes(source, demand.align);
         let block = match source.cache() {
             Some(cache) if wants_map(capacity, demand) => {
-                Self::take_mapped(account, cache, capacity, zeroed, demand, guard)?
+                let nbytes = capacity.checked_add(2 * guard)?;
+                let mapped = if growing {
+                    cache.take_growing(nbytes, demand.hints)?
+                } else {
+                    cache.take(nbytes, demand.hints)?
+                };
+                // SAFETY: as large as the class of what was asked for, and ours.
+                unsafe { Self::begin_mapped(account, mapped, capacity, zeroed, demand, guard) }
             }
             _ => {
                 let base = source.allocate(front_layout(capacity, demand.align, guard)?, zeroed)?;
@@ -234,15 +256,17 @@ impl Block {
         Some(block)
     }
 
-    fn take_mapped(
+    /// # Safety
+    ///
+    /// The mapping came from the account's source, for the capacity and two guards, and nobody else has it.
+    unsafe fn begin_mapped(
         account: &Account,
-        cache: &Cache,
+        mapped: MappedBlock,
         capacity: usize,
         zeroed: bool,
         demand: Demand,
         guard: usize,
-    ) -> Option<Self> {
-        let mapped = cache.take(capacity.checked_add(2 * guard)?, demand.hints)?;
+    ) -> Self {
         // SAFETY: the mapping has room for the guard, the capacity and the other guard.
         let bytes = unsafe { mapped.base.add(guard) };
         if zeroed && !mapped.zeroed {
@@ -251,9 +275,9 @@ impl Block {
         }
         let form = Form { lead: 0, align: demand.align, apart: true, cacheable: demand.hints.is_common() };
         // SAFETY: the mapping and the place of its header are ours.
-        Some(unsafe {
+        unsafe {
             Self::begin(mapped.header, Parts { bytes, capacity, form, account: NonNull::from(account) })
-        })
+        }
     }
 
     /// # Safety
@@ -430,11 +454,12 @@ impl Block {
 
     /// Moves to a new block of the capacity, copying the first `keep` bytes. The accounts have been charged for it already.
     fn move_to(&mut self, capacity: usize, keep: usize) -> bool {
-        let Parts { bytes, form, account, .. } = self.parts();
+        let Parts { bytes, capacity: old, form, account } = self.parts();
+        let growing = capacity > old;
         let demand = Demand { align: form.align, hints: Hints::new() };
         // SAFETY: Block 2.
         let account = unsafe { account.as_ref() };
-        let Some(fresh) = Self::take_charged(account, capacity, false, demand) else { return false };
+        let Some(fresh) = Self::take_charged(account, capacity, false, demand, growing) else { return false };
         // SAFETY: both blocks have that many bytes (Block 1), and are not the same.
         unsafe { bytes.copy_to_nonoverlapping(fresh.as_ptr(), keep) };
         let old = std::mem::replace(self, fresh);
@@ -640,6 +665,10 @@ fn inspect_padding(block: &Block) {
 }
 
 unsafe fn no_descriptor(_: NonNull<Header>) -> Option<Descriptor> {
+    None
+}
+
+unsafe fn no_device(_: NonNull<Header>) -> Option<Attached> {
     None
 }
 
