@@ -11,6 +11,7 @@
 //! pointer and a length.
 
 use std::alloc::{Layout as AllocLayout, alloc};
+use std::num::NonZeroU32;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -56,6 +57,8 @@ pub(crate) struct Owner {
     pub(crate) descriptor: unsafe fn(NonNull<Header>) -> Option<Descriptor>,
     /// The error that befell the region, where there is one: a mapped file that shrank.
     pub(crate) fault: unsafe fn(NonNull<Header>) -> Option<Error>,
+    /// How many bytes a handle keeps alive.
+    pub(crate) retained: unsafe fn(NonNull<Header>) -> usize,
     /// Whether the region is a part of one that was divided.
     pub(crate) is_part: bool,
 }
@@ -173,8 +176,10 @@ impl Header {
     }
 
     #[cold]
+    #[inline(never)]
     fn conflict(&self, wanted: Wanted, found: Reading) -> Conflict {
-        Conflict::new(wanted, found, self.exported())
+        let holders = if ledger::is_on() { ledger::holders_of(self) } else { Vec::new() };
+        Conflict::new(wanted, found, self.exported(), holders)
     }
 }
 
@@ -224,7 +229,11 @@ impl Handle {
     #[inline]
     pub(crate) fn lease(&self, kind: LeaseKind) -> Result<Lease, Conflict> {
         match self.header().word.take(kind) {
-            Ok(()) => Ok(Lease { header: self.0, kind }),
+            Ok(()) if ledger::is_on() => {
+                // SAFETY: the word counts the lease, which nobody else has.
+                Ok(unsafe { Lease::noted(self.0, kind) })
+            }
+            Ok(()) => Ok(Lease { header: self.0, tag: Tag::new(kind, None) }),
             Err(found) => Err(self.header().conflict(Wanted::Lease(kind), found)),
         }
     }
@@ -282,6 +291,17 @@ impl Handle {
         header
     }
 
+    /// Lets the owner move the header. The handle is the only one, and what `owner` returns is the header of the same allocation.
+    pub(crate) fn rebuild(&mut self, owner: impl FnOnce(NonNull<Header>) -> NonNull<Header>) {
+        if self.header().tracked {
+            ledger::forget(self.0);
+        }
+        self.0 = owner(self.0);
+        if self.header().tracked {
+            ledger::record(self.0);
+        }
+    }
+
     pub(crate) fn is_part(&self) -> bool {
         self.header().owner.is_part
     }
@@ -290,6 +310,12 @@ impl Handle {
         let describe = self.header().owner.descriptor;
         // SAFETY: Handle 1: the header is alive, and it is this owner's own.
         unsafe { describe(self.0) }
+    }
+
+    pub(crate) fn retained_nbytes(&self) -> usize {
+        let retained = self.header().owner.retained;
+        // SAFETY: Handle 1: the header is alive, and it is this owner's own.
+        unsafe { retained(self.0) }
     }
 
     pub(crate) fn fault(&self) -> Option<Error> {
@@ -327,9 +353,43 @@ impl Drop for Handle {
 /// # Invariants
 ///
 /// 1. It is counted once, as `kind`, in the word of the header it points to (hence [`Header`] 1 holds while it lives).
+/// 2. If it has a note, the ledger's row of the header has a record of that number, which is this lease's alone.
 pub(crate) struct Lease {
     header: NonNull<Header>,
-    kind: LeaseKind,
+    tag: Tag,
+}
+
+const _: () = assert!(size_of::<Lease>() == 16, "a lease travels in two registers");
+
+/// The kind of a lease and the number of its note, if it has one. One word and not two fields, so that a lease is a pair of
+/// scalars, which the compiler moves in registers.
+#[derive(Clone, Copy)]
+struct Tag(u64);
+
+impl Tag {
+    const READ: u32 = LeaseKind::Read as u32;
+    const WRITE: u32 = LeaseKind::Write as u32;
+    const SHARE: u32 = LeaseKind::Share as u32;
+
+    #[inline]
+    fn new(kind: LeaseKind, note: Option<NonZeroU32>) -> Self {
+        Self(u64::from(note.map_or(0, NonZeroU32::get)) << 32 | kind as u64)
+    }
+
+    #[inline]
+    fn kind(self) -> LeaseKind {
+        match self.0 as u32 {
+            Self::READ => LeaseKind::Read,
+            Self::WRITE => LeaseKind::Write,
+            Self::SHARE => LeaseKind::Share,
+            _ => LeaseKind::Pin,
+        }
+    }
+
+    #[inline]
+    fn note(self) -> Option<NonZeroU32> {
+        NonZeroU32::new((self.0 >> 32) as u32)
+    }
 }
 
 // SAFETY: as for Handle: it offers nothing that is not atomic. (Guards say for themselves what they may cross.)
@@ -338,9 +398,29 @@ unsafe impl Send for Lease {}
 unsafe impl Sync for Lease {}
 
 impl Lease {
+    /// A lease that the ledger lists, if it has the memory.
+    ///
+    /// # Safety
+    ///
+    /// The word of `header` counts a lease of `kind` that nobody else has.
+    #[cold]
+    #[inline(never)]
+    unsafe fn noted(header: NonNull<Header>, kind: LeaseKind) -> Self {
+        // SAFETY: the lease is ours from now on; whatever gives it back calls `forget_note` before.
+        let note = unsafe { ledger::note_lease(header, kind) };
+        Self { header, tag: Tag::new(kind, note) }
+    }
+
+    #[inline]
+    fn forget_note(&self) {
+        if let Some(number) = self.tag.note() {
+            ledger::forget_lease(self.header, number);
+        }
+    }
+
     #[inline]
     pub(crate) fn kind(&self) -> LeaseKind {
-        self.kind
+        self.tag.kind()
     }
 
     #[inline]
@@ -356,12 +436,16 @@ impl Lease {
         if !header.exported().contains(protocol) {
             header.exported.fetch_or(protocol.0, Ordering::Relaxed);
         }
+        if let Some(number) = self.tag.note() {
+            ledger::mark_lease(self.header, number, protocol);
+        }
     }
 
     /// Gives the lease back and keeps the memory.
     pub(crate) fn into_handle(self) -> Result<Handle, Conflict> {
-        match self.header().word.exchange_for_handle(self.kind) {
+        match self.header().word.exchange_for_handle(self.kind()) {
             Ok(()) => {
+                self.forget_note();
                 let header = self.header;
                 std::mem::forget(self);
                 Ok(Handle(header))
@@ -382,7 +466,8 @@ impl Lease {
 impl Drop for Lease {
     #[inline]
     fn drop(&mut self) {
-        if self.header().word.give(self.kind) {
+        self.forget_note();
+        if self.header().word.give(self.kind()) {
             // SAFETY: the word said that this was the last holder.
             unsafe { release(self.header) }
         }
@@ -428,6 +513,11 @@ pub(crate) trait Keep: Send + 'static {
     fn fault(&self) -> Option<Error> {
         None
     }
+
+    /// How many bytes are kept alive for a region of `nbytes`.
+    fn retained_nbytes(&self, nbytes: usize) -> usize {
+        nbytes
+    }
 }
 
 /// A header and, behind it, what its owner keeps.
@@ -442,6 +532,7 @@ impl<K: Keep> Block<K> {
         release: Self::release,
         descriptor: Self::descriptor,
         fault: Self::fault,
+        retained: Self::retained,
         is_part: K::IS_PART,
     };
 
@@ -457,6 +548,12 @@ impl<K: Keep> Block<K> {
     unsafe fn descriptor(header: NonNull<Header>) -> Option<Descriptor> {
         // SAFETY: as in `release`, the header begins a `Block<K>`; a handle keeps it alive during the call.
         unsafe { header.cast::<Self>().as_ref() }.keep.descriptor()
+    }
+
+    unsafe fn retained(header: NonNull<Header>) -> usize {
+        // SAFETY: as in `release`, the header begins a `Block<K>`; a handle keeps it alive during the call.
+        let block = unsafe { header.cast::<Self>().as_ref() };
+        block.keep.retained_nbytes(block.header.nbytes())
     }
 
     unsafe fn fault(header: NonNull<Header>) -> Option<Error> {

@@ -8,7 +8,7 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
 
 use crate::error::{Error, Kind, Rejected, Result};
-use crate::memory::allocation::{Birth, Handle, Lease};
+use crate::memory::allocation::{Birth, Handle, Header, Lease};
 use crate::memory::conflict::Protocols;
 use crate::memory::guard::{PinGuard, ReadGuard, ShareGuard, WriteGuard};
 use crate::memory::mutable::MutableBuffer;
@@ -75,6 +75,15 @@ impl Buffer {
     /// `is_out_of_memory` where there is none for the header.
     pub fn from_vec<T: Pod>(vec: Vec<T>) -> Result<Self> {
         owner::adopt_vec(vec).map(Self::whole)
+    }
+
+    /// Adopts a string. O(1): its block becomes the allocation.
+    ///
+    /// # Errors
+    ///
+    /// `is_out_of_memory` where there is none for the header.
+    pub fn from_string(text: String) -> Result<Self> {
+        Self::from_vec(text.into_bytes())
     }
 
     /// Adopts anything that dereferences to a slice: `Arc<Vec<T>>`, `Arc<[T]>`, `String`, an image, a `bytes::Bytes`. Read-only, since others may
@@ -315,16 +324,54 @@ impl Buffer {
         self.nbytes
     }
 
-    /// The number of bytes that this buffer keeps alive: those of the whole allocation. (A part of a partition counts its own,
-    /// though it keeps the other parts' memory alive, too.)
+    /// The number of bytes that this buffer keeps alive: those of the whole allocation; for a part of a partition, those of what
+    /// was divided.
     pub fn retained_nbytes(&self) -> usize {
-        self.handle.header().nbytes()
+        self.handle.retained_nbytes()
+    }
+
+    /// Gives the block behind the buffer, which begins where the buffer does and which nobody else has, this many bytes.
+    pub(crate) fn grow_block(&mut self, nbytes: usize) -> Result<()> {
+        let result = Block::grow_allocation(&mut self.handle, self.nbytes, nbytes);
+        self.ptr = self.handle.header().ptr();
+        result?;
+        self.nbytes = nbytes;
+        Ok(())
+    }
+
+    pub(crate) fn header(&self) -> &Header {
+        self.handle.header()
+    }
+
+    /// Drops all bytes behind the first `nbytes`, of which there are no fewer, from the window.
+    pub(crate) fn narrow(&mut self, nbytes: usize) {
+        debug_assert!(nbytes <= self.nbytes, "Buffer 1");
+        self.nbytes = nbytes.min(self.nbytes);
     }
 
     /// The address of the first byte, in its place. It gives no permission to touch it.
     #[inline]
     pub fn as_ptr(&self) -> *const u8 {
         self.ptr.as_ptr()
+    }
+
+    /// The address of the first byte, in its place.
+    pub fn address(&self) -> usize {
+        self.ptr.addr().get()
+    }
+
+    /// The address of the first byte, for writing. It gives no permission to touch it.
+    ///
+    /// # Errors
+    ///
+    /// `is_read_only`.
+    pub fn mutable_address(&self) -> Result<usize> {
+        if self.readonly { Err(no_access(Place::CPU)) } else { Ok(self.address()) }
+    }
+
+    /// Whether the processor can address the memory: [`Place::is_host`].
+    pub fn is_host(&self) -> bool {
+        self.place().is_host()
     }
 
     /// The device.
@@ -641,7 +688,9 @@ fn try_with_capacity<T>(len: usize) -> Result<Vec<T>> {
 }
 
 /// Takes a lease for access by the processor through a handle that may be read-only.
-#[inline]
+///
+/// Always inlined: out of line, the result travels through memory, which takes as long as the lease itself.
+#[inline(always)]
 pub(crate) fn lease(handle: &Handle, readonly: bool, kind: LeaseKind) -> Result<Lease> {
     check_access(handle.header().place(), readonly && matches!(kind, LeaseKind::Write | LeaseKind::Share))?;
     Ok(handle.lease(kind)?)

@@ -1,10 +1,12 @@
 //! Leases of a buffer, and the access that each of them gives.
 
+use std::mem::MaybeUninit;
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 
 use crate::error::{Error, Kind, Result};
 use crate::memory::allocation::Lease;
+use crate::memory::bytes::not_utf8;
 use crate::memory::copied::count_copied;
 use crate::memory::racy::{self, Pinned, Shared};
 use crate::memory::{LeaseKind, Pod};
@@ -65,6 +67,14 @@ impl Covered {
         // SAFETY: Covered 1, under a lease; the destination is a slice of as many bytes.
         unsafe { racy::copy(self.ptr.as_ptr(), dst.as_mut_ptr(), self.nbytes) };
         count_copied(self.nbytes);
+        Ok(())
+    }
+
+    /// Loads as many bytes as `dst` has room for, racily. They are looked at, not handed over: it is not counted as a copy.
+    fn load_bytes(&self, offset: usize, dst: &mut [u8]) -> Result<()> {
+        let ptr = self.at(offset, dst.len())?;
+        // SAFETY: within the bytes (checked), under a lease; the destination is a slice of as many bytes.
+        unsafe { racy::copy(ptr.as_ptr(), dst.as_mut_ptr(), dst.len()) };
         Ok(())
     }
 
@@ -151,6 +161,17 @@ impl ReadGuard {
         // SAFETY: aligned and large enough (checked), initialised (Header 3) with any pattern a value (Pod 1), and
         // constant while the Read lease is held (Header 5), which the borrow of the guard outlasts not.
         Ok(unsafe { std::slice::from_raw_parts(self.0.aligned().as_ptr(), count) })
+    }
+}
+
+impl ReadGuard {
+    /// The bytes as text. O(n): it looks at them.
+    ///
+    /// # Errors
+    ///
+    /// `is_malformed` where they are not UTF-8, with the place of the first byte that is not.
+    pub fn as_str(&self) -> Result<&str> {
+        std::str::from_utf8(self).map_err(not_utf8)
     }
 }
 
@@ -278,6 +299,19 @@ impl PinGuard {
     /// `is_bounds` where the destination has another length.
     pub fn copy_to_slice(&self, dst: &mut [u8]) -> Result<()> {
         self.0.copy_to_slice(dst)
+    }
+
+    pub(crate) fn load_bytes(&self, offset: usize, dst: &mut [u8]) -> Result<()> {
+        self.0.load_bytes(offset, dst)
+    }
+
+    /// As [`PinGuard::copy_to_slice`], into memory that is not initialised yet. All of it is, afterwards.
+    pub(crate) fn copy_to_uninit(&self, dst: &mut [MaybeUninit<u8>]) -> Result<()> {
+        let ptr = self.0.at(0, dst.len())?;
+        // SAFETY: as many bytes on both sides (checked), under a lease.
+        unsafe { racy::copy(ptr.as_ptr(), dst.as_mut_ptr().cast(), dst.len()) };
+        count_copied(dst.len());
+        Ok(())
     }
 
     /// The bytes of this moment, copied (and counted).

@@ -187,3 +187,40 @@ fn is_aligned(base: NonNull<u8>) -> bool {
 fn block(result: *mut c_void) -> Option<NonNull<u8>> {
     if result == libc::MAP_FAILED { None } else { NonNull::new(result.cast()) }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::{CLASSES, GRAIN, LARGEST, class_index, class_nbytes};
+
+    /// Every size once, in order, by going from each to the next.
+    fn classes() -> impl Iterator<Item = usize> {
+        std::iter::successors(class_nbytes(0), |&class| class_nbytes(class + 1))
+    }
+
+    #[test]
+    fn sizes_are_counted_without_a_gap() {
+        assert!(classes().enumerate().all(|(index, class)| class_index(class) == index));
+        assert_eq!((classes().count(), classes().last()), (CLASSES, Some(LARGEST)));
+        assert!(classes().all(|class| class.is_multiple_of(GRAIN) && class_nbytes(class) == Some(class)));
+    }
+
+    #[test]
+    fn a_size_covers_its_request_and_wastes_less_than_an_eighth() {
+        let mut random = fastrand::Rng::with_seed(crossdock_testkit::seed());
+        let all: Vec<usize> = classes().collect();
+        for _ in 0..20_000 {
+            let nbytes = random.usize(..=LARGEST) >> random.u32(..48);
+            let class = class_nbytes(nbytes).unwrap();
+            let smallest = all[all.partition_point(|&class| class < nbytes)];
+            assert_eq!(class, smallest, "for {nbytes}");
+            assert!(class - nbytes <= GRAIN || (class - nbytes) * 8 < nbytes, "{class} for {nbytes}");
+        }
+    }
+
+    #[test]
+    fn what_no_address_space_holds_has_no_size() {
+        for nbytes in [LARGEST + 1, isize::MAX as usize, usize::MAX] {
+            assert_eq!(class_nbytes(nbytes), None);
+        }
+    }
+}

@@ -12,6 +12,7 @@
 
 mod allocation;
 mod buffer;
+mod bytes;
 mod cache;
 mod conflict;
 mod copied;

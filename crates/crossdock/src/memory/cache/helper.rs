@@ -80,7 +80,7 @@ impl All {
     /// Takes a state out that is in the list.
     pub(super) fn remove(&mut self, state: NonNull<State>) {
         // SAFETY: All 1.
-        let (previous, next) = unsafe { (state.as_ref().previous, state.as_ref().next) };
+        let State { previous, next, .. } = *unsafe { state.as_ref() };
         match previous {
             // SAFETY: All 1.
             Some(mut previous) => unsafe { previous.as_mut() }.next = next,
@@ -134,16 +134,15 @@ fn pause(quiet: u64) -> u64 {
     (quiet / LOOKS_PER_QUIET).clamp(SHORTEST_PAUSE, LONGEST_PAUSE)
 }
 
-/// Gives back all that is in any cache, and says how many bytes that were.
-pub(super) fn release_all() -> usize {
-    let mut nbytes = 0;
+/// Gives back all that is in any cache.
+fn release_all() {
     loop {
         let chain = lock().each(State::pop_all);
         if chain.is_none() {
-            return nbytes;
+            return;
         }
         // SAFETY: ours, as the state gave it.
-        nbytes += unsafe { Node::release_chain(chain) };
+        unsafe { Node::release_chain(chain) };
     }
 }
 

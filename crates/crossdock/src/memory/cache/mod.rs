@@ -5,7 +5,7 @@
 
 mod helper;
 mod list;
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests;
 
 use std::alloc::Layout as AllocLayout;
@@ -16,15 +16,13 @@ use std::time::Duration;
 
 use crate::memory::allocation::Header;
 use crate::memory::cache::helper::All;
-use crate::memory::cache::list::{Link, Node, SLOT, State};
+use crate::memory::cache::list::{Link, Node, State, free_slot, new_slot};
 use crate::memory::hints::Hints;
 use crate::memory::mapped::{self, class_nbytes};
 
-/// A mapped block and the place of its header, which is apart from it.
+/// A mapped block, of [`class_nbytes`] of what was asked for, and the place of its header, which is apart from it.
 pub(crate) struct MappedBlock {
     pub(crate) base: NonNull<u8>,
-    /// The size of the whole mapping: the class of what was asked for.
-    pub(crate) nbytes: usize,
     /// Room for a header, not initialised.
     pub(crate) header: NonNull<Header>,
     /// Nobody has written to it: every byte is 0.
@@ -55,7 +53,7 @@ impl Cache {
         Self { limit_nbytes, quiet, state: UnsafeCell::new(None) }
     }
 
-    /// A block of [`class_nbytes`]`(nbytes)` bytes: one from the cache, or a new mapping. Where there is no memory, every
+    /// A block of [`class_nbytes`]`(nbytes)` bytes: one from the cache, or a new mapping. Where there is no memory, the
     /// cache gives back what it holds before a last attempt. `None`: out of memory.
     #[inline]
     pub(crate) fn take(&self, nbytes: usize, hints: Hints) -> Option<MappedBlock> {
@@ -64,6 +62,36 @@ impl Cache {
             Some(block) => Some(block),
             None => self.map(nbytes, hints),
         }
+    }
+
+    /// As [`Cache::take`], for what has grown already and will probably grow again: where a larger block is cached, this is
+    /// its front, and [`Cache::resize`] then goes on into what is left of it, without a system call and without touching
+    /// new pages. What is left stays cached, and goes back to the system in time like the rest.
+    pub(crate) fn take_growing(&self, nbytes: usize, hints: Hints) -> Option<MappedBlock> {
+        let class = class_nbytes(nbytes)?;
+        let front = if hints.is_common() { self.take_front(class, hints) } else { None };
+        front.or_else(|| self.take(class, hints))
+    }
+
+    fn take_front(&self, nbytes: usize, hints: Hints) -> Option<MappedBlock> {
+        let slot = new_slot()?;
+        let mut all = helper::lock();
+        let wants_helper = self.state(&mut all).is_some_and(|state| state.nbytes > 0) && all.wants_helper();
+        let now = all.now();
+        let front = self.state(&mut all).and_then(|state| state.split_largest(nbytes, now));
+        drop(all);
+        if wants_helper {
+            helper::start();
+        }
+        let Some(base) = front else {
+            // SAFETY: new.
+            unsafe { free_slot(slot) };
+            return None;
+        };
+        if hints.is_populated() {
+            mapped::populate(base, nbytes);
+        }
+        Some(MappedBlock { base, header: slot.cast(), zeroed: false })
     }
 
     #[inline]
@@ -85,32 +113,31 @@ impl Cache {
         if hints.is_populated() {
             mapped::populate(base, nbytes);
         }
-        Some(MappedBlock { base, nbytes, header: node.cast(), zeroed: false })
+        Some(MappedBlock { base, header: node.cast(), zeroed: false })
     }
 
     #[cold]
     fn map(&self, nbytes: usize, hints: Hints) -> Option<MappedBlock> {
         self.prepare();
         let fresh = || {
-            // SAFETY: a slot is not zero-sized.
-            let slot = NonNull::new(unsafe { std::alloc::alloc(SLOT) })?;
+            let slot = new_slot()?;
             let Some(base) = mapped::map(nbytes, hints) else {
-                // SAFETY: allocated above with the same layout.
-                unsafe { std::alloc::dealloc(slot.as_ptr(), SLOT) };
+                // SAFETY: new.
+                unsafe { free_slot(slot) };
                 return None;
             };
-            Some(MappedBlock { base, nbytes, header: slot.cast(), zeroed: true })
+            Some(MappedBlock { base, header: slot.cast(), zeroed: true })
         };
-        fresh().or_else(|| if helper::release_all() > 0 { fresh() } else { None })
+        fresh().or_else(|| if self.trim() > 0 { fresh() } else { None })
     }
 
     /// Takes a block back, and keeps it for a while if `cacheable`. Takes no memory and cannot fail.
     ///
     /// # Safety
     ///
-    /// The block and the place of its header come from [`Cache::take`] (of whichever cache) or, the block, from
-    /// [`Cache::resize`]; `nbytes` is its class's size; nobody uses either any more. If `cacheable`, it was taken and resized
-    /// with hints that are common.
+    /// The block and the place of its header come from this cache ([`Cache::take`], [`Cache::take_growing`]), or the block
+    /// from its [`Cache::resize`]; `nbytes` is its class's size; nobody uses either any more. If `cacheable`, it was taken
+    /// and resized with hints that are common.
     #[inline]
     pub(crate) unsafe fn give(
         &self,
@@ -122,20 +149,32 @@ impl Cache {
         let mut node = header.cast::<Node>();
         // SAFETY: a slot, which has room for a node, and nobody uses it.
         unsafe { node.write(Node::new(base, nbytes)) };
+        // SAFETY: the end of the block.
+        let end = unsafe { base.add(nbytes) };
         let mut surplus = Some(node);
+        let mut rest = None;
         let mut wants_helper = false;
-        if cacheable && nbytes <= self.limit_nbytes && !self.quiet.is_zero() {
-            let mut all = helper::lock();
-            if let Some(state) = self.state(&mut all) {
-                surplus = make_room(state, self.limit_nbytes - nbytes);
+        let mut all = helper::lock();
+        if let Some(state) = self.state(&mut all) {
+            rest = state.pop_behind(end);
+            // SAFETY: written above, and the caller's.
+            let block = unsafe { node.as_mut() };
+            // SAFETY: ours, as the state gave it.
+            block.nbytes += rest.map_or(0, |rest| unsafe { rest.as_ref() }.nbytes);
+            if cacheable && block.nbytes <= self.limit_nbytes {
+                surplus = make_room(state, self.limit_nbytes - block.nbytes);
                 wants_helper = all.wants_helper();
-                // SAFETY: written above, and the caller's until now.
-                unsafe { node.as_mut() }.since = all.now();
+                let now = all.now();
                 if let Some(state) = self.state(&mut all) {
-                    // SAFETY: as above; it is in no chain.
-                    unsafe { state.push(node) };
+                    // SAFETY: written above, the caller's until now, and in no chain.
+                    unsafe { state.push(node, now) };
                 }
             }
+        }
+        drop(all);
+        if let Some(rest) = rest {
+            // SAFETY: ours; what it described belongs to the block now (Node 2: the same mapping).
+            unsafe { free_slot(rest.cast()) };
         }
         if surplus.is_some() {
             // SAFETY: ours: what was given, or what the state gave up for it.
@@ -147,13 +186,13 @@ impl Cache {
     }
 
     /// Makes a block larger or smaller: from the class of one size to that of another. What it holds stays, up to the
-    /// smaller size; its bytes are not copied, but its pages may move, to a place aligned as that of a new block is.
-    /// `None`: out of memory, and nothing has changed.
+    /// smaller size, and what is behind that holds anything. Nothing is copied, but the pages may move, to a place that is
+    /// aligned as that of a new block is. `None`: out of memory, and nothing has changed.
     ///
     /// # Safety
     ///
-    /// `base` is a block of `old_nbytes` bytes, from [`Cache::take`] or from here; both sizes are classes'; nobody uses the
-    /// block.
+    /// `base` is a block of `old_nbytes` bytes from this cache: from [`Cache::take`], [`Cache::take_growing`] or from here;
+    /// both sizes are classes'; nobody uses the block.
     pub(crate) unsafe fn resize(
         &self,
         base: NonNull<u8>,
@@ -162,8 +201,77 @@ impl Cache {
         hints: Hints,
     ) -> Option<NonNull<u8>> {
         // SAFETY: the caller's promise.
-        let resize = || unsafe { mapped::resize(base, old_nbytes, new_nbytes, hints) };
-        resize().or_else(|| if helper::release_all() > 0 { resize() } else { None })
+        let resize = || unsafe { self.resize_once(base, old_nbytes, new_nbytes, hints) };
+        resize().or_else(|| if self.trim() > 0 { resize() } else { None })
+    }
+
+    /// # Safety
+    ///
+    /// As [`Cache::resize`].
+    unsafe fn resize_once(
+        &self,
+        base: NonNull<u8>,
+        old: usize,
+        new: usize,
+        hints: Hints,
+    ) -> Option<NonNull<u8>> {
+        // SAFETY: the end of the block.
+        let end = unsafe { base.add(old) };
+        let rest = self.state(&mut helper::lock()).and_then(|state| state.pop_behind(end));
+        let Some(mut node) = rest else {
+            // SAFETY: the caller's promise.
+            return unsafe { mapped::resize(base, old, new, hints) };
+        };
+        // SAFETY: ours, as the state gave it.
+        let rest = unsafe { node.as_mut() };
+        let whole = old + rest.nbytes;
+        let result = if new <= whole {
+            // SAFETY: within the block and its remainder, which are of one mapping (Node 2).
+            rest.base = unsafe { base.add(new) };
+            rest.nbytes = whole - new;
+            Some(base)
+        } else {
+            // SAFETY: the caller's promise; with its remainder, it is a block again (Node 2).
+            let moved = unsafe { mapped::resize(base, whole, new, hints) };
+            if moved.is_some() {
+                rest.nbytes = 0;
+            }
+            moved
+        };
+        if rest.nbytes > 0 {
+            // SAFETY: ours, and it begins where the block ends.
+            unsafe { self.keep_remainder(node) };
+        } else {
+            // SAFETY: ours, and it describes nothing any more.
+            unsafe { free_slot(node.cast()) };
+        }
+        if hints.is_populated()
+            && let Some(base) = result
+        {
+            mapped::populate(base, new);
+        }
+        result
+    }
+
+    /// # Safety
+    ///
+    /// The caller has the node, which is a remainder.
+    unsafe fn keep_remainder(&self, node: NonNull<Node>) {
+        let mut all = helper::lock();
+        let wants_helper = all.wants_helper();
+        let now = all.now();
+        let mut surplus = None;
+        if let Some(state) = self.state(&mut all) {
+            // SAFETY: the caller's promise.
+            unsafe { state.push_remainder(node, now) };
+            surplus = make_room(state, self.limit_nbytes);
+        }
+        drop(all);
+        // SAFETY: ours, as the state gave it.
+        unsafe { Node::release_chain(surplus) };
+        if wants_helper {
+            helper::start();
+        }
     }
 
     /// Gives all that is cached back to the system now, and says how many bytes that were.
@@ -188,7 +296,7 @@ impl Cache {
 
     /// Makes the state, so that giving back needs no memory. Where there is none, nothing is cached.
     fn prepare(&self) {
-        if self.limit_nbytes == 0 || self.state(&mut helper::lock()).is_some() {
+        if self.limit_nbytes == 0 || self.quiet.is_zero() || self.state(&mut helper::lock()).is_some() {
             return;
         }
         // SAFETY: a state is not zero-sized.

@@ -22,6 +22,10 @@ impl Keep for Part {
         Some(Descriptor { offset: whole.offset + self.offset, ..whole })
     }
 
+    fn retained_nbytes(&self, _: usize) -> usize {
+        self.whole.retained_nbytes()
+    }
+
     fn fault(&self) -> Option<crate::error::Error> {
         self.whole.fault()
     }

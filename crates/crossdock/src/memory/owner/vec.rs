@@ -23,6 +23,11 @@ impl<T: Pod> Keep for VecParts<T> {
         // SAFETY: these are the parts of the vector taken apart in `adopt_vec`; its elements need no drop (Pod: Copy).
         drop(unsafe { Vec::from_raw_parts(self.ptr, 0, self.capacity) });
     }
+
+    fn retained_nbytes(&self, _: usize) -> usize {
+        // What a vector has is no more than `isize::MAX` bytes.
+        self.capacity * size_of::<T>()
+    }
 }
 
 /// O(1): the vector's block becomes the allocation.

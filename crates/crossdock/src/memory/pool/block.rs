@@ -13,12 +13,12 @@
 //! knows of can be thawed again.
 
 use std::alloc::Layout as AllocLayout;
-use std::mem::MaybeUninit;
+use std::mem::{ManuallyDrop, MaybeUninit};
 use std::ptr::NonNull;
 
 use crate::error::{Error, Kind, Result};
 use crate::memory::allocation::{Birth, Descriptor, Handle, Header, Owner, Region, Spare};
-use crate::memory::cache::Cache;
+use crate::memory::cache::MappedBlock;
 use crate::memory::fault;
 use crate::memory::hints::Hints;
 use crate::memory::mapped::class_nbytes;
@@ -37,7 +37,7 @@ const HEADER: usize = size_of::<Header>();
 const _: () =
     assert!(HEADER.is_multiple_of(BLOCK_ALIGNMENT), "a header in front keeps to the block's alignment");
 
-static OWNER: Owner = Owner { release, descriptor: no_descriptor, fault: no_fault, is_part: false };
+static OWNER: Owner = Owner { release, descriptor: no_descriptor, fault: no_fault, retained, is_part: false };
 
 /// What is asked of a block beside its size.
 #[derive(Clone, Copy, Debug)]
@@ -156,32 +156,44 @@ impl Block {
     /// `is_out_of_memory` where there is none, where it has no size that fits, or where the limit of a pool stands in the way.
     #[inline]
     pub(crate) fn take(account: &Account, nbytes: usize, zeroed: bool, demand: Demand) -> Result<Self> {
-        let small = demand.is_plain() && nbytes < LARGE && account.is_direct();
-        match small.then(|| Self::take_small(account, nbytes, zeroed)).flatten() {
-            Some(block) => Ok(block),
-            None => Self::take_any(account, nbytes, zeroed, demand),
+        if demand.is_plain() && nbytes < LARGE && account.is_direct() {
+            let mut failure = None;
+            return match Self::take_small(account, nbytes, zeroed, &mut failure) {
+                Some(block) => Ok(block),
+                None => Err(failure.unwrap_or_else(|| Error::out_of_memory(nbytes, ALIGNMENT))),
+            };
         }
+        Self::take_any(account, nbytes, zeroed, demand)
     }
 
-    /// The short way, for small blocks of the global allocator. `None`: the long way will say why. Not inlined: what it
-    /// returns is one register.
+    /// The short way, for small blocks of the global allocator. Not inlined, and with the error apart: what it returns is one
+    /// register.
     #[inline(never)]
-    fn take_small(account: &Account, nbytes: usize, zeroed: bool) -> Option<Self> {
+    fn take_small(
+        account: &Account,
+        nbytes: usize,
+        zeroed: bool,
+        failure: &mut Option<Error>,
+    ) -> Option<Self> {
         let capacity = nbytes.next_multiple_of(ALIGNMENT);
         let layout = front_layout(capacity, ALIGNMENT, 0)?;
-        if account.is_plain() {
+        let base = if account.is_plain() {
             let base = Global.allocate(layout, zeroed)?;
             account.counters().allocated(capacity);
-            // SAFETY: the layout is that of a block of this account's source, which is the global allocator.
-            return Some(unsafe { Self::begin_in_front(account, base, capacity, ALIGNMENT, 0) });
-        }
-        account.charge(capacity).ok()?;
-        let Some(base) = Global.allocate(layout, zeroed) else {
-            account.refund_unused(capacity);
-            return None;
+            base
+        } else {
+            if let Err(error) = account.charge(capacity) {
+                *failure = Some(error);
+                return None;
+            }
+            let Some(base) = Global.allocate(layout, zeroed) else {
+                account.refund_unused(capacity);
+                return None;
+            };
+            account.note_allocated(capacity);
+            base
         };
-        account.note_allocated(capacity);
-        // SAFETY: as above.
+        // SAFETY: the layout is that of a block of this account's source, which is the global allocator.
         Some(unsafe { Self::begin_in_front(account, base, capacity, ALIGNMENT, 0) })
     }
 
@@ -190,7 +202,7 @@ impl Block {
         let out_of_memory = || Error::out_of_memory(nbytes, demand.align);
         let capacity = capacity_for(nbytes).ok_or_else(out_of_memory)?;
         account.charge(capacity)?;
-        match Self::take_charged(account, capacity, zeroed, demand) {
+        match Self::take_charged(account, capacity, zeroed, demand, false) {
             Some(block) => {
                 account.note_allocated(capacity);
                 Ok(block)
@@ -202,12 +214,26 @@ impl Block {
         }
     }
 
-    fn take_charged(account: &Account, capacity: usize, zeroed: bool, demand: Demand) -> Option<Self> {
+    /// `growing`: for a block that has grown, and will probably grow again.
+    fn take_charged(
+        account: &Account,
+        capacity: usize,
+        zeroed: bool,
+        demand: Demand,
+        growing: bool,
+    ) -> Option<Self> {
         let source = account.source();
         let guard = guard_nbytes(source, demand.align);
         let block = match source.cache() {
             Some(cache) if wants_map(capacity, demand) => {
-                Self::take_mapped(account, cache, capacity, zeroed, demand, guard)?
+                let nbytes = capacity.checked_add(2 * guard)?;
+                let mapped = if growing {
+                    cache.take_growing(nbytes, demand.hints)?
+                } else {
+                    cache.take(nbytes, demand.hints)?
+                };
+                // SAFETY: as large as the class of what was asked for, and ours.
+                unsafe { Self::begin_mapped(account, mapped, capacity, zeroed, demand, guard) }
             }
             _ => {
                 let base = source.allocate(front_layout(capacity, demand.align, guard)?, zeroed)?;
@@ -222,15 +248,17 @@ impl Block {
         Some(block)
     }
 
-    fn take_mapped(
+    /// # Safety
+    ///
+    /// The mapping came from the account's source, for the capacity and two guards, and nobody else has it.
+    unsafe fn begin_mapped(
         account: &Account,
-        cache: &Cache,
+        mapped: MappedBlock,
         capacity: usize,
         zeroed: bool,
         demand: Demand,
         guard: usize,
-    ) -> Option<Self> {
-        let mapped = cache.take(capacity.checked_add(2 * guard)?, demand.hints)?;
+    ) -> Self {
         // SAFETY: the mapping has room for the guard, the capacity and the other guard.
         let bytes = unsafe { mapped.base.add(guard) };
         if zeroed && !mapped.zeroed {
@@ -239,9 +267,9 @@ impl Block {
         }
         let form = Form { lead: 0, align: demand.align, apart: true, cacheable: demand.hints.is_common() };
         // SAFETY: the mapping and the place of its header are ours.
-        Some(unsafe {
+        unsafe {
             Self::begin(mapped.header, Parts { bytes, capacity, form, account: NonNull::from(account) })
-        })
+        }
     }
 
     /// # Safety
@@ -418,11 +446,12 @@ impl Block {
 
     /// Moves to a new block of the capacity, copying the first `keep` bytes. The accounts have been charged for it already.
     fn move_to(&mut self, capacity: usize, keep: usize) -> bool {
-        let Parts { bytes, form, account, .. } = self.parts();
+        let Parts { bytes, capacity: old, form, account } = self.parts();
+        let growing = capacity > old;
         let demand = Demand { align: form.align, hints: Hints::new() };
         // SAFETY: Block 2.
         let account = unsafe { account.as_ref() };
-        let Some(fresh) = Self::take_charged(account, capacity, false, demand) else { return false };
+        let Some(fresh) = Self::take_charged(account, capacity, false, demand, growing) else { return false };
         // SAFETY: both blocks have that many bytes (Block 1), and are not the same.
         unsafe { bytes.copy_to_nonoverlapping(fresh.as_ptr(), keep) };
         let old = std::mem::replace(self, fresh);
@@ -455,6 +484,29 @@ impl Block {
         unsafe { header.as_mut() }.announce(nbytes);
         // SAFETY: the header is complete, and this is its one handle.
         unsafe { Handle::first(header) }
+    }
+
+    /// Gives an allocation `nbytes` bytes, of which the first `keep` are kept and the others are zero. More capacity is taken where
+    /// there is not enough. On an error, the allocation is as it was.
+    ///
+    /// The handle is the only one on a block, and `keep` is no more than `nbytes` or than the bytes that there are.
+    pub(crate) fn grow_allocation(handle: &mut Handle, keep: usize, nbytes: usize) -> Result<()> {
+        debug_assert!(is_block(handle) && handle.exclusive().is_ok(), "a block of our own");
+        let mut result = Ok(());
+        handle.rebuild(|header| {
+            let mut block = ManuallyDrop::new(Self { header });
+            if nbytes > block.capacity() {
+                result = block.resize(nbytes, keep);
+            }
+            if result.is_ok() {
+                let end = nbytes.next_multiple_of(ALIGNMENT);
+                block.as_uninit_mut()[keep..end].fill(MaybeUninit::new(0));
+                // SAFETY: Block 1: nobody else knows of the header while the handle is rebuilt.
+                unsafe { block.header.as_mut() }.announce(nbytes);
+            }
+            block.header
+        });
+        result
     }
 
     /// Takes an allocation apart again, into the block and the number of its initialised bytes.
@@ -606,6 +658,11 @@ fn inspect_padding(block: &Block) {
 
 unsafe fn no_descriptor(_: NonNull<Header>) -> Option<Descriptor> {
     None
+}
+
+unsafe fn retained(header: NonNull<Header>) -> usize {
+    // SAFETY: a handle keeps it alive during the call.
+    Form::unpack(unsafe { header.as_ref() }.spare().word).1
 }
 
 unsafe fn no_fault(_: NonNull<Header>) -> Option<Error> {
