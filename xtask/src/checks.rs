@@ -30,8 +30,14 @@ const NOT_SANITIZED: &[(&str, &str)] = &[
 
 /// Test binaries of `crossdock` that run under valgrind, with the filters that pick tests in them. The sanitizer runs
 /// them all; valgrind is slower by far, but also sees uninitialised bytes and the inline assembly.
-const UNDER_VALGRIND: &[(&str, &[&str])] =
-    &[("crossdock", &["memory::"]), ("drops", &[]), ("shared_memory", &[]), ("shm_socket", &[])];
+const UNDER_VALGRIND: &[(&str, &[&str])] = &[
+    ("crossdock", &["memory::"]),
+    ("drops", &[]),
+    ("devices", &[]),
+    ("fence", &["every_"]),
+    ("shared_memory", &[]),
+    ("shm_socket", &[]),
+];
 
 const FUZZ_TARGETS: &str = "fuzz/fuzz_targets";
 

@@ -18,6 +18,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use crate::error::{Error, Result};
 use crate::memory::conflict::{Conflict, Protocols, Wanted};
+use crate::memory::device::{self, Attached};
 use crate::memory::ledger;
 use crate::memory::place::{Backing, Place};
 use crate::memory::word::{LeaseKind, LeaseWord, Reading};
@@ -57,6 +58,8 @@ pub(crate) struct Owner {
     pub(crate) descriptor: unsafe fn(NonNull<Header>) -> Option<Descriptor>,
     /// The error that befell the region, where there is one: a mapped file that shrank.
     pub(crate) fault: unsafe fn(NonNull<Header>) -> Option<Error>,
+    /// The device's memory manager behind the region, where there is one.
+    pub(crate) device: unsafe fn(NonNull<Header>) -> Option<Attached>,
     /// How many bytes a handle keeps alive.
     pub(crate) retained: unsafe fn(NonNull<Header>) -> usize,
     /// Whether the region is a part of one that was divided.
@@ -284,6 +287,9 @@ impl Handle {
     /// The header, to be taken apart by its owner. The handle is not given up: the caller has it now.
     pub(crate) fn into_header(self) -> NonNull<Header> {
         let header = self.0;
+        if self.header().awaited.load(Ordering::Relaxed) {
+            device::forget(header);
+        }
         if self.header().tracked {
             ledger::forget(header);
         }
@@ -310,6 +316,18 @@ impl Handle {
         let describe = self.header().owner.descriptor;
         // SAFETY: Handle 1: the header is alive, and it is this owner's own.
         unsafe { describe(self.0) }
+    }
+
+    pub(crate) fn device(&self) -> Option<Attached> {
+        let device = self.header().owner.device;
+        // SAFETY: Handle 1: the header is alive, and it is this owner's own.
+        unsafe { device(self.0) }
+    }
+
+    /// Waits for the work on a device that access under a lease of this kind comes after. One load where there is none.
+    #[inline]
+    pub(crate) fn await_work(&self, kind: LeaseKind) -> Result<()> {
+        if self.header().awaited.load(Ordering::Acquire) { device::wait(self.header(), kind) } else { Ok(()) }
     }
 
     pub(crate) fn retained_nbytes(&self) -> usize {
@@ -429,6 +447,12 @@ impl Lease {
         unsafe { self.header.as_ref() }
     }
 
+    pub(crate) fn device(&self) -> Option<Attached> {
+        let device = self.header().owner.device;
+        // SAFETY: Lease 1: the header is alive, and it is this owner's own.
+        unsafe { device(self.header) }
+    }
+
     /// Notes by which protocol the memory goes out. Once noted, it costs a load.
     #[inline]
     pub(crate) fn mark_exported(&self, protocol: Protocols) {
@@ -480,11 +504,14 @@ impl Drop for Lease {
 #[cold]
 #[inline(never)]
 unsafe fn release(header: NonNull<Header>) {
-    let (tracked, owner) = {
+    let (tracked, awaited, owner) = {
         // SAFETY: Header 2: nobody but us frees the header, and we have not yet.
         let header = unsafe { header.as_ref() };
-        (header.tracked, header.owner)
+        (header.tracked, header.awaited.load(Ordering::Relaxed), header.owner)
     };
+    if awaited {
+        device::forget(header);
+    }
     if tracked {
         ledger::forget(header);
     }
@@ -514,6 +541,11 @@ pub(crate) trait Keep: Send + 'static {
         None
     }
 
+    /// The device's memory manager behind the region.
+    fn device(&self) -> Option<Attached> {
+        None
+    }
+
     /// How many bytes are kept alive for a region of `nbytes`.
     fn retained_nbytes(&self, nbytes: usize) -> usize {
         nbytes
@@ -532,6 +564,7 @@ impl<K: Keep> Block<K> {
         release: Self::release,
         descriptor: Self::descriptor,
         fault: Self::fault,
+        device: Self::device,
         retained: Self::retained,
         is_part: K::IS_PART,
     };
@@ -559,6 +592,11 @@ impl<K: Keep> Block<K> {
     unsafe fn fault(header: NonNull<Header>) -> Option<Error> {
         // SAFETY: as in `release`, the header begins a `Block<K>`; a handle keeps it alive during the call.
         unsafe { header.cast::<Self>().as_ref() }.keep.fault()
+    }
+
+    unsafe fn device(header: NonNull<Header>) -> Option<Attached> {
+        // SAFETY: as in `release`, the header begins a `Block<K>`; a handle keeps it alive during the call.
+        unsafe { header.cast::<Self>().as_ref() }.keep.device()
     }
 }
 

@@ -494,6 +494,9 @@ impl Buffer {
         if readonly {
             return Err(back(handle, no_access(Place::CPU)));
         }
+        if let Err(error) = handle.await_work(LeaseKind::Write) {
+            return Err(back(handle, error));
+        }
         if ptr != handle.header().ptr() && pool::is_block(&handle) {
             let within = ptr.addr().get() - handle.header().ptr().addr().get();
             let text = format!(
@@ -551,6 +554,8 @@ impl Buffer {
     }
 
     fn check_partition(&mut self, ranges: &[Range<usize>]) -> Result<()> {
+        // The parts have no events but their own.
+        self.handle.await_work(LeaseKind::Write)?;
         self.handle.only_handle()?;
         if self.handle.is_part() {
             return Err(Error::new(
@@ -666,6 +671,14 @@ impl Buffer {
 
     // ===== parts, for the layers above
 
+    pub(crate) fn handle(&self) -> &Handle {
+        &self.handle
+    }
+
+    pub(crate) fn start(&self) -> NonNull<u8> {
+        self.ptr
+    }
+
     pub(crate) fn into_parts(self) -> (Handle, NonNull<u8>, usize, bool) {
         (self.handle, self.ptr, self.nbytes, self.readonly)
     }
@@ -693,12 +706,14 @@ fn try_with_capacity<T>(len: usize) -> Result<Vec<T>> {
 #[inline(always)]
 pub(crate) fn lease(handle: &Handle, readonly: bool, kind: LeaseKind) -> Result<Lease> {
     check_access(handle.header().place(), readonly && matches!(kind, LeaseKind::Write | LeaseKind::Share))?;
+    handle.await_work(kind)?;
     Ok(handle.lease(kind)?)
 }
 
 /// Asserts that `&mut` to the handle covers the bytes, too, for access by the processor.
 pub(crate) fn exclusive(handle: &mut Handle, readonly: bool) -> Result<()> {
     check_access(handle.header().place(), readonly)?;
+    handle.await_work(LeaseKind::Write)?;
     Ok(handle.exclusive()?)
 }
 

@@ -16,6 +16,7 @@ mod bytes;
 mod cache;
 mod conflict;
 mod copied;
+pub mod device;
 mod fault;
 mod fork;
 mod guard;

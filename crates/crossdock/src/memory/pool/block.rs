@@ -19,6 +19,7 @@ use std::ptr::NonNull;
 use crate::error::{Error, Kind, Result};
 use crate::memory::allocation::{Birth, Descriptor, Handle, Header, Owner, Region, Spare};
 use crate::memory::cache::MappedBlock;
+use crate::memory::device::Attached;
 use crate::memory::fault;
 use crate::memory::hints::Hints;
 use crate::memory::mapped::class_nbytes;
@@ -37,7 +38,14 @@ const HEADER: usize = size_of::<Header>();
 const _: () =
     assert!(HEADER.is_multiple_of(BLOCK_ALIGNMENT), "a header in front keeps to the block's alignment");
 
-static OWNER: Owner = Owner { release, descriptor: no_descriptor, fault: no_fault, retained, is_part: false };
+static OWNER: Owner = Owner {
+    release,
+    descriptor: no_descriptor,
+    fault: no_fault,
+    device: no_device,
+    retained,
+    is_part: false,
+};
 
 /// What is asked of a block beside its size.
 #[derive(Clone, Copy, Debug)]
@@ -657,6 +665,10 @@ fn inspect_padding(block: &Block) {
 }
 
 unsafe fn no_descriptor(_: NonNull<Header>) -> Option<Descriptor> {
+    None
+}
+
+unsafe fn no_device(_: NonNull<Header>) -> Option<Attached> {
     None
 }
 
