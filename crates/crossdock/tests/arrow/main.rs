@@ -1,0 +1,42 @@
+//! The memory layer of Arrow C++, held against this one: every row of `docs/arrow.md` has a test, and every test here has a
+//! row there (`page.rs` sees to it).
+
+mod building;
+mod constructing;
+mod devices;
+mod page;
+mod pools;
+mod queries;
+mod slicing;
+mod surprises;
+mod theirs;
+
+use std::sync::Arc;
+
+use crossdock::memory::device::fenced::FencedDevice;
+use crossdock::memory::device::{self, Device, MemoryManager};
+use crossdock::memory::{Buffer, Place};
+
+fn host() -> Arc<dyn MemoryManager> {
+    device::memory(Place::CPU).unwrap()
+}
+
+fn numbers(nbytes: usize) -> Vec<u8> {
+    (0..nbytes).map(|index| (index * 7 + index / 251) as u8).collect()
+}
+
+fn buffer(nbytes: usize) -> Buffer {
+    Buffer::from_vec(numbers(nbytes)).unwrap()
+}
+
+/// The bytes, wherever they are.
+fn bytes(buffer: &Buffer) -> Vec<u8> {
+    buffer.copy_to(&host()).unwrap().pin().unwrap().to_vec()
+}
+
+/// Memory that the processor cannot touch, with `numbers` in it.
+fn fenced(nbytes: usize) -> (Arc<FencedDevice>, Buffer) {
+    let device = FencedDevice::new(0);
+    let there = buffer(nbytes).copy_to(&device.memory()).unwrap();
+    (device, there)
+}
