@@ -14,7 +14,7 @@ use crossdock::exchange::protocol::{dlpack, shm};
 use crossdock::layout::{FixedLayout, Layout, Order};
 use crossdock::memory::device::fenced::FencedDevice;
 use crossdock::memory::device::{self, Device, Effect, Signal};
-use crossdock::memory::{Birth, Buffer, LeaseKind, MutableBuffer, Place, ledger};
+use crossdock::memory::{Birth, Buffer, LeaseKind, MutableBuffer, Place, Pool, ledger};
 use crossdock::view::{CopyPolicy, Request};
 use crossdock::{Array, DArray, Error, s};
 
@@ -91,7 +91,24 @@ const BUFFER: &[&str] = &[
     "slice",
     "into_readonly",
     "try_clone",
+    "address",
+    "mutable_address",
+    "is_host",
     "try_into_mut",
+    "equals",
+    "equals_prefix",
+    "to_hex_string",
+    "to_text",
+    "copy_slice",
+    "is_aligned_to",
+    "alignment",
+    "ensure_alignment",
+    "slice_or_panic",
+    "compact",
+    "capacity",
+    "pool_name",
+    "zero_padding",
+    "resize",
     "partition",
     "read",
     "write",
@@ -127,6 +144,12 @@ fn every_method_of_a_buffer_refuses_or_leaves_the_bytes_alone() {
     let more = (buffer.clone(), buffer.try_clone().unwrap(), buffer.clone().into_readonly());
     drop(more);
 
+    assert_eq!(
+        (buffer.address(), buffer.mutable_address().unwrap()),
+        (buffer.as_ptr().addr(), buffer.address())
+    );
+    assert!(!buffer.is_host());
+
     // What would have to look.
     refused(buffer.read());
     refused(buffer.write());
@@ -139,6 +162,25 @@ fn every_method_of_a_buffer_refuses_or_leaves_the_bytes_alone() {
     let rejected = buffer.clone().try_into_mut().unwrap_err();
     assert!(rejected.error.is_unsupported() && rejected.value.nbytes() == 96);
     assert!(MutableBuffer::try_from(rejected.value).is_err());
+
+    // What compares, prints, copies by the processor, and changes sizes.
+    let (pool, other) = (Pool::default(), Buffer::zeroed(96).unwrap());
+    refused(buffer.equals(&other));
+    refused(other.equals(&buffer));
+    refused(buffer.equals_prefix(&other, 1));
+    assert!(buffer.equals(&buffer.clone()).unwrap() && !buffer.equals(&Buffer::zeroed(5).unwrap()).unwrap());
+    refused(buffer.to_hex_string());
+    refused(buffer.to_text());
+    refused(buffer.copy_slice(1..3, &pool));
+    assert!(buffer.is_aligned_to(4096) && buffer.alignment() >= 4096);
+    assert_eq!(buffer.ensure_alignment(64, &pool).unwrap().as_ptr(), buffer.as_ptr());
+    refused(buffer.slice(1..).unwrap().ensure_alignment(64, &pool));
+    refused(buffer.slice_or_panic(1..3).compact(&pool));
+    assert_eq!((buffer.capacity(), buffer.pool_name()), (96, None));
+    refused(buffer.zero_padding());
+    for nbytes in [0, 95, 96, 97] {
+        refused(buffer.resize(nbytes));
+    }
 
     // What the device does.
     drop(readonly);
