@@ -25,19 +25,23 @@ enum Repr {
         nbytes: usize,
         align: usize,
     },
-    /// As above: a pool at its limit is out of memory, too.
-    Limit {
-        limit: u64,
-        used: u64,
-        requested: u64,
-    },
     Full(Box<Inner>),
 }
 
 struct Inner {
     kind: Kind,
-    text: String,
+    text: Text,
     source: Option<Box<dyn std::error::Error + Send + Sync>>,
+}
+
+enum Text {
+    Words(String),
+    /// Written out when it is shown, so that making it takes no more memory than its box.
+    Limit {
+        limit: u64,
+        used: u64,
+        requested: u64,
+    },
 }
 
 /// The kinds of [`Error`]. Private to the crate: the public face is the predicates.
@@ -70,7 +74,7 @@ impl Error {
     #[cold]
     #[inline(never)]
     pub(crate) fn new(kind: Kind, text: impl Into<String>) -> Self {
-        Self(Repr::Full(Box::new(Inner { kind, text: text.into(), source: None })))
+        Self(Repr::Full(Box::new(Inner { kind, text: Text::Words(text.into()), source: None })))
     }
 
     #[cold]
@@ -80,7 +84,11 @@ impl Error {
         text: impl Into<String>,
         source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
     ) -> Self {
-        Self(Repr::Full(Box::new(Inner { kind, text: text.into(), source: Some(source.into()) })))
+        Self(Repr::Full(Box::new(Inner {
+            kind,
+            text: Text::Words(text.into()),
+            source: Some(source.into()),
+        })))
     }
 
     /// No memory could be had for `nbytes` bytes at a multiple of `align`. Allocates nothing.
@@ -108,24 +116,27 @@ impl Error {
     pub(crate) fn again(&self) -> Self {
         match &self.0 {
             Repr::OutOfMemory { nbytes, align } => Self::out_of_memory(*nbytes, *align),
-            Repr::Limit { limit, used, requested } => Self::limit(*limit, *used, *requested),
-            Repr::Full(inner) => Self::new(inner.kind, inner.text.clone()),
+            Repr::Full(inner) => Self::new(inner.kind, inner.text.to_string()),
         }
     }
 
-    /// A pool may have no more than `limit` bytes in use.
+    /// A pool may have no more than `limit` bytes in use. Where there is no memory for so many numbers, it is plainly out of memory.
     #[cold]
-    pub(crate) fn limit(limit: u64, used: u64, requested: u64) -> Self {
-        Self(Repr::Limit { limit, used, requested })
+    pub(crate) fn limit(limit: u64, used: u64, requested: usize, align: usize) -> Self {
+        let text = Text::Limit { limit, used, requested: requested as u64 };
+        match try_box(Inner { kind: Kind::OutOfMemory, text, source: None }) {
+            Some(inner) => Self(Repr::Full(inner)),
+            None => Self::out_of_memory(requested, align),
+        }
     }
 
     /// Says where the error arose, in front of what it says already: `context: text`.
     #[cold]
     pub(crate) fn within(self, context: impl fmt::Display) -> Self {
         match self.0 {
-            Repr::OutOfMemory { .. } | Repr::Limit { .. } => self,
+            Repr::OutOfMemory { .. } => self,
             Repr::Full(mut inner) => {
-                inner.text = format!("{context}: {}", inner.text);
+                inner.text = Text::Words(format!("{context}: {}", inner.text));
                 Self(Repr::Full(inner))
             }
         }
@@ -133,7 +144,7 @@ impl Error {
 
     fn kind(&self) -> Kind {
         match &self.0 {
-            Repr::OutOfMemory { .. } | Repr::Limit { .. } => Kind::OutOfMemory,
+            Repr::OutOfMemory { .. } => Kind::OutOfMemory,
             Repr::Full(inner) => inner.kind,
         }
     }
@@ -229,17 +240,36 @@ impl Error {
     }
 }
 
+/// As `Box::new`, or `None` where there is no memory.
+fn try_box(inner: Inner) -> Option<Box<Inner>> {
+    let layout = std::alloc::Layout::new::<Inner>();
+    // SAFETY: the layout is not zero-sized.
+    let block = std::ptr::NonNull::new(unsafe { std::alloc::alloc(layout) })?.cast::<Inner>();
+    // SAFETY: freshly allocated with that layout.
+    unsafe { block.write(inner) };
+    // SAFETY: allocated by the global allocator with the layout of what it holds, as a box is.
+    Some(unsafe { Box::from_raw(block.as_ptr()) })
+}
+
+impl fmt::Display for Text {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Words(text) => f.write_str(text),
+            Self::Limit { limit, used, requested } => write!(
+                f,
+                "out of memory: {requested} bytes were asked of a pool that may use {limit}, of which {used} are in use"
+            ),
+        }
+    }
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
             Repr::OutOfMemory { nbytes, align } => {
                 write!(f, "out of memory: {nbytes} bytes aligned to {align} could not be allocated")
             }
-            Repr::Limit { limit, used, requested } => write!(
-                f,
-                "out of memory: {requested} bytes were asked of a pool that may use {limit}, of which {used} are in use"
-            ),
-            Repr::Full(inner) => f.write_str(&inner.text),
+            Repr::Full(inner) => inner.text.fmt(f),
         }
     }
 }
@@ -253,7 +283,7 @@ impl fmt::Debug for Error {
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match &self.0 {
-            Repr::OutOfMemory { .. } | Repr::Limit { .. } => None,
+            Repr::OutOfMemory { .. } => None,
             Repr::Full(inner) => inner.source.as_deref().map(|source| source as _),
         }
     }

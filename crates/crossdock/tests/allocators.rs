@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crossdock::element::DType;
 use crossdock::layout::Order;
-use crossdock::memory::{ALIGNMENT, Birth, Buffer, MapOptions, Place, Pool, UninitBuffer, ledger};
+use crossdock::memory::{ALIGNMENT, Birth, Buffer, LeaseKind, MapOptions, Place, Pool, UninitBuffer, ledger};
 use crossdock::view::{CopyPolicy, Reason, Request};
 use crossdock::{Array, DArray, Result};
 
@@ -232,7 +232,9 @@ fn scenario(sample: &Sample) -> Result<()> {
     let (fd, offset) = shared.descriptor().expect("of shared memory");
     let again =
         Buffer::map_shared(undisturbed(|| fd.try_clone_to_owned()).expect("a copy"), offset, 10, true)?;
-    let handles = [&zeroed, &copy, &adopted, &owner, &inline, &constant, &foreign, &plain, &guarded, &again];
+    let sealed = Buffer::shared(10)?.into_sealed()?;
+    let handles =
+        [&zeroed, &copy, &adopted, &owner, &inline, &constant, &foreign, &plain, &guarded, &again, &sealed];
     for buffer in handles {
         drop((buffer.clone(), buffer.slice(..)?, buffer.pin()?));
     }
@@ -293,6 +295,31 @@ fn child() {
     }
     ledger::switch_on();
     fail_everywhere(true);
+    assert!(ledger::live().is_empty());
+    assert!(ledger::missed() > 0, "no row was left out");
+    a_lease_that_is_not_listed_is_a_lease();
+}
+
+/// A lease, a protocol and a refusal while nothing can be allocated.
+fn a_lease_that_is_not_listed_is_a_lease() {
+    let buffer = Buffer::from_vec(vec![7u8; 8]).unwrap();
+    let before = ledger::missed();
+    FAIL_AFTER.set(Some(0));
+    let first = buffer.read();
+    FAIL_AFTER.set(None);
+    let first = first.unwrap();
+    assert_eq!(ledger::missed(), before + 1);
+    let second = buffer.read().unwrap();
+    FAIL_AFTER.set(Some(0));
+    let is_exclusive = buffer.clone().is_exclusive();
+    FAIL_AFTER.set(None);
+    assert!(!is_exclusive);
+    let entry = ledger::live().remove(0);
+    assert_eq!((entry.leases, entry.holders.len()), (Some((LeaseKind::Read, 2)), 1));
+    assert_eq!((first[7], second[7]), (7, 7));
+    drop((first, second));
+    drop(buffer.write().unwrap());
+    drop(buffer);
     assert!(ledger::live().is_empty());
 }
 

@@ -138,11 +138,13 @@ impl Report {
         }
         if let Some(entry) = alive.first() {
             let text = format!(
-                "{} allocations are alive after everything was dropped, the first of {} bytes of {} at {:#x}",
+                "{} allocations are alive after everything was dropped, the first of {} bytes of {} at {:#x}, with {} handles{}",
                 alive.len(),
                 entry.nbytes,
                 entry.backing,
-                entry.address
+                entry.address,
+                entry.handles,
+                entry.holders.iter().map(|holder| format!(" and a {holder}")).collect::<String>()
             );
             return Err(Failure::new(text));
         }

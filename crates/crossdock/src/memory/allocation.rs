@@ -11,6 +11,7 @@
 //! pointer and a length.
 
 use std::alloc::{Layout as AllocLayout, alloc};
+use std::num::NonZeroU32;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -73,7 +74,7 @@ pub(crate) struct Owner {
 ///    nobody but `owner.release` frees them.
 /// 2. `owner.release` is called exactly once: by whoever brought the word's counts to zero.
 /// 3. The region's bytes are initialised, where the place is the host.
-/// 4. All of it but `word`, `exported` and `awaited` is constant from the first handle on.
+/// 4. All of it but `word`, `exported`, `awaited` and `constant` is constant from the first handle on.
 /// 5. If the word is not marked aliased, every access to the bytes is covered by a lease of this word or by its
 ///    exclusive handle.
 #[repr(C, align(64))]
@@ -86,7 +87,7 @@ pub(crate) struct Header {
     exported: AtomicU32,
     backing: Backing,
     tracked: bool,
-    constant: bool,
+    constant: AtomicBool,
     /// Whether events are noted that host access has to wait for.
     pub(crate) awaited: AtomicBool,
     spare: Spare,
@@ -106,7 +107,7 @@ impl Spare {
 const _: () = assert!(size_of::<Header>() == 64 || cfg!(loom), "a header is one cache line");
 
 impl Header {
-    /// A header with one handle.
+    /// A header with one handle, in no list.
     #[inline]
     pub(crate) fn new(region: Region, birth: Birth, owner: &'static Owner, spare: Spare) -> Self {
         Self {
@@ -117,18 +118,17 @@ impl Header {
             place: region.place,
             exported: AtomicU32::new(0),
             backing: region.backing,
-            tracked: ledger::is_on(),
-            constant: birth == Birth::Constant,
+            tracked: false,
+            constant: AtomicBool::new(birth == Birth::Constant),
             awaited: AtomicBool::new(false),
             spare,
         }
     }
 
-    /// Says that the region has `nbytes` bytes, before the first handle is made.
+    /// Says that the region has `nbytes` bytes, while nobody else knows of it.
     #[inline]
-    pub(crate) fn announce(&mut self, nbytes: usize) {
+    pub(crate) fn set_nbytes(&mut self, nbytes: usize) {
         self.nbytes = nbytes;
-        self.tracked = ledger::is_on();
     }
 
     pub(crate) fn is_owned_by(&self, owner: &'static Owner) -> bool {
@@ -166,7 +166,7 @@ impl Header {
 
     #[inline]
     pub(crate) fn birth(&self) -> Birth {
-        match (self.constant, self.word.reading().is_aliased()) {
+        match (self.constant.load(Ordering::Relaxed), self.word.reading().is_aliased()) {
             (true, _) => Birth::Constant,
             (false, true) => Birth::Aliased,
             (false, false) => Birth::Sole,
@@ -178,8 +178,10 @@ impl Header {
     }
 
     #[cold]
+    #[inline(never)]
     fn conflict(&self, wanted: Wanted, found: Reading) -> Conflict {
-        Conflict::new(wanted, found, self.exported())
+        let holders = if ledger::is_on() { ledger::holders_of(self) } else { Vec::new() };
+        Conflict::new(wanted, found, self.exported(), holders)
     }
 }
 
@@ -204,11 +206,11 @@ impl Handle {
     /// `header` points to a valid [`Header`], whose word counts one handle that nobody else has.
     #[inline]
     pub(crate) unsafe fn first(header: NonNull<Header>) -> Self {
-        let handle = Self(header);
-        if handle.header().tracked {
-            ledger::record(header);
+        if ledger::is_on() {
+            // SAFETY: the caller's word.
+            unsafe { list(header) };
         }
-        handle
+        Self(header)
     }
 
     #[inline]
@@ -229,7 +231,11 @@ impl Handle {
     #[inline]
     pub(crate) fn lease(&self, kind: LeaseKind) -> Result<Lease, Conflict> {
         match self.header().word.take(kind) {
-            Ok(()) => Ok(Lease { header: self.0, kind }),
+            Ok(()) if ledger::is_on() => {
+                // SAFETY: the word counts the lease, which nobody else has.
+                Ok(unsafe { Lease::noted(self.0, kind) })
+            }
+            Ok(()) => Ok(Lease { header: self.0, tag: Tag::new(kind, None) }),
             Err(found) => Err(self.header().conflict(Wanted::Lease(kind), found)),
         }
     }
@@ -263,32 +269,40 @@ impl Handle {
         self.header().word.clear_aliased();
     }
 
+    /// Takes the caller's word that nobody writes the memory any more.
+    ///
+    /// # Safety
+    ///
+    /// From now on, until the last holder is gone, nobody writes the memory; every handle is read-only.
+    pub(crate) unsafe fn mark_constant(&self) {
+        self.header().constant.store(true, Ordering::Relaxed);
+        self.header().word.clear_aliased();
+    }
+
     pub(crate) fn is_owned_by(&self, owner: &'static Owner) -> bool {
         self.header().is_owned_by(owner)
     }
 
-    /// The header, to be taken apart by its owner. The handle is not given up: the caller has it now.
+    /// The header, to be taken apart by its owner. The handle, which is the only one, is not given up: the caller has it now.
     pub(crate) fn into_header(self) -> NonNull<Header> {
-        let header = self.0;
-        if self.header().awaited.load(Ordering::Relaxed) {
-            device::forget(header);
-        }
-        if self.header().tracked {
+        let mut header = self.0;
+        std::mem::forget(self);
+        // SAFETY: the only handle, hence nobody else reaches the header.
+        if std::mem::take(&mut unsafe { header.as_mut() }.tracked) {
             ledger::forget(header);
         }
-        std::mem::forget(self);
         header
     }
 
     /// Lets the owner move the header. The handle is the only one, and what `owner` returns is the header of the same allocation.
     pub(crate) fn rebuild(&mut self, owner: impl FnOnce(NonNull<Header>) -> NonNull<Header>) {
-        if self.header().tracked {
-            ledger::forget(self.0);
-        }
-        self.0 = owner(self.0);
-        if self.header().tracked {
-            ledger::record(self.0);
-        }
+        // Its place is taken by what the owner returns; should the owner panic, the memory is forgotten.
+        let header = Self(self.0).into_header();
+        self.0 = owner(header);
+        std::mem::forget(std::mem::replace(self, {
+            // SAFETY: the same allocation, whose one handle is ours.
+            unsafe { Self::first(self.0) }
+        }));
     }
 
     pub(crate) fn is_part(&self) -> bool {
@@ -354,9 +368,43 @@ impl Drop for Handle {
 /// # Invariants
 ///
 /// 1. It is counted once, as `kind`, in the word of the header it points to (hence [`Header`] 1 holds while it lives).
+/// 2. If it has a note, the ledger's row of the header has a record of that number, which is this lease's alone.
 pub(crate) struct Lease {
     header: NonNull<Header>,
-    kind: LeaseKind,
+    tag: Tag,
+}
+
+const _: () = assert!(size_of::<Lease>() == 16, "a lease travels in two registers");
+
+/// The kind of a lease and the number of its note, if it has one. One word and not two fields, so that a lease is a pair of
+/// scalars, which the compiler moves in registers.
+#[derive(Clone, Copy)]
+struct Tag(u64);
+
+impl Tag {
+    const READ: u32 = LeaseKind::Read as u32;
+    const WRITE: u32 = LeaseKind::Write as u32;
+    const SHARE: u32 = LeaseKind::Share as u32;
+
+    #[inline]
+    fn new(kind: LeaseKind, note: Option<NonZeroU32>) -> Self {
+        Self(u64::from(note.map_or(0, NonZeroU32::get)) << 32 | kind as u64)
+    }
+
+    #[inline]
+    fn kind(self) -> LeaseKind {
+        match self.0 as u32 {
+            Self::READ => LeaseKind::Read,
+            Self::WRITE => LeaseKind::Write,
+            Self::SHARE => LeaseKind::Share,
+            _ => LeaseKind::Pin,
+        }
+    }
+
+    #[inline]
+    fn note(self) -> Option<NonZeroU32> {
+        NonZeroU32::new((self.0 >> 32) as u32)
+    }
 }
 
 // SAFETY: as for Handle: it offers nothing that is not atomic. (Guards say for themselves what they may cross.)
@@ -365,9 +413,29 @@ unsafe impl Send for Lease {}
 unsafe impl Sync for Lease {}
 
 impl Lease {
+    /// A lease that the ledger lists, if it has the memory.
+    ///
+    /// # Safety
+    ///
+    /// The word of `header` counts a lease of `kind` that nobody else has.
+    #[cold]
+    #[inline(never)]
+    unsafe fn noted(header: NonNull<Header>, kind: LeaseKind) -> Self {
+        // SAFETY: the lease is ours from now on; whatever gives it back calls `forget_note` before.
+        let note = unsafe { ledger::note_lease(header, kind) };
+        Self { header, tag: Tag::new(kind, note) }
+    }
+
+    #[inline]
+    fn forget_note(&self) {
+        if let Some(number) = self.tag.note() {
+            ledger::forget_lease(self.header, number);
+        }
+    }
+
     #[inline]
     pub(crate) fn kind(&self) -> LeaseKind {
-        self.kind
+        self.tag.kind()
     }
 
     #[inline]
@@ -389,12 +457,16 @@ impl Lease {
         if !header.exported().contains(protocol) {
             header.exported.fetch_or(protocol.0, Ordering::Relaxed);
         }
+        if let Some(number) = self.tag.note() {
+            ledger::mark_lease(self.header, number, protocol);
+        }
     }
 
     /// Gives the lease back and keeps the memory.
     pub(crate) fn into_handle(self) -> Result<Handle, Conflict> {
-        match self.header().word.exchange_for_handle(self.kind) {
+        match self.header().word.exchange_for_handle(self.kind()) {
             Ok(()) => {
+                self.forget_note();
                 let header = self.header;
                 std::mem::forget(self);
                 Ok(Handle(header))
@@ -415,32 +487,50 @@ impl Lease {
 impl Drop for Lease {
     #[inline]
     fn drop(&mut self) {
-        if self.header().word.give(self.kind) {
+        self.forget_note();
+        if self.header().word.give(self.kind()) {
             // SAFETY: the word said that this was the last holder.
             unsafe { release(self.header) }
         }
     }
 }
 
+/// Puts an allocation on the ledger's list.
+///
+/// # Safety
+///
+/// The header is complete, and nobody but the caller knows of it yet.
+#[cold]
+#[inline(never)]
+unsafe fn list(mut header: NonNull<Header>) {
+    // SAFETY: the caller's word.
+    unsafe { header.as_mut() }.tracked = true;
+    ledger::record(header);
+}
+
 /// # Safety
 ///
 /// The word of `header` counts no holder any more, and this is called once for it.
-#[cold]
 #[inline(never)]
 unsafe fn release(header: NonNull<Header>) {
-    let (tracked, awaited, owner) = {
+    let (noted, owner) = {
         // SAFETY: Header 2: nobody but us frees the header, and we have not yet.
         let header = unsafe { header.as_ref() };
-        (header.tracked, header.awaited.load(Ordering::Relaxed), header.owner)
+        (header.tracked || header.awaited.load(Ordering::Relaxed), header.owner)
     };
-    if awaited {
-        device::forget(header);
-    }
-    if tracked {
-        ledger::forget(header);
+    if noted {
+        take_off_lists(header);
     }
     // SAFETY: Header 2: the counts are at zero, and this is the one call.
     unsafe { (owner.release)(header) }
+}
+
+/// Takes an allocation that is about to be released off the lists where it may be.
+#[cold]
+#[inline(never)]
+fn take_off_lists(header: NonNull<Header>) {
+    device::forget(header);
+    ledger::forget(header);
 }
 
 /// What an owner keeps in order to free its region.

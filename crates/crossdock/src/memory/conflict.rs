@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::error::{Error, Kind};
+use crate::memory::ledger::{Age, Holder, Way};
 use crate::memory::word::{LeaseKind, Reading};
 
 /// The protocols by which an allocation was ever handed out: a set of labels, kept so that a refusal can name them.
@@ -69,7 +70,7 @@ pub enum Wanted {
     Lease(LeaseKind),
     /// To be the only holder, with nobody outside who may write: `&mut` access, resizing.
     Exclusive,
-    /// To be the only holder in this process: partition.
+    /// To be the only holder in this process: partition, sealing.
     OnlyHandle,
     /// One more handle.
     Handle,
@@ -91,16 +92,18 @@ pub enum Wanted {
 /// # drop(reading);
 /// # Ok::<(), crossdock::Error>(())
 /// ```
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub struct Conflict {
     wanted: Wanted,
     found: Reading,
     exported: Protocols,
+    holders: Box<[Holder]>,
 }
 
 impl Conflict {
-    pub(crate) fn new(wanted: Wanted, found: Reading, exported: Protocols) -> Self {
-        Self { wanted, found, exported }
+    /// What the ledger knows of `holders` has their number as its capacity: nothing is allocated here.
+    pub(crate) fn new(wanted: Wanted, found: Reading, exported: Protocols, holders: Vec<Holder>) -> Self {
+        Self { wanted, found, exported, holders: holders.into_boxed_slice() }
     }
 
     /// What was asked for.
@@ -133,6 +136,28 @@ impl Conflict {
         self.exported
     }
 
+    /// The leases on the memory that the [ledger](crate::memory::ledger) knew, the oldest first. None while it is off.
+    ///
+    /// They were looked up after the refusal: some may have been given back, and others taken, in between.
+    ///
+    /// ```
+    /// use crossdock::memory::{Buffer, Conflict, LeaseKind, Protocols, ledger};
+    /// use std::error::Error;
+    ///
+    /// ledger::switch_on();
+    /// let buffer = Buffer::from_vec(vec![1u8, 2, 3])?;
+    /// let pin = buffer.pin()?;
+    /// let error = buffer.write().unwrap_err(); // a Write lease was refused: 1 Pin lease (a guard, 2 µs old) held
+    /// let conflict: &Conflict = error.source().unwrap().downcast_ref().unwrap();
+    /// let holder = conflict.holders()[0];
+    /// assert_eq!((holder.kind, holder.protocols), (LeaseKind::Pin, Protocols::NONE));
+    /// # drop(pin);
+    /// # Ok::<(), crossdock::Error>(())
+    /// ```
+    pub fn holders(&self) -> &[Holder] {
+        &self.holders
+    }
+
     /// Whether nothing stood in the way but that there are as many holders of this kind as can be counted.
     pub fn is_full(&self) -> bool {
         match self.wanted {
@@ -146,10 +171,12 @@ impl Conflict {
         let mut separator = "";
         if let Some((kind, count)) = self.leases() {
             write!(f, "{count} {kind:?} {}", plural(count, "lease"))?;
+            self.name_holders(f, kind, count)?;
             separator = ", ";
         }
         if self.pins() > 0 {
             write!(f, "{separator}{} Pin {}", self.pins(), plural(self.pins(), "lease"))?;
+            self.name_holders(f, LeaseKind::Pin, self.pins())?;
             separator = ", ";
         }
         if !matches!(self.wanted, Wanted::Lease(_)) {
@@ -158,7 +185,27 @@ impl Conflict {
         }
         if separator.is_empty() { f.write_str("nothing is held by now") } else { f.write_str(" held") }
     }
+
+    /// In brackets, what the ledger knows of the `count` leases of `kind`.
+    fn name_holders(&self, f: &mut fmt::Formatter<'_>, kind: LeaseKind, count: u64) -> fmt::Result {
+        let count = usize::try_from(count).unwrap_or(usize::MAX);
+        let known = self.holders.iter().filter(|holder| holder.kind == kind);
+        let mut named = 0;
+        for holder in known.take(count.min(MOST_NAMED)) {
+            let separator = if named == 0 { " (" } else { "; " };
+            write!(f, "{separator}{}, {} old", Way(holder.protocols), Age(holder.age))?;
+            named += 1;
+        }
+        match (named, count - named) {
+            (0, _) => Ok(()),
+            (_, 0) => f.write_str(")"),
+            (_, more) => write!(f, "; {more} more)"),
+        }
+    }
 }
+
+/// How many holders of one kind a text names.
+const MOST_NAMED: usize = 4;
 
 fn plural(count: u64, noun: &str) -> String {
     if count == 1 { noun.to_owned() } else { format!("{noun}s") }
@@ -169,7 +216,9 @@ impl fmt::Display for Conflict {
         match self.wanted {
             Wanted::Lease(kind) => write!(f, "a {kind:?} lease was refused: ")?,
             Wanted::Exclusive => f.write_str("exclusive access was refused: ")?,
-            Wanted::OnlyHandle => f.write_str("to be divided, memory must have one handle and no lease: ")?,
+            Wanted::OnlyHandle => {
+                f.write_str("to be divided or sealed, memory must have one handle and no lease: ")?;
+            }
             Wanted::Handle => f.write_str("another handle was refused: ")?,
         }
         let wants_constancy =

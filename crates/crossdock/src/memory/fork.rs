@@ -8,8 +8,8 @@
 
 use std::cell::UnsafeCell;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, Once, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// How often this process descends from a fork. Whoever started a thread compares: a child has none of its parent's.
 static GENERATION: AtomicU64 = AtomicU64::new(0);
@@ -137,11 +137,12 @@ unsafe impl Sync for Held {}
 static HELD: Held = Held(UnsafeCell::new(None));
 
 fn hold_across_forks() {
-    static ONCE: Once = Once::new();
-    ONCE.call_once(|| {
+    static ASKED: AtomicBool = AtomicBool::new(false);
+    // Not a `Once`, which a fork in the middle of it would leave locked in the child.
+    if !ASKED.swap(true, Ordering::Relaxed) {
         // SAFETY: the three are functions of the program, and do what may be done around a fork.
         let _no_memory = unsafe { libc::pthread_atfork(Some(before_fork), Some(in_parent), Some(in_child)) };
-    });
+    }
 }
 
 unsafe extern "C" fn before_fork() {

@@ -26,6 +26,7 @@ mod mapped;
 #[cfg(all(test, loom))]
 mod model;
 mod mutable;
+mod owned;
 mod owner;
 mod place;
 mod pod;
@@ -45,6 +46,7 @@ pub(crate) use copied::count_copied;
 pub use guard::{PinGuard, ReadGuard, ShareGuard, WriteGuard};
 pub use hints::Hints;
 pub use mutable::{BufferBuilder, MutableBuffer};
+pub use owned::{Allocation, default_place, set_default_place};
 pub use owner::MapOptions;
 pub use place::{Backing, DeviceKind, Place};
 pub use pod::Pod;

@@ -67,7 +67,6 @@ impl Cache {
     /// As [`Cache::take`], for what has grown already and will probably grow again: where a larger block is cached, this is
     /// its front, and [`Cache::resize`] then goes on into what is left of it, without a system call and without touching
     /// new pages. What is left stays cached, and goes back to the system in time like the rest.
-    #[cfg_attr(not(test), expect(dead_code, reason = "for buffers that grow, which do not ask for it yet"))]
     pub(crate) fn take_growing(&self, nbytes: usize, hints: Hints) -> Option<MappedBlock> {
         let class = class_nbytes(nbytes)?;
         let front = if hints.is_common() { self.take_front(class, hints) } else { None };

@@ -121,10 +121,6 @@ impl AccountRef {
         account
     }
 
-    pub(crate) fn as_ptr(&self) -> NonNull<Account> {
-        self.0
-    }
-
     #[inline]
     pub(crate) fn account(&self) -> &Account {
         // SAFETY: AccountRef 1, Account 1.
@@ -279,7 +275,8 @@ impl Account {
                 return Err(Error::limit(
                     account.charge.limit().saturating_mul(UNIT as u64),
                     used * UNIT as u64,
-                    nbytes as u64,
+                    nbytes,
+                    UNIT,
                 ));
             }
         }

@@ -37,6 +37,7 @@ impl Charge {
     }
 
     /// Units in use.
+    #[cfg(test)]
     pub(crate) fn used(&self) -> u64 {
         self.word.load(Ordering::Relaxed) & !HANDLED
     }
