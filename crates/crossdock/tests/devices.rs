@@ -108,6 +108,15 @@ fn the_processor_is_itself_and_not_another_device() {
     assert_ne!(cpu.place(), fenced.place());
     assert!(cpu.place().is_host() && !fenced.place().is_host());
     assert!(cpu.stream().unwrap().is_none());
+    let nowhere = std::ptr::null_mut();
+    for device in [&cpu, &(fenced.clone() as Arc<dyn Device>)] {
+        // SAFETY: these devices have no driver, hence look at nothing.
+        assert!(unsafe { device.wrap_stream(nowhere) }.unwrap().is_none());
+        // SAFETY: as above.
+        assert!(unsafe { device.wrap_event(nowhere) }.unwrap().is_none());
+    }
+    let stream = fenced.stream().unwrap().unwrap();
+    assert!(stream.raw().is_null() && stream.record().unwrap().raw().is_null());
     assert_eq!((cpu.name(), fenced.name()), ("the processor".to_owned(), "fenced device 0".to_owned()));
 }
 
@@ -264,6 +273,17 @@ fn only_shared_memory_is_mapped_to_shared_memory() {
     assert!(there.map_to(&shared).unwrap().is_none());
     assert!(there.map_or_copy_to(&shared).unwrap().buffer.descriptor().is_some());
     assert_eq!(made.map_to(&device.memory()).unwrap().unwrap().place(), device.place());
+}
+
+#[test]
+fn a_copy_in_shared_memory_can_be_sealed_and_is_constant_then() {
+    let _others = beside();
+    let copy = Buffer::from_vec(numbers(5000)).unwrap().copy_to(&device::shared_memory()).unwrap();
+    let sealed = copy.into_sealed().unwrap();
+    assert_eq!((sealed.birth(), sealed.place()), (Birth::Constant, Place::CPU));
+    assert_eq!(sealed.read().unwrap()[..], numbers(5000));
+    assert!(Buffer::zeroed(5000).unwrap().copy_into(&sealed).unwrap_err().is_read_only());
+    assert!(sealed.map_to(&device::shared_memory()).unwrap().unwrap().is_readonly());
 }
 
 #[test]
@@ -527,6 +547,7 @@ fn work_that_failed_is_told_to_everyone_who_would_touch_its_destination_until_it
             here.pin().unwrap_err(),
             here.as_mut_slice().unwrap_err(),
             here.clone().try_into_mut().unwrap_err().error,
+            here.clone().into_sealed().unwrap_err().error,
             here.copy_to(&host()).unwrap_err(),
             here.map_to(&device.memory()).unwrap_err(),
             here.clone().partition(&[0..1, 1..2]).unwrap_err().error,

@@ -94,6 +94,8 @@ const BUFFER: &[&str] = &[
     "address",
     "mutable_address",
     "is_host",
+    "deny_new_writers",
+    "into_sealed",
     "try_into_mut",
     "equals",
     "equals_prefix",
@@ -182,8 +184,13 @@ fn every_method_of_a_buffer_refuses_or_leaves_the_bytes_alone() {
         refused(buffer.resize(nbytes));
     }
 
+    assert!(buffer.deny_new_writers().unwrap_err().is_unsupported());
+
     // What the device does.
     drop(readonly);
+    let unsealed = buffer.into_sealed().unwrap_err();
+    assert!(unsealed.error.is_unsupported(), "{}", unsealed.error);
+    buffer = unsealed.value;
     assert_eq!(buffer.hold(LeaseKind::Write).unwrap().place(), device.place());
     assert!(format!("{:?}", buffer.hold(LeaseKind::Read)).contains("ext_dev:0"));
     assert!(Arc::ptr_eq(&buffer.memory_manager().unwrap(), &memory));
@@ -235,6 +242,7 @@ const DARRAY: &[&str] = &[
     "buffer",
     "slice",
     "at",
+    "into_sealed",
     "slice_numpy",
     "field",
     "permute",
@@ -304,6 +312,8 @@ fn every_method_of_an_array_refuses_or_leaves_the_elements_alone() {
                 refused(shm::export(view, &request).map_err(Error::from));
             }
         }
+        let unsealed = view.clone().into_sealed().unwrap_err();
+        assert!(unsealed.error.is_conflict() || unsealed.error.is_unsupported(), "{}", unsealed.error);
         let mut file = Vec::new();
         refused(npy::write(&mut file, view));
         file.flush().unwrap();
