@@ -307,11 +307,12 @@ impl Buffer {
         Self { handle, ptr, nbytes, readonly }
     }
 
-    /// The whole region of a handle on new memory of ours.
+    /// The whole region of a handle on new memory of ours, which has `nbytes` bytes.
     #[inline]
-    pub(crate) fn fresh(handle: Handle) -> Self {
-        let header = handle.header();
-        let (ptr, nbytes) = (header.ptr(), header.nbytes());
+    pub(crate) fn fresh(handle: Handle, nbytes: usize) -> Self {
+        debug_assert_eq!(handle.header().nbytes(), nbytes, "Buffer 1");
+        // The size is not read back from the header: a load of what was stored a moment ago, and in two pieces, stalls.
+        let ptr = handle.header().ptr();
         Self { handle, ptr, nbytes, readonly: false }
     }
 
