@@ -348,6 +348,10 @@ fn a_kind_is_registered_once_and_an_unknown_one_is_unsupported() {
     assert!(device::opened().iter().any(|opened| Arc::ptr_eq(opened, &device)));
     let row = device::usage().into_iter().find(|(name, ..)| name == "other").unwrap();
     assert_eq!((row.1, row.2.live_nbytes, row.2.live_count), (Place::new(kind, 1), 9, 1));
+    // SAFETY: on such a place nobody follows the address.
+    let lost = unsafe { Buffer::non_owned(std::ptr::without_provenance_mut(4096), 9, Place::new(kind, 99)) };
+    let error = lost.unwrap().copy_to(&host()).unwrap_err();
+    assert!(error.is_device() && error.to_string().contains("99"), "not opened is not unsupported: {error}");
     device::unregister(kind).unwrap();
     assert!(device::get(Place::new(kind, 1)).unwrap_err().is_unsupported());
     drop(device);
@@ -372,7 +376,7 @@ fn memory_of_a_place_that_nobody_registered_is_not_copied_and_not_touched() {
     let place = Place::new(DeviceKind::METAL, 0);
     // SAFETY: on such a place nobody follows the address.
     let buffer = unsafe { Buffer::non_owned(std::ptr::without_provenance_mut(4096), 100, place) }.unwrap();
-    assert!(buffer.memory_manager().is_none());
+    assert!(buffer.memory_manager().unwrap().is_none());
     assert!(buffer.copy_to(&host()).unwrap_err().is_unsupported());
     assert!(Buffer::zeroed(100).unwrap().copy_into(&buffer).unwrap_err().is_unsupported());
     assert!(buffer.map_to(&host()).unwrap().is_none());

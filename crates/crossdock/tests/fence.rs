@@ -193,7 +193,7 @@ fn every_method_of_a_buffer_refuses_or_leaves_the_bytes_alone() {
     buffer = unsealed.value;
     assert_eq!(buffer.hold(LeaseKind::Write).unwrap().place(), device.place());
     assert!(format!("{:?}", buffer.hold(LeaseKind::Read)).contains("ext_dev:0"));
-    assert!(Arc::ptr_eq(&buffer.memory_manager().unwrap(), &memory));
+    assert!(Arc::ptr_eq(&buffer.memory_manager().unwrap().unwrap(), &memory));
     let host = device::memory(Place::CPU).unwrap();
     let stream = device.stream().unwrap().unwrap();
     assert_eq!(buffer.copy_to(&host).unwrap().read().unwrap()[4], 1);
