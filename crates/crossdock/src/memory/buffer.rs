@@ -239,6 +239,10 @@ impl Buffer {
     /// Where only the system found what stands in the way, the buffer was unmapped meanwhile and may have moved; if it cannot be
     /// mapped for writing again, because new writers were denied before, it comes back read-only.
     pub fn into_sealed(self) -> Result<Self, Rejected<Self>> {
+        // What was to be written and was not does not become constant.
+        if let Err(error) = self.handle.await_work(LeaseKind::Write) {
+            return Err(Rejected { value: self, error });
+        }
         let within = self.ptr.addr().get() - self.handle.header().ptr().addr().get();
         let (nbytes, readonly) = (self.nbytes, self.readonly);
         let again = |handle: Handle, readonly| {
