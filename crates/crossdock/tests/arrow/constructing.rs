@@ -149,7 +149,7 @@ fn whatever_has_no_owner_is_copied_like_anything_else() {
 #[test]
 fn a_copy_is_made_to_any_memory_and_also_to_the_same() {
     let (device, there) = fenced(100);
-    let (here, memory) = (buffer(100), there.memory_manager().unwrap());
+    let (here, memory) = (buffer(100), there.memory_manager().unwrap().unwrap());
     let copy = here.copy_to(&host()).unwrap();
     assert_ne!(copy.as_ptr(), here.as_ptr());
     let second = there.copy_to(&memory).unwrap();

@@ -106,12 +106,12 @@ fn the_place_tells_kind_and_number_and_slices_keep_it() {
 #[test]
 fn the_manager_is_who_copies_the_memory_or_nobody() {
     let (device, there) = fenced(10);
-    assert!(Arc::ptr_eq(&there.memory_manager().unwrap(), &device.memory()));
-    assert!(Arc::ptr_eq(&buffer(1).memory_manager().unwrap(), &host()));
+    assert!(Arc::ptr_eq(&there.memory_manager().unwrap().unwrap(), &device.memory()));
+    assert!(Arc::ptr_eq(&buffer(1).memory_manager().unwrap().unwrap(), &host()));
     let unknown = Place::new(DeviceKind::VULKAN, 0);
     // SAFETY: nobody touches a byte of nothing.
     let stranger = unsafe { Buffer::non_owned(std::ptr::null_mut(), 0, unknown) }.unwrap();
-    assert!(stranger.memory_manager().is_none());
+    assert!(stranger.memory_manager().unwrap().is_none());
 }
 
 #[test]

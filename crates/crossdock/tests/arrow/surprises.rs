@@ -8,7 +8,7 @@ use crossdock::memory::{
     AllocOptions, Birth, Buffer, Damage, DeviceKind, MapOptions, MutableBuffer, Place, Pool, take_damage,
 };
 
-use crate::{buffer, bytes, fenced, host, numbers};
+use crate::{buffer, bytes, fenced, numbers};
 
 // ===== places
 

@@ -28,7 +28,7 @@ fn memory_of_any_pool_is_the_hosts_and_may_go_before_its_pool() {
     for pool in pools() {
         let fresh = pool.zeroed(1024).unwrap();
         assert_eq!(fresh.nbytes(), 1024);
-        assert!(std::sync::Arc::ptr_eq(&fresh.memory_manager().unwrap(), &host()));
+        assert!(std::sync::Arc::ptr_eq(&fresh.memory_manager().unwrap().unwrap(), &host()));
         pool_names.push(fresh.pool_name().unwrap());
         drop(fresh);
         assert_eq!(pool.statistics().live_nbytes, 0);
@@ -132,7 +132,7 @@ fn a_buffer_made_empty_gives_its_memory_back_when_told_to_shrink() {
         growing.resize(0).unwrap();
         assert_eq!(pool.statistics().live_nbytes, used, "not before");
         growing.shrink_to_fit().unwrap();
-        assert!(!growing.as_ptr().is_null() && growing.is_empty());
+        assert!(growing.is_empty() && growing.as_ptr().addr() >= 64, "an address that is one");
         assert!(pool.statistics().live_nbytes <= 64);
     }
 }
