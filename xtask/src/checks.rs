@@ -7,7 +7,7 @@ use std::process::Child;
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
-use crate::provision::venv_python;
+use crate::provision::TESTS;
 use crate::run::Run;
 
 /// The default features of `crossdock` may pull this many crates, and no more.
@@ -30,7 +30,14 @@ const NOT_SANITIZED: &[(&str, &str)] = &[
 
 /// Test binaries of `crossdock` that run under valgrind, with the filters that pick tests in them. The sanitizer runs
 /// them all; valgrind is slower by far, but also sees uninitialised bytes and the inline assembly.
-const UNDER_VALGRIND: &[(&str, &[&str])] = &[("crossdock", &["memory::"]), ("drops", &[])];
+const UNDER_VALGRIND: &[(&str, &[&str])] = &[
+    ("crossdock", &["memory::"]),
+    ("drops", &[]),
+    ("devices", &[]),
+    ("fence", &["every_"]),
+    ("shared_memory", &[]),
+    ("shm_socket", &[]),
+];
 
 const FUZZ_TARGETS: &str = "fuzz/fuzz_targets";
 
@@ -130,7 +137,7 @@ pub(crate) fn tests(run: &mut Run<'_>) -> Result<()> {
     } else {
         "test --workspace --all-features --lib --bins --tests --examples --no-fail-fast"
     });
-    command.env("CROSSDOCK_REQUIRE_COUNTERPARTS", "1").env("CROSSDOCK_PYTHON", venv_python(run.door));
+    command.env("CROSSDOCK_REQUIRE_COUNTERPARTS", "1").env("CROSSDOCK_PYTHON", TESTS.python(run.door));
     if run.door.long {
         command.env("CROSSDOCK_CASES", "200000");
     }
@@ -146,7 +153,7 @@ pub(crate) fn doctests(run: &mut Run<'_>) -> Result<()> {
 /// The command in the hands of CPython and NumPy.
 pub(crate) fn python(run: &mut Run<'_>) -> Result<()> {
     run.cargo("build --release --package crossdock-cli")?;
-    let mut pytest = run.door.command(venv_python(run.door), "-m pytest tests/python -q --color=no");
+    let mut pytest = run.door.command(TESTS.python(run.door), "-m pytest tests/python -q --color=no");
     pytest.env("CROSSDOCK_BIN", run.door.target.join("release/crossdock"));
     run.exec(pytest.env("PYTHONDONTWRITEBYTECODE", "1"))?;
     run.expect_tests()

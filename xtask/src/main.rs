@@ -3,6 +3,7 @@
 //! The suites stand in one table ([`suite::SUITES`]). Each runs with its output in a log of its own, and its runners'
 //! closing lines are read back from there, so that the counts at the end are the runners' and not ours.
 
+mod bench;
 mod checks;
 mod provision;
 mod report;
@@ -36,8 +37,13 @@ enum Task {
         cargo xtask test loom fuzz     these suites only")]
     Test(TestArgs),
     /// Measure: Crossdock beside its peers, in one run
+    #[command(after_help = "Examples:\n  \
+        cargo xtask bench                    every table\n  \
+        cargo xtask bench memory             one group of tables\n  \
+        cargo xtask bench hex slice          these tables only\n  \
+        cargo xtask bench memory --record    kept in bench/record/, with the date and the machine")]
     Bench {
-        /// Handed to the benchmark as they are
+        /// Groups or tables, and `--record`; all tables if there are none
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<String>,
     },
@@ -61,7 +67,7 @@ struct TestArgs {
 fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Task::Test(args) => test(&args),
-        Task::Bench { args } => bench(&args),
+        Task::Bench { args } => bench::run(&args),
         Task::Suites => {
             print!("{}", suite::list());
             Ok(ExitCode::SUCCESS)
@@ -104,16 +110,6 @@ fn choose(args: &TestArgs) -> Result<Vec<&'static Suite>> {
         }
     };
     Ok(SUITES.iter().filter(wanted).collect())
-}
-
-fn bench(args: &[String]) -> Result<ExitCode> {
-    let door = Door::new(false)?;
-    if !door.root.join("bench/Cargo.toml").exists() {
-        bail!("there are no benchmarks: bench/Cargo.toml does not exist");
-    }
-    let mut command = door.cargo("run --release --package crossdock-bench --");
-    let status = command.args(args).status()?;
-    Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 #[cfg(test)]

@@ -14,24 +14,45 @@ use crate::run::{Door, Run};
 pub(crate) enum Need {
     /// A program, and the Debian packages that bring it.
     Program { name: &'static str, packages: &'static str },
-    /// A Python environment in the target folder with what `tests/python/requirements.txt` pins.
-    Venv,
+    /// A Python environment.
+    Venv(&'static Venv),
 }
+
+/// A Python environment in the target folder.
+pub(crate) struct Venv {
+    /// Its folder there.
+    folder: &'static str,
+    /// The file in the checkout with what is in it, pinned.
+    requirements: &'static str,
+    /// For people.
+    what: &'static str,
+}
+
+/// What the tests' counterparts live in.
+pub(crate) const TESTS: Venv = Venv {
+    folder: "venv",
+    requirements: "tests/python/requirements.txt",
+    what: "python3 with NumPy and pytest",
+};
+
+/// Where a peer of the benchmarks comes from.
+pub(crate) const BENCH: Venv =
+    Venv { folder: "venv-bench", requirements: "bench/requirements.txt", what: "python3 with pyarrow" };
 
 pub(crate) const CC: Need = Need::Program { name: "cc", packages: "gcc libc6-dev" };
 pub(crate) const CXX: Need = Need::Program { name: "c++", packages: "g++" };
 pub(crate) const VALGRIND: Need = Need::Program { name: "valgrind", packages: "valgrind" };
 pub(crate) const RUBY: Need = Need::Program { name: "ruby", packages: "ruby" };
-pub(crate) const VENV: Need = Need::Venv;
+pub(crate) const VENV: Need = Need::Venv(&TESTS);
+pub(crate) const BENCH_VENV: Need = Need::Venv(&BENCH);
 
 const PYTHON: Need = Need::Program { name: "python3", packages: "python3 python3-venv" };
-const REQUIREMENTS: &str = "tests/python/requirements.txt";
 
 impl Need {
     pub(crate) fn name(&self) -> &'static str {
         match self {
             Need::Program { name, .. } => name,
-            Need::Venv => "python3 with NumPy and pytest",
+            Need::Venv(venv) => venv.what,
         }
     }
 }
@@ -43,16 +64,11 @@ pub(crate) fn ensure(run: &mut Run<'_>, needs: &[Need]) -> Result<()> {
     for need in needs {
         let result = match need {
             Need::Program { name, packages } => program(run, name, packages),
-            Need::Venv => venv(run),
+            Need::Venv(venv) => venv.make(run),
         };
         missing.extend(result.err().map(|error| format!("{error:#}")));
     }
     if missing.is_empty() { Ok(()) } else { bail!("{}", missing.join("; ")) }
-}
-
-/// The interpreter of the environment that [`Need::Venv`] makes.
-pub(crate) fn venv_python(door: &Door) -> PathBuf {
-    door.target.join("venv/bin/python")
 }
 
 fn program(run: &mut Run<'_>, name: &str, packages: &str) -> Result<()> {
@@ -93,32 +109,40 @@ fn is_root(run: &Run<'_>) -> bool {
     run.door.command("id", "-u").output().is_ok_and(|output| output.stdout.trim_ascii() == b"0")
 }
 
-/// Makes the environment anew when the interpreter or the pinned versions have changed since it was made.
-fn venv(run: &mut Run<'_>) -> Result<()> {
-    if run.exec(run.door.command("python3", "-c").arg("import ensurepip, venv")).is_err() {
-        let Need::Program { name, packages } = PYTHON else { return Ok(()) };
-        install(run, name, packages)?;
+impl Venv {
+    /// Its interpreter.
+    pub(crate) fn python(&self, door: &Door) -> PathBuf {
+        door.target.join(self.folder).join("bin/python")
     }
-    let requirements = run.door.root.join(REQUIREMENTS);
-    let pinned =
-        fs::read_to_string(&requirements).with_context(|| format!("{REQUIREMENTS} cannot be read"))?;
-    let interpreter = run.output(&mut run.door.command("python3", "-VV"))?;
-    let stamp = run.door.target.join("venv/made-from.txt");
-    let made_from = format!("{interpreter}{pinned}");
-    if fs::read_to_string(&stamp).is_ok_and(|text| text == made_from) {
-        return Ok(());
+
+    /// Makes the environment anew when the interpreter or the pinned versions have changed since it was made.
+    fn make(&self, run: &mut Run<'_>) -> Result<()> {
+        if run.exec(run.door.command("python3", "-c").arg("import ensurepip, venv")).is_err() {
+            let Need::Program { name, packages } = PYTHON else { return Ok(()) };
+            install(run, name, packages)?;
+        }
+        let file = self.requirements;
+        let requirements = run.door.root.join(file);
+        let pinned = fs::read_to_string(&requirements).with_context(|| format!("{file} cannot be read"))?;
+        let interpreter = run.output(&mut run.door.command("python3", "-VV"))?;
+        let folder = run.door.target.join(self.folder);
+        let stamp = folder.join("made-from.txt");
+        let made_from = format!("{interpreter}{pinned}");
+        if fs::read_to_string(&stamp).is_ok_and(|text| text == made_from) {
+            return Ok(());
+        }
+        run.exec(run.door.command("python3", "-m venv --clear").arg(&folder))?;
+        let python = self.python(run.door);
+        let pip = "-m pip install --disable-pip-version-check --no-input --retries 1 --timeout 30 -r";
+        run.exec(run.door.command(&python, pip).arg(&requirements)).with_context(|| {
+            format!(
+                "what {file} pins could not be installed (does the package registry answer?); \
+                 type: {} {pip} {file}",
+                python.display()
+            )
+        })?;
+        fs::write(&stamp, made_from).with_context(|| format!("{} cannot be written", stamp.display()))?;
+        run.note(format!("made the environment for {file}"));
+        Ok(())
     }
-    let folder = run.door.target.join("venv");
-    run.exec(run.door.command("python3", "-m venv --clear").arg(&folder))?;
-    let pip = "-m pip install --disable-pip-version-check --no-input --retries 1 --timeout 30 -r";
-    run.exec(run.door.command(venv_python(run.door), pip).arg(&requirements)).with_context(|| {
-        format!(
-            "what {REQUIREMENTS} pins could not be installed (does the package registry answer?); \
-             type: {} {pip} {REQUIREMENTS}",
-            venv_python(run.door).display()
-        )
-    })?;
-    fs::write(&stamp, made_from).with_context(|| format!("{} cannot be written", stamp.display()))?;
-    run.note("made the Python environment");
-    Ok(())
 }

@@ -63,16 +63,22 @@ pub(crate) struct Run<'a> {
     notes: Vec<String>,
 }
 
+impl<'a> Run<'a> {
+    /// Begins a log of its own for what is called `name`.
+    pub(crate) fn new(door: &'a Door, name: &str) -> Result<Self> {
+        let logs = door.target.join("xtask");
+        fs::create_dir_all(&logs).with_context(|| format!("{} cannot be made", logs.display()))?;
+        let path = logs.join(name).with_extension("log");
+        let log = File::create(&path).with_context(|| format!("{} cannot be written", path.display()))?;
+        Ok(Self { door, log, path, counts: Counts::default(), closing: Vec::new(), notes: Vec::new() })
+    }
+}
+
 impl Run<'_> {
     /// Provides what the suite needs, and runs it. An error of the suite is in the report; `Err` is one of ours.
     pub(crate) fn suite(door: &Door, suite: &Suite) -> Result<Report> {
         let start = Instant::now();
-        let logs = door.target.join("xtask");
-        fs::create_dir_all(&logs).with_context(|| format!("{} cannot be made", logs.display()))?;
-        let path = logs.join(suite.name).with_extension("log");
-        let log = File::create(&path).with_context(|| format!("{} cannot be written", path.display()))?;
-        let mut run =
-            Run { door, log, path, counts: Counts::default(), closing: Vec::new(), notes: Vec::new() };
+        let mut run = Run::new(door, suite.name)?;
 
         let result = provision::ensure(&mut run, suite.needs).and_then(|()| {
             let peers = provision::ensure(&mut run, suite.peers);

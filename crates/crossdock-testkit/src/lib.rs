@@ -5,6 +5,7 @@
 //! - [`Nested`]: the oracle, an array as the list of the addresses of its elements, with every operation spelt out in
 //!   the most obvious way;
 //! - [`dlpack`]: the hostile producer of DLPack structs;
+//! - [`held`]: which processes have shared memory of a name open or mapped, and how to send descriptors in any number;
 //! - [`Coverage`]: what a property test has met, printed and asserted.
 //!
 //! Addresses are `i128` throughout, so that nothing here can overflow.
@@ -12,6 +13,7 @@
 mod coverage;
 pub mod dlpack;
 pub mod generate;
+pub mod held;
 pub mod invalid;
 mod nested;
 mod plain;

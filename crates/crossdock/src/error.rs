@@ -59,6 +59,7 @@ pub(crate) enum Kind {
     Closed,
     Exhausted,
     Place,
+    Device,
     Refused,
     Malformed,
     Unsupported,
@@ -91,9 +92,33 @@ impl Error {
         })))
     }
 
+    /// No memory could be had for `nbytes` bytes at a multiple of `align`. Allocates nothing.
     #[cold]
-    pub(crate) fn out_of_memory(nbytes: usize, align: usize) -> Self {
+    pub fn out_of_memory(nbytes: usize, align: usize) -> Self {
         Self(Repr::OutOfMemory { nbytes, align })
+    }
+
+    /// A device, or work on it, failed: for those who implement one. `text` is one sentence in lower case with the numbers in
+    /// it, the driver's own number among them.
+    #[cold]
+    pub fn device(text: impl Into<String>) -> Self {
+        Self::new(Kind::Device, text)
+    }
+
+    /// A device is asked for something that it does not do: for those who implement one. Failing is another thing, see
+    /// [`Error::device`].
+    #[cold]
+    pub fn unsupported(text: impl Into<String>) -> Self {
+        Self::new(Kind::Unsupported, text)
+    }
+
+    /// The same kind and text once more, without the source: what failed once may be asked about many times.
+    #[cold]
+    pub(crate) fn again(&self) -> Self {
+        match &self.0 {
+            Repr::OutOfMemory { nbytes, align } => Self::out_of_memory(*nbytes, *align),
+            Repr::Full(inner) => Self::new(inner.kind, inner.text.to_string()),
+        }
     }
 
     /// A pool may have no more than `limit` bytes in use. Where there is no memory for so many numbers, it is plainly out of memory.
@@ -183,6 +208,11 @@ impl Error {
     /// The memory is on a device that the processor cannot address.
     pub fn is_place(&self) -> bool {
         self.kind() == Kind::Place
+    }
+
+    /// A device or its driver failed, or work on it that was waited for did.
+    pub fn is_device(&self) -> bool {
+        self.kind() == Kind::Device
     }
 
     /// A producer would not lend what was asked for. See [`Refusal`](crate::view::Refusal).
@@ -281,6 +311,7 @@ impl Error {
             Kind::Malformed => Io::InvalidData,
             Kind::Fault => Io::UnexpectedEof,
             Kind::OutOfMemory => Io::OutOfMemory,
+            Kind::Device => Io::Other,
             Kind::Io => {
                 let source = std::error::Error::source(self);
                 source

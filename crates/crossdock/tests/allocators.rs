@@ -232,7 +232,9 @@ fn scenario(sample: &Sample) -> Result<()> {
     let (fd, offset) = shared.descriptor().expect("of shared memory");
     let again =
         Buffer::map_shared(undisturbed(|| fd.try_clone_to_owned()).expect("a copy"), offset, 10, true)?;
-    let handles = [&zeroed, &copy, &adopted, &owner, &inline, &constant, &foreign, &plain, &guarded, &again];
+    let sealed = Buffer::shared(10)?.into_sealed()?;
+    let handles =
+        [&zeroed, &copy, &adopted, &owner, &inline, &constant, &foreign, &plain, &guarded, &again, &sealed];
     for buffer in handles {
         drop((buffer.clone(), buffer.slice(..)?, buffer.pin()?));
     }

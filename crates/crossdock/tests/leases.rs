@@ -202,7 +202,8 @@ fn partition_is_refused_while_anything_is_held_and_says_what() {
         let found = conflict(&refused.error);
         assert_eq!(found.wanted(), Wanted::OnlyHandle, "{owner}");
         assert_eq!((found.handles(), found.pins()), (2, 1), "{owner}");
-        let text = "to be divided, memory must have one handle and no lease: 1 Pin lease, 2 handles held";
+        let text =
+            "to be divided or sealed, memory must have one handle and no lease: 1 Pin lease, 2 handles held";
         assert_eq!(refused.error.to_string(), text, "{owner}");
         drop((slice, pin));
         assert_eq!(refused.value.partition(&[0..4, 4..8]).unwrap().len(), 2, "{owner}");

@@ -1,6 +1,6 @@
 //! Between typed and dynamic arrays, and copies into new memory.
 
-use crate::array::{Array, DArray};
+use crate::array::{Array, DArray, RawArray};
 use crate::element::{DType, Element};
 use crate::error::{Error, Kind, Rejected, Result};
 use crate::kernel;
@@ -74,6 +74,35 @@ impl DArray {
         unsafe { self.gather(order, shared.as_ptr().cast_mut()) }?;
         drop(shared);
         Self::from_buffer(buffer, self.dtype().clone(), self.contiguous(order)?, 0)
+    }
+
+    /// The same array on memory that is sealed against writing, by anybody and for good: Read leases of it can be had. Copies nothing.
+    /// See [`Buffer::into_sealed`](crate::memory::Buffer::into_sealed), of which it has the rules.
+    ///
+    /// # Errors
+    ///
+    /// As [`Buffer::into_sealed`](crate::memory::Buffer::into_sealed); the array comes back with the error.
+    #[expect(clippy::result_large_err, reason = "what comes back is the array, in place")]
+    pub fn into_sealed(self) -> Result<Self, Rejected<Self>> {
+        let (buffer, offset) = match self.buffer() {
+            Ok(parts) => parts,
+            Err(error) => return Err(Rejected { value: self, error }),
+        };
+        let (raw, dtype, layout) = self.into_raw();
+        drop(raw);
+        let again = |buffer: Buffer| {
+            let (handle, ptr, _, readonly) = buffer.into_parts();
+            // SAFETY: the window is the layout's span, in which element 0 lies so deep.
+            let ptr = unsafe { ptr.add(offset) };
+            // SAFETY: the layout reaches the bytes of the window alone; a constant buffer is read-only (Buffer 2).
+            let raw = unsafe { RawArray::from_parts(handle, ptr, readonly) };
+            // SAFETY: as just said; dtype and layout came from one array.
+            unsafe { Self::from_raw(raw, dtype, layout) }
+        };
+        match buffer.into_sealed() {
+            Ok(buffer) => Ok(again(buffer)),
+            Err(Rejected { value, error }) => Err(Rejected { value: again(value), error }),
+        }
     }
 
     /// The elements converted to another dtype, one by one and with a check, in new memory without gaps. Copies, and

@@ -4,7 +4,7 @@
 //! |---|---|---|---|
 //! | `.npy` files | [`files::npy`] | written: a copy | mapped in place |
 //! | DLPack 1.x, and the struct from before | [`protocol::dlpack`] | in place, under Share or Pin | in place |
-//! | descriptors of files and shared memory | [`protocol::shm`] | in place, under Share or Pin | mapped in place |
+//! | descriptors of files and shared memory, and the sockets through which they travel | [`protocol::shm`] | in place, under Share, Pin or (sealed) Read | mapped in place |
 //! | the crate `ndarray` (feature) | `From` and `TryFrom` | views, in place | owned arrays are adopted, views are views |
 //! | the crate `image` (feature) | `From` and `TryFrom` | `FlatSamples`, in place | buffers are adopted |
 //!

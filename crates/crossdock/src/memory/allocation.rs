@@ -18,6 +18,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use crate::error::{Error, Result};
 use crate::memory::conflict::{Conflict, Protocols, Wanted};
+use crate::memory::device::{self, Attached};
 use crate::memory::ledger;
 use crate::memory::place::{Backing, Place};
 use crate::memory::word::{LeaseKind, LeaseWord, Reading};
@@ -57,6 +58,8 @@ pub(crate) struct Owner {
     pub(crate) descriptor: unsafe fn(NonNull<Header>) -> Option<Descriptor>,
     /// The error that befell the region, where there is one: a mapped file that shrank.
     pub(crate) fault: unsafe fn(NonNull<Header>) -> Option<Error>,
+    /// The device's memory manager behind the region, where there is one.
+    pub(crate) device: unsafe fn(NonNull<Header>) -> Option<Attached>,
     /// How many bytes a handle keeps alive.
     pub(crate) retained: unsafe fn(NonNull<Header>) -> usize,
     /// Whether the region is a part of one that was divided.
@@ -71,7 +74,7 @@ pub(crate) struct Owner {
 ///    nobody but `owner.release` frees them.
 /// 2. `owner.release` is called exactly once: by whoever brought the word's counts to zero.
 /// 3. The region's bytes are initialised, where the place is the host.
-/// 4. All of it but `word`, `exported` and `awaited` is constant from the first handle on.
+/// 4. All of it but `word`, `exported`, `awaited` and `constant` is constant from the first handle on.
 /// 5. If the word is not marked aliased, every access to the bytes is covered by a lease of this word or by its
 ///    exclusive handle.
 #[repr(C, align(64))]
@@ -84,7 +87,7 @@ pub(crate) struct Header {
     exported: AtomicU32,
     backing: Backing,
     tracked: bool,
-    constant: bool,
+    constant: AtomicBool,
     /// Whether events are noted that host access has to wait for.
     pub(crate) awaited: AtomicBool,
     spare: Spare,
@@ -104,7 +107,7 @@ impl Spare {
 const _: () = assert!(size_of::<Header>() == 64 || cfg!(loom), "a header is one cache line");
 
 impl Header {
-    /// A header with one handle.
+    /// A header with one handle, in no list.
     #[inline]
     pub(crate) fn new(region: Region, birth: Birth, owner: &'static Owner, spare: Spare) -> Self {
         Self {
@@ -115,18 +118,17 @@ impl Header {
             place: region.place,
             exported: AtomicU32::new(0),
             backing: region.backing,
-            tracked: ledger::is_on(),
-            constant: birth == Birth::Constant,
+            tracked: false,
+            constant: AtomicBool::new(birth == Birth::Constant),
             awaited: AtomicBool::new(false),
             spare,
         }
     }
 
-    /// Says that the region has `nbytes` bytes, before the first handle is made.
+    /// Says that the region has `nbytes` bytes, while nobody else knows of it.
     #[inline]
-    pub(crate) fn announce(&mut self, nbytes: usize) {
+    pub(crate) fn set_nbytes(&mut self, nbytes: usize) {
         self.nbytes = nbytes;
-        self.tracked = ledger::is_on();
     }
 
     pub(crate) fn is_owned_by(&self, owner: &'static Owner) -> bool {
@@ -164,7 +166,7 @@ impl Header {
 
     #[inline]
     pub(crate) fn birth(&self) -> Birth {
-        match (self.constant, self.word.reading().is_aliased()) {
+        match (self.constant.load(Ordering::Relaxed), self.word.reading().is_aliased()) {
             (true, _) => Birth::Constant,
             (false, true) => Birth::Aliased,
             (false, false) => Birth::Sole,
@@ -204,11 +206,11 @@ impl Handle {
     /// `header` points to a valid [`Header`], whose word counts one handle that nobody else has.
     #[inline]
     pub(crate) unsafe fn first(header: NonNull<Header>) -> Self {
-        let handle = Self(header);
-        if handle.header().tracked {
-            ledger::record(header);
+        if ledger::is_on() {
+            // SAFETY: the caller's word.
+            unsafe { list(header) };
         }
-        handle
+        Self(header)
     }
 
     #[inline]
@@ -267,29 +269,40 @@ impl Handle {
         self.header().word.clear_aliased();
     }
 
+    /// Takes the caller's word that nobody writes the memory any more.
+    ///
+    /// # Safety
+    ///
+    /// From now on, until the last holder is gone, nobody writes the memory; every handle is read-only.
+    pub(crate) unsafe fn mark_constant(&self) {
+        self.header().constant.store(true, Ordering::Relaxed);
+        self.header().word.clear_aliased();
+    }
+
     pub(crate) fn is_owned_by(&self, owner: &'static Owner) -> bool {
         self.header().is_owned_by(owner)
     }
 
-    /// The header, to be taken apart by its owner. The handle is not given up: the caller has it now.
+    /// The header, to be taken apart by its owner. The handle, which is the only one, is not given up: the caller has it now.
     pub(crate) fn into_header(self) -> NonNull<Header> {
-        let header = self.0;
-        if self.header().tracked {
+        let mut header = self.0;
+        std::mem::forget(self);
+        // SAFETY: the only handle, hence nobody else reaches the header.
+        if std::mem::take(&mut unsafe { header.as_mut() }.tracked) {
             ledger::forget(header);
         }
-        std::mem::forget(self);
         header
     }
 
     /// Lets the owner move the header. The handle is the only one, and what `owner` returns is the header of the same allocation.
     pub(crate) fn rebuild(&mut self, owner: impl FnOnce(NonNull<Header>) -> NonNull<Header>) {
-        if self.header().tracked {
-            ledger::forget(self.0);
-        }
-        self.0 = owner(self.0);
-        if self.header().tracked {
-            ledger::record(self.0);
-        }
+        // Its place is taken by what the owner returns; should the owner panic, the memory is forgotten.
+        let header = Self(self.0).into_header();
+        self.0 = owner(header);
+        std::mem::forget(std::mem::replace(self, {
+            // SAFETY: the same allocation, whose one handle is ours.
+            unsafe { Self::first(self.0) }
+        }));
     }
 
     pub(crate) fn is_part(&self) -> bool {
@@ -300,6 +313,18 @@ impl Handle {
         let describe = self.header().owner.descriptor;
         // SAFETY: Handle 1: the header is alive, and it is this owner's own.
         unsafe { describe(self.0) }
+    }
+
+    pub(crate) fn device(&self) -> Option<Attached> {
+        let device = self.header().owner.device;
+        // SAFETY: Handle 1: the header is alive, and it is this owner's own.
+        unsafe { device(self.0) }
+    }
+
+    /// Waits for the work on a device that access under a lease of this kind comes after. One load where there is none.
+    #[inline]
+    pub(crate) fn await_work(&self, kind: LeaseKind) -> Result<()> {
+        if self.header().awaited.load(Ordering::Acquire) { device::wait(self.header(), kind) } else { Ok(()) }
     }
 
     pub(crate) fn retained_nbytes(&self) -> usize {
@@ -419,6 +444,12 @@ impl Lease {
         unsafe { self.header.as_ref() }
     }
 
+    pub(crate) fn device(&self) -> Option<Attached> {
+        let device = self.header().owner.device;
+        // SAFETY: Lease 1: the header is alive, and it is this owner's own.
+        unsafe { device(self.header) }
+    }
+
     /// Notes by which protocol the memory goes out. Once noted, it costs a load.
     #[inline]
     pub(crate) fn mark_exported(&self, protocol: Protocols) {
@@ -464,22 +495,42 @@ impl Drop for Lease {
     }
 }
 
+/// Puts an allocation on the ledger's list.
+///
+/// # Safety
+///
+/// The header is complete, and nobody but the caller knows of it yet.
+#[cold]
+#[inline(never)]
+unsafe fn list(mut header: NonNull<Header>) {
+    // SAFETY: the caller's word.
+    unsafe { header.as_mut() }.tracked = true;
+    ledger::record(header);
+}
+
 /// # Safety
 ///
 /// The word of `header` counts no holder any more, and this is called once for it.
-#[cold]
 #[inline(never)]
 unsafe fn release(header: NonNull<Header>) {
-    let (tracked, owner) = {
+    let (noted, owner) = {
         // SAFETY: Header 2: nobody but us frees the header, and we have not yet.
         let header = unsafe { header.as_ref() };
-        (header.tracked, header.owner)
+        (header.tracked || header.awaited.load(Ordering::Relaxed), header.owner)
     };
-    if tracked {
-        ledger::forget(header);
+    if noted {
+        take_off_lists(header);
     }
     // SAFETY: Header 2: the counts are at zero, and this is the one call.
     unsafe { (owner.release)(header) }
+}
+
+/// Takes an allocation that is about to be released off the lists where it may be.
+#[cold]
+#[inline(never)]
+fn take_off_lists(header: NonNull<Header>) {
+    device::forget(header);
+    ledger::forget(header);
 }
 
 /// What an owner keeps in order to free its region.
@@ -504,6 +555,11 @@ pub(crate) trait Keep: Send + 'static {
         None
     }
 
+    /// The device's memory manager behind the region.
+    fn device(&self) -> Option<Attached> {
+        None
+    }
+
     /// How many bytes are kept alive for a region of `nbytes`.
     fn retained_nbytes(&self, nbytes: usize) -> usize {
         nbytes
@@ -522,6 +578,7 @@ impl<K: Keep> Block<K> {
         release: Self::release,
         descriptor: Self::descriptor,
         fault: Self::fault,
+        device: Self::device,
         retained: Self::retained,
         is_part: K::IS_PART,
     };
@@ -549,6 +606,11 @@ impl<K: Keep> Block<K> {
     unsafe fn fault(header: NonNull<Header>) -> Option<Error> {
         // SAFETY: as in `release`, the header begins a `Block<K>`; a handle keeps it alive during the call.
         unsafe { header.cast::<Self>().as_ref() }.keep.fault()
+    }
+
+    unsafe fn device(header: NonNull<Header>) -> Option<Attached> {
+        // SAFETY: as in `release`, the header begins a `Block<K>`; a handle keeps it alive during the call.
+        unsafe { header.cast::<Self>().as_ref() }.keep.device()
     }
 }
 

@@ -1,5 +1,6 @@
 //! A window on an allocation.
 
+use std::ffi::CStr;
 use std::fmt;
 use std::fs::File;
 use std::ops::{Bound, Deref, Range, RangeBounds};
@@ -144,23 +145,113 @@ impl Buffer {
     /// `nbytes` zeroed bytes that can be shared with other processes through [`Buffer::descriptor`]. Aliased, like any
     /// memory that others can write. The size is sealed: neither side can shrink it under the other.
     ///
+    /// Nothing of it has a path: the memory lives while any process has it mapped or has a descriptor of it, or one is on its
+    /// way through a socket, and is gone with the last of these, however that process ends.
+    ///
+    /// Who may write it is decided in three steps, of which none is ever taken back:
+    ///
+    /// | shared memory | who can write |
+    /// |---|---|
+    /// | as it is made | whoever has a descriptor, even one for reading only: it can be opened anew through `/proc` |
+    /// | after [`Buffer::deny_new_writers`] | whoever had a map for writing by then |
+    /// | after [`Buffer::into_sealed`] | nobody |
+    ///
     /// # Errors
     ///
     /// `is_io`.
     pub fn shared(nbytes: usize) -> Result<Self> {
-        owner::allocate_shared(nbytes).map(Self::whole)
+        Self::shared_named(nbytes, c"crossdock")
     }
 
-    /// Maps shared memory whose descriptor came from another process: `nbytes` bytes from byte `offset` on. Aliased.
+    /// As [`Buffer::shared`], with a name by which `/proc/*/maps` and `/proc/*/fd` tell the memory from other memory. It is a
+    /// label: nobody finds the memory by it.
+    ///
+    /// # Errors
+    ///
+    /// `is_io`, among others for a name of more than 249 bytes.
+    pub fn shared_named(nbytes: usize, name: &CStr) -> Result<Self> {
+        owner::allocate_shared(nbytes, name).map(Self::whole)
+    }
+
+    /// Maps shared memory whose descriptor came from another process: `nbytes` bytes from byte `offset` on. Memory that is
+    /// sealed against writing is constant, so that Read leases can be had; all other is aliased.
     ///
     /// # Errors
     ///
     /// `is_bounds` where the memory is smaller, `is_unsupported` where it is not sealed against shrinking (it is then to be
-    /// mapped as a file), `is_io`.
+    /// mapped as a file), `is_read_only` for writing where it is sealed against writers, `is_io`.
     pub fn map_shared(fd: OwnedFd, offset: u64, nbytes: usize, writable: bool) -> Result<Self> {
         owner::map_shared(fd, offset, nbytes, writable)
             .map(Self::whole)
             .map(|map| map.with_readonly(!writable))
+    }
+
+    /// Keeps every process, this one included, from mapping the shared memory for writing and from writing it through a
+    /// descriptor, from now on and for good (`F_SEAL_FUTURE_WRITE`). What is mapped for writing already stays so: this buffer, and
+    /// the maps of those to whom it was lent for writing before. All of the memory is meant, of which this buffer may be a part.
+    ///
+    /// It binds a reader who does not keep to his descriptor: one for reading only can be opened anew for writing through `/proc`.
+    ///
+    /// ```
+    /// use crossdock::memory::Buffer;
+    ///
+    /// let buffer = Buffer::shared(4096)?;
+    /// buffer.deny_new_writers()?;
+    /// buffer.share()?.store(0, 7u8)?; // the map that there was
+    /// let (fd, offset) = buffer.descriptor().unwrap();
+    /// assert!(Buffer::map_shared(fd.try_clone_to_owned()?, offset, 4096, true).unwrap_err().is_read_only());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// `is_unsupported` for other than shared memory, and where its maker forbids more seals; `is_read_only` where the
+    /// descriptor behind it is for reading only; `is_io`, as on Linux before 5.1.
+    pub fn deny_new_writers(&self) -> Result<()> {
+        owner::deny_new_writers(&self.handle)
+    }
+
+    /// Seals shared memory against writing, by anybody and for good (`F_SEAL_WRITE`), and makes it constant: Read leases
+    /// (`&[u8]`) can be had here, and by whoever maps the memory from now on. All of the memory is sealed, of which this buffer may be
+    /// a part. Copies nothing; it is mapped anew, at another address. Sealed memory comes back as it is.
+    ///
+    /// ```
+    /// use crossdock::memory::{Birth, Buffer};
+    ///
+    /// let buffer = Buffer::shared(3)?;
+    /// buffer.share()?.copy_from_slice(b"abc")?;
+    /// let sealed = buffer.into_sealed()?;
+    /// assert_eq!(&sealed.read()?[..], b"abc");
+    ///
+    /// // What the other process does with the descriptor:
+    /// let (fd, offset) = sealed.descriptor().unwrap();
+    /// let theirs = Buffer::map_shared(fd.try_clone_to_owned()?, offset, 3, false)?;
+    /// assert_eq!((theirs.birth(), &theirs.read()?[..]), (Birth::Constant, &b"abc"[..]));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// The buffer comes back with the error. `is_conflict` where there is another handle, a lease or an export of it, and where
+    /// another process (a forked child, too) or another buffer has it mapped so that it could write; `is_unsupported` and
+    /// `is_read_only` as for [`Buffer::deny_new_writers`], and for a part of a partition; `is_io`, `is_out_of_memory`.
+    ///
+    /// Where only the system found what stands in the way, the buffer was unmapped meanwhile and may have moved; if it cannot be
+    /// mapped for writing again, because new writers were denied before, it comes back read-only.
+    pub fn into_sealed(self) -> Result<Self, Rejected<Self>> {
+        let within = self.ptr.addr().get() - self.handle.header().ptr().addr().get();
+        let (nbytes, readonly) = (self.nbytes, self.readonly);
+        let again = |handle: Handle, readonly| {
+            // SAFETY: a map of the same region as before, in which the window lies as before (Buffer 1).
+            let ptr = unsafe { handle.header().ptr().add(within) };
+            Self { handle, ptr, nbytes, readonly }
+        };
+        match owner::seal(self.handle, readonly) {
+            Ok(handle) => Ok(again(handle, true)),
+            Err(owner::NotSealed { handle, is_readonly, error }) => {
+                Err(Rejected { value: again(handle, is_readonly), error })
+            }
+        }
     }
 
     /// Adopts memory of another library. `release` is called exactly once: when the last holder goes, on whichever thread
@@ -212,11 +303,12 @@ impl Buffer {
         Self { handle, ptr, nbytes, readonly }
     }
 
-    /// The whole region of a handle on new memory of ours.
+    /// The whole region of a handle on new memory of ours, which has `nbytes` bytes.
     #[inline]
-    pub(crate) fn fresh(handle: Handle) -> Self {
-        let header = handle.header();
-        let (ptr, nbytes) = (header.ptr(), header.nbytes());
+    pub(crate) fn fresh(handle: Handle, nbytes: usize) -> Self {
+        debug_assert_eq!(handle.header().nbytes(), nbytes, "Buffer 1");
+        // The size is not read back from the header: a load of what was stored a moment ago, and in two pieces, stalls.
+        let ptr = handle.header().ptr();
         Self { handle, ptr, nbytes, readonly: false }
     }
 
@@ -237,6 +329,23 @@ impl Buffer {
     /// was divided.
     pub fn retained_nbytes(&self) -> usize {
         self.handle.retained_nbytes()
+    }
+
+    /// # Errors
+    ///
+    /// `is_conflict` while anything but this handle keeps the memory, `is_bounds` where the buffer does not cover all of it,
+    /// `is_read_only`.
+    pub(crate) fn check_only_and_whole(&mut self) -> Result<()> {
+        self.handle.only_handle()?;
+        self.mutable_address()?;
+        let whole = self.handle.header().nbytes();
+        if self.nbytes == whole {
+            return Ok(());
+        }
+        Err(Error::new(
+            Kind::Bounds,
+            format!("the buffer covers {} of the {whole} bytes of its memory", self.nbytes),
+        ))
     }
 
     /// Gives the block behind the buffer, which begins where the buffer does and which nobody else has, this many bytes.
@@ -328,6 +437,11 @@ impl Buffer {
         self.handle.descriptor().is_some_and(|descriptor| descriptor.writable)
     }
 
+    /// Whether the memory is sealed, so that nobody can map it for writing any more.
+    pub(crate) fn is_closed_to_writers(&self) -> bool {
+        owner::is_closed_to_writers(&self.handle)
+    }
+
     /// What befell the memory, if anything did: a guarded file map whose file shrank.
     pub fn fault(&self) -> Option<Error> {
         self.handle.fault()
@@ -398,6 +512,9 @@ impl Buffer {
         if readonly {
             return Err(back(handle, no_access(Place::CPU)));
         }
+        if let Err(error) = handle.await_work(LeaseKind::Write) {
+            return Err(back(handle, error));
+        }
         if ptr != handle.header().ptr() && pool::is_block(&handle) {
             let within = ptr.addr().get() - handle.header().ptr().addr().get();
             let text = format!(
@@ -455,6 +572,8 @@ impl Buffer {
     }
 
     fn check_partition(&mut self, ranges: &[Range<usize>]) -> Result<()> {
+        // The parts have no events but their own.
+        self.handle.await_work(LeaseKind::Write)?;
         self.handle.only_handle()?;
         if self.handle.is_part() {
             return Err(Error::new(
@@ -570,6 +689,14 @@ impl Buffer {
 
     // ===== parts, for the layers above
 
+    pub(crate) fn handle(&self) -> &Handle {
+        &self.handle
+    }
+
+    pub(crate) fn start(&self) -> NonNull<u8> {
+        self.ptr
+    }
+
     pub(crate) fn into_parts(self) -> (Handle, NonNull<u8>, usize, bool) {
         (self.handle, self.ptr, self.nbytes, self.readonly)
     }
@@ -597,12 +724,14 @@ fn try_with_capacity<T>(len: usize) -> Result<Vec<T>> {
 #[inline(always)]
 pub(crate) fn lease(handle: &Handle, readonly: bool, kind: LeaseKind) -> Result<Lease> {
     check_access(handle.header().place(), readonly && matches!(kind, LeaseKind::Write | LeaseKind::Share))?;
+    handle.await_work(kind)?;
     Ok(handle.lease(kind)?)
 }
 
 /// Asserts that `&mut` to the handle covers the bytes, too, for access by the processor.
 pub(crate) fn exclusive(handle: &mut Handle, readonly: bool) -> Result<()> {
     check_access(handle.header().place(), readonly)?;
+    handle.await_work(LeaseKind::Write)?;
     Ok(handle.exclusive()?)
 }
 

@@ -70,7 +70,7 @@ pub enum Wanted {
     Lease(LeaseKind),
     /// To be the only holder, with nobody outside who may write: `&mut` access, resizing.
     Exclusive,
-    /// To be the only holder in this process: partition.
+    /// To be the only holder in this process: partition, sealing.
     OnlyHandle,
     /// One more handle.
     Handle,
@@ -216,7 +216,9 @@ impl fmt::Display for Conflict {
         match self.wanted {
             Wanted::Lease(kind) => write!(f, "a {kind:?} lease was refused: ")?,
             Wanted::Exclusive => f.write_str("exclusive access was refused: ")?,
-            Wanted::OnlyHandle => f.write_str("to be divided, memory must have one handle and no lease: ")?,
+            Wanted::OnlyHandle => {
+                f.write_str("to be divided or sealed, memory must have one handle and no lease: ")?;
+            }
             Wanted::Handle => f.write_str("another handle was refused: ")?,
         }
         let wants_constancy =

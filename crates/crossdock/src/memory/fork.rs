@@ -37,6 +37,9 @@ const REGISTERED: u8 = 1;
 // SAFETY: the mutex gives the value to one thread at a time; `held` is ordered by it (ForkLock 1).
 unsafe impl<T: Send> Sync for ForkLock<T> {}
 
+// SAFETY: as for Sync; `held` is empty but while a fork is under way, which has the lock where it is.
+unsafe impl<T: Send> Send for ForkLock<T> {}
+
 impl<T: Send> ForkLock<T> {
     pub(crate) const fn new(value: T) -> Self {
         Self { mutex: Mutex::new(value), held: UnsafeCell::new(None), registered: AtomicU8::new(NEW) }

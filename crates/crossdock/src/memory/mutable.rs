@@ -265,7 +265,7 @@ impl MutableBuffer {
     /// until it is shrunk.
     pub fn freeze(self) -> Buffer {
         // SAFETY: MutableBuffer 2.
-        Buffer::fresh(unsafe { self.block.freeze(self.nbytes) })
+        Buffer::fresh(unsafe { self.block.freeze(self.nbytes) }, self.nbytes)
     }
 }
 

@@ -26,6 +26,8 @@ impl DeviceKind {
     pub const ROCM: Self = Self(10);
     /// Host memory pinned by ROCm; the processor addresses it too.
     pub const ROCM_HOST: Self = Self(11);
+    /// A device that DLPack has no number for. Here: the [fenced](crate::memory::device::fenced) test device.
+    pub const EXT_DEV: Self = Self(12);
     /// Memory that CUDA moves between host and device by itself.
     pub const CUDA_MANAGED: Self = Self(13);
     /// Intel oneAPI unified shared memory.
@@ -142,6 +144,8 @@ pub enum Backing {
     Shared,
     /// Memory that another library lent, with or without a release callback.
     Foreign,
+    /// Memory that a device's [`MemoryManager`](crate::memory::device::MemoryManager) allocated.
+    Device,
 }
 
 impl fmt::Display for Backing {
@@ -152,6 +156,7 @@ impl fmt::Display for Backing {
             Self::File => "file map",
             Self::Shared => "shared memory",
             Self::Foreign => "foreign",
+            Self::Device => "device",
         })
     }
 }

@@ -77,15 +77,21 @@ pub(super) struct Mapping {
 unsafe impl Send for Mapping {}
 
 impl Mapping {
-    /// Maps `nbytes` (not 0) from byte `offset`, a multiple of the page size.
-    pub(super) fn new(fd: i32, offset: u64, nbytes: usize, writable: bool) -> std::io::Result<Self> {
+    /// Maps `nbytes` (not 0) from byte `offset`, a multiple of the page size; at the address `near`, if nothing lies there.
+    pub(super) fn new(
+        fd: i32,
+        offset: u64,
+        nbytes: usize,
+        writable: bool,
+        near: Option<NonNull<u8>>,
+    ) -> std::io::Result<Self> {
         let protection = libc::PROT_READ | if writable { libc::PROT_WRITE } else { 0 };
         let Ok(offset) = libc::off_t::try_from(offset) else {
             return Err(std::io::ErrorKind::FileTooLarge.into());
         };
-        // SAFETY: a new mapping at an address that the system chooses touches no memory of ours.
-        let base =
-            unsafe { libc::mmap(std::ptr::null_mut(), nbytes, protection, libc::MAP_SHARED, fd, offset) };
+        let near = near.map_or(std::ptr::null_mut(), NonNull::as_ptr);
+        // SAFETY: a new mapping at an address that the system chooses (`near` is a hint) touches no memory of ours.
+        let base = unsafe { libc::mmap(near.cast(), nbytes, protection, libc::MAP_SHARED, fd, offset) };
         if base == libc::MAP_FAILED {
             return Err(std::io::Error::last_os_error());
         }
@@ -121,6 +127,46 @@ pub(super) struct Mapped {
     /// The byte of the file at which the region begins, and how many it has.
     pub(super) offset: u64,
     pub(super) nbytes: usize,
+}
+
+impl Mapped {
+    /// Maps `nbytes` from byte `offset` of a descriptor, which has them, at any offset; and where the first of them lies.
+    /// That is `near`, if nothing else is there.
+    pub(super) fn new(
+        fd: OwnedFd,
+        offset: u64,
+        nbytes: usize,
+        writable: bool,
+        near: Option<NonNull<u8>>,
+    ) -> Result<(Self, NonNull<u8>)> {
+        if nbytes == 0 {
+            return Ok((Self { watch: None, mapping: None, fd, offset, nbytes }, NonNull::dangling()));
+        }
+        // A mapping begins at a page; what lies in front of the range is mapped along.
+        let lead = (offset % fault::page_size() as u64) as usize;
+        let whole = nbytes.checked_add(lead).ok_or_else(|| Error::out_of_memory(nbytes, 1))?;
+        let first = offset - lead as u64;
+        let near = near.and_then(|near| NonNull::new(near.as_ptr().wrapping_sub(lead)));
+        let mapping = Mapping::new(fd.as_raw_fd(), first, whole, writable, near).map_err(|error| {
+            Error::caused(
+                Kind::Io,
+                format!("{nbytes} bytes from byte {offset} on could not be mapped: {error}"),
+                error,
+            )
+        })?;
+        // SAFETY: `lead` bytes are mapped in front of the range.
+        let ptr = unsafe { mapping.base().add(lead) };
+        Ok((Self { watch: None, mapping: Some(mapping), fd, offset, nbytes }, ptr))
+    }
+
+    /// With the guard for files that shrink.
+    fn watched(mut self, writable: bool) -> Result<Self> {
+        if let Some(mapping) = &self.mapping {
+            // SAFETY: a mapping of our own, which is unmapped after the watch has been dropped.
+            self.watch = Some(unsafe { fault::Watch::new(mapping.base(), mapping.nbytes(), writable) }?);
+        }
+        Ok(self)
+    }
 }
 
 impl Keep for Mapped {
@@ -189,46 +235,9 @@ pub(crate) fn map_file(file: File, options: &MapOptions) -> Result<Handle> {
     let nbytes = usize::try_from(wanted).map_err(|_| {
         Error::new(Kind::Overflow, format!("{wanted} bytes are more than this machine can address"))
     })?;
-    map_descriptor(file.into(), offset, nbytes, options.writable, options.guarded, Backing::File)
-}
-
-/// Maps `nbytes` from byte `offset` of a descriptor, which has them, at any offset.
-pub(super) fn map_descriptor(
-    fd: OwnedFd,
-    offset: u64,
-    nbytes: usize,
-    writable: bool,
-    guarded: bool,
-    backing: Backing,
-) -> Result<Handle> {
-    let (mapping, ptr) = if nbytes == 0 {
-        (None, NonNull::dangling())
-    } else {
-        // A mapping begins at a page; what lies in front of the range is mapped along.
-        let lead = (offset % fault::page_size() as u64) as usize;
-        let whole = nbytes.checked_add(lead).ok_or_else(|| Error::out_of_memory(nbytes, 1))?;
-        let mapping =
-            Mapping::new(fd.as_raw_fd(), offset - lead as u64, whole, writable).map_err(|error| {
-                Error::caused(
-                    Kind::Io,
-                    format!("{nbytes} bytes from byte {offset} on could not be mapped: {error}"),
-                    error,
-                )
-            })?;
-        // SAFETY: `lead` bytes are mapped in front of the range.
-        let ptr = unsafe { mapping.base().add(lead) };
-        (Some(mapping), ptr)
-    };
-    let watch = match &mapping {
-        Some(mapping) if guarded => {
-            // SAFETY: a mapping of our own, which `Mapped` unmaps after it has dropped the watch; and so does a return from
-            // here, since the watch comes later.
-            Some(unsafe { fault::Watch::new(mapping.base(), mapping.nbytes(), writable) }?)
-        }
-        _ => None,
-    };
-    let region = Region { ptr, nbytes, place: Place::CPU, backing };
-    let keep = Mapped { watch, mapping, fd, offset, nbytes };
+    let (keep, ptr) = Mapped::new(file.into(), offset, nbytes, options.writable, None)?;
+    let keep = if options.guarded { keep.watched(options.writable)? } else { keep };
+    let region = Region { ptr, nbytes, place: Place::CPU, backing: Backing::File };
     // SAFETY: the region lies within the mapping, which `keep` unmaps and nobody else. A file's bytes are initialised.
     // Other processes may write them, hence aliased; what they do is not part of this program's memory model, and our
     // own accesses are racy ones.
@@ -236,7 +245,7 @@ pub(super) fn map_descriptor(
 }
 
 /// Whether writing through the descriptor is permitted; `true` where the system does not say.
-fn is_open_for_writing(fd: &OwnedFd) -> bool {
+pub(super) fn is_open_for_writing(fd: &OwnedFd) -> bool {
     // SAFETY: a system call on a descriptor of ours.
     let flags = unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_GETFL) };
     flags < 0 || flags & libc::O_ACCMODE != libc::O_RDONLY

@@ -12,5 +12,7 @@ pub use file::MapOptions;
 pub(crate) use file::map_file;
 pub(crate) use foreign::adopt_foreign;
 pub(crate) use part::adopt_part;
-pub(crate) use shared::{allocate_shared, map_shared};
+pub(crate) use shared::{
+    NotSealed, allocate_shared, deny_new_writers, is_closed_to_writers, map_shared, seal,
+};
 pub(crate) use vec::adopt_vec;

@@ -2,6 +2,7 @@
 
 use crate::error::Result;
 use crate::memory::allocation::{Descriptor, Handle, Keep, Region, adopt};
+use crate::memory::device::Attached;
 
 /// A handle on the whole. All handles on it are kept by parts, so nobody can take a lease of the whole any more, and each
 /// part has a word of its own for its own bytes.
@@ -20,6 +21,10 @@ impl Keep for Part {
     fn descriptor(&self) -> Option<Descriptor> {
         let whole = self.whole.descriptor()?;
         Some(Descriptor { offset: whole.offset + self.offset, ..whole })
+    }
+
+    fn device(&self) -> Option<Attached> {
+        self.whole.device()
     }
 
     fn retained_nbytes(&self, _: usize) -> usize {

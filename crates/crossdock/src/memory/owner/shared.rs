@@ -1,29 +1,52 @@
-//! Memory that is shared with other processes: an anonymous file whose size is sealed.
+//! Memory that is shared with other processes: an anonymous file whose size is sealed, and which can be sealed against
+//! writing.
+//!
+//! | seal | set by | from then on |
+//! |---|---|---|
+//! | `F_SEAL_SHRINK`, `F_SEAL_GROW` | [`allocate_shared`] | its size stays, so that no map of it can fault |
+//! | `F_SEAL_FUTURE_WRITE` | [`deny_new_writers`] | the maps that can write are those that there are; nobody gets another |
+//! | `F_SEAL_WRITE`, `F_SEAL_SEAL` | [`seal`] | nobody writes it, ever |
+//!
+//! Seals belong to the memory, not to a descriptor or a process; none is ever taken off. Source: `fcntl(2)`, "File Sealing".
 
+use std::ffi::{CStr, OsStr};
 use std::fs::File;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::io::{self, Write};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::ptr::NonNull;
 
 use crate::error::{Error, Kind, Result};
-use crate::memory::allocation::Handle;
-use crate::memory::owner::file::map_descriptor;
-use crate::memory::place::Backing;
+use crate::memory::LeaseKind;
+use crate::memory::allocation::{Birth, Handle, Region, adopt};
+use crate::memory::owner::file::{Mapped, is_open_for_writing};
+use crate::memory::place::{Backing, Place};
+
+/// Either of these keeps everybody from mapping the memory for writing.
+const NO_NEW_WRITERS: i32 = libc::F_SEAL_WRITE | libc::F_SEAL_FUTURE_WRITE;
 
 /// Makes `nbytes` zeroed bytes of shared memory. Its size is sealed, so that no map of it can fault.
-pub(crate) fn allocate_shared(nbytes: usize) -> Result<Handle> {
-    let fd = sealed_memory(nbytes).map_err(|error| {
+pub(crate) fn allocate_shared(nbytes: usize, name: &CStr) -> Result<Handle> {
+    let fd = sized_memory(nbytes, name).map_err(|error| {
         Error::caused(Kind::Io, format!("{nbytes} bytes of shared memory: {error}"), error)
     })?;
-    map_descriptor(fd, 0, nbytes, true, false, Backing::Shared)
+    map(fd, 0, nbytes, true, None, Birth::Aliased)
 }
 
-/// Maps shared memory that another process made and sealed against shrinking.
+/// Maps shared memory that another process made and sealed against shrinking. Where it is sealed against writing, too, it is
+/// constant.
 pub(crate) fn map_shared(fd: OwnedFd, offset: u64, nbytes: usize, writable: bool) -> Result<Handle> {
-    // SAFETY: a system call on a descriptor of ours.
-    let seals = unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_GET_SEALS) };
-    if seals < 0 || seals & libc::F_SEAL_SHRINK == 0 {
+    let seals = seals(fd.as_fd());
+    if seals & libc::F_SEAL_SHRINK == 0 {
         return Err(Error::new(
             Kind::Unsupported,
             "the descriptor is not memory that is sealed against shrinking: map it as a file",
+        ));
+    }
+    if writable && seals & NO_NEW_WRITERS != 0 {
+        return Err(Error::new(
+            Kind::ReadOnly,
+            format!("the shared memory takes no new writers (seals {seals:#x}): map it for reading"),
         ));
     }
     let file = File::from(fd);
@@ -38,28 +61,203 @@ pub(crate) fn map_shared(fd: OwnedFd, offset: u64, nbytes: usize, writable: bool
             format!("{nbytes} bytes from byte {offset} on were asked of shared memory of {size} bytes"),
         ));
     }
-    map_descriptor(file.into(), offset, nbytes, writable, false, Backing::Shared)
+    if seals & libc::F_SEAL_WRITE == 0 {
+        return map(file.into(), offset, nbytes, writable, None, Birth::Aliased);
+    }
+    // Systems before Linux 6.7 refuse any shared map of sealed memory through a descriptor that is open for writing.
+    let fd = OwnedFd::from(file);
+    let fd = if is_open_for_writing(&fd) { for_reading(fd.as_fd()).unwrap_or(fd) } else { fd };
+    // The seal stays, so what was read of it above is still true.
+    map(fd, offset, nbytes, false, None, Birth::Constant)
 }
 
-fn sealed_memory(nbytes: usize) -> std::io::Result<OwnedFd> {
+/// Keeps everybody from mapping the memory for writing, and from writing it through a descriptor, from now on. The maps that
+/// there are stay as they are.
+pub(crate) fn deny_new_writers(handle: &Handle) -> Result<()> {
+    let (fd, seals) = sealable(handle, NO_NEW_WRITERS)?;
+    if seals & NO_NEW_WRITERS != 0 {
+        return Ok(());
+    }
+    add_seals(fd, libc::F_SEAL_FUTURE_WRITE)
+        .map_err(|error| Error::caused(Kind::Io, format!("new writers could not be denied: {error}"), error))
+}
+
+/// Whether nobody can map the memory for writing any more.
+pub(crate) fn is_closed_to_writers(handle: &Handle) -> bool {
+    // Sealed or not, there is nothing that could be asked of other memory.
+    sealable(handle, NO_NEW_WRITERS).is_ok_and(|(_, seals)| seals & NO_NEW_WRITERS != 0)
+}
+
+/// What became of memory that was not sealed.
+pub(crate) struct NotSealed {
+    /// The memory, as it was or (`is_readonly`) mapped for reading only.
+    pub(crate) handle: Handle,
+    pub(crate) is_readonly: bool,
+    pub(crate) error: Error,
+}
+
+/// Seals the memory against writing, once and for all, and makes it constant. The whole region of the handle gets a new map,
+/// which is read-only.
+///
+/// The system refuses while any map of the memory can write, ours included, so that one goes first. If the system refuses all the
+/// same, it is mapped for writing again: where it lay before, if that can be had.
+pub(crate) fn seal(mut handle: Handle, is_readonly: bool) -> Result<Handle, NotSealed> {
+    if handle.header().birth() == Birth::Constant && handle.header().backing() == Backing::Shared {
+        return Ok(handle);
+    }
+    let prepared = handle.only_handle().map_err(Error::from).and_then(|()| Prepared::new(&handle));
+    let Prepared { writer, ptr, nbytes, offset, reader } = match prepared {
+        Ok(prepared) => prepared,
+        Err(error) => return Err(NotSealed { handle, is_readonly, error }),
+    };
+    // The only handle: this unmaps it.
+    drop(handle);
+    let Err(error) = add_seals(writer.as_fd(), libc::F_SEAL_WRITE | libc::F_SEAL_SEAL) else {
+        // SAFETY: the system refuses every write from now on, and took the seal only because no map could write any more.
+        // There is one handle, and what is made of constant memory is read-only.
+        unsafe { reader.mark_constant() };
+        return Ok(reader);
+    };
+    let error = match error.raw_os_error() {
+        Some(libc::EBUSY) => Error::caused(
+            Kind::Conflict,
+            "the memory cannot be sealed while another map of it, in this process or another, can write",
+            error,
+        ),
+        _ => Error::caused(Kind::Io, format!("the memory could not be sealed: {error}"), error),
+    };
+    if is_readonly {
+        return Err(NotSealed { handle: reader, is_readonly, error });
+    }
+    Err(match map(writer, offset, nbytes, true, Some(ptr), Birth::Aliased) {
+        Ok(handle) => {
+            note_exports(&reader, &handle);
+            NotSealed { handle, is_readonly, error }
+        }
+        // It was denied new writers before, or there is no memory for a map any more.
+        Err(_) => NotSealed { handle: reader, is_readonly: true, error },
+    })
+}
+
+/// Everything that can fail before the memory is touched.
+struct Prepared {
+    /// A descriptor that can write.
+    writer: OwnedFd,
+    /// Where the region lies: its address, its size, and where in the memory it begins.
+    ptr: NonNull<u8>,
+    nbytes: usize,
+    offset: u64,
+    /// The same region, mapped for reading.
+    reader: Handle,
+}
+
+impl Prepared {
+    fn new(handle: &Handle) -> Result<Self> {
+        if handle.is_part() {
+            return Err(Error::new(Kind::Unsupported, "a part of memory cannot be sealed, only the whole"));
+        }
+        let (fd, _) = sealable(handle, libc::F_SEAL_WRITE)?;
+        // A device may still be writing.
+        handle.await_work(LeaseKind::Write)?;
+        let again = |error: io::Error| {
+            Error::caused(Kind::Io, format!("the descriptor could not be opened once more: {error}"), error)
+        };
+        let writer = fd.try_clone_to_owned().map_err(again)?;
+        let reading = for_reading(fd).map_err(again)?;
+        let header = handle.header();
+        let (ptr, nbytes) = (header.ptr(), header.nbytes());
+        let offset = handle.descriptor().map_or(0, |descriptor| descriptor.offset);
+        let reader = map(reading, offset, nbytes, false, None, Birth::Aliased)?;
+        note_exports(handle, &reader);
+        Ok(Self { writer, ptr, nbytes, offset, reader })
+    }
+}
+
+/// The descriptor behind shared memory which has one of the wanted seals, or may be given it, and the seals that there are.
+fn sealable(handle: &Handle, wanted: i32) -> Result<(BorrowedFd<'_>, i32)> {
+    let backing = handle.header().backing();
+    let Some(descriptor) = handle.descriptor().filter(|_| backing == Backing::Shared) else {
+        let text = format!("{backing} memory cannot be sealed, only shared memory");
+        return Err(Error::new(Kind::Unsupported, text));
+    };
+    // SAFETY: the descriptor is the owner's, which the handle keeps alive while it is borrowed.
+    let fd = unsafe { BorrowedFd::borrow_raw(descriptor.fd) };
+    let seals = seals(fd);
+    if seals & wanted == 0 {
+        if !descriptor.writable {
+            let text = "the descriptor is open for reading only: memory is sealed by those who may write it";
+            return Err(Error::new(Kind::ReadOnly, text));
+        }
+        if seals & libc::F_SEAL_SEAL != 0 {
+            let text = format!("the memory was closed to more seals by another process (seals {seals:#x})");
+            return Err(Error::new(Kind::Unsupported, text));
+        }
+    }
+    Ok((fd, seals))
+}
+
+/// Maps a range of shared memory that it has. `Birth::Constant` is for memory that is sealed against writing.
+fn map(
+    fd: OwnedFd,
+    offset: u64,
+    nbytes: usize,
+    writable: bool,
+    near: Option<NonNull<u8>>,
+    birth: Birth,
+) -> Result<Handle> {
+    let (keep, ptr) = Mapped::new(fd, offset, nbytes, writable, near)?;
+    let region = Region { ptr, nbytes, place: Place::CPU, backing: Backing::Shared };
+    // SAFETY: the region lies within the mapping, which `keep` unmaps and nobody else; its bytes are initialised, as those of
+    // any file are. Other processes may write them, hence aliased, and our own accesses are racy ones; or nobody can, where
+    // they are sealed.
+    unsafe { adopt(region, birth, keep) }
+}
+
+/// The same memory, opened for reading only.
+fn for_reading(fd: BorrowedFd<'_>) -> io::Result<OwnedFd> {
+    // On the stack: out of memory, this must not end the process.
+    let mut path = io::Cursor::new([0; 32]);
+    write!(path, "/proc/self/fd/{}", fd.as_raw_fd())?;
+    let nbytes = path.position() as usize;
+    File::open(OsStr::from_bytes(&path.get_ref()[..nbytes])).map(OwnedFd::from)
+}
+
+/// What is told of the memory in a refusal goes with it to its new handle.
+fn note_exports(from: &Handle, to: &Handle) {
+    if let Ok(lease) = to.lease(LeaseKind::Pin) {
+        lease.mark_exported(from.header().exported());
+    }
+}
+
+/// The seals of the memory behind a descriptor; none, where it is something else.
+fn seals(fd: BorrowedFd<'_>) -> i32 {
+    // SAFETY: a system call on an open descriptor.
+    let seals = unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_GET_SEALS) };
+    seals.max(0)
+}
+
+fn add_seals(fd: BorrowedFd<'_>, seals: i32) -> io::Result<()> {
+    // SAFETY: a system call on an open descriptor.
+    match unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_ADD_SEALS, seals) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+fn sized_memory(nbytes: usize, name: &CStr) -> io::Result<OwnedFd> {
     // SAFETY: the name is a C string; a new descriptor touches no memory of ours.
-    let fd =
-        unsafe { libc::memfd_create(c"crossdock".as_ptr(), libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING) };
+    let fd = unsafe { libc::memfd_create(name.as_ptr(), libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING) };
     if fd < 0 {
-        return Err(std::io::Error::last_os_error());
+        return Err(io::Error::last_os_error());
     }
     // SAFETY: the descriptor is new, open and ours.
     let fd = unsafe { OwnedFd::from_raw_fd(fd) };
     // At least one byte, so that whoever gets the descriptor can map it.
-    let size = libc::off_t::try_from(nbytes.max(1)).map_err(|_| std::io::ErrorKind::FileTooLarge)?;
+    let size = libc::off_t::try_from(nbytes.max(1)).map_err(|_| io::ErrorKind::FileTooLarge)?;
     // SAFETY: a system call on a descriptor of ours.
     if unsafe { libc::ftruncate(fd.as_raw_fd(), size) } != 0 {
-        return Err(std::io::Error::last_os_error());
+        return Err(io::Error::last_os_error());
     }
-    let seals = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL;
-    // SAFETY: a system call on a descriptor of ours.
-    if unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_ADD_SEALS, seals) } != 0 {
-        return Err(std::io::Error::last_os_error());
-    }
+    add_seals(fd.as_fd(), libc::F_SEAL_SHRINK | libc::F_SEAL_GROW)?;
     Ok(fd)
 }

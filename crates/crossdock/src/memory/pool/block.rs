@@ -19,6 +19,7 @@ use std::ptr::NonNull;
 use crate::error::{Error, Kind, Result};
 use crate::memory::allocation::{Birth, Descriptor, Handle, Header, Owner, Region, Spare};
 use crate::memory::cache::MappedBlock;
+use crate::memory::device::Attached;
 use crate::memory::fault;
 use crate::memory::hints::Hints;
 use crate::memory::mapped::class_nbytes;
@@ -37,7 +38,14 @@ const HEADER: usize = size_of::<Header>();
 const _: () =
     assert!(HEADER.is_multiple_of(BLOCK_ALIGNMENT), "a header in front keeps to the block's alignment");
 
-static OWNER: Owner = Owner { release, descriptor: no_descriptor, fault: no_fault, retained, is_part: false };
+static OWNER: Owner = Owner {
+    release,
+    descriptor: no_descriptor,
+    fault: no_fault,
+    device: no_device,
+    retained,
+    is_part: false,
+};
 
 /// What is asked of a block beside its size.
 #[derive(Clone, Copy, Debug)]
@@ -156,43 +164,23 @@ impl Block {
     /// `is_out_of_memory` where there is none, where it has no size that fits, or where the limit of a pool stands in the way.
     #[inline]
     pub(crate) fn take(account: &Account, nbytes: usize, zeroed: bool, demand: Demand) -> Result<Self> {
-        if demand.is_plain() && nbytes < LARGE && account.is_direct() {
-            let mut failure = None;
-            return match Self::take_small(account, nbytes, zeroed, &mut failure) {
-                Some(block) => Ok(block),
-                None => Err(failure.unwrap_or_else(|| Error::out_of_memory(nbytes, ALIGNMENT))),
+        if demand.is_plain() && nbytes < LARGE && account.is_plain() {
+            let block = if zeroed {
+                Self::take_plain::<true>(account, nbytes)
+            } else {
+                Self::take_plain::<false>(account, nbytes)
             };
+            return block.ok_or_else(|| Error::out_of_memory(nbytes, ALIGNMENT));
         }
         Self::take_any(account, nbytes, zeroed, demand)
     }
 
-    /// The short way, for small blocks of the global allocator. Not inlined, and with the error apart: what it returns is one
-    /// register.
+    /// The short way, for small blocks of plain accounts. Not inlined, and with the error apart: what it returns is one register.
     #[inline(never)]
-    fn take_small(
-        account: &Account,
-        nbytes: usize,
-        zeroed: bool,
-        failure: &mut Option<Error>,
-    ) -> Option<Self> {
+    fn take_plain<const ZEROED: bool>(account: &Account, nbytes: usize) -> Option<Self> {
         let capacity = nbytes.next_multiple_of(ALIGNMENT);
-        let layout = front_layout(capacity, ALIGNMENT, 0)?;
-        let base = if account.is_plain() {
-            let base = Global.allocate(layout, zeroed)?;
-            account.counters().allocated(capacity);
-            base
-        } else {
-            if let Err(error) = account.charge(capacity) {
-                *failure = Some(error);
-                return None;
-            }
-            let Some(base) = Global.allocate(layout, zeroed) else {
-                account.refund_unused(capacity);
-                return None;
-            };
-            account.note_allocated(capacity);
-            base
-        };
+        let base = Global.allocate(front_layout(capacity, ALIGNMENT, 0)?, ZEROED)?;
+        account.counters().allocated(capacity);
         // SAFETY: the layout is that of a block of this account's source, which is the global allocator.
         Some(unsafe { Self::begin_in_front(account, base, capacity, ALIGNMENT, 0) })
     }
@@ -403,12 +391,8 @@ impl Block {
             parts.bytes = base;
         }
         parts.capacity = capacity;
-        // A header holds nothing that needs a drop. (The model checker's atomics do.)
-        #[cfg(loom)]
         // SAFETY: it is written anew below.
-        unsafe {
-            self.header.drop_in_place()
-        };
+        unsafe { drop_header(self.header) };
         // SAFETY: the header stays where it is, and says what is true of the block now.
         let same = unsafe { Self::begin(self.header, parts) };
         std::mem::forget(same);
@@ -481,7 +465,7 @@ impl Block {
         let mut header = self.header;
         std::mem::forget(self);
         // SAFETY: Block 1: nobody else knows of the header.
-        unsafe { header.as_mut() }.announce(nbytes);
+        unsafe { header.as_mut() }.set_nbytes(nbytes);
         // SAFETY: the header is complete, and this is its one handle.
         unsafe { Handle::first(header) }
     }
@@ -502,7 +486,7 @@ impl Block {
                 let end = nbytes.next_multiple_of(ALIGNMENT);
                 block.as_uninit_mut()[keep..end].fill(MaybeUninit::new(0));
                 // SAFETY: Block 1: nobody else knows of the header while the handle is rebuilt.
-                unsafe { block.header.as_mut() }.announce(nbytes);
+                unsafe { block.header.as_mut() }.set_nbytes(nbytes);
             }
             block.header
         });
@@ -554,25 +538,44 @@ impl Drop for Block {
 /// Called once; the parts are those of the block with this header, and neither the bytes nor the header is used any more.
 #[inline]
 unsafe fn give_back(header: NonNull<Header>, parts: &Parts) {
-    // A header holds nothing that needs a drop. (The model checker's atomics do.)
-    #[cfg(loom)]
-    // SAFETY: the last use of the header.
-    unsafe {
-        header.drop_in_place()
-    };
-    let Parts { form, capacity, account, .. } = *parts;
     // SAFETY: the block is charged to it until `refund`.
-    let account = unsafe { account.as_ref() };
-    match front_layout(capacity, ALIGNMENT, 0) {
-        Some(layout) if account.is_direct() && form.is_plain() => {
-            // SAFETY: the header lies `lead` bytes behind the beginning of the allocator's block.
-            let base = unsafe { header.cast::<u8>().sub(form.lead) };
-            // SAFETY: allocated by the global allocator with the same layout (Block 1).
-            unsafe { Global.deallocate(base, layout) };
-        }
+    let account = unsafe { parts.account.as_ref() };
+    if account.is_direct() && parts.form.is_plain() {
+        // SAFETY: of the global allocator (Block 1), and not used any more.
+        unsafe { deallocate_plain(header, parts.form.lead, parts.capacity) };
+    } else {
         // SAFETY: the caller's word.
-        _ => unsafe { give_back_any(account.source(), header, parts) },
+        unsafe { give_back_any(account.source(), header, parts) };
     }
+}
+
+/// # Safety
+///
+/// The header is in front of a block of the global allocator with the plain alignment and no guards. Neither is used any more.
+#[inline]
+unsafe fn deallocate_plain(header: NonNull<Header>, lead: usize, capacity: usize) {
+    // SAFETY: the last use of the header.
+    unsafe { drop_header(header) };
+    // SAFETY: the header lies `lead` bytes behind the beginning of the allocator's block.
+    let base = unsafe { header.cast::<u8>().sub(lead) };
+    if let Some(layout) = front_layout(capacity, ALIGNMENT, 0) {
+        // SAFETY: allocated by the global allocator with the same layout.
+        unsafe { Global.deallocate(base, layout) };
+    }
+}
+
+/// A header holds nothing that needs a drop. (The model checker's atomics do.)
+///
+/// # Safety
+///
+/// The header is not used any more, or written anew.
+#[inline]
+unsafe fn drop_header(_header: NonNull<Header>) {
+    #[cfg(loom)]
+    // SAFETY: the caller's word.
+    unsafe {
+        _header.drop_in_place()
+    };
 }
 
 /// # Safety
@@ -581,6 +584,8 @@ unsafe fn give_back(header: NonNull<Header>, parts: &Parts) {
 #[inline(never)]
 unsafe fn give_back_any(source: &Source, header: NonNull<Header>, parts: &Parts) {
     let Parts { bytes, capacity, form: Form { lead, align, apart, cacheable }, .. } = *parts;
+    // SAFETY: the last use of the header.
+    unsafe { drop_header(header) };
     let guard = guard_nbytes(source, align);
     if guard != 0 {
         // SAFETY: Block 1, with guards of this length, which `prepare` filled.
@@ -641,14 +646,22 @@ pub(crate) fn describe(header: &Header) -> Option<(usize, &'static str)> {
 unsafe fn release(header: NonNull<Header>) {
     // This table is installed by `begin` alone, and its release is called once, when nobody has a handle any more (Header 2).
     let block = Block { header };
-    if !block.account().is_direct() {
-        inspect_padding(&block);
+    let Parts { account, capacity, form, .. } = block.parts();
+    // SAFETY: Block 2.
+    let account = unsafe { account.as_ref() };
+    if account.is_plain() && form.is_plain() {
+        std::mem::forget(block);
+        // SAFETY: Block 1: of the global allocator, and nobody uses it any more.
+        unsafe { deallocate_plain(header, form.lead, capacity) };
+        account.counters().freed(capacity);
+    } else {
+        drop_any(block);
     }
 }
 
-#[cold]
-fn inspect_padding(block: &Block) {
-    if block.account().source().is_guarded() {
+#[inline(never)]
+fn drop_any(block: Block) {
+    if !block.account().is_direct() && block.account().source().is_guarded() {
         // SAFETY: Block 1.
         let nbytes = unsafe { block.header.as_ref() }.nbytes();
         // SAFETY: within the capacity, and zeroed by `freeze`.
@@ -657,6 +670,10 @@ fn inspect_padding(block: &Block) {
 }
 
 unsafe fn no_descriptor(_: NonNull<Header>) -> Option<Descriptor> {
+    None
+}
+
+unsafe fn no_device(_: NonNull<Header>) -> Option<Attached> {
     None
 }
 

@@ -338,7 +338,7 @@ impl AllocOptions {
     pub fn zeroed(&self, pool: &Pool, nbytes: usize) -> Result<Buffer> {
         let block = self.block(pool, nbytes, true)?;
         // SAFETY: zeroed, and within the capacity.
-        Ok(Buffer::fresh(unsafe { block.freeze(nbytes) }))
+        Ok(Buffer::fresh(unsafe { block.freeze(nbytes) }, nbytes))
     }
 
     /// `nbytes` bytes that are not initialised yet. Errors as [`AllocOptions::zeroed`].

@@ -68,7 +68,7 @@ impl UninitBuffer {
     #[inline]
     pub unsafe fn assume_init(self) -> Buffer {
         // SAFETY: initialised (the caller's word), and within the capacity (UninitBuffer 1).
-        Buffer::fresh(unsafe { self.block.freeze(self.nbytes) })
+        Buffer::fresh(unsafe { self.block.freeze(self.nbytes) }, self.nbytes)
     }
 }
 

@@ -230,7 +230,9 @@ fn lease<M: Managed>(array: &DArray, options: &ExportOptions) -> Result<Lease, E
             ));
         }
     };
-    Ok(array.raw().handle().lease(kind)?)
+    let handle = array.raw().handle();
+    handle.await_work(kind)?;
+    Ok(handle.lease(kind)?)
 }
 
 /// Lengths, and strides in elements.

@@ -8,15 +8,20 @@ use crate::array::DArray;
 use crate::error::{Error, Kind, Result};
 use crate::exchange::protocol::shm::description::Description;
 use crate::layout::Order;
-use crate::memory::{Lease, LeaseKind, Protocols};
+use crate::memory::{Backing, Birth, Lease, LeaseKind, Protocols};
 use crate::view::{Copied, Reason, Refusal, Request, hand_over};
 
-/// An array on loan to another process. The lease is given back when this is dropped; the other process keeps what it has mapped.
+/// An array on loan to another process.
+///
+/// While this lives, so do the memory and the lease: nobody here can seal the memory, partition it, or have it alone. When it is
+/// dropped, the lease is given back, and the other process keeps what it has mapped, or what is on its way to it: the system frees the
+/// memory when nobody has it any more. Whether to wait for the other process before that is up to the caller.
 pub struct Exported {
     // Kept for its drop, which gives the lease back, and for the memory.
     lease: Lease,
     fd: OwnedFd,
     description: Description,
+    backing: Backing,
     copied: Copied,
 }
 
@@ -32,6 +37,11 @@ impl Exported {
         &self.description
     }
 
+    /// What stands behind the descriptor: shared memory, or a file, which can shrink.
+    pub fn backing(&self) -> Backing {
+        self.backing
+    }
+
     /// How many bytes were copied for this hand-over.
     pub fn copied_nbytes(&self) -> usize {
         self.copied.nbytes()
@@ -44,16 +54,23 @@ impl Exported {
     }
 }
 
-/// Lends an array to another process, as the request asks: under Pin for reading, under Share for writing too. O(rank), and a system
-/// call, in place; a copy, where the request permits one, lands in shared memory.
+/// Lends an array to another process, as the request asks: under Pin for reading, under Share for writing too, under Read for
+/// reading what nobody can write any more (sealed memory). O(rank), and a system call, in place; a copy, where the request permits
+/// one, lands in shared memory.
 ///
 /// # Errors
 ///
-/// A [`Refusal`]: another dtype, order or place than was asked for, memory that no descriptor names, a lease that cannot be had.
+/// A [`Refusal`]: another dtype, order or place than was asked for, memory that no descriptor names, a lease that cannot be had,
+/// Share of memory that takes no new writers, Read of memory that is not sealed.
 pub fn export(array: &DArray, request: &Request) -> Result<Exported, Refusal> {
-    if !matches!(request.lease(), LeaseKind::Pin | LeaseKind::Share) {
+    let reaches = match request.lease() {
+        LeaseKind::Pin | LeaseKind::Share => true,
+        LeaseKind::Read => array.birth() == Birth::Constant,
+        LeaseKind::Write => false,
+    };
+    if !reaches {
         let text = format!(
-            "a {:?} lease does not reach into another process: ask for Pin or Share",
+            "a {:?} lease does not reach into another process: ask for Pin or Share, or seal the memory for Read",
             request.lease()
         );
         return Err(Refusal::new(request, Reason::Unsupported(text)).with_offer(array.offer()));
@@ -84,7 +101,7 @@ fn lend(array: &DArray, request: &Request, copied: Copied) -> Result<Exported, R
     let (dtype, layout) = (array.dtype().clone(), array.layout().normalized());
     let description = Description::from_layout(dtype, layout, offset, writable).map_err(Reason::Failed)?;
     lease.mark_exported(Protocols::SHARED_MEMORY);
-    Ok(Exported { lease, fd, description, copied })
+    Ok(Exported { lease, fd, description, backing: array.backing(), copied })
 }
 
 /// A descriptor of our own on the array's memory, open for what is permitted, and the byte of it at which element 0 lies.
@@ -94,6 +111,10 @@ fn descriptor(array: &DArray, writable: bool) -> Result<(OwnedFd, u64), Reason> 
         let text = format!("{} memory has no descriptor that another process could map", array.backing());
         return Err(Reason::Layout(text));
     };
+    if writable && buffer.is_closed_to_writers() {
+        let text = "the shared memory takes no new writers: it was closed to them";
+        return Err(Reason::Lease(Error::new(Kind::ReadOnly, text)));
+    }
     // The same open file; or another opening of it that cannot write, which duplicating does not give.
     let opened = if writable || !buffer.is_descriptor_writable() {
         fd.try_clone_to_owned()

@@ -8,33 +8,56 @@ use crate::error::{Error, Kind, Result};
 use crate::exchange::protocol::shm::description::Description;
 use crate::memory::{Buffer, MapOptions};
 
-/// Maps the array that another process described, in place. The memory is aliased: Share (if the description says writable) and Pin
-/// leases can be had. O(rank).
+/// Maps the array that another process described, in place. O(rank).
+///
+/// Memory that is sealed against writing is constant: Read and Pin leases can be had. All other is aliased: Share (if the
+/// description says writable) and Pin.
 ///
 /// Nothing that the description says is believed: all of its bytes must be there.
 ///
 /// # Errors
 ///
 /// `is_bounds` where the descriptor has fewer bytes than the array touches, `is_io` where it cannot be mapped so,
-/// `is_unsupported` where it is neither a file nor shared memory.
+/// `is_read_only` where writing is described of memory that is sealed against it, `is_unsupported` where it is neither a file nor
+/// shared memory.
 pub fn import(fd: OwnedFd, description: &Description) -> Result<DArray> {
+    let twin = fd.try_clone().map_err(|error| {
+        Error::caused(Kind::Io, format!("the descriptor could not be duplicated: {error}"), error)
+    })?;
+    match import_sealed(twin, description) {
+        // Not sealed against shrinking, as a file is not.
+        Err(error) if error.is_unsupported() => {
+            let (start, nbytes) = extent(description)?;
+            let options = MapOptions::new().range(start, nbytes).writable(description.is_writable());
+            array(Buffer::map(File::from(fd), options)?, description)
+        }
+        imported => imported,
+    }
+}
+
+/// As [`import`], but only memory that nobody can shrink under its map.
+///
+/// # Errors
+///
+/// As [`import`], and `is_unsupported` for all other memory; `is_read_only` where writing is described of memory that is sealed
+/// against it.
+pub(super) fn import_sealed(fd: OwnedFd, description: &Description) -> Result<DArray> {
+    let (start, nbytes) = extent(description)?;
+    array(Buffer::map_shared(fd, start, nbytes, description.is_writable())?, description)
+}
+
+/// Where the bytes that the array touches begin, and how many there are.
+fn extent(description: &Description) -> Result<(u64, usize)> {
     let span = description.span();
     let nbytes = usize::try_from(span.end - span.start).map_err(|_| {
         Error::new(Kind::Overflow, format!("{} bytes are more than can be mapped", span.end - span.start))
     })?;
-    let writable = description.is_writable();
-    let twin = fd.try_clone().map_err(|error| {
-        Error::caused(Kind::Io, format!("the descriptor could not be duplicated: {error}"), error)
-    })?;
-    let buffer = match Buffer::map_shared(twin, span.start, nbytes, writable) {
-        // Not sealed against shrinking, as a file is not.
-        Err(error) if error.is_unsupported() => {
-            let options = MapOptions::new().range(span.start, nbytes).writable(writable);
-            Buffer::map(File::from(fd), options)?
-        }
-        mapped => mapped?,
-    };
-    let within = (description.offset() - span.start) as usize;
+    Ok((span.start, nbytes))
+}
+
+/// The array in a map of its extent.
+fn array(buffer: Buffer, description: &Description) -> Result<DArray> {
+    let within = (description.offset() - description.span().start) as usize;
     DArray::from_buffer(buffer, description.dtype().clone(), description.layout().clone(), within)
 }
 

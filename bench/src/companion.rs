@@ -1,0 +1,92 @@
+//! Loops in a process whose global allocator is another one: the choice is a program's, and made once.
+//!
+//! The benchmark asks over a pipe for each sample, so that the rounds meet the companion's loops, too; the companion
+//! takes the time.
+
+use std::io::{self, BufRead, BufReader, Write};
+use std::path::PathBuf;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::loops::NAMED;
+use crate::{Result, threads};
+
+/// The program, which is built beside this one.
+const PROGRAM: &str = "with-mimalloc";
+
+/// A companion's process.
+pub(crate) struct Companion {
+    child: Child,
+    questions: Option<ChildStdin>,
+    answers: BufReader<ChildStdout>,
+}
+
+/// Where the companion is, if it is there.
+pub(crate) fn path() -> io::Result<Option<PathBuf>> {
+    let path = std::env::current_exe()?.with_file_name(PROGRAM);
+    Ok(path.is_file().then_some(path))
+}
+
+impl Companion {
+    /// Starts the companion, if it is there.
+    pub(crate) fn start() -> Result<Option<Self>> {
+        let Some(path) = path()? else { return Ok(None) };
+        let mut child = Command::new(path).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+        let answers = BufReader::new(child.stdout.take().ok_or("the companion has no output")?);
+        Ok(Some(Self { questions: child.stdin.take(), answers, child }))
+    }
+
+    /// Runs a loop of [`NAMED`] on one thread or on two: how long it took, and the sum of the answers.
+    ///
+    /// # Panics
+    ///
+    /// Where the companion has ended.
+    pub(crate) fn run(
+        &mut self,
+        name: &str,
+        threads: usize,
+        count: usize,
+        nbytes: usize,
+    ) -> (Duration, usize) {
+        self.ask(&format!("{name} {threads} {count} {nbytes}")).expect("the companion answers")
+    }
+
+    fn ask(&mut self, question: &str) -> Result<(Duration, usize)> {
+        let questions = self.questions.as_mut().ok_or("the companion has no input")?;
+        writeln!(questions, "{question}")?;
+        let mut answer = String::new();
+        self.answers.read_line(&mut answer)?;
+        let (nanoseconds, sum) = answer.trim().split_once(' ').ok_or("the companion said nothing")?;
+        Ok((Duration::from_nanos(nanoseconds.parse()?), sum.parse()?))
+    }
+}
+
+impl Drop for Companion {
+    fn drop(&mut self) {
+        // The end of its input is the end of the companion.
+        drop(self.questions.take());
+        let _ = self.child.wait();
+    }
+}
+
+/// The companion's side.
+pub(crate) fn serve() -> Result {
+    for line in io::stdin().lines() {
+        let line = line?;
+        let [name, threads, count, nbytes] = line.split(' ').collect::<Vec<_>>()[..] else {
+            return Err(format!("`{line}` is no question").into());
+        };
+        let &(_, run) =
+            NAMED.iter().find(|(known, _)| *known == name).ok_or_else(|| format!("no loop `{name}`"))?;
+        let (count, nbytes) = (count.parse()?, nbytes.parse()?);
+        let (elapsed, sum) = if threads == "1" {
+            let start = Instant::now();
+            let sum = run(count, nbytes);
+            (start.elapsed(), sum)
+        } else {
+            threads::on_two(count, |count| run(count, nbytes))
+        };
+        println!("{} {sum}", elapsed.as_nanos());
+    }
+    Ok(())
+}

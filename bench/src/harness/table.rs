@@ -1,0 +1,161 @@
+//! What was measured, as a table for people.
+
+use std::fmt;
+use std::time::Duration;
+
+/// What the figures of a table are.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Unit {
+    /// For each operation: less is better.
+    Nanoseconds,
+    /// More is better.
+    Gigabytes {
+        /// The bytes of one operation.
+        nbytes: usize,
+    },
+    /// Less is better.
+    Percent,
+    /// Less is better.
+    Times,
+}
+
+impl Unit {
+    /// Gigabytes in a second, where one operation is about `nbytes` bytes.
+    pub(crate) fn gigabytes(nbytes: usize) -> Self {
+        Self::Gigabytes { nbytes }
+    }
+
+    /// The figure of `count` operations that took `elapsed`.
+    ///
+    /// # Panics
+    ///
+    /// Where the unit is not one of time.
+    pub(super) fn figure(self, elapsed: Duration, count: usize) -> f64 {
+        let each = elapsed.as_secs_f64().max(1e-12) * 1e9 / count as f64;
+        match self {
+            Self::Nanoseconds => each,
+            Self::Gigabytes { nbytes } => nbytes as f64 / each,
+            Self::Percent | Self::Times => panic!("what is counted is not timed"),
+        }
+    }
+
+    pub(super) fn symbol(self) -> &'static str {
+        match self {
+            Self::Nanoseconds => "ns",
+            Self::Gigabytes { .. } => "GB/s",
+            Self::Percent => "%",
+            Self::Times => "times",
+        }
+    }
+
+    fn more_is_better(self) -> bool {
+        matches!(self, Self::Gigabytes { .. })
+    }
+
+    fn decimals(self) -> usize {
+        if matches!(self, Self::Times) { 0 } else { 2 }
+    }
+}
+
+/// What a case should reach: at most that, or at least, as its unit has it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Reach {
+    /// The figure itself.
+    Figure(f64),
+    /// The ratio to a peer. Without the peer there is nothing to reach.
+    Ratio(f64, &'static str),
+}
+
+/// One case.
+#[derive(Debug)]
+pub(crate) struct Row {
+    pub(crate) name: &'static str,
+    pub(crate) figure: f64,
+    /// One for each peer of the table.
+    pub(crate) ratios: Vec<f64>,
+    pub(crate) reach: Option<Reach>,
+}
+
+/// The figures of some cases, beside each other.
+#[derive(Debug)]
+pub(crate) struct Table {
+    pub(crate) group: &'static str,
+    pub(crate) title: &'static str,
+    pub(crate) unit: Unit,
+    /// The peers that the ratios are to.
+    pub(crate) against: Vec<&'static str>,
+    pub(crate) rows: Vec<Row>,
+}
+
+impl Table {
+    /// What a row is held against, and whether it holds.
+    pub(super) fn verdict(&self, row: &Row) -> Option<(f64, bool)> {
+        let (bound, own) = match row.reach? {
+            Reach::Figure(bound) => (bound, row.figure),
+            Reach::Ratio(bound, peer) => {
+                let column = self.against.iter().position(|name| *name == peer)?;
+                (bound, row.ratios[column])
+            }
+        };
+        Some((bound, if self.unit.more_is_better() { own >= bound } else { own <= bound }))
+    }
+
+    /// What a row should reach, in words: `<= 1.60 x malloc + free`.
+    pub(super) fn reach(&self, row: &Row) -> Option<String> {
+        self.verdict(row)?;
+        let sign = if self.unit.more_is_better() { ">=" } else { "<=" };
+        Some(match row.reach? {
+            Reach::Figure(bound) => format!("{sign} {bound} {}", self.unit.symbol()),
+            Reach::Ratio(bound, peer) => format!("{sign} {bound:.2} x {peer}"),
+        })
+    }
+}
+
+impl fmt::Display for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:<46} {:>9}", self.title, self.unit.symbol())?;
+        let widths: Vec<_> = self.against.iter().map(|peer| peer.chars().count().max(6) + 4).collect();
+        for (peer, &width) in self.against.iter().zip(&widths) {
+            write!(f, " {:>width$}", format!("x {peer}"))?;
+        }
+        writeln!(f, "  reach")?;
+        for row in &self.rows {
+            write!(f, "  {:<44} {:>9.*}", row.name, self.unit.decimals(), row.figure)?;
+            for (ratio, &width) in row.ratios.iter().zip(&widths) {
+                write!(f, " {ratio:>width$.2}")?;
+            }
+            let mark = if self.verdict(row).is_some_and(|(_, met)| !met) { " missed" } else { "" };
+            writeln!(f, "  {}{mark}", self.reach(row).unwrap_or_default())?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table(unit: Unit, figure: f64, ratio: f64, reach: Reach) -> Table {
+        let row = Row { name: "own", figure, ratios: vec![ratio], reach: Some(reach) };
+        Table { group: "group", title: "title", unit, against: vec!["peer"], rows: vec![row] }
+    }
+
+    #[test]
+    fn time_is_missed_above_its_reach_and_throughput_below() {
+        let missed =
+            |unit, figure, ratio, reach| table(unit, figure, ratio, reach).to_string().contains(" missed");
+        let ratio = Reach::Ratio(1.5, "peer");
+        assert!(missed(Unit::Nanoseconds, 10.0, 1.6, ratio));
+        assert!(!missed(Unit::Nanoseconds, 10.0, 1.4, ratio));
+        assert!(missed(Unit::gigabytes(1), 10.0, 1.4, ratio));
+        assert!(missed(Unit::gigabytes(1), 4.0, 9.0, Reach::Figure(5.0)));
+        assert!(missed(Unit::Times, 1.0, 1.0, Reach::Figure(0.0)));
+        assert!(!missed(Unit::Times, 0.0, 1.0, Reach::Figure(0.0)));
+    }
+
+    #[test]
+    fn nothing_is_held_against_a_peer_that_is_not_there() {
+        let table = table(Unit::Nanoseconds, 10.0, 9.0, Reach::Ratio(1.5, "absent"));
+        assert!(table.verdict(&table.rows[0]).is_none() && table.reach(&table.rows[0]).is_none());
+    }
+}

@@ -1,0 +1,67 @@
+//! Two threads at a pool's limit: how often they hold more than it allows.
+//!
+//! What the threads hold is counted beside the pool: added after the pool has said yes, and subtracted before the memory
+//! is freed. So a count above the limit is an excess beyond doubt. In between, the memory is written, as it would be.
+
+use std::hint::black_box;
+use std::mem::MaybeUninit;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::SeqCst;
+
+use crossdock::memory::Pool;
+
+use crate::arrow::Arrow;
+use crate::harness::{Reach, Row, Table, Unit};
+use crate::memory::{ARROW_CAPPED, KIB};
+use crate::{Measure, Result, threads};
+
+const OPERATIONS: usize = 600_000;
+/// Room for one of the two.
+const BLOCK: usize = 4 * KIB;
+const LIMIT: usize = BLOCK;
+
+pub(super) fn limit(measure: &Measure, arrow: Option<&Arrow>) -> Result<Table> {
+    let mut rows = Vec::new();
+    if let Some(arrow) = arrow {
+        let pool = arrow.capped(arrow.live() + LIMIT);
+        assert_eq!(arrow.allocate_capped(1, BLOCK, pool), 1, "there is room for one");
+        let exceeded = race(|held| arrow.race(OPERATIONS, pool, BLOCK, LIMIT, held));
+        rows.push(Row { name: ARROW_CAPPED, figure: exceeded as f64, ratios: vec![], reach: None });
+    }
+    let pool = Pool::default().capped("capped", LIMIT)?;
+    assert!(pool.mutable(BLOCK).is_ok(), "there is room for one");
+    let exceeded = race(|held| own(&pool, held));
+    let reach = Some(Reach::Figure(0.0));
+    rows.push(Row { name: "crossdock: capped pool", figure: exceeded as f64, ratios: vec![], reach });
+    let title = "limit exceeded, 2 threads x 600k operations";
+    Ok(Table { group: measure.group, title, unit: Unit::Times, against: vec![], rows })
+}
+
+/// What `peers/arrow.cc` does with Arrow's pool.
+fn own(pool: &Pool, held: &AtomicUsize) -> (usize, usize) {
+    let (mut exceeded, mut refused) = (0, 0);
+    for _ in 0..OPERATIONS {
+        let Ok(mut buffer) = pool.mutable(BLOCK) else {
+            refused += 1;
+            continue;
+        };
+        exceeded += usize::from(held.fetch_add(BLOCK, SeqCst) + BLOCK > LIMIT);
+        black_box(&mut buffer).spare_capacity_mut().fill(MaybeUninit::new(7));
+        held.fetch_sub(BLOCK, SeqCst);
+    }
+    (exceeded, refused)
+}
+
+/// How often the limit was exceeded by two threads.
+///
+/// # Panics
+///
+/// Where the pool never refused: then the threads never met at the limit, and the count says nothing.
+fn race(run: impl Fn(&AtomicUsize) -> (usize, usize) + Sync) -> usize {
+    let held = AtomicUsize::new(0);
+    let sums = threads::together(|| (), || run(&held));
+    let [exceeded, refused] =
+        [sums.map(|sum| sum.0), sums.map(|sum| sum.1)].map(|part| part.iter().sum::<usize>());
+    assert!(refused > 0, "the limit was never reached");
+    exceeded
+}

@@ -1,0 +1,73 @@
+//! The frame in which a description travels. Beside its first byte travels the descriptor.
+//!
+//! | bytes | what |
+//! |---|---|
+//! | 0..8 | `XDOCKSHM` |
+//! | 8..12 | the version, 1 |
+//! | 12..16 | how many bytes follow, 1 to [`MOST_TEXT_NBYTES`] |
+//! | 16.. | the description's text, UTF-8 |
+//!
+//! Numbers are little-endian.
+
+use crate::error::{Error, Kind, Result};
+
+/// The bytes in front of the text.
+pub(super) const HEAD_NBYTES: usize = 16;
+
+/// No more is read, or memory taken, for what another process says. A record of some ten thousand fields fits.
+pub(super) const MOST_TEXT_NBYTES: usize = 1 << 20;
+
+const MAGIC: [u8; 8] = *b"XDOCKSHM";
+const VERSION: u32 = 1;
+
+/// A whole message.
+///
+/// # Errors
+///
+/// `is_unsupported` for a text that no receiver would take.
+pub(super) fn write(text: &str) -> Result<Vec<u8>> {
+    if text.len() > MOST_TEXT_NBYTES {
+        return Err(Error::new(
+            Kind::Unsupported,
+            format!(
+                "the array's description takes {} bytes, of which a message holds {MOST_TEXT_NBYTES}: send one field of it",
+                text.len()
+            ),
+        ));
+    }
+    let mut bytes = Vec::with_capacity(HEAD_NBYTES + text.len());
+    bytes.extend(MAGIC);
+    bytes.extend(VERSION.to_le_bytes());
+    bytes.extend((text.len() as u32).to_le_bytes());
+    bytes.extend(text.as_bytes());
+    Ok(bytes)
+}
+
+/// How many bytes of text follow the head.
+///
+/// # Errors
+///
+/// `is_malformed` for what is no head, `is_unsupported` for a version that is not ours.
+pub(super) fn read_head(head: &[u8; HEAD_NBYTES]) -> Result<usize> {
+    let [magic, numbers] = [&head[..8], &head[8..]];
+    if magic != MAGIC {
+        let text = format!("a message with an array begins with {:?}, not {:?}", shown(&MAGIC), shown(magic));
+        return Err(Error::new(Kind::Malformed, text));
+    }
+    let number = |at: usize| u32::from_le_bytes([0, 1, 2, 3].map(|byte| numbers[at + byte]));
+    let (version, nbytes) = (number(0), number(4) as usize);
+    if version != VERSION {
+        let text = format!("the message is of version {version}, of which {VERSION} is understood");
+        return Err(Error::new(Kind::Unsupported, text));
+    }
+    if nbytes == 0 || nbytes > MOST_TEXT_NBYTES {
+        let text =
+            format!("the message announces a description of {nbytes} bytes, not 1 to {MOST_TEXT_NBYTES}");
+        return Err(Error::new(Kind::Malformed, text));
+    }
+    Ok(nbytes)
+}
+
+fn shown(bytes: &[u8]) -> String {
+    bytes.escape_ascii().to_string()
+}

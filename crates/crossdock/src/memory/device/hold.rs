@@ -1,0 +1,163 @@
+//! Leases for access by a device, and the copy that holds two of them.
+
+use std::ffi::c_void;
+use std::fmt;
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use crate::error::{Error, Kind, Result};
+use crate::memory::allocation::Lease;
+use crate::memory::copied::count_copied;
+use crate::memory::device::MemoryManager;
+use crate::memory::{Buffer, LeaseKind, Place};
+
+/// A lease for access by a device, to memory at any place: it keeps the memory, keeps others off it as leases do, and gives the
+/// processor nothing.
+///
+/// # Invariants
+///
+/// 1. `ptr..ptr + nbytes` lies within the lease's region.
+pub struct Hold {
+    lease: Lease,
+    ptr: NonNull<u8>,
+    nbytes: usize,
+}
+
+// SAFETY: the pointer goes where the lease goes, and is only told.
+unsafe impl Send for Hold {}
+// SAFETY: as for Send: `&Hold` gives no access to the bytes.
+unsafe impl Sync for Hold {}
+
+impl Hold {
+    /// The kind of lease.
+    pub fn kind(&self) -> LeaseKind {
+        self.lease.kind()
+    }
+
+    /// The device that addresses the memory.
+    pub fn place(&self) -> Place {
+        self.lease.header().place()
+    }
+
+    /// The address of the first byte, in its place.
+    pub fn address(&self) -> *mut u8 {
+        self.ptr.as_ptr()
+    }
+
+    /// The number of bytes.
+    pub fn nbytes(&self) -> usize {
+        self.nbytes
+    }
+
+    /// Who allocated the memory, where that was a device. To find out whether it is one's own, downcast it.
+    pub fn manager(&self) -> Option<Arc<dyn MemoryManager>> {
+        self.lease.device().map(|attached| attached.manager)
+    }
+
+    /// The driver's object behind the memory, and the byte of it at which this begins; `None` where there is none.
+    pub fn object(&self) -> Option<(NonNull<c_void>, usize)> {
+        let attached = self.lease.device()?;
+        let object = NonNull::new(attached.object)?;
+        Some((object, self.ptr.addr().get() - attached.base.addr().get()))
+    }
+
+    fn overlaps(&self, other: &Self) -> bool {
+        let (start, other_start) = (self.ptr.addr().get(), other.ptr.addr().get());
+        self.is_of_one_allocation_with(other)
+            && start < other_start + other.nbytes
+            && other_start < start + self.nbytes
+    }
+
+    fn is_of_one_allocation_with(&self, other: &Self) -> bool {
+        std::ptr::eq(self.lease.header(), other.lease.header())
+    }
+}
+
+impl fmt::Debug for Hold {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?} lease of {} bytes at {:p} on {}", self.kind(), self.nbytes, self.ptr, self.place())
+    }
+}
+
+impl Buffer {
+    /// Takes a lease for access by a device: for those who implement one. It waits for no event; whoever puts work into a stream has
+    /// the stream wait. O(1).
+    ///
+    /// # Errors
+    ///
+    /// `is_conflict`, `is_read_only` and `is_exhausted` as [`Buffer::read`] and its siblings.
+    pub fn hold(&self, kind: LeaseKind) -> Result<Hold> {
+        if self.is_readonly() && matches!(kind, LeaseKind::Write | LeaseKind::Share) {
+            return Err(Error::new(
+                Kind::ReadOnly,
+                "the memory is read-only through this handle: pin or read it, or copy it",
+            ));
+        }
+        let lease = self.handle().lease(kind)?;
+        // Hold 1: Buffer 1.
+        Ok(Hold { lease, ptr: self.start(), nbytes: self.nbytes() })
+    }
+}
+
+/// A copy that is to be made: the leases that it needs.
+///
+/// # Invariants
+///
+/// 1. The source's lease permits racy loads and the destination's racy stores (Share or Write); both have as many bytes, which do
+///    not overlap.
+#[derive(Debug)]
+pub struct Transfer {
+    src: Hold,
+    dst: Hold,
+}
+
+impl Transfer {
+    /// For a copy that is over when the call returns: constancy of the source, and the destination alone, where they can be had.
+    pub(super) fn now(src: &Buffer, dst: &Buffer) -> Result<Self> {
+        let same = std::ptr::eq(src.handle().header(), dst.handle().header());
+        let prefer = |buffer: &Buffer, best, next| match (same, buffer.hold(best)) {
+            (false, Ok(hold)) => Ok(hold),
+            _ => buffer.hold(next),
+        };
+        Self::checked(
+            prefer(src, LeaseKind::Read, LeaseKind::Pin)?,
+            prefer(dst, LeaseKind::Write, LeaseKind::Share)?,
+        )
+    }
+
+    /// For a copy in a stream. Others in the same stream may follow on the same memory before this one is over, and events keep
+    /// them in order: so the leases are the ones that stand beside each other.
+    pub(super) fn later(src: &Buffer, dst: &Buffer) -> Result<Self> {
+        Self::checked(src.hold(LeaseKind::Pin)?, dst.hold(LeaseKind::Share)?)
+    }
+
+    fn checked(src: Hold, dst: Hold) -> Result<Self> {
+        if src.overlaps(&dst) {
+            return Err(Error::new(
+                Kind::Bounds,
+                format!("a copy of {} bytes from {:p} to {:p} overlaps itself", src.nbytes, src.ptr, dst.ptr),
+            ));
+        }
+        Ok(Self { src, dst })
+    }
+
+    /// What is copied.
+    pub fn src(&self) -> &Hold {
+        &self.src
+    }
+
+    /// Where to.
+    pub fn dst(&self) -> &Hold {
+        &self.dst
+    }
+
+    /// The number of bytes.
+    pub fn nbytes(&self) -> usize {
+        self.src.nbytes
+    }
+
+    /// Says that the bytes have arrived: counts them, and gives the leases back.
+    pub fn complete(self) {
+        count_copied(self.nbytes());
+    }
+}

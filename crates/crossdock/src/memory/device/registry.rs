@@ -1,0 +1,186 @@
+//! Which devices there are, by kind.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, MutexGuard};
+
+use crate::error::{Error, Kind, Result};
+use crate::memory::device::host::{HostDevice, HostMemory, SharedMemory};
+use crate::memory::device::{Device, MemoryManager, Usage};
+use crate::memory::fork::ForkLock;
+use crate::memory::{Backing, DeviceKind, Place};
+
+/// What opens the device of one kind with a number.
+type Factory = Arc<dyn Fn(i32) -> Result<Arc<dyn Device>> + Send + Sync>;
+
+/// Nothing of a device or a factory is called or dropped under the lock.
+struct Registry {
+    host: Option<Host>,
+    factories: BTreeMap<DeviceKind, Factory>,
+    opened: BTreeMap<Place, Arc<dyn Device>>,
+}
+
+/// What is always there.
+#[derive(Clone)]
+struct Host {
+    device: Arc<HostDevice>,
+    memory: Arc<dyn MemoryManager>,
+    shared: Arc<dyn MemoryManager>,
+}
+
+static REGISTRY: ForkLock<Registry> =
+    ForkLock::new(Registry { host: None, factories: BTreeMap::new(), opened: BTreeMap::new() });
+
+fn registry() -> MutexGuard<'static, Registry> {
+    // SAFETY: a static stays where it is.
+    unsafe { REGISTRY.lock() }
+}
+
+fn the_host() -> Host {
+    let make = || {
+        let memory = Arc::new(HostMemory::new(None));
+        let device = Arc::new(HostDevice::new(memory.clone()));
+        Host { device, memory, shared: Arc::new(SharedMemory::new()) }
+    };
+    registry().host.get_or_insert_with(make).clone()
+}
+
+/// Registers what opens the devices of a kind. It is called once for each number, when that device is first asked for, and again
+/// if it failed.
+///
+/// ```
+/// use crossdock::memory::device::{self, fenced::FencedDevice};
+/// use crossdock::memory::{DeviceKind, Place};
+///
+/// device::register(DeviceKind::EXT_DEV, |ordinal| Ok(FencedDevice::new(ordinal)))?;
+/// let device = device::get(Place::new(DeviceKind::EXT_DEV, 3))?;
+/// assert_eq!(device.place().to_string(), "ext_dev:3");
+/// assert!(device::get(Place::new(DeviceKind::METAL, 0)).unwrap_err().is_unsupported());
+/// # Ok::<(), crossdock::Error>(())
+/// ```
+///
+/// # Errors
+///
+/// `is_conflict` where there is one for the kind already; the processor's is always there.
+pub fn register(
+    kind: DeviceKind,
+    factory: impl Fn(i32) -> Result<Arc<dyn Device>> + Send + Sync + 'static,
+) -> Result<()> {
+    let factory: Factory = Arc::new(factory);
+    let mut registry = registry();
+    if kind == DeviceKind::CPU || registry.factories.contains_key(&kind) {
+        drop(registry);
+        return Err(Error::new(Kind::Conflict, format!("devices of the kind {kind} are registered already")));
+    }
+    registry.factories.insert(kind, factory);
+    Ok(())
+}
+
+/// Takes a kind out, with the devices of it that were opened. Their memory stays good: it keeps its manager.
+///
+/// # Errors
+///
+/// `is_unsupported` where the kind is not registered, or is the processor's.
+pub fn unregister(kind: DeviceKind) -> Result<()> {
+    let mut registry = registry();
+    let Some(factory) = registry.factories.remove(&kind) else {
+        drop(registry);
+        return Err(unknown(kind));
+    };
+    let mut closed = Vec::new();
+    while let Some(place) = registry.opened.keys().find(|place| place.kind() == kind).copied() {
+        closed.extend(registry.opened.remove(&place));
+    }
+    drop(registry);
+    drop((factory, closed));
+    Ok(())
+}
+
+/// The device at a place, opened if it was not yet; the same one each time.
+///
+/// # Errors
+///
+/// `is_unsupported` where the kind is not registered, `is_bounds` where the processor is asked for by another number than 0, and
+/// whatever opening it says.
+pub fn get(place: Place) -> Result<Arc<dyn Device>> {
+    if place.kind() == DeviceKind::CPU {
+        return if place == Place::CPU { Ok(the_host().device) } else { Err(no_such(place)) };
+    }
+    let factory = {
+        let registry = registry();
+        if let Some(device) = registry.opened.get(&place) {
+            return Ok(device.clone());
+        }
+        registry.factories.get(&place.kind()).cloned()
+    };
+    let factory = factory.ok_or_else(|| unknown(place.kind()))?;
+    let device = factory(place.ordinal())?;
+    if device.place() != place {
+        return Err(Error::device(format!("{place} was to be opened, and {} came", device.place())));
+    }
+    let mut registry = registry();
+    // Taken out meanwhile, it is not put back.
+    if !registry.factories.get(&place.kind()).is_some_and(|now| Arc::ptr_eq(now, &factory)) {
+        return Ok(device);
+    }
+    let kept = registry.opened.entry(place).or_insert_with(|| device.clone()).clone();
+    drop(registry);
+    Ok(kept)
+}
+
+/// The usual memory at a place: [`get`], then [`Device::memory`].
+///
+/// # Errors
+///
+/// As [`get`].
+pub fn memory(place: Place) -> Result<Arc<dyn MemoryManager>> {
+    Ok(get(place)?.memory())
+}
+
+/// Memory of this process that other processes can map ([`Buffer::shared`](crate::memory::Buffer::shared)): at the place `cpu`, and so
+/// beside the usual memory there.
+pub fn shared_memory() -> Arc<dyn MemoryManager> {
+    the_host().shared
+}
+
+pub(super) fn host() -> Arc<dyn MemoryManager> {
+    the_host().memory
+}
+
+/// Who answers for memory that no device's manager allocated.
+pub(super) fn manager_of(place: Place, backing: Backing) -> Result<Arc<dyn MemoryManager>> {
+    match (place.is_host(), backing) {
+        (true, Backing::Shared) => Ok(shared_memory()),
+        (true, _) => Ok(host()),
+        (false, _) => memory(place),
+    }
+}
+
+/// The kinds that are registered, the processor's first.
+pub fn kinds() -> Vec<DeviceKind> {
+    let mut kinds = vec![DeviceKind::CPU];
+    kinds.extend(registry().factories.keys());
+    kinds
+}
+
+/// The devices that were opened, the processor first.
+pub fn opened() -> Vec<Arc<dyn Device>> {
+    let mut devices: Vec<Arc<dyn Device>> = vec![the_host().device];
+    devices.extend(registry().opened.values().cloned());
+    devices
+}
+
+/// What is in use of the memory of each device that was opened, the processor's first; its shared memory has a row of its own.
+pub fn usage() -> Vec<(String, Place, Usage)> {
+    let mut rows: Vec<_> =
+        opened().into_iter().map(|device| (device.name(), device.place(), device.memory().usage())).collect();
+    rows.insert(1, ("shared memory".to_owned(), Place::CPU, the_host().shared.usage()));
+    rows
+}
+
+fn unknown(kind: DeviceKind) -> Error {
+    Error::new(Kind::Unsupported, format!("no devices of the kind {kind} are registered"))
+}
+
+fn no_such(place: Place) -> Error {
+    Error::new(Kind::Bounds, format!("there is no {place}: the host has the number 0"))
+}

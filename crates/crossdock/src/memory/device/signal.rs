@@ -1,0 +1,135 @@
+//! An event that this process itself brings about.
+
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+
+use crate::error::{Error, Result};
+use crate::memory::device::Event;
+use crate::memory::fork;
+
+/// An event for devices whose driver has none, or whose work is done by a thread. Whoever does the work has the
+/// [`Completion`].
+///
+/// It needs no lock, so that a forked child never finds one held: there, a signal that had not happened is an error, since the
+/// thread that would have brought it about stayed with the parent.
+///
+/// ```
+/// use crossdock::memory::device::{Event, Signal};
+///
+/// let (signal, completion) = Signal::new();
+/// assert!(!signal.is_done());
+/// std::thread::spawn(move || completion.finish(Ok(())));
+/// signal.wait()?;
+/// # Ok::<(), crossdock::Error>(())
+/// ```
+pub struct Signal {
+    outcome: OnceLock<Result<()>>,
+    generation: u64,
+}
+
+impl Signal {
+    /// A signal that has not happened, and what makes it happen.
+    pub fn new() -> (Arc<Self>, Completion) {
+        let signal = Arc::new(Self { outcome: OnceLock::new(), generation: fork::generation() });
+        (signal.clone(), Completion(Some(signal)))
+    }
+}
+
+/// The duty to say how work ended. Dropped, it says that the work was given up.
+#[derive(Debug)]
+pub struct Completion(Option<Arc<Signal>>);
+
+impl Completion {
+    /// Says how the work ended, once the leases that it held have been given back.
+    pub fn finish(mut self, outcome: Result<()>) {
+        self.set(outcome);
+    }
+
+    fn set(&mut self, outcome: Result<()>) {
+        if let Some(signal) = self.0.take() {
+            // The only completion there is, hence never set before.
+            let _first = signal.outcome.set(outcome);
+        }
+    }
+}
+
+impl Drop for Completion {
+    fn drop(&mut self) {
+        if self.0.is_some() {
+            self.set(Err(Error::device("the work was given up before it was done")));
+        }
+    }
+}
+
+impl Event for Signal {
+    fn wait(&self) -> Result<()> {
+        match self.poll() {
+            Some(outcome) => outcome,
+            None => repeat(self.outcome.wait()),
+        }
+    }
+
+    fn poll(&self) -> Option<Result<()>> {
+        match self.outcome.get() {
+            Some(outcome) => Some(repeat(outcome)),
+            None if self.generation != fork::generation() => {
+                Some(Err(Error::device("the work was under way in another process when this one was forked")))
+            }
+            None => None,
+        }
+    }
+}
+
+fn repeat(outcome: &Result<()>) -> Result<()> {
+    match outcome {
+        Ok(()) => Ok(()),
+        Err(error) => Err(error.again()),
+    }
+}
+
+impl fmt::Debug for Signal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.poll() {
+            None => f.write_str("Signal(not yet)"),
+            Some(Ok(())) => f.write_str("Signal(done)"),
+            Some(Err(error)) => write!(f, "Signal(failed: {error})"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_is_told_as_often_as_it_is_asked_for() {
+        let (signal, completion) = Signal::new();
+        assert!(signal.poll().is_none() && !signal.is_done());
+        assert_eq!(format!("{signal:?}"), "Signal(not yet)");
+        completion.finish(Err(Error::device("error 7")));
+        for _ in 0..3 {
+            let error = signal.wait().unwrap_err();
+            assert!(error.is_device());
+            assert_eq!(error.to_string(), "error 7");
+        }
+        assert_eq!(format!("{signal:?}"), "Signal(failed: error 7)");
+    }
+
+    #[test]
+    fn work_that_is_given_up_is_a_failure_and_not_a_wait_for_ever() {
+        let (signal, completion) = Signal::new();
+        drop(completion);
+        assert!(signal.wait().unwrap_err().is_device());
+    }
+
+    #[test]
+    fn who_waits_is_woken_by_another_thread() {
+        let (signal, completion) = Signal::new();
+        std::thread::scope(|scope| {
+            let waiting = scope.spawn(|| signal.wait());
+            completion.finish(Ok(()));
+            waiting.join().unwrap().unwrap();
+        });
+        assert!(matches!(signal.poll(), Some(Ok(()))));
+    }
+}

@@ -1,0 +1,432 @@
+//! No path of the processor follows an address of a device: everything public is called on memory that would fault.
+
+mod child;
+
+use std::collections::BTreeSet;
+use std::io::Write as _;
+use std::path::Path;
+use std::sync::Arc;
+
+use child::status_of_child;
+use crossdock::element::{Element as _, Value};
+use crossdock::exchange::files::npy;
+use crossdock::exchange::protocol::{dlpack, shm};
+use crossdock::layout::{FixedLayout, Layout, Order};
+use crossdock::memory::device::fenced::FencedDevice;
+use crossdock::memory::device::{self, Device, Effect, Signal};
+use crossdock::memory::{Birth, Buffer, LeaseKind, MutableBuffer, Place, ledger};
+use crossdock::view::{CopyPolicy, Request};
+use crossdock::{Array, DArray, Error, s};
+
+/// The bytes of 2 × 3 × 4 numbers, behind the fence.
+fn fenced() -> (Arc<FencedDevice>, Buffer) {
+    let device = FencedDevice::new(0);
+    let buffer = Buffer::from_vec((0..24).collect::<Vec<i32>>()).unwrap().copy_to(&device.memory()).unwrap();
+    assert_eq!(buffer.nbytes(), 96);
+    (device, buffer)
+}
+
+fn is_about_the_place(error: &Error) -> bool {
+    (error.is_place() || error.is_unsupported() || error.is_refused())
+        && error.to_string().contains("ext_dev:0")
+}
+
+#[track_caller]
+fn refused<T, E: Into<Error>>(result: Result<T, E>) {
+    match result {
+        Ok(_) => panic!("it was given"),
+        Err(error) => {
+            let error = error.into();
+            assert!(is_about_the_place(&error), "{error}");
+        }
+    }
+}
+
+// ===== the fence is there
+
+#[test]
+fn whoever_touches_a_fenced_byte_dies_of_it() {
+    let (device, buffer) = fenced();
+    let empty = Buffer::on(&device.memory(), 0).unwrap();
+    let touched = [
+        buffer.as_ptr(),
+        buffer.as_ptr().wrapping_add(95),
+        buffer.slice(40..41).unwrap().as_ptr(),
+        empty.as_ptr(),
+    ];
+    for address in touched {
+        for writes in [false, true] {
+            let status = status_of_child(|| {
+                if writes {
+                    // SAFETY: none: it is to fault.
+                    unsafe { address.cast_mut().write_volatile(1) };
+                } else {
+                    // SAFETY: none: it is to fault.
+                    std::hint::black_box(unsafe { address.read_volatile() });
+                }
+                true
+            });
+            assert!(libc::WIFSIGNALED(status), "the child went on after it touched {address:p}: {status:#x}");
+            assert_eq!(libc::WTERMSIG(status), libc::SIGSEGV);
+        }
+    }
+    assert_eq!(status_of_child(|| true), 0, "a child that touches nothing ends well");
+}
+
+// ===== everything that a buffer can be asked
+
+/// The methods of these types that are called below. A new one has to be added, with what it does on a device.
+const BUFFER: &[&str] = &[
+    "nbytes",
+    "retained_nbytes",
+    "as_ptr",
+    "place",
+    "backing",
+    "birth",
+    "is_readonly",
+    "is_exclusive",
+    "exported",
+    "descriptor",
+    "fault",
+    "slice",
+    "into_readonly",
+    "try_clone",
+    "try_into_mut",
+    "partition",
+    "read",
+    "write",
+    "share",
+    "pin",
+    "as_mut_slice",
+    "assume_sole",
+    "assume_constant",
+    "hold",
+    "memory_manager",
+    "copy_to",
+    "copy_to_in",
+    "copy_into",
+    "copy_into_in",
+    "map_to",
+    "map_or_copy_to",
+    "note_event",
+    "events",
+    "settle",
+];
+
+#[test]
+fn every_method_of_a_buffer_refuses_or_leaves_the_bytes_alone() {
+    let (device, mut buffer) = fenced();
+    let memory = device.memory();
+    // What is known without looking.
+    assert_eq!((buffer.nbytes(), buffer.retained_nbytes(), buffer.place()), (96, 96, device.place()));
+    assert!(!buffer.as_ptr().is_null() && !buffer.is_readonly() && buffer.is_exclusive());
+    assert_eq!((buffer.birth(), buffer.backing().to_string().as_str()), (Birth::Sole, "device"));
+    assert!(buffer.exported().is_empty() && buffer.descriptor().is_none() && buffer.fault().is_none());
+    assert!(format!("{buffer:?} {buffer:#?}").contains("96 bytes"));
+    assert!(buffer.slice(3..97).is_err() && buffer.slice(3..90).unwrap().nbytes() == 87);
+    let more = (buffer.clone(), buffer.try_clone().unwrap(), buffer.clone().into_readonly());
+    drop(more);
+
+    // What would have to look.
+    refused(buffer.read());
+    refused(buffer.write());
+    refused(buffer.share());
+    refused(buffer.pin());
+    refused(buffer.as_mut_slice());
+    let readonly = buffer.clone().into_readonly();
+    refused(readonly.read());
+    refused(readonly.write());
+    let rejected = buffer.clone().try_into_mut().unwrap_err();
+    assert!(rejected.error.is_unsupported() && rejected.value.nbytes() == 96);
+    assert!(MutableBuffer::try_from(rejected.value).is_err());
+
+    // What the device does.
+    drop(readonly);
+    assert_eq!(buffer.hold(LeaseKind::Write).unwrap().place(), device.place());
+    assert!(format!("{:?}", buffer.hold(LeaseKind::Read)).contains("ext_dev:0"));
+    assert!(Arc::ptr_eq(&buffer.memory_manager().unwrap(), &memory));
+    let host = device::memory(Place::CPU).unwrap();
+    let stream = device.stream().unwrap().unwrap();
+    assert_eq!(buffer.copy_to(&host).unwrap().read().unwrap()[4], 1);
+    buffer.copy_into(&Buffer::on(&memory, 96).unwrap()).unwrap();
+    let placed = buffer.copy_to_in(&memory, &*stream).unwrap();
+    assert!(format!("{placed:?} {stream:?} {memory:?} {device:?}").contains("ext_dev:0"));
+    buffer.copy_into_in(&placed.buffer, &*stream).unwrap();
+    assert!(buffer.map_to(&host).unwrap().is_none());
+    assert_eq!(buffer.map_or_copy_to(&host).unwrap().buffer.place(), Place::CPU);
+    let (signal, completion) = Signal::new();
+    buffer.note_event(signal, Effect::Writes).unwrap();
+    refused(buffer.read());
+    assert!(format!("{:?}", buffer.events().unwrap()).contains("not yet"));
+    completion.finish(Ok(()));
+    buffer.settle().unwrap();
+
+    // What is promised of it changes nothing.
+    // SAFETY: nobody else knows of the memory.
+    let buffer = unsafe { buffer.assume_sole() };
+    refused(buffer.write());
+    let parts = buffer.partition(&[0..8, 8..96]).unwrap();
+    refused(parts[1].pin());
+    // SAFETY: as above.
+    let constant = unsafe { parts[0].clone().assume_constant() };
+    refused(constant.read());
+}
+
+// ===== everything that an array can be asked
+
+const DARRAY: &[&str] = &[
+    "dtype",
+    "layout",
+    "rank",
+    "shape",
+    "strides",
+    "len",
+    "is_empty",
+    "nbytes",
+    "as_ptr",
+    "place",
+    "backing",
+    "birth",
+    "is_readonly",
+    "exported",
+    "fault",
+    "buffer",
+    "slice",
+    "at",
+    "slice_numpy",
+    "field",
+    "permute",
+    "transpose",
+    "reverse",
+    "broadcast_to",
+    "reshape",
+    "drop_axis",
+    "insert_axis",
+    "squeeze",
+    "into_readonly",
+    "get",
+    "set",
+    "to_order",
+    "to_shared",
+    "cast",
+    "cast_shared",
+];
+
+#[test]
+fn every_method_of_an_array_refuses_or_leaves_the_elements_alone() {
+    let (device, buffer) = fenced();
+    let int = i32::dtype();
+    let layout = Layout::contiguous(&[2, 3, 4], 4, Order::RowMajor).unwrap();
+    let array = DArray::from_buffer(buffer, int.clone(), layout, 0).unwrap();
+    assert_eq!((array.rank(), array.shape(), array.strides()), (3, &[2, 3, 4][..], &[48, 16, 4][..]));
+    assert_eq!((array.len(), array.nbytes(), array.is_empty()), (24, 96, false));
+    assert_eq!((array.place(), array.birth()), (device.place(), Birth::Sole));
+    assert_eq!((array.dtype(), array.layout().itemsize()), (&int, 4));
+    assert!(!array.as_ptr().is_null() && !array.is_readonly() && array.exported().is_empty());
+    assert!(array.fault().is_none() && array.backing().to_string() == "device");
+    assert!(format!("{array:?} {array:#?}").contains("ext_dev:0"));
+
+    // Views of it.
+    let views = [
+        array.slice(s![.., 1.., ..;-1]).unwrap(),
+        array.at("1:, ::-1").unwrap(),
+        array.slice_numpy(s![.., 1.., ..;-1]).unwrap(),
+        array.permute(&[2, 0, 1]).unwrap(),
+        array.transpose(),
+        array.reverse(1).unwrap(),
+        array.broadcast_to(&[5, 2, 3, 4]).unwrap(),
+        array.reshape(&[4, 6]).unwrap(),
+        array.drop_axis(0, 1).unwrap(),
+        array.insert_axis(1).unwrap().squeeze(),
+        array.clone().into_readonly(),
+    ];
+    assert!(array.field("x").is_err());
+    for view in views.iter().chain([&array]) {
+        let zero = vec![0; view.rank()];
+        refused(view.get(&zero));
+        if !view.is_readonly() {
+            refused(view.set(&zero, &Value::Int(5)));
+        }
+        refused(view.to_order(Order::RowMajor));
+        refused(view.to_order(Order::ColumnMajor));
+        refused(view.to_shared(Order::RowMajor));
+        refused(view.cast(&f64::dtype(), Order::RowMajor));
+        refused(view.cast_shared(&f64::dtype(), Order::RowMajor));
+        assert_eq!(view.buffer().unwrap().0.place(), device.place());
+        // Lent to whoever asks, in place or as a copy, wherever it is wanted.
+        for request in [Request::read(), Request::write(), Request::share(), Request::pin()] {
+            for policy in [CopyPolicy::Never, CopyPolicy::IfNeeded, CopyPolicy::Always] {
+                let request = request.clone().copy(policy);
+                refused(view.export(&request).map_err(Error::from));
+                refused(view.export(&request.clone().place(device.place())).map_err(Error::from));
+                refused(shm::export(view, &request).map_err(Error::from));
+            }
+        }
+        let mut file = Vec::new();
+        refused(npy::write(&mut file, view));
+        file.flush().unwrap();
+    }
+}
+
+const ARRAY: &[&str] = &[
+    "with_row_stride",
+    "shape",
+    "strides",
+    "layout",
+    "len",
+    "is_empty",
+    "nbytes",
+    "dtype",
+    "as_ptr",
+    "place",
+    "birth",
+    "is_readonly",
+    "is_contiguous",
+    "slice",
+    "permute",
+    "transpose",
+    "reverse",
+    "broadcast_to",
+    "reshape",
+    "drop_axis",
+    "insert_axis",
+    "into_readonly",
+    "buffer",
+    "read",
+    "write",
+    "share",
+    "pin",
+    "get",
+    "set",
+    "as_view_mut",
+    "to_order",
+];
+
+#[test]
+fn every_method_of_a_typed_array_refuses_or_leaves_the_elements_alone() {
+    let (device, buffer) = fenced();
+    let layout = FixedLayout::contiguous([2, 12], 4, Order::RowMajor).unwrap();
+    let flat = Array::<i32, 2>::from_buffer_with_layout(buffer.clone(), layout, 0).unwrap();
+    let mut array = Array::<i32, 2>::from_buffer(buffer, [6, 4]).unwrap();
+    assert_eq!((array.shape(), array.strides(), array.len()), (&[6, 4], &[16, 4], 24));
+    assert_eq!((array.nbytes(), array.is_empty(), array.place()), (96, false, device.place()));
+    assert!(array.is_contiguous(Order::RowMajor) && !array.as_ptr().is_null() && !array.is_readonly());
+    assert_eq!((array.birth(), array.dtype().itemsize()), (Birth::Sole, 4));
+    assert_eq!(array.layout().shape(), array.shape());
+    assert!(format!("{array:?} {flat:?}").contains("ext_dev:0"));
+    let tall = Array::<i32, 2>::from_buffer(array.buffer().unwrap().0.slice(..48).unwrap(), [3, 4]).unwrap();
+    let views = [
+        array.slice(s![1.., ..;-1]).unwrap(),
+        array.permute([1, 0]).unwrap(),
+        array.transpose(),
+        array.reverse(0).unwrap(),
+        array.reshape([2, 12]).unwrap(),
+        array.drop_axis::<1>(0, 0).unwrap().broadcast_to([3, 4]).unwrap(),
+        array.drop_axis::<1>(1, 0).unwrap().insert_axis::<2>(0).unwrap(),
+        array.clone().into_readonly(),
+        flat,
+        tall.with_row_stride(32).unwrap(),
+    ];
+    for view in &views {
+        refused(view.read());
+        // Elements that share their bytes are not had by `&mut` anywhere.
+        if !view.strides().contains(&0) {
+            refused(view.write());
+        }
+        refused(view.share());
+        refused(view.pin());
+        refused(view.get([0, 0]));
+        refused(view.set([0, 0], 1));
+        refused(view.to_order(Order::ColumnMajor));
+        refused(view.export(&Request::read()).map_err(Error::from));
+    }
+    drop(views);
+    refused(array.as_view_mut().map(|_| ()));
+}
+
+#[test]
+fn protocols_that_name_the_device_lend_it_in_place_and_others_refuse() {
+    let (device, buffer) = fenced();
+    let layout = Layout::contiguous(&[24], 4, Order::RowMajor).unwrap();
+    let array = DArray::from_buffer(buffer, i32::dtype(), layout, 0).unwrap();
+    let lent = dlpack::export_versioned(&array, &dlpack::ExportOptions::new()).unwrap();
+    assert_eq!(lent.copied_nbytes(), 0);
+    let tensor = lent.managed().dl_tensor;
+    assert_eq!((tensor.device.device_type, tensor.device.device_id), (12, device.place().ordinal()));
+    assert_eq!(tensor.data.cast_const().cast(), array.as_ptr());
+    // And back: still nobody looks.
+    // SAFETY: just lent.
+    let back = unsafe { dlpack::import_versioned(lent.into_raw()) }.unwrap();
+    assert_eq!(back.place(), device.place());
+    refused(back.get(&[0]));
+    assert!(format!("{back:?}").contains("ext_dev:0"));
+    drop(array);
+    assert_eq!(device.memory().usage().live_count, 1, "what was lent keeps the memory");
+    drop(back);
+    assert_eq!(device.memory().usage().live_count, 0);
+}
+
+#[test]
+fn the_ledger_lists_fenced_memory_without_looking_into_it() {
+    ledger::switch_on();
+    let (device, buffer) = fenced();
+    let listed = ledger::live().into_iter().find(|entry| entry.address == buffer.as_ptr().addr()).unwrap();
+    assert_eq!((listed.nbytes, listed.place), (96, device.place()));
+    assert!(format!("{listed:?}").contains("ext_dev:0"));
+    ledger::switch_off();
+}
+
+// ===== the lists above are whole
+
+/// The public methods, of `self`, in the blocks of the sources that begin with one of these lines.
+fn methods(folder: &str, headers: &[&str]) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("src").join(folder)];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            let text = std::fs::read_to_string(&path).unwrap();
+            let mut lines = text.lines();
+            while let Some(line) = lines.next() {
+                if !headers.contains(&line) {
+                    continue;
+                }
+                let block: Vec<&str> = lines.by_ref().take_while(|line| *line != "}").collect();
+                let block = block.join("\n");
+                for function in block.split("\n    pub ").skip(1) {
+                    let signature = function.split('{').next().unwrap_or(function);
+                    let name = signature.trim_start_matches("unsafe ").trim_start_matches("fn ");
+                    let name = name.split(['(', '<']).next().unwrap_or(name);
+                    let takes_self = ["(self", "(&self", "(&mut self", "(mut self"]
+                        .iter()
+                        .any(|s| signature.contains(s))
+                        || signature.split_whitespace().nth(2).is_some_and(|word| word.ends_with("self,"));
+                    if takes_self {
+                        found.insert(name.to_owned());
+                    }
+                }
+            }
+        }
+    }
+    found
+}
+
+#[track_caller]
+fn assert_whole(listed: &[&str], found: BTreeSet<String>) {
+    let listed: BTreeSet<String> = listed.iter().map(|&name| name.to_owned()).collect();
+    let missing: Vec<_> = found.difference(&listed).collect();
+    assert!(missing.is_empty(), "call these on fenced memory, too, and list them: {missing:?}");
+    let gone: Vec<_> = listed.difference(&found).collect();
+    assert!(gone.is_empty(), "there are no such methods: {gone:?}");
+}
+
+#[test]
+fn no_public_method_is_left_out() {
+    assert_whole(BUFFER, methods("memory", &["impl Buffer {"]));
+    assert_whole(DARRAY, methods("array", &["impl DArray {"]));
+    assert_whole(ARRAY, methods("array", &["impl<T: Element, const D: usize> Array<T, D> {"]));
+}

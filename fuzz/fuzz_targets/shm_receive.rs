@@ -1,0 +1,103 @@
+//! What a peer may send through a socket: arbitrary bytes, with none to three descriptors of any kind beside them. Whatever comes,
+//! it is an error, or an array that lies within the memory behind the descriptor; and every descriptor is closed again.
+//!
+//! The first byte chooses the descriptors, and whether the others are a whole message or only the text of one.
+
+#![no_main]
+
+use std::fs::File;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::sync::LazyLock;
+
+use crossdock::element::DType;
+use crossdock::exchange::protocol::shm;
+use crossdock::layout::{Layout, Order};
+use crossdock::view::Request;
+use crossdock::{Array, DArray};
+use crossdock_testkit::held::send_beside;
+use libfuzzer_sys::fuzz_target;
+
+const NBYTES: usize = 5000;
+
+/// Beyond so many elements, or bytes of them, an array is not walked: elements without bytes can be without number.
+const FEW: usize = 1 << 10;
+
+/// What a descriptor may lead to, and how many descriptors there are.
+const COUNTS: [usize; 8] = [1, 1, 1, 1, 1, 0, 2, 3];
+
+static DESCRIPTORS: LazyLock<[OwnedFd; 4]> = LazyLock::new(|| {
+    let bytes: Vec<u8> = (0..NBYTES).map(|at| (at * 7 % 251) as u8).collect();
+    let array = DArray::from(Array::from_vec(bytes, [NBYTES]).expect("few bytes"));
+    let shared = || array.to_shared(Order::RowMajor).expect("few bytes of shared memory");
+    let open = |array: &DArray, request| {
+        let lent = shm::export(array, &request).expect("shared memory has a descriptor");
+        lent.fd().try_clone_to_owned().expect("few descriptors")
+    };
+    let sealed = shared().into_sealed().expect("nobody else has it");
+    let file = File::open("/dev/zero").expect("a device that is everywhere");
+    [
+        open(&shared(), Request::share()),
+        open(&shared(), Request::pin()),
+        open(&sealed, Request::read()),
+        file.into(),
+    ]
+});
+
+fuzz_target!(|data: &[u8]| {
+    let Some((&choice, bytes)) = data.split_first() else { return };
+    let fd = DESCRIPTORS[usize::from(choice >> 3 & 3)].as_fd();
+    let fds = vec![fd; COUNTS[usize::from(choice & 7)]];
+    let framed = [b"XDOCKSHM\x01\0\0\0", &(bytes.len() as u32).to_le_bytes()[..], bytes].concat();
+    let bytes = if choice & 0x20 == 0 { bytes } else { &framed };
+    let before = next_descriptor();
+    let (ours, theirs) = UnixStream::pair().expect("two descriptors");
+    if !bytes.is_empty() {
+        let sent = send_beside(&theirs, bytes, &fds).expect("a socket holds few bytes");
+        assert_eq!(sent, bytes.len());
+    }
+    drop(theirs);
+    // A message, and what may follow it.
+    for _ in 0..3 {
+        match shm::receive(&ours) {
+            Ok(None) => break,
+            Ok(Some(array)) => use_it(&array),
+            Err(error) => {
+                assert!(!error.to_string().is_empty() && !error.is_out_of_memory(), "{error:?}");
+                break;
+            }
+        }
+    }
+    drop(ours);
+    assert_eq!(next_descriptor(), before, "a descriptor is left open");
+});
+
+fn use_it(array: &DArray) {
+    let (buffer, offset) = array.buffer().expect("few handles");
+    let start = buffer.descriptor().expect("of shared memory").1 as usize;
+    assert!(offset <= buffer.nbytes() && start + buffer.nbytes() <= NBYTES, "{array:?}");
+    let bytes = buffer.pin().expect("nobody writes").to_vec();
+    assert!(bytes.iter().enumerate().all(|(at, &byte)| byte == ((start + at) * 7 % 251) as u8));
+    let layout = Layout::contiguous(&[buffer.nbytes()], 1, Order::RowMajor).expect("few bytes");
+    let again = DArray::from_buffer(buffer, DType::U8, layout, 0).expect("its own bytes");
+    assert_eq!(again.export(&Request::pin()).expect("nobody writes").to_bytes().expect("few bytes"), bytes);
+    if array.len() <= FEW && array.nbytes() <= FEW {
+        array.export(&Request::pin()).expect("nobody writes").to_bytes().expect("few bytes");
+    }
+    // On to the next process.
+    let lent = shm::export(array, &Request::pin()).expect("shared memory has a descriptor");
+    let (ours, theirs) = UnixStream::pair().expect("two descriptors");
+    match shm::send(&ours, &lent) {
+        Ok(()) => {
+            let relayed = shm::receive(&theirs).expect("what was sent is legal").expect("a message");
+            assert_eq!((relayed.dtype(), relayed.shape()), (array.dtype(), array.shape()));
+        }
+        // What can be read but not spelt: a record larger than NumPy's.
+        Err(error) => assert!(error.is_unsupported(), "{error:?}"),
+    }
+}
+
+/// The number that the next descriptor gets: the lowest that is free.
+fn next_descriptor() -> i32 {
+    File::open("/dev/null").expect("a device that is everywhere").as_raw_fd()
+}
