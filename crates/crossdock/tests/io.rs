@@ -498,8 +498,8 @@ fn after_closing_everything_that_writes_is_an_error() {
     let buffer = Buffer::zeroed(10).unwrap();
     let mut writer = FixedWriter::new(buffer.clone()).unwrap();
     writer.write_all(b"abc").unwrap();
-    writer.close();
-    writer.close();
+    writer.close().unwrap();
+    writer.close().unwrap();
     assert!(writer.is_closed() && writer.lease().is_none());
     assert_eq!((writer.nbytes(), writer.position()), (10, 3));
     for error in [
@@ -513,7 +513,7 @@ fn after_closing_everything_that_writes_is_an_error() {
         assert_eq!(error.to_string(), "the writer is closed");
     }
     assert!(writer.write_at(0, b"x").unwrap_err().is_closed());
-    assert!(writer.into_inner().unwrap_err().is_closed());
+    assert!(writer.into_inner().unwrap_err().error.is_closed());
     assert_eq!(&buffer.read().unwrap()[..], b"abc\0\0\0\0\0\0\0", "closing gave the lease back");
 }
 

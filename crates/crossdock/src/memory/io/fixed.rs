@@ -4,15 +4,22 @@ use std::io::{self, Seek, SeekFrom, Write};
 
 use crate::error::{Rejected, Result};
 use crate::memory::Birth;
+use crate::memory::allocation::release_quietly;
 use crate::memory::buffer::Buffer;
+use crate::memory::device::{self, Hold};
 use crate::memory::guard::{ShareGuard, WriteGuard};
 use crate::memory::io::position::{self, exact};
+use crate::memory::io::stage::{DEVICE_NBYTES, Stage};
 use crate::memory::word::LeaseKind;
 
 /// Writes into a buffer, which it never resizes.
 ///
 /// While it is open it holds the Write lease or, where that cannot be had, because the memory is aliased or somebody shares or pins it, a Share
 /// lease: then it stores racily. What is written is in the memory when the call returns.
+///
+/// Memory on a device is written under a Share lease, through a block of host memory of up to 1 MiB: what is written is there after
+/// [`Write::flush`] or [`FixedWriter::close`]. Whoever drops the writer without them hears of a failure from
+/// [`take_release_errors`](crate::memory::device::take_release_errors) only.
 ///
 /// A write is all or nothing, [`Write::write`] too: where there is no room for all of it, it is an error of the kind
 /// [`WriteZero`](io::ErrorKind::WriteZero), and neither a byte nor the position has changed.
@@ -28,7 +35,7 @@ use crate::memory::word::LeaseKind;
 /// writer.write_at(1, b"E")?;
 /// assert!(writer.write(b"!").is_err());
 /// assert!(buffer.read().unwrap_err().is_conflict()); // somebody writes
-/// writer.close();
+/// writer.close()?;
 /// assert_eq!(&buffer.read()?[..], b"hEadbody");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -44,6 +51,7 @@ pub struct FixedWriter {
 struct Open {
     buffer: Buffer,
     target: Target,
+    stage: Stage,
 }
 
 /// The lease, and how bytes are stored under it.
@@ -51,10 +59,16 @@ struct Open {
 enum Target {
     Alone(WriteGuard),
     Shared(ShareGuard),
+    /// On a device, shared: bytes have to be sent.
+    Elsewhere(Hold),
 }
 
 impl Target {
     fn of(buffer: &Buffer) -> Result<Self> {
+        if !buffer.is_host() {
+            // The copies to the device take a lease of their own, for which Write would leave no room.
+            return buffer.hold(LeaseKind::Share).map(Self::Elsewhere);
+        }
         if buffer.birth() != Birth::Aliased {
             match buffer.write() {
                 Ok(guard) => return Ok(Self::Alone(guard)),
@@ -66,18 +80,40 @@ impl Target {
     }
 }
 
+impl Open {
+    /// Keeps bytes for the device, at a position that has room for them, until there is a block of them or they are flushed.
+    fn stage(&mut self, at: usize, src: &[u8]) -> Result<()> {
+        let Self { buffer, stage, .. } = self;
+        let limit = buffer.nbytes().min(DEVICE_NBYTES);
+        if stage.keep(at, src, limit)? {
+            return Ok(());
+        }
+        stage.flush_into(buffer)?;
+        if stage.keep(at, src, limit)? {
+            return Ok(());
+        }
+        let mut at = at;
+        for src in src.chunks(limit) {
+            stage.keep(at, src, limit)?;
+            stage.flush_into(buffer).inspect_err(|_| stage.discard())?;
+            at += src.len();
+        }
+        Ok(())
+    }
+}
+
 impl FixedWriter {
     /// A writer at the first byte. O(1).
     ///
     /// # Errors
     ///
-    /// `is_read_only`; `is_conflict` while somebody holds Read or Write; `is_exhausted`; `is_place` on a device. The buffer comes back
-    /// with the error.
+    /// `is_read_only`; `is_conflict` while somebody holds Read or Write; `is_exhausted`; `is_device` where work that was to write the memory
+    /// failed. The buffer comes back with the error.
     pub fn new(buffer: Buffer) -> Result<Self, Rejected<Buffer>> {
         match Target::of(&buffer) {
             Ok(target) => {
                 let nbytes = buffer.nbytes();
-                Ok(Self { open: Some(Open { buffer, target }), position: 0, nbytes })
+                Ok(Self { open: Some(Open { buffer, target, stage: Stage::default() }), position: 0, nbytes })
             }
             Err(error) => Err(Rejected { value: buffer, error }),
         }
@@ -104,9 +140,10 @@ impl FixedWriter {
 
     /// The lease that is held: Write or Share; `None` once the writer is closed.
     pub fn lease(&self) -> Option<LeaseKind> {
-        self.open.as_ref().map(|open| match open.target {
+        self.open.as_ref().map(|open| match &open.target {
             Target::Alone(_) => LeaseKind::Write,
             Target::Shared(_) => LeaseKind::Share,
+            Target::Elsewhere(hold) => hold.kind(),
         })
     }
 
@@ -119,7 +156,9 @@ impl FixedWriter {
     ///
     /// # Errors
     ///
-    /// `is_bounds` where it does not lie within the buffer; `is_closed`; `is_fault` where the memory is a guarded file map whose file shrank.
+    /// `is_bounds` where it does not lie within the buffer; `is_closed`; `is_fault` where the memory is a guarded file map whose file shrank;
+    /// `is_device` where the device failed, and `is_unsupported` where nobody copies to it: what was written before is kept for the
+    /// next flush, and where this was more than 1 MiB, part of it may be there.
     pub fn write_at(&mut self, offset: usize, src: &[u8]) -> Result<()> {
         let nbytes = self.nbytes;
         let open = self.opened_mut()?;
@@ -133,22 +172,51 @@ impl FixedWriter {
                 guard.copy_in(range.start, src)?;
                 open.buffer.fault().map_or(Ok(()), Err)
             }
+            Target::Elsewhere(_) => open.stage(range.start, src),
         }
     }
 
-    /// Gives the lease and the memory back. All that writes is an error from now on. Closing once more is nothing. Dropping a writer
-    /// closes it.
-    pub fn close(&mut self) {
-        self.open = None;
-    }
-
-    /// Gives the lease back, and the buffer to the caller.
+    /// Flushes, and gives the lease and the memory back. All that writes is an error from now on. Closing once more is nothing.
+    /// Dropping a writer closes it.
     ///
     /// # Errors
     ///
-    /// `is_closed`.
-    pub fn into_inner(self) -> Result<Buffer> {
-        self.open.map(|open| open.buffer).ok_or_else(|| position::closed("writer"))
+    /// On a device, as [`FixedWriter::write_at`]: then the writer is open still, and has what could not be written.
+    pub fn close(&mut self) -> Result<()> {
+        if let Some(open) = &mut self.open {
+            open.stage.flush_into(&open.buffer)?;
+            self.open = None;
+        }
+        Ok(())
+    }
+
+    /// Flushes, gives the lease back, and the buffer to the caller.
+    ///
+    /// # Errors
+    ///
+    /// `is_closed`, and as [`FixedWriter::close`]. The writer comes back with the error.
+    pub fn into_inner(mut self) -> Result<Buffer, Rejected<Self>> {
+        let flushed = self.opened_mut().and_then(|open| open.stage.flush_into(&open.buffer));
+        match (flushed, self.open.take()) {
+            (Ok(()), Some(open)) => Ok(open.buffer),
+            (flushed, open) => {
+                self.open = open;
+                let error = flushed.err().unwrap_or_else(|| position::closed("writer"));
+                Err(Rejected { value: self, error })
+            }
+        }
+    }
+}
+
+impl Drop for FixedWriter {
+    fn drop(&mut self) {
+        // What copies to a device is not ours.
+        release_quietly(|| {
+            let place = self.open.as_ref().map(|open| open.buffer.place());
+            if let (Err(error), Some(place)) = (self.close(), place) {
+                device::queue(place, error);
+            }
+        });
     }
 }
 
@@ -173,10 +241,10 @@ impl Write for FixedWriter {
         }
     }
 
-    /// Nothing but an error where it is closed: what is written is in the memory.
+    /// Sends what is kept for a device. On the host it is in the memory already.
     fn flush(&mut self) -> io::Result<()> {
-        self.opened_mut()?;
-        Ok(())
+        let open = self.opened_mut()?;
+        Ok(open.stage.flush_into(&open.buffer)?)
     }
 }
 

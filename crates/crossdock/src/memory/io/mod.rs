@@ -9,7 +9,7 @@
 //! | | holds, while it is open | gives it back |
 //! |---|---|---|
 //! | [`BufferReader`] | Read; Pin, where the memory is aliased or shared | when it is closed, dropped or taken apart |
-//! | [`FixedWriter`] | Write; Share, where the memory is aliased, shared or pinned | when it is closed, dropped or taken apart |
+//! | [`FixedWriter`] | Write; Share, where the memory is aliased, shared, pinned or on a device | when it is closed, dropped or taken apart |
 //! | [`BufferWriter`] | the memory itself, of which nobody else knows | [`BufferWriter::finish`] |
 //!
 //! So nobody can write what is read, or resize what is read or written: they are refused, and told what stands in the way.
@@ -23,7 +23,8 @@
 //! # Errors
 //!
 //! What belongs to this library gives [`Error`](crate::Error); the traits of [`std::io`] give the same as an [`std::io::Error`], whose
-//! [`get_ref`](std::io::Error::get_ref) it is. After any error the position is where it was, and nothing was written.
+//! [`get_ref`](std::io::Error::get_ref) it is. After any error the position is where it was, and nothing was written (unless it is a device
+//! that failed, within a write of more than a block).
 //!
 //! # Copies
 //!

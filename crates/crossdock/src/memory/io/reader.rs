@@ -7,10 +7,11 @@ use crate::error::{Rejected, Result};
 use crate::memory::Birth;
 use crate::memory::buffer::Buffer;
 use crate::memory::copied::count_copied;
+use crate::memory::device::Hold;
 use crate::memory::fault;
 use crate::memory::guard::{PinGuard, ReadGuard};
 use crate::memory::io::position::{self, clamped, exact};
-use crate::memory::io::stage::{HOST_NBYTES, Stage};
+use crate::memory::io::stage::{DEVICE_NBYTES, HOST_NBYTES, Stage, copy_from_device};
 use crate::memory::word::LeaseKind;
 
 /// Reads a buffer: as a stream ([`Read`], [`BufRead`], [`Seek`]), and by position as slices that copy nothing and keep the
@@ -20,6 +21,9 @@ use crate::memory::word::LeaseKind;
 /// lease. Under Read the bytes are constant, and [`BufRead::fill_buf`] gives the memory itself. Under Pin others may write meanwhile, so that there
 /// can be no `&[u8]` of it: `fill_buf` gives a copy of up to 64 KiB, [`Read::read`] copies racily, and slices are the memory
 /// itself all the same. Whatever `fill_buf` has shown is what `read` then gives, up to the next seek.
+///
+/// Memory on a device is read through a block of host memory of up to 1 MiB, which its
+/// [`MemoryManager`](crate::memory::device::MemoryManager) fills; reads wait for the work that is under way on it. Slices stay on the device.
 ///
 /// A read of a guarded file map whose file shrank is an error ([`is_fault`](crate::Error::is_fault)), not a row of zeros.
 ///
@@ -64,10 +68,19 @@ struct Open {
 enum Source {
     Constant(ReadGuard),
     Changing(PinGuard),
+    /// On a device, under either lease: bytes have to be fetched.
+    Elsewhere(Hold),
 }
 
 impl Source {
     fn of(buffer: &Buffer) -> Result<Self> {
+        if !buffer.is_host() {
+            return match buffer.hold(LeaseKind::Read) {
+                Err(error) if error.is_conflict() => buffer.hold(LeaseKind::Pin),
+                held => held,
+            }
+            .map(Self::Elsewhere);
+        }
         if buffer.birth() != Birth::Aliased {
             match buffer.read() {
                 Ok(guard) => return Ok(Self::Constant(guard)),
@@ -91,32 +104,53 @@ impl Open {
                 guard.copy_out(at, dst)?;
                 self.buffer.fault().map_or(Ok(()), Err)
             }
+            Source::Elsewhere(_) => copy_from_device(&self.buffer, at, dst),
         }
     }
 
     /// As `copy_out`, but first what was shown already.
     fn copy_next(&mut self, at: usize, dst: &mut [u8]) -> Result<()> {
-        let shown = self.stage.bytes_from(at)?;
-        let (first, rest) = dst.split_at_mut(shown.len().min(dst.len()));
-        first.copy_from_slice(&shown[..first.len()]);
-        if rest.is_empty() { Ok(()) } else { self.copy_out(at + first.len(), rest) }
+        let shown = self.copy_shown(at, dst)?;
+        let (at, rest) = (at + shown, &mut dst[shown..]);
+        match self.source {
+            _ if rest.is_empty() => Ok(()),
+            // Many small reads of a device are one large one.
+            Source::Elsewhere(_) if rest.len() < DEVICE_NBYTES => {
+                self.show(at..self.buffer.nbytes())?;
+                self.copy_shown(at, rest).map(drop)
+            }
+            _ => self.copy_out(at, rest),
+        }
     }
 
-    /// The bytes of a range, or as many of them as can be shown at once.
+    /// Copies what was shown of the bytes from a position on, and returns how many those are.
+    fn copy_shown(&mut self, at: usize, dst: &mut [u8]) -> Result<usize> {
+        let shown = self.stage.bytes_from(at)?;
+        let nbytes = shown.len().min(dst.len());
+        dst[..nbytes].copy_from_slice(&shown[..nbytes]);
+        Ok(nbytes)
+    }
+
+    /// The bytes of a range, or as many of them as can be shown at once. Counts those that are staged.
     fn show(&mut self, range: Range<usize>) -> Result<&[u8]> {
         let Self { buffer, source, stage } = self;
-        match source {
-            Source::Constant(guard) => Ok(&guard[range]),
-            Source::Changing(guard) => {
-                if !range.is_empty() && stage.bytes_from(range.start)?.is_empty() {
-                    stage.fill(range.start, range.len().min(HOST_NBYTES), |block| {
-                        guard.copy_out(range.start, block)?;
-                        buffer.fault().map_or(Ok(()), Err)
-                    })?;
+        let limit = match source {
+            Source::Constant(guard) => return Ok(&guard[range]),
+            Source::Changing(_) => HOST_NBYTES,
+            Source::Elsewhere(_) => DEVICE_NBYTES,
+        };
+        if !range.is_empty() && stage.bytes_from(range.start)?.is_empty() {
+            let nbytes = range.len().min(limit);
+            stage.fill(range.start, nbytes, |block| match source {
+                Source::Changing(guard) => {
+                    guard.copy_out(range.start, &mut block.write()?)?;
+                    count_copied(nbytes);
+                    buffer.fault().map_or(Ok(()), Err)
                 }
-                stage.bytes_from(range.start)
-            }
+                _ => buffer.slice(range.start..range.start + nbytes)?.copy_into(block),
+            })?;
         }
+        stage.bytes_from(range.start)
     }
 }
 
@@ -125,7 +159,8 @@ impl BufferReader {
     ///
     /// # Errors
     ///
-    /// `is_conflict` while somebody holds Write; `is_exhausted`; `is_place` on a device. The buffer comes back with the error.
+    /// `is_conflict` while somebody holds Write; `is_exhausted`; `is_device` where work that was to write the memory failed. The buffer comes
+    /// back with the error.
     pub fn new(buffer: Buffer) -> Result<Self, Rejected<Buffer>> {
         match Source::of(&buffer) {
             Ok(source) => {
@@ -163,9 +198,10 @@ impl BufferReader {
 
     /// The lease that is held: Read, where the bytes are constant, or Pin; `None` once the reader is closed.
     pub fn lease(&self) -> Option<LeaseKind> {
-        self.open.as_ref().map(|open| match open.source {
+        self.open.as_ref().map(|open| match &open.source {
             Source::Constant(_) => LeaseKind::Read,
             Source::Changing(_) => LeaseKind::Pin,
+            Source::Elsewhere(hold) => hold.kind(),
         })
     }
 
@@ -238,7 +274,8 @@ impl BufferReader {
     ///
     /// # Errors
     ///
-    /// `is_bounds` where `offset` lies behind the end; `is_closed`; `is_fault`.
+    /// `is_bounds` where `offset` lies behind the end; `is_closed`; `is_fault`; on a device `is_device`, and `is_unsupported` where
+    /// nobody copies from there.
     pub fn copy_at(&self, offset: usize, dst: &mut [u8]) -> Result<usize> {
         let open = self.opened()?;
         let range = clamped(offset, dst.len(), self.nbytes)?;
@@ -293,7 +330,7 @@ impl BufferReader {
     pub fn will_need(&self, offset: usize, nbytes: usize) -> Result<()> {
         let open = self.opened()?;
         let range = exact(offset, nbytes, self.nbytes)?;
-        if !range.is_empty() {
+        if !range.is_empty() && open.buffer.is_host() {
             let address = open.buffer.address() + range.start;
             // The system counts in pages, and refuses an address within one.
             let within = address % fault::page_size();
@@ -364,7 +401,8 @@ impl Read for BufferReader {
 }
 
 impl BufRead for BufferReader {
-    /// All the bytes that remain, in place, under a Read lease; else a copy of up to 64 KiB of them, which is counted. Empty at the end
+    /// All the bytes that remain, in place, under a Read lease on the host; else a copy of up to 64 KiB of them, or of
+    /// 1 MiB from a device, which is counted. Empty at the end
     /// only.
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
         let range = self.position..self.nbytes;
