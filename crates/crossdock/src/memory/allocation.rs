@@ -131,6 +131,21 @@ impl Header {
         self.nbytes = nbytes;
     }
 
+    pub(crate) fn set_spare_ptr(&mut self, ptr: *const ()) {
+        self.spare.ptr = ptr;
+    }
+
+    /// Makes the header of a region that is gone one of a new region, of the same owner, at the same place.
+    #[inline]
+    pub(crate) fn renew(&mut self, ptr: *const ()) {
+        self.word = LeaseWord::new(false);
+        self.exported = AtomicU32::new(0);
+        self.tracked = false;
+        self.constant = AtomicBool::new(false);
+        self.awaited = AtomicBool::new(false);
+        self.spare.ptr = ptr;
+    }
+
     pub(crate) fn is_owned_by(&self, owner: &'static Owner) -> bool {
         std::ptr::eq(self.owner, owner)
     }
@@ -519,18 +534,27 @@ unsafe fn release(header: NonNull<Header>) {
         (header.tracked || header.awaited.load(Ordering::Relaxed), header.owner)
     };
     if noted {
-        take_off_lists(header);
+        // SAFETY: the caller's word.
+        return unsafe { release_listed(header) };
     }
     // SAFETY: Header 2: the counts are at zero, and this is the one call.
     unsafe { (owner.release)(header) }
 }
 
-/// Takes an allocation that is about to be released off the lists where it may be.
+/// As [`release`], for an allocation that is on a list.
+///
+/// # Safety
+///
+/// As for [`release`].
 #[cold]
 #[inline(never)]
-fn take_off_lists(header: NonNull<Header>) {
+unsafe fn release_listed(header: NonNull<Header>) {
     device::forget(header);
     ledger::forget(header);
+    // SAFETY: Header 2: nobody but us frees the header, and we have not yet.
+    let owner = unsafe { header.as_ref() }.owner;
+    // SAFETY: Header 2: the counts are at zero, and this is the one call.
+    unsafe { (owner.release)(header) }
 }
 
 /// What an owner keeps in order to free its region.

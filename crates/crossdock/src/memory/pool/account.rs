@@ -221,12 +221,6 @@ impl Account {
         self.plain
     }
 
-    /// The statistics of this account alone.
-    #[inline]
-    pub(crate) fn counters(&self) -> &Counters {
-        &self.counters
-    }
-
     /// This account, the one upstream, and so on.
     pub(crate) fn chain(&self) -> impl Iterator<Item = &Self> {
         std::iter::successors(Some(self), |account| account.next())
@@ -310,9 +304,14 @@ impl Account {
 
     /// Notes, in the statistics of the chain, a block that was had.
     #[inline]
-    pub(crate) fn note_allocated(&self, nbytes: usize) {
+    pub(crate) fn note_allocated(&self, slot: usize, nbytes: usize) {
+        if self.plain { self.counters.allocated(slot, nbytes) } else { self.note_chain(slot, nbytes) }
+    }
+
+    #[inline(never)]
+    fn note_chain(&self, slot: usize, nbytes: usize) {
         for account in self.chain() {
-            account.counters.allocated(nbytes);
+            account.counters.allocated(slot, nbytes);
             if account.logged {
                 log::allocated(account.name, nbytes);
             }
@@ -355,7 +354,24 @@ impl Account {
 /// # Safety
 ///
 /// The account was charged for a block of `nbytes`, which has been given back to the source.
-pub(crate) unsafe fn refund(account: NonNull<Account>, nbytes: usize) {
+#[inline]
+pub(crate) unsafe fn refund(account: NonNull<Account>, slot: usize, nbytes: usize) {
+    {
+        // SAFETY: Account 1: it is charged for the block.
+        let account = unsafe { account.as_ref() };
+        if account.plain {
+            return account.counters.freed(slot, nbytes);
+        }
+    }
+    // SAFETY: the caller's word.
+    unsafe { refund_chain(account, slot, nbytes) }
+}
+
+/// # Safety
+///
+/// As for [`refund`].
+#[inline(never)]
+unsafe fn refund_chain(account: NonNull<Account>, slot: usize, nbytes: usize) {
     let units = units(nbytes);
     let mut next = Some(account);
     while let Some(at) = next.take() {
@@ -363,7 +379,7 @@ pub(crate) unsafe fn refund(account: NonNull<Account>, nbytes: usize) {
             // SAFETY: Account 1: it is charged for the block, or (further on) its downstream account was until now, and
             // that one is freed only below.
             let account = unsafe { at.as_ref() };
-            account.counters.freed(nbytes);
+            account.counters.freed(slot, nbytes);
             if account.logged {
                 log::freed(account.name, nbytes);
             }

@@ -25,8 +25,8 @@ use crate::memory::hints::Hints;
 use crate::memory::mapped::class_nbytes;
 use crate::memory::place::{Backing, Place};
 use crate::memory::pool::account::{Account, refund};
-use crate::memory::pool::debug;
 use crate::memory::pool::source::{Bytes, Global, LARGE, Source};
+use crate::memory::pool::{debug, front, slot};
 
 /// The alignment of new memory, in bytes: a cache line, and what Arrow and XLA ask for. Capacities are multiples of it.
 pub const ALIGNMENT: usize = 64;
@@ -90,25 +90,49 @@ struct Form {
     cacheable: bool,
 }
 
+/// Set in a word that holds any other form than the plain one.
+const OTHER: u64 = 1;
+
 impl Form {
+    /// Of a small block of the global allocator.
+    #[inline]
+    fn plain(lead: usize) -> Self {
+        Self { lead, align: ALIGNMENT, apart: false, cacheable: false }
+    }
+
     #[inline]
     fn is_plain(self) -> bool {
         self.align == ALIGNMENT && !self.apart
     }
 
-    /// Packs the form and the capacity into one word: 40 bits of capacity, 16 of lead, 8 for the rest.
+    /// Packs the form and the capacity into one word. The plain form is no more than the sum of lead and capacity, which is
+    /// a multiple of the alignment; the other has 40 bits of capacity, 16 of lead, and 8 for the rest.
     #[inline]
     fn pack(self, capacity: usize) -> u64 {
+        if self.is_plain() { (capacity | self.lead) as u64 } else { self.pack_other(capacity) }
+    }
+
+    fn pack_other(self, capacity: usize) -> u64 {
         let align = u64::from(self.align.trailing_zeros());
         let flags = u64::from(self.apart) << 6 | u64::from(self.cacheable) << 7;
-        ((capacity / ALIGNMENT) as u64) << 24 | ((self.lead / BLOCK_ALIGNMENT) as u64) << 8 | flags | align
+        let capacity = ((capacity / ALIGNMENT) as u64) << 24;
+        capacity | ((self.lead / BLOCK_ALIGNMENT) as u64) << 8 | flags | align << 1 | OTHER
     }
 
     #[inline]
     fn unpack(word: u64) -> (Self, usize) {
+        if word & OTHER == 0 {
+            let lead = word as usize % ALIGNMENT;
+            (Self::plain(lead), word as usize - lead)
+        } else {
+            Self::unpack_other(word)
+        }
+    }
+
+    fn unpack_other(word: u64) -> (Self, usize) {
         let form = Self {
             lead: (word >> 8 & 0xFFFF) as usize * BLOCK_ALIGNMENT,
-            align: 1 << (word & 0x3F),
+            align: 1 << (word >> 1 & 0x1F),
             apart: word & 1 << 6 != 0,
             cacheable: word & 1 << 7 != 0,
         };
@@ -130,6 +154,18 @@ fn guard_nbytes(source: &Source, align: usize) -> usize {
 fn front_layout(capacity: usize, align: usize, guard: usize) -> Option<AllocLayout> {
     let total = capacity.checked_add(align - BLOCK_ALIGNMENT + HEADER + 2 * guard)?;
     AllocLayout::from_size_align(total, BLOCK_ALIGNMENT).ok()
+}
+
+/// The layout of a block in the plain form.
+///
+/// # Safety
+///
+/// [`front_layout`] has one for the capacity.
+#[inline]
+unsafe fn plain_layout(capacity: usize) -> AllocLayout {
+    let total = capacity + (ALIGNMENT - BLOCK_ALIGNMENT + HEADER);
+    // SAFETY: the same numbers as in `front_layout`, which found nothing to say (the caller's word).
+    unsafe { AllocLayout::from_size_align_unchecked(total, BLOCK_ALIGNMENT) }
 }
 
 /// One pointer: everything about a block is in its header from the beginning, so that passing it on moves one word.
@@ -164,23 +200,51 @@ impl Block {
     /// `is_out_of_memory` where there is none, where it has no size that fits, or where the limit of a pool stands in the way.
     #[inline]
     pub(crate) fn take(account: &Account, nbytes: usize, zeroed: bool, demand: Demand) -> Result<Self> {
-        if demand.is_plain() && nbytes < LARGE && account.is_plain() {
-            let block = if zeroed {
-                Self::take_plain::<true>(account, nbytes)
-            } else {
-                Self::take_plain::<false>(account, nbytes)
-            };
-            return block.ok_or_else(|| Error::out_of_memory(nbytes, ALIGNMENT));
+        if !(demand.is_plain() && nbytes < LARGE && account.is_direct()) {
+            return Self::take_any(account, nbytes, zeroed, demand);
         }
-        Self::take_any(account, nbytes, zeroed, demand)
+        let capacity = nbytes.next_multiple_of(ALIGNMENT);
+        if !account.is_plain() {
+            account.charge(capacity)?;
+        }
+        let block = if zeroed {
+            Self::take_small::<true>(account, capacity)
+        } else {
+            Self::take_small::<false>(account, capacity)
+        };
+        block.ok_or_else(|| {
+            if !account.is_plain() {
+                account.refund_unused(capacity);
+            }
+            Error::out_of_memory(nbytes, ALIGNMENT)
+        })
     }
 
-    /// The short way, for small blocks of plain accounts. Not inlined, and with the error apart: what it returns is one register.
+    /// The short way, for small blocks of the global allocator, which have been charged. Not inlined, and with the error apart: what
+    /// it returns is one register.
     #[inline(never)]
-    fn take_plain<const ZEROED: bool>(account: &Account, nbytes: usize) -> Option<Self> {
-        let capacity = nbytes.next_multiple_of(ALIGNMENT);
-        let base = Global.allocate(front_layout(capacity, ALIGNMENT, 0)?, ZEROED)?;
-        account.counters().allocated(capacity);
+    fn take_small<const ZEROED: bool>(account: &Account, capacity: usize) -> Option<Self> {
+        let slot = slot::current();
+        // SAFETY: this thread's slot.
+        let Some(mut header) = (unsafe { front::take(slot, capacity) }) else {
+            return Self::take_fresh::<ZEROED>(account, capacity);
+        };
+        account.note_allocated(slot, capacity);
+        // SAFETY: ours alone.
+        unsafe { header.as_mut() }.renew(std::ptr::from_ref(account).cast());
+        let mut block = Self { header };
+        if ZEROED {
+            block.as_uninit_mut().fill(MaybeUninit::new(0));
+        }
+        Some(block)
+    }
+
+    #[inline(never)]
+    fn take_fresh<const ZEROED: bool>(account: &Account, capacity: usize) -> Option<Self> {
+        // SAFETY: fewer bytes than a large block has (the caller), hence far from where a size does not fit.
+        let layout = unsafe { plain_layout(capacity) };
+        let base = Global.allocate(layout, ZEROED)?;
+        account.note_allocated(slot::current(), capacity);
         // SAFETY: the layout is that of a block of this account's source, which is the global allocator.
         Some(unsafe { Self::begin_in_front(account, base, capacity, ALIGNMENT, 0) })
     }
@@ -192,7 +256,7 @@ impl Block {
         account.charge(capacity)?;
         match Self::take_charged(account, capacity, zeroed, demand, false) {
             Some(block) => {
-                account.note_allocated(capacity);
+                account.note_allocated(slot::current(), capacity);
                 Ok(block)
             }
             None => {
@@ -509,26 +573,47 @@ impl Block {
             return Err((handle, conflict.into()));
         }
         let nbytes = handle.header().nbytes();
-        // Its only handle becomes a block again.
-        Ok((Self { header: handle.into_header() }, nbytes))
+        // Its only handle becomes a block again, with no bytes that anybody has been told of.
+        let mut header = handle.into_header();
+        // SAFETY: nobody else knows of the header.
+        unsafe { header.as_mut() }.set_nbytes(0);
+        Ok((Self { header }, nbytes))
     }
 }
 
 impl Drop for Block {
-    #[inline]
+    #[inline(always)]
     fn drop(&mut self) {
-        let parts = self.parts();
+        let Parts { account, capacity, form, .. } = self.parts();
         // SAFETY: Block 2.
-        let account = unsafe { parts.account.as_ref() };
-        // SAFETY: Block 1: given back once, here.
-        unsafe { give_back(self.header, &parts) };
-        if account.is_plain() {
-            account.counters().freed(parts.capacity);
-        } else {
-            // SAFETY: Block 2, and the source has its memory again.
-            unsafe { refund(parts.account, parts.capacity) }
+        let direct = unsafe { account.as_ref() }.is_direct();
+        let slot = slot::current();
+        // SAFETY: this thread's slot; a block of the global allocator (Block 1), which goes here.
+        if direct && form.is_plain() && unsafe { front::give(slot, capacity, self.header) } {
+            // SAFETY: Block 2, and the source has its memory again, or keeps it.
+            return unsafe { refund(account, slot, capacity) };
         }
+        drop_any(self.header);
     }
+}
+
+/// # Safety
+///
+/// As for dropping the block, which is what this does.
+#[inline(never)]
+fn drop_any(header: NonNull<Header>) {
+    let block = ManuallyDrop::new(Block { header });
+    let parts = block.parts();
+    if !block.account().is_direct() && block.account().source().is_guarded() {
+        // SAFETY: Block 1.
+        let nbytes = unsafe { block.header.as_ref() }.nbytes();
+        // SAFETY: within the capacity, and zeroed by `freeze` where there are any.
+        unsafe { debug::inspect_padding(block.as_ptr(), nbytes) };
+    }
+    // SAFETY: Block 1: given back once, here.
+    unsafe { give_back(block.header, &parts) };
+    // SAFETY: Block 2, and the source has its memory again.
+    unsafe { refund(parts.account, slot::current(), parts.capacity) }
 }
 
 /// Gives a block's memory back to its source. It stays charged.
@@ -558,10 +643,20 @@ unsafe fn deallocate_plain(header: NonNull<Header>, lead: usize, capacity: usize
     unsafe { drop_header(header) };
     // SAFETY: the header lies `lead` bytes behind the beginning of the allocator's block.
     let base = unsafe { header.cast::<u8>().sub(lead) };
-    if let Some(layout) = front_layout(capacity, ALIGNMENT, 0) {
-        // SAFETY: allocated by the global allocator with the same layout.
-        unsafe { Global.deallocate(base, layout) };
-    }
+    // SAFETY: the block was allocated with it.
+    let layout = unsafe { plain_layout(capacity) };
+    // SAFETY: as above, by the global allocator.
+    unsafe { Global.deallocate(base, layout) };
+}
+
+/// # Safety
+///
+/// A header of a plain block of the global allocator. Neither is used any more.
+pub(crate) unsafe fn deallocate_kept(header: NonNull<Header>) {
+    // SAFETY: the caller's word.
+    let (form, capacity) = Form::unpack(unsafe { header.as_ref() }.spare().word);
+    // SAFETY: the caller's word.
+    unsafe { deallocate_plain(header, form.lead, capacity) };
 }
 
 /// A header holds nothing that needs a drop. (The model checker's atomics do.)
@@ -645,28 +740,7 @@ pub(crate) fn describe(header: &Header) -> Option<(usize, &'static str)> {
 
 unsafe fn release(header: NonNull<Header>) {
     // This table is installed by `begin` alone, and its release is called once, when nobody has a handle any more (Header 2).
-    let block = Block { header };
-    let Parts { account, capacity, form, .. } = block.parts();
-    // SAFETY: Block 2.
-    let account = unsafe { account.as_ref() };
-    if account.is_plain() && form.is_plain() {
-        std::mem::forget(block);
-        // SAFETY: Block 1: of the global allocator, and nobody uses it any more.
-        unsafe { deallocate_plain(header, form.lead, capacity) };
-        account.counters().freed(capacity);
-    } else {
-        drop_any(block);
-    }
-}
-
-#[inline(never)]
-fn drop_any(block: Block) {
-    if !block.account().is_direct() && block.account().source().is_guarded() {
-        // SAFETY: Block 1.
-        let nbytes = unsafe { block.header.as_ref() }.nbytes();
-        // SAFETY: within the capacity, and zeroed by `freeze`.
-        unsafe { debug::inspect_padding(block.as_ptr(), nbytes) };
-    }
+    drop(Block { header });
 }
 
 unsafe fn no_descriptor(_: NonNull<Header>) -> Option<Descriptor> {

@@ -11,6 +11,7 @@ mod block;
 mod charge;
 mod counters;
 mod debug;
+mod front;
 mod log;
 #[cfg(all(test, loom))]
 mod model;
@@ -191,10 +192,13 @@ impl Pool {
         self.account.account().reset_peak();
     }
 
-    /// Gives back to the system what the cache at the end of the chain keeps, and returns how many bytes that were. (The global
-    /// allocator keeps memory of its own, which is not ours to give back.)
+    /// Gives back what is kept for the next request: to the system, what the cache at the end of the chain has; and to the
+    /// global allocator, the few small blocks of the default pool that this thread has. Returns how many bytes that were. (What
+    /// the global allocator keeps for itself is not ours to give back.)
     pub fn trim(&self) -> usize {
-        self.account.account().source().cache().map_or(0, Cache::trim)
+        // SAFETY: this thread's slot.
+        let kept = unsafe { front::drain(slot::current()) };
+        kept + self.account.account().source().cache().map_or(0, Cache::trim)
     }
 
     /// `nbytes` zeroed bytes.
