@@ -277,6 +277,7 @@ fn fail_everywhere(swallowed: bool) -> u64 {
     drop(Buffer::zeroed(1).unwrap());
     let mut runs_past_the_foreign = 0;
     for nth in 0.. {
+        Pool::default().trim();
         let live = LIVE.get();
         FAILED.set(false);
         FAIL_AFTER.set(Some(nth));
@@ -287,6 +288,8 @@ fn fail_everywhere(swallowed: bool) -> u64 {
             Ok(()) if FAILED.get() => assert!(swallowed, "request {nth} failed, and nothing was said"),
             Ok(()) => return nth,
         }
+        // Nor what threads and pools keep for the next request.
+        undisturbed(|| Pool::default().trim());
         // The ledger's table keeps its room.
         assert!(swallowed || LIVE.get() == live, "request {nth}: bytes that were not freed");
         assert_eq!(Arc::strong_count(&sample.owner), 1, "request {nth}: the owner was not dropped");

@@ -8,7 +8,7 @@ use std::ptr::NonNull;
 use crate::error::{Error, Kind, Rejected, Result};
 use crate::memory::Pod;
 use crate::memory::buffer::Buffer;
-use crate::memory::pool::{AllocOptions, Block, Pool};
+use crate::memory::pool::{self, Block};
 
 /// A buffer that grows: the only handle on its memory, hence `&mut [u8]` with no lease.
 ///
@@ -62,7 +62,7 @@ impl MutableBuffer {
     ///
     /// `is_out_of_memory`.
     pub fn with_capacity(capacity: usize) -> Result<Self> {
-        Pool::with_default(|pool| AllocOptions::new().mutable(pool, capacity))
+        pool::mutable(capacity)
     }
 
     /// The first `nbytes` bytes of the block are initialised.

@@ -216,11 +216,6 @@ impl Account {
         self.direct
     }
 
-    #[inline]
-    pub(crate) fn is_plain(&self) -> bool {
-        self.plain
-    }
-
     /// This account, the one upstream, and so on.
     pub(crate) fn chain(&self) -> impl Iterator<Item = &Self> {
         std::iter::successors(Some(self), |account| account.next())
@@ -255,10 +250,9 @@ impl Account {
     /// `is_out_of_memory`, with the numbers of the account whose limit stands in the way.
     #[inline]
     pub(crate) fn charge(&self, nbytes: usize) -> Result<()> {
-        self.charge_units(units(nbytes), nbytes)
+        if self.plain { Ok(()) } else { self.charge_units(units(nbytes), nbytes) }
     }
 
-    #[inline]
     fn charge_units(&self, units: u64, nbytes: usize) -> Result<()> {
         for account in self.chain() {
             if account.immortal {
@@ -328,6 +322,7 @@ impl Account {
     }
 
     /// Takes back, from every account of the chain, what was charged for a block that never came to be.
+    #[cold]
     pub(crate) fn refund_unused(&self, nbytes: usize) {
         let units = units(nbytes);
         for account in self.chain().filter(|account| !account.immortal) {

@@ -204,18 +204,14 @@ impl Block {
             return Self::take_any(account, nbytes, zeroed, demand);
         }
         let capacity = nbytes.next_multiple_of(ALIGNMENT);
-        if !account.is_plain() {
-            account.charge(capacity)?;
-        }
+        account.charge(capacity)?;
         let block = if zeroed {
             Self::take_small::<true>(account, capacity)
         } else {
             Self::take_small::<false>(account, capacity)
         };
         block.ok_or_else(|| {
-            if !account.is_plain() {
-                account.refund_unused(capacity);
-            }
+            account.refund_unused(capacity);
             Error::out_of_memory(nbytes, ALIGNMENT)
         })
     }

@@ -63,6 +63,11 @@ pub(crate) struct Counters {
     shards: [Shard; SLOTS],
     /// For threads without a slot, which add to it atomically.
     crowd: Shard,
+    sum: Sum,
+}
+
+#[repr(align(64))]
+struct Sum {
     /// Bytes in use, as far as the threads have told.
     live: AtomicI64,
     peak: AtomicI64,
@@ -190,8 +195,8 @@ impl Counters {
 
     #[cold]
     fn tell(&self, shard: &Shard, ahead: i64) {
-        let before = self.live.fetch_add(ahead, Relaxed);
-        self.peak.fetch_max(before + shard.high.load(Relaxed).max(ahead), Relaxed);
+        let before = self.sum.live.fetch_add(ahead, Relaxed);
+        self.sum.peak.fetch_max(before + shard.high.load(Relaxed).max(ahead), Relaxed);
         let told = shard.told.load(Relaxed) + ahead;
         shard.told.store(told, Relaxed);
         shard.high.store(0, Relaxed);
@@ -201,14 +206,14 @@ impl Counters {
     #[cold]
     fn crowd_gained(&self, nbytes: usize) {
         self.crowd.allocated.fetch_add(nbytes as u64, Relaxed);
-        let live = self.live.fetch_add(nbytes as i64, Relaxed) + nbytes as i64;
-        self.peak.fetch_max(live, Relaxed);
+        let live = self.sum.live.fetch_add(nbytes as i64, Relaxed) + nbytes as i64;
+        self.sum.peak.fetch_max(live, Relaxed);
     }
 
     #[cold]
     fn crowd_lost(&self, nbytes: usize) {
         self.crowd.freed.fetch_add(nbytes as u64, Relaxed);
-        self.live.fetch_sub(nbytes as i64, Relaxed);
+        self.sum.live.fetch_sub(nbytes as i64, Relaxed);
     }
 
     /// Adds everything up. O(1) in the number of blocks: one cache line for each thread.
@@ -222,7 +227,7 @@ impl Counters {
         let (total_nbytes, allocations) = (sum(|shard| &shard.allocated), sum(|shard| &shard.allocations));
         let live_nbytes = total_nbytes.wrapping_sub(freed);
         let high: i64 = self.shards.iter().map(|shard| shard.high.load(Relaxed)).sum();
-        let peak = self.peak.load(Relaxed).max(self.live.load(Relaxed) + high).max(0) as u64;
+        let peak = self.sum.peak.load(Relaxed).max(self.sum.live.load(Relaxed) + high).max(0) as u64;
         Statistics {
             live_nbytes,
             live_count: allocations.wrapping_sub(frees),
@@ -237,14 +242,14 @@ impl Counters {
 
     /// The peak is what is in use now.
     pub(crate) fn reset_peak(&self) {
-        let mut live = self.live.load(Relaxed);
+        let mut live = self.sum.live.load(Relaxed);
         for shard in &self.shards {
             let ahead = shard.ahead();
             shard.high.store(ahead, Relaxed);
             shard.mark.store(i64::MIN, Relaxed);
             live += ahead;
         }
-        self.peak.store(live, Relaxed);
+        self.sum.peak.store(live, Relaxed);
     }
 }
 

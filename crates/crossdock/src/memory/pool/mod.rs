@@ -84,16 +84,15 @@ const CACHE_LIMIT: usize = 1 << 30;
 const CACHE_QUIET: Duration = Duration::from_millis(500);
 
 impl Pool {
-    /// Calls `f` with the default pool's account, without counting a handle.
+    /// The default pool's account, which is immortal.
     #[inline]
-    pub(crate) fn with_default<T>(f: impl FnOnce(&Self) -> Result<T>) -> Result<T> {
+    fn default_account() -> Result<&'static Account> {
         let account = match NonNull::new(DEFAULT.load(Ordering::Acquire)) {
             Some(account) => account,
             None => open_default()?,
         };
-        // SAFETY: immortal (Account 3): a handle is not counted.
-        let account = unsafe { AccountRef::from_counted(account) };
-        f(&Self { account })
+        // SAFETY: never freed (Account 3).
+        Ok(unsafe { account.as_ref() })
     }
 
     /// A handle on the default pool. `Pool::default()` is the same and panics where it fails.
@@ -102,7 +101,9 @@ impl Pool {
     ///
     /// `is_out_of_memory`, the first time only.
     pub fn try_default() -> Result<Self> {
-        Self::with_default(|pool| Ok(pool.clone()))
+        let account = NonNull::from(Self::default_account()?);
+        // SAFETY: immortal (Account 3): no handle is counted.
+        Ok(Self { account: unsafe { AccountRef::from_counted(account) } })
     }
 
     /// A pool of its own that takes all its blocks from the program's global allocator.
@@ -225,15 +226,45 @@ impl Pool {
 
     /// Copies a slice. Copies, and counts, its bytes. Errors as [`Pool::zeroed`].
     pub fn copy_from_slice<T: Pod>(&self, slice: &[T]) -> Result<Buffer> {
-        let nbytes = size_of_val(slice);
-        let mut fresh = self.uninit(nbytes)?;
-        let dst = fresh.as_uninit_mut().as_mut_ptr().cast::<u8>();
-        // SAFETY: as many bytes on both sides, initialised on the slice's (Pod 2); new memory overlaps nothing.
-        unsafe { std::ptr::copy_nonoverlapping(slice.as_ptr().cast(), dst, nbytes) };
-        count_copied(nbytes);
-        // SAFETY: all of it was written.
-        Ok(unsafe { fresh.assume_init() })
+        Ok(copy(slice, self.uninit(size_of_val(slice))?))
     }
+}
+
+/// A block of the default pool.
+#[inline]
+fn take_default(nbytes: usize, zeroed: bool) -> Result<Block> {
+    Block::take(Pool::default_account()?, nbytes, zeroed, Demand::PLAIN)
+}
+
+/// As [`Pool::zeroed`], of the default pool.
+#[inline]
+pub(crate) fn zeroed(nbytes: usize) -> Result<Buffer> {
+    // SAFETY: zeroed, and within the capacity.
+    Ok(Buffer::fresh(unsafe { take_default(nbytes, true)?.freeze(nbytes) }, nbytes))
+}
+
+/// As [`Pool::uninit`], of the default pool.
+#[inline]
+pub(crate) fn uninit(nbytes: usize) -> Result<UninitBuffer> {
+    Ok(UninitBuffer::of_block(take_default(nbytes, false)?, nbytes))
+}
+
+/// As [`Pool::mutable`], of the default pool.
+#[inline]
+pub(crate) fn mutable(capacity: usize) -> Result<MutableBuffer> {
+    Ok(MutableBuffer::of_block(take_default(capacity, false)?, 0))
+}
+
+/// As [`Pool::copy_from_slice`], into a new buffer.
+pub(crate) fn copy<T: Pod>(slice: &[T], mut fresh: UninitBuffer) -> Buffer {
+    let nbytes = size_of_val(slice);
+    let room = fresh.as_uninit_mut();
+    assert_eq!(room.len(), nbytes, "the buffer was made to fit");
+    // SAFETY: as many bytes on both sides, initialised on the slice's (Pod 2); new memory overlaps nothing.
+    unsafe { std::ptr::copy_nonoverlapping(slice.as_ptr().cast(), room.as_mut_ptr().cast::<u8>(), nbytes) };
+    count_copied(nbytes);
+    // SAFETY: all of it was written.
+    unsafe { fresh.assume_init() }
 }
 
 impl Default for Pool {
