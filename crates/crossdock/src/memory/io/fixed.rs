@@ -195,6 +195,10 @@ impl FixedWriter {
     /// # Errors
     ///
     /// `is_closed`, and as [`FixedWriter::close`]. The writer comes back with the error.
+    #[expect(
+        clippy::result_large_err,
+        reason = "the writer comes back with what it could not write; a box is more than a failure should ask for"
+    )]
     pub fn into_inner(mut self) -> Result<Buffer, Rejected<Self>> {
         let flushed = self.opened_mut().and_then(|open| open.stage.flush_into(&open.buffer));
         match (flushed, self.open.take()) {
