@@ -36,7 +36,7 @@ fn code(prose: &str) -> Vec<&str> {
     prose.split('`').skip(1).step_by(2).collect()
 }
 
-/// Every word of every Rust source.
+/// Every word of every Rust source, and the sources' names.
 fn words() -> HashSet<String> {
     let mut words = HashSet::new();
     let mut folders =
@@ -49,6 +49,7 @@ fn words() -> HashSet<String> {
             } else if path.extension().is_some_and(|extension| extension == "rs")
                 && !path.ends_with("documents.rs")
             {
+                words.extend(path.file_stem().and_then(|stem| stem.to_str()).map(str::to_owned));
                 let text = fs::read_to_string(path).unwrap();
                 words.extend(text.split(|c: char| !c.is_alphanumeric() && c != '_').map(str::to_owned));
             }

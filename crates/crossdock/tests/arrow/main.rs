@@ -7,6 +7,7 @@ mod devices;
 mod page;
 mod pools;
 mod queries;
+mod readers;
 mod slicing;
 mod surprises;
 mod theirs;
