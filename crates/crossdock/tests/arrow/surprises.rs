@@ -271,6 +271,29 @@ fn nobody_sees_what_was_in_the_memory_before() {
 }
 
 #[test]
+fn a_narrow_window_that_grows_shows_zeros_and_not_what_was_behind_it() {
+    let whole = Pool::system().unwrap().copy_from_slice(&[0xFFu8; 100]).unwrap();
+    let mut window = whole.slice(0..10).unwrap();
+    assert!(window.resize(100).unwrap_err().is_conflict());
+    drop(whole);
+    window.resize(100).unwrap();
+    assert_eq!(window.read().unwrap()[..], [[0xFF; 10].to_vec(), vec![0; 90]].concat());
+    window.resize(10).unwrap();
+    let mut growing = window.try_into_mut().unwrap();
+    growing[..].fill(0xEE);
+    growing.resize(128).unwrap();
+    assert_eq!(growing[10..], [0; 118]);
+    growing.fill(0xFF);
+    growing.truncate(10);
+    let padding = growing.freeze();
+    assert!((10..64).all(|at| {
+        // SAFETY: within the block, whose bytes were all written.
+        let byte = unsafe { padding.as_ptr().wrapping_add(at).read() };
+        byte == 0
+    }));
+}
+
+#[test]
 fn a_size_that_cannot_be_had_changes_nothing() {
     let pool = Pool::system().unwrap().capped("small", 1024).unwrap();
     let mut growing = pool.mutable(100).unwrap();
