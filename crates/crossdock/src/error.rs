@@ -56,6 +56,7 @@ pub(crate) enum Kind {
     Alignment,
     ReadOnly,
     Conflict,
+    Closed,
     Exhausted,
     Place,
     Device,
@@ -194,6 +195,11 @@ impl Error {
         self.kind() == Kind::Conflict
     }
 
+    /// A reader or writer was closed, and has given its memory back.
+    pub fn is_closed(&self) -> bool {
+        self.kind() == Kind::Closed
+    }
+
     /// More handles or leases than an allocation can count.
     pub fn is_exhausted(&self) -> bool {
         self.kind() == Kind::Exhausted
@@ -277,6 +283,42 @@ impl fmt::Display for Error {
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:?}({self})", self.kind())
+    }
+}
+
+/// For the traits of [`std::io`]: the error itself is what [`std::io::Error::get_ref`] gives, so that nothing of it is lost, and
+/// the kind is the nearest one that the standard library has. Only where there is no memory left is it the bare kind
+/// [`OutOfMemory`](std::io::ErrorKind::OutOfMemory), since anything more would have to be allocated.
+impl From<Error> for std::io::Error {
+    #[cold]
+    fn from(error: Error) -> Self {
+        match error.0 {
+            Repr::OutOfMemory { .. } => std::io::ErrorKind::OutOfMemory.into(),
+            Repr::Full(_) => Self::new(error.io_kind(), error),
+        }
+    }
+}
+
+impl Error {
+    fn io_kind(&self) -> std::io::ErrorKind {
+        use std::io::ErrorKind as Io;
+        match self.kind() {
+            Kind::Bounds | Kind::Overflow | Kind::Shape | Kind::DType | Kind::Value => Io::InvalidInput,
+            Kind::Layout | Kind::Alignment | Kind::Closed => Io::InvalidInput,
+            Kind::ReadOnly => Io::PermissionDenied,
+            Kind::Conflict | Kind::Exhausted => Io::ResourceBusy,
+            Kind::Place | Kind::Refused | Kind::Unsupported => Io::Unsupported,
+            Kind::Malformed => Io::InvalidData,
+            Kind::Fault => Io::UnexpectedEof,
+            Kind::OutOfMemory => Io::OutOfMemory,
+            Kind::Device => Io::Other,
+            Kind::Io => {
+                let source = std::error::Error::source(self);
+                source
+                    .and_then(|source| source.downcast_ref::<std::io::Error>())
+                    .map_or(Io::Other, |io| io.kind())
+            }
+        }
     }
 }
 

@@ -4,11 +4,13 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::fs::File;
+use std::io::{BufRead, ErrorKind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crossdock::element::DType;
 use crossdock::layout::Order;
+use crossdock::memory::io::{BufferReader, BufferWriter, FixedWriter};
 use crossdock::memory::{ALIGNMENT, Birth, Buffer, LeaseKind, MapOptions, Place, Pool, UninitBuffer, ledger};
 use crossdock::view::{CopyPolicy, Reason, Request};
 use crossdock::{Array, DArray, Result};
@@ -241,7 +243,22 @@ fn scenario(sample: &Sample) -> Result<()> {
     let ranges: [_; 30] = std::array::from_fn(|index| 3 * index..3 * index + 2);
     let parts = zeroed.partition(&ranges)?;
     assert_eq!(parts.len(), 30);
-    Ok(())
+    drop(BufferWriter::with_capacity(100)?);
+    FixedWriter::new(again.clone())?.write_at(3, b"in plac")?;
+    stage(BufferReader::new(again)?)
+}
+
+/// Lets a reader show what it has to copy first.
+fn stage(mut reader: BufferReader) -> Result<()> {
+    let error = match reader.fill_buf() {
+        Ok(shown) => {
+            assert_eq!(shown, b"\0\0\0in plac");
+            return Ok(());
+        }
+        Err(error) => error,
+    };
+    assert_eq!((error.kind(), reader.position()), (ErrorKind::OutOfMemory, 0));
+    Err(undisturbed(|| Buffer::zeroed(usize::MAX).unwrap_err()))
 }
 
 /// Runs the scenario with a failure at every request in turn, until it runs through without one, and returns how many

@@ -78,6 +78,14 @@ impl Covered {
         Ok(())
     }
 
+    /// Copies some of the bytes out, racily. Not counted.
+    fn copy_out(&self, offset: usize, dst: &mut [u8]) -> Result<()> {
+        let ptr = self.at(offset, dst.len())?;
+        // SAFETY: within the bytes (checked), which the lease covers; the destination is a slice of as many bytes.
+        unsafe { racy::copy(ptr.as_ptr(), dst.as_mut_ptr(), dst.len()) };
+        Ok(())
+    }
+
     fn load<T: Pod>(&self, offset: usize) -> Result<T> {
         let ptr = self.at(offset, size_of::<T>())?;
         // SAFETY: within the bytes (checked), which the lease covers and keeps alive.
@@ -255,6 +263,15 @@ impl ShareGuard {
         self.0.copy_to_slice(dst)
     }
 
+    /// Copies bytes in at a byte offset, racily. Not counted.
+    pub(crate) fn copy_in(&self, offset: usize, src: &[u8]) -> Result<()> {
+        let ptr = self.0.at(offset, src.len())?;
+        // SAFETY: within the bytes (checked), which are writable as in `store`. A slice that lay within them would hold a
+        // Read lease or borrow, which Share excludes.
+        unsafe { racy::copy(src.as_ptr(), ptr.as_ptr(), src.len()) };
+        Ok(())
+    }
+
     /// Copies bytes in, racily. Copies, and counts, [`ShareGuard::nbytes`].
     ///
     /// # Errors
@@ -312,6 +329,11 @@ impl PinGuard {
         unsafe { racy::copy(ptr.as_ptr(), dst.as_mut_ptr().cast(), dst.len()) };
         count_copied(dst.len());
         Ok(())
+    }
+
+    /// Copies bytes out from a byte offset on, racily. Not counted.
+    pub(crate) fn copy_out(&self, offset: usize, dst: &mut [u8]) -> Result<()> {
+        self.0.copy_out(offset, dst)
     }
 
     /// The bytes of this moment, copied (and counted).

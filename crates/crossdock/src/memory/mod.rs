@@ -8,6 +8,8 @@
 //!                  Buffer          a window: handle, pointer, length. O(1) to clone and slice
 //!                     │
 //!        read · write · share · pin          guards: a lease, and the access that it gives
+//!                     │
+//!         io: readers and writers            a guard and a position: std's streams, and positional access
 //! ```
 
 mod allocation;
@@ -21,6 +23,7 @@ mod fault;
 mod fork;
 mod guard;
 mod hints;
+pub mod io;
 pub mod ledger;
 mod mapped;
 #[cfg(all(test, loom))]

@@ -123,7 +123,8 @@ pub(super) fn charged(fresh: Buffer, charge: Charge) -> Result<Buffer> {
     unsafe { allocation::adopt(region, birth, Charged { whole, charge }) }.map(Buffer::whole)
 }
 
-/// What went wrong when device memory was freed.
+/// What went wrong when device memory was freed, or when a [`FixedWriter`](crate::memory::io::FixedWriter) of it was dropped that
+/// had more to write.
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct ReleaseErrors {
@@ -148,7 +149,7 @@ fn locked() -> MutexGuard<'static, Queue> {
     unsafe { QUEUE.lock() }
 }
 
-fn queue(place: Place, error: Error) {
+pub(crate) fn queue(place: Place, error: Error) {
     let mut queue = locked();
     let unkept = if queue.errors.len() < ROOM && queue.errors.try_reserve(1).is_ok() {
         queue.errors.push_back((place, error));
@@ -162,7 +163,7 @@ fn queue(place: Place, error: Error) {
     release_quietly(|| drop(unkept));
 }
 
-/// Takes what went wrong when device memory was freed, in this process, since the last call. Freeing never panics, aborts or
+/// Takes what went wrong when device memory was freed or a writer of it dropped, in this process, since the last call. Freeing never panics, aborts or
 /// blocks for it: the memory is gone for this program, whatever the device made of it. The first 256 errors are kept, the rest are
 /// counted.
 pub fn take_release_errors() -> ReleaseErrors {

@@ -51,7 +51,7 @@ mod registry;
 mod signal;
 mod stream;
 
-pub(crate) use adopt::Attached;
+pub(crate) use adopt::{Attached, queue};
 pub use adopt::{DeviceRegion, ReleaseErrors, adopt, take_release_errors};
 pub use copy::Placed;
 pub use events::Effect;

@@ -1,0 +1,13 @@
+//! What a reader shows is borrowed from it: it cannot be closed meanwhile.
+
+use std::io::BufRead;
+
+use crossdock::memory::Buffer;
+use crossdock::memory::io::BufferReader;
+
+fn main() {
+    let mut reader = BufferReader::new(Buffer::from_vec(vec![1u8]).unwrap()).unwrap();
+    let shown = reader.fill_buf().unwrap();
+    reader.close();
+    assert_eq!(shown[0], 1);
+}

@@ -1,0 +1,13 @@
+//! A writer is finished once: nothing can be written, or finished, after it.
+
+use std::io::Write;
+
+use crossdock::memory::io::BufferWriter;
+
+fn main() {
+    let mut writer = BufferWriter::new().unwrap();
+    let buffer = writer.finish();
+    writer.write_all(b"late").unwrap();
+    let again = writer.finish();
+    drop((buffer, again));
+}
