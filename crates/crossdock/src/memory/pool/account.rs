@@ -16,6 +16,7 @@ use crate::error::{Error, Result};
 use crate::memory::pool::charge::{Charge, UNIT, units};
 use crate::memory::pool::counters::{Counters, Statistics};
 use crate::memory::pool::log;
+use crate::memory::pool::slot::{self, SLOTS};
 use crate::memory::pool::source::Source;
 
 /// Where an account passes its requests on to.
@@ -31,8 +32,10 @@ pub(crate) enum Upstream {
 /// 2. `handles` counts the handles: [`AccountRef`]s and accounts downstream.
 /// 3. If it is `immortal`, it is never freed, and neither `charge` nor `handles` is used.
 pub(crate) struct Account {
-    charge: Charge,
+    charge: Charge<SLOTS>,
     upstream: Upstream,
+    /// The account upstream, once more: null at the end of the chain.
+    next: *const Account,
     immortal: bool,
     /// Whether small blocks come from the global allocator without further ado.
     direct: bool,
@@ -78,6 +81,10 @@ impl AccountRef {
             Upstream::Account(next) => unsafe { next.as_ref() }.direct,
             Upstream::Source(source) => source.is_direct(),
         };
+        let next = match &upstream {
+            Upstream::Account(next) => next.as_ptr().cast_const(),
+            Upstream::Source(_) => std::ptr::null(),
+        };
         let plain = direct && immortal && !logged && matches!(upstream, Upstream::Source(_));
         let Some(account) = account else {
             if let Upstream::Account(next) = upstream {
@@ -92,6 +99,8 @@ impl AccountRef {
         unsafe { (&raw mut (*at).charge).write(Charge::new(limit)) };
         // SAFETY: as above.
         unsafe { (&raw mut (*at).upstream).write(upstream) };
+        // SAFETY: as above.
+        unsafe { (&raw mut (*at).next).write(next) };
         // SAFETY: as above.
         unsafe { (&raw mut (*at).immortal).write(immortal) };
         // SAFETY: as above.
@@ -223,11 +232,8 @@ impl Account {
 
     #[inline]
     fn next(&self) -> Option<&Self> {
-        match &self.upstream {
-            // SAFETY: an account's hold on the one upstream is a handle (Account 1 and 2).
-            Upstream::Account(next) => Some(unsafe { next.as_ref() }),
-            Upstream::Source(_) => None,
-        }
+        // SAFETY: an account's hold on the one upstream is a handle (Account 1 and 2).
+        unsafe { self.next.as_ref() }
     }
 
     /// Where the chain ends.
@@ -249,17 +255,17 @@ impl Account {
     ///
     /// `is_out_of_memory`, with the numbers of the account whose limit stands in the way.
     #[inline]
-    pub(crate) fn charge(&self, nbytes: usize) -> Result<()> {
-        if self.plain { Ok(()) } else { self.charge_units(units(nbytes), nbytes) }
+    pub(crate) fn charge(&self, slot: usize, nbytes: usize) -> Result<()> {
+        if self.plain { Ok(()) } else { self.charge_units(slot, units(nbytes), nbytes) }
     }
 
-    fn charge_units(&self, units: u64, nbytes: usize) -> Result<()> {
+    fn charge_units(&self, slot: usize, units: u64, nbytes: usize) -> Result<()> {
         for account in self.chain() {
             if account.immortal {
                 continue;
             }
-            if let Err(used) = account.charge.take(units) {
-                self.give_up_to(account, units);
+            if let Err(used) = account.charge.take(slot, units) {
+                self.give_up_to(account, slot, units);
                 return Err(Error::limit(
                     account.charge.limit().saturating_mul(UNIT as u64),
                     used * UNIT as u64,
@@ -274,9 +280,9 @@ impl Account {
     /// Takes back what was charged to the accounts in front of `end`. None of them is freed by that: the caller has a handle on
     /// the first, or units of its own there.
     #[cold]
-    fn give_up_to(&self, end: &Self, units: u64) {
+    fn give_up_to(&self, end: &Self, slot: usize, units: u64) {
         for account in self.chain().take_while(|&account| !std::ptr::eq(account, end)) {
-            let _never_last = !account.immortal && account.charge.give(units);
+            let _never_last = !account.immortal && account.charge.give(slot, units);
         }
     }
 
@@ -284,15 +290,15 @@ impl Account {
     pub(crate) fn charge_growth(&self, old_nbytes: usize, new_nbytes: usize) -> Result<()> {
         match units(new_nbytes).saturating_sub(units(old_nbytes)) {
             0 => Ok(()),
-            more => self.charge_units(more, new_nbytes - old_nbytes),
+            more => self.charge_units(slot::current(), more, new_nbytes - old_nbytes),
         }
     }
 
     /// Takes back what a block is charged too much after a resize. The block keeps its charge for `new_nbytes`.
     pub(crate) fn refund_shrinkage(&self, old_nbytes: usize, new_nbytes: usize) {
-        let units = units(old_nbytes).saturating_sub(units(new_nbytes));
+        let (slot, units) = (slot::current(), units(old_nbytes).saturating_sub(units(new_nbytes)));
         for account in self.chain().filter(|account| units > 0 && !account.immortal) {
-            let _never_last = account.charge.give(units);
+            let _never_last = account.charge.give(slot, units);
         }
     }
 
@@ -324,9 +330,9 @@ impl Account {
     /// Takes back, from every account of the chain, what was charged for a block that never came to be.
     #[cold]
     pub(crate) fn refund_unused(&self, nbytes: usize) {
-        let units = units(nbytes);
+        let (slot, units) = (slot::current(), units(nbytes));
         for account in self.chain().filter(|account| !account.immortal) {
-            let _never_last = account.charge.give(units);
+            let _never_last = account.charge.give(slot, units);
         }
     }
 
@@ -378,11 +384,8 @@ unsafe fn refund_chain(account: NonNull<Account>, slot: usize, nbytes: usize) {
             if account.logged {
                 log::freed(account.name, nbytes);
             }
-            let upstream = match account.upstream {
-                Upstream::Account(upstream) => Some(upstream),
-                Upstream::Source(_) => None,
-            };
-            (!account.immortal && account.charge.give(units), upstream)
+            let upstream = NonNull::new(account.next.cast_mut());
+            (!account.immortal && account.charge.give(slot, units), upstream)
         };
         next = upstream;
         if dead {

@@ -204,7 +204,7 @@ impl Block {
             return Self::take_any(account, nbytes, zeroed, demand);
         }
         let capacity = nbytes.next_multiple_of(ALIGNMENT);
-        account.charge(capacity)?;
+        account.charge(slot::current(), capacity)?;
         let block = if zeroed {
             Self::take_small::<true>(account, capacity)
         } else {
@@ -249,7 +249,7 @@ impl Block {
     fn take_any(account: &Account, nbytes: usize, zeroed: bool, demand: Demand) -> Result<Self> {
         let out_of_memory = || Error::out_of_memory(nbytes, demand.align);
         let capacity = capacity_for(nbytes).ok_or_else(out_of_memory)?;
-        account.charge(capacity)?;
+        account.charge(slot::current(), capacity)?;
         match Self::take_charged(account, capacity, zeroed, demand, false) {
             Some(block) => {
                 account.note_allocated(slot::current(), capacity);

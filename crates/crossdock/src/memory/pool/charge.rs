@@ -15,23 +15,45 @@ pub(crate) fn units(nbytes: usize) -> u64 {
     nbytes.div_ceil(UNIT).max(1) as u64
 }
 
-/// Units in use, and one bit for all handles together.
+/// What a thread may keep of the units that it gave back, for its next request.
+const MOST_IN_PURSE: u64 = 64;
+/// Of a purse that takes nothing any more.
+const SHUT: u64 = 1 << 63;
+
+/// Units in use, and one bit for all handles together; and `SLOTS` purses, where threads keep a few units between two requests.
+///
+/// What is in a purse counts as in use: the limit holds whatever the purses have. Before a request is refused, all purses are shut
+/// for good and emptied, so that none is refused for what nobody uses. (Where several threads meet the limit for the first
+/// time at once, one can be refused what another is just taking out of a purse.) The same happens when the last handle goes, so
+/// that purses do not keep the core alive.
 ///
 /// Orderings. Whoever gives units or the handles' bit back releases what it did with the core; the one who brings the
-/// word to zero fences with Acquire, so that all of it happens before the core is freed. Taking units is Relaxed: the
-/// taker has a handle, or units of its own, which keep the core alive meanwhile.
+/// word to zero fences with Acquire, so that all of it happens before the core is freed. A purse passes on to whoever
+/// empties it what its thread did. Taking units of the word is Relaxed: the taker has a handle, or units of its own, which keep
+/// the core alive meanwhile.
+pub(crate) struct Charge<const SLOTS: usize> {
+    word: Word,
+    limit: u64,
+    purses: [Purse; SLOTS],
+}
+
 // In cache lines of its own: threads that meet here shall not take what is around it from each other, too. (Processors fetch
 // lines in pairs.)
 #[repr(align(128))]
-pub(crate) struct Charge {
-    word: AtomicU64,
-    limit: u64,
-}
+struct Word(AtomicU64);
 
-impl Charge {
+/// Units that a thread has taken and does not use, or [`SHUT`]. Written by the thread that has the slot, and by whoever shuts it.
+#[repr(align(64))]
+struct Purse(AtomicU64);
+
+impl<const SLOTS: usize> Charge<SLOTS> {
     /// Nothing in use, and a handle. `limit` counts units, [`UNLIMITED`] at most.
     pub(crate) fn new(limit: u64) -> Self {
-        Self { word: AtomicU64::new(HANDLED), limit: limit.min(UNLIMITED) }
+        Self {
+            word: Word(AtomicU64::new(HANDLED)),
+            limit: limit.min(UNLIMITED),
+            purses: std::array::from_fn(|_| Purse(AtomicU64::new(0))),
+        }
     }
 
     /// The most units that can be in use.
@@ -39,49 +61,92 @@ impl Charge {
         self.limit
     }
 
-    /// Units in use.
+    /// Units in use, or in purses.
     #[cfg(test)]
     pub(crate) fn used(&self) -> u64 {
-        self.word.load(Ordering::Relaxed) & !HANDLED
+        self.word.0.load(Ordering::Relaxed) & !HANDLED
     }
 
-    /// Takes `units` if the limit permits it, in one compare-and-swap. Otherwise nothing changed, and the error says how many are
-    /// in use.
+    /// Takes `units` if the limit permits it, from the thread's purse or, in one compare-and-swap, from what is not in use. Otherwise nothing
+    /// changed, and the error says how many are in use.
     #[inline]
-    pub(crate) fn take(&self, units: u64) -> Result<(), u64> {
-        let mut word = self.word.load(Ordering::Relaxed);
+    pub(crate) fn take(&self, slot: usize, units: u64) -> Result<(), u64> {
+        if let Some(Purse(purse)) = self.purses.get(slot) {
+            let held = purse.load(Ordering::Relaxed);
+            // (A purse that is shut holds far more than anyone asks for.)
+            let enough = units <= held && held < SHUT;
+            if enough
+                && purse.compare_exchange(held, held - units, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+            {
+                return Ok(());
+            }
+        }
+        self.take_of_word(units).or_else(|_| self.take_of_all(units))
+    }
+
+    #[inline]
+    fn take_of_word(&self, units: u64) -> Result<(), u64> {
+        let mut word = self.word.0.load(Ordering::Relaxed);
         loop {
             let used = word & !HANDLED;
             if units > self.limit - used.min(self.limit) {
                 return Err(used);
             }
-            match self.word.compare_exchange_weak(word, word + units, Ordering::Relaxed, Ordering::Relaxed) {
+            match self.word.0.compare_exchange_weak(word, word + units, Ordering::Relaxed, Ordering::Relaxed)
+            {
                 Ok(_) => return Ok(()),
                 Err(now) => word = now,
             }
         }
     }
 
+    #[cold]
+    fn take_of_all(&self, units: u64) -> Result<(), u64> {
+        for purse in &self.purses {
+            // The caller has a handle, or units: these are never the last.
+            let _never_last = self.subtract(purse.shut());
+        }
+        self.take_of_word(units)
+    }
+
     /// Gives `units` back. `true`: those were the last, there is no handle, and the caller must free the core.
     #[inline]
     #[must_use]
-    pub(crate) fn give(&self, units: u64) -> bool {
+    pub(crate) fn give(&self, slot: usize, units: u64) -> bool {
+        if let Some(Purse(purse)) = self.purses.get(slot) {
+            let held = purse.load(Ordering::Relaxed);
+            let full = held.saturating_add(units) > MOST_IN_PURSE;
+            if !full
+                && purse.compare_exchange(held, held + units, Ordering::Release, Ordering::Relaxed).is_ok()
+            {
+                return false;
+            }
+        }
         self.subtract(units)
     }
 
     /// The last handle is gone. `true`: nothing is in use either, and the caller must free the core.
     #[must_use]
     pub(crate) fn drop_handles(&self) -> bool {
-        self.subtract(HANDLED)
+        let kept: u64 = self.purses.iter().map(Purse::shut).sum();
+        self.subtract(HANDLED + kept)
     }
 
     #[inline]
     fn subtract(&self, part: u64) -> bool {
-        let last = self.word.fetch_sub(part, Ordering::Release) == part;
+        let last = part != 0 && self.word.0.fetch_sub(part, Ordering::Release) == part;
         if last {
             fence(Ordering::Acquire);
         }
         last
+    }
+}
+
+impl Purse {
+    /// Shuts the purse for good, and returns what was in it.
+    fn shut(&self) -> u64 {
+        let held = self.0.swap(SHUT, Ordering::Acquire);
+        if held == SHUT { 0 } else { held }
     }
 }
 
@@ -91,25 +156,55 @@ mod tests {
 
     #[test]
     fn the_limit_can_be_reached_and_not_passed() {
-        let charge = Charge::new(10);
-        assert_eq!(charge.take(6), Ok(()));
-        assert_eq!(charge.take(5), Err(6));
-        assert_eq!(charge.take(u64::MAX), Err(6));
-        assert_eq!(charge.take(4), Ok(()));
-        assert_eq!(charge.used(), 10);
-        assert!(!charge.give(10));
-        assert_eq!(charge.take(10), Ok(()));
+        for slot in [0, 1, 7] {
+            let charge = Charge::<2>::new(10);
+            assert_eq!(charge.take(slot, 6), Ok(()));
+            assert_eq!(charge.take(slot, 5), Err(6));
+            assert_eq!(charge.take(slot, u64::MAX), Err(6));
+            assert_eq!(charge.take(slot, 4), Ok(()));
+            assert_eq!(charge.used(), 10);
+            assert!(!charge.give(slot, 10));
+            assert_eq!(charge.take(slot, 10), Ok(()));
+        }
+    }
+
+    #[test]
+    fn what_one_thread_keeps_is_not_refused_to_another() {
+        let charge = Charge::<2>::new(10);
+        assert_eq!(charge.take(0, 8), Ok(()));
+        assert!(!charge.give(0, 8));
+        assert_eq!(charge.used(), 8, "in the purse");
+        assert_eq!(charge.take(1, 10), Ok(()));
+        assert_eq!(charge.take(0, 1), Err(10));
+        assert!(!charge.give(1, 10));
+        assert_eq!(charge.used(), 0, "purses are shut");
+    }
+
+    #[test]
+    fn a_purse_keeps_no_more_than_its_share() {
+        let charge = Charge::<1>::new(UNLIMITED);
+        assert_eq!(charge.take(0, 1000), Ok(()));
+        for _ in 0..1000 {
+            assert!(!charge.give(0, 1));
+        }
+        assert_eq!(charge.used(), MOST_IN_PURSE);
     }
 
     #[test]
     fn the_core_is_freed_by_whoever_goes_last() {
-        let charge = Charge::new(UNLIMITED);
-        assert_eq!(charge.take(3), Ok(()));
+        let charge = Charge::<2>::new(UNLIMITED);
+        assert_eq!(charge.take(0, 4), Ok(()));
+        assert!(!charge.give(1, 1));
         assert!(!charge.drop_handles());
-        assert!(!charge.give(2));
-        assert!(charge.give(1));
+        assert!(!charge.give(0, 2));
+        assert!(charge.give(1, 1));
 
-        let unused = Charge::new(0);
+        let kept = Charge::<2>::new(UNLIMITED);
+        assert_eq!(kept.take(0, 5), Ok(()));
+        assert!(!kept.give(0, 5));
+        assert!(kept.drop_handles());
+
+        let unused = Charge::<2>::new(0);
         assert!(unused.drop_handles());
     }
 

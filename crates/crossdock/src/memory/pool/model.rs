@@ -8,7 +8,7 @@ use crate::memory::pool::charge::Charge;
 
 /// A core that notes who freed it, and fails where anybody touches it afterwards or touched it unseen before.
 struct Core {
-    charge: Charge,
+    charge: Charge<2>,
     /// Written by whoever uses the core, and by whoever frees it.
     lanes: [UnsafeCell<()>; 3],
     freed: AtomicUsize,
@@ -33,18 +33,19 @@ impl Core {
     }
 }
 
-/// Blocks that are given back on several threads while the last handle goes: one of them frees the core, and sees what all did.
+/// Blocks that are given back on several threads while the last handle goes: one of them frees the core, and sees what all did,
+/// whatever is in purses.
 #[test]
 fn whoever_is_last_frees_the_core_once() {
     loom::model(|| {
         let core = Arc::new(Core::new(10));
-        assert!(core.charge.take(2).is_ok());
-        assert!(core.charge.take(3).is_ok());
+        assert!(core.charge.take(0, 2).is_ok());
+        assert!(core.charge.take(1, 3).is_ok());
         let threads = [(0, 2), (1, 3)].map(|(thread, units)| {
             let core = Arc::clone(&core);
             thread::spawn(move || {
                 core.touch(thread);
-                core.free_if(core.charge.give(units));
+                core.free_if(core.charge.give(thread, units));
             })
         });
         core.touch(2);
@@ -56,48 +57,70 @@ fn whoever_is_last_frees_the_core_once() {
     });
 }
 
-/// Three threads that want more than there is: never more than the limit is out, and what was refused is not counted.
+/// Threads that want more than there is: never more than the limit is out, and what was refused is not counted.
 #[test]
 fn the_limit_is_never_exceeded() {
     loom::model(|| {
-        const LIMIT: usize = 5;
+        const LIMIT: usize = 4;
         let core = Arc::new(Core::new(LIMIT as u64));
         let out = Arc::new(AtomicUsize::new(0));
-        let run = |units: usize, core: &Core, out: &AtomicUsize| {
-            if core.charge.take(units as u64).is_ok() {
-                let before = out.fetch_add(units, Ordering::Relaxed);
-                assert!(before + units <= LIMIT, "{} of {LIMIT}", before + units);
-                out.fetch_sub(units, Ordering::Relaxed);
-                core.free_if(core.charge.give(units as u64));
+        let run = |slot: usize, units: usize, core: &Core, out: &AtomicUsize| {
+            for _ in 0..2 {
+                if core.charge.take(slot, units as u64).is_ok() {
+                    let before = out.fetch_add(units, Ordering::Relaxed);
+                    assert!(before + units <= LIMIT, "{} of {LIMIT}", before + units);
+                    out.fetch_sub(units, Ordering::Relaxed);
+                    core.free_if(core.charge.give(slot, units as u64));
+                }
             }
         };
-        let threads = [2, 3].map(|units| {
+        let thread = {
             let (core, out) = (Arc::clone(&core), Arc::clone(&out));
-            thread::spawn(move || run(units, &core, &out))
-        });
-        run(1, &core, &out);
-        for thread in threads {
-            thread.join().expect("no thread of the model panics");
-        }
+            thread::spawn(move || run(0, 2, &core, &out))
+        };
+        run(1, 3, &core, &out);
+        thread.join().expect("no thread of the model panics");
         core.free_if(core.charge.drop_handles());
         assert_eq!(core.freed.load(Ordering::Relaxed), 1);
     });
 }
 
-/// A limit that all of them fit under refuses nobody, whatever is in flight.
+/// A limit that all of them fit under refuses nobody, whatever is in flight or in purses.
 #[test]
 fn what_fits_is_not_refused() {
     loom::model(|| {
         let core = Arc::new(Core::new(4));
         let other = Arc::clone(&core);
-        let thread = thread::spawn(move || {
-            assert!(other.charge.take(2).is_ok());
-            other.free_if(other.charge.give(2));
-        });
-        assert!(core.charge.take(2).is_ok());
-        core.free_if(core.charge.give(2));
+        let run = |slot: usize, core: &Core| {
+            for _ in 0..2 {
+                assert!(core.charge.take(slot, 2).is_ok());
+                core.free_if(core.charge.give(slot, 2));
+            }
+        };
+        let thread = thread::spawn(move || run(0, &other));
+        run(1, &core);
         thread.join().expect("no thread of the model panics");
         core.free_if(core.charge.drop_handles());
+        assert_eq!(core.freed.load(Ordering::Relaxed), 1);
+    });
+}
+
+/// What is in the purse of a thread that is gone does not keep another from having all there is, nor the core alive.
+#[test]
+fn a_purse_is_emptied_by_whoever_needs_it() {
+    loom::model(|| {
+        let core = Arc::new(Core::new(3));
+        let other = Arc::clone(&core);
+        let thread = thread::spawn(move || {
+            assert!(other.charge.take(0, 3).is_ok());
+            other.free_if(other.charge.give(0, 3));
+        });
+        let mut taken = core.charge.take(1, 3).is_ok();
+        thread.join().expect("no thread of the model panics");
+        taken |= core.charge.take(1, 3).is_ok();
+        assert!(taken);
+        core.free_if(core.charge.drop_handles());
+        core.free_if(core.charge.give(1, 3));
         assert_eq!(core.freed.load(Ordering::Relaxed), 1);
     });
 }
