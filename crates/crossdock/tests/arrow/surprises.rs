@@ -200,6 +200,23 @@ fn a_slice_of_a_writable_file_map_writes_the_file() {
 }
 
 #[test]
+fn memory_of_another_owner_may_be_written_if_its_owner_says_so() {
+    let mut storage = numbers(100);
+    let ptr = storage.as_mut_ptr();
+    // SAFETY: the vector goes with the release, and nobody else has it.
+    let foreign =
+        unsafe { Buffer::from_foreign(ptr, 100, Place::CPU, Birth::Sole, move || drop(storage)) }.unwrap();
+    foreign.slice(10..).unwrap().write().unwrap()[0] = 0xAB;
+    assert_eq!(foreign.read().unwrap()[10], 0xAB);
+}
+
+#[test]
+fn a_buffer_is_never_null() {
+    assert_eq!(size_of::<Option<Buffer>>(), size_of::<Buffer>(), "null is what `None` is");
+    assert!(!Buffer::zeroed(0).unwrap().as_ptr().is_null());
+}
+
+#[test]
 fn who_adopts_a_string_may_write_it_in_every_version() {
     let mut adopted = Buffer::from_string("text".to_owned()).unwrap();
     adopted.as_mut_slice().unwrap().make_ascii_uppercase();
