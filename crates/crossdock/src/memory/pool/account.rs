@@ -30,7 +30,7 @@ pub(crate) enum Upstream {
 ///
 /// 1. It is alive while anybody has a handle on it or while it is charged for anything; `charge` tells the one who must free it.
 /// 2. `handles` counts the handles: [`AccountRef`]s and accounts downstream.
-/// 3. If it is `immortal`, it is never freed, and neither `charge` nor `handles` is used.
+/// 3. If it is `immortal`, it is never freed, it is the end of its chain, and neither `charge` nor `handles` is used.
 pub(crate) struct Account {
     charge: Charge<SLOTS>,
     upstream: Upstream,
@@ -76,6 +76,7 @@ impl AccountRef {
         // SAFETY: the layout is not zero-sized.
         let account = NonNull::new(unsafe { alloc_zeroed(layout) }.cast::<Account>());
         let Plan { name, upstream, limit, immortal, logged } = plan;
+        debug_assert!(!immortal || matches!(upstream, Upstream::Source(_)), "Account 3");
         let direct = match &upstream {
             // SAFETY: the plan's hold on it is a handle.
             Upstream::Account(next) => unsafe { next.as_ref() }.direct,
@@ -259,22 +260,37 @@ impl Account {
         if self.plain { Ok(()) } else { self.charge_units(slot, units(nbytes), nbytes) }
     }
 
+    #[inline]
     fn charge_units(&self, slot: usize, units: u64, nbytes: usize) -> Result<()> {
-        for account in self.chain() {
-            if account.immortal {
-                continue;
-            }
-            if let Err(used) = account.charge.take(slot, units) {
-                self.give_up_to(account, slot, units);
-                return Err(Error::limit(
-                    account.charge.limit().saturating_mul(UNIT as u64),
-                    used * UNIT as u64,
-                    nbytes,
-                    UNIT,
-                ));
-            }
+        let mut used = 0;
+        match self.refusing(slot, units, &mut used) {
+            None => Ok(()),
+            Some(account) => Err(self.refused(account, slot, units, used, nbytes)),
         }
-        Ok(())
+    }
+
+    /// Charges the chain, as far as the account that refuses; `used` is what that one has in use. Not inlined, and with the number
+    /// apart: what it returns is one register.
+    #[inline(never)]
+    fn refusing(&self, slot: usize, units: u64, used: &mut u64) -> Option<&Self> {
+        let mut account = self;
+        while !account.immortal {
+            if let Err(in_use) = account.charge.take(slot, units) {
+                *used = in_use;
+                return Some(account);
+            }
+            // The end of a chain that is not immortal is a source's.
+            let Some(next) = account.next() else { break };
+            account = next;
+        }
+        None
+    }
+
+    #[cold]
+    fn refused(&self, account: &Self, slot: usize, units: u64, used: u64, nbytes: usize) -> Error {
+        self.give_up_to(account, slot, units);
+        let limit = account.charge.limit().saturating_mul(UNIT as u64);
+        Error::limit(limit, used * UNIT as u64, nbytes, UNIT)
     }
 
     /// Takes back what was charged to the accounts in front of `end`. None of them is freed by that: the caller has a handle on
