@@ -326,10 +326,15 @@ impl Account {
 
     #[inline(never)]
     fn note_chain(&self, slot: usize, nbytes: usize) {
-        for account in self.chain() {
+        let mut account = self;
+        loop {
             account.counters.allocated(slot, nbytes);
             if account.logged {
                 log::allocated(account.name, nbytes);
+            }
+            match account.next() {
+                Some(next) => account = next,
+                None => return,
             }
         }
     }
@@ -388,30 +393,42 @@ pub(crate) unsafe fn refund(account: NonNull<Account>, slot: usize, nbytes: usiz
 ///
 /// As for [`refund`].
 #[inline(never)]
-unsafe fn refund_chain(account: NonNull<Account>, slot: usize, nbytes: usize) {
+unsafe fn refund_chain(first: NonNull<Account>, slot: usize, nbytes: usize) {
     let units = units(nbytes);
-    let mut next = Some(account);
-    while let Some(at) = next.take() {
-        let (dead, upstream) = {
-            // SAFETY: Account 1: it is charged for the block, or (further on) its downstream account was until now, and
-            // that one is freed only below.
-            let account = unsafe { at.as_ref() };
-            account.counters.freed(slot, nbytes);
-            if account.logged {
-                log::freed(account.name, nbytes);
-            }
-            let upstream = NonNull::new(account.next.cast_mut());
-            (!account.immortal && account.charge.give(slot, units), upstream)
-        };
-        next = upstream;
-        if dead {
-            // SAFETY: the charge said that nobody is left.
-            let upstream = unsafe { free(at) };
-            if let Some(upstream) = upstream {
-                // The handle that the dead account had on it. It is charged for this block, too, until the next round.
-                // SAFETY: handed over by `free`.
-                drop(unsafe { AccountRef::from_counted(upstream) });
-            }
+    let mut at = first;
+    loop {
+        // SAFETY: Account 1: it is charged for the block. What follows its own refund touches the one upstream only.
+        let account = unsafe { at.as_ref() };
+        account.counters.freed(slot, nbytes);
+        if account.logged {
+            log::freed(account.name, nbytes);
         }
+        if account.immortal {
+            return;
+        }
+        let next = account.next;
+        if account.charge.give(slot, units) {
+            // SAFETY: the charge said that nobody is left.
+            unsafe { free_downstream(at) };
+        }
+        match NonNull::new(next.cast_mut()) {
+            Some(next) => at = next,
+            None => return,
+        }
+    }
+}
+
+/// Frees an account in the middle of a refund: the one upstream is charged for the block still, and stays.
+///
+/// # Safety
+///
+/// As for [`free`].
+#[cold]
+unsafe fn free_downstream(account: NonNull<Account>) {
+    // SAFETY: the caller's word.
+    if let Some(upstream) = unsafe { free(account) } {
+        // The handle that the dead account had on it.
+        // SAFETY: handed over by `free`.
+        drop(unsafe { AccountRef::from_counted(upstream) });
     }
 }
