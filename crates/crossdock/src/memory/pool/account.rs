@@ -13,7 +13,7 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::error::{Error, Result};
-use crate::memory::pool::charge::{Charge, UNIT, units};
+use crate::memory::pool::charge::{Charge, UNIT, UNLIMITED, units};
 use crate::memory::pool::counters::{Counters, Statistics};
 use crate::memory::pool::log;
 use crate::memory::pool::source::Source;
@@ -39,6 +39,8 @@ pub(crate) struct Account {
     /// Whether, beside that, statistics are all that is kept: immortal, at the end of its chain, and silent.
     plain: bool,
     logged: bool,
+    /// Whether its blocks have guards, which they have too where one further on in the chain wants them.
+    guarded: bool,
     name: &'static str,
     handles: AtomicUsize,
     counters: Counters,
@@ -52,6 +54,14 @@ pub(crate) struct Plan {
     pub(crate) limit: u64,
     pub(crate) immortal: bool,
     pub(crate) logged: bool,
+    pub(crate) guarded: bool,
+}
+
+impl Plan {
+    /// Without a limit, silent, and freed when nobody needs it any more.
+    pub(crate) fn new(name: &'static str, upstream: Upstream) -> Self {
+        Self { name, upstream, limit: UNLIMITED, immortal: false, logged: false, guarded: false }
+    }
 }
 
 /// A counted handle on an account.
@@ -72,11 +82,14 @@ impl AccountRef {
         let layout = AllocLayout::new::<Account>();
         // SAFETY: the layout is not zero-sized.
         let account = NonNull::new(unsafe { alloc_zeroed(layout) }.cast::<Account>());
-        let Plan { name, upstream, limit, immortal, logged } = plan;
-        let direct = match &upstream {
-            // SAFETY: the plan's hold on it is a handle.
-            Upstream::Account(next) => unsafe { next.as_ref() }.direct,
-            Upstream::Source(source) => source.is_direct(),
+        let Plan { name, upstream, limit, immortal, logged, guarded } = plan;
+        let (direct, guarded) = match &upstream {
+            Upstream::Account(next) => {
+                // SAFETY: the plan's hold on it is a handle.
+                let next = unsafe { next.as_ref() };
+                (next.direct && !guarded, next.guarded || guarded)
+            }
+            Upstream::Source(source) => (source.is_direct() && !guarded, guarded),
         };
         let plain = direct && immortal && !logged && matches!(upstream, Upstream::Source(_));
         let Some(account) = account else {
@@ -100,6 +113,8 @@ impl AccountRef {
         unsafe { (&raw mut (*at).plain).write(plain) };
         // SAFETY: as above.
         unsafe { (&raw mut (*at).logged).write(logged) };
+        // SAFETY: as above.
+        unsafe { (&raw mut (*at).guarded).write(guarded) };
         // SAFETY: as above.
         unsafe { (&raw mut (*at).name).write(name) };
         // SAFETY: as above.
@@ -221,6 +236,12 @@ impl Account {
         self.plain
     }
 
+    /// Whether blocks that are charged to this account have guards.
+    #[inline]
+    pub(crate) fn is_guarded(&self) -> bool {
+        self.guarded
+    }
+
     /// The statistics of this account alone.
     #[inline]
     pub(crate) fn counters(&self) -> &Counters {
@@ -340,7 +361,7 @@ impl Account {
         let limit = self.charge.limit();
         Statistics {
             cached_nbytes: self.source().cached_nbytes() as u64,
-            limit_nbytes: (limit < crate::memory::pool::charge::UNLIMITED).then(|| limit * UNIT as u64),
+            limit_nbytes: (limit < UNLIMITED).then(|| limit * UNIT as u64),
             ..self.counters.read()
         }
     }

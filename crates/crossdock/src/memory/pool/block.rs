@@ -26,7 +26,7 @@ use crate::memory::mapped::class_nbytes;
 use crate::memory::place::{Backing, Place};
 use crate::memory::pool::account::{Account, refund};
 use crate::memory::pool::debug;
-use crate::memory::pool::source::{Bytes, Global, LARGE, Source};
+use crate::memory::pool::source::{Bytes, Global, LARGE};
 
 /// The alignment of new memory, in bytes: a cache line, and what Arrow and XLA ask for. Capacities are multiples of it.
 pub const ALIGNMENT: usize = 64;
@@ -120,8 +120,8 @@ impl Form {
 const MOST: usize = (1 << 40) * ALIGNMENT - ALIGNMENT;
 
 /// The length of the guards on both sides of the bytes, which are aligned to `align`.
-fn guard_nbytes(source: &Source, align: usize) -> usize {
-    if source.is_guarded() { align } else { 0 }
+fn guard_nbytes(account: &Account, align: usize) -> usize {
+    if account.is_guarded() { align } else { 0 }
 }
 
 /// The layout of the allocator's block around `capacity` bytes with the header in front, or `None` where it has no size that
@@ -231,7 +231,7 @@ impl Block {
         growing: bool,
     ) -> Option<Self> {
         let source = account.source();
-        let guard = guard_nbytes(source, demand.align);
+        let guard = guard_nbytes(account, demand.align);
         let block = match source.cache() {
             Some(cache) if wants_map(capacity, demand) => {
                 let nbytes = capacity.checked_add(2 * guard)?;
@@ -385,10 +385,10 @@ impl Block {
     /// Resizes the block by the means of its kind, if the new capacity is one of that kind.
     fn resize_in_kind(&mut self, capacity: usize) -> bool {
         let Parts { form, .. } = self.parts();
-        let source = self.account().source();
-        if source.is_guarded() {
+        if self.account().is_guarded() {
             return false;
         }
+        let source = self.account().source();
         let demand = Demand { align: form.align, hints: Hints::new() };
         let large = source.cache().is_some() && wants_map(capacity, demand);
         if form.apart {
@@ -503,6 +503,7 @@ impl Block {
         let mut result = Ok(());
         handle.rebuild(|header| {
             let mut block = ManuallyDrop::new(Self { header });
+            inspect_padding(&block);
             if nbytes > block.capacity() {
                 result = block.resize(nbytes, keep);
             }
@@ -534,7 +535,9 @@ impl Block {
         }
         let nbytes = handle.header().nbytes();
         // Its only handle becomes a block again.
-        Ok((Self { header: handle.into_header() }, nbytes))
+        let block = Self { header: handle.into_header() };
+        inspect_padding(&block);
+        Ok((block, nbytes))
     }
 }
 
@@ -579,7 +582,7 @@ unsafe fn give_back(header: NonNull<Header>, parts: &Parts) {
             unsafe { Global.deallocate(base, layout) };
         }
         // SAFETY: the caller's word.
-        _ => unsafe { give_back_any(account.source(), header, parts) },
+        _ => unsafe { give_back_any(account, header, parts) },
     }
 }
 
@@ -587,9 +590,9 @@ unsafe fn give_back(header: NonNull<Header>, parts: &Parts) {
 ///
 /// As for [`give_back`].
 #[inline(never)]
-unsafe fn give_back_any(source: &Source, header: NonNull<Header>, parts: &Parts) {
+unsafe fn give_back_any(account: &Account, header: NonNull<Header>, parts: &Parts) {
     let Parts { bytes, capacity, form: Form { lead, align, apart, cacheable }, .. } = *parts;
-    let guard = guard_nbytes(source, align);
+    let (source, guard) = (account.source(), guard_nbytes(account, align));
     if guard != 0 {
         // SAFETY: Block 1, with guards of this length, which `prepare` filled.
         let whole = unsafe { debug::inspect(bytes, capacity, guard) };
@@ -656,7 +659,7 @@ unsafe fn release(header: NonNull<Header>) {
 
 #[cold]
 fn inspect_padding(block: &Block) {
-    if block.account().source().is_guarded() {
+    if block.account().is_guarded() {
         // SAFETY: Block 1.
         let nbytes = unsafe { block.header.as_ref() }.nbytes();
         // SAFETY: within the capacity, and zeroed by `freeze`.
