@@ -6,10 +6,14 @@ use std::cell::Cell;
 use std::fs::File;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use crossdock::element::DType;
 use crossdock::layout::Order;
-use crossdock::memory::{ALIGNMENT, Birth, Buffer, LeaseKind, MapOptions, Place, Pool, UninitBuffer, ledger};
+use crossdock::memory::{
+    ALIGNMENT, Birth, BitmapBuilder, Buffer, BufferBuilder, BufferView, LeaseKind, MapOptions, MutableBuffer,
+    Place, Pool, UninitBuffer, ledger, take_damage,
+};
 use crossdock::view::{CopyPolicy, Reason, Request};
 use crossdock::{Array, DArray, Result};
 
@@ -122,14 +126,14 @@ fn the_instrument_hands_out_odd_addresses() {
 
 #[test]
 fn pool_memory_is_aligned_and_padded_with_zeros_wherever_its_block_begins() {
-    // What the default pool has for itself, it keeps.
-    drop(Buffer::zeroed(1 << 20).unwrap());
-    let pool = Pool::default();
-    pool.trim();
+    // What a block that is kept has for itself would be given back by another thread: nothing is kept here.
+    let mapped = Pool::caching(0, Duration::ZERO).unwrap();
+    drop(Buffer::zeroed(1).unwrap());
     let live = LIVE.get();
     for nbytes in (0..200).chain([1000, 4095, 4096, 1 << 20]) {
-        let zeroed = Buffer::zeroed(nbytes).unwrap();
-        let mut fresh = UninitBuffer::new(nbytes).unwrap();
+        let pool = if nbytes < 1 << 18 { Pool::default() } else { mapped.clone() };
+        let zeroed = pool.zeroed(nbytes).unwrap();
+        let mut fresh = pool.uninit(nbytes).unwrap();
         fresh.as_uninit_mut().iter_mut().for_each(|byte| {
             byte.write(1);
         });
@@ -144,9 +148,8 @@ fn pool_memory_is_aligned_and_padded_with_zeros_wherever_its_block_begins() {
                 assert_eq!(byte, 0, "byte {at} behind {nbytes}");
             }
         }
-        drop(UninitBuffer::new(nbytes).unwrap());
+        drop(pool.uninit(nbytes).unwrap());
     }
-    pool.trim();
     assert_eq!(LIVE.get(), live, "bytes that were not freed");
 }
 
@@ -285,6 +288,129 @@ fn failure_at_any_request_is_an_error_and_leaks_nothing() {
     let requests = fail_everywhere(false);
     // 13 allocations, 2 blocks of owners, 30 parts and 2 lists of them.
     assert!(requests >= 40, "{requests}");
+}
+
+// ===== pools =====
+
+/// Does something to a buffer that may fail, in which case the buffer must be as it was.
+fn or_unchanged(
+    bytes: &mut MutableBuffer,
+    action: impl FnOnce(&mut MutableBuffer) -> Result<()>,
+) -> Result<()> {
+    let before = undisturbed(|| (bytes.as_ptr(), bytes.capacity(), bytes.to_vec()));
+    let result = action(bytes);
+    if result.is_err() {
+        assert_eq!((bytes.as_ptr(), bytes.capacity(), &bytes[..]), (before.0, before.1, &before.2[..]));
+    }
+    undisturbed(|| drop(before));
+    result
+}
+
+/// What may be done with a pool's blocks.
+fn use_pool(pool: &Pool) -> Result<()> {
+    let zeroed = pool.zeroed(100)?;
+    let large = pool.zeroed(300 << 10)?;
+    let mut bytes = pool.mutable(10)?;
+    for size in [100, 1000, 5000, 300 << 10, 2 << 20] {
+        or_unchanged(&mut bytes, |bytes| bytes.extend_from_slice(&[7u8; 40]))?;
+        or_unchanged(&mut bytes, |bytes| bytes.reserve_exact(size))?;
+        or_unchanged(&mut bytes, |bytes| bytes.reserve(size + 1))?;
+    }
+    or_unchanged(&mut bytes, MutableBuffer::shrink_to_fit)?;
+    or_unchanged(&mut bytes, |bytes| bytes.resize(400 << 10))?;
+    let mut frozen = bytes.freeze();
+    if let Err(error) = frozen.resize(3 << 20) {
+        assert_eq!((frozen.nbytes(), frozen.read()?[199]), (400 << 10, 7));
+        return Err(error);
+    }
+    let mut thawed = frozen.try_into_mut()?;
+    thawed.truncate(50);
+    or_unchanged(&mut thawed, MutableBuffer::shrink_to_fit)?;
+    let thawed = thawed.freeze();
+    let slice = large.slice(10..2000)?;
+    drop((slice.to_hex_string()?, slice.to_text()?, slice.copy_slice(5..500, pool)?));
+    drop((slice.ensure_alignment(4096, pool)?, thawed.equals(&zeroed)?));
+    let address = slice.as_ptr();
+    match slice.compact(pool) {
+        Ok(compact) => assert_eq!((compact.nbytes(), compact.retained_nbytes()), (1990, 2048)),
+        Err(rejected) => {
+            assert_eq!((rejected.value.as_ptr(), rejected.value.nbytes()), (address, 1990));
+            return Err(rejected.error);
+        }
+    }
+    let mut numbers = BufferBuilder::over(pool.mutable(0)?)?;
+    numbers.append_n(100, 5u32)?;
+    let mut bits = BitmapBuilder::over(pool.mutable(0)?);
+    bits.append(true)?;
+    if let Err(error) = bits.append_n(5000, true) {
+        assert_eq!((bits.len(), bits.count_false(), bits.as_bytes()), (1, 0, &[1][..]));
+        return Err(error);
+    }
+    let view = BufferView::from("borrowed");
+    drop((numbers.finish(), bits.finish(), view.to_buffer(pool)?, view.to_hex_string()?));
+    Ok(())
+}
+
+/// Pools of every kind are made, used, and dropped before their blocks.
+fn pool_scenario() -> Result<()> {
+    // Nothing that is kept is given back in this time, on another thread.
+    let long = Duration::from_secs(3600);
+    let roots = [Pool::system()?, Pool::caching(8 << 20, long)?, Pool::caching(0, long)?, foreign()?];
+    for root in roots {
+        let capped = root.capped("capped", 16 << 20)?;
+        let pools = [root.proxy("proxy")?.logging("logging")?, capped.guarded("guarded")?, capped];
+        let kept = [pools[0].zeroed(10)?, pools[1].zeroed(10)?, pools[2].zeroed(300 << 10)?];
+        for pool in &pools {
+            let before = pool.statistics();
+            let result = use_pool(pool);
+            let after = pool.statistics();
+            assert_eq!((after.live_nbytes, after.live_count), (before.live_nbytes, before.live_count));
+            result?;
+        }
+        let refused = pools[2].zeroed(17 << 20).unwrap_err();
+        assert!(refused.is_out_of_memory());
+        undisturbed(|| assert!(refused.to_string().contains(&(17 << 20).to_string()), "{refused}"));
+        drop((root, pools));
+        drop(kept);
+    }
+    Ok(())
+}
+
+#[cfg(feature = "allocator-api2")]
+fn foreign() -> Result<Pool> {
+    Pool::over("over an allocator", allocator_api2::alloc::Global)
+}
+
+#[cfg(not(feature = "allocator-api2"))]
+fn foreign() -> Result<Pool> {
+    Pool::system()
+}
+
+#[test]
+fn failure_at_any_request_of_a_pool_is_an_error_and_leaks_nothing() {
+    // What locks and tables are registered in keeps its room.
+    pool_scenario().unwrap();
+    let mut swallowed = Vec::new();
+    for nth in 0.. {
+        let live = LIVE.get();
+        FAILED.set(false);
+        FAIL_AFTER.set(Some(nth));
+        let outcome = pool_scenario();
+        FAIL_AFTER.set(None);
+        match outcome {
+            Err(error) => assert!(FAILED.get() && error.is_out_of_memory(), "request {nth}: {error}"),
+            Ok(()) if FAILED.get() => swallowed.push(nth),
+            Ok(()) => {
+                println!("{nth} requests, of which {} had a way out: {swallowed:?}", swallowed.len());
+                assert!(nth > 300, "{nth}");
+                break;
+            }
+        }
+        assert_eq!(LIVE.get(), live, "request {nth}: bytes that were not freed");
+    }
+    // Growth by less, an error without its numbers, a block that is not kept: nothing else does without memory.
+    assert!(swallowed.len() < 80, "{swallowed:?}");
+    assert_eq!(take_damage(), []);
 }
 
 /// Children of this program, since the ledger is the program's: see `the_ledger_gives_way_to_missing_memory`.

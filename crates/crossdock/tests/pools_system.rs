@@ -12,9 +12,15 @@ use crossdock::memory::{AllocOptions, Buffer, Hints, Pool, take_damage};
 /// What children of this program do: see [`run_child`].
 #[test]
 fn child() {
-    if std::env::var_os("CROSSDOCK_TEST_CHILD").is_none() {
-        return;
+    match std::env::var("CROSSDOCK_TEST_CHILD").as_deref() {
+        Ok("pool") => tell_of_the_default_pool(),
+        Ok("limit") => use_little_address_space(),
+        Ok("exit") => exit_with_everything_alive(),
+        _ => {}
     }
+}
+
+fn tell_of_the_default_pool() {
     let pool = Pool::default();
     drop(Buffer::zeroed(1 << 20).unwrap());
     let cached = pool.statistics().cached_nbytes >= 1 << 20;
@@ -30,9 +36,9 @@ fn child() {
     println!("name={} cached={cached} damage={}", pool.name(), take_damage().len());
 }
 
-fn run_child(pool: Option<&OsStr>, debug: Option<&str>) -> (String, String) {
+fn run_child(what: &str, pool: Option<&OsStr>, debug: Option<&str>) -> (String, String) {
     let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["--exact", "child", "--nocapture"]).env("CROSSDOCK_TEST_CHILD", "1");
+    command.args(["--exact", "child", "--nocapture"]).env("CROSSDOCK_TEST_CHILD", what);
     for (name, value) in [("CROSSDOCK_POOL", pool), ("CROSSDOCK_POOL_DEBUG", debug.map(OsStr::new))] {
         match value {
             Some(value) => command.env(name, value),
@@ -48,7 +54,7 @@ fn run_child(pool: Option<&OsStr>, debug: Option<&str>) -> (String, String) {
 #[test]
 fn the_environment_chooses_the_default_pool() {
     for (word, cached) in [(None, true), (Some(""), true), (Some("caching"), true), (Some("system"), false)] {
-        let (said, complaints) = run_child(word.map(OsStr::new), None);
+        let (said, complaints) = run_child("pool", word.map(OsStr::new), None);
         assert!(said.contains(&format!("name=default cached={cached} damage=0")), "{word:?}: {said}");
         assert!(!complaints.contains("crossdock:"), "{complaints}");
     }
@@ -57,7 +63,7 @@ fn the_environment_chooses_the_default_pool() {
 #[test]
 fn a_word_that_is_not_known_is_told_and_has_no_effect() {
     for word in [OsString::from("mimalloc"), OsString::from("System"), OsString::from_vec(vec![b'x', 0xFF])] {
-        let (said, complaints) = run_child(Some(&word), None);
+        let (said, complaints) = run_child("pool", Some(&word), None);
         assert!(said.contains("cached=true damage=0"), "{word:?}: {said}");
         let line = format!("crossdock: CROSSDOCK_POOL={} is neither `system` nor `caching`", word.display());
         assert_eq!(complaints.matches(&line).count(), 1, "{complaints}");
@@ -67,13 +73,97 @@ fn a_word_that_is_not_known_is_told_and_has_no_effect() {
 #[test]
 fn the_environment_puts_the_default_pool_into_debug_mode() {
     for pool in [None, Some("caching"), Some("system")] {
-        let (said, complaints) = run_child(pool.map(OsStr::new), Some("1"));
+        let (said, complaints) = run_child("pool", pool.map(OsStr::new), Some("1"));
         let cached = pool != Some("system");
         assert!(said.contains(&format!("name=default cached={cached} damage=1")), "{pool:?}: {said}");
         assert!(complaints.contains("crossdock: byte 100 of the block of 100 bytes"), "{complaints}");
         for other in ["", "0", "true"] {
-            let (said, complaints) = run_child(pool.map(OsStr::new), Some(other));
+            let (said, complaints) = run_child("pool", pool.map(OsStr::new), Some(other));
             assert!(said.contains("damage=0") && complaints.is_empty(), "{other:?}: {said}{complaints}");
+        }
+    }
+}
+
+// ===== the end of memory, and of the process =====
+
+/// Pools while the system maps nothing more, and afterwards.
+fn use_little_address_space() {
+    let pool = caching();
+    let mut bytes = pool.mutable(1 << 20).unwrap();
+    bytes.extend_from_slice(&[7u8; 1000]).unwrap();
+    let before = (bytes.as_ptr(), bytes.capacity(), pool.statistics().live_nbytes);
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the record is valid for the call.
+    assert_eq!(unsafe { libc::getrlimit(libc::RLIMIT_AS, &raw mut limit) }, 0);
+    let tight = libc::rlimit { rlim_cur: 1 << 20, ..limit };
+    // SAFETY: as above.
+    assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_AS, &raw const tight) }, 0);
+    const MUCH: usize = 256 << 20;
+    let mut refused = vec![
+        pool.zeroed(MUCH).map(drop),
+        pool.uninit(MUCH).map(drop),
+        bytes.reserve(MUCH),
+        bytes.reserve_exact(MUCH - 1000),
+        bytes.resize(MUCH),
+        bytes.reserve_discard(MUCH),
+    ];
+    assert_eq!((&bytes[..], (bytes.as_ptr(), bytes.capacity())), (&[7; 1000][..], (before.0, before.1)));
+    let mut buffer = bytes.freeze();
+    refused.push(buffer.resize(MUCH));
+    refused.push(
+        buffer.copy_slice(.., &pool.capped("no memory", MUCH).unwrap()).map(drop).and(buffer.resize(MUCH)),
+    );
+    // SAFETY: as above.
+    assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_AS, &raw const limit) }, 0);
+    for (nth, refused) in refused.into_iter().enumerate() {
+        let error = refused.unwrap_err();
+        assert!(error.is_out_of_memory(), "{nth}: {error}");
+        let text = error.to_string();
+        assert!(
+            text.contains(&MUCH.to_string()) || text.contains(&(MUCH + 1000).to_string()),
+            "{nth}: {text}"
+        );
+    }
+    assert_eq!((buffer.read().unwrap()[..].len(), pool.statistics().live_nbytes), (1000, before.2));
+    buffer.resize(MUCH).unwrap();
+    drop(buffer);
+    assert_eq!(pool.statistics().live_nbytes, 0);
+    println!("survived");
+}
+
+#[test]
+fn where_the_system_maps_nothing_more_requests_fail_and_nothing_else_changes() {
+    let (said, complaints) = run_child("limit", None, None);
+    assert!(said.contains("survived") && complaints.is_empty(), "{said}{complaints}");
+}
+
+/// Ends the process while threads are busy with pools, and with blocks and pools that nobody drops.
+fn exit_with_everything_alive() {
+    let pools = [Pool::default(), caching(), Pool::default().capped("capped", 1 << 26).unwrap()];
+    let kept: Vec<Buffer> =
+        pools.iter().flat_map(|pool| [pool.zeroed(100).unwrap(), pool.zeroed(1 << 20).unwrap()]).collect();
+    let started = std::sync::Arc::new(std::sync::Barrier::new(5));
+    for thread in 0..4 {
+        let (pools, started) = (pools.clone(), std::sync::Arc::clone(&started));
+        std::thread::spawn(move || {
+            started.wait();
+            for round in thread.. {
+                let mut bytes = pools[round % 3].mutable(round % 1000).unwrap();
+                bytes.reserve((round % 7) << 17).unwrap();
+            }
+        });
+    }
+    started.wait();
+    std::mem::forget(kept);
+    std::process::exit(0);
+}
+
+#[test]
+fn a_process_ends_with_everything_alive_and_threads_at_work() {
+    for debug in [None, Some("1")] {
+        for _ in 0..15 {
+            let (_, complaints) = run_child("exit", None, debug);
+            assert!(complaints.is_empty(), "{complaints}");
         }
     }
 }
