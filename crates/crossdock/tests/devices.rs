@@ -108,6 +108,15 @@ fn the_processor_is_itself_and_not_another_device() {
     assert_ne!(cpu.place(), fenced.place());
     assert!(cpu.place().is_host() && !fenced.place().is_host());
     assert!(cpu.stream().unwrap().is_none());
+    let nowhere = std::ptr::null_mut();
+    for device in [&cpu, &(fenced.clone() as Arc<dyn Device>)] {
+        // SAFETY: these devices have no driver, hence look at nothing.
+        assert!(unsafe { device.wrap_stream(nowhere) }.unwrap().is_none());
+        // SAFETY: as above.
+        assert!(unsafe { device.wrap_event(nowhere) }.unwrap().is_none());
+    }
+    let stream = fenced.stream().unwrap().unwrap();
+    assert!(stream.raw().is_null() && stream.record().unwrap().raw().is_null());
     assert_eq!((cpu.name(), fenced.name()), ("the processor".to_owned(), "fenced device 0".to_owned()));
 }
 
@@ -267,6 +276,17 @@ fn only_shared_memory_is_mapped_to_shared_memory() {
 }
 
 #[test]
+fn a_copy_in_shared_memory_can_be_sealed_and_is_constant_then() {
+    let _others = beside();
+    let copy = Buffer::from_vec(numbers(5000)).unwrap().copy_to(&device::shared_memory()).unwrap();
+    let sealed = copy.into_sealed().unwrap();
+    assert_eq!((sealed.birth(), sealed.place()), (Birth::Constant, Place::CPU));
+    assert_eq!(sealed.read().unwrap()[..], numbers(5000));
+    assert!(Buffer::zeroed(5000).unwrap().copy_into(&sealed).unwrap_err().is_read_only());
+    assert!(sealed.map_to(&device::shared_memory()).unwrap().unwrap().is_readonly());
+}
+
+#[test]
 fn a_pools_memory_manager_charges_the_pool() {
     let _others = beside();
     let pool = Pool::system().unwrap();
@@ -328,6 +348,10 @@ fn a_kind_is_registered_once_and_an_unknown_one_is_unsupported() {
     assert!(device::opened().iter().any(|opened| Arc::ptr_eq(opened, &device)));
     let row = device::usage().into_iter().find(|(name, ..)| name == "other").unwrap();
     assert_eq!((row.1, row.2.live_nbytes, row.2.live_count), (Place::new(kind, 1), 9, 1));
+    // SAFETY: on such a place nobody follows the address.
+    let lost = unsafe { Buffer::non_owned(std::ptr::without_provenance_mut(4096), 9, Place::new(kind, 99)) };
+    let error = lost.unwrap().copy_to(&host()).unwrap_err();
+    assert!(error.is_device() && error.to_string().contains("99"), "not opened is not unsupported: {error}");
     device::unregister(kind).unwrap();
     assert!(device::get(Place::new(kind, 1)).unwrap_err().is_unsupported());
     drop(device);
@@ -352,7 +376,7 @@ fn memory_of_a_place_that_nobody_registered_is_not_copied_and_not_touched() {
     let place = Place::new(DeviceKind::METAL, 0);
     // SAFETY: on such a place nobody follows the address.
     let buffer = unsafe { Buffer::non_owned(std::ptr::without_provenance_mut(4096), 100, place) }.unwrap();
-    assert!(buffer.memory_manager().is_none());
+    assert!(buffer.memory_manager().unwrap().is_none());
     assert!(buffer.copy_to(&host()).unwrap_err().is_unsupported());
     assert!(Buffer::zeroed(100).unwrap().copy_into(&buffer).unwrap_err().is_unsupported());
     assert!(buffer.map_to(&host()).unwrap().is_none());
@@ -527,6 +551,7 @@ fn work_that_failed_is_told_to_everyone_who_would_touch_its_destination_until_it
             here.pin().unwrap_err(),
             here.as_mut_slice().unwrap_err(),
             here.clone().try_into_mut().unwrap_err().error,
+            here.clone().into_sealed().unwrap_err().error,
             here.copy_to(&host()).unwrap_err(),
             here.map_to(&device.memory()).unwrap_err(),
             here.clone().partition(&[0..1, 1..2]).unwrap_err().error,

@@ -14,7 +14,7 @@ use crossdock::exchange::protocol::{dlpack, shm};
 use crossdock::layout::{FixedLayout, Layout, Order};
 use crossdock::memory::device::fenced::FencedDevice;
 use crossdock::memory::device::{self, Device, Effect, Signal};
-use crossdock::memory::{Birth, Buffer, LeaseKind, MutableBuffer, Place, ledger};
+use crossdock::memory::{Birth, Buffer, LeaseKind, MutableBuffer, Place, Pool, ledger};
 use crossdock::view::{CopyPolicy, Request};
 use crossdock::{Array, DArray, Error, s};
 
@@ -91,7 +91,26 @@ const BUFFER: &[&str] = &[
     "slice",
     "into_readonly",
     "try_clone",
+    "address",
+    "mutable_address",
+    "is_host",
+    "deny_new_writers",
+    "into_sealed",
     "try_into_mut",
+    "equals",
+    "equals_prefix",
+    "to_hex_string",
+    "to_text",
+    "copy_slice",
+    "is_aligned_to",
+    "alignment",
+    "ensure_alignment",
+    "slice_or_panic",
+    "compact",
+    "capacity",
+    "pool_name",
+    "zero_padding",
+    "resize",
     "partition",
     "read",
     "write",
@@ -127,6 +146,12 @@ fn every_method_of_a_buffer_refuses_or_leaves_the_bytes_alone() {
     let more = (buffer.clone(), buffer.try_clone().unwrap(), buffer.clone().into_readonly());
     drop(more);
 
+    assert_eq!(
+        (buffer.address(), buffer.mutable_address().unwrap()),
+        (buffer.as_ptr().addr(), buffer.address())
+    );
+    assert!(!buffer.is_host());
+
     // What would have to look.
     refused(buffer.read());
     refused(buffer.write());
@@ -140,11 +165,35 @@ fn every_method_of_a_buffer_refuses_or_leaves_the_bytes_alone() {
     assert!(rejected.error.is_unsupported() && rejected.value.nbytes() == 96);
     assert!(MutableBuffer::try_from(rejected.value).is_err());
 
+    // What compares, prints, copies by the processor, and changes sizes.
+    let (pool, other) = (Pool::default(), Buffer::zeroed(96).unwrap());
+    refused(buffer.equals(&other));
+    refused(other.equals(&buffer));
+    refused(buffer.equals_prefix(&other, 1));
+    assert!(buffer.equals(&buffer.clone()).unwrap() && !buffer.equals(&Buffer::zeroed(5).unwrap()).unwrap());
+    refused(buffer.to_hex_string());
+    refused(buffer.to_text());
+    refused(buffer.copy_slice(1..3, &pool));
+    assert!(buffer.is_aligned_to(4096) && buffer.alignment() >= 4096);
+    assert_eq!(buffer.ensure_alignment(64, &pool).unwrap().as_ptr(), buffer.as_ptr());
+    refused(buffer.slice(1..).unwrap().ensure_alignment(64, &pool));
+    refused(buffer.slice_or_panic(1..3).compact(&pool));
+    assert_eq!((buffer.capacity(), buffer.pool_name()), (96, None));
+    refused(buffer.zero_padding());
+    for nbytes in [0, 95, 96, 97] {
+        refused(buffer.resize(nbytes));
+    }
+
+    assert!(buffer.deny_new_writers().unwrap_err().is_unsupported());
+
     // What the device does.
     drop(readonly);
+    let unsealed = buffer.into_sealed().unwrap_err();
+    assert!(unsealed.error.is_unsupported(), "{}", unsealed.error);
+    buffer = unsealed.value;
     assert_eq!(buffer.hold(LeaseKind::Write).unwrap().place(), device.place());
     assert!(format!("{:?}", buffer.hold(LeaseKind::Read)).contains("ext_dev:0"));
-    assert!(Arc::ptr_eq(&buffer.memory_manager().unwrap(), &memory));
+    assert!(Arc::ptr_eq(&buffer.memory_manager().unwrap().unwrap(), &memory));
     let host = device::memory(Place::CPU).unwrap();
     let stream = device.stream().unwrap().unwrap();
     assert_eq!(buffer.copy_to(&host).unwrap().read().unwrap()[4], 1);
@@ -193,6 +242,7 @@ const DARRAY: &[&str] = &[
     "buffer",
     "slice",
     "at",
+    "into_sealed",
     "slice_numpy",
     "field",
     "permute",
@@ -262,6 +312,8 @@ fn every_method_of_an_array_refuses_or_leaves_the_elements_alone() {
                 refused(shm::export(view, &request).map_err(Error::from));
             }
         }
+        let unsealed = view.clone().into_sealed().unwrap_err();
+        assert!(unsealed.error.is_conflict() || unsealed.error.is_unsupported(), "{}", unsealed.error);
         let mut file = Vec::new();
         refused(npy::write(&mut file, view));
         file.flush().unwrap();

@@ -107,7 +107,7 @@ impl Spare {
 const _: () = assert!(size_of::<Header>() == 64 || cfg!(loom), "a header is one cache line");
 
 impl Header {
-    /// A header with one handle.
+    /// A header with one handle, in no list.
     #[inline]
     pub(crate) fn new(region: Region, birth: Birth, owner: &'static Owner, spare: Spare) -> Self {
         Self {
@@ -118,18 +118,32 @@ impl Header {
             place: region.place,
             exported: AtomicU32::new(0),
             backing: region.backing,
-            tracked: ledger::is_on(),
+            tracked: false,
             constant: AtomicBool::new(birth == Birth::Constant),
             awaited: AtomicBool::new(false),
             spare,
         }
     }
 
-    /// Says that the region has `nbytes` bytes, before the first handle is made.
+    /// Says that the region has `nbytes` bytes, while nobody else knows of it.
     #[inline]
-    pub(crate) fn announce(&mut self, nbytes: usize) {
+    pub(crate) fn set_nbytes(&mut self, nbytes: usize) {
         self.nbytes = nbytes;
-        self.tracked = ledger::is_on();
+    }
+
+    pub(crate) fn set_spare_ptr(&mut self, ptr: *const ()) {
+        self.spare.ptr = ptr;
+    }
+
+    /// Makes the header of a region that is gone one of a new region, of the same owner, at the same place.
+    #[inline]
+    pub(crate) fn renew(&mut self, ptr: *const ()) {
+        self.word = LeaseWord::new(false);
+        self.exported = AtomicU32::new(0);
+        self.tracked = false;
+        self.constant = AtomicBool::new(false);
+        self.awaited = AtomicBool::new(false);
+        self.spare.ptr = ptr;
     }
 
     pub(crate) fn is_owned_by(&self, owner: &'static Owner) -> bool {
@@ -207,11 +221,11 @@ impl Handle {
     /// `header` points to a valid [`Header`], whose word counts one handle that nobody else has.
     #[inline]
     pub(crate) unsafe fn first(header: NonNull<Header>) -> Self {
-        let handle = Self(header);
-        if handle.header().tracked {
-            ledger::record(header);
+        if ledger::is_on() {
+            // SAFETY: the caller's word.
+            unsafe { list(header) };
         }
-        handle
+        Self(header)
     }
 
     #[inline]
@@ -284,28 +298,26 @@ impl Handle {
         self.header().is_owned_by(owner)
     }
 
-    /// The header, to be taken apart by its owner. The handle is not given up: the caller has it now.
+    /// The header, to be taken apart by its owner. The handle, which is the only one, is not given up: the caller has it now.
     pub(crate) fn into_header(self) -> NonNull<Header> {
-        let header = self.0;
-        if self.header().awaited.load(Ordering::Relaxed) {
-            device::forget(header);
-        }
-        if self.header().tracked {
+        let mut header = self.0;
+        std::mem::forget(self);
+        // SAFETY: the only handle, hence nobody else reaches the header.
+        if std::mem::take(&mut unsafe { header.as_mut() }.tracked) {
             ledger::forget(header);
         }
-        std::mem::forget(self);
         header
     }
 
     /// Lets the owner move the header. The handle is the only one, and what `owner` returns is the header of the same allocation.
     pub(crate) fn rebuild(&mut self, owner: impl FnOnce(NonNull<Header>) -> NonNull<Header>) {
-        if self.header().tracked {
-            ledger::forget(self.0);
-        }
-        self.0 = owner(self.0);
-        if self.header().tracked {
-            ledger::record(self.0);
-        }
+        // Its place is taken by what the owner returns; should the owner panic, the memory is forgotten.
+        let header = Self(self.0).into_header();
+        self.0 = owner(header);
+        std::mem::forget(std::mem::replace(self, {
+            // SAFETY: the same allocation, whose one handle is ours.
+            unsafe { Self::first(self.0) }
+        }));
     }
 
     pub(crate) fn is_part(&self) -> bool {
@@ -498,23 +510,49 @@ impl Drop for Lease {
     }
 }
 
+/// Puts an allocation on the ledger's list.
+///
+/// # Safety
+///
+/// The header is complete, and nobody but the caller knows of it yet.
+#[cold]
+#[inline(never)]
+unsafe fn list(mut header: NonNull<Header>) {
+    // SAFETY: the caller's word.
+    unsafe { header.as_mut() }.tracked = true;
+    ledger::record(header);
+}
+
 /// # Safety
 ///
 /// The word of `header` counts no holder any more, and this is called once for it.
-#[cold]
 #[inline(never)]
 unsafe fn release(header: NonNull<Header>) {
-    let (tracked, awaited, owner) = {
+    let (noted, owner) = {
         // SAFETY: Header 2: nobody but us frees the header, and we have not yet.
         let header = unsafe { header.as_ref() };
-        (header.tracked, header.awaited.load(Ordering::Relaxed), header.owner)
+        (header.tracked || header.awaited.load(Ordering::Relaxed), header.owner)
     };
-    if awaited {
-        device::forget(header);
+    if noted {
+        // SAFETY: the caller's word.
+        return unsafe { release_listed(header) };
     }
-    if tracked {
-        ledger::forget(header);
-    }
+    // SAFETY: Header 2: the counts are at zero, and this is the one call.
+    unsafe { (owner.release)(header) }
+}
+
+/// As [`release`], for an allocation that is on a list.
+///
+/// # Safety
+///
+/// As for [`release`].
+#[cold]
+#[inline(never)]
+unsafe fn release_listed(header: NonNull<Header>) {
+    device::forget(header);
+    ledger::forget(header);
+    // SAFETY: Header 2: nobody but us frees the header, and we have not yet.
+    let owner = unsafe { header.as_ref() }.owner;
     // SAFETY: Header 2: the counts are at zero, and this is the one call.
     unsafe { (owner.release)(header) }
 }

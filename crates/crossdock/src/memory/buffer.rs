@@ -14,7 +14,7 @@ use crate::memory::guard::{PinGuard, ReadGuard, ShareGuard, WriteGuard};
 use crate::memory::mutable::MutableBuffer;
 use crate::memory::owner;
 use crate::memory::place::{Backing, Place};
-use crate::memory::pool::{self, Block, Pool};
+use crate::memory::pool::{self, Block};
 use crate::memory::{LeaseKind, MapOptions, Pod};
 
 /// Bytes that somebody owns: a counted handle on an allocation, a pointer and a length.
@@ -65,7 +65,7 @@ impl Buffer {
     /// `is_out_of_memory`.
     #[inline]
     pub fn zeroed(nbytes: usize) -> Result<Self> {
-        Pool::with_default(|pool| pool.zeroed(nbytes))
+        pool::zeroed(nbytes)
     }
 
     /// Adopts a vector. O(1): its block becomes the allocation.
@@ -128,7 +128,7 @@ impl Buffer {
     ///
     /// `is_out_of_memory`.
     pub fn copy_from_slice<T: Pod>(slice: &[T]) -> Result<Self> {
-        Pool::with_default(|pool| pool.copy_from_slice(slice))
+        Ok(pool::copy(slice, pool::uninit(size_of_val(slice))?))
     }
 
     /// Maps a file, or part of one, in place. The memory is aliased, since anyone may write the file: Share and Pin leases can
@@ -239,6 +239,10 @@ impl Buffer {
     /// Where only the system found what stands in the way, the buffer was unmapped meanwhile and may have moved; if it cannot be
     /// mapped for writing again, because new writers were denied before, it comes back read-only.
     pub fn into_sealed(self) -> Result<Self, Rejected<Self>> {
+        // What was to be written and was not does not become constant.
+        if let Err(error) = self.handle.await_work(LeaseKind::Write) {
+            return Err(Rejected { value: self, error });
+        }
         let within = self.ptr.addr().get() - self.handle.header().ptr().addr().get();
         let (nbytes, readonly) = (self.nbytes, self.readonly);
         let again = |handle: Handle, readonly| {
@@ -303,11 +307,12 @@ impl Buffer {
         Self { handle, ptr, nbytes, readonly }
     }
 
-    /// The whole region of a handle on new memory of ours.
+    /// The whole region of a handle on new memory of ours, which has `nbytes` bytes.
     #[inline]
-    pub(crate) fn fresh(handle: Handle) -> Self {
-        let header = handle.header();
-        let (ptr, nbytes) = (header.ptr(), header.nbytes());
+    pub(crate) fn fresh(handle: Handle, nbytes: usize) -> Self {
+        debug_assert_eq!(handle.header().nbytes(), nbytes, "Buffer 1");
+        // The size is not read back from the header: a load of what was stored a moment ago, and in two pieces, stalls.
+        let ptr = handle.header().ptr();
         Self { handle, ptr, nbytes, readonly: false }
     }
 

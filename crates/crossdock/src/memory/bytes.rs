@@ -245,7 +245,7 @@ impl Buffer {
         if self.is_whole_block() {
             return self.grow_block(nbytes);
         }
-        let mut fresh = Pool::with_default(|pool| pool.mutable(nbytes))?;
+        let mut fresh = pool::mutable(nbytes)?;
         let bytes = self.as_mut_slice()?;
         fresh.extend_from_slice::<u8>(bytes)?;
         count_copied(bytes.len());

@@ -9,7 +9,7 @@ use crate::error::{Error, Kind, Rejected, Result};
 use crate::memory::Pod;
 use crate::memory::buffer::Buffer;
 use crate::memory::guard::{count_of, start_of};
-use crate::memory::pool::{AllocOptions, Block, Pool};
+use crate::memory::pool::{self, Block};
 
 /// A buffer that grows: the only handle on its memory, hence `&mut [u8]` with no lease.
 ///
@@ -63,7 +63,7 @@ impl MutableBuffer {
     ///
     /// `is_out_of_memory`.
     pub fn with_capacity(capacity: usize) -> Result<Self> {
-        Pool::with_default(|pool| AllocOptions::new().mutable(pool, capacity))
+        pool::mutable(capacity)
     }
 
     /// The first `nbytes` bytes of the block are initialised.
@@ -266,7 +266,7 @@ impl MutableBuffer {
     /// until it is shrunk.
     pub fn freeze(self) -> Buffer {
         // SAFETY: MutableBuffer 2.
-        Buffer::fresh(unsafe { self.block.freeze(self.nbytes) })
+        Buffer::fresh(unsafe { self.block.freeze(self.nbytes) }, self.nbytes)
     }
 }
 

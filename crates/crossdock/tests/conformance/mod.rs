@@ -57,7 +57,7 @@ pub(crate) fn new_memory_is_of_the_place_the_size_and_the_manager(subject: &Subj
         let buffer = Buffer::on(&subject.memory, nbytes).unwrap();
         assert_eq!((buffer.place(), buffer.nbytes()), (subject.memory.place(), nbytes));
         assert_eq!(buffer.backing(), subject.memory.backing());
-        assert!(Arc::ptr_eq(&buffer.memory_manager().unwrap(), &subject.manager));
+        assert!(Arc::ptr_eq(&buffer.memory_manager().unwrap().unwrap(), &subject.manager));
         assert!(!buffer.is_readonly() && !buffer.as_ptr().is_null());
         assert!(buffer.events().unwrap().is_empty());
     }
@@ -157,7 +157,7 @@ pub(crate) fn a_slice_keeps_place_manager_mutability_and_events(subject: &Subjec
     let slice = buffer.slice(10..900).unwrap().slice(5..).unwrap();
     for part in [&slice, &slice.clone().into_readonly(), &slice.try_clone().unwrap()] {
         assert_eq!((part.place(), part.backing()), (buffer.place(), buffer.backing()));
-        assert!(Arc::ptr_eq(&part.memory_manager().unwrap(), &subject.manager));
+        assert!(Arc::ptr_eq(&part.memory_manager().unwrap().unwrap(), &subject.manager));
         let events = part.events().unwrap();
         assert_eq!(events.len(), 1);
         assert!(Arc::ptr_eq(&events[0].0, &(signal.clone() as Arc<dyn Event>)));
@@ -172,7 +172,7 @@ pub(crate) fn a_slice_keeps_place_manager_mutability_and_events(subject: &Subjec
     drop((slice, readonly));
     let parts = buffer.partition(&[0..100, 200..300]).unwrap();
     for (part, start) in parts.iter().zip([0, 200]) {
-        assert!(Arc::ptr_eq(&part.memory_manager().unwrap(), &subject.manager));
+        assert!(Arc::ptr_eq(&part.memory_manager().unwrap().unwrap(), &subject.manager));
         assert_eq!(bytes(part), numbers(1000)[start..start + 100]);
     }
 }

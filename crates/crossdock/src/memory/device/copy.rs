@@ -33,7 +33,7 @@ impl Route {
     /// The destination's manager is asked first, then the source's, then both for a way over the host.
     fn find(src: &Buffer, dst: &Buffer) -> Result<Self> {
         let (from, to) = (src.place(), dst.place());
-        let (source, destination) = (src.memory_manager(), dst.memory_manager());
+        let (source, destination) = (src.memory_manager()?, dst.memory_manager()?);
         for manager in [&destination, &source].into_iter().flatten() {
             if manager.can_copy(from, to) {
                 return Ok(Self::By(manager.clone()));
@@ -95,12 +95,16 @@ impl Buffer {
         )))
     }
 
-    /// Whose memory this is, for copies: the device's that allocated it, this process's, or the one that is registered for the place.
-    /// `None` where nobody is.
-    pub fn memory_manager(&self) -> Option<Arc<dyn MemoryManager>> {
+    /// Whose memory this is, for copies: the device's that allocated it, this process's, or that of the device which is registered for
+    /// the place (and is opened for the answer). `None` where nobody is.
+    ///
+    /// # Errors
+    ///
+    /// What opening the device says.
+    pub fn memory_manager(&self) -> Result<Option<Arc<dyn MemoryManager>>> {
         match self.handle().device() {
-            Some(attached) => Some(attached.manager),
-            None => registry::manager_of(self.place(), self.backing()).ok(),
+            Some(attached) => Ok(Some(attached.manager)),
+            None => registry::manager_of(self.place(), self.backing()),
         }
     }
 
@@ -164,7 +168,7 @@ impl Buffer {
     pub fn copy_into_in(&self, destination: &Self, stream: &dyn Stream) -> Result<Option<Arc<dyn Event>>> {
         self.check_size(destination)?;
         let (from, to) = (self.place(), destination.place());
-        let managers = [destination.memory_manager(), self.memory_manager()];
+        let managers = [destination.memory_manager()?, self.memory_manager()?];
         let manager = managers.into_iter().flatten().find(|m| m.can_copy(from, to) && m.can_enqueue(stream));
         let Some(manager) = manager else {
             stream.synchronize()?;

@@ -164,7 +164,10 @@ pub(super) fn before(header: &Header, kind: LeaseKind) -> Result<Vec<Arc<dyn Eve
         match noted.event.poll() {
             Some(Err(error)) if noted.effect == Effect::Writes => return Err(failed(error)),
             Some(_) => remove(header, &noted.event),
-            None => under_way.push(noted.event),
+            None => {
+                under_way.try_reserve(1).map_err(|_| Error::out_of_memory(size_of::<Noted>(), 1))?;
+                under_way.push(noted.event);
+            }
         }
     }
     Ok(under_way)

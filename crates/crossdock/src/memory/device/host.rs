@@ -96,7 +96,7 @@ impl MemoryManager for HostMemory {
         let statistics = match &self.pool {
             Some(pool) => pool.statistics(),
             // Where there was never memory for the pool itself, nothing of it is in use.
-            None => Pool::with_default(|pool| Ok(pool.statistics())).unwrap_or_default(),
+            None => Pool::try_default().map_or_else(|_| Default::default(), |pool| pool.statistics()),
         };
         Usage {
             live_nbytes: statistics.live_nbytes,

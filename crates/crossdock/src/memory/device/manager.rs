@@ -1,6 +1,7 @@
 //! The two traits of a device: what it is, and what its memory can do.
 
 use std::any::Any;
+use std::ffi::c_void;
 use std::fmt;
 use std::sync::Arc;
 
@@ -27,6 +28,35 @@ pub trait Device: Send + Sync + fmt::Debug {
     ///
     /// Whatever the device says.
     fn stream(&self) -> Result<Option<Arc<dyn Stream>>> {
+        Ok(None)
+    }
+
+    /// The driver's own stream, which somebody else made, as one of ours; `None` where the device has none. Dropping it leaves the
+    /// driver's alone.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the device says.
+    ///
+    /// # Safety
+    ///
+    /// `raw` is a stream of this device's driver, alive until what is returned is dropped.
+    unsafe fn wrap_stream(&self, raw: *mut c_void) -> Result<Option<Arc<dyn Stream>>> {
+        let _ = raw;
+        Ok(None)
+    }
+
+    /// The driver's own event, as [`Device::wrap_stream`] does for a stream.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the device says.
+    ///
+    /// # Safety
+    ///
+    /// `raw` is an event of this device's driver, alive until what is returned is dropped.
+    unsafe fn wrap_event(&self, raw: *mut c_void) -> Result<Option<Arc<dyn Event>>> {
+        let _ = raw;
         Ok(None)
     }
 }

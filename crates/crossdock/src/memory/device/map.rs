@@ -41,7 +41,7 @@ impl Buffer {
     /// bytes being constant, or holds Write.
     #[doc(alias = "view")]
     pub fn map_to(&self, memory: &Arc<dyn MemoryManager>) -> Result<Option<Self>> {
-        let own = self.memory_manager();
+        let own = self.memory_manager()?;
         if own.as_ref().is_some_and(|own| Arc::ptr_eq(own, memory)) {
             return Ok(Some(self.try_clone()?));
         }

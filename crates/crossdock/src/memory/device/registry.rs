@@ -146,12 +146,14 @@ pub(super) fn host() -> Arc<dyn MemoryManager> {
     the_host().memory
 }
 
-/// Who answers for memory that no device's manager allocated.
-pub(super) fn manager_of(place: Place, backing: Backing) -> Result<Arc<dyn MemoryManager>> {
+/// Who answers for memory that no device's manager allocated; `None` where its kind is not registered.
+pub(super) fn manager_of(place: Place, backing: Backing) -> Result<Option<Arc<dyn MemoryManager>>> {
+    let is_known = || registry().factories.contains_key(&place.kind());
     match (place.is_host(), backing) {
-        (true, Backing::Shared) => Ok(shared_memory()),
-        (true, _) => Ok(host()),
-        (false, _) => memory(place),
+        (true, Backing::Shared) => Ok(Some(shared_memory())),
+        (true, _) => Ok(Some(host())),
+        (false, _) if is_known() => memory(place).map(Some),
+        (false, _) => Ok(None),
     }
 }
 

@@ -157,6 +157,8 @@ impl Prepared {
             return Err(Error::new(Kind::Unsupported, "a part of memory cannot be sealed, only the whole"));
         }
         let (fd, _) = sealable(handle, libc::F_SEAL_WRITE)?;
+        // A device may still be writing.
+        handle.await_work(LeaseKind::Write)?;
         let again = |error: io::Error| {
             Error::caused(Kind::Io, format!("the descriptor could not be opened once more: {error}"), error)
         };

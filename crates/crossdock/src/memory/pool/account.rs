@@ -231,21 +231,10 @@ impl Account {
         self.direct
     }
 
-    #[inline]
-    pub(crate) fn is_plain(&self) -> bool {
-        self.plain
-    }
-
     /// Whether blocks that are charged to this account have guards.
     #[inline]
     pub(crate) fn is_guarded(&self) -> bool {
         self.guarded
-    }
-
-    /// The statistics of this account alone.
-    #[inline]
-    pub(crate) fn counters(&self) -> &Counters {
-        &self.counters
     }
 
     /// This account, the one upstream, and so on.
@@ -282,10 +271,9 @@ impl Account {
     /// `is_out_of_memory`, with the numbers of the account whose limit stands in the way.
     #[inline]
     pub(crate) fn charge(&self, nbytes: usize) -> Result<()> {
-        self.charge_units(units(nbytes), nbytes)
+        if self.plain { Ok(()) } else { self.charge_units(units(nbytes), nbytes) }
     }
 
-    #[inline]
     fn charge_units(&self, units: u64, nbytes: usize) -> Result<()> {
         for account in self.chain() {
             if account.immortal {
@@ -331,9 +319,14 @@ impl Account {
 
     /// Notes, in the statistics of the chain, a block that was had.
     #[inline]
-    pub(crate) fn note_allocated(&self, nbytes: usize) {
+    pub(crate) fn note_allocated(&self, slot: usize, nbytes: usize) {
+        if self.plain { self.counters.allocated(slot, nbytes) } else { self.note_chain(slot, nbytes) }
+    }
+
+    #[inline(never)]
+    fn note_chain(&self, slot: usize, nbytes: usize) {
         for account in self.chain() {
-            account.counters.allocated(nbytes);
+            account.counters.allocated(slot, nbytes);
             if account.logged {
                 log::allocated(account.name, nbytes);
             }
@@ -350,6 +343,7 @@ impl Account {
     }
 
     /// Takes back, from every account of the chain, what was charged for a block that never came to be.
+    #[cold]
     pub(crate) fn refund_unused(&self, nbytes: usize) {
         let units = units(nbytes);
         for account in self.chain().filter(|account| !account.immortal) {
@@ -376,7 +370,24 @@ impl Account {
 /// # Safety
 ///
 /// The account was charged for a block of `nbytes`, which has been given back to the source.
-pub(crate) unsafe fn refund(account: NonNull<Account>, nbytes: usize) {
+#[inline]
+pub(crate) unsafe fn refund(account: NonNull<Account>, slot: usize, nbytes: usize) {
+    {
+        // SAFETY: Account 1: it is charged for the block.
+        let account = unsafe { account.as_ref() };
+        if account.plain {
+            return account.counters.freed(slot, nbytes);
+        }
+    }
+    // SAFETY: the caller's word.
+    unsafe { refund_chain(account, slot, nbytes) }
+}
+
+/// # Safety
+///
+/// As for [`refund`].
+#[inline(never)]
+unsafe fn refund_chain(account: NonNull<Account>, slot: usize, nbytes: usize) {
     let units = units(nbytes);
     let mut next = Some(account);
     while let Some(at) = next.take() {
@@ -384,7 +395,7 @@ pub(crate) unsafe fn refund(account: NonNull<Account>, nbytes: usize) {
             // SAFETY: Account 1: it is charged for the block, or (further on) its downstream account was until now, and
             // that one is freed only below.
             let account = unsafe { at.as_ref() };
-            account.counters.freed(nbytes);
+            account.counters.freed(slot, nbytes);
             if account.logged {
                 log::freed(account.name, nbytes);
             }

@@ -25,8 +25,8 @@ use crate::memory::hints::Hints;
 use crate::memory::mapped::class_nbytes;
 use crate::memory::place::{Backing, Place};
 use crate::memory::pool::account::{Account, refund};
-use crate::memory::pool::debug;
 use crate::memory::pool::source::{Bytes, Global, LARGE};
+use crate::memory::pool::{debug, front, slot};
 
 /// The alignment of new memory, in bytes: a cache line, and what Arrow and XLA ask for. Capacities are multiples of it.
 pub const ALIGNMENT: usize = 64;
@@ -90,25 +90,49 @@ struct Form {
     cacheable: bool,
 }
 
+/// Set in a word that holds any other form than the plain one.
+const OTHER: u64 = 1;
+
 impl Form {
+    /// Of a small block of the global allocator.
+    #[inline]
+    fn plain(lead: usize) -> Self {
+        Self { lead, align: ALIGNMENT, apart: false, cacheable: false }
+    }
+
     #[inline]
     fn is_plain(self) -> bool {
         self.align == ALIGNMENT && !self.apart
     }
 
-    /// Packs the form and the capacity into one word: 40 bits of capacity, 16 of lead, 8 for the rest.
+    /// Packs the form and the capacity into one word. The plain form is no more than the sum of lead and capacity, which is
+    /// a multiple of the alignment; the other has 40 bits of capacity, 16 of lead, and 8 for the rest.
     #[inline]
     fn pack(self, capacity: usize) -> u64 {
+        if self.is_plain() { (capacity | self.lead) as u64 } else { self.pack_other(capacity) }
+    }
+
+    fn pack_other(self, capacity: usize) -> u64 {
         let align = u64::from(self.align.trailing_zeros());
         let flags = u64::from(self.apart) << 6 | u64::from(self.cacheable) << 7;
-        ((capacity / ALIGNMENT) as u64) << 24 | ((self.lead / BLOCK_ALIGNMENT) as u64) << 8 | flags | align
+        let capacity = ((capacity / ALIGNMENT) as u64) << 24;
+        capacity | ((self.lead / BLOCK_ALIGNMENT) as u64) << 8 | flags | align << 1 | OTHER
     }
 
     #[inline]
     fn unpack(word: u64) -> (Self, usize) {
+        if word & OTHER == 0 {
+            let lead = word as usize % ALIGNMENT;
+            (Self::plain(lead), word as usize - lead)
+        } else {
+            Self::unpack_other(word)
+        }
+    }
+
+    fn unpack_other(word: u64) -> (Self, usize) {
         let form = Self {
             lead: (word >> 8 & 0xFFFF) as usize * BLOCK_ALIGNMENT,
-            align: 1 << (word & 0x3F),
+            align: 1 << (word >> 1 & 0x1F),
             apart: word & 1 << 6 != 0,
             cacheable: word & 1 << 7 != 0,
         };
@@ -130,6 +154,18 @@ fn guard_nbytes(account: &Account, align: usize) -> usize {
 fn front_layout(capacity: usize, align: usize, guard: usize) -> Option<AllocLayout> {
     let total = capacity.checked_add(align - BLOCK_ALIGNMENT + HEADER + 2 * guard)?;
     AllocLayout::from_size_align(total, BLOCK_ALIGNMENT).ok()
+}
+
+/// The layout of a block in the plain form.
+///
+/// # Safety
+///
+/// [`front_layout`] has one for the capacity.
+#[inline]
+unsafe fn plain_layout(capacity: usize) -> AllocLayout {
+    let total = capacity + (ALIGNMENT - BLOCK_ALIGNMENT + HEADER);
+    // SAFETY: the same numbers as in `front_layout`, which found nothing to say (the caller's word).
+    unsafe { AllocLayout::from_size_align_unchecked(total, BLOCK_ALIGNMENT) }
 }
 
 /// One pointer: everything about a block is in its header from the beginning, so that passing it on moves one word.
@@ -164,43 +200,47 @@ impl Block {
     /// `is_out_of_memory` where there is none, where it has no size that fits, or where the limit of a pool stands in the way.
     #[inline]
     pub(crate) fn take(account: &Account, nbytes: usize, zeroed: bool, demand: Demand) -> Result<Self> {
-        if demand.is_plain() && nbytes < LARGE && account.is_direct() {
-            let mut failure = None;
-            return match Self::take_small(account, nbytes, zeroed, &mut failure) {
-                Some(block) => Ok(block),
-                None => Err(failure.unwrap_or_else(|| Error::out_of_memory(nbytes, ALIGNMENT))),
-            };
+        if !(demand.is_plain() && nbytes < LARGE && account.is_direct()) {
+            return Self::take_any(account, nbytes, zeroed, demand);
         }
-        Self::take_any(account, nbytes, zeroed, demand)
+        let capacity = nbytes.next_multiple_of(ALIGNMENT);
+        account.charge(capacity)?;
+        let block = if zeroed {
+            Self::take_small::<true>(account, capacity)
+        } else {
+            Self::take_small::<false>(account, capacity)
+        };
+        block.ok_or_else(|| {
+            account.refund_unused(capacity);
+            Error::out_of_memory(nbytes, ALIGNMENT)
+        })
     }
 
-    /// The short way, for small blocks of the global allocator. Not inlined, and with the error apart: what it returns is one
-    /// register.
+    /// The short way, for small blocks of the global allocator, which have been charged. Not inlined, and with the error apart: what
+    /// it returns is one register.
     #[inline(never)]
-    fn take_small(
-        account: &Account,
-        nbytes: usize,
-        zeroed: bool,
-        failure: &mut Option<Error>,
-    ) -> Option<Self> {
-        let capacity = nbytes.next_multiple_of(ALIGNMENT);
-        let layout = front_layout(capacity, ALIGNMENT, 0)?;
-        let base = if account.is_plain() {
-            let base = Global.allocate(layout, zeroed)?;
-            account.counters().allocated(capacity);
-            base
-        } else {
-            if let Err(error) = account.charge(capacity) {
-                *failure = Some(error);
-                return None;
-            }
-            let Some(base) = Global.allocate(layout, zeroed) else {
-                account.refund_unused(capacity);
-                return None;
-            };
-            account.note_allocated(capacity);
-            base
+    fn take_small<const ZEROED: bool>(account: &Account, capacity: usize) -> Option<Self> {
+        let slot = slot::current();
+        // SAFETY: this thread's slot.
+        let Some(mut header) = (unsafe { front::take(slot, capacity) }) else {
+            return Self::take_fresh::<ZEROED>(account, capacity);
         };
+        account.note_allocated(slot, capacity);
+        // SAFETY: ours alone.
+        unsafe { header.as_mut() }.renew(std::ptr::from_ref(account).cast());
+        let mut block = Self { header };
+        if ZEROED {
+            block.as_uninit_mut().fill(MaybeUninit::new(0));
+        }
+        Some(block)
+    }
+
+    #[inline(never)]
+    fn take_fresh<const ZEROED: bool>(account: &Account, capacity: usize) -> Option<Self> {
+        // SAFETY: fewer bytes than a large block has (the caller), hence far from where a size does not fit.
+        let layout = unsafe { plain_layout(capacity) };
+        let base = Global.allocate(layout, ZEROED)?;
+        account.note_allocated(slot::current(), capacity);
         // SAFETY: the layout is that of a block of this account's source, which is the global allocator.
         Some(unsafe { Self::begin_in_front(account, base, capacity, ALIGNMENT, 0) })
     }
@@ -212,7 +252,7 @@ impl Block {
         account.charge(capacity)?;
         match Self::take_charged(account, capacity, zeroed, demand, false) {
             Some(block) => {
-                account.note_allocated(capacity);
+                account.note_allocated(slot::current(), capacity);
                 Ok(block)
             }
             None => {
@@ -411,12 +451,8 @@ impl Block {
             parts.bytes = base;
         }
         parts.capacity = capacity;
-        // A header holds nothing that needs a drop. (The model checker's atomics do.)
-        #[cfg(loom)]
         // SAFETY: it is written anew below.
-        unsafe {
-            self.header.drop_in_place()
-        };
+        unsafe { drop_header(self.header) };
         // SAFETY: the header stays where it is, and says what is true of the block now.
         let same = unsafe { Self::begin(self.header, parts) };
         std::mem::forget(same);
@@ -489,7 +525,7 @@ impl Block {
         let mut header = self.header;
         std::mem::forget(self);
         // SAFETY: Block 1: nobody else knows of the header.
-        unsafe { header.as_mut() }.announce(nbytes);
+        unsafe { header.as_mut() }.set_nbytes(nbytes);
         // SAFETY: the header is complete, and this is its one handle.
         unsafe { Handle::first(header) }
     }
@@ -511,7 +547,7 @@ impl Block {
                 let end = nbytes.next_multiple_of(ALIGNMENT);
                 block.as_uninit_mut()[keep..end].fill(MaybeUninit::new(0));
                 // SAFETY: Block 1: nobody else knows of the header while the handle is rebuilt.
-                unsafe { block.header.as_mut() }.announce(nbytes);
+                unsafe { block.header.as_mut() }.set_nbytes(nbytes);
             }
             block.header
         });
@@ -534,28 +570,43 @@ impl Block {
             return Err((handle, conflict.into()));
         }
         let nbytes = handle.header().nbytes();
-        // Its only handle becomes a block again.
-        let block = Self { header: handle.into_header() };
+        // Its only handle becomes a block again, with no bytes that anybody has been told of.
+        let mut block = Self { header: handle.into_header() };
         inspect_padding(&block);
+        // SAFETY: Block 1: nobody else knows of the header.
+        unsafe { block.header.as_mut() }.set_nbytes(0);
         Ok((block, nbytes))
     }
 }
 
 impl Drop for Block {
-    #[inline]
+    #[inline(always)]
     fn drop(&mut self) {
-        let parts = self.parts();
+        let Parts { account, capacity, form, .. } = self.parts();
         // SAFETY: Block 2.
-        let account = unsafe { parts.account.as_ref() };
-        // SAFETY: Block 1: given back once, here.
-        unsafe { give_back(self.header, &parts) };
-        if account.is_plain() {
-            account.counters().freed(parts.capacity);
-        } else {
-            // SAFETY: Block 2, and the source has its memory again.
-            unsafe { refund(parts.account, parts.capacity) }
+        let direct = unsafe { account.as_ref() }.is_direct();
+        let slot = slot::current();
+        // SAFETY: this thread's slot; a block of the global allocator (Block 1), which goes here.
+        if direct && form.is_plain() && unsafe { front::give(slot, capacity, self.header) } {
+            // SAFETY: Block 2, and the source has its memory again, or keeps it.
+            return unsafe { refund(account, slot, capacity) };
         }
+        drop_any(self.header);
     }
+}
+
+/// # Safety
+///
+/// As for dropping the block, which is what this does.
+#[inline(never)]
+fn drop_any(header: NonNull<Header>) {
+    let block = ManuallyDrop::new(Block { header });
+    let parts = block.parts();
+    inspect_padding(&block);
+    // SAFETY: Block 1: given back once, here.
+    unsafe { give_back(block.header, &parts) };
+    // SAFETY: Block 2, and the source has its memory again.
+    unsafe { refund(parts.account, slot::current(), parts.capacity) }
 }
 
 /// Gives a block's memory back to its source. It stays charged.
@@ -565,25 +616,54 @@ impl Drop for Block {
 /// Called once; the parts are those of the block with this header, and neither the bytes nor the header is used any more.
 #[inline]
 unsafe fn give_back(header: NonNull<Header>, parts: &Parts) {
-    // A header holds nothing that needs a drop. (The model checker's atomics do.)
-    #[cfg(loom)]
-    // SAFETY: the last use of the header.
-    unsafe {
-        header.drop_in_place()
-    };
-    let Parts { form, capacity, account, .. } = *parts;
     // SAFETY: the block is charged to it until `refund`.
-    let account = unsafe { account.as_ref() };
-    match front_layout(capacity, ALIGNMENT, 0) {
-        Some(layout) if account.is_direct() && form.is_plain() => {
-            // SAFETY: the header lies `lead` bytes behind the beginning of the allocator's block.
-            let base = unsafe { header.cast::<u8>().sub(form.lead) };
-            // SAFETY: allocated by the global allocator with the same layout (Block 1).
-            unsafe { Global.deallocate(base, layout) };
-        }
+    let account = unsafe { parts.account.as_ref() };
+    if account.is_direct() && parts.form.is_plain() {
+        // SAFETY: of the global allocator (Block 1), and not used any more.
+        unsafe { deallocate_plain(header, parts.form.lead, parts.capacity) };
+    } else {
         // SAFETY: the caller's word.
-        _ => unsafe { give_back_any(account, header, parts) },
+        unsafe { give_back_any(account, header, parts) };
     }
+}
+
+/// # Safety
+///
+/// The header is in front of a block of the global allocator with the plain alignment and no guards. Neither is used any more.
+#[inline]
+unsafe fn deallocate_plain(header: NonNull<Header>, lead: usize, capacity: usize) {
+    // SAFETY: the last use of the header.
+    unsafe { drop_header(header) };
+    // SAFETY: the header lies `lead` bytes behind the beginning of the allocator's block.
+    let base = unsafe { header.cast::<u8>().sub(lead) };
+    // SAFETY: the block was allocated with it.
+    let layout = unsafe { plain_layout(capacity) };
+    // SAFETY: as above, by the global allocator.
+    unsafe { Global.deallocate(base, layout) };
+}
+
+/// # Safety
+///
+/// A header of a plain block of the global allocator. Neither is used any more.
+pub(crate) unsafe fn deallocate_kept(header: NonNull<Header>) {
+    // SAFETY: the caller's word.
+    let (form, capacity) = Form::unpack(unsafe { header.as_ref() }.spare().word);
+    // SAFETY: the caller's word.
+    unsafe { deallocate_plain(header, form.lead, capacity) };
+}
+
+/// A header holds nothing that needs a drop. (The model checker's atomics do.)
+///
+/// # Safety
+///
+/// The header is not used any more, or written anew.
+#[inline]
+unsafe fn drop_header(_header: NonNull<Header>) {
+    #[cfg(loom)]
+    // SAFETY: the caller's word.
+    unsafe {
+        _header.drop_in_place()
+    };
 }
 
 /// # Safety
@@ -592,6 +672,8 @@ unsafe fn give_back(header: NonNull<Header>, parts: &Parts) {
 #[inline(never)]
 unsafe fn give_back_any(account: &Account, header: NonNull<Header>, parts: &Parts) {
     let Parts { bytes, capacity, form: Form { lead, align, apart, cacheable }, .. } = *parts;
+    // SAFETY: the last use of the header.
+    unsafe { drop_header(header) };
     let (source, guard) = (account.source(), guard_nbytes(account, align));
     if guard != 0 {
         // SAFETY: Block 1, with guards of this length, which `prepare` filled.
@@ -651,18 +733,15 @@ pub(crate) fn describe(header: &Header) -> Option<(usize, &'static str)> {
 
 unsafe fn release(header: NonNull<Header>) {
     // This table is installed by `begin` alone, and its release is called once, when nobody has a handle any more (Header 2).
-    let block = Block { header };
-    if !block.account().is_direct() {
-        inspect_padding(&block);
-    }
+    drop(Block { header });
 }
 
-#[cold]
+/// In debug mode, reports where the padding behind a frozen block's bytes is not zero any more.
 fn inspect_padding(block: &Block) {
     if block.account().is_guarded() {
         // SAFETY: Block 1.
         let nbytes = unsafe { block.header.as_ref() }.nbytes();
-        // SAFETY: within the capacity, and zeroed by `freeze`.
+        // SAFETY: within the capacity, and zeroed by `freeze` where there are any.
         unsafe { debug::inspect_padding(block.as_ptr(), nbytes) };
     }
 }

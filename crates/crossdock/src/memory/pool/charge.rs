@@ -20,6 +20,9 @@ pub(crate) fn units(nbytes: usize) -> u64 {
 /// Orderings. Whoever gives units or the handles' bit back releases what it did with the core; the one who brings the
 /// word to zero fences with Acquire, so that all of it happens before the core is freed. Taking units is Relaxed: the
 /// taker has a handle, or units of its own, which keep the core alive meanwhile.
+// In cache lines of its own: threads that meet here shall not take what is around it from each other, too. (Processors fetch
+// lines in pairs.)
+#[repr(align(128))]
 pub(crate) struct Charge {
     word: AtomicU64,
     limit: u64,

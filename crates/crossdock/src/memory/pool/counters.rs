@@ -39,8 +39,8 @@ pub struct Statistics {
 ///
 /// # Invariants
 ///
-/// 1. Written only by the thread that has the slot, so that loads and stores suffice. (Resetting the peak writes `high` and `mark`
-///    from outside; where both write, the peak is off by what one thread may keep to itself.)
+/// 1. Written only by the thread that has the slot, so that loads and stores suffice. (Resetting the peak writes `high` from
+///    outside; where both write, the peak is off by what one thread may keep to itself.)
 #[repr(align(64))]
 struct Shard {
     allocated: AtomicU64,
@@ -52,7 +52,7 @@ struct Shard {
     told: AtomicI64,
     /// The most by which `allocated - freed` was ever above `told`, since that or the peak was last set.
     high: AtomicI64,
-    /// Once `allocated - freed` is above this, there is more to do than to add.
+    /// `told + high`: once `allocated - freed` is above this, there is more to do than to add.
     mark: AtomicI64,
 }
 
@@ -63,6 +63,11 @@ pub(crate) struct Counters {
     shards: [Shard; SLOTS],
     /// For threads without a slot, which add to it atomically.
     crowd: Shard,
+    sum: Sum,
+}
+
+#[repr(align(64))]
+struct Sum {
     /// Bytes in use, as far as the threads have told.
     live: AtomicI64,
     peak: AtomicI64,
@@ -81,19 +86,32 @@ impl Shard {
 }
 
 #[inline]
-fn add(counter: &AtomicU64, more: u64) {
-    counter.store(counter.load(Relaxed).wrapping_add(more), Relaxed);
+fn add(counter: &AtomicU64, more: u64) -> u64 {
+    let sum = counter.load(Relaxed).wrapping_add(more);
+    counter.store(sum, Relaxed);
+    sum
 }
 
 impl Counters {
-    /// Notes a new block.
+    /// Notes a new block. The slot is what [`slot::current`] says.
     #[inline]
-    pub(crate) fn allocated(&self, nbytes: usize) {
-        match self.shards.get(slot::current()) {
-            Some(shard) => {
-                add(&shard.allocations, 1);
-                self.gained(shard, nbytes);
-            }
+    pub(crate) fn allocated(&self, slot: usize, nbytes: usize) {
+        match self.shards.get(slot) {
+            Some(shard) => self.shard_allocated(shard, nbytes),
+            None => self.allocated_elsewhere(nbytes),
+        }
+    }
+
+    #[inline]
+    fn shard_allocated(&self, shard: &Shard, nbytes: usize) {
+        add(&shard.allocations, 1);
+        self.gained(shard, nbytes);
+    }
+
+    #[cold]
+    fn allocated_elsewhere(&self, nbytes: usize) {
+        match self.shards.get(slot::claim()) {
+            Some(shard) => self.shard_allocated(shard, nbytes),
             None => {
                 self.crowd.allocations.fetch_add(1, Relaxed);
                 self.crowd_gained(nbytes);
@@ -101,14 +119,25 @@ impl Counters {
         }
     }
 
-    /// Notes that a block is gone.
+    /// Notes that a block is gone. The slot is what [`slot::current`] says.
     #[inline]
-    pub(crate) fn freed(&self, nbytes: usize) {
-        match self.shards.get(slot::current()) {
-            Some(shard) => {
-                add(&shard.frees, 1);
-                self.lost(shard, nbytes);
-            }
+    pub(crate) fn freed(&self, slot: usize, nbytes: usize) {
+        match self.shards.get(slot) {
+            Some(shard) => self.shard_freed(shard, nbytes),
+            None => self.freed_elsewhere(nbytes),
+        }
+    }
+
+    #[inline]
+    fn shard_freed(&self, shard: &Shard, nbytes: usize) {
+        add(&shard.frees, 1);
+        self.lost(shard, nbytes);
+    }
+
+    #[cold]
+    fn freed_elsewhere(&self, nbytes: usize) {
+        match self.shards.get(slot::claim()) {
+            Some(shard) => self.shard_freed(shard, nbytes),
             None => {
                 self.crowd.frees.fetch_add(1, Relaxed);
                 self.crowd_lost(nbytes);
@@ -119,7 +148,7 @@ impl Counters {
     /// Notes that a block has another size.
     pub(crate) fn resized(&self, old_nbytes: usize, new_nbytes: usize) {
         let grown = new_nbytes.checked_sub(old_nbytes);
-        match (self.shards.get(slot::current()), grown) {
+        match (self.shards.get(slot::claim()), grown) {
             (_, Some(0)) => {}
             (Some(shard), Some(more)) => {
                 add(&shard.growths, 1);
@@ -136,16 +165,18 @@ impl Counters {
 
     #[inline]
     fn gained(&self, shard: &Shard, nbytes: usize) {
-        add(&shard.allocated, nbytes as u64);
-        if shard.balance() > shard.mark.load(Relaxed) {
+        let allocated = add(&shard.allocated, nbytes as u64);
+        let balance = allocated.wrapping_sub(shard.freed.load(Relaxed)) as i64;
+        if balance > shard.mark.load(Relaxed) {
             self.rise(shard);
         }
     }
 
     #[inline]
     fn lost(&self, shard: &Shard, nbytes: usize) {
-        add(&shard.freed, nbytes as u64);
-        if shard.ahead() < -BATCH {
+        let freed = add(&shard.freed, nbytes as u64);
+        let balance = shard.allocated.load(Relaxed).wrapping_sub(freed) as i64;
+        if balance < shard.told.load(Relaxed) - BATCH {
             self.tell(shard, shard.ahead());
         }
     }
@@ -164,8 +195,8 @@ impl Counters {
 
     #[cold]
     fn tell(&self, shard: &Shard, ahead: i64) {
-        let before = self.live.fetch_add(ahead, Relaxed);
-        self.peak.fetch_max(before + shard.high.load(Relaxed).max(ahead), Relaxed);
+        let before = self.sum.live.fetch_add(ahead, Relaxed);
+        self.sum.peak.fetch_max(before + shard.high.load(Relaxed).max(ahead), Relaxed);
         let told = shard.told.load(Relaxed) + ahead;
         shard.told.store(told, Relaxed);
         shard.high.store(0, Relaxed);
@@ -175,14 +206,14 @@ impl Counters {
     #[cold]
     fn crowd_gained(&self, nbytes: usize) {
         self.crowd.allocated.fetch_add(nbytes as u64, Relaxed);
-        let live = self.live.fetch_add(nbytes as i64, Relaxed) + nbytes as i64;
-        self.peak.fetch_max(live, Relaxed);
+        let live = self.sum.live.fetch_add(nbytes as i64, Relaxed) + nbytes as i64;
+        self.sum.peak.fetch_max(live, Relaxed);
     }
 
     #[cold]
     fn crowd_lost(&self, nbytes: usize) {
         self.crowd.freed.fetch_add(nbytes as u64, Relaxed);
-        self.live.fetch_sub(nbytes as i64, Relaxed);
+        self.sum.live.fetch_sub(nbytes as i64, Relaxed);
     }
 
     /// Adds everything up. O(1) in the number of blocks: one cache line for each thread.
@@ -196,7 +227,7 @@ impl Counters {
         let (total_nbytes, allocations) = (sum(|shard| &shard.allocated), sum(|shard| &shard.allocations));
         let live_nbytes = total_nbytes.wrapping_sub(freed);
         let high: i64 = self.shards.iter().map(|shard| shard.high.load(Relaxed)).sum();
-        let peak = self.peak.load(Relaxed).max(self.live.load(Relaxed) + high).max(0) as u64;
+        let peak = self.sum.peak.load(Relaxed).max(self.sum.live.load(Relaxed) + high).max(0) as u64;
         Statistics {
             live_nbytes,
             live_count: allocations.wrapping_sub(frees),
@@ -211,14 +242,14 @@ impl Counters {
 
     /// The peak is what is in use now.
     pub(crate) fn reset_peak(&self) {
-        let mut live = self.live.load(Relaxed);
+        let mut live = self.sum.live.load(Relaxed);
         for shard in &self.shards {
             let ahead = shard.ahead();
             shard.high.store(ahead, Relaxed);
             shard.mark.store(i64::MIN, Relaxed);
             live += ahead;
         }
-        self.peak.store(live, Relaxed);
+        self.sum.peak.store(live, Relaxed);
     }
 }
 
@@ -234,9 +265,9 @@ mod tests {
     #[test]
     fn one_thread_is_counted_exactly() {
         let counters = counters();
-        counters.allocated(128);
-        counters.allocated(64);
-        counters.freed(64);
+        counters.allocated(slot::current(), 128);
+        counters.allocated(slot::current(), 64);
+        counters.freed(slot::current(), 64);
         assert_eq!(
             counters.read(),
             Statistics {
@@ -253,7 +284,7 @@ mod tests {
         counters.resized(64, 64);
         let now = counters.read();
         assert_eq!((now.live_nbytes, now.total_nbytes, now.growths), (64, 256, 1));
-        counters.freed(64);
+        counters.freed(slot::current(), 64);
         assert_eq!((counters.read().live_nbytes, counters.read().live_count), (0, 0));
     }
 
@@ -265,13 +296,13 @@ mod tests {
         for round in 0..20_000 {
             if random.bool() || blocks.is_empty() {
                 let nbytes = 64 * random.usize(0..if round % 3 == 0 { 10_000 } else { 20 });
-                counters.allocated(nbytes);
+                counters.allocated(slot::current(), nbytes);
                 blocks.push(nbytes);
                 live += nbytes as u64;
                 peak = live.max(peak);
             } else {
                 let nbytes = blocks.swap_remove(random.usize(..blocks.len()));
-                counters.freed(nbytes);
+                counters.freed(slot::current(), nbytes);
                 live -= nbytes as u64;
             }
             let now = counters.read();
@@ -292,10 +323,10 @@ mod tests {
             for _ in 0..threads {
                 scope.spawn(|| {
                     for _ in 0..500 {
-                        counters.allocated(640);
+                        counters.allocated(slot::current(), 640);
                     }
                     for _ in 0..499 {
-                        counters.freed(640);
+                        counters.freed(slot::current(), 640);
                     }
                 });
             }

@@ -13,6 +13,7 @@ mod block;
 mod charge;
 mod counters;
 mod debug;
+mod front;
 mod log;
 #[cfg(all(test, loom))]
 mod model;
@@ -85,16 +86,15 @@ const CACHE_LIMIT: usize = 1 << 30;
 const CACHE_QUIET: Duration = Duration::from_millis(500);
 
 impl Pool {
-    /// Calls `f` with the default pool's account, without counting a handle.
+    /// The default pool's account, which is immortal.
     #[inline]
-    pub(crate) fn with_default<T>(f: impl FnOnce(&Self) -> Result<T>) -> Result<T> {
+    fn default_account() -> Result<&'static Account> {
         let account = match NonNull::new(DEFAULT.load(Ordering::Acquire)) {
             Some(account) => account,
             None => open_default()?,
         };
-        // SAFETY: immortal (Account 3): a handle is not counted.
-        let account = unsafe { AccountRef::from_counted(account) };
-        f(&Self { account })
+        // SAFETY: never freed (Account 3).
+        Ok(unsafe { account.as_ref() })
     }
 
     /// A handle on the default pool. `Pool::default()` is the same and panics where it fails.
@@ -103,7 +103,9 @@ impl Pool {
     ///
     /// `is_out_of_memory`, the first time only.
     pub fn try_default() -> Result<Self> {
-        Self::with_default(|pool| Ok(pool.clone()))
+        let account = NonNull::from(Self::default_account()?);
+        // SAFETY: immortal (Account 3): no handle is counted.
+        Ok(Self { account: unsafe { AccountRef::from_counted(account) } })
     }
 
     /// A pool of its own that takes all its blocks from the program's global allocator.
@@ -194,10 +196,13 @@ impl Pool {
         self.account.account().reset_peak();
     }
 
-    /// Gives back to the system what the cache at the end of the chain keeps, and returns how many bytes that were. (The global
-    /// allocator keeps memory of its own, which is not ours to give back.)
+    /// Gives back what is kept for the next request: to the system, what the cache at the end of the chain has; and to the
+    /// global allocator, the few small blocks of the default pool that this thread has. Returns how many bytes that were. (What
+    /// the global allocator keeps for itself is not ours to give back.)
     pub fn trim(&self) -> usize {
-        self.account.account().source().cache().map_or(0, Cache::trim)
+        // SAFETY: this thread's slot.
+        let kept = unsafe { front::drain(slot::current()) };
+        kept + self.account.account().source().cache().map_or(0, Cache::trim)
     }
 
     /// `nbytes` zeroed bytes.
@@ -224,15 +229,45 @@ impl Pool {
 
     /// Copies a slice. Copies, and counts, its bytes. Errors as [`Pool::zeroed`].
     pub fn copy_from_slice<T: Pod>(&self, slice: &[T]) -> Result<Buffer> {
-        let nbytes = size_of_val(slice);
-        let mut fresh = self.uninit(nbytes)?;
-        let dst = fresh.as_uninit_mut().as_mut_ptr().cast::<u8>();
-        // SAFETY: as many bytes on both sides, initialised on the slice's (Pod 2); new memory overlaps nothing.
-        unsafe { std::ptr::copy_nonoverlapping(slice.as_ptr().cast(), dst, nbytes) };
-        count_copied(nbytes);
-        // SAFETY: all of it was written.
-        Ok(unsafe { fresh.assume_init() })
+        Ok(copy(slice, self.uninit(size_of_val(slice))?))
     }
+}
+
+/// A block of the default pool.
+#[inline]
+fn take_default(nbytes: usize, zeroed: bool) -> Result<Block> {
+    Block::take(Pool::default_account()?, nbytes, zeroed, Demand::PLAIN)
+}
+
+/// As [`Pool::zeroed`], of the default pool.
+#[inline]
+pub(crate) fn zeroed(nbytes: usize) -> Result<Buffer> {
+    // SAFETY: zeroed, and within the capacity.
+    Ok(Buffer::fresh(unsafe { take_default(nbytes, true)?.freeze(nbytes) }, nbytes))
+}
+
+/// As [`Pool::uninit`], of the default pool.
+#[inline]
+pub(crate) fn uninit(nbytes: usize) -> Result<UninitBuffer> {
+    Ok(UninitBuffer::of_block(take_default(nbytes, false)?, nbytes))
+}
+
+/// As [`Pool::mutable`], of the default pool.
+#[inline]
+pub(crate) fn mutable(capacity: usize) -> Result<MutableBuffer> {
+    Ok(MutableBuffer::of_block(take_default(capacity, false)?, 0))
+}
+
+/// As [`Pool::copy_from_slice`], into a new buffer.
+pub(crate) fn copy<T: Pod>(slice: &[T], mut fresh: UninitBuffer) -> Buffer {
+    let nbytes = size_of_val(slice);
+    let room = fresh.as_uninit_mut();
+    assert_eq!(room.len(), nbytes, "the buffer was made to fit");
+    // SAFETY: as many bytes on both sides, initialised on the slice's (Pod 2); new memory overlaps nothing.
+    unsafe { std::ptr::copy_nonoverlapping(slice.as_ptr().cast(), room.as_mut_ptr().cast::<u8>(), nbytes) };
+    count_copied(nbytes);
+    // SAFETY: all of it was written.
+    unsafe { fresh.assume_init() }
 }
 
 impl Default for Pool {
@@ -342,7 +377,7 @@ impl AllocOptions {
     pub fn zeroed(&self, pool: &Pool, nbytes: usize) -> Result<Buffer> {
         let block = self.block(pool, nbytes, true)?;
         // SAFETY: zeroed, and within the capacity.
-        Ok(Buffer::fresh(unsafe { block.freeze(nbytes) }))
+        Ok(Buffer::fresh(unsafe { block.freeze(nbytes) }, nbytes))
     }
 
     /// `nbytes` bytes that are not initialised yet. Errors as [`AllocOptions::zeroed`].

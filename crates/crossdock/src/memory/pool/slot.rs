@@ -3,9 +3,12 @@
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::memory::pool::front;
+
 /// How many threads at a time have a number of their own.
 pub(crate) const SLOTS: usize = 64;
 
+/// Of a thread that has not asked yet.
 const UNKNOWN: usize = usize::MAX;
 
 /// One bit for each number that is taken.
@@ -23,22 +26,28 @@ impl Drop for GiveBack {
     fn drop(&mut self) {
         let slot = SLOT.replace(SLOTS);
         if slot < SLOTS {
+            // SAFETY: this thread's, until it is given back below.
+            unsafe { front::drain(slot) };
             // What this thread counted happens before what the next one that has the number counts on top.
             TAKEN.fetch_and(!(1 << slot), Ordering::Release);
         }
     }
 }
 
-/// This thread's number below [`SLOTS`], which no other thread has meanwhile; or [`SLOTS`], where there is none to be had: there
-/// are too many threads, or this one is ending.
+/// This thread's number, which is below [`SLOTS`] and which no other thread has meanwhile; or something else, where it has none,
+/// or not yet: see [`claim`].
 #[inline]
 pub(crate) fn current() -> usize {
-    let slot = SLOT.get();
-    if slot == UNKNOWN { claim() } else { slot }
+    SLOT.get()
 }
 
+/// Gives this thread a number, if it has not asked before. [`SLOTS`], where there is none to be had: there are too many threads,
+/// or this one is ending.
 #[cold]
-fn claim() -> usize {
+pub(crate) fn claim() -> usize {
+    if SLOT.get() != UNKNOWN {
+        return SLOT.get();
+    }
     // Where the thread is ending already, nobody would give the number back.
     let registered = GIVE_BACK.try_with(|_| ()).is_ok();
     let slot = if registered { first_free() } else { SLOTS };
@@ -72,9 +81,9 @@ mod tests {
             let threads: Vec<_> = (0..8)
                 .map(|_| {
                     scope.spawn(|| {
-                        let slot = current();
+                        let slot = claim();
                         barrier.wait();
-                        assert_eq!(current(), slot);
+                        assert_eq!((current(), claim()), (slot, slot));
                         slot
                     })
                 })
@@ -96,7 +105,7 @@ mod tests {
                 let threads: Vec<_> = (0..SLOTS + 8)
                     .map(|_| {
                         scope.spawn(|| {
-                            let slot = current();
+                            let slot = claim();
                             barrier.wait();
                             slot == SLOTS
                         })

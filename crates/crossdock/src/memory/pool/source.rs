@@ -37,9 +37,13 @@ pub(crate) struct Global;
 impl Bytes for Global {
     #[inline]
     fn allocate(&self, layout: AllocLayout, zeroed: bool) -> Option<NonNull<u8>> {
-        let take = if zeroed { alloc_zeroed } else { alloc };
-        // SAFETY: not zero-sized (the trait's rule).
-        NonNull::new(unsafe { take(layout) })
+        if zeroed {
+            // SAFETY: not zero-sized (the trait's rule).
+            NonNull::new(unsafe { alloc_zeroed(layout) })
+        } else {
+            // SAFETY: as above.
+            NonNull::new(unsafe { alloc(layout) })
+        }
     }
 
     #[inline]

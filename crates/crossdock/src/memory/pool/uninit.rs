@@ -5,8 +5,8 @@ use std::mem::MaybeUninit;
 
 use crate::error::Result;
 use crate::memory::buffer::Buffer;
+use crate::memory::pool;
 use crate::memory::pool::block::Block;
-use crate::memory::pool::{AllocOptions, Pool};
 
 /// New memory whose bytes are not initialised yet: filled once, and then a [`Buffer`].
 ///
@@ -39,7 +39,7 @@ impl UninitBuffer {
     /// `is_out_of_memory` where there is none, or where `nbytes` is more than an address space holds.
     #[inline]
     pub fn new(nbytes: usize) -> Result<Self> {
-        Pool::with_default(|pool| AllocOptions::new().uninit(pool, nbytes))
+        pool::uninit(nbytes)
     }
 
     #[inline]
@@ -68,7 +68,7 @@ impl UninitBuffer {
     #[inline]
     pub unsafe fn assume_init(self) -> Buffer {
         // SAFETY: initialised (the caller's word), and within the capacity (UninitBuffer 1).
-        Buffer::fresh(unsafe { self.block.freeze(self.nbytes) })
+        Buffer::fresh(unsafe { self.block.freeze(self.nbytes) }, self.nbytes)
     }
 }
 

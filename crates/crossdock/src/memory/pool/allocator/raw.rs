@@ -16,7 +16,7 @@ use crate::memory::pool::account::{Account, refund};
 use crate::memory::pool::allocator::taken::{self, Taken};
 use crate::memory::pool::block::ALIGNMENT;
 use crate::memory::pool::charge::UNIT;
-use crate::memory::pool::{Pool, debug};
+use crate::memory::pool::{Pool, debug, slot};
 
 /// What a block of this size is charged.
 fn charged(nbytes: usize) -> usize {
@@ -94,7 +94,7 @@ impl Pool {
         account.charge(charged(nbytes)).map_err(|_| AllocError)?;
         match take(account, layout, zeroed) {
             Some(bytes) => {
-                account.note_allocated(charged(nbytes));
+                account.note_allocated(slot::current(), charged(nbytes));
                 Ok(NonNull::slice_from_raw_parts(bytes, nbytes))
             }
             None => {
@@ -224,7 +224,7 @@ unsafe impl Allocator for Pool {
         // SAFETY: the caller's word; in debug mode, it was struck off above.
         unsafe { give_back(account, bytes, layout) };
         // SAFETY: charged when it was taken; the source has its memory again.
-        unsafe { refund(account.into(), charged(layout.size())) };
+        unsafe { refund(account.into(), slot::current(), charged(layout.size())) };
     }
 
     unsafe fn grow(
