@@ -305,7 +305,7 @@ mod tests {
         let pool = Pool::default().proxy("copies").unwrap();
         let before = copied_bytes();
         let buffer = {
-            let numbers = vec![7u64; 3];
+            let numbers = [7u64; 3];
             BufferView::from(&numbers[..]).to_buffer(&pool).unwrap()
         };
         assert!(copied_bytes() - before >= 24);

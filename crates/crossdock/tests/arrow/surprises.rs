@@ -381,7 +381,7 @@ fn an_alignment_that_is_none_is_an_error_of_its_own_in_every_pool() {
     let pools = [
         Pool::system().unwrap(),
         Pool::default(),
-        Pool::guarded().unwrap(),
+        Pool::default().guarded("guarded").unwrap(),
         Pool::system().unwrap().capped("small", 1 << 20).unwrap(),
         Pool::system().unwrap().logging("told").unwrap(),
     ];
@@ -498,7 +498,7 @@ fn damage_of(address: usize) -> Vec<Damage> {
 
 /// Writes a byte at a distance from the beginning of a buffer of 100 bytes in debug mode, which is then dropped, and leaked where it is damaged.
 fn damage_by_writing_at(at: isize) -> Option<Damage> {
-    let pool = Pool::guarded().unwrap();
+    let pool = Pool::default().guarded("guarded").unwrap();
     let here = pool.copy_from_slice(&[1u8; 100]).unwrap();
     let address = here.address();
     let target = here.as_ptr().cast_mut().wrapping_offset(at);
@@ -552,7 +552,7 @@ fn a_write_in_front_of_the_block_is_found_and_the_block_forgotten() {
 
 #[test]
 fn debug_mode_fills_new_memory_through_and_through() {
-    let pool = Pool::guarded().unwrap();
+    let pool = Pool::default().guarded("guarded").unwrap();
     let mut fresh: MutableBuffer = pool.mutable(1000).unwrap();
     // SAFETY: debug mode has filled the block.
     unsafe { fresh.set_nbytes(1000) };
