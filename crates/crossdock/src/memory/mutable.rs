@@ -52,6 +52,7 @@ impl MutableBuffer {
     /// # Errors
     ///
     /// `is_out_of_memory`.
+    #[inline]
     pub fn new() -> Result<Self> {
         Self::with_capacity(0)
     }
@@ -61,11 +62,13 @@ impl MutableBuffer {
     /// # Errors
     ///
     /// `is_out_of_memory`.
+    #[inline]
     pub fn with_capacity(capacity: usize) -> Result<Self> {
         pool::mutable(capacity)
     }
 
     /// The first `nbytes` bytes of the block are initialised.
+    #[inline]
     pub(crate) fn of_block(block: Block, nbytes: usize) -> Self {
         debug_assert!(nbytes <= block.capacity(), "MutableBuffer 2");
         Self { ptr: block.as_ptr(), nbytes, capacity: block.capacity(), block }
@@ -263,6 +266,7 @@ impl MutableBuffer {
 
     /// The buffer, finished. O(1): the padding up to a multiple of [`ALIGNMENT`](crate::memory::ALIGNMENT) is zeroed; the capacity stays
     /// until it is shrunk.
+    #[inline]
     pub fn freeze(self) -> Buffer {
         // SAFETY: MutableBuffer 2.
         Buffer::fresh(unsafe { self.block.freeze(self.nbytes) }, self.nbytes)
