@@ -7,11 +7,15 @@ use std::fs::File;
 use std::io::{BufRead, ErrorKind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use crossdock::element::DType;
 use crossdock::layout::Order;
 use crossdock::memory::io::{BufferReader, BufferWriter, FixedWriter};
-use crossdock::memory::{ALIGNMENT, Birth, Buffer, LeaseKind, MapOptions, Place, Pool, UninitBuffer, ledger};
+use crossdock::memory::{
+    ALIGNMENT, Birth, BitmapBuilder, Buffer, BufferBuilder, BufferView, LeaseKind, MapOptions, MutableBuffer,
+    Place, Pool, UninitBuffer, ledger, take_damage,
+};
 use crossdock::view::{CopyPolicy, Reason, Request};
 use crossdock::{Array, DArray, Result};
 
@@ -37,6 +41,8 @@ thread_local! {
     static LIVE: Cell<isize> = const { Cell::new(0) };
     /// How many more requests succeed, once failing is switched on.
     static FAIL_AFTER: Cell<Option<u64>> = const { Cell::new(None) };
+    /// Whether, after the first failure, all requests fail.
+    static FAIL_ALWAYS: Cell<bool> = const { Cell::new(false) };
     /// Whether a request has been made to fail.
     static FAILED: Cell<bool> = const { Cell::new(false) };
 }
@@ -46,7 +52,7 @@ static TURN: AtomicUsize = AtomicUsize::new(0);
 
 fn must_fail() -> bool {
     FAIL_AFTER.get().is_some_and(|left| {
-        FAIL_AFTER.set(left.checked_sub(1));
+        FAIL_AFTER.set(left.checked_sub(1).or(FAIL_ALWAYS.get().then_some(0)));
         FAILED.set(FAILED.get() || left == 0);
         left == 0
     })
@@ -124,14 +130,15 @@ fn the_instrument_hands_out_odd_addresses() {
 
 #[test]
 fn pool_memory_is_aligned_and_padded_with_zeros_wherever_its_block_begins() {
-    // What the default pool has for itself, it keeps.
-    drop(Buffer::zeroed(1 << 20).unwrap());
-    let pool = Pool::default();
-    pool.trim();
+    // What a block that is kept has for itself would be given back by another thread: nothing is kept here.
+    let mapped = Pool::caching(0, Duration::ZERO).unwrap();
+    drop((Buffer::zeroed(1).unwrap(), mapped.zeroed(1 << 20).unwrap()));
+    Pool::default().trim();
     let live = LIVE.get();
     for nbytes in (0..200).chain([1000, 4095, 4096, 1 << 20]) {
-        let zeroed = Buffer::zeroed(nbytes).unwrap();
-        let mut fresh = UninitBuffer::new(nbytes).unwrap();
+        let pool = if nbytes < 1 << 18 { Pool::default() } else { mapped.clone() };
+        let zeroed = pool.zeroed(nbytes).unwrap();
+        let mut fresh = pool.uninit(nbytes).unwrap();
         fresh.as_uninit_mut().iter_mut().for_each(|byte| {
             byte.write(1);
         });
@@ -146,9 +153,10 @@ fn pool_memory_is_aligned_and_padded_with_zeros_wherever_its_block_begins() {
                 assert_eq!(byte, 0, "byte {at} behind {nbytes}");
             }
         }
-        drop(UninitBuffer::new(nbytes).unwrap());
+        drop(pool.uninit(nbytes).unwrap());
     }
-    pool.trim();
+    // What this thread keeps for its next request.
+    Pool::default().trim();
     assert_eq!(LIVE.get(), live, "bytes that were not freed");
 }
 
@@ -305,6 +313,144 @@ fn failure_at_any_request_is_an_error_and_leaks_nothing() {
     let requests = fail_everywhere(false);
     // 13 allocations, 2 blocks of owners, 30 parts and 2 lists of them.
     assert!(requests >= 40, "{requests}");
+}
+
+// ===== pools =====
+
+/// Does something to a buffer that may fail, in which case the buffer must be as it was.
+fn or_unchanged(
+    bytes: &mut MutableBuffer,
+    action: impl FnOnce(&mut MutableBuffer) -> Result<()>,
+) -> Result<()> {
+    let before = undisturbed(|| (bytes.as_ptr(), bytes.capacity(), bytes.to_vec()));
+    let result = action(bytes);
+    if result.is_err() {
+        assert_eq!((bytes.as_ptr(), bytes.capacity(), &bytes[..]), (before.0, before.1, &before.2[..]));
+    }
+    undisturbed(|| drop(before));
+    result
+}
+
+/// What may be done with a pool's blocks.
+fn use_pool(pool: &Pool) -> Result<()> {
+    let zeroed = pool.zeroed(100)?;
+    let large = pool.zeroed(300 << 10)?;
+    let mut bytes = pool.mutable(10)?;
+    for size in [100, 5000, 300 << 10] {
+        or_unchanged(&mut bytes, |bytes| bytes.extend_from_slice(&[7u8; 40]))?;
+        or_unchanged(&mut bytes, |bytes| bytes.reserve_exact(size))?;
+        or_unchanged(&mut bytes, |bytes| bytes.reserve(size + 1))?;
+    }
+    or_unchanged(&mut bytes, MutableBuffer::shrink_to_fit)?;
+    or_unchanged(&mut bytes, |bytes| bytes.resize(320 << 10))?;
+    let mut frozen = bytes.freeze();
+    if let Err(error) = frozen.resize(600 << 10) {
+        assert_eq!((frozen.nbytes(), frozen.read()?[119]), (320 << 10, 7));
+        return Err(error);
+    }
+    let mut thawed = frozen.try_into_mut()?;
+    thawed.truncate(50);
+    or_unchanged(&mut thawed, MutableBuffer::shrink_to_fit)?;
+    let thawed = thawed.freeze();
+    let slice = large.slice(10..2000)?;
+    drop((slice.to_hex_string()?, slice.to_text()?, slice.copy_slice(5..500, pool)?));
+    drop((slice.ensure_alignment(4096, pool)?, thawed.equals(&zeroed)?));
+    let address = slice.as_ptr();
+    match slice.compact(pool) {
+        Ok(compact) => assert_eq!((compact.nbytes(), compact.retained_nbytes()), (1990, 2048)),
+        Err(rejected) => {
+            assert_eq!((rejected.value.as_ptr(), rejected.value.nbytes()), (address, 1990));
+            return Err(rejected.error);
+        }
+    }
+    let mut numbers = BufferBuilder::over(pool.mutable(0)?)?;
+    numbers.append_n(100, 5u32)?;
+    let mut bits = BitmapBuilder::over(pool.mutable(0)?);
+    bits.append(true)?;
+    if let Err(error) = bits.append_n(5000, true) {
+        assert_eq!((bits.len(), bits.count_false(), bits.as_bytes()), (1, 0, &[1][..]));
+        return Err(error);
+    }
+    let view = BufferView::from("borrowed");
+    drop((numbers.finish(), bits.finish(), view.to_buffer(pool)?, view.to_hex_string()?));
+    Ok(())
+}
+
+/// Pools of every kind are made, used, and dropped before their blocks.
+fn pool_scenario() -> Result<()> {
+    // Nothing that is kept is given back in this time, on another thread.
+    let long = Duration::from_secs(3600);
+    let roots = [Pool::system()?, Pool::caching(8 << 20, long)?, foreign()?];
+    for root in roots {
+        let capped = root.capped("capped", 16 << 20)?;
+        let pools = [root.proxy("proxy")?.logging("logging")?, capped.guarded("guarded")?, capped];
+        let kept = [pools[0].zeroed(10)?, pools[1].zeroed(10)?, pools[2].zeroed(300 << 10)?];
+        for pool in &pools {
+            let before = pool.statistics();
+            let result = use_pool(pool);
+            let after = pool.statistics();
+            assert_eq!((after.live_nbytes, after.live_count), (before.live_nbytes, before.live_count));
+            result?;
+        }
+        let refused = pools[2].zeroed(17 << 20).unwrap_err();
+        assert!(refused.is_out_of_memory());
+        undisturbed(|| assert!(refused.to_string().contains(&(17 << 20).to_string()), "{refused}"));
+        drop((root, pools));
+        drop(kept);
+    }
+    Ok(())
+}
+
+#[cfg(feature = "allocator-api2")]
+fn foreign() -> Result<Pool> {
+    Pool::over("over an allocator", allocator_api2::alloc::Global)
+}
+
+#[cfg(not(feature = "allocator-api2"))]
+fn foreign() -> Result<Pool> {
+    Pool::system()
+}
+
+/// Runs the pools' scenario with a failure at every request in turn, or from every request on, and returns how many requests it
+/// makes and how many times it did without.
+fn fail_everywhere_in_pools(always: bool) -> (u64, u64) {
+    // What locks and tables are registered in keeps its room.
+    pool_scenario().unwrap();
+    let mut did_without = 0;
+    for nth in 0.. {
+        Pool::default().trim();
+        let live = LIVE.get();
+        FAILED.set(false);
+        FAIL_ALWAYS.set(always);
+        FAIL_AFTER.set(Some(nth));
+        let outcome = pool_scenario();
+        FAIL_AFTER.set(None);
+        FAIL_ALWAYS.set(false);
+        // What this thread keeps for its next request.
+        Pool::default().trim();
+        match outcome {
+            Err(error) => assert!(FAILED.get() && error.is_out_of_memory(), "request {nth}: {error}"),
+            Ok(()) if FAILED.get() => did_without += 1,
+            Ok(()) => {
+                assert_eq!(take_damage(), []);
+                return (nth, did_without);
+            }
+        }
+        assert_eq!(LIVE.get(), live, "request {nth}: bytes that were not freed");
+    }
+    unreachable!("the scenario ends")
+}
+
+#[test]
+fn failure_at_any_request_of_a_pool_is_an_error_and_leaks_nothing() {
+    // A block that cannot grow in place is moved, and one that cannot have room to spare has what it needs.
+    let (requests, did_without) = fail_everywhere_in_pools(false);
+    println!("{requests} requests, of which {did_without} had a way out");
+    assert!(requests > 200 && did_without < requests / 2, "{requests}, {did_without}");
+    // Where nothing more can be had, only the text of the last refusal is shorter.
+    let (requests, did_without) = fail_everywhere_in_pools(true);
+    println!("{requests} requests, of which {did_without} were needed by nobody");
+    assert!(requests > 200 && did_without <= 1, "{requests}, {did_without}");
 }
 
 /// Children of this program, since the ledger is the program's: see `the_ledger_gives_way_to_missing_memory`.

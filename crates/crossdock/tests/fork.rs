@@ -1,15 +1,17 @@
 //! After a fork the child uses and drops what it inherited, even where another thread was inside the library.
 
+use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::process::exit;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use crossdock::DArray;
 use crossdock::element::DType;
 use crossdock::exchange::protocol::shm;
 use crossdock::layout::Order;
-use crossdock::memory::{Buffer, ledger};
+use crossdock::memory::{Buffer, Pool, ledger};
 use crossdock::view::Request;
 
 /// A fork inherits what every test has: there is one at a time.
@@ -139,4 +141,126 @@ fn a_process_that_may_open_no_more_descriptors_receives_an_error() {
         limited && refused
     });
     assert_eq!(status, 0);
+}
+
+/// Pools of every kind, with a cache that gives back all the time.
+fn pools() -> Vec<Pool> {
+    let caching = Pool::caching(1 << 26, Duration::from_millis(1)).unwrap();
+    let capped = caching.capped("capped", 1 << 28).unwrap();
+    let guarded = caching.guarded("guarded").unwrap();
+    vec![Pool::default(), caching, capped, guarded]
+}
+
+/// What a child does with pools and with a buffer that it inherited while other threads were inside the pool.
+fn use_pool(pool: &Pool, mut inherited: Vec<Buffer>) -> bool {
+    let mut good = true;
+    for buffer in &mut inherited {
+        let nbytes = buffer.nbytes();
+        good &= buffer.resize(nbytes + (1 << 20)).is_ok();
+        good &= buffer
+            .read()
+            .is_ok_and(|bytes| bytes[..nbytes].iter().all(|&byte| byte == 5) && bytes[nbytes] == 0);
+    }
+    inherited.truncate(1);
+    for nbytes in [1, 1000, 300 << 10] {
+        let Ok(mut own) = pool.mutable(nbytes) else { return false };
+        good &= own.resize(2 * nbytes).is_ok() && own.iter().all(|&byte| byte == 0);
+        let own = own.freeze();
+        good &= own.clone().pool_name() == Some(pool.name());
+        inherited.push(own);
+    }
+    let proxy = pool.proxy("of the child");
+    good &= proxy.is_ok_and(|proxy| proxy.zeroed(1 << 20).is_ok());
+    drop(inherited);
+    pool.trim();
+    // The give-back thread is not inherited: the child has its own.
+    drop(pool.zeroed(1 << 20));
+    good
+}
+
+/// Runs `body` while other threads are busy in all pools.
+fn while_others_allocate(pools: &[Pool], body: impl FnOnce()) {
+    struct Stop<'a>(&'a AtomicBool);
+    impl Drop for Stop<'_> {
+        fn drop(&mut self) {
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
+    let over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let _stop = Stop(&over);
+        for thread in 0..2 {
+            let over = &over;
+            scope.spawn(move || {
+                let mut random = fastrand::Rng::with_seed(thread);
+                let mut kept = Vec::new();
+                while !over.load(Ordering::Relaxed) {
+                    let pool = &pools[random.usize(..pools.len())];
+                    let mut bytes = pool.mutable(random.usize(..1000)).unwrap();
+                    bytes.reserve(random.usize(..20) << random.u32(..17)).unwrap();
+                    kept.push((bytes.freeze(), pool.zeroed(random.usize(..2) << 20).unwrap(), pool.clone()));
+                    if kept.len() > 8 {
+                        kept.swap_remove(random.usize(..8));
+                    }
+                }
+            });
+        }
+        body();
+    });
+}
+
+fn inherited(pool: &Pool) -> Vec<Buffer> {
+    [1, 1000, 300 << 10].map(|nbytes| pool.copy_from_slice(&vec![5u8; nbytes]).unwrap()).into()
+}
+
+#[test]
+fn a_child_allocates_resizes_and_frees_whatever_other_threads_did_in_the_pools() {
+    let _alone = alone();
+    let pools = pools();
+    while_others_allocate(&pools, || {
+        for round in 0..120 {
+            let pool = &pools[round % pools.len()];
+            let buffers = inherited(pool);
+            let status = fork_and_wait(|| use_pool(pool, buffers));
+            assert_eq!(status, 0, "round {round}, {pool:?}: the child ended with status {status:#x}");
+        }
+    });
+    for pool in &pools[1..] {
+        assert_eq!(pool.statistics().live_nbytes, 0, "{pool:?}");
+    }
+}
+
+#[test]
+fn a_child_goes_on_when_its_parent_is_gone() {
+    let _alone = alone();
+    let pools = pools();
+    while_others_allocate(&pools, || {
+        for round in 0..24 {
+            let pool = &pools[round % pools.len()];
+            let (mut ours, theirs) = UnixStream::pair().unwrap();
+            let buffers = inherited(pool);
+            let status = fork_and_wait(|| {
+                let parent = std::process::id();
+                // SAFETY: as in `fork_and_wait`.
+                let pid = unsafe { libc::fork() };
+                if pid != 0 {
+                    return pid > 0;
+                }
+                // SAFETY: a system call.
+                unsafe { libc::alarm(60) };
+                while std::os::unix::process::parent_id() == parent {
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+                let good = use_pool(pool, buffers);
+                let told = (&theirs).write_all(if good { b"good" } else { b"bad" });
+                // SAFETY: ends the process without running what belongs to its parents.
+                unsafe { libc::_exit(i32::from(told.is_err())) }
+            });
+            assert_eq!(status, 0, "round {round}");
+            drop(theirs);
+            let mut said = String::new();
+            ours.read_to_string(&mut said).unwrap();
+            assert_eq!(said, "good", "round {round}, {pool:?}");
+        }
+    });
 }

@@ -375,7 +375,7 @@ fn a_file_that_shrinks_under_its_reader_or_writer_is_an_error_where_the_map_is_g
 
 #[test]
 fn a_finished_buffer_has_just_the_bytes_written_and_zeros_behind() {
-    let pool = Pool::guarded().unwrap(); // its new memory is not zero
+    let pool = Pool::default().guarded("guarded").unwrap(); // its new memory is not zero
     for nbytes in [0, 1, 63, 64, 65, 1000] {
         let mut writer = BufferWriter::over(pool.mutable(0).unwrap());
         writer.write_all(&counted(nbytes)).unwrap();

@@ -473,20 +473,7 @@ impl Buffer {
 
     #[inline]
     fn resolve(&self, range: &impl RangeBounds<usize>) -> Result<Range<usize>> {
-        let start = match range.start_bound() {
-            Bound::Included(&start) => Some(start),
-            Bound::Excluded(&before) => before.checked_add(1),
-            Bound::Unbounded => Some(0),
-        };
-        let end = match range.end_bound() {
-            Bound::Included(&last) => last.checked_add(1),
-            Bound::Excluded(&end) => Some(end),
-            Bound::Unbounded => Some(self.nbytes),
-        };
-        match (start, end) {
-            (Some(start), Some(end)) if start <= end && end <= self.nbytes => Ok(start..end),
-            _ => Err(bad_range(start, end, self.nbytes)),
-        }
+        resolve(range, self.nbytes)
     }
 
     /// The same bytes, never to be written through this handle or what is made from it.
@@ -710,6 +697,25 @@ impl Buffer {
     /// `ptr..ptr + nbytes` lies within the region of the handle; `readonly` is set if its memory is constant.
     pub(crate) unsafe fn from_parts(handle: Handle, ptr: NonNull<u8>, nbytes: usize, readonly: bool) -> Self {
         Self { handle, ptr, nbytes, readonly }
+    }
+}
+
+/// A range as two numbers, if it lies within `nbytes` bytes.
+#[inline]
+pub(crate) fn resolve(range: &impl RangeBounds<usize>, nbytes: usize) -> Result<Range<usize>> {
+    let start = match range.start_bound() {
+        Bound::Included(&start) => Some(start),
+        Bound::Excluded(&before) => before.checked_add(1),
+        Bound::Unbounded => Some(0),
+    };
+    let end = match range.end_bound() {
+        Bound::Included(&last) => last.checked_add(1),
+        Bound::Excluded(&end) => Some(end),
+        Bound::Unbounded => Some(nbytes),
+    };
+    match (start, end) {
+        (Some(start), Some(end)) if start <= end && end <= nbytes => Ok(start..end),
+        _ => Err(bad_range(start, end, nbytes)),
     }
 }
 

@@ -100,21 +100,7 @@ impl Buffer {
     ///
     /// `is_place`, `is_conflict`, `is_out_of_memory`.
     pub fn to_hex_string(&self) -> Result<String> {
-        let nbytes = self.nbytes().checked_mul(2).ok_or_else(|| Error::out_of_memory(usize::MAX, 1))?;
-        let mut text = Vec::new();
-        text.try_reserve_exact(nbytes).map_err(|_| Error::out_of_memory(nbytes, 1))?;
-        text.resize(nbytes, 0);
-        let mut rest = text.as_mut_slice();
-        for_each_chunk(self, self.nbytes(), |chunk| {
-            let (digits, behind) = std::mem::take(&mut rest).split_at_mut(2 * chunk.len());
-            rest = behind;
-            match faster_hex::hex_encode_upper(chunk, digits) {
-                Ok(_) => Ok(true),
-                Err(error) => Err(Error::new(Kind::Bounds, error.to_string())),
-            }
-        })?;
-        String::from_utf8(text)
-            .map_err(|error| Error::caused(Kind::Malformed, "a digit is not one of ASCII", error))
+        hex_of(self.nbytes(), |push| for_each_chunk(self, self.nbytes(), push))
     }
 
     /// The bytes as text. Copies, and counts, them. (Under a Read lease, [`ReadGuard::as_str`] does without a copy.)
@@ -284,6 +270,28 @@ impl Buffer {
             Err(error) => panic!("{error}"),
         }
     }
+}
+
+/// The digits of `nbytes` bytes, which `feed` passes on piece by piece.
+pub(crate) fn hex_of(
+    nbytes: usize,
+    feed: impl FnOnce(&mut dyn FnMut(&[u8]) -> Result<bool>) -> Result<()>,
+) -> Result<String> {
+    let nbytes = nbytes.checked_mul(2).ok_or_else(|| Error::out_of_memory(usize::MAX, 1))?;
+    let mut text = Vec::new();
+    text.try_reserve_exact(nbytes).map_err(|_| Error::out_of_memory(nbytes, 1))?;
+    text.resize(nbytes, 0);
+    let mut rest = text.as_mut_slice();
+    feed(&mut |chunk| {
+        let (digits, behind) = std::mem::take(&mut rest).split_at_mut(2 * chunk.len());
+        rest = behind;
+        match faster_hex::hex_encode_upper(chunk, digits) {
+            Ok(_) => Ok(true),
+            Err(error) => Err(Error::new(Kind::Bounds, error.to_string())),
+        }
+    })?;
+    String::from_utf8(text)
+        .map_err(|error| Error::caused(Kind::Malformed, "a digit is not one of ASCII", error))
 }
 
 pub(crate) fn not_utf8(error: std::str::Utf8Error) -> Error {

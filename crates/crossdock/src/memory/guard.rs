@@ -47,6 +47,11 @@ pub(crate) fn count_of<T: Pod>(ptr: NonNull<u8>, nbytes: usize) -> Result<usize>
     Ok(nbytes / size)
 }
 
+/// Where the elements begin that [`count_of`] counted. If there are none, they may be anywhere, but must be aligned.
+pub(crate) fn start_of<T: Pod>(ptr: NonNull<u8>, count: usize) -> NonNull<T> {
+    if count == 0 { NonNull::dangling() } else { ptr.cast() }
+}
+
 impl Covered {
     fn count_of<T: Pod>(&self) -> Result<usize> {
         count_of::<T>(self.ptr, self.nbytes)

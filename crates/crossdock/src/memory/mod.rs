@@ -13,6 +13,8 @@
 //! ```
 
 mod allocation;
+mod bitmap;
+mod borrowed;
 mod buffer;
 mod bytes;
 mod cache;
@@ -41,6 +43,8 @@ mod word;
 
 pub use allocation::Birth;
 pub(crate) use allocation::{Handle, Lease};
+pub use bitmap::BitmapBuilder;
+pub use borrowed::{BufferView, BufferViewMut};
 pub use buffer::Buffer;
 pub(crate) use buffer::{exclusive, lease};
 pub use conflict::{Conflict, Protocols, Wanted};

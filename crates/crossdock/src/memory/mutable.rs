@@ -8,6 +8,7 @@ use std::ptr::NonNull;
 use crate::error::{Error, Kind, Rejected, Result};
 use crate::memory::Pod;
 use crate::memory::buffer::Buffer;
+use crate::memory::guard::{count_of, start_of};
 use crate::memory::pool::{self, Block};
 
 /// A buffer that grows: the only handle on its memory, hence `&mut [u8]` with no lease.
@@ -250,18 +251,18 @@ impl MutableBuffer {
     pub fn as_slice_of<T: Pod>(&self) -> Result<&[T]> {
         let len = self.count_of::<T>()?;
         // SAFETY: aligned and as many (checked), initialised (MutableBuffer 2), of which any pattern is a value (Pod 1).
-        Ok(unsafe { std::slice::from_raw_parts(self.ptr.as_ptr().cast(), len) })
+        Ok(unsafe { std::slice::from_raw_parts(start_of(self.ptr, len).as_ptr(), len) })
     }
 
     /// The bytes as elements, to be written. O(1). Errors as [`MutableBuffer::as_slice_of`].
     pub fn as_mut_slice_of<T: Pod>(&mut self) -> Result<&mut [T]> {
         let len = self.count_of::<T>()?;
         // SAFETY: as in `as_slice_of`; `&mut self` is the only way to the bytes.
-        Ok(unsafe { std::slice::from_raw_parts_mut(self.ptr.as_ptr().cast(), len) })
+        Ok(unsafe { std::slice::from_raw_parts_mut(start_of(self.ptr, len).as_ptr(), len) })
     }
 
     fn count_of<T: Pod>(&self) -> Result<usize> {
-        crate::memory::guard::count_of::<T>(self.ptr, self.nbytes)
+        count_of::<T>(self.ptr, self.nbytes)
     }
 
     /// The buffer, finished. O(1): the padding up to a multiple of [`ALIGNMENT`](crate::memory::ALIGNMENT) is zeroed; the capacity stays

@@ -8,12 +8,12 @@
 //! What a block takes is charged to each account on the way. A block keeps the first one alive by its charge, and each
 //! account keeps the next.
 
-use std::alloc::{Layout as AllocLayout, alloc_zeroed, dealloc};
+use std::alloc::{Layout as AllocLayout, alloc, dealloc};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::error::{Error, Result};
-use crate::memory::pool::charge::{Charge, UNIT, units};
+use crate::memory::pool::charge::{Charge, UNIT, UNLIMITED, units};
 use crate::memory::pool::counters::{Counters, Statistics};
 use crate::memory::pool::log;
 use crate::memory::pool::slot::{self, SLOTS};
@@ -42,6 +42,8 @@ pub(crate) struct Account {
     /// Whether, beside that, statistics are all that is kept: immortal, at the end of its chain, and silent.
     plain: bool,
     logged: bool,
+    /// Whether its blocks have guards, which they have too where one further on in the chain wants them.
+    guarded: bool,
     name: &'static str,
     handles: AtomicUsize,
     counters: Counters,
@@ -55,6 +57,14 @@ pub(crate) struct Plan {
     pub(crate) limit: u64,
     pub(crate) immortal: bool,
     pub(crate) logged: bool,
+    pub(crate) guarded: bool,
+}
+
+impl Plan {
+    /// Without a limit, silent, and freed when nobody needs it any more.
+    pub(crate) fn new(name: &'static str, upstream: Upstream) -> Self {
+        Self { name, upstream, limit: UNLIMITED, immortal: false, logged: false, guarded: false }
+    }
 }
 
 /// A counted handle on an account.
@@ -74,47 +84,40 @@ impl AccountRef {
     pub(crate) fn open(plan: Plan) -> Result<Self> {
         let layout = AllocLayout::new::<Account>();
         // SAFETY: the layout is not zero-sized.
-        let account = NonNull::new(unsafe { alloc_zeroed(layout) }.cast::<Account>());
-        let Plan { name, upstream, limit, immortal, logged } = plan;
-        debug_assert!(!immortal || matches!(upstream, Upstream::Source(_)), "Account 3");
-        let direct = match &upstream {
-            // SAFETY: the plan's hold on it is a handle.
-            Upstream::Account(next) => unsafe { next.as_ref() }.direct,
-            Upstream::Source(source) => source.is_direct(),
-        };
-        let next = match &upstream {
-            Upstream::Account(next) => next.as_ptr().cast_const(),
-            Upstream::Source(_) => std::ptr::null(),
-        };
-        let plain = direct && immortal && !logged && matches!(upstream, Upstream::Source(_));
-        let Some(account) = account else {
+        let room = NonNull::new(unsafe { alloc(layout) }.cast::<Account>());
+        let Plan { name, upstream, limit, immortal, logged, guarded } = plan;
+        let Some(room) = room else {
             if let Upstream::Account(next) = upstream {
                 // SAFETY: the plan's hold was a handle, which ends here.
                 drop(unsafe { Self::from_counted(next) });
             }
             return Err(Error::out_of_memory(layout.size(), layout.align()));
         };
-        let at = account.as_ptr();
-        // The counters are large, and zeroed already (Counters 1); the rest is written field by field.
-        // SAFETY: a field of fresh memory of the account's layout.
-        unsafe { (&raw mut (*at).charge).write(Charge::new(limit)) };
-        // SAFETY: as above.
-        unsafe { (&raw mut (*at).upstream).write(upstream) };
-        // SAFETY: as above.
-        unsafe { (&raw mut (*at).next).write(next) };
-        // SAFETY: as above.
-        unsafe { (&raw mut (*at).immortal).write(immortal) };
-        // SAFETY: as above.
-        unsafe { (&raw mut (*at).direct).write(direct) };
-        // SAFETY: as above.
-        unsafe { (&raw mut (*at).plain).write(plain) };
-        // SAFETY: as above.
-        unsafe { (&raw mut (*at).logged).write(logged) };
-        // SAFETY: as above.
-        unsafe { (&raw mut (*at).name).write(name) };
-        // SAFETY: as above.
-        unsafe { (&raw mut (*at).handles).write(AtomicUsize::new(1)) };
-        Ok(Self(account))
+        let (next, direct, guarded) = match &upstream {
+            Upstream::Account(next) => {
+                // SAFETY: the plan's hold on it is a handle.
+                let account = unsafe { next.as_ref() };
+                (next.as_ptr().cast_const(), account.direct && !guarded, account.guarded || guarded)
+            }
+            Upstream::Source(source) => (std::ptr::null(), source.is_direct() && !guarded, guarded),
+        };
+        debug_assert!(!immortal || next.is_null(), "Account 3");
+        let account = Account {
+            charge: Charge::new(limit),
+            upstream,
+            next,
+            immortal,
+            direct,
+            plain: direct && immortal && !logged,
+            logged,
+            guarded,
+            name,
+            handles: AtomicUsize::new(1),
+            counters: Counters::new(),
+        };
+        // SAFETY: freshly allocated with the layout of an account.
+        unsafe { room.write(account) };
+        Ok(Self(room))
     }
 
     /// # Safety
@@ -197,20 +200,14 @@ pub(crate) unsafe fn discard(account: NonNull<Account>) {
 ///
 /// Its charge said that it has no handle and is charged for nothing; and this is called once for it.
 unsafe fn free(account: NonNull<Account>) -> Option<NonNull<Account>> {
-    // SAFETY: nobody else reaches the account any more.
-    let next = match unsafe { &(*account.as_ptr()).upstream } {
-        Upstream::Account(next) => Some(*next),
-        Upstream::Source(_) => None,
+    let next = {
+        // SAFETY: nobody else reaches the account any more.
+        let account = unsafe { account.as_ref() };
+        NonNull::new(account.next.cast_mut())
     };
-    // A source must not be moved: its locks are known by their addresses.
-    // SAFETY: the last use of the field.
-    unsafe { (&raw mut (*account.as_ptr()).upstream).drop_in_place() };
-    // A model checker's atomics need a drop; the others hold nothing.
-    #[cfg(loom)]
-    // SAFETY: as above; the last use of the field.
-    unsafe {
-        (&raw mut (*account.as_ptr()).charge).drop_in_place()
-    };
+    // In place: a source must not be moved, since its locks are known by their addresses.
+    // SAFETY: as above; its last use.
+    unsafe { account.drop_in_place() };
     // SAFETY: allocated by `open` with this layout, and nobody's any more.
     unsafe { dealloc(account.as_ptr().cast(), AllocLayout::new::<Account>()) };
     next
@@ -224,6 +221,12 @@ impl Account {
     #[inline]
     pub(crate) fn is_direct(&self) -> bool {
         self.direct
+    }
+
+    /// Whether blocks that are charged to this account have guards.
+    #[inline]
+    pub(crate) fn is_guarded(&self) -> bool {
+        self.guarded
     }
 
     /// This account, the one upstream, and so on.
@@ -361,7 +364,7 @@ impl Account {
         let limit = self.charge.limit();
         Statistics {
             cached_nbytes: self.source().cached_nbytes() as u64,
-            limit_nbytes: (limit < crate::memory::pool::charge::UNLIMITED).then(|| limit * UNIT as u64),
+            limit_nbytes: (limit < UNLIMITED).then(|| limit * UNIT as u64),
             ..self.counters.read()
         }
     }

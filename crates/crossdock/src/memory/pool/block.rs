@@ -25,7 +25,7 @@ use crate::memory::hints::Hints;
 use crate::memory::mapped::class_nbytes;
 use crate::memory::place::{Backing, Place};
 use crate::memory::pool::account::{Account, refund};
-use crate::memory::pool::source::{Bytes, Global, LARGE, Source};
+use crate::memory::pool::source::{Bytes, Global, LARGE};
 use crate::memory::pool::{debug, front, slot};
 
 /// The alignment of new memory, in bytes: a cache line, and what Arrow and XLA ask for. Capacities are multiples of it.
@@ -144,8 +144,8 @@ impl Form {
 const MOST: usize = (1 << 40) * ALIGNMENT - ALIGNMENT;
 
 /// The length of the guards on both sides of the bytes, which are aligned to `align`.
-fn guard_nbytes(source: &Source, align: usize) -> usize {
-    if source.is_guarded() { align } else { 0 }
+fn guard_nbytes(account: &Account, align: usize) -> usize {
+    if account.is_guarded() { align } else { 0 }
 }
 
 /// The layout of the allocator's block around `capacity` bytes with the header in front, or `None` where it has no size that
@@ -271,7 +271,7 @@ impl Block {
         growing: bool,
     ) -> Option<Self> {
         let source = account.source();
-        let guard = guard_nbytes(source, demand.align);
+        let guard = guard_nbytes(account, demand.align);
         let block = match source.cache() {
             Some(cache) if wants_map(capacity, demand) => {
                 let nbytes = capacity.checked_add(2 * guard)?;
@@ -425,10 +425,10 @@ impl Block {
     /// Resizes the block by the means of its kind, if the new capacity is one of that kind.
     fn resize_in_kind(&mut self, capacity: usize) -> bool {
         let Parts { form, .. } = self.parts();
-        let source = self.account().source();
-        if source.is_guarded() {
+        if self.account().is_guarded() {
             return false;
         }
+        let source = self.account().source();
         let demand = Demand { align: form.align, hints: Hints::new() };
         let large = source.cache().is_some() && wants_map(capacity, demand);
         if form.apart {
@@ -539,6 +539,7 @@ impl Block {
         let mut result = Ok(());
         handle.rebuild(|header| {
             let mut block = ManuallyDrop::new(Self { header });
+            inspect_padding(&block);
             if nbytes > block.capacity() {
                 result = block.resize(nbytes, keep);
             }
@@ -570,10 +571,11 @@ impl Block {
         }
         let nbytes = handle.header().nbytes();
         // Its only handle becomes a block again, with no bytes that anybody has been told of.
-        let mut header = handle.into_header();
-        // SAFETY: nobody else knows of the header.
-        unsafe { header.as_mut() }.set_nbytes(0);
-        Ok((Self { header }, nbytes))
+        let mut block = Self { header: handle.into_header() };
+        inspect_padding(&block);
+        // SAFETY: Block 1: nobody else knows of the header.
+        unsafe { block.header.as_mut() }.set_nbytes(0);
+        Ok((block, nbytes))
     }
 }
 
@@ -600,12 +602,7 @@ impl Drop for Block {
 fn drop_any(header: NonNull<Header>) {
     let block = ManuallyDrop::new(Block { header });
     let parts = block.parts();
-    if !block.account().is_direct() && block.account().source().is_guarded() {
-        // SAFETY: Block 1.
-        let nbytes = unsafe { block.header.as_ref() }.nbytes();
-        // SAFETY: within the capacity, and zeroed by `freeze` where there are any.
-        unsafe { debug::inspect_padding(block.as_ptr(), nbytes) };
-    }
+    inspect_padding(&block);
     // SAFETY: Block 1: given back once, here.
     unsafe { give_back(block.header, &parts) };
     // SAFETY: Block 2, and the source has its memory again.
@@ -626,7 +623,7 @@ unsafe fn give_back(header: NonNull<Header>, parts: &Parts) {
         unsafe { deallocate_plain(header, parts.form.lead, parts.capacity) };
     } else {
         // SAFETY: the caller's word.
-        unsafe { give_back_any(account.source(), header, parts) };
+        unsafe { give_back_any(account, header, parts) };
     }
 }
 
@@ -673,11 +670,11 @@ unsafe fn drop_header(_header: NonNull<Header>) {
 ///
 /// As for [`give_back`].
 #[inline(never)]
-unsafe fn give_back_any(source: &Source, header: NonNull<Header>, parts: &Parts) {
+unsafe fn give_back_any(account: &Account, header: NonNull<Header>, parts: &Parts) {
     let Parts { bytes, capacity, form: Form { lead, align, apart, cacheable }, .. } = *parts;
     // SAFETY: the last use of the header.
     unsafe { drop_header(header) };
-    let guard = guard_nbytes(source, align);
+    let (source, guard) = (account.source(), guard_nbytes(account, align));
     if guard != 0 {
         // SAFETY: Block 1, with guards of this length, which `prepare` filled.
         let whole = unsafe { debug::inspect(bytes, capacity, guard) };
@@ -737,6 +734,16 @@ pub(crate) fn describe(header: &Header) -> Option<(usize, &'static str)> {
 unsafe fn release(header: NonNull<Header>) {
     // This table is installed by `begin` alone, and its release is called once, when nobody has a handle any more (Header 2).
     drop(Block { header });
+}
+
+/// In debug mode, reports where the padding behind a frozen block's bytes is not zero any more.
+fn inspect_padding(block: &Block) {
+    if block.account().is_guarded() {
+        // SAFETY: Block 1.
+        let nbytes = unsafe { block.header.as_ref() }.nbytes();
+        // SAFETY: within the capacity, and zeroed by `freeze` where there are any.
+        unsafe { debug::inspect_padding(block.as_ptr(), nbytes) };
+    }
 }
 
 unsafe fn no_descriptor(_: NonNull<Header>) -> Option<Descriptor> {

@@ -56,9 +56,7 @@ struct Shard {
     mark: AtomicI64,
 }
 
-/// # Invariants
-///
-/// 1. Zeroed memory is a value of this type, with everything at zero.
+/// The statistics of one account.
 pub(crate) struct Counters {
     shards: [Shard; SLOTS],
     /// For threads without a slot, which add to it atomically.
@@ -74,6 +72,19 @@ struct Sum {
 }
 
 impl Shard {
+    const fn new() -> Self {
+        Self {
+            allocated: AtomicU64::new(0),
+            freed: AtomicU64::new(0),
+            allocations: AtomicU64::new(0),
+            frees: AtomicU64::new(0),
+            growths: AtomicU64::new(0),
+            told: AtomicI64::new(0),
+            high: AtomicI64::new(0),
+            mark: AtomicI64::new(0),
+        }
+    }
+
     #[inline]
     fn balance(&self) -> i64 {
         self.allocated.load(Relaxed).wrapping_sub(self.freed.load(Relaxed)) as i64
@@ -93,6 +104,15 @@ fn add(counter: &AtomicU64, more: u64) -> u64 {
 }
 
 impl Counters {
+    /// Nothing has happened yet.
+    pub(crate) const fn new() -> Self {
+        Self {
+            shards: [const { Shard::new() }; SLOTS],
+            crowd: Shard::new(),
+            sum: Sum { live: AtomicI64::new(0), peak: AtomicI64::new(0) },
+        }
+    }
+
     /// Notes a new block. The slot is what [`slot::current`] says.
     #[inline]
     pub(crate) fn allocated(&self, slot: usize, nbytes: usize) {
@@ -257,14 +277,9 @@ impl Counters {
 mod tests {
     use super::*;
 
-    fn counters() -> Box<Counters> {
-        // SAFETY: Counters 1.
-        unsafe { Box::<Counters>::new_zeroed().assume_init() }
-    }
-
     #[test]
     fn one_thread_is_counted_exactly() {
-        let counters = counters();
+        let counters = Counters::new();
         counters.allocated(slot::current(), 128);
         counters.allocated(slot::current(), 64);
         counters.freed(slot::current(), 64);
@@ -290,7 +305,7 @@ mod tests {
 
     #[test]
     fn the_peak_is_exact_for_one_thread_whatever_the_sizes_and_can_be_set_back() {
-        let counters = counters();
+        let counters = Counters::new();
         let mut random = fastrand::Rng::with_seed(7);
         let (mut live, mut peak, mut blocks) = (0, 0, Vec::new());
         for round in 0..20_000 {
@@ -317,7 +332,7 @@ mod tests {
 
     #[test]
     fn many_threads_lose_nothing_and_the_peak_is_within_its_bounds() {
-        let counters = counters();
+        let counters = Counters::new();
         let threads = SLOTS + 6;
         std::thread::scope(|scope| {
             for _ in 0..threads {

@@ -45,6 +45,24 @@ pub enum Damage {
         /// The size that was given back.
         given: usize,
     },
+    /// Memory was given back with another alignment than it was taken with.
+    WrongAlignment {
+        /// The address of the block's first byte.
+        address: usize,
+        /// The alignment that was taken.
+        taken: usize,
+        /// The alignment that was given back.
+        given: usize,
+    },
+    /// Memory was given back to another pool than it was taken from.
+    WrongPool {
+        /// The address of the block's first byte.
+        address: usize,
+        /// The name of the pool that it was taken from.
+        taken: &'static str,
+        /// The name of the pool that it was given back to.
+        given: &'static str,
+    },
     /// Memory was given back that had been given back before, or was never taken.
     NotTaken {
         /// The address that was given back.
@@ -69,6 +87,14 @@ impl fmt::Display for Damage {
             Self::WrongSize { address, taken, given } => write!(
                 f,
                 "the block at {address:#x} was taken with {taken} bytes and given back with {given}"
+            ),
+            Self::WrongAlignment { address, taken, given } => write!(
+                f,
+                "the block at {address:#x} was taken with an alignment of {taken} bytes and given back with {given}"
+            ),
+            Self::WrongPool { address, taken, given } => write!(
+                f,
+                "the block at {address:#x} was taken from the pool `{taken}` and given back to `{given}`"
             ),
             Self::NotTaken { address, given, once: Some(once) } => write!(
                 f,

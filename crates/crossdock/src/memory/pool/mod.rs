@@ -7,6 +7,8 @@
 //! ```
 
 mod account;
+#[cfg(feature = "allocator-api2")]
+mod allocator;
 mod block;
 mod charge;
 mod counters;
@@ -33,7 +35,7 @@ use crate::memory::hints::Hints;
 use crate::memory::mutable::MutableBuffer;
 use crate::memory::pool::account::{Account, AccountRef, Plan, Upstream};
 use crate::memory::pool::block::Demand;
-use crate::memory::pool::charge::{UNIT, UNLIMITED};
+use crate::memory::pool::charge::UNIT;
 use crate::memory::pool::source::Source;
 
 pub use block::ALIGNMENT;
@@ -112,7 +114,7 @@ impl Pool {
     ///
     /// `is_out_of_memory`.
     pub fn system() -> Result<Self> {
-        Self::of_source("system", Source::system(), false)
+        Self::of_source("system", Source::system())
     }
 
     /// A pool of its own with a cache of mapped memory for large blocks, which keeps up to `limit_nbytes` bytes that nobody uses
@@ -123,24 +125,11 @@ impl Pool {
     ///
     /// `is_out_of_memory`.
     pub fn caching(limit_nbytes: usize, quiet: Duration) -> Result<Self> {
-        Self::of_source("caching", Source::caching(Cache::new(limit_nbytes, quiet)), false)
+        Self::of_source("caching", Source::caching(Cache::new(limit_nbytes, quiet)))
     }
 
-    /// A pool of its own in debug mode, over the global allocator: guard bytes on both sides of every block, new memory filled with
-    /// a pattern, and memory that is given back with another. What it finds is written to standard error and kept for
-    /// [`take_damage`]; a damaged block is not given back.
-    ///
-    /// # Errors
-    ///
-    /// `is_out_of_memory`.
-    pub fn guarded() -> Result<Self> {
-        Self::of_source("guarded", Source::system().guarded(true), false)
-    }
-
-    fn of_source(name: &'static str, source: Source, immortal: bool) -> Result<Self> {
-        let upstream = Upstream::Source(source);
-        let plan = Plan { name, upstream, limit: UNLIMITED, immortal, logged: false };
-        Ok(Self { account: AccountRef::open(plan)? })
+    fn of_source(name: &'static str, source: Source) -> Result<Self> {
+        Ok(Self { account: AccountRef::open(Plan::new(name, Upstream::Source(source)))? })
     }
 
     /// A pool that takes its memory from this one, and counts what it took by itself.
@@ -149,7 +138,7 @@ impl Pool {
     ///
     /// `is_out_of_memory`.
     pub fn proxy(&self, name: &'static str) -> Result<Self> {
-        self.downstream(name, UNLIMITED, false)
+        self.downstream(name, |plan| plan)
     }
 
     /// A pool that takes its memory from this one, and never has more than `limit_nbytes` of it in use: not by one byte, from any
@@ -159,7 +148,7 @@ impl Pool {
     ///
     /// `is_out_of_memory`.
     pub fn capped(&self, name: &'static str, limit_nbytes: usize) -> Result<Self> {
-        self.downstream(name, (limit_nbytes / UNIT) as u64, false)
+        self.downstream(name, |plan| Plan { limit: (limit_nbytes / UNIT) as u64, ..plan })
     }
 
     /// A pool that takes its memory from this one, and tells the `tracing` facade of every block: events of level TRACE with the
@@ -169,13 +158,27 @@ impl Pool {
     ///
     /// `is_out_of_memory`.
     pub fn logging(&self, name: &'static str) -> Result<Self> {
-        self.downstream(name, UNLIMITED, true)
+        self.downstream(name, |plan| Plan { logged: true, ..plan })
     }
 
-    fn downstream(&self, name: &'static str, limit: u64, logged: bool) -> Result<Self> {
+    /// A pool in debug mode that takes its memory from this one: guard bytes on both sides of every block (as many as it is aligned to,
+    /// 64 at least), new memory filled with a pattern, and memory that is given back with another. Guards are looked at when a
+    /// block grows and when it is given back; the padding behind a buffer's bytes, which is zero, too. What is found is written to
+    /// standard error and kept for [`take_damage`]; a damaged block is not given back, so that no allocator trips over it.
+    ///
+    /// Pools that take their memory from this one have guards as well. Guards are not charged. `CROSSDOCK_POOL_DEBUG=1` does the
+    /// same to the default pool.
+    ///
+    /// # Errors
+    ///
+    /// `is_out_of_memory`.
+    pub fn guarded(&self, name: &'static str) -> Result<Self> {
+        self.downstream(name, |plan| Plan { guarded: true, ..plan })
+    }
+
+    fn downstream(&self, name: &'static str, change: impl FnOnce(Plan) -> Plan) -> Result<Self> {
         let upstream = Upstream::Account(self.account.clone().into_counted());
-        let plan = Plan { name, upstream, limit, immortal: false, logged };
-        Ok(Self { account: AccountRef::open(plan)? })
+        Ok(Self { account: AccountRef::open(change(Plan::new(name, upstream)))? })
     }
 
     /// The name.
@@ -307,7 +310,8 @@ fn open_default() -> Result<NonNull<Account>> {
         _ => cache(),
     };
     let guarded = is_set("CROSSDOCK_POOL_DEBUG", "1");
-    let opened = Pool::of_source("default", source.guarded(guarded), true)?.account.into_counted();
+    let plan = Plan { immortal: true, guarded, ..Plan::new("default", Upstream::Source(source)) };
+    let opened = AccountRef::open(plan)?.into_counted();
     let first =
         DEFAULT.compare_exchange(std::ptr::null_mut(), opened.as_ptr(), Ordering::AcqRel, Ordering::Acquire);
     match first {

@@ -67,13 +67,12 @@ impl Bytes for Global {
 pub(crate) struct Source {
     foreign: Option<Box<dyn Bytes>>,
     cache: Option<Cache>,
-    guarded: bool,
 }
 
 impl Source {
     /// The global allocator for everything.
     pub(crate) fn system() -> Self {
-        Self { foreign: None, cache: None, guarded: false }
+        Self { foreign: None, cache: None }
     }
 
     /// The global allocator for small blocks, and a cache of mapped memory for large ones.
@@ -90,19 +89,9 @@ impl Source {
         Self { foreign: Some(bytes), ..Self::system() }
     }
 
-    /// The same with guard bytes around every block.
-    pub(crate) fn guarded(self, guarded: bool) -> Self {
-        Self { guarded, ..self }
-    }
-
     /// Whether small blocks come from the global allocator without further ado.
     pub(crate) fn is_direct(&self) -> bool {
-        self.foreign.is_none() && !self.guarded
-    }
-
-    #[inline]
-    pub(crate) fn is_guarded(&self) -> bool {
-        self.guarded
+        self.foreign.is_none()
     }
 
     /// As [`Bytes::allocate`].

@@ -1,0 +1,57 @@
+//! An allocator that knows what it gave.
+
+use std::alloc::Layout;
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use allocator_api2::alloc::{AllocError, Allocator, Global};
+use crossdock::memory::Pool;
+
+use crate::Root;
+
+/// Counts the bytes that it gave and did not get back, and checks the layouts that it is asked for.
+struct Counting(Arc<AtomicU64>);
+
+// SAFETY: blocks are the global allocator's.
+unsafe impl Allocator for Counting {
+    fn allocate(&self, layout: Layout) -> Result<NonNull<[u8]>, AllocError> {
+        assert_ne!(layout.size(), 0);
+        let block = Global.allocate(layout)?;
+        self.0.fetch_add(layout.size() as u64, Ordering::Relaxed);
+        Ok(block)
+    }
+
+    unsafe fn deallocate(&self, block: NonNull<u8>, layout: Layout) {
+        self.0.fetch_sub(layout.size() as u64, Ordering::Relaxed);
+        // SAFETY: the caller's word.
+        unsafe { Global.deallocate(block, layout) };
+    }
+
+    unsafe fn grow(&self, block: NonNull<u8>, old: Layout, new: Layout) -> Result<NonNull<[u8]>, AllocError> {
+        assert!(new.size() >= old.size() && new.align() >= old.align());
+        // SAFETY: the caller's word.
+        let moved = unsafe { Global.grow(block, old, new) }?;
+        self.0.fetch_add((new.size() - old.size()) as u64, Ordering::Relaxed);
+        Ok(moved)
+    }
+
+    unsafe fn shrink(
+        &self,
+        block: NonNull<u8>,
+        old: Layout,
+        new: Layout,
+    ) -> Result<NonNull<[u8]>, AllocError> {
+        assert!(new.size() <= old.size());
+        // SAFETY: the caller's word.
+        let moved = unsafe { Global.shrink(block, old, new) }?;
+        self.0.fetch_sub((old.size() - new.size()) as u64, Ordering::Relaxed);
+        Ok(moved)
+    }
+}
+
+pub(crate) fn root() -> Root {
+    let outstanding = Arc::new(AtomicU64::new(0));
+    let pool = Pool::over("counting", Counting(Arc::clone(&outstanding))).unwrap();
+    Root { pool, outstanding: Some(outstanding), has_cache: false }
+}

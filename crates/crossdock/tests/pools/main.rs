@@ -1,0 +1,26 @@
+//! Pools against a model: what is in use, who may have how much, and who keeps what alive, in any order and on any thread.
+
+#[cfg(feature = "allocator-api2")]
+mod allocators;
+#[cfg_attr(feature = "allocator-api2", path = "counting.rs")]
+#[cfg_attr(not(feature = "allocator-api2"), path = "uncounted.rs")]
+mod counting;
+mod limits;
+mod schedule;
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use crossdock::memory::Pool;
+
+fn cases(usual: usize) -> usize {
+    std::env::var("CROSSDOCK_CASES").map_or(usual, |cases| cases.parse().unwrap())
+}
+
+/// A pool of its own.
+struct Root {
+    pool: Pool,
+    /// How many bytes it has from its allocator, if that counts them; the allocator has the other handle.
+    outstanding: Option<Arc<AtomicU64>>,
+    has_cache: bool,
+}
