@@ -382,7 +382,7 @@ fn an_alignment_that_is_none_is_an_error_of_its_own_in_every_pool() {
     let pools = [
         Pool::system().unwrap(),
         Pool::default(),
-        Pool::guarded().unwrap(),
+        Pool::system().unwrap().guarded("guarded").unwrap(),
         Pool::system().unwrap().capped("small", 1 << 20).unwrap(),
         Pool::system().unwrap().logging("told").unwrap(),
     ];
@@ -490,7 +490,7 @@ fn damage_by_writing_at(at: isize) -> Option<Damage> {
     // What was found is one list for the whole process: nobody else does damage meanwhile.
     static ALONE: Mutex<()> = Mutex::new(());
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-    let pool = Pool::guarded().unwrap();
+    let pool = Pool::system().unwrap().guarded("guarded").unwrap();
     let here = pool.copy_from_slice(&[1u8; 100]).unwrap();
     let address = here.address();
     let target = here.as_ptr().cast_mut().wrapping_offset(at);
@@ -548,7 +548,7 @@ fn a_write_in_front_of_the_block_is_found_and_the_block_forgotten() {
 
 #[test]
 fn debug_mode_fills_new_memory_through_and_through() {
-    let pool = Pool::guarded().unwrap();
+    let pool = Pool::system().unwrap().guarded("guarded").unwrap();
     let mut fresh: MutableBuffer = pool.mutable(1000).unwrap();
     // SAFETY: debug mode has filled the block.
     unsafe { fresh.set_nbytes(1000) };
