@@ -32,20 +32,8 @@ const NOT_SANITIZED: &[(&str, &str)] = &[
 /// them all; valgrind is slower by far, but also sees uninitialised bytes and the inline assembly.
 const UNDER_VALGRIND: &[(&str, &[&str])] = &[
     ("crossdock", &["memory::"]),
-    (
-        "arrow",
-        &[
-            "building",
-            "constructing",
-            "devices",
-            "pools",
-            "queries",
-            "readers",
-            "slicing",
-            "surprises",
-            "theirs",
-        ],
-    ),
+    ("allocation", &[]),
+    ("arrow", &[]),
     ("drops", &[]),
     ("devices", &[]),
     ("io", &[]),

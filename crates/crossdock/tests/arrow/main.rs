@@ -1,7 +1,10 @@
 //! The memory layer of Arrow C++, held against this one: every row of `docs/arrow.md` has a test, and every test here has a
 //! row there (`page.rs` sees to it).
 
+mod borrowed;
 mod building;
+#[cfg(feature = "allocator-api2")]
+mod collections;
 mod constructing;
 mod devices;
 mod page;

@@ -12,7 +12,7 @@ fn pools() -> Vec<Pool> {
     let system = Pool::system().unwrap();
     vec![
         Pool::caching(1 << 30, Duration::from_secs(3600)).unwrap(),
-        Pool::default().guarded("guarded").unwrap(),
+        Pool::system().unwrap().guarded("guarded").unwrap(),
         system.proxy("proxy").unwrap(),
         system.capped("capped", 1 << 40).unwrap(),
         system.logging("logging").unwrap(),
