@@ -10,13 +10,13 @@
 
 use std::alloc::{Layout as AllocLayout, alloc_zeroed, dealloc};
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::error::{Error, Result};
 use crate::memory::pool::charge::{Charge, UNIT, UNLIMITED, units};
 use crate::memory::pool::counters::{Counters, Statistics};
 use crate::memory::pool::log;
 use crate::memory::pool::source::Source;
+use crate::memory::sync::{AtomicU64, Ordering, fence};
 
 /// Where an account passes its requests on to.
 pub(crate) enum Upstream {
@@ -42,7 +42,7 @@ pub(crate) struct Account {
     /// Whether its blocks have guards, which they have too where one further on in the chain wants them.
     guarded: bool,
     name: &'static str,
-    handles: AtomicUsize,
+    handles: AtomicU64,
     counters: Counters,
 }
 
@@ -118,7 +118,7 @@ impl AccountRef {
         // SAFETY: as above.
         unsafe { (&raw mut (*at).name).write(name) };
         // SAFETY: as above.
-        unsafe { (&raw mut (*at).handles).write(AtomicUsize::new(1)) };
+        unsafe { (&raw mut (*at).handles).write(AtomicU64::new(1)) };
         Ok(Self(account))
     }
 
@@ -175,7 +175,7 @@ unsafe fn drop_handle(account: NonNull<Account>) {
             let account = unsafe { account.as_ref() };
             !account.immortal && account.handles.fetch_sub(1, Ordering::Release) == 1 && {
                 // What was done through other handles happens before what follows.
-                std::sync::atomic::fence(Ordering::Acquire);
+                fence(Ordering::Acquire);
                 account.charge.drop_handles()
             }
         };
@@ -215,6 +215,11 @@ unsafe fn free(account: NonNull<Account>) -> Option<NonNull<Account>> {
     // SAFETY: as above; the last use of the field.
     unsafe {
         (&raw mut (*account.as_ptr()).charge).drop_in_place()
+    };
+    #[cfg(loom)]
+    // SAFETY: as above; the last use of the field.
+    unsafe {
+        (&raw mut (*account.as_ptr()).handles).drop_in_place()
     };
     // SAFETY: allocated by `open` with this layout, and nobody's any more.
     unsafe { dealloc(account.as_ptr().cast(), AllocLayout::new::<Account>()) };

@@ -40,7 +40,7 @@ impl Charge {
     }
 
     /// Units in use.
-    #[cfg(test)]
+    #[cfg(all(test, not(loom)))]
     pub(crate) fn used(&self) -> u64 {
         self.word.load(Ordering::Relaxed) & !HANDLED
     }
