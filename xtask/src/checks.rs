@@ -40,6 +40,8 @@ const UNDER_VALGRIND: &[(&str, &[&str])] = &[
     ("io_devices", &[]),
     ("io_oracle", &[]),
     ("fence", &["every_"]),
+    ("pools", &[]),
+    ("pools_debug", &[]),
     ("shared_memory", &[]),
     ("shm_socket", &[]),
 ];
@@ -165,7 +167,8 @@ pub(crate) fn python(run: &mut Run<'_>) -> Result<()> {
 }
 
 pub(crate) fn loom(run: &mut Run<'_>) -> Result<()> {
-    let mut command = run.door.cargo("test --package crossdock --release --lib memory::model");
+    let mut command =
+        run.door.cargo("test --package crossdock --release --lib -- memory::model memory::pool::model");
     command.env("CARGO_TARGET_DIR", run.door.target.join("loom")).env("RUSTFLAGS", "--cfg loom");
     run.exec(&mut command)?;
     run.expect_tests()

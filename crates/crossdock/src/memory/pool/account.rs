@@ -10,7 +10,6 @@
 
 use std::alloc::{Layout as AllocLayout, alloc, dealloc};
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::error::{Error, Result};
 use crate::memory::pool::charge::{Charge, UNIT, UNLIMITED, units};
@@ -18,6 +17,7 @@ use crate::memory::pool::counters::{Counters, Statistics};
 use crate::memory::pool::log;
 use crate::memory::pool::slot::{self, SLOTS};
 use crate::memory::pool::source::Source;
+use crate::memory::sync::{AtomicU64, Ordering, fence};
 
 /// Where an account passes its requests on to.
 pub(crate) enum Upstream {
@@ -45,7 +45,7 @@ pub(crate) struct Account {
     /// Whether its blocks have guards, which they have too where one further on in the chain wants them.
     guarded: bool,
     name: &'static str,
-    handles: AtomicUsize,
+    handles: AtomicU64,
     counters: Counters,
 }
 
@@ -112,7 +112,7 @@ impl AccountRef {
             logged,
             guarded,
             name,
-            handles: AtomicUsize::new(1),
+            handles: AtomicU64::new(1),
             counters: Counters::new(),
         };
         // SAFETY: freshly allocated with the layout of an account.
@@ -173,7 +173,7 @@ unsafe fn drop_handle(account: NonNull<Account>) {
             let account = unsafe { account.as_ref() };
             !account.immortal && account.handles.fetch_sub(1, Ordering::Release) == 1 && {
                 // What was done through other handles happens before what follows.
-                std::sync::atomic::fence(Ordering::Acquire);
+                fence(Ordering::Acquire);
                 account.charge.drop_handles()
             }
         };

@@ -71,7 +71,7 @@ impl<const SLOTS: usize> Charge<SLOTS> {
     }
 
     /// Units in use, or in purses.
-    #[cfg(test)]
+    #[cfg(all(test, not(loom)))]
     pub(crate) fn used(&self) -> u64 {
         self.word.0.load(Ordering::Relaxed) & !HANDLED
     }

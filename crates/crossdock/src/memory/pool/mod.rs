@@ -361,7 +361,8 @@ impl AllocOptions {
     }
 
     /// What the system is asked to do for the memory. Nothing fails where it does not; small blocks and pools without a cache
-    /// ignore it.
+    /// ignore it. It concerns the block as it is had first: what it grows by is the system's choice, except for what is true of
+    /// a whole mapping (huge pages, a node).
     pub const fn hints(mut self, hints: Hints) -> Self {
         self.hints = hints;
         self

@@ -1,10 +1,24 @@
-//! The charge of a pool, in every interleaving (loom).
+//! The charge of a pool, chains of accounts, and the numbers of threads, in every interleaving (loom).
+
+use std::alloc::Layout;
+use std::ptr::NonNull;
 
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicUsize, Ordering};
 use loom::{cell::UnsafeCell, thread};
 
+use crate::memory::pool::account::{Account, AccountRef, Plan, Upstream, refund};
 use crate::memory::pool::charge::Charge;
+use crate::memory::pool::slot::{Numbers, SLOTS};
+use crate::memory::pool::source::{Bytes, Source};
+
+/// Every interleaving in which threads are interrupted three times at most. Of all of them, there are more than anyone waits for
+/// where three threads meet.
+fn bounded(run: impl Fn() + Send + Sync + 'static) {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(3);
+    model.check(run);
+}
 
 /// A core that notes who freed it, and fails where anybody touches it afterwards or touched it unseen before.
 struct Core {
@@ -33,18 +47,11 @@ impl Core {
     }
 }
 
-/// Runs a model in every interleaving with up to three preemptions.
-fn check(model: impl Fn() + Sync + Send + 'static) {
-    let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = Some(3);
-    builder.check(model);
-}
-
 /// Blocks that are given back on several threads while the last handle goes: one of them frees the core, and sees what all did,
 /// whatever is in purses.
 #[test]
 fn whoever_is_last_frees_the_core_once() {
-    check(|| {
+    bounded(|| {
         let core = Arc::new(Core::new(10));
         assert!(core.charge.take(0, 2).is_ok());
         assert!(core.charge.take(1, 3).is_ok());
@@ -67,7 +74,7 @@ fn whoever_is_last_frees_the_core_once() {
 /// Threads that want more than there is: never more than the limit is out, and what was refused is not counted.
 #[test]
 fn the_limit_is_never_exceeded() {
-    check(|| {
+    bounded(|| {
         const LIMIT: usize = 4;
         let core = Arc::new(Core::new(LIMIT as u64));
         let out = Arc::new(AtomicUsize::new(0));
@@ -95,7 +102,7 @@ fn the_limit_is_never_exceeded() {
 /// A limit that all of them fit under refuses nobody, whatever is in flight or in purses.
 #[test]
 fn what_fits_is_not_refused() {
-    check(|| {
+    bounded(|| {
         let core = Arc::new(Core::new(4));
         let other = Arc::clone(&core);
         let run = |slot: usize, core: &Core| {
@@ -109,5 +116,120 @@ fn what_fits_is_not_refused() {
         thread.join().expect("no thread of the model panics");
         core.free_if(core.charge.drop_handles());
         assert_eq!(core.freed.load(Ordering::Relaxed), 1);
+    });
+}
+
+/// What is left of a source: who used it, and how often it was dropped.
+struct Traces {
+    lanes: [UnsafeCell<()>; 3],
+    dropped: AtomicUsize,
+}
+
+/// A source without memory, at the end of a chain of real accounts. It is dropped with the last of them, and must see then what
+/// all threads did before they let go.
+struct Probe(Arc<Traces>);
+
+// SAFETY: the cells are the model checker's own, which says so where two threads meet in one.
+unsafe impl Send for Probe {}
+// SAFETY: as for Send.
+unsafe impl Sync for Probe {}
+
+impl Bytes for Probe {
+    fn allocate(&self, _: Layout, _: bool) -> Option<NonNull<u8>> {
+        None
+    }
+
+    unsafe fn deallocate(&self, _: NonNull<u8>, _: Layout) {}
+
+    unsafe fn reallocate(&self, _: NonNull<u8>, _: Layout, _: usize) -> Option<NonNull<u8>> {
+        None
+    }
+}
+
+impl Drop for Probe {
+    fn drop(&mut self) {
+        self.0.lanes.iter().for_each(|lane| lane.with_mut(|_| ()));
+        self.0.dropped.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// An account over another one, which stays with the caller.
+fn over(account: &AccountRef) -> AccountRef {
+    let upstream = Upstream::Account(account.clone().into_counted());
+    AccountRef::open(Plan::new("over", upstream)).expect("there is memory")
+}
+
+/// A block of nothing, which is charged.
+struct Charged(NonNull<Account>);
+
+// SAFETY: what is charged may be given back on any thread.
+unsafe impl Send for Charged {}
+
+impl Charged {
+    fn new(account: &AccountRef) -> Self {
+        account.account().charge(SLOTS, 64).expect("there is no limit");
+        Self(NonNull::from(account.account()))
+    }
+
+    fn give_back(self) {
+        // SAFETY: charged in `new`, for as many bytes.
+        unsafe { refund(self.0, SLOTS, 64) }
+    }
+}
+
+/// A chain of three: a block of the lowest account is given back while the last handles of the lowest and of the middle one go, each on
+/// a thread of its own. Each account is freed once, the source with the last, and whoever frees it sees what all did.
+#[test]
+fn a_chain_comes_apart_in_any_order() {
+    bounded(|| {
+        let lanes = std::array::from_fn(|_| UnsafeCell::new(()));
+        let traces = Arc::new(Traces { lanes, dropped: AtomicUsize::new(0) });
+        let source = Source::foreign(Box::new(Probe(Arc::clone(&traces))));
+        let root = AccountRef::open(Plan::new("root", Upstream::Source(source))).expect("there is memory");
+        let middle = over(&root);
+        let lowest = over(&middle);
+        drop(root);
+        let block = Charged::new(&lowest);
+        let threads = {
+            let (ours, others) = (Arc::clone(&traces), Arc::clone(&traces));
+            let giving = thread::spawn(move || {
+                ours.lanes[0].with_mut(|_| ());
+                block.give_back();
+            });
+            let dropping = thread::spawn(move || {
+                others.lanes[1].with_mut(|_| ());
+                drop(middle);
+            });
+            [giving, dropping]
+        };
+        traces.lanes[2].with_mut(|_| ());
+        drop(lowest);
+        for thread in threads {
+            thread.join().expect("no thread of the model panics");
+        }
+        assert_eq!(traces.dropped.load(Ordering::Relaxed), 1);
+    });
+}
+
+/// A thread's number is its own, and what was done under it is seen by the next thread that has it.
+#[test]
+fn a_number_goes_from_thread_to_thread_with_what_was_done_under_it() {
+    bounded(|| {
+        let numbers = Arc::new(Numbers::new());
+        let lanes: Arc<[UnsafeCell<()>; 3]> = Arc::new(std::array::from_fn(|_| UnsafeCell::new(())));
+        let run = |numbers: &Numbers, lanes: &[UnsafeCell<()>; 3]| {
+            let number = numbers.take().expect("there are more numbers than threads");
+            lanes[number].with_mut(|_| ());
+            numbers.give(number);
+        };
+        let threads = [(); 2].map(|()| {
+            let (numbers, lanes) = (Arc::clone(&numbers), Arc::clone(&lanes));
+            thread::spawn(move || run(&numbers, &lanes))
+        });
+        run(&numbers, &lanes);
+        for thread in threads {
+            thread.join().expect("no thread of the model panics");
+        }
+        assert_eq!(numbers.take(), Some(0), "all were given back");
     });
 }

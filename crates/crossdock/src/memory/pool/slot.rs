@@ -1,18 +1,15 @@
 //! Small numbers for threads, so that each can have counters that nobody else writes.
 
 use std::cell::Cell;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::memory::pool::front;
+use crate::memory::sync::{AtomicU64, Ordering};
 
 /// How many threads at a time have a number of their own.
-pub(crate) const SLOTS: usize = 64;
+pub(crate) const SLOTS: usize = if cfg!(loom) { 3 } else { 64 };
 
 /// Of a thread that has not asked yet.
 const UNKNOWN: usize = usize::MAX;
-
-/// One bit for each number that is taken.
-static TAKEN: AtomicU64 = AtomicU64::new(0);
 
 thread_local! {
     static SLOT: Cell<usize> = const { Cell::new(UNKNOWN) };
@@ -29,7 +26,7 @@ impl Drop for GiveBack {
             // SAFETY: this thread's, until it is given back below.
             unsafe { front::drain(slot) };
             // What this thread counted happens before what the next one that has the number counts on top.
-            TAKEN.fetch_and(!(1 << slot), Ordering::Release);
+            numbers().inspect(|numbers| numbers.give(slot));
         }
     }
 }
@@ -50,23 +47,61 @@ pub(crate) fn claim() -> usize {
     }
     // Where the thread is ending already, nobody would give the number back.
     let registered = GIVE_BACK.try_with(|_| ()).is_ok();
-    let slot = if registered { first_free() } else { SLOTS };
+    let number = if registered { numbers().and_then(Numbers::take) } else { None };
+    let slot = number.unwrap_or(SLOTS);
     SLOT.set(slot);
     slot
 }
 
-fn first_free() -> usize {
-    let mut taken = TAKEN.load(Ordering::Relaxed);
-    loop {
-        let slot = taken.trailing_ones() as usize;
-        if slot >= SLOTS {
-            return SLOTS;
-        }
-        match TAKEN.compare_exchange_weak(taken, taken | 1 << slot, Ordering::Acquire, Ordering::Relaxed) {
-            Ok(_) => return slot,
-            Err(now) => taken = now,
+/// One bit for each number that is taken.
+///
+/// Orderings. Whoever gives a number back releases what it did under that number, and whoever takes it next acquires it.
+pub(crate) struct Numbers(AtomicU64);
+
+/// The model checker's atomics live no longer than a run of it: there, no thread has a number.
+#[cfg(not(loom))]
+static NUMBERS: Numbers = Numbers(AtomicU64::new(0));
+
+impl Numbers {
+    #[cfg(all(test, loom))]
+    pub(crate) fn new() -> Self {
+        Self(AtomicU64::new(0))
+    }
+
+    /// A number that nobody has, if there is one.
+    pub(crate) fn take(&self) -> Option<usize> {
+        let mut taken = self.0.load(Ordering::Relaxed);
+        loop {
+            let number = taken.trailing_ones() as usize;
+            if number >= SLOTS {
+                return None;
+            }
+            match self.0.compare_exchange_weak(
+                taken,
+                taken | 1 << number,
+                Ordering::Acquire,
+                Ordering::Relaxed,
+            ) {
+                Ok(_) => return Some(number),
+                Err(now) => taken = now,
+            }
         }
     }
+
+    /// Gives a number back that the caller has taken.
+    pub(crate) fn give(&self, number: usize) {
+        self.0.fetch_and(!(1 << number), Ordering::Release);
+    }
+}
+
+#[cfg(not(loom))]
+fn numbers() -> Option<&'static Numbers> {
+    Some(&NUMBERS)
+}
+
+#[cfg(loom)]
+fn numbers() -> Option<&'static Numbers> {
+    None
 }
 
 #[cfg(all(test, not(loom)))]
