@@ -29,7 +29,9 @@ fn pools() -> Vec<Pool> {
 fn corrupt(start: *const u8, at: isize) {
     let byte = std::ptr::with_exposed_provenance_mut::<u8>(start.expose_provenance().wrapping_add_signed(at));
     // SAFETY: within the block that the pool's allocator gave, as the callers know.
-    unsafe { byte.write(byte.read().wrapping_add(1)) };
+    let before = unsafe { byte.read() };
+    // SAFETY: as above.
+    unsafe { byte.write(before.wrapping_add(1)) };
 }
 
 fn address(bytes: &MutableBuffer) -> usize {
@@ -256,20 +258,20 @@ mod raw {
         let start = fresh.as_uninit_mut().as_mut_ptr().cast::<u8>();
         let address = start.expose_provenance();
         // SAFETY: debug mode has written them.
-        assert!((0..100).all(|at| unsafe { start.add(at).read() } == 0xCD));
+        assert_eq!(unsafe { std::slice::from_raw_parts(start, 100) }, [0xCD; 100]);
         drop(fresh);
         assert_eq!(arena.given_back.load(Ordering::Relaxed), 1);
         let gone = std::ptr::with_exposed_provenance::<u8>(address);
         // SAFETY: the arena keeps what it was given back.
-        assert!((0..128).all(|at| unsafe { gone.add(at).read() } == 0xDD));
+        assert_eq!(unsafe { std::slice::from_raw_parts(gone, 128) }, [0xDD; 128]);
 
         let block = pool.allocate(layout(10, 1)).unwrap().cast::<u8>();
         // SAFETY: as above.
-        assert!((0..10).all(|at| unsafe { block.add(at).read() } == 0xCD));
+        assert_eq!(unsafe { std::slice::from_raw_parts(block.as_ptr(), 10) }, [0xCD; 10]);
         // SAFETY: taken above with this layout.
         unsafe { pool.deallocate(block, layout(10, 1)) };
         // SAFETY: the arena keeps what it was given back.
-        assert!((0..10).all(|at| unsafe { block.add(at).read() } == 0xDD));
+        assert_eq!(unsafe { std::slice::from_raw_parts(block.as_ptr(), 10) }, [0xDD; 10]);
         assert_eq!(take_damage(), []);
         drop(pool);
     }
