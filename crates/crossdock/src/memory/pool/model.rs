@@ -42,6 +42,7 @@ impl Core {
     fn free_if(&self, last: bool) {
         if last {
             self.lanes.iter().for_each(|lane| lane.with_mut(|_| ()));
+            self.charge.touch_purses();
             self.freed.fetch_add(1, Ordering::Relaxed);
         }
     }
@@ -67,6 +68,26 @@ fn whoever_is_last_frees_the_core_once() {
         for thread in threads {
             thread.join().expect("no thread of the model panics");
         }
+        assert_eq!(core.freed.load(Ordering::Relaxed), 1);
+    });
+}
+
+/// As above, for a thread whose purse is full: whether it is the last or not, it does not touch the purse once others may have freed it.
+#[test]
+fn a_full_purse_is_not_touched_after_the_core_is_freed() {
+    bounded(|| {
+        let core = Arc::new(Core::new(1000));
+        assert!(core.charge.take(0, 192).is_ok());
+        assert!(!core.charge.give(0, 64));
+        assert!(!core.charge.give(0, 64));
+        let other = Arc::clone(&core);
+        let thread = thread::spawn(move || {
+            other.touch(0);
+            other.free_if(other.charge.give(0, 64));
+        });
+        core.touch(2);
+        core.free_if(core.charge.drop_handles());
+        thread.join().expect("no thread of the model panics");
         assert_eq!(core.freed.load(Ordering::Relaxed), 1);
     });
 }
