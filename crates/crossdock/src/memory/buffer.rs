@@ -742,7 +742,9 @@ pub(crate) fn lease(handle: &Handle, readonly: bool, kind: LeaseKind) -> Result<
 pub(crate) fn exclusive(handle: &mut Handle, readonly: bool) -> Result<()> {
     check_access(handle.header().place(), readonly)?;
     handle.await_work(LeaseKind::Write)?;
-    Ok(handle.exclusive()?)
+    handle.exclusive()?;
+    // Once more: a handle that is gone by now may have noted work since. One load, as a rule.
+    handle.await_work(LeaseKind::Write)
 }
 
 #[inline]
