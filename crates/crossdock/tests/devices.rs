@@ -628,6 +628,35 @@ fn one_event_for_both_effects_is_noted_twice_and_its_failure_stays_known() {
 }
 
 #[test]
+fn memory_is_released_though_an_event_of_it_panics_when_it_is_dropped() {
+    #[derive(Debug)]
+    struct Grudge;
+
+    impl Drop for Grudge {
+        fn drop(&mut self) {
+            panic!("not yet");
+        }
+    }
+
+    impl Event for Grudge {
+        fn poll(&self) -> Option<crossdock::Result<()>> {
+            Some(Ok(()))
+        }
+
+        fn wait(&self) -> crossdock::Result<()> {
+            Ok(())
+        }
+    }
+
+    let _others = beside();
+    let pool = Pool::system().unwrap();
+    let buffer = pool.zeroed(100).unwrap();
+    buffer.note_event(Arc::new(Grudge), Effect::Writes).unwrap();
+    drop(buffer);
+    assert_eq!(pool.statistics().live_count, 0);
+}
+
+#[test]
 fn events_go_with_their_allocation_and_not_to_the_next_at_its_address() {
     let _others = beside();
     for _ in 0..200 {

@@ -566,6 +566,8 @@ impl Buffer {
         // The parts have no events but their own.
         self.handle.await_work(LeaseKind::Write)?;
         self.handle.only_handle()?;
+        // As in `exclusive`.
+        self.handle.await_work(LeaseKind::Write)?;
         if self.handle.is_part() {
             return Err(Error::new(
                 Kind::Bounds,

@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, MutexGuard};
 
 use crate::error::{Error, Result};
-use crate::memory::allocation::Header;
+use crate::memory::allocation::{Header, release_quietly};
 use crate::memory::device::Event;
 use crate::memory::fork::ForkLock;
 use crate::memory::{Buffer, LeaseKind};
@@ -103,7 +103,8 @@ pub(crate) fn wait(header: &Header, kind: LeaseKind) -> Result<()> {
 #[cold]
 pub(crate) fn forget(header: NonNull<Header>) {
     let row = rows().remove(&header.as_ptr().addr());
-    drop(row);
+    // An event is anybody's, and so is a panic of its drop: the memory is released all the same.
+    release_quietly(|| drop(row));
 }
 
 fn first(header: &Header, concerns: impl Fn(Effect) -> bool) -> Option<Noted> {
