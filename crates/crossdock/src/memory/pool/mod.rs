@@ -198,7 +198,7 @@ impl Pool {
     }
 
     /// Gives back what is kept for the next request: to the system, what the cache at the end of the chain has; and to the
-    /// global allocator, the few small blocks of the default pool that this thread has. Returns how many bytes that were. (What
+    /// global allocator, the few small blocks that this thread has kept, of whichever pool. Returns how many bytes that were. (What
     /// the global allocator keeps for itself is not ours to give back.)
     pub fn trim(&self) -> usize {
         // SAFETY: this thread's slot.
