@@ -202,8 +202,9 @@ pub(crate) fn sanitizer(run: &mut Run<'_>) -> Result<()> {
     let mut command = run.door.cargo(&args);
     command.env(UNLOCK.0, UNLOCK.1).env("RUSTFLAGS", SANITIZED);
     command.env("CARGO_TARGET_DIR", run.door.target.join("sanitizer"));
-    // The tests of the guard for shrinking files raise SIGBUS on purpose, and want their own handler to see it.
-    command.env("ASAN_OPTIONS", "handle_sigbus=0");
+    // The tests of the guard for shrinking files raise SIGBUS on purpose, and want their own handler to see it. Others ask for
+    // more than there is, and want to be told so.
+    command.env("ASAN_OPTIONS", "handle_sigbus=0:allocator_may_return_null=1");
     // Instrumented and unoptimised, the property tests would take minutes.
     command.env("CARGO_PROFILE_TEST_OPT_LEVEL", "1").env("CARGO_PROFILE_DEV_OPT_LEVEL", "1");
     run.exec(&mut command)?;

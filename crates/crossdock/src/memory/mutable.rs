@@ -58,7 +58,8 @@ impl MutableBuffer {
         Self::with_capacity(0)
     }
 
-    /// An empty buffer of the default pool with room for `capacity` bytes. See [`Pool::mutable`] for another pool.
+    /// An empty buffer of the default pool with room for `capacity` bytes. See [`Pool::mutable`](crate::memory::Pool::mutable) for
+    /// another pool.
     ///
     /// # Errors
     ///
