@@ -29,8 +29,8 @@ const NOT_SANITIZED: &[(&str, &str)] = &[
 ];
 
 /// Test binaries of `crossdock` that run under valgrind, with the filters that pick tests in them. The sanitizer runs
-/// them all; valgrind is slower by far, but also sees uninitialised bytes and the inline assembly. (Not those that fork: in the
-/// child, what only its parent's threads knew of is lost, the harness's own memory among it.)
+/// them all; valgrind is slower by far, but also sees uninitialised bytes and the inline assembly. (Not `fork` and
+/// `devices_fork`: in a child, what only its parent's threads knew of is lost, the test harness's own memory among it.)
 const UNDER_VALGRIND: &[(&str, &[&str])] = &[
     ("crossdock", &["memory::"]),
     ("allocation", &[]),
