@@ -12,7 +12,6 @@
 //! A block becomes an allocation, with a lease word to count who has it, when it is frozen; one that only a single handle
 //! knows of can be thawed again.
 
-use std::alloc::Layout as AllocLayout;
 use std::mem::{ManuallyDrop, MaybeUninit};
 use std::ptr::NonNull;
 
@@ -20,24 +19,18 @@ use crate::error::{Error, Kind, Result};
 use crate::memory::allocation::{Birth, Descriptor, Handle, Header, Owner, Region, Spare};
 use crate::memory::cache::MappedBlock;
 use crate::memory::device::Attached;
-use crate::memory::fault;
-use crate::memory::hints::Hints;
 use crate::memory::mapped::class_nbytes;
 use crate::memory::place::{Backing, Place};
 use crate::memory::pool::account::{Account, refund};
+use crate::memory::pool::form::{
+    Demand, Form, HEADER, capacity_for, front_layout, lead_of, plain_layout, wants_map,
+};
 use crate::memory::pool::source::{Bytes, Global, LARGE};
 use crate::memory::pool::{debug, front, slot};
 use crate::memory::word::LeaseKind;
 
 /// The alignment of new memory, in bytes: a cache line, and what Arrow and XLA ask for. Capacities are multiples of it.
 pub const ALIGNMENT: usize = 64;
-
-/// What allocators give at no extra cost.
-const BLOCK_ALIGNMENT: usize = 16;
-const HEADER: usize = size_of::<Header>();
-
-const _: () =
-    assert!(HEADER.is_multiple_of(BLOCK_ALIGNMENT), "a header in front keeps to the block's alignment");
 
 static OWNER: Owner = Owner {
     release,
@@ -48,125 +41,9 @@ static OWNER: Owner = Owner {
     is_part: false,
 };
 
-/// What is asked of a block beside its size.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Demand {
-    align: usize,
-    hints: Hints,
-}
-
-impl Demand {
-    pub(crate) const PLAIN: Self = Self { align: ALIGNMENT, hints: Hints::new() };
-
-    #[inline]
-    fn is_plain(self) -> bool {
-        self.align == ALIGNMENT && self.hints == Hints::new()
-    }
-
-    /// # Errors
-    ///
-    /// `is_alignment` unless `align` is a power of two and no more than a page.
-    pub(crate) fn new(align: usize, hints: Hints) -> Result<Self> {
-        let page = fault::page_size();
-        if !align.is_power_of_two() || align > page {
-            return Err(Error::new(
-                Kind::Alignment,
-                format!(
-                    "an alignment of {align} bytes is not a power of two from 1 to {page}, the size of a page"
-                ),
-            ));
-        }
-        Ok(Self { align: align.max(ALIGNMENT), hints })
-    }
-}
-
-/// How a block lies: what has to be known to give it back, beside its capacity.
-#[derive(Clone, Copy)]
-struct Form {
-    /// From the allocator's block to the header, in bytes. 0 where the header is apart.
-    lead: usize,
-    align: usize,
-    apart: bool,
-    /// Mapped without hints, so that anyone can have it next.
-    cacheable: bool,
-}
-
-/// Set in a word that holds any other form than the plain one.
-const OTHER: u64 = 1;
-
-impl Form {
-    /// Of a small block of the global allocator.
-    #[inline]
-    fn plain(lead: usize) -> Self {
-        Self { lead, align: ALIGNMENT, apart: false, cacheable: false }
-    }
-
-    #[inline]
-    fn is_plain(self) -> bool {
-        self.align == ALIGNMENT && !self.apart
-    }
-
-    /// Packs the form and the capacity into one word. The plain form is no more than the sum of lead and capacity, which is
-    /// a multiple of the alignment; the other has 40 bits of capacity, 16 of lead, and 8 for the rest.
-    #[inline]
-    fn pack(self, capacity: usize) -> u64 {
-        if self.is_plain() { (capacity | self.lead) as u64 } else { self.pack_other(capacity) }
-    }
-
-    fn pack_other(self, capacity: usize) -> u64 {
-        let align = u64::from(self.align.trailing_zeros());
-        let flags = u64::from(self.apart) << 6 | u64::from(self.cacheable) << 7;
-        let capacity = ((capacity / ALIGNMENT) as u64) << 24;
-        capacity | ((self.lead / BLOCK_ALIGNMENT) as u64) << 8 | flags | align << 1 | OTHER
-    }
-
-    #[inline]
-    fn unpack(word: u64) -> (Self, usize) {
-        if word & OTHER == 0 {
-            let lead = word as usize % ALIGNMENT;
-            (Self::plain(lead), word as usize - lead)
-        } else {
-            Self::unpack_other(word)
-        }
-    }
-
-    fn unpack_other(word: u64) -> (Self, usize) {
-        let form = Self {
-            lead: (word >> 8 & 0xFFFF) as usize * BLOCK_ALIGNMENT,
-            align: 1 << (word >> 1 & 0x1F),
-            apart: word & 1 << 6 != 0,
-            cacheable: word & 1 << 7 != 0,
-        };
-        (form, (word >> 24) as usize * ALIGNMENT)
-    }
-}
-
-/// The most bytes that a block can have: what is packed into a word, and far more than there is.
-const MOST: usize = (1 << 40) * ALIGNMENT - ALIGNMENT;
-
 /// The length of the guards on both sides of the bytes, which are aligned to `align`.
 fn guard_nbytes(account: &Account, align: usize) -> usize {
     if account.is_guarded() { align } else { 0 }
-}
-
-/// The layout of the allocator's block around `capacity` bytes with the header in front, or `None` where it has no size that
-/// fits.
-#[inline]
-fn front_layout(capacity: usize, align: usize, guard: usize) -> Option<AllocLayout> {
-    let total = capacity.checked_add(align - BLOCK_ALIGNMENT + HEADER + 2 * guard)?;
-    AllocLayout::from_size_align(total, BLOCK_ALIGNMENT).ok()
-}
-
-/// The layout of a block in the plain form.
-///
-/// # Safety
-///
-/// [`front_layout`] has one for the capacity.
-#[inline]
-unsafe fn plain_layout(capacity: usize) -> AllocLayout {
-    let total = capacity + (ALIGNMENT - BLOCK_ALIGNMENT + HEADER);
-    // SAFETY: the same numbers as in `front_layout`, which found nothing to say (the caller's word).
-    unsafe { AllocLayout::from_size_align_unchecked(total, BLOCK_ALIGNMENT) }
 }
 
 /// One pointer: everything about a block is in its header from the beginning, so that passing it on moves one word.
@@ -177,15 +54,15 @@ unsafe fn plain_layout(capacity: usize) -> AllocLayout {
 ///    that account's source, which are ours alone. Its region begins at the bytes. The capacity is a multiple of [`ALIGNMENT`].
 /// 2. The chain of accounts is charged for the capacity (hence it is alive).
 pub(crate) struct Block {
-    header: NonNull<Header>,
+    pub(super) header: NonNull<Header>,
 }
 
 /// What a header says of its block.
-struct Parts {
-    bytes: NonNull<u8>,
-    capacity: usize,
-    form: Form,
-    account: NonNull<Account>,
+pub(super) struct Parts {
+    pub(super) bytes: NonNull<u8>,
+    pub(super) capacity: usize,
+    pub(super) form: Form,
+    pub(super) account: NonNull<Account>,
 }
 
 // SAFETY: memory that nobody else knows of, and that may be given back on any thread; an account is Sync.
@@ -264,7 +141,7 @@ impl Block {
     }
 
     /// `growing`: for a block that has grown, and will probably grow again.
-    fn take_charged(
+    pub(super) fn take_charged(
         account: &Account,
         capacity: usize,
         zeroed: bool,
@@ -325,7 +202,7 @@ impl Block {
     ///
     /// `base` is a block of the account's source with the layout of [`front_layout`], which nobody else has.
     #[inline]
-    unsafe fn begin_in_front(
+    pub(super) unsafe fn begin_in_front(
         account: &Account,
         base: NonNull<u8>,
         capacity: usize,
@@ -349,7 +226,7 @@ impl Block {
     ///
     /// `header` has room for one, the parts are those of a block of the account's source, and nobody else has either.
     #[inline]
-    unsafe fn begin(header: NonNull<Header>, parts: Parts) -> Self {
+    pub(super) unsafe fn begin(header: NonNull<Header>, parts: Parts) -> Self {
         let Parts { bytes, capacity, form, account } = parts;
         let region = Region { ptr: bytes, nbytes: 0, place: Place::CPU, backing: Backing::Heap };
         let spare = Spare { ptr: account.as_ptr().cast(), word: form.pack(capacity) };
@@ -359,7 +236,7 @@ impl Block {
     }
 
     #[inline]
-    fn parts(&self) -> Parts {
+    pub(super) fn parts(&self) -> Parts {
         // SAFETY: Block 1.
         let header = unsafe { self.header.as_ref() };
         let spare = header.spare();
@@ -396,117 +273,6 @@ impl Block {
         unsafe { std::slice::from_raw_parts_mut(bytes.as_ptr().cast(), capacity) }
     }
 
-    /// Gives the block at least `nbytes` bytes of capacity, more or less than it has, and keeps the first `keep` bytes. What lies
-    /// behind them is uninitialised. Where the block is grown in place, or by moving its pages, nothing is copied.
-    ///
-    /// # Errors
-    ///
-    /// As [`Block::take`]; the block is as it was.
-    pub(crate) fn resize(&mut self, nbytes: usize, keep: usize) -> Result<()> {
-        let Parts { capacity: old, form, account, .. } = self.parts();
-        let out_of_memory = || Error::out_of_memory(nbytes, form.align);
-        let capacity = capacity_for(nbytes).ok_or_else(out_of_memory)?;
-        if capacity == old {
-            return Ok(());
-        }
-        // SAFETY: Block 2: it is charged for what this block has, throughout.
-        let account = unsafe { account.as_ref() };
-        account.charge_growth(old, capacity)?;
-        let resized = self.resize_in_kind(capacity) || self.move_to(capacity, keep.min(capacity));
-        if resized {
-            account.note_resized(old, capacity);
-            account.refund_shrinkage(old, capacity);
-            Ok(())
-        } else {
-            account.refund_shrinkage(capacity, old);
-            Err(out_of_memory())
-        }
-    }
-
-    /// Resizes the block by the means of its kind, if the new capacity is one of that kind.
-    fn resize_in_kind(&mut self, capacity: usize) -> bool {
-        let Parts { form, .. } = self.parts();
-        if self.account().is_guarded() {
-            return false;
-        }
-        let source = self.account().source();
-        let demand = Demand { align: form.align, hints: Hints::new() };
-        let large = source.cache().is_some() && wants_map(capacity, demand);
-        if form.apart {
-            (large || !form.cacheable) && self.remap(capacity)
-        } else {
-            !large && self.reallocate(capacity)
-        }
-    }
-
-    fn remap(&mut self, capacity: usize) -> bool {
-        let mut parts = self.parts();
-        let classes = (class_nbytes(parts.capacity), class_nbytes(capacity));
-        let (Some(cache), (Some(old), Some(new))) = (self.account().source().cache(), classes) else {
-            return false;
-        };
-        if old != new {
-            // SAFETY: a mapping of the cache's of this class (Block 1), which is ours alone.
-            let moved = unsafe { cache.resize(parts.bytes, old, new, Hints::new()) };
-            let Some(base) = moved else { return false };
-            parts.bytes = base;
-        }
-        parts.capacity = capacity;
-        // SAFETY: it is written anew below.
-        unsafe { drop_header(self.header) };
-        // SAFETY: the header stays where it is, and says what is true of the block now.
-        let same = unsafe { Self::begin(self.header, parts) };
-        std::mem::forget(same);
-        true
-    }
-
-    fn reallocate(&mut self, capacity: usize) -> bool {
-        let Parts { capacity: old, form: Form { lead, align, .. }, .. } = self.parts();
-        let (Some(layout), Some(grown)) = (front_layout(old, align, 0), front_layout(capacity, align, 0))
-        else {
-            return false;
-        };
-        let account = self.account();
-        // SAFETY: the header lies `lead` bytes behind the beginning of the allocator's block.
-        let base = unsafe { self.header.cast::<u8>().sub(lead) };
-        // SAFETY: Block 1: it came from this source, with this layout.
-        let moved = unsafe { account.source().reallocate(base, layout, grown.size()) };
-        let Some(base) = moved else { return false };
-        let new_lead = lead_of(base, HEADER, align);
-        if new_lead != lead {
-            // SAFETY: where the bytes were before they moved with the block.
-            let from = unsafe { base.add(lead + HEADER) };
-            // SAFETY: where they belong: as in `begin_in_front`.
-            let to = unsafe { base.add(new_lead + HEADER) };
-            // SAFETY: both lie within the block, for as many bytes as both layouts have room for.
-            unsafe { from.copy_to(to, old.min(capacity)) };
-        }
-        // The header that moved along holds nothing that needs a drop: it is written anew.
-        // SAFETY: the block has the layout of the new capacity now.
-        let block = unsafe { Self::begin_in_front(account, base, capacity, align, 0) };
-        // The block that this was is the new one: nothing is given back.
-        std::mem::forget(std::mem::replace(self, block));
-        true
-    }
-
-    /// Moves to a new block of the capacity, copying the first `keep` bytes. The accounts have been charged for it already.
-    fn move_to(&mut self, capacity: usize, keep: usize) -> bool {
-        let Parts { bytes, capacity: old, form, account } = self.parts();
-        let growing = capacity > old;
-        let demand = Demand { align: form.align, hints: Hints::new() };
-        // SAFETY: Block 2.
-        let account = unsafe { account.as_ref() };
-        let Some(fresh) = Self::take_charged(account, capacity, false, demand, growing) else { return false };
-        // SAFETY: both blocks have that many bytes (Block 1), and are not the same.
-        unsafe { bytes.copy_to_nonoverlapping(fresh.as_ptr(), keep) };
-        let old = std::mem::replace(self, fresh);
-        // What was charged stays with the block that stays.
-        // SAFETY: Block 1: given back once, here.
-        unsafe { give_back(old.header, &old.parts()) };
-        std::mem::forget(old);
-        true
-    }
-
     /// Makes an allocation of the first `nbytes` bytes, with one handle. The padding behind them, up to a multiple of
     /// [`ALIGNMENT`], is zeroed.
     ///
@@ -529,30 +295,6 @@ impl Block {
         unsafe { header.as_mut() }.set_nbytes(nbytes);
         // SAFETY: the header is complete, and this is its one handle.
         unsafe { Handle::first(header) }
-    }
-
-    /// Gives an allocation `nbytes` bytes, of which the first `keep` are kept and the others are zero. More capacity is taken where
-    /// there is not enough. On an error, the allocation is as it was.
-    ///
-    /// The handle is the only one on a block, and `keep` is no more than `nbytes` or than the bytes that there are.
-    pub(crate) fn grow_allocation(handle: &mut Handle, keep: usize, nbytes: usize) -> Result<()> {
-        debug_assert!(is_block(handle) && handle.exclusive().is_ok(), "a block of our own");
-        let mut result = Ok(());
-        handle.rebuild(|header| {
-            let mut block = ManuallyDrop::new(Self { header });
-            inspect_padding(&block);
-            if nbytes > block.capacity() {
-                result = block.resize(nbytes, keep);
-            }
-            if result.is_ok() {
-                let end = nbytes.next_multiple_of(ALIGNMENT);
-                block.as_uninit_mut()[keep..end].fill(MaybeUninit::new(0));
-                // SAFETY: Block 1: nobody else knows of the header while the handle is rebuilt.
-                unsafe { block.header.as_mut() }.set_nbytes(nbytes);
-            }
-            block.header
-        });
-        result
     }
 
     /// Takes an allocation apart again, into the block and the number of its initialised bytes.
@@ -621,7 +363,7 @@ fn drop_any(header: NonNull<Header>) {
 ///
 /// Called once; the parts are those of the block with this header, and neither the bytes nor the header is used any more.
 #[inline]
-unsafe fn give_back(header: NonNull<Header>, parts: &Parts) {
+pub(super) unsafe fn give_back(header: NonNull<Header>, parts: &Parts) {
     // SAFETY: the block is charged to it until `refund`.
     let account = unsafe { parts.account.as_ref() };
     if account.is_direct() && parts.form.is_plain() {
@@ -664,7 +406,7 @@ pub(crate) unsafe fn deallocate_kept(header: NonNull<Header>) {
 ///
 /// The header is not used any more, or written anew.
 #[inline]
-unsafe fn drop_header(_header: NonNull<Header>) {
+pub(super) unsafe fn drop_header(_header: NonNull<Header>) {
     #[cfg(loom)]
     // SAFETY: the caller's word.
     unsafe {
@@ -704,24 +446,6 @@ unsafe fn give_back_any(account: &Account, header: NonNull<Header>, parts: &Part
     }
 }
 
-/// How far behind the beginning of a block its header lies, so that what follows `before` bytes behind it is aligned.
-#[inline]
-fn lead_of(base: NonNull<u8>, before: usize, align: usize) -> usize {
-    // The alignment is a power of two (Demand).
-    (base.addr().get() + before).wrapping_neg() & (align - 1)
-}
-
-/// The capacity of a block for `nbytes`, or `None` where there is none so large.
-#[inline]
-fn capacity_for(nbytes: usize) -> Option<usize> {
-    if nbytes > MOST { None } else { nbytes.checked_next_multiple_of(ALIGNMENT) }
-}
-
-#[inline]
-fn wants_map(capacity: usize, demand: Demand) -> bool {
-    capacity >= LARGE || (demand.hints != Hints::new() && capacity >= fault::page_size())
-}
-
 /// Whether an allocation is a block of a pool.
 pub(crate) fn is_block(handle: &Handle) -> bool {
     handle.is_owned_by(&OWNER)
@@ -743,7 +467,7 @@ unsafe fn release(header: NonNull<Header>) {
 }
 
 /// In debug mode, reports where the padding behind a frozen block's bytes is not zero any more.
-fn inspect_padding(block: &Block) {
+pub(super) fn inspect_padding(block: &Block) {
     if block.account().is_guarded() {
         // SAFETY: Block 1.
         let nbytes = unsafe { block.header.as_ref() }.nbytes();
@@ -769,27 +493,11 @@ unsafe fn no_fault(_: NonNull<Header>) -> Option<Error> {
     None
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
 
     #[test]
-    fn a_form_survives_being_packed() {
-        for (lead, align, apart, cacheable, capacity) in [
-            (48, 64, false, false, 0),
-            (4080, 4096, false, false, 64),
-            (0, 1 << 16, true, true, MOST),
-            (65_520, 1 << 16, true, false, 1 << 40),
-        ] {
-            let form = Form { lead, align, apart, cacheable };
-            let (same, same_capacity) = Form::unpack(form.pack(capacity));
-            assert_eq!((same.lead, same.align, same.apart, same.cacheable), (lead, align, apart, cacheable));
-            assert_eq!(same_capacity, capacity);
-        }
-    }
-
-    #[test]
-    #[cfg(not(loom))]
     fn a_header_with_work_noted_on_it_does_not_become_a_blocks_again() {
         use crate::memory::device::{Effect, Signal};
         use crate::memory::{Buffer, Pool};

@@ -13,10 +13,12 @@ mod block;
 mod charge;
 mod counters;
 mod debug;
+mod form;
 mod front;
 mod log;
 #[cfg(all(test, loom))]
 mod model;
+mod resize;
 mod slot;
 mod source;
 mod uninit;
@@ -35,8 +37,8 @@ use crate::memory::copied::count_copied;
 use crate::memory::hints::Hints;
 use crate::memory::mutable::MutableBuffer;
 use crate::memory::pool::account::{Account, AccountRef, Plan, Upstream};
-use crate::memory::pool::block::Demand;
 use crate::memory::pool::charge::UNIT;
+use crate::memory::pool::form::Demand;
 use crate::memory::pool::source::Source;
 
 pub use block::ALIGNMENT;
