@@ -613,6 +613,50 @@ fn events_of_a_users_own_are_awaited_as_a_devices_are() {
 }
 
 #[test]
+fn one_event_for_both_effects_is_noted_twice_and_its_failure_stays_known() {
+    let _others = beside();
+    let buffer = Buffer::zeroed(8).unwrap();
+    let (signal, completion) = Signal::new();
+    // As a copy from one part of an allocation to another does.
+    buffer.note_event(signal.clone(), Effect::Writes).unwrap();
+    buffer.note_event(signal, Effect::Reads).unwrap();
+    drop(completion);
+    assert_eq!(buffer.events().unwrap().len(), 1, "that it read is over");
+    assert!(buffer.read().unwrap_err().is_device(), "that it did not write has to be told");
+    assert!(buffer.settle().is_err());
+    assert!(buffer.read().is_ok());
+}
+
+#[test]
+fn memory_is_released_though_an_event_of_it_panics_when_it_is_dropped() {
+    #[derive(Debug)]
+    struct Grudge;
+
+    impl Drop for Grudge {
+        fn drop(&mut self) {
+            panic!("not yet");
+        }
+    }
+
+    impl Event for Grudge {
+        fn poll(&self) -> Option<crossdock::Result<()>> {
+            Some(Ok(()))
+        }
+
+        fn wait(&self) -> crossdock::Result<()> {
+            Ok(())
+        }
+    }
+
+    let _others = beside();
+    let pool = Pool::system().unwrap();
+    let buffer = pool.zeroed(100).unwrap();
+    buffer.note_event(Arc::new(Grudge), Effect::Writes).unwrap();
+    drop(buffer);
+    assert_eq!(pool.statistics().live_count, 0);
+}
+
+#[test]
 fn events_go_with_their_allocation_and_not_to_the_next_at_its_address() {
     let _others = beside();
     for _ in 0..200 {

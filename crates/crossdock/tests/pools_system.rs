@@ -391,4 +391,51 @@ mod log {
             assert_eq!(heard[..], [""; 0]);
         }
     }
+
+    /// A listener that panics, whatever it hears.
+    struct Grumbler;
+
+    impl Subscriber for Grumbler {
+        fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+            metadata.target() == "crossdock::pool"
+        }
+
+        fn event(&self, _: &Event<'_>) {
+            panic!("heard enough");
+        }
+
+        fn new_span(&self, _: &Attributes<'_>) -> Id {
+            Id::from_u64(1)
+        }
+
+        fn record(&self, _: &Id, _: &Record<'_>) {}
+
+        fn record_follows_from(&self, _: &Id, _: &Id) {}
+
+        fn enter(&self, _: &Id) {}
+
+        fn exit(&self, _: &Id) {}
+    }
+
+    #[test]
+    fn a_listener_that_panics_disturbs_neither_blocks_nor_accounts() {
+        let pool = Pool::system().unwrap().capped("capped", 1 << 20).unwrap();
+        let logging = pool.logging("noisy").unwrap();
+        tracing::subscriber::with_default(Grumbler, || {
+            let mut bytes = logging.mutable(100).unwrap();
+            bytes.extend_from_slice(&[1u8; 100]).unwrap();
+            bytes.reserve_exact(100_000).unwrap();
+            assert_eq!((bytes.capacity(), &bytes[..]), (100_160, &[1; 100][..]));
+            let mut buffer = bytes.freeze();
+            buffer.resize(200_000).unwrap();
+            assert_eq!(buffer.read().unwrap()[99..101], [1, 0]);
+            drop(buffer);
+            drop(logging.zeroed(1000));
+        });
+        for pool in [&pool, &logging] {
+            let now = pool.statistics();
+            assert_eq!((now.live_nbytes, now.live_count, now.allocations), (0, 0, 2));
+        }
+        assert!(pool.zeroed(1 << 20).is_ok(), "nothing is charged any more");
+    }
 }

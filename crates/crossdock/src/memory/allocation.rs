@@ -309,9 +309,10 @@ impl Handle {
         header
     }
 
-    /// Lets the owner move the header. The handle is the only one, and what `owner` returns is the header of the same allocation.
+    /// Lets the owner move the header. The handle is the only one, and what `owner` returns is the header of the same allocation. The
+    /// owner does not panic once it has moved it: this handle would still point to where it was.
     pub(crate) fn rebuild(&mut self, owner: impl FnOnce(NonNull<Header>) -> NonNull<Header>) {
-        // Its place is taken by what the owner returns; should the owner panic, the memory is forgotten.
+        // Its place is taken by what the owner returns.
         let header = Self(self.0).into_header();
         self.0 = owner(header);
         std::mem::forget(std::mem::replace(self, {

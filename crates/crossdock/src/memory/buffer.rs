@@ -566,6 +566,8 @@ impl Buffer {
         // The parts have no events but their own.
         self.handle.await_work(LeaseKind::Write)?;
         self.handle.only_handle()?;
+        // As in `exclusive`.
+        self.handle.await_work(LeaseKind::Write)?;
         if self.handle.is_part() {
             return Err(Error::new(
                 Kind::Bounds,
@@ -742,7 +744,9 @@ pub(crate) fn lease(handle: &Handle, readonly: bool, kind: LeaseKind) -> Result<
 pub(crate) fn exclusive(handle: &mut Handle, readonly: bool) -> Result<()> {
     check_access(handle.header().place(), readonly)?;
     handle.await_work(LeaseKind::Write)?;
-    Ok(handle.exclusive()?)
+    handle.exclusive()?;
+    // Once more: a handle that is gone by now may have noted work since. One load, as a rule.
+    handle.await_work(LeaseKind::Write)
 }
 
 #[inline]

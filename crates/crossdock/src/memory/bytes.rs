@@ -216,10 +216,12 @@ impl Buffer {
     /// `is_conflict` unless this is the only handle, `is_read_only`, `is_place`.
     pub fn zero_padding(&mut self) -> Result<()> {
         let (nbytes, capacity) = (self.nbytes(), self.capacity());
-        let start = self.as_mut_slice()?.as_mut_ptr();
+        self.as_mut_slice()?;
         if capacity > nbytes {
-            let end = start.wrapping_add(nbytes);
-            // SAFETY: the rest of the block, which this handle alone has.
+            // Not from the slice, whose pointer reaches no further than the slice does.
+            // SAFETY: within the block, of which the buffer has the front (`capacity`).
+            let end = unsafe { self.start().add(nbytes) };
+            // SAFETY: the rest of the block, which this handle alone has: no other, no lease (just checked).
             unsafe { end.write_bytes(0, capacity - nbytes) };
         }
         Ok(())

@@ -111,7 +111,7 @@ impl All {
         let now = self.now;
         self.each(|state| {
             // What was given back between two looks was stamped with the first.
-            let kept = state.quiet + pause(state.quiet);
+            let kept = state.quiet.saturating_add(pause(state.quiet));
             state.oldest_since().filter(|since| now.saturating_sub(*since) >= kept)?;
             state.pop_oldest()
         })

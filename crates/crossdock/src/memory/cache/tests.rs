@@ -239,6 +239,21 @@ fn what_nobody_asks_for_goes_back_without_a_call() {
 }
 
 #[test]
+fn a_time_as_long_as_can_be_said_is_as_good_as_for_ever() {
+    for quiet in [Duration::MAX, Duration::from_millis(u64::MAX), Duration::from_millis(u64::MAX - 100)] {
+        let cache = Cache::new(64 * MIB, quiet);
+        give(&cache, take(&cache, MIB));
+        // The thread has looked at all caches twice when it gave these back.
+        for _ in 0..2 {
+            let other = Cache::new(64 * MIB, Duration::from_millis(1));
+            give(&other, take(&other, MIB));
+            wait_until("the other cache is looked after", || other.cached_nbytes() == 0);
+        }
+        assert_eq!(cache.cached_nbytes(), MIB);
+    }
+}
+
+#[test]
 fn a_cache_is_dropped_with_blocks_in_it_while_the_thread_sleeps() {
     let other = Cache::new(64 * MIB, Duration::from_millis(100));
     give(&other, take(&other, MIB));

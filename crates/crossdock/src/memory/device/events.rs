@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, MutexGuard};
 
 use crate::error::{Error, Result};
-use crate::memory::allocation::Header;
+use crate::memory::allocation::{Header, release_quietly};
 use crate::memory::device::Event;
 use crate::memory::fork::ForkLock;
 use crate::memory::{Buffer, LeaseKind};
@@ -78,7 +78,7 @@ pub(super) fn note(
     }
     drop(rows);
     if fits {
-        superseded.iter().for_each(|event| remove(header, event));
+        superseded.iter().for_each(|event| remove(header, event, None));
     }
     fits
 }
@@ -93,7 +93,7 @@ pub(crate) fn wait(header: &Header, kind: LeaseKind) -> Result<()> {
             (Err(error), Effect::Writes) => {
                 return Err(failed(error));
             }
-            _ => remove(header, &noted.event),
+            _ => remove(header, &noted.event, Some(noted.effect)),
         }
     }
     Ok(())
@@ -103,17 +103,22 @@ pub(crate) fn wait(header: &Header, kind: LeaseKind) -> Result<()> {
 #[cold]
 pub(crate) fn forget(header: NonNull<Header>) {
     let row = rows().remove(&header.as_ptr().addr());
-    drop(row);
+    // An event is anybody's, and so is a panic of its drop: the memory is released all the same.
+    release_quietly(|| drop(row));
 }
 
 fn first(header: &Header, concerns: impl Fn(Effect) -> bool) -> Option<Noted> {
     rows().get(&key(header))?.iter().find(|noted| concerns(noted.effect)).cloned()
 }
 
-fn remove(header: &Header, event: &Arc<dyn Event>) {
+/// Takes out an event: one event can be noted for each effect, as the end of a copy within one allocation is.
+fn remove(header: &Header, event: &Arc<dyn Event>, effect: Option<Effect>) {
     let mut rows = rows();
     let Some(row) = rows.get_mut(&key(header)) else { return };
-    let place = row.iter().position(|noted| Arc::ptr_eq(&noted.event, event));
+    let is_it = |noted: &Noted| {
+        Arc::ptr_eq(&noted.event, event) && effect.is_none_or(|effect| noted.effect == effect)
+    };
+    let place = row.iter().position(is_it);
     let removed = place.map(|place| row.remove(place));
     if row.is_empty() {
         rows.remove(&key(header));
@@ -130,7 +135,7 @@ fn sweep(header: &Header) {
     for noted in list(header).unwrap_or_default() {
         match (noted.event.poll(), noted.effect) {
             (None, _) | (Some(Err(_)), Effect::Writes) => {}
-            _ => remove(header, &noted.event),
+            _ => remove(header, &noted.event, Some(noted.effect)),
         }
     }
 }
@@ -163,7 +168,7 @@ pub(super) fn before(header: &Header, kind: LeaseKind) -> Result<Vec<Arc<dyn Eve
     for noted in chosen(header, |effect| effect.concerns(kind))? {
         match noted.event.poll() {
             Some(Err(error)) if noted.effect == Effect::Writes => return Err(failed(error)),
-            Some(_) => remove(header, &noted.event),
+            Some(_) => remove(header, &noted.event, Some(noted.effect)),
             None => {
                 under_way.try_reserve(1).map_err(|_| Error::out_of_memory(size_of::<Noted>(), 1))?;
                 under_way.push(noted.event);
@@ -224,7 +229,7 @@ impl Buffer {
         while header.awaited.load(Ordering::Acquire) {
             let Some(noted) = first(header, |_| true) else { break };
             outcome = outcome.and(noted.event.wait());
-            remove(header, &noted.event);
+            remove(header, &noted.event, Some(noted.effect));
         }
         outcome
     }

@@ -293,7 +293,7 @@ impl Account {
     fn refused(&self, account: &Self, slot: usize, units: u64, used: u64, nbytes: usize) -> Error {
         self.give_up_to(account, slot, units);
         let limit = account.charge.limit().saturating_mul(UNIT as u64);
-        Error::limit(limit, used * UNIT as u64, nbytes, UNIT)
+        Error::limit(limit, used.saturating_mul(UNIT as u64), nbytes, UNIT)
     }
 
     /// Takes back what was charged to the accounts in front of `end`. None of them is freed by that: the caller has a handle on

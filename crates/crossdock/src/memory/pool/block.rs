@@ -27,6 +27,7 @@ use crate::memory::place::{Backing, Place};
 use crate::memory::pool::account::{Account, refund};
 use crate::memory::pool::source::{Bytes, Global, LARGE};
 use crate::memory::pool::{debug, front, slot};
+use crate::memory::word::LeaseKind;
 
 /// The alignment of new memory, in bytes: a cache line, and what Arrow and XLA ask for. Capacities are multiples of it.
 pub const ALIGNMENT: usize = 64;
@@ -558,8 +559,8 @@ impl Block {
     ///
     /// # Errors
     ///
-    /// `is_unsupported` where the memory is not a pool's, `is_conflict` while anything but this handle keeps it. The handle comes
-    /// back.
+    /// `is_unsupported` where the memory is not a pool's, `is_conflict` while anything but this handle keeps it; what work says
+    /// that is noted on it. The handle comes back.
     pub(crate) fn thaw(mut handle: Handle) -> Result<(Self, usize), (Handle, Error)> {
         if !is_block(&handle) {
             let text =
@@ -568,6 +569,11 @@ impl Block {
         }
         if let Err(conflict) = handle.exclusive() {
             return Err((handle, conflict.into()));
+        }
+        // A header that becomes a block's again, and perhaps another allocation's, must have no work noted. (What was noted before, the
+        // caller has waited for; a handle that is gone by now may have noted more since.)
+        if let Err(error) = handle.await_work(LeaseKind::Write) {
+            return Err((handle, error));
         }
         let nbytes = handle.header().nbytes();
         // Its only handle becomes a block again, with no bytes that anybody has been told of.
@@ -780,5 +786,24 @@ mod tests {
             assert_eq!((same.lead, same.align, same.apart, same.cacheable), (lead, align, apart, cacheable));
             assert_eq!(same_capacity, capacity);
         }
+    }
+
+    #[test]
+    #[cfg(not(loom))]
+    fn a_header_with_work_noted_on_it_does_not_become_a_blocks_again() {
+        use crate::memory::device::{Effect, Signal};
+        use crate::memory::{Buffer, Pool};
+
+        let buffer = Pool::system().unwrap().zeroed(100).unwrap();
+        let (signal, completion) = Signal::new();
+        buffer.note_event(signal, Effect::Writes).unwrap();
+        drop(completion);
+        let (handle, ptr, nbytes, readonly) = buffer.into_parts();
+        let Err((handle, error)) = Block::thaw(handle) else { panic!("the work was noted, and failed") };
+        assert!(error.is_device(), "{error}");
+        // SAFETY: the parts of the buffer above.
+        let buffer = unsafe { Buffer::from_parts(handle, ptr, nbytes, readonly) };
+        assert!(buffer.settle().is_err());
+        assert!(buffer.try_into_mut().is_ok());
     }
 }

@@ -248,12 +248,14 @@ impl Counters {
         // What is gone is read before what came, so that nothing is gone that never came.
         let (freed, frees) = (sum(|shard| &shard.freed), sum(|shard| &shard.frees));
         let (total_nbytes, allocations) = (sum(|shard| &shard.allocated), sum(|shard| &shard.allocations));
-        let live_nbytes = total_nbytes.wrapping_sub(freed);
+        // What other threads do meanwhile may all the same be seen in another order.
+        let left = |came: u64, gone: u64| (came.wrapping_sub(gone) as i64).max(0) as u64;
+        let live_nbytes = left(total_nbytes, freed);
         let high: i64 = self.shards.iter().map(|shard| shard.high.load(Relaxed)).sum();
         let peak = self.sum.peak.load(Relaxed).max(self.sum.live.load(Relaxed) + high).max(0) as u64;
         Statistics {
             live_nbytes,
-            live_count: allocations.wrapping_sub(frees),
+            live_count: left(allocations, frees),
             peak_nbytes: peak.max(live_nbytes),
             total_nbytes,
             allocations,

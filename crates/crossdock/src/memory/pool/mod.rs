@@ -22,6 +22,7 @@ mod source;
 mod uninit;
 
 use std::fmt;
+use std::io::Write;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::time::Duration;
@@ -305,7 +306,11 @@ fn open_default() -> Result<NonNull<Account>> {
     let source = match std::env::var_os("CROSSDOCK_POOL") {
         Some(word) if word == "system" => Source::system(),
         Some(word) if !word.is_empty() && word != "caching" => {
-            eprintln!("crossdock: CROSSDOCK_POOL={} is neither `system` nor `caching`", word.display());
+            let word = word.display();
+            let _unheard = writeln!(
+                std::io::stderr(),
+                "crossdock: CROSSDOCK_POOL={word} is neither `system` nor `caching`"
+            );
             cache()
         }
         _ => cache(),

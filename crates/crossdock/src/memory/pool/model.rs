@@ -22,16 +22,24 @@ fn bounded(run: impl Fn() + Send + Sync + 'static) {
 
 /// A core that notes who freed it, and fails where anybody touches it afterwards or touched it unseen before.
 struct Core {
-    charge: Charge<2>,
+    charge: std::cell::UnsafeCell<Charge<2>>,
     /// Written by whoever uses the core, and by whoever frees it.
     lanes: [UnsafeCell<()>; 3],
     freed: AtomicUsize,
 }
 
+// SAFETY: the charge is atomics, and touched otherwise by whoever frees it alone.
+unsafe impl Sync for Core {}
+
 impl Core {
+    fn charge(&self) -> &Charge<2> {
+        // SAFETY: alive as long as `self`.
+        unsafe { &*self.charge.get() }
+    }
+
     fn new(limit: u64) -> Self {
         let lanes = std::array::from_fn(|_| UnsafeCell::new(()));
-        Self { charge: Charge::contended(limit), lanes, freed: AtomicUsize::new(0) }
+        Self { charge: Charge::contended(limit).into(), lanes, freed: AtomicUsize::new(0) }
     }
 
     fn touch(&self, thread: usize) {
@@ -42,6 +50,8 @@ impl Core {
     fn free_if(&self, last: bool) {
         if last {
             self.lanes.iter().for_each(|lane| lane.with_mut(|_| ()));
+            // SAFETY: alive as long as `self`; and nobody uses it any more, which is what is checked.
+            unsafe { Charge::end_purses(self.charge.get()) };
             self.freed.fetch_add(1, Ordering::Relaxed);
         }
     }
@@ -53,20 +63,40 @@ impl Core {
 fn whoever_is_last_frees_the_core_once() {
     bounded(|| {
         let core = Arc::new(Core::new(10));
-        assert!(core.charge.take(0, 2).is_ok());
-        assert!(core.charge.take(1, 3).is_ok());
+        assert!(core.charge().take(0, 2).is_ok());
+        assert!(core.charge().take(1, 3).is_ok());
         let threads = [(0, 2), (1, 3)].map(|(thread, units)| {
             let core = Arc::clone(&core);
             thread::spawn(move || {
                 core.touch(thread);
-                core.free_if(core.charge.give(thread, units));
+                core.free_if(core.charge().give(thread, units));
             })
         });
         core.touch(2);
-        core.free_if(core.charge.drop_handles());
+        core.free_if(core.charge().drop_handles());
         for thread in threads {
             thread.join().expect("no thread of the model panics");
         }
+        assert_eq!(core.freed.load(Ordering::Relaxed), 1);
+    });
+}
+
+/// As above, for a thread whose purse is full: whether it is the last or not, it does not touch the purse once others may have freed it.
+#[test]
+fn a_full_purse_is_not_touched_after_the_core_is_freed() {
+    bounded(|| {
+        let core = Arc::new(Core::new(1000));
+        assert!(core.charge().take(0, 192).is_ok());
+        assert!(!core.charge().give(0, 64));
+        assert!(!core.charge().give(0, 64));
+        let other = Arc::clone(&core);
+        let thread = thread::spawn(move || {
+            other.touch(0);
+            other.free_if(other.charge().give(0, 64));
+        });
+        core.touch(2);
+        core.free_if(core.charge().drop_handles());
+        thread.join().expect("no thread of the model panics");
         assert_eq!(core.freed.load(Ordering::Relaxed), 1);
     });
 }
@@ -80,11 +110,11 @@ fn the_limit_is_never_exceeded() {
         let out = Arc::new(AtomicUsize::new(0));
         let run = |slot: usize, units: usize, core: &Core, out: &AtomicUsize| {
             for _ in 0..2 {
-                if core.charge.take(slot, units as u64).is_ok() {
+                if core.charge().take(slot, units as u64).is_ok() {
                     let before = out.fetch_add(units, Ordering::Relaxed);
                     assert!(before + units <= LIMIT, "{} of {LIMIT}", before + units);
                     out.fetch_sub(units, Ordering::Relaxed);
-                    core.free_if(core.charge.give(slot, units as u64));
+                    core.free_if(core.charge().give(slot, units as u64));
                 }
             }
         };
@@ -94,7 +124,7 @@ fn the_limit_is_never_exceeded() {
         };
         run(1, 3, &core, &out);
         thread.join().expect("no thread of the model panics");
-        core.free_if(core.charge.drop_handles());
+        core.free_if(core.charge().drop_handles());
         assert_eq!(core.freed.load(Ordering::Relaxed), 1);
     });
 }
@@ -107,14 +137,14 @@ fn what_fits_is_not_refused() {
         let other = Arc::clone(&core);
         let run = |slot: usize, core: &Core| {
             for _ in 0..2 {
-                assert!(core.charge.take(slot, 2).is_ok());
-                core.free_if(core.charge.give(slot, 2));
+                assert!(core.charge().take(slot, 2).is_ok());
+                core.free_if(core.charge().give(slot, 2));
             }
         };
         let thread = thread::spawn(move || run(0, &other));
         run(1, &core);
         thread.join().expect("no thread of the model panics");
-        core.free_if(core.charge.drop_handles());
+        core.free_if(core.charge().drop_handles());
         assert_eq!(core.freed.load(Ordering::Relaxed), 1);
     });
 }
