@@ -12,7 +12,9 @@ const BATCH: i64 = 64 << 10;
 
 /// What has happened in a pool. Bytes are those of the blocks' capacities, without what the allocator needs for itself.
 ///
-/// Each number is right by itself; while other threads allocate, they need not be of the same moment. What is in use on each place
+/// While no other thread allocates, the numbers are exact (but for the peak). While one does, they are added up of what threads had at
+/// different moments, and what was allocated meanwhile can stand among them though it is gone: also above a limit, which holds all
+/// the same. What is in use on each place
 /// is another question, which [`device::usage`](crate::memory::device::usage) answers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
