@@ -44,7 +44,7 @@ pub(crate) const SUITES: &[Suite] = &[
     Suite { name: "valgrind", tier: Tier::Full, what: "no invalid access, nothing lost (valgrind)", needs: &[CC, VALGRIND], peers: &[], run: checks::valgrind },
     Suite { name: "builds", tier: Tier::Full, what: "every feature builds alone, and none", needs: &[CC], peers: &[], run: checks::builds },
     Suite { name: "python", tier: Tier::Fast, what: "the command beside CPython and NumPy", needs: &[CC, VENV], peers: &[], run: checks::python },
-    Suite { name: "loom", tier: Tier::Full, what: "every interleaving of the lease word (loom)", needs: &[CC], peers: &[], run: checks::loom },
+    Suite { name: "loom", tier: Tier::Full, what: "every interleaving of the lease word and the pools' counts (loom)", needs: &[CC], peers: &[], run: checks::loom },
     Suite { name: "sanitizer", tier: Tier::Full, what: "addresses and leaks (AddressSanitizer)", needs: &[CC], peers: &[], run: checks::sanitizer },
     Suite { name: "fuzz", tier: Tier::Full, what: "every fuzz target, from its kept corpus (libFuzzer)", needs: &[CC, CXX], peers: &[], run: checks::fuzz },
 ];

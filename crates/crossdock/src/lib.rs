@@ -7,7 +7,7 @@
 //!
 //! | layer | what it has |
 //! |---|---|
-//! | [`memory`] | bytes with an owner and a place: [`Buffer`](memory::Buffer), and the leases under which they are touched |
+//! | [`memory`] | bytes with an owner and a place: [`Buffer`](memory::Buffer), the leases under which they are touched, and the [`Pool`](memory::Pool)s that new ones come from |
 //! | [`element`] | what one element is: [`DType`](element::DType), [`Value`](element::Value), [`Element`](element::Element) |
 //! | [`layout`] | how an index becomes an offset: shape, strides in bytes, and everything that makes a view of a view |
 //! | [`array`](mod@array) | the three together: [`Array<T, D>`](Array), typed; [`DArray`], any dtype and rank |
@@ -30,6 +30,8 @@
 //!
 //! - `derive`: `#[derive(Element)]` for structs.
 //! - `ndarray`, `image`: conversions to and from these crates' types, in place, by `From` and `TryFrom`.
+//! - `tracing`: pools made by [`Pool::logging`](memory::Pool::logging) tell the `tracing` facade of every block.
+//! - `allocator-api2`: pools as allocators of collections, and pools over any allocator (`Pool::over`).
 
 mod error;
 

@@ -103,7 +103,7 @@ impl MutableBuffer {
     // ===== size
 
     /// Makes room for `additional` more bytes: at least twice the capacity there was, so that appending takes constant time
-    /// for each byte on average. The address may change.
+    /// for each byte on average; and no more than they need where twice cannot be had. The address may change.
     ///
     /// # Errors
     ///
@@ -147,7 +147,8 @@ impl MutableBuffer {
         Ok(())
     }
 
-    /// Gives back the capacity beyond the bytes.
+    /// Gives back the capacity beyond the bytes. A large block stays where it is or moves by its pages; the bytes of another one may be
+    /// copied. The address may change.
     ///
     /// # Errors
     ///

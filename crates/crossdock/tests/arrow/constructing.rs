@@ -88,6 +88,14 @@ fn an_owner_that_others_may_have_too_is_kept_and_never_written() {
     assert_eq!(Arc::strong_count(&owner), 2);
     drop(adopted);
     assert_eq!(Arc::strong_count(&owner), 1);
+
+    let shared = bytes::Bytes::from(vec![4u8, 5, 6]);
+    let adopted = Buffer::from_owner(shared.slice(1..)).unwrap();
+    assert_eq!(adopted.as_ptr(), shared[1..].as_ptr());
+    assert!(!shared.is_unique());
+    assert_eq!(adopted.read().unwrap()[..], [5, 6]);
+    drop(adopted);
+    assert!(shared.is_unique());
 }
 
 #[test]

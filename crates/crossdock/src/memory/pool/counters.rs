@@ -12,7 +12,8 @@ const BATCH: i64 = 64 << 10;
 
 /// What has happened in a pool. Bytes are those of the blocks' capacities, without what the allocator needs for itself.
 ///
-/// Each number is right by itself; while other threads allocate, they need not be of the same moment.
+/// Each number is right by itself; while other threads allocate, they need not be of the same moment. What is in use on each place
+/// is another question, which [`device::usage`](crate::memory::device::usage) answers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Statistics {

@@ -52,7 +52,8 @@ pub use uninit::UninitBuffer;
 /// and is charged, as that one is, for what it gave.
 ///
 /// The default pool takes small blocks from the program's global allocator, and large ones (256 KiB and more) from a cache of
-/// mapped memory, where the system is asked for huge pages. What nobody uses is kept for the next request, up to a limit, and
+/// mapped memory, where the system is asked for huge pages. Of the small blocks that a thread gave back, it keeps a few for its next
+/// request ([`Pool::trim`] gives them up). What nobody uses is kept for the next request, up to a limit, and
 /// given back to the system about half a second later. The environment variable `CROSSDOCK_POOL` chooses another: `system` has no cache;
 /// `CROSSDOCK_POOL_DEBUG=1` puts guard bytes around every block (see [`Pool::guarded`]).
 ///
