@@ -495,8 +495,8 @@ impl Buffer {
     /// # Errors
     ///
     /// `is_conflict`, which says how many leases or other handles there are and by which protocols the memory went out;
-    /// `is_read_only`; `is_unsupported` where the memory is not a pool's, or does not begin where the buffer does. The
-    /// buffer comes back with the error.
+    /// `is_read_only`; `is_unsupported` where the memory is not a pool's, or does not begin where the buffer does; of failed work as
+    /// [`Buffer::read`]. The buffer comes back with the error.
     pub fn try_into_mut(self) -> Result<MutableBuffer, Rejected<Self>> {
         let Self { handle, ptr, nbytes, readonly } = self;
         let back = |handle, error| Rejected { value: Self { handle, ptr, nbytes, readonly }, error };
@@ -603,7 +603,8 @@ impl Buffer {
     /// # Errors
     ///
     /// `is_conflict` while somebody holds Share or Write, or where the memory is aliased; `is_place` on a device;
-    /// `is_exhausted` where there are as many as can be counted (2¹⁸ - 1 Read or Share leases, 2¹⁹ - 1 Pin leases).
+    /// `is_exhausted` where there are as many as can be counted (2¹⁸ - 1 Read or Share leases, 2¹⁹ - 1 Pin leases); and, as of every
+    /// lease, what failed work says that was to write the memory ([`Buffer::note_event`]), `is_device` where it was a device's.
     pub fn read(&self) -> Result<ReadGuard> {
         let lease = self.lease(LeaseKind::Read)?;
         // SAFETY: Buffer 1, and `lease` refuses devices.
@@ -648,7 +649,7 @@ impl Buffer {
     /// # Errors
     ///
     /// `is_conflict`, which says how many leases or other handles there are and by which protocols the memory went out;
-    /// `is_read_only`; `is_place`.
+    /// `is_read_only`; `is_place`; of failed work as [`Buffer::read`].
     pub fn as_mut_slice(&mut self) -> Result<&mut [u8]> {
         exclusive(&mut self.handle, self.readonly)?;
         // SAFETY: Buffer 1, initialised (Header 3). The handle is exclusive and mutably borrowed, so no lease or other

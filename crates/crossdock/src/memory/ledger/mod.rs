@@ -158,7 +158,8 @@ pub fn missed() -> u64 {
     MISSED.load(Ordering::Relaxed)
 }
 
-/// How many owners panicked while they released their memory, since the process began. Such a panic goes no further.
+/// How often the code of somebody else panicked in the middle of ours, since the process began: an owner that released its memory, an
+/// allocator behind a pool, an event that was dropped, a listener of a logging pool. Such a panic goes no further.
 pub fn failed_releases() -> u64 {
     FAILED_RELEASES.load(Ordering::Relaxed)
 }
