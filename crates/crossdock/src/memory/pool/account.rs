@@ -293,7 +293,8 @@ impl Account {
     fn refused(&self, account: &Self, slot: usize, units: u64, used: u64, nbytes: usize) -> Error {
         self.give_up_to(account, slot, units);
         let limit = account.charge.limit().saturating_mul(UNIT as u64);
-        Error::limit(limit, used.saturating_mul(UNIT as u64), nbytes, UNIT)
+        // An empty block is charged for its header.
+        Error::limit(limit, used.saturating_mul(UNIT as u64), nbytes.max(UNIT), UNIT)
     }
 
     /// Takes back what was charged to the accounts in front of `end`. None of them is freed by that: the caller has a handle on
@@ -362,10 +363,16 @@ impl Account {
 
     pub(crate) fn statistics(&self) -> Statistics {
         let limit = self.charge.limit();
+        let limit_nbytes = (limit < UNLIMITED).then(|| limit * UNIT as u64);
+        let read = self.counters.read();
+        // The sums are of no one moment while threads allocate; the limit holds at every moment.
+        let most = limit_nbytes.unwrap_or(u64::MAX);
         Statistics {
+            live_nbytes: read.live_nbytes.min(most),
+            peak_nbytes: read.peak_nbytes.min(most),
             cached_nbytes: self.source().cached_nbytes() as u64,
-            limit_nbytes: (limit < UNLIMITED).then(|| limit * UNIT as u64),
-            ..self.counters.read()
+            limit_nbytes,
+            ..read
         }
     }
 
