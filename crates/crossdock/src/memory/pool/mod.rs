@@ -146,7 +146,8 @@ impl Pool {
     }
 
     /// A pool that takes its memory from this one, and never has more than `limit_nbytes` of it in use: not by one byte, from any
-    /// number of threads. Capacities count, which are multiples of 64 bytes; an empty block counts as 64.
+    /// number of threads. Capacities count, which are multiples of 64 bytes; an empty block counts as 64. (A block that moves
+    /// because it grows counts once, while its bytes are copied.)
     ///
     /// # Errors
     ///
