@@ -191,13 +191,13 @@ fn a_copy_that_fails_is_an_error_and_goes_no_other_way() {
     let _others = beside();
     let (first, second) = (FencedDevice::new(0), FencedDevice::new(1));
     let there = Buffer::from_vec(numbers(10)).unwrap().copy_to(&first.memory()).unwrap();
-    second.fail(Operation::Copy, 1);
+    second.fail(Operation::Transfer, 1);
     // The source's device, and the host, could have copied it.
     let error = there.copy_to(&second.memory()).unwrap_err();
     assert!(error.is_device() && !error.is_unsupported(), "{error}");
     assert!(error.to_string().contains(&FAILURE.to_string()), "{error}");
     assert_eq!(bytes(&there.copy_to(&second.memory()).unwrap()), numbers(10));
-    first.fail(Operation::Copy, 2);
+    first.fail(Operation::Transfer, 2);
     assert_eq!(bytes(&there), numbers(10));
     assert!(there.copy_to(&host()).unwrap_err().is_device(), "the second from then on");
 }
@@ -539,7 +539,7 @@ fn work_that_failed_is_told_to_everyone_who_would_touch_its_destination_until_it
     let stream = device.stream().unwrap().unwrap();
     let (there, mut here) =
         (Buffer::on(&device.memory(), 10).unwrap(), Buffer::from_vec(numbers(10)).unwrap());
-    device.fail(Operation::Copy, 1);
+    device.fail(Operation::Transfer, 1);
     let event = there.copy_into_in(&here, &*stream).unwrap().unwrap();
     for _ in 0..2 {
         let text = FAILURE.to_string();
@@ -574,7 +574,7 @@ fn who_depends_on_failed_work_fails_too() {
     let device = FencedDevice::new(0);
     let (stream, other) = (device.stream().unwrap().unwrap(), device.stream().unwrap().unwrap());
     let here = Buffer::from_vec(numbers(10)).unwrap();
-    device.fail(Operation::Copy, 1);
+    device.fail(Operation::Transfer, 1);
     let paused = device.pause();
     let there = here.copy_to_in(&device.memory(), &*stream).unwrap().buffer;
     let next = there.copy_to_in(&device.memory(), &*other).unwrap();
@@ -698,7 +698,7 @@ fn work_on_memory_that_failed_work_was_to_write_is_refused_and_the_stream_goes_o
     let device = FencedDevice::new(0);
     let stream = device.stream().unwrap().unwrap();
     let here = Buffer::from_vec(numbers(10)).unwrap();
-    device.fail(Operation::Copy, 1);
+    device.fail(Operation::Transfer, 1);
     let there = here.copy_to_in(&device.memory(), &*stream).unwrap();
     assert!(there.event.unwrap().wait().is_err());
     for (source, destination) in [(&here, &there.buffer), (&there.buffer, &here)] {

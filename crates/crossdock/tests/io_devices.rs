@@ -69,20 +69,20 @@ fn many_small_reads_and_writes_are_few_copies() {
     let _alone = alone();
     let (device, buffer) = sent(counted(100_000));
     let mut reader = BufferReader::new(buffer.clone()).unwrap();
-    device.fail(Operation::Copy, 2);
+    device.fail(Operation::Transfer, 2);
     for expected in counted(100_000).chunks(10) {
         let mut room = [0; 10];
         reader.read_exact(&mut room).unwrap();
         assert_eq!(room, *expected);
     }
     drop(reader);
-    device.fail(Operation::Copy, 2);
+    device.fail(Operation::Transfer, 2);
     let mut writer = FixedWriter::new(buffer.clone()).unwrap();
     for byte in 0..100_000 {
         writer.write_all(&[byte as u8]).unwrap();
     }
     writer.close().unwrap();
-    device.fail(Operation::Copy, 0);
+    device.fail(Operation::Transfer, 0);
     assert!(fetched(&buffer).iter().enumerate().all(|(index, &byte)| byte == index as u8));
 }
 
@@ -120,7 +120,7 @@ fn what_a_device_fails_at_is_an_error_and_can_be_tried_again() {
     let (device, buffer) = sent(counted(1000));
     let mut reader = BufferReader::new(buffer.clone()).unwrap();
     let mut room = [0; 10];
-    device.fail(Operation::Copy, 1);
+    device.fail(Operation::Transfer, 1);
     let error = reader.read(&mut room).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Other);
     assert!(ours(&error).is_device());
@@ -131,12 +131,12 @@ fn what_a_device_fails_at_is_an_error_and_can_be_tried_again() {
 
     let mut writer = FixedWriter::new(buffer.clone()).unwrap();
     writer.write_all(&[7; 20]).unwrap();
-    device.fail(Operation::Copy, 1);
+    device.fail(Operation::Transfer, 1);
     assert!(ours(&writer.flush().unwrap_err()).is_device());
-    device.fail(Operation::Copy, 1);
+    device.fail(Operation::Transfer, 1);
     assert!(writer.close().unwrap_err().is_device());
     assert!(!writer.is_closed());
-    device.fail(Operation::Copy, 1);
+    device.fail(Operation::Transfer, 1);
     let rejected = writer.into_inner().unwrap_err();
     assert!(rejected.error.is_device());
     let mut writer = rejected.value;
@@ -150,7 +150,7 @@ fn a_large_write_that_fails_leaves_nothing_to_be_written_later() {
     let _alone = alone();
     let (device, buffer) = sent(vec![0; NBYTES]);
     let mut writer = FixedWriter::new(buffer.clone()).unwrap();
-    device.fail(Operation::Copy, 2);
+    device.fail(Operation::Transfer, 2);
     assert!(ours(&writer.write(&vec![1; NBYTES]).unwrap_err()).is_device());
     assert_eq!(writer.position(), 0);
     writer.close().unwrap();
@@ -165,7 +165,7 @@ fn what_a_dropped_writer_could_not_write_is_told_and_its_lease_is_given_back() {
     device::take_release_errors();
     let mut writer = FixedWriter::new(buffer.clone()).unwrap();
     writer.write_all(b"lost").unwrap();
-    device.fail(Operation::Copy, 1);
+    device.fail(Operation::Transfer, 1);
     drop(writer);
     let told = device::take_release_errors();
     assert_eq!((told.errors.len(), told.lost), (1, 0));

@@ -93,7 +93,7 @@ fn who_copies_is_asked_before_and_an_error_of_the_copy_is_final() {
     assert!(!memory.can_copy(Place::CPU, device.place()));
     assert!(there.copy_to(&host()).unwrap_err().is_unsupported());
     device.set_ways(Ways::ALL);
-    device.fail(Operation::Copy, 1);
+    device.fail(Operation::Transfer, 1);
     let error = there.copy_to(&host()).unwrap_err();
     assert!(error.is_device() && !error.is_unsupported(), "{error}");
     let room = Buffer::zeroed(100).unwrap();

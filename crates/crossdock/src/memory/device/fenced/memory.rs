@@ -143,7 +143,7 @@ fn lost(place: Place) -> Error {
 
 /// The copy engine.
 pub(super) fn transfer(core: &Core, transfer: &Transfer) -> Result<()> {
-    core.attempt(Operation::Copy)?;
+    core.attempt(Operation::Transfer)?;
     let (src, dst) = (address(transfer.src()), address(transfer.dst()));
     let (Some(src), Some(dst)) = (src, dst) else { return Err(lost(core.place)) };
     // SAFETY: host memory, or a fenced device's own side of its memory, of as many bytes, under leases that permit racy loads

@@ -39,8 +39,8 @@ use crate::memory::{DeviceKind, Place};
 /// What a [`FencedDevice`] can be told to fail at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
-    /// A copy, in a stream or not.
-    Copy,
+    /// A copy, in a stream or not. (Called so that compilers need not spell the trait `Copy` in full.)
+    Transfer,
     /// A mapping.
     Map,
     /// Freeing memory.
@@ -181,7 +181,7 @@ impl Core {
 
     fn failures(&self, operation: Operation) -> &AtomicU64 {
         match operation {
-            Operation::Copy => &self.fail_copy,
+            Operation::Transfer => &self.fail_copy,
             Operation::Map => &self.fail_map,
             Operation::Release => &self.fail_release,
         }
