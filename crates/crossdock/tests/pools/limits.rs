@@ -11,9 +11,10 @@ use crate::{cases, counting};
 #[test]
 fn threads_at_the_limit_never_exceed_it_and_what_they_give_back_is_there_again() {
     const LIMIT: u64 = 64 * 100;
+    const ROUNDS: usize = 150_000;
     let pool = Pool::default().capped("hammered", LIMIT as usize).unwrap();
     let (in_use, refused, violations) = (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0));
-    let rounds = cases(150_000);
+    let rounds = cases(ROUNDS);
     std::thread::scope(|scope| {
         for thread in 0..4 {
             let (pool, in_use, refused, violations) = (&pool, &in_use, &refused, &violations);
@@ -47,7 +48,8 @@ fn threads_at_the_limit_never_exceed_it_and_what_they_give_back_is_there_again()
     });
     let (refused, violations) = (refused.into_inner(), violations.into_inner());
     println!("{} requests, {refused} refused, {violations} violations", 4 * rounds);
-    assert!(refused > rounds as u64 / 100, "the limit was hardly met: {refused}");
+    // In fewer rounds, threads may be done before the next one starts.
+    assert!(rounds < ROUNDS || refused > rounds as u64 / 100, "the limit was hardly met: {refused}");
     assert_eq!(violations, 0);
     let now = pool.statistics();
     assert_eq!((now.live_nbytes, now.live_count), (0, 0));
