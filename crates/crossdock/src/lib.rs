@@ -44,7 +44,7 @@ pub mod layout;
 pub mod memory;
 pub mod view;
 
-pub use crate::array::{Array, DArray};
+pub use crate::array::{Array, Casting, DArray};
 pub use crate::error::{Error, Rejected, Result};
 pub use crate::exchange::files::open;
 pub use crate::view::view;

@@ -17,7 +17,7 @@ use crossdock::memory::{
     Place, Pool, UninitBuffer, ledger, take_damage,
 };
 use crossdock::view::{CopyPolicy, Reason, Request};
-use crossdock::{Array, DArray, Result};
+use crossdock::{Array, Casting, DArray, Result};
 
 /// In front of every block: where the system's block begins, and the layout that was asked for.
 #[derive(Clone, Copy)]
@@ -190,7 +190,7 @@ fn copies_of_arrays_that_repeat_more_than_any_memory_holds_are_errors() {
     let array = DArray::from(Array::from_vec(vec![7u8], []).unwrap()).broadcast_to(&[nbytes]).unwrap();
     for error in [
         array.to_order(Order::RowMajor).unwrap_err(),
-        array.cast(&DType::I8, Order::RowMajor).unwrap_err(),
+        array.cast(&DType::I8, Order::RowMajor, Casting::Checked).unwrap_err(),
         array.export(&Request::read()).unwrap().to_bytes().unwrap_err(),
     ] {
         assert!(error.is_out_of_memory(), "{error}");

@@ -10,7 +10,7 @@ use crossdock::element::{ByteOrder, DType, Field, ScalarKind, Value};
 use crossdock::layout::{FixedLayout, Layout, Order};
 use crossdock::memory::{Birth, Buffer, Conflict, DeviceKind, LeaseKind, Place, Protocols};
 use crossdock::view::Request;
-use crossdock::{Array, DArray, Error, s};
+use crossdock::{Array, Casting, DArray, Error, s};
 
 /// `0, 1, 2, …` under a shape.
 fn counted<const D: usize>(shape: [usize; D]) -> Array<i32, D> {
@@ -423,7 +423,7 @@ fn the_other_byte_order_is_another_dtype() {
     let rejected = Array::<u16, 1>::try_from(array).unwrap_err();
     assert!(rejected.error.is_dtype());
     assert_says(&rejected.error, &[">uint16"]);
-    let native = rejected.value.cast(&DType::U16, Order::RowMajor).unwrap();
+    let native = rejected.value.cast(&DType::U16, Order::RowMajor, Casting::Checked).unwrap();
     assert_eq!(Array::<u16, 1>::try_from(native).unwrap().read().unwrap().to_vec(), [0x0102, 0x0304]);
 }
 
@@ -436,17 +436,17 @@ fn bools_are_not_bytes() {
 #[test]
 fn a_cast_converts_every_element_or_says_which_did_not_fit() {
     let array = DArray::from(counted([2, 3]));
-    let cast = array.cast(&DType::F64, Order::ColumnMajor).unwrap();
+    let cast = array.cast(&DType::F64, Order::ColumnMajor, Casting::Checked).unwrap();
     assert_eq!((cast.shape(), cast.strides()), (&[2, 3][..], &[8, 16][..]));
     assert_eq!(Array::<f64, 2>::try_from(cast).unwrap().read().unwrap().to_vec(), [0., 1., 2., 3., 4., 5.]);
     array.set(&[1, 1], &Value::from(300)).unwrap();
-    let error = array.cast(&DType::U8, Order::RowMajor).unwrap_err();
+    let error = array.cast(&DType::U8, Order::RowMajor, Casting::Checked).unwrap_err();
     assert!(error.is_value(), "{error}");
     assert_says(&error, &["300", "[1, 1]"]);
-    let error = array.cast(&DType::U8, Order::ColumnMajor).unwrap_err();
+    let error = array.cast(&DType::U8, Order::ColumnMajor, Casting::Checked).unwrap_err();
     assert_says(&error, &["[1, 1]"]);
     let record = DType::packed_record([("x", DType::U8)]).unwrap();
-    assert!(array.cast(&record, Order::RowMajor).is_err());
+    assert!(array.cast(&record, Order::RowMajor, Casting::Checked).is_err());
     assert!(array.buffer().unwrap().0.write().is_ok(), "a failed cast leaves no lease");
 }
 
@@ -457,7 +457,7 @@ fn records_are_cast_field_by_field() {
     let array = DArray::zeros(from, &[2], Order::RowMajor).unwrap();
     array.field("a").unwrap().set(&[1], &Value::from(200)).unwrap();
     array.field("b").unwrap().set(&[1], &Value::from(-3)).unwrap();
-    let cast = array.cast(&to, Order::RowMajor).unwrap();
+    let cast = array.cast(&to, Order::RowMajor, Casting::Checked).unwrap();
     assert_eq!(cast.field("a").unwrap().get(&[1]).unwrap().as_f64(), Some(200.0));
     assert_eq!(cast.field("b").unwrap().get(&[1]).unwrap().as_i64(), Some(-3));
 }
@@ -626,7 +626,7 @@ fn device_memory_is_sliced_and_never_touched() {
         array.as_view_mut().unwrap_err(),
         array.to_order(Order::RowMajor).unwrap_err(),
         DArray::from(array.clone()).to_shared(Order::RowMajor).unwrap_err(),
-        DArray::from(array.clone()).cast(&DType::F64, Order::RowMajor).unwrap_err(),
+        DArray::from(array.clone()).cast(&DType::F64, Order::RowMajor, Casting::Checked).unwrap_err(),
     ] {
         assert!(error.is_place(), "{error}");
         assert_says(&error, &["cuda:1", "copy it to the host"]);

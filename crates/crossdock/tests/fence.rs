@@ -16,7 +16,7 @@ use crossdock::memory::device::fenced::FencedDevice;
 use crossdock::memory::device::{self, Device, Effect, Signal};
 use crossdock::memory::{Birth, Buffer, LeaseKind, MutableBuffer, Place, Pool, ledger};
 use crossdock::view::{CopyPolicy, Request};
-use crossdock::{Array, DArray, Error, s};
+use crossdock::{Array, Casting, DArray, Error, s};
 
 /// The bytes of 2 × 3 × 4 numbers, behind the fence.
 fn fenced() -> (Arc<FencedDevice>, Buffer) {
@@ -300,8 +300,8 @@ fn every_method_of_an_array_refuses_or_leaves_the_elements_alone() {
         refused(view.to_order(Order::RowMajor));
         refused(view.to_order(Order::ColumnMajor));
         refused(view.to_shared(Order::RowMajor));
-        refused(view.cast(&f64::dtype(), Order::RowMajor));
-        refused(view.cast_shared(&f64::dtype(), Order::RowMajor));
+        refused(view.cast(&f64::dtype(), Order::RowMajor, Casting::Checked));
+        refused(view.cast_shared(&f64::dtype(), Order::RowMajor, Casting::Checked));
         assert_eq!(view.buffer().unwrap().0.place(), device.place());
         // Lent to whoever asks, in place or as a copy, wherever it is wanted.
         for request in [Request::read(), Request::write(), Request::share(), Request::pin()] {

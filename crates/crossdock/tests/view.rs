@@ -7,7 +7,7 @@ use crossdock::element::{DType, Value};
 use crossdock::layout::Order;
 use crossdock::memory::{Birth, Buffer, DeviceKind, LeaseKind, Place, copied_bytes};
 use crossdock::view::{CopyPolicy, MemoryView, Offer, Producer, Reason, Refusal, Request};
-use crossdock::{Array, DArray, Error, s};
+use crossdock::{Array, Casting, DArray, Error, s};
 
 const KINDS: [LeaseKind; 4] = [LeaseKind::Read, LeaseKind::Write, LeaseKind::Share, LeaseKind::Pin];
 const POLICIES: [CopyPolicy; 3] = [CopyPolicy::Never, CopyPolicy::IfNeeded, CopyPolicy::Always];
@@ -550,7 +550,7 @@ fn every_copy_is_counted_once_and_what_is_no_copy_is_not() {
     for (name, copy) in copies {
         assert_eq!(counted(copy), 24, "{name}");
     }
-    assert_eq!(counted(&|| drop(dynamic.cast(&DType::F64, Order::RowMajor).unwrap())), 48);
+    assert_eq!(counted(&|| drop(dynamic.cast(&DType::F64, Order::RowMajor, Casting::Checked).unwrap())), 48);
     let nothing = counted(&|| {
         array.set([0, 0], array.get([0, 1]).unwrap()).unwrap();
         array.write().unwrap().view_mut().fill(3);
@@ -558,7 +558,11 @@ fn every_copy_is_counted_once_and_what_is_no_copy_is_not() {
         let view = array.slice(s![.., 1]).unwrap().export(&Request::read()).unwrap();
         let typed = Array::<i32, 1>::try_from(view).unwrap();
         assert_eq!(DArray::from(typed).reshape(&[2, 1]).unwrap().get(&[1, 0]).unwrap().as_i64(), Some(3));
-        assert!(dynamic.cast(&DType::packed_record([("x", DType::I32)]).unwrap(), Order::RowMajor).is_err());
+        assert!(
+            dynamic
+                .cast(&DType::packed_record([("x", DType::I32)]).unwrap(), Order::RowMajor, Casting::Checked)
+                .is_err()
+        );
     });
     assert_eq!(nothing, 0);
 }

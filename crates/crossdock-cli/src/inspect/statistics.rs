@@ -381,9 +381,9 @@ impl Floats {
 
 #[cfg(test)]
 mod tests {
-    use crossdock::Array;
     use crossdock::element::Element;
     use crossdock::layout::Order;
+    use crossdock::{Array, Casting};
 
     use super::*;
 
@@ -407,7 +407,7 @@ mod tests {
 
     /// The same values under another dtype.
     fn cast(values: &[f64], dtype: &str) -> DArray {
-        array(values).cast(&dtype.parse().unwrap(), Order::RowMajor).unwrap()
+        array(values).cast(&dtype.parse().unwrap(), Order::RowMajor, Casting::Checked).unwrap()
     }
 
     #[test]

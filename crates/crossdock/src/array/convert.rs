@@ -1,11 +1,11 @@
 //! Between typed and dynamic arrays, and copies into new memory.
 
-use crate::array::{Array, DArray, RawArray};
+use crate::array::{Array, DArray, RawArray, overlap};
 use crate::element::{DType, Element};
 use crate::error::{Error, Kind, Rejected, Result};
-use crate::kernel;
+use crate::kernel::{self, Casting};
 use crate::layout::{Layout, Order};
-use crate::memory::{Buffer, LeaseKind, UninitBuffer};
+use crate::memory::{Buffer, LeaseKind, Pool};
 
 impl<T: Element, const D: usize> From<Array<T, D>> for DArray {
     /// O(`D`).
@@ -44,6 +44,13 @@ pub(crate) fn other_dtype(given: &DType, wanted: &DType) -> Error {
     Error::new(Kind::DType, format!("the elements are {given}, not {wanted}: cast them, or ask for {given}"))
 }
 
+/// Where a copy goes that has to be made.
+#[derive(Clone, Copy)]
+enum Target<'a> {
+    Pool(&'a Pool),
+    Shared,
+}
+
 impl DArray {
     /// The elements in new memory of the default pool, without gaps. Copies, and counts, [`DArray::nbytes`].
     ///
@@ -51,14 +58,16 @@ impl DArray {
     ///
     /// `is_out_of_memory`; `is_conflict` while somebody holds Write; `is_place`.
     pub fn to_order(&self, order: Order) -> Result<Self> {
-        let _lease = self.lease(LeaseKind::Pin)?;
-        let mut fresh = UninitBuffer::new(self.nbytes())?;
-        let dst = fresh.as_uninit_mut().as_mut_ptr().cast();
-        // SAFETY: DArray 1, under a Pin lease; new memory of as many bytes.
-        unsafe { self.gather(order, dst) }?;
-        // SAFETY: every byte was written.
-        let buffer = unsafe { fresh.assume_init() };
-        Self::from_buffer(buffer, self.dtype().clone(), self.contiguous(order)?, 0)
+        self.to_order_in(&Pool::default(), order)
+    }
+
+    /// As [`DArray::to_order`], in memory of a pool.
+    ///
+    /// # Errors
+    ///
+    /// As [`DArray::to_order`].
+    pub fn to_order_in(&self, pool: &Pool, order: Order) -> Result<Self> {
+        self.copied(Target::Pool(pool), self.dtype(), order, Casting::Checked)
     }
 
     /// The elements in shared memory, without gaps, for other processes. Copies, and counts, [`DArray::nbytes`].
@@ -67,13 +76,107 @@ impl DArray {
     ///
     /// `is_io`; `is_conflict` while somebody holds Write; `is_place`.
     pub fn to_shared(&self, order: Order) -> Result<Self> {
+        self.copied(Target::Shared, self.dtype(), order, Casting::Checked)
+    }
+
+    /// The elements converted to another dtype in new memory of the default pool, without gaps. Copies, and counts, the bytes of the
+    /// result.
+    ///
+    /// # Errors
+    ///
+    /// `is_value` where an element does not fit, with its index; `is_out_of_memory`; `is_conflict` while somebody holds
+    /// Write; `is_place`.
+    pub fn cast(&self, dtype: &DType, order: Order, casting: Casting) -> Result<Self> {
+        self.cast_in(&Pool::default(), dtype, order, casting)
+    }
+
+    /// As [`DArray::cast`], in memory of a pool.
+    ///
+    /// # Errors
+    ///
+    /// As [`DArray::cast`].
+    pub fn cast_in(&self, pool: &Pool, dtype: &DType, order: Order, casting: Casting) -> Result<Self> {
+        self.copied(Target::Pool(pool), dtype, order, casting)
+    }
+
+    /// As [`DArray::cast`], in shared memory, for other processes.
+    ///
+    /// # Errors
+    ///
+    /// As [`DArray::cast`], and `is_io`.
+    pub fn cast_shared(&self, dtype: &DType, order: Order, casting: Casting) -> Result<Self> {
+        self.copied(Target::Shared, dtype, order, casting)
+    }
+
+    /// All copies into new memory: allocate, fill, wrap.
+    fn copied(&self, target: Target<'_>, dtype: &DType, order: Order, casting: Casting) -> Result<Self> {
         let _lease = self.lease(LeaseKind::Pin)?;
-        let buffer = Buffer::shared(self.nbytes())?;
-        let shared = buffer.share()?;
-        // SAFETY: DArray 1, under a Pin lease; new memory of as many bytes, under a Share lease.
-        unsafe { self.gather(order, shared.as_ptr().cast_mut()) }?;
-        drop(shared);
-        Self::from_buffer(buffer, self.dtype().clone(), self.contiguous(order)?, 0)
+        let layout = Layout::contiguous(self.shape(), dtype.itemsize(), order)?;
+        let buffer = match target {
+            Target::Pool(pool) => {
+                let mut fresh = pool.uninit(layout.nbytes())?;
+                let dst = fresh.as_uninit_mut().as_mut_ptr().cast();
+                // SAFETY: under a Pin lease; new memory of as many bytes.
+                unsafe { self.write_to(dst, dtype, &layout, casting) }?;
+                // SAFETY: every byte was written.
+                unsafe { fresh.assume_init() }
+            }
+            Target::Shared => {
+                let buffer = Buffer::shared(layout.nbytes())?;
+                let shared = buffer.share()?;
+                // SAFETY: under a Pin lease; new memory of as many bytes, under a Share lease.
+                unsafe { self.write_to(shared.as_ptr().cast_mut(), dtype, &layout, casting) }?;
+                drop(shared);
+                buffer
+            }
+        };
+        Self::from_buffer(buffer, dtype.clone(), layout, 0)
+    }
+
+    /// Writes the elements of another array to this one's, converted where the dtypes differ, under a Share lease of that moment. The
+    /// source is broadcast to this shape. Copies, and counts, the bytes of this array; where the two lie in the same memory and may
+    /// overlap, the result is as if the source had been copied before (and it is, and counted).
+    ///
+    /// ```
+    /// use crossdock::{Array, Casting, DArray};
+    ///
+    /// let rows = DArray::from(Array::<f32, 2>::zeros([2, 3])?);
+    /// rows.assign(&Array::from_vec(vec![1u8, 2, 3], [3])?.into(), Casting::Checked)?;
+    /// assert_eq!(rows.get(&[1, 2])?.as_f64(), Some(3.0));
+    /// # Ok::<(), crossdock::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// `is_shape` where the source cannot be broadcast; `is_layout` where elements of this array overlap; `is_value` where an element
+    /// does not fit, with its index (elements before it may have been written); `is_conflict` while somebody holds Read or Write
+    /// here, or Write there; `is_read_only`; `is_place`.
+    pub fn assign(&self, source: &Self, casting: Casting) -> Result<()> {
+        if !self.layout().is_injective() {
+            return Err(Error::new(Kind::Layout, overlap(self.shape(), self.strides())));
+        }
+        let source = source.broadcast_to(self.shape())?;
+        let own_memory = std::ptr::eq(self.raw().handle().header(), source.raw().handle().header());
+        let (span, other) = (self.layout().span(), source.layout().span());
+        if own_memory && span.overlaps(self.as_ptr().addr(), &other, source.as_ptr().addr()) {
+            return self.assign(&source.to_order(Order::RowMajor)?, casting);
+        }
+        let (_ours, _theirs) = (self.lease(LeaseKind::Share)?, source.lease(LeaseKind::Pin)?);
+        // SAFETY: DArray 1, under a Pin and a Share lease, of memory that does not overlap.
+        unsafe { source.write_to(self.as_ptr().cast_mut(), self.dtype(), self.layout(), casting) }
+    }
+
+    /// # Safety
+    ///
+    /// Under a lease; `layout`, of elements of the dtype and of this array's shape, reaches from `dst` only bytes that may be stored
+    /// racily and are not the array's own.
+    unsafe fn write_to(&self, dst: *mut u8, dtype: &DType, layout: &Layout, casting: Casting) -> Result<()> {
+        if dtype == self.dtype() {
+            // SAFETY: DArray 1, and the caller's word.
+            return unsafe { kernel::copy(self.as_ptr(), self.layout(), dst, layout) };
+        }
+        // SAFETY: DArray 1, and the caller's word.
+        unsafe { kernel::cast(self.as_ptr(), self.dtype(), self.layout(), dst, dtype, layout, casting) }
     }
 
     /// The same array on memory that is sealed against writing, by anybody and for good: Read leases of it can be had. Copies nothing.
@@ -103,62 +206,6 @@ impl DArray {
             Ok(buffer) => Ok(again(buffer)),
             Err(Rejected { value, error }) => Err(Rejected { value: again(value), error }),
         }
-    }
-
-    /// The elements converted to another dtype, one by one and with a check, in new memory without gaps. Copies, and
-    /// counts, the bytes of the result.
-    ///
-    /// # Errors
-    ///
-    /// `is_value` where an element does not fit, with its index; `is_out_of_memory`; `is_conflict` while somebody holds
-    /// Write; `is_place`.
-    pub fn cast(&self, dtype: &DType, order: Order) -> Result<Self> {
-        let _lease = self.lease(LeaseKind::Pin)?;
-        let layout = Layout::contiguous(self.shape(), dtype.itemsize(), order)?;
-        let mut fresh = UninitBuffer::new(layout.nbytes())?;
-        let dst = fresh.as_uninit_mut().as_mut_ptr().cast();
-        // SAFETY: DArray 1, under a Pin lease; new memory of as many bytes.
-        unsafe { self.convert(dtype, order, dst) }?;
-        // SAFETY: every byte was written.
-        let buffer = unsafe { fresh.assume_init() };
-        Self::from_buffer(buffer, dtype.clone(), layout, 0)
-    }
-
-    /// As [`DArray::cast`], in shared memory, for other processes.
-    ///
-    /// # Errors
-    ///
-    /// As [`DArray::cast`], and `is_io`.
-    pub fn cast_shared(&self, dtype: &DType, order: Order) -> Result<Self> {
-        let _lease = self.lease(LeaseKind::Pin)?;
-        let layout = Layout::contiguous(self.shape(), dtype.itemsize(), order)?;
-        let buffer = Buffer::shared(layout.nbytes())?;
-        let shared = buffer.share()?;
-        // SAFETY: DArray 1, under a Pin lease; new memory of as many bytes, under a Share lease.
-        unsafe { self.convert(dtype, order, shared.as_ptr().cast_mut()) }?;
-        drop(shared);
-        Self::from_buffer(buffer, dtype.clone(), layout, 0)
-    }
-
-    /// # Safety
-    ///
-    /// Under a lease; as many elements of the dtype as the array has may be stored racily at `dst`, which is not the array's own.
-    unsafe fn convert(&self, dtype: &DType, order: Order, dst: *mut u8) -> Result<()> {
-        // SAFETY: DArray 1, and the caller's word.
-        unsafe { kernel::cast(self.as_ptr(), self.dtype(), self.layout(), dst, dtype, order) }
-    }
-
-    fn contiguous(&self, order: Order) -> Result<Layout> {
-        Layout::contiguous(self.shape(), self.dtype().itemsize(), order)
-    }
-
-    /// # Safety
-    ///
-    /// Under a lease; [`DArray::nbytes`] bytes at `dst` may be stored racily and are not the array's own.
-    unsafe fn gather(&self, order: Order, dst: *mut u8) -> Result<()> {
-        let layout = kernel::ordered(self.layout(), order)?;
-        // SAFETY: DArray 1, and the caller's word.
-        unsafe { kernel::gather(self.as_ptr(), &layout, dst) }
     }
 }
 

@@ -36,3 +36,5 @@ pub use view::ArrayView;
 pub(crate) use view::check_aligned;
 pub use view_mut::ArrayViewMut;
 pub(crate) use view_mut::overlap;
+
+pub use crate::kernel::Casting;

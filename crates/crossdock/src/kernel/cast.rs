@@ -2,56 +2,53 @@
 
 use crate::element::{DType, Value};
 use crate::error::Result;
-use crate::kernel::{load_bytes, ordered};
-use crate::layout::{Layout, Order};
+use crate::kernel::{Casting, load_bytes};
+use crate::layout::Layout;
 use crate::memory::{count_copied, racy};
 
-/// Converts the elements of a strided array, one by one and with a check, to contiguous memory in an order of their own. Copies,
-/// and counts, as many bytes as the elements have in the dtype that they become.
+/// Converts the elements of one strided array to another dtype, into another array of the same shape. Copies, and counts, as many bytes
+/// as the elements have in the dtype that they become.
 ///
 /// # Errors
 ///
-/// `is_value` for the first element, in that order, that does not fit, with its index; `is_layout` for an indirect array.
+/// `is_value` for the first element, in row-major order, that `casting` refuses, with its index: what comes before it, and no more, was
+/// certainly written. `is_layout` for an indirect array.
 ///
 /// # Safety
 ///
-/// `layout`, of elements of the dtype `from`, applied at `src`, reaches only bytes that may be loaded racily;
-/// `layout.numel()` elements of the dtype `to` may be stored racily at `dst`; the two do not overlap.
+/// `from_layout`, of elements of the dtype `from`, applied at `src`, reaches only bytes that may be loaded racily; `to_layout`, of
+/// elements of the dtype `to`, applied at `dst`, only bytes that may be stored racily; the two do not overlap. The shapes are equal.
 pub(crate) unsafe fn cast(
     src: *const u8,
     from: &DType,
-    layout: &Layout,
+    from_layout: &Layout,
     dst: *mut u8,
     to: &DType,
-    order: Order,
+    to_layout: &Layout,
+    _casting: Casting,
 ) -> Result<()> {
-    let offsets = ordered(layout, order)?.offsets()?;
     let mut bytes = vec![0; to.itemsize()];
-    for (position, offset) in offsets.enumerate() {
+    for (position, (offset, place)) in from_layout.offsets()?.zip(to_layout.offsets()?).enumerate() {
         let read = |bytes: &[u8]| Value::read(from, bytes);
         // SAFETY: one element (the caller's word).
         let value = unsafe { load_bytes(src.wrapping_offset(offset), from.itemsize(), read) }?;
         value.write(to, &mut bytes).map_err(|error| {
-            error.within(format_args!("element {:?}", index_of(layout.shape(), position, order)))
+            error.within(format_args!("element {:?}", index_of(from_layout.shape(), position)))
         })?;
         // SAFETY: its place in the destination (the caller's word).
-        unsafe { racy::copy(bytes.as_ptr(), dst.wrapping_add(position * bytes.len()), bytes.len()) };
+        unsafe { racy::copy(bytes.as_ptr(), dst.wrapping_offset(place), bytes.len()) };
     }
-    count_copied(layout.numel() * to.itemsize());
+    count_copied(to_layout.nbytes());
     Ok(())
 }
 
-/// The index of the element that comes `position`-th in an order.
+/// The index of the element that comes `position`-th in row-major order.
 #[cold]
-fn index_of(shape: &[usize], mut position: usize, order: Order) -> Vec<usize> {
+fn index_of(shape: &[usize], mut position: usize) -> Vec<usize> {
     let mut index = vec![0; shape.len()];
-    let mut place = |axis: usize| {
+    for axis in (0..shape.len()).rev() {
         index[axis] = position % shape[axis];
         position /= shape[axis];
-    };
-    match order {
-        Order::RowMajor => (0..shape.len()).rev().for_each(&mut place),
-        Order::ColumnMajor => (0..shape.len()).for_each(&mut place),
     }
     index
 }

@@ -27,6 +27,27 @@ pub(crate) unsafe fn gather(src: *const u8, layout: &Layout, dst: *mut u8) -> Re
     Ok(())
 }
 
+/// Copies the elements of one strided array to another of the same shape and itemsize. Copies, and counts, `to.nbytes()`.
+///
+/// # Errors
+///
+/// `is_layout` for an indirect array.
+///
+/// # Safety
+///
+/// `from`, applied at `src`, reaches only bytes that may be loaded racily, `to`, applied at `dst`, only bytes that may be stored
+/// racily, and the two do not overlap. Shapes and item sizes are equal.
+pub(crate) unsafe fn copy(src: *const u8, from: &Layout, dst: *mut u8, to: &Layout) -> Result<()> {
+    debug_assert_eq!((from.shape(), from.itemsize()), (to.shape(), to.itemsize()));
+    for (offset, place) in from.offsets()?.zip(to.offsets()?) {
+        let (src, dst) = (src.wrapping_offset(offset), dst.wrapping_offset(place));
+        // SAFETY: one element, and its place in the destination (the caller's word).
+        unsafe { racy::copy(src, dst, to.itemsize()) };
+    }
+    count_copied(to.nbytes());
+    Ok(())
+}
+
 /// The layout whose row-major order is this order of the given one.
 pub(crate) fn ordered(layout: &Layout, order: Order) -> Result<Layout> {
     match order {

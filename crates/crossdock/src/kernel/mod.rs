@@ -3,7 +3,11 @@
 //! Everything here touches memory racily ([`crate::memory::racy`]), so that it may run under a Share or a Pin lease.
 
 mod cast;
+mod casting;
 mod copy;
+mod cpu;
+mod threads;
 
 pub(crate) use cast::cast;
-pub(crate) use copy::{Steps, gather, load_bytes, ordered};
+pub use casting::Casting;
+pub(crate) use copy::{Steps, copy, gather, load_bytes, ordered};

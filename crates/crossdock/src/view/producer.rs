@@ -1,6 +1,6 @@
 //! Producers, and how arrays lend themselves.
 
-use crate::array::{Array, DArray, RawArray};
+use crate::array::{Array, Casting, DArray, RawArray};
 use crate::element::{DType, Element};
 use crate::error::Error;
 use crate::layout::{Layout, Order};
@@ -137,7 +137,7 @@ impl DArray {
         }
         let order = request.wanted_order().unwrap_or(Order::RowMajor);
         match request.wanted_dtype().filter(|&dtype| dtype != self.dtype()) {
-            Some(dtype) => self.cast(dtype, order),
+            Some(dtype) => self.cast(dtype, order, Casting::Checked),
             None => self.to_order(order),
         }
         .map_err(Reason::Failed)

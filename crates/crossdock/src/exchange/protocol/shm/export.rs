@@ -4,7 +4,7 @@ use std::fmt;
 use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
-use crate::array::DArray;
+use crate::array::{Casting, DArray};
 use crate::error::{Error, Kind, Result};
 use crate::exchange::protocol::shm::description::Description;
 use crate::layout::Order;
@@ -82,7 +82,7 @@ pub fn export(array: &DArray, request: &Request) -> Result<Exported, Refusal> {
         |array| {
             let order = request.wanted_order().unwrap_or(Order::RowMajor);
             match request.wanted_dtype().filter(|&dtype| dtype != array.dtype()) {
-                Some(dtype) => array.cast_shared(dtype, order),
+                Some(dtype) => array.cast_shared(dtype, order, Casting::Checked),
                 None => array.to_shared(order),
             }
             .map_err(Reason::Failed)

@@ -9,6 +9,9 @@
 //! reason about. Elsewhere, and where `--cfg crossdock_portable` or the model checker asks for it, it is a loop over
 //! atomic bytes (which sanitizers see).
 
+#[cfg(target_arch = "x86_64")]
+pub(crate) mod vector;
+
 use std::cell::UnsafeCell;
 use std::mem::MaybeUninit;
 

@@ -1,0 +1,74 @@
+//! Which instructions the kernels use.
+
+use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
+
+/// A set of instructions that a kernel may have an implementation for. Each has those of the ones before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Level {
+    /// What every processor of the architecture has: portable code.
+    Baseline,
+    /// x86-64 with AVX2, FMA, F16C, BMI1 and BMI2.
+    Avx2,
+    /// x86-64 with AVX-512 F, BW, DQ, VL and VBMI.
+    Avx512,
+}
+
+const ALL: [(Level, &str); 3] =
+    [(Level::Baseline, "baseline"), (Level::Avx2, "avx2"), (Level::Avx512, "avx512")];
+
+/// Lowers the level: for measurements, for tests, and to find out whether an instruction is to blame.
+const VARIABLE: &str = "CROSSDOCK_CPU";
+
+impl Level {
+    /// The best one that this processor has and the environment permits. Found out once.
+    #[inline]
+    pub(crate) fn current() -> Self {
+        /// 0 until it is known, then its place in `ALL` and 1.
+        static KNOWN: AtomicU8 = AtomicU8::new(0);
+        match KNOWN.load(Relaxed) {
+            0 => {
+                let level = Self::permitted();
+                KNOWN.store(level as u8 + 1, Relaxed);
+                level
+            }
+            known => ALL[usize::from(known - 1)].0,
+        }
+    }
+
+    /// All that this processor has and the environment permits, the plainest first.
+    #[cfg_attr(not(test), expect(dead_code, reason = "tests run every kernel at each of them"))]
+    pub(crate) fn available() -> impl Iterator<Item = Self> {
+        ALL.into_iter().map(|(level, _)| level).filter(|&level| level <= Self::current())
+    }
+
+    #[cold]
+    fn permitted() -> Self {
+        let wanted = std::env::var(VARIABLE).ok();
+        let most = ALL.into_iter().find(|&(_, name)| wanted.as_deref() == Some(name));
+        Self::detected().min(most.map_or(Self::Avx512, |(level, _)| level))
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    fn detected() -> Self {
+        let avx2 = is_x86_feature_detected!("avx2")
+            && is_x86_feature_detected!("fma")
+            && is_x86_feature_detected!("f16c")
+            && is_x86_feature_detected!("bmi1")
+            && is_x86_feature_detected!("bmi2");
+        let avx512 = is_x86_feature_detected!("avx512f")
+            && is_x86_feature_detected!("avx512bw")
+            && is_x86_feature_detected!("avx512dq")
+            && is_x86_feature_detected!("avx512vl")
+            && is_x86_feature_detected!("avx512vbmi");
+        match (avx2, avx512) {
+            (true, true) => Self::Avx512,
+            (true, false) => Self::Avx2,
+            (false, _) => Self::Baseline,
+        }
+    }
+
+    #[cfg(not(target_arch = "x86_64"))]
+    fn detected() -> Self {
+        Self::Baseline
+    }
+}

@@ -1,0 +1,13 @@
+//! Everything on the caller's thread.
+
+/// How many threads would share work.
+#[inline]
+pub(crate) fn count() -> usize {
+    1
+}
+
+/// Calls `work` with every number below `parts`.
+#[inline]
+pub(crate) fn each(parts: usize, work: impl Fn(usize) + Sync) {
+    (0..parts).for_each(work);
+}
