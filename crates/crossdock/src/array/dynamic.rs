@@ -1,6 +1,5 @@
 //! Arrays whose element type and rank are known at run time.
 
-use std::fmt;
 use std::ptr::NonNull;
 
 use crate::array::RawArray;
@@ -440,19 +439,4 @@ pub(crate) unsafe fn store_value(
     // SAFETY: one element (the caller's word).
     unsafe { racy::copy(bytes.as_ptr(), element, bytes.len()) };
     Ok(())
-}
-
-impl fmt::Debug for DArray {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "DArray({}, shape {:?}, strides {:?} bytes, at {:p} on {}{})",
-            self.dtype,
-            self.shape(),
-            self.strides(),
-            self.as_ptr(),
-            self.place(),
-            if self.is_readonly() { ", read-only" } else { "" }
-        )
-    }
 }

@@ -16,6 +16,7 @@
 //! [`Array::get`], which takes one for that moment.
 
 mod convert;
+pub(crate) mod display;
 mod dynamic;
 mod expr;
 mod guard;
@@ -26,6 +27,7 @@ mod view;
 mod view_mut;
 
 pub(crate) use convert::other_dtype;
+pub use display::ArrayDisplay;
 pub use dynamic::DArray;
 pub(crate) use dynamic::{load_value, store_value};
 pub use guard::{ArrayPin, ArrayRead, ArrayShare, ArrayWrite};

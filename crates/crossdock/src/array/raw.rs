@@ -4,7 +4,7 @@ use std::ptr::NonNull;
 
 use crate::error::Result;
 use crate::layout::Span;
-use crate::memory::{Buffer, Handle, Lease, LeaseKind, Place, exclusive, lease};
+use crate::memory::{Buffer, Handle, Lease, LeaseKind, Place, exclusive, lease, lease_at_once};
 
 /// The erased core of an array.
 ///
@@ -72,6 +72,11 @@ impl RawArray {
     #[inline]
     pub(crate) fn lease(&self, kind: LeaseKind) -> Result<Lease> {
         lease(&self.handle, self.readonly, kind)
+    }
+
+    /// As [`RawArray::lease`], but refuses where it would wait for work on a device.
+    pub(crate) fn lease_at_once(&self, kind: LeaseKind) -> Result<Lease> {
+        lease_at_once(&self.handle, self.readonly, kind)
     }
 
     #[inline]

@@ -1,6 +1,5 @@
 //! Arrays whose element type and rank the compiler knows.
 
-use std::fmt;
 use std::marker::PhantomData;
 use std::ops::Deref;
 
@@ -447,20 +446,5 @@ impl<T: Element, const D: usize> Array<T, D> {
 
     fn check_aligned(&self) -> Result<()> {
         check_aligned::<T, D>(self.raw.ptr(), &self.layout)
-    }
-}
-
-impl<T: Element, const D: usize> fmt::Debug for Array<T, D> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "Array({}, shape {:?}, strides {:?} bytes, at {:p} on {}{})",
-            T::dtype(),
-            self.shape(),
-            self.strides(),
-            self.as_ptr(),
-            self.place(),
-            if self.is_readonly() { ", read-only" } else { "" }
-        )
     }
 }

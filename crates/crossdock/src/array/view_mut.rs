@@ -1,6 +1,5 @@
 //! Borrowed views that may be written.
 
-use std::fmt;
 use std::marker::PhantomData;
 use std::ops::{Index, IndexMut};
 use std::ptr::NonNull;
@@ -219,12 +218,5 @@ impl<T: Element, const D: usize> IndexMut<[usize; D]> for ArrayViewMut<'_, T, D>
             Some(element) => element,
             None => index_panic(&index, &shape),
         }
-    }
-}
-
-impl<T: Element + fmt::Debug, const D: usize> fmt::Debug for ArrayViewMut<'_, T, D> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "ArrayViewMut {:?} ", self.shape())?;
-        f.debug_list().entries(self.as_view().iter()).finish()
     }
 }

@@ -20,6 +20,7 @@ pub use self::record::{Field, MAX_DEPTH, MAX_PARTS, Record, SubArray};
 pub use self::scalar::{ByteOrder, Scalar, ScalarKind};
 pub use self::time::{NAT, TimeBase, TimeUnit};
 pub use self::value::Value;
+pub(crate) use self::value::digits;
 #[cfg(feature = "derive")]
 pub use crossdock_derive::Element;
 

@@ -343,6 +343,11 @@ impl Handle {
         if self.header().awaited.load(Ordering::Acquire) { device::wait(self.header(), kind) } else { Ok(()) }
     }
 
+    /// As [`Handle::await_work`], but refuses where it would wait.
+    pub(crate) fn check_work(&self, kind: LeaseKind) -> Result<()> {
+        if self.header().awaited.load(Ordering::Acquire) { device::check(self.header(), kind) } else { Ok(()) }
+    }
+
     pub(crate) fn retained_nbytes(&self) -> usize {
         let retained = self.header().owner.retained;
         // SAFETY: Handle 1: the header is alive, and it is this owner's own.

@@ -46,7 +46,7 @@ pub(crate) use allocation::{Handle, Lease};
 pub use bitmap::BitmapBuilder;
 pub use borrowed::{BufferView, BufferViewMut};
 pub use buffer::Buffer;
-pub(crate) use buffer::{exclusive, lease};
+pub(crate) use buffer::{exclusive, lease, lease_at_once};
 pub use conflict::{Conflict, Protocols, Wanted};
 pub use copied::copied_bytes;
 pub(crate) use copied::count_copied;

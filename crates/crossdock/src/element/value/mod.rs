@@ -1,5 +1,6 @@
 //! One element whose type is known only at run time.
 
+pub(crate) mod digits;
 mod read;
 mod show;
 mod write;
@@ -8,8 +9,8 @@ use crate::element::{TimeUnit, extended};
 
 /// One element, out of its array: what [`DType`](crate::element::DType) says of bytes, made into a value.
 ///
-/// [`Value::read`] makes one of bytes, [`Value::write`] puts one back. [`Display`](std::fmt::Display) writes it much
-/// as NumPy does. Two values are equal when they are the same variant with equal contents, so `Int(1)` is not `UInt(1)`,
+/// [`Value::read`] makes one of bytes, [`Value::write`] puts one back. [`Display`](std::fmt::Display) writes it as
+/// NumPy does. Two values are equal when they are the same variant with equal contents, so `Int(1)` is not `UInt(1)`,
 /// and a NaN is unequal to itself.
 ///
 /// ```
