@@ -19,6 +19,7 @@ mod convert;
 mod dynamic;
 mod expr;
 mod guard;
+mod indirect;
 mod iter;
 mod raw;
 mod typed;
