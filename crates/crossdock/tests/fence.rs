@@ -309,7 +309,7 @@ fn every_method_of_an_array_refuses_or_leaves_the_elements_alone() {
         let pool = Pool::default();
         refused(view.to_order_in(&pool, Order::RowMajor));
         refused(view.cast_in(&pool, &f64::dtype(), Order::RowMajor, Casting::Checked));
-        if !view.is_readonly() {
+        if !view.is_readonly() && view.layout().is_injective() {
             let host = DArray::zeros(view.dtype().clone(), view.shape(), Order::RowMajor).unwrap();
             refused(view.assign(&host, Casting::Checked));
             refused(host.assign(view, Casting::Checked));
