@@ -42,48 +42,6 @@ pub struct DArray {
 }
 
 impl DArray {
-    // ===== constructors
-
-    /// A buffer, seen through a dtype and a layout whose element 0 lies `offset` bytes into it. O(rank).
-    ///
-    /// # Errors
-    ///
-    /// `is_bounds` where the layout leaves the buffer at either end; `is_dtype` where dtype and layout have different item
-    /// sizes; `is_unsupported` for a layout that follows pointers.
-    pub fn from_buffer(buffer: Buffer, dtype: DType, layout: Layout, offset: usize) -> Result<Self> {
-        if dtype.itemsize() != layout.itemsize() {
-            return Err(Error::new(
-                Kind::DType,
-                format!(
-                    "{} has {} bytes, but the layout is for {}",
-                    dtype.brief(),
-                    dtype.itemsize(),
-                    layout.itemsize()
-                ),
-            ));
-        }
-        if let Some(suboffsets) = layout.suboffsets() {
-            return Err(Error::new(
-                Kind::Unsupported,
-                format!(
-                    "a layout with suboffsets {suboffsets:?} follows pointers, which a buffer does not vouch for"
-                ),
-            ));
-        }
-        let raw = RawArray::new(buffer, offset, layout.span())?;
-        Ok(Self { raw, dtype, layout })
-    }
-
-    /// New memory of the default pool, zeroed.
-    ///
-    /// # Errors
-    ///
-    /// `is_overflow`, `is_out_of_memory`, `is_unsupported` for too many dimensions.
-    pub fn zeros(dtype: DType, shape: &[usize], order: Order) -> Result<Self> {
-        let layout = Layout::contiguous(shape, dtype.itemsize(), order)?;
-        Self::from_buffer(Buffer::zeroed(layout.nbytes())?, dtype, layout, 0)
-    }
-
     /// # Safety
     ///
     /// DArray 1 and 2.

@@ -20,6 +20,7 @@ mod dynamic;
 mod expr;
 mod guard;
 mod iter;
+mod make;
 mod raw;
 mod typed;
 mod view;
