@@ -1,4 +1,4 @@
-//! How arrays are made: over memory that is there already, or over new memory.
+//! Arrays over memory that is there already.
 
 use std::ops::Deref;
 
@@ -16,7 +16,16 @@ impl<T: Element, const D: usize> Array<T, D> {
     ///
     /// `is_shape` where the shape has another number of elements than the vector.
     pub fn from_vec(vec: Vec<T>, shape: [usize; D]) -> Result<Self> {
-        let layout = Self::row_major(shape)?;
+        Self::from_vec_in_order(vec, shape, Order::RowMajor)
+    }
+
+    /// Adopts a vector whose elements lie in an order. O(1).
+    ///
+    /// # Errors
+    ///
+    /// As [`Array::from_vec`].
+    pub fn from_vec_in_order(vec: Vec<T>, shape: [usize; D], order: Order) -> Result<Self> {
+        let layout = FixedLayout::contiguous(shape, size_of::<T>(), order)?;
         check_numel(&shape, layout.numel(), vec.len())?;
         Self::from_buffer_with_layout(Buffer::from_vec(vec)?, layout, 0)
     }
@@ -40,87 +49,127 @@ impl<T: Element, const D: usize> Array<T, D> {
     ///
     /// `is_shape` where the shape has another number of elements than the slice.
     pub fn from_static(slice: &'static [T], shape: [usize; D]) -> Result<Self> {
-        let layout = Self::row_major(shape)?;
+        let layout = FixedLayout::contiguous(shape, size_of::<T>(), Order::RowMajor)?;
         check_numel(&shape, layout.numel(), slice.len())?;
         Self::from_buffer_with_layout(Buffer::from_static(slice)?, layout, 0)
     }
 
-    /// New memory of the default pool, zeroed, row-major.
-    ///
-    /// # Errors
-    ///
-    /// `is_overflow`, `is_out_of_memory`.
-    pub fn zeros(shape: [usize; D]) -> Result<Self> {
-        let layout = Self::row_major(shape)?;
-        Self::from_buffer_with_layout(Buffer::zeroed(layout.nbytes(size_of::<T>()))?, layout, 0)
-    }
-
-    /// A buffer, seen row-major from its first byte. O(1).
+    /// A buffer or an allocation, seen row-major from its first byte. O(1).
     ///
     /// # Errors
     ///
     /// `is_bounds` where the buffer is too small.
-    pub fn from_buffer(buffer: Buffer, shape: [usize; D]) -> Result<Self> {
-        Self::from_buffer_with_layout(buffer, Self::row_major(shape)?, 0)
+    pub fn from_buffer(buffer: impl Into<Buffer>, shape: [usize; D]) -> Result<Self> {
+        Self::from_buffer_in_order(buffer, shape, Order::RowMajor)
     }
 
-    /// A buffer, seen through a layout whose element 0 lies `offset` bytes into it. O(`D`).
+    /// A buffer or an allocation, seen in an order from its first byte. O(1).
+    ///
+    /// # Errors
+    ///
+    /// `is_bounds` where the buffer is too small.
+    pub fn from_buffer_in_order(buffer: impl Into<Buffer>, shape: [usize; D], order: Order) -> Result<Self> {
+        let layout = FixedLayout::contiguous(shape, size_of::<T>(), order)?;
+        Self::from_buffer_with_layout(buffer, layout, 0)
+    }
+
+    /// A buffer or an allocation, seen through a layout whose element 0 lies `offset` bytes into it. O(`D`).
     ///
     /// # Errors
     ///
     /// `is_bounds` where the layout leaves the buffer at either end; `is_overflow` where it was made for another itemsize
     /// and does not hold for this one.
-    pub fn from_buffer_with_layout(buffer: Buffer, layout: FixedLayout<D>, offset: usize) -> Result<Self> {
+    pub fn from_buffer_with_layout(
+        buffer: impl Into<Buffer>,
+        layout: FixedLayout<D>,
+        offset: usize,
+    ) -> Result<Self> {
         let layout = FixedLayout::new(*layout.shape(), *layout.strides(), size_of::<T>())?;
-        let raw = RawArray::new(buffer, offset, layout.span(size_of::<T>()))?;
+        let raw = RawArray::new(buffer.into(), offset, layout.span(size_of::<T>()))?;
         // SAFETY: Array 1, as just checked.
         Ok(unsafe { Self::from_raw(raw, layout) })
-    }
-
-    fn row_major(shape: [usize; D]) -> Result<FixedLayout<D>> {
-        FixedLayout::contiguous(shape, size_of::<T>(), Order::RowMajor)
     }
 }
 
 impl DArray {
-    /// A buffer, seen through a dtype and a layout whose element 0 lies `offset` bytes into it. O(rank).
+    /// Adopts a vector, seen row-major. O(1).
+    ///
+    /// # Errors
+    ///
+    /// `is_shape` where the shape has another number of elements than the vector; `is_unsupported` for too many dimensions.
+    pub fn from_vec<T: Element>(vec: Vec<T>, shape: &[usize]) -> Result<Self> {
+        let layout = Layout::contiguous(shape, size_of::<T>(), Order::RowMajor)?;
+        check_numel(shape, layout.numel(), vec.len())?;
+        Self::from_buffer(Buffer::from_vec(vec)?, T::dtype(), layout, 0)
+    }
+
+    /// A buffer or an allocation, seen through a dtype and a layout whose element 0 lies `offset` bytes into it. O(rank).
+    ///
+    /// ```
+    /// use crossdock::layout::Layout;
+    /// use crossdock::memory::{Allocation, Buffer, Place};
+    /// use crossdock::{DArray, element::DType};
+    ///
+    /// let memory = Buffer::from(Allocation::new(100, Place::CPU)?);
+    /// let padded = Layout::new(&[4, 3], &[24, 4], 4)?;
+    /// let array = DArray::from_buffer(memory.clone(), DType::F32, padded.clone(), 16)?;
+    /// let refused = DArray::from_buffer(memory, DType::F32, padded, 17).unwrap_err();
+    /// assert_eq!(refused.to_string(), "the array covers bytes 17..101, of which only 0..100 exist");
+    /// # Ok::<(), crossdock::Error>(())
+    /// ```
     ///
     /// # Errors
     ///
     /// `is_bounds` where the layout leaves the buffer at either end; `is_dtype` where dtype and layout have different item
     /// sizes; `is_unsupported` for a layout that follows pointers.
-    pub fn from_buffer(buffer: Buffer, dtype: DType, layout: Layout, offset: usize) -> Result<Self> {
-        if dtype.itemsize() != layout.itemsize() {
-            return Err(Error::new(
-                Kind::DType,
-                format!(
-                    "{} has {} bytes, but the layout is for {}",
-                    dtype.brief(),
-                    dtype.itemsize(),
-                    layout.itemsize()
-                ),
-            ));
-        }
-        if let Some(suboffsets) = layout.suboffsets() {
-            return Err(Error::new(
-                Kind::Unsupported,
-                format!(
-                    "a layout with suboffsets {suboffsets:?} follows pointers, which a buffer does not vouch for"
-                ),
-            ));
-        }
-        let raw = RawArray::new(buffer, offset, layout.span())?;
+    pub fn from_buffer(
+        buffer: impl Into<Buffer>,
+        dtype: DType,
+        layout: Layout,
+        offset: usize,
+    ) -> Result<Self> {
+        check_layout(&dtype, &layout)?;
+        let raw = RawArray::new(buffer.into(), offset, layout.span())?;
         // SAFETY: DArray 1 and 2, as just checked.
         Ok(unsafe { Self::from_raw(raw, dtype, layout) })
     }
 
-    /// New memory of the default pool, zeroed.
+    /// A buffer or an allocation, seen through a dtype and in an order from its first byte. O(rank).
     ///
     /// # Errors
     ///
-    /// `is_overflow`, `is_out_of_memory`, `is_unsupported` for too many dimensions.
-    pub fn zeros(dtype: DType, shape: &[usize], order: Order) -> Result<Self> {
+    /// `is_bounds` where the buffer is too small; `is_overflow`; `is_unsupported` for too many dimensions.
+    pub fn from_buffer_in_order(
+        buffer: impl Into<Buffer>,
+        dtype: DType,
+        shape: &[usize],
+        order: Order,
+    ) -> Result<Self> {
         let layout = Layout::contiguous(shape, dtype.itemsize(), order)?;
-        Self::from_buffer(Buffer::zeroed(layout.nbytes())?, dtype, layout, 0)
+        Self::from_buffer(buffer, dtype, layout, 0)
+    }
+}
+
+/// A dtype and a layout go together, and the bytes are all in one buffer.
+pub(super) fn check_layout(dtype: &DType, layout: &Layout) -> Result<()> {
+    if dtype.itemsize() != layout.itemsize() {
+        return Err(Error::new(
+            Kind::DType,
+            format!(
+                "{} has {} bytes, but the layout is for {}",
+                dtype.brief(),
+                dtype.itemsize(),
+                layout.itemsize()
+            ),
+        ));
+    }
+    match layout.suboffsets() {
+        None => Ok(()),
+        Some(suboffsets) => Err(Error::new(
+            Kind::Unsupported,
+            format!(
+                "a layout with suboffsets {suboffsets:?} follows pointers, which a buffer does not vouch for"
+            ),
+        )),
     }
 }

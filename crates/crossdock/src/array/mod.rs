@@ -18,21 +18,27 @@
 mod convert;
 mod dynamic;
 mod expr;
+mod fresh;
 mod guard;
 mod iter;
 mod make;
+mod nested;
 mod raw;
 mod typed;
+mod uninit;
 mod view;
 mod view_mut;
 
 pub(crate) use convert::other_dtype;
 pub use dynamic::DArray;
 pub(crate) use dynamic::{load_value, store_value};
+pub use fresh::ArrayOptions;
 pub use guard::{ArrayPin, ArrayRead, ArrayShare, ArrayWrite};
 pub use iter::{Iter, IterMut};
+pub use nested::Nested;
 pub(crate) use raw::RawArray;
 pub use typed::Array;
+pub use uninit::UninitArray;
 pub use view::ArrayView;
 pub(crate) use view::check_aligned;
 pub use view_mut::ArrayViewMut;

@@ -38,6 +38,21 @@ fn contains(index: &[usize], shape: &[usize]) -> bool {
     index.len() == shape.len() && index.iter().zip(shape).all(|(index, len)| index < len)
 }
 
+impl Order {
+    /// From an index that is inside of the shape to the next one, and from the last one to the first.
+    #[inline]
+    pub(crate) fn advance(self, index: &mut [usize], shape: &[usize]) {
+        for k in 0..shape.len() {
+            let axis = self.nth_inner(k, shape.len());
+            index[axis] += 1;
+            if index[axis] < shape[axis] {
+                return;
+            }
+            index[axis] = 0;
+        }
+    }
+}
+
 impl<const D: usize> FixedLayout<D> {
     /// Whether there is an element at an index.
     #[inline]
@@ -142,14 +157,7 @@ impl<const D: usize> Iterator for Indices<D> {
     fn next(&mut self) -> Option<[usize; D]> {
         self.left = self.left.checked_sub(1)?;
         let index = self.next;
-        for k in 0..D {
-            let axis = self.order.nth_inner(k, D);
-            self.next[axis] += 1;
-            if self.next[axis] < self.shape[axis] {
-                break;
-            }
-            self.next[axis] = 0;
-        }
+        self.order.advance(&mut self.next, &self.shape);
         Some(index)
     }
 
@@ -206,9 +214,10 @@ mod tests {
         for order in ORDERS {
             for (index, axis) in [([4, 0, 0], 0), ([0, 5, 1], 1), ([3, 4, 2], 2), ([0, usize::MAX, 0], 1)] {
                 let text = format!("index {} is out of bounds for axis {axis}", index[axis]);
-                for error in
-                    [fixed.ravel_index(index, order).unwrap_err(), dynamic.ravel_index(&index, order).unwrap_err()]
-                {
+                for error in [
+                    fixed.ravel_index(index, order).unwrap_err(),
+                    dynamic.ravel_index(&index, order).unwrap_err(),
+                ] {
                     assert!(error.is_bounds() && error.to_string().starts_with(&text), "{error}");
                 }
                 assert!(!fixed.contains(index) && !dynamic.contains(&index));
