@@ -16,6 +16,8 @@
 //! [`Array::get`], which takes one for that moment.
 
 mod convert;
+#[doc(hidden)]
+pub mod dispatch;
 mod dynamic;
 mod expr;
 mod fresh;
@@ -28,6 +30,7 @@ mod typed;
 mod uninit;
 mod view;
 mod view_mut;
+mod visit;
 
 pub(crate) use convert::other_dtype;
 pub use dynamic::DArray;
@@ -43,5 +46,6 @@ pub use view::ArrayView;
 pub(crate) use view::check_aligned;
 pub use view_mut::ArrayViewMut;
 pub(crate) use view_mut::overlap;
+pub use visit::{Native, PairVisitor, Visitor};
 
 pub use crate::kernel::Casting;

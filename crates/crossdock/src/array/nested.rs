@@ -6,10 +6,12 @@ use crate::error::{Error, Kind, Result};
 
 /// Lists in lists, `D` deep, of elements: arrays, slices and vectors in any mixture, or for rank 0 an element. Up to rank 8.
 ///
+/// The rank has to be said, since `[f32; 3]` is an element, too.
+///
 /// ```
 /// use crossdock::Array;
 ///
-/// let matrix = Array::from_nested([[1, 2, 3], [4, 5, 6]])?;
+/// let matrix = Array::<_, 2>::from_nested([[1, 2, 3], [4, 5, 6]])?;
 /// assert_eq!(matrix.get([1, 2])?, 6);
 /// let rows: Vec<Vec<f32>> = vec![vec![0.5], vec![1.5]];
 /// assert_eq!(Array::<f32, 2>::from_nested(rows)?.shape(), &[2, 1]);
