@@ -163,6 +163,7 @@ macro_rules! __natives {
 #[macro_export]
 macro_rules! __dispatch {
     (@hand_to [$($ty:ty),+] $other:ident) => { $other!($($ty),+); };
+    (@dtypes [$($ty:ty),+]) => { [$(<$ty as $crate::element::Element>::dtype()),+] };
 
     (@one $a:tt [_] $($rest:tt)*) => { $crate::__natives!({@one $a} $($rest)*) };
     (@one $a:tt $types:tt [_] $($rest:tt)*) => {
@@ -178,7 +179,7 @@ macro_rules! __dispatch {
             )+
             ::core::result::Result::Err($crate::array::dispatch::refused(
                 array,
-                &[$(<$ty as $crate::element::Element>::dtype()),+],
+                &$crate::__dispatch!(@dtypes [$($ty),+]),
                 &$ranks,
             ))
         }
@@ -209,7 +210,7 @@ macro_rules! __dispatch {
                     }
                 )+
             }
-            let types = [$(<$ty as $crate::element::Element>::dtype()),+];
+            let types = $crate::__dispatch!(@dtypes [$($ty),+]);
             let ranks = $ranks;
             ::core::result::Result::Err($crate::array::dispatch::refused_alike(pair, &types, &ranks))
         }
@@ -232,7 +233,7 @@ macro_rules! __dispatch {
         $crate::__dispatch!(@each $ab $types $ranks $others [0, 1, 2, 3, 4, 5, 6, 7, 8] $($rest)*)
     };
     (
-        @each ($a:expr, $b:expr) [$($ty:ty),+] $ranks:tt [$($other:ty),+] $other_ranks:tt
+        @each ($a:expr, $b:expr) [$($ty:ty),+] $ranks:tt $others:tt $other_ranks:tt
         $x:tt $y:tt $body:tt
     ) => {{
         let pair: ($crate::DArray, $crate::DArray) = ($a, $b);
@@ -240,12 +241,12 @@ macro_rules! __dispatch {
             $(
                 if $crate::array::dispatch::is_of::<$ty>(&pair.0) {
                     $crate::__dispatch!(
-                        @each_rank 'chosen pair [$ty] $ranks [$($other),+] $other_ranks $x $y $body
+                        @each_rank 'chosen pair [$ty] $ranks $others $other_ranks $x $y $body
                     )
                 }
             )+
-            let types = [$(<$ty as $crate::element::Element>::dtype()),+];
-            let others = [$(<$other as $crate::element::Element>::dtype()),+];
+            let types = $crate::__dispatch!(@dtypes [$($ty),+]);
+            let others = $crate::__dispatch!(@dtypes $others);
             ::core::result::Result::Err($crate::array::dispatch::refused_each(
                 pair,
                 (&types, &$ranks),
@@ -307,7 +308,7 @@ macro_rules! __dispatch {
             )+
             ::core::result::Result::Err($crate::array::dispatch::refused_dtype(
                 dtype,
-                &[$(<$ty as $crate::element::Element>::dtype()),+],
+                &$crate::__dispatch!(@dtypes [$($ty),+]),
             ))
         }
     }};
