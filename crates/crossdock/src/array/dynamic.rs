@@ -43,38 +43,6 @@ pub struct DArray {
 }
 
 impl DArray {
-    // ===== constructors
-
-    /// A buffer, seen through a dtype and a layout whose element 0 lies `offset` bytes into it. O(rank).
-    ///
-    /// # Errors
-    ///
-    /// `is_bounds` where the layout leaves the buffer at either end; `is_dtype` where dtype and layout have different item
-    /// sizes; `is_unsupported` for a layout that follows pointers.
-    pub fn from_buffer(buffer: Buffer, dtype: DType, layout: Layout, offset: usize) -> Result<Self> {
-        check_itemsize(&dtype, &layout)?;
-        if let Some(suboffsets) = layout.suboffsets() {
-            return Err(Error::new(
-                Kind::Unsupported,
-                format!(
-                    "a layout with suboffsets {suboffsets:?} follows pointers, which a buffer does not vouch for: see `DArray::from_indirect`"
-                ),
-            ));
-        }
-        let raw = RawArray::new(buffer, offset, layout.span())?;
-        Ok(Self { raw, dtype, layout })
-    }
-
-    /// New memory of the default pool, zeroed.
-    ///
-    /// # Errors
-    ///
-    /// `is_overflow`, `is_out_of_memory`, `is_unsupported` for too many dimensions.
-    pub fn zeros(dtype: DType, shape: &[usize], order: Order) -> Result<Self> {
-        let layout = Layout::contiguous(shape, dtype.itemsize(), order)?;
-        Self::from_buffer(Buffer::zeroed(layout.nbytes())?, dtype, layout, 0)
-    }
-
     /// # Safety
     ///
     /// DArray 1 and 2.
@@ -414,19 +382,6 @@ impl DArray {
         // SAFETY: DArray 1 and 2, under a Share lease.
         unsafe { store_value(self.raw.ptr(), &self.dtype, &self.layout, index, value) }
     }
-}
-
-pub(super) fn check_itemsize(dtype: &DType, layout: &Layout) -> Result<()> {
-    if dtype.itemsize() == layout.itemsize() {
-        return Ok(());
-    }
-    let text = format!(
-        "{} has {} bytes, but the layout is for {}",
-        dtype.brief(),
-        dtype.itemsize(),
-        layout.itemsize()
-    );
-    Err(Error::new(Kind::DType, text))
 }
 
 /// # Safety

@@ -2,7 +2,7 @@
 
 use std::mem::ManuallyDrop;
 
-use crate::array::dynamic::check_itemsize;
+use crate::array::make::check_itemsize;
 use crate::array::{DArray, RawArray};
 use crate::element::{DType, Element};
 use crate::error::{Error, Kind, Result, try_with_capacity};

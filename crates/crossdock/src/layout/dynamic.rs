@@ -371,8 +371,7 @@ impl Layout {
     }
 
     fn check_index(&self, index: &[usize]) -> Result<()> {
-        let inside = index.len() == self.rank() && index.iter().zip(self.shape()).all(|(i, len)| i < len);
-        if inside { Ok(()) } else { Err(rules::index_error(index, self.shape())) }
+        if self.contains(index) { Ok(()) } else { Err(rules::index_error(index, self.shape())) }
     }
 
     fn direct(&self, what: &str) -> Result<()> {
