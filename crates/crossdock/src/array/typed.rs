@@ -339,24 +339,6 @@ impl<T: Element, const D: usize> Array<T, D> {
         Ok(unsafe { ArrayPin::new(lease, self.raw.ptr(), self.layout) })
     }
 
-    /// One element, by value, under a Pin lease of that moment.
-    ///
-    /// # Errors
-    ///
-    /// `is_bounds`; as [`Array::pin`].
-    pub fn get(&self, index: [usize; D]) -> Result<T> {
-        self.pin()?.load(index)
-    }
-
-    /// Writes one element, under a Share lease of that moment.
-    ///
-    /// # Errors
-    ///
-    /// `is_bounds`; as [`Array::share`].
-    pub fn set(&self, index: [usize; D], value: T) -> Result<()> {
-        self.share()?.store(index, value)
-    }
-
     /// The elements by `&mut T`, with no lease at all: this is the only handle. O(`D` log `D`).
     ///
     /// # Errors

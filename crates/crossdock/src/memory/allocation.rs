@@ -156,6 +156,11 @@ impl Header {
     }
 
     #[inline]
+    pub(crate) fn word(&self) -> &LeaseWord {
+        &self.word
+    }
+
+    #[inline]
     pub(crate) fn nbytes(&self) -> usize {
         self.nbytes
     }

@@ -228,6 +228,7 @@ impl MemoryView {
     /// # Errors
     ///
     /// `is_bounds`.
+    #[inline(always)]
     pub fn get(&self, index: &[usize]) -> Result<Value> {
         // SAFETY: MemoryView 1; every lease permits racy loads.
         unsafe { load_value(self.ptr, &self.dtype, &self.layout, index) }

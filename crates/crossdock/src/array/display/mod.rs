@@ -42,7 +42,7 @@ impl Options {
 ///
 /// Floats of one array are written alike: with an exponent if any of them asks for one, and the fewest digits that lead back to
 /// each, up to the precision. Narrow floats that NumPy does not have are written as its `float16` is; long doubles as the nearest
-/// doubles. More than about sixteen million values are not looked at for one text: edges get shorter, where NumPy would go on.
+/// doubles. More than about a million values are not looked at for one text: edges get shorter, where NumPy would go on.
 ///
 /// ```
 /// use crossdock::Array;
@@ -166,7 +166,7 @@ pub(crate) struct Elements {
 }
 
 /// Neither more bytes nor more values than this are looked at for one text.
-const MOST: usize = 1 << 24;
+const MOST: usize = 1 << 20;
 
 impl Elements {
     /// The axes of elements that are sub-arrays become axes of the array, as in NumPy, where it can have so many.

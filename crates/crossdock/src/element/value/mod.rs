@@ -78,6 +78,7 @@ pub enum Value {
 
 impl Value {
     /// The truth value, if it is one.
+    #[inline]
     pub fn as_bool(&self) -> Option<bool> {
         match self {
             Self::Bool(value) => Some(*value),
@@ -86,6 +87,7 @@ impl Value {
     }
 
     /// The integer, if it is one and not above `i64::MAX`.
+    #[inline]
     pub fn as_i64(&self) -> Option<i64> {
         match self {
             Self::Int(value) => Some(*value),
@@ -95,6 +97,7 @@ impl Value {
     }
 
     /// The integer, if it is one and not negative.
+    #[inline]
     pub fn as_u64(&self) -> Option<u64> {
         match self {
             Self::Int(value) => u64::try_from(*value).ok(),
@@ -104,6 +107,7 @@ impl Value {
     }
 
     /// The real number, if it is one, as the nearest double: integers beyond 2⁵³ and long doubles are rounded.
+    #[inline]
     pub fn as_f64(&self) -> Option<f64> {
         match self {
             Self::Int(value) => Some(*value as f64),
