@@ -60,7 +60,7 @@ fn a_dynamic_reference_converts_with_a_check_and_leaves_padding_alone() {
     let records = DArray::zeros(dtype, &[2], Order::RowMajor).unwrap();
     records.buffer().unwrap().0.share().unwrap().copy_from_slice(&[9; 12]).unwrap();
     let record = records.reference(&[1]).unwrap();
-    let value = Value::Record(vec![("a".into(), 1.into()), ("b".into(), 2.into())]);
+    let value = Value::Record(vec![("a".into(), 1u8.into()), ("b".into(), 2i16.into())]);
     record.set(value.clone()).unwrap();
     assert!(record == value && record.dtype() == records.dtype());
     assert_eq!(&records.buffer().unwrap().0.read().unwrap()[6..], [9, 1, 9, 2, 0, 9]);
@@ -97,8 +97,7 @@ fn wrong_indices_types_and_handles_are_refused() {
     assert!(dynamic.get_as::<i32>(&[0, 0]).unwrap_err().is_conflict());
     assert!(array.reference([0, 0]).unwrap().get().unwrap_err().is_conflict());
     drop(writer);
-    assert!(array.clone().write().unwrap_err().is_conflict() || array.write().is_ok(), "no lease is left behind");
-    assert!(array.write().is_ok());
+    assert!(array.write().is_ok(), "no lease is left behind");
 }
 
 /// Each dtype by each way: what is loaded as a machine word, and what is not.
