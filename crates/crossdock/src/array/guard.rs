@@ -6,11 +6,12 @@ use std::ops::{Index, IndexMut};
 use std::ptr::NonNull;
 
 use crate::array::iter::Iter;
+use crate::array::queries::typed_queries;
 use crate::array::view::{ArrayView, check_aligned, index_panic};
 use crate::array::view_mut::ArrayViewMut;
 use crate::element::Element;
 use crate::error::Result;
-use crate::layout::{FixedLayout, Order};
+use crate::layout::FixedLayout;
 use crate::memory::{Lease, count_copied, racy};
 
 /// A lease, and the array that it covers.
@@ -69,35 +70,7 @@ macro_rules! guard {
                 Self(Covered { lease, ptr, layout, element: PhantomData })
             }
 
-            /// The lengths of the axes.
-            pub fn shape(&self) -> &[usize; D] {
-                self.0.layout.shape()
-            }
-
-            /// The distance between neighbours along each axis, in bytes.
-            pub fn strides(&self) -> &[isize; D] {
-                self.0.layout.strides()
-            }
-
-            /// The number of elements.
-            pub fn len(&self) -> usize {
-                self.0.layout.numel()
-            }
-
-            /// Whether there are no elements.
-            pub fn is_empty(&self) -> bool {
-                self.len() == 0
-            }
-
-            /// Whether the elements lie in this order without gaps.
-            pub fn is_contiguous(&self, order: Order) -> bool {
-                self.0.layout.is_contiguous(size_of::<T>(), order)
-            }
-
-            /// The address of element 0.
-            pub fn as_ptr(&self) -> *const T {
-                self.0.ptr.as_ptr().cast()
-            }
+            typed_queries! { self: self.0.layout, self.0.ptr }
 
             /// Whether references to the elements may be made.
             ///

@@ -6,12 +6,13 @@ use std::ops::Deref;
 
 use crate::array::RawArray;
 use crate::array::guard::{ArrayPin, ArrayRead, ArrayShare, ArrayWrite};
-use crate::array::view::{check_aligned, check_numel};
+use crate::array::queries::{memory_queries, typed_queries};
+use crate::array::view::{check_aligned, check_len};
 use crate::array::view_mut::ArrayViewMut;
-use crate::element::{DType, Element};
+use crate::element::Element;
 use crate::error::{Error, Kind, Result};
 use crate::layout::{FixedLayout, Order, SliceSpec};
-use crate::memory::{Birth, Buffer, LeaseKind, Place};
+use crate::memory::{Buffer, LeaseKind};
 
 /// An n-dimensional array of `T` with `D` axes: a handle on memory that somebody owns.
 ///
@@ -56,7 +57,7 @@ impl<T: Element, const D: usize> Array<T, D> {
     /// `is_shape` where the shape has another number of elements than the vector.
     pub fn from_vec(vec: Vec<T>, shape: [usize; D]) -> Result<Self> {
         let layout = Self::row_major(shape)?;
-        check_numel(&shape, layout.numel(), vec.len())?;
+        check_len(&shape, layout.len(), vec.len())?;
         Self::from_buffer_with_layout(Buffer::from_vec(vec)?, layout, 0)
     }
 
@@ -80,7 +81,7 @@ impl<T: Element, const D: usize> Array<T, D> {
     /// `is_shape` where the shape has another number of elements than the slice.
     pub fn from_static(slice: &'static [T], shape: [usize; D]) -> Result<Self> {
         let layout = Self::row_major(shape)?;
-        check_numel(&shape, layout.numel(), slice.len())?;
+        check_len(&shape, layout.len(), slice.len())?;
         Self::from_buffer_with_layout(Buffer::from_static(slice)?, layout, 0)
     }
 
@@ -158,76 +159,8 @@ impl<T: Element, const D: usize> Array<T, D> {
 
     // ===== queries
 
-    /// The lengths of the axes.
-    #[inline]
-    pub fn shape(&self) -> &[usize; D] {
-        self.layout.shape()
-    }
-
-    /// The distance between neighbours along each axis, in bytes.
-    #[inline]
-    pub fn strides(&self) -> &[isize; D] {
-        self.layout.strides()
-    }
-
-    /// Shape and strides.
-    #[inline]
-    pub fn layout(&self) -> &FixedLayout<D> {
-        &self.layout
-    }
-
-    /// The number of elements.
-    #[inline]
-    pub fn len(&self) -> usize {
-        self.layout.numel()
-    }
-
-    /// Whether there are no elements.
-    #[inline]
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// The number of bytes of all elements, without gaps.
-    #[inline]
-    pub fn nbytes(&self) -> usize {
-        self.layout.nbytes(size_of::<T>())
-    }
-
-    /// The type of the elements.
-    #[inline]
-    pub fn dtype(&self) -> DType {
-        T::dtype()
-    }
-
-    /// The address of element 0, in its place. It gives no permission to touch it.
-    #[inline]
-    pub fn as_ptr(&self) -> *const T {
-        self.raw.ptr().as_ptr().cast()
-    }
-
-    /// The device.
-    #[inline]
-    pub fn place(&self) -> Place {
-        self.raw.place()
-    }
-
-    /// Who else may touch the memory.
-    #[inline]
-    pub fn birth(&self) -> Birth {
-        self.raw.handle().header().birth()
-    }
-
-    /// Whether this handle refuses to write.
-    #[inline]
-    pub fn is_readonly(&self) -> bool {
-        self.raw.is_readonly()
-    }
-
-    /// Whether the elements lie in this order without gaps.
-    pub fn is_contiguous(&self, order: Order) -> bool {
-        self.layout.is_contiguous(size_of::<T>(), order)
-    }
+    typed_queries! { self: self.layout, self.raw.ptr() }
+    memory_queries! { self }
 
     // ===== narrower handles
 

@@ -6,6 +6,7 @@ use std::ops::Index;
 use std::ptr::NonNull;
 
 use crate::array::iter::Iter;
+use crate::array::queries::typed_queries;
 use crate::element::Element;
 use crate::error::{Error, Kind, Result};
 use crate::layout::{FixedLayout, Order, SliceSpec};
@@ -62,38 +63,12 @@ impl<'a, T: Element, const D: usize> ArrayView<'a, T, D> {
     /// `is_shape` where the shape has another number of elements.
     pub fn from_slice(slice: &'a [T], shape: [usize; D]) -> Result<Self> {
         let layout = FixedLayout::contiguous(shape, size_of::<T>(), Order::RowMajor)?;
-        check_numel(&shape, layout.numel(), slice.len())?;
+        check_len(&shape, layout.len(), slice.len())?;
         // SAFETY: a slice is initialised, aligned, and constant for its lifetime; the layout covers just its elements.
         Ok(unsafe { Self::new(NonNull::from(slice).cast(), layout) })
     }
 
-    /// The lengths of the axes.
-    #[inline]
-    pub fn shape(&self) -> &[usize; D] {
-        self.layout.shape()
-    }
-
-    /// The distance between neighbours along each axis, in bytes.
-    #[inline]
-    pub fn strides(&self) -> &[isize; D] {
-        self.layout.strides()
-    }
-
-    /// The number of elements.
-    pub fn len(&self) -> usize {
-        self.layout.numel()
-    }
-
-    /// Whether there are no elements.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// The address of element 0.
-    #[inline]
-    pub fn as_ptr(&self) -> *const T {
-        self.ptr.as_ptr().cast()
-    }
+    typed_queries! { self: self.layout, self.ptr }
 
     /// The element at an index, or `None` where there is none.
     #[inline(always)]
@@ -192,7 +167,7 @@ fn wrong_count(shape: &[usize], wanted: usize, given: usize) -> Error {
     Error::new(Kind::Shape, format!("shape {shape:?} has {wanted} elements, but {given} were given"))
 }
 
-pub(super) fn check_numel(shape: &[usize], wanted: usize, given: usize) -> Result<()> {
+pub(super) fn check_len(shape: &[usize], wanted: usize, given: usize) -> Result<()> {
     if wanted == given { Ok(()) } else { Err(wrong_count(shape, wanted, given)) }
 }
 
@@ -202,7 +177,7 @@ pub(crate) fn check_aligned<T: Element, const D: usize>(
     layout: &FixedLayout<D>,
 ) -> Result<()> {
     let (address, align) = (ptr.addr().get(), align_of::<T>());
-    if layout.numel() == 0 || address.is_multiple_of(align) && layout.is_aligned(align) {
+    if layout.is_empty() || address.is_multiple_of(align) && layout.is_aligned(align) {
         return Ok(());
     }
     Err(misaligned(address, layout.strides(), align))

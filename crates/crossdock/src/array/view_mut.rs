@@ -6,7 +6,8 @@ use std::ops::{Index, IndexMut};
 use std::ptr::NonNull;
 
 use crate::array::iter::IterMut;
-use crate::array::view::{ArrayView, check_numel, index_panic};
+use crate::array::queries::typed_queries;
+use crate::array::view::{ArrayView, check_len, index_panic};
 use crate::element::Element;
 use crate::error::{Error, Kind, Result};
 use crate::layout::{FixedLayout, Order, SliceSpec};
@@ -81,32 +82,12 @@ impl<'a, T: Element, const D: usize> ArrayViewMut<'a, T, D> {
     /// `is_shape` where the shape has another number of elements.
     pub fn from_slice(slice: &'a mut [T], shape: [usize; D]) -> Result<Self> {
         let layout = FixedLayout::contiguous(shape, size_of::<T>(), Order::RowMajor)?;
-        check_numel(&shape, layout.numel(), slice.len())?;
+        check_len(&shape, layout.len(), slice.len())?;
         // SAFETY: a mutable slice is initialised, aligned, and ours for its lifetime.
         unsafe { Self::new(NonNull::from(slice).cast(), layout) }
     }
 
-    /// The lengths of the axes.
-    #[inline]
-    pub fn shape(&self) -> &[usize; D] {
-        self.layout.shape()
-    }
-
-    /// The distance between neighbours along each axis, in bytes.
-    #[inline]
-    pub fn strides(&self) -> &[isize; D] {
-        self.layout.strides()
-    }
-
-    /// The number of elements.
-    pub fn len(&self) -> usize {
-        self.layout.numel()
-    }
-
-    /// Whether there are no elements.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
+    typed_queries! { self: self.layout, self.ptr }
 
     /// The address of element 0.
     #[inline]

@@ -81,14 +81,20 @@ impl<const D: usize> FixedLayout<D> {
 
     /// The number of elements.
     #[inline]
-    pub fn numel(&self) -> usize {
-        rules::numel(&self.shape)
+    pub fn len(&self) -> usize {
+        rules::len(&self.shape)
+    }
+
+    /// Whether there are no elements.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.shape.contains(&0)
     }
 
     /// The number of bytes of all elements, without gaps.
     #[inline]
     pub fn nbytes(&self, itemsize: usize) -> usize {
-        self.numel().saturating_mul(itemsize)
+        self.len().saturating_mul(itemsize)
     }
 
     /// The bytes that the array touches, relative to its element 0.
@@ -204,7 +210,7 @@ impl<const D: usize> FixedLayout<D> {
         let stride = self.strides[axis];
         reversed.strides[axis] = slice::stepped_stride(stride, -1, self.shape[axis]);
         let last = self.shape[axis].saturating_sub(1) as isize;
-        Ok((reversed, if self.numel() == 0 { 0 } else { last * stride }))
+        Ok((reversed, if self.is_empty() { 0 } else { last * stride }))
     }
 
     /// The array repeated, without a copy, to a shape that it fits: axes are matched from the last one, and an axis of
@@ -259,7 +265,7 @@ impl<const D: usize> FixedLayout<D> {
             shape: std::array::from_fn(|k| self.shape[source(k)]),
             strides: std::array::from_fn(|k| self.strides[source(k)]),
         };
-        let offset = if dropped.numel() == 0 { 0 } else { index * self.strides[axis] };
+        let offset = if dropped.is_empty() { 0 } else { index * self.strides[axis] };
         Ok((dropped, offset))
     }
 
@@ -294,7 +300,7 @@ impl<const D: usize> FixedLayout<D> {
         let (mut before, mut behind) = (*self, *self);
         before.shape[axis] = index;
         behind.shape[axis] = len - index;
-        let offset = if behind.numel() == 0 { 0 } else { index as isize * self.strides[axis] };
+        let offset = if behind.is_empty() { 0 } else { index as isize * self.strides[axis] };
         Ok((before, behind, offset))
     }
 
