@@ -15,11 +15,15 @@
 //! without a heap block up to eight dimensions. The elements are touched under a lease, or by value through
 //! [`Array::get`], which takes one for that moment.
 
+mod access;
+mod axes;
 mod convert;
 mod dynamic;
 mod expr;
 mod guard;
+mod indexed;
 mod iter;
+mod parts;
 mod queries;
 mod raw;
 mod typed;
@@ -30,7 +34,9 @@ pub(crate) use convert::other_dtype;
 pub use dynamic::DArray;
 pub(crate) use dynamic::{load_value, store_value};
 pub use guard::{ArrayPin, ArrayRead, ArrayShare, ArrayWrite};
+pub use indexed::{IndexedIter, IndexedIterMut};
 pub use iter::{Iter, IterMut};
+pub use parts::{AxisChunks, AxisChunksMut, AxisIter, AxisIterMut, Lanes, LanesMut, Views, ViewsMut};
 pub(crate) use queries::dynamic_queries;
 pub(crate) use raw::RawArray;
 pub use typed::Array;

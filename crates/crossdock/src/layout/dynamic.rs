@@ -168,7 +168,7 @@ impl Layout {
 
     /// A layout to be filled in with the result of an operation on this one.
     #[inline]
-    fn blank_like(&self, rank: usize) -> Result<Self> {
+    pub(super) fn blank_like(&self, rank: usize) -> Result<Self> {
         Self::blank(rank, self.itemsize, self.suboffsets().is_some())
     }
 
@@ -368,7 +368,7 @@ impl Layout {
         if inside { Ok(()) } else { Err(rules::index_error(index, self.shape())) }
     }
 
-    fn direct(&self, what: &str) -> Result<()> {
+    pub(super) fn direct(&self, what: &str) -> Result<()> {
         match self.suboffsets() {
             None => Ok(()),
             Some(suboffsets) => Err(Error::new(

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::error::{Error, Kind, Result};
+use crate::error::Result;
 use crate::layout::offsets::{Offsets, Runs};
 use crate::layout::rules::{self, Order};
 use crate::layout::slice;
@@ -283,25 +283,6 @@ impl<const D: usize> FixedLayout<D> {
             shape: std::array::from_fn(|k| source(k).map_or(1, |k| self.shape[k])),
             strides: std::array::from_fn(|k| source(k).map_or(0, |k| self.strides[k])),
         })
-    }
-
-    /// The indices of an axis before `index`, those from it on, and the distance to the element 0 of the latter.
-    ///
-    /// # Errors
-    ///
-    /// [`is_bounds`](Error::is_bounds) if there is no such axis, or its length is less than `index`.
-    pub fn split_at(&self, axis: usize, index: usize) -> Result<(Self, Self, isize)> {
-        rules::check_axis(axis, D)?;
-        let len = self.shape[axis];
-        if index > len {
-            let text = format!("axis {axis} of length {len} cannot be split at {index}");
-            return Err(Error::new(Kind::Bounds, text));
-        }
-        let (mut before, mut behind) = (*self, *self);
-        before.shape[axis] = index;
-        behind.shape[axis] = len - index;
-        let offset = if behind.is_empty() { 0 } else { index as isize * self.strides[axis] };
-        Ok((before, behind, offset))
     }
 
     /// The same layout, with what a contiguous array would have as the stride of every axis of length 0 or 1: for
