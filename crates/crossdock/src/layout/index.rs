@@ -20,7 +20,7 @@ fn ravel(index: &[usize], shape: &[usize], order: Order) -> usize {
 
 /// The index before which `number` elements come; written where there is one.
 fn unravel(number: usize, shape: &[usize], order: Order, index: &mut [usize]) -> Result<()> {
-    let numel = rules::numel(shape);
+    let numel = rules::len(shape);
     if number >= numel {
         let text = format!("element {number} is out of bounds for shape {shape:?} of {numel} elements");
         return Err(Error::new(Kind::Bounds, text));
@@ -105,7 +105,7 @@ impl<const D: usize> FixedLayout<D> {
     /// # Ok::<(), crossdock::Error>(())
     /// ```
     pub fn indices(&self, order: Order) -> Indices<D> {
-        Indices { shape: *self.shape(), order, next: [0; D], left: self.numel() }
+        Indices { shape: *self.shape(), order, next: [0; D], left: self.len() }
     }
 }
 
