@@ -63,7 +63,8 @@ fn gaps(input: &Struct<'_>) -> Vec<TokenStream> {
 
 /// The message has the number in it: `Padding` is text that is made while compiling.
 fn no_gap(name: &str, place: &str, gap: &TokenStream, span: proc_macro2::Span) -> TokenStream {
-    let (before, between) = (format!("`{name}` has "), format!(" of padding {place}, which may be uninitialised"));
+    let (before, between) =
+        (format!("`{name}` has "), format!(" of padding {place}, which may be uninitialised"));
     quote_spanned! { span =>
         const _: () = match #gap {
             0 => (),

@@ -63,7 +63,10 @@ impl<'a> Struct<'a> {
             ));
         }
         if let Some(attribute) = own(&input.attrs).next() {
-            return Err(Error::new_spanned(attribute, "`#[element(name = \"…\")]` names a field, and stands at one"));
+            return Err(Error::new_spanned(
+                attribute,
+                "`#[element(name = \"…\")]` names a field, and stands at one",
+            ));
         }
         let fields = named(fields)?;
         if fields.is_empty() {
@@ -82,16 +85,21 @@ impl<'a> Struct<'a> {
             ));
         }
         for (i, field) in fields.iter().enumerate() {
-            if repr.transparent && let Some(renamed) = &field.renamed {
+            if repr.transparent
+                && let Some(renamed) = &field.renamed
+            {
                 return Err(Error::new_spanned(
                     renamed,
-                    format!("`{name}` is transparent: its dtype is the field's, in which no name of the field occurs"),
+                    format!(
+                        "`{name}` is transparent: its dtype is the field's, in which no name of the field occurs"
+                    ),
                 ));
             }
             let before = &fields[..i];
             if let Some(twin) = before.iter().find(|twin| twin.name == field.name) {
                 let at = field.renamed.as_ref().or(twin.renamed.as_ref());
-                let text = format!("`{name}` has two fields called {:?}: a field is found by its name", field.name);
+                let text =
+                    format!("`{name}` has two fields called {:?}: a field is found by its name", field.name);
                 return Err(Error::new(at.map_or_else(|| name.span(), syn::LitStr::span), text));
             }
         }

@@ -18,6 +18,7 @@
 mod convert;
 mod dynamic;
 mod expr;
+mod field;
 mod guard;
 mod iter;
 mod raw;

@@ -9,6 +9,7 @@
 pub mod dialect;
 mod dtype;
 mod extended;
+mod field_of;
 mod float;
 mod padding;
 mod record;
@@ -18,6 +19,8 @@ mod types;
 mod value;
 
 pub use self::dtype::{DType, DTypeKind};
+pub(crate) use self::field_of::no_field;
+pub use self::field_of::{FieldName, FieldOf};
 #[doc(hidden)]
 pub use self::padding::Padding;
 pub use self::record::{Field, MAX_DEPTH, MAX_PARTS, Record, SubArray};
@@ -30,6 +33,8 @@ pub use self::value::Value;
 #[cfg(feature = "derive")]
 pub use crossdock_derive::Element;
 
+#[doc(inline)]
+pub use crate::field;
 use crate::memory::Pod;
 
 /// A Rust type that is the element of an array, with the dtype that describes it.

@@ -23,11 +23,11 @@ unsafe impl<T: MultiByte> ::bytemuck::Pod for Le<T> {}
 /// A type of another crate as an element: whatever `bytemuck` knows to be plain data is one. Its dtype says only how many
 /// bytes there are (`V12`), so that others can pass it on but not read it.
 ///
-/// `bytemuck::TransparentWrapper` wraps and peels vectors and slices in place. Where the bytes have a meaning that a dtype can
+/// `TransparentWrapper` and `TransparentWrapperAlloc` of that crate wrap and peel slices and vectors in place. Where the bytes have a meaning that a dtype can
 /// say, cast to that instead (`bytemuck::cast_vec::<Vec3, [f32; 3]>`), and others can read them, too.
 ///
 /// ```
-/// use bytemuck::TransparentWrapper as _;
+/// use bytemuck::{TransparentWrapper as _, TransparentWrapperAlloc as _};
 /// use crossdock::{Array, element::Plain};
 ///
 /// #[derive(Clone, Copy, Debug, PartialEq, bytemuck::Pod, bytemuck::Zeroable)]
