@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
-use crossdock::exchange::files::npy;
+use crossdock::exchange::files::{OpenOptions, npy};
 use crossdock::memory::Buffer;
 use crossdock::{DArray, Error};
 use crossdock_testkit::{Coverage, seed};
@@ -275,7 +275,7 @@ fn a_file_without_permission_is_refused_as_such() {
     let read = npy::open(&file.0);
     // SAFETY: as above.
     unsafe { libc::setfsuid(u32::try_from(before).unwrap()) };
-    let written = npy::OpenOptions::new().writable(true).open(&file.0);
+    let written = npy::open_with(&file.0, &OpenOptions::new().writable(true));
     // SAFETY: asks a number of the system.
     if unsafe { libc::geteuid() } == 0 {
         let error = read.unwrap_err();
@@ -320,7 +320,7 @@ fn a_guarded_file_that_shrinks_is_an_error_and_not_the_end() {
     let data = vec![7u8; 64 << 10];
     let header = b"{'descr': '|u1', 'fortran_order': False, 'shape': (65536,), }";
     let temporary = Temporary::with("shrinks.npy", &file((1, 0), header, &data));
-    let array = npy::OpenOptions::new().guarded(true).open(&temporary.0).unwrap();
+    let array = npy::open_with(&temporary.0, &OpenOptions::new().guarded(true)).unwrap();
     assert_eq!(array.get(&[65535]).unwrap().as_i64(), Some(7));
     assert!(array.fault().is_none());
     File::options().write(true).open(&temporary.0).unwrap().set_len(100).unwrap();
