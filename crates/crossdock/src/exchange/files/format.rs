@@ -57,8 +57,7 @@ const ROWS: [Row; 6] = [
 
 impl Format {
     /// All of them.
-    pub const ALL: [Self; 6] =
-        [Self::Npy, Self::Npz, Self::Safetensors, Self::Png, Self::Jpeg, Self::Raw];
+    pub const ALL: [Self; 6] = [Self::Npy, Self::Npz, Self::Safetensors, Self::Png, Self::Jpeg, Self::Raw];
 
     fn row(self) -> &'static Row {
         // One row for each, which a test asserts.
@@ -97,7 +96,9 @@ impl Format {
             None => Ok(()),
             Some(feature) => Err(Error::new(
                 Kind::Unsupported,
-                format!("a {self} file, for which this program was not built: switch the feature `{feature}` of crossdock on"),
+                format!(
+                    "a {self} file, for which this program was not built: switch the feature `{feature}` of crossdock on"
+                ),
             )),
         }
     }

@@ -3,10 +3,22 @@
 //! | format | feature | open | write |
 //! |---|---|---|---|
 //! | [`npy`]: NumPy's `.npy`, one array | | mapped, nothing copied | as it lies where it is contiguous, else row-major |
-#![cfg_attr(feature = "npz", doc = "| [`npz`]: NumPy's `.npz`, several under names | `npz` | stored: mapped; deflated: inflated once | stored, aligned; or deflated |")]
-#![cfg_attr(feature = "safetensors", doc = "| [`safetensors`]: tensors under names, and texts | `safetensors` | mapped, nothing copied (packed elements are unpacked once) | little-endian, aligned |")]
-#![cfg_attr(feature = "png", doc = "| [`png`]: an image | `png` | decoded once | gathered once where it is not contiguous |")]
-#![cfg_attr(feature = "jpeg", doc = "| [`jpeg`]: an image, with loss | `jpeg` | decoded once | gathered once where it is not contiguous |")]
+#![cfg_attr(
+    feature = "npz",
+    doc = "| [`npz`]: NumPy's `.npz`, several under names | `npz` | stored: mapped; deflated: inflated once | stored, aligned; or deflated |"
+)]
+#![cfg_attr(
+    feature = "safetensors",
+    doc = "| [`safetensors`]: tensors under names, and texts | `safetensors` | mapped, nothing copied (packed elements are unpacked once) | little-endian, aligned |"
+)]
+#![cfg_attr(
+    feature = "png",
+    doc = "| [`png`]: an image | `png` | decoded once | gathered once where it is not contiguous |"
+)]
+#![cfg_attr(
+    feature = "jpeg",
+    doc = "| [`jpeg`]: an image, with loss | `jpeg` | decoded once | gathered once where it is not contiguous |"
+)]
 //! | [`raw`]: elements and nothing else | | mapped, by a description | in either order |
 //!
 //! [`open`] and [`open_all`] tell formats apart by their first bytes, never by the name of the file. What is mapped is aliased memory, since anyone

@@ -96,7 +96,10 @@ fn samples(decoder: &dyn ImageDecoder) -> Result<(DType, Vec<usize>)> {
         ColorType::L8 | ColorType::La8 | ColorType::Rgb8 | ColorType::Rgba8 => DType::U8,
         ColorType::L16 | ColorType::La16 | ColorType::Rgb16 | ColorType::Rgba16 => DType::U16,
         other => {
-            return Err(Error::new(Kind::Unsupported, format!("images of {other:?} samples are not known here")));
+            return Err(Error::new(
+                Kind::Unsupported,
+                format!("images of {other:?} samples are not known here"),
+            ));
         }
     };
     let (width, height) = decoder.dimensions();
@@ -121,14 +124,18 @@ impl Samples {
             _ => {
                 return Err(Error::new(
                     Kind::Shape,
-                    format!("an array of shape {:?} is no image: that has height, width and channels", array.shape()),
+                    format!(
+                        "an array of shape {:?} is no image: that has height, width and channels",
+                        array.shape()
+                    ),
                 ));
             }
         };
         let kind = array.dtype().as_scalar().map(|scalar| scalar.kind());
         let known = colors.iter().find(|color| (color.0, Some(color.1)) == (channels, kind));
         let Some(&(.., color)) = known else {
-            let all: Vec<String> = colors.iter().map(|(channels, kind, _)| format!("{channels} of {kind}")).collect();
+            let all: Vec<String> =
+                colors.iter().map(|(channels, kind, _)| format!("{channels} of {kind}")).collect();
             return Err(Error::new(
                 Kind::Unsupported,
                 format!(
@@ -177,8 +184,12 @@ fn bad_image(error: ImageError) -> Error {
     let damaged = |said: String| format!("the image is truncated or damaged: {said}");
     match error {
         ImageError::IoError(error) => decode_error(error, damaged),
-        ImageError::Unsupported(error) => Error::new(Kind::Unsupported, format!("the image cannot be decoded: {error}")),
-        ImageError::Limits(error) => Error::new(Kind::Unsupported, format!("the image is too large: {error}")),
+        ImageError::Unsupported(error) => {
+            Error::new(Kind::Unsupported, format!("the image cannot be decoded: {error}"))
+        }
+        ImageError::Limits(error) => {
+            Error::new(Kind::Unsupported, format!("the image is too large: {error}"))
+        }
         other => Error::new(Kind::Malformed, damaged(other.to_string())),
     }
 }

@@ -107,11 +107,7 @@ pub fn open(path: impl AsRef<Path>, description: &Description) -> Result<DArray>
 /// # Errors
 ///
 /// As [`open`].
-pub fn open_with(
-    path: impl AsRef<Path>,
-    description: &Description,
-    options: &OpenOptions,
-) -> Result<DArray> {
+pub fn open_with(path: impl AsRef<Path>, description: &Description, options: &OpenOptions) -> Result<DArray> {
     let path = path.as_ref();
     let opened = source::open(path, options.is_writable())
         .and_then(|file| options.map(file))
@@ -129,9 +125,8 @@ pub fn from_buffer(buffer: Buffer, description: &Description) -> Result<DArray> 
     let within = |error: Error| error.within(format_args!("as {description}"));
     let layout = description.layout().map_err(within)?;
     let nbytes = buffer.nbytes();
-    DArray::from_buffer(buffer, description.dtype.clone(), layout, description.offset).map_err(|error| {
-        within(error.within(format_args!("{nbytes} bytes do not hold it")))
-    })
+    DArray::from_buffer(buffer, description.dtype.clone(), layout, description.offset)
+        .map_err(|error| within(error.within(format_args!("{nbytes} bytes do not hold it"))))
 }
 
 /// Writes the elements of an array and nothing else, without gaps in this order. Copies, and counts, [`DArray::nbytes`]; never more than
@@ -194,9 +189,10 @@ impl FromStr for Description {
             let (name, value) = part.split_once('=').ok_or_else(|| {
                 refused(format!("{part:?} is no entry: write one like dtype=uint16; shape=480,640"))
             })?;
-            let slot = names.iter().position(|&known| known == name.trim()).ok_or_else(|| {
-                refused(format!("{:?} is none of {}", name.trim(), names.join(", ")))
-            })?;
+            let slot = names
+                .iter()
+                .position(|&known| known == name.trim())
+                .ok_or_else(|| refused(format!("{:?} is none of {}", name.trim(), names.join(", "))))?;
             if found[slot].replace(value.trim()).is_some() {
                 return Err(refused(format!("it says {} twice", names[slot])));
             }

@@ -166,7 +166,9 @@ fn list(buffer: &Buffer) -> Result<Vec<Member>> {
     if members.is_empty() && count > 0 {
         return Err(Error::new(
             Kind::Unsupported,
-            format!("a ZIP archive of {count} files, none of which is an array with a name that ends in .npy"),
+            format!(
+                "a ZIP archive of {count} files, none of which is an array with a name that ends in .npy"
+            ),
         ));
     }
     Ok(members)
@@ -197,7 +199,10 @@ fn check(record: &ZipFileHeaderRecord<'_>) -> Result<bool> {
         CompressionMethod::DEFLATE => Ok(true),
         other => Err(Error::new(
             Kind::Unsupported,
-            format!("it is compressed by method {}; 0 (stored) and 8 (deflated) are supported", other.as_u16()),
+            format!(
+                "it is compressed by method {}; 0 (stored) and 8 (deflated) are supported",
+                other.as_u16()
+            ),
         )),
     }
 }

@@ -86,7 +86,10 @@ fn check_names<N: AsRef<str>>(arrays: &[(N, DArray)]) -> Result<()> {
         let file = file_name(name);
         let refused = |why: &str| {
             let short: String = name.chars().take(40).collect();
-            Err(Error::new(Kind::Unsupported, format!("an archive cannot hold an array of the name {short:?}: {why}")))
+            Err(Error::new(
+                Kind::Unsupported,
+                format!("an archive cannot hold an array of the name {short:?}: {why}"),
+            ))
         };
         if file.len() > MAX_NAME {
             return refused(&format!("it has {} bytes, and {MAX_NAME} are the most", file.len()));
@@ -120,11 +123,8 @@ fn store(archive: &mut ZipArchiveWriter<impl Write>, file: &str, array: &DArray)
 }
 
 fn deflate(archive: &mut ZipArchiveWriter<impl Write>, file: &str, array: &DArray) -> Result<()> {
-    let (mut entry, config) = archive
-        .new_file(file)
-        .compression_method(CompressionMethod::DEFLATE)
-        .start()
-        .map_err(zip_error)?;
+    let (mut entry, config) =
+        archive.new_file(file).compression_method(CompressionMethod::DEFLATE).start().map_err(zip_error)?;
     let encoder = DeflateEncoder::new(&mut entry, flate2::Compression::default());
     let mut writer = config.wrap(encoder);
     npy::write(&mut writer, array)?;

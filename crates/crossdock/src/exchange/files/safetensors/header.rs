@@ -68,7 +68,10 @@ impl Stored {
         let row = DTYPES.iter().find(|row| Some(row.1) == kind).ok_or_else(|| {
             Error::new(
                 Kind::Unsupported,
-                format!("a .safetensors file cannot hold {}: cast it to a type that the format has", dtype.brief()),
+                format!(
+                    "a .safetensors file cannot hold {}: cast it to a type that the format has",
+                    dtype.brief()
+                ),
             )
         })?;
         Self::of_row(row)
@@ -175,8 +178,11 @@ fn check_gapless(tensors: &[Tensor], begin: usize, nbytes: usize) -> Result<()> 
     for tensor in sorted {
         let start = tensor.range.start;
         if start != end {
-            let (what, many) =
-                if start > end { ("leaves a hole of", start - end) } else { ("overlaps another by", end - start) };
+            let (what, many) = if start > end {
+                ("leaves a hole of", start - end)
+            } else {
+                ("overlaps another by", end - start)
+            };
             return Err(malformed(format!(
                 "tensor {:?}, which begins at byte {start} of the file, {what} {many} bytes",
                 tensor.name

@@ -124,7 +124,8 @@ fn header<N: AsRef<str>, K: AsRef<str>, V: AsRef<str>>(
     for ((name, _), plan) in arrays.iter().zip(plans) {
         let name = name.as_ref();
         if !seen.insert(name) {
-            let why = if name == METADATA { "which the format needs for texts" } else { "which there is already" };
+            let why =
+                if name == METADATA { "which the format needs for texts" } else { "which there is already" };
             return Err(Error::new(Kind::Unsupported, format!("an array of the name {name:?}, {why}")));
         }
         let comma = if json.len() > 1 { "," } else { "" };
