@@ -7,7 +7,7 @@ use crate::array::RawArray;
 use crate::array::queries::{dynamic_queries, memory_queries};
 use crate::array::raw::elsewhere;
 use crate::element::{DType, Value, no_field};
-use crate::error::{Error, Kind, Result};
+use crate::error::Result;
 use crate::kernel;
 use crate::layout::{AxisList, AxisSlice, Layout, Order, Reading};
 use crate::memory::{Buffer, Lease, LeaseKind, racy};
