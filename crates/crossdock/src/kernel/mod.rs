@@ -10,4 +10,4 @@ mod threads;
 
 pub(crate) use cast::cast;
 pub use casting::Casting;
-pub(crate) use copy::{Steps, copy, gather, load_bytes, ordered};
+pub(crate) use copy::{Steps, copy, gather, load_bytes};
