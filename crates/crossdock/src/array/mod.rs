@@ -22,6 +22,7 @@ mod dynamic;
 mod expr;
 mod guard;
 mod indexed;
+mod indirect;
 mod iter;
 mod parts;
 mod queries;

@@ -39,6 +39,7 @@ mod span;
 mod spec;
 mod tiling;
 
+pub(crate) use self::cut::Way;
 pub use self::dynamic::Layout;
 pub use self::fixed::FixedLayout;
 pub use self::indexed::IndexedOffsets;
@@ -46,6 +47,7 @@ pub use self::offsets::{Offsets, Runs};
 pub(crate) use self::parts::check_chunk;
 pub use self::parts::{AxisChunks, AxisParts, Lanes, Parts};
 pub use self::rules::Order;
+pub(crate) use self::slice::Reading;
 pub use self::slice::{AxisList, AxisSlice};
 pub use self::span::Span;
 pub use self::spec::{AxisArg, AxisItem, Ellipsis, NewAxis, SliceSpec, Slices, Stepped};
