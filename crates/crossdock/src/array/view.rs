@@ -125,9 +125,9 @@ element_index! { ArrayView<'_, T> }
 
 impl<'a, T: Element, const D: usize> IntoIterator for ArrayView<'a, T, D> {
     type Item = &'a T;
-    type IntoIter = Iter<'a, T>;
+    type IntoIter = Iter<'a, T, D>;
 
-    fn into_iter(self) -> Iter<'a, T> {
+    fn into_iter(self) -> Iter<'a, T, D> {
         self.iter()
     }
 }
