@@ -305,7 +305,7 @@ fn every_method_of_an_array_refuses_or_leaves_the_elements_alone() {
             refused(view.set(&zero, &Value::Int(5)));
         }
         refused(view.to_order(Order::RowMajor));
-        refused(view.to_order_in(&Pool::default(), Order::ColumnMajor));
+        refused(view.to_order(Order::ColumnMajor));
         refused(view.to_shared(Order::RowMajor));
         refused(view.cast(&f64::dtype(), Order::RowMajor, Casting::Checked));
         refused(view.cast_shared(&f64::dtype(), Order::RowMajor, Casting::Checked));

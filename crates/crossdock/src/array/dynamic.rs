@@ -85,7 +85,7 @@ impl DArray {
     ///
     /// The offset and the layout came together from an operation on this array's layout.
     #[inline]
-    unsafe fn moved(&self, layout: Layout, offset: isize) -> Self {
+    pub(super) unsafe fn moved(&self, layout: Layout, offset: isize) -> Self {
         // SAFETY: the caller's word.
         let raw = unsafe { self.raw.moved(offset) };
         Self { raw, dtype: self.dtype.clone(), layout }

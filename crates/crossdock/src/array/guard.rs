@@ -32,7 +32,7 @@ unsafe impl<T: Element, const D: usize> Send for Covered<T, D> {}
 unsafe impl<T: Element, const D: usize> Sync for Covered<T, D> {}
 
 impl<T: Element, const D: usize> Covered<T, D> {
-    fn load(&self, index: [usize; D]) -> Result<T> {
+    fn get(&self, index: [usize; D]) -> Result<T> {
         let offset = self.layout.offset_of(index)?;
         // SAFETY: the offset of an element (Covered 1).
         let ptr = unsafe { self.ptr.offset(offset) };
@@ -44,7 +44,7 @@ impl<T: Element, const D: usize> Covered<T, D> {
         self.layout.offsets().map(|offset| {
             // SAFETY: the offset of an element (Covered 1).
             let ptr = unsafe { self.ptr.offset(offset) };
-            // SAFETY: as in `load`.
+            // SAFETY: as in `get`.
             unsafe { racy::load(ptr.as_ptr().cast()) }
         })
     }
@@ -129,8 +129,8 @@ guard! {
     ///
     /// let array = Array::<u32, 1>::zeros([4])?;
     /// let (left, right) = (array.share()?, array.share()?);
-    /// left.store([2], 7)?;
-    /// assert_eq!(right.load([2])?, 7);
+    /// left.set([2], 7)?;
+    /// assert_eq!(right.get([2])?, 7);
     /// # Ok::<(), crossdock::Error>(())
     /// ```
     ArrayShare, "Covered 1 under a Share lease."
@@ -213,8 +213,8 @@ impl<T: Element, const D: usize> ArrayShare<T, D> {
     /// # Errors
     ///
     /// `is_bounds`.
-    pub fn load(&self, index: [usize; D]) -> Result<T> {
-        self.0.load(index)
+    pub fn get(&self, index: [usize; D]) -> Result<T> {
+        self.0.get(index)
     }
 
     /// Writes the element at an index, of any alignment.
@@ -222,7 +222,7 @@ impl<T: Element, const D: usize> ArrayShare<T, D> {
     /// # Errors
     ///
     /// `is_bounds`.
-    pub fn store(&self, index: [usize; D], value: T) -> Result<()> {
+    pub fn set(&self, index: [usize; D], value: T) -> Result<()> {
         let offset = self.0.layout.offset_of(index)?;
         // SAFETY: the offset of an element (Covered 1).
         let ptr = unsafe { self.0.ptr.offset(offset) };
@@ -248,8 +248,8 @@ impl<T: Element, const D: usize> ArrayPin<T, D> {
     /// # Errors
     ///
     /// `is_bounds`.
-    pub fn load(&self, index: [usize; D]) -> Result<T> {
-        self.0.load(index)
+    pub fn get(&self, index: [usize; D]) -> Result<T> {
+        self.0.get(index)
     }
 
     /// The elements by value in row-major order, each as it is when it is loaded.

@@ -21,18 +21,24 @@ mod convert;
 #[doc(hidden)]
 pub mod dispatch;
 mod dynamic;
+mod dynamic_axes;
 mod expr;
 mod field;
 mod fresh;
 mod guard;
+mod handles;
 mod indexed;
 mod indirect;
 mod iter;
 mod make;
 mod nested;
+#[cfg(feature = "rayon")]
+mod parallel;
 mod parts;
 mod queries;
 mod raw;
+mod reinterpret;
+mod shape;
 mod typed;
 mod uninit;
 mod view;
@@ -47,9 +53,12 @@ pub use guard::{ArrayPin, ArrayRead, ArrayShare, ArrayWrite};
 pub use indexed::{IndexedIter, IndexedIterMut};
 pub use iter::{Iter, IterMut};
 pub use nested::Nested;
+#[cfg(feature = "rayon")]
+pub use parallel::{ParViews, ParViewsMut};
 pub use parts::{AxisChunks, AxisChunksMut, AxisIter, AxisIterMut, Lanes, LanesMut, Views, ViewsMut};
 pub(crate) use queries::dynamic_queries;
 pub(crate) use raw::RawArray;
+pub use shape::CopyPolicy;
 pub use typed::Array;
 pub use uninit::UninitArray;
 pub use view::ArrayView;

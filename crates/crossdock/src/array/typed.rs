@@ -51,7 +51,7 @@ impl<T: Element, const D: usize> Array<T, D> {
     /// # Safety
     ///
     /// Array 1.
-    pub(super) unsafe fn from_raw(raw: RawArray, layout: FixedLayout<D>) -> Self {
+    pub(crate) unsafe fn from_raw(raw: RawArray, layout: FixedLayout<D>) -> Self {
         Self { raw, layout, element: PhantomData }
     }
 
@@ -96,7 +96,7 @@ impl<T: Element, const D: usize> Array<T, D> {
     ///
     /// The offset and the layout came together from an operation on this array's layout.
     #[inline]
-    unsafe fn moved<const E: usize>(&self, layout: FixedLayout<E>, offset: isize) -> Array<T, E> {
+    pub(super) unsafe fn moved<const E: usize>(&self, layout: FixedLayout<E>, offset: isize) -> Array<T, E> {
         // SAFETY: the caller's word.
         let raw = unsafe { self.raw.moved(offset) };
         Array { raw, layout, element: PhantomData }
@@ -176,7 +176,7 @@ impl<T: Element, const D: usize> Array<T, D> {
     ///
     /// `is_bounds`; as [`Array::pin`].
     pub fn get(&self, index: [usize; D]) -> Result<T> {
-        self.pin()?.load(index)
+        self.pin()?.get(index)
     }
 
     /// Writes one element, under a Share lease of that moment.
@@ -185,7 +185,7 @@ impl<T: Element, const D: usize> Array<T, D> {
     ///
     /// `is_bounds`; as [`Array::share`].
     pub fn set(&self, index: [usize; D], value: T) -> Result<()> {
-        self.share()?.store(index, value)
+        self.share()?.set(index, value)
     }
 
     /// The elements by `&mut T`, with no lease at all: this is the only handle. O(`D` log `D`).

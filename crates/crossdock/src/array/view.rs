@@ -29,8 +29,8 @@ use crate::layout::{FixedLayout, Order};
 ///
 /// 1. Every element that the layout reaches from `ptr` is initialised, aligned for `T`, and constant for `'a`.
 pub struct ArrayView<'a, T: Element, const D: usize> {
-    ptr: NonNull<u8>,
-    layout: FixedLayout<D>,
+    pub(super) ptr: NonNull<u8>,
+    pub(super) layout: FixedLayout<D>,
     lifetime: PhantomData<&'a T>,
 }
 
@@ -130,9 +130,9 @@ element_index! { ArrayView<'_, T> }
 
 impl<'a, T: Element, const D: usize> IntoIterator for ArrayView<'a, T, D> {
     type Item = &'a T;
-    type IntoIter = Iter<'a, T>;
+    type IntoIter = Iter<'a, T, D>;
 
-    fn into_iter(self) -> Iter<'a, T> {
+    fn into_iter(self) -> Iter<'a, T, D> {
         self.iter()
     }
 }

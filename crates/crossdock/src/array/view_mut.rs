@@ -34,8 +34,8 @@ use crate::layout::{FixedLayout, Order};
 ///    this view alone.
 /// 2. No two indices reach the same byte.
 pub struct ArrayViewMut<'a, T: Element, const D: usize> {
-    ptr: NonNull<u8>,
-    layout: FixedLayout<D>,
+    pub(super) ptr: NonNull<u8>,
+    pub(super) layout: FixedLayout<D>,
     lifetime: PhantomData<&'a mut T>,
 }
 
