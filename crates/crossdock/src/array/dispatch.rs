@@ -242,7 +242,7 @@ macro_rules! __dispatch {
                 if $crate::array::dispatch::is_of::<$ty>(&pair.0) {
                     $crate::__dispatch!(
                         @each_rank 'chosen pair [$ty] $ranks $others $other_ranks $x $y $body
-                    )
+                    );
                 }
             )+
             let types = $crate::__dispatch!(@dtypes [$($ty),+]);
@@ -261,7 +261,7 @@ macro_rules! __dispatch {
         match $pair.0.rank() {
             $(
                 $rank => {
-                    $crate::__dispatch!(@each_other $label $pair [$ty, $rank] $others $other_ranks $x $y $body)
+                    $crate::__dispatch!(@each_other $label $pair [$ty, $rank] $others $other_ranks $x $y $body);
                 }
             )+
             _ => {}
@@ -273,7 +273,7 @@ macro_rules! __dispatch {
     ) => {
         $(
             if $crate::array::dispatch::is_of::<$other>(&$pair.1) {
-                $crate::__dispatch!(@each_other_rank $label $pair $first [$other] $other_ranks $x $y $body)
+                $crate::__dispatch!(@each_other_rank $label $pair $first [$other] $other_ranks $x $y $body);
             }
         )+
     };

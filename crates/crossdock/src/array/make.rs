@@ -150,26 +150,29 @@ impl DArray {
     }
 }
 
-/// A dtype and a layout go together, and the bytes are all in one buffer.
+/// A dtype and a layout go together, and all elements lie in one piece of memory.
 pub(super) fn check_layout(dtype: &DType, layout: &Layout) -> Result<()> {
-    if dtype.itemsize() != layout.itemsize() {
-        return Err(Error::new(
-            Kind::DType,
-            format!(
-                "{} has {} bytes, but the layout is for {}",
-                dtype.brief(),
-                dtype.itemsize(),
-                layout.itemsize()
-            ),
-        ));
-    }
+    check_itemsize(dtype, layout)?;
     match layout.suboffsets() {
         None => Ok(()),
         Some(suboffsets) => Err(Error::new(
             Kind::Unsupported,
             format!(
-                "a layout with suboffsets {suboffsets:?} follows pointers, which a buffer does not vouch for"
+                "a layout with suboffsets {suboffsets:?} follows pointers, which a buffer does not vouch for: see `DArray::from_indirect`"
             ),
         )),
     }
+}
+
+pub(super) fn check_itemsize(dtype: &DType, layout: &Layout) -> Result<()> {
+    if dtype.itemsize() == layout.itemsize() {
+        return Ok(());
+    }
+    let text = format!(
+        "{} has {} bytes, but the layout is for {}",
+        dtype.brief(),
+        dtype.itemsize(),
+        layout.itemsize()
+    );
+    Err(Error::new(Kind::DType, text))
 }

@@ -22,6 +22,7 @@ mod dynamic;
 mod expr;
 mod fresh;
 mod guard;
+mod indirect;
 mod iter;
 mod make;
 mod nested;
