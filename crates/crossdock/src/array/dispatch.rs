@@ -334,10 +334,13 @@ pub fn is_of<T: Element>(array: &DArray) -> bool {
     *array.dtype() == T::dtype()
 }
 
+type Pair = (DArray, DArray);
+
 /// Two arrays of these types and ranks, both or neither.
+#[expect(clippy::result_large_err, reason = "what comes back are the arrays, in place")]
 pub fn both<T: Element, const D: usize, U: Element, const E: usize>(
-    (first, second): (DArray, DArray),
-) -> Result<(Array<T, D>, Array<U, E>), Rejected<(DArray, DArray)>> {
+    (first, second): Pair,
+) -> Result<(Array<T, D>, Array<U, E>), Rejected<Pair>> {
     let first = match Array::try_from(first) {
         Ok(first) => first,
         Err(Rejected { value, error }) => return Err(Rejected { value: (value, second), error }),
@@ -373,7 +376,7 @@ pub fn refused(array: DArray, types: &[DType], ranks: &[usize]) -> Rejected<DArr
 }
 
 #[cold]
-pub fn refused_alike(pair: (DArray, DArray), types: &[DType], ranks: &[usize]) -> Rejected<(DArray, DArray)> {
+pub fn refused_alike(pair: Pair, types: &[DType], ranks: &[usize]) -> Rejected<Pair> {
     let (first, second) = &pair;
     let kind = if first.dtype() != second.dtype() { Some(Kind::DType) } else { None };
     let kind = kind.or((first.rank() != second.rank()).then_some(Kind::Shape));
@@ -395,10 +398,10 @@ pub fn refused_alike(pair: (DArray, DArray), types: &[DType], ranks: &[usize]) -
 
 #[cold]
 pub fn refused_each(
-    pair: (DArray, DArray),
+    pair: Pair,
     (types, ranks): (&[DType], &[usize]),
     (others, other_ranks): (&[DType], &[usize]),
-) -> Rejected<(DArray, DArray)> {
+) -> Rejected<Pair> {
     let (first, second) = &pair;
     let error = if types.contains(first.dtype()) && ranks.contains(&first.rank()) {
         unlisted(second.dtype(), second.rank(), others, other_ranks).within("the second array")
