@@ -4,12 +4,13 @@ use std::fmt;
 use std::ptr::NonNull;
 
 use crate::array::RawArray;
+use crate::array::queries::{dynamic_queries, memory_queries};
 use crate::array::raw::elsewhere;
 use crate::element::{DType, Value};
 use crate::error::{Error, Kind, Result};
 use crate::kernel;
 use crate::layout::{AxisList, AxisSlice, Layout, Order, Reading};
-use crate::memory::{Backing, Birth, Buffer, Lease, LeaseKind, Place, Protocols, racy};
+use crate::memory::{Buffer, Lease, LeaseKind, racy};
 
 /// An n-dimensional array of any dtype and rank: a handle on memory that somebody owns.
 ///
@@ -62,95 +63,8 @@ impl DArray {
 
     // ===== queries
 
-    /// The type of the elements.
-    #[inline]
-    pub fn dtype(&self) -> &DType {
-        &self.dtype
-    }
-
-    /// Shape, strides and item size.
-    #[inline]
-    pub fn layout(&self) -> &Layout {
-        &self.layout
-    }
-
-    /// The number of axes.
-    #[inline]
-    pub fn rank(&self) -> usize {
-        self.layout.rank()
-    }
-
-    /// The lengths of the axes.
-    #[inline]
-    pub fn shape(&self) -> &[usize] {
-        self.layout.shape()
-    }
-
-    /// The distance between neighbours along each axis, in bytes.
-    #[inline]
-    pub fn strides(&self) -> &[isize] {
-        self.layout.strides()
-    }
-
-    /// The number of elements.
-    #[inline]
-    pub fn len(&self) -> usize {
-        self.layout.numel()
-    }
-
-    /// Whether there are no elements.
-    #[inline]
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// The number of bytes of all elements, without gaps.
-    #[inline]
-    pub fn nbytes(&self) -> usize {
-        self.layout.nbytes()
-    }
-
-    /// The address of element 0, in its place. It gives no permission to touch it.
-    #[inline]
-    pub fn as_ptr(&self) -> *const u8 {
-        self.raw.ptr().as_ptr()
-    }
-
-    /// The device.
-    #[inline]
-    pub fn place(&self) -> Place {
-        self.raw.place()
-    }
-
-    /// What stands behind the memory.
-    #[inline]
-    pub fn backing(&self) -> Backing {
-        self.raw.handle().header().backing()
-    }
-
-    /// Who else may touch the memory.
-    #[inline]
-    pub fn birth(&self) -> Birth {
-        self.raw.handle().header().birth()
-    }
-
-    /// Whether this handle refuses to write.
-    #[inline]
-    pub fn is_readonly(&self) -> bool {
-        self.raw.is_readonly()
-    }
-
-    /// The protocols by which the memory was ever handed out.
-    #[inline]
-    pub fn exported(&self) -> Protocols {
-        self.raw.handle().header().exported()
-    }
-
-    /// What befell the memory, if anything did: a guarded file map whose file shrank.
-    #[inline]
-    pub fn fault(&self) -> Option<Error> {
-        self.raw.handle().fault()
-    }
+    dynamic_queries! { self: self.layout, self.raw.ptr() }
+    memory_queries! { self }
 
     /// The memory from the lowest to the highest byte that the array touches, and how far into it element 0 lies. O(rank).
     ///

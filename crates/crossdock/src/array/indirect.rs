@@ -5,7 +5,7 @@ use std::mem::ManuallyDrop;
 use crate::array::make::check_itemsize;
 use crate::array::{DArray, RawArray};
 use crate::element::{DType, Element};
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, Kind, Result, try_with_capacity};
 use crate::kernel;
 use crate::layout::{AxisSlice, Layout, Order, Reading, Way};
 use crate::memory::{Birth, Buffer, Place};
@@ -63,7 +63,7 @@ impl DArray {
             return Err(Error::new(Kind::Shape, text));
         }
         let shape = [rows.len(), len];
-        let mut pointers = room_for(rows.len())?;
+        let mut pointers = try_with_capacity(rows.len())?;
         pointers.extend(rows.iter_mut().map(|row| row.as_mut_ptr().cast::<u8>()));
         let strides = [size_of::<*mut u8>() as isize, size_of::<T>() as isize];
         let layout = Layout::with_suboffsets(&shape, &strides, &[Some(0), None], size_of::<T>())?;
@@ -165,13 +165,6 @@ impl<F: FnOnce()> Drop for Release<F> {
     }
 }
 
-fn room_for(count: usize) -> Result<Vec<*mut u8>> {
-    let mut pointers = Vec::new();
-    let nbytes = count.saturating_mul(size_of::<*mut u8>());
-    pointers.try_reserve_exact(count).map_err(|_| Error::out_of_memory(nbytes, align_of::<*mut u8>()))?;
-    Ok(pointers)
-}
-
 /// One table for all pointers on the way: one for each index of the axes up to the last that dereferences.
 ///
 /// # Safety
@@ -181,7 +174,7 @@ unsafe fn flattened(ptr: *mut u8, layout: &Layout) -> Result<(Vec<*mut u8>, Layo
     let (shape, itemsize) = (layout.shape(), layout.itemsize());
     let last = layout.suboffsets().and_then(|all| all.iter().rposition(Option::is_some));
     let Some(last) = last.filter(|_| !shape.contains(&0)) else {
-        if layout.numel() == 0 {
+        if layout.len() == 0 {
             return Ok((Vec::new(), Layout::contiguous(shape, itemsize, Order::RowMajor)?));
         }
         return Err(Error::new(
@@ -191,7 +184,7 @@ unsafe fn flattened(ptr: *mut u8, layout: &Layout) -> Result<(Vec<*mut u8>, Layo
     };
     let outer = &shape[..=last];
     let count = outer.iter().product();
-    let mut pointers = room_for(count)?;
+    let mut pointers = try_with_capacity(count)?;
     let mut index = vec![0; shape.len()];
     for position in 0..count {
         let mut left = position;
