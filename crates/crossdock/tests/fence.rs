@@ -265,6 +265,7 @@ const DARRAY: &[&str] = &[
     "cast",
     "options",
     "visit",
+    "visit_with",
     "cast_in",
     "cast_shared",
     "assign",

@@ -10,7 +10,7 @@ use crate::error::{Error, Kind, Rejected};
 /// [`Rejected`](crate::Rejected) array with dtype and rank where it is none of those listed. Without a list, those are the ten
 /// native integers and floats in ranks 0 to 8. A list `Array<f32 | f64, 1 | 2>` names element types (of any kind that is an
 /// [`Element`](crate::element::Element)) and ranks, and `_` stands for all of either. The expression is compiled for each with its
-/// own types; `?`, `return` and `break` in it leave the place where it stands.
+/// own types; `?`, `return` and a `break` with a label leave the place where it stands.
 ///
 /// ```
 /// use crossdock::{Array, DArray, dispatch};
