@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use child::status_of_child;
 use crossdock::array::{Native, PairVisitor, Visitor};
-use crossdock::element::{Element as _, Value};
+use crossdock::element::{Element as _, FieldOf, Value};
 use crossdock::exchange::files::npy;
 use crossdock::exchange::protocol::{dlpack, shm};
 use crossdock::layout::{FixedLayout, Layout, Order};
@@ -391,6 +391,7 @@ const ARRAY: &[&str] = &[
     "reshape",
     "drop_axis",
     "insert_axis",
+    "field",
     "into_readonly",
     "buffer",
     "read",
@@ -429,6 +430,7 @@ fn every_method_of_a_typed_array_refuses_or_leaves_the_elements_alone() {
         array.reshape([2, 12]).unwrap(),
         array.drop_axis::<1>(0, 0).unwrap().broadcast_to([3, 4]).unwrap(),
         array.drop_axis::<1>(1, 0).unwrap().insert_axis::<2>(0).unwrap(),
+        array.field(FieldOf::new(0, |number: i32| number)).unwrap(),
         array.clone().into_readonly(),
         flat,
         tall.with_row_stride(32).unwrap(),

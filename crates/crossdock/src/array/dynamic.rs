@@ -6,8 +6,8 @@ use std::ptr::NonNull;
 use crate::array::RawArray;
 use crate::array::queries::{dynamic_queries, memory_queries};
 use crate::array::raw::elsewhere;
-use crate::element::{DType, Value};
-use crate::error::{Error, Kind, Result};
+use crate::element::{DType, Value, no_field};
+use crate::error::Result;
 use crate::kernel;
 use crate::layout::{AxisList, AxisSlice, Layout, Order, Reading};
 use crate::memory::{Buffer, Lease, LeaseKind, racy};
@@ -136,7 +136,7 @@ impl DArray {
     /// `is_dtype` where the elements are no records or have no such field; `is_unsupported` where a sub-array's axes would make
     /// too many, `is_overflow` where they are empty and too long.
     pub fn field(&self, name: &str) -> Result<Self> {
-        let field = self.dtype.field(name).ok_or_else(|| self.no_field(name))?;
+        let field = self.dtype.field(name).ok_or_else(|| no_field(&self.dtype, name))?;
         let (part, offset) = self.layout.part(field.offset(), field.dtype().itemsize());
         let (dtype, layout) = match field.dtype().as_subarray() {
             None => (field.dtype().clone(), part),
@@ -149,24 +149,6 @@ impl DArray {
         // SAFETY: the field lies within its record, so what the layout reaches from there lies within the array's span.
         let raw = unsafe { self.raw.moved(offset) };
         Ok(Self { raw, dtype, layout })
-    }
-
-    #[cold]
-    fn no_field(&self, name: &str) -> Error {
-        let text = match self.dtype.as_record() {
-            Some(record) => {
-                const MOST: usize = 20;
-                let all = record.fields();
-                let names: Vec<&str> = all.iter().take(MOST).map(|field| field.name()).collect();
-                let more = match all.len().saturating_sub(MOST) {
-                    0 => String::new(),
-                    more => format!(", and {more} more"),
-                };
-                format!("there is no field {name:?}: the fields are {}{more}", names.join(", "))
-            }
-            None => format!("{} has no fields, hence none that is called {name:?}", self.dtype),
-        };
-        Error::new(Kind::DType, text)
     }
 
     /// The axes in another order: axis `k` of the result is axis `axes[k]` of this array. O(rank).

@@ -22,6 +22,7 @@ mod convert;
 pub mod dispatch;
 mod dynamic;
 mod expr;
+mod field;
 mod fresh;
 mod guard;
 mod indexed;

@@ -56,6 +56,11 @@ impl<'a, T: Element, const D: usize> ArrayView<'a, T, D> {
         Self { ptr, layout, lifetime: PhantomData }
     }
 
+    #[inline]
+    pub(super) fn ptr(&self) -> NonNull<u8> {
+        self.ptr
+    }
+
     /// A slice, seen row-major. O(1).
     ///
     /// # Errors

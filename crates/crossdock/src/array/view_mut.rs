@@ -75,6 +75,11 @@ impl<'a, T: Element, const D: usize> ArrayViewMut<'a, T, D> {
         Self { ptr, layout, lifetime: PhantomData }
     }
 
+    #[inline]
+    pub(super) fn ptr(&self) -> NonNull<u8> {
+        self.ptr
+    }
+
     /// A slice, seen row-major. O(1).
     ///
     /// # Errors

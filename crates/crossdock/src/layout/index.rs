@@ -241,9 +241,9 @@ mod tests {
     fn without_axes_there_is_one_index_and_without_elements_there_is_none() {
         let (point, empty) = (layout([]), layout([2, 0, 3]));
         for order in ORDERS {
-            assert!(point.indices(order).eq([[]]) && point.contains([]));
+            assert!(point.indices(order).eq([[0usize; 0]]) && point.contains([]));
             assert_eq!(point.ravel_index([], order).unwrap(), 0);
-            assert_eq!(point.unravel_index(0, order).unwrap(), []);
+            assert_eq!(point.unravel_index(0, order).unwrap(), [0usize; 0]);
             assert!(point.unravel_index(1, order).unwrap_err().is_bounds());
             assert_eq!(empty.indices(order).next(), None);
             assert!(empty.unravel_index(0, order).unwrap_err().is_bounds());
