@@ -8,6 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use child::status_of_child;
+use crossdock::array::{Native, PairVisitor, Visitor};
 use crossdock::element::{Element as _, FieldOf, Value};
 use crossdock::exchange::files::npy;
 use crossdock::exchange::protocol::{dlpack, shm};
@@ -262,11 +263,32 @@ const DARRAY: &[&str] = &[
     "to_order_in",
     "to_shared",
     "cast",
+    "options",
+    "visit",
+    "visit_with",
     "cast_in",
     "cast_shared",
     "assign",
     "is_indirect",
 ];
+
+struct WhereIs;
+
+impl Visitor for WhereIs {
+    type Output = Place;
+
+    fn visit<T: Native, const D: usize>(self, array: Array<T, D>) -> Place {
+        array.place()
+    }
+}
+
+impl PairVisitor for WhereIs {
+    type Output = Place;
+
+    fn visit<T: Native, const D: usize>(self, _: Array<T, D>, array: Array<T, D>) -> Place {
+        array.place()
+    }
+}
 
 #[test]
 fn every_method_of_an_array_refuses_or_leaves_the_elements_alone() {
@@ -319,6 +341,12 @@ fn every_method_of_an_array_refuses_or_leaves_the_elements_alone() {
         }
         assert!(!view.is_indirect());
         assert_eq!(view.buffer().unwrap().0.place(), device.place());
+        assert_eq!(view.clone().visit(WhereIs).unwrap(), device.place());
+        assert_eq!(view.clone().visit_with(view.clone(), WhereIs).unwrap(), device.place());
+        // Nobody is registered for the place, so that nothing new can be there.
+        assert!(format!("{:?}", view.options()).contains("ext_dev:0"));
+        assert!(DArray::zeros_like(view).unwrap_err().is_unsupported());
+        assert!(DArray::full_like(view, 1).unwrap_err().is_unsupported());
         // Lent to whoever asks, in place or as a copy, wherever it is wanted.
         for request in [Request::read(), Request::write(), Request::share(), Request::pin()] {
             for policy in [CopyPolicy::Never, CopyPolicy::IfNeeded, CopyPolicy::Always] {
@@ -374,6 +402,7 @@ const ARRAY: &[&str] = &[
     "set",
     "as_view_mut",
     "to_order",
+    "options",
 ];
 
 #[test]
@@ -418,6 +447,10 @@ fn every_method_of_a_typed_array_refuses_or_leaves_the_elements_alone() {
         refused(view.set([0, 0], 1));
         refused(view.to_order(Order::ColumnMajor));
         refused(view.export(&Request::read()).map_err(Error::from));
+        refused(Array::<f32, 2>::uninit_like(view));
+        assert!(Array::<f32, 2>::zeros_like(view).unwrap_err().is_unsupported());
+        assert!(Array::<f32, 2>::full_like(view, 0.5).unwrap_err().is_unsupported());
+        assert!(Array::<f32, 2>::zeros_with([2, 2], view.options()).unwrap_err().is_unsupported());
     }
     drop(views);
     refused(array.as_view_mut().map(|_| ()));
