@@ -23,7 +23,7 @@ fn a_reference_keeps_the_memory_and_assigning_never_rebinds_it() {
     first.assign(&last).unwrap();
     assert_eq!(first.get().unwrap(), 11);
     last.set(5).unwrap();
-    assert_eq!((pinned.load([0, 0]).unwrap(), pinned.load([2, 3]).unwrap()), (11, 5));
+    assert_eq!((pinned.get([0, 0]).unwrap(), pinned.get([2, 3]).unwrap()), (11, 5));
     drop((array, pinned));
     let again = first.clone();
     drop(first);

@@ -177,7 +177,8 @@ impl DArray {
     unsafe fn write_to(&self, dst: *mut u8, dtype: &DType, layout: &Layout, casting: Casting) -> Result<()> {
         if dtype == self.dtype() {
             // SAFETY: DArray 1, and the caller's word.
-            return unsafe { kernel::copy(self.as_ptr(), self.layout(), dst, layout) };
+            unsafe { kernel::copy(self.as_ptr(), self.layout(), dst, layout) };
+            return Ok(());
         }
         // SAFETY: DArray 1, and the caller's word.
         unsafe { kernel::cast(self.as_ptr(), self.dtype(), self.layout(), dst, dtype, layout, casting) }

@@ -18,20 +18,23 @@ fn ravel(index: &[usize], shape: &[usize], order: Order) -> usize {
     number
 }
 
-/// The index before which `number` elements come; written where there is one.
-fn unravel(number: usize, shape: &[usize], order: Order, index: &mut [usize]) -> Result<()> {
-    let numel = rules::numel(shape);
-    if number >= numel {
-        let text = format!("element {number} is out of bounds for shape {shape:?} of {numel} elements");
-        return Err(Error::new(Kind::Bounds, text));
-    }
+/// The index before which `number` elements come, where there are so many.
+pub(super) fn unravel(number: usize, shape: &[usize], order: Order, index: &mut [usize]) {
     let mut left = number;
     for k in 0..shape.len() {
         let axis = order.nth_inner(k, shape.len());
         index[axis] = left % shape[axis];
         left /= shape[axis];
     }
-    Ok(())
+}
+
+fn check_number(number: usize, shape: &[usize]) -> Result<()> {
+    let len = rules::len(shape);
+    if number < len {
+        return Ok(());
+    }
+    let text = format!("element {number} is out of bounds for shape {shape:?} of {len} elements");
+    Err(Error::new(Kind::Bounds, text))
 }
 
 fn contains(index: &[usize], shape: &[usize]) -> bool {
@@ -90,8 +93,9 @@ impl<const D: usize> FixedLayout<D> {
     ///
     /// [`is_bounds`](Error::is_bounds) where there are not so many elements.
     pub fn unravel_index(&self, number: usize, order: Order) -> Result<[usize; D]> {
+        check_number(number, self.shape())?;
         let mut index = [0; D];
-        unravel(number, self.shape(), order, &mut index)?;
+        unravel(number, self.shape(), order, &mut index);
         Ok(index)
     }
 
@@ -105,7 +109,7 @@ impl<const D: usize> FixedLayout<D> {
     /// # Ok::<(), crossdock::Error>(())
     /// ```
     pub fn indices(&self, order: Order) -> Indices<D> {
-        Indices { shape: *self.shape(), order, next: [0; D], left: self.numel() }
+        Indices { shape: *self.shape(), order, next: [0; D], left: self.len() }
     }
 }
 
@@ -135,8 +139,9 @@ impl Layout {
     ///
     /// [`is_bounds`](Error::is_bounds) where there are not so many elements.
     pub fn unravel_index(&self, number: usize, order: Order) -> Result<Vec<usize>> {
+        check_number(number, self.shape())?;
         let mut index = vec![0; self.rank()];
-        unravel(number, self.shape(), order, &mut index)?;
+        unravel(number, self.shape(), order, &mut index);
         Ok(index)
     }
 }
@@ -236,9 +241,9 @@ mod tests {
     fn without_axes_there_is_one_index_and_without_elements_there_is_none() {
         let (point, empty) = (layout([]), layout([2, 0, 3]));
         for order in ORDERS {
-            assert!(point.indices(order).eq([[]]) && point.contains([]));
+            assert!(point.indices(order).eq([[0usize; 0]]) && point.contains([]));
             assert_eq!(point.ravel_index([], order).unwrap(), 0);
-            assert_eq!(point.unravel_index(0, order).unwrap(), []);
+            assert_eq!(point.unravel_index(0, order).unwrap(), [0usize; 0]);
             assert!(point.unravel_index(1, order).unwrap_err().is_bounds());
             assert_eq!(empty.indices(order).next(), None);
             assert!(empty.unravel_index(0, order).unwrap_err().is_bounds());

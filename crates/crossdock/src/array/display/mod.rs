@@ -185,7 +185,7 @@ impl Elements {
     }
 
     fn to_text(&self, options: &Options) -> String {
-        if self.layout.numel() == 0 {
+        if self.layout.len() == 0 {
             return "[]".into();
         }
         let weight = values_in(&self.dtype).max(self.dtype.itemsize()).max(1);
