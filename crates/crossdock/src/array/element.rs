@@ -21,7 +21,9 @@ impl<T: Element, const D: usize> Array<T, D> {
         let offset = self.layout().offset_of(index)?;
         match self.raw().glance(LeaseKind::Pin) {
             // SAFETY: an element (Array 1), under a lease.
-            Some(_lease) => Ok(unsafe { racy::load(self.raw().ptr().as_ptr().wrapping_offset(offset).cast()) }),
+            Some(_lease) => {
+                Ok(unsafe { racy::load(self.raw().ptr().as_ptr().wrapping_offset(offset).cast()) })
+            }
             None => self.raw().get(offset),
         }
     }
@@ -215,7 +217,12 @@ fn quick(dtype: &DType, layout: &Layout, index: &[usize]) -> Option<(ScalarKind,
 #[inline]
 fn check_dtype<T: Element>(dtype: &DType) -> Result<()> {
     let wanted = T::dtype();
-    if *dtype == wanted { Ok(()) } else { Err(other_dtype(dtype, &wanted)) }
+    let same = match (dtype.as_scalar(), wanted.as_scalar()) {
+        // As a rule: compared here, without a call.
+        (Some(dtype), Some(wanted)) => dtype == wanted,
+        _ => *dtype == wanted,
+    };
+    if same { Ok(()) } else { Err(other_dtype(dtype, &wanted)) }
 }
 
 /// # Safety
