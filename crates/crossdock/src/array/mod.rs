@@ -22,6 +22,7 @@ mod field;
 mod guard;
 mod iter;
 mod raw;
+mod records;
 mod typed;
 mod view;
 mod view_mut;

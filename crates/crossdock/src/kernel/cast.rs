@@ -1,7 +1,7 @@
 //! Conversion of elements from one dtype to another.
 
 use crate::element::{DType, Value};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::kernel::{Casting, load_bytes};
 use crate::layout::Layout;
 use crate::memory::{count_copied, racy};
@@ -32,14 +32,22 @@ pub(crate) unsafe fn cast(
         let read = |bytes: &[u8]| Value::read(from, bytes);
         // SAFETY: one element (the caller's word).
         let value = unsafe { load_bytes(src.wrapping_offset(offset), from.itemsize(), read) }?;
-        value.write(to, &mut bytes).map_err(|error| {
-            error.within(format_args!("element {:?}", index_of(from_layout.shape(), position)))
-        })?;
+        value.write(to, &mut bytes).map_err(|error| in_element(error, from_layout.shape(), position))?;
         // SAFETY: its place in the destination (the caller's word).
         unsafe { racy::copy(bytes.as_ptr(), dst.wrapping_offset(place), bytes.len()) };
     }
     count_copied(to_layout.nbytes());
     Ok(())
+}
+
+/// The error of the element that comes `position`-th in row-major order.
+#[cold]
+pub(super) fn in_element(error: Error, shape: &[usize], position: usize) -> Error {
+    if shape.is_empty() {
+        error
+    } else {
+        error.within(format_args!("element {:?}", index_of(shape, position)))
+    }
 }
 
 /// The index of the element that comes `position`-th in row-major order.

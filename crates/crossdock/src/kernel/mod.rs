@@ -6,8 +6,10 @@ mod cast;
 mod casting;
 mod copy;
 mod cpu;
+mod records;
 mod threads;
 
 pub(crate) use cast::cast;
 pub use casting::Casting;
 pub(crate) use copy::{Steps, copy, gather, load_bytes, ordered};
+pub(crate) use records::{Column, Gaps, convert, copy_columns, has_gaps};
