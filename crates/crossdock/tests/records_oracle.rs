@@ -9,7 +9,7 @@ use crossdock::{Casting, DArray};
 use crossdock_testkit::{Coverage, generate, seed};
 use fastrand::Rng;
 
-const CASES: usize = 3000;
+const CASES: usize = 2000;
 
 fn cases() -> usize {
     match std::env::var("CROSSDOCK_CASES") {
