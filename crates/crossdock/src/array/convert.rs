@@ -165,7 +165,7 @@ impl DArray {
     /// does not fit, with its index (elements before it may have been written); `is_conflict` while somebody holds Read or Write
     /// here, or Write there; `is_read_only`; `is_place`.
     pub fn assign(&self, source: &Self, casting: Casting) -> Result<()> {
-        if !self.layout().is_injective() {
+        if !self.is_indirect() && !self.layout().is_injective() {
             return Err(Error::new(Kind::Layout, overlap(self.shape(), self.strides())));
         }
         let source = source.broadcast_to(self.shape())?;
@@ -177,11 +177,12 @@ impl DArray {
         unsafe { source.write_to(self.as_ptr().cast_mut(), self.dtype(), self.layout(), casting, Gaps::Keep) }
     }
 
-    /// Whether the spans of the two have bytes in common.
+    /// Whether the two may have bytes in common: whether their spans have, that is. Of rows behind pointers the spans say nothing.
     pub(super) fn may_overlap(&self, other: &Self) -> bool {
         let own_memory = std::ptr::eq(self.raw().handle().header(), other.raw().handle().header());
         let (span, theirs) = (self.layout().span(), other.layout().span());
-        own_memory && span.overlaps(self.as_ptr().addr(), &theirs, other.as_ptr().addr())
+        let overlap = || span.overlaps(self.as_ptr().addr(), &theirs, other.as_ptr().addr());
+        own_memory && (self.is_indirect() || other.is_indirect() || overlap())
     }
 
     /// # Safety

@@ -88,7 +88,7 @@ impl DArray {
     /// where elements of this array overlap, or two of the fields do; `is_value` where an element does not fit (others may have been
     /// written); `is_conflict` while somebody holds Read or Write here, or Write of a column; `is_read_only`; `is_place`.
     pub fn assign_columns(&self, columns: &[(&str, &Self)], casting: Casting) -> Result<()> {
-        if !self.layout().is_injective() {
+        if !self.is_indirect() && !self.layout().is_injective() {
             return Err(Error::new(Kind::Layout, overlap(self.shape(), self.strides())));
         }
         self.check_disjoint(columns)?;

@@ -218,7 +218,7 @@ mod tests {
             for number in 0..blocks.len() {
                 let block = blocks.get(number);
                 let (left, right) = (block.layout(0, 1).unwrap(), block.layout(1, 1).unwrap());
-                assert!(left.numel() <= most.max(1), "{shape:?} {most}");
+                assert!(left.len() <= most.max(1), "{shape:?} {most}");
                 let by_layout: Vec<_> = left
                     .offsets()
                     .unwrap()

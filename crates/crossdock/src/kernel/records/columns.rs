@@ -39,9 +39,18 @@ pub(crate) unsafe fn copy_columns(
     let common = shape.len();
     let mut arrays = Vec::new();
     let mut record_nbytes = 0;
+    let indirect = |column: &Column<'_>| {
+        column.from_layout.suboffsets().is_some() || column.to_layout.suboffsets().is_some()
+    };
+    if columns.iter().any(indirect) {
+        // What lies where is not known before the pointers are followed.
+        return columns.iter().try_for_each(|column| {
+            let Column { src, from, from_layout, dst, to, to_layout } = column;
+            // SAFETY: the caller's word.
+            unsafe { convert(*src, from, from_layout, *dst, to, to_layout, casting, gaps) }
+        });
+    }
     for Column { from_layout, to_layout, .. } in columns {
-        // Both are refused here where they follow pointers.
-        let (_, _) = (from_layout.runs()?, to_layout.runs()?);
         arrays.extend([&to_layout.strides()[..common], &from_layout.strides()[..common]]);
         record_nbytes += from_layout.shape()[common..].iter().product::<usize>()
             * (from_layout.itemsize() + to_layout.itemsize());

@@ -11,16 +11,15 @@ mod parts;
 mod program;
 
 pub(crate) use columns::{Column, copy_columns};
-pub(crate) use parts::has_gaps;
 
 use crate::element::{DType, DTypeKind, Record};
 use crate::error::Result;
 use crate::kernel::cast::in_element;
 use crate::kernel::cpu::Level;
 use crate::kernel::records::blocks::{BLOCK_NBYTES, Loops};
-use crate::kernel::records::parts::Parts;
+use crate::kernel::records::parts::{Parts, has_gaps};
 use crate::kernel::records::program::Program;
-use crate::kernel::{Casting, cast, copy};
+use crate::kernel::{Casting, cast, copy, element_at, index_of};
 use crate::layout::{Layout, Order};
 use crate::memory::count_copied;
 
@@ -120,8 +119,10 @@ impl Relayout {
         to: &Layout,
         casting: Casting,
     ) -> Result<()> {
-        // Both are refused here where they follow pointers.
-        let (_, _) = (from.runs()?, to.runs()?);
+        if from.suboffsets().is_some() || to.suboffsets().is_some() {
+            // SAFETY: the caller's word.
+            return unsafe { self.run_in_order(src, from, dst, to, casting) };
+        }
         let Some(loops) = Loops::new(to.shape(), &[to.strides(), from.strides()]) else { return Ok(()) };
         let most = BLOCK_NBYTES / (from.itemsize() + to.itemsize()).max(1);
         let ends = Ends { src, dst };
@@ -147,11 +148,11 @@ impl Relayout {
             // SAFETY: the caller's word.
             return unsafe { self.run_in_order(src, from, dst, to, casting) };
         }
-        count_copied(to.numel() * self.parts.moved_nbytes());
+        count_copied(to.len() * self.parts.moved_nbytes());
         Ok(())
     }
 
-    /// Once more, one record after the other: which one is the first that does not fit, and is everything before it written?
+    /// One record after the other: for arrays that follow pointers, and to find out which one is the first that does not fit.
     ///
     /// # Safety
     ///
@@ -165,8 +166,12 @@ impl Relayout {
         to: &Layout,
         casting: Casting,
     ) -> Result<()> {
-        for (position, (offset, place)) in from.offsets()?.zip(to.offsets()?).enumerate() {
-            let (src, dst) = (src.wrapping_offset(offset), dst.wrapping_offset(place));
+        for position in 0..to.len() {
+            let index = index_of(to.shape(), position);
+            // SAFETY: the caller's word.
+            let src = unsafe { element_at(src.cast_mut(), from, &index) }?;
+            // SAFETY: the caller's word.
+            let dst = unsafe { element_at(dst, to, &index) }?;
             // SAFETY: one record (the caller's word).
             unsafe { self.program.run(src, 0, dst, 0, 1, 0) };
             for change in &self.parts.changes {
@@ -178,9 +183,10 @@ impl Relayout {
                     convert(src, &change.from, &from_layout, dst, &change.to, &to_layout, casting, self.gaps)
                 }
                 .map_err(|error| error.within(format_args!("field {:?}", change.path)))
-                .map_err(|error| in_element(error, from.shape(), position))?;
+                .map_err(|error| in_element(error, &index))?;
             }
         }
+        count_copied(to.len() * self.parts.moved_nbytes());
         Ok(())
     }
 }
