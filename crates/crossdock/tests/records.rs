@@ -112,3 +112,35 @@ fn fields_may_change_places_within_the_same_memory() {
     records.assign_columns(&[("x", &y), ("y", &x)], Casting::Checked).unwrap();
     assert_eq!(records.get(&[7]).unwrap().to_string(), "(-7.0, 7.0)");
 }
+
+#[cfg(feature = "derive")]
+#[test]
+fn records_behind_pointers_are_converted_and_taken_apart_too() {
+    use crossdock::element::Element;
+
+    #[derive(Clone, Copy, Element)]
+    #[repr(C)]
+    struct Pair {
+        x: i32,
+        y: f32,
+    }
+
+    let pair = |x: i32| Pair { x, y: x as f32 / 2.0 };
+    let rows = (0..3).map(|row| (0..4).map(|column| pair(10 * row + column)).collect()).collect();
+    let records = DArray::from_rows::<Pair>(rows).unwrap();
+    assert!(records.is_indirect());
+    let wide = DType::record([Field::new("y", 1, DType::F64), Field::new("x", 9, DType::I32)], 16).unwrap();
+    let cast = records.cast(&wide, Order::ColumnMajor, Casting::Checked).unwrap();
+    assert_eq!(cast.get(&[2, 3]).unwrap().to_string(), "(11.5, 23)");
+    let columns = records.to_columns().unwrap();
+    assert_eq!(columns[1].1.get(&[1, 1]).unwrap().as_f64(), Some(5.5));
+    let zeros = DArray::zeros(DType::U8, &[4], Order::RowMajor).unwrap();
+    records.assign_columns(&[("y", &columns[0].1), ("x", &zeros)], Casting::Checked).unwrap();
+    assert_eq!(records.get(&[2, 1]).unwrap().to_string(), "(0, 21.0)");
+    records.assign(&cast, Casting::Checked).unwrap();
+    assert_eq!(records.get(&[2, 1]).unwrap().to_string(), "(21, 10.5)");
+    let narrow = DType::packed_record([("x", DType::U8)]).unwrap();
+    records.field("x").unwrap().set(&[1, 2], &256.into()).unwrap();
+    let error = records.cast(&narrow, Order::RowMajor, Casting::Checked).unwrap_err().to_string();
+    assert_eq!(error, "element [1, 2]: field \"x\": 256 does not fit uint8");
+}
