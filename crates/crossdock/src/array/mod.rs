@@ -37,6 +37,7 @@ mod parallel;
 mod parts;
 mod queries;
 mod raw;
+mod records;
 mod reinterpret;
 mod shape;
 mod typed;
