@@ -258,7 +258,9 @@ const DARRAY: &[&str] = &[
     "squeeze",
     "into_readonly",
     "get",
+    "get_as",
     "set",
+    "reference",
     "to_order",
     "to_order_in",
     "to_shared",
@@ -332,11 +334,16 @@ fn every_method_of_an_array_refuses_or_leaves_the_elements_alone() {
     refused(records.assign_columns(&[("x", &records.field("y").unwrap())], Casting::Checked));
     refused(DArray::from_columns(&[("x", &column), ("y", &records.field("y").unwrap())]));
     for view in views.iter().chain([&array]) {
+        // The device copies one element.
         let zero = vec![0; view.rank()];
-        refused(view.get(&zero));
-        if !view.is_readonly() {
-            refused(view.set(&zero, &Value::Int(5)));
+        let number = view.get(&zero).unwrap();
+        assert_eq!(view.get_as::<i32>(&zero).unwrap(), number.as_i64().unwrap() as i32);
+        assert!(view.reference(&zero).unwrap() == number);
+        match view.set(&zero, &number) {
+            Err(error) => assert!(view.is_readonly() && error.is_read_only(), "{error}"),
+            Ok(()) => assert!(!view.is_readonly()),
         }
+        assert!(format!("{view} {:?}", view.display()).contains("ext_dev:0"));
         refused(view.to_order(Order::RowMajor));
         refused(view.to_order(Order::ColumnMajor));
         refused(view.to_shared(Order::RowMajor));
@@ -411,6 +418,7 @@ const ARRAY: &[&str] = &[
     "pin",
     "get",
     "set",
+    "reference",
     "as_view_mut",
     "to_order",
     "options",
@@ -454,8 +462,11 @@ fn every_method_of_a_typed_array_refuses_or_leaves_the_elements_alone() {
         }
         refused(view.share());
         refused(view.pin());
-        refused(view.get([0, 0]));
-        refused(view.set([0, 0], 1));
+        // The device copies one element.
+        let number = view.get([0, 0]).unwrap();
+        assert!(view.reference([0, 0]).unwrap() == number);
+        assert!(view.is_readonly() || view.set([0, 0], number).is_ok());
+        assert!(view.to_string().contains("ext_dev:0"));
         refused(view.to_order(Order::ColumnMajor));
         refused(view.export(&Request::read()).map_err(Error::from));
         refused(Array::<f32, 2>::uninit_like(view));
