@@ -5,7 +5,7 @@ use crate::kernel::copy::machine::Machine;
 use crate::kernel::copy::plan::{Axis, Plan};
 use crate::kernel::copy::run::{self, Run};
 use crate::kernel::copy::shuffle::Shuffle;
-use crate::kernel::copy::square::{Square, Stage};
+use crate::kernel::copy::square::Square;
 use crate::kernel::copy::tile::ROW;
 
 /// An axis of one step.
@@ -51,31 +51,30 @@ impl Direct {
     /// The plan's elements, and what lies between them in the source, may be loaded from `src`, and the elements stored to `dst`,
     /// racily; the processor has the level.
     pub(super) unsafe fn copy(&self, src: *const u8, dst: *mut u8) {
-        let mut stage = matches!(self.inner, Inner::Square(_)).then(Stage::new);
+        let mut stage = None;
         self.outer.for_each(|from, to| {
             let (src, dst) = (src.wrapping_offset(from), dst.wrapping_offset(to));
-            match (&self.inner, &mut stage) {
-                (&Inner::Run(nbytes), _) => {
+            match self.inner {
+                Inner::Run(nbytes) => {
                     // SAFETY: a run of the plan (Plan 1 and the caller's word).
                     unsafe { (self.run)(src, dst, nbytes) };
                 }
-                (&Inner::Elements { width, outer, inner }, _) => {
+                Inner::Elements { width, outer, inner } => {
                     // SAFETY: two axes of the plan (as above).
                     unsafe { elements::table(src, dst, width, outer, inner, self.run) };
                 }
-                (&Inner::Repeated { width, axis }, _) => {
+                Inner::Repeated { width, axis } => {
                     // SAFETY: an axis of the plan (as above).
                     unsafe { elements::repeat(src, dst, width, axis, self.run) };
                 }
-                (Inner::Shuffle(shuffle), _) => {
+                Inner::Shuffle(ref shuffle) => {
                     // SAFETY: one or two axes of the plan (as above).
                     unsafe { shuffle.copy(src, dst) };
                 }
-                (Inner::Square(square), Some(stage)) => {
+                Inner::Square(ref square) => {
                     // SAFETY: two axes of the plan (as above).
-                    unsafe { square.copy(src, dst, stage) };
+                    unsafe { square.copy(src, dst, &mut stage) };
                 }
-                (Inner::Square(_), None) => unreachable!("a square has a stage"),
             }
         });
         if self.stream {
