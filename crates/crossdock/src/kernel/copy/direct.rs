@@ -8,9 +8,6 @@ use crate::kernel::copy::shuffle::Shuffle;
 use crate::kernel::copy::square::Square;
 use crate::kernel::copy::tile::ROW;
 
-/// An axis of one step.
-const SINGLE: Axis = Axis { len: 1, from: 0, to: 0 };
-
 /// A copy: loops, and what is done in each step of them.
 pub(super) struct Direct {
     outer: Plan,
@@ -93,7 +90,7 @@ impl Inner {
         if width > 2 * ROW {
             return (Self::Run(width), (None, None));
         }
-        if last.from == 0 && last.to == width as isize && last.len >= 8 {
+        if width <= ROW && last.from == 0 && last.to == width as isize && last.len >= 8 {
             return (Self::Repeated { width, axis: last }, (Some(inner), None));
         }
         // The axis that the source walks in the smallest steps, and the one beside the last of the destination's.
@@ -103,8 +100,13 @@ impl Inner {
         let next = inner.checked_sub(1);
         let worthwhile = plan.nbytes() >= machine.shuffle_nbytes;
         let shuffle = |along: usize, beside: Option<usize>| {
-            let table =
-                Shuffle::new(level, width, axes[along], beside.map_or(SINGLE, |axis| axes[axis]), stream)?;
+            let table = Shuffle::new(
+                level,
+                width,
+                axes[along],
+                beside.map_or(Axis::SINGLE, |axis| axes[axis]),
+                stream,
+            )?;
             Some((Self::Shuffle(Box::new(table)), (Some(along), beside)))
         };
         // Few elements beside each other in the destination, from planes of the source.
@@ -142,7 +144,7 @@ impl Inner {
         if worthwhile && let Some(found) = shuffle(inner, None) {
             return found;
         }
-        let outer = next.map_or(SINGLE, |next| axes[next]);
+        let outer = next.map_or(Axis::SINGLE, |next| axes[next]);
         (Self::Elements { width, outer, inner: last }, (Some(inner), next))
     }
 }

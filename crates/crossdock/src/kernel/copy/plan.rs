@@ -11,6 +11,9 @@ pub(super) struct Axis {
 }
 
 impl Axis {
+    /// One step.
+    pub(super) const SINGLE: Self = Self { len: 1, from: 0, to: 0 };
+
     /// What is left behind the first `start` steps, at most `len` of them.
     pub(super) fn part(self, start: usize, len: usize) -> Self {
         Self { len: len.min(self.len - start), ..self }

@@ -192,19 +192,37 @@ const AHEAD: usize = 1024;
 #[cfg(target_arch = "x86_64")]
 wide!(store32, stream32, 32, "avx2", load32, store32, stream32);
 #[cfg(target_arch = "x86_64")]
-wide!(store64, stream64, 64, "avx512f", load64, store64, stream64);
+wide!(store64, stream64, 64, "avx512f,avx2", load64, store64, stream64);
 
-/// Fewer than 128 bytes.
+/// Fewer than 128 bytes: by registers from the front, and one up to the end.
 ///
 /// # Safety
 ///
-/// As for every [`Run`].
+/// As for every [`Run`], on a processor that has the instructions.
 #[cfg(target_arch = "x86_64")]
 #[inline]
+#[target_feature(enable = "avx2")]
 unsafe fn few(src: *const u8, dst: *mut u8, nbytes: usize) {
-    let first = nbytes.saturating_sub(64);
-    // SAFETY: the first bytes of the run (the caller's word).
-    unsafe { short(src, dst, first) };
-    // SAFETY: the others.
-    unsafe { short(src.wrapping_add(first), dst.wrapping_add(first), nbytes - first) };
+    macro_rules! by {
+        ($load:ident, $store:ident, $bytes:literal) => {{
+            let mut done = 0;
+            loop {
+                let at = done.min(nbytes - $bytes);
+                // SAFETY: within the run (the caller's word).
+                let value = unsafe { vector::$load(src.wrapping_add(at)) };
+                // SAFETY: its place.
+                unsafe { vector::$store(dst.wrapping_add(at), value) };
+                done += $bytes;
+                if done >= nbytes {
+                    break;
+                }
+            }
+        }};
+    }
+    match nbytes {
+        // SAFETY: the caller's word.
+        ..16 => unsafe { short(src, dst, nbytes) },
+        16..32 => by!(load16, store16, 16),
+        32.. => by!(load32, store32, 32),
+    }
 }
