@@ -2,15 +2,17 @@
 
 use crate::kernel::copy::elements::offset;
 use crate::kernel::copy::plan::Axis;
-use crate::kernel::copy::run::{self, Run};
+use crate::kernel::copy::run::{self, Lines};
 use crate::kernel::copy::tile::{self, ROW, TILE, Tile};
 use crate::kernel::cpu::Level;
 
-/// How many tiles are done one beside the other along the destination's rows before it goes on along the source's.
-const BESIDE: usize = 4;
+/// How many rows of the source are worked on at a time. More are too many for the prefetchers of memory and, where they are a power of
+/// two apart, for the ways of a cache.
+const ROWS: usize = 32;
 
-/// The same where they are put together in a nearer cache.
-const STAGED: usize = 16;
+/// How many rows of the destination are worked on at a time where each keeps a line of its own until that is full: as many as a cache
+/// of the second level holds.
+const KEPT: usize = 2048;
 
 /// A transpose of elements of one width.
 pub(super) struct Square {
@@ -24,21 +26,22 @@ pub(super) struct Square {
     whole: Tile,
     /// What transposes into the stage, and unaligned.
     staged: Tile,
-    /// What brings rows of the stage to the destination.
-    run: Run,
-    stream: bool,
+    /// Where the destination is streamed: what brings lines of the stage there.
+    lines: Option<Lines>,
 }
 
-/// Memory for one tile of the source, and behind it for one row of tiles of the destination.
+/// Memory for one tile of the source, and behind it for rows of the destination, none of which are wider than a tile's.
 pub(super) struct Stage(Vec<u8>);
 
 impl Stage {
     fn of(stage: &mut Option<Self>, nbytes: usize) -> (*mut u8, *mut u8) {
         let Self(bytes) = stage.get_or_insert_with(|| Self(Vec::new()));
-        if bytes.len() < TILE + nbytes {
-            bytes.resize(TILE + nbytes, 0);
+        if bytes.len() < TILE + nbytes + ROW {
+            bytes.resize(TILE + nbytes + ROW, 0);
         }
-        (bytes.as_mut_ptr(), bytes.as_mut_ptr().wrapping_add(TILE))
+        let start = bytes.as_mut_ptr();
+        let start = start.wrapping_add(start.addr().wrapping_neg() % ROW);
+        (start, start.wrapping_add(TILE))
     }
 }
 
@@ -59,7 +62,8 @@ impl Square {
         let sign = columns.from.signum();
         let columns = Axis { from: sign * columns.from, to: sign * columns.to, ..columns };
         let whole = tile::tile(level, width, stream)?;
-        Some(Self { width, columns, start, rows, whole, staged, run: run::run(level, stream), stream })
+        let lines = if stream { run::lines(level) } else { None };
+        Some(Self { width, columns, start, rows, whole, staged, lines })
     }
 
     /// # Safety
@@ -72,29 +76,39 @@ impl Square {
         let head = (dst.addr().wrapping_neg() % ROW / self.width).min(self.rows.len);
         let aligned = dst.addr().wrapping_add(head * self.width).is_multiple_of(ROW)
             && self.columns.to % ROW as isize == 0;
-        let (head, beside) = match (aligned, self.stream) {
-            (true, _) => (head, BESIDE),
-            (false, true) => (0, STAGED),
-            (false, false) => (0, BESIDE),
-        };
+        if let (false, Some(lines)) = (aligned, self.lines) {
+            for column in (0..self.columns.len).step_by(KEPT) {
+                let (src, dst) = offset(src, dst, self.columns, column);
+                let part =
+                    Part { src, dst, columns: self.columns.part(column, KEPT).len, rows: self.rows.len };
+                // SAFETY: a part of both axes (the caller's word).
+                unsafe { self.by_lines(part, lines, stage) };
+            }
+            return;
+        }
+        let (head, tile) = if aligned { (head, self.whole) } else { (0, self.staged) };
         let mut row = 0;
         while row < self.rows.len {
-            let rows = if row < head { head } else { side * beside }.min(self.rows.len - row);
+            let rows = if row < head { head } else { side.max(ROWS) / side * side }.min(self.rows.len - row);
             for column in (0..self.columns.len).step_by(side) {
-                let columns = self.columns.part(column, side).len;
                 let (src, dst) = offset(src, dst, self.columns, column);
                 let (src, dst) = offset(src, dst, self.rows, row);
-                let part = Part { src, dst, columns, rows };
-                if row < head || self.stream && !aligned {
-                    // SAFETY: a part of both axes (the caller's word).
-                    unsafe { self.by_stage(part, stage) };
-                } else {
-                    let tile = if aligned { self.whole } else { self.staged };
-                    // SAFETY: a part of both axes (the caller's word).
-                    unsafe { self.straight(part, tile, stage) };
-                }
+                let part = Part { src, dst, columns: self.columns.part(column, side).len, rows };
+                self.prefetch(part);
+                // SAFETY: a part of both axes (the caller's word).
+                unsafe { self.straight(part, if row < head { self.staged } else { tile }, stage) };
             }
             row += rows;
+        }
+    }
+
+    /// Asks for what comes next in the rows of the source, where they are too many to lie in a cache.
+    fn prefetch(&self, part: Part) {
+        if self.lines.is_some() {
+            for row in 0..part.rows {
+                let (src, _) = offset(part.src, part.dst, self.rows, row);
+                run::prefetch(src.wrapping_add(ROW));
+            }
         }
     }
 
@@ -118,34 +132,91 @@ impl Square {
         }
     }
 
-    /// Tiles into the stage, and from there row by row into the destination.
+    /// One tile, or some of it, by the stage.
     ///
     /// # Safety
     ///
-    /// As for [`Square::copy`], for this part of the axes, which has no more columns than a tile.
+    /// As for [`Square::copy`], for this part of the axes, which has no more columns and rows than a tile.
     unsafe fn by_stage(&self, part: Part, stage: &mut Option<Stage>) {
-        let side = ROW / self.width;
-        let pitch = part.rows.next_multiple_of(side) * self.width;
-        let (few, lines) = Stage::of(stage, side * pitch);
-        for row in (0..part.rows).step_by(side) {
-            let (src, _) = offset(part.src, part.dst, self.rows, row);
-            let rows = side.min(part.rows - row);
-            let (mut src, mut from) = (src, self.rows.from);
-            if (part.columns, rows) != (side, side) {
-                for row in 0..rows {
-                    let src = src.wrapping_offset(row as isize * from);
-                    // SAFETY: elements of one row of the source (the caller's word), no more than a tile has.
-                    unsafe { run::short(src, few.wrapping_add(row * ROW), part.columns * self.width) };
-                }
-                (src, from) = (few, ROW as isize);
-            }
-            // SAFETY: a tile of the source, or of the stage; a tile of the stage.
-            unsafe { (self.staged)(src, from, lines.wrapping_add(row * self.width), pitch as isize) };
-        }
+        let (few, tile) = Stage::of(stage, TILE);
+        // SAFETY: some of both axes (the caller's word), and memory of a tile.
+        unsafe { self.to_stage(part, few, tile, ROW) };
         for column in 0..part.columns {
             let dst = part.dst.wrapping_offset(column as isize * self.columns.to);
             // SAFETY: as many bytes of the stage, and their places in one row of the destination (the caller's word).
-            unsafe { (self.run)(lines.wrapping_add(column * pitch), dst, part.rows * self.width) };
+            unsafe { run::short(tile.wrapping_add(column * ROW), dst, part.rows * self.width) };
+        }
+    }
+
+    /// Transposes one tile, or some of it, into rows of the stage that are `pitch` bytes apart.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Square::by_stage`]; nobody else has the memory of a tile at `few`, and 64 bytes of each row at `tile`.
+    unsafe fn to_stage(&self, part: Part, few: *mut u8, tile: *mut u8, pitch: usize) {
+        let side = ROW / self.width;
+        let (mut src, mut from) = (part.src, self.rows.from);
+        if (part.columns, part.rows) != (side, side) {
+            for row in 0..part.rows {
+                let (src, _) = offset(part.src, part.dst, self.rows, row);
+                // SAFETY: elements of one row of the source (the caller's word), no more than a tile has.
+                unsafe { run::short(src, few.wrapping_add(row * ROW), part.columns * self.width) };
+            }
+            (src, from) = (few, ROW as isize);
+        }
+        // SAFETY: a tile of the source, or of the stage (the caller's word).
+        unsafe { (self.staged)(src, from, tile, pitch as isize) };
+    }
+
+    /// Tiles into the stage and, as soon as a line of the destination is complete, from there: for rows that do not begin with one.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Square::copy`], for this part of the axes.
+    unsafe fn by_lines(&self, part: Part, lines: Lines, stage: &mut Option<Stage>) {
+        let side = ROW / self.width;
+        // For each column, what is left over of the tile before, and behind it the present one.
+        let (few, kept) = Stage::of(stage, part.columns.next_multiple_of(side) * run::KEPT_PITCH);
+        for row in (0..part.rows).step_by(side) {
+            let rows = side.min(part.rows - row);
+            for column in (0..part.columns).step_by(side) {
+                let (src, dst) = offset(part.src, part.dst, self.columns, column);
+                let (src, dst) = offset(src, dst, self.rows, row);
+                let part = Part { src, dst, columns: side.min(part.columns - column), rows };
+                let kept = kept.wrapping_add(column * run::KEPT_PITCH);
+                self.prefetch(part);
+                // SAFETY: some of both axes (the caller's word), and memory of a tile behind what is kept.
+                unsafe { self.to_stage(part, few, kept.wrapping_add(ROW), run::KEPT_PITCH) };
+                if row != 0 && rows == side {
+                    // SAFETY: what is kept of these columns, and the lines that it completes (the caller's word).
+                    unsafe { lines(kept, dst, self.columns.to, part.columns) };
+                    continue;
+                }
+                for column in 0..part.columns {
+                    let kept = kept.wrapping_add(column * run::KEPT_PITCH);
+                    let dst = dst.wrapping_offset(column as isize * self.columns.to);
+                    // What stands in front of the first line, or of the end: in the first tile all of it, in the last one all that is
+                    // left over, too.
+                    let before = if row == 0 { 0 } else { dst.addr() % ROW };
+                    let (from, to) = (kept.wrapping_add(ROW - before), dst.wrapping_sub(before));
+                    // SAFETY: what was left over, and its place (the caller's word).
+                    unsafe { run::short(from, to, before) };
+                    // SAFETY: the present tile, and its place (the caller's word).
+                    unsafe { run::short(kept.wrapping_add(ROW), dst, rows * self.width) };
+                    // SAFETY: the present tile and what comes before it, both of the stage.
+                    unsafe { run::short(kept.wrapping_add(ROW), kept, ROW) };
+                }
+            }
+        }
+        if part.rows.is_multiple_of(side) {
+            for column in 0..part.columns {
+                let (_, dst) = offset(part.src, part.dst, self.columns, column);
+                let dst = dst.wrapping_add(part.rows * self.width);
+                let before = dst.addr() % ROW;
+                let from = kept.wrapping_add(column * run::KEPT_PITCH + ROW - before);
+                // SAFETY: what is left over, and its place (the caller's word).
+                unsafe { run::short(from, dst.wrapping_sub(before), before) };
+            }
         }
     }
 }
