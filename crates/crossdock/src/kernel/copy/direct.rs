@@ -48,6 +48,10 @@ impl Direct {
     /// The plan's elements, and what lies between them in the source, may be loaded from `src`, and the elements stored to `dst`,
     /// racily; the processor has the level.
     pub(super) unsafe fn copy(&self, src: *const u8, dst: *mut u8) {
+        if let (Inner::Run(nbytes), true) = (&self.inner, self.stream) {
+            // SAFETY: the caller's word.
+            return unsafe { self.stream_runs(src, dst, *nbytes) };
+        }
         let mut stage = None;
         self.outer.for_each(|from, to| {
             let (src, dst) = (src.wrapping_offset(from), dst.wrapping_offset(to));
@@ -77,6 +81,32 @@ impl Direct {
         if self.stream {
             run::fence();
         }
+    }
+}
+
+impl Direct {
+    /// Runs past the caches, the beginning of each of which is asked for before the one in front of it is copied.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Direct::copy`].
+    unsafe fn stream_runs(&self, src: *const u8, dst: *mut u8, nbytes: usize) {
+        let mut waiting = None;
+        self.outer.for_each(|from, to| {
+            let next = (src.wrapping_offset(from), dst.wrapping_offset(to));
+            for line in (0..nbytes.min(run::AHEAD)).step_by(run::LINE) {
+                run::prefetch(next.0.wrapping_add(line));
+            }
+            if let Some((src, dst)) = waiting.replace(next) {
+                // SAFETY: a run of the plan (Plan 1 and the caller's word).
+                unsafe { (self.run)(src, dst, nbytes) };
+            }
+        });
+        if let Some((src, dst)) = waiting {
+            // SAFETY: the last run of the plan (as above).
+            unsafe { (self.run)(src, dst, nbytes) };
+        }
+        run::fence();
     }
 }
 

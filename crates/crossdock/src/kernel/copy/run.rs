@@ -221,7 +221,9 @@ macro_rules! wide {
             unsafe { short(src, dst, head) };
             let mut done = head;
             while done + LINE <= nbytes {
-                vector::prefetch(src.wrapping_add(done + AHEAD));
+                if done + AHEAD < nbytes {
+                    vector::prefetch(src.wrapping_add(done + AHEAD));
+                }
                 for part in (0..LINE).step_by($bytes) {
                     // SAFETY: within the run.
                     let value = unsafe { vector::$load(src.wrapping_add(done + part)) };
@@ -240,8 +242,7 @@ macro_rules! wide {
 pub(super) const LINE: usize = 64;
 
 /// How far ahead of a stream its source is asked for.
-#[cfg(target_arch = "x86_64")]
-const AHEAD: usize = 1024;
+pub(super) const AHEAD: usize = 1024;
 
 #[cfg(target_arch = "x86_64")]
 wide!(store32, stream32, lines32, 32, "avx2", load32, store32, stream32);

@@ -6,9 +6,8 @@ use crate::kernel::copy::run::{self, Lines};
 use crate::kernel::copy::tile::{self, ROW, TILE, Tile};
 use crate::kernel::cpu::Level;
 
-/// How many rows of the source are worked on at a time. More are too many for the prefetchers of memory and, where they are a power of
-/// two apart, for the ways of a cache.
-const ROWS: usize = 32;
+/// Rows a multiple of this apart share a set of a cache of the second level.
+const FAR: usize = 1 << 16;
 
 /// How many rows of the destination are worked on at a time where each keeps a line of its own until that is full: as many as a cache
 /// of the second level holds.
@@ -89,7 +88,7 @@ impl Square {
         let (head, tile) = if aligned { (head, self.whole) } else { (0, self.staged) };
         let mut row = 0;
         while row < self.rows.len {
-            let rows = if row < head { head } else { side.max(ROWS) / side * side }.min(self.rows.len - row);
+            let rows = if row < head { head } else { self.rows_at_once() }.min(self.rows.len - row);
             for column in (0..self.columns.len).step_by(side) {
                 let (src, dst) = offset(src, dst, self.columns, column);
                 let (src, dst) = offset(src, dst, self.rows, row);
@@ -100,6 +99,17 @@ impl Square {
             }
             row += rows;
         }
+    }
+
+    /// How many rows of the source are worked on at a time. More are too many for those who fetch from memory ahead and, where they are
+    /// so far apart that they meet in a cache, for its ways; fewer write less of each row of the destination at once.
+    fn rows_at_once(&self) -> usize {
+        let rows = match self.lines {
+            None => 128,
+            Some(_) if self.rows.from.unsigned_abs().is_multiple_of(FAR) => 16,
+            Some(_) => 32,
+        };
+        rows.max(ROW / self.width)
     }
 
     /// Asks for what comes next in the rows of the source, where they are too many to lie in a cache.
