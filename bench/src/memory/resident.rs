@@ -40,7 +40,7 @@ pub(super) fn resident(measure: &Measure, arrow: Option<&Arrow>) -> Result<Table
         rows.push(Row { name: later, figure: second, ratios: vec![], reach });
     }
     let title = "resident beyond 64 MiB that live";
-    Ok(Table { group: measure.group, title, unit: Unit::Percent, against: vec![], rows })
+    Ok(Table { group: measure.group, title, unit: Unit::Percent, against: vec![], rows, bars: false })
 }
 
 /// In the child: prints the figure at the last free, and the one after a quiet time.

@@ -61,7 +61,7 @@ pub(super) fn allocate_and_write(measure: &Measure, arrow: Option<&Arrow>) -> Re
     ]);
     let unit = Unit::gigabytes(WHOLE);
     let cases = cases.into_iter().map(Case::settled).collect();
-    Ok(harness::measure(measure.group, "allocate + write + free 64 MiB", unit, &[LIMIT, ARROW], cases))
+    harness::measure(measure.group, "allocate + write + free 64 MiB", unit, &[LIMIT, ARROW], cases)
 }
 
 /// Allocates from the default pool and fills with sevens; the last byte, read from the finished buffer.
@@ -129,7 +129,7 @@ pub(super) fn hex(measure: &Measure, arrow: Option<&Arrow>) -> Result<Table> {
     let digits = || black_box(&own).to_hex_string().map_or(0, |digits| answer(digits.as_bytes()));
     cases.push(Case::new("crossdock", expected, digits).reaching(Reach::Figure(5.0)));
     let unit = Unit::gigabytes(MIB);
-    Ok(harness::measure(measure.group, "hex of 1 MiB", unit, &[LIMIT, ARROW], cases))
+    harness::measure(measure.group, "hex of 1 MiB", unit, &[LIMIT, ARROW], cases)
 }
 
 /// The answer of each is the number of bytes and the last of them.
@@ -167,7 +167,7 @@ pub(super) fn copy(measure: &Measure, arrow: Option<&Arrow>) -> Result<Table> {
     ]);
     let unit = Unit::gigabytes(WHOLE);
     let cases = cases.into_iter().map(Case::settled).collect();
-    Ok(harness::measure(measure.group, "copy 64 MiB to a new buffer", unit, &[LIMIT, ARROW], cases))
+    harness::measure(measure.group, "copy 64 MiB to a new buffer", unit, &[LIMIT, ARROW], cases)
 }
 
 /// The answer of each is 1. That a difference in the last byte is seen is asserted once.
@@ -197,5 +197,5 @@ pub(super) fn equal(measure: &Measure, arrow: Option<&Arrow>) -> Result<Table> {
         Case::new("crossdock", 1, || black_box(&own[0]).equals(black_box(&own[1])).map_or(0, usize::from)),
     ]);
     let unit = Unit::gigabytes(WHOLE);
-    Ok(harness::measure(measure.group, "compare 64 MiB with 64 MiB", unit, &[LIMIT, ARROW], cases))
+    harness::measure(measure.group, "compare 64 MiB with 64 MiB", unit, &[LIMIT, ARROW], cases)
 }
