@@ -260,6 +260,10 @@ const DARRAY: &[&str] = &[
     "to_shared",
     "cast",
     "cast_shared",
+    "cast_in",
+    "to_order_in",
+    "assign",
+    "is_indirect",
 ];
 
 #[test]
@@ -282,12 +286,12 @@ fn every_method_of_an_array_refuses_or_leaves_the_elements_alone() {
         array.at("1:, ::-1").unwrap(),
         array.slice_numpy(s![.., 1.., ..;-1]).unwrap(),
         array.permute(&[2, 0, 1]).unwrap(),
-        array.transpose(),
+        array.transpose().unwrap(),
         array.reverse(1).unwrap(),
         array.broadcast_to(&[5, 2, 3, 4]).unwrap(),
         array.reshape(&[4, 6]).unwrap(),
         array.drop_axis(0, 1).unwrap(),
-        array.insert_axis(1).unwrap().squeeze(),
+        array.insert_axis(1).unwrap().squeeze().unwrap(),
         array.clone().into_readonly(),
     ];
     assert!(array.field("x").is_err());
@@ -302,6 +306,15 @@ fn every_method_of_an_array_refuses_or_leaves_the_elements_alone() {
         refused(view.to_shared(Order::RowMajor));
         refused(view.cast(&f64::dtype(), Order::RowMajor, Casting::Checked));
         refused(view.cast_shared(&f64::dtype(), Order::RowMajor, Casting::Checked));
+        let pool = Pool::default();
+        refused(view.to_order_in(&pool, Order::RowMajor));
+        refused(view.cast_in(&pool, &f64::dtype(), Order::RowMajor, Casting::Checked));
+        if !view.is_readonly() && view.layout().is_injective() {
+            let host = DArray::zeros(view.dtype().clone(), view.shape(), Order::RowMajor).unwrap();
+            refused(view.assign(&host, Casting::Checked));
+            refused(host.assign(view, Casting::Checked));
+        }
+        assert!(!view.is_indirect());
         assert_eq!(view.buffer().unwrap().0.place(), device.place());
         // Lent to whoever asks, in place or as a copy, wherever it is wanted.
         for request in [Request::read(), Request::write(), Request::share(), Request::pin()] {

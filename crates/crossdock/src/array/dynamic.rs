@@ -4,10 +4,11 @@ use std::fmt;
 use std::ptr::NonNull;
 
 use crate::array::RawArray;
+use crate::array::raw::elsewhere;
 use crate::element::{DType, Value};
 use crate::error::{Error, Kind, Result};
 use crate::kernel;
-use crate::layout::{AxisList, Layout, Order};
+use crate::layout::{AxisList, AxisSlice, Layout, Order, Reading};
 use crate::memory::{Backing, Birth, Buffer, Lease, LeaseKind, Place, Protocols, racy};
 
 /// An n-dimensional array of any dtype and rank: a handle on memory that somebody owns.
@@ -34,7 +35,7 @@ use crate::memory::{Backing, Birth, Buffer, Lease, LeaseKind, Place, Protocols, 
 /// memory as can be counted (2²³ - 1), which takes a program that forgets them.
 #[derive(Clone)]
 pub struct DArray {
-    /// Invariant 1: `layout` goes with `raw` (RawArray 1) and follows no pointers.
+    /// Invariant 1: `layout` goes with `raw` (RawArray 1).
     raw: RawArray,
     /// Invariant 2: its itemsize is the layout's.
     dtype: DType,
@@ -42,48 +43,6 @@ pub struct DArray {
 }
 
 impl DArray {
-    // ===== constructors
-
-    /// A buffer, seen through a dtype and a layout whose element 0 lies `offset` bytes into it. O(rank).
-    ///
-    /// # Errors
-    ///
-    /// `is_bounds` where the layout leaves the buffer at either end; `is_dtype` where dtype and layout have different item
-    /// sizes; `is_unsupported` for a layout that follows pointers.
-    pub fn from_buffer(buffer: Buffer, dtype: DType, layout: Layout, offset: usize) -> Result<Self> {
-        if dtype.itemsize() != layout.itemsize() {
-            return Err(Error::new(
-                Kind::DType,
-                format!(
-                    "{} has {} bytes, but the layout is for {}",
-                    dtype.brief(),
-                    dtype.itemsize(),
-                    layout.itemsize()
-                ),
-            ));
-        }
-        if let Some(suboffsets) = layout.suboffsets() {
-            return Err(Error::new(
-                Kind::Unsupported,
-                format!(
-                    "a layout with suboffsets {suboffsets:?} follows pointers, which a buffer does not vouch for"
-                ),
-            ));
-        }
-        let raw = RawArray::new(buffer, offset, layout.span())?;
-        Ok(Self { raw, dtype, layout })
-    }
-
-    /// New memory of the default pool, zeroed.
-    ///
-    /// # Errors
-    ///
-    /// `is_overflow`, `is_out_of_memory`, `is_unsupported` for too many dimensions.
-    pub fn zeros(dtype: DType, shape: &[usize], order: Order) -> Result<Self> {
-        let layout = Layout::contiguous(shape, dtype.itemsize(), order)?;
-        Self::from_buffer(Buffer::zeroed(layout.nbytes())?, dtype, layout, 0)
-    }
-
     /// # Safety
     ///
     /// DArray 1 and 2.
@@ -197,8 +156,12 @@ impl DArray {
     ///
     /// # Errors
     ///
-    /// `is_exhausted` where there are as many handles as can be counted.
+    /// `is_exhausted` where there are as many handles as can be counted; `is_layout` where elements are, or were, reached over a table of
+    /// pointers.
     pub fn buffer(&self) -> Result<(Buffer, usize)> {
+        if self.is_indirect() {
+            return Err(elsewhere());
+        }
         self.raw.buffer(self.layout.span())
     }
 
@@ -220,6 +183,9 @@ impl DArray {
     ///
     /// `is_bounds` where a range or an index leaves its axis, `is_shape` for the wrong number of axes.
     pub fn slice(&self, slices: impl AxisList) -> Result<Self> {
+        if self.is_indirect() {
+            return slices.with_axes(|axes| self.slice_indirect(axes, Reading::Rust));
+        }
         let (layout, offset) = self.layout.slice(slices)?;
         // SAFETY: layout and offset came together.
         Ok(unsafe { self.moved(layout, offset) })
@@ -231,6 +197,9 @@ impl DArray {
     ///
     /// `is_bounds` where an index leaves its axis or a step is 0, `is_shape` for too many axes.
     pub fn slice_numpy(&self, slices: impl AxisList) -> Result<Self> {
+        if self.is_indirect() {
+            return slices.with_axes(|axes| self.slice_indirect(axes, Reading::Numpy));
+        }
         let (layout, offset) = self.layout.slice_numpy(slices)?;
         // SAFETY: layout and offset came together.
         Ok(unsafe { self.moved(layout, offset) })
@@ -254,20 +223,15 @@ impl DArray {
     /// too many, `is_overflow` where they are empty and too long.
     pub fn field(&self, name: &str) -> Result<Self> {
         let field = self.dtype.field(name).ok_or_else(|| self.no_field(name))?;
+        let (part, offset) = self.layout.part(field.offset(), field.dtype().itemsize());
         let (dtype, layout) = match field.dtype().as_subarray() {
-            None => {
-                let dtype = field.dtype().clone();
-                let layout = Layout::new(self.shape(), self.strides(), dtype.itemsize())?;
-                (dtype, layout)
-            }
+            None => (field.dtype().clone(), part),
             Some(subarray) => {
                 let dtype = subarray.base().clone();
                 let inner = Layout::contiguous(subarray.shape(), dtype.itemsize(), Order::RowMajor)?;
-                (dtype, self.layout.with_inner(&inner)?)
+                (dtype, part.with_inner(&inner)?)
             }
         };
-        // An array without elements may have its element 0 anywhere, so that a step into it would lead nowhere.
-        let offset = if self.is_empty() { 0 } else { field.offset() as isize };
         // SAFETY: the field lies within its record, so what the layout reaches from there lies within the array's span.
         let raw = unsafe { self.raw.moved(offset) };
         Ok(Self { raw, dtype, layout })
@@ -302,11 +266,13 @@ impl DArray {
     }
 
     /// The axes in reverse order. O(rank).
-    pub fn transpose(&self) -> Self {
-        // Only an indirect array cannot be transposed, and this is none (DArray 1).
-        let layout = self.layout.transpose().unwrap_or_else(|_| self.layout.clone());
+    ///
+    /// # Errors
+    ///
+    /// `is_layout` for an indirect array whose axes would change sides with a pointer; otherwise none.
+    pub fn transpose(&self) -> Result<Self> {
         // SAFETY: element 0 stays where it is.
-        unsafe { self.moved(layout, 0) }
+        Ok(unsafe { self.moved(self.layout.transpose()?, 0) })
     }
 
     /// The same elements with one axis backwards. O(rank).
@@ -346,6 +312,11 @@ impl DArray {
     ///
     /// `is_bounds` where there is no such axis or index.
     pub fn drop_axis(&self, axis: usize, index: usize) -> Result<Self> {
+        if self.is_indirect() && axis < self.rank() {
+            let mut axes = vec![AxisSlice::ALL; self.rank()];
+            axes[axis] = AxisSlice::Index(isize::try_from(index).unwrap_or(isize::MAX));
+            return self.slice_indirect(&axes, Reading::Rust);
+        }
         let (layout, offset) = self.layout.drop_axis(axis, index)?;
         // SAFETY: layout and offset came together.
         Ok(unsafe { self.moved(layout, offset) })
@@ -362,11 +333,18 @@ impl DArray {
     }
 
     /// Without the axes of length 1. O(rank).
-    pub fn squeeze(&self) -> Self {
-        // Only an indirect array cannot be squeezed, and this is none (DArray 1).
-        let layout = self.layout.squeeze().unwrap_or_else(|_| self.layout.clone());
+    ///
+    /// # Errors
+    ///
+    /// `is_layout` for an indirect array with two tables of which the second would be left without an axis; otherwise none.
+    pub fn squeeze(&self) -> Result<Self> {
+        if self.is_indirect() {
+            let slice = |&len: &usize| if len == 1 { AxisSlice::Index(0) } else { AxisSlice::ALL };
+            let axes: Vec<AxisSlice> = self.shape().iter().map(slice).collect();
+            return self.slice_indirect(&axes, Reading::Rust);
+        }
         // SAFETY: element 0 stays where it is.
-        unsafe { self.moved(layout, 0) }
+        Ok(unsafe { self.moved(self.layout.squeeze()?, 0) })
     }
 
     /// The same array, never to be written through this handle or what is made from it.
@@ -415,8 +393,8 @@ pub(crate) unsafe fn load_value(
     layout: &Layout,
     index: &[usize],
 ) -> Result<Value> {
-    let offset = layout.offset_of(index)?;
-    let element = ptr.as_ptr().wrapping_offset(offset);
+    // SAFETY: the caller's word; pointers of a table are not written (RawArray 3).
+    let element = unsafe { kernel::element_at(ptr.as_ptr(), layout, index) }?;
     // SAFETY: one element (the caller's word).
     unsafe { kernel::load_bytes(element, dtype.itemsize(), |bytes| Value::read(dtype, bytes)) }
 }
@@ -431,8 +409,8 @@ pub(crate) unsafe fn store_value(
     index: &[usize],
     value: &Value,
 ) -> Result<()> {
-    let offset = layout.offset_of(index)?;
-    let element = ptr.as_ptr().wrapping_offset(offset);
+    // SAFETY: the caller's word; pointers of a table are not written (RawArray 3).
+    let element = unsafe { kernel::element_at(ptr.as_ptr(), layout, index) }?;
     // Loaded first: a record's padding stays as it is.
     // SAFETY: one element (the caller's word).
     let mut bytes = unsafe { kernel::load_bytes(element, dtype.itemsize(), <[u8]>::to_vec) };

@@ -28,6 +28,7 @@
 mod cut;
 mod dynamic;
 mod fixed;
+mod index;
 mod offsets;
 mod reshape;
 mod rules;
@@ -35,10 +36,13 @@ mod slice;
 mod span;
 mod spec;
 
+pub(crate) use self::cut::Way;
 pub use self::dynamic::Layout;
 pub use self::fixed::FixedLayout;
+pub use self::index::Indices;
 pub use self::offsets::{Offsets, Runs};
 pub use self::rules::Order;
+pub(crate) use self::slice::Reading;
 pub use self::slice::{AxisList, AxisSlice};
 pub use self::span::Span;
 pub use self::spec::{AxisArg, AxisItem, Ellipsis, NewAxis, SliceSpec, Slices, Stepped};

@@ -7,7 +7,7 @@ use crate::array::{
     Array, ArrayView, ArrayViewMut, DArray, RawArray, check_aligned, load_value, other_dtype, store_value,
 };
 use crate::element::{DType, Element, Value};
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, Kind, Result, try_with_capacity};
 use crate::kernel;
 use crate::layout::{FixedLayout, Layout, Order};
 use crate::memory::{Lease, LeaseKind, Place};
@@ -256,8 +256,7 @@ impl MemoryView {
     /// `is_out_of_memory`, as for a broadcast array, whose elements may be many more than its bytes.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
         let nbytes = self.nbytes();
-        let mut bytes = Vec::new();
-        bytes.try_reserve_exact(nbytes).map_err(|_| Error::out_of_memory(nbytes, 1))?;
+        let mut bytes = try_with_capacity(nbytes)?;
         // SAFETY: MemoryView 1; every lease permits racy loads; the vector has room for as many bytes.
         unsafe { kernel::gather(self.ptr.as_ptr(), &self.layout, bytes.as_mut_ptr()) }?;
         // SAFETY: all of them were written.

@@ -33,7 +33,7 @@ pub fn write(mut writer: impl Write, array: &DArray) -> Result<()> {
     match order {
         Order::RowMajor => write_elements(&mut writer, array)?,
         // Its elements in column-major order are those of its transpose in row-major order.
-        Order::ColumnMajor => write_elements(&mut writer, &array.transpose())?,
+        Order::ColumnMajor => write_elements(&mut writer, &array.transpose()?)?,
     }
     writer.flush().map_err(write_error)
 }
