@@ -1,1 +1,3 @@
-pub(crate) fn rewrite() -> crate::Result { Ok(()) }
+pub(crate) fn rewrite() -> crate::Result {
+    Ok(())
+}

@@ -2,9 +2,9 @@
 //!
 //! `cargo xtask bench` builds the peers and starts [`run`]; `bench/README.md` says what is measured and how.
 
+mod arrays;
 mod arrow;
 mod companion;
-mod arrays;
 mod compare;
 mod hand_over;
 mod harness;
@@ -102,7 +102,8 @@ fn main(args: &[&str]) -> Result {
     for group in GROUPS {
         let lines: Vec<&Line> = lines.iter().filter(|(of, _)| *of == group).map(|(_, line)| line).collect();
         if let Some(svg) = picture::draw(&lines) {
-            let folder = if recorded { record::folder() } else { std::env::current_exe()?.with_file_name("") };
+            let folder =
+                if recorded { record::folder() } else { std::env::current_exe()?.with_file_name("") };
             let path = folder.join(format!("{group}.svg"));
             fs::write(&path, svg)?;
             println!("drawn in {}", path.display());
@@ -137,7 +138,8 @@ fn outcome<'a>(lines: impl Iterator<Item = &'a Line>) -> String {
     let missed: Vec<&&Line> = held.iter().filter(|line| line.met == Some(false)).collect();
     let mut text = format!("{} of {} reached", held.len() - missed.len(), held.len());
     for line in missed {
-        let ratios: Vec<String> = line.ratios.iter().map(|(ratio, peer)| format!("{ratio} x {peer}")).collect();
+        let ratios: Vec<String> =
+            line.ratios.iter().map(|(ratio, peer)| format!("{ratio} x {peer}")).collect();
         let ratios = ratios.join(", ");
         text += &format!(
             "\n  missed: {}, {}: {} {} ({ratios}), {}",

@@ -50,7 +50,13 @@ pub(crate) fn draw(lines: &[&Line]) -> Option<String> {
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\" \
          font-family=\"sans-serif\" font-size=\"12\">\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>"
     );
-    text(&mut svg, 10.0, 20.0, "start", &format!("ratio to {MEMCPY} of the same bytes by one thread, {}", first.date));
+    text(
+        &mut svg,
+        10.0,
+        20.0,
+        "start",
+        &format!("ratio to {MEMCPY} of the same bytes by one thread, {}", first.date),
+    );
     text(&mut svg, 10.0, 36.0, "start", &first.machine);
     legend(&mut svg, lines);
     for step in 0..=(FARTHEST / 0.25) as usize {

@@ -90,19 +90,17 @@ impl<'a> Case<'a> {
 /// Measures all cases in turn, round by round. The ratios are to those of the cases that `against` names; one that is
 /// not there has no column.
 pub(crate) fn measure(
-    group: &'static str,
     title: &'static str,
     unit: Unit,
     against: &[&'static str],
     cases: Vec<Case<'_>>,
 ) -> Result<Table> {
-    measure_within(LIMITS, group, title, unit, against, cases)
+    measure_within(LIMITS, title, unit, against, cases)
 }
 
 /// The same with other limits.
 pub(crate) fn measure_within(
     limits: Limits,
-    group: &'static str,
     title: &'static str,
     unit: Unit,
     against: &[&'static str],
@@ -123,7 +121,7 @@ pub(crate) fn measure_within(
     });
     let rows = rows.collect();
     let against = against.iter().map(|&peer| named[peer].0).collect();
-    Ok(Table { group, title, unit, against, rows, bars: false })
+    Ok(Table { title, unit, against, rows, bars: false })
 }
 
 #[cfg(test)]
@@ -138,7 +136,7 @@ mod tests {
     #[test]
     fn figures_and_ratios_are_those_of_the_clock() {
         let cases = vec![case("peer", 100), case("own", 150)];
-        let table = measure("group", "title", Unit::Nanoseconds, &["peer", "absent"], cases).unwrap();
+        let table = measure("title", Unit::Nanoseconds, &["peer", "absent"], cases).unwrap();
         assert_eq!(table.against, ["peer"]);
         let own = &table.rows[1];
         assert!((own.figure - 150.0).abs() < 1e-6 && (own.ratios[0] - 1.5).abs() < 1e-6);
@@ -147,7 +145,7 @@ mod tests {
     #[test]
     fn throughput_counts_bytes_and_more_is_better() {
         let cases = vec![case("peer", 100), case("own", 50)];
-        let table = measure("group", "title", Unit::gigabytes(200), &["peer"], cases).unwrap();
+        let table = measure("title", Unit::gigabytes(200), &["peer"], cases).unwrap();
         let own = &table.rows[1];
         assert!((own.figure - 4.0).abs() < 1e-6 && (own.ratios[0] - 2.0).abs() < 1e-6);
     }
@@ -156,6 +154,6 @@ mod tests {
     #[should_panic(expected = "own: wrong answer")]
     fn a_wrong_answer_is_noticed() {
         let wrong = Case::new("own", 3, || 4);
-        measure("group", "title", Unit::Nanoseconds, &[], vec![wrong]).unwrap();
+        measure("title", Unit::Nanoseconds, &[], vec![wrong]).unwrap();
     }
 }

@@ -150,7 +150,7 @@ mod tests {
             reach: Some(Reach::Ratio(1.2, "peer")),
         };
         let unit = Unit::Nanoseconds;
-        Table { group: "group", title: "title", unit, against: vec!["peer"], rows: vec![row], bars: false }
+        Table { title: "title", unit, against: vec!["peer"], rows: vec![row], bars: false }
     }
 
     #[test]

@@ -77,7 +77,6 @@ pub(crate) struct Row {
 /// The figures of some cases, beside each other.
 #[derive(Debug)]
 pub(crate) struct Table {
-    pub(crate) group: &'static str,
     pub(crate) title: &'static str,
     pub(crate) unit: Unit,
     /// The peers that the ratios are to.
@@ -106,7 +105,7 @@ impl Table {
             (false, true) => '|',
             (false, false) => ' ',
         });
-        letters.collect::<String>().trim_end().to_owned()
+        letters.collect()
     }
 
     /// What a row is held against, and whether it holds.
@@ -139,7 +138,7 @@ impl fmt::Display for Table {
         for (peer, &width) in self.against.iter().zip(&widths) {
             write!(f, " {:>width$}", format!("x {peer}"))?;
         }
-        writeln!(f, "  reach")?;
+        writeln!(f, "  {}reach", if self.bars { format!("{:<32}", "") } else { String::new() })?;
         for row in &self.rows {
             write!(f, "  {:<44} {:>9.*}", row.name, self.unit.decimals(), row.figure)?;
             for (ratio, &width) in row.ratios.iter().zip(&widths) {
@@ -147,10 +146,11 @@ impl fmt::Display for Table {
             }
             let mark = if self.verdict(row).is_some_and(|(_, met)| !met) { " missed" } else { "" };
             let reach = self.reach(row).unwrap_or_default() + mark;
-            match row.ratios.first() {
-                Some(&ratio) if self.bars => writeln!(f, "  {:<30} {}", Self::bar(ratio), reach)?,
-                _ => writeln!(f, "  {reach}")?,
-            }
+            let end = match row.ratios.first() {
+                Some(&ratio) if self.bars => format!("{:<30}  {reach}", Self::bar(ratio)),
+                _ => reach,
+            };
+            writeln!(f, "  {}", end.trim_end())?;
         }
         Ok(())
     }
@@ -162,7 +162,7 @@ mod tests {
 
     fn table(unit: Unit, figure: f64, ratio: f64, reach: Reach) -> Table {
         let row = Row { name: "own", figure, ratios: vec![ratio], reach: Some(reach) };
-        Table { group: "group", title: "title", unit, against: vec!["peer"], rows: vec![row], bars: false }
+        Table { title: "title", unit, against: vec!["peer"], rows: vec![row], bars: false }
     }
 
     #[test]

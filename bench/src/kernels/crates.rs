@@ -56,7 +56,8 @@ impl StridedPerm {
             strides.iter().map(|stride| stride / size_of::<T>() as isize).collect()
         };
         let shape = task.source().shape();
-        let (from_strides, to_strides) = (elements(task.source().strides()), elements(task.target().strides()));
+        let (from_strides, to_strides) =
+            (elements(task.source().strides()), elements(task.target().strides()));
         let first = task.source().as_ptr().addr() - task.base().as_ptr().addr();
         let first = (first / size_of::<T>()) as isize;
         slices(task, move |from: &[T], to: &mut [T]| {

@@ -68,7 +68,7 @@ fn kernel(measure: &Measure, _: Option<&Arrow>) -> Result<Table> {
         });
     }
     let unit = Unit::gigabytes(task.nbytes());
-    let table = harness::measure_within(LIMITS, measure.group, measure.name, unit, &[MEMCPY, ONE], cases)?;
+    let table = harness::measure_within(LIMITS, measure.name, unit, &[MEMCPY, ONE], cases)?;
     Ok(table.with_bars())
 }
 
@@ -82,5 +82,29 @@ fn reach(work: &Work, name: &str) -> Option<Reach> {
         (_, ONE) => Some(Reach::Ratio(one?, MEMCPY)),
         (_, TWO) => Some(Reach::Ratio(two?, MEMCPY)),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn everybody_has_the_right_answer_to_every_work_that_is_taken() {
+        let engines = engines().unwrap();
+        let mut taken = vec![0; engines.len()];
+        for work in WORKS {
+            let task = Task::new(work, 64).unwrap();
+            for (engine, taken) in engines.iter().zip(&mut taken) {
+                let job = engine.job(&task).and_then(|job| job.map(|job| job.proven(&task)).transpose());
+                match job {
+                    Ok(job) => *taken += usize::from(job.is_some()),
+                    Err(error) => panic!("{}, {}: {error}", work.name, engine.name()),
+                }
+            }
+        }
+        for (engine, taken) in engines.iter().zip(taken) {
+            assert!(taken > 0, "{} did nothing", engine.name());
+        }
     }
 }

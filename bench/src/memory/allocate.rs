@@ -78,7 +78,7 @@ fn one_thread(
     let capped = Pool::default().capped("capped", FAR)?;
     let own = Case::looped(OWN_CAPPED, 1, move |count| loops::crossdock_pool(count, nbytes, &capped));
     cases.push(reaching(own, bounds.capped));
-    harness::measure(measure.group, title, Unit::Nanoseconds, &[MALLOC, ARROW], cases)
+    harness::measure(title, Unit::Nanoseconds, &[MALLOC, ARROW], cases)
 }
 
 /// The companion's cases, and what the companion calls them.
@@ -88,7 +88,7 @@ const WITH_MIMALLOC: [(&str, &str); 3] = [
     ("crossdock, program with mimalloc", "crossdock"),
 ];
 
-pub(super) fn two_threads(measure: &Measure, arrow: Option<&Arrow>) -> Result<Table> {
+pub(super) fn two_threads(_: &Measure, arrow: Option<&Arrow>) -> Result<Table> {
     let companion = Companion::start()?.map(RefCell::new);
     let on_two = |name, work: fn(usize, usize) -> usize| {
         Case::timed(name, 1, move |count| threads::on_two(count, |count| work(count, 64))).threaded()
@@ -117,12 +117,12 @@ pub(super) fn two_threads(measure: &Measure, arrow: Option<&Arrow>) -> Result<Ta
     let own = move |count| threads::on_two(count, |count| loops::crossdock_pool(count, 64, &capped));
     cases.push(Case::timed(OWN_CAPPED, 1, own).threaded().reaching(Reach::Ratio(5.0, MALLOC)));
     let title = "allocate + free 64 B, 2 threads";
-    harness::measure(measure.group, title, Unit::Nanoseconds, &[MALLOC, ARROW], cases)
+    harness::measure(title, Unit::Nanoseconds, &[MALLOC, ARROW], cases)
 }
 
 /// The library cannot be built without its ledger, hence there is no figure without one to compare with: what the
 /// ledger costs while it is off is within the ratio to `malloc`.
-pub(super) fn ledger(measure: &Measure, _: Option<&Arrow>) -> Result<Table> {
+pub(super) fn ledger(_: &Measure, _: Option<&Arrow>) -> Result<Table> {
     let frozen = |count| loops::crossdock_frozen(count, 64);
     let cases = vec![
         Case::looped(MALLOC, 1, |count| loops::malloc(count, 64)),
@@ -138,7 +138,7 @@ pub(super) fn ledger(measure: &Measure, _: Option<&Arrow>) -> Result<Table> {
         Case::looped("ledger off again", 1, frozen).reaching(Reach::Ratio(1.6, MALLOC)),
     ];
     let title = "allocate + free 64 B to a shared Buffer";
-    harness::measure(measure.group, title, Unit::Nanoseconds, &[MALLOC, OFF], cases)
+    harness::measure(title, Unit::Nanoseconds, &[MALLOC, OFF], cases)
 }
 
 const OFF: &str = "ledger off";
