@@ -16,17 +16,17 @@ const FAR: usize = 1 << 40;
 
 pub(super) fn small(measure: &Measure, arrow: Option<&Arrow>) -> Result<Table> {
     let reach = Bounds { default: Some(1.6), capped: Some(2.5) };
-    one_thread(measure, "allocate + free 64 B", arrow, 64, reach)
+    one_thread("allocate + free 64 B", arrow, 64, reach)
 }
 
 pub(super) fn page(measure: &Measure, arrow: Option<&Arrow>) -> Result<Table> {
     let reach = Bounds { default: None, capped: None };
-    one_thread(measure, "allocate + free 4 KiB", arrow, 4 * KIB, reach)
+    one_thread("allocate + free 4 KiB", arrow, 4 * KIB, reach)
 }
 
 pub(super) fn large(measure: &Measure, arrow: Option<&Arrow>) -> Result<Table> {
     let reach = Bounds { default: Some(3.0), capped: None };
-    one_thread(measure, "allocate + free 1 MiB", arrow, MIB, reach)
+    one_thread("allocate + free 1 MiB", arrow, MIB, reach)
 }
 
 const OWN: &str = "crossdock: default pool";
@@ -47,7 +47,6 @@ fn reaching<'a>(case: Case<'a>, bound: Option<f64>) -> Case<'a> {
 }
 
 fn one_thread(
-    measure: &Measure,
     title: &'static str,
     arrow: Option<&Arrow>,
     nbytes: usize,

@@ -105,7 +105,7 @@ fn a_shape_of_another_number_of_elements_is_refused_with_both_numbers() {
 fn the_number_of_elements_does_not_wrap() {
     let square = 65_536;
     let layout = Layout::contiguous(&[square, square], 4, Order::RowMajor).unwrap();
-    assert_eq!((layout.numel(), layout.nbytes()), (1 << 32, 1 << 34));
+    assert_eq!((layout.len(), layout.nbytes()), (1 << 32, 1 << 34));
     let error = Array::<f32, 2>::from_buffer(Buffer::zeroed(64).unwrap(), [square, square]).unwrap_err();
     assert!(error.is_bounds());
     assert_says(&error, &["17179869184"]);

@@ -133,7 +133,7 @@ macro_rules! dispatch_dtype {
 /// use crossdock::{dispatch_rank, layout::{FixedLayout, Layout, Order}};
 ///
 /// let layout = Layout::contiguous(&[2, 3, 4], 8, Order::RowMajor)?;
-/// let numel = dispatch_rank!(layout.rank(), D => layout.to_fixed::<D>()?.numel())?;
+/// let numel = dispatch_rank!(layout.rank(), D => layout.to_fixed::<D>()?.len())?;
 /// assert_eq!(numel, 24);
 /// assert!(dispatch_rank!(3, D: 1 | 2 => D).unwrap_err().to_string().contains("rank 3"));
 /// # Ok::<(), crossdock::Error>(())

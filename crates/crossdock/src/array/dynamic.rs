@@ -4,12 +4,13 @@ use std::fmt;
 use std::ptr::NonNull;
 
 use crate::array::RawArray;
+use crate::array::queries::{dynamic_queries, memory_queries};
 use crate::array::raw::elsewhere;
-use crate::element::{DType, Value};
-use crate::error::{Error, Kind, Result};
+use crate::element::{DType, Value, no_field};
+use crate::error::Result;
 use crate::kernel;
 use crate::layout::{AxisList, AxisSlice, Layout, Order, Reading};
-use crate::memory::{Backing, Birth, Buffer, Lease, LeaseKind, Place, Protocols, racy};
+use crate::memory::{Buffer, Lease, LeaseKind, racy};
 
 /// An n-dimensional array of any dtype and rank: a handle on memory that somebody owns.
 ///
@@ -62,95 +63,8 @@ impl DArray {
 
     // ===== queries
 
-    /// The type of the elements.
-    #[inline]
-    pub fn dtype(&self) -> &DType {
-        &self.dtype
-    }
-
-    /// Shape, strides and item size.
-    #[inline]
-    pub fn layout(&self) -> &Layout {
-        &self.layout
-    }
-
-    /// The number of axes.
-    #[inline]
-    pub fn rank(&self) -> usize {
-        self.layout.rank()
-    }
-
-    /// The lengths of the axes.
-    #[inline]
-    pub fn shape(&self) -> &[usize] {
-        self.layout.shape()
-    }
-
-    /// The distance between neighbours along each axis, in bytes.
-    #[inline]
-    pub fn strides(&self) -> &[isize] {
-        self.layout.strides()
-    }
-
-    /// The number of elements.
-    #[inline]
-    pub fn len(&self) -> usize {
-        self.layout.numel()
-    }
-
-    /// Whether there are no elements.
-    #[inline]
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// The number of bytes of all elements, without gaps.
-    #[inline]
-    pub fn nbytes(&self) -> usize {
-        self.layout.nbytes()
-    }
-
-    /// The address of element 0, in its place. It gives no permission to touch it.
-    #[inline]
-    pub fn as_ptr(&self) -> *const u8 {
-        self.raw.ptr().as_ptr()
-    }
-
-    /// The device.
-    #[inline]
-    pub fn place(&self) -> Place {
-        self.raw.place()
-    }
-
-    /// What stands behind the memory.
-    #[inline]
-    pub fn backing(&self) -> Backing {
-        self.raw.handle().header().backing()
-    }
-
-    /// Who else may touch the memory.
-    #[inline]
-    pub fn birth(&self) -> Birth {
-        self.raw.handle().header().birth()
-    }
-
-    /// Whether this handle refuses to write.
-    #[inline]
-    pub fn is_readonly(&self) -> bool {
-        self.raw.is_readonly()
-    }
-
-    /// The protocols by which the memory was ever handed out.
-    #[inline]
-    pub fn exported(&self) -> Protocols {
-        self.raw.handle().header().exported()
-    }
-
-    /// What befell the memory, if anything did: a guarded file map whose file shrank.
-    #[inline]
-    pub fn fault(&self) -> Option<Error> {
-        self.raw.handle().fault()
-    }
+    dynamic_queries! { self: self.layout, self.raw.ptr() }
+    memory_queries! { self }
 
     /// The memory from the lowest to the highest byte that the array touches, and how far into it element 0 lies. O(rank).
     ///
@@ -222,7 +136,7 @@ impl DArray {
     /// `is_dtype` where the elements are no records or have no such field; `is_unsupported` where a sub-array's axes would make
     /// too many, `is_overflow` where they are empty and too long.
     pub fn field(&self, name: &str) -> Result<Self> {
-        let field = self.dtype.field(name).ok_or_else(|| self.no_field(name))?;
+        let field = self.dtype.field(name).ok_or_else(|| no_field(&self.dtype, name))?;
         let (part, offset) = self.layout.part(field.offset(), field.dtype().itemsize());
         let (dtype, layout) = match field.dtype().as_subarray() {
             None => (field.dtype().clone(), part),
@@ -235,24 +149,6 @@ impl DArray {
         // SAFETY: the field lies within its record, so what the layout reaches from there lies within the array's span.
         let raw = unsafe { self.raw.moved(offset) };
         Ok(Self { raw, dtype, layout })
-    }
-
-    #[cold]
-    fn no_field(&self, name: &str) -> Error {
-        let text = match self.dtype.as_record() {
-            Some(record) => {
-                const MOST: usize = 20;
-                let all = record.fields();
-                let names: Vec<&str> = all.iter().take(MOST).map(|field| field.name()).collect();
-                let more = match all.len().saturating_sub(MOST) {
-                    0 => String::new(),
-                    more => format!(", and {more} more"),
-                };
-                format!("there is no field {name:?}: the fields are {}{more}", names.join(", "))
-            }
-            None => format!("{} has no fields, hence none that is called {name:?}", self.dtype),
-        };
-        Error::new(Kind::DType, text)
     }
 
     /// The axes in another order: axis `k` of the result is axis `axes[k]` of this array. O(rank).

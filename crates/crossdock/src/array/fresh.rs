@@ -381,7 +381,7 @@ impl DArray {
             let mut buffer = options.zeroed(layout.nbytes(), dtype.alignment())?;
             let bytes = buffer.as_mut_slice()?;
             let mut index = vec![0; shape.len()];
-            for number in 0..layout.numel() {
+            for number in 0..layout.len() {
                 let at = number * dtype.itemsize();
                 let element = &mut bytes[at..at + dtype.itemsize()];
                 let written = value(&index).write(&dtype, element);

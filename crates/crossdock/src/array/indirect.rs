@@ -174,7 +174,7 @@ unsafe fn flattened(ptr: *mut u8, layout: &Layout) -> Result<(Vec<*mut u8>, Layo
     let (shape, itemsize) = (layout.shape(), layout.itemsize());
     let last = layout.suboffsets().and_then(|all| all.iter().rposition(Option::is_some));
     let Some(last) = last.filter(|_| !shape.contains(&0)) else {
-        if layout.numel() == 0 {
+        if layout.len() == 0 {
             return Ok((Vec::new(), Layout::contiguous(shape, itemsize, Order::RowMajor)?));
         }
         return Err(Error::new(

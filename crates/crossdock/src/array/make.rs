@@ -2,7 +2,7 @@
 
 use std::ops::Deref;
 
-use crate::array::view::check_numel;
+use crate::array::view::check_len;
 use crate::array::{Array, DArray, RawArray};
 use crate::element::{DType, Element};
 use crate::error::{Error, Kind, Result};
@@ -26,7 +26,7 @@ impl<T: Element, const D: usize> Array<T, D> {
     /// As [`Array::from_vec`].
     pub fn from_vec_in_order(vec: Vec<T>, shape: [usize; D], order: Order) -> Result<Self> {
         let layout = FixedLayout::contiguous(shape, size_of::<T>(), order)?;
-        check_numel(&shape, layout.numel(), vec.len())?;
+        check_len(&shape, layout.len(), vec.len())?;
         Self::from_buffer_with_layout(Buffer::from_vec(vec)?, layout, 0)
     }
 
@@ -50,7 +50,7 @@ impl<T: Element, const D: usize> Array<T, D> {
     /// `is_shape` where the shape has another number of elements than the slice.
     pub fn from_static(slice: &'static [T], shape: [usize; D]) -> Result<Self> {
         let layout = FixedLayout::contiguous(shape, size_of::<T>(), Order::RowMajor)?;
-        check_numel(&shape, layout.numel(), slice.len())?;
+        check_len(&shape, layout.len(), slice.len())?;
         Self::from_buffer_with_layout(Buffer::from_static(slice)?, layout, 0)
     }
 
@@ -99,7 +99,7 @@ impl DArray {
     /// `is_shape` where the shape has another number of elements than the vector; `is_unsupported` for too many dimensions.
     pub fn from_vec<T: Element>(vec: Vec<T>, shape: &[usize]) -> Result<Self> {
         let layout = Layout::contiguous(shape, size_of::<T>(), Order::RowMajor)?;
-        check_numel(shape, layout.numel(), vec.len())?;
+        check_len(shape, layout.len(), vec.len())?;
         Self::from_buffer(Buffer::from_vec(vec)?, T::dtype(), layout, 0)
     }
 

@@ -15,17 +15,23 @@
 //! without a heap block up to eight dimensions. The elements are touched under a lease, or by value through
 //! [`Array::get`], which takes one for that moment.
 
+mod access;
+mod axes;
 mod convert;
 #[doc(hidden)]
 pub mod dispatch;
 mod dynamic;
 mod expr;
+mod field;
 mod fresh;
 mod guard;
+mod indexed;
 mod indirect;
 mod iter;
 mod make;
 mod nested;
+mod parts;
+mod queries;
 mod raw;
 mod typed;
 mod uninit;
@@ -38,8 +44,11 @@ pub use dynamic::DArray;
 pub(crate) use dynamic::{load_value, store_value};
 pub use fresh::ArrayOptions;
 pub use guard::{ArrayPin, ArrayRead, ArrayShare, ArrayWrite};
+pub use indexed::{IndexedIter, IndexedIterMut};
 pub use iter::{Iter, IterMut};
 pub use nested::Nested;
+pub use parts::{AxisChunks, AxisChunksMut, AxisIter, AxisIterMut, Lanes, LanesMut, Views, ViewsMut};
+pub(crate) use queries::dynamic_queries;
 pub(crate) use raw::RawArray;
 pub use typed::Array;
 pub use uninit::UninitArray;

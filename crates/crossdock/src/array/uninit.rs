@@ -84,7 +84,7 @@ impl<T: Element, const D: usize> UninitArray<T, D> {
     pub fn as_uninit_mut(&mut self) -> &mut [MaybeUninit<T>] {
         let ptr = self.fresh.as_uninit_mut().as_mut_ptr().cast();
         // SAFETY: UninitArray 1: so many elements, aligned, in memory that is ours alone; what is not initialised may be seen as such.
-        unsafe { slice::from_raw_parts_mut(ptr, self.layout.numel()) }
+        unsafe { slice::from_raw_parts_mut(ptr, self.layout.len()) }
     }
 
     /// One value everywhere. Writes every element.

@@ -28,7 +28,7 @@ pub(crate) unsafe fn cast(
     _casting: Casting,
 ) -> Result<()> {
     let mut bytes = vec![0; to.itemsize()];
-    for position in 0..to_layout.numel() {
+    for position in 0..to_layout.len() {
         let index = index_of(from_layout.shape(), position);
         let read = |bytes: &[u8]| Value::read(from, bytes);
         // SAFETY: the caller's word.

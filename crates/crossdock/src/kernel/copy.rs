@@ -46,7 +46,7 @@ pub(crate) unsafe fn gather(src: *const u8, layout: &Layout, dst: *mut u8) -> Re
 pub(crate) unsafe fn copy(src: *const u8, from: &Layout, dst: *mut u8, to: &Layout) -> Result<()> {
     debug_assert_eq!((from.shape(), from.itemsize()), (to.shape(), to.itemsize()));
     if from.suboffsets().is_some() || to.suboffsets().is_some() {
-        for position in 0..to.numel() {
+        for position in 0..to.len() {
             let index = crate::kernel::index_of(to.shape(), position);
             // SAFETY: the caller's word.
             let src = unsafe { element_at(src.cast_mut(), from, &index) }?;

@@ -169,7 +169,7 @@ impl Layout {
 
     /// A layout to be filled in with the result of an operation on this one.
     #[inline]
-    fn blank_like(&self, rank: usize) -> Result<Self> {
+    pub(super) fn blank_like(&self, rank: usize) -> Result<Self> {
         Self::blank(rank, self.itemsize, self.suboffsets().is_some())
     }
 
@@ -255,14 +255,20 @@ impl Layout {
 
     /// The number of elements.
     #[inline]
-    pub fn numel(&self) -> usize {
-        rules::numel(self.shape())
+    pub fn len(&self) -> usize {
+        rules::len(self.shape())
+    }
+
+    /// Whether there are no elements.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.shape().contains(&0)
     }
 
     /// The number of bytes of all elements, without gaps.
     #[inline]
     pub fn nbytes(&self) -> usize {
-        self.numel() * self.itemsize
+        self.len() * self.itemsize
     }
 
     /// The bytes that the array touches, relative to its element 0; for an indirect array, those of its first table of
@@ -374,7 +380,7 @@ impl Layout {
         if self.contains(index) { Ok(()) } else { Err(rules::index_error(index, self.shape())) }
     }
 
-    fn direct(&self, what: &str) -> Result<()> {
+    pub(super) fn direct(&self, what: &str) -> Result<()> {
         match self.suboffsets() {
             None => Ok(()),
             Some(suboffsets) => Err(Error::new(
@@ -821,7 +827,7 @@ mod tests {
     #[test]
     fn a_0_d_array_has_one_element() {
         let layout = Layout::contiguous(&[], 8, Order::RowMajor).unwrap();
-        assert_eq!((layout.rank(), layout.numel(), layout.nbytes(), layout.span().high()), (0, 1, 8, 8));
+        assert_eq!((layout.rank(), layout.len(), layout.nbytes(), layout.span().high()), (0, 1, 8, 8));
         assert_eq!(layout.offset_of(&[]).unwrap(), 0);
         assert_eq!(layout.order(), Some(Order::RowMajor));
         assert_eq!(layout.slice(s![]).unwrap(), (layout.clone(), 0));

@@ -4,7 +4,8 @@ use std::fmt;
 use std::ptr::NonNull;
 
 use crate::array::{
-    Array, ArrayView, ArrayViewMut, DArray, RawArray, check_aligned, load_value, other_dtype, store_value,
+    Array, ArrayView, ArrayViewMut, DArray, RawArray, check_aligned, dynamic_queries, load_value,
+    other_dtype, store_value,
 };
 use crate::element::{DType, Element, Value};
 use crate::error::{Error, Kind, Result, try_with_capacity};
@@ -73,59 +74,7 @@ impl MemoryView {
 
     // ===== queries
 
-    /// The type of the elements.
-    #[inline]
-    pub fn dtype(&self) -> &DType {
-        &self.dtype
-    }
-
-    /// Shape, strides and item size.
-    #[inline]
-    pub fn layout(&self) -> &Layout {
-        &self.layout
-    }
-
-    /// The number of axes.
-    #[inline]
-    pub fn rank(&self) -> usize {
-        self.layout.rank()
-    }
-
-    /// The lengths of the axes.
-    #[inline]
-    pub fn shape(&self) -> &[usize] {
-        self.layout.shape()
-    }
-
-    /// The distance between neighbours along each axis, in bytes.
-    #[inline]
-    pub fn strides(&self) -> &[isize] {
-        self.layout.strides()
-    }
-
-    /// The number of elements.
-    #[inline]
-    pub fn len(&self) -> usize {
-        self.layout.numel()
-    }
-
-    /// Whether there are no elements.
-    #[inline]
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// The number of bytes of all elements, without gaps.
-    #[inline]
-    pub fn nbytes(&self) -> usize {
-        self.layout.nbytes()
-    }
-
-    /// The address of element 0. Safe access goes through the other methods; whoever follows it keeps to the lease.
-    #[inline]
-    pub fn as_ptr(&self) -> *const u8 {
-        self.ptr.as_ptr()
-    }
+    dynamic_queries! { self: self.layout, self.ptr }
 
     /// The device.
     #[inline]
