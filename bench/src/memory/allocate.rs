@@ -14,17 +14,17 @@ use crate::{Measure, Result, loops, threads};
 /// A limit that no benchmark comes near: what is measured is the accounting.
 const FAR: usize = 1 << 40;
 
-pub(super) fn small(measure: &Measure, arrow: Option<&Arrow>) -> Result<Table> {
+pub(super) fn small(_: &Measure, arrow: Option<&Arrow>) -> Result<Table> {
     let reach = Bounds { default: Some(1.6), capped: Some(2.5) };
     one_thread("allocate + free 64 B", arrow, 64, reach)
 }
 
-pub(super) fn page(measure: &Measure, arrow: Option<&Arrow>) -> Result<Table> {
+pub(super) fn page(_: &Measure, arrow: Option<&Arrow>) -> Result<Table> {
     let reach = Bounds { default: None, capped: None };
     one_thread("allocate + free 4 KiB", arrow, 4 * KIB, reach)
 }
 
-pub(super) fn large(measure: &Measure, arrow: Option<&Arrow>) -> Result<Table> {
+pub(super) fn large(_: &Measure, arrow: Option<&Arrow>) -> Result<Table> {
     let reach = Bounds { default: Some(3.0), capped: None };
     one_thread("allocate + free 1 MiB", arrow, MIB, reach)
 }
@@ -46,12 +46,7 @@ fn reaching<'a>(case: Case<'a>, bound: Option<f64>) -> Case<'a> {
     }
 }
 
-fn one_thread(
-    title: &'static str,
-    arrow: Option<&Arrow>,
-    nbytes: usize,
-    bounds: Bounds,
-) -> Result<Table> {
+fn one_thread(title: &'static str, arrow: Option<&Arrow>, nbytes: usize, bounds: Bounds) -> Result<Table> {
     let companion = Companion::start()?.map(RefCell::new);
     let mut cases = vec![
         Case::looped(MALLOC, 1, move |count| loops::malloc(count, nbytes)),
