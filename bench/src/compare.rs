@@ -15,9 +15,19 @@ use crate::harness::record::{self, Line};
 const BEGIN: &str = "<!-- figures: ";
 const END: &str = "<!-- end -->\n";
 
-/// Each block: its name, which group of the record it is of, and how it is written.
-const BLOCKS: [(&str, &str, fn(&[Line]) -> String); 3] =
-    [("kernels", "kernels", kernels), ("arrays", "arrays", lines), ("arrow", "memory", arrow)];
+/// A block of figures.
+struct Block {
+    name: &'static str,
+    /// Of which group of the record it is.
+    group: &'static str,
+    write: fn(&[Line]) -> String,
+}
+
+const BLOCKS: [Block; 3] = [
+    Block { name: "kernels", group: "kernels", write: kernels },
+    Block { name: "arrays", group: "arrays", write: lines },
+    Block { name: "arrow", group: "memory", write: arrow },
+];
 
 fn page() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../COMPARE.md")
@@ -38,9 +48,9 @@ fn with_figures(page: &str) -> Result<String> {
     for part in parts {
         let (name, rest) = part.split_once(" -->\n").ok_or("a block of figures has no name")?;
         let (_, after) = rest.split_once(END).ok_or_else(|| format!("the block {name} has no end"))?;
-        let &(_, group, write) =
-            BLOCKS.iter().find(|(known, ..)| *known == name).ok_or_else(|| format!("no block {name}"))?;
-        let figures = write(&latest(record::read(group)?));
+        let block = BLOCKS.iter().find(|block| block.name == name);
+        let block = block.ok_or_else(|| format!("there is no block {name}"))?;
+        let figures = (block.write)(&latest(record::read(block.group)?));
         text += &format!("{BEGIN}{name} -->\n{figures}{END}{after}");
     }
     Ok(text)
@@ -150,7 +160,7 @@ mod tests {
     #[test]
     fn the_page_has_the_figures_of_the_record() {
         let page = fs::read_to_string(page()).unwrap();
-        for (name, ..) in BLOCKS {
+        for Block { name, .. } in BLOCKS {
             assert!(page.contains(&format!("{BEGIN}{name} -->\n")), "the page has no block {name}");
         }
         let expected = with_figures(&page).unwrap();
