@@ -1,13 +1,14 @@
 //! The command `crossdock`: arrays in files, opened in place and handed on.
 //!
 //! ```text
-//!   main ── arguments ──> lend | inspect | tour ── Ok(status) ──> the exit status
-//!                             │                 └─ Err(Failure) ─> one sentence on stderr, and its exit status
+//!   main ── arguments ──> lend | inspect | tour | bench ── Ok(status) ──> the exit status
+//!                             │                         └─ Err(Failure) ─> one sentence on stderr, and its exit status
 //!                             └── open: FILE[:EXPR] ──> DArray (a guarded map)
 //! ```
 //!
 //! A subcommand prints through [`out`], once, when all is known: what fails has printed nothing.
 
+mod bench;
 mod failure;
 mod inspect;
 mod lend;
@@ -71,6 +72,7 @@ enum Command {
     Lend(lend::Args),
     Inspect(inspect::Args),
     Tour(tour::Args),
+    Bench(bench::Args),
     /// The other process of the tour.
     #[command(name = tour::CHILD, hide = true)]
     TourChild,
@@ -89,6 +91,7 @@ fn main() -> ExitCode {
         Command::Lend(args) => lend::run(args),
         Command::Inspect(args) => inspect::run(args),
         Command::Tour(args) => tour::run(args),
+        Command::Bench(args) => bench::run(args),
         Command::TourChild => tour::run_child(),
     };
     match outcome {

@@ -1,6 +1,7 @@
 //! The command as its users have it: arguments in, streams, exit status and files out.
 
 mod bad_input;
+mod bench;
 mod common;
 mod inspect;
 mod lend;
