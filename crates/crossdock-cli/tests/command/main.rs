@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod common;
+mod convert;
 mod inspect;
 mod lend;
 mod streams;
