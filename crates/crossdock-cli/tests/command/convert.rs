@@ -42,7 +42,8 @@ fn two_arrays(folder: &Folder) -> PathBuf {
 #[test]
 fn every_format_becomes_every_other() {
     let folder = Folder::new("convert-all");
-    let photo = data("rocket.npy");
+    let photo = folder.path("small.npy");
+    convert(&[&target(&data("rocket.npy"), "::7, ::8"), text(&photo)]);
     let wanted = bytes(&crossdock::open(&photo).unwrap());
     let lossless = ["npy", "npz", "safetensors", "png"];
     for from in lossless {
@@ -55,13 +56,13 @@ fn every_format_becomes_every_other() {
             assert!(told.starts_with(&format!("{}: 1 array, {written} B", out.display())), "{told}");
             let contents = files::open_all(&out).unwrap();
             assert_eq!(Some(contents.format()), Format::named(&out));
-            assert!(["", "photo"].contains(&contents.single().unwrap().name()), "{contents:?}");
+            assert!(["", "small", "photo"].contains(&contents.single().unwrap().name()), "{contents:?}");
             assert_eq!(bytes(&contents.into_array().unwrap()), wanted, "{from} to {to}");
         }
     }
     let raw = folder.path("photo.raw");
     let told = convert(&[text(&photo), text(&raw)]);
-    let said = "dtype=uint8; shape=427,640,3";
+    let said = "dtype=uint8; shape=61,80,3";
     assert!(told.contains(&format!("--raw '{said}'")), "{told}");
     assert_eq!(std::fs::read(&raw).unwrap(), wanted);
     convert(&[text(&raw), text(&folder.path("back.npy")), "--raw", said]);
@@ -69,8 +70,8 @@ fn every_format_becomes_every_other() {
     let jpeg = folder.path("photo.jpg");
     convert(&[text(&photo), text(&jpeg), "--quality", "60"]);
     let opened = crossdock::open(&jpeg).unwrap();
-    assert_eq!(opened.shape(), [427, 640, 3]);
-    assert!(std::fs::metadata(&jpeg).unwrap().len() < 100_000);
+    assert_eq!(opened.shape(), [61, 80, 3]);
+    assert!(std::fs::metadata(&jpeg).unwrap().len() < 5_000);
     convert(&[text(&jpeg), text(&folder.path("from-jpeg.npy"))]);
     assert_eq!(bytes(&crossdock::open(folder.path("from-jpeg.npy")).unwrap()), bytes(&opened));
 }
@@ -102,7 +103,7 @@ fn views_types_and_orders_are_those_that_are_asked_for() {
     let told = convert(&[text(&heights), text(&raw), "--order", "F", "--dtype", ">i2"]);
     assert!(told.contains("--raw 'dtype=>int16; shape=344,403; order=F'"), "{told}");
 
-    // 300 fits no byte, unless it may become 255.
+    // 300 fits no byte.
     let big = folder.file(
         "big.npy",
         npy("'<i4'", false, "(2, 2)", &[[44, 1, 0, 0], [7, 0, 0, 0], [1, 0, 0, 0], [0, 0, 0, 0]].concat()),
@@ -110,8 +111,7 @@ fn views_types_and_orders_are_those_that_are_asked_for() {
     let out = folder.path("big.png");
     let said = refusal(&run(["convert", text(&big), text(&out), "--dtype", "uint8"]), 1);
     assert!(said.contains("300") && said.contains("big.npy"), "{said}");
-    convert(&[text(&big), text(&out), "--dtype", "uint8", "--saturate"]);
-    assert_eq!(bytes(&crossdock::open(&out).unwrap()), [255, 7, 1, 0]);
+    assert!(!out.exists());
 }
 
 #[test]

@@ -49,6 +49,23 @@ impl<'a, T: Element> Iterator for Iter<'a, T> {
     fn size_hint(&self) -> (usize, Option<usize>) {
         self.offsets.size_hint()
     }
+
+    /// Runs without gaps are slices, whose loops the compiler vectorises.
+    #[inline]
+    fn fold<B, F: FnMut(B, &'a T) -> B>(self, init: B, mut f: F) -> B {
+        let first = self.ptr;
+        // SAFETY: the offset of an element (Iter 1).
+        let at = |offset: isize| unsafe { first.offset(offset) }.cast::<T>();
+        if self.offsets.run_stride() == size_of::<T>() as isize {
+            return self.offsets.fold_runs(init, |result, offset, len| {
+                // SAFETY: elements of one run, which lie as a slice (Iter 1).
+                let run = unsafe { std::slice::from_raw_parts(at(offset).as_ptr(), len) };
+                run.iter().fold(result, &mut f)
+            });
+        }
+        // SAFETY: Iter 1.
+        self.offsets.fold(init, |result, offset| f(result, unsafe { at(offset).as_ref() }))
+    }
 }
 
 impl<T: Element> ExactSizeIterator for Iter<'_, T> {}
@@ -101,6 +118,23 @@ impl<'a, T: Element> Iterator for IterMut<'a, T> {
 
     fn size_hint(&self) -> (usize, Option<usize>) {
         self.offsets.size_hint()
+    }
+
+    /// Runs without gaps are slices, whose loops the compiler vectorises.
+    #[inline]
+    fn fold<B, F: FnMut(B, &'a mut T) -> B>(self, init: B, mut f: F) -> B {
+        let first = self.ptr;
+        // SAFETY: the offset of an element (IterMut 1).
+        let at = |offset: isize| unsafe { first.offset(offset) }.cast::<T>();
+        if self.offsets.run_stride() == size_of::<T>() as isize {
+            return self.offsets.fold_runs(init, |result, offset, len| {
+                // SAFETY: elements of one run, which lie as a slice (IterMut 1).
+                let run = unsafe { std::slice::from_raw_parts_mut(at(offset).as_ptr(), len) };
+                run.iter_mut().fold(result, &mut f)
+            });
+        }
+        // SAFETY: IterMut 1: this element is given out just here.
+        self.offsets.fold(init, |result, offset| f(result, unsafe { at(offset).as_mut() }))
     }
 }
 

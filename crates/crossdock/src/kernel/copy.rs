@@ -1,6 +1,7 @@
 //! Copies between strided and contiguous memory.
 
 use crate::error::Result;
+use crate::kernel::element_at;
 use crate::layout::{Layout, Order, Runs};
 use crate::memory::{count_copied, racy};
 
@@ -16,6 +17,11 @@ use crate::memory::{count_copied, racy};
 /// `layout`, applied at `src`, reaches only bytes that may be loaded racily; `layout.nbytes()` bytes at `dst` may be
 /// stored racily; the two do not overlap.
 pub(crate) unsafe fn gather(src: *const u8, layout: &Layout, dst: *mut u8) -> Result<()> {
+    if layout.suboffsets().is_some() {
+        let flat = Layout::contiguous(layout.shape(), layout.itemsize(), Order::RowMajor)?;
+        // SAFETY: the caller's word.
+        return unsafe { copy(src, layout, dst, &flat) };
+    }
     let runs = layout.runs()?;
     let (len, stride, itemsize) = (runs.run_len(), runs.run_stride(), layout.itemsize());
     for (run, offset) in runs.enumerate() {
@@ -39,6 +45,19 @@ pub(crate) unsafe fn gather(src: *const u8, layout: &Layout, dst: *mut u8) -> Re
 /// racily, and the two do not overlap. Shapes and item sizes are equal.
 pub(crate) unsafe fn copy(src: *const u8, from: &Layout, dst: *mut u8, to: &Layout) -> Result<()> {
     debug_assert_eq!((from.shape(), from.itemsize()), (to.shape(), to.itemsize()));
+    if from.suboffsets().is_some() || to.suboffsets().is_some() {
+        for position in 0..to.len() {
+            let index = crate::kernel::index_of(to.shape(), position);
+            // SAFETY: the caller's word.
+            let src = unsafe { element_at(src.cast_mut(), from, &index) }?;
+            // SAFETY: the caller's word.
+            let dst = unsafe { element_at(dst, to, &index) }?;
+            // SAFETY: one element, and its place in the destination (the caller's word).
+            unsafe { racy::copy(src, dst, to.itemsize()) };
+        }
+        count_copied(to.nbytes());
+        return Ok(());
+    }
     for (offset, place) in from.offsets()?.zip(to.offsets()?) {
         let (src, dst) = (src.wrapping_offset(offset), dst.wrapping_offset(place));
         // SAFETY: one element, and its place in the destination (the caller's word).

@@ -6,8 +6,10 @@ mod cast;
 mod casting;
 mod copy;
 mod cpu;
+mod hops;
 mod threads;
 
-pub(crate) use cast::cast;
+pub(crate) use cast::{cast, index_of};
 pub use casting::Casting;
 pub(crate) use copy::{Steps, copy, gather, load_bytes, ordered};
+pub(crate) use hops::{element_at, follow};

@@ -150,6 +150,20 @@ impl Offsets {
     pub(super) fn new(runs: Runs) -> Self {
         Self { runs, next: 0, left: 0 }
     }
+
+    /// How far the elements of a run are apart.
+    #[inline]
+    pub(crate) fn run_stride(&self) -> isize {
+        self.runs.run_stride
+    }
+
+    /// Calls `f` with the offset of the first element and the number of elements of each run that is left.
+    #[inline]
+    pub(crate) fn fold_runs<B>(self, init: B, mut f: impl FnMut(B, isize, usize) -> B) -> B {
+        let result = if self.left == 0 { init } else { f(init, self.next, self.left) };
+        let len = self.runs.run_len;
+        self.runs.fold(result, |result, offset| f(result, offset, len))
+    }
 }
 
 impl Iterator for Offsets {
@@ -175,16 +189,14 @@ impl Iterator for Offsets {
 
     #[inline]
     fn fold<B, F: FnMut(B, isize) -> B>(self, init: B, mut f: F) -> B {
-        let (len, stride) = (self.runs.run_len, self.runs.run_stride);
-        let mut run = |mut result: B, mut offset: isize, len: usize| {
+        let stride = self.runs.run_stride;
+        self.fold_runs(init, |mut result, mut offset, len| {
             for _ in 0..len {
                 result = f(result, offset);
                 offset = offset.wrapping_add(stride);
             }
             result
-        };
-        let result = run(init, self.next, self.left);
-        self.runs.fold(result, |result, offset| run(result, offset, len))
+        })
     }
 }
 

@@ -52,7 +52,7 @@ pub(super) fn check_axis(axis: usize, rank: usize) -> Result<()> {
 
 /// The number of elements; does not overflow where rule 2 holds.
 #[inline]
-pub(super) fn numel(shape: &[usize]) -> usize {
+pub(super) fn len(shape: &[usize]) -> usize {
     shape.iter().product()
 }
 

@@ -4,10 +4,11 @@ use std::fmt;
 use std::ptr::NonNull;
 
 use crate::array::{
-    Array, ArrayView, ArrayViewMut, DArray, RawArray, check_aligned, load_value, other_dtype, store_value,
+    Array, ArrayView, ArrayViewMut, DArray, RawArray, check_aligned, dynamic_queries, load_value,
+    other_dtype, store_value,
 };
 use crate::element::{DType, Element, Value};
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, Kind, Result, try_with_capacity};
 use crate::kernel;
 use crate::layout::{FixedLayout, Layout, Order};
 use crate::memory::{Lease, LeaseKind, Place};
@@ -73,59 +74,7 @@ impl MemoryView {
 
     // ===== queries
 
-    /// The type of the elements.
-    #[inline]
-    pub fn dtype(&self) -> &DType {
-        &self.dtype
-    }
-
-    /// Shape, strides and item size.
-    #[inline]
-    pub fn layout(&self) -> &Layout {
-        &self.layout
-    }
-
-    /// The number of axes.
-    #[inline]
-    pub fn rank(&self) -> usize {
-        self.layout.rank()
-    }
-
-    /// The lengths of the axes.
-    #[inline]
-    pub fn shape(&self) -> &[usize] {
-        self.layout.shape()
-    }
-
-    /// The distance between neighbours along each axis, in bytes.
-    #[inline]
-    pub fn strides(&self) -> &[isize] {
-        self.layout.strides()
-    }
-
-    /// The number of elements.
-    #[inline]
-    pub fn len(&self) -> usize {
-        self.layout.numel()
-    }
-
-    /// Whether there are no elements.
-    #[inline]
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// The number of bytes of all elements, without gaps.
-    #[inline]
-    pub fn nbytes(&self) -> usize {
-        self.layout.nbytes()
-    }
-
-    /// The address of element 0. Safe access goes through the other methods; whoever follows it keeps to the lease.
-    #[inline]
-    pub fn as_ptr(&self) -> *const u8 {
-        self.ptr.as_ptr()
-    }
+    dynamic_queries! { self: self.layout, self.ptr }
 
     /// The device.
     #[inline]
@@ -256,8 +205,7 @@ impl MemoryView {
     /// `is_out_of_memory`, as for a broadcast array, whose elements may be many more than its bytes.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
         let nbytes = self.nbytes();
-        let mut bytes = Vec::new();
-        bytes.try_reserve_exact(nbytes).map_err(|_| Error::out_of_memory(nbytes, 1))?;
+        let mut bytes = try_with_capacity(nbytes)?;
         // SAFETY: MemoryView 1; every lease permits racy loads; the vector has room for as many bytes.
         unsafe { kernel::gather(self.ptr.as_ptr(), &self.layout, bytes.as_mut_ptr()) }?;
         // SAFETY: all of them were written.

@@ -19,7 +19,7 @@ pub(super) fn write(writer: &mut impl Write, array: &DArray, order: Order) -> Re
     match order {
         Order::RowMajor => row_major(writer, array),
         // Its elements in column-major order are those of its transpose in row-major order.
-        Order::ColumnMajor => row_major(writer, &array.transpose()),
+        Order::ColumnMajor => row_major(writer, &array.transpose()?),
     }
 }
 

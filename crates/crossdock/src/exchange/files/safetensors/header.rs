@@ -91,7 +91,7 @@ impl Stored {
         if !self.is_packed() {
             return Ok(layout.nbytes());
         }
-        let (len, bits) = (layout.numel(), self.bits);
+        let (len, bits) = (layout.len(), self.bits);
         // Ours are a byte each, and fit an `isize`.
         let total = len as u128 * bits as u128;
         if !total.is_multiple_of(8) {
