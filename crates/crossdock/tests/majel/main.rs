@@ -8,6 +8,7 @@ mod page;
 #[path = "../pages/mod.rs"]
 mod pages;
 mod places;
+mod references;
 mod surprises;
 
 use std::sync::{Arc, Mutex, Once};
