@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use child::status_of_child;
 use crossdock::array::{Native, PairVisitor, Visitor};
-use crossdock::element::{Element as _, FieldOf};
+use crossdock::element::{DType, Element as _, FieldOf, Value};
 use crossdock::exchange::files::npy;
 use crossdock::exchange::protocol::{dlpack, shm};
 use crossdock::layout::{FixedLayout, Layout, Order};
@@ -271,6 +271,8 @@ const DARRAY: &[&str] = &[
     "cast_in",
     "cast_shared",
     "assign",
+    "assign_columns",
+    "to_columns",
     "is_indirect",
 ];
 
@@ -322,6 +324,15 @@ fn every_method_of_an_array_refuses_or_leaves_the_elements_alone() {
         array.clone().into_readonly(),
     ];
     assert!(array.field("x").is_err());
+    let pair = DType::packed_record([("x", int.clone()), ("y", int.clone())]).unwrap();
+    let records =
+        DArray::from_buffer(array.buffer().unwrap().0, pair, Layout::new(&[12], &[8], 8).unwrap(), 0);
+    let records = records.unwrap();
+    let column = DArray::zeros(int.clone(), &[12], Order::RowMajor).unwrap();
+    refused(records.to_columns());
+    refused(records.assign_columns(&[("x", &column)], Casting::Checked));
+    refused(records.assign_columns(&[("x", &records.field("y").unwrap())], Casting::Checked));
+    refused(DArray::from_columns(&[("x", &column), ("y", &records.field("y").unwrap())]));
     for view in views.iter().chain([&array]) {
         // The device copies one element.
         let zero = vec![0; view.rank()];

@@ -39,6 +39,7 @@ mod parallel;
 mod parts;
 mod queries;
 mod raw;
+mod records;
 mod reference;
 mod reinterpret;
 mod shape;

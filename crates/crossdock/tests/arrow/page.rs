@@ -7,8 +7,7 @@ const NOTHING: Table = ("X", 3);
 const SURPRISES: Table = ("S", 4);
 const THEIRS: Table = ("T", 4);
 
-const PAGE: Page =
-    Page { name: "arrow", tables: &[NAMES, SURPRISES, THEIRS], not_rows: &["main", "page"] };
+const PAGE: Page = Page { name: "arrow", tables: &[NAMES, SURPRISES, THEIRS], not_rows: &["main", "page"] };
 
 #[test]
 fn every_row_names_tests_that_run() {

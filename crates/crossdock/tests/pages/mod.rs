@@ -92,7 +92,10 @@ impl Page {
     }
 
     /// How many rows the table has; the items in each one's second column are used by the one test that it has alone.
-    pub(crate) fn check_that_every_name_has_a_test_of_its_own_which_uses_the_item(&self, table: Table) -> usize {
+    pub(crate) fn check_that_every_name_has_a_test_of_its_own_which_uses_the_item(
+        &self,
+        table: Table,
+    ) -> usize {
         let mut seen = BTreeMap::new();
         for row in self.rows(table) {
             let tests = row.tests();

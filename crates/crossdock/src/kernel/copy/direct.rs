@@ -5,11 +5,8 @@ use crate::kernel::copy::machine::Machine;
 use crate::kernel::copy::plan::{Axis, Plan};
 use crate::kernel::copy::run::{self, Run};
 use crate::kernel::copy::shuffle::Shuffle;
-use crate::kernel::copy::square::{Square, Stage};
+use crate::kernel::copy::square::Square;
 use crate::kernel::copy::tile::ROW;
-
-/// An axis of one step.
-const SINGLE: Axis = Axis { len: 1, from: 0, to: 0 };
 
 /// A copy: loops, and what is done in each step of them.
 pub(super) struct Direct {
@@ -51,36 +48,65 @@ impl Direct {
     /// The plan's elements, and what lies between them in the source, may be loaded from `src`, and the elements stored to `dst`,
     /// racily; the processor has the level.
     pub(super) unsafe fn copy(&self, src: *const u8, dst: *mut u8) {
-        let mut stage = matches!(self.inner, Inner::Square(_)).then(Stage::new);
+        if let (Inner::Run(nbytes), true) = (&self.inner, self.stream) {
+            // SAFETY: the caller's word.
+            return unsafe { self.stream_runs(src, dst, *nbytes) };
+        }
+        let mut stage = None;
         self.outer.for_each(|from, to| {
             let (src, dst) = (src.wrapping_offset(from), dst.wrapping_offset(to));
-            match (&self.inner, &mut stage) {
-                (&Inner::Run(nbytes), _) => {
+            match self.inner {
+                Inner::Run(nbytes) => {
                     // SAFETY: a run of the plan (Plan 1 and the caller's word).
                     unsafe { (self.run)(src, dst, nbytes) };
                 }
-                (&Inner::Elements { width, outer, inner }, _) => {
+                Inner::Elements { width, outer, inner } => {
                     // SAFETY: two axes of the plan (as above).
                     unsafe { elements::table(src, dst, width, outer, inner, self.run) };
                 }
-                (&Inner::Repeated { width, axis }, _) => {
+                Inner::Repeated { width, axis } => {
                     // SAFETY: an axis of the plan (as above).
                     unsafe { elements::repeat(src, dst, width, axis, self.run) };
                 }
-                (Inner::Shuffle(shuffle), _) => {
+                Inner::Shuffle(ref shuffle) => {
                     // SAFETY: one or two axes of the plan (as above).
                     unsafe { shuffle.copy(src, dst) };
                 }
-                (Inner::Square(square), Some(stage)) => {
+                Inner::Square(ref square) => {
                     // SAFETY: two axes of the plan (as above).
-                    unsafe { square.copy(src, dst, stage) };
+                    unsafe { square.copy(src, dst, &mut stage) };
                 }
-                (Inner::Square(_), None) => unreachable!("a square has a stage"),
             }
         });
         if self.stream {
             run::fence();
         }
+    }
+}
+
+impl Direct {
+    /// Runs past the caches, the beginning of each of which is asked for before the one in front of it is copied.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Direct::copy`].
+    unsafe fn stream_runs(&self, src: *const u8, dst: *mut u8, nbytes: usize) {
+        let mut waiting = None;
+        self.outer.for_each(|from, to| {
+            let next = (src.wrapping_offset(from), dst.wrapping_offset(to));
+            for line in (0..nbytes.min(run::AHEAD)).step_by(run::LINE) {
+                run::prefetch(next.0.wrapping_add(line));
+            }
+            if let Some((src, dst)) = waiting.replace(next) {
+                // SAFETY: a run of the plan (Plan 1 and the caller's word).
+                unsafe { (self.run)(src, dst, nbytes) };
+            }
+        });
+        if let Some((src, dst)) = waiting {
+            // SAFETY: the last run of the plan (as above).
+            unsafe { (self.run)(src, dst, nbytes) };
+        }
+        run::fence();
     }
 }
 
@@ -94,7 +120,7 @@ impl Inner {
         if width > 2 * ROW {
             return (Self::Run(width), (None, None));
         }
-        if last.from == 0 && last.to == width as isize && last.len >= 8 {
+        if width <= ROW && last.from == 0 && last.to == width as isize && last.len >= 8 {
             return (Self::Repeated { width, axis: last }, (Some(inner), None));
         }
         // The axis that the source walks in the smallest steps, and the one beside the last of the destination's.
@@ -104,8 +130,13 @@ impl Inner {
         let next = inner.checked_sub(1);
         let worthwhile = plan.nbytes() >= machine.shuffle_nbytes;
         let shuffle = |along: usize, beside: Option<usize>| {
-            let table =
-                Shuffle::new(level, width, axes[along], beside.map_or(SINGLE, |axis| axes[axis]), stream)?;
+            let table = Shuffle::new(
+                level,
+                width,
+                axes[along],
+                beside.map_or(Axis::SINGLE, |axis| axes[axis]),
+                stream,
+            )?;
             Some((Self::Shuffle(Box::new(table)), (Some(along), beside)))
         };
         // Few elements beside each other in the destination, from planes of the source.
@@ -143,7 +174,7 @@ impl Inner {
         if worthwhile && let Some(found) = shuffle(inner, None) {
             return found;
         }
-        let outer = next.map_or(SINGLE, |next| axes[next]);
+        let outer = next.map_or(Axis::SINGLE, |next| axes[next]);
         (Self::Elements { width, outer, inner: last }, (Some(inner), next))
     }
 }

@@ -37,6 +37,12 @@ pub(super) unsafe fn copy(machine: Machine, plan: &Plan, ends: Ends, parts: usiz
     let long = (0..axes.len()).find(|&axis| axes[axis].len >= 4 * parts);
     let longest = || (0..axes.len()).max_by_key(|&axis| axes[axis].len);
     match long.or_else(longest) {
+        None if parts <= 1 && nbytes < machine.stream_nbytes => {
+            let (src, dst) =
+                (ends.src.wrapping_offset(plan.from_start), ends.dst.wrapping_offset(plan.to_start));
+            // SAFETY: the one run that the plan is (Plan 1 and the caller's word).
+            unsafe { run::run(machine.level, false)(src, dst, nbytes) };
+        }
         _ if parts <= 1 => {
             // SAFETY: the caller's word.
             unsafe { Direct::new(machine, plan, nbytes).copy(ends.src, ends.dst) };
