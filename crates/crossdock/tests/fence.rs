@@ -260,6 +260,13 @@ const DARRAY: &[&str] = &[
     "to_shared",
     "cast",
     "cast_shared",
+    "fill",
+    "to_byte_order",
+    "into_byte_order",
+    "equals",
+    "first_difference",
+    "all_close",
+    "first_not_close",
 ];
 
 #[test]
@@ -302,6 +309,14 @@ fn every_method_of_an_array_refuses_or_leaves_the_elements_alone() {
         refused(view.to_shared(Order::RowMajor));
         refused(view.cast(&f64::dtype(), Order::RowMajor, Casting::Checked));
         refused(view.cast_shared(&f64::dtype(), Order::RowMajor, Casting::Checked));
+        refused(view.to_byte_order(ByteOrder::NATIVE.swapped()));
+        refused(view.equals(view));
+        refused(view.first_difference(view));
+        refused(view.all_close(view, 0.0, 0.0, false));
+        refused(view.first_not_close(view, 0.0, 0.0, false));
+        if !view.is_readonly() {
+            refused(view.fill(&Value::Int(5)));
+        }
         assert_eq!(view.buffer().unwrap().0.place(), device.place());
         // Lent to whoever asks, in place or as a copy, wherever it is wanted.
         for request in [Request::read(), Request::write(), Request::share(), Request::pin()] {
@@ -352,6 +367,12 @@ const ARRAY: &[&str] = &[
     "set",
     "as_view_mut",
     "to_order",
+    "cast",
+    "fill",
+    "equals",
+    "first_difference",
+    "all_close",
+    "first_not_close",
 ];
 
 #[test]

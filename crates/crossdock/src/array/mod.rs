@@ -15,9 +15,11 @@
 //! without a heap block up to eight dimensions. The elements are touched under a lease, or by value through
 //! [`Array::get`], which takes one for that moment.
 
+mod compare;
 mod convert;
 mod dynamic;
 mod expr;
+mod fill;
 mod guard;
 mod iter;
 mod raw;

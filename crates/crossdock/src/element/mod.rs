@@ -16,6 +16,7 @@ mod time;
 mod value;
 
 pub use self::dtype::{DType, DTypeKind};
+pub(crate) use self::float::{Flavour, FloatFormat};
 pub use self::record::{Field, MAX_DEPTH, MAX_PARTS, Record, SubArray};
 pub use self::scalar::{ByteOrder, Scalar, ScalarKind};
 pub use self::time::{NAT, TimeBase, TimeUnit};

@@ -2,12 +2,41 @@
 //!
 //! Everything here touches memory racily ([`crate::memory::racy`]), so that it may run under a Share or a Pin lease.
 
+mod block;
 mod cast;
 mod casting;
 mod copy;
 mod cpu;
+mod equal;
+mod fill;
+mod pair;
 mod threads;
 
-pub(crate) use cast::cast;
+pub(crate) use cast::{cast, turns_in_place};
 pub use casting::Casting;
 pub(crate) use copy::{Steps, copy, gather, load_bytes, ordered};
+pub(crate) use equal::{Rule, Side, first_difference};
+pub(crate) use fill::fill;
+
+/// The index of the element that comes `position`-th in row-major order.
+#[cold]
+pub(crate) fn index_of(shape: &[usize], mut position: usize) -> Vec<usize> {
+    let mut index = vec![0; shape.len()];
+    for axis in (0..shape.len()).rev() {
+        index[axis] = position % shape[axis];
+        position /= shape[axis];
+    }
+    index
+}
+
+/// A pointer for threads that access it racily.
+pub(crate) struct Racy(pub(crate) *mut u8);
+
+// SAFETY: an address; whoever accesses it does so racily, under a lease that the caller holds meanwhile.
+unsafe impl Sync for Racy {}
+
+impl Racy {
+    pub(crate) fn at(&self, offset: isize) -> *mut u8 {
+        self.0.wrapping_offset(offset)
+    }
+}

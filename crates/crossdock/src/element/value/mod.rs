@@ -1,5 +1,6 @@
 //! One element whose type is known only at run time.
 
+mod equal;
 mod read;
 mod show;
 mod write;
