@@ -6,7 +6,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use crossdock::DArray;
-use crossdock::exchange::files::npy;
+use crossdock::exchange::files::OpenOptions;
 
 use crate::failure::Failure;
 
@@ -25,7 +25,7 @@ impl Opened {
     /// Opens `FILE[:EXPR]`, for writing too if that is asked for.
     pub(crate) fn open(target: &OsStr, writable: bool) -> Result<Self, Failure> {
         let (path, expr) = split(target)?;
-        let whole = npy::OpenOptions::new().writable(writable).guarded(true).open(&path)?;
+        let whole = OpenOptions::new().writable(writable).guarded(true).open(&path)?;
         let view =
             whole.at(&expr).map_err(|error| Failure::new(format_args!("{}: {error}", path.display())))?;
         let opened = Self { path, expr, view };

@@ -46,10 +46,10 @@ impl DArray {
     /// dtypes may differ. Copies nothing; under Pin leases of that moment.
     ///
     /// ```
-    /// use crossdock::{Array, DArray};
+    /// use crossdock::{Array, Casting, DArray, element::DType, layout::Order};
     ///
     /// let exact = DArray::from(Array::from_vec(vec![1.0f64, 1e-3, f64::NAN], [3])?);
-    /// let rounded = exact.cast(&crossdock::element::DType::BF16, Default::default(), Default::default())?;
+    /// let rounded = exact.cast(&DType::BF16, Order::RowMajor, Casting::Checked)?;
     /// assert!(exact.all_close(&rounded, 1e-2, 0.0, true)?);
     /// assert_eq!(exact.first_not_close(&rounded, 1e-5, 0.0, true)?, Some(vec![1]));
     /// # Ok::<(), crossdock::Error>(())

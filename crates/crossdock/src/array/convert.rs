@@ -152,13 +152,17 @@ impl DArray {
     /// does not fit, with its index (elements before it may have been written); `is_conflict` while somebody holds Read or Write
     /// here, or Write there; `is_read_only`; `is_place`.
     pub fn assign(&self, source: &Self, casting: Casting) -> Result<()> {
-        if !self.layout().is_injective() {
+        if !self.is_indirect() && !self.layout().is_injective() {
             return Err(Error::new(Kind::Layout, overlap(self.shape(), self.strides())));
         }
         let source = source.broadcast_to(self.shape())?;
         let own_memory = std::ptr::eq(self.raw().handle().header(), source.raw().handle().header());
         let (span, other) = (self.layout().span(), source.layout().span());
-        if own_memory && span.overlaps(self.as_ptr().addr(), &other, source.as_ptr().addr()) {
+        // Of rows behind pointers the spans say nothing.
+        let may_overlap = self.is_indirect()
+            || source.is_indirect()
+            || span.overlaps(self.as_ptr().addr(), &other, source.as_ptr().addr());
+        if own_memory && may_overlap {
             return self.assign(&source.to_order(Order::RowMajor)?, casting);
         }
         let (_ours, _theirs) = (self.lease(LeaseKind::Share)?, source.lease(LeaseKind::Pin)?);
@@ -173,7 +177,8 @@ impl DArray {
     unsafe fn write_to(&self, dst: *mut u8, dtype: &DType, layout: &Layout, casting: Casting) -> Result<()> {
         if dtype == self.dtype() {
             // SAFETY: DArray 1, and the caller's word.
-            return unsafe { kernel::copy(self.as_ptr(), self.layout(), dst, layout) };
+            unsafe { kernel::copy(self.as_ptr(), self.layout(), dst, layout) };
+            return Ok(());
         }
         // SAFETY: DArray 1, and the caller's word.
         unsafe { kernel::cast(self.as_ptr(), self.dtype(), self.layout(), dst, dtype, layout, casting) }

@@ -239,7 +239,7 @@ unsafe fn store_bytes(level: Level, src: *const u8, dst: *mut u8, nbytes: usize,
 mod x86 {
     //! Whole registers between a block and an array; each says how many bytes it moved.
 
-    use std::arch::x86_64::{__m256i, __m512i, _MM_HINT_T0, _mm_prefetch};
+    use std::arch::x86_64::{__m256i, __m512i};
 
     use crate::memory::racy::vector;
 
@@ -256,7 +256,7 @@ mod x86 {
                 let mut done = 0;
                 while done + size_of::<$ty>() <= nbytes {
                     // No access: it may lead anywhere.
-                    _mm_prefetch::<_MM_HINT_T0>(src.wrapping_add(done + AHEAD).cast());
+                    vector::prefetch(src.wrapping_add(done + AHEAD));
                     // SAFETY: one register of the source (the caller's word).
                     let some = unsafe { vector::$vload(src.wrapping_add(done)) };
                     // SAFETY: its place in the block, which is ours.

@@ -7,8 +7,9 @@ use crate::error::{Error, Kind, Result};
 use crate::kernel::block::{Block, Reader};
 use crate::kernel::cast::Plan;
 use crate::kernel::cpu::{Level, at_each_level};
+use crate::kernel::hops::Ends;
 use crate::kernel::pair::{PER_THREAD, Pair};
-use crate::kernel::{Casting, Racy, load_bytes, threads};
+use crate::kernel::{Casting, Racy, each_direct, load_bytes, threads};
 use crate::layout::{Layout, Order};
 use crate::memory::Pod;
 
@@ -41,14 +42,22 @@ pub(crate) struct Side<'a> {
 /// # Errors
 ///
 /// `is_dtype` where the dtypes do not go together: equal but for byte orders and for where the fields of records lie, or, for what
-/// is to be close, numbers of at most 64 bits (or two of them). `is_value` for a text that is none. `is_layout` for an indirect array.
+/// is to be close, numbers of at most 64 bits (or two of them). `is_value` for a text that is none.
 ///
 /// # Safety
 ///
 /// Each layout, of elements of its dtype, applied at its `src`, reaches only bytes that may be loaded racily. The shapes are equal.
 pub(crate) unsafe fn first_difference(left: Side<'_>, right: Side<'_>, rule: Rule) -> Result<Option<usize>> {
+    let compare = Compare { rule, level: Level::current() };
+    let part = |first, (left_src, left_layout): Ends<'_>, (right_src, right_layout): Ends<'_>| {
+        let left = Side { src: left_src, dtype: left.dtype, layout: left_layout };
+        let right = Side { src: right_src, dtype: right.dtype, layout: right_layout };
+        // SAFETY: a part of both (the caller's word).
+        let found = unsafe { compare.any(left, right) }?;
+        Ok(found.map(|position: usize| first + position))
+    };
     // SAFETY: the caller's word.
-    unsafe { Compare { rule, level: Level::current() }.any(left, right) }
+    unsafe { each_direct((left.src.cast_mut(), left.layout), (right.src.cast_mut(), right.layout), part) }
 }
 
 /// How to compare. The level is available.
@@ -240,7 +249,7 @@ impl Numbers {
         let mut lefts = Reader::new(self.level, left, left_layout)?;
         let mut rights = Reader::new(self.level, right, right_layout)?;
         let (mut a, mut b) = ([const { Block::new() }; 2], [const { Block::new() }; 2]);
-        let (numel, mut done) = (left_layout.numel(), 0);
+        let (numel, mut done) = (left_layout.len(), 0);
         while done < numel {
             let count = per_block.min(numel - done);
             // SAFETY: the caller's word; there are as many left.

@@ -9,14 +9,16 @@ mod copy;
 mod cpu;
 mod equal;
 mod fill;
+mod hops;
 mod pair;
 mod threads;
 
 pub(crate) use cast::{cast, turns_in_place};
 pub use casting::Casting;
-pub(crate) use copy::{Steps, copy, gather, load_bytes, ordered};
+pub(crate) use copy::{Steps, copy, gather, load_bytes};
 pub(crate) use equal::{Rule, Side, first_difference};
 pub(crate) use fill::fill;
+pub(crate) use hops::{each_direct, element_at, follow};
 
 /// The index of the element that comes `position`-th in row-major order.
 #[cold]

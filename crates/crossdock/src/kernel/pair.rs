@@ -19,7 +19,7 @@ impl Pair {
     /// `is_layout` where either is indirect.
     pub(crate) fn arranged(from: &Layout, to: &Layout) -> Result<Self> {
         let mut pair = Self { from: from.clone(), to: to.clone(), from_offset: 0, to_offset: 0 };
-        if to.numel() == 0 || to.rank() == 0 {
+        if to.len() == 0 || to.rank() == 0 {
             return Ok(pair);
         }
         for axis in (0..to.rank()).filter(|&axis| to.strides()[axis] < 0) {
@@ -41,7 +41,7 @@ impl Pair {
 
     /// Parts of it, whose elements are all its elements: at most `most`, of at least `least` elements each, as far as that goes.
     pub(crate) fn split(self, most: usize, least: usize) -> Result<Vec<Self>> {
-        let numel = self.to.numel();
+        let numel = self.to.len();
         let parts = most.min(numel / least.max(1));
         if parts < 2 {
             return Ok(vec![self]);

@@ -7,7 +7,7 @@ use std::ops::{Bound, Deref, Range, RangeBounds};
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
 
-use crate::error::{Error, Kind, Rejected, Result};
+use crate::error::{Error, Kind, Rejected, Result, try_with_capacity};
 use crate::memory::allocation::{Birth, Handle, Header, Lease};
 use crate::memory::conflict::Protocols;
 use crate::memory::guard::{PinGuard, ReadGuard, ShareGuard, WriteGuard};
@@ -719,15 +719,6 @@ pub(crate) fn resolve(range: &impl RangeBounds<usize>, nbytes: usize) -> Result<
     match (start, end) {
         (Some(start), Some(end)) if start <= end && end <= nbytes => Ok(start..end),
         _ => Err(bad_range(start, end, nbytes)),
-    }
-}
-
-/// An empty vector with room for `len` elements, or an error where there is no memory for them.
-fn try_with_capacity<T>(len: usize) -> Result<Vec<T>> {
-    let mut vec = Vec::new();
-    match vec.try_reserve_exact(len) {
-        Ok(()) => Ok(vec),
-        Err(_) => Err(Error::out_of_memory(len.saturating_mul(size_of::<T>()), align_of::<T>())),
     }
 }
 

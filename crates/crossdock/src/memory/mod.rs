@@ -27,6 +27,7 @@ mod guard;
 mod hints;
 pub mod io;
 pub mod ledger;
+mod look;
 mod mapped;
 #[cfg(all(test, loom))]
 mod model;

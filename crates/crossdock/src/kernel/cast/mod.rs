@@ -14,7 +14,7 @@ mod narrow;
 mod number;
 mod plan;
 mod step;
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests;
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -24,8 +24,9 @@ use crate::element::{DType, DTypeKind, Record, SubArray};
 use crate::error::{Error, Result};
 use crate::kernel::block::{Block, Reader, Writer};
 use crate::kernel::cpu::Level;
+use crate::kernel::hops::Ends;
 use crate::kernel::pair::{PER_THREAD, Pair};
-use crate::kernel::{Casting, Racy, fill, index_of, threads};
+use crate::kernel::{Casting, Racy, each_direct, fill, index_of, threads};
 use crate::layout::{Layout, Order};
 use crate::memory::count_copied;
 
@@ -35,7 +36,7 @@ use crate::memory::count_copied;
 /// # Errors
 ///
 /// `is_value` for the first element, in row-major order, that `casting` refuses, with its index: of the others, any may have been
-/// written. `is_layout` for an indirect array.
+/// written.
 ///
 /// # Safety
 ///
@@ -86,13 +87,19 @@ impl Cast {
         to: &DType,
         to_layout: &Layout,
     ) -> Result<()> {
-        if has_padding(to) && src.addr() != dst.addr() {
-            let zeros = vec![0; to.itemsize()];
-            // SAFETY: the caller's word.
-            unsafe { fill(dst, to_layout, &zeros) }?;
-        }
+        let in_place = src.addr() == dst.addr();
+        let zeros = if has_padding(to) && !in_place { vec![0; to.itemsize()] } else { vec![] };
+        let convert = |first, (src, from_layout): Ends<'_>, (dst, to_layout): Ends<'_>| {
+            if !zeros.is_empty() {
+                // SAFETY: a part of the destination (the caller's word).
+                unsafe { fill(dst, to_layout, &zeros) }?;
+            }
+            // SAFETY: a part of both (the caller's word).
+            let lost = unsafe { self.any(src, from, from_layout, dst, to, to_layout) }?;
+            Ok(lost.map(|Lost { position, error }| Lost { position: first + position, error }))
+        };
         // SAFETY: the caller's word.
-        match unsafe { self.any(src, from, from_layout, dst, to, to_layout) }? {
+        match unsafe { each_direct((src.cast_mut(), from_layout), (dst, to_layout), convert) }? {
             Some(Lost { position, error }) => {
                 Err(error.within(format_args!("element {:?}", index_of(to_layout.shape(), position))))
             }
@@ -103,6 +110,8 @@ impl Cast {
         }
     }
 
+    /// Converts what is direct.
+    ///
     /// # Safety
     ///
     /// As [`cast`].
@@ -278,7 +287,7 @@ impl Numbers<'_> {
         let mut reader = Reader::new(self.level, src, from)?;
         let mut writer = Writer::new(self.level, dst, to, whole_nbytes)?;
         let mut blocks = [const { Block::new() }; 2];
-        let (mut left, mut most) = (to.numel(), writer.first(self.plan.per_block()));
+        let (mut left, mut most) = (to.len(), writer.first(self.plan.per_block()));
         while left > 0 {
             let count = left.min(most);
             // SAFETY: the caller's word; there are as many left.
@@ -311,8 +320,8 @@ impl Numbers<'_> {
         let mut blocks = [const { Block::new() }; 2];
         let mut bytes = vec![0; self.to.itemsize()];
         let mut done = 0;
-        while done < to.numel() {
-            let count = self.plan.per_block().min(to.numel() - done);
+        while done < to.len() {
+            let count = self.plan.per_block().min(to.len() - done);
             // SAFETY: the caller's word; there are as many left.
             unsafe { reader.load(&mut blocks[0], count) };
             if let Some(result) = self.plan.run(&mut blocks, count) {
