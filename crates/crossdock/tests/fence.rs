@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use child::status_of_child;
 use crossdock::array::{Native, PairVisitor, Visitor};
-use crossdock::element::{Element as _, FieldOf, Value};
+use crossdock::element::{ByteOrder, Element as _, FieldOf, Value};
 use crossdock::exchange::files::npy;
 use crossdock::exchange::protocol::{dlpack, shm};
 use crossdock::layout::{FixedLayout, Layout, Order};
@@ -339,6 +339,8 @@ fn every_method_of_an_array_refuses_or_leaves_the_elements_alone() {
         refused(view.cast(&f64::dtype(), Order::RowMajor, Casting::Checked));
         refused(view.cast_shared(&f64::dtype(), Order::RowMajor, Casting::Checked));
         refused(view.to_byte_order(ByteOrder::NATIVE.swapped()));
+        let unturned = view.clone().into_byte_order(ByteOrder::NATIVE.swapped()).unwrap_err();
+        assert!(unturned.error.is_place() || unturned.error.is_conflict() || unturned.error.is_layout() || unturned.error.is_read_only());
         refused(view.equals(view));
         refused(view.first_difference(view));
         refused(view.all_close(view, 0.0, 0.0, false));

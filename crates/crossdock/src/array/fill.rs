@@ -57,7 +57,7 @@ impl DArray {
     /// # Errors
     ///
     /// `is_conflict` where there are leases or other handles, or others have the memory; `is_layout` where elements overlap;
-    /// `is_unsupported` for records with overlapping fields and for what is no number (see [`DArray::to_byte_order`]); `is_read_only`;
+    /// `is_unsupported` for records with overlapping fields, for what is no number, and for indirect arrays (see [`DArray::to_byte_order`]); `is_read_only`;
     /// `is_place`. The array comes back with the error, as it was.
     #[expect(clippy::result_large_err, reason = "what comes back is the array, in place")]
     pub fn into_byte_order(self, order: ByteOrder) -> Result<Self, Rejected<Self>> {
@@ -67,6 +67,10 @@ impl DArray {
         }
         let (mut raw, own, layout) = self.into_raw();
         let turned = match () {
+            () if layout.suboffsets().is_some() => Err(Error::new(
+                Kind::Unsupported,
+                "the bytes of rows behind pointers cannot be turned around in place: copy them",
+            )),
             () if !layout.is_injective() => {
                 Err(Error::new(Kind::Layout, overlap(layout.shape(), layout.strides())))
             }

@@ -24,8 +24,8 @@
 /// | real | complex | as for the real part | with an imaginary part of 0 |
 /// | complex | real | every one | the real part alone |
 ///
-/// The `fnuz` formats have no negative zero: what rounds to it becomes 0. Where only the byte order changes the bytes are turned around
-/// and nothing is asked, of a NaN neither.
+/// The `fnuz` formats have no negative zero: what rounds to it becomes 0. Where a number stays what it is, and
+/// only its byte order changes or an imaginary part comes or goes, its bytes are moved, and of a NaN nothing is asked.
 ///
 /// What is no number of at most 64 bits (text, dates, long doubles, …) is converted as [`Value::write`](crate::element::Value::write)
 /// does, in both modes; records field by field, sub-arrays element by element.
