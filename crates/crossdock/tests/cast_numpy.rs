@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crossdock::element::DType;
+use crossdock::element::{DType, Value};
 use crossdock::layout::{Layout, Order};
 use crossdock::memory::Buffer;
 use crossdock::{Casting, DArray, s};
@@ -35,22 +35,28 @@ fn array(corpus: &[u8], at: &Json, dtype: &DType, len: usize) -> DArray {
     DArray::from_buffer(Buffer::from_vec(bytes).unwrap(), dtype.clone(), layout, 0).unwrap()
 }
 
-/// Equal, a NaN to a NaN of the same sign: payloads NumPy takes along to where we have none.
+fn bytes(array: &DArray) -> Vec<u8> {
+    array.to_order(Order::RowMajor).unwrap().buffer().unwrap().0.read().unwrap().to_vec()
+}
+
+/// The same bytes, or a NaN for a NaN: NumPy takes payloads along to where we have none.
 fn assert_same(got: &DArray, expected: &DArray, source: &DArray, context: &str) {
-    if got.equals(expected).unwrap() {
-        return;
-    }
-    for index in 0..got.len() {
-        let [got, expected] = [got, expected].map(|array| array.get(&[index]).unwrap());
-        let (a, b) = (got.as_complex(), expected.as_complex());
-        let same = match (a, b) {
-            (Some((a, b)), Some((c, d))) => {
-                let same = |a: f64, b: f64| a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan();
-                same(a, c) && same(b, d)
-            }
-            _ => got == expected,
+    let dtype = got.dtype();
+    let (all, others) = (bytes(got), bytes(expected));
+    for (index, (got, expected)) in
+        all.chunks(dtype.itemsize()).zip(others.chunks(dtype.itemsize())).enumerate()
+    {
+        if got == expected {
+            continue;
+        }
+        let number = |bytes| Value::read(dtype, bytes).unwrap().as_complex();
+        let same = |a: f64, b: f64| a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan();
+        let agree = match (number(got), number(expected)) {
+            (Some((a, b)), Some((c, d))) => same(a, c) && same(b, d),
+            _ => false,
         };
-        assert!(same, "{context}: {:?} became {got:?}, in NumPy {expected:?}", source.get(&[index]).unwrap());
+        let source = source.get(&[index]).unwrap();
+        assert!(agree, "{context}: {source:?} became {got:x?}, in NumPy {expected:x?}");
     }
 }
 

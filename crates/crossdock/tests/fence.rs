@@ -340,7 +340,12 @@ fn every_method_of_an_array_refuses_or_leaves_the_elements_alone() {
         refused(view.cast_shared(&f64::dtype(), Order::RowMajor, Casting::Checked));
         refused(view.to_byte_order(ByteOrder::NATIVE.swapped()));
         let unturned = view.clone().into_byte_order(ByteOrder::NATIVE.swapped()).unwrap_err();
-        assert!(unturned.error.is_place() || unturned.error.is_conflict() || unturned.error.is_layout() || unturned.error.is_read_only());
+        assert!(
+            unturned.error.is_place()
+                || unturned.error.is_conflict()
+                || unturned.error.is_layout()
+                || unturned.error.is_read_only()
+        );
         refused(view.equals(view));
         refused(view.first_difference(view));
         refused(view.all_close(view, 0.0, 0.0, false));
@@ -469,6 +474,14 @@ fn every_method_of_a_typed_array_refuses_or_leaves_the_elements_alone() {
         refused(view.get([0, 0]));
         refused(view.set([0, 0], 1));
         refused(view.to_order(Order::ColumnMajor));
+        refused(view.cast::<f64>(Casting::Checked));
+        refused(view.equals(view));
+        refused(view.first_difference(view));
+        refused(view.all_close(view, 0.0, 0.0, false));
+        refused(view.first_not_close(view, 0.0, 0.0, false));
+        if !view.is_readonly() {
+            refused(view.fill(5));
+        }
         refused(view.export(&Request::read()).map_err(Error::from));
         refused(Array::<f32, 2>::uninit_like(view));
         assert!(Array::<f32, 2>::zeros_like(view).unwrap_err().is_unsupported());
