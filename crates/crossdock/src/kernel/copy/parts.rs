@@ -16,6 +16,13 @@ pub(super) struct Ends {
     pub(super) dst: *mut u8,
 }
 
+impl Ends {
+    /// So many bytes farther on.
+    pub(super) fn at(&self, from: isize, to: isize) -> (*const u8, *mut u8) {
+        (self.src.wrapping_offset(from), self.dst.wrapping_offset(to))
+    }
+}
+
 // SAFETY: whoever made a copy's promises about these pointers made them for all threads that it uses.
 unsafe impl Sync for Ends {}
 
@@ -38,8 +45,7 @@ pub(super) unsafe fn copy(machine: Machine, plan: &Plan, ends: Ends, parts: usiz
     let longest = || (0..axes.len()).max_by_key(|&axis| axes[axis].len);
     match long.or_else(longest) {
         None if parts <= 1 && nbytes < machine.stream_nbytes => {
-            let (src, dst) =
-                (ends.src.wrapping_offset(plan.from_start), ends.dst.wrapping_offset(plan.to_start));
+            let (src, dst) = ends.at(plan.from_start, plan.to_start);
             // SAFETY: the one run that the plan is (Plan 1 and the caller's word).
             unsafe { run::run(machine.level, false)(src, dst, nbytes) };
         }
@@ -52,10 +58,8 @@ pub(super) unsafe fn copy(machine: Machine, plan: &Plan, ends: Ends, parts: usiz
             let chunk = nbytes.div_ceil(parts).next_multiple_of(4096);
             let (from, to) = (plan.from_start, plan.to_start);
             threads::each(nbytes.div_ceil(chunk), |part| {
-                // All of it, not its fields one by one.
-                let Ends { src, dst } = *&ends;
                 let start = (part * chunk) as isize;
-                let (src, dst) = (src.wrapping_offset(from + start), dst.wrapping_offset(to + start));
+                let (src, dst) = ends.at(from + start, to + start);
                 // SAFETY: a part of the one run (the caller's word).
                 unsafe { run(src, dst, chunk.min(nbytes - part * chunk)) };
                 run::fence();
@@ -70,10 +74,10 @@ pub(super) unsafe fn copy(machine: Machine, plan: &Plan, ends: Ends, parts: usiz
                 chunk = chunk.next_multiple_of(run::LINE);
             }
             threads::each(len.div_ceil(chunk), |part| {
-                let ends = &ends;
+                let (src, dst) = ends.at(0, 0);
                 let plan = plan.with_part(axis, part * chunk, chunk);
                 // SAFETY: a part of the plan (the caller's word), the elements of which are in no other.
-                unsafe { Direct::new(machine, &plan, nbytes).copy(ends.src, ends.dst) };
+                unsafe { Direct::new(machine, &plan, nbytes).copy(src, dst) };
             });
         }
     }

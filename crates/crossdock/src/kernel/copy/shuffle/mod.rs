@@ -109,7 +109,7 @@ impl Shuffle {
         let row = if inner { beside.len * width } else { width };
         let gapless = along.to == row as isize;
         let apart = inner && beside.len > 1 && beside.to != width as isize;
-        if along.to < row as isize || apart || !gapless && !(inner && registers.masks) {
+        if along.to < row as isize || apart || !(gapless || inner && registers.masks) {
             return None;
         }
         let unit = if pitch.is_multiple_of(width) { width } else { pitch };
