@@ -126,8 +126,8 @@ impl Error {
     pub(crate) fn limit(limit: u64, used: u64, requested: usize, align: usize) -> Self {
         let text = Text::Limit { limit, used, requested: requested as u64 };
         match try_box(Inner { kind: Kind::OutOfMemory, text, source: None }) {
-            Some(inner) => Self(Repr::Full(inner)),
-            None => Self::out_of_memory(requested, align),
+            Ok(inner) => Self(Repr::Full(inner)),
+            Err(_) => Self::out_of_memory(requested, align),
         }
     }
 
@@ -246,15 +246,29 @@ impl Error {
     }
 }
 
-/// As `Box::new`, or `None` where there is no memory.
-fn try_box(inner: Inner) -> Option<Box<Inner>> {
-    let layout = std::alloc::Layout::new::<Inner>();
+/// An empty vector with room for `len` elements, or an error where there is no memory for them.
+pub(crate) fn try_with_capacity<T>(len: usize) -> Result<Vec<T>> {
+    let mut vec = Vec::new();
+    match vec.try_reserve_exact(len) {
+        Ok(()) => Ok(vec),
+        Err(_) => Err(Error::out_of_memory(len.saturating_mul(size_of::<T>()), align_of::<T>())),
+    }
+}
+
+/// As `Box::new`, with the value back in the place of an abort.
+pub(crate) fn try_box<T>(value: T) -> std::result::Result<Box<T>, T> {
+    let layout = std::alloc::Layout::new::<T>();
+    if layout.size() == 0 {
+        return Ok(Box::new(value));
+    }
     // SAFETY: the layout is not zero-sized.
-    let block = std::ptr::NonNull::new(unsafe { std::alloc::alloc(layout) })?.cast::<Inner>();
+    let Some(block) = std::ptr::NonNull::new(unsafe { std::alloc::alloc(layout) }.cast::<T>()) else {
+        return Err(value);
+    };
     // SAFETY: freshly allocated with that layout.
-    unsafe { block.write(inner) };
+    unsafe { block.write(value) };
     // SAFETY: allocated by the global allocator with the layout of what it holds, as a box is.
-    Some(unsafe { Box::from_raw(block.as_ptr()) })
+    Ok(unsafe { Box::from_raw(block.as_ptr()) })
 }
 
 impl fmt::Display for Text {

@@ -8,7 +8,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use child::status_of_child;
-use crossdock::element::{Element as _, Value};
+use crossdock::array::{Native, PairVisitor, Visitor};
+use crossdock::element::{DType, Element as _, FieldOf, Value};
 use crossdock::exchange::files::npy;
 use crossdock::exchange::protocol::{dlpack, shm};
 use crossdock::layout::{FixedLayout, Layout, Order};
@@ -224,6 +225,8 @@ fn every_method_of_a_buffer_refuses_or_leaves_the_bytes_alone() {
 // ===== everything that an array can be asked
 
 const DARRAY: &[&str] = &[
+    "is_contiguous",
+    "order",
     "dtype",
     "layout",
     "rank",
@@ -255,12 +258,41 @@ const DARRAY: &[&str] = &[
     "squeeze",
     "into_readonly",
     "get",
+    "get_as",
     "set",
+    "reference",
     "to_order",
+    "to_order_in",
     "to_shared",
     "cast",
+    "options",
+    "visit",
+    "visit_with",
+    "cast_in",
     "cast_shared",
+    "assign",
+    "assign_columns",
+    "to_columns",
+    "is_indirect",
 ];
+
+struct WhereIs;
+
+impl Visitor for WhereIs {
+    type Output = Place;
+
+    fn visit<T: Native, const D: usize>(self, array: Array<T, D>) -> Place {
+        array.place()
+    }
+}
+
+impl PairVisitor for WhereIs {
+    type Output = Place;
+
+    fn visit<T: Native, const D: usize>(self, _: Array<T, D>, array: Array<T, D>) -> Place {
+        array.place()
+    }
+}
 
 #[test]
 fn every_method_of_an_array_refuses_or_leaves_the_elements_alone() {
@@ -274,6 +306,7 @@ fn every_method_of_an_array_refuses_or_leaves_the_elements_alone() {
     assert_eq!((array.dtype(), array.layout().itemsize()), (&int, 4));
     assert!(!array.as_ptr().is_null() && !array.is_readonly() && array.exported().is_empty());
     assert!(array.fault().is_none() && array.backing().to_string() == "device");
+    assert!(array.is_contiguous(Order::RowMajor) && array.order() == Some(Order::RowMajor));
     assert!(format!("{array:?} {array:#?}").contains("ext_dev:0"));
 
     // Views of it.
@@ -282,27 +315,56 @@ fn every_method_of_an_array_refuses_or_leaves_the_elements_alone() {
         array.at("1:, ::-1").unwrap(),
         array.slice_numpy(s![.., 1.., ..;-1]).unwrap(),
         array.permute(&[2, 0, 1]).unwrap(),
-        array.transpose(),
+        array.transpose().unwrap(),
         array.reverse(1).unwrap(),
         array.broadcast_to(&[5, 2, 3, 4]).unwrap(),
         array.reshape(&[4, 6]).unwrap(),
         array.drop_axis(0, 1).unwrap(),
-        array.insert_axis(1).unwrap().squeeze(),
+        array.insert_axis(1).unwrap().squeeze().unwrap(),
         array.clone().into_readonly(),
     ];
     assert!(array.field("x").is_err());
+    let pair = DType::packed_record([("x", int.clone()), ("y", int.clone())]).unwrap();
+    let records =
+        DArray::from_buffer(array.buffer().unwrap().0, pair, Layout::new(&[12], &[8], 8).unwrap(), 0);
+    let records = records.unwrap();
+    let column = DArray::zeros(int.clone(), &[12], Order::RowMajor).unwrap();
+    refused(records.to_columns());
+    refused(records.assign_columns(&[("x", &column)], Casting::Checked));
+    refused(records.assign_columns(&[("x", &records.field("y").unwrap())], Casting::Checked));
+    refused(DArray::from_columns(&[("x", &column), ("y", &records.field("y").unwrap())]));
     for view in views.iter().chain([&array]) {
+        // The device copies one element.
         let zero = vec![0; view.rank()];
-        refused(view.get(&zero));
-        if !view.is_readonly() {
-            refused(view.set(&zero, &Value::Int(5)));
+        let number = view.get(&zero).unwrap();
+        assert_eq!(view.get_as::<i32>(&zero).unwrap(), number.as_i64().unwrap() as i32);
+        assert!(view.reference(&zero).unwrap() == number);
+        match view.set(&zero, &number) {
+            Err(error) => assert!(view.is_readonly() && error.is_read_only(), "{error}"),
+            Ok(()) => assert!(!view.is_readonly()),
         }
+        assert!(format!("{view} {:?}", view.display()).contains("ext_dev:0"));
         refused(view.to_order(Order::RowMajor));
         refused(view.to_order(Order::ColumnMajor));
         refused(view.to_shared(Order::RowMajor));
         refused(view.cast(&f64::dtype(), Order::RowMajor, Casting::Checked));
         refused(view.cast_shared(&f64::dtype(), Order::RowMajor, Casting::Checked));
+        let pool = Pool::default();
+        refused(view.to_order_in(&pool, Order::RowMajor));
+        refused(view.cast_in(&pool, &f64::dtype(), Order::RowMajor, Casting::Checked));
+        if !view.is_readonly() && view.layout().is_injective() {
+            let host = DArray::zeros(view.dtype().clone(), view.shape(), Order::RowMajor).unwrap();
+            refused(view.assign(&host, Casting::Checked));
+            refused(host.assign(view, Casting::Checked));
+        }
+        assert!(!view.is_indirect());
         assert_eq!(view.buffer().unwrap().0.place(), device.place());
+        assert_eq!(view.clone().visit(WhereIs).unwrap(), device.place());
+        assert_eq!(view.clone().visit_with(view.clone(), WhereIs).unwrap(), device.place());
+        // Nobody is registered for the place, so that nothing new can be there.
+        assert!(format!("{:?}", view.options()).contains("ext_dev:0"));
+        assert!(DArray::zeros_like(view).unwrap_err().is_unsupported());
+        assert!(DArray::full_like(view, 1).unwrap_err().is_unsupported());
         // Lent to whoever asks, in place or as a copy, wherever it is wanted.
         for request in [Request::read(), Request::write(), Request::share(), Request::pin()] {
             for policy in [CopyPolicy::Never, CopyPolicy::IfNeeded, CopyPolicy::Always] {
@@ -321,6 +383,11 @@ fn every_method_of_an_array_refuses_or_leaves_the_elements_alone() {
 }
 
 const ARRAY: &[&str] = &[
+    "rank",
+    "order",
+    "backing",
+    "exported",
+    "fault",
     "with_row_stride",
     "shape",
     "strides",
@@ -342,6 +409,7 @@ const ARRAY: &[&str] = &[
     "reshape",
     "drop_axis",
     "insert_axis",
+    "field",
     "into_readonly",
     "buffer",
     "read",
@@ -350,8 +418,10 @@ const ARRAY: &[&str] = &[
     "pin",
     "get",
     "set",
+    "reference",
     "as_view_mut",
     "to_order",
+    "options",
 ];
 
 #[test]
@@ -364,6 +434,10 @@ fn every_method_of_a_typed_array_refuses_or_leaves_the_elements_alone() {
     assert_eq!((array.nbytes(), array.is_empty(), array.place()), (96, false, device.place()));
     assert!(array.is_contiguous(Order::RowMajor) && !array.as_ptr().is_null() && !array.is_readonly());
     assert_eq!((array.birth(), array.dtype().itemsize()), (Birth::Sole, 4));
+    assert_eq!((array.rank(), array.order()), (2, Some(Order::RowMajor)));
+    assert!(
+        array.exported().is_empty() && array.fault().is_none() && array.backing().to_string() == "device"
+    );
     assert_eq!(array.layout().shape(), array.shape());
     assert!(format!("{array:?} {flat:?}").contains("ext_dev:0"));
     let tall = Array::<i32, 2>::from_buffer(array.buffer().unwrap().0.slice(..48).unwrap(), [3, 4]).unwrap();
@@ -375,6 +449,7 @@ fn every_method_of_a_typed_array_refuses_or_leaves_the_elements_alone() {
         array.reshape([2, 12]).unwrap(),
         array.drop_axis::<1>(0, 0).unwrap().broadcast_to([3, 4]).unwrap(),
         array.drop_axis::<1>(1, 0).unwrap().insert_axis::<2>(0).unwrap(),
+        array.field(FieldOf::new(0, |number: i32| number)).unwrap(),
         array.clone().into_readonly(),
         flat,
         tall.with_row_stride(32).unwrap(),
@@ -387,10 +462,17 @@ fn every_method_of_a_typed_array_refuses_or_leaves_the_elements_alone() {
         }
         refused(view.share());
         refused(view.pin());
-        refused(view.get([0, 0]));
-        refused(view.set([0, 0], 1));
+        // The device copies one element.
+        let number = view.get([0, 0]).unwrap();
+        assert!(view.reference([0, 0]).unwrap() == number);
+        assert!(view.is_readonly() || view.set([0, 0], number).is_ok());
+        assert!(view.to_string().contains("ext_dev:0"));
         refused(view.to_order(Order::ColumnMajor));
         refused(view.export(&Request::read()).map_err(Error::from));
+        refused(Array::<f32, 2>::uninit_like(view));
+        assert!(Array::<f32, 2>::zeros_like(view).unwrap_err().is_unsupported());
+        assert!(Array::<f32, 2>::full_like(view, 0.5).unwrap_err().is_unsupported());
+        assert!(Array::<f32, 2>::zeros_with([2, 2], view.options()).unwrap_err().is_unsupported());
     }
     drop(views);
     refused(array.as_view_mut().map(|_| ()));
@@ -430,9 +512,10 @@ fn the_ledger_lists_fenced_memory_without_looking_into_it() {
 
 // ===== the lists above are whole
 
-/// The public methods, of `self`, in the blocks of the sources that begin with one of these lines.
+/// The public methods, of `self`, in the blocks of the sources that begin with one of these lines, and in the macros that stand
+/// in them.
 fn methods(folder: &str, headers: &[&str]) -> BTreeSet<String> {
-    let mut found = BTreeSet::new();
+    let (mut blocks, mut macros) = (Vec::new(), Vec::new());
     let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("src").join(folder)];
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(folder).unwrap() {
@@ -444,24 +527,40 @@ fn methods(folder: &str, headers: &[&str]) -> BTreeSet<String> {
             let text = std::fs::read_to_string(&path).unwrap();
             let mut lines = text.lines();
             while let Some(line) = lines.next() {
-                if !headers.contains(&line) {
+                let name = line.strip_prefix("macro_rules! ").and_then(|line| line.strip_suffix(" {"));
+                if name.is_none() && !headers.contains(&line) {
                     continue;
                 }
                 let block: Vec<&str> = lines.by_ref().take_while(|line| *line != "}").collect();
                 let block = block.join("\n");
-                for function in block.split("\n    pub ").skip(1) {
-                    let signature = function.split('{').next().unwrap_or(function);
-                    let name = signature.trim_start_matches("unsafe ").trim_start_matches("fn ");
-                    let name = name.split(['(', '<']).next().unwrap_or(name);
-                    let takes_self = ["(self", "(&self", "(&mut self", "(mut self"]
-                        .iter()
-                        .any(|s| signature.contains(s))
-                        || signature.split_whitespace().nth(2).is_some_and(|word| word.ends_with("self,"));
-                    if takes_self {
-                        found.insert(name.to_owned());
-                    }
+                match name {
+                    Some(name) => macros.push((format!("\n    {name}! {{"), block)),
+                    None => blocks.push(format!("\n{block}")),
                 }
             }
+        }
+    }
+    let used = macros.iter().filter(|(call, _)| blocks.iter().any(|block| block.contains(call)));
+    let found = used.flat_map(|(_, block)| methods_in(block)).collect();
+    blocks.iter().flat_map(|block| methods_in(block)).fold(found, |mut found: BTreeSet<String>, name| {
+        found.insert(name);
+        found
+    })
+}
+
+fn methods_in(block: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for line in block.lines().filter_map(|line| line.trim_start().strip_prefix("pub ")) {
+        // All of the signature, which may go on in the lines that follow.
+        let start = line.as_ptr().addr() - block.as_ptr().addr();
+        let signature = block[start..].split('{').next().unwrap_or(line);
+        let words = ["const ", "unsafe ", "fn "];
+        let name = words.iter().fold(line, |line, word| line.strip_prefix(word).unwrap_or(line));
+        let name = name.split(['(', '<']).next().unwrap_or(name);
+        let arguments = signature.split_once('(').map_or("", |(_, arguments)| arguments).trim_start();
+        let receiver = arguments.split([',', ')']).next().unwrap_or(arguments);
+        if receiver.ends_with("self") || receiver.ends_with("$this") {
+            found.push(name.to_owned());
         }
     }
     found

@@ -242,7 +242,7 @@ impl Twin {
     fn check_queries(&self, context: &str) {
         let (layout, nested, itemsize) = (&self.layout, &self.nested, self.layout.itemsize());
         let direct = layout.suboffsets().is_none();
-        assert_eq!(layout.numel(), nested.cells.len(), "{context}");
+        assert_eq!(layout.len(), nested.cells.len(), "{context}");
         assert_eq!(layout.nbytes(), nested.cells.len() * itemsize, "{context}");
         let orders = [(Order::RowMajor, true), (Order::ColumnMajor, false)];
         let is_in = |rows| direct && nested.is_contiguous(itemsize, rows);

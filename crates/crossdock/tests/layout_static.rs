@@ -45,7 +45,7 @@ impl<const D: usize> Pair<'_, D> {
         let (fixed, layout, itemsize) = (&self.fixed, self.layout, self.layout.itemsize());
         assert_eq!(layout.to_fixed::<D>().expect("this rank"), *fixed);
         assert!(layout.to_fixed::<9>().unwrap_err().is_shape());
-        assert_eq!((fixed.numel(), fixed.nbytes(itemsize)), (layout.numel(), layout.nbytes()));
+        assert_eq!((fixed.len(), fixed.nbytes(itemsize)), (layout.len(), layout.nbytes()));
         assert_eq!(fixed.span(itemsize), layout.span());
         assert_eq!(fixed.order(itemsize), layout.order());
         assert_eq!(fixed.is_injective(itemsize), layout.is_injective());

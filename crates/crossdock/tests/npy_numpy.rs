@@ -147,7 +147,7 @@ fn write_views(directory: &Path, name: &str, array: &DArray) -> Json {
     };
     save("same", array);
     if array.rank() > 1 {
-        save("transposed", &array.transpose());
+        save("transposed", &array.transpose().unwrap());
         save("reversed", &array.reverse(0).unwrap());
         let step = AxisSlice::Range { start: None, stop: None, step: 2 };
         save("every other", &array.slice_numpy([AxisSlice::Ellipsis, step]).unwrap());

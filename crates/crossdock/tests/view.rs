@@ -50,7 +50,9 @@ fn born(birth: Birth, readonly: bool, order: Order) -> DArray {
             static COLUMNS: [i32; 6] = [1, 4, 2, 5, 3, 6];
             match order {
                 Order::RowMajor => Array::from_static(&ROWS, [2, 3]).unwrap().into(),
-                Order::ColumnMajor => DArray::from(Array::from_static(&COLUMNS, [3, 2]).unwrap()).transpose(),
+                Order::ColumnMajor => {
+                    DArray::from(Array::from_static(&COLUMNS, [3, 2]).unwrap()).transpose().unwrap()
+                }
             }
         }
     };
@@ -456,7 +458,7 @@ fn elements_by_reference_are_asked_for_by_their_own_type_rank_and_lease() {
     let error = view.as_view::<i32, 3>().unwrap_err();
     assert!(error.is_shape());
     assert_says(error, &["rank 2", "3"]);
-    let turned = crossdock::view(&rows().transpose(), Request::read()).unwrap();
+    let turned = crossdock::view(&rows().transpose().unwrap(), Request::read()).unwrap();
     let error = turned.as_slice::<i32>().unwrap_err();
     assert!(error.is_layout());
     assert_says(error, &["[3, 2]", "[4, 12]"]);

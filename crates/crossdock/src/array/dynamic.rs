@@ -1,14 +1,12 @@
 //! Arrays whose element type and rank are known at run time.
 
-use std::fmt;
-use std::ptr::NonNull;
-
 use crate::array::RawArray;
-use crate::element::{DType, Value};
-use crate::error::{Error, Kind, Result};
-use crate::kernel;
-use crate::layout::{AxisList, Layout, Order};
-use crate::memory::{Backing, Birth, Buffer, Lease, LeaseKind, Place, Protocols, racy};
+use crate::array::queries::{dynamic_queries, memory_queries};
+use crate::array::raw::elsewhere;
+use crate::element::{DType, no_field};
+use crate::error::Result;
+use crate::layout::{AxisList, AxisSlice, Layout, Order, Reading};
+use crate::memory::{Buffer, Lease, LeaseKind};
 
 /// An n-dimensional array of any dtype and rank: a handle on memory that somebody owns.
 ///
@@ -34,7 +32,7 @@ use crate::memory::{Backing, Birth, Buffer, Lease, LeaseKind, Place, Protocols, 
 /// memory as can be counted (2²³ - 1), which takes a program that forgets them.
 #[derive(Clone)]
 pub struct DArray {
-    /// Invariant 1: `layout` goes with `raw` (RawArray 1) and follows no pointers.
+    /// Invariant 1: `layout` goes with `raw` (RawArray 1).
     raw: RawArray,
     /// Invariant 2: its itemsize is the layout's.
     dtype: DType,
@@ -42,48 +40,6 @@ pub struct DArray {
 }
 
 impl DArray {
-    // ===== constructors
-
-    /// A buffer, seen through a dtype and a layout whose element 0 lies `offset` bytes into it. O(rank).
-    ///
-    /// # Errors
-    ///
-    /// `is_bounds` where the layout leaves the buffer at either end; `is_dtype` where dtype and layout have different item
-    /// sizes; `is_unsupported` for a layout that follows pointers.
-    pub fn from_buffer(buffer: Buffer, dtype: DType, layout: Layout, offset: usize) -> Result<Self> {
-        if dtype.itemsize() != layout.itemsize() {
-            return Err(Error::new(
-                Kind::DType,
-                format!(
-                    "{} has {} bytes, but the layout is for {}",
-                    dtype.brief(),
-                    dtype.itemsize(),
-                    layout.itemsize()
-                ),
-            ));
-        }
-        if let Some(suboffsets) = layout.suboffsets() {
-            return Err(Error::new(
-                Kind::Unsupported,
-                format!(
-                    "a layout with suboffsets {suboffsets:?} follows pointers, which a buffer does not vouch for"
-                ),
-            ));
-        }
-        let raw = RawArray::new(buffer, offset, layout.span())?;
-        Ok(Self { raw, dtype, layout })
-    }
-
-    /// New memory of the default pool, zeroed.
-    ///
-    /// # Errors
-    ///
-    /// `is_overflow`, `is_out_of_memory`, `is_unsupported` for too many dimensions.
-    pub fn zeros(dtype: DType, shape: &[usize], order: Order) -> Result<Self> {
-        let layout = Layout::contiguous(shape, dtype.itemsize(), order)?;
-        Self::from_buffer(Buffer::zeroed(layout.nbytes())?, dtype, layout, 0)
-    }
-
     /// # Safety
     ///
     /// DArray 1 and 2.
@@ -103,102 +59,19 @@ impl DArray {
 
     // ===== queries
 
-    /// The type of the elements.
-    #[inline]
-    pub fn dtype(&self) -> &DType {
-        &self.dtype
-    }
-
-    /// Shape, strides and item size.
-    #[inline]
-    pub fn layout(&self) -> &Layout {
-        &self.layout
-    }
-
-    /// The number of axes.
-    #[inline]
-    pub fn rank(&self) -> usize {
-        self.layout.rank()
-    }
-
-    /// The lengths of the axes.
-    #[inline]
-    pub fn shape(&self) -> &[usize] {
-        self.layout.shape()
-    }
-
-    /// The distance between neighbours along each axis, in bytes.
-    #[inline]
-    pub fn strides(&self) -> &[isize] {
-        self.layout.strides()
-    }
-
-    /// The number of elements.
-    #[inline]
-    pub fn len(&self) -> usize {
-        self.layout.numel()
-    }
-
-    /// Whether there are no elements.
-    #[inline]
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// The number of bytes of all elements, without gaps.
-    #[inline]
-    pub fn nbytes(&self) -> usize {
-        self.layout.nbytes()
-    }
-
-    /// The address of element 0, in its place. It gives no permission to touch it.
-    #[inline]
-    pub fn as_ptr(&self) -> *const u8 {
-        self.raw.ptr().as_ptr()
-    }
-
-    /// The device.
-    #[inline]
-    pub fn place(&self) -> Place {
-        self.raw.place()
-    }
-
-    /// What stands behind the memory.
-    #[inline]
-    pub fn backing(&self) -> Backing {
-        self.raw.handle().header().backing()
-    }
-
-    /// Who else may touch the memory.
-    #[inline]
-    pub fn birth(&self) -> Birth {
-        self.raw.handle().header().birth()
-    }
-
-    /// Whether this handle refuses to write.
-    #[inline]
-    pub fn is_readonly(&self) -> bool {
-        self.raw.is_readonly()
-    }
-
-    /// The protocols by which the memory was ever handed out.
-    #[inline]
-    pub fn exported(&self) -> Protocols {
-        self.raw.handle().header().exported()
-    }
-
-    /// What befell the memory, if anything did: a guarded file map whose file shrank.
-    #[inline]
-    pub fn fault(&self) -> Option<Error> {
-        self.raw.handle().fault()
-    }
+    dynamic_queries! { self: self.layout, self.raw.ptr() }
+    memory_queries! { self }
 
     /// The memory from the lowest to the highest byte that the array touches, and how far into it element 0 lies. O(rank).
     ///
     /// # Errors
     ///
-    /// `is_exhausted` where there are as many handles as can be counted.
+    /// `is_exhausted` where there are as many handles as can be counted; `is_layout` where elements are, or were, reached over a table of
+    /// pointers.
     pub fn buffer(&self) -> Result<(Buffer, usize)> {
+        if self.is_indirect() {
+            return Err(elsewhere());
+        }
         self.raw.buffer(self.layout.span())
     }
 
@@ -208,7 +81,7 @@ impl DArray {
     ///
     /// The offset and the layout came together from an operation on this array's layout.
     #[inline]
-    unsafe fn moved(&self, layout: Layout, offset: isize) -> Self {
+    pub(super) unsafe fn moved(&self, layout: Layout, offset: isize) -> Self {
         // SAFETY: the caller's word.
         let raw = unsafe { self.raw.moved(offset) };
         Self { raw, dtype: self.dtype.clone(), layout }
@@ -220,6 +93,9 @@ impl DArray {
     ///
     /// `is_bounds` where a range or an index leaves its axis, `is_shape` for the wrong number of axes.
     pub fn slice(&self, slices: impl AxisList) -> Result<Self> {
+        if self.is_indirect() {
+            return slices.with_axes(|axes| self.slice_indirect(axes, Reading::Rust));
+        }
         let (layout, offset) = self.layout.slice(slices)?;
         // SAFETY: layout and offset came together.
         Ok(unsafe { self.moved(layout, offset) })
@@ -231,6 +107,9 @@ impl DArray {
     ///
     /// `is_bounds` where an index leaves its axis or a step is 0, `is_shape` for too many axes.
     pub fn slice_numpy(&self, slices: impl AxisList) -> Result<Self> {
+        if self.is_indirect() {
+            return slices.with_axes(|axes| self.slice_indirect(axes, Reading::Numpy));
+        }
         let (layout, offset) = self.layout.slice_numpy(slices)?;
         // SAFETY: layout and offset came together.
         Ok(unsafe { self.moved(layout, offset) })
@@ -253,42 +132,19 @@ impl DArray {
     /// `is_dtype` where the elements are no records or have no such field; `is_unsupported` where a sub-array's axes would make
     /// too many, `is_overflow` where they are empty and too long.
     pub fn field(&self, name: &str) -> Result<Self> {
-        let field = self.dtype.field(name).ok_or_else(|| self.no_field(name))?;
+        let field = self.dtype.field(name).ok_or_else(|| no_field(&self.dtype, name))?;
+        let (part, offset) = self.layout.part(field.offset(), field.dtype().itemsize());
         let (dtype, layout) = match field.dtype().as_subarray() {
-            None => {
-                let dtype = field.dtype().clone();
-                let layout = Layout::new(self.shape(), self.strides(), dtype.itemsize())?;
-                (dtype, layout)
-            }
+            None => (field.dtype().clone(), part),
             Some(subarray) => {
                 let dtype = subarray.base().clone();
                 let inner = Layout::contiguous(subarray.shape(), dtype.itemsize(), Order::RowMajor)?;
-                (dtype, self.layout.with_inner(&inner)?)
+                (dtype, part.with_inner(&inner)?)
             }
         };
-        // An array without elements may have its element 0 anywhere, so that a step into it would lead nowhere.
-        let offset = if self.is_empty() { 0 } else { field.offset() as isize };
         // SAFETY: the field lies within its record, so what the layout reaches from there lies within the array's span.
         let raw = unsafe { self.raw.moved(offset) };
         Ok(Self { raw, dtype, layout })
-    }
-
-    #[cold]
-    fn no_field(&self, name: &str) -> Error {
-        let text = match self.dtype.as_record() {
-            Some(record) => {
-                const MOST: usize = 20;
-                let all = record.fields();
-                let names: Vec<&str> = all.iter().take(MOST).map(|field| field.name()).collect();
-                let more = match all.len().saturating_sub(MOST) {
-                    0 => String::new(),
-                    more => format!(", and {more} more"),
-                };
-                format!("there is no field {name:?}: the fields are {}{more}", names.join(", "))
-            }
-            None => format!("{} has no fields, hence none that is called {name:?}", self.dtype),
-        };
-        Error::new(Kind::DType, text)
     }
 
     /// The axes in another order: axis `k` of the result is axis `axes[k]` of this array. O(rank).
@@ -302,11 +158,13 @@ impl DArray {
     }
 
     /// The axes in reverse order. O(rank).
-    pub fn transpose(&self) -> Self {
-        // Only an indirect array cannot be transposed, and this is none (DArray 1).
-        let layout = self.layout.transpose().unwrap_or_else(|_| self.layout.clone());
+    ///
+    /// # Errors
+    ///
+    /// `is_layout` for an indirect array whose axes would change sides with a pointer; otherwise none.
+    pub fn transpose(&self) -> Result<Self> {
         // SAFETY: element 0 stays where it is.
-        unsafe { self.moved(layout, 0) }
+        Ok(unsafe { self.moved(self.layout.transpose()?, 0) })
     }
 
     /// The same elements with one axis backwards. O(rank).
@@ -346,6 +204,11 @@ impl DArray {
     ///
     /// `is_bounds` where there is no such axis or index.
     pub fn drop_axis(&self, axis: usize, index: usize) -> Result<Self> {
+        if self.is_indirect() && axis < self.rank() {
+            let mut axes = vec![AxisSlice::ALL; self.rank()];
+            axes[axis] = AxisSlice::Index(isize::try_from(index).unwrap_or(isize::MAX));
+            return self.slice_indirect(&axes, Reading::Rust);
+        }
         let (layout, offset) = self.layout.drop_axis(axis, index)?;
         // SAFETY: layout and offset came together.
         Ok(unsafe { self.moved(layout, offset) })
@@ -362,11 +225,18 @@ impl DArray {
     }
 
     /// Without the axes of length 1. O(rank).
-    pub fn squeeze(&self) -> Self {
-        // Only an indirect array cannot be squeezed, and this is none (DArray 1).
-        let layout = self.layout.squeeze().unwrap_or_else(|_| self.layout.clone());
+    ///
+    /// # Errors
+    ///
+    /// `is_layout` for an indirect array with two tables of which the second would be left without an axis; otherwise none.
+    pub fn squeeze(&self) -> Result<Self> {
+        if self.is_indirect() {
+            let slice = |&len: &usize| if len == 1 { AxisSlice::Index(0) } else { AxisSlice::ALL };
+            let axes: Vec<AxisSlice> = self.shape().iter().map(slice).collect();
+            return self.slice_indirect(&axes, Reading::Rust);
+        }
         // SAFETY: element 0 stays where it is.
-        unsafe { self.moved(layout, 0) }
+        Ok(unsafe { self.moved(self.layout.squeeze()?, 0) })
     }
 
     /// The same array, never to be written through this handle or what is made from it.
@@ -380,79 +250,5 @@ impl DArray {
     #[inline]
     pub(crate) fn lease(&self, kind: LeaseKind) -> Result<Lease> {
         self.raw.lease(kind)
-    }
-
-    /// One element, by value, under a Pin lease of that moment.
-    ///
-    /// # Errors
-    ///
-    /// `is_bounds`; `is_conflict` while somebody holds Write; `is_place`.
-    pub fn get(&self, index: &[usize]) -> Result<Value> {
-        let _lease = self.lease(LeaseKind::Pin)?;
-        // SAFETY: DArray 1 and 2, under a lease.
-        unsafe { load_value(self.raw.ptr(), &self.dtype, &self.layout, index) }
-    }
-
-    /// Writes one element, converted with a check, under a Share lease of that moment.
-    ///
-    /// # Errors
-    ///
-    /// `is_bounds`; `is_value` where the value does not fit; `is_conflict` while somebody holds Read or Write;
-    /// `is_read_only`; `is_place`.
-    pub fn set(&self, index: &[usize], value: &Value) -> Result<()> {
-        let _lease = self.lease(LeaseKind::Share)?;
-        // SAFETY: DArray 1 and 2, under a Share lease.
-        unsafe { store_value(self.raw.ptr(), &self.dtype, &self.layout, index, value) }
-    }
-}
-
-/// # Safety
-///
-/// The layout, of elements of the dtype, reaches from `ptr` only bytes that may be loaded racily.
-pub(crate) unsafe fn load_value(
-    ptr: NonNull<u8>,
-    dtype: &DType,
-    layout: &Layout,
-    index: &[usize],
-) -> Result<Value> {
-    let offset = layout.offset_of(index)?;
-    let element = ptr.as_ptr().wrapping_offset(offset);
-    // SAFETY: one element (the caller's word).
-    unsafe { kernel::load_bytes(element, dtype.itemsize(), |bytes| Value::read(dtype, bytes)) }
-}
-
-/// # Safety
-///
-/// The layout, of elements of the dtype, reaches from `ptr` only bytes that may be loaded and stored racily.
-pub(crate) unsafe fn store_value(
-    ptr: NonNull<u8>,
-    dtype: &DType,
-    layout: &Layout,
-    index: &[usize],
-    value: &Value,
-) -> Result<()> {
-    let offset = layout.offset_of(index)?;
-    let element = ptr.as_ptr().wrapping_offset(offset);
-    // Loaded first: a record's padding stays as it is.
-    // SAFETY: one element (the caller's word).
-    let mut bytes = unsafe { kernel::load_bytes(element, dtype.itemsize(), <[u8]>::to_vec) };
-    value.write(dtype, &mut bytes)?;
-    // SAFETY: one element (the caller's word).
-    unsafe { racy::copy(bytes.as_ptr(), element, bytes.len()) };
-    Ok(())
-}
-
-impl fmt::Debug for DArray {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "DArray({}, shape {:?}, strides {:?} bytes, at {:p} on {}{})",
-            self.dtype,
-            self.shape(),
-            self.strides(),
-            self.as_ptr(),
-            self.place(),
-            if self.is_readonly() { ", read-only" } else { "" }
-        )
     }
 }

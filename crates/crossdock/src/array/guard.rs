@@ -1,16 +1,16 @@
 //! Leases of a typed array, and the access that each of them gives.
 
-use std::fmt;
 use std::marker::PhantomData;
-use std::ops::{Index, IndexMut};
 use std::ptr::NonNull;
 
-use crate::array::iter::Iter;
-use crate::array::view::{ArrayView, check_aligned, index_panic};
+use crate::array::access::{element_access, element_access_mut, element_index, element_index_mut};
+use crate::array::display::{Elements, Head, Show, printed};
+use crate::array::queries::typed_queries;
+use crate::array::view::{ArrayView, check_aligned};
 use crate::array::view_mut::ArrayViewMut;
 use crate::element::Element;
 use crate::error::Result;
-use crate::layout::{FixedLayout, Order};
+use crate::layout::FixedLayout;
 use crate::memory::{Lease, count_copied, racy};
 
 /// A lease, and the array that it covers.
@@ -32,7 +32,7 @@ unsafe impl<T: Element, const D: usize> Send for Covered<T, D> {}
 unsafe impl<T: Element, const D: usize> Sync for Covered<T, D> {}
 
 impl<T: Element, const D: usize> Covered<T, D> {
-    fn load(&self, index: [usize; D]) -> Result<T> {
+    fn get(&self, index: [usize; D]) -> Result<T> {
         let offset = self.layout.offset_of(index)?;
         // SAFETY: the offset of an element (Covered 1).
         let ptr = unsafe { self.ptr.offset(offset) };
@@ -44,9 +44,28 @@ impl<T: Element, const D: usize> Covered<T, D> {
         self.layout.offsets().map(|offset| {
             // SAFETY: the offset of an element (Covered 1).
             let ptr = unsafe { self.ptr.offset(offset) };
-            // SAFETY: as in `load`.
+            // SAFETY: as in `get`.
             unsafe { racy::load(ptr.as_ptr().cast()) }
         })
+    }
+
+    fn head(&self, name: &'static str) -> Head<'_> {
+        Head {
+            name,
+            dtype: T::dtype(),
+            shape: self.layout.shape(),
+            strides: self.layout.strides(),
+            address: self.ptr.as_ptr(),
+            place: self.lease.header().place(),
+            more: String::new(),
+        }
+    }
+
+    fn look(&self, f: &mut dyn FnMut(&Elements)) -> Result<()> {
+        let layout = self.layout.to_dynamic_trusted(size_of::<T>());
+        // SAFETY: Covered 1; every lease permits racy loads.
+        f(&unsafe { Elements::new(self.ptr, T::dtype(), layout) });
+        Ok(())
     }
 
     fn to_vec(&self) -> Vec<T> {
@@ -69,35 +88,7 @@ macro_rules! guard {
                 Self(Covered { lease, ptr, layout, element: PhantomData })
             }
 
-            /// The lengths of the axes.
-            pub fn shape(&self) -> &[usize; D] {
-                self.0.layout.shape()
-            }
-
-            /// The distance between neighbours along each axis, in bytes.
-            pub fn strides(&self) -> &[isize; D] {
-                self.0.layout.strides()
-            }
-
-            /// The number of elements.
-            pub fn len(&self) -> usize {
-                self.0.layout.numel()
-            }
-
-            /// Whether there are no elements.
-            pub fn is_empty(&self) -> bool {
-                self.len() == 0
-            }
-
-            /// Whether the elements lie in this order without gaps.
-            pub fn is_contiguous(&self, order: Order) -> bool {
-                self.0.layout.is_contiguous(size_of::<T>(), order)
-            }
-
-            /// The address of element 0.
-            pub fn as_ptr(&self) -> *const T {
-                self.0.ptr.as_ptr().cast()
-            }
+            typed_queries! { self: self.0.layout, self.0.ptr }
 
             /// Whether references to the elements may be made.
             ///
@@ -109,11 +100,17 @@ macro_rules! guard {
             }
         }
 
-        impl<T: Element, const D: usize> fmt::Debug for $name<T, D> {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                write!(f, "{:?} lease of {:?} at {:p}", self.0.lease.kind(), self.shape(), self.0.ptr)
+        impl<T: Element, const D: usize> Show for $name<T, D> {
+            fn head(&self) -> Head<'_> {
+                self.0.head(stringify!($name))
+            }
+
+            fn look(&self, f: &mut dyn FnMut(&Elements)) -> Result<()> {
+                self.0.look(f)
             }
         }
+
+        printed!([T: Element, const D: usize] $name<T, D>);
     };
 }
 
@@ -157,8 +154,8 @@ guard! {
     ///
     /// let array = Array::<u32, 1>::zeros([4])?;
     /// let (left, right) = (array.share()?, array.share()?);
-    /// left.store([2], 7)?;
-    /// assert_eq!(right.load([2])?, 7);
+    /// left.set([2], 7)?;
+    /// assert_eq!(right.get([2])?, 7);
     /// # Ok::<(), crossdock::Error>(())
     /// ```
     ArrayShare, "Covered 1 under a Share lease."
@@ -188,15 +185,7 @@ impl<T: Element, const D: usize> ArrayRead<T, D> {
         unsafe { ArrayView::new(self.0.ptr, self.0.layout) }
     }
 
-    /// The elements in row-major order.
-    pub fn iter(&self) -> Iter<'_, T> {
-        self.view().iter()
-    }
-
-    /// The elements as a slice, where they lie row-major without gaps.
-    pub fn as_slice(&self) -> Option<&[T]> {
-        self.view().as_slice()
-    }
+    element_access! { '_ self: self.0.ptr, self.0.layout }
 
     /// Everything from element 0 to the last one that lies behind it, gaps included, as elements; `None` where a stride is
     /// negative or no whole number of elements.
@@ -216,36 +205,9 @@ impl<T: Element, const D: usize> ArrayRead<T, D> {
         // (Header 3), and constant under the lease. Element 0 is aligned (`new`).
         Some(unsafe { std::slice::from_raw_parts(self.as_ptr(), len) })
     }
-
-    /// The elements in row-major order, copied (and counted).
-    pub fn to_vec(&self) -> Vec<T> {
-        self.view().to_vec()
-    }
 }
 
-impl<T: Element, const D: usize> Index<[usize; D]> for ArrayRead<T, D> {
-    type Output = T;
-
-    /// # Panics
-    ///
-    /// Where the index is outside.
-    #[inline(always)]
-    fn index(&self, index: [usize; D]) -> &T {
-        match self.view().get(index) {
-            Some(element) => element,
-            None => index_panic(&index, self.shape()),
-        }
-    }
-}
-
-impl<'a, T: Element, const D: usize> IntoIterator for &'a ArrayRead<T, D> {
-    type Item = &'a T;
-    type IntoIter = Iter<'a, T>;
-
-    fn into_iter(self) -> Iter<'a, T> {
-        self.iter()
-    }
-}
+element_index! { ArrayRead<T> }
 
 impl<T: Element, const D: usize> ArrayWrite<T, D> {
     /// The elements, by reference.
@@ -262,33 +224,13 @@ impl<T: Element, const D: usize> ArrayWrite<T, D> {
         // through this guard.
         unsafe { ArrayViewMut::trusted(self.0.ptr, self.0.layout) }
     }
+
+    element_access! { '_ self: self.0.ptr, self.0.layout }
+    element_access_mut! { self: self.0.ptr, self.0.layout }
 }
 
-impl<T: Element, const D: usize> Index<[usize; D]> for ArrayWrite<T, D> {
-    type Output = T;
-
-    /// # Panics
-    ///
-    /// Where the index is outside.
-    #[inline(always)]
-    fn index(&self, index: [usize; D]) -> &T {
-        match self.view().get(index) {
-            Some(element) => element,
-            None => index_panic(&index, self.shape()),
-        }
-    }
-}
-
-impl<T: Element, const D: usize> IndexMut<[usize; D]> for ArrayWrite<T, D> {
-    #[inline(always)]
-    fn index_mut(&mut self, index: [usize; D]) -> &mut T {
-        let Some(offset) = self.0.layout.checked_offset(index) else { index_panic(&index, self.shape()) };
-        // SAFETY: the offset of an element (Covered 1).
-        let ptr = unsafe { self.0.ptr.offset(offset) };
-        // SAFETY: as in `view_mut`.
-        unsafe { ptr.cast().as_mut() }
-    }
-}
+element_index! { ArrayWrite<T> }
+element_index_mut! { ArrayWrite<T> }
 
 impl<T: Element, const D: usize> ArrayShare<T, D> {
     /// The element at an index, of any alignment, as it is at this moment.
@@ -296,8 +238,8 @@ impl<T: Element, const D: usize> ArrayShare<T, D> {
     /// # Errors
     ///
     /// `is_bounds`.
-    pub fn load(&self, index: [usize; D]) -> Result<T> {
-        self.0.load(index)
+    pub fn get(&self, index: [usize; D]) -> Result<T> {
+        self.0.get(index)
     }
 
     /// Writes the element at an index, of any alignment.
@@ -305,7 +247,7 @@ impl<T: Element, const D: usize> ArrayShare<T, D> {
     /// # Errors
     ///
     /// `is_bounds`.
-    pub fn store(&self, index: [usize; D], value: T) -> Result<()> {
+    pub fn set(&self, index: [usize; D], value: T) -> Result<()> {
         let offset = self.0.layout.offset_of(index)?;
         // SAFETY: the offset of an element (Covered 1).
         let ptr = unsafe { self.0.ptr.offset(offset) };
@@ -331,8 +273,8 @@ impl<T: Element, const D: usize> ArrayPin<T, D> {
     /// # Errors
     ///
     /// `is_bounds`.
-    pub fn load(&self, index: [usize; D]) -> Result<T> {
-        self.0.load(index)
+    pub fn get(&self, index: [usize; D]) -> Result<T> {
+        self.0.get(index)
     }
 
     /// The elements by value in row-major order, each as it is when it is loaded.

@@ -2,17 +2,20 @@
 
 use std::ptr::NonNull;
 
-use crate::error::Result;
+use crate::error::{Error, Kind, Result};
 use crate::layout::Span;
-use crate::memory::{Buffer, Handle, Lease, LeaseKind, Place, exclusive, lease};
+use crate::memory::{Buffer, Glance, Handle, Lease, LeaseKind, Place, exclusive, lease, lease_at_once};
 
 /// The erased core of an array.
 ///
 /// # Invariants
 ///
-/// 1. The layout that goes with it (the array's other field), applied at `ptr`, reaches only bytes of the handle's region.
-///    It is checked once, by [`RawArray::new`]; every operation on layouts keeps it (see [`crate::layout`]).
+/// 1. The layout that goes with it (the array's other field), applied at `ptr`, reaches only bytes of the handle's region, or, of an
+///    indirect array and of what is cut out of one, elements that the region's table of pointers leads to: the region's owner keeps
+///    them, and its leases cover them. It is checked once, by [`RawArray::new`] and by whoever makes the table; every operation on
+///    layouts keeps it (see [`crate::layout`]).
 /// 2. `readonly` is set if the memory is constant, and never cleared.
+/// 3. The bytes of a table of pointers are given to nobody and never written: [`RawArray::buffer`] refuses.
 #[derive(Clone)]
 pub(crate) struct RawArray {
     handle: Handle,
@@ -62,16 +65,44 @@ impl RawArray {
         }
     }
 
+    /// Another handle whose element 0 lies there.
+    ///
+    /// # Safety
+    ///
+    /// As for [`RawArray::moved`]: the address was reached by an operation on this array's layout.
+    pub(crate) unsafe fn at(&self, ptr: *mut u8) -> Self {
+        Self {
+            handle: self.handle.clone(),
+            // A pointer of a table is not null, and neither is what lies within a region.
+            ptr: NonNull::new(ptr).unwrap_or(self.ptr),
+            readonly: self.readonly,
+        }
+    }
+
     /// Re-checks invariant 1 for another layout at the same element 0, within the whole region.
     pub(crate) fn check_span(&self, span: Span) -> Result<()> {
         let header = self.handle.header();
-        let offset = self.ptr.addr().get() - header.ptr().addr().get();
-        span.check_window(offset, header.nbytes())
+        match self.ptr.addr().get().checked_sub(header.ptr().addr().get()) {
+            Some(offset) if offset <= header.nbytes() => span.check_window(offset, header.nbytes()),
+            _ => Err(elsewhere()),
+        }
     }
 
     #[inline]
     pub(crate) fn lease(&self, kind: LeaseKind) -> Result<Lease> {
         lease(&self.handle, self.readonly, kind)
+    }
+
+    /// A lease for one element, where it can be had in one step.
+    #[inline(always)]
+    pub(crate) fn glance(&self, kind: LeaseKind) -> Option<Glance<'_>> {
+        let refused = self.readonly && matches!(kind, LeaseKind::Write | LeaseKind::Share);
+        if refused { None } else { self.handle.glance(kind) }
+    }
+
+    /// As [`RawArray::lease`], but refuses where it would wait for work on a device.
+    pub(crate) fn lease_at_once(&self, kind: LeaseKind) -> Result<Lease> {
+        lease_at_once(&self.handle, self.readonly, kind)
     }
 
     #[inline]
@@ -103,13 +134,27 @@ impl RawArray {
         self.readonly = true;
     }
 
-    /// The bytes from the lowest to the highest that the span touches, as a buffer, and where in it element 0 lies.
+    /// The bytes from the lowest to the highest that the span of a direct layout touches, as a buffer, and where in it element 0 lies.
+    ///
+    /// # Errors
+    ///
+    /// `is_layout` where the elements are not in the region itself.
     pub(crate) fn buffer(&self, span: Span) -> Result<(Buffer, usize)> {
+        self.check_span(span).map_err(|_| elsewhere())?;
         let handle = self.handle.try_clone()?;
-        // SAFETY: RawArray 1: the span begins inside the region.
+        // SAFETY: the span lies inside the region, as just checked.
         let ptr = unsafe { self.ptr.offset(span.low()) };
-        // SAFETY: RawArray 1 and 2: all of the span lies inside the region.
+        // SAFETY: as above, and RawArray 2.
         let buffer = unsafe { Buffer::from_parts(handle, ptr, span.nbytes(), self.readonly) };
         Ok((buffer, span.low().unsigned_abs()))
     }
+}
+
+/// Elements of an indirect array have no buffer.
+#[cold]
+pub(super) fn elsewhere() -> Error {
+    Error::new(
+        Kind::Layout,
+        "the elements lie where a table of pointers leads, so that no one buffer has them: copy the array",
+    )
 }

@@ -1,17 +1,17 @@
 //! Arrays whose element type and rank the compiler knows.
 
-use std::fmt;
 use std::marker::PhantomData;
-use std::ops::Deref;
 
 use crate::array::RawArray;
+use crate::array::axes::{typed_repeats, typed_views};
 use crate::array::guard::{ArrayPin, ArrayRead, ArrayShare, ArrayWrite};
-use crate::array::view::{check_aligned, check_numel};
+use crate::array::queries::{memory_queries, typed_queries};
+use crate::array::view::check_aligned;
 use crate::array::view_mut::ArrayViewMut;
-use crate::element::{DType, Element};
+use crate::element::Element;
 use crate::error::{Error, Kind, Result};
-use crate::layout::{FixedLayout, Order, SliceSpec};
-use crate::memory::{Birth, Buffer, LeaseKind, Place};
+use crate::layout::FixedLayout;
+use crate::memory::{Buffer, LeaseKind};
 
 /// An n-dimensional array of `T` with `D` axes: a handle on memory that somebody owns.
 ///
@@ -47,82 +47,10 @@ pub struct Array<T: Element, const D: usize> {
 }
 
 impl<T: Element, const D: usize> Array<T, D> {
-    // ===== constructors
-
-    /// Adopts a vector, seen row-major. O(1).
-    ///
-    /// # Errors
-    ///
-    /// `is_shape` where the shape has another number of elements than the vector.
-    pub fn from_vec(vec: Vec<T>, shape: [usize; D]) -> Result<Self> {
-        let layout = Self::row_major(shape)?;
-        check_numel(&shape, layout.numel(), vec.len())?;
-        Self::from_buffer_with_layout(Buffer::from_vec(vec)?, layout, 0)
-    }
-
-    /// Adopts anything that dereferences to a slice (`Arc<Vec<T>>`, an image, …), seen row-major from its beginning. What
-    /// lies behind the shape's last element is kept, for [`Array::with_row_stride`]. Read-only. O(1).
-    ///
-    /// # Errors
-    ///
-    /// `is_bounds` where the slice has fewer elements than the shape.
-    pub fn from_owner<O>(owner: O, shape: [usize; D]) -> Result<Self>
-    where
-        O: Deref<Target: AsRef<[T]>> + Send + 'static,
-    {
-        Self::from_buffer(Buffer::from_owner(owner)?, shape)
-    }
-
-    /// Wraps memory that lives as long as the program. Read-only. O(1).
-    ///
-    /// # Errors
-    ///
-    /// `is_shape` where the shape has another number of elements than the slice.
-    pub fn from_static(slice: &'static [T], shape: [usize; D]) -> Result<Self> {
-        let layout = Self::row_major(shape)?;
-        check_numel(&shape, layout.numel(), slice.len())?;
-        Self::from_buffer_with_layout(Buffer::from_static(slice)?, layout, 0)
-    }
-
-    /// New memory of the default pool, zeroed, row-major.
-    ///
-    /// # Errors
-    ///
-    /// `is_overflow`, `is_out_of_memory`.
-    pub fn zeros(shape: [usize; D]) -> Result<Self> {
-        let layout = Self::row_major(shape)?;
-        Self::from_buffer_with_layout(Buffer::zeroed(layout.nbytes(size_of::<T>()))?, layout, 0)
-    }
-
-    /// A buffer, seen row-major from its first byte. O(1).
-    ///
-    /// # Errors
-    ///
-    /// `is_bounds` where the buffer is too small.
-    pub fn from_buffer(buffer: Buffer, shape: [usize; D]) -> Result<Self> {
-        Self::from_buffer_with_layout(buffer, Self::row_major(shape)?, 0)
-    }
-
-    /// A buffer, seen through a layout whose element 0 lies `offset` bytes into it. O(`D`).
-    ///
-    /// # Errors
-    ///
-    /// `is_bounds` where the layout leaves the buffer at either end; `is_overflow` where it was made for another itemsize
-    /// and does not hold for this one.
-    pub fn from_buffer_with_layout(buffer: Buffer, layout: FixedLayout<D>, offset: usize) -> Result<Self> {
-        let layout = FixedLayout::new(*layout.shape(), *layout.strides(), size_of::<T>())?;
-        let raw = RawArray::new(buffer, offset, layout.span(size_of::<T>()))?;
-        Ok(Self { raw, layout, element: PhantomData })
-    }
-
-    fn row_major(shape: [usize; D]) -> Result<FixedLayout<D>> {
-        FixedLayout::contiguous(shape, size_of::<T>(), Order::RowMajor)
-    }
-
     /// # Safety
     ///
     /// Array 1.
-    pub(super) unsafe fn from_raw(raw: RawArray, layout: FixedLayout<D>) -> Self {
+    pub(crate) unsafe fn from_raw(raw: RawArray, layout: FixedLayout<D>) -> Self {
         Self { raw, layout, element: PhantomData }
     }
 
@@ -158,76 +86,8 @@ impl<T: Element, const D: usize> Array<T, D> {
 
     // ===== queries
 
-    /// The lengths of the axes.
-    #[inline]
-    pub fn shape(&self) -> &[usize; D] {
-        self.layout.shape()
-    }
-
-    /// The distance between neighbours along each axis, in bytes.
-    #[inline]
-    pub fn strides(&self) -> &[isize; D] {
-        self.layout.strides()
-    }
-
-    /// Shape and strides.
-    #[inline]
-    pub fn layout(&self) -> &FixedLayout<D> {
-        &self.layout
-    }
-
-    /// The number of elements.
-    #[inline]
-    pub fn len(&self) -> usize {
-        self.layout.numel()
-    }
-
-    /// Whether there are no elements.
-    #[inline]
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// The number of bytes of all elements, without gaps.
-    #[inline]
-    pub fn nbytes(&self) -> usize {
-        self.layout.nbytes(size_of::<T>())
-    }
-
-    /// The type of the elements.
-    #[inline]
-    pub fn dtype(&self) -> DType {
-        T::dtype()
-    }
-
-    /// The address of element 0, in its place. It gives no permission to touch it.
-    #[inline]
-    pub fn as_ptr(&self) -> *const T {
-        self.raw.ptr().as_ptr().cast()
-    }
-
-    /// The device.
-    #[inline]
-    pub fn place(&self) -> Place {
-        self.raw.place()
-    }
-
-    /// Who else may touch the memory.
-    #[inline]
-    pub fn birth(&self) -> Birth {
-        self.raw.handle().header().birth()
-    }
-
-    /// Whether this handle refuses to write.
-    #[inline]
-    pub fn is_readonly(&self) -> bool {
-        self.raw.is_readonly()
-    }
-
-    /// Whether the elements lie in this order without gaps.
-    pub fn is_contiguous(&self, order: Order) -> bool {
-        self.layout.is_contiguous(size_of::<T>(), order)
-    }
+    typed_queries! { self: self.layout, self.raw.ptr() }
+    memory_queries! { self }
 
     // ===== narrower handles
 
@@ -235,118 +95,14 @@ impl<T: Element, const D: usize> Array<T, D> {
     ///
     /// The offset and the layout came together from an operation on this array's layout.
     #[inline]
-    unsafe fn moved<const E: usize>(&self, layout: FixedLayout<E>, offset: isize) -> Array<T, E> {
+    pub(super) unsafe fn moved<const E: usize>(&self, layout: FixedLayout<E>, offset: isize) -> Array<T, E> {
         // SAFETY: the caller's word.
         let raw = unsafe { self.raw.moved(offset) };
         Array { raw, layout, element: PhantomData }
     }
 
-    /// Part of the array, named by [`s!`](crate::s). O(`D`): one atomic addition.
-    ///
-    /// # Errors
-    ///
-    /// `is_bounds` where a range or an index leaves its axis.
-    #[inline]
-    pub fn slice<S, const OUT: usize>(&self, slices: S) -> Result<Array<T, OUT>>
-    where
-        S: SliceSpec<D, OUT>,
-    {
-        let (layout, offset) = self.layout.slice(slices)?;
-        // SAFETY: layout and offset came together.
-        Ok(unsafe { self.moved(layout, offset) })
-    }
-
-    /// The axes in another order: axis `k` of the result is axis `axes[k]` of this array. O(`D`).
-    ///
-    /// # Errors
-    ///
-    /// `is_shape` where `axes` does not name every axis once.
-    pub fn permute(&self, axes: [usize; D]) -> Result<Self> {
-        let layout = self.layout.permute(axes)?;
-        // SAFETY: element 0 stays where it is.
-        Ok(unsafe { self.moved(layout, 0) })
-    }
-
-    /// The axes in reverse order. O(`D`).
-    pub fn transpose(&self) -> Self {
-        // SAFETY: element 0 stays where it is.
-        unsafe { self.moved(self.layout.transpose(), 0) }
-    }
-
-    /// The same elements with one axis backwards. O(`D`).
-    ///
-    /// # Errors
-    ///
-    /// `is_bounds` where there is no such axis.
-    pub fn reverse(&self, axis: usize) -> Result<Self> {
-        let (layout, offset) = self.layout.reverse(axis)?;
-        // SAFETY: layout and offset came together.
-        Ok(unsafe { self.moved(layout, offset) })
-    }
-
-    /// The array repeated along new leading axes and axes of length 1, by strides of 0. O(`E`).
-    ///
-    /// # Errors
-    ///
-    /// `is_shape` where the shapes do not go together by NumPy's rule.
-    pub fn broadcast_to<const E: usize>(&self, shape: [usize; E]) -> Result<Array<T, E>> {
-        let layout = self.layout.broadcast_to(shape, size_of::<T>())?;
-        // SAFETY: element 0 stays where it is.
-        Ok(unsafe { self.moved(layout, 0) })
-    }
-
-    /// The same elements under another shape, as a view. O(`D` + `E`).
-    ///
-    /// # Errors
-    ///
-    /// `is_shape` where the number of elements differs, `is_layout` where no strides express it (then a copy must be made
-    /// first).
-    pub fn reshape<const E: usize>(&self, shape: [usize; E]) -> Result<Array<T, E>> {
-        let layout = self.layout.reshape(shape, size_of::<T>(), Order::RowMajor)?;
-        // SAFETY: element 0 stays where it is.
-        Ok(unsafe { self.moved(layout, 0) })
-    }
-
-    /// One index of an axis that is known only at run time, which is dropped. `OUT` is `D - 1`; anything else does not
-    /// compile. O(`D`).
-    ///
-    /// ```
-    /// use crossdock::Array;
-    ///
-    /// let array = Array::from_vec(vec![1, 2, 3, 4, 5, 6], [2, 3])?;
-    /// for axis in 0..2 {
-    ///     let line: Array<i32, 1> = array.drop_axis(axis, 1)?;
-    ///     println!("{:?}", line.read()?.view());
-    /// }
-    /// # Ok::<(), crossdock::Error>(())
-    /// ```
-    ///
-    /// ```compile_fail,E0080
-    /// let array = crossdock::Array::from_vec(vec![1, 2, 3, 4], [2, 2])?;
-    /// let point = array.drop_axis::<0>(0, 1)?; // two axes at once
-    /// # Ok::<(), crossdock::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// `is_bounds` where there is no such axis or index.
-    pub fn drop_axis<const OUT: usize>(&self, axis: usize, index: usize) -> Result<Array<T, OUT>> {
-        let (layout, offset) = self.layout.drop_axis(axis, index)?;
-        // SAFETY: layout and offset came together.
-        Ok(unsafe { self.moved(layout, offset) })
-    }
-
-    /// A new axis of length 1, which becomes axis `axis` of the result. `OUT` is `D + 1`; anything else does not compile.
-    /// O(`D`).
-    ///
-    /// # Errors
-    ///
-    /// `is_bounds` where `axis` is more than `D`.
-    pub fn insert_axis<const OUT: usize>(&self, axis: usize) -> Result<Array<T, OUT>> {
-        let layout = self.layout.insert_axis(axis)?;
-        // SAFETY: element 0 stays where it is.
-        Ok(unsafe { self.moved(layout, 0) })
-    }
+    typed_views! { &self => Array<T> }
+    typed_repeats! { &self => Array<T> }
 
     /// The same array, never to be written through this handle or what is made from it.
     pub fn into_readonly(mut self) -> Self {
@@ -413,24 +169,6 @@ impl<T: Element, const D: usize> Array<T, D> {
         Ok(unsafe { ArrayPin::new(lease, self.raw.ptr(), self.layout) })
     }
 
-    /// One element, by value, under a Pin lease of that moment.
-    ///
-    /// # Errors
-    ///
-    /// `is_bounds`; as [`Array::pin`].
-    pub fn get(&self, index: [usize; D]) -> Result<T> {
-        self.pin()?.load(index)
-    }
-
-    /// Writes one element, under a Share lease of that moment.
-    ///
-    /// # Errors
-    ///
-    /// `is_bounds`; as [`Array::share`].
-    pub fn set(&self, index: [usize; D], value: T) -> Result<()> {
-        self.share()?.store(index, value)
-    }
-
     /// The elements by `&mut T`, with no lease at all: this is the only handle. O(`D` log `D`).
     ///
     /// # Errors
@@ -447,20 +185,5 @@ impl<T: Element, const D: usize> Array<T, D> {
 
     fn check_aligned(&self) -> Result<()> {
         check_aligned::<T, D>(self.raw.ptr(), &self.layout)
-    }
-}
-
-impl<T: Element, const D: usize> fmt::Debug for Array<T, D> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "Array({}, shape {:?}, strides {:?} bytes, at {:p} on {}{})",
-            T::dtype(),
-            self.shape(),
-            self.strides(),
-            self.as_ptr(),
-            self.place(),
-            if self.is_readonly() { ", read-only" } else { "" }
-        )
     }
 }

@@ -1,15 +1,15 @@
 //! Borrowed views: elements by reference.
 
-use std::fmt;
 use std::marker::PhantomData;
-use std::ops::Index;
 use std::ptr::NonNull;
 
+use crate::array::access::{element_access, element_index};
+use crate::array::axes::{typed_repeats, typed_views};
 use crate::array::iter::Iter;
+use crate::array::queries::typed_queries;
 use crate::element::Element;
 use crate::error::{Error, Kind, Result};
-use crate::layout::{FixedLayout, Order, SliceSpec};
-use crate::memory::count_copied;
+use crate::layout::{FixedLayout, Order};
 
 /// A borrowed array: elements by `&T`, at the cost of a pointer. It comes from a guard, from an exclusive array, or from a
 /// slice, and lives no longer than that.
@@ -28,8 +28,8 @@ use crate::memory::count_copied;
 ///
 /// 1. Every element that the layout reaches from `ptr` is initialised, aligned for `T`, and constant for `'a`.
 pub struct ArrayView<'a, T: Element, const D: usize> {
-    ptr: NonNull<u8>,
-    layout: FixedLayout<D>,
+    pub(super) ptr: NonNull<u8>,
+    pub(super) layout: FixedLayout<D>,
     lifetime: PhantomData<&'a T>,
 }
 
@@ -55,6 +55,11 @@ impl<'a, T: Element, const D: usize> ArrayView<'a, T, D> {
         Self { ptr, layout, lifetime: PhantomData }
     }
 
+    #[inline]
+    pub(super) fn ptr(&self) -> NonNull<u8> {
+        self.ptr
+    }
+
     /// A slice, seen row-major. O(1).
     ///
     /// # Errors
@@ -62,92 +67,17 @@ impl<'a, T: Element, const D: usize> ArrayView<'a, T, D> {
     /// `is_shape` where the shape has another number of elements.
     pub fn from_slice(slice: &'a [T], shape: [usize; D]) -> Result<Self> {
         let layout = FixedLayout::contiguous(shape, size_of::<T>(), Order::RowMajor)?;
-        check_numel(&shape, layout.numel(), slice.len())?;
+        check_len(&shape, layout.len(), slice.len())?;
         // SAFETY: a slice is initialised, aligned, and constant for its lifetime; the layout covers just its elements.
         Ok(unsafe { Self::new(NonNull::from(slice).cast(), layout) })
     }
 
-    /// The lengths of the axes.
-    #[inline]
-    pub fn shape(&self) -> &[usize; D] {
-        self.layout.shape()
-    }
+    typed_queries! { self: self.layout, self.ptr }
 
-    /// The distance between neighbours along each axis, in bytes.
-    #[inline]
-    pub fn strides(&self) -> &[isize; D] {
-        self.layout.strides()
-    }
+    element_access! { 'a self: self.ptr, self.layout }
 
-    /// The number of elements.
-    pub fn len(&self) -> usize {
-        self.layout.numel()
-    }
-
-    /// Whether there are no elements.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// The address of element 0.
-    #[inline]
-    pub fn as_ptr(&self) -> *const T {
-        self.ptr.as_ptr().cast()
-    }
-
-    /// The element at an index, or `None` where there is none.
-    #[inline(always)]
-    pub fn get(&self, index: [usize; D]) -> Option<&'a T> {
-        let offset = self.layout.checked_offset(index)?;
-        // SAFETY: an offset that the layout gives for an index inside of it (ArrayView 1).
-        let ptr = unsafe { self.ptr.offset(offset) };
-        // SAFETY: ArrayView 1.
-        Some(unsafe { ptr.cast().as_ref() })
-    }
-
-    /// The element at an index that is known to be inside.
-    ///
-    /// # Safety
-    ///
-    /// Each index is less than the length of its axis.
-    #[inline(always)]
-    pub unsafe fn get_unchecked(&self, index: [usize; D]) -> &'a T {
-        // SAFETY: an offset that the layout gives for an index inside of it (the caller's word, ArrayView 1).
-        let ptr = unsafe { self.ptr.offset(self.layout.offset_at(index)) };
-        // SAFETY: ArrayView 1.
-        unsafe { ptr.cast().as_ref() }
-    }
-
-    /// Part of the view, named by [`s!`](crate::s). O(rank).
-    ///
-    /// # Errors
-    ///
-    /// `is_bounds` where a range or an index leaves its axis.
-    #[inline(always)]
-    pub fn slice<S, const OUT: usize>(&self, slices: S) -> Result<ArrayView<'a, T, OUT>>
-    where
-        S: SliceSpec<D, OUT>,
-    {
-        let (layout, offset) = self.layout.slice(slices)?;
-        // SAFETY: the offset goes with the layout (ArrayView 1).
-        Ok(unsafe { self.moved(layout, offset) })
-    }
-
-    /// The axes in another order: axis `k` of the result is axis `axes[k]` of this view. O(rank).
-    ///
-    /// # Errors
-    ///
-    /// `is_shape` where `axes` does not name every axis once.
-    pub fn permute(&self, axes: [usize; D]) -> Result<Self> {
-        // SAFETY: a permuted layout reaches the same elements.
-        Ok(unsafe { self.moved(self.layout.permute(axes)?, 0) })
-    }
-
-    /// The axes in reverse order. O(rank).
-    pub fn transpose(&self) -> Self {
-        // SAFETY: a permuted layout reaches the same elements.
-        unsafe { self.moved(self.layout.transpose(), 0) }
-    }
+    typed_views! { &self => ArrayView<'a, T> }
+    typed_repeats! { &self => ArrayView<'a, T> }
 
     /// # Safety
     ///
@@ -159,31 +89,6 @@ impl<'a, T: Element, const D: usize> ArrayView<'a, T, D> {
         // SAFETY: as above.
         unsafe { ArrayView::new(ptr, layout) }
     }
-
-    /// The elements as a slice, where they lie row-major without gaps. O(rank).
-    pub fn as_slice(&self) -> Option<&'a [T]> {
-        if !self.layout.is_contiguous(size_of::<T>(), Order::RowMajor) {
-            return None;
-        }
-        let ptr = if self.is_empty() { NonNull::dangling() } else { self.ptr.cast() };
-        // SAFETY: ArrayView 1, and contiguous as just checked; an empty slice needs only alignment.
-        Some(unsafe { std::slice::from_raw_parts(ptr.as_ptr(), self.len()) })
-    }
-
-    /// The elements in row-major order.
-    pub fn iter(&self) -> Iter<'a, T> {
-        // SAFETY: the layout's offsets are those of elements (ArrayView 1).
-        unsafe { Iter::new(self.ptr, self.layout.offsets()) }
-    }
-
-    /// The elements in row-major order, copied (and counted).
-    pub fn to_vec(&self) -> Vec<T> {
-        count_copied(self.layout.nbytes(size_of::<T>()));
-        match self.as_slice() {
-            Some(slice) => slice.to_vec(),
-            None => self.iter().copied().collect(),
-        }
-    }
 }
 
 #[cold]
@@ -192,7 +97,7 @@ fn wrong_count(shape: &[usize], wanted: usize, given: usize) -> Error {
     Error::new(Kind::Shape, format!("shape {shape:?} has {wanted} elements, but {given} were given"))
 }
 
-pub(super) fn check_numel(shape: &[usize], wanted: usize, given: usize) -> Result<()> {
+pub(super) fn check_len(shape: &[usize], wanted: usize, given: usize) -> Result<()> {
     if wanted == given { Ok(()) } else { Err(wrong_count(shape, wanted, given)) }
 }
 
@@ -202,7 +107,7 @@ pub(crate) fn check_aligned<T: Element, const D: usize>(
     layout: &FixedLayout<D>,
 ) -> Result<()> {
     let (address, align) = (ptr.addr().get(), align_of::<T>());
-    if layout.numel() == 0 || address.is_multiple_of(align) && layout.is_aligned(align) {
+    if layout.is_empty() || address.is_multiple_of(align) && layout.is_aligned(align) {
         return Ok(());
     }
     Err(misaligned(address, layout.strides(), align))
@@ -220,41 +125,13 @@ fn misaligned(address: usize, strides: &[isize], align: usize) -> Error {
     )
 }
 
-/// Panics where the index is outside, as a slice does.
-#[cold]
-#[inline(never)]
-#[track_caller]
-pub(super) fn index_panic(index: &[usize], shape: &[usize]) -> ! {
-    panic!("index {index:?} is out of bounds for shape {shape:?}")
-}
-
-impl<T: Element, const D: usize> Index<[usize; D]> for ArrayView<'_, T, D> {
-    type Output = T;
-
-    /// # Panics
-    ///
-    /// Where the index is outside.
-    #[inline(always)]
-    fn index(&self, index: [usize; D]) -> &T {
-        match self.get(index) {
-            Some(element) => element,
-            None => index_panic(&index, self.shape()),
-        }
-    }
-}
+element_index! { ArrayView<'_, T> }
 
 impl<'a, T: Element, const D: usize> IntoIterator for ArrayView<'a, T, D> {
     type Item = &'a T;
-    type IntoIter = Iter<'a, T>;
+    type IntoIter = Iter<'a, T, D>;
 
-    fn into_iter(self) -> Iter<'a, T> {
+    fn into_iter(self) -> Iter<'a, T, D> {
         self.iter()
-    }
-}
-
-impl<T: Element + fmt::Debug, const D: usize> fmt::Debug for ArrayView<'_, T, D> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "ArrayView {:?} ", self.shape())?;
-        f.debug_list().entries(self.iter()).finish()
     }
 }

@@ -1,15 +1,15 @@
 //! Borrowed views that may be written.
 
-use std::fmt;
 use std::marker::PhantomData;
-use std::ops::{Index, IndexMut};
 use std::ptr::NonNull;
 
-use crate::array::iter::IterMut;
-use crate::array::view::{ArrayView, check_numel, index_panic};
+use crate::array::access::{element_access, element_access_mut, element_index, element_index_mut};
+use crate::array::axes::typed_views;
+use crate::array::queries::typed_queries;
+use crate::array::view::{ArrayView, check_len};
 use crate::element::Element;
 use crate::error::{Error, Kind, Result};
-use crate::layout::{FixedLayout, Order, SliceSpec};
+use crate::layout::{FixedLayout, Order};
 
 /// A borrowed array that nobody else touches: elements by `&mut T`.
 ///
@@ -33,8 +33,8 @@ use crate::layout::{FixedLayout, Order, SliceSpec};
 ///    this view alone.
 /// 2. No two indices reach the same byte.
 pub struct ArrayViewMut<'a, T: Element, const D: usize> {
-    ptr: NonNull<u8>,
-    layout: FixedLayout<D>,
+    pub(super) ptr: NonNull<u8>,
+    pub(super) layout: FixedLayout<D>,
     lifetime: PhantomData<&'a mut T>,
 }
 
@@ -74,6 +74,11 @@ impl<'a, T: Element, const D: usize> ArrayViewMut<'a, T, D> {
         Self { ptr, layout, lifetime: PhantomData }
     }
 
+    #[inline]
+    pub(super) fn ptr(&self) -> NonNull<u8> {
+        self.ptr
+    }
+
     /// A slice, seen row-major. O(1).
     ///
     /// # Errors
@@ -81,38 +86,12 @@ impl<'a, T: Element, const D: usize> ArrayViewMut<'a, T, D> {
     /// `is_shape` where the shape has another number of elements.
     pub fn from_slice(slice: &'a mut [T], shape: [usize; D]) -> Result<Self> {
         let layout = FixedLayout::contiguous(shape, size_of::<T>(), Order::RowMajor)?;
-        check_numel(&shape, layout.numel(), slice.len())?;
+        check_len(&shape, layout.len(), slice.len())?;
         // SAFETY: a mutable slice is initialised, aligned, and ours for its lifetime.
         unsafe { Self::new(NonNull::from(slice).cast(), layout) }
     }
 
-    /// The lengths of the axes.
-    #[inline]
-    pub fn shape(&self) -> &[usize; D] {
-        self.layout.shape()
-    }
-
-    /// The distance between neighbours along each axis, in bytes.
-    #[inline]
-    pub fn strides(&self) -> &[isize; D] {
-        self.layout.strides()
-    }
-
-    /// The number of elements.
-    pub fn len(&self) -> usize {
-        self.layout.numel()
-    }
-
-    /// Whether there are no elements.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// The address of element 0.
-    #[inline]
-    pub fn as_mut_ptr(&mut self) -> *mut T {
-        self.ptr.as_ptr().cast()
-    }
+    typed_queries! { self: self.layout, self.ptr }
 
     /// The same elements, read-only while the result lives.
     #[inline]
@@ -126,67 +105,21 @@ impl<'a, T: Element, const D: usize> ArrayViewMut<'a, T, D> {
         ArrayViewMut { ptr: self.ptr, layout: self.layout, lifetime: PhantomData }
     }
 
-    /// The element at an index, or `None` where there is none.
+    element_access! { '_ self: self.ptr, self.layout }
+    element_access_mut! { self: self.ptr, self.layout }
+
+    typed_views! { self => ArrayViewMut<'a, T> }
+
+    /// # Safety
+    ///
+    /// Offset and layout came together from an operation on this view's layout, by which no element has two indices. `self` is
+    /// given up, or what else is made of it has no index in common.
     #[inline(always)]
-    pub fn get_mut(&mut self, index: [usize; D]) -> Option<&mut T> {
-        let offset = self.layout.checked_offset(index)?;
-        // SAFETY: an offset that the layout gives for an index inside of it (ArrayViewMut 1).
+    unsafe fn moved<const E: usize>(&self, layout: FixedLayout<E>, offset: isize) -> ArrayViewMut<'a, T, E> {
+        // SAFETY: the caller's word, and ArrayViewMut 1.
         let ptr = unsafe { self.ptr.offset(offset) };
-        // SAFETY: ArrayViewMut 1, and `&mut self`.
-        Some(unsafe { ptr.cast().as_mut() })
-    }
-
-    /// Part of the view, named by [`s!`](crate::s). O(rank).
-    ///
-    /// # Errors
-    ///
-    /// `is_bounds` where a range or an index leaves its axis.
-    pub fn slice<S, const OUT: usize>(self, slices: S) -> Result<ArrayViewMut<'a, T, OUT>>
-    where
-        S: SliceSpec<D, OUT>,
-    {
-        let (layout, offset) = self.layout.slice(slices)?;
-        // SAFETY: the offset goes with the layout.
-        let ptr = unsafe { self.ptr.offset(offset) };
-        // Some of the indices of an injective layout.
-        Ok(ArrayViewMut { ptr, layout, lifetime: PhantomData })
-    }
-
-    /// Two views: the indices of `axis` before `index`, and those from it on. O(rank).
-    ///
-    /// # Errors
-    ///
-    /// `is_bounds` where there is no such axis, or its length is less than `index`.
-    pub fn split_at(self, axis: usize, index: usize) -> Result<(Self, Self)> {
-        let (before, behind, offset) = self.layout.split_at(axis, index)?;
-        // SAFETY: the offset goes with the layout.
-        let ptr = unsafe { self.ptr.offset(offset) };
-        // Disjoint sets of the indices of an injective layout (ArrayViewMut 2).
-        Ok((
-            Self { ptr: self.ptr, layout: before, lifetime: PhantomData },
-            Self { ptr, layout: behind, lifetime: PhantomData },
-        ))
-    }
-
-    /// The elements as a slice, where they lie row-major without gaps. O(rank).
-    pub fn as_mut_slice(&mut self) -> Option<&mut [T]> {
-        if !self.layout.is_contiguous(size_of::<T>(), Order::RowMajor) {
-            return None;
-        }
-        let ptr = if self.is_empty() { NonNull::dangling() } else { self.ptr.cast() };
-        // SAFETY: ArrayViewMut 1, and contiguous as just checked; an empty slice needs only alignment.
-        Some(unsafe { std::slice::from_raw_parts_mut(ptr.as_ptr(), self.len()) })
-    }
-
-    /// The elements in row-major order, to be written.
-    pub fn iter_mut(&mut self) -> IterMut<'_, T> {
-        // SAFETY: the layout's offsets are those of elements, each of which is given once (ArrayViewMut 1 and 2).
-        unsafe { IterMut::new(self.ptr, self.layout.offsets()) }
-    }
-
-    /// Writes one value to every element.
-    pub fn fill(&mut self, value: T) {
-        self.iter_mut().for_each(|element| *element = value);
+        // SAFETY: some of this view's elements, each at one index (ArrayViewMut 2).
+        unsafe { ArrayViewMut::trusted(ptr, layout) }
     }
 }
 
@@ -196,35 +129,5 @@ pub(crate) fn overlap(shape: &[usize], strides: &[isize]) -> String {
     format!("elements of shape {shape:?} with strides {strides:?} overlap, so they cannot be had by `&mut`")
 }
 
-impl<T: Element, const D: usize> Index<[usize; D]> for ArrayViewMut<'_, T, D> {
-    type Output = T;
-
-    /// # Panics
-    ///
-    /// Where the index is outside.
-    #[inline(always)]
-    fn index(&self, index: [usize; D]) -> &T {
-        match self.as_view().get(index) {
-            Some(element) => element,
-            None => index_panic(&index, self.shape()),
-        }
-    }
-}
-
-impl<T: Element, const D: usize> IndexMut<[usize; D]> for ArrayViewMut<'_, T, D> {
-    #[inline(always)]
-    fn index_mut(&mut self, index: [usize; D]) -> &mut T {
-        let shape = *self.shape();
-        match self.get_mut(index) {
-            Some(element) => element,
-            None => index_panic(&index, &shape),
-        }
-    }
-}
-
-impl<T: Element + fmt::Debug, const D: usize> fmt::Debug for ArrayViewMut<'_, T, D> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "ArrayViewMut {:?} ", self.shape())?;
-        f.debug_list().entries(self.as_view().iter()).finish()
-    }
-}
+element_index! { ArrayViewMut<'_, T> }
+element_index_mut! { ArrayViewMut<'_, T> }

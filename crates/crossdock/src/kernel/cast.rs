@@ -1,8 +1,8 @@
 //! Conversion of elements from one dtype to another.
 
 use crate::element::{DType, Value};
-use crate::error::Result;
-use crate::kernel::{Casting, load_bytes};
+use crate::error::{Error, Result};
+use crate::kernel::{Casting, element_at, load_bytes};
 use crate::layout::Layout;
 use crate::memory::{count_copied, racy};
 
@@ -28,23 +28,31 @@ pub(crate) unsafe fn cast(
     _casting: Casting,
 ) -> Result<()> {
     let mut bytes = vec![0; to.itemsize()];
-    for (position, (offset, place)) in from_layout.offsets()?.zip(to_layout.offsets()?).enumerate() {
+    for position in 0..to_layout.len() {
+        let index = index_of(from_layout.shape(), position);
         let read = |bytes: &[u8]| Value::read(from, bytes);
+        // SAFETY: the caller's word.
+        let src = unsafe { element_at(src.cast_mut(), from_layout, &index) }?;
+        // SAFETY: the caller's word.
+        let dst = unsafe { element_at(dst, to_layout, &index) }?;
         // SAFETY: one element (the caller's word).
-        let value = unsafe { load_bytes(src.wrapping_offset(offset), from.itemsize(), read) }?;
-        value.write(to, &mut bytes).map_err(|error| {
-            error.within(format_args!("element {:?}", index_of(from_layout.shape(), position)))
-        })?;
+        let value = unsafe { load_bytes(src, from.itemsize(), read) }?;
+        value.write(to, &mut bytes).map_err(|error| in_element(error, &index))?;
         // SAFETY: its place in the destination (the caller's word).
-        unsafe { racy::copy(bytes.as_ptr(), dst.wrapping_offset(place), bytes.len()) };
+        unsafe { racy::copy(bytes.as_ptr(), dst, bytes.len()) };
     }
     count_copied(to_layout.nbytes());
     Ok(())
 }
 
-/// The index of the element that comes `position`-th in row-major order.
+/// An error, with the index of the element that it is about, if the array has any axes.
 #[cold]
-fn index_of(shape: &[usize], mut position: usize) -> Vec<usize> {
+pub(super) fn in_element(error: Error, index: &[usize]) -> Error {
+    if index.is_empty() { error } else { error.within(format_args!("element {index:?}")) }
+}
+
+/// The index of the element that comes `position`-th in row-major order.
+pub(crate) fn index_of(shape: &[usize], mut position: usize) -> Vec<usize> {
     let mut index = vec![0; shape.len()];
     for axis in (0..shape.len()).rev() {
         index[axis] = position % shape[axis];

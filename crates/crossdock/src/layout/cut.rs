@@ -14,13 +14,23 @@ use crate::error::{Error, Kind, Result};
 use crate::layout::Layout;
 use crate::layout::slice::{Picked, stepped_stride};
 
+/// How element 0 of a part is reached from that of the whole: add a distance and follow the pointer there, for each of `hops`; then add
+/// `offset`. Without hops it is a distance, as for every direct array.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Way {
+    pub(crate) hops: Vec<isize>,
+    pub(crate) offset: isize,
+}
+
 /// Builds the result of a slice, axis by axis of the source.
 pub(super) struct Cut<'a> {
     source: &'a Layout,
     result: &'a mut Layout,
     input: usize,
     output: usize,
-    offset: isize,
+    way: Way,
+    /// Whether the caller follows pointers on the way.
+    follows: bool,
     /// The axis of the result behind whose dereference we are; `None` in the first segment.
     behind: Option<usize>,
     /// The last axis of the result in this segment.
@@ -33,7 +43,23 @@ impl<'a> Cut<'a> {
     /// `result` comes from [`Layout::blank`], with the rank that the calls which follow will fill.
     #[inline]
     pub(super) fn new(source: &'a Layout, result: &'a mut Layout) -> Self {
-        Self { source, result, input: 0, output: 0, offset: 0, behind: None, last: None, nonempty: true }
+        let way = Way { hops: Vec::new(), offset: 0 };
+        Self {
+            source,
+            result,
+            input: 0,
+            output: 0,
+            way,
+            follows: false,
+            behind: None,
+            last: None,
+            nonempty: true,
+        }
+    }
+
+    /// For a caller that follows pointers: an index may then drop the first axis that dereferences, and all in front of it.
+    pub(super) fn following(source: &'a Layout, result: &'a mut Layout) -> Self {
+        Self { follows: true, ..Self::new(source, result) }
     }
 
     /// The next axis of the source and its length.
@@ -50,7 +76,11 @@ impl<'a> Cut<'a> {
         self.advance(index * self.source.strides()[axis]);
         let Some(suboffset) = self.source.suboffset(axis) else { return Ok(()) };
         let Some(carrier) = self.last.take() else {
-            return Err(cannot_drop(axis, index));
+            if !self.follows || self.behind.is_some() {
+                return Err(cannot_drop(axis, index));
+            }
+            self.way.hops.push(std::mem::replace(&mut self.way.offset, suboffset));
+            return Ok(());
         };
         self.result.set_suboffset(carrier, suboffset);
         self.behind = Some(carrier);
@@ -91,14 +121,19 @@ impl<'a> Cut<'a> {
     /// The offset of element 0 of the result from that of the source.
     #[inline]
     pub(super) fn finish(self) -> isize {
-        if self.nonempty { self.offset } else { 0 }
+        if self.nonempty { self.way.offset } else { 0 }
+    }
+
+    /// The way to element 0 of the result. Where there are no elements, it leads nowhere.
+    pub(super) fn finish_way(self) -> Way {
+        if self.nonempty { self.way } else { Way::default() }
     }
 
     /// Does not overflow: each sum is the offset of an index that exists on every axis so far, empty array or not.
     #[inline]
     fn advance(&mut self, distance: isize) {
         match self.behind {
-            None => self.offset += distance,
+            None => self.way.offset += distance,
             Some(carrier) => {
                 let suboffset = self.result.suboffset(carrier).unwrap_or(0);
                 self.result.set_suboffset(carrier, suboffset + distance);

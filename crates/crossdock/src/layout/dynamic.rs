@@ -4,7 +4,7 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 
 use crate::error::{Error, Kind, Result};
-use crate::layout::cut::{self, Cut};
+use crate::layout::cut::{self, Cut, Way};
 use crate::layout::offsets::{Offsets, Runs};
 use crate::layout::rules::{self, Order};
 use crate::layout::slice::{self, AxisList, AxisSlice, Picked, Reading};
@@ -24,7 +24,8 @@ use crate::layout::{FixedLayout, INLINE_RANK, Span, reshape};
 /// operations,
 ///
 /// - slicing and reversing work on every axis: what is cut off behind a dereference is added to its suboffset;
-/// - an index drops an axis that dereferences only where an axis of the same segment is left in front of it;
+/// - an index drops an axis that dereferences only where an axis of the same segment is left in front of it (arrays, which can
+///   follow the pointer, drop it everywhere);
 /// - [`permute`](Self::permute) works among the axes between two dereferences, not across one;
 /// - [`broadcast_to`](Self::broadcast_to) works, [`reshape`](Self::reshape) only to the same shape;
 /// - [`offset_of`](Self::offset_of) and [`offsets`](Self::offsets) are refused; [`hops`](Self::hops) gives the way;
@@ -168,7 +169,7 @@ impl Layout {
 
     /// A layout to be filled in with the result of an operation on this one.
     #[inline]
-    fn blank_like(&self, rank: usize) -> Result<Self> {
+    pub(super) fn blank_like(&self, rank: usize) -> Result<Self> {
         Self::blank(rank, self.itemsize, self.suboffsets().is_some())
     }
 
@@ -200,6 +201,18 @@ impl Layout {
     pub(super) fn set_suboffset(&mut self, axis: usize, suboffset: isize) {
         if let Some(more) = &mut self.more {
             more.suboffsets[axis] = Some(suboffset);
+        }
+    }
+
+    /// Forgets suboffsets of which none is left (invariant 5).
+    fn settle(&mut self) {
+        if let Some(more) = &mut self.more
+            && more.suboffsets.iter().all(Option::is_none)
+        {
+            more.suboffsets.clear();
+            if usize::from(self.rank) <= INLINE_RANK {
+                self.more = None;
+            }
         }
     }
 
@@ -242,14 +255,20 @@ impl Layout {
 
     /// The number of elements.
     #[inline]
-    pub fn numel(&self) -> usize {
-        rules::numel(self.shape())
+    pub fn len(&self) -> usize {
+        rules::len(self.shape())
+    }
+
+    /// Whether there are no elements.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.shape().contains(&0)
     }
 
     /// The number of bytes of all elements, without gaps.
     #[inline]
     pub fn nbytes(&self) -> usize {
-        self.numel() * self.itemsize
+        self.len() * self.itemsize
     }
 
     /// The bytes that the array touches, relative to its element 0; for an indirect array, those of its first table of
@@ -302,6 +321,20 @@ impl Layout {
         self.direct("one offset")?;
         self.check_index(index)?;
         Ok(index.iter().zip(self.strides()).map(|(&index, &stride)| index as isize * stride).sum())
+    }
+
+    /// Where an element lies, in bytes from element 0; `None` if there is no such element, or more to do than to add a few
+    /// numbers: [`offset_of`](Self::offset_of) knows.
+    #[inline(always)]
+    pub(crate) fn quick_offset(&self, index: &[usize]) -> Option<isize> {
+        // Without `more`, the rank is at most INLINE_RANK, and nothing dereferences (Layout 4).
+        let mut inside = self.more.is_none() && index.len() == usize::from(self.rank);
+        let mut offset = 0isize;
+        for ((&index, &len), &stride) in index.iter().zip(&self.shape).zip(&self.strides) {
+            inside &= index < len;
+            offset = offset.wrapping_add((index as isize).wrapping_mul(stride));
+        }
+        inside.then_some(offset)
     }
 
     /// The way to an element of an array that may be indirect: the distances to add, with a pointer to be followed
@@ -358,11 +391,10 @@ impl Layout {
     }
 
     fn check_index(&self, index: &[usize]) -> Result<()> {
-        let inside = index.len() == self.rank() && index.iter().zip(self.shape()).all(|(i, len)| i < len);
-        if inside { Ok(()) } else { Err(rules::index_error(index, self.shape())) }
+        if self.contains(index) { Ok(()) } else { Err(rules::index_error(index, self.shape())) }
     }
 
-    fn direct(&self, what: &str) -> Result<()> {
+    pub(super) fn direct(&self, what: &str) -> Result<()> {
         match self.suboffsets() {
             None => Ok(()),
             Some(suboffsets) => Err(Error::new(
@@ -399,7 +431,27 @@ impl Layout {
         axes.with_axes(|axes| self.slice_as(axes, Reading::Numpy))
     }
 
+    /// [`slice`](Self::slice) or [`slice_numpy`](Self::slice_numpy) for a caller that follows pointers: what an index drops may be an
+    /// axis that dereferences, where all axes in front of it are dropped, too.
+    pub(crate) fn slice_following(&self, axes: &[AxisSlice], reading: Reading) -> Result<(Self, Way)> {
+        let mut result = self.blank_like(self.rank_after(axes, reading)?)?;
+        let mut cut = Cut::following(self, &mut result);
+        cut_axes(&mut cut, axes, self.rank(), reading)?;
+        let way = cut.finish_way();
+        result.settle();
+        Ok((result, way))
+    }
+
     fn slice_as(&self, axes: &[AxisSlice], reading: Reading) -> Result<(Self, isize)> {
+        let mut result = self.blank_like(self.rank_after(axes, reading)?)?;
+        let mut cut = Cut::new(self, &mut result);
+        cut_axes(&mut cut, axes, self.rank(), reading)?;
+        let offset = cut.finish();
+        Ok((result, offset))
+    }
+
+    /// The rank that a slice leaves.
+    fn rank_after(&self, axes: &[AxisSlice], reading: Reading) -> Result<usize> {
         let (mut dropped, mut kept, mut added, mut ellipses) = (0, 0, 0, 0);
         for item in axes {
             match item {
@@ -424,27 +476,7 @@ impl Layout {
                 format!("a slice of {named} axes for an array of rank {rank}"),
             ));
         }
-        let mut result = self.blank_like(rank - dropped + added)?;
-        let mut cut = Cut::new(self, &mut result);
-        for &item in axes {
-            match item {
-                AxisSlice::NewAxis => cut.insert(),
-                AxisSlice::Ellipsis => (named..rank).for_each(|_| cut.whole()),
-                AxisSlice::Index(index) => {
-                    let (axis, len) = cut.axis();
-                    cut.index(slice::resolve_index(index, axis, len)?)?;
-                }
-                AxisSlice::Range { start, stop, step } => {
-                    let (axis, len) = cut.axis();
-                    cut.range(slice::resolve(reading, start, stop, step, axis, len)?, step);
-                }
-            }
-        }
-        if ellipses == 0 {
-            (named..rank).for_each(|_| cut.whole());
-        }
-        let offset = cut.finish();
-        Ok((result, offset))
+        Ok(rank - dropped + added)
     }
 
     /// The axes in another order: axis `k` of the result is axis `axes[k]` of this one.
@@ -612,22 +644,49 @@ impl Layout {
         Ok(result)
     }
 
+    /// One part of every element, `offset` bytes into it: the same axes, and the distance to the new element 0.
+    ///
+    /// The part lies within the element, and so all that is reached does within what was.
+    pub(crate) fn part(&self, offset: usize, itemsize: usize) -> (Self, isize) {
+        debug_assert!(offset + itemsize <= self.itemsize);
+        let mut part = self.clone();
+        part.itemsize = itemsize;
+        let distance = offset as isize;
+        let Some(last) = self.suboffsets().and_then(|all| all.iter().rposition(Option::is_some)) else {
+            // An array without elements may have its element 0 anywhere, so that a step into it would lead nowhere.
+            return (part, if self.shape().contains(&0) { 0 } else { distance });
+        };
+        if let Some(suboffset) = self.suboffset(last) {
+            part.set_suboffset(last, suboffset + distance);
+        }
+        (part, 0)
+    }
+
     /// Every element seen as an array of its own: the axes of `inner` behind those of this layout.
     ///
     /// # Errors
     ///
     /// [`is_unsupported`](Error::is_unsupported) for more than [`MAX_RANK`](crate::layout::MAX_RANK) axes;
-    /// [`is_overflow`](Error::is_overflow) if an empty `inner` is too long; [`is_layout`](Error::is_layout) if either is indirect.
+    /// [`is_overflow`](Error::is_overflow) if an empty `inner` is too long; [`is_layout`](Error::is_layout) if `inner` is indirect.
     pub(crate) fn with_inner(&self, inner: &Self) -> Result<Self> {
-        self.direct("axes inside of its elements")?;
         inner.direct("place inside of an element")?;
-        let mut result = Self::blank(self.rank() + inner.rank(), inner.itemsize, false)?;
+        let mut result =
+            Self::blank(self.rank() + inner.rank(), inner.itemsize, self.suboffsets().is_some())?;
         let (shape, strides) = result.dims_mut();
         for (axis, (len, stride)) in shape.iter_mut().zip(strides).enumerate() {
             let (source, axis) = axis.checked_sub(self.rank()).map_or((self, axis), |axis| (inner, axis));
             (*len, *stride) = (source.shape()[axis], source.strides()[axis]);
         }
         rules::check(result.shape(), result.strides(), inner.itemsize)?;
+        if let Some(suboffsets) = self.suboffsets() {
+            for (axis, &suboffset) in suboffsets.iter().enumerate() {
+                if let Some(suboffset) = suboffset {
+                    result.set_suboffset(axis, suboffset);
+                }
+            }
+            let suboffsets = result.suboffsets().unwrap_or_default();
+            cut::check_suboffsets(result.shape(), result.strides(), suboffsets, inner.itemsize)?;
+        }
         Ok(result)
     }
 
@@ -656,6 +715,35 @@ impl Layout {
             )),
         }
     }
+}
+
+/// Hands a slice to a cut, item by item.
+#[inline]
+fn cut_axes(cut: &mut Cut<'_>, axes: &[AxisSlice], rank: usize, reading: Reading) -> Result<()> {
+    let named =
+        axes.iter().filter(|item| matches!(item, AxisSlice::Index(_) | AxisSlice::Range { .. })).count();
+    let mut open = true;
+    for &item in axes {
+        match item {
+            AxisSlice::NewAxis => cut.insert(),
+            AxisSlice::Ellipsis => {
+                (named..rank).for_each(|_| cut.whole());
+                open = false;
+            }
+            AxisSlice::Index(index) => {
+                let (axis, len) = cut.axis();
+                cut.index(slice::resolve_index(index, axis, len)?)?;
+            }
+            AxisSlice::Range { start, stop, step } => {
+                let (axis, len) = cut.axis();
+                cut.range(slice::resolve(reading, start, stop, step, axis, len)?, step);
+            }
+        }
+    }
+    if open {
+        (named..rank).for_each(|_| cut.whole());
+    }
+    Ok(())
 }
 
 impl PartialEq for Layout {
@@ -753,7 +841,7 @@ mod tests {
     #[test]
     fn a_0_d_array_has_one_element() {
         let layout = Layout::contiguous(&[], 8, Order::RowMajor).unwrap();
-        assert_eq!((layout.rank(), layout.numel(), layout.nbytes(), layout.span().high()), (0, 1, 8, 8));
+        assert_eq!((layout.rank(), layout.len(), layout.nbytes(), layout.span().high()), (0, 1, 8, 8));
         assert_eq!(layout.offset_of(&[]).unwrap(), 0);
         assert_eq!(layout.order(), Some(Order::RowMajor));
         assert_eq!(layout.slice(s![]).unwrap(), (layout.clone(), 0));

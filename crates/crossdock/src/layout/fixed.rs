@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::error::{Error, Kind, Result};
+use crate::error::Result;
 use crate::layout::offsets::{Offsets, Runs};
 use crate::layout::rules::{self, Order};
 use crate::layout::slice;
@@ -81,14 +81,20 @@ impl<const D: usize> FixedLayout<D> {
 
     /// The number of elements.
     #[inline]
-    pub fn numel(&self) -> usize {
-        rules::numel(&self.shape)
+    pub fn len(&self) -> usize {
+        rules::len(&self.shape)
+    }
+
+    /// Whether there are no elements.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.shape.contains(&0)
     }
 
     /// The number of bytes of all elements, without gaps.
     #[inline]
     pub fn nbytes(&self, itemsize: usize) -> usize {
-        self.numel().saturating_mul(itemsize)
+        self.len().saturating_mul(itemsize)
     }
 
     /// The bytes that the array touches, relative to its element 0.
@@ -151,12 +157,14 @@ impl<const D: usize> FixedLayout<D> {
     }
 
     /// The offsets of all elements in row-major order of their indices, in bytes from element 0.
-    pub fn offsets(&self) -> Offsets {
+    #[inline]
+    pub fn offsets(&self) -> Offsets<D> {
         Offsets::new(self.runs())
     }
 
     /// The same as runs of equal step, for loops whose inner part is simple. Axes that lie as one count as one.
-    pub fn runs(&self) -> Runs {
+    #[inline]
+    pub fn runs(&self) -> Runs<D> {
         Runs::new(&self.shape, &self.strides)
     }
 
@@ -204,7 +212,7 @@ impl<const D: usize> FixedLayout<D> {
         let stride = self.strides[axis];
         reversed.strides[axis] = slice::stepped_stride(stride, -1, self.shape[axis]);
         let last = self.shape[axis].saturating_sub(1) as isize;
-        Ok((reversed, if self.numel() == 0 { 0 } else { last * stride }))
+        Ok((reversed, if self.is_empty() { 0 } else { last * stride }))
     }
 
     /// The array repeated, without a copy, to a shape that it fits: axes are matched from the last one, and an axis of
@@ -259,7 +267,7 @@ impl<const D: usize> FixedLayout<D> {
             shape: std::array::from_fn(|k| self.shape[source(k)]),
             strides: std::array::from_fn(|k| self.strides[source(k)]),
         };
-        let offset = if dropped.numel() == 0 { 0 } else { index * self.strides[axis] };
+        let offset = if dropped.is_empty() { 0 } else { index * self.strides[axis] };
         Ok((dropped, offset))
     }
 
@@ -277,25 +285,6 @@ impl<const D: usize> FixedLayout<D> {
             shape: std::array::from_fn(|k| source(k).map_or(1, |k| self.shape[k])),
             strides: std::array::from_fn(|k| source(k).map_or(0, |k| self.strides[k])),
         })
-    }
-
-    /// The indices of an axis before `index`, those from it on, and the distance to the element 0 of the latter.
-    ///
-    /// # Errors
-    ///
-    /// [`is_bounds`](Error::is_bounds) if there is no such axis, or its length is less than `index`.
-    pub fn split_at(&self, axis: usize, index: usize) -> Result<(Self, Self, isize)> {
-        rules::check_axis(axis, D)?;
-        let len = self.shape[axis];
-        if index > len {
-            let text = format!("axis {axis} of length {len} cannot be split at {index}");
-            return Err(Error::new(Kind::Bounds, text));
-        }
-        let (mut before, mut behind) = (*self, *self);
-        before.shape[axis] = index;
-        behind.shape[axis] = len - index;
-        let offset = if behind.numel() == 0 { 0 } else { index as isize * self.strides[axis] };
-        Ok((before, behind, offset))
     }
 
     /// The same layout, with what a contiguous array would have as the stride of every axis of length 0 or 1: for

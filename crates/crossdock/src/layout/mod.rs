@@ -25,20 +25,32 @@
 //! # Ok::<(), crossdock::Error>(())
 //! ```
 
+mod axes;
 mod cut;
 mod dynamic;
 mod fixed;
+mod index;
+mod indexed;
 mod offsets;
+mod parts;
 mod reshape;
 mod rules;
 mod slice;
 mod span;
 mod spec;
+mod tiling;
 
+pub(crate) use self::cut::Way;
 pub use self::dynamic::Layout;
 pub use self::fixed::FixedLayout;
+pub use self::index::Indices;
+pub use self::indexed::IndexedOffsets;
 pub use self::offsets::{Offsets, Runs};
+pub(crate) use self::parts::check_chunk;
+pub use self::parts::{AxisChunks, AxisParts, Lanes, Parts};
 pub use self::rules::Order;
+pub(crate) use self::rules::check_axis;
+pub(crate) use self::slice::Reading;
 pub use self::slice::{AxisList, AxisSlice};
 pub use self::span::Span;
 pub use self::spec::{AxisArg, AxisItem, Ellipsis, NewAxis, SliceSpec, Slices, Stepped};

@@ -49,13 +49,13 @@ pub(super) fn reshape(
         return Ok(());
     }
     rules::check_shape(shape, itemsize)?;
-    if rules::numel(from_shape) != rules::numel(shape) {
+    if rules::len(from_shape) != rules::len(shape) {
         return Err(Error::new(
             Kind::Shape,
             format!(
                 "shape {from_shape:?} of {} elements cannot become {shape:?} of {}",
-                rules::numel(from_shape),
-                rules::numel(shape)
+                rules::len(from_shape),
+                rules::len(shape)
             ),
         ));
     }

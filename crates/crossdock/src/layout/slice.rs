@@ -80,7 +80,7 @@ impl<A: AxisList + ?Sized> AxisList for &A {
 
 /// Which semantics a range has.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Reading {
+pub(crate) enum Reading {
     Rust,
     Numpy,
 }

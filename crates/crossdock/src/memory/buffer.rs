@@ -7,7 +7,7 @@ use std::ops::{Bound, Deref, Range, RangeBounds};
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
 
-use crate::error::{Error, Kind, Rejected, Result};
+use crate::error::{Error, Kind, Rejected, Result, try_with_capacity};
 use crate::memory::allocation::{Birth, Handle, Header, Lease};
 use crate::memory::conflict::Protocols;
 use crate::memory::guard::{PinGuard, ReadGuard, ShareGuard, WriteGuard};
@@ -722,15 +722,6 @@ pub(crate) fn resolve(range: &impl RangeBounds<usize>, nbytes: usize) -> Result<
     }
 }
 
-/// An empty vector with room for `len` elements, or an error where there is no memory for them.
-fn try_with_capacity<T>(len: usize) -> Result<Vec<T>> {
-    let mut vec = Vec::new();
-    match vec.try_reserve_exact(len) {
-        Ok(()) => Ok(vec),
-        Err(_) => Err(Error::out_of_memory(len.saturating_mul(size_of::<T>()), align_of::<T>())),
-    }
-}
-
 /// Takes a lease for access by the processor through a handle that may be read-only.
 ///
 /// Always inlined: out of line, the result travels through memory, which takes as long as the lease itself.
@@ -739,6 +730,12 @@ pub(crate) fn lease(handle: &Handle, readonly: bool, kind: LeaseKind) -> Result<
     check_access(handle.header().place(), readonly && matches!(kind, LeaseKind::Write | LeaseKind::Share))?;
     handle.await_work(kind)?;
     Ok(handle.lease(kind)?)
+}
+
+/// As [`lease`], but refuses where it would wait.
+pub(crate) fn lease_at_once(handle: &Handle, readonly: bool, kind: LeaseKind) -> Result<Lease> {
+    handle.check_work(kind)?;
+    lease(handle, readonly, kind)
 }
 
 /// Asserts that `&mut` to the handle covers the bytes, too, for access by the processor.

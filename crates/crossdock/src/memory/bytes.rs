@@ -2,43 +2,14 @@
 
 use std::ops::RangeBounds;
 
-use crate::error::{Error, Kind, Rejected, Result};
+use crate::error::{Error, Kind, Rejected, Result, try_with_capacity};
 use crate::memory::buffer::Buffer;
 use crate::memory::copied::count_copied;
-use crate::memory::guard::{PinGuard, ReadGuard};
+use crate::memory::look::Look;
 use crate::memory::pool::{self, ALIGNMENT, AllocOptions, Pool};
 
 /// How many bytes of memory that others may write are looked at at a time.
 const CHUNK: usize = 16 << 10;
-
-/// A buffer's bytes for reading: in place where they are constant, else copied piece by piece.
-enum Source {
-    Constant(ReadGuard),
-    Racy(PinGuard),
-}
-
-impl Source {
-    /// Errors as [`Buffer::pin`]: where a Read lease cannot be had, a Pin lease will do.
-    fn of(buffer: &Buffer) -> Result<Self> {
-        match buffer.read() {
-            Ok(guard) => Ok(Self::Constant(guard)),
-            Err(error) if error.is_conflict() => buffer.pin().map(Self::Racy),
-            Err(error) => Err(error),
-        }
-    }
-
-    /// As many of the bytes from `offset` on as there are in one piece, `CHUNK` at most. `room` holds a copy where one is needed.
-    fn chunk<'a>(&'a self, offset: usize, nbytes: usize, room: &'a mut [u8; CHUNK]) -> Result<&'a [u8]> {
-        match self {
-            Self::Constant(guard) => Ok(&guard[offset..offset + nbytes]),
-            Self::Racy(guard) => {
-                let chunk = &mut room[..nbytes];
-                guard.load_bytes(offset, chunk)?;
-                Ok(chunk)
-            }
-        }
-    }
-}
 
 /// Calls `visit` with the first `nbytes` bytes, in pieces of [`CHUNK`] (the last may be shorter), until it says to stop.
 fn for_each_chunk(
@@ -46,10 +17,10 @@ fn for_each_chunk(
     nbytes: usize,
     mut visit: impl FnMut(&[u8]) -> Result<bool>,
 ) -> Result<()> {
-    let source = Source::of(buffer)?;
+    let look = Look::at(buffer)?;
     let mut room = [0; CHUNK];
     for offset in (0..nbytes).step_by(CHUNK) {
-        let chunk = source.chunk(offset, CHUNK.min(nbytes - offset), &mut room)?;
+        let chunk = look.bytes(offset..nbytes.min(offset + CHUNK), &mut room)?;
         if !visit(chunk)? {
             break;
         }
@@ -80,14 +51,14 @@ impl Buffer {
         if nbytes == 0 || (self.as_ptr() == other.as_ptr() && self.place() == other.place()) {
             return Ok(true);
         }
-        let (left, right) = (Source::of(self)?, Source::of(other)?);
-        if let (Source::Constant(left), Source::Constant(right)) = (&left, &right) {
+        let (left, right) = (Look::at(self)?, Look::at(other)?);
+        if let (Look::Constant(left), Look::Constant(right)) = (&left, &right) {
             return Ok(left[..nbytes] == right[..nbytes]);
         }
         let (mut left_room, mut right_room) = ([0; CHUNK], [0; CHUNK]);
         for offset in (0..nbytes).step_by(CHUNK) {
-            let chunk = CHUNK.min(nbytes - offset);
-            if left.chunk(offset, chunk, &mut left_room)? != right.chunk(offset, chunk, &mut right_room)? {
+            let chunk = offset..nbytes.min(offset + CHUNK);
+            if left.bytes(chunk.clone(), &mut left_room)? != right.bytes(chunk, &mut right_room)? {
                 return Ok(false);
             }
         }
@@ -110,8 +81,7 @@ impl Buffer {
     /// `is_malformed` where they are not UTF-8, with the place of the first byte that is not; `is_place`, `is_conflict`,
     /// `is_out_of_memory`.
     pub fn to_text(&self) -> Result<String> {
-        let mut bytes = Vec::new();
-        bytes.try_reserve_exact(self.nbytes()).map_err(|_| Error::out_of_memory(self.nbytes(), 1))?;
+        let mut bytes = try_with_capacity(self.nbytes())?;
         for_each_chunk(self, self.nbytes(), |chunk| {
             bytes.extend_from_slice(chunk);
             Ok(true)
@@ -132,17 +102,17 @@ impl Buffer {
     }
 
     fn copy_aligned(&self, align: usize, pool: &Pool) -> Result<Self> {
-        let source = Source::of(self)?;
+        let source = Look::at(self)?;
         let nbytes = self.nbytes();
         let mut fresh = AllocOptions::new().align(align).uninit(pool, nbytes)?;
         let room = fresh.as_uninit_mut();
         match &source {
-            Source::Constant(guard) => {
+            Look::Constant(guard) => {
                 // SAFETY: as many bytes on both sides; new memory overlaps nothing.
                 unsafe { std::ptr::copy_nonoverlapping(guard.as_ptr(), room.as_mut_ptr().cast(), nbytes) };
                 count_copied(nbytes);
             }
-            Source::Racy(guard) => guard.copy_to_uninit(room)?,
+            Look::Changing(guard) => guard.copy_to_uninit(room)?,
         }
         // SAFETY: all of it was written.
         Ok(unsafe { fresh.assume_init() })
@@ -280,8 +250,7 @@ pub(crate) fn hex_of(
     feed: impl FnOnce(&mut dyn FnMut(&[u8]) -> Result<bool>) -> Result<()>,
 ) -> Result<String> {
     let nbytes = nbytes.checked_mul(2).ok_or_else(|| Error::out_of_memory(usize::MAX, 1))?;
-    let mut text = Vec::new();
-    text.try_reserve_exact(nbytes).map_err(|_| Error::out_of_memory(nbytes, 1))?;
+    let mut text = try_with_capacity(nbytes)?;
     text.resize(nbytes, 0);
     let mut rest = text.as_mut_slice();
     feed(&mut |chunk| {

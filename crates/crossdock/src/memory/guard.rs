@@ -75,14 +75,6 @@ impl Covered {
         Ok(())
     }
 
-    /// Loads as many bytes as `dst` has room for, racily. They are looked at, not handed over: it is not counted as a copy.
-    fn load_bytes(&self, offset: usize, dst: &mut [u8]) -> Result<()> {
-        let ptr = self.at(offset, dst.len())?;
-        // SAFETY: within the bytes (checked), under a lease; the destination is a slice of as many bytes.
-        unsafe { racy::copy(ptr.as_ptr(), dst.as_mut_ptr(), dst.len()) };
-        Ok(())
-    }
-
     /// Copies some of the bytes out, racily. Not counted.
     fn copy_out(&self, offset: usize, dst: &mut [u8]) -> Result<()> {
         let ptr = self.at(offset, dst.len())?;
@@ -321,10 +313,6 @@ impl PinGuard {
     /// `is_bounds` where the destination has another length.
     pub fn copy_to_slice(&self, dst: &mut [u8]) -> Result<()> {
         self.0.copy_to_slice(dst)
-    }
-
-    pub(crate) fn load_bytes(&self, offset: usize, dst: &mut [u8]) -> Result<()> {
-        self.0.load_bytes(offset, dst)
     }
 
     /// As [`PinGuard::copy_to_slice`], into memory that is not initialised yet. All of it is, afterwards.

@@ -85,7 +85,7 @@ mod tests {
             let view = whole.at(expr).unwrap().export(&Request::pin()).unwrap();
             assert_eq!(joined(&view), view.to_bytes().unwrap(), "{expr:?}");
         }
-        let turned = whole.transpose().export(&Request::pin()).unwrap();
+        let turned = whole.transpose().unwrap().export(&Request::pin()).unwrap();
         assert_eq!(joined(&turned), turned.to_bytes().unwrap());
     }
 

@@ -1,22 +1,10 @@
 //! What a consumer asks for, and what it was given.
 
-use crate::array::overlap;
+use crate::array::{CopyPolicy, overlap};
 use crate::element::DType;
 use crate::layout::{Layout, Order};
 use crate::memory::{LeaseKind, Place};
 use crate::view::{Copied, Reason, Refusal};
-
-/// Whether a hand-over may copy.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum CopyPolicy {
-    /// No. What cannot be had in place is refused, with the reason. The default.
-    #[default]
-    Never,
-    /// If it cannot be had in place; the grant then says why.
-    IfNeeded,
-    /// Yes: the consumer wants memory of its own.
-    Always,
-}
 
 /// The least that a consumer needs of an array.
 ///
@@ -33,12 +21,13 @@ pub struct Request {
     order: Option<Order>,
     dtype: Option<DType>,
     place: Option<Place>,
+    indirect: bool,
     copy: CopyPolicy,
 }
 
 impl Request {
     fn new(lease: LeaseKind) -> Self {
-        Self { lease, order: None, dtype: None, place: None, copy: CopyPolicy::Never }
+        Self { lease, order: None, dtype: None, place: None, indirect: false, copy: CopyPolicy::Never }
     }
 
     /// Constant elements, by reference.
@@ -76,6 +65,13 @@ impl Request {
     /// Only on this device. Unless this is said, memory that the processor can address is wanted.
     pub fn place(mut self, place: Place) -> Self {
         self.place = Some(place);
+        self
+    }
+
+    /// The consumer follows pointers (suboffsets, in the words of PEP 3118). Without this word, an indirect array is refused, or copied
+    /// where that is permitted.
+    pub fn indirect(mut self) -> Self {
+        self.indirect = true;
         self
     }
 
@@ -119,6 +115,9 @@ impl Request {
         if let Some(order) = self.wanted_order().filter(|&order| !layout.is_contiguous(order)) {
             return Some(Reason::Order(order));
         }
+        if let Some(suboffsets) = layout.suboffsets().filter(|_| !self.indirect) {
+            return Some(indirect(suboffsets));
+        }
         match self.wanted_place() {
             Some(wanted) if wanted != place => return Some(Reason::Place(wanted)),
             None if !place.is_host() => return Some(Reason::Place(Place::CPU)),
@@ -129,6 +128,13 @@ impl Request {
         }
         None
     }
+}
+
+#[cold]
+fn indirect(suboffsets: &[Option<isize>]) -> Reason {
+    Reason::Layout(format!(
+        "the array follows pointers (suboffsets {suboffsets:?}), and the request does not say that the consumer does"
+    ))
 }
 
 /// What a consumer was given.

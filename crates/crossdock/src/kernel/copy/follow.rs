@@ -3,9 +3,9 @@
 use crate::kernel::copy::machine::Machine;
 use crate::kernel::copy::parts::{self, Ends};
 use crate::kernel::copy::plan::Plan;
+use crate::kernel::hops::follow;
 use crate::kernel::threads;
 use crate::layout::Layout;
-use crate::memory::racy;
 
 /// Strides and suboffsets of one side of a copy.
 #[derive(Clone, Copy)]
@@ -29,16 +29,15 @@ impl<'a> Side<'a> {
     ///
     /// # Safety
     ///
-    /// The index exists, and where the axis dereferences, the pointer there may be loaded racily.
+    /// The index exists, and where the axis dereferences there is a pointer, which nobody writes.
     #[inline]
     pub(super) unsafe fn step(&self, ptr: *const u8, axis: usize, index: usize) -> *const u8 {
         let ptr = ptr.wrapping_offset(index as isize * self.strides[axis]);
         match self.suboffsets.and_then(|suboffsets| suboffsets[axis]) {
             None => ptr,
             Some(suboffset) => {
-                // SAFETY: a pointer of the table (the caller's word).
-                let address = unsafe { racy::load(ptr.cast::<usize>()) };
-                std::ptr::with_exposed_provenance::<u8>(address).wrapping_offset(suboffset)
+                // SAFETY: a pointer of the table, which nobody writes (the caller's word).
+                unsafe { follow(ptr) }.wrapping_offset(suboffset).cast_const()
             }
         }
     }

@@ -4,14 +4,13 @@ use std::io::{self, BufRead, Read, Seek, SeekFrom};
 use std::ops::Range;
 
 use crate::error::{Rejected, Result};
-use crate::memory::Birth;
 use crate::memory::buffer::Buffer;
 use crate::memory::copied::count_copied;
 use crate::memory::device::Hold;
 use crate::memory::fault;
-use crate::memory::guard::{PinGuard, ReadGuard};
 use crate::memory::io::position::{self, clamped, exact};
 use crate::memory::io::stage::{DEVICE_NBYTES, HOST_NBYTES, Stage, copy_from_device};
+use crate::memory::look::Look;
 use crate::memory::word::LeaseKind;
 
 /// Reads a buffer: as a stream ([`Read`], [`BufRead`], [`Seek`]), and by position as slices that copy nothing and keep the
@@ -66,8 +65,7 @@ struct Open {
 /// The lease, and how the bytes are had under it.
 #[derive(Debug)]
 enum Source {
-    Constant(ReadGuard),
-    Changing(PinGuard),
+    Here(Look),
     /// On a device, under either lease: bytes have to be fetched.
     Elsewhere(Hold),
 }
@@ -81,14 +79,7 @@ impl Source {
             }
             .map(Self::Elsewhere);
         }
-        if buffer.birth() != Birth::Aliased {
-            match buffer.read() {
-                Ok(guard) => return Ok(Self::Constant(guard)),
-                Err(error) if error.is_conflict() => {}
-                Err(error) => return Err(error),
-            }
-        }
-        buffer.pin().map(Self::Changing)
+        Look::at(buffer).map(Self::Here)
     }
 }
 
@@ -96,13 +87,12 @@ impl Open {
     /// Copies bytes out, from a position on that has as many. Not counted.
     fn copy_out(&self, at: usize, dst: &mut [u8]) -> Result<()> {
         match &self.source {
-            Source::Constant(guard) => {
-                dst.copy_from_slice(&guard[at..at + dst.len()]);
-                Ok(())
-            }
-            Source::Changing(guard) => {
-                guard.copy_out(at, dst)?;
-                self.buffer.fault().map_or(Ok(()), Err)
+            Source::Here(look) => {
+                look.copy_out(at, dst)?;
+                match look {
+                    Look::Constant(_) => Ok(()),
+                    Look::Changing(_) => self.buffer.fault().map_or(Ok(()), Err),
+                }
             }
             Source::Elsewhere(_) => copy_from_device(&self.buffer, at, dst),
         }
@@ -135,15 +125,15 @@ impl Open {
     fn show(&mut self, range: Range<usize>) -> Result<&[u8]> {
         let Self { buffer, source, stage } = self;
         let limit = match source {
-            Source::Constant(guard) => return Ok(&guard[range]),
-            Source::Changing(_) => HOST_NBYTES,
+            Source::Here(Look::Constant(guard)) => return Ok(&guard[range]),
+            Source::Here(Look::Changing(_)) => HOST_NBYTES,
             Source::Elsewhere(_) => DEVICE_NBYTES,
         };
         if !range.is_empty() && stage.bytes_from(range.start)?.is_empty() {
             let nbytes = range.len().min(limit);
             stage.fill(range.start, nbytes, |block| match source {
-                Source::Changing(guard) => {
-                    guard.copy_out(range.start, &mut block.write()?)?;
+                Source::Here(look) => {
+                    look.copy_out(range.start, &mut block.write()?)?;
                     count_copied(nbytes);
                     buffer.fault().map_or(Ok(()), Err)
                 }
@@ -199,8 +189,7 @@ impl BufferReader {
     /// The lease that is held: Read, where the bytes are constant, or Pin; `None` once the reader is closed.
     pub fn lease(&self) -> Option<LeaseKind> {
         self.open.as_ref().map(|open| match &open.source {
-            Source::Constant(_) => LeaseKind::Read,
-            Source::Changing(_) => LeaseKind::Pin,
+            Source::Here(look) => look.kind(),
             Source::Elsewhere(hold) => hold.kind(),
         })
     }

@@ -1,10 +1,9 @@
 //! Anything that dereferences to a slice and may be kept: `Arc<Vec<T>>`, `Bytes`, `String`, `Cow`, …
 
-use std::alloc::{Layout as AllocLayout, alloc};
 use std::ops::Deref;
 use std::ptr::NonNull;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, try_box};
 use crate::memory::Pod;
 use crate::memory::allocation::{Birth, Handle, Keep, Region, adopt, release_quietly};
 use crate::memory::place::{Backing, Place};
@@ -23,18 +22,13 @@ unsafe impl<O: Send> Send for Boxed<O> {}
 impl<O> Boxed<O> {
     /// As `Box::new`, with an error in the place of an abort. The owner is dropped with the error.
     fn try_new(owner: O) -> Result<Self> {
-        let layout = AllocLayout::new::<O>();
-        if layout.size() == 0 {
-            return Ok(Self(NonNull::from(Box::leak(Box::new(owner)))));
+        match try_box(owner) {
+            Ok(owner) => Ok(Self(NonNull::from(Box::leak(owner)))),
+            Err(owner) => {
+                release_quietly(|| drop(owner));
+                Err(Error::out_of_memory(size_of::<O>(), align_of::<O>()))
+            }
         }
-        // SAFETY: the layout is not zero-sized.
-        let Some(block) = NonNull::new(unsafe { alloc(layout) }.cast::<O>()) else {
-            release_quietly(|| drop(owner));
-            return Err(Error::out_of_memory(layout.size(), layout.align()));
-        };
-        // SAFETY: freshly allocated with the layout of `O`.
-        unsafe { block.write(owner) };
-        Ok(Self(block))
     }
 }
 

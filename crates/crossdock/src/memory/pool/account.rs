@@ -291,18 +291,21 @@ impl Account {
 
     #[cold]
     fn refused(&self, account: &Self, slot: usize, units: u64, used: u64, nbytes: usize) -> Error {
-        self.give_up_to(account, slot, units);
+        self.give(slot, units, Some(account));
         let limit = account.charge.limit().saturating_mul(UNIT as u64);
         // An empty block is charged for its header.
         Error::limit(limit, used.saturating_mul(UNIT as u64), nbytes.max(UNIT), UNIT)
     }
 
-    /// Takes back what was charged to the accounts in front of `end`. None of them is freed by that: the caller has a handle on
-    /// the first, or units of its own there.
+    /// Takes back units that were charged to the accounts of the chain, or to those in front of `end`. None of them is freed by that:
+    /// the caller has a handle on the first, or units of its own there.
     #[cold]
-    fn give_up_to(&self, end: &Self, slot: usize, units: u64) {
-        for account in self.chain().take_while(|&account| !std::ptr::eq(account, end)) {
-            let _never_last = !account.immortal && account.charge.give(slot, units);
+    fn give(&self, slot: usize, units: u64, end: Option<&Self>) {
+        let is_end = |account: &Self| end.is_some_and(|end| std::ptr::eq(account, end));
+        for account in
+            self.chain().take_while(|&account| !is_end(account)).filter(|account| !account.immortal)
+        {
+            let _never_last = account.charge.give(slot, units);
         }
     }
 
@@ -316,9 +319,9 @@ impl Account {
 
     /// Takes back what a block is charged too much after a resize. The block keeps its charge for `new_nbytes`.
     pub(crate) fn refund_shrinkage(&self, old_nbytes: usize, new_nbytes: usize) {
-        let (slot, units) = (slot::current(), units(old_nbytes).saturating_sub(units(new_nbytes)));
-        for account in self.chain().filter(|account| units > 0 && !account.immortal) {
-            let _never_last = account.charge.give(slot, units);
+        match units(old_nbytes).saturating_sub(units(new_nbytes)) {
+            0 => {}
+            less => self.give(slot::current(), less, None),
         }
     }
 
@@ -355,10 +358,7 @@ impl Account {
     /// Takes back, from every account of the chain, what was charged for a block that never came to be.
     #[cold]
     pub(crate) fn refund_unused(&self, nbytes: usize) {
-        let (slot, units) = (slot::current(), units(nbytes));
-        for account in self.chain().filter(|account| !account.immortal) {
-            let _never_last = account.charge.give(slot, units);
-        }
+        self.give(slot::current(), units(nbytes), None);
     }
 
     pub(crate) fn statistics(&self) -> Statistics {

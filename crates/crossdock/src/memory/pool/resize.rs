@@ -28,7 +28,10 @@ impl Block {
         // SAFETY: Block 2: it is charged for what this block has, throughout.
         let account = unsafe { account.as_ref() };
         account.charge_growth(old, capacity)?;
-        let resized = self.resize_in_kind(capacity) || self.move_to(capacity, keep.min(capacity));
+        // The allocator copies what it moves. Where nothing is kept, another block is cheaper than that.
+        let (keep, apart) = (keep.min(capacity), form.apart);
+        let resized =
+            (keep > 0 || apart) && self.resize_in_kind(capacity, keep) || self.move_to(capacity, keep);
         if resized {
             account.note_resized(old, capacity);
             account.refund_shrinkage(old, capacity);
@@ -40,7 +43,7 @@ impl Block {
     }
 
     /// Resizes the block by the means of its kind, if the new capacity is one of that kind.
-    fn resize_in_kind(&mut self, capacity: usize) -> bool {
+    fn resize_in_kind(&mut self, capacity: usize, keep: usize) -> bool {
         let Parts { form, .. } = self.parts();
         if self.account().is_guarded() {
             return false;
@@ -51,7 +54,7 @@ impl Block {
         if form.apart {
             (large || !form.cacheable) && self.remap(capacity)
         } else {
-            !large && self.reallocate(capacity)
+            !large && self.reallocate(capacity, keep)
         }
     }
 
@@ -76,7 +79,8 @@ impl Block {
         true
     }
 
-    fn reallocate(&mut self, capacity: usize) -> bool {
+    /// Keeps the first `keep` bytes, of which both capacities have as many.
+    fn reallocate(&mut self, capacity: usize, keep: usize) -> bool {
         let Parts { capacity: old, form: Form { lead, align, .. }, .. } = self.parts();
         let (Some(layout), Some(grown)) = (front_layout(old, align, 0), front_layout(capacity, align, 0))
         else {
@@ -95,7 +99,7 @@ impl Block {
             // SAFETY: where they belong: as in `begin_in_front`.
             let to = unsafe { base.add(new_lead + HEADER) };
             // SAFETY: both lie within the block, for as many bytes as both layouts have room for.
-            unsafe { from.copy_to(to, old.min(capacity)) };
+            unsafe { from.copy_to(to, keep) };
         }
         // The header that moved along holds nothing that needs a drop: it is written anew.
         // SAFETY: the block has the layout of the new capacity now.

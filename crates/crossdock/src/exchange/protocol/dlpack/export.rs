@@ -244,6 +244,11 @@ struct Dims {
 
 impl Dims {
     fn of(array: &DArray) -> Result<Self, Reason> {
+        if let Some(suboffsets) = array.layout().suboffsets() {
+            return Err(Reason::Layout(format!(
+                "DLPack has no word for an array that follows pointers (suboffsets {suboffsets:?})"
+            )));
+        }
         let layout = array.layout().normalized();
         let itemsize = layout.itemsize() as isize;
         let mut dims = Self { rank: layout.rank(), shape: [0; MAX_RANK], strides: [0; MAX_RANK] };

@@ -196,8 +196,8 @@ unsafe fn layout(tensor: &DLTensor, itemsize: usize) -> Result<Layout> {
 /// The address of the lowest byte that the array touches, which together with the highest lies in the address space.
 fn begin(tensor: &DLTensor, layout: &Layout) -> Result<*mut u8> {
     let (data, byte_offset, span) = (tensor.data.cast::<u8>(), tensor.byte_offset, layout.span());
-    if data.is_null() && layout.numel() > 0 {
-        return Err(malformed(format!("its data is null, for {} elements", layout.numel())));
+    if data.is_null() && !layout.is_empty() {
+        return Err(malformed(format!("its data is null, for {} elements", layout.len())));
     }
     let outside = || {
         overflow(format!(

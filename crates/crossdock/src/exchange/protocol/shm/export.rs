@@ -106,7 +106,10 @@ fn lend(array: &DArray, request: &Request, copied: Copied) -> Result<Exported, R
 
 /// A descriptor of our own on the array's memory, open for what is permitted, and the byte of it at which element 0 lies.
 fn descriptor(array: &DArray, writable: bool) -> Result<(OwnedFd, u64), Reason> {
-    let (buffer, within) = array.buffer().map_err(Reason::Failed)?;
+    let (buffer, within) = array.buffer().map_err(|error| match error.is_layout() {
+        true => Reason::Layout(error.to_string()),
+        false => Reason::Failed(error),
+    })?;
     let Some((fd, start)) = buffer.descriptor() else {
         let text = format!("{} memory has no descriptor that another process could map", array.backing());
         return Err(Reason::Layout(text));

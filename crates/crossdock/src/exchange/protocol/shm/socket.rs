@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 
 use crate::array::DArray;
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, Kind, Result, try_with_capacity};
 use crate::exchange::protocol::shm::ancillary;
 use crate::exchange::protocol::shm::description::Description;
 use crate::exchange::protocol::shm::export::Exported;
@@ -72,8 +72,7 @@ pub fn receive(socket: &UnixStream) -> Result<Option<DArray>> {
         return Ok(None);
     }
     let nbytes = message::read_head(&head)?;
-    let mut text = Vec::new();
-    text.try_reserve_exact(nbytes).map_err(|_| Error::out_of_memory(nbytes, 1))?;
+    let mut text = try_with_capacity(nbytes)?;
     text.resize(nbytes, 0);
     incoming.fill(&mut text, HEAD_NBYTES)?;
     let text = str::from_utf8(&text).map_err(|error| {

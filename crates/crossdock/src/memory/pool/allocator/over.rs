@@ -1,12 +1,12 @@
 //! Blocks from an allocator of the caller's.
 
-use std::alloc::{Layout as AllocLayout, alloc};
+use std::alloc::Layout as AllocLayout;
 use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
 
 use allocator_api2::alloc::Allocator;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, try_box};
 use crate::memory::allocation::release_quietly;
 use crate::memory::pool::Pool;
 use crate::memory::pool::source::{Bytes, Source};
@@ -37,7 +37,10 @@ impl Pool {
     where
         A: Allocator + Send + Sync + 'static,
     {
-        Self::of_source(name, Source::foreign(try_box(Foreign(ManuallyDrop::new(allocator)))?))
+        // What should have gone into the box is dropped with the error.
+        let boxed = try_box(Foreign(ManuallyDrop::new(allocator)))
+            .map_err(|foreign| Error::out_of_memory(size_of_val(&foreign), align_of_val(&foreign)))?;
+        Self::of_source(name, Source::foreign(boxed))
     }
 }
 
@@ -86,19 +89,4 @@ impl<A> Drop for Foreign<A> {
         // SAFETY: dropped once, here.
         release_quietly(|| unsafe { ManuallyDrop::drop(&mut self.0) });
     }
-}
-
-/// As `Box::new`, with an error in the place of an abort. What should have gone into the box is dropped with the error.
-fn try_box<T>(value: T) -> Result<Box<T>> {
-    let layout = AllocLayout::new::<T>();
-    if layout.size() == 0 {
-        return Ok(Box::new(value));
-    }
-    // SAFETY: the layout is not zero-sized.
-    let block = NonNull::new(unsafe { alloc(layout) }.cast::<T>())
-        .ok_or_else(|| Error::out_of_memory(layout.size(), layout.align()))?;
-    // SAFETY: freshly allocated with that layout.
-    unsafe { block.write(value) };
-    // SAFETY: allocated by the global allocator with the layout of what it holds, as a box is.
-    Ok(unsafe { Box::from_raw(block.as_ptr()) })
 }

@@ -1,0 +1,298 @@
+//! Elements by reference, and iteration: one list for all that hold constant elements (views and the guards of Read and Write
+//! leases), and one for those that nobody else touches.
+//!
+//! The macros are told the lifetime of the references, and where the type keeps the address of element 0 and the layout. What
+//! makes each access sound is an invariant of that type: the elements that the layout reaches from there are initialised,
+//! aligned, and constant (or, in the second list, ours alone) for that lifetime.
+
+/// `element_access! { 'a self: self.ptr, self.layout }`
+macro_rules! element_access {
+    ($lifetime:lifetime $this:ident: $ptr:expr, $layout:expr) => {
+        /// The element at an index, or `None` where there is none.
+        #[inline(always)]
+        pub fn get(&$this, index: [usize; D]) -> Option<&$lifetime T> {
+            let offset = $layout.checked_offset(index)?;
+            // SAFETY: an offset that the layout gives for an index inside of it.
+            let ptr = unsafe { $ptr.offset(offset) };
+            // SAFETY: such an element may be had by reference.
+            Some(unsafe { ptr.cast().as_ref() })
+        }
+
+        /// The element at an index that is known to be inside.
+        ///
+        /// # Safety
+        ///
+        /// Each index is less than the length of its axis.
+        #[inline(always)]
+        pub unsafe fn get_unchecked(&$this, index: [usize; D]) -> &$lifetime T {
+            // SAFETY: an offset that the layout gives for an index inside of it (the caller's word).
+            let ptr = unsafe { $ptr.offset($layout.offset_at(index)) };
+            // SAFETY: such an element may be had by reference.
+            unsafe { ptr.cast().as_ref() }
+        }
+
+        /// The elements as a slice, where they lie row-major without gaps. O(rank).
+        pub fn as_slice(&$this) -> Option<&$lifetime [T]> {
+            if !$layout.is_contiguous(size_of::<T>(), crate::layout::Order::RowMajor) {
+                return None;
+            }
+            let len = $layout.len();
+            let ptr = if len == 0 { std::ptr::NonNull::dangling() } else { $ptr.cast() };
+            // SAFETY: without gaps, as just checked, each may be had by reference; an empty slice needs only alignment.
+            Some(unsafe { std::slice::from_raw_parts(ptr.as_ptr(), len) })
+        }
+
+        /// The elements in row-major order.
+        #[inline]
+        pub fn iter(&$this) -> crate::array::Iter<$lifetime, T, D> {
+            // SAFETY: the layout's offsets are those of elements that may be had by reference.
+            unsafe { crate::array::Iter::new($ptr, $layout.offsets()) }
+        }
+
+        /// The elements in row-major order, each with its index.
+        #[inline]
+        pub fn indexed_iter(&$this) -> crate::array::IndexedIter<$lifetime, T, D> {
+            // SAFETY: the layout's offsets are those of elements that may be had by reference.
+            unsafe { crate::array::IndexedIter::new($ptr, $layout.indexed_offsets()) }
+        }
+
+        /// The lines along the last axis, in row-major order of their other indices. An array of rank 0 has no rows: that does
+        /// not compile. Each costs O(rank), and O(1) where the other axes lie as one.
+        #[inline]
+        pub fn rows(&$this) -> crate::array::Lanes<$lifetime, T, D> {
+            const { assert!(D > 0, "an array of rank 0 has no rows") };
+            // SAFETY: the lines are of elements that may be had by reference.
+            unsafe { crate::array::Lanes::new($ptr, $layout.rows()) }
+        }
+
+        /// The lines along an axis, in row-major order of their other indices. Each costs O(rank), and O(1) where the other axes
+        /// lie as one.
+        ///
+        /// # Errors
+        ///
+        /// `is_bounds` where there is no such axis.
+        pub fn lanes(&$this, axis: usize) -> Result<crate::array::Lanes<$lifetime, T, D>> {
+            let lanes = $layout.lanes(axis)?;
+            // SAFETY: the lines are of elements that may be had by reference.
+            Ok(unsafe { crate::array::Lanes::new($ptr, lanes) })
+        }
+
+        /// What each index of an axis leaves, in turn: arrays without that axis. `OUT` is `D - 1`; anything else does not
+        /// compile. Each costs O(rank).
+        ///
+        /// # Errors
+        ///
+        /// `is_bounds` where there is no such axis.
+        pub fn axis_iter<const OUT: usize>(
+            &$this,
+            axis: usize,
+        ) -> Result<crate::array::AxisIter<$lifetime, T, OUT>> {
+            let parts = $layout.axis_parts(axis)?;
+            // SAFETY: the parts are of elements that may be had by reference.
+            Ok(unsafe { crate::array::AxisIter::new($ptr, parts) })
+        }
+
+        /// Ranges of `chunk` indices of an axis, in turn, the last one of what is left. Each costs O(rank).
+        ///
+        /// # Errors
+        ///
+        /// `is_bounds` where there is no such axis, `is_shape` for chunks of 0.
+        pub fn axis_chunks(
+            &$this,
+            axis: usize,
+            chunk: usize,
+        ) -> Result<crate::array::AxisChunks<$lifetime, T, D>> {
+            let parts = $layout.axis_chunks(axis, chunk)?;
+            // SAFETY: the parts are of elements that may be had by reference.
+            Ok(unsafe { crate::array::AxisChunks::new($ptr, parts) })
+        }
+
+        /// The elements in row-major order, copied (and counted).
+        pub fn to_vec(&$this) -> Vec<T> {
+            crate::memory::count_copied($layout.nbytes(size_of::<T>()));
+            match $this.as_slice() {
+                Some(slice) => slice.to_vec(),
+                None => $this.iter().copied().collect(),
+            }
+        }
+    };
+}
+
+/// `element_access_mut! { self: self.ptr, self.layout }`
+macro_rules! element_access_mut {
+    ($this:ident: $ptr:expr, $layout:expr) => {
+        /// The element at an index, to be written, or `None` where there is none.
+        #[inline(always)]
+        pub fn get_mut(&mut $this, index: [usize; D]) -> Option<&mut T> {
+            let offset = $layout.checked_offset(index)?;
+            // SAFETY: an offset that the layout gives for an index inside of it.
+            let ptr = unsafe { $ptr.offset(offset) };
+            // SAFETY: such an element is ours alone, and `&mut self` is borrowed.
+            Some(unsafe { ptr.cast().as_mut() })
+        }
+
+        /// The element at an index that is known to be inside, to be written.
+        ///
+        /// # Safety
+        ///
+        /// Each index is less than the length of its axis.
+        #[inline(always)]
+        pub unsafe fn get_unchecked_mut(&mut $this, index: [usize; D]) -> &mut T {
+            // SAFETY: an offset that the layout gives for an index inside of it (the caller's word).
+            let ptr = unsafe { $ptr.offset($layout.offset_at(index)) };
+            // SAFETY: such an element is ours alone, and `&mut self` is borrowed.
+            unsafe { ptr.cast().as_mut() }
+        }
+
+        /// The address of element 0, to be written.
+        #[inline]
+        pub fn as_mut_ptr(&mut $this) -> *mut T {
+            $ptr.as_ptr().cast()
+        }
+
+        /// The elements as a slice, where they lie row-major without gaps, to be written. O(rank).
+        pub fn as_mut_slice(&mut $this) -> Option<&mut [T]> {
+            if !$layout.is_contiguous(size_of::<T>(), crate::layout::Order::RowMajor) {
+                return None;
+            }
+            let len = $layout.len();
+            let ptr = if len == 0 { std::ptr::NonNull::dangling() } else { $ptr.cast() };
+            // SAFETY: without gaps, as just checked, each is ours alone; an empty slice needs only alignment.
+            Some(unsafe { std::slice::from_raw_parts_mut(ptr.as_ptr(), len) })
+        }
+
+        /// The elements in row-major order, to be written.
+        #[inline]
+        pub fn iter_mut(&mut $this) -> crate::array::IterMut<'_, T, D> {
+            // SAFETY: the layout's offsets are those of elements that are ours alone; it gives none twice.
+            unsafe { crate::array::IterMut::new($ptr, $layout.offsets()) }
+        }
+
+        /// The elements in row-major order, each with its index, to be written.
+        #[inline]
+        pub fn indexed_iter_mut(&mut $this) -> crate::array::IndexedIterMut<'_, T, D> {
+            // SAFETY: the layout's offsets are those of elements that are ours alone; it gives none twice.
+            unsafe { crate::array::IndexedIterMut::new($ptr, $layout.indexed_offsets()) }
+        }
+
+        /// The lines along the last axis, in row-major order of their other indices, to be written. An array of rank 0 has no
+        /// rows: that does not compile. Each costs O(rank), and O(1) where the other axes lie as one.
+        #[inline]
+        pub fn rows_mut(&mut $this) -> crate::array::LanesMut<'_, T, D> {
+            const { assert!(D > 0, "an array of rank 0 has no rows") };
+            // SAFETY: the lines are disjoint, and of elements that are ours alone.
+            unsafe { crate::array::LanesMut::new($ptr, $layout.rows()) }
+        }
+
+        /// The lines along an axis, in row-major order of their other indices, to be written. Each costs O(rank), and O(1) where
+        /// the other axes lie as one.
+        ///
+        /// # Errors
+        ///
+        /// `is_bounds` where there is no such axis.
+        pub fn lanes_mut(&mut $this, axis: usize) -> Result<crate::array::LanesMut<'_, T, D>> {
+            let lanes = $layout.lanes(axis)?;
+            // SAFETY: the lines are disjoint, and of elements that are ours alone.
+            Ok(unsafe { crate::array::LanesMut::new($ptr, lanes) })
+        }
+
+        /// What each index of an axis leaves, in turn, to be written: arrays without that axis. `OUT` is `D - 1`; anything else
+        /// does not compile. Each costs O(rank).
+        ///
+        /// # Errors
+        ///
+        /// `is_bounds` where there is no such axis.
+        pub fn axis_iter_mut<const OUT: usize>(
+            &mut $this,
+            axis: usize,
+        ) -> Result<crate::array::AxisIterMut<'_, T, OUT>> {
+            let parts = $layout.axis_parts(axis)?;
+            // SAFETY: the parts are disjoint, and of elements that are ours alone.
+            Ok(unsafe { crate::array::AxisIterMut::new($ptr, parts) })
+        }
+
+        /// Ranges of `chunk` indices of an axis, in turn, the last one of what is left, to be written. Each costs O(rank).
+        ///
+        /// # Errors
+        ///
+        /// `is_bounds` where there is no such axis, `is_shape` for chunks of 0.
+        pub fn axis_chunks_mut(
+            &mut $this,
+            axis: usize,
+            chunk: usize,
+        ) -> Result<crate::array::AxisChunksMut<'_, T, D>> {
+            let parts = $layout.axis_chunks(axis, chunk)?;
+            // SAFETY: the parts are disjoint, and of elements that are ours alone.
+            Ok(unsafe { crate::array::AxisChunksMut::new($ptr, parts) })
+        }
+
+        /// Writes one value to every element.
+        pub fn fill(&mut $this, value: T) {
+            $this.iter_mut().for_each(|element| *element = value);
+        }
+    };
+}
+
+/// `a[[i, j]]`, and iteration by `for`, over what has [`element_access!`].
+macro_rules! element_index {
+    ($type:ident<$($of:tt),*>) => {
+        impl<T: crate::element::Element, const D: usize> std::ops::Index<[usize; D]> for $type<$($of),*, D> {
+            type Output = T;
+
+            /// # Panics
+            ///
+            /// Where the index is outside.
+            #[inline(always)]
+            fn index(&self, index: [usize; D]) -> &T {
+                match self.get(index) {
+                    Some(element) => element,
+                    None => crate::array::access::index_panic(&index, self.shape()),
+                }
+            }
+        }
+
+        impl<'i, T: crate::element::Element, const D: usize> IntoIterator for &'i $type<$($of),*, D> {
+            type Item = &'i T;
+            type IntoIter = crate::array::Iter<'i, T, D>;
+
+            fn into_iter(self) -> crate::array::Iter<'i, T, D> {
+                self.iter()
+            }
+        }
+    };
+}
+
+/// `a[[i, j]] = …`, and iteration by `for`, over what has [`element_access_mut!`].
+macro_rules! element_index_mut {
+    ($type:ident<$($of:tt),*>) => {
+        impl<T: crate::element::Element, const D: usize> std::ops::IndexMut<[usize; D]> for $type<$($of),*, D> {
+            #[inline(always)]
+            fn index_mut(&mut self, index: [usize; D]) -> &mut T {
+                let shape = *self.shape();
+                match self.get_mut(index) {
+                    Some(element) => element,
+                    None => crate::array::access::index_panic(&index, &shape),
+                }
+            }
+        }
+
+        impl<'i, T: crate::element::Element, const D: usize> IntoIterator for &'i mut $type<$($of),*, D> {
+            type Item = &'i mut T;
+            type IntoIter = crate::array::IterMut<'i, T, D>;
+
+            fn into_iter(self) -> crate::array::IterMut<'i, T, D> {
+                self.iter_mut()
+            }
+        }
+    };
+}
+
+pub(crate) use {element_access, element_access_mut, element_index, element_index_mut};
+
+/// Panics where the index is outside, as a slice does.
+#[cold]
+#[inline(never)]
+#[track_caller]
+pub(super) fn index_panic(index: &[usize], shape: &[usize]) -> ! {
+    panic!("index {index:?} is out of bounds for shape {shape:?}")
+}

@@ -1,0 +1,164 @@
+//! Iteration over parts of a view: rows, the indices of an axis, chunks of one. The layout says where each part lies
+//! ([`Parts`]); here it becomes a view.
+
+use std::fmt;
+use std::iter::FusedIterator;
+use std::marker::PhantomData;
+use std::ops::Range;
+use std::ptr::NonNull;
+
+use crate::array::{ArrayView, ArrayViewMut};
+use crate::element::Element;
+use crate::layout::{self, Parts};
+
+/// Lines of an array along one axis.
+pub type Lanes<'a, T, const D: usize> = Views<'a, T, layout::Lanes<D>, 1>;
+/// Lines of an array along one axis, to be written.
+pub type LanesMut<'a, T, const D: usize> = ViewsMut<'a, T, layout::Lanes<D>, 1>;
+/// The indices of one axis, of an array with `E` axes beside it.
+pub type AxisIter<'a, T, const E: usize> = Views<'a, T, layout::AxisParts<E>, E>;
+/// The indices of one axis, of an array with `E` axes beside it, to be written.
+pub type AxisIterMut<'a, T, const E: usize> = ViewsMut<'a, T, layout::AxisParts<E>, E>;
+/// Ranges of one axis.
+pub type AxisChunks<'a, T, const D: usize> = Views<'a, T, layout::AxisChunks<D>, D>;
+/// Ranges of one axis, to be written.
+pub type AxisChunksMut<'a, T, const D: usize> = ViewsMut<'a, T, layout::AxisChunks<D>, D>;
+
+macro_rules! views {
+    ($(#[$doc:meta])* $name:ident gives $view:ident by $make:path, $reference:ty) => {
+        $(#[$doc])*
+        pub struct $name<'a, T: Element, P: Parts<E>, const E: usize> {
+            ptr: NonNull<u8>,
+            parts: P,
+            left: Range<usize>,
+            lifetime: PhantomData<$reference>,
+        }
+
+        // SAFETY: an iterator over references, where `T: Element` is Send and Sync, as the parts are.
+        unsafe impl<T: Element, P: Parts<E>, const E: usize> Send for $name<'_, T, P, E> {}
+        // SAFETY: as for Send.
+        unsafe impl<T: Element, P: Parts<E>, const E: usize> Sync for $name<'_, T, P, E> {}
+
+        impl<'a, T: Element, P: Parts<E>, const E: usize> $name<'a, T, P, E> {
+            /// # Safety
+            ///
+            /// Invariant 1.
+            #[inline]
+            pub(super) unsafe fn new(ptr: NonNull<u8>, parts: P) -> Self {
+                let left = 0..parts.count();
+                Self { ptr, parts, left, lifetime: PhantomData }
+            }
+
+            /// The first `count` of the parts that are left, and the others.
+            #[cfg_attr(not(feature = "rayon"), expect(dead_code, reason = "only threads divide the work so"))]
+            pub(super) fn split(self, count: usize) -> (Self, Self) {
+                let Range { start, end } = self.left;
+                let middle = end.min(start.saturating_add(count));
+                let before = Self { parts: self.parts.clone(), left: start..middle, ..self };
+                (before, Self { left: middle..end, ..self })
+            }
+
+            /// # Safety
+            ///
+            /// `k` is the number of a part, and none that is asked for twice where that matters (invariant 1).
+            #[inline]
+            unsafe fn part(&self, k: usize) -> $view<'a, T, E> {
+                let (layout, offset) = self.parts.part(k);
+                // SAFETY: the offset goes with the layout of a part (invariant 1).
+                let ptr = unsafe { self.ptr.offset(offset) };
+                // SAFETY: a part of what invariant 1 says of all.
+                unsafe { $make(ptr, layout) }
+            }
+        }
+
+        impl<'a, T: Element, P: Parts<E>, const E: usize> Iterator for $name<'a, T, P, E> {
+            type Item = $view<'a, T, E>;
+
+            #[inline]
+            fn next(&mut self) -> Option<$view<'a, T, E>> {
+                let k = self.left.next()?;
+                // SAFETY: each number comes once.
+                Some(unsafe { self.part(k) })
+            }
+
+            #[inline]
+            fn nth(&mut self, n: usize) -> Option<$view<'a, T, E>> {
+                let k = self.left.nth(n)?;
+                // SAFETY: each number comes once.
+                Some(unsafe { self.part(k) })
+            }
+
+            #[inline]
+            fn size_hint(&self) -> (usize, Option<usize>) {
+                self.left.size_hint()
+            }
+        }
+
+        impl<'a, T: Element, P: Parts<E>, const E: usize> DoubleEndedIterator for $name<'a, T, P, E> {
+            #[inline]
+            fn next_back(&mut self) -> Option<$view<'a, T, E>> {
+                let k = self.left.next_back()?;
+                // SAFETY: each number comes once.
+                Some(unsafe { self.part(k) })
+            }
+        }
+
+        impl<T: Element, P: Parts<E>, const E: usize> ExactSizeIterator for $name<'_, T, P, E> {}
+        impl<T: Element, P: Parts<E>, const E: usize> FusedIterator for $name<'_, T, P, E> {}
+
+        impl<T: Element, P: Parts<E>, const E: usize> fmt::Debug for $name<'_, T, P, E> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "{}({} of rank {E} left)", stringify!($name), self.left.len())
+            }
+        }
+    };
+}
+
+views! {
+    /// Parts of an [`ArrayView`], one after the other, from either end.
+    ///
+    /// ```
+    /// use crossdock::array::ArrayView;
+    ///
+    /// let view = ArrayView::from_slice(&[1, 2, 3, 4, 5, 6], [2, 3])?;
+    /// let sums: Vec<i32> = view.rows().map(|row| row.iter().sum()).collect();
+    /// assert_eq!(sums, [6, 15]);
+    /// let columns: Vec<i32> = view.axis_iter::<1>(1)?.rev().map(|column| column[[0]]).collect();
+    /// assert_eq!(columns, [3, 2, 1]);
+    /// let widths: Vec<usize> = view.axis_chunks(1, 2)?.map(|chunk| chunk.shape()[1]).collect();
+    /// assert_eq!(widths, [2, 1]);
+    /// # Ok::<(), crossdock::Error>(())
+    /// ```
+    ///
+    /// # Invariants
+    ///
+    /// 1. What the parts reach from `ptr` is as [`ArrayView`] 1 says.
+    Views gives ArrayView by ArrayView::new, &'a T
+}
+
+views! {
+    /// Parts of an [`ArrayViewMut`], one after the other, from either end. They are disjoint, and may be held together.
+    ///
+    /// ```
+    /// use crossdock::array::ArrayViewMut;
+    ///
+    /// let mut data = [0; 6];
+    /// let mut view = ArrayViewMut::from_slice(&mut data, [2, 3])?;
+    /// for (number, mut row) in view.rows_mut().enumerate() {
+    ///     row.fill(number + 1);
+    /// }
+    /// assert_eq!(data, [1, 1, 1, 2, 2, 2]);
+    /// # Ok::<(), crossdock::Error>(())
+    /// ```
+    ///
+    /// # Invariants
+    ///
+    /// 1. What the parts reach from `ptr` is as [`ArrayViewMut`] 1 and 2 say, all of them together; no part is given twice.
+    ViewsMut gives ArrayViewMut by ArrayViewMut::trusted, &'a mut T
+}
+
+impl<T: Element, P: Parts<E>, const E: usize> Clone for Views<'_, T, P, E> {
+    fn clone(&self) -> Self {
+        Self { ptr: self.ptr, parts: self.parts.clone(), left: self.left.clone(), lifetime: PhantomData }
+    }
+}

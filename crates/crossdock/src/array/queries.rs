@@ -1,0 +1,192 @@
+//! What every array can be asked without touching an element: one list for the types whose rank the compiler knows, one for
+//! those that find out, and one for handles, which know their memory.
+//!
+//! Each macro stands in an `impl` block and is told where the type keeps its layout and the address of its element 0. All
+//! answers are O(1) or O(rank), read nothing but the handle, and hold on any place.
+
+/// The queries of [`Array`](crate::Array), of its guards, and of borrowed views: `D` and `T` are in scope.
+macro_rules! typed_queries {
+    ($this:ident: $layout:expr, $ptr:expr) => {
+        /// The number of axes, `D`.
+        #[inline]
+        pub const fn rank(&$this) -> usize {
+            D
+        }
+
+        /// The lengths of the axes.
+        #[inline]
+        pub fn shape(&$this) -> &[usize; D] {
+            $layout.shape()
+        }
+
+        /// The distance between neighbours along each axis, in bytes.
+        #[inline]
+        pub fn strides(&$this) -> &[isize; D] {
+            $layout.strides()
+        }
+
+        /// Shape and strides.
+        #[inline]
+        pub fn layout(&$this) -> &crate::layout::FixedLayout<D> {
+            &$layout
+        }
+
+        /// The number of elements.
+        #[inline]
+        pub fn len(&$this) -> usize {
+            $layout.len()
+        }
+
+        /// Whether there are no elements.
+        #[inline]
+        pub fn is_empty(&$this) -> bool {
+            $layout.is_empty()
+        }
+
+        /// The number of bytes of all elements, without gaps.
+        #[inline]
+        pub fn nbytes(&$this) -> usize {
+            $layout.nbytes(size_of::<T>())
+        }
+
+        /// The type of the elements.
+        #[inline]
+        pub fn dtype(&$this) -> crate::element::DType {
+            T::dtype()
+        }
+
+        /// Whether the elements lie in this order without gaps. Axes of length 1 do not matter, and what has no elements is
+        /// contiguous in both orders.
+        #[inline]
+        pub fn is_contiguous(&$this, order: crate::layout::Order) -> bool {
+            $layout.is_contiguous(size_of::<T>(), order)
+        }
+
+        /// The order in which the elements lie without gaps; row-major if they do so in both.
+        #[inline]
+        pub fn order(&$this) -> Option<crate::layout::Order> {
+            $layout.order(size_of::<T>())
+        }
+
+        /// The address of element 0, in its place. It gives no permission to touch it.
+        #[inline]
+        pub fn as_ptr(&$this) -> *const T {
+            $ptr.as_ptr().cast_const().cast()
+        }
+    };
+}
+
+/// The queries of [`DArray`](crate::DArray) and of [`MemoryView`](crate::view::MemoryView), which have a field `dtype`.
+macro_rules! dynamic_queries {
+    ($this:ident: $layout:expr, $ptr:expr) => {
+        /// The number of axes.
+        #[inline]
+        pub fn rank(&$this) -> usize {
+            $layout.rank()
+        }
+
+        /// The lengths of the axes.
+        #[inline]
+        pub fn shape(&$this) -> &[usize] {
+            $layout.shape()
+        }
+
+        /// The distance between neighbours along each axis, in bytes.
+        #[inline]
+        pub fn strides(&$this) -> &[isize] {
+            $layout.strides()
+        }
+
+        /// Shape, strides and item size.
+        #[inline]
+        pub fn layout(&$this) -> &crate::layout::Layout {
+            &$layout
+        }
+
+        /// The number of elements.
+        #[inline]
+        pub fn len(&$this) -> usize {
+            $layout.len()
+        }
+
+        /// Whether there are no elements.
+        #[inline]
+        pub fn is_empty(&$this) -> bool {
+            $layout.is_empty()
+        }
+
+        /// The number of bytes of all elements, without gaps.
+        #[inline]
+        pub fn nbytes(&$this) -> usize {
+            $layout.nbytes()
+        }
+
+        /// The type of the elements.
+        #[inline]
+        pub fn dtype(&$this) -> &crate::element::DType {
+            &$this.dtype
+        }
+
+        /// Whether the elements lie in this order without gaps. Axes of length 1 do not matter, and what has no elements is
+        /// contiguous in both orders.
+        #[inline]
+        pub fn is_contiguous(&$this, order: crate::layout::Order) -> bool {
+            $layout.is_contiguous(order)
+        }
+
+        /// The order in which the elements lie without gaps; row-major if they do so in both.
+        #[inline]
+        pub fn order(&$this) -> Option<crate::layout::Order> {
+            $layout.order()
+        }
+
+        /// The address of element 0, in its place. It gives no permission to touch it.
+        #[inline]
+        pub fn as_ptr(&$this) -> *const u8 {
+            $ptr.as_ptr()
+        }
+    };
+}
+
+/// What a handle knows of its memory: [`Array`](crate::Array) and [`DArray`](crate::DArray), which have a field `raw`.
+macro_rules! memory_queries {
+    ($this:ident) => {
+        /// The device.
+        #[inline]
+        pub fn place(&$this) -> crate::memory::Place {
+            $this.raw.place()
+        }
+
+        /// What stands behind the memory.
+        #[inline]
+        pub fn backing(&$this) -> crate::memory::Backing {
+            $this.raw.handle().header().backing()
+        }
+
+        /// Who else may touch the memory.
+        #[inline]
+        pub fn birth(&$this) -> crate::memory::Birth {
+            $this.raw.handle().header().birth()
+        }
+
+        /// Whether this handle refuses to write.
+        #[inline]
+        pub fn is_readonly(&$this) -> bool {
+            $this.raw.is_readonly()
+        }
+
+        /// The protocols by which the memory was ever handed out.
+        #[inline]
+        pub fn exported(&$this) -> crate::memory::Protocols {
+            $this.raw.handle().header().exported()
+        }
+
+        /// What befell the memory, if anything did: a guarded file map whose file shrank.
+        #[inline]
+        pub fn fault(&$this) -> Option<crate::error::Error> {
+            $this.raw.handle().fault()
+        }
+    };
+}
+
+pub(crate) use {dynamic_queries, memory_queries, typed_queries};

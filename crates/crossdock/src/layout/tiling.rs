@@ -1,0 +1,238 @@
+//! Windows and blocks: an array seen as an array of smaller ones. And bytes seen as elements of another size.
+
+use crate::error::{Error, Kind, Result};
+use crate::layout::rules;
+use crate::layout::{FixedLayout, Layout, MAX_RANK};
+
+impl<const D: usize> FixedLayout<D> {
+    /// All windows of a shape: the first `D` axes say where a window begins, the others are those of the window. Windows
+    /// overlap, and each lies wholly inside. An `OUT` other than `2 * D` does not compile.
+    ///
+    /// # Errors
+    ///
+    /// [`is_shape`](Error::is_shape) for a window that is empty or longer than its axis; [`is_overflow`](Error::is_overflow) if
+    /// the elements of all windows would count as more than `isize::MAX` bytes.
+    pub fn windows<const OUT: usize>(&self, window: [usize; D], itemsize: usize) -> Result<FixedLayout<OUT>> {
+        const { assert!(OUT == 2 * D && OUT <= MAX_RANK, "windows double the number of axes") };
+        let (mut shape, mut strides) = ([0; OUT], [0; OUT]);
+        windows((self.shape(), self.strides()), &window, itemsize, (&mut shape, &mut strides))?;
+        Ok(FixedLayout::trusted(shape, strides))
+    }
+
+    /// The array cut into blocks of a shape, without a rest: the first `D` axes say which block, the others are those of the
+    /// block. An `OUT` other than `2 * D` does not compile.
+    ///
+    /// # Errors
+    ///
+    /// [`is_shape`](Error::is_shape) for a block that is empty or does not divide its axis; [`is_overflow`](Error::is_overflow)
+    /// where an axis is empty and the block too long.
+    pub fn blocks<const OUT: usize>(&self, block: [usize; D], itemsize: usize) -> Result<FixedLayout<OUT>> {
+        const { assert!(OUT == 2 * D && OUT <= MAX_RANK, "blocks double the number of axes") };
+        let (mut shape, mut strides) = ([0; OUT], [0; OUT]);
+        blocks((self.shape(), self.strides()), &block, itemsize, (&mut shape, &mut strides))?;
+        Ok(FixedLayout::trusted(shape, strides))
+    }
+
+    /// The same bytes as elements of another size: the last axis has so many more or fewer of them. `itemsize` is the one with
+    /// which the layout was made.
+    ///
+    /// # Errors
+    ///
+    /// [`is_layout`](Error::is_layout) where the sizes differ and the elements of the last axis do not lie without gaps;
+    /// [`is_shape`](Error::is_shape) where its bytes are no whole number of new elements.
+    pub fn with_itemsize(&self, itemsize: usize, new: usize) -> Result<Self> {
+        let (mut shape, mut strides) = (*self.shape(), *self.strides());
+        resize(&mut shape, &mut strides, itemsize, new)?;
+        Ok(Self::trusted(shape, strides))
+    }
+}
+
+impl Layout {
+    /// All windows of a shape: the first axes, as many as there are now, say where a window begins, the others are those of the
+    /// window. Windows overlap, and each lies wholly inside.
+    ///
+    /// # Errors
+    ///
+    /// [`is_shape`](Error::is_shape) for a window of another rank, or one that is empty or longer than its axis;
+    /// [`is_overflow`](Error::is_overflow) if the elements of all windows would count as more than `isize::MAX` bytes;
+    /// [`is_unsupported`](Error::is_unsupported) for too many axes; [`is_layout`](Error::is_layout) for an indirect array.
+    pub fn windows(&self, window: &[usize]) -> Result<Self> {
+        self.check_tile(window, "windows")?;
+        let mut result = self.blank_like(2 * self.rank())?;
+        windows((self.shape(), self.strides()), window, self.itemsize(), result.dims_mut())?;
+        Ok(result)
+    }
+
+    /// The array cut into blocks of a shape, without a rest: the first axes, as many as there are now, say which block, the others
+    /// are those of the block.
+    ///
+    /// # Errors
+    ///
+    /// [`is_shape`](Error::is_shape) for a block of another rank, or one that is empty or does not divide its axis;
+    /// [`is_overflow`](Error::is_overflow) where an axis is empty and the block too long;
+    /// [`is_unsupported`](Error::is_unsupported) for too many axes; [`is_layout`](Error::is_layout) for an indirect array.
+    pub fn blocks(&self, block: &[usize]) -> Result<Self> {
+        self.check_tile(block, "blocks")?;
+        let mut result = self.blank_like(2 * self.rank())?;
+        blocks((self.shape(), self.strides()), block, self.itemsize(), result.dims_mut())?;
+        Ok(result)
+    }
+
+    fn check_tile(&self, tile: &[usize], what: &str) -> Result<()> {
+        self.direct(what)?;
+        if tile.len() == self.rank() {
+            return Ok(());
+        }
+        Err(Error::new(
+            Kind::Shape,
+            format!("{what} of shape {tile:?} in an array of rank {}: give one length per axis", self.rank()),
+        ))
+    }
+
+    /// The same bytes as elements of another size: the last axis has so many more or fewer of them.
+    ///
+    /// # Errors
+    ///
+    /// [`is_layout`](Error::is_layout) where the sizes differ and the elements of the last axis do not lie without gaps, or the
+    /// array is indirect; [`is_shape`](Error::is_shape) where its bytes are no whole number of new elements.
+    pub fn with_itemsize(&self, new: usize) -> Result<Self> {
+        if new == self.itemsize() {
+            return Ok(self.clone());
+        }
+        self.direct("elements of another size")?;
+        let mut result = Self::blank(self.rank(), new, false)?;
+        let (shape, strides) = result.dims_mut();
+        shape.copy_from_slice(self.shape());
+        strides.copy_from_slice(self.strides());
+        resize(shape, strides, self.itemsize(), new)?;
+        Ok(result)
+    }
+}
+
+/// Rule 3 needs no check: where a window begins and what lies in it reach together what the axis reached.
+fn windows(
+    (from_shape, from_strides): (&[usize], &[isize]),
+    window: &[usize],
+    itemsize: usize,
+    (shape, strides): (&mut [usize], &mut [isize]),
+) -> Result<()> {
+    let rank = window.len();
+    for (axis, (&len, &wide)) in from_shape.iter().zip(window).enumerate() {
+        if wide == 0 || wide > len {
+            return Err(Error::new(
+                Kind::Shape,
+                format!("a window of {wide} on axis {axis} of length {len}: from 1 to {len} elements fit"),
+            ));
+        }
+        (shape[axis], shape[rank + axis]) = (len - wide + 1, wide);
+    }
+    strides[..rank].copy_from_slice(from_strides);
+    strides[rank..].copy_from_slice(from_strides);
+    rules::check_shape(shape, itemsize)
+}
+
+fn blocks(
+    (from_shape, from_strides): (&[usize], &[isize]),
+    block: &[usize],
+    itemsize: usize,
+    (shape, strides): (&mut [usize], &mut [isize]),
+) -> Result<()> {
+    let rank = block.len();
+    for (axis, (&len, &wide)) in from_shape.iter().zip(block).enumerate() {
+        if wide == 0 || len % wide != 0 {
+            return Err(Error::new(
+                Kind::Shape,
+                format!("axis {axis} of length {len} is not a whole number of blocks of {wide}"),
+            ));
+        }
+        (shape[axis], shape[rank + axis]) = (len / wide, wide);
+        // The stride of an empty axis is open, but its blocks are not empty. With two blocks or more, a block is less than the
+        // axis reaches (rule 3); with fewer the product may wrap, and is open in its turn.
+        let stride = if len == 0 { 0 } else { from_strides[axis] };
+        (strides[axis], strides[rank + axis]) = (stride.wrapping_mul(wide as isize), stride);
+    }
+    rules::check_shape(shape, itemsize)
+}
+
+fn resize(shape: &mut [usize], strides: &mut [isize], itemsize: usize, new: usize) -> Result<()> {
+    if new == itemsize {
+        return Ok(());
+    }
+    let (Some(len), Some(stride)) = (shape.last_mut(), strides.last_mut()) else {
+        return Err(Error::new(
+            Kind::Shape,
+            format!("an array of rank 0 has one element of {itemsize} bytes, not of {new}: insert an axis"),
+        ));
+    };
+    if *len > 1 && *stride != itemsize as isize {
+        return Err(Error::new(
+            Kind::Layout,
+            format!(
+                "elements of {itemsize} bytes that lie {stride} bytes apart along the last axis are not seen as elements of {new}: \
+                 copy the array"
+            ),
+        ));
+    }
+    let nbytes = len.saturating_mul(itemsize);
+    if new == 0 || !nbytes.is_multiple_of(new) {
+        return Err(Error::new(
+            Kind::Shape,
+            format!("the {nbytes} bytes of the last axis are no whole number of elements of {new} bytes"),
+        ));
+    }
+    (*len, *stride) = (nbytes / new, new as isize);
+    // Elements of no bytes, or an empty axis, may count for less than what comes of them.
+    rules::check(shape, strides, new)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::layout::Order;
+
+    #[test]
+    fn windows_lie_inside_and_blocks_leave_no_rest() {
+        let layout = Layout::contiguous(&[5, 6], 2, Order::RowMajor).unwrap();
+        let windows = layout.windows(&[2, 3]).unwrap();
+        assert_eq!((windows.shape(), windows.strides()), (&[4, 4, 2, 3][..], &[12, 2, 12, 2][..]));
+        let blocks = layout.blocks(&[5, 3]).unwrap();
+        assert_eq!((blocks.shape(), blocks.strides()), (&[1, 2, 5, 3][..], &[60, 6, 12, 2][..]));
+        assert_eq!(layout.windows(&[5, 6]).unwrap().len(), 30);
+        for wrong in [&[0, 1][..], &[6, 1], &[5, 7], &[1], &[1, 1, 1]] {
+            assert!(layout.windows(wrong).unwrap_err().is_shape(), "{wrong:?}");
+        }
+        for wrong in [&[0, 1][..], &[2, 1], &[5, 4], &[5, 12], &[5], &[5, 6, 1]] {
+            assert!(layout.blocks(wrong).unwrap_err().is_shape(), "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn too_many_windows_to_count_and_too_many_axes_are_refused() {
+        let far = Layout::new(&[1 << 40, 1 << 20], &[0, 0], 1).unwrap();
+        assert!(far.windows(&[1 << 39, 1]).unwrap_err().is_overflow());
+        let empty = Layout::new(&[0, 2], &[isize::MIN, 0], 8).unwrap();
+        assert!(empty.blocks(&[usize::MAX, 2]).unwrap_err().is_overflow());
+        assert!(empty.blocks(&[7, 2]).unwrap().is_empty());
+        let deep = Layout::contiguous(&[1; 33], 1, Order::RowMajor).unwrap();
+        assert!(deep.windows(&[1; 33]).unwrap_err().is_unsupported());
+        assert_eq!(Layout::contiguous(&[], 1, Order::RowMajor).unwrap().windows(&[]).unwrap().rank(), 0);
+    }
+
+    #[test]
+    fn elements_of_another_size_want_a_last_axis_without_gaps() {
+        let layout = Layout::contiguous(&[3, 8], 2, Order::RowMajor).unwrap();
+        let wide = layout.with_itemsize(8).unwrap();
+        assert_eq!((wide.shape(), wide.strides()), (&[3, 2][..], &[16, 8][..]));
+        assert_eq!(wide.with_itemsize(2).unwrap(), layout);
+        assert!(layout.with_itemsize(3).unwrap_err().is_shape());
+        assert!(layout.with_itemsize(0).unwrap_err().is_shape());
+        assert!(layout.transpose().unwrap().with_itemsize(1).unwrap_err().is_layout());
+        assert!(
+            Layout::contiguous(&[], 2, Order::RowMajor).unwrap().with_itemsize(1).unwrap_err().is_shape()
+        );
+        let nothing = Layout::contiguous(&[4], 0, Order::RowMajor).unwrap();
+        assert!(nothing.with_itemsize(4).unwrap().is_empty());
+        let many = Layout::new(&[1 << 62, 0], &[0, 0], 1).unwrap();
+        assert!(many.with_itemsize(8).unwrap_err().is_overflow());
+    }
+}
