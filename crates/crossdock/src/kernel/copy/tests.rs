@@ -34,8 +34,8 @@ impl World {
         }
         let shape = self.layout.shape();
         let mut index = vec![0; shape.len()];
-        let mut places = Vec::with_capacity(self.layout.numel());
-        while places.len() < self.layout.numel() {
+        let mut places = Vec::with_capacity(self.layout.len());
+        while places.len() < self.layout.len() {
             // One pointer after the other.
             let mut hops = self.layout.hops(&index).unwrap();
             let first = hops.next().unwrap();
