@@ -2,7 +2,7 @@
 
 use crate::kernel::copy::direct::Direct;
 use crate::kernel::copy::machine::Machine;
-use crate::kernel::copy::plan::Plan;
+use crate::kernel::copy::plan::{Axis, Plan};
 use crate::kernel::copy::run;
 use crate::kernel::threads;
 
@@ -39,11 +39,8 @@ pub(super) fn count(machine: Machine, nbytes: usize) -> usize {
 /// As for [`Direct::copy`], on any thread.
 pub(super) unsafe fn copy(machine: Machine, plan: &Plan, ends: Ends, parts: usize) {
     let nbytes = plan.nbytes();
-    // The outermost axis that is long enough or, if none is, the longest.
     let axes = plan.axes();
-    let long = (0..axes.len()).find(|&axis| axes[axis].len >= 4 * parts);
-    let longest = || (0..axes.len()).max_by_key(|&axis| axes[axis].len);
-    match long.or_else(longest) {
+    match to_share(axes, parts) {
         None if parts <= 1 && nbytes < machine.stream_nbytes => {
             let (src, dst) = ends.at(plan.from_start, plan.to_start);
             // SAFETY: the one run that the plan is (Plan 1 and the caller's word).
@@ -81,4 +78,13 @@ pub(super) unsafe fn copy(machine: Machine, plan: &Plan, ends: Ends, parts: usiz
             });
         }
     }
+}
+
+/// The axis to share: of those that are long enough the one along which both sides go farthest, so that no two threads work on one
+/// line or page; of those the longest. Where none is long enough, the longest of all.
+fn to_share(axes: &[Axis], parts: usize) -> Option<usize> {
+    let apart = |&axis: &usize| axes[axis].from.unsigned_abs().min(axes[axis].to.unsigned_abs());
+    let long = (0..axes.len()).rev().filter(|&axis| axes[axis].len >= 4 * parts);
+    let longest = (0..axes.len()).rev().max_by_key(|&axis| axes[axis].len);
+    long.max_by_key(|axis| (apart(axis), axes[*axis].len)).or(longest)
 }

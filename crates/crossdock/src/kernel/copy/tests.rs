@@ -197,6 +197,7 @@ fn check(machine: Machine, src: &World, dst: &World) {
     let (from, to, itemsize) = (&src.layout, &dst.layout, src.layout.itemsize());
     let (places, before) = (dst.places(), dst.regions.clone());
     let (wanted, old) = (load(&src.places(), itemsize), load(&places, itemsize));
+    assert!(in_steps(src, 1 + wanted.len() % 301) == wanted, "steps of {from:?}");
     let job = Job { machine, shape: from.shape(), itemsize, from: Side::of(from), to: Side::of(to) };
     // SAFETY: both sides' memory is theirs, and the level is one of this processor's.
     unsafe { job.copy(src.base, dst.base) };
@@ -204,6 +205,21 @@ fn check(machine: Machine, src: &World, dst: &World) {
     // With the old elements everything is as it was.
     store(&places, &old, itemsize);
     assert!(dst.regions == before, "beside {to:?}, from {from:?}, {machine:?}");
+}
+
+/// The elements of a world, loaded into so little memory at a time that it holds a few of them.
+fn in_steps(world: &World, few: usize) -> Vec<u8> {
+    let (mut steps, mut scratch) =
+        (Steps::new(&world.layout).unwrap(), vec![0; few * world.layout.itemsize()]);
+    let mut all = vec![];
+    loop {
+        // SAFETY: the world's own memory.
+        let nbytes = unsafe { steps.load(world.base, &mut scratch) };
+        if nbytes == 0 {
+            return all;
+        }
+        all.extend_from_slice(&scratch[..nbytes]);
+    }
 }
 
 /// Every level of this processor, with streams and without, with tables for any number of bytes.
