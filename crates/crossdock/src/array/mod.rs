@@ -54,7 +54,7 @@ mod visit;
 pub(crate) use convert::other_dtype;
 pub use display::ArrayDisplay;
 pub use dynamic::DArray;
-pub(crate) use element::{load_value, store_value};
+pub(crate) use element::{load_as, load_value, store_value};
 pub use fresh::ArrayOptions;
 pub use guard::{ArrayPin, ArrayRead, ArrayShare, ArrayWrite};
 pub use indexed::{IndexedIter, IndexedIterMut};
