@@ -84,6 +84,31 @@ access!(load16, store16, stream16, __m128i, xmm_reg, "avx2", "vmovdqu", "vmovntd
 access!(load32, store32, stream32, __m256i, ymm_reg, "avx2", "vmovdqu", "vmovntdq");
 access!(load64, store64, stream64, __m512i, zmm_reg, "avx512f", "vmovdqu64", "vmovntdq");
 
+/// Stores those bytes of the register whose bits are set in `mask`; the others are not touched.
+///
+/// # Safety
+///
+/// As for [`store`](crate::memory::racy::store), for these bytes.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw")]
+pub(crate) unsafe fn store64_masked(dst: *mut u8, value: __m512i, mask: u64) {
+    #[cfg(any(crossdock_portable, loom))]
+    {
+        // SAFETY: as many bytes, all initialised.
+        let bytes = unsafe { std::mem::transmute::<__m512i, [u8; 64]>(value) };
+        for (index, byte) in bytes.into_iter().enumerate().filter(|(index, _)| mask >> index & 1 == 1) {
+            // SAFETY: the caller's word.
+            unsafe { super::store(dst.wrapping_add(index), byte) }
+        }
+    }
+    #[cfg(not(any(crossdock_portable, loom)))]
+    // SAFETY: one store to writable bytes (the caller's word): what the mask leaves out is not accessed.
+    unsafe {
+        std::arch::asm!("vmovdqu8 [{}] {{{}}}, {}", in(reg) dst, in(kreg) mask, in(zmm_reg) value,
+             options(nostack, preserves_flags));
+    }
+}
+
 /// Orders what was streamed before it with every store behind it.
 #[inline]
 pub(crate) fn fence() {
