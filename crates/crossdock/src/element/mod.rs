@@ -30,6 +30,7 @@ pub use self::time::{NAT, TimeBase, TimeUnit};
 pub use self::types::Plain;
 pub use self::types::{Be, Bool8, Le, MultiByte};
 pub use self::value::Value;
+pub(crate) use self::value::digits;
 #[cfg(feature = "derive")]
 pub use crossdock_derive::Element;
 

@@ -18,6 +18,7 @@ fn several() -> Vec<(&'static str, DArray)> {
         ("scalar", pattern(">u2", &[], Order::RowMajor)),
         ("empty", pattern("<c16", &[0, 7], Order::RowMajor)),
         ("größe/текст", pattern("S5", &[9], Order::RowMajor)),
+        ("a:b/./c", ramp([2])),
         ("strided", ramp([6, 4]).at("::-2, 1::2").unwrap()),
         ("", pattern("|b1", &[3], Order::RowMajor)),
     ]
@@ -85,12 +86,12 @@ fn a_large_array_survives_deflation() {
     let _alone = alone();
     let numbers: Vec<u32> = (0..300_000u32).map(|n| n.wrapping_mul(2_654_435_761) >> (n % 17)).collect();
     let array: DArray = Array::from_vec(numbers, [300, 1000]).unwrap().into();
-    let bytes = archive(&[("a", array.transpose())], Compression::Deflated);
+    let bytes = archive(&[("a", array.transpose().unwrap())], Compression::Deflated);
     assert!(bytes.len() < array.nbytes());
     let got = npz::from_buffer(buffer(&bytes)).unwrap().into_array().unwrap();
-    assert_eq!(got.transpose().buffer().unwrap().0.nbytes(), array.nbytes());
+    assert_eq!(got.transpose().unwrap().buffer().unwrap().0.nbytes(), array.nbytes());
     for index in [[0, 0], [299, 999], [123, 456]] {
-        assert_eq!(got.transpose().get(&index).unwrap(), array.get(&index).unwrap());
+        assert_eq!(got.transpose().unwrap().get(&index).unwrap(), array.get(&index).unwrap());
     }
 }
 
@@ -133,7 +134,7 @@ fn one_array_is_opened_by_itself_and_several_are_named() {
 #[test]
 fn names_that_are_paths_or_twice_there_are_not_written() {
     let _alone = alone();
-    for name in ["../a", "/etc/passwd", "a/../../b", "a\\b", "a\0b", &"n".repeat(70_000)] {
+    for name in ["ä:b", "../a", "/etc/passwd", "a/../../b", "a\\b", "a\0b", &"n".repeat(70_000)] {
         let error = npz::write(Vec::new(), &[(name, ramp([1]))], Compression::Stored).unwrap_err();
         assert!(error.is_unsupported(), "{name:?}: {error:?}");
         assert_says(&error, &["cannot hold an array of the name"]);

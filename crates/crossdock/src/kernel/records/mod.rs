@@ -56,7 +56,8 @@ pub(crate) unsafe fn convert(
     match (from.kind(), to.kind()) {
         _ if from == to && (gaps == Gaps::Fill || !has_gaps(to)) => {
             // SAFETY: the caller's word.
-            unsafe { copy(src, from_layout, dst, to_layout) }
+            unsafe { copy(src, from_layout, dst, to_layout) };
+            Ok(())
         }
         (DTypeKind::Record(source), DTypeKind::Record(target)) => {
             let relayout = Relayout::new(Level::current(), source, target, gaps)?;
