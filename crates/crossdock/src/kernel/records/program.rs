@@ -287,7 +287,7 @@ mod x86 {
     /// # Safety
     ///
     /// None: it touches nothing.
-    unsafe fn never(_: *mut u8, _: __m128i, _: u64) {
+    unsafe fn never(_: *mut u8, _: u64, _: __m128i) {
         unreachable!("a pattern of 16 bytes with masks")
     }
 
@@ -320,7 +320,7 @@ mod x86 {
                         }
                         if let Some(masks) = &pattern.masks {
                             // SAFETY: the bytes of the register that are ours (the caller's word).
-                            unsafe { $masked(place, register, masks[number]) };
+                            unsafe { $masked(place, masks[number], register) };
                         } else if streams {
                             // SAFETY: a register of the result (the caller's word).
                             unsafe { vector::$stream(place, register) };

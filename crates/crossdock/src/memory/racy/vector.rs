@@ -123,31 +123,6 @@ pub(crate) fn prefetch(src: *const u8) {
     unsafe { _mm_prefetch::<_MM_HINT_T0>(src.cast()) };
 }
 
-/// Stores those bytes of the register whose bits are set in `mask`; the others are not touched.
-///
-/// # Safety
-///
-/// As for [`store`](crate::memory::racy::store), for these bytes.
-#[inline]
-#[target_feature(enable = "avx512f,avx512bw")]
-pub(crate) unsafe fn store64_masked(dst: *mut u8, value: __m512i, mask: u64) {
-    #[cfg(any(crossdock_portable, loom))]
-    {
-        // SAFETY: as many bytes, all initialised.
-        let bytes = unsafe { std::mem::transmute::<__m512i, [u8; 64]>(value) };
-        for (index, byte) in bytes.into_iter().enumerate().filter(|(index, _)| mask >> index & 1 == 1) {
-            // SAFETY: the caller's word.
-            unsafe { super::store(dst.wrapping_add(index), byte) }
-        }
-    }
-    #[cfg(not(any(crossdock_portable, loom)))]
-    // SAFETY: one store to writable bytes (the caller's word): what the mask leaves out is not accessed.
-    unsafe {
-        std::arch::asm!("vmovdqu8 [{}] {{{}}}, {}", in(reg) dst, in(kreg) mask, in(zmm_reg) value,
-             options(nostack, preserves_flags));
-    }
-}
-
 /// Orders what was streamed before it with every store behind it.
 #[inline]
 pub(crate) fn fence() {
