@@ -271,7 +271,9 @@ pub fn window(rng: &mut Rng, shape: &[usize]) -> Vec<usize> {
 pub fn block(rng: &mut Rng, shape: &[usize]) -> Vec<usize> {
     let divisor = |rng: &mut Rng, len: usize| match len {
         0 => rng.usize(1..5),
-        _ => *rng.choice(&(1..=len).filter(|k| len % k == 0).collect::<Vec<_>>()).expect("1 at least"),
+        _ => *rng
+            .choice(&(1..=len).filter(|&k| len.is_multiple_of(k)).collect::<Vec<_>>())
+            .expect("1 at least"),
     };
     let mut block: Vec<usize> = shape.iter().map(|&len| divisor(rng, len)).collect();
     spoil(rng, &mut block);

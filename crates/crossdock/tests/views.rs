@@ -11,7 +11,7 @@ use crossdock::{Array, DArray, Result, s};
 use crossdock_testkit::{Coverage, Nested, generate, seed};
 use fastrand::Rng;
 
-const CASES: usize = 1_500;
+const CASES: usize = 6_000;
 const MAX_WINDOW: i128 = 1 << 14;
 
 fn cases() -> usize {
@@ -141,7 +141,7 @@ impl<T: Element, const D: usize> Case<T, D> {
             let buffer = Buffer::from_vec(words).unwrap().slice(..nbytes).unwrap();
             let start = buffer.as_ptr().addr();
             let fixed: FixedLayout<D> = layout.to_fixed().unwrap();
-            let array = Array::from_buffer_with_layout(buffer, fixed, offset).unwrap();
+            let array = Array::<T, D>::from_buffer_with_layout(buffer, fixed, offset).unwrap();
             let first = array.as_ptr().addr() as i128 - start as i128;
             let nested = Nested::from_fn(shape, |index| {
                 index.iter().zip(strides).fold(first, |at, (&i, &stride)| at + i as i128 * stride as i128)
