@@ -2,6 +2,7 @@
 
 use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
+use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 
 use crate::input::{Field, Struct};
@@ -19,8 +20,7 @@ pub(crate) fn element(input: &Struct<'_>) -> TokenStream {
             #[automatically_derived]
             unsafe impl ::crossdock::memory::Pod for #name {}
 
-            // `Element`: 1. and 2. the record has the size of the struct, and each field its offset and its own
-            // dtype; 3. holds of each field.
+            // `Element`: 1. and 2. the record has the size of the struct, and each field its offset and its own dtype.
             #[automatically_derived]
             unsafe impl ::crossdock::element::Element for #name {
                 fn dtype() -> ::crossdock::element::DType {
@@ -61,32 +61,22 @@ fn gaps(input: &Struct<'_>) -> Vec<TokenStream> {
     proofs
 }
 
-/// A message with the number in it for each length of padding that alignments up to 16 can make: what the compiler
-/// evaluates cannot format numbers.
+/// The message has the number in it: `Padding` is text that is made while compiling.
 fn no_gap(name: &str, place: &str, gap: &TokenStream, span: proc_macro2::Span) -> TokenStream {
-    let arms = (1..16_usize).map(|nbytes| {
-        let bytes = if nbytes == 1 { "byte" } else { "bytes" };
-        let text = format!(
-            "`{name}` has {nbytes} {bytes} of padding {place}, which may be uninitialised: add a field \
-             `_padding: [u8; {nbytes}]` there"
-        );
-        quote_spanned!(span => #nbytes => ::core::panic!(#text),)
-    });
-    let text = format!(
-        "`{name}` has padding of 16 bytes or more {place}, which may be uninitialised: add a field of `u8`s there"
-    );
+    let (before, between) =
+        (format!("`{name}` has "), format!(" of padding {place}, which may be uninitialised"));
     quote_spanned! { span =>
         const _: () = match #gap {
             0 => (),
-            #(#arms)*
-            _ => ::core::panic!(#text),
+            nbytes => ::core::panic!("{}", ::crossdock::element::Padding::new(#before, nbytes, #between).as_str()),
         };
     }
 }
 
 fn spell(field: &Field<'_>) -> String {
     match &field.member {
-        syn::Member::Named(_) => field.name.clone(),
+        // Without the `r#` of a raw identifier.
+        syn::Member::Named(ident) => ident.unraw().to_string(),
         syn::Member::Unnamed(index) => index.index.to_string(),
     }
 }

@@ -1,6 +1,6 @@
 //! Which structs are taken.
 
-use syn::{Attribute, Data, DeriveInput, Error, Fields, Ident, Member, Result, Token, Type, token};
+use syn::{Attribute, Data, DeriveInput, Error, Fields, Ident, LitStr, Member, Result, Token, Type, token};
 
 /// A struct whose layout is known, as far as the syntax can tell.
 pub(crate) struct Struct<'a> {
@@ -13,8 +13,9 @@ pub(crate) struct Struct<'a> {
 pub(crate) struct Field<'a> {
     /// How Rust calls it: `price`, `r#type` or `0`.
     pub(crate) member: Member,
-    /// How the dtype calls it: `price`, `type` or `f0`.
+    /// How the dtype calls it: `price`, `type` or `f0`, or what `renamed` says.
     pub(crate) name: String,
+    renamed: Option<LitStr>,
     pub(crate) ty: &'a Type,
 }
 
@@ -61,7 +62,13 @@ impl<'a> Struct<'a> {
                 ),
             ));
         }
-        let fields = named(fields);
+        if let Some(attribute) = own(&input.attrs).next() {
+            return Err(Error::new_spanned(
+                attribute,
+                "`#[element(name = \"…\")]` names a field, and stands at one",
+            ));
+        }
+        let fields = named(fields)?;
         if fields.is_empty() {
             return Err(Error::new_spanned(
                 name,
@@ -77,11 +84,30 @@ impl<'a> Struct<'a> {
                 ),
             ));
         }
+        for (i, field) in fields.iter().enumerate() {
+            if repr.transparent
+                && let Some(renamed) = &field.renamed
+            {
+                return Err(Error::new_spanned(
+                    renamed,
+                    format!(
+                        "`{name}` is transparent: its dtype is the field's, in which no name of the field occurs"
+                    ),
+                ));
+            }
+            let before = &fields[..i];
+            if let Some(twin) = before.iter().find(|twin| twin.name == field.name) {
+                let at = field.renamed.as_ref().or(twin.renamed.as_ref());
+                let text =
+                    format!("`{name}` has two fields called {:?}: a field is found by its name", field.name);
+                return Err(Error::new(at.map_or_else(|| name.span(), syn::LitStr::span), text));
+            }
+        }
         Ok(Self { name, is_transparent: repr.transparent, fields })
     }
 }
 
-fn named(fields: &Fields) -> Vec<Field<'_>> {
+fn named(fields: &Fields) -> Result<Vec<Field<'_>>> {
     let name = |member: &Member| match member {
         // A raw identifier is Rust's matter: `r#type` is the field `type`.
         Member::Named(ident) => ident.to_string().trim_start_matches("r#").to_owned(),
@@ -90,8 +116,38 @@ fn named(fields: &Fields) -> Vec<Field<'_>> {
     fields
         .members()
         .zip(fields)
-        .map(|(member, field)| Field { name: name(&member), member, ty: &field.ty })
+        .map(|(member, field)| {
+            let renamed = renamed(&field.attrs)?;
+            let name = renamed.as_ref().map_or_else(|| name(&member), LitStr::value);
+            Ok(Field { name, renamed, member, ty: &field.ty })
+        })
         .collect()
+}
+
+/// The attributes that are for this derive.
+fn own(attributes: &[Attribute]) -> impl Iterator<Item = &Attribute> {
+    attributes.iter().filter(|attribute| attribute.path().is_ident("element"))
+}
+
+/// The text of `#[element(name = "…")]`.
+fn renamed(attributes: &[Attribute]) -> Result<Option<LitStr>> {
+    let mut name: Option<LitStr> = None;
+    for attribute in own(attributes) {
+        attribute.parse_nested_meta(|meta| {
+            if !meta.path.is_ident("name") {
+                return Err(meta.error("all that can be said of a field is `name = \"…\"`"));
+            }
+            let text: LitStr = meta.value()?.parse()?;
+            if text.value().is_empty() {
+                return Err(Error::new_spanned(text, "a field without a name cannot be found"));
+            }
+            match name.replace(text) {
+                None => Ok(()),
+                Some(_) => Err(meta.error("the field has a name already")),
+            }
+        })?;
+    }
+    Ok(name)
 }
 
 /// The words of the `#[repr(…)]` attributes that decide about the layout.

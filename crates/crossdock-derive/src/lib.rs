@@ -15,7 +15,8 @@ use syn::{DeriveInput, parse_macro_input};
 /// Implements `crossdock::memory::Pod` and `crossdock::element::Element` for a struct.
 ///
 /// The struct is `#[repr(C)]` or `#[repr(C, packed)]`, and its dtype is a record with the names, dtypes and offsets of
-/// its fields; the fields of a tuple struct are called `f0`, `f1`, … as NumPy calls nameless ones. Or it is
+/// its fields; the fields of a tuple struct are called `f0`, `f1`, … as NumPy calls nameless ones, and
+/// `#[element(name = "…")]` on a field gives it any other name in the dtype. Or it is
 /// `#[repr(transparent)]` with one field, and its dtype is that field's. It is also `Copy`, and has no generics. Every
 /// field is an `Element`: a number, an array of elements, or another struct with this derive.
 ///
@@ -34,11 +35,13 @@ use syn::{DeriveInput, parse_macro_input};
 /// #[repr(C)]
 /// struct Trade {
 ///     price: f64,
+///     #[element(name = "Vol. (lots)")]
 ///     volume: u32,
 ///     venue: [u8; 4],
 /// }
 ///
-/// assert_eq!(Trade::dtype().to_string(), "{price: float64 @0, volume: uint32 @8, venue: (4,)uint8 @12; 16}");
+/// let text = r#"{price: float64 @0, "Vol. (lots)": uint32 @8, venue: (4,)uint8 @12; 16}"#;
+/// assert_eq!(Trade::dtype().to_string(), text);
 /// ```
 ///
 /// ```compile_fail,E0080
@@ -51,7 +54,7 @@ use syn::{DeriveInput, parse_macro_input};
 ///     price: f64, // error: 4 bytes of padding between `volume` and `price`
 /// }
 /// ```
-#[proc_macro_derive(Element)]
+#[proc_macro_derive(Element, attributes(element))]
 pub fn derive_element(tokens: TokenStream) -> TokenStream {
     let input = parse_macro_input!(tokens as DeriveInput);
     match input::Struct::new(&input) {

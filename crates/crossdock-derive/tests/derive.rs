@@ -1,6 +1,6 @@
 //! What the derive writes, seen from a crate that uses it. What it refuses stands in `ui.rs`.
 
-use crossdock::element::{DType, Element};
+use crossdock::element::{Be, Bool8, ByteOrder, DType, Element, Le, ScalarKind};
 
 #[derive(Clone, Copy, crossdock_derive::Element)]
 #[repr(C)]
@@ -58,7 +58,6 @@ struct Aligned {
 
 fn printed<T: Element>() -> String {
     assert_eq!(T::dtype().itemsize(), size_of::<T>());
-    assert!(T::dtype().is_native());
     T::dtype().to_string()
 }
 
@@ -104,4 +103,41 @@ fn a_struct_in_a_function_is_an_element_too() {
         only: i16,
     }
     assert_eq!(printed::<Local>(), "{only: int16 @0; 2}");
+}
+
+#[test]
+fn a_field_may_be_called_otherwise_than_in_rust() {
+    #[derive(Clone, Copy, crossdock_derive::Element)]
+    #[repr(C)]
+    struct Named {
+        #[element(name = "Preis in €")]
+        price: f64,
+        #[element(name = "price")]
+        second: f64,
+    }
+    assert_eq!(printed::<Named>(), r#"{"Preis in €": float64 @0, price: float64 @8; 16}"#);
+
+    #[derive(Clone, Copy, crossdock_derive::Element)]
+    #[repr(C)]
+    struct Pair(u8, #[element(name = "f0_again")] u8);
+    assert_eq!(printed::<Pair>(), "{f0: uint8 @0, f0_again: uint8 @1; 2}");
+}
+
+#[test]
+fn a_header_of_network_numbers_has_no_padding() {
+    #[derive(Clone, Copy, crossdock_derive::Element)]
+    #[repr(C)]
+    struct Header {
+        version: u8,
+        length: Be<u32>,
+        flags: [Bool8; 2],
+        offset: Le<f64>,
+    }
+    let dtype = Header::dtype();
+    assert_eq!((align_of::<Header>(), dtype.itemsize()), (1, 15));
+    assert_eq!(dtype.field("flags").unwrap().dtype(), &DType::subarray(&[2], DType::BOOL).unwrap());
+    let big = DType::scalar(ScalarKind::UInt32, ByteOrder::Big).unwrap();
+    let little = DType::scalar(ScalarKind::Float64, ByteOrder::Little).unwrap();
+    assert_eq!(dtype.field("length").unwrap().dtype(), &big);
+    assert_eq!(dtype.field("offset").unwrap().dtype(), &little);
 }

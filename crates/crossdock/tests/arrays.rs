@@ -317,7 +317,7 @@ fn elements_of_no_bytes_are_counted_all_the_same() {
         assert_eq!((array.len(), array.nbytes(), array.strides()), (5, 0, &[0]));
         assert_eq!(array.read().unwrap().view().as_slice().map(<[_]>::len), Some(5));
         assert_eq!(array.write().unwrap().view_mut().iter_mut().count(), 5);
-        assert_eq!(array.get([4]).unwrap(), []);
+        assert_eq!(array.get([4]).unwrap(), [0f64; 0]);
         assert!(array.get([5]).unwrap_err().is_bounds());
         assert_eq!(array.to_order(Order::RowMajor).unwrap().len(), 5);
     }

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use crossdock::element::{ByteOrder, DType, Field, ScalarKind, TimeUnit, Value};
-use crossdock::exchange::files::npy;
+use crossdock::exchange::files::{OpenOptions, npy};
 use crossdock::layout::{AxisSlice, Layout, Order};
 use crossdock::memory::Buffer;
 use crossdock::{Array, DArray};
@@ -180,7 +180,7 @@ fn a_writable_array_writes_the_file_and_another_does_not() {
     npy::save(&path, &Array::from_vec(vec![1u32, 2, 3], [3]).unwrap().into()).unwrap();
     let error = npy::open(&path).unwrap().set(&[1], &Value::from(7u32)).unwrap_err();
     assert!(error.is_read_only(), "{error:?}");
-    npy::OpenOptions::new().writable(true).open(&path).unwrap().set(&[1], &Value::from(7u32)).unwrap();
+    npy::open_with(&path, &OpenOptions::new().writable(true)).unwrap().set(&[1], &Value::from(7u32)).unwrap();
     assert_eq!(npy::open(&path).unwrap().get(&[1]).unwrap().as_i64(), Some(7));
     assert_eq!(std::fs::read(&path).unwrap().len(), 128 + 12);
 }

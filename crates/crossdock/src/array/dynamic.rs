@@ -1,16 +1,12 @@
 //! Arrays whose element type and rank are known at run time.
 
-use std::fmt;
-use std::ptr::NonNull;
-
 use crate::array::RawArray;
 use crate::array::queries::{dynamic_queries, memory_queries};
 use crate::array::raw::elsewhere;
-use crate::element::{DType, Value};
-use crate::error::{Error, Kind, Result};
-use crate::kernel;
+use crate::element::{DType, no_field};
+use crate::error::Result;
 use crate::layout::{AxisList, AxisSlice, Layout, Order, Reading};
-use crate::memory::{Buffer, Lease, LeaseKind, racy};
+use crate::memory::{Buffer, Lease, LeaseKind};
 
 /// An n-dimensional array of any dtype and rank: a handle on memory that somebody owns.
 ///
@@ -44,38 +40,6 @@ pub struct DArray {
 }
 
 impl DArray {
-    // ===== constructors
-
-    /// A buffer, seen through a dtype and a layout whose element 0 lies `offset` bytes into it. O(rank).
-    ///
-    /// # Errors
-    ///
-    /// `is_bounds` where the layout leaves the buffer at either end; `is_dtype` where dtype and layout have different item
-    /// sizes; `is_unsupported` for a layout that follows pointers.
-    pub fn from_buffer(buffer: Buffer, dtype: DType, layout: Layout, offset: usize) -> Result<Self> {
-        check_itemsize(&dtype, &layout)?;
-        if let Some(suboffsets) = layout.suboffsets() {
-            return Err(Error::new(
-                Kind::Unsupported,
-                format!(
-                    "a layout with suboffsets {suboffsets:?} follows pointers, which a buffer does not vouch for: see `DArray::from_indirect`"
-                ),
-            ));
-        }
-        let raw = RawArray::new(buffer, offset, layout.span())?;
-        Ok(Self { raw, dtype, layout })
-    }
-
-    /// New memory of the default pool, zeroed.
-    ///
-    /// # Errors
-    ///
-    /// `is_overflow`, `is_out_of_memory`, `is_unsupported` for too many dimensions.
-    pub fn zeros(dtype: DType, shape: &[usize], order: Order) -> Result<Self> {
-        let layout = Layout::contiguous(shape, dtype.itemsize(), order)?;
-        Self::from_buffer(Buffer::zeroed(layout.nbytes())?, dtype, layout, 0)
-    }
-
     /// # Safety
     ///
     /// DArray 1 and 2.
@@ -168,7 +132,7 @@ impl DArray {
     /// `is_dtype` where the elements are no records or have no such field; `is_unsupported` where a sub-array's axes would make
     /// too many, `is_overflow` where they are empty and too long.
     pub fn field(&self, name: &str) -> Result<Self> {
-        let field = self.dtype.field(name).ok_or_else(|| self.no_field(name))?;
+        let field = self.dtype.field(name).ok_or_else(|| no_field(&self.dtype, name))?;
         let (part, offset) = self.layout.part(field.offset(), field.dtype().itemsize());
         let (dtype, layout) = match field.dtype().as_subarray() {
             None => (field.dtype().clone(), part),
@@ -181,24 +145,6 @@ impl DArray {
         // SAFETY: the field lies within its record, so what the layout reaches from there lies within the array's span.
         let raw = unsafe { self.raw.moved(offset) };
         Ok(Self { raw, dtype, layout })
-    }
-
-    #[cold]
-    fn no_field(&self, name: &str) -> Error {
-        let text = match self.dtype.as_record() {
-            Some(record) => {
-                const MOST: usize = 20;
-                let all = record.fields();
-                let names: Vec<&str> = all.iter().take(MOST).map(|field| field.name()).collect();
-                let more = match all.len().saturating_sub(MOST) {
-                    0 => String::new(),
-                    more => format!(", and {more} more"),
-                };
-                format!("there is no field {name:?}: the fields are {}{more}", names.join(", "))
-            }
-            None => format!("{} has no fields, hence none that is called {name:?}", self.dtype),
-        };
-        Error::new(Kind::DType, text)
     }
 
     /// The axes in another order: axis `k` of the result is axis `axes[k]` of this array. O(rank).
@@ -304,92 +250,5 @@ impl DArray {
     #[inline]
     pub(crate) fn lease(&self, kind: LeaseKind) -> Result<Lease> {
         self.raw.lease(kind)
-    }
-
-    /// One element, by value, under a Pin lease of that moment.
-    ///
-    /// # Errors
-    ///
-    /// `is_bounds`; `is_conflict` while somebody holds Write; `is_place`.
-    pub fn get(&self, index: &[usize]) -> Result<Value> {
-        let _lease = self.lease(LeaseKind::Pin)?;
-        // SAFETY: DArray 1 and 2, under a lease.
-        unsafe { load_value(self.raw.ptr(), &self.dtype, &self.layout, index) }
-    }
-
-    /// Writes one element, converted with a check, under a Share lease of that moment.
-    ///
-    /// # Errors
-    ///
-    /// `is_bounds`; `is_value` where the value does not fit; `is_conflict` while somebody holds Read or Write;
-    /// `is_read_only`; `is_place`.
-    pub fn set(&self, index: &[usize], value: &Value) -> Result<()> {
-        let _lease = self.lease(LeaseKind::Share)?;
-        // SAFETY: DArray 1 and 2, under a Share lease.
-        unsafe { store_value(self.raw.ptr(), &self.dtype, &self.layout, index, value) }
-    }
-}
-
-pub(super) fn check_itemsize(dtype: &DType, layout: &Layout) -> Result<()> {
-    if dtype.itemsize() == layout.itemsize() {
-        return Ok(());
-    }
-    let text = format!(
-        "{} has {} bytes, but the layout is for {}",
-        dtype.brief(),
-        dtype.itemsize(),
-        layout.itemsize()
-    );
-    Err(Error::new(Kind::DType, text))
-}
-
-/// # Safety
-///
-/// The layout, of elements of the dtype, reaches from `ptr` only bytes that may be loaded racily.
-pub(crate) unsafe fn load_value(
-    ptr: NonNull<u8>,
-    dtype: &DType,
-    layout: &Layout,
-    index: &[usize],
-) -> Result<Value> {
-    // SAFETY: the caller's word; pointers of a table are not written (RawArray 3).
-    let element = unsafe { kernel::element_at(ptr.as_ptr(), layout, index) }?;
-    // SAFETY: one element (the caller's word).
-    unsafe { kernel::load_bytes(element, dtype.itemsize(), |bytes| Value::read(dtype, bytes)) }
-}
-
-/// # Safety
-///
-/// The layout, of elements of the dtype, reaches from `ptr` only bytes that may be loaded and stored racily.
-pub(crate) unsafe fn store_value(
-    ptr: NonNull<u8>,
-    dtype: &DType,
-    layout: &Layout,
-    index: &[usize],
-    value: &Value,
-) -> Result<()> {
-    // SAFETY: the caller's word; pointers of a table are not written (RawArray 3).
-    let element = unsafe { kernel::element_at(ptr.as_ptr(), layout, index) }?;
-    // Loaded first: a record's padding stays as it is.
-    // SAFETY: one element (the caller's word).
-    let mut bytes = unsafe { kernel::load_bytes(element, dtype.itemsize(), <[u8]>::to_vec) };
-    value.write(dtype, &mut bytes)?;
-    // SAFETY: one element (the caller's word).
-    unsafe { racy::copy(bytes.as_ptr(), element, bytes.len()) };
-    Ok(())
-}
-
-impl fmt::Debug for DArray {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "DArray({}, shape {:?}, strides {:?} bytes, at {:p} on {}{})",
-            self.dtype,
-            self.shape(),
-            self.strides(),
-            self.as_ptr(),
-            self.place(),
-            if self.is_readonly() { ", read-only" } else { "" }
-        )
     }
 }

@@ -2,7 +2,7 @@
 
 use std::mem::ManuallyDrop;
 
-use crate::array::dynamic::check_itemsize;
+use crate::array::make::check_itemsize;
 use crate::array::{DArray, RawArray};
 use crate::element::{DType, Element};
 use crate::error::{Error, Kind, Result, try_with_capacity};
@@ -86,8 +86,8 @@ impl DArray {
     /// # Safety
     ///
     /// Now, the pointers that the layout follows from `ptr` may be read, and lead on as the layout says. Until `release` is called, the
-    /// elements behind them are initialised and valid for reads, and unless `birth` is `Constant` for writes; as for others who touch
-    /// them, `birth` says the same as for [`Buffer::from_foreign`].
+    /// bytes from the lowest to the highest element behind each pointer are initialised and valid for reads, and unless `birth` is
+    /// `Constant` for writes; as for others who touch them, `birth` says the same as for [`Buffer::from_foreign`].
     pub unsafe fn from_indirect(
         ptr: *const u8,
         dtype: DType,

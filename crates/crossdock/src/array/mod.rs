@@ -18,41 +18,59 @@
 mod access;
 mod axes;
 mod convert;
+#[doc(hidden)]
+pub mod dispatch;
+pub(crate) mod display;
 mod dynamic;
 mod dynamic_axes;
+mod element;
 mod expr;
+mod field;
+mod fresh;
 mod guard;
 mod handles;
 mod indexed;
 mod indirect;
 mod iter;
+mod make;
+mod nested;
 #[cfg(feature = "rayon")]
 mod parallel;
 mod parts;
 mod queries;
 mod raw;
+mod records;
+mod reference;
 mod reinterpret;
 mod shape;
 mod typed;
+mod uninit;
 mod view;
 mod view_mut;
+mod visit;
 
 pub(crate) use convert::other_dtype;
+pub use display::ArrayDisplay;
 pub use dynamic::DArray;
-pub(crate) use dynamic::{load_value, store_value};
+pub(crate) use element::{load_value, store_value};
+pub use fresh::ArrayOptions;
 pub use guard::{ArrayPin, ArrayRead, ArrayShare, ArrayWrite};
 pub use indexed::{IndexedIter, IndexedIterMut};
 pub use iter::{Iter, IterMut};
+pub use nested::Nested;
 #[cfg(feature = "rayon")]
 pub use parallel::{ParViews, ParViewsMut};
 pub use parts::{AxisChunks, AxisChunksMut, AxisIter, AxisIterMut, Lanes, LanesMut, Views, ViewsMut};
 pub(crate) use queries::dynamic_queries;
 pub(crate) use raw::RawArray;
+pub use reference::{DReference, Reference};
 pub use shape::CopyPolicy;
 pub use typed::Array;
+pub use uninit::UninitArray;
 pub use view::ArrayView;
 pub(crate) use view::check_aligned;
 pub use view_mut::ArrayViewMut;
 pub(crate) use view_mut::overlap;
+pub use visit::{Native, PairVisitor, Visitor};
 
 pub use crate::kernel::Casting;

@@ -1,18 +1,16 @@
 //! Arrays whose element type and rank the compiler knows.
 
-use std::fmt;
 use std::marker::PhantomData;
-use std::ops::Deref;
 
 use crate::array::RawArray;
 use crate::array::axes::{typed_repeats, typed_views};
 use crate::array::guard::{ArrayPin, ArrayRead, ArrayShare, ArrayWrite};
 use crate::array::queries::{memory_queries, typed_queries};
-use crate::array::view::{check_aligned, check_len};
+use crate::array::view::check_aligned;
 use crate::array::view_mut::ArrayViewMut;
 use crate::element::Element;
 use crate::error::{Error, Kind, Result};
-use crate::layout::{FixedLayout, Order};
+use crate::layout::FixedLayout;
 use crate::memory::{Buffer, LeaseKind};
 
 /// An n-dimensional array of `T` with `D` axes: a handle on memory that somebody owns.
@@ -49,78 +47,6 @@ pub struct Array<T: Element, const D: usize> {
 }
 
 impl<T: Element, const D: usize> Array<T, D> {
-    // ===== constructors
-
-    /// Adopts a vector, seen row-major. O(1).
-    ///
-    /// # Errors
-    ///
-    /// `is_shape` where the shape has another number of elements than the vector.
-    pub fn from_vec(vec: Vec<T>, shape: [usize; D]) -> Result<Self> {
-        let layout = Self::row_major(shape)?;
-        check_len(&shape, layout.len(), vec.len())?;
-        Self::from_buffer_with_layout(Buffer::from_vec(vec)?, layout, 0)
-    }
-
-    /// Adopts anything that dereferences to a slice (`Arc<Vec<T>>`, an image, …), seen row-major from its beginning. What
-    /// lies behind the shape's last element is kept, for [`Array::with_row_stride`]. Read-only. O(1).
-    ///
-    /// # Errors
-    ///
-    /// `is_bounds` where the slice has fewer elements than the shape.
-    pub fn from_owner<O>(owner: O, shape: [usize; D]) -> Result<Self>
-    where
-        O: Deref<Target: AsRef<[T]>> + Send + 'static,
-    {
-        Self::from_buffer(Buffer::from_owner(owner)?, shape)
-    }
-
-    /// Wraps memory that lives as long as the program. Read-only. O(1).
-    ///
-    /// # Errors
-    ///
-    /// `is_shape` where the shape has another number of elements than the slice.
-    pub fn from_static(slice: &'static [T], shape: [usize; D]) -> Result<Self> {
-        let layout = Self::row_major(shape)?;
-        check_len(&shape, layout.len(), slice.len())?;
-        Self::from_buffer_with_layout(Buffer::from_static(slice)?, layout, 0)
-    }
-
-    /// New memory of the default pool, zeroed, row-major.
-    ///
-    /// # Errors
-    ///
-    /// `is_overflow`, `is_out_of_memory`.
-    pub fn zeros(shape: [usize; D]) -> Result<Self> {
-        let layout = Self::row_major(shape)?;
-        Self::from_buffer_with_layout(Buffer::zeroed(layout.nbytes(size_of::<T>()))?, layout, 0)
-    }
-
-    /// A buffer, seen row-major from its first byte. O(1).
-    ///
-    /// # Errors
-    ///
-    /// `is_bounds` where the buffer is too small.
-    pub fn from_buffer(buffer: Buffer, shape: [usize; D]) -> Result<Self> {
-        Self::from_buffer_with_layout(buffer, Self::row_major(shape)?, 0)
-    }
-
-    /// A buffer, seen through a layout whose element 0 lies `offset` bytes into it. O(`D`).
-    ///
-    /// # Errors
-    ///
-    /// `is_bounds` where the layout leaves the buffer at either end; `is_overflow` where it was made for another itemsize
-    /// and does not hold for this one.
-    pub fn from_buffer_with_layout(buffer: Buffer, layout: FixedLayout<D>, offset: usize) -> Result<Self> {
-        let layout = FixedLayout::new(*layout.shape(), *layout.strides(), size_of::<T>())?;
-        let raw = RawArray::new(buffer, offset, layout.span(size_of::<T>()))?;
-        Ok(Self { raw, layout, element: PhantomData })
-    }
-
-    fn row_major(shape: [usize; D]) -> Result<FixedLayout<D>> {
-        FixedLayout::contiguous(shape, size_of::<T>(), Order::RowMajor)
-    }
-
     /// # Safety
     ///
     /// Array 1.
@@ -243,24 +169,6 @@ impl<T: Element, const D: usize> Array<T, D> {
         Ok(unsafe { ArrayPin::new(lease, self.raw.ptr(), self.layout) })
     }
 
-    /// One element, by value, under a Pin lease of that moment.
-    ///
-    /// # Errors
-    ///
-    /// `is_bounds`; as [`Array::pin`].
-    pub fn get(&self, index: [usize; D]) -> Result<T> {
-        self.pin()?.get(index)
-    }
-
-    /// Writes one element, under a Share lease of that moment.
-    ///
-    /// # Errors
-    ///
-    /// `is_bounds`; as [`Array::share`].
-    pub fn set(&self, index: [usize; D], value: T) -> Result<()> {
-        self.share()?.set(index, value)
-    }
-
     /// The elements by `&mut T`, with no lease at all: this is the only handle. O(`D` log `D`).
     ///
     /// # Errors
@@ -277,20 +185,5 @@ impl<T: Element, const D: usize> Array<T, D> {
 
     fn check_aligned(&self) -> Result<()> {
         check_aligned::<T, D>(self.raw.ptr(), &self.layout)
-    }
-}
-
-impl<T: Element, const D: usize> fmt::Debug for Array<T, D> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "Array({}, shape {:?}, strides {:?} bytes, at {:p} on {}{})",
-            T::dtype(),
-            self.shape(),
-            self.strides(),
-            self.as_ptr(),
-            self.place(),
-            if self.is_readonly() { ", read-only" } else { "" }
-        )
     }
 }

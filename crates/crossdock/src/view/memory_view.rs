@@ -1,9 +1,9 @@
 //! An array held under a lease.
 
-use std::fmt;
 use std::ptr::NonNull;
 
 use crate::array::CopyPolicy;
+use crate::array::display::{Elements, Head, Show, printed};
 use crate::array::{
     Array, ArrayView, ArrayViewMut, DArray, RawArray, check_aligned, dynamic_queries, load_value,
     other_dtype, store_value,
@@ -178,6 +178,7 @@ impl MemoryView {
     /// # Errors
     ///
     /// `is_bounds`.
+    #[inline(always)]
     pub fn get(&self, index: &[usize]) -> Result<Value> {
         // SAFETY: MemoryView 1; every lease permits racy loads.
         unsafe { load_value(self.ptr, &self.dtype, &self.layout, index) }
@@ -208,7 +209,7 @@ impl MemoryView {
         let nbytes = self.nbytes();
         let mut bytes = try_with_capacity(nbytes)?;
         // SAFETY: MemoryView 1; every lease permits racy loads; the vector has room for as many bytes.
-        unsafe { kernel::gather(self.ptr.as_ptr(), &self.layout, bytes.as_mut_ptr()) }?;
+        unsafe { kernel::gather(self.ptr.as_ptr(), &self.layout, bytes.as_mut_ptr()) };
         // SAFETY: all of them were written.
         unsafe { bytes.set_len(nbytes) };
         Ok(bytes)
@@ -295,17 +296,24 @@ impl<T: Element, const D: usize> TryFrom<MemoryView> for Array<T, D> {
     }
 }
 
-impl fmt::Debug for MemoryView {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "MemoryView({}, shape {:?}, strides {:?} bytes, at {:p} on {} under a {:?} lease)",
-            self.dtype,
-            self.shape(),
-            self.strides(),
-            self.ptr,
-            self.place(),
-            self.lease.kind()
-        )
+impl Show for MemoryView {
+    fn head(&self) -> Head<'_> {
+        Head {
+            name: "MemoryView",
+            dtype: self.dtype.clone(),
+            shape: self.shape(),
+            strides: self.strides(),
+            address: self.as_ptr(),
+            place: self.place(),
+            more: format!(" under a {:?} lease", self.lease.kind()),
+        }
+    }
+
+    fn look(&self, f: &mut dyn FnMut(&Elements)) -> Result<()> {
+        // SAFETY: MemoryView 1; every lease permits racy loads.
+        f(&unsafe { Elements::new(self.ptr, self.dtype.clone(), self.layout.clone()) });
+        Ok(())
     }
 }
+
+printed!([] MemoryView);

@@ -1,14 +1,40 @@
-//! By which bytes other formats begin: to say what a file is, when it is not what was expected.
+//! By which bytes formats begin: to tell ours, and to say what a file is when it is none of them.
 
 use std::fmt::Write;
 
-/// How many bytes [`describe`] looks at.
+use crate::exchange::files::format::Format;
+
+/// How many bytes [`format`] and [`describe`] look at.
 pub(super) const NBYTES: usize = 12;
+
+/// First bytes of our formats. (`.safetensors` files have none that are always the same.)
+const OURS: [(&[u8], Format); 5] = [
+    (b"\x93NUMPY", Format::Npy),
+    (b"PK\x03\x04", Format::Npz),
+    // An archive of nothing.
+    (b"PK\x05\x06", Format::Npz),
+    (b"\x89PNG\r\n\x1a\n", Format::Png),
+    (b"\xff\xd8\xff", Format::Jpeg),
+];
+
+/// A header of this length and less: more is more than the format allows.
+const SAFETENSORS_HEADER: u64 = 100_000_000;
+
+/// Which of our formats a file is in that begins so.
+pub(super) fn format(start: &[u8]) -> Option<Format> {
+    if let Some((_, format)) = OURS.iter().find(|(magic, _)| start.starts_with(magic)) {
+        return Some(*format);
+    }
+    // The length of the header, and the header, which is an object in JSON.
+    let (length, header) = start.split_first_chunk()?;
+    let known = u64::from_le_bytes(*length) <= SAFETENSORS_HEADER && header.first() == Some(&b'{');
+    known.then_some(Format::Safetensors)
+}
 
 /// First bytes, what they say, and what could be done.
 const FORMATS: [(&[u8], &str); 24] = [
     (b"\x93NUMPY", "a NumPy .npy file"),
-    (b"PK\x03\x04", "a ZIP archive (a .npz is one): unpack it and open the .npy files in it"),
+    (b"PK\x03\x04", "a ZIP archive (a .npz is one)"),
     (b"PK\x05\x06", "an empty ZIP archive"),
     (b"\x89HDF\r\n\x1a\n", "an HDF5 file"),
     (b"\x89PNG\r\n\x1a\n", "a PNG image, whose pixels are compressed"),
@@ -58,6 +84,15 @@ mod tests {
         assert!(describe(b"version https://").contains("Git LFS"));
         assert_eq!(describe(b"P"), "it begins with the bytes 50");
         assert_eq!(describe(b"1,2,3,4,5,6"), "it begins with the bytes 31 2c 32 2c 33 2c 34 2c");
+    }
+
+    #[test]
+    fn our_formats_are_told() {
+        assert_eq!(format(b"PK\x03\x04\x14\0\0\0"), Some(Format::Npz));
+        assert_eq!(format(b"\x20\0\0\0\0\0\0\0{\"a\""), Some(Format::Safetensors));
+        for other in [&b""[..], b"{", b"\x20\0\0\0\0\0\0\0[", b"\x20\0\0\0\0\0\0\x01{", b"GIF89a"] {
+            assert_eq!(format(other), None, "{other:?}");
+        }
     }
 
     #[test]

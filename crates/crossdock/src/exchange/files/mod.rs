@@ -1,23 +1,66 @@
-//! Arrays in files, opened in place.
+//! Arrays in files, opened in place where they lie there as they are.
 //!
-//! | format | open | write |
-//! |---|---|---|
-//! | [`npy`]: NumPy's `.npy`, one array | mapped, nothing copied | as it lies where it is contiguous, else row-major |
+//! | format | feature | open | write |
+//! |---|---|---|---|
+//! | [`npy`]: NumPy's `.npy`, one array | | mapped, nothing copied | as it lies where it is contiguous, else row-major |
+#![cfg_attr(
+    feature = "npz",
+    doc = "| [`npz`]: NumPy's `.npz`, several under names | `npz` | stored: mapped; deflated: inflated once | stored, aligned; or deflated |"
+)]
+#![cfg_attr(
+    feature = "safetensors",
+    doc = "| [`safetensors`]: tensors under names, and texts | `safetensors` | mapped, nothing copied (packed elements are unpacked once) | little-endian, aligned |"
+)]
+#![cfg_attr(
+    feature = "png",
+    doc = "| [`png`]: an image | `png` | decoded once | gathered once where it is not contiguous |"
+)]
+#![cfg_attr(
+    feature = "jpeg",
+    doc = "| [`jpeg`]: an image, with loss | `jpeg` | decoded once | gathered once where it is not contiguous |"
+)]
+//! | [`raw`]: elements and nothing else | | mapped, by a description | in either order |
 //!
-//! [`open`] tells formats apart by their first bytes, never by the name of the file.
+//! [`open`] and [`open_all`] tell formats apart by their first bytes, never by the name of the file. What is mapped is aliased memory, since anyone
+//! may write a file; [`Entry::copied_because`] says which arrays have to be decoded, and what was decoded is counted by
+//! [`copied_bytes`](crate::memory::copied_bytes).
 
+mod contents;
+mod elements;
+mod format;
+#[cfg(feature = "jpeg")]
+pub mod jpeg;
 mod magic;
+mod new_file;
 pub mod npy;
+#[cfg(feature = "npz")]
+pub mod npz;
+mod options;
+#[cfg(any(feature = "npz", feature = "safetensors", feature = "png", feature = "jpeg"))]
+mod pinned;
+#[cfg(any(feature = "png", feature = "jpeg"))]
+mod pixels;
+#[cfg(feature = "png")]
+pub mod png;
+pub mod raw;
+#[cfg(feature = "safetensors")]
+pub mod safetensors;
 mod source;
 
 use std::path::Path;
 
 use crate::array::DArray;
-use crate::error::{Error, Kind, Result};
+use crate::error::Result;
 
-/// Opens an array file in place, read-only, whatever its format. Maps it; copies nothing.
+pub use contents::{Contents, Entry};
+pub use format::Format;
+pub use new_file::NewFile;
+pub use options::OpenOptions;
+
+/// Opens the one array of a file, read-only, whatever its format: in place where it lies there as it is, which copies nothing, and decoded
+/// otherwise.
 ///
-/// The memory is aliased, since anyone may write the file: elements are read one by one ([`DArray::get`]) or under a
+/// The memory of a map is aliased, since anyone may write the file: elements are read one by one ([`DArray::get`]) or under a
 /// Pin lease.
 ///
 /// ```
@@ -32,17 +75,28 @@ use crate::error::{Error, Kind, Result};
 ///
 /// # Errors
 ///
-/// `is_unsupported` for a format that is none of those above, which it names where it can; otherwise as [`npy::open`].
+/// `is_unsupported` for a file of several arrays, which it names ([`open_all`] gives them), for a format that is none of those above,
+/// which it names where it can, and for one whose feature is off; otherwise as the format's own functions.
 pub fn open(path: impl AsRef<Path>) -> Result<DArray> {
-    let path = path.as_ref();
-    let within = |error: Error| error.within(path.display());
-    let file = source::open(path, false).map_err(within)?;
-    let start = source::first_bytes(&file).map_err(within)?;
-    if !start.is_empty() && !npy::is_npy(&start) {
-        return Err(within(Error::new(
-            Kind::Unsupported,
-            format!("not a file of arrays that can be opened here: {}", magic::describe(&start)),
-        )));
+    OpenOptions::new().open(path)
+}
+
+/// Opens a file, read-only, whatever its format, and finds out what is in it: arrays, each under a name where the format has names.
+///
+/// # Errors
+///
+/// As [`open`], but for how many arrays there are.
+pub fn open_all(path: impl AsRef<Path>) -> Result<Contents> {
+    OpenOptions::new().open_all(path)
+}
+
+/// Opens a file that has to be of this format.
+#[cfg(any(feature = "npz", feature = "safetensors", feature = "png", feature = "jpeg"))]
+fn open_as(path: &Path, format: Format) -> Result<Contents> {
+    let contents = open_all(path)?;
+    if contents.format() != format {
+        let text = format!("a {} file, where a {format} file was expected", contents.format());
+        return Err(crate::error::Error::new(crate::error::Kind::Unsupported, text).within(path.display()));
     }
-    npy::OpenOptions::new().open_file(file, path.display())
+    Ok(contents)
 }

@@ -2,11 +2,10 @@
 
 use std::fs::File;
 use std::io::ErrorKind;
-use std::os::unix::fs::{FileExt, FileTypeExt};
+use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
 use crate::error::{Error, Kind, Result};
-use crate::exchange::files::magic;
 
 /// Opens a regular file, for writing too where that is asked for. The error does not name the path.
 pub(super) fn open(path: &Path, writable: bool) -> Result<File> {
@@ -48,22 +47,4 @@ fn refused(error: std::io::Error, wanted: &str) -> Error {
         _ => format!("it could not be opened to {wanted} it: {error}"),
     };
     Error::caused(Kind::Io, text, error)
-}
-
-/// As many of the first [`magic::NBYTES`] bytes as there are.
-pub(super) fn first_bytes(file: &File) -> Result<Vec<u8>> {
-    let mut bytes = vec![0; magic::NBYTES];
-    let mut count = 0;
-    while count < bytes.len() {
-        match file.read_at(&mut bytes[count..], count as u64) {
-            Ok(0) => break,
-            Ok(more) => count += more,
-            Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            Err(error) => {
-                return Err(Error::caused(Kind::Io, format!("it could not be read: {error}"), error));
-            }
-        }
-    }
-    bytes.truncate(count);
-    Ok(bytes)
 }

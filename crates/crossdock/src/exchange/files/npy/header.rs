@@ -72,11 +72,6 @@ pub(super) struct Preamble {
     literal: Range<usize>,
 }
 
-/// Whether a file that begins with these bytes is an `.npy` file, good or bad.
-pub(in crate::exchange::files) fn is_npy(start: &[u8]) -> bool {
-    start.starts_with(MAGIC)
-}
-
 impl Preamble {
     /// The longest preamble.
     pub(super) const NBYTES: usize = 12;
@@ -167,6 +162,26 @@ impl Header {
         Self::parse_literal(&preamble, &bytes[preamble.literal()])
     }
 
+    /// Reads the header of an array of `nbytes` bytes, it among them, of which `load` fills in those of a range. The ranges follow each
+    /// other.
+    pub(in crate::exchange::files) fn read(
+        nbytes: usize,
+        mut load: impl FnMut(usize, &mut [u8]) -> Result<()>,
+    ) -> Result<Self> {
+        let mut start = [0; Preamble::NBYTES];
+        let start = &mut start[..nbytes.min(Preamble::NBYTES)];
+        load(0, start)?;
+        let preamble = Preamble::parse(start, nbytes)?;
+        let literal = preamble.literal();
+        // Of version 1.0, the preamble ends before what was read of it.
+        let mut bytes = vec![0; literal.len()];
+        let known = start.get(literal.start..).unwrap_or_default();
+        let known = &known[..known.len().min(bytes.len())];
+        bytes[..known.len()].copy_from_slice(known);
+        load(literal.start + known.len(), &mut bytes[known.len()..])?;
+        Self::parse_literal(&preamble, &bytes)
+    }
+
     /// Reads the bytes that lie where the preamble says.
     pub(super) fn parse_literal(preamble: &Preamble, bytes: &[u8]) -> Result<Self> {
         let text = decode(preamble.version, bytes)?;
@@ -189,6 +204,20 @@ impl Header {
             order: entries.order,
             data_offset: preamble.literal.end,
         })
+    }
+
+    /// Whether so many bytes, this header among them, hold all elements.
+    pub(in crate::exchange::files) fn check_fits(&self, nbytes: usize) -> Result<()> {
+        let (wanted, available) = (self.layout.nbytes(), nbytes.saturating_sub(self.data_offset));
+        if wanted > available {
+            return Err(malformed(format!(
+                "truncated: shape {:?} of {}-byte elements takes {wanted} bytes, but only {available} follow the header of {}; save the array again",
+                self.shape(),
+                self.dtype.itemsize(),
+                self.data_offset
+            )));
+        }
+        Ok(())
     }
 
     /// The dtype, and the layout that goes with it.

@@ -18,6 +18,5 @@ mod open;
 mod write;
 
 pub use header::Header;
-pub(super) use header::is_npy;
-pub use open::{OpenOptions, from_buffer, open};
+pub use open::{from_buffer, open, open_with};
 pub use write::{save, write};

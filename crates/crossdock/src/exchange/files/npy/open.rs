@@ -1,14 +1,13 @@
 //! Arrays out of `.npy` files, in place.
 
-use std::fmt::Display;
-use std::fs::File;
 use std::path::Path;
 
 use crate::array::DArray;
-use crate::error::{Error, Kind, Result};
-use crate::exchange::files::npy::header::{Header, Preamble};
+use crate::error::Result;
+use crate::exchange::files::npy::header::Header;
+use crate::exchange::files::options::OpenOptions;
 use crate::exchange::files::source;
-use crate::memory::{Buffer, MapOptions};
+use crate::memory::Buffer;
 
 /// Opens an `.npy` file in place, read-only: maps it and reads its header. Copies nothing, whatever the size.
 ///
@@ -32,65 +31,21 @@ use crate::memory::{Buffer, MapOptions};
 /// Each names the path. `is_io` where the system does not open or map the file; `is_unsupported` where it is not a regular
 /// file; the others as [`from_buffer`].
 pub fn open(path: impl AsRef<Path>) -> Result<DArray> {
-    OpenOptions::new().open(path)
+    open_with(path, &OpenOptions::new())
 }
 
-/// How to open an `.npy` file.
+/// The same with options: to be written, or guarded.
 ///
-/// ```
-/// use crossdock::{Array, element::Value, exchange::files::npy};
-/// # let path = std::env::temp_dir().join(format!("crossdock-npy-options-{}.npy", std::process::id()));
-/// npy::save(&path, &Array::from_vec(vec![1u8, 2, 3], [3])?.into())?;
-/// npy::OpenOptions::new().writable(true).open(&path)?.set(&[0], &Value::from(9))?;
-/// assert_eq!(npy::open(&path)?.get(&[0])?.as_i64(), Some(9));
-/// # std::fs::remove_file(&path)?;
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-#[derive(Clone, Debug, Default)]
-pub struct OpenOptions {
-    writable: bool,
-    guarded: bool,
-}
-
-impl OpenOptions {
-    /// Read-only and unguarded, as [`open`] does it.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// Lets the array be written, and with it the file.
-    pub fn writable(mut self, writable: bool) -> Self {
-        self.writable = writable;
-        self
-    }
-
-    /// Guards against the file shrinking while it is mapped: see [`MapOptions::guarded`].
-    pub fn guarded(mut self, guarded: bool) -> Self {
-        self.guarded = guarded;
-        self
-    }
-
-    /// Opens a file. Errors as [`open`].
-    ///
-    /// # Errors
-    ///
-    /// As [`open`].
-    pub fn open(&self, path: impl AsRef<Path>) -> Result<DArray> {
-        let path = path.as_ref();
-        let file = source::open(path, self.writable).map_err(|error| error.within(path.display()))?;
-        self.open_file(file, path.display())
-    }
-
-    /// Opens a file that is open already, for writing too if the array is to be writable. `name` stands in front of errors.
-    ///
-    /// # Errors
-    ///
-    /// As [`open`].
-    pub fn open_file(&self, file: File, name: impl Display) -> Result<DArray> {
-        // The whole file is one allocation, so that the offset of an array's descriptor is the one in the file.
-        let options = MapOptions::new().writable(self.writable).guarded(self.guarded);
-        Buffer::map(file, options).and_then(from_buffer).map_err(|error| error.within(name))
-    }
+/// # Errors
+///
+/// As [`open`].
+pub fn open_with(path: impl AsRef<Path>, options: &OpenOptions) -> Result<DArray> {
+    let path = path.as_ref();
+    let opened = source::open(path, options.is_writable())
+        .and_then(|file| options.map(file))
+        // The whole file is one mapping, so that the offset of an array's descriptor is the one in the file.
+        .and_then(from_buffer);
+    opened.map_err(|error| error.within(path.display()))
 }
 
 /// The array in the bytes of an `.npy` file, wherever they came from. In place: the array keeps the buffer alive, and copies
@@ -121,28 +76,14 @@ pub fn from_buffer(buffer: Buffer) -> Result<DArray> {
         return Err(fault);
     }
     let header = header?;
-    let (data_offset, wanted) = (header.data_offset(), header.layout().nbytes());
-    // The header lies inside the buffer.
-    let available = buffer.nbytes() - data_offset;
-    if wanted > available {
-        return Err(Error::new(
-            Kind::Malformed,
-            format!(
-                "truncated: shape {:?} of {}-byte elements takes {wanted} bytes, but only {available} follow the header of {data_offset}; save the array again",
-                header.shape(),
-                header.dtype().itemsize()
-            ),
-        ));
-    }
+    header.check_fits(buffer.nbytes())?;
+    let data_offset = header.data_offset();
     let (dtype, layout) = header.into_parts();
     DArray::from_buffer(buffer, dtype, layout, data_offset)
 }
 
-/// Loads the header, byte by byte under a Pin lease: others may be writing it, and what is read is our own.
+/// Loads the header under a Pin lease: others may be writing it, and what is read is our own.
 fn read_header(buffer: &Buffer) -> Result<Header> {
     let bytes = buffer.pin()?;
-    let load = |range: std::ops::Range<usize>| range.map(|at| bytes.load(at)).collect::<Result<Vec<u8>>>();
-    let start = load(0..buffer.nbytes().min(Preamble::NBYTES))?;
-    let preamble = Preamble::parse(&start, buffer.nbytes())?;
-    Header::parse_literal(&preamble, &load(preamble.literal())?)
+    Header::read(buffer.nbytes(), |at, dst| bytes.copy_out(at, dst))
 }

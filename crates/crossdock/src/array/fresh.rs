@@ -1,0 +1,418 @@
+//! Arrays in new memory: of zeros, of one value, of what a function says.
+
+use std::mem::MaybeUninit;
+
+use crate::array::make::check_layout;
+use crate::array::uninit::UninitArray;
+use crate::array::{Array, DArray};
+use crate::element::{DType, Element, Value};
+use crate::error::{Error, Kind, Result};
+use crate::layout::{FixedLayout, Layout, Order};
+use crate::memory::{ALIGNMENT, AllocOptions, Buffer, Place, Pool, UninitBuffer, device};
+
+/// How a new array is made: in which order its elements lie, and where.
+///
+/// Row-major and in the default pool, unless it says otherwise. Each part alone is enough where options are asked for: an
+/// [`Order`], a `&`[`Pool`], a [`Place`].
+///
+/// ```
+/// use crossdock::array::ArrayOptions;
+/// use crossdock::layout::Order;
+/// use crossdock::memory::{Pool, default_place};
+/// use crossdock::{Array, DArray, element::DType};
+///
+/// let columns = Array::<f32, 2>::zeros_with([2, 3], Order::ColumnMajor)?;
+/// assert_eq!(columns.strides(), &[4, 8]);
+/// let here = DArray::zeros(DType::F32, &[2, 3], default_place())?;
+/// let pool = Pool::default().capped("thumbnails", 1 << 20)?;
+/// let both = Array::<u8, 2>::full_with([2, 3], 7, ArrayOptions::new().order(Order::ColumnMajor).pool(&pool))?;
+/// assert_eq!(both.get([1, 2])?, 7);
+/// # Ok::<(), crossdock::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct ArrayOptions<'a> {
+    pub(super) order: Order,
+    home: Home<'a>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Home<'a> {
+    DefaultPool,
+    Pool(&'a Pool),
+    /// Any place but `cpu`.
+    Device(Place),
+}
+
+impl Default for ArrayOptions<'_> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl From<Order> for ArrayOptions<'_> {
+    fn from(order: Order) -> Self {
+        Self::new().order(order)
+    }
+}
+
+impl<'a> From<&'a Pool> for ArrayOptions<'a> {
+    fn from(pool: &'a Pool) -> Self {
+        Self::new().pool(pool)
+    }
+}
+
+impl From<Place> for ArrayOptions<'_> {
+    fn from(place: Place) -> Self {
+        Self::new().place(place)
+    }
+}
+
+impl<'a> ArrayOptions<'a> {
+    /// Row-major, in the default pool.
+    pub const fn new() -> Self {
+        Self { order: Order::RowMajor, home: Home::DefaultPool }
+    }
+
+    /// In which order the elements lie.
+    pub const fn order(mut self, order: Order) -> Self {
+        self.order = order;
+        self
+    }
+
+    /// In memory of a pool, and hence on the host.
+    pub const fn pool(mut self, pool: &'a Pool) -> Self {
+        self.home = Home::Pool(pool);
+        self
+    }
+
+    /// On a place: in the default pool for [`Place::CPU`], in the memory of the registered device elsewhere. There the
+    /// elements are made on the host and copied, since the processor does not write a device's memory.
+    pub fn place(mut self, place: Place) -> Self {
+        self.home = if place == Place::CPU { Home::DefaultPool } else { Home::Device(place) };
+        self
+    }
+
+    /// Zeroed bytes.
+    fn zeroed(self, nbytes: usize, align: usize) -> Result<Buffer> {
+        match self.home {
+            Home::DefaultPool if align <= ALIGNMENT => Buffer::zeroed(nbytes),
+            Home::DefaultPool => AllocOptions::new().align(align).zeroed(&Pool::try_default()?, nbytes),
+            Home::Pool(pool) => AllocOptions::new().align(align.max(ALIGNMENT)).zeroed(pool, nbytes),
+            Home::Device(place) => device_zeroed(place, nbytes),
+        }
+    }
+
+    /// Bytes of the host, to be written.
+    pub(super) fn uninit(self, nbytes: usize, align: usize) -> Result<UninitBuffer> {
+        match self.home {
+            Home::DefaultPool if align <= ALIGNMENT => UninitBuffer::new(nbytes),
+            Home::DefaultPool => AllocOptions::new().align(align).uninit(&Pool::try_default()?, nbytes),
+            Home::Pool(pool) => AllocOptions::new().align(align.max(ALIGNMENT)).uninit(pool, nbytes),
+            Home::Device(place) => Err(Error::new(
+                Kind::Place,
+                format!(
+                    "the processor does not write memory on {place}: make the array on the host and copy it there"
+                ),
+            )),
+        }
+    }
+
+    /// What `make` makes in memory of the host, there or copied to the device.
+    fn placed(self, make: impl FnOnce(Self) -> Result<Buffer>) -> Result<Buffer> {
+        match self.home {
+            Home::Device(place) => make(Self::from(self.order))?.copy_to(&device::memory(place)?),
+            _ => make(self),
+        }
+    }
+}
+
+/// Most bytes of the host that zeros for a device go through.
+const STAGE: usize = 1 << 20;
+
+/// Writes one element again and again, in copies that double.
+fn repeat(element: &[u8], bytes: &mut [MaybeUninit<u8>]) {
+    let mut done = bytes.len().min(element.len());
+    for (byte, &value) in bytes.iter_mut().zip(element) {
+        byte.write(value);
+    }
+    while done < bytes.len() {
+        let more = done.min(bytes.len() - done);
+        bytes.copy_within(..more, done);
+        done += more;
+    }
+}
+
+fn device_zeroed(place: Place, nbytes: usize) -> Result<Buffer> {
+    let fresh = Buffer::on(&device::memory(place)?, nbytes)?;
+    let zeros = Buffer::zeroed(nbytes.min(STAGE))?;
+    for start in (0..nbytes).step_by(STAGE) {
+        let end = nbytes.min(start.saturating_add(STAGE));
+        zeros.slice(..end - start)?.copy_into(&fresh.slice(start..end)?)?;
+    }
+    Ok(fresh)
+}
+
+impl<T: Element, const D: usize> Array<T, D> {
+    /// Zeros, row-major, in memory of the default pool.
+    ///
+    /// # Errors
+    ///
+    /// `is_overflow`, `is_out_of_memory`.
+    pub fn zeros(shape: [usize; D]) -> Result<Self> {
+        Self::zeros_with(shape, ArrayOptions::new())
+    }
+
+    /// Zeros, in an order and at a place.
+    ///
+    /// # Errors
+    ///
+    /// `is_overflow`, `is_out_of_memory`; for a device also what it says, and that there is none.
+    pub fn zeros_with<'a>(shape: [usize; D], options: impl Into<ArrayOptions<'a>>) -> Result<Self> {
+        let options = options.into();
+        let layout = FixedLayout::contiguous(shape, size_of::<T>(), options.order)?;
+        Self::zeros_with_layout(layout, options)
+    }
+
+    /// Zeros, seen through a layout: as many bytes as it reaches from its lowest to its highest, gaps included. The order of the
+    /// options does not matter.
+    ///
+    /// # Errors
+    ///
+    /// As [`Array::zeros_with`]; `is_overflow` also where the layout was made for a narrower element and does not hold for this one.
+    pub fn zeros_with_layout<'a>(
+        layout: FixedLayout<D>,
+        options: impl Into<ArrayOptions<'a>>,
+    ) -> Result<Self> {
+        let layout = FixedLayout::new(*layout.shape(), *layout.strides(), size_of::<T>())?;
+        let span = layout.span(size_of::<T>());
+        let buffer = options.into().zeroed(span.nbytes(), align_of::<T>())?;
+        Self::from_buffer_with_layout(buffer, layout, span.low().unsigned_abs())
+    }
+
+    /// One value everywhere, row-major, in memory of the default pool.
+    ///
+    /// # Errors
+    ///
+    /// `is_overflow`, `is_out_of_memory`.
+    pub fn full(shape: [usize; D], value: T) -> Result<Self> {
+        Ok(Self::uninit(shape)?.fill(value))
+    }
+
+    /// One value everywhere, in an order and at a place.
+    ///
+    /// # Errors
+    ///
+    /// As [`Array::zeros_with`].
+    pub fn full_with<'a>(shape: [usize; D], value: T, options: impl Into<ArrayOptions<'a>>) -> Result<Self> {
+        Self::made(shape, options.into(), |fresh| fresh.fill(value))
+    }
+
+    /// What a function says of each index, row-major, in memory of the default pool. It is asked once for each, in the order in
+    /// which the elements lie.
+    ///
+    /// ```
+    /// use crossdock::Array;
+    ///
+    /// let table = Array::from_fn([3, 3], |[row, column]| (row * column) as u32)?;
+    /// assert_eq!(table.get([2, 2])?, 4);
+    /// # Ok::<(), crossdock::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// `is_overflow`, `is_out_of_memory`.
+    pub fn from_fn(shape: [usize; D], value: impl FnMut([usize; D]) -> T) -> Result<Self> {
+        Ok(Self::uninit(shape)?.fill_with(value))
+    }
+
+    /// What a function says of each index, in an order and at a place. It is asked once for each, in the order in which the
+    /// elements lie.
+    ///
+    /// # Errors
+    ///
+    /// As [`Array::zeros_with`].
+    pub fn from_fn_with<'a>(
+        shape: [usize; D],
+        options: impl Into<ArrayOptions<'a>>,
+        value: impl FnMut([usize; D]) -> T,
+    ) -> Result<Self> {
+        Self::made(shape, options.into(), |fresh| fresh.fill_with(value))
+    }
+
+    /// Zeros in the shape of another array, at its place, and in its order where it has one.
+    ///
+    /// # Errors
+    ///
+    /// As [`Array::zeros_with`].
+    pub fn zeros_like<U: Element>(other: &Array<U, D>) -> Result<Self> {
+        Self::zeros_with(*other.shape(), other.options())
+    }
+
+    /// One value everywhere, in the shape of another array, at its place, and in its order where it has one.
+    ///
+    /// # Errors
+    ///
+    /// As [`Array::zeros_with`].
+    pub fn full_like<U: Element>(other: &Array<U, D>, value: T) -> Result<Self> {
+        Self::full_with(*other.shape(), value, other.options())
+    }
+
+    /// The options by which an array comes to lie as this one: its place, and its order where it has one, else row-major.
+    pub fn options(&self) -> ArrayOptions<'static> {
+        let order = self.layout().order(size_of::<T>()).unwrap_or(Order::RowMajor);
+        ArrayOptions::from(self.place()).order(order)
+    }
+
+    fn made(
+        shape: [usize; D],
+        options: ArrayOptions<'_>,
+        write: impl FnOnce(UninitArray<T, D>) -> Self,
+    ) -> Result<Self> {
+        let layout = FixedLayout::contiguous(shape, size_of::<T>(), options.order)?;
+        let buffer = options.placed(|options| Ok(write(Self::uninit_with(shape, options)?).buffer()?.0))?;
+        Self::from_buffer_with_layout(buffer, layout, 0)
+    }
+}
+
+impl DArray {
+    /// Zeros, in an order and at a place.
+    ///
+    /// # Errors
+    ///
+    /// `is_overflow`, `is_out_of_memory`, `is_unsupported` for too many dimensions; for a device also what it says, and that there
+    /// is none.
+    pub fn zeros<'a>(dtype: DType, shape: &[usize], options: impl Into<ArrayOptions<'a>>) -> Result<Self> {
+        let options = options.into();
+        let layout = Layout::contiguous(shape, dtype.itemsize(), options.order)?;
+        Self::zeros_with_layout(dtype, layout, options)
+    }
+
+    /// Zeros, seen through a layout: as many bytes as it reaches from its lowest to its highest, gaps included. The order of the
+    /// options does not matter.
+    ///
+    /// ```
+    /// use crossdock::layout::Layout;
+    /// use crossdock::memory::Place;
+    /// use crossdock::{DArray, element::DType};
+    ///
+    /// let padded = Layout::new(&[3, 5], &[-16, 2], 2)?; // rows of 16 bytes, the last one first
+    /// let array = DArray::zeros_with_layout(DType::I16, padded, Place::CPU)?;
+    /// assert_eq!(array.buffer()?.0.nbytes(), 16 + 16 + 10);
+    /// # Ok::<(), crossdock::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`DArray::zeros`]; `is_dtype` where dtype and layout have different item sizes; `is_unsupported` for a layout that
+    /// follows pointers.
+    pub fn zeros_with_layout<'a>(
+        dtype: DType,
+        layout: Layout,
+        options: impl Into<ArrayOptions<'a>>,
+    ) -> Result<Self> {
+        check_layout(&dtype, &layout)?;
+        let span = layout.span();
+        let buffer = options.into().zeroed(span.nbytes(), dtype.alignment())?;
+        Self::from_buffer(buffer, dtype, layout, span.low().unsigned_abs())
+    }
+
+    /// One value everywhere, in an order and at a place.
+    ///
+    /// ```
+    /// use crossdock::layout::Order;
+    /// use crossdock::{DArray, element::DType};
+    ///
+    /// let ones = DArray::full(DType::F32, &[2, 3], 1, Order::RowMajor)?;
+    /// assert_eq!(ones.get(&[1, 2])?.as_f64(), Some(1.0));
+    /// assert!(DArray::full(DType::U8, &[2, 3], 300, Order::RowMajor).unwrap_err().is_value());
+    /// # Ok::<(), crossdock::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`DArray::zeros`]; `is_value` where the value does not fit the dtype.
+    pub fn full<'a>(
+        dtype: DType,
+        shape: &[usize],
+        value: impl Into<Value>,
+        options: impl Into<ArrayOptions<'a>>,
+    ) -> Result<Self> {
+        let (value, options) = (value.into(), options.into());
+        let layout = Layout::contiguous(shape, dtype.itemsize(), options.order)?;
+        // A record's padding is zero.
+        let mut element = vec![0; dtype.itemsize()];
+        value.write(&dtype, &mut element)?;
+        let buffer = options.placed(|options| {
+            let mut fresh = options.uninit(layout.nbytes(), dtype.alignment())?;
+            repeat(&element, fresh.as_uninit_mut());
+            // SAFETY: every byte was written.
+            Ok(unsafe { fresh.assume_init() })
+        })?;
+        Self::from_buffer(buffer, dtype, layout, 0)
+    }
+
+    /// What a function says of each index, converted with a check, in an order and at a place. It is asked once for each, in the
+    /// order in which the elements lie.
+    ///
+    /// ```
+    /// use crossdock::element::{DType, Value};
+    /// use crossdock::layout::Order;
+    /// use crossdock::DArray;
+    ///
+    /// let sums = DArray::from_fn(DType::I32, &[2, 3], Order::RowMajor, |index| {
+    ///     Value::from((index[0] + index[1]) as u64)
+    /// })?;
+    /// assert_eq!(sums.get(&[1, 2])?.as_i64(), Some(3));
+    /// # Ok::<(), crossdock::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`DArray::zeros`]; `is_value`, with the index, where a value does not fit the dtype.
+    pub fn from_fn<'a>(
+        dtype: DType,
+        shape: &[usize],
+        options: impl Into<ArrayOptions<'a>>,
+        mut value: impl FnMut(&[usize]) -> Value,
+    ) -> Result<Self> {
+        let options = options.into();
+        let layout = Layout::contiguous(shape, dtype.itemsize(), options.order)?;
+        let buffer = options.placed(|options| {
+            let mut buffer = options.zeroed(layout.nbytes(), dtype.alignment())?;
+            let bytes = buffer.as_mut_slice()?;
+            let mut index = vec![0; shape.len()];
+            for number in 0..layout.len() {
+                let at = number * dtype.itemsize();
+                let element = &mut bytes[at..at + dtype.itemsize()];
+                let written = value(&index).write(&dtype, element);
+                written.map_err(|error| error.within(format!("element {index:?}")))?;
+                options.order.advance(&mut index, shape);
+            }
+            Ok(buffer)
+        })?;
+        Self::from_buffer(buffer, dtype, layout, 0)
+    }
+
+    /// Zeros of the dtype and in the shape of another array, at its place, and in its order where it has one.
+    ///
+    /// # Errors
+    ///
+    /// As [`DArray::zeros`].
+    pub fn zeros_like(other: &Self) -> Result<Self> {
+        Self::zeros(other.dtype().clone(), other.shape(), other.options())
+    }
+
+    /// One value everywhere, of the dtype and in the shape of another array, at its place, and in its order where it has one.
+    ///
+    /// # Errors
+    ///
+    /// As [`DArray::full`].
+    pub fn full_like(other: &Self, value: impl Into<Value>) -> Result<Self> {
+        Self::full(other.dtype().clone(), other.shape(), value, other.options())
+    }
+
+    /// The options by which an array comes to lie as this one: its place, and its order where it has one, else row-major.
+    pub fn options(&self) -> ArrayOptions<'static> {
+        ArrayOptions::from(self.place()).order(self.layout().order().unwrap_or(Order::RowMajor))
+    }
+}

@@ -1,0 +1,178 @@
+//! Arrays over memory that is there already.
+
+use std::ops::Deref;
+
+use crate::array::view::check_len;
+use crate::array::{Array, DArray, RawArray};
+use crate::element::{DType, Element};
+use crate::error::{Error, Kind, Result};
+use crate::layout::{FixedLayout, Layout, Order};
+use crate::memory::Buffer;
+
+impl<T: Element, const D: usize> Array<T, D> {
+    /// Adopts a vector, seen row-major. O(1).
+    ///
+    /// # Errors
+    ///
+    /// `is_shape` where the shape has another number of elements than the vector.
+    pub fn from_vec(vec: Vec<T>, shape: [usize; D]) -> Result<Self> {
+        Self::from_vec_in_order(vec, shape, Order::RowMajor)
+    }
+
+    /// Adopts a vector whose elements lie in an order. O(1).
+    ///
+    /// # Errors
+    ///
+    /// As [`Array::from_vec`].
+    pub fn from_vec_in_order(vec: Vec<T>, shape: [usize; D], order: Order) -> Result<Self> {
+        let layout = FixedLayout::contiguous(shape, size_of::<T>(), order)?;
+        check_len(&shape, layout.len(), vec.len())?;
+        Self::from_buffer_with_layout(Buffer::from_vec(vec)?, layout, 0)
+    }
+
+    /// Adopts anything that dereferences to a slice (`Arc<Vec<T>>`, an image, …), seen row-major from its beginning. What
+    /// lies behind the shape's last element is kept, for [`Array::with_row_stride`]. Read-only. O(1).
+    ///
+    /// # Errors
+    ///
+    /// `is_bounds` where the slice has fewer elements than the shape.
+    pub fn from_owner<O>(owner: O, shape: [usize; D]) -> Result<Self>
+    where
+        O: Deref<Target: AsRef<[T]>> + Send + 'static,
+    {
+        Self::from_buffer(Buffer::from_owner(owner)?, shape)
+    }
+
+    /// Wraps memory that lives as long as the program. Read-only. O(1).
+    ///
+    /// # Errors
+    ///
+    /// `is_shape` where the shape has another number of elements than the slice.
+    pub fn from_static(slice: &'static [T], shape: [usize; D]) -> Result<Self> {
+        let layout = FixedLayout::contiguous(shape, size_of::<T>(), Order::RowMajor)?;
+        check_len(&shape, layout.len(), slice.len())?;
+        Self::from_buffer_with_layout(Buffer::from_static(slice)?, layout, 0)
+    }
+
+    /// A buffer or an allocation, seen row-major from its first byte. O(1).
+    ///
+    /// # Errors
+    ///
+    /// `is_bounds` where the buffer is too small.
+    pub fn from_buffer(buffer: impl Into<Buffer>, shape: [usize; D]) -> Result<Self> {
+        Self::from_buffer_in_order(buffer, shape, Order::RowMajor)
+    }
+
+    /// A buffer or an allocation, seen in an order from its first byte. O(1).
+    ///
+    /// # Errors
+    ///
+    /// `is_bounds` where the buffer is too small.
+    pub fn from_buffer_in_order(buffer: impl Into<Buffer>, shape: [usize; D], order: Order) -> Result<Self> {
+        let layout = FixedLayout::contiguous(shape, size_of::<T>(), order)?;
+        Self::from_buffer_with_layout(buffer, layout, 0)
+    }
+
+    /// A buffer or an allocation, seen through a layout whose element 0 lies `offset` bytes into it. O(`D`).
+    ///
+    /// # Errors
+    ///
+    /// `is_bounds` where the layout leaves the buffer at either end; `is_overflow` where it was made for another itemsize
+    /// and does not hold for this one.
+    pub fn from_buffer_with_layout(
+        buffer: impl Into<Buffer>,
+        layout: FixedLayout<D>,
+        offset: usize,
+    ) -> Result<Self> {
+        let layout = FixedLayout::new(*layout.shape(), *layout.strides(), size_of::<T>())?;
+        let raw = RawArray::new(buffer.into(), offset, layout.span(size_of::<T>()))?;
+        // SAFETY: Array 1, as just checked.
+        Ok(unsafe { Self::from_raw(raw, layout) })
+    }
+}
+
+impl DArray {
+    /// Adopts a vector, seen row-major. O(1).
+    ///
+    /// # Errors
+    ///
+    /// `is_shape` where the shape has another number of elements than the vector; `is_unsupported` for too many dimensions.
+    pub fn from_vec<T: Element>(vec: Vec<T>, shape: &[usize]) -> Result<Self> {
+        let layout = Layout::contiguous(shape, size_of::<T>(), Order::RowMajor)?;
+        check_len(shape, layout.len(), vec.len())?;
+        Self::from_buffer(Buffer::from_vec(vec)?, T::dtype(), layout, 0)
+    }
+
+    /// A buffer or an allocation, seen through a dtype and a layout whose element 0 lies `offset` bytes into it. O(rank).
+    ///
+    /// ```
+    /// use crossdock::layout::Layout;
+    /// use crossdock::memory::{Allocation, Buffer, Place};
+    /// use crossdock::{DArray, element::DType};
+    ///
+    /// let memory = Buffer::from(Allocation::new(100, Place::CPU)?);
+    /// let padded = Layout::new(&[4, 3], &[24, 4], 4)?;
+    /// let array = DArray::from_buffer(memory.clone(), DType::F32, padded.clone(), 16)?;
+    /// let refused = DArray::from_buffer(memory, DType::F32, padded, 17).unwrap_err();
+    /// assert_eq!(refused.to_string(), "the array covers bytes 17..101, of which only 0..100 exist");
+    /// # Ok::<(), crossdock::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// `is_bounds` where the layout leaves the buffer at either end; `is_dtype` where dtype and layout have different item
+    /// sizes; `is_unsupported` for a layout that follows pointers.
+    pub fn from_buffer(
+        buffer: impl Into<Buffer>,
+        dtype: DType,
+        layout: Layout,
+        offset: usize,
+    ) -> Result<Self> {
+        check_layout(&dtype, &layout)?;
+        let raw = RawArray::new(buffer.into(), offset, layout.span())?;
+        // SAFETY: DArray 1 and 2, as just checked.
+        Ok(unsafe { Self::from_raw(raw, dtype, layout) })
+    }
+
+    /// A buffer or an allocation, seen through a dtype and in an order from its first byte. O(rank).
+    ///
+    /// # Errors
+    ///
+    /// `is_bounds` where the buffer is too small; `is_overflow`; `is_unsupported` for too many dimensions.
+    pub fn from_buffer_in_order(
+        buffer: impl Into<Buffer>,
+        dtype: DType,
+        shape: &[usize],
+        order: Order,
+    ) -> Result<Self> {
+        let layout = Layout::contiguous(shape, dtype.itemsize(), order)?;
+        Self::from_buffer(buffer, dtype, layout, 0)
+    }
+}
+
+/// A dtype and a layout go together, and all elements lie in one piece of memory.
+pub(super) fn check_layout(dtype: &DType, layout: &Layout) -> Result<()> {
+    check_itemsize(dtype, layout)?;
+    match layout.suboffsets() {
+        None => Ok(()),
+        Some(suboffsets) => Err(Error::new(
+            Kind::Unsupported,
+            format!(
+                "a layout with suboffsets {suboffsets:?} follows pointers, which a buffer does not vouch for: see `DArray::from_indirect`"
+            ),
+        )),
+    }
+}
+
+pub(super) fn check_itemsize(dtype: &DType, layout: &Layout) -> Result<()> {
+    if dtype.itemsize() == layout.itemsize() {
+        return Ok(());
+    }
+    let text = format!(
+        "{} has {} bytes, but the layout is for {}",
+        dtype.brief(),
+        dtype.itemsize(),
+        layout.itemsize()
+    );
+    Err(Error::new(Kind::DType, text))
+}

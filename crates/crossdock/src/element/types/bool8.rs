@@ -1,0 +1,139 @@
+//! Truth values that may come from anywhere.
+
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::ops::Not;
+
+use crate::element::{DType, Element, Value};
+use crate::memory::Pod;
+
+/// A truth value of one byte, as NumPy's `bool` and C's `_Bool` lie in memory: 0 is false, anything else is true.
+///
+/// Rust's own `bool` may hold 0 and 1 alone, and a reference to a `bool` that holds 2 is undefined behaviour; memory from
+/// elsewhere may hold any byte. So this is the element type of boolean arrays, and [`Bool8::get`] the way to a `bool`.
+/// All true ones are equal.
+///
+/// ```
+/// use crossdock::element::{Bool8, DType, Element as _};
+/// use crossdock::{Array, DArray};
+///
+/// assert_eq!(Bool8::dtype(), DType::BOOL);
+/// let mask = Array::from_vec(vec![Bool8::from(true), Bool8::FALSE, Bool8::from_byte(2)], [3])?;
+/// assert_eq!(mask.read()?.iter().filter(|flag| flag.get()).count(), 2);
+/// assert_eq!(DArray::from(mask).get(&[2])?.as_bool(), Some(true));
+/// # Ok::<(), crossdock::Error>(())
+/// ```
+#[derive(Clone, Copy, Default)]
+#[repr(transparent)]
+pub struct Bool8(u8);
+
+impl Bool8 {
+    /// The byte 0.
+    pub const FALSE: Self = Self(0);
+
+    /// The byte 1, which is what `true` is written as.
+    pub const TRUE: Self = Self(1);
+
+    /// What this byte stands for. It is kept as it is.
+    #[inline]
+    pub const fn from_byte(byte: u8) -> Self {
+        Self(byte)
+    }
+
+    /// Whether the byte is not 0.
+    #[inline]
+    pub const fn get(self) -> bool {
+        self.0 != 0
+    }
+
+    /// The byte as it lies in memory.
+    #[inline]
+    pub const fn to_byte(self) -> u8 {
+        self.0
+    }
+}
+
+// SAFETY: one byte, of which every pattern is a value.
+unsafe impl Pod for Bool8 {}
+
+// SAFETY: 1. and 2. one byte that is a truth value, read as the dtype has it.
+unsafe impl Element for Bool8 {
+    fn dtype() -> DType {
+        DType::BOOL
+    }
+}
+
+impl From<bool> for Bool8 {
+    #[inline]
+    fn from(value: bool) -> Self {
+        Self(u8::from(value))
+    }
+}
+
+impl From<Bool8> for bool {
+    #[inline]
+    fn from(value: Bool8) -> Self {
+        value.get()
+    }
+}
+
+impl From<Bool8> for Value {
+    fn from(value: Bool8) -> Self {
+        value.get().into()
+    }
+}
+
+impl PartialEq for Bool8 {
+    #[inline]
+    fn eq(&self, other: &Self) -> bool {
+        self.get() == other.get()
+    }
+}
+
+impl Eq for Bool8 {}
+
+impl PartialEq<bool> for Bool8 {
+    #[inline]
+    fn eq(&self, other: &bool) -> bool {
+        self.get() == *other
+    }
+}
+
+impl PartialOrd for Bool8 {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Bool8 {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.get().cmp(&other.get())
+    }
+}
+
+impl Hash for Bool8 {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.get().hash(state);
+    }
+}
+
+impl Not for Bool8 {
+    type Output = Self;
+
+    #[inline]
+    fn not(self) -> Self {
+        Self::from(!self.get())
+    }
+}
+
+impl fmt::Debug for Bool8 {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.get().fmt(f)
+    }
+}
+
+impl fmt::Display for Bool8 {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.get().fmt(f)
+    }
+}

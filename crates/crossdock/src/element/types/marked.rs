@@ -1,0 +1,223 @@
+//! Numbers whose byte order is part of their type.
+
+use std::cmp::Ordering;
+use std::fmt;
+use std::hash::{Hash, Hasher};
+
+use crate::element::{ByteOrder, DType, Element, Value};
+use crate::memory::Pod;
+
+/// A number of more than one byte, which [`Be`] and [`Le`] can hold: the integers and floats of the machine, and those of
+/// the features `half` and `num-complex`. Sealed.
+pub trait MultiByte: Element + sealed::Bytes {}
+
+pub(super) mod sealed {
+    use crate::memory::Pod;
+
+    pub trait Bytes: Sized {
+        /// As many bytes as the number has.
+        type Bytes: Pod + AsRef<[u8]>;
+
+        fn to_big(self) -> Self::Bytes;
+        fn to_little(self) -> Self::Bytes;
+        fn from_big(bytes: Self::Bytes) -> Self;
+        fn from_little(bytes: Self::Bytes) -> Self;
+    }
+}
+
+/// For types that have `to_be_bytes` and its relatives.
+macro_rules! multi_byte {
+    ($($ty:ty),*) => {
+        $(
+            impl $crate::element::types::marked::MultiByte for $ty {}
+
+            impl $crate::element::types::marked::sealed::Bytes for $ty {
+                type Bytes = [u8; size_of::<$ty>()];
+
+                #[inline]
+                fn to_big(self) -> Self::Bytes {
+                    self.to_be_bytes()
+                }
+
+                #[inline]
+                fn to_little(self) -> Self::Bytes {
+                    self.to_le_bytes()
+                }
+
+                #[inline]
+                fn from_big(bytes: Self::Bytes) -> Self {
+                    Self::from_be_bytes(bytes)
+                }
+
+                #[inline]
+                fn from_little(bytes: Self::Bytes) -> Self {
+                    Self::from_le_bytes(bytes)
+                }
+            }
+
+            $crate::element::types::marked::out_of_marked!($ty);
+        )*
+    };
+}
+#[cfg(feature = "half")]
+pub(super) use multi_byte;
+
+/// From the marked number to the number, for one type at a time: Rust permits no `impl From<Be<T>> for T`.
+macro_rules! out_of_marked {
+    ($ty:ty) => {
+        impl From<$crate::element::Be<$ty>> for $ty {
+            #[inline]
+            fn from(number: $crate::element::Be<$ty>) -> Self {
+                number.get()
+            }
+        }
+
+        impl From<$crate::element::Le<$ty>> for $ty {
+            #[inline]
+            fn from(number: $crate::element::Le<$ty>) -> Self {
+                number.get()
+            }
+        }
+    };
+}
+pub(super) use out_of_marked;
+
+multi_byte!(u16, u32, u64, i16, i32, i64, f32, f64);
+
+macro_rules! marked {
+    ($(#[$doc:meta])* $name:ident, $order:ident, $to:ident, $from:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy)]
+        #[repr(transparent)]
+        pub struct $name<T: MultiByte>(T::Bytes);
+
+        impl<T: MultiByte> $name<T> {
+            /// The number, in this byte order.
+            #[inline]
+            pub fn new(number: T) -> Self {
+                Self(number.$to())
+            }
+
+            /// The number, in the machine's byte order.
+            #[inline]
+            pub fn get(self) -> T {
+                T::$from(self.0)
+            }
+
+            /// The bytes as they lie in memory.
+            #[inline]
+            pub fn as_bytes(&self) -> &[u8] {
+                self.0.as_ref()
+            }
+        }
+
+        // SAFETY: an array of bytes, as transparent as it.
+        unsafe impl<T: MultiByte> Pod for $name<T> {}
+
+        // SAFETY: 1. and 2. the bytes of the number in the byte order that the dtype says, which `get` reads.
+        unsafe impl<T: MultiByte> Element for $name<T> {
+            fn dtype() -> DType {
+                let native = T::dtype();
+                if ByteOrder::NATIVE == ByteOrder::$order { native } else { native.swapped() }
+            }
+        }
+
+        impl<T: MultiByte> From<T> for $name<T> {
+            #[inline]
+            fn from(number: T) -> Self {
+                Self::new(number)
+            }
+        }
+
+        impl<T: MultiByte + Into<Value>> From<$name<T>> for Value {
+            fn from(number: $name<T>) -> Self {
+                number.get().into()
+            }
+        }
+
+        impl<T: MultiByte + Default> Default for $name<T> {
+            fn default() -> Self {
+                Self::new(T::default())
+            }
+        }
+
+        /// As the numbers compare: a NaN is unequal to itself.
+        impl<T: MultiByte + PartialEq> PartialEq for $name<T> {
+            #[inline]
+            fn eq(&self, other: &Self) -> bool {
+                self.get() == other.get()
+            }
+        }
+
+        impl<T: MultiByte + Eq> Eq for $name<T> {}
+
+        impl<T: MultiByte + PartialEq> PartialEq<T> for $name<T> {
+            #[inline]
+            fn eq(&self, other: &T) -> bool {
+                self.get() == *other
+            }
+        }
+
+        impl<T: MultiByte + PartialOrd> PartialOrd for $name<T> {
+            #[inline]
+            fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+                self.get().partial_cmp(&other.get())
+            }
+        }
+
+        impl<T: MultiByte + Ord> Ord for $name<T> {
+            #[inline]
+            fn cmp(&self, other: &Self) -> Ordering {
+                self.get().cmp(&other.get())
+            }
+        }
+
+        impl<T: MultiByte + Hash> Hash for $name<T> {
+            fn hash<H: Hasher>(&self, state: &mut H) {
+                self.get().hash(state);
+            }
+        }
+
+        impl<T: MultiByte + fmt::Debug> fmt::Debug for $name<T> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.get().fmt(f)
+            }
+        }
+
+        impl<T: MultiByte + fmt::Display> fmt::Display for $name<T> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.get().fmt(f)
+            }
+        }
+    };
+}
+
+marked! {
+    /// A number whose most significant byte comes first, at any address: network order, NumPy's `>`.
+    ///
+    /// Its alignment is 1, so that headers and packed records are plain `#[repr(C)]` structs of such fields, and references to
+    /// them are references to where they lie. `get` costs a load and at most a byte swap. (A number in the machine's order that lies
+    /// at odd addresses is [`Le`] on a little-endian machine, and the other way round: the dtype is the same.)
+    ///
+    /// ```
+    /// use crossdock::element::{Be, DType};
+    /// use crossdock::{Array, DArray, layout::Layout, memory::Buffer};
+    ///
+    /// let wire = Buffer::from_vec(vec![0u8, 0, 1, 2, 0xff, 0xff, 0xff, 0xfe, 9])?; // from a socket, say
+    /// let layout = Layout::new(&[2], &[4], 4)?;
+    /// let array = DArray::from_buffer(wire, DType::I32.swapped(), layout, 0)?;
+    /// # if cfg!(target_endian = "little") {
+    /// let numbers = Array::<Be<i32>, 1>::try_from(array)?;
+    /// assert_eq!(numbers.read()?.iter().map(|number| number.get()).collect::<Vec<_>>(), [258, -2]);
+    /// # }
+    /// # Ok::<(), crossdock::Error>(())
+    /// ```
+    Be, Big, to_big, from_big
+}
+
+marked! {
+    /// A number whose least significant byte comes first, at any address: most file formats, NumPy's `<`.
+    ///
+    /// As [`Be`], of which it is the mirror image: the alignment is 1.
+    Le, Little, to_little, from_little
+}

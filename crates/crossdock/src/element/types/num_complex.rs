@@ -1,0 +1,76 @@
+//! The complex numbers of the `num-complex` crate.
+
+use ::num_complex::Complex;
+
+use crate::element::types::marked::sealed::Bytes;
+use crate::element::types::marked::{MultiByte, out_of_marked};
+use crate::element::{DType, Element, Value};
+use crate::memory::Pod;
+
+// SAFETY: two of `T` one after the other (`repr(C)`): 1. and 3. hold as they hold for `T`, 2. of equal size and alignment.
+unsafe impl<T: Pod> Pod for Complex<T> {}
+
+macro_rules! complex {
+    ($($ty:ty = $name:ident),*) => {
+        $(
+            // SAFETY: 1. and 2. the real part, then the imaginary part, as in the dtype.
+            unsafe impl Element for Complex<$ty> {
+                fn dtype() -> DType {
+                    DType::$name
+                }
+            }
+
+            impl From<Complex<$ty>> for Value {
+                fn from(number: Complex<$ty>) -> Self {
+                    Self::Complex { re: number.re.into(), im: number.im.into() }
+                }
+            }
+
+            impl MultiByte for Complex<$ty> {}
+
+            // The parts keep their places; each is turned around by itself.
+            impl Bytes for Complex<$ty> {
+                type Bytes = [u8; 2 * size_of::<$ty>()];
+
+                #[inline]
+                fn to_big(self) -> Self::Bytes {
+                    join(self.re.to_be_bytes(), self.im.to_be_bytes())
+                }
+
+                #[inline]
+                fn to_little(self) -> Self::Bytes {
+                    join(self.re.to_le_bytes(), self.im.to_le_bytes())
+                }
+
+                #[inline]
+                fn from_big(bytes: Self::Bytes) -> Self {
+                    let [re, im] = split(bytes).map(<$ty>::from_be_bytes);
+                    Self { re, im }
+                }
+
+                #[inline]
+                fn from_little(bytes: Self::Bytes) -> Self {
+                    let [re, im] = split(bytes).map(<$ty>::from_le_bytes);
+                    Self { re, im }
+                }
+            }
+
+            out_of_marked!(Complex<$ty>);
+        )*
+    };
+}
+
+complex!(f32 = C64, f64 = C128);
+
+#[cfg(feature = "half")]
+complex!(::half::f16 = C32);
+
+#[inline]
+fn join<const HALF: usize, const WHOLE: usize>(re: [u8; HALF], im: [u8; HALF]) -> [u8; WHOLE] {
+    std::array::from_fn(|index| if index < HALF { re[index] } else { im[index - HALF] })
+}
+
+#[inline]
+fn split<const HALF: usize, const WHOLE: usize>(bytes: [u8; WHOLE]) -> [[u8; HALF]; 2] {
+    std::array::from_fn(|part| std::array::from_fn(|index| bytes[part * HALF + index]))
+}

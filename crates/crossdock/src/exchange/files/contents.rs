@@ -1,0 +1,216 @@
+//! What is in a file: arrays, most of them under names.
+
+use std::fmt::{self, Write};
+
+use crate::array::DArray;
+use crate::element::DType;
+use crate::error::{Error, Kind, Result};
+use crate::exchange::files::format::Format;
+
+/// What is in a file: arrays, each under a name where the format has names, and the texts that stand beside them. Has the file
+/// mapped, but has decompressed nothing yet: [`Entry::open`] does.
+///
+/// ```
+/// # #[cfg(feature = "npz")] {
+/// use crossdock::{Array, exchange::files::{self, npz}};
+/// # let path = std::env::temp_dir().join(format!("crossdock-contents-{}.npz", std::process::id()));
+/// let (prices, sizes) = (Array::from_vec(vec![1.5, 2.5], [2])?, Array::from_vec(vec![3u32], [1])?);
+/// npz::save(&path, &[("prices", prices.into()), ("sizes", sizes.into())], npz::Compression::Stored)?;
+/// let contents = files::open_all(&path)?;
+/// assert_eq!(contents.names().collect::<Vec<_>>(), ["prices", "sizes"]);
+/// let prices = contents.get("prices")?.open()?; // in place
+/// assert_eq!(prices.get(&[1])?.as_f64(), Some(2.5));
+/// # std::fs::remove_file(&path)?;
+/// # }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Contents {
+    format: Format,
+    entries: Vec<Entry>,
+    metadata: Vec<(String, String)>,
+}
+
+impl Contents {
+    /// Of a format whose files hold one array without a name.
+    pub(super) fn of_array(format: Format, array: DArray) -> Self {
+        Self { format, entries: vec![Entry::mapped(String::new(), array)], metadata: Vec::new() }
+    }
+
+    #[cfg(any(feature = "npz", feature = "safetensors", feature = "png", feature = "jpeg"))]
+    pub(super) fn new(format: Format, entries: Vec<Entry>, metadata: Vec<(String, String)>) -> Self {
+        Self { format, entries, metadata }
+    }
+
+    /// The format of the file.
+    pub fn format(&self) -> Format {
+        self.format
+    }
+
+    /// The arrays, in the order in which the file names them.
+    pub fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    /// The names of the arrays. Empty for the one array of a format without names.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.entries.iter().map(Entry::name)
+    }
+
+    /// The texts that stand beside the arrays, each under a name: those of a `.safetensors` file.
+    pub fn metadata(&self) -> &[(String, String)] {
+        &self.metadata
+    }
+
+    /// The array with this name.
+    ///
+    /// # Errors
+    ///
+    /// `is_bounds`, naming those that there are.
+    pub fn get(&self, name: &str) -> Result<&Entry> {
+        self.entries.iter().find(|entry| entry.name == name).ok_or_else(|| {
+            let text = format!("there is no array {name:?} in the file; {}", self.listed());
+            Error::new(Kind::Bounds, text)
+        })
+    }
+
+    /// The one array of the file.
+    ///
+    /// # Errors
+    ///
+    /// `is_unsupported` where there are several, which it names, or none.
+    pub fn single(&self) -> Result<&Entry> {
+        match self.entries.as_slice() {
+            [entry] => Ok(entry),
+            _ => Err(Error::new(
+                Kind::Unsupported,
+                format!("not one array that could be opened by itself: {}", self.listed()),
+            )),
+        }
+    }
+
+    /// The one array of the file, opened.
+    ///
+    /// # Errors
+    ///
+    /// As [`Contents::single`] and [`Entry::open`].
+    pub fn into_array(self) -> Result<DArray> {
+        self.single()?.open()
+    }
+
+    /// `it has 3 arrays: "a", "b", "c"`
+    fn listed(&self) -> String {
+        const MOST: usize = 8;
+        let count = self.entries.len();
+        let mut text = match count {
+            0 => return "it has no arrays".to_owned(),
+            1 => "it has one array: ".to_owned(),
+            _ => format!("it has {count} arrays: "),
+        };
+        for (index, name) in self.names().take(MOST).enumerate() {
+            let short: String = name.chars().take(40).collect();
+            // Writing to a string cannot fail.
+            let _ = write!(text, "{}{short:?}", if index > 0 { ", " } else { "" });
+        }
+        if count > MOST {
+            let _ = write!(text, " and {} more", count - MOST);
+        }
+        text
+    }
+}
+
+/// One array of a file: what it is, and the array itself once it is asked for.
+pub struct Entry {
+    name: String,
+    dtype: DType,
+    shape: Vec<usize>,
+    source: Source,
+}
+
+/// Where the elements come from.
+enum Source {
+    /// They lie in the file as they are.
+    Mapped(DArray),
+    /// They have to be decoded.
+    Encoded(Box<dyn Encoded>),
+}
+
+/// Elements that have to be decoded into new memory.
+pub(super) trait Encoded: Send + Sync {
+    /// `deflated`, `a PNG image`.
+    fn what(&self) -> &'static str;
+
+    /// Decodes them, once, into memory of the default pool, and counts what it wrote.
+    fn decode(&self) -> Result<DArray>;
+}
+
+impl Entry {
+    pub(super) fn mapped(name: String, array: DArray) -> Self {
+        let (dtype, shape) = (array.dtype().clone(), array.shape().to_vec());
+        Self { name, dtype, shape, source: Source::Mapped(array) }
+    }
+
+    #[cfg(any(feature = "npz", feature = "safetensors", feature = "png", feature = "jpeg"))]
+    pub(super) fn encoded(
+        name: String,
+        dtype: DType,
+        shape: Vec<usize>,
+        encoded: impl Encoded + 'static,
+    ) -> Self {
+        Self { name, dtype, shape, source: Source::Encoded(Box::new(encoded)) }
+    }
+
+    /// Its name; empty where the format has none.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What each element will be.
+    pub fn dtype(&self) -> &DType {
+        &self.dtype
+    }
+
+    /// The lengths of the axes.
+    pub fn shape(&self) -> &[usize] {
+        &self.shape
+    }
+
+    /// How many bytes all elements take in memory.
+    pub fn nbytes(&self) -> usize {
+        // A layout of this shape was checked, so that nothing overflows; where an axis is empty, whatever the others are.
+        self.shape.iter().fold(self.dtype.itemsize(), |nbytes, &len| nbytes.saturating_mul(len))
+    }
+
+    /// Why the elements cannot be had in place: they are deflated, packed, or an image. `None` where they can.
+    pub fn copied_because(&self) -> Option<&'static str> {
+        match &self.source {
+            Source::Mapped(_) => None,
+            Source::Encoded(encoded) => Some(encoded.what()),
+        }
+    }
+
+    /// The array. In place, O(1), where [`Entry::copied_because`] says nothing: the file lies under it, with leases of this
+    /// array's own, and the memory is aliased, since anyone may write the file. Otherwise decoded, once, into new memory of the default pool,
+    /// whose bytes are counted as copied; each call decodes anew.
+    ///
+    /// # Errors
+    ///
+    /// `is_malformed` for what cannot be decoded, `is_unsupported` for more bytes than the limit, `is_out_of_memory`.
+    pub fn open(&self) -> Result<DArray> {
+        let opened = match &self.source {
+            Source::Mapped(array) => return Ok(array.clone()),
+            Source::Encoded(encoded) => encoded.decode(),
+        };
+        match self.name.as_str() {
+            "" => opened,
+            name => opened.map_err(|error| error.within(format_args!("array {name:?}"))),
+        }
+    }
+}
+
+impl fmt::Debug for Entry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let copied = self.copied_because().unwrap_or("in place");
+        write!(f, "Entry({:?}, {} {:?}, {copied})", self.name, self.dtype.brief(), self.shape)
+    }
+}

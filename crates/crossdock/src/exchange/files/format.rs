@@ -1,0 +1,128 @@
+//! Which formats there are, and by what each is told.
+
+use std::fmt;
+use std::path::Path;
+
+use crate::error::{Error, Kind, Result};
+use crate::exchange::files::magic;
+
+/// A format of files. [`Format::of`] tells it by the first bytes, [`Format::named`] by the ending of a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Format {
+    /// NumPy's file of one array.
+    Npy,
+    /// NumPy's archive of several (feature `npz`).
+    Npz,
+    /// Tensors under names, with texts beside them (feature `safetensors`).
+    Safetensors,
+    /// An image, compressed without loss (feature `png`).
+    Png,
+    /// An image, compressed with loss (feature `jpeg`).
+    Jpeg,
+    /// Elements and nothing else: what they are has to be said.
+    Raw,
+}
+
+struct Row {
+    format: Format,
+    name: &'static str,
+    endings: &'static [&'static str],
+    /// The feature without which it is not read, where there is one and it is off.
+    missing: Option<&'static str>,
+}
+
+macro_rules! row {
+    ($format:ident, $name:literal, $endings:expr) => {
+        Row { format: Format::$format, name: $name, endings: $endings, missing: None }
+    };
+    ($format:ident, $name:literal, $endings:expr, $feature:literal) => {
+        Row {
+            format: Format::$format,
+            name: $name,
+            endings: $endings,
+            missing: if cfg!(feature = $feature) { None } else { Some($feature) },
+        }
+    };
+}
+
+const ROWS: [Row; 6] = [
+    row!(Npy, ".npy", &["npy"]),
+    row!(Npz, ".npz", &["npz"], "npz"),
+    row!(Safetensors, ".safetensors", &["safetensors"], "safetensors"),
+    row!(Png, "PNG", &["png"], "png"),
+    row!(Jpeg, "JPEG", &["jpg", "jpeg"], "jpeg"),
+    row!(Raw, "raw", &["raw", "bin"]),
+];
+
+impl Format {
+    /// All of them.
+    pub const ALL: [Self; 6] = [Self::Npy, Self::Npz, Self::Safetensors, Self::Png, Self::Jpeg, Self::Raw];
+
+    fn row(self) -> &'static Row {
+        // One row for each, which a test asserts.
+        ROWS.iter().find(|row| row.format == self).unwrap_or(&ROWS[0])
+    }
+
+    /// The format of a file that begins with these bytes; 12 of them are enough. `None` for others. Raw files begin with anything,
+    /// and are never told.
+    pub fn of(start: &[u8]) -> Option<Self> {
+        magic::format(start)
+    }
+
+    /// The format that the ending of a name stands for, in small or capital letters.
+    pub fn named(path: impl AsRef<Path>) -> Option<Self> {
+        let ending = path.as_ref().extension()?.to_str()?.to_ascii_lowercase();
+        ROWS.iter().find(|row| row.endings.contains(&&*ending)).map(|row| row.format)
+    }
+
+    /// The ending of its files' names, without the point.
+    pub fn ending(self) -> &'static str {
+        self.row().endings[0]
+    }
+
+    /// Whether one file holds several arrays, each under a name.
+    pub fn has_names(self) -> bool {
+        matches!(self, Self::Npz | Self::Safetensors)
+    }
+
+    /// Whether this build reads and writes it.
+    ///
+    /// # Errors
+    ///
+    /// `is_unsupported`, naming the feature that is off.
+    pub fn check_built(self) -> Result<()> {
+        match self.row().missing {
+            None => Ok(()),
+            Some(feature) => Err(Error::new(
+                Kind::Unsupported,
+                format!(
+                    "a {self} file, for which this program was not built: switch the feature `{feature}` of crossdock on"
+                ),
+            )),
+        }
+    }
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.row().name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_format_has_a_row_and_an_ending_of_its_own() {
+        for format in Format::ALL {
+            assert_eq!(format.row().format, format);
+            for ending in format.row().endings {
+                assert_eq!(Format::named(format!("a.b.{}", ending.to_uppercase())), Some(format));
+            }
+        }
+        assert_eq!(Format::named("npy"), None);
+        assert_eq!(Format::named("a.npy.gz"), None);
+    }
+}

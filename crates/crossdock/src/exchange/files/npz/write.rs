@@ -1,0 +1,156 @@
+//! Arrays into archives.
+
+use std::collections::HashSet;
+use std::io::Write;
+use std::path::Path;
+
+use flate2::write::DeflateEncoder;
+use rawzip::extra_fields::ExtraFieldId;
+use rawzip::path::{EntryPath, ZipFilePath};
+use rawzip::{CompressionMethod, Header, ZipArchiveWriter};
+
+use crate::array::DArray;
+use crate::error::{Error, Kind, Result};
+use crate::exchange::files::new_file::{save as save_file, write_error};
+use crate::exchange::files::npy;
+
+/// Stored members begin at a multiple of this many bytes, as the elements of an `.npy` file do, so that a mapped archive has both
+/// aligned for every type.
+const ALIGN: u64 = 64;
+
+/// The field that `zipalign` of Android made for such padding: the alignment, and zeros.
+const PADDING: ExtraFieldId = ExtraFieldId::new(0xd935);
+
+/// The fixed part of what stands in front of a member, before its name.
+const LOCAL_HEADER: u64 = 30;
+
+/// The longest name, of which the ending is a part.
+const MAX_NAME: usize = u16::MAX as usize;
+
+/// How the arrays of an archive lie.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Compression {
+    /// As they are: they are opened in place.
+    #[default]
+    Stored,
+    /// Deflated, as `numpy.savez_compressed` does.
+    Deflated,
+}
+
+/// Writes arrays as an archive, each under its name, in this order. Copies, and counts, what [`npy::write`](fn@npy::write) does.
+///
+/// # Errors
+///
+/// `is_unsupported` for two arrays of one name, and for a name that ZIP cannot hold, or that would be a path out of a folder;
+/// otherwise as [`npy::write`](fn@npy::write). Whatever was written until then stays written: [`save`] leaves nothing.
+pub fn write<N: AsRef<str>>(
+    writer: impl Write,
+    arrays: &[(N, DArray)],
+    compression: Compression,
+) -> Result<()> {
+    check_names(arrays)?;
+    let mut archive = ZipArchiveWriter::new(writer);
+    for (name, array) in arrays {
+        let name = name.as_ref();
+        let written = match compression {
+            Compression::Stored => store(&mut archive, &file_name(name), array),
+            Compression::Deflated => deflate(&mut archive, &file_name(name), array),
+        };
+        written.map_err(|error| error.within(format_args!("array {name:?}")))?;
+    }
+    archive.finish().map_err(zip_error)?.flush().map_err(write_error)
+}
+
+/// Writes arrays to an archive, as [`write`](fn@write) does. The file appears, or is replaced, when all of it is on disk; where anything
+/// fails, whatever was there before is untouched.
+///
+/// # Errors
+///
+/// As [`write`](fn@write), with the path named.
+pub fn save<N: AsRef<str>>(
+    path: impl AsRef<Path>,
+    arrays: &[(N, DArray)],
+    compression: Compression,
+) -> Result<()> {
+    save_file(path.as_ref(), |file| write(std::io::BufWriter::new(file), arrays, compression))
+}
+
+fn file_name(name: &str) -> String {
+    format!("{name}.npy")
+}
+
+/// A name as it is, where ZIP knows its letters without being told; else marked as UTF-8, which `check_names` saw changes nothing.
+fn path(file: &str) -> EntryPath<'_> {
+    if file.is_ascii() { EntryPath::verbatim(file.as_bytes()) } else { EntryPath::conformant(file) }
+}
+
+fn check_names<N: AsRef<str>>(arrays: &[(N, DArray)]) -> Result<()> {
+    let mut seen = HashSet::new();
+    for (name, _) in arrays {
+        let name = name.as_ref();
+        let file = file_name(name);
+        let refused = |why: &str| {
+            let short: String = name.chars().take(40).collect();
+            Err(Error::new(
+                Kind::Unsupported,
+                format!("an archive cannot hold an array of the name {short:?}: {why}"),
+            ))
+        };
+        if file.len() > MAX_NAME {
+            return refused(&format!("it has {} bytes, and {MAX_NAME} are the most", file.len()));
+        }
+        let leads_out = name.starts_with('/') || name.split('/').any(|part| part == "..");
+        if leads_out || name.contains(['\\', '\0']) {
+            return refused("it could be taken for a path out of a folder, or has a NUL");
+        }
+        if !file.is_ascii() && ZipFilePath::from_str(&file).as_str() != file {
+            return refused(
+                "beside letters that are not ASCII, it has a colon, or parts that are empty or a point",
+            );
+        }
+        if !seen.insert(name) {
+            return refused("there are two of them");
+        }
+    }
+    Ok(())
+}
+
+fn store(archive: &mut ZipArchiveWriter<impl Write>, file: &str, array: &DArray) -> Result<()> {
+    // What stands in front of the member is its header, its name, and this one field: 4 bytes, the alignment, and zeros.
+    let taken = archive.stream_offset() + LOCAL_HEADER + file.len() as u64 + 4 + 2;
+    let mut field = (ALIGN as u16).to_le_bytes().to_vec();
+    field.resize(2 + (taken.next_multiple_of(ALIGN) - taken) as usize, 0);
+    let (mut entry, config) = archive
+        .new_file(path(file))
+        .extra_field(PADDING, &field, Header::LOCAL)
+        .and_then(|member| member.start())
+        .map_err(zip_error)?;
+    debug_assert!(entry.stream_offset().is_multiple_of(ALIGN), "at {}", entry.stream_offset());
+    let mut writer = config.wrap(&mut entry);
+    npy::write(&mut writer, array)?;
+    let (_, sums) = writer.finish().map_err(zip_error)?;
+    entry.finish(sums).map_err(zip_error)?;
+    Ok(())
+}
+
+fn deflate(archive: &mut ZipArchiveWriter<impl Write>, file: &str, array: &DArray) -> Result<()> {
+    let (mut entry, config) = archive
+        .new_file(path(file))
+        .compression_method(CompressionMethod::DEFLATE)
+        .start()
+        .map_err(zip_error)?;
+    let encoder = DeflateEncoder::new(&mut entry, flate2::Compression::default());
+    let mut writer = config.wrap(encoder);
+    npy::write(&mut writer, array)?;
+    let (encoder, sums) = writer.finish().map_err(zip_error)?;
+    encoder.finish().map_err(write_error)?;
+    entry.finish(sums).map_err(zip_error)?;
+    Ok(())
+}
+
+fn zip_error(error: rawzip::Error) -> Error {
+    match error.into_kind() {
+        rawzip::ErrorKind::IO(error) => write_error(error),
+        kind => Error::new(Kind::Unsupported, format!("the archive cannot be written: {kind}")),
+    }
+}

@@ -1,0 +1,200 @@
+//! Images: decoded, once, into an array of height × width × channels, and encoded from one.
+
+use std::io::{BufReader, Write};
+
+use image::error::{DecodingError, ImageFormatHint};
+use image::{ColorType, ExtendedColorType, ImageDecoder, ImageEncoder, ImageError};
+
+use crate::array::{Casting, DArray};
+use crate::element::{DType, ScalarKind};
+use crate::error::{Error, Kind, Result};
+use crate::exchange::files::contents::{Contents, Encoded, Entry};
+use crate::exchange::files::format::Format;
+use crate::exchange::files::new_file::write_error;
+use crate::exchange::files::pinned::{Pinned, decode_error};
+use crate::layout::{Layout, Order};
+use crate::memory::{Buffer, count_copied};
+
+/// How an image format is read.
+#[derive(Clone, Copy)]
+pub(super) struct Codec {
+    pub(super) format: Format,
+    /// `a PNG image`.
+    pub(super) what: &'static str,
+    /// How many bytes of samples a byte of the file can stand for at most.
+    pub(super) most_expanded: u64,
+    /// Reads what stands in front of the pixels.
+    pub(super) open: fn(BufReader<Pinned>) -> Result<Box<dyn ImageDecoder>, ImageError>,
+    /// What the decoder does not look at, and what would be an error.
+    pub(super) check: fn(&Pinned) -> Result<()>,
+}
+
+/// An image that has to be decoded.
+struct Picture {
+    bytes: Buffer,
+    codec: Codec,
+    limit: u64,
+}
+
+/// Reads the size of an image; its pixels are decoded when the entry is opened, into at most `limit` bytes.
+pub(super) fn read(bytes: Buffer, codec: Codec, limit: u64) -> Result<Contents> {
+    let picture = Picture { bytes, codec, limit };
+    let (dtype, shape) = samples(&*picture.decoder()?)?;
+    let nbytes = Layout::contiguous(&shape, dtype.itemsize(), Order::RowMajor)?.nbytes() as u64;
+    let most = codec.most_expanded.saturating_mul(picture.bytes.nbytes() as u64);
+    if nbytes > most {
+        return Err(Error::new(
+            Kind::Malformed,
+            format!(
+                "the image lies: {} bytes cannot be one of shape {shape:?}, which takes {nbytes}, but {most} at most",
+                picture.bytes.nbytes()
+            ),
+        ));
+    }
+    let entry = Entry::encoded(String::new(), dtype, shape, picture);
+    Ok(Contents::new(codec.format, vec![entry], Vec::new()))
+}
+
+impl Picture {
+    fn decoder(&self) -> Result<Box<dyn ImageDecoder>> {
+        let stream = BufReader::with_capacity(64 << 10, Pinned::new(&self.bytes)?);
+        (self.codec.open)(stream).map_err(bad_image)
+    }
+}
+
+impl Encoded for Picture {
+    fn what(&self) -> &'static str {
+        self.codec.what
+    }
+
+    fn decode(&self) -> Result<DArray> {
+        (self.codec.check)(&Pinned::new(&self.bytes)?)?;
+        let decoder = self.decoder()?;
+        let (dtype, shape) = samples(&*decoder)?;
+        let layout = Layout::contiguous(&shape, dtype.itemsize(), Order::RowMajor)?;
+        let nbytes = layout.nbytes();
+        if nbytes as u64 > self.limit {
+            return Err(Error::new(
+                Kind::Unsupported,
+                format!(
+                    "an image of shape {shape:?} takes {nbytes} bytes, more than the limit of {}: raise the limit with which it is opened",
+                    self.limit
+                ),
+            ));
+        }
+        let mut buffer = Buffer::zeroed(nbytes)?;
+        decoder.read_image_boxed(buffer.as_mut_slice()?).map_err(bad_image)?;
+        count_copied(nbytes);
+        DArray::from_buffer(buffer, dtype, layout, 0)
+    }
+}
+
+/// The type of the samples, and height × width × channels.
+fn samples(decoder: &dyn ImageDecoder) -> Result<(DType, Vec<usize>)> {
+    let color = decoder.color_type();
+    let dtype = match color {
+        ColorType::L8 | ColorType::La8 | ColorType::Rgb8 | ColorType::Rgba8 => DType::U8,
+        ColorType::L16 | ColorType::La16 | ColorType::Rgb16 | ColorType::Rgba16 => DType::U16,
+        other => {
+            return Err(Error::new(
+                Kind::Unsupported,
+                format!("images of {other:?} samples are not known here"),
+            ));
+        }
+    };
+    let (width, height) = decoder.dimensions();
+    Ok((dtype, vec![height as usize, width as usize, usize::from(color.channel_count())]))
+}
+
+/// An array as an encoder takes it.
+pub(super) struct Samples {
+    bytes: Buffer,
+    width: u32,
+    height: u32,
+    color: ExtendedColorType,
+}
+
+impl Samples {
+    /// The samples of an array of height × width, or × channels. Gathered, once, where they do not lie so already, in the machine's byte
+    /// order and constant: copies, and counts, [`DArray::nbytes`] then. `colors` says which there are: channels, bytes of a sample.
+    pub(super) fn of(array: &DArray, colors: &[(usize, ScalarKind, ExtendedColorType)]) -> Result<Self> {
+        let (height, width, channels) = match *array.shape() {
+            [height, width] => (height, width, 1),
+            [height, width, channels] => (height, width, channels),
+            _ => {
+                return Err(Error::new(
+                    Kind::Shape,
+                    format!(
+                        "an array of shape {:?} is no image: that has height, width and channels",
+                        array.shape()
+                    ),
+                ));
+            }
+        };
+        let kind = array.dtype().as_scalar().map(|scalar| scalar.kind());
+        let known = colors.iter().find(|color| (color.0, Some(color.1)) == (channels, kind));
+        let Some(&(.., color)) = known else {
+            let all: Vec<String> =
+                colors.iter().map(|(channels, kind, _)| format!("{channels} of {kind}")).collect();
+            return Err(Error::new(
+                Kind::Unsupported,
+                format!(
+                    "{channels} channels of {} are no pixels of this format, which are {}: cast the array, or pick channels",
+                    array.dtype().brief(),
+                    all.join(", ")
+                ),
+            ));
+        };
+        let size = |len: usize| u32::try_from(len).ok().filter(|&len| len > 0);
+        let (Some(width), Some(height)) = (size(width), size(height)) else {
+            return Err(Error::new(
+                Kind::Unsupported,
+                format!("an image of {height} x {width} pixels: each must be 1 to {}", u32::MAX),
+            ));
+        };
+        Ok(Self { bytes: gathered(array)?, width, height, color })
+    }
+
+    pub(super) fn encode(&self, encoder: impl ImageEncoder) -> Result<()> {
+        let bytes = self.bytes.read()?;
+        encoder.write_image(&bytes, self.width, self.height, self.color).map_err(|error| match error {
+            ImageError::IoError(error) => write_error(error),
+            other => Error::new(Kind::Unsupported, format!("the image cannot be written: {other}")),
+        })
+    }
+}
+
+fn gathered(array: &DArray) -> Result<Buffer> {
+    if !array.dtype().is_native() {
+        let native = array.dtype().swapped();
+        return Ok(array.cast(&native, Order::RowMajor, Casting::Checked)?.buffer()?.0);
+    }
+    let (buffer, _) = array.buffer()?;
+    if array.layout().is_contiguous(Order::RowMajor) && buffer.read().is_ok() {
+        return Ok(buffer);
+    }
+    Ok(array.to_order(Order::RowMajor)?.buffer()?.0)
+}
+
+pub(super) fn flush(mut writer: impl Write) -> Result<()> {
+    writer.flush().map_err(write_error)
+}
+
+fn bad_image(error: ImageError) -> Error {
+    let damaged = |said: String| format!("the image is truncated or damaged: {said}");
+    match error {
+        ImageError::IoError(error) => decode_error(error, damaged),
+        ImageError::Unsupported(error) => {
+            Error::new(Kind::Unsupported, format!("the image cannot be decoded: {error}"))
+        }
+        ImageError::Limits(error) => {
+            Error::new(Kind::Unsupported, format!("the image is too large: {error}"))
+        }
+        other => Error::new(Kind::Malformed, damaged(other.to_string())),
+    }
+}
+
+/// For checks of a format's own.
+pub(super) fn refuse(format: image::ImageFormat, said: &'static str) -> Error {
+    bad_image(ImageError::Decoding(DecodingError::new(ImageFormatHint::Exact(format), said)))
+}

@@ -1,0 +1,85 @@
+//! PNG images (feature `png`): arrays of height × width × channels, of 8-bit or 16-bit samples.
+//!
+//! The pixels are compressed, hence decoded: once, into memory of the default pool. One, two and four bits become eight, a
+//! palette becomes its colours, and 16-bit samples come in the machine's byte order. Of an animation, the first picture is read.
+
+use std::io::Write;
+use std::path::Path;
+
+use image::ExtendedColorType;
+use image::codecs::png::{PngDecoder, PngEncoder};
+
+use crate::array::DArray;
+use crate::element::ScalarKind::{UInt8, UInt16};
+use crate::error::Result;
+use crate::exchange::files::contents::Contents;
+use crate::exchange::files::format::Format;
+use crate::exchange::files::new_file;
+use crate::exchange::files::options::OpenOptions;
+use crate::exchange::files::pixels::{self, Codec, Samples};
+use crate::memory::Buffer;
+
+const CODEC: Codec = Codec {
+    format: Format::Png,
+    what: "a PNG image",
+    // No deflated byte stands for more than 1032, and of pixels of one bit with a palette, each bit for four bytes.
+    most_expanded: 1032 * 32,
+    open: |stream| Ok(Box::new(PngDecoder::new(stream)?)),
+    check: |_| Ok(()),
+};
+
+const COLORS: [(usize, crate::element::ScalarKind, ExtendedColorType); 8] = [
+    (1, UInt8, ExtendedColorType::L8),
+    (2, UInt8, ExtendedColorType::La8),
+    (3, UInt8, ExtendedColorType::Rgb8),
+    (4, UInt8, ExtendedColorType::Rgba8),
+    (1, UInt16, ExtendedColorType::L16),
+    (2, UInt16, ExtendedColorType::La16),
+    (3, UInt16, ExtendedColorType::Rgb16),
+    (4, UInt16, ExtendedColorType::Rgba16),
+];
+
+pub(super) fn read(buffer: Buffer, limit: u64) -> Result<Contents> {
+    pixels::read(buffer, CODEC, limit)
+}
+
+/// Decodes an image. Copies, and counts, the bytes of its pixels; the file itself is mapped.
+///
+/// # Errors
+///
+/// As [`from_buffer`], naming the path, and `is_io`; `is_unsupported` for a file of another format.
+pub fn open(path: impl AsRef<Path>) -> Result<DArray> {
+    super::open_as(path.as_ref(), Format::Png)?.into_array()
+}
+
+/// Decodes an image that is in memory already. Copies, and counts, the bytes of its pixels.
+///
+/// # Errors
+///
+/// `is_malformed` for what is truncated or damaged; `is_unsupported` for more than 16 GiB of pixels ([`OpenOptions::limit`] sets another limit);
+/// `is_out_of_memory`.
+pub fn from_buffer(buffer: Buffer) -> Result<DArray> {
+    read(buffer, OpenOptions::new().decoded_limit())?.into_array()
+}
+
+/// Writes an array of height × width, or height × width × 1 to 4 channels (grey, grey and alpha, RGB, RGBA), of `uint8` or `uint16`.
+/// Where it is not row-major without gaps, or others may write it, it is gathered first: copies, and counts, [`DArray::nbytes`] then.
+///
+/// # Errors
+///
+/// `is_shape` and `is_unsupported` for an array that is no such image; `is_io` where the writer refuses; `is_conflict` while somebody
+/// holds Write; `is_place` on a device.
+pub fn write(mut writer: impl Write, array: &DArray) -> Result<()> {
+    Samples::of(array, &COLORS)?.encode(PngEncoder::new(&mut writer))?;
+    pixels::flush(writer)
+}
+
+/// Writes an array to a file, as [`write`](fn@write) does. The file appears, or is replaced, when all of it is on disk; where anything
+/// fails, whatever was there before is untouched.
+///
+/// # Errors
+///
+/// As [`write`](fn@write), with the path named.
+pub fn save(path: impl AsRef<Path>, array: &DArray) -> Result<()> {
+    new_file::save(path.as_ref(), |file| write(std::io::BufWriter::new(file), array))
+}

@@ -1,0 +1,228 @@
+//! Files of elements and nothing else: what they are is said by a [`Description`], and mapped in place.
+//!
+//! ```text
+//!   dtype=uint16; shape=480,640; order=F; offset=512
+//! ```
+
+use std::fmt;
+use std::io::Write;
+use std::path::Path;
+use std::str::FromStr;
+
+use crate::array::DArray;
+use crate::element::DType;
+use crate::error::{Error, Kind, Result};
+use crate::exchange::files::options::OpenOptions;
+use crate::exchange::files::{elements, new_file, source};
+use crate::layout::{Layout, Order};
+use crate::memory::{Buffer, LeaseKind};
+
+/// What the bytes of a raw file are.
+///
+/// As text, and back: `dtype` and `shape`, and where they are not the usual ones `order` (C or F) or `strides` (in bytes), and the `offset` of
+/// element 0 (in bytes).
+///
+/// ```
+/// use crossdock::{element::DType, exchange::files::raw::Description, layout::Order};
+///
+/// let picture = Description::new(DType::U16, &[480, 640]).order(Order::ColumnMajor).offset(512);
+/// assert_eq!(picture.to_string(), "dtype=uint16; shape=480,640; order=F; offset=512");
+/// assert_eq!("dtype=<u2; shape=480,640; order=F; offset=512".parse::<Description>()?, picture);
+/// # Ok::<(), crossdock::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Description {
+    dtype: DType,
+    shape: Vec<usize>,
+    lies: Lies,
+    offset: usize,
+}
+
+/// How the elements lie.
+#[derive(Clone, Debug, PartialEq)]
+enum Lies {
+    Gapless(Order),
+    Strided(Vec<isize>),
+}
+
+impl Description {
+    /// Elements without gaps in row-major order, from the first byte on.
+    pub fn new(dtype: DType, shape: &[usize]) -> Self {
+        Self { dtype, shape: shape.to_vec(), lies: Lies::Gapless(Order::RowMajor), offset: 0 }
+    }
+
+    /// What an array would be in a file of its own, as [`write`](fn@write) writes it in this order.
+    pub fn of(array: &DArray, order: Order) -> Self {
+        Self::new(array.dtype().clone(), array.shape()).order(order)
+    }
+
+    /// Without gaps in this order.
+    pub fn order(mut self, order: Order) -> Self {
+        self.lies = Lies::Gapless(order);
+        self
+    }
+
+    /// With these strides, in bytes, which may be negative.
+    pub fn strides(mut self, strides: &[isize]) -> Self {
+        self.lies = Lies::Strided(strides.to_vec());
+        self
+    }
+
+    /// Element 0 lies at this byte of the file.
+    pub fn offset(mut self, nbytes: usize) -> Self {
+        self.offset = nbytes;
+        self
+    }
+
+    fn layout(&self) -> Result<Layout> {
+        match &self.lies {
+            Lies::Gapless(order) => Layout::contiguous(&self.shape, self.dtype.itemsize(), *order),
+            Lies::Strided(strides) => Layout::new(&self.shape, strides, self.dtype.itemsize()),
+        }
+    }
+}
+
+/// Opens a raw file in place, read-only: maps it. Copies nothing.
+///
+/// ```
+/// use crossdock::{Array, element::DType, exchange::files::raw, layout::Order};
+/// # let path = std::env::temp_dir().join(format!("crossdock-raw-{}.raw", std::process::id()));
+/// raw::save(&path, &Array::from_vec(vec![1u16, 2, 3, 4], [2, 2])?.into(), Order::ColumnMajor)?;
+/// let array = raw::open(&path, &"dtype=uint16; shape=2,2; order=F".parse()?)?;
+/// assert_eq!(array.get(&[0, 1])?.as_i64(), Some(2));
+/// # std::fs::remove_file(&path)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+///
+/// Each names the path. `is_io` where the system does not open or map the file; `is_unsupported` where it is not a regular file;
+/// the others as [`from_buffer`].
+pub fn open(path: impl AsRef<Path>, description: &Description) -> Result<DArray> {
+    open_with(path, description, &OpenOptions::new())
+}
+
+/// The same with options: to be written, or guarded.
+///
+/// # Errors
+///
+/// As [`open`].
+pub fn open_with(path: impl AsRef<Path>, description: &Description, options: &OpenOptions) -> Result<DArray> {
+    let path = path.as_ref();
+    let opened = source::open(path, options.is_writable())
+        .and_then(|file| options.map(file))
+        .and_then(|buffer| from_buffer(buffer, description));
+    opened.map_err(|error| error.within(path.display()))
+}
+
+/// The array in bytes that are in memory already, in place. O(1).
+///
+/// # Errors
+///
+/// `is_bounds` where the elements leave the bytes at either end; `is_shape` where there are not as many strides as axes; `is_overflow` for
+/// more bytes than can be addressed; `is_unsupported` for too many dimensions.
+pub fn from_buffer(buffer: Buffer, description: &Description) -> Result<DArray> {
+    let within = |error: Error| error.within(format_args!("as {description}"));
+    let layout = description.layout().map_err(within)?;
+    let nbytes = buffer.nbytes();
+    DArray::from_buffer(buffer, description.dtype.clone(), layout, description.offset)
+        .map_err(|error| within(error.within(format_args!("{nbytes} bytes do not hold it"))))
+}
+
+/// Writes the elements of an array and nothing else, without gaps in this order. Copies, and counts, [`DArray::nbytes`]; never more than
+/// 256 KiB (or one element) of them at a time. [`Description::of`] says what it takes to open them again.
+///
+/// # Errors
+///
+/// `is_io` where the writer refuses; `is_conflict` while somebody holds Write; `is_place` on a device.
+pub fn write(mut writer: impl Write, array: &DArray, order: Order) -> Result<()> {
+    let _pin = array.lease(LeaseKind::Pin)?;
+    elements::write(&mut writer, array, order)?;
+    writer.flush().map_err(new_file::write_error)
+}
+
+/// Writes an array to a file, as [`write`](fn@write) does. The file appears, or is replaced, when all of it is on disk; where
+/// anything fails, whatever was there before is untouched.
+///
+/// # Errors
+///
+/// As [`write`](fn@write), with the path named.
+pub fn save(path: impl AsRef<Path>, array: &DArray, order: Order) -> Result<()> {
+    new_file::save(path.as_ref(), |file| write(file, array, order))
+}
+
+impl fmt::Display for Description {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "dtype={}; shape=", self.dtype)?;
+        list(f, &self.shape)?;
+        match &self.lies {
+            Lies::Gapless(Order::RowMajor) => {}
+            Lies::Gapless(Order::ColumnMajor) => f.write_str("; order=F")?,
+            Lies::Strided(strides) => {
+                f.write_str("; strides=")?;
+                list(f, strides)?;
+            }
+        }
+        if self.offset > 0 {
+            write!(f, "; offset={}", self.offset)?;
+        }
+        Ok(())
+    }
+}
+
+fn list<T: fmt::Display>(f: &mut fmt::Formatter<'_>, numbers: &[T]) -> fmt::Result {
+    for (index, number) in numbers.iter().enumerate() {
+        write!(f, "{}{number}", if index > 0 { "," } else { "" })?;
+    }
+    Ok(())
+}
+
+impl FromStr for Description {
+    type Err = Error;
+
+    /// Entries `name=value` in any order, with semicolons between them. A shape without numbers is that of a single element.
+    fn from_str(text: &str) -> Result<Self> {
+        let refused = |why: String| Error::new(Kind::Malformed, format!("the description {text:?}: {why}"));
+        let names = ["dtype", "shape", "order", "strides", "offset"];
+        let mut found: [Option<&str>; 5] = [None; 5];
+        for part in text.split(';').map(str::trim).filter(|part| !part.is_empty()) {
+            let (name, value) = part.split_once('=').ok_or_else(|| {
+                refused(format!("{part:?} is no entry: write one like dtype=uint16; shape=480,640"))
+            })?;
+            let slot = names
+                .iter()
+                .position(|&known| known == name.trim())
+                .ok_or_else(|| refused(format!("{:?} is none of {}", name.trim(), names.join(", "))))?;
+            if found[slot].replace(value.trim()).is_some() {
+                return Err(refused(format!("it says {} twice", names[slot])));
+            }
+        }
+        let [dtype, shape, order, strides, offset] = found;
+        let missing = |name: &str| refused(format!("it does not say the {name}"));
+        let dtype = dtype.ok_or_else(|| missing("dtype"))?.parse::<DType>();
+        let shape = numbers(shape.ok_or_else(|| missing("shape"))?, &refused)?;
+        let mut description =
+            Self::new(dtype.map_err(|error| error.within(format_args!("the description {text:?}")))?, &shape);
+        description = match (order, strides) {
+            (None | Some("C"), None) => description,
+            (Some("F"), None) => description.order(Order::ColumnMajor),
+            (None, Some(strides)) => description.strides(&numbers(strides, &refused)?),
+            (Some(_), Some(_)) => return Err(refused("it says both order and strides".into())),
+            (Some(order), None) => return Err(refused(format!("the order {order:?} is neither C nor F"))),
+        };
+        match offset.map(str::parse) {
+            None => Ok(description),
+            Some(Ok(offset)) => Ok(description.offset(offset)),
+            Some(Err(_)) => {
+                Err(refused(format!("the offset {:?} is no number of bytes", offset.unwrap_or_default())))
+            }
+        }
+    }
+}
+
+fn numbers<T: FromStr>(text: &str, refused: &impl Fn(String) -> Error) -> Result<Vec<T>> {
+    let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty());
+    parts
+        .map(|part| part.parse().map_err(|_| refused(format!("{part:?} in {text:?} is no whole number"))))
+        .collect()
+}

@@ -1,0 +1,350 @@
+//! What stands in front of the tensors: JSON in, checked ranges out; and back.
+
+use std::collections::HashSet;
+use std::fmt;
+use std::ops::Range;
+
+use serde::Deserialize;
+use serde::de::{Deserializer, MapAccess, Visitor};
+
+use crate::element::{ByteOrder, DType, ScalarKind};
+use crate::error::{Error, Kind, Result};
+use crate::layout::{Layout, Order};
+
+/// The longest header that the format allows.
+pub(super) const MAX_NBYTES: u64 = 100_000_000;
+
+/// The entry that is no tensor.
+pub(super) const METADATA: &str = "__metadata__";
+
+/// Every element type of the format: its name, ours, and how many bits each element takes in a file.
+const DTYPES: [(&str, ScalarKind, usize); 22] = [
+    ("BOOL", ScalarKind::Bool, 8),
+    ("F4", ScalarKind::Float4E2M1Fn, 4),
+    ("F6_E2M3", ScalarKind::Float6E2M3Fn, 6),
+    ("F6_E3M2", ScalarKind::Float6E3M2Fn, 6),
+    ("U8", ScalarKind::UInt8, 8),
+    ("I8", ScalarKind::Int8, 8),
+    ("F8_E5M2", ScalarKind::Float8E5M2, 8),
+    ("F8_E4M3", ScalarKind::Float8E4M3Fn, 8),
+    ("F8_E8M0", ScalarKind::Float8E8M0Fnu, 8),
+    ("F8_E4M3FNUZ", ScalarKind::Float8E4M3Fnuz, 8),
+    ("F8_E5M2FNUZ", ScalarKind::Float8E5M2Fnuz, 8),
+    ("I16", ScalarKind::Int16, 16),
+    ("U16", ScalarKind::UInt16, 16),
+    ("F16", ScalarKind::Float16, 16),
+    ("BF16", ScalarKind::BFloat16, 16),
+    ("I32", ScalarKind::Int32, 32),
+    ("U32", ScalarKind::UInt32, 32),
+    ("F32", ScalarKind::Float32, 32),
+    ("C64", ScalarKind::Complex64, 64),
+    ("F64", ScalarKind::Float64, 64),
+    ("I64", ScalarKind::Int64, 64),
+    ("U64", ScalarKind::UInt64, 64),
+];
+
+/// How the elements of a tensor are spelt and lie in a file.
+#[derive(Clone, Debug)]
+pub(super) struct Stored {
+    pub(super) name: &'static str,
+    /// Little-endian, whatever the machine.
+    pub(super) dtype: DType,
+    /// In a file, where ours are whole bytes.
+    pub(super) bits: usize,
+}
+
+impl Stored {
+    fn named(name: &str) -> Result<Self> {
+        let row = DTYPES.iter().find(|row| row.0 == name).ok_or_else(|| {
+            let short: String = name.chars().take(40).collect();
+            Error::new(Kind::Unsupported, format!("the dtype {short:?} is not one that is known here"))
+        })?;
+        Self::of_row(row)
+    }
+
+    /// How a dtype is stored, in whichever byte order it is.
+    pub(super) fn of(dtype: &DType) -> Result<Self> {
+        let kind = dtype.as_scalar().map(|scalar| scalar.kind());
+        let row = DTYPES.iter().find(|row| Some(row.1) == kind).ok_or_else(|| {
+            Error::new(
+                Kind::Unsupported,
+                format!(
+                    "a .safetensors file cannot hold {}: cast it to a type that the format has",
+                    dtype.brief()
+                ),
+            )
+        })?;
+        Self::of_row(row)
+    }
+
+    fn of_row(&(name, kind, bits): &(&'static str, ScalarKind, usize)) -> Result<Self> {
+        Ok(Self { name, dtype: DType::scalar(kind, ByteOrder::Little)?, bits })
+    }
+
+    /// Whether elements share bytes in a file.
+    pub(super) fn is_packed(&self) -> bool {
+        self.bits < 8
+    }
+
+    /// How many bytes so many elements take in a file.
+    pub(super) fn packed_nbytes(&self, layout: &Layout) -> Result<usize> {
+        if !self.is_packed() {
+            return Ok(layout.nbytes());
+        }
+        let (len, bits) = (layout.len(), self.bits);
+        // Ours are a byte each, and fit an `isize`.
+        let total = len as u128 * bits as u128;
+        if !total.is_multiple_of(8) {
+            return Err(malformed(format!("{len} elements of {bits} bits are no whole number of bytes")));
+        }
+        Ok((total / 8) as usize)
+    }
+}
+
+/// One tensor, checked.
+#[derive(Debug)]
+pub(super) struct Tensor {
+    pub(super) name: String,
+    pub(super) stored: Stored,
+    pub(super) layout: Layout,
+    /// Within the file.
+    pub(super) range: Range<usize>,
+}
+
+/// The header of a file.
+#[derive(Debug, Default)]
+pub(super) struct Header {
+    pub(super) tensors: Vec<Tensor>,
+    pub(super) metadata: Vec<(String, String)>,
+}
+
+/// How long the header is, out of the first 8 bytes, in a file of `nbytes`.
+pub(super) fn length(start: &[u8], nbytes: usize) -> Result<usize> {
+    let Some(&length) = start.first_chunk() else {
+        return Err(malformed(format!(
+            "truncated: {nbytes} bytes, where the length of the header alone takes 8; save the tensors again"
+        )));
+    };
+    let length = u64::from_le_bytes(length);
+    if length > MAX_NBYTES {
+        return Err(Error::new(
+            Kind::Unsupported,
+            format!("a header of {length} bytes; at most {MAX_NBYTES} are allowed"),
+        ));
+    }
+    let left = nbytes - 8;
+    if length > left as u64 {
+        return Err(malformed(format!(
+            "the header says that it is {length} bytes long, but only {left} bytes follow: the file is truncated or damaged; save the tensors again"
+        )));
+    }
+    // At most `left`.
+    Ok(length as usize)
+}
+
+impl Header {
+    /// Reads the JSON of a file of `nbytes` bytes.
+    pub(super) fn parse(json: &[u8], nbytes: usize) -> Result<Self> {
+        if json.first() != Some(&b'{') {
+            return Err(malformed("the header is no object in JSON: it does not begin with a brace".into()));
+        }
+        let text = std::str::from_utf8(json).map_err(|error| {
+            malformed(format!("the header is no UTF-8 from its byte {} on", error.valid_up_to()))
+        })?;
+        let root: Root = serde_json::from_str(text)
+            .map_err(|error| malformed(format!("the header is not as the format has it: {error}")))?;
+        let begin = 8 + json.len();
+        let tensors = root.tensors.into_iter().map(|(name, info)| {
+            let tensor = info.check(begin, nbytes);
+            match tensor {
+                Ok((stored, layout, range)) => Ok(Tensor { name, stored, layout, range }),
+                Err(error) => {
+                    let short: String = name.chars().take(80).collect();
+                    Err(error.within(format_args!("tensor {short:?}")))
+                }
+            }
+        });
+        let tensors = tensors.collect::<Result<Vec<_>>>()?;
+        check_gapless(&tensors, begin, nbytes)?;
+        Ok(Self { tensors, metadata: root.metadata })
+    }
+}
+
+/// The tensors cover all that follows the header, each byte once.
+fn check_gapless(tensors: &[Tensor], begin: usize, nbytes: usize) -> Result<()> {
+    let mut sorted: Vec<&Tensor> = tensors.iter().collect();
+    sorted.sort_by_key(|tensor| (tensor.range.start, tensor.range.end));
+    let mut end = begin;
+    for tensor in sorted {
+        let start = tensor.range.start;
+        if start != end {
+            let (what, many) = if start > end {
+                ("leaves a hole of", start - end)
+            } else {
+                ("overlaps another by", end - start)
+            };
+            return Err(malformed(format!(
+                "tensor {:?}, which begins at byte {start} of the file, {what} {many} bytes",
+                tensor.name
+            )));
+        }
+        end = tensor.range.end;
+    }
+    if end != nbytes {
+        return Err(malformed(format!(
+            "the tensors end at byte {end}, and the file has {nbytes}: {} bytes belong to none",
+            nbytes - end
+        )));
+    }
+    Ok(())
+}
+
+fn malformed(text: String) -> Error {
+    Error::new(Kind::Malformed, text)
+}
+
+/// What the header says of a tensor.
+#[derive(Deserialize)]
+struct Info {
+    dtype: String,
+    shape: Vec<u64>,
+    data_offsets: [u64; 2],
+}
+
+impl Info {
+    /// The one checking function of a tensor whose bytes are counted from byte `begin` of a file of `nbytes`.
+    fn check(self, begin: usize, nbytes: usize) -> Result<(Stored, Layout, Range<usize>)> {
+        let stored = Stored::named(&self.dtype)?;
+        let shape: Option<Vec<usize>> = self.shape.iter().map(|&len| usize::try_from(len).ok()).collect();
+        let lies = |error: Error| match error {
+            error if error.is_unsupported() => error,
+            _ => malformed(format!(
+                "the header lies: {} elements of shape {:?} are more than can be addressed",
+                stored.name, self.shape
+            )),
+        };
+        let shape = shape.ok_or_else(|| lies(malformed(String::new())))?;
+        let layout = Layout::contiguous(&shape, stored.dtype.itemsize(), Order::RowMajor).map_err(lies)?;
+        let [start, end] = self.data_offsets;
+        let available = (nbytes - begin) as u64;
+        if start > end || end > available {
+            return Err(malformed(format!(
+                "its data_offsets are {start} and {end}, where {available} bytes follow the header: the file is truncated or damaged"
+            )));
+        }
+        let wanted = stored.packed_nbytes(&layout)?;
+        if end - start != wanted as u64 {
+            return Err(malformed(format!(
+                "{} elements of shape {shape:?} take {wanted} bytes, but its data_offsets are {} apart",
+                stored.name,
+                end - start
+            )));
+        }
+        // Both at most `available`.
+        Ok((stored, layout, begin + start as usize..begin + end as usize))
+    }
+}
+
+/// The whole object, with its entries in their order and none of them lost, as a map would lose those of one name.
+#[derive(Default)]
+struct Root {
+    tensors: Vec<(String, Info)>,
+    metadata: Vec<(String, String)>,
+}
+
+impl<'de> Deserialize<'de> for Root {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Entries;
+
+        impl<'de> Visitor<'de> for Entries {
+            type Value = Root;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object of tensors")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Root, A::Error> {
+                let (mut root, mut seen) = (Root::default(), HashSet::new());
+                while let Some(name) = map.next_key::<String>()? {
+                    if !seen.insert(name.clone()) {
+                        return Err(twice(&name));
+                    }
+                    if name == METADATA {
+                        root.metadata = map.next_value::<Texts>()?.0;
+                    } else {
+                        let info = map.next_value()?;
+                        root.tensors.push((name, info));
+                    }
+                }
+                Ok(root)
+            }
+        }
+
+        deserializer.deserialize_map(Entries)
+    }
+}
+
+/// Texts under names.
+struct Texts(Vec<(String, String)>);
+
+impl<'de> Deserialize<'de> for Texts {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Pairs;
+
+        impl<'de> Visitor<'de> for Pairs {
+            type Value = Texts;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object of strings")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Texts, A::Error> {
+                let (mut pairs, mut seen) = (Vec::new(), HashSet::new());
+                while let Some((name, text)) = map.next_entry::<String, String>()? {
+                    if !seen.insert(name.clone()) {
+                        return Err(twice(&name));
+                    }
+                    pairs.push((name, text));
+                }
+                Ok(Texts(pairs))
+            }
+        }
+
+        deserializer.deserialize_map(Pairs)
+    }
+}
+
+fn twice<E: serde::de::Error>(name: &str) -> E {
+    let short: String = name.chars().take(80).collect();
+    E::custom(format_args!("the name {short:?} stands in it twice"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_dtype_is_named_once_and_comes_back() {
+        for &(name, kind, bits) in &DTYPES {
+            let stored = Stored::named(name).unwrap();
+            assert_eq!(stored.bits, bits.min(8 * stored.dtype.itemsize()));
+            assert_eq!(stored.is_packed(), bits != 8 * stored.dtype.itemsize(), "{name}");
+            assert_eq!(stored.dtype.as_scalar().unwrap().kind(), kind);
+            assert_eq!(Stored::of(&stored.dtype).unwrap().name, name);
+            assert_eq!(Stored::of(&stored.dtype.swapped()).unwrap().name, name);
+        }
+        assert!(Stored::named("F128").unwrap_err().is_unsupported());
+        assert!(Stored::of(&DType::C128).unwrap_err().is_unsupported());
+    }
+
+    #[test]
+    fn entries_keep_their_order() {
+        let json = br#"{"z":{"dtype":"U8","shape":[2],"data_offsets":[1,3]},"__metadata__":{"b":"1","a":"2"},
+            "a":{"dtype":"F4","shape":[2,1],"data_offsets":[0,1],"more":null}}   "#;
+        let header = Header::parse(json, 8 + json.len() + 3).unwrap();
+        let names: Vec<&str> = header.tensors.iter().map(|tensor| tensor.name.as_str()).collect();
+        assert_eq!(names, ["z", "a"]);
+        assert_eq!(header.metadata, [("b".into(), "1".into()), ("a".into(), "2".into())]);
+        assert_eq!(header.tensors[1].range, 8 + json.len()..9 + json.len());
+    }
+}

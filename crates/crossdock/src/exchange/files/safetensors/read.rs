@@ -1,0 +1,52 @@
+//! Tensors out of files, in place.
+
+use crate::array::DArray;
+use crate::error::{Error, Kind, Result};
+use crate::exchange::files::contents::{Contents, Entry};
+use crate::exchange::files::format::Format;
+use crate::exchange::files::safetensors::header::{self, Header, Tensor};
+use crate::exchange::files::safetensors::packed::Packed;
+use crate::memory::Buffer;
+
+/// Divides a file into its tensors.
+pub(in crate::exchange::files) fn read(buffer: Buffer) -> Result<Contents> {
+    let header = read_header(&buffer);
+    // Where a guarded file shrank meanwhile, the header read as zeros, and the fault is the reason.
+    if let Some(fault) = buffer.fault() {
+        return Err(fault);
+    }
+    let Header { tensors, metadata } = header?;
+    let ranges: Vec<_> = tensors.iter().map(|tensor| tensor.range.clone()).collect();
+    let parts = buffer
+        .partition(&ranges)
+        .map_err(|rejected| rejected.error.within("the file could not be divided into its tensors"))?;
+    let entries = tensors.into_iter().zip(parts).map(|(tensor, part)| entry(tensor, part));
+    Ok(Contents::new(Format::Safetensors, entries.collect::<Result<_>>()?, metadata))
+}
+
+fn entry(tensor: Tensor, bytes: Buffer) -> Result<Entry> {
+    let Tensor { name, stored, layout, .. } = tensor;
+    if !stored.is_packed() {
+        return Ok(Entry::mapped(name, DArray::from_buffer(bytes, stored.dtype, layout, 0)?));
+    }
+    let (dtype, shape) = (stored.dtype.clone(), layout.shape().to_vec());
+    Ok(Entry::encoded(name, dtype, shape, Packed { bytes, bits: stored.bits, dtype: stored.dtype, layout }))
+}
+
+fn read_header(buffer: &Buffer) -> Result<Header> {
+    let bytes = buffer.pin()?;
+    let mut start = [0; 8];
+    let start = &mut start[..buffer.nbytes().min(8)];
+    bytes.copy_out(0, start)?;
+    let length = header::length(start, buffer.nbytes())?;
+    let mut json = Vec::new();
+    json.try_reserve_exact(length).map_err(|_| Error::out_of_memory(length, 1))?;
+    json.resize(length, 0);
+    bytes.copy_out(8, &mut json)?;
+    Header::parse(&json, buffer.nbytes()).map_err(|error| match error {
+        error if error.is_malformed() && length == 0 => {
+            Error::new(Kind::Malformed, "a header of 0 bytes: the file is damaged; save the tensors again")
+        }
+        error => error,
+    })
+}

@@ -1,0 +1,158 @@
+//! Arrays into files.
+
+use std::cmp::Reverse;
+use std::collections::HashSet;
+use std::io::Write;
+use std::path::Path;
+
+use crate::array::{Casting, DArray};
+use crate::error::{Error, Kind, Result};
+use crate::exchange::files::elements;
+use crate::exchange::files::new_file::{put, save as save_file, write_error};
+use crate::exchange::files::safetensors::header::{MAX_NBYTES, METADATA, Stored};
+use crate::exchange::files::safetensors::packed::pack;
+use crate::layout::Order;
+use crate::memory::LeaseKind;
+
+/// The tensors begin at a multiple of this many bytes, so that a mapped file has them aligned for every type.
+const ALIGN: usize = 64;
+
+/// A tensor, and how it will lie.
+struct Planned {
+    array: DArray,
+    stored: Stored,
+    nbytes: usize,
+    /// From the end of the header on.
+    start: usize,
+}
+
+/// Writes arrays as a file, each under its name, with texts beside them. Copies, and counts, their bytes; what lies in the other byte order
+/// is turned on the way, which takes a copy of that array, and so does packing.
+///
+/// # Errors
+///
+/// `is_unsupported` for a dtype that the format does not have, two arrays or two texts of one name, an array of the name `__metadata__`, or a header
+/// longer than the format allows; `is_io` where the writer refuses; `is_conflict` while somebody holds Write; `is_place` on a device.
+/// Whatever was written until then stays written: [`save`] leaves nothing.
+pub fn write<N: AsRef<str>, K: AsRef<str>, V: AsRef<str>>(
+    mut writer: impl Write,
+    arrays: &[(N, DArray)],
+    metadata: &[(K, V)],
+) -> Result<()> {
+    let mut plans = plan(arrays)?;
+    // Held until the end, so that nobody takes Write between two arrays.
+    let leases = plans.iter().map(|plan| plan.array.lease(LeaseKind::Pin));
+    let _pins = leases.collect::<Result<Vec<_>>>()?;
+    put(&mut writer, &header(arrays, &plans, metadata)?)?;
+    plans.sort_by_key(|plan| plan.start);
+    for Planned { array, stored, .. } in &plans {
+        let turned;
+        let array = if *array.dtype() == stored.dtype {
+            array
+        } else {
+            turned = array.cast(&stored.dtype, Order::RowMajor, Casting::Checked)?;
+            &turned
+        };
+        if stored.is_packed() {
+            let (bytes, _) = array.to_order(Order::RowMajor)?.buffer()?;
+            put(&mut writer, &pack(&bytes.read()?, stored.bits))?;
+        } else {
+            elements::write(&mut writer, array, Order::RowMajor)?;
+        }
+    }
+    writer.flush().map_err(write_error)
+}
+
+/// Writes arrays to a file, as [`write`](fn@write) does. The file appears, or is replaced, when all of it is on disk; where anything
+/// fails, whatever was there before is untouched.
+///
+/// # Errors
+///
+/// As [`write`](fn@write), with the path named.
+pub fn save<N: AsRef<str>, K: AsRef<str>, V: AsRef<str>>(
+    path: impl AsRef<Path>,
+    arrays: &[(N, DArray)],
+    metadata: &[(K, V)],
+) -> Result<()> {
+    save_file(path.as_ref(), |file| write(file, arrays, metadata))
+}
+
+/// Where each array will lie: the widest elements first, so that all are aligned.
+fn plan<N: AsRef<str>>(arrays: &[(N, DArray)]) -> Result<Vec<Planned>> {
+    let mut plans = Vec::with_capacity(arrays.len());
+    for (name, array) in arrays {
+        let within = |error: Error| error.within(format_args!("array {:?}", name.as_ref()));
+        let array = elements::with_plain_elements(array)?;
+        let stored = Stored::of(array.dtype()).map_err(within)?;
+        let nbytes = stored.packed_nbytes(array.layout()).map_err(|error| {
+            within(Error::new(Kind::Unsupported, format!("{error}, as the format wants: fill it up")))
+        })?;
+        plans.push(Planned { array, stored, nbytes, start: 0 });
+    }
+    let mut order: Vec<usize> = (0..plans.len()).collect();
+    order.sort_by_key(|&index| Reverse(plans[index].stored.dtype.alignment()));
+    let mut start = 0;
+    for index in order {
+        plans[index].start = start;
+        start += plans[index].nbytes;
+    }
+    Ok(plans)
+}
+
+/// The length, the JSON in the order of the arrays, and spaces up to where the tensors begin.
+fn header<N: AsRef<str>, K: AsRef<str>, V: AsRef<str>>(
+    arrays: &[(N, DArray)],
+    plans: &[Planned],
+    metadata: &[(K, V)],
+) -> Result<Vec<u8>> {
+    let mut json = String::from("{");
+    let mut seen = HashSet::from([METADATA]);
+    if !metadata.is_empty() {
+        let mut keys = HashSet::new();
+        let mut texts = Vec::with_capacity(metadata.len());
+        for (key, text) in metadata {
+            if !keys.insert(key.as_ref()) {
+                return Err(Error::new(
+                    Kind::Unsupported,
+                    format!("there are two texts of the name {:?}", key.as_ref()),
+                ));
+            }
+            texts.push(format!("{}:{}", quoted(key.as_ref()), quoted(text.as_ref())));
+        }
+        json += &format!("{}:{{{}}}", quoted(METADATA), texts.join(","));
+    }
+    for ((name, _), plan) in arrays.iter().zip(plans) {
+        let name = name.as_ref();
+        if !seen.insert(name) {
+            let why =
+                if name == METADATA { "which the format needs for texts" } else { "which there is already" };
+            return Err(Error::new(Kind::Unsupported, format!("an array of the name {name:?}, {why}")));
+        }
+        let comma = if json.len() > 1 { "," } else { "" };
+        let (start, end) = (plan.start, plan.start + plan.nbytes);
+        let shape: Vec<String> = plan.array.shape().iter().map(ToString::to_string).collect();
+        json += &format!(
+            "{comma}{}:{{\"dtype\":\"{}\",\"shape\":[{}],\"data_offsets\":[{start},{end}]}}",
+            quoted(name),
+            plan.stored.name,
+            shape.join(",")
+        );
+    }
+    json.push('}');
+    let length = (8 + json.len()).next_multiple_of(ALIGN) - 8;
+    if length as u64 > MAX_NBYTES {
+        return Err(Error::new(
+            Kind::Unsupported,
+            format!("a header of {length} bytes; the format allows {MAX_NBYTES}: give shorter names"),
+        ));
+    }
+    let mut bytes = (length as u64).to_le_bytes().to_vec();
+    bytes.extend_from_slice(json.as_bytes());
+    bytes.resize(8 + length, b' ');
+    Ok(bytes)
+}
+
+/// A string in JSON.
+fn quoted(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}

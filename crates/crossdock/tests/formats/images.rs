@@ -1,0 +1,178 @@
+//! Images.
+
+use crossdock::exchange::files::{self, OpenOptions};
+use crossdock::layout::Order;
+use crossdock::memory::copied_bytes;
+use crossdock::{Array, DArray};
+
+use crate::common::{Folder, alone, assert_says, buffer, pattern, ramp, values};
+
+/// Smooth, so that what is lost is little.
+fn smooth(channels: usize) -> DArray {
+    let samples = (0..24 * 32 * channels).map(|n| (n / channels * 5 / 16 + n % channels * 8) as u8);
+    Array::from_vec(samples.collect(), [24, 32, channels]).unwrap().into()
+}
+
+#[cfg(feature = "png")]
+mod png {
+    use super::*;
+    use crossdock::exchange::files::png;
+
+    #[test]
+    fn pixels_come_back_decoded_once() {
+        let _alone = alone();
+        let folder = Folder::new("png");
+        for (dtype, channels) in
+            [("u1", 1), ("u1", 2), ("u1", 3), ("u1", 4), ("<u2", 1), ("<u2", 3), ("<u2", 4)]
+        {
+            let array = pattern(dtype, &[5, 7, channels], Order::RowMajor);
+            let path = folder.path("a.png");
+            let before = copied_bytes();
+            png::save(&path, &array).unwrap();
+            assert_eq!(copied_bytes(), before, "the encoder reads what lies there");
+            let contents = files::open_all(&path).unwrap();
+            let entry = &contents.entries()[0];
+            assert_eq!((entry.name(), entry.copied_because()), ("", Some("a PNG image")));
+            assert_eq!((entry.dtype(), entry.shape()), (array.dtype(), array.shape()));
+            assert_eq!(copied_bytes(), before);
+            let got = entry.open().unwrap();
+            assert_eq!(copied_bytes() - before, array.nbytes() as u64);
+            assert_eq!(values(&got), values(&array));
+            assert_eq!(values(&png::open(&path).unwrap()), values(&array));
+        }
+    }
+
+    #[test]
+    fn views_are_gathered_once_and_axes_may_lack_the_channels() {
+        let _alone = alone();
+        let strided = ramp([6, 8, 3]).at("::-2, 1::2").unwrap();
+        for array in
+            [strided.clone(), strided.at("..., 0").unwrap(), pattern(">u2", &[3, 4, 3], Order::ColumnMajor)]
+        {
+            let (mut bytes, before) = (Vec::new(), copied_bytes());
+            png::write(&mut bytes, &array).unwrap();
+            assert_eq!(copied_bytes() - before, array.nbytes() as u64);
+            assert_eq!(values(&png::from_buffer(buffer(&bytes)).unwrap()), values(&array));
+        }
+    }
+
+    #[test]
+    fn what_is_no_image_is_not_written() {
+        let _alone = alone();
+        for (array, words) in [
+            (pattern("<f4", &[4, 4, 3], Order::RowMajor), "3 channels of float32"),
+            (ramp([4, 4, 5]), "5 channels of uint8"),
+            (ramp([0, 4, 3]), "0 x 4 pixels"),
+        ] {
+            let error = png::write(Vec::new(), &array).unwrap_err();
+            assert!(error.is_unsupported(), "{error:?}");
+            assert_says(&error, &[words]);
+        }
+        assert!(png::write(Vec::new(), &ramp([4])).unwrap_err().is_shape());
+    }
+
+    #[test]
+    fn a_truncated_or_damaged_image_is_an_error() {
+        let _alone = alone();
+        let mut bytes = Vec::new();
+        png::write(&mut bytes, &pattern("u1", &[5, 7, 3], Order::RowMajor)).unwrap();
+        // What ends behind the pixels lacks nothing of them.
+        let pixels_end = bytes.len() - 12 - 4;
+        for end in 8..pixels_end {
+            let error = png::from_buffer(buffer(&bytes[..end])).unwrap_err();
+            assert!(error.is_malformed(), "{end}: {error:?}");
+        }
+        for at in 8..bytes.len() {
+            let mut changed = bytes.clone();
+            changed[at] ^= 0xff;
+            drop(png::from_buffer(buffer(&changed)));
+        }
+    }
+
+    #[test]
+    fn a_size_that_cannot_be_is_a_lie_and_one_that_is_too_large_is_refused() {
+        let _alone = alone();
+        let mut bytes = Vec::new();
+        png::write(&mut bytes, &smooth(3)).unwrap();
+        let mut lie = bytes.clone();
+        lie[16..24].copy_from_slice(&[0x7f, 0xff, 0xff, 0xff, 0, 0, 0xff, 0xff]);
+        let mut crc = flate2::Crc::new();
+        crc.update(&lie[12..29]);
+        lie[29..33].copy_from_slice(&crc.sum().to_be_bytes());
+        let error = png::from_buffer(buffer(&lie)).unwrap_err();
+        assert!(error.is_malformed(), "{error:?}");
+        assert_says(&error, &["2147483647", "at most"]);
+        let contents = OpenOptions::new().limit(1000).read(buffer(&bytes)).unwrap();
+        let error = contents.into_array().unwrap_err();
+        assert!(error.is_unsupported());
+        assert_says(&error, &["2304 bytes", "limit of 1000"]);
+    }
+}
+
+#[cfg(feature = "jpeg")]
+mod jpeg {
+    use super::*;
+    use crossdock::exchange::files::jpeg;
+
+    #[test]
+    fn pixels_come_back_nearly() {
+        let _alone = alone();
+        for channels in [1, 3] {
+            let (array, mut bytes) = (smooth(channels), Vec::new());
+            jpeg::write(&mut bytes, &array, 95).unwrap();
+            let before = copied_bytes();
+            let got = jpeg::from_buffer(buffer(&bytes)).unwrap();
+            assert_eq!(copied_bytes() - before, array.nbytes() as u64);
+            assert_eq!((got.dtype(), got.shape()), (array.dtype(), array.shape()));
+            for (got, wanted) in values(&got).iter().zip(values(&array)) {
+                let [got, wanted]: [i32; 2] = [got, &wanted].map(|text| text.parse().unwrap());
+                assert!((got - wanted).abs() <= 12, "{got} for {wanted}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_truncated_or_damaged_image_is_an_error() {
+        let _alone = alone();
+        let mut bytes = Vec::new();
+        jpeg::write(&mut bytes, &smooth(3), jpeg::QUALITY).unwrap();
+        for end in 3..bytes.len() {
+            let error = jpeg::from_buffer(buffer(&bytes[..end])).unwrap_err();
+            assert!(error.is_malformed() || error.is_unsupported(), "{end}: {error:?}");
+        }
+        for at in 3..bytes.len() {
+            let mut changed = bytes.clone();
+            changed[at] ^= 0xff;
+            drop(jpeg::from_buffer(buffer(&changed)));
+        }
+        // Something may stand behind the end.
+        bytes.extend([0; 100]);
+        assert!(jpeg::from_buffer(buffer(&bytes)).is_ok());
+    }
+
+    #[test]
+    fn a_size_that_cannot_be_is_a_lie() {
+        let _alone = alone();
+        let mut bytes = Vec::new();
+        jpeg::write(&mut bytes, &smooth(3), jpeg::QUALITY).unwrap();
+        let at = bytes.windows(2).position(|pair| pair == [0xff, 0xc0]).unwrap();
+        bytes[at + 5..at + 9].fill(0xff);
+        let error = jpeg::from_buffer(buffer(&bytes)).unwrap_err();
+        assert!(error.is_malformed(), "{error:?}");
+        assert_says(&error, &["65535", "at most"]);
+    }
+
+    #[test]
+    fn what_is_no_image_is_not_written() {
+        let _alone = alone();
+        for array in [ramp([4, 4, 4]), pattern("<u2", &[4, 4], Order::RowMajor), ramp([4, 0])] {
+            assert!(jpeg::write(Vec::new(), &array, 90).unwrap_err().is_unsupported());
+        }
+        let wide = DArray::zeros("u1".parse().unwrap(), &[1, 70_000], Order::RowMajor).unwrap();
+        assert!(jpeg::write(Vec::new(), &wide, 90).unwrap_err().is_unsupported());
+        let folder = Folder::new("jpeg");
+        jpeg::save(folder.path("a.png"), &smooth(1), 90).unwrap();
+        assert_eq!(crossdock::open(folder.path("a.png")).unwrap().shape(), [24, 32, 1]);
+        assert_eq!(files::open_all(folder.path("a.png")).unwrap().format(), files::Format::Jpeg);
+    }
+}

@@ -1,0 +1,327 @@
+//! Archives.
+
+use std::io::Write;
+
+use crossdock::exchange::files::npz::{self, Compression};
+use crossdock::exchange::files::{self, Format, OpenOptions, npy};
+use crossdock::layout::Order;
+use crossdock::memory::{Backing, copied_bytes};
+use crossdock::{Array, DArray, Error};
+use flate2::write::DeflateEncoder;
+
+use crate::common::{Folder, alone, assert_same, assert_says, buffer, pattern, ramp, values};
+
+fn several() -> Vec<(&'static str, DArray)> {
+    vec![
+        ("a", pattern("<f8", &[3, 5], Order::RowMajor)),
+        ("column-major", pattern("<i4", &[4, 3], Order::ColumnMajor)),
+        ("scalar", pattern(">u2", &[], Order::RowMajor)),
+        ("empty", pattern("<c16", &[0, 7], Order::RowMajor)),
+        ("größe/текст", pattern("S5", &[9], Order::RowMajor)),
+        ("a:b/./c", ramp([2])),
+        ("strided", ramp([6, 4]).at("::-2, 1::2").unwrap()),
+        ("", pattern("|b1", &[3], Order::RowMajor)),
+    ]
+}
+
+fn archive(arrays: &[(&str, DArray)], compression: Compression) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    npz::write(&mut bytes, arrays, compression).unwrap();
+    bytes
+}
+
+#[test]
+fn stored_arrays_come_back_in_place_and_aligned() {
+    let _alone = alone();
+    let folder = Folder::new("npz-stored");
+    let (path, arrays) = (folder.path("a.npz"), several());
+    npz::save(&path, &arrays, Compression::Stored).unwrap();
+    let copied = copied_bytes();
+    let contents = files::open_all(&path).unwrap();
+    assert_eq!((contents.format(), contents.entries().len()), (Format::Npz, arrays.len()));
+    let mut opened = Vec::new();
+    for (entry, (name, array)) in contents.entries().iter().zip(&arrays) {
+        assert_eq!((entry.name(), entry.copied_because()), (*name, None));
+        assert_eq!(
+            (entry.dtype(), entry.shape(), entry.nbytes()),
+            (array.dtype(), array.shape(), array.nbytes())
+        );
+        let got = entry.open().unwrap();
+        assert!(got.backing() == Backing::File && got.is_readonly());
+        assert!(got.is_empty() || got.as_ptr().addr().is_multiple_of(64), "{name:?} at {:p}", got.as_ptr());
+        opened.push(got);
+    }
+    assert_eq!(copied_bytes(), copied);
+    for (got, (_, array)) in opened.iter().zip(&arrays) {
+        assert_same(got, array);
+    }
+    // The map outlives the contents, and knows where in the file each array lies.
+    drop(contents);
+    let (buffer, within) = opened[0].buffer().unwrap();
+    let offset = (buffer.descriptor().unwrap().1 + within as u64) as usize;
+    let bytes = std::fs::read(&path).unwrap();
+    assert_eq!(bytes[offset..offset + 8], (0..8).map(|n| (n * 37 % 61) as u8).collect::<Vec<u8>>());
+}
+
+#[test]
+fn deflated_arrays_are_inflated_once_when_they_are_opened() {
+    let _alone = alone();
+    let arrays = several();
+    let contents = npz::from_buffer(buffer(&archive(&arrays, Compression::Deflated))).unwrap();
+    for (entry, (name, array)) in contents.entries().iter().zip(&arrays) {
+        assert_eq!((entry.name(), entry.copied_because()), (*name, Some("deflated")));
+        assert_eq!((entry.dtype(), entry.shape()), (array.dtype(), array.shape()));
+        let copied = copied_bytes();
+        let got = entry.open().unwrap();
+        // The header comes along: it is what stands in front.
+        let more = copied_bytes() - copied - array.nbytes() as u64;
+        assert!(more.is_multiple_of(64) && more > 0, "{more}");
+        assert!(got.as_ptr().addr().is_multiple_of(64) && got.backing() != Backing::File);
+        assert_same(&got, array);
+    }
+}
+
+#[test]
+fn a_large_array_survives_deflation() {
+    let _alone = alone();
+    let numbers: Vec<u32> = (0..300_000u32).map(|n| n.wrapping_mul(2_654_435_761) >> (n % 17)).collect();
+    let array: DArray = Array::from_vec(numbers, [300, 1000]).unwrap().into();
+    let bytes = archive(&[("a", array.transpose().unwrap())], Compression::Deflated);
+    assert!(bytes.len() < array.nbytes());
+    let got = npz::from_buffer(buffer(&bytes)).unwrap().into_array().unwrap();
+    assert_eq!(got.transpose().unwrap().buffer().unwrap().0.nbytes(), array.nbytes());
+    for index in [[0, 0], [299, 999], [123, 456]] {
+        assert_eq!(got.transpose().unwrap().get(&index).unwrap(), array.get(&index).unwrap());
+    }
+}
+
+#[test]
+fn parts_of_an_archive_have_leases_of_their_own() {
+    let _alone = alone();
+    let arrays = [("a", ramp([4])), ("b", ramp([4]))];
+    let contents = npz::from_buffer(buffer(&archive(&arrays, Compression::Stored))).unwrap();
+    let [a, b] = ["a", "b"].map(|name| contents.get(name).unwrap().open().unwrap());
+    let (a, b) = (Array::<u8, 1>::try_from(a).ok().unwrap(), Array::<u8, 1>::try_from(b).ok().unwrap());
+    let _reading = a.read().unwrap();
+    assert!(b.write().is_ok() && a.write().unwrap_err().is_conflict());
+}
+
+#[test]
+fn one_array_is_opened_by_itself_and_several_are_named() {
+    let _alone = alone();
+    let folder = Folder::new("npz-open");
+    let path = folder.path("one.npz");
+    npz::save(&path, &[("only", ramp([3]))], Compression::Stored).unwrap();
+    assert_eq!(values(&crossdock::open(&path).unwrap()), ["0", "1", "2"]);
+    let path = folder.path("two.npz");
+    npz::save(&path, &[("x", ramp([3])), ("y", ramp([2]))], Compression::Stored).unwrap();
+    let error = crossdock::open(&path).unwrap_err();
+    assert!(error.is_unsupported());
+    assert_says(&error, &["two.npz: ", "2 arrays: \"x\", \"y\""]);
+    let contents = npz::open(&path).unwrap();
+    assert_says(&contents.get("z").unwrap_err(), &["\"z\"", "\"x\", \"y\""]);
+    assert_eq!(contents.get("y").unwrap().shape(), [2]);
+    let path = folder.path("none.npz");
+    npz::save::<&str>(&path, &[], Compression::Stored).unwrap();
+    assert!(npz::open(&path).unwrap().entries().is_empty());
+    assert_says(&crossdock::open(&path).unwrap_err(), &["it has no arrays"]);
+    let error = OpenOptions::new().writable(true).open_all(&path).unwrap_err();
+    assert!(error.is_unsupported());
+    npy::save(folder.path("a.npy"), &ramp([3])).unwrap();
+    assert_says(&npz::open(folder.path("a.npy")).unwrap_err(), &["a.npy: ", "a .npz file was expected"]);
+}
+
+#[test]
+fn names_that_are_paths_or_twice_there_are_not_written() {
+    let _alone = alone();
+    for name in ["ä:b", "../a", "/etc/passwd", "a/../../b", "a\\b", "a\0b", &"n".repeat(70_000)] {
+        let error = npz::write(Vec::new(), &[(name, ramp([1]))], Compression::Stored).unwrap_err();
+        assert!(error.is_unsupported(), "{name:?}: {error:?}");
+        assert_says(&error, &["cannot hold an array of the name"]);
+    }
+    let twice = [("a", ramp([1])), ("a", ramp([1]))];
+    assert_says(&npz::write(Vec::new(), &twice, Compression::Deflated).unwrap_err(), &["two of them"]);
+    // Where somebody else wrote such a name, it is a name.
+    let bytes = Zip::default().file("../../a.npy", 0, &npy_bytes(), None).finish();
+    let contents = npz::from_buffer(buffer(&bytes)).unwrap();
+    assert_eq!(contents.names().collect::<Vec<_>>(), ["../../a"]);
+}
+
+#[test]
+fn a_truncated_archive_is_an_error_wherever_it_ends() {
+    let _alone = alone();
+    for compression in [Compression::Stored, Compression::Deflated] {
+        let bytes = archive(&[("a", ramp([5])), ("b", ramp([2]))], compression);
+        for end in 0..bytes.len() {
+            let error = npz::from_buffer(buffer(&bytes[..end])).unwrap_err();
+            assert!(error.is_malformed(), "{end} of {}: {error:?}", bytes.len());
+        }
+    }
+}
+
+#[test]
+fn any_changed_byte_is_an_error_or_another_archive_and_never_a_panic() {
+    let _alone = alone();
+    for compression in [Compression::Stored, Compression::Deflated] {
+        let good = archive(&[("a", ramp([5])), ("b", ramp([2]))], compression);
+        for at in 0..good.len() {
+            for change in [1, 0x80, 0xff] {
+                let mut bytes = good.clone();
+                bytes[at] ^= change;
+                let Ok(contents) = npz::from_buffer(buffer(&bytes)) else { continue };
+                for entry in contents.entries() {
+                    if let Ok(array) = entry.open() {
+                        assert!(array.nbytes() <= 1 << 20);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// An archive that is written byte by byte, as the format's description says, and may lie.
+#[derive(Default)]
+struct Zip {
+    bytes: Vec<u8>,
+    directory: Vec<u8>,
+    count: u16,
+}
+
+struct Lie {
+    /// Of the inflated bytes.
+    nbytes: u32,
+    crc: u32,
+    flags: u16,
+    /// Where the directory says that the member begins.
+    offset: Option<u32>,
+}
+
+impl Zip {
+    fn file(mut self, name: &str, method: u16, data: &[u8], lie: Option<Lie>) -> Self {
+        let mut crc = flate2::Crc::new();
+        crc.update(data);
+        let lie = lie.unwrap_or(Lie { nbytes: data.len() as u32, crc: crc.sum(), flags: 0, offset: None });
+        let packed = if method == 8 {
+            let mut encoder = DeflateEncoder::new(Vec::new(), flate2::Compression::best());
+            encoder.write_all(data).unwrap();
+            encoder.finish().unwrap()
+        } else {
+            data.to_vec()
+        };
+        let offset = lie.offset.unwrap_or(self.bytes.len() as u32);
+        let mut fixed = Vec::new();
+        for half in [20, lie.flags, method, 0, 0x21] {
+            fixed.extend(u16::to_le_bytes(half));
+        }
+        for word in [lie.crc, packed.len() as u32, lie.nbytes] {
+            fixed.extend(u32::to_le_bytes(word));
+        }
+        fixed.extend((name.len() as u16).to_le_bytes());
+        fixed.extend([0; 2]);
+        self.bytes.extend([&b"PK\x03\x04"[..], &fixed, name.as_bytes(), &packed].concat());
+        let place = [&[0; 10][..], &offset.to_le_bytes()].concat();
+        self.directory.extend([&b"PK\x01\x02\x14\0"[..], &fixed, &place, name.as_bytes()].concat());
+        self.count += 1;
+        self
+    }
+
+    fn finish(self) -> Vec<u8> {
+        let (start, size) = (self.bytes.len() as u32, self.directory.len() as u32);
+        let counts = [self.count.to_le_bytes(), self.count.to_le_bytes()].concat();
+        let end = [&b"PK\x05\x06\0\0\0\0"[..], &counts, &size.to_le_bytes(), &start.to_le_bytes(), &[0; 2]];
+        [self.bytes, self.directory, end.concat()].concat()
+    }
+}
+
+fn npy_bytes() -> Vec<u8> {
+    let mut bytes = Vec::new();
+    npy::write(&mut bytes, &ramp([3])).unwrap();
+    bytes
+}
+
+#[test]
+fn an_archive_that_lies_is_refused_with_numbers() {
+    let _alone = alone();
+    let data = npy_bytes();
+    let crc = {
+        let mut crc = flate2::Crc::new();
+        crc.update(&data);
+        crc.sum()
+    };
+    let truth = || Lie { nbytes: data.len() as u32, crc, flags: 0, offset: None };
+    let file = |method, lie| Zip::default().file("a.npy", method, &data, Some(lie)).finish();
+    let malformed: fn(&Error) -> bool = Error::is_malformed;
+    let unsupported: fn(&Error) -> bool = Error::is_unsupported;
+    let two = |lie| Zip::default().file("a.npy", 0, &data, None).file("b.npy", 0, &data, Some(lie)).finish();
+    let odd = [b"\x93NUMPY\x01\0\x02\0{}".to_vec(), vec![0; 80]].concat();
+    let cases = [
+        (file(8, Lie { nbytes: 4_000_000_000, ..truth() }), malformed, &["array \"a\"", "4000000000"][..]),
+        (file(8, Lie { nbytes: data.len() as u32 - 1, ..truth() }), malformed, &["truncated"]),
+        (file(8, Lie { nbytes: data.len() as u32 + 1, ..truth() }), malformed, &["array \"a\""]),
+        (file(8, Lie { crc: crc ^ 1, ..truth() }), malformed, &["checksum", &format!("{crc:08x}")]),
+        (file(0, Lie { nbytes: 7, ..truth() }), malformed, &["stored in 131 bytes", "7"]),
+        (file(0, Lie { offset: Some(1 << 30), ..truth() }), malformed, &["array \"a\""]),
+        (file(0, Lie { flags: 1, ..truth() }), unsupported, &["encrypted"]),
+        (file(12, truth()), unsupported, &["method 12"]),
+        (two(Lie { offset: Some(0), ..truth() }), malformed, &["over each other"]),
+        (
+            Zip::default().file("a.npy", 0, &data, None).file("a.npy", 0, &data, None).finish(),
+            malformed,
+            &["two arrays of the name \"a\""],
+        ),
+        (Zip::default().file("a.txt", 0, b"text", None).finish(), unsupported, &["1 files", ".npy"]),
+        (
+            Zip::default().file("a.npy", 0, b"not one", None).finish(),
+            malformed,
+            &["array \"a\"", "not an .npy"],
+        ),
+        (Zip::default().file("a.npy", 8, &odd, None).finish(), malformed, &["no 'descr'"]),
+        (Zip::default().file("a.npy", 0, b"", None).finish(), malformed, &["empty"]),
+    ];
+    for (index, (bytes, is_expected, words)) in cases.into_iter().enumerate() {
+        let error = npz::from_buffer(buffer(&bytes)).and_then(|contents| contents.into_array()).unwrap_err();
+        assert!(is_expected(&error), "case {index}: {error:?}");
+        assert_says(&error, words);
+    }
+    let mut count = file(0, truth());
+    let at = count.len() - 14;
+    count[at] = 2;
+    count[at + 2] = 2;
+    assert!(npz::from_buffer(buffer(&count)).unwrap_err().is_malformed());
+}
+
+#[test]
+fn what_is_no_array_is_left_alone() {
+    let _alone = alone();
+    let bytes = Zip::default()
+        .file("notes.txt", 0, b"text", None)
+        .file("folder/", 0, b"", None)
+        .file("folder/a.npy", 8, &npy_bytes(), None)
+        .finish();
+    let contents = npz::from_buffer(buffer(&bytes)).unwrap();
+    assert_eq!(contents.names().collect::<Vec<_>>(), ["folder/a"]);
+    assert_same(&contents.into_array().unwrap(), &ramp([3]));
+}
+
+#[test]
+fn a_bomb_stops_at_the_limit_and_can_still_be_listed() {
+    let _alone = alone();
+    let zeros = DArray::zeros("u1".parse().unwrap(), &[1 << 20], Order::RowMajor).unwrap();
+    let bytes = archive(&[("zeros", zeros)], Compression::Deflated);
+    assert!(bytes.len() < 3000, "{}", bytes.len());
+    let contents = OpenOptions::new().limit(1 << 19).read(buffer(&bytes)).unwrap();
+    assert_eq!(contents.entries()[0].nbytes(), 1 << 20);
+    let error = contents.into_array().unwrap_err();
+    assert!(error.is_unsupported());
+    assert_says(&error, &["array \"zeros\"", "524288", "raise the limit"]);
+    assert!(npz::from_buffer(buffer(&bytes)).unwrap().into_array().is_ok());
+}
+
+#[test]
+fn a_shared_buffer_is_not_divided() {
+    let _alone = alone();
+    let bytes = buffer(&archive(&[("a", ramp([5]))], Compression::Stored));
+    let other = bytes.clone();
+    assert!(npz::from_buffer(bytes).unwrap_err().is_conflict());
+    assert!(npz::from_buffer(other).is_ok());
+}

@@ -1,0 +1,103 @@
+//! Raw files, by what is said of them.
+
+use crossdock::element::{DType, Value};
+use crossdock::exchange::files::raw::{self, Description};
+use crossdock::exchange::files::{self, OpenOptions};
+use crossdock::layout::Order;
+use crossdock::memory::{Backing, copied_bytes};
+
+use crate::common::{Folder, alone, assert_same, assert_says, buffer, pattern, values};
+
+#[test]
+fn what_is_written_comes_back_in_place_in_both_orders() {
+    let _alone = alone();
+    let folder = Folder::new("raw");
+    for shape in [&[3, 4, 5][..], &[7], &[], &[0, 3], &[2, 1]] {
+        for (dtype, order) in
+            [("<i4", Order::RowMajor), (">f8", Order::ColumnMajor), ("S3", Order::ColumnMajor)]
+        {
+            let array = pattern(dtype, shape, order);
+            let path = folder.path("a.raw");
+            raw::save(&path, &array, order).unwrap();
+            assert_eq!(std::fs::metadata(&path).unwrap().len(), array.nbytes() as u64);
+            let said = Description::of(&array, order);
+            let copied = copied_bytes();
+            let opened = raw::open(&path, &said).unwrap();
+            assert_eq!((copied_bytes(), opened.backing()), (copied, Backing::File));
+            assert_same(&opened, &array);
+            assert_same(&raw::open(&path, &said.to_string().parse().unwrap()).unwrap(), &array);
+        }
+    }
+}
+
+#[test]
+fn strides_and_offsets_are_heeded() {
+    let _alone = alone();
+    let bytes: Vec<u8> = (0..24).collect();
+    let said: Description = "dtype=u1; shape=2,3; strides=-8,2; offset=12".parse().unwrap();
+    let array = raw::from_buffer(buffer(&bytes), &said).unwrap();
+    assert_eq!(values(&array), ["12", "14", "16", "4", "6", "8"]);
+    assert_eq!(said, Description::new(DType::U8, &[2, 3]).strides(&[-8, 2]).offset(12));
+    let folder = Folder::new("raw-offset");
+    std::fs::write(folder.path("a"), &bytes).unwrap();
+    let opened = raw::open(folder.path("a"), &said).unwrap();
+    let (buffer, within) = opened.buffer().unwrap();
+    assert_eq!(buffer.descriptor().unwrap().1 + within as u64, 12);
+    let written = raw::open_with(folder.path("a"), &said, &OpenOptions::new().writable(true)).unwrap();
+    written.set(&[1, 2], &Value::from(99u8)).unwrap();
+    assert_eq!(std::fs::read(folder.path("a")).unwrap()[8], 99);
+}
+
+#[test]
+fn what_does_not_fit_is_refused_with_numbers() {
+    let _alone = alone();
+    let bytes = buffer(&[0; 100]);
+    for (said, words) in [
+        ("dtype=f8; shape=13", &["100", "104"][..]),
+        ("dtype=f8; shape=12; offset=5", &["100"]),
+        ("dtype=u1; shape=2; strides=-1", &["100"]),
+        ("dtype=u1; shape=2; strides=100", &["100"]),
+        ("dtype=u1; shape=1; offset=18446744073709551615", &["18446744073709551615"]),
+    ] {
+        let error = raw::from_buffer(bytes.clone(), &said.parse().unwrap()).unwrap_err();
+        assert!(error.is_bounds(), "{said}: {error:?}");
+        assert_says(&error, words);
+    }
+    let huge = "dtype=f8; shape=4294967296,4294967296,4294967296".parse().unwrap();
+    assert!(raw::from_buffer(bytes.clone(), &huge).unwrap_err().is_overflow());
+    let strides = "dtype=u1; shape=2,2; strides=1".parse().unwrap();
+    assert!(raw::from_buffer(bytes, &strides).unwrap_err().is_shape());
+    let folder = Folder::new("raw-missing");
+    let missing = raw::open(folder.path("none"), &"dtype=u1; shape=".parse().unwrap()).unwrap_err();
+    assert_says(&missing, &["none: there is no such file"]);
+}
+
+#[test]
+fn a_bad_description_is_told_apart() {
+    let _alone = alone();
+    for (text, words) in [
+        ("", "does not say the dtype"),
+        ("dtype=u1", "does not say the shape"),
+        ("dtype=u1; shape=3; shape=4", "shape twice"),
+        ("dtype=u1; shape=three", "three"),
+        ("dtype=u1; shape=-3", "-3"),
+        ("dtype=u1; shape=3; order=A", "\"A\""),
+        ("dtype=u1; shape=3; order=C; strides=1", "both order and strides"),
+        ("dtype=u1; shape=3; offset=-1", "-1"),
+        ("dtype=q9; shape=3", "q9"),
+        ("dtype=u1; shape=3; sign=1", "\"sign\""),
+        ("uint8 3", "no entry"),
+    ] {
+        assert_says(&text.parse::<Description>().unwrap_err(), &[words]);
+    }
+}
+
+#[test]
+fn a_raw_file_is_never_told_by_its_bytes() {
+    let _alone = alone();
+    let folder = Folder::new("raw-told");
+    std::fs::write(folder.path("a.raw"), [1, 2, 3, 4]).unwrap();
+    let error = files::open_all(folder.path("a.raw")).unwrap_err();
+    assert!(error.is_unsupported());
+    assert_says(&error, &["a.raw: ", "01 02 03 04"]);
+}

@@ -1,0 +1,51 @@
+//! Arbitrary bytes as a `.safetensors` file: an error, or tensors that lie in the bytes beside each other, and that come back
+//! equal when they are written.
+
+#![no_main]
+
+use crossdock::DArray;
+use crossdock::exchange::files::safetensors;
+use crossdock::layout::Order;
+use crossdock::memory::Buffer;
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|bytes: &[u8]| {
+    let buffer = Buffer::from_vec(bytes.to_vec()).expect("memory for a file");
+    let (start, end) = (buffer.as_ptr().addr(), buffer.as_ptr().addr() + buffer.nbytes());
+    let contents = match safetensors::from_buffer(buffer) {
+        Ok(contents) => contents,
+        Err(error) => return assert!(error.is_malformed() || error.is_unsupported(), "{error:?}"),
+    };
+    let (mut arrays, mut covered) = (Vec::new(), 0);
+    for entry in contents.entries() {
+        let array = entry.open().expect("all was checked");
+        assert_eq!((array.dtype(), array.shape()), (entry.dtype(), entry.shape()));
+        if entry.copied_because().is_none() {
+            let (part, _) = array.buffer().expect("few handles");
+            let first = part.as_ptr().addr();
+            assert!(
+                array.nbytes() == 0 || start <= first && first + part.nbytes() <= end,
+                "{array:?} leaves the file"
+            );
+            covered += array.nbytes();
+        }
+        arrays.push((entry.name().to_owned(), array));
+    }
+    assert!(covered <= bytes.len());
+    let mut file = Vec::new();
+    safetensors::write(&mut file, &arrays, contents.metadata()).expect("what was read can be written");
+    let again = safetensors::from_buffer(Buffer::from_vec(file).expect("few bytes"))
+        .expect("what was written is read");
+    assert_eq!(again.metadata(), contents.metadata());
+    for (entry, (name, array)) in again.entries().iter().zip(&arrays) {
+        assert_eq!((entry.name(), entry.shape()), (name.as_str(), array.shape()));
+        let got = entry.open().expect("written just now");
+        // An element of few bits has nothing above them; what is unpacked has none either.
+        assert_eq!(row_major(&got), row_major(array));
+    }
+});
+
+fn row_major(array: &DArray) -> Vec<u8> {
+    let array = array.to_order(Order::RowMajor).expect("few bytes");
+    array.buffer().expect("few handles").0.read().expect("memory of its own").to_vec()
+}
