@@ -94,7 +94,7 @@ mod tests {
         let engines = engines().unwrap();
         let mut taken = vec![0; engines.len()];
         for work in WORKS {
-            let task = Task::new(work, 64).unwrap();
+            let task = Task::new(work, 1024).unwrap();
             for (engine, taken) in engines.iter().zip(&mut taken) {
                 let job = engine.job(&task).and_then(|job| job.map(|job| job.proven(&task)).transpose());
                 match job {
