@@ -317,7 +317,7 @@ fn elements_of_no_bytes_are_counted_all_the_same() {
         assert_eq!((array.len(), array.nbytes(), array.strides()), (5, 0, &[0]));
         assert_eq!(array.read().unwrap().view().as_slice().map(<[_]>::len), Some(5));
         assert_eq!(array.write().unwrap().view_mut().iter_mut().count(), 5);
-        assert_eq!(array.get([4]).unwrap(), []);
+        assert_eq!(array.get([4]).unwrap(), [0f64; 0]);
         assert!(array.get([5]).unwrap_err().is_bounds());
         assert_eq!(array.to_order(Order::RowMajor).unwrap().len(), 5);
     }
@@ -360,7 +360,7 @@ fn unaligned_fields_are_had_by_value_and_not_by_reference() {
     assert_eq!(prices.strides(), &[13]);
     assert_eq!(prices.get([3]).unwrap(), 3.5);
     assert_eq!(prices.pin().unwrap().to_vec(), [0.5, 1.5, 2.5, 3.5]);
-    prices.share().unwrap().store([0], -1.0).unwrap();
+    prices.share().unwrap().set([0], -1.0).unwrap();
     assert_eq!(prices.pin().unwrap().values().next(), Some(-1.0));
     let mut prices = prices;
     for error in [
@@ -495,7 +495,7 @@ fn overlapping_elements_are_never_had_by_mutable_reference() {
         assert_says(&error, &["[2, 3]", "[0, 4]", "copy"]);
     }
     assert_eq!(broadcast.read().unwrap()[[1, 2]], 2);
-    broadcast.share().unwrap().store([0, 1], 9).unwrap();
+    broadcast.share().unwrap().set([0, 1], 9).unwrap();
     assert_eq!(broadcast.get([1, 1]).unwrap(), 9);
     assert!(broadcast.to_order(Order::RowMajor).unwrap().write().is_ok());
 }
@@ -531,9 +531,9 @@ fn memory_that_others_may_write_is_never_had_by_reference() {
 fn what_one_sharer_writes_the_others_see() {
     let array = counted([4]);
     let (one, other, pinned) = (array.share().unwrap(), array.share().unwrap(), array.pin().unwrap());
-    one.store([2], 77).unwrap();
-    assert_eq!((other.load([2]).unwrap(), pinned.load([2]).unwrap()), (77, 77));
-    assert!(one.store([4], 0).unwrap_err().is_bounds() && pinned.load([4]).unwrap_err().is_bounds());
+    one.set([2], 77).unwrap();
+    assert_eq!((other.get([2]).unwrap(), pinned.get([2]).unwrap()), (77, 77));
+    assert!(one.set([4], 0).unwrap_err().is_bounds() && pinned.get([4]).unwrap_err().is_bounds());
     let error = array.read().unwrap_err();
     assert_says(&error, &["2 Share leases", "1 Pin lease"]);
 }
@@ -573,7 +573,7 @@ fn guards_outlive_every_handle_and_release_the_memory_once() {
     drop(array);
     assert_eq!(guard.iter().copied().collect::<Vec<u8>>(), [2, 3, 4]);
     drop(guard);
-    assert_eq!((pinned.load([3]).unwrap(), drops.load(Ordering::Relaxed)), (4, 0));
+    assert_eq!((pinned.get([3]).unwrap(), drops.load(Ordering::Relaxed)), (4, 0));
     std::thread::spawn(move || drop(pinned)).join().unwrap();
     assert_eq!(drops.load(Ordering::Relaxed), 1);
 }

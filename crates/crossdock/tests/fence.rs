@@ -8,7 +8,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use child::status_of_child;
-use crossdock::element::{Element as _, FieldOf, Value};
+use crossdock::array::{Native, PairVisitor, Visitor};
+use crossdock::element::{DType, Element as _, FieldOf, Value};
 use crossdock::exchange::files::npy;
 use crossdock::exchange::protocol::{dlpack, shm};
 use crossdock::layout::{FixedLayout, Layout, Order};
@@ -257,16 +258,41 @@ const DARRAY: &[&str] = &[
     "squeeze",
     "into_readonly",
     "get",
+    "get_as",
     "set",
+    "reference",
     "to_order",
     "to_order_in",
     "to_shared",
     "cast",
+    "options",
+    "visit",
+    "visit_with",
     "cast_in",
     "cast_shared",
     "assign",
+    "assign_columns",
+    "to_columns",
     "is_indirect",
 ];
+
+struct WhereIs;
+
+impl Visitor for WhereIs {
+    type Output = Place;
+
+    fn visit<T: Native, const D: usize>(self, array: Array<T, D>) -> Place {
+        array.place()
+    }
+}
+
+impl PairVisitor for WhereIs {
+    type Output = Place;
+
+    fn visit<T: Native, const D: usize>(self, _: Array<T, D>, array: Array<T, D>) -> Place {
+        array.place()
+    }
+}
 
 #[test]
 fn every_method_of_an_array_refuses_or_leaves_the_elements_alone() {
@@ -298,14 +324,28 @@ fn every_method_of_an_array_refuses_or_leaves_the_elements_alone() {
         array.clone().into_readonly(),
     ];
     assert!(array.field("x").is_err());
+    let pair = DType::packed_record([("x", int.clone()), ("y", int.clone())]).unwrap();
+    let records =
+        DArray::from_buffer(array.buffer().unwrap().0, pair, Layout::new(&[12], &[8], 8).unwrap(), 0);
+    let records = records.unwrap();
+    let column = DArray::zeros(int.clone(), &[12], Order::RowMajor).unwrap();
+    refused(records.to_columns());
+    refused(records.assign_columns(&[("x", &column)], Casting::Checked));
+    refused(records.assign_columns(&[("x", &records.field("y").unwrap())], Casting::Checked));
+    refused(DArray::from_columns(&[("x", &column), ("y", &records.field("y").unwrap())]));
     for view in views.iter().chain([&array]) {
+        // The device copies one element.
         let zero = vec![0; view.rank()];
-        refused(view.get(&zero));
-        if !view.is_readonly() {
-            refused(view.set(&zero, &Value::Int(5)));
+        let number = view.get(&zero).unwrap();
+        assert_eq!(view.get_as::<i32>(&zero).unwrap(), number.as_i64().unwrap() as i32);
+        assert!(view.reference(&zero).unwrap() == number);
+        match view.set(&zero, &number) {
+            Err(error) => assert!(view.is_readonly() && error.is_read_only(), "{error}"),
+            Ok(()) => assert!(!view.is_readonly()),
         }
+        assert!(format!("{view} {:?}", view.display()).contains("ext_dev:0"));
         refused(view.to_order(Order::RowMajor));
-        refused(view.to_order_in(&Pool::default(), Order::ColumnMajor));
+        refused(view.to_order(Order::ColumnMajor));
         refused(view.to_shared(Order::RowMajor));
         refused(view.cast(&f64::dtype(), Order::RowMajor, Casting::Checked));
         refused(view.cast_shared(&f64::dtype(), Order::RowMajor, Casting::Checked));
@@ -319,6 +359,12 @@ fn every_method_of_an_array_refuses_or_leaves_the_elements_alone() {
         }
         assert!(!view.is_indirect());
         assert_eq!(view.buffer().unwrap().0.place(), device.place());
+        assert_eq!(view.clone().visit(WhereIs).unwrap(), device.place());
+        assert_eq!(view.clone().visit_with(view.clone(), WhereIs).unwrap(), device.place());
+        // Nobody is registered for the place, so that nothing new can be there.
+        assert!(format!("{:?}", view.options()).contains("ext_dev:0"));
+        assert!(DArray::zeros_like(view).unwrap_err().is_unsupported());
+        assert!(DArray::full_like(view, 1).unwrap_err().is_unsupported());
         // Lent to whoever asks, in place or as a copy, wherever it is wanted.
         for request in [Request::read(), Request::write(), Request::share(), Request::pin()] {
             for policy in [CopyPolicy::Never, CopyPolicy::IfNeeded, CopyPolicy::Always] {
@@ -372,8 +418,10 @@ const ARRAY: &[&str] = &[
     "pin",
     "get",
     "set",
+    "reference",
     "as_view_mut",
     "to_order",
+    "options",
 ];
 
 #[test]
@@ -414,10 +462,17 @@ fn every_method_of_a_typed_array_refuses_or_leaves_the_elements_alone() {
         }
         refused(view.share());
         refused(view.pin());
-        refused(view.get([0, 0]));
-        refused(view.set([0, 0], 1));
+        // The device copies one element.
+        let number = view.get([0, 0]).unwrap();
+        assert!(view.reference([0, 0]).unwrap() == number);
+        assert!(view.is_readonly() || view.set([0, 0], number).is_ok());
+        assert!(view.to_string().contains("ext_dev:0"));
         refused(view.to_order(Order::ColumnMajor));
         refused(view.export(&Request::read()).map_err(Error::from));
+        refused(Array::<f32, 2>::uninit_like(view));
+        assert!(Array::<f32, 2>::zeros_like(view).unwrap_err().is_unsupported());
+        assert!(Array::<f32, 2>::full_like(view, 0.5).unwrap_err().is_unsupported());
+        assert!(Array::<f32, 2>::zeros_with([2, 2], view.options()).unwrap_err().is_unsupported());
     }
     drop(views);
     refused(array.as_view_mut().map(|_| ()));

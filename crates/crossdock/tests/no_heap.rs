@@ -181,8 +181,8 @@ fn check_typed<const D: usize>() {
     assert_no_heap(&name("slice of elements"), || array.read().unwrap().as_slice().map(<[f32]>::len));
     assert_no_heap(&name("write"), || array.write().unwrap()[[1; D]] = 3.0);
     assert_no_heap(&name("fill"), || array.write().unwrap().view_mut().fill(1.0));
-    assert_no_heap(&name("share"), || array.share().unwrap().store([0; D], 4.0).unwrap());
-    assert_no_heap(&name("pin"), || array.pin().unwrap().load([0; D]).unwrap());
+    assert_no_heap(&name("share"), || array.share().unwrap().set([0; D], 4.0).unwrap());
+    assert_no_heap(&name("pin"), || array.pin().unwrap().get([0; D]).unwrap());
     assert_no_heap(&name("values"), || array.pin().unwrap().values().sum::<f32>());
     assert_no_heap(&name("exclusive"), || array.as_view_mut().unwrap()[[1; D]] = 5.0);
     assert_no_heap(&name("to dynamic and back"), || {

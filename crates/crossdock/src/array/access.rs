@@ -44,7 +44,7 @@ macro_rules! element_access {
 
         /// The elements in row-major order.
         #[inline]
-        pub fn iter(&$this) -> crate::array::Iter<$lifetime, T> {
+        pub fn iter(&$this) -> crate::array::Iter<$lifetime, T, D> {
             // SAFETY: the layout's offsets are those of elements that may be had by reference.
             unsafe { crate::array::Iter::new($ptr, $layout.offsets()) }
         }
@@ -163,7 +163,7 @@ macro_rules! element_access_mut {
 
         /// The elements in row-major order, to be written.
         #[inline]
-        pub fn iter_mut(&mut $this) -> crate::array::IterMut<'_, T> {
+        pub fn iter_mut(&mut $this) -> crate::array::IterMut<'_, T, D> {
             // SAFETY: the layout's offsets are those of elements that are ours alone; it gives none twice.
             unsafe { crate::array::IterMut::new($ptr, $layout.offsets()) }
         }
@@ -253,9 +253,9 @@ macro_rules! element_index {
 
         impl<'i, T: crate::element::Element, const D: usize> IntoIterator for &'i $type<$($of),*, D> {
             type Item = &'i T;
-            type IntoIter = crate::array::Iter<'i, T>;
+            type IntoIter = crate::array::Iter<'i, T, D>;
 
-            fn into_iter(self) -> crate::array::Iter<'i, T> {
+            fn into_iter(self) -> crate::array::Iter<'i, T, D> {
                 self.iter()
             }
         }
@@ -278,9 +278,9 @@ macro_rules! element_index_mut {
 
         impl<'i, T: crate::element::Element, const D: usize> IntoIterator for &'i mut $type<$($of),*, D> {
             type Item = &'i mut T;
-            type IntoIter = crate::array::IterMut<'i, T>;
+            type IntoIter = crate::array::IterMut<'i, T, D>;
 
-            fn into_iter(self) -> crate::array::IterMut<'i, T> {
+            fn into_iter(self) -> crate::array::IterMut<'i, T, D> {
                 self.iter_mut()
             }
         }

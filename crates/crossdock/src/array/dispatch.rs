@@ -10,7 +10,7 @@ use crate::error::{Error, Kind, Rejected};
 /// [`Rejected`](crate::Rejected) array with dtype and rank where it is none of those listed. Without a list, those are the ten
 /// native integers and floats in ranks 0 to 8. A list `Array<f32 | f64, 1 | 2>` names element types (of any kind that is an
 /// [`Element`](crate::element::Element)) and ranks, and `_` stands for all of either. The expression is compiled for each with its
-/// own types; `?`, `return` and `break` in it leave the place where it stands.
+/// own types; `?`, `return` and a `break` with a label leave the place where it stands.
 ///
 /// ```
 /// use crossdock::{Array, DArray, dispatch};
@@ -242,7 +242,7 @@ macro_rules! __dispatch {
                 if $crate::array::dispatch::is_of::<$ty>(&pair.0) {
                     $crate::__dispatch!(
                         @each_rank 'chosen pair [$ty] $ranks $others $other_ranks $x $y $body
-                    )
+                    );
                 }
             )+
             let types = $crate::__dispatch!(@dtypes [$($ty),+]);
@@ -261,7 +261,7 @@ macro_rules! __dispatch {
         match $pair.0.rank() {
             $(
                 $rank => {
-                    $crate::__dispatch!(@each_other $label $pair [$ty, $rank] $others $other_ranks $x $y $body)
+                    $crate::__dispatch!(@each_other $label $pair [$ty, $rank] $others $other_ranks $x $y $body);
                 }
             )+
             _ => {}
@@ -273,7 +273,7 @@ macro_rules! __dispatch {
     ) => {
         $(
             if $crate::array::dispatch::is_of::<$other>(&$pair.1) {
-                $crate::__dispatch!(@each_other_rank $label $pair $first [$other] $other_ranks $x $y $body)
+                $crate::__dispatch!(@each_other_rank $label $pair $first [$other] $other_ranks $x $y $body);
             }
         )+
     };
@@ -334,10 +334,13 @@ pub fn is_of<T: Element>(array: &DArray) -> bool {
     *array.dtype() == T::dtype()
 }
 
+type Pair = (DArray, DArray);
+
 /// Two arrays of these types and ranks, both or neither.
+#[expect(clippy::result_large_err, reason = "what comes back are the arrays, in place")]
 pub fn both<T: Element, const D: usize, U: Element, const E: usize>(
-    (first, second): (DArray, DArray),
-) -> Result<(Array<T, D>, Array<U, E>), Rejected<(DArray, DArray)>> {
+    (first, second): Pair,
+) -> Result<(Array<T, D>, Array<U, E>), Rejected<Pair>> {
     let first = match Array::try_from(first) {
         Ok(first) => first,
         Err(Rejected { value, error }) => return Err(Rejected { value: (value, second), error }),
@@ -373,7 +376,7 @@ pub fn refused(array: DArray, types: &[DType], ranks: &[usize]) -> Rejected<DArr
 }
 
 #[cold]
-pub fn refused_alike(pair: (DArray, DArray), types: &[DType], ranks: &[usize]) -> Rejected<(DArray, DArray)> {
+pub fn refused_alike(pair: Pair, types: &[DType], ranks: &[usize]) -> Rejected<Pair> {
     let (first, second) = &pair;
     let kind = if first.dtype() != second.dtype() { Some(Kind::DType) } else { None };
     let kind = kind.or((first.rank() != second.rank()).then_some(Kind::Shape));
@@ -395,10 +398,10 @@ pub fn refused_alike(pair: (DArray, DArray), types: &[DType], ranks: &[usize]) -
 
 #[cold]
 pub fn refused_each(
-    pair: (DArray, DArray),
+    pair: Pair,
     (types, ranks): (&[DType], &[usize]),
     (others, other_ranks): (&[DType], &[usize]),
-) -> Rejected<(DArray, DArray)> {
+) -> Rejected<Pair> {
     let (first, second) = &pair;
     let error = if types.contains(first.dtype()) && ranks.contains(&first.rank()) {
         unlisted(second.dtype(), second.rank(), others, other_ranks).within("the second array")

@@ -1,10 +1,10 @@
 //! Leases of a typed array, and the access that each of them gives.
 
-use std::fmt;
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 
 use crate::array::access::{element_access, element_access_mut, element_index, element_index_mut};
+use crate::array::display::{Elements, Head, Show, printed};
 use crate::array::queries::typed_queries;
 use crate::array::view::{ArrayView, check_aligned};
 use crate::array::view_mut::ArrayViewMut;
@@ -32,7 +32,7 @@ unsafe impl<T: Element, const D: usize> Send for Covered<T, D> {}
 unsafe impl<T: Element, const D: usize> Sync for Covered<T, D> {}
 
 impl<T: Element, const D: usize> Covered<T, D> {
-    fn load(&self, index: [usize; D]) -> Result<T> {
+    fn get(&self, index: [usize; D]) -> Result<T> {
         let offset = self.layout.offset_of(index)?;
         // SAFETY: the offset of an element (Covered 1).
         let ptr = unsafe { self.ptr.offset(offset) };
@@ -44,9 +44,28 @@ impl<T: Element, const D: usize> Covered<T, D> {
         self.layout.offsets().map(|offset| {
             // SAFETY: the offset of an element (Covered 1).
             let ptr = unsafe { self.ptr.offset(offset) };
-            // SAFETY: as in `load`.
+            // SAFETY: as in `get`.
             unsafe { racy::load(ptr.as_ptr().cast()) }
         })
+    }
+
+    fn head(&self, name: &'static str) -> Head<'_> {
+        Head {
+            name,
+            dtype: T::dtype(),
+            shape: self.layout.shape(),
+            strides: self.layout.strides(),
+            address: self.ptr.as_ptr(),
+            place: self.lease.header().place(),
+            more: String::new(),
+        }
+    }
+
+    fn look(&self, f: &mut dyn FnMut(&Elements)) -> Result<()> {
+        let layout = self.layout.to_dynamic_trusted(size_of::<T>());
+        // SAFETY: Covered 1; every lease permits racy loads.
+        f(&unsafe { Elements::new(self.ptr, T::dtype(), layout) });
+        Ok(())
     }
 
     fn to_vec(&self) -> Vec<T> {
@@ -81,11 +100,17 @@ macro_rules! guard {
             }
         }
 
-        impl<T: Element, const D: usize> fmt::Debug for $name<T, D> {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                write!(f, "{:?} lease of {:?} at {:p}", self.0.lease.kind(), self.shape(), self.0.ptr)
+        impl<T: Element, const D: usize> Show for $name<T, D> {
+            fn head(&self) -> Head<'_> {
+                self.0.head(stringify!($name))
+            }
+
+            fn look(&self, f: &mut dyn FnMut(&Elements)) -> Result<()> {
+                self.0.look(f)
             }
         }
+
+        printed!([T: Element, const D: usize] $name<T, D>);
     };
 }
 
@@ -129,8 +154,8 @@ guard! {
     ///
     /// let array = Array::<u32, 1>::zeros([4])?;
     /// let (left, right) = (array.share()?, array.share()?);
-    /// left.store([2], 7)?;
-    /// assert_eq!(right.load([2])?, 7);
+    /// left.set([2], 7)?;
+    /// assert_eq!(right.get([2])?, 7);
     /// # Ok::<(), crossdock::Error>(())
     /// ```
     ArrayShare, "Covered 1 under a Share lease."
@@ -213,8 +238,8 @@ impl<T: Element, const D: usize> ArrayShare<T, D> {
     /// # Errors
     ///
     /// `is_bounds`.
-    pub fn load(&self, index: [usize; D]) -> Result<T> {
-        self.0.load(index)
+    pub fn get(&self, index: [usize; D]) -> Result<T> {
+        self.0.get(index)
     }
 
     /// Writes the element at an index, of any alignment.
@@ -222,7 +247,7 @@ impl<T: Element, const D: usize> ArrayShare<T, D> {
     /// # Errors
     ///
     /// `is_bounds`.
-    pub fn store(&self, index: [usize; D], value: T) -> Result<()> {
+    pub fn set(&self, index: [usize; D], value: T) -> Result<()> {
         let offset = self.0.layout.offset_of(index)?;
         // SAFETY: the offset of an element (Covered 1).
         let ptr = unsafe { self.0.ptr.offset(offset) };
@@ -248,8 +273,8 @@ impl<T: Element, const D: usize> ArrayPin<T, D> {
     /// # Errors
     ///
     /// `is_bounds`.
-    pub fn load(&self, index: [usize; D]) -> Result<T> {
-        self.0.load(index)
+    pub fn get(&self, index: [usize; D]) -> Result<T> {
+        self.0.get(index)
     }
 
     /// The elements by value in row-major order, each as it is when it is loaded.

@@ -86,8 +86,8 @@ impl DArray {
     /// # Safety
     ///
     /// Now, the pointers that the layout follows from `ptr` may be read, and lead on as the layout says. Until `release` is called, the
-    /// elements behind them are initialised and valid for reads, and unless `birth` is `Constant` for writes; as for others who touch
-    /// them, `birth` says the same as for [`Buffer::from_foreign`].
+    /// bytes from the lowest to the highest element behind each pointer are initialised and valid for reads, and unless `birth` is
+    /// `Constant` for writes; as for others who touch them, `birth` says the same as for [`Buffer::from_foreign`].
     pub unsafe fn from_indirect(
         ptr: *const u8,
         dtype: DType,
@@ -174,7 +174,7 @@ unsafe fn flattened(ptr: *mut u8, layout: &Layout) -> Result<(Vec<*mut u8>, Layo
     let (shape, itemsize) = (layout.shape(), layout.itemsize());
     let last = layout.suboffsets().and_then(|all| all.iter().rposition(Option::is_some));
     let Some(last) = last.filter(|_| !shape.contains(&0)) else {
-        if layout.len() == 0 {
+        if layout.is_empty() {
             return Ok((Vec::new(), Layout::contiguous(shape, itemsize, Order::RowMajor)?));
         }
         return Err(Error::new(

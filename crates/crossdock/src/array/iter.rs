@@ -14,27 +14,28 @@ use crate::layout::Offsets;
 ///
 /// 1. Each offset, from `ptr`, is that of an element that is initialised, aligned, and constant for `'a`.
 #[derive(Clone)]
-pub struct Iter<'a, T: Element> {
+pub struct Iter<'a, T: Element, const D: usize> {
     ptr: NonNull<u8>,
-    offsets: Offsets,
+    offsets: Offsets<D>,
     lifetime: PhantomData<&'a T>,
 }
 
 // SAFETY: an iterator over `&T`, where `T: Element` is Send and Sync.
-unsafe impl<T: Element> Send for Iter<'_, T> {}
+unsafe impl<T: Element, const D: usize> Send for Iter<'_, T, D> {}
 // SAFETY: as for Send.
-unsafe impl<T: Element> Sync for Iter<'_, T> {}
+unsafe impl<T: Element, const D: usize> Sync for Iter<'_, T, D> {}
 
-impl<T: Element> Iter<'_, T> {
+impl<T: Element, const D: usize> Iter<'_, T, D> {
     /// # Safety
     ///
     /// Iter 1.
-    pub(super) unsafe fn new(ptr: NonNull<u8>, offsets: Offsets) -> Self {
+    #[inline]
+    pub(super) unsafe fn new(ptr: NonNull<u8>, offsets: Offsets<D>) -> Self {
         Self { ptr, offsets, lifetime: PhantomData }
     }
 }
 
-impl<'a, T: Element> Iterator for Iter<'a, T> {
+impl<'a, T: Element, const D: usize> Iterator for Iter<'a, T, D> {
     type Item = &'a T;
 
     #[inline]
@@ -46,6 +47,7 @@ impl<'a, T: Element> Iterator for Iter<'a, T> {
         Some(unsafe { ptr.cast().as_ref() })
     }
 
+    #[inline]
     fn size_hint(&self) -> (usize, Option<usize>) {
         self.offsets.size_hint()
     }
@@ -68,10 +70,10 @@ impl<'a, T: Element> Iterator for Iter<'a, T> {
     }
 }
 
-impl<T: Element> ExactSizeIterator for Iter<'_, T> {}
-impl<T: Element> FusedIterator for Iter<'_, T> {}
+impl<T: Element, const D: usize> ExactSizeIterator for Iter<'_, T, D> {}
+impl<T: Element, const D: usize> FusedIterator for Iter<'_, T, D> {}
 
-impl<T: Element + fmt::Debug> fmt::Debug for Iter<'_, T> {
+impl<T: Element + fmt::Debug, const D: usize> fmt::Debug for Iter<'_, T, D> {
     /// The elements that are left.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.clone()).finish()
@@ -84,27 +86,28 @@ impl<T: Element + fmt::Debug> fmt::Debug for Iter<'_, T> {
 ///
 /// 1. Each offset, from `ptr`, is that of an element that is initialised, aligned, and for `'a` reached by nobody else;
 ///    no two are the same.
-pub struct IterMut<'a, T: Element> {
+pub struct IterMut<'a, T: Element, const D: usize> {
     ptr: NonNull<u8>,
-    offsets: Offsets,
+    offsets: Offsets<D>,
     lifetime: PhantomData<&'a mut T>,
 }
 
 // SAFETY: an iterator over `&mut T`, where `T: Element` is Send and Sync.
-unsafe impl<T: Element> Send for IterMut<'_, T> {}
+unsafe impl<T: Element, const D: usize> Send for IterMut<'_, T, D> {}
 // SAFETY: as for Send.
-unsafe impl<T: Element> Sync for IterMut<'_, T> {}
+unsafe impl<T: Element, const D: usize> Sync for IterMut<'_, T, D> {}
 
-impl<T: Element> IterMut<'_, T> {
+impl<T: Element, const D: usize> IterMut<'_, T, D> {
     /// # Safety
     ///
     /// IterMut 1.
-    pub(super) unsafe fn new(ptr: NonNull<u8>, offsets: Offsets) -> Self {
+    #[inline]
+    pub(super) unsafe fn new(ptr: NonNull<u8>, offsets: Offsets<D>) -> Self {
         Self { ptr, offsets, lifetime: PhantomData }
     }
 }
 
-impl<'a, T: Element> Iterator for IterMut<'a, T> {
+impl<'a, T: Element, const D: usize> Iterator for IterMut<'a, T, D> {
     type Item = &'a mut T;
 
     #[inline]
@@ -116,6 +119,7 @@ impl<'a, T: Element> Iterator for IterMut<'a, T> {
         Some(unsafe { ptr.cast().as_mut() })
     }
 
+    #[inline]
     fn size_hint(&self) -> (usize, Option<usize>) {
         self.offsets.size_hint()
     }
@@ -138,10 +142,10 @@ impl<'a, T: Element> Iterator for IterMut<'a, T> {
     }
 }
 
-impl<T: Element> ExactSizeIterator for IterMut<'_, T> {}
-impl<T: Element> FusedIterator for IterMut<'_, T> {}
+impl<T: Element, const D: usize> ExactSizeIterator for IterMut<'_, T, D> {}
+impl<T: Element, const D: usize> FusedIterator for IterMut<'_, T, D> {}
 
-impl<T: Element> fmt::Debug for IterMut<'_, T> {
+impl<T: Element, const D: usize> fmt::Debug for IterMut<'_, T, D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "IterMut({} elements left)", self.len())
     }

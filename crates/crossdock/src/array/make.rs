@@ -150,7 +150,7 @@ impl DArray {
     }
 }
 
-/// A dtype and a layout go together, and the bytes are all in one buffer.
+/// A dtype and a layout go together, and all elements lie in one piece of memory.
 pub(super) fn check_layout(dtype: &DType, layout: &Layout) -> Result<()> {
     check_itemsize(dtype, layout)?;
     match layout.suboffsets() {
@@ -158,7 +158,7 @@ pub(super) fn check_layout(dtype: &DType, layout: &Layout) -> Result<()> {
         Some(suboffsets) => Err(Error::new(
             Kind::Unsupported,
             format!(
-                "a layout with suboffsets {suboffsets:?} follows pointers, which a buffer does not vouch for"
+                "a layout with suboffsets {suboffsets:?} follows pointers, which a buffer does not vouch for: see `DArray::from_indirect`"
             ),
         )),
     }

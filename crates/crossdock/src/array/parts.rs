@@ -49,6 +49,15 @@ macro_rules! views {
                 Self { ptr, parts, left, lifetime: PhantomData }
             }
 
+            /// The first `count` of the parts that are left, and the others.
+            #[cfg_attr(not(feature = "rayon"), expect(dead_code, reason = "only threads divide the work so"))]
+            pub(super) fn split(self, count: usize) -> (Self, Self) {
+                let Range { start, end } = self.left;
+                let middle = end.min(start.saturating_add(count));
+                let before = Self { parts: self.parts.clone(), left: start..middle, ..self };
+                (before, Self { left: middle..end, ..self })
+            }
+
             /// # Safety
             ///
             /// `k` is the number of a part, and none that is asked for twice where that matters (invariant 1).
@@ -100,19 +109,6 @@ macro_rules! views {
         impl<T: Element, P: Parts<E>, const E: usize> fmt::Debug for $name<'_, T, P, E> {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 write!(f, "{}({} of rank {E} left)", stringify!($name), self.left.len())
-            }
-        }
-
-        #[cfg(feature = "rayon")]
-        impl<'a, T: Element, P: Parts<E>, const E: usize> $name<'a, T, P, E> {
-            /// The numbers of the parts that are left, and the part of a number.
-            ///
-            /// # Safety
-            ///
-            /// Each of the numbers is asked for once.
-            pub(super) unsafe fn numbered(self) -> (Range<usize>, impl Fn(usize) -> $view<'a, T, E> + Send + Sync) {
-                // SAFETY: the caller's word.
-                (self.left.clone(), move |k| unsafe { self.part(k) })
             }
         }
     };

@@ -1,6 +1,5 @@
 //! Borrowed views: elements by reference.
 
-use std::fmt;
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 
@@ -29,8 +28,8 @@ use crate::layout::{FixedLayout, Order};
 ///
 /// 1. Every element that the layout reaches from `ptr` is initialised, aligned for `T`, and constant for `'a`.
 pub struct ArrayView<'a, T: Element, const D: usize> {
-    ptr: NonNull<u8>,
-    layout: FixedLayout<D>,
+    pub(super) ptr: NonNull<u8>,
+    pub(super) layout: FixedLayout<D>,
     lifetime: PhantomData<&'a T>,
 }
 
@@ -130,16 +129,9 @@ element_index! { ArrayView<'_, T> }
 
 impl<'a, T: Element, const D: usize> IntoIterator for ArrayView<'a, T, D> {
     type Item = &'a T;
-    type IntoIter = Iter<'a, T>;
+    type IntoIter = Iter<'a, T, D>;
 
-    fn into_iter(self) -> Iter<'a, T> {
+    fn into_iter(self) -> Iter<'a, T, D> {
         self.iter()
-    }
-}
-
-impl<T: Element + fmt::Debug, const D: usize> fmt::Debug for ArrayView<'_, T, D> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "ArrayView {:?} ", self.shape())?;
-        f.debug_list().entries(self.iter()).finish()
     }
 }

@@ -32,11 +32,24 @@ use std::sync::Arc;
 #[derive(PartialEq, Eq, Hash)]
 pub struct DType(Repr);
 
-#[derive(PartialEq, Eq, Hash)]
+#[derive(Eq, Hash)]
 enum Repr {
     Scalar(Scalar),
     Record(Arc<Record>),
     SubArray(Arc<SubArray>),
+}
+
+impl PartialEq for Repr {
+    // Not derived: scalars are compared where the question is asked.
+    #[inline]
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Scalar(one), Self::Scalar(other)) => one == other,
+            (Self::Record(one), Self::Record(other)) => Arc::ptr_eq(one, other) || one == other,
+            (Self::SubArray(one), Self::SubArray(other)) => Arc::ptr_eq(one, other) || one == other,
+            _ => false,
+        }
+    }
 }
 
 // A dtype stands in every array and every view; it should cost no more than a fat pointer does.
@@ -237,6 +250,21 @@ impl DType {
     pub fn as_scalar(&self) -> Option<Scalar> {
         match &self.0 {
             Repr::Scalar(scalar) => Some(*scalar),
+            _ => None,
+        }
+    }
+
+    /// The kind of a number or truth value that the processor has, too, and in its own byte order.
+    #[inline(always)]
+    pub(crate) fn as_machine_word(&self) -> Option<ScalarKind> {
+        use ScalarKind::*;
+        match &self.0 {
+            Repr::Scalar(scalar) if scalar.is_native() => match scalar.kind() {
+                kind @ (Bool | Int8 | Int16 | Int32 | Int64 | UInt8 | UInt16 | UInt32 | UInt64 | Float32 | Float64) => {
+                    Some(kind)
+                }
+                _ => None,
+            },
             _ => None,
         }
     }

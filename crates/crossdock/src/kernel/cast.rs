@@ -1,7 +1,7 @@
 //! Conversion of elements from one dtype to another.
 
 use crate::element::{DType, Value};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::kernel::{Casting, element_at, load_bytes};
 use crate::layout::Layout;
 use crate::memory::{count_copied, racy};
@@ -37,12 +37,18 @@ pub(crate) unsafe fn cast(
         let dst = unsafe { element_at(dst, to_layout, &index) }?;
         // SAFETY: one element (the caller's word).
         let value = unsafe { load_bytes(src, from.itemsize(), read) }?;
-        value.write(to, &mut bytes).map_err(|error| error.within(format_args!("element {index:?}")))?;
+        value.write(to, &mut bytes).map_err(|error| in_element(error, &index))?;
         // SAFETY: its place in the destination (the caller's word).
         unsafe { racy::copy(bytes.as_ptr(), dst, bytes.len()) };
     }
     count_copied(to_layout.nbytes());
     Ok(())
+}
+
+/// An error, with the index of the element that it is about, if the array has any axes.
+#[cold]
+pub(super) fn in_element(error: Error, index: &[usize]) -> Error {
+    if index.is_empty() { error } else { error.within(format_args!("element {index:?}")) }
 }
 
 /// The index of the element that comes `position`-th in row-major order.

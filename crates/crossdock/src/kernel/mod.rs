@@ -7,9 +7,11 @@ mod casting;
 mod copy;
 mod cpu;
 mod hops;
+mod records;
 mod threads;
 
 pub(crate) use cast::{cast, index_of};
 pub use casting::Casting;
-pub(crate) use copy::{Steps, copy, gather, load_bytes, ordered};
+pub(crate) use copy::{Steps, copy, gather, load_bytes};
 pub(crate) use hops::{element_at, follow};
+pub(crate) use records::{Column, Gaps, convert, copy_columns};

@@ -157,12 +157,14 @@ impl<const D: usize> FixedLayout<D> {
     }
 
     /// The offsets of all elements in row-major order of their indices, in bytes from element 0.
-    pub fn offsets(&self) -> Offsets {
+    #[inline]
+    pub fn offsets(&self) -> Offsets<D> {
         Offsets::new(self.runs())
     }
 
     /// The same as runs of equal step, for loops whose inner part is simple. Axes that lie as one count as one.
-    pub fn runs(&self) -> Runs {
+    #[inline]
+    pub fn runs(&self) -> Runs<D> {
         Runs::new(&self.shape, &self.strides)
     }
 

@@ -18,20 +18,23 @@ fn ravel(index: &[usize], shape: &[usize], order: Order) -> usize {
     number
 }
 
-/// The index before which `number` elements come; written where there is one.
-fn unravel(number: usize, shape: &[usize], order: Order, index: &mut [usize]) -> Result<()> {
-    let numel = rules::len(shape);
-    if number >= numel {
-        let text = format!("element {number} is out of bounds for shape {shape:?} of {numel} elements");
-        return Err(Error::new(Kind::Bounds, text));
-    }
+/// The index before which `number` elements come, where there are so many.
+pub(super) fn unravel(number: usize, shape: &[usize], order: Order, index: &mut [usize]) {
     let mut left = number;
     for k in 0..shape.len() {
         let axis = order.nth_inner(k, shape.len());
         index[axis] = left % shape[axis];
         left /= shape[axis];
     }
-    Ok(())
+}
+
+fn check_number(number: usize, shape: &[usize]) -> Result<()> {
+    let len = rules::len(shape);
+    if number < len {
+        return Ok(());
+    }
+    let text = format!("element {number} is out of bounds for shape {shape:?} of {len} elements");
+    Err(Error::new(Kind::Bounds, text))
 }
 
 fn contains(index: &[usize], shape: &[usize]) -> bool {
@@ -90,8 +93,9 @@ impl<const D: usize> FixedLayout<D> {
     ///
     /// [`is_bounds`](Error::is_bounds) where there are not so many elements.
     pub fn unravel_index(&self, number: usize, order: Order) -> Result<[usize; D]> {
+        check_number(number, self.shape())?;
         let mut index = [0; D];
-        unravel(number, self.shape(), order, &mut index)?;
+        unravel(number, self.shape(), order, &mut index);
         Ok(index)
     }
 
@@ -135,8 +139,9 @@ impl Layout {
     ///
     /// [`is_bounds`](Error::is_bounds) where there are not so many elements.
     pub fn unravel_index(&self, number: usize, order: Order) -> Result<Vec<usize>> {
+        check_number(number, self.shape())?;
         let mut index = vec![0; self.rank()];
-        unravel(number, self.shape(), order, &mut index)?;
+        unravel(number, self.shape(), order, &mut index);
         Ok(index)
     }
 }

@@ -3,7 +3,8 @@
 use std::iter::FusedIterator;
 use std::ops::Range;
 
-use crate::layout::FixedLayout;
+use crate::layout::index::unravel;
+use crate::layout::{FixedLayout, Order};
 
 /// The indices of all elements in row-major order, and how far each lies from element 0, in bytes. From the front a step is an
 /// addition, mostly; from the back, and over many at once, it is O(`D`) divisions.
@@ -35,11 +36,8 @@ impl<const D: usize> FixedLayout<D> {
 impl<const D: usize> IndexedOffsets<D> {
     /// The element that comes `position`-th from the front of all.
     fn nth_of_all(&self, position: usize) -> ([usize; D], isize) {
-        let (mut index, mut rest) = ([0; D], position);
-        for (index, &len) in index.iter_mut().zip(self.layout.shape()).rev() {
-            *index = rest % len;
-            rest /= len;
-        }
+        let mut index = [0; D];
+        unravel(position, self.layout.shape(), Order::RowMajor, &mut index);
         (index, self.layout.offset_at(index))
     }
 

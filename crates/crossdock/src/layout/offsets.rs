@@ -13,8 +13,8 @@ struct Axis {
 
 /// The offsets at which runs begin: `len` elements each, `stride` bytes apart.
 ///
-/// Neighbouring axes that lie as one are merged first, so a contiguous array is one run. Allocates only if more than
-/// [`INLINE_RANK`] axes remain.
+/// Neighbouring axes that lie as one are merged first, so a contiguous array is one run. Allocates only if more than `N` axes
+/// remain: never for layouts whose rank the compiler knows, which is their `N`.
 ///
 /// ```
 /// use crossdock::layout::{FixedLayout, Order};
@@ -27,9 +27,9 @@ struct Axis {
 /// # Ok::<(), crossdock::Error>(())
 /// ```
 #[derive(Clone, Debug)]
-pub struct Runs {
+pub struct Runs<const N: usize = INLINE_RANK> {
     /// The axes outside of the run, innermost first: in `few` or, if there are more, all in `many`.
-    few: [Axis; INLINE_RANK],
+    few: [Axis; N],
     many: Vec<Axis>,
     outer: usize,
     next: isize,
@@ -38,10 +38,11 @@ pub struct Runs {
     run_stride: isize,
 }
 
-impl Runs {
+impl<const N: usize> Runs<N> {
+    #[inline]
     pub(super) fn new(shape: &[usize], strides: &[isize]) -> Self {
         let mut runs = Self {
-            few: [Axis::default(); INLINE_RANK],
+            few: [Axis::default(); N],
             many: Vec::new(),
             outer: 0,
             next: 0,
@@ -71,16 +72,17 @@ impl Runs {
     }
 
     /// The first axis becomes the run, the others surround it.
+    #[inline]
     fn push(&mut self, axis: Axis) {
         if self.run_len == 1 {
             (self.run_len, self.run_stride) = (axis.len, axis.stride);
             return;
         }
         self.left *= axis.len;
-        if self.outer < INLINE_RANK {
+        if self.outer < N {
             self.few[self.outer] = axis;
         } else {
-            if self.outer == INLINE_RANK {
+            if self.outer == N {
                 self.many.extend(self.few);
             }
             self.many.push(axis);
@@ -100,6 +102,7 @@ impl Runs {
         self.run_stride
     }
 
+    #[inline]
     fn advance(&mut self) {
         let axes = if self.many.is_empty() { &mut self.few[..self.outer] } else { &mut self.many[..] };
         for axis in axes {
@@ -114,7 +117,7 @@ impl Runs {
     }
 }
 
-impl Iterator for Runs {
+impl<const N: usize> Iterator for Runs<N> {
     type Item = isize;
 
     #[inline]
@@ -135,19 +138,20 @@ impl Iterator for Runs {
     }
 }
 
-impl ExactSizeIterator for Runs {}
-impl FusedIterator for Runs {}
+impl<const N: usize> ExactSizeIterator for Runs<N> {}
+impl<const N: usize> FusedIterator for Runs<N> {}
 
 /// The offsets of all elements, in bytes from element 0. `for_each` and its relatives run as plain nested loops.
 #[derive(Clone, Debug)]
-pub struct Offsets {
-    runs: Runs,
+pub struct Offsets<const N: usize = INLINE_RANK> {
+    runs: Runs<N>,
     next: isize,
     left: usize,
 }
 
-impl Offsets {
-    pub(super) fn new(runs: Runs) -> Self {
+impl<const N: usize> Offsets<N> {
+    #[inline]
+    pub(super) fn new(runs: Runs<N>) -> Self {
         Self { runs, next: 0, left: 0 }
     }
 
@@ -166,7 +170,7 @@ impl Offsets {
     }
 }
 
-impl Iterator for Offsets {
+impl<const N: usize> Iterator for Offsets<N> {
     type Item = isize;
 
     #[inline]
@@ -200,15 +204,15 @@ impl Iterator for Offsets {
     }
 }
 
-impl ExactSizeIterator for Offsets {}
-impl FusedIterator for Offsets {}
+impl<const N: usize> ExactSizeIterator for Offsets<N> {}
+impl<const N: usize> FusedIterator for Offsets<N> {}
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn offsets(shape: &[usize], strides: &[isize]) -> Vec<isize> {
-        let all = Offsets::new(Runs::new(shape, strides));
+        let all = Offsets::<INLINE_RANK>::new(Runs::new(shape, strides));
         let by_next: Vec<isize> = {
             let mut all = all.clone();
             std::iter::from_fn(|| all.next()).collect()
@@ -235,10 +239,10 @@ mod tests {
 
     #[test]
     fn axes_that_lie_as_one_are_one_run() {
-        assert_eq!(Runs::new(&[2, 3, 4], &[12, 4, 1]).run_len(), 24);
-        assert_eq!(Runs::new(&[2, 3, 4], &[24, 8, 1]).run_len(), 4);
-        assert_eq!(Runs::new(&[2, 3, 4], &[24, 8, 1]).len(), 6);
-        assert_eq!(Runs::new(&[2, 2], &[isize::MAX - 2, 1]).last(), Some(isize::MAX - 2));
+        assert_eq!(Runs::<INLINE_RANK>::new(&[2, 3, 4], &[12, 4, 1]).run_len(), 24);
+        assert_eq!(Runs::<INLINE_RANK>::new(&[2, 3, 4], &[24, 8, 1]).run_len(), 4);
+        assert_eq!(Runs::<INLINE_RANK>::new(&[2, 3, 4], &[24, 8, 1]).len(), 6);
+        assert_eq!(Runs::<INLINE_RANK>::new(&[2, 2], &[isize::MAX - 2, 1]).last(), Some(isize::MAX - 2));
     }
 
     #[test]

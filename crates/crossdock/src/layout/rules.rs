@@ -43,7 +43,7 @@ pub(super) fn check_rank(rank: usize) -> Result<()> {
     Ok(())
 }
 
-pub(super) fn check_axis(axis: usize, rank: usize) -> Result<()> {
+pub(crate) fn check_axis(axis: usize, rank: usize) -> Result<()> {
     if axis >= rank {
         return Err(Error::new(Kind::Bounds, format!("axis {axis} of an array of rank {rank}")));
     }

@@ -16,7 +16,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Rejected, Result};
 use crate::memory::conflict::{Conflict, Protocols, Wanted};
 use crate::memory::device::{self, Attached};
 use crate::memory::ledger;
@@ -153,6 +153,11 @@ impl Header {
     #[inline]
     pub(crate) fn spare(&self) -> Spare {
         self.spare
+    }
+
+    #[inline]
+    pub(crate) fn word(&self) -> &LeaseWord {
+        &self.word
     }
 
     #[inline]
@@ -343,6 +348,11 @@ impl Handle {
         if self.header().awaited.load(Ordering::Acquire) { device::wait(self.header(), kind) } else { Ok(()) }
     }
 
+    /// As [`Handle::await_work`], but refuses where it would wait.
+    pub(crate) fn check_work(&self, kind: LeaseKind) -> Result<()> {
+        if self.header().awaited.load(Ordering::Acquire) { device::check(self.header(), kind) } else { Ok(()) }
+    }
+
     pub(crate) fn retained_nbytes(&self) -> usize {
         let retained = self.header().owner.retained;
         // SAFETY: Handle 1: the header is alive, and it is this owner's own.
@@ -478,8 +488,8 @@ impl Lease {
         }
     }
 
-    /// Gives the lease back and keeps the memory.
-    pub(crate) fn into_handle(self) -> Result<Handle, Conflict> {
+    /// Gives the lease back and keeps the memory; or it comes back, where there are as many handles as can be counted.
+    pub(crate) fn into_handle(self) -> Result<Handle, Rejected<Self>> {
         match self.header().word.exchange_for_handle(self.kind()) {
             Ok(()) => {
                 self.forget_note();
@@ -487,7 +497,10 @@ impl Lease {
                 std::mem::forget(self);
                 Ok(Handle(header))
             }
-            Err(found) => Err(self.header().conflict(Wanted::Handle, found)),
+            Err(found) => {
+                let error = self.header().conflict(Wanted::Handle, found).into();
+                Err(Rejected { value: self, error })
+            }
         }
     }
 

@@ -1,20 +1,21 @@
 //! An array held under a lease.
 
-use std::fmt;
 use std::ptr::NonNull;
 
+use crate::array::display::{Elements, Head, Show, printed};
+use crate::array::CopyPolicy;
 use crate::array::{
     Array, ArrayView, ArrayViewMut, DArray, RawArray, check_aligned, dynamic_queries, load_value,
     other_dtype, store_value,
 };
 use crate::element::{DType, Element, Value};
-use crate::error::{Error, Kind, Result, try_with_capacity};
+use crate::error::{Error, Kind, Rejected, Result, try_with_capacity};
 use crate::kernel;
 use crate::layout::{FixedLayout, Layout, Order};
 use crate::memory::{Lease, LeaseKind, Place};
 use crate::view::handover::Copied;
 use crate::view::refusal::{Offer, Reason};
-use crate::view::request::{CopyPolicy, Grant, Request};
+use crate::view::request::{Grant, Request};
 
 /// An array that was lent: memory, dtype, shape and strides, held under a lease that is given back when this is dropped.
 ///
@@ -177,6 +178,7 @@ impl MemoryView {
     /// # Errors
     ///
     /// `is_bounds`.
+    #[inline(always)]
     pub fn get(&self, index: &[usize]) -> Result<Value> {
         // SAFETY: MemoryView 1; every lease permits racy loads.
         unsafe { load_value(self.ptr, &self.dtype, &self.layout, index) }
@@ -207,7 +209,7 @@ impl MemoryView {
         let nbytes = self.nbytes();
         let mut bytes = try_with_capacity(nbytes)?;
         // SAFETY: MemoryView 1; every lease permits racy loads; the vector has room for as many bytes.
-        unsafe { kernel::gather(self.ptr.as_ptr(), &self.layout, bytes.as_mut_ptr()) }?;
+        unsafe { kernel::gather(self.ptr.as_ptr(), &self.layout, bytes.as_mut_ptr()) };
         // SAFETY: all of them were written.
         unsafe { bytes.set_len(nbytes) };
         Ok(bytes)
@@ -222,13 +224,23 @@ impl MemoryView {
     ///
     /// `is_exhausted` where there are as many handles as can be counted.
     pub fn into_array(self) -> Result<DArray> {
-        let readonly = self.is_readonly();
-        let Self { lease, ptr, dtype, layout, .. } = self;
-        let handle = lease.into_handle()?;
-        // SAFETY: MemoryView 1 and 2: constant memory is read-only under every lease that it gives.
-        let raw = unsafe { RawArray::from_parts(handle, ptr, readonly) };
+        let (raw, dtype, layout) = self.into_raw()?;
         // SAFETY: dtype and layout are the array's own.
         Ok(unsafe { DArray::from_raw(raw, dtype, layout) })
+    }
+
+    /// [`into_array`](Self::into_array), in parts. What cannot be had comes back.
+    #[expect(clippy::result_large_err, reason = "what comes back is the view, in place")]
+    fn into_raw(self) -> Result<(RawArray, DType, Layout), Rejected<Self>> {
+        let readonly = self.is_readonly();
+        let Self { lease, ptr, dtype, layout, grant } = self;
+        match lease.into_handle() {
+            // SAFETY: MemoryView 1 and 2: constant memory is read-only under every lease that it gives.
+            Ok(handle) => Ok((unsafe { RawArray::from_parts(handle, ptr, readonly) }, dtype, layout)),
+            Err(Rejected { value: lease, error }) => {
+                Err(Rejected { value: Self { lease, ptr, dtype, layout, grant }, error })
+            }
+        }
     }
 
     /// Another handle on the array, beside the lease; read-only where the view is.
@@ -269,26 +281,39 @@ impl MemoryView {
 }
 
 impl<T: Element, const D: usize> TryFrom<MemoryView> for Array<T, D> {
-    type Error = Error;
+    type Error = Rejected<MemoryView>;
 
-    /// Gives the lease back and keeps the array, typed. O(`D`). (Where the array should come back on refusal, take it by
-    /// [`MemoryView::into_array`] and convert that.)
-    fn try_from(view: MemoryView) -> Result<Self> {
-        Ok(Self::try_from(view.into_array()?)?)
+    /// Gives the lease back and keeps the array, typed, read-only where the view is. O(`D`). Refused where dtype or rank is
+    /// another one, the array is indirect, or there are as many handles as can be counted; the view comes back with the reason.
+    fn try_from(view: MemoryView) -> Result<Self, Rejected<MemoryView>> {
+        let layout = match view.check_dtype::<T>().and_then(|()| view.layout.to_fixed()) {
+            Ok(layout) => layout,
+            Err(error) => return Err(Rejected { value: view, error }),
+        };
+        let (raw, ..) = view.into_raw()?;
+        // SAFETY: the layout is the view's own, for elements of its dtype, which is that of `T`.
+        Ok(unsafe { Self::from_raw(raw, layout) })
     }
 }
 
-impl fmt::Debug for MemoryView {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "MemoryView({}, shape {:?}, strides {:?} bytes, at {:p} on {} under a {:?} lease)",
-            self.dtype,
-            self.shape(),
-            self.strides(),
-            self.ptr,
-            self.place(),
-            self.lease.kind()
-        )
+impl Show for MemoryView {
+    fn head(&self) -> Head<'_> {
+        Head {
+            name: "MemoryView",
+            dtype: self.dtype.clone(),
+            shape: self.shape(),
+            strides: self.strides(),
+            address: self.as_ptr(),
+            place: self.place(),
+            more: format!(" under a {:?} lease", self.lease.kind()),
+        }
+    }
+
+    fn look(&self, f: &mut dyn FnMut(&Elements)) -> Result<()> {
+        // SAFETY: MemoryView 1; every lease permits racy loads.
+        f(&unsafe { Elements::new(self.ptr, self.dtype.clone(), self.layout.clone()) });
+        Ok(())
     }
 }
+
+printed!([] MemoryView);

@@ -21,4 +21,6 @@ pub(crate) use handover::{Copied, hand_over};
 pub use memory_view::MemoryView;
 pub use producer::{Producer, view};
 pub use refusal::{Offer, Reason, Refusal};
-pub use request::{CopyPolicy, Grant, Request};
+pub use request::{Grant, Request};
+
+pub use crate::array::CopyPolicy;

@@ -1,5 +1,6 @@
 //! Producers, and how arrays lend themselves.
 
+use crate::array::CopyPolicy;
 use crate::array::{Array, Casting, DArray, RawArray};
 use crate::element::{DType, Element};
 use crate::error::Error;
@@ -8,7 +9,7 @@ use crate::memory::{Lease, Place, Protocols};
 use crate::view::handover::{Copied, copy_instead};
 use crate::view::memory_view::MemoryView;
 use crate::view::refusal::{Offer, Reason, Refusal};
-use crate::view::request::{CopyPolicy, Request};
+use crate::view::request::Request;
 
 /// Something that lends its memory as an array.
 ///

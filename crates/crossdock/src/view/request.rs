@@ -1,22 +1,10 @@
 //! What a consumer asks for, and what it was given.
 
-use crate::array::overlap;
+use crate::array::{CopyPolicy, overlap};
 use crate::element::DType;
 use crate::layout::{Layout, Order};
 use crate::memory::{LeaseKind, Place};
 use crate::view::{Copied, Reason, Refusal};
-
-/// Whether a hand-over may copy.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum CopyPolicy {
-    /// No. What cannot be had in place is refused, with the reason. The default.
-    #[default]
-    Never,
-    /// If it cannot be had in place; the grant then says why.
-    IfNeeded,
-    /// Yes: the consumer wants memory of its own.
-    Always,
-}
 
 /// The least that a consumer needs of an array.
 ///

@@ -8,6 +8,8 @@ mod collections;
 mod constructing;
 mod devices;
 mod page;
+#[path = "../pages/mod.rs"]
+mod pages;
 mod pools;
 mod queries;
 mod readers;

@@ -170,18 +170,32 @@ pub unsafe fn load<T: Pod>(src: *const T) -> T {
     let mut value = MaybeUninit::<T>::uninit();
     let (src, dst) = (src.cast::<u8>(), value.as_mut_ptr());
     macro_rules! load_as {
-        ($load:ident, $word:ty) => {{
-            // SAFETY: the caller's word.
-            let word: $word = unsafe { imp::$load(src) };
+        ($load:ident, $word:ty, $at:expr) => {{
+            // SAFETY: within the value (the caller's word).
+            let word: $word = unsafe { imp::$load(src.wrapping_add($at)) };
             // SAFETY: the local has as many bytes. It is written plainly: nobody else sees it.
-            unsafe { dst.cast::<$word>().write_unaligned(word) }
+            unsafe { dst.cast::<u8>().wrapping_add($at).cast::<$word>().write_unaligned(word) }
         }};
     }
     match size_of::<T>() {
-        1 => load_as!(load1, u8),
-        2 => load_as!(load2, u16),
-        4 => load_as!(load4, u32),
-        8 => load_as!(load8, u64),
+        nbytes @ 0..=REGISTERS => {
+            let mut done = 0;
+            while done + 8 <= nbytes {
+                load_as!(load8, u64, done);
+                done += 8;
+            }
+            if nbytes & 4 != 0 {
+                load_as!(load4, u32, done);
+                done += 4;
+            }
+            if nbytes & 2 != 0 {
+                load_as!(load2, u16, done);
+                done += 2;
+            }
+            if nbytes & 1 != 0 {
+                load_as!(load1, u8, done);
+            }
+        }
         // SAFETY: the caller's word, and the local has as many bytes.
         nbytes => unsafe { copy(src, dst.cast(), nbytes) },
     }
@@ -198,22 +212,39 @@ pub unsafe fn load<T: Pod>(src: *const T) -> T {
 pub unsafe fn store<T: Pod>(dst: *mut T, value: T) {
     let (src, dst) = ((&raw const value), dst.cast::<u8>());
     macro_rules! store_as {
-        ($store:ident, $word:ty) => {{
+        ($store:ident, $word:ty, $at:expr) => {{
             // SAFETY: the value has as many bytes, all initialised (Pod 2).
-            let word = unsafe { src.cast::<$word>().read_unaligned() };
-            // SAFETY: the caller's word.
-            unsafe { imp::$store(dst, word) }
+            let word = unsafe { src.cast::<u8>().wrapping_add($at).cast::<$word>().read_unaligned() };
+            // SAFETY: within the value (the caller's word).
+            unsafe { imp::$store(dst.wrapping_add($at), word) }
         }};
     }
     match size_of::<T>() {
-        1 => store_as!(store1, u8),
-        2 => store_as!(store2, u16),
-        4 => store_as!(store4, u32),
-        8 => store_as!(store8, u64),
+        nbytes @ 0..=REGISTERS => {
+            let mut done = 0;
+            while done + 8 <= nbytes {
+                store_as!(store8, u64, done);
+                done += 8;
+            }
+            if nbytes & 4 != 0 {
+                store_as!(store4, u32, done);
+                done += 4;
+            }
+            if nbytes & 2 != 0 {
+                store_as!(store2, u16, done);
+                done += 2;
+            }
+            if nbytes & 1 != 0 {
+                store_as!(store1, u8, done);
+            }
+        }
         // SAFETY: the caller's word, and the value has as many bytes, all initialised (Pod 2).
         nbytes => unsafe { copy(src.cast(), dst, nbytes) },
     }
 }
+
+/// Values of up to this many bytes are loaded and stored word by word, and stay in registers.
+const REGISTERS: usize = 64;
 
 /// Below this many bytes, a loop over words beats the string instruction's start-up.
 const SHORT: usize = 256;

@@ -4,10 +4,10 @@
 //! nor reason about, at any alignment unless it says otherwise. Where `--cfg crossdock_portable` or the model checker asks
 //! for it, it is a loop over atomic bytes, so that sanitizers see what the kernels touch.
 
-use std::arch::x86_64::{__m128i, __m256i, __m512i};
+use std::arch::x86_64::{__m128i, __m256i, __m512i, _MM_HINT_T0, _mm_prefetch};
 
 macro_rules! access {
-    ($load:ident, $store:ident, $stream:ident, $ty:ty, $class:ident, $feature:literal, $mov:literal, $movnt:literal) => {
+    ($load:ident, $store:ident, $ty:ty, $class:ident, $feature:literal, $mov:literal) => {
         /// # Safety
         ///
         /// As for [`load`](crate::memory::racy::load), for as many bytes as the register has.
@@ -53,7 +53,11 @@ macro_rules! access {
                      options(nostack, preserves_flags));
             }
         }
+    };
+}
 
+macro_rules! stream {
+    ($stream:ident, $ty:ty, $class:ident, $feature:literal) => {
         /// Past the caches: for memory that is written whole and not read soon. [`fence`] comes before anybody else is told.
         ///
         /// # Safety
@@ -73,16 +77,50 @@ macro_rules! access {
             #[cfg(not(any(crossdock_portable, loom)))]
             // SAFETY: one aligned store to writable bytes (the caller's word).
             unsafe {
-                std::arch::asm!(concat!($movnt, " [{}], {}"), in(reg) dst, in($class) value,
+                std::arch::asm!("vmovntdq [{}], {}", in(reg) dst, in($class) value,
                      options(nostack, preserves_flags));
             }
         }
     };
 }
 
-access!(load16, store16, stream16, __m128i, xmm_reg, "avx2", "vmovdqu", "vmovntdq");
-access!(load32, store32, stream32, __m256i, ymm_reg, "avx2", "vmovdqu", "vmovntdq");
-access!(load64, store64, stream64, __m512i, zmm_reg, "avx512f", "vmovdqu64", "vmovntdq");
+access!(load16, store16, __m128i, xmm_reg, "avx2", "vmovdqu");
+access!(load32, store32, __m256i, ymm_reg, "avx2", "vmovdqu");
+access!(load64, store64, __m512i, zmm_reg, "avx512f", "vmovdqu64");
+stream!(stream32, __m256i, ymm_reg, "avx2");
+stream!(stream64, __m512i, zmm_reg, "avx512f");
+
+/// The bytes that a mask names; the others are not touched, and need not be memory.
+///
+/// # Safety
+///
+/// As for [`store`](crate::memory::racy::store), for the bytes that are named.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw")]
+pub(crate) unsafe fn store64_masked(dst: *mut u8, mask: u64, value: __m512i) {
+    #[cfg(any(crossdock_portable, loom))]
+    {
+        // SAFETY: as many bytes, all initialised.
+        let bytes = unsafe { std::mem::transmute::<__m512i, [u8; 64]>(value) };
+        for (index, byte) in bytes.into_iter().enumerate().filter(|&(index, _)| mask >> index & 1 != 0) {
+            // SAFETY: the caller's word.
+            unsafe { super::store(dst.wrapping_add(index), byte) };
+        }
+    }
+    #[cfg(not(any(crossdock_portable, loom)))]
+    // SAFETY: one store to bytes that are writable where they are named (the caller's word).
+    unsafe {
+        std::arch::asm!("vmovdqu8 [{}]{{{}}}, {}", in(reg) dst, in(kreg) mask, in(zmm_reg) value,
+             options(nostack, preserves_flags));
+    }
+}
+
+/// Asks for the line of memory at an address, which need not be readable.
+#[inline]
+pub(crate) fn prefetch(src: *const u8) {
+    // SAFETY: every x86-64 has it, and it touches nothing that a program could see.
+    unsafe { _mm_prefetch::<_MM_HINT_T0>(src.cast()) };
+}
 
 /// Orders what was streamed before it with every store behind it.
 #[inline]

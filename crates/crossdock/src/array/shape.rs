@@ -1,0 +1,91 @@
+//! Other shapes for the same elements, as a view where the strides allow it and otherwise as a copy, where that is permitted.
+
+use crate::array::{Array, DArray};
+use crate::element::Element;
+use crate::error::Result;
+use crate::layout::Order;
+
+/// Whether an operation that may be possible in place may copy.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum CopyPolicy {
+    /// No. What cannot be had in place is refused, with the reason. The default.
+    #[default]
+    Never,
+    /// If it cannot be had in place. A hand-over then says why in its grant.
+    IfNeeded,
+    /// Yes: memory of its own is wanted.
+    Always,
+}
+
+impl<T: Element, const D: usize> Array<T, D> {
+    /// The elements, read and laid out in this order of their indices, under another shape: as a view, or as a copy in new memory of
+    /// the default pool, as the policy says. O(`D`), or copies, and counts, [`Array::nbytes`].
+    ///
+    /// ```
+    /// use crossdock::Array;
+    /// use crossdock::array::CopyPolicy;
+    /// use crossdock::layout::Order;
+    ///
+    /// let columns = Array::from_vec(vec![1, 2, 3, 4, 5, 6], [2, 3])?.transpose();
+    /// assert!(columns.reshape([6]).unwrap_err().is_layout());
+    /// let rows = columns.reshape_with([6], Order::RowMajor, CopyPolicy::IfNeeded)?;
+    /// assert_eq!(rows.read()?.to_vec(), [1, 4, 2, 5, 3, 6]);
+    /// let in_place = columns.reshape_with([6], Order::ColumnMajor, CopyPolicy::IfNeeded)?;
+    /// assert_eq!(in_place.as_ptr(), columns.as_ptr());
+    /// # Ok::<(), crossdock::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// `is_shape` where the number of elements differs; `is_layout` where no strides express it and the policy permits no copy. A copy
+    /// has the errors of [`Array::to_order`].
+    pub fn reshape_with<const OUT: usize>(
+        &self,
+        shape: [usize; OUT],
+        order: Order,
+        policy: CopyPolicy,
+    ) -> Result<Array<T, OUT>> {
+        match self.reshape_order(shape, order) {
+            Ok(view) if policy != CopyPolicy::Always => Ok(view),
+            Err(error) if !error.is_layout() || policy == CopyPolicy::Never => Err(error),
+            _ => self.to_order(order)?.reshape_order(shape, order),
+        }
+    }
+
+    /// The elements, in this order of their indices, as one axis: as a view, or as a copy in new memory of the default pool, as the
+    /// policy says. O(`D`), or copies, and counts, [`Array::nbytes`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Array::reshape_with`].
+    pub fn flatten_with(&self, order: Order, policy: CopyPolicy) -> Result<Array<T, 1>> {
+        self.reshape_with([self.len()], order, policy)
+    }
+}
+
+impl DArray {
+    /// The elements, read and laid out in this order of their indices, under another shape: as a view, or as a copy in new memory of
+    /// the default pool, as the policy says. O(rank), or copies, and counts, [`DArray::nbytes`].
+    ///
+    /// # Errors
+    ///
+    /// `is_shape` where the number of elements differs; `is_layout` where no strides express it and the policy permits no copy. A copy
+    /// has the errors of [`DArray::to_order`].
+    pub fn reshape_with(&self, shape: &[usize], order: Order, policy: CopyPolicy) -> Result<Self> {
+        match self.reshape_order(shape, order) {
+            Ok(view) if policy != CopyPolicy::Always => Ok(view),
+            Err(error) if !error.is_layout() || policy == CopyPolicy::Never => Err(error),
+            _ => self.to_order(order)?.reshape_order(shape, order),
+        }
+    }
+
+    /// The elements, in this order of their indices, as one axis: as a view, or as a copy in new memory of the default pool, as the
+    /// policy says. O(rank), or copies, and counts, [`DArray::nbytes`].
+    ///
+    /// # Errors
+    ///
+    /// As [`DArray::reshape_with`].
+    pub fn flatten_with(&self, order: Order, policy: CopyPolicy) -> Result<Self> {
+        self.reshape_with(&[self.len()], order, policy)
+    }
+}

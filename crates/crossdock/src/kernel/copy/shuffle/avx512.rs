@@ -1,0 +1,114 @@
+//! Shuffles of bytes across registers of 64.
+
+use std::arch::x86_64::*;
+
+use crate::kernel::copy::shuffle::{Blocks, NONE, Pass, Shuffle};
+use crate::memory::racy::vector;
+
+/// The passes for so many registers of the source, for each of so many of the destination: those that are met often keep the table in
+/// registers.
+pub(super) fn passes(inputs: usize, outputs: usize) -> (Pass, Pass) {
+    match (inputs, outputs) {
+        (1, 1) => (pass::<1, 1, false>, pass::<1, 1, true>),
+        (2, 1) => (pass::<2, 1, false>, pass::<2, 1, true>),
+        (3, 1) => (pass::<3, 1, false>, pass::<3, 1, true>),
+        (4, 1) => (pass::<4, 1, false>, pass::<4, 1, true>),
+        (1, 2) => (pass::<1, 2, false>, pass::<1, 2, true>),
+        (2, 2) => (pass::<2, 2, false>, pass::<2, 2, true>),
+        (3, 3) => (pass::<3, 3, false>, pass::<3, 3, true>),
+        (4, 4) => (pass::<4, 4, false>, pass::<4, 4, true>),
+        _ => (any::<false>, any::<true>),
+    }
+}
+
+/// Which bytes a table names.
+fn named(table: &[u8; 64]) -> u64 {
+    table.iter().rev().fold(0, |named, &byte| named << 1 | u64::from(byte != NONE))
+}
+
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn register(table: &[u8; 64]) -> __m512i {
+    // SAFETY: an array of as many bytes.
+    unsafe { _mm512_loadu_si512(table.as_ptr().cast()) }
+}
+
+/// # Safety
+///
+/// As for every [`Pass`].
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
+unsafe fn pass<const IN: usize, const OUT: usize, const STREAM: bool>(shuffle: &Shuffle, blocks: Blocks) {
+    let mut tables = [[_mm512_setzero_si512(); IN]; OUT];
+    let mut masks = [[0; IN]; OUT];
+    let mut from = [[0; IN]; OUT];
+    let (mut to, mut written) = ([0; OUT], [0; OUT]);
+    let mut whole = true;
+    for (index, output) in shuffle.outputs.iter().enumerate() {
+        (to[index], written[index]) = (output.to, output.named);
+        whole &= output.named == u64::MAX;
+        for (place, input) in output.inputs.iter().enumerate() {
+            tables[index][place] = register(&input.table);
+            masks[index][place] = named(&input.table);
+            from[index][place] = input.from[0];
+        }
+    }
+    let (src_step, dst_step) = shuffle.steps();
+    let (mut src, mut dst) = (blocks.src, blocks.dst);
+    for _ in 0..blocks.count {
+        for index in 0..OUT {
+            // SAFETY: within the block (the caller's word).
+            let value = unsafe { vector::load64(src.wrapping_offset(from[index][0])) };
+            let mut value = _mm512_permutexvar_epi8(tables[index][0], value);
+            for place in 1..IN {
+                // SAFETY: as above.
+                let more = unsafe { vector::load64(src.wrapping_offset(from[index][place])) };
+                value = _mm512_mask_permutexvar_epi8(value, masks[index][place], tables[index][place], more);
+            }
+            let dst = dst.wrapping_offset(to[index]);
+            if STREAM {
+                // SAFETY: 64 bytes of the destination, a whole line of the cache (the caller's word).
+                unsafe { vector::stream64(dst, value) };
+            } else if whole {
+                // SAFETY: 64 bytes of the destination (the caller's word).
+                unsafe { vector::store64(dst, value) };
+            } else {
+                // SAFETY: those of 64 bytes that belong to elements of the destination (the caller's word).
+                unsafe { vector::store64_masked(dst, written[index], value) };
+            }
+        }
+        src = src.wrapping_offset(src_step);
+        dst = dst.wrapping_offset(dst_step);
+    }
+}
+
+/// # Safety
+///
+/// As for every [`Pass`].
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
+unsafe fn any<const STREAM: bool>(shuffle: &Shuffle, blocks: Blocks) {
+    let (src_step, dst_step) = shuffle.steps();
+    let (mut src, mut dst) = (blocks.src, blocks.dst);
+    for _ in 0..blocks.count {
+        for output in &shuffle.outputs {
+            let mut value = _mm512_setzero_si512();
+            for input in &output.inputs {
+                // SAFETY: within the block (the caller's word).
+                let more = unsafe { vector::load64(src.wrapping_offset(input.from[0])) };
+                let table = register(&input.table);
+                // `NONE` has the sign that the mask is made of.
+                let mask = !_mm512_movepi8_mask(table);
+                value = _mm512_mask_permutexvar_epi8(value, mask, table, more);
+            }
+            let dst = dst.wrapping_offset(output.to);
+            if STREAM {
+                // SAFETY: 64 bytes of the destination, a whole line of the cache (the caller's word).
+                unsafe { vector::stream64(dst, value) };
+            } else {
+                // SAFETY: those of 64 bytes that belong to elements of the destination (the caller's word).
+                unsafe { vector::store64_masked(dst, output.named, value) };
+            }
+        }
+        src = src.wrapping_offset(src_step);
+        dst = dst.wrapping_offset(dst_step);
+    }
+}

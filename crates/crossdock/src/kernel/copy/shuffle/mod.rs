@@ -1,0 +1,310 @@
+//! Elements that lie a few bytes apart: every other one, reversed ones, fields of small records, channels to be taken apart or put
+//! together. All of them are one thing: a register of the destination is made of bytes of a few registers of the source, always the
+//! same ones, block after block.
+//!
+//! So the work is a table, made once for each copy: for each byte of a block of the destination, where it comes from.
+
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+#[cfg(target_arch = "x86_64")]
+mod avx512;
+
+use crate::kernel::copy::elements::{self, offset};
+use crate::kernel::copy::plan::Axis;
+use crate::kernel::copy::run;
+use crate::kernel::cpu::Level;
+
+/// The registers of a level: how many lanes they have within which bytes can change places, and how many bytes a lane has.
+#[derive(Clone, Copy)]
+struct Registers {
+    lanes: usize,
+    lane: usize,
+    /// Whether bytes of a register can be left unwritten.
+    masks: bool,
+}
+
+impl Registers {
+    fn of(level: Level) -> Option<Self> {
+        match level {
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx512 => Some(Self { lanes: 1, lane: 64, masks: true }),
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx2 => Some(Self { lanes: 2, lane: 16, masks: false }),
+            _ => None,
+        }
+    }
+
+    fn nbytes(self) -> usize {
+        self.lanes * self.lane
+    }
+}
+
+/// The most registers of the destination in a block, and of the source for each of them.
+const MOST: usize = 16;
+
+/// A byte that comes from nowhere.
+const NONE: u8 = 0x80;
+
+/// What a register of the destination takes from one of the source.
+#[derive(Clone, Copy)]
+struct Input {
+    /// Where each lane is loaded, in bytes from element 0 of the block.
+    from: [isize; 2],
+    /// For each byte its place in its lane, or `NONE`.
+    table: [u8; 64],
+}
+
+/// A register of the destination.
+struct Output {
+    to: isize,
+    inputs: Vec<Input>,
+    /// The bytes that are written.
+    named: u64,
+}
+
+/// One pass over blocks, at one level.
+///
+/// # Safety
+///
+/// What a block takes from the source may be loaded from there, and the elements that it makes stored, racily, for each of the blocks;
+/// where it streams, the destination of the first begins with a line. The processor has the level.
+type Pass = unsafe fn(&Shuffle, Blocks);
+
+/// Some blocks of a shuffle, each `step` elements behind the one before.
+#[derive(Clone, Copy)]
+struct Blocks {
+    src: *const u8,
+    dst: *mut u8,
+    count: usize,
+}
+
+/// A copy of elements of one axis, or of one axis and a few beside each of its elements.
+pub(super) struct Shuffle {
+    width: usize,
+    /// The long axis.
+    along: Axis,
+    /// The short one.
+    beside: Axis,
+    /// How many elements of the long axis a block has.
+    block: usize,
+    outputs: Vec<Output>,
+    /// The bytes around element 0 of a block that are loaded for it, and those that the elements of all blocks have.
+    reach: (isize, isize),
+    limits: (isize, isize),
+    stream: bool,
+    store: Pass,
+    stream_pass: Pass,
+}
+
+impl Shuffle {
+    /// The table for two axes, the destination of which walks `along` without gaps or, `beside` being the innermost, both as one.
+    /// `None` where element by element is as good: at a level that has no such instructions, for few elements, or for too many
+    /// registers of the source.
+    pub(super) fn new(level: Level, width: usize, along: Axis, beside: Axis, stream: bool) -> Option<Self> {
+        let registers = Registers::of(level)?;
+        let size = registers.nbytes();
+        let inner = beside.to.unsigned_abs() < along.to.unsigned_abs();
+        // A row of the destination: the elements of one step of the long axis or, in a plane, one of them.
+        let (pitch, planes) = if inner { (along.to.unsigned_abs(), 1) } else { (width, beside.len) };
+        let row = if inner { beside.len * width } else { width };
+        let gapless = along.to == row as isize;
+        let apart = inner && beside.len > 1 && beside.to != width as isize;
+        if along.to < row as isize || apart || !gapless && !(inner && registers.masks) {
+            return None;
+        }
+        let unit = if pitch.is_multiple_of(width) { width } else { pitch };
+        let block = size / gcd(size, unit);
+        let count = block * pitch / size;
+        if along.len < block || count * planes > MOST {
+            return None;
+        }
+        // Where a byte of one row comes from.
+        let source = |plane: usize, byte: usize| {
+            let (step, rest) = (byte / pitch, byte % pitch);
+            let (element, byte) = if inner { (rest / width, rest % width) } else { (plane, rest) };
+            (element < beside.len)
+                .then(|| step as isize * along.from + element as isize * beside.from + byte as isize)
+        };
+        let mut outputs = Vec::with_capacity(count * planes);
+        for plane in 0..planes {
+            for register in 0..count {
+                let bytes: Vec<Option<isize>> =
+                    (0..size).map(|byte| source(plane, register * size + byte)).collect();
+                let to = if inner { 0 } else { plane as isize * beside.to };
+                let named = bytes.iter().rev().fold(0, |named, byte| named << 1 | u64::from(byte.is_some()));
+                let to = to + (register * size) as isize;
+                if named != 0 {
+                    outputs.push(Output { to, inputs: inputs(registers, &bytes), named });
+                }
+            }
+        }
+        let inputs = outputs.iter().map(|output| output.inputs.len()).max()?;
+        // What this does against what it saves: a load and a store of each element.
+        let elements = block * beside.len;
+        if inputs > MOST || 4 * inputs * outputs.len() > 3 * elements {
+            return None;
+        }
+        for output in &mut outputs {
+            let idle = Input { from: output.inputs[0].from, table: [NONE; 64] };
+            output.inputs.resize(inputs, idle);
+        }
+        let loads =
+            outputs.iter().flat_map(|output| &output.inputs).flat_map(|input| &input.from[..registers.lanes]);
+        let low = *loads.clone().min()?;
+        let high = *loads.max()? + registers.lane as isize;
+        let ends = |axis: Axis| {
+            ((axis.len - 1) as isize * axis.from).min(0)..((axis.len - 1) as isize * axis.from).max(0)
+        };
+        let (a, b) = (ends(along), ends(beside));
+        let limits = (a.start + b.start, a.end + b.end + width as isize);
+        let (store, stream_pass) = match level {
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx512 => avx512::passes(inputs, outputs.len()),
+            #[cfg(target_arch = "x86_64")]
+            _ => avx2::passes(inputs, outputs.len()),
+            #[cfg(not(target_arch = "x86_64"))]
+            _ => return None,
+        };
+        let stream = stream && gapless && (inner || planes == 1 || beside.to % run::LINE as isize == 0);
+        Some(Self {
+            width,
+            along,
+            beside,
+            block,
+            outputs,
+            reach: (low, high),
+            limits,
+            stream,
+            store,
+            stream_pass,
+        })
+    }
+
+    /// # Safety
+    ///
+    /// The elements of both axes, and what lies between them in the source, may be loaded from `src`, and the elements stored to `dst`,
+    /// racily; the processor has the level.
+    pub(super) unsafe fn copy(&self, src: *const u8, dst: *mut u8) {
+        let Axis { len, from, .. } = self.along;
+        // A block may begin where nothing is loaded that lies outside.
+        let fits = |start: usize| {
+            let start = start as isize * from;
+            start + self.reach.0 >= self.limits.0 && start + self.reach.1 <= self.limits.1
+        };
+        let last = len - self.block;
+        let (mut first, mut end) = (0, last + 1);
+        while first < end && !fits(first) {
+            first += 1;
+        }
+        while end > first && !fits(end - 1) {
+            end -= 1;
+        }
+        if first == end {
+            // SAFETY: all elements (the caller's word).
+            return unsafe { self.one_by_one(src, dst, 0, len) };
+        }
+        // SAFETY: some elements (the caller's word).
+        unsafe { self.one_by_one(src, dst, 0, first) };
+        // SAFETY: blocks that may be loaded, and elements that may be stored.
+        let done = unsafe { self.blocks(src, dst, first, end - 1) };
+        // SAFETY: some elements (the caller's word).
+        unsafe { self.one_by_one(src, dst, done, len - done) };
+    }
+
+    /// Blocks that begin at an element from `first` to `last`, the two of them included. Says where the last one ends.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Shuffle::copy`], where blocks that begin there can be loaded.
+    unsafe fn blocks(&self, src: *const u8, dst: *mut u8, first: usize, last: usize) -> usize {
+        let at = |start: usize, count: usize| {
+            let (src, dst) = offset(src, dst, self.along, start);
+            Blocks { src, dst, count }
+        };
+        let mut start = first;
+        let mut pass = self.store;
+        if self.stream {
+            let step = self.along.to.unsigned_abs();
+            let aligned = (0..=last - first)
+                .take(self.block + 1)
+                .find(|skip| dst.addr().wrapping_add((first + skip) * step).is_multiple_of(run::LINE));
+            if let Some(skip) = aligned {
+                if skip != 0 {
+                    // SAFETY: a block (the caller's word), some of whose elements come once more.
+                    unsafe { (self.store)(self, at(first, 1)) };
+                }
+                start += skip;
+                pass = self.stream_pass;
+            }
+        }
+        let count = (last - start) / self.block + 1;
+        // SAFETY: blocks one behind the other (the caller's word).
+        unsafe { pass(self, at(start, count)) };
+        let done = start + count * self.block;
+        if done < last + self.block {
+            // SAFETY: the last block, some of whose elements come once more.
+            unsafe { (self.store)(self, at(last, 1)) };
+        }
+        last + self.block
+    }
+
+    /// How far a block is from the one before it.
+    fn steps(&self) -> (isize, isize) {
+        (self.block as isize * self.along.from, self.block as isize * self.along.to)
+    }
+
+    /// # Safety
+    ///
+    /// As for [`Shuffle::copy`].
+    unsafe fn one_by_one(&self, src: *const u8, dst: *mut u8, start: usize, len: usize) {
+        for step in start..start + len {
+            let (src, dst) = offset(src, dst, self.along, step);
+            // SAFETY: the elements beside one another at one step (the caller's word).
+            unsafe { elements::line(src, dst, self.width, self.beside, run::run(Level::Baseline, false)) };
+        }
+    }
+}
+
+fn gcd(a: usize, b: usize) -> usize {
+    if b == 0 { a } else { gcd(b, a % b) }
+}
+
+/// The registers of the source that have these bytes.
+fn inputs(registers: Registers, bytes: &[Option<isize>]) -> Vec<Input> {
+    let mut inputs: Vec<Input> = Vec::new();
+    for (lane, bytes) in bytes.chunks(registers.lane).enumerate() {
+        let mut wanted: Vec<isize> = bytes.iter().copied().flatten().collect();
+        wanted.sort_unstable();
+        let mut count = 0;
+        while let Some(&low) = wanted.first() {
+            // As far back as its bytes lie within one lane, so that nothing behind the last one is loaded.
+            let within = wanted.iter().take_while(|&&byte| byte < low + registers.lane as isize);
+            let high = within.clone().last().copied().unwrap_or(low);
+            let start = if wanted.len() == within.clone().count() {
+                (high + 1 - registers.lane as isize).max(first_of(bytes)).min(low)
+            } else {
+                low
+            };
+            let covered = wanted.iter().take_while(|&&byte| byte < start + registers.lane as isize).count();
+            if inputs.len() == count {
+                inputs.push(Input { from: [start; 2], table: [NONE; 64] });
+            }
+            let input = &mut inputs[count];
+            input.from[lane] = start;
+            for (place, byte) in bytes.iter().enumerate() {
+                if let Some(byte) = byte
+                    && wanted[..covered].binary_search(byte).is_ok()
+                {
+                    input.table[lane * registers.lane + place] = (byte - start) as u8;
+                }
+            }
+            wanted.drain(..covered);
+            count += 1;
+        }
+    }
+    inputs
+}
+
+fn first_of(bytes: &[Option<isize>]) -> isize {
+    bytes.iter().copied().flatten().min().unwrap_or(0)
+}

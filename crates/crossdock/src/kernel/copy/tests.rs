@@ -1,0 +1,255 @@
+//! Every way to copy, at every level of this processor, against a copy element by element.
+//!
+//! `CROSSDOCK_SEED` and `CROSSDOCK_CASES` choose the layouts. Each side has memory of just its size, so that sanitizers find what is
+//! loaded or stored beside it; what lies between elements of the destination must stay as it was.
+
+use crossdock_testkit::{Coverage, seed};
+use fastrand::Rng;
+
+use super::*;
+use crate::kernel::cpu::Level;
+
+const CASES: usize = 24_000;
+
+fn cases() -> usize {
+    match std::env::var("CROSSDOCK_CASES") {
+        Ok(text) => text.parse().unwrap_or_else(|_| panic!("CROSSDOCK_CASES is {text:?}, not a number")),
+        Err(_) => CASES,
+    }
+}
+
+/// One side of a copy, and the memory that it reaches.
+struct World {
+    layout: Layout,
+    base: *mut u8,
+    regions: Vec<Box<[u8]>>,
+}
+
+impl World {
+    /// Where an element lies, one pointer after the other.
+    fn element(&self, index: &[usize]) -> *mut u8 {
+        let mut hops = self.layout.hops(index).unwrap();
+        let first = hops.next().unwrap();
+        hops.fold(self.base.wrapping_offset(first), |place, hop| {
+            // SAFETY: a slot that `World::new` filled.
+            let next = unsafe { place.cast::<*mut u8>().read_unaligned() };
+            next.wrapping_offset(hop)
+        })
+    }
+
+    /// The bytes of each element, in row-major order of the indices.
+    fn elements(&self) -> Vec<Vec<u8>> {
+        let itemsize = self.layout.itemsize();
+        let bytes = |place: *mut u8| {
+            let mut bytes = vec![0; itemsize];
+            // SAFETY: an element, in one of the regions, which nobody writes meanwhile.
+            unsafe { place.copy_to_nonoverlapping(bytes.as_mut_ptr(), itemsize) };
+            bytes
+        };
+        indices(self.layout.shape()).iter().map(|index| bytes(self.element(index))).collect()
+    }
+
+    fn set_elements(&self, elements: &[Vec<u8>]) {
+        for (index, bytes) in indices(self.layout.shape()).iter().zip(elements) {
+            // SAFETY: as for `elements`.
+            unsafe { self.element(index).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
+        }
+    }
+
+    /// Random bytes under a layout with these strides, which are those of tables of pointers up to the last dereference.
+    fn new(rng: &mut Rng, shape: &[usize], strides: &[isize], follows: &[bool], itemsize: usize) -> Self {
+        let suboffsets: Vec<Option<isize>> =
+            follows.iter().map(|&follows| follows.then(|| rng.isize(-50..50))).collect();
+        let layout = Layout::with_suboffsets(shape, strides, &suboffsets, itemsize).unwrap();
+        let mut world = Self { layout, base: std::ptr::null_mut(), regions: vec![] };
+        world.base = world.region(rng, 0, &suboffsets);
+        world
+    }
+
+    /// A region for the segment that begins at an axis, and for all behind it. Where its element 0 lies.
+    fn region(&mut self, rng: &mut Rng, first: usize, suboffsets: &[Option<isize>]) -> *mut u8 {
+        let (shape, strides) = (self.layout.shape().to_vec(), self.layout.strides().to_vec());
+        let end = suboffsets[first..].iter().position(Option::is_some).map(|axis| first + axis + 1);
+        let axes = first..end.unwrap_or(shape.len());
+        let size = if end.is_some() { size_of::<*mut u8>() } else { self.layout.itemsize() };
+        let segment = Layout::new(&shape[axes.clone()], &strides[axes.clone()], size).unwrap();
+        let span = segment.span();
+        let before = *rng.choice(&[0, 0, 1, 8, 32, 61]).unwrap();
+        let region: Box<[u8]> = (0..before + span.nbytes()).map(|_| rng.u8(..)).collect();
+        self.regions.push(region);
+        let place = self.regions.len() - 1;
+        let base = self.regions[place].as_mut_ptr().wrapping_add(before).wrapping_offset(-span.low());
+        if let Some(end) = end {
+            for offset in segment.offsets().unwrap() {
+                let suboffset = suboffsets[end - 1].unwrap();
+                let next = self.region(rng, end, suboffsets).wrapping_offset(-suboffset);
+                next.expose_provenance();
+                // SAFETY: a slot of the region just made.
+                unsafe { base.wrapping_offset(offset).cast::<*mut u8>().write_unaligned(next) };
+            }
+        }
+        base
+    }
+}
+
+fn indices(shape: &[usize]) -> Vec<Vec<usize>> {
+    let mut all = vec![vec![]];
+    for &len in shape {
+        let longer = |index: Vec<usize>| (0..len).map(move |next| [&index[..], &[next]].concat());
+        all = all.into_iter().flat_map(longer).collect();
+    }
+    all
+}
+
+/// Strides that reach each element by its own bytes: some order of the axes, with gaps or without.
+fn injective(rng: &mut Rng, shape: &[usize], unit: usize, order: &[usize]) -> Vec<isize> {
+    let mut strides = vec![0; shape.len()];
+    let (gaps, negative) = (rng.usize(0..3) == 0, rng.usize(0..3) == 0);
+    let mut next = unit;
+    for &axis in order {
+        if gaps && rng.bool() {
+            next += *rng.choice(&[1, unit, 2 * unit, 7, 64 - next % 64]).unwrap();
+        }
+        strides[axis] = if negative && rng.bool() { -(next as isize) } else { next as isize };
+        next *= shape[axis].max(1);
+    }
+    strides
+}
+
+/// A shape, and the order in which each side walks it, from the innermost.
+fn shape_and_orders(rng: &mut Rng) -> (Vec<usize>, Vec<usize>, Vec<usize>) {
+    let rank = rng.usize(0..=8);
+    let mut shape: Vec<usize> = vec![];
+    let mut left = *rng.choice(&[100, 200, 400, 1000, 4096]).unwrap();
+    for _ in 0..rank {
+        let len = match rng.usize(0..12) {
+            0 => 1,
+            // Channels, tiles and what is left of them.
+            1..5 => rng.usize(2..=5),
+            5..8 => rng.usize(1..=20),
+            8..10 => *rng.choice(&[8, 16, 31, 32, 33, 64, 65, 80]).unwrap(),
+            _ => rng.usize(1..=400),
+        };
+        let len = len.min(left).max(1);
+        left /= len;
+        shape.push(len);
+    }
+    rng.shuffle(&mut shape);
+    if rank > 0 && rng.usize(0..14) == 0 {
+        shape[rng.usize(0..rank)] = 0;
+    }
+    let rows: Vec<usize> = (0..rank).rev().collect();
+    let (mut from, mut to) = (rows.clone(), rows);
+    if rng.usize(0..4) != 0 {
+        rng.shuffle(&mut from);
+    }
+    if rng.bool() {
+        rng.shuffle(&mut to);
+    }
+    (shape, from, to)
+}
+
+/// Which axes of a side dereference.
+fn follows(rng: &mut Rng, rank: usize) -> Vec<bool> {
+    let indirect = rng.usize(0..6) == 0;
+    // Those in front alone, so that something direct is left.
+    (0..rank).map(|axis| indirect && axis < 2 && rng.bool()).collect()
+}
+
+/// Strides of a side, segment by segment.
+fn side(rng: &mut Rng, shape: &[usize], itemsize: usize, order: &[usize], source: bool) -> World {
+    let follows = follows(rng, shape.len());
+    let tables = follows.iter().rposition(|&follows| follows).map_or(0, |axis| axis + 1);
+    let numel: usize = shape[..tables].iter().product();
+    // No more than a few rows, each of which is a region.
+    let follows = if numel > 200 { vec![false; shape.len()] } else { follows };
+    let mut strides = vec![0; shape.len()];
+    let mut first = 0;
+    for axis in 0..shape.len() {
+        if follows[axis] || axis + 1 == shape.len() {
+            let unit = if follows[axis] { size_of::<*mut u8>() } else { itemsize };
+            let within = order.iter().filter(|other| (first..=axis).contains(other));
+            let order: Vec<usize> = within.map(|other| other - first).collect();
+            let part = injective(rng, &shape[first..=axis], unit, &order);
+            strides[first..=axis].copy_from_slice(&part);
+            if source && !follows[axis] && rng.usize(0..5) == 0 {
+                // The same element again, or elements over one another.
+                let some = rng.usize(first..=axis);
+                strides[some] = if rng.bool() { 0 } else { rng.isize(-9..9) };
+            }
+            first = axis + 1;
+        }
+    }
+    World::new(rng, shape, &strides, &follows, itemsize)
+}
+
+#[test]
+fn every_way_to_copy_copies_each_element_and_nothing_else() {
+    let (mut rng, mut coverage) = (Rng::with_seed(seed()), Coverage::default());
+    let levels: Vec<Level> = Level::available().collect();
+    for _ in 0..cases() {
+        let (shape, from, to) = shape_and_orders(&mut rng);
+        let itemsize = match rng.usize(0..10) {
+            0..7 => *rng.choice(&[1, 2, 4, 8, 16]).unwrap(),
+            _ => rng.usize(0..=40),
+        };
+        let src = side(&mut rng, &shape, itemsize, &from, true);
+        let dst = side(&mut rng, &shape, itemsize, &to, false);
+        coverage.case();
+        note(&mut coverage, &src, &dst);
+        let (wanted, old, before) = (src.elements(), dst.elements(), dst.regions.clone());
+        let current = Machine::current();
+        let machine = Machine {
+            level: *rng.choice(&levels).unwrap(),
+            stream_nbytes: if rng.bool() { 0 } else { current.stream_nbytes },
+            share_nbytes: if rng.bool() { 0 } else { current.share_nbytes },
+            part_nbytes: 256,
+            shuffle_nbytes: if rng.usize(0..4) != 0 { 0 } else { current.shuffle_nbytes },
+        };
+        coverage.note(format!("level {:?}", machine.level));
+        coverage.note_if(machine.stream_nbytes == 0, "streamed");
+        way(&mut coverage, machine, &src, &dst);
+        let job =
+            Job { machine, shape: &shape, itemsize, from: Side::of(&src.layout), to: Side::of(&dst.layout) };
+        // SAFETY: both sides' memory is theirs, and the level is one of this processor's.
+        unsafe { job.copy(src.base, dst.base) };
+        assert!(dst.elements() == wanted, "{:?} to {:?}, {machine:?}", src.layout, dst.layout);
+        // With the old elements everything is as it was.
+        dst.set_elements(&old);
+        assert!(dst.regions == before, "beside {:?}, from {:?}, {machine:?}", dst.layout, src.layout);
+    }
+    println!("{coverage}");
+    if cases() >= CASES {
+        let classes = ["negative", "zero", "unaligned", "empty", "suboffsets", "streamed"].map(str::to_owned);
+        let ranks = (0..=8).map(|rank| format!("rank {rank}"));
+        let levels = levels.iter().map(|level| format!("level {level:?}"));
+        coverage.assert_at_least(0.05, classes.into_iter().chain(ranks).chain(levels));
+        let ways = ["run", "elements", "repeated", "square"];
+        coverage.assert_at_least(0.02, ways);
+        if Level::current() > Level::Baseline {
+            coverage.assert_at_least(0.02, ["shuffle"]);
+        }
+    }
+}
+
+fn note(coverage: &mut Coverage, src: &World, dst: &World) {
+    let (from, to) = (&src.layout, &dst.layout);
+    let strides = || from.strides().iter().chain(to.strides());
+    coverage.note(format!("rank {}", from.rank()));
+    coverage.note_if(strides().any(|&stride| stride < 0), "negative");
+    coverage.note_if(from.strides().contains(&0), "zero");
+    coverage.note_if(from.shape().contains(&0), "empty");
+    coverage.note_if(from.suboffsets().or(to.suboffsets()).is_some(), "suboffsets");
+    let aligned = |world: &World| world.base.addr().is_multiple_of(world.layout.itemsize().max(1));
+    coverage.note_if(!aligned(src) || !aligned(dst), "unaligned");
+}
+
+/// Notes which way the direct part of a copy takes.
+fn way(coverage: &mut Coverage, machine: Machine, src: &World, dst: &World) {
+    let (from, to) = (Side::of(&src.layout), Side::of(&dst.layout));
+    let depth = from.indirect().max(to.indirect());
+    let (shape, itemsize) = (&src.layout.shape()[depth..], src.layout.itemsize());
+    if let Some(plan) = plan::Plan::new(shape, &from.strides[depth..], &to.strides[depth..], itemsize) {
+        coverage.note(direct::Direct::new(machine, &plan, plan.nbytes()).way());
+    }
+}

@@ -1,0 +1,184 @@
+//! Pages that hold another library against this one, and the tests that their rows name: neither says more than the other.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// A page of `docs`, and the folder of tests that go with it.
+pub(crate) struct Page {
+    /// The page, without its ending.
+    pub(crate) name: &'static str,
+    /// The tables whose rows name tests in their last column.
+    pub(crate) tables: &'static [Table],
+    /// Files of the folder that check, and are not checked.
+    pub(crate) not_rows: &'static [&'static str],
+}
+
+/// A table: the letter that its rows' ids begin with, and how many columns it has.
+pub(crate) type Table = (&'static str, usize);
+
+/// A row: its id, and its other cells.
+pub(crate) struct Row {
+    pub(crate) id: String,
+    pub(crate) cells: Vec<String>,
+}
+
+impl Row {
+    /// The tests that the last cell names.
+    pub(crate) fn tests(&self) -> Vec<&str> {
+        code(self.cells.last().unwrap())
+    }
+}
+
+impl Page {
+    pub(crate) fn rows(&self, (letter, columns): Table) -> Vec<Row> {
+        let page = fs::read_to_string(crate_root().join(format!("../../docs/{}.md", self.name))).unwrap();
+        let mut rows = vec![];
+        for line in page.lines().filter(|line| line.starts_with('|')) {
+            let cells: Vec<String> =
+                line.trim_matches('|').split('|').map(|cell| cell.trim().to_owned()).collect();
+            let number = cells[0].strip_prefix(letter).filter(|rest| rest.parse::<u16>().is_ok());
+            if number.is_none() {
+                continue;
+            }
+            assert_eq!(cells.len(), columns, "{line}");
+            assert!(cells.iter().all(|cell| !cell.is_empty()), "{line}");
+            rows.push(Row { id: cells[0].clone(), cells: cells[1..].to_vec() });
+        }
+        let ids: BTreeSet<&str> = rows.iter().map(|row| row.id.as_str()).collect();
+        assert_eq!(ids.len(), rows.len(), "an id of {letter} is there twice");
+        rows
+    }
+
+    fn all_rows(&self) -> Vec<Row> {
+        self.tables.iter().flat_map(|&table| self.rows(table)).collect()
+    }
+
+    /// How many tests the rows name; each row at least one, and each of them is a test that can fail.
+    pub(crate) fn check_that_every_row_names_tests_that_run(&self) -> usize {
+        let mut count = 0;
+        for row in self.all_rows() {
+            assert!(!row.tests().is_empty(), "{} names no test", row.id);
+            for test in row.tests() {
+                count += 1;
+                if let Err(why) = test_body(test) {
+                    panic!("{} names the test {test}: {why}", row.id);
+                }
+            }
+        }
+        count
+    }
+
+    /// How many tests the folder has; each of them is named by a row.
+    pub(crate) fn check_that_every_test_of_the_folder_is_named(&self) -> usize {
+        let all = self.all_rows();
+        let named: BTreeSet<&str> = all.iter().flat_map(Row::tests).collect();
+        let mut count = 0;
+        for entry in fs::read_dir(crate_root().join("tests").join(self.name)).unwrap() {
+            let path = entry.unwrap().path();
+            let module = path.file_stem().unwrap().to_str().unwrap();
+            if self.not_rows.contains(&module) {
+                continue;
+            }
+            let text = fs::read_to_string(&path).unwrap();
+            for after in text.split("#[test]\nfn ").skip(1) {
+                let name = after.split('(').next().unwrap();
+                let path = format!("{}::{module}::{name}", self.name);
+                assert!(named.contains(path.as_str()), "no row names {path}");
+                count += 1;
+            }
+        }
+        count
+    }
+
+    /// How many rows the table has; the items in each one's second column are used by the one test that it has alone.
+    pub(crate) fn check_that_every_name_has_a_test_of_its_own_which_uses_the_item(
+        &self,
+        table: Table,
+    ) -> usize {
+        let mut seen = BTreeMap::new();
+        for row in self.rows(table) {
+            let tests = row.tests();
+            assert_eq!(tests.len(), 1, "{} names {tests:?}", row.id);
+            if let Some(other) = seen.insert(tests[0].to_owned(), row.id.clone()) {
+                panic!("{} and {other} have the same test", row.id);
+            }
+            let body = test_body(tests[0]).unwrap();
+            let items = code(&row.cells[1]);
+            assert!(!items.is_empty(), "{} names no item", row.id);
+            for item in items {
+                let last = item.rsplit("::").next().unwrap().trim_end_matches('!');
+                assert!(has_word(&body, last), "{}: {} does not use {item}", row.id, tests[0]);
+            }
+        }
+        seen.len()
+    }
+
+    /// How many rows the table has of what is not here; each has a reason and names no test.
+    pub(crate) fn check_that_what_is_not_here_has_a_reason(&self, table: Table) -> usize {
+        let absent = self.rows(table);
+        for row in &absent {
+            assert!(row.cells[1].len() >= 20, "{} has no reason", row.id);
+        }
+        absent.len()
+    }
+}
+
+fn crate_root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).to_path_buf()
+}
+
+/// What stands between backticks.
+fn code(text: &str) -> Vec<&str> {
+    text.split('`').skip(1).step_by(2).collect()
+}
+
+/// The text of a test function, from its name to its end, or why it is none.
+fn test_body(path: &str) -> Result<String, String> {
+    let (modules, name) = path.rsplit_once("::").ok_or("no module")?;
+    let file = modules.replace("::", "/");
+    let inline = file.strip_suffix("/tests").unwrap_or(&file);
+    let places = [
+        format!("tests/{file}.rs"),
+        format!("tests/{file}/mod.rs"),
+        format!("src/{file}.rs"),
+        format!("src/{inline}.rs"),
+        format!("src/{inline}/mod.rs"),
+    ];
+    let found = places.iter().find_map(|place| fs::read_to_string(crate_root().join(place)).ok());
+    let text = found.ok_or("no such file")?;
+    let lines: Vec<&str> = text.lines().collect();
+    let is_head = |line: &&str| {
+        let line = line.trim_start().trim_start_matches("pub(crate) ");
+        line.strip_prefix("fn ")
+            .and_then(|rest| rest.strip_prefix(name))
+            .is_some_and(|rest| rest.starts_with('('))
+    };
+    let head = lines.iter().position(is_head).ok_or("no such function")?;
+    let attributes: Vec<&str> = lines[..head]
+        .iter()
+        .rev()
+        .map(|line| line.trim())
+        .take_while(|line| line.starts_with("#["))
+        .collect();
+    if modules == "conformance" {
+        // Made a test for each device by a macro, which lists it on a line of its own.
+        let devices = fs::read_to_string(crate_root().join("tests/devices.rs")).unwrap();
+        if !devices.lines().any(|line| line.trim() == name) {
+            return Err("not among those that every device has".to_owned());
+        }
+    } else if !attributes.contains(&"#[test]") {
+        return Err("not a test".to_owned());
+    }
+    if attributes.iter().any(|line| line.starts_with("#[ignore") || line.starts_with("#[should_panic")) {
+        return Err("ignored, or glad to fail".to_owned());
+    }
+    let indent = lines[head].len() - lines[head].trim_start().len();
+    let end = format!("{}}}", " ".repeat(indent));
+    let body = lines[head..].iter().take_while(|line| **line != end);
+    Ok(body.copied().collect::<Vec<_>>().join("\n"))
+}
+
+fn has_word(text: &str, word: &str) -> bool {
+    text.split(|c: char| !c.is_alphanumeric() && c != '_').any(|found| found == word)
+}
