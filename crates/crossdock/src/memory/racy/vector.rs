@@ -87,6 +87,7 @@ macro_rules! stream {
 access!(load16, store16, __m128i, xmm_reg, "avx2", "vmovdqu");
 access!(load32, store32, __m256i, ymm_reg, "avx2", "vmovdqu");
 access!(load64, store64, __m512i, zmm_reg, "avx512f", "vmovdqu64");
+stream!(stream16, __m128i, xmm_reg, "avx2");
 stream!(stream32, __m256i, ymm_reg, "avx2");
 stream!(stream64, __m512i, zmm_reg, "avx512f");
 
