@@ -74,12 +74,12 @@ fn kernel(measure: &Measure, _: Option<&Arrow>) -> Result<Table> {
 
 /// What one of ours should reach.
 fn reach(work: &Work, name: &str) -> Option<Reach> {
-    let Ratios { one, two } = work.reach;
+    let Ratios { one, two, gigabytes } = work.reach;
     match (work.operation, name) {
         // What is claimed of a new array is claimed beside one that is there.
         (Operation::New, NEW) => Some(Reach::Ratio(one?, ONE)),
         (Operation::New, _) => None,
-        (_, ONE) => Some(Reach::Ratio(one?, MEMCPY)),
+        (_, ONE) => gigabytes.map(Reach::Figure).or(Some(Reach::Ratio(one?, MEMCPY))),
         (_, TWO) => Some(Reach::Ratio(two?, MEMCPY)),
         _ => None,
     }

@@ -24,11 +24,17 @@ fn filled(dtype: &DType, values: &[Value]) -> DArray {
 #[test]
 fn numbers_stand_below_each_other() {
     assert_eq!(array(vec![1, -20, 300, 4], [2, 2]).to_string(), "[[  1 -20]\n [300   4]]");
-    assert_eq!(array(vec![1.0, -0.5, 1.0 / 3.0, 100.0], [4]).to_string(), "[  1.          -0.5          0.33333333 100.        ]");
+    assert_eq!(
+        array(vec![1.0, -0.5, 1.0 / 3.0, 100.0], [4]).to_string(),
+        "[  1.          -0.5          0.33333333 100.        ]"
+    );
     assert_eq!(array(vec![1.0, 1e-5, f64::NAN], [3]).to_string(), "[1.e+00 1.e-05    nan]");
     assert_eq!(array(vec![f64::NAN, f64::NEG_INFINITY, -0.0], [3]).to_string(), "[ nan -inf  -0.]");
     assert_eq!(array(vec![0.1f32, 1e6], [2]).to_string(), "[1.e-01 1.e+06]");
-    assert_eq!(array(vec![1u8, 2, 3, 4, 5, 6, 7, 8], [2, 2, 2]).to_string(), "[[[1 2]\n  [3 4]]\n\n [[5 6]\n  [7 8]]]");
+    assert_eq!(
+        array(vec![1u8, 2, 3, 4, 5, 6, 7, 8], [2, 2, 2]).to_string(),
+        "[[[1 2]\n  [3 4]]\n\n [[5 6]\n  [7 8]]]"
+    );
     assert_eq!(array(Vec::<f32>::new(), [0]).to_string(), "[]");
     assert_eq!(array(Vec::<f32>::new(), [3, 0]).to_string(), "[]");
     assert_eq!(array(vec![0.1f32], []).to_string(), "0.1");
@@ -39,9 +45,13 @@ fn numbers_stand_below_each_other() {
 fn elements_of_other_dtypes_are_printed_too() {
     let truths = filled(&DType::BOOL, &[true.into(), false.into()]);
     assert_eq!(truths.to_string(), "[ True False]");
-    let complex = filled(&DType::C128, &[Value::Complex { re: 1.0, im: -2.5 }, Value::Complex { re: -0.5, im: 10.0 }]);
+    let complex =
+        filled(&DType::C128, &[Value::Complex { re: 1.0, im: -2.5 }, Value::Complex { re: -0.5, im: 10.0 }]);
     assert_eq!(complex.to_string(), "[ 1.  -2.5j -0.5+10.j ]");
-    let bytes = filled(&DType::bytes(3).unwrap(), &[Value::Bytes(b"it's".to_vec()[..3].to_vec()), Value::Bytes(vec![0xff])]);
+    let bytes = filled(
+        &DType::bytes(3).unwrap(),
+        &[Value::Bytes(b"it's".to_vec()[..3].to_vec()), Value::Bytes(vec![0xff])],
+    );
     assert_eq!(bytes.to_string(), r"[b'it\'' b'\xff']".replace(r"b'it\''", "b\"it'\""));
     let texts = filled(&DType::text(3).unwrap(), &["ab".into(), "é\n".into()]);
     assert_eq!(texts.to_string(), r"['ab' 'é\n']");
@@ -77,7 +87,10 @@ fn records_are_tuples_whose_fields_stand_below_each_other() {
     let records = filled(&dtype, &[record(0.1, true, 5), record(-20.5, false, 100)]);
     assert_eq!(records.to_string(), "[(  0.1,  True, [   5,   -5]) (-20.5, False, [ 100, -100])]");
     assert_eq!(records.slice(s![0]).unwrap().to_string(), "(0.1, True, [ 5, -5])");
-    let one = filled(&DType::packed_record([("a", DType::U8)]).unwrap(), &[Value::Record(vec![("a".into(), 1.into())])]);
+    let one = filled(
+        &DType::packed_record([("a", DType::U8)]).unwrap(),
+        &[Value::Record(vec![("a".into(), 1.into())])],
+    );
     assert_eq!(one.to_string(), "[(1,)]");
 }
 
@@ -86,7 +99,10 @@ fn long_arrays_are_cut_and_long_lines_broken() {
     let long = array((0..1001).collect::<Vec<u16>>(), [1001]);
     assert_eq!(long.to_string(), "[   0    1    2 ...  998  999 1000]");
     let lines = array((0..30).collect::<Vec<u16>>(), [30]).to_string();
-    assert_eq!(lines, "[ 0  1  2  3  4  5  6  7  8  9 10 11 12 13 14 15 16 17 18 19 20 21 22 23\n 24 25 26 27 28 29]");
+    assert_eq!(
+        lines,
+        "[ 0  1  2  3  4  5  6  7  8  9 10 11 12 13 14 15 16 17 18 19 20 21 22 23\n 24 25 26 27 28 29]"
+    );
     let square = array((0..36).collect::<Vec<u8>>(), [6, 6]);
     let small = square.display().threshold(10).edge_items(1).to_string();
     assert_eq!(small, "[[ 0 ...  5]\n ...\n [30 ... 35]]");
@@ -110,9 +126,15 @@ fn only_what_is_shown_is_looked_at_however_large_the_array_is() {
     let wide = |len| DType::packed_record([("bytes", DType::subarray(&[len], DType::U8).unwrap())]).unwrap();
     let images = DArray::zeros(wide(10_000), &[7], Order::RowMajor).unwrap();
     let before = copied_bytes();
-    assert_eq!(images.slice(s![..2]).unwrap().to_string(), "[([0, 0, 0, ..., 0, 0, 0],) ([0, 0, 0, ..., 0, 0, 0],)]");
+    assert_eq!(
+        images.slice(s![..2]).unwrap().to_string(),
+        "[([0, 0, 0, ..., 0, 0, 0],) ([0, 0, 0, ..., 0, 0, 0],)]"
+    );
     let large = DArray::zeros(wide(1 << 21), &[7], Order::RowMajor).unwrap();
-    assert_eq!((large.to_string().as_str(), large.slice(s![0]).unwrap().to_string().as_str()), ("[...]", "..."));
+    assert_eq!(
+        (large.to_string().as_str(), large.slice(s![0]).unwrap().to_string().as_str()),
+        ("[...]", "...")
+    );
     assert_eq!(copied_bytes(), before, "looking at elements copies nothing");
 }
 
@@ -136,7 +158,10 @@ fn guards_and_views_print_what_they_give() {
         format!("{:?}", DArray::from(numbers.clone())),
     ] {
         let (head, preview) = debug.split_once('\n').unwrap();
-        assert!(head.contains("(int32, shape [2, 2], strides [8, 4] bytes, at 0x") && head.contains(" on cpu"), "{head}");
+        assert!(
+            head.contains("(int32, shape [2, 2], strides [8, 4] bytes, at 0x") && head.contains(" on cpu"),
+            "{head}"
+        );
         assert_eq!(preview, text);
     }
     assert!(format!("{:?}", numbers.into_readonly()).contains(", read-only)"));
@@ -159,7 +184,10 @@ fn where_no_lease_can_be_had_the_text_says_what_it_is_and_why() {
     let moved = buffer.copy_to(&there.memory()).unwrap();
     let moved = Array::<i32, 1>::from_buffer(moved.slice(at..).unwrap(), [2]).unwrap();
     let text = moved.to_string();
-    assert!(text.starts_with("Array(int32, shape [2]") && text.contains("cannot address memory on ext_dev:0"), "{text}");
+    assert!(
+        text.starts_with("Array(int32, shape [2]") && text.contains("cannot address memory on ext_dev:0"),
+        "{text}"
+    );
 
     // Waiting is for whoever asks for a lease: a text says that there is work under way.
     let (signal, completion) = Signal::new();
@@ -178,5 +206,8 @@ fn an_element_that_is_no_value_says_so_in_its_place() {
     let layout = Layout::contiguous(&[2], 4, Order::RowMajor).unwrap();
     let texts = DArray::from_buffer(buffer, dtype, layout, 0).unwrap();
     let printed = texts.to_string();
-    assert!(printed.starts_with("['a'") && printed.contains("0xd800, which is no Unicode character>"), "{printed}");
+    assert!(
+        printed.starts_with("['a'") && printed.contains("0xd800, which is no Unicode character>"),
+        "{printed}"
+    );
 }

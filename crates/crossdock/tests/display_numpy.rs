@@ -44,7 +44,10 @@ fn printed(directory: &Path, case: &Json) -> String {
     if case["options"].as_object().unwrap().is_empty() {
         assert_eq!(array.to_string(), text);
         let debug = format!("{array:?}");
-        assert!(debug.starts_with("DArray(") && debug.contains(&format!("shape {:?}", array.shape())), "{debug}");
+        assert!(
+            debug.starts_with("DArray(") && debug.contains(&format!("shape {:?}", array.shape())),
+            "{debug}"
+        );
     }
     text
 }

@@ -17,7 +17,8 @@ fn numbers() -> Array<i32, 2> {
 #[test]
 fn a_reference_keeps_the_memory_and_assigning_never_rebinds_it() {
     let array = numbers();
-    let (first, last) = (array.reference([0, 0]).unwrap(), array.slice(s![..;-1, ..]).unwrap().reference([0, 3]).unwrap());
+    let (first, last) =
+        (array.reference([0, 0]).unwrap(), array.slice(s![..;-1, ..]).unwrap().reference([0, 3]).unwrap());
     let pinned = array.pin().unwrap();
     assert_eq!((first.get().unwrap(), last.get().unwrap()), (0, 11));
     first.assign(&last).unwrap();
@@ -162,7 +163,12 @@ fn an_element_of_a_device_is_copied_by_the_device() {
     let dtype = DType::record([Field::new("a", 1, DType::U8)], 3).unwrap();
     let layout = Layout::contiguous(&[16], 3, Order::RowMajor).unwrap();
     let records = DArray::from_buffer(there, dtype, layout, 0).unwrap();
-    let byte = DArray::from_buffer(records.buffer().unwrap().0, DType::U8, Layout::contiguous(&[48], 1, Order::RowMajor).unwrap(), 0);
+    let byte = DArray::from_buffer(
+        records.buffer().unwrap().0,
+        DType::U8,
+        Layout::contiguous(&[48], 1, Order::RowMajor).unwrap(),
+        0,
+    );
     let byte = byte.unwrap();
     byte.set(&[3], &200.into()).unwrap();
     records.set(&[1], &Value::Record(vec![("a".into(), 8.into())])).unwrap();

@@ -21,7 +21,9 @@ impl<T: Element, const D: usize> Array<T, D> {
         let offset = self.layout().offset_of(index)?;
         match self.raw().glance(LeaseKind::Pin) {
             // SAFETY: an element (Array 1), under a lease.
-            Some(_lease) => Ok(unsafe { racy::load(self.raw().ptr().as_ptr().wrapping_offset(offset).cast()) }),
+            Some(_lease) => {
+                Ok(unsafe { racy::load(self.raw().ptr().as_ptr().wrapping_offset(offset).cast()) })
+            }
             None => self.raw().get(offset),
         }
     }

@@ -260,9 +260,8 @@ impl DType {
         use ScalarKind::*;
         match &self.0 {
             Repr::Scalar(scalar) if scalar.is_native() => match scalar.kind() {
-                kind @ (Bool | Int8 | Int16 | Int32 | Int64 | UInt8 | UInt16 | UInt32 | UInt64 | Float32 | Float64) => {
-                    Some(kind)
-                }
+                kind @ (Bool | Int8 | Int16 | Int32 | Int64 | UInt8 | UInt16 | UInt32 | UInt64 | Float32
+                | Float64) => Some(kind),
                 _ => None,
             },
             _ => None,

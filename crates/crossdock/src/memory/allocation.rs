@@ -350,7 +350,11 @@ impl Handle {
 
     /// As [`Handle::await_work`], but refuses where it would wait.
     pub(crate) fn check_work(&self, kind: LeaseKind) -> Result<()> {
-        if self.header().awaited.load(Ordering::Acquire) { device::check(self.header(), kind) } else { Ok(()) }
+        if self.header().awaited.load(Ordering::Acquire) {
+            device::check(self.header(), kind)
+        } else {
+            Ok(())
+        }
     }
 
     pub(crate) fn retained_nbytes(&self) -> usize {

@@ -2,8 +2,8 @@
 
 use std::ptr::NonNull;
 
-use crate::array::display::{Elements, Head, Show, printed};
 use crate::array::CopyPolicy;
+use crate::array::display::{Elements, Head, Show, printed};
 use crate::array::{
     Array, ArrayView, ArrayViewMut, DArray, RawArray, check_aligned, dynamic_queries, load_value,
     other_dtype, store_value,

@@ -8,9 +8,9 @@ mod style;
 use std::fmt;
 use std::ptr::NonNull;
 
-use crate::array::load_value;
 use crate::array::display::lines::{CUT, Grid};
 use crate::array::display::style::{Alone, Style};
+use crate::array::load_value;
 use crate::element::{DType, Value};
 use crate::error::Result;
 use crate::layout::{Layout, Order};
@@ -150,7 +150,10 @@ impl fmt::Display for Head<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { name, dtype, shape, strides, address, place, more } = self;
         let dtype = dtype.brief();
-        write!(f, "{name}({dtype}, shape {shape:?}, strides {strides:?} bytes, at {address:p} on {place}{more})")
+        write!(
+            f,
+            "{name}({dtype}, shape {shape:?}, strides {strides:?} bytes, at {address:p} on {place}{more})"
+        )
     }
 }
 

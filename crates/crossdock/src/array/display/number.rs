@@ -53,7 +53,13 @@ impl FloatStyle {
     pub(super) fn word(&self, value: f64) -> String {
         let Self { kind, plus, precision, left, right, .. } = *self;
         if !value.is_finite() {
-            let sign = if value < 0.0 { "-" } else if plus { "+" } else { "" };
+            let sign = if value < 0.0 {
+                "-"
+            } else if plus {
+                "+"
+            } else {
+                ""
+            };
             let name = if value.is_nan() { "nan" } else { "inf" };
             return format!("{:>width$}", format!("{sign}{name}"), width = left + 1 + right);
         }

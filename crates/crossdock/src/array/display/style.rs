@@ -9,11 +9,17 @@ pub(super) enum Style {
     /// As the value is written by itself.
     Own,
     /// `" True"` and `False`, unless there is only one.
-    Truth { padded: bool },
+    Truth {
+        padded: bool,
+    },
     /// Numbers without a point, to the right.
-    Whole { width: usize },
+    Whole {
+        width: usize,
+    },
     /// Moments in quotes, to the right.
-    Moment { width: usize },
+    Moment {
+        width: usize,
+    },
     Float(FloatStyle),
     Complex(FloatStyle, FloatStyle),
     Record(Vec<Style>),
@@ -83,7 +89,9 @@ impl Style {
             (Self::Truth { padded: true }, Value::Bool(true)) => " True".into(),
             (Self::Whole { width }, value) => format!("{:>width$}", whole(value)),
             (Self::Moment { width }, value) => format!("{:>width$}", moment(value)),
-            (Self::Float(style), value) => value.as_f64().map(|number| style.word(number)).unwrap_or_default(),
+            (Self::Float(style), value) => {
+                value.as_f64().map(|number| style.word(number)).unwrap_or_default()
+            }
             (Self::Complex(re_style, im_style), value) => {
                 let (re, im) = value.as_complex().unwrap_or_default();
                 let im = im_style.word(im);

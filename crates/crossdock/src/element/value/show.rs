@@ -155,7 +155,8 @@ fn write_text(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
 /// Whether a letter is seen: what has no form, and what is a space other than the usual one, is not. Rust's escapes for
 /// debugging go by the same categories, and leave alone what joins a letter in front.
 fn is_printable(letter: char) -> bool {
-    matches!(letter, ' '..='~') || letter > '~' && ['a', letter].iter().collect::<String>().escape_debug().count() == 2
+    matches!(letter, ' '..='~')
+        || letter > '~' && ['a', letter].iter().collect::<String>().escape_debug().count() == 2
 }
 
 #[cfg(test)]
