@@ -17,6 +17,15 @@ pub(crate) fn reading(nbytes: usize) -> ProgressBar {
     )
 }
 
+/// A bar over the bytes of a file that is written; hidden where that is soon done.
+pub(crate) fn writing(nbytes: u64) -> ProgressBar {
+    const LONG: u64 = 64 << 20;
+    if nbytes < LONG {
+        return ProgressBar::hidden();
+    }
+    styled(ProgressBar::new(nbytes), "writing {wide_bar} {binary_bytes} of {binary_total_bytes}, {eta} left")
+}
+
 /// A spinner that turns by itself, for a copy that does not tell how far it is; hidden where that is soon done.
 pub(crate) fn copying(nbytes: usize) -> ProgressBar {
     const LONG: usize = 16 << 20;

@@ -66,7 +66,7 @@ fn pairs(rng: &mut Rng, depth: usize) -> Vec<Pair> {
                 }
                 _ => match leaf(rng) {
                     // Only those that go together are converted, the others keep their dtype.
-                    (from, DType::U8) if from != DType::U8 => (from.clone(), from),
+                    (from, to) if to == DType::U8 && from != DType::U8 => (from.clone(), from),
                     (from, _) if rng.bool() => (from.clone(), from),
                     pair => pair,
                 },

@@ -3,6 +3,7 @@
 mod bad_input;
 mod bench;
 mod common;
+mod convert;
 mod inspect;
 mod lend;
 mod streams;
