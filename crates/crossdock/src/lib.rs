@@ -30,6 +30,7 @@
 //!
 //! - `derive`: `#[derive(Element)]` for structs.
 //! - `ndarray`, `image`: conversions to and from these crates' types, in place, by `From` and `TryFrom`.
+//! - `npz`, `safetensors`, `png`, `jpeg`: files of these formats ([`exchange::files`]).
 //! - `tracing`: pools made by [`Pool::logging`](memory::Pool::logging) tell the `tracing` facade of every block.
 //! - `allocator-api2`: pools as allocators of collections, and pools over any allocator (`Pool::over`).
 
