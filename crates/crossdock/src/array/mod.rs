@@ -17,6 +17,7 @@
 
 mod access;
 mod axes;
+mod compare;
 mod convert;
 #[doc(hidden)]
 pub mod dispatch;
@@ -26,6 +27,7 @@ mod dynamic_axes;
 mod element;
 mod expr;
 mod field;
+mod fill;
 mod fresh;
 mod guard;
 mod handles;

@@ -322,6 +322,24 @@ impl DType {
         })
     }
 
+    /// The same tree with every scalar in one byte order. O(1) for scalars, otherwise a new tree.
+    ///
+    /// ```
+    /// use crossdock::element::{ByteOrder, DType};
+    ///
+    /// let mixed = DType::packed_record([("a", DType::I32), ("b", DType::F64.swapped())])?;
+    /// assert!(mixed.with_byte_order(ByteOrder::NATIVE).is_native());
+    /// # Ok::<(), crossdock::Error>(())
+    /// ```
+    #[must_use]
+    pub fn with_byte_order(&self, order: ByteOrder) -> Self {
+        Self(match &self.0 {
+            Repr::Scalar(scalar) => Repr::Scalar(scalar.with_byte_order(order)),
+            Repr::Record(record) => Repr::Record(Arc::new(record.with_byte_order(order))),
+            Repr::SubArray(subarray) => Repr::SubArray(Arc::new(subarray.with_byte_order(order))),
+        })
+    }
+
     /// The dtype as text for an error: only its beginning, where it is long. A record may have a million fields.
     #[cold]
     pub(crate) fn brief(&self) -> String {
