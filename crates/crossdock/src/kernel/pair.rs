@@ -19,7 +19,7 @@ impl Pair {
     /// `is_layout` where either is indirect.
     pub(crate) fn arranged(from: &Layout, to: &Layout) -> Result<Self> {
         let mut pair = Self { from: from.clone(), to: to.clone(), from_offset: 0, to_offset: 0 };
-        if to.len() == 0 || to.rank() == 0 {
+        if to.is_empty() || to.rank() == 0 {
             return Ok(pair);
         }
         for axis in (0..to.rank()).filter(|&axis| to.strides()[axis] < 0) {
