@@ -17,7 +17,7 @@ pub(crate) const MEASURES: &[Measure] = &[Measure { group: "hand-over", name: "l
 const PEER: &str = "Arc::clone + drop";
 
 /// Each case returns a number that depends on what it made, and which the harness checks.
-fn hand_over(measure: &Measure, _: Option<&Arrow>) -> Result<Table> {
+fn hand_over(_: &Measure, _: Option<&Arrow>) -> Result<Table> {
     let arc = Arc::new(41usize);
     let buffer = Buffer::from_vec(vec![7u8; 4096])?;
     let shape = [16, 16, 16];
@@ -79,7 +79,7 @@ fn hand_over(measure: &Measure, _: Option<&Arrow>) -> Result<Table> {
             usize::from(black_box(&array).get(black_box([1, 1, 1])).unwrap_or(0))
         }),
     ];
-    Ok(harness::measure(measure.group, "hand-over", Unit::Nanoseconds, &[PEER], cases))
+    harness::measure("hand-over", Unit::Nanoseconds, &[PEER], cases)
 }
 
 /// A consumer that takes the view by value, as code with `?` does: the view is moved once.

@@ -2,34 +2,43 @@
 //!
 //! `cargo xtask bench` builds the peers and starts [`run`]; `bench/README.md` says what is measured and how.
 
+mod arrays;
 mod arrow;
 mod companion;
+mod compare;
 mod hand_over;
 mod harness;
+mod kernels;
 mod loops;
 mod memory;
+mod picture;
 mod threads;
 
 use std::error::Error;
-use std::process::{Command, ExitCode};
+use std::fs;
+use std::process::{Command, ExitCode, Stdio};
 
 use crate::arrow::Arrow;
 use crate::harness::Table;
+use crate::harness::record::{self, HEADER, Line};
+use crate::kernels::NumPy;
 
 type Result<T = (), E = Box<dyn Error>> = std::result::Result<T, E>;
 
 /// One table.
+#[derive(Clone, Copy)]
 struct Measure {
     group: &'static str,
     name: &'static str,
     run: fn(&Measure, Option<&Arrow>) -> Result<Table>,
 }
 
-const GROUPS: [&str; 2] = ["hand-over", "memory"];
+const GROUPS: [&str; 4] = ["hand-over", "memory", "arrays", "kernels"];
 
 /// All tables, in the order in which they are measured.
-fn measures() -> impl Iterator<Item = &'static Measure> {
-    hand_over::MEASURES.iter().chain(memory::MEASURES)
+fn measures() -> impl Iterator<Item = Measure> {
+    let tables = [hand_over::MEASURES, memory::MEASURES, arrays::MEASURES];
+    tables.into_iter().flatten().copied().chain(kernels::measures())
 }
 
 /// The benchmark's command line.
@@ -59,37 +68,85 @@ fn main(args: &[&str]) -> Result {
     if let ["--resident", owner] = args {
         return memory::resident::child(owner);
     }
-    let recorded = args.contains(&"--record");
-    let args: Vec<&str> = args.iter().copied().filter(|&arg| arg != "--record").collect();
-    if let ["--here", name] = args[..] {
-        let measure = measures().find(|measure| measure.name == name).ok_or("there is no such table")?;
-        let table = (measure.run)(measure, Arrow::load()?.as_ref())?;
-        println!("{table}");
-        if recorded {
-            println!("recorded in {}\n", table.record()?.display());
-        }
+    if let ["--here", name] = args {
+        let measure = measures().find(|measure| measure.name == *name).ok_or("there is no such table")?;
+        let table = (measure.run)(&measure, Arrow::load()?.as_ref())?;
+        print!("{table}\n{HEADER}\n{}", table.to_lines());
         return Ok(());
     }
-    let wanted = |measure: &Measure| {
-        args.is_empty() || args.iter().any(|&arg| arg == measure.group || arg == measure.name)
-    };
-    if let Some(wrong) =
-        args.iter().find(|&&arg| !measures().any(|measure| measure.group == arg || measure.name == arg))
-    {
-        let names: Vec<_> = measures().map(|measure| measure.name).collect();
-        let (groups, names) = (GROUPS.join(", "), names.join(", "));
-        return Err(format!("`{wrong}` is no group ({groups}) and no table ({names})").into());
+    if let ["--compare"] = args {
+        return compare::rewrite();
     }
+    let recorded = args.contains(&"--record");
+    let args: Vec<&str> = args.iter().copied().filter(|&arg| arg != "--record").collect();
+    let chosen = choose(&args)?;
     println!("{}", peers()?);
-    for measure in measures().filter(|measure| wanted(measure)) {
+    let mut lines = Vec::new();
+    for measure in &chosen {
         // In a process of its own: what one table leaves in caches, heaps and threads does not meet the next.
         let mut command = Command::new(std::env::current_exe()?);
-        command.args(["--here", measure.name]).args(recorded.then_some("--record"));
-        if !command.status()?.success() {
+        let output = command.args(["--here", measure.name]).stderr(Stdio::inherit()).output()?;
+        let text = String::from_utf8(output.stdout)?;
+        let Some((table, new)) = text.split_once(&format!("{HEADER}\n")).filter(|_| output.status.success())
+        else {
             return Err(format!("the table `{}` failed", measure.name).into());
+        };
+        print!("{table}");
+        if recorded {
+            println!("recorded in {}\n", record::append(measure.group, new)?.display());
+        }
+        for line in new.lines() {
+            lines.push((measure.group, Line::parse(line)?));
         }
     }
+    for group in GROUPS {
+        let lines: Vec<&Line> = lines.iter().filter(|(of, _)| *of == group).map(|(_, line)| line).collect();
+        if let Some(svg) = picture::draw(&lines) {
+            let folder =
+                if recorded { record::folder() } else { std::env::current_exe()?.with_file_name("") };
+            let path = folder.join(format!("{group}.svg"));
+            fs::write(&path, svg)?;
+            println!("drawn in {}", path.display());
+        }
+    }
+    println!("{}", outcome(lines.iter().map(|(_, line)| line)));
     Ok(())
+}
+
+/// The tables that the arguments ask for: by the name of a group or of a table, or by a word of the latter.
+fn choose(args: &[&str]) -> Result<Vec<Measure>> {
+    let mut chosen = vec![args.is_empty(); measures().count()];
+    for arg in args {
+        let exact = |measure: &Measure| measure.group == *arg || measure.name == *arg;
+        let by_word = |measure: &Measure| measure.name.split(' ').any(|word| word == *arg);
+        let is_exact = measures().any(|measure| exact(&measure));
+        let found = measures().map(|measure| if is_exact { exact(&measure) } else { by_word(&measure) });
+        let found: Vec<bool> = found.collect();
+        if !found.contains(&true) {
+            let names: Vec<_> = measures().map(|measure| measure.name).collect();
+            let (groups, names) = (GROUPS.join(", "), names.join(", "));
+            return Err(format!("`{arg}` is no group ({groups}) and no table ({names})").into());
+        }
+        chosen.iter_mut().zip(found).for_each(|(chosen, found)| *chosen |= found);
+    }
+    Ok(measures().zip(chosen).filter(|(_, chosen)| *chosen).map(|(measure, _)| measure).collect())
+}
+
+/// How much of what is to be reached was, and what was not.
+fn outcome<'a>(lines: impl Iterator<Item = &'a Line>) -> String {
+    let held: Vec<&Line> = lines.filter(|line| line.met.is_some()).collect();
+    let missed: Vec<&&Line> = held.iter().filter(|line| line.met == Some(false)).collect();
+    let mut text = format!("{} of {} reached", held.len() - missed.len(), held.len());
+    for line in missed {
+        let ratios: Vec<String> =
+            line.ratios.iter().map(|(ratio, peer)| format!("{ratio} x {peer}")).collect();
+        let ratios = ratios.join(", ");
+        text += &format!(
+            "\n  missed: {}, {}: {} {} ({ratios}), {}",
+            line.table, line.case, line.figure, line.unit, line.reach
+        );
+    }
+    text
 }
 
 /// Who is there, and who is not.
@@ -102,7 +159,11 @@ fn peers() -> Result<String> {
         Some(_) => "programs with mimalloc",
         None => "no program with mimalloc (it is not built: type `cargo xtask bench`)",
     };
-    Ok(format!("peers: {arrow}; {mimalloc}\n"))
+    let numpy = match NumPy::find() {
+        Some(numpy) => numpy.version()?,
+        None => format!("no NumPy ({} is not set: type `cargo xtask bench`)", kernels::PYTHON),
+    };
+    Ok(format!("peers: {arrow}; {mimalloc}; {numpy}; all with the settings that their users get\n"))
 }
 
 #[cfg(test)]
@@ -117,5 +178,14 @@ mod tests {
             assert!(!names[..index].contains(name), "{name} stands twice");
         }
         assert!(measures().all(|measure| GROUPS.contains(&measure.group)));
+    }
+
+    #[test]
+    fn a_word_finds_all_tables_that_have_it_unless_it_is_a_name() {
+        let names = |arg| choose(&[arg]).unwrap().iter().map(|measure| measure.name).collect::<Vec<_>>();
+        assert_eq!(names("copy"), ["copy"]);
+        assert_eq!(names("permuted").len(), 5);
+        let error = choose(&["slise"]).err().unwrap().to_string();
+        assert!(error.contains("`slise`") && error.contains("slice"), "{error}");
     }
 }

@@ -1,7 +1,7 @@
 //! `cargo xtask bench`: builds the benchmark and its peers, and runs it.
 
 use std::path::PathBuf;
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 
 use anyhow::{Context, Result, bail};
 
@@ -11,26 +11,46 @@ use crate::run::{Door, Run};
 /// Tells the benchmark where the built peer is.
 const LIBRARY: &str = "CROSSDOCK_BENCH_ARROW";
 
+/// Tells it which interpreter has NumPy.
+const PYTHON: &str = "CROSSDOCK_BENCH_PYTHON";
+
 /// Writes where the wheel has its headers and its library, and how the library's file name ends.
 const WHERE: &str = "import pyarrow as p; print(p.get_include(), p.get_library_dirs()[0], p.cpp_build_info.so_version, sep='\\n')";
 
 pub(crate) fn run(args: &[String]) -> Result<ExitCode> {
     let door = Door::new(false)?;
+    let mut benchmark = build(&door)?;
+    let mut run = Run::new(&door, "bench")?;
+    // The other peers and the figures without peers are worth a run.
+    match provision::ensure(&mut run, &[BENCH_VENV]) {
+        Ok(()) => drop(benchmark.env(PYTHON, BENCH.python(&door))),
+        Err(error) => eprintln!("without NumPy: {error:#}"),
+    }
+    match arrow(&mut run) {
+        Ok(library) => drop(benchmark.env(LIBRARY, library)),
+        Err(error) => eprintln!("without Arrow C++: {error:#}"),
+    }
+    start(benchmark.args(args))
+}
+
+/// `cargo xtask compare`: the figures of the record, into `COMPARE.md`.
+pub(crate) fn compare() -> Result<ExitCode> {
+    start(build(&Door::new(false)?)?.arg("--compare"))
+}
+
+/// Both binaries: a companion stands beside the benchmark.
+fn build(door: &Door) -> Result<Command> {
     if !door.root.join("bench/Cargo.toml").exists() {
         bail!("there are no benchmarks: bench/Cargo.toml does not exist");
     }
-    // Both binaries: a companion stands beside the benchmark.
-    let status = door.cargo("build --release --package crossdock-bench").status()?;
-    if !status.success() {
+    if !door.cargo("build --release --package crossdock-bench").status()?.success() {
         bail!("the benchmarks do not build");
     }
-    let mut benchmark = door.command(door.target.join("release/crossdock-bench"), "");
-    match arrow(&mut Run::new(&door, "bench")?) {
-        Ok(library) => drop(benchmark.env(LIBRARY, library)),
-        // The other peers and the figures without peers are worth a run.
-        Err(error) => eprintln!("without Arrow C++: {error:#}"),
-    }
-    let status = benchmark.args(args).status().context("the benchmark cannot be started")?;
+    Ok(door.command(door.target.join("release/crossdock-bench"), ""))
+}
+
+fn start(benchmark: &mut Command) -> Result<ExitCode> {
+    let status = benchmark.status().context("the benchmark cannot be started")?;
     Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 

@@ -41,12 +41,15 @@ enum Task {
         cargo xtask bench                    every table\n  \
         cargo xtask bench memory             one group of tables\n  \
         cargo xtask bench hex slice          these tables only\n  \
+        cargo xtask bench permuted           the tables that have this word in their names\n  \
         cargo xtask bench memory --record    kept in bench/record/, with the date and the machine")]
     Bench {
         /// Groups or tables, and `--record`; all tables if there are none
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<String>,
     },
+    /// Write the figures of bench/record/ into COMPARE.md
+    Compare,
     /// List the suites
     Suites,
 }
@@ -68,6 +71,7 @@ fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Task::Test(args) => test(&args),
         Task::Bench { args } => bench::run(&args),
+        Task::Compare => bench::compare(),
         Task::Suites => {
             print!("{}", suite::list());
             Ok(ExitCode::SUCCESS)

@@ -35,9 +35,12 @@ pub(crate) const TESTS: Venv = Venv {
     what: "python3 with NumPy, safetensors, Pillow and pytest",
 };
 
-/// Where a peer of the benchmarks comes from.
-pub(crate) const BENCH: Venv =
-    Venv { folder: "venv-bench", requirements: "bench/requirements.txt", what: "python3 with pyarrow" };
+/// Where some peers of the benchmarks come from.
+pub(crate) const BENCH: Venv = Venv {
+    folder: "venv-bench",
+    requirements: "bench/requirements.txt",
+    what: "python3 with pyarrow and NumPy",
+};
 
 pub(crate) const CC: Need = Need::Program { name: "cc", packages: "gcc libc6-dev" };
 pub(crate) const CXX: Need = Need::Program { name: "c++", packages: "g++" };

@@ -1,34 +1,24 @@
 //! Times operations beside their peers: rounds of all cases in turn, so that noise meets them alike.
 
-mod record;
+pub(crate) mod record;
 mod table;
 
 use std::time::{Duration, Instant};
 
+use crossdock_measure::{Contender, LONG_SAMPLE, Limits, median, ratio, rounds};
+
+use crate::Result;
+
 pub(crate) use table::{Reach, Row, Table, Unit};
 
-/// At most so many rounds; each gives every case one sample.
-const MOST_ROUNDS: usize = 401;
-/// At least so many, however long one takes.
-const LEAST_ROUNDS: usize = 9;
-/// About how long a table takes: slow operations get fewer rounds.
-const BUDGET: Duration = Duration::from_secs(6);
-/// How long one sample takes; at least one operation is in it.
-const SAMPLE: Duration = Duration::from_micros(500);
-/// The same where a sample starts threads, or has an operation before it that is not timed.
-const LONG_SAMPLE: Duration = Duration::from_millis(8);
-
-/// One operation, as often as is asked: how long that took, and the sum of its answers.
-type Loop<'a> = Box<dyn FnMut(usize) -> (Duration, usize) + 'a>;
+/// For operations that are quick.
+const LIMITS: Limits = Limits { most: 401, least: 9, budget: Duration::from_secs(6) };
 
 /// One operation.
 pub(crate) struct Case<'a> {
     name: &'static str,
-    answer: usize,
-    sample: Duration,
-    settles: bool,
     reach: Option<Reach>,
-    run: Loop<'a>,
+    contender: Contender<'a>,
 }
 
 impl<'a> Case<'a> {
@@ -57,105 +47,81 @@ impl<'a> Case<'a> {
     }
 
     /// A loop that takes its own time.
+    ///
+    /// # Panics
+    ///
+    /// When it is measured, where an operation gave a wrong answer.
     pub(crate) fn timed(
         name: &'static str,
         answer: usize,
-        run: impl FnMut(usize) -> (Duration, usize) + 'a,
+        mut run: impl FnMut(usize) -> (Duration, usize) + 'a,
     ) -> Self {
-        Self { name, answer, sample: SAMPLE, settles: false, reach: None, run: Box::new(run) }
+        Self::proven(name, move |count| {
+            let (elapsed, sum) = run(count);
+            assert_eq!(sum, answer.wrapping_mul(count), "{name}: wrong answer");
+            Ok(elapsed)
+        })
+    }
+
+    /// A loop that takes its own time, and whose answers were looked at before.
+    pub(crate) fn proven(name: &'static str, run: impl FnMut(usize) -> Result<Duration> + 'a) -> Self {
+        Self { name, reach: None, contender: Contender::new(run) }
     }
 
     /// With samples that are long enough to start threads for.
     pub(crate) fn threaded(mut self) -> Self {
-        self.sample = LONG_SAMPLE;
+        self.contender.sample = LONG_SAMPLE;
         self
     }
 
     /// With one operation before each sample that is not timed: for what is claimed of an operation that is repeated, and
     /// would not be so while the other cases have their turns.
     pub(crate) fn settled(mut self) -> Self {
-        self.settles = true;
-        self.sample = LONG_SAMPLE;
-        self
+        self.contender.settles = true;
+        self.threaded()
     }
 
     /// With what it should reach.
-    pub(crate) fn reaching(mut self, reach: Reach) -> Self {
-        self.reach = Some(reach);
-        self
-    }
-
-    /// How long `count` operations take.
-    ///
-    /// # Panics
-    ///
-    /// Where the operation gave a wrong answer.
-    fn sample(&mut self, count: usize) -> Duration {
-        if self.settles {
-            (self.run)(1);
-        }
-        let (elapsed, sum) = (self.run)(count);
-        assert_eq!(sum, self.answer.wrapping_mul(count), "{}: wrong answer", self.name);
-        elapsed
-    }
-
-    /// How many operations fill a sample, found by doing more and more of them, which also warms up. The shorter of two
-    /// samples counts: the first operation of all, or a moment of another process, tells nothing of the next.
-    fn calibrate(&mut self) -> usize {
-        let mut count = 1;
-        loop {
-            let elapsed = self.sample(count).min(self.sample(count));
-            if elapsed * 4 >= self.sample {
-                let each = elapsed.as_secs_f64() / count as f64;
-                return ((self.sample.as_secs_f64() / each) as usize).max(1);
-            }
-            count *= 4;
-        }
+    pub(crate) fn reaching(self, reach: Reach) -> Self {
+        Self { reach: Some(reach), ..self }
     }
 }
 
 /// Measures all cases in turn, round by round. The ratios are to those of the cases that `against` names; one that is
 /// not there has no column.
 pub(crate) fn measure(
-    group: &'static str,
     title: &'static str,
     unit: Unit,
     against: &[&'static str],
-    mut cases: Vec<Case<'_>>,
-) -> Table {
-    let counts: Vec<usize> = cases.iter_mut().map(Case::calibrate).collect();
-    let mut samples = vec![Vec::with_capacity(MOST_ROUNDS); cases.len()];
-    let mut spent = Duration::ZERO;
-    for round in 0..MOST_ROUNDS {
-        if round >= LEAST_ROUNDS && spent >= BUDGET {
-            break;
-        }
-        let start = Instant::now();
-        for ((case, &count), samples) in cases.iter_mut().zip(&counts).zip(&mut samples) {
-            samples.push(unit.figure(case.sample(count), count));
-        }
-        spent += start.elapsed();
-    }
+    cases: Vec<Case<'_>>,
+) -> Result<Table> {
+    measure_within(LIMITS, title, unit, against, cases)
+}
+
+/// The same with other limits.
+pub(crate) fn measure_within(
+    limits: Limits,
+    title: &'static str,
+    unit: Unit,
+    against: &[&'static str],
+    cases: Vec<Case<'_>>,
+) -> Result<Table> {
+    let named: Vec<_> = cases.iter().map(|case| (case.name, case.reach)).collect();
+    let mut contenders: Vec<_> = cases.into_iter().map(|case| case.contender).collect();
+    let samples = rounds(&mut contenders, limits)?;
+    let samples: Vec<Vec<f64>> =
+        samples.into_iter().map(|samples| samples.into_iter().map(|ns| unit.figure(ns)).collect()).collect();
     let against: Vec<_> =
-        against.iter().filter_map(|peer| cases.iter().position(|case| case.name == *peer)).collect();
-    let rows = cases.iter().zip(&samples).map(|(case, own)| Row {
-        name: case.name,
+        against.iter().filter_map(|peer| named.iter().position(|(name, _)| name == peer)).collect();
+    let rows = named.iter().zip(&samples).map(|(&(name, reach), own)| Row {
+        name,
         figure: median(own.clone()),
         ratios: against.iter().map(|&peer| ratio(own, &samples[peer])).collect(),
-        reach: case.reach,
+        reach,
     });
     let rows = rows.collect();
-    Table { group, title, unit, against: against.iter().map(|&peer| cases[peer].name).collect(), rows }
-}
-
-/// The median over the rounds of one case's figure divided by the peer's in the same round.
-fn ratio(own: &[f64], peer: &[f64]) -> f64 {
-    median(own.iter().zip(peer).map(|(own, peer)| own / peer).collect())
-}
-
-fn median(mut samples: Vec<f64>) -> f64 {
-    samples.sort_by(f64::total_cmp);
-    samples[samples.len() / 2]
+    let against = against.iter().map(|&peer| named[peer].0).collect();
+    Ok(Table { title, unit, against, rows, bars: false })
 }
 
 #[cfg(test)]
@@ -170,7 +136,7 @@ mod tests {
     #[test]
     fn figures_and_ratios_are_those_of_the_clock() {
         let cases = vec![case("peer", 100), case("own", 150)];
-        let table = measure("group", "title", Unit::Nanoseconds, &["peer", "absent"], cases);
+        let table = measure("title", Unit::Nanoseconds, &["peer", "absent"], cases).unwrap();
         assert_eq!(table.against, ["peer"]);
         let own = &table.rows[1];
         assert!((own.figure - 150.0).abs() < 1e-6 && (own.ratios[0] - 1.5).abs() < 1e-6);
@@ -179,7 +145,7 @@ mod tests {
     #[test]
     fn throughput_counts_bytes_and_more_is_better() {
         let cases = vec![case("peer", 100), case("own", 50)];
-        let table = measure("group", "title", Unit::gigabytes(200), &["peer"], cases);
+        let table = measure("title", Unit::gigabytes(200), &["peer"], cases).unwrap();
         let own = &table.rows[1];
         assert!((own.figure - 4.0).abs() < 1e-6 && (own.ratios[0] - 2.0).abs() < 1e-6);
     }
@@ -188,6 +154,6 @@ mod tests {
     #[should_panic(expected = "own: wrong answer")]
     fn a_wrong_answer_is_noticed() {
         let wrong = Case::new("own", 3, || 4);
-        measure("group", "title", Unit::Nanoseconds, &[], vec![wrong]);
+        measure("title", Unit::Nanoseconds, &[], vec![wrong]).unwrap();
     }
 }

@@ -1,27 +1,48 @@
 //! What was measured, kept: with the date and the machine.
 
 use std::fs::{self, OpenOptions};
-use std::io::{self, Write};
-use std::path::PathBuf;
+use std::io::Write;
+use std::path::{Path, PathBuf};
 
+use crossdock_measure::machine;
+
+use crate::Result;
 use crate::harness::Table;
 
-const HEADER: &str = "date,machine,table,case,figure,unit,ratios,reach,met";
+/// The first line of a record.
+pub(crate) const HEADER: &str = "date,machine,table,case,figure,unit,ratios,reach,met";
+
+/// The folder of records.
+pub(crate) fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("record")
+}
+
+/// Appends lines to `bench/record/<group>.csv`.
+pub(crate) fn append(group: &str, lines: &str) -> Result<PathBuf> {
+    let path = folder().join(format!("{group}.csv"));
+    fs::create_dir_all(folder())?;
+    let fresh = !path.exists();
+    let mut file = OpenOptions::new().create(true).append(true).open(&path)?;
+    if fresh {
+        writeln!(file, "{HEADER}")?;
+    }
+    file.write_all(lines.as_bytes())?;
+    Ok(path)
+}
+
+/// What is recorded of a group, from the first run to the last; nothing, if nothing is.
+pub(crate) fn read(group: &str) -> Result<Vec<Line>> {
+    let path = folder().join(format!("{group}.csv"));
+    if !path.exists() {
+        return Ok(Vec::new());
+    }
+    fs::read_to_string(path)?.lines().skip(1).map(Line::parse).collect()
+}
 
 impl Table {
-    /// Appends the table to `bench/record/<group>.csv`, one line for each case. Names have commas (types do), and so
-    /// they are quoted.
-    pub(crate) fn record(&self) -> io::Result<PathBuf> {
-        let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("record");
-        fs::create_dir_all(&folder)?;
-        let path = folder.join(format!("{}.csv", self.group));
-        let fresh = !path.exists();
-        let mut file = OpenOptions::new().create(true).append(true).open(&path)?;
-        if fresh {
-            writeln!(file, "{HEADER}")?;
-        }
-        file.write_all(self.lines(&date(), &machine()).as_bytes())?;
-        Ok(path)
+    /// The table as a record has it, one line for each case. Names have commas (types do), and so they are quoted.
+    pub(crate) fn to_lines(&self) -> String {
+        self.lines(&date(), &machine::name())
     }
 
     fn lines(&self, date: &str, machine: &str) -> String {
@@ -43,17 +64,65 @@ impl Table {
     }
 }
 
-/// The processor as it names itself, with its family and model, because different ones have the same name.
-fn machine() -> String {
-    let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let field = |wanted: &str| {
-        let fields = info.lines().filter_map(|line| line.split_once(':'));
-        fields.map(|(name, value)| (name.trim(), value.trim())).find(|(name, _)| *name == wanted)
-    };
-    let field = |wanted: &str| field(wanted).map_or("unknown", |(_, value)| value).replace(',', "");
-    let [name, family, model] = ["model name", "cpu family", "model"].map(field);
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    format!("{name} family {family} model {model} ({cores} cores)")
+/// One line of a record.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Line {
+    pub(crate) date: String,
+    pub(crate) machine: String,
+    pub(crate) table: String,
+    pub(crate) case: String,
+    pub(crate) figure: f64,
+    pub(crate) unit: String,
+    /// To whom.
+    pub(crate) ratios: Vec<(f64, String)>,
+    /// In words, if there is something to be reached.
+    pub(crate) reach: String,
+    /// Whether it was.
+    pub(crate) met: Option<bool>,
+}
+
+impl Line {
+    pub(crate) fn parse(text: &str) -> Result<Self> {
+        let wrong = || format!("no line of a record: {text}");
+        let fields = fields(text);
+        let [date, machine, table, case, figure, unit, ratios, reach, met] = &fields[..] else {
+            return Err(wrong().into());
+        };
+        let ratios = ratios.split("; ").filter(|ratio| !ratio.is_empty()).map(|ratio| {
+            let (ratio, peer) = ratio.split_once(" x ").ok_or_else(wrong)?;
+            Ok((ratio.parse()?, peer.to_owned()))
+        });
+        Ok(Self {
+            figure: figure.parse()?,
+            ratios: ratios.collect::<Result<_>>()?,
+            met: (!met.is_empty()).then(|| met == "yes"),
+            date: date.clone(),
+            machine: machine.clone(),
+            table: table.clone(),
+            case: case.clone(),
+            unit: unit.clone(),
+            reach: reach.clone(),
+        })
+    }
+
+    /// The ratio to a peer.
+    pub(crate) fn ratio(&self, peer: &str) -> Option<f64> {
+        self.ratios.iter().find(|(_, name)| name == peer).map(|&(ratio, _)| ratio)
+    }
+}
+
+/// What stands between commas, except for those within quotes.
+fn fields(line: &str) -> Vec<String> {
+    let mut fields = vec![String::new()];
+    let mut quoted = false;
+    for letter in line.chars() {
+        match letter {
+            '"' => quoted = !quoted,
+            ',' if !quoted => fields.push(String::new()),
+            letter => fields.last_mut().expect("there is one").push(letter),
+        }
+    }
+    fields
 }
 
 /// Today, as in ISO 8601, from the days since 1970.
@@ -70,17 +139,39 @@ fn date() -> String {
 
 #[cfg(test)]
 mod tests {
-    use crate::harness::{Reach, Row, Table, Unit};
+    use super::*;
+    use crate::harness::{Reach, Row, Unit};
+
+    fn table() -> Table {
+        let row = Row {
+            name: "own, with a comma",
+            figure: 12.0,
+            ratios: vec![1.25],
+            reach: Some(Reach::Ratio(1.2, "peer")),
+        };
+        let unit = Unit::Nanoseconds;
+        Table { title: "title", unit, against: vec!["peer"], rows: vec![row], bars: false }
+    }
 
     #[test]
     fn a_line_has_what_the_header_names() {
-        let row =
-            Row { name: "own", figure: 12.0, ratios: vec![1.25], reach: Some(Reach::Ratio(1.2, "peer")) };
-        let unit = Unit::Nanoseconds;
-        let table = Table { group: "group", title: "title", unit, against: vec!["peer"], rows: vec![row] };
-        let expected =
-            "2026-01-02,a machine,\"title\",\"own\",12.000,ns,\"1.250 x peer\",\"<= 1.20 x peer\",no\n";
-        assert_eq!(table.lines("2026-01-02", "a machine"), expected);
-        assert_eq!(expected.split(',').count(), super::HEADER.split(',').count());
+        let expected = "2026-01-02,a machine,\"title\",\"own, with a comma\",12.000,ns,\"1.250 x peer\",\"<= 1.20 x peer\",no\n";
+        assert_eq!(table().lines("2026-01-02", "a machine"), expected);
+        assert_eq!(fields(expected.trim_end()).len(), HEADER.split(',').count());
+    }
+
+    #[test]
+    fn a_line_is_read_as_it_was_written() {
+        let line = Line::parse(table().lines("2026-01-02", "a machine").trim_end()).unwrap();
+        assert_eq!((line.case.as_str(), line.figure, line.unit.as_str()), ("own, with a comma", 12.0, "ns"));
+        assert_eq!((line.ratio("peer"), line.ratio("other"), line.met), (Some(1.25), None, Some(false)));
+        assert!(Line::parse("2026-01-02,a machine").is_err());
+    }
+
+    #[test]
+    fn all_that_is_recorded_can_be_read() {
+        for group in ["hand-over", "memory"] {
+            assert!(!read(group).unwrap().is_empty(), "{group}");
+        }
     }
 }

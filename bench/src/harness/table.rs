@@ -1,7 +1,6 @@
 //! What was measured, as a table for people.
 
 use std::fmt;
-use std::time::Duration;
 
 /// What the figures of a table are.
 #[derive(Clone, Copy, Debug)]
@@ -25,13 +24,12 @@ impl Unit {
         Self::Gigabytes { nbytes }
     }
 
-    /// The figure of `count` operations that took `elapsed`.
+    /// The figure of an operation that took so many nanoseconds.
     ///
     /// # Panics
     ///
     /// Where the unit is not one of time.
-    pub(super) fn figure(self, elapsed: Duration, count: usize) -> f64 {
-        let each = elapsed.as_secs_f64().max(1e-12) * 1e9 / count as f64;
+    pub(super) fn figure(self, each: f64) -> f64 {
         match self {
             Self::Nanoseconds => each,
             Self::Gigabytes { nbytes } => nbytes as f64 / each,
@@ -79,15 +77,37 @@ pub(crate) struct Row {
 /// The figures of some cases, beside each other.
 #[derive(Debug)]
 pub(crate) struct Table {
-    pub(crate) group: &'static str,
     pub(crate) title: &'static str,
     pub(crate) unit: Unit,
     /// The peers that the ratios are to.
     pub(crate) against: Vec<&'static str>,
     pub(crate) rows: Vec<Row>,
+    /// Whether its ratios to the first peer are drawn, too.
+    pub(crate) bars: bool,
 }
 
+/// So many letters of a bar are as much as the first peer.
+const BAR: f64 = 20.0;
+/// A bar ends here, whatever is left of it.
+const LONGEST: f64 = 1.5 * BAR;
+
 impl Table {
+    /// With a bar in each line.
+    pub(crate) fn with_bars(self) -> Self {
+        Self { bars: true, ..self }
+    }
+
+    /// A ratio as a bar, with a mark where the peer's ends.
+    fn bar(ratio: f64) -> String {
+        let filled = (ratio * BAR).round().clamp(0.0, LONGEST) as usize;
+        let letters = (0..LONGEST as usize).map(|at| match (at < filled, at == BAR as usize) {
+            (true, _) => '#',
+            (false, true) => '|',
+            (false, false) => ' ',
+        });
+        letters.collect()
+    }
+
     /// What a row is held against, and whether it holds.
     pub(super) fn verdict(&self, row: &Row) -> Option<(f64, bool)> {
         let (bound, own) = match row.reach? {
@@ -118,14 +138,22 @@ impl fmt::Display for Table {
         for (peer, &width) in self.against.iter().zip(&widths) {
             write!(f, " {:>width$}", format!("x {peer}"))?;
         }
-        writeln!(f, "  reach")?;
+        writeln!(f, "  {}reach", if self.bars { format!("{:<32}", "") } else { String::new() })?;
         for row in &self.rows {
             write!(f, "  {:<44} {:>9.*}", row.name, self.unit.decimals(), row.figure)?;
             for (ratio, &width) in row.ratios.iter().zip(&widths) {
                 write!(f, " {ratio:>width$.2}")?;
             }
             let mark = if self.verdict(row).is_some_and(|(_, met)| !met) { " missed" } else { "" };
-            writeln!(f, "  {}{mark}", self.reach(row).unwrap_or_default())?;
+            let reach = self.reach(row).unwrap_or_default() + mark;
+            let end = match row.ratios.first() {
+                Some(&ratio) if self.bars => format!("{:<30}  {reach}", Self::bar(ratio)),
+                _ => reach,
+            };
+            match end.trim_end() {
+                "" => writeln!(f)?,
+                end => writeln!(f, "  {end}")?,
+            }
         }
         Ok(())
     }
@@ -137,7 +165,7 @@ mod tests {
 
     fn table(unit: Unit, figure: f64, ratio: f64, reach: Reach) -> Table {
         let row = Row { name: "own", figure, ratios: vec![ratio], reach: Some(reach) };
-        Table { group: "group", title: "title", unit, against: vec!["peer"], rows: vec![row] }
+        Table { title: "title", unit, against: vec!["peer"], rows: vec![row], bars: false }
     }
 
     #[test]

@@ -14,19 +14,19 @@ use crate::{Measure, Result, loops, threads};
 /// A limit that no benchmark comes near: what is measured is the accounting.
 const FAR: usize = 1 << 40;
 
-pub(super) fn small(measure: &Measure, arrow: Option<&Arrow>) -> Result<Table> {
+pub(super) fn small(_: &Measure, arrow: Option<&Arrow>) -> Result<Table> {
     let reach = Bounds { default: Some(1.6), capped: Some(2.5) };
-    one_thread(measure, "allocate + free 64 B", arrow, 64, reach)
+    one_thread("allocate + free 64 B", arrow, 64, reach)
 }
 
-pub(super) fn page(measure: &Measure, arrow: Option<&Arrow>) -> Result<Table> {
+pub(super) fn page(_: &Measure, arrow: Option<&Arrow>) -> Result<Table> {
     let reach = Bounds { default: None, capped: None };
-    one_thread(measure, "allocate + free 4 KiB", arrow, 4 * KIB, reach)
+    one_thread("allocate + free 4 KiB", arrow, 4 * KIB, reach)
 }
 
-pub(super) fn large(measure: &Measure, arrow: Option<&Arrow>) -> Result<Table> {
+pub(super) fn large(_: &Measure, arrow: Option<&Arrow>) -> Result<Table> {
     let reach = Bounds { default: Some(3.0), capped: None };
-    one_thread(measure, "allocate + free 1 MiB", arrow, MIB, reach)
+    one_thread("allocate + free 1 MiB", arrow, MIB, reach)
 }
 
 const OWN: &str = "crossdock: default pool";
@@ -46,13 +46,7 @@ fn reaching<'a>(case: Case<'a>, bound: Option<f64>) -> Case<'a> {
     }
 }
 
-fn one_thread(
-    measure: &Measure,
-    title: &'static str,
-    arrow: Option<&Arrow>,
-    nbytes: usize,
-    bounds: Bounds,
-) -> Result<Table> {
+fn one_thread(title: &'static str, arrow: Option<&Arrow>, nbytes: usize, bounds: Bounds) -> Result<Table> {
     let companion = Companion::start()?.map(RefCell::new);
     let mut cases = vec![
         Case::looped(MALLOC, 1, move |count| loops::malloc(count, nbytes)),
@@ -78,7 +72,7 @@ fn one_thread(
     let capped = Pool::default().capped("capped", FAR)?;
     let own = Case::looped(OWN_CAPPED, 1, move |count| loops::crossdock_pool(count, nbytes, &capped));
     cases.push(reaching(own, bounds.capped));
-    Ok(harness::measure(measure.group, title, Unit::Nanoseconds, &[MALLOC, ARROW], cases))
+    harness::measure(title, Unit::Nanoseconds, &[MALLOC, ARROW], cases)
 }
 
 /// The companion's cases, and what the companion calls them.
@@ -88,7 +82,7 @@ const WITH_MIMALLOC: [(&str, &str); 3] = [
     ("crossdock, program with mimalloc", "crossdock"),
 ];
 
-pub(super) fn two_threads(measure: &Measure, arrow: Option<&Arrow>) -> Result<Table> {
+pub(super) fn two_threads(_: &Measure, arrow: Option<&Arrow>) -> Result<Table> {
     let companion = Companion::start()?.map(RefCell::new);
     let on_two = |name, work: fn(usize, usize) -> usize| {
         Case::timed(name, 1, move |count| threads::on_two(count, |count| work(count, 64))).threaded()
@@ -117,12 +111,12 @@ pub(super) fn two_threads(measure: &Measure, arrow: Option<&Arrow>) -> Result<Ta
     let own = move |count| threads::on_two(count, |count| loops::crossdock_pool(count, 64, &capped));
     cases.push(Case::timed(OWN_CAPPED, 1, own).threaded().reaching(Reach::Ratio(5.0, MALLOC)));
     let title = "allocate + free 64 B, 2 threads";
-    Ok(harness::measure(measure.group, title, Unit::Nanoseconds, &[MALLOC, ARROW], cases))
+    harness::measure(title, Unit::Nanoseconds, &[MALLOC, ARROW], cases)
 }
 
 /// The library cannot be built without its ledger, hence there is no figure without one to compare with: what the
 /// ledger costs while it is off is within the ratio to `malloc`.
-pub(super) fn ledger(measure: &Measure, _: Option<&Arrow>) -> Result<Table> {
+pub(super) fn ledger(_: &Measure, _: Option<&Arrow>) -> Result<Table> {
     let frozen = |count| loops::crossdock_frozen(count, 64);
     let cases = vec![
         Case::looped(MALLOC, 1, |count| loops::malloc(count, 64)),
@@ -138,7 +132,7 @@ pub(super) fn ledger(measure: &Measure, _: Option<&Arrow>) -> Result<Table> {
         Case::looped("ledger off again", 1, frozen).reaching(Reach::Ratio(1.6, MALLOC)),
     ];
     let title = "allocate + free 64 B to a shared Buffer";
-    Ok(harness::measure(measure.group, title, Unit::Nanoseconds, &[MALLOC, OFF], cases))
+    harness::measure(title, Unit::Nanoseconds, &[MALLOC, OFF], cases)
 }
 
 const OFF: &str = "ledger off";

@@ -20,7 +20,7 @@ const OPERATIONS: usize = 600_000;
 const BLOCK: usize = 4 * KIB;
 const LIMIT: usize = BLOCK;
 
-pub(super) fn limit(measure: &Measure, arrow: Option<&Arrow>) -> Result<Table> {
+pub(super) fn limit(_: &Measure, arrow: Option<&Arrow>) -> Result<Table> {
     let mut rows = Vec::new();
     if let Some(arrow) = arrow {
         let pool = arrow.capped(arrow.live() + LIMIT);
@@ -34,7 +34,7 @@ pub(super) fn limit(measure: &Measure, arrow: Option<&Arrow>) -> Result<Table> {
     let reach = Some(Reach::Figure(0.0));
     rows.push(Row { name: "crossdock: capped pool", figure: exceeded as f64, ratios: vec![], reach });
     let title = "limit exceeded, 2 threads x 600k operations";
-    Ok(Table { group: measure.group, title, unit: Unit::Times, against: vec![], rows })
+    Ok(Table { title, unit: Unit::Times, against: vec![], rows, bars: false })
 }
 
 /// What `peers/arrow.cc` does with Arrow's pool.

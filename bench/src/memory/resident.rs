@@ -23,7 +23,7 @@ const OWNERS: [(&str, &str, &str); 3] = [
     ("crossdock", "crossdock: at the last free", "crossdock: 2 s later"),
 ];
 
-pub(super) fn resident(measure: &Measure, arrow: Option<&Arrow>) -> Result<Table> {
+pub(super) fn resident(_: &Measure, arrow: Option<&Arrow>) -> Result<Table> {
     let mut rows = Vec::new();
     for (owner, at_once, later) in OWNERS {
         if owner == "arrow" && arrow.is_none() {
@@ -40,7 +40,7 @@ pub(super) fn resident(measure: &Measure, arrow: Option<&Arrow>) -> Result<Table
         rows.push(Row { name: later, figure: second, ratios: vec![], reach });
     }
     let title = "resident beyond 64 MiB that live";
-    Ok(Table { group: measure.group, title, unit: Unit::Percent, against: vec![], rows })
+    Ok(Table { title, unit: Unit::Percent, against: vec![], rows, bars: false })
 }
 
 /// In the child: prints the figure at the last free, and the one after a quiet time.

@@ -16,7 +16,7 @@ const PARENT: usize = 4 * KIB;
 const OFFSET: usize = 24;
 const LENGTH: usize = 1000;
 
-pub(super) fn slice(measure: &Measure, arrow: Option<&Arrow>) -> Result<Table> {
+pub(super) fn slice(_: &Measure, arrow: Option<&Arrow>) -> Result<Table> {
     let arc = Arc::new(41usize);
     let own = Buffer::from_vec(vec![7u8; PARENT])?;
     let rust = arrow_buffer::Buffer::from_vec(vec![7u8; PARENT]);
@@ -42,5 +42,5 @@ pub(super) fn slice(measure: &Measure, arrow: Option<&Arrow>) -> Result<Table> {
         })
         .reaching(Reach::Ratio(1.2, PEER)),
     ]);
-    Ok(harness::measure(measure.group, "slice + drop", Unit::Nanoseconds, &[PEER, ARROW], cases))
+    harness::measure("slice + drop", Unit::Nanoseconds, &[PEER, ARROW], cases)
 }

@@ -27,7 +27,7 @@ fn sevens() -> crossdock::Result<MutableBuffer> {
 }
 
 /// The answer of each is the last byte.
-pub(super) fn allocate_and_write(measure: &Measure, arrow: Option<&Arrow>) -> Result<Table> {
+pub(super) fn allocate_and_write(_: &Measure, arrow: Option<&Arrow>) -> Result<Table> {
     const PEER: &str = "malloc + memset + free";
     const LIMIT: &str = "memset of warm memory (the limit)";
     let last = usize::from(SEVEN);
@@ -61,7 +61,7 @@ pub(super) fn allocate_and_write(measure: &Measure, arrow: Option<&Arrow>) -> Re
     ]);
     let unit = Unit::gigabytes(WHOLE);
     let cases = cases.into_iter().map(Case::settled).collect();
-    Ok(harness::measure(measure.group, "allocate + write + free 64 MiB", unit, &[LIMIT, ARROW], cases))
+    harness::measure("allocate + write + free 64 MiB", unit, &[LIMIT, ARROW], cases)
 }
 
 /// Allocates from the default pool and fills with sevens; the last byte, read from the finished buffer.
@@ -95,7 +95,7 @@ fn fresh(
 }
 
 /// The answer of each is the number of digits and the last of them. All of them are compared once.
-pub(super) fn hex(measure: &Measure, arrow: Option<&Arrow>) -> Result<Table> {
+pub(super) fn hex(_: &Measure, arrow: Option<&Arrow>) -> Result<Table> {
     const LIMIT: &str = "faster-hex into warm memory (the limit)";
     let bytes: Vec<u8> = (0..MIB).map(|index| ((index * 31) >> 3) as u8).collect();
     let naive: Vec<u8> = bytes
@@ -129,11 +129,11 @@ pub(super) fn hex(measure: &Measure, arrow: Option<&Arrow>) -> Result<Table> {
     let digits = || black_box(&own).to_hex_string().map_or(0, |digits| answer(digits.as_bytes()));
     cases.push(Case::new("crossdock", expected, digits).reaching(Reach::Figure(5.0)));
     let unit = Unit::gigabytes(MIB);
-    Ok(harness::measure(measure.group, "hex of 1 MiB", unit, &[LIMIT, ARROW], cases))
+    harness::measure("hex of 1 MiB", unit, &[LIMIT, ARROW], cases)
 }
 
 /// The answer of each is the number of bytes and the last of them.
-pub(super) fn copy(measure: &Measure, arrow: Option<&Arrow>) -> Result<Table> {
+pub(super) fn copy(_: &Measure, arrow: Option<&Arrow>) -> Result<Table> {
     const LIMIT: &str = "memcpy into warm memory (the limit)";
     let own = Buffer::from(sevens()?);
     let pool = Pool::default();
@@ -167,11 +167,11 @@ pub(super) fn copy(measure: &Measure, arrow: Option<&Arrow>) -> Result<Table> {
     ]);
     let unit = Unit::gigabytes(WHOLE);
     let cases = cases.into_iter().map(Case::settled).collect();
-    Ok(harness::measure(measure.group, "copy 64 MiB to a new buffer", unit, &[LIMIT, ARROW], cases))
+    harness::measure("copy 64 MiB to a new buffer", unit, &[LIMIT, ARROW], cases)
 }
 
 /// The answer of each is 1. That a difference in the last byte is seen is asserted once.
-pub(super) fn equal(measure: &Measure, arrow: Option<&Arrow>) -> Result<Table> {
+pub(super) fn equal(_: &Measure, arrow: Option<&Arrow>) -> Result<Table> {
     const LIMIT: &str = "memcmp (the limit)";
     let own = [Buffer::from(sevens()?), Buffer::from(sevens()?)];
     // All but `arrow-buffer` compare the same memory.
@@ -197,5 +197,5 @@ pub(super) fn equal(measure: &Measure, arrow: Option<&Arrow>) -> Result<Table> {
         Case::new("crossdock", 1, || black_box(&own[0]).equals(black_box(&own[1])).map_or(0, usize::from)),
     ]);
     let unit = Unit::gigabytes(WHOLE);
-    Ok(harness::measure(measure.group, "compare 64 MiB with 64 MiB", unit, &[LIMIT, ARROW], cases))
+    harness::measure("compare 64 MiB with 64 MiB", unit, &[LIMIT, ARROW], cases)
 }

@@ -1,13 +1,15 @@
 //! The command `crossdock`: arrays in files, opened in place and handed on.
 //!
 //! ```text
-//!   main ── arguments ──> lend | inspect | tour ── Ok(status) ──> the exit status
-//!                             │                 └─ Err(Failure) ─> one sentence on stderr, and its exit status
-//!                             └── open: FILE[:EXPR] ──> DArray (a guarded map)
+//!   main ── arguments ──> bench | convert | inspect | lend | tour ── Ok(status) ──> the exit status
+//!                             │                                   └─ Err(Failure) ─> one sentence on stderr, and its exit status
+//!                             └── open: FILE[:NAME][:EXPR] ──> DArray (a guarded map, or decoded)
 //! ```
 //!
 //! A subcommand prints through [`out`], once, when all is known: what fails has printed nothing.
 
+mod bench;
+mod convert;
 mod failure;
 mod inspect;
 mod lend;
@@ -54,6 +56,7 @@ Examples:
   crossdock inspect photo.npy
   crossdock inspect 'trades.npy:::2, .price' --protocols
   crossdock lend photo.npy -- python3 report.py
+  crossdock convert photo.png photo.npy
 
 Exit status: 0, or 1 for what failed or was refused, 2 for wrong arguments, 74 where a file shrank
 while it was mapped; that of lend is its command's.";
@@ -70,7 +73,9 @@ struct Arguments {
 enum Command {
     Lend(lend::Args),
     Inspect(inspect::Args),
+    Convert(convert::Args),
     Tour(tour::Args),
+    Bench(bench::Args),
     /// The other process of the tour.
     #[command(name = tour::CHILD, hide = true)]
     TourChild,
@@ -88,7 +93,9 @@ fn main() -> ExitCode {
     let outcome = match &arguments.command {
         Command::Lend(args) => lend::run(args),
         Command::Inspect(args) => inspect::run(args),
+        Command::Convert(args) => convert::run(args),
         Command::Tour(args) => tour::run(args),
+        Command::Bench(args) => bench::run(args),
         Command::TourChild => tour::run_child(),
     };
     match outcome {

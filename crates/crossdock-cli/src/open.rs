@@ -1,4 +1,4 @@
-//! `FILE[:EXPR]`: an array file, and a view of it.
+//! `FILE[:NAME][:EXPR]`: an array in a file, and a view of it.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -6,29 +6,120 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use crossdock::DArray;
-use crossdock::exchange::files::OpenOptions;
+use crossdock::exchange::files::raw::{self, Description};
+use crossdock::exchange::files::{Contents, Entry, OpenOptions};
 
 use crate::failure::Failure;
 
-/// A file that was opened in place, and the view that was asked for.
+/// A file that was opened, what is in it, and what was said of it behind a colon.
+#[derive(Debug)]
+pub(crate) struct Archive {
+    /// The file.
+    pub(crate) path: PathBuf,
+    /// What is in it. Mapped and guarded; decoded when it is opened.
+    pub(crate) contents: Contents,
+    rest: String,
+}
+
+/// What a target picks.
+pub(crate) enum Picked<'a> {
+    /// One array, and the expression for a view of it.
+    One(&'a Entry, String),
+    /// A file of several arrays, of which none was named.
+    All,
+}
+
+impl Archive {
+    /// Opens `FILE[:NAME][:EXPR]`, for writing too if that is asked for.
+    pub(crate) fn open(target: &OsStr, writable: bool) -> Result<Self, Failure> {
+        let (path, rest) = split(target)?;
+        let contents = OpenOptions::new().writable(writable).guarded(true).open_all(&path)?;
+        Ok(Self { path, contents, rest })
+    }
+
+    /// Parts the name of an array from the expression. In a file of one array, the name may be left out.
+    pub(crate) fn pick(&self) -> Result<Picked<'_>, Failure> {
+        let entries = self.contents.entries();
+        let expr_of = |entry: &Entry| match self.rest.strip_prefix(entry.name())? {
+            "" => Some(String::new()),
+            more => more.strip_prefix(':').map(str::to_owned),
+        };
+        if self.contents.format().has_names() && !self.rest.is_empty() {
+            // Names may have colons in them: the longest that fits is meant.
+            let named = entries.iter().filter_map(|entry| expr_of(entry).map(|expr| (entry, expr)));
+            if let Some((entry, expr)) = named.max_by_key(|(entry, _)| entry.name().len()) {
+                return Ok(Picked::One(entry, expr));
+            }
+        }
+        match entries {
+            [entry] => Ok(Picked::One(entry, self.rest.clone())),
+            _ if self.rest.is_empty() => Ok(Picked::All),
+            _ => {
+                let name = self.rest.split(':').next().unwrap_or_default();
+                Err(self.failure(self.contents.get(name).map(drop).err()))
+            }
+        }
+    }
+
+    /// Opens one array, and the view of it.
+    pub(crate) fn view(&self, entry: &Entry, expr: String) -> Result<Opened, Failure> {
+        let opened = entry.open().and_then(|array| array.at(&expr));
+        let view = opened.map_err(|error| self.failure(Some(error)))?;
+        let opened = Opened {
+            path: self.path.clone(),
+            name: entry.name().to_owned(),
+            expr,
+            decoded: entry.copied_because(),
+            view,
+        };
+        opened.check()?;
+        Ok(opened)
+    }
+
+    fn failure(&self, error: Option<crossdock::Error>) -> Failure {
+        match error {
+            Some(error) if error.is_fault() => Failure::shrank(&self.path, error),
+            Some(error) => Failure::new(format_args!("{}: {error}", self.path.display())),
+            None => Failure::new(format_args!("{}: it has no arrays", self.path.display())),
+        }
+    }
+}
+
+/// An array of a file, and the view that was asked for.
 #[derive(Debug)]
 pub(crate) struct Opened {
     /// The file.
     pub(crate) path: PathBuf,
+    /// The name of the array in the file; empty where it has none.
+    pub(crate) name: String,
     /// The expression that picks the view; empty for the whole.
     pub(crate) expr: String,
-    /// The view. Its memory is a guarded map of the file.
+    /// Why it is not in place: what it was decoded from.
+    pub(crate) decoded: Option<&'static str>,
+    /// The view. Its memory is a guarded map of the file, unless it was decoded.
     pub(crate) view: DArray,
 }
 
 impl Opened {
-    /// Opens `FILE[:EXPR]`, for writing too if that is asked for.
+    /// Opens one array: `FILE[:NAME][:EXPR]`, for writing too if that is asked for.
     pub(crate) fn open(target: &OsStr, writable: bool) -> Result<Self, Failure> {
+        let archive = Archive::open(target, writable)?;
+        match archive.pick()? {
+            Picked::One(entry, expr) => archive.view(entry, expr),
+            Picked::All => {
+                let said = archive.failure(archive.contents.single().map(drop).err());
+                Err(Failure::new(format_args!("{said}; name it, as FILE:NAME")))
+            }
+        }
+    }
+
+    /// Opens `FILE[:EXPR]`, of which nothing but the description says what is in it.
+    pub(crate) fn open_raw(target: &OsStr, description: &Description) -> Result<Self, Failure> {
         let (path, expr) = split(target)?;
-        let whole = OpenOptions::new().writable(writable).guarded(true).open(&path)?;
+        let whole = raw::open_with(&path, description, &OpenOptions::new().guarded(true))?;
         let view =
             whole.at(&expr).map_err(|error| Failure::new(format_args!("{}: {error}", path.display())))?;
-        let opened = Self { path, expr, view };
+        let opened = Self { path, name: String::new(), expr, decoded: None, view };
         opened.check()?;
         Ok(opened)
     }

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 
 /// The documents at the root, and all pages in `docs`.
 fn documents() -> Vec<String> {
-    let at_root = ["README.md", "ARCHITECTURE.md", "DESIGN.md", "CONTRIBUTING.md", "CHANGELOG.md"];
+    let at_root =
+        ["README.md", "ARCHITECTURE.md", "DESIGN.md", "CONTRIBUTING.md", "CHANGELOG.md", "COMPARE.md"];
     let pages = fs::read_dir(root().join("docs")).unwrap().map(|entry| entry.unwrap().file_name());
     let pages =
         pages.map(|name| format!("docs/{}", name.to_str().unwrap())).filter(|name| name.ends_with(".md"));

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use child::status_of_child;
 use crossdock::array::{Native, PairVisitor, Visitor};
-use crossdock::element::{ByteOrder, Element as _, FieldOf, Value};
+use crossdock::element::{ByteOrder, DType, Element as _, FieldOf, Value};
 use crossdock::exchange::files::npy;
 use crossdock::exchange::protocol::{dlpack, shm};
 use crossdock::layout::{FixedLayout, Layout, Order};
@@ -225,6 +225,20 @@ fn every_method_of_a_buffer_refuses_or_leaves_the_bytes_alone() {
 // ===== everything that an array can be asked
 
 const DARRAY: &[&str] = &[
+    "slice_axis",
+    "split_at",
+    "swap_axes",
+    "move_axis",
+    "diagonal",
+    "windows",
+    "blocks",
+    "reshape_order",
+    "reshape_with",
+    "flatten",
+    "flatten_with",
+    "view_as",
+    "axis_iter",
+    "axis_chunks",
     "is_contiguous",
     "order",
     "dtype",
@@ -258,7 +272,9 @@ const DARRAY: &[&str] = &[
     "squeeze",
     "into_readonly",
     "get",
+    "get_as",
     "set",
+    "reference",
     "to_order",
     "to_order_in",
     "to_shared",
@@ -276,6 +292,8 @@ const DARRAY: &[&str] = &[
     "all_close",
     "first_not_close",
     "assign",
+    "assign_columns",
+    "to_columns",
     "is_indirect",
 ];
 
@@ -325,14 +343,44 @@ fn every_method_of_an_array_refuses_or_leaves_the_elements_alone() {
         array.drop_axis(0, 1).unwrap(),
         array.insert_axis(1).unwrap().squeeze().unwrap(),
         array.clone().into_readonly(),
+        array.slice_axis(2, 1..).unwrap(),
+        array.split_at(1, 1).unwrap().1,
+        array.swap_axes(0, 2).unwrap(),
+        array.move_axis(0, 2).unwrap(),
+        array.diagonal(0, 1, 0).unwrap(),
+        array.windows(&[2, 2, 2]).unwrap(),
+        array.blocks(&[2, 3, 2]).unwrap(),
+        array.reshape_order(&[6, 4], Order::RowMajor).unwrap(),
+        array.reshape_with(&[6, 4], Order::RowMajor, CopyPolicy::IfNeeded).unwrap(),
+        array.flatten().unwrap(),
+        array.flatten_with(Order::RowMajor, CopyPolicy::Never).unwrap(),
+        array.view_as(&u16::dtype()).unwrap().view_as(&int).unwrap(),
+        array.axis_iter(1).unwrap().next_back().unwrap(),
+        array.axis_chunks(2, 3).unwrap().next_back().unwrap(),
     ];
     assert!(array.field("x").is_err());
+    refused(array.reshape_with(&[24], Order::ColumnMajor, CopyPolicy::IfNeeded));
+    refused(array.flatten_with(Order::RowMajor, CopyPolicy::Always));
+    let pair = DType::packed_record([("x", int.clone()), ("y", int.clone())]).unwrap();
+    let records =
+        DArray::from_buffer(array.buffer().unwrap().0, pair, Layout::new(&[12], &[8], 8).unwrap(), 0);
+    let records = records.unwrap();
+    let column = DArray::zeros(int.clone(), &[12], Order::RowMajor).unwrap();
+    refused(records.to_columns());
+    refused(records.assign_columns(&[("x", &column)], Casting::Checked));
+    refused(records.assign_columns(&[("x", &records.field("y").unwrap())], Casting::Checked));
+    refused(DArray::from_columns(&[("x", &column), ("y", &records.field("y").unwrap())]));
     for view in views.iter().chain([&array]) {
+        // The device copies one element.
         let zero = vec![0; view.rank()];
-        refused(view.get(&zero));
-        if !view.is_readonly() {
-            refused(view.set(&zero, &Value::Int(5)));
+        let number = view.get(&zero).unwrap();
+        assert_eq!(view.get_as::<i32>(&zero).unwrap(), number.as_i64().unwrap() as i32);
+        assert!(view.reference(&zero).unwrap() == number);
+        match view.set(&zero, &number) {
+            Err(error) => assert!(view.is_readonly() && error.is_read_only(), "{error}"),
+            Ok(()) => assert!(!view.is_readonly()),
         }
+        assert!(format!("{view} {:?}", view.display()).contains("ext_dev:0"));
         refused(view.to_order(Order::RowMajor));
         refused(view.to_order(Order::ColumnMajor));
         refused(view.to_shared(Order::RowMajor));
@@ -387,6 +435,21 @@ fn every_method_of_an_array_refuses_or_leaves_the_elements_alone() {
 }
 
 const ARRAY: &[&str] = &[
+    "slice_axis",
+    "split_at",
+    "swap_axes",
+    "move_axis",
+    "diagonal",
+    "windows",
+    "blocks",
+    "reshape_order",
+    "reshape_with",
+    "flatten",
+    "flatten_with",
+    "view_as",
+    "axis_iter",
+    "axis_chunks",
+    "squeeze",
     "rank",
     "order",
     "backing",
@@ -422,6 +485,7 @@ const ARRAY: &[&str] = &[
     "pin",
     "get",
     "set",
+    "reference",
     "as_view_mut",
     "to_order",
     "cast",
@@ -462,7 +526,24 @@ fn every_method_of_a_typed_array_refuses_or_leaves_the_elements_alone() {
         array.clone().into_readonly(),
         flat,
         tall.with_row_stride(32).unwrap(),
+        array.slice_axis(1, 1..).unwrap(),
+        array.split_at(0, 2).unwrap().1,
+        array.swap_axes(0, 1).unwrap(),
+        array.move_axis(0, 1).unwrap(),
+        array.diagonal::<1>(0, 1, 1).unwrap().insert_axis(0).unwrap(),
+        array.blocks::<4>([3, 2]).unwrap().drop_axis::<3>(0, 1).unwrap().drop_axis(0, 1).unwrap(),
+        array.windows::<4>([3, 2]).unwrap().drop_axis::<3>(0, 1).unwrap().drop_axis(0, 1).unwrap(),
+        array.reshape_order([2, 12], Order::RowMajor).unwrap(),
+        array.reshape_with([2, 12], Order::RowMajor, CopyPolicy::IfNeeded).unwrap(),
+        array.flatten().unwrap().insert_axis(1).unwrap(),
+        array.flatten_with(Order::RowMajor, CopyPolicy::Never).unwrap().insert_axis(1).unwrap(),
+        array.view_as::<[u8; 4]>().unwrap().view_as().unwrap(),
+        array.insert_axis::<3>(1).unwrap().squeeze().unwrap(),
+        array.axis_iter::<1>(0).unwrap().next_back().unwrap().insert_axis(0).unwrap(),
+        array.axis_chunks(0, 4).unwrap().next_back().unwrap(),
     ];
+    refused(array.reshape_with([24], Order::ColumnMajor, CopyPolicy::IfNeeded));
+    refused(array.flatten_with(Order::RowMajor, CopyPolicy::Always));
     for view in &views {
         refused(view.read());
         // Elements that share their bytes are not had by `&mut` anywhere.
@@ -471,8 +552,11 @@ fn every_method_of_a_typed_array_refuses_or_leaves_the_elements_alone() {
         }
         refused(view.share());
         refused(view.pin());
-        refused(view.get([0, 0]));
-        refused(view.set([0, 0], 1));
+        // The device copies one element.
+        let number = view.get([0, 0]).unwrap();
+        assert!(view.reference([0, 0]).unwrap() == number);
+        assert!(view.is_readonly() || view.set([0, 0], number).is_ok());
+        assert!(view.to_string().contains("ext_dev:0"));
         refused(view.to_order(Order::ColumnMajor));
         refused(view.cast::<f64>(Casting::Checked));
         refused(view.equals(view));
@@ -571,8 +655,10 @@ fn methods_in(block: &str) -> Vec<String> {
         let words = ["const ", "unsafe ", "fn "];
         let name = words.iter().fold(line, |line, word| line.strip_prefix(word).unwrap_or(line));
         let name = name.split(['(', '<']).next().unwrap_or(name);
-        let arguments = signature.split_once('(').map_or("", |(_, arguments)| arguments).trim_start();
-        let receiver = arguments.split([',', ')']).next().unwrap_or(arguments);
+        let arguments =
+            signature.split_once('(').map_or("", |(_, arguments)| arguments).replace("$($by)? ", "");
+        let arguments = arguments.trim_start();
+        let receiver = arguments.split([',', ')']).next().unwrap_or(arguments).trim_end();
         if receiver.ends_with("self") || receiver.ends_with("$this") {
             found.push(name.to_owned());
         }

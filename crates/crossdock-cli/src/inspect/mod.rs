@@ -1,5 +1,7 @@
 //! `crossdock inspect`: what an array file holds, and how it lies in memory.
 
+mod listing;
+mod picture;
 mod protocols;
 mod report;
 mod sketch;
@@ -10,10 +12,13 @@ use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::process::ExitCode;
 
+use crossdock::exchange::files::raw::Description;
+
 use crate::failure::Failure;
+use crate::inspect::picture::Canvas;
 use crate::inspect::report::Report;
 use crate::inspect::sketch::Glyphs;
-use crate::open::Opened;
+use crate::open::{Archive, Opened, Picked};
 use crate::{out, progress};
 
 const EXAMPLES: &str = "\
@@ -21,16 +26,21 @@ Examples:
   crossdock inspect photo.npy
   crossdock inspect 'photo.npy:::2, ..., 0'        (every second row, the first channel)
   crossdock inspect trades.npy --protocols
+  crossdock inspect model.safetensors              (all tensors)
+  crossdock inspect 'trades.npz:prices:::10'       (every tenth of one array of several)
+  crossdock inspect scan.raw --raw 'dtype=uint16; shape=480,640; order=F; offset=512'
   crossdock inspect trades.npy --json | jq .statistics";
 
 /// Show what an array is, how it lies in memory, and its values' range.
 ///
-/// FILE is opened in place: its elements are read once, where they lie, and nothing is copied.
+/// FILE is opened in place, unless it is compressed: its elements are read once, where they lie, and nothing is copied. Of a file of
+/// several arrays, of which none is named, a list is shown.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// An array file (.npy) and, behind a colon, a view of it as in Python: '::2, ..., .field'.
-    #[arg(value_name = "FILE[:EXPR]")]
+    /// A file (.npy, .npz, .safetensors, PNG, JPEG) and, behind colons, the name of an array in it and a view as in Python:
+    /// '::2, ..., .field'.
+    #[arg(value_name = "FILE[:NAME][:EXPR]")]
     target: OsString,
     /// Print JSON in place of text.
     #[arg(long)]
@@ -38,11 +48,28 @@ pub(crate) struct Args {
     /// Show by which protocols it could be handed on in place, and why not by the others.
     #[arg(long)]
     protocols: bool,
+    /// What the elements of a raw FILE are: dtype and shape, and order, strides or offset where they are not the usual ones.
+    #[arg(long, value_name = "DESCRIPTION")]
+    raw: Option<Description>,
+    /// How an array of two or three dimensions is drawn: in colours where the terminal has them, else in letters.
+    #[arg(long, value_enum, value_name = "HOW", default_value_t = picture::How::Auto)]
+    picture: picture::How,
 }
 
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
-    let opened = Opened::open(&args.target, false)?;
+    if let Some(description) = &args.raw {
+        return inspect(args, &Opened::open_raw(&args.target, description)?);
+    }
+    let archive = Archive::open(&args.target, false)?;
+    match archive.pick()? {
+        Picked::One(entry, expr) => inspect(args, &archive.view(entry, expr)?),
+        Picked::All if args.json => out::print_json(&listing::as_json(&archive)),
+        Picked::All => out::print(&listing::as_text(&archive)),
+    }
+}
+
+fn inspect(args: &Args, opened: &Opened) -> Result<ExitCode, Failure> {
     let progress = progress::reading(opened.view.nbytes());
     let read = statistics::gather(&opened.view, |nbytes| {
         progress.inc(nbytes as u64);
@@ -52,10 +79,16 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
     // Where the file shrank, whatever else was found does not count.
     opened.check()?;
     let protocols = args.protocols.then(|| protocols::ask(&opened.view));
-    let report = Report::new(&opened, read?, protocols)?;
+    let report = Report::new(opened, read?, protocols)?;
     if args.json {
         return out::print_json(&report);
     }
     let glyphs = if std::io::stdout().is_terminal() { Glyphs::UNICODE } else { Glyphs::ASCII };
-    out::print(&text::write(&report, &opened.view, glyphs))
+    let picture = match Canvas::of_stdout(args.picture) {
+        Some(canvas) => picture::draw(&opened.view, &canvas)?,
+        None => None,
+    };
+    // What was drawn was read of the map, too.
+    opened.check()?;
+    out::print(&text::write(&report, &opened.view, glyphs, picture.as_ref()))
 }

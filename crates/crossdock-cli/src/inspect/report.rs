@@ -18,7 +18,11 @@ use crate::open::Opened;
 #[derive(Debug, Serialize)]
 pub(super) struct Report {
     pub(super) file: String,
+    /// The name of the array in the file; empty where it has none.
+    pub(super) name: String,
     pub(super) view: String,
+    /// Why it is not in place: what it was decoded from.
+    pub(super) decoded: Option<&'static str>,
     #[serde(serialize_with = "write_dtype")]
     pub(super) dtype: DType,
     pub(super) itemsize: usize,
@@ -28,8 +32,8 @@ pub(super) struct Report {
     pub(super) orders: Vec<&'static str>,
     pub(super) len: usize,
     pub(super) nbytes: usize,
-    /// The byte of the file at which element 0 lies.
-    pub(super) offset: u64,
+    /// The byte of the file at which element 0 lies, where it is in place.
+    pub(super) offset: Option<u64>,
     /// What the address of element 0 is a multiple of, up to a page; and what every element needs.
     pub(super) address_alignment: usize,
     pub(super) dtype_alignment: usize,
@@ -54,12 +58,14 @@ impl Report {
     ) -> Result<Self, Failure> {
         let array = &opened.view;
         let (buffer, within) = array.buffer()?;
-        let start = buffer.descriptor().map_or(0, |(_, start)| start);
+        let offset = buffer.descriptor().map(|(_, start)| start + within as u64);
         let alignment = array.dtype().alignment();
         let orders = [Order::RowMajor, Order::ColumnMajor];
         Ok(Self {
             file: opened.path.display().to_string(),
+            name: opened.name.clone(),
             view: opened.expr.clone(),
+            decoded: opened.decoded,
             dtype: array.dtype().clone(),
             itemsize: array.dtype().itemsize(),
             shape: array.shape().to_vec(),
@@ -71,7 +77,7 @@ impl Report {
                 .collect(),
             len: array.len(),
             nbytes: array.nbytes(),
-            offset: start + within as u64,
+            offset,
             address_alignment: 1 << array.as_ptr().addr().trailing_zeros().min(12),
             dtype_alignment: alignment,
             is_aligned: array.as_ptr().addr().is_multiple_of(alignment)

@@ -8,6 +8,8 @@ use crossdock::DArray;
 use crossdock::element::{DType, DTypeKind};
 use indicatif::BinaryBytes;
 
+use crate::inspect::listing::shown;
+use crate::inspect::picture::Picture;
 use crate::inspect::protocols::Row;
 use crate::inspect::report::Report;
 use crate::inspect::sketch::{self, Glyphs};
@@ -21,10 +23,11 @@ const NO: Style = AnsiColor::Yellow.on_default();
 const MOST_FIELDS: usize = 50;
 
 /// Writes it. Styles are for the stream to keep or to drop.
-pub(super) fn write(report: &Report, array: &DArray, glyphs: Glyphs) -> String {
+pub(super) fn write(report: &Report, array: &DArray, glyphs: Glyphs, picture: Option<&Picture>) -> String {
     let mut text = String::new();
+    let name = if report.name.is_empty() { String::new() } else { format!(", array {}", report.name) };
     let view = if report.view.is_empty() { String::new() } else { format!(" at {}", report.view) };
-    title(&mut text, &format!("{}{view}", report.file));
+    title(&mut text, &shown(&format!("{}{name}{view}", report.file)));
     facts(&mut text, report, glyphs);
     title(&mut text, "\nin memory");
     text += &sketch::draw(array, glyphs);
@@ -33,6 +36,10 @@ pub(super) fn write(report: &Report, array: &DArray, glyphs: Glyphs) -> String {
     if !told.is_empty() && report.len > 0 {
         title(&mut text, "\nvalues");
         values(&mut text, &told);
+    }
+    if let Some(picture) = picture {
+        title(&mut text, &format!("\n{}", picture.caption));
+        text += &picture.drawing;
     }
     if let Some(rows) = &report.protocols {
         title(&mut text, "\nhanded on by");
@@ -97,8 +104,11 @@ fn facts(text: &mut String, report: &Report, glyphs: Glyphs) {
     fact(
         "alignment",
         &format!(
-            "element 0 at byte {} of the file, a multiple of {} in memory; {} for {} B",
-            report.offset,
+            "element 0 at {}, a multiple of {} in memory; {} for {} B",
+            match report.offset {
+                Some(offset) => format!("byte {offset} of the file"),
+                None => format!("new memory (decoded once, from {})", report.decoded.unwrap_or("a copy")),
+            },
             report.address_alignment,
             if report.is_aligned { "aligned" } else { "not aligned" },
             report.dtype_alignment

@@ -64,8 +64,8 @@ const EXAMPLES: &str = concat!(
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// An array file (.npy) and, behind a colon, a view of it as in Python: '::2, ..., .field'.
-    #[arg(value_name = "FILE[:EXPR]")]
+    /// A file (.npy, .npz, .safetensors, …) and, behind colons, the name of an array in it and a view as in Python: '::2, ..., .field'.
+    #[arg(value_name = "FILE[:NAME][:EXPR]")]
     target: OsString,
     /// Lend only elements of this type: float32, <f4, >i2, uint8, …
     #[arg(long, value_name = "DTYPE")]
@@ -84,12 +84,24 @@ pub(crate) struct Args {
     command: Vec<OsString>,
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum Letter {
+/// An order, as it is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Letter {
+    /// Rows.
     #[value(name = "C")]
     C,
+    /// Columns.
     #[value(name = "F")]
     F,
+}
+
+impl From<Letter> for Order {
+    fn from(letter: Letter) -> Self {
+        match letter {
+            Letter::C => Self::RowMajor,
+            Letter::F => Self::ColumnMajor,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -109,10 +121,7 @@ impl Args {
             request = request.dtype(dtype.clone());
         }
         if let Some(letter) = self.order {
-            request = request.order(match letter {
-                Letter::C => Order::RowMajor,
-                Letter::F => Order::ColumnMajor,
-            });
+            request = request.order(letter.into());
         }
         request.copy(match self.copy {
             Copying::Never => CopyPolicy::Never,

@@ -1,7 +1,9 @@
 //! The command as its users have it: arguments in, streams, exit status and files out.
 
 mod bad_input;
+mod bench;
 mod common;
+mod convert;
 mod inspect;
 mod lend;
 mod streams;

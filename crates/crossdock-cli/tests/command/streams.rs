@@ -119,7 +119,13 @@ fn the_tour_tells_its_steps_on_a_terminal() {
 
 #[test]
 fn every_help_has_examples() {
-    for arguments in [&["--help"][..], &["lend", "--help"], &["inspect", "--help"], &["tour", "--help"]] {
+    for arguments in [
+        &["--help"][..],
+        &["lend", "--help"],
+        &["inspect", "--help"],
+        &["convert", "--help"],
+        &["tour", "--help"],
+    ] {
         let help = answer(&run(arguments));
         assert!(help.contains("Examples:") && help.contains("crossdock "), "{help}");
     }

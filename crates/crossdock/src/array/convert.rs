@@ -3,7 +3,7 @@
 use crate::array::{Array, DArray, RawArray, overlap};
 use crate::element::{DType, Element};
 use crate::error::{Error, Kind, Rejected, Result};
-use crate::kernel::{self, Casting};
+use crate::kernel::{self, Casting, Gaps};
 use crate::layout::{Layout, Order};
 use crate::memory::{Buffer, LeaseKind, Pool};
 
@@ -80,7 +80,19 @@ impl DArray {
     }
 
     /// The elements converted to another dtype in new memory of the default pool, without gaps. Copies, and counts, the bytes of the
-    /// result.
+    /// result. A record is made of another one by the names of its fields, in any order; fields that it has not are left out, and bytes
+    /// that none of its fields covers are zero.
+    ///
+    /// ```
+    /// use crossdock::element::{DType, Field};
+    /// use crossdock::{Casting, DArray, layout::Order};
+    ///
+    /// let packed = DType::packed_record([("kind", DType::U8), ("at", DType::I64), ("price", DType::F64)])?;
+    /// let aligned = DType::record([Field::new("price", 0, DType::F64), Field::new("kind", 8, DType::U16)], 16)?;
+    /// let trades = DArray::zeros(packed, &[100], Order::RowMajor)?;
+    /// assert_eq!(trades.cast(&aligned, Order::RowMajor, Casting::Checked)?.nbytes(), 1600);
+    /// # Ok::<(), crossdock::Error>(())
+    /// ```
     ///
     /// Numbers become the nearest that the dtype has, rounded once, ties to even. What it has nothing near for (an integer or a float
     /// out of range, a fraction or a NaN that would be an integer, …) is refused, or made as near as it goes: [`Casting`] says which,
@@ -100,8 +112,8 @@ impl DArray {
     ///
     /// # Errors
     ///
-    /// `is_value` where an element does not fit, with its index; `is_out_of_memory`; `is_conflict` while somebody holds
-    /// Write; `is_place`.
+    /// `is_value` where an element does not fit, with its index; `is_dtype` where a record has no field of a name; `is_out_of_memory`;
+    /// `is_conflict` while somebody holds Write; `is_place`.
     pub fn cast(&self, dtype: &DType, order: Order, casting: Casting) -> Result<Self> {
         self.cast_in(&Pool::default(), dtype, order, casting)
     }
@@ -133,7 +145,7 @@ impl DArray {
                 let mut fresh = pool.uninit(layout.nbytes())?;
                 let dst = fresh.as_uninit_mut().as_mut_ptr().cast();
                 // SAFETY: under a Pin lease; new memory of as many bytes.
-                unsafe { self.write_to(dst, dtype, &layout, casting) }?;
+                unsafe { self.write_to(dst, dtype, &layout, casting, Gaps::Fill) }?;
                 // SAFETY: every byte was written.
                 unsafe { fresh.assume_init() }
             }
@@ -141,7 +153,7 @@ impl DArray {
                 let buffer = Buffer::shared(layout.nbytes())?;
                 let shared = buffer.share()?;
                 // SAFETY: under a Pin lease; new memory of as many bytes, under a Share lease.
-                unsafe { self.write_to(shared.as_ptr().cast_mut(), dtype, &layout, casting) }?;
+                unsafe { self.write_to(shared.as_ptr().cast_mut(), dtype, &layout, casting, Gaps::Fill) }?;
                 drop(shared);
                 buffer
             }
@@ -151,7 +163,8 @@ impl DArray {
 
     /// Writes the elements of another array to this one's, converted where the dtypes differ, under a Share lease of that moment. The
     /// source is broadcast to this shape. Copies, and counts, the bytes of this array; where the two lie in the same memory and may
-    /// overlap, the result is as if the source had been copied before (and it is, and counted).
+    /// overlap, the result is as if the source had been copied before (and it is, and counted). Of records, the fields that this array
+    /// has are written, found by their names, and what lies between them is left alone.
     ///
     /// ```
     /// use crossdock::{Array, Casting, DArray};
@@ -172,32 +185,37 @@ impl DArray {
             return Err(Error::new(Kind::Layout, overlap(self.shape(), self.strides())));
         }
         let source = source.broadcast_to(self.shape())?;
-        let own_memory = std::ptr::eq(self.raw().handle().header(), source.raw().handle().header());
-        let (span, other) = (self.layout().span(), source.layout().span());
-        // Of rows behind pointers the spans say nothing.
-        let may_overlap = self.is_indirect()
-            || source.is_indirect()
-            || span.overlaps(self.as_ptr().addr(), &other, source.as_ptr().addr());
-        if own_memory && may_overlap {
+        if source.may_overlap(self) {
             return self.assign(&source.to_order(Order::RowMajor)?, casting);
         }
         let (_ours, _theirs) = (self.lease(LeaseKind::Share)?, source.lease(LeaseKind::Pin)?);
         // SAFETY: DArray 1, under a Pin and a Share lease, of memory that does not overlap.
-        unsafe { source.write_to(self.as_ptr().cast_mut(), self.dtype(), self.layout(), casting) }
+        unsafe { source.write_to(self.as_ptr().cast_mut(), self.dtype(), self.layout(), casting, Gaps::Keep) }
+    }
+
+    /// Whether the two may have bytes in common: whether their spans have, that is. Of rows behind pointers the spans say nothing.
+    pub(super) fn may_overlap(&self, other: &Self) -> bool {
+        let own_memory = std::ptr::eq(self.raw().handle().header(), other.raw().handle().header());
+        let (span, theirs) = (self.layout().span(), other.layout().span());
+        let overlap = || span.overlaps(self.as_ptr().addr(), &theirs, other.as_ptr().addr());
+        own_memory && (self.is_indirect() || other.is_indirect() || overlap())
     }
 
     /// # Safety
     ///
     /// Under a lease; `layout`, of elements of the dtype and of this array's shape, reaches from `dst` only bytes that may be stored
     /// racily and are not the array's own.
-    unsafe fn write_to(&self, dst: *mut u8, dtype: &DType, layout: &Layout, casting: Casting) -> Result<()> {
-        if dtype == self.dtype() {
-            // SAFETY: DArray 1, and the caller's word.
-            unsafe { kernel::copy(self.as_ptr(), self.layout(), dst, layout) };
-            return Ok(());
-        }
+    unsafe fn write_to(
+        &self,
+        dst: *mut u8,
+        dtype: &DType,
+        layout: &Layout,
+        casting: Casting,
+        gaps: Gaps,
+    ) -> Result<()> {
+        let (src, from, own) = (self.as_ptr(), self.dtype(), self.layout());
         // SAFETY: DArray 1, and the caller's word.
-        unsafe { kernel::cast(self.as_ptr(), self.dtype(), self.layout(), dst, dtype, layout, casting) }
+        unsafe { kernel::convert(src, from, own, dst, dtype, layout, casting, gaps) }
     }
 
     /// The same array on memory that is sealed against writing, by anybody and for good: Read leases of it can be had. Copies nothing.

@@ -1,16 +1,12 @@
 //! Arrays whose element type and rank are known at run time.
 
-use std::fmt;
-use std::ptr::NonNull;
-
 use crate::array::RawArray;
 use crate::array::queries::{dynamic_queries, memory_queries};
 use crate::array::raw::elsewhere;
-use crate::element::{DType, Value, no_field};
+use crate::element::{DType, no_field};
 use crate::error::Result;
-use crate::kernel;
 use crate::layout::{AxisList, AxisSlice, Layout, Order, Reading};
-use crate::memory::{Buffer, Lease, LeaseKind, racy};
+use crate::memory::{Buffer, Lease, LeaseKind};
 
 /// An n-dimensional array of any dtype and rank: a handle on memory that somebody owns.
 ///
@@ -254,79 +250,5 @@ impl DArray {
     #[inline]
     pub(crate) fn lease(&self, kind: LeaseKind) -> Result<Lease> {
         self.raw.lease(kind)
-    }
-
-    /// One element, by value, under a Pin lease of that moment.
-    ///
-    /// # Errors
-    ///
-    /// `is_bounds`; `is_conflict` while somebody holds Write; `is_place`.
-    pub fn get(&self, index: &[usize]) -> Result<Value> {
-        let _lease = self.lease(LeaseKind::Pin)?;
-        // SAFETY: DArray 1 and 2, under a lease.
-        unsafe { load_value(self.raw.ptr(), &self.dtype, &self.layout, index) }
-    }
-
-    /// Writes one element, converted with a check, under a Share lease of that moment.
-    ///
-    /// # Errors
-    ///
-    /// `is_bounds`; `is_value` where the value does not fit; `is_conflict` while somebody holds Read or Write;
-    /// `is_read_only`; `is_place`.
-    pub fn set(&self, index: &[usize], value: &Value) -> Result<()> {
-        let _lease = self.lease(LeaseKind::Share)?;
-        // SAFETY: DArray 1 and 2, under a Share lease.
-        unsafe { store_value(self.raw.ptr(), &self.dtype, &self.layout, index, value) }
-    }
-}
-
-/// # Safety
-///
-/// The layout, of elements of the dtype, reaches from `ptr` only bytes that may be loaded racily.
-pub(crate) unsafe fn load_value(
-    ptr: NonNull<u8>,
-    dtype: &DType,
-    layout: &Layout,
-    index: &[usize],
-) -> Result<Value> {
-    // SAFETY: the caller's word; pointers of a table are not written (RawArray 3).
-    let element = unsafe { kernel::element_at(ptr.as_ptr(), layout, index) }?;
-    // SAFETY: one element (the caller's word).
-    unsafe { kernel::load_bytes(element, dtype.itemsize(), |bytes| Value::read(dtype, bytes)) }
-}
-
-/// # Safety
-///
-/// The layout, of elements of the dtype, reaches from `ptr` only bytes that may be loaded and stored racily.
-pub(crate) unsafe fn store_value(
-    ptr: NonNull<u8>,
-    dtype: &DType,
-    layout: &Layout,
-    index: &[usize],
-    value: &Value,
-) -> Result<()> {
-    // SAFETY: the caller's word; pointers of a table are not written (RawArray 3).
-    let element = unsafe { kernel::element_at(ptr.as_ptr(), layout, index) }?;
-    // Loaded first: a record's padding stays as it is.
-    // SAFETY: one element (the caller's word).
-    let mut bytes = unsafe { kernel::load_bytes(element, dtype.itemsize(), <[u8]>::to_vec) };
-    value.write(dtype, &mut bytes)?;
-    // SAFETY: one element (the caller's word).
-    unsafe { racy::copy(bytes.as_ptr(), element, bytes.len()) };
-    Ok(())
-}
-
-impl fmt::Debug for DArray {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "DArray({}, shape {:?}, strides {:?} bytes, at {:p} on {}{})",
-            self.dtype,
-            self.shape(),
-            self.strides(),
-            self.as_ptr(),
-            self.place(),
-            if self.is_readonly() { ", read-only" } else { "" }
-        )
     }
 }

@@ -1,10 +1,10 @@
 //! Leases of a typed array, and the access that each of them gives.
 
-use std::fmt;
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 
 use crate::array::access::{element_access, element_access_mut, element_index, element_index_mut};
+use crate::array::display::{Elements, Head, Show, printed};
 use crate::array::queries::typed_queries;
 use crate::array::view::{ArrayView, check_aligned};
 use crate::array::view_mut::ArrayViewMut;
@@ -49,6 +49,25 @@ impl<T: Element, const D: usize> Covered<T, D> {
         })
     }
 
+    fn head(&self, name: &'static str) -> Head<'_> {
+        Head {
+            name,
+            dtype: T::dtype(),
+            shape: self.layout.shape(),
+            strides: self.layout.strides(),
+            address: self.ptr.as_ptr(),
+            place: self.lease.header().place(),
+            more: String::new(),
+        }
+    }
+
+    fn look(&self, f: &mut dyn FnMut(&Elements)) -> Result<()> {
+        let layout = self.layout.to_dynamic_trusted(size_of::<T>());
+        // SAFETY: Covered 1; every lease permits racy loads.
+        f(&unsafe { Elements::new(self.ptr, T::dtype(), layout) });
+        Ok(())
+    }
+
     fn to_vec(&self) -> Vec<T> {
         count_copied(self.layout.nbytes(size_of::<T>()));
         self.values().collect()
@@ -81,11 +100,17 @@ macro_rules! guard {
             }
         }
 
-        impl<T: Element, const D: usize> fmt::Debug for $name<T, D> {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                write!(f, "{:?} lease of {:?} at {:p}", self.0.lease.kind(), self.shape(), self.0.ptr)
+        impl<T: Element, const D: usize> Show for $name<T, D> {
+            fn head(&self) -> Head<'_> {
+                self.0.head(stringify!($name))
+            }
+
+            fn look(&self, f: &mut dyn FnMut(&Elements)) -> Result<()> {
+                self.0.look(f)
             }
         }
+
+        printed!([T: Element, const D: usize] $name<T, D>);
     };
 }
 

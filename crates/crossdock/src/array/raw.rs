@@ -4,7 +4,7 @@ use std::ptr::NonNull;
 
 use crate::error::{Error, Kind, Result};
 use crate::layout::Span;
-use crate::memory::{Buffer, Handle, Lease, LeaseKind, Place, exclusive, lease};
+use crate::memory::{Buffer, Glance, Handle, Lease, LeaseKind, Place, exclusive, lease, lease_at_once};
 
 /// The erased core of an array.
 ///
@@ -91,6 +91,18 @@ impl RawArray {
     #[inline]
     pub(crate) fn lease(&self, kind: LeaseKind) -> Result<Lease> {
         lease(&self.handle, self.readonly, kind)
+    }
+
+    /// A lease for one element, where it can be had in one step.
+    #[inline(always)]
+    pub(crate) fn glance(&self, kind: LeaseKind) -> Option<Glance<'_>> {
+        let refused = self.readonly && matches!(kind, LeaseKind::Write | LeaseKind::Share);
+        if refused { None } else { self.handle.glance(kind) }
+    }
+
+    /// As [`RawArray::lease`], but refuses where it would wait for work on a device.
+    pub(crate) fn lease_at_once(&self, kind: LeaseKind) -> Result<Lease> {
+        lease_at_once(&self.handle, self.readonly, kind)
     }
 
     #[inline]

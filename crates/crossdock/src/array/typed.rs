@@ -1,6 +1,5 @@
 //! Arrays whose element type and rank the compiler knows.
 
-use std::fmt;
 use std::marker::PhantomData;
 
 use crate::array::RawArray;
@@ -170,24 +169,6 @@ impl<T: Element, const D: usize> Array<T, D> {
         Ok(unsafe { ArrayPin::new(lease, self.raw.ptr(), self.layout) })
     }
 
-    /// One element, by value, under a Pin lease of that moment.
-    ///
-    /// # Errors
-    ///
-    /// `is_bounds`; as [`Array::pin`].
-    pub fn get(&self, index: [usize; D]) -> Result<T> {
-        self.pin()?.get(index)
-    }
-
-    /// Writes one element, under a Share lease of that moment.
-    ///
-    /// # Errors
-    ///
-    /// `is_bounds`; as [`Array::share`].
-    pub fn set(&self, index: [usize; D], value: T) -> Result<()> {
-        self.share()?.set(index, value)
-    }
-
     /// The elements by `&mut T`, with no lease at all: this is the only handle. O(`D` log `D`).
     ///
     /// # Errors
@@ -204,20 +185,5 @@ impl<T: Element, const D: usize> Array<T, D> {
 
     fn check_aligned(&self) -> Result<()> {
         check_aligned::<T, D>(self.raw.ptr(), &self.layout)
-    }
-}
-
-impl<T: Element, const D: usize> fmt::Debug for Array<T, D> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "Array({}, shape {:?}, strides {:?} bytes, at {:p} on {}{})",
-            T::dtype(),
-            self.shape(),
-            self.strides(),
-            self.as_ptr(),
-            self.place(),
-            if self.is_readonly() { ", read-only" } else { "" }
-        )
     }
 }

@@ -1,6 +1,5 @@
 //! Borrowed views: elements by reference.
 
-use std::fmt;
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 
@@ -134,12 +133,5 @@ impl<'a, T: Element, const D: usize> IntoIterator for ArrayView<'a, T, D> {
 
     fn into_iter(self) -> Iter<'a, T, D> {
         self.iter()
-    }
-}
-
-impl<T: Element + fmt::Debug, const D: usize> fmt::Debug for ArrayView<'_, T, D> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "ArrayView {:?} ", self.shape())?;
-        f.debug_list().entries(self.iter()).finish()
     }
 }

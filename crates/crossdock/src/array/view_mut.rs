@@ -1,6 +1,5 @@
 //! Borrowed views that may be written.
 
-use std::fmt;
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 
@@ -132,10 +131,3 @@ pub(crate) fn overlap(shape: &[usize], strides: &[isize]) -> String {
 
 element_index! { ArrayViewMut<'_, T> }
 element_index_mut! { ArrayViewMut<'_, T> }
-
-impl<T: Element + fmt::Debug, const D: usize> fmt::Debug for ArrayViewMut<'_, T, D> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "ArrayViewMut {:?} ", self.shape())?;
-        f.debug_list().entries(self.as_view().iter()).finish()
-    }
-}

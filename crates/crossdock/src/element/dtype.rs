@@ -234,9 +234,24 @@ impl DType {
     }
 
     /// The scalar, if it is one.
+    #[inline]
     pub fn as_scalar(&self) -> Option<Scalar> {
         match &self.0 {
             Repr::Scalar(scalar) => Some(*scalar),
+            _ => None,
+        }
+    }
+
+    /// The kind of a number or truth value that the processor has, too, and in its own byte order.
+    #[inline(always)]
+    pub(crate) fn as_machine_word(&self) -> Option<ScalarKind> {
+        use ScalarKind::*;
+        match &self.0 {
+            Repr::Scalar(scalar) if scalar.is_native() => match scalar.kind() {
+                kind @ (Bool | Int8 | Int16 | Int32 | Int64 | UInt8 | UInt16 | UInt32 | UInt64 | Float32
+                | Float64) => Some(kind),
+                _ => None,
+            },
             _ => None,
         }
     }

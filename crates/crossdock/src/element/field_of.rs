@@ -3,7 +3,7 @@
 use std::fmt;
 use std::marker::PhantomData;
 
-use crate::element::{DType, Element};
+use crate::element::{DType, Element, Field};
 use crate::error::{Error, Kind, Result};
 
 /// Where the elements `T` of an array have a field of type `F`. Made by [`field!`](crate::field!), which the compiler checks, and from
@@ -101,20 +101,25 @@ impl<T: Element, F: Element> FieldName<T, F> for &str {
 /// What to say of a name that no field has.
 #[cold]
 pub(crate) fn no_field(dtype: &DType, name: &str) -> Error {
-    let text = match dtype.as_record() {
-        Some(record) => {
-            const MOST: usize = 20;
-            let all = record.fields();
-            let names: Vec<&str> = all.iter().take(MOST).map(|field| field.name()).collect();
-            let more = match all.len().saturating_sub(MOST) {
-                0 => String::new(),
-                more => format!(", and {more} more"),
-            };
-            format!("there is no field {name:?}: the fields are {}{more}", names.join(", "))
-        }
-        None => format!("{} has no fields, hence none that is called {name:?}", dtype.brief()),
+    match dtype.as_record() {
+        Some(record) => no_field_among(record.fields(), name),
+        None => Error::new(
+            Kind::DType,
+            format!("{} has no fields, hence none that is called {name:?}", dtype.brief()),
+        ),
+    }
+}
+
+/// What to say of a name that none of these fields has.
+#[cold]
+pub(crate) fn no_field_among(fields: &[Field], name: &str) -> Error {
+    const MOST: usize = 20;
+    let names: Vec<&str> = fields.iter().take(MOST).map(|field| field.name()).collect();
+    let more = match fields.len().saturating_sub(MOST) {
+        0 => String::new(),
+        more => format!(", and {more} more"),
     };
-    Error::new(Kind::DType, text)
+    Error::new(Kind::DType, format!("there is no field {name:?}: the fields are {}{more}", names.join(", ")))
 }
 
 /// A field of a struct, for [`Array::field`](crate::Array::field) and its like: the compiler finds offset and type. Fields of fields are

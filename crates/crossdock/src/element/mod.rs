@@ -19,8 +19,8 @@ mod types;
 mod value;
 
 pub use self::dtype::{DType, DTypeKind};
-pub(crate) use self::field_of::no_field;
 pub use self::field_of::{FieldName, FieldOf};
+pub(crate) use self::field_of::{no_field, no_field_among};
 pub(crate) use self::float::{Flavour, FloatFormat};
 #[doc(hidden)]
 pub use self::padding::Padding;
@@ -31,6 +31,7 @@ pub use self::time::{NAT, TimeBase, TimeUnit};
 pub use self::types::Plain;
 pub use self::types::{Be, Bool8, Le, MultiByte};
 pub use self::value::Value;
+pub(crate) use self::value::digits;
 #[cfg(feature = "derive")]
 pub use crossdock_derive::Element;
 

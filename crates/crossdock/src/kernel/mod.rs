@@ -11,6 +11,7 @@ mod equal;
 mod fill;
 mod hops;
 mod pair;
+mod records;
 mod threads;
 
 pub(crate) use cast::{cast, turns_in_place};
@@ -19,6 +20,9 @@ pub(crate) use copy::{Steps, copy, gather, load_bytes};
 pub(crate) use equal::{Rule, Side, first_difference};
 pub(crate) use fill::fill;
 pub(crate) use hops::{each_direct, element_at, follow};
+pub(crate) use records::{Column, Gaps, convert, copy_columns};
+
+use crate::error::Error;
 
 /// The index of the element that comes `position`-th in row-major order.
 #[cold]
@@ -29,6 +33,12 @@ pub(crate) fn index_of(shape: &[usize], mut position: usize) -> Vec<usize> {
         position /= shape[axis];
     }
     index
+}
+
+/// An error, with the index of the element that it is about, if the array has any axes.
+#[cold]
+fn in_element(error: Error, index: &[usize]) -> Error {
+    if index.is_empty() { error } else { error.within(format_args!("element {index:?}")) }
 }
 
 /// A pointer for threads that access it racily.

@@ -323,6 +323,20 @@ impl Layout {
         Ok(index.iter().zip(self.strides()).map(|(&index, &stride)| index as isize * stride).sum())
     }
 
+    /// Where an element lies, in bytes from element 0; `None` if there is no such element, or more to do than to add a few
+    /// numbers: [`offset_of`](Self::offset_of) knows.
+    #[inline(always)]
+    pub(crate) fn quick_offset(&self, index: &[usize]) -> Option<isize> {
+        // Without `more`, the rank is at most INLINE_RANK, and nothing dereferences (Layout 4).
+        let mut inside = self.more.is_none() && index.len() == usize::from(self.rank);
+        let mut offset = 0isize;
+        for ((&index, &len), &stride) in index.iter().zip(&self.shape).zip(&self.strides) {
+            inside &= index < len;
+            offset = offset.wrapping_add((index as isize).wrapping_mul(stride));
+        }
+        inside.then_some(offset)
+    }
+
     /// The way to an element of an array that may be indirect: the distances to add, with a pointer to be followed
     /// between each two.
     ///

@@ -156,6 +156,11 @@ impl Header {
     }
 
     #[inline]
+    pub(crate) fn word(&self) -> &LeaseWord {
+        &self.word
+    }
+
+    #[inline]
     pub(crate) fn nbytes(&self) -> usize {
         self.nbytes
     }
@@ -341,6 +346,15 @@ impl Handle {
     #[inline]
     pub(crate) fn await_work(&self, kind: LeaseKind) -> Result<()> {
         if self.header().awaited.load(Ordering::Acquire) { device::wait(self.header(), kind) } else { Ok(()) }
+    }
+
+    /// As [`Handle::await_work`], but refuses where it would wait.
+    pub(crate) fn check_work(&self, kind: LeaseKind) -> Result<()> {
+        if self.header().awaited.load(Ordering::Acquire) {
+            device::check(self.header(), kind)
+        } else {
+            Ok(())
+        }
     }
 
     pub(crate) fn retained_nbytes(&self) -> usize {

@@ -732,6 +732,12 @@ pub(crate) fn lease(handle: &Handle, readonly: bool, kind: LeaseKind) -> Result<
     Ok(handle.lease(kind)?)
 }
 
+/// As [`lease`], but refuses where it would wait.
+pub(crate) fn lease_at_once(handle: &Handle, readonly: bool, kind: LeaseKind) -> Result<Lease> {
+    handle.check_work(kind)?;
+    lease(handle, readonly, kind)
+}
+
 /// Asserts that `&mut` to the handle covers the bytes, too, for access by the processor.
 pub(crate) fn exclusive(handle: &mut Handle, readonly: bool) -> Result<()> {
     check_access(handle.header().place(), readonly)?;

@@ -1,11 +1,11 @@
 //! An array held under a lease.
 
-use std::fmt;
 use std::ptr::NonNull;
 
 use crate::array::CopyPolicy;
+use crate::array::display::{Elements, Head, Show, printed};
 use crate::array::{
-    Array, ArrayView, ArrayViewMut, DArray, RawArray, check_aligned, dynamic_queries, load_value,
+    Array, ArrayView, ArrayViewMut, DArray, RawArray, check_aligned, dynamic_queries, load_as, load_value,
     other_dtype, store_value,
 };
 use crate::element::{DType, Element, Value};
@@ -178,9 +178,21 @@ impl MemoryView {
     /// # Errors
     ///
     /// `is_bounds`.
+    #[inline(always)]
     pub fn get(&self, index: &[usize]) -> Result<Value> {
         // SAFETY: MemoryView 1; every lease permits racy loads.
         unsafe { load_value(self.ptr, &self.dtype, &self.layout, index) }
+    }
+
+    /// One element, by value and typed: as [`MemoryView::get`], without a [`Value`] between.
+    ///
+    /// # Errors
+    ///
+    /// `is_dtype` where the elements are others; `is_bounds`.
+    #[inline]
+    pub fn get_as<T: Element>(&self, index: &[usize]) -> Result<T> {
+        // SAFETY: MemoryView 1; every lease permits racy loads.
+        unsafe { load_as(self.ptr, &self.dtype, &self.layout, index) }
     }
 
     /// Writes one element, converted with a check.
@@ -295,17 +307,24 @@ impl<T: Element, const D: usize> TryFrom<MemoryView> for Array<T, D> {
     }
 }
 
-impl fmt::Debug for MemoryView {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "MemoryView({}, shape {:?}, strides {:?} bytes, at {:p} on {} under a {:?} lease)",
-            self.dtype,
-            self.shape(),
-            self.strides(),
-            self.ptr,
-            self.place(),
-            self.lease.kind()
-        )
+impl Show for MemoryView {
+    fn head(&self) -> Head<'_> {
+        Head {
+            name: "MemoryView",
+            dtype: self.dtype.clone(),
+            shape: self.shape(),
+            strides: self.strides(),
+            address: self.as_ptr(),
+            place: self.place(),
+            more: format!(" under a {:?} lease", self.lease.kind()),
+        }
+    }
+
+    fn look(&self, f: &mut dyn FnMut(&Elements)) -> Result<()> {
+        // SAFETY: MemoryView 1; every lease permits racy loads.
+        f(&unsafe { Elements::new(self.ptr, self.dtype.clone(), self.layout.clone()) });
+        Ok(())
     }
 }
+
+printed!([] MemoryView);

@@ -1,5 +1,6 @@
 //! One element whose type is known only at run time.
 
+pub(crate) mod digits;
 mod equal;
 mod read;
 mod show;
@@ -9,8 +10,8 @@ use crate::element::{TimeUnit, extended};
 
 /// One element, out of its array: what [`DType`](crate::element::DType) says of bytes, made into a value.
 ///
-/// [`Value::read`] makes one of bytes, [`Value::write`] puts one back. [`Display`](std::fmt::Display) writes it much
-/// as NumPy does. Two values are equal when they are the same variant with equal contents, so `Int(1)` is not `UInt(1)`,
+/// [`Value::read`] makes one of bytes, [`Value::write`] puts one back. [`Display`](std::fmt::Display) writes it as
+/// NumPy does. Two values are equal when they are the same variant with equal contents, so `Int(1)` is not `UInt(1)`,
 /// and a NaN is unequal to itself.
 ///
 /// ```
@@ -78,6 +79,7 @@ pub enum Value {
 
 impl Value {
     /// The truth value, if it is one.
+    #[inline]
     pub fn as_bool(&self) -> Option<bool> {
         match self {
             Self::Bool(value) => Some(*value),
@@ -86,6 +88,7 @@ impl Value {
     }
 
     /// The integer, if it is one and not above `i64::MAX`.
+    #[inline]
     pub fn as_i64(&self) -> Option<i64> {
         match self {
             Self::Int(value) => Some(*value),
@@ -95,6 +98,7 @@ impl Value {
     }
 
     /// The integer, if it is one and not negative.
+    #[inline]
     pub fn as_u64(&self) -> Option<u64> {
         match self {
             Self::Int(value) => u64::try_from(*value).ok(),
@@ -104,6 +108,7 @@ impl Value {
     }
 
     /// The real number, if it is one, as the nearest double: integers beyond 2⁵³ and long doubles are rounded.
+    #[inline]
     pub fn as_f64(&self) -> Option<f64> {
         match self {
             Self::Int(value) => Some(*value as f64),

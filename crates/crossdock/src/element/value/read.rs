@@ -3,6 +3,7 @@
 use crate::element::float::FloatFormat;
 use crate::element::{ByteOrder, DType, DTypeKind, Scalar, ScalarKind, SubArray, Value};
 use crate::error::{Error, Kind, Result};
+use crate::memory::racy;
 
 /// A dtype of a few bytes can ask for any number of values: sub-arrays of zero-width elements, or many fields over the
 /// same bytes. An honest one needs no more than one for each byte and level, and a few for parts of zero width.
@@ -31,6 +32,38 @@ impl Value {
         check_width(dtype, bytes.len())?;
         let allowed = bytes.len().saturating_mul(64).saturating_add(SPARE_VALUES);
         Reader { allowed }.element(dtype, bytes)
+    }
+}
+
+impl Value {
+    /// Loads a [machine word](DType::as_machine_word) racily; other kinds are none. What is asked for one by one comes this way: it
+    /// stays in registers.
+    ///
+    /// # Safety
+    ///
+    /// As for [`racy::load`], for the bytes of one element.
+    #[inline(always)]
+    pub(crate) unsafe fn load_word(kind: ScalarKind, ptr: *const u8) -> Option<Self> {
+        macro_rules! load {
+            ($ty:ty) => {{
+                // SAFETY: the kind has as many bytes (the caller's word).
+                unsafe { racy::load(ptr.cast::<$ty>()) }
+            }};
+        }
+        Some(match kind {
+            ScalarKind::Bool => Self::Bool(load!(u8) != 0),
+            ScalarKind::Int8 => Self::Int(load!(i8).into()),
+            ScalarKind::Int16 => Self::Int(load!(i16).into()),
+            ScalarKind::Int32 => Self::Int(load!(i32).into()),
+            ScalarKind::Int64 => Self::Int(load!(i64)),
+            ScalarKind::UInt8 => Self::UInt(load!(u8).into()),
+            ScalarKind::UInt16 => Self::UInt(load!(u16).into()),
+            ScalarKind::UInt32 => Self::UInt(load!(u32).into()),
+            ScalarKind::UInt64 => Self::UInt(load!(u64)),
+            ScalarKind::Float32 => Self::Float(load!(f32).into()),
+            ScalarKind::Float64 => Self::Float(load!(f64)),
+            _ => return None,
+        })
     }
 }
 

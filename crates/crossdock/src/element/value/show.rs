@@ -1,9 +1,9 @@
 //! A value as text, much as NumPy writes it.
 
-use crate::element::dialect::literal;
-use crate::element::float::FloatFormat;
+use std::fmt::{self, Write};
+
+use crate::element::value::digits;
 use crate::element::{DType, DTypeKind, ScalarKind, Value, extended, time};
-use std::fmt;
 
 impl Value {
     /// The value as text, knowing its dtype: narrow floats take the fewest digits that lead back to them in their own
@@ -21,9 +21,9 @@ impl Value {
     }
 }
 
-/// Much as NumPy writes elements: `True`, `1.5`, `(1+2j)`, `b'ab'`, `'text'`, `2026-11-21T04:30:00.000000001`,
-/// `5 nanoseconds`, `NaT`, `[1, 2]`, `(7, 0.5)`. Floats take the fewest digits that lead back to the same double, with Rust's
-/// exponents (`1e16`, where NumPy has `1e+16`).
+/// As NumPy writes elements: `True`, `1.5`, `1e+16`, `(1+2j)`, `b'ab'`, `'text'`, `2026-11-21T04:30:00.000000001`,
+/// `5 nanoseconds`, `NaT`, `[1, 2]`, `(7, 0.5)`. Floats take the fewest digits that lead back to the same double, and long
+/// doubles those of the nearest double.
 impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         Shown { value: self, dtype: None }.fmt(f)
@@ -42,8 +42,8 @@ impl Shown<'_> {
         match self.dtype.and_then(DType::as_scalar).map(|scalar| scalar.kind()) {
             Some(ScalarKind::Complex32) => ScalarKind::Float16,
             Some(ScalarKind::Complex64) => ScalarKind::Float32,
-            Some(kind) => kind,
-            None => ScalarKind::Float64,
+            Some(kind) if digits::is_float(kind) => kind,
+            _ => ScalarKind::Float64,
         }
     }
 }
@@ -55,24 +55,20 @@ impl fmt::Display for Shown<'_> {
             Value::Bool(false) => f.write_str("False"),
             Value::Int(value) => write!(f, "{value}"),
             Value::UInt(value) => write!(f, "{value}"),
-            Value::Float(value) => f.write_str(&float(*value, self.float_kind())),
-            Value::Complex { re, im } => complex(f, *re, *im, self.float_kind()),
-            Value::LongDouble(raw) => f.write_str(&float(extended::to_f64(raw), ScalarKind::Float64)),
+            Value::Float(value) => f.write_str(&digits::float(*value, self.float_kind())),
+            Value::Complex { re, im } => f.write_str(&digits::complex(*re, *im, self.float_kind())),
+            Value::LongDouble(raw) => f.write_str(&digits::float(extended::to_f64(raw), ScalarKind::Float64)),
             Value::ComplexLongDouble([re, im]) => {
-                complex(f, extended::to_f64(re), extended::to_f64(im), ScalarKind::Float64)
+                let (re, im) = (extended::to_f64(re), extended::to_f64(im));
+                f.write_str(&digits::complex(re, im, ScalarKind::Float64))
             }
-            Value::Bytes(bytes) | Value::Void(bytes) => {
+            Value::Bytes(bytes) => write_bytes(f, bytes),
+            Value::Void(bytes) => {
                 f.write_str("b'")?;
-                for &byte in bytes {
-                    match byte {
-                        b'\'' | b'\\' => write!(f, "\\{}", char::from(byte))?,
-                        b' '..=b'~' => write!(f, "{}", char::from(byte))?,
-                        _ => write!(f, "\\x{byte:02x}")?,
-                    }
-                }
+                bytes.iter().try_for_each(|byte| write!(f, "\\x{byte:02X}"))?;
                 f.write_str("'")
             }
-            Value::Text(text) => f.write_str(&literal::quote(text)),
+            Value::Text(text) => write_text(f, text),
             Value::DateTime { count, unit } => time::write_date(f, *count, *unit),
             Value::TimeDelta { count, unit } => time::write_duration(f, *count, *unit),
             Value::Pointer(address) => write!(f, "{address:#x}"),
@@ -106,36 +102,67 @@ impl fmt::Display for Shown<'_> {
     }
 }
 
-/// The shortest decimal that leads back to the value in its own format.
-fn float(value: f64, kind: ScalarKind) -> String {
-    if value.is_nan() {
-        return "nan".into();
+/// Python quotes with `"` only what has a `'` in it and no `"`.
+fn quote_for(text: impl Iterator<Item = char>) -> char {
+    let (mut single, mut double) = (false, false);
+    for letter in text {
+        single |= letter == '\'';
+        double |= letter == '"';
     }
-    if kind == ScalarKind::Float32 {
-        return format!("{:?}", value as f32);
-    }
-    if let Some(format) = FloatFormat::of(kind) {
-        // Five significant digits tell all values of 11 bits apart.
-        for digits in 0..5 {
-            let decimal: Option<f64> = format!("{value:.digits$e}").parse().ok();
-            if let Some(decimal) = decimal.filter(|&decimal| format.encode(decimal) == format.encode(value)) {
-                return format!("{decimal:?}");
-            }
-        }
-    }
-    format!("{value:?}")
+    if single && !double { '"' } else { '\'' }
 }
 
-fn complex(f: &mut fmt::Formatter<'_>, re: f64, im: f64, kind: ScalarKind) -> fmt::Result {
-    let (re, im) = (float(re, kind), float(im, kind));
-    let short = |part: &str| part.strip_suffix(".0").unwrap_or(part).to_owned();
-    let plus = if im.starts_with('-') { "" } else { "+" };
-    write!(f, "({}{plus}{}j)", short(&re), short(&im))
+/// What stands escaped in bytes and text alike.
+fn escaped(letter: char, quote: char) -> Option<char> {
+    match letter {
+        '\n' => Some('n'),
+        '\r' => Some('r'),
+        '\t' => Some('t'),
+        '\\' => Some('\\'),
+        _ => (letter == quote).then_some(quote),
+    }
+}
+
+fn write_bytes(f: &mut fmt::Formatter<'_>, bytes: &[u8]) -> fmt::Result {
+    let letters = || bytes.iter().copied().map(char::from);
+    let quote = quote_for(letters());
+    write!(f, "b{quote}")?;
+    for letter in letters() {
+        match (escaped(letter, quote), letter) {
+            (Some(escape), _) => write!(f, "\\{escape}")?,
+            (None, ' '..='~') => f.write_char(letter)?,
+            (None, byte) => write!(f, "\\x{:02x}", u32::from(byte))?,
+        }
+    }
+    f.write_char(quote)
+}
+
+fn write_text(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
+    let quote = quote_for(text.chars());
+    f.write_char(quote)?;
+    for letter in text.chars() {
+        match (escaped(letter, quote), u32::from(letter)) {
+            (Some(escape), _) => write!(f, "\\{escape}")?,
+            _ if is_printable(letter) => f.write_char(letter)?,
+            (None, code @ ..0x100) => write!(f, "\\x{code:02x}")?,
+            (None, code @ ..0x1_0000) => write!(f, "\\u{code:04x}")?,
+            (None, code) => write!(f, "\\U{code:08x}")?,
+        }
+    }
+    f.write_char(quote)
+}
+
+/// Whether a letter is seen: what has no form, and what is a space other than the usual one, is not. Rust's escapes for
+/// debugging go by the same categories, and leave alone what joins a letter in front.
+fn is_printable(letter: char) -> bool {
+    matches!(letter, ' '..='~')
+        || letter > '~' && ['a', letter].iter().collect::<String>().escape_debug().count() == 2
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::element::float::FloatFormat;
     use crate::element::{NAT, TimeBase, TimeUnit};
 
     #[test]
@@ -151,8 +178,13 @@ mod tests {
             (Value::from(f64::NEG_INFINITY), "-inf"),
             (Value::Complex { re: 1.0, im: -2.5 }, "(1-2.5j)"),
             (Value::Complex { re: f64::NAN, im: 2.0 }, "(nan+2j)"),
-            (Value::Bytes(b"it's\n\xff".to_vec()), r"b'it\'s\x0a\xff'"),
+            (Value::Bytes(b"it's\n\xff".to_vec()), r#"b"it's\n\xff""#),
+            (Value::Bytes(b"'\"".to_vec()), r#"b'\'"'"#),
+            (Value::Void(b"ab".to_vec()), r"b'\x61\x62'"),
             (Value::from("größe"), "'größe'"),
+            (Value::from("it's\t\u{a0}\u{200b}e\u{301}😀"), "\"it's\\t\\xa0\\u200be\u{301}😀\""),
+            (Value::from(1e16), "1e+16"),
+            (Value::Complex { re: 0.0, im: 1.0 }, "1j"),
             (
                 Value::DateTime { count: 1_795_235_400_000_000_001, unit: TimeUnit::NANOSECOND },
                 "2026-11-21T04:30:00.000000001",
@@ -178,7 +210,7 @@ mod tests {
         };
         assert_eq!(read(&DType::F32, 0.1), "0.1");
         assert_eq!(read(&DType::F16, 0.1), "0.1");
-        assert_eq!(read(&DType::F16, 65504.0), "65500.0");
+        assert_eq!(read(&DType::F16, 65504.0), "6.55e+04");
         assert_eq!(read(&DType::F16, 0.333), "0.333");
         assert_eq!(read(&DType::BF16, 2.53), "2.53");
         assert_eq!(read(&DType::F8_E4M3FN, 0.1), "0.1");
@@ -199,7 +231,7 @@ mod tests {
         ] {
             let format = FloatFormat::of(kind).unwrap();
             for bits in patterns {
-                let text = float(format.decode(bits), kind);
+                let text = digits::float(format.decode(bits), kind);
                 assert_eq!(format.encode(text.parse().unwrap()), bits, "{kind} {bits:#x}: {text}");
             }
         }

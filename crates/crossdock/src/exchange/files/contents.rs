@@ -74,19 +74,28 @@ impl Contents {
         })
     }
 
-    /// The one array of the file, opened.
+    /// The one array of the file.
     ///
     /// # Errors
     ///
-    /// `is_unsupported` where there are several, or none; otherwise as [`Entry::open`].
-    pub fn into_array(self) -> Result<DArray> {
+    /// `is_unsupported` where there are several, which it names, or none.
+    pub fn single(&self) -> Result<&Entry> {
         match self.entries.as_slice() {
-            [entry] => entry.open(),
+            [entry] => Ok(entry),
             _ => Err(Error::new(
                 Kind::Unsupported,
                 format!("not one array that could be opened by itself: {}", self.listed()),
             )),
         }
+    }
+
+    /// The one array of the file, opened.
+    ///
+    /// # Errors
+    ///
+    /// As [`Contents::single`] and [`Entry::open`].
+    pub fn into_array(self) -> Result<DArray> {
+        self.single()?.open()
     }
 
     /// `it has 3 arrays: "a", "b", "c"`
@@ -123,6 +132,10 @@ enum Source {
     /// They lie in the file as they are.
     Mapped(DArray),
     /// They have to be decoded.
+    #[cfg_attr(
+        not(any(feature = "npz", feature = "safetensors", feature = "png", feature = "jpeg")),
+        expect(dead_code, reason = "every format that has to be decoded is behind a feature")
+    )]
     Encoded(Box<dyn Encoded>),
 }
 

@@ -26,7 +26,7 @@ use crate::kernel::block::{Block, Reader, Writer};
 use crate::kernel::cpu::Level;
 use crate::kernel::hops::Ends;
 use crate::kernel::pair::{PER_THREAD, Pair};
-use crate::kernel::{Casting, Racy, each_direct, fill, index_of, threads};
+use crate::kernel::{Casting, Racy, each_direct, fill, in_element, index_of, threads};
 use crate::layout::{Layout, Order};
 use crate::memory::count_copied;
 
@@ -100,9 +100,7 @@ impl Cast {
         };
         // SAFETY: the caller's word.
         match unsafe { each_direct((src.cast_mut(), from_layout), (dst, to_layout), convert) }? {
-            Some(Lost { position, error }) => {
-                Err(error.within(format_args!("element {:?}", index_of(to_layout.shape(), position))))
-            }
+            Some(Lost { position, error }) => Err(in_element(error, &index_of(to_layout.shape(), position))),
             None => {
                 count_copied(to_layout.nbytes());
                 Ok(())

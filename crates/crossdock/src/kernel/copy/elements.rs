@@ -2,7 +2,6 @@
 
 use crate::kernel::copy::plan::Axis;
 use crate::kernel::copy::run::{self, Run};
-use crate::kernel::cpu::Level;
 use crate::memory::racy;
 
 /// A block of two axes, neither of which need be short in either layout, stays in the nearest cache.
@@ -16,21 +15,62 @@ const BLOCK: usize = 32;
 ///
 /// The elements of both axes, `width` bytes each, may be loaded from `src` and stored to `dst` racily.
 pub(super) unsafe fn table(src: *const u8, dst: *mut u8, width: usize, outer: Axis, inner: Axis, run: Run) {
-    if outer.from.unsigned_abs() >= inner.from.unsigned_abs() || inner.len <= BLOCK {
-        for step in 0..outer.len as isize {
-            let (src, dst) = (src.wrapping_offset(step * outer.from), dst.wrapping_offset(step * outer.to));
-            // SAFETY: one line of the table (the caller's word).
-            unsafe { line(src, dst, width, inner, run) };
-        }
-        return;
+    macro_rules! words {
+        ($word:ty) => {
+            walk(src, dst, outer, inner, |src, dst| {
+                // SAFETY: one element (the caller's word).
+                let word = unsafe { racy::load(src.cast::<$word>()) };
+                // SAFETY: its place.
+                unsafe { racy::store(dst.cast::<$word>(), word) };
+            })
+        };
     }
-    for start in (0..inner.len).step_by(BLOCK) {
-        let (src, dst) = offset(src, dst, inner, start);
-        let part = inner.part(start, BLOCK);
-        for step in 0..outer.len {
-            let (src, dst) = offset(src, dst, outer, step);
-            // SAFETY: a part of a line of the table (the caller's word).
-            unsafe { line(src, dst, width, part, run) };
+    match width {
+        1 => words!(u8),
+        2 => words!(u16),
+        4 => words!(u32),
+        8 => words!(u64),
+        16 => words!([u64; 2]),
+        24 => words!([u64; 3]),
+        ..=64 => walk(src, dst, outer, inner, |src, dst| {
+            // SAFETY: one element, and its place (the caller's word).
+            unsafe { run::short(src, dst, width) };
+        }),
+        _ => walk(src, dst, outer, inner, |src, dst| {
+            // SAFETY: one element, and its place (the caller's word).
+            unsafe { run(src, dst, width) };
+        }),
+    }
+}
+
+/// Copies the elements of one axis.
+///
+/// # Safety
+///
+/// As for [`table`].
+pub(super) unsafe fn line(src: *const u8, dst: *mut u8, width: usize, axis: Axis, run: Run) {
+    // SAFETY: the caller's word.
+    unsafe { table(src, dst, width, Axis::SINGLE, axis, run) };
+}
+
+/// Calls `f` with the place of each element on both sides.
+#[inline]
+fn walk(src: *const u8, dst: *mut u8, outer: Axis, inner: Axis, f: impl Fn(*const u8, *mut u8)) {
+    let block = if outer.from.unsigned_abs() < inner.from.unsigned_abs() && outer.len > 1 {
+        BLOCK
+    } else {
+        inner.len
+    };
+    for start in (0..inner.len).step_by(block) {
+        let (mut src, mut dst) = offset(src, dst, inner, start);
+        let len = block.min(inner.len - start);
+        for _ in 0..outer.len {
+            let (mut from, mut to) = (src, dst);
+            for _ in 0..len {
+                f(from, to);
+                (from, to) = (from.wrapping_offset(inner.from), to.wrapping_offset(inner.to));
+            }
+            (src, dst) = (src.wrapping_offset(outer.from), dst.wrapping_offset(outer.to));
         }
     }
 }
@@ -42,59 +82,22 @@ pub(super) fn offset(src: *const u8, dst: *mut u8, axis: Axis, step: usize) -> (
     (src.wrapping_offset(step * axis.from), dst.wrapping_offset(step * axis.to))
 }
 
-/// Copies the elements of one axis.
-///
-/// # Safety
-///
-/// As for [`table`].
-#[inline]
-pub(super) unsafe fn line(src: *const u8, dst: *mut u8, width: usize, axis: Axis, run: Run) {
-    macro_rules! each {
-        ($word:ty) => {
-            for step in 0..axis.len {
-                let (src, dst) = offset(src, dst, axis, step);
-                // SAFETY: one element (the caller's word).
-                let word = unsafe { racy::load(src.cast::<$word>()) };
-                // SAFETY: its place.
-                unsafe { racy::store(dst.cast::<$word>(), word) };
-            }
-        };
-    }
-    match width {
-        1 => each!(u8),
-        2 => each!(u16),
-        4 => each!(u32),
-        8 => each!(u64),
-        16 => each!([u64; 2]),
-        24 => each!([u64; 3]),
-        ..=64 => {
-            for step in 0..axis.len {
-                let (src, dst) = offset(src, dst, axis, step);
-                // SAFETY: one element, and its place (the caller's word).
-                unsafe { run::short(src, dst, width) };
-            }
-        }
-        _ => {
-            for step in 0..axis.len {
-                let (src, dst) = offset(src, dst, axis, step);
-                // SAFETY: one element, and its place (the caller's word).
-                unsafe { run(src, dst, width) };
-            }
-        }
-    }
-}
-
 /// Copies one element to every place of an axis that has no gaps in the destination.
 ///
 /// # Safety
 ///
 /// As for [`table`].
 pub(super) unsafe fn repeat(src: *const u8, dst: *mut u8, width: usize, axis: Axis, run: Run) {
-    let mut pattern = [0; 4096];
+    let mut pattern = [0; 1024];
     let count = (pattern.len() / width).min(axis.len);
-    let copies = Axis { len: count, from: 0, to: width as isize };
-    // SAFETY: the element (the caller's word), and a local with room for so many of it.
-    unsafe { line(src, pattern.as_mut_ptr(), width, copies, run::run(Level::Baseline, false)) };
+    // SAFETY: the element (the caller's word), and a local with room for it.
+    unsafe { run::short(src, pattern.as_mut_ptr(), width) };
+    let mut filled = 1;
+    while filled < count {
+        let more = filled.min(count - filled);
+        pattern.copy_within(..more * width, filled * width);
+        filled += more;
+    }
     for start in (0..axis.len).step_by(count) {
         let nbytes = count.min(axis.len - start) * width;
         // SAFETY: as many bytes of the local, and their places in the destination (the caller's word).

@@ -1,6 +1,6 @@
 //! Two layouts of the same elements as one list of loops: sorted, merged, in the order in which memory likes them.
 
-use crate::layout::MAX_RANK;
+use crate::layout::{INLINE_RANK, MAX_RANK};
 
 /// A loop over both layouts: how often, and how far each of them goes on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -11,6 +11,9 @@ pub(super) struct Axis {
 }
 
 impl Axis {
+    /// One step.
+    pub(super) const SINGLE: Self = Self { len: 1, from: 0, to: 0 };
+
     /// What is left behind the first `start` steps, at most `len` of them.
     pub(super) fn part(self, start: usize, len: usize) -> Self {
         Self { len: len.min(self.len - start), ..self }
@@ -22,11 +25,45 @@ impl Axis {
 pub(super) struct Plan {
     /// Invariant 1: the offsets that these loops make of `from_start` and `to_start`, each with the `width` bytes behind it, are, pair
     /// by pair, those of the layouts' elements.
-    axes: [Axis; MAX_RANK],
-    rank: usize,
+    axes: Axes,
     pub(super) width: usize,
     pub(super) from_start: isize,
     pub(super) to_start: isize,
+}
+
+/// Axes, outermost first. Allocates only for more than [`INLINE_RANK`] of them.
+#[derive(Clone, Debug, Default)]
+struct Axes {
+    few: [Axis; INLINE_RANK],
+    many: Vec<Axis>,
+    rank: usize,
+}
+
+impl Axes {
+    fn as_slice(&self) -> &[Axis] {
+        if self.many.is_empty() { &self.few[..self.rank] } else { &self.many[..self.rank] }
+    }
+
+    fn as_mut_slice(&mut self) -> &mut [Axis] {
+        if self.many.is_empty() { &mut self.few[..self.rank] } else { &mut self.many[..self.rank] }
+    }
+
+    fn push(&mut self, axis: Axis) {
+        if self.rank == INLINE_RANK && self.many.is_empty() {
+            self.many.extend(self.few);
+        }
+        if self.many.is_empty() {
+            self.few[self.rank] = axis;
+        } else {
+            self.many.push(axis);
+        }
+        self.rank += 1;
+    }
+
+    /// Forgets all but the first ones. Nothing is pushed after that.
+    fn truncate(&mut self, rank: usize) {
+        self.rank = rank;
+    }
 }
 
 impl Plan {
@@ -39,8 +76,7 @@ impl Plan {
         if itemsize == 0 || shape.contains(&0) {
             return None;
         }
-        let mut plan =
-            Self { axes: [Axis::default(); MAX_RANK], rank: 0, width: itemsize, from_start: 0, to_start: 0 };
+        let mut plan = Self { axes: Axes::default(), width: itemsize, from_start: 0, to_start: 0 };
         for (&len, (&from, &to)) in shape.iter().zip(from.iter().zip(to)).filter(|&(&len, _)| len > 1) {
             plan.insert(Axis { len, from, to });
         }
@@ -48,13 +84,15 @@ impl Plan {
         if let Some((last, outer)) = plan.axes().split_last()
             && (last.from, last.to) == (plan.width as isize, plan.width as isize)
         {
-            (plan.width, plan.rank) = (plan.width * last.len, outer.len());
+            let (width, rank) = (plan.width * last.len, outer.len());
+            plan.width = width;
+            plan.axes.truncate(rank);
         }
         Some(plan)
     }
 
     pub(super) fn axes(&self) -> &[Axis] {
-        &self.axes[..self.rank]
+        self.axes.as_slice()
     }
 
     pub(super) fn nbytes(&self) -> usize {
@@ -70,46 +108,45 @@ impl Plan {
             (axis.from, axis.to) = (-axis.from, -axis.to);
         }
         let key = |axis: &Axis| (axis.to, axis.from.unsigned_abs());
-        let place = self.axes().iter().position(|other| key(other) < key(&axis)).unwrap_or(self.rank);
-        self.axes.copy_within(place..self.rank, place + 1);
-        self.axes[place] = axis;
-        self.rank += 1;
+        let place = self.axes().iter().position(|other| key(other) < key(&axis)).unwrap_or(self.axes().len());
+        self.axes.push(axis);
+        self.axes.as_mut_slice()[place..].rotate_right(1);
     }
 
     fn merge(&mut self) {
+        let axes = self.axes.as_mut_slice();
         let mut merged = 0;
-        for index in 1..self.rank {
-            let (outer, inner) = (self.axes[merged], self.axes[index]);
-            let chains = |outer: isize, inner_stride: isize| {
-                inner_stride.checked_mul(inner.len as isize) == Some(outer)
-            };
+        for index in 1..axes.len() {
+            let (outer, inner) = (axes[merged], axes[index]);
+            let chains = |outer: isize, stride: isize| stride.checked_mul(inner.len as isize) == Some(outer);
             if chains(outer.from, inner.from) && chains(outer.to, inner.to) {
-                self.axes[merged] = Axis { len: outer.len * inner.len, ..inner };
+                axes[merged] = Axis { len: outer.len * inner.len, ..inner };
             } else {
                 merged += 1;
-                self.axes[merged] = inner;
+                axes[merged] = inner;
             }
         }
-        self.rank = self.rank.min(merged + 1);
+        let rank = axes.len().min(merged + 1);
+        self.axes.truncate(rank);
     }
 
     /// The same plan for a part of one axis.
     pub(super) fn with_part(&self, axis: usize, start: usize, len: usize) -> Self {
         let mut part = self.clone();
-        let whole = self.axes[axis];
-        part.axes[axis] = whole.part(start, len);
+        let whole = self.axes()[axis];
+        part.axes.as_mut_slice()[axis] = whole.part(start, len);
         part.from_start += start as isize * whole.from;
         part.to_start += start as isize * whole.to;
         part
     }
 
-    /// Without some of the axes, which somebody else walks.
-    pub(super) fn without(&self, taken: &[usize]) -> Self {
-        let mut rest = Self { rank: 0, ..self.clone() };
-        for (index, &axis) in self.axes().iter().enumerate().filter(|(index, _)| !taken.contains(index)) {
-            debug_assert!(rest.rank <= index);
-            rest.axes[rest.rank] = axis;
-            rest.rank += 1;
+    /// Without the axes that somebody else walks.
+    pub(super) fn without(&self, taken: [Option<usize>; 2]) -> Self {
+        let mut rest = Self { axes: Axes::default(), ..*self };
+        for (index, &axis) in self.axes().iter().enumerate() {
+            if !taken.contains(&Some(index)) {
+                rest.axes.push(axis);
+            }
         }
         rest
     }
@@ -118,6 +155,9 @@ impl Plan {
     pub(super) fn for_each(&self, mut f: impl FnMut(isize, isize)) {
         let (mut from, mut to) = (self.from_start, self.to_start);
         let Some((last, outer)) = self.axes().split_last() else { return f(from, to) };
+        if outer.is_empty() {
+            return (0..last.len as isize).for_each(|step| f(from + step * last.from, to + step * last.to));
+        }
         let mut index = [0; MAX_RANK];
         loop {
             for step in 0..last.len as isize {

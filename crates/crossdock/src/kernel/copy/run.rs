@@ -27,6 +27,36 @@ pub(super) fn run(level: Level, stream: bool) -> Run {
     }
 }
 
+/// From one tile of each row to the next, with room in front for a line that is left over.
+pub(super) const KEPT_PITCH: usize = 2 * LINE;
+
+/// Streams, for each of so many rows of the destination that are so far apart, the line that the 64 bytes at `dst` complete: what is left
+/// over from the bytes before stands in the first 64 of `kept`, those bytes behind it. They are left over in turn.
+///
+/// # Safety
+///
+/// All of these lines may be stored racily, and nobody else has what is kept; the processor has the level.
+pub(super) type Lines = unsafe fn(*mut u8, *mut u8, isize, usize);
+
+/// `None` where nothing is streamed.
+pub(super) fn lines(level: Level) -> Option<Lines> {
+    match level {
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx512 => Some(lines64),
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx2 => Some(lines32),
+        _ => None,
+    }
+}
+
+/// Asks for the line at an address, which need not be readable, where the processor can be asked.
+pub(super) fn prefetch(src: *const u8) {
+    #[cfg(target_arch = "x86_64")]
+    vector::prefetch(src);
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = src;
+}
+
 /// Comes after all streaming of a thread, and before anybody is told.
 pub(super) fn fence() {
     #[cfg(target_arch = "x86_64")]
@@ -91,7 +121,7 @@ pub(super) unsafe fn short(src: *const u8, dst: *mut u8, nbytes: usize) {
 
 #[cfg(target_arch = "x86_64")]
 macro_rules! wide {
-    ($store_run:ident, $stream_run:ident, $bytes:literal, $feature:literal, $load:ident, $store:ident, $stream:ident) => {
+    ($store_run:ident, $stream_run:ident, $lines:ident, $bytes:literal, $feature:literal, $load:ident, $store:ident, $stream:ident) => {
         /// # Safety
         ///
         /// As for every [`Run`], on a processor that has the instructions.
@@ -151,6 +181,30 @@ macro_rules! wide {
             }
         }
 
+        /// # Safety
+        ///
+        /// As for every [`Lines`], on a processor that has the instructions.
+        #[target_feature(enable = $feature)]
+        unsafe fn $lines(kept: *mut u8, dst: *mut u8, to: isize, count: usize) {
+            for row in 0..count {
+                let (kept, dst) =
+                    (kept.wrapping_add(row * KEPT_PITCH), dst.wrapping_offset(row as isize * to));
+                let before = dst.addr() % LINE;
+                for part in (0..LINE).step_by($bytes) {
+                    // SAFETY: what is kept, and the bytes behind it (the caller's word).
+                    let value = unsafe { vector::$load(kept.wrapping_add(LINE - before + part)) };
+                    // SAFETY: its place in a whole line.
+                    unsafe { vector::$stream(dst.wrapping_sub(before).wrapping_add(part), value) };
+                }
+                for part in (0..LINE).step_by($bytes) {
+                    // SAFETY: the bytes behind what is kept.
+                    let value = unsafe { vector::$load(kept.wrapping_add(LINE + part)) };
+                    // SAFETY: what was kept is written.
+                    unsafe { vector::$store(kept.wrapping_add(part), value) };
+                }
+            }
+        }
+
         /// Whole lines past the caches; what is left of lines at both ends through them.
         ///
         /// # Safety
@@ -167,7 +221,9 @@ macro_rules! wide {
             unsafe { short(src, dst, head) };
             let mut done = head;
             while done + LINE <= nbytes {
-                vector::prefetch(src.wrapping_add(done + AHEAD));
+                if done + AHEAD < nbytes {
+                    vector::prefetch(src.wrapping_add(done + AHEAD));
+                }
                 for part in (0..LINE).step_by($bytes) {
                     // SAFETY: within the run.
                     let value = unsafe { vector::$load(src.wrapping_add(done + part)) };
@@ -186,25 +242,42 @@ macro_rules! wide {
 pub(super) const LINE: usize = 64;
 
 /// How far ahead of a stream its source is asked for.
-#[cfg(target_arch = "x86_64")]
-const AHEAD: usize = 1024;
+pub(super) const AHEAD: usize = 1024;
 
 #[cfg(target_arch = "x86_64")]
-wide!(store32, stream32, 32, "avx2", load32, store32, stream32);
+wide!(store32, stream32, lines32, 32, "avx2", load32, store32, stream32);
 #[cfg(target_arch = "x86_64")]
-wide!(store64, stream64, 64, "avx512f", load64, store64, stream64);
+wide!(store64, stream64, lines64, 64, "avx512f,avx2", load64, store64, stream64);
 
-/// Fewer than 128 bytes.
+/// Fewer than 128 bytes: by registers from the front, and one up to the end.
 ///
 /// # Safety
 ///
-/// As for every [`Run`].
+/// As for every [`Run`], on a processor that has the instructions.
 #[cfg(target_arch = "x86_64")]
 #[inline]
+#[target_feature(enable = "avx2")]
 unsafe fn few(src: *const u8, dst: *mut u8, nbytes: usize) {
-    let first = nbytes.saturating_sub(64);
-    // SAFETY: the first bytes of the run (the caller's word).
-    unsafe { short(src, dst, first) };
-    // SAFETY: the others.
-    unsafe { short(src.wrapping_add(first), dst.wrapping_add(first), nbytes - first) };
+    macro_rules! by {
+        ($load:ident, $store:ident, $bytes:literal) => {{
+            let mut done = 0;
+            loop {
+                let at = done.min(nbytes - $bytes);
+                // SAFETY: within the run (the caller's word).
+                let value = unsafe { vector::$load(src.wrapping_add(at)) };
+                // SAFETY: its place.
+                unsafe { vector::$store(dst.wrapping_add(at), value) };
+                done += $bytes;
+                if done >= nbytes {
+                    break;
+                }
+            }
+        }};
+    }
+    match nbytes {
+        // SAFETY: the caller's word.
+        ..16 => unsafe { short(src, dst, nbytes) },
+        16..32 => by!(load16, store16, 16),
+        32.. => by!(load32, store32, 32),
+    }
 }

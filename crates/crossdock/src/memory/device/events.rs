@@ -9,7 +9,7 @@ use std::ptr::NonNull;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, MutexGuard};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Kind, Result};
 use crate::memory::allocation::{Header, release_quietly};
 use crate::memory::device::Event;
 use crate::memory::fork::ForkLock;
@@ -176,6 +176,22 @@ pub(super) fn before(header: &Header, kind: LeaseKind) -> Result<Vec<Arc<dyn Eve
         }
     }
     Ok(under_way)
+}
+
+/// Refuses access that would have to wait.
+///
+/// # Errors
+///
+/// `is_conflict` where work is under way that a lease of this kind comes after; as [`before`].
+#[cold]
+pub(crate) fn check(header: &Header, kind: LeaseKind) -> Result<()> {
+    match before(header, kind)?.len() {
+        0 => Ok(()),
+        count => Err(Error::new(
+            Kind::Conflict,
+            format!("work on a device is under way on the memory, {count} in all: wait for it"),
+        )),
+    }
 }
 
 #[cold]

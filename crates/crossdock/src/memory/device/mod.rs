@@ -55,7 +55,7 @@ pub(crate) use adopt::{Attached, queue};
 pub use adopt::{DeviceRegion, ReleaseErrors, adopt, take_release_errors};
 pub use copy::Placed;
 pub use events::Effect;
-pub(crate) use events::{forget, wait};
+pub(crate) use events::{check, forget, wait};
 pub use hold::{Hold, Transfer};
 pub use host::pool_memory;
 pub use manager::{Device, MemoryManager};

@@ -7,7 +7,7 @@
 use std::arch::x86_64::{__m128i, __m256i, __m512i, _MM_HINT_T0, _mm_prefetch};
 
 macro_rules! access {
-    ($load:ident, $store:ident, $stream:ident, $ty:ty, $class:ident, $feature:literal, $mov:literal, $movnt:literal) => {
+    ($load:ident, $store:ident, $ty:ty, $class:ident, $feature:literal, $mov:literal) => {
         /// # Safety
         ///
         /// As for [`load`](crate::memory::racy::load), for as many bytes as the register has.
@@ -53,7 +53,11 @@ macro_rules! access {
                      options(nostack, preserves_flags));
             }
         }
+    };
+}
 
+macro_rules! stream {
+    ($stream:ident, $ty:ty, $class:ident, $feature:literal) => {
         /// Past the caches: for memory that is written whole and not read soon. [`fence`] comes before anybody else is told.
         ///
         /// # Safety
@@ -73,46 +77,19 @@ macro_rules! access {
             #[cfg(not(any(crossdock_portable, loom)))]
             // SAFETY: one aligned store to writable bytes (the caller's word).
             unsafe {
-                std::arch::asm!(concat!($movnt, " [{}], {}"), in(reg) dst, in($class) value,
+                std::arch::asm!("vmovntdq [{}], {}", in(reg) dst, in($class) value,
                      options(nostack, preserves_flags));
             }
         }
     };
 }
 
-access!(load16, store16, stream16, __m128i, xmm_reg, "avx2", "vmovdqu", "vmovntdq");
-access!(load32, store32, stream32, __m256i, ymm_reg, "avx2", "vmovdqu", "vmovntdq");
-access!(load64, store64, stream64, __m512i, zmm_reg, "avx512f", "vmovdqu64", "vmovntdq");
-
-/// The bytes that a mask names; the others are 0, not touched, and need not be memory.
-///
-/// # Safety
-///
-/// As for [`load`](crate::memory::racy::load), for the bytes that are named.
-#[inline]
-#[target_feature(enable = "avx512f,avx512bw")]
-pub(crate) unsafe fn load64_masked(src: *const u8, mask: u64) -> __m512i {
-    #[cfg(any(crossdock_portable, loom))]
-    {
-        let mut bytes = [0u8; 64];
-        for (index, byte) in bytes.iter_mut().enumerate().filter(|&(index, _)| mask >> index & 1 != 0) {
-            // SAFETY: the caller's word.
-            *byte = unsafe { super::load(src.wrapping_add(index)) };
-        }
-        // SAFETY: as many bytes, every pattern of which is a value.
-        unsafe { std::mem::transmute::<[u8; 64], __m512i>(bytes) }
-    }
-    #[cfg(not(any(crossdock_portable, loom)))]
-    {
-        let value: __m512i;
-        // SAFETY: one load of bytes that are readable where they are named (the caller's word).
-        unsafe {
-            std::arch::asm!("vmovdqu8 {}{{{}}}{{z}}, [{}]", out(zmm_reg) value, in(kreg) mask, in(reg) src,
-                 options(nostack, readonly, preserves_flags));
-        }
-        value
-    }
-}
+access!(load16, store16, __m128i, xmm_reg, "avx2", "vmovdqu");
+access!(load32, store32, __m256i, ymm_reg, "avx2", "vmovdqu");
+access!(load64, store64, __m512i, zmm_reg, "avx512f", "vmovdqu64");
+stream!(stream16, __m128i, xmm_reg, "avx2");
+stream!(stream32, __m256i, ymm_reg, "avx2");
+stream!(stream64, __m512i, zmm_reg, "avx512f");
 
 /// The bytes that a mask names; the others are not touched, and need not be memory.
 ///

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use flate2::write::DeflateEncoder;
 use rawzip::extra_fields::ExtraFieldId;
-use rawzip::path::ZipFilePath;
+use rawzip::path::{EntryPath, ZipFilePath};
 use rawzip::{CompressionMethod, Header, ZipArchiveWriter};
 
 use crate::array::DArray;
@@ -79,6 +79,11 @@ fn file_name(name: &str) -> String {
     format!("{name}.npy")
 }
 
+/// A name as it is, where ZIP knows its letters without being told; else marked as UTF-8, which `check_names` saw changes nothing.
+fn path(file: &str) -> EntryPath<'_> {
+    if file.is_ascii() { EntryPath::verbatim(file.as_bytes()) } else { EntryPath::conformant(file) }
+}
+
 fn check_names<N: AsRef<str>>(arrays: &[(N, DArray)]) -> Result<()> {
     let mut seen = HashSet::new();
     for (name, _) in arrays {
@@ -94,8 +99,14 @@ fn check_names<N: AsRef<str>>(arrays: &[(N, DArray)]) -> Result<()> {
         if file.len() > MAX_NAME {
             return refused(&format!("it has {} bytes, and {MAX_NAME} are the most", file.len()));
         }
-        if name.contains('\0') || ZipFilePath::from_str(&file).as_str() != file {
+        let leads_out = name.starts_with('/') || name.split('/').any(|part| part == "..");
+        if leads_out || name.contains(['\\', '\0']) {
             return refused("it could be taken for a path out of a folder, or has a NUL");
+        }
+        if !file.is_ascii() && ZipFilePath::from_str(&file).as_str() != file {
+            return refused(
+                "beside letters that are not ASCII, it has a colon, or parts that are empty or a point",
+            );
         }
         if !seen.insert(name) {
             return refused("there are two of them");
@@ -110,7 +121,7 @@ fn store(archive: &mut ZipArchiveWriter<impl Write>, file: &str, array: &DArray)
     let mut field = (ALIGN as u16).to_le_bytes().to_vec();
     field.resize(2 + (taken.next_multiple_of(ALIGN) - taken) as usize, 0);
     let (mut entry, config) = archive
-        .new_file(file)
+        .new_file(path(file))
         .extra_field(PADDING, &field, Header::LOCAL)
         .and_then(|member| member.start())
         .map_err(zip_error)?;
@@ -123,8 +134,11 @@ fn store(archive: &mut ZipArchiveWriter<impl Write>, file: &str, array: &DArray)
 }
 
 fn deflate(archive: &mut ZipArchiveWriter<impl Write>, file: &str, array: &DArray) -> Result<()> {
-    let (mut entry, config) =
-        archive.new_file(file).compression_method(CompressionMethod::DEFLATE).start().map_err(zip_error)?;
+    let (mut entry, config) = archive
+        .new_file(path(file))
+        .compression_method(CompressionMethod::DEFLATE)
+        .start()
+        .map_err(zip_error)?;
     let encoder = DeflateEncoder::new(&mut entry, flate2::Compression::default());
     let mut writer = config.wrap(encoder);
     npy::write(&mut writer, array)?;

@@ -1,0 +1,58 @@
+"""NumPy's side of the works. Asked over a pipe for each sample, so that the rounds meet it, too; it holds the clock itself.
+
+The one argument says what is done, in JSON: a base in a file and a view of it, the target's dtype, a file with what must come
+out, and the operation. The first line of the answer is `ready`, or why not. Then each line asks for so many repetitions and is
+answered with nanoseconds; `?` asks whether the target is what it should be.
+"""
+
+import ast
+import json
+import sys
+import time
+
+import ml_dtypes
+import numpy as np
+
+
+def dtype(text):
+    if text[0] in "[{":
+        return np.dtype(ast.literal_eval(text))
+    return np.dtype(getattr(ml_dtypes, text, text))
+
+
+def work(question):
+    base = np.fromfile(question["base"], "u1")
+    shape, strides = question["shape"], question["strides"]
+    source = np.ndarray(shape, dtype(question["from"]), base, question["offset"], strides)
+    into = dtype(question["into"])
+    result = [np.zeros(shape, into)]
+    expected = np.fromfile(question["expected"], into).reshape(shape)
+
+    def assign(target=result[0]):
+        np.copyto(target, source, casting="unsafe")
+
+    def fill(target=result[0], element=source.flat[0]):
+        target.fill(element)
+
+    def new():
+        result[0] = None  # The memory of the one before is free again.
+        result[0] = source.astype(into, order="C", copy=True)
+
+    operation = {"assign": assign, "fill": fill, "new": new}[question["operation"]]
+    return operation, lambda: np.array_equal(result[0], expected)
+
+
+def main():
+    operation, is_done = work(json.loads(sys.argv[1]))
+    print("ready", flush=True)
+    for line in sys.stdin:
+        if line == "?\n":
+            print(int(is_done()), flush=True)
+            continue
+        start = time.perf_counter_ns()
+        for _ in range(int(line)):
+            operation()
+        print(time.perf_counter_ns() - start, flush=True)
+
+
+main()

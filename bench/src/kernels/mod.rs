@@ -1,0 +1,110 @@
+//! Kernels beside `memcpy` and beside what one would take instead, in the works of `crossdock-measure`.
+
+mod crates;
+mod ndarray;
+mod numpy;
+mod plain;
+mod typed;
+
+use std::time::Duration;
+
+use crossdock_measure::{
+    Crossdock, Engine, Into, Limits, MEMCPY, Memcpy, Operation, Reach as Ratios, Task, WORKS, Work,
+};
+
+use crate::arrow::Arrow;
+use crate::harness::{self, Case, Reach, Table, Unit};
+use crate::{Measure, Result};
+
+pub(crate) use self::numpy::{NumPy, PYTHON};
+
+/// Each operation takes milliseconds.
+const LIMITS: Limits = Limits { most: 101, least: 5, budget: Duration::from_millis(1500) };
+
+/// What is held against what the works should reach.
+const ONE: &str = "crossdock, 1 thread";
+const TWO: &str = "crossdock, 2 threads";
+const NEW: &str = "crossdock, into a new array";
+
+/// One table for each work.
+pub(crate) fn measures() -> impl Iterator<Item = Measure> {
+    WORKS.iter().map(|work| Measure { group: "kernels", name: work.name, run: kernel })
+}
+
+/// Everybody who may take part, those first that are measured against.
+fn engines() -> Result<Vec<Box<dyn Engine>>> {
+    let mut engines: Vec<Box<dyn Engine>> = vec![
+        Box::new(Memcpy),
+        Box::new(Crossdock::new(ONE, 1, Into::Target)?),
+        Box::new(Crossdock::new(TWO, 2, Into::Target)?),
+        Box::new(Crossdock::new(NEW, 1, Into::New)?),
+        Box::new(plain::Plain),
+        Box::new(crates::Transpose),
+        Box::new(crates::StridedPerm::new("strided-perm", 1)?),
+        Box::new(crates::StridedPerm::new("strided-perm, 2 threads", 2)?),
+        Box::new(crates::Half),
+        Box::new(ndarray::NdArray::new("ndarray", 1)?),
+        Box::new(ndarray::NdArray::new("ndarray, 2 threads", 2)?),
+    ];
+    if let Some(numpy) = NumPy::find() {
+        engines.push(Box::new(numpy));
+    }
+    Ok(engines)
+}
+
+fn kernel(measure: &Measure, _: Option<&Arrow>) -> Result<Table> {
+    let work = WORKS.iter().find(|work| work.name == measure.name).ok_or("there is no such work")?;
+    let task = Task::new(work, 1)?;
+    let engines = engines()?;
+    let mut cases = Vec::new();
+    for engine in &engines {
+        let name = engine.name();
+        let told = |error| format!("{}, {name}: {error}", work.name);
+        let Some(job) = engine.job(&task).map_err(told)? else { continue };
+        let case = Case::proven(name, job.proven(&task).map_err(told)?).settled();
+        cases.push(match reach(work, name) {
+            Some(reach) => case.reaching(reach),
+            None => case,
+        });
+    }
+    let unit = Unit::gigabytes(task.nbytes());
+    let table = harness::measure_within(LIMITS, measure.name, unit, &[MEMCPY, ONE], cases)?;
+    Ok(table.with_bars())
+}
+
+/// What one of ours should reach.
+fn reach(work: &Work, name: &str) -> Option<Reach> {
+    let Ratios { one, two, gigabytes } = work.reach;
+    match (work.operation, name) {
+        // What is claimed of a new array is claimed beside one that is there.
+        (Operation::New, NEW) => Some(Reach::Ratio(one?, ONE)),
+        (Operation::New, _) => None,
+        (_, ONE) => gigabytes.map(Reach::Figure).or(Some(Reach::Ratio(one?, MEMCPY))),
+        (_, TWO) => Some(Reach::Ratio(two?, MEMCPY)),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn everybody_has_the_right_answer_to_every_work_that_is_taken() {
+        let engines = engines().unwrap();
+        let mut taken = vec![0; engines.len()];
+        for work in WORKS {
+            let task = Task::new(work, 1024).unwrap();
+            for (engine, taken) in engines.iter().zip(&mut taken) {
+                let job = engine.job(&task).and_then(|job| job.map(|job| job.proven(&task)).transpose());
+                match job {
+                    Ok(job) => *taken += usize::from(job.is_some()),
+                    Err(error) => panic!("{}, {}: {error}", work.name, engine.name()),
+                }
+            }
+        }
+        for (engine, taken) in engines.iter().zip(taken) {
+            assert!(taken > 0, "{} did nothing", engine.name());
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! NumPy in a process of its own, which is given the same bytes and views: `peers/works.py`.
+
+use std::cell::RefCell;
+use std::ffi::OsString;
+use std::io::{BufRead, BufReader, Write};
+use std::os::fd::AsRawFd;
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::rc::Rc;
+use std::time::Duration;
+
+use crossdock::DArray;
+use crossdock::element::DType;
+use crossdock::element::dialect::typestr;
+use crossdock::layout::Order;
+use crossdock_measure::{Engine, Job, Operation, Result, Task};
+use serde_json::json;
+
+/// The environment variable that says which interpreter has NumPy.
+pub(crate) const PYTHON: &str = "CROSSDOCK_BENCH_PYTHON";
+
+/// The peer, if the environment names one.
+pub(crate) struct NumPy {
+    python: OsString,
+}
+
+impl NumPy {
+    pub(crate) fn find() -> Option<Self> {
+        Some(Self { python: std::env::var_os(PYTHON)? })
+    }
+
+    /// Its version, and that of what brings the narrow floats.
+    pub(crate) fn version(&self) -> Result<String> {
+        let program = "import numpy, ml_dtypes; print('NumPy', numpy.__version__, 'with ml_dtypes', ml_dtypes.__version__, end='')";
+        let output = Command::new(&self.python).args(["-c", program]).output()?;
+        if !output.status.success() {
+            return Err(String::from_utf8_lossy(&output.stderr).into());
+        }
+        Ok(String::from_utf8(output.stdout)?)
+    }
+}
+
+impl Engine for NumPy {
+    fn name(&self) -> &'static str {
+        "NumPy"
+    }
+
+    fn job<'a>(&'a self, task: &'a Task) -> Result<Option<Job<'a>>> {
+        let operation = match task.work().operation {
+            Operation::Assign => "assign",
+            Operation::New => "new",
+            Operation::Fill => "fill",
+        };
+        let ((base, _), (source, first)) = (task.base().buffer()?, task.source().buffer()?);
+        let offset = source.address() - base.address() + first;
+        let base = task.base().to_shared(Order::RowMajor)?;
+        let expected = task.expected().to_shared(Order::RowMajor)?;
+        let question = json!({
+            "operation": operation,
+            "base": path(&base)?,
+            "from": spelt(task.source().dtype()),
+            "shape": task.source().shape(),
+            "strides": task.source().strides(),
+            "offset": offset,
+            "into": spelt(task.target().dtype()),
+            "expected": path(&expected)?,
+        });
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("peers/works.py");
+        let peer = Peer::start(Command::new(&self.python).arg(script).arg(question.to_string()))?;
+        // It has read them.
+        drop((base, expected));
+        let peer = Rc::new(RefCell::new(peer));
+        let asked = Rc::clone(&peer);
+        Ok(Some(Job::timed(
+            move |count| Ok(Duration::from_nanos(peer.borrow_mut().ask(&count.to_string())?)),
+            move || Ok(asked.borrow_mut().ask("?")? == 1),
+        )))
+    }
+}
+
+/// How NumPy spells it, or who makes it understand.
+fn spelt(dtype: &DType) -> String {
+    typestr::print(dtype).unwrap_or_else(|_| dtype.to_string())
+}
+
+/// Where another process finds the bytes.
+fn path(array: &DArray) -> Result<String> {
+    let (buffer, _) = array.buffer()?;
+    let (descriptor, _) = buffer.descriptor().ok_or("memory without a descriptor")?;
+    Ok(format!("/proc/{}/fd/{}", std::process::id(), descriptor.as_raw_fd()))
+}
+
+/// The process.
+struct Peer {
+    child: Child,
+    questions: Option<ChildStdin>,
+    answers: BufReader<ChildStdout>,
+}
+
+impl Peer {
+    fn start(command: &mut Command) -> Result<Self> {
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+        let answers = BufReader::new(child.stdout.take().ok_or("NumPy has no output")?);
+        let mut peer = Self { questions: child.stdin.take(), answers, child };
+        match peer.answer()?.as_str() {
+            "ready" => Ok(peer),
+            other => Err(format!("NumPy is not ready, but says {other:?}").into()),
+        }
+    }
+
+    fn ask(&mut self, question: &str) -> Result<u64> {
+        writeln!(self.questions.as_mut().ok_or("NumPy has no input")?, "{question}")?;
+        Ok(self.answer()?.parse()?)
+    }
+
+    fn answer(&mut self) -> Result<String> {
+        let mut answer = String::new();
+        self.answers.read_line(&mut answer)?;
+        Ok(answer.trim().to_owned())
+    }
+}
+
+impl Drop for Peer {
+    fn drop(&mut self) {
+        // The end of its input is its end.
+        drop(self.questions.take());
+        let _ = self.child.wait();
+    }
+}

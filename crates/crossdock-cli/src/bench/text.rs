@@ -1,0 +1,134 @@
+//! The figures as bars, for people.
+
+use std::fmt::Write;
+
+use anstyle::{AnsiColor, Style};
+use indicatif::BinaryBytes;
+
+use crate::bench::report::{Figure, Report};
+
+const TITLE: Style = AnsiColor::Green.on_default().bold();
+const NEAR: Style = AnsiColor::Green.on_default();
+const MIDDLE: Style = AnsiColor::Yellow.on_default();
+const FAR: Style = AnsiColor::Red.on_default();
+const MORE: Style = AnsiColor::Cyan.on_default();
+
+/// From this ratio on it is near.
+const NEAR_FROM: f64 = 0.8;
+/// And from this one on it is not far.
+const MIDDLE_FROM: f64 = 0.4;
+
+/// So many letters are as much as `memcpy`, or as the fastest memory.
+const FULL: usize = 32;
+/// A bar is cut off here.
+const LONGEST: usize = FULL * 3 / 2;
+
+/// The signs of a bar.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Glyphs {
+    one: char,
+    all: char,
+    limit: char,
+}
+
+impl Glyphs {
+    /// For files and pipes, whatever reads them.
+    pub(super) const ASCII: Self = Self { one: '#', all: '=', limit: '|' };
+    /// For terminals.
+    pub(super) const UNICODE: Self = Self { one: '█', all: '▒', limit: '│' };
+}
+
+/// Writes it. Styles are for the stream to keep or to drop.
+pub(super) fn write(report: &Report, glyphs: Glyphs) -> String {
+    let mut text = String::new();
+    // Writing to a string cannot fail, here and below.
+    let _ = writeln!(text, "{TITLE}{}{TITLE:#}", report.machine);
+    memory(&mut text, report, glyphs);
+    works(&mut text, report, glyphs);
+    let Glyphs { one, all, limit } = glyphs;
+    let _ = writeln!(text, "\n{one} by one thread");
+    if report.threads > 1 {
+        let _ = writeln!(text, "{all} as far as {} threads come", report.threads);
+    }
+    let _ = writeln!(text, "{limit} memcpy of the same bytes, by one thread");
+    text
+}
+
+fn memory(text: &mut String, report: &Report, glyphs: Glyphs) {
+    let threads = report.threads;
+    let _ = writeln!(text, "\n{TITLE}memory, in GB/s{TITLE:#}");
+    let _ = writeln!(text, "{:<32} {:>9} {:>9}", "", "1 thread", format!("{threads} thr."));
+    let all = report.memory.iter().flat_map(|memory| &memory.traffic);
+    let fastest = all.fold(1e-9, |most: f64, traffic| most.max(traffic.one_thread));
+    for memory in &report.memory {
+        for traffic in &memory.traffic {
+            let what = format!("{} {} of {}", memory.level, traffic.name, BinaryBytes(memory.nbytes as u64));
+            let bar =
+                bar(traffic.one_thread / fastest, traffic.all_threads.map(|all| all / fastest), None, glyphs);
+            let all = traffic.all_threads.map_or(String::new(), |all| format!("{all:.1}"));
+            let line = format!("  {what:<30} {:>9.1} {all:>9}  {bar}", traffic.one_thread);
+            let _ = writeln!(text, "{}", line.trim_end());
+        }
+    }
+}
+
+fn works(text: &mut String, report: &Report, glyphs: Glyphs) {
+    let _ = writeln!(text, "\n{TITLE}how near to memcpy by one thread{TITLE:#}");
+    let threads = format!("{} thr.", report.threads);
+    let _ = writeln!(text, "{:<42} {:>6} {:>8} {threads:>6}", "", "GB/s", "1 thread");
+    let mut section = "";
+    for work in &report.works {
+        if work.section != section {
+            section = work.section;
+            let _ = writeln!(text, "  {section}");
+        }
+        let Figure { gigabytes, ratio } = work.one_thread;
+        let bar = bar(ratio, work.all_threads.map(|all| all.ratio), Some(FULL), glyphs);
+        let all = work.all_threads.map_or(String::new(), |all| format!("{:.2}", all.ratio));
+        let _ = writeln!(text, "    {:<38} {gigabytes:>6.1} {ratio:>8.2} {all:>6}  {bar}", work.name);
+    }
+}
+
+/// A bar of a share by one thread, lengthened by what all threads make of it; with a mark where `limit` is.
+fn bar(one: f64, all: Option<f64>, limit: Option<usize>, glyphs: Glyphs) -> String {
+    let letters = |share: f64| ((share * FULL as f64).round().max(0.0) as usize).min(LONGEST);
+    let (one_ends, all_ends) = (letters(one), letters(all.unwrap_or(0.0)));
+    let style = match limit {
+        None => NEAR,
+        Some(_) if one >= NEAR_FROM => NEAR,
+        Some(_) if one >= MIDDLE_FROM => MIDDLE,
+        Some(_) => FAR,
+    };
+    let run = |from: usize, to: usize, letter: char| {
+        (from..to).map(|at| if limit == Some(at) { glyphs.limit } else { letter }).collect::<String>()
+    };
+    let ends = one_ends.max(all_ends);
+    let rest = run(ends, limit.map_or(ends, |limit| ends.max(limit + 1)), ' ');
+    let (own, more) = (run(0, one_ends, glyphs.one), run(one_ends, ends, glyphs.all));
+    format!("{style}{own}{style:#}{MORE}{more}{MORE:#}{rest}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plain(bar: &str) -> String {
+        anstream::adapter::strip_str(bar).to_string()
+    }
+
+    #[test]
+    fn a_bar_is_as_long_as_its_share_and_has_a_mark_at_the_limit() {
+        let half = plain(&bar(0.5, Some(0.75), Some(FULL), Glyphs::ASCII));
+        assert_eq!(half, format!("{}{}{}|", "#".repeat(16), "=".repeat(8), " ".repeat(8)));
+        let more = plain(&bar(1.25, None, Some(FULL), Glyphs::ASCII));
+        assert_eq!(more, format!("{}|{}", "#".repeat(32), "#".repeat(7)));
+    }
+
+    #[test]
+    fn a_bar_ends_whatever_the_share() {
+        for share in [0.0, -1.0, f64::NAN] {
+            assert_eq!(plain(&bar(share, None, None, Glyphs::ASCII)), "");
+        }
+        assert_eq!(plain(&bar(1e9, Some(f64::INFINITY), None, Glyphs::ASCII)).len(), LONGEST);
+    }
+}

@@ -1,0 +1,156 @@
+//! `crossdock convert`: arrays out of a file into one of another format, or of the same.
+
+mod plan;
+mod target;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Instant;
+
+use clap::ValueEnum;
+use crossdock::element::DType;
+use crossdock::exchange::files::Format;
+use crossdock::exchange::files::raw::Description;
+use crossdock::memory::copied_bytes;
+use indicatif::{BinaryBytes, HumanDuration};
+
+use crate::convert::plan::Plan;
+use crate::convert::target::Stop;
+use crate::failure::Failure;
+use crate::lend::Letter;
+use crate::{out, progress};
+
+const EXAMPLES: &str = "\
+Examples:
+  crossdock convert photo.png photo.npy
+  crossdock convert 'photo.npy:::2, ::2' small.jpg --quality 80
+  crossdock convert trades.npz trades.safetensors            (all arrays)
+  crossdock convert trades.npz:prices prices.npy --dtype float32
+  crossdock convert volume.npy volume.raw --order F
+  crossdock convert scan.raw scan.npy --raw 'dtype=uint16; shape=480,640; offset=512'
+
+Exit status: 0, or 1 for what failed or was refused, 2 for wrong arguments, 74 where FILE shrank meanwhile,
+128 + n where signal n ended it. OUT is there when all of it is there: what fails leaves nothing behind.";
+
+/// Write arrays to a file of another format.
+///
+/// FILE is opened in place where its format permits it. What is written is as large as the elements are, in the order and the type that
+/// they have unless another is asked for, and replaces nothing unless --force is given.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// A file (.npy, .npz, .safetensors, PNG, JPEG) and, behind colons, the name of an array in it and a view as in Python.
+    #[arg(value_name = "FILE[:NAME][:EXPR]")]
+    target: OsString,
+    /// The file to write. Its ending says the format: npy, npz, safetensors, png, jpg, raw.
+    #[arg(value_name = "OUT")]
+    out: PathBuf,
+    /// The view to write, as in Python: '::2, ..., .field'.
+    #[arg(long, value_name = "EXPR")]
+    at: Option<String>,
+    /// The type to write: float32, <f4, uint8, … A value that does not fit is an error.
+    #[arg(long, value_name = "DTYPE")]
+    dtype: Option<DType>,
+    /// With --dtype: a value that does not fit becomes the nearest that does.
+    #[arg(long, requires = "dtype")]
+    saturate: bool,
+    /// The order to write: C (rows) or F (columns). Formats that have only rows refuse F.
+    #[arg(long, value_enum)]
+    order: Option<Letter>,
+    /// The format to write, whatever the ending of OUT.
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    to: Option<To>,
+    /// What the elements of a raw FILE are: dtype and shape, and order, strides or offset where they are not the usual ones.
+    #[arg(long, value_name = "DESCRIPTION")]
+    raw: Option<Description>,
+    /// Deflate what is written to an .npz file. Such arrays cannot be opened in place.
+    #[arg(long)]
+    deflate: bool,
+    /// How much of a JPEG image is kept, from 1 to 100.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=100))]
+    quality: Option<u8>,
+    /// Replace OUT where there is such a file.
+    #[arg(long)]
+    force: bool,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum To {
+    Npy,
+    Npz,
+    Safetensors,
+    Png,
+    Jpeg,
+    Raw,
+}
+
+impl From<To> for Format {
+    fn from(to: To) -> Self {
+        match to {
+            To::Npy => Self::Npy,
+            To::Npz => Self::Npz,
+            To::Safetensors => Self::Safetensors,
+            To::Png => Self::Png,
+            To::Jpeg => Self::Jpeg,
+            To::Raw => Self::Raw,
+        }
+    }
+}
+
+/// Runs the command.
+pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
+    let (start, copied) = (Instant::now(), copied_bytes());
+    let format = args.format()?;
+    // Asked first, so that nobody waits for a refusal; and once more when the file is moved to its place.
+    target::check_free(&args.out, args.force)?;
+    let stop = Stop::on_signals()?;
+    let plan = Plan::make(args, format, &stop)?;
+    let bar = progress::writing(plan.nbytes(), plan.shrinks());
+    let written = target::write(&plan, &args.out, args.force, &stop, &bar);
+    bar.finish_and_clear();
+    let written = written?;
+    let many = if plan.arrays().len() == 1 {
+        "1 array".to_owned()
+    } else {
+        format!("{} arrays", plan.arrays().len())
+    };
+    let mut text = format!(
+        "{}: {many}, {written} B{} written, {} B copied, {}\n",
+        args.out.display(),
+        if written < 1024 { String::new() } else { format!(" ({})", BinaryBytes(written)) },
+        copied_bytes() - copied,
+        if start.elapsed().as_secs() >= 60 {
+            HumanDuration(start.elapsed()).to_string()
+        } else {
+            format!("{:.3} s", start.elapsed().as_secs_f64())
+        },
+    );
+    if let Some(description) = plan.description() {
+        text += &format!("  to open it: --raw '{description}'\n");
+    }
+    out::print(&text)
+}
+
+impl Args {
+    /// What is to be written, if all arguments go together.
+    fn format(&self) -> Result<Format, Failure> {
+        let wrong = |text: String| Err(Failure::new(text).with_status(crate::status::USAGE));
+        let Some(format) = self.to.map(Format::from).or_else(|| Format::named(&self.out)) else {
+            return wrong(format!(
+                "{}: its ending names no format: write .npy, .npz, .safetensors, .png, .jpg or .raw, or give --to",
+                self.out.display()
+            ));
+        };
+        if self.order == Some(Letter::F) && !matches!(format, Format::Npy | Format::Npz | Format::Raw) {
+            return wrong(format!("a {format} file has its elements in rows: leave --order F out"));
+        }
+        if self.deflate && format != Format::Npz {
+            return wrong(format!("--deflate is for .npz files, not for {format} ones"));
+        }
+        if self.quality.is_some() && format != Format::Jpeg {
+            return wrong(format!("--quality is for JPEG images, not for {format} files"));
+        }
+        Ok(format)
+    }
+}

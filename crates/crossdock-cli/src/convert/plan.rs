@@ -1,0 +1,157 @@
+//! What is to be written: the arrays as they will be.
+
+use crossdock::exchange::files::npz::Compression;
+use crossdock::exchange::files::raw::Description;
+use crossdock::exchange::files::{Format, jpeg};
+use crossdock::layout::Order;
+use crossdock::{Casting, DArray};
+
+use crate::convert::Args;
+use crate::convert::target::Stop;
+use crate::failure::{Failure, Result};
+use crate::open::{Archive, Opened, Picked};
+use crate::progress;
+
+/// The arrays, converted, with all that says how they are written.
+pub(super) struct Plan {
+    format: Format,
+    /// Where they come from, kept to ask whether the file is still whole.
+    opened: Vec<Opened>,
+    arrays: Vec<(String, DArray)>,
+    /// The texts of a `.safetensors` file, which go into another one.
+    metadata: Vec<(String, String)>,
+    order: Order,
+    pub(super) compression: Compression,
+    pub(super) quality: u8,
+}
+
+impl Plan {
+    /// Opens what is named, decodes it where it must be, and converts it where that is asked for.
+    pub(super) fn make(args: &Args, format: Format, stop: &Stop) -> Result<Self> {
+        let mut metadata = Vec::new();
+        let opened = match &args.raw {
+            Some(description) => vec![Opened::open_raw(&args.target, description)?],
+            None => {
+                let archive = Archive::open(&args.target, false)?;
+                metadata = archive.contents.metadata().to_vec();
+                open(&archive, args, format, stop)?
+            }
+        };
+        let mut plan = Self {
+            format,
+            arrays: Vec::with_capacity(opened.len()),
+            opened,
+            metadata,
+            order: args.order.map_or(Order::RowMajor, Order::from),
+            compression: if args.deflate { Compression::Deflated } else { Compression::Stored },
+            quality: args.quality.unwrap_or(jpeg::QUALITY),
+        };
+        for opened in &plan.opened {
+            stop.check()?;
+            let array = convert(opened, args, plan.order)
+                .map_err(|error| Failure::new(format_args!("{}: {error}", named(opened))))?;
+            plan.arrays.push((name(opened), array));
+        }
+        Ok(plan)
+    }
+
+    pub(super) fn format(&self) -> Format {
+        self.format
+    }
+
+    pub(super) fn arrays(&self) -> &[(String, DArray)] {
+        &self.arrays
+    }
+
+    pub(super) fn metadata(&self) -> &[(String, String)] {
+        &self.metadata
+    }
+
+    pub(super) fn order(&self) -> Order {
+        self.order
+    }
+
+    /// Of all elements.
+    pub(super) fn nbytes(&self) -> u64 {
+        self.arrays.iter().map(|(_, array)| array.nbytes() as u64).sum()
+    }
+
+    /// Whether the file is smaller than the elements.
+    pub(super) fn shrinks(&self) -> bool {
+        self.compression == Compression::Deflated || matches!(self.format, Format::Png | Format::Jpeg)
+    }
+
+    /// What has to be said to open a raw file again.
+    pub(super) fn description(&self) -> Option<Description> {
+        let (_, array) = self.arrays.first().filter(|_| self.format == Format::Raw)?;
+        Some(Description::of(array, self.order))
+    }
+
+    /// Asks whether all that was read was really there.
+    pub(super) fn check(&self) -> Result<()> {
+        self.opened.iter().try_for_each(Opened::check)
+    }
+}
+
+fn open(archive: &Archive, args: &Args, format: Format, stop: &Stop) -> Result<Vec<Opened>> {
+    match archive.pick()? {
+        Picked::One(entry, expr) => {
+            let progress = progress::copying(entry.copied_because().map_or(0, |_| entry.nbytes()));
+            let opened = archive.view(entry, expr);
+            progress.finish_and_clear();
+            Ok(vec![opened?])
+        }
+        Picked::All if format.has_names() && args.at.is_none() => {
+            let entries = archive.contents.entries().iter();
+            entries
+                .map(|entry| {
+                    stop.check()?;
+                    archive.view(entry, String::new())
+                })
+                .collect()
+        }
+        Picked::All => {
+            let count = archive.contents.entries().len();
+            let why = match args.at {
+                Some(_) => "--at is for one of them".to_owned(),
+                None => format!("a {format} file holds one"),
+            };
+            Err(Failure::new(format_args!(
+                "{}: it has {count} arrays, and {why}: name it, as FILE:NAME (crossdock inspect lists them)",
+                archive.path.display()
+            )))
+        }
+    }
+}
+
+/// The view, the type and the order that are asked for: in place where it is so already.
+fn convert(opened: &Opened, args: &Args, order: Order) -> crossdock::Result<DArray> {
+    let mut array = opened.view.at(args.at.as_deref().unwrap_or(""))?;
+    if let Some(dtype) = args.dtype.as_ref().filter(|dtype| *dtype != array.dtype()) {
+        let casting = if args.saturate { Casting::Saturating } else { Casting::Checked };
+        let order = if args.order.is_some() { order } else { array.layout().order().unwrap_or(order) };
+        let progress = progress::copying(array.nbytes());
+        array = array.cast(dtype, order, casting)?;
+        progress.finish_and_clear();
+    }
+    if args.order.is_some() && !array.layout().is_contiguous(order) {
+        array = array.to_order(order)?;
+    }
+    Ok(array)
+}
+
+/// What an array is called where it has to have a name: its own, or that of its file without the ending.
+fn name(opened: &Opened) -> String {
+    if !opened.name.is_empty() {
+        return opened.name.clone();
+    }
+    let stem = opened.path.file_stem().and_then(|stem| stem.to_str());
+    stem.unwrap_or("array").to_owned()
+}
+
+fn named(opened: &Opened) -> String {
+    match opened.name.as_str() {
+        "" => opened.path.display().to_string(),
+        name => format!("{}: array {name:?}", opened.path.display()),
+    }
+}

@@ -1,0 +1,54 @@
+//! `crossdock bench`: what it shows. No figure is expected to be anything but a figure.
+
+use crate::common::{answer, refusal, run};
+use serde_json::Value;
+
+/// Arrays so small that a debug build is done with them soon.
+const TINY: [&str; 4] = ["bench", "--quick", "--shrink", "1000"];
+
+fn figure(value: &Value) -> f64 {
+    value.as_f64().filter(|figure| figure.is_finite() && *figure > 0.0).unwrap_or_else(|| panic!("{value}"))
+}
+
+#[test]
+fn all_works_and_all_kinds_of_memory_are_measured() {
+    let text = answer(&run([&TINY[..], &["--json"]].concat()));
+    let told: Value = serde_json::from_str(&text).unwrap();
+    let threads = told["threads"].as_u64().unwrap();
+    let memory = told["memory"].as_array().unwrap();
+    assert_eq!(memory.last().unwrap()["level"], "memory");
+    for level in memory {
+        let names: Vec<_> = level["traffic"].as_array().unwrap().iter().map(|one| &one["name"]).collect();
+        assert_eq!(names, ["read", "write", "copy"]);
+        for traffic in level["traffic"].as_array().unwrap() {
+            figure(&traffic["one_thread"]);
+            assert_eq!(traffic["all_threads"].is_null(), threads == 1);
+        }
+    }
+    let works = told["works"].as_array().unwrap();
+    assert!(works.len() >= 20, "{} works", works.len());
+    for work in works {
+        figure(&work["memcpy"]);
+        figure(&work["one_thread"]["gigabytes"]);
+        figure(&work["one_thread"]["ratio"]);
+        assert_eq!(work["all_threads"].is_null(), threads == 1);
+    }
+}
+
+#[test]
+fn a_pipe_gets_a_drawing_in_plain_letters() {
+    let text = answer(&run(TINY));
+    assert!(text.is_ascii(), "{text}");
+    for words in ["memory copy of", "f32 transpose 4096 x 4096", "f32 to f16", "records packed to aligned"] {
+        let line = text.lines().find(|line| line.contains(words));
+        assert!(line.is_some(), "{words:?} is missing in\n{text}");
+    }
+    let transpose = text.lines().find(|line| line.contains("f32 transpose")).unwrap();
+    assert!(transpose.contains('|'), "no mark where memcpy is: {transpose:?}");
+}
+
+#[test]
+fn sizes_that_make_no_sense_are_refused() {
+    let said = refusal(&run(["bench", "--shrink", "0"]), 2);
+    assert!(said.contains("--shrink"), "{said}");
+}

@@ -1,0 +1,303 @@
+//! `crossdock convert`: what it writes, and what it leaves alone.
+
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use crossdock::DArray;
+use crossdock::exchange::files::{self, Format, npz, safetensors};
+use serde_json::{Value, json};
+
+use crate::common::{Folder, answer, crossdock, data, npy, refusal, run, target};
+
+fn convert(arguments: &[&str]) -> String {
+    answer(&run([&["convert"], arguments].concat()))
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+/// Everything of it, in row-major order.
+fn bytes(array: &DArray) -> Vec<u8> {
+    array.to_order(crossdock::layout::Order::RowMajor).unwrap().buffer().unwrap().0.read().unwrap().to_vec()
+}
+
+fn listed(folder: &Path) -> Vec<String> {
+    let mut names: Vec<String> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    names
+}
+
+fn two_arrays(folder: &Folder) -> PathBuf {
+    let path = folder.path("two.npz");
+    let [a, b] = ["rocket.npy", "elevation.npy"].map(|name| crossdock::open(data(name)).unwrap());
+    npz::save(&path, &[("photo", a), ("height:m", b)], npz::Compression::Stored).unwrap();
+    path
+}
+
+#[test]
+fn every_format_becomes_every_other() {
+    let folder = Folder::new("convert-all");
+    let photo = folder.path("small.npy");
+    convert(&[&target(&data("rocket.npy"), "::7, ::8"), text(&photo)]);
+    let wanted = bytes(&crossdock::open(&photo).unwrap());
+    let lossless = ["npy", "npz", "safetensors", "png"];
+    for from in lossless {
+        let source = folder.path(&format!("photo.{from}"));
+        convert(&[text(&photo), text(&source)]);
+        for to in lossless {
+            let out = folder.path(&format!("{from}-to.{to}"));
+            let told = convert(&[text(&source), text(&out)]);
+            let written = std::fs::metadata(&out).unwrap().len();
+            assert!(told.starts_with(&format!("{}: 1 array, {written} B", out.display())), "{told}");
+            let contents = files::open_all(&out).unwrap();
+            assert_eq!(Some(contents.format()), Format::named(&out));
+            assert!(["", "small", "photo"].contains(&contents.single().unwrap().name()), "{contents:?}");
+            assert_eq!(bytes(&contents.into_array().unwrap()), wanted, "{from} to {to}");
+        }
+    }
+    let raw = folder.path("photo.raw");
+    let told = convert(&[text(&photo), text(&raw)]);
+    let said = "dtype=uint8; shape=61,80,3";
+    assert!(told.contains(&format!("--raw '{said}'")), "{told}");
+    assert_eq!(std::fs::read(&raw).unwrap(), wanted);
+    convert(&[text(&raw), text(&folder.path("back.npy")), "--raw", said]);
+    assert_eq!(bytes(&crossdock::open(folder.path("back.npy")).unwrap()), wanted);
+    let jpeg = folder.path("photo.jpg");
+    convert(&[text(&photo), text(&jpeg), "--quality", "60"]);
+    let opened = crossdock::open(&jpeg).unwrap();
+    assert_eq!(opened.shape(), [61, 80, 3]);
+    assert!(std::fs::metadata(&jpeg).unwrap().len() < 5_000);
+    convert(&[text(&jpeg), text(&folder.path("from-jpeg.npy"))]);
+    assert_eq!(bytes(&crossdock::open(folder.path("from-jpeg.npy")).unwrap()), bytes(&opened));
+}
+
+#[test]
+fn views_types_and_orders_are_those_that_are_asked_for() {
+    let folder = Folder::new("convert-views");
+    let (photo, heights) = (data("rocket.npy"), data("elevation.npy"));
+    let whole = crossdock::open(&photo).unwrap();
+    for (target, at) in
+        [(target(&photo, "::-2, 3::5, 0"), None), (text(&photo).to_owned(), Some("::-2, 3::5, 0"))]
+    {
+        let out = folder.path("view.npy");
+        let at: Vec<&str> = at.into_iter().flat_map(|at| ["--at", at]).collect();
+        convert(&[&[target.as_str(), text(&out), "--force"], &at[..]].concat());
+        assert_eq!(bytes(&crossdock::open(&out).unwrap()), bytes(&whole.at("::-2, 3::5, 0").unwrap()));
+    }
+    let out = folder.path("heights.npy");
+    convert(&[text(&heights), text(&out), "--dtype", "float32", "--order", "F"]);
+    let opened = crossdock::open(&out).unwrap();
+    assert_eq!(opened.dtype().to_string(), "float32");
+    assert_eq!(opened.strides(), [4, 4 * 344]);
+    let same = |index: &[usize]| {
+        opened.get(index).unwrap().as_f64() == crossdock::open(&heights).unwrap().get(index).unwrap().as_f64()
+    };
+    assert!([[0, 0], [343, 402], [100, 7]].iter().all(|index| same(index)));
+
+    let raw = folder.path("heights.raw");
+    let told = convert(&[text(&heights), text(&raw), "--order", "F", "--dtype", ">i2"]);
+    assert!(told.contains("--raw 'dtype=>int16; shape=344,403; order=F'"), "{told}");
+
+    // 300 fits no byte.
+    let big = folder.file(
+        "big.npy",
+        npy("'<i4'", false, "(2, 2)", &[[44, 1, 0, 0], [7, 0, 0, 0], [1, 0, 0, 0], [0, 0, 0, 0]].concat()),
+    );
+    let out = folder.path("big.png");
+    let said = refusal(&run(["convert", text(&big), text(&out), "--dtype", "uint8"]), 1);
+    assert!(said.contains("300") && said.contains("big.npy"), "{said}");
+    assert!(!out.exists());
+}
+
+#[test]
+fn several_arrays_go_together_or_one_by_one() {
+    let folder = Folder::new("convert-several");
+    let two = two_arrays(&folder);
+    let out = folder.path("two.safetensors");
+    let told = convert(&[text(&two), text(&out)]);
+    assert!(told.contains(": 2 arrays, "), "{told}");
+    let contents = safetensors::open(&out).unwrap();
+    assert_eq!(contents.names().collect::<Vec<_>>(), ["photo", "height:m"]);
+    let back = folder.path("back.npz");
+    convert(&[text(&out), text(&back), "--deflate"]);
+    let contents = npz::open(&back).unwrap();
+    assert!(contents.entries().iter().all(|entry| entry.copied_because() == Some("deflated")));
+    let heights = bytes(&crossdock::open(data("elevation.npy")).unwrap());
+    assert_eq!(bytes(&contents.get("height:m").unwrap().open().unwrap()), heights);
+
+    let one = folder.path("one.npy");
+    convert(&[&format!("{}:height:m:::2", text(&two)), text(&one)]);
+    assert_eq!(crossdock::open(&one).unwrap().shape(), [172, 403]);
+    let said = refusal(&run(["convert", text(&two), text(&folder.path("no.npy"))]), 1);
+    assert!(said.contains("2 arrays") && said.contains("FILE:NAME"), "{said}");
+    let said = refusal(&run(["convert", &format!("{}:price", text(&two)), text(&folder.path("no.npy"))]), 1);
+    assert!(said.contains("\"price\"") && said.contains("\"photo\", \"height:m\""), "{said}");
+    assert!(!folder.path("no.npy").exists());
+
+    // Texts go along.
+    let source = folder.path("texts.safetensors");
+    safetensors::save(&source, &[("a", crossdock::open(data("elevation.npy")).unwrap())], &[("k", "v")])
+        .unwrap();
+    convert(&[text(&source), text(&folder.path("copy.safetensors"))]);
+    let copy = safetensors::open(folder.path("copy.safetensors")).unwrap();
+    assert_eq!(copy.metadata(), [("k".to_owned(), "v".to_owned())]);
+}
+
+#[test]
+fn nothing_is_replaced_unless_it_is_said_and_nothing_is_left_behind() {
+    let folder = Folder::new("convert-force");
+    let out = folder.file("out.npy", "precious");
+    let photo = data("rocket.npy");
+    let said = refusal(&run(["convert", text(&photo), text(&out)]), 1);
+    assert!(said.contains("out.npy: there is such a file already") && said.contains("--force"), "{said}");
+    assert_eq!(std::fs::read(&out).unwrap(), b"precious");
+    // What fails while it is written.
+    let said =
+        refusal(&run(["convert", text(&photo), text(&out), "--force", "--dtype", "S3", "--to", "png"]), 1);
+    assert!(said.contains("rocket.npy") || said.contains("out.npy"), "{said}");
+    let heights = data("elevation.npy");
+    let said = refusal(&run(["convert", text(&heights), text(&folder.path("a.png"))]), 1);
+    assert!(said.contains("a.png") && said.contains("int16"), "{said}");
+    assert_eq!(std::fs::read(&out).unwrap(), b"precious");
+    assert_eq!(listed(&folder.path("")), ["out.npy"]);
+    convert(&[text(&photo), text(&out), "--force"]);
+    // In its own place, too.
+    convert(&[&target(&out, ":5"), text(&out), "--force"]);
+    assert_eq!(crossdock::open(&out).unwrap().shape(), [5, 640, 3]);
+    assert_eq!(listed(&folder.path("")), ["out.npy"]);
+    refusal(&run(["convert", text(&photo), text(&folder.path("missing/a.npy"))]), 1);
+}
+
+#[test]
+fn arguments_that_do_not_go_together_are_told() {
+    let folder = Folder::new("convert-usage");
+    let photo = data("rocket.npy");
+    for (name, more, words) in [
+        ("a.txt", &[][..], "--to"),
+        ("a", &[], "--to"),
+        ("a.png", &["--order", "F"], "--order F"),
+        ("a.npy", &["--deflate"], "--deflate"),
+        ("a.npy", &["--quality", "5"], "--quality"),
+        ("a.jpg", &["--quality", "0"], "0"),
+        ("a.npy", &["--saturate"], "--dtype"),
+        ("a.npy", &["--raw", "dtype=u1"], "shape"),
+        ("a.npy", &["--dtype", "q9"], "q9"),
+    ] {
+        let out = folder.path(name);
+        let said = refusal(&run([&["convert", text(&photo), text(&out)], more].concat()), 2);
+        assert!(said.contains(words), "{said}");
+    }
+    assert!(listed(&folder.path("")).is_empty());
+    convert(&[text(&photo), text(&folder.path("a")), "--to", "npz"]);
+    assert!(npz::open(folder.path("a")).is_ok());
+}
+
+#[test]
+fn a_signal_ends_it_and_nothing_is_left() {
+    let folder = Folder::new("convert-signal");
+    // Sparse, and large enough to be still under way.
+    const NBYTES: u64 = 6 << 30;
+    let path = folder.file("large.npy", npy("'|u1'", false, &format!("({NBYTES},)"), &[]));
+    let file = std::fs::File::options().append(true).open(&path).unwrap();
+    file.set_len(file.metadata().unwrap().len() + NBYTES).unwrap();
+    let mut child = crossdock(["convert", text(&path), text(&folder.path("out.npz")), "--deflate"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let start = Instant::now();
+    while listed(&folder.path("")).len() < 2 {
+        assert!(start.elapsed() < Duration::from_secs(60), "it did not begin");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let pid = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+    let status = child.wait().unwrap();
+    assert_eq!(status.code(), Some(128 + 15));
+    assert_eq!(listed(&folder.path("")), ["large.npy"]);
+}
+
+#[test]
+fn several_arrays_are_listed() {
+    let folder = Folder::new("inspect-several");
+    let two = two_arrays(&folder);
+    let told = answer(&run(["inspect", text(&two)]));
+    for line in [
+        "  2 arrays of 1097104 B (1.05 MiB) in a .npz file, 2 of them in place",
+        "  name      dtype  shape           bytes  where",
+    ] {
+        assert!(told.lines().any(|found| found == line), "{line:?} is missing in\n{told}");
+    }
+    let listed: Value = serde_json::from_str(&answer(&run(["inspect", "--json", text(&two)]))).unwrap();
+    assert_eq!(listed["format"], "npz");
+    assert_eq!(listed["arrays"][1]["name"], "height:m");
+    assert_eq!(listed["arrays"][1]["shape"], json!([344, 403]));
+    assert!(listed["arrays"][1]["offset"].as_u64().unwrap().is_multiple_of(64));
+    let one: Value =
+        serde_json::from_str(&answer(&run(["inspect", "--json", &format!("{}:height:m", text(&two))])))
+            .unwrap();
+    assert_eq!((&one["name"], &one["offset"]), (&json!("height:m"), &listed["arrays"][1]["offset"]));
+    assert_eq!(one["decoded"], Value::Null);
+    let whole: Value =
+        serde_json::from_str(&answer(&run(["inspect", "--json", text(&data("elevation.npy"))]))).unwrap();
+    assert_eq!(one["statistics"], whole["statistics"]);
+
+    let names = folder.path("names.npz");
+    let odd = crossdock::open(data("elevation.npy")).unwrap();
+    npz::save(&names, &[("a\u{1b}[31m", odd.clone()), ("b", odd)], npz::Compression::Deflated).unwrap();
+    let told = answer(&run(["inspect", text(&names)]));
+    assert!(told.contains("a\\u{1b}[31m") && told.contains("deflated") && !told.contains('\u{1b}'), "{told}");
+    let said = refusal(&run(["lend", text(&names), "--", "true"]), 1);
+    assert!(said.contains("2 arrays") && said.contains("FILE:NAME"), "{said}");
+}
+
+#[test]
+fn what_is_decoded_is_told_so_and_lent_as_a_copy_only() {
+    let folder = Folder::new("inspect-decoded");
+    let png = folder.path("photo.png");
+    convert(&[text(&data("rocket.npy")), text(&png)]);
+    let told = answer(&run(["inspect", text(&png)]));
+    assert!(told.contains("decoded once, from a PNG image"), "{told}");
+    assert!(told.contains("  shape      427 x 640 x 3"), "{told}");
+    let raw = folder.file("a.raw", [1, 0, 2, 0, 3, 0, 4, 0]);
+    let told = answer(&run(["inspect", text(&raw), "--raw", "dtype=<u2; shape=2,1; offset=4"]));
+    assert!(
+        told.contains("element 0 at byte 4 of the file") && told.contains("all      3    4   3.5"),
+        "{told}"
+    );
+    let said = refusal(&run(["inspect", text(&raw), "--raw", "dtype=<u2; shape=5"]), 1);
+    assert!(said.contains("a.raw") && said.contains("8 bytes") && said.contains("10"), "{said}");
+    assert!(refusal(&run(["lend", text(&png), "--", "true"]), 1).contains("not lent"));
+    assert!(run(["lend", text(&png), "--copy", "if-needed", "--", "true"]).status.success());
+}
+
+#[test]
+fn a_picture_is_letters_in_a_pipe_and_colours_where_they_are_asked_for() {
+    let folder = Folder::new("inspect-picture");
+    let photo = data("rocket.npy");
+    let told = answer(&run(["inspect", text(&photo)]));
+    assert!(told.contains("picture of 427 x 640 pixels in colour, "), "{told}");
+    assert!(
+        told.lines().filter(|line| line.starts_with("  |") && line.ends_with('|')).count() >= 15,
+        "{told}"
+    );
+    assert!(!answer(&run(["inspect", text(&photo), "--picture", "never"])).contains("picture of"));
+    for (how, code) in [("true", "\u{1b}[38;2;"), ("256", "\u{1b}[38;5;")] {
+        let forced = crossdock(["inspect", text(&photo), "--picture", how])
+            .env("CLICOLOR_FORCE", "1")
+            .output()
+            .unwrap();
+        let told = answer(&forced);
+        assert!(told.contains(code) && told.contains('▀'), "{how}: {told}");
+    }
+    let holes = folder.file(
+        "holes.npy",
+        npy("'<f4'", false, "(1, 3)", &[0f32, f32::NAN, 1.0].map(f32::to_le_bytes).concat()),
+    );
+    assert!(answer(&run(["inspect", text(&holes)])).contains("\n  |  ??@@|\n"));
+}

@@ -1,0 +1,27 @@
+//! What Crossdock is measured by, and how: for the benchmarks, which put peers beside it, and for the command, which shows a
+//! user what the machine at hand makes of it.
+//!
+//! ```text
+//!   WORKS ── a table of what is done ──> Task ── arrays, and what must come out ──> Engine ── Job ──> rounds ── medians
+//! ```
+//!
+//! A [`Work`] is data. [`Task::new`] makes arrays of it, an [`Engine`] (ours, `memcpy`, a peer) does it or declines, and
+//! [`rounds`] takes the time of all of them in turn.
+
+pub mod bandwidth;
+mod engine;
+pub mod machine;
+mod numbers;
+mod rounds;
+mod task;
+mod work;
+
+use std::error::Error;
+
+pub use self::engine::{Crossdock, Engine, Into, Job, MEMCPY, Memcpy};
+pub use self::rounds::{Contender, LONG_SAMPLE, Limits, SAMPLE, median, ratio, rounds};
+pub use self::task::Task;
+pub use self::work::{Operation, Reach, Section, WORKS, Work};
+
+/// What goes wrong while measuring ends it, with a sentence.
+pub type Result<T = (), E = Box<dyn Error>> = std::result::Result<T, E>;

@@ -1,0 +1,221 @@
+//! A work with its arrays.
+
+use crossdock::element::{DType, DTypeKind};
+use crossdock::layout::{Layout, Order};
+use crossdock::memory::{Buffer, MutableBuffer};
+use crossdock::{Casting, DArray};
+
+use crate::numbers::Numbers;
+use crate::{Operation, Result, Work};
+
+/// Extents up to this one stay as they are when a work is made smaller: they are part of what it is.
+const SMALL: usize = 16;
+/// A larger extent stays at least so large.
+const LEAST: usize = 32;
+
+/// A work with the arrays that it is done to. Whoever does it writes to the one target, so that all write to the same pages.
+pub struct Task {
+    work: &'static Work,
+    /// The whole array that the source is a view of.
+    base: DArray,
+    source: DArray,
+    target: DArray,
+    expected: DArray,
+}
+
+impl Task {
+    /// Makes the arrays. Each extent is divided by `shrink`.
+    ///
+    /// # Errors
+    ///
+    /// Where the table says something that does not go together, or there is too little memory.
+    pub fn new(work: &'static Work, shrink: usize) -> Result<Self> {
+        let [from, to] = [work.dtype, work.into].map(str::parse::<DType>);
+        let (from, to) = (from?, to?);
+        let less = |len: &usize| if *len <= SMALL { *len } else { (len / shrink).max(LEAST) };
+        let shape: Vec<usize> = work.shape.iter().map(less).collect();
+        let (base, source) = match work.operation {
+            Operation::Assign | Operation::New => {
+                let base = numbered(&from, &to, &shape)?;
+                let source = if work.axes.is_empty() { base.clone() } else { base.permute(work.axes)? };
+                let source = if work.at.is_empty() { source } else { source.at(work.at)? };
+                (base, source)
+            }
+            Operation::Fill => {
+                let base = numbered(&from, &to, &vec![1; shape.len()])?;
+                let source = base.broadcast_to(&shape)?;
+                (base, source)
+            }
+        };
+        let expected = naive(&source, &to)?;
+        let target = DArray::zeros(to, source.shape(), Order::RowMajor)?;
+        Ok(Self { work, base, source, target, expected })
+    }
+
+    /// What is done.
+    pub fn work(&self) -> &'static Work {
+        self.work
+    }
+
+    /// The whole array that [`Task::source`] is a view of.
+    pub fn base(&self) -> &DArray {
+        &self.base
+    }
+
+    /// What is read.
+    pub fn source(&self) -> &DArray {
+        &self.source
+    }
+
+    /// What is written: row-major, without gaps.
+    pub fn target(&self) -> &DArray {
+        &self.target
+    }
+
+    /// What the target holds when the work is done.
+    pub fn expected(&self) -> &DArray {
+        &self.expected
+    }
+
+    /// The mean of the bytes that are read and written: as many as `memcpy` copies beside it.
+    pub fn nbytes(&self) -> usize {
+        self.source.nbytes().midpoint(self.target.nbytes())
+    }
+
+    /// Overwrites the target, so that nothing is left of what others did.
+    ///
+    /// # Errors
+    ///
+    /// `is_conflict` while somebody has a lease.
+    pub fn spoil(&self) -> Result {
+        let (buffer, _) = self.target.buffer()?;
+        buffer.write()?.fill(0);
+        Ok(())
+    }
+
+    /// Whether an array is what must come out.
+    ///
+    /// # Errors
+    ///
+    /// `is_conflict` while somebody has a lease.
+    pub fn is_done(&self, result: &DArray) -> Result<bool> {
+        let [result, expected] = [result, &self.expected].map(DArray::buffer);
+        let (result, expected) = (result?.0, expected?.0);
+        Ok(result.read()?[..] == expected.read()?[..])
+    }
+
+    /// Does it, as a program that uses the library would, into the target.
+    ///
+    /// # Errors
+    ///
+    /// As [`DArray::assign`].
+    pub fn assign(&self) -> Result<(), crossdock::Error> {
+        self.target.assign(&self.source, Casting::Saturating)
+    }
+
+    /// The same, into a new array.
+    ///
+    /// # Errors
+    ///
+    /// As [`DArray::cast`].
+    pub fn cast(&self) -> Result<DArray, crossdock::Error> {
+        if self.source.dtype() == self.target.dtype() {
+            self.source.to_order(Order::RowMajor)
+        } else {
+            self.source.cast(self.target.dtype(), Order::RowMajor, Casting::Saturating)
+        }
+    }
+}
+
+/// The scalars of an element: the name of the field, where it begins, and what it is.
+fn parts(dtype: &DType) -> Vec<(&str, usize, &DType)> {
+    match dtype.kind() {
+        DTypeKind::Record(record) => {
+            record.fields().iter().map(|field| (field.name(), field.offset(), field.dtype())).collect()
+        }
+        _ => vec![("", 0, dtype)],
+    }
+}
+
+/// An array full of numbers that both types can hold.
+fn numbered(from: &DType, to: &DType, shape: &[usize]) -> Result<DArray> {
+    let itemsize = from.itemsize();
+    let mut bytes = MutableBuffer::new()?;
+    bytes.resize(shape.iter().product::<usize>() * itemsize)?;
+    // Whether a number may be negative is up to the other type as well.
+    let other = Numbers::of(to).map_or(usize::MAX, |numbers| numbers.len());
+    for (place, (_, offset, dtype)) in parts(from).into_iter().enumerate() {
+        let numbers = Numbers::of(dtype)?;
+        let many = numbers.len().min(other) as u64;
+        for (index, element) in bytes.chunks_exact_mut(itemsize).enumerate() {
+            let mixed = (index as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15 ^ (place as u64) << 7) >> 33;
+            element[offset..][..dtype.itemsize()].copy_from_slice(numbers.get((mixed % many) as usize));
+        }
+    }
+    DArray::from_buffer(
+        bytes.freeze(),
+        from.clone(),
+        Layout::contiguous(shape, itemsize, Order::RowMajor)?,
+        0,
+    )
+    .map_err(Into::into)
+}
+
+/// What must come out, element by element: the same number in the other type.
+fn naive(source: &DArray, to: &DType) -> Result<DArray> {
+    let from = source.dtype();
+    let (buffer, first) = source.buffer()?;
+    let bytes = buffer.read()?;
+    let mut result = vec![0u8; source.len() * to.itemsize()];
+    let mut pairs = Vec::new();
+    for (name, at, dtype) in parts(to) {
+        let field = parts(from).into_iter().find(|(other, ..)| *other == name);
+        let (_, from_at, from_dtype) = field.ok_or_else(|| format!("{from} has no field {name:?}"))?;
+        pairs.push((from_at, Numbers::of(from_dtype)?, at, Numbers::of(dtype)?, from_dtype == dtype));
+    }
+    let mut index = vec![0usize; source.rank()];
+    for element in result.chunks_exact_mut(to.itemsize()) {
+        let steps = index.iter().zip(source.strides()).map(|(&index, stride)| index as isize * stride);
+        let offset = first.checked_add_signed(steps.sum()).ok_or("an element lies before its memory")?;
+        for (from_at, from, at, to, same) in &pairs {
+            let read = &bytes[offset + from_at..][..from.get(0).len()];
+            let written = if *same { read } else { to.get(from.find(read).ok_or("no number is there")?) };
+            element[*at..][..written.len()].copy_from_slice(written);
+        }
+        for axis in (0..index.len()).rev() {
+            index[axis] += 1;
+            if index[axis] < source.shape()[axis] {
+                break;
+            }
+            index[axis] = 0;
+        }
+    }
+    let layout = Layout::contiguous(source.shape(), to.itemsize(), Order::RowMajor)?;
+    Ok(DArray::from_buffer(Buffer::from_vec(result)?, to.clone(), layout, 0)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Task, WORKS};
+
+    #[test]
+    fn every_work_comes_out_as_the_naive_way_says() {
+        for work in WORKS {
+            let task = Task::new(work, 1024).unwrap_or_else(|error| panic!("{}: {error}", work.name));
+            assert!(task.source().len() >= 32, "{} has {} elements", work.name, task.source().len());
+            assert!(!task.is_done(task.target()).unwrap(), "{} is done before it began", work.name);
+            task.assign().unwrap_or_else(|error| panic!("{}: {error}", work.name));
+            assert!(task.is_done(task.target()).unwrap(), "{}", work.name);
+            assert!(task.is_done(&task.cast().unwrap()).unwrap(), "{}", work.name);
+            task.spoil().unwrap();
+            assert!(!task.is_done(task.target()).unwrap(), "{} is done, although nothing is left", work.name);
+        }
+    }
+
+    #[test]
+    fn extents_that_are_part_of_a_work_stay() {
+        let image = WORKS.iter().find(|work| work.name.starts_with("u8 HWC")).unwrap();
+        let task = Task::new(image, 60).unwrap();
+        assert_eq!((task.base().shape(), task.source().shape()), (&[36, 64, 3][..], &[3, 36, 64][..]));
+    }
+}

@@ -1,0 +1,175 @@
+//! The table of works.
+//!
+//! A ratio is to a warm `memcpy` by one thread, in the same rounds, of the mean of the bytes that are read and written:
+//! for a copy, of its bytes.
+
+/// Something that is done with all elements of an array.
+#[derive(Debug)]
+pub struct Work {
+    /// For people, and for the record.
+    pub name: &'static str,
+    /// Under which heading it stands.
+    pub section: Section,
+    /// The dtype of the elements that are read, as [`DType`](crossdock::element::DType) parses it.
+    pub dtype: &'static str,
+    /// The shape of a row-major array of them.
+    pub shape: &'static [usize],
+    /// The view of it that is read: in which order its axes come, empty for their own, ...
+    pub axes: &'static [usize],
+    /// ... and which part of it, as [`DArray::at`](crossdock::DArray::at) reads it.
+    pub at: &'static str,
+    /// What is done with what is read.
+    pub operation: Operation,
+    /// The dtype of the elements that are written, row-major.
+    pub into: &'static str,
+    /// Above which ratio it should come.
+    pub reach: Reach,
+}
+
+/// What kind of work it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Section {
+    /// Elements go elsewhere, as they are.
+    Copies,
+    /// Numbers become numbers of another type.
+    Conversions,
+    /// Records, whole or by field.
+    Records,
+}
+
+impl Section {
+    /// All of them, in the order of the table.
+    pub const ALL: [Self; 3] = [Self::Copies, Self::Conversions, Self::Records];
+
+    /// A heading.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Copies => "copies",
+            Self::Conversions => "conversions",
+            Self::Records => "records",
+        }
+    }
+}
+
+/// What is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operation {
+    /// Every element is written to a row-major array that is there, and warm.
+    Assign,
+    /// The same into a new array, after one that was freed.
+    New,
+    /// One element is written to all places of an array of the shape, which is there, and warm.
+    Fill,
+}
+
+/// What a work should reach on one thread, and on two: ratios to `memcpy`, and a figure of its own.
+#[derive(Clone, Copy, Debug)]
+pub struct Reach {
+    /// By one thread.
+    pub one: Option<f64>,
+    /// By two.
+    pub two: Option<f64>,
+    /// Gigabytes in a second, by one.
+    pub gigabytes: Option<f64>,
+}
+
+const fn reach(one: f64, two: f64) -> Reach {
+    Reach { one: Some(one), two: Some(two), ..ANY }
+}
+
+const fn reach_one(one: f64) -> Reach {
+    Reach { one: Some(one), ..ANY }
+}
+
+const ANY: Reach = Reach { one: None, two: None, gigabytes: None };
+/// What is said of records.
+const RECORDS_REACH: Reach = Reach { gigabytes: Some(15.0), ..ANY };
+
+const F32: &str = "float32";
+const F64: &str = "float64";
+/// As it stands in files and on wires: 23 bytes, nothing between the fields.
+const PACKED: &str = "[('kind','u1'),('price','<f8'),('volume','<i4'),('venue','<u2'),('time','<i8')]";
+/// As C lays it out: 32 bytes.
+const ALIGNED: &str =
+    "[('kind','u1'),('','V7'),('price','<f8'),('volume','<i4'),('venue','<u2'),('','V2'),('time','<i8')]";
+/// 24 bytes.
+const TRADE: &str = "[('time','<i8'),('volume','<i8'),('price','<f8')]";
+
+const MI: usize = 1 << 20;
+
+/// A work that is the same in most.
+const COPY: Work = Work {
+    name: "",
+    section: Section::Copies,
+    dtype: F32,
+    shape: &[16 * MI],
+    axes: &[],
+    at: "",
+    operation: Operation::Assign,
+    into: F32,
+    reach: ANY,
+};
+const CUBE: Work = Work { dtype: F64, shape: &[256, 256, 256], into: F64, ..COPY };
+const CUBE_REACH: Reach = reach(0.55, 0.85);
+const CONVERSION: Work = Work { section: Section::Conversions, ..COPY };
+const RECORDS: Work = Work { section: Section::Records, ..COPY };
+
+/// All works, in the order in which they are shown.
+#[rustfmt::skip]
+pub const WORKS: &[Work] = &[
+    Work { name: "f32 copy 16 Mi", ..COPY },
+    Work { name: "f32 copy 16 Mi into a new array", operation: Operation::New, reach: reach_one(0.9), ..COPY },
+    Work { name: "f32 fill 16 Mi", operation: Operation::Fill, ..COPY },
+    Work { name: "f32 4096 rows of 4080, padded", shape: &[4096, 4096], at: ":, :-16", ..COPY },
+    Work { name: "f32 every other of 32 Mi", shape: &[32 * MI], at: "::2", reach: reach_one(0.7), ..COPY },
+    Work { name: "f32 reversed 16 Mi", at: "::-1", reach: reach_one(1.0), ..COPY },
+    Work { name: "f32 transpose 4096 x 4096", shape: &[4096, 4096], axes: &[1, 0], reach: reach(0.45, 0.7), ..COPY },
+    Work { name: "f64 256^3 permuted 021", axes: &[0, 2, 1], reach: CUBE_REACH, ..CUBE },
+    Work { name: "f64 256^3 permuted 102", axes: &[1, 0, 2], reach: CUBE_REACH, ..CUBE },
+    Work { name: "f64 256^3 permuted 120", axes: &[1, 2, 0], reach: CUBE_REACH, ..CUBE },
+    Work { name: "f64 256^3 permuted 201", axes: &[2, 0, 1], reach: CUBE_REACH, ..CUBE },
+    Work { name: "f64 256^3 permuted 210", axes: &[2, 1, 0], reach: CUBE_REACH, ..CUBE },
+    Work { name: "u8 HWC to CHW 2160 x 3840", dtype: "uint8", shape: &[2160, 3840, 3], axes: &[2, 0, 1], into: "uint8", reach: reach(0.5, 0.7), ..COPY },
+    Work { name: "u8 CHW to HWC 2160 x 3840", dtype: "uint8", shape: &[3, 2160, 3840], axes: &[1, 2, 0], into: "uint8", reach: reach(0.5, 0.7), ..COPY },
+
+    Work { name: "f32 to f16", into: "float16", reach: reach_one(0.85), ..CONVERSION },
+    Work { name: "f16 to f32", dtype: "float16", reach: reach_one(0.85), ..CONVERSION },
+    Work { name: "f32 to bf16", into: "bfloat16", reach: reach_one(0.85), ..CONVERSION },
+    Work { name: "bf16 to f32", dtype: "bfloat16", reach: reach_one(0.85), ..CONVERSION },
+    Work { name: "f32 to fp8 e4m3fn", into: "float8_e4m3fn", reach: reach_one(0.4), ..CONVERSION },
+    Work { name: "fp8 e4m3fn to f32", dtype: "float8_e4m3fn", reach: reach_one(0.4), ..CONVERSION },
+    Work { name: "f32 to fp8 e5m2", into: "float8_e5m2", reach: reach_one(0.4), ..CONVERSION },
+    Work { name: "fp8 e5m2 to f32", dtype: "float8_e5m2", reach: reach_one(0.4), ..CONVERSION },
+    Work { name: "f32 to f64", into: F64, reach: reach_one(0.95), ..CONVERSION },
+    Work { name: "i16 to f32", dtype: "int16", reach: reach_one(0.95), ..CONVERSION },
+    Work { name: "u8 to f32", dtype: "uint8", reach: reach_one(0.95), ..CONVERSION },
+    Work { name: "i32 big-endian to native", dtype: ">i4", into: "int32", reach: reach_one(0.95), ..CONVERSION },
+
+    Work { name: "i64 field of 24-byte records, 4 Mi", dtype: TRADE, shape: &[4 * MI], at: ".volume", into: "int64", reach: reach_one(0.45), ..RECORDS },
+    Work { name: "records packed to aligned, 4 Mi", dtype: PACKED, shape: &[4 * MI], into: ALIGNED, reach: RECORDS_REACH, ..RECORDS },
+    Work { name: "records aligned to packed, 4 Mi", dtype: ALIGNED, shape: &[4 * MI], into: PACKED, reach: RECORDS_REACH, ..RECORDS },
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_all_different_and_go_into_a_table() {
+        for (index, work) in WORKS.iter().enumerate() {
+            assert!(
+                !WORKS[..index].iter().any(|other| other.name == work.name),
+                "{} stands twice",
+                work.name
+            );
+            assert!(work.name.chars().count() <= 40 && !work.name.contains('"'), "{}", work.name);
+        }
+    }
+
+    #[test]
+    fn works_of_a_section_follow_each_other() {
+        let mut sections: Vec<Section> = WORKS.iter().map(|work| work.section).collect();
+        sections.dedup();
+        assert_eq!(sections, Section::ALL);
+    }
+}

@@ -1,0 +1,256 @@
+//! Arrays as text, as NumPy prints them.
+
+mod lines;
+mod number;
+mod sources;
+mod style;
+
+use std::fmt;
+use std::ptr::NonNull;
+
+use crate::array::display::lines::{CUT, Grid};
+use crate::array::display::style::{Alone, Style};
+use crate::array::load_value;
+use crate::element::{DType, Value};
+use crate::error::Result;
+use crate::layout::{Layout, Order};
+use crate::memory::Place;
+
+/// How arrays are printed; the numbers are NumPy's own.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Options {
+    precision: usize,
+    threshold: usize,
+    edge_items: usize,
+    line_width: usize,
+}
+
+impl Options {
+    const NUMPY: Self = Self { precision: 8, threshold: 1000, edge_items: 3, line_width: 75 };
+
+    /// For a look at an array among other things.
+    const PREVIEW: Self = Self { threshold: 100, ..Self::NUMPY };
+}
+
+/// An array as text: brackets, aligned columns, lines of 75 letters, and `...` for the middle of what has more than 1000
+/// elements. What it prints is `str(array)` in NumPy 2.4.
+///
+/// It comes from `display()` of arrays, their guards and views, and is written by [`Display`](fmt::Display); a precision in the
+/// format (`{:.3}`) is that of the floats. Only the elements that are shown are touched, under a Pin lease of that moment. Where
+/// none can be had (somebody writes, a device has the memory or works on it) the text says what the array is, and why its
+/// elements are not shown: printing never fails and never waits.
+///
+/// Floats of one array are written alike: with an exponent if any of them asks for one, and the fewest digits that lead back to
+/// each, up to the precision. Narrow floats that NumPy does not have are written as its `float16` is; long doubles as the nearest
+/// doubles. More than about two million values are not looked at for one text: edges get shorter, where NumPy would go on.
+///
+/// ```
+/// use crossdock::Array;
+///
+/// let array = Array::from_vec((0..2000).map(|i| f64::from(i) / 3.0).collect(), [1000, 2])?;
+/// assert_eq!(
+///     array.display().precision(2).edge_items(1).to_string(),
+///     "[[0.00e+00 3.33e-01]\n ...\n [6.66e+02 6.66e+02]]"
+/// );
+/// # Ok::<(), crossdock::Error>(())
+/// ```
+#[derive(Clone, Copy)]
+pub struct ArrayDisplay<'a> {
+    source: &'a dyn Show,
+    options: Options,
+}
+
+impl<'a> ArrayDisplay<'a> {
+    pub(crate) fn new(source: &'a dyn Show) -> Self {
+        Self { source, options: Options::NUMPY }
+    }
+
+    /// The most digits behind the point. 8, unless it is said here or in the format.
+    #[must_use]
+    pub fn precision(mut self, digits: usize) -> Self {
+        self.options.precision = digits;
+        self
+    }
+
+    /// With more elements than this, the middle of long axes is left out. 1000, unless it is said.
+    #[must_use]
+    pub fn threshold(mut self, elements: usize) -> Self {
+        self.options.threshold = elements;
+        self
+    }
+
+    /// How many elements stand at either end of an axis whose middle is left out. 3, unless it is said.
+    #[must_use]
+    pub fn edge_items(mut self, elements: usize) -> Self {
+        self.options.edge_items = elements;
+        self
+    }
+
+    /// The most letters in a line, where elements are not longer themselves. 75, unless it is said.
+    #[must_use]
+    pub fn line_width(mut self, letters: usize) -> Self {
+        self.options.line_width = letters;
+        self
+    }
+
+    fn text(mut self, f: &fmt::Formatter<'_>) -> Result<String> {
+        self.options.precision = f.precision().unwrap_or(self.options.precision);
+        let mut text = String::new();
+        self.source.look(&mut |elements| text = elements.to_text(&self.options))?;
+        Ok(text)
+    }
+}
+
+impl fmt::Display for ArrayDisplay<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.text(f) {
+            Ok(text) => f.write_str(&text),
+            Err(why) => write!(f, "{}: {why}", self.source.head()),
+        }
+    }
+}
+
+/// What the array is, and its elements.
+impl fmt::Debug for ArrayDisplay<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.text(f) {
+            Ok(text) => write!(f, "{}\n{text}", self.source.head()),
+            Err(why) => write!(f, "{}: {why}", self.source.head()),
+        }
+    }
+}
+
+/// Writes what an array is, and a preview of its elements.
+pub(crate) fn debug(source: &dyn Show, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fmt::Debug::fmt(&ArrayDisplay { source, options: Options::PREVIEW }, f)
+}
+
+/// What can be printed.
+pub(crate) trait Show {
+    /// What is known without a look at the elements.
+    fn head(&self) -> Head<'_>;
+
+    /// Calls `f` once, with the elements, under the lease that there is or one of that moment. Waits for nothing.
+    fn look(&self, f: &mut dyn FnMut(&Elements)) -> Result<()>;
+}
+
+/// What an array is.
+pub(crate) struct Head<'a> {
+    pub(crate) name: &'static str,
+    pub(crate) dtype: DType,
+    pub(crate) shape: &'a [usize],
+    pub(crate) strides: &'a [isize],
+    pub(crate) address: *const u8,
+    pub(crate) place: Place,
+    /// What else is to be said: `, read-only`.
+    pub(crate) more: String,
+}
+
+impl fmt::Display for Head<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { name, dtype, shape, strides, address, place, more } = self;
+        let dtype = dtype.brief();
+        write!(
+            f,
+            "{name}({dtype}, shape {shape:?}, strides {strides:?} bytes, at {address:p} on {place}{more})"
+        )
+    }
+}
+
+/// Elements that may be loaded.
+///
+/// # Invariants
+///
+/// 1. The layout, of elements of the dtype, reaches from `ptr` only bytes that may be loaded racily while this lives.
+pub(crate) struct Elements {
+    ptr: NonNull<u8>,
+    dtype: DType,
+    layout: Layout,
+}
+
+/// No more values than this are looked at for one text, nor more than four times as many bytes.
+const MOST: usize = 1 << 21;
+
+impl Elements {
+    /// The axes of elements that are sub-arrays become axes of the array, as in NumPy, where it can have so many.
+    ///
+    /// # Safety
+    ///
+    /// Elements 1.
+    pub(crate) unsafe fn new(ptr: NonNull<u8>, dtype: DType, layout: Layout) -> Self {
+        let Some(subarray) = dtype.as_subarray() else { return Self { ptr, dtype, layout } };
+        let base = subarray.base().clone();
+        let inner = Layout::contiguous(subarray.shape(), base.itemsize(), Order::RowMajor);
+        match inner.and_then(|inner| layout.with_inner(&inner)) {
+            Ok(layout) => Self { ptr, dtype: base, layout },
+            Err(_) => Self { ptr, dtype, layout },
+        }
+    }
+
+    fn to_text(&self, options: &Options) -> String {
+        if self.layout.is_empty() {
+            return "[]".into();
+        }
+        let weight = values_in(&self.dtype).max(self.dtype.itemsize() / 4).max(1);
+        let alone = self.layout.rank() == 0;
+        if alone && weight > MOST {
+            return CUT.into();
+        }
+        let grid = Grid::new(self.layout.shape(), options.threshold, options.edge_items, MOST / weight);
+        let values: Vec<Result<Value>> = grid
+            .indices()
+            .map(|index| {
+                // SAFETY: Elements 1.
+                unsafe { load_value(self.ptr, &self.dtype, &self.layout, &index) }
+            })
+            .collect();
+        let known: Vec<&Value> = values.iter().flatten().collect();
+        let style = Style::of(&self.dtype, &known, options, Alone { element: alone, scalar: alone });
+        let mut words = values.iter().map(|value| match value {
+            Ok(Value::Text(text)) if alone => text.clone(),
+            Ok(value) if alone && self.dtype.as_scalar().is_some() => value.display(&self.dtype).to_string(),
+            Ok(value) => style.word(value, &self.dtype, options),
+            Err(why) => format!("<{why}>"),
+        });
+        grid.write(&mut words, options.line_width)
+    }
+}
+
+/// How many scalars there are in one element, records and arrays counted beside what is in them.
+fn values_in(dtype: &DType) -> usize {
+    if let Some(record) = dtype.as_record() {
+        return record.fields().iter().fold(1, |sum, field| sum.saturating_add(values_in(field.dtype())));
+    }
+    match dtype.as_subarray() {
+        Some(subarray) => values_in(subarray.base()).saturating_mul(subarray.len()).saturating_add(1),
+        None => 1,
+    }
+}
+
+/// `Display` (the elements), `Debug` (what it is, and a preview) and `display()` for what implements [`Show`].
+macro_rules! printed {
+    ([$($generics:tt)*] $ty:ty) => {
+        impl<$($generics)*> $ty {
+            /// The elements as text, with options: how many digits, elements and letters.
+            pub fn display(&self) -> $crate::array::ArrayDisplay<'_> {
+                $crate::array::ArrayDisplay::new(self)
+            }
+        }
+
+        /// The elements, as NumPy prints them: see [`ArrayDisplay`](crate::array::ArrayDisplay).
+        impl<$($generics)*> std::fmt::Display for $ty {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                std::fmt::Display::fmt(&self.display(), f)
+            }
+        }
+
+        /// What it is: dtype, shape, strides, address, place; and a preview of the elements, where they can be had at once.
+        impl<$($generics)*> std::fmt::Debug for $ty {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                $crate::array::display::debug(self, f)
+            }
+        }
+    };
+}
+
+pub(crate) use printed;

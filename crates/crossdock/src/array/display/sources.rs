@@ -1,0 +1,102 @@
+//! The arrays and borrowed views that are printed; guards and memory views say it for themselves.
+
+use std::ptr::NonNull;
+
+use crate::array::display::{Elements, Head, Show, printed};
+use crate::array::{Array, ArrayView, ArrayViewMut, DArray, RawArray};
+use crate::element::Element;
+use crate::error::Result;
+use crate::layout::Layout;
+use crate::memory::{LeaseKind, Place};
+
+fn said(raw: &RawArray) -> String {
+    if raw.is_readonly() { ", read-only".into() } else { String::new() }
+}
+
+impl<T: Element, const D: usize> Show for Array<T, D> {
+    fn head(&self) -> Head<'_> {
+        Head {
+            name: "Array",
+            dtype: T::dtype(),
+            shape: self.shape(),
+            strides: self.strides(),
+            address: self.as_ptr().cast(),
+            place: self.place(),
+            more: said(self.raw()),
+        }
+    }
+
+    fn look(&self, f: &mut dyn FnMut(&Elements)) -> Result<()> {
+        let _lease = self.raw().lease_at_once(LeaseKind::Pin)?;
+        let layout = self.layout().to_dynamic_trusted(size_of::<T>());
+        // SAFETY: Array 1, under a lease.
+        f(&unsafe { Elements::new(self.raw().ptr(), T::dtype(), layout) });
+        Ok(())
+    }
+}
+
+impl Show for DArray {
+    fn head(&self) -> Head<'_> {
+        Head {
+            name: "DArray",
+            dtype: self.dtype().clone(),
+            shape: self.shape(),
+            strides: self.strides(),
+            address: self.as_ptr(),
+            place: self.place(),
+            more: said(self.raw()),
+        }
+    }
+
+    fn look(&self, f: &mut dyn FnMut(&Elements)) -> Result<()> {
+        let _lease = self.raw().lease_at_once(LeaseKind::Pin)?;
+        // SAFETY: DArray 1 and 2, under a lease.
+        f(&unsafe { Elements::new(self.raw().ptr(), self.dtype().clone(), self.layout().clone()) });
+        Ok(())
+    }
+}
+
+impl<T: Element, const D: usize> Show for ArrayView<'_, T, D> {
+    fn head(&self) -> Head<'_> {
+        Head {
+            name: "ArrayView",
+            dtype: T::dtype(),
+            shape: self.shape(),
+            strides: self.strides(),
+            address: self.as_ptr().cast(),
+            place: Place::CPU,
+            more: String::new(),
+        }
+    }
+
+    fn look(&self, f: &mut dyn FnMut(&Elements)) -> Result<()> {
+        let layout = Layout::new(self.shape(), self.strides(), size_of::<T>())?;
+        let Some(ptr) = NonNull::new(self.as_ptr().cast_mut().cast()) else { return Ok(()) };
+        // SAFETY: ArrayView 1: constant elements may be loaded in any way.
+        f(&unsafe { Elements::new(ptr, T::dtype(), layout) });
+        Ok(())
+    }
+}
+
+impl<T: Element, const D: usize> Show for ArrayViewMut<'_, T, D> {
+    fn head(&self) -> Head<'_> {
+        Head {
+            name: "ArrayViewMut",
+            dtype: T::dtype(),
+            shape: self.shape(),
+            strides: self.strides(),
+            address: self.as_view().as_ptr().cast(),
+            place: Place::CPU,
+            more: String::new(),
+        }
+    }
+
+    fn look(&self, f: &mut dyn FnMut(&Elements)) -> Result<()> {
+        self.as_view().look(f)
+    }
+}
+
+printed!([T: Element, const D: usize] Array<T, D>);
+printed!([] DArray);
+printed!([T: Element, const D: usize] ArrayView<'_, T, D>);
+printed!([T: Element, const D: usize] ArrayViewMut<'_, T, D>);

@@ -1,0 +1,204 @@
+//! Arrays of records, made of columns and taken apart into them.
+
+use std::collections::HashSet;
+
+use crate::array::{DArray, overlap};
+use crate::element::DType;
+use crate::error::{Error, Kind, Result};
+use crate::kernel::{self, Casting, Column, Gaps};
+use crate::layout::{Layout, Order};
+use crate::memory::{LeaseKind, Pool, UninitBuffer};
+
+impl DArray {
+    /// Columns as the fields of records, in new memory of the default pool: packed, row-major, in this order. Copies, and counts, the
+    /// bytes of all columns. For records that are laid out otherwise, make them with [`DArray::zeros`] and use
+    /// [`DArray::assign_columns`].
+    ///
+    /// ```
+    /// use crossdock::{Array, DArray};
+    ///
+    /// let price = DArray::from(Array::from_vec(vec![1.5f64, 2.5], [2])?);
+    /// let kind = DArray::from(Array::from_vec(vec![7u8, 8], [2])?);
+    /// let trades = DArray::from_columns(&[("price", &price), ("kind", &kind)])?;
+    /// assert_eq!(trades.dtype().to_string(), "{price: float64 @0, kind: uint8 @8; 9}");
+    /// assert_eq!(trades.get(&[1])?.to_string(), "(2.5, 8)");
+    /// # Ok::<(), crossdock::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// `is_shape` where the columns have different shapes, or there are none; `is_dtype` for an empty or repeated name;
+    /// `is_out_of_memory`; `is_conflict` while somebody holds Write of a column; `is_place`.
+    pub fn from_columns(columns: &[(&str, &Self)]) -> Result<Self> {
+        let Some((first, others)) = columns.split_first() else {
+            return Err(Error::new(Kind::Shape, "no columns were given, so the records have no shape"));
+        };
+        for (name, column) in others {
+            if column.shape() != first.1.shape() {
+                return Err(Error::new(
+                    Kind::Shape,
+                    format!(
+                        "the column {name:?} has shape {:?}, but {:?} has {:?}",
+                        column.shape(),
+                        first.0,
+                        first.1.shape()
+                    ),
+                ));
+            }
+        }
+        let dtype =
+            DType::packed_record(columns.iter().map(|&(name, column)| (name, column.dtype().clone())))?;
+        let layout = Layout::contiguous(first.1.shape(), dtype.itemsize(), Order::RowMajor)?;
+        let mut fresh = Pool::default().uninit(layout.nbytes())?;
+        let dst: *mut u8 = fresh.as_uninit_mut().as_mut_ptr().cast();
+        let _leases =
+            columns.iter().map(|(_, column)| column.lease(LeaseKind::Pin)).collect::<Result<Vec<_>>>()?;
+        let place = |(_, column): &(&str, &Self)| {
+            Layout::new(layout.shape(), layout.strides(), column.dtype().itemsize())
+        };
+        let places = columns.iter().map(place).collect::<Result<Vec<_>>>()?;
+        let mut end = 0;
+        let pairs = columns.iter().zip(&places).map(|((_, column), layout)| {
+            let offset = end;
+            end += column.dtype().itemsize();
+            Column {
+                src: column.as_ptr(),
+                from: column.dtype(),
+                from_layout: column.layout(),
+                dst: dst.wrapping_add(offset),
+                to: column.dtype(),
+                to_layout: layout,
+            }
+        });
+        let pairs: Vec<Column<'_>> = pairs.collect();
+        // SAFETY: DArray 1, under Pin leases; the fields of new memory of as many bytes.
+        unsafe { kernel::copy_columns(first.1.shape(), &pairs, Casting::Checked, Gaps::Fill) }?;
+        // SAFETY: every byte was written: the records are packed.
+        let buffer = unsafe { fresh.assume_init() };
+        Self::from_buffer(buffer, dtype, layout, 0)
+    }
+
+    /// Writes columns to the fields of these names, under a Share lease of that moment; other fields are left alone. A column is
+    /// broadcast to the shape of its field (which is this array's, with the axes of a sub-array behind them), and converted to its
+    /// dtype. Copies, and counts, the bytes of these fields, all of them in one pass over the memory.
+    ///
+    /// # Errors
+    ///
+    /// `is_dtype` where there is no field of a name, or it is named twice; `is_shape` where a column cannot be broadcast; `is_layout`
+    /// where elements of this array overlap, or two of the fields do; `is_value` where an element does not fit (others may have been
+    /// written); `is_conflict` while somebody holds Read or Write here, or Write of a column; `is_read_only`; `is_place`.
+    pub fn assign_columns(&self, columns: &[(&str, &Self)], casting: Casting) -> Result<()> {
+        if !self.is_indirect() && !self.layout().is_injective() {
+            return Err(Error::new(Kind::Layout, overlap(self.shape(), self.strides())));
+        }
+        self.check_disjoint(columns)?;
+        let mut pairs = Vec::with_capacity(columns.len());
+        for &(name, column) in columns {
+            let field = self.field(name)?;
+            let within = |error: Error| error.within(format_args!("column {name:?}"));
+            let mut column = column.broadcast_to(field.shape()).map_err(within)?;
+            if column.may_overlap(self) {
+                column = column.to_order(Order::RowMajor)?;
+            }
+            pairs.push((column, field));
+        }
+        let _ours = self.lease(LeaseKind::Share)?;
+        let _theirs =
+            pairs.iter().map(|(column, _)| column.lease(LeaseKind::Pin)).collect::<Result<Vec<_>>>()?;
+        let columns: Vec<Column<'_>> = pairs
+            .iter()
+            .map(|(column, field)| Column {
+                src: column.as_ptr(),
+                from: column.dtype(),
+                from_layout: column.layout(),
+                dst: field.as_ptr().cast_mut(),
+                to: field.dtype(),
+                to_layout: field.layout(),
+            })
+            .collect();
+        // SAFETY: DArray 1, under a Share lease and Pin leases; the columns are elsewhere, and the fields do not overlap.
+        unsafe { kernel::copy_columns(self.shape(), &columns, casting, Gaps::Keep) }
+    }
+
+    /// The fields of an array of records with their names, each in new memory of the default pool, row-major, without gaps. A field that
+    /// is a sub-array has its axes behind the array's, as from [`DArray::field`], which gives one field in place. Copies, and counts,
+    /// the bytes of all fields, in one pass over the memory.
+    ///
+    /// ```
+    /// use crossdock::{DArray, element::DType, layout::Order};
+    ///
+    /// let trade = DType::packed_record([("price", DType::F64), ("kind", DType::U8)])?;
+    /// let columns = DArray::zeros(trade, &[100], Order::RowMajor)?.to_columns()?;
+    /// let (name, price) = &columns[0];
+    /// assert_eq!((name.as_str(), price.strides()), ("price", &[8][..]));
+    /// # Ok::<(), crossdock::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// `is_dtype` where the elements are no records; `is_unsupported` where a sub-array's axes would make too many;
+    /// `is_out_of_memory`; `is_conflict` while somebody holds Write; `is_place`.
+    pub fn to_columns(&self) -> Result<Vec<(String, Self)>> {
+        let Some(record) = self.dtype().as_record() else {
+            return Err(Error::new(
+                Kind::DType,
+                format!("{} has no fields, hence no columns", self.dtype().brief()),
+            ));
+        };
+        let names: Vec<&str> = record.fields().iter().map(|field| field.name()).collect();
+        let fields = names.iter().map(|name| self.field(name)).collect::<Result<Vec<_>>>()?;
+        let _lease = self.lease(LeaseKind::Pin)?;
+        let fresh = |field: &Self| {
+            let layout = Layout::contiguous(field.shape(), field.dtype().itemsize(), Order::RowMajor)?;
+            Ok((Pool::default().uninit(layout.nbytes())?, layout))
+        };
+        let mut fresh = fields.iter().map(fresh).collect::<Result<Vec<_>>>()?;
+        let columns: Vec<Column<'_>> = fields
+            .iter()
+            .zip(&mut fresh)
+            .map(|(field, (memory, layout))| Column {
+                src: field.as_ptr(),
+                from: field.dtype(),
+                from_layout: field.layout(),
+                dst: memory.as_uninit_mut().as_mut_ptr().cast(),
+                to: field.dtype(),
+                to_layout: layout,
+            })
+            .collect();
+        // SAFETY: DArray 1, under a Pin lease; new memory of as many bytes for each.
+        unsafe { kernel::copy_columns(self.shape(), &columns, Casting::Checked, Gaps::Fill) }?;
+        drop(columns);
+        let wrap = |((name, field), (memory, layout)): ((&&str, &Self), (UninitBuffer, Layout))| {
+            // SAFETY: every byte was written.
+            let buffer = unsafe { memory.assume_init() };
+            Ok(((*name).to_owned(), Self::from_buffer(buffer, field.dtype().clone(), layout, 0)?))
+        };
+        names.iter().zip(&fields).zip(fresh).map(wrap).collect()
+    }
+
+    /// Refuses fields that are written twice.
+    fn check_disjoint(&self, columns: &[(&str, &Self)]) -> Result<()> {
+        let mut names = HashSet::new();
+        let mut places = Vec::with_capacity(columns.len());
+        for &(name, _) in columns {
+            if !names.insert(name) {
+                return Err(Error::new(Kind::DType, format!("the field {name:?} is named twice")));
+            }
+            // One that is not there is refused by `field`.
+            if let Some(field) = self.dtype().field(name).filter(|field| field.dtype().itemsize() > 0) {
+                places.push((field.offset(), field.end(), name));
+            }
+        }
+        places.sort_unstable();
+        match places.windows(2).find(|pair| pair[0].1 > pair[1].0) {
+            None => Ok(()),
+            Some(pair) => Err(Error::new(
+                Kind::Layout,
+                format!(
+                    "the fields {:?} and {:?} share bytes of each record: assign one of them",
+                    pair[0].2, pair[1].2
+                ),
+            )),
+        }
+    }
+}

@@ -1,0 +1,260 @@
+//! The decimal digits of floats. Those are Rust's own; what stands here is where they are cut, and how they are set.
+
+use crate::element::ScalarKind;
+use crate::element::float::FloatFormat;
+
+/// The fewest digits that lead back to a number in its own format.
+struct Decimal {
+    /// At least one digit, and no zero at the end of several.
+    digits: String,
+    /// The power of ten of the first digit.
+    exponent: i32,
+}
+
+impl Decimal {
+    /// Of the magnitude of a finite value.
+    fn shortest(value: f64, kind: ScalarKind) -> Self {
+        let value = value.abs();
+        let text = match FloatFormat::of(kind) {
+            _ if kind == ScalarKind::Float32 => format!("{:e}", value as f32),
+            Some(_) => Self::narrow(value, kind),
+            None => format!("{value:e}"),
+        };
+        // Of two decimals that are as near and as short, the one with the even digit.
+        let shortest = Self::parse(&text);
+        let even = format!("{value:.digits$e}", digits = shortest.digits.len() - 1);
+        if leads_back(&even, value, kind) { Self::parse(&even) } else { shortest }
+    }
+
+    /// As Rust writes it with an exponent: `1.25e-3`.
+    fn parse(text: &str) -> Self {
+        let (mantissa, exponent) = text.split_once('e').unwrap_or((text, "0"));
+        let digits = mantissa.replace('.', "");
+        let significant = digits.trim_end_matches('0').len().max(1);
+        Self { digits: digits[..significant].to_owned(), exponent: exponent.parse().unwrap_or(0) }
+    }
+
+    /// Five digits tell all values of eleven bits apart. The nearest decimal of so many digits may lead to the neighbour below a
+    /// power of two, where the one above it leads back.
+    fn narrow(value: f64, kind: ScalarKind) -> String {
+        for decimals in 0..5 {
+            let near = format!("{value:.decimals$e}");
+            let (significand, exponent) = near.split_once('e').unwrap_or((&near, "0"));
+            let significand: u64 = significand.replace('.', "").parse().unwrap_or(0);
+            let exponent = exponent.parse::<i32>().unwrap_or(0) - decimals as i32;
+            for candidate in [significand, significand + 1] {
+                let text = format!("{candidate}e{exponent}");
+                if leads_back(&text, value, kind) {
+                    return format!("{:e}", text.parse().unwrap_or(value));
+                }
+            }
+        }
+        format!("{value:e}")
+    }
+
+    /// How many digits stand behind the point when it is written without an exponent.
+    fn decimals(&self) -> usize {
+        usize::try_from(self.digits.len() as i32 - 1 - self.exponent).unwrap_or(0)
+    }
+
+    /// With a point behind the first digit.
+    fn significand(&self) -> String {
+        let (first, rest) = self.digits.split_at(1);
+        format!("{first}.{rest}")
+    }
+
+    /// Without an exponent.
+    fn positional(&self) -> String {
+        let Ok(whole) = usize::try_from(self.exponent + 1) else {
+            let zeros = self.exponent.unsigned_abs() as usize - 1;
+            return format!("0.{}{}", "0".repeat(zeros), self.digits);
+        };
+        if whole == 0 {
+            return format!("0.{}", self.digits);
+        }
+        match self.digits.split_at_checked(whole) {
+            Some((whole, rest)) => format!("{whole}.{rest}"),
+            None => format!("{:0<whole$}.", self.digits),
+        }
+    }
+}
+
+/// Whether a decimal is read as this value of the kind.
+fn leads_back(text: &str, value: f64, kind: ScalarKind) -> bool {
+    match kind {
+        ScalarKind::Float32 => text.parse() == Ok(value as f32),
+        kind => text.parse().is_ok_and(|decimal| rounded(decimal, kind) == value),
+    }
+}
+
+fn with_sign(value: f64, plus: bool, magnitude: String) -> String {
+    match (value.is_sign_negative(), plus) {
+        (true, _) => format!("-{magnitude}"),
+        (false, true) => format!("+{magnitude}"),
+        (false, false) => magnitude,
+    }
+}
+
+fn with_point(mut text: String) -> String {
+    if !text.contains('.') {
+        text.push('.');
+    }
+    text
+}
+
+/// A finite number without an exponent: the fewest digits that lead back to it, at most `precision` of them behind the
+/// point, which is always there: `0.333`, `12.`.
+pub(crate) fn positional(value: f64, kind: ScalarKind, precision: usize, plus: bool) -> String {
+    let shortest = Decimal::shortest(value, kind);
+    let magnitude = if shortest.decimals() <= precision {
+        shortest.positional()
+    } else {
+        let rounded = with_point(format!("{:.precision$}", value.abs()));
+        rounded.trim_end_matches('0').to_owned()
+    };
+    with_sign(value, plus, magnitude)
+}
+
+/// A finite number's significand and exponent of ten: the fewest digits that lead back to it, at most `precision` of them
+/// behind the point, which is always there: `1.25` and -3.
+pub(crate) fn scientific(value: f64, kind: ScalarKind, precision: usize, plus: bool) -> (String, i32) {
+    let shortest = Decimal::shortest(value, kind);
+    if shortest.digits.len() <= precision.saturating_add(1) {
+        return (with_sign(value, plus, shortest.significand()), shortest.exponent);
+    }
+    let (significand, exponent) = exact(value, precision);
+    (with_sign(value, plus, significand.trim_end_matches('0').to_owned()), exponent)
+}
+
+/// As [`scientific`], with exactly `precision` digits behind the point: where fewer lead back, those of the exact value follow.
+pub(crate) fn scientific_padded(value: f64, kind: ScalarKind, precision: usize, plus: bool) -> (String, i32) {
+    let shortest = Decimal::shortest(value, kind);
+    let (significand, exponent) = if shortest.digits.len() == precision.saturating_add(1) {
+        (shortest.significand(), shortest.exponent)
+    } else {
+        exact(value, precision)
+    };
+    (with_sign(value, plus, significand), exponent)
+}
+
+/// Rounded, ties to even.
+fn exact(value: f64, precision: usize) -> (String, i32) {
+    let text = format!("{:.precision$e}", value.abs());
+    let (significand, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+    (with_point(significand.to_owned()), exponent.parse().unwrap_or(0))
+}
+
+/// Whether a kind is a real number with a point.
+pub(crate) fn is_float(kind: ScalarKind) -> bool {
+    use ScalarKind::{Float32, Float64, LongDouble};
+    matches!(kind, Float32 | Float64 | LongDouble) || FloatFormat::of(kind).is_some()
+}
+
+/// The number of a kind that is nearest.
+pub(crate) fn rounded(value: f64, kind: ScalarKind) -> f64 {
+    match FloatFormat::of(kind) {
+        _ if kind == ScalarKind::Float32 => f64::from(value as f32),
+        Some(format) => format.decode(format.encode(value)),
+        None => value,
+    }
+}
+
+/// From which power of ten on NumPy writes numbers of a kind with an exponent: one by one, and many in one array.
+pub(crate) fn large(kind: ScalarKind) -> (f64, f64) {
+    match kind {
+        ScalarKind::Float64 | ScalarKind::LongDouble => (1e16, 1e8),
+        ScalarKind::Float32 => (1e6, 1e6),
+        // float16 there; here also those that NumPy does not have.
+        _ => (1e3, 1e3),
+    }
+}
+
+/// One number by itself, with the digits that lead back to it: `0.1`, `1.0`, `1e+16`, `nan`, `-inf`.
+pub(super) fn float(value: f64, kind: ScalarKind) -> String {
+    alone(value, kind, false, ".0")
+}
+
+/// As [`float`], without a point where nothing would follow: `(1-2.5j)`, `1j`.
+pub(super) fn complex(re: f64, im: f64, kind: ScalarKind) -> String {
+    if re == 0.0 && re.is_sign_positive() {
+        return format!("{}j", alone(im, kind, false, ""));
+    }
+    format!("({}{}j)", alone(re, kind, false, ""), alone(im, kind, true, ""))
+}
+
+fn alone(value: f64, kind: ScalarKind, plus: bool, whole: &str) -> String {
+    if value.is_nan() {
+        return if plus { "+nan".into() } else { "nan".into() };
+    }
+    if value.is_infinite() {
+        return with_sign(value, plus, "inf".into());
+    }
+    if value == 0.0 || (1e-4..large(kind).0).contains(&value.abs()) {
+        let text = positional(value, kind, usize::MAX, plus);
+        return text.strip_suffix('.').map(|number| format!("{number}{whole}")).unwrap_or(text);
+    }
+    let (significand, exponent) = scientific(value, kind, usize::MAX, plus);
+    format!("{}e{}", significand.trim_end_matches('.'), signed(exponent, 2))
+}
+
+/// An exponent with its sign and at least so many digits.
+pub(crate) fn signed(exponent: i32, digits: usize) -> String {
+    format!("{}{:0digits$}", if exponent < 0 { '-' } else { '+' }, exponent.unsigned_abs())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ScalarKind::{Float16, Float32, Float64};
+
+    #[test]
+    fn digits_are_cut_and_trimmed() {
+        for (value, precision, text) in [
+            (1.0 / 3.0, 8, "0.33333333"),
+            (2.0 / 3.0, 3, "0.667"),
+            (0.999_999_999_9, 8, "1."),
+            (0.25, 1, "0.2"),
+            (-0.0, 8, "-0."),
+            (1e7, 8, "10000000."),
+            (-12.5, 0, "-12."),
+            (0.000_12, 8, "0.00012"),
+            (0.1, 8, "0.1"),
+        ] {
+            assert_eq!(positional(value, Float64, precision, false), text);
+        }
+        assert_eq!(positional(f64::from(0.1f32), Float32, 8, true), "+0.1");
+        assert_eq!(scientific(123_456.0, Float64, 3, false), ("1.235".into(), 5));
+        assert_eq!(scientific(9.999_9e-5, Float64, 2, false), ("1.".into(), -4));
+        assert_eq!(scientific_padded(0.0, Float64, 2, true), ("+0.00".into(), 0));
+        assert_eq!(scientific_padded(-1e300, Float64, 0, false), ("-1.".into(), 300));
+        assert_eq!(scientific_padded(f64::from(0.1f32), Float32, 8, false), ("1.00000001".into(), -1));
+    }
+
+    #[test]
+    fn ties_and_powers_of_two_go_where_numpy_has_them_go() {
+        assert_eq!(float(2_f64.powi(-12), Float32), "0.00024414062");
+        assert_eq!(scientific(2_f64.powi(-6), Float16, 8, false), ("1.563".into(), -2));
+        assert_eq!(scientific_padded(2_f64.powi(-6), Float16, 3, false), ("1.563".into(), -2));
+        assert_eq!(scientific(2_f64.powi(-7), Float16, 8, false), ("7.812".into(), -3));
+    }
+
+    #[test]
+    fn numbers_by_themselves_have_an_exponent_where_numpy_gives_them_one() {
+        for (value, kind, text) in [
+            (1e15, Float64, "1000000000000000.0"),
+            (1e16, Float64, "1e+16"),
+            (1e-4, Float64, "0.0001"),
+            (1e-5, Float64, "1e-05"),
+            (-1.5e300, Float64, "-1.5e+300"),
+            (f64::from(1e6f32), Float32, "1e+06"),
+            (f64::from(1e-4f32), Float32, "1e-04"),
+            (65504.0, Float16, "6.55e+04"),
+            (f64::NEG_INFINITY, Float16, "-inf"),
+        ] {
+            assert_eq!(float(value, kind), text);
+        }
+        assert_eq!(complex(0.0, -1.0, Float64), "-1j");
+        assert_eq!(complex(-0.0, -0.0, Float64), "(-0-0j)");
+        assert_eq!(complex(f64::NAN, f64::INFINITY, Float64), "(nan+infj)");
+    }
+}

@@ -1,0 +1,78 @@
+//! Records to columns and back: many copies that have one side in common.
+
+use crate::element::DType;
+use crate::error::Result;
+use crate::kernel::Casting;
+use crate::kernel::records::blocks::{BLOCK_NBYTES, Loops};
+use crate::kernel::records::{Gaps, convert};
+use crate::layout::Layout;
+
+/// One array that is copied to another one.
+pub(crate) struct Column<'a> {
+    pub(crate) src: *const u8,
+    pub(crate) from: &'a DType,
+    pub(crate) from_layout: &'a Layout,
+    pub(crate) dst: *mut u8,
+    pub(crate) to: &'a DType,
+    pub(crate) to_layout: &'a Layout,
+}
+
+// SAFETY: what the pointers lead to is accessed racily, by whoever has the caller's word for it, on any thread.
+unsafe impl Sync for Column<'_> {}
+
+/// Converts the elements of each column, a block of all of them at a time: what lies together in memory is brought to the cache once.
+/// Each column may have axes of its own behind those of `shape`. Copies, and counts, the bytes of the destinations.
+///
+/// # Errors
+///
+/// As [`convert`], without an index; it is not said which elements were written.
+///
+/// # Safety
+///
+/// As for [`convert`], for each column. All of their shapes begin with `shape`, and no two destinations overlap.
+pub(crate) unsafe fn copy_columns(
+    shape: &[usize],
+    columns: &[Column<'_>],
+    casting: Casting,
+    gaps: Gaps,
+) -> Result<()> {
+    let common = shape.len();
+    let mut arrays = Vec::new();
+    let mut record_nbytes = 0;
+    let indirect = |column: &Column<'_>| {
+        column.from_layout.suboffsets().is_some() || column.to_layout.suboffsets().is_some()
+    };
+    if columns.iter().any(indirect) {
+        // What lies where is not known before the pointers are followed.
+        return columns.iter().try_for_each(|column| {
+            let Column { src, from, from_layout, dst, to, to_layout } = column;
+            // SAFETY: the caller's word.
+            unsafe { convert(*src, from, from_layout, *dst, to, to_layout, casting, gaps) }
+        });
+    }
+    for Column { from_layout, to_layout, .. } in columns {
+        arrays.extend([&to_layout.strides()[..common], &from_layout.strides()[..common]]);
+        record_nbytes += from_layout.shape()[common..].iter().product::<usize>()
+            * (from_layout.itemsize() + to_layout.itemsize());
+    }
+    if arrays.is_empty() {
+        return Ok(());
+    }
+    let Some(loops) = Loops::new(shape, &arrays) else { return Ok(()) };
+    loops.blocks(BLOCK_NBYTES / record_nbytes.max(1)).try_each(|block| {
+        for (number, column) in columns.iter().enumerate() {
+            let whole = |array: usize, layout: &Layout| {
+                let inner =
+                    Layout::new(&layout.shape()[common..], &layout.strides()[common..], layout.itemsize())?;
+                block.layout(array, layout.itemsize())?.with_inner(&inner)
+            };
+            let (to_layout, from_layout) =
+                (whole(2 * number, column.to_layout)?, whole(2 * number + 1, column.from_layout)?);
+            let dst = column.dst.wrapping_offset(block.offset(2 * number));
+            let src = column.src.wrapping_offset(block.offset(2 * number + 1));
+            // SAFETY: some of the elements (the caller's word).
+            unsafe { convert(src, column.from, &from_layout, dst, column.to, &to_layout, casting, gaps) }?;
+        }
+        Ok(())
+    })
+}

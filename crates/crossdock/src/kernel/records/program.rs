@@ -1,0 +1,440 @@
+//! Moving the bytes of records: one record at a time, or a register full of them by byte shuffles.
+//!
+//! A shuffle makes a register of the result out of a few windows of the source, as wide as a register each, whatever the fields are: a
+//! record of 15 bytes that becomes one of 24 costs one load, one shuffle and one store for 64 bytes. The pattern repeats after as many
+//! records as fill a whole number of registers.
+
+use crate::kernel::cpu::Level;
+use crate::memory::racy;
+
+/// Bytes of a record that come from one place of another one; `None` is zeros.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Run {
+    pub(super) from: Option<usize>,
+    pub(super) to: usize,
+    pub(super) nbytes: usize,
+}
+
+/// How records are moved.
+pub(super) struct Program {
+    runs: Vec<Run>,
+    from_size: usize,
+    to_size: usize,
+    shuffles: Shuffles,
+}
+
+enum Shuffles {
+    /// None: the level has no instructions for them, some bytes are not to be written, or records are too large for it to pay.
+    No,
+    #[cfg(target_arch = "x86_64")]
+    By16(Pattern<16>),
+    #[cfg(target_arch = "x86_64")]
+    By64(Pattern<64>),
+}
+
+/// From so many bytes on, what is written goes past the caches: it would push out everything else, and be pushed out itself.
+const STREAMED: usize = 8 << 20;
+
+impl Program {
+    /// The runs lie within records of these sizes.
+    pub(super) fn new(level: Level, runs: Vec<Run>, from_size: usize, to_size: usize) -> Self {
+        let shuffles = Shuffles::new(level, &runs, from_size, to_size);
+        Self { runs, from_size, to_size, shuffles }
+    }
+
+    /// Makes `len` records out of as many. `whole_nbytes` is the size of all of the work that this is part of.
+    ///
+    /// # Safety
+    ///
+    /// `len` records at `src`, `from_stride` bytes apart, may be loaded racily, and `len` at `dst`, `to_stride` bytes apart, stored
+    /// racily; they do not overlap. The level is available.
+    pub(super) unsafe fn run(
+        &self,
+        src: *const u8,
+        from_stride: isize,
+        dst: *mut u8,
+        to_stride: isize,
+        len: usize,
+        whole_nbytes: usize,
+    ) {
+        let dense = from_stride == self.from_size as isize && to_stride == self.to_size as isize;
+        let streams = whole_nbytes >= STREAMED;
+        let (from_size, to_size) = (self.from_size, self.to_size);
+        let one_by_one = |records: std::ops::Range<usize>| {
+            for index in records {
+                let src = src.wrapping_offset(index as isize * from_stride);
+                let dst = dst.wrapping_offset(index as isize * to_stride);
+                // SAFETY: one record (the caller's word).
+                unsafe { self.one(src, dst) };
+            }
+        };
+        macro_rules! shuffled {
+            ($pattern:ident, $by:path) => {{
+                let head = $pattern.head(dst.addr(), to_size, len, streams);
+                one_by_one(0..head.records);
+                let groups = $pattern.groups(from_size, to_size, len - head.records);
+                let steps = ($pattern.records * from_size, $pattern.records * to_size);
+                let src = src.wrapping_add(head.records * from_size);
+                let dst = dst.wrapping_add(head.records * to_size);
+                // SAFETY: whole groups without gaps, in both arrays (the caller's word), aligned where they are streamed.
+                unsafe { $by($pattern, src, dst, groups, head.streams, steps) };
+                one_by_one(head.records + groups * $pattern.records..len);
+            }};
+        }
+        match &self.shuffles {
+            #[cfg(target_arch = "x86_64")]
+            Shuffles::By16(pattern) if dense => shuffled!(pattern, x86::by_16),
+            #[cfg(target_arch = "x86_64")]
+            Shuffles::By64(pattern) if dense => shuffled!(pattern, x86::by_64),
+            _ => one_by_one(0..len),
+        }
+    }
+
+    /// # Safety
+    ///
+    /// As for [`Program::run`], for one record.
+    unsafe fn one(&self, src: *const u8, dst: *mut u8) {
+        macro_rules! word {
+            ($word:ty, $src:expr, $dst:expr) => {{
+                // SAFETY: within the record (the caller's word).
+                let word: $word = unsafe { racy::load($src.cast()) };
+                // SAFETY: within the record (the caller's word).
+                unsafe { racy::store($dst.cast(), word) }
+            }};
+        }
+        for run in &self.runs {
+            let dst = dst.wrapping_add(run.to);
+            match (run.from.map(|from| src.wrapping_add(from)), run.nbytes) {
+                (Some(src), 1) => word!(u8, src, dst),
+                (Some(src), 2) => word!(u16, src, dst),
+                (Some(src), 4) => word!(u32, src, dst),
+                (Some(src), 8) => word!(u64, src, dst),
+                // SAFETY: within the records (the caller's word).
+                (Some(src), nbytes) => unsafe { racy::copy(src, dst, nbytes) },
+                (None, nbytes) => {
+                    const ZEROS: [u8; 64] = [0; 64];
+                    for start in (0..nbytes).step_by(ZEROS.len()) {
+                        let few = ZEROS.len().min(nbytes - start);
+                        // SAFETY: as many zeros; within the record (the caller's word).
+                        unsafe { racy::copy(ZEROS.as_ptr(), dst.wrapping_add(start), few) };
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl Shuffles {
+    #[cfg(target_arch = "x86_64")]
+    fn new(level: Level, runs: &[Run], from_size: usize, to_size: usize) -> Self {
+        /// Records beyond this have runs that are long by themselves, and a table that is not worth its making.
+        const LARGEST: usize = 4096;
+        if level == Level::Baseline || to_size == 0 || to_size > LARGEST || from_size > LARGEST {
+            return Self::No;
+        }
+        let mut table = vec![Byte::Foreign; to_size];
+        for run in runs {
+            for byte in 0..run.nbytes {
+                table[run.to + byte] = run.from.map_or(Byte::Zero, |from| Byte::From(from + byte));
+            }
+        }
+        if level == Level::Avx512 {
+            Pattern::new(&table, from_size).map_or(Self::No, Self::By64)
+        } else {
+            Pattern::new(&table, from_size).map_or(Self::No, Self::By16)
+        }
+    }
+
+    #[cfg(not(target_arch = "x86_64"))]
+    fn new(_level: Level, _runs: &[Run], _from_size: usize, _to_size: usize) -> Self {
+        Self::No
+    }
+}
+
+/// Where a byte of the result comes from.
+#[cfg(target_arch = "x86_64")]
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Byte {
+    From(usize),
+    Zero,
+    /// Not ours to write, or not written by moving.
+    Foreign,
+}
+
+/// Some bytes of one window, put where they belong in a register.
+#[cfg(target_arch = "x86_64")]
+#[repr(C, align(16))]
+struct Shuffle<const W: usize> {
+    /// Which byte of the window each byte of the register is; 0x80 where `mask` has no bit.
+    index: [u8; W],
+    mask: u64,
+    /// Where the window begins, in bytes from the group.
+    window: usize,
+}
+
+/// The shuffles for a group of records, `W` bytes at a time.
+#[cfg(target_arch = "x86_64")]
+struct Pattern<const W: usize> {
+    /// Invariant 1: every window ends within `reach` bytes from the beginning of a group.
+    shuffles: Vec<Shuffle<W>>,
+    /// For each register of the group, one behind its last shuffle.
+    ends: Vec<usize>,
+    records: usize,
+    reach: usize,
+    /// Whether a group fills its registers exactly.
+    is_whole: bool,
+    /// For each register, which of its bytes are written, where some are not.
+    masks: Option<Vec<u64>>,
+}
+
+/// What comes before the first group.
+#[cfg(target_arch = "x86_64")]
+struct Head {
+    records: usize,
+    streams: bool,
+}
+
+#[cfg(target_arch = "x86_64")]
+impl<const W: usize> Pattern<W> {
+    /// More than that would push the data out of the first-level cache.
+    const MOST_SHUFFLES: usize = 256;
+
+    /// `None` where bytes are not to be written and no instruction leaves them out, or the records are too large.
+    fn new(table: &[Byte], from_size: usize) -> Option<Self> {
+        if W < 64 && table.contains(&Byte::Foreign) {
+            return None;
+        }
+        // As many records as fill whole registers; if those are too many, one, of which the last register reaches into the next one.
+        let common = (table.len() & table.len().wrapping_neg()).min(W);
+        Self::of_records(W / common, table, from_size)
+            .or_else(|| if table.len() >= 4 * W { Self::of_records(1, table, from_size) } else { None })
+    }
+
+    fn of_records(records: usize, table: &[Byte], from_size: usize) -> Option<Self> {
+        let (from_nbytes, to_nbytes) = (records * from_size, records * table.len());
+        let source = |place: usize| match table[place % table.len()] {
+            Byte::From(from) => Some(place / table.len() * from_size + from),
+            Byte::Zero | Byte::Foreign => None,
+        };
+        let is_whole = to_nbytes.is_multiple_of(W);
+        let mut pattern = Self { shuffles: vec![], ends: vec![], records, reach: 0, is_whole, masks: None };
+        for start in (0..to_nbytes).step_by(W) {
+            let mut wanted: Vec<(usize, usize)> = (start..(start + W).min(to_nbytes))
+                .filter_map(|place| source(place).map(|from| (from, place - start)))
+                .collect();
+            wanted.sort_unstable();
+            let mut rest = &wanted[..];
+            while let Some(&(first, _)) = rest.first() {
+                // Within the group, if it is so long, so that the last group of an array is one, too.
+                let window = first.min(from_nbytes.saturating_sub(W));
+                let (taken, left) = rest.split_at(rest.partition_point(|&(from, _)| from < window + W));
+                let mut shuffle = Shuffle { index: [0x80; W], mask: 0, window };
+                for &(from, place) in taken {
+                    shuffle.index[place] = (from - window) as u8;
+                    shuffle.mask |= 1 << place;
+                }
+                pattern.shuffles.push(shuffle);
+                pattern.reach = pattern.reach.max(window + W);
+                rest = left;
+            }
+            if pattern.shuffles.len() > Self::MOST_SHUFFLES || pattern.ends.len() > Self::MOST_SHUFFLES {
+                return None;
+            }
+            pattern.ends.push(pattern.shuffles.len());
+        }
+        pattern.masks = table.contains(&Byte::Foreign).then(|| {
+            let ours = |place: &usize| *place < to_nbytes && table[place % table.len()] != Byte::Foreign;
+            let bits = |start: usize| {
+                (start..start + W).filter(ours).fold(0, |mask, place| mask | 1 << (place - start))
+            };
+            (0..to_nbytes).step_by(W).map(bits).collect()
+        });
+        Some(pattern)
+    }
+
+    /// How many of `len` records come first, so that everything behind them lies in whole registers, and can be streamed.
+    fn head(&self, dst: usize, to_size: usize, len: usize, streams: bool) -> Head {
+        let aligns = |records: &usize| (dst + records * to_size).is_multiple_of(W);
+        let records = if streams && self.is_whole && self.masks.is_none() {
+            (0..W.min(len)).find(aligns)
+        } else {
+            None
+        };
+        Head { records: records.unwrap_or(0), streams: records.is_some() }
+    }
+
+    /// How many groups there are in `len` records, with everything that is loaded and stored for them.
+    fn groups(&self, from_size: usize, to_size: usize, len: usize) -> usize {
+        let fit = |nbytes: usize, group: usize, reach: usize| match nbytes.checked_sub(reach) {
+            None => 0,
+            Some(rest) => rest.checked_div(group).map_or(usize::MAX, |more| more + 1),
+        };
+        let (from_group, to_group) = (self.records * from_size, self.records * to_size);
+        let loads = fit(len * from_size, from_group, self.reach.max(from_group));
+        loads.min(fit(len * to_size, to_group, self.ends.len() * W))
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+mod x86 {
+    use std::arch::x86_64::*;
+
+    use super::Pattern;
+    use crate::memory::racy::vector;
+
+    /// No instruction leaves out bytes of so narrow a register, so that [`Pattern::new`] makes no masks for it.
+    ///
+    /// # Safety
+    ///
+    /// None: it touches nothing.
+    unsafe fn never(_: *mut u8, _: u64, _: __m128i) {
+        unreachable!("a pattern of 16 bytes with masks")
+    }
+
+    macro_rules! shuffle {
+        ($name:ident, $width:literal, $register:ty, $features:literal, $load:ident, $store:ident, $stream:ident, $masked:path, $zero:expr, $step:expr) => {
+            /// # Safety
+            ///
+            /// `groups` groups of records, without gaps, may be loaded racily at `src`, with what else is in the windows of the last one,
+            /// and stored racily at `dst`, with the rest of the last register; `dst` is aligned to the register if it is to be streamed.
+            #[target_feature(enable = $features)]
+            pub(super) unsafe fn $name(
+                pattern: &Pattern<$width>,
+                mut src: *const u8,
+                mut dst: *mut u8,
+                groups: usize,
+                streams: bool,
+                (from_step, to_step): (usize, usize),
+            ) {
+                for _ in 0..groups {
+                    let (mut first, mut place) = (0, dst);
+                    for (number, &end) in pattern.ends.iter().enumerate() {
+                        let mut register = $zero;
+                        for shuffle in &pattern.shuffles[first..end] {
+                            // SAFETY: a window of this group (the caller's word).
+                            let window = unsafe { vector::$load(src.wrapping_add(shuffle.window)) };
+                            let index = shuffle.index.as_ptr().cast::<$register>();
+                            // SAFETY: as many bytes.
+                            let index = unsafe { index.read_unaligned() };
+                            register = $step(register, window, index, shuffle.mask);
+                        }
+                        if let Some(masks) = &pattern.masks {
+                            // SAFETY: the bytes of the register that are ours (the caller's word).
+                            unsafe { $masked(place, masks[number], register) };
+                        } else if streams {
+                            // SAFETY: a register of the result (the caller's word).
+                            unsafe { vector::$stream(place, register) };
+                        } else {
+                            // SAFETY: a register of the result (the caller's word).
+                            unsafe { vector::$store(place, register) };
+                        }
+                        (first, place) = (end, place.wrapping_add($width));
+                    }
+                    (src, dst) = (src.wrapping_add(from_step), dst.wrapping_add(to_step));
+                }
+                if streams {
+                    vector::fence();
+                }
+            }
+        };
+    }
+
+    shuffle!(
+        by_16,
+        16,
+        __m128i,
+        "avx2",
+        load16,
+        store16,
+        stream16,
+        never,
+        _mm_setzero_si128(),
+        |register, window, index, _mask| _mm_or_si128(register, _mm_shuffle_epi8(window, index))
+    );
+    shuffle!(
+        by_64,
+        64,
+        __m512i,
+        "avx512f,avx512bw,avx512vbmi",
+        load64,
+        store64,
+        stream64,
+        vector::store64_masked,
+        _mm512_setzero_si512(),
+        |register, window, index, mask| _mm512_mask_permutexvar_epi8(register, mask, index, window)
+    );
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use fastrand::Rng;
+
+    use super::*;
+
+    /// Random runs, of which no two write the same byte. Whole: none is left out.
+    fn runs(rng: &mut Rng, from_size: usize, to_size: usize, whole: bool) -> Vec<Run> {
+        let mut runs = vec![];
+        let mut to = 0;
+        while to < to_size {
+            let longest = if rng.u8(0..4) == 0 { 40 } else { 9 };
+            let nbytes = rng.usize(1..=longest).min(to_size - to);
+            if nbytes <= from_size && rng.u8(0..5) > 0 {
+                runs.push(Run { from: Some(rng.usize(0..=from_size - nbytes)), to, nbytes });
+            } else if whole || rng.bool() {
+                runs.push(Run { from: None, to, nbytes });
+            }
+            to += nbytes;
+        }
+        rng.shuffle(&mut runs);
+        runs
+    }
+
+    #[test]
+    fn every_level_moves_the_bytes_that_the_runs_say_and_no_others() {
+        let mut rng = Rng::with_seed(41);
+        let mut shuffled = 0;
+        for case in 0..if cfg!(miri) { 20 } else { 1000 } {
+            let sizes = if case % 10 == 0 { 0..600 } else { 0..40 };
+            let (from_size, to_size) = (rng.usize(sizes.clone()), rng.usize(sizes));
+            let whole = rng.u8(0..4) > 0;
+            let runs = runs(&mut rng, from_size, to_size, whole);
+            let len = rng.usize(0..200);
+            let (gap, start) = (rng.usize(0..3) * 5, rng.usize(0..70));
+            let (from_stride, to_stride) = (from_size + gap, to_size + gap);
+            let src: Vec<u8> = (0..len * from_stride).map(|_| rng.u8(..)).collect();
+            let before: Vec<u8> = (0..start + len * to_stride + 70).map(|_| rng.u8(..)).collect();
+            let mut wanted = before.clone();
+            for record in 0..len {
+                for run in &runs {
+                    for byte in 0..run.nbytes {
+                        wanted[start + record * to_stride + run.to + byte] =
+                            run.from.map_or(0, |from| src[record * from_stride + from + byte]);
+                    }
+                }
+            }
+            for level in Level::available() {
+                let program = Program::new(level, runs.clone(), from_size, to_size);
+                shuffled += usize::from(gap == 0 && len > 64 && !matches!(program.shuffles, Shuffles::No));
+                for whole_nbytes in [0, STREAMED] {
+                    let mut memory = before.clone();
+                    let dst = memory.as_mut_ptr().wrapping_add(start);
+                    let strides = (from_stride as isize, to_stride as isize);
+                    // SAFETY: both vectors hold as many records, and nobody else has them.
+                    unsafe { program.run(src.as_ptr(), strides.0, dst, strides.1, len, whole_nbytes) };
+                    assert!(memory == wanted, "{level:?} {from_size} -> {to_size}, {len} records, {runs:?}");
+                    let first = len.saturating_sub(1);
+                    let mut memory = before.clone();
+                    let dst = memory.as_mut_ptr().wrapping_add(start + first * to_stride);
+                    let src = src.as_ptr().wrapping_add(first * from_stride);
+                    // SAFETY: the same records from the other end.
+                    unsafe { program.run(src, -strides.0, dst, -strides.1, len, whole_nbytes) };
+                    assert!(
+                        memory == wanted,
+                        "{level:?} backwards {from_size} -> {to_size}, {len} records, {runs:?}"
+                    );
+                }
+            }
+        }
+        assert!(Level::current() == Level::Baseline || shuffled > 200 || cfg!(miri), "{shuffled}");
+    }
+}
