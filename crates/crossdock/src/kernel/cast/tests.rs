@@ -218,7 +218,7 @@ impl Oracle {
                 let (low, high) =
                     if signed { (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) } else { (0, (1 << bits) - 1) };
                 let whole: i128 = whole.clamp(low, high);
-                whole.to_le_bytes()[..integer.itemsize()].iter().copied().collect()
+                whole.to_le_bytes()[..integer.itemsize()].to_vec()
             }
         }
     }
