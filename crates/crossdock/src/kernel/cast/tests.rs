@@ -657,7 +657,11 @@ fn arrays_of_every_layout_are_converted_as_element_by_element() {
             } else if casting == Casting::Checked {
                 if let Err(error) = Value::read(&from, bytes).unwrap().write(&to, &mut one) {
                     let index = super::index_of(&shape, position);
-                    answer = Err(error.within(format_args!("element {index:?}")).to_string());
+                    // The one element of rank 0 needs no name.
+                    answer = Err(match &index[..] {
+                        [] => error.to_string(),
+                        index => error.within(format_args!("element {index:?}")).to_string(),
+                    });
                     break;
                 }
                 moved(&from, bytes, &to, &mut one);
