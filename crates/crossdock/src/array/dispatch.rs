@@ -171,7 +171,7 @@ macro_rules! __dispatch {
         $crate::__dispatch!(@one $a $types [0, 1, 2, 3, 4, 5, 6, 7, 8] $($rest)*)
     };
     (@one ($a:expr) [$($ty:ty),+] $ranks:tt $x:tt $body:tt) => {{
-        let array: $crate::DArray = $a;
+        let array: $crate::array::DArray = $a;
         'chosen: {
             $(
                 if $crate::array::dispatch::is_of::<$ty>(&array) {
@@ -188,7 +188,7 @@ macro_rules! __dispatch {
     (@one_rank $label:lifetime $array:ident [$ty:ty] [$($rank:tt),+] [$x:pat_param] [$body:expr]) => {
         match $array.rank() {
             $(
-                $rank => break $label match $crate::Array::<$ty, $rank>::try_from($array) {
+                $rank => break $label match $crate::array::Array::<$ty, $rank>::try_from($array) {
                     ::core::result::Result::Ok($x) => ::core::result::Result::Ok($body),
                     ::core::result::Result::Err(rejected) => ::core::result::Result::Err(rejected),
                 },
@@ -202,7 +202,7 @@ macro_rules! __dispatch {
         $crate::__dispatch!(@alike $ab $types [0, 1, 2, 3, 4, 5, 6, 7, 8] $($rest)*)
     };
     (@alike ($a:expr, $b:expr) [$($ty:ty),+] $ranks:tt $x:tt $y:tt $body:tt) => {{
-        let pair: ($crate::DArray, $crate::DArray) = ($a, $b);
+        let pair: ($crate::array::DArray, $crate::array::DArray) = ($a, $b);
         'chosen: {
             if pair.0.dtype() == pair.1.dtype() && pair.0.rank() == pair.1.rank() {
                 $(
@@ -237,7 +237,7 @@ macro_rules! __dispatch {
         @each ($a:expr, $b:expr) [$($ty:ty),+] $ranks:tt $others:tt $other_ranks:tt
         $x:tt $y:tt $body:tt
     ) => {{
-        let pair: ($crate::DArray, $crate::DArray) = ($a, $b);
+        let pair: ($crate::array::DArray, $crate::array::DArray) = ($a, $b);
         'chosen: {
             $(
                 if $crate::array::dispatch::is_of::<$ty>(&pair.0) {
