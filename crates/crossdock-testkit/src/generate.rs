@@ -245,6 +245,54 @@ pub fn axes(rng: &mut Rng, rank: usize) -> Vec<usize> {
     axes
 }
 
+/// Two axes, rarely one that is not there, or the same one twice.
+pub fn two_axes(rng: &mut Rng, rank: usize) -> (usize, usize) {
+    if rank < 2 || rng.usize(0..10) == 0 {
+        return (rng.usize(0..=rank), rng.usize(0..=rank));
+    }
+    let first = rng.usize(0..rank);
+    (first, (first + rng.usize(1..rank)) % rank)
+}
+
+/// The shape of a window that mostly fits.
+pub fn window(rng: &mut Rng, shape: &[usize]) -> Vec<usize> {
+    // Mostly of few windows, or of small ones, so that an oracle can list them all.
+    let wide = |rng: &mut Rng, len: usize| match rng.usize(0..4) {
+        0 => rng.usize(1..=len),
+        1 => len,
+        _ => 1,
+    };
+    let mut window: Vec<usize> = shape.iter().map(|&len| wide(rng, len.max(1))).collect();
+    spoil(rng, &mut window);
+    window
+}
+
+/// The shape of a block that mostly divides the array.
+pub fn block(rng: &mut Rng, shape: &[usize]) -> Vec<usize> {
+    let divisor = |rng: &mut Rng, len: usize| match len {
+        0 => rng.usize(1..5),
+        _ => *rng
+            .choice(&(1..=len).filter(|&k| len.is_multiple_of(k)).collect::<Vec<_>>())
+            .expect("1 at least"),
+    };
+    let mut block: Vec<usize> = shape.iter().map(|&len| divisor(rng, len)).collect();
+    spoil(rng, &mut block);
+    block
+}
+
+/// Rarely, one length becomes 0 or too great, or one is missing or too many.
+fn spoil(rng: &mut Rng, lengths: &mut Vec<usize>) {
+    match rng.usize(0..24) {
+        0 => lengths.push(1),
+        1 => drop(lengths.pop()),
+        kind @ 2..=4 if !lengths.is_empty() => {
+            let axis = rng.usize(0..lengths.len());
+            lengths[axis] = [0, lengths[axis] + 1, usize::MAX][kind - 2];
+        }
+        _ => {}
+    }
+}
+
 /// A shape to broadcast to, mostly one that fits.
 pub fn broadcast_shape(rng: &mut Rng, shape: &[usize]) -> Vec<usize> {
     let mut target = shape.to_vec();

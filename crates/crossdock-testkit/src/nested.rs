@@ -202,6 +202,92 @@ impl Nested {
         Some(Self { shape, cells: self.cells.clone() })
     }
 
+    /// Two axes changed for each other.
+    pub fn swap_axes(&self, a: usize, b: usize) -> Option<Self> {
+        (a < self.shape.len() && b < self.shape.len()).then_some(())?;
+        let other = |axis| {
+            if axis == a {
+                b
+            } else if axis == b {
+                a
+            } else {
+                axis
+            }
+        };
+        self.permute(&(0..self.shape.len()).map(other).collect::<Vec<_>>())
+    }
+
+    /// One axis taken out and put in elsewhere.
+    pub fn move_axis(&self, from: usize, to: usize) -> Option<Self> {
+        let mut axes: Vec<usize> = (0..self.shape.len()).collect();
+        (from < axes.len() && to < axes.len()).then_some(())?;
+        let axis = axes.remove(from);
+        axes.insert(to, axis);
+        self.permute(&axes)
+    }
+
+    /// The indices from `start` up to, not including, `end` of an axis.
+    pub fn slice_axis(&self, axis: usize, start: usize, end: usize) -> Option<Self> {
+        let len = *self.shape.get(axis)?;
+        (start <= len && end <= len).then_some(())?;
+        let kept: Vec<usize> = (start..end).collect();
+        let mut shape = self.shape.clone();
+        shape[axis] = kept.len();
+        Some(Self::from_fn(&shape, |index| {
+            let mut source = index.to_vec();
+            source[axis] = kept[index[axis]];
+            self.get(&source)
+        }))
+    }
+
+    /// The elements at which the index of the second axis is that of the first plus `offset`, along a last axis in place of the
+    /// two.
+    pub fn diagonal(&self, first: usize, second: usize, offset: isize) -> Option<Self> {
+        let (&rows, &columns) = (self.shape.get(first)?, self.shape.get(second)?);
+        (first != second).then_some(())?;
+        let on_it = |row: usize| usize::try_from(row as i128 + offset as i128).ok().filter(|&k| k < columns);
+        let places: Vec<(usize, usize)> =
+            (0..rows).filter_map(|row| on_it(row).map(|column| (row, column))).collect();
+        let others: Vec<usize> =
+            (0..self.shape.len()).filter(|&axis| axis != first && axis != second).collect();
+        let mut shape: Vec<usize> = others.iter().map(|&axis| self.shape[axis]).collect();
+        shape.push(places.len());
+        Some(Self::from_fn(&shape, |index| {
+            let mut source = vec![0; self.shape.len()];
+            for (k, &axis) in others.iter().enumerate() {
+                source[axis] = index[k];
+            }
+            (source[first], source[second]) = places[index[others.len()]];
+            self.get(&source)
+        }))
+    }
+
+    /// Every window, by the index at which it begins.
+    pub fn windows(&self, window: &[usize]) -> Option<Self> {
+        let fits = |(&len, &wide): (&usize, &usize)| wide > 0 && wide <= len;
+        (window.len() == self.shape.len() && self.shape.iter().zip(window).all(fits)).then_some(())?;
+        let begins = self.shape.iter().zip(window).map(|(len, wide)| len - wide + 1);
+        let shape: Vec<usize> = begins.chain(window.iter().copied()).collect();
+        Some(Self::from_fn(&shape, |index| {
+            let (begin, within) = index.split_at(window.len());
+            self.get(&begin.iter().zip(within).map(|(begin, within)| begin + within).collect::<Vec<_>>())
+        }))
+    }
+
+    /// Every block, by its number along each axis.
+    pub fn blocks(&self, block: &[usize]) -> Option<Self> {
+        let fits = |(&len, &wide): (&usize, &usize)| wide > 0 && len % wide == 0;
+        (block.len() == self.shape.len() && self.shape.iter().zip(block).all(fits)).then_some(())?;
+        let numbers = self.shape.iter().zip(block).map(|(len, wide)| len / wide);
+        let shape: Vec<usize> = numbers.chain(block.iter().copied()).collect();
+        Some(Self::from_fn(&shape, |index| {
+            let (number, within) = index.split_at(block.len());
+            let places =
+                number.iter().zip(block).zip(within).map(|((number, wide), within)| number * wide + within);
+            self.get(&places.collect::<Vec<_>>())
+        }))
+    }
+
     /// Without the axes of length 1.
     pub fn squeeze(&self) -> Self {
         let shape = self.shape.iter().copied().filter(|&len| len != 1).collect();
@@ -325,6 +411,13 @@ mod tests {
         assert_eq!(a.broadcast(&[2, 2, 3]).unwrap().cells, [0, 1, 2, 3, 4, 5, 0, 1, 2, 3, 4, 5]);
         assert_eq!(a.reshape(&[3, 2], false).unwrap().cells, [0, 4, 3, 2, 1, 5]);
         assert_eq!(a.drop_axis(1, 2).unwrap().cells, [2, 5]);
+        assert_eq!(a.diagonal(0, 1, 1).unwrap().cells, [1, 5]);
+        assert_eq!(a.diagonal(1, 0, 1).unwrap().cells, [3]);
+        assert_eq!(a.windows(&[1, 2]).unwrap().cells, [0, 1, 1, 2, 3, 4, 4, 5]);
+        assert_eq!(counted(&[2, 4]).blocks(&[2, 2]).unwrap().cells, [0, 1, 4, 5, 2, 3, 6, 7]);
+        assert_eq!(a.slice_axis(1, 1, 2).unwrap().cells, [1, 4]);
+        assert_eq!(counted(&[2, 1, 3]).move_axis(0, 2).unwrap().shape, [1, 3, 2]);
+        assert_eq!(a.swap_axes(0, 1), Some(a.transpose()));
         assert_eq!(a.strides(), Some(vec![3, 1]));
         assert_eq!(a.transpose().reshape(&[6], true).unwrap().strides(), None);
         assert!(

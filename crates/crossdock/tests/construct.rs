@@ -341,6 +341,7 @@ fn on_a_device_everything_is_made_but_what_the_processor_would_write() {
     for array in [&DArray::from(full), &dynamic, &ones] {
         assert_eq!(array.place(), place);
         assert!(array.buffer().unwrap().0.read().unwrap_err().is_place());
+        assert_eq!(array.get(&[0, 0]).unwrap(), brought(array).get(&[0, 0]).unwrap());
     }
     assert!(table.is_contiguous(Order::ColumnMajor));
     let table = brought(&DArray::from(table));

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use child::status_of_child;
 use crossdock::array::{Native, PairVisitor, Visitor};
-use crossdock::element::{DType, Element as _, FieldOf, Value};
+use crossdock::element::{ByteOrder, DType, Element as _, FieldOf, Value};
 use crossdock::exchange::files::npy;
 use crossdock::exchange::protocol::{dlpack, shm};
 use crossdock::layout::{FixedLayout, Layout, Order};
@@ -225,6 +225,20 @@ fn every_method_of_a_buffer_refuses_or_leaves_the_bytes_alone() {
 // ===== everything that an array can be asked
 
 const DARRAY: &[&str] = &[
+    "slice_axis",
+    "split_at",
+    "swap_axes",
+    "move_axis",
+    "diagonal",
+    "windows",
+    "blocks",
+    "reshape_order",
+    "reshape_with",
+    "flatten",
+    "flatten_with",
+    "view_as",
+    "axis_iter",
+    "axis_chunks",
     "is_contiguous",
     "order",
     "dtype",
@@ -270,6 +284,13 @@ const DARRAY: &[&str] = &[
     "visit_with",
     "cast_in",
     "cast_shared",
+    "fill",
+    "to_byte_order",
+    "into_byte_order",
+    "equals",
+    "first_difference",
+    "all_close",
+    "first_not_close",
     "assign",
     "assign_columns",
     "to_columns",
@@ -322,8 +343,24 @@ fn every_method_of_an_array_refuses_or_leaves_the_elements_alone() {
         array.drop_axis(0, 1).unwrap(),
         array.insert_axis(1).unwrap().squeeze().unwrap(),
         array.clone().into_readonly(),
+        array.slice_axis(2, 1..).unwrap(),
+        array.split_at(1, 1).unwrap().1,
+        array.swap_axes(0, 2).unwrap(),
+        array.move_axis(0, 2).unwrap(),
+        array.diagonal(0, 1, 0).unwrap(),
+        array.windows(&[2, 2, 2]).unwrap(),
+        array.blocks(&[2, 3, 2]).unwrap(),
+        array.reshape_order(&[6, 4], Order::RowMajor).unwrap(),
+        array.reshape_with(&[6, 4], Order::RowMajor, CopyPolicy::IfNeeded).unwrap(),
+        array.flatten().unwrap(),
+        array.flatten_with(Order::RowMajor, CopyPolicy::Never).unwrap(),
+        array.view_as(&u16::dtype()).unwrap().view_as(&int).unwrap(),
+        array.axis_iter(1).unwrap().next_back().unwrap(),
+        array.axis_chunks(2, 3).unwrap().next_back().unwrap(),
     ];
     assert!(array.field("x").is_err());
+    refused(array.reshape_with(&[24], Order::ColumnMajor, CopyPolicy::IfNeeded));
+    refused(array.flatten_with(Order::RowMajor, CopyPolicy::Always));
     let pair = DType::packed_record([("x", int.clone()), ("y", int.clone())]).unwrap();
     let records =
         DArray::from_buffer(array.buffer().unwrap().0, pair, Layout::new(&[12], &[8], 8).unwrap(), 0);
@@ -349,6 +386,21 @@ fn every_method_of_an_array_refuses_or_leaves_the_elements_alone() {
         refused(view.to_shared(Order::RowMajor));
         refused(view.cast(&f64::dtype(), Order::RowMajor, Casting::Checked));
         refused(view.cast_shared(&f64::dtype(), Order::RowMajor, Casting::Checked));
+        refused(view.to_byte_order(ByteOrder::NATIVE.swapped()));
+        let unturned = view.clone().into_byte_order(ByteOrder::NATIVE.swapped()).unwrap_err();
+        assert!(
+            unturned.error.is_place()
+                || unturned.error.is_conflict()
+                || unturned.error.is_layout()
+                || unturned.error.is_read_only()
+        );
+        refused(view.equals(view));
+        refused(view.first_difference(view));
+        refused(view.all_close(view, 0.0, 0.0, false));
+        refused(view.first_not_close(view, 0.0, 0.0, false));
+        if !view.is_readonly() {
+            refused(view.fill(&Value::Int(5)));
+        }
         let pool = Pool::default();
         refused(view.to_order_in(&pool, Order::RowMajor));
         refused(view.cast_in(&pool, &f64::dtype(), Order::RowMajor, Casting::Checked));
@@ -383,6 +435,21 @@ fn every_method_of_an_array_refuses_or_leaves_the_elements_alone() {
 }
 
 const ARRAY: &[&str] = &[
+    "slice_axis",
+    "split_at",
+    "swap_axes",
+    "move_axis",
+    "diagonal",
+    "windows",
+    "blocks",
+    "reshape_order",
+    "reshape_with",
+    "flatten",
+    "flatten_with",
+    "view_as",
+    "axis_iter",
+    "axis_chunks",
+    "squeeze",
     "rank",
     "order",
     "backing",
@@ -421,6 +488,12 @@ const ARRAY: &[&str] = &[
     "reference",
     "as_view_mut",
     "to_order",
+    "cast",
+    "fill",
+    "equals",
+    "first_difference",
+    "all_close",
+    "first_not_close",
     "options",
 ];
 
@@ -453,7 +526,24 @@ fn every_method_of_a_typed_array_refuses_or_leaves_the_elements_alone() {
         array.clone().into_readonly(),
         flat,
         tall.with_row_stride(32).unwrap(),
+        array.slice_axis(1, 1..).unwrap(),
+        array.split_at(0, 2).unwrap().1,
+        array.swap_axes(0, 1).unwrap(),
+        array.move_axis(0, 1).unwrap(),
+        array.diagonal::<1>(0, 1, 1).unwrap().insert_axis(0).unwrap(),
+        array.blocks::<4>([3, 2]).unwrap().drop_axis::<3>(0, 1).unwrap().drop_axis(0, 1).unwrap(),
+        array.windows::<4>([3, 2]).unwrap().drop_axis::<3>(0, 1).unwrap().drop_axis(0, 1).unwrap(),
+        array.reshape_order([2, 12], Order::RowMajor).unwrap(),
+        array.reshape_with([2, 12], Order::RowMajor, CopyPolicy::IfNeeded).unwrap(),
+        array.flatten().unwrap().insert_axis(1).unwrap(),
+        array.flatten_with(Order::RowMajor, CopyPolicy::Never).unwrap().insert_axis(1).unwrap(),
+        array.view_as::<[u8; 4]>().unwrap().view_as().unwrap(),
+        array.insert_axis::<3>(1).unwrap().squeeze().unwrap(),
+        array.axis_iter::<1>(0).unwrap().next_back().unwrap().insert_axis(0).unwrap(),
+        array.axis_chunks(0, 4).unwrap().next_back().unwrap(),
     ];
+    refused(array.reshape_with([24], Order::ColumnMajor, CopyPolicy::IfNeeded));
+    refused(array.flatten_with(Order::RowMajor, CopyPolicy::Always));
     for view in &views {
         refused(view.read());
         // Elements that share their bytes are not had by `&mut` anywhere.
@@ -468,6 +558,14 @@ fn every_method_of_a_typed_array_refuses_or_leaves_the_elements_alone() {
         assert!(view.is_readonly() || view.set([0, 0], number).is_ok());
         assert!(view.to_string().contains("ext_dev:0"));
         refused(view.to_order(Order::ColumnMajor));
+        refused(view.cast::<f64>(Casting::Checked));
+        refused(view.equals(view));
+        refused(view.first_difference(view));
+        refused(view.all_close(view, 0.0, 0.0, false));
+        refused(view.first_not_close(view, 0.0, 0.0, false));
+        if !view.is_readonly() {
+            refused(view.fill(5));
+        }
         refused(view.export(&Request::read()).map_err(Error::from));
         refused(Array::<f32, 2>::uninit_like(view));
         assert!(Array::<f32, 2>::zeros_like(view).unwrap_err().is_unsupported());
@@ -557,8 +655,10 @@ fn methods_in(block: &str) -> Vec<String> {
         let words = ["const ", "unsafe ", "fn "];
         let name = words.iter().fold(line, |line, word| line.strip_prefix(word).unwrap_or(line));
         let name = name.split(['(', '<']).next().unwrap_or(name);
-        let arguments = signature.split_once('(').map_or("", |(_, arguments)| arguments).trim_start();
-        let receiver = arguments.split([',', ')']).next().unwrap_or(arguments);
+        let arguments =
+            signature.split_once('(').map_or("", |(_, arguments)| arguments).replace("$($by)? ", "");
+        let arguments = arguments.trim_start();
+        let receiver = arguments.split([',', ')']).next().unwrap_or(arguments).trim_end();
         if receiver.ends_with("self") || receiver.ends_with("$this") {
             found.push(name.to_owned());
         }

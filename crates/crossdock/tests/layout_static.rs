@@ -3,7 +3,7 @@
 
 use std::fmt::Debug;
 
-use crossdock::layout::{AxisList, FixedLayout, Layout, NewAxis, Order, SliceSpec};
+use crossdock::layout::{AxisList, FixedLayout, Layout, NewAxis, Order, Parts, SliceSpec};
 use crossdock::{Result, s};
 use crossdock_testkit::{generate, seed};
 use fastrand::Rng;
@@ -78,6 +78,23 @@ impl<const D: usize> Pair<'_, D> {
         for axis in 0..=D {
             self.same_move(axis, fixed.reverse(axis), layout.reverse(axis));
         }
+        for _ in 0..3 {
+            let (a, b) = generate::two_axes(rng, D);
+            self.same((a, b), fixed.swap_axes(a, b), layout.swap_axes(a, b));
+            self.same((a, b), fixed.move_axis(a, b), layout.move_axis(a, b));
+            let (start, end) = (rng.usize(0..5), rng.usize(0..5));
+            self.same_move(a, fixed.slice_axis(a, start..end), layout.slice_axis(a, start..end));
+            let split = |at: Result<(Layout, Layout, isize)>| text(at);
+            let both = fixed.split_at(a, start).and_then(|(before, behind, offset)| {
+                Ok((before.to_dynamic(itemsize)?, behind.to_dynamic(itemsize)?, offset))
+            });
+            assert_eq!(split(both), split(layout.split_at(a, start)));
+        }
+        for new in [1, 2, 3, 8, 0] {
+            let fixed = fixed.with_itemsize(itemsize, new).and_then(|fixed| fixed.to_dynamic(new));
+            assert_eq!(text(fixed), text(layout.with_itemsize(new)), "{new} of {layout:?}");
+        }
+        self.walks();
         self.reshape::<1>(rng);
         self.reshape::<2>(rng);
         self.reshape::<3>(rng);
@@ -97,6 +114,75 @@ impl<const D: usize> Pair<'_, D> {
         }
     }
 
+    /// What walks over parts and indices finds what the offsets are.
+    fn walks(&self) {
+        let (fixed, layout) = (&self.fixed, self.layout);
+        let offsets: Vec<isize> = fixed.offsets().collect();
+        let indexed: Vec<_> = fixed.indexed_offsets().collect();
+        assert!(indexed.iter().map(|(_, offset)| *offset).eq(offsets.iter().copied()), "{layout:?}");
+        assert!(indexed.iter().all(|(index, offset)| fixed.offset_of(*index).is_ok_and(|at| at == *offset)));
+        assert!(indexed.windows(2).all(|pair| pair[0].0 < pair[1].0), "{layout:?}");
+        assert!(fixed.indexed_offsets().rev().eq(indexed.into_iter().rev()), "{layout:?}");
+        for axis in 0..D {
+            let len = fixed.shape()[axis];
+            let lanes = fixed.lanes(axis).expect("an axis");
+            let others: usize = (0..D).filter(|&k| k != axis).map(|k| fixed.shape()[k]).product();
+            assert_eq!(lanes.count(), others, "{layout:?}");
+            let moved = fixed.move_axis(axis, D - 1).expect("axes");
+            let by_lane: Vec<isize> = parts(&lanes).collect();
+            assert!(by_lane.iter().copied().eq(moved.offsets()), "lanes along {axis} of {layout:?}");
+            let chunks = fixed.axis_chunks(axis, 3).expect("an axis");
+            assert_eq!(chunks.count(), len.div_ceil(3), "{layout:?}");
+            let first = fixed.move_axis(axis, 0).expect("axes");
+            let by_chunk = (0..chunks.count()).flat_map(|k| {
+                let (part, offset) = chunks.part(k);
+                assert_eq!(part.shape()[axis], (len - 3 * k).min(3));
+                let part = part.move_axis(axis, 0).expect("axes");
+                part.offsets().map(move |at| offset + at).collect::<Vec<_>>()
+            });
+            assert!(by_chunk.eq(first.offsets()), "chunks of {axis} of {layout:?}");
+        }
+        assert!(fixed.lanes(D).unwrap_err().is_bounds() && fixed.axis_chunks(D, 1).unwrap_err().is_bounds());
+    }
+
+    fn tiles<const TWICE: usize>(&self, rng: &mut Rng) {
+        let (fixed, layout, itemsize) = (&self.fixed, self.layout, self.layout.itemsize());
+        for _ in 0..3 {
+            if let Ok(window) = <[usize; D]>::try_from(generate::window(rng, layout.shape())) {
+                self.same(window, fixed.windows::<TWICE>(window, itemsize), layout.windows(&window));
+            }
+            if let Ok(block) = <[usize; D]>::try_from(generate::block(rng, layout.shape())) {
+                self.same(block, fixed.blocks::<TWICE>(block, itemsize), layout.blocks(&block));
+            }
+        }
+    }
+
+    /// What has one axis less.
+    fn narrower<const DOWN: usize>(&self, rng: &mut Rng) {
+        let (fixed, layout) = (&self.fixed, self.layout);
+        for _ in 0..4 {
+            let (first, second) = generate::two_axes(rng, D);
+            let offset = rng.isize(-3..=3);
+            let what = (first, second, offset);
+            let got = fixed.diagonal::<DOWN>(first, second, offset);
+            self.same_move(what, got, layout.diagonal(first, second, offset));
+        }
+        for axis in 0..D {
+            let indices = fixed.axis_parts::<DOWN>(axis).expect("an axis");
+            assert_eq!(indices.count(), fixed.shape()[axis]);
+            for k in 0..indices.count() {
+                self.same_move((axis, k), Ok(indices.part(k)), layout.drop_axis(axis, k));
+            }
+        }
+        assert!(fixed.axis_parts::<DOWN>(D).unwrap_err().is_bounds());
+        let squeezed = layout.squeeze().expect("direct");
+        match fixed.squeeze::<DOWN>() {
+            Ok(fixed) => assert_eq!(fixed.to_dynamic(layout.itemsize()).expect("valid"), squeezed),
+            Err(error) => assert!(error.is_shape() && squeezed.rank() != DOWN, "{error}"),
+        }
+        assert_eq!(fixed.squeeze::<D>().is_ok(), squeezed.rank() == D);
+    }
+
     fn add_and_drop<const UP: usize>(&self, rng: &mut Rng) {
         for axis in 0..=D + 1 {
             let wider = self.fixed.insert_axis::<UP>(axis);
@@ -112,6 +198,14 @@ impl<const D: usize> Pair<'_, D> {
             }
         }
     }
+}
+
+/// The offsets of all elements of all parts, in their order.
+fn parts<P: Parts<E>, const E: usize>(parts: &P) -> impl Iterator<Item = isize> {
+    (0..parts.count()).flat_map(|k| {
+        let (part, offset) = parts.part(k);
+        part.offsets().map(move |at| offset + at).collect::<Vec<_>>()
+    })
 }
 
 /// Random arguments for `s!`, mostly inside.
@@ -146,8 +240,16 @@ impl Arguments<'_> {
     }
 }
 
+/// An axis less there is from rank 1 on.
+macro_rules! check_narrower {
+    (0, $pair:ident, $rng:ident) => {};
+    ($d:tt, $pair:ident, $rng:ident) => {
+        $pair.narrower::<{ $d - 1 }>($rng)
+    };
+}
+
 macro_rules! check_rank {
-    ($d:literal, $rng:expr, |$a:ident| [$($slices:expr),* $(,)?]) => {
+    ($d:tt, $rng:expr, |$a:ident| [$($slices:expr),* $(,)?]) => {
         for _ in 0..CASES / 9 {
             let rng: &mut Rng = $rng;
             let plain = generate::direct(rng, $d).plain;
@@ -159,6 +261,8 @@ macro_rules! check_rank {
             pair.queries(rng);
             pair.operations(rng);
             pair.add_and_drop::<{ $d + 1 }>(rng);
+            pair.tiles::<{ 2 * $d }>(rng);
+            check_narrower!($d, pair, rng);
             let $a = &mut Arguments { rng, shape: plain.shape };
             $(pair.slice($slices);)*
         }

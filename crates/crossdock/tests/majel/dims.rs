@@ -14,7 +14,7 @@ fn a_shape_is_an_array_of_lengths() {
     let layout = FixedLayout::contiguous([2, 3, 4], 8, Order::RowMajor).unwrap();
     assert_eq!(layout.shape(), &[2, 3, 4]);
     assert_eq!(FixedLayout::contiguous([5; 3], 8, Order::RowMajor).unwrap().shape(), &[5, 5, 5]);
-    assert_eq!(FixedLayout::contiguous([], 8, Order::RowMajor).unwrap().shape(), &[]);
+    assert_eq!(FixedLayout::contiguous([], 8, Order::RowMajor).unwrap().shape(), &[0usize; 0]);
 }
 
 #[test]

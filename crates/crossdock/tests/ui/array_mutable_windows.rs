@@ -1,0 +1,9 @@
+//! Windows overlap, so there are none of a mutable view.
+
+use crossdock::array::ArrayViewMut;
+
+fn main() {
+    let mut data = [0; 4];
+    let view = ArrayViewMut::from_slice(&mut data, [4]).unwrap();
+    let _windows = view.windows::<2>([2]).unwrap();
+}

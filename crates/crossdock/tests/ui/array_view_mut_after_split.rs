@@ -1,0 +1,11 @@
+//! A mutable view that was divided is given up: its parts are all that reaches the elements.
+
+use crossdock::array::ArrayViewMut;
+
+fn main() {
+    let mut data = [0; 4];
+    let mut view = ArrayViewMut::from_slice(&mut data, [2, 2]).unwrap();
+    let (mut left, _right) = view.split_at(1, 1).unwrap();
+    left[[0, 0]] = 1;
+    view[[0, 0]] = 2;
+}
