@@ -150,7 +150,10 @@ impl fmt::Display for Table {
                 Some(&ratio) if self.bars => format!("{:<30}  {reach}", Self::bar(ratio)),
                 _ => reach,
             };
-            writeln!(f, "  {}", end.trim_end())?;
+            match end.trim_end() {
+                "" => writeln!(f)?,
+                end => writeln!(f, "  {end}")?,
+            }
         }
         Ok(())
     }

@@ -74,12 +74,12 @@ fn kernel(measure: &Measure, _: Option<&Arrow>) -> Result<Table> {
 
 /// What one of ours should reach.
 fn reach(work: &Work, name: &str) -> Option<Reach> {
-    let Ratios { one, two } = work.reach;
+    let Ratios { one, two, gigabytes } = work.reach;
     match (work.operation, name) {
         // What is claimed of a new array is claimed beside one that is there.
         (Operation::New, NEW) => Some(Reach::Ratio(one?, ONE)),
         (Operation::New, _) => None,
-        (_, ONE) => Some(Reach::Ratio(one?, MEMCPY)),
+        (_, ONE) => gigabytes.map(Reach::Figure).or(Some(Reach::Ratio(one?, MEMCPY))),
         (_, TWO) => Some(Reach::Ratio(two?, MEMCPY)),
         _ => None,
     }
@@ -94,7 +94,7 @@ mod tests {
         let engines = engines().unwrap();
         let mut taken = vec![0; engines.len()];
         for work in WORKS {
-            let task = Task::new(work, 64).unwrap();
+            let task = Task::new(work, 1024).unwrap();
             for (engine, taken) in engines.iter().zip(&mut taken) {
                 let job = engine.job(&task).and_then(|job| job.map(|job| job.proven(&task)).transpose());
                 match job {

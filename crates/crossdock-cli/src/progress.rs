@@ -17,13 +17,20 @@ pub(crate) fn reading(nbytes: usize) -> ProgressBar {
     )
 }
 
-/// A bar over the bytes of a file that is written; hidden where that is soon done.
-pub(crate) fn writing(nbytes: u64) -> ProgressBar {
+/// A bar over the bytes of a file that is written; hidden where that is soon done. A file that `shrinks` what is written to it tells
+/// how much it has become, since how much it will be is not known.
+pub(crate) fn writing(nbytes: u64, shrinks: bool) -> ProgressBar {
     const LONG: u64 = 64 << 20;
-    if nbytes < LONG {
-        return ProgressBar::hidden();
+    match () {
+        () if nbytes < LONG => ProgressBar::hidden(),
+        () if shrinks => {
+            styled(ProgressBar::new_spinner(), "{spinner} writing, {binary_bytes} so far in {elapsed}")
+        }
+        () => styled(
+            ProgressBar::new(nbytes),
+            "writing {wide_bar} {binary_bytes} of {binary_total_bytes}, {eta} left",
+        ),
     }
-    styled(ProgressBar::new(nbytes), "writing {wide_bar} {binary_bytes} of {binary_total_bytes}, {eta} left")
 }
 
 /// A spinner that turns by itself, for a copy that does not tell how far it is; hidden where that is soon done.

@@ -201,7 +201,7 @@ mod tests {
     #[test]
     fn every_work_comes_out_as_the_naive_way_says() {
         for work in WORKS {
-            let task = Task::new(work, 64).unwrap_or_else(|error| panic!("{}: {error}", work.name));
+            let task = Task::new(work, 1024).unwrap_or_else(|error| panic!("{}: {error}", work.name));
             assert!(task.source().len() >= 32, "{} has {} elements", work.name, task.source().len());
             assert!(!task.is_done(task.target()).unwrap(), "{} is done before it began", work.name);
             task.assign().unwrap_or_else(|error| panic!("{}: {error}", work.name));

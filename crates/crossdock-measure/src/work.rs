@@ -62,24 +62,28 @@ pub enum Operation {
     Fill,
 }
 
-/// What a work should reach on one thread, and on two.
+/// What a work should reach on one thread, and on two: ratios to `memcpy`, and a figure of its own.
 #[derive(Clone, Copy, Debug)]
 pub struct Reach {
     /// By one thread.
     pub one: Option<f64>,
     /// By two.
     pub two: Option<f64>,
+    /// Gigabytes in a second, by one.
+    pub gigabytes: Option<f64>,
 }
 
 const fn reach(one: f64, two: f64) -> Reach {
-    Reach { one: Some(one), two: Some(two) }
+    Reach { one: Some(one), two: Some(two), ..ANY }
 }
 
 const fn reach_one(one: f64) -> Reach {
-    Reach { one: Some(one), two: None }
+    Reach { one: Some(one), ..ANY }
 }
 
-const ANY: Reach = Reach { one: None, two: None };
+const ANY: Reach = Reach { one: None, two: None, gigabytes: None };
+/// What is said of records.
+const RECORDS_REACH: Reach = Reach { gigabytes: Some(15.0), ..ANY };
 
 const F32: &str = "float32";
 const F64: &str = "float64";
@@ -142,8 +146,8 @@ pub const WORKS: &[Work] = &[
     Work { name: "i32 big-endian to native", dtype: ">i4", into: "int32", reach: reach_one(0.95), ..CONVERSION },
 
     Work { name: "i64 field of 24-byte records, 4 Mi", dtype: TRADE, shape: &[4 * MI], at: ".volume", into: "int64", reach: reach_one(0.45), ..RECORDS },
-    Work { name: "records packed to aligned, 4 Mi", dtype: PACKED, shape: &[4 * MI], into: ALIGNED, ..RECORDS },
-    Work { name: "records aligned to packed, 4 Mi", dtype: ALIGNED, shape: &[4 * MI], into: PACKED, ..RECORDS },
+    Work { name: "records packed to aligned, 4 Mi", dtype: PACKED, shape: &[4 * MI], into: ALIGNED, reach: RECORDS_REACH, ..RECORDS },
+    Work { name: "records aligned to packed, 4 Mi", dtype: ALIGNED, shape: &[4 * MI], into: PACKED, reach: RECORDS_REACH, ..RECORDS },
 ];
 
 #[cfg(test)]

@@ -621,8 +621,6 @@ fn device_memory_is_sliced_and_never_touched() {
         array.write().unwrap_err(),
         array.share().unwrap_err(),
         array.pin().unwrap_err(),
-        array.get([0]).unwrap_err(),
-        array.set([0], 1.0).unwrap_err(),
         array.as_view_mut().unwrap_err(),
         array.to_order(Order::RowMajor).unwrap_err(),
         DArray::from(array.clone()).to_shared(Order::RowMajor).unwrap_err(),
@@ -630,6 +628,11 @@ fn device_memory_is_sliced_and_never_touched() {
     ] {
         assert!(error.is_place(), "{error}");
         assert_says(&error, &["cuda:1", "copy it to the host"]);
+    }
+    // A device that is known would copy one element.
+    for error in [array.get([0]).unwrap_err(), array.set([0], 1.0).unwrap_err()] {
+        assert!(error.is_unsupported(), "{error}");
+        assert_says(&error, &["nobody copies", "cuda:1"]);
     }
 }
 

@@ -340,7 +340,8 @@ fn on_a_device_everything_is_made_but_what_the_processor_would_write() {
     let ones = DArray::full(DType::F32, &[2, 3], 1, place).unwrap();
     for array in [&DArray::from(full), &dynamic, &ones] {
         assert_eq!(array.place(), place);
-        assert!(array.get(&[0, 0]).unwrap_err().is_place());
+        assert!(array.buffer().unwrap().0.read().unwrap_err().is_place());
+        assert_eq!(array.get(&[0, 0]).unwrap(), brought(array).get(&[0, 0]).unwrap());
     }
     assert!(table.is_contiguous(Order::ColumnMajor));
     let table = brought(&DArray::from(table));

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use child::status_of_child;
 use crossdock::array::{Native, PairVisitor, Visitor};
-use crossdock::element::{DType, Element as _, FieldOf, Value};
+use crossdock::element::{ByteOrder, DType, Element as _, FieldOf, Value};
 use crossdock::exchange::files::npy;
 use crossdock::exchange::protocol::{dlpack, shm};
 use crossdock::layout::{FixedLayout, Layout, Order};
@@ -284,6 +284,13 @@ const DARRAY: &[&str] = &[
     "visit_with",
     "cast_in",
     "cast_shared",
+    "fill",
+    "to_byte_order",
+    "into_byte_order",
+    "equals",
+    "first_difference",
+    "all_close",
+    "first_not_close",
     "assign",
     "assign_columns",
     "to_columns",
@@ -379,6 +386,21 @@ fn every_method_of_an_array_refuses_or_leaves_the_elements_alone() {
         refused(view.to_shared(Order::RowMajor));
         refused(view.cast(&f64::dtype(), Order::RowMajor, Casting::Checked));
         refused(view.cast_shared(&f64::dtype(), Order::RowMajor, Casting::Checked));
+        refused(view.to_byte_order(ByteOrder::NATIVE.swapped()));
+        let unturned = view.clone().into_byte_order(ByteOrder::NATIVE.swapped()).unwrap_err();
+        assert!(
+            unturned.error.is_place()
+                || unturned.error.is_conflict()
+                || unturned.error.is_layout()
+                || unturned.error.is_read_only()
+        );
+        refused(view.equals(view));
+        refused(view.first_difference(view));
+        refused(view.all_close(view, 0.0, 0.0, false));
+        refused(view.first_not_close(view, 0.0, 0.0, false));
+        if !view.is_readonly() {
+            refused(view.fill(&Value::Int(5)));
+        }
         let pool = Pool::default();
         refused(view.to_order_in(&pool, Order::RowMajor));
         refused(view.cast_in(&pool, &f64::dtype(), Order::RowMajor, Casting::Checked));
@@ -466,6 +488,12 @@ const ARRAY: &[&str] = &[
     "reference",
     "as_view_mut",
     "to_order",
+    "cast",
+    "fill",
+    "equals",
+    "first_difference",
+    "all_close",
+    "first_not_close",
     "options",
 ];
 
@@ -530,6 +558,14 @@ fn every_method_of_a_typed_array_refuses_or_leaves_the_elements_alone() {
         assert!(view.is_readonly() || view.set([0, 0], number).is_ok());
         assert!(view.to_string().contains("ext_dev:0"));
         refused(view.to_order(Order::ColumnMajor));
+        refused(view.cast::<f64>(Casting::Checked));
+        refused(view.equals(view));
+        refused(view.first_difference(view));
+        refused(view.all_close(view, 0.0, 0.0, false));
+        refused(view.first_not_close(view, 0.0, 0.0, false));
+        if !view.is_readonly() {
+            refused(view.fill(5));
+        }
         refused(view.export(&Request::read()).map_err(Error::from));
         refused(Array::<f32, 2>::uninit_like(view));
         assert!(Array::<f32, 2>::zeros_like(view).unwrap_err().is_unsupported());

@@ -64,12 +64,11 @@ fn pairs(rng: &mut Rng, depth: usize) -> Vec<Pair> {
                     let (from, to) = records(rng, depth - 1);
                     (subarray(&[2], from), subarray(&[2], to))
                 }
-                _ => match leaf(rng) {
+                _ => {
+                    let (from, to) = leaf(rng);
                     // Only those that go together are converted, the others keep their dtype.
-                    (from, DType::U8) if from != DType::U8 => (from.clone(), from),
-                    (from, _) if rng.bool() => (from.clone(), from),
-                    pair => pair,
-                },
+                    if to == DType::U8 || rng.bool() { (from.clone(), from) } else { (from, to) }
+                }
             };
             Pair { name: format!("f{index}"), from, to }
         })

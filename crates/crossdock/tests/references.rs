@@ -115,6 +115,8 @@ fn every_way_to_an_element_gives_the_same_value() {
                     assert_eq!(dynamic.get(&index).unwrap(), Value::from(wanted));
                     assert_eq!(view.get(&index).unwrap(), Value::from(wanted));
                     assert_eq!(dynamic.get_as::<$ty>(&index).unwrap(), wanted);
+                    assert_eq!(view.get_as::<$ty>(&index).unwrap(), wanted);
+                    assert!(view.get_as::<[$ty; 1]>(&index).unwrap_err().is_dtype());
                     assert_eq!(dynamic.reference(&index).unwrap().get().unwrap(), Value::from(wanted));
                 }
             )*

@@ -45,11 +45,12 @@ pub(super) fn write(report: &Report, glyphs: Glyphs) -> String {
     let _ = writeln!(text, "{TITLE}{}{TITLE:#}", report.machine);
     memory(&mut text, report, glyphs);
     works(&mut text, report, glyphs);
-    let (one, all) = (glyphs.one, glyphs.all);
+    let Glyphs { one, all, limit } = glyphs;
     let _ = writeln!(text, "\n{one} by one thread");
     if report.threads > 1 {
         let _ = writeln!(text, "{all} as far as {} threads come", report.threads);
     }
+    let _ = writeln!(text, "{limit} memcpy of the same bytes, by one thread");
     text
 }
 

@@ -106,7 +106,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
     target::check_free(&args.out, args.force)?;
     let stop = Stop::on_signals()?;
     let plan = Plan::make(args, format, &stop)?;
-    let bar = progress::writing(plan.nbytes());
+    let bar = progress::writing(plan.nbytes(), plan.shrinks());
     let written = target::write(&plan, &args.out, args.force, &stop, &bar);
     bar.finish_and_clear();
     let written = written?;

@@ -76,6 +76,11 @@ impl Plan {
         self.arrays.iter().map(|(_, array)| array.nbytes() as u64).sum()
     }
 
+    /// Whether the file is smaller than the elements.
+    pub(super) fn shrinks(&self) -> bool {
+        self.compression == Compression::Deflated || matches!(self.format, Format::Png | Format::Jpeg)
+    }
+
     /// What has to be said to open a raw file again.
     pub(super) fn description(&self) -> Option<Description> {
         let (_, array) = self.arrays.first().filter(|_| self.format == Format::Raw)?;

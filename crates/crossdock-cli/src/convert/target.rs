@@ -61,7 +61,8 @@ pub(super) fn write(plan: &Plan, path: &Path, force: bool, stop: &Stop, bar: &Pr
     let named = |error: crossdock::Error| Failure::new(format_args!("{}: {error}", path.display()));
     let mut file = NewFile::beside(path).map_err(named)?;
     let mut counted = Counted { file: &mut file, stop, bar, nbytes: 0 };
-    let written = encode(plan, BufWriter::with_capacity(1 << 20, &mut counted));
+    // Small, so that a signal is soon seen where much becomes little.
+    let written = encode(plan, BufWriter::with_capacity(16 << 10, &mut counted));
     let nbytes = counted.nbytes;
     // Where it was stopped, or the file shrank, whatever else went wrong came of that.
     stop.check()?;

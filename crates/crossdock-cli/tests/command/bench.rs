@@ -4,7 +4,7 @@ use crate::common::{answer, refusal, run};
 use serde_json::Value;
 
 /// Arrays so small that a debug build is done with them soon.
-const TINY: [&str; 4] = ["bench", "--quick", "--shrink", "100"];
+const TINY: [&str; 4] = ["bench", "--quick", "--shrink", "1000"];
 
 fn figure(value: &Value) -> f64 {
     value.as_f64().filter(|figure| figure.is_finite() && *figure > 0.0).unwrap_or_else(|| panic!("{value}"))

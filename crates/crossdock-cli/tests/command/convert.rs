@@ -229,7 +229,7 @@ fn several_arrays_are_listed() {
     let told = answer(&run(["inspect", text(&two)]));
     for line in [
         "  2 arrays of 1097104 B (1.05 MiB) in a .npz file, 2 of them in place",
-        "  name      dtype  shape          bytes   where",
+        "  name      dtype  shape           bytes  where",
     ] {
         assert!(told.lines().any(|found| found == line), "{line:?} is missing in\n{told}");
     }

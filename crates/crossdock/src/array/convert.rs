@@ -94,6 +94,22 @@ impl DArray {
     /// # Ok::<(), crossdock::Error>(())
     /// ```
     ///
+    /// Numbers become the nearest that the dtype has, rounded once, ties to even. What it has nothing near for (an integer or a float
+    /// out of range, a fraction or a NaN that would be an integer, …) is refused, or made as near as it goes: [`Casting`] says which,
+    /// for each pair of kinds. Between numbers of at most 64 bits, in either byte order and at any strides, it runs at the speed of
+    /// memory.
+    ///
+    /// ```
+    /// use crossdock::{Array, Casting, DArray, element::DType, layout::Order};
+    ///
+    /// let wide = DArray::from(Array::from_vec(vec![0.1f32, -3.0, 1e6], [3])?);
+    /// let half = wide.cast(&DType::F16, Order::RowMajor, Casting::Saturating)?;
+    /// assert_eq!(half.get(&[2])?.as_f64(), Some(f64::INFINITY));
+    /// let error = wide.cast(&DType::F16, Order::RowMajor, Casting::Checked).unwrap_err();
+    /// assert_eq!(error.to_string(), "element [2]: 1000000.0 does not fit float16");
+    /// # Ok::<(), crossdock::Error>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// `is_value` where an element does not fit, with its index; `is_dtype` where a record has no field of a name; `is_out_of_memory`;
@@ -162,7 +178,7 @@ impl DArray {
     /// # Errors
     ///
     /// `is_shape` where the source cannot be broadcast; `is_layout` where elements of this array overlap; `is_value` where an element
-    /// does not fit, with its index (elements before it may have been written); `is_conflict` while somebody holds Read or Write
+    /// does not fit, with its index (of the others any may have been written); `is_conflict` while somebody holds Read or Write
     /// here, or Write there; `is_read_only`; `is_place`.
     pub fn assign(&self, source: &Self, casting: Casting) -> Result<()> {
         if !self.is_indirect() && !self.layout().is_injective() {

@@ -20,9 +20,10 @@ impl<T: Element, const D: usize> Array<T, D> {
     pub fn get(&self, index: [usize; D]) -> Result<T> {
         let offset = self.layout().offset_of(index)?;
         match self.raw().glance(LeaseKind::Pin) {
-            // SAFETY: an element (Array 1), under a lease.
             Some(_lease) => {
-                Ok(unsafe { racy::load(self.raw().ptr().as_ptr().wrapping_offset(offset).cast()) })
+                let element = self.raw().ptr().as_ptr().wrapping_offset(offset);
+                // SAFETY: an element (Array 1), under a lease.
+                Ok(unsafe { racy::load(element.cast()) })
             }
             None => self.raw().get(offset),
         }
@@ -110,14 +111,12 @@ impl DArray {
 
     #[inline(never)]
     fn get_any_as<T: Element>(&self, index: &[usize]) -> Result<T> {
-        if !self.is_indirect() {
+        if !self.place().is_host() {
             return self.raw().get(self.layout().offset_of(index)?);
         }
         let _lease = self.lease(LeaseKind::Pin)?;
-        // SAFETY: DArray 1; pointers of a table are not written (RawArray 3).
-        let element = unsafe { kernel::element_at(self.raw().ptr().as_ptr(), self.layout(), index) }?;
-        // SAFETY: an element of `T` (the caller checked), under a lease.
-        Ok(unsafe { racy::load(element.cast()) })
+        // SAFETY: DArray 1 and 2, under a lease.
+        unsafe { load_as(self.raw().ptr(), self.dtype(), self.layout(), index) }
     }
 
     /// Writes one element, converted with a check, under a Share lease of that moment. To memory on a device one element is copied
@@ -217,7 +216,12 @@ fn quick(dtype: &DType, layout: &Layout, index: &[usize]) -> Option<(ScalarKind,
 #[inline]
 fn check_dtype<T: Element>(dtype: &DType) -> Result<()> {
     let wanted = T::dtype();
-    if *dtype == wanted { Ok(()) } else { Err(other_dtype(dtype, &wanted)) }
+    let same = match (dtype.as_scalar(), wanted.as_scalar()) {
+        // As a rule: compared here, without a call.
+        (Some(dtype), Some(wanted)) => dtype == wanted,
+        _ => *dtype == wanted,
+    };
+    if same { Ok(()) } else { Err(other_dtype(dtype, &wanted)) }
 }
 
 /// # Safety
@@ -238,6 +242,28 @@ pub(crate) unsafe fn load_value(
     }
     // SAFETY: the caller's word.
     unsafe { load_any(ptr, dtype, layout, index) }
+}
+
+/// As [`load_value`], typed.
+///
+/// # Safety
+///
+/// As for [`load_value`].
+#[inline]
+pub(crate) unsafe fn load_as<T: Element>(
+    ptr: NonNull<u8>,
+    dtype: &DType,
+    layout: &Layout,
+    index: &[usize],
+) -> Result<T> {
+    check_dtype::<T>(dtype)?;
+    let element = match layout.quick_offset(index) {
+        Some(offset) => ptr.as_ptr().wrapping_offset(offset),
+        // SAFETY: the caller's word; pointers of a table are not written (RawArray 3).
+        None => unsafe { kernel::element_at(ptr.as_ptr(), layout, index) }?,
+    };
+    // SAFETY: one element (the caller's word), of `T` as just checked.
+    Ok(unsafe { racy::load(element.cast()) })
 }
 
 /// As [`load_value`], for every dtype and layout.

@@ -17,6 +17,7 @@
 
 mod access;
 mod axes;
+mod compare;
 mod convert;
 #[doc(hidden)]
 pub mod dispatch;
@@ -26,6 +27,7 @@ mod dynamic_axes;
 mod element;
 mod expr;
 mod field;
+mod fill;
 mod fresh;
 mod guard;
 mod handles;
@@ -52,7 +54,7 @@ mod visit;
 pub(crate) use convert::other_dtype;
 pub use display::ArrayDisplay;
 pub use dynamic::DArray;
-pub(crate) use element::{load_value, store_value};
+pub(crate) use element::{load_as, load_value, store_value};
 pub use fresh::ArrayOptions;
 pub use guard::{ArrayPin, ArrayRead, ArrayShare, ArrayWrite};
 pub use indexed::{IndexedIter, IndexedIterMut};

@@ -32,24 +32,11 @@ use std::sync::Arc;
 #[derive(PartialEq, Eq, Hash)]
 pub struct DType(Repr);
 
-#[derive(Eq, Hash)]
+#[derive(PartialEq, Eq, Hash)]
 enum Repr {
     Scalar(Scalar),
     Record(Arc<Record>),
     SubArray(Arc<SubArray>),
-}
-
-impl PartialEq for Repr {
-    // Not derived: scalars are compared where the question is asked.
-    #[inline]
-    fn eq(&self, other: &Self) -> bool {
-        match (self, other) {
-            (Self::Scalar(one), Self::Scalar(other)) => one == other,
-            (Self::Record(one), Self::Record(other)) => Arc::ptr_eq(one, other) || one == other,
-            (Self::SubArray(one), Self::SubArray(other)) => Arc::ptr_eq(one, other) || one == other,
-            _ => false,
-        }
-    }
 }
 
 // A dtype stands in every array and every view; it should cost no more than a fat pointer does.
@@ -247,6 +234,7 @@ impl DType {
     }
 
     /// The scalar, if it is one.
+    #[inline]
     pub fn as_scalar(&self) -> Option<Scalar> {
         match &self.0 {
             Repr::Scalar(scalar) => Some(*scalar),
@@ -331,6 +319,24 @@ impl DType {
             Repr::Scalar(scalar) => Repr::Scalar(scalar.swapped()),
             Repr::Record(record) => Repr::Record(Arc::new(record.swapped())),
             Repr::SubArray(subarray) => Repr::SubArray(Arc::new(subarray.swapped())),
+        })
+    }
+
+    /// The same tree with every scalar in one byte order. O(1) for scalars, otherwise a new tree.
+    ///
+    /// ```
+    /// use crossdock::element::{ByteOrder, DType};
+    ///
+    /// let mixed = DType::packed_record([("a", DType::I32), ("b", DType::F64.swapped())])?;
+    /// assert!(mixed.with_byte_order(ByteOrder::NATIVE).is_native());
+    /// # Ok::<(), crossdock::Error>(())
+    /// ```
+    #[must_use]
+    pub fn with_byte_order(&self, order: ByteOrder) -> Self {
+        Self(match &self.0 {
+            Repr::Scalar(scalar) => Repr::Scalar(scalar.with_byte_order(order)),
+            Repr::Record(record) => Repr::Record(Arc::new(record.with_byte_order(order))),
+            Repr::SubArray(subarray) => Repr::SubArray(Arc::new(subarray.with_byte_order(order))),
         })
     }
 

@@ -18,7 +18,7 @@ pub(crate) struct FloatFormat {
 
 /// What the patterns at the ends stand for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Flavour {
+pub(crate) enum Flavour {
     /// The highest exponent is infinity, and NaN with any mantissa.
     Ieee,
     /// No infinity; all ones, of either sign, is NaN. (`fn`)
@@ -57,13 +57,29 @@ impl FloatFormat {
         })
     }
 
+    pub(crate) const fn exponent_bits(self) -> u32 {
+        self.exponent_bits
+    }
+
+    pub(crate) const fn mantissa_bits(self) -> u32 {
+        self.mantissa_bits
+    }
+
+    pub(crate) const fn bias(self) -> i32 {
+        self.bias
+    }
+
+    pub(crate) const fn flavour(self) -> Flavour {
+        self.flavour
+    }
+
     /// Where the sign stands, and how many patterns there are without it.
-    const fn sign(self) -> u16 {
+    pub(crate) const fn sign(self) -> u16 {
         1 << (self.exponent_bits + self.mantissa_bits)
     }
 
     /// The pattern of the largest finite magnitude.
-    const fn max_finite(self) -> u16 {
+    pub(crate) const fn max_finite(self) -> u16 {
         let ones = self.sign() - 1;
         match self.flavour {
             Flavour::Ieee => ones - (1 << self.mantissa_bits),
@@ -73,7 +89,7 @@ impl FloatFormat {
     }
 
     /// The pattern that a NaN is written as; none where the format has no NaN.
-    const fn nan(self) -> Option<u16> {
+    pub(crate) const fn nan(self) -> Option<u16> {
         let ones = self.sign() - 1;
         match self.flavour {
             // Infinity with the highest bit of the mantissa: a quiet NaN.

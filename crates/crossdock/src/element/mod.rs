@@ -21,6 +21,7 @@ mod value;
 pub use self::dtype::{DType, DTypeKind};
 pub use self::field_of::{FieldName, FieldOf};
 pub(crate) use self::field_of::{no_field, no_field_among};
+pub(crate) use self::float::{Flavour, FloatFormat};
 #[doc(hidden)]
 pub use self::padding::Padding;
 pub use self::record::{Field, MAX_DEPTH, MAX_PARTS, Record, SubArray};

@@ -1,6 +1,6 @@
 //! Elements with parts: records of named fields, and sub-arrays.
 
-use crate::element::DType;
+use crate::element::{ByteOrder, DType};
 use crate::error::{Error, Kind, Result};
 use std::collections::HashSet;
 use std::fmt;
@@ -215,8 +215,17 @@ impl Record {
     }
 
     pub(super) fn swapped(&self) -> Self {
-        let swap = |field: &Field| Field { dtype: field.dtype.swapped(), ..field.clone() };
-        let fields: Box<[Field]> = self.fields.iter().map(swap).collect();
+        self.with_dtypes(DType::swapped)
+    }
+
+    pub(super) fn with_byte_order(&self, order: ByteOrder) -> Self {
+        self.with_dtypes(|dtype| dtype.with_byte_order(order))
+    }
+
+    /// The same record with other dtypes, which differ from its own in their byte orders alone.
+    fn with_dtypes(&self, turned: impl Fn(&DType) -> DType) -> Self {
+        let turn = |field: &Field| Field { dtype: turned(&field.dtype), ..field.clone() };
+        let fields: Box<[Field]> = self.fields.iter().map(turn).collect();
         let native = fields.iter().all(|field| field.dtype.is_native());
         Self { fields, itemsize: self.itemsize, parts: Parts { native, ..self.parts } }
     }
@@ -301,7 +310,15 @@ impl SubArray {
     }
 
     pub(super) fn swapped(&self) -> Self {
-        let base = self.base.swapped();
+        self.with_base(self.base.swapped())
+    }
+
+    pub(super) fn with_byte_order(&self, order: ByteOrder) -> Self {
+        self.with_base(self.base.with_byte_order(order))
+    }
+
+    /// The same shape of another base, which differs from its own in its byte orders alone.
+    fn with_base(&self, base: DType) -> Self {
         let parts = Parts { native: base.is_native(), ..self.parts };
         Self { shape: self.shape.clone(), base, parts }
     }

@@ -267,6 +267,12 @@ impl Scalar {
         )
     }
 
+    /// The same kind in a byte order; itself where it has none.
+    #[must_use]
+    pub const fn with_byte_order(self, order: ByteOrder) -> Self {
+        if self.kind.has_byte_order() { Self { kind: self.kind, order } } else { self }
+    }
+
     /// The same kind in the other byte order; itself where it has none.
     #[must_use]
     pub const fn swapped(self) -> Self {

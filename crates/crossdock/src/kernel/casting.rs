@@ -1,15 +1,41 @@
 //! What becomes of numbers that the dtype which they are converted to cannot hold.
 
 /// How a conversion treats what does not fit.
+///
+/// In both modes a number that fits becomes the same bytes: integers and `bool` (0 or 1) as they are, and every number that
+/// becomes a float the nearest one, rounded once, ties to the even pattern. (`float8_e8m0fnu`, exponents alone, has no even ones: there
+/// a tie goes up.) Negative zero stays negative where the format has one, and subnormal numbers are numbers as any other. NaN stays NaN;
+/// between `float32` and `float64` with its sign and the upper end of its payload, from a narrower float with its sign alone, and to a
+/// narrower one as the one pattern that the format has for it.
+///
+/// What else there is, by the kinds of source and target:
+///
+/// | from | to | [`Checked`](Self::Checked) refuses | [`Saturating`](Self::Saturating) makes of it |
+/// |---|---|---|---|
+/// | integer | integer | what is out of range | the end of the range that is nearer |
+/// | float | integer | fractions, NaN, infinities, what is out of range | without its fraction; NaN 0; else the nearer end of the range |
+/// | any number | `bool` | all but 0 and 1 | whether it is not 0 (so NaN is true), for a complex number whether either part is not |
+/// | integer, `bool` | `float32`, `float64` | nothing | |
+/// | any number | `float16`, `bfloat16`, `float8_e5m2`, `_e4m3`, `_e3m4`; `float64` to `float32` | finite numbers that would be infinite | infinity |
+/// | any number | `float8_e4m3fn`, `…fnuz` | infinities, and what rounds beyond the greatest number | the greatest number, with its sign |
+/// | any number | `float6_…`, `float4_…` | the same, and NaN | the same, and 0 for NaN |
+/// | any number | `float8_e8m0fnu` | the same as for `e4m3fn`, 0 and negative numbers | the greatest power of two; the least one for 0 and negative numbers |
+/// | complex | complex | as its parts | each part as such |
+/// | real | complex | as for the real part | with an imaginary part of 0 |
+/// | complex | real | every one | the real part alone |
+///
+/// The `fnuz` formats have no negative zero: what rounds to it becomes 0. Where a number stays what it is, and
+/// only its byte order changes or an imaginary part comes or goes, its bytes are moved, and of a NaN nothing is asked.
+///
+/// What is no number of at most 64 bits (text, dates, long doubles, …) is converted as [`Value::write`](crate::element::Value::write)
+/// does, in both modes; records field by field, sub-arrays element by element.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Casting {
-    /// Refused, with the index of the first element that does not fit: an integer out of range, a fraction or a NaN that would
-    /// become an integer, a number that would become infinite, an imaginary part that would be dropped. Rounding to the nearest float
-    /// of fewer digits is no loss in this sense.
+    /// What cannot be said is refused, with the index of the first such element. Exactly what
+    /// [`Value::write`](crate::element::Value::write) refuses, and with the same bytes: rounding to the nearest float is no loss in this
+    /// sense.
     #[default]
     Checked,
-    /// Taken as near as it goes, as Rust's `as` does: integers and floats saturate at the ends of an integer's range, fractions are
-    /// dropped towards zero, NaN becomes 0; among floats the nearest is taken, ties to even, and what is too large is infinite (or
-    /// the greatest number, where the format has no infinity); an imaginary part is dropped; `bool` is whether it is not 0.
+    /// The nearest number that the target has: for whole types what Rust's `as` does.
     Saturating,
 }

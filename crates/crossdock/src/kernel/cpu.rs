@@ -72,3 +72,27 @@ impl Level {
         Self::Baseline
     }
 }
+
+/// Defines the functions `baseline`, `avx2` and `avx512` around one generic body, which is inlined into all of them and so compiled
+/// for each level.
+macro_rules! at_each_level {
+    ($generic:ident: $bound:ident, ($($arg:ident: $ty:ty),*) $(-> $result:ty)?, $body:ident) => {
+        fn baseline<$generic: $bound>($($arg: $ty),*) $(-> $result)? {
+            $body::<$generic>($($arg),*)
+        }
+
+        #[cfg(target_arch = "x86_64")]
+        #[target_feature(enable = "avx2,fma,f16c,bmi1,bmi2")]
+        fn avx2<$generic: $bound>($($arg: $ty),*) $(-> $result)? {
+            $body::<$generic>($($arg),*)
+        }
+
+        #[cfg(target_arch = "x86_64")]
+        #[target_feature(enable = "avx2,fma,f16c,bmi1,bmi2,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
+        fn avx512<$generic: $bound>($($arg: $ty),*) $(-> $result)? {
+            $body::<$generic>($($arg),*)
+        }
+    };
+}
+
+pub(crate) use at_each_level;

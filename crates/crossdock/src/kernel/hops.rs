@@ -1,6 +1,7 @@
 //! Following the pointers of indirect arrays.
 
 use crate::error::Result;
+use crate::kernel::index_of;
 use crate::layout::Layout;
 
 /// The address of one element, whether the array is indirect or not.
@@ -41,4 +42,53 @@ unsafe fn indirect_element_at(ptr: *mut u8, layout: &Layout, index: &[usize]) ->
 pub(crate) unsafe fn follow(at: *const u8) -> *mut u8 {
     // SAFETY: the caller's word. A plain read, which keeps the pointer's provenance.
     unsafe { at.cast::<*mut u8>().read_unaligned() }
+}
+
+/// An array: its element 0, or where the way to it begins, and its layout.
+pub(crate) type Ends<'a> = (*mut u8, &'a Layout);
+
+/// Calls `f` with the direct parts of two arrays of one shape, in row-major order and with the position of the first element of each,
+/// until it has something to say. Direct arrays are one part.
+///
+/// # Errors
+///
+/// Those of `f`, and none else that valid layouts have.
+///
+/// # Safety
+///
+/// As [`element_at`], for both.
+pub(crate) unsafe fn each_direct<R>(
+    left: Ends<'_>,
+    right: Ends<'_>,
+    mut f: impl FnMut(usize, Ends<'_>, Ends<'_>) -> Result<Option<R>>,
+) -> Result<Option<R>> {
+    let depth = |layout: &Layout| {
+        let last = |suboffsets: &[Option<isize>]| suboffsets.iter().rposition(Option::is_some);
+        layout.suboffsets().and_then(last).map_or(0, |axis| axis + 1)
+    };
+    let depth = depth(left.1).max(depth(right.1));
+    if depth == 0 {
+        return f(0, left, right);
+    }
+    let shape = left.1.shape();
+    let (outer, inner) = shape.split_at(depth);
+    let direct = |layout: &Layout| Layout::new(inner, &layout.strides()[depth..], layout.itemsize());
+    let (left_part, right_part) = (direct(left.1)?, direct(right.1)?);
+    if shape.contains(&0) {
+        // Nothing to follow. Whatever is to be said of the dtypes is said all the same.
+        let none = |layout: &Layout| Layout::new(shape, layout.strides(), layout.itemsize());
+        return f(0, (left.0, &none(left.1)?), (right.0, &none(right.1)?));
+    }
+    for part in 0..outer.iter().product() {
+        let mut index = index_of(outer, part);
+        index.resize(shape.len(), 0);
+        // SAFETY: the caller's word.
+        let left = unsafe { element_at(left.0, left.1, &index) }?;
+        // SAFETY: the caller's word.
+        let right = unsafe { element_at(right.0, right.1, &index) }?;
+        if let Some(found) = f(part * left_part.len(), (left, &left_part), (right, &right_part))? {
+            return Ok(Some(found));
+        }
+    }
+    Ok(None)
 }

@@ -2,16 +2,53 @@
 //!
 //! Everything here touches memory racily ([`crate::memory::racy`]), so that it may run under a Share or a Pin lease.
 
+mod block;
 mod cast;
 mod casting;
 mod copy;
 mod cpu;
+mod equal;
+mod fill;
 mod hops;
+mod pair;
 mod records;
 mod threads;
 
-pub(crate) use cast::{cast, index_of};
+pub(crate) use cast::{cast, turns_in_place};
 pub use casting::Casting;
 pub(crate) use copy::{Steps, copy, gather, load_bytes};
-pub(crate) use hops::{element_at, follow};
+pub(crate) use equal::{Rule, Side, first_difference};
+pub(crate) use fill::fill;
+pub(crate) use hops::{each_direct, element_at, follow};
 pub(crate) use records::{Column, Gaps, convert, copy_columns};
+
+use crate::error::Error;
+
+/// The index of the element that comes `position`-th in row-major order.
+#[cold]
+pub(crate) fn index_of(shape: &[usize], mut position: usize) -> Vec<usize> {
+    let mut index = vec![0; shape.len()];
+    for axis in (0..shape.len()).rev() {
+        index[axis] = position % shape[axis];
+        position /= shape[axis];
+    }
+    index
+}
+
+/// An error, with the index of the element that it is about, if the array has any axes.
+#[cold]
+fn in_element(error: Error, index: &[usize]) -> Error {
+    if index.is_empty() { error } else { error.within(format_args!("element {index:?}")) }
+}
+
+/// A pointer for threads that access it racily.
+pub(crate) struct Racy(pub(crate) *mut u8);
+
+// SAFETY: an address; whoever accesses it does so racily, under a lease that the caller holds meanwhile.
+unsafe impl Sync for Racy {}
+
+impl Racy {
+    pub(crate) fn at(&self, offset: isize) -> *mut u8 {
+        self.0.wrapping_offset(offset)
+    }
+}

@@ -36,7 +36,7 @@ impl MemoryView {
     ///
     /// # Errors
     ///
-    /// `is_layout` for an array that follows pointers.
+    /// None that a valid view has.
     pub fn chunks(&self) -> Result<Chunks<'_>> {
         let itemsize = self.layout().itemsize().max(1);
         let nbytes = self.nbytes().min((CHUNK_NBYTES / itemsize).max(1) * itemsize);

@@ -5,7 +5,7 @@ use std::ptr::NonNull;
 use crate::array::CopyPolicy;
 use crate::array::display::{Elements, Head, Show, printed};
 use crate::array::{
-    Array, ArrayView, ArrayViewMut, DArray, RawArray, check_aligned, dynamic_queries, load_value,
+    Array, ArrayView, ArrayViewMut, DArray, RawArray, check_aligned, dynamic_queries, load_as, load_value,
     other_dtype, store_value,
 };
 use crate::element::{DType, Element, Value};
@@ -182,6 +182,17 @@ impl MemoryView {
     pub fn get(&self, index: &[usize]) -> Result<Value> {
         // SAFETY: MemoryView 1; every lease permits racy loads.
         unsafe { load_value(self.ptr, &self.dtype, &self.layout, index) }
+    }
+
+    /// One element, by value and typed: as [`MemoryView::get`], without a [`Value`] between.
+    ///
+    /// # Errors
+    ///
+    /// `is_dtype` where the elements are others; `is_bounds`.
+    #[inline]
+    pub fn get_as<T: Element>(&self, index: &[usize]) -> Result<T> {
+        // SAFETY: MemoryView 1; every lease permits racy loads.
+        unsafe { load_as(self.ptr, &self.dtype, &self.layout, index) }
     }
 
     /// Writes one element, converted with a check.

@@ -3,13 +3,14 @@
 use crossdock::Array;
 use crossdock::array::{Native, Visitor};
 
-struct Sum;
+struct Twice;
 
-impl Visitor for Sum {
-    type Output = f64;
+impl Visitor for Twice {
+    type Output = String;
 
-    fn visit<T: Native, const D: usize>(self, array: Array<T, D>) -> f64 {
-        array.read().unwrap().view().iter().map(|&element| element.sqrt()).sum()
+    fn visit<T: Native, const D: usize>(self, array: Array<T, D>) -> String {
+        let first = array.get([0; D]).unwrap();
+        (first + first).to_string()
     }
 }
 

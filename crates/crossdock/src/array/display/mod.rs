@@ -42,7 +42,7 @@ impl Options {
 ///
 /// Floats of one array are written alike: with an exponent if any of them asks for one, and the fewest digits that lead back to
 /// each, up to the precision. Narrow floats that NumPy does not have are written as its `float16` is; long doubles as the nearest
-/// doubles. More than about a million values are not looked at for one text: edges get shorter, where NumPy would go on.
+/// doubles. More than about two million values are not looked at for one text: edges get shorter, where NumPy would go on.
 ///
 /// ```
 /// use crossdock::Array;
@@ -168,8 +168,8 @@ pub(crate) struct Elements {
     layout: Layout,
 }
 
-/// Neither more bytes nor more values than this are looked at for one text.
-const MOST: usize = 1 << 20;
+/// No more values than this are looked at for one text, nor more than four times as many bytes.
+const MOST: usize = 1 << 21;
 
 impl Elements {
     /// The axes of elements that are sub-arrays become axes of the array, as in NumPy, where it can have so many.
@@ -191,7 +191,7 @@ impl Elements {
         if self.layout.is_empty() {
             return "[]".into();
         }
-        let weight = values_in(&self.dtype).max(self.dtype.itemsize()).max(1);
+        let weight = values_in(&self.dtype).max(self.dtype.itemsize() / 4).max(1);
         let alone = self.layout.rank() == 0;
         if alone && weight > MOST {
             return CUT.into();

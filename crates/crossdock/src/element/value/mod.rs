@@ -1,6 +1,7 @@
 //! One element whose type is known only at run time.
 
 pub(crate) mod digits;
+mod equal;
 mod read;
 mod show;
 mod write;

@@ -132,6 +132,10 @@ enum Source {
     /// They lie in the file as they are.
     Mapped(DArray),
     /// They have to be decoded.
+    #[cfg_attr(
+        not(any(feature = "npz", feature = "safetensors", feature = "png", feature = "jpeg")),
+        expect(dead_code, reason = "every format that has to be decoded is behind a feature")
+    )]
     Encoded(Box<dyn Encoded>),
 }
 

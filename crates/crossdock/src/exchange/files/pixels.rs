@@ -15,6 +15,9 @@ use crate::exchange::files::pinned::{Pinned, decode_error};
 use crate::layout::{Layout, Order};
 use crate::memory::{Buffer, count_copied};
 
+/// Reads what stands in front of the pixels.
+type Open = fn(BufReader<Pinned>) -> Result<Box<dyn ImageDecoder>, ImageError>;
+
 /// How an image format is read.
 #[derive(Clone, Copy)]
 pub(super) struct Codec {
@@ -23,8 +26,7 @@ pub(super) struct Codec {
     pub(super) what: &'static str,
     /// How many bytes of samples a byte of the file can stand for at most.
     pub(super) most_expanded: u64,
-    /// Reads what stands in front of the pixels.
-    pub(super) open: fn(BufReader<Pinned>) -> Result<Box<dyn ImageDecoder>, ImageError>,
+    pub(super) open: Open,
     /// What the decoder does not look at, and what would be an error.
     pub(super) check: fn(&Pinned) -> Result<()>,
 }

@@ -8,6 +8,9 @@ use crate::kernel::copy::shuffle::Shuffle;
 use crate::kernel::copy::square::Square;
 use crate::kernel::copy::tile::ROW;
 
+/// So many elements beside each other are few.
+const FEW: usize = 16;
+
 /// A copy: loops, and what is done in each step of them.
 pub(super) struct Direct {
     outer: Plan,
@@ -38,9 +41,10 @@ impl Direct {
     /// The copy of a plan that is perhaps a part of one which copies `nbytes` bytes in all.
     pub(super) fn new(machine: Machine, plan: &Plan, nbytes: usize) -> Self {
         let stream = nbytes >= machine.stream_nbytes;
-        let (inner, taken) = Inner::choose(machine, plan, stream);
-        let taken = [taken.0, taken.1].map(|axis| axis.unwrap_or(usize::MAX));
-        Self { outer: plan.without(&taken), inner, run: run::run(machine.level, stream), stream }
+        let tables = plan.nbytes() >= machine.shuffle_nbytes;
+        let question = Question { machine, width: plan.width, axes: plan.axes(), stream, tables };
+        let (inner, taken) = question.choose();
+        Self { outer: plan.without(taken), inner, run: run::run(machine.level, stream), stream }
     }
 
     /// # Safety
@@ -110,72 +114,88 @@ impl Direct {
     }
 }
 
-impl Inner {
-    /// A way, and the axes of the plan that it takes upon itself.
-    fn choose(machine: Machine, plan: &Plan, stream: bool) -> (Self, (Option<usize>, Option<usize>)) {
-        let level = machine.level;
-        let (width, axes) = (plan.width, plan.axes());
-        let Some((&last, above)) = axes.split_last() else { return (Self::Run(width), (None, None)) };
-        let inner = above.len();
-        if width > 2 * ROW {
-            return (Self::Run(width), (None, None));
-        }
-        if width <= ROW && last.from == 0 && last.to == width as isize && last.len >= 8 {
-            return (Self::Repeated { width, axis: last }, (Some(inner), None));
-        }
-        // The axis that the source walks in the smallest steps, and the one beside the last of the destination's.
-        let nearest = (0..inner)
-            .filter(|&axis| axes[axis].from != 0)
-            .min_by_key(|&axis| axes[axis].from.unsigned_abs());
-        let next = inner.checked_sub(1);
-        let worthwhile = plan.nbytes() >= machine.shuffle_nbytes;
-        let shuffle = |along: usize, beside: Option<usize>| {
-            let table = Shuffle::new(
-                level,
-                width,
-                axes[along],
-                beside.map_or(Axis::SINGLE, |axis| axes[axis]),
-                stream,
-            )?;
-            Some((Self::Shuffle(Box::new(table)), (Some(along), beside)))
+/// A way, and the numbers of the plan's axes that it takes upon itself.
+type Choice = (Inner, [Option<usize>; 2]);
+
+/// What the choice depends on.
+struct Question<'a> {
+    machine: Machine,
+    width: usize,
+    axes: &'a [Axis],
+    stream: bool,
+    /// Whether there is enough to do for a table.
+    tables: bool,
+}
+
+impl Question<'_> {
+    /// The first of the ways that fits, those that move most bytes at once in front.
+    fn choose(&self) -> Choice {
+        let Some(last) = self.axes.len().checked_sub(1).filter(|_| self.width <= 2 * ROW) else {
+            return (Inner::Run(self.width), [None; 2]);
         };
-        // Few elements beside each other in the destination, from planes of the source.
-        if worthwhile
-            && last.len <= 16
-            && let Some(next) = next
-            && let Some(found) = shuffle(next, Some(inner))
-        {
-            return found;
+        // The axis along which the source goes on in the smallest steps, if that is another one than the destination's.
+        let smaller = |&axis: &usize| self.from(axis) != 0 && self.from(axis) < self.from(last);
+        let near = (0..last).filter(smaller).min_by_key(|&axis| self.from(axis));
+        self.repeated(last)
+            .or_else(|| self.interleaved(last))
+            .or_else(|| near.and_then(|near| self.deinterleaved(near, last)))
+            .or_else(|| near.and_then(|near| self.square(near, last)))
+            .or_else(|| self.shuffle(last, None).filter(|_| near.is_none()))
+            .unwrap_or_else(|| {
+                let outer = near.or(last.checked_sub(1));
+                let table = outer.map_or(Axis::SINGLE, |outer| self.axes[outer]);
+                (
+                    Inner::Elements { width: self.width, outer: table, inner: self.axes[last] },
+                    [outer, Some(last)],
+                )
+            })
+    }
+
+    fn from(&self, axis: usize) -> usize {
+        self.axes[axis].from.unsigned_abs()
+    }
+
+    fn repeated(&self, last: usize) -> Option<Choice> {
+        let (width, axis) = (self.width, self.axes[last]);
+        let fits = width <= ROW && axis.from == 0 && axis.to == width as isize && axis.len >= 8;
+        fits.then_some((Inner::Repeated { width, axis }, [Some(last), None]))
+    }
+
+    /// Few elements beside each other in the destination, from planes of the source.
+    fn interleaved(&self, last: usize) -> Option<Choice> {
+        let along = last.checked_sub(1)?;
+        if self.axes[last].len <= FEW { self.shuffle(along, Some(last)) } else { None }
+    }
+
+    /// Few elements beside each other in the source, to planes of the destination.
+    fn deinterleaved(&self, near: usize, last: usize) -> Option<Choice> {
+        let few = self.axes[near].len;
+        let together = few <= FEW && (few - 1) * self.from(near) < self.from(last);
+        if together { self.shuffle(last, Some(near)) } else { None }
+    }
+
+    fn shuffle(&self, along: usize, beside: Option<usize>) -> Option<Choice> {
+        let few = beside.map_or(Axis::SINGLE, |beside| self.axes[beside]);
+        let shuffle = if self.tables {
+            Shuffle::new(self.machine.level, self.width, self.axes[along], few, self.stream)?
+        } else {
+            return None;
+        };
+        Some((Inner::Shuffle(Box::new(shuffle)), [Some(along), beside]))
+    }
+
+    fn square(&self, near: usize, last: usize) -> Option<Choice> {
+        let (columns, rows) = (self.axes[near], self.axes[last]);
+        let side = ROW / self.width.min(ROW);
+        let gapless = rows.to == self.width as isize && self.from(near) == self.width;
+        // A border is a tile of which some is thrown away.
+        let worthwhile =
+            columns.len * rows.len >= side * side / 2 && columns.len.min(rows.len) >= side.min(8) / 2;
+        if !gapless || !worthwhile {
+            return None;
         }
-        if let Some(near) = nearest
-            && axes[near].from.unsigned_abs() < last.from.unsigned_abs()
-        {
-            // Few elements beside each other in the source, to planes of the destination.
-            let together = (axes[near].len - 1) * axes[near].from.unsigned_abs() < last.from.unsigned_abs();
-            if worthwhile
-                && axes[near].len <= 16
-                && together
-                && let Some(found) = shuffle(inner, Some(near))
-            {
-                return found;
-            }
-            let (columns, rows) = (axes[near], last);
-            let side = (ROW / width.min(ROW)) as usize;
-            if rows.to == width as isize
-                && columns.from.unsigned_abs() == width
-                && columns.len * rows.len >= side * side / 2
-                && columns.len.min(rows.len) >= side.min(8) / 2
-                && let Some(square) = Square::new(level, width, columns, rows, stream)
-            {
-                return (Self::Square(square), (Some(near), Some(inner)));
-            }
-            return (Self::Elements { width, outer: columns, inner: rows }, (Some(near), Some(inner)));
-        }
-        if worthwhile && let Some(found) = shuffle(inner, None) {
-            return found;
-        }
-        let outer = next.map_or(Axis::SINGLE, |next| axes[next]);
-        (Self::Elements { width, outer, inner: last }, (Some(inner), next))
+        let square = Square::new(self.machine.level, self.width, columns, rows, self.stream)?;
+        Some((Inner::Square(square), [Some(near), Some(last)]))
     }
 }
 

@@ -22,7 +22,7 @@ impl Machine {
         Self {
             level: Level::current(),
             stream_nbytes: 4 << 20,
-            share_nbytes: 1 << 20,
+            share_nbytes: 2 << 20,
             part_nbytes: 1 << 18,
             shuffle_nbytes: 2048,
         }

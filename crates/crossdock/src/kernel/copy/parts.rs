@@ -2,7 +2,7 @@
 
 use crate::kernel::copy::direct::Direct;
 use crate::kernel::copy::machine::Machine;
-use crate::kernel::copy::plan::Plan;
+use crate::kernel::copy::plan::{Axis, Plan};
 use crate::kernel::copy::run;
 use crate::kernel::threads;
 
@@ -14,6 +14,13 @@ const EACH: usize = 4;
 pub(super) struct Ends {
     pub(super) src: *const u8,
     pub(super) dst: *mut u8,
+}
+
+impl Ends {
+    /// So many bytes farther on.
+    pub(super) fn at(&self, from: isize, to: isize) -> (*const u8, *mut u8) {
+        (self.src.wrapping_offset(from), self.dst.wrapping_offset(to))
+    }
 }
 
 // SAFETY: whoever made a copy's promises about these pointers made them for all threads that it uses.
@@ -32,14 +39,10 @@ pub(super) fn count(machine: Machine, nbytes: usize) -> usize {
 /// As for [`Direct::copy`], on any thread.
 pub(super) unsafe fn copy(machine: Machine, plan: &Plan, ends: Ends, parts: usize) {
     let nbytes = plan.nbytes();
-    // The outermost axis that is long enough or, if none is, the longest.
     let axes = plan.axes();
-    let long = (0..axes.len()).find(|&axis| axes[axis].len >= 4 * parts);
-    let longest = || (0..axes.len()).max_by_key(|&axis| axes[axis].len);
-    match long.or_else(longest) {
+    match to_share(axes, parts) {
         None if parts <= 1 && nbytes < machine.stream_nbytes => {
-            let (src, dst) =
-                (ends.src.wrapping_offset(plan.from_start), ends.dst.wrapping_offset(plan.to_start));
+            let (src, dst) = ends.at(plan.from_start, plan.to_start);
             // SAFETY: the one run that the plan is (Plan 1 and the caller's word).
             unsafe { run::run(machine.level, false)(src, dst, nbytes) };
         }
@@ -52,10 +55,8 @@ pub(super) unsafe fn copy(machine: Machine, plan: &Plan, ends: Ends, parts: usiz
             let chunk = nbytes.div_ceil(parts).next_multiple_of(4096);
             let (from, to) = (plan.from_start, plan.to_start);
             threads::each(nbytes.div_ceil(chunk), |part| {
-                // All of it, not its fields one by one.
-                let Ends { src, dst } = *&ends;
                 let start = (part * chunk) as isize;
-                let (src, dst) = (src.wrapping_offset(from + start), dst.wrapping_offset(to + start));
+                let (src, dst) = ends.at(from + start, to + start);
                 // SAFETY: a part of the one run (the caller's word).
                 unsafe { run(src, dst, chunk.min(nbytes - part * chunk)) };
                 run::fence();
@@ -70,11 +71,20 @@ pub(super) unsafe fn copy(machine: Machine, plan: &Plan, ends: Ends, parts: usiz
                 chunk = chunk.next_multiple_of(run::LINE);
             }
             threads::each(len.div_ceil(chunk), |part| {
-                let ends = &ends;
+                let (src, dst) = ends.at(0, 0);
                 let plan = plan.with_part(axis, part * chunk, chunk);
                 // SAFETY: a part of the plan (the caller's word), the elements of which are in no other.
-                unsafe { Direct::new(machine, &plan, nbytes).copy(ends.src, ends.dst) };
+                unsafe { Direct::new(machine, &plan, nbytes).copy(src, dst) };
             });
         }
     }
+}
+
+/// The axis to share: of those that are long enough the one along which both sides go farthest, so that no two threads work on one
+/// line or page; of those the longest. Where none is long enough, the longest of all.
+fn to_share(axes: &[Axis], parts: usize) -> Option<usize> {
+    let apart = |&axis: &usize| axes[axis].from.unsigned_abs().min(axes[axis].to.unsigned_abs());
+    let long = (0..axes.len()).rev().filter(|&axis| axes[axis].len >= 4 * parts);
+    let longest = (0..axes.len()).rev().max_by_key(|&axis| axes[axis].len);
+    long.max_by_key(|axis| (apart(axis), axes[*axis].len)).or(longest)
 }

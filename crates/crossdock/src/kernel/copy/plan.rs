@@ -140,11 +140,13 @@ impl Plan {
         part
     }
 
-    /// Without some of the axes, which somebody else walks.
-    pub(super) fn without(&self, taken: &[usize]) -> Self {
+    /// Without the axes that somebody else walks.
+    pub(super) fn without(&self, taken: [Option<usize>; 2]) -> Self {
         let mut rest = Self { axes: Axes::default(), ..*self };
-        for (_, &axis) in self.axes().iter().enumerate().filter(|(index, _)| !taken.contains(index)) {
-            rest.axes.push(axis);
+        for (index, &axis) in self.axes().iter().enumerate() {
+            if !taken.contains(&Some(index)) {
+                rest.axes.push(axis);
+            }
         }
         rest
     }

@@ -40,6 +40,9 @@ impl Steps {
     ///
     /// The layout, applied at `src`, reaches only bytes that may be loaded racily, and `dst` is none of them.
     pub(crate) unsafe fn load(&mut self, src: *const u8, dst: &mut [u8]) -> usize {
+        if self.outer.is_none() {
+            return 0;
+        }
         let itemsize = self.layout.itemsize();
         let capacity = dst.len().checked_div(itemsize).unwrap_or(0);
         let run = run::run(Level::current(), false);

@@ -14,12 +14,11 @@ pub(crate) use columns::{Column, copy_columns};
 
 use crate::element::{DType, DTypeKind, Record};
 use crate::error::Result;
-use crate::kernel::cast::in_element;
 use crate::kernel::cpu::Level;
 use crate::kernel::records::blocks::{BLOCK_NBYTES, Loops};
 use crate::kernel::records::parts::{Parts, has_gaps};
 use crate::kernel::records::program::Program;
-use crate::kernel::{Casting, cast, copy, element_at, index_of};
+use crate::kernel::{Casting, cast, copy, element_at, in_element, index_of};
 use crate::layout::{Layout, Order};
 use crate::memory::count_copied;
 

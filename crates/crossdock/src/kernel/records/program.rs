@@ -183,6 +183,8 @@ struct Pattern<const W: usize> {
     reach: usize,
     /// Whether a group fills its registers exactly.
     is_whole: bool,
+    /// For each register, which of its bytes are written, where some are not.
+    masks: Option<Vec<u64>>,
 }
 
 /// What comes before the first group.
@@ -197,9 +199,9 @@ impl<const W: usize> Pattern<W> {
     /// More than that would push the data out of the first-level cache.
     const MOST_SHUFFLES: usize = 256;
 
-    /// `None` where bytes are not to be written, or the records are too large.
+    /// `None` where bytes are not to be written and no instruction leaves them out, or the records are too large.
     fn new(table: &[Byte], from_size: usize) -> Option<Self> {
-        if table.contains(&Byte::Foreign) {
+        if W < 64 && table.contains(&Byte::Foreign) {
             return None;
         }
         // As many records as fill whole registers; if those are too many, one, of which the last register reaches into the next one.
@@ -214,8 +216,8 @@ impl<const W: usize> Pattern<W> {
             Byte::From(from) => Some(place / table.len() * from_size + from),
             Byte::Zero | Byte::Foreign => None,
         };
-        let mut pattern =
-            Self { shuffles: vec![], ends: vec![], records, reach: 0, is_whole: to_nbytes.is_multiple_of(W) };
+        let is_whole = to_nbytes.is_multiple_of(W);
+        let mut pattern = Self { shuffles: vec![], ends: vec![], records, reach: 0, is_whole, masks: None };
         for start in (0..to_nbytes).step_by(W) {
             let mut wanted: Vec<(usize, usize)> = (start..(start + W).min(to_nbytes))
                 .filter_map(|place| source(place).map(|from| (from, place - start)))
@@ -240,13 +242,24 @@ impl<const W: usize> Pattern<W> {
             }
             pattern.ends.push(pattern.shuffles.len());
         }
+        pattern.masks = table.contains(&Byte::Foreign).then(|| {
+            let ours = |place: &usize| *place < to_nbytes && table[place % table.len()] != Byte::Foreign;
+            let bits = |start: usize| {
+                (start..start + W).filter(ours).fold(0, |mask, place| mask | 1 << (place - start))
+            };
+            (0..to_nbytes).step_by(W).map(bits).collect()
+        });
         Some(pattern)
     }
 
     /// How many of `len` records come first, so that everything behind them lies in whole registers, and can be streamed.
     fn head(&self, dst: usize, to_size: usize, len: usize, streams: bool) -> Head {
         let aligns = |records: &usize| (dst + records * to_size).is_multiple_of(W);
-        let records = if streams && self.is_whole { (0..W.min(len)).find(aligns) } else { None };
+        let records = if streams && self.is_whole && self.masks.is_none() {
+            (0..W.min(len)).find(aligns)
+        } else {
+            None
+        };
         Head { records: records.unwrap_or(0), streams: records.is_some() }
     }
 
@@ -269,8 +282,17 @@ mod x86 {
     use super::Pattern;
     use crate::memory::racy::vector;
 
+    /// No instruction leaves out bytes of so narrow a register, so that [`Pattern::new`] makes no masks for it.
+    ///
+    /// # Safety
+    ///
+    /// None: it touches nothing.
+    unsafe fn never(_: *mut u8, _: u64, _: __m128i) {
+        unreachable!("a pattern of 16 bytes with masks")
+    }
+
     macro_rules! shuffle {
-        ($name:ident, $width:literal, $register:ty, $features:literal, $load:ident, $store:ident, $stream:ident, $zero:expr, $step:expr) => {
+        ($name:ident, $width:literal, $register:ty, $features:literal, $load:ident, $store:ident, $stream:ident, $masked:path, $zero:expr, $step:expr) => {
             /// # Safety
             ///
             /// `groups` groups of records, without gaps, may be loaded racily at `src`, with what else is in the windows of the last one,
@@ -286,17 +308,20 @@ mod x86 {
             ) {
                 for _ in 0..groups {
                     let (mut first, mut place) = (0, dst);
-                    for &end in &pattern.ends {
+                    for (number, &end) in pattern.ends.iter().enumerate() {
                         let mut register = $zero;
                         for shuffle in &pattern.shuffles[first..end] {
                             // SAFETY: a window of this group (the caller's word).
                             let window = unsafe { vector::$load(src.wrapping_add(shuffle.window)) };
+                            let index = shuffle.index.as_ptr().cast::<$register>();
                             // SAFETY: as many bytes.
-                            let index =
-                                unsafe { shuffle.index.as_ptr().cast::<$register>().read_unaligned() };
+                            let index = unsafe { index.read_unaligned() };
                             register = $step(register, window, index, shuffle.mask);
                         }
-                        if streams {
+                        if let Some(masks) = &pattern.masks {
+                            // SAFETY: the bytes of the register that are ours (the caller's word).
+                            unsafe { $masked(place, masks[number], register) };
+                        } else if streams {
                             // SAFETY: a register of the result (the caller's word).
                             unsafe { vector::$stream(place, register) };
                         } else {
@@ -322,6 +347,7 @@ mod x86 {
         load16,
         store16,
         stream16,
+        never,
         _mm_setzero_si128(),
         |register, window, index, _mask| _mm_or_si128(register, _mm_shuffle_epi8(window, index))
     );
@@ -333,6 +359,7 @@ mod x86 {
         load64,
         store64,
         stream64,
+        vector::store64_masked,
         _mm512_setzero_si512(),
         |register, window, index, mask| _mm512_mask_permutexvar_epi8(register, mask, index, window)
     );

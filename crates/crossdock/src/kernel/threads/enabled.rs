@@ -14,6 +14,6 @@ pub(crate) fn each(parts: usize, work: impl Fn(usize) + Sync) {
     match parts {
         0 => {}
         1 => work(0),
-        _ => (0..parts).into_par_iter().with_max_len(1).for_each(|part| work(part)),
+        _ => (0..parts).into_par_iter().with_max_len(1).for_each(&work),
     }
 }

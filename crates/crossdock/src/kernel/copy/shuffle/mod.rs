@@ -109,7 +109,7 @@ impl Shuffle {
         let row = if inner { beside.len * width } else { width };
         let gapless = along.to == row as isize;
         let apart = inner && beside.len > 1 && beside.to != width as isize;
-        if along.to < row as isize || apart || !gapless && !(inner && registers.masks) {
+        if along.to < row as isize || apart || !(gapless || inner && registers.masks) {
             return None;
         }
         let unit = if pitch.is_multiple_of(width) { width } else { pitch };
@@ -157,14 +157,7 @@ impl Shuffle {
         };
         let (a, b) = (ends(along), ends(beside));
         let limits = (a.start + b.start, a.end + b.end + width as isize);
-        let (store, stream_pass) = match level {
-            #[cfg(target_arch = "x86_64")]
-            Level::Avx512 => avx512::passes(inputs, outputs.len()),
-            #[cfg(target_arch = "x86_64")]
-            _ => avx2::passes(inputs, outputs.len()),
-            #[cfg(not(target_arch = "x86_64"))]
-            _ => return None,
-        };
+        let (store, stream_pass) = passes(level, inputs, outputs.len())?;
         let stream = stream && gapless && (inner || planes == 1 || beside.to % run::LINE as isize == 0);
         Some(Self {
             width,
@@ -262,6 +255,16 @@ impl Shuffle {
             // SAFETY: the elements beside one another at one step (the caller's word).
             unsafe { elements::line(src, dst, self.width, self.beside, run::run(Level::Baseline, false)) };
         }
+    }
+}
+
+fn passes(level: Level, inputs: usize, outputs: usize) -> Option<(Pass, Pass)> {
+    match level {
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx512 => Some(avx512::passes(inputs, outputs)),
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx2 => Some(avx2::passes(inputs, outputs)),
+        _ => None,
     }
 }
 

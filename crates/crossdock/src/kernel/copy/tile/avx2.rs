@@ -47,9 +47,9 @@ macro_rules! tile {
                         }
                         for _ in 0..N.trailing_zeros() {
                             let before = *rows;
-                            for index in 0..N / 2 {
-                                rows[2 * index] = $low(before[index], before[index + N / 2]);
-                                rows[2 * index + 1] = $high(before[index], before[index + N / 2]);
+                            for (index, pair) in rows.chunks_exact_mut(2).enumerate() {
+                                let (row, other) = (before[index], before[index + N / 2]);
+                                (pair[0], pair[1]) = ($low(row, other), $high(row, other));
                             }
                         }
                     }

@@ -1,0 +1,171 @@
+//! Whether two arrays have the same elements.
+
+use crate::array::{Array, DArray};
+use crate::element::Element;
+use crate::error::{Error, Kind, Result};
+use crate::kernel::{self, Rule, Side, index_of};
+use crate::memory::LeaseKind;
+
+impl DArray {
+    /// Whether another array has the same shape and equal elements, by NumPy's rules: a NaN (and a date that is none) is unequal to
+    /// everything, -0.0 is 0.0, byte orders, strides and the padding of records do not matter. Copies nothing; under Pin leases of
+    /// that moment. Ends at the first difference.
+    ///
+    /// ```
+    /// use crossdock::{Array, DArray};
+    ///
+    /// let rows = DArray::from(Array::from_vec(vec![1, 2, 3, 4, 5, 6], [2, 3])?);
+    /// let columns = DArray::from(Array::from_vec(vec![1, 4, 2, 5, 3, 6], [3, 2])?).transpose();
+    /// assert!(rows.equals(&columns)?);
+    /// columns.set(&[1, 2], &7.into())?;
+    /// assert_eq!(rows.first_difference(&columns)?, Some(vec![1, 2]));
+    /// # Ok::<(), crossdock::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// `is_dtype` where the dtypes differ in more than byte orders and the places of fields; `is_value` for a text that is none, where
+    /// byte orders differ; `is_conflict` while somebody holds Write; `is_place`.
+    pub fn equals(&self, other: &Self) -> Result<bool> {
+        Ok(self.shape() == other.shape() && self.difference(other, Rule::Equal)?.is_none())
+    }
+
+    /// The index of the first element, in row-major order, that is not equal; none where all are. See [`DArray::equals`].
+    ///
+    /// # Errors
+    ///
+    /// `is_shape` where the shapes differ; as [`DArray::equals`].
+    pub fn first_difference(&self, other: &Self) -> Result<Option<Vec<usize>>> {
+        self.check_shape(other)?;
+        self.difference(other, Rule::Equal)
+    }
+
+    /// Whether another array of numbers has the same shape and elements that are close, by the formula of NumPy's `isclose`:
+    /// `|a - b| <= atol + rtol * |b|` with `b` of the other array, equal infinities, and NaN and NaN if `equal_nan`. It is computed in
+    /// double precision, to which integers beyond 2⁵³ are rounded; complex numbers are as far apart as their difference is long. The
+    /// dtypes may differ. Copies nothing; under Pin leases of that moment.
+    ///
+    /// ```
+    /// use crossdock::{Array, Casting, DArray, element::DType, layout::Order};
+    ///
+    /// let exact = DArray::from(Array::from_vec(vec![1.0f64, 1e-3, f64::NAN], [3])?);
+    /// let rounded = exact.cast(&DType::BF16, Order::RowMajor, Casting::Checked)?;
+    /// assert!(exact.all_close(&rounded, 1e-2, 0.0, true)?);
+    /// assert_eq!(exact.first_not_close(&rounded, 1e-5, 0.0, true)?, Some(vec![1]));
+    /// # Ok::<(), crossdock::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// `is_shape` where the shapes differ; `is_value` for a tolerance that is negative or NaN; `is_dtype` where either array has other
+    /// elements than numbers of at most 64 bits, or two of them; `is_conflict` while somebody holds Write; `is_place`.
+    pub fn all_close(&self, other: &Self, rtol: f64, atol: f64, equal_nan: bool) -> Result<bool> {
+        Ok(self.first_not_close(other, rtol, atol, equal_nan)?.is_none())
+    }
+
+    /// The index of the first element, in row-major order, that is not close; none where all are. See [`DArray::all_close`].
+    ///
+    /// # Errors
+    ///
+    /// As [`DArray::all_close`].
+    pub fn first_not_close(
+        &self,
+        other: &Self,
+        rtol: f64,
+        atol: f64,
+        equal_nan: bool,
+    ) -> Result<Option<Vec<usize>>> {
+        self.check_shape(other)?;
+        for (name, tolerance) in [("relative", rtol), ("absolute", atol)] {
+            if tolerance.is_nan() || tolerance < 0.0 {
+                let text = format!("a {name} tolerance of {tolerance} is none: give one of at least 0");
+                return Err(Error::new(Kind::Value, text));
+            }
+        }
+        self.difference(other, Rule::Close { rtol, atol, equal_nan })
+    }
+
+    fn check_shape(&self, other: &Self) -> Result<()> {
+        if self.shape() == other.shape() {
+            return Ok(());
+        }
+        let text = format!(
+            "shapes {:?} and {:?} cannot be compared element by element: broadcast one to the other",
+            self.shape(),
+            other.shape()
+        );
+        Err(Error::new(Kind::Shape, text))
+    }
+
+    /// The index of the first element that is not the same. The shapes are equal.
+    fn difference(&self, other: &Self, rule: Rule) -> Result<Option<Vec<usize>>> {
+        let (_ours, _theirs) = (self.lease(LeaseKind::Pin)?, other.lease(LeaseKind::Pin)?);
+        // SAFETY: DArray 1 and 2, under Pin leases.
+        let position = unsafe { kernel::first_difference(side(self), side(other), rule) }?;
+        Ok(position.map(|position| index_of(self.shape(), position)))
+    }
+}
+
+fn side(array: &DArray) -> Side<'_> {
+    Side { src: array.as_ptr(), dtype: array.dtype(), layout: array.layout() }
+}
+
+impl<T: Element, const D: usize> Array<T, D> {
+    /// Whether another array has the same shape and equal elements. See [`DArray::equals`].
+    ///
+    /// ```
+    /// use crossdock::Array;
+    ///
+    /// let (left, right) = (Array::from_vec(vec![0.0, 1.0], [2])?, Array::from_vec(vec![-0.0, 1.0], [2])?);
+    /// assert!(left.equals(&right)?);
+    /// right.set([1], f64::NAN)?;
+    /// assert_eq!(left.first_difference(&right)?, Some([1]));
+    /// # Ok::<(), crossdock::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`DArray::equals`].
+    pub fn equals(&self, other: &Self) -> Result<bool> {
+        DArray::from(self.clone()).equals(&other.clone().into())
+    }
+
+    /// The index of the first element, in row-major order, that is not equal; none where all are. See [`DArray::first_difference`].
+    ///
+    /// # Errors
+    ///
+    /// As [`DArray::first_difference`].
+    pub fn first_difference(&self, other: &Self) -> Result<Option<[usize; D]>> {
+        Ok(fixed(DArray::from(self.clone()).first_difference(&other.clone().into())?))
+    }
+
+    /// Whether another array has the same shape and elements that are close. See [`DArray::all_close`].
+    ///
+    /// # Errors
+    ///
+    /// As [`DArray::all_close`].
+    pub fn all_close(&self, other: &Self, rtol: f64, atol: f64, equal_nan: bool) -> Result<bool> {
+        Ok(self.first_not_close(other, rtol, atol, equal_nan)?.is_none())
+    }
+
+    /// The index of the first element, in row-major order, that is not close; none where all are. See [`DArray::all_close`].
+    ///
+    /// # Errors
+    ///
+    /// As [`DArray::all_close`].
+    pub fn first_not_close(
+        &self,
+        other: &Self,
+        rtol: f64,
+        atol: f64,
+        equal_nan: bool,
+    ) -> Result<Option<[usize; D]>> {
+        let (left, right) = (DArray::from(self.clone()), DArray::from(other.clone()));
+        Ok(fixed(left.first_not_close(&right, rtol, atol, equal_nan)?))
+    }
+}
+
+/// An index of an array of rank `D` has `D` parts.
+fn fixed<const D: usize>(index: Option<Vec<usize>>) -> Option<[usize; D]> {
+    index?.try_into().ok()
+}

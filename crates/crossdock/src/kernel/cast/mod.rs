@@ -1,0 +1,347 @@
+//! Conversion of elements from one dtype to another.
+//!
+//! ```text
+//!   src ──racy──> block ──step──> block ──step──> block ──racy──> dst
+//!                 bytes swapped · narrow floats decoded · numbers converted · encoded · bytes swapped
+//! ```
+//!
+//! Numbers go through loops over blocks, of which [`plan`] says which ones; parts of records and sub-arrays are converted each for
+//! itself, as the strided arrays that they are; everything else goes element by element through
+//! [`Value`](crate::element::Value), which is also what tells of an element that does not fit.
+
+mod by_value;
+mod narrow;
+mod number;
+mod plan;
+mod step;
+#[cfg(all(test, not(loom)))]
+mod tests;
+
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+pub(crate) use self::plan::Plan;
+use crate::element::{DType, DTypeKind, Record, SubArray};
+use crate::error::{Error, Result};
+use crate::kernel::block::{Block, Reader, Writer};
+use crate::kernel::cpu::Level;
+use crate::kernel::hops::Ends;
+use crate::kernel::pair::{PER_THREAD, Pair};
+use crate::kernel::{Casting, Racy, each_direct, fill, in_element, index_of, threads};
+use crate::layout::{Layout, Order};
+use crate::memory::count_copied;
+
+/// Converts the elements of one strided array to another dtype, into another array of the same shape. Copies, and counts, as many bytes
+/// as the elements have in the dtype that they become. Padding of records becomes zeros.
+///
+/// # Errors
+///
+/// `is_value` for the first element, in row-major order, that `casting` refuses, with its index: of the others, any may have been
+/// written.
+///
+/// # Safety
+///
+/// `from_layout`, of elements of the dtype `from`, applied at `src`, reaches only bytes that may be loaded racily; `to_layout`, of
+/// elements of the dtype `to`, applied at `dst`, only bytes that may be stored racily; the two do not overlap, or the item sizes are
+/// equal and each element becomes what lies in its place. The shapes are equal.
+pub(crate) unsafe fn cast(
+    src: *const u8,
+    from: &DType,
+    from_layout: &Layout,
+    dst: *mut u8,
+    to: &DType,
+    to_layout: &Layout,
+    casting: Casting,
+) -> Result<()> {
+    let cast = Cast { casting, level: Level::current() };
+    // SAFETY: the caller's word.
+    unsafe { cast.run(src, from, from_layout, dst, to, to_layout) }
+}
+
+/// The first element, in row-major order, that does not fit.
+struct Lost {
+    position: usize,
+    error: Error,
+}
+
+/// How to convert. The level is available.
+#[derive(Clone, Copy)]
+struct Cast {
+    casting: Casting,
+    level: Level,
+}
+
+impl Cast {
+    /// # Errors
+    ///
+    /// As [`cast`].
+    ///
+    /// # Safety
+    ///
+    /// As [`cast`].
+    unsafe fn run(
+        self,
+        src: *const u8,
+        from: &DType,
+        from_layout: &Layout,
+        dst: *mut u8,
+        to: &DType,
+        to_layout: &Layout,
+    ) -> Result<()> {
+        let in_place = src.addr() == dst.addr();
+        let zeros = if has_padding(to) && !in_place { vec![0; to.itemsize()] } else { vec![] };
+        let convert = |first, (src, from_layout): Ends<'_>, (dst, to_layout): Ends<'_>| {
+            if !zeros.is_empty() {
+                // SAFETY: a part of the destination (the caller's word).
+                unsafe { fill(dst, to_layout, &zeros) }?;
+            }
+            // SAFETY: a part of both (the caller's word).
+            let lost = unsafe { self.any(src, from, from_layout, dst, to, to_layout) }?;
+            Ok(lost.map(|Lost { position, error }| Lost { position: first + position, error }))
+        };
+        // SAFETY: the caller's word.
+        match unsafe { each_direct((src.cast_mut(), from_layout), (dst, to_layout), convert) }? {
+            Some(Lost { position, error }) => Err(in_element(error, &index_of(to_layout.shape(), position))),
+            None => {
+                count_copied(to_layout.nbytes());
+                Ok(())
+            }
+        }
+    }
+
+    /// Converts what is direct.
+    ///
+    /// # Safety
+    ///
+    /// As [`cast`].
+    unsafe fn any(
+        self,
+        src: *const u8,
+        from: &DType,
+        from_layout: &Layout,
+        dst: *mut u8,
+        to: &DType,
+        to_layout: &Layout,
+    ) -> Result<Option<Lost>> {
+        match (from.kind(), to.kind()) {
+            (DTypeKind::Scalar(source), DTypeKind::Scalar(target)) => {
+                if let Some(plan) = Plan::new(source, target, self.casting, self.level) {
+                    let numbers = Numbers { plan, from, to, level: self.level };
+                    // SAFETY: the caller's word.
+                    return unsafe { numbers.run(src, from_layout, dst, to_layout) };
+                }
+            }
+            (DTypeKind::Record(source), DTypeKind::Record(target)) if same_names(source, target) => {
+                // SAFETY: the caller's word.
+                return unsafe { self.fields(src, source, from_layout, dst, target, to_layout) };
+            }
+            (DTypeKind::SubArray(source), DTypeKind::SubArray(target))
+                if source.shape() == target.shape() && source.len() > 0 =>
+            {
+                let inner = |outer: &Layout, part: &SubArray| {
+                    let itemsize = part.base().itemsize();
+                    let inner = Layout::contiguous(part.shape(), itemsize, Order::RowMajor)?;
+                    outer.with_inner(&inner)
+                };
+                // Where the axes of both are too many for one layout, the elements go one by one.
+                if let (Ok(inner_from), Ok(inner_to)) = (inner(from_layout, source), inner(to_layout, target))
+                {
+                    let (from, to) = (source.base(), target.base());
+                    // SAFETY: the elements of the elements (the caller's word).
+                    let lost = unsafe { self.any(src, from, &inner_from, dst, to, &inner_to) }?;
+                    return Ok(lost.map(|lost| lost.in_subarray(target)));
+                }
+            }
+            _ => {}
+        }
+        // SAFETY: the caller's word.
+        unsafe { by_value::cast(src, from, from_layout, dst, to, to_layout) }
+    }
+
+    /// # Safety
+    ///
+    /// As [`cast`], for records with fields of the same names.
+    unsafe fn fields(
+        self,
+        src: *const u8,
+        from: &Record,
+        from_layout: &Layout,
+        dst: *mut u8,
+        to: &Record,
+        to_layout: &Layout,
+    ) -> Result<Option<Lost>> {
+        let mut first: Option<Lost> = None;
+        for (source, target) in from.fields().iter().zip(to.fields()) {
+            let part = |layout: &Layout, dtype: &DType| {
+                Layout::new(layout.shape(), layout.strides(), dtype.itemsize())
+            };
+            let (inner_from, inner_to) =
+                (part(from_layout, source.dtype())?, part(to_layout, target.dtype())?);
+            let (src, dst) = (src.wrapping_add(source.offset()), dst.wrapping_add(target.offset()));
+            // SAFETY: the field of each element (the caller's word).
+            let lost = unsafe { self.any(src, source.dtype(), &inner_from, dst, target.dtype(), &inner_to) }?;
+            if let Some(Lost { position, error }) = lost
+                && first.as_ref().is_none_or(|first| position < first.position)
+            {
+                let error = error.within(format_args!("field {:?}", target.name()));
+                first = Some(Lost { position, error });
+            }
+        }
+        Ok(first)
+    }
+}
+
+impl Lost {
+    /// Its place among the elements of which each is such a sub-array.
+    #[cold]
+    fn in_subarray(self, subarray: &SubArray) -> Self {
+        let (position, within) = (self.position / subarray.len(), self.position % subarray.len());
+        let index = index_of(subarray.shape(), within);
+        let error =
+            index.iter().rev().fold(self.error, |error, at| error.within(format_args!("element {at}")));
+        Self { position, error }
+    }
+}
+
+/// Whether the bytes of an element can be turned around where they lie: no byte belongs to two numbers, and loops do it.
+pub(crate) fn turns_in_place(dtype: &DType) -> bool {
+    match dtype.kind() {
+        DTypeKind::Scalar(scalar) => {
+            scalar.byte_order().is_none()
+                || Plan::new(scalar, scalar.swapped(), Casting::Checked, Level::Baseline).is_some()
+        }
+        DTypeKind::SubArray(subarray) => turns_in_place(subarray.base()),
+        DTypeKind::Record(record) => {
+            let mut ends: Vec<_> =
+                record.fields().iter().map(|field| (field.offset(), field.end())).collect();
+            ends.sort_unstable();
+            let apart = ends.windows(2).all(|pair| pair[0].1 <= pair[1].0);
+            apart && record.fields().iter().all(|field| turns_in_place(field.dtype()))
+        }
+    }
+}
+
+/// Whether an element has bytes that no field covers, or that several do.
+fn has_padding(dtype: &DType) -> bool {
+    match dtype.kind() {
+        DTypeKind::Scalar(_) => false,
+        DTypeKind::Record(record) => {
+            !record.is_packed() || record.fields().iter().any(|field| has_padding(field.dtype()))
+        }
+        DTypeKind::SubArray(subarray) => has_padding(subarray.base()),
+    }
+}
+
+fn same_names(from: &Record, to: &Record) -> bool {
+    let names = |record: &Record| record.fields().len();
+    names(from) == names(to) && from.fields().iter().zip(to.fields()).all(|(a, b)| a.name() == b.name())
+}
+
+/// A conversion that loops over blocks make.
+struct Numbers<'a> {
+    plan: Plan,
+    from: &'a DType,
+    to: &'a DType,
+    level: Level,
+}
+
+impl Numbers<'_> {
+    /// # Safety
+    ///
+    /// As [`cast`].
+    unsafe fn run(&self, src: *const u8, from: &Layout, dst: *mut u8, to: &Layout) -> Result<Option<Lost>> {
+        let pair = Pair::arranged(from, to)?;
+        let parts = pair.split(threads::count(), PER_THREAD)?;
+        let (src_at, dst_at, nbytes) = (Racy(src.cast_mut()), Racy(dst), to.nbytes());
+        let whole = AtomicBool::new(true);
+        threads::each(parts.len(), |part| {
+            let pair = &parts[part];
+            let src = src_at.at(pair.from_offset).cast_const();
+            // SAFETY: a part of both (the caller's word).
+            let done = unsafe { self.walk(src, &pair.from, dst_at.at(pair.to_offset), &pair.to, nbytes) };
+            if !matches!(done, Ok(true)) {
+                whole.store(false, Relaxed);
+            }
+        });
+        if whole.into_inner() {
+            return Ok(None);
+        }
+        // SAFETY: the caller's word.
+        unsafe { self.find_lost(src, from, dst, to) }
+    }
+
+    /// Converts all blocks up to the first in which an element would be lost, and says whether there was none.
+    ///
+    /// # Safety
+    ///
+    /// As [`cast`].
+    unsafe fn walk(
+        &self,
+        src: *const u8,
+        from: &Layout,
+        dst: *mut u8,
+        to: &Layout,
+        whole_nbytes: usize,
+    ) -> Result<bool> {
+        let mut reader = Reader::new(self.level, src, from)?;
+        let mut writer = Writer::new(self.level, dst, to, whole_nbytes)?;
+        let mut blocks = [const { Block::new() }; 2];
+        let (mut left, mut most) = (to.len(), writer.first(self.plan.per_block()));
+        while left > 0 {
+            let count = left.min(most);
+            // SAFETY: the caller's word; there are as many left.
+            unsafe { reader.load(&mut blocks[0], count) };
+            let Some(result) = self.plan.run(&mut blocks, count) else { return Ok(false) };
+            // SAFETY: the caller's word; there are as many left.
+            unsafe { writer.store(&blocks[result], count) };
+            (left, most) = (left - count, self.plan.per_block());
+        }
+        writer.finish();
+        Ok(true)
+    }
+
+    /// Converts everything once more, in row-major order, up to the first element that would be lost. (Nothing may be lost by now:
+    /// others may be writing the source.)
+    ///
+    /// # Safety
+    ///
+    /// As [`cast`].
+    #[cold]
+    unsafe fn find_lost(
+        &self,
+        src: *const u8,
+        from: &Layout,
+        dst: *mut u8,
+        to: &Layout,
+    ) -> Result<Option<Lost>> {
+        let mut reader = Reader::new(self.level, src, from)?;
+        let mut writer = Writer::new(self.level, dst, to, 0)?;
+        let mut blocks = [const { Block::new() }; 2];
+        let mut bytes = vec![0; self.to.itemsize()];
+        let mut done = 0;
+        while done < to.len() {
+            let count = self.plan.per_block().min(to.len() - done);
+            // SAFETY: the caller's word; there are as many left.
+            unsafe { reader.load(&mut blocks[0], count) };
+            if let Some(result) = self.plan.run(&mut blocks, count) {
+                // SAFETY: the caller's word; there are as many left.
+                unsafe { writer.store(&blocks[result], count) };
+            } else {
+                for position in done..done + count {
+                    let index = index_of(to.shape(), position);
+                    let (src, dst) = (
+                        src.wrapping_offset(from.offset_of(&index)?),
+                        dst.wrapping_offset(to.offset_of(&index)?),
+                    );
+                    // SAFETY: one element, and its place (the caller's word).
+                    let one = unsafe { by_value::cast_one(src, self.from, dst, self.to, &mut bytes) };
+                    if let Err(error) = one {
+                        return Ok(Some(Lost { position, error }));
+                    }
+                }
+                writer.skip(count);
+            }
+            done += count;
+        }
+        Ok(None)
+    }
+}

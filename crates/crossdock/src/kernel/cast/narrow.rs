@@ -1,0 +1,331 @@
+//! Steps between `f32` and the floats of 16 bits and less.
+//!
+//! All values of such a float are `f32`s, too: those of 8 bits are looked up, those of 16 are moved into place. The way back is one
+//! loop for all formats, which differ in the numbers that it is given.
+
+use std::sync::OnceLock;
+
+use crate::element::{Flavour, FloatFormat, ScalarKind};
+use crate::kernel::cast::step::{Args, Map, Test};
+
+const INFINITE: u32 = 0x7f80_0000;
+
+/// A float format, as the loops that write it need it.
+#[derive(Clone, Copy)]
+pub(super) struct Narrow {
+    /// How many bits of the mantissa of an `f32` are dropped.
+    dropped: u32,
+    /// By how much its exponents are less than those of an `f32`, in place.
+    rebias: u32,
+    /// The least normal number, as bits of an `f32`; 0 where subnormal numbers are those of an `f32`.
+    least_normal: u32,
+    /// The power of two to which a subnormal number is added, so that the addition rounds it.
+    magic: u32,
+    /// What is too large becomes this pattern: infinity, or the greatest number.
+    greatest: u32,
+    /// The pattern of NaN; that of 0 where there is none.
+    nan: u32,
+    /// Where its sign stands.
+    sign: u32,
+    /// Whether zero has a sign.
+    signed_zero: bool,
+}
+
+impl Narrow {
+    pub(super) const NONE: Self = Self {
+        dropped: 0,
+        rebias: 0,
+        least_normal: 0,
+        magic: 0,
+        greatest: 0,
+        nan: 0,
+        sign: 0,
+        signed_zero: false,
+    };
+
+    fn of(format: FloatFormat) -> Self {
+        let dropped = 23 - format.mantissa_bits();
+        let power = |exponent: i32| ((exponent + 127) as u32) << 23;
+        let as_wide = format.exponent_bits() == 8;
+        let infinity = u32::from(format.flavour() == Flavour::Ieee);
+        Self {
+            dropped,
+            rebias: ((127 - format.bias()) as u32) << format.mantissa_bits(),
+            least_normal: if as_wide { 0 } else { power(1 - format.bias()) },
+            magic: if as_wide { 0 } else { power(1 - format.bias() + dropped as i32) },
+            greatest: u32::from(format.max_finite()) + infinity,
+            nan: format.nan().unwrap_or(0).into(),
+            sign: format.sign().trailing_zeros(),
+            signed_zero: format.flavour() != Flavour::NanIsNegativeZero,
+        }
+    }
+
+    #[inline(always)]
+    fn encode(&self, value: f32) -> u32 {
+        let bits = value.to_bits();
+        let magnitude = bits & 0x7fff_ffff;
+        let odd = magnitude.wrapping_shr(self.dropped) & 1;
+        let below_half = 1_u32.wrapping_shl(self.dropped.wrapping_sub(1)).wrapping_sub(1);
+        let normal = (magnitude + below_half + odd).wrapping_shr(self.dropped).wrapping_sub(self.rebias);
+        let subnormal =
+            (f32::from_bits(magnitude) + f32::from_bits(self.magic)).to_bits().wrapping_sub(self.magic);
+        let rounded = if magnitude < self.least_normal { subnormal } else { normal };
+        let rounded = rounded.min(self.greatest);
+        let signed = self.signed_zero | (rounded != 0);
+        let sign = if signed { (bits >> 31).wrapping_shl(self.sign) } else { 0 };
+        if magnitude > INFINITE { self.nan } else { rounded | sign }
+    }
+
+    /// The magnitudes that it cannot say, from `low` to `high`, as bits of an `f32`.
+    fn lost(format: FloatFormat) -> Args {
+        let max = u32::from(format.max_finite());
+        let narrow = Self::of(format);
+        let tie = (max + narrow.rebias).wrapping_shl(narrow.dropped) + (1 << (narrow.dropped - 1));
+        // A tie goes to the even pattern.
+        let low = tie + u32::from(max % 2 == 0);
+        let high = match format.flavour() {
+            Flavour::Ieee => INFINITE - 1,
+            Flavour::Finite => u32::MAX >> 1,
+            Flavour::FiniteNan | Flavour::NanIsNegativeZero | Flavour::PowerOfTwo => INFINITE,
+        };
+        Args::range(low.into(), high.into())
+    }
+}
+
+/// What the steps to and from a format are told.
+pub(super) struct Format {
+    pub(super) decode: Args,
+    pub(super) encode: Args,
+    pub(super) lost: Args,
+}
+
+impl Format {
+    /// The format of a kind that is a float of at most 16 bits.
+    pub(super) fn of(kind: ScalarKind) -> Option<Self> {
+        let format = FloatFormat::of(kind)?;
+        let table = if format.sign() > 0x100 { Args::NONE.table } else { table(kind, format)? };
+        let lost = match format.flavour() {
+            Flavour::PowerOfTwo => Args::range(0, u64::from(PowerOfTwo::LIMIT)),
+            _ => Narrow::lost(format),
+        };
+        Some(Self {
+            decode: Args { table, ..Args::NONE },
+            encode: Args { narrow: Narrow::of(format), ..Args::NONE },
+            lost,
+        })
+    }
+}
+
+const BYTES: [ScalarKind; 11] = [
+    ScalarKind::Float8E3M4,
+    ScalarKind::Float8E4M3,
+    ScalarKind::Float8E4M3B11Fnuz,
+    ScalarKind::Float8E4M3Fn,
+    ScalarKind::Float8E4M3Fnuz,
+    ScalarKind::Float8E5M2,
+    ScalarKind::Float8E5M2Fnuz,
+    ScalarKind::Float8E8M0Fnu,
+    ScalarKind::Float6E2M3Fn,
+    ScalarKind::Float6E3M2Fn,
+    ScalarKind::Float4E2M1Fn,
+];
+
+/// The values of the patterns of a format of at most 8 bits, made when they are first asked for.
+fn table(kind: ScalarKind, format: FloatFormat) -> Option<&'static [f32; 256]> {
+    static TABLES: [OnceLock<[f32; 256]>; BYTES.len()] = [const { OnceLock::new() }; BYTES.len()];
+    let table = &TABLES[BYTES.iter().position(|&other| other == kind)?];
+    Some(table.get_or_init(|| std::array::from_fn(|bits| format.decode(bits as u16) as f32)))
+}
+
+/// A pattern of 8 bits, looked up.
+pub(super) struct FromTable;
+
+impl Map for FromTable {
+    type From = u8;
+    type To = f32;
+
+    #[inline(always)]
+    fn map(args: &Args, value: u8) -> f32 {
+        args.table[usize::from(value)]
+    }
+}
+
+/// The one NaN that stands for all of the sign: what is narrower keeps no payload.
+#[inline(always)]
+fn plain_nan(bits: u32) -> f32 {
+    let nan = (bits & 0x8000_0000) | f32::NAN.to_bits();
+    f32::from_bits(if bits & 0x7fff_ffff > INFINITE { nan } else { bits })
+}
+
+/// A `bfloat16`, the upper half of an `f32`.
+pub(super) struct FromBrain;
+
+impl Map for FromBrain {
+    type From = u16;
+    type To = f32;
+
+    #[inline(always)]
+    fn map(_: &Args, value: u16) -> f32 {
+        plain_nan(u32::from(value) << 16)
+    }
+}
+
+/// A `binary16`, by integers.
+pub(super) struct FromHalf;
+
+impl Map for FromHalf {
+    type From = u16;
+    type To = f32;
+
+    #[inline(always)]
+    fn map(_: &Args, value: u16) -> f32 {
+        /// 2^-14, the least normal number, with whose mantissa a subnormal one begins.
+        const LEAST: u32 = (127 - 14) << 23;
+        let magnitude = u32::from(value & 0x7fff) << 13;
+        let normal = magnitude + ((127 - 15) << 23);
+        let subnormal = (f32::from_bits(magnitude + LEAST) - f32::from_bits(LEAST)).to_bits();
+        let finite = if magnitude < 1 << 23 { subnormal } else { normal };
+        let bits = if value & 0x7c00 == 0x7c00 { magnitude | INFINITE } else { finite };
+        plain_nan(bits | (u32::from(value & 0x8000) << 16))
+    }
+}
+
+/// To a format of 8 bits or less.
+pub(super) struct ToNarrow8;
+
+impl Map for ToNarrow8 {
+    type From = f32;
+    type To = u8;
+
+    #[inline(always)]
+    fn map(args: &Args, value: f32) -> u8 {
+        args.narrow.encode(value) as u8
+    }
+}
+
+/// To a `bfloat16`, of which every number, subnormal or not, is cut off in the same place.
+pub(super) struct ToBrain;
+
+impl Map for ToBrain {
+    type From = f32;
+    type To = u16;
+
+    #[inline(always)]
+    fn map(_: &Args, value: f32) -> u16 {
+        let bits = value.to_bits();
+        let rounded = bits.wrapping_add(0x7fff + (bits >> 16 & 1)) >> 16;
+        (if value.is_nan() { 0x7fc0 } else { rounded }) as u16
+    }
+}
+
+/// To a format of 16 bits.
+pub(super) struct ToNarrow16;
+
+impl Map for ToNarrow16 {
+    type From = f32;
+    type To = u16;
+
+    #[inline(always)]
+    fn map(args: &Args, value: f32) -> u16 {
+        args.narrow.encode(value) as u16
+    }
+}
+
+/// Whether a magnitude is one of those that a format cannot say.
+pub(super) struct LostToNarrow;
+
+impl Test for LostToNarrow {
+    type Of = f32;
+
+    #[inline(always)]
+    fn is_lost(args: &Args, value: f32) -> bool {
+        let magnitude = value.to_bits() & 0x7fff_ffff;
+        (magnitude >= args.low as u32) & (magnitude <= args.high as u32)
+    }
+}
+
+/// To exponents alone: what is too small, negative numbers included, becomes the least one. A tie goes up.
+pub(super) struct PowerOfTwo;
+
+impl PowerOfTwo {
+    /// The greatest number that does not round beyond 2^127, as bits.
+    const LIMIT: u32 = (254 << 23) + (1 << 22) - 1;
+}
+
+impl Map for PowerOfTwo {
+    type From = f32;
+    type To = u8;
+
+    #[inline(always)]
+    fn map(_: &Args, value: f32) -> u8 {
+        /// The middle between 2^-127 and 2^-126, both bits of an `f32`.
+        const LEAST_TIE: u32 = 0x0060_0000;
+        let bits = value.to_bits();
+        let magnitude = bits & 0x7fff_ffff;
+        let rounded = if magnitude < 1 << 23 {
+            u32::from(magnitude >= LEAST_TIE)
+        } else {
+            (magnitude.wrapping_add(1 << 22) >> 23).min(254)
+        };
+        let positive = if bits >> 31 != 0 { 0 } else { rounded };
+        (if magnitude > INFINITE { 255 } else { positive }) as u8
+    }
+}
+
+impl Test for PowerOfTwo {
+    type Of = f32;
+
+    #[inline(always)]
+    fn is_lost(args: &Args, value: f32) -> bool {
+        let bits = value.to_bits();
+        let sayable = (bits != 0) & (bits <= args.high as u32);
+        !(sayable | (bits & 0x7fff_ffff > INFINITE))
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+pub(super) mod f16c {
+    //! `binary16` by the processor's own instructions, which keep payloads of NaN that we do not.
+
+    use std::arch::x86_64::{
+        _CMP_UNORD_Q, _MM_FROUND_TO_NEAREST_INT, _mm256_and_ps, _mm256_blendv_ps, _mm256_cmp_ps,
+        _mm256_cvtph_ps, _mm256_cvtps_ph, _mm256_or_ps, _mm256_set1_ps,
+    };
+
+    use crate::kernel::block::Block;
+    use crate::kernel::cast::step::Args;
+
+    /// As [`FromHalf`](super::FromHalf). Eight at a time, also those behind `len`, which the block has.
+    #[target_feature(enable = "avx2,f16c")]
+    pub(crate) fn from_half(_: &Args, src: &Block, dst: &mut Block, len: usize) {
+        let len = len.next_multiple_of(8);
+        let (src, dst) = (src.lanes::<[u16; 8]>(len / 8), dst.lanes_mut::<[f32; 8]>(len / 8));
+        let (sign, nan) = (_mm256_set1_ps(-0.0), _mm256_set1_ps(f32::NAN));
+        for (to, from) in dst.iter_mut().zip(src) {
+            // SAFETY: as many bytes, every pattern of which is a value.
+            let value = _mm256_cvtph_ps(unsafe { std::mem::transmute::<[u16; 8], _>(*from) });
+            let is_nan = _mm256_cmp_ps::<_CMP_UNORD_Q>(value, value);
+            let plain = _mm256_or_ps(_mm256_and_ps(value, sign), nan);
+            let value = _mm256_blendv_ps(value, plain, is_nan);
+            // SAFETY: as many bytes, every pattern of which is a value.
+            *to = unsafe { std::mem::transmute::<_, [f32; 8]>(value) };
+        }
+    }
+
+    /// As [`ToNarrow16`](super::ToNarrow16), for `binary16`. Eight at a time, also those behind `len`, which the block has.
+    #[target_feature(enable = "avx2,f16c")]
+    pub(crate) fn to_half(_: &Args, src: &Block, dst: &mut Block, len: usize) {
+        let len = len.next_multiple_of(8);
+        let (src, dst) = (src.lanes::<[f32; 8]>(len / 8), dst.lanes_mut::<[u16; 8]>(len / 8));
+        let nan = _mm256_set1_ps(f32::NAN);
+        for (to, from) in dst.iter_mut().zip(src) {
+            // SAFETY: as many bytes, every pattern of which is a value.
+            let value = unsafe { std::mem::transmute::<[f32; 8], _>(*from) };
+            let is_nan = _mm256_cmp_ps::<_CMP_UNORD_Q>(value, value);
+            let value = _mm256_blendv_ps(value, nan, is_nan);
+            let half = _mm256_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(value);
+            // SAFETY: as many bytes, every pattern of which is a value.
+            *to = unsafe { std::mem::transmute::<_, [u16; 8]>(half) };
+        }
+    }
+}

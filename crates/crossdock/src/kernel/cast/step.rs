@@ -1,0 +1,123 @@
+//! One step of a conversion: a loop over a block, compiled once for each level.
+
+use crate::kernel::block::Block;
+use crate::kernel::cast::narrow::Narrow;
+use crate::kernel::cpu::{Level, at_each_level};
+use crate::memory::Pod;
+
+/// What the loops are told: each takes from it what it needs.
+#[derive(Clone, Copy)]
+pub(super) struct Args {
+    /// The least and the greatest number that passes: bits of an integer of the lane's width, of an `f64`, or of an `f32` without
+    /// sign, as the step says.
+    pub(super) low: u64,
+    pub(super) high: u64,
+    /// What is above `high` becomes this integer.
+    pub(super) top: u64,
+    pub(super) narrow: Narrow,
+    pub(super) table: &'static [f32; 256],
+}
+
+impl Args {
+    pub(super) const NONE: Self = Self { low: 0, high: 0, top: 0, narrow: Narrow::NONE, table: &[0.0; 256] };
+
+    pub(super) const fn range(low: u64, high: u64) -> Self {
+        Self { low, high, ..Self::NONE }
+    }
+}
+
+/// A step of a conversion.
+#[derive(Clone, Copy)]
+pub(super) enum Stage {
+    /// Makes one block of another, with as many lanes as `grows` says.
+    Map(unsafe fn(&Args, &Block, &mut Block, usize), Args, Grows),
+    /// Asks whether any of the lanes cannot be said.
+    Test(unsafe fn(&Args, &Block, usize) -> bool, Args),
+}
+
+/// How many lanes a step makes of those that it takes.
+#[derive(Clone, Copy)]
+pub(super) enum Grows {
+    Same,
+    Twice,
+    Half,
+}
+
+impl Grows {
+    pub(super) fn of(self, len: usize) -> usize {
+        match self {
+            Self::Same => len,
+            Self::Twice => 2 * len,
+            Self::Half => len / 2,
+        }
+    }
+}
+
+/// A loop from one block to another.
+pub(super) trait Step {
+    const GROWS: Grows = Grows::Same;
+
+    /// `#[inline(always)]`, so that it is compiled for the level of whoever calls it.
+    fn run(args: &Args, src: &Block, dst: &mut Block, len: usize);
+}
+
+/// A step in which each lane depends on one other.
+pub(super) trait Map {
+    type From: Pod;
+    type To: Pod;
+
+    fn map(args: &Args, value: Self::From) -> Self::To;
+}
+
+impl<M: Map> Step for M {
+    #[inline(always)]
+    fn run(args: &Args, src: &Block, dst: &mut Block, len: usize) {
+        let (src, dst) = (src.lanes::<M::From>(len), dst.lanes_mut::<M::To>(len));
+        let args = *args;
+        for (to, &from) in dst.iter_mut().zip(src) {
+            *to = M::map(&args, from);
+        }
+    }
+}
+
+/// A question about each lane.
+pub(super) trait Test {
+    type Of: Pod;
+
+    fn is_lost(args: &Args, value: Self::Of) -> bool;
+}
+
+/// A step for a level.
+pub(super) fn step<S: Step>(level: Level, args: Args) -> Stage {
+    #[inline(always)]
+    fn body<S: Step>(args: &Args, src: &Block, dst: &mut Block, len: usize) {
+        S::run(args, src, dst, len);
+    }
+    at_each_level!(S: Step, (args: &Args, src: &Block, dst: &mut Block, len: usize), body);
+    let run: unsafe fn(&Args, &Block, &mut Block, usize) = match level {
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx512 => avx512::<S>,
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx2 => avx2::<S>,
+        _ => baseline::<S>,
+    };
+    Stage::Map(run, args, S::GROWS)
+}
+
+/// A test for a level.
+pub(super) fn test<T: Test>(level: Level, args: Args) -> Stage {
+    #[inline(always)]
+    fn body<T: Test>(args: &Args, src: &Block, len: usize) -> bool {
+        let args = *args;
+        src.lanes::<T::Of>(len).iter().fold(false, |lost, &value| lost | T::is_lost(&args, value))
+    }
+    at_each_level!(T: Test, (args: &Args, src: &Block, len: usize) -> bool, body);
+    let run: unsafe fn(&Args, &Block, usize) -> bool = match level {
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx512 => avx512::<T>,
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx2 => avx2::<T>,
+        _ => baseline::<T>,
+    };
+    Stage::Test(run, args)
+}

@@ -1,0 +1,394 @@
+//! Whether two arrays have equal, or nearly equal, elements.
+
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use crate::element::{DType, DTypeKind, NAT, Scalar, ScalarKind, SubArray, Value};
+use crate::error::{Error, Kind, Result};
+use crate::kernel::block::{Block, Reader};
+use crate::kernel::cast::Plan;
+use crate::kernel::cpu::{Level, at_each_level};
+use crate::kernel::hops::Ends;
+use crate::kernel::pair::{PER_THREAD, Pair};
+use crate::kernel::{Casting, Racy, each_direct, load_bytes, threads};
+use crate::layout::{Layout, Order};
+use crate::memory::Pod;
+
+/// When two elements are taken for the same.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Rule {
+    /// As NumPy's `==`: NaN is unequal to itself, -0.0 is 0.0, padding does not count.
+    Equal,
+    /// As NumPy's `isclose`: `|a - b| <= atol + rtol * |b|`, in double precision.
+    Close {
+        /// How much of `|b|`.
+        rtol: f64,
+        /// How much at least.
+        atol: f64,
+        /// Whether NaN is close to NaN.
+        equal_nan: bool,
+    },
+}
+
+/// One of the two arrays.
+#[derive(Clone, Copy)]
+pub(crate) struct Side<'a> {
+    pub(crate) src: *const u8,
+    pub(crate) dtype: &'a DType,
+    pub(crate) layout: &'a Layout,
+}
+
+/// The position, in row-major order, of the first element that is not the same in both; none where all are. Copies nothing.
+///
+/// # Errors
+///
+/// `is_dtype` where the dtypes do not go together: equal but for byte orders and for where the fields of records lie, or, for what
+/// is to be close, numbers of at most 64 bits (or two of them). `is_value` for a text that is none.
+///
+/// # Safety
+///
+/// Each layout, of elements of its dtype, applied at its `src`, reaches only bytes that may be loaded racily. The shapes are equal.
+pub(crate) unsafe fn first_difference(left: Side<'_>, right: Side<'_>, rule: Rule) -> Result<Option<usize>> {
+    let compare = Compare { rule, level: Level::current() };
+    let part = |first, (left_src, left_layout): Ends<'_>, (right_src, right_layout): Ends<'_>| {
+        let left = Side { src: left_src, dtype: left.dtype, layout: left_layout };
+        let right = Side { src: right_src, dtype: right.dtype, layout: right_layout };
+        // SAFETY: a part of both (the caller's word).
+        let found = unsafe { compare.any(left, right) }?;
+        Ok(found.map(|position: usize| first + position))
+    };
+    // SAFETY: the caller's word.
+    unsafe { each_direct((left.src.cast_mut(), left.layout), (right.src.cast_mut(), right.layout), part) }
+}
+
+/// How to compare. The level is available.
+#[derive(Clone, Copy)]
+struct Compare {
+    rule: Rule,
+    level: Level,
+}
+
+impl Compare {
+    /// # Safety
+    ///
+    /// As [`first_difference`].
+    unsafe fn any(self, left: Side<'_>, right: Side<'_>) -> Result<Option<usize>> {
+        let differ = || {
+            let (left, right) = (left.dtype.brief(), right.dtype.brief());
+            Error::new(Kind::DType, format!("{left} and {right} cannot be compared: cast one of them"))
+        };
+        match (left.dtype.kind(), right.dtype.kind()) {
+            (DTypeKind::Scalar(one), DTypeKind::Scalar(other)) => {
+                let (first, second) = self.scalars(one, other).ok_or_else(differ)?;
+                let (a, b) = (self.plan(one, first), self.plan(other, second));
+                match (a, b) {
+                    (Some((a, width)), Some((b, _))) => {
+                        let numbers = Numbers {
+                            left: a,
+                            right: b,
+                            same: self.loop_of(first),
+                            rule: self.rule,
+                            level: self.level,
+                            width,
+                        };
+                        // SAFETY: the caller's word.
+                        unsafe { numbers.first(left, right) }
+                    }
+                    // SAFETY: the caller's word.
+                    _ => unsafe { by_value(left, right) },
+                }
+            }
+            (DTypeKind::Record(one), DTypeKind::Record(other)) => {
+                let (fields, others) = (one.fields(), other.fields());
+                if fields.len() != others.len() {
+                    return Err(differ());
+                }
+                let mut first: Option<usize> = None;
+                for (field, other) in fields.iter().zip(others) {
+                    if field.name() != other.name() {
+                        return Err(differ());
+                    }
+                    let part = |side: Side<'_>, dtype: &DType| {
+                        Layout::new(side.layout.shape(), side.layout.strides(), dtype.itemsize())
+                    };
+                    let (a, b) = (part(left, field.dtype())?, part(right, other.dtype())?);
+                    let (a_at, b_at) =
+                        (left.src.wrapping_add(field.offset()), right.src.wrapping_add(other.offset()));
+                    let a = Side { src: a_at, dtype: field.dtype(), layout: &a };
+                    let b = Side { src: b_at, dtype: other.dtype(), layout: &b };
+                    // SAFETY: the field of each element (the caller's word).
+                    let found = unsafe { self.any(a, b) }?;
+                    first = first.into_iter().chain(found).min();
+                }
+                Ok(first)
+            }
+            (DTypeKind::SubArray(one), DTypeKind::SubArray(other)) if one.shape() == other.shape() => {
+                let inner = |side: Side<'_>, part: &SubArray| {
+                    let inner = Layout::contiguous(part.shape(), part.base().itemsize(), Order::RowMajor)?;
+                    side.layout.with_inner(&inner)
+                };
+                let (a, b) = (inner(left, one)?, inner(right, other)?);
+                let a = Side { src: left.src, dtype: one.base(), layout: &a };
+                let b = Side { src: right.src, dtype: other.base(), layout: &b };
+                // SAFETY: the elements of the elements (the caller's word).
+                let found = unsafe { self.any(a, b) }?;
+                Ok(found.map(|position| position / one.len()))
+            }
+            _ => Err(differ()),
+        }
+    }
+
+    /// What each of two scalars becomes before they are compared; none where they do not go together.
+    fn scalars(self, one: Scalar, other: Scalar) -> Option<(ScalarKind, ScalarKind)> {
+        let both = |kind| Some((kind, kind));
+        match self.rule {
+            Rule::Equal => {
+                (one.kind() == other.kind()).then_some(())?;
+                both(match one.kind() {
+                    ScalarKind::Bool => ScalarKind::UInt8,
+                    ScalarKind::Complex32 => ScalarKind::Complex64,
+                    kind if Plan::is_narrow(kind) => ScalarKind::Float32,
+                    kind => kind,
+                })
+            }
+            Rule::Close { .. } => {
+                let complex = |kind| {
+                    matches!(kind, ScalarKind::Complex32 | ScalarKind::Complex64 | ScalarKind::Complex128)
+                };
+                let known = Plan::is_number(one.kind()) && Plan::is_number(other.kind());
+                known.then_some(())?;
+                both(if complex(one.kind()) || complex(other.kind()) {
+                    ScalarKind::Complex128
+                } else {
+                    ScalarKind::Float64
+                })
+            }
+        }
+    }
+
+    /// The steps to what is compared, and its width; none where loops do not lead there.
+    fn plan(self, from: Scalar, kind: ScalarKind) -> Option<(Plan, usize)> {
+        let to = Scalar::new(kind, crate::element::ByteOrder::NATIVE).ok()?;
+        let width = kind.itemsize();
+        if let Some(plan) = Plan::new(from, to, Casting::Saturating, self.level) {
+            return Some((plan, width));
+        }
+        // What has no numbers in it is compared as bytes.
+        let bytes = matches!(
+            kind,
+            ScalarKind::Bytes(_) | ScalarKind::Void(_) | ScalarKind::Text(_) | ScalarKind::Pointer
+        );
+        (bytes && from == to).then_some(())?;
+        Some((Plan::bytes(width, self.level)?, width))
+    }
+
+    fn loop_of(self, kind: ScalarKind) -> Same {
+        match (self.rule, kind) {
+            (Rule::Close { .. }, ScalarKind::Complex128) => same::<CloseComplex>(self.level),
+            (Rule::Close { .. }, _) => same::<Close>(self.level),
+            (Rule::Equal, ScalarKind::Float32 | ScalarKind::Complex64) => {
+                same::<EqualFloats<f32>>(self.level)
+            }
+            (Rule::Equal, ScalarKind::Float64 | ScalarKind::Complex128) => {
+                same::<EqualFloats<f64>>(self.level)
+            }
+            (Rule::Equal, ScalarKind::DateTime(_) | ScalarKind::TimeDelta(_)) => {
+                same::<EqualDates>(self.level)
+            }
+            (Rule::Equal, _) => same::<EqualBytes>(self.level),
+        }
+    }
+}
+
+/// A comparison by loops over blocks.
+struct Numbers {
+    left: Plan,
+    right: Plan,
+    same: Same,
+    rule: Rule,
+    level: Level,
+    /// The width of what is compared.
+    width: usize,
+}
+
+impl Numbers {
+    /// # Safety
+    ///
+    /// As [`first_difference`].
+    unsafe fn first(&self, left: Side<'_>, right: Side<'_>) -> Result<Option<usize>> {
+        // In an order that suits the memory first: most arrays that are compared are equal, and then it does not matter.
+        let parts = Pair::arranged(right.layout, left.layout)?.split(threads::count(), PER_THREAD)?;
+        let (left_at, right_at) = (Racy(left.src.cast_mut()), Racy(right.src.cast_mut()));
+        let whole = AtomicBool::new(true);
+        threads::each(parts.len(), |part| {
+            let pair = &parts[part];
+            let (left, right) = (left_at.at(pair.to_offset), right_at.at(pair.from_offset));
+            // SAFETY: a part of both (the caller's word).
+            let found = unsafe { self.walk(left, &pair.to, right, &pair.from) };
+            if !matches!(found, Ok(None)) {
+                whole.store(false, Relaxed);
+            }
+        });
+        if whole.into_inner() {
+            return Ok(None);
+        }
+        // SAFETY: the caller's word.
+        unsafe { self.walk(left.src, left.layout, right.src, right.layout) }
+    }
+
+    /// # Safety
+    ///
+    /// As [`first_difference`].
+    unsafe fn walk(
+        &self,
+        left: *const u8,
+        left_layout: &Layout,
+        right: *const u8,
+        right_layout: &Layout,
+    ) -> Result<Option<usize>> {
+        let per_block = self.left.per_block().min(self.right.per_block());
+        let mut lefts = Reader::new(self.level, left, left_layout)?;
+        let mut rights = Reader::new(self.level, right, right_layout)?;
+        let (mut a, mut b) = ([const { Block::new() }; 2], [const { Block::new() }; 2]);
+        let (numel, mut done) = (left_layout.len(), 0);
+        while done < numel {
+            let count = per_block.min(numel - done);
+            // SAFETY: the caller's word; there are as many left.
+            unsafe { lefts.load(&mut a[0], count) };
+            // SAFETY: the caller's word; there are as many left.
+            unsafe { rights.load(&mut b[0], count) };
+            let (Some(a_at), Some(b_at)) = (self.left.run(&mut a, count), self.right.run(&mut b, count))
+            else {
+                // Only what is checked is ever refused.
+                return Ok(Some(done));
+            };
+            let bytes = count * self.width;
+            // SAFETY: the level is available (`Compare`).
+            let same = unsafe { (self.same)(&self.rule, &a[a_at], &b[b_at], bytes) };
+            if same < bytes {
+                return Ok(Some(done + same / self.width));
+            }
+            done += count;
+        }
+        Ok(None)
+    }
+}
+
+/// # Safety
+///
+/// As [`first_difference`].
+unsafe fn by_value(left: Side<'_>, right: Side<'_>) -> Result<Option<usize>> {
+    for (position, (a, b)) in left.layout.offsets()?.zip(right.layout.offsets()?).enumerate() {
+        let read = |side: Side<'_>, offset: isize| {
+            let src = side.src.wrapping_offset(offset);
+            // SAFETY: one element (the caller's word).
+            unsafe { load_bytes(src, side.dtype.itemsize(), |bytes| Value::read(side.dtype, bytes)) }
+        };
+        if !read(left, a)?.equals(&read(right, b)?) {
+            return Ok(Some(position));
+        }
+    }
+    Ok(None)
+}
+
+// ===== the loops
+
+/// How many of so many bytes lie in front of the first pair of lanes that is not the same.
+type Same = unsafe fn(&Rule, &Block, &Block, usize) -> usize;
+
+trait Lanes {
+    type Of: Pod;
+
+    fn same(rule: &Rule, left: Self::Of, right: Self::Of) -> bool;
+}
+
+fn same<L: Lanes>(level: Level) -> Same {
+    #[inline(always)]
+    fn body<L: Lanes>(rule: &Rule, left: &Block, right: &Block, nbytes: usize) -> usize {
+        let (len, rule) = (nbytes / size_of::<L::Of>(), *rule);
+        let (left, right) = (left.lanes::<L::Of>(len), right.lanes::<L::Of>(len));
+        // All of them without a branch, which compilers make vector instructions of; which one it was is asked only then.
+        let all = left.iter().zip(right).fold(true, |all, (&left, &right)| all & L::same(&rule, left, right));
+        if all {
+            return nbytes;
+        }
+        let first = left.iter().zip(right).position(|(&left, &right)| !L::same(&rule, left, right));
+        first.unwrap_or(len) * size_of::<L::Of>()
+    }
+    at_each_level!(L: Lanes, (rule: &Rule, left: &Block, right: &Block, nbytes: usize) -> usize, body);
+    match level {
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx512 => avx512::<L>,
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx2 => avx2::<L>,
+        _ => baseline::<L>,
+    }
+}
+
+struct EqualBytes;
+
+impl Lanes for EqualBytes {
+    type Of = u8;
+
+    #[inline(always)]
+    fn same(_: &Rule, left: u8, right: u8) -> bool {
+        left == right
+    }
+}
+
+struct EqualDates;
+
+impl Lanes for EqualDates {
+    type Of = i64;
+
+    #[inline(always)]
+    fn same(_: &Rule, left: i64, right: i64) -> bool {
+        (left == right) & (left != NAT)
+    }
+}
+
+struct EqualFloats<T>(std::marker::PhantomData<T>);
+
+impl<T: Pod + PartialEq> Lanes for EqualFloats<T> {
+    type Of = T;
+
+    #[inline(always)]
+    fn same(_: &Rule, left: T, right: T) -> bool {
+        left == right
+    }
+}
+
+/// Whether two numbers are close, given how far they are apart and how large the second one is.
+#[inline(always)]
+fn close(rule: &Rule, apart: f64, size: f64, equal: bool, nan: bool) -> bool {
+    match *rule {
+        Rule::Close { rtol, atol, equal_nan } => {
+            let near = (apart <= atol + rtol * size) & (size < f64::INFINITY);
+            near | equal | (equal_nan & nan)
+        }
+        Rule::Equal => equal,
+    }
+}
+
+struct Close;
+
+impl Lanes for Close {
+    type Of = f64;
+
+    #[inline(always)]
+    fn same(rule: &Rule, left: f64, right: f64) -> bool {
+        close(rule, (left - right).abs(), right.abs(), left == right, left.is_nan() & right.is_nan())
+    }
+}
+
+struct CloseComplex;
+
+impl Lanes for CloseComplex {
+    type Of = [f64; 2];
+
+    #[inline(always)]
+    fn same(rule: &Rule, left: [f64; 2], right: [f64; 2]) -> bool {
+        let nan = |[re, im]: [f64; 2]| re.is_nan() | im.is_nan();
+        let apart = (left[0] - right[0]).hypot(left[1] - right[1]);
+        close(rule, apart, right[0].hypot(right[1]), left == right, nan(left) & nan(right))
+    }
+}

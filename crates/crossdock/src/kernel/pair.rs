@@ -1,0 +1,74 @@
+//! Two arrays of one shape, walked in an order that suits the one that is written.
+
+use crate::error::Result;
+use crate::layout::{AxisSlice, Layout, MAX_RANK, Order};
+
+/// Two layouts of one shape, with their axes in another order, and where their elements 0 are then, in bytes from where they were.
+pub(crate) struct Pair {
+    pub(crate) from: Layout,
+    pub(crate) to: Layout,
+    pub(crate) from_offset: isize,
+    pub(crate) to_offset: isize,
+}
+
+impl Pair {
+    /// Axes along which the destination runs backwards are walked from behind, and the longest steps are taken outermost.
+    ///
+    /// # Errors
+    ///
+    /// `is_layout` where either is indirect.
+    pub(crate) fn arranged(from: &Layout, to: &Layout) -> Result<Self> {
+        let mut pair = Self { from: from.clone(), to: to.clone(), from_offset: 0, to_offset: 0 };
+        if to.len() == 0 || to.rank() == 0 {
+            return Ok(pair);
+        }
+        for axis in (0..to.rank()).filter(|&axis| to.strides()[axis] < 0) {
+            let (from, by) = pair.from.reverse(axis)?;
+            (pair.from, pair.from_offset) = (from, pair.from_offset + by);
+            let (to, by) = pair.to.reverse(axis)?;
+            (pair.to, pair.to_offset) = (to, pair.to_offset + by);
+        }
+        let strides = pair.to.strides();
+        let step = |&axis: &usize| if to.shape()[axis] == 1 { isize::MAX } else { strides[axis] };
+        let mut axes: [usize; MAX_RANK] = std::array::from_fn(|axis| axis);
+        let axes = &mut axes[..to.rank()];
+        if !axes.is_sorted_by_key(|axis| std::cmp::Reverse(step(axis))) {
+            axes.sort_by_key(|axis| std::cmp::Reverse(step(axis)));
+            (pair.from, pair.to) = (pair.from.permute(axes)?, pair.to.permute(axes)?);
+        }
+        Ok(pair)
+    }
+
+    /// Parts of it, whose elements are all its elements: at most `most`, of at least `least` elements each, as far as that goes.
+    pub(crate) fn split(self, most: usize, least: usize) -> Result<Vec<Self>> {
+        let numel = self.to.len();
+        let parts = most.min(numel / least.max(1));
+        if parts < 2 {
+            return Ok(vec![self]);
+        }
+        let row = |layout: &Layout| {
+            let flat = layout.is_contiguous(Order::RowMajor);
+            flat.then(|| Layout::contiguous(&[numel], layout.itemsize(), Order::RowMajor)).transpose()
+        };
+        let (from, to) = match (row(&self.from)?, row(&self.to)?) {
+            (Some(from), Some(to)) => (from, to),
+            _ => (self.from, self.to),
+        };
+        let len = to.shape()[0];
+        let each = len.div_ceil(parts);
+        let cut = |layout: &Layout, first: usize| {
+            let (start, stop) = (first as isize, (first + each).min(len) as isize);
+            let mut axes = vec![AxisSlice::ALL; layout.rank()];
+            axes[0] = AxisSlice::Range { start: Some(start), stop: Some(stop), step: 1 };
+            layout.slice(axes)
+        };
+        let part = |first| {
+            let ((from, from_by), (to, to_by)) = (cut(&from, first)?, cut(&to, first)?);
+            Ok(Self { from, to, from_offset: self.from_offset + from_by, to_offset: self.to_offset + to_by })
+        };
+        (0..len).step_by(each).map(part).collect()
+    }
+}
+
+/// So many elements are worth a thread of their own. Measured: below it the threads' start costs more than they save.
+pub(crate) const PER_THREAD: usize = 1 << 17;

@@ -1,0 +1,46 @@
+//! The arrays of Majel, held against these: every row of `docs/majel.md` has a test, and every test here has a row there (`page.rs`
+//! sees to it).
+
+mod arrays;
+mod dims;
+mod dynamic;
+mod page;
+#[path = "../pages/mod.rs"]
+mod pages;
+mod places;
+mod references;
+mod surprises;
+
+use std::sync::{Arc, Mutex, Once};
+
+use crossdock::memory::device::{self, Device, MemoryManager, fenced::FencedDevice};
+use crossdock::memory::{DeviceKind, Place};
+use crossdock::{DArray, Error};
+
+/// Held by tests that set the default place, or go by it: the process has one.
+static DEFAULT_PLACE: Mutex<()> = Mutex::new(());
+
+/// A device whose memory the processor cannot touch, registered for this program.
+fn gpu(ordinal: i32) -> Place {
+    static REGISTERED: Once = Once::new();
+    let open = |ordinal| Ok(FencedDevice::new(ordinal) as Arc<dyn Device>);
+    REGISTERED.call_once(|| device::register(DeviceKind::EXT_DEV, open).unwrap());
+    Place::new(DeviceKind::EXT_DEV, ordinal)
+}
+
+fn host() -> Arc<dyn MemoryManager> {
+    device::memory(Place::CPU).unwrap()
+}
+
+/// The bytes behind an array, wherever they are.
+fn bytes(array: &DArray) -> Vec<u8> {
+    array.buffer().unwrap().0.copy_to(&host()).unwrap().pin().unwrap().to_vec()
+}
+
+#[track_caller]
+fn assert_says(error: &Error, words: &[&str]) {
+    let text = error.to_string();
+    for word in words {
+        assert!(text.contains(word), "{text:?} does not say {word:?}");
+    }
+}
