@@ -493,12 +493,12 @@ fn empty_arrays_are_walked_without_a_step_out_of_their_memory() {
         let guard = array.read().unwrap();
         let parts = guard.rows().map(|row| (row.len(), row.as_ptr().addr())).collect::<Vec<_>>();
         assert_eq!(parts, vec![(shape[1], guard.as_ptr().addr()); shape[0]]);
-        for axis in 0..2 {
-            assert_eq!(guard.axis_iter::<1>(axis).unwrap().len(), shape[axis]);
+        for (axis, len) in shape.into_iter().enumerate() {
+            assert_eq!(guard.axis_iter::<1>(axis).unwrap().len(), len);
             assert_eq!(guard.lanes(axis).unwrap().map(|lane| lane.len()).sum::<usize>(), 0);
-            assert_eq!(guard.axis_chunks(axis, 2).unwrap().len(), shape[axis].div_ceil(2));
+            assert_eq!(guard.axis_chunks(axis, 2).unwrap().len(), len.div_ceil(2));
             assert_eq!(array.axis_iter::<1>(axis).unwrap().map(|part| part.len()).sum::<usize>(), 0);
-            assert_eq!(DArray::from(array.clone()).axis_iter(axis).unwrap().len(), shape[axis]);
+            assert_eq!(DArray::from(array.clone()).axis_iter(axis).unwrap().len(), len);
         }
         assert_eq!(guard.indexed_iter().count(), 0);
         assert!(guard.view().windows::<4>([1, 1]).unwrap_err().is_shape());

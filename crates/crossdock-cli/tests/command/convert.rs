@@ -103,7 +103,7 @@ fn views_types_and_orders_are_those_that_are_asked_for() {
     let told = convert(&[text(&heights), text(&raw), "--order", "F", "--dtype", ">i2"]);
     assert!(told.contains("--raw 'dtype=>int16; shape=344,403; order=F'"), "{told}");
 
-    // 300 fits no byte.
+    // 300 fits no byte, unless it may become 255.
     let big = folder.file(
         "big.npy",
         npy("'<i4'", false, "(2, 2)", &[[44, 1, 0, 0], [7, 0, 0, 0], [1, 0, 0, 0], [0, 0, 0, 0]].concat()),
@@ -112,6 +112,8 @@ fn views_types_and_orders_are_those_that_are_asked_for() {
     let said = refusal(&run(["convert", text(&big), text(&out), "--dtype", "uint8"]), 1);
     assert!(said.contains("300") && said.contains("big.npy"), "{said}");
     assert!(!out.exists());
+    convert(&[text(&big), text(&out), "--dtype", "uint8", "--saturate"]);
+    assert_eq!(bytes(&crossdock::open(&out).unwrap()), [255, 7, 1, 0]);
 }
 
 #[test]

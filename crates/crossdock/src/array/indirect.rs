@@ -45,7 +45,7 @@ impl DArray {
     /// use crossdock::layout::Order;
     /// use crossdock::{Array, DArray, s};
     ///
-    /// let array = DArray::from_rows(vec![vec![1, 2, 3], vec![4, 5, 6]]).map_err(|rejected| rejected.error)?;
+    /// let array = DArray::from_rows(vec![vec![1, 2, 3], vec![4, 5, 6]])?;
     /// assert_eq!(array.get(&[1, 2])?.as_i64(), Some(6));
     /// let row = Array::<i32, 1>::try_from(array.slice(s![1, ..;-1])?)?; // in place
     /// assert_eq!(row.read()?.to_vec(), [6, 5, 4]);

@@ -14,8 +14,7 @@ use crate::memory::{Pod, racy};
 pub(crate) struct Block([u8; Block::NBYTES]);
 
 impl Block {
-    /// How many numbers it holds, whatever their width. Measured: half as many cost a tenth of the speed in calls, four times as
-    /// many a fifth, because loads and stores no longer overlap.
+    /// How many numbers it holds, whatever their width: enough that the calls of the loops do not count.
     pub(crate) const LANES: usize = 256;
     pub(crate) const NBYTES: usize = 8 * Self::LANES;
 
@@ -243,6 +242,7 @@ mod x86 {
 
     use crate::memory::racy::vector;
 
+    /// How far in front of a load the line is asked for, in bytes: farther than the processor's own guesses reach, which end with a page.
     const AHEAD: usize = 2048;
 
     macro_rules! moves {

@@ -172,7 +172,7 @@ fn a_visitor_is_called_with_two_arrays_that_are_alike() {
 #[test]
 fn code_is_run_on_two_arrays_of_any_types_by_a_macro() {
     let index = DArray::from_vec(vec![2u8, 0], &[2]).unwrap();
-    let picked = dispatch!((table(), index), (Array<f32 | f64, 2>, Array<u8 | u32, 1>), |values, index| {
+    let picked = dispatch!((table(), index), (Array<f32 | i16, 2>, Array<u8 | u32, 1>), |values, index| {
         let index = index.read().unwrap().to_vec();
         index.iter().map(|&i| f64::from(values.get([1, i as usize]).unwrap())).collect::<Vec<_>>()
     });

@@ -288,8 +288,8 @@ pub(super) mod f16c {
     //! `binary16` by the processor's own instructions, which keep payloads of NaN that we do not.
 
     use std::arch::x86_64::{
-        _CMP_UNORD_Q, _MM_FROUND_TO_NEAREST_INT, _mm256_and_ps, _mm256_blendv_ps, _mm256_cmp_ps,
-        _mm256_cvtph_ps, _mm256_cvtps_ph, _mm256_or_ps, _mm256_set1_ps,
+        __m128i, __m256, _CMP_UNORD_Q, _MM_FROUND_TO_NEAREST_INT, _mm256_and_ps, _mm256_blendv_ps,
+        _mm256_cmp_ps, _mm256_cvtph_ps, _mm256_cvtps_ph, _mm256_or_ps, _mm256_set1_ps,
     };
 
     use crate::kernel::block::Block;
@@ -303,12 +303,12 @@ pub(super) mod f16c {
         let (sign, nan) = (_mm256_set1_ps(-0.0), _mm256_set1_ps(f32::NAN));
         for (to, from) in dst.iter_mut().zip(src) {
             // SAFETY: as many bytes, every pattern of which is a value.
-            let value = _mm256_cvtph_ps(unsafe { std::mem::transmute::<[u16; 8], _>(*from) });
+            let value = _mm256_cvtph_ps(unsafe { std::mem::transmute::<[u16; 8], __m128i>(*from) });
             let is_nan = _mm256_cmp_ps::<_CMP_UNORD_Q>(value, value);
             let plain = _mm256_or_ps(_mm256_and_ps(value, sign), nan);
             let value = _mm256_blendv_ps(value, plain, is_nan);
             // SAFETY: as many bytes, every pattern of which is a value.
-            *to = unsafe { std::mem::transmute::<_, [f32; 8]>(value) };
+            *to = unsafe { std::mem::transmute::<__m256, [f32; 8]>(value) };
         }
     }
 
@@ -320,12 +320,12 @@ pub(super) mod f16c {
         let nan = _mm256_set1_ps(f32::NAN);
         for (to, from) in dst.iter_mut().zip(src) {
             // SAFETY: as many bytes, every pattern of which is a value.
-            let value = unsafe { std::mem::transmute::<[f32; 8], _>(*from) };
+            let value = unsafe { std::mem::transmute::<[f32; 8], __m256>(*from) };
             let is_nan = _mm256_cmp_ps::<_CMP_UNORD_Q>(value, value);
             let value = _mm256_blendv_ps(value, nan, is_nan);
             let half = _mm256_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(value);
             // SAFETY: as many bytes, every pattern of which is a value.
-            *to = unsafe { std::mem::transmute::<_, [u16; 8]>(half) };
+            *to = unsafe { std::mem::transmute::<__m128i, [u16; 8]>(half) };
         }
     }
 }

@@ -224,7 +224,7 @@ fn to_odd(value: f64) -> f32 {
     let near = value as f32;
     let back = f64::from(near);
     let outward = back.abs() > value.abs();
-    let inexact = (back != value) & (value == value);
+    let inexact = (back != value) & !value.is_nan();
     let odd = (near.to_bits() - u32::from(outward & inexact)) | u32::from(inexact);
     f32::from_bits(odd)
 }

@@ -260,7 +260,7 @@ impl Plan {
             return Some(());
         }
         if let Some(format) = Format::of(kind) {
-            self.to_odd(lane);
+            self.round_to_odd(lane);
             let powers = kind == ScalarKind::Float8E8M0Fnu;
             match (checked, powers) {
                 (true, true) => self.add(test::<PowerOfTwo>(self.level, format.lost)),
@@ -339,7 +339,7 @@ impl Plan {
     }
 
     /// To an `f32`, rounded to odd.
-    fn to_odd(&mut self, lane: Lane) {
+    fn round_to_odd(&mut self, lane: Lane) {
         match lane {
             Lane::I32 => self.push::<ToOdd<i32>>(Args::NONE),
             Lane::U32 => self.push::<ToOdd<u32>>(Args::NONE),

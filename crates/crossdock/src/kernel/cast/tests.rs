@@ -218,7 +218,7 @@ impl Oracle {
                 let (low, high) =
                     if signed { (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) } else { (0, (1 << bits) - 1) };
                 let whole: i128 = whole.clamp(low, high);
-                whole.to_le_bytes()[..integer.itemsize()].iter().copied().collect()
+                whole.to_le_bytes()[..integer.itemsize()].to_vec()
             }
         }
     }
@@ -657,7 +657,11 @@ fn arrays_of_every_layout_are_converted_as_element_by_element() {
             } else if casting == Casting::Checked {
                 if let Err(error) = Value::read(&from, bytes).unwrap().write(&to, &mut one) {
                     let index = super::index_of(&shape, position);
-                    answer = Err(error.within(format_args!("element {index:?}")).to_string());
+                    // The one element of rank 0 needs no name.
+                    answer = Err(match &index[..] {
+                        [] => error.to_string(),
+                        index => error.within(format_args!("element {index:?}")).to_string(),
+                    });
                     break;
                 }
                 moved(&from, bytes, &to, &mut one);

@@ -70,7 +70,7 @@ struct Output {
 /// where it streams, the destination of the first begins with a line. The processor has the level.
 type Pass = unsafe fn(&Shuffle, Blocks);
 
-/// Some blocks of a shuffle, each `step` elements behind the one before.
+/// Some blocks of a shuffle, one behind the other.
 #[derive(Clone, Copy)]
 struct Blocks {
     src: *const u8,
@@ -104,7 +104,7 @@ impl Shuffle {
         let registers = Registers::of(level)?;
         let size = registers.nbytes();
         let inner = beside.to.unsigned_abs() < along.to.unsigned_abs();
-        // A row of the destination: the elements of one step of the long axis or, in a plane, one of them.
+        // A row of the destination: the elements of one step of the long axis or, where each of these has a plane of its own, one.
         let (pitch, planes) = if inner { (along.to.unsigned_abs(), 1) } else { (width, beside.len) };
         let row = if inner { beside.len * width } else { width };
         let gapless = along.to == row as isize;
@@ -148,15 +148,6 @@ impl Shuffle {
             let idle = Input { from: output.inputs[0].from, table: [NONE; 64] };
             output.inputs.resize(inputs, idle);
         }
-        let loads =
-            outputs.iter().flat_map(|output| &output.inputs).flat_map(|input| &input.from[..registers.lanes]);
-        let low = *loads.clone().min()?;
-        let high = *loads.max()? + registers.lane as isize;
-        let ends = |axis: Axis| {
-            ((axis.len - 1) as isize * axis.from).min(0)..((axis.len - 1) as isize * axis.from).max(0)
-        };
-        let (a, b) = (ends(along), ends(beside));
-        let limits = (a.start + b.start, a.end + b.end + width as isize);
         let (store, stream_pass) = passes(level, inputs, outputs.len())?;
         let stream = stream && gapless && (inner || planes == 1 || beside.to % run::LINE as isize == 0);
         Some(Self {
@@ -164,9 +155,9 @@ impl Shuffle {
             along,
             beside,
             block,
+            reach: reach(registers, &outputs)?,
+            limits: limits(width, along, beside),
             outputs,
-            reach: (low, high),
-            limits,
             stream,
             store,
             stream_pass,
@@ -258,6 +249,7 @@ impl Shuffle {
     }
 }
 
+#[cfg_attr(not(target_arch = "x86_64"), expect(unused_variables, reason = "the portable level has none"))]
 fn passes(level: Level, inputs: usize, outputs: usize) -> Option<(Pass, Pass)> {
     match level {
         #[cfg(target_arch = "x86_64")]
@@ -266,6 +258,20 @@ fn passes(level: Level, inputs: usize, outputs: usize) -> Option<(Pass, Pass)> {
         Level::Avx2 => Some(avx2::passes(inputs, outputs)),
         _ => None,
     }
+}
+
+/// The bytes that the inputs of a block load, from element 0 of the block.
+fn reach(registers: Registers, outputs: &[Output]) -> Option<(isize, isize)> {
+    let inputs = outputs.iter().flat_map(|output| &output.inputs);
+    let loads = inputs.flat_map(|input| &input.from[..registers.lanes]);
+    Some((*loads.clone().min()?, *loads.max()? + registers.lane as isize))
+}
+
+/// The bytes among which the elements of both axes lie in the source, from element 0 of all.
+fn limits(width: usize, along: Axis, beside: Axis) -> (isize, isize) {
+    let last = |axis: Axis| (axis.len - 1) as isize * axis.from;
+    let (a, b) = (last(along), last(beside));
+    (a.min(0) + b.min(0), a.max(0) + b.max(0) + width as isize)
 }
 
 fn gcd(a: usize, b: usize) -> usize {

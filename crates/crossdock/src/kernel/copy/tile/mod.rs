@@ -26,6 +26,7 @@ pub(super) const TILE: usize = ROW * ROW;
 pub(super) type Tile = unsafe fn(*const u8, isize, *mut u8, isize);
 
 /// The tile of elements of 1, 2, 4, 8 or 16 bytes; of others there is none.
+#[cfg_attr(not(target_arch = "x86_64"), expect(unused_variables, reason = "the portable level has one way"))]
 pub(super) fn tile(level: Level, width: usize, stream: bool) -> Option<Tile> {
     match level {
         #[cfg(target_arch = "x86_64")]
