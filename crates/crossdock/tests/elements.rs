@@ -1,8 +1,6 @@
 //! Elements that Rust's own types cannot be, and fields of structs: typed, by name and by token.
 
-use crossdock::element::{
-    Be, Bool8, ByteOrder, DType, Element, Field, Le, ScalarKind, Value, dialect::typestr,
-};
+use crossdock::element::{Be, Bool8, ByteOrder, DType, Element, Le, ScalarKind, Value, dialect::typestr};
 use crossdock::layout::{Layout, Order};
 use crossdock::memory::Buffer;
 use crossdock::{Array, DArray};
@@ -259,8 +257,14 @@ mod fields {
         ] {
             assert!(error.is_dtype() && error.to_string().contains(part), "{error}");
         }
-        let point =
-            DType::record([Field::new("x", 0, DType::F32), Field::new("y", 4, DType::F32)], 8).unwrap();
+        let point = DType::record(
+            [
+                crossdock::element::Field::new("x", 0, DType::F32),
+                crossdock::element::Field::new("y", 4, DType::F32),
+            ],
+            8,
+        )
+        .unwrap();
         assert_eq!(wires.field::<Point>("at").unwrap().dtype(), point);
     }
 

@@ -43,20 +43,15 @@ impl Foreign {
         let shape: Vec<usize> =
             (0..rank).map(|_| if rng.u8(0..30) == 0 { 0 } else { rng.usize(1..5) }).collect();
         let sure = rng.usize(0..rank);
-        let mut suboffsets: Vec<Option<isize>> =
+        let suboffsets: Vec<Option<isize>> =
             (0..rank).map(|axis| (axis == sure || rng.u8(0..5) == 0).then(|| rng.isize(-64..64))).collect();
         let mut strides = vec![0; rank];
         let mut leads = vec![];
         let mut first = 0;
-        for axis in 0..=rank {
-            let ends = axis < rank && suboffsets[axis].is_some();
-            if !ends && axis < rank {
-                continue;
-            }
-            let last = axis.min(rank - 1);
-            let mut unit = if ends { 8 } else { 4 };
+        for last in (0..rank).filter(|&axis| axis + 1 == rank || suboffsets[axis].is_some()) {
+            let mut unit = if suboffsets[last].is_some() { 8 } else { 4 };
             let mut lead = 0;
-            let mut inner: Vec<usize> = (first..=last).filter(|&axis| axis < rank).collect();
+            let mut inner: Vec<usize> = (first..=last).collect();
             rng.shuffle(&mut inner);
             for axis in inner {
                 // Sometimes a gap, of any width, so that pointers and elements are unaligned.
@@ -67,12 +62,11 @@ impl Foreign {
                 unit += reach;
             }
             leads.push(lead);
-            first = axis + 1;
+            first = last + 1;
         }
         if suboffsets[rank - 1].is_some() {
             leads.push(0);
         }
-        suboffsets.truncate(rank);
         let mut foreign = Self { shape, suboffsets, strides, leads, blocks: vec![], ptr: std::ptr::null() };
         if !foreign.shape.contains(&0) {
             let mut index = vec![0; rank];

@@ -219,7 +219,7 @@ fn any_element_type_can_be_listed() {
     let points = DArray::from_vec(vec![[1.0f32, 2.0], [3.0, 4.0]], &[2]).unwrap();
     let sums = dispatch!(points, Array<[f32; 2] | [f64; 2], 1>, |points| {
         let points = points.read().unwrap();
-        points.view().iter().map(|p| f64::from(p[0]) + f64::from(p[1])).collect::<Vec<_>>()
+        points.view().iter().map(|p| Into::<f64>::into(p[0] + p[1])).collect::<Vec<_>>()
     });
     assert_eq!(sums.unwrap(), [3.0, 7.0]);
 }
@@ -237,7 +237,7 @@ fn control_flow_in_an_expression_is_that_of_its_place() {
                 if elements.view()[[0]] < 0.0 {
                     return Ok(-1.0);
                 }
-                sum += elements.view().iter().map(|&x| f64::from(x)).sum::<f64>();
+                sum += elements.view().iter().map(|&x| Into::<f64>::into(x)).sum::<f64>();
             })?;
         }
         Ok(sum)
