@@ -15,7 +15,7 @@ impl DArray {
     /// use crossdock::{Array, DArray};
     ///
     /// let rows = DArray::from(Array::from_vec(vec![1, 2, 3, 4, 5, 6], [2, 3])?);
-    /// let columns = DArray::from(Array::from_vec(vec![1, 4, 2, 5, 3, 6], [3, 2])?).transpose();
+    /// let columns = DArray::from(Array::from_vec(vec![1, 4, 2, 5, 3, 6], [3, 2])?).transpose()?;
     /// assert!(rows.equals(&columns)?);
     /// columns.set(&[1, 2], &7.into())?;
     /// assert_eq!(rows.first_difference(&columns)?, Some(vec![1, 2]));

@@ -74,7 +74,7 @@ impl Buffer {
         hex_of(self.nbytes(), |push| for_each_chunk(self, self.nbytes(), push))
     }
 
-    /// The bytes as text. Copies, and counts, them. (Under a Read lease, [`ReadGuard::as_str`] does without a copy.)
+    /// The bytes as text. Copies, and counts, them. (Under a Read lease, [`ReadGuard::as_str`](crate::memory::ReadGuard::as_str) does without a copy.)
     ///
     /// # Errors
     ///

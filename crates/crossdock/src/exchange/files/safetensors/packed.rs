@@ -80,7 +80,8 @@ mod tests {
         assert_eq!(pack(&[1, 2, 0xf, 0], 4), [0x21, 0x0f]);
         assert_eq!(pack(&[0b10_0001, 0b11_1111, 0, 0b10_0000], 6), [0b1110_0001, 0b0000_1111, 0b1000_0000]);
         for bits in [4, 6] {
-            let elements: Vec<u8> = (0..4000u32).map(|n| n.wrapping_mul(2_654_435) as u8 & ((1 << bits) - 1)).collect();
+            let elements: Vec<u8> =
+                (0..4000u32).map(|n| n.wrapping_mul(2_654_435) as u8 & ((1 << bits) - 1)).collect();
             let mut back = vec![0xff; elements.len()];
             unpack(&pack(&elements, bits), bits, &mut back);
             assert_eq!(back, elements);
