@@ -22,7 +22,7 @@ const CHUNK_NBYTES: usize = 1 << 16;
 /// while let Some(bytes) = chunks.next_chunk() {
 ///     sum += bytes.as_chunks().0.iter().map(|&two| u64::from(u16::from_ne_bytes(two))).sum::<u64>();
 /// }
-/// assert_eq!(sum, (0..600).filter(|n| n / 30 % 2 == 0).sum());
+/// assert_eq!(sum, (0..600).filter(|n| n / 30 % 2 == 0).sum::<u64>());
 /// # Ok::<(), crossdock::Error>(())
 /// ```
 pub struct Chunks<'a> {

@@ -6,7 +6,8 @@ use std::io::Write;
 use std::path::Path;
 
 use image::codecs::jpeg::{JpegDecoder, JpegEncoder};
-use image::{ExtendedColorType, ImageFormat};
+use image::error::{DecodingError, ImageFormatHint};
+use image::{ExtendedColorType, ImageError, ImageFormat};
 
 use crate::array::DArray;
 use crate::element::ScalarKind::UInt8;
@@ -47,7 +48,9 @@ fn has_end(bytes: &Pinned) -> Result<()> {
     loop {
         let count = bytes.load(offset, &mut chunk)?;
         if count == 0 {
-            return Err(pixels::refuse(ImageFormat::Jpeg, "the marker at its end is missing"));
+            let hint = ImageFormatHint::Exact(ImageFormat::Jpeg);
+            let error = DecodingError::new(hint, "the marker at its end is missing");
+            return Err(pixels::bad_image(ImageError::Decoding(error)));
         }
         let chunk = &chunk[..count];
         if last == Some(END[0]) && chunk[0] == END[1] || chunk.windows(2).any(|pair| pair == END) {

@@ -2,7 +2,6 @@
 
 use std::io::{BufReader, Write};
 
-use image::error::{DecodingError, ImageFormatHint};
 use image::{ColorType, ExtendedColorType, ImageDecoder, ImageEncoder, ImageError};
 
 use crate::array::{Casting, DArray};
@@ -182,7 +181,7 @@ pub(super) fn flush(mut writer: impl Write) -> Result<()> {
     writer.flush().map_err(write_error)
 }
 
-fn bad_image(error: ImageError) -> Error {
+pub(super) fn bad_image(error: ImageError) -> Error {
     let damaged = |said: String| format!("the image is truncated or damaged: {said}");
     match error {
         ImageError::IoError(error) => decode_error(error, damaged),
@@ -194,9 +193,4 @@ fn bad_image(error: ImageError) -> Error {
         }
         other => Error::new(Kind::Malformed, damaged(other.to_string())),
     }
-}
-
-/// For checks of a format's own.
-pub(super) fn refuse(format: image::ImageFormat, said: &'static str) -> Error {
-    bad_image(ImageError::Decoding(DecodingError::new(ImageFormatHint::Exact(format), said)))
 }
