@@ -365,7 +365,9 @@ fn every_pair_of_kinds_is_converted_as_values_are_and_saturates_as_numbers_do() 
     let oracles = KINDS.map(Oracle::new);
     for kind in KINDS {
         let from = native(kind);
-        let elements = elements(kind, &mut rng);
+        // Where fewer cases are asked for, only some of the values are tried.
+        let stride = CASES.div_ceil(cases().max(1)).clamp(1, 64);
+        let elements: Vec<_> = elements(kind, &mut rng).into_iter().step_by(stride).collect();
         for (to, oracle) in KINDS.into_iter().zip(&oracles) {
             if to == kind {
                 continue;
