@@ -38,7 +38,7 @@ fn use_it(array: DArray, recipe: &Recipe, loan: &Loan) {
     let kept = recipe.bytes();
     if let Some(bytes) = kept.as_ref().filter(|_| array.place().is_host()) {
         assert_eq!(elements(&array), *bytes);
-        assert_eq!(elements(&array.transpose().transpose()), *bytes);
+        assert_eq!(elements(&array.transpose().unwrap().transpose().unwrap()), *bytes);
     }
     // On to the next consumer, from any device, by nothing but numbers.
     let relayed = export_versioned(&array, &ExportOptions::new()).map(|exported| exported.into_raw());
