@@ -172,8 +172,7 @@ impl<F: FnOnce()> Drop for Release<F> {
 /// As [`DArray::from_indirect`], for now.
 unsafe fn flattened(ptr: *mut u8, layout: &Layout) -> Result<(Vec<*mut u8>, Layout)> {
     let (shape, itemsize) = (layout.shape(), layout.itemsize());
-    let last = layout.suboffsets().and_then(|all| all.iter().rposition(Option::is_some));
-    let Some(last) = last.filter(|_| !shape.contains(&0)) else {
+    let Some(last) = layout.indirect_axes().checked_sub(1).filter(|_| !shape.contains(&0)) else {
         if layout.is_empty() {
             return Ok((Vec::new(), Layout::contiguous(shape, itemsize, Order::RowMajor)?));
         }
@@ -185,13 +184,9 @@ unsafe fn flattened(ptr: *mut u8, layout: &Layout) -> Result<(Vec<*mut u8>, Layo
     let outer = &shape[..=last];
     let count = outer.iter().product();
     let mut pointers = try_with_capacity(count)?;
-    let mut index = vec![0; shape.len()];
     for position in 0..count {
-        let mut left = position;
-        for axis in (0..=last).rev() {
-            index[axis] = left % outer[axis];
-            left /= outer[axis];
-        }
+        let mut index = kernel::index_of(outer, position);
+        index.resize(shape.len(), 0);
         let null = || {
             Error::new(
                 Kind::Malformed,

@@ -62,11 +62,7 @@ pub(crate) unsafe fn each_direct<R>(
     right: Ends<'_>,
     mut f: impl FnMut(usize, Ends<'_>, Ends<'_>) -> Result<Option<R>>,
 ) -> Result<Option<R>> {
-    let depth = |layout: &Layout| {
-        let last = |suboffsets: &[Option<isize>]| suboffsets.iter().rposition(Option::is_some);
-        layout.suboffsets().and_then(last).map_or(0, |axis| axis + 1)
-    };
-    let depth = depth(left.1).max(depth(right.1));
+    let depth = left.1.indirect_axes().max(right.1.indirect_axes());
     if depth == 0 {
         return f(0, left, right);
     }

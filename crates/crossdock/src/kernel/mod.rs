@@ -25,7 +25,6 @@ pub(crate) use records::{Column, Gaps, convert, copy_columns};
 use crate::error::Error;
 
 /// The index of the element that comes `position`-th in row-major order.
-#[cold]
 pub(crate) fn index_of(shape: &[usize], mut position: usize) -> Vec<usize> {
     let mut index = vec![0; shape.len()];
     for axis in (0..shape.len()).rev() {

@@ -253,6 +253,13 @@ impl Layout {
         self.more.as_ref().map(|more| &more.suboffsets[..]).filter(|suboffsets| !suboffsets.is_empty())
     }
 
+    /// How many axes there are up to the last one that dereferences. What lies behind them is direct.
+    #[inline]
+    pub(crate) fn indirect_axes(&self) -> usize {
+        let last = |suboffsets: &[Option<isize>]| suboffsets.iter().rposition(Option::is_some);
+        self.suboffsets().and_then(last).map_or(0, |axis| axis + 1)
+    }
+
     /// The number of elements.
     #[inline]
     pub fn len(&self) -> usize {
@@ -652,7 +659,7 @@ impl Layout {
         let mut part = self.clone();
         part.itemsize = itemsize;
         let distance = offset as isize;
-        let Some(last) = self.suboffsets().and_then(|all| all.iter().rposition(Option::is_some)) else {
+        let Some(last) = self.indirect_axes().checked_sub(1) else {
             // An array without elements may have its element 0 anywhere, so that a step into it would lead nowhere.
             return (part, if self.shape().contains(&0) { 0 } else { distance });
         };

@@ -26,6 +26,7 @@ use crate::kernel::block::{Block, Reader, Writer};
 use crate::kernel::cpu::Level;
 use crate::kernel::hops::Ends;
 use crate::kernel::pair::{PER_THREAD, Pair};
+use crate::kernel::records::has_gaps;
 use crate::kernel::{Casting, Racy, each_direct, fill, in_element, index_of, threads};
 use crate::layout::{Layout, Order};
 use crate::memory::count_copied;
@@ -88,7 +89,7 @@ impl Cast {
         to_layout: &Layout,
     ) -> Result<()> {
         let in_place = src.addr() == dst.addr();
-        let zeros = if has_padding(to) && !in_place { vec![0; to.itemsize()] } else { vec![] };
+        let zeros = if has_gaps(to) && !in_place { vec![0; to.itemsize()] } else { vec![] };
         let convert = |first, (src, from_layout): Ends<'_>, (dst, to_layout): Ends<'_>| {
             if !zeros.is_empty() {
                 // SAFETY: a part of the destination (the caller's word).
@@ -217,17 +218,6 @@ pub(crate) fn turns_in_place(dtype: &DType) -> bool {
             let apart = ends.windows(2).all(|pair| pair[0].1 <= pair[1].0);
             apart && record.fields().iter().all(|field| turns_in_place(field.dtype()))
         }
-    }
-}
-
-/// Whether an element has bytes that no field covers, or that several do.
-fn has_padding(dtype: &DType) -> bool {
-    match dtype.kind() {
-        DTypeKind::Scalar(_) => false,
-        DTypeKind::Record(record) => {
-            !record.is_packed() || record.fields().iter().any(|field| has_padding(field.dtype()))
-        }
-        DTypeKind::SubArray(subarray) => has_padding(subarray.base()),
     }
 }
 

@@ -12,17 +12,14 @@ use crate::layout::Layout;
 pub(super) struct Side<'a> {
     pub(super) strides: &'a [isize],
     pub(super) suboffsets: Option<&'a [Option<isize>]>,
+    /// How many axes come before the direct part.
+    pub(super) indirect: usize,
 }
 
 impl<'a> Side<'a> {
     pub(super) fn of(layout: &'a Layout) -> Self {
-        Self { strides: layout.strides(), suboffsets: layout.suboffsets() }
-    }
-
-    /// How many axes come before the direct part.
-    pub(super) fn indirect(&self) -> usize {
-        let last = |suboffsets: &[Option<isize>]| suboffsets.iter().rposition(Option::is_some);
-        self.suboffsets.and_then(last).map_or(0, |axis| axis + 1)
+        let (strides, suboffsets) = (layout.strides(), layout.suboffsets());
+        Self { strides, suboffsets, indirect: layout.indirect_axes() }
     }
 
     /// Where an index of an axis leads.
@@ -57,7 +54,7 @@ impl Job<'_> {
     ///
     /// As for [`copy`](crate::kernel::copy), on a processor that has the machine's level.
     pub(super) unsafe fn copy(&self, src: *const u8, dst: *mut u8) {
-        let depth = self.from.indirect().max(self.to.indirect());
+        let depth = self.from.indirect.max(self.to.indirect);
         let (outer, inner) = self.shape.split_at(depth);
         let plan = Plan::new(inner, &self.from.strides[depth..], &self.to.strides[depth..], self.itemsize);
         let (Some(plan), false) = (plan, outer.contains(&0)) else { return };
@@ -96,7 +93,7 @@ impl Job<'_> {
         indices: std::ops::Range<usize>,
         ends: &Ends,
     ) {
-        let depth = self.from.indirect().max(self.to.indirect());
+        let depth = self.from.indirect.max(self.to.indirect);
         for index in indices {
             // SAFETY: an index that exists (the caller's word).
             let src = unsafe { self.from.step(ends.src, axis, index) };

@@ -81,7 +81,7 @@ pub(crate) unsafe fn gather(src: *const u8, layout: &Layout, dst: *mut u8) {
         shape: layout.shape(),
         itemsize: layout.itemsize(),
         from: Side::of(layout),
-        to: Side { strides: &strides[..layout.rank()], suboffsets: None },
+        to: Side { strides: &strides[..layout.rank()], suboffsets: None, indirect: 0 },
     };
     // SAFETY: the caller's word; the machine is this one.
     unsafe { job.copy(src, dst) };

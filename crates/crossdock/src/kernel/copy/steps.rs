@@ -26,7 +26,7 @@ impl Steps {
     ///
     /// None that a valid layout has.
     pub(crate) fn new(layout: &Layout) -> Result<Self> {
-        let depth = Side::of(layout).indirect();
+        let depth = Side::of(layout).indirect;
         let direct = Layout::new(&layout.shape()[depth..], &layout.strides()[depth..], layout.itemsize())?;
         let whole = direct.runs()?;
         let outer = (!layout.shape().contains(&0)).then(|| vec![0; depth]);

@@ -360,7 +360,7 @@ fn note(coverage: &mut Coverage, src: &World, dst: &World) {
 /// Notes which way the direct part of a copy takes.
 fn way(coverage: &mut Coverage, machine: Machine, src: &World, dst: &World) {
     let (from, to) = (Side::of(&src.layout), Side::of(&dst.layout));
-    let depth = from.indirect().max(to.indirect());
+    let depth = from.indirect.max(to.indirect);
     let (shape, itemsize) = (&src.layout.shape()[depth..], src.layout.itemsize());
     if let Some(plan) = plan::Plan::new(shape, &from.strides[depth..], &to.strides[depth..], itemsize) {
         coverage.note(direct::Direct::new(machine, &plan, plan.nbytes()).way());
