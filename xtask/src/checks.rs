@@ -247,8 +247,10 @@ pub(crate) fn valgrind(run: &mut Run<'_>) -> Result<()> {
             .with_context(|| format!("there is no test binary `{target}`"))?;
         run.step(target);
         let mut command = run.door.command("valgrind", memcheck);
+        // Threads take turns there, so that tests beside each other would only disturb each other.
+        command.arg(binary).args(*filters).arg("--test-threads=1");
         // The same tests over fewer random cases: valgrind is some fifty times slower.
-        command.arg(binary).args(*filters).env("CROSSDOCK_CASES", "200");
+        command.env("CROSSDOCK_CASES", "200");
         command.args(NOT_UNDER_VALGRIND.iter().flat_map(|(name, _)| ["--skip", name]));
         run.exec(&mut command)?;
     }
