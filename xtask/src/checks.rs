@@ -177,7 +177,7 @@ pub(crate) fn builds(run: &mut Run<'_>) -> Result<()> {
 /// With real counterparts: where one is missing, its tests fail instead of being skipped.
 pub(crate) fn tests(run: &mut Run<'_>) -> Result<()> {
     let nextest = run.exec(&mut run.door.cargo("nextest --version")).is_ok();
-    let features = Workspace::of(run)?.light_features();
+    let features = Workspace::of(run)?.light_features()?;
     let mut command = run.door.cargo(if nextest {
         "nextest run --workspace --no-fail-fast"
     } else {
@@ -193,7 +193,7 @@ pub(crate) fn tests(run: &mut Run<'_>) -> Result<()> {
 }
 
 pub(crate) fn doctests(run: &mut Run<'_>) -> Result<()> {
-    let features = Workspace::of(run)?.light_features();
+    let features = Workspace::of(run)?.light_features()?;
     run.exec(run.door.cargo("test --doc --workspace").arg(features))?;
     run.expect_tests()
 }
@@ -234,7 +234,7 @@ pub(crate) fn sanitizer(run: &mut Run<'_>) -> Result<()> {
     let workspace = Workspace::of(run)?;
     let mut command =
         run.door.cargo(&format!("test --package crossdock --target {TARGET} --no-fail-fast --lib"));
-    command.arg(workspace.light_features());
+    command.arg(workspace.light_features()?);
     for test in workspace.integration_tests()? {
         if !test.is_heavy && !NOT_SANITIZED.iter().any(|(name, _)| *name == test.name) {
             command.args(["--test", test.name]);
@@ -263,7 +263,7 @@ pub(crate) fn valgrind(run: &mut Run<'_>) -> Result<()> {
     run.must_fail(run.door.command("valgrind", memcheck).arg(canary), "definitely lost")?;
 
     // The arguments of the suite `test`, so that what it built is at hand.
-    let features = Workspace::of(run)?.light_features();
+    let features = Workspace::of(run)?.light_features()?;
     let mut build = run.door.cargo("test --workspace --no-run --message-format=json");
     let messages = run.stdout(build.arg(features))?;
     for (target, filters) in UNDER_VALGRIND {

@@ -44,18 +44,15 @@ impl Workspace {
     }
 
     pub(crate) fn library_features(&self) -> Result<Vec<&str>> {
-        Ok(features(self.library()?).collect())
+        let all = self.library()?["features"].as_object().into_iter().flat_map(|features| features.keys());
+        Ok(all.map(String::as_str).filter(|name| *name != "default").collect())
     }
 
-    /// The argument for all features of all packages but for those that are [`HEAVY`].
-    pub(crate) fn light_features(&self) -> String {
-        let of_package = |package| {
-            let name = package_name(package);
-            let is_light = move |feature: &&str| name != LIBRARY || !HEAVY.contains(feature);
-            features(package).filter(is_light).map(move |feature| format!("{name}/{feature}"))
-        };
-        let all: Vec<_> = self.packages().flat_map(of_package).collect();
-        format!("--features={}", all.join(","))
+    /// The argument for all features but those that are [`HEAVY`].
+    pub(crate) fn light_features(&self) -> Result<String> {
+        let light = self.library_features()?.into_iter().filter(|feature| !HEAVY.contains(feature));
+        let light: Vec<_> = light.map(|feature| format!("{LIBRARY}/{feature}")).collect();
+        Ok(format!("--features={}", light.join(",")))
     }
 
     pub(crate) fn integration_tests(&self) -> Result<Vec<IntegrationTest<'_>>> {
@@ -69,15 +66,6 @@ fn integration_test(target: &Value) -> Option<IntegrationTest<'_>> {
     let mut needs = target["required-features"].as_array().into_iter().flatten().filter_map(Value::as_str);
     let is_heavy = needs.any(|feature| HEAVY.contains(&feature));
     Some(IntegrationTest { name: target["name"].as_str()?, is_heavy })
-}
-
-fn package_name(package: &Value) -> &str {
-    package["name"].as_str().unwrap_or_default()
-}
-
-fn features(package: &Value) -> impl Iterator<Item = &str> {
-    let all = package["features"].as_object().into_iter().flat_map(|features| features.keys());
-    all.map(String::as_str).filter(|name| *name != "default")
 }
 
 #[cfg(test)]
@@ -95,13 +83,13 @@ mod tests {
                     { "name": "crossdock", "kind": ["lib"] }, target("views", &[]), target("matrix", &["half", "candle"])
                 ],
             },
-            { "name": "tool", "rust_version": "1.90", "features": { "candle": [] }, "targets": [] },
+            { "name": "tool", "rust_version": "1.90", "features": {}, "targets": [] },
         ] }))
     }
 
     #[test]
-    fn light_features_are_all_of_every_package_but_the_heavy_ones() {
-        assert_eq!(workspace().light_features(), "--features=crossdock/half,tool/candle");
+    fn light_features_are_all_but_the_heavy_ones() {
+        assert_eq!(workspace().light_features().unwrap(), "--features=crossdock/half");
         assert_eq!(workspace().library_features().unwrap(), ["candle", "half"]);
     }
 
