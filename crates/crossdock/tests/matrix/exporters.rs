@@ -1,0 +1,290 @@
+//! Exporters: how an array is handed out. Each hands one to a consumer of its side, who looks at it naively, and takes it back.
+
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::FileExt;
+
+use crossdock::element::{ByteOrder, DType, Element};
+use crossdock::exchange::files::{npy, npz, png, raw, safetensors};
+use crossdock::exchange::protocol::dlpack::{self, ExportOptions, abi};
+use crossdock::exchange::protocol::shm;
+use crossdock::layout::Order;
+use crossdock::memory::Birth;
+use crossdock::memory::racy::Pinned;
+use crossdock::view::{CopyPolicy, Refusal, Request};
+use crossdock::{Array, DArray, Error};
+use image::FlatSamples;
+use ndarray::{ArrayView, Dim, Dimension, IntoDimension};
+
+use crate::classes::{Swapped, Trade, walk};
+use crate::files::{elements, npy_elements, npz_elements, png_elements, safetensors_elements};
+
+/// An exporter.
+pub(crate) struct Exporter {
+    pub(crate) name: &'static str,
+    /// Lets a consumer look at what it is given of the array; or says why it is given nothing.
+    pub(crate) hand: fn(&DArray, Look<'_>) -> Result<(), No>,
+}
+
+pub(crate) type Look<'a> = &'a mut dyn FnMut(Lent<'_>);
+
+/// What a consumer has while it looks.
+pub(crate) struct Lent<'a> {
+    pub(crate) at: At<'a>,
+    /// Why it is not the array itself, in the library's words.
+    pub(crate) because: Option<String>,
+    /// The elements, in row-major order of the indices.
+    pub(crate) elements: &'a dyn Fn() -> Vec<Vec<u8>>,
+}
+
+/// Where the consumer has element 0.
+pub(crate) enum At<'a> {
+    /// At an address.
+    Address(usize),
+    /// At a byte of what a descriptor leads to.
+    Position(BorrowedFd<'a>, u64),
+    /// In a file of its own.
+    Written,
+}
+
+/// Why nothing was handed out, in the library's words.
+pub(crate) struct No(pub(crate) String);
+
+impl From<Error> for No {
+    fn from(error: Error) -> Self {
+        Self(error.to_string())
+    }
+}
+
+impl From<Refusal> for No {
+    fn from(refusal: Refusal) -> Self {
+        Self(refusal.reason().to_string())
+    }
+}
+
+fn reason(refusal: Option<&Refusal>) -> Option<String> {
+    refusal.map(|refusal| refusal.reason().to_string())
+}
+
+/// All exporters: another one is one more entry.
+pub(crate) const EXPORTERS: &[Exporter] = &[
+    Exporter { name: "`MemoryView`", hand: memory_view },
+    Exporter { name: "`&[T]`", hand: |array, look| typed!(array, look, slice) },
+    Exporter { name: "DLPack", hand: dlpack_versioned },
+    Exporter { name: "DLPack before 1.0", hand: dlpack_legacy },
+    Exporter { name: "`ndarray`", hand: |array, look| typed!(array, look, nd_view) },
+    Exporter { name: "`image`", hand: flat_samples },
+    Exporter { name: "shared memory", hand: shared },
+    Exporter { name: "raw file", hand: raw_file },
+    Exporter { name: "`.npy`", hand: npy_file },
+    Exporter { name: "`.npz`", hand: npz_file },
+    Exporter { name: "`.safetensors`", hand: safetensors_file },
+    Exporter { name: "PNG", hand: png_file },
+];
+
+/// `f` for the array's type of elements and rank.
+macro_rules! typed {
+    ($array:ident, $look:ident, $f:ident) => {
+        match $array.rank() {
+            0 => $f::<u16, 0>(&Array::try_from($array.clone()).map_err(Error::from)?, $look),
+            _ if *$array.dtype() == DType::U16 => {
+                $f::<u16, 2>(&Array::try_from($array.clone()).map_err(Error::from)?, $look)
+            }
+            _ if *$array.dtype() == Swapped::dtype() => {
+                $f::<Swapped, 2>(&Array::try_from($array.clone()).map_err(Error::from)?, $look)
+            }
+            _ => $f::<Trade, 2>(&Array::try_from($array.clone()).map_err(Error::from)?, $look),
+        }
+    };
+}
+use typed;
+
+// ===== in this process
+
+fn memory_view(array: &DArray, look: Look<'_>) -> Result<(), No> {
+    let view = crossdock::view(array, Request::pin().copy(CopyPolicy::IfNeeded))?;
+    look(Lent {
+        at: At::Address(view.as_ptr().addr()),
+        because: reason(view.grant().copied_because()),
+        // SAFETY: the view says where its elements are, and holds them.
+        elements: &|| unsafe { walk(view.as_ptr(), view.shape(), view.strides(), view.dtype().itemsize()) },
+    });
+    Ok(())
+}
+
+/// Elements that a consumer has by reference: constant and in order. Copied where the request has to be met so.
+fn slice<T: Element, const D: usize>(array: &Array<T, D>, look: Look<'_>) -> Result<(), No> {
+    let request = Request::read().order(Order::RowMajor).copy(CopyPolicy::IfNeeded);
+    let view = crossdock::view(array, request)?;
+    let slice = view.as_slice::<T>()?;
+    look(Lent {
+        at: At::Address(slice.as_ptr().addr()),
+        because: reason(view.grant().copied_because()),
+        elements: &|| slice.iter().map(bytes_of).collect(),
+    });
+    Ok(())
+}
+
+fn bytes_of<T: Element>(element: &T) -> Vec<u8> {
+    // SAFETY: an element is plain bytes.
+    unsafe { std::slice::from_raw_parts(std::ptr::from_ref(element).cast(), size_of::<T>()) }.to_vec()
+}
+
+/// What a C consumer reads out of the struct.
+fn tensor_elements(tensor: &abi::DLTensor) -> Vec<Vec<u8>> {
+    let rank = tensor.ndim as usize;
+    let itemsize = usize::from(tensor.dtype.bits / 8) * usize::from(tensor.dtype.lanes);
+    // SAFETY: as many numbers as there are axes.
+    let shape = |axis| unsafe { tensor.shape.add(axis).read() } as usize;
+    // SAFETY: as above.
+    let stride = |axis| unsafe { tensor.strides.add(axis).read() } as isize * itemsize as isize;
+    let (shape, strides): (Vec<_>, Vec<_>) = (0..rank).map(|axis| (shape(axis), stride(axis))).unzip();
+    let first = tensor.data.cast::<u8>().wrapping_add(tensor.byte_offset as usize);
+    // SAFETY: the producer's word.
+    unsafe { walk(first, &shape, &strides, itemsize) }
+}
+
+fn dlpack_versioned(array: &DArray, look: Look<'_>) -> Result<(), No> {
+    let options = ExportOptions::new().copy(CopyPolicy::IfNeeded);
+    let exported = dlpack::export_versioned(array, &options)?;
+    let tensor = exported.managed().dl_tensor;
+    look(Lent {
+        at: At::Address(tensor.data.addr() + tensor.byte_offset as usize),
+        because: reason(exported.copied_because()),
+        elements: &|| tensor_elements(&tensor),
+    });
+    Ok(())
+}
+
+fn dlpack_legacy(array: &DArray, look: Look<'_>) -> Result<(), No> {
+    let options = ExportOptions::new().copy(CopyPolicy::IfNeeded);
+    let exported = dlpack::export_legacy(array, &options)?;
+    let tensor = exported.managed().dl_tensor;
+    look(Lent {
+        at: At::Address(tensor.data.addr() + tensor.byte_offset as usize),
+        because: reason(exported.copied_because()),
+        elements: &|| tensor_elements(&tensor),
+    });
+    Ok(())
+}
+
+/// Elements by reference; or as cells, where others may write them.
+fn nd_view<T: Element, const D: usize>(array: &Array<T, D>, look: Look<'_>) -> Result<(), No>
+where
+    Dim<[usize; D]>: Dimension,
+    [usize; D]: IntoDimension<Dim = Dim<[usize; D]>>,
+{
+    if array.birth() == Birth::Aliased {
+        let guard = array.pin()?;
+        let view = ArrayView::<Pinned<T>, Dim<[usize; D]>>::try_from(&guard)?;
+        look(Lent {
+            at: At::Address(view.as_ptr().addr()),
+            because: None,
+            elements: &|| view.iter().map(|cell| bytes_of(&cell.load())).collect(),
+        });
+    } else {
+        let guard = array.read()?;
+        let view = ArrayView::<T, Dim<[usize; D]>>::try_from(guard.view())?;
+        look(Lent {
+            at: At::Address(view.as_ptr().addr()),
+            because: None,
+            elements: &|| view.iter().map(bytes_of).collect(),
+        });
+    }
+    Ok(())
+}
+
+/// A picture of one channel.
+fn flat_samples(array: &DArray, look: Look<'_>) -> Result<(), No> {
+    let array = Array::<u16, 3>::try_from(array.insert_axis(array.rank())?).map_err(Error::from)?;
+    let guard = array.read()?;
+    let flat = FlatSamples::<&[u16]>::try_from(&guard)?;
+    let (height, width) = (flat.layout.height, flat.layout.width);
+    let sample = |x, y| flat.get_sample(0, x, y).unwrap();
+    look(Lent {
+        at: At::Address(flat.samples.as_ptr().addr()),
+        because: None,
+        elements: &|| (0..height).flat_map(|y| (0..width).map(move |x| bytes_of(sample(x, y)))).collect(),
+    });
+    Ok(())
+}
+
+// ===== to another process
+
+fn shared(array: &DArray, look: Look<'_>) -> Result<(), No> {
+    let exported = shm::export(array, &Request::pin().copy(CopyPolicy::IfNeeded))?;
+    let described = exported.description();
+    let elements = || {
+        let span = described.span();
+        let file = std::fs::File::from(exported.fd().try_clone_to_owned().unwrap());
+        let mut bytes = vec![0; (span.end - span.start) as usize];
+        file.read_exact_at(&mut bytes, span.start).unwrap();
+        let first = bytes.as_ptr().wrapping_add((described.offset() - span.start) as usize);
+        // SAFETY: the description says which of its bytes the elements touch, and they were all read.
+        unsafe { walk(first, described.shape(), described.strides(), described.dtype().itemsize()) }
+    };
+    look(Lent {
+        at: At::Position(exported.fd().as_fd(), described.offset()),
+        because: reason(exported.copied_because()),
+        elements: &elements,
+    });
+    Ok(())
+}
+
+// ===== files
+
+/// What stands in a file is there twice. (There is no refusal to quote, since nobody can ask to have it otherwise.)
+fn written(look: Look<'_>, elements: &dyn Fn() -> Vec<Vec<u8>>) {
+    look(Lent { at: At::Written, because: Some("a file is written".to_owned()), elements });
+}
+
+fn raw_file(array: &DArray, look: Look<'_>) -> Result<(), No> {
+    let mut file = Vec::new();
+    raw::write(&mut file, array, Order::ColumnMajor)?;
+    written(look, &|| elements(&file, array.shape(), array.dtype().itemsize(), true));
+    Ok(())
+}
+
+fn npy_file(array: &DArray, look: Look<'_>) -> Result<(), No> {
+    let mut file = Vec::new();
+    npy::write(&mut file, array)?;
+    written(look, &|| npy_elements(&file, array.shape(), array.dtype().itemsize()));
+    Ok(())
+}
+
+fn npz_file(array: &DArray, look: Look<'_>) -> Result<(), No> {
+    let mut file = Vec::new();
+    npz::write(&mut file, &[("a", array.clone())], npz::Compression::Stored)?;
+    written(look, &|| npz_elements(&file, array.shape(), array.dtype().itemsize()));
+    Ok(())
+}
+
+fn safetensors_file(array: &DArray, look: Look<'_>) -> Result<(), No> {
+    let mut file = Vec::new();
+    safetensors::write(&mut file, &[("a", array.clone())], &[("made", "here")])?;
+    written(look, &|| {
+        let mut elements = safetensors_elements(&file, array.shape(), array.dtype().itemsize());
+        // The format has one byte order.
+        if array.dtype().byte_order() == Some(ByteOrder::Big) {
+            elements.iter_mut().for_each(|bytes| bytes.reverse());
+        }
+        elements
+    });
+    Ok(())
+}
+
+fn png_file(array: &DArray, look: Look<'_>) -> Result<(), No> {
+    let mut file = Vec::new();
+    png::write(&mut file, array)?;
+    let swapped = !array.dtype().is_native();
+    written(look, &|| {
+        let mut elements = png_elements(&file);
+        // Samples come as the machine has them.
+        elements.iter_mut().for_each(|bytes| {
+            if swapped {
+                bytes.reverse()
+            }
+        });
+        elements
+    });
+    Ok(())
+}

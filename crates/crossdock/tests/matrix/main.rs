@@ -1,0 +1,110 @@
+//! The matrix: every importer beside every exporter, over every class of layout, in one run, which `docs/matrix.md` tells.
+//!
+//! An adapter knows its own side, and the array in the middle; no test here knows two adapters. So the run shows what that is worth:
+//! an exporter gives an array that somebody brought in the answer that it gives its twin, an array of our own in memory of the
+//! same kind. Whatever is called in place is seen where the foreign side had it, and not one byte was counted as copied.
+//!
+//! A new adapter is an entry in [`importers`] or [`exporters`], a new class one in [`classes`]. `CROSSDOCK_BLESS=1` writes the page anew.
+
+mod classes;
+mod exporters;
+mod files;
+mod importers;
+mod memories;
+mod page;
+mod verdict;
+
+use std::sync::OnceLock;
+
+use crate::classes::CLASSES;
+use crate::exporters::EXPORTERS;
+use crate::importers::{IMPORTERS, Origin};
+use crate::memories::{MEMORIES, own, twin};
+use crate::verdict::{Verdict, bring, hand};
+
+/// What the run found; the outer index is the row of a table.
+struct Matrix {
+    /// Class by importer.
+    imports: Vec<Vec<Verdict>>,
+    /// Class by exporter, of arrays of our own.
+    exports: Vec<Vec<Verdict>>,
+    /// Memory by exporter, of row-major arrays.
+    memories: Vec<Vec<Verdict>>,
+    /// Importer by exporter, for each class.
+    pairs: Vec<Vec<Vec<Verdict>>>,
+}
+
+/// One run for all tests: the counter of copied bytes counts for the whole process.
+fn matrix() -> &'static Matrix {
+    static MATRIX: OnceLock<Matrix> = OnceLock::new();
+    MATRIX.get_or_init(|| {
+        let halves = |array: &crossdock::DArray, expected: &[Vec<u8>]| {
+            EXPORTERS.iter().map(|exporter| hand(exporter, array, expected, &Origin::Encoded).0).collect()
+        };
+        let of_class = |class: &classes::Class| {
+            let specimen = (class.make)();
+            halves(&own(&specimen), &specimen.expected)
+        };
+        let of_memory = |memory: &memories::Memory| {
+            let specimen = (CLASSES[0].make)();
+            halves(&(memory.make)(&specimen), &specimen.expected)
+        };
+        Matrix {
+            imports: table(CLASSES, |class| table(IMPORTERS, |importer| bring(importer, &(class.make)()).1)),
+            exports: table(CLASSES, of_class),
+            memories: table(MEMORIES, of_memory),
+            pairs: table(CLASSES, |class| {
+                table(IMPORTERS, |importer| table(EXPORTERS, |exporter| triple(class, importer, exporter)))
+            }),
+        }
+    })
+}
+
+fn table<T, R>(rows: &[T], row: impl FnMut(&T) -> R) -> Vec<R> {
+    rows.iter().map(row).collect()
+}
+
+/// The whole way of data of one class: in by the one, out by the other.
+fn triple(class: &classes::Class, importer: &importers::Importer, exporter: &exporters::Exporter) -> Verdict {
+    let way = format!("{}, from {} to {}", class.name, importer.name, exporter.name);
+    let specimen = (class.make)();
+    let (brought, inward) = bring(importer, &specimen);
+    let Some(brought) = brought else { return inward };
+    let (outward, is_origin) = hand(exporter, &brought.array, &specimen.expected, &brought.origin);
+
+    let ours = twin(&brought.array, &specimen);
+    let (expected, _) = hand(exporter, &ours, &specimen.expected, &Origin::Encoded);
+    assert_eq!(outward, expected, "{way}: another answer than to an array of our own");
+
+    let whole = inward.worse(outward);
+    assert_eq!(is_origin, whole == Verdict::InPlace, "{way}: {whole:?}");
+    drop((brought, ours));
+    assert_eq!(specimen.loans(), 0, "{way}: what was lent was not given back");
+    whole
+}
+
+#[test]
+fn every_way_in_goes_with_every_way_out_and_no_copy_is_silent() {
+    let Matrix { imports, exports, pairs, .. } = matrix();
+    let count = |wanted: fn(&Verdict) -> bool| {
+        pairs.iter().flatten().flatten().filter(|verdict| wanted(verdict)).count()
+    };
+    let (in_place, copies) = (
+        count(|verdict| *verdict == Verdict::InPlace),
+        count(|verdict| matches!(verdict, Verdict::Copies(_))),
+    );
+    println!("{in_place} in place, {copies} copied");
+    assert!(in_place >= 400 && copies >= 400, "{in_place} in place, {copies} copied");
+    // Nothing is lent in place by an adapter alone: each takes row-major elements in, and each but the files gives them so.
+    assert!(imports[0].iter().all(|verdict| matches!(verdict, Verdict::InPlace | Verdict::Copies(_))));
+    assert!(exports[0].iter().all(|verdict| matches!(verdict, Verdict::InPlace | Verdict::Copies(_))));
+    // No class is there for nothing.
+    for (class, row) in CLASSES.iter().zip(imports) {
+        assert!(row.contains(&Verdict::InPlace), "nobody brings {} in", class.name);
+    }
+}
+
+#[test]
+fn the_page_says_what_the_run_found() {
+    page::check(matrix());
+}
