@@ -21,8 +21,9 @@ use crate::files::{elements, npy_elements, npz_elements, png_elements, safetenso
 /// An exporter.
 pub(crate) struct Exporter {
     pub(crate) name: &'static str,
-    /// Lets a consumer look at what it is given of the array; or says why it is given nothing.
-    pub(crate) hand: fn(&DArray, Look<'_>) -> Result<(), No>,
+    /// Lets a consumer look at what it is given of the array; or says why it is given nothing. Whoever knows no policy copies always,
+    /// as who writes a file does, or never.
+    pub(crate) hand: fn(&DArray, CopyPolicy, Look<'_>) -> Result<(), No>,
 }
 
 pub(crate) type Look<'a> = &'a mut dyn FnMut(Lent<'_>);
@@ -68,10 +69,10 @@ fn reason(refusal: Option<&Refusal>) -> Option<String> {
 /// All exporters: another one is one more entry.
 pub(crate) const EXPORTERS: &[Exporter] = &[
     Exporter { name: "`MemoryView`", hand: memory_view },
-    Exporter { name: "`&[T]`", hand: |array, look| typed!(array, look, slice) },
+    Exporter { name: "`&[T]`", hand: |array, policy, look| typed!(array, slice(policy, look)) },
     Exporter { name: "DLPack", hand: dlpack_versioned },
     Exporter { name: "DLPack before 1.0", hand: dlpack_legacy },
-    Exporter { name: "`ndarray`", hand: |array, look| typed!(array, look, nd_view) },
+    Exporter { name: "`ndarray`", hand: |array, _, look| typed!(array, nd_view(look)) },
     Exporter { name: "`image`", hand: flat_samples },
     Exporter { name: "shared memory", hand: shared },
     Exporter { name: "raw file", hand: raw_file },
@@ -81,18 +82,14 @@ pub(crate) const EXPORTERS: &[Exporter] = &[
     Exporter { name: "PNG", hand: png_file },
 ];
 
-/// `f` for the array's type of elements and rank.
+/// A function of the array for its type of elements and its rank.
 macro_rules! typed {
-    ($array:ident, $look:ident, $f:ident) => {
+    ($array:ident, $f:ident($($arg:ident),*)) => {
         match $array.rank() {
-            0 => $f::<u16, 0>(&Array::try_from($array.clone()).map_err(Error::from)?, $look),
-            _ if *$array.dtype() == DType::U16 => {
-                $f::<u16, 2>(&Array::try_from($array.clone()).map_err(Error::from)?, $look)
-            }
-            _ if *$array.dtype() == Swapped::dtype() => {
-                $f::<Swapped, 2>(&Array::try_from($array.clone()).map_err(Error::from)?, $look)
-            }
-            _ => $f::<Trade, 2>(&Array::try_from($array.clone()).map_err(Error::from)?, $look),
+            0 => $f::<u16, 0>($array, $($arg),*),
+            _ if *$array.dtype() == DType::U16 => $f::<u16, 2>($array, $($arg),*),
+            _ if *$array.dtype() == Swapped::dtype() => $f::<Swapped, 2>($array, $($arg),*),
+            _ => $f::<Trade, 2>($array, $($arg),*),
         }
     };
 }
@@ -100,8 +97,8 @@ use typed;
 
 // ===== in this process
 
-fn memory_view(array: &DArray, look: Look<'_>) -> Result<(), No> {
-    let view = crossdock::view(array, Request::pin().copy(CopyPolicy::IfNeeded))?;
+fn memory_view(array: &DArray, policy: CopyPolicy, look: Look<'_>) -> Result<(), No> {
+    let view = crossdock::view(array, Request::pin().copy(policy))?;
     look(Lent {
         at: At::Address(view.as_ptr().addr()),
         because: reason(view.grant().copied_because()),
@@ -111,9 +108,9 @@ fn memory_view(array: &DArray, look: Look<'_>) -> Result<(), No> {
     Ok(())
 }
 
-/// Elements that a consumer has by reference: constant and in order. Copied where the request has to be met so.
-fn slice<T: Element, const D: usize>(array: &Array<T, D>, look: Look<'_>) -> Result<(), No> {
-    let request = Request::read().order(Order::RowMajor).copy(CopyPolicy::IfNeeded);
+/// Elements that a consumer has by reference: constant, and in order.
+fn slice<T: Element, const D: usize>(array: &DArray, policy: CopyPolicy, look: Look<'_>) -> Result<(), No> {
+    let request = Request::read().order(Order::RowMajor).copy(policy);
     let view = crossdock::view(array, request)?;
     let slice = view.as_slice::<T>()?;
     look(Lent {
@@ -143,8 +140,8 @@ fn tensor_elements(tensor: &abi::DLTensor) -> Vec<Vec<u8>> {
     unsafe { walk(first, &shape, &strides, itemsize) }
 }
 
-fn dlpack_versioned(array: &DArray, look: Look<'_>) -> Result<(), No> {
-    let options = ExportOptions::new().copy(CopyPolicy::IfNeeded);
+fn dlpack_versioned(array: &DArray, policy: CopyPolicy, look: Look<'_>) -> Result<(), No> {
+    let options = ExportOptions::new().copy(policy);
     let exported = dlpack::export_versioned(array, &options)?;
     let tensor = exported.managed().dl_tensor;
     look(Lent {
@@ -155,8 +152,8 @@ fn dlpack_versioned(array: &DArray, look: Look<'_>) -> Result<(), No> {
     Ok(())
 }
 
-fn dlpack_legacy(array: &DArray, look: Look<'_>) -> Result<(), No> {
-    let options = ExportOptions::new().copy(CopyPolicy::IfNeeded);
+fn dlpack_legacy(array: &DArray, policy: CopyPolicy, look: Look<'_>) -> Result<(), No> {
+    let options = ExportOptions::new().copy(policy);
     let exported = dlpack::export_legacy(array, &options)?;
     let tensor = exported.managed().dl_tensor;
     look(Lent {
@@ -168,11 +165,12 @@ fn dlpack_legacy(array: &DArray, look: Look<'_>) -> Result<(), No> {
 }
 
 /// Elements by reference; or as cells, where others may write them.
-fn nd_view<T: Element, const D: usize>(array: &Array<T, D>, look: Look<'_>) -> Result<(), No>
+fn nd_view<T: Element, const D: usize>(array: &DArray, look: Look<'_>) -> Result<(), No>
 where
     Dim<[usize; D]>: Dimension,
     [usize; D]: IntoDimension<Dim = Dim<[usize; D]>>,
 {
+    let array = Array::<T, D>::try_from(array.clone()).map_err(Error::from)?;
     if array.birth() == Birth::Aliased {
         let guard = array.pin()?;
         let view = ArrayView::<Pinned<T>, Dim<[usize; D]>>::try_from(&guard)?;
@@ -194,7 +192,7 @@ where
 }
 
 /// A picture of one channel.
-fn flat_samples(array: &DArray, look: Look<'_>) -> Result<(), No> {
+fn flat_samples(array: &DArray, _: CopyPolicy, look: Look<'_>) -> Result<(), No> {
     let array = Array::<u16, 3>::try_from(array.insert_axis(array.rank())?).map_err(Error::from)?;
     let guard = array.read()?;
     let flat = FlatSamples::<&[u16]>::try_from(&guard)?;
@@ -210,8 +208,8 @@ fn flat_samples(array: &DArray, look: Look<'_>) -> Result<(), No> {
 
 // ===== to another process
 
-fn shared(array: &DArray, look: Look<'_>) -> Result<(), No> {
-    let exported = shm::export(array, &Request::pin().copy(CopyPolicy::IfNeeded))?;
+fn shared(array: &DArray, policy: CopyPolicy, look: Look<'_>) -> Result<(), No> {
+    let exported = shm::export(array, &Request::pin().copy(policy))?;
     let described = exported.description();
     let elements = || {
         let span = described.span();
@@ -237,28 +235,28 @@ fn written(look: Look<'_>, elements: &dyn Fn() -> Vec<Vec<u8>>) {
     look(Lent { at: At::Written, because: Some("a file is written".to_owned()), elements });
 }
 
-fn raw_file(array: &DArray, look: Look<'_>) -> Result<(), No> {
+fn raw_file(array: &DArray, _: CopyPolicy, look: Look<'_>) -> Result<(), No> {
     let mut file = Vec::new();
     raw::write(&mut file, array, Order::ColumnMajor)?;
     written(look, &|| elements(&file, array.shape(), array.dtype().itemsize(), true));
     Ok(())
 }
 
-fn npy_file(array: &DArray, look: Look<'_>) -> Result<(), No> {
+fn npy_file(array: &DArray, _: CopyPolicy, look: Look<'_>) -> Result<(), No> {
     let mut file = Vec::new();
     npy::write(&mut file, array)?;
     written(look, &|| npy_elements(&file, array.shape(), array.dtype().itemsize()));
     Ok(())
 }
 
-fn npz_file(array: &DArray, look: Look<'_>) -> Result<(), No> {
+fn npz_file(array: &DArray, _: CopyPolicy, look: Look<'_>) -> Result<(), No> {
     let mut file = Vec::new();
     npz::write(&mut file, &[("a", array.clone())], npz::Compression::Stored)?;
     written(look, &|| npz_elements(&file, array.shape(), array.dtype().itemsize()));
     Ok(())
 }
 
-fn safetensors_file(array: &DArray, look: Look<'_>) -> Result<(), No> {
+fn safetensors_file(array: &DArray, _: CopyPolicy, look: Look<'_>) -> Result<(), No> {
     let mut file = Vec::new();
     safetensors::write(&mut file, &[("a", array.clone())], &[("made", "here")])?;
     written(look, &|| {
@@ -272,7 +270,7 @@ fn safetensors_file(array: &DArray, look: Look<'_>) -> Result<(), No> {
     Ok(())
 }
 
-fn png_file(array: &DArray, look: Look<'_>) -> Result<(), No> {
+fn png_file(array: &DArray, _: CopyPolicy, look: Look<'_>) -> Result<(), No> {
     let mut file = Vec::new();
     png::write(&mut file, array)?;
     let swapped = !array.dtype().is_native();

@@ -100,7 +100,8 @@ pub(crate) fn npz(specimen: &Specimen, order: Order, is_deflated: bool) -> (Vec<
     let method = if is_deflated { CompressionMethod::DEFLATE } else { CompressionMethod::STORE };
     let path = rawzip::path::EntryPath::verbatim(b"a.npy");
     let (mut entry, config) = archive.new_file(path).compression_method(method).start().unwrap();
-    let begin = entry.stream_offset() as usize;
+    // What is deflated begins anew where it is inflated.
+    let begin = if is_deflated { 0 } else { entry.stream_offset() as usize };
     let header = npy_header(specimen, order, begin);
     let elements = &specimen.bytes[specimen.offset..];
     let sums = if is_deflated {

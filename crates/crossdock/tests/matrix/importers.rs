@@ -136,6 +136,9 @@ fn vector<T: Element>(specimen: &Specimen) -> Vec<T> {
 fn vec(specimen: &Specimen) -> Result<Brought, No> {
     fn bring<T: Element, const D: usize>(specimen: &Specimen) -> Result<Brought, No> {
         let order = gapless(specimen)?;
+        if !specimen.is_aligned() {
+            return Err(ALIGNED);
+        }
         let vec = vector::<T>(specimen);
         let address = vec.as_ptr().addr();
         let shape: [usize; D] = specimen.shape[..].try_into().unwrap();
@@ -143,9 +146,6 @@ fn vec(specimen: &Specimen) -> Result<Brought, No> {
     }
     if specimen.is_readonly {
         return Err(READONLY);
-    }
-    if !specimen.is_aligned() {
-        return Err(ALIGNED);
     }
     if specimen.is_indirect {
         let rows: Vec<Vec<u16>> = vector(specimen).chunks(specimen.shape[1]).map(<[u16]>::to_vec).collect();
@@ -158,13 +158,13 @@ fn vec(specimen: &Specimen) -> Result<Brought, No> {
 fn arc(specimen: &Specimen) -> Result<Brought, No> {
     fn bring<T: Element, const D: usize>(specimen: &Specimen) -> Result<Brought, No> {
         let order = gapless(specimen)?;
+        if !specimen.is_aligned() {
+            return Err(ALIGNED);
+        }
         let vec = Arc::new(vector::<T>(specimen));
         let address = vec.as_ptr().addr();
         let shape: [usize; D] = specimen.shape[..].try_into().unwrap();
         at_address(Array::<T, D>::from_buffer_in_order(Buffer::from_owner(vec)?, shape, order)?, address)
-    }
-    if !specimen.is_aligned() {
-        return Err(ALIGNED);
     }
     typed!(specimen, bring)
 }
@@ -280,7 +280,9 @@ where
         return Err(ALIGNED);
     }
     let shape: [usize; D] = specimen.shape[..].try_into().unwrap();
-    let forwards = std::array::from_fn(|axis| strides[axis].unsigned_abs());
+    // Its own strides of what is empty are 0.
+    let forwards =
+        std::array::from_fn(|axis| if shape.contains(&0) { 0 } else { strides[axis].unsigned_abs() });
     let built = ndarray::Array::from_shape_vec(Dim(shape).strides(Dim(forwards)), vector(specimen));
     let Ok(mut array) = built else { return Err(No::CannotSay("owned elements, each of one index")) };
     for axis in (0..D).filter(|&axis| strides[axis] < 0) {

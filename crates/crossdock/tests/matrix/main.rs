@@ -24,6 +24,8 @@ use crate::verdict::{Verdict, bring, hand};
 
 /// What the run found; the outer index is the row of a table.
 struct Matrix {
+    /// In which memory row-major data are, by importer.
+    into: Vec<String>,
     /// Class by importer.
     imports: Vec<Vec<Verdict>>,
     /// Class by exporter, of arrays of our own.
@@ -49,7 +51,12 @@ fn matrix() -> &'static Matrix {
             let specimen = (CLASSES[0].make)();
             halves(&(memory.make)(&specimen), &specimen.expected)
         };
+        let into = |importer: &importers::Importer| match bring(importer, &(CLASSES[0].make)()).0 {
+            Some(brought) => memories::described(&brought.array),
+            None => panic!("{} brings nothing in", importer.name),
+        };
         Matrix {
+            into: table(IMPORTERS, into),
             imports: table(CLASSES, |class| table(IMPORTERS, |importer| bring(importer, &(class.make)()).1)),
             exports: table(CLASSES, of_class),
             memories: table(MEMORIES, of_memory),

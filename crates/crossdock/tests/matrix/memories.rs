@@ -42,19 +42,27 @@ pub(crate) const MEMORIES: &[Memory] = &[
     Memory { name: "a device's", backing: Backing::Device, birth: Birth::Sole, make: device },
 ];
 
+/// The memory of an array, as the page calls it.
+pub(crate) fn described(array: &DArray) -> String {
+    let is_always_readonly = array.birth() == Birth::Constant || array.backing() == Backing::File;
+    let readonly = if array.is_readonly() && !is_always_readonly { ", read-only" } else { "" };
+    format!("{}{readonly}", memory_of(array).name)
+}
+
+fn memory_of(array: &DArray) -> &'static Memory {
+    let is_like = |memory: &&Memory| (memory.backing, memory.birth) == (array.backing(), array.birth());
+    MEMORIES.iter().find(is_like).unwrap_or_else(|| panic!("no memory is like that of {array:?}"))
+}
+
 /// The array of our own that is like another one: the same layout, and memory of the same kind.
 pub(crate) fn twin(array: &DArray, specimen: &Specimen) -> DArray {
-    let is_like = |memory: &&Memory| (memory.backing, memory.birth) == (array.backing(), array.birth());
-    let memory =
-        MEMORIES.iter().find(is_like).unwrap_or_else(|| panic!("no memory is like that of {array:?}"));
-    let strides: Vec<isize> = array.strides().to_vec();
     let specimen = if specimen.is_indirect {
         specimen.clone()
     } else {
         let first = array.as_ptr().addr().wrapping_add_signed(array.layout().span().low());
-        specimen.lying_so(array.shape(), &strides, first % 64)
+        specimen.lying_so(array.shape(), array.strides(), first % 64)
     };
-    let twin = (memory.make)(&specimen);
+    let twin = (memory_of(array).make)(&specimen);
     if array.is_readonly() { twin.into_readonly() } else { twin }
 }
 

@@ -50,8 +50,11 @@ fn page(matrix: &Matrix) -> String {
     let exporters: Vec<&str> = EXPORTERS.iter().map(|exporter| exporter.name).collect();
     let memories: Vec<&str> = MEMORIES.iter().map(|memory| memory.name).collect();
 
-    page += "\n## What comes in\n\nData that lie so on the other side, by each importer.\n\n";
-    page += &table("importer", &importers, &classes, &transposed(&matrix.imports));
+    page += "\n## What comes in\n\nData that lie so on the other side, by each importer; and in which memory they are then.\n\n";
+    let with_memory: Vec<String> =
+        importers.iter().zip(&matrix.into).map(|(name, memory)| format!("{name} | {memory}")).collect();
+    let with_memory: Vec<&str> = with_memory.iter().map(String::as_str).collect();
+    page += &table("importer | memory", &with_memory, &classes, &transposed(&matrix.imports));
     page += "\n## What goes out\n\nAn array of our own that lies so, by each exporter.\n\n";
     page += &table("exporter", &exporters, &classes, &transposed(&matrix.exports));
     page += "\n## In which memory it goes out\n\nA row-major array in memory of each kind. An exporter asks what the memory is, and \
@@ -82,7 +85,8 @@ fn page(matrix: &Matrix) -> String {
 /// A table, and the reasons in it, numbered in the order in which they come.
 fn table(corner: &str, rows: &[&str], columns: &[&str], cells: &[Vec<Verdict>]) -> String {
     let mut reasons: Vec<&str> = vec![];
-    let mut text = format!("| {corner} | {} |\n|---|{}\n", columns.join(" | "), "---|".repeat(columns.len()));
+    let mut text = format!("| {corner} | {} |\n", columns.join(" | "));
+    let _ = writeln!(text, "|{}", "---|".repeat(text.matches('|').count() - 1));
     for (row, cells) in rows.iter().zip(cells) {
         let cells: Vec<String> = cells.iter().map(|verdict| cell(verdict, &mut reasons)).collect();
         let _ = writeln!(text, "| {row} | {} |", cells.join(" | "));

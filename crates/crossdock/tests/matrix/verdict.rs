@@ -5,8 +5,8 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::{FileExt, MetadataExt};
 
 use crossdock::DArray;
-use crossdock::memory::copied_bytes;
-use crossdock::view::Request;
+use crossdock::memory::{LeaseKind, copied_bytes};
+use crossdock::view::{CopyPolicy, Request};
 
 use crate::classes::{Specimen, bytes_at, walk};
 use crate::exporters::{At, Exporter, No as Refusal};
@@ -79,17 +79,36 @@ pub(crate) fn bring(importer: &Importer, specimen: &Specimen) -> (Option<Brought
     (Some(brought), verdict.plain())
 }
 
-/// Hands an array out, and takes it back as it was. Beside the verdict: whether the consumer had element 0 where the origin has it.
+/// Hands an array out, and takes it back as it was: in place; or else, as the permission to copy makes of the refusal. Beside the
+/// verdict: whether the consumer had element 0 where the origin has it.
 pub(crate) fn hand(
     exporter: &Exporter,
     array: &DArray,
     expected: &[Vec<u8>],
     origin: &Origin,
 ) -> (Verdict, bool) {
+    let hand = |policy| hand_once(exporter, array, policy, expected, origin);
+    let (strict, is_origin) = hand(CopyPolicy::Never);
+    let Verdict::Refused(why) = &strict else { return (strict, is_origin) };
+    let (permitted, _) = hand(CopyPolicy::IfNeeded);
+    match &permitted {
+        Verdict::Copies(because) | Verdict::Refused(because) => assert_eq!(because, why, "{}", exporter.name),
+        _ => panic!("{}: in place, but only where a copy is permitted", exporter.name),
+    }
+    (permitted, false)
+}
+
+fn hand_once(
+    exporter: &Exporter,
+    array: &DArray,
+    policy: CopyPolicy,
+    expected: &[Vec<u8>],
+    origin: &Origin,
+) -> (Verdict, bool) {
     let name = exporter.name;
     let (before, leases) = (copied_bytes(), leases(array));
     let mut seen = None;
-    let answer = (exporter.hand)(array, &mut |lent| {
+    let answer = (exporter.hand)(array, policy, &mut |lent| {
         let counted = copied_bytes() - before;
         let in_place = match &lent.at {
             At::Written => false,
@@ -131,10 +150,23 @@ fn was_counted(at: &At<'_>, counted: u64, nbytes: u64) -> bool {
     }
 }
 
-/// Which leases can be had of an array: Read, Write, Share and Pin.
+/// Which leases can be had of an array.
 fn leases(array: &DArray) -> [bool; 4] {
-    [Request::read(), Request::write(), Request::share(), Request::pin()]
-        .map(|request| array.export(&request.indirect().place(array.place())).is_ok())
+    let row = if array.is_indirect() { &array.drop_axis(0, 0).unwrap() } else { array };
+    [LeaseKind::Read, LeaseKind::Write, LeaseKind::Share, LeaseKind::Pin].map(|kind| match row.buffer() {
+        Ok((buffer, _)) => buffer.hold(kind).is_ok(),
+        // Behind a pointer.
+        Err(_) => row.export(&request(kind)).is_ok(),
+    })
+}
+
+fn request(kind: LeaseKind) -> Request {
+    match kind {
+        LeaseKind::Read => Request::read(),
+        LeaseKind::Write => Request::write(),
+        LeaseKind::Share => Request::share(),
+        LeaseKind::Pin => Request::pin(),
+    }
 }
 
 /// Every element, by the naive reader.
