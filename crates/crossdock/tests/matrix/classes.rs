@@ -253,21 +253,36 @@ pub(crate) unsafe fn bytes_at(address: *const u8, nbytes: usize) -> Vec<u8> {
     (0..nbytes).map(|k| unsafe { address.wrapping_add(k).read_volatile() }).collect()
 }
 
-/// The naive reader: every element from an address on, at strides in bytes.
+/// The naive reader: where each element is, in row-major order of the indices, if the walk begins at an address.
 ///
 /// # Safety
 ///
-/// As for [`bytes_at`], for each element.
-pub(crate) unsafe fn walk(
-    first: *const u8,
-    shape: &[usize],
-    strides: &[isize],
-    itemsize: usize,
-) -> Vec<Vec<u8>> {
-    let offset = |index: &[usize]| index.iter().zip(strides).map(|(&i, &s)| i as i128 * s as i128).sum();
-    let cells = Nested::from_fn(shape, offset).cells;
+/// The pointers that the layout follows from there can be read.
+pub(crate) unsafe fn addresses(base: *const u8, layout: &Layout) -> Vec<*const u8> {
+    let cells = Nested::from_fn(layout.shape(), |index| {
+        let mut at = base;
+        for (axis, (&i, &stride)) in index.iter().zip(layout.strides()).enumerate() {
+            at = at.wrapping_offset(i as isize * stride);
+            if let Some(suboffset) = layout.suboffsets().and_then(|suboffsets| suboffsets[axis]) {
+                // SAFETY: the caller's word.
+                at = unsafe { at.cast::<*const u8>().read_unaligned() }.wrapping_offset(suboffset);
+            }
+        }
+        at.expose_provenance() as i128
+    });
+    cells.cells.iter().map(|&cell| std::ptr::with_exposed_provenance(cell as usize)).collect()
+}
+
+/// What is there.
+///
+/// # Safety
+///
+/// As for [`addresses`], and as for [`bytes_at`] at each of them.
+pub(crate) unsafe fn walk(base: *const u8, layout: &Layout) -> Vec<Vec<u8>> {
     // SAFETY: the caller's word.
-    cells.iter().map(|&cell| unsafe { bytes_at(first.wrapping_offset(cell as isize), itemsize) }).collect()
+    let addresses = unsafe { addresses(base, layout) };
+    // SAFETY: the caller's word.
+    addresses.into_iter().map(|address| unsafe { bytes_at(address, layout.itemsize()) }).collect()
 }
 
 /// A class of layout.

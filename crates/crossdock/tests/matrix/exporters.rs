@@ -7,7 +7,7 @@ use crossdock::element::{ByteOrder, DType, Element};
 use crossdock::exchange::files::{npy, npz, png, raw, safetensors};
 use crossdock::exchange::protocol::dlpack::{self, ExportOptions, abi};
 use crossdock::exchange::protocol::shm;
-use crossdock::layout::Order;
+use crossdock::layout::{Layout, Order};
 use crossdock::memory::Birth;
 use crossdock::memory::racy::Pinned;
 use crossdock::view::{CopyPolicy, Refusal, Request};
@@ -15,7 +15,7 @@ use crossdock::{Array, DArray, Error};
 use image::FlatSamples;
 use ndarray::{ArrayView, Dim, Dimension, IntoDimension};
 
-use crate::classes::{Swapped, Trade, walk};
+use crate::classes::{Swapped, Trade, addresses, walk};
 use crate::files::{elements, npy_elements, npz_elements, png_elements, safetensors_elements};
 
 /// An exporter.
@@ -68,16 +68,47 @@ fn reason(refusal: Option<&Refusal>) -> Option<String> {
 
 /// All exporters: another one is one more entry.
 pub(crate) const EXPORTERS: &[Exporter] = &[
-    Exporter { name: "`MemoryView`", hand: memory_view },
-    Exporter { name: "`&[T]`", hand: |array, policy, look| typed!(array, slice(policy, look)) },
+    Exporter {
+        name: "`MemoryView`",
+        hand: |array, policy, look| memory_view(array, Request::pin().copy(policy), look),
+    },
+    Exporter {
+        name: "`MemoryView`, indirect",
+        hand: |array, policy, look| memory_view(array, Request::pin().indirect().copy(policy), look),
+    },
+    Exporter {
+        name: "`&[T]`",
+        hand: |array, policy, look| {
+            let request = Request::read().order(Order::RowMajor).copy(policy);
+            typed!(array, slice(request, look))
+        },
+    },
+    Exporter {
+        name: "`&mut [T]`",
+        hand: |array, policy, look| {
+            let request = Request::write().order(Order::RowMajor).copy(policy);
+            typed!(array, slice(request, look))
+        },
+    },
     Exporter { name: "DLPack", hand: dlpack_versioned },
     Exporter { name: "DLPack before 1.0", hand: dlpack_legacy },
     Exporter { name: "`ndarray`", hand: |array, _, look| typed!(array, nd_view(look)) },
     Exporter { name: "`image`", hand: flat_samples },
-    Exporter { name: "shared memory", hand: shared },
+    Exporter {
+        name: "shared memory, to read",
+        hand: |array, policy, look| shared(array, Request::pin().copy(policy), look),
+    },
+    Exporter {
+        name: "shared memory, to write",
+        hand: |array, policy, look| shared(array, Request::share().copy(policy), look),
+    },
     Exporter { name: "raw file", hand: raw_file },
     Exporter { name: "`.npy`", hand: npy_file },
-    Exporter { name: "`.npz`", hand: npz_file },
+    Exporter { name: "`.npz`", hand: |array, _, look| npz_file(array, npz::Compression::Stored, look) },
+    Exporter {
+        name: "`.npz`, deflated",
+        hand: |array, _, look| npz_file(array, npz::Compression::Deflated, look),
+    },
     Exporter { name: "`.safetensors`", hand: safetensors_file },
     Exporter { name: "PNG", hand: png_file },
 ];
@@ -97,20 +128,21 @@ use typed;
 
 // ===== in this process
 
-fn memory_view(array: &DArray, policy: CopyPolicy, look: Look<'_>) -> Result<(), No> {
-    let view = crossdock::view(array, Request::pin().copy(policy))?;
+fn memory_view(array: &DArray, request: Request, look: Look<'_>) -> Result<(), No> {
+    let view = crossdock::view(array, request)?;
+    // SAFETY: the view keeps the pointers that it follows.
+    let addresses = unsafe { addresses(view.as_ptr(), view.layout()) };
     look(Lent {
-        at: At::Address(view.as_ptr().addr()),
+        at: At::Address(addresses.first().copied().unwrap_or(view.as_ptr()).addr()),
         because: reason(view.grant().copied_because()),
         // SAFETY: the view says where its elements are, and holds them.
-        elements: &|| unsafe { walk(view.as_ptr(), view.shape(), view.strides(), view.dtype().itemsize()) },
+        elements: &|| unsafe { walk(view.as_ptr(), view.layout()) },
     });
     Ok(())
 }
 
-/// Elements that a consumer has by reference: constant, and in order.
-fn slice<T: Element, const D: usize>(array: &DArray, policy: CopyPolicy, look: Look<'_>) -> Result<(), No> {
-    let request = Request::read().order(Order::RowMajor).copy(policy);
+/// Elements that a consumer has by reference, in order.
+fn slice<T: Element, const D: usize>(array: &DArray, request: Request, look: Look<'_>) -> Result<(), No> {
     let view = crossdock::view(array, request)?;
     let slice = view.as_slice::<T>()?;
     look(Lent {
@@ -130,14 +162,15 @@ fn bytes_of<T: Element>(element: &T) -> Vec<u8> {
 fn tensor_elements(tensor: &abi::DLTensor) -> Vec<Vec<u8>> {
     let rank = tensor.ndim as usize;
     let itemsize = usize::from(tensor.dtype.bits / 8) * usize::from(tensor.dtype.lanes);
-    // SAFETY: as many numbers as there are axes.
-    let shape = |axis| unsafe { tensor.shape.add(axis).read() } as usize;
-    // SAFETY: as above.
-    let stride = |axis| unsafe { tensor.strides.add(axis).read() } as isize * itemsize as isize;
-    let (shape, strides): (Vec<_>, Vec<_>) = (0..rank).map(|axis| (shape(axis), stride(axis))).unzip();
+    let axes = |numbers: *mut i64| {
+        // SAFETY: as many numbers as there are axes.
+        (0..rank).map(move |axis| unsafe { numbers.wrapping_add(axis).read() } as isize)
+    };
+    let shape: Vec<usize> = axes(tensor.shape).map(|len| len as usize).collect();
+    let strides: Vec<isize> = axes(tensor.strides).map(|stride| stride * itemsize as isize).collect();
     let first = tensor.data.cast::<u8>().wrapping_add(tensor.byte_offset as usize);
     // SAFETY: the producer's word.
-    unsafe { walk(first, &shape, &strides, itemsize) }
+    unsafe { walk(first, &Layout::new(&shape, &strides, itemsize).unwrap()) }
 }
 
 fn dlpack_versioned(array: &DArray, policy: CopyPolicy, look: Look<'_>) -> Result<(), No> {
@@ -208,8 +241,8 @@ fn flat_samples(array: &DArray, _: CopyPolicy, look: Look<'_>) -> Result<(), No>
 
 // ===== to another process
 
-fn shared(array: &DArray, policy: CopyPolicy, look: Look<'_>) -> Result<(), No> {
-    let exported = shm::export(array, &Request::pin().copy(policy))?;
+fn shared(array: &DArray, request: Request, look: Look<'_>) -> Result<(), No> {
+    let exported = shm::export(array, &request)?;
     let described = exported.description();
     let elements = || {
         let span = described.span();
@@ -218,7 +251,7 @@ fn shared(array: &DArray, policy: CopyPolicy, look: Look<'_>) -> Result<(), No> 
         file.read_exact_at(&mut bytes, span.start).unwrap();
         let first = bytes.as_ptr().wrapping_add((described.offset() - span.start) as usize);
         // SAFETY: the description says which of its bytes the elements touch, and they were all read.
-        unsafe { walk(first, described.shape(), described.strides(), described.dtype().itemsize()) }
+        unsafe { walk(first, described.layout()) }
     };
     look(Lent {
         at: At::Position(exported.fd().as_fd(), described.offset()),
@@ -249,9 +282,9 @@ fn npy_file(array: &DArray, _: CopyPolicy, look: Look<'_>) -> Result<(), No> {
     Ok(())
 }
 
-fn npz_file(array: &DArray, _: CopyPolicy, look: Look<'_>) -> Result<(), No> {
+fn npz_file(array: &DArray, compression: npz::Compression, look: Look<'_>) -> Result<(), No> {
     let mut file = Vec::new();
-    npz::write(&mut file, &[("a", array.clone())], npz::Compression::Stored)?;
+    npz::write(&mut file, &[("a", array.clone())], compression)?;
     written(look, &|| npz_elements(&file, array.shape(), array.dtype().itemsize()));
     Ok(())
 }

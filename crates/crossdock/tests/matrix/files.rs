@@ -1,7 +1,7 @@
 //! Files as others write and read them: naively, by what their formats say.
 
 use std::fs::File;
-use std::io::Write;
+use std::io::{Read, Write};
 use std::os::fd::FromRawFd;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
@@ -122,11 +122,16 @@ pub(crate) fn npz(specimen: &Specimen, order: Order, is_deflated: bool) -> (Vec<
     (archive.finish().unwrap(), begin + header.len())
 }
 
-/// The elements of an archive of one array that is stored.
+/// The elements of an archive of one array.
 pub(crate) fn npz_elements(file: &[u8], shape: &[usize], itemsize: usize) -> Vec<Vec<u8>> {
     let number = |at: usize| usize::from(u16::from_le_bytes([file[at], file[at + 1]]));
-    assert_eq!(number(8), 0, "it is stored");
-    npy_elements(&file[30 + number(26) + number(28)..], shape, itemsize)
+    let member = &file[30 + number(26) + number(28)..];
+    if number(8) == 0 {
+        return npy_elements(member, shape, itemsize);
+    }
+    let mut inflated = Vec::new();
+    flate2::read::DeflateDecoder::new(member).read_to_end(&mut inflated).unwrap();
+    npy_elements(&inflated, shape, itemsize)
 }
 
 // ===== .safetensors

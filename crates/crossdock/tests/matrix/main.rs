@@ -16,9 +16,11 @@ mod verdict;
 
 use std::sync::OnceLock;
 
-use crate::classes::CLASSES;
-use crate::exporters::EXPORTERS;
-use crate::importers::{IMPORTERS, Origin};
+use crossdock::DArray;
+
+use crate::classes::{CLASSES, Class, Specimen};
+use crate::exporters::{EXPORTERS, Exporter};
+use crate::importers::{IMPORTERS, Importer, Origin};
 use crate::memories::{MEMORIES, own, twin};
 use crate::verdict::{Verdict, bring, hand};
 
@@ -36,30 +38,32 @@ struct Matrix {
     pairs: Vec<Vec<Vec<Verdict>>>,
 }
 
+impl Matrix {
+    /// How many of all ways came out so.
+    fn count(&self, wanted: fn(&Verdict) -> bool) -> usize {
+        self.pairs.iter().flatten().flatten().filter(|verdict| wanted(verdict)).count()
+    }
+}
+
 /// One run for all tests: the counter of copied bytes counts for the whole process.
 fn matrix() -> &'static Matrix {
     static MATRIX: OnceLock<Matrix> = OnceLock::new();
     MATRIX.get_or_init(|| {
-        let halves = |array: &crossdock::DArray, expected: &[Vec<u8>]| {
-            EXPORTERS.iter().map(|exporter| hand(exporter, array, expected, &Origin::Encoded).0).collect()
+        // Each exporter has an array of its own, since memory remembers by whom it was handed out.
+        let halves = |specimen: &Specimen, make: fn(&Specimen) -> DArray| {
+            let half =
+                |exporter: &Exporter| hand(exporter, &make(specimen), &specimen.expected, &Origin::Encoded).0;
+            table(EXPORTERS, half)
         };
-        let of_class = |class: &classes::Class| {
-            let specimen = (class.make)();
-            halves(&own(&specimen), &specimen.expected)
-        };
-        let of_memory = |memory: &memories::Memory| {
-            let specimen = (CLASSES[0].make)();
-            halves(&(memory.make)(&specimen), &specimen.expected)
-        };
-        let into = |importer: &importers::Importer| match bring(importer, &(CLASSES[0].make)()).0 {
+        let into = |importer: &Importer| match bring(importer, &(CLASSES[0].make)()).0 {
             Some(brought) => memories::described(&brought.array),
             None => panic!("{} brings nothing in", importer.name),
         };
         Matrix {
             into: table(IMPORTERS, into),
             imports: table(CLASSES, |class| table(IMPORTERS, |importer| bring(importer, &(class.make)()).1)),
-            exports: table(CLASSES, of_class),
-            memories: table(MEMORIES, of_memory),
+            exports: table(CLASSES, |class| halves(&(class.make)(), own)),
+            memories: table(MEMORIES, |memory| halves(&(CLASSES[0].make)(), memory.make)),
             pairs: table(CLASSES, |class| {
                 table(IMPORTERS, |importer| table(EXPORTERS, |exporter| triple(class, importer, exporter)))
             }),
@@ -72,7 +76,7 @@ fn table<T, R>(rows: &[T], row: impl FnMut(&T) -> R) -> Vec<R> {
 }
 
 /// The whole way of data of one class: in by the one, out by the other.
-fn triple(class: &classes::Class, importer: &importers::Importer, exporter: &exporters::Exporter) -> Verdict {
+fn triple(class: &Class, importer: &Importer, exporter: &Exporter) -> Verdict {
     let way = format!("{}, from {} to {}", class.name, importer.name, exporter.name);
     let specimen = (class.make)();
     let (brought, inward) = bring(importer, &specimen);
@@ -92,21 +96,15 @@ fn triple(class: &classes::Class, importer: &importers::Importer, exporter: &exp
 
 #[test]
 fn every_way_in_goes_with_every_way_out_and_no_copy_is_silent() {
-    let Matrix { imports, exports, pairs, .. } = matrix();
-    let count = |wanted: fn(&Verdict) -> bool| {
-        pairs.iter().flatten().flatten().filter(|verdict| wanted(verdict)).count()
-    };
-    let (in_place, copies) = (
-        count(|verdict| *verdict == Verdict::InPlace),
-        count(|verdict| matches!(verdict, Verdict::Copies(_))),
-    );
-    println!("{in_place} in place, {copies} copied");
-    assert!(in_place >= 400 && copies >= 400, "{in_place} in place, {copies} copied");
-    // Nothing is lent in place by an adapter alone: each takes row-major elements in, and each but the files gives them so.
-    assert!(imports[0].iter().all(|verdict| matches!(verdict, Verdict::InPlace | Verdict::Copies(_))));
-    assert!(exports[0].iter().all(|verdict| matches!(verdict, Verdict::InPlace | Verdict::Copies(_))));
+    let matrix = matrix();
+    let in_place = matrix.count(|verdict| *verdict == Verdict::InPlace);
+    let copies = matrix.count(|verdict| matches!(verdict, Verdict::Copies(_)));
+    assert!(in_place >= 500 && copies >= 1000, "{in_place} in place, {copies} copied");
+    // What is nothing special goes everywhere.
+    let goes = |verdict: &Verdict| matches!(verdict, Verdict::InPlace | Verdict::Copies(_));
+    assert!(matrix.imports[0].iter().chain(&matrix.exports[0]).all(goes));
     // No class is there for nothing.
-    for (class, row) in CLASSES.iter().zip(imports) {
+    for (class, row) in CLASSES.iter().zip(&matrix.imports) {
         assert!(row.contains(&Verdict::InPlace), "nobody brings {} in", class.name);
     }
 }

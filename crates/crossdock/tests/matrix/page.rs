@@ -64,20 +64,18 @@ fn page(matrix: &Matrix) -> String {
              and that of the exporter\nto an array of our own in memory of the same kind.\n\n";
     page += &table("from \\ to", &importers, &exporters, &matrix.pairs[0]);
 
-    let all = || matrix.pairs.iter().flatten().flatten();
-    let count = |wanted: fn(&Verdict) -> bool| all().filter(|verdict| wanted(verdict)).count();
     let _ = write!(
         page,
         "\nOf {} ways ({} classes from {} importers to {} exporters), {} are in place, {} copy, {} are refused, and for {} there are no such \
          data.\n",
-        all().count(),
+        matrix.count(|_| true),
         classes.len(),
         importers.len(),
         exporters.len(),
-        count(|verdict| matches!(verdict, Verdict::InPlace)),
-        count(|verdict| matches!(verdict, Verdict::Copies(_))),
-        count(|verdict| matches!(verdict, Verdict::Refused(_))),
-        count(|verdict| matches!(verdict, Verdict::CannotSay(_))),
+        matrix.count(|verdict| matches!(verdict, Verdict::InPlace)),
+        matrix.count(|verdict| matches!(verdict, Verdict::Copies(_))),
+        matrix.count(|verdict| matches!(verdict, Verdict::Refused(_))),
+        matrix.count(|verdict| matches!(verdict, Verdict::CannotSay(_))),
     );
     page
 }

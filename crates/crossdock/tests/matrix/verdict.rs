@@ -8,7 +8,7 @@ use crossdock::DArray;
 use crossdock::memory::{LeaseKind, copied_bytes};
 use crossdock::view::{CopyPolicy, Request};
 
-use crate::classes::{Specimen, bytes_at, walk};
+use crate::classes::{Specimen, addresses, bytes_at, walk};
 use crate::exporters::{At, Exporter, No as Refusal};
 use crate::importers::{Brought, Importer, No, Origin};
 
@@ -152,35 +152,25 @@ fn was_counted(at: &At<'_>, counted: u64, nbytes: u64) -> bool {
 
 /// Which leases can be had of an array.
 fn leases(array: &DArray) -> [bool; 4] {
-    let row = if array.is_indirect() { &array.drop_axis(0, 0).unwrap() } else { array };
-    [LeaseKind::Read, LeaseKind::Write, LeaseKind::Share, LeaseKind::Pin].map(|kind| match row.buffer() {
-        Ok((buffer, _)) => buffer.hold(kind).is_ok(),
-        // Behind a pointer.
-        Err(_) => row.export(&request(kind)).is_ok(),
-    })
-}
-
-fn request(kind: LeaseKind) -> Request {
-    match kind {
-        LeaseKind::Read => Request::read(),
-        LeaseKind::Write => Request::write(),
-        LeaseKind::Share => Request::share(),
-        LeaseKind::Pin => Request::pin(),
-    }
+    let Ok((buffer, _)) = array.buffer() else {
+        let requests = [Request::read(), Request::write(), Request::share(), Request::pin()];
+        return requests.map(|request| array.export(&request.indirect()).is_ok());
+    };
+    let kinds = [LeaseKind::Read, LeaseKind::Write, LeaseKind::Share, LeaseKind::Pin];
+    kinds.map(|kind| buffer.hold(kind).is_ok())
 }
 
 /// Every element, by the naive reader.
 fn elements(array: &DArray) -> Vec<Vec<u8>> {
-    if array.is_indirect() {
-        return array.axis_iter(0).unwrap().flat_map(|row| elements(&row)).collect();
-    }
     // SAFETY: the array keeps its elements, and nobody writes them.
-    unsafe { walk(array.as_ptr(), array.shape(), array.strides(), array.dtype().itemsize()) }
+    unsafe { walk(array.as_ptr(), array.layout()) }
 }
 
-/// The address of element 0.
+/// The address of element 0, or of nothing.
 fn first(array: &DArray) -> usize {
-    if array.is_indirect() { first(&array.drop_axis(0, 0).unwrap()) } else { array.as_ptr().addr() }
+    // SAFETY: the array keeps the pointers that it follows.
+    let addresses = unsafe { addresses(array.as_ptr(), array.layout()) };
+    addresses.first().copied().unwrap_or(array.as_ptr()).addr()
 }
 
 /// Whether what is at the origin is what is at the other place, and no copy of it.
