@@ -134,7 +134,10 @@ fn hand_once(
     });
     let (verdict, is_origin) = match (answer, seen) {
         (Ok(()), Some(seen)) => seen,
-        (Err(Refusal(why)), None) => (Verdict::Refused(why), false),
+        (Err(Refusal(why)), None) => {
+            assert_eq!(copied_bytes(), before, "{name} copies what it refuses: {why}");
+            (Verdict::Refused(why), false)
+        }
         (answer, _) => panic!("{name}: the consumer was not asked once, {:?}", answer.err().map(|no| no.0)),
     };
     assert_eq!(elements(array), expected, "{name} loses elements");
