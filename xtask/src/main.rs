@@ -5,6 +5,7 @@
 
 mod bench;
 mod checks;
+mod processes;
 mod provision;
 mod report;
 mod run;

@@ -3,14 +3,18 @@
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::time::Instant;
+use std::process::{Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
+use crate::processes;
 use crate::provision;
 use crate::report::Report;
 use crate::suite::Suite;
+
+/// How far the steps of a suite are indented when they are told.
+const STEP: usize = 11;
 
 /// What all suites of one `cargo xtask` share.
 pub(crate) struct Door {
@@ -58,6 +62,9 @@ pub(crate) struct Run<'a> {
     pub(crate) door: &'a Door,
     log: File,
     path: PathBuf,
+    start: Instant,
+    /// When a command is taken to hang.
+    deadline: Option<Instant>,
     pub(crate) counts: Counts,
     closing: Vec<String>,
     notes: Vec<String>,
@@ -70,15 +77,25 @@ impl<'a> Run<'a> {
         fs::create_dir_all(&logs).with_context(|| format!("{} cannot be made", logs.display()))?;
         let path = logs.join(name).with_extension("log");
         let log = File::create(&path).with_context(|| format!("{} cannot be written", path.display()))?;
-        Ok(Self { door, log, path, counts: Counts::default(), closing: Vec::new(), notes: Vec::new() })
+        Ok(Self {
+            door,
+            log,
+            path,
+            start: Instant::now(),
+            deadline: None,
+            counts: Counts::default(),
+            closing: Vec::new(),
+            notes: Vec::new(),
+        })
     }
 }
 
 impl Run<'_> {
     /// Provides what the suite needs, and runs it. An error of the suite is in the report; `Err` is one of ours.
     pub(crate) fn suite(door: &Door, suite: &Suite) -> Result<Report> {
-        let start = Instant::now();
         let mut run = Run::new(door, suite.name)?;
+        // Longer runs are for people who watch.
+        run.deadline = (!door.long).then(|| run.start + Duration::from_secs(60 * suite.minutes));
 
         let result = provision::ensure(&mut run, suite.needs).and_then(|()| {
             let peers = provision::ensure(&mut run, suite.peers);
@@ -91,7 +108,7 @@ impl Run<'_> {
         });
         Ok(Report {
             name: suite.name,
-            took: start.elapsed(),
+            took: run.start.elapsed(),
             error: result.err().map(|error| format!("{error:#}")),
             counts: run.counts,
             closing: run.closing,
@@ -143,20 +160,24 @@ impl Run<'_> {
     }
 
     /// The log is a file and not a pipe, so that a process that a test leaves behind cannot hold up the suite.
-    fn logged(&mut self, command: &mut Command) -> Result<(std::process::ExitStatus, String)> {
+    fn logged(&mut self, command: &mut Command) -> Result<(ExitStatus, String)> {
         writeln!(self.log, "$ {}", spell(command))?;
         let before = self.log.metadata()?.len();
-        let status = command
+        let mut child = command
             .stdout(self.log.try_clone()?)
             .stderr(self.log.try_clone()?)
-            .status()
+            .spawn()
             .with_context(|| format!("`{}` cannot be started", spell(command)))?;
+        let status = processes::wait(&mut child, self.deadline)?;
         let written = fs::read(&self.path)?;
         let written = written.get(before as usize..).unwrap_or_default();
         let text = String::from_utf8_lossy(written).into_owned();
         for line in text.lines() {
             self.count(line);
         }
+        let Some(status) = status else {
+            bail!("`{}` was stopped: it ran past the minutes that its suite has", spell(command));
+        };
         Ok((status, text))
     }
 
@@ -173,6 +194,11 @@ impl Run<'_> {
     /// Puts `text` into the log.
     pub(crate) fn append(&mut self, text: &str) -> Result<()> {
         Ok(self.log.write_all(text.as_bytes())?)
+    }
+
+    /// Tells those who watch which part of a long suite begins.
+    pub(crate) fn step(&self, name: &str) {
+        println!("{:STEP$}{name} ({:.0} s so far)", "", self.start.elapsed().as_secs_f64());
     }
 
     /// A remark for the suite's line in the table.

@@ -27,6 +27,8 @@ pub(crate) struct Suite {
     pub(crate) needs: &'static [Need],
     /// Counterparts that some of its tests talk to. The others run without them, but the suite fails.
     pub(crate) peers: &'static [Need],
+    /// What runs longer than this hangs, and is stopped: some three times what a slow machine takes.
+    pub(crate) minutes: u64,
     pub(crate) run: fn(&mut Run<'_>) -> Result<()>,
 }
 
@@ -34,19 +36,19 @@ pub(crate) struct Suite {
 /// follow each other.
 #[rustfmt::skip]
 pub(crate) const SUITES: &[Suite] = &[
-    Suite { name: "fmt", tier: Tier::Fast, what: "the code is formatted", needs: &[], peers: &[], run: checks::formatted },
-    Suite { name: "msrv", tier: Tier::Fast, what: "the stated Rust version is the one that runs", needs: &[], peers: &[], run: checks::msrv },
-    Suite { name: "deps", tier: Tier::Fast, what: "the default features pull few dependencies", needs: &[], peers: &[], run: checks::default_dependencies },
-    Suite { name: "clippy", tier: Tier::Fast, what: "no lint complains, with all features and with none", needs: &[CC], peers: &[], run: checks::clippy },
-    Suite { name: "doc", tier: Tier::Fast, what: "the documentation builds and its links resolve", needs: &[CC], peers: &[], run: checks::documentation },
-    Suite { name: "test", tier: Tier::Fast, what: "unit and integration tests, all features", needs: &[CC], peers: &[VENV, RUBY], run: checks::tests },
-    Suite { name: "doctest", tier: Tier::Fast, what: "the examples in the documentation run", needs: &[CC], peers: &[], run: checks::doctests },
-    Suite { name: "valgrind", tier: Tier::Full, what: "no invalid access, nothing lost (valgrind)", needs: &[CC, VALGRIND], peers: &[], run: checks::valgrind },
-    Suite { name: "builds", tier: Tier::Full, what: "every feature builds alone, and none", needs: &[CC], peers: &[], run: checks::builds },
-    Suite { name: "python", tier: Tier::Fast, what: "the command beside CPython and NumPy", needs: &[CC, VENV], peers: &[], run: checks::python },
-    Suite { name: "loom", tier: Tier::Full, what: "every interleaving of the lease word and the pools' counts (loom)", needs: &[CC], peers: &[], run: checks::loom },
-    Suite { name: "sanitizer", tier: Tier::Full, what: "addresses and leaks (AddressSanitizer)", needs: &[CC], peers: &[], run: checks::sanitizer },
-    Suite { name: "fuzz", tier: Tier::Full, what: "every fuzz target, from its kept corpus (libFuzzer)", needs: &[CC, CXX], peers: &[], run: checks::fuzz },
+    Suite { name: "fmt", tier: Tier::Fast, what: "the code is formatted", needs: &[], peers: &[], minutes: 2, run: checks::formatted },
+    Suite { name: "msrv", tier: Tier::Fast, what: "the stated Rust version is the one that runs", needs: &[], peers: &[], minutes: 1, run: checks::msrv },
+    Suite { name: "deps", tier: Tier::Fast, what: "the default features pull few dependencies", needs: &[], peers: &[], minutes: 2, run: checks::default_dependencies },
+    Suite { name: "clippy", tier: Tier::Fast, what: "no lint complains, with all features and with none", needs: &[CC], peers: &[], minutes: 10, run: checks::clippy },
+    Suite { name: "doc", tier: Tier::Fast, what: "the documentation builds and its links resolve", needs: &[CC], peers: &[], minutes: 5, run: checks::documentation },
+    Suite { name: "test", tier: Tier::Fast, what: "unit and integration tests, all features", needs: &[CC], peers: &[VENV, RUBY], minutes: 20, run: checks::tests },
+    Suite { name: "doctest", tier: Tier::Fast, what: "the examples in the documentation run", needs: &[CC], peers: &[], minutes: 6, run: checks::doctests },
+    Suite { name: "valgrind", tier: Tier::Full, what: "no invalid access, nothing lost (valgrind)", needs: &[CC, VALGRIND], peers: &[], minutes: 10, run: checks::valgrind },
+    Suite { name: "builds", tier: Tier::Full, what: "every feature builds alone, and none", needs: &[CC], peers: &[], minutes: 8, run: checks::builds },
+    Suite { name: "python", tier: Tier::Fast, what: "the command beside CPython and NumPy", needs: &[CC, VENV], peers: &[], minutes: 8, run: checks::python },
+    Suite { name: "loom", tier: Tier::Full, what: "every interleaving of the lease word and the pools' counts (loom)", needs: &[CC], peers: &[], minutes: 8, run: checks::loom },
+    Suite { name: "sanitizer", tier: Tier::Full, what: "addresses and leaks (AddressSanitizer)", needs: &[CC], peers: &[], minutes: 15, run: checks::sanitizer },
+    Suite { name: "fuzz", tier: Tier::Full, what: "every fuzz target, from its kept corpus (libFuzzer)", needs: &[CC, CXX], peers: &[], minutes: 10, run: checks::fuzz },
 ];
 
 /// The table as text.

@@ -70,17 +70,21 @@ impl DArray {
                 return Ok(value);
             }
         }
-        self.get_any(index)
+        let mut value = NO_VALUE;
+        self.get_any(index, &mut value)?;
+        Ok(value)
     }
 
+    /// Into a place of the caller's: see [`NO_VALUE`].
     #[inline(never)]
-    fn get_any(&self, index: &[usize]) -> Result<Value> {
+    fn get_any(&self, index: &[usize], value: &mut Value) -> Result<()> {
         if !self.place().is_host() {
-            return self.fetch(index);
+            *value = self.fetch(index)?;
+            return Ok(());
         }
         let _lease = self.lease(LeaseKind::Pin)?;
         // SAFETY: DArray 1 and 2, under a lease.
-        unsafe { load_any(self.raw().ptr(), self.dtype(), self.layout(), index) }
+        unsafe { load_any(self.raw().ptr(), self.dtype(), self.layout(), index, value) }
     }
 
     /// One element, by value and typed: as [`DArray::get`], without a [`Value`] between.
@@ -240,9 +244,15 @@ pub(crate) unsafe fn load_value(
             return Ok(value);
         }
     }
+    let mut value = NO_VALUE;
     // SAFETY: the caller's word.
-    unsafe { load_any(ptr, dtype, layout, index) }
+    unsafe { load_any(ptr, dtype, layout, index, &mut value) }?;
+    Ok(value)
 }
+
+/// What is there before a slow way writes its value. A slow way that returned one would return it in memory, and the compiler would
+/// have the quick way's result there, too, written in parts and read as a whole, for which a processor waits.
+const NO_VALUE: Value = Value::Bool(false);
 
 /// As [`load_value`], typed.
 ///
@@ -272,11 +282,18 @@ pub(crate) unsafe fn load_as<T: Element>(
 ///
 /// As for [`load_value`].
 #[inline(never)]
-unsafe fn load_any(ptr: NonNull<u8>, dtype: &DType, layout: &Layout, index: &[usize]) -> Result<Value> {
+unsafe fn load_any(
+    ptr: NonNull<u8>,
+    dtype: &DType,
+    layout: &Layout,
+    index: &[usize],
+    value: &mut Value,
+) -> Result<()> {
     // SAFETY: the caller's word; pointers of a table are not written (RawArray 3).
     let element = unsafe { kernel::element_at(ptr.as_ptr(), layout, index) }?;
     // SAFETY: one element (the caller's word).
-    unsafe { kernel::load_bytes(element, dtype.itemsize(), |bytes| Value::read(dtype, bytes)) }
+    *value = unsafe { kernel::load_bytes(element, dtype.itemsize(), |bytes| Value::read(dtype, bytes)) }?;
+    Ok(())
 }
 
 /// # Safety

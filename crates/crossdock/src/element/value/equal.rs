@@ -10,7 +10,7 @@ impl Value {
             (Self::DateTime { count, .. } | Self::TimeDelta { count, .. }, _) if *count == NAT => false,
             (Self::LongDouble(left), Self::LongDouble(right)) => same_extended(left, right),
             (Self::ComplexLongDouble(left), Self::ComplexLongDouble(right)) => {
-                left.iter().zip(right).all(|(left, right)| same_extended(left, right))
+                left.iter().zip(right.iter()).all(|(left, right)| same_extended(left, right))
             }
             (Self::Array(left), Self::Array(right)) => {
                 left.len() == right.len() && left.iter().zip(right).all(|(left, right)| left.equals(right))

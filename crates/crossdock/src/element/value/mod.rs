@@ -66,7 +66,8 @@ pub enum Value {
     /// The bytes of a `long double`, the least significant first, padding included.
     LongDouble([u8; 16]),
     /// The bytes of the real and of the imaginary part, each the least significant first.
-    ComplexLongDouble([[u8; 16]; 2]),
+    /// (Boxed: so rare that it must not make every value larger.)
+    ComplexLongDouble(Box<[[u8; 16]; 2]>),
     /// An address that means something only to whoever wrote it.
     Pointer(u64),
     /// Bytes of which nothing is known.
@@ -123,7 +124,10 @@ impl Value {
     pub fn as_complex(&self) -> Option<(f64, f64)> {
         match self {
             Self::Complex { re, im } => Some((*re, *im)),
-            Self::ComplexLongDouble([re, im]) => Some((extended::to_f64(re), extended::to_f64(im))),
+            Self::ComplexLongDouble(parts) => {
+                let [re, im] = parts.map(|part| extended::to_f64(&part));
+                Some((re, im))
+            }
             real => Some((real.as_f64()?, 0.0)),
         }
     }
@@ -184,6 +188,12 @@ from! {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_value_is_four_words_and_so_is_its_result() {
+        assert_eq!(size_of::<Value>(), 32);
+        assert_eq!(size_of::<crate::Result<Value>>(), 32);
+    }
 
     #[test]
     fn numbers_are_asked_for_as_what_they_fit() {

@@ -139,7 +139,7 @@ fn read_scalar(scalar: Scalar, bytes: &[u8]) -> Result<Value> {
         ScalarKind::DateTime(unit) => Value::DateTime { count: parts.signed(), unit },
         ScalarKind::TimeDelta(unit) => Value::TimeDelta { count: parts.signed(), unit },
         ScalarKind::LongDouble => Value::LongDouble(parts.wide(0)),
-        ScalarKind::ComplexLongDouble => Value::ComplexLongDouble([parts.wide(0), parts.wide(1)]),
+        ScalarKind::ComplexLongDouble => Value::ComplexLongDouble(Box::new([parts.wide(0), parts.wide(1)])),
         ScalarKind::Complex32 => parts.complex(ScalarKind::Float16),
         ScalarKind::Complex64 => parts.complex(ScalarKind::Float32),
         ScalarKind::Complex128 => parts.complex(ScalarKind::Float64),

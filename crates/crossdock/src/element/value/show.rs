@@ -58,8 +58,8 @@ impl fmt::Display for Shown<'_> {
             Value::Float(value) => f.write_str(&digits::float(*value, self.float_kind())),
             Value::Complex { re, im } => f.write_str(&digits::complex(*re, *im, self.float_kind())),
             Value::LongDouble(raw) => f.write_str(&digits::float(extended::to_f64(raw), ScalarKind::Float64)),
-            Value::ComplexLongDouble([re, im]) => {
-                let (re, im) = (extended::to_f64(re), extended::to_f64(im));
+            Value::ComplexLongDouble(parts) => {
+                let [re, im] = parts.map(|part| extended::to_f64(&part));
                 f.write_str(&digits::complex(re, im, ScalarKind::Float64))
             }
             Value::Bytes(bytes) => write_bytes(f, bytes),

@@ -155,7 +155,7 @@ fn write_scalar(value: &Value, scalar: Scalar, bytes: &mut [u8]) -> Result<()> {
         (ScalarKind::LongDouble, _) => parts[..16].copy_from_slice(&long_double(value).ok_or_else(misfit)?),
         (ScalarKind::ComplexLongDouble, _) => {
             let [re, im] = match value {
-                Value::ComplexLongDouble(both) => *both,
+                Value::ComplexLongDouble(both) => **both,
                 Value::Complex { re, im } => [extended::from_f64(*re), extended::from_f64(*im)],
                 real => [long_double(real).ok_or_else(misfit)?, [0; 16]],
             };
