@@ -692,3 +692,40 @@ fn no_text_makes_the_reader_of_views_panic() {
         let _either = array.at(&text);
     }
 }
+
+#[test]
+fn a_slice_is_seen_through_a_layout_that_stays_within_it() {
+    let mut data = [0u16, 1, 2, 3, 4, 5];
+    let backwards = FixedLayout::new([2, 3], [6, -2], 2).unwrap();
+    let view = ArrayView::from_slice_with_layout(&data, backwards, 4).unwrap();
+    assert!(view.iter().eq(&[2, 1, 0, 5, 4, 3]));
+    let mut view = ArrayViewMut::from_slice_with_layout(&mut data, backwards, 4).unwrap();
+    view[[1, 0]] = 50;
+    assert_eq!(data, [0, 1, 2, 3, 4, 50]);
+
+    let repeated = FixedLayout::new([4, 2], [0, 2], 2).unwrap();
+    assert_eq!(ArrayView::from_slice_with_layout(&data, repeated, 8).unwrap()[[3, 1]], 50);
+    assert!(ArrayViewMut::from_slice_with_layout(&mut data, repeated, 8).unwrap_err().is_layout());
+    // An empty view may stand at the end, and no farther.
+    let empty = FixedLayout::new([0], [2], 2).unwrap();
+    assert!(ArrayView::from_slice_with_layout(&data, empty, 12).unwrap().is_empty());
+    assert_eq!(ArrayView::from_slice_with_layout(&data, empty, 3).unwrap().as_slice(), Some(&[][..]));
+    assert!(ArrayView::from_slice_with_layout(&data, empty, 13).unwrap_err().is_bounds());
+
+    let refused = |layout: FixedLayout<1>, offset| {
+        let error = ArrayView::from_slice_with_layout(&data, layout, offset).unwrap_err();
+        assert_eq!(
+            ArrayViewMut::from_slice_with_layout(&mut data.clone(), layout, offset).unwrap_err().is_bounds(),
+            error.is_bounds()
+        );
+        error
+    };
+    let row = FixedLayout::contiguous([3], 2, Order::RowMajor).unwrap();
+    assert!(refused(row, 8).to_string().contains("8..14"));
+    assert!(refused(FixedLayout::new([3], [-2], 2).unwrap(), 2).is_bounds());
+    assert!(refused(row, usize::MAX).is_bounds());
+    assert!(refused(row, 1).is_alignment());
+    assert!(refused(FixedLayout::new([3], [3], 2).unwrap(), 0).is_alignment());
+    let of_bytes = FixedLayout::new([2], [isize::MAX - 1], 1).unwrap();
+    assert!(refused(of_bytes, 0).is_overflow());
+}

@@ -98,6 +98,7 @@ const BUFFER: &[&str] = &[
     "deny_new_writers",
     "into_sealed",
     "try_into_mut",
+    "try_into_vec",
     "equals",
     "equals_prefix",
     "to_hex_string",
@@ -165,6 +166,7 @@ fn every_method_of_a_buffer_refuses_or_leaves_the_bytes_alone() {
     let rejected = buffer.clone().try_into_mut().unwrap_err();
     assert!(rejected.error.is_unsupported() && rejected.value.nbytes() == 96);
     assert!(MutableBuffer::try_from(rejected.value).is_err());
+    refused(buffer.clone().try_into_vec::<i32>());
 
     // What compares, prints, copies by the processor, and changes sizes.
     let (pool, other) = (Pool::default(), Buffer::zeroed(96).unwrap());
@@ -487,6 +489,7 @@ const ARRAY: &[&str] = &[
     "set",
     "reference",
     "as_view_mut",
+    "try_into_vec",
     "to_order",
     "cast",
     "fill",
@@ -574,6 +577,7 @@ fn every_method_of_a_typed_array_refuses_or_leaves_the_elements_alone() {
     }
     drop(views);
     refused(array.as_view_mut().map(|_| ()));
+    refused(array.try_into_vec());
 }
 
 #[test]

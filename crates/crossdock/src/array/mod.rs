@@ -47,6 +47,7 @@ mod reinterpret;
 mod shape;
 mod typed;
 mod uninit;
+mod vector;
 mod view;
 mod view_mut;
 mod visit;

@@ -72,6 +72,28 @@ impl<'a, T: Element, const D: usize> ArrayView<'a, T, D> {
         Ok(unsafe { Self::new(NonNull::from(slice).cast(), layout) })
     }
 
+    /// A slice, seen through a layout whose element 0 lies `offset` bytes into it. O(`D`).
+    ///
+    /// ```
+    /// use crossdock::array::ArrayView;
+    /// use crossdock::layout::FixedLayout;
+    ///
+    /// let columns = FixedLayout::new([2, 2], [4, -8], 4)?;
+    /// let view = ArrayView::from_slice_with_layout(&[1, 2, 3, 4], columns, 8)?;
+    /// assert!(view.iter().eq(&[3, 1, 4, 2]));
+    /// # Ok::<(), crossdock::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// `is_bounds` where the layout leaves the slice at either end; `is_alignment` where it leads between elements; `is_overflow`
+    /// where it was made for another itemsize and does not hold for this one.
+    pub fn from_slice_with_layout(slice: &'a [T], layout: FixedLayout<D>, offset: usize) -> Result<Self> {
+        let ptr = within::<T, D>(NonNull::from(slice), &layout, offset)?;
+        // SAFETY: a slice is initialised and constant for its lifetime; the layout reaches its bytes alone, aligned.
+        Ok(unsafe { Self::new(ptr, layout) })
+    }
+
     typed_queries! { self: self.layout, self.ptr }
 
     element_access! { 'a self: self.ptr, self.layout }
@@ -99,6 +121,20 @@ fn wrong_count(shape: &[usize], wanted: usize, given: usize) -> Error {
 
 pub(super) fn check_len(shape: &[usize], wanted: usize, given: usize) -> Result<()> {
     if wanted == given { Ok(()) } else { Err(wrong_count(shape, wanted, given)) }
+}
+
+/// Where element 0 lies, if the layout reaches only bytes of the slice, and only where `T` may lie.
+pub(super) fn within<T: Element, const D: usize>(
+    slice: NonNull<[T]>,
+    layout: &FixedLayout<D>,
+    offset: usize,
+) -> Result<NonNull<u8>> {
+    let layout = FixedLayout::new(*layout.shape(), *layout.strides(), size_of::<T>())?;
+    layout.span(size_of::<T>()).check_window(offset, slice.len() * size_of::<T>())?;
+    // SAFETY: inside the slice or, without elements, at most just behind its last byte: both as just checked.
+    let ptr = unsafe { slice.cast::<u8>().add(offset) };
+    check_aligned::<T, D>(ptr, &layout)?;
+    Ok(ptr)
 }
 
 /// Element 0 and all strides are multiples of the alignment of `T`; where there are no elements, anything is.

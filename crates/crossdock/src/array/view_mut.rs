@@ -6,7 +6,7 @@ use std::ptr::NonNull;
 use crate::array::access::{element_access, element_access_mut, element_index, element_index_mut};
 use crate::array::axes::typed_views;
 use crate::array::queries::typed_queries;
-use crate::array::view::{ArrayView, check_len};
+use crate::array::view::{ArrayView, check_len, within};
 use crate::element::Element;
 use crate::error::{Error, Kind, Result};
 use crate::layout::{FixedLayout, Order};
@@ -89,6 +89,17 @@ impl<'a, T: Element, const D: usize> ArrayViewMut<'a, T, D> {
         check_len(&shape, layout.len(), slice.len())?;
         // SAFETY: a mutable slice is initialised, aligned, and ours for its lifetime.
         unsafe { Self::new(NonNull::from(slice).cast(), layout) }
+    }
+
+    /// A slice, seen through a layout whose element 0 lies `offset` bytes into it. O(`D` log `D`).
+    ///
+    /// # Errors
+    ///
+    /// As [`ArrayView::from_slice_with_layout`], and `is_layout` where elements overlap.
+    pub fn from_slice_with_layout(slice: &'a mut [T], layout: FixedLayout<D>, offset: usize) -> Result<Self> {
+        let ptr = within::<T, D>(NonNull::from(slice), &layout, offset)?;
+        // SAFETY: a mutable slice is initialised, and ours for its lifetime; the layout reaches its bytes alone, aligned.
+        unsafe { Self::new(ptr, layout) }
     }
 
     typed_queries! { self: self.layout, self.ptr }

@@ -679,6 +679,26 @@ pub(crate) fn release_quietly(release: impl FnOnce()) {
 /// `region.nbytes` bytes, initialised, and not freed or moved by anyone. If `birth` is `Sole`, nobody else touches it;
 /// if `Constant`, nobody writes it; if `Aliased`, others touch it in ways that race with nothing but atomic accesses.
 pub(crate) unsafe fn adopt<K: Keep>(region: Region, birth: Birth, keep: K) -> Result<Handle> {
+    // SAFETY: the caller's word.
+    unsafe { adopt_as(region, birth, keep, &Block::<K>::OWNER) }
+}
+
+/// The function table of what is adopted with such a `keep`, for a static by which it is told from all others.
+pub(crate) const fn owner_of<K: Keep>() -> Owner {
+    Block::<K>::OWNER
+}
+
+/// As [`adopt`], under a function table that the caller knows again.
+///
+/// # Safety
+///
+/// As for [`adopt`]; `owner` is [`owner_of`] this `K`.
+pub(crate) unsafe fn adopt_as<K: Keep>(
+    region: Region,
+    birth: Birth,
+    keep: K,
+    owner: &'static Owner,
+) -> Result<Handle> {
     let layout = AllocLayout::new::<Block<K>>();
     // SAFETY: a block is not zero-sized: it has a header.
     let block = unsafe { alloc(layout) }.cast::<Block<K>>();
@@ -687,9 +707,35 @@ pub(crate) unsafe fn adopt<K: Keep>(region: Region, birth: Birth, keep: K) -> Re
         release_quietly(|| unsafe { keep.free() });
         return Err(Error::out_of_memory(layout.size(), layout.align()));
     };
-    let header = Header::new(region, birth, &Block::<K>::OWNER, Spare::NONE);
+    let header = Header::new(region, birth, owner, Spare::NONE);
     // SAFETY: freshly allocated with the layout of `Block<K>`.
     unsafe { block.write(Block { header, keep }) };
     // SAFETY: the header is complete, and this is its one handle.
     Ok(unsafe { Handle::first(block.cast()) })
+}
+
+/// What [`adopt_as`] was given, to be looked at.
+///
+/// # Safety
+///
+/// The allocation was made by [`adopt_as`] with a `K`.
+pub(crate) unsafe fn kept<K: Keep>(handle: &Handle) -> &K {
+    // SAFETY: the caller's word: the header begins a `Block<K>`, which the handle keeps alive.
+    &unsafe { handle.0.cast::<Block<K>>().as_ref() }.keep
+}
+
+/// What [`adopt_as`] was given, back: the allocation is no more, and its region is the caller's to free.
+///
+/// # Safety
+///
+/// The handle is the only one on an allocation that was made by [`adopt_as`] with a `K`, there is no lease of it, and its work was
+/// waited for.
+pub(crate) unsafe fn give_up<K: Keep>(handle: Handle) -> K {
+    let header = handle.into_header();
+    // SAFETY: the caller's word: the header begins a boxed `Block<K>`, which has one owner again.
+    let block = unsafe { Box::from_raw(header.as_ptr().cast::<Block<K>>()) };
+    if block.header.awaited.load(Ordering::Relaxed) {
+        device::forget(header);
+    }
+    block.keep
 }

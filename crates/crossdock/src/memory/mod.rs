@@ -41,6 +41,7 @@ mod pool;
 pub mod racy;
 mod sync;
 mod unload;
+mod vector;
 mod word;
 
 pub use allocation::Birth;

@@ -1,5 +1,9 @@
 //! Arrays of other Rust crates, in both directions: by `From` and `TryFrom`, each behind the feature named like the crate.
 
+#[cfg(feature = "arrow")]
+mod arrow;
+#[cfg(feature = "candle")]
+mod candle;
 #[cfg(feature = "image")]
 mod image;
 #[cfg(feature = "ndarray")]

@@ -1,0 +1,185 @@
+//! Arrow's data types as dtypes, and back. What one side cannot say is refused and named: nothing is approximated.
+//!
+//! Dates and durations are counts of 64 bits on both sides. The least of them, which is a moment like any other in Arrow, is "not a
+//! time" here ([`NAT`](crate::element::NAT)).
+
+use arrow_schema::{DataType, TimeUnit as Unit};
+
+use crate::element::{DType, DTypeKind, ScalarKind, TimeUnit};
+use crate::error::{Error, Kind, Result};
+
+/// The one table for both directions. Of two rows for one dtype, the first says what goes out.
+static TABLE: [(DataType, ScalarKind); 20] = [
+    (DataType::Int8, ScalarKind::Int8),
+    (DataType::Int16, ScalarKind::Int16),
+    (DataType::Int32, ScalarKind::Int32),
+    (DataType::Int64, ScalarKind::Int64),
+    (DataType::UInt8, ScalarKind::UInt8),
+    (DataType::UInt16, ScalarKind::UInt16),
+    (DataType::UInt32, ScalarKind::UInt32),
+    (DataType::UInt64, ScalarKind::UInt64),
+    (DataType::Float16, ScalarKind::Float16),
+    (DataType::Float32, ScalarKind::Float32),
+    (DataType::Float64, ScalarKind::Float64),
+    (DataType::Timestamp(Unit::Second, None), ScalarKind::DateTime(TimeUnit::SECOND)),
+    (DataType::Timestamp(Unit::Millisecond, None), ScalarKind::DateTime(TimeUnit::MILLISECOND)),
+    (DataType::Timestamp(Unit::Microsecond, None), ScalarKind::DateTime(TimeUnit::MICROSECOND)),
+    (DataType::Timestamp(Unit::Nanosecond, None), ScalarKind::DateTime(TimeUnit::NANOSECOND)),
+    (DataType::Date64, ScalarKind::DateTime(TimeUnit::MILLISECOND)),
+    (DataType::Duration(Unit::Second), ScalarKind::TimeDelta(TimeUnit::SECOND)),
+    (DataType::Duration(Unit::Millisecond), ScalarKind::TimeDelta(TimeUnit::MILLISECOND)),
+    (DataType::Duration(Unit::Microsecond), ScalarKind::TimeDelta(TimeUnit::MICROSECOND)),
+    (DataType::Duration(Unit::Nanosecond), ScalarKind::TimeDelta(TimeUnit::NANOSECOND)),
+];
+
+/// The dtype of a column whose elements have parts of their own nowhere.
+///
+/// # Errors
+///
+/// `is_malformed` for a negative width, `is_unsupported` for what no dtype says, with the way around.
+pub(super) fn from_arrow(theirs: &DataType) -> Result<DType> {
+    if let DataType::FixedSizeBinary(width) = theirs {
+        let negative = |_| Error::new(Kind::Malformed, format!("elements of {width} bytes cannot be"));
+        return DType::void(usize::try_from(*width).map_err(negative)?);
+    }
+    match TABLE.iter().find(|(known, _)| known == theirs) {
+        Some((_, kind)) => DType::scalar(*kind, crate::element::ByteOrder::NATIVE),
+        None => Err(Error::new(Kind::Unsupported, why_not(theirs))),
+    }
+}
+
+fn why_not(theirs: &DataType) -> String {
+    use DataType::*;
+    match theirs {
+        Boolean => "Arrow's truth values are bits, eight to a byte, and elements have a byte at least: cast them to UInt8".into(),
+        Struct(fields) => format!(
+            "the {} columns of a struct lie apart: take its children one by one, or make records of them \
+             (`DArray::from_columns`)",
+            fields.len()
+        ),
+        Timestamp(_, Some(zone)) => format!(
+            "no dtype has a time zone, as these timestamps have ({zone}): relabel them without one, and they count from \
+             1970-01-01T00:00 UTC"
+        ),
+        Date32 | Time32(_) => {
+            format!("{theirs} counts in 32 bits, and dates and durations here in 64: cast it, or relabel it as Int32")
+        }
+        Time64(_) => {
+            format!("{theirs} is a time of day, which no dtype is: relabel it as a Duration since midnight")
+        }
+        Decimal32(..) | Decimal64(..) | Decimal128(..) | Decimal256(..) => {
+            format!("no dtype is decimal, as {theirs} is: cast it to floats, or relabel it as integers of its width")
+        }
+        Interval(_) => format!("{theirs} counts in several units at once, which no dtype does"),
+        _ => {
+            // The type may be a tree of any size.
+            let name = theirs.to_string();
+            let name = name.split('(').next().unwrap_or_default();
+            format!("elements of the Arrow type {name} do not lie one after the other in equal widths: no strides lead to them")
+        }
+    }
+}
+
+/// What Arrow calls a dtype without parts.
+///
+/// # Errors
+///
+/// `is_unsupported`, naming what Arrow cannot say.
+pub(super) fn to_arrow(ours: &DType) -> Result<DataType> {
+    let unsupported =
+        |what: &str| Err(Error::new(Kind::Unsupported, format!("Arrow has no {what}: {}", ours.brief())));
+    let scalar = match ours.kind() {
+        DTypeKind::Scalar(scalar) => scalar,
+        DTypeKind::Record(_) => {
+            return unsupported("records, but columns apart; hand over one field at a time");
+        }
+        DTypeKind::SubArray(_) => return unsupported("sub-arrays in sub-arrays"),
+    };
+    if !scalar.is_native() {
+        return unsupported("byte order but the machine's own; turn it around (`to_byte_order`)");
+    }
+    match scalar.kind() {
+        // No wider than 2³¹ - 1 (Scalar 1).
+        ScalarKind::Void(width) => Ok(DataType::FixedSizeBinary(width as i32)),
+        ScalarKind::Bool => unsupported("truth values of a byte, only bits; view them as uint8"),
+        ScalarKind::Bytes(_) | ScalarKind::Text(_) => unsupported("text that is filled up with NUL"),
+        kind => match TABLE.iter().find(|(_, known)| *known == kind) {
+            Some((theirs, _)) => Ok(theirs.clone()),
+            None => unsupported("such type"),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use arrow_schema::{Field, Fields, IntervalUnit};
+    use std::sync::Arc;
+
+    #[test]
+    fn every_row_goes_either_way() {
+        for (theirs, kind) in &TABLE {
+            let ours = from_arrow(theirs).unwrap();
+            assert_eq!(ours.as_scalar().unwrap().kind(), *kind);
+            assert_eq!(theirs.primitive_width(), Some(ours.itemsize()), "{theirs}");
+            let back = to_arrow(&ours).unwrap();
+            let first = DataType::Timestamp(Unit::Millisecond, None);
+            assert!(
+                back == *theirs || *theirs == DataType::Date64 && back == first,
+                "{theirs} became {back}"
+            );
+        }
+        for width in [0, 1, i32::MAX] {
+            let ours = from_arrow(&DataType::FixedSizeBinary(width)).unwrap();
+            assert_eq!(
+                (ours.itemsize(), to_arrow(&ours).unwrap()),
+                (width as usize, DataType::FixedSizeBinary(width))
+            );
+        }
+    }
+
+    #[test]
+    fn what_no_dtype_says_is_refused_by_name() {
+        let list = Arc::new(Field::new_list_field(DataType::Int8, true));
+        for (theirs, says) in [
+            (DataType::Boolean, "eight to a byte"),
+            (DataType::Struct(Fields::from(vec![Field::new("a", DataType::Int8, true)])), "the 1 columns"),
+            (DataType::Timestamp(Unit::Second, Some("+01:00".into())), "+01:00"),
+            (DataType::Date32, "Date32 counts in 32 bits"),
+            (DataType::Time32(Unit::Second), "32 bits"),
+            (DataType::Time64(Unit::Nanosecond), "time of day"),
+            (DataType::Decimal32(9, 2), "Decimal32(9, 2)"),
+            (DataType::Decimal64(18, 2), "Decimal64(18, 2)"),
+            (DataType::Decimal128(38, 2), "Decimal128(38, 2)"),
+            (DataType::Decimal256(76, 2), "Decimal256(76, 2)"),
+            (DataType::Interval(IntervalUnit::DayTime), "several units"),
+            (DataType::Null, "type Null"),
+            (DataType::Utf8, "type Utf8"),
+            (DataType::BinaryView, "type BinaryView"),
+            (DataType::List(list), "type List do not"),
+            (DataType::Dictionary(Box::new(DataType::Int8), Box::new(DataType::Utf8)), "type Dictionary"),
+        ] {
+            let error = from_arrow(&theirs).unwrap_err();
+            assert!(error.is_unsupported() && error.to_string().contains(says), "{error}");
+        }
+        let error = from_arrow(&DataType::FixedSizeBinary(-3)).unwrap_err();
+        assert!(error.is_malformed() && error.to_string().contains("-3"), "{error}");
+    }
+
+    #[test]
+    fn what_arrow_does_not_say_is_refused_by_name() {
+        for (ours, says) in [
+            (DType::BOOL, "bool"),
+            (DType::C64, "complex64"),
+            (DType::BF16, "bfloat16"),
+            (DType::I32.swapped(), ">int32"),
+            (DType::bytes(3).unwrap(), "S3"),
+            (DType::text(3).unwrap(), "U3"),
+            (DType::datetime(TimeUnit::DAY), "datetime64[D]"),
+            (DType::packed_record([("a", DType::U8)]).unwrap(), "one field at a time"),
+        ] {
+            let error = to_arrow(&ours).unwrap_err();
+            assert!(error.is_unsupported() && error.to_string().contains(says), "{error}");
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! Apache Arrow, by the crates `arrow-buffer`, `arrow-data` and `arrow-schema`: buffers and columns, in place.
+//!
+//! | from | to | |
+//! |---|---|---|
+//! | `MutableBuffer` | [`Buffer`] | adopted; sole |
+//! | `arrow_buffer::Buffer` | [`Buffer`] | adopted where nobody else has it and Arrow allocated it; otherwise kept, read-only |
+//! | `ScalarBuffer<T>` | [`Array`] of rank 1 | likewise |
+//! | `&ArrayData` | [`DArray`] | kept, read-only; lists of a fixed size are further axes |
+//! | [`&Buffer`](Buffer) | `arrow_buffer::Buffer` | same bytes, under a Read lease |
+//! | [`&Array`](Array) of rank 1 | `ScalarBuffer<T>` | same elements, under a Read lease; refused with gaps, and unaligned |
+//! | [`&DArray`](DArray) | `ArrayData` | likewise, row-major of any rank but 0 |
+//!
+//! Arrow's buffers are constant by contract. So what goes there is lent under a Read lease, which goes back with the last of Arrow's
+//! clones: until then nobody writes the memory. Memory that others may write at any time (shared memory, mapped files, what came by
+//! DLPack) has no such lease, and is refused, as is memory on a device. A lease keeps the memory alive by itself, so everything here
+//! that lends takes a reference, and nothing is lost where it refuses.
+//!
+//! ```
+//! use arrow_buffer::ScalarBuffer;
+//! use arrow_data::ArrayData;
+//! use arrow_schema::DataType;
+//! use crossdock::{Array, DArray};
+//!
+//! let array = Array::from_vec(vec![1.5f32, 2.5, 3.5, 4.5, 5.5, 6.5], [3, 2])?;
+//! let column = ArrayData::try_from(&DArray::from(array.clone()))?;
+//! assert_eq!((column.len(), column.child_data()[0].buffer::<f32>(0)[4]), (3, 5.5));
+//! assert!(array.write().is_err()); // Arrow relies on it
+//! drop(column);
+//! assert!(array.write().is_ok());
+//!
+//! let theirs = ArrayData::builder(DataType::Int64).len(2).add_buffer(vec![7i64, 8].into()).build()?;
+//! let ours = DArray::try_from(&theirs)?;
+//! assert_eq!(ours.as_ptr(), theirs.buffers()[0].as_ptr());
+//! let ours = Array::<i64, 1>::try_from(ScalarBuffer::from(vec![7i64, 8]))?;
+//! assert!(ours.set([0], 9).is_ok()); // nobody else has it
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! What goes out as an array of elements is aligned for them; a buffer of bytes is at whatever address it has, and where that is none
+//! for the elements that are then made of it (`ScalarBuffer::new`), Arrow panics.
+//!
+//! [`Buffer`]: crate::memory::Buffer
+//! [`Array`]: crate::Array
+//! [`DArray`]: crate::DArray
+
+mod buffer;
+mod data;
+mod dtype;
