@@ -156,6 +156,13 @@ impl Specimen {
         self.kind == Kind::Record || self.offset.is_multiple_of(2)
     }
 
+    /// The elements in the order in which they lie, gaps included.
+    pub(crate) fn vector<T: Element>(&self) -> Vec<T> {
+        // SAFETY: every bit pattern is a value, and elements are read from wherever they are.
+        let read = |bytes: &[u8]| unsafe { bytes.as_ptr().cast::<T>().read_unaligned() };
+        self.bytes.chunks_exact(size_of::<T>()).map(read).collect()
+    }
+
     /// The data in somebody's memory.
     pub(crate) fn lend(&self) -> Loan {
         let device = self.device.clone();

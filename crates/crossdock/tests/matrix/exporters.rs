@@ -3,6 +3,8 @@
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::FileExt;
 
+use arrow_data::ArrayData;
+use candle_core::{CpuStorage, Storage, Tensor};
 use crossdock::element::{ByteOrder, DType, Element};
 use crossdock::exchange::files::{npy, npz, png, raw, safetensors};
 use crossdock::exchange::protocol::dlpack::{self, ExportOptions, abi};
@@ -11,7 +13,7 @@ use crossdock::layout::{Layout, Order};
 use crossdock::memory::Birth;
 use crossdock::memory::racy::Pinned;
 use crossdock::view::{CopyPolicy, Refusal, Request};
-use crossdock::{Array, DArray, Error};
+use crossdock::{Array, DArray, Error, Rejected};
 use image::FlatSamples;
 use ndarray::{ArrayView, Dim, Dimension, IntoDimension};
 
@@ -21,9 +23,16 @@ use crate::files::{elements, npy_elements, npz_elements, png_elements, safetenso
 /// An exporter.
 pub(crate) struct Exporter {
     pub(crate) name: &'static str,
-    /// Lets a consumer look at what it is given of the array; or says why it is given nothing. Whoever knows no policy copies always,
-    /// as who writes a file does, or never.
-    pub(crate) hand: fn(&DArray, CopyPolicy, Look<'_>) -> Result<(), No>,
+    pub(crate) hand: Hand,
+}
+
+/// Lets a consumer look at what it is given of an array; or says why it is given nothing.
+#[derive(Clone, Copy)]
+pub(crate) enum Hand {
+    /// Lends it. Whoever knows no policy copies always, as who writes a file does, or never.
+    Lend(fn(&DArray, CopyPolicy, Look<'_>) -> Result<(), No>),
+    /// Gives it away, or back.
+    Give(fn(DArray, Look<'_>) -> Result<(), Rejected<DArray>>),
 }
 
 pub(crate) type Look<'a> = &'a mut dyn FnMut(Lent<'_>);
@@ -70,47 +79,55 @@ fn reason(refusal: Option<&Refusal>) -> Option<String> {
 pub(crate) const EXPORTERS: &[Exporter] = &[
     Exporter {
         name: "`MemoryView`",
-        hand: |array, policy, look| memory_view(array, Request::pin().copy(policy), look),
+        hand: Hand::Lend(|array, policy, look| memory_view(array, Request::pin().copy(policy), look)),
     },
     Exporter {
         name: "`MemoryView`, indirect",
-        hand: |array, policy, look| memory_view(array, Request::pin().indirect().copy(policy), look),
+        hand: Hand::Lend(|array, policy, look| {
+            memory_view(array, Request::pin().indirect().copy(policy), look)
+        }),
     },
     Exporter {
         name: "`&[T]`",
-        hand: |array, policy, look| {
+        hand: Hand::Lend(|array, policy, look| {
             let request = Request::read().order(Order::RowMajor).copy(policy);
             typed!(array, slice(request, look))
-        },
+        }),
     },
     Exporter {
         name: "`&mut [T]`",
-        hand: |array, policy, look| {
+        hand: Hand::Lend(|array, policy, look| {
             let request = Request::write().order(Order::RowMajor).copy(policy);
             typed!(array, slice(request, look))
-        },
+        }),
     },
-    Exporter { name: "DLPack", hand: dlpack_versioned },
-    Exporter { name: "DLPack before 1.0", hand: dlpack_legacy },
-    Exporter { name: "`ndarray`", hand: |array, _, look| typed!(array, nd_view(look)) },
-    Exporter { name: "`image`", hand: flat_samples },
+    Exporter { name: "`Vec`", hand: Hand::Give(|array, look| typed!(array, vec(look))) },
+    Exporter { name: "DLPack", hand: Hand::Lend(dlpack_versioned) },
+    Exporter { name: "DLPack before 1.0", hand: Hand::Lend(dlpack_legacy) },
+    Exporter { name: "`ndarray`", hand: Hand::Lend(|array, _, look| typed!(array, nd_view(look))) },
+    Exporter { name: "`image`", hand: Hand::Lend(flat_samples) },
+    Exporter { name: "Arrow", hand: Hand::Lend(arrow_column) },
+    Exporter { name: "`candle`", hand: Hand::Give(tensor) },
     Exporter {
         name: "shared memory, to read",
-        hand: |array, policy, look| shared(array, Request::pin().copy(policy), look),
+        hand: Hand::Lend(|array, policy, look| shared(array, Request::pin().copy(policy), look)),
     },
     Exporter {
         name: "shared memory, to write",
-        hand: |array, policy, look| shared(array, Request::share().copy(policy), look),
+        hand: Hand::Lend(|array, policy, look| shared(array, Request::share().copy(policy), look)),
     },
-    Exporter { name: "raw file", hand: raw_file },
-    Exporter { name: "`.npy`", hand: npy_file },
-    Exporter { name: "`.npz`", hand: |array, _, look| npz_file(array, npz::Compression::Stored, look) },
+    Exporter { name: "raw file", hand: Hand::Lend(raw_file) },
+    Exporter { name: "`.npy`", hand: Hand::Lend(npy_file) },
+    Exporter {
+        name: "`.npz`",
+        hand: Hand::Lend(|array, _, look| npz_file(array, npz::Compression::Stored, look)),
+    },
     Exporter {
         name: "`.npz`, deflated",
-        hand: |array, _, look| npz_file(array, npz::Compression::Deflated, look),
+        hand: Hand::Lend(|array, _, look| npz_file(array, npz::Compression::Deflated, look)),
     },
-    Exporter { name: "`.safetensors`", hand: safetensors_file },
-    Exporter { name: "PNG", hand: png_file },
+    Exporter { name: "`.safetensors`", hand: Hand::Lend(safetensors_file) },
+    Exporter { name: "PNG", hand: Hand::Lend(png_file) },
 ];
 
 /// A function of the array for its type of elements and its rank.
@@ -156,6 +173,21 @@ fn slice<T: Element, const D: usize>(array: &DArray, request: Request, look: Loo
 fn bytes_of<T: Element>(element: &T) -> Vec<u8> {
     // SAFETY: an element is plain bytes.
     unsafe { std::slice::from_raw_parts(std::ptr::from_ref(element).cast(), size_of::<T>()) }.to_vec()
+}
+
+/// The vector that the array was made of.
+fn vec<T: Element, const D: usize>(array: DArray, look: Look<'_>) -> Result<(), Rejected<DArray>> {
+    let vec = Array::<T, D>::try_from(array)?.try_into_vec().map_err(again)?;
+    look(Lent {
+        at: At::Address(vec.as_ptr().addr()),
+        because: None,
+        elements: &|| vec.iter().map(bytes_of).collect(),
+    });
+    Ok(())
+}
+
+fn again<T: Element, const D: usize>(rejected: Rejected<Array<T, D>>) -> Rejected<DArray> {
+    Rejected { value: rejected.value.into(), error: rejected.error }
 }
 
 /// What a C consumer reads out of the struct.
@@ -237,6 +269,48 @@ fn flat_samples(array: &DArray, _: CopyPolicy, look: Look<'_>) -> Result<(), No>
         elements: &|| (0..height).flat_map(|y| (0..width).map(move |x| bytes_of(sample(x, y)))).collect(),
     });
     Ok(())
+}
+
+/// A column, of lists of a fixed size where the array has axes for them.
+fn arrow_column(array: &DArray, _: CopyPolicy, look: Look<'_>) -> Result<(), No> {
+    let column = ArrayData::try_from(array)?;
+    let mut values = &column;
+    while let [child] = values.child_data() {
+        values = child;
+    }
+    let bytes = values.buffers()[0].as_slice();
+    look(Lent {
+        at: At::Address(bytes.as_ptr().addr()),
+        because: None,
+        elements: &|| elements(bytes, array.shape(), array.dtype().itemsize(), false),
+    });
+    Ok(())
+}
+
+/// A tensor, of which `candle` has none of 16-bit numbers without a sign: so one of the same bits with a sign.
+fn tensor(array: DArray, look: Look<'_>) -> Result<(), Rejected<DArray>> {
+    fn signed<const D: usize>(array: DArray, look: Look<'_>) -> Result<(), Rejected<DArray>> {
+        let tensor = Tensor::try_from(Array::<i16, D>::try_from(array)?).map_err(again)?;
+        let (storage, _) = tensor.storage_and_layout();
+        let Storage::Cpu(CpuStorage::I16(vec)) = &*storage else { panic!("{storage:?}") };
+        look(Lent {
+            at: At::Address(vec.as_ptr().addr()),
+            because: None,
+            elements: &|| vec.iter().map(bytes_of).collect(),
+        });
+        Ok(())
+    }
+    if *array.dtype() != DType::U16 {
+        return signed::<2>(array, look);
+    }
+    let signs = match array.view_as(&DType::I16) {
+        Ok(signs) => signs,
+        Err(error) => return Err(Rejected { value: array, error }),
+    };
+    drop(array);
+    let answer = if signs.rank() == 0 { signed::<0>(signs, look) } else { signed::<2>(signs, look) };
+    let unsigned = |array: DArray| array.view_as(&DType::U16).unwrap();
+    answer.map_err(|rejected| Rejected { value: unsigned(rejected.value), error: rejected.error })
 }
 
 // ===== to another process

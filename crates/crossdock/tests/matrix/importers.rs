@@ -5,6 +5,8 @@ use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 
+use arrow_data::ArrayData;
+use arrow_schema::{DataType, Field};
 use crossdock::element::Element;
 use crossdock::exchange::files::{self, npy, raw};
 use crossdock::exchange::protocol::dlpack::{self, abi};
@@ -84,6 +86,7 @@ pub(crate) const IMPORTERS: &[Importer] = &[
     Importer { name: "producer", bring: producer },
     Importer { name: "DLPack", bring: dlpack_versioned },
     Importer { name: "DLPack before 1.0", bring: dlpack_legacy },
+    Importer { name: "Arrow", bring: arrow_column },
     Importer { name: "`ndarray::Array`", bring: nd_owned },
     Importer { name: "`ndarray::ArcArray`", bring: nd_shared },
     Importer { name: "`image`", bring: image_buffer },
@@ -123,14 +126,6 @@ macro_rules! typed {
     };
 }
 
-/// The elements in the order in which they lie, gaps included.
-fn vector<T: Element>(specimen: &Specimen) -> Vec<T> {
-    assert!(specimen.is_aligned());
-    // SAFETY: every bit pattern is a value, and elements are read from wherever they are.
-    let read = |bytes: &[u8]| unsafe { bytes.as_ptr().cast::<T>().read_unaligned() };
-    specimen.bytes.chunks_exact(size_of::<T>()).map(read).collect()
-}
-
 // ===== vectors, pointers, producers
 
 fn vec(specimen: &Specimen) -> Result<Brought, No> {
@@ -139,7 +134,7 @@ fn vec(specimen: &Specimen) -> Result<Brought, No> {
         if !specimen.is_aligned() {
             return Err(ALIGNED);
         }
-        let vec = vector::<T>(specimen);
+        let vec = specimen.vector::<T>();
         let address = vec.as_ptr().addr();
         let shape: [usize; D] = specimen.shape[..].try_into().unwrap();
         at_address(Array::from_vec_in_order(vec, shape, order)?, address)
@@ -148,7 +143,8 @@ fn vec(specimen: &Specimen) -> Result<Brought, No> {
         return Err(READONLY);
     }
     if specimen.is_indirect {
-        let rows: Vec<Vec<u16>> = vector(specimen).chunks(specimen.shape[1]).map(<[u16]>::to_vec).collect();
+        let rows: Vec<Vec<u16>> =
+            specimen.vector::<u16>().chunks(specimen.shape[1]).map(<[u16]>::to_vec).collect();
         let address = rows[0].as_ptr().addr();
         return at_address(DArray::from_rows(rows)?, address);
     }
@@ -161,7 +157,7 @@ fn arc(specimen: &Specimen) -> Result<Brought, No> {
         if !specimen.is_aligned() {
             return Err(ALIGNED);
         }
-        let vec = Arc::new(vector::<T>(specimen));
+        let vec = Arc::new(specimen.vector::<T>());
         let address = vec.as_ptr().addr();
         let shape: [usize; D] = specimen.shape[..].try_into().unwrap();
         at_address(Array::<T, D>::from_buffer_in_order(Buffer::from_owner(vec)?, shape, order)?, address)
@@ -283,7 +279,7 @@ where
     // Its own strides of what is empty are 0.
     let forwards =
         std::array::from_fn(|axis| if shape.contains(&0) { 0 } else { strides[axis].unsigned_abs() });
-    let built = ndarray::Array::from_shape_vec(Dim(shape).strides(Dim(forwards)), vector(specimen));
+    let built = ndarray::Array::from_shape_vec(Dim(shape).strides(Dim(forwards)), specimen.vector());
     let Ok(mut array) = built else { return Err(No::CannotSay("owned elements, each of one index")) };
     for axis in (0..D).filter(|&axis| strides[axis] < 0) {
         array.invert_axis(Axis(axis));
@@ -318,6 +314,27 @@ fn nd_shared(specimen: &Specimen) -> Result<Brought, No> {
         at_address(Array::try_from(theirs)?, address)
     }
     typed!(specimen, bring)
+}
+
+/// A column, of lists of a fixed size where there are axes for them.
+fn arrow_column(specimen: &Specimen) -> Result<Brought, No> {
+    if specimen.kind != Kind::Number {
+        return Err(NUMBERS);
+    }
+    if gapless(specimen)? != Order::RowMajor {
+        return Err(ROW_MAJOR);
+    }
+    if !specimen.is_aligned() {
+        return Err(ALIGNED);
+    }
+    let &[rows, columns] = &specimen.shape[..] else { return Err(No::CannotSay("rows")) };
+    let buffer = arrow_buffer::Buffer::from_vec(specimen.vector::<u16>());
+    let address = buffer.as_ptr().addr();
+    let values = ArrayData::builder(DataType::UInt16).len(rows * columns).add_buffer(buffer).build().unwrap();
+    let list =
+        DataType::FixedSizeList(Arc::new(Field::new_list_field(DataType::UInt16, false)), columns as i32);
+    let column = ArrayData::builder(list).len(rows).add_child_data(values).build().unwrap();
+    at_address(DArray::try_from(&column)?, address)
 }
 
 fn image_buffer(specimen: &Specimen) -> Result<Brought, No> {

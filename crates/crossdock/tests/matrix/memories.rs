@@ -8,7 +8,7 @@ use crossdock::DArray;
 use crossdock::layout::Layout;
 use crossdock::memory::{Backing, Birth, Buffer, MapOptions};
 
-use crate::classes::{Specimen, block};
+use crate::classes::{Kind, Specimen, Swapped, Trade, block};
 use crate::files::scratch;
 
 /// A kind of memory.
@@ -19,9 +19,12 @@ pub(crate) struct Memory {
     pub(crate) make: fn(&Specimen) -> DArray,
 }
 
+const POOL: &str = "a pool's";
+
 /// All of them; the first one is where an array of our own is, unless it is told otherwise.
 pub(crate) const MEMORIES: &[Memory] = &[
     Memory { name: "a vector", backing: Backing::Heap, birth: Birth::Sole, make: vector },
+    Memory { name: POOL, backing: Backing::Heap, birth: Birth::Sole, make: pooled },
     Memory {
         name: "a vector that is shared",
         backing: Backing::Heap,
@@ -50,7 +53,11 @@ pub(crate) fn described(array: &DArray) -> String {
 }
 
 fn memory_of(array: &DArray) -> &'static Memory {
-    let is_like = |memory: &&Memory| (memory.backing, memory.birth) == (array.backing(), array.birth());
+    let is_pools = array.buffer().is_ok_and(|(buffer, _)| buffer.pool_name().is_some());
+    let is_like = |memory: &&Memory| {
+        (memory.backing, memory.birth) == (array.backing(), array.birth())
+            && is_pools == (memory.name == POOL)
+    };
     MEMORIES.iter().find(is_like).unwrap_or_else(|| panic!("no memory is like that of {array:?}"))
 }
 
@@ -60,7 +67,7 @@ pub(crate) fn twin(array: &DArray, specimen: &Specimen) -> DArray {
         specimen.clone()
     } else {
         let first = array.as_ptr().addr().wrapping_add_signed(array.layout().span().low());
-        specimen.lying_so(array.shape(), array.strides(), first % 64)
+        specimen.lying_so(array.shape(), array.strides(), first % array.dtype().alignment())
     };
     let twin = (memory_of(array).make)(&specimen);
     if array.is_readonly() { twin.into_readonly() } else { twin }
@@ -80,8 +87,19 @@ fn over(buffer: Buffer, specimen: &Specimen) -> DArray {
     DArray::from_buffer(buffer, specimen.kind.dtype(), specimen.layout(), specimen.offset).unwrap()
 }
 
+/// A vector of the elements, if they are aligned as those of a vector are.
 fn vector(specimen: &Specimen) -> DArray {
-    over(Buffer::from_vec(block(&specimen.bytes)).unwrap(), specimen)
+    let buffer = match specimen.kind {
+        _ if !specimen.is_aligned() => Buffer::from_vec(block(&specimen.bytes)),
+        Kind::Number => Buffer::from_vec(specimen.vector::<u16>()),
+        Kind::Swapped => Buffer::from_vec(specimen.vector::<Swapped>()),
+        Kind::Record => Buffer::from_vec(specimen.vector::<Trade>()),
+    };
+    over(buffer.unwrap(), specimen)
+}
+
+fn pooled(specimen: &Specimen) -> DArray {
+    over(Buffer::copy_from_slice(&specimen.bytes).unwrap(), specimen)
 }
 
 fn shared_vector(specimen: &Specimen) -> DArray {

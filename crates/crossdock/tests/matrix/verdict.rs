@@ -4,12 +4,12 @@ use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::{FileExt, MetadataExt};
 
-use crossdock::DArray;
 use crossdock::memory::{LeaseKind, copied_bytes};
 use crossdock::view::{CopyPolicy, Request};
+use crossdock::{DArray, Rejected};
 
 use crate::classes::{Specimen, addresses, bytes_at, walk};
-use crate::exporters::{At, Exporter, No as Refusal};
+use crate::exporters::{At, Exporter, Hand, Lent, Look, No as Refusal};
 use crate::importers::{Brought, Importer, No, Origin};
 
 /// How it went, the best first.
@@ -79,18 +79,39 @@ pub(crate) fn bring(importer: &Importer, specimen: &Specimen) -> (Option<Brought
     (Some(brought), verdict.plain())
 }
 
-/// Hands an array out, and takes it back as it was: in place; or else, as the permission to copy makes of the refusal. Beside the
-/// verdict: whether the consumer had element 0 where the origin has it.
+/// Hands an array out, and takes it back as it was where it was lent, or not taken: in place; or else, as the permission to copy makes
+/// of the refusal. Beside the verdict: whether the consumer had element 0 where the origin has it.
 pub(crate) fn hand(
     exporter: &Exporter,
-    array: &DArray,
+    array: DArray,
     expected: &[Vec<u8>],
     origin: &Origin,
 ) -> (Verdict, bool) {
-    let hand = |policy| hand_once(exporter, array, policy, expected, origin);
-    let (strict, is_origin) = hand(CopyPolicy::Never);
+    let watch = Watch::of(exporter.name, &array, expected, origin);
+    let lend = match exporter.hand {
+        Hand::Lend(lend) => lend,
+        Hand::Give(give) => {
+            let mut back = None;
+            let answer = watch.ask(|look| {
+                give(array, look).map_err(|Rejected { value, error }| {
+                    back = Some(value);
+                    error.into()
+                })
+            });
+            if let Some(array) = back {
+                watch.assert_kept(&array);
+            }
+            return answer;
+        }
+    };
+    let lend = |policy| {
+        let answer = watch.ask(|look| lend(&array, policy, look));
+        watch.assert_kept(&array);
+        answer
+    };
+    let (strict, is_origin) = lend(CopyPolicy::Never);
     let Verdict::Refused(why) = &strict else { return (strict, is_origin) };
-    let (permitted, _) = hand(CopyPolicy::IfNeeded);
+    let (permitted, _) = lend(CopyPolicy::IfNeeded);
     match &permitted {
         Verdict::Copies(because) | Verdict::Refused(because) => assert_eq!(because, why, "{}", exporter.name),
         _ => panic!("{}: in place, but only where a copy is permitted", exporter.name),
@@ -98,51 +119,82 @@ pub(crate) fn hand(
     (permitted, false)
 }
 
-fn hand_once(
-    exporter: &Exporter,
-    array: &DArray,
-    policy: CopyPolicy,
-    expected: &[Vec<u8>],
-    origin: &Origin,
-) -> (Verdict, bool) {
-    let name = exporter.name;
-    let (before, leases) = (copied_bytes(), leases(array));
-    let mut seen = None;
-    let answer = (exporter.hand)(array, policy, &mut |lent| {
-        let counted = copied_bytes() - before;
+/// What is known of an array before it is handed out.
+struct Watch<'a> {
+    name: &'static str,
+    first: usize,
+    nbytes: u64,
+    is_empty: bool,
+    /// The file and the byte of it at which element 0 lies.
+    position: Option<(File, u64)>,
+    leases: [bool; 4],
+    expected: &'a [Vec<u8>],
+    origin: &'a Origin,
+}
+
+impl<'a> Watch<'a> {
+    fn of(name: &'static str, array: &DArray, expected: &'a [Vec<u8>], origin: &'a Origin) -> Self {
+        let position = array.buffer().ok().and_then(|(buffer, within)| {
+            let (fd, start) = buffer.descriptor()?;
+            Some((File::from(fd.try_clone_to_owned().unwrap()), start + within as u64))
+        });
+        Self {
+            name,
+            first: first(array),
+            nbytes: array.nbytes() as u64,
+            is_empty: array.is_empty(),
+            position,
+            leases: leases(array),
+            expected,
+            origin,
+        }
+    }
+
+    /// Has it handed out, and looks on.
+    fn ask(&self, hand: impl FnOnce(Look<'_>) -> Result<(), Refusal>) -> (Verdict, bool) {
+        let (name, before) = (self.name, copied_bytes());
+        let mut seen = None;
+        let answer = hand(&mut |lent| seen = Some(self.look(&lent, copied_bytes() - before)));
+        let (verdict, is_origin) = match (answer, seen) {
+            (Ok(()), Some(seen)) => seen,
+            (Err(Refusal(why)), None) => {
+                assert_eq!(copied_bytes(), before, "{name} copies what it refuses: {why}");
+                (Verdict::Refused(why), false)
+            }
+            (answer, _) => {
+                panic!("{name}: the consumer was not asked once, {:?}", answer.err().map(|no| no.0))
+            }
+        };
+        (verdict.plain(), is_origin)
+    }
+
+    fn look(&self, lent: &Lent<'_>, counted: u64) -> (Verdict, bool) {
+        let name = self.name;
         let in_place = match &lent.at {
             At::Written => false,
-            _ if array.is_empty() => lent.because.is_none(),
-            At::Address(address) => *address == first(array),
-            At::Position(fd, position) => array.buffer().is_ok_and(|(buffer, within)| {
-                buffer
-                    .descriptor()
-                    .is_some_and(|(own, start)| is_same_file(own, *fd) && start + within as u64 == *position)
-            }),
+            _ if self.is_empty => lent.because.is_none(),
+            At::Address(address) => *address == self.first,
+            At::Position(fd, at) => {
+                let is_there = |(file, own): &(File, u64)| is_same_file(file.as_fd(), *fd) && own == at;
+                self.position.as_ref().is_some_and(is_there)
+            }
         };
         let verdict = match (in_place, &lent.because) {
             (true, None) if counted == 0 => Verdict::InPlace,
-            (false, Some(why)) if was_counted(&lent.at, counted, array.nbytes() as u64) => {
-                Verdict::Copies(why.clone())
-            }
+            (false, Some(why)) if was_counted(&lent.at, counted, self.nbytes) => Verdict::Copies(why.clone()),
             _ => panic!("{name}: in place {in_place}, {counted} bytes counted, {:?}", lent.because),
         };
-        assert_eq!((lent.elements)(), expected, "{name} hands out other elements of {array:?}");
+        assert_eq!((lent.elements)(), self.expected, "{name} hands out other elements");
         // Without elements, only what was said tells a copy from the array.
-        let is_origin = lent.because.is_none() && is_at(origin, &lent.at, array.is_empty());
-        seen = Some((verdict, is_origin));
-    });
-    let (verdict, is_origin) = match (answer, seen) {
-        (Ok(()), Some(seen)) => seen,
-        (Err(Refusal(why)), None) => {
-            assert_eq!(copied_bytes(), before, "{name} copies what it refuses: {why}");
-            (Verdict::Refused(why), false)
-        }
-        (answer, _) => panic!("{name}: the consumer was not asked once, {:?}", answer.err().map(|no| no.0)),
-    };
-    assert_eq!(elements(array), expected, "{name} loses elements");
-    assert_eq!(self::leases(array), leases, "{name} keeps a lease");
-    (verdict.plain(), is_origin)
+        let is_origin = lent.because.is_none() && is_at(self.origin, &lent.at, self.is_empty);
+        (verdict, is_origin)
+    }
+
+    fn assert_kept(&self, array: &DArray) {
+        assert_eq!(elements(array), self.expected, "{} loses elements", self.name);
+        assert_eq!(first(array), self.first, "{} moves what it does not take", self.name);
+        assert_eq!(leases(array), self.leases, "{} keeps a lease", self.name);
+    }
 }
 
 /// A copy counts once; what is written may be turned on its way, and counts twice then, or be encoded out of its place, which does not count.
