@@ -1,5 +1,7 @@
 //! Exporters: how an array is handed out. Each hands one to a consumer of its side, who looks at it naively, and takes it back.
 
+#![expect(clippy::result_large_err, reason = "what comes back is the array, in place")]
+
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::FileExt;
 

@@ -327,7 +327,7 @@ fn arrow_column(specimen: &Specimen) -> Result<Brought, No> {
     if !specimen.is_aligned() {
         return Err(ALIGNED);
     }
-    let &[rows, columns] = &specimen.shape[..] else { return Err(No::CannotSay("rows")) };
+    let &[rows, columns] = &specimen.shape[..] else { return Err(No::CannotSay("a column has a length")) };
     let buffer = arrow_buffer::Buffer::from_vec(specimen.vector::<u16>());
     let address = buffer.as_ptr().addr();
     let values = ArrayData::builder(DataType::UInt16).len(rows * columns).add_buffer(buffer).build().unwrap();
