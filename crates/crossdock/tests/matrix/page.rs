@@ -22,8 +22,8 @@ middle, and no other adapter: n adapters do what n² bridges would. This page is
 - **refused**: an error that says this, and nothing is lost.
 - **–**: the other side has no such data.
 
-Reasons are the errors' own words, with … in the place of an address; those of – are about the other side, and ours. JPEG is left
-out, since no element comes back from it as it was.
+Reasons are the errors' own words, with … in the place of addresses, and of the lists of numbers that the error has here; those of – are
+about the other side, and ours. JPEG is left out, since no element comes back from it as it was.
 ";
 
 /// Compares the page with the run, or writes it anew.
@@ -82,7 +82,7 @@ fn page(matrix: &Matrix) -> String {
 
 /// A table, and the reasons in it, numbered in the order in which they come.
 fn table(corner: &str, rows: &[&str], columns: &[&str], cells: &[Vec<Verdict>]) -> String {
-    let mut reasons: Vec<&str> = vec![];
+    let mut reasons = vec![];
     let mut text = format!("| {corner} | {} |\n", columns.join(" | "));
     let _ = writeln!(text, "|{}", "---|".repeat(text.matches('|').count() - 1));
     for (row, cells) in rows.iter().zip(cells) {
@@ -96,18 +96,29 @@ fn table(corner: &str, rows: &[&str], columns: &[&str], cells: &[Vec<Verdict>]) 
     text
 }
 
-fn cell<'a>(verdict: &'a Verdict, reasons: &mut Vec<&'a str>) -> String {
+fn cell(verdict: &Verdict, reasons: &mut Vec<String>) -> String {
     let (word, why) = match verdict {
         Verdict::InPlace => return "in place".to_owned(),
         Verdict::Copies(why) => ("copies", why),
         Verdict::Refused(why) => ("refused", why),
         Verdict::CannotSay(why) => ("–", why),
     };
-    let number = reasons.iter().position(|reason| reason == why).unwrap_or_else(|| {
+    let why = without_lists(why);
+    let number = reasons.iter().position(|reason| *reason == why).unwrap_or_else(|| {
         reasons.push(why);
         reasons.len() - 1
     });
     format!("{word} {}", raised(number + 1))
+}
+
+/// `strides [8, 2]` as `strides […]`: the same refusal of another layout.
+fn without_lists(text: &str) -> String {
+    let mut parts = text.split('[');
+    let mut short = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let _ = write!(short, "[…{}", part.find(']').map_or(part, |end| &part[end..]));
+    }
+    short
 }
 
 /// `12` as `¹²`.
