@@ -41,14 +41,14 @@ pub(crate) const SUITES: &[Suite] = &[
     Suite { name: "deps", tier: Tier::Fast, what: "the default features pull few dependencies", needs: &[], peers: &[], minutes: 2, run: checks::default_dependencies },
     Suite { name: "clippy", tier: Tier::Fast, what: "no lint complains, with all features and with none", needs: &[CC], peers: &[], minutes: 10, run: checks::clippy },
     Suite { name: "doc", tier: Tier::Fast, what: "the documentation builds and its links resolve", needs: &[CC], peers: &[], minutes: 5, run: checks::documentation },
-    Suite { name: "test", tier: Tier::Fast, what: "unit and integration tests, all features", needs: &[CC], peers: &[VENV, RUBY], minutes: 20, run: checks::tests },
+    Suite { name: "test", tier: Tier::Fast, what: "unit and integration tests, all features", needs: &[CC], peers: &[VENV, RUBY], minutes: 25, run: checks::tests },
     Suite { name: "doctest", tier: Tier::Fast, what: "the examples in the documentation run", needs: &[CC], peers: &[], minutes: 6, run: checks::doctests },
-    Suite { name: "valgrind", tier: Tier::Full, what: "no invalid access, nothing lost (valgrind)", needs: &[CC, VALGRIND], peers: &[], minutes: 10, run: checks::valgrind },
-    Suite { name: "builds", tier: Tier::Full, what: "every feature builds alone, and none", needs: &[CC], peers: &[], minutes: 8, run: checks::builds },
-    Suite { name: "python", tier: Tier::Fast, what: "the command beside CPython and NumPy", needs: &[CC, VENV], peers: &[], minutes: 8, run: checks::python },
-    Suite { name: "loom", tier: Tier::Full, what: "every interleaving of the lease word and the pools' counts (loom)", needs: &[CC], peers: &[], minutes: 8, run: checks::loom },
-    Suite { name: "sanitizer", tier: Tier::Full, what: "addresses and leaks (AddressSanitizer)", needs: &[CC], peers: &[], minutes: 15, run: checks::sanitizer },
-    Suite { name: "fuzz", tier: Tier::Full, what: "every fuzz target, from its kept corpus (libFuzzer)", needs: &[CC, CXX], peers: &[], minutes: 10, run: checks::fuzz },
+    Suite { name: "valgrind", tier: Tier::Full, what: "no invalid access, nothing lost (valgrind)", needs: &[CC, VALGRIND], peers: &[], minutes: 15, run: checks::valgrind },
+    Suite { name: "builds", tier: Tier::Full, what: "every feature builds alone, and none", needs: &[CC], peers: &[], minutes: 12, run: checks::builds },
+    Suite { name: "python", tier: Tier::Fast, what: "the command beside CPython and NumPy", needs: &[CC, VENV], peers: &[], minutes: 15, run: checks::python },
+    Suite { name: "loom", tier: Tier::Full, what: "every interleaving of the lease word and the pools' counts (loom)", needs: &[CC], peers: &[], minutes: 12, run: checks::loom },
+    Suite { name: "sanitizer", tier: Tier::Full, what: "addresses and leaks (AddressSanitizer)", needs: &[CC], peers: &[], minutes: 25, run: checks::sanitizer },
+    Suite { name: "fuzz", tier: Tier::Full, what: "every fuzz target, from its kept corpus (libFuzzer)", needs: &[CC, CXX], peers: &[], minutes: 12, run: checks::fuzz },
 ];
 
 /// The table as text.

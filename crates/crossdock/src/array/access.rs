@@ -32,6 +32,7 @@ macro_rules! element_access {
         }
 
         /// The elements as a slice, where they lie row-major without gaps. O(rank).
+        #[inline]
         pub fn as_slice(&$this) -> Option<&$lifetime [T]> {
             if !$layout.is_contiguous(size_of::<T>(), crate::layout::Order::RowMajor) {
                 return None;
@@ -45,8 +46,11 @@ macro_rules! element_access {
         /// The elements in row-major order.
         #[inline]
         pub fn iter(&$this) -> crate::array::Iter<$lifetime, T, D> {
-            // SAFETY: the layout's offsets are those of elements that may be had by reference.
-            unsafe { crate::array::Iter::new($ptr, $layout.offsets()) }
+            match $this.as_slice() {
+                Some(slice) => crate::array::Iter::of_slice(slice),
+                // SAFETY: the layout's offsets are those of elements that may be had by reference.
+                None => unsafe { crate::array::Iter::strided($ptr, $layout.offsets()) },
+            }
         }
 
         /// The elements in row-major order, each with its index.
@@ -151,6 +155,7 @@ macro_rules! element_access_mut {
         }
 
         /// The elements as a slice, where they lie row-major without gaps, to be written. O(rank).
+        #[inline]
         pub fn as_mut_slice(&mut $this) -> Option<&mut [T]> {
             if !$layout.is_contiguous(size_of::<T>(), crate::layout::Order::RowMajor) {
                 return None;
@@ -164,8 +169,11 @@ macro_rules! element_access_mut {
         /// The elements in row-major order, to be written.
         #[inline]
         pub fn iter_mut(&mut $this) -> crate::array::IterMut<'_, T, D> {
+            if $layout.is_contiguous(size_of::<T>(), crate::layout::Order::RowMajor) {
+                return crate::array::IterMut::of_slice($this.as_mut_slice().unwrap_or_default());
+            }
             // SAFETY: the layout's offsets are those of elements that are ours alone; it gives none twice.
-            unsafe { crate::array::IterMut::new($ptr, $layout.offsets()) }
+            unsafe { crate::array::IterMut::strided($ptr, $layout.offsets()) }
         }
 
         /// The elements in row-major order, each with its index, to be written.

@@ -9,6 +9,8 @@
 //! | descriptors of files and shared memory, and the sockets through which they travel | [`protocol::shm`] | in place, under Share, Pin or (sealed) Read | mapped in place |
 //! | the crate `ndarray` (feature) | `From` and `TryFrom` | views, in place | owned arrays are adopted, views are views |
 //! | the crate `image` (feature) | `From` and `TryFrom` | `FlatSamples`, in place | buffers are adopted |
+//! | Arrow, by its crates `arrow-buffer` and `arrow-data` (feature `arrow`) | `From` and `TryFrom` | in place, under Read | buffers are adopted or kept |
+//! | the crate `candle-core` (feature `candle`) | `From` and `TryFrom` | vectors are adopted | views, in place |
 //!
 //! Each protocol is a folder of its own and knows no other protocol.
 

@@ -104,6 +104,7 @@ impl<const D: usize> FixedLayout<D> {
 
     /// Whether the elements lie in this order without gaps. Axes of length 1 do not matter, and an array without
     /// elements is contiguous in both orders (the rule of NumPy).
+    #[inline]
     pub fn is_contiguous(&self, itemsize: usize, order: Order) -> bool {
         rules::is_contiguous(&self.shape, &self.strides, itemsize, order)
     }

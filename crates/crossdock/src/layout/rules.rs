@@ -115,6 +115,7 @@ pub(super) fn contiguous_strides(shape: &[usize], itemsize: usize, order: Order,
 }
 
 /// The relaxed rule of NumPy: axes of length 1 do not matter, and an empty array is contiguous in both orders.
+#[inline]
 pub(super) fn is_contiguous(shape: &[usize], strides: &[isize], itemsize: usize, order: Order) -> bool {
     if shape.contains(&0) {
         return true;

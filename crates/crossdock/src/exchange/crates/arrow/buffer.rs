@@ -298,6 +298,16 @@ mod tests {
         assert!(ScalarBuffer::try_from(&there).unwrap_err().is_place());
     }
 
+    #[cfg(feature = "half")]
+    #[test]
+    fn floats_of_16_bits_go_either_way() {
+        use half::f16;
+        let ours = Array::from_vec(vec![f16::ONE, f16::MAX], [2]).unwrap();
+        let theirs = ScalarBuffer::<f16>::try_from(&ours).unwrap();
+        assert_eq!(&theirs[..], [f16::ONE, f16::MAX]);
+        assert_eq!(Array::<f16, 1>::try_from(theirs).unwrap().as_ptr(), ours.as_ptr());
+    }
+
     #[test]
     fn rows_behind_pointers_are_lent_one_by_one() {
         let table = DArray::from_rows(vec![vec![1u16, 2, 3], vec![4, 5, 6]]).unwrap();

@@ -19,6 +19,9 @@ impl TryFrom<&ArrayData> for DArray {
     /// The same elements, kept, read-only: lists of a fixed size are further axes. O(rank), and the bitmap is counted where there are
     /// nulls.
     ///
+    /// Timestamps, dates in milliseconds, and durations are counts as they are there; the least count, which Arrow takes for a moment, is
+    /// "not a time" here.
+    ///
     /// Who wants elements that can be written takes the column apart (`ArrayData::into_parts`), and makes a [`Buffer`] of its buffer.
     ///
     /// # Errors

@@ -5,7 +5,7 @@
 
 use arrow_schema::{DataType, TimeUnit as Unit};
 
-use crate::element::{DType, DTypeKind, ScalarKind, TimeUnit};
+use crate::element::{ByteOrder, DType, DTypeKind, ScalarKind, TimeUnit};
 use crate::error::{Error, Kind, Result};
 
 /// The one table for both directions. Of two rows for one dtype, the first says what goes out.
@@ -32,7 +32,7 @@ static TABLE: [(DataType, ScalarKind); 20] = [
     (DataType::Duration(Unit::Nanosecond), ScalarKind::TimeDelta(TimeUnit::NANOSECOND)),
 ];
 
-/// The dtype of a column whose elements have parts of their own nowhere.
+/// The dtype of a column that is not a list of others.
 ///
 /// # Errors
 ///
@@ -43,7 +43,7 @@ pub(super) fn from_arrow(theirs: &DataType) -> Result<DType> {
         return DType::void(usize::try_from(*width).map_err(negative)?);
     }
     match TABLE.iter().find(|(known, _)| known == theirs) {
-        Some((_, kind)) => DType::scalar(*kind, crate::element::ByteOrder::NATIVE),
+        Some((_, kind)) => DType::scalar(*kind, ByteOrder::NATIVE),
         None => Err(Error::new(Kind::Unsupported, why_not(theirs))),
     }
 }
