@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use crate::provision::TESTS;
 use crate::run::Run;
+use crate::workspace::{HEAVY, Workspace};
 
 /// The default features of `crossdock` may pull this many crates, and no more.
 const MOST_DEPENDENCIES: usize = 5;
@@ -111,11 +112,8 @@ pub(crate) fn formatted(run: &mut Run<'_>) -> Result<()> {
 
 /// The oldest Rust that we promise is the one that runs the tests, or an older one, which is said.
 pub(crate) fn msrv(run: &mut Run<'_>) -> Result<()> {
-    let metadata = metadata(run)?;
-    let mut stated: Vec<_> =
-        packages(&metadata).map(|package| package["rust_version"].as_str().unwrap_or("none")).collect();
-    stated.sort_unstable();
-    stated.dedup();
+    let workspace = Workspace::of(run)?;
+    let stated = workspace.rust_versions();
     let [stated] = stated[..] else { bail!("the packages state different Rust versions: {stated:?}") };
     let version = run.output(&mut run.door.command("rustc", "--version"))?;
     let running = version.split(' ').nth(1).context("`rustc --version` gave no version")?;
@@ -166,11 +164,8 @@ pub(crate) fn documentation(run: &mut Run<'_>) -> Result<()> {
 }
 
 pub(crate) fn builds(run: &mut Run<'_>) -> Result<()> {
-    let metadata = metadata(run)?;
-    let library = packages(&metadata).find(|package| package["name"] == "crossdock");
-    let features =
-        library.and_then(|package| package["features"].as_object()).context("crossdock is missing")?;
-    let features: Vec<_> = features.keys().filter(|name| *name != "default").collect();
+    let workspace = Workspace::of(run)?;
+    let features = workspace.library_features()?;
     run.cargo("check --workspace --no-default-features")?;
     for feature in &features {
         run.cargo(&format!("check --package crossdock --no-default-features --features {feature}"))?;
@@ -182,11 +177,13 @@ pub(crate) fn builds(run: &mut Run<'_>) -> Result<()> {
 /// With real counterparts: where one is missing, its tests fail instead of being skipped.
 pub(crate) fn tests(run: &mut Run<'_>) -> Result<()> {
     let nextest = run.exec(&mut run.door.cargo("nextest --version")).is_ok();
+    let features = Workspace::of(run)?.light_features();
     let mut command = run.door.cargo(if nextest {
-        "nextest run --workspace --all-features --no-fail-fast"
+        "nextest run --workspace --no-fail-fast"
     } else {
-        "test --workspace --all-features --lib --bins --tests --examples --no-fail-fast"
+        "test --workspace --lib --bins --tests --examples --no-fail-fast"
     });
+    command.arg(features);
     command.env("CROSSDOCK_REQUIRE_COUNTERPARTS", "1").env("CROSSDOCK_PYTHON", TESTS.python(run.door));
     if run.door.long {
         command.env("CROSSDOCK_CASES", "200000");
@@ -196,7 +193,20 @@ pub(crate) fn tests(run: &mut Run<'_>) -> Result<()> {
 }
 
 pub(crate) fn doctests(run: &mut Run<'_>) -> Result<()> {
-    run.cargo("test --doc --workspace --all-features")?;
+    let features = Workspace::of(run)?.light_features();
+    run.exec(run.door.cargo("test --doc --workspace").arg(features))?;
+    run.expect_tests()
+}
+
+/// What no other suite builds: see [`HEAVY`].
+pub(crate) fn heavy(run: &mut Run<'_>) -> Result<()> {
+    for feature in HEAVY {
+        run.cargo(&format!("test --package crossdock --all-features --lib -- {feature}::"))?;
+        run.cargo(&format!("test --package crossdock --all-features --doc -- {feature}"))?;
+    }
+    for test in Workspace::of(run)?.integration_tests()?.iter().filter(|test| test.is_heavy) {
+        run.cargo(&format!("test --package crossdock --all-features --test {}", test.name))?;
+    }
     run.expect_tests()
 }
 
@@ -221,15 +231,17 @@ pub(crate) fn sanitizer(run: &mut Run<'_>) -> Result<()> {
     let canary = compile_leak(run, "leak-sanitized", &["-Zsanitizer=address"])?;
     run.must_fail(&mut run.door.command(canary, ""), "LeakSanitizer: detected memory leaks")?;
 
-    let mut args = format!("test --package crossdock --all-features --target {TARGET} --no-fail-fast --lib");
-    for test in integration_tests(run)? {
-        if !NOT_SANITIZED.iter().any(|(name, _)| *name == test) {
-            args.push_str(&format!(" --test {test}"));
+    let workspace = Workspace::of(run)?;
+    let mut command =
+        run.door.cargo(&format!("test --package crossdock --target {TARGET} --no-fail-fast --lib"));
+    command.arg(workspace.light_features());
+    for test in workspace.integration_tests()? {
+        if !test.is_heavy && !NOT_SANITIZED.iter().any(|(name, _)| *name == test.name) {
+            command.args(["--test", test.name]);
         }
     }
     // A forgotten guard leaks by design; the tests that show it say so in their names.
-    args.push_str(" -- --skip forgotten");
-    let mut command = run.door.cargo(&args);
+    command.args(["--", "--skip", "forgotten"]);
     command.env(UNLOCK.0, UNLOCK.1).env("RUSTFLAGS", SANITIZED);
     command.env("CARGO_TARGET_DIR", run.door.target.join("sanitizer"));
     // The tests of the guard for shrinking files raise SIGBUS on purpose, and want their own handler to see it. Others ask for
@@ -251,8 +263,9 @@ pub(crate) fn valgrind(run: &mut Run<'_>) -> Result<()> {
     run.must_fail(run.door.command("valgrind", memcheck).arg(canary), "definitely lost")?;
 
     // The arguments of the suite `test`, so that what it built is at hand.
-    let mut build = run.door.cargo("test --workspace --all-features --no-run --message-format=json");
-    let messages = run.stdout(&mut build)?;
+    let features = Workspace::of(run)?.light_features();
+    let mut build = run.door.cargo("test --workspace --no-run --message-format=json");
+    let messages = run.stdout(build.arg(features))?;
     for (target, filters) in UNDER_VALGRIND {
         let binary = test_binary(&messages, &run.door.root.join("crates/crossdock"), target)
             .with_context(|| format!("there is no test binary `{target}`"))?;
@@ -385,24 +398,6 @@ fn compile_leak(run: &mut Run<'_>, name: &str, flags: &[&str]) -> Result<PathBuf
 }
 
 /// The names of the integration tests of `crossdock`.
-fn integration_tests(run: &mut Run<'_>) -> Result<Vec<String>> {
-    let metadata = metadata(run)?;
-    let library = packages(&metadata).find(|package| package["name"] == "crossdock");
-    let targets =
-        library.and_then(|package| package["targets"].as_array()).context("crossdock is missing")?;
-    let tests = targets.iter().filter(|target| target["kind"][0] == "test");
-    Ok(tests.filter_map(|target| target["name"].as_str().map(str::to_owned)).collect())
-}
-
-fn metadata(run: &mut Run<'_>) -> Result<Value> {
-    let text = run.stdout(&mut run.door.cargo("metadata --no-deps --format-version 1"))?;
-    serde_json::from_str(&text).context("`cargo metadata` gave no JSON")
-}
-
-fn packages(metadata: &Value) -> impl Iterator<Item = &Value> {
-    metadata["packages"].as_array().into_iter().flatten()
-}
-
 /// The names of the Rust files in `folder`, without their ending, in order. A folder that is not there has none.
 fn file_stems(folder: &Path) -> Result<Vec<String>> {
     if !folder.exists() {

@@ -10,6 +10,7 @@ mod provision;
 mod report;
 mod run;
 mod suite;
+mod workspace;
 
 use std::process::ExitCode;
 

@@ -1,0 +1,120 @@
+//! What Cargo says of the workspace.
+
+use anyhow::{Context, Result};
+use serde_json::Value;
+
+use crate::run::Run;
+
+/// Features of the library that bring so many crates along that the suites together could not afford to build them again and
+/// again. Each is linted and checked as the others are, and tested by a suite of its own.
+pub(crate) const HEAVY: &[&str] = &["candle"];
+
+const LIBRARY: &str = "crossdock";
+
+pub(crate) struct Workspace(Value);
+
+/// An integration test of the library.
+pub(crate) struct IntegrationTest<'a> {
+    pub(crate) name: &'a str,
+    /// Whether it needs what is [`HEAVY`].
+    pub(crate) is_heavy: bool,
+}
+
+impl Workspace {
+    pub(crate) fn of(run: &mut Run<'_>) -> Result<Self> {
+        let text = run.stdout(&mut run.door.cargo("metadata --no-deps --format-version 1"))?;
+        serde_json::from_str(&text).map(Self).context("`cargo metadata` gave no JSON")
+    }
+
+    fn packages(&self) -> impl Iterator<Item = &Value> {
+        self.0["packages"].as_array().into_iter().flatten()
+    }
+
+    fn library(&self) -> Result<&Value> {
+        self.packages().find(|package| package["name"] == LIBRARY).context("crossdock is missing")
+    }
+
+    /// Those that the packages state, each once.
+    pub(crate) fn rust_versions(&self) -> Vec<&str> {
+        let mut versions: Vec<_> =
+            self.packages().map(|package| package["rust_version"].as_str().unwrap_or("none")).collect();
+        versions.sort_unstable();
+        versions.dedup();
+        versions
+    }
+
+    pub(crate) fn library_features(&self) -> Result<Vec<&str>> {
+        Ok(features(self.library()?).collect())
+    }
+
+    /// The argument for all features of all packages but for those that are [`HEAVY`].
+    pub(crate) fn light_features(&self) -> String {
+        let of_package = |package| {
+            let name = package_name(package);
+            let is_light = move |feature: &&str| name != LIBRARY || !HEAVY.contains(feature);
+            features(package).filter(is_light).map(move |feature| format!("{name}/{feature}"))
+        };
+        let all: Vec<_> = self.packages().flat_map(of_package).collect();
+        format!("--features={}", all.join(","))
+    }
+
+    pub(crate) fn integration_tests(&self) -> Result<Vec<IntegrationTest<'_>>> {
+        let targets = self.library()?["targets"].as_array().into_iter().flatten();
+        let tests = targets.filter(|target| target["kind"][0] == "test");
+        Ok(tests.filter_map(integration_test).collect())
+    }
+}
+
+fn integration_test(target: &Value) -> Option<IntegrationTest<'_>> {
+    let mut needs = target["required-features"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    let is_heavy = needs.any(|feature| HEAVY.contains(&feature));
+    Some(IntegrationTest { name: target["name"].as_str()?, is_heavy })
+}
+
+fn package_name(package: &Value) -> &str {
+    package["name"].as_str().unwrap_or_default()
+}
+
+fn features(package: &Value) -> impl Iterator<Item = &str> {
+    let all = package["features"].as_object().into_iter().flat_map(|features| features.keys());
+    all.map(String::as_str).filter(|name| *name != "default")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn workspace() -> Workspace {
+        let target = |name: &str, needs: &[&str]| json!({ "name": name, "kind": ["test"], "required-features": needs });
+        Workspace(json!({ "packages": [
+            {
+                "name": "crossdock", "rust_version": "1.90",
+                "features": { "default": [], "candle": ["dep:candle"], "half": ["dep:half"] },
+                "targets": [
+                    { "name": "crossdock", "kind": ["lib"] }, target("views", &[]), target("matrix", &["half", "candle"])
+                ],
+            },
+            { "name": "tool", "rust_version": "1.90", "features": { "candle": [] }, "targets": [] },
+        ] }))
+    }
+
+    #[test]
+    fn light_features_are_all_of_every_package_but_the_heavy_ones() {
+        assert_eq!(workspace().light_features(), "--features=crossdock/half,tool/candle");
+        assert_eq!(workspace().library_features().unwrap(), ["candle", "half"]);
+    }
+
+    #[test]
+    fn a_test_that_needs_a_heavy_feature_is_heavy() {
+        let workspace = workspace();
+        let tests = workspace.integration_tests().unwrap();
+        let tests: Vec<_> = tests.iter().map(|test| (test.name, test.is_heavy)).collect();
+        assert_eq!(tests, [("views", false), ("matrix", true)]);
+    }
+
+    #[test]
+    fn rust_versions_are_told_once() {
+        assert_eq!(workspace().rust_versions(), ["1.90"]);
+    }
+}
