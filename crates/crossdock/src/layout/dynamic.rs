@@ -407,7 +407,7 @@ impl Layout {
             Some(suboffsets) => Err(Error::new(
                 Kind::Layout,
                 format!(
-                    "an array with suboffsets {suboffsets:?} has no {what} from its element 0: it follows pointers"
+                    "an array with suboffsets {suboffsets:?} has no {what} from its element 0, since it follows pointers: copy it"
                 ),
             )),
         }

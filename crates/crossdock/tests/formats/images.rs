@@ -46,9 +46,13 @@ mod png {
     fn views_are_gathered_once_and_axes_may_lack_the_channels() {
         let _alone = alone();
         let strided = ramp([6, 8, 3]).at("::-2, 1::2").unwrap();
-        for array in
-            [strided.clone(), strided.at("..., 0").unwrap(), pattern(">u2", &[3, 4, 3], Order::ColumnMajor)]
-        {
+        let rows = DArray::from_rows(vec![vec![1u8, 2, 3], vec![250, 251, 252]]).unwrap();
+        for array in [
+            strided.clone(),
+            strided.at("..., 0").unwrap(),
+            pattern(">u2", &[3, 4, 3], Order::ColumnMajor),
+            rows,
+        ] {
             let (mut bytes, before) = (Vec::new(), copied_bytes());
             png::write(&mut bytes, &array).unwrap();
             assert_eq!(copied_bytes() - before, array.nbytes() as u64);

@@ -1,5 +1,6 @@
 //! Raw files, by what is said of them.
 
+use crossdock::DArray;
 use crossdock::element::{DType, Value};
 use crossdock::exchange::files::raw::{self, Description};
 use crossdock::exchange::files::{self, OpenOptions};
@@ -26,6 +27,31 @@ fn what_is_written_comes_back_in_place_in_both_orders() {
             assert_eq!((copied_bytes(), opened.backing()), (copied, Backing::File));
             assert_same(&opened, &array);
             assert_same(&raw::open(&path, &said.to_string().parse().unwrap()).unwrap(), &array);
+        }
+    }
+}
+
+#[test]
+fn what_lies_apart_is_written_piece_by_piece_in_both_orders() {
+    let _alone = alone();
+    let number = |row: usize, column: usize| (row * 700 + column) as u32;
+    let rows: Vec<Vec<u32>> = (0..300).map(|i| (0..700).map(|j| number(i, j)).collect()).collect();
+    let indirect = DArray::from_rows(rows).unwrap();
+    let reversed = indirect.to_order(Order::RowMajor).unwrap().at("::-1, ::-1").unwrap();
+    for (array, is_reversed) in [(&indirect, false), (&reversed, true)] {
+        for order in [Order::RowMajor, Order::ColumnMajor] {
+            let (mut file, before) = (Vec::new(), copied_bytes());
+            raw::write(&mut file, array, order).unwrap();
+            assert_eq!(copied_bytes() - before, array.nbytes() as u64);
+            assert_eq!(file.len(), array.nbytes());
+            for (at, bytes) in file.chunks_exact(4).enumerate() {
+                let (row, column) = match order {
+                    Order::RowMajor => (at / 700, at % 700),
+                    Order::ColumnMajor => (at % 300, at / 300),
+                };
+                let (row, column) = if is_reversed { (299 - row, 699 - column) } else { (row, column) };
+                assert_eq!(bytes, number(row, column).to_ne_bytes(), "element {at}, {order:?}");
+            }
         }
     }
 }

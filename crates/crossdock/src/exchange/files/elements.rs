@@ -16,37 +16,33 @@ const CHUNK: usize = 256 << 10;
 pub(super) fn write(writer: &mut impl Write, array: &DArray, order: Order) -> Result<()> {
     // Held until the end, so that nobody takes Write between two chunks.
     let _pin = array.lease(LeaseKind::Pin)?;
-    match order {
-        Order::RowMajor => row_major(writer, array),
-        // Its elements in column-major order are those of its transpose in row-major order.
-        Order::ColumnMajor => row_major(writer, &array.transpose()?),
-    }
-}
-
-fn row_major(writer: &mut impl Write, array: &DArray) -> Result<()> {
-    if array.layout().is_contiguous(Order::RowMajor)
+    if array.layout().is_contiguous(order)
         && let Ok(bytes) = array.buffer()?.0.read()
     {
         put(writer, &bytes)?;
         count_copied(bytes.len());
         return Ok(());
     }
-    gathered(writer, array)
+    gathered(writer, array, order)
 }
 
 /// The same where the elements lie apart, or where others may write them meanwhile. Halves the slowest axis until a piece
 /// fits the chunk.
-fn gathered(writer: &mut impl Write, array: &DArray) -> Result<()> {
-    let longest = array.shape().iter().position(|&len| len > 1);
-    let Some(axis) = longest.filter(|_| array.nbytes() > CHUNK) else {
-        let (piece, _) = array.to_order(Order::RowMajor)?.buffer()?;
+fn gathered(writer: &mut impl Write, array: &DArray, order: Order) -> Result<()> {
+    let is_long = |&len: &usize| len > 1;
+    let slowest = match order {
+        Order::RowMajor => array.shape().iter().position(is_long),
+        Order::ColumnMajor => array.shape().iter().rposition(is_long),
+    };
+    let Some(axis) = slowest.filter(|_| array.nbytes() > CHUNK) else {
+        let (piece, _) = array.to_order(order)?.buffer()?;
         return put(writer, &piece.read()?);
     };
     let half = Some((array.shape()[axis] / 2) as isize);
     for (start, stop) in [(None, half), (half, None)] {
         let mut slices = vec![AxisSlice::ALL; axis];
         slices.extend([AxisSlice::Range { start, stop, step: 1 }, AxisSlice::Ellipsis]);
-        gathered(writer, &array.slice(slices)?)?;
+        gathered(writer, &array.slice(slices)?, order)?;
     }
     Ok(())
 }

@@ -170,9 +170,11 @@ fn gathered(array: &DArray) -> Result<Buffer> {
         let native = array.dtype().swapped();
         return Ok(array.cast(&native, Order::RowMajor, Casting::Checked)?.buffer()?.0);
     }
-    let (buffer, _) = array.buffer()?;
-    if array.layout().is_contiguous(Order::RowMajor) && buffer.read().is_ok() {
-        return Ok(buffer);
+    if array.layout().is_contiguous(Order::RowMajor) {
+        let (buffer, _) = array.buffer()?;
+        if buffer.read().is_ok() {
+            return Ok(buffer);
+        }
     }
     Ok(array.to_order(Order::RowMajor)?.buffer()?.0)
 }

@@ -1,0 +1,397 @@
+//! Exporters: how an array is handed out. Each hands one to a consumer of its side, who looks at it naively, and takes it back.
+
+#![expect(clippy::result_large_err, reason = "what comes back is the array, in place")]
+
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::FileExt;
+
+use arrow_data::ArrayData;
+use candle_core::{CpuStorage, Storage, Tensor};
+use crossdock::element::{ByteOrder, DType, Element};
+use crossdock::exchange::files::{npy, npz, png, raw, safetensors};
+use crossdock::exchange::protocol::dlpack::{self, ExportOptions, abi};
+use crossdock::exchange::protocol::shm;
+use crossdock::layout::{Layout, Order};
+use crossdock::memory::Birth;
+use crossdock::memory::racy::Pinned;
+use crossdock::view::{CopyPolicy, Refusal, Request};
+use crossdock::{Array, DArray, Error, Rejected};
+use image::FlatSamples;
+use ndarray::{ArrayView, Dim, Dimension, IntoDimension};
+
+use crate::classes::{Swapped, Trade, addresses, walk};
+use crate::files::{elements, npy_elements, npz_elements, png_elements, safetensors_elements};
+
+/// An exporter.
+pub(crate) struct Exporter {
+    pub(crate) name: &'static str,
+    pub(crate) hand: Hand,
+}
+
+/// Lets a consumer look at what it is given of an array; or says why it is given nothing.
+#[derive(Clone, Copy)]
+pub(crate) enum Hand {
+    /// Lends it. Whoever knows no policy copies always, as who writes a file does, or never.
+    Lend(fn(&DArray, CopyPolicy, Look<'_>) -> Result<(), No>),
+    /// Gives it away, or back.
+    Give(fn(DArray, Look<'_>) -> Result<(), Rejected<DArray>>),
+}
+
+pub(crate) type Look<'a> = &'a mut dyn FnMut(Lent<'_>);
+
+/// What a consumer has while it looks.
+pub(crate) struct Lent<'a> {
+    pub(crate) at: At<'a>,
+    /// Why it is not the array itself, in the library's words.
+    pub(crate) because: Option<String>,
+    /// The elements, in row-major order of the indices.
+    pub(crate) elements: &'a dyn Fn() -> Vec<Vec<u8>>,
+}
+
+/// Where the consumer has element 0.
+pub(crate) enum At<'a> {
+    /// At an address.
+    Address(usize),
+    /// At a byte of what a descriptor leads to.
+    Position(BorrowedFd<'a>, u64),
+    /// In a file of its own.
+    Written,
+}
+
+/// Why nothing was handed out, in the library's words.
+pub(crate) struct No(pub(crate) String);
+
+impl From<Error> for No {
+    fn from(error: Error) -> Self {
+        Self(error.to_string())
+    }
+}
+
+impl From<Refusal> for No {
+    fn from(refusal: Refusal) -> Self {
+        Self(refusal.reason().to_string())
+    }
+}
+
+fn reason(refusal: Option<&Refusal>) -> Option<String> {
+    refusal.map(|refusal| refusal.reason().to_string())
+}
+
+/// All exporters: another one is one more entry.
+pub(crate) const EXPORTERS: &[Exporter] = &[
+    Exporter {
+        name: "`MemoryView`",
+        hand: Hand::Lend(|array, policy, look| memory_view(array, Request::pin().copy(policy), look)),
+    },
+    Exporter {
+        name: "`MemoryView`, indirect",
+        hand: Hand::Lend(|array, policy, look| {
+            memory_view(array, Request::pin().indirect().copy(policy), look)
+        }),
+    },
+    Exporter {
+        name: "`&[T]`",
+        hand: Hand::Lend(|array, policy, look| {
+            let request = Request::read().order(Order::RowMajor).copy(policy);
+            typed!(array, slice(request, look))
+        }),
+    },
+    Exporter {
+        name: "`&mut [T]`",
+        hand: Hand::Lend(|array, policy, look| {
+            let request = Request::write().order(Order::RowMajor).copy(policy);
+            typed!(array, slice(request, look))
+        }),
+    },
+    Exporter { name: "`Vec`", hand: Hand::Give(|array, look| typed!(array, vec(look))) },
+    Exporter { name: "DLPack", hand: Hand::Lend(dlpack_versioned) },
+    Exporter { name: "DLPack before 1.0", hand: Hand::Lend(dlpack_legacy) },
+    Exporter { name: "`ndarray`", hand: Hand::Lend(|array, _, look| typed!(array, nd_view(look))) },
+    Exporter { name: "`image`", hand: Hand::Lend(flat_samples) },
+    Exporter { name: "Arrow", hand: Hand::Lend(arrow_column) },
+    Exporter { name: "`candle`", hand: Hand::Give(tensor) },
+    Exporter {
+        name: "shared memory, to read",
+        hand: Hand::Lend(|array, policy, look| shared(array, Request::pin().copy(policy), look)),
+    },
+    Exporter {
+        name: "shared memory, to write",
+        hand: Hand::Lend(|array, policy, look| shared(array, Request::share().copy(policy), look)),
+    },
+    Exporter { name: "raw file", hand: Hand::Lend(raw_file) },
+    Exporter { name: "`.npy`", hand: Hand::Lend(npy_file) },
+    Exporter {
+        name: "`.npz`",
+        hand: Hand::Lend(|array, _, look| npz_file(array, npz::Compression::Stored, look)),
+    },
+    Exporter {
+        name: "`.npz`, deflated",
+        hand: Hand::Lend(|array, _, look| npz_file(array, npz::Compression::Deflated, look)),
+    },
+    Exporter { name: "`.safetensors`", hand: Hand::Lend(safetensors_file) },
+    Exporter { name: "PNG", hand: Hand::Lend(png_file) },
+];
+
+/// A function of the array for its type of elements and its rank.
+macro_rules! typed {
+    ($array:ident, $f:ident($($arg:ident),*)) => {
+        match $array.rank() {
+            0 => $f::<u16, 0>($array, $($arg),*),
+            _ if *$array.dtype() == DType::U16 => $f::<u16, 2>($array, $($arg),*),
+            _ if *$array.dtype() == Swapped::dtype() => $f::<Swapped, 2>($array, $($arg),*),
+            _ => $f::<Trade, 2>($array, $($arg),*),
+        }
+    };
+}
+use typed;
+
+// ===== in this process
+
+fn memory_view(array: &DArray, request: Request, look: Look<'_>) -> Result<(), No> {
+    let view = crossdock::view(array, request)?;
+    // SAFETY: the view keeps the pointers that it follows.
+    let addresses = unsafe { addresses(view.as_ptr(), view.layout()) };
+    look(Lent {
+        at: At::Address(addresses.first().copied().unwrap_or(view.as_ptr()).addr()),
+        because: reason(view.grant().copied_because()),
+        // SAFETY: the view says where its elements are, and holds them.
+        elements: &|| unsafe { walk(view.as_ptr(), view.layout()) },
+    });
+    Ok(())
+}
+
+/// Elements that a consumer has by reference, in order.
+fn slice<T: Element, const D: usize>(array: &DArray, request: Request, look: Look<'_>) -> Result<(), No> {
+    let view = crossdock::view(array, request)?;
+    let slice = view.as_slice::<T>()?;
+    look(Lent {
+        at: At::Address(slice.as_ptr().addr()),
+        because: reason(view.grant().copied_because()),
+        elements: &|| slice.iter().map(bytes_of).collect(),
+    });
+    Ok(())
+}
+
+fn bytes_of<T: Element>(element: &T) -> Vec<u8> {
+    // SAFETY: an element is plain bytes.
+    unsafe { std::slice::from_raw_parts(std::ptr::from_ref(element).cast(), size_of::<T>()) }.to_vec()
+}
+
+/// The vector that the array was made of.
+fn vec<T: Element, const D: usize>(array: DArray, look: Look<'_>) -> Result<(), Rejected<DArray>> {
+    let vec = Array::<T, D>::try_from(array)?.try_into_vec().map_err(again)?;
+    look(Lent {
+        at: At::Address(vec.as_ptr().addr()),
+        because: None,
+        elements: &|| vec.iter().map(bytes_of).collect(),
+    });
+    Ok(())
+}
+
+fn again<T: Element, const D: usize>(rejected: Rejected<Array<T, D>>) -> Rejected<DArray> {
+    Rejected { value: rejected.value.into(), error: rejected.error }
+}
+
+/// What a C consumer reads out of the struct.
+fn tensor_elements(tensor: &abi::DLTensor) -> Vec<Vec<u8>> {
+    let rank = tensor.ndim as usize;
+    let itemsize = usize::from(tensor.dtype.bits / 8) * usize::from(tensor.dtype.lanes);
+    let axes = |numbers: *mut i64| {
+        // SAFETY: as many numbers as there are axes.
+        (0..rank).map(move |axis| unsafe { numbers.wrapping_add(axis).read() } as isize)
+    };
+    let shape: Vec<usize> = axes(tensor.shape).map(|len| len as usize).collect();
+    let strides: Vec<isize> = axes(tensor.strides).map(|stride| stride * itemsize as isize).collect();
+    let first = tensor.data.cast::<u8>().wrapping_add(tensor.byte_offset as usize);
+    // SAFETY: the producer's word.
+    unsafe { walk(first, &Layout::new(&shape, &strides, itemsize).unwrap()) }
+}
+
+fn dlpack_versioned(array: &DArray, policy: CopyPolicy, look: Look<'_>) -> Result<(), No> {
+    let options = ExportOptions::new().copy(policy);
+    let exported = dlpack::export_versioned(array, &options)?;
+    let tensor = exported.managed().dl_tensor;
+    look(Lent {
+        at: At::Address(tensor.data.addr() + tensor.byte_offset as usize),
+        because: reason(exported.copied_because()),
+        elements: &|| tensor_elements(&tensor),
+    });
+    Ok(())
+}
+
+fn dlpack_legacy(array: &DArray, policy: CopyPolicy, look: Look<'_>) -> Result<(), No> {
+    let options = ExportOptions::new().copy(policy);
+    let exported = dlpack::export_legacy(array, &options)?;
+    let tensor = exported.managed().dl_tensor;
+    look(Lent {
+        at: At::Address(tensor.data.addr() + tensor.byte_offset as usize),
+        because: reason(exported.copied_because()),
+        elements: &|| tensor_elements(&tensor),
+    });
+    Ok(())
+}
+
+/// Elements by reference; or as cells, where others may write them.
+fn nd_view<T: Element, const D: usize>(array: &DArray, look: Look<'_>) -> Result<(), No>
+where
+    Dim<[usize; D]>: Dimension,
+    [usize; D]: IntoDimension<Dim = Dim<[usize; D]>>,
+{
+    let array = Array::<T, D>::try_from(array.clone()).map_err(Error::from)?;
+    if array.birth() == Birth::Aliased {
+        let guard = array.pin()?;
+        let view = ArrayView::<Pinned<T>, Dim<[usize; D]>>::try_from(&guard)?;
+        look(Lent {
+            at: At::Address(view.as_ptr().addr()),
+            because: None,
+            elements: &|| view.iter().map(|cell| bytes_of(&cell.load())).collect(),
+        });
+    } else {
+        let guard = array.read()?;
+        let view = ArrayView::<T, Dim<[usize; D]>>::try_from(guard.view())?;
+        look(Lent {
+            at: At::Address(view.as_ptr().addr()),
+            because: None,
+            elements: &|| view.iter().map(bytes_of).collect(),
+        });
+    }
+    Ok(())
+}
+
+/// A picture of one channel.
+fn flat_samples(array: &DArray, _: CopyPolicy, look: Look<'_>) -> Result<(), No> {
+    let array = Array::<u16, 3>::try_from(array.insert_axis(array.rank())?).map_err(Error::from)?;
+    let guard = array.read()?;
+    let flat = FlatSamples::<&[u16]>::try_from(&guard)?;
+    let (height, width) = (flat.layout.height, flat.layout.width);
+    let sample = |x, y| flat.get_sample(0, x, y).unwrap();
+    look(Lent {
+        at: At::Address(flat.samples.as_ptr().addr()),
+        because: None,
+        elements: &|| (0..height).flat_map(|y| (0..width).map(move |x| bytes_of(sample(x, y)))).collect(),
+    });
+    Ok(())
+}
+
+/// A column, of lists of a fixed size where the array has axes for them.
+fn arrow_column(array: &DArray, _: CopyPolicy, look: Look<'_>) -> Result<(), No> {
+    let column = ArrayData::try_from(array)?;
+    let mut values = &column;
+    while let [child] = values.child_data() {
+        values = child;
+    }
+    let bytes = values.buffers()[0].as_slice();
+    look(Lent {
+        at: At::Address(bytes.as_ptr().addr()),
+        because: None,
+        elements: &|| elements(bytes, array.shape(), array.dtype().itemsize(), false),
+    });
+    Ok(())
+}
+
+/// A tensor, of which `candle` has none of 16-bit numbers without a sign: so one of the same bits with a sign.
+fn tensor(array: DArray, look: Look<'_>) -> Result<(), Rejected<DArray>> {
+    fn signed<const D: usize>(array: DArray, look: Look<'_>) -> Result<(), Rejected<DArray>> {
+        let tensor = Tensor::try_from(Array::<i16, D>::try_from(array)?).map_err(again)?;
+        let (storage, _) = tensor.storage_and_layout();
+        let Storage::Cpu(CpuStorage::I16(vec)) = &*storage else { panic!("{storage:?}") };
+        look(Lent {
+            at: At::Address(vec.as_ptr().addr()),
+            because: None,
+            elements: &|| vec.iter().map(bytes_of).collect(),
+        });
+        Ok(())
+    }
+    if *array.dtype() != DType::U16 {
+        return signed::<2>(array, look);
+    }
+    let signs = match array.view_as(&DType::I16) {
+        Ok(signs) => signs,
+        Err(error) => return Err(Rejected { value: array, error }),
+    };
+    drop(array);
+    let answer = if signs.rank() == 0 { signed::<0>(signs, look) } else { signed::<2>(signs, look) };
+    let unsigned = |array: DArray| array.view_as(&DType::U16).unwrap();
+    answer.map_err(|rejected| Rejected { value: unsigned(rejected.value), error: rejected.error })
+}
+
+// ===== to another process
+
+fn shared(array: &DArray, request: Request, look: Look<'_>) -> Result<(), No> {
+    let exported = shm::export(array, &request)?;
+    let described = exported.description();
+    let elements = || {
+        let span = described.span();
+        let file = std::fs::File::from(exported.fd().try_clone_to_owned().unwrap());
+        let mut bytes = vec![0; (span.end - span.start) as usize];
+        file.read_exact_at(&mut bytes, span.start).unwrap();
+        let first = bytes.as_ptr().wrapping_add((described.offset() - span.start) as usize);
+        // SAFETY: the description says which of its bytes the elements touch, and they were all read.
+        unsafe { walk(first, described.layout()) }
+    };
+    look(Lent {
+        at: At::Position(exported.fd().as_fd(), described.offset()),
+        because: reason(exported.copied_because()),
+        elements: &elements,
+    });
+    Ok(())
+}
+
+// ===== files
+
+/// What stands in a file is there twice. (There is no refusal to quote, since nobody can ask to have it otherwise.)
+fn written(look: Look<'_>, elements: &dyn Fn() -> Vec<Vec<u8>>) {
+    look(Lent { at: At::Written, because: Some("a file is written".to_owned()), elements });
+}
+
+fn raw_file(array: &DArray, _: CopyPolicy, look: Look<'_>) -> Result<(), No> {
+    let mut file = Vec::new();
+    raw::write(&mut file, array, Order::ColumnMajor)?;
+    written(look, &|| elements(&file, array.shape(), array.dtype().itemsize(), true));
+    Ok(())
+}
+
+fn npy_file(array: &DArray, _: CopyPolicy, look: Look<'_>) -> Result<(), No> {
+    let mut file = Vec::new();
+    npy::write(&mut file, array)?;
+    written(look, &|| npy_elements(&file, array.shape(), array.dtype().itemsize()));
+    Ok(())
+}
+
+fn npz_file(array: &DArray, compression: npz::Compression, look: Look<'_>) -> Result<(), No> {
+    let mut file = Vec::new();
+    npz::write(&mut file, &[("a", array.clone())], compression)?;
+    written(look, &|| npz_elements(&file, array.shape(), array.dtype().itemsize()));
+    Ok(())
+}
+
+fn safetensors_file(array: &DArray, _: CopyPolicy, look: Look<'_>) -> Result<(), No> {
+    let mut file = Vec::new();
+    safetensors::write(&mut file, &[("a", array.clone())], &[("made", "here")])?;
+    written(look, &|| {
+        let mut elements = safetensors_elements(&file, array.shape(), array.dtype().itemsize());
+        // The format has one byte order.
+        if array.dtype().byte_order() == Some(ByteOrder::Big) {
+            elements.iter_mut().for_each(|bytes| bytes.reverse());
+        }
+        elements
+    });
+    Ok(())
+}
+
+fn png_file(array: &DArray, _: CopyPolicy, look: Look<'_>) -> Result<(), No> {
+    let mut file = Vec::new();
+    png::write(&mut file, array)?;
+    let swapped = !array.dtype().is_native();
+    written(look, &|| {
+        let mut elements = png_elements(&file);
+        // Samples come as the machine has them.
+        elements.iter_mut().for_each(|bytes| {
+            if swapped {
+                bytes.reverse()
+            }
+        });
+        elements
+    });
+    Ok(())
+}

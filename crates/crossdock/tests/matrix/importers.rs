@@ -1,0 +1,441 @@
+//! Importers: how foreign data become an array. Each makes of a specimen what its side has, if it can have it, and brings that in.
+
+use std::ffi::c_void;
+use std::fs::File;
+use std::path::Path;
+use std::sync::Arc;
+
+use arrow_data::ArrayData;
+use arrow_schema::{DataType, Field};
+use crossdock::element::Element;
+use crossdock::exchange::files::{self, npy, raw};
+use crossdock::exchange::protocol::dlpack::{self, abi};
+use crossdock::exchange::protocol::shm;
+use crossdock::layout::Order;
+use crossdock::memory::{Birth, Buffer};
+use crossdock::view::{MemoryView, Producer, Refusal, Request};
+use crossdock::{Array, DArray, Error};
+use image::{ImageBuffer, Luma};
+use ndarray::{Axis, Dim, Dimension, IntoDimension, ShapeBuilder};
+
+use crate::classes::{Kind, Loan, Specimen, Swapped, Trade};
+use crate::files::{
+    npy_header, npz, picture, png, safetensors as safetensors_file, shared_memory, with_file,
+};
+use crate::memories::foreign;
+
+/// An importer.
+pub(crate) struct Importer {
+    pub(crate) name: &'static str,
+    pub(crate) bring: fn(&Specimen) -> Result<Brought, No>,
+}
+
+/// What was brought in.
+pub(crate) struct Brought {
+    pub(crate) array: DArray,
+    pub(crate) origin: Origin,
+    /// Why it could not be had in place, in the library's words.
+    pub(crate) because: Option<String>,
+}
+
+/// Where element 0 lay before it was brought in.
+pub(crate) enum Origin {
+    /// At an address.
+    Address(usize),
+    /// At a byte of a file, or of shared memory.
+    Position(File, u64),
+    /// Nowhere as it is: it was encoded.
+    Encoded,
+}
+
+/// Why nothing was brought in.
+pub(crate) enum No {
+    /// The other side has no such data.
+    CannotSay(&'static str),
+    /// It has, and the library refused it.
+    Refused(String),
+}
+
+impl From<Error> for No {
+    fn from(error: Error) -> Self {
+        Self::Refused(error.to_string())
+    }
+}
+
+impl From<Refusal> for No {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(refusal.reason().to_string())
+    }
+}
+
+const INDIRECT: No = No::CannotSay("no tables of pointers");
+const DEVICE: No = No::CannotSay("memory of the processor only");
+const GAPLESS: No = No::CannotSay("elements without gaps only");
+const ALIGNED: No = No::CannotSay("aligned elements only");
+const ELEMENTS: No = No::CannotSay("strides are whole numbers of elements");
+const ROW_MAJOR: No = No::CannotSay("row-major elements only");
+const NUMBERS: No = No::CannotSay("no such type of elements");
+const READONLY: No = No::CannotSay("whoever has it may write it");
+const PICTURE: No = No::CannotSay("height and width, of one pixel at least");
+
+/// All importers: another one is one more entry.
+pub(crate) const IMPORTERS: &[Importer] = &[
+    Importer { name: "`Vec`", bring: vec },
+    Importer { name: "`Arc<Vec>`", bring: arc },
+    Importer { name: "pointer", bring: pointer },
+    Importer { name: "producer", bring: producer },
+    Importer { name: "DLPack", bring: dlpack_versioned },
+    Importer { name: "DLPack before 1.0", bring: dlpack_legacy },
+    Importer { name: "Arrow", bring: arrow_column },
+    Importer { name: "`ndarray::Array`", bring: nd_owned },
+    Importer { name: "`ndarray::ArcArray`", bring: nd_shared },
+    Importer { name: "`image`", bring: image_buffer },
+    Importer { name: "shared memory", bring: |specimen| shared(specimen, false) },
+    Importer { name: "sealed memory", bring: |specimen| shared(specimen, true) },
+    Importer { name: "raw file", bring: raw_file },
+    Importer { name: "`.npy`", bring: npy_file },
+    Importer { name: "`.npz`", bring: |specimen| npz_file(specimen, false) },
+    Importer { name: "`.npz`, deflated", bring: |specimen| npz_file(specimen, true) },
+    Importer { name: "`.safetensors`", bring: safetensors_of },
+    Importer { name: "PNG", bring: png_of },
+];
+
+fn at_address(array: impl Into<DArray>, address: usize) -> Result<Brought, No> {
+    Ok(Brought { array: array.into(), origin: Origin::Address(address), because: None })
+}
+
+/// The order in which the elements lie without gaps, as files and vectors want them.
+fn gapless(specimen: &Specimen) -> Result<Order, No> {
+    match specimen.order() {
+        Some(order) => Ok(order),
+        None if specimen.device.is_some() => Err(DEVICE),
+        None if specimen.is_indirect => Err(INDIRECT),
+        None => Err(GAPLESS),
+    }
+}
+
+/// `f` for the specimen's type of elements and rank.
+macro_rules! typed {
+    ($specimen:ident, $f:ident) => {
+        match ($specimen.kind, $specimen.shape.len()) {
+            (Kind::Number, 0) => $f::<u16, 0>($specimen),
+            (Kind::Number, _) => $f::<u16, 2>($specimen),
+            (Kind::Record, _) => $f::<Trade, 2>($specimen),
+            (Kind::Swapped, _) => $f::<Swapped, 2>($specimen),
+        }
+    };
+}
+
+// ===== vectors, pointers, producers
+
+fn vec(specimen: &Specimen) -> Result<Brought, No> {
+    fn bring<T: Element, const D: usize>(specimen: &Specimen) -> Result<Brought, No> {
+        let order = gapless(specimen)?;
+        if !specimen.is_aligned() {
+            return Err(ALIGNED);
+        }
+        let vec = specimen.vector::<T>();
+        let address = vec.as_ptr().addr();
+        let shape: [usize; D] = specimen.shape[..].try_into().unwrap();
+        at_address(Array::from_vec_in_order(vec, shape, order)?, address)
+    }
+    if specimen.is_readonly {
+        return Err(READONLY);
+    }
+    if specimen.is_indirect {
+        let rows: Vec<Vec<u16>> =
+            specimen.vector::<u16>().chunks(specimen.shape[1]).map(<[u16]>::to_vec).collect();
+        let address = rows[0].as_ptr().addr();
+        return at_address(DArray::from_rows(rows)?, address);
+    }
+    typed!(specimen, bring)
+}
+
+fn arc(specimen: &Specimen) -> Result<Brought, No> {
+    fn bring<T: Element, const D: usize>(specimen: &Specimen) -> Result<Brought, No> {
+        let order = gapless(specimen)?;
+        if !specimen.is_aligned() {
+            return Err(ALIGNED);
+        }
+        let vec = Arc::new(specimen.vector::<T>());
+        let address = vec.as_ptr().addr();
+        let shape: [usize; D] = specimen.shape[..].try_into().unwrap();
+        at_address(Array::<T, D>::from_buffer_in_order(Buffer::from_owner(vec)?, shape, order)?, address)
+    }
+    typed!(specimen, bring)
+}
+
+fn pointer(specimen: &Specimen) -> Result<Brought, No> {
+    let (array, address) = foreign(specimen, Birth::Aliased);
+    at_address(if specimen.is_readonly { array.into_readonly() } else { array }, address)
+}
+
+/// Somebody who lends what they have by a [`MemoryView`].
+struct Lender(DArray);
+
+impl Producer for Lender {
+    fn export(&self, request: &Request) -> Result<MemoryView, Refusal> {
+        self.0.export(request)
+    }
+}
+
+fn producer(specimen: &Specimen) -> Result<Brought, No> {
+    let (array, address) = foreign(specimen, Birth::Constant);
+    let request = Request::pin().indirect().place(array.place());
+    at_address(crossdock::view(&Lender(array), request)?.into_array()?, address)
+}
+
+// ===== DLPack
+
+/// What a producer keeps until its deleter is called.
+struct Context {
+    shape: Vec<i64>,
+    strides: Vec<i64>,
+    loan: Loan,
+}
+
+/// The tensor in the struct, the producer's context, and the address of element 0.
+fn tensor(specimen: &Specimen) -> Result<(abi::DLTensor, *mut c_void, usize), No> {
+    if specimen.is_indirect {
+        return Err(INDIRECT);
+    }
+    if specimen.kind != Kind::Number {
+        return Err(NUMBERS);
+    }
+    let strides = specimen.strides_in_elements().ok_or(ELEMENTS)?;
+    let mut context = Box::new(Context {
+        shape: specimen.shape.iter().map(|&len| len as i64).collect(),
+        strides: strides.iter().map(|&stride| stride as i64).collect(),
+        loan: specimen.lend(),
+    });
+    let address = context.loan.first(specimen.offset);
+    let place = context.loan.place();
+    let tensor = abi::DLTensor {
+        data: context.loan.base().cast(),
+        device: abi::DLDevice { device_type: place.kind().0, device_id: place.ordinal() },
+        ndim: specimen.shape.len() as i32,
+        dtype: abi::DLDataType { code: 1, bits: 16, lanes: 1 },
+        shape: context.shape.as_mut_ptr(),
+        strides: context.strides.as_mut_ptr(),
+        byte_offset: specimen.offset as u64,
+    };
+    Ok((tensor, Box::into_raw(context).cast(), address))
+}
+
+/// The deleter of one of the two structs.
+macro_rules! deleter {
+    ($name:ident, $managed:ty) => {
+        unsafe extern "C" fn $name(managed: *mut $managed) {
+            // SAFETY: the struct came from a box, as below, and this is the one call.
+            let managed = unsafe { Box::from_raw(managed) };
+            // SAFETY: so did its context.
+            drop(unsafe { Box::from_raw(managed.manager_ctx.cast::<Context>()) });
+        }
+    };
+}
+
+deleter!(delete_versioned, abi::DLManagedTensorVersioned);
+deleter!(delete_legacy, abi::DLManagedTensor);
+
+fn dlpack_versioned(specimen: &Specimen) -> Result<Brought, No> {
+    let (dl_tensor, manager_ctx, address) = tensor(specimen)?;
+    let managed = Box::into_raw(Box::new(abi::DLManagedTensorVersioned {
+        version: abi::VERSION,
+        manager_ctx,
+        deleter: Some(delete_versioned),
+        flags: if specimen.is_readonly { abi::READ_ONLY } else { 0 },
+        dl_tensor,
+    }));
+    // SAFETY: the struct says what there is, and nobody else consumes it.
+    at_address(unsafe { dlpack::import_versioned(managed) }?, address)
+}
+
+fn dlpack_legacy(specimen: &Specimen) -> Result<Brought, No> {
+    let (dl_tensor, manager_ctx, address) = tensor(specimen)?;
+    let managed = Box::new(abi::DLManagedTensor { dl_tensor, manager_ctx, deleter: Some(delete_legacy) });
+    // SAFETY: the struct says what there is, and nobody else consumes it.
+    at_address(unsafe { dlpack::import_legacy(Box::into_raw(managed)) }?, address)
+}
+
+// ===== crates
+
+/// An array of `ndarray` that lies as the specimen does.
+fn nd<T: Element, const D: usize>(specimen: &Specimen) -> Result<ndarray::Array<T, Dim<[usize; D]>>, No>
+where
+    Dim<[usize; D]>: Dimension,
+    [usize; D]: IntoDimension<Dim = Dim<[usize; D]>>,
+{
+    if specimen.device.is_some() {
+        return Err(DEVICE);
+    }
+    if specimen.is_indirect {
+        return Err(INDIRECT);
+    }
+    let strides = specimen.strides_in_elements().ok_or(ELEMENTS)?;
+    if !specimen.is_aligned() {
+        return Err(ALIGNED);
+    }
+    let shape: [usize; D] = specimen.shape[..].try_into().unwrap();
+    // Its own strides of what is empty are 0.
+    let forwards =
+        std::array::from_fn(|axis| if shape.contains(&0) { 0 } else { strides[axis].unsigned_abs() });
+    let built = ndarray::Array::from_shape_vec(Dim(shape).strides(Dim(forwards)), specimen.vector());
+    let Ok(mut array) = built else { return Err(No::CannotSay("owned elements, each of one index")) };
+    for axis in (0..D).filter(|&axis| strides[axis] < 0) {
+        array.invert_axis(Axis(axis));
+    }
+    Ok(array)
+}
+
+fn nd_owned(specimen: &Specimen) -> Result<Brought, No> {
+    fn bring<T: Element, const D: usize>(specimen: &Specimen) -> Result<Brought, No>
+    where
+        Dim<[usize; D]>: Dimension,
+        [usize; D]: IntoDimension<Dim = Dim<[usize; D]>>,
+    {
+        let theirs = nd::<T, D>(specimen)?;
+        let address = theirs.as_ptr().addr();
+        at_address(Array::try_from(theirs)?, address)
+    }
+    if specimen.is_readonly {
+        return Err(READONLY);
+    }
+    typed!(specimen, bring)
+}
+
+fn nd_shared(specimen: &Specimen) -> Result<Brought, No> {
+    fn bring<T: Element, const D: usize>(specimen: &Specimen) -> Result<Brought, No>
+    where
+        Dim<[usize; D]>: Dimension + Send + 'static,
+        [usize; D]: IntoDimension<Dim = Dim<[usize; D]>>,
+    {
+        let theirs = nd::<T, D>(specimen)?.into_shared();
+        let address = theirs.as_ptr().addr();
+        at_address(Array::try_from(theirs)?, address)
+    }
+    typed!(specimen, bring)
+}
+
+/// A column, of lists of a fixed size where there are axes for them.
+fn arrow_column(specimen: &Specimen) -> Result<Brought, No> {
+    if specimen.kind != Kind::Number {
+        return Err(NUMBERS);
+    }
+    if gapless(specimen)? != Order::RowMajor {
+        return Err(ROW_MAJOR);
+    }
+    if !specimen.is_aligned() {
+        return Err(ALIGNED);
+    }
+    let &[rows, columns] = &specimen.shape[..] else { return Err(No::CannotSay("a column has a length")) };
+    let buffer = arrow_buffer::Buffer::from_vec(specimen.vector::<u16>());
+    let address = buffer.as_ptr().addr();
+    let values = ArrayData::builder(DataType::UInt16).len(rows * columns).add_buffer(buffer).build().unwrap();
+    let list =
+        DataType::FixedSizeList(Arc::new(Field::new_list_field(DataType::UInt16, false)), columns as i32);
+    let column = ArrayData::builder(list).len(rows).add_child_data(values).build().unwrap();
+    at_address(DArray::try_from(&column)?, address)
+}
+
+fn image_buffer(specimen: &Specimen) -> Result<Brought, No> {
+    if specimen.is_readonly {
+        return Err(READONLY);
+    }
+    let theirs = pixels(specimen)?;
+    let address = theirs.as_ptr().addr();
+    at_address(DArray::from(Array::try_from(theirs)?).drop_axis(2, 0)?, address)
+}
+
+fn pixels(specimen: &Specimen) -> Result<ImageBuffer<Luma<u16>, Vec<u16>>, No> {
+    if specimen.kind != Kind::Number {
+        return Err(NUMBERS);
+    }
+    match gapless(specimen)? {
+        Order::RowMajor if !specimen.is_aligned() => Err(ALIGNED),
+        Order::RowMajor => picture(specimen).ok_or(PICTURE),
+        Order::ColumnMajor => Err(ROW_MAJOR),
+    }
+}
+
+// ===== shared memory and files
+
+fn shared(specimen: &Specimen, is_sealed: bool) -> Result<Brought, No> {
+    if specimen.device.is_some() {
+        return Err(DEVICE);
+    }
+    if specimen.is_indirect {
+        return Err(INDIRECT);
+    }
+    let file = shared_memory(&specimen.bytes, is_sealed).unwrap();
+    let (dtype, offset) = (specimen.kind.dtype(), specimen.offset as u64);
+    let writable = !is_sealed && !specimen.is_readonly;
+    let described = shm::Description::new(dtype, &specimen.shape, &specimen.strides, offset, writable)?;
+    let array = shm::import(file.try_clone().unwrap().into(), &described)?;
+    Ok(Brought { array, origin: Origin::Position(file, offset), because: None })
+}
+
+/// What is opened of a file of these bytes, whose element 0 is at a position.
+fn opened<E: Into<No>>(
+    bytes: &[u8],
+    position: usize,
+    open: impl FnOnce(&Path) -> Result<DArray, E>,
+) -> Result<Brought, No> {
+    let (array, file) = with_file(bytes, |path| open(path)).unwrap();
+    let origin = Origin::Position(file, position as u64);
+    Ok(Brought { array: array.map_err(Into::into)?, origin, because: None })
+}
+
+fn raw_file(specimen: &Specimen) -> Result<Brought, No> {
+    if specimen.device.is_some() {
+        return Err(DEVICE);
+    }
+    if specimen.is_indirect {
+        return Err(INDIRECT);
+    }
+    let described = raw::Description::new(specimen.kind.dtype(), &specimen.shape);
+    let described = described.strides(&specimen.strides).offset(specimen.offset);
+    opened(&specimen.bytes, specimen.offset, |path| raw::open(path, &described))
+}
+
+fn npy_file(specimen: &Specimen) -> Result<Brought, No> {
+    let mut file = npy_header(specimen, gapless(specimen)?, 0);
+    let position = file.len();
+    file.extend(&specimen.bytes[specimen.offset..]);
+    opened(&file, position, |path| npy::open(path))
+}
+
+fn npz_file(specimen: &Specimen, is_deflated: bool) -> Result<Brought, No> {
+    let (file, position) = npz(specimen, gapless(specimen)?, is_deflated);
+    named(&file, position)
+}
+
+fn safetensors_of(specimen: &Specimen) -> Result<Brought, No> {
+    match (gapless(specimen)?, specimen.kind) {
+        (Order::RowMajor, Kind::Number) => {
+            let (file, position) = safetensors_file(specimen);
+            named(&file, position)
+        }
+        (Order::RowMajor, _) => Err(NUMBERS),
+        (Order::ColumnMajor, _) => Err(ROW_MAJOR),
+    }
+}
+
+/// The one array of a file whose arrays have names, or are encoded.
+fn named(file: &[u8], position: usize) -> Result<Brought, No> {
+    let mut because = None;
+    let brought = opened(file, position, |path| {
+        let contents = files::open_all(path)?;
+        let entry = contents.single()?;
+        because = entry.copied_because();
+        entry.open()
+    })?;
+    Ok(match because {
+        None => brought,
+        Some(what) => Brought { origin: Origin::Encoded, because: Some(what.to_owned()), ..brought },
+    })
+}
+
+fn png_of(specimen: &Specimen) -> Result<Brought, No> {
+    let brought = named(&png(&pixels(specimen)?), 0)?;
+    Ok(Brought { array: brought.array.drop_axis(2, 0)?, ..brought })
+}

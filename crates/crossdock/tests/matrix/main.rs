@@ -1,0 +1,119 @@
+//! The matrix: every importer beside every exporter, over every class of layout, in one run, which `docs/matrix.md` tells.
+//!
+//! An adapter knows its own side, and the array in the middle; no test here knows two adapters. So the run shows what that is worth:
+//! an exporter gives an array that somebody brought in the answer that it gives its twin, an array of our own in memory of the
+//! same kind. Whatever is called in place is seen where the foreign side had it, and not one byte was counted as copied.
+//!
+//! A new adapter is an entry in [`importers`] or [`exporters`], a new class one in [`classes`]. `CROSSDOCK_BLESS=1` writes the page anew.
+
+mod classes;
+mod exporters;
+mod files;
+mod importers;
+mod memories;
+mod page;
+mod verdict;
+
+use std::sync::OnceLock;
+
+use crossdock::DArray;
+
+use crate::classes::{CLASSES, Class, Specimen};
+use crate::exporters::{EXPORTERS, Exporter, Hand};
+use crate::importers::{IMPORTERS, Importer, Origin};
+use crate::memories::{MEMORIES, own, twin};
+use crate::verdict::{Verdict, bring, hand};
+
+/// What the run found; the outer index is the row of a table.
+struct Matrix {
+    /// In which memory row-major data are, by importer.
+    into: Vec<String>,
+    /// Class by importer.
+    imports: Vec<Vec<Verdict>>,
+    /// Class by exporter, of arrays of our own.
+    exports: Vec<Vec<Verdict>>,
+    /// Memory by exporter, of row-major arrays.
+    memories: Vec<Vec<Verdict>>,
+    /// Importer by exporter, for each class.
+    pairs: Vec<Vec<Vec<Verdict>>>,
+}
+
+impl Matrix {
+    /// How many of all ways came out so.
+    fn count(&self, wanted: fn(&Verdict) -> bool) -> usize {
+        self.pairs.iter().flatten().flatten().filter(|verdict| wanted(verdict)).count()
+    }
+}
+
+/// One run for all tests: the counter of copied bytes counts for the whole process.
+fn matrix() -> &'static Matrix {
+    static MATRIX: OnceLock<Matrix> = OnceLock::new();
+    MATRIX.get_or_init(|| {
+        // Each exporter has an array of its own, since memory remembers by whom it was handed out.
+        let halves = |specimen: &Specimen, make: fn(&Specimen) -> DArray| {
+            let half =
+                |exporter: &Exporter| hand(exporter, make(specimen), &specimen.expected, &Origin::Encoded).0;
+            table(EXPORTERS, half)
+        };
+        let into = |importer: &Importer| match bring(importer, &(CLASSES[0].make)()).0 {
+            Some(brought) => memories::described(&brought.array),
+            None => panic!("{} brings nothing in", importer.name),
+        };
+        Matrix {
+            into: table(IMPORTERS, into),
+            imports: table(CLASSES, |class| table(IMPORTERS, |importer| bring(importer, &(class.make)()).1)),
+            exports: table(CLASSES, |class| halves(&(class.make)(), own)),
+            memories: table(MEMORIES, |memory| halves(&(CLASSES[0].make)(), memory.make)),
+            pairs: table(CLASSES, |class| {
+                table(IMPORTERS, |importer| table(EXPORTERS, |exporter| triple(class, importer, exporter)))
+            }),
+        }
+    })
+}
+
+fn table<T, R>(rows: &[T], row: impl FnMut(&T) -> R) -> Vec<R> {
+    rows.iter().map(row).collect()
+}
+
+/// The whole way of data of one class: in by the one, out by the other.
+fn triple(class: &Class, importer: &Importer, exporter: &Exporter) -> Verdict {
+    let way = format!("{}, from {} to {}", class.name, importer.name, exporter.name);
+    let specimen = (class.make)();
+    let (brought, inward) = bring(importer, &specimen);
+    let Some(brought) = brought else { return inward };
+    let ours = twin(&brought.array, &specimen);
+    let (outward, is_origin) = hand(exporter, brought.array, &specimen.expected, &brought.origin);
+    let (expected, _) = hand(exporter, ours, &specimen.expected, &Origin::Encoded);
+    match (&exporter.hand, &outward, &expected) {
+        // Who wants the memory itself may refuse it for what else lies in it.
+        (Hand::Give(_), Verdict::Refused(_), Verdict::Refused(_)) => {}
+        _ => assert_eq!(outward, expected, "{way}: another answer than to an array of our own"),
+    }
+
+    let whole = inward.worse(outward);
+    assert_eq!(is_origin, whole == Verdict::InPlace, "{way}: {whole:?}");
+    assert_eq!(specimen.loans(), 0, "{way}: what was lent was not given back");
+    whole
+}
+
+#[test]
+fn every_way_in_goes_with_every_way_out_and_no_copy_is_silent() {
+    let matrix = matrix();
+    let in_place = matrix.count(|verdict| *verdict == Verdict::InPlace);
+    let copies = matrix.count(|verdict| matches!(verdict, Verdict::Copies(_)));
+    assert!(in_place >= 500 && copies >= 1000, "{in_place} in place, {copies} copied");
+    // No adapter is there for nothing, and no class.
+    let goes = |verdict: &Verdict| matches!(verdict, Verdict::InPlace | Verdict::Copies(_));
+    assert!(matrix.imports[0].iter().all(goes));
+    for (column, exporter) in EXPORTERS.iter().enumerate() {
+        assert!(matrix.exports.iter().any(|row| goes(&row[column])), "{} gives nothing out", exporter.name);
+    }
+    for (class, row) in CLASSES.iter().zip(&matrix.imports) {
+        assert!(row.contains(&Verdict::InPlace), "nobody brings {} in", class.name);
+    }
+}
+
+#[test]
+fn the_page_says_what_the_run_found() {
+    page::check(matrix());
+}

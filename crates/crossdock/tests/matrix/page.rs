@@ -1,0 +1,132 @@
+//! The page: written of what the run found, and compared with what is there.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use crate::Matrix;
+use crate::classes::CLASSES;
+use crate::exporters::EXPORTERS;
+use crate::importers::IMPORTERS;
+use crate::memories::MEMORIES;
+use crate::verdict::Verdict;
+
+const HEAD: &str = "\
+# The matrix
+
+Every importer of the Rust library beside every exporter, over every class of layout. An adapter knows its own side and the array in the
+middle, and no other adapter: n adapters do what n² bridges would. This page is written by the test that runs all of it
+(`crates/crossdock/tests/matrix`), and compared by it ever after.
+
+- **in place**: the bytes are where they were, seen there by whoever gets them, and none was counted as copied.
+- **copies**: the bytes are others, all were counted, and the copy was permitted; without the permission, it is the refusal.
+- **refused**: an error that says this, and nothing is lost.
+- **–**: the other side has no such data.
+
+Reasons are the errors' own words, with … in the place of addresses, and of the lists of numbers that the error has here; those of – are
+about the other side, and ours. JPEG is left out, since no element comes back from it as it was.
+";
+
+/// Compares the page with the run, or writes it anew.
+pub(crate) fn check(matrix: &Matrix) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/matrix.md");
+    let page = page(matrix);
+    if std::env::var_os("CROSSDOCK_BLESS").is_some() {
+        std::fs::write(&path, page).unwrap();
+        return;
+    }
+    let there = std::fs::read_to_string(&path).unwrap_or_default();
+    let other = page.lines().zip(there.lines()).find(|(ours, theirs)| ours != theirs);
+    assert!(
+        page == there,
+        "docs/matrix.md does not say what was found, from here on: {other:?}; look why, and write it anew with \
+         CROSSDOCK_BLESS=1 cargo test -p crossdock --all-features --test matrix"
+    );
+}
+
+fn page(matrix: &Matrix) -> String {
+    let mut page = HEAD.to_owned();
+    let classes: Vec<&str> = CLASSES.iter().map(|class| class.name).collect();
+    let importers: Vec<&str> = IMPORTERS.iter().map(|importer| importer.name).collect();
+    let exporters: Vec<&str> = EXPORTERS.iter().map(|exporter| exporter.name).collect();
+    let memories: Vec<&str> = MEMORIES.iter().map(|memory| memory.name).collect();
+
+    page += "\n## What comes in\n\nData that lie so on the other side, by each importer; and in which memory they are then.\n\n";
+    let with_memory: Vec<String> =
+        importers.iter().zip(&matrix.into).map(|(name, memory)| format!("{name} | {memory}")).collect();
+    let with_memory: Vec<&str> = with_memory.iter().map(String::as_str).collect();
+    page += &table("importer | memory", &with_memory, &classes, &transposed(&matrix.imports));
+    page += "\n## What goes out\n\nAn array of our own that lies so, by each exporter.\n\n";
+    page += &table("exporter", &exporters, &classes, &transposed(&matrix.exports));
+    page += "\n## In which memory it goes out\n\nA row-major array in memory of each kind. An exporter asks what the memory is, and \
+             not who brought it.\n\n";
+    page += &table("exporter", &exporters, &memories, &transposed(&matrix.memories));
+    page += "\n## From each to each\n\nRow-major data, from their side to the other. It is the worse of two answers: that of the importer, \
+             and that of the exporter\nto an array of our own in memory of the same kind.\n\n";
+    page += &table("from \\ to", &importers, &exporters, &matrix.pairs[0]);
+
+    let _ = write!(
+        page,
+        "\nOf {} ways ({} classes from {} importers to {} exporters), {} are in place, {} copy, {} are refused, and for {} there are no such \
+         data.\n",
+        matrix.count(|_| true),
+        classes.len(),
+        importers.len(),
+        exporters.len(),
+        matrix.count(|verdict| matches!(verdict, Verdict::InPlace)),
+        matrix.count(|verdict| matches!(verdict, Verdict::Copies(_))),
+        matrix.count(|verdict| matches!(verdict, Verdict::Refused(_))),
+        matrix.count(|verdict| matches!(verdict, Verdict::CannotSay(_))),
+    );
+    page
+}
+
+/// A table, and the reasons in it, numbered in the order in which they come.
+fn table(corner: &str, rows: &[&str], columns: &[&str], cells: &[Vec<Verdict>]) -> String {
+    let mut reasons = vec![];
+    let mut text = format!("| {corner} | {} |\n", columns.join(" | "));
+    let _ = writeln!(text, "|{}", "---|".repeat(text.matches('|').count() - 1));
+    for (row, cells) in rows.iter().zip(cells) {
+        let cells: Vec<String> = cells.iter().map(|verdict| cell(verdict, &mut reasons)).collect();
+        let _ = writeln!(text, "| {row} | {} |", cells.join(" | "));
+    }
+    text.push('\n');
+    for (number, reason) in reasons.iter().enumerate() {
+        let _ = writeln!(text, "{}. {reason}", number + 1);
+    }
+    text
+}
+
+fn cell(verdict: &Verdict, reasons: &mut Vec<String>) -> String {
+    let (word, why) = match verdict {
+        Verdict::InPlace => return "in place".to_owned(),
+        Verdict::Copies(why) => ("copies", why),
+        Verdict::Refused(why) => ("refused", why),
+        Verdict::CannotSay(why) => ("–", why),
+    };
+    let why = without_lists(why);
+    let number = reasons.iter().position(|reason| *reason == why).unwrap_or_else(|| {
+        reasons.push(why);
+        reasons.len() - 1
+    });
+    format!("{word} {}", raised(number + 1))
+}
+
+/// `strides [8, 2]` as `strides […]`: the same refusal of another layout.
+fn without_lists(text: &str) -> String {
+    let mut parts = text.split('[');
+    let mut short = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let _ = write!(short, "[…{}", part.find(']').map_or(part, |end| &part[end..]));
+    }
+    short
+}
+
+/// `12` as `¹²`.
+fn raised(number: usize) -> String {
+    const DIGITS: [char; 10] = ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'];
+    number.to_string().bytes().map(|digit| DIGITS[usize::from(digit - b'0')]).collect()
+}
+
+fn transposed(rows: &[Vec<Verdict>]) -> Vec<Vec<Verdict>> {
+    (0..rows[0].len()).map(|column| rows.iter().map(|row| row[column].clone()).collect()).collect()
+}
