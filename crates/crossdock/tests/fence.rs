@@ -98,6 +98,7 @@ const BUFFER: &[&str] = &[
     "deny_new_writers",
     "into_sealed",
     "try_into_mut",
+    "try_into_vec",
     "equals",
     "equals_prefix",
     "to_hex_string",
@@ -164,6 +165,7 @@ fn every_method_of_a_buffer_refuses_or_leaves_the_bytes_alone() {
     refused(readonly.write());
     let rejected = buffer.clone().try_into_mut().unwrap_err();
     assert!(rejected.error.is_unsupported() && rejected.value.nbytes() == 96);
+    refused(buffer.clone().try_into_vec::<i32>());
     assert!(MutableBuffer::try_from(rejected.value).is_err());
 
     // What compares, prints, copies by the processor, and changes sizes.
@@ -478,6 +480,7 @@ const ARRAY: &[&str] = &[
     "insert_axis",
     "field",
     "into_readonly",
+    "try_into_vec",
     "buffer",
     "read",
     "write",
@@ -567,12 +570,14 @@ fn every_method_of_a_typed_array_refuses_or_leaves_the_elements_alone() {
             refused(view.fill(5));
         }
         refused(view.export(&Request::read()).map_err(Error::from));
+        assert!(view.clone().try_into_vec().is_err());
         refused(Array::<f32, 2>::uninit_like(view));
         assert!(Array::<f32, 2>::zeros_like(view).unwrap_err().is_unsupported());
         assert!(Array::<f32, 2>::full_like(view, 0.5).unwrap_err().is_unsupported());
         assert!(Array::<f32, 2>::zeros_with([2, 2], view.options()).unwrap_err().is_unsupported());
     }
     drop(views);
+    refused(array.clone().try_into_vec());
     refused(array.as_view_mut().map(|_| ()));
 }
 

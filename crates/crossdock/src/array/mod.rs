@@ -33,6 +33,7 @@ mod guard;
 mod handles;
 mod indexed;
 mod indirect;
+mod into_vec;
 mod iter;
 mod make;
 mod nested;

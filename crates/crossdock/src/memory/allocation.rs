@@ -20,6 +20,7 @@ use crate::error::{Error, Rejected, Result};
 use crate::memory::conflict::{Conflict, Protocols, Wanted};
 use crate::memory::device::{self, Attached};
 use crate::memory::ledger;
+use crate::memory::owner::VecParts;
 use crate::memory::place::{Backing, Place};
 use crate::memory::word::{LeaseKind, LeaseWord, Reading};
 
@@ -62,6 +63,8 @@ pub(crate) struct Owner {
     pub(crate) device: unsafe fn(NonNull<Header>) -> Option<Attached>,
     /// How many bytes a handle keeps alive.
     pub(crate) retained: unsafe fn(NonNull<Header>) -> usize,
+    /// The vector whose block the region is, where there is one.
+    pub(crate) vec: unsafe fn(NonNull<Header>) -> Option<NonNull<VecParts>>,
     /// Whether the region is a part of one that was divided.
     pub(crate) is_part: bool,
 }
@@ -357,6 +360,17 @@ impl Handle {
         }
     }
 
+    /// The vector whose block the region is, where there is one: for its owner's sake, while this is the only holder. Whoever takes
+    /// the vector away drops the handle next (Header 1).
+    pub(crate) fn vec(&mut self) -> Result<Option<&mut VecParts>, Conflict> {
+        self.exclusive()?;
+        let vec = self.header().owner.vec;
+        // SAFETY: Handle 1: the header is alive, it is this owner's own, and we are the only holder.
+        let vec = unsafe { vec(self.0) };
+        // SAFETY: it lies beside the header, alive as long as the handle, by which alone it is reached.
+        Ok(vec.map(|mut vec| unsafe { vec.as_mut() }))
+    }
+
     pub(crate) fn retained_nbytes(&self) -> usize {
         let retained = self.header().owner.retained;
         // SAFETY: Handle 1: the header is alive, and it is this owner's own.
@@ -602,6 +616,11 @@ pub(crate) trait Keep: Send + 'static {
         None
     }
 
+    /// The vector whose block the region is.
+    fn vec(&mut self) -> Option<&mut VecParts> {
+        None
+    }
+
     /// How many bytes are kept alive for a region of `nbytes`.
     fn retained_nbytes(&self, nbytes: usize) -> usize {
         nbytes
@@ -622,6 +641,7 @@ impl<K: Keep> Block<K> {
         fault: Self::fault,
         device: Self::device,
         retained: Self::retained,
+        vec: Self::vec,
         is_part: K::IS_PART,
     };
 
@@ -643,6 +663,14 @@ impl<K: Keep> Block<K> {
         // SAFETY: as in `release`, the header begins a `Block<K>`; a handle keeps it alive during the call.
         let block = unsafe { header.cast::<Self>().as_ref() };
         block.keep.retained_nbytes(block.header.nbytes())
+    }
+
+    unsafe fn vec(header: NonNull<Header>) -> Option<NonNull<VecParts>> {
+        let block = header.cast::<Self>().as_ptr();
+        // SAFETY: as in `release`, the header begins a `Block<K>`, which the caller's handle keeps alive. The ledger may be reading the
+        // header, but what is kept is reached by the only holder alone.
+        let keep = unsafe { &mut (*block).keep };
+        keep.vec().map(NonNull::from)
     }
 
     unsafe fn fault(header: NonNull<Header>) -> Option<Error> {

@@ -26,6 +26,7 @@ mod fork;
 mod glance;
 mod guard;
 mod hints;
+mod into_vec;
 pub mod io;
 pub mod ledger;
 mod look;

@@ -15,4 +15,4 @@ pub(crate) use part::adopt_part;
 pub(crate) use shared::{
     NotSealed, allocate_shared, deny_new_writers, is_closed_to_writers, map_shared, seal,
 };
-pub(crate) use vec::adopt_vec;
+pub(crate) use vec::{VecParts, adopt_vec, take_vec};

@@ -20,6 +20,7 @@ use crate::memory::allocation::{Birth, Descriptor, Handle, Header, Owner, Region
 use crate::memory::cache::MappedBlock;
 use crate::memory::device::Attached;
 use crate::memory::mapped::class_nbytes;
+use crate::memory::owner::VecParts;
 use crate::memory::place::{Backing, Place};
 use crate::memory::pool::account::{Account, refund};
 use crate::memory::pool::form::{
@@ -38,6 +39,7 @@ static OWNER: Owner = Owner {
     fault: no_fault,
     device: no_device,
     retained,
+    vec: no_vec,
     is_part: false,
 };
 
@@ -481,6 +483,10 @@ unsafe fn no_descriptor(_: NonNull<Header>) -> Option<Descriptor> {
 }
 
 unsafe fn no_device(_: NonNull<Header>) -> Option<Attached> {
+    None
+}
+
+unsafe fn no_vec(_: NonNull<Header>) -> Option<NonNull<VecParts>> {
     None
 }
 
