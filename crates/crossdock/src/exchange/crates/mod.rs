@@ -2,5 +2,7 @@
 
 #[cfg(feature = "image")]
 mod image;
+#[cfg(feature = "nalgebra")]
+mod nalgebra;
 #[cfg(feature = "ndarray")]
 mod ndarray;
