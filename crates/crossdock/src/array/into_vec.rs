@@ -85,7 +85,8 @@ mod tests {
     #[test]
     fn what_is_no_vector_comes_back_as_it_was() {
         let array = || Array::from_vec(vec![1u32, 2, 3, 4, 5, 6], [2, 3]).unwrap();
-        let cut: [(Array<u32, 2>, fn(&Error) -> bool); 5] = [
+        type Case = (Array<u32, 2>, fn(&Error) -> bool);
+        let cut: [Case; 5] = [
             (array().transpose(), Error::is_layout),
             (array().slice(s![.., ..;-1]).unwrap(), Error::is_layout),
             (array().slice(s![1.., ..]).unwrap(), Error::is_bounds),

@@ -404,7 +404,8 @@ mod tests {
     #[test]
     fn an_array_that_is_no_such_vector_comes_back() {
         let columns = || Array::try_from(numbers(2, 3)).unwrap();
-        let refused: [(Array<i32, 2>, fn(&Error) -> bool, &str); 6] = [
+        type Case = (Array<i32, 2>, fn(&Error) -> bool, &'static str);
+        let refused: [Case; 6] = [
             (Array::from_vec(vec![0; 6], [2, 3]).unwrap(), Error::is_layout, "[12, 4]"),
             (columns().slice(s![.., ..;-1]).unwrap(), Error::is_layout, "[4, -8]"),
             (columns().slice(s![..;2, ..]).unwrap(), Error::is_layout, "[8, 8]"),
