@@ -9,9 +9,14 @@
 //! | descriptors of files and shared memory, and the sockets through which they travel | [`protocol::shm`] | in place, under Share, Pin or (sealed) Read | mapped in place |
 //! | the crate `ndarray` (feature) | `From` and `TryFrom` | views, in place | owned arrays are adopted, views are views |
 //! | the crate `image` (feature) | `From` and `TryFrom` | `FlatSamples`, in place | buffers are adopted |
+//! | the crate `nalgebra` (feature) | `From` and `TryFrom` | views, in place; vectors are given back as matrices | matrices are adopted, views are views |
+//! | the crate `safetensors` (feature `safetensors-types`) | `TryFrom`, `LeasedTensor` | tensors to be written, in place | views, in place |
 //!
 //! Each protocol is a folder of its own and knows no other protocol.
 
 mod crates;
 pub mod files;
 pub mod protocol;
+
+#[cfg(feature = "safetensors-types")]
+pub use crates::LeasedTensor;

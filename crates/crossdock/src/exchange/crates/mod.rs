@@ -6,3 +6,8 @@ mod image;
 mod nalgebra;
 #[cfg(feature = "ndarray")]
 mod ndarray;
+#[cfg(feature = "safetensors-types")]
+mod safetensors;
+
+#[cfg(feature = "safetensors-types")]
+pub use safetensors::LeasedTensor;
