@@ -74,7 +74,8 @@ pub(crate) struct Owner {
 /// # Invariants
 ///
 /// 1. While the word counts any handle or lease, the header, and the region of `nbytes` bytes at `ptr`, are alive, and
-///    nobody but `owner.release` frees them.
+///    nobody but `owner.release` frees them. (Whoever takes the vector out of its owner's hands has the only handle, and drops it
+///    next: [`Handle::vec`].)
 /// 2. `owner.release` is called exactly once: by whoever brought the word's counts to zero.
 /// 3. The region's bytes are initialised, where the place is the host.
 /// 4. All of it but `word`, `exported`, `awaited` and `constant` is constant from the first handle on.
