@@ -28,9 +28,14 @@ impl<T: Element, const D: usize> Array<T, D> {
     /// [`Buffer::try_into_vec`](crate::memory::Buffer::try_into_vec): among others, of memory that was not a vector's, as that of
     /// pools, and of memory that somebody else has.
     pub fn try_into_vec(self) -> Result<Vec<T>, Rejected<Self>> {
-        if !self.is_contiguous(Order::RowMajor) {
+        self.try_into_vec_in_order(Order::RowMajor)
+    }
+
+    /// The same, of elements that lie in an order, in that order.
+    pub(crate) fn try_into_vec_in_order(self, order: Order) -> Result<Vec<T>, Rejected<Self>> {
+        if !self.is_contiguous(order) {
             let text = format!(
-                "elements of shape {:?} with strides {:?} do not lie row-major without gaps, as in a vector: copy the array \
+                "elements of shape {:?} with strides {:?} do not lie {order:?} without gaps, as in a vector: copy the array \
                  (`to_order`)",
                 self.shape(),
                 self.strides()

@@ -11,9 +11,14 @@
 //! | the crate `image` (feature) | `From` and `TryFrom` | `FlatSamples`, in place | buffers are adopted |
 //! | Arrow, by its crates `arrow-buffer` and `arrow-data` (feature `arrow`) | `From` and `TryFrom` | in place, under Read | buffers are adopted or kept |
 //! | the crate `candle-core` (feature `candle`) | `From` and `TryFrom` | vectors are adopted | views, in place |
+//! | the crate `nalgebra` (feature) | `From` and `TryFrom` | views, in place; vectors are given back as matrices | matrices are adopted, views are views |
+//! | the crate `safetensors` (feature `safetensors-types`) | `TryFrom`, `LeasedTensor` | tensors to be written, in place | views, in place |
 //!
 //! Each protocol is a folder of its own and knows no other protocol.
 
 mod crates;
 pub mod files;
 pub mod protocol;
+
+#[cfg(feature = "safetensors-types")]
+pub use crates::LeasedTensor;

@@ -23,7 +23,7 @@ use crate::view::request::{Grant, Request};
 ///
 /// | | Read | Write | Share | Pin |
 /// |---|---|---|---|---|
-/// | [`as_view`](Self::as_view), [`as_slice`](Self::as_slice): elements by reference | yes | yes | – | – |
+/// | [`as_view`](Self::as_view), [`as_slice`](Self::as_slice), [`as_bytes`](Self::as_bytes): elements by reference | yes | yes | – | – |
 /// | [`as_view_mut`](Self::as_view_mut) | – | yes | – | – |
 /// | [`get`](Self::get), [`to_bytes`](Self::to_bytes): elements by value | yes | yes | yes | yes |
 /// | [`set`](Self::set) | – | yes | yes | – |
@@ -135,22 +135,49 @@ impl MemoryView {
     pub fn as_slice<T: Element>(&self) -> Result<&[T]> {
         self.check_constant("as a slice")?;
         self.check_dtype::<T>()?;
-        if !self.layout.is_contiguous(Order::RowMajor) {
-            return Err(Error::new(
-                Kind::Layout,
-                format!(
-                    "shape {:?} with strides {:?} is not row-major without gaps: ask for that order, or take a view",
-                    self.shape(),
-                    self.strides()
-                ),
-            ));
-        }
+        self.check_row_major()?;
         let flat = FixedLayout::contiguous([self.len()], size_of::<T>(), Order::RowMajor)?;
         check_aligned::<T, 1>(self.ptr, &flat)?;
         let ptr = if self.is_empty() { NonNull::dangling() } else { self.ptr.cast() };
         // SAFETY: MemoryView 1, typed, aligned and without gaps as just checked, constant under the lease while `self` is
         // borrowed; an empty slice needs only alignment.
         Ok(unsafe { std::slice::from_raw_parts(ptr.as_ptr(), self.len()) })
+    }
+
+    /// The bytes of all elements, in row-major order without gaps, whatever the dtype. O(rank).
+    ///
+    /// ```
+    /// use crossdock::view::Request;
+    /// use crossdock::Array;
+    ///
+    /// let view = Array::from_vec(vec![0x0102u16, 0x0304], [2])?.export(&Request::read())?;
+    /// assert_eq!(view.as_bytes()?[..2], 0x0102u16.to_ne_bytes());
+    /// # Ok::<(), crossdock::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// `is_layout` where the elements lie otherwise; `is_conflict` under a Share or Pin lease, where others may write meanwhile.
+    pub fn as_bytes(&self) -> Result<&[u8]> {
+        self.check_constant("as bytes")?;
+        self.check_row_major()?;
+        // SAFETY: MemoryView 1, without gaps as just checked, hence so many initialised bytes; constant under the lease while `self`
+        // is borrowed. Without elements, `ptr` is still not null.
+        Ok(unsafe { std::slice::from_raw_parts(self.ptr.as_ptr(), self.nbytes()) })
+    }
+
+    fn check_row_major(&self) -> Result<()> {
+        if self.layout.is_contiguous(Order::RowMajor) {
+            return Ok(());
+        }
+        Err(Error::new(
+            Kind::Layout,
+            format!(
+                "shape {:?} with strides {:?} is not row-major without gaps: ask for that order, or take a view",
+                self.shape(),
+                self.strides()
+            ),
+        ))
     }
 
     fn check_constant(&self, how: &str) -> Result<()> {

@@ -5,4 +5,6 @@
 pub mod dlpack;
 pub(crate) mod literal;
 mod name;
+#[cfg(any(feature = "safetensors", feature = "safetensors-types"))]
+pub(crate) mod safetensors;
 pub mod typestr;

@@ -6,5 +6,12 @@ mod arrow;
 mod candle;
 #[cfg(feature = "image")]
 mod image;
+#[cfg(feature = "nalgebra")]
+mod nalgebra;
 #[cfg(feature = "ndarray")]
 mod ndarray;
+#[cfg(feature = "safetensors-types")]
+mod safetensors;
+
+#[cfg(feature = "safetensors-types")]
+pub use safetensors::LeasedTensor;

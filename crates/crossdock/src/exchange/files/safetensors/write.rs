@@ -6,10 +6,11 @@ use std::io::Write;
 use std::path::Path;
 
 use crate::array::{Casting, DArray};
+use crate::element::dialect::safetensors::Stored;
 use crate::error::{Error, Kind, Result};
 use crate::exchange::files::elements;
 use crate::exchange::files::new_file::{put, save as save_file, write_error};
-use crate::exchange::files::safetensors::header::{MAX_NBYTES, METADATA, Stored};
+use crate::exchange::files::safetensors::header::{MAX_NBYTES, METADATA, packed_nbytes};
 use crate::exchange::files::safetensors::packed::pack;
 use crate::layout::Order;
 use crate::memory::LeaseKind;
@@ -84,7 +85,7 @@ fn plan<N: AsRef<str>>(arrays: &[(N, DArray)]) -> Result<Vec<Planned>> {
         let within = |error: Error| error.within(format_args!("array {:?}", name.as_ref()));
         let array = elements::with_plain_elements(array)?;
         let stored = Stored::of(array.dtype()).map_err(within)?;
-        let nbytes = stored.packed_nbytes(array.layout()).map_err(|error| {
+        let nbytes = packed_nbytes(&stored, array.layout()).map_err(|error| {
             within(Error::new(Kind::Unsupported, format!("{error}, as the format wants: fill it up")))
         })?;
         plans.push(Planned { array, stored, nbytes, start: 0 });

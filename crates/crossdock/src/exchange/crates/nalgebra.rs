@@ -1,0 +1,639 @@
+//! `nalgebra`: matrices on the heap are adopted and given back, views are views. Nothing is copied.
+//!
+//! | from | to | |
+//! |---|---|---|
+//! | `DMatrix`, and whatever else has its elements in a vector | [`Array`] of rank 2 | adopts the vector; sole, column-major |
+//! | `DVector` | [`Array`] of rank 1 | adopts the vector; sole |
+//! | [`Array`] of rank 2, 1 | `DMatrix`, `DVector` | gives its vector up; refused, and given back, where it has none, is not column-major without gaps, or is not the only handle |
+//! | `MatrixView`, `&Matrix` (an `SMatrix`, too), and mutably | [`ArrayView`], [`ArrayViewMut`] of rank 2, of one column also of rank 1 | same elements; mutable ones that may overlap are refused |
+//! | [`ArrayView`], [`ArrayViewMut`] of rank 2, 1 | `MatrixView` (with strides of any length, `DMatrixView<T, Dyn, Dyn>`), `VectorView`, and mutably | same elements; refused where a stride is negative or no whole number of elements, where the rows repeat one element, and where lengths or strides are other ones than the type says |
+//!
+//! ```
+//! use crossdock::{Array, array::ArrayView, memory::copied_bytes};
+//! use nalgebra::{DMatrix, DMatrixView, Dyn, Matrix2};
+//!
+//! let before = copied_bytes();
+//! let array = Array::try_from(DMatrix::from_fn(2, 3, |i, j| (10 * i + j) as f64))?;
+//! assert_eq!((array.shape(), array.strides()), (&[2, 3], &[8, 16])); // columns lie together
+//! let guard = array.read()?;
+//! let view = DMatrixView::<f64, Dyn, Dyn>::try_from(guard.view())?;
+//! assert_eq!(view.column(2).sum(), 14.0);
+//! drop(guard);
+//! let matrix = DMatrix::try_from(array)?; // the vector, back
+//!
+//! let small = Matrix2::new(1, 2, 3, 4);
+//! assert_eq!(ArrayView::<i32, 2>::try_from(&small)?[[1, 0]], 3); // on the stack
+//! assert_eq!(copied_bytes(), before);
+//! # assert_eq!(matrix[(1, 2)], 12.0);
+//! # Ok::<(), crossdock::Error>(())
+//! ```
+//!
+//! A matrix with dimensions known to the compiler lies where its variable does, so that an [`Array`] of it, which has to own its elements, is
+//! a copy or has the matrix in a box: `Array::from_owner(Box::new(matrix), [columns, rows])?.transpose()`, and likewise for an `Arc`
+//! of any matrix without gaps.
+//!
+//! `nalgebra` counts strides in elements and forwards. Its iterators tell the end of a column by the address behind it, so that a
+//! column whose rows all lie at one address (a broadcast vector, say) has no end: such views are refused. Columns that repeat one
+//! another are fine.
+
+use std::ptr::NonNull;
+
+use nalgebra::{
+    DMatrix, DVector, Dim, Dyn, Matrix, RawStorage, RawStorageMut, Scalar, Storage, StorageMut, U1,
+    VecStorage, ViewStorage, ViewStorageMut,
+};
+
+use crate::array::{Array, ArrayView, ArrayViewMut};
+use crate::element::Element;
+use crate::error::{Error, Kind, Rejected, Result};
+use crate::layout::{FixedLayout, Order};
+
+/// The first `D` axes of a matrix, of `nalgebra`'s strides in elements, as ours in bytes.
+fn layout_of<T, R: Dim, C: Dim, S: RawStorage<T, R, C>, const D: usize>(
+    storage: &S,
+) -> Result<FixedLayout<D>> {
+    let ((rows, columns), (row, column)) = (storage.shape(), storage.strides());
+    let (lens, steps) = ([rows.value(), columns.value()], [row.value(), column.value()]);
+    // Wherever a stride is ever multiplied by more than 0, the product is an extent of `nalgebra`'s own memory.
+    let nbytes = |axis: usize| (steps[axis] as isize).wrapping_mul(size_of::<T>() as isize);
+    FixedLayout::new(std::array::from_fn(|axis| lens[axis]), std::array::from_fn(nbytes), size_of::<T>())
+}
+
+/// Shape and strides, in elements, of what `nalgebra` is to see: of rank 1, one column.
+struct Steps {
+    shape: [usize; 2],
+    /// `None` for axes that are never walked.
+    strides: [Option<usize>; 2],
+}
+
+impl Steps {
+    fn new<T: Element, const D: usize>(layout: &FixedLayout<D>) -> Result<Self> {
+        let (mut shape, mut strides) = ([1; 2], [None; 2]);
+        shape[..D].copy_from_slice(layout.shape());
+        for (axis, &stride) in layout.strides().iter().enumerate() {
+            if shape[axis] > 1 && !layout.is_empty() {
+                strides[axis] = Some(forwards::<T>(axis, stride)?);
+            }
+        }
+        Ok(Self { shape, strides })
+    }
+
+    fn shape<R: Dim, C: Dim>(&self) -> Result<(R, C)> {
+        Ok((length(0, self.shape[0])?, length(1, self.shape[1])?))
+    }
+
+    /// Where an axis is never walked, as if there were no gaps.
+    fn strides<R: Dim, C: Dim>(&self) -> Result<(R, C)> {
+        Ok((step(0, self.strides[0], 1)?, step(1, self.strides[1], self.shape[0])?))
+    }
+
+    /// Element 0. A view without elements may be anywhere, but for `nalgebra` it must be aligned.
+    fn first<T>(&self, first: *mut T) -> *mut T {
+        if self.shape.contains(&0) { NonNull::dangling().as_ptr() } else { first }
+    }
+}
+
+/// The length of an axis, where the compiler knows none or this one.
+fn length<N: Dim>(axis: usize, len: usize) -> Result<N> {
+    match N::try_to_usize() {
+        Some(known) if known != len => Err(Error::new(
+            Kind::Shape,
+            format!("axis {axis} has {len} elements, where the type of the matrix has {known}"),
+        )),
+        _ => Ok(N::from_usize(len)),
+    }
+}
+
+/// The stride of an axis, in elements, where the compiler knows none or this one. One that is never used is what the compiler knows.
+fn step<N: Dim>(axis: usize, step: Option<usize>, unused: usize) -> Result<N> {
+    match (N::try_to_usize(), step) {
+        (Some(known), Some(step)) if known != step => Err(Error::new(
+            Kind::Layout,
+            format!(
+                "the stride of axis {axis} is {step} elements, where the type of the matrix has {known}: ask for one with a stride \
+                 of any length (`Dyn`), or copy the array"
+            ),
+        )),
+        (known, step) => Ok(N::from_usize(step.or(known).unwrap_or(unused))),
+    }
+}
+
+/// The stride of an axis of more than one element, in elements.
+fn forwards<T: Element>(axis: usize, stride: isize) -> Result<usize> {
+    let size = size_of::<T>();
+    let why = match usize::try_from(stride) {
+        Err(_) => "negative, and `nalgebra` counts forwards".to_owned(),
+        Ok(step) if size == 0 || !step.is_multiple_of(size) => {
+            format!("not a whole number of elements of {size} bytes, which `nalgebra` counts in")
+        }
+        Ok(0) if axis == 0 => "one at which `nalgebra` finds no end of a column".to_owned(),
+        Ok(step) => return Ok(step / size),
+    };
+    Err(Error::new(
+        Kind::Layout,
+        format!("the stride of {stride} bytes of axis {axis} is {why}: copy the array"),
+    ))
+}
+
+// ===== owned
+
+impl<T: Element + Scalar, R: Dim, C: Dim> TryFrom<Matrix<T, R, C, VecStorage<T, R, C>>> for Array<T, 2>
+where
+    VecStorage<T, R, C>: RawStorage<T, R, C>,
+{
+    type Error = Error;
+
+    /// Adopts the matrix's vector: column-major. O(1). Fails only where there is no memory for a header, and for a matrix without
+    /// elements whose dimensions are beyond `isize::MAX`.
+    fn try_from(matrix: Matrix<T, R, C, VecStorage<T, R, C>>) -> Result<Self> {
+        let (rows, columns) = matrix.shape();
+        Self::from_vec_in_order(matrix.data.into(), [rows, columns], Order::ColumnMajor)
+    }
+}
+
+impl<T: Element + Scalar> TryFrom<DVector<T>> for Array<T, 1> {
+    type Error = Error;
+
+    /// Adopts the vector's vector. O(1). Fails only where there is no memory for a header.
+    fn try_from(vector: DVector<T>) -> Result<Self> {
+        let len = vector.len();
+        Self::from_vec(vector.data.into(), [len])
+    }
+}
+
+impl<T: Element + Scalar> TryFrom<Array<T, 2>> for DMatrix<T> {
+    type Error = Rejected<Array<T, 2>>;
+
+    /// Gives the array's vector up to the matrix. O(1). Otherwise the array comes back with the reason: a view of it (`DMatrixView`) can
+    /// be had all the same, and copied.
+    ///
+    /// # Errors
+    ///
+    /// `is_layout` where the elements do not lie column-major without gaps; otherwise as
+    /// [`try_into_vec`](Array::try_into_vec): `is_conflict` where there is another handle, `is_unsupported` where the memory is no
+    /// vector's, as new arrays of pools, …
+    fn try_from(array: Array<T, 2>) -> Result<Self, Rejected<Array<T, 2>>> {
+        let [rows, columns] = *array.shape();
+        let vec = array.try_into_vec_in_order(Order::ColumnMajor)?;
+        Ok(Self::from_data(VecStorage::new(Dyn(rows), Dyn(columns), vec)))
+    }
+}
+
+impl<T: Element + Scalar> TryFrom<Array<T, 1>> for DVector<T> {
+    type Error = Rejected<Array<T, 1>>;
+
+    /// Gives the array's vector up. O(1). Otherwise the array comes back with the reason.
+    ///
+    /// # Errors
+    ///
+    /// As for a `DMatrix`.
+    fn try_from(array: Array<T, 1>) -> Result<Self, Rejected<Array<T, 1>>> {
+        Ok(array.try_into_vec_in_order(Order::ColumnMajor)?.into())
+    }
+}
+
+// ===== borrowed
+
+macro_rules! from_views {
+    ($rank:literal, [$($columns:ident)?], $c:ty) => {
+        impl<'a, T: Element + Scalar, R: Dim, $($columns: Dim,)? RStride: Dim, CStride: Dim>
+            TryFrom<Matrix<T, R, $c, ViewStorage<'a, T, R, $c, RStride, CStride>>> for ArrayView<'a, T, $rank>
+        {
+            type Error = Error;
+
+            /// The same elements. O(1). Fails only for a matrix without elements whose dimensions are beyond `isize::MAX`.
+            fn try_from(
+                view: Matrix<T, R, $c, ViewStorage<'a, T, R, $c, RStride, CStride>>,
+            ) -> Result<Self> {
+                let layout = layout_of(&view.data)?;
+                let ptr = NonNull::new(view.data.ptr().cast_mut()).unwrap_or(NonNull::dangling());
+                // SAFETY: what `nalgebra` vouches for: initialised, aligned elements at these strides, constant for `'a`.
+                Ok(unsafe { Self::new(ptr.cast(), layout) })
+            }
+        }
+
+        impl<'a, T: Element + Scalar, R: Dim, $($columns: Dim,)? S: Storage<T, R, $c>>
+            TryFrom<&'a Matrix<T, R, $c, S>> for ArrayView<'a, T, $rank>
+        {
+            type Error = Error;
+
+            /// The same elements. O(1). Fails only for a matrix without elements whose dimensions are beyond `isize::MAX`.
+            fn try_from(matrix: &'a Matrix<T, R, $c, S>) -> Result<Self> {
+                let layout = layout_of(&matrix.data)?;
+                let ptr = NonNull::new(matrix.data.ptr().cast_mut()).unwrap_or(NonNull::dangling());
+                // SAFETY: what `Storage` promises: initialised, aligned elements at these strides; constant while the matrix is
+                // borrowed.
+                Ok(unsafe { Self::new(ptr.cast(), layout) })
+            }
+        }
+
+        impl<'a, T: Element + Scalar, R: Dim, $($columns: Dim,)? RStride: Dim, CStride: Dim>
+            TryFrom<Matrix<T, R, $c, ViewStorageMut<'a, T, R, $c, RStride, CStride>>>
+            for ArrayViewMut<'a, T, $rank>
+        {
+            type Error = Error;
+
+            /// The same elements. O(1).
+            ///
+            /// # Errors
+            ///
+            /// `is_layout` where they may overlap: where neither stride is beyond the extent of the other axis.
+            fn try_from(
+                mut view: Matrix<T, R, $c, ViewStorageMut<'a, T, R, $c, RStride, CStride>>,
+            ) -> Result<Self> {
+                let layout = layout_of(&view.data)?;
+                let ptr = NonNull::new(view.data.ptr_mut()).unwrap_or(NonNull::dangling());
+                // SAFETY: what `nalgebra` vouches for: initialised, aligned elements at these strides, which nobody else reaches
+                // for `'a`.
+                unsafe { Self::new(ptr.cast(), layout) }
+            }
+        }
+
+        impl<'a, T: Element + Scalar, R: Dim, $($columns: Dim,)? S: StorageMut<T, R, $c>>
+            TryFrom<&'a mut Matrix<T, R, $c, S>> for ArrayViewMut<'a, T, $rank>
+        {
+            type Error = Error;
+
+            /// The same elements. O(1).
+            ///
+            /// # Errors
+            ///
+            /// `is_layout` where they may overlap, as those of a view may.
+            fn try_from(matrix: &'a mut Matrix<T, R, $c, S>) -> Result<Self> {
+                let layout = layout_of(&matrix.data)?;
+                let ptr = NonNull::new(matrix.data.ptr_mut()).unwrap_or(NonNull::dangling());
+                // SAFETY: what `StorageMut` promises: initialised, aligned elements at these strides; nobody else reaches them
+                // while the matrix is borrowed.
+                unsafe { Self::new(ptr.cast(), layout) }
+            }
+        }
+    };
+}
+
+from_views!(2, [C], C);
+from_views!(1, [], U1);
+
+macro_rules! to_views {
+    ($rank:literal, [$($columns:ident)?], $c:ty) => {
+        impl<'a, T: Element + Scalar, R: Dim, $($columns: Dim,)? RStride: Dim, CStride: Dim>
+            TryFrom<ArrayView<'a, T, $rank>> for Matrix<T, R, $c, ViewStorage<'a, T, R, $c, RStride, CStride>>
+        {
+            type Error = Error;
+
+            /// The same elements. O(1).
+            ///
+            /// # Errors
+            ///
+            /// `is_layout` where a stride is negative or no whole number of elements, that of the rows is 0, or it is another one than
+            /// the type says; `is_shape` where the type has another length.
+            fn try_from(view: ArrayView<'a, T, $rank>) -> Result<Self> {
+                let steps = Steps::new::<T, $rank>(view.layout())?;
+                let (shape, strides) = (steps.shape()?, steps.strides()?);
+                let first = steps.first(view.as_ptr().cast_mut());
+                // SAFETY: these strides reach just the elements of the view, which are initialised, aligned and constant for `'a`
+                // (ArrayView 1).
+                Ok(Self::from_data(unsafe { ViewStorage::from_raw_parts(first, shape, strides) }))
+            }
+        }
+
+        impl<'a, T: Element + Scalar, R: Dim, $($columns: Dim,)? RStride: Dim, CStride: Dim>
+            TryFrom<ArrayViewMut<'a, T, $rank>>
+            for Matrix<T, R, $c, ViewStorageMut<'a, T, R, $c, RStride, CStride>>
+        {
+            type Error = Error;
+
+            /// The same elements. O(1).
+            ///
+            /// # Errors
+            ///
+            /// `is_layout` where a stride is negative or no whole number of elements, or another one than the type says; `is_shape`
+            /// where the type has another length.
+            fn try_from(mut view: ArrayViewMut<'a, T, $rank>) -> Result<Self> {
+                let steps = Steps::new::<T, $rank>(view.layout())?;
+                let (shape, strides) = (steps.shape()?, steps.strides()?);
+                let first = steps.first(view.as_mut_ptr());
+                // SAFETY: these strides reach just the elements of the view, each by one index, which are initialised, aligned and
+                // reached by nobody else for `'a` (ArrayViewMut 1 and 2).
+                Ok(Self::from_data(unsafe { ViewStorageMut::from_raw_parts(first, shape, strides) }))
+            }
+        }
+    };
+}
+
+to_views!(2, [C], C);
+to_views!(1, [], U1);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory::Buffer;
+    use crate::s;
+    use nalgebra::{
+        DMatrixView, DMatrixViewMut, DVectorView, DVectorViewMut, Matrix2, Matrix2x3, Matrix3, Matrix3xX,
+        MatrixView2, OMatrix, RowDVector, SMatrixView, SMatrixViewMut, U3, U5, Vector3, VectorView2,
+    };
+    use std::sync::Arc;
+
+    type View<'a, T> = DMatrixView<'a, T, Dyn, Dyn>;
+    type Column<'a, T> = DVectorView<'a, T, Dyn, Dyn>;
+
+    fn number(row: usize, column: usize) -> i32 {
+        (100 * row + column) as i32
+    }
+
+    fn numbers(rows: usize, columns: usize) -> DMatrix<i32> {
+        DMatrix::from_fn(rows, columns, number)
+    }
+
+    /// Every element of both, by index; and by iterator, which walks by columns.
+    #[track_caller]
+    fn assert_same(ours: ArrayView<'_, i32, 2>, theirs: View<'_, i32>) {
+        let &[rows, columns] = ours.shape();
+        assert_eq!(theirs.shape(), (rows, columns));
+        for (row, column) in (0..rows).flat_map(|row| (0..columns).map(move |column| (row, column))) {
+            assert!(std::ptr::eq(&ours[[row, column]], &theirs[(row, column)]), "element {row}, {column}");
+        }
+        let mut by_columns = ours.transpose().to_vec();
+        assert!(theirs.iter().eq(&by_columns), "{theirs}");
+        by_columns.reverse();
+        assert!(theirs.iter().rev().eq(&by_columns), "{theirs}");
+        assert!(theirs.column_iter().all(|column| column.iter().len() == rows));
+    }
+
+    #[test]
+    fn a_matrix_on_the_heap_is_adopted_and_had_back() {
+        for (rows, columns) in [(3, 4), (1, 1), (1, 5), (5, 1), (0, 0), (0, 4), (4, 0)] {
+            let theirs = numbers(rows, columns);
+            let (expected, address) = (theirs.clone(), theirs.as_ptr());
+            let ours = Array::<i32, 2>::try_from(theirs).unwrap();
+            assert_eq!((ours.as_ptr(), ours.shape()), (address, &[rows, columns]));
+            assert!(ours.is_contiguous(Order::ColumnMajor));
+            assert!(ours.write().is_ok(), "an adopted vector is sole");
+            let guard = ours.read().unwrap();
+            assert!(guard.indexed_iter().all(|([row, column], &value)| value == number(row, column)));
+            drop(guard);
+            let theirs = DMatrix::try_from(ours).unwrap();
+            assert_eq!((theirs.as_ptr(), theirs), (address, expected));
+        }
+    }
+
+    #[test]
+    fn one_dimension_may_be_known_to_the_compiler() {
+        let theirs: OMatrix<i32, U3, Dyn> = Matrix3xX::from_fn(4, number);
+        let address = theirs.as_ptr();
+        let ours = Array::<i32, 2>::try_from(theirs).unwrap();
+        assert_eq!((ours.as_ptr(), ours.shape(), ours.get([2, 3]).unwrap()), (address, &[3, 4], 203));
+        let row = Array::<i32, 2>::try_from(RowDVector::from_vec(vec![1, 2])).unwrap();
+        assert_eq!(row.shape(), &[1, 2]);
+        let column = Array::<i32, 2>::try_from(DVector::from_vec(vec![1, 2])).unwrap();
+        assert_eq!(column.shape(), &[2, 1]);
+    }
+
+    #[test]
+    fn a_vector_is_adopted_and_had_back() {
+        for len in [0, 1, 3] {
+            let theirs = DVector::from_fn(len, number);
+            let (expected, address) = (theirs.clone(), theirs.as_ptr());
+            let ours = Array::<i32, 1>::try_from(theirs).unwrap();
+            assert_eq!((ours.as_ptr(), ours.shape()), (address, &[len]));
+            let theirs = DVector::try_from(ours).unwrap();
+            assert_eq!((theirs.as_ptr(), theirs), (address, expected));
+        }
+    }
+
+    #[test]
+    fn an_array_that_is_no_such_vector_comes_back() {
+        let columns = || Array::try_from(numbers(2, 3)).unwrap();
+        type Case = (Array<i32, 2>, fn(&Error) -> bool, &'static str);
+        let refused: [Case; 6] = [
+            (Array::from_vec(vec![0; 6], [2, 3]).unwrap(), Error::is_layout, "[12, 4]"),
+            (columns().slice(s![.., ..;-1]).unwrap(), Error::is_layout, "[4, -8]"),
+            (columns().slice(s![..;2, ..]).unwrap(), Error::is_layout, "[8, 8]"),
+            (columns().slice(s![.., 1..]).unwrap(), Error::is_bounds, "16 of the 24 bytes"),
+            (Array::zeros([1, 3]).unwrap(), Error::is_unsupported, "12 bytes"),
+            (columns().into_readonly(), Error::is_read_only, ""),
+        ];
+        for (array, is_expected, numbers) in refused {
+            let (address, strides) = (array.as_ptr(), *array.strides());
+            let Rejected { value, error } = DMatrix::try_from(array).unwrap_err();
+            assert!(is_expected(&error) && error.to_string().contains(numbers), "{error}");
+            assert_eq!((value.as_ptr(), *value.strides()), (address, strides));
+        }
+        let ours = columns();
+        let other = ours.clone();
+        let Rejected { value, error } = DMatrix::try_from(ours).unwrap_err();
+        assert!(error.is_conflict() && error.to_string().contains("2 handles"), "{error}");
+        drop(other);
+        assert_eq!(DMatrix::try_from(value).unwrap(), numbers(2, 3));
+
+        let backwards = Array::from_vec(vec![1u8, 2], [2]).unwrap().slice(s![..;-1]).unwrap();
+        let Rejected { value, error } = DVector::try_from(backwards).unwrap_err();
+        assert!(error.is_layout() && value.get([0]).unwrap() == 2, "{error}");
+    }
+
+    #[test]
+    fn views_go_out_and_back_with_strides_of_any_length() {
+        let array = Array::from_vec((0..6 * 8).collect(), [6, 8]).unwrap();
+        let guard = array.read().unwrap();
+        let mut seen = 0;
+        for (rows, columns) in [(1, 1), (2, 1), (1, 3), (2, 3), (5, 4)] {
+            for (top, left) in [(0, 0), (1, 2), (5, 7), (6, 0), (0, 8)] {
+                let part = guard.view().slice(s![top..;rows, left..;columns]).unwrap();
+                for ours in [part, part.transpose()] {
+                    let theirs = View::<i32>::try_from(ours).unwrap();
+                    assert_same(ours, theirs);
+                    let back = ArrayView::<i32, 2>::try_from(theirs).unwrap();
+                    assert_eq!(back.shape(), ours.shape());
+                    for axis in (0..2).filter(|&axis| !ours.is_empty() && ours.shape()[axis] > 1) {
+                        assert_eq!(back.strides()[axis], ours.strides()[axis]);
+                        seen += 1;
+                    }
+                    assert!(ours.is_empty() || back.as_ptr() == ours.as_ptr());
+                    assert!(back.iter().eq(ours.iter()));
+                }
+            }
+        }
+        assert!(seen > 30, "{seen} strides were compared");
+    }
+
+    #[test]
+    fn what_lies_without_gaps_is_a_slice_there_too() {
+        let array = Array::try_from(numbers(2, 3)).unwrap();
+        let guard = array.read().unwrap();
+        for (rows, columns) in
+            [(0..2, 0..3), (0..2, 1..3), (1..2, 1..2), (0..2, 2..3), (2..2, 0..3), (0..2, 1..1)]
+        {
+            let ours = guard.view().slice(s![rows, columns]).unwrap();
+            let theirs = View::<i32>::try_from(ours).unwrap();
+            assert!(theirs.data.is_contiguous(), "{:?} {:?}", ours.shape(), theirs.strides());
+            // SAFETY: contiguous, as just checked.
+            assert!(unsafe { theirs.data.as_slice_unchecked() }.iter().eq(ours.transpose().iter()));
+        }
+        let rows = View::<i32>::try_from(guard.view().slice(s![..1, ..]).unwrap()).unwrap();
+        assert!(!rows.data.is_contiguous());
+    }
+
+    #[test]
+    fn lengths_and_strides_that_the_compiler_knows_are_checked() {
+        let array = Array::try_from(numbers(3, 4)).unwrap();
+        let guard = array.read().unwrap();
+        let all = guard.view();
+        assert_eq!(DMatrixView::<i32, U1, Dyn>::try_from(all).unwrap().iter().len(), 12);
+        let corner = all.slice(s![1.., 2..]).unwrap();
+        assert_eq!(MatrixView2::<i32, U1, U3>::try_from(corner).unwrap(), Matrix2::new(102, 103, 202, 203));
+        let error = SMatrixView::<i32, 2, 2>::try_from(corner).unwrap_err();
+        assert!(error.is_layout() && error.to_string().contains("axis 1 is 3 elements"), "{error}");
+        let error = SMatrixView::<i32, 3, 2>::try_from(all).unwrap_err();
+        assert!(error.is_shape() && error.to_string().contains("axis 1 has 4 elements"), "{error}");
+        let rows = all.slice(s![..;2, ..]).unwrap();
+        let error = DMatrixView::<i32, U1, Dyn>::try_from(rows).unwrap_err();
+        assert!(error.is_layout() && error.to_string().contains("axis 0 is 2 elements"), "{error}");
+        // A stride that is never walked is whatever the type says.
+        assert_eq!(
+            DMatrixView::<i32, U3, U5>::try_from(all.slice(s![1..2, 1..2]).unwrap()).unwrap().sum(),
+            101
+        );
+        let column: ArrayView<i32, 1> = all.slice(s![.., 1]).unwrap();
+        assert_eq!(DVectorView::<i32>::try_from(column).unwrap().as_slice(), [1, 101, 201]);
+        let pair: Result<VectorView2<i32>> = column.try_into();
+        assert!(pair.unwrap_err().is_shape());
+        drop(guard);
+        let mut array = array;
+        let view = array.as_view_mut().unwrap();
+        SMatrixViewMut::<i32, 3, 4>::try_from(view).unwrap().fill(5);
+        assert!(array.read().unwrap().iter().all(|&element| element == 5));
+    }
+
+    #[test]
+    fn columns_go_out_and_back() {
+        let array = Array::from_vec((0..12).collect(), [3, 4]).unwrap();
+        let guard = array.read().unwrap();
+        for (ours, expected) in [
+            (guard.view().slice(s![.., 1]).unwrap(), &[1, 5, 9][..]),
+            (guard.view().slice(s![2, 1..;2]).unwrap(), &[9, 11]),
+            (guard.view().slice(s![2, 3..]).unwrap(), &[11]),
+            (guard.view().slice(s![2, 4..]).unwrap(), &[]),
+        ] {
+            let theirs = Column::<i32>::try_from(ours).unwrap();
+            assert!(theirs.iter().eq(expected) && theirs.iter().rev().eq(expected.iter().rev()));
+            assert_eq!(theirs.sum(), expected.iter().sum::<i32>());
+            let back = ArrayView::<i32, 1>::try_from(theirs).unwrap();
+            assert!(back.iter().eq(expected) && (back.is_empty() || back.as_ptr() == ours.as_ptr()));
+        }
+        let theirs = numbers(3, 4);
+        let column = ArrayView::<i32, 1>::try_from(theirs.column(2)).unwrap();
+        assert!(column.iter().eq(&[2, 102, 202]));
+    }
+
+    #[test]
+    fn matrices_on_the_stack_are_seen_and_written_in_place() {
+        let mut theirs = Matrix2x3::from_fn(number);
+        let ours = ArrayView::<i32, 2>::try_from(&theirs).unwrap();
+        assert_eq!((ours.as_ptr(), ours.strides()), (theirs.as_ptr(), &[4, 8]));
+        assert_same(ours, View::try_from(ours).unwrap());
+        let mut ours = ArrayViewMut::<i32, 2>::try_from(&mut theirs).unwrap();
+        ours[[1, 2]] = 7;
+        assert_eq!(theirs, Matrix2x3::new(0, 1, 2, 100, 101, 7));
+        let mut theirs = Vector3::new(1, 2, 3);
+        ArrayViewMut::<i32, 1>::try_from(&mut theirs).unwrap()[[2]] = 9;
+        assert!(ArrayView::<i32, 1>::try_from(&theirs).unwrap().iter().eq(&[1, 2, 9]));
+    }
+
+    #[test]
+    fn what_is_in_a_box_or_shared_is_kept() {
+        let theirs = Box::new(Matrix2x3::from_fn(number));
+        let address = theirs.as_ptr();
+        let ours = Array::<i32, 2>::from_owner(theirs, [3, 2]).unwrap().transpose();
+        assert_eq!((ours.as_ptr(), ours.get([1, 2]).unwrap()), (address, 102));
+        let theirs = Arc::new(numbers(2, 3));
+        let ours = Array::<i32, 2>::from_owner(theirs.clone(), [3, 2]).unwrap().transpose();
+        assert_eq!((ours.as_ptr(), ours.get([1, 2]).unwrap()), (theirs.as_ptr(), 102));
+        assert!(DMatrix::try_from(ours).unwrap_err().error.is_read_only());
+    }
+
+    #[test]
+    fn mutable_views_write_through_both_ways() {
+        let mut array = Array::from_vec(vec![0u16; 12], [3, 4]).unwrap();
+        let view = array.as_view_mut().unwrap().slice(s![1.., ..;3]).unwrap();
+        let mut theirs = DMatrixViewMut::<u16, Dyn, Dyn>::try_from(view).unwrap();
+        theirs[(1, 1)] = 7;
+        theirs.column_mut(0).fill(3);
+        let column = array.as_view_mut().unwrap().slice(s![0, 1..]).unwrap();
+        DVectorViewMut::<u16, Dyn, Dyn>::try_from(column).unwrap().fill(5);
+        assert_eq!(array.read().unwrap().to_vec(), [0, 5, 5, 5, 3, 0, 0, 0, 3, 0, 0, 7]);
+
+        let mut theirs = numbers(3, 3);
+        let mut ours = ArrayViewMut::<i32, 2>::try_from(theirs.rows_with_step_mut(0, 2, 1)).unwrap();
+        ours.iter_mut().for_each(|element| *element = -1);
+        let mut ours = ArrayViewMut::<i32, 1>::try_from(theirs.column_mut(1)).unwrap();
+        ours[[1]] = 0;
+        assert_eq!(theirs, Matrix3::new(-1, -1, -1, 100, 0, 102, -1, -1, -1));
+    }
+
+    #[test]
+    fn broadcast_columns_go_out_and_broadcast_rows_are_refused() {
+        let array = Array::from_vec(vec![1, 2, 3], [3]).unwrap();
+        let rows = array.broadcast_to([4, 3]).unwrap();
+        let guard = rows.read().unwrap();
+        let ours = guard.view().transpose(); // 3 × 4, and all columns are one
+        assert_eq!(ours.strides(), &[4, 0]);
+        assert_same(ours, View::try_from(ours).unwrap());
+        assert_eq!(View::try_from(ours).unwrap().sum(), 24);
+        let error = View::<i32>::try_from(guard.view()).unwrap_err();
+        assert!(error.is_layout() && error.to_string().contains("stride of 0 bytes of axis 0"), "{error}");
+        let one = array.slice(s![1..2]).unwrap().broadcast_to([5]).unwrap();
+        let guard = one.read().unwrap();
+        assert!(Column::<i32>::try_from(guard.view()).unwrap_err().is_layout());
+        // A stride of 0 that is never walked is none.
+        let single = one.slice(s![..1]).unwrap().read().unwrap();
+        assert_eq!(Column::<i32>::try_from(single.view()).unwrap().sum(), 2);
+    }
+
+    #[test]
+    fn reversed_views_are_refused() {
+        let array = Array::from_vec((0..6).collect(), [2, 3]).unwrap();
+        let guard = array.read().unwrap();
+        for (rows, columns, number) in [(-1, 1, "-12"), (1, -1, "-4"), (-1, -1, "-12"), (1, -2, "-8")] {
+            let ours = guard.view().slice(s![..;rows, ..;columns]).unwrap();
+            let error = View::<i32>::try_from(ours).unwrap_err();
+            assert!(error.is_layout() && error.to_string().contains(number), "{error}");
+            assert!(error.to_string().contains("copy"), "{error}");
+        }
+        // What is never walked runs in no direction.
+        let column = guard.view().slice(s![.., 2..;-1]).unwrap();
+        assert_same(column, View::try_from(column).unwrap());
+        drop(guard);
+        let mut array = array;
+        let view = array.as_view_mut().unwrap().slice(s![..;-1, ..]).unwrap();
+        assert!(DMatrixViewMut::<i32, Dyn, Dyn>::try_from(view).unwrap_err().is_layout());
+    }
+
+    #[test]
+    fn strides_that_are_no_whole_elements_are_refused() {
+        let pairs = Buffer::from_vec(vec![0u16; 9]).unwrap();
+        let layout = FixedLayout::new([2], [6], 4).unwrap();
+        let array = Array::<[u16; 2], 1>::from_buffer_with_layout(pairs, layout, 0).unwrap();
+        let guard = array.read().unwrap();
+        let error = Column::<[u16; 2]>::try_from(guard.view()).unwrap_err();
+        assert!(error.is_layout() && error.to_string().contains("stride of 6 bytes"), "{error}");
+        let nothing = Array::from_vec(vec![[0u8; 0]; 3], [3]).unwrap();
+        assert!(Column::<[u8; 0]>::try_from(nothing.read().unwrap().view()).unwrap_err().is_layout());
+    }
+
+    #[test]
+    fn views_of_nalgebra_that_repeat_elements_are_read_and_not_written() {
+        let mut data = [1, 2, 3, 4];
+        let theirs = View::from_slice_with_strides(&data, 2, 3, 0, 1);
+        let ours = ArrayView::<i32, 2>::try_from(theirs).unwrap();
+        assert_eq!(ours.to_vec(), [1, 2, 3, 1, 2, 3]);
+        for (rows, columns, numbers) in [(1, 1, "[4, 4]"), (0, 1, "[0, 4]"), (1, 0, "[4, 0]")] {
+            let (shape, strides) = ((Dyn(2), Dyn(2)), (Dyn(rows), Dyn(columns)));
+            // SAFETY: all of it lies within the data; nothing is read or written.
+            let storage = unsafe { ViewStorageMut::from_raw_parts(data.as_mut_ptr(), shape, strides) };
+            let mut theirs = DMatrixViewMut::<i32, Dyn, Dyn>::from_data(storage);
+            let error = ArrayViewMut::<i32, 2>::try_from(&mut theirs).unwrap_err();
+            assert!(error.is_layout() && error.to_string().contains(numbers), "{error}");
+            assert!(ArrayViewMut::<i32, 2>::try_from(theirs).unwrap_err().is_layout());
+        }
+    }
+}
