@@ -23,7 +23,7 @@ impl<T: Element, const D: usize> Array<T, D> {
     /// # Errors
     ///
     /// The array comes back with the error. `is_layout` where the elements do not lie row-major without gaps (those of a column-major
-    /// array are the elements of its transpose); otherwise as [`Buffer::try_into_vec`], among others `is_conflict` where there is
+    /// array are the elements of its transpose); otherwise as [`Buffer::try_into_vec`](crate::memory::Buffer::try_into_vec), among others `is_conflict` where there is
     /// another handle, and `is_unsupported` where the memory is no vector's.
     pub fn try_into_vec(self) -> Result<Vec<T>, Rejected<Self>> {
         self.try_into_vec_in_order(Order::RowMajor)
