@@ -246,6 +246,10 @@ impl LeasedTensor {
     /// `is_refused`, with the reason why they cannot be had in place, or be read at all; `is_unsupported` for a dtype that the
     /// format has not, or in another byte order.
     pub fn new<P: Producer + ?Sized>(producer: &P, copy: CopyPolicy) -> Result<Self> {
+        // The dtype is looked at first, so that nothing is copied that has no name in the format.
+        if let Ok(seen) = view(producer, Request::pin().indirect()) {
+            their_dtype(seen.dtype())?;
+        }
         let request = Request::read().order(Order::RowMajor).copy(copy);
         Ok(Self::try_from(view(producer, request)?)?)
     }
