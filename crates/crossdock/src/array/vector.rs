@@ -35,7 +35,7 @@ impl<T: Element, const D: usize> Array<T, D> {
     pub(crate) fn try_into_vec_in_order(self, order: Order) -> Result<Vec<T>, Rejected<Self>> {
         if !self.is_contiguous(order) {
             let text = format!(
-                "elements of shape {:?} with strides {:?} do not lie {order:?} without gaps, as in a vector: copy the array \
+                "elements of shape {:?} with strides {:?} do not lie {order} without gaps, as in a vector: copy the array \
                  (`to_order`)",
                 self.shape(),
                 self.strides()

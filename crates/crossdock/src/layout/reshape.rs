@@ -94,7 +94,7 @@ pub(super) fn reshape(
             return Err(Error::new(
                 Kind::Layout,
                 format!(
-                    "no strides express shape {from_shape:?} with strides {from_strides:?} as {shape:?} in {order:?} order; copy it first"
+                    "no strides express shape {from_shape:?} with strides {from_strides:?} as {shape:?} in {order} order; copy it first"
                 ),
             ));
         }

@@ -10,6 +10,8 @@
 //! shorter lengths and for any signs of the strides: this is why slicing, permuting, reversing and dropping axes need
 //! no new check. The stride of an axis of length 0 or 1 is never multiplied by anything but 0, and may be any number.
 
+use std::fmt;
+
 use crate::error::{Error, Kind, Result};
 use crate::layout::MAX_RANK;
 
@@ -20,6 +22,16 @@ pub enum Order {
     RowMajor,
     /// The first index runs fastest: Fortran, NumPy's `'F'`.
     ColumnMajor,
+}
+
+impl fmt::Display for Order {
+    /// `row-major`, `column-major`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::RowMajor => "row-major",
+            Self::ColumnMajor => "column-major",
+        })
+    }
 }
 
 impl Order {

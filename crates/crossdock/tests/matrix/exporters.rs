@@ -116,7 +116,7 @@ pub(crate) const EXPORTERS: &[Exporter] = &[
     Exporter { name: "`image`", hand: Hand::Lend(crates::flat_samples) },
     Exporter { name: "Arrow", hand: Hand::Lend(crates::arrow_column) },
     Exporter { name: "`candle`", hand: Hand::Give(crates::tensor) },
-    Exporter { name: "`LeasedTensor`", hand: Hand::Lend(crates::leased_tensor) },
+    Exporter { name: "`safetensors::View`", hand: Hand::Lend(crates::leased_tensor) },
     Exporter {
         name: "shared memory, to read",
         hand: Hand::Lend(|array, policy, look| shared(array, Request::pin().copy(policy), look)),
