@@ -61,7 +61,7 @@ fn page(matrix: &Matrix) -> String {
     page += &table("exporter", &exporters, &memories, &transposed(&matrix.memories));
     page += "\n## From each to each\n\nRow-major data, from their side to the other; column-major data, where either is `nalgebra::DMatrix`. \
              It is the worse\nof two answers: that of the importer, and that of the exporter to an array of our own in memory of the \
-             same kind. Whoever\nanswers all others alike shares a row, and whoever all others answer alike shares a column.\n\n";
+             same kind. Importers\nwith the same answers share a row, and exporters a column.\n\n";
     let (from, rows) = shared(&importers, &matrix.each_to_each());
     let (to, columns) = shared(&exporters, &transposed(&rows));
     page += &table("from \\ to", &names(&from), &names(&to), &transposed(&columns));
