@@ -25,11 +25,11 @@ pub enum Order {
 }
 
 impl fmt::Display for Order {
-    /// `row-major` or `column-major`.
+    /// `row-major`, `column-major`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Order::RowMajor => "row-major",
-            Order::ColumnMajor => "column-major",
+            Self::RowMajor => "row-major",
+            Self::ColumnMajor => "column-major",
         })
     }
 }

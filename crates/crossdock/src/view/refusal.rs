@@ -157,7 +157,7 @@ impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Reason::Lease(error) => write!(f, "{error}"),
-            Reason::Order(order) => write!(f, "the elements do not lie in {} order", order_name(*order)),
+            Reason::Order(order) => write!(f, "the elements do not lie in {order} order"),
             Reason::DType(dtype) => write!(f, "the elements are not {}", dtype.brief()),
             Reason::Place(place) => write!(f, "the memory is not on {place}"),
             Reason::Layout(what) | Reason::Unsupported(what) => f.write_str(what),
@@ -184,13 +184,6 @@ impl fmt::Display for Refusal {
             write!(f, "; a copy of {nbytes} bytes would do")?;
         }
         Ok(())
-    }
-}
-
-fn order_name(order: Order) -> &'static str {
-    match order {
-        Order::RowMajor => "row-major",
-        Order::ColumnMajor => "column-major",
     }
 }
 

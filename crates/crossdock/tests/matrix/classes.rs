@@ -20,7 +20,7 @@ pub(crate) enum Kind {
 }
 
 /// [`Kind::Record`], where a type is wanted.
-#[derive(Clone, Copy, Element)]
+#[derive(Clone, Copy, Debug, PartialEq, Element)]
 #[repr(C, packed)]
 pub(crate) struct Trade {
     pub(crate) kind: u8,

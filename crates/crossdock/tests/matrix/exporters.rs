@@ -2,22 +2,18 @@
 
 #![expect(clippy::result_large_err, reason = "what comes back is the array, in place")]
 
+mod crates;
+
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::FileExt;
 
-use arrow_data::ArrayData;
-use candle_core::{CpuStorage, Storage, Tensor};
 use crossdock::element::{ByteOrder, DType, Element};
 use crossdock::exchange::files::{npy, npz, png, raw, safetensors};
 use crossdock::exchange::protocol::dlpack::{self, ExportOptions, abi};
 use crossdock::exchange::protocol::shm;
 use crossdock::layout::{Layout, Order};
-use crossdock::memory::Birth;
-use crossdock::memory::racy::Pinned;
 use crossdock::view::{CopyPolicy, Refusal, Request};
 use crossdock::{Array, DArray, Error, Rejected};
-use image::FlatSamples;
-use ndarray::{ArrayView, Dim, Dimension, IntoDimension};
 
 use crate::classes::{Swapped, Trade, addresses, walk};
 use crate::files::{elements, npy_elements, npz_elements, png_elements, safetensors_elements};
@@ -62,8 +58,10 @@ pub(crate) enum At<'a> {
 pub(crate) struct No(pub(crate) String);
 
 impl From<Error> for No {
+    /// A refusal that is an error says more than its reason.
     fn from(error: Error) -> Self {
-        Self(error.to_string())
+        let refusal = std::error::Error::source(&error).and_then(|source| source.downcast_ref::<Refusal>());
+        Self(reason(refusal).unwrap_or_else(|| error.to_string()))
     }
 }
 
@@ -106,10 +104,19 @@ pub(crate) const EXPORTERS: &[Exporter] = &[
     Exporter { name: "`Vec`", hand: Hand::Give(|array, look| typed!(array, vec(look))) },
     Exporter { name: "DLPack", hand: Hand::Lend(dlpack_versioned) },
     Exporter { name: "DLPack before 1.0", hand: Hand::Lend(dlpack_legacy) },
-    Exporter { name: "`ndarray`", hand: Hand::Lend(|array, _, look| typed!(array, nd_view(look))) },
-    Exporter { name: "`image`", hand: Hand::Lend(flat_samples) },
-    Exporter { name: "Arrow", hand: Hand::Lend(arrow_column) },
-    Exporter { name: "`candle`", hand: Hand::Give(tensor) },
+    Exporter { name: "`ndarray`", hand: Hand::Lend(|array, _, look| typed!(array, crates::nd_view(look))) },
+    Exporter {
+        name: "`nalgebra::DMatrix`",
+        hand: Hand::Give(|array, look| typed!(array, crates::na_owned(look))),
+    },
+    Exporter {
+        name: "`nalgebra::DMatrixView`",
+        hand: Hand::Lend(|array, _, look| typed!(array, crates::na_view(look))),
+    },
+    Exporter { name: "`image`", hand: Hand::Lend(crates::flat_samples) },
+    Exporter { name: "Arrow", hand: Hand::Lend(crates::arrow_column) },
+    Exporter { name: "`candle`", hand: Hand::Give(crates::tensor) },
+    Exporter { name: "`safetensors::View`", hand: Hand::Lend(crates::leased_tensor) },
     Exporter {
         name: "shared memory, to read",
         hand: Hand::Lend(|array, policy, look| shared(array, Request::pin().copy(policy), look)),
@@ -134,12 +141,12 @@ pub(crate) const EXPORTERS: &[Exporter] = &[
 
 /// A function of the array for its type of elements and its rank.
 macro_rules! typed {
-    ($array:ident, $f:ident($($arg:ident),*)) => {
+    ($array:ident, $($f:ident)::+($($arg:ident),*)) => {
         match $array.rank() {
-            0 => $f::<u16, 0>($array, $($arg),*),
-            _ if *$array.dtype() == DType::U16 => $f::<u16, 2>($array, $($arg),*),
-            _ if *$array.dtype() == Swapped::dtype() => $f::<Swapped, 2>($array, $($arg),*),
-            _ => $f::<Trade, 2>($array, $($arg),*),
+            0 => $($f)::+::<u16, 0>($array, $($arg),*),
+            _ if *$array.dtype() == DType::U16 => $($f)::+::<u16, 2>($array, $($arg),*),
+            _ if *$array.dtype() == Swapped::dtype() => $($f)::+::<Swapped, 2>($array, $($arg),*),
+            _ => $($f)::+::<Trade, 2>($array, $($arg),*),
         }
     };
 }
@@ -229,90 +236,6 @@ fn dlpack_legacy(array: &DArray, policy: CopyPolicy, look: Look<'_>) -> Result<(
         elements: &|| tensor_elements(&tensor),
     });
     Ok(())
-}
-
-/// Elements by reference; or as cells, where others may write them.
-fn nd_view<T: Element, const D: usize>(array: &DArray, look: Look<'_>) -> Result<(), No>
-where
-    Dim<[usize; D]>: Dimension,
-    [usize; D]: IntoDimension<Dim = Dim<[usize; D]>>,
-{
-    let array = Array::<T, D>::try_from(array.clone()).map_err(Error::from)?;
-    if array.birth() == Birth::Aliased {
-        let guard = array.pin()?;
-        let view = ArrayView::<Pinned<T>, Dim<[usize; D]>>::try_from(&guard)?;
-        look(Lent {
-            at: At::Address(view.as_ptr().addr()),
-            because: None,
-            elements: &|| view.iter().map(|cell| bytes_of(&cell.load())).collect(),
-        });
-    } else {
-        let guard = array.read()?;
-        let view = ArrayView::<T, Dim<[usize; D]>>::try_from(guard.view())?;
-        look(Lent {
-            at: At::Address(view.as_ptr().addr()),
-            because: None,
-            elements: &|| view.iter().map(bytes_of).collect(),
-        });
-    }
-    Ok(())
-}
-
-/// A picture of one channel.
-fn flat_samples(array: &DArray, _: CopyPolicy, look: Look<'_>) -> Result<(), No> {
-    let array = Array::<u16, 3>::try_from(array.insert_axis(array.rank())?).map_err(Error::from)?;
-    let guard = array.read()?;
-    let flat = FlatSamples::<&[u16]>::try_from(&guard)?;
-    let (height, width) = (flat.layout.height, flat.layout.width);
-    let sample = |x, y| flat.get_sample(0, x, y).unwrap();
-    look(Lent {
-        at: At::Address(flat.samples.as_ptr().addr()),
-        because: None,
-        elements: &|| (0..height).flat_map(|y| (0..width).map(move |x| bytes_of(sample(x, y)))).collect(),
-    });
-    Ok(())
-}
-
-/// A column, of lists of a fixed size where the array has axes for them.
-fn arrow_column(array: &DArray, _: CopyPolicy, look: Look<'_>) -> Result<(), No> {
-    let column = ArrayData::try_from(array)?;
-    let mut values = &column;
-    while let [child] = values.child_data() {
-        values = child;
-    }
-    let bytes = values.buffers()[0].as_slice();
-    look(Lent {
-        at: At::Address(bytes.as_ptr().addr()),
-        because: None,
-        elements: &|| elements(bytes, array.shape(), array.dtype().itemsize(), false),
-    });
-    Ok(())
-}
-
-/// A tensor, of which `candle` has none of 16-bit numbers without a sign: so one of the same bits with a sign.
-fn tensor(array: DArray, look: Look<'_>) -> Result<(), Rejected<DArray>> {
-    fn signed<const D: usize>(array: DArray, look: Look<'_>) -> Result<(), Rejected<DArray>> {
-        let tensor = Tensor::try_from(Array::<i16, D>::try_from(array)?).map_err(again)?;
-        let (storage, _) = tensor.storage_and_layout();
-        let Storage::Cpu(CpuStorage::I16(vec)) = &*storage else { panic!("{storage:?}") };
-        look(Lent {
-            at: At::Address(vec.as_ptr().addr()),
-            because: None,
-            elements: &|| vec.iter().map(bytes_of).collect(),
-        });
-        Ok(())
-    }
-    if *array.dtype() != DType::U16 {
-        return signed::<2>(array, look);
-    }
-    let signs = match array.view_as(&DType::I16) {
-        Ok(signs) => signs,
-        Err(error) => return Err(Rejected { value: array, error }),
-    };
-    drop(array);
-    let answer = if signs.rank() == 0 { signed::<0>(signs, look) } else { signed::<2>(signs, look) };
-    let unsigned = |array: DArray| array.view_as(&DType::U16).unwrap();
-    answer.map_err(|rejected| Rejected { value: unsigned(rejected.value), error: rejected.error })
 }
 
 // ===== to another process

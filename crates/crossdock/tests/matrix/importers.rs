@@ -1,12 +1,12 @@
 //! Importers: how foreign data become an array. Each makes of a specimen what its side has, if it can have it, and brings that in.
 
+mod crates;
+
 use std::ffi::c_void;
 use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 
-use arrow_data::ArrayData;
-use arrow_schema::{DataType, Field};
 use crossdock::element::Element;
 use crossdock::exchange::files::{self, npy, raw};
 use crossdock::exchange::protocol::dlpack::{self, abi};
@@ -15,13 +15,9 @@ use crossdock::layout::Order;
 use crossdock::memory::{Birth, Buffer};
 use crossdock::view::{MemoryView, Producer, Refusal, Request};
 use crossdock::{Array, DArray, Error};
-use image::{ImageBuffer, Luma};
-use ndarray::{Axis, Dim, Dimension, IntoDimension, ShapeBuilder};
 
 use crate::classes::{Kind, Loan, Specimen, Swapped, Trade};
-use crate::files::{
-    npy_header, npz, picture, png, safetensors as safetensors_file, shared_memory, with_file,
-};
+use crate::files::{npy_header, npz, png, safetensors as safetensors_file, shared_memory, with_file};
 use crate::memories::foreign;
 
 /// An importer.
@@ -74,6 +70,9 @@ const GAPLESS: No = No::CannotSay("elements without gaps only");
 const ALIGNED: No = No::CannotSay("aligned elements only");
 const ELEMENTS: No = No::CannotSay("strides are whole numbers of elements");
 const ROW_MAJOR: No = No::CannotSay("row-major elements only");
+const COLUMN_MAJOR: No = No::CannotSay("column-major elements only");
+const ROWS_AND_COLUMNS: No = No::CannotSay("rows and columns");
+const FORWARDS: No = No::CannotSay("no stride is negative");
 const NUMBERS: No = No::CannotSay("no such type of elements");
 const READONLY: No = No::CannotSay("whoever has it may write it");
 const PICTURE: No = No::CannotSay("height and width, of one pixel at least");
@@ -86,10 +85,12 @@ pub(crate) const IMPORTERS: &[Importer] = &[
     Importer { name: "producer", bring: producer },
     Importer { name: "DLPack", bring: dlpack_versioned },
     Importer { name: "DLPack before 1.0", bring: dlpack_legacy },
-    Importer { name: "Arrow", bring: arrow_column },
-    Importer { name: "`ndarray::Array`", bring: nd_owned },
-    Importer { name: "`ndarray::ArcArray`", bring: nd_shared },
-    Importer { name: "`image`", bring: image_buffer },
+    Importer { name: "Arrow", bring: crates::arrow_column },
+    Importer { name: "`ndarray::Array`", bring: crates::nd_owned },
+    Importer { name: "`ndarray::ArcArray`", bring: crates::nd_shared },
+    Importer { name: "`nalgebra::DMatrix`", bring: crates::na_owned },
+    Importer { name: "`nalgebra::DMatrixView`", bring: crates::na_view },
+    Importer { name: "`image`", bring: crates::image_buffer },
     Importer { name: "shared memory", bring: |specimen| shared(specimen, false) },
     Importer { name: "sealed memory", bring: |specimen| shared(specimen, true) },
     Importer { name: "raw file", bring: raw_file },
@@ -97,6 +98,7 @@ pub(crate) const IMPORTERS: &[Importer] = &[
     Importer { name: "`.npz`", bring: |specimen| npz_file(specimen, false) },
     Importer { name: "`.npz`, deflated", bring: |specimen| npz_file(specimen, true) },
     Importer { name: "`.safetensors`", bring: safetensors_of },
+    Importer { name: "`safetensors::TensorView`", bring: crates::tensor_view },
     Importer { name: "PNG", bring: png_of },
 ];
 
@@ -125,6 +127,7 @@ macro_rules! typed {
         }
     };
 }
+use typed;
 
 // ===== vectors, pointers, producers
 
@@ -257,106 +260,6 @@ fn dlpack_legacy(specimen: &Specimen) -> Result<Brought, No> {
     at_address(unsafe { dlpack::import_legacy(Box::into_raw(managed)) }?, address)
 }
 
-// ===== crates
-
-/// An array of `ndarray` that lies as the specimen does.
-fn nd<T: Element, const D: usize>(specimen: &Specimen) -> Result<ndarray::Array<T, Dim<[usize; D]>>, No>
-where
-    Dim<[usize; D]>: Dimension,
-    [usize; D]: IntoDimension<Dim = Dim<[usize; D]>>,
-{
-    if specimen.device.is_some() {
-        return Err(DEVICE);
-    }
-    if specimen.is_indirect {
-        return Err(INDIRECT);
-    }
-    let strides = specimen.strides_in_elements().ok_or(ELEMENTS)?;
-    if !specimen.is_aligned() {
-        return Err(ALIGNED);
-    }
-    let shape: [usize; D] = specimen.shape[..].try_into().unwrap();
-    // Its own strides of what is empty are 0.
-    let forwards =
-        std::array::from_fn(|axis| if shape.contains(&0) { 0 } else { strides[axis].unsigned_abs() });
-    let built = ndarray::Array::from_shape_vec(Dim(shape).strides(Dim(forwards)), specimen.vector());
-    let Ok(mut array) = built else { return Err(No::CannotSay("owned elements, each of one index")) };
-    for axis in (0..D).filter(|&axis| strides[axis] < 0) {
-        array.invert_axis(Axis(axis));
-    }
-    Ok(array)
-}
-
-fn nd_owned(specimen: &Specimen) -> Result<Brought, No> {
-    fn bring<T: Element, const D: usize>(specimen: &Specimen) -> Result<Brought, No>
-    where
-        Dim<[usize; D]>: Dimension,
-        [usize; D]: IntoDimension<Dim = Dim<[usize; D]>>,
-    {
-        let theirs = nd::<T, D>(specimen)?;
-        let address = theirs.as_ptr().addr();
-        at_address(Array::try_from(theirs)?, address)
-    }
-    if specimen.is_readonly {
-        return Err(READONLY);
-    }
-    typed!(specimen, bring)
-}
-
-fn nd_shared(specimen: &Specimen) -> Result<Brought, No> {
-    fn bring<T: Element, const D: usize>(specimen: &Specimen) -> Result<Brought, No>
-    where
-        Dim<[usize; D]>: Dimension + Send + 'static,
-        [usize; D]: IntoDimension<Dim = Dim<[usize; D]>>,
-    {
-        let theirs = nd::<T, D>(specimen)?.into_shared();
-        let address = theirs.as_ptr().addr();
-        at_address(Array::try_from(theirs)?, address)
-    }
-    typed!(specimen, bring)
-}
-
-/// A column, of lists of a fixed size where there are axes for them.
-fn arrow_column(specimen: &Specimen) -> Result<Brought, No> {
-    if specimen.kind != Kind::Number {
-        return Err(NUMBERS);
-    }
-    if gapless(specimen)? != Order::RowMajor {
-        return Err(ROW_MAJOR);
-    }
-    if !specimen.is_aligned() {
-        return Err(ALIGNED);
-    }
-    let &[rows, columns] = &specimen.shape[..] else { return Err(No::CannotSay("a column has a length")) };
-    let buffer = arrow_buffer::Buffer::from_vec(specimen.vector::<u16>());
-    let address = buffer.as_ptr().addr();
-    let values = ArrayData::builder(DataType::UInt16).len(rows * columns).add_buffer(buffer).build().unwrap();
-    let list =
-        DataType::FixedSizeList(Arc::new(Field::new_list_field(DataType::UInt16, false)), columns as i32);
-    let column = ArrayData::builder(list).len(rows).add_child_data(values).build().unwrap();
-    at_address(DArray::try_from(&column)?, address)
-}
-
-fn image_buffer(specimen: &Specimen) -> Result<Brought, No> {
-    if specimen.is_readonly {
-        return Err(READONLY);
-    }
-    let theirs = pixels(specimen)?;
-    let address = theirs.as_ptr().addr();
-    at_address(DArray::from(Array::try_from(theirs)?).drop_axis(2, 0)?, address)
-}
-
-fn pixels(specimen: &Specimen) -> Result<ImageBuffer<Luma<u16>, Vec<u16>>, No> {
-    if specimen.kind != Kind::Number {
-        return Err(NUMBERS);
-    }
-    match gapless(specimen)? {
-        Order::RowMajor if !specimen.is_aligned() => Err(ALIGNED),
-        Order::RowMajor => picture(specimen).ok_or(PICTURE),
-        Order::ColumnMajor => Err(ROW_MAJOR),
-    }
-}
-
 // ===== shared memory and files
 
 fn shared(specimen: &Specimen, is_sealed: bool) -> Result<Brought, No> {
@@ -410,11 +313,14 @@ fn npz_file(specimen: &Specimen, is_deflated: bool) -> Result<Brought, No> {
 }
 
 fn safetensors_of(specimen: &Specimen) -> Result<Brought, No> {
+    let (file, position) = tensors(specimen)?;
+    named(&file, position)
+}
+
+/// A file of one tensor, and where in it the elements begin.
+fn tensors(specimen: &Specimen) -> Result<(Vec<u8>, usize), No> {
     match (gapless(specimen)?, specimen.kind) {
-        (Order::RowMajor, Kind::Number) => {
-            let (file, position) = safetensors_file(specimen);
-            named(&file, position)
-        }
+        (Order::RowMajor, Kind::Number) => Ok(safetensors_file(specimen)),
         (Order::RowMajor, _) => Err(NUMBERS),
         (Order::ColumnMajor, _) => Err(ROW_MAJOR),
     }
@@ -436,6 +342,6 @@ fn named(file: &[u8], position: usize) -> Result<Brought, No> {
 }
 
 fn png_of(specimen: &Specimen) -> Result<Brought, No> {
-    let brought = named(&png(&pixels(specimen)?), 0)?;
+    let brought = named(&png(&crates::pixels(specimen)?), 0)?;
     Ok(Brought { array: brought.array.drop_axis(2, 0)?, ..brought })
 }

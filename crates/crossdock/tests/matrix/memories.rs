@@ -9,7 +9,7 @@ use crossdock::layout::Layout;
 use crossdock::memory::{Backing, Birth, Buffer, MapOptions};
 
 use crate::classes::{Kind, Specimen, Swapped, Trade, block};
-use crate::files::scratch;
+use crate::files::{scratch, with_file};
 
 /// A kind of memory.
 pub(crate) struct Memory {
@@ -40,6 +40,12 @@ pub(crate) const MEMORIES: &[Memory] = &[
     Memory { name: "another's, constant", backing: Backing::Foreign, birth: Birth::Constant, make: constant },
     Memory { name: "another's, who may write", backing: Backing::Foreign, birth: Birth::Aliased, make: lent },
     Memory { name: "a mapped file", backing: Backing::File, birth: Birth::Aliased, make: mapped },
+    Memory {
+        name: "a mapped file, unchanging",
+        backing: Backing::File,
+        birth: Birth::Sole,
+        make: mapped_constant,
+    },
     Memory { name: "shared memory", backing: Backing::Shared, birth: Birth::Aliased, make: shared },
     Memory { name: "sealed shared memory", backing: Backing::Shared, birth: Birth::Constant, make: sealed },
     Memory { name: "a device's", backing: Backing::Device, birth: Birth::Sole, make: device },
@@ -120,6 +126,14 @@ fn lent(specimen: &Specimen) -> DArray {
 
 fn mapped(specimen: &Specimen) -> DArray {
     over(Buffer::map(scratch(&specimen.bytes).unwrap(), MapOptions::new()).unwrap(), specimen)
+}
+
+/// A file that can be read only by the descriptor that is left.
+fn mapped_constant(specimen: &Specimen) -> DArray {
+    let (file, _) = with_file(&specimen.bytes, |path| File::open(path).unwrap()).unwrap();
+    let map = Buffer::map(file, MapOptions::new()).unwrap();
+    // SAFETY: the file has lost its name, and the one descriptor by which it could be written is closed.
+    over(unsafe { map.assume_constant() }, specimen)
 }
 
 fn shared(specimen: &Specimen) -> DArray {

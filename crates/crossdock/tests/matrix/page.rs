@@ -53,16 +53,18 @@ fn page(matrix: &Matrix) -> String {
     page += "\n## What comes in\n\nData that lie so on the other side, by each importer; and in which memory they are then.\n\n";
     let with_memory: Vec<String> =
         importers.iter().zip(&matrix.into).map(|(name, memory)| format!("{name} | {memory}")).collect();
-    let with_memory: Vec<&str> = with_memory.iter().map(String::as_str).collect();
-    page += &table("importer | memory", &with_memory, &classes, &transposed(&matrix.imports));
+    page += &table("importer | memory", &names(&with_memory), &classes, &transposed(&matrix.imports));
     page += "\n## What goes out\n\nAn array of our own that lies so, by each exporter.\n\n";
     page += &table("exporter", &exporters, &classes, &transposed(&matrix.exports));
-    page += "\n## In which memory it goes out\n\nA row-major array in memory of each kind. An exporter asks what the memory is, and \
-             not who brought it.\n\n";
+    page += "\n## In which memory it goes out\n\nA row-major array in memory of each kind; a column-major one for \
+             `nalgebra::DMatrix`, which lies by columns.\nAn exporter asks what the memory is, and not who brought it.\n\n";
     page += &table("exporter", &exporters, &memories, &transposed(&matrix.memories));
-    page += "\n## From each to each\n\nRow-major data, from their side to the other. It is the worse of two answers: that of the importer, \
-             and that of the exporter\nto an array of our own in memory of the same kind.\n\n";
-    page += &table("from \\ to", &importers, &exporters, &matrix.pairs[0]);
+    page += "\n## From each to each\n\nRow-major data, from their side to the other; column-major data, where either is `nalgebra::DMatrix`. \
+             It is the worse\nof two answers: that of the importer, and that of the exporter to an array of our own in memory of the \
+             same kind. Importers\nwith the same answers share a row, and exporters a column.\n\n";
+    let (from, rows) = shared(&importers, &matrix.each_to_each());
+    let (to, columns) = shared(&exporters, &transposed(&rows));
+    page += &table("from \\ to", &names(&from), &names(&to), &transposed(&columns));
 
     let _ = write!(
         page,
@@ -109,6 +111,25 @@ fn cell(verdict: &Verdict, reasons: &mut Vec<String>) -> String {
         reasons.len() - 1
     });
     format!("{word} {}", raised(number + 1))
+}
+
+/// The rows that differ, each once, with the names of all that have it.
+fn shared(names: &[&str], rows: &[Vec<Verdict>]) -> (Vec<String>, Vec<Vec<Verdict>>) {
+    let mut different: (Vec<String>, Vec<Vec<Verdict>>) = (vec![], vec![]);
+    for (&name, row) in names.iter().zip(rows) {
+        match different.1.iter().position(|other| other == row) {
+            Some(known) => different.0[known] += &format!("; {name}"),
+            None => {
+                different.0.push(name.to_owned());
+                different.1.push(row.clone());
+            }
+        }
+    }
+    different
+}
+
+fn names(names: &[String]) -> Vec<&str> {
+    names.iter().map(String::as_str).collect()
 }
 
 /// `strides [8, 2]` as `strides […]`: the same refusal of another layout.

@@ -246,8 +246,20 @@ impl LeasedTensor {
     /// `is_refused`, with the reason why they cannot be had in place, or be read at all; `is_unsupported` for a dtype that the
     /// format has not, or in another byte order.
     pub fn new<P: Producer + ?Sized>(producer: &P, copy: CopyPolicy) -> Result<Self> {
-        let request = Request::read().order(Order::RowMajor).copy(copy);
-        Ok(Self::try_from(view(producer, request)?)?)
+        let request = Request::read().order(Order::RowMajor);
+        let in_place = view(producer, request.clone());
+        // Nothing is copied that has no dtype in the format.
+        let dtype = match &in_place {
+            Ok(view) => Some(view.dtype()),
+            Err(refusal) => refusal.offer().map(|offer| &offer.dtype),
+        };
+        dtype.map(their_dtype).transpose()?;
+        let view = match copy {
+            CopyPolicy::Never => in_place?,
+            CopyPolicy::IfNeeded if in_place.is_ok() => in_place?,
+            CopyPolicy::IfNeeded | CopyPolicy::Always => view(producer, request.copy(copy))?,
+        };
+        Ok(Self::try_from(view)?)
     }
 
     /// The array, in its lease.
@@ -543,8 +555,17 @@ mod tests {
         let aliased = Array::<u16, 1>::from_buffer(Buffer::shared(4).unwrap(), [2]).unwrap();
         assert!(LeasedTensor::new(&aliased, CopyPolicy::Never).unwrap_err().is_refused());
         assert_eq!(LeasedTensor::new(&aliased, CopyPolicy::IfNeeded).unwrap().data().as_ref(), [0; 4]);
-        let big = Array::from_vec(vec![Be::new(1u16)], [1]).unwrap();
-        assert!(LeasedTensor::new(&big, CopyPolicy::Never).unwrap_err().is_unsupported());
+        let always = LeasedTensor::new(&columns.transpose(), CopyPolicy::Always).unwrap();
+        assert_eq!(always.view().grant().copied_nbytes(), 12);
+
+        // What has no dtype in the format is refused for that, and not copied first.
+        let big = Array::from_vec((0..6).map(Be::<u16>::new).collect(), [2, 3]).unwrap();
+        for copy in [CopyPolicy::Never, CopyPolicy::IfNeeded, CopyPolicy::Always] {
+            for array in [&big, &big.transpose()] {
+                let error = LeasedTensor::new(array, copy).unwrap_err();
+                assert!(error.is_unsupported() && error.to_string().contains("little-endian"), "{error}");
+            }
+        }
     }
 
     #[test]
