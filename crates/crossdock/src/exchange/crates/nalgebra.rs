@@ -409,7 +409,7 @@ mod tests {
             (Array::from_vec(vec![0; 6], [2, 3]).unwrap(), Error::is_layout, "[12, 4]"),
             (columns().slice(s![.., ..;-1]).unwrap(), Error::is_layout, "[4, -8]"),
             (columns().slice(s![..;2, ..]).unwrap(), Error::is_layout, "[8, 8]"),
-            (columns().slice(s![.., 1..]).unwrap(), Error::is_bounds, "16 of the 24 bytes"),
+            (columns().slice(s![.., 1..]).unwrap(), Error::is_bounds, "the 16 bytes begin at byte 8"),
             (Array::zeros([1, 3]).unwrap(), Error::is_unsupported, "12 bytes"),
             (columns().into_readonly(), Error::is_read_only, ""),
         ];
