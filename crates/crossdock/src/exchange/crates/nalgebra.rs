@@ -84,6 +84,12 @@ impl Steps {
 
     /// Where an axis is never walked, as if there were no gaps.
     fn strides<R: Dim, C: Dim>(&self) -> Result<(R, C)> {
+        // One row, or else it is another stride than that of the rows.
+        if R::try_to_usize() == Some(0) && !self.shape.contains(&0) {
+            let text = "the type of the matrix has a stride of 0 elements for axis 0, at which `nalgebra` finds no end of a column: ask \
+                        for one with a stride of 1, or of any length (`Dyn`)";
+            return Err(Error::new(Kind::Layout, text));
+        }
         Ok((step(0, self.strides[0], 1)?, step(1, self.strides[1], self.shape[0])?))
     }
 
@@ -330,7 +336,7 @@ mod tests {
     use crate::s;
     use nalgebra::{
         DMatrixView, DMatrixViewMut, DVectorView, DVectorViewMut, Matrix2, Matrix2x3, Matrix3, Matrix3xX,
-        MatrixView2, OMatrix, RowDVector, SMatrixView, SMatrixViewMut, U3, U5, Vector3, VectorView2,
+        MatrixView2, OMatrix, RowDVector, SMatrixView, SMatrixViewMut, U0, U3, U5, Vector3, VectorView2,
     };
     use std::sync::Arc;
 
@@ -493,6 +499,12 @@ mod tests {
             DMatrixView::<i32, U3, U5>::try_from(all.slice(s![1..2, 1..2]).unwrap()).unwrap().sum(),
             101
         );
+        // But for 0: the iterator would not even see the end of the one row, and go on behind the memory.
+        let row = all.slice(s![2.., ..]).unwrap();
+        let error = DMatrixView::<i32, U0, U3>::try_from(row).unwrap_err();
+        assert!(error.is_layout() && error.to_string().contains("0 elements for axis 0"), "{error}");
+        assert_eq!(DMatrixView::<i32, U0, U3>::try_from(row.slice(s![.., 4..]).unwrap()).unwrap().sum(), 0);
+        assert_eq!(DMatrixView::<i32, U1, U0>::try_from(all.slice(s![.., 3..]).unwrap()).unwrap().sum(), 309);
         let column: ArrayView<i32, 1> = all.slice(s![.., 1]).unwrap();
         assert_eq!(DVectorView::<i32>::try_from(column).unwrap().as_slice(), [1, 101, 201]);
         let pair: Result<VectorView2<i32>> = column.try_into();
