@@ -46,6 +46,7 @@ use nalgebra::{
 use crate::array::{Array, ArrayView, ArrayViewMut};
 use crate::element::Element;
 use crate::error::{Error, Kind, Rejected, Result};
+use crate::exchange::crates::steps;
 use crate::layout::{FixedLayout, Order};
 
 /// The first `D` axes of a matrix, of `nalgebra`'s strides in elements, as ours in bytes.
@@ -53,10 +54,11 @@ fn layout_of<T, R: Dim, C: Dim, S: RawStorage<T, R, C>, const D: usize>(
     storage: &S,
 ) -> Result<FixedLayout<D>> {
     let ((rows, columns), (row, column)) = (storage.shape(), storage.strides());
-    let (lens, steps) = ([rows.value(), columns.value()], [row.value(), column.value()]);
-    // Wherever a stride is ever multiplied by more than 0, the product is an extent of `nalgebra`'s own memory.
-    let nbytes = |axis: usize| (steps[axis] as isize).wrapping_mul(size_of::<T>() as isize);
-    FixedLayout::new(std::array::from_fn(|axis| lens[axis]), std::array::from_fn(nbytes), size_of::<T>())
+    let (lens, strides) = ([rows.value(), columns.value()], [row.value(), column.value()]);
+    steps::layout_of::<T, D>(
+        std::array::from_fn(|axis| lens[axis]),
+        std::array::from_fn(|axis| strides[axis] as isize),
+    )
 }
 
 /// Shape and strides, in elements, of what `nalgebra` is to see: of rank 1, one column.
@@ -126,14 +128,10 @@ fn step<N: Dim>(axis: usize, step: Option<usize>, unused: usize) -> Result<N> {
 
 /// The stride of an axis of more than one element, in elements.
 fn forwards<T: Element>(axis: usize, stride: isize) -> Result<usize> {
-    let size = size_of::<T>();
-    let why = match usize::try_from(stride) {
-        Err(_) => "negative, and `nalgebra` counts forwards".to_owned(),
-        Ok(step) if size == 0 || !step.is_multiple_of(size) => {
-            format!("not a whole number of elements of {size} bytes, which `nalgebra` counts in")
-        }
-        Ok(0) if axis == 0 => "one at which `nalgebra` finds no end of a column".to_owned(),
-        Ok(step) => return Ok(step / size),
+    let why = match usize::try_from(steps::in_elements::<T>(axis, stride, "nalgebra")?) {
+        Err(_) => "negative, and `nalgebra` counts forwards",
+        Ok(0) if axis == 0 => "one at which `nalgebra` finds no end of a column",
+        Ok(step) => return Ok(step),
     };
     Err(Error::new(
         Kind::Layout,
