@@ -31,8 +31,8 @@
 //! - `derive`: `#[derive(Element)]` for structs.
 //! - `half`, `num-complex`: these crates' 16-bit floats and complex numbers are elements.
 //! - `bytemuck`: what that crate knows to be plain data is an element (`element::Plain`), and elements of ours are plain to it.
-//! - `ndarray`, `nalgebra`, `image`: conversions to and from these crates' types, in place, by `From` and `TryFrom`; likewise
-//!   `safetensors-types`, for those of the crate `safetensors`.
+//! - `ndarray`, `nalgebra`, `image`, `arrow`, `candle`: conversions to and from these crates' types, in place, by `From` and
+//!   `TryFrom`; likewise `safetensors-types`, for those of the crate `safetensors`.
 //! - `npz`, `safetensors`, `png`, `jpeg`: files of these formats ([`exchange::files`]).
 //! - `tracing`: pools made by [`Pool::logging`](memory::Pool::logging) tell the `tracing` facade of every block.
 //! - `allocator-api2`: pools as allocators of collections, and pools over any allocator (`Pool::over`).

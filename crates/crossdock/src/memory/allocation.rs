@@ -626,7 +626,7 @@ impl<K: Keep> Block<K> {
     };
 
     unsafe fn release(header: NonNull<Header>) {
-        // SAFETY: this table is installed by `adopt::<K>` alone, whose headers begin a boxed `Block<K>`; Header 2 makes
+        // SAFETY: this table is installed by `adopt_as::<K>` alone, whose headers begin a boxed `Block<K>`; Header 2 makes
         // this the only call, so the box has one owner again.
         let block = unsafe { Box::from_raw(header.as_ptr().cast::<Self>()) };
         let keep = block.keep;

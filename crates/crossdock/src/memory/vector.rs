@@ -41,8 +41,9 @@ impl Buffer {
         }
         let within = ptr.addr().get() - handle.header().ptr().addr().get();
         if within != 0 {
-            let text =
-                format!("the buffer begins at byte {within} of its memory, and a vector at byte 0: copy it");
+            let text = format!(
+                "the {nbytes} bytes begin at byte {within} of their memory, and a vector at byte 0: copy them"
+            );
             return back(handle, Error::new(Kind::Bounds, text));
         }
         let len = match count_of::<T>(ptr, nbytes) {

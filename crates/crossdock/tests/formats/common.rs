@@ -60,7 +60,7 @@ pub(crate) fn pattern(dtype: &str, shape: &[usize], order: Order) -> DArray {
 #[cfg(any(feature = "npz", feature = "safetensors", feature = "png", feature = "jpeg"))]
 pub(crate) fn ramp<const D: usize>(shape: [usize; D]) -> DArray {
     let len = shape.iter().product();
-    crossdock::Array::from_vec((0..len).map(|n| n as u8).collect(), shape).unwrap().into()
+    DArray::from_vec((0..len).map(|n| n as u8).collect(), &shape).unwrap()
 }
 
 pub(crate) fn buffer(bytes: &[u8]) -> Buffer {

@@ -12,6 +12,8 @@ mod nalgebra;
 mod ndarray;
 #[cfg(feature = "safetensors-types")]
 mod safetensors;
+#[cfg(any(feature = "nalgebra", feature = "ndarray"))]
+mod steps;
 
 #[cfg(feature = "safetensors-types")]
 pub use safetensors::LeasedTensor;

@@ -46,6 +46,7 @@ use nalgebra::{
 use crate::array::{Array, ArrayView, ArrayViewMut};
 use crate::element::Element;
 use crate::error::{Error, Kind, Rejected, Result};
+use crate::exchange::crates::steps;
 use crate::layout::{FixedLayout, Order};
 
 /// The first `D` axes of a matrix, of `nalgebra`'s strides in elements, as ours in bytes.
@@ -53,10 +54,11 @@ fn layout_of<T, R: Dim, C: Dim, S: RawStorage<T, R, C>, const D: usize>(
     storage: &S,
 ) -> Result<FixedLayout<D>> {
     let ((rows, columns), (row, column)) = (storage.shape(), storage.strides());
-    let (lens, steps) = ([rows.value(), columns.value()], [row.value(), column.value()]);
-    // Wherever a stride is ever multiplied by more than 0, the product is an extent of `nalgebra`'s own memory.
-    let nbytes = |axis: usize| (steps[axis] as isize).wrapping_mul(size_of::<T>() as isize);
-    FixedLayout::new(std::array::from_fn(|axis| lens[axis]), std::array::from_fn(nbytes), size_of::<T>())
+    let (lens, strides) = ([rows.value(), columns.value()], [row.value(), column.value()]);
+    steps::layout_of::<T, D>(
+        std::array::from_fn(|axis| lens[axis]),
+        std::array::from_fn(|axis| strides[axis] as isize),
+    )
 }
 
 /// Shape and strides, in elements, of what `nalgebra` is to see: of rank 1, one column.
@@ -84,6 +86,12 @@ impl Steps {
 
     /// Where an axis is never walked, as if there were no gaps.
     fn strides<R: Dim, C: Dim>(&self) -> Result<(R, C)> {
+        // One row, or else it is another stride than that of the rows.
+        if R::try_to_usize() == Some(0) && !self.shape.contains(&0) {
+            let text = "the type of the matrix has a stride of 0 elements for axis 0, at which `nalgebra` finds no end of a column: ask \
+                        for one with a stride of 1, or of any length (`Dyn`)";
+            return Err(Error::new(Kind::Layout, text));
+        }
         Ok((step(0, self.strides[0], 1)?, step(1, self.strides[1], self.shape[0])?))
     }
 
@@ -120,14 +128,10 @@ fn step<N: Dim>(axis: usize, step: Option<usize>, unused: usize) -> Result<N> {
 
 /// The stride of an axis of more than one element, in elements.
 fn forwards<T: Element>(axis: usize, stride: isize) -> Result<usize> {
-    let size = size_of::<T>();
-    let why = match usize::try_from(stride) {
-        Err(_) => "negative, and `nalgebra` counts forwards".to_owned(),
-        Ok(step) if size == 0 || !step.is_multiple_of(size) => {
-            format!("not a whole number of elements of {size} bytes, which `nalgebra` counts in")
-        }
-        Ok(0) if axis == 0 => "one at which `nalgebra` finds no end of a column".to_owned(),
-        Ok(step) => return Ok(step / size),
+    let why = match usize::try_from(steps::in_elements::<T>(axis, stride, "nalgebra")?) {
+        Err(_) => "negative, and `nalgebra` counts forwards",
+        Ok(0) if axis == 0 => "one at which `nalgebra` finds no end of a column",
+        Ok(step) => return Ok(step),
     };
     Err(Error::new(
         Kind::Layout,
@@ -330,7 +334,7 @@ mod tests {
     use crate::s;
     use nalgebra::{
         DMatrixView, DMatrixViewMut, DVectorView, DVectorViewMut, Matrix2, Matrix2x3, Matrix3, Matrix3xX,
-        MatrixView2, OMatrix, RowDVector, SMatrixView, SMatrixViewMut, U3, U5, Vector3, VectorView2,
+        MatrixView2, OMatrix, RowDVector, SMatrixView, SMatrixViewMut, U0, U3, U5, Vector3, VectorView2,
     };
     use std::sync::Arc;
 
@@ -409,7 +413,7 @@ mod tests {
             (Array::from_vec(vec![0; 6], [2, 3]).unwrap(), Error::is_layout, "[12, 4]"),
             (columns().slice(s![.., ..;-1]).unwrap(), Error::is_layout, "[4, -8]"),
             (columns().slice(s![..;2, ..]).unwrap(), Error::is_layout, "[8, 8]"),
-            (columns().slice(s![.., 1..]).unwrap(), Error::is_bounds, "16 of the 24 bytes"),
+            (columns().slice(s![.., 1..]).unwrap(), Error::is_bounds, "the 16 bytes begin at byte 8"),
             (Array::zeros([1, 3]).unwrap(), Error::is_unsupported, "12 bytes"),
             (columns().into_readonly(), Error::is_read_only, ""),
         ];
@@ -493,6 +497,12 @@ mod tests {
             DMatrixView::<i32, U3, U5>::try_from(all.slice(s![1..2, 1..2]).unwrap()).unwrap().sum(),
             101
         );
+        // But for 0: the iterator would not even see the end of the one row, and go on behind the memory.
+        let row = all.slice(s![2.., ..]).unwrap();
+        let error = DMatrixView::<i32, U0, U3>::try_from(row).unwrap_err();
+        assert!(error.is_layout() && error.to_string().contains("0 elements for axis 0"), "{error}");
+        assert_eq!(DMatrixView::<i32, U0, U3>::try_from(row.slice(s![.., 4..]).unwrap()).unwrap().sum(), 0);
+        assert_eq!(DMatrixView::<i32, U1, U0>::try_from(all.slice(s![.., 3..]).unwrap()).unwrap().sum(), 309);
         let column: ArrayView<i32, 1> = all.slice(s![.., 1]).unwrap();
         assert_eq!(DVectorView::<i32>::try_from(column).unwrap().as_slice(), [1, 101, 201]);
         let pair: Result<VectorView2<i32>> = column.try_into();

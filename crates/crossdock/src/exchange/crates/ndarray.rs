@@ -21,21 +21,18 @@ use ndarray::{ArcArray, Axis, Dim, Dimension, IntoDimension, ShapeBuilder};
 
 use crate::array::{Array, ArrayPin, ArrayShare, ArrayView, ArrayViewMut};
 use crate::element::Element;
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, Result};
+use crate::exchange::crates::steps;
 use crate::layout::FixedLayout;
 use crate::memory::racy::{Pinned, Shared};
 use crate::memory::{Birth, Buffer, Place};
 
 /// `ndarray`'s strides, in elements, as ours, in bytes.
 fn layout_of<T: Element, const D: usize>(shape: &[usize], strides: &[isize]) -> Result<FixedLayout<D>> {
-    let mut lens = [0; D];
-    let mut nbytes = [0; D];
-    lens.copy_from_slice(shape);
-    for (nbytes, stride) in nbytes.iter_mut().zip(strides) {
-        // Wherever a stride is ever multiplied by more than 0, the product is an extent of `ndarray`'s own memory.
-        *nbytes = stride.wrapping_mul(size_of::<T>() as isize);
-    }
-    FixedLayout::new(lens, nbytes, size_of::<T>())
+    steps::layout_of::<T, D>(
+        std::array::from_fn(|axis| shape[axis]),
+        std::array::from_fn(|axis| strides[axis]),
+    )
 }
 
 /// How far into the memory element 0 lies, in bytes: the extent of the axes that run backwards.
@@ -114,17 +111,7 @@ impl<const D: usize> Forwards<D> {
             if len <= 1 || empty {
                 continue;
             }
-            if size_of::<T>() == 0 || !stride.unsigned_abs().is_multiple_of(size_of::<T>()) {
-                return Err(Error::new(
-                    Kind::Layout,
-                    format!(
-                        "the stride of {stride} bytes of axis {axis} is not a whole number of elements of {} bytes, which \
-                         `ndarray` counts in: copy the array",
-                        size_of::<T>()
-                    ),
-                ));
-            }
-            forwards.strides[axis] = stride.unsigned_abs() / size_of::<T>();
+            forwards.strides[axis] = steps::in_elements::<T>(axis, stride, "ndarray")?.unsigned_abs();
             if stride < 0 {
                 forwards.inverted[axis] = true;
                 forwards.offset += stride * (len - 1) as isize;

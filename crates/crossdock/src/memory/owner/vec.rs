@@ -68,7 +68,10 @@ pub(crate) fn adopt_vec<T: Pod>(vec: Vec<T>) -> Result<Handle> {
 pub(crate) unsafe fn take_vec<T: Pod>(handle: Handle, len: usize) -> Result<Vec<T>, (Handle, Error)> {
     let backing = handle.header().backing();
     if !handle.is_owned_by(&OWNER) {
-        let text = format!("{backing} memory that was not adopted from a vector cannot become one: copy it");
+        let nbytes = handle.header().nbytes();
+        let text = format!(
+            "{nbytes} bytes of {backing} memory that was not adopted from a vector cannot become one: copy it"
+        );
         return Err((handle, Error::new(Kind::Unsupported, text)));
     }
     // SAFETY: just seen: it was made by `adopt_vec`.

@@ -407,6 +407,12 @@ mod tests {
             let theirs = ArrayData::try_from(&DArray::from_vec(Vec::<u64>::new(), shape).unwrap()).unwrap();
             assert_eq!(DArray::try_from(&theirs).unwrap().shape(), shape);
         }
+        let bytes = || Buffer::zeroed(0).unwrap();
+        for (dtype, shape) in [(DType::void(0).unwrap(), &[5][..]), (DType::void(0).unwrap(), &[2, 3])] {
+            let ours = DArray::from_buffer_in_order(bytes(), dtype, shape, Order::RowMajor).unwrap();
+            let theirs = ArrayData::try_from(&ours).unwrap();
+            assert_eq!((theirs.len(), DArray::try_from(&theirs).unwrap().shape()), (shape[0], shape));
+        }
         let bytes = Buffer::from_vec(vec![0u8; 9]).unwrap().slice(1..1).unwrap();
         let nowhere = DArray::from_buffer_in_order(bytes, DType::F64, &[0], Order::RowMajor).unwrap();
         assert!(ArrayData::try_from(&nowhere).unwrap().is_empty());
