@@ -104,7 +104,14 @@ pub(crate) const EXPORTERS: &[Exporter] = &[
     Exporter { name: "`Vec`", hand: Hand::Give(|array, look| typed!(array, vec(look))) },
     Exporter { name: "DLPack", hand: Hand::Lend(dlpack_versioned) },
     Exporter { name: "DLPack before 1.0", hand: Hand::Lend(dlpack_legacy) },
-    Exporter { name: "`ndarray`", hand: Hand::Lend(|array, _, look| typed!(array, crates::nd_view(look))) },
+    Exporter {
+        name: "`ndarray::Array`",
+        hand: Hand::Give(|array, look| typed!(array, crates::nd_owned(look))),
+    },
+    Exporter {
+        name: "`ndarray::ArrayView`",
+        hand: Hand::Lend(|array, _, look| typed!(array, crates::nd_view(look))),
+    },
     Exporter {
         name: "`nalgebra::DMatrix`",
         hand: Hand::Give(|array, look| typed!(array, crates::na_owned(look))),

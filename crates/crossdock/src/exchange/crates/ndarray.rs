@@ -4,6 +4,7 @@
 //! |---|---|---|
 //! | `ndarray::Array` | [`Array`] | adopts its vector; sole |
 //! | `ndarray::ArcArray` | [`Array`] | keeps it; read-only |
+//! | [`Array`] | `ndarray::Array` | gives its vector up; refused where it has none of its own, or others have it, too |
 //! | `ndarray::ArrayView` | [`ArrayView`] | same elements |
 //! | [`ArrayView`] | `ndarray::ArrayView` | same elements; refused where a stride is no whole number of elements |
 //! | [`ArrayViewMut`] | `ndarray::ArrayViewMut` | same elements; refused likewise |
@@ -21,9 +22,9 @@ use ndarray::{ArcArray, Axis, Dim, Dimension, IntoDimension, ShapeBuilder};
 
 use crate::array::{Array, ArrayPin, ArrayShare, ArrayView, ArrayViewMut};
 use crate::element::Element;
-use crate::error::{Error, Result};
+use crate::error::{Error, Rejected, Result};
 use crate::exchange::crates::steps;
-use crate::layout::FixedLayout;
+use crate::layout::{FixedLayout, Order};
 use crate::memory::racy::{Pinned, Shared};
 use crate::memory::{Birth, Buffer, Place};
 
@@ -52,6 +53,30 @@ where
         let (vec, offset) = array.into_raw_vec_and_offset();
         let offset = offset.unwrap_or(0) * size_of::<T>();
         Self::from_buffer_with_layout(Buffer::from_vec(vec)?, layout, offset)
+    }
+}
+
+impl<T: Element, const D: usize> TryFrom<Array<T, D>> for ndarray::Array<T, Dim<[usize; D]>>
+where
+    Dim<[usize; D]>: Dimension,
+    [usize; D]: IntoDimension<Dim = Dim<[usize; D]>>,
+{
+    type Error = Rejected<Array<T, D>>;
+
+    /// Gives the array's vector up, of elements in either order. O(`D`). Otherwise the array comes back with the reason: a view of it
+    /// (`ndarray::ArrayView`) can be had all the same, and copied.
+    ///
+    /// # Errors
+    ///
+    /// `is_layout` where the elements lie in neither order without gaps; otherwise as [`try_into_vec`](Array::try_into_vec):
+    /// `is_conflict` where there is another handle, `is_unsupported` where the memory is no vector's, as new arrays of pools, …
+    fn try_from(array: Array<T, D>) -> Result<Self, Rejected<Array<T, D>>> {
+        let shape = Dim(*array.shape());
+        let order = array.layout().order(size_of::<T>()).unwrap_or(Order::RowMajor);
+        let vec = array.try_into_vec_in_order(order)?;
+        let shape = shape.set_f(order == Order::ColumnMajor);
+        // SAFETY: the vector has just the elements of the shape, in that order.
+        Ok(unsafe { Self::from_shape_vec_unchecked(shape, vec) })
     }
 }
 
@@ -240,6 +265,40 @@ mod tests {
             assert_eq!(ours.get([index.0, index.1, index.2]).unwrap(), value);
         }
         assert!(ours.write().is_ok(), "an adopted vector is sole");
+    }
+
+    #[test]
+    fn a_vector_goes_out_in_either_order_and_comes_back() {
+        for order in [Order::RowMajor, Order::ColumnMajor] {
+            let ours = Array::from_vec_in_order(vec![1u16, 2, 3, 4, 5, 6], [2, 3], order).unwrap();
+            let (address, expected) = (ours.as_ptr(), ours.read().unwrap().to_vec());
+            let theirs = ndarray::Array::<u16, Ix2>::try_from(ours).unwrap();
+            assert_eq!((theirs.as_ptr(), theirs.shape()), (address, &[2, 3][..]));
+            assert!(theirs.iter().eq(&expected));
+            let ours = Array::<u16, 2>::try_from(theirs).unwrap();
+            assert_eq!((ours.as_ptr(), ours.is_contiguous(order)), (address, true));
+        }
+        let empty = Array::<f64, 3>::from_vec(vec![], [2, 0, 3]).unwrap();
+        assert_eq!(ndarray::Array::<f64, Ix3>::try_from(empty).unwrap().shape(), [2, 0, 3]);
+    }
+
+    #[test]
+    fn an_array_without_a_vector_of_its_own_comes_back() {
+        type Case = (Array<u16, 2>, fn(&Error) -> bool);
+        let whole = || Array::from_vec(vec![1u16, 2, 3, 4, 5, 6], [2, 3]).unwrap();
+        let kept = whole();
+        let cases: [Case; 3] = [
+            (kept.clone(), Error::is_conflict),
+            (whole().slice(s![.., ..;-1]).unwrap(), Error::is_layout),
+            (Array::zeros([2, 3]).unwrap(), Error::is_unsupported),
+        ];
+        for (array, is_expected) in cases {
+            let (address, layout) = (array.as_ptr(), *array.layout());
+            let Rejected { value, error } = ndarray::Array::<u16, Ix2>::try_from(array).unwrap_err();
+            assert!(is_expected(&error), "{error}");
+            assert_eq!((value.as_ptr(), value.layout()), (address, &layout));
+        }
+        assert_eq!(kept.read().unwrap().to_vec(), [1, 2, 3, 4, 5, 6]);
     }
 
     #[test]

@@ -43,6 +43,22 @@ where
     Ok(())
 }
 
+/// The vector that the array was made of, as an array of theirs.
+pub(super) fn nd_owned<T: Element, const D: usize>(
+    array: DArray,
+    look: Look<'_>,
+) -> Result<(), Rejected<DArray>>
+where
+    Dim<[usize; D]>: Dimension,
+    [usize; D]: IntoDimension<Dim = Dim<[usize; D]>>,
+{
+    let theirs =
+        ndarray::Array::<T, Dim<[usize; D]>>::try_from(Array::<T, D>::try_from(array)?).map_err(again)?;
+    let elements = || theirs.iter().map(bytes_of).collect();
+    look(Lent { at: At::Address(theirs.as_ptr().addr()), because: None, elements: &elements });
+    Ok(())
+}
+
 /// The vector that the array was made of, as a matrix.
 pub(super) fn na_owned<T: Element + Scalar, const D: usize>(
     array: DArray,
