@@ -40,14 +40,15 @@ const NOT_SANITIZED: &[(&str, &str)] = &[
 const BESIDE_NUMPY: &str = "asks NumPy what is right; where the same code goes wrong, others show";
 const WITHOUT_UNSAFE: &str = "runs a layer in which the compiler permits no unsafe code";
 
-/// Test binaries of `crossdock` that run under valgrind, with the filters that pick tests in them. The sanitizer runs
+/// Test binaries of `crossdock` that run under valgrind, the longest first, with the filters that pick tests in them. The sanitizer runs
 /// them all; valgrind is slower by far, but also sees uninitialised bytes and the inline assembly. (Not `fork` and
 /// `devices_fork`: in a child, what only its parent's threads knew of is lost, the test harness's own memory among it.)
 const UNDER_VALGRIND: &[(&str, &[&str])] = &[
+    ("pools_system", &[]),
+    ("arrow", &[]),
     ("crossdock", &["memory::"]),
     ("allocation", &[]),
     ("allocators", &[]),
-    ("arrow", &[]),
     ("drops", &[]),
     ("files", &[]),
     ("leases", &[]),
@@ -60,7 +61,6 @@ const UNDER_VALGRIND: &[(&str, &[&str])] = &[
     ("fence", &["every_"]),
     ("pools", &[]),
     ("pools_debug", &[]),
-    ("pools_system", &[]),
     ("shared_memory", &[]),
     ("shm_round_trip", &[]),
     ("shm_socket", &[]),
@@ -249,6 +249,8 @@ pub(crate) fn sanitizer(run: &mut Run<'_>) -> Result<()> {
     command.args(["--", "--skip", "forgotten"]);
     command.env(UNLOCK.0, UNLOCK.1).env("RUSTFLAGS", SANITIZED);
     command.env("CARGO_TARGET_DIR", run.door.target.join("sanitizer"));
+    // Hardly ever built twice: what would be kept for the next time costs more than it saves.
+    command.env("CARGO_INCREMENTAL", "0");
     // The tests of the guard for shrinking files raise SIGBUS on purpose, and want their own handler to see it. Others ask for
     // more than there is, and want to be told so.
     command.env("ASAN_OPTIONS", "handle_sigbus=0:allocator_may_return_null=1");
@@ -271,18 +273,19 @@ pub(crate) fn valgrind(run: &mut Run<'_>) -> Result<()> {
     let features = Workspace::of(run)?.light_features()?;
     let mut build = run.door.cargo("test --workspace --no-run --message-format=json");
     let messages = run.stdout(build.arg(features))?;
+    let mut commands = Vec::new();
     for (target, filters) in UNDER_VALGRIND {
         let binary = test_binary(&messages, &run.door.root.join("crates/crossdock"), target)
             .with_context(|| format!("there is no test binary `{target}`"))?;
-        run.step(target);
         let mut command = run.door.command("valgrind", memcheck);
         // Threads take turns there, so that tests beside each other would only disturb each other.
         command.arg(binary).args(*filters).arg("--test-threads=1");
         // The same tests over fewer random cases: valgrind is some fifty times slower.
         command.env("CROSSDOCK_CASES", "200");
         command.args(NOT_UNDER_VALGRIND.iter().flat_map(|(name, _)| ["--skip", name]));
-        run.exec(&mut command)?;
+        commands.push((format!("valgrind-{target}"), command));
     }
+    run.side_by_side(commands)?;
     run.expect_tests()
 }
 

@@ -4,6 +4,8 @@ use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
@@ -55,6 +57,14 @@ pub(crate) struct Counts {
     pub(crate) passed: usize,
     pub(crate) failed: usize,
     pub(crate) skipped: usize,
+}
+
+impl Counts {
+    fn add(&mut self, other: Self) {
+        self.passed += other.passed;
+        self.failed += other.failed;
+        self.skipped += other.skipped;
+    }
 }
 
 /// A suite while it runs.
@@ -150,6 +160,42 @@ impl Run<'_> {
         Ok(String::from_utf8_lossy(&output.stdout).into_owned())
     }
 
+    /// Runs commands, as many at once as there are processors, each with a log of its own. In the end the logs are in this one, those
+    /// of the commands that failed last.
+    pub(crate) fn side_by_side(&mut self, commands: Vec<(String, Command)>) -> Result<()> {
+        let (door, deadline, watched) = (self.door, self.deadline, &*self);
+        let (waiting, done) = (Mutex::new(commands.into_iter()), Mutex::new(Vec::new()));
+        let next = || waiting.lock().unwrap_or_else(PoisonError::into_inner).next();
+        let work = || -> Result<()> {
+            while let Some((name, mut command)) = next() {
+                watched.step(&name);
+                let mut run = Run::new(door, &name)?;
+                run.deadline = deadline;
+                let result = run.exec(&mut command);
+                done.lock().unwrap_or_else(PoisonError::into_inner).push((run, result));
+            }
+            Ok(())
+        };
+        let processors = thread::available_parallelism().map_or(1, usize::from);
+        thread::scope(|scope| {
+            let workers: Vec<_> = (0..processors).map(|_| scope.spawn(work)).collect();
+            workers
+                .into_iter()
+                .try_for_each(|worker| worker.join().unwrap_or_else(|_| bail!("a thread panicked")))
+        })?;
+
+        let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+        done.sort_by_key(|(_, result)| result.is_err());
+        let mut failures = Vec::new();
+        for (run, result) in done {
+            self.append(&fs::read_to_string(&run.path)?)?;
+            self.counts.add(run.counts);
+            self.closing.extend(run.closing);
+            failures.extend(result.err().map(|error| format!("{error:#}")));
+        }
+        if failures.is_empty() { Ok(()) } else { bail!("{}", failures.join("; ")) }
+    }
+
     /// Runs a command that has to fail, with `words` in what it writes.
     pub(crate) fn must_fail(&mut self, command: &mut Command, words: &str) -> Result<()> {
         let (status, text) = self.logged(command)?;
@@ -183,9 +229,7 @@ impl Run<'_> {
 
     fn count(&mut self, line: &str) {
         let Some(counts) = closing_line(line) else { return };
-        self.counts.passed += counts.passed;
-        self.counts.failed += counts.failed;
-        self.counts.skipped += counts.skipped;
+        self.counts.add(counts);
         if counts.passed + counts.failed > 0 {
             self.closing.push(line.trim().to_owned());
         }
