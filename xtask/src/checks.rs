@@ -217,9 +217,11 @@ pub(crate) fn heavy(run: &mut Run<'_>) -> Result<()> {
 
 /// The command in the hands of CPython and NumPy.
 pub(crate) fn python(run: &mut Run<'_>) -> Result<()> {
-    run.cargo("build --release --package crossdock-cli")?;
+    // The arguments of the suite `test`, so that what it built is at hand.
+    let features = Workspace::of(run)?.light_features()?;
+    run.exec(run.door.cargo("build --workspace --bin crossdock").arg(features))?;
     let mut pytest = run.door.command(TESTS.python(run.door), "-m pytest tests/python -q --color=no");
-    pytest.env("CROSSDOCK_BIN", run.door.target.join("release/crossdock"));
+    pytest.env("CROSSDOCK_BIN", run.door.target.join("debug/crossdock"));
     run.exec(pytest.env("PYTHONDONTWRITEBYTECODE", "1"))?;
     run.expect_tests()
 }
