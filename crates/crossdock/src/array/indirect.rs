@@ -184,9 +184,9 @@ unsafe fn flattened(ptr: *mut u8, layout: &Layout) -> Result<(Vec<*mut u8>, Layo
     let outer = &shape[..=last];
     let count = outer.iter().product();
     let mut pointers = try_with_capacity(count)?;
+    let mut index = vec![0; shape.len()];
     for position in 0..count {
-        let mut index = kernel::index_of(outer, position);
-        index.resize(shape.len(), 0);
+        kernel::set_index(&mut index[..=last], outer, position);
         let null = || {
             Error::new(
                 Kind::Malformed,

@@ -1,7 +1,7 @@
 //! Following the pointers of indirect arrays.
 
 use crate::error::Result;
-use crate::kernel::index_of;
+use crate::kernel::set_index;
 use crate::layout::Layout;
 
 /// The address of one element, whether the array is indirect or not.
@@ -75,9 +75,9 @@ pub(crate) unsafe fn each_direct<R>(
         let none = |layout: &Layout| Layout::new(shape, layout.strides(), layout.itemsize());
         return f(0, (left.0, &none(left.1)?), (right.0, &none(right.1)?));
     }
+    let mut index = vec![0; shape.len()];
     for part in 0..outer.iter().product() {
-        let mut index = index_of(outer, part);
-        index.resize(shape.len(), 0);
+        set_index(&mut index[..depth], outer, part);
         // SAFETY: the caller's word.
         let left = unsafe { element_at(left.0, left.1, &index) }?;
         // SAFETY: the caller's word.

@@ -25,13 +25,18 @@ pub(crate) use records::{Column, Gaps, convert, copy_columns};
 use crate::error::Error;
 
 /// The index of the element that comes `position`-th in row-major order.
-pub(crate) fn index_of(shape: &[usize], mut position: usize) -> Vec<usize> {
+pub(crate) fn index_of(shape: &[usize], position: usize) -> Vec<usize> {
     let mut index = vec![0; shape.len()];
-    for axis in (0..shape.len()).rev() {
-        index[axis] = position % shape[axis];
-        position /= shape[axis];
-    }
+    set_index(&mut index, shape, position);
     index
+}
+
+/// The same, into the first places of an index that is there.
+pub(crate) fn set_index(index: &mut [usize], shape: &[usize], mut position: usize) {
+    for (index, len) in index.iter_mut().zip(shape).rev() {
+        *index = position % len;
+        position /= len;
+    }
 }
 
 /// An error, with the index of the element that it is about, if the array has any axes.
