@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
 use crate::provision::TESTS;
-use crate::run::Run;
+use crate::run::{Run, start};
 use crate::workspace::{HEAVY, Workspace};
 
 /// The default features of `crossdock` may pull this many crates, and no more.
@@ -88,7 +88,7 @@ const NOT_UNDER_VALGRIND: &[(&str, &str)] = &[
     ("surprises::a_", MANY_TIMES_OVER),
 ];
 
-/// It then ends, or never does, where in the program depending on how the compiler laid it out.
+/// Whether the program then crashes, never ends, or goes on by luck depends on how the compiler laid it out.
 const FAULTS: &str = "goes on behind a fault, for which valgrind does not put all registers back";
 
 const MANY_TIMES_OVER: &str = "does for minutes what tests beside it do once";
@@ -362,20 +362,16 @@ impl Fuzzer {
         command.arg(format!("-artifact_prefix={}/", artifacts.display())).arg(&found);
         // libFuzzer writes into the first folder and only reads the others.
         command.args([run.door.root.join("fuzz/corpus").join(&name)].iter().filter(|seeds| seeds.is_dir()));
-        let child = command
-            .stdout(output.try_clone()?)
-            .stderr(output)
-            .spawn()
-            .with_context(|| format!("the fuzz target `{name}` cannot be started"))?;
+        let child = start(command.stdout(output.try_clone()?).stderr(output))?;
         Ok(Self { name, child, log })
     }
 
     /// Waits, and makes sure that it really ran for `seconds`. What it wrote goes into the suite's log.
     fn finish(mut self, run: &mut Run<'_>, seconds: u32) -> Result<String> {
-        let status = self.child.wait()?;
+        let status = run.wait(&mut self.child, &self.name);
         let text = String::from_utf8_lossy(&fs::read(&self.log)?).into_owned();
         run.append(&text)?;
-        let name = self.name;
+        let (name, status) = (self.name, status?);
         if !status.success() {
             bail!("the fuzz target `{name}` ended with {status}; its log is {}", self.log.display());
         }
@@ -409,7 +405,6 @@ fn compile_leak(run: &mut Run<'_>, name: &str, flags: &[&str]) -> Result<PathBuf
     Ok(binary)
 }
 
-/// The names of the integration tests of `crossdock`.
 /// The names of the Rust files in `folder`, without their ending, in order. A folder that is not there has none.
 fn file_stems(folder: &Path) -> Result<Vec<String>> {
     if !folder.exists() {

@@ -34,7 +34,7 @@ enum Task {
     /// Run the test suites, installing what they need and is missing
     #[command(after_help = "Examples:\n  \
         cargo xtask test               everything, as CI runs it\n  \
-        cargo xtask test --fast        five minutes at most, for daily work\n  \
+        cargo xtask test --fast        for daily work\n  \
         cargo xtask test --long        more random cases and longer fuzzing, before a big merge\n  \
         cargo xtask test loom fuzz     these suites only")]
     Test(TestArgs),

@@ -3,7 +3,7 @@
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -150,14 +150,14 @@ impl Run<'_> {
     /// What a command writes to its standard output; the rest goes into the log.
     pub(crate) fn stdout(&mut self, command: &mut Command) -> Result<String> {
         writeln!(self.log, "$ {}", spell(command))?;
-        let output = command
-            .stderr(self.log.try_clone()?)
-            .output()
-            .with_context(|| format!("`{}` cannot be started", spell(command)))?;
-        if !output.status.success() {
-            bail!("`{}` ended with {}", spell(command), output.status);
+        let path = self.path.with_extension("out");
+        command.stdout(File::create(&path).with_context(|| format!("{} cannot be written", path.display()))?);
+        let mut child = start(command.stderr(self.log.try_clone()?))?;
+        let status = self.wait(&mut child, &spell(command))?;
+        if !status.success() {
+            bail!("`{}` ended with {status}", spell(command));
         }
-        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+        Ok(String::from_utf8_lossy(&fs::read(&path)?).into_owned())
     }
 
     /// Runs commands, as many at once as there are processors, each with a log of its own. In the end the logs are in this one, those
@@ -209,22 +209,21 @@ impl Run<'_> {
     fn logged(&mut self, command: &mut Command) -> Result<(ExitStatus, String)> {
         writeln!(self.log, "$ {}", spell(command))?;
         let before = self.log.metadata()?.len();
-        let mut child = command
-            .stdout(self.log.try_clone()?)
-            .stderr(self.log.try_clone()?)
-            .spawn()
-            .with_context(|| format!("`{}` cannot be started", spell(command)))?;
-        let status = processes::wait(&mut child, self.deadline)?;
+        let mut child = start(command.stdout(self.log.try_clone()?).stderr(self.log.try_clone()?))?;
+        let status = self.wait(&mut child, &spell(command));
         let written = fs::read(&self.path)?;
         let written = written.get(before as usize..).unwrap_or_default();
         let text = String::from_utf8_lossy(written).into_owned();
         for line in text.lines() {
             self.count(line);
         }
-        let Some(status) = status else {
-            bail!("`{}` was stopped: it ran past the minutes that its suite has", spell(command));
-        };
-        Ok((status, text))
+        Ok((status?, text))
+    }
+
+    /// Waits for what was started as `name`, no longer than the suite's minutes.
+    pub(crate) fn wait(&self, child: &mut Child, name: &str) -> Result<ExitStatus> {
+        let status = processes::wait(child, self.deadline)?;
+        status.with_context(|| format!("`{name}` was stopped: it ran past the minutes that its suite has"))
     }
 
     fn count(&mut self, line: &str) {
@@ -257,6 +256,10 @@ impl Run<'_> {
         }
         Ok(())
     }
+}
+
+pub(crate) fn start(command: &mut Command) -> Result<Child> {
+    command.spawn().with_context(|| format!("`{}` cannot be started", spell(command)))
 }
 
 /// A command as one would type it, without its environment.

@@ -27,7 +27,7 @@ pub(crate) struct Suite {
     pub(crate) needs: &'static [Need],
     /// Counterparts that some of its tests talk to. The others run without them, but the suite fails.
     pub(crate) peers: &'static [Need],
-    /// What runs longer than this hangs, and is stopped: some three times what a slow machine takes.
+    /// What runs longer than this hangs, and is stopped: at least twice what a slow machine takes.
     pub(crate) minutes: u64,
     pub(crate) run: fn(&mut Run<'_>) -> Result<()>,
 }
