@@ -222,27 +222,20 @@ fn tensor_elements(tensor: &abi::DLTensor) -> Vec<Vec<u8>> {
 }
 
 fn dlpack_versioned(array: &DArray, policy: CopyPolicy, look: Look<'_>) -> Result<(), No> {
-    let options = ExportOptions::new().copy(policy);
-    let exported = dlpack::export_versioned(array, &options)?;
-    let tensor = exported.managed().dl_tensor;
-    look(Lent {
-        at: At::Address(tensor.data.addr() + tensor.byte_offset as usize),
-        because: reason(exported.copied_because()),
-        elements: &|| tensor_elements(&tensor),
-    });
+    let exported = dlpack::export_versioned(array, &ExportOptions::new().copy(policy))?;
+    tensor(&exported.managed().dl_tensor, reason(exported.copied_because()), look);
     Ok(())
 }
 
 fn dlpack_legacy(array: &DArray, policy: CopyPolicy, look: Look<'_>) -> Result<(), No> {
-    let options = ExportOptions::new().copy(policy);
-    let exported = dlpack::export_legacy(array, &options)?;
-    let tensor = exported.managed().dl_tensor;
-    look(Lent {
-        at: At::Address(tensor.data.addr() + tensor.byte_offset as usize),
-        because: reason(exported.copied_because()),
-        elements: &|| tensor_elements(&tensor),
-    });
+    let exported = dlpack::export_legacy(array, &ExportOptions::new().copy(policy))?;
+    tensor(&exported.managed().dl_tensor, reason(exported.copied_because()), look);
     Ok(())
+}
+
+fn tensor(tensor: &abi::DLTensor, because: Option<String>, look: Look<'_>) {
+    let at = At::Address(tensor.data.addr() + tensor.byte_offset as usize);
+    look(Lent { at, because, elements: &|| tensor_elements(tensor) });
 }
 
 // ===== to another process
