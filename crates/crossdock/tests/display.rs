@@ -5,7 +5,7 @@ use crossdock::element::{DType, Element, ScalarKind, TimeUnit, Value};
 use crossdock::layout::{Layout, Order};
 use crossdock::memory::device::fenced::FencedDevice;
 use crossdock::memory::device::{Device, Effect, Signal};
-use crossdock::memory::{Buffer, copied_bytes};
+use crossdock::memory::{Buffer, copied_bytes_here};
 use crossdock::view::Request;
 use crossdock::{Array, DArray, s};
 
@@ -125,7 +125,7 @@ fn only_what_is_shown_is_looked_at_however_large_the_array_is() {
     assert_eq!(deeper.to_string(), "[...]");
     let wide = |len| DType::packed_record([("bytes", DType::subarray(&[len], DType::U8).unwrap())]).unwrap();
     let images = DArray::zeros(wide(10_000), &[7], Order::RowMajor).unwrap();
-    let before = copied_bytes();
+    let before = copied_bytes_here();
     assert_eq!(
         images.slice(s![..2]).unwrap().to_string(),
         "[([0, 0, 0, ..., 0, 0, 0],) ([0, 0, 0, ..., 0, 0, 0],)]"
@@ -135,7 +135,7 @@ fn only_what_is_shown_is_looked_at_however_large_the_array_is() {
         (large.to_string().as_str(), large.slice(s![0]).unwrap().to_string().as_str()),
         ("[...]", "...")
     );
-    assert_eq!(copied_bytes(), before, "looking at elements copies nothing");
+    assert_eq!(copied_bytes_here(), before, "looking at elements copies nothing");
 }
 
 #[test]

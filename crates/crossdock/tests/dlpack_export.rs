@@ -2,7 +2,6 @@
 
 use std::error::Error as _;
 use std::slice;
-use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use crossdock::element::dialect::dlpack::from_dlpack;
@@ -14,18 +13,13 @@ use crossdock::exchange::protocol::dlpack::{
     ExportOptions, Exported, export_legacy, export_versioned, import_legacy, import_versioned,
 };
 use crossdock::layout::{Layout, Order};
-use crossdock::memory::{Birth, Buffer, Conflict, DeviceKind, LeaseKind, Place, Protocols, copied_bytes};
+use crossdock::memory::{
+    Birth, Buffer, Conflict, DeviceKind, LeaseKind, Place, Protocols, copied_bytes_here,
+};
 use crossdock::view::{CopyPolicy, Reason, Refusal, Request};
 use crossdock::{Array, DArray, s};
 use crossdock_testkit::{Coverage, generate, seed};
 use fastrand::Rng;
-
-/// The counter of copied bytes is the process's: who copies, and who measures that nothing was, take turns.
-static COPYING: Mutex<()> = Mutex::new(());
-
-fn in_turn() -> std::sync::MutexGuard<'static, ()> {
-    COPYING.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 fn options() -> ExportOptions {
     ExportOptions::new()
@@ -137,8 +131,7 @@ fn assert_unsupported(array: &DArray, part: &str) {
 
 #[test]
 fn types_that_dlpack_cannot_say_are_named() {
-    let _turn = in_turn();
-    let copied = copied_bytes();
+    let copied = copied_bytes_here();
     for (dtype, part) in [
         (DType::F64.swapped(), "byte order"),
         (DType::LONG_DOUBLE, "no such type"),
@@ -152,7 +145,7 @@ fn types_that_dlpack_cannot_say_are_named() {
         assert_unsupported(&array, part);
         assert_unsupported(&array, &dtype.to_string());
     }
-    assert_eq!(copied_bytes(), copied, "a refusal copies nothing");
+    assert_eq!(copied_bytes_here(), copied, "a refusal copies nothing");
 }
 
 #[test]
@@ -170,7 +163,6 @@ fn field() -> DArray {
 
 #[test]
 fn a_stride_that_is_no_whole_number_of_elements_is_refused_or_copied() {
-    let _turn = in_turn();
     let refusal = export_versioned(&field(), &options()).unwrap_err();
     assert!(matches!(refusal.reason(), Reason::Layout(_)), "{refusal}");
     let text = refusal.to_string();
@@ -195,10 +187,9 @@ fn an_unaligned_field_of_whole_strides_is_lent_in_place() {
 
 #[test]
 fn a_copy_that_was_asked_for_is_the_consumers_alone() {
-    let _turn = in_turn();
-    let (array, before) = (numbers(), copied_bytes());
+    let (array, before) = (numbers(), copied_bytes_here());
     let exported = export_versioned(&array.transpose(), &options().copy(CopyPolicy::Always)).unwrap();
-    assert_eq!((copied_bytes() - before, exported.copied_nbytes()), (48, 48));
+    assert_eq!((copied_bytes_here() - before, exported.copied_nbytes()), (48, 48));
     assert!(exported.copied_because().is_none());
     assert_eq!(exported.managed().flags, IS_COPIED);
     assert!(array.write().is_ok(), "the array itself is not on loan");
@@ -211,7 +202,6 @@ fn a_copy_that_was_asked_for_is_the_consumers_alone() {
 
 #[test]
 fn a_lease_that_cannot_be_had_is_reason_enough_for_a_permitted_copy() {
-    let _turn = in_turn();
     let array = numbers();
     let reading = array.read().unwrap();
     let exported = export_versioned(&array, &options().copy(CopyPolicy::IfNeeded)).unwrap();
@@ -374,12 +364,11 @@ fn memory_on_a_device_is_relayed_untouched() {
 #[test]
 fn whatever_the_layout_it_comes_back_in_place_or_is_refused_for_its_strides() {
     const WINDOW: usize = 1 << 16;
-    let _turn = in_turn();
     let cases = std::env::var("CROSSDOCK_CASES").map_or(12_000, |cases| cases.parse().expect("a number"));
     let dtypes = [DType::U8, DType::BOOL, DType::BF16, DType::I32, DType::F64, DType::C128];
     let mut rng = Rng::with_seed(seed());
     let mut coverage = Coverage::default();
-    let before = copied_bytes();
+    let before = copied_bytes_here();
     while coverage.cases() < cases {
         let rank = if rng.u8(..) < 16 { rng.usize(9..=12) } else { rng.usize(0..=8) };
         let placed = generate::direct(&mut rng, rank);
@@ -427,7 +416,7 @@ fn whatever_the_layout_it_comes_back_in_place_or_is_refused_for_its_strides() {
     }
     println!("{coverage}");
     coverage.assert_at_least(0.01, ["refused", "negative", "zero", "empty", "many axes", "unaligned"]);
-    assert_eq!(copied_bytes(), before, "nothing was copied");
+    assert_eq!(copied_bytes_here(), before, "nothing was copied");
 }
 
 fn index_of(shape: &[usize], mut position: usize) -> Vec<usize> {

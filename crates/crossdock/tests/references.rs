@@ -3,7 +3,7 @@
 use crossdock::array::{DReference, Reference};
 use crossdock::element::{DType, Field, Value};
 use crossdock::layout::{Layout, Order};
-use crossdock::memory::copied_bytes;
+use crossdock::memory::copied_bytes_here;
 use crossdock::memory::device::fenced::FencedDevice;
 use crossdock::memory::device::{Device, Effect, Signal};
 use crossdock::memory::ledger;
@@ -142,9 +142,9 @@ fn an_element_of_a_device_is_copied_by_the_device() {
     let device = FencedDevice::new(0);
     let there = numbers().buffer().unwrap().0.copy_to(&device.memory()).unwrap();
     let typed = Array::<i32, 2>::from_buffer(there.clone(), [3, 4]).unwrap().slice(s![.., ..;-1]).unwrap();
-    let before = copied_bytes();
+    let before = copied_bytes_here();
     assert_eq!(typed.get([1, 0]).unwrap(), 7);
-    assert_eq!(copied_bytes() - before, 4);
+    assert_eq!(copied_bytes_here() - before, 4);
     typed.set([1, 0], 70).unwrap();
     let reference = typed.reference([1, 0]).unwrap();
     assert!(reference == 70 && reference.place() == device.place());

@@ -1,11 +1,11 @@
 //! Hand-overs: what a consumer may ask, what it is given, and the refusals, as data and as text.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Barrier, Mutex, MutexGuard};
+use std::sync::{Arc, Barrier};
 
 use crossdock::element::{DType, Value};
 use crossdock::layout::Order;
-use crossdock::memory::{Birth, Buffer, DeviceKind, LeaseKind, Place, copied_bytes};
+use crossdock::memory::{Birth, Buffer, DeviceKind, LeaseKind, Place, copied_bytes_here};
 use crossdock::view::{CopyPolicy, MemoryView, Offer, Producer, Reason, Refusal, Request};
 use crossdock::{Array, Casting, DArray, Error, s};
 
@@ -19,12 +19,6 @@ fn request(kind: LeaseKind) -> Request {
         LeaseKind::Share => Request::share(),
         LeaseKind::Pin => Request::pin(),
     }
-}
-
-/// The counter of copied bytes is one for the process: whoever copies or measures does so alone.
-fn alone() -> MutexGuard<'static, ()> {
-    static ALONE: Mutex<()> = Mutex::new(());
-    ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
 #[track_caller]
@@ -87,7 +81,6 @@ fn obstacle(kind: LeaseKind, birth: Birth, readonly: bool, order: bool, dtype: b
 
 #[test]
 fn every_request_is_met_in_place_or_by_a_copy_or_refused_with_the_reason() {
-    let _alone = alone();
     let (mut in_place, mut copies, mut refusals) = (0, 0, 0);
     for kind in KINDS {
         for birth in [Birth::Sole, Birth::Constant, Birth::Aliased] {
@@ -138,10 +131,10 @@ fn check(array: &DArray, request: &Request, obstacle: Option<&str>) -> Expected 
     };
     let dtype = request.wanted_dtype().unwrap_or(&DType::I32);
     let needed = 6 * dtype.itemsize();
-    let before = copied_bytes();
+    let before = copied_bytes_here();
     match crossdock::view(array, request.clone()) {
         Ok(mut view) => {
-            let copied = copied_bytes() - before;
+            let copied = copied_bytes_here() - before;
             assert_ne!(expected, Expected::Refused, "{context}");
             let in_place = expected == Expected::InPlace;
             assert_eq!(copied, if in_place { 0 } else { needed as u64 }, "{context}");
@@ -157,7 +150,7 @@ fn check(array: &DArray, request: &Request, obstacle: Option<&str>) -> Expected 
         }
         Err(refusal) => {
             assert_eq!(expected, Expected::Refused, "{context}: {refusal}");
-            assert_eq!(copied_bytes(), before, "{context}");
+            assert_eq!(copied_bytes_here(), before, "{context}");
             check_refusal(&refusal, request, obstacle.unwrap_or("nothing"), needed, &context);
             // What it says of a copy is true.
             let view = crossdock::view(array, request.clone().copy(CopyPolicy::IfNeeded)).expect(&context);
@@ -232,7 +225,6 @@ fn rebuild(refusal: &Refusal) -> Refusal {
 
 #[test]
 fn a_lease_that_somebody_holds_is_named_and_a_copy_helps_unless_it_is_being_written() {
-    let _alone = alone();
     let array = rows();
     let sharing = array.export(&Request::share()).unwrap();
     let refusal = crossdock::view(&array, Request::read()).unwrap_err();
@@ -276,7 +268,6 @@ fn no_copy_is_promised_where_no_more_holders_can_be_counted() {
 
 #[test]
 fn elements_that_overlap_are_not_lent_for_writing() {
-    let _alone = alone();
     let array = rows().slice(s![0, ..]).unwrap().broadcast_to(&[4, 3]).unwrap();
     let refusal = crossdock::view(&array, Request::write()).unwrap_err();
     assert!(matches!(refusal.reason(), Reason::Layout(_)), "{refusal:?}");
@@ -298,9 +289,8 @@ fn on_device() -> DArray {
 
 #[test]
 fn memory_on_another_device_is_refused_and_no_copy_is_promised_or_made() {
-    let _alone = alone();
     let device = Place::new(DeviceKind::CUDA, 0);
-    let before = copied_bytes();
+    let before = copied_bytes_here();
     for policy in POLICIES {
         for request in KINDS.map(|kind| request(kind).copy(policy)) {
             for (array, request, wanted) in [
@@ -322,12 +312,11 @@ fn memory_on_another_device_is_refused_and_no_copy_is_promised_or_made() {
     let refusal = crossdock::view(&on_device(), Request::pin().place(device)).unwrap_err();
     assert!(matches!(refusal.reason(), Reason::Unsupported(_)), "{refusal:?}");
     assert_says(&refusal, &["cuda:0", "copy it to the host"]);
-    assert_eq!(copied_bytes(), before);
+    assert_eq!(copied_bytes_here(), before);
 }
 
 #[test]
 fn pinned_host_memory_is_copied_to_ordinary_memory_where_that_was_asked_for() {
-    let _alone = alone();
     static BYTES: [u8; 8] = [5; 8];
     let place = Place::new(DeviceKind::CUDA_HOST, 0);
     let ptr = BYTES.as_ptr().cast_mut();
@@ -345,15 +334,14 @@ fn pinned_host_memory_is_copied_to_ordinary_memory_where_that_was_asked_for() {
 
 #[test]
 fn a_copy_that_fails_says_why_and_leaves_nothing() {
-    let _alone = alone();
     let array = rows();
     array.set(&[1, 0], &Value::from(-4)).unwrap();
     let request = Request::read().dtype(DType::U8).copy(CopyPolicy::IfNeeded);
-    let before = copied_bytes();
+    let before = copied_bytes_here();
     let refusal = crossdock::view(&array, request).unwrap_err();
     assert!(matches!(refusal.reason(), Reason::Failed(error) if error.is_value()), "{refusal:?}");
     assert_says(&refusal, &["-4", "[1, 0]", "uint8"]);
-    assert_eq!((refusal.would_copy(), copied_bytes()), (None, before));
+    assert_eq!((refusal.would_copy(), copied_bytes_here()), (None, before));
     assert!(array.export(&Request::write()).is_ok(), "no lease was left");
 }
 
@@ -370,7 +358,6 @@ impl<F: Fn(&Request) -> Result<MemoryView, Refusal>> Producer for Makes<F> {
 
 #[test]
 fn what_a_producer_gives_is_held_against_the_request() {
-    let _alone = alone();
     let lies = |request: Request, given: Request| {
         crossdock::view(&Makes(move |_: &Request| rows().export(&given)), request).unwrap_err()
     };
@@ -530,13 +517,12 @@ fn a_write_view_excludes_all_others_until_it_is_dropped() {
 
 #[test]
 fn every_copy_is_counted_once_and_what_is_no_copy_is_not() {
-    let _alone = alone();
     let array = Array::from_vec(vec![1i32, 2, 3, 4, 5, 6], [2, 3]).unwrap();
     let dynamic = DArray::from(array.clone());
     let counted = |copy: &dyn Fn()| {
-        let before = copied_bytes();
+        let before = copied_bytes_here();
         copy();
-        copied_bytes() - before
+        copied_bytes_here() - before
     };
     let copies: [(&str, &dyn Fn()); 9] = [
         ("of a guard", &|| drop(array.read().unwrap().to_vec())),
@@ -586,10 +572,9 @@ fn an_image_with_padded_rows_becomes_a_producer_in_ten_lines() {
     let (height, width, pitch) = (3, 2, 8);
     let pixels = Arc::new((0..22).collect::<Vec<u8>>());
     let photo = padded_image::Photo { pixels: pixels.clone(), height, width, pitch };
-    let _alone = alone();
-    let before = copied_bytes();
+    let before = copied_bytes_here();
     let view = crossdock::view(&photo, Request::read()).unwrap();
-    assert_eq!((view.as_ptr(), copied_bytes()), (pixels.as_ptr(), before));
+    assert_eq!((view.as_ptr(), copied_bytes_here()), (pixels.as_ptr(), before));
     assert_eq!((view.shape(), view.strides()), (&[3, 2, 3][..], &[8, 3, 1][..]));
     assert_eq!(view.as_view::<u8, 3>().unwrap()[[2, 1, 2]], 21);
     let refusal = crossdock::view(&photo, Request::share()).unwrap_err();

@@ -5,7 +5,7 @@ use std::fmt::Debug;
 use crossdock::array::{ArrayView, ArrayViewMut, CopyPolicy};
 use crossdock::element::{DType, Element};
 use crossdock::layout::{FixedLayout, Layout, Order};
-use crossdock::memory::{Buffer, copied_bytes};
+use crossdock::memory::{Buffer, copied_bytes_here};
 use crossdock::view::Request;
 use crossdock::{Array, DArray, Result, s};
 use crossdock_testkit::{Coverage, Nested, generate, seed};
@@ -213,9 +213,9 @@ impl<T: Element, const D: usize> Case<T, D> {
         let text = format!("{array:?} as {to:?} in {order:?}");
         let in_place = array.reshape_order(to, order).is_ok();
         for policy in [CopyPolicy::Never, CopyPolicy::IfNeeded, CopyPolicy::Always] {
-            let before = copied_bytes();
+            let before = copied_bytes_here();
             let typed = array.reshape_with(to, order, policy);
-            let copied = copied_bytes() - before;
+            let copied = copied_bytes_here() - before;
             let erased = dynamic.reshape_with(&to, order, policy);
             let Some(nested) = expected.as_ref().filter(|_| in_place || policy != CopyPolicy::Never) else {
                 assert!(typed.is_err() && erased.is_err(), "{text} {policy:?}");

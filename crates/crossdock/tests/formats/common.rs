@@ -1,17 +1,10 @@
 //! What the tests share.
 
 use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crossdock::layout::{Layout, Order};
 use crossdock::memory::Buffer;
 use crossdock::{DArray, Error};
-
-/// One test at a time: the counter of copied bytes counts for the whole process.
-pub(crate) fn alone() -> MutexGuard<'static, ()> {
-    static ALONE: Mutex<()> = Mutex::new(());
-    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 /// A folder of its own for each test, gone with it.
 pub(crate) struct Folder(pub(crate) PathBuf);

@@ -2,10 +2,10 @@
 
 use crossdock::exchange::files::{self, OpenOptions};
 use crossdock::layout::Order;
-use crossdock::memory::copied_bytes;
+use crossdock::memory::copied_bytes_here;
 use crossdock::{Array, DArray};
 
-use crate::common::{Folder, alone, assert_says, buffer, pattern, ramp, values};
+use crate::common::{Folder, assert_says, buffer, pattern, ramp, values};
 
 /// Smooth, so that what is lost is little.
 fn smooth(channels: usize) -> DArray {
@@ -20,23 +20,22 @@ mod png {
 
     #[test]
     fn pixels_come_back_decoded_once() {
-        let _alone = alone();
         let folder = Folder::new("png");
         for (dtype, channels) in
             [("u1", 1), ("u1", 2), ("u1", 3), ("u1", 4), ("<u2", 1), ("<u2", 3), ("<u2", 4)]
         {
             let array = pattern(dtype, &[5, 7, channels], Order::RowMajor);
             let path = folder.path("a.png");
-            let before = copied_bytes();
+            let before = copied_bytes_here();
             png::save(&path, &array).unwrap();
-            assert_eq!(copied_bytes(), before, "the encoder reads what lies there");
+            assert_eq!(copied_bytes_here(), before, "the encoder reads what lies there");
             let contents = files::open_all(&path).unwrap();
             let entry = &contents.entries()[0];
             assert_eq!((entry.name(), entry.copied_because()), ("", Some("a PNG image")));
             assert_eq!((entry.dtype(), entry.shape()), (array.dtype(), array.shape()));
-            assert_eq!(copied_bytes(), before);
+            assert_eq!(copied_bytes_here(), before);
             let got = entry.open().unwrap();
-            assert_eq!(copied_bytes() - before, array.nbytes() as u64);
+            assert_eq!(copied_bytes_here() - before, array.nbytes() as u64);
             assert_eq!(values(&got), values(&array));
             assert_eq!(values(&png::open(&path).unwrap()), values(&array));
         }
@@ -44,7 +43,6 @@ mod png {
 
     #[test]
     fn views_are_gathered_once_and_axes_may_lack_the_channels() {
-        let _alone = alone();
         let strided = ramp([6, 8, 3]).at("::-2, 1::2").unwrap();
         let rows = DArray::from_rows(vec![vec![1u8, 2, 3], vec![250, 251, 252]]).unwrap();
         for array in [
@@ -53,16 +51,15 @@ mod png {
             pattern(">u2", &[3, 4, 3], Order::ColumnMajor),
             rows,
         ] {
-            let (mut bytes, before) = (Vec::new(), copied_bytes());
+            let (mut bytes, before) = (Vec::new(), copied_bytes_here());
             png::write(&mut bytes, &array).unwrap();
-            assert_eq!(copied_bytes() - before, array.nbytes() as u64);
+            assert_eq!(copied_bytes_here() - before, array.nbytes() as u64);
             assert_eq!(values(&png::from_buffer(buffer(&bytes)).unwrap()), values(&array));
         }
     }
 
     #[test]
     fn what_is_no_image_is_not_written() {
-        let _alone = alone();
         for (array, words) in [
             (pattern("<f4", &[4, 4, 3], Order::RowMajor), "3 channels of float32"),
             (ramp([4, 4, 5]), "5 channels of uint8"),
@@ -77,7 +74,6 @@ mod png {
 
     #[test]
     fn a_truncated_or_damaged_image_is_an_error() {
-        let _alone = alone();
         let mut bytes = Vec::new();
         png::write(&mut bytes, &pattern("u1", &[5, 7, 3], Order::RowMajor)).unwrap();
         // What ends behind the pixels lacks nothing of them.
@@ -95,7 +91,6 @@ mod png {
 
     #[test]
     fn a_size_that_cannot_be_is_a_lie_and_one_that_is_too_large_is_refused() {
-        let _alone = alone();
         let mut bytes = Vec::new();
         png::write(&mut bytes, &smooth(3)).unwrap();
         let mut lie = bytes.clone();
@@ -120,13 +115,12 @@ mod jpeg {
 
     #[test]
     fn pixels_come_back_nearly() {
-        let _alone = alone();
         for channels in [1, 3] {
             let (array, mut bytes) = (smooth(channels), Vec::new());
             jpeg::write(&mut bytes, &array, 95).unwrap();
-            let before = copied_bytes();
+            let before = copied_bytes_here();
             let got = jpeg::from_buffer(buffer(&bytes)).unwrap();
-            assert_eq!(copied_bytes() - before, array.nbytes() as u64);
+            assert_eq!(copied_bytes_here() - before, array.nbytes() as u64);
             assert_eq!((got.dtype(), got.shape()), (array.dtype(), array.shape()));
             for (got, wanted) in values(&got).iter().zip(values(&array)) {
                 let [got, wanted]: [i32; 2] = [got, &wanted].map(|text| text.parse().unwrap());
@@ -137,7 +131,6 @@ mod jpeg {
 
     #[test]
     fn a_truncated_or_damaged_image_is_an_error() {
-        let _alone = alone();
         let mut bytes = Vec::new();
         jpeg::write(&mut bytes, &smooth(3), jpeg::QUALITY).unwrap();
         for end in 3..bytes.len() {
@@ -156,7 +149,6 @@ mod jpeg {
 
     #[test]
     fn a_size_that_cannot_be_is_a_lie() {
-        let _alone = alone();
         let mut bytes = Vec::new();
         jpeg::write(&mut bytes, &smooth(3), jpeg::QUALITY).unwrap();
         let at = bytes.windows(2).position(|pair| pair == [0xff, 0xc0]).unwrap();
@@ -168,7 +160,6 @@ mod jpeg {
 
     #[test]
     fn what_is_no_image_is_not_written() {
-        let _alone = alone();
         for array in [ramp([4, 4, 4]), pattern("<u2", &[4, 4], Order::RowMajor), ramp([4, 0])] {
             assert!(jpeg::write(Vec::new(), &array, 90).unwrap_err().is_unsupported());
         }

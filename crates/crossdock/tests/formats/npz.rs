@@ -5,11 +5,11 @@ use std::io::Write;
 use crossdock::exchange::files::npz::{self, Compression};
 use crossdock::exchange::files::{self, Format, OpenOptions, npy};
 use crossdock::layout::Order;
-use crossdock::memory::{Backing, copied_bytes};
+use crossdock::memory::{Backing, copied_bytes_here};
 use crossdock::{Array, DArray, Error};
 use flate2::write::DeflateEncoder;
 
-use crate::common::{Folder, alone, assert_same, assert_says, buffer, pattern, ramp, values};
+use crate::common::{Folder, assert_same, assert_says, buffer, pattern, ramp, values};
 
 fn several() -> Vec<(&'static str, DArray)> {
     vec![
@@ -32,11 +32,10 @@ fn archive(arrays: &[(&str, DArray)], compression: Compression) -> Vec<u8> {
 
 #[test]
 fn stored_arrays_come_back_in_place_and_aligned() {
-    let _alone = alone();
     let folder = Folder::new("npz-stored");
     let (path, arrays) = (folder.path("a.npz"), several());
     npz::save(&path, &arrays, Compression::Stored).unwrap();
-    let copied = copied_bytes();
+    let copied = copied_bytes_here();
     let contents = files::open_all(&path).unwrap();
     assert_eq!((contents.format(), contents.entries().len()), (Format::Npz, arrays.len()));
     let mut opened = Vec::new();
@@ -51,7 +50,7 @@ fn stored_arrays_come_back_in_place_and_aligned() {
         assert!(got.is_empty() || got.as_ptr().addr().is_multiple_of(64), "{name:?} at {:p}", got.as_ptr());
         opened.push(got);
     }
-    assert_eq!(copied_bytes(), copied);
+    assert_eq!(copied_bytes_here(), copied);
     for (got, (_, array)) in opened.iter().zip(&arrays) {
         assert_same(got, array);
     }
@@ -65,16 +64,15 @@ fn stored_arrays_come_back_in_place_and_aligned() {
 
 #[test]
 fn deflated_arrays_are_inflated_once_when_they_are_opened() {
-    let _alone = alone();
     let arrays = several();
     let contents = npz::from_buffer(buffer(&archive(&arrays, Compression::Deflated))).unwrap();
     for (entry, (name, array)) in contents.entries().iter().zip(&arrays) {
         assert_eq!((entry.name(), entry.copied_because()), (*name, Some("deflated")));
         assert_eq!((entry.dtype(), entry.shape()), (array.dtype(), array.shape()));
-        let copied = copied_bytes();
+        let copied = copied_bytes_here();
         let got = entry.open().unwrap();
         // The header comes along: it is what stands in front.
-        let more = copied_bytes() - copied - array.nbytes() as u64;
+        let more = copied_bytes_here() - copied - array.nbytes() as u64;
         assert!(more.is_multiple_of(64) && more > 0, "{more}");
         assert!(got.as_ptr().addr().is_multiple_of(64) && got.backing() != Backing::File);
         assert_same(&got, array);
@@ -83,7 +81,6 @@ fn deflated_arrays_are_inflated_once_when_they_are_opened() {
 
 #[test]
 fn a_large_array_survives_deflation() {
-    let _alone = alone();
     let numbers: Vec<u32> = (0..300_000u32).map(|n| n.wrapping_mul(2_654_435_761) >> (n % 17)).collect();
     let array: DArray = Array::from_vec(numbers, [300, 1000]).unwrap().into();
     let bytes = archive(&[("a", array.transpose().unwrap())], Compression::Deflated);
@@ -97,7 +94,6 @@ fn a_large_array_survives_deflation() {
 
 #[test]
 fn parts_of_an_archive_have_leases_of_their_own() {
-    let _alone = alone();
     let arrays = [("a", ramp([4])), ("b", ramp([4]))];
     let contents = npz::from_buffer(buffer(&archive(&arrays, Compression::Stored))).unwrap();
     let [a, b] = ["a", "b"].map(|name| contents.get(name).unwrap().open().unwrap());
@@ -108,7 +104,6 @@ fn parts_of_an_archive_have_leases_of_their_own() {
 
 #[test]
 fn one_array_is_opened_by_itself_and_several_are_named() {
-    let _alone = alone();
     let folder = Folder::new("npz-open");
     let path = folder.path("one.npz");
     npz::save(&path, &[("only", ramp([3]))], Compression::Stored).unwrap();
@@ -133,7 +128,6 @@ fn one_array_is_opened_by_itself_and_several_are_named() {
 
 #[test]
 fn names_that_are_paths_or_twice_there_are_not_written() {
-    let _alone = alone();
     for name in ["ä:b", "../a", "/etc/passwd", "a/../../b", "a\\b", "a\0b", &"n".repeat(70_000)] {
         let error = npz::write(Vec::new(), &[(name, ramp([1]))], Compression::Stored).unwrap_err();
         assert!(error.is_unsupported(), "{name:?}: {error:?}");
@@ -149,7 +143,6 @@ fn names_that_are_paths_or_twice_there_are_not_written() {
 
 #[test]
 fn a_truncated_archive_is_an_error_wherever_it_ends() {
-    let _alone = alone();
     for compression in [Compression::Stored, Compression::Deflated] {
         let bytes = archive(&[("a", ramp([5])), ("b", ramp([2]))], compression);
         for end in 0..bytes.len() {
@@ -161,7 +154,6 @@ fn a_truncated_archive_is_an_error_wherever_it_ends() {
 
 #[test]
 fn any_changed_byte_is_an_error_or_another_archive_and_never_a_panic() {
-    let _alone = alone();
     for compression in [Compression::Stored, Compression::Deflated] {
         let good = archive(&[("a", ramp([5])), ("b", ramp([2]))], compression);
         for at in 0..good.len() {
@@ -241,7 +233,6 @@ fn npy_bytes() -> Vec<u8> {
 
 #[test]
 fn an_archive_that_lies_is_refused_with_numbers() {
-    let _alone = alone();
     let data = npy_bytes();
     let crc = {
         let mut crc = flate2::Crc::new();
@@ -292,7 +283,6 @@ fn an_archive_that_lies_is_refused_with_numbers() {
 
 #[test]
 fn what_is_no_array_is_left_alone() {
-    let _alone = alone();
     let bytes = Zip::default()
         .file("notes.txt", 0, b"text", None)
         .file("folder/", 0, b"", None)
@@ -305,7 +295,6 @@ fn what_is_no_array_is_left_alone() {
 
 #[test]
 fn a_bomb_stops_at_the_limit_and_can_still_be_listed() {
-    let _alone = alone();
     let zeros = DArray::zeros("u1".parse().unwrap(), &[1 << 20], Order::RowMajor).unwrap();
     let bytes = archive(&[("zeros", zeros)], Compression::Deflated);
     assert!(bytes.len() < 3000, "{}", bytes.len());
@@ -319,7 +308,6 @@ fn a_bomb_stops_at_the_limit_and_can_still_be_listed() {
 
 #[test]
 fn a_shared_buffer_is_not_divided() {
-    let _alone = alone();
     let bytes = buffer(&archive(&[("a", ramp([5]))], Compression::Stored));
     let other = bytes.clone();
     assert!(npz::from_buffer(bytes).unwrap_err().is_conflict());

@@ -8,9 +8,9 @@ use std::process::Command;
 
 use crossdock::exchange::files::npz::Compression;
 use crossdock::exchange::files::{self, jpeg, npy, npz, png, safetensors};
-use crossdock::memory::copied_bytes;
+use crossdock::memory::copied_bytes_here;
 
-use crate::common::{Folder, alone, assert_same, values};
+use crate::common::{Folder, assert_same, values};
 
 fn python() -> Option<PathBuf> {
     let python = std::env::var_os("CROSSDOCK_PYTHON").map(PathBuf::from);
@@ -31,7 +31,6 @@ fn run(python: &Path, step: &str, folder: &Path) {
 
 #[test]
 fn what_python_writes_is_opened_and_what_is_written_here_python_reads() {
-    let _alone = alone();
     let Some(python) = python() else { return };
     let folder = Folder::new("python");
     run(&python, "write", &folder.0);
@@ -47,7 +46,7 @@ fn what_python_writes_is_opened_and_what_is_written_here_python_reads() {
         "grey.jpg",
         "rgb.jpg",
     ] {
-        let before = copied_bytes();
+        let before = copied_bytes_here();
         let contents = files::open_all(folder.path(name)).unwrap();
         for entry in contents.entries() {
             let in_place = entry.copied_because().is_none();
@@ -62,7 +61,7 @@ fn what_python_writes_is_opened_and_what_is_written_here_python_reads() {
             count += 1;
         }
         if name == "stored.npz" || name == "torch.safetensors" {
-            assert_eq!(copied_bytes(), before);
+            assert_eq!(copied_bytes_here(), before);
         }
     }
     assert!(count >= 20, "{count} arrays were compared");

@@ -5,13 +5,12 @@ use crossdock::element::{DType, Value};
 use crossdock::exchange::files::raw::{self, Description};
 use crossdock::exchange::files::{self, OpenOptions};
 use crossdock::layout::Order;
-use crossdock::memory::{Backing, copied_bytes};
+use crossdock::memory::{Backing, copied_bytes_here};
 
-use crate::common::{Folder, alone, assert_same, assert_says, buffer, pattern, values};
+use crate::common::{Folder, assert_same, assert_says, buffer, pattern, values};
 
 #[test]
 fn what_is_written_comes_back_in_place_in_both_orders() {
-    let _alone = alone();
     let folder = Folder::new("raw");
     for shape in [&[3, 4, 5][..], &[7], &[], &[0, 3], &[2, 1]] {
         for (dtype, order) in
@@ -22,9 +21,9 @@ fn what_is_written_comes_back_in_place_in_both_orders() {
             raw::save(&path, &array, order).unwrap();
             assert_eq!(std::fs::metadata(&path).unwrap().len(), array.nbytes() as u64);
             let said = Description::of(&array, order);
-            let copied = copied_bytes();
+            let copied = copied_bytes_here();
             let opened = raw::open(&path, &said).unwrap();
-            assert_eq!((copied_bytes(), opened.backing()), (copied, Backing::File));
+            assert_eq!((copied_bytes_here(), opened.backing()), (copied, Backing::File));
             assert_same(&opened, &array);
             assert_same(&raw::open(&path, &said.to_string().parse().unwrap()).unwrap(), &array);
         }
@@ -33,16 +32,15 @@ fn what_is_written_comes_back_in_place_in_both_orders() {
 
 #[test]
 fn what_lies_apart_is_written_piece_by_piece_in_both_orders() {
-    let _alone = alone();
     let number = |row: usize, column: usize| (row * 700 + column) as u32;
     let rows: Vec<Vec<u32>> = (0..300).map(|i| (0..700).map(|j| number(i, j)).collect()).collect();
     let indirect = DArray::from_rows(rows).unwrap();
     let reversed = indirect.to_order(Order::RowMajor).unwrap().at("::-1, ::-1").unwrap();
     for (array, is_reversed) in [(&indirect, false), (&reversed, true)] {
         for order in [Order::RowMajor, Order::ColumnMajor] {
-            let (mut file, before) = (Vec::new(), copied_bytes());
+            let (mut file, before) = (Vec::new(), copied_bytes_here());
             raw::write(&mut file, array, order).unwrap();
-            assert_eq!(copied_bytes() - before, array.nbytes() as u64);
+            assert_eq!(copied_bytes_here() - before, array.nbytes() as u64);
             assert_eq!(file.len(), array.nbytes());
             for (at, bytes) in file.chunks_exact(4).enumerate() {
                 let (row, column) = match order {
@@ -58,7 +56,6 @@ fn what_lies_apart_is_written_piece_by_piece_in_both_orders() {
 
 #[test]
 fn strides_and_offsets_are_heeded() {
-    let _alone = alone();
     let bytes: Vec<u8> = (0..24).collect();
     let said: Description = "dtype=u1; shape=2,3; strides=-8,2; offset=12".parse().unwrap();
     let array = raw::from_buffer(buffer(&bytes), &said).unwrap();
@@ -76,7 +73,6 @@ fn strides_and_offsets_are_heeded() {
 
 #[test]
 fn what_does_not_fit_is_refused_with_numbers() {
-    let _alone = alone();
     let bytes = buffer(&[0; 100]);
     for (said, words) in [
         ("dtype=f8; shape=13", &["100", "104"][..]),
@@ -100,7 +96,6 @@ fn what_does_not_fit_is_refused_with_numbers() {
 
 #[test]
 fn a_bad_description_is_told_apart() {
-    let _alone = alone();
     for (text, words) in [
         ("", "does not say the dtype"),
         ("dtype=u1", "does not say the shape"),
@@ -120,7 +115,6 @@ fn a_bad_description_is_told_apart() {
 
 #[test]
 fn a_raw_file_is_never_told_by_its_bytes() {
-    let _alone = alone();
     let folder = Folder::new("raw-told");
     std::fs::write(folder.path("a.raw"), [1, 2, 3, 4]).unwrap();
     let error = files::open_all(folder.path("a.raw")).unwrap_err();

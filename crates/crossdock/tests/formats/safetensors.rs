@@ -4,10 +4,10 @@ use crossdock::element::DType;
 use crossdock::exchange::files::safetensors;
 use crossdock::exchange::files::{Format, OpenOptions};
 use crossdock::layout::Order;
-use crossdock::memory::{Backing, copied_bytes};
+use crossdock::memory::{Backing, copied_bytes_here};
 use crossdock::{Array, DArray};
 
-use crate::common::{Folder, alone, assert_same, assert_says, buffer, pattern, ramp, values};
+use crate::common::{Folder, assert_same, assert_says, buffer, pattern, ramp, values};
 
 const NONE: [(&str, &str); 0] = [];
 
@@ -44,7 +44,6 @@ fn file(json: &str, data: &[u8]) -> Vec<u8> {
 
 #[test]
 fn every_dtype_comes_back_in_place_but_for_packed_ones() {
-    let _alone = alone();
     let folder = Folder::new("safetensors");
     let path = folder.path("a.safetensors");
     for shape in [&[2, 3, 4][..], &[], &[0, 5], &[8]] {
@@ -67,7 +66,7 @@ fn every_dtype_comes_back_in_place_but_for_packed_ones() {
             })
             .collect();
         safetensors::save(&path, &arrays, &[("format", "pt"), ("größe", "\"1\"\n")]).unwrap();
-        let copied = copied_bytes();
+        let copied = copied_bytes_here();
         let contents = safetensors::open(&path).unwrap();
         assert_eq!((contents.format(), contents.entries().len()), (Format::Safetensors, arrays.len()));
         assert_eq!(contents.metadata()[1], ("größe".to_owned(), "\"1\"\n".to_owned()));
@@ -75,20 +74,19 @@ fn every_dtype_comes_back_in_place_but_for_packed_ones() {
             assert_eq!(entry.name(), name);
             let packed = name.starts_with("float4") || name.starts_with("float6");
             assert_eq!(entry.copied_because().is_some(), packed);
-            let before = copied_bytes();
+            let before = copied_bytes_here();
             let got = entry.open().unwrap();
-            assert_eq!(copied_bytes() - before, if packed { array.nbytes() as u64 } else { 0 });
+            assert_eq!(copied_bytes_here() - before, if packed { array.nbytes() as u64 } else { 0 });
             assert!(packed || got.backing() == Backing::File);
             assert!(got.as_ptr().addr().is_multiple_of(array.dtype().alignment()) || got.is_empty());
             assert_same(&got, array);
         }
-        assert!(copied_bytes() - copied <= 3 * 24);
+        assert!(copied_bytes_here() - copied <= 3 * 24);
     }
 }
 
 #[test]
 fn orders_and_strides_are_written_row_major_and_little_endian() {
-    let _alone = alone();
     let part = DType::subarray(&[2, 3], DType::U16).unwrap();
     let parts = DArray::zeros(part, &[2], Order::RowMajor).unwrap();
     let arrays = [
@@ -110,7 +108,6 @@ fn orders_and_strides_are_written_row_major_and_little_endian() {
 
 #[test]
 fn an_unaligned_tensor_is_opened_in_place() {
-    let _alone = alone();
     let json = r#"{"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"b":{"dtype":"F32","shape":[2],"data_offsets":[1,9]}}"#;
     let data = [&[7][..], &1.5f32.to_le_bytes(), &2.5f32.to_le_bytes()].concat();
     for pad in 0..4 {
@@ -124,7 +121,6 @@ fn an_unaligned_tensor_is_opened_in_place() {
 
 #[test]
 fn tensors_have_leases_of_their_own_and_can_be_written_in_the_file() {
-    let _alone = alone();
     let folder = Folder::new("safetensors-write");
     let path = folder.path("a.safetensors");
     safetensors::save(&path, &[("a", ramp([4])), ("b", ramp([4]))], &NONE).unwrap();
@@ -141,7 +137,6 @@ fn tensors_have_leases_of_their_own_and_can_be_written_in_the_file() {
 
 #[test]
 fn a_bad_header_is_refused_with_numbers() {
-    let _alone = alone();
     let one = |dtype: &str, shape: &str, offsets: &str| {
         format!(r#"{{"a":{{"dtype":"{dtype}","shape":{shape},"data_offsets":{offsets}}}}}"#)
     };
@@ -200,7 +195,6 @@ fn a_bad_header_is_refused_with_numbers() {
 
 #[test]
 fn a_truncated_file_is_an_error_wherever_it_ends() {
-    let _alone = alone();
     let mut bytes = Vec::new();
     safetensors::write(&mut bytes, &[("a", ramp([5])), ("b", ramp([2]))], &[("k", "v")]).unwrap();
     for end in 0..bytes.len() {
@@ -216,7 +210,6 @@ fn a_truncated_file_is_an_error_wherever_it_ends() {
 
 #[test]
 fn what_the_format_cannot_hold_is_not_written() {
-    let _alone = alone();
     for (array, words) in [
         (pattern("<c16", &[2], Order::RowMajor), "complex128"),
         (pattern("<M8[s]", &[2], Order::RowMajor), "datetime64"),
