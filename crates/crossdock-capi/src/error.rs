@@ -91,7 +91,8 @@ macro_rules! kinds {
             }
         }
 
-        fn kind_of(error: &Error) -> i32 {
+        /// The number for an error of the library.
+        pub(crate) fn kind_of(error: &Error) -> i32 {
             $($(if $asks(error) {
                 return $name;
             })?)*

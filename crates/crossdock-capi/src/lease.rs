@@ -4,9 +4,9 @@ use std::ffi::c_void;
 
 use crossdock::DArray;
 use crossdock::memory::{Buffer, LeaseKind, PinGuard, ReadGuard, ShareGuard, WriteGuard};
-use crossdock::view::{MemoryView, Request};
+use crossdock::view::{MemoryView, Reason, Request};
 
-use crate::error::{Failure, Result};
+use crate::error::{Failure, Result, kind_of as kind_of_error};
 use crate::guard::answer;
 use crate::handle::Handle;
 
@@ -75,7 +75,11 @@ impl Lease {
             LeaseKind::Share => Request::share(),
             LeaseKind::Pin => Request::pin(),
         };
-        let view = array.export(&request.indirect())?;
+        let view = array.export(&request.indirect()).map_err(|refusal| match refusal.reason() {
+            // The kind that a buffer's lease has; the sentence says more.
+            Reason::Lease(error) => Failure::of_kind(kind_of_error(error), refusal.to_string()),
+            _ => refusal.into(),
+        })?;
         Ok(Self { data: view.as_ptr(), nbytes: view.nbytes(), held: Held::Array(view) })
     }
 
