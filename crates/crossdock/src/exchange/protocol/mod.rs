@@ -1,4 +1,5 @@
 //! The protocols by which arrays change hands in memory.
 
 pub mod dlpack;
+pub mod memory_view;
 pub mod shm;
