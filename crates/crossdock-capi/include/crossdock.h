@@ -176,6 +176,9 @@ typedef struct xd_field {
 /* NumPy's spelling: "<f8", or the Python literal of a dtype, "[('price', '<f8'), ('codes', '|u1', (3,))]". */
 XD_API XD_MUST_USE xd_dtype_t *xd_dtype_parse(const char *typestr, xd_error_t **error);
 
+/* Ruby's spelling, a pack template: "d", "iqc", "|cq" with the alignment of C. Several numbers make a record of f0, f1, .... */
+XD_API XD_MUST_USE xd_dtype_t *xd_dtype_parse_pack(const char *pack, xd_error_t **error);
+
 /* DLPack's numbers. Elements of less than 8 bits are those that have a byte each. */
 XD_API XD_MUST_USE xd_dtype_t *xd_dtype_from_dlpack(uint8_t code, uint8_t bits, uint16_t lanes, xd_error_t **error);
 
@@ -215,6 +218,9 @@ XD_API const ssize_t *xd_dtype_shape(const xd_dtype_t *dtype);
 /* As people read it ("{x: float32 @0, y: float64 @8; 16}"), and in NumPy's spelling. */
 XD_API XD_MUST_USE char *xd_dtype_to_text(const xd_dtype_t *dtype, xd_error_t **error);
 XD_API XD_MUST_USE char *xd_dtype_to_typestr(const xd_dtype_t *dtype, xd_error_t **error);
+/* In Ruby's spelling. What Ruby cannot say is XD_ERROR_UNSUPPORTED, or if `approximately`, the nearest: a bool is 'C', a complex number
+ * is "ff" or "dd". */
+XD_API XD_MUST_USE char *xd_dtype_to_pack(const xd_dtype_t *dtype, bool approximately, xd_error_t **error);
 /* In DLPack's numbers, each where it is wanted. Elements of less than 8 bits have a byte each. */
 XD_API bool xd_dtype_to_dlpack(const xd_dtype_t *dtype, uint8_t *code, uint8_t *bits, uint16_t *lanes, xd_error_t **error);
 

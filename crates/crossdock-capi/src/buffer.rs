@@ -61,9 +61,10 @@ pub unsafe extern "C" fn xd_buffer_copy(
     nbytes: usize,
     error: ErrorOut<'_>,
 ) -> Handle<Buffer> {
-    // SAFETY: the caller's word.
     fallible(error, || {
-        hand_over(Buffer::copy_from_slice(unsafe { items::<u8>(bytes.cast(), nbytes, "bytes") }?)?)
+        // SAFETY: the caller's word.
+        let bytes = unsafe { items::<u8>(bytes.cast(), nbytes, "bytes") }?;
+        hand_over(Buffer::copy_from_slice(bytes)?)
     })
 }
 

@@ -3,7 +3,8 @@
 use std::ffi::c_char;
 use std::mem::MaybeUninit;
 
-use crossdock::element::dialect::{dlpack, typestr};
+use crossdock::Error;
+use crossdock::element::dialect::{dlpack, pack, typestr};
 use crossdock::element::{ByteOrder, DType, DTypeKind, Field, ScalarKind};
 
 use crate::error::Result;
@@ -77,6 +78,20 @@ impl XdField {
 pub unsafe extern "C" fn xd_dtype_parse(typestr: *const c_char, error: ErrorOut<'_>) -> Handle<DType> {
     // SAFETY: the caller's word.
     fallible(error, || hand_over(typestr::parse(unsafe { text(typestr, "typestr") }?)?))
+}
+
+/// A dtype in Ruby's spelling.
+///
+/// # Safety
+///
+/// As the header says of texts.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn xd_dtype_parse_pack(pack: *const c_char, error: ErrorOut<'_>) -> Handle<DType> {
+    fallible(error, || {
+        // SAFETY: the caller's word.
+        let template = unsafe { text(pack, "pack") }?;
+        hand_over(pack::parse(template.as_bytes()).map_err(Error::from)?.to_dtype()?)
+    })
 }
 
 /// A dtype in DLPack's numbers.
@@ -310,6 +325,20 @@ pub extern "C" fn xd_dtype_to_text(dtype: Option<&DType>, error: ErrorOut<'_>) -
 #[unsafe(no_mangle)]
 pub extern "C" fn xd_dtype_to_typestr(dtype: Option<&DType>, error: ErrorOut<'_>) -> *mut c_char {
     fallible(error, || string(typestr::print(given(dtype, "dtype")?)?))
+}
+
+/// In Ruby's spelling.
+#[unsafe(no_mangle)]
+pub extern "C" fn xd_dtype_to_pack(
+    dtype: Option<&DType>,
+    approximately: bool,
+    error: ErrorOut<'_>,
+) -> *mut c_char {
+    fallible(error, || {
+        let dtype = given(dtype, "dtype")?;
+        let print = if approximately { pack::to_pack_approximately } else { pack::to_pack };
+        string(print(dtype)?)
+    })
 }
 
 /// In DLPack's numbers.

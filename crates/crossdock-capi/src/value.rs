@@ -1,7 +1,8 @@
 //! Elements as values: numbers inline, everything longer behind a pointer that the value owns.
 
-use std::ffi::c_char;
+use std::ffi::c_void;
 use std::mem::ManuallyDrop;
+use std::ptr;
 
 use crossdock::element::{DType, DTypeKind, Scalar, ScalarKind, SubArray, Value};
 
@@ -47,27 +48,11 @@ pub struct XdValue {
     pub reserved: [u8; 3],
     /// How many items or bytes there are behind the pointer.
     pub len: u32,
-    /// Which part is meant, the kind says.
-    pub payload: Payload,
+    /// C's union `as`: a pointer, or the bits of a number. (As a pointer it can be all of these, and looking at it needs no promise.)
+    pub payload: *const c_void,
 }
 
-/// `xd_value.as`.
-#[repr(C)]
-#[derive(Clone, Copy)]
-pub union Payload {
-    /// Of INT, DATETIME, TIMEDELTA.
-    pub i: i64,
-    /// Of UINT, BOOL, POINTER.
-    pub u: u64,
-    /// Of FLOAT.
-    pub f: f64,
-    /// Of LIST and COMPLEX.
-    pub items: *const XdValue,
-    /// Of BYTES, TEXT and LONG_DOUBLE.
-    pub bytes: *const c_char,
-}
-
-const _: () = assert!(size_of::<XdValue>() == 16 && align_of::<XdValue>() == 8);
+const _: () = assert!(size_of::<XdValue>() == 16 && size_of::<*const c_void>() == 8);
 
 impl Default for XdValue {
     fn default() -> Self {
@@ -77,29 +62,52 @@ impl Default for XdValue {
 
 impl XdValue {
     /// Nothing.
-    pub const NIL: Self = Self::new(XD_VALUE_NIL, 0, Payload { u: 0 });
+    pub const NIL: Self = Self::number(XD_VALUE_NIL, 0);
 
     #[inline]
-    const fn new(kind: u8, len: u32, payload: Payload) -> Self {
+    const fn number(kind: u8, bits: u64) -> Self {
+        Self::pointer(kind, 0, ptr::without_provenance(bits as usize))
+    }
+
+    #[inline]
+    const fn pointer(kind: u8, len: u32, payload: *const c_void) -> Self {
         Self { kind, reserved: [0; 3], len, payload }
     }
 
     /// A signed integer.
     #[inline]
     pub const fn int(i: i64) -> Self {
-        Self::new(XD_VALUE_INT, 0, Payload { i })
+        Self::number(XD_VALUE_INT, i as u64)
     }
 
     /// An unsigned integer.
     #[inline]
     pub const fn uint(u: u64) -> Self {
-        Self::new(XD_VALUE_UINT, 0, Payload { u })
+        Self::number(XD_VALUE_UINT, u)
     }
 
     /// A float.
     #[inline]
     pub const fn float(f: f64) -> Self {
-        Self::new(XD_VALUE_FLOAT, 0, Payload { f })
+        Self::number(XD_VALUE_FLOAT, f.to_bits())
+    }
+
+    /// C's `as.u`.
+    #[inline]
+    pub fn bits(&self) -> u64 {
+        self.payload.addr() as u64
+    }
+
+    /// C's `as.i`.
+    #[inline]
+    pub fn signed(&self) -> i64 {
+        self.bits().cast_signed()
+    }
+
+    /// C's `as.f`.
+    #[inline]
+    pub fn real(&self) -> f64 {
+        f64::from_bits(self.bits())
     }
 }
 
@@ -115,13 +123,13 @@ impl Owned {
     /// What an element is, as C sees it. Numbers cost nothing; lists, texts and bytes are allocated.
     pub(crate) fn of(value: Value) -> Result<Self> {
         Ok(match value {
-            Value::Bool(is) => Self::scalar(XD_VALUE_BOOL, Payload { u: is.into() }),
+            Value::Bool(is) => Self::scalar(XD_VALUE_BOOL, is.into()),
             Value::Int(i) => Self(XdValue::int(i)),
             Value::UInt(u) => Self(XdValue::uint(u)),
             Value::Float(f) => Self(XdValue::float(f)),
-            Value::DateTime { count, .. } => Self::scalar(XD_VALUE_DATETIME, Payload { i: count }),
-            Value::TimeDelta { count, .. } => Self::scalar(XD_VALUE_TIMEDELTA, Payload { i: count }),
-            Value::Pointer(u) => Self::scalar(XD_VALUE_POINTER, Payload { u }),
+            Value::DateTime { count, .. } => Self::scalar(XD_VALUE_DATETIME, count as u64),
+            Value::TimeDelta { count, .. } => Self::scalar(XD_VALUE_TIMEDELTA, count as u64),
+            Value::Pointer(u) => Self::scalar(XD_VALUE_POINTER, u),
             Value::Complex { re, im } => {
                 Self::list(XD_VALUE_COMPLEX, [re, im].into_iter().map(|part| Ok(Self(XdValue::float(part)))))?
             }
@@ -143,26 +151,26 @@ impl Owned {
         })
     }
 
-    fn scalar(kind: u8, payload: Payload) -> Self {
-        Self(XdValue::new(kind, 0, payload))
+    fn scalar(kind: u8, bits: u64) -> Self {
+        Self(XdValue::number(kind, bits))
     }
 
     /// Items behind a pointer.
     pub(crate) fn list(kind: u8, items: impl ExactSizeIterator<Item = Result<Self>>) -> Result<Self> {
         let len = short(items.len())?;
         if len == 0 {
-            return Ok(Self(XdValue::new(kind, 0, Payload { items: std::ptr::null() })));
+            return Ok(Self::scalar(kind, 0));
         }
         let list = Box::into_raw(try_collect(items)?);
         // Owned 1.
-        Ok(Self(XdValue::new(kind, len, Payload { items: list.cast::<XdValue>() })))
+        Ok(Self(XdValue::pointer(kind, len, list.cast::<c_void>())))
     }
 
     fn bytes(kind: u8, bytes: &[u8]) -> Result<Self> {
         let len = short(bytes.len())?;
         let ended = try_collect(Ended { bytes, given: 0 })?;
         // Owned 1.
-        Ok(Self(XdValue::new(kind, len, Payload { bytes: Box::into_raw(ended).cast::<c_char>() })))
+        Ok(Self(XdValue::pointer(kind, len, Box::into_raw(ended).cast::<c_void>())))
     }
 
     /// C's from now on.
@@ -206,21 +214,16 @@ impl Drop for Owned {
         let XdValue { kind, len, payload, .. } = self.0;
         let len = len as usize;
         match kind {
+            _ if payload.is_null() => {}
             XD_VALUE_LIST | XD_VALUE_COMPLEX => {
-                // SAFETY: the kind says which part is meant.
-                let items = unsafe { payload.items }.cast_mut().cast::<Self>();
-                if !items.is_null() {
-                    // SAFETY: Owned 1.
-                    drop(unsafe { Box::from_raw(std::ptr::slice_from_raw_parts_mut(items, len)) });
-                }
+                let items = ptr::slice_from_raw_parts_mut(payload.cast_mut().cast::<Self>(), len);
+                // SAFETY: Owned 1.
+                drop(unsafe { Box::from_raw(items) });
             }
             XD_VALUE_BYTES | XD_VALUE_TEXT | XD_VALUE_LONG_DOUBLE => {
-                // SAFETY: the kind says which part is meant.
-                let bytes = unsafe { payload.bytes }.cast_mut().cast::<u8>();
-                if !bytes.is_null() {
-                    // SAFETY: Owned 1.
-                    drop(unsafe { Box::from_raw(std::ptr::slice_from_raw_parts_mut(bytes, len + 1)) });
-                }
+                let bytes = ptr::slice_from_raw_parts_mut(payload.cast_mut().cast::<u8>(), len + 1);
+                // SAFETY: Owned 1.
+                drop(unsafe { Box::from_raw(bytes) });
             }
             _ => {}
         }
@@ -280,86 +283,80 @@ unsafe fn to_axis(value: &XdValue, subarray: &SubArray, shape: &[usize], dtype: 
 ///
 /// As [`to_element`].
 unsafe fn to_scalar(value: &XdValue, scalar: Scalar) -> Result<Value> {
-    // SAFETY: the caller's word, here and in each arm below: the kind says which part is meant.
-    let bytes = || unsafe { items(value.payload.bytes.cast::<u8>(), value.len as usize, "value") };
-    Ok(match value.kind {
-        XD_VALUE_INT | XD_VALUE_DATETIME | XD_VALUE_TIMEDELTA => {
-            // SAFETY: as above.
-            let count = unsafe { value.payload.i };
-            match (value.kind, scalar.kind()) {
-                (_, ScalarKind::DateTime(unit)) => Value::DateTime { count, unit },
-                (_, ScalarKind::TimeDelta(unit)) => Value::TimeDelta { count, unit },
-                (XD_VALUE_INT, _) => Value::Int(count),
-                _ => return Err(misfit("a date or a duration", scalar)),
-            }
+    Ok(match (value.kind, scalar.kind()) {
+        (XD_VALUE_INT | XD_VALUE_DATETIME, ScalarKind::DateTime(unit)) => {
+            Value::DateTime { count: value.signed(), unit }
         }
-        // SAFETY: as above.
-        XD_VALUE_UINT => Value::UInt(unsafe { value.payload.u }),
-        // SAFETY: as above.
-        XD_VALUE_POINTER => Value::Pointer(unsafe { value.payload.u }),
-        // SAFETY: as above.
-        XD_VALUE_BOOL => Value::Bool(unsafe { value.payload.u } != 0),
-        // SAFETY: as above.
-        XD_VALUE_FLOAT => Value::Float(unsafe { value.payload.f }),
-        XD_VALUE_BYTES if matches!(scalar.kind(), ScalarKind::Void(_)) => Value::Void(bytes()?.to_vec()),
-        XD_VALUE_BYTES => Value::Bytes(bytes()?.to_vec()),
-        XD_VALUE_TEXT => match std::str::from_utf8(bytes()?) {
+        (XD_VALUE_INT | XD_VALUE_TIMEDELTA, ScalarKind::TimeDelta(unit)) => {
+            Value::TimeDelta { count: value.signed(), unit }
+        }
+        (XD_VALUE_INT, _) => Value::Int(value.signed()),
+        (XD_VALUE_UINT, _) => Value::UInt(value.bits()),
+        (XD_VALUE_POINTER, _) => Value::Pointer(value.bits()),
+        (XD_VALUE_BOOL, _) => Value::Bool(value.bits() != 0),
+        (XD_VALUE_FLOAT, _) => Value::Float(value.real()),
+        // SAFETY: the caller's word.
+        (XD_VALUE_BYTES, ScalarKind::Void(_)) => Value::Void(unsafe { bytes(value) }?.to_vec()),
+        // SAFETY: the caller's word.
+        (XD_VALUE_BYTES, _) => Value::Bytes(unsafe { bytes(value) }?.to_vec()),
+        // SAFETY: the caller's word.
+        (XD_VALUE_TEXT, _) => match std::str::from_utf8(unsafe { bytes(value) }?) {
             Ok(text) => Value::Text(text.to_owned()),
             Err(error) => {
                 let text = format!("a text that is not UTF-8 from byte {} on", error.valid_up_to());
                 return Err(Failure::of_kind(XD_ERROR_MALFORMED, text));
             }
         },
-        XD_VALUE_LONG_DOUBLE => Value::LongDouble(long_double(bytes()?)?),
-        XD_VALUE_COMPLEX => {
-            // SAFETY: as above.
+        // SAFETY: the caller's word.
+        (XD_VALUE_LONG_DOUBLE, _) => Value::LongDouble(unsafe { long_double(value) }?),
+        (XD_VALUE_COMPLEX, _) => {
+            // SAFETY: the caller's word.
             let parts = unsafe { list(value, 2, &scalar.into()) }?;
-            match parts {
-                // SAFETY: as above.
-                [re, im] => unsafe { complex(re, im) }?,
-                _ => return Err(misfit("a complex number without two parts", scalar)),
+            match [&parts[0], &parts[1]] {
+                [re, im] if [re.kind, im.kind] == [XD_VALUE_LONG_DOUBLE; 2] => {
+                    // SAFETY: the caller's word, which goes for items, too.
+                    let re = unsafe { long_double(re) }?;
+                    // SAFETY: as above.
+                    Value::ComplexLongDouble(Box::new([re, unsafe { long_double(im) }?]))
+                }
+                [re, im] if [re.kind, im.kind] == [XD_VALUE_FLOAT; 2] => {
+                    Value::Complex { re: re.real(), im: im.real() }
+                }
+                _ => {
+                    return Err(misfit(
+                        "a complex number of other parts than two floats or two long doubles",
+                        scalar,
+                    ));
+                }
             }
         }
-        XD_VALUE_NIL => return Err(misfit("nil", scalar)),
-        XD_VALUE_LIST => return Err(misfit("a list", scalar)),
-        kind => {
-            return Err(Failure::argument(format!(
-                "the value's kind, {kind}, is none of those that there are"
-            )));
+        (XD_VALUE_NIL, _) => return Err(misfit("nil", scalar)),
+        (XD_VALUE_LIST, _) => return Err(misfit("a list", scalar)),
+        (XD_VALUE_DATETIME, _) => return Err(misfit("a date", scalar)),
+        (XD_VALUE_TIMEDELTA, _) => return Err(misfit("a duration", scalar)),
+        (kind, _) => {
+            let text = format!("the value's kind, {kind}, is none of those that there are");
+            return Err(Failure::argument(text));
         }
     })
 }
 
 /// # Safety
 ///
-/// As [`to_element`].
-unsafe fn complex(re: &XdValue, im: &XdValue) -> Result<Value> {
-    match (re.kind, im.kind) {
-        (XD_VALUE_FLOAT, XD_VALUE_FLOAT) => {
-            // SAFETY: the kind says which part is meant.
-            let re = unsafe { re.payload.f };
-            // SAFETY: as above.
-            Ok(Value::Complex { re, im: unsafe { im.payload.f } })
-        }
-        (XD_VALUE_LONG_DOUBLE, XD_VALUE_LONG_DOUBLE) => {
-            // SAFETY: the kind says which part is meant, and how long it is (the caller's word).
-            let bytes =
-                |part: &XdValue| unsafe { items(part.payload.bytes.cast(), part.len as usize, "value") };
-            let parts = [long_double(bytes(re)?)?, long_double(bytes(im)?)?];
-            Ok(Value::ComplexLongDouble(Box::new(parts)))
-        }
-        _ => Err(Failure::of_kind(
-            XD_ERROR_VALUE,
-            "the parts of a complex number are two floats or two long doubles",
-        )),
-    }
+/// As [`to_element`], for a kind that has bytes.
+unsafe fn bytes(value: &XdValue) -> Result<&[u8]> {
+    // SAFETY: the caller's word.
+    unsafe { items(value.payload.cast(), value.len as usize, "value") }
 }
 
-fn long_double(bytes: &[u8]) -> Result<[u8; 16]> {
-    let len = bytes.len();
-    bytes
-        .try_into()
-        .map_err(|_| Failure::of_kind(XD_ERROR_VALUE, format!("a long double has 16 bytes, not {len}")))
+/// # Safety
+///
+/// As [`bytes`].
+unsafe fn long_double(value: &XdValue) -> Result<[u8; 16]> {
+    // SAFETY: the caller's word.
+    let bytes = unsafe { bytes(value) }?;
+    let misfit = |_| format!("a long double has 16 bytes, not {}", bytes.len());
+    bytes.try_into().map_err(misfit).map_err(|text| Failure::of_kind(XD_ERROR_VALUE, text))
 }
 
 /// The items of a list that has to have so many.
@@ -377,7 +374,7 @@ unsafe fn list<'a>(value: &'a XdValue, len: usize, dtype: &DType) -> Result<&'a 
         return Err(Failure::of_kind(XD_ERROR_VALUE, text));
     }
     // SAFETY: the kind says that it is a list, of so many (the caller's word).
-    unsafe { items(value.payload.items, len, "value") }
+    unsafe { items(value.payload.cast(), len, "value") }
 }
 
 fn misfit(what: &str, scalar: Scalar) -> Failure {

@@ -131,9 +131,10 @@ pub unsafe extern "C" fn xd_array_permute(
     axes: *const isize,
     error: ErrorOut<'_>,
 ) -> Handle<XdArray> {
-    // SAFETY: the caller's word.
     fallible(error, || {
-        made(array, |array| Ok(array.permute(unsafe { lengths(axes, ndim, "axes") }?.as_slice())?))
+        // SAFETY: the caller's word.
+        let axes = unsafe { lengths(axes, ndim, "axes") }?;
+        made(array, |array| Ok(array.permute(axes.as_slice())?))
     })
 }
 
@@ -149,9 +150,10 @@ pub unsafe extern "C" fn xd_array_reshape(
     shape: *const isize,
     error: ErrorOut<'_>,
 ) -> Handle<XdArray> {
-    // SAFETY: the caller's word.
     fallible(error, || {
-        made(array, |array| Ok(array.reshape(unsafe { lengths(shape, ndim, "shape") }?.as_slice())?))
+        // SAFETY: the caller's word.
+        let shape = unsafe { lengths(shape, ndim, "shape") }?;
+        made(array, |array| Ok(array.reshape(shape.as_slice())?))
     })
 }
 

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::toolchain::{C11, CXX20, Language, PACKAGE, program, root, succeeded};
+use crate::toolchain::{C11, Language, PACKAGE, program, succeeded};
 
 /// Builds and runs a program, which has to end well. What it wrote.
 #[track_caller]

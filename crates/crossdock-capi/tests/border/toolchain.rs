@@ -11,11 +11,6 @@ use std::sync::OnceLock;
 /// The folder of the package.
 pub(crate) const PACKAGE: &str = env!("CARGO_MANIFEST_DIR");
 
-/// The root of the checkout.
-pub(crate) fn root() -> PathBuf {
-    Path::new(PACKAGE).ancestors().nth(2).expect("the package lies two folders below the root").to_owned()
-}
-
 /// A language and the dialect of it.
 #[derive(Clone, Copy)]
 pub(crate) struct Language {

@@ -54,6 +54,25 @@ static void dlpack(void)
   CHECK_ERROR(XD_ERROR_UNSUPPORTED, "4 lanes");
 }
 
+static void templates(void)
+{
+  xd_dtype_t *dtype = xd_dtype_parse_pack("|cq2", &error), *grid, *complex;
+  CHECK(is_text(xd_dtype_to_text(dtype, &error), "{f0: int8 @0, f1: (2,)int64 @8; 24}"));
+  grid = xd_dtype_parse_pack("s>3", &error);
+  CHECK(is_text(xd_dtype_to_pack(grid, false, &error), "s>3"));
+  xd_dtype_free(grid);
+  xd_dtype_free(dtype);
+  CHECK(xd_dtype_parse_pack("ccc4a", &error) == NULL);
+  CHECK_ERROR(XD_ERROR_MALFORMED, "byte 4");
+  CHECK(xd_dtype_parse_pack("q2305843009213693952", &error) == NULL);
+  CHECK_ERROR(XD_ERROR_OVERFLOW, "byte 0");
+  complex = xd_dtype_parse("<c16", &error);
+  CHECK(xd_dtype_to_pack(complex, false, &error) == NULL);
+  CHECK_ERROR(XD_ERROR_UNSUPPORTED, "complex128");
+  CHECK(is_text(xd_dtype_to_pack(complex, true, &error), "dd"));
+  xd_dtype_free(complex);
+}
+
 static void trees(void)
 {
   xd_dtype_t *f64 = xd_dtype_parse("<f8", &error), *u8 = xd_dtype_parse("|u1", &error);
@@ -98,6 +117,7 @@ int main(void)
 {
   scalars();
   dlpack();
+  templates();
   trees();
   return 0;
 }
