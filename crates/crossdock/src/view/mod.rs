@@ -15,12 +15,14 @@ mod memory_view;
 mod producer;
 mod refusal;
 mod request;
+mod source;
 
 pub use chunks::Chunks;
-pub(crate) use handover::{Copied, hand_over};
+pub(crate) use handover::{Copied, hand_over, hand_over_as};
 pub use memory_view::MemoryView;
 pub use producer::{Producer, view};
 pub use refusal::{Offer, Reason, Refusal};
 pub use request::{Grant, Request};
+pub use source::Source;
 
 pub use crate::array::CopyPolicy;

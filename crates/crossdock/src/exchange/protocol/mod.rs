@@ -1,4 +1,5 @@
 //! The protocols by which arrays change hands in memory.
 
+pub mod arrow;
 pub mod dlpack;
 pub mod shm;
