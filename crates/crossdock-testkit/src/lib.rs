@@ -6,6 +6,7 @@
 //!   the most obvious way;
 //! - [`dlpack`]: the hostile producer of DLPack structs;
 //! - [`held`]: which processes have shared memory of a name open or mapped, and how to send descriptors in any number;
+//! - [`vectors`]: what Ruby's own MemoryView answered, and which of its answers are wrong;
 //! - [`Coverage`]: what a property test has met, printed and asserted.
 //!
 //! Addresses are `i128` throughout, so that nothing here can overflow.
@@ -17,6 +18,7 @@ pub mod held;
 pub mod invalid;
 mod nested;
 mod plain;
+pub mod vectors;
 
 pub use crate::coverage::Coverage;
 pub use crate::nested::{Nested, Pick};

@@ -30,8 +30,8 @@ pub use self::time::{NAT, TimeBase, TimeUnit};
 #[cfg(feature = "bytemuck")]
 pub use self::types::Plain;
 pub use self::types::{Be, Bool8, Le, MultiByte};
-pub use self::value::Value;
 pub(crate) use self::value::digits;
+pub use self::value::{Member, Value};
 #[cfg(feature = "derive")]
 pub use crossdock_derive::Element;
 

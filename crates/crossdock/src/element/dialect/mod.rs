@@ -6,6 +6,7 @@ pub mod arrow;
 pub mod dlpack;
 pub(crate) mod literal;
 mod name;
+pub mod pack;
 #[cfg(any(feature = "safetensors", feature = "safetensors-types"))]
 pub(crate) mod safetensors;
 pub mod typestr;

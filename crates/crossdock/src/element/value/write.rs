@@ -46,7 +46,7 @@ impl Value {
     }
 
     #[cold]
-    fn misfit(&self, dtype: impl std::fmt::Display) -> Error {
+    pub(super) fn misfit(&self, dtype: impl std::fmt::Display) -> Error {
         Error::new(Kind::Value, format!("{} does not fit {dtype}", self.describe()))
     }
 
@@ -204,7 +204,7 @@ fn long_double(value: &Value) -> Option<[u8; 16]> {
 }
 
 /// The bits of a number in an integer or float type of at most 64; none where it does not fit.
-fn pattern(value: &Value, kind: ScalarKind) -> Option<u64> {
+pub(super) fn pattern(value: &Value, kind: ScalarKind) -> Option<u64> {
     fn int<T: TryFrom<i128>>(value: &Value, bits: fn(T) -> u64) -> Option<u64> {
         T::try_from(value.whole()?).ok().map(bits)
     }

@@ -6,12 +6,11 @@
 use std::fs::{self, OpenOptions};
 use std::io::{BufRead, Cursor, Read, Seek, SeekFrom, Write};
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
 
 use crossdock::memory::device::fenced::FencedDevice;
 use crossdock::memory::device::{self, Device};
 use crossdock::memory::io::{BufferReader, BufferWriter, FixedWriter};
-use crossdock::memory::{Buffer, LeaseKind, MapOptions, Place, Pool, copied_bytes};
+use crossdock::memory::{Buffer, LeaseKind, MapOptions, Place, Pool, copied_bytes_here};
 use crossdock_testkit::{Coverage, seed};
 use fastrand::Rng;
 
@@ -23,9 +22,6 @@ fn cases() -> usize {
         Err(_) => CASES,
     }
 }
-
-/// The counter of copied bytes is the process's: one test at a time.
-static ALONE: Mutex<()> = Mutex::new(());
 
 struct Scratch(PathBuf);
 
@@ -156,7 +152,6 @@ fn slice_of(bytes: &[u8], offset: usize, nbytes: usize, exact: bool) -> Option<&
 
 #[test]
 fn readers_do_what_a_cursor_does_but_for_the_stated_differences() {
-    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let mut rng = Rng::with_seed(seed());
     let mut seen = Coverage::default();
     let scratch = Scratch::new("reader");
@@ -255,15 +250,15 @@ fn run_reader(
             }
             5 => {
                 let (offset, wanted, exact) = (number(rng, nbytes), number(rng, near), rng.bool());
-                let before = copied_bytes();
+                let before = copied_bytes_here();
                 let found =
                     if exact { reader.read_exact_at(offset, wanted) } else { reader.read_at(offset, wanted) };
-                assert_eq!(copied_bytes(), before);
+                assert_eq!(copied_bytes_here(), before);
                 check_slice(found, &model, (offset, wanted, exact), address, seen);
             }
             6 => {
                 let (offset, room) = (number(rng, nbytes), number(rng, near).min(nbytes + 5));
-                let (mut found, exact, before) = (vec![1; room], rng.bool(), copied_bytes());
+                let (mut found, exact, before) = (vec![1; room], rng.bool(), copied_bytes_here());
                 let expected = slice_of(model.get_ref(), offset, room, exact);
                 let result = if exact {
                     reader.copy_exact_at(offset, &mut found).map(|()| room)
@@ -276,7 +271,7 @@ fn run_reader(
                 assert!(found[arrived..].iter().all(|&byte| byte == 1));
                 // From a device they go through a block, and are counted there, too.
                 let times = if on_device { 2 } else { 1 };
-                assert_eq!(copied_bytes() - before, times * arrived as u64);
+                assert_eq!(copied_bytes_here() - before, times * arrived as u64);
             }
             7 => seek_both(&mut reader, &mut model, seek_to(rng, nbytes), seen),
             8 => {
@@ -354,7 +349,6 @@ fn payload(rng: &mut Rng, near: usize) -> Vec<u8> {
 
 #[test]
 fn fixed_writers_do_what_a_cursor_does_but_all_or_nothing() {
-    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let mut rng = Rng::with_seed(seed());
     let mut seen = Coverage::default();
     let scratch = Scratch::new("fixed");
@@ -376,7 +370,7 @@ fn fixed_writers_do_what_a_cursor_does_but_all_or_nothing() {
             assert_eq!((writer.nbytes(), writer.position(), writer.remaining()), (nbytes, at, nbytes - at));
             let near = if rng.bool() { nbytes - at } else { nbytes };
             let src = payload(&mut rng, near);
-            let before = copied_bytes();
+            let before = copied_bytes_here();
             match rng.usize(0..6) {
                 0 | 1 => {
                     let result =
@@ -409,7 +403,7 @@ fn fixed_writers_do_what_a_cursor_does_but_all_or_nothing() {
                 }
                 _ => writer.flush().unwrap(),
             }
-            assert!(copied_bytes() == before || kind == "device", "what comes in is not counted");
+            assert!(copied_bytes_here() == before || kind == "device", "what comes in is not counted");
         }
         drop(writer);
         assert!(bytes_of(&buffer) == model.into_inner(), "{kind}");
@@ -423,7 +417,6 @@ fn fixed_writers_do_what_a_cursor_does_but_all_or_nothing() {
 
 #[test]
 fn growing_writers_do_what_a_cursor_does_but_leave_no_hole() {
-    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let mut rng = Rng::with_seed(seed());
     let mut seen = Coverage::default();
     let whole = Pool::system().unwrap();
@@ -440,7 +433,7 @@ fn growing_writers_do_what_a_cursor_does_but_leave_no_hole() {
             assert!(writer.as_slice() == model.get_ref());
             let most = if rng.usize(0..20) == 0 { 70_000 } else { 200 };
             let src: Vec<u8> = (0..rng.usize(0..most)).map(|_| rng.u8(..)).collect();
-            let before = copied_bytes();
+            let before = copied_bytes_here();
             match rng.usize(0..8) {
                 0..4 => match writer.write(&src) {
                     Ok(written) => {
@@ -479,7 +472,7 @@ fn growing_writers_do_what_a_cursor_does_but_leave_no_hole() {
                 }
                 _ => writer.flush().unwrap(),
             }
-            assert_eq!(copied_bytes(), before, "what comes in is not counted");
+            assert_eq!(copied_bytes_here(), before, "what comes in is not counted");
         }
         assert_eq!(writer.finish().pin().unwrap().to_vec(), model.into_inner());
     }

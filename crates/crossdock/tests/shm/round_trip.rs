@@ -9,7 +9,7 @@ use crossdock::DArray;
 use crossdock::element::{ByteOrder, DType, Field};
 use crossdock::exchange::protocol::shm;
 use crossdock::layout::Layout;
-use crossdock::memory::{Birth, Buffer, copied_bytes};
+use crossdock::memory::{Birth, Buffer, copied_bytes_here};
 use crossdock::view::Request;
 use crossdock_testkit::{Coverage, Placed, generate, seed};
 use fastrand::Rng;
@@ -151,7 +151,7 @@ fn arrays_arrive_as_they_were_on_the_same_pages() {
         };
         note(&mut coverage, &array, &request, lead);
 
-        let before = copied_bytes();
+        let before = copied_bytes_here();
         let lent = shm::export(&array, &request).unwrap();
         if let Err(error) = shm::send(&ours, &lent) {
             assert!(error.is_unsupported() && dtype.as_scalar().is_none(), "{dtype}: {error}");
@@ -164,7 +164,7 @@ fn arrays_arrive_as_they_were_on_the_same_pages() {
         let (witness, within) = array.buffer().unwrap();
         drop((lent, array));
         let got = shm::receive(&theirs).unwrap().unwrap();
-        assert_eq!(copied_bytes(), before, "something was copied");
+        assert_eq!(copied_bytes_here(), before, "something was copied");
 
         assert_eq!((got.dtype(), got.shape()), (&dtype, shape));
         for (axis, &len) in shape.iter().enumerate().filter(|_| !got.is_empty()) {

@@ -1,7 +1,5 @@
 //! The table of leases on real memory: what may be held beside what, what is refused, and what the refusal says.
 
-#![expect(clippy::single_range_in_vec_init, reason = "a partition may have one part")]
-
 use std::error::Error as _;
 use std::sync::mpsc;
 

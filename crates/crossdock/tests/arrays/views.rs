@@ -11,15 +11,10 @@ use crossdock::{Array, DArray, Result, s};
 use crossdock_testkit::{Coverage, Nested, generate, seed};
 use fastrand::Rng;
 
+use crate::cases;
+
 const CASES: usize = 6_000;
 const MAX_WINDOW: i128 = 1 << 14;
-
-fn cases() -> usize {
-    match std::env::var("CROSSDOCK_CASES") {
-        Ok(text) => text.parse().unwrap_or_else(|_| panic!("CROSSDOCK_CASES is {text:?}, not a number")),
-        Err(_) => CASES,
-    }
-}
 
 /// Where the elements of a view lie, from the beginning of the memory, and its shape; or the kind of its error.
 type Seen = Result<(Vec<usize>, Vec<i128>), String>;
@@ -404,7 +399,7 @@ macro_rules! run {
 fn all_arrays_are_seen_and_walked_alike() {
     let mut rng = Rng::with_seed(seed());
     let mut coverage = Coverage::default();
-    let cases = cases();
+    let cases = cases(CASES);
     while coverage.cases() < cases {
         run!(u8, 0, coverage, rng);
         run!(i32, 1, coverage, rng);

@@ -1,10 +1,4 @@
 //! Conversions against NumPy and ml_dtypes, over a corpus that they write.
-//!
-//! `CROSSDOCK_PYTHON` names a Python that has them. Without it nothing is run, unless `CROSSDOCK_REQUIRE_COUNTERPARTS` is
-//! set: then that is a failure.
-
-use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use crossdock::element::{DType, Value};
 use crossdock::layout::{Layout, Order};
@@ -12,15 +6,7 @@ use crossdock::memory::Buffer;
 use crossdock::{Casting, DArray, s};
 use serde_json::Value as Json;
 
-fn python() -> Option<PathBuf> {
-    let python = std::env::var_os("CROSSDOCK_PYTHON").map(PathBuf::from);
-    if python.is_none() {
-        let required = std::env::var_os("CROSSDOCK_REQUIRE_COUNTERPARTS").is_some_and(|value| value != "0");
-        assert!(!required, "CROSSDOCK_PYTHON must name a Python with NumPy, since counterparts are required");
-        println!("not run: CROSSDOCK_PYTHON names no Python with NumPy");
-    }
-    python
-}
+use crate::{Folder, python, run};
 
 fn dtype(row: &Json, side: &str) -> DType {
     let dtype: DType = row[side].as_str().unwrap().parse().unwrap();
@@ -63,16 +49,10 @@ fn assert_same(got: &DArray, expected: &DArray, source: &DArray, context: &str) 
 #[test]
 fn numbers_become_what_numpy_makes_of_them() {
     let Some(python) = python() else { return };
-    let folder = std::env::temp_dir().join(format!("crossdock-casts-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/python/make_casts.py");
-    let output = Command::new(python).arg(script).arg(&folder).output().unwrap();
-    let corpus = std::fs::read(folder.join("casts.bin"));
-    let rows = std::fs::read(folder.join("casts.json"));
-    let _gone_already = std::fs::remove_dir_all(&folder);
-    println!("{}", String::from_utf8_lossy(&output.stdout));
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let (corpus, rows): (_, Json) = (corpus.unwrap(), serde_json::from_slice(&rows.unwrap()).unwrap());
+    let folder = Folder::new("casts");
+    run(&python, "make_casts.py", &folder.0);
+    let corpus = std::fs::read(folder.0.join("casts.bin")).unwrap();
+    let rows: Json = serde_json::from_slice(&std::fs::read(folder.0.join("casts.json")).unwrap()).unwrap();
     let rows = rows.as_array().unwrap();
     let (mut numbers, mut checked) = (0, 0);
     for row in rows {

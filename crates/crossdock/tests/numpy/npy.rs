@@ -1,49 +1,16 @@
 //! Against the real NumPy: what it writes is opened in place and equal, and what is written here it reads.
-//!
-//! `CROSSDOCK_PYTHON` names a Python that has NumPy. Without it nothing is run, unless `CROSSDOCK_REQUIRE_COUNTERPARTS`
-//! is set: then that is a failure.
 
 use std::fs::File;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::Path;
 
 use crossdock::DArray;
 use crossdock::element::{DType, Value, dialect::typestr};
 use crossdock::exchange::files::npy;
 use crossdock::layout::{AxisSlice, Order};
-use crossdock::memory::{Backing, copied_bytes};
+use crossdock::memory::{Backing, copied_bytes_here};
 use serde_json::{Value as Json, json};
 
-struct Directory(PathBuf);
-
-impl Drop for Directory {
-    fn drop(&mut self) {
-        let _gone_already = std::fs::remove_dir_all(&self.0);
-    }
-}
-
-fn python() -> Option<PathBuf> {
-    let python = std::env::var_os("CROSSDOCK_PYTHON").map(PathBuf::from);
-    if python.is_none() {
-        let required = std::env::var_os("CROSSDOCK_REQUIRE_COUNTERPARTS").is_some_and(|value| value != "0");
-        assert!(!required, "CROSSDOCK_PYTHON must name a Python with NumPy, since counterparts are required");
-        println!("not run: CROSSDOCK_PYTHON names no Python with NumPy");
-    }
-    python
-}
-
-fn run_script(python: &Path, script: &str, directory: &Path) {
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/python").join(script);
-    let output = Command::new(python).arg(&script).arg(directory).output().unwrap();
-    println!("{}", String::from_utf8_lossy(&output.stdout));
-    assert!(
-        output.status.success(),
-        "{}: {}\n{}",
-        script.display(),
-        output.status,
-        String::from_utf8_lossy(&output.stderr)
-    );
-}
+use crate::{Folder, python, run};
 
 fn numbers<T: TryFrom<i64>>(json: &Json) -> Vec<T> {
     let number = |json: &Json| T::try_from(json.as_i64().unwrap()).ok().unwrap();
@@ -101,7 +68,7 @@ fn agrees(value: &Value, dtype: &DType, numpy: &Json) -> bool {
 
 /// Opens one file of the corpus and compares everything that the manifest says of it.
 fn check(path: &Path, says: &Json) -> DArray {
-    let before = copied_bytes();
+    let before = copied_bytes_here();
     let array = npy::open(path).unwrap();
     assert_eq!(array.shape(), numbers::<usize>(&says["shape"]));
     assert_eq!(array.strides(), numbers::<isize>(&says["strides"]));
@@ -132,7 +99,7 @@ fn check(path: &Path, says: &Json) -> DArray {
         // Whatever the record, each element can be had.
         indices.iter().for_each(|index| drop(array.get(index).unwrap()));
     }
-    assert_eq!(copied_bytes(), before, "opening and looking at elements copies nothing");
+    assert_eq!(copied_bytes_here(), before, "opening and looking at elements copies nothing");
     assert_eq!(hex(&row_major_bytes(&array)), says["hex"].as_str().unwrap());
     array
 }
@@ -155,34 +122,31 @@ fn write_views(directory: &Path, name: &str, array: &DArray) -> Json {
     copies.into()
 }
 
-// One test, because it reads the one counter of copied bytes.
 #[test]
 fn what_numpy_writes_opens_in_place_and_what_is_written_numpy_reads() {
     let Some(python) = python() else { return };
-    let directory =
-        Directory(std::env::temp_dir().join(format!("crossdock-npy-corpus-{}", std::process::id())));
-    std::fs::create_dir_all(&directory.0).unwrap();
-    run_script(&python, "make_corpus.py", &directory.0);
+    let folder = Folder::new("corpus");
+    run(&python, "make_corpus.py", &folder.0);
     let manifest: Json =
-        serde_json::from_slice(&std::fs::read(directory.0.join("manifest.json")).unwrap()).unwrap();
+        serde_json::from_slice(&std::fs::read(folder.0.join("manifest.json")).unwrap()).unwrap();
     let mut answers = serde_json::Map::new();
     let mut versions = [0; 4];
     for says in manifest.as_array().unwrap() {
         let name = says["file"].as_str().unwrap();
-        let path = directory.0.join(name);
+        let path = folder.0.join(name);
         println!("{name}: {}", says["says"]);
         versions[usize::from(std::fs::read(&path).unwrap()[6])] += 1;
         let array = check(&path, says);
         let answer = json!({
             "dtype": typestr::print(array.dtype()).unwrap(),
             "descr": typestr::print_descr(array.dtype()).unwrap(),
-            "copies": write_views(&directory.0, name, &array),
+            "copies": write_views(&folder.0, name, &array),
             "identical": says["identical"],
         });
         answers.insert(name.into(), answer);
     }
     assert!(answers.len() > 1000, "{} files", answers.len());
     assert!(versions[1..].iter().all(|&count| count >= 2), "files of versions 1.0, 2.0, 3.0: {versions:?}");
-    std::fs::write(directory.0.join("answers.json"), Json::from(answers).to_string()).unwrap();
-    run_script(&python, "check_corpus.py", &directory.0);
+    std::fs::write(folder.0.join("answers.json"), Json::from(answers).to_string()).unwrap();
+    run(&python, "check_corpus.py", &folder.0);
 }

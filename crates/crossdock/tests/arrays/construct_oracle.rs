@@ -9,17 +9,12 @@ use crossdock::{Array, DArray};
 use crossdock_testkit::{Coverage, generate, seed};
 use fastrand::Rng;
 
+use crate::cases;
+
 const CASES: usize = 4_000;
 
 /// Nothing larger than this is allocated here.
 const MOST: i128 = 1 << 20;
-
-fn cases() -> usize {
-    match std::env::var("CROSSDOCK_CASES") {
-        Ok(text) => text.parse().unwrap_or_else(|_| panic!("CROSSDOCK_CASES is {text:?}, not a number")),
-        Err(_) => CASES,
-    }
-}
 
 /// What it was called with.
 struct Tell;
@@ -36,7 +31,7 @@ impl Visitor for Tell {
 fn memory_for_a_layout_is_what_its_elements_cover() {
     let mut rng = Rng::with_seed(seed());
     let mut coverage = Coverage::default();
-    for _ in 0..cases() {
+    for _ in 0..cases(CASES) {
         let rank = rng.usize(0..=8);
         let placed = generate::direct(&mut rng, rank);
         let (plain, nested) = (&placed.plain, placed.nested());
@@ -87,7 +82,7 @@ fn memory_for_a_layout_is_what_its_elements_cover() {
         }
     }
     println!("{coverage}");
-    if cases() >= CASES {
+    if cases(CASES) >= CASES {
         coverage.assert_at_least(0.05, (0..=8).map(|rank| format!("rank {rank}")));
         coverage.assert_at_least(0.05, ["negative", "zero", "unaligned", "empty", "visited"]);
     }
@@ -96,7 +91,7 @@ fn memory_for_a_layout_is_what_its_elements_cover() {
 #[test]
 fn a_function_and_a_value_fill_every_element_in_either_order() {
     let mut rng = Rng::with_seed(seed());
-    for _ in 0..cases() / 8 {
+    for _ in 0..cases(CASES) / 8 {
         let rank = rng.usize(0..=8);
         let shape = generate::shape(&mut rng, rank);
         for order in [Order::RowMajor, Order::ColumnMajor] {

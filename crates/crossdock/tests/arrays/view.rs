@@ -558,12 +558,12 @@ fn every_copy_is_counted_once_and_what_is_no_copy_is_not() {
 // ===== the example
 
 #[expect(dead_code, reason = "its main is not called here")]
-#[path = "../examples/padded_image.rs"]
+#[path = "../../examples/padded_image.rs"]
 mod padded_image;
 
 #[test]
 fn an_image_with_padded_rows_becomes_a_producer_in_ten_lines() {
-    let source = include_str!("../examples/padded_image.rs");
+    let source = include_str!("../../examples/padded_image.rs");
     let begin = source.find("impl Producer for Photo").unwrap();
     let end = begin + source[begin..].find("\n}\n").unwrap();
     let lines = source[begin..end + 2].lines().count();

@@ -9,14 +9,9 @@ use crossdock::{Array, Casting, DArray, s};
 use crossdock_testkit::{Coverage, generate, seed};
 use fastrand::Rng;
 
-const CASES: usize = 4_000;
+use crate::cases;
 
-fn cases() -> usize {
-    match std::env::var("CROSSDOCK_CASES") {
-        Ok(text) => text.parse().unwrap_or_else(|_| panic!("CROSSDOCK_CASES is {text:?}, not a number")),
-        Err(_) => CASES,
-    }
-}
+const CASES: usize = 4_000;
 
 const NUMBERS: [DType; 16] = [
     DType::BOOL,
@@ -153,7 +148,7 @@ fn note(coverage: &mut Coverage, array: &DArray) {
 fn arrays_are_equal_where_their_values_are() {
     let mut rng = Rng::with_seed(seed());
     let mut coverage = Coverage::default();
-    let cases = cases();
+    let cases = cases(CASES);
     for case in 0..cases {
         coverage.case();
         let dtype = dtype(&mut rng);
@@ -209,7 +204,7 @@ fn close(a: (f64, f64), b: (f64, f64), rtol: f64, atol: f64, equal_nan: bool) ->
 fn arrays_are_close_where_their_values_are() {
     let mut rng = Rng::with_seed(seed());
     let mut coverage = Coverage::default();
-    let cases = cases();
+    let cases = cases(CASES);
     for case in 0..cases {
         coverage.case();
         let pick = |rng: &mut Rng| {
@@ -251,7 +246,7 @@ fn arrays_are_close_where_their_values_are() {
 fn filling_writes_every_element_and_nothing_else() {
     let mut rng = Rng::with_seed(seed());
     let mut coverage = Coverage::default();
-    for case in 0..cases() / 2 {
+    for case in 0..cases(CASES) / 2 {
         coverage.case();
         let dtype = dtype(&mut rng);
         let shape = generate::shape(&mut rng, case % 9);

@@ -6,23 +6,18 @@
 use crossdock::array::ArrayViewMut;
 use crossdock::element::{ByteOrder, DType, Element, Field, ScalarKind, Value};
 use crossdock::layout::{AxisSlice, Layout, Order};
-use crossdock::memory::{Buffer, LeaseKind, copied_bytes};
+use crossdock::memory::{Buffer, LeaseKind, copied_bytes_here};
 use crossdock::view::{CopyPolicy, Request};
 use crossdock::{Array, DArray, Result};
 use crossdock_testkit::{Coverage, Nested, Pick, Placed, Plain, generate, seed};
 use fastrand::Rng;
 
+use crate::cases;
+
 const CASES: usize = 12_000;
 
 /// Windows above this are not made: strides that reach across the address space are the layout tests' own.
 const MAX_WINDOW: usize = 1 << 16;
-
-fn cases() -> usize {
-    match std::env::var("CROSSDOCK_CASES") {
-        Ok(text) => text.parse().unwrap_or_else(|_| panic!("CROSSDOCK_CASES is {text:?}, not a number")),
-        Err(_) => CASES,
-    }
-}
 
 /// The byte at a place in memory.
 fn byte_at(place: i128) -> u8 {
@@ -306,9 +301,9 @@ impl Twin {
         for (index, value) in self.indices().iter().zip(values) {
             assert!(same(&view.get(index).expect(context), value), "{context} at {index:?} under {kind:?}");
         }
-        let before = copied_bytes();
+        let before = copied_bytes_here();
         assert_eq!(view.to_bytes().expect(context), self.bytes(), "{context} under {kind:?}");
-        assert_eq!(copied_bytes() - before, view.nbytes() as u64, "{context}");
+        assert_eq!(copied_bytes_here() - before, view.nbytes() as u64, "{context}");
         let typed = view.as_slice::<u8>();
         let expected = view.dtype() == &DType::U8
             && matches!(kind, LeaseKind::Read | LeaseKind::Write)
@@ -324,13 +319,13 @@ impl Twin {
         for (order, rows) in [(Order::RowMajor, true), (Order::ColumnMajor, false)] {
             let cells = self.nested.in_order(rows);
             let expected: Vec<u8> = cells.iter().flat_map(|&place| bytes_at(place, itemsize)).collect();
-            let before = copied_bytes();
+            let before = copied_bytes_here();
             let copy = self.array.to_order(order).expect(context);
-            assert_eq!(copied_bytes() - before, expected.len() as u64, "{context}");
+            assert_eq!(copied_bytes_here() - before, expected.len() as u64, "{context}");
             check_copy(&copy, &expected, order, context);
-            let before = copied_bytes();
+            let before = copied_bytes_here();
             let shared = self.array.to_shared(order).expect(context);
-            assert_eq!(copied_bytes() - before, expected.len() as u64, "{context}");
+            assert_eq!(copied_bytes_here() - before, expected.len() as u64, "{context}");
             check_copy(&shared, &expected, order, context);
 
             let in_order = self.nested.is_contiguous(itemsize, rows);
@@ -524,7 +519,7 @@ fn note_classes(coverage: &mut Coverage, twin: &Twin) {
 fn arrays_hold_the_elements_that_the_oracle_finds_in_memory() {
     let mut rng = Rng::with_seed(seed());
     let (mut coverage, mut operations) = (Coverage::default(), Coverage::default());
-    let cases = cases();
+    let cases = cases(CASES);
     while coverage.cases() < cases {
         let dtype = dtype(&mut rng);
         let placed = placed(&mut rng, dtype.itemsize());

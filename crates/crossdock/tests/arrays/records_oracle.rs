@@ -4,19 +4,14 @@
 
 use crossdock::element::{DType, Field, Value};
 use crossdock::layout::{Layout, Order};
-use crossdock::memory::{Buffer, copied_bytes};
+use crossdock::memory::{Buffer, copied_bytes_here};
 use crossdock::{Casting, DArray};
 use crossdock_testkit::{Coverage, generate, seed};
 use fastrand::Rng;
 
-const CASES: usize = 2000;
+use crate::cases;
 
-fn cases() -> usize {
-    match std::env::var("CROSSDOCK_CASES") {
-        Ok(text) => text.parse().unwrap_or_else(|_| panic!("CROSSDOCK_CASES is {text:?}, not a number")),
-        Err(_) => CASES,
-    }
-}
+const CASES: usize = 2000;
 
 /// A field before and after.
 struct Pair {
@@ -212,7 +207,7 @@ fn note_classes(coverage: &mut Coverage, source: &DArray, target: &DArray) {
 fn records_are_made_of_records_and_columns_by_the_names_of_their_fields() {
     let mut rng = Rng::with_seed(seed());
     let mut coverage = Coverage::default();
-    for case in 0..cases() {
+    for case in 0..cases(CASES) {
         let (from, to) = records(&mut rng, 2);
         let many = rng.u8(0..8) == 0 && from.itemsize() < 100;
         let rank = case % 9;
@@ -230,9 +225,9 @@ fn records_are_made_of_records_and_columns_by_the_names_of_their_fields() {
         };
 
         let order = if rng.bool() { Order::RowMajor } else { Order::ColumnMajor };
-        let copied = copied_bytes();
+        let copied = copied_bytes_here();
         let cast = source.cast(&to, order, Casting::Checked).unwrap();
-        assert_eq!(copied_bytes() - copied, cast.nbytes() as u64, "{context}");
+        assert_eq!(copied_bytes_here() - copied, cast.nbytes() as u64, "{context}");
         check(&cast, "cast");
         if from != to {
             let gaps = gaps_between_fields(&to);
@@ -252,10 +247,10 @@ fn records_are_made_of_records_and_columns_by_the_names_of_their_fields() {
             .all(|((before, after), written)| *written || before == after);
         assert!(kept, "{context}: what lies between the fields was written");
 
-        let copied = copied_bytes();
+        let copied = copied_bytes_here();
         let columns = source.to_columns().unwrap();
         let nbytes: usize = columns.iter().map(|(_, column)| column.nbytes()).sum();
-        assert_eq!(copied_bytes() - copied, nbytes as u64, "{context}");
+        assert_eq!(copied_bytes_here() - copied, nbytes as u64, "{context}");
         for (name, column) in &columns {
             let field = source.field(name).unwrap();
             assert_eq!((column.shape(), column.dtype()), (field.shape(), field.dtype()));
@@ -296,7 +291,7 @@ fn records_are_made_of_records_and_columns_by_the_names_of_their_fields() {
         }
     }
     println!("{coverage}");
-    if cases() >= CASES {
+    if cases(CASES) >= CASES {
         let ranks = (0..9).map(|rank| format!("rank {rank}"));
         let named = ["negative", "zero", "unaligned", "empty", "many", "gaps", "nested", "without gaps"];
         coverage.assert_at_least(0.05, ranks.chain(named.map(String::from)));

@@ -14,14 +14,9 @@ use crossdock::{Array, Casting, DArray, s};
 use crossdock_testkit::{Coverage, Nested, Pick, generate, seed};
 use fastrand::Rng;
 
-const CASES: usize = 4_000;
+use crate::cases;
 
-fn cases() -> usize {
-    match std::env::var("CROSSDOCK_CASES") {
-        Ok(text) => text.parse().unwrap_or_else(|_| panic!("CROSSDOCK_CASES is {text:?}, not a number")),
-        Err(_) => CASES,
-    }
-}
+const CASES: usize = 4_000;
 
 /// Memory of a foreign library: tables of pointers, and rows of numbers. Every element is its own number.
 struct Foreign {
@@ -211,7 +206,7 @@ fn step(
 fn every_view_of_an_indirect_array_reaches_the_elements_that_it_names() {
     let mut rng = Rng::with_seed(seed());
     let mut coverage = Coverage::default();
-    for _ in 0..cases() {
+    for _ in 0..cases(CASES) {
         let rank = rng.usize(1..=8).min(rng.usize(1..=8));
         let foreign = Foreign::new(&mut rng, rank);
         let mut nested = foreign.nested();

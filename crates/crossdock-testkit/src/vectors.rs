@@ -1,0 +1,271 @@
+//! What Ruby's own MemoryView answered: recorded from ruby 3.1.2 on x86-64 Linux, and the same on its present development
+//! version.
+//!
+//! Where the recorded answer is a known bug of the original, the sound answer is another one. [`DEVIATIONS`] lists them, and
+//! [`check_formats`] holds the list: whatever differs must be on it, and whatever is on it must differ.
+
+use serde_json::Value;
+
+/// Contiguous strides, contiguity and item pointers of the original, as they were recorded.
+pub const LAYOUTS: &str = include_str!("../vectors/memory_view_layouts.json");
+const FORMATS: &str = include_str!("../vectors/memory_view_formats.json");
+const ITEMS: &str = include_str!("../vectors/memory_view_items.json");
+
+/// A format, and what the original's parser says of it.
+#[derive(Clone, Debug)]
+pub struct Format {
+    /// What was given.
+    pub format: String,
+    /// What came back.
+    pub answer: Answer,
+    /// The answer wraps around, and no components were recorded.
+    pub wraps: bool,
+    /// The original's components are damaged memory here; recorded are those of the same format without white space.
+    pub corrupt: bool,
+}
+
+/// What a parser says of a format.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// The size of an item, and the components where they were asked for.
+    Item(i128, Option<Vec<Component>>),
+    /// The place of the part that is none.
+    ErrorAt(usize),
+}
+
+/// A component, field by field.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Component {
+    /// The letter.
+    pub format: u8,
+    /// Whether C's own size was asked for.
+    pub native_size: bool,
+    /// Whether the least significant byte comes first.
+    pub little_endian: bool,
+    /// In bytes from the start of the item.
+    pub offset: usize,
+    /// In bytes.
+    pub size: usize,
+    /// How many.
+    pub repeat: usize,
+}
+
+/// An item, and what the original reads of it.
+#[derive(Clone, Debug)]
+pub struct Item {
+    /// The format of the item.
+    pub format: String,
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+    /// What was read.
+    pub value: Extracted,
+}
+
+/// What the original reads of an item.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Extracted {
+    /// Nothing: there are no components.
+    Nil,
+    /// The single number.
+    One(Number),
+    /// All numbers.
+    List(Vec<Number>),
+}
+
+/// A number; a float by its bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Number {
+    /// An integer of any type.
+    Int(i128),
+    /// The bits of a double.
+    Float(u64),
+}
+
+/// Answers of the original that are wrong, and why.
+#[derive(Clone, Copy, Debug)]
+pub struct Deviation {
+    /// A short name.
+    pub id: &'static str,
+    /// What is wrong.
+    pub bug: &'static str,
+    /// Which formats it concerns, and what is right.
+    pub formats: &'static [(&'static str, Sound)],
+}
+
+/// What is right where the original is wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sound {
+    /// An error at this place.
+    ErrorAt(usize),
+    /// What was recorded of the same format without white space.
+    AsRecorded,
+}
+
+/// Each bug of the original's parser that a recorded format meets.
+pub const DEVIATIONS: &[Deviation] = &[
+    Deviation {
+        id: "count-overflow",
+        bug: "the digits of a count, and the bytes of one part, are computed without a look at overflow, so that sizes are negative, zero or arbitrary",
+        formats: &[
+            ("c9223372036854775808", Sound::ErrorAt(0)),
+            ("c18446744073709551615", Sound::ErrorAt(0)),
+            ("c99999999999999999999", Sound::ErrorAt(0)),
+            ("q2305843009213693952", Sound::ErrorAt(0)),
+        ],
+    },
+    Deviation {
+        id: "total-overflow",
+        bug: "the bytes of all parts are summed up without a look at overflow, so that sizes are negative and no error is reported",
+        formats: &[
+            ("|c9223372036854775807q", Sound::ErrorAt(21)),
+            ("x9223372036854775807x", Sound::ErrorAt(20)),
+        ],
+    },
+    Deviation {
+        id: "whitespace-components",
+        bug: "components are counted without white space and written with it, beyond the end of what was allocated",
+        formats: &[
+            (" ", Sound::AsRecorded),
+            (" d", Sound::AsRecorded),
+            ("c\tC", Sound::AsRecorded),
+            ("|\tcq", Sound::AsRecorded),
+            ("d\t", Sound::AsRecorded),
+            ("c\nC", Sound::AsRecorded),
+            ("|\ncq", Sound::AsRecorded),
+            ("d\n", Sound::AsRecorded),
+            ("c\x0bC", Sound::AsRecorded),
+            ("\x0bd", Sound::AsRecorded),
+            ("\x0c", Sound::AsRecorded),
+            ("|\x0ccq", Sound::AsRecorded),
+            ("\x0cd", Sound::AsRecorded),
+            ("d\x0c", Sound::AsRecorded),
+            ("c\rC", Sound::AsRecorded),
+            ("|\rcq", Sound::AsRecorded),
+            ("\rd", Sound::AsRecorded),
+            ("d\r", Sound::AsRecorded),
+            ("c c", Sound::AsRecorded),
+            ("| i q c", Sound::AsRecorded),
+            ("i  q", Sound::AsRecorded),
+            ("d\td", Sound::AsRecorded),
+        ],
+    },
+];
+
+/// The deviation that concerns a format.
+pub fn deviation(format: &str) -> Option<(&'static Deviation, Sound)> {
+    DEVIATIONS.iter().find_map(|deviation| {
+        let (_, sound) = deviation.formats.iter().find(|(concerned, _)| *concerned == format)?;
+        Some((deviation, *sound))
+    })
+}
+
+/// Asserts that a parser answers each recorded format as the original does, but for [`DEVIATIONS`], where it answers soundly.
+///
+/// # Panics
+///
+/// With the format, where it does not; and where an entry of the list concerns no recorded format, or no wrong answer.
+pub fn check_formats(mut parse: impl FnMut(&str) -> Answer) {
+    let formats = formats();
+    for Format { format, answer, wraps, corrupt } in &formats {
+        let ours = parse(format);
+        match deviation(format) {
+            Some((Deviation { id, .. }, Sound::ErrorAt(offset))) => {
+                assert!(wraps, "{id}: {format:?} is none that wraps around");
+                assert_eq!(ours, Answer::ErrorAt(offset), "{id}: {format:?}");
+                assert_ne!(ours, *answer, "{id}: {format:?} is answered as by the original");
+            }
+            Some((Deviation { id, .. }, Sound::AsRecorded)) => {
+                assert!(corrupt, "{id}: the components of {format:?} are not damaged");
+                assert_eq!(ours, *answer, "{id}: {format:?}");
+            }
+            None => {
+                assert!(!corrupt, "{format:?} damages memory in the original, and is no known deviation");
+                match (&ours, answer) {
+                    // No components were recorded.
+                    (Answer::Item(ours, Some(_)), Answer::Item(theirs, None)) if *wraps => {
+                        assert_eq!(ours, theirs, "{format:?}");
+                    }
+                    _ => assert_eq!(ours, *answer, "{format:?}"),
+                }
+            }
+        }
+    }
+    for Deviation { id, formats: concerned, .. } in DEVIATIONS {
+        assert!(!concerned.is_empty(), "{id} concerns nothing");
+        for (format, _) in *concerned {
+            assert!(formats.iter().any(|known| known.format == *format), "{id}: {format:?} was not recorded");
+        }
+    }
+}
+
+/// The formats that were recorded.
+///
+/// # Panics
+///
+/// If the record is not what this module knows.
+pub fn formats() -> Vec<Format> {
+    let component = |value: &Value| Component {
+        format: value["format"].as_str().unwrap().as_bytes()[0],
+        native_size: value["native_size_p"].as_bool().unwrap(),
+        little_endian: value["little_endian_p"].as_bool().unwrap(),
+        offset: index(&value["offset"]),
+        size: index(&value["size"]),
+        repeat: index(&value["repeat"]),
+    };
+    let format = |value: &Value| Format {
+        format: value["format"].as_str().unwrap().to_owned(),
+        answer: match (value["item_size"].as_i64(), value["error_offset"].as_u64()) {
+            (Some(size), None) => Answer::Item(
+                size.into(),
+                value["components"].as_array().map(|list| list.iter().map(component).collect()),
+            ),
+            (None, Some(offset)) => Answer::ErrorAt(offset as usize),
+            other => panic!("a format with {other:?}"),
+        },
+        wraps: value.get("oracle_wraps").is_some(),
+        corrupt: value.get("oracle_components_corrupt").is_some(),
+    };
+    vectors(FORMATS).iter().map(format).collect()
+}
+
+/// The items that were recorded.
+///
+/// # Panics
+///
+/// If the record is not what this module knows.
+pub fn items() -> Vec<Item> {
+    let number = |value: &Value| match (value["int"].as_str(), value["f64_bits"].as_str()) {
+        (Some(digits), None) => Number::Int(digits.parse().unwrap()),
+        (None, Some(bits)) => Number::Float(u64::from_str_radix(bits, 16).unwrap()),
+        other => panic!("a number with {other:?}"),
+    };
+    let item = |value: &Value| Item {
+        format: value["format"].as_str().unwrap().to_owned(),
+        bytes: bytes(value["bytes_hex"].as_str().unwrap()),
+        value: match &value["value"] {
+            Value::Null => Extracted::Nil,
+            Value::Array(list) => Extracted::List(list.iter().map(number).collect()),
+            one => Extracted::One(number(one)),
+        },
+    };
+    vectors(ITEMS).iter().map(item).collect()
+}
+
+fn vectors(text: &str) -> Vec<Value> {
+    let mut record: Value = serde_json::from_str(text).unwrap();
+    match record["vectors"].take() {
+        Value::Array(vectors) => vectors,
+        other => panic!("no list of vectors, but {other}"),
+    }
+}
+
+fn index(value: &Value) -> usize {
+    usize::try_from(value.as_u64().unwrap()).unwrap()
+}
+
+fn bytes(hex: &str) -> Vec<u8> {
+    hex.as_bytes()
+        .chunks(2)
+        .map(|pair| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap())
+        .collect()
+}

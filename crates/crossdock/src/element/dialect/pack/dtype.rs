@@ -1,0 +1,243 @@
+//! Between templates and dtypes.
+
+use crate::element::dialect::pack::{Component, MAX_ITEM_SIZE, Template};
+use crate::element::{ByteOrder, DType, DTypeKind, Field, MAX_PARTS, Record, Scalar, ScalarKind, SubArray};
+use crate::error::{Error, Kind, Result};
+use std::fmt::{self, Write};
+
+impl Component {
+    /// The dtype of its numbers: a scalar, or a sub-array where there are more of them, or none. O(1).
+    ///
+    /// # Errors
+    ///
+    /// `is_malformed` for one that no template has, `is_bounds` for more bytes than memory can have.
+    pub fn to_dtype(&self) -> Result<DType> {
+        let (word, _) = self.within(MAX_ITEM_SIZE)?;
+        let scalar = DType::scalar(word.kind(), self.byte_order())?;
+        if self.repeat == 1 { Ok(scalar) } else { DType::subarray(&[self.repeat], scalar) }
+    }
+}
+
+impl Template {
+    /// The dtype of an item: that of the component, where a single one is all of the item; otherwise a record with the fields
+    /// `f0`, `f1`, … at the offsets of the components.
+    ///
+    /// # Errors
+    ///
+    /// `is_unsupported` for more than [`MAX_PARTS`](crate::element::MAX_PARTS) components.
+    ///
+    /// ```
+    /// use crossdock::element::{DType, dialect::pack};
+    ///
+    /// assert_eq!(pack::parse(b"d")?.to_dtype()?, DType::F64);
+    /// assert_eq!(pack::parse(b"n3")?.to_dtype()?.to_string(), "(3,)>uint16");
+    /// assert_eq!(pack::parse(b"|cf")?.to_dtype()?.to_string(), "{f0: int8 @0, f1: float32 @4; 8}");
+    /// # Ok::<(), crossdock::Error>(())
+    /// ```
+    pub fn to_dtype(&self) -> Result<DType> {
+        if let [only] = self.components()
+            && only.size * only.repeat == self.item_size()
+        {
+            return only.to_dtype();
+        }
+        let mut fields = Vec::with_capacity(self.components().len());
+        for (index, component) in self.components().iter().enumerate() {
+            fields.push(Field::new(format!("f{index}"), component.offset, component.to_dtype()?));
+        }
+        DType::record(fields, self.item_size())
+    }
+}
+
+/// Writes a dtype as a template from which [`Template::to_dtype`] makes the same one: without `|`, and with `x` where there is padding.
+///
+/// Names are all that may be lost: Ruby has none, so that fields come back as `f0`, `f1`, …
+///
+/// # Errors
+///
+/// `is_unsupported`, naming the part for which Ruby has no letter, or whose structure a flat list of numbers does not keep. For
+/// what is the same numbers nevertheless, see [`to_pack_approximately`].
+///
+/// ```
+/// use crossdock::element::{DType, Field, dialect::pack};
+///
+/// let padded = DType::record([Field::new("kind", 0, DType::U8), Field::new("price", 8, DType::F64)], 16)?;
+/// assert_eq!(pack::to_pack(&padded)?, "Cx7d");
+/// let error = pack::to_pack(&DType::C64).unwrap_err();
+/// assert!(error.is_unsupported() && error.to_string().contains("complex64"));
+/// assert_eq!(pack::to_pack_approximately(&DType::C64)?, "ff");
+/// # Ok::<(), crossdock::Error>(())
+/// ```
+pub fn to_pack(dtype: &DType) -> Result<String> {
+    let mut printer = Printer { text: String::new(), approximate: false };
+    match dtype.kind() {
+        DTypeKind::Record(record) => {
+            if let [only] = record.fields()
+                && only.dtype().itemsize() == record.itemsize()
+            {
+                return Err(unsaid("records of one field and nothing else", dtype));
+            }
+            printer.record(record)?;
+        }
+        _ => printer.part(dtype)?,
+    }
+    Ok(printer.text)
+}
+
+/// Writes a dtype as a template of the same numbers at the same bytes, where [`to_pack`] refuses because Ruby has no word for what
+/// they are: a truth value as a byte `C`, a complex number as its two parts, dates and durations as their counts, a pointer as an
+/// integer, text as code points, bytes one by one; records in records and the axes of sub-arrays as one flat list.
+///
+/// # Errors
+///
+/// `is_unsupported`, naming the part whose bytes are not such numbers: floats of 16 bits and fewer, `long double`; fields that
+/// overlap or are not in the order of their offsets.
+///
+/// ```
+/// use crossdock::element::{DType, dialect::pack};
+///
+/// let point = DType::packed_record([("set", DType::BOOL), ("at", DType::subarray(&[2, 3], DType::C128)?)])?;
+/// assert_eq!(pack::to_pack_approximately(&point)?, "Cd12");
+/// # Ok::<(), crossdock::Error>(())
+/// ```
+pub fn to_pack_approximately(dtype: &DType) -> Result<String> {
+    let mut printer = Printer { text: String::new(), approximate: true };
+    printer.part(dtype)?;
+    Ok(printer.text)
+}
+
+struct Printer {
+    text: String,
+    /// Whether the same numbers are enough.
+    approximate: bool,
+}
+
+impl Printer {
+    fn part(&mut self, dtype: &DType) -> Result<()> {
+        match dtype.kind() {
+            DTypeKind::Scalar(scalar) => self.scalar(scalar, 1),
+            DTypeKind::SubArray(subarray) => self.subarray(subarray, dtype),
+            DTypeKind::Record(record) if self.approximate => self.record(record),
+            DTypeKind::Record(_) => Err(unsaid("records in records", dtype)),
+        }
+    }
+
+    fn record(&mut self, record: &Record) -> Result<()> {
+        let mut end = 0;
+        for field in record.fields() {
+            let Some(gap) = field.offset().checked_sub(end) else {
+                return Err(Error::new(
+                    Kind::Unsupported,
+                    format!(
+                        "field {:?}: a pack template has its parts one behind the other, but this begins at byte {} and the one before ends at byte {end}",
+                        field.name(),
+                        field.offset()
+                    ),
+                ));
+            };
+            self.padding(gap);
+            self.part(field.dtype())
+                .map_err(|error| error.within(format_args!("field {:?}", field.name())))?;
+            end = field.end();
+        }
+        self.padding(record.itemsize() - end);
+        Ok(())
+    }
+
+    fn subarray(&mut self, subarray: &SubArray, whole: &DType) -> Result<()> {
+        // The number of elements fits unless they have no bytes, of which any number may be there.
+        let len = subarray.shape().iter().try_fold(1_usize, |len, &extent| len.checked_mul(extent));
+        let len = len.ok_or_else(|| unsaid("so many elements without bytes", whole))?;
+        if !self.approximate && (subarray.shape().len() != 1 || len == 1) {
+            return Err(unsaid("sub-arrays but those of one axis that has not just one element", whole));
+        }
+        let base = subarray.base();
+        match base.kind() {
+            DTypeKind::Scalar(scalar) => self.scalar(scalar, len),
+            _ => {
+                // What has several parts is written out as often as it is there.
+                let start = self.text.len();
+                self.part(base)?;
+                let body = self.text.split_off(start);
+                match body.len().checked_mul(len) {
+                    Some(nbytes) if nbytes <= MAX_PARTS => self.text.push_str(&body.repeat(len)),
+                    _ => return Err(unsaid("so many repetitions of a record", whole)),
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn scalar(&mut self, scalar: Scalar, len: usize) -> Result<()> {
+        let unsaid = || unsaid("letter for this type", &scalar.into());
+        let (kind, each) = if self.approximate { numbers(scalar.kind()) } else { (scalar.kind(), 1) };
+        let order = scalar.byte_order().unwrap_or(ByteOrder::NATIVE);
+        let (letter, mark) = letter(kind, order).ok_or_else(unsaid)?;
+        let len = len.checked_mul(each).ok_or_else(unsaid)?;
+        // Two parts rather than two repetitions: that is how complex numbers are spelt by those who have them.
+        for _ in 0..if len == 2 && each == 2 { 2 } else { 1 } {
+            self.text.push(letter);
+            self.text.extend(mark);
+        }
+        if len != 1 && !(len == 2 && each == 2) {
+            self.count(len);
+        }
+        Ok(())
+    }
+
+    fn padding(&mut self, nbytes: usize) {
+        if nbytes > 0 {
+            self.text.push('x');
+        }
+        if nbytes > 1 {
+            self.count(nbytes);
+        }
+    }
+
+    fn count(&mut self, count: usize) {
+        // Writing into a string does not fail.
+        let _ = write!(self.text, "{count}");
+    }
+}
+
+/// The letter of a number, and the mark of its byte order where it needs one.
+fn letter(kind: ScalarKind, order: ByteOrder) -> Option<(char, Option<char>)> {
+    let native = order == ByteOrder::NATIVE;
+    let float = |own, little, big| match order {
+        _ if native => own,
+        ByteOrder::Little => little,
+        ByteOrder::Big => big,
+    };
+    let letter = match kind {
+        ScalarKind::Int8 => 'c',
+        ScalarKind::UInt8 => 'C',
+        ScalarKind::Int16 => 's',
+        ScalarKind::UInt16 => 'S',
+        ScalarKind::Int32 => 'l',
+        ScalarKind::UInt32 => 'L',
+        ScalarKind::Int64 => 'q',
+        ScalarKind::UInt64 => 'Q',
+        ScalarKind::Float32 => return Some((float('f', 'e', 'g'), None)),
+        ScalarKind::Float64 => return Some((float('d', 'E', 'G'), None)),
+        _ => return None,
+    };
+    Some((letter, (!native).then(|| order.symbol())))
+}
+
+/// The numbers that a scalar is made of, and how many.
+fn numbers(kind: ScalarKind) -> (ScalarKind, usize) {
+    match kind {
+        ScalarKind::Bool => (ScalarKind::UInt8, 1),
+        ScalarKind::Complex64 => (ScalarKind::Float32, 2),
+        ScalarKind::Complex128 => (ScalarKind::Float64, 2),
+        ScalarKind::DateTime(_) | ScalarKind::TimeDelta(_) => (ScalarKind::Int64, 1),
+        ScalarKind::Pointer => (ScalarKind::UInt64, 1),
+        ScalarKind::Text(len) => (ScalarKind::UInt32, len as usize),
+        ScalarKind::Bytes(len) | ScalarKind::Void(len) => (ScalarKind::UInt8, len as usize),
+        other => (other, 1),
+    }
+}
+
+#[cold]
+fn unsaid(what: impl fmt::Display, dtype: &DType) -> Error {
+    Error::new(Kind::Unsupported, format!("a pack template has no {what}: {}", dtype.brief()))
+}

@@ -1,0 +1,81 @@
+//! Where and why a template is none.
+
+use crate::element::dialect::pack::MAX_ITEM_SIZE;
+use crate::error::{Error, Kind};
+use std::fmt;
+
+/// Where and why some bytes are no template. Two words; making one allocates nothing.
+///
+/// It becomes an [`Error`] by `?`: `is_overflow` where an item would be larger than memory is, otherwise `is_malformed`.
+///
+/// ```
+/// use crossdock::element::dialect::pack;
+///
+/// let error = pack::parse(b"ccc4a").unwrap_err();
+/// assert_eq!(error.offset(), 4);
+/// assert!(crossdock::Error::from(error).is_malformed());
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FormatError {
+    offset: usize,
+    cause: Cause,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Cause {
+    /// No letter.
+    Unknown(u8),
+    /// A letter, and a modifier that it does not take.
+    Modifier(u8, u8),
+    /// A letter with two byte orders.
+    TwoOrders(u8),
+    /// The item ends beyond [`MAX_ITEM_SIZE`].
+    Overflow,
+    /// No memory for so many components.
+    OutOfMemory { nbytes: usize },
+}
+
+impl FormatError {
+    #[cold]
+    pub(super) fn new(offset: usize, cause: Cause) -> Self {
+        Self { offset, cause }
+    }
+
+    /// Where the part begins that is wrong, in bytes from the start of the template: its letter, also where one of its
+    /// modifiers or its count is at fault.
+    pub fn offset(&self) -> usize {
+        self.offset
+    }
+}
+
+impl fmt::Display for FormatError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let show = |byte: u8| byte.escape_ascii();
+        write!(f, "byte {} of the item format: ", self.offset)?;
+        match self.cause {
+            Cause::Unknown(byte) => write!(f, "'{}' is no letter of a pack template", show(byte)),
+            Cause::Modifier(letter, mark) => write!(f, "'{}' takes no '{}'", show(letter), show(mark)),
+            Cause::TwoOrders(letter) => {
+                write!(f, "'{}' has two byte orders, of which it takes one", show(letter))
+            }
+            Cause::Overflow => {
+                write!(f, "the item ends beyond {MAX_ITEM_SIZE} bytes, which is all that memory can have")
+            }
+            Cause::OutOfMemory { nbytes } => write!(f, "no memory for {nbytes} bytes of components"),
+        }
+    }
+}
+
+impl std::error::Error for FormatError {}
+
+impl From<FormatError> for Error {
+    #[cold]
+    fn from(error: FormatError) -> Self {
+        let kind = match error.cause {
+            Cause::OutOfMemory { nbytes } => return Self::out_of_memory(nbytes, align_of::<usize>()),
+            Cause::Overflow => Kind::Overflow,
+            _ => Kind::Malformed,
+        };
+        Self::new(kind, error.to_string())
+    }
+}

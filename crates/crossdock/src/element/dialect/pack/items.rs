@@ -1,0 +1,179 @@
+//! The numbers of one item: reading and writing them.
+
+use crate::element::dialect::pack::{Component, letters};
+use crate::element::value::Word;
+use crate::element::{ByteOrder, Member};
+use crate::error::{Error, Kind, Result};
+
+impl Component {
+    /// What its letter means, and whether its bytes lie in the order that is not the machine's. None where the letter is
+    /// none, or has another size.
+    #[inline(always)]
+    fn word(&self) -> Option<(Word, bool)> {
+        let word = letters::number(self.format)?.widths[usize::from(self.native_size)].word;
+        (word.size() == self.size).then_some((word, self.byte_order() != ByteOrder::NATIVE))
+    }
+
+    /// The same for one of the numbers of an item of so many bytes, within which all of them lie.
+    #[inline(always)]
+    pub(super) fn within(&self, nbytes: usize) -> Result<(Word, bool)> {
+        let end = self.size.checked_mul(self.repeat).and_then(|own| own.checked_add(self.offset));
+        match self.word() {
+            Some(found) if end.is_some_and(|end| end <= nbytes) => Ok(found),
+            _ => Err(self.misplaced(nbytes)),
+        }
+    }
+
+    #[cold]
+    fn misplaced(&self, nbytes: usize) -> Error {
+        let Self { format, size, offset, repeat, .. } = *self;
+        let letter = format.escape_ascii();
+        match self.word() {
+            None => Error::new(
+                Kind::Malformed,
+                format!("a component '{letter}' of {size} bytes is none that a template makes"),
+            ),
+            Some(_) => Error::new(
+                Kind::Bounds,
+                format!(
+                    "a component of {repeat} numbers '{letter}' of {size} bytes at offset {offset} does not lie inside an item of {nbytes} bytes"
+                ),
+            ),
+        }
+    }
+}
+
+/// Reads the numbers of one item, at any address: those of each component in order, each repetition by itself. O(numbers);
+/// allocates nothing. The item is the bytes, of which the components may leave some out.
+///
+/// # Errors
+///
+/// `is_bounds` for a component that does not lie inside of the bytes, `is_malformed` for one that no template has. What was
+/// handed over before is void.
+///
+/// ```
+/// use crossdock::element::{Member, dialect::pack};
+///
+/// let template = pack::parse(b"s>2d")?;
+/// let mut item = vec![0x01, 0x02, 0xff, 0xfe];
+/// item.extend(1.5_f64.to_ne_bytes());
+/// let mut members = Vec::new();
+/// pack::read_members(&item, template.components(), |member| members.push(member))?;
+/// assert_eq!(members, [Member::Int(0x0102), Member::Int(-2), Member::Float(1.5)]);
+/// # Ok::<(), crossdock::Error>(())
+/// ```
+#[inline]
+pub fn read_members(bytes: &[u8], components: &[Component], found: impl FnMut(Member)) -> Result<()> {
+    // SAFETY: a shared slice is readable, and nobody writes to it meanwhile.
+    unsafe { load_members(bytes.as_ptr(), bytes.len(), components, found) }
+}
+
+/// Reads the numbers of one item whose bytes others may be writing. Each number is loaded by itself; one that is being
+/// written may be a mixture of old and new bytes. Otherwise as [`read_members`].
+///
+/// # Errors
+///
+/// As [`read_members`].
+///
+/// # Safety
+///
+/// As for [`racy::load`](crate::memory::racy::load), for `nbytes` bytes from `ptr`.
+#[inline]
+pub unsafe fn load_members(
+    ptr: *const u8,
+    nbytes: usize,
+    components: &[Component],
+    mut found: impl FnMut(Member),
+) -> Result<()> {
+    for component in components {
+        let (word, swapped) = component.within(nbytes)?;
+        for index in 0..component.repeat {
+            let ptr = ptr.wrapping_add(component.offset + index * component.size);
+            // SAFETY: the component lies within the bytes, which are readable (the caller's promise).
+            found(unsafe { word.load(ptr, swapped) });
+        }
+    }
+    Ok(())
+}
+
+/// Writes the numbers of one item, in the order in which [`read_members`] reads them. Bytes of no component stay. On an error
+/// nothing is written. O(numbers); allocates nothing.
+///
+/// Conversion is checked, as by [`Value::write`](crate::element::Value::write): integers become any type that can say them, floats
+/// round to the nearest but never to infinity, and a float becomes an integer only where it is one.
+///
+/// # Errors
+///
+/// `is_value` for a number that does not fit, and for more or fewer numbers than the components have; otherwise as
+/// [`read_members`].
+///
+/// ```
+/// use crossdock::element::{Member, dialect::pack};
+///
+/// let template = pack::parse(b"xCs>")?;
+/// let mut item = [9; 4];
+/// pack::write_members(&mut item, template.components(), &[Member::Int(7), Member::Int(-2)])?;
+/// assert_eq!(item, [9, 7, 0xff, 0xfe]);
+/// let error = pack::write_members(&mut item, template.components(), &[Member::Int(8), Member::Int(40_000)]);
+/// assert!(error.unwrap_err().is_value());
+/// assert_eq!(item, [9, 7, 0xff, 0xfe]);
+/// # Ok::<(), crossdock::Error>(())
+/// ```
+pub fn write_members(bytes: &mut [u8], components: &[Component], members: &[Member]) -> Result<()> {
+    // SAFETY: an exclusive slice is writable, and nobody else touches it.
+    unsafe { store_members(bytes.as_mut_ptr(), bytes.len(), components, members) }
+}
+
+/// Writes the numbers of one item whose bytes others may be reading or writing, each number by itself. Otherwise as
+/// [`write_members`].
+///
+/// # Errors
+///
+/// As [`write_members`].
+///
+/// # Safety
+///
+/// As for [`racy::store`](crate::memory::racy::store), for `nbytes` bytes from `ptr`.
+pub unsafe fn store_members(
+    ptr: *mut u8,
+    nbytes: usize,
+    components: &[Component],
+    members: &[Member],
+) -> Result<()> {
+    // Converted twice rather than kept: an item may have any number of them.
+    convert(nbytes, components, members, |_, _, _, _| {})?;
+    convert(nbytes, components, members, |word, swapped, offset, bits| {
+        // SAFETY: the component lies within the bytes, which are writable (the caller's promise).
+        unsafe { word.store(ptr.wrapping_add(offset), swapped, bits) }
+    })
+}
+
+/// Hands over each number's type, whether its bytes are swapped, its offset and its bits.
+fn convert(
+    nbytes: usize,
+    components: &[Component],
+    members: &[Member],
+    mut found: impl FnMut(Word, bool, usize, u64),
+) -> Result<()> {
+    let mut rest = members;
+    for component in components {
+        let (word, swapped) = component.within(nbytes)?;
+        let Some((own, behind)) = rest.split_at_checked(component.repeat) else {
+            return Err(miscounted(components, members));
+        };
+        for (index, member) in own.iter().enumerate() {
+            let bits = word.bits(*member).map_err(|error| {
+                error.within(format_args!("member {}", members.len() - rest.len() + index))
+            })?;
+            found(word, swapped, component.offset + index * component.size, bits);
+        }
+        rest = behind;
+    }
+    if rest.is_empty() { Ok(()) } else { Err(miscounted(components, members)) }
+}
+
+#[cold]
+fn miscounted(components: &[Component], members: &[Member]) -> Error {
+    let wanted = components.iter().fold(0_usize, |sum, component| sum.saturating_add(component.repeat));
+    Error::new(Kind::Value, format!("the item has {wanted} numbers, but {} were given", members.len()))
+}
