@@ -5,9 +5,9 @@ mod import;
 mod theirs;
 
 use crossdock::DArray;
+use crossdock::element::DType;
 use crossdock::exchange::protocol::arrow::abi::{ArrowArray, ArrowSchema};
 use crossdock::exchange::protocol::arrow::{self, ExportOptions, Exported, Imported};
-use crossdock::element::DType;
 
 /// Hands an export over to ourselves.
 fn take_over(exported: Exported<ArrowArray>) -> Imported {
@@ -36,10 +36,32 @@ fn trade() -> DType {
 fn described(schema: &ArrowSchema) -> String {
     // SAFETY: strings of an export of ours.
     let text = |text| unsafe { std::ffi::CStr::from_ptr(text) }.to_str().unwrap();
-    let children: Vec<String> = (0..schema.n_children as usize)
+    let child = |k| {
         // SAFETY: as many children as it says.
-        .map(|k| described(unsafe { &**schema.children.add(k) }))
-        .collect();
+        let child = unsafe { schema.children.wrapping_add(k).read() };
+        // SAFETY: as above.
+        described(unsafe { &*child })
+    };
+    let children: Vec<String> = (0..schema.n_children as usize).map(child).collect();
     let below = if children.is_empty() { String::new() } else { format!("<{}>", children.join(", ")) };
     format!("{}:{}{below}", text(schema.name), text(schema.format))
+}
+
+/// The extension type that a schema of ours names, and what it says.
+fn metadata(schema: &ArrowSchema) -> String {
+    let mut at = schema.metadata.cast::<u8>();
+    let mut take = |len: usize| {
+        // SAFETY: an export of ours says how long its metadata are.
+        let bytes = unsafe { std::slice::from_raw_parts(at, len) };
+        at = at.wrapping_add(len);
+        bytes
+    };
+    let mut texts = vec![];
+    let pairs = i32::from_ne_bytes(take(4).try_into().unwrap());
+    for _ in 0..2 * pairs {
+        let len = i32::from_ne_bytes(take(4).try_into().unwrap());
+        texts.push(std::str::from_utf8(take(len as usize)).unwrap());
+    }
+    assert_eq!((texts[0], texts[2]), ("ARROW:extension:name", "ARROW:extension:metadata"));
+    format!("{} {}", texts[1], texts[3])
 }

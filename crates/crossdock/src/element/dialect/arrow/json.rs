@@ -141,5 +141,8 @@ impl<'a> Reader<'a> {
 
 #[cold]
 fn wanted(what: &str, at: usize) -> Error {
-    Error::new(Kind::Malformed, format!("the metadata of the tensor are no JSON that says so: {what} was wanted at byte {at}"))
+    Error::new(
+        Kind::Malformed,
+        format!("the metadata of the tensor are no JSON that says so: {what} was wanted at byte {at}"),
+    )
 }

@@ -88,10 +88,16 @@ impl Format {
 /// A width or a length: digits, and nothing else.
 fn number(format: &str, digits: &str) -> Result<usize> {
     if digits.is_empty() || digits.bytes().any(|digit| !digit.is_ascii_digit()) {
-        return Err(Error::new(Kind::Malformed, format!("the format {} has no number behind the colon", show(format))));
+        return Err(Error::new(
+            Kind::Malformed,
+            format!("the format {} has no number behind the colon", show(format)),
+        ));
     }
     digits.parse().map_err(|_| {
-        Error::new(Kind::Overflow, format!("the number of the format {} is more than {}", show(format), usize::MAX))
+        Error::new(
+            Kind::Overflow,
+            format!("the number of the format {} is more than {}", show(format), usize::MAX),
+        )
     })
 }
 
@@ -106,7 +112,9 @@ fn show(format: &str) -> String {
 
 fn why_not(format: &str) -> String {
     let shown = show(format);
-    if let Some((_, zone)) = format.strip_prefix("ts").and_then(|rest| rest.split_once(':')).filter(|(unit, _)| unit.len() == 1) {
+    if let Some((_, zone)) =
+        format.strip_prefix("ts").and_then(|rest| rest.split_once(':')).filter(|(unit, _)| unit.len() == 1)
+    {
         return format!(
             "no dtype has a time zone, as these timestamps have ({}): relabel them without one, and they count from \
              1970-01-01T00:00 UTC",
@@ -133,7 +141,9 @@ fn why_not(format: &str) -> String {
 }
 
 fn not_strided(shown: &str) -> String {
-    format!("elements of the format {shown} do not lie one after the other in equal widths: no strides lead to them")
+    format!(
+        "elements of the format {shown} do not lie one after the other in equal widths: no strides lead to them"
+    )
 }
 
 /// The format of a dtype without parts. Truth values have none: see [`BOOL8`].
@@ -156,7 +166,9 @@ pub fn to_format(dtype: &DType) -> Result<Cow<'static, str>> {
         |what: &str| Err(Error::new(Kind::Unsupported, format!("Arrow has no {what}: {}", dtype.brief())));
     let scalar = match dtype.kind() {
         DTypeKind::Scalar(scalar) => scalar,
-        DTypeKind::Record(_) => return unsupported("records, but columns apart; hand over one field at a time"),
+        DTypeKind::Record(_) => {
+            return unsupported("records, but columns apart; hand over one field at a time");
+        }
         DTypeKind::SubArray(_) => return unsupported("sub-arrays in sub-arrays"),
     };
     if !scalar.is_native() {

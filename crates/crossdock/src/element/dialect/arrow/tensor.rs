@@ -61,9 +61,8 @@ impl TensorShape {
             _ => reader.skip(),
         })?;
         reader.end()?;
-        let shape = shape.ok_or_else(|| {
-            Error::new(Kind::Malformed, "the metadata of the tensor have no \"shape\"")
-        })?;
+        let shape = shape
+            .ok_or_else(|| Error::new(Kind::Malformed, "the metadata of the tensor have no \"shape\""))?;
         Self::new(shape, permutation)
     }
 

@@ -118,7 +118,13 @@ impl Parts {
             Self::Fields(_, fields) => {
                 let column = |(name, part): (String, Self)| part.into_column(name, rows, None);
                 let columns = fields.into_iter().map(column).collect::<Result<_, _>>()?;
-                Ok(Column { format: c"+s".to_owned(), name, extension: None, len, body: Body::Struct(columns) })
+                Ok(Column {
+                    format: c"+s".to_owned(),
+                    name,
+                    extension: None,
+                    len,
+                    body: Body::Struct(columns),
+                })
             }
         }
     }
@@ -147,7 +153,8 @@ pub(super) fn in_order(array: &DArray) -> Result<(DArray, Option<Vec<usize>>), R
     let normal = layout.normalized();
     let mut axes: Vec<usize> = (0..array.rank()).collect();
     axes[1..].sort_by_key(|&axis| std::cmp::Reverse(normal.strides()[axis].unsigned_abs()));
-    let sorted = layout.suboffsets().is_none().then(|| array.permute(&axes)).transpose().map_err(Reason::Failed)?;
+    let sorted =
+        layout.suboffsets().is_none().then(|| array.permute(&axes)).transpose().map_err(Reason::Failed)?;
     let Some(sorted) = sorted.filter(|sorted| sorted.is_contiguous(Order::RowMajor)) else {
         return Err(Reason::Layout(not_in_order(array)));
     };

@@ -139,7 +139,9 @@ fn check_host(place: Place) -> Result<(), Reason> {
     if place.is_host() {
         return Ok(());
     }
-    let text = format!("the C Data interface lends memory of the processor, and this is on {place}: see `export_device`");
+    let text = format!(
+        "the C Data interface lends memory of the processor, and this is on {place}: see `export_device`"
+    );
     Err(Reason::Unsupported(text))
 }
 

@@ -73,7 +73,8 @@ impl SchemaReader {
     /// As for [`SchemaReader::field`].
     unsafe fn kind(&mut self, schema: &ArrowSchema, depth: usize) -> Result<FieldKind> {
         // SAFETY: the caller's word.
-        let format = unsafe { text(schema.format, "format") }?.ok_or_else(|| malformed("its format is null"))?;
+        let format =
+            unsafe { text(schema.format, "format") }?.ok_or_else(|| malformed("its format is null"))?;
         if !schema.dictionary.is_null() {
             return Err(unsupported(format!(
                 "its elements are entries of a dictionary, by indices of the format {format:?}: decode them, or take the \
@@ -89,7 +90,10 @@ impl SchemaReader {
             Format::Struct => None,
         };
         if wanted.is_some_and(|wanted| wanted != children.len()) {
-            return Err(malformed(format!("its schema has {} children, for a format of {wanted:?}", children.len())));
+            return Err(malformed(format!(
+                "its schema has {} children, for a format of {wanted:?}",
+                children.len()
+            )));
         }
         // SAFETY: the caller's word.
         let extension = unsafe { Extension::decode(schema.metadata) }?.unwrap_or_default();
@@ -97,7 +101,8 @@ impl SchemaReader {
         for (k, &child) in children.iter().enumerate() {
             // SAFETY: the caller's word: null, or to a schema.
             let child = unsafe { child.as_ref() }.filter(|child| child.release.is_some());
-            let child = child.ok_or_else(|| malformed(format!("child {k} of its schema is null, or was released")))?;
+            let child = child
+                .ok_or_else(|| malformed(format!("child {k} of its schema is null, or was released")))?;
             // SAFETY: the caller's word, and it was not released.
             below.push(unsafe { self.field(child, depth + 1) }?);
         }

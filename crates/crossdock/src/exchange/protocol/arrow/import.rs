@@ -112,7 +112,10 @@ fn place(array: &ArrowDeviceArray) -> Result<Place> {
         DeviceKind::CPU => Place::CPU,
         kind => {
             let id = array.device_id;
-            Place::new(kind, i32::try_from(id).map_err(|_| malformed(format!("it is on {kind} number {id}")))?)
+            Place::new(
+                kind,
+                i32::try_from(id).map_err(|_| malformed(format!("it is on {kind} number {id}")))?,
+            )
         }
     };
     if !place.is_addressed() {
@@ -275,7 +278,9 @@ impl Imported {
 /// The columns below a field as one array, whose rows have `rank` axes.
 fn records(field: &Field, columns: &mut impl Iterator<Item = DArray>, rank: usize) -> Result<DArray> {
     match &field.kind {
-        FieldKind::Values(_) => columns.next().ok_or_else(|| malformed("it has fewer columns than its schema")),
+        FieldKind::Values(_) => {
+            columns.next().ok_or_else(|| malformed("it has fewer columns than its schema"))
+        }
         FieldKind::List { item, tensor, .. } => records(item, columns, rank + tensor.shape().len()),
         FieldKind::Struct(fields) => {
             let column = |field: &Field| with_rank(records(field, columns, rank)?, rank);
@@ -288,7 +293,8 @@ fn records(field: &Field, columns: &mut impl Iterator<Item = DArray>, rank: usiz
 
 /// The axes behind the first `rank` as those of sub-arrays.
 fn with_rank(array: DArray, rank: usize) -> Result<DArray> {
-    let Some((outer, inner)) = array.shape().split_at_checked(rank).filter(|(_, inner)| !inner.is_empty()) else {
+    let Some((outer, inner)) = array.shape().split_at_checked(rank).filter(|(_, inner)| !inner.is_empty())
+    else {
         return Ok(array);
     };
     let dtype = DType::subarray(inner, array.dtype().clone())?;

@@ -71,8 +71,9 @@ impl Leaf<'_> {
         let loan = loan.clone();
         // SAFETY: so many elements are memory of the device, initialised and constant until the loan is given back (Foreign 1); `begin`
         // refused what wraps around.
-        let buffer =
-            unsafe { Buffer::from_foreign(begin, layout.nbytes(), place, Birth::Constant, move || drop(loan)) }?;
+        let buffer = unsafe {
+            Buffer::from_foreign(begin, layout.nbytes(), place, Birth::Constant, move || drop(loan))
+        }?;
         DArray::from_buffer(buffer, self.dtype, layout, 0)?.permute(&self.above.order)
     }
 
@@ -232,12 +233,7 @@ impl<'a> Walk<'a> {
     /// # Safety
     ///
     /// As for [`leaves`].
-    unsafe fn bits(
-        &self,
-        parts: &Parts<'a>,
-        first: usize,
-        len: usize,
-    ) -> Result<Option<Bits<'a>>> {
+    unsafe fn bits(&self, parts: &Parts<'a>, first: usize, len: usize) -> Result<Option<Bits<'a>>> {
         let (nulls, length) = (parts.array.null_count, parts.array.length);
         let bitmap = parts.buffers.first().map_or(std::ptr::null(), |&bitmap| bitmap);
         if nulls < -1 || nulls > length {
