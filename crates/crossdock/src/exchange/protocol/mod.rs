@@ -2,4 +2,5 @@
 
 pub mod arrow;
 pub mod dlpack;
+pub mod memory_view;
 pub mod shm;
