@@ -3,6 +3,8 @@
 use std::fmt::Write as _;
 use std::mem::offset_of;
 
+use crossdock::element::dialect::pack::Component;
+use crossdock::exchange::protocol::memory_view::{Class, Entry, Flags, ItemDesc, View};
 use crossdock_capi::array::view::XdSlice;
 use crossdock_capi::dtype::XdField;
 use crossdock_capi::value::XdValue;
@@ -50,7 +52,18 @@ macro_rules! constants {
 }
 
 fn numbers() -> Vec<(&'static str, i128)> {
-    constants! {
+    let flags = [
+        ("XD_MEMORY_VIEW_SIMPLE", Flags::SIMPLE),
+        ("XD_MEMORY_VIEW_WRITABLE", Flags::WRITABLE),
+        ("XD_MEMORY_VIEW_FORMAT", Flags::FORMAT),
+        ("XD_MEMORY_VIEW_MULTI_DIMENSIONAL", Flags::MULTI_DIMENSIONAL),
+        ("XD_MEMORY_VIEW_STRIDES", Flags::STRIDES),
+        ("XD_MEMORY_VIEW_ROW_MAJOR", Flags::ROW_MAJOR),
+        ("XD_MEMORY_VIEW_COLUMN_MAJOR", Flags::COLUMN_MAJOR),
+        ("XD_MEMORY_VIEW_ANY_CONTIGUOUS", Flags::ANY_CONTIGUOUS),
+        ("XD_MEMORY_VIEW_INDIRECT", Flags::INDIRECT),
+    ];
+    let mut names = constants! {
         error: XD_ERROR_NONE XD_ERROR_ARGUMENT XD_ERROR_BOUNDS XD_ERROR_OVERFLOW XD_ERROR_SHAPE XD_ERROR_DTYPE XD_ERROR_VALUE
             XD_ERROR_LAYOUT XD_ERROR_ALIGNMENT XD_ERROR_READ_ONLY XD_ERROR_CONFLICT XD_ERROR_CLOSED XD_ERROR_EXHAUSTED
             XD_ERROR_PLACE XD_ERROR_DEVICE XD_ERROR_REFUSED XD_ERROR_MALFORMED XD_ERROR_UNSUPPORTED XD_ERROR_FAULT XD_ERROR_IO
@@ -67,7 +80,9 @@ fn numbers() -> Vec<(&'static str, i128)> {
         array::view: XD_SLICE_RANGE XD_SLICE_INDEX XD_SLICE_NEW_AXIS XD_SLICE_REST;
         array::convert: XD_CASTING_CHECKED XD_CASTING_SATURATING;
         dlpack: XD_EXPORT_IN_PLACE XD_EXPORT_COPY_IF_NEEDED XD_EXPORT_COPY XD_EXPORT_TRUST_READONLY;
-    }
+    };
+    names.extend(flags.map(|(name, flags)| (name, flags.bits().into())));
+    names
 }
 
 /// One assertion a line.
@@ -76,7 +91,27 @@ fn assertions() -> String {
         "xd_value" = XdValue { "kind" = kind, "reserved" = reserved, "len" = len, "as" = payload }
         "xd_field" = XdField { "name" = name, "name_len" = name_len, "offset" = offset, "dtype" = dtype }
         "xd_slice" = XdSlice { "kind" = kind, "reserved" = reserved, "start" = start, "stop" = stop, "step" = step }
+        "xd_class" = Class { "name" = name, "super" = super_ }
+        "xd_memory_view_item_component_t" = Component {
+            "format" = format, "native_size_p" = native_size, "little_endian_p" = little_endian, "offset" = offset,
+            "size" = size, "repeat" = repeat
+        }
+        "xd_memory_view_t" = View {
+            "obj" = obj, "data" = data, "byte_size" = byte_size, "readonly" = readonly, "format" = format,
+            "item_size" = item_size, "item_desc" = item_desc, "ndim" = ndim, "shape" = shape, "strides" = strides,
+            "sub_offsets" = sub_offsets, "private_data" = private_data, "reserved" = reserved
+        }
+        "((xd_memory_view_t *)0)->item_desc" = ItemDesc {}
+        "xd_memory_view_entry_t" = Entry {
+            "get_func" = get, "release_func" = release, "available_p_func" = available
+        }
     };
+    for (field, offset) in
+        [("components", offset_of!(ItemDesc, components)), ("length", offset_of!(ItemDesc, length))]
+    {
+        let offset = offset_of!(View, item_desc) + offset;
+        writeln!(text, "SAME(offsetof(xd_memory_view_t, item_desc.{field}), {offset});").unwrap();
+    }
     for (name, number) in numbers() {
         writeln!(text, "SAME({name}, {number});").unwrap();
     }
