@@ -10,7 +10,7 @@ use crossdock::exchange::protocol::memory_view::{Class, Entry, Flags, ItemDesc, 
 use crossdock_capi::array::view::XdSlice;
 use crossdock_capi::dtype::XdField;
 use crossdock_capi::value::XdValue;
-use crossdock_capi::{array, buffer, dlpack, dtype, error, lease, value};
+use crossdock_capi::{array, buffer, dtype, error, export, lease, value};
 
 use crate::prototypes;
 use crate::toolchain::{C11, C99, CXX11, CXX17, CXX20, Language, compiles, missing};
@@ -81,7 +81,7 @@ fn numbers() -> Vec<(&'static str, i128)> {
         array: XD_ROW_MAJOR XD_COLUMN_MAJOR;
         array::view: XD_SLICE_RANGE XD_SLICE_INDEX XD_SLICE_NEW_AXIS XD_SLICE_REST;
         array::convert: XD_CASTING_CHECKED XD_CASTING_SATURATING;
-        dlpack: XD_EXPORT_IN_PLACE XD_EXPORT_COPY_IF_NEEDED XD_EXPORT_COPY XD_EXPORT_TRUST_READONLY;
+        export: XD_EXPORT_IN_PLACE XD_EXPORT_COPY_IF_NEEDED XD_EXPORT_COPY XD_EXPORT_TRUST_READONLY XD_EXPORT_WHOLE;
     };
     names.extend(flags.map(|(name, flags)| (name, flags.bits().into())));
     names
