@@ -25,21 +25,15 @@ const SANITIZED: &str = "-Zsanitizer=address --cfg crossdock_portable";
 
 /// Integration tests of `crossdock` that the address sanitizer leaves out, and why.
 const NOT_SANITIZED: &[(&str, &str)] = &[
-    ("cast_numpy", BESIDE_NUMPY),
-    ("display", "writes text of elements that tests of iteration have read"),
-    ("display_numpy", BESIDE_NUMPY),
     ("documents", "reads text and touches no memory of ours"),
     ("layers", "reads source text and touches no memory of ours"),
+    ("layout", WITHOUT_UNSAFE),
     ("layout_heap", WITHOUT_UNSAFE),
-    ("layout_oracle", WITHOUT_UNSAFE),
-    ("layout_static", WITHOUT_UNSAFE),
     ("majel", "calls by Majel's names what others call"),
-    ("npy_numpy", BESIDE_NUMPY),
-    ("records_numpy", BESIDE_NUMPY),
+    ("numpy", "asks NumPy what is right; where the same code goes wrong, others show"),
     ("ui", "compiles programs and runs none"),
 ];
 
-const BESIDE_NUMPY: &str = "asks NumPy what is right; where the same code goes wrong, others show";
 const WITHOUT_UNSAFE: &str = "runs a layer in which the compiler permits no unsafe code";
 
 /// Test binaries of `crossdock` that run under valgrind, the longest first, with the filters that pick tests in them. The sanitizer runs
@@ -48,24 +42,19 @@ const WITHOUT_UNSAFE: &str = "runs a layer in which the compiler permits no unsa
 const UNDER_VALGRIND: &[(&str, &[&str])] = &[
     ("pools_system", &[]),
     ("arrow", &[]),
+    ("memory", &[]),
     ("crossdock", &["memory::"]),
     ("allocation", &[]),
     ("allocators", &[]),
     ("drops", &[]),
     ("files", &[]),
-    ("leases", &[]),
     ("ledger", &[]),
     ("no_heap", &[]),
     ("devices", &[]),
-    ("io", &[]),
-    ("io_devices", &[]),
-    ("io_oracle", &[]),
     ("fence", &["every_"]),
     ("pools", &[]),
     ("pools_debug", &[]),
-    ("shared_memory", &[]),
-    ("shm_round_trip", &[]),
-    ("shm_socket", &[]),
+    ("shm", &[]),
 ];
 
 /// Tests that do not run under valgrind, by a part of their names, and why.

@@ -61,5 +61,6 @@ pub use owned::{Allocation, default_place, set_default_place};
 pub use owner::MapOptions;
 pub use place::{Backing, DeviceKind, Place};
 pub use pod::Pod;
+pub(crate) use pool::slot;
 pub use pool::{ALIGNMENT, AllocOptions, Damage, Pool, Statistics, UninitBuffer, take_damage};
 pub use word::LeaseKind;

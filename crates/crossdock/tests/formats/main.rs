@@ -5,6 +5,8 @@ mod common;
 #[cfg(any(feature = "png", feature = "jpeg"))]
 mod images;
 mod new_file;
+mod npy_bad_input;
+mod npy_round_trip;
 #[cfg(feature = "npz")]
 mod npz;
 #[cfg(all(feature = "npz", feature = "safetensors", feature = "png", feature = "jpeg"))]

@@ -19,7 +19,7 @@ mod log;
 #[cfg(all(test, loom))]
 mod model;
 mod resize;
-mod slot;
+pub(crate) mod slot;
 mod source;
 mod uninit;
 

@@ -1,0 +1,135 @@
+//! The C structs of MemoryView, as they lie in memory on a machine with 64-bit pointers.
+//!
+//! The order of the fields is the original's. Where C has `bool`, what comes from outside is a byte here: any number but 0 is true.
+
+use core::ffi::{c_char, c_int, c_void};
+
+use crate::element::dialect::pack::Component;
+
+/// C's `xd_memory_view_t`: what a producer lent, or is to fill in.
+///
+/// After a successful [`get`](super::get), shape, strides, format, item size and components are always there, and belong to the hub: they
+/// are valid until [`release`](super::release).
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct View {
+    /// The object that is exported. A producer that stands in for another object puts that one here.
+    pub obj: *mut c_void,
+    /// The address of element 0.
+    pub data: *mut c_void,
+    /// The number of bytes that the producer vouches for.
+    pub byte_size: isize,
+    /// C's `bool`: whether the elements must not be written.
+    pub readonly: u8,
+    /// A pack template with a zero behind it, or null for bytes.
+    pub format: *const c_char,
+    /// The bytes of one item.
+    pub item_size: isize,
+    /// The format, read.
+    pub item_desc: ItemDesc,
+    /// The number of axes.
+    pub ndim: isize,
+    /// `ndim` lengths. Null stands for `byte_size / item_size` where there is one axis.
+    pub shape: *const isize,
+    /// `ndim` distances in bytes. Null stands for row-major without gaps.
+    pub strides: *const isize,
+    /// `ndim` numbers, of which those that are not negative say that a pointer is followed; or null.
+    pub sub_offsets: *const isize,
+    /// The producer's own.
+    pub private_data: *mut c_void,
+    /// The hub's own: by what [`release`](super::release) knows the view. Null in a view that the hub did not give.
+    pub reserved: *mut c_void,
+}
+
+/// The components of an item, as [`View::item_desc`] has them.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct ItemDesc {
+    /// `length` components.
+    pub components: *const Component,
+    /// Their number.
+    pub length: usize,
+}
+
+impl View {
+    /// A view of nothing: every byte 0.
+    pub const EMPTY: Self = Self {
+        obj: core::ptr::null_mut(),
+        data: core::ptr::null_mut(),
+        byte_size: 0,
+        readonly: 0,
+        format: core::ptr::null(),
+        item_size: 0,
+        item_desc: ItemDesc { components: core::ptr::null(), length: 0 },
+        ndim: 0,
+        shape: core::ptr::null(),
+        strides: core::ptr::null(),
+        sub_offsets: core::ptr::null(),
+        private_data: core::ptr::null_mut(),
+        reserved: core::ptr::null_mut(),
+    };
+
+    /// Whether the elements must not be written.
+    #[inline]
+    pub fn is_readonly(&self) -> bool {
+        self.readonly != 0
+    }
+}
+
+impl Default for View {
+    fn default() -> Self {
+        Self::EMPTY
+    }
+}
+
+/// A class: by what an object of C says who produces its views. An object is a pointer to memory that begins with a pointer to its
+/// class.
+///
+/// A class stays where it is, and as it is, while there are objects of it.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Class {
+    /// What it is called in messages: a C string, or null.
+    pub name: *const c_char,
+    /// The class from which it inherits its producer, or null.
+    pub super_: *const Class,
+}
+
+// SAFETY: two pointers to constants.
+unsafe impl Sync for Class {}
+// SAFETY: as above.
+unsafe impl Send for Class {}
+
+/// Fills in a view of an object. What it returns is C's `bool`; on 0 it has kept nothing.
+pub type Get = unsafe extern "C" fn(obj: *mut c_void, view: *mut View, flags: c_int) -> u8;
+/// Takes back what [`Get`] gave: called with the object and the struct that it filled in. On 0 nothing was taken back.
+pub type Release = unsafe extern "C" fn(obj: *mut c_void, view: *mut View) -> u8;
+/// Whether it is worth trying [`Get`].
+pub type Available = unsafe extern "C" fn(obj: *mut c_void) -> u8;
+
+/// C's `xd_memory_view_entry_t`: a producer.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Entry {
+    /// There must be one.
+    pub get: Option<Get>,
+    /// Where there is none, there is nothing to take back.
+    pub release: Option<Release>,
+    /// Where there is none, it is always worth trying.
+    pub available: Option<Available>,
+}
+
+const _: () = {
+    use core::mem::offset_of;
+    assert!(size_of::<*const c_void>() == 8, "offsets are known for 64-bit pointers only");
+    assert!(size_of::<View>() == 112 && offset_of!(View, obj) == 0 && offset_of!(View, data) == 8);
+    assert!(offset_of!(View, byte_size) == 16 && offset_of!(View, readonly) == 24);
+    assert!(offset_of!(View, format) == 32 && offset_of!(View, item_size) == 40);
+    assert!(offset_of!(View, item_desc) == 48 && offset_of!(ItemDesc, length) == 8);
+    assert!(offset_of!(View, ndim) == 64 && offset_of!(View, shape) == 72);
+    assert!(offset_of!(View, strides) == 80 && offset_of!(View, sub_offsets) == 88);
+    assert!(offset_of!(View, private_data) == 96 && offset_of!(View, reserved) == 104);
+    assert!(size_of::<Entry>() == 24 && offset_of!(Entry, release) == 8);
+    assert!(offset_of!(Entry, available) == 16);
+    assert!(size_of::<Class>() == 16 && offset_of!(Class, super_) == 8);
+};

@@ -1,0 +1,240 @@
+//! What a producer filled in, until it has been checked.
+
+use crate::element::dialect::pack::{self, Template};
+use crate::error::{Error, Kind, Result};
+use crate::exchange::protocol::memory_view::abi::View;
+use crate::exchange::protocol::memory_view::flags::Flags;
+use crate::exchange::protocol::memory_view::format::{self, BytesFormat};
+use crate::layout::{INLINE_RANK, Layout, MAX_RANK, Order};
+
+/// A struct that a producer filled in, about which nothing is known yet.
+pub(super) struct Foreign<'a>(&'a View);
+
+/// What is known of it once it was checked.
+pub(super) struct Checked {
+    pub(super) layout: Layout,
+    /// As C has them: not negative where a pointer is followed.
+    pub(super) suboffsets: Option<Box<[isize]>>,
+    pub(super) template: Template,
+    /// Where the producer gave no format.
+    pub(super) bytes: Option<BytesFormat>,
+}
+
+impl<'a> Foreign<'a> {
+    /// # Safety
+    ///
+    /// A producer filled the struct in, and lends what it says until it is told otherwise: what is not null points to as many numbers as
+    /// there are axes, or is a C string.
+    pub(super) unsafe fn new(view: &'a View) -> Self {
+        Self(view)
+    }
+
+    /// The one function that makes a foreign struct ours.
+    ///
+    /// # Errors
+    ///
+    /// `is_malformed`, `is_overflow` and `is_unsupported` for what contradicts itself or has no meaning here, with both numbers;
+    /// `is_read_only` and `is_layout` where it is not what the flags ask for.
+    pub(super) fn check(&self, flags: Flags) -> Result<Checked> {
+        let (template, bytes) = self.format()?;
+        let layout = self.layout(template.item_size())?;
+        self.check_byte_size(&layout)?;
+        self.check_address(&layout)?;
+        if flags.is_writable() && self.0.is_readonly() {
+            return Err(Error::new(
+                Kind::ReadOnly,
+                format!(
+                    "{flags} asks for elements that may be written, and the producer lends them read-only"
+                ),
+            ));
+        }
+        flags.check_layout(&layout)?;
+        let in_c = |suboffset: &Option<isize>| suboffset.unwrap_or(-1);
+        let suboffsets = layout.suboffsets().map(|suboffsets| suboffsets.iter().map(in_c).collect());
+        Ok(Checked { layout, suboffsets, template, bytes })
+    }
+
+    /// The format, and the item size beside it.
+    fn format(&self) -> Result<(Template, Option<BytesFormat>)> {
+        let View { format, item_size, .. } = *self.0;
+        let said =
+            usize::try_from(item_size).map_err(|_| malformed(format!("its item_size is {item_size}")))?;
+        if format.is_null() {
+            if said == 0 {
+                return Err(malformed("it has no format and an item_size of 0: it was not filled in"));
+            }
+            let bytes = BytesFormat::new(said);
+            return Ok((pack::parse(bytes.as_bytes())?, Some(bytes)));
+        }
+        // SAFETY: a C string (Foreign::new).
+        let text = unsafe { format::read(format) }?;
+        let shown = text.escape_ascii();
+        let template =
+            pack::parse(text).map_err(|error| Error::from(error).within(format!("its format '{shown}'")))?;
+        if template.item_size() != said {
+            return Err(malformed(format!(
+                "its item_size is {said}, and an item of its format '{shown}' has {} bytes",
+                template.item_size()
+            )));
+        }
+        Ok((template, None))
+    }
+
+    /// Shape, strides and suboffsets.
+    fn layout(&self, item_size: usize) -> Result<Layout> {
+        let View { ndim, shape, strides, sub_offsets, .. } = *self.0;
+        let rank = usize::try_from(ndim).map_err(|_| malformed(format!("its ndim is {ndim}")))?;
+        if rank > MAX_RANK {
+            return Err(unsupported(format!("its ndim is {rank}, and {MAX_RANK} is the most")));
+        }
+        if shape.is_null() {
+            return self.flat(rank, item_size);
+        }
+        // SAFETY: as many numbers as there are axes (Foreign::new).
+        let lengths = unsafe { Numbers::read(shape, rank, length) }?;
+        let lengths = lengths.as_slice();
+        // SAFETY: as many numbers as there are axes, unless it is null (Foreign::new).
+        let suboffsets = unsafe { suboffsets(sub_offsets, rank) }?;
+        if strides.is_null() {
+            return match suboffsets {
+                None => Layout::contiguous(lengths, item_size, Order::RowMajor),
+                Some(suboffsets) => Err(malformed(format!(
+                    "it follows pointers (suboffsets {:?}) and its strides are null",
+                    suboffsets.as_slice()
+                ))),
+            };
+        }
+        // SAFETY: as many numbers as there are axes (Foreign::new).
+        let strides = unsafe { Numbers::read(strides, rank, |_, stride| Ok(stride)) }?;
+        match suboffsets {
+            None => Layout::new(lengths, strides.as_slice(), item_size),
+            Some(suboffsets) => {
+                Layout::with_suboffsets(lengths, strides.as_slice(), suboffsets.as_slice(), item_size)
+            }
+        }
+    }
+
+    /// Without a shape: one item, or bytes in a row.
+    fn flat(&self, rank: usize, item_size: usize) -> Result<Layout> {
+        let View { byte_size, .. } = *self.0;
+        let nbytes = usize::try_from(byte_size).map_err(|_| negative(byte_size))?;
+        match (rank, item_size) {
+            (0, _) => Layout::contiguous(&[], item_size, Order::RowMajor),
+            (1, 0) => Err(malformed(format!(
+                "its shape is null, and {byte_size} bytes are no number of items of 0 bytes"
+            ))),
+            (1, _) => Layout::contiguous(&[nbytes / item_size], item_size, Order::RowMajor),
+            _ => Err(malformed(format!("its shape is null, for {rank} axes"))),
+        }
+    }
+
+    /// What is vouched for has to have the items, or, as producers of strided arrays count it, as many bytes.
+    fn check_byte_size(&self, layout: &Layout) -> Result<()> {
+        let byte_size = self.0.byte_size;
+        let said = usize::try_from(byte_size).map_err(|_| negative(byte_size))?;
+        let (nbytes, span) = (layout.nbytes(), layout.span().nbytes());
+        if said >= nbytes.min(span) {
+            return Ok(());
+        }
+        Err(malformed(format!(
+            "its byte_size is {said}, and its items have {nbytes} bytes and cover {span}: shape {:?}, strides {:?}, {} bytes \
+             each",
+            layout.shape(),
+            layout.strides(),
+            layout.itemsize()
+        )))
+    }
+
+    /// What it covers has to lie in the address space.
+    fn check_address(&self, layout: &Layout) -> Result<()> {
+        let (first, span) = (self.0.data.addr(), layout.span());
+        if span.nbytes() == 0 {
+            return Ok(());
+        }
+        if first == 0 {
+            return Err(malformed(format!("its data is null, for {} items", layout.len())));
+        }
+        let lowest = first.checked_add_signed(span.low()).filter(|&lowest| lowest != 0);
+        if lowest.is_some() && first.checked_add_signed(span.high()).is_some() {
+            return Ok(());
+        }
+        Err(Error::new(
+            Kind::Overflow,
+            format!(
+                "address {:p} with bytes {}..{} from there leaves the address space",
+                self.0.data,
+                span.low(),
+                span.high()
+            ),
+        ))
+    }
+}
+
+/// The numbers of all axes, read once: of few axes in place.
+struct Numbers<T> {
+    few: [T; INLINE_RANK],
+    many: Vec<T>,
+    rank: usize,
+}
+
+impl<T: Copy + Default> Numbers<T> {
+    /// # Safety
+    ///
+    /// There are so many numbers.
+    unsafe fn read(
+        numbers: *const isize,
+        rank: usize,
+        convert: impl Fn(usize, isize) -> Result<T>,
+    ) -> Result<Self> {
+        // SAFETY: the caller's word.
+        let number = |axis| unsafe { numbers.wrapping_add(axis).read_unaligned() };
+        let mut read = Self { few: [T::default(); INLINE_RANK], many: Vec::new(), rank };
+        if rank > INLINE_RANK {
+            read.many.resize(rank, T::default());
+        }
+        for (axis, place) in read.as_mut_slice().iter_mut().enumerate() {
+            *place = convert(axis, number(axis))?;
+        }
+        Ok(read)
+    }
+
+    fn as_slice(&self) -> &[T] {
+        if self.rank > INLINE_RANK { &self.many } else { &self.few[..self.rank] }
+    }
+
+    fn as_mut_slice(&mut self) -> &mut [T] {
+        if self.rank > INLINE_RANK { &mut self.many } else { &mut self.few[..self.rank] }
+    }
+}
+
+fn length(axis: usize, len: isize) -> Result<usize> {
+    usize::try_from(len).map_err(|_| malformed(format!("axis {axis} has the length {len}")))
+}
+
+/// The suboffsets of an indirect array; `None` of a direct one, whatever way it says so.
+///
+/// # Safety
+///
+/// There are so many numbers, or none where it is null.
+unsafe fn suboffsets(sub_offsets: *const isize, rank: usize) -> Result<Option<Numbers<Option<isize>>>> {
+    if sub_offsets.is_null() {
+        return Ok(None);
+    }
+    let convert = |_, suboffset: isize| Ok((suboffset >= 0).then_some(suboffset));
+    // SAFETY: the caller's word.
+    let numbers = unsafe { Numbers::read(sub_offsets, rank, convert) }?;
+    let is_indirect = numbers.as_slice().iter().any(Option::is_some);
+    Ok(is_indirect.then_some(numbers))
+}
+
+fn negative(byte_size: isize) -> Error {
+    malformed(format!("its byte_size is {byte_size}"))
+}
+
+fn malformed(text: impl Into<String>) -> Error {
+    Error::new(Kind::Malformed, text)
+}
+
+fn unsupported(text: impl Into<String>) -> Error {
+    Error::new(Kind::Unsupported, text)
+}

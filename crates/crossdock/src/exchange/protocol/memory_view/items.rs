@@ -1,0 +1,117 @@
+//! Views that a producer or a consumer makes by hand: of bytes, and with the components of their items.
+
+use core::ffi::c_void;
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+
+use crate::element::dialect::pack::{self, Component, Template};
+use crate::error::{Error, Result};
+use crate::exchange::protocol::memory_view::abi::{ItemDesc, View};
+use crate::exchange::protocol::memory_view::access::malformed;
+use crate::exchange::protocol::memory_view::{format, records};
+
+impl View {
+    /// A view of `len` bytes: one axis, without shape, strides and format. Every field is set.
+    ///
+    /// # Errors
+    ///
+    /// `is_malformed` for a negative length.
+    pub fn of_bytes(obj: *mut c_void, data: *mut c_void, len: isize, readonly: bool) -> Result<Self> {
+        if len < 0 {
+            return Err(malformed(format!("a view of {len} bytes")));
+        }
+        Ok(Self {
+            obj,
+            data,
+            byte_size: len,
+            readonly: u8::from(readonly),
+            item_size: 1,
+            ndim: 1,
+            ..Self::EMPTY
+        })
+    }
+
+    /// Reads the format, where that has not been done, so that [`View::item_desc`] has its components. Of a view that the hub gave they
+    /// are there from the beginning. Several threads may do it at once. A view without a format stays without components.
+    ///
+    /// Those of a view that was made by hand are the caller's, to be given to [`ItemDesc::free`].
+    ///
+    /// # Errors
+    ///
+    /// Where the format is no template, with the place.
+    ///
+    /// # Safety
+    ///
+    /// `view` points to a struct whose format is null or a C string; it is not released meanwhile, and nobody touches its item description but by
+    /// this function.
+    pub unsafe fn prepare_item_desc(view: *mut Self) -> Result<()> {
+        // SAFETY: the caller's word.
+        let place = unsafe { &raw mut (*view).item_desc.components };
+        // SAFETY: as above; touched atomically by all who call this.
+        let place = unsafe { AtomicPtr::from_ptr(place.cast::<*mut Component>()) };
+        if !place.load(Ordering::Acquire).is_null() {
+            return Ok(());
+        }
+        // SAFETY: as above.
+        let format = unsafe { (*view).format };
+        // SAFETY: as above.
+        let reserved = unsafe { (*view).reserved };
+        // SAFETY: the view is not released meanwhile (the caller's word).
+        let loan = unsafe { records::look(reserved) };
+        let desc = match loan.and_then(|loan| loan.template.as_ref()) {
+            Some(template) => desc_of(template.as_static().unwrap_or(template.components())),
+            None if format.is_null() => return Ok(()),
+            None => {
+                // SAFETY: the caller's word.
+                let text = unsafe { format::read(format) }?;
+                let template = pack::parse(text).map_err(|error| {
+                    Error::from(error).within(format!("the format '{}'", text.escape_ascii()))
+                })?;
+                ItemDesc::of(&template)
+            }
+        };
+        // SAFETY: the caller's word.
+        let length = unsafe { &raw mut (*view).item_desc.length };
+        // SAFETY: as above. Whoever comes first, the number is the same.
+        unsafe { AtomicUsize::from_ptr(length) }.store(desc.length, Ordering::Relaxed);
+        let components = desc.components.cast_mut();
+        let first = place.compare_exchange(ptr::null_mut(), components, Ordering::Release, Ordering::Relaxed);
+        if first.is_err() && loan.is_none() {
+            // SAFETY: made above, and nobody knows of it.
+            unsafe { desc.free() };
+        }
+        Ok(())
+    }
+}
+
+fn desc_of(components: &[Component]) -> ItemDesc {
+    ItemDesc { components: components.as_ptr(), length: components.len() }
+}
+
+impl ItemDesc {
+    /// The components of a template as C has them: those of one scalar as a constant, otherwise copied into a block, to be given to
+    /// [`ItemDesc::free`].
+    pub fn of(template: &Template) -> Self {
+        match template.as_static() {
+            Some(components) => desc_of(components),
+            None => {
+                let components: Box<[Component]> = template.components().into();
+                let length = components.len();
+                Self { components: Box::into_raw(components).cast(), length }
+            }
+        }
+    }
+
+    /// Frees what [`ItemDesc::of`] made. Null and constants are nobody's.
+    ///
+    /// # Safety
+    ///
+    /// Made by [`ItemDesc::of`], or null; nobody uses the components any more.
+    pub unsafe fn free(self) {
+        if !self.components.is_null() && !pack::is_static(self.components) {
+            let components = ptr::slice_from_raw_parts_mut(self.components.cast_mut(), self.length);
+            // SAFETY: the caller's word: the block of just so many components.
+            drop(unsafe { Box::from_raw(components) });
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! Our own arrays as objects of C.
+
+use core::ffi::c_void;
+use std::fmt;
+use std::ptr;
+
+use crate::array::DArray;
+use crate::element::dialect::pack;
+use crate::error::{Error, Kind, Result};
+use crate::exchange::protocol::memory_view::abi::{Class, ItemDesc, View};
+use crate::exchange::protocol::memory_view::flags::Flags;
+use crate::exchange::protocol::memory_view::format::Format;
+use crate::exchange::protocol::memory_view::loan::Lender;
+use crate::exchange::protocol::memory_view::records;
+use crate::layout::Layout;
+use crate::memory::{LeaseKind, Place, Protocols};
+
+static CLASS: Class = Class { name: c"crossdock array".as_ptr(), super_: ptr::null() };
+
+/// The class of [`ArrayObject`]s. A class of others cannot inherit from it: nothing is lent of their objects.
+pub fn class() -> &'static Class {
+    &CLASS
+}
+
+/// An array as an object of C: a pointer to this is one that [`get`](super::get) takes.
+///
+/// A view of it is taken under a Share lease where `WRITABLE` is asked for, and otherwise under a Pin lease and read-only. It keeps the memory
+/// by itself: the object may be gone before the view is released.
+///
+/// ```
+/// use crossdock::Array;
+/// use crossdock::exchange::protocol::memory_view::{self, ArrayObject, Flags, View};
+///
+/// let array = Array::from_vec(vec![1.5f64, 2.5, 3.5, 4.5], [2, 2])?;
+/// let object = ArrayObject::new(array.clone().into());
+///
+/// let mut view = View::EMPTY;
+/// // SAFETY: an object, and a place for a view.
+/// unsafe { memory_view::get(object.as_ptr(), &mut view, Flags::WRITABLE) }?;
+/// assert!(array.read().unwrap_err().is_conflict()); // the consumer may write
+/// // SAFETY: a view that is held, and as many indices as it has axes.
+/// let item = unsafe { view.item_pointer([1, 0].as_ptr()) }?;
+/// assert_eq!(item, view.data.cast::<u8>().wrapping_add(16));
+/// // SAFETY: the view.
+/// assert!(unsafe { memory_view::release(&mut view) });
+/// assert!(array.read().is_ok());
+/// # Ok::<(), crossdock::Error>(())
+/// ```
+#[repr(C)]
+pub struct ArrayObject {
+    /// Invariant 1: that of this library's arrays, by which the rest is known.
+    class: *const Class,
+    array: DArray,
+    /// The reason, where no template says the dtype.
+    format: Result<Format>,
+}
+
+// SAFETY: the pointer is to a constant.
+unsafe impl Send for ArrayObject {}
+// SAFETY: as above.
+unsafe impl Sync for ArrayObject {}
+
+impl ArrayObject {
+    /// An object for an array. O(1) for scalars, otherwise O(fields), with a heap block. Where no pack template says the dtype, it is the views that are
+    /// refused, with the part that cannot be said.
+    pub fn new(array: DArray) -> Self {
+        let format = Format::new(array.dtype());
+        Self { class: &CLASS, array, format }
+    }
+
+    /// As [`ArrayObject::new`], where what no template says is said by the numbers that it consists of: `bool` as `C`, complex numbers
+    /// as two floats. (See [`pack::to_pack_approximately`].)
+    pub fn approximated(array: DArray) -> Self {
+        let format = pack::to_pack_approximately(array.dtype()).and_then(Format::spelt);
+        Self { class: &CLASS, array, format }
+    }
+
+    /// The object, as C has it: valid while this is alive and stays where it is.
+    pub fn as_ptr(&self) -> *mut c_void {
+        ptr::from_ref(self).cast_mut().cast()
+    }
+
+    /// The array.
+    pub fn array(&self) -> &DArray {
+        &self.array
+    }
+
+    /// Gives a view. On refusal nothing was done.
+    #[inline]
+    pub(super) fn lend(&self, view: &mut View, flags: Flags) -> Result<()> {
+        let Ok(format) = &self.format else { return Err(self.unsaid()) };
+        let layout = self.array.layout();
+        flags.check_layout(layout)?;
+        let kind = if flags.is_writable() { LeaseKind::Share } else { LeaseKind::Pin };
+        if !self.array.place().is_host() {
+            return Err(elsewhere(self.array.place()));
+        }
+        let suboffsets = match layout.suboffsets() {
+            None => None,
+            Some(suboffsets) => Some(in_c(suboffsets)?),
+        };
+        let mut record = records::take()?;
+        let lease = self.array.raw().lease(kind)?;
+        lease.mark_exported(Protocols::MEMORY_VIEW);
+        let loan = record.loan();
+        loan.lender = Some(Lender::Array(lease, format.shared.clone()));
+        loan.suboffsets = suboffsets;
+        let layout: &Layout = loan.layout.insert(layout.clone());
+        *view = View {
+            obj: self.as_ptr(),
+            data: self.array.raw().ptr().as_ptr().cast(),
+            byte_size: layout.nbytes() as isize,
+            readonly: u8::from(kind == LeaseKind::Pin),
+            format: format.text,
+            item_size: layout.itemsize() as isize,
+            item_desc: ItemDesc { components: format.components, length: format.length },
+            ndim: layout.rank() as isize,
+            shape: layout.shape().as_ptr().cast(),
+            strides: layout.strides().as_ptr(),
+            sub_offsets: loan.suboffsets.as_ref().map_or(ptr::null(), |suboffsets| suboffsets.as_ptr()),
+            private_data: ptr::null_mut(),
+            reserved: ptr::null_mut(),
+        };
+        view.reserved = record.publish(self.as_ptr());
+        Ok(())
+    }
+
+    /// The array itself, read-only unless it is to be written.
+    pub(super) fn hand_over(&self, flags: Flags) -> Result<DArray> {
+        flags.check_known()?;
+        flags.check_layout(self.array.layout())?;
+        if !flags.is_writable() {
+            return Ok(self.array.clone().into_readonly());
+        }
+        self.array.raw().lease(LeaseKind::Share)?;
+        Ok(self.array.clone())
+    }
+
+    #[cold]
+    fn unsaid(&self) -> Error {
+        match &self.format {
+            Err(error) => error.again(),
+            Ok(_) => Error::new(Kind::Unsupported, "no template says the dtype"),
+        }
+    }
+}
+
+impl fmt::Debug for ArrayObject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut text = f.debug_struct("ArrayObject");
+        text.field("array", &self.array);
+        match &self.format {
+            Ok(format) => text.field("format", &format.as_c_str()).finish(),
+            Err(error) => text.field("format", error).finish(),
+        }
+    }
+}
+
+#[cold]
+fn elsewhere(place: Place) -> Error {
+    let text =
+        format!("the memory is on {place}, and a view is of memory that the processor can address: copy it");
+    Error::new(Kind::Place, text)
+}
+
+/// Suboffsets as C has them, where a negative number says that no pointer is followed.
+#[cold]
+fn in_c(suboffsets: &[Option<isize>]) -> Result<Box<[isize]>> {
+    if suboffsets.iter().flatten().any(|&suboffset| suboffset < 0) {
+        return Err(Error::new(
+            Kind::Layout,
+            format!(
+                "MemoryView has no word for suboffsets that lead backwards, as these do: {suboffsets:?}; copy the array, \
+                 or reverse its axes again"
+            ),
+        ));
+    }
+    Ok(suboffsets.iter().map(|suboffset| suboffset.unwrap_or(-1)).collect())
+}

@@ -1,0 +1,330 @@
+//! The hub's own record of each view that it gave: what shape and strides point to, and what is to be released.
+//!
+//! ```text
+//!   View::reserved = generation, number ──> Slot { state, loan }          in chunks that are never freed
+//!                                             │ free
+//!          list of the thread ── (too many, or none) ── list of all ── never used so far
+//! ```
+//!
+//! A view names its record by two numbers and not by an address, and what is found there is asked whether it is still that view's: so
+//! whatever a struct says, the hub looks at memory of its own only. A thread takes records from its own list and gives them back to it,
+//! without a lock and without a cache line that others write.
+
+use std::cell::{Cell, UnsafeCell};
+use std::ffi::c_void;
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
+
+use crate::error::{Error, Kind, Result};
+use crate::exchange::protocol::memory_view::loan::Loan;
+use crate::exchange::protocol::memory_view::state::{GENERATIONS, Refused, State};
+use crate::memory::slot;
+
+/// The first chunk, which is there from the beginning; each further one has twice as many slots as the one before.
+const FIRST: u32 = 32;
+const CHUNKS: usize = 19;
+/// How many views there can be at a time.
+const MOST: u32 = FIRST * ((1 << CHUNKS) - 1);
+/// Up to how many slots a thread keeps for itself.
+const KEPT: u32 = 16;
+
+/// Bits of [`View::reserved`](super::View) for the number of the slot; the generation has the others.
+const NUMBER_BITS: u32 = 24;
+const _: () = assert!(MOST < 1 << NUMBER_BITS && GENERATIONS <= 1 << (64 - NUMBER_BITS));
+
+/// One record.
+///
+/// # Invariants
+///
+/// 1. `loan` is touched by whoever has the slot to themselves: by having taken it from a list, or by having claimed it. While it is live,
+///    it does not change.
+/// 2. A free slot that was used before is in at most one list; `next` is the one behind it, plus 1, or 0.
+#[repr(align(64))]
+struct Slot {
+    state: State,
+    next: AtomicU32,
+    /// Whose view it is, for [`count`] only.
+    object: AtomicPtr<c_void>,
+    loan: UnsafeCell<Loan>,
+}
+
+// SAFETY: the loan is touched by one thread at a time (Slot 1), and may be released by any (`Loan` is `Send`).
+unsafe impl Sync for Slot {}
+
+impl Slot {
+    const fn new() -> Self {
+        Self {
+            state: State::new(),
+            next: AtomicU32::new(0),
+            object: AtomicPtr::new(ptr::null_mut()),
+            loan: UnsafeCell::new(Loan::NONE),
+        }
+    }
+}
+
+static FIRST_CHUNK: [Slot; FIRST as usize] = [const { Slot::new() }; FIRST as usize];
+
+/// Chunk `n + 1`: null, or `FIRST << n + 1` slots that were leaked.
+static MORE_CHUNKS: [AtomicPtr<Slot>; CHUNKS - 1] = [const { AtomicPtr::new(ptr::null_mut()) }; CHUNKS - 1];
+
+/// How many slots were ever used.
+static USED: AtomicU32 = AtomicU32::new(0);
+
+/// The list of all: the number of its first slot plus 1, or 0; above it a count that is another one after every change, so that a list
+/// which changed meanwhile is not taken for the one that was read.
+static SHARED: AtomicU64 = AtomicU64::new(0);
+
+/// The slots that one thread gave back.
+///
+/// # Invariants
+///
+/// 1. Touched only by the thread that has the number.
+#[repr(align(64))]
+struct Local {
+    /// The number of its first slot plus 1, or 0.
+    head: Cell<u32>,
+    len: Cell<u32>,
+}
+
+struct Locals([Local; slot::SLOTS]);
+
+// SAFETY: each thread touches that of its own number only (Local 1), and passes it on with the number.
+unsafe impl Sync for Locals {}
+
+static LOCALS: Locals = Locals([const { Local { head: Cell::new(0), len: Cell::new(0) } }; slot::SLOTS]);
+
+/// The slot of a number, if there is one.
+#[inline]
+fn find(number: u32) -> Option<&'static Slot> {
+    if let Some(slot) = FIRST_CHUNK.get(number as usize) {
+        return Some(slot);
+    }
+    find_in_more(number)
+}
+
+/// Of which chunk a slot beyond the first chunk is, counted from that one on, how many slots it has, and which of them it is.
+fn place(number: u32) -> (usize, usize, usize) {
+    let doublings = (number / FIRST + 1).ilog2();
+    let len = FIRST << doublings;
+    (doublings as usize - 1, len as usize, (number - (len - FIRST)) as usize)
+}
+
+fn find_in_more(number: u32) -> Option<&'static Slot> {
+    let (chunk, _, index) = place(number);
+    let slots = MORE_CHUNKS.get(chunk)?.load(Ordering::Acquire);
+    if slots.is_null() {
+        return None;
+    }
+    // SAFETY: within its chunk, by `place`.
+    let slot = unsafe { slots.add(index) };
+    // SAFETY: chunks are made of slots, and never freed.
+    Some(unsafe { &*slot })
+}
+
+/// As [`find_in_more`], where the chunk is made if need be.
+fn find_or_make(number: u32) -> Result<&'static Slot> {
+    if let Some(slot) = find(number) {
+        return Ok(slot);
+    }
+    let (chunk, len, _) = place(number);
+    let mut slots = crate::error::try_with_capacity(len)?;
+    slots.resize_with(len, Slot::new);
+    let slots: &'static mut [Slot] = Vec::leak(slots);
+    let made = slots.as_mut_ptr();
+    if MORE_CHUNKS[chunk]
+        .compare_exchange(ptr::null_mut(), made, Ordering::AcqRel, Ordering::Relaxed)
+        .is_err()
+    {
+        // SAFETY: leaked above with just this capacity and length, and nobody knows of it.
+        drop(unsafe { Vec::from_raw_parts(made, len, len) });
+    }
+    find(number).ok_or_else(exhausted)
+}
+
+#[cold]
+fn exhausted() -> Error {
+    Error::new(Kind::Exhausted, format!("{MOST} views are held, and so many is the most: release some"))
+}
+
+// ===== the lists
+
+/// A free slot, which the caller has to themselves from then on.
+#[inline]
+pub(super) fn take() -> Result<Vacant> {
+    if let Some(local) = LOCALS.0.get(slot::current())
+        && let Some(number) = local.head.get().checked_sub(1)
+        && let Some(slot) = find(number)
+    {
+        local.head.set(slot.next.load(Ordering::Relaxed));
+        local.len.set(local.len.get() - 1);
+        return Ok(Vacant { slot, number });
+    }
+    take_elsewhere()
+}
+
+#[cold]
+#[inline(never)]
+fn take_elsewhere() -> Result<Vacant> {
+    let _number = slot::claim();
+    let mut head = SHARED.load(Ordering::Acquire);
+    while let Some(number) = (head as u32).checked_sub(1) {
+        let slot = find(number).ok_or_else(exhausted)?;
+        let next = changed(head, slot.next.load(Ordering::Relaxed));
+        match SHARED.compare_exchange_weak(head, next, Ordering::Acquire, Ordering::Acquire) {
+            Ok(_) => return Ok(Vacant { slot, number }),
+            Err(now) => head = now,
+        }
+    }
+    let next = |used: u32| (used < MOST).then_some(used + 1);
+    let number = USED.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next).map_err(|_| exhausted())?;
+    match find_or_make(number) {
+        Ok(slot) => Ok(Vacant { slot, number }),
+        // The number is lost, as one that is in use for ever.
+        Err(error) => Err(error),
+    }
+}
+
+/// The word of the list of all, with another first slot and another count.
+fn changed(head: u64, first: u32) -> u64 {
+    (head >> 32).wrapping_add(1) << 32 | u64::from(first)
+}
+
+/// Puts a slot that the caller has to themselves into a list.
+#[inline]
+fn put(slot: &'static Slot, number: u32) {
+    if let Some(local) = LOCALS.0.get(slot::current()).filter(|local| local.len.get() < KEPT) {
+        slot.next.store(local.head.replace(number + 1), Ordering::Relaxed);
+        local.len.set(local.len.get() + 1);
+        return;
+    }
+    put_elsewhere(slot, number);
+}
+
+#[cold]
+#[inline(never)]
+fn put_elsewhere(slot: &'static Slot, number: u32) {
+    let mut head = SHARED.load(Ordering::Relaxed);
+    loop {
+        slot.next.store(head as u32, Ordering::Relaxed);
+        match SHARED.compare_exchange_weak(
+            head,
+            changed(head, number + 1),
+            Ordering::Release,
+            Ordering::Relaxed,
+        ) {
+            Ok(_) => return,
+            Err(now) => head = now,
+        }
+    }
+}
+
+// ===== what is done with a slot
+
+/// A slot that was taken from a list, for a view that is about to be given. Goes back when it is dropped.
+pub(super) struct Vacant {
+    slot: &'static Slot,
+    number: u32,
+}
+
+impl Vacant {
+    #[inline]
+    pub(super) fn loan(&mut self) -> &mut Loan {
+        // SAFETY: Slot 1: taken from a list, and borrowed through `&mut self`.
+        unsafe { &mut *self.slot.loan.get() }
+    }
+
+    /// The view is given. What it is known by from now on.
+    #[inline]
+    pub(super) fn publish(self, object: *mut c_void) -> *mut c_void {
+        self.slot.object.store(object, Ordering::Relaxed);
+        let name = self.slot.state.publish() << NUMBER_BITS | u64::from(self.number);
+        std::mem::forget(self);
+        ptr::without_provenance_mut(name as usize)
+    }
+}
+
+impl Drop for Vacant {
+    fn drop(&mut self) {
+        self.loan().clear();
+        put(self.slot, self.number);
+    }
+}
+
+/// A slot whose view is being released by the one who has this. If it is dropped, the view stays as it was.
+pub(super) struct Claimed {
+    slot: &'static Slot,
+    number: u32,
+}
+
+impl Claimed {
+    #[inline]
+    pub(super) fn loan(&mut self) -> &mut Loan {
+        // SAFETY: Slot 1: claimed, and borrowed through `&mut self`.
+        unsafe { &mut *self.slot.loan.get() }
+    }
+
+    /// The view is released.
+    #[inline]
+    pub(super) fn retire(mut self) {
+        self.loan().clear();
+        let Self { slot, number } = self;
+        std::mem::forget(self);
+        if slot.state.retire() {
+            put(slot, number);
+        }
+    }
+}
+
+impl Drop for Claimed {
+    fn drop(&mut self) {
+        self.slot.state.keep();
+    }
+}
+
+#[inline]
+fn parts(name: *mut c_void) -> (u64, u32) {
+    let name = name.addr() as u64;
+    (name >> NUMBER_BITS, (name & ((1 << NUMBER_BITS) - 1)) as u32)
+}
+
+/// Takes hold of the view that is known by this, to release it.
+#[inline]
+pub(super) fn claim(name: *mut c_void) -> Result<Claimed, Refused> {
+    let (generation, number) = parts(name);
+    let Some(slot) = find(number) else { return Err(Refused::Unknown) };
+    slot.state.claim(generation)?;
+    Ok(Claimed { slot, number })
+}
+
+/// What the hub keeps of a view.
+///
+/// # Safety
+///
+/// The view is not released while the result is used.
+pub(super) unsafe fn look<'a>(name: *mut c_void) -> Option<&'a Loan> {
+    let (generation, number) = parts(name);
+    let slot = find(number).filter(|slot| slot.state.is_held(generation))?;
+    // SAFETY: Slot 1: live, and it stays so (the caller's word).
+    Some(unsafe { &*slot.loan.get() })
+}
+
+/// How many views of an object are held. Looks at every slot that was ever used.
+pub(super) fn count(object: *mut c_void) -> usize {
+    let used = USED.load(Ordering::Relaxed);
+    let of_object = |slot: &&Slot| slot.state.is_used() && slot.object.load(Ordering::Relaxed) == object;
+    (0..used).filter_map(find).filter(of_object).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chunks_follow_each_other_without_a_gap() {
+        assert_eq!(place(FIRST), (0, 64, 0));
+        assert_eq!(place(FIRST + 63), (0, 64, 63));
+        assert_eq!(place(FIRST + 64), (1, 128, 0));
+        assert_eq!(place(MOST - 1), (CHUNKS - 2, 32 << (CHUNKS - 1), (32 << (CHUNKS - 1)) - 1));
+        assert!(MORE_CHUNKS.get(place(MOST).0).is_none());
+    }
+}

@@ -1,0 +1,262 @@
+//! Who may touch a record: one word, the only place that decides who releases a view.
+//!
+//! ```text
+//!  63 ............ 2   1 0
+//! +-----------------+-------+
+//! |   generation    | phase |
+//! +-----------------+-------+
+//!
+//!   free ──publish──> live ──claim──> busy ──retire──> free, one generation on
+//!                       └───keep────────┘
+//! ```
+//!
+//! A view knows its record by number and generation. Of all who ever come with it (twice, from copies, from other threads), the one
+//! compare-and-swap from live to busy lets one through, once.
+//!
+//! Orderings. Publishing releases what was written into the record, and claiming acquires it. So does retiring for the thread that has
+//! the record next, which got to know of it by a list with orderings of its own.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The word, or the model checker's.
+pub(super) trait Word {
+    fn load(&self, order: Ordering) -> u64;
+    fn store(&self, word: u64, order: Ordering);
+    fn exchange(&self, from: u64, to: u64, order: Ordering) -> Result<u64, u64>;
+}
+
+macro_rules! word {
+    ($atomic:ty) => {
+        impl Word for $atomic {
+            #[inline]
+            fn load(&self, order: Ordering) -> u64 {
+                self.load(order)
+            }
+
+            #[inline]
+            fn store(&self, word: u64, order: Ordering) {
+                self.store(word, order);
+            }
+
+            #[inline]
+            fn exchange(&self, from: u64, to: u64, order: Ordering) -> Result<u64, u64> {
+                self.compare_exchange(from, to, order, Ordering::Relaxed)
+            }
+        }
+    };
+}
+
+word!(AtomicU64);
+#[cfg(all(test, loom))]
+word!(loom::sync::atomic::AtomicU64);
+
+const FREE: u64 = 0;
+const LIVE: u64 = 1;
+const BUSY: u64 = 2;
+const PHASE: u64 = 3;
+const GENERATION: u64 = 4;
+
+/// How many generations a record has. One that has had them all is never used again, so that no view is ever taken for another.
+pub(super) const GENERATIONS: u64 = 1 << 40;
+
+/// Why a view cannot be claimed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Refused {
+    /// It was released.
+    Over,
+    /// Somebody is releasing it.
+    Busy,
+    /// It was never given.
+    Unknown,
+}
+
+/// The word of one record.
+pub(super) struct State<W = AtomicU64>(W);
+
+impl State {
+    /// Of a record that was never used. The first generation is 1, so that no view is known by 0.
+    pub(super) const fn new() -> Self {
+        Self(AtomicU64::new(GENERATION))
+    }
+}
+
+impl<W: Word> State<W> {
+    /// From free to live, by the one who has the record to themselves. Gives the generation.
+    #[inline]
+    pub(super) fn publish(&self) -> u64 {
+        let word = self.0.load(Ordering::Relaxed);
+        debug_assert_eq!(word & PHASE, FREE, "published by whoever took it from the list");
+        self.0.store(word | LIVE, Ordering::Release);
+        word / GENERATION
+    }
+
+    /// From live to busy, if it is this generation's turn: then the caller has the record to themselves.
+    #[inline]
+    pub(super) fn claim(&self, generation: u64) -> Result<(), Refused> {
+        let live = (generation * GENERATION) | LIVE;
+        match self.0.exchange(live, (live ^ LIVE) | BUSY, Ordering::Acquire) {
+            Ok(_) => Ok(()),
+            Err(found) => Err(refused(generation, found)),
+        }
+    }
+
+    /// From busy back to live, by the one who claimed it.
+    pub(super) fn keep(&self) {
+        let word = self.0.load(Ordering::Relaxed);
+        debug_assert_eq!(word & PHASE, BUSY, "kept by whoever claimed it");
+        self.0.store((word ^ BUSY) | LIVE, Ordering::Release);
+    }
+
+    /// From busy to free, by the one who claimed it. Whether the record can be used again.
+    #[inline]
+    pub(super) fn retire(&self) -> bool {
+        let word = self.0.load(Ordering::Relaxed);
+        debug_assert_eq!(word & PHASE, BUSY, "retired by whoever claimed it");
+        let next = word / GENERATION + 1;
+        self.0.store(next * GENERATION, Ordering::Release);
+        next < GENERATIONS
+    }
+
+    /// Whether this generation is live, or being released.
+    #[inline]
+    pub(super) fn is_held(&self, generation: u64) -> bool {
+        let word = self.0.load(Ordering::Acquire);
+        word & PHASE != FREE && word / GENERATION == generation
+    }
+
+    /// Whether some view is live, or being released.
+    pub(super) fn is_used(&self) -> bool {
+        self.0.load(Ordering::Acquire) & PHASE != FREE
+    }
+}
+
+#[cold]
+fn refused(generation: u64, found: u64) -> Refused {
+    if generation == 0 || found / GENERATION < generation {
+        Refused::Unknown
+    } else if found / GENERATION == generation && found & PHASE == BUSY {
+        Refused::Busy
+    } else if found / GENERATION == generation {
+        Refused::Unknown
+    } else {
+        Refused::Over
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_generation_is_claimed_once() {
+        let state = State::new();
+        assert_eq!(state.claim(1), Err(Refused::Unknown));
+        let generation = state.publish();
+        assert_eq!(generation, 1);
+        assert!(state.is_held(1) && !state.is_held(2));
+        assert_eq!(state.claim(1), Ok(()));
+        assert_eq!(state.claim(1), Err(Refused::Busy));
+        state.keep();
+        assert_eq!(state.claim(1), Ok(()));
+        assert!(state.retire());
+        assert!(!state.is_used());
+        assert_eq!(state.claim(1), Err(Refused::Over));
+        assert_eq!(state.publish(), 2);
+        assert_eq!(state.claim(1), Err(Refused::Over));
+        assert_eq!(state.claim(3), Err(Refused::Unknown));
+        assert_eq!(state.claim(0), Err(Refused::Unknown));
+    }
+
+    #[test]
+    fn the_last_generation_is_the_last() {
+        let state = State(AtomicU64::new((GENERATIONS - 2) * GENERATION));
+        assert_eq!(state.publish(), GENERATIONS - 2);
+        assert_eq!(state.claim(GENERATIONS - 2), Ok(()));
+        assert!(state.retire());
+        assert_eq!(state.publish(), GENERATIONS - 1);
+        assert_eq!(state.claim(GENERATIONS - 1), Ok(()));
+        assert!(!state.retire());
+        assert_eq!(state.claim(GENERATIONS), Err(Refused::Unknown));
+    }
+}
+
+/// Two threads with copies of one view, of whom one may go on with the record: in every interleaving, what the record holds is touched by
+/// one of them at a time, and released once for each generation.
+#[cfg(all(test, loom))]
+mod model {
+    use super::*;
+    use loom::cell::UnsafeCell;
+    use loom::sync::Arc;
+    use std::sync::atomic::AtomicUsize;
+
+    struct Record {
+        state: State<loom::sync::atomic::AtomicU64>,
+        loan: UnsafeCell<u64>,
+        released: AtomicUsize,
+    }
+
+    // SAFETY: the cell is there to be checked for just this.
+    unsafe impl Send for Record {}
+    // SAFETY: as above.
+    unsafe impl Sync for Record {}
+
+    fn record() -> Arc<Record> {
+        let word = loom::sync::atomic::AtomicU64::new(GENERATION);
+        Arc::new(Record { state: State(word), loan: UnsafeCell::new(0), released: AtomicUsize::new(0) })
+    }
+
+    fn publish(record: &Record) -> u64 {
+        record.loan.with_mut(|_| ());
+        record.state.publish()
+    }
+
+    /// Releases a view, perhaps after a first try that the producer declined; whoever succeeded lends the record anew, and releases
+    /// that, too.
+    fn release(record: &Record, generation: u64, declined: bool) -> bool {
+        if record.state.claim(generation).is_err() {
+            return false;
+        }
+        record.loan.with_mut(|_| ());
+        if declined {
+            record.state.keep();
+            return false;
+        }
+        record.released.fetch_add(1, Ordering::Relaxed);
+        assert!(record.state.retire());
+        true
+    }
+
+    #[test]
+    fn copies_of_a_view_on_two_threads() {
+        for (first, second) in [(false, false), (true, false), (true, true)] {
+            loom::model(move || {
+                let record = record();
+                let generation = publish(&record);
+                let other = Arc::clone(&record);
+                let thread = loom::thread::spawn(move || release(&other, generation, first));
+                let here = release(&record, generation, second);
+                let there = thread.join().expect("no thread of the model panics");
+                assert!(!(here && there));
+                assert_eq!(record.released.load(Ordering::Relaxed), usize::from(here || there));
+            });
+        }
+    }
+
+    #[test]
+    fn a_stale_copy_beside_the_next_view_of_the_record() {
+        loom::model(|| {
+            let record = record();
+            let generation = publish(&record);
+            let other = Arc::clone(&record);
+            let stale = loom::thread::spawn(move || release(&other, generation, false));
+            if release(&record, generation, false) {
+                let next = publish(&record);
+                assert_eq!(next, generation + 1);
+                assert!(release(&record, next, false));
+            }
+            stale.join().expect("no thread of the model panics");
+            let released = record.released.load(Ordering::Relaxed);
+            assert!(released == 1 || released == 2);
+        });
+    }
+}

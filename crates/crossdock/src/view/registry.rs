@@ -1,0 +1,141 @@
+//! Producers for types that one does not own.
+
+use std::any::{Any, TypeId};
+use std::hash::{Hash, Hasher};
+
+use crate::error::{Error, Kind, Result};
+use crate::view::rows::{Key, Rows};
+use crate::view::{MemoryView, Producer, Reason, Refusal, Request, view};
+
+/// Lends the memory of a value, as [`Producer::export`] does.
+pub type ProducerFn<T> = fn(&T, &Request) -> Result<MemoryView, Refusal>;
+
+/// A type, and how what is registered for it is called.
+struct Kinded {
+    id: TypeId,
+    call: unsafe fn(*mut (), &dyn Any, &Request) -> Result<MemoryView, Refusal>,
+}
+
+impl PartialEq for Kinded {
+    fn eq(&self, other: &Self) -> bool {
+        self.id == other.id
+    }
+}
+
+impl Eq for Kinded {}
+
+impl Key for Kinded {
+    fn hash(&self) -> usize {
+        let mut bits = Bits(0);
+        self.id.hash(&mut bits);
+        bits.0 as usize
+    }
+}
+
+/// The identity of a type is a hash already.
+struct Bits(u64);
+
+impl Hasher for Bits {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|&byte| self.write_u64(byte.into()));
+    }
+
+    fn write_u64(&mut self, word: u64) {
+        self.0 = self.0.rotate_left(7) ^ word;
+    }
+}
+
+/// The types that were ever registered. A value is the `ProducerFn` of the key's type.
+static TYPES: Rows<Kinded> = Rows::new();
+
+fn kinded<T: Any>() -> Kinded {
+    Kinded { id: TypeId::of::<T>(), call: call::<T> }
+}
+
+/// # Safety
+///
+/// The pointer is a [`ProducerFn<T>`].
+unsafe fn call<T: Any>(producer: *mut (), value: &dyn Any, request: &Request) -> Result<MemoryView, Refusal> {
+    // SAFETY: the caller's word.
+    let producer = unsafe { std::mem::transmute::<*mut (), ProducerFn<T>>(producer) };
+    match value.downcast_ref::<T>() {
+        Some(value) => producer(value, request),
+        None => Err(unknown(request)),
+    }
+}
+
+/// Registers a producer for a type, of another crate perhaps, for which no [`Producer`] can be implemented here. From then on
+/// [`view_any`] lends its values.
+///
+/// ```
+/// use std::any::Any;
+///
+/// use crossdock::view::{self, Request};
+/// use crossdock::Array;
+///
+/// // As if `std::sync::Arc<Vec<u8>>` were a type of a library for sounds.
+/// type Sound = std::sync::Arc<Vec<u8>>;
+///
+/// view::register::<Sound>(|sound, request| Array::from_owner(sound.clone(), [sound.len()])?.export(request))?;
+/// let anything: Box<dyn Any> = Box::new(Sound::new(vec![1, 2, 3]));
+/// let view = view::view_any(&*anything, Request::read())?;
+/// assert_eq!(view.as_slice::<u8>()?, [1, 2, 3]);
+/// # assert!(view::unregister::<Sound>());
+/// # Ok::<(), crossdock::Error>(())
+/// ```
+///
+/// # Errors
+///
+/// `is_conflict` where the type has one already: the first stays.
+pub fn register<T: Any>(producer: ProducerFn<T>) -> Result<()> {
+    if TYPES.find_or_make(kinded::<T>()).set(producer as *mut ()) {
+        return Ok(());
+    }
+    let name = std::any::type_name::<T>();
+    Err(Error::new(
+        Kind::Conflict,
+        format!("{name} has a producer already, which stays: unregister it before"),
+    ))
+}
+
+/// Takes the producer of a type out: whether there was one. Views that it gave stay.
+pub fn unregister<T: Any>() -> bool {
+    TYPES.find(&kinded::<T>()).is_some_and(|row| row.clear())
+}
+
+/// Asks for the memory of a value of whichever type, by the producer that is registered for it. As with [`view`], what comes back
+/// is checked against the request. Takes no lock.
+///
+/// # Errors
+///
+/// The producer's refusal; [`Reason::Unsupported`] where none is registered.
+pub fn view_any(value: &dyn Any, request: Request) -> Result<MemoryView, Refusal> {
+    view(&Registered(value), request)
+}
+
+/// A value whose type may have a registered producer.
+struct Registered<'a>(&'a dyn Any);
+
+impl Producer for Registered<'_> {
+    fn export(&self, request: &Request) -> Result<MemoryView, Refusal> {
+        // Only the identity is compared.
+        let key = Kinded { id: self.0.type_id(), call: call::<()> };
+        let row = TYPES.find(&key).ok_or_else(|| unknown(request))?;
+        let producer = row.value();
+        if producer.is_null() {
+            return Err(unknown(request));
+        }
+        // SAFETY: what is registered for a type is its `ProducerFn`, and the row's key is that type's.
+        unsafe { (row.key().call)(producer, self.0, request) }
+    }
+}
+
+#[cold]
+fn unknown(request: &Request) -> Refusal {
+    let text = "no producer is registered for the type of this value: register one, or implement `Producer`";
+    Refusal::new(request, Reason::Unsupported(text.into()))
+}

@@ -1,0 +1,26 @@
+//! Typed and dynamic arrays: how they are made, seen, indexed, compared, printed and handed over, by example and against oracles.
+
+mod basics;
+mod compare;
+mod construct;
+mod construct_oracle;
+#[cfg(feature = "derive")]
+mod derive;
+mod display;
+mod elements;
+mod indirect;
+mod oracle;
+mod records;
+mod records_oracle;
+mod references;
+mod view;
+mod views;
+mod visit;
+
+/// How many random cases a test does: `CROSSDOCK_CASES`, or what is usual for it.
+fn cases(usual: usize) -> usize {
+    match std::env::var("CROSSDOCK_CASES") {
+        Ok(text) => text.parse().unwrap_or_else(|_| panic!("CROSSDOCK_CASES is {text:?}, not a number")),
+        Err(_) => usual,
+    }
+}

@@ -1,0 +1,49 @@
+//! Against the real NumPy: files, conversions, records and text are what it has, writes and prints.
+//!
+//! `CROSSDOCK_PYTHON` names a Python that has NumPy and `ml_dtypes`. Without it nothing is run, unless
+//! `CROSSDOCK_REQUIRE_COUNTERPARTS` is set: then that is a failure.
+
+mod casts;
+mod display;
+mod npy;
+mod records;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A folder of its own for each test, gone with it.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("crossdock-numpy-{}-{name}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _gone_already = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn python() -> Option<PathBuf> {
+    let python = std::env::var_os("CROSSDOCK_PYTHON").map(PathBuf::from);
+    if python.is_none() {
+        let required = std::env::var_os("CROSSDOCK_REQUIRE_COUNTERPARTS").is_some_and(|value| value != "0");
+        assert!(!required, "CROSSDOCK_PYTHON must name a Python with NumPy, since counterparts are required");
+        println!("not run: CROSSDOCK_PYTHON names no Python with NumPy");
+    }
+    python
+}
+
+/// What a script of `tests/python` prints, which works in this folder.
+fn run(python: &Path, script: &str, folder: &Path) -> String {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/python").join(script);
+    let output = Command::new(python).arg(&script).arg(folder).output().unwrap();
+    let (said, errors) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    println!("{said}");
+    assert!(output.status.success(), "{}: {}\n{errors}", script.display(), output.status);
+    said.into_owned()
+}

@@ -1,0 +1,5 @@
+//! Arrays in shared memory: closed to writers, and on their way through sockets.
+
+mod round_trip;
+mod sealing;
+mod socket;
