@@ -42,17 +42,15 @@ kinds! {
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct XdValue {
-    /// One of the constants.
-    pub kind: u8,
-    /// Zeros.
-    pub reserved: [u8; 3],
-    /// How many items or bytes there are behind the pointer.
-    pub len: u32,
+    /// C's `kind`, `reserved` and `len`, from the lowest byte up. (As one word, so that it is written and read as one: a wide load of
+    /// what was stored in pieces waits for all of them, which was half of what it costs to read a number.)
+    head: u64,
     /// C's union `as`: a pointer, or the bits of a number. (As a pointer it can be all of these, and looking at it needs no promise.)
     pub payload: *const c_void,
 }
 
 const _: () = assert!(size_of::<XdValue>() == 16 && size_of::<*const c_void>() == 8);
+const _: () = assert!(cfg!(target_endian = "little"), "the kind is the first byte");
 
 impl Default for XdValue {
     fn default() -> Self {
@@ -71,7 +69,24 @@ impl XdValue {
 
     #[inline]
     const fn pointer(kind: u8, len: u32, payload: *const c_void) -> Self {
-        Self { kind, reserved: [0; 3], len, payload }
+        Self { head: kind as u64 | (len as u64) << 32, payload }
+    }
+
+    /// One of the constants.
+    #[inline]
+    pub const fn kind(&self) -> u8 {
+        self.head as u8
+    }
+
+    /// How many items or bytes there are behind the pointer.
+    #[inline]
+    pub const fn len(&self) -> usize {
+        (self.head >> 32) as usize
+    }
+
+    /// Whether there are none behind it.
+    pub const fn is_empty(&self) -> bool {
+        self.len() == 0
     }
 
     /// A signed integer.
@@ -222,9 +237,8 @@ fn short(len: usize) -> Result<u32> {
 
 impl Drop for Owned {
     fn drop(&mut self) {
-        let XdValue { kind, len, payload, .. } = self.0;
-        let len = len as usize;
-        match kind {
+        let (len, payload) = (self.0.len(), self.0.payload);
+        match self.0.kind() {
             _ if payload.is_null() => {}
             XD_VALUE_LIST | XD_VALUE_COMPLEX => {
                 let items = ptr::slice_from_raw_parts_mut(payload.cast_mut().cast::<Self>(), len);
@@ -294,7 +308,7 @@ unsafe fn to_axis(value: &XdValue, subarray: &SubArray, shape: &[usize], dtype: 
 ///
 /// As [`to_element`].
 unsafe fn to_scalar(value: &XdValue, scalar: Scalar) -> Result<Value> {
-    Ok(match (value.kind, scalar.kind()) {
+    Ok(match (value.kind(), scalar.kind()) {
         (XD_VALUE_INT | XD_VALUE_DATETIME, ScalarKind::DateTime(unit)) => {
             Value::DateTime { count: value.signed(), unit }
         }
@@ -324,13 +338,13 @@ unsafe fn to_scalar(value: &XdValue, scalar: Scalar) -> Result<Value> {
             // SAFETY: the caller's word.
             let parts = unsafe { list(value, 2, &scalar.into()) }?;
             match [&parts[0], &parts[1]] {
-                [re, im] if [re.kind, im.kind] == [XD_VALUE_LONG_DOUBLE; 2] => {
+                [re, im] if [re.kind(), im.kind()] == [XD_VALUE_LONG_DOUBLE; 2] => {
                     // SAFETY: the caller's word, which goes for items, too.
                     let re = unsafe { long_double(re) }?;
                     // SAFETY: as above.
                     Value::ComplexLongDouble(Box::new([re, unsafe { long_double(im) }?]))
                 }
-                [re, im] if [re.kind, im.kind] == [XD_VALUE_FLOAT; 2] => {
+                [re, im] if [re.kind(), im.kind()] == [XD_VALUE_FLOAT; 2] => {
                     Value::Complex { re: re.real(), im: im.real() }
                 }
                 _ => {
@@ -357,7 +371,7 @@ unsafe fn to_scalar(value: &XdValue, scalar: Scalar) -> Result<Value> {
 /// As [`to_element`], for a kind that has bytes.
 unsafe fn bytes(value: &XdValue) -> Result<&[u8]> {
     // SAFETY: the caller's word.
-    unsafe { items(value.payload.cast(), value.len as usize, "value") }
+    unsafe { items(value.payload.cast(), value.len(), "value") }
 }
 
 /// # Safety
@@ -376,12 +390,12 @@ unsafe fn long_double(value: &XdValue) -> Result<[u8; 16]> {
 ///
 /// As [`to_element`].
 unsafe fn list<'a>(value: &'a XdValue, len: usize, dtype: &DType) -> Result<&'a [XdValue]> {
-    if !matches!(value.kind, XD_VALUE_LIST | XD_VALUE_COMPLEX) {
-        let text = format!("a value of kind {} where {dtype} wants a list of {len}", value.kind);
+    if !matches!(value.kind(), XD_VALUE_LIST | XD_VALUE_COMPLEX) {
+        let text = format!("a value of kind {} where {dtype} wants a list of {len}", value.kind());
         return Err(Failure::of_kind(XD_ERROR_VALUE, text));
     }
-    if value.len as usize != len {
-        let text = format!("a list of {} where {dtype} wants one of {len}", value.len);
+    if value.len() != len {
+        let text = format!("a list of {} where {dtype} wants one of {len}", value.len());
         return Err(Failure::of_kind(XD_ERROR_VALUE, text));
     }
     // SAFETY: the kind says that it is a list, of so many (the caller's word).

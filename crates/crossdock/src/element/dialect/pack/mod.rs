@@ -67,6 +67,7 @@ impl Component {
         Self { format: 0, native_size: false, little_endian: false, offset: 0, size: 0, repeat: 0 };
 
     /// In which order the bytes of each lie.
+    #[inline(always)]
     fn byte_order(&self) -> ByteOrder {
         if self.little_endian { ByteOrder::Little } else { ByteOrder::Big }
     }
