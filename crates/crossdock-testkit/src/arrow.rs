@@ -6,7 +6,7 @@
 
 use std::ffi::{CString, c_char, c_void};
 use std::ptr;
-use std::sync::Mutex;
+use std::sync::{Mutex, OnceLock};
 
 /// `ArrowSchema`.
 #[repr(C)]
@@ -563,7 +563,9 @@ impl Loan {
     /// Lends what the recipe says.
     pub fn new(recipe: &Recipe) -> Self {
         let state = Box::into_raw(Box::new(Mutex::new(State::default())));
-        let block: Box<[u8]> = (0..BLOCK).map(fill).collect();
+        // Made once: the case is about the structs.
+        static FILLED: OnceLock<Box<[u8]>> = OnceLock::new();
+        let block = FILLED.get_or_init(|| (0..BLOCK).map(fill).collect()).clone();
         let mut loan =
             Self { schema: ptr::null_mut(), array: ptr::null_mut(), state, parts: Parts::default() };
         let mut words = Words::default();

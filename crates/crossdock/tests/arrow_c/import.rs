@@ -324,8 +324,9 @@ fn every_lie_is_refused_wherever_it_is_told_alone_and_in_pairs() {
     ];
     for root in honest {
         assert!(take_over(&lent(root.clone())).unwrap().into_columns().is_ok());
-        for first in Lie::ALL {
-            for second in Lie::ALL {
+        for first in Lie::ALL.into_iter().filter(|first| *first != Lie::Fork) {
+            // Two roads alone are a long way.
+            for second in Lie::ALL.into_iter().filter(|second| *second != Lie::Fork) {
                 let mut top = root.clone();
                 top.lies = vec![first, second];
                 check(&Recipe { root: top, device: None });
