@@ -66,7 +66,7 @@ fn what_arrow_can_say_goes_out_in_place_and_the_rest_by_a_copy() {
         coverage.note(class);
         let is_empty = shape.contains(&0);
         coverage.note_if(is_empty, "empty");
-        let is_aligned = is_empty || array.as_ptr().addr() % 4 == 0;
+        let is_aligned = is_empty || array.as_ptr().addr().is_multiple_of(4);
         coverage.note_if(!is_aligned, "unaligned");
         let before = copied_bytes_here();
         let lent = arrow::export(&array, &options());

@@ -56,8 +56,8 @@ fn schema(format: &str, below: *mut ArrowSchema) -> ArrowSchema {
     let mut kept = Kept::boxed(format);
     kept.below.0 = below;
     let kept = Box::into_raw(kept);
-    // SAFETY: just made.
-    let (format, children) = unsafe { (&(*kept).format, &raw mut (*kept).below.0) };
+    // SAFETY: just made, and nobody else has it.
+    let Kept { format, below: (children, _), .. } = unsafe { &mut *kept };
     ArrowSchema {
         format: format.as_ptr(),
         n_children: i64::from(!below.is_null()),
@@ -72,14 +72,14 @@ fn array(length: usize, data: *const u8, loan: Option<Loan>, below: *mut ArrowAr
     let mut kept = Kept::boxed("");
     (kept.buffers[1], kept.loan, kept.below.1) = (data.cast(), loan, below);
     let kept = Box::into_raw(kept);
-    // SAFETY: just made.
-    let (buffers, children) = unsafe { ((*kept).buffers.as_mut_ptr(), &raw mut (*kept).below.1) };
+    // SAFETY: just made, and nobody else has it.
+    let Kept { buffers, below: (_, children), .. } = unsafe { &mut *kept };
     let is_list = !below.is_null();
     ArrowArray {
         length: length as i64,
         n_buffers: if is_list { 1 } else { 2 },
         n_children: i64::from(is_list),
-        buffers,
+        buffers: buffers.as_mut_ptr(),
         children,
         release: Some(release_array),
         private_data: kept.cast(),
