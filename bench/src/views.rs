@@ -15,9 +15,9 @@ use crate::harness::{self, Case, Reach, Table, Unit};
 use crate::{Measure, Result, threads};
 
 pub(crate) const MEASURES: &[Measure] = &[
-    Measure { group: "views", name: "memory-view", run: memory_view },
-    Measure { group: "views", name: "item", run: item },
-    Measure { group: "views", name: "format", run: format },
+    Measure { group: "views", name: "c-views", run: views },
+    Measure { group: "views", name: "c-items", run: items },
+    Measure { group: "views", name: "c-formats", run: formats },
 ];
 
 /// The environment variables that say where the loops are: compiled with our header, and as an extension of Ruby.
@@ -98,7 +98,7 @@ fn arc() -> Case<'static> {
 
 const RUBY_GET: &str = "Ruby: get + release";
 
-fn memory_view(_: &Measure, _: Option<&Arrow>) -> Result<Table> {
+fn views(_: &Measure, _: Option<&Arrow>) -> Result<Table> {
     let (loops, ruby) = (Loops::load()?, ruby()?);
     let loops = &loops;
     let mut cases = vec![
@@ -113,10 +113,10 @@ fn memory_view(_: &Measure, _: Option<&Arrow>) -> Result<Table> {
         Case::looped("get + release of a C producer", 800, |count| loops.run(c"get", count)),
     ];
     cases.extend(ruby.as_ref().map(|ruby| original(RUBY_GET, ruby, "get", 800)));
-    harness::measure("memory views", Unit::Nanoseconds, &[PEER, RUBY_GET], cases)
+    harness::measure("views through C", Unit::Nanoseconds, &[PEER, RUBY_GET], cases)
 }
 
-fn item(_: &Measure, _: Option<&Arrow>) -> Result<Table> {
+fn items(_: &Measure, _: Option<&Arrow>) -> Result<Table> {
     let (loops, ruby) = (Loops::load()?, ruby()?);
     let loops = &loops;
     let mut cases = vec![
@@ -131,10 +131,10 @@ fn item(_: &Measure, _: Option<&Arrow>) -> Result<Table> {
         cases.push(original("Ruby: item 'd'", ruby, "item-d", 7));
         cases.push(original("Ruby: item 'iqc'", ruby, "item-iqc", 6));
     }
-    harness::measure("items", Unit::Nanoseconds, &[PEER, "Ruby: item 'd'", "Ruby: item 'iqc'"], cases)
+    harness::measure("items through C", Unit::Nanoseconds, &[PEER, "Ruby: item 'd'", "Ruby: item 'iqc'"], cases)
 }
 
-fn format(_: &Measure, _: Option<&Arrow>) -> Result<Table> {
+fn formats(_: &Measure, _: Option<&Arrow>) -> Result<Table> {
     let (loops, ruby) = (Loops::load()?, ruby()?);
     let loops = &loops;
     let mut cases = vec![
@@ -151,5 +151,5 @@ fn format(_: &Measure, _: Option<&Arrow>) -> Result<Table> {
             originals.iter().zip(loops).map(|(case, (name, answer))| original(case, ruby, name, answer)),
         );
     }
-    harness::measure("formats", Unit::Nanoseconds, &[PEER, originals[0], originals[1], originals[2]], cases)
+    harness::measure("formats through C", Unit::Nanoseconds, &[PEER, originals[0], originals[1], originals[2]], cases)
 }

@@ -105,8 +105,11 @@ pub fn parse(format: &[u8]) -> Result<Template, FormatError> {
 /// # Errors
 ///
 /// As [`parse`]; what was handed over before is void.
-pub fn parse_each(format: &[u8], found: impl FnMut(Component)) -> Result<usize, FormatError> {
-    parse::walk(format, found)
+pub fn parse_each(format: &[u8], mut found: impl FnMut(Component)) -> Result<usize, FormatError> {
+    parse::walk(format, |_, component| {
+        found(component);
+        Ok(())
+    })
 }
 
 /// The bytes of one item of a template. Allocates nothing.
@@ -123,5 +126,5 @@ pub fn parse_each(format: &[u8], found: impl FnMut(Component)) -> Result<usize, 
 /// # Ok::<(), crossdock::Error>(())
 /// ```
 pub fn item_size(format: &[u8]) -> Result<usize, FormatError> {
-    parse::walk(format, |_| {})
+    parse::walk(format, |_, _| Ok(()))
 }
