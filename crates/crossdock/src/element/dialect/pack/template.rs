@@ -31,10 +31,6 @@ pub struct Template {
 }
 
 #[derive(Clone)]
-#[expect(
-    clippy::large_enum_variant,
-    reason = "short templates are to be had without an allocation, and moved seldom"
-)]
 enum Components {
     Static(&'static [Component]),
     Inline(usize, [Component; INLINE]),
@@ -62,11 +58,11 @@ impl Template {
             Ok(())
         })?;
         match len {
-            0 => Ok(Self { components: Components::Static(&[]), item_size }),
+            0 => Ok(Self { components: Components::Static(&SCALARS[..0]), item_size }),
             1 if inline[0].is_scalar() => {
                 Ok(Self { components: Components::Static(scalar(&inline[0])), item_size })
             }
-            ..=INLINE => Ok(Self { components: Components::Inline(len, inline), item_size }),
+            1..=INLINE => Ok(Self { components: Components::Inline(len, inline), item_size }),
             _ => Ok(Self { components: Components::Heap(heap), item_size }),
         }
     }
@@ -80,7 +76,7 @@ impl Template {
         }
     }
 
-    /// The components, where they live for ever: those of one number at the start of the item.
+    /// The components, where they lie in a constant table: one number at the start of the item, or none at all. O(1).
     pub fn as_static(&self) -> Option<&'static [Component]> {
         match &self.components {
             Components::Static(components) => Some(components),
