@@ -77,7 +77,7 @@ unsafe fn components<'a>(ptr: *const Component, len: usize) -> Result<&'a [Compo
     // Looked at as bytes first: a `bool` of a struct that was never filled in may be any byte.
     // SAFETY: the caller's word.
     let bytes = unsafe { items(ptr.cast::<[u8; size_of::<Component>()]>(), len, "components") }?;
-    if bytes.iter().any(|bytes| bytes[1] > 1 || bytes[2] > 1) {
+    if !bytes.iter().all(are_true_or_false) {
         return Err(Failure::of_kind(
             XD_ERROR_MALFORMED,
             "a component has a truth value that is neither 0 nor 1",
@@ -85,6 +85,12 @@ unsafe fn components<'a>(ptr: *const Component, len: usize) -> Result<&'a [Compo
     }
     // SAFETY: the caller's word; the truth values are 0 or 1, as just checked.
     unsafe { items(ptr, len, "components") }
+}
+
+/// Whether the two truth values of a component are ones.
+#[inline(always)]
+fn are_true_or_false(component: &[u8; size_of::<Component>()]) -> bool {
+    component[1] <= 1 && component[2] <= 1
 }
 
 /// Where an item is, of how many bytes.
@@ -158,6 +164,31 @@ pub unsafe extern "C" fn xd_memory_view_get_item_pointer(
     })
 }
 
+/// An item that is one number, of a view that says plainly where it is: most of them. Without the door, which moves what it returns through
+/// memory, because nothing here panics or fails; `None` for whatever is not so.
+///
+/// # Safety
+///
+/// As for [`xd_memory_view_get_item`].
+#[inline(always)]
+unsafe fn plain(view: Option<&View>, index: *const isize) -> Option<XdValue> {
+    let view = view?;
+    if view.item_desc.length != 1 || view.format.is_null() {
+        return None;
+    }
+    let bytes = view.item_desc.components.cast::<[u8; size_of::<Component>()]>();
+    // SAFETY: the caller's word: one component.
+    if !are_true_or_false(unsafe { bytes.as_ref() }?) {
+        return None;
+    }
+    // SAFETY: as above, and not null; the truth values are 0 or 1.
+    let component = unsafe { view.item_desc.components.read_unaligned() };
+    // SAFETY: the caller's word.
+    let item = unsafe { view.plain_item_pointer(index) }?;
+    // SAFETY: the caller's word.
+    Some(unsafe { component.load_single(item, usize::try_from(view.item_size).ok()?) }?.into())
+}
+
 /// An item as a value.
 ///
 /// # Safety
@@ -165,6 +196,21 @@ pub unsafe extern "C" fn xd_memory_view_get_item_pointer(
 /// As [`View::item_pointer`], and the item is readable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn xd_memory_view_get_item(view: Option<&View>, index: *const isize) -> XdValue {
+    // SAFETY: the caller's word.
+    match unsafe { plain(view, index) } {
+        Some(value) => value,
+        // SAFETY: the caller's word.
+        None => unsafe { get_item(view, index) },
+    }
+}
+
+/// Any item as a value.
+///
+/// # Safety
+///
+/// As for [`xd_memory_view_get_item`].
+#[inline(never)]
+unsafe fn get_item(view: Option<&View>, index: *const isize) -> XdValue {
     refusable(|| {
         let view = given(view, "view")?;
         // SAFETY: the caller's word.

@@ -20,11 +20,28 @@ impl Component {
     /// The same for one of the numbers of an item of so many bytes, within which all of them lie.
     #[inline(always)]
     pub(super) fn within(&self, nbytes: usize) -> Result<(Word, bool)> {
+        self.find_within(nbytes).ok_or_else(|| self.misplaced(nbytes))
+    }
+
+    #[inline(always)]
+    fn find_within(&self, nbytes: usize) -> Option<(Word, bool)> {
         let end = self.size.checked_mul(self.repeat).and_then(|own| own.checked_add(self.offset));
-        match self.word() {
-            Some(found) if end.is_some_and(|end| end <= nbytes) => Ok(found),
-            _ => Err(self.misplaced(nbytes)),
+        if end? <= nbytes { self.word() } else { None }
+    }
+
+    /// The number of an item that has this one component and no repetition; `None` of any other.
+    ///
+    /// # Safety
+    ///
+    /// As for [`racy::load`](crate::memory::racy::load), for `nbytes` bytes from `ptr`.
+    #[inline(always)]
+    pub unsafe fn load_single(&self, ptr: *const u8, nbytes: usize) -> Option<Member> {
+        if self.repeat != 1 {
+            return None;
         }
+        let (word, swapped) = self.find_within(nbytes)?;
+        // SAFETY: the component lies within the bytes, which are readable (the caller's promise).
+        Some(unsafe { word.load(ptr.wrapping_add(self.offset), swapped) })
     }
 
     #[cold]
@@ -89,13 +106,12 @@ pub unsafe fn load_members(
     mut found: impl FnMut(Member),
 ) -> Result<()> {
     // Most items are one number.
-    if let [only] = components
-        && only.repeat == 1
-    {
-        let (word, swapped) = only.within(nbytes)?;
-        // SAFETY: the component lies within the bytes, which are readable (the caller's promise).
-        found(unsafe { word.load(ptr.wrapping_add(only.offset), swapped) });
-        return Ok(());
+    if let [only] = components {
+        // SAFETY: the caller's promise.
+        if let Some(member) = unsafe { only.load_single(ptr, nbytes) } {
+            found(member);
+            return Ok(());
+        }
     }
     for component in components {
         let (word, swapped) = component.within(nbytes)?;
