@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::toolchain::{C11, Language, PACKAGE, program, succeeded};
+use crate::toolchain::{C11, CXX17, CXX20, Language, PACKAGE, program, root, succeeded};
 
 /// Builds and runs a program, which has to end well. What it wrote.
 #[track_caller]
@@ -28,5 +28,22 @@ fn sources(folder: PathBuf, ending: &str) -> Vec<PathBuf> {
 fn programs_in_c_find_what_they_check() {
     for source in sources(Path::new(PACKAGE).join("tests/c"), "c") {
         run(C11, &source);
+    }
+}
+
+#[test]
+fn examples_in_c_run() {
+    for source in sources(root().join("examples/c"), "c") {
+        run(C11, &source);
+    }
+}
+
+#[test]
+fn programs_and_examples_in_cxx_run_in_both_dialects() {
+    let programs = sources(Path::new(PACKAGE).join("tests/c"), "cc");
+    for source in programs.into_iter().chain(sources(root().join("examples/cpp"), "cpp")) {
+        for language in [CXX17, CXX20] {
+            run(language, &source);
+        }
     }
 }
