@@ -338,16 +338,16 @@ static BYTE: [Component; 1] = [Component {
 ///
 /// What the value's kind says of it is true.
 unsafe fn members(value: &XdValue) -> Result<Vec<Member>> {
-    let list = match value.kind {
+    let list = match value.kind() {
         // SAFETY: the caller's word.
-        XD_VALUE_LIST => unsafe { items(value.payload.cast(), value.len as usize, "value") }?,
+        XD_VALUE_LIST => unsafe { items(value.payload.cast(), value.len(), "value") }?,
         _ => std::slice::from_ref(value),
     };
     list.iter().map(member).collect()
 }
 
 fn member(value: &XdValue) -> Result<Member> {
-    match value.kind {
+    match value.kind() {
         XD_VALUE_INT => Ok(Member::Int(value.signed())),
         XD_VALUE_UINT | XD_VALUE_BOOL => Ok(Member::UInt(value.bits())),
         XD_VALUE_FLOAT => Ok(Member::Float(value.real())),
