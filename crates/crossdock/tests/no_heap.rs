@@ -174,7 +174,7 @@ fn item_formats_and_the_numbers_of_items_need_no_heap() {
         let name = format!("'{}'", format.escape_ascii());
         assert_no_heap(&name, || pack::item_size(format).unwrap());
         assert_no_heap(&name, || pack::parse(format).unwrap().components().len());
-        assert_no_heap(&name, || pack::parse_each(format, |component| drop(black_box(component))).unwrap());
+        assert_no_heap(&name, || pack::parse_each(format, |component| _ = black_box(component)).unwrap());
     }
     for format in [&b"?"[..], b"ccc4a", b"cq<>", b"c9223372036854775808"] {
         assert_no_heap("a format that is none", || pack::parse(format).unwrap_err().offset());
@@ -184,7 +184,7 @@ fn item_formats_and_the_numbers_of_items_need_no_heap() {
     let template = pack::parse(b"iqc").unwrap();
     let mut item = [1; 13];
     assert_no_heap("read an item", || {
-        pack::read_members(&item, template.components(), |member| drop(black_box(member))).unwrap();
+        pack::read_members(&item, template.components(), |member| _ = black_box(member)).unwrap();
     });
     let members = [Member::Int(1), Member::UInt(2), Member::Float(3.0)];
     assert_no_heap("write an item", || {

@@ -1,6 +1,6 @@
 //! Between templates and dtypes.
 
-use crate::element::dialect::pack::{Component, MAX_ITEM_SIZE, Template};
+use crate::element::dialect::pack::{Component, MAX_ITEM_SIZE, Template, letters};
 use crate::element::{ByteOrder, DType, DTypeKind, Field, Record, Scalar, ScalarKind, SubArray};
 use crate::error::{Error, Kind, Result};
 use std::fmt::{self, Write};
@@ -170,7 +170,7 @@ impl Printer {
         let (number, each) = if self.approximate { numbers(kind) } else { (kind, 1) };
         let order = scalar.byte_order().unwrap_or(ByteOrder::NATIVE);
         let (letter, mark) =
-            letter(number, order).ok_or_else(|| unsaid("letter for this type", &scalar.into()))?;
+            letters::spelling(number, order).ok_or_else(|| unsaid("letter for this type", &scalar.into()))?;
         // Two parts for one complex number: so it is spelt by those who have them.
         let is_pair = len == 1 && matches!(kind, ScalarKind::Complex64 | ScalarKind::Complex128);
         for _ in 0..if is_pair { 2 } else { 1 } {
@@ -198,30 +198,6 @@ impl Printer {
         // Writing into a string does not fail.
         let _ = write!(self.text, "{count}");
     }
-}
-
-/// The letter of a number, and the mark of its byte order where it needs one.
-fn letter(kind: ScalarKind, order: ByteOrder) -> Option<(char, Option<char>)> {
-    let native = order == ByteOrder::NATIVE;
-    let float = |own, little, big| match order {
-        _ if native => own,
-        ByteOrder::Little => little,
-        ByteOrder::Big => big,
-    };
-    let letter = match kind {
-        ScalarKind::Int8 => 'c',
-        ScalarKind::UInt8 => 'C',
-        ScalarKind::Int16 => 's',
-        ScalarKind::UInt16 => 'S',
-        ScalarKind::Int32 => 'l',
-        ScalarKind::UInt32 => 'L',
-        ScalarKind::Int64 => 'q',
-        ScalarKind::UInt64 => 'Q',
-        ScalarKind::Float32 => return Some((float('f', 'e', 'g'), None)),
-        ScalarKind::Float64 => return Some((float('d', 'E', 'G'), None)),
-        _ => return None,
-    };
-    Some((letter, (!native).then(|| order.symbol())))
 }
 
 /// The numbers that a scalar is made of, and how many.

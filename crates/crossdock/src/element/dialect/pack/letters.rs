@@ -1,7 +1,7 @@
 //! The letters of a template: the one list of what each of them means.
 
-use crate::element::ByteOrder;
 use crate::element::value::Word;
+use crate::element::{ByteOrder, ScalarKind};
 use std::ffi::{c_int, c_long, c_longlong, c_short};
 
 /// What a byte is.
@@ -73,17 +73,18 @@ const LITTLE: Order = Order::Fixed(ByteOrder::Little);
 const BIG: Order = Order::Fixed(ByteOrder::Big);
 
 /// Letter, width, width behind `!`, order. `c` is signed on every machine, whatever C's own `char` is there.
+/// Where several letters mean the same, the first of them is written.
 const NUMBERS: [(u8, Width, Width, Order); COUNT] = [
     (b'c', width::<i8>(true), width::<i8>(true), NATIVE),
     (b'C', width::<u8>(false), width::<u8>(false), NATIVE),
     (b's', width::<i16>(true), width::<c_short>(true), Order::Marked),
     (b'S', width::<i16>(false), width::<c_short>(false), Order::Marked),
-    (b'i', width::<c_int>(true), width::<c_int>(true), Order::Marked),
-    (b'I', width::<c_int>(false), width::<c_int>(false), Order::Marked),
     (b'l', width::<i32>(true), width::<c_long>(true), Order::Marked),
     (b'L', width::<i32>(false), width::<c_long>(false), Order::Marked),
     (b'q', width::<i64>(true), width::<c_longlong>(true), Order::Marked),
     (b'Q', width::<i64>(false), width::<c_longlong>(false), Order::Marked),
+    (b'i', width::<c_int>(true), width::<c_int>(true), Order::Marked),
+    (b'I', width::<c_int>(false), width::<c_int>(false), Order::Marked),
     (b'j', width::<isize>(true), width::<isize>(true), Order::Marked),
     (b'J', width::<isize>(false), width::<isize>(false), Order::Marked),
     (b'n', width::<u16>(false), width::<u16>(false), BIG),
@@ -138,4 +139,15 @@ pub(super) fn letter(byte: u8) -> &'static Letter {
 pub(super) const fn number(index: usize) -> (u8, [usize; 2]) {
     let (letter, plain, native, _) = NUMBERS[index];
     (letter, [plain.size as usize, native.size as usize])
+}
+
+/// The letter that is written for a number, and the mark of its byte order where it needs one.
+pub(super) fn spelling(kind: ScalarKind, order: ByteOrder) -> Option<(char, Option<char>)> {
+    let own = Order::Fixed(order);
+    let means = |(_, width, _, said): &&(u8, Width, Width, Order)| {
+        width.word.kind() == kind && (*said == own || *said == Order::Marked)
+    };
+    let (letter, _, _, said) = NUMBERS.iter().find(means)?;
+    let mark = *said == Order::Marked && order != ByteOrder::NATIVE;
+    Some((char::from(*letter), mark.then(|| order.symbol())))
 }
