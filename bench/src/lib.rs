@@ -39,7 +39,8 @@ const GROUPS: [&str; 5] = ["hand-over", "views", "memory", "arrays", "kernels"];
 
 /// All tables, in the order in which they are measured.
 fn measures() -> impl Iterator<Item = Measure> {
-    let tables = [hand_over::MEASURES, formats::MEASURES, views::MEASURES, memory::MEASURES, arrays::MEASURES];
+    let tables =
+        [hand_over::MEASURES, formats::MEASURES, views::MEASURES, memory::MEASURES, arrays::MEASURES];
     tables.into_iter().flatten().copied().chain(kernels::measures())
 }
 

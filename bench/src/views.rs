@@ -121,8 +121,10 @@ fn items(_: &Measure, _: Option<&Arrow>) -> Result<Table> {
     let loops = &loops;
     let mut cases = vec![
         arc(),
-        Case::looped("item 'd' as a value", 7, |count| loops.run(c"item-d", count)).reaching(Reach::Figure(3.0)),
-        Case::looped("item 'd' into a place", 7, |count| loops.run(c"read-d", count)).reaching(Reach::Figure(3.0)),
+        Case::looped("item 'd' as a value", 7, |count| loops.run(c"item-d", count))
+            .reaching(Reach::Figure(3.0)),
+        Case::looped("item 'd' into a place", 7, |count| loops.run(c"read-d", count))
+            .reaching(Reach::Figure(3.0)),
         Case::looped("item 'iqc' as a value", 6, |count| loops.run(c"item-iqc", count)),
         Case::looped("item 'iqc' into a place", 6, |count| loops.run(c"read-iqc", count))
             .reaching(Reach::Figure(10.0)),
@@ -131,7 +133,12 @@ fn items(_: &Measure, _: Option<&Arrow>) -> Result<Table> {
         cases.push(original("Ruby: item 'd'", ruby, "item-d", 7));
         cases.push(original("Ruby: item 'iqc'", ruby, "item-iqc", 6));
     }
-    harness::measure("items through C", Unit::Nanoseconds, &[PEER, "Ruby: item 'd'", "Ruby: item 'iqc'"], cases)
+    harness::measure(
+        "items through C",
+        Unit::Nanoseconds,
+        &[PEER, "Ruby: item 'd'", "Ruby: item 'iqc'"],
+        cases,
+    )
 }
 
 fn formats(_: &Measure, _: Option<&Arrow>) -> Result<Table> {
@@ -151,5 +158,10 @@ fn formats(_: &Measure, _: Option<&Arrow>) -> Result<Table> {
             originals.iter().zip(loops).map(|(case, (name, answer))| original(case, ruby, name, answer)),
         );
     }
-    harness::measure("formats through C", Unit::Nanoseconds, &[PEER, originals[0], originals[1], originals[2]], cases)
+    harness::measure(
+        "formats through C",
+        Unit::Nanoseconds,
+        &[PEER, originals[0], originals[1], originals[2]],
+        cases,
+    )
 }

@@ -1,11 +1,12 @@
 //! One item of a view, by value: the numbers that its components name.
 
 use std::ffi::{CStr, c_void};
+use std::slice;
 
 use crossdock::Error;
 use crossdock::element::Member;
 use crossdock::element::dialect::pack::{self, Component, Template};
-use crossdock::exchange::protocol::memory_view::View;
+use crossdock::exchange::protocol::memory_view::{ItemDesc, View};
 use crossdock::memory::racy;
 
 use crate::error::{
@@ -164,29 +165,75 @@ pub unsafe extern "C" fn xd_memory_view_get_item_pointer(
     })
 }
 
-/// An item that is one number, of a view that says plainly where it is: most of them. Without the door, which moves what it returns through
-/// memory, because nothing here panics or fails; `None` for whatever is not so.
+/// The components of a view, and its item, where the view says plainly what and where they are, as most do. For what is read without the door,
+/// which moves what it returns through memory: nothing here panics, and what fails is `None`, to be asked again through the door.
 ///
 /// # Safety
 ///
 /// As for [`xd_memory_view_get_item`].
 #[inline(always)]
-unsafe fn plain(view: Option<&View>, index: *const isize) -> Option<XdValue> {
+unsafe fn plain<'a>(view: Option<&View>, index: *const isize) -> Option<(&'a [Component], *mut u8, usize)> {
     let view = view?;
-    if view.item_desc.length != 1 || view.format.is_null() {
+    let ItemDesc { components, length } = view.item_desc;
+    if view.format.is_null() || components.is_null() || !components.is_aligned() {
         return None;
     }
-    let bytes = view.item_desc.components.cast::<[u8; size_of::<Component>()]>();
-    // SAFETY: the caller's word: one component.
-    if !are_true_or_false(unsafe { bytes.as_ref() }?) {
+    // SAFETY: the caller's word: as many components, looked at as bytes.
+    let bytes = unsafe { slice::from_raw_parts(components.cast::<[u8; size_of::<Component>()]>(), length) };
+    if !bytes.iter().all(are_true_or_false) {
         return None;
     }
-    // SAFETY: as above, and not null; the truth values are 0 or 1.
-    let component = unsafe { view.item_desc.components.read_unaligned() };
+    // SAFETY: as above; their truth values are ones.
+    let components = unsafe { slice::from_raw_parts(components, length) };
     // SAFETY: the caller's word.
     let item = unsafe { view.plain_item_pointer(index) }?;
+    Some((components, item, usize::try_from(view.item_size).ok()?))
+}
+
+/// An item that is one number, of a plain view.
+///
+/// # Safety
+///
+/// As for [`xd_memory_view_get_item`].
+#[inline(always)]
+unsafe fn plain_number(view: Option<&View>, index: *const isize) -> Option<XdValue> {
     // SAFETY: the caller's word.
-    Some(unsafe { component.load_single(item, usize::try_from(view.item_size).ok()?) }?.into())
+    let (components, item, nbytes) = unsafe { plain(view, index) }?;
+    let [component] = components else { return None };
+    let number = component.reader(nbytes).filter(|_| component.repeat == 1)?;
+    // SAFETY: the only one; the caller's word.
+    Some(unsafe { number.load(item, 0) }.into())
+}
+
+/// The numbers of an item of a plain view, for which there is room.
+///
+/// # Safety
+///
+/// As for [`xd_memory_view_read_item`].
+#[inline(always)]
+unsafe fn plain_numbers(
+    view: Option<&View>,
+    index: *const isize,
+    out: *mut XdValue,
+    capacity: usize,
+) -> Option<isize> {
+    // SAFETY: the caller's word.
+    let (components, item, nbytes) = unsafe { plain(view, index) }?;
+    let mut count = 0;
+    for component in components {
+        let number = component.reader(nbytes)?;
+        if component.repeat > capacity - count || out.is_null() {
+            return None;
+        }
+        for index in 0..component.repeat {
+            // SAFETY: the caller's word.
+            let member = unsafe { number.load(item, index) };
+            // SAFETY: below the capacity (the caller's word).
+            unsafe { out.wrapping_add(count).write(member.into()) };
+            count += 1;
+        }
+    }
+    Some(count.cast_signed())
 }
 
 /// An item as a value.
@@ -197,7 +244,7 @@ unsafe fn plain(view: Option<&View>, index: *const isize) -> Option<XdValue> {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn xd_memory_view_get_item(view: Option<&View>, index: *const isize) -> XdValue {
     // SAFETY: the caller's word.
-    match unsafe { plain(view, index) } {
+    match unsafe { plain_number(view, index) } {
         Some(value) => value,
         // SAFETY: the caller's word.
         None => unsafe { get_item(view, index) },
@@ -237,6 +284,21 @@ pub unsafe extern "C" fn xd_memory_view_read_item(
     out: *mut XdValue,
     capacity: usize,
 ) -> isize {
+    // SAFETY: the caller's word.
+    match unsafe { plain_numbers(view, index, out, capacity) } {
+        Some(count) => count,
+        // SAFETY: the caller's word.
+        None => unsafe { read_item(view, index, out, capacity) },
+    }
+}
+
+/// The numbers of any item.
+///
+/// # Safety
+///
+/// As for [`xd_memory_view_read_item`].
+#[inline(never)]
+unsafe fn read_item(view: Option<&View>, index: *const isize, out: *mut XdValue, capacity: usize) -> isize {
     let count = refusable(|| {
         let view = given(view, "view")?;
         if out.is_null() && capacity > 0 {

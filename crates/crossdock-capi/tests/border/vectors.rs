@@ -146,8 +146,7 @@ fn extracted(library: &Library, mut value: XdValue) -> Extracted {
         XD_VALUE_LIST if value.len() == 0 => Extracted::List(Vec::new()),
         XD_VALUE_LIST => {
             // SAFETY: a list of so many, until it is freed.
-            let items =
-                unsafe { std::slice::from_raw_parts(value.payload.cast::<XdValue>(), value.len()) };
+            let items = unsafe { std::slice::from_raw_parts(value.payload.cast::<XdValue>(), value.len()) };
             Extracted::List(items.iter().map(number).collect())
         }
         _ => Extracted::One(number(&value)),

@@ -1,6 +1,6 @@
 //! Components of a template where they can be handed to C: constants, or a block of their own.
 
-use std::mem::ManuallyDrop;
+use std::mem::{ManuallyDrop, MaybeUninit};
 use std::ptr::NonNull;
 
 use crate::element::dialect::pack::error::{Cause, FormatError};
@@ -21,11 +21,12 @@ static SCALARS: [Component; 4 * letters::COUNT] = {
     scalars
 };
 
-/// The components of a template, in the order of their offsets: those of one scalar in a constant table, others on the heap.
+/// The components of a template, in the order of their offsets: those of one scalar in a constant table, others in a block of `malloc`,
+/// so that its size need not be known to free it.
 ///
 /// # Invariants
 ///
-/// 1. `len` components from `ptr`: in the table, or a boxed slice that is this one's own.
+/// 1. `len` components from `ptr`: in the table, or at the start of a block that is this one's own.
 pub struct Components {
     ptr: NonNull<Component>,
     len: usize,
@@ -38,25 +39,62 @@ unsafe impl Sync for Components {}
 
 impl Components {
     /// Those of an item without numbers.
-    pub(super) const NONE: Self = Self { ptr: NonNull::from_ref(&SCALARS[0]), len: 0 };
+    const NONE: Self = Self { ptr: NonNull::from_ref(&SCALARS[0]), len: 0 };
 
-    /// The one component of a table's.
+    /// Reads those of a template, and gives the size of an item, too.
     #[inline]
-    pub(super) fn constant(scalar: &'static Component) -> Self {
-        Self { ptr: NonNull::from_ref(scalar), len: 1 }
-    }
-
-    /// Reads those of a template that has so many.
-    pub(super) fn read(format: &[u8], len: usize) -> Result<Self, FormatError> {
-        let mut components: Vec<Component> = Vec::new();
-        let out_of_memory = Cause::OutOfMemory { components: u32::try_from(len).unwrap_or(u32::MAX) };
-        components.try_reserve_exact(len).map_err(|_| FormatError::new(0, out_of_memory))?;
-        parse::walk(format, |_, component| {
-            components.push(component);
+    pub(super) fn parse(format: &[u8]) -> Result<(Self, usize), FormatError> {
+        // The first one waits here, because most templates have no other.
+        let (mut components, mut first) = (Self::NONE, Component::NONE);
+        let mut count = 0_usize;
+        let item_size = parse::walk(format, |at, component| {
+            match count {
+                0 => first.set(&component),
+                1 => {
+                    components = Self::with_room(format.len()).ok_or_else(|| out_of_memory(at, format))?;
+                    // SAFETY: there is room for one component for each byte of the template, each of which begins one at most.
+                    unsafe { components.push(&first) };
+                    // SAFETY: as above.
+                    unsafe { components.push(&component) };
+                }
+                // SAFETY: as above.
+                _ => unsafe { components.push(&component) },
+            }
+            count += 1;
             Ok(())
         })?;
-        let mut components = ManuallyDrop::new(components.into_boxed_slice());
-        Ok(Self { ptr: NonNull::from_mut(&mut **components).cast(), len: components.len() })
+        if count == 1 {
+            components = match scalar(&first) {
+                Some(scalar) => Self { ptr: NonNull::from_ref(scalar), len: 1 },
+                None => {
+                    let mut single = Self::with_room(1).ok_or_else(|| out_of_memory(0, format))?;
+                    // SAFETY: there is room for one.
+                    unsafe { single.push(&first) };
+                    single
+                }
+            };
+        }
+        Ok((components, item_size))
+    }
+
+    /// A block for so many components, with none in it. `None` where there is no memory for them.
+    fn with_room(capacity: usize) -> Option<Self> {
+        let nbytes = capacity.checked_mul(size_of::<Component>())?;
+        // SAFETY: any size may be asked for. What comes back is aligned for all of C's types.
+        let block = unsafe { libc::malloc(nbytes) };
+        Some(Self { ptr: NonNull::new(block.cast())?, len: 0 })
+    }
+
+    /// # Safety
+    ///
+    /// There is room in the block for one more.
+    #[inline(always)]
+    unsafe fn push(&mut self, component: &Component) {
+        let place = self.ptr.as_ptr().wrapping_add(self.len).cast::<MaybeUninit<Component>>();
+        // SAFETY: the caller's word.
+        let place = unsafe { &mut *place };
+        place.write(Component::NONE).set(component);
+        self.len += 1;
     }
 
     /// All of them. O(1).
@@ -69,7 +107,8 @@ impl Components {
     /// All of them, where they are constants. O(1).
     pub fn as_static(&self) -> Option<&'static [Component]> {
         // SAFETY: Components 1: in the table.
-        is_static(self.ptr.as_ptr()).then(|| unsafe { std::slice::from_raw_parts(self.ptr.as_ptr(), self.len) })
+        is_static(self.ptr.as_ptr())
+            .then(|| unsafe { std::slice::from_raw_parts(self.ptr.as_ptr(), self.len) })
     }
 
     /// Address and number, to be given to [`Components::from_raw`]. Those of constants need not be.
@@ -94,21 +133,15 @@ impl Drop for Components {
     #[inline]
     fn drop(&mut self) {
         if !is_static(self.ptr.as_ptr()) {
-            let block = NonNull::slice_from_raw_parts(self.ptr, self.len);
-            // SAFETY: Components 1: a boxed slice, its own.
-            drop(unsafe { Box::from_raw(block.as_ptr()) });
+            // SAFETY: Components 1: a block of `malloc`, its own.
+            unsafe { libc::free(self.ptr.as_ptr().cast()) }
         }
     }
 }
 
-impl Clone for Components {
-    fn clone(&self) -> Self {
-        if is_static(self.ptr.as_ptr()) {
-            return Self { ptr: self.ptr, len: self.len };
-        }
-        let mut block = ManuallyDrop::new(Box::<[Component]>::from(self.as_slice()));
-        Self { ptr: NonNull::from_mut(&mut **block).cast(), len: self.len }
-    }
+#[cold]
+fn out_of_memory(at: usize, format: &[u8]) -> FormatError {
+    FormatError::new(at, Cause::OutOfMemory { components: u32::try_from(format.len()).unwrap_or(u32::MAX) })
 }
 
 /// The constant that is equal to a component, where that is one number at the start of the item.

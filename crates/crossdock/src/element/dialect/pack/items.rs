@@ -29,19 +29,12 @@ impl Component {
         if end? <= nbytes { self.word() } else { None }
     }
 
-    /// The number of an item that has this one component and no repetition; `None` of any other.
-    ///
-    /// # Safety
-    ///
-    /// As for [`racy::load`](crate::memory::racy::load), for `nbytes` bytes from `ptr`.
+    /// What reads the numbers of this component from items of so many bytes; `None` where they do not lie inside, or no template makes
+    /// such a component.
     #[inline(always)]
-    pub unsafe fn load_single(&self, ptr: *const u8, nbytes: usize) -> Option<Member> {
-        if self.repeat != 1 {
-            return None;
-        }
+    pub fn reader(&self, nbytes: usize) -> Option<Reader> {
         let (word, swapped) = self.find_within(nbytes)?;
-        // SAFETY: the component lies within the bytes, which are readable (the caller's promise).
-        Some(unsafe { word.load(ptr.wrapping_add(self.offset), swapped) })
+        Some(Reader { word, swapped, offset: self.offset, size: self.size })
     }
 
     #[cold]
@@ -60,6 +53,29 @@ impl Component {
                 ),
             ),
         }
+    }
+}
+
+/// Reads the numbers of one component, of which it is known where they lie in an item.
+#[derive(Clone, Copy, Debug)]
+pub struct Reader {
+    word: Word,
+    swapped: bool,
+    offset: usize,
+    size: usize,
+}
+
+impl Reader {
+    /// The number at an index. Loaded racily, at any address.
+    ///
+    /// # Safety
+    ///
+    /// The index is below the component's `repeat`; otherwise as for [`racy::load`](crate::memory::racy::load), for the bytes of one item
+    /// from `ptr`.
+    #[inline(always)]
+    pub unsafe fn load(&self, ptr: *const u8, index: usize) -> Member {
+        // SAFETY: the component lies within the item, whose bytes are readable (the caller's promise).
+        unsafe { self.word.load(ptr.wrapping_add(self.offset + index * self.size), self.swapped) }
     }
 }
 
@@ -105,20 +121,11 @@ pub unsafe fn load_members(
     components: &[Component],
     mut found: impl FnMut(Member),
 ) -> Result<()> {
-    // Most items are one number.
-    if let [only] = components {
-        // SAFETY: the caller's promise.
-        if let Some(member) = unsafe { only.load_single(ptr, nbytes) } {
-            found(member);
-            return Ok(());
-        }
-    }
     for component in components {
-        let (word, swapped) = component.within(nbytes)?;
+        let number = component.reader(nbytes).ok_or_else(|| component.misplaced(nbytes))?;
         for index in 0..component.repeat {
-            let ptr = ptr.wrapping_add(component.offset + index * component.size);
-            // SAFETY: the component lies within the bytes, which are readable (the caller's promise).
-            found(unsafe { word.load(ptr, swapped) });
+            // SAFETY: below `repeat`, and the bytes are readable (the caller's promise).
+            found(unsafe { number.load(ptr, index) });
         }
     }
     Ok(())

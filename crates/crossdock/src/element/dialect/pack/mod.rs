@@ -34,7 +34,7 @@ mod template;
 pub use self::components::Components;
 pub use self::dtype::{to_pack, to_pack_approximately};
 pub use self::error::FormatError;
-pub use self::items::{load_members, read_members, store_members, write_members};
+pub use self::items::{Reader, load_members, read_members, store_members, write_members};
 pub use self::template::Template;
 use crate::element::ByteOrder;
 #[doc(no_inline)]
@@ -67,6 +67,17 @@ const _: () = assert!(size_of::<Component>() == 32);
 impl Component {
     const NONE: Self =
         Self { format: 0, native_size: false, little_endian: false, offset: 0, size: 0, repeat: 0 };
+
+    /// Takes over all fields, one by one, out of registers: a component that was just written to memory is slow to move.
+    #[inline(always)]
+    fn set(&mut self, other: &Self) {
+        self.format = other.format;
+        self.native_size = other.native_size;
+        self.little_endian = other.little_endian;
+        self.offset = other.offset;
+        self.size = other.size;
+        self.repeat = other.repeat;
+    }
 
     /// In which order the bytes of each lie.
     fn byte_order(&self) -> ByteOrder {

@@ -1,13 +1,13 @@
 //! A template that was read: its components, and where they are kept.
 
-use crate::element::dialect::pack::components::{Components, scalar};
+use crate::element::dialect::pack::Component;
+use crate::element::dialect::pack::components::Components;
 use crate::element::dialect::pack::error::FormatError;
-use crate::element::dialect::pack::{Component, parse};
 use std::fmt;
 
 /// A pack template that was read once: the size of an item, and its components.
 ///
-/// The components of a single scalar lie in a table that is constant ([`Template::as_static`]), others in a block on the heap.
+/// The components of a single scalar lie in a table that is constant ([`Template::as_static`]), others in a block of `malloc`.
 ///
 /// ```
 /// use crossdock::element::dialect::pack;
@@ -20,7 +20,6 @@ use std::fmt;
 /// assert_eq!(template.to_dtype()?.to_string(), "{f0: int8 @0, f1: (2,)int64 @8; 24}");
 /// # Ok::<(), crossdock::Error>(())
 /// ```
-#[derive(Clone)]
 pub struct Template {
     components: Components,
     item_size: usize,
@@ -30,18 +29,7 @@ impl Template {
     /// Reads a template. See [`parse`](crate::element::dialect::pack::parse).
     #[inline]
     pub(super) fn parse(format: &[u8]) -> Result<Self, FormatError> {
-        // Read twice rather than moved: a component stays in registers until its place is known.
-        let (mut len, mut constant) = (0, None);
-        let item_size = parse::walk(format, |_, component| {
-            constant = scalar(&component);
-            len += 1;
-            Ok(())
-        })?;
-        let components = match (len, constant) {
-            (0, _) => Components::NONE,
-            (1, Some(constant)) => Components::constant(constant),
-            _ => Components::read(format, len)?,
-        };
+        let (components, item_size) = Components::parse(format)?;
         Ok(Self { components, item_size })
     }
 

@@ -85,7 +85,12 @@ unsafe fn get_of_producer(
 /// # Safety
 ///
 /// As for [`get`], with the producer of the object's class.
-unsafe fn ask(obj: *mut c_void, entry: &Entry, record: &mut Vacant, flags: Flags) -> Result<(Checked, Producer)> {
+unsafe fn ask(
+    obj: *mut c_void,
+    entry: &Entry,
+    record: &mut Vacant,
+    flags: Flags,
+) -> Result<(Checked, Producer)> {
     if let Some(available) = entry.available {
         // SAFETY: the caller's word.
         if unsafe { available(obj) } == 0 {
