@@ -179,7 +179,8 @@ pub(crate) fn builds(run: &mut Run<'_>) -> Result<()> {
     let (here, beside) = (&run.door.target, run.door.target.join("builds"));
     let mut chain: Vec<_> = heavy.iter().chain(first).map(|feature| alone(feature, here)).collect();
     chain.push(check("--workspace", here));
-    let other = second.iter().map(|feature| alone(feature, &beside)).collect();
+    let mut other: Vec<_> = second.iter().map(|feature| alone(feature, &beside)).collect();
+    other.push(check("--package crossdock --lib", &beside));
     run.side_by_side(vec![("builds-first".to_owned(), chain), ("builds-second".to_owned(), other)])?;
     run.note(format!("none, then each of {} alone", features.len()));
     Ok(())
@@ -223,9 +224,9 @@ pub(crate) fn heavy(run: &mut Run<'_>) -> Result<()> {
 
 /// The command in the hands of CPython and NumPy.
 pub(crate) fn python(run: &mut Run<'_>) -> Result<()> {
-    // The arguments of the suite `test`, so that what it built is at hand.
+    // A test of the command brings the command along; and with the arguments of the suite `test`, what that built is at hand.
     let features = Workspace::of(run)?.light_features()?;
-    run.exec(run.door.cargo("build --workspace --bin crossdock").arg(features))?;
+    run.exec(run.door.cargo("test --workspace --test command --no-run").arg(features))?;
     let mut pytest = run.door.command(TESTS.python(run.door), "-m pytest tests/python -q --color=no");
     pytest.env("CROSSDOCK_BIN", run.door.target.join("debug/crossdock"));
     run.exec(pytest.env("PYTHONDONTWRITEBYTECODE", "1"))?;
