@@ -15,12 +15,12 @@ const INSTRUMENTS: &[(&str, &[&str])] =
 pub(crate) fn c(run: &mut Run<'_>) -> Result<()> {
     // The arguments of the suite `test`, so that what it built is at hand.
     let features = Workspace::of(run)?.light_features()?;
-    run.exec(run.door.cargo("build --workspace --lib").arg(&features))?;
+    run.exec(run.door.cargo("test --workspace --no-run --test border").arg(&features))?;
     let prefix = run.door.target.join("xtask/prefix");
     if prefix.exists() {
         fs::remove_dir_all(&prefix).with_context(|| format!("{} cannot be removed", prefix.display()))?;
     }
-    install::install(run.door, &run.door.target.join("debug"), &prefix)?;
+    install::install(run.door, &run.door.target.join("debug/deps"), &prefix)?;
 
     for (instrument, filters) in INSTRUMENTS {
         run.step(if instrument.is_empty() { "plain" } else { instrument });

@@ -519,7 +519,7 @@ XD_API const char *xd_last_refusal(void);
 
 /* Reads a pack template. Gives the bytes of one item, or -1 and in *err where the part begins that is wrong (NULL otherwise). Each of
  * the last three may be NULL. The components are freed by xd_memory_view_free_components; without them, nothing is. A NULL format is that of bytes: 1, and
- * *components and *n are not touched. */
+ * *components and *n are not touched. How many components there are, freeing does not have to know. */
 XD_API ssize_t xd_memory_view_parse_item_format(const char *format, xd_memory_view_item_component_t **components, size_t *n,
                                                 const char **err);
 XD_API void xd_memory_view_free_components(const xd_memory_view_item_component_t *components, size_t n);

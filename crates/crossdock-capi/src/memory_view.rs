@@ -294,7 +294,7 @@ pub unsafe extern "C" fn xd_memory_view_item_size_from_format(
 ///
 /// # Safety
 ///
-/// The components are null, or from there, and not freed yet; `n` is their number.
+/// The components are null, or from there or `malloc`, and not freed yet. How many there are does not matter.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn xd_memory_view_free_components(components: *const Component, n: usize) {
     // SAFETY: the caller's word.

@@ -2,9 +2,8 @@
  * against Crossdock. It is for code that is not linked with Ruby: both headers in one file do not go together.
  *
  * What differs: an object (VALUE) is a pointer to memory that begins with a pointer to its class, and the class that
- * rb_memory_view_register takes is an `xd_class *`. What functions answer as VALUE there is an `xd_value` here. Components from
- * rb_memory_view_parse_item_format are freed by xd_memory_view_free_components, not by xfree. Functions that raise there answer false or
- * nil here, with xd_last_refusal(). */
+ * rb_memory_view_register takes is an `xd_class *`. What functions answer as VALUE there is an `xd_value` here. Functions that raise there
+ * answer false or nil here, with xd_last_refusal(). */
 
 #ifndef CROSSDOCK_RUBY_NAMES_H
 #define CROSSDOCK_RUBY_NAMES_H
@@ -50,6 +49,11 @@ enum ruby_memory_view_flags {
 #define rb_memory_view_extract_item_members xd_memory_view_extract_item_members
 #define rb_memory_view_fill_contiguous_strides xd_memory_view_fill_contiguous_strides
 #define rb_memory_view_init_as_byte_array xd_memory_view_init_as_byte_array
+/* As there, components from rb_memory_view_parse_item_format are freed by xfree, and so is what comes from malloc. */
+#ifndef xfree
+#define xfree(ptr) xd_memory_view_free_components((const xd_memory_view_item_component_t *)(ptr), 0)
+#endif
+
 /* By the original's own rules, in which every stride counts. */
 #define rb_memory_view_is_row_major_contiguous xd_memory_view_is_row_major_contiguous_strictly
 #define rb_memory_view_is_column_major_contiguous xd_memory_view_is_column_major_contiguous_strictly

@@ -129,6 +129,8 @@ fn assertions() -> String {
         let offset = offset_of!(View, item_desc) + offset;
         writeln!(text, "SAME(offsetof(xd_memory_view_t, item_desc.{field}), {offset});").unwrap();
     }
+    // In one word with the kind.
+    text.push_str("SAME(offsetof(xd_value, len), 4);\n");
     for (name, number) in numbers() {
         writeln!(text, "SAME({name}, {number});").unwrap();
     }

@@ -38,7 +38,7 @@ static bool pairs_get(VALUE obj, rb_memory_view_t *view, int flags)
 static bool pairs_release(VALUE obj, rb_memory_view_t *view)
 {
   (void)obj;
-  xd_memory_view_free_components(view->private_data, 2);
+  xfree(view->private_data);
   return true;
 }
 
@@ -76,6 +76,12 @@ int main(void)
 
   rb_memory_view_init_as_byte_array(&view, obj, object.pairs, sizeof object.pairs, true);
   CHECK(view.ndim == 1 && rb_memory_view_is_column_major_contiguous(&view));
+  rb_memory_view_item_component_t *constant = NULL, *single = NULL;
+  size_t n;
+  CHECK(rb_memory_view_parse_item_format("d", &constant, &n, NULL) == 8 && rb_memory_view_parse_item_format("d2", &single, &n, NULL) == 16);
+  xfree(constant);
+  xfree(single);
+  xfree(malloc(8));
   ssize_t shape[] = {2, 3}, strides[2];
   rb_memory_view_fill_contiguous_strides(2, 4, shape, true, strides);
   CHECK(strides[0] == 12 && strides[1] == 4);
