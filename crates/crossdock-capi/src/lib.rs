@@ -6,7 +6,8 @@
 //! - **Handles.** What C holds is a box ([`Handle`]): made by one function, borrowed by the others, freed by one. In Rust's
 //!   signatures a pointer that may be null is an `Option` of a reference or of a box, so that the compiler knows who owns what.
 //! - **One door.** Every function runs its body in `fallible`, `refusable` or `answer` of [`guard`]: no panic reaches C, and what goes
-//!   wrong becomes an [`XdError`](error::XdError) or the nothing of the result's type. A test reads the sources for it.
+//!   wrong becomes an [`XdError`](error::XdError) or the nothing of the result's type. A test reads the sources for it. (Plain
+//!   numbers of items are read before it, where nothing can panic.)
 //! - **Null.** Queries answer null with nothing (0, null, false). What can fail says which argument was null.
 //! - **Bytes of others.** Strings, lists and values from C are looked at in one place each: `foreign.rs`, and `value.rs`.
 //!
