@@ -5,6 +5,7 @@
 //! - [`Nested`]: the oracle, an array as the list of the addresses of its elements, with every operation spelt out in
 //!   the most obvious way;
 //! - [`dlpack`]: the hostile producer of DLPack structs;
+//! - [`hostile`]: the hostile producer of memory views, with a switch for each misbehaviour;
 //! - [`held`]: which processes have shared memory of a name open or mapped, and how to send descriptors in any number;
 //! - [`vectors`]: what Ruby's own MemoryView answered, and which of its answers are wrong;
 //! - [`Coverage`]: what a property test has met, printed and asserted.
@@ -15,6 +16,7 @@ mod coverage;
 pub mod dlpack;
 pub mod generate;
 pub mod held;
+pub mod hostile;
 pub mod invalid;
 mod nested;
 mod plain;

@@ -4,10 +4,10 @@ use core::ffi::c_void;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use crate::error::{Error, Kind, Result};
-use crate::exchange::protocol::memory_view::abi::{Class, Entry, ItemDesc, View};
+use crate::exchange::protocol::memory_view::abi::{Class, Entry, View};
 use crate::exchange::protocol::memory_view::flags::Flags;
 use crate::exchange::protocol::memory_view::foreign::Foreign;
-use crate::exchange::protocol::memory_view::loan::{Lender, Loan, Producer};
+use crate::exchange::protocol::memory_view::loan::{Lender, Producer};
 use crate::exchange::protocol::memory_view::object::{self, ArrayObject};
 use crate::exchange::protocol::memory_view::records::{self, Vacant};
 use crate::exchange::protocol::memory_view::state::Refused;
@@ -105,45 +105,19 @@ unsafe fn ask(obj: *mut c_void, entry: &Entry, record: &mut Vacant, flags: Flags
             format!("the producer gave no view for {flags}, and no reason"),
         ));
     }
-    let pinned = if loan.lent.obj.is_null() { obj } else { loan.lent.obj };
+    let lent = loan.lent;
+    let pinned = if lent.obj.is_null() { obj } else { lent.obj };
     let producer = Producer { obj: pinned, release: entry.release };
+    let mut given = View::EMPTY;
     // SAFETY: the producer said that it filled the struct in.
-    match unsafe { Foreign::new(&loan.lent) }.check(flags) {
-        Ok(checked) => {
-            loan.layout = Some(checked.layout);
-            loan.suboffsets = checked.suboffsets;
-            let has_bytes = checked.bytes.is_some();
-            if let Some(bytes) = checked.bytes {
-                loan.bytes = bytes;
-            }
-            loan.template = Some(checked.template);
-            loan.lender = Some(Lender::Producer(producer));
-            Ok(of_loan(loan, pinned, has_bytes))
-        }
-        Err(error) => {
-            // SAFETY: the producer gave this, and has not got it back.
-            let _taken = unsafe { producer.take_back(&mut loan.lent) };
-            Err(error)
-        }
+    if let Err(error) = unsafe { Foreign::new(&lent) }.check(flags, loan, &mut given) {
+        // SAFETY: the producer gave this, and has not got it back.
+        let _taken = unsafe { producer.take_back(&mut loan.lent) };
+        return Err(error);
     }
-}
-
-/// The view that a consumer gets of what a producer lent.
-fn of_loan(loan: &Loan, obj: *mut c_void, has_bytes: bool) -> View {
-    let layout = loan.layout.as_ref();
-    let components = loan.template.as_ref().map_or(&[][..], |template| {
-        // Of constants it is the constants themselves.
-        template.as_static().unwrap_or(template.components())
-    });
-    View {
-        obj,
-        format: if has_bytes { loan.bytes.as_ptr() } else { loan.lent.format },
-        item_desc: ItemDesc { components: components.as_ptr(), length: components.len() },
-        shape: layout.map_or(std::ptr::null(), |layout| layout.shape().as_ptr().cast()),
-        strides: layout.map_or(std::ptr::null(), |layout| layout.strides().as_ptr()),
-        sub_offsets: loan.suboffsets.as_ref().map_or(std::ptr::null(), |suboffsets| suboffsets.as_ptr()),
-        ..loan.lent
-    }
+    given.obj = pinned;
+    loan.lender = Lender::Producer(producer);
+    Ok(given)
 }
 
 impl Producer {
@@ -189,7 +163,7 @@ pub unsafe fn release(view: *mut View) -> bool {
         Err(refused) => return not_released(refused),
     };
     let loan = claimed.loan();
-    if let Some(Lender::Producer(producer)) = loan.lender {
+    if let Lender::Producer(producer) = loan.lender {
         // SAFETY: the record keeps the struct that the producer filled in, and was claimed once.
         if !unsafe { producer.take_back(&mut loan.lent) } {
             return not_taken();
