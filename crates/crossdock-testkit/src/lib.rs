@@ -8,6 +8,7 @@
 //! - [`hostile`]: the hostile producer of memory views, with a switch for each misbehaviour;
 //! - [`held`]: which processes have shared memory of a name open or mapped, and how to send descriptors in any number;
 //! - [`vectors`]: what Ruby's own MemoryView answered, and which of its answers are wrong;
+//! - [`layouts`]: what it answered of strides, contiguity and item pointers;
 //! - [`Coverage`]: what a property test has met, printed and asserted.
 //!
 //! Addresses are `i128` throughout, so that nothing here can overflow.
@@ -18,6 +19,7 @@ pub mod generate;
 pub mod held;
 pub mod hostile;
 pub mod invalid;
+pub mod layouts;
 mod nested;
 mod plain;
 pub mod vectors;

@@ -403,10 +403,8 @@ unsafe extern "C" fn release(_: *mut c_void, view: *mut View) -> u8 {
     hostile.count(|counts| counts.releases += 1);
     // SAFETY: the hub's struct.
     let is_same = hostile.filled.get() == Some(unsafe { *view });
-    if !is_same
-        && !hostile.recipe.keeps_struct
-        && !(hostile.recipe.scribbles && hostile.counts().releases > 1)
-    {
+    let may_differ = hostile.recipe.keeps_struct || hostile.recipe.scribbles && hostile.counts().releases > 1;
+    if !is_same && !may_differ {
         hostile.count(|counts| counts.wrong += 1);
     }
     if hostile.recipe.scribbles {

@@ -50,14 +50,14 @@ fn check(recipe: &Recipe, asked: hostile::Flags, what: &str) -> Option<String> {
             Some(error.to_string())
         }
         Ok(()) => {
-            check_given(&mut view, &object, recipe, asked, what);
+            check_given(&mut view, &object, recipe, what);
             None
         }
     }
 }
 
 #[track_caller]
-fn check_given(view: &mut View, object: &Hostile, recipe: &Recipe, asked: hostile::Flags, what: &str) {
+fn check_given(view: &mut View, object: &Hostile, recipe: &Recipe, what: &str) {
     assert_eq!(object.counts().releases, 0, "{what}");
     object.misbehave_later();
     let rank = recipe.ndim as usize;

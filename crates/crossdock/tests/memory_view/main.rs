@@ -1,7 +1,9 @@
 //! MemoryView: what the hub makes of arrays, of producers that keep to the rules, and of those that do not.
 
 mod arrays;
+mod flags;
 mod hostile;
+mod vectors;
 
 use std::ffi::{CStr, c_void};
 use std::ptr;
