@@ -106,6 +106,12 @@ impl Place {
         self.ordinal
     }
 
+    /// Whether memory there is reached by address, to which offsets can be added, and not by the handle of a buffer object.
+    pub(crate) const fn is_addressed(self) -> bool {
+        const WEBGPU: DeviceKind = DeviceKind(15);
+        !matches!(self.kind, DeviceKind::OPENCL | DeviceKind::VULKAN | DeviceKind::METAL | WEBGPU)
+    }
+
     /// Whether the processor may dereference addresses of this place.
     ///
     /// Pinned and managed memory count as host memory here: the processor addresses them, and only their protocols

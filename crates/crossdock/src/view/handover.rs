@@ -46,28 +46,56 @@ pub(crate) fn hand_over<T>(
     lend: impl Fn(&DArray, Copied) -> Result<T, Reason>,
     copy: impl FnOnce(&DArray) -> Result<DArray, Reason>,
 ) -> Result<T, Refusal> {
-    if request.copy_policy() == CopyPolicy::Always {
-        return copy_instead(array, request, None, lend, copy);
-    }
-    match lend(array, Copied::NOTHING) {
-        Ok(lent) => Ok(lent),
-        Err(reason) => copy_instead(array, request, Some(reason), lend, copy),
+    let in_place = |array: &DArray| lend(array, Copied::NOTHING);
+    hand_over_as(array, request, in_place, sized(copy), |copy, copied| lend(&copy, copied))
+}
+
+/// As [`hand_over`], where a copy is something else than an array: `copy` gives it with the bytes that it took, and `lend_copy` lends it.
+///
+/// # Errors
+///
+/// As [`hand_over`].
+pub(crate) fn hand_over_as<T, C>(
+    array: &DArray,
+    request: &Request,
+    lend: impl FnOnce(&DArray) -> Result<T, Reason>,
+    copy: impl FnOnce(&DArray) -> Result<(C, usize), Reason>,
+    lend_copy: impl FnOnce(C, Copied) -> Result<T, Reason>,
+) -> Result<T, Refusal> {
+    let reason = match request.copy_policy() {
+        CopyPolicy::Always => None,
+        CopyPolicy::Never | CopyPolicy::IfNeeded => match lend(array) {
+            Ok(lent) => return Ok(lent),
+            Err(reason) => Some(reason),
+        },
+    };
+    copy_instead(array, request, reason, copy, lend_copy)
+}
+
+/// A copy that is an array, with its bytes.
+pub(super) fn sized(
+    copy: impl FnOnce(&DArray) -> Result<DArray, Reason>,
+) -> impl FnOnce(&DArray) -> Result<(DArray, usize), Reason> {
+    |array| {
+        let copy = copy(array)?;
+        let nbytes = copy.nbytes();
+        Ok((copy, nbytes))
     }
 }
 
-/// What [`hand_over`] does where the array is not lent in place: for the given reason, or because a copy was asked for. (Of its own
+/// What [`hand_over_as`] does where the array is not lent in place: for the given reason, or because a copy was asked for. (Of its own
 /// for the one caller that has nanoseconds to lose before.)
 ///
 /// # Errors
 ///
 /// As [`hand_over`]: the given reason, where the request permits no copy or a copy would not help.
 #[cold]
-pub(super) fn copy_instead<T>(
+pub(super) fn copy_instead<T, C>(
     array: &DArray,
     request: &Request,
     reason: Option<Reason>,
-    lend: impl Fn(&DArray, Copied) -> Result<T, Reason>,
-    copy: impl FnOnce(&DArray) -> Result<DArray, Reason>,
+    copy: impl FnOnce(&DArray) -> Result<(C, usize), Reason>,
+    lend_copy: impl FnOnce(C, Copied) -> Result<T, Reason>,
 ) -> Result<T, Refusal> {
     let refuse = |reason| Refusal::new(request, reason).with_offer(array.offer());
     let because = match reason.map(refuse) {
@@ -76,7 +104,7 @@ pub(super) fn copy_instead<T>(
         }
         because => because,
     };
-    let copy = copy(array).map_err(refuse)?;
-    let made = Made { nbytes: copy.nbytes(), because };
-    lend(&copy, Copied(Some(Box::new(made)))).map_err(refuse)
+    let (copy, nbytes) = copy(array).map_err(refuse)?;
+    let made = Made { nbytes, because };
+    lend_copy(copy, Copied(Some(Box::new(made)))).map_err(refuse)
 }

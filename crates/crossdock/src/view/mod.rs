@@ -17,14 +17,16 @@ mod refusal;
 mod registry;
 mod request;
 mod rows;
+mod source;
 
 pub use chunks::Chunks;
-pub(crate) use handover::{Copied, hand_over};
+pub(crate) use handover::{Copied, hand_over, hand_over_as};
 pub use memory_view::MemoryView;
 pub use producer::{Producer, view};
 pub use refusal::{Offer, Reason, Refusal};
 pub use registry::{ProducerFn, register, unregister, view_any};
 pub use request::{Grant, Request};
 pub(crate) use rows::{Key, Rows};
+pub use source::Source;
 
 pub use crate::array::CopyPolicy;

@@ -6,7 +6,7 @@ use crate::element::{DType, Element};
 use crate::error::Error;
 use crate::layout::{Layout, Order};
 use crate::memory::{Lease, Place, Protocols};
-use crate::view::handover::{Copied, copy_instead};
+use crate::view::handover::{Copied, copy_instead, sized};
 use crate::view::memory_view::MemoryView;
 use crate::view::refusal::{Offer, Reason, Refusal};
 use crate::view::request::Request;
@@ -116,11 +116,11 @@ impl DArray {
 
     #[cold]
     fn export_copy(&self, request: &Request, reason: Option<Reason>) -> Result<MemoryView, Refusal> {
-        let lend = |copy: &Self, copied| {
+        let copy = sized(|array| array.copy_for(request));
+        copy_instead(self, request, reason, copy, |copy: Self, copied| {
             let lease = lease_for(copy.raw(), copy.dtype(), copy.layout(), request)?;
             Ok(copy.under(lease, copied))
-        };
-        copy_instead(self, request, reason, lend, |array| array.copy_for(request))
+        })
     }
 
     /// The array under a lease that [`lease_for`] took for it.

@@ -2,6 +2,7 @@
 //!
 //! What a dialect cannot say is an error that names the part, never an approximation.
 
+pub mod arrow;
 pub mod dlpack;
 pub(crate) mod literal;
 mod name;

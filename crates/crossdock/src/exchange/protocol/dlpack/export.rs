@@ -5,18 +5,16 @@ use std::fmt;
 use std::mem::ManuallyDrop;
 use std::ptr::{self, NonNull};
 
-use crate::array::{Array, DArray};
-use crate::element::Element;
+use crate::array::DArray;
 use crate::element::dialect::dlpack::{needs_padded_flag, to_dlpack};
 use crate::error::{Error, Kind};
 use crate::exchange::protocol::dlpack::abi::{
     self, DLDataType, DLDevice, DLManagedTensor, DLManagedTensorVersioned, DLTensor,
 };
-use crate::exchange::protocol::dlpack::is_addressed;
 use crate::exchange::protocol::dlpack::managed::Managed;
 use crate::layout::{INLINE_RANK, MAX_RANK, Order};
 use crate::memory::{Lease, LeaseKind, Protocols};
-use crate::view::{Copied, CopyPolicy, MemoryView, Reason, Refusal, Request, hand_over};
+use crate::view::{Copied, CopyPolicy, Reason, Refusal, Request, Source, hand_over};
 
 /// What the caller permits, and vouches for, in an export.
 #[derive(Clone, Copy, Debug, Default)]
@@ -58,40 +56,6 @@ impl ExportOptions {
     pub unsafe fn trust_legacy_readonly(mut self) -> Self {
         self.trust_legacy = true;
         self
-    }
-}
-
-/// What can be exported: [`DArray`], [`Array`], and [`MemoryView`], which lends on what its lease permits. Sealed.
-pub trait Source: sealed::Lend {}
-
-impl Source for DArray {}
-impl<T: Element, const D: usize> Source for Array<T, D> {}
-impl Source for MemoryView {}
-
-mod sealed {
-    use super::*;
-
-    pub trait Lend {
-        /// Calls `f` with the array.
-        fn lend<R>(&self, f: impl FnOnce(&DArray) -> Result<R, Refusal>) -> Result<R, Refusal>;
-    }
-
-    impl Lend for DArray {
-        fn lend<R>(&self, f: impl FnOnce(&DArray) -> Result<R, Refusal>) -> Result<R, Refusal> {
-            f(self)
-        }
-    }
-
-    impl<T: Element, const D: usize> Lend for Array<T, D> {
-        fn lend<R>(&self, f: impl FnOnce(&DArray) -> Result<R, Refusal>) -> Result<R, Refusal> {
-            f(&self.clone().into())
-        }
-    }
-
-    impl Lend for MemoryView {
-        fn lend<R>(&self, f: impl FnOnce(&DArray) -> Result<R, Refusal>) -> Result<R, Refusal> {
-            f(&self.to_array()?)
-        }
     }
 }
 
@@ -191,7 +155,7 @@ struct Words {
 impl Words {
     fn of<M: Managed>(array: &DArray) -> Result<Self, Reason> {
         let place = array.place();
-        if !is_addressed(place) {
+        if !place.is_addressed() {
             return Err(Reason::Unsupported(format!("on {place}, DLPack lends handles and not addresses")));
         }
         let (code, bits, lanes) =

@@ -8,7 +8,6 @@ use crate::error::{Error, Kind, Result};
 use crate::exchange::protocol::dlpack::abi::{
     self, DLManagedTensor, DLManagedTensorVersioned, DLTensor, VERSION,
 };
-use crate::exchange::protocol::dlpack::is_addressed;
 use crate::exchange::protocol::dlpack::managed::Managed;
 use crate::layout::{Layout, MAX_RANK, Order};
 use crate::memory::{Birth, Buffer, DeviceKind, Place};
@@ -131,7 +130,7 @@ impl<M: Managed> Foreign<M> {
             (*managed.tensor(), managed.flags())
         };
         let place = Place::new(DeviceKind(tensor.device.device_type), tensor.device.device_id);
-        if !is_addressed(place) {
+        if !place.is_addressed() {
             return Err(unsupported(format!("on {place}, data is a handle and not an address")));
         }
         let abi::DLDataType { code, bits, lanes } = tensor.dtype;

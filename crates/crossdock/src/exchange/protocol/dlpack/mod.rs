@@ -56,14 +56,8 @@ mod export;
 mod import;
 mod managed;
 
-pub use export::{ExportOptions, Exported, Source, export_legacy, export_versioned};
+pub use export::{ExportOptions, Exported, export_legacy, export_versioned};
 pub use import::{import_legacy, import_legacy_writable, import_versioned};
 pub use managed::Managed;
 
-use crate::memory::{DeviceKind, Place};
-
-/// Whether `data` is an address on this device, to which offsets can be added, and not the handle of a buffer object.
-fn is_addressed(place: Place) -> bool {
-    const WEBGPU: DeviceKind = DeviceKind(15);
-    !matches!(place.kind(), DeviceKind::OPENCL | DeviceKind::VULKAN | DeviceKind::METAL | WEBGPU)
-}
+pub use crate::view::Source;

@@ -1,0 +1,10 @@
+//! Names the shared library as programs in C know it, whatever its file is called in the target folder.
+
+fn main() {
+    println!("cargo:rerun-if-changed=build.rs");
+    // The first number changes with what is incompatible: the minor version, as long as the major one is 0.
+    let major = std::env::var("CARGO_PKG_VERSION_MAJOR").unwrap_or_default();
+    let minor = std::env::var("CARGO_PKG_VERSION_MINOR").unwrap_or_default();
+    let number = if major == "0" { format!("{major}.{minor}") } else { major };
+    println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,libcrossdock.so.{number}");
+}

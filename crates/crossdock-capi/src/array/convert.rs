@@ -1,0 +1,100 @@
+//! Copies, conversions and comparisons: all elements at once.
+
+use std::mem::MaybeUninit;
+
+use crossdock::Casting;
+use crossdock::element::DType;
+
+use crate::array::{XdArray, order_of};
+use crate::error::{Failure, Result};
+use crate::foreign::{given, put};
+use crate::guard::{ErrorOut, fallible};
+use crate::handle::Handle;
+use crate::value::{XdValue, to_element};
+
+/// `XD_CASTING_CHECKED` of the header.
+pub const XD_CASTING_CHECKED: i32 = 0;
+/// `XD_CASTING_SATURATING` of the header.
+pub const XD_CASTING_SATURATING: i32 = 1;
+
+fn casting_of(number: i32) -> Result<Casting> {
+    match number {
+        XD_CASTING_CHECKED => Ok(Casting::Checked),
+        XD_CASTING_SATURATING => Ok(Casting::Saturating),
+        other => Err(Failure::argument(format!(
+            "the argument `casting` is {other}: it is {XD_CASTING_CHECKED} to refuse what does not fit or \
+             {XD_CASTING_SATURATING} for the nearest that does"
+        ))),
+    }
+}
+
+/// A copy without gaps.
+#[unsafe(no_mangle)]
+pub extern "C" fn xd_array_copy(array: Option<&XdArray>, order: i32, error: ErrorOut<'_>) -> Handle<XdArray> {
+    fallible(error, || XdArray::hand_over(XdArray::given(array, "array")?.to_order(order_of(order)?)?))
+}
+
+/// A copy without gaps, converted.
+#[unsafe(no_mangle)]
+pub extern "C" fn xd_array_cast(
+    array: Option<&XdArray>,
+    dtype: Option<&DType>,
+    order: i32,
+    casting: i32,
+    error: ErrorOut<'_>,
+) -> Handle<XdArray> {
+    fallible(error, || {
+        let (array, dtype) = (XdArray::given(array, "array")?, given(dtype, "dtype")?);
+        XdArray::hand_over(array.cast(dtype, order_of(order)?, casting_of(casting)?)?)
+    })
+}
+
+/// Writes the elements of another array over those of this one.
+#[unsafe(no_mangle)]
+pub extern "C" fn xd_array_assign(
+    array: Option<&XdArray>,
+    source: Option<&XdArray>,
+    casting: i32,
+    error: ErrorOut<'_>,
+) -> bool {
+    fallible(error, || {
+        let (array, source) = (XdArray::given(array, "array")?, XdArray::given(source, "source")?);
+        array.assign(source, casting_of(casting)?)?;
+        Ok(true)
+    })
+}
+
+/// Writes one value over every element.
+///
+/// # Safety
+///
+/// What the value's kind says of it is true.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn xd_array_fill(
+    array: Option<&XdArray>,
+    value: Option<&XdValue>,
+    error: ErrorOut<'_>,
+) -> bool {
+    fallible(error, || {
+        let (array, value) = (XdArray::given(array, "array")?, given(value, "value")?);
+        // SAFETY: the caller's word.
+        array.fill(&unsafe { to_element(value, array.dtype()) }?)?;
+        Ok(true)
+    })
+}
+
+/// Whether two arrays have the same shape and equal elements.
+#[unsafe(no_mangle)]
+pub extern "C" fn xd_array_equals(
+    array: Option<&XdArray>,
+    other: Option<&XdArray>,
+    equal: Option<&mut MaybeUninit<bool>>,
+    error: ErrorOut<'_>,
+) -> bool {
+    fallible(error, || {
+        let (array, other) = (XdArray::given(array, "array")?, XdArray::given(other, "other")?);
+        let equal = given(equal, "equal")?;
+        put(Some(equal), array.equals(other)?);
+        Ok(true)
+    })
+}

@@ -1,0 +1,40 @@
+//! Arrays in files.
+
+use std::ffi::c_char;
+
+use crossdock::exchange::files::npy;
+
+use crate::array::XdArray;
+use crate::foreign::text;
+use crate::guard::{ErrorOut, fallible};
+use crate::handle::Handle;
+
+/// The one array of a file, mapped where it lies there as it is.
+///
+/// # Safety
+///
+/// As the header says of texts.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn xd_array_open(path: *const c_char, error: ErrorOut<'_>) -> Handle<XdArray> {
+    // SAFETY: the caller's word.
+    fallible(error, || XdArray::hand_over(crossdock::open(unsafe { text(path, "path") }?)?))
+}
+
+/// Writes an array to a file of NumPy's.
+///
+/// # Safety
+///
+/// As the header says of texts.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn xd_array_save_npy(
+    array: Option<&XdArray>,
+    path: *const c_char,
+    error: ErrorOut<'_>,
+) -> bool {
+    fallible(error, || {
+        let array = XdArray::given(array, "array")?;
+        // SAFETY: the caller's word.
+        npy::save(unsafe { text(path, "path") }?, array)?;
+        Ok(true)
+    })
+}

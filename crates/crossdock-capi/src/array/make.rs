@@ -1,0 +1,61 @@
+//! Arrays over new memory, and over memory that is there already.
+
+use crossdock::DArray;
+use crossdock::element::DType;
+use crossdock::layout::{Layout, Order};
+use crossdock::memory::Buffer;
+
+use crate::array::{XdArray, order_of};
+use crate::foreign::{given, items, lengths};
+use crate::guard::{ErrorOut, fallible};
+use crate::handle::Handle;
+
+/// New elements, all zero.
+///
+/// # Safety
+///
+/// As the header says of lists.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn xd_array_zeros(
+    dtype: Option<&DType>,
+    ndim: usize,
+    shape: *const isize,
+    order: i32,
+    error: ErrorOut<'_>,
+) -> Handle<XdArray> {
+    fallible(error, || {
+        let dtype = given(dtype, "dtype")?;
+        // SAFETY: the caller's word.
+        let shape = unsafe { lengths(shape, ndim, "shape") }?;
+        XdArray::hand_over(DArray::zeros(dtype.clone(), shape.as_slice(), order_of(order)?)?)
+    })
+}
+
+/// A buffer, seen through a dtype and a layout.
+///
+/// # Safety
+///
+/// As the header says of lists.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn xd_array_from_buffer(
+    buffer: Option<&Buffer>,
+    dtype: Option<&DType>,
+    ndim: usize,
+    shape: *const isize,
+    strides: *const isize,
+    offset: usize,
+    error: ErrorOut<'_>,
+) -> Handle<XdArray> {
+    fallible(error, || {
+        let (buffer, dtype) = (given(buffer, "buffer")?, given(dtype, "dtype")?);
+        // SAFETY: the caller's word.
+        let shape = unsafe { lengths(shape, ndim, "shape") }?;
+        let layout = if strides.is_null() {
+            Layout::contiguous(shape.as_slice(), dtype.itemsize(), Order::RowMajor)?
+        } else {
+            // SAFETY: the caller's word.
+            Layout::new(shape.as_slice(), unsafe { items(strides, ndim, "strides") }?, dtype.itemsize())?
+        };
+        XdArray::hand_over(DArray::from_buffer(buffer.try_clone()?, dtype.clone(), layout, offset)?)
+    })
+}

@@ -1,0 +1,66 @@
+//! Arrays of any dtype and rank: memory, dtype and layout behind one handle.
+
+pub mod convert;
+pub mod element;
+pub mod file;
+pub mod make;
+pub mod query;
+pub mod view;
+
+use crossdock::DArray;
+use crossdock::layout::Order;
+
+use crate::error::{Failure, Result};
+use crate::foreign::given;
+use crate::guard::{ErrorOut, answer, fallible};
+use crate::handle::{Handle, hand_over};
+
+/// `XD_ROW_MAJOR` of the header.
+pub const XD_ROW_MAJOR: i32 = 1;
+/// `XD_COLUMN_MAJOR` of the header.
+pub const XD_COLUMN_MAJOR: i32 = 2;
+
+/// `xd_array_t`.
+pub struct XdArray {
+    array: DArray,
+}
+
+impl XdArray {
+    /// The array of an argument that must not be null.
+    pub(crate) fn given<'a>(argument: Option<&'a Self>, name: &str) -> Result<&'a DArray> {
+        Ok(&given(argument, name)?.array)
+    }
+
+    /// Hands an array over to C.
+    pub(crate) fn hand_over(array: DArray) -> Result<Handle<Self>> {
+        hand_over(Self { array })
+    }
+}
+
+pub(crate) fn order_of(number: i32) -> Result<Order> {
+    match number {
+        XD_ROW_MAJOR => Ok(Order::RowMajor),
+        XD_COLUMN_MAJOR => Ok(Order::ColumnMajor),
+        other => Err(Failure::argument(format!(
+            "the argument `order` is {other}: it is {XD_ROW_MAJOR} for row-major or {XD_COLUMN_MAJOR} for column-major"
+        ))),
+    }
+}
+
+/// Another handle.
+#[unsafe(no_mangle)]
+pub extern "C" fn xd_array_clone(array: Option<&XdArray>, error: ErrorOut<'_>) -> Handle<XdArray> {
+    fallible(error, || XdArray::hand_over(XdArray::given(array, "array")?.clone()))
+}
+
+/// A handle on the same elements that never permits to write.
+#[unsafe(no_mangle)]
+pub extern "C" fn xd_array_readonly(array: Option<&XdArray>, error: ErrorOut<'_>) -> Handle<XdArray> {
+    fallible(error, || XdArray::hand_over(XdArray::given(array, "array")?.clone().into_readonly()))
+}
+
+/// Frees a handle. Null is fine.
+#[unsafe(no_mangle)]
+pub extern "C" fn xd_array_free(array: Handle<XdArray>) {
+    answer(|| drop(array));
+}

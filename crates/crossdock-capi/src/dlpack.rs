@@ -1,0 +1,122 @@
+//! Tensors of DLPack, lent and borrowed, by the struct of version 1 and by the one before it.
+
+use crossdock::DArray;
+use crossdock::exchange::protocol::dlpack::abi::{DLManagedTensor, DLManagedTensorVersioned};
+use crossdock::exchange::protocol::dlpack::{self, ExportOptions};
+use crossdock::view::CopyPolicy;
+
+use crate::array::XdArray;
+use crate::error::{Failure, Result};
+use crate::guard::{ErrorOut, fallible};
+use crate::handle::Handle;
+
+/// `XD_EXPORT_IN_PLACE` of the header.
+pub const XD_EXPORT_IN_PLACE: u32 = 0;
+/// `XD_EXPORT_COPY_IF_NEEDED` of the header.
+pub const XD_EXPORT_COPY_IF_NEEDED: u32 = 1;
+/// `XD_EXPORT_COPY` of the header.
+pub const XD_EXPORT_COPY: u32 = 2;
+/// `XD_EXPORT_TRUST_READONLY` of the header.
+pub const XD_EXPORT_TRUST_READONLY: u32 = 4;
+
+const KNOWN: u32 = XD_EXPORT_COPY_IF_NEEDED | XD_EXPORT_COPY | XD_EXPORT_TRUST_READONLY;
+
+/// The array and the options of an export.
+///
+/// # Safety
+///
+/// Where a flag says that the consumer is trusted not to write, it is.
+unsafe fn asked(array: Option<&XdArray>, flags: u32) -> Result<(&DArray, ExportOptions)> {
+    let array = XdArray::given(array, "array")?;
+    if flags & !KNOWN != 0 {
+        let text =
+            format!("the argument `flags`, {flags:#x}, has bits that mean nothing: {:#x}", flags & !KNOWN);
+        return Err(Failure::argument(text));
+    }
+    let mut options = ExportOptions::new().copy(match flags {
+        flags if flags & XD_EXPORT_COPY != 0 => CopyPolicy::Always,
+        flags if flags & XD_EXPORT_COPY_IF_NEEDED != 0 => CopyPolicy::IfNeeded,
+        _ => CopyPolicy::Never,
+    });
+    if flags & XD_EXPORT_TRUST_READONLY != 0 {
+        // SAFETY: the caller's word.
+        options = unsafe { options.trust_readonly() };
+        // SAFETY: the caller's word.
+        options = unsafe { options.trust_legacy_readonly() };
+    }
+    Ok((array, options))
+}
+
+/// Lends an array by the struct of version 1.
+///
+/// # Safety
+///
+/// As the header says of `XD_EXPORT_TRUST_READONLY`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn xd_array_to_dlpack(
+    array: Option<&XdArray>,
+    flags: u32,
+    error: ErrorOut<'_>,
+) -> *mut DLManagedTensorVersioned {
+    fallible(error, || {
+        // SAFETY: the caller's word.
+        let (array, options) = unsafe { asked(array, flags) }?;
+        Ok(dlpack::export_versioned(array, &options)?.into_raw())
+    })
+}
+
+/// Lends an array by the struct before version 1.
+///
+/// # Safety
+///
+/// As the header says of `XD_EXPORT_TRUST_READONLY`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn xd_array_to_dlpack_legacy(
+    array: Option<&XdArray>,
+    flags: u32,
+    error: ErrorOut<'_>,
+) -> *mut DLManagedTensor {
+    fallible(error, || {
+        // SAFETY: the caller's word.
+        let (array, options) = unsafe { asked(array, flags) }?;
+        Ok(dlpack::export_legacy(array, &options)?.into_raw())
+    })
+}
+
+/// Takes a tensor over.
+///
+/// # Safety
+///
+/// As [`dlpack::import_versioned`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn xd_array_from_dlpack(
+    tensor: *mut DLManagedTensorVersioned,
+    error: ErrorOut<'_>,
+) -> Handle<XdArray> {
+    fallible(error, || {
+        if tensor.is_null() {
+            return Err(Failure::null("tensor"));
+        }
+        // SAFETY: the caller's word.
+        XdArray::hand_over(unsafe { dlpack::import_versioned(tensor) }?)
+    })
+}
+
+/// Takes a tensor of the older struct over, to be read.
+///
+/// # Safety
+///
+/// As [`dlpack::import_legacy`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn xd_array_from_dlpack_legacy(
+    tensor: *mut DLManagedTensor,
+    error: ErrorOut<'_>,
+) -> Handle<XdArray> {
+    fallible(error, || {
+        if tensor.is_null() {
+            return Err(Failure::null("tensor"));
+        }
+        // SAFETY: the caller's word.
+        XdArray::hand_over(unsafe { dlpack::import_legacy(tensor) }?)
+    })
+}

@@ -1,0 +1,233 @@
+//! Errors as values: a kind to branch on, and a sentence for people.
+
+use std::borrow::Cow;
+use std::ffi::{CStr, c_char};
+use std::fmt::{self, Display, Write};
+use std::ptr::NonNull;
+
+use crossdock::view::Refusal;
+use crossdock::{Error, Rejected};
+
+use crate::guard::answer;
+use crate::handle::try_box;
+
+/// Why a call failed, on its way to the guard.
+pub(crate) enum Failure {
+    /// The library says so.
+    Library(Error),
+    /// The call itself is wrong: a kind, and a sentence.
+    Call(i32, Cow<'static, str>),
+}
+
+/// A result whose error C may see.
+pub(crate) type Result<T, E = Failure> = std::result::Result<T, E>;
+
+impl Failure {
+    /// An argument that is none of those that the header names.
+    #[cold]
+    pub(crate) fn argument(text: impl Into<Cow<'static, str>>) -> Self {
+        Self::Call(XD_ERROR_ARGUMENT, text.into())
+    }
+
+    /// A null pointer where something is needed.
+    #[cold]
+    pub(crate) fn null(name: &str) -> Self {
+        Self::argument(format!("the argument `{name}` is null"))
+    }
+
+    /// A kind of the library's, with a sentence of ours.
+    #[cold]
+    pub(crate) fn of_kind(kind: i32, text: impl Into<Cow<'static, str>>) -> Self {
+        Self::Call(kind, text.into())
+    }
+
+    fn kind(&self) -> i32 {
+        match self {
+            Self::Library(error) => kind_of(error),
+            Self::Call(kind, _) => *kind,
+        }
+    }
+}
+
+impl Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Library(error) => error.fmt(f),
+            Self::Call(_, text) => f.write_str(text),
+        }
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self::Library(error)
+    }
+}
+
+impl From<Refusal> for Failure {
+    fn from(refusal: Refusal) -> Self {
+        Self::Library(refusal.into())
+    }
+}
+
+impl<T> From<Rejected<T>> for Failure {
+    fn from(rejected: Rejected<T>) -> Self {
+        Self::Library(rejected.error)
+    }
+}
+
+macro_rules! kinds {
+    ($($name:ident = $number:literal, $word:literal $(, $asks:path)?;)*) => {
+        $(
+            #[doc = concat!("`", stringify!($name), "` of the header.")]
+            pub const $name: i32 = $number;
+        )*
+
+        /// The word for a kind; null for a number that is none.
+        fn word(kind: i32) -> Option<&'static CStr> {
+            match kind {
+                $($name => Some($word),)*
+                _ => None,
+            }
+        }
+
+        /// The number for an error of the library.
+        pub(crate) fn kind_of(error: &Error) -> i32 {
+            $($(if $asks(error) {
+                return $name;
+            })?)*
+            XD_ERROR_INTERNAL
+        }
+    };
+}
+
+// In the order in which an error is asked: a fault is an input and output error, too.
+kinds! {
+    XD_ERROR_NONE = 0, c"none";
+    XD_ERROR_ARGUMENT = 1, c"argument";
+    XD_ERROR_BOUNDS = 2, c"bounds", Error::is_bounds;
+    XD_ERROR_OVERFLOW = 3, c"overflow", Error::is_overflow;
+    XD_ERROR_SHAPE = 4, c"shape", Error::is_shape;
+    XD_ERROR_DTYPE = 5, c"dtype", Error::is_dtype;
+    XD_ERROR_VALUE = 6, c"value", Error::is_value;
+    XD_ERROR_LAYOUT = 7, c"layout", Error::is_layout;
+    XD_ERROR_ALIGNMENT = 8, c"alignment", Error::is_alignment;
+    XD_ERROR_READ_ONLY = 9, c"read-only", Error::is_read_only;
+    XD_ERROR_CONFLICT = 10, c"conflict", Error::is_conflict;
+    XD_ERROR_CLOSED = 11, c"closed", Error::is_closed;
+    XD_ERROR_EXHAUSTED = 12, c"exhausted", Error::is_exhausted;
+    XD_ERROR_PLACE = 13, c"place", Error::is_place;
+    XD_ERROR_DEVICE = 14, c"device", Error::is_device;
+    XD_ERROR_REFUSED = 15, c"refused", Error::is_refused;
+    XD_ERROR_MALFORMED = 16, c"malformed", Error::is_malformed;
+    XD_ERROR_UNSUPPORTED = 17, c"unsupported", Error::is_unsupported;
+    XD_ERROR_FAULT = 18, c"fault", Error::is_fault;
+    XD_ERROR_IO = 19, c"io", Error::is_io;
+    XD_ERROR_OUT_OF_MEMORY = 20, c"out of memory", Error::is_out_of_memory;
+    XD_ERROR_INTERNAL = 21, c"internal";
+}
+
+/// An error in the hands of C: `xd_error_t`.
+pub struct XdError {
+    kind: i32,
+    /// A text with a zero behind it, and none in it.
+    message: Cow<'static, [u8]>,
+}
+
+/// Given where there is no memory for another one; freed by nobody.
+static OUT_OF_MEMORY: XdError = XdError {
+    kind: XD_ERROR_OUT_OF_MEMORY,
+    message: Cow::Borrowed(b"out of memory, even for saying of what\0"),
+};
+
+impl XdError {
+    /// The failure as C gets it. Allocates, and where it cannot, says that.
+    #[cold]
+    pub(crate) fn throw(failure: &Failure) -> NonNull<Self> {
+        let mut text = Text(Vec::new());
+        let error = match write!(text, "{failure}\0") {
+            Ok(()) => try_box(Self { kind: failure.kind(), message: Cow::Owned(text.0) }),
+            Err(fmt::Error) => return NonNull::from(&OUT_OF_MEMORY),
+        };
+        error.map_or(NonNull::from(&OUT_OF_MEMORY), |error| NonNull::from(Box::leak(error)))
+    }
+
+    /// The sentence.
+    pub fn message(&self) -> &CStr {
+        CStr::from_bytes_until_nul(&self.message).unwrap_or_default()
+    }
+}
+
+/// A text that grows only where there is memory for it.
+struct Text(Vec<u8>);
+
+impl Write for Text {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.0.try_reserve(text.len()).map_err(|_| fmt::Error)?;
+        self.0.extend_from_slice(text.as_bytes());
+        Ok(())
+    }
+}
+
+/// The kind of an error, `XD_ERROR_NONE` for null.
+#[unsafe(no_mangle)]
+pub extern "C" fn xd_error_kind(error: Option<&XdError>) -> i32 {
+    answer(|| error.map_or(XD_ERROR_NONE, |error| error.kind))
+}
+
+/// The sentence of an error, empty for null. It lives as long as the error.
+#[unsafe(no_mangle)]
+pub extern "C" fn xd_error_message(error: Option<&XdError>) -> *const c_char {
+    answer(|| error.map_or(c"", XdError::message).as_ptr())
+}
+
+/// One word for a kind of errors; null for a number that is none.
+#[unsafe(no_mangle)]
+pub extern "C" fn xd_error_kind_name(kind: i32) -> *const c_char {
+    answer(|| word(kind).map_or(std::ptr::null(), CStr::as_ptr))
+}
+
+/// Frees an error. Null is fine.
+///
+/// # Safety
+///
+/// The error is null, or from a function of this library and not freed yet.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn xd_error_free(error: *mut XdError) {
+    answer(|| {
+        if !error.is_null() && !std::ptr::eq(error, &OUT_OF_MEMORY) {
+            // SAFETY: any other error was made by `throw` as a box (the caller's word).
+            drop(unsafe { Box::from_raw(error) });
+        }
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crossdock::memory::Buffer;
+
+    #[test]
+    fn the_library_s_kinds_have_numbers_and_words() {
+        let error = Buffer::from_vec(vec![0u8; 4]).unwrap().slice(3..9).unwrap_err();
+        let text = error.to_string();
+        let thrown = XdError::throw(&error.into());
+        // SAFETY: just made, and nobody else has it.
+        let error = unsafe { thrown.as_ref() };
+        assert_eq!(xd_error_kind(Some(error)), XD_ERROR_BOUNDS);
+        assert_eq!(error.message().to_str().unwrap(), text);
+        // SAFETY: as above; it is not used any more.
+        unsafe { xd_error_free(thrown.as_ptr()) };
+        for kind in XD_ERROR_NONE..=XD_ERROR_INTERNAL {
+            assert!(word(kind).is_some(), "{kind}");
+        }
+        assert!(xd_error_kind_name(99).is_null());
+    }
+
+    #[test]
+    fn what_is_out_of_memory_is_never_freed() {
+        // SAFETY: the static stands for any error.
+        unsafe { xd_error_free(&raw const OUT_OF_MEMORY as *mut XdError) };
+        assert_eq!(OUT_OF_MEMORY.message().count_bytes() + 1, OUT_OF_MEMORY.message.len());
+    }
+}

@@ -1,0 +1,136 @@
+//! Permission to touch bytes, held until it is given back.
+
+use std::ffi::c_void;
+
+use crossdock::DArray;
+use crossdock::memory::{Buffer, LeaseKind, PinGuard, ReadGuard, ShareGuard, WriteGuard};
+use crossdock::view::{MemoryView, Reason, Request};
+
+use crate::error::{Failure, Result, kind_of as kind_of_error};
+use crate::guard::answer;
+use crate::handle::Handle;
+
+/// `XD_LEASE_NONE` of the header: what is asked of null.
+pub const XD_LEASE_NONE: i32 = 0;
+/// `XD_LEASE_READ` of the header.
+pub const XD_LEASE_READ: i32 = 1;
+/// `XD_LEASE_WRITE` of the header.
+pub const XD_LEASE_WRITE: i32 = 2;
+/// `XD_LEASE_SHARE` of the header.
+pub const XD_LEASE_SHARE: i32 = 3;
+/// `XD_LEASE_PIN` of the header.
+pub const XD_LEASE_PIN: i32 = 4;
+
+/// `xd_lease_t`: keeps the memory alive, too.
+pub struct Lease {
+    /// Where the first byte is, or of an array, element 0.
+    data: *const u8,
+    nbytes: usize,
+    held: Held,
+}
+
+enum Held {
+    Read(#[expect(dead_code, reason = "held until it is dropped")] ReadGuard),
+    Write(#[expect(dead_code, reason = "as above")] WriteGuard),
+    Share(#[expect(dead_code, reason = "as above")] ShareGuard),
+    Pin(#[expect(dead_code, reason = "as above")] PinGuard),
+    Array(MemoryView),
+}
+
+// SAFETY: the guards go to any thread, and the address goes where they go.
+unsafe impl Send for Lease {}
+// SAFETY: `&Lease` gives nothing but numbers and an address.
+unsafe impl Sync for Lease {}
+
+fn kind_of(number: i32) -> Result<LeaseKind> {
+    match number {
+        XD_LEASE_READ => Ok(LeaseKind::Read),
+        XD_LEASE_WRITE => Ok(LeaseKind::Write),
+        XD_LEASE_SHARE => Ok(LeaseKind::Share),
+        XD_LEASE_PIN => Ok(LeaseKind::Pin),
+        other => Err(Failure::argument(format!(
+            "the argument `kind` is {other}: it is {XD_LEASE_READ} to read, {XD_LEASE_WRITE} to write, {XD_LEASE_SHARE} to share \
+             or {XD_LEASE_PIN} to pin"
+        ))),
+    }
+}
+
+impl Lease {
+    /// All bytes of a buffer.
+    pub(crate) fn of_buffer(buffer: &Buffer, kind: i32) -> Result<Self> {
+        let held = match kind_of(kind)? {
+            LeaseKind::Read => Held::Read(buffer.read()?),
+            LeaseKind::Write => Held::Write(buffer.write()?),
+            LeaseKind::Share => Held::Share(buffer.share()?),
+            LeaseKind::Pin => Held::Pin(buffer.pin()?),
+        };
+        Ok(Self { data: buffer.as_ptr(), nbytes: buffer.nbytes(), held })
+    }
+
+    /// All elements of an array.
+    pub(crate) fn of_array(array: &DArray, kind: i32) -> Result<Self> {
+        let request = match kind_of(kind)? {
+            LeaseKind::Read => Request::read(),
+            LeaseKind::Write => Request::write(),
+            LeaseKind::Share => Request::share(),
+            LeaseKind::Pin => Request::pin(),
+        };
+        let view = array.export(&request.indirect()).map_err(|refusal| match refusal.reason() {
+            // The kind that a buffer's lease has; the sentence says more.
+            Reason::Lease(error) => Failure::of_kind(kind_of_error(error), refusal.to_string()),
+            _ => refusal.into(),
+        })?;
+        Ok(Self { data: view.as_ptr(), nbytes: view.nbytes(), held: Held::Array(view) })
+    }
+
+    fn kind(&self) -> LeaseKind {
+        match &self.held {
+            Held::Read(_) => LeaseKind::Read,
+            Held::Write(_) => LeaseKind::Write,
+            Held::Share(_) => LeaseKind::Share,
+            Held::Pin(_) => LeaseKind::Pin,
+            Held::Array(view) => view.grant().lease(),
+        }
+    }
+}
+
+/// Where the bytes begin; of an array, where element 0 is.
+#[unsafe(no_mangle)]
+pub extern "C" fn xd_lease_data(lease: Option<&Lease>) -> *const c_void {
+    answer(|| lease.map_or(std::ptr::null(), |lease| lease.data.cast()))
+}
+
+/// As [`xd_lease_data`], to be written; null where the lease does not permit it.
+#[unsafe(no_mangle)]
+pub extern "C" fn xd_lease_mutable_data(lease: Option<&Lease>) -> *mut c_void {
+    answer(|| match lease {
+        Some(lease) if matches!(lease.kind(), LeaseKind::Write | LeaseKind::Share) => {
+            lease.data.cast_mut().cast()
+        }
+        _ => std::ptr::null_mut(),
+    })
+}
+
+/// How many bytes there are; of an array, those of all elements without gaps.
+#[unsafe(no_mangle)]
+pub extern "C" fn xd_lease_nbytes(lease: Option<&Lease>) -> usize {
+    answer(|| lease.map_or(0, |lease| lease.nbytes))
+}
+
+/// What it permits.
+#[unsafe(no_mangle)]
+pub extern "C" fn xd_lease_kind(lease: Option<&Lease>) -> i32 {
+    answer(|| match lease.map(Lease::kind) {
+        None => XD_LEASE_NONE,
+        Some(LeaseKind::Read) => XD_LEASE_READ,
+        Some(LeaseKind::Write) => XD_LEASE_WRITE,
+        Some(LeaseKind::Share) => XD_LEASE_SHARE,
+        Some(LeaseKind::Pin) => XD_LEASE_PIN,
+    })
+}
+
+/// Gives the permission back. Null is fine.
+#[unsafe(no_mangle)]
+pub extern "C" fn xd_lease_release(lease: Handle<Lease>) {
+    answer(|| drop(lease));
+}

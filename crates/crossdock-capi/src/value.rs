@@ -1,0 +1,382 @@
+//! Elements as values: numbers inline, everything longer behind a pointer that the value owns.
+
+use std::ffi::c_void;
+use std::mem::ManuallyDrop;
+use std::ptr;
+
+use crossdock::element::{DType, DTypeKind, Scalar, ScalarKind, SubArray, Value};
+
+use crate::error::{
+    Failure, Result, XD_ERROR_MALFORMED, XD_ERROR_OVERFLOW, XD_ERROR_UNSUPPORTED, XD_ERROR_VALUE,
+};
+use crate::foreign::items;
+use crate::guard::answer;
+use crate::handle::try_collect;
+
+macro_rules! kinds {
+    ($($name:ident = $number:literal;)*) => {
+        $(
+            #[doc = concat!("`", stringify!($name), "` of the header.")]
+            pub const $name: u8 = $number;
+        )*
+    };
+}
+
+kinds! {
+    XD_VALUE_NIL = 0;
+    XD_VALUE_INT = 1;
+    XD_VALUE_UINT = 2;
+    XD_VALUE_FLOAT = 3;
+    XD_VALUE_LIST = 4;
+    XD_VALUE_BOOL = 5;
+    XD_VALUE_COMPLEX = 6;
+    XD_VALUE_BYTES = 7;
+    XD_VALUE_TEXT = 8;
+    XD_VALUE_DATETIME = 9;
+    XD_VALUE_TIMEDELTA = 10;
+    XD_VALUE_LONG_DOUBLE = 11;
+    XD_VALUE_POINTER = 12;
+}
+
+/// `xd_value`: 16 bytes, which functions return in two registers.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct XdValue {
+    /// One of the constants.
+    pub kind: u8,
+    /// Zeros.
+    pub reserved: [u8; 3],
+    /// How many items or bytes there are behind the pointer.
+    pub len: u32,
+    /// C's union `as`: a pointer, or the bits of a number. (As a pointer it can be all of these, and looking at it needs no promise.)
+    pub payload: *const c_void,
+}
+
+const _: () = assert!(size_of::<XdValue>() == 16 && size_of::<*const c_void>() == 8);
+
+impl Default for XdValue {
+    fn default() -> Self {
+        Self::NIL
+    }
+}
+
+impl XdValue {
+    /// Nothing.
+    pub const NIL: Self = Self::number(XD_VALUE_NIL, 0);
+
+    #[inline]
+    const fn number(kind: u8, bits: u64) -> Self {
+        Self::pointer(kind, 0, ptr::without_provenance(bits as usize))
+    }
+
+    #[inline]
+    const fn pointer(kind: u8, len: u32, payload: *const c_void) -> Self {
+        Self { kind, reserved: [0; 3], len, payload }
+    }
+
+    /// A signed integer.
+    #[inline]
+    pub const fn int(i: i64) -> Self {
+        Self::number(XD_VALUE_INT, i as u64)
+    }
+
+    /// An unsigned integer.
+    #[inline]
+    pub const fn uint(u: u64) -> Self {
+        Self::number(XD_VALUE_UINT, u)
+    }
+
+    /// A float.
+    #[inline]
+    pub const fn float(f: f64) -> Self {
+        Self::number(XD_VALUE_FLOAT, f.to_bits())
+    }
+
+    /// C's `as.u`.
+    #[inline]
+    pub fn bits(&self) -> u64 {
+        self.payload.addr() as u64
+    }
+
+    /// C's `as.i`.
+    #[inline]
+    pub fn signed(&self) -> i64 {
+        self.bits().cast_signed()
+    }
+
+    /// C's `as.f`.
+    #[inline]
+    pub fn real(&self) -> f64 {
+        f64::from_bits(self.bits())
+    }
+}
+
+/// A value that was made here and is not C's yet.
+///
+/// # Invariants
+///
+/// 1. A list's pointer is a boxed slice of `len` of these, and that of bytes is one of `len + 1` bytes, both null for none.
+#[repr(transparent)]
+pub(crate) struct Owned(XdValue);
+
+impl Owned {
+    /// What an element is, as C sees it. Numbers cost nothing; lists, texts and bytes are allocated.
+    pub(crate) fn of(value: Value) -> Result<Self> {
+        Ok(match value {
+            Value::Bool(is) => Self::scalar(XD_VALUE_BOOL, is.into()),
+            Value::Int(i) => Self(XdValue::int(i)),
+            Value::UInt(u) => Self(XdValue::uint(u)),
+            Value::Float(f) => Self(XdValue::float(f)),
+            Value::DateTime { count, .. } => Self::scalar(XD_VALUE_DATETIME, count as u64),
+            Value::TimeDelta { count, .. } => Self::scalar(XD_VALUE_TIMEDELTA, count as u64),
+            Value::Pointer(u) => Self::scalar(XD_VALUE_POINTER, u),
+            Value::Complex { re, im } => {
+                Self::list(XD_VALUE_COMPLEX, [re, im].into_iter().map(|part| Ok(Self(XdValue::float(part)))))?
+            }
+            Value::ComplexLongDouble(parts) => Self::list(
+                XD_VALUE_COMPLEX,
+                parts.iter().map(|part| Self::bytes(XD_VALUE_LONG_DOUBLE, part)),
+            )?,
+            Value::LongDouble(raw) => Self::bytes(XD_VALUE_LONG_DOUBLE, &raw)?,
+            Value::Bytes(bytes) | Value::Void(bytes) => Self::bytes(XD_VALUE_BYTES, &bytes)?,
+            Value::Text(text) => Self::bytes(XD_VALUE_TEXT, text.as_bytes())?,
+            Value::Array(values) => Self::list(XD_VALUE_LIST, values.into_iter().map(Self::of))?,
+            Value::Record(fields) => {
+                Self::list(XD_VALUE_LIST, fields.into_iter().map(|(_, value)| Self::of(value)))?
+            }
+            other => {
+                let text = format!("a value that C has no kind for: {other}");
+                return Err(Failure::of_kind(XD_ERROR_UNSUPPORTED, text));
+            }
+        })
+    }
+
+    fn scalar(kind: u8, bits: u64) -> Self {
+        Self(XdValue::number(kind, bits))
+    }
+
+    /// Items behind a pointer.
+    pub(crate) fn list(kind: u8, items: impl ExactSizeIterator<Item = Result<Self>>) -> Result<Self> {
+        let len = short(items.len())?;
+        if len == 0 {
+            return Ok(Self::scalar(kind, 0));
+        }
+        let list = Box::into_raw(try_collect(items)?);
+        // Owned 1.
+        Ok(Self(XdValue::pointer(kind, len, list.cast::<c_void>())))
+    }
+
+    fn bytes(kind: u8, bytes: &[u8]) -> Result<Self> {
+        let len = short(bytes.len())?;
+        let ended = try_collect(Ended { bytes, given: 0 })?;
+        // Owned 1.
+        Ok(Self(XdValue::pointer(kind, len, Box::into_raw(ended).cast::<c_void>())))
+    }
+
+    /// C's from now on.
+    pub(crate) fn into_c(self) -> XdValue {
+        ManuallyDrop::new(self).0
+    }
+}
+
+/// Bytes with a zero behind them.
+struct Ended<'a> {
+    bytes: &'a [u8],
+    given: usize,
+}
+
+impl Iterator for Ended<'_> {
+    type Item = Result<u8>;
+
+    fn next(&mut self) -> Option<Result<u8>> {
+        let byte = (self.given <= self.bytes.len())
+            .then(|| Ok(self.bytes.get(self.given).copied().unwrap_or_default()));
+        self.given += 1;
+        byte
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let left = (self.bytes.len() + 1).saturating_sub(self.given);
+        (left, Some(left))
+    }
+}
+
+impl ExactSizeIterator for Ended<'_> {}
+
+fn short(len: usize) -> Result<u32> {
+    u32::try_from(len).map_err(|_| {
+        Failure::of_kind(XD_ERROR_OVERFLOW, format!("{len} items are more than a value can count"))
+    })
+}
+
+impl Drop for Owned {
+    fn drop(&mut self) {
+        let XdValue { kind, len, payload, .. } = self.0;
+        let len = len as usize;
+        match kind {
+            _ if payload.is_null() => {}
+            XD_VALUE_LIST | XD_VALUE_COMPLEX => {
+                let items = ptr::slice_from_raw_parts_mut(payload.cast_mut().cast::<Self>(), len);
+                // SAFETY: Owned 1.
+                drop(unsafe { Box::from_raw(items) });
+            }
+            XD_VALUE_BYTES | XD_VALUE_TEXT | XD_VALUE_LONG_DOUBLE => {
+                let bytes = ptr::slice_from_raw_parts_mut(payload.cast_mut().cast::<u8>(), len + 1);
+                // SAFETY: Owned 1.
+                drop(unsafe { Box::from_raw(bytes) });
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Frees what a value owns, and makes it nil. Null and nil are fine.
+///
+/// # Safety
+///
+/// The value is null, or points to one that a function of this library gave, neither changed nor freed since by a copy of it, or to one without a pointer.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn xd_value_free(value: Option<&mut XdValue>) {
+    answer(|| value.map(std::mem::take).map(Owned).map(drop).unwrap_or_default());
+}
+
+/// A value of C's as an element of this dtype, which says what a list means. Recurses as deep as the dtype is, which is bounded.
+///
+/// # Safety
+///
+/// What the value's kind says of its payload is true, and so it is of its items.
+pub(crate) unsafe fn to_element(value: &XdValue, dtype: &DType) -> Result<Value> {
+    match dtype.kind() {
+        // SAFETY: the caller's word.
+        DTypeKind::Scalar(scalar) => unsafe { to_scalar(value, scalar) },
+        DTypeKind::Record(record) => {
+            let fields = record.fields();
+            // SAFETY: the caller's word.
+            let values = unsafe { list(value, fields.len(), dtype) }?;
+            let parts = fields.iter().zip(values).map(|(field, value)| {
+                // SAFETY: an item, for which the caller vouches, too.
+                Ok((field.name().to_owned(), unsafe { to_element(value, field.dtype()) }?))
+            });
+            Ok(Value::Record(parts.collect::<Result<_>>()?))
+        }
+        // SAFETY: the caller's word.
+        DTypeKind::SubArray(subarray) => unsafe { to_axis(value, subarray, subarray.shape(), dtype) },
+    }
+}
+
+/// # Safety
+///
+/// As [`to_element`].
+unsafe fn to_axis(value: &XdValue, subarray: &SubArray, shape: &[usize], dtype: &DType) -> Result<Value> {
+    let Some((&len, inner)) = shape.split_first() else {
+        // SAFETY: the caller's word.
+        return unsafe { to_element(value, subarray.base()) };
+    };
+    // SAFETY: the caller's word.
+    let values = unsafe { list(value, len, dtype) }?;
+    // SAFETY: an item, for which the caller vouches, too.
+    let parts = values.iter().map(|value| unsafe { to_axis(value, subarray, inner, dtype) });
+    Ok(Value::Array(parts.collect::<Result<_>>()?))
+}
+
+/// # Safety
+///
+/// As [`to_element`].
+unsafe fn to_scalar(value: &XdValue, scalar: Scalar) -> Result<Value> {
+    Ok(match (value.kind, scalar.kind()) {
+        (XD_VALUE_INT | XD_VALUE_DATETIME, ScalarKind::DateTime(unit)) => {
+            Value::DateTime { count: value.signed(), unit }
+        }
+        (XD_VALUE_INT | XD_VALUE_TIMEDELTA, ScalarKind::TimeDelta(unit)) => {
+            Value::TimeDelta { count: value.signed(), unit }
+        }
+        (XD_VALUE_INT, _) => Value::Int(value.signed()),
+        (XD_VALUE_UINT, _) => Value::UInt(value.bits()),
+        (XD_VALUE_POINTER, _) => Value::Pointer(value.bits()),
+        (XD_VALUE_BOOL, _) => Value::Bool(value.bits() != 0),
+        (XD_VALUE_FLOAT, _) => Value::Float(value.real()),
+        // SAFETY: the caller's word.
+        (XD_VALUE_BYTES, ScalarKind::Void(_)) => Value::Void(unsafe { bytes(value) }?.to_vec()),
+        // SAFETY: the caller's word.
+        (XD_VALUE_BYTES, _) => Value::Bytes(unsafe { bytes(value) }?.to_vec()),
+        // SAFETY: the caller's word.
+        (XD_VALUE_TEXT, _) => match std::str::from_utf8(unsafe { bytes(value) }?) {
+            Ok(text) => Value::Text(text.to_owned()),
+            Err(error) => {
+                let text = format!("a text that is not UTF-8 from byte {} on", error.valid_up_to());
+                return Err(Failure::of_kind(XD_ERROR_MALFORMED, text));
+            }
+        },
+        // SAFETY: the caller's word.
+        (XD_VALUE_LONG_DOUBLE, _) => Value::LongDouble(unsafe { long_double(value) }?),
+        (XD_VALUE_COMPLEX, _) => {
+            // SAFETY: the caller's word.
+            let parts = unsafe { list(value, 2, &scalar.into()) }?;
+            match [&parts[0], &parts[1]] {
+                [re, im] if [re.kind, im.kind] == [XD_VALUE_LONG_DOUBLE; 2] => {
+                    // SAFETY: the caller's word, which goes for items, too.
+                    let re = unsafe { long_double(re) }?;
+                    // SAFETY: as above.
+                    Value::ComplexLongDouble(Box::new([re, unsafe { long_double(im) }?]))
+                }
+                [re, im] if [re.kind, im.kind] == [XD_VALUE_FLOAT; 2] => {
+                    Value::Complex { re: re.real(), im: im.real() }
+                }
+                _ => {
+                    return Err(misfit(
+                        "a complex number of other parts than two floats or two long doubles",
+                        scalar,
+                    ));
+                }
+            }
+        }
+        (XD_VALUE_NIL, _) => return Err(misfit("nil", scalar)),
+        (XD_VALUE_LIST, _) => return Err(misfit("a list", scalar)),
+        (XD_VALUE_DATETIME, _) => return Err(misfit("a date", scalar)),
+        (XD_VALUE_TIMEDELTA, _) => return Err(misfit("a duration", scalar)),
+        (kind, _) => {
+            let text = format!("the value's kind, {kind}, is none of those that there are");
+            return Err(Failure::argument(text));
+        }
+    })
+}
+
+/// # Safety
+///
+/// As [`to_element`], for a kind that has bytes.
+unsafe fn bytes(value: &XdValue) -> Result<&[u8]> {
+    // SAFETY: the caller's word.
+    unsafe { items(value.payload.cast(), value.len as usize, "value") }
+}
+
+/// # Safety
+///
+/// As [`bytes`].
+unsafe fn long_double(value: &XdValue) -> Result<[u8; 16]> {
+    // SAFETY: the caller's word.
+    let bytes = unsafe { bytes(value) }?;
+    let misfit = |_| format!("a long double has 16 bytes, not {}", bytes.len());
+    bytes.try_into().map_err(misfit).map_err(|text| Failure::of_kind(XD_ERROR_VALUE, text))
+}
+
+/// The items of a list that has to have so many.
+///
+/// # Safety
+///
+/// As [`to_element`].
+unsafe fn list<'a>(value: &'a XdValue, len: usize, dtype: &DType) -> Result<&'a [XdValue]> {
+    if !matches!(value.kind, XD_VALUE_LIST | XD_VALUE_COMPLEX) {
+        let text = format!("a value of kind {} where {dtype} wants a list of {len}", value.kind);
+        return Err(Failure::of_kind(XD_ERROR_VALUE, text));
+    }
+    if value.len as usize != len {
+        let text = format!("a list of {} where {dtype} wants one of {len}", value.len);
+        return Err(Failure::of_kind(XD_ERROR_VALUE, text));
+    }
+    // SAFETY: the kind says that it is a list, of so many (the caller's word).
+    unsafe { items(value.payload.cast(), len, "value") }
+}
+
+fn misfit(what: &str, scalar: Scalar) -> Failure {
+    Failure::of_kind(XD_ERROR_VALUE, format!("{what} does not fit {scalar}"))
+}

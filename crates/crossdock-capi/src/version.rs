@@ -1,0 +1,49 @@
+//! Which version this is, and how much was copied.
+
+use std::ffi::{CStr, c_char};
+
+use crossdock::memory::{copied_bytes, copied_bytes_here};
+
+use crate::guard::answer;
+
+const TEXT: &CStr = match CStr::from_bytes_with_nul(concat!(env!("CARGO_PKG_VERSION"), "\0").as_bytes()) {
+    Ok(text) => text,
+    Err(_) => panic!("a version has no zero in it"),
+};
+
+const fn number(text: &str) -> u32 {
+    let (mut bytes, mut value) = (text.as_bytes(), 0);
+    while let [digit, rest @ ..] = bytes {
+        value = value * 10 + (*digit - b'0') as u32;
+        bytes = rest;
+    }
+    value
+}
+
+const NUMBER: u32 = (number(env!("CARGO_PKG_VERSION_MAJOR")) << 16)
+    | (number(env!("CARGO_PKG_VERSION_MINOR")) << 8)
+    | number(env!("CARGO_PKG_VERSION_PATCH"));
+
+/// The version of the library that runs, as `XD_VERSION` is that of the header.
+#[unsafe(no_mangle)]
+pub extern "C" fn xd_version() -> u32 {
+    answer(|| NUMBER)
+}
+
+/// The version of the library that runs, as text.
+#[unsafe(no_mangle)]
+pub extern "C" fn xd_version_string() -> *const c_char {
+    answer(|| TEXT.as_ptr())
+}
+
+/// Bytes of elements that were copied since the program began, by all threads.
+#[unsafe(no_mangle)]
+pub extern "C" fn xd_copied_bytes() -> u64 {
+    answer(copied_bytes)
+}
+
+/// Bytes of elements that the calling thread has copied.
+#[unsafe(no_mangle)]
+pub extern "C" fn xd_copied_bytes_here() -> u64 {
+    answer(copied_bytes_here)
+}

@@ -1,0 +1,94 @@
+//! The functions and constants that the header declares, read from its text.
+
+use std::fs;
+use std::path::Path;
+
+use crate::toolchain::PACKAGE;
+
+/// One function of the header.
+pub(crate) struct Prototype {
+    pub(crate) name: String,
+    /// What it returns, as it is written.
+    pub(crate) returns: String,
+    /// Its parameters, as they are written.
+    pub(crate) parameters: Vec<String>,
+}
+
+impl Prototype {
+    /// Whether its last parameter is where an error goes.
+    pub(crate) fn is_fallible(&self) -> bool {
+        self.parameters.last().is_some_and(|parameter| parameter == "xd_error_t **error")
+    }
+
+    /// The names of its parameters that are pointers, but for the error's.
+    pub(crate) fn pointers(&self) -> impl Iterator<Item = &str> {
+        let pointers = self.parameters.iter().filter(|parameter| parameter.contains('*'));
+        pointers.map(|parameter| name_of(parameter)).filter(|&name| name != "error")
+    }
+}
+
+/// The name in a parameter: of a function that is one, that in its brackets.
+fn name_of(parameter: &str) -> &str {
+    match parameter.split_once("(*") {
+        Some((_, rest)) => rest.split(')').next().unwrap_or_default(),
+        None => parameter.rsplit([' ', '*']).next().unwrap_or_default(),
+    }
+}
+
+/// The text of the header without comments.
+pub(crate) fn header() -> String {
+    let path = Path::new(PACKAGE).join("include/crossdock.h");
+    let text = fs::read_to_string(path).expect("the header");
+    let mut parts = text.split("/*");
+    let mut bare = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        bare.push_str(part.split_once("*/").expect("a comment ends").1);
+    }
+    bare
+}
+
+/// All functions.
+pub(crate) fn prototypes() -> Vec<Prototype> {
+    let text = header();
+    let text: String = text.lines().filter(|line| !line.starts_with('#')).collect::<Vec<_>>().join(" ");
+    let declarations = text.split("XD_API ").skip(1);
+    declarations.map(|declaration| read(declaration.split(';').next().unwrap_or_default())).collect()
+}
+
+fn read(declaration: &str) -> Prototype {
+    let text = declaration.replace("XD_MUST_USE ", "");
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let (head, list) = text.split_once('(').expect("a function has brackets");
+    let list = list.strip_suffix(')').expect("a function has brackets");
+    let at = head.rfind([' ', '*']).expect("a function returns something") + 1;
+    let parameters = match list {
+        "void" => Vec::new(),
+        list => split(list),
+    };
+    Prototype { name: head[at..].to_owned(), returns: head[..at].trim().to_owned(), parameters }
+}
+
+/// At the commas outside of brackets.
+fn split(list: &str) -> Vec<String> {
+    let (mut parts, mut depth) = (vec![String::new()], 0);
+    for letter in list.chars() {
+        depth += i32::from(letter == '(') - i32::from(letter == ')');
+        match letter {
+            ',' if depth == 0 => parts.push(String::new()),
+            letter => parts.last_mut().expect("there is one").push(letter),
+        }
+    }
+    parts.into_iter().map(|part| part.trim().to_owned()).collect()
+}
+
+#[test]
+fn prototypes_are_read_as_they_are_written() {
+    let adopt = read(
+        "XD_MUST_USE xd_buffer_t *xd_adopt(void *data, size_t n, void (*release)(void *, int), xd_error_t **error)",
+    );
+    assert_eq!((&*adopt.name, &*adopt.returns, adopt.parameters.len()), ("xd_adopt", "xd_buffer_t *", 4));
+    assert!(adopt.is_fallible());
+    assert_eq!(adopt.pointers().collect::<Vec<_>>(), ["data", "release"]);
+    assert!(read("uint32_t xd_version(void)").parameters.is_empty());
+    assert!(prototypes().len() > 60);
+}

@@ -1,0 +1,53 @@
+//! What the header declares is what the library exports.
+
+use std::collections::BTreeSet;
+use std::env;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use crate::prototypes::prototypes;
+use crate::toolchain::{PACKAGE, shared_library, soname, succeeded};
+
+#[test]
+fn every_function_of_the_header_is_exported_and_every_export_declared() {
+    let declared: BTreeSet<String> = prototypes().into_iter().map(|prototype| prototype.name).collect();
+    let table = succeeded(Command::new("nm").args(["-D", "--defined-only"]).arg(shared_library()));
+    let exported: BTreeSet<String> =
+        table.lines().filter_map(|line| line.rsplit(' ').next()).map(str::to_owned).collect();
+    assert_eq!(declared, exported);
+}
+
+#[test]
+fn the_library_is_named_by_its_version() {
+    let version = env!("CARGO_PKG_VERSION").split('.').collect::<Vec<_>>();
+    let number = if version[0] == "0" { version[..2].join(".") } else { version[0].to_owned() };
+    assert_eq!(soname(&shared_library()), format!("libcrossdock.so.{number}"));
+}
+
+/// Every exported function goes through the one door, so that nothing unwinds into C.
+#[test]
+fn every_exported_function_is_guarded() {
+    let mut exported = 0;
+    let mut folders = vec![Path::new(PACKAGE).join("src")];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).expect("a folder of sources") {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            let text = fs::read_to_string(&path).expect("a source");
+            for function in text.split("#[unsafe(no_mangle)]").skip(1) {
+                let body = function.split("\n}\n").next().unwrap_or_default();
+                let guarded = ["fallible(error, ", "answer("].iter().any(|door| body.contains(door));
+                let name = function.split("extern \"C\" fn ").nth(1).unwrap_or(function);
+                let name = name.split('(').next().unwrap_or(name);
+                assert!(guarded, "{name} in {} has no guard", path.display());
+                assert!(name.starts_with("xd_"), "{name} in {} has another prefix", path.display());
+                exported += 1;
+            }
+        }
+    }
+    assert_eq!(exported, prototypes().len());
+}

@@ -1,0 +1,192 @@
+//! The compilers of C and C++, and the library as they find it.
+
+use std::env;
+use std::fs;
+use std::io::ErrorKind;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::OnceLock;
+
+/// The folder of the package.
+pub(crate) const PACKAGE: &str = env!("CARGO_MANIFEST_DIR");
+
+/// A language and the dialect of it.
+#[derive(Clone, Copy)]
+pub(crate) struct Language {
+    compiler: &'static str,
+    standard: &'static str,
+}
+
+pub(crate) const C99: Language = Language { compiler: "cc", standard: "c99" };
+pub(crate) const C11: Language = Language { compiler: "cc", standard: "c11" };
+pub(crate) const CXX11: Language = Language { compiler: "c++", standard: "c++11" };
+pub(crate) const CXX17: Language = Language { compiler: "c++", standard: "c++17" };
+pub(crate) const CXX20: Language = Language { compiler: "c++", standard: "c++20" };
+
+/// Whether what is missing is a failure.
+pub(crate) fn is_required() -> bool {
+    env::var_os("CROSSDOCK_REQUIRE_COUNTERPARTS").is_some_and(|value| value == "1")
+}
+
+/// Says that a test did not run, or fails where it has to.
+pub(crate) fn missing(what: &str) {
+    assert!(!is_required(), "required, and missing: {what}");
+    eprintln!("not run: {what}");
+}
+
+impl Language {
+    /// The compiler with every warning an error; none where it is missing.
+    pub(crate) fn compiler(self) -> Option<Command> {
+        let program = env::var_os(if self.compiler == "cc" { "CC" } else { "CXX" });
+        let program = program.unwrap_or_else(|| self.compiler.into());
+        match Command::new(&program).arg("--version").output() {
+            Ok(_) => {}
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                missing(&format!("the compiler `{}`", program.display()));
+                return None;
+            }
+            Err(error) => panic!("{}: {error}", program.display()),
+        }
+        let mut command = Command::new(program);
+        command.arg(format!("-std={}", self.standard)).args([
+            "-Wall",
+            "-Wextra",
+            "-Werror",
+            "-pedantic",
+            "-g",
+        ]);
+        Some(command)
+    }
+}
+
+/// Where the library is found.
+struct Library {
+    cflags: Vec<String>,
+    libs: Vec<String>,
+    folder: PathBuf,
+}
+
+/// The library at hand, found once.
+fn library() -> &'static Library {
+    static LIBRARY: OnceLock<Library> = OnceLock::new();
+    LIBRARY.get_or_init(|| match env::var_os("CROSSDOCK_PREFIX") {
+        Some(prefix) => installed(Path::new(&prefix)),
+        None => staged(),
+    })
+}
+
+/// As `pkg-config` says.
+fn installed(prefix: &Path) -> Library {
+    let folder = prefix.join("lib");
+    let ask = |what: &str| {
+        let mut command = Command::new("pkg-config");
+        command.args([what, "crossdock"]).env("PKG_CONFIG_PATH", folder.join("pkgconfig"));
+        words(&succeeded(&mut command))
+    };
+    Library { cflags: ask("--cflags"), libs: ask("--libs"), folder }
+}
+
+fn words(text: &str) -> Vec<String> {
+    text.split_whitespace().map(str::to_owned).collect()
+}
+
+/// What this build made, under the names that it has once it is installed.
+fn staged() -> Library {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("stage-{}", std::process::id()));
+    fs::create_dir_all(&folder).expect("a folder for links");
+    let built = built();
+    for name in ["libcrossdock.so", &soname(&built)] {
+        let link = folder.join(name);
+        let _ = fs::remove_file(&link);
+        symlink(&built, &link).expect("a link to the library");
+    }
+    let package = Path::new(PACKAGE);
+    Library {
+        cflags: vec![format!("-I{}", package.join("include").display())],
+        libs: vec![format!("-L{}", folder.display()), "-lcrossdock".to_owned()],
+        folder,
+    }
+}
+
+/// The shared library that Cargo built beside this test.
+fn built() -> PathBuf {
+    let this = env::current_exe().expect("a test has a file");
+    let built = this.with_file_name("libcrossdock_capi.so");
+    assert!(built.is_file(), "{} is missing", built.display());
+    built
+}
+
+/// The shared library at hand.
+pub(crate) fn shared_library() -> PathBuf {
+    library().folder.join("libcrossdock.so")
+}
+
+/// The name that the library has for the loader.
+pub(crate) fn soname(library: &Path) -> String {
+    let text = succeeded(Command::new("objdump").arg("-p").arg(library));
+    let line = text.lines().find_map(|line| line.trim().strip_prefix("SONAME"));
+    line.expect("the library has a name for the loader").trim().to_owned()
+}
+
+/// What a command that must succeed wrote.
+#[track_caller]
+pub(crate) fn succeeded(command: &mut Command) -> String {
+    let Output { status, stdout, stderr } =
+        command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    let (stdout, stderr) = (String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr));
+    assert!(status.success(), "{command:?} ended with {status}\n{stdout}\n{stderr}");
+    stdout.into_owned()
+}
+
+/// A file of our own in the target folder.
+pub(crate) fn scratch(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("border-{}", std::process::id()));
+    fs::create_dir_all(&folder).expect("a folder of our own");
+    folder.join(name)
+}
+
+/// Whether a text compiles; if not, what the compiler says. None where there is no compiler.
+pub(crate) fn compiles(
+    language: Language,
+    name: &str,
+    text: &str,
+    flags: &[String],
+) -> Option<Result<(), String>> {
+    let ending = if language.compiler == "cc" { "c" } else { "cc" };
+    let source = scratch(&format!("{name}.{ending}"));
+    fs::write(&source, text).expect("a source of our own");
+    let mut compile = language.compiler()?;
+    compile.arg("-fsyntax-only").args(&library().cflags).args(flags).arg(&source);
+    let output = compile.output().expect("the compiler runs");
+    Some(if output.status.success() {
+        Ok(())
+    } else {
+        Err(String::from_utf8_lossy(&output.stderr).into_owned())
+    })
+}
+
+/// Builds a program and gives the command that runs it, under the instrument that was asked for. None where there is no compiler.
+pub(crate) fn program(language: Language, source: &Path) -> Option<Command> {
+    let instrument = env::var("CROSSDOCK_INSTRUMENT").unwrap_or_default();
+    let name = source.file_name().expect("a source has a name").to_string_lossy().replace('.', "-");
+    let binary = scratch(&format!("{name}-{instrument}"));
+    let Library { cflags, libs, folder } = library();
+    let mut compile = language.compiler()?;
+    if instrument == "address" {
+        compile.args(["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]);
+    }
+    compile.args(cflags).arg("-o").arg(&binary).arg(source).args(libs);
+    compile.arg(format!("-Wl,-rpath,{}", folder.display())).args(["-pthread", "-ldl"]);
+    succeeded(&mut compile);
+    Some(match &*instrument {
+        "" | "address" => Command::new(binary),
+        "valgrind" => {
+            let mut command = Command::new("valgrind");
+            command.args(["-q", "--error-exitcode=9", "--leak-check=full", "--show-leak-kinds=definite"]);
+            command.args(["--errors-for-leak-kinds=definite", "--fair-sched=yes"]).arg(binary);
+            command
+        }
+        other => panic!("CROSSDOCK_INSTRUMENT is {other:?}: it is `valgrind` or `address`"),
+    })
+}

@@ -1,0 +1,266 @@
+//! Arrow's spelling: the format strings of its C Data interface, and the metadata of tensors.
+//!
+//! Elements are in the machine's byte order. Dates and durations are counts of 64 bits on both sides; the least of them, which is a
+//! moment like any other in Arrow, is "not a time" here ([`NAT`](crate::element::NAT)). Truth values are bits there; those of a byte
+//! each go as the extension type `arrow.bool8`. Source: the specification of the C Data interface and of the canonical extension
+//! types, as of Arrow 26.
+
+mod json;
+mod tensor;
+
+use std::borrow::Cow;
+
+use crate::element::{ByteOrder, DType, DTypeKind, ScalarKind, TimeUnit};
+use crate::error::{Error, Kind, Result};
+
+pub use tensor::TensorShape;
+
+/// The extension type of truth values of a byte each, whose storage is `c`.
+pub const BOOL8: &str = "arrow.bool8";
+/// The extension type of tensors of one shape, whose storage is `+w:N`; its metadata are a [`TensorShape`].
+pub const FIXED_SHAPE_TENSOR: &str = "arrow.fixed_shape_tensor";
+
+/// The one table for both directions. Of two rows for one kind, the first says what goes out.
+const TABLE: [(&str, ScalarKind); 20] = [
+    ("c", ScalarKind::Int8),
+    ("C", ScalarKind::UInt8),
+    ("s", ScalarKind::Int16),
+    ("S", ScalarKind::UInt16),
+    ("i", ScalarKind::Int32),
+    ("I", ScalarKind::UInt32),
+    ("l", ScalarKind::Int64),
+    ("L", ScalarKind::UInt64),
+    ("e", ScalarKind::Float16),
+    ("f", ScalarKind::Float32),
+    ("g", ScalarKind::Float64),
+    ("tss:", ScalarKind::DateTime(TimeUnit::SECOND)),
+    ("tsm:", ScalarKind::DateTime(TimeUnit::MILLISECOND)),
+    ("tsu:", ScalarKind::DateTime(TimeUnit::MICROSECOND)),
+    ("tsn:", ScalarKind::DateTime(TimeUnit::NANOSECOND)),
+    ("tdm", ScalarKind::DateTime(TimeUnit::MILLISECOND)),
+    ("tDs", ScalarKind::TimeDelta(TimeUnit::SECOND)),
+    ("tDm", ScalarKind::TimeDelta(TimeUnit::MILLISECOND)),
+    ("tDu", ScalarKind::TimeDelta(TimeUnit::MICROSECOND)),
+    ("tDn", ScalarKind::TimeDelta(TimeUnit::NANOSECOND)),
+];
+
+/// What a format string says, as far as elements of a fixed width go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// One buffer of elements.
+    Scalar(DType),
+    /// So many elements of the one child (`+w:N`).
+    List(usize),
+    /// One element of every child (`+s`).
+    Struct,
+}
+
+impl Format {
+    /// Reads a format string.
+    ///
+    /// # Errors
+    ///
+    /// `is_unsupported` for what no dtype says, with the way around; `is_malformed` for a width that is no number;
+    /// `is_overflow` for one that no element has.
+    ///
+    /// ```
+    /// use crossdock::element::{DType, dialect::arrow::Format};
+    ///
+    /// assert_eq!(Format::parse("g")?, Format::Scalar(DType::F64));
+    /// assert_eq!(Format::parse("w:16")?, Format::Scalar(DType::void(16)?));
+    /// assert_eq!(Format::parse("+w:3")?, Format::List(3));
+    /// assert!(Format::parse("b").unwrap_err().to_string().contains("eight to a byte"));
+    /// # Ok::<(), crossdock::Error>(())
+    /// ```
+    pub fn parse(format: &str) -> Result<Self> {
+        if let Some((_, kind)) = TABLE.iter().find(|(known, _)| *known == format) {
+            return Ok(Self::Scalar(DType::scalar(*kind, ByteOrder::NATIVE)?));
+        }
+        match format.split_once(':') {
+            Some(("w", width)) => Ok(Self::Scalar(DType::void(number(format, width)?)?)),
+            Some(("+w", len)) => Ok(Self::List(number(format, len)?)),
+            _ if format == "+s" => Ok(Self::Struct),
+            _ => Err(Error::new(Kind::Unsupported, why_not(format))),
+        }
+    }
+}
+
+/// A width or a length: digits, and nothing else.
+fn number(format: &str, digits: &str) -> Result<usize> {
+    if digits.is_empty() || digits.bytes().any(|digit| !digit.is_ascii_digit()) {
+        return Err(Error::new(
+            Kind::Malformed,
+            format!("the format {} has no number behind the colon", show(format)),
+        ));
+    }
+    digits.parse().map_err(|_| {
+        Error::new(
+            Kind::Overflow,
+            format!("the number of the format {} is more than {}", show(format), usize::MAX),
+        )
+    })
+}
+
+/// A format, which comes from outside and may be of any length, for an error.
+fn show(format: &str) -> String {
+    const MOST: usize = 40;
+    match format.char_indices().nth(MOST) {
+        Some((end, _)) => format!("{:?}…", &format[..end]),
+        None => format!("{format:?}"),
+    }
+}
+
+fn why_not(format: &str) -> String {
+    let shown = show(format);
+    if let Some((_, zone)) =
+        format.strip_prefix("ts").and_then(|rest| rest.split_once(':')).filter(|(unit, _)| unit.len() == 1)
+    {
+        return format!(
+            "no dtype has a time zone, as these timestamps have ({}): relabel them without one, and they count from \
+             1970-01-01T00:00 UTC",
+            show(zone)
+        );
+    }
+    match format {
+        "b" => "Arrow's truth values are bits, eight to a byte, and elements have a byte at least: cast them to uint8".into(),
+        "tdD" | "tts" | "ttm" => {
+            format!("{shown} counts in 32 bits, and dates and durations here in 64: cast it, or relabel it as int32")
+        }
+        "ttu" | "ttn" => {
+            format!("{shown} is a time of day, which no dtype is: relabel it as a duration since midnight")
+        }
+        "tiM" | "tiD" | "tin" => format!("{shown} counts in several units at once, which no dtype does"),
+        "n" => "columns of nothing but nulls have no elements".into(),
+        _ if format.starts_with("d:") => {
+            format!("no dtype is decimal, as {shown} is: cast it to floats, or relabel it as integers of its width")
+        }
+        "z" | "Z" | "u" | "U" | "vz" | "vu" | "+l" | "+L" | "+vl" | "+vL" | "+m" | "+r" => not_strided(&shown),
+        _ if format.starts_with("+ud:") || format.starts_with("+us:") => not_strided(&shown),
+        _ => format!("the format {shown} is not known"),
+    }
+}
+
+fn not_strided(shown: &str) -> String {
+    format!(
+        "elements of the format {shown} do not lie one after the other in equal widths: no strides lead to them"
+    )
+}
+
+/// The format of a dtype without parts. Truth values have none: see [`BOOL8`].
+///
+/// # Errors
+///
+/// `is_unsupported`, naming what Arrow cannot say: text, complex numbers, small floats, pointers, long doubles, units of time
+/// that are not a second's 10³th, 10⁶th or 10⁹th part, and the byte order that is not the machine's. Sub-arrays are lists, and
+/// records structs: their parts have formats.
+///
+/// ```
+/// use crossdock::element::{DType, TimeUnit, dialect::arrow};
+///
+/// assert_eq!(arrow::to_format(&DType::datetime(TimeUnit::NANOSECOND))?, "tsn:");
+/// assert!(arrow::to_format(&DType::C64).unwrap_err().to_string().contains("complex64"));
+/// # Ok::<(), crossdock::Error>(())
+/// ```
+pub fn to_format(dtype: &DType) -> Result<Cow<'static, str>> {
+    let unsupported =
+        |what: &str| Err(Error::new(Kind::Unsupported, format!("Arrow has no {what}: {}", dtype.brief())));
+    let scalar = match dtype.kind() {
+        DTypeKind::Scalar(scalar) => scalar,
+        DTypeKind::Record(_) => {
+            return unsupported("records, but columns apart; hand over one field at a time");
+        }
+        DTypeKind::SubArray(_) => return unsupported("sub-arrays in sub-arrays"),
+    };
+    if !scalar.is_native() {
+        return unsupported("byte order but the machine's own; turn it around (`to_byte_order`)");
+    }
+    match scalar.kind() {
+        ScalarKind::Void(width) => Ok(format!("w:{width}").into()),
+        ScalarKind::Bool => unsupported("truth values of a byte, only bits; view them as uint8"),
+        ScalarKind::Bytes(_) | ScalarKind::Text(_) => unsupported("text that is filled up with NUL"),
+        kind => match TABLE.iter().find(|(_, known)| *known == kind) {
+            Some((format, _)) => Ok((*format).into()),
+            None => unsupported("such type"),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_row_goes_either_way() {
+        for (format, kind) in TABLE {
+            let Format::Scalar(dtype) = Format::parse(format).unwrap() else { panic!("{format}") };
+            assert_eq!(dtype.as_scalar().unwrap().kind(), kind);
+            let back = to_format(&dtype).unwrap();
+            assert!(back == format || (format, &*back) == ("tdm", "tsm:"), "{format} became {back}");
+        }
+        for width in [0, 1, i32::MAX as usize] {
+            let format = format!("w:{width}");
+            let dtype = DType::void(width).unwrap();
+            assert_eq!(Format::parse(&format).unwrap(), Format::Scalar(dtype.clone()));
+            assert_eq!(to_format(&dtype).unwrap(), format);
+            assert_eq!(Format::parse(&format!("+{format}")).unwrap(), Format::List(width));
+        }
+        assert_eq!(Format::parse("+s").unwrap(), Format::Struct);
+    }
+
+    #[test]
+    fn what_no_dtype_says_is_refused_by_name() {
+        for (format, says) in [
+            ("b", "eight to a byte"),
+            ("tss:+01:00", "+01:00"),
+            ("tdD", "32 bits"),
+            ("tts", "32 bits"),
+            ("ttm", "32 bits"),
+            ("ttu", "time of day"),
+            ("ttn", "time of day"),
+            ("tiD", "several units"),
+            ("d:9,2", "decimal"),
+            ("n", "nulls"),
+            ("u", "\"u\" do not lie"),
+            ("+l", "\"+l\" do not lie"),
+            ("+us:0,1", "do not lie"),
+            ("", "not known"),
+            ("gg", "not known"),
+            ("+w", "not known"),
+            ("tsx", "not known"),
+            ("\u{e9}", "not known"),
+        ] {
+            let error = Format::parse(format).unwrap_err();
+            assert!(error.is_unsupported() && error.to_string().contains(says), "{format}: {error}");
+        }
+        let long = Format::parse(&"x".repeat(100_000)).unwrap_err();
+        assert!(long.to_string().len() < 200, "{long}");
+    }
+
+    #[test]
+    fn widths_that_are_none_are_refused() {
+        for format in ["w:", "w:-1", "w:+1", "w: 1", "+w:", "+w:x", "w:1:2"] {
+            assert!(Format::parse(format).unwrap_err().is_malformed(), "{format}");
+        }
+        for format in ["w:2147483648", "w:99999999999999999999", "+w:99999999999999999999"] {
+            assert!(Format::parse(format).unwrap_err().is_overflow(), "{format}");
+        }
+    }
+
+    #[test]
+    fn what_arrow_does_not_say_is_refused_by_name() {
+        for (ours, says) in [
+            (DType::BOOL, "bool"),
+            (DType::C64, "complex64"),
+            (DType::BF16, "bfloat16"),
+            (DType::I32.swapped(), ">int32"),
+            (DType::bytes(3).unwrap(), "S3"),
+            (DType::text(3).unwrap(), "U3"),
+            (DType::datetime(TimeUnit::DAY), "datetime64[D]"),
+            (DType::subarray(&[2], DType::U8).unwrap(), "sub-arrays"),
+            (DType::packed_record([("a", DType::U8)]).unwrap(), "one field at a time"),
+        ] {
+            let error = to_format(&ours).unwrap_err();
+            assert!(error.is_unsupported() && error.to_string().contains(says), "{error}");
+        }
+    }
+}

@@ -1,0 +1,276 @@
+//! What an array is in Arrow: columns, of which some are lists of a fixed size and some structs of others.
+
+use std::ffi::CString;
+
+use crate::array::DArray;
+use crate::element::dialect::arrow::{BOOL8, FIXED_SHAPE_TENSOR, TensorShape, to_format};
+use crate::element::{DType, DTypeKind, Field};
+use crate::error::{Error, Result};
+use crate::exchange::protocol::arrow::metadata::Extension;
+use crate::layout::Order;
+use crate::memory::{Lease, LeaseKind};
+use crate::view::Reason;
+
+/// A column to be lent.
+pub(super) struct Column {
+    pub(super) format: CString,
+    pub(super) name: CString,
+    pub(super) extension: Option<Extension>,
+    /// The number of elements.
+    pub(super) len: usize,
+    pub(super) body: Body,
+}
+
+pub(super) enum Body {
+    /// Elements one after the other, and the lease under which they are lent.
+    Values { data: *const u8, lease: Lease },
+    /// So many elements of the one column each (`+w`).
+    List(Box<Column>),
+    /// One element of each of the columns (`+s`).
+    Struct(Vec<Column>),
+}
+
+/// An array taken apart into the arrays that Arrow has for it: those whose elements have no parts.
+///
+/// # Invariants
+///
+/// 1. The leading axes of every part are those of the whole.
+pub(super) enum Parts {
+    /// Elements without parts.
+    Values(DArray),
+    /// The fields of records, and the shape of the whole.
+    Fields(Vec<usize>, Vec<(String, Parts)>),
+}
+
+impl Parts {
+    /// Takes an array apart in place. O(rank) for each field.
+    pub(super) fn of(array: DArray) -> Result<Self> {
+        let array = with_inner_axes(array)?;
+        let Some(record) = array.dtype().as_record() else { return Ok(Self::Values(array)) };
+        let part = |field: &Field| Ok((field.name().to_owned(), Self::of(array.field(field.name())?)?));
+        let fields = record.fields().iter().map(part).collect::<Result<_>>()?;
+        Ok(Self::Fields(array.shape().to_vec(), fields))
+    }
+
+    /// Copies of the parts, row-major without gaps, each in memory of its own; and how many bytes were copied: those of records within
+    /// records once for each level.
+    pub(super) fn copied(array: &DArray) -> Result<(Self, usize)> {
+        let base = array.dtype().as_subarray().map_or(array.dtype(), |subarray| subarray.base());
+        if base.as_record().is_none() {
+            let copy = array.to_order(Order::RowMajor)?;
+            let nbytes = copy.nbytes();
+            return Ok((Self::Values(with_inner_axes(copy)?), nbytes));
+        }
+        let array = with_inner_axes(array.clone())?;
+        let (mut fields, mut nbytes) = (Vec::new(), 0);
+        for (name, column) in array.to_columns()? {
+            nbytes += column.nbytes();
+            let column = with_inner_axes(column)?;
+            let part = match column.dtype().as_record() {
+                None => Self::Values(column),
+                Some(_) => {
+                    let (part, copied) = Self::copied(&column)?;
+                    nbytes += copied;
+                    part
+                }
+            };
+            fields.push((name, part));
+        }
+        Ok((Self::Fields(array.shape().to_vec(), fields), nbytes))
+    }
+
+    fn shape(&self) -> &[usize] {
+        match self {
+            Self::Values(array) => array.shape(),
+            Self::Fields(shape, _) => shape,
+        }
+    }
+
+    /// The parts as a column, of which the first `rows` axes are the elements, and the others tensors within them.
+    ///
+    /// # Errors
+    ///
+    /// `Layout` where elements do not lie row-major without gaps, or are unaligned; `Unsupported` for what Arrow has no word for;
+    /// `Lease`.
+    pub(super) fn into_column(
+        self,
+        name: String,
+        rows: usize,
+        permutation: Option<Vec<usize>>,
+    ) -> Result<Column, Reason> {
+        let (outer, inner) = self.shape().split_at(rows);
+        let len = count(outer)?;
+        let name = c_string(name)?;
+        if !inner.is_empty() {
+            let tensor = TensorShape::new(inner.to_vec(), permutation).map_err(Reason::Failed)?;
+            let list = list_len(inner)?;
+            let rank = self.shape().len();
+            return Ok(Column {
+                format: c_string(format!("+w:{list}"))?,
+                name,
+                extension: Some(Extension::new(FIXED_SHAPE_TENSOR, tensor.to_string())),
+                len,
+                body: Body::List(Box::new(self.into_column("item".to_owned(), rank, None)?)),
+            });
+        }
+        match self {
+            Self::Values(array) => values(name, len, &array),
+            Self::Fields(_, fields) => {
+                let column = |(name, part): (String, Self)| part.into_column(name, rows, None);
+                let columns = fields.into_iter().map(column).collect::<Result<_, _>>()?;
+                Ok(Column {
+                    format: c"+s".to_owned(),
+                    name,
+                    extension: None,
+                    len,
+                    body: Body::Struct(columns),
+                })
+            }
+        }
+    }
+}
+
+/// The axes of an array whose elements are arrays themselves, behind its own.
+fn with_inner_axes(array: DArray) -> Result<DArray> {
+    if array.dtype().as_subarray().is_none() {
+        return Ok(array);
+    }
+    const VALUE: &str = "value";
+    let whole = DType::record([Field::new(VALUE, 0, array.dtype().clone())], array.dtype().itemsize())?;
+    array.view_as(&whole)?.field(VALUE)
+}
+
+/// The axes behind the first in the order in which their elements lie, and the permutation that says so, if one has to.
+///
+/// # Errors
+///
+/// `Layout` where the elements do not lie one after the other whatever the order of these axes.
+pub(super) fn in_order(array: &DArray) -> Result<(DArray, Option<Vec<usize>>), Reason> {
+    let layout = array.layout();
+    if array.is_contiguous(Order::RowMajor) {
+        return Ok((array.clone(), None));
+    }
+    let normal = layout.normalized();
+    let mut axes: Vec<usize> = (0..array.rank()).collect();
+    axes[1..].sort_by_key(|&axis| std::cmp::Reverse(normal.strides()[axis].unsigned_abs()));
+    let sorted =
+        layout.suboffsets().is_none().then(|| array.permute(&axes)).transpose().map_err(Reason::Failed)?;
+    let Some(sorted) = sorted.filter(|sorted| sorted.is_contiguous(Order::RowMajor)) else {
+        return Err(Reason::Layout(not_in_order(array)));
+    };
+    // Axis i of the array is axis k of what lies there, where axes[k] is i.
+    let mut permutation = vec![0; axes.len() - 1];
+    for (k, &axis) in axes.iter().enumerate().skip(1) {
+        permutation[axis - 1] = k - 1;
+    }
+    Ok((sorted, Some(permutation)))
+}
+
+#[cold]
+fn not_in_order(array: &DArray) -> String {
+    let pointers = match array.layout().suboffsets() {
+        Some(suboffsets) => format!(" behind pointers (suboffsets {suboffsets:?})"),
+        None => String::new(),
+    };
+    format!(
+        "Arrow's elements lie one after the other, axis 0 the slowest and the others in any order, and those of shape {:?} with \
+         strides {:?}{pointers} do not",
+        array.shape(),
+        array.strides()
+    )
+}
+
+/// Elements without parts, as a column.
+fn values(name: CString, len: usize, array: &DArray) -> Result<Column, Reason> {
+    let is_bool = *array.dtype() == DType::BOOL;
+    let format = match is_bool {
+        true => c"c".to_owned(),
+        false => c_string(to_format(array.dtype()).map_err(unsupported)?.into_owned())?,
+    };
+    if !array.is_contiguous(Order::RowMajor) {
+        return Err(Reason::Layout(format!(
+            "the elements of Arrow's column {name:?} lie one after the other, and these, of {} bytes, have strides {:?}",
+            array.dtype().itemsize(),
+            array.strides()
+        )));
+    }
+    let (address, align) = (array.as_ptr().addr(), array.dtype().alignment());
+    let is_empty = array.nbytes() == 0;
+    if !is_empty && !address.is_multiple_of(align) {
+        return Err(Reason::Layout(format!(
+            "the address {address:#x} of the column {name:?} is not a multiple of {align}, as Arrow's elements are"
+        )));
+    }
+    let handle = array.raw().handle();
+    let lease = handle.await_work(LeaseKind::Read).and_then(|()| Ok(handle.lease(LeaseKind::Read)?));
+    Ok(Column {
+        format,
+        name,
+        extension: is_bool.then(|| Extension::new(BOOL8, String::new())),
+        len,
+        body: Body::Values {
+            data: if is_empty { std::ptr::null() } else { array.as_ptr() },
+            lease: lease.map_err(Reason::Lease)?,
+        },
+    })
+}
+
+/// Whether Arrow has a word for every part of a dtype: asked before anything is copied.
+///
+/// # Errors
+///
+/// `Unsupported`, naming the part.
+pub(super) fn check_words(dtype: &DType) -> Result<(), Reason> {
+    match dtype.kind() {
+        DTypeKind::Scalar(_) if *dtype == DType::BOOL => Ok(()),
+        DTypeKind::Scalar(_) => to_format(dtype).map(drop).map_err(unsupported),
+        DTypeKind::SubArray(subarray) => {
+            list_len(subarray.shape())?;
+            check_words(subarray.base())
+        }
+        DTypeKind::Record(record) => record.fields().iter().try_for_each(|field| {
+            c_string(field.name())?;
+            check_words(field.dtype())
+        }),
+    }
+}
+
+fn unsupported(error: Error) -> Reason {
+    Reason::Unsupported(error.to_string())
+}
+
+/// Text as C has it.
+fn c_string(text: impl Into<Vec<u8>>) -> Result<CString, Reason> {
+    CString::new(text).map_err(|error| {
+        let text = String::from_utf8_lossy(error.into_vec().as_slice()).into_owned();
+        Reason::Unsupported(format!("in C, the name {text:?} ends at the NUL in it: rename the field"))
+    })
+}
+
+/// The product of lengths, as a column counts. It is one that a layout has.
+fn count(shape: &[usize]) -> Result<usize, Reason> {
+    let product = match shape.contains(&0) {
+        true => Some(0),
+        false => shape.iter().try_fold(1usize, |product, &len| product.checked_mul(len)),
+    };
+    product.filter(|&len| i64::try_from(len).is_ok()).ok_or_else(|| {
+        Reason::Unsupported(format!("Arrow counts elements with 63 bits, and shape {shape:?} has more"))
+    })
+}
+
+/// The length of the lists that tensors are. Arrow's libraries count it with 31 bits, and the number of elements altogether with 63.
+pub(super) fn list_len(shape: &[usize]) -> Result<usize, Reason> {
+    let len = count(shape)?;
+    if i32::try_from(len).is_err() {
+        return Err(Reason::Unsupported(format!(
+            "tensors of shape {shape:?} have {len} elements, more than the {} of an Arrow list",
+            i32::MAX
+        )));
+    }
+    Ok(len)
+}
+
+/// What is exported has rows.
+pub(super) fn no_rows() -> String {
+    "an array of rank 0 is no column: insert an axis (`insert_axis`), or lend it whole (`ExportOptions::whole`)".to_owned()
+}

@@ -1,0 +1,250 @@
+//! From an array to Arrow's C structs.
+
+use std::fmt;
+use std::mem;
+use std::ptr;
+
+use crate::array::DArray;
+use crate::exchange::protocol::arrow::abi::{ArrowArray, ArrowDeviceArray, ArrowSchema};
+use crate::exchange::protocol::arrow::column::{Column, Parts, check_words, in_order, list_len, no_rows};
+use crate::exchange::protocol::arrow::lent::lend;
+use crate::memory::Place;
+use crate::view::{Copied, CopyPolicy, Reason, Refusal, Request, Source, hand_over_as};
+
+/// What the caller permits, and wishes, in an export.
+#[derive(Clone, Debug, Default)]
+pub struct ExportOptions {
+    copy: CopyPolicy,
+    whole: bool,
+    name: String,
+}
+
+impl ExportOptions {
+    /// Nothing is copied, axis 0 is the rows, and the column has no name.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Whether a copy may be made.
+    pub fn copy(mut self, policy: CopyPolicy) -> Self {
+        self.copy = policy;
+        self
+    }
+
+    /// Lends the array as the one element of a column: as one tensor, all of whose axes may lie in any order. So column-major arrays,
+    /// and those without axes, go out in place. What comes back in has one more axis, of length 1, in front.
+    pub fn whole(mut self) -> Self {
+        self.whole = true;
+        self
+    }
+
+    /// Gives the column a name.
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.name = name.into();
+        self
+    }
+}
+
+/// Lends an array by the C Data interface: memory that the processor can address. O(rank) for each field, with some small heap
+/// blocks; nothing is copied unless the options permit it.
+///
+/// # Errors
+///
+/// A [`Refusal`], with [`Reason::Lease`] while somebody holds Share or Write and where others may write the memory, [`Reason::Layout`]
+/// for elements that do not lie as Arrow's do (several fields of records never do), [`Reason::Unsupported`] for a type that Arrow has
+/// no word for, for rank 0, and for memory of a device.
+///
+/// ```
+/// use crossdock::exchange::protocol::arrow::{self, ExportOptions};
+/// use crossdock::{Array, s};
+/// use crossdock::view::CopyPolicy;
+///
+/// let array = Array::from_vec(vec![1i32, 2, 3, 4, 5, 6], [3, 2])?;
+/// let exported = arrow::export(&array, &ExportOptions::new())?;
+/// assert_eq!((exported.array().length, exported.array().null_count), (3, 0));
+/// assert!(array.write().is_err()); // Arrow relies on it
+/// drop(exported);
+///
+/// let refusal = arrow::export(&array.slice(s![..;2, ..])?, &ExportOptions::new()).unwrap_err();
+/// assert!(refusal.to_string().contains("strides [16, 4]"));
+/// let options = ExportOptions::new().copy(CopyPolicy::IfNeeded);
+/// assert_eq!(arrow::export(&array.slice(s![..;2, ..])?, &options)?.copied_nbytes(), 16);
+/// # Ok::<(), crossdock::Error>(())
+/// ```
+pub fn export(source: &impl Source, options: &ExportOptions) -> Result<Exported<ArrowArray>, Refusal> {
+    source.lend(|array| export_array(array, options, check_host, |array, _| array))
+}
+
+/// Lends an array by the C Device interface: memory of any device that has addresses. Work on it of which this library knows is
+/// waited for, so that there is nothing to wait for on the other side.
+///
+/// # Errors
+///
+/// As [`export`].
+pub fn export_device(
+    source: &impl Source,
+    options: &ExportOptions,
+) -> Result<Exported<ArrowDeviceArray>, Refusal> {
+    source.lend(|array| {
+        export_array(array, options, check_addressed, |array, place| ArrowDeviceArray {
+            array,
+            // The processor is one.
+            device_id: if place == Place::CPU { -1 } else { place.ordinal().into() },
+            device_type: place.kind().0,
+            ..ArrowDeviceArray::empty()
+        })
+    })
+}
+
+fn export_array<A: Lent>(
+    array: &DArray,
+    options: &ExportOptions,
+    check: fn(Place) -> Result<(), Reason>,
+    wrap: fn(ArrowArray, Place) -> A,
+) -> Result<Exported<A>, Refusal> {
+    let request = Request::read().copy(options.copy);
+    let refuse = |reason| Refusal::new(&request, reason).with_offer(array.offer());
+    check(array.place()).map_err(refuse)?;
+    check_words(array.dtype()).map_err(refuse)?;
+    list_len(array.shape().get(usize::from(!options.whole)..).unwrap_or_default()).map_err(refuse)?;
+    let lend = |column, place, copied| {
+        // Exported 1: new structs, which nobody else has.
+        let (schema, array) = lend(column, 0);
+        Exported { schema, array: wrap(array, place), copied }
+    };
+    hand_over_as(
+        array,
+        &request,
+        |array| Ok(lend(in_place(array, options)?, array.place(), Copied::NOTHING)),
+        |array| Parts::copied(&rows(array, options)?).map_err(Reason::Failed),
+        |parts, copied| Ok(lend(parts.into_column(options.name.clone(), 1, None)?, Place::CPU, copied)),
+    )
+}
+
+/// The array with the axis that its rows are.
+fn rows(array: &DArray, options: &ExportOptions) -> Result<DArray, Reason> {
+    match options.whole {
+        true => array.insert_axis(0).map_err(Reason::Failed),
+        false if array.rank() == 0 => Err(Reason::Unsupported(no_rows())),
+        false => Ok(array.clone()),
+    }
+}
+
+fn in_place(array: &DArray, options: &ExportOptions) -> Result<Column, Reason> {
+    let (sorted, permutation) = in_order(&rows(array, options)?)?;
+    Parts::of(sorted).map_err(Reason::Failed)?.into_column(options.name.clone(), 1, permutation)
+}
+
+fn check_host(place: Place) -> Result<(), Reason> {
+    if place.is_host() {
+        return Ok(());
+    }
+    let text = format!(
+        "the C Data interface lends memory of the processor, and this is on {place}: see `export_device`"
+    );
+    Err(Reason::Unsupported(text))
+}
+
+fn check_addressed(place: Place) -> Result<(), Reason> {
+    if place.is_addressed() {
+        return Ok(());
+    }
+    Err(Reason::Unsupported(format!("on {place}, Arrow lends handles and not addresses")))
+}
+
+/// A struct by which a column is lent: [`ArrowArray`] or [`ArrowDeviceArray`]. Sealed.
+pub trait Lent: sealed::Struct {}
+
+impl Lent for ArrowArray {}
+impl Lent for ArrowDeviceArray {}
+
+mod sealed {
+    use super::*;
+
+    pub trait Struct: Sized + 'static {
+        const EMPTY: Self;
+
+        fn column(&mut self) -> &mut ArrowArray;
+    }
+
+    impl Struct for ArrowArray {
+        const EMPTY: Self = Self::empty();
+
+        fn column(&mut self) -> &mut ArrowArray {
+            self
+        }
+    }
+
+    impl Struct for ArrowDeviceArray {
+        const EMPTY: Self = Self::empty();
+
+        fn column(&mut self) -> &mut ArrowArray {
+            &mut self.array
+        }
+    }
+}
+
+/// A column on loan that was not handed over yet. Dropping it releases both structs; [`Exported::into_raw`] leaves that to the consumer.
+///
+/// # Invariants
+///
+/// 1. Each of the two structs is from `lend`, and was not released; or is empty.
+pub struct Exported<A: Lent> {
+    schema: ArrowSchema,
+    array: A,
+    copied: Copied,
+}
+
+// SAFETY: leases and plain data, which nobody else has and any thread may have.
+unsafe impl<A: Lent> Send for Exported<A> {}
+// SAFETY: `&Exported` gives nothing but reading of that plain data.
+unsafe impl<A: Lent> Sync for Exported<A> {}
+
+impl<A: Lent> Exported<A> {
+    /// Hands both structs over: whoever has them releases each once, on any thread, from wherever they were moved to. If nobody does, the
+    /// memory stays on loan for ever, which is a leak and nothing worse.
+    pub fn into_raw(mut self) -> (ArrowSchema, A) {
+        (mem::replace(&mut self.schema, ArrowSchema::empty()), mem::replace(&mut self.array, A::EMPTY))
+    }
+
+    /// The type of the column, to be looked at.
+    pub fn schema(&self) -> &ArrowSchema {
+        &self.schema
+    }
+
+    /// The column, to be looked at.
+    pub fn array(&self) -> &A {
+        &self.array
+    }
+
+    /// How many bytes were copied for this hand-over.
+    pub fn copied_nbytes(&self) -> usize {
+        self.copied.nbytes()
+    }
+
+    /// The refusal that would have been given had no copy been permitted; `None` where nothing was copied, or where the copy was
+    /// asked for.
+    pub fn copied_because(&self) -> Option<&Refusal> {
+        self.copied.because()
+    }
+}
+
+impl<A: Lent> Drop for Exported<A> {
+    fn drop(&mut self) {
+        if let Some(release) = self.schema.release {
+            // SAFETY: Exported 1: this is the one call.
+            unsafe { release(&mut self.schema) }
+        }
+        let array = self.array.column();
+        if let Some(release) = array.release {
+            // SAFETY: Exported 1: this is the one call.
+            unsafe { release(ptr::from_mut(array)) }
+        }
+    }
+}
+
+impl<A: Lent> fmt::Debug for Exported<A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Exported(Arrow column; {:?})", self.schema)
+    }
+}

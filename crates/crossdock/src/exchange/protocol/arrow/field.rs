@@ -1,0 +1,181 @@
+//! What a schema says, once it is read: a tree of ours, with which the columns are compared.
+
+use core::ffi::{CStr, c_char};
+
+use crate::element::dialect::arrow::{BOOL8, FIXED_SHAPE_TENSOR, Format, TensorShape};
+use crate::element::{DType, MAX_DEPTH};
+use crate::error::{Error, Kind, Result};
+use crate::exchange::protocol::arrow::abi::ArrowSchema;
+use crate::exchange::protocol::arrow::metadata::Extension;
+
+/// More columns than this in one schema are refused: pointers can lead in circles.
+const MAX_COLUMNS: usize = 1 << 16;
+
+/// The type of a column, and its name.
+#[derive(Debug)]
+pub(super) struct Field {
+    pub(super) name: String,
+    pub(super) kind: FieldKind,
+}
+
+#[derive(Debug)]
+pub(super) enum FieldKind {
+    Values(DType),
+    List {
+        len: usize,
+        /// The tensor that a list is; any other list has one axis.
+        tensor: TensorShape,
+        item: Box<Field>,
+    },
+    Struct(Vec<Field>),
+}
+
+/// A schema on its way to a tree.
+pub(super) struct SchemaReader {
+    columns: usize,
+}
+
+impl SchemaReader {
+    pub(super) fn new() -> Self {
+        Self { columns: 0 }
+    }
+
+    /// Reads a schema and those below it.
+    ///
+    /// # Errors
+    ///
+    /// `is_malformed` for null pointers, negative numbers, what was released, text that is not UTF-8, and metadata that contradict
+    /// the type; `is_unsupported` for types that no dtype is, dictionaries, and too many parts or levels.
+    ///
+    /// # Safety
+    ///
+    /// The schema was not released, and what it refers to is as the specification says.
+    pub(super) unsafe fn field(&mut self, schema: &ArrowSchema, depth: usize) -> Result<Field> {
+        self.columns += 1;
+        if depth > MAX_DEPTH || self.columns > MAX_COLUMNS {
+            return Err(unsupported(format!(
+                "its columns are nested more than {MAX_DEPTH} levels deep, or more than {MAX_COLUMNS}"
+            )));
+        }
+        // SAFETY: the caller's word.
+        let name = unsafe { text(schema.name, "name") }?.unwrap_or_default().to_owned();
+        // SAFETY: the caller's word.
+        match unsafe { self.kind(schema, depth) } {
+            Ok(kind) => Ok(Field { name, kind }),
+            // The top has no name that would help, and nested ones say theirs one by one.
+            Err(error) if depth == 0 => Err(error),
+            Err(error) => Err(error.within(format_args!("its column {name:?}"))),
+        }
+    }
+
+    /// # Safety
+    ///
+    /// As for [`SchemaReader::field`].
+    unsafe fn kind(&mut self, schema: &ArrowSchema, depth: usize) -> Result<FieldKind> {
+        // SAFETY: the caller's word.
+        let format =
+            unsafe { text(schema.format, "format") }?.ok_or_else(|| malformed("its format is null"))?;
+        if !schema.dictionary.is_null() {
+            return Err(unsupported(format!(
+                "its elements are entries of a dictionary, by indices of the format {format:?}: decode them, or take the \
+                 indices as integers"
+            )));
+        }
+        let format = Format::parse(format)?;
+        // SAFETY: the caller's word.
+        let children = unsafe { children(schema.n_children, schema.children, "schema") }?;
+        let wanted = match format {
+            Format::Scalar(_) => Some(0),
+            Format::List(_) => Some(1),
+            Format::Struct => None,
+        };
+        if wanted.is_some_and(|wanted| wanted != children.len()) {
+            return Err(malformed(format!(
+                "its schema has {} children, for a format of {wanted:?}",
+                children.len()
+            )));
+        }
+        // SAFETY: the caller's word.
+        let extension = unsafe { Extension::decode(schema.metadata) }?.unwrap_or_default();
+        let mut below = Vec::with_capacity(children.len().min(MAX_COLUMNS));
+        for (k, &child) in children.iter().enumerate() {
+            // SAFETY: the caller's word: null, or to a schema.
+            let child = unsafe { child.as_ref() }.filter(|child| child.release.is_some());
+            let child = child
+                .ok_or_else(|| malformed(format!("child {k} of its schema is null, or was released")))?;
+            // SAFETY: the caller's word, and it was not released.
+            below.push(unsafe { self.field(child, depth + 1) }?);
+        }
+        match (format, below.pop()) {
+            (Format::Scalar(dtype), _) if extension.name == BOOL8 => match dtype == DType::I8 {
+                true => Ok(FieldKind::Values(DType::BOOL)),
+                false => Err(malformed(format!("truth values ({BOOL8}) of {dtype}, and not of int8"))),
+            },
+            (Format::Scalar(_) | Format::Struct, _) if extension.name == FIXED_SHAPE_TENSOR => {
+                Err(malformed("tensors of one shape that are no lists of a fixed size"))
+            }
+            (Format::Scalar(dtype), _) => Ok(FieldKind::Values(dtype)),
+            (Format::List(len), Some(item)) => {
+                Ok(FieldKind::List { len, tensor: tensor(len, &extension)?, item: Box::new(item) })
+            }
+            (_, last) => {
+                below.extend(last);
+                Ok(FieldKind::Struct(below))
+            }
+        }
+    }
+}
+
+/// The axes of a list.
+fn tensor(len: usize, extension: &Extension) -> Result<TensorShape> {
+    if extension.name != FIXED_SHAPE_TENSOR {
+        return TensorShape::new(vec![len], None);
+    }
+    let tensor = TensorShape::parse(&extension.metadata)?;
+    if tensor.checked_len() != Some(len) {
+        return Err(malformed(format!("tensors of shape {:?} in lists of {len} elements", tensor.shape())));
+    }
+    Ok(tensor)
+}
+
+/// Text of a schema; `None` where there is none.
+///
+/// # Safety
+///
+/// Null, or text that ends by NUL and is there as long as it is used.
+unsafe fn text<'a>(text: *const c_char, what: &str) -> Result<Option<&'a str>> {
+    if text.is_null() {
+        return Ok(None);
+    }
+    // SAFETY: the caller's word.
+    let text = unsafe { CStr::from_ptr(text) };
+    text.to_str().map(Some).map_err(|_| malformed(format!("the {what} of its schema is not UTF-8: {text:?}")))
+}
+
+/// The pointers to the children of a struct.
+///
+/// # Safety
+///
+/// Null, or to so many pointers, which are there as long as they are used.
+pub(super) unsafe fn children<'a, T>(count: i64, pointers: *mut *mut T, what: &str) -> Result<&'a [*mut T]> {
+    let len = usize::try_from(count).map_err(|_| malformed(format!("its {what} has {count} children")))?;
+    if len > MAX_COLUMNS {
+        return Err(unsupported(format!("its {what} has {len} children, more than {MAX_COLUMNS}")));
+    }
+    if len == 0 {
+        return Ok(&[]);
+    }
+    if pointers.is_null() {
+        return Err(malformed(format!("the children of its {what} are null, and there are {len}")));
+    }
+    // SAFETY: the caller's word.
+    Ok(unsafe { std::slice::from_raw_parts(pointers, len) })
+}
+
+pub(super) fn malformed(text: impl Into<String>) -> Error {
+    Error::new(Kind::Malformed, text)
+}
+
+pub(super) fn unsupported(text: impl Into<String>) -> Error {
+    Error::new(Kind::Unsupported, text)
+}

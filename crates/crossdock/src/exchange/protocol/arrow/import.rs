@@ -1,0 +1,316 @@
+//! From Arrow's C structs to arrays.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::array::DArray;
+use crate::element::DType;
+use crate::error::{Error, Result};
+use crate::exchange::protocol::arrow::abi::{ArrowArray, ArrowDeviceArray, ArrowSchema};
+use crate::exchange::protocol::arrow::field::{Field, FieldKind, SchemaReader, malformed, unsupported};
+use crate::exchange::protocol::arrow::foreign::Foreign;
+use crate::exchange::protocol::arrow::leaf::{Leaf, leaves};
+use crate::layout::{Layout, Order};
+use crate::memory::{DeviceKind, Place};
+
+/// Takes over a column that was lent, as an array: [`take_over`] and [`Imported::into_array`] in one.
+///
+/// # Errors
+///
+/// As these two.
+///
+/// # Safety
+///
+/// As for [`take_over`].
+///
+/// ```
+/// use crossdock::Array;
+/// use crossdock::exchange::protocol::arrow::{self, ExportOptions};
+///
+/// let array = Array::from_vec(vec![1.5f32, 2.5], [2])?;
+/// let (mut schema, mut column) = arrow::export(&array, &ExportOptions::new())?.into_raw();
+/// // SAFETY: just exported, and nobody else has them.
+/// let imported: Array<f32, 1> = unsafe { arrow::import(&mut schema, &mut column) }?.try_into()?;
+/// assert_eq!(imported.read()?.as_slice(), Some(&[1.5, 2.5][..]));
+/// assert!(column.release.is_none() && imported.write().is_err());
+/// # Ok::<(), crossdock::Error>(())
+/// ```
+pub unsafe fn import(schema: *mut ArrowSchema, array: *mut ArrowArray) -> Result<DArray> {
+    // SAFETY: the caller's word.
+    unsafe { take_over(schema, array) }?.into_array()
+}
+
+/// As [`import`], by the C Device interface.
+///
+/// # Errors
+///
+/// As [`take_over_device`] and [`Imported::into_array`].
+///
+/// # Safety
+///
+/// As for [`take_over_device`].
+pub unsafe fn import_device(schema: *mut ArrowSchema, array: *mut ArrowDeviceArray) -> Result<DArray> {
+    // SAFETY: the caller's word.
+    unsafe { take_over_device(schema, array) }?.into_array()
+}
+
+/// Takes over a column that was lent by the C Data interface. O(columns).
+///
+/// Both structs are moved: what the pointers lead to is marked as released when this returns. The schema is read and released at
+/// once. The column is released exactly once: when the last handle or lease on what becomes of it goes, on whichever thread that is,
+/// or before this or a method of [`Imported`] returns an error.
+///
+/// # Errors
+///
+/// `is_malformed` for null pointers, structs that were released, and schemas that contradict themselves; `is_unsupported` for types
+/// that no dtype is, for dictionaries, and for more columns and levels than any real schema has.
+///
+/// # Safety
+///
+/// Each pointer is null, or to a struct that somebody lent to the caller and nobody else consumes, as the specification of the C Data
+/// interface says it:
+///
+/// - strings end, and arrays of pointers, metadata and buffers have what the numbers beside them, and the type, say;
+/// - what the buffers hold is initialised, and constant until the column is released;
+/// - it may be released on any thread.
+pub unsafe fn take_over(schema: *mut ArrowSchema, array: *mut ArrowArray) -> Result<Imported> {
+    // Both are taken before either is looked at, so that both are released.
+    // SAFETY: the caller's word.
+    let schema = unsafe { Foreign::moved_from(schema) };
+    // SAFETY: the caller's word.
+    let array = unsafe { Foreign::moved_from(array) };
+    schema.and_then(|schema| Imported::new(schema, array?, Place::CPU)).map_err(within)
+}
+
+/// Takes over a column that was lent by the C Device interface. What is on a device that is not known here can be handed on, and not
+/// touched.
+///
+/// # Errors
+///
+/// As [`take_over`]; `is_unsupported` where an event has to be waited for, which only the device's own library can, and on devices whose
+/// buffers are handles and no addresses.
+///
+/// # Safety
+///
+/// As for [`take_over`], where the buffers are memory of the device.
+pub unsafe fn take_over_device(schema: *mut ArrowSchema, array: *mut ArrowDeviceArray) -> Result<Imported> {
+    // SAFETY: the caller's word.
+    let schema = unsafe { Foreign::moved_from(schema) };
+    // SAFETY: the caller's word.
+    let Some(array) = (unsafe { array.as_mut() }) else {
+        return Err(within(malformed("the pointer to its array is null")));
+    };
+    let place = place(array);
+    // SAFETY: the caller's word.
+    let array = unsafe { Foreign::moved_from(&mut array.array) };
+    schema.and_then(|schema| Imported::new(schema, array?, place?)).map_err(within)
+}
+
+/// Where a column is, if it can be used as it is.
+fn place(array: &ArrowDeviceArray) -> Result<Place> {
+    let place = match DeviceKind(array.device_type) {
+        DeviceKind::CPU => Place::CPU,
+        kind => {
+            let id = array.device_id;
+            Place::new(
+                kind,
+                i32::try_from(id).map_err(|_| malformed(format!("it is on {kind} number {id}")))?,
+            )
+        }
+    };
+    if !place.is_addressed() {
+        return Err(unsupported(format!("on {place}, its buffers are handles and not addresses")));
+    }
+    if !array.sync_event.is_null() {
+        return Err(unsupported(format!(
+            "it can be used after an event of {place}, for which only the device's own library can wait: wait there, and hand it \
+             over without the event"
+        )));
+    }
+    Ok(place)
+}
+
+/// A column of somebody else's, of which the type is known, to be seen as arrays. Dropping it releases it.
+///
+/// Its memory is constant: Read and Pin leases can be had, and all arrays are read-only. Lists of a fixed size are further axes;
+/// tensors of one shape have all of theirs, permuted as they say.
+///
+/// ```
+/// use crossdock::element::DType;
+/// use crossdock::exchange::protocol::arrow::{self, ExportOptions};
+/// use crossdock::view::CopyPolicy;
+/// use crossdock::{DArray, layout::Order};
+///
+/// let trade = DType::packed_record([("price", DType::F64), ("kind", DType::U8)])?;
+/// let trades = DArray::zeros(trade, &[100], Order::RowMajor)?;
+/// let options = ExportOptions::new().copy(CopyPolicy::IfNeeded); // fields of records do not lie as Arrow's columns do
+/// let (mut schema, mut column) = arrow::export(&trades, &options)?.into_raw();
+///
+/// // SAFETY: just exported, and nobody else has them.
+/// let columns = unsafe { arrow::take_over(&mut schema, &mut column) }?.into_columns()?;
+/// let (name, price) = &columns[0];
+/// assert_eq!((name.as_str(), price.strides()), ("price", &[8][..]));
+/// # Ok::<(), crossdock::Error>(())
+/// ```
+pub struct Imported {
+    field: Field,
+    loan: Arc<Foreign<ArrowArray>>,
+    place: Place,
+}
+
+impl Imported {
+    fn new(schema: Foreign<ArrowSchema>, array: Foreign<ArrowArray>, place: Place) -> Result<Self> {
+        // SAFETY: Foreign 1.
+        let field = unsafe { SchemaReader::new().field(schema.get(), 0) }?;
+        Ok(Self { field, loan: Arc::new(array), place })
+    }
+
+    /// The name of the column; empty where it has none.
+    pub fn name(&self) -> &str {
+        &self.field.name
+    }
+
+    /// The names of the children, where it is a struct.
+    pub fn child_names(&self) -> Option<Vec<&str>> {
+        match &self.field.kind {
+            FieldKind::Struct(fields) => Some(fields.iter().map(|field| &*field.name).collect()),
+            _ => None,
+        }
+    }
+
+    /// Where the memory is.
+    pub fn place(&self) -> Place {
+        self.place
+    }
+
+    /// The column as an array, in place. O(rank); a bitmap is read where the producer says that there are nulls, or did not count them.
+    ///
+    /// # Errors
+    ///
+    /// `is_value` where elements are null, with their number; `is_unsupported` for structs, more than 64 axes, and bitmaps on a device;
+    /// `is_malformed` for negative or missing numbers, missing children and buffers; `is_bounds` where lists reach beyond their elements;
+    /// `is_overflow`; `is_out_of_memory`.
+    pub fn into_array(self) -> Result<DArray> {
+        // SAFETY: a leaf of this loan.
+        unsafe { self.single()?.into_array(&self.loan, self.place) }.map_err(within)
+    }
+
+    /// As [`Imported::into_array`], with nulls: beside the array, which has whatever lies where an element is null, one of truth values of
+    /// the same shape, true where it is none; `None` where there are no nulls. Copies, and counts, a byte for each element in that case.
+    ///
+    /// # Errors
+    ///
+    /// As [`Imported::into_array`], but for the nulls.
+    ///
+    /// ```
+    /// use crossdock::exchange::protocol::arrow::{self, ExportOptions};
+    /// use crossdock::Array;
+    ///
+    /// let array = Array::from_vec(vec![1u8, 2, 3], [3])?;
+    /// let (mut schema, mut column) = arrow::export(&array, &ExportOptions::new())?.into_raw();
+    /// // SAFETY: just exported, and nobody else has them.
+    /// let (data, valid) = unsafe { arrow::take_over(&mut schema, &mut column) }?.into_array_with_validity()?;
+    /// assert_eq!((data.len(), valid.is_none()), (3, true));
+    /// # Ok::<(), crossdock::Error>(())
+    /// ```
+    pub fn into_array_with_validity(self) -> Result<(DArray, Option<DArray>)> {
+        let leaf = self.single()?;
+        let valid = leaf.validity().map_err(within)?;
+        // SAFETY: a leaf of this loan.
+        let array = unsafe { leaf.into_array_of_all(&self.loan, self.place) }.map_err(within)?;
+        Ok((array, valid))
+    }
+
+    /// The children of a struct with their names, each an array in place, which together hold the one loan. Those of a struct within have
+    /// both names, with a dot between them. What is no struct is its only column. O(rank) each, and bitmaps as in
+    /// [`Imported::into_array`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Imported::into_array`].
+    pub fn into_columns(self) -> Result<Vec<(String, DArray)>> {
+        let column = |leaf: Leaf<'_>| {
+            let name = leaf.name().to_owned();
+            // SAFETY: a leaf of this loan.
+            unsafe { leaf.into_array(&self.loan, self.place) }.map(|array| (name, array))
+        };
+        self.leaves().and_then(|leaves| leaves.into_iter().map(column).collect()).map_err(within)
+    }
+
+    /// The children of a struct as the fields of records, in new memory: packed, row-major. Lists, and tensors, in a struct are
+    /// sub-arrays. Copies, and counts, the bytes of all columns: those of structs within once for each level. What is no struct is what
+    /// [`Imported::into_array`] gives.
+    ///
+    /// # Errors
+    ///
+    /// As [`Imported::into_array`], and as [`DArray::from_columns`]: names that are empty or repeated, structs without children.
+    pub fn into_records(self) -> Result<DArray> {
+        // SAFETY: a leaf of this loan.
+        let array = |leaf: Leaf<'_>| unsafe { leaf.into_array(&self.loan, self.place) };
+        let arrays: Result<Vec<_>> = self.leaves().and_then(|leaves| leaves.into_iter().map(array).collect());
+        let arrays = arrays.map_err(within)?;
+        records(&self.field, &mut arrays.into_iter(), 1).map_err(within)
+    }
+
+    fn leaves(&self) -> Result<Vec<Leaf<'_>>> {
+        // SAFETY: Foreign 1, and the schema that came with it.
+        unsafe { leaves(&self.field, self.loan.get(), self.place) }
+    }
+
+    /// The one leaf of a column without structs.
+    fn single(&self) -> Result<Leaf<'_>> {
+        let mut field = &self.field;
+        while let FieldKind::List { item, .. } = &field.kind {
+            field = item;
+        }
+        if let FieldKind::Struct(fields) = &field.kind {
+            return Err(within(unsupported(format!(
+                "the {} columns of a struct lie apart: take them one by one (`into_columns`), or make records of them \
+                 (`into_records`)",
+                fields.len()
+            ))));
+        }
+        let mut leaves = self.leaves().map_err(within)?;
+        leaves.pop().ok_or_else(|| within(malformed("it has no column of elements")))
+    }
+}
+
+/// The columns below a field as one array, whose rows have `rank` axes.
+fn records(field: &Field, columns: &mut impl Iterator<Item = DArray>, rank: usize) -> Result<DArray> {
+    match &field.kind {
+        FieldKind::Values(_) => {
+            columns.next().ok_or_else(|| malformed("it has fewer columns than its schema"))
+        }
+        FieldKind::List { item, tensor, .. } => records(item, columns, rank + tensor.shape().len()),
+        FieldKind::Struct(fields) => {
+            let column = |field: &Field| with_rank(records(field, columns, rank)?, rank);
+            let arrays = fields.iter().map(column).collect::<Result<Vec<_>>>()?;
+            let named: Vec<_> = fields.iter().map(|field| &*field.name).zip(&arrays).collect();
+            DArray::from_columns(&named)
+        }
+    }
+}
+
+/// The axes behind the first `rank` as those of sub-arrays.
+fn with_rank(array: DArray, rank: usize) -> Result<DArray> {
+    let Some((outer, inner)) = array.shape().split_at_checked(rank).filter(|(_, inner)| !inner.is_empty())
+    else {
+        return Ok(array);
+    };
+    let dtype = DType::subarray(inner, array.dtype().clone())?;
+    let layout = Layout::contiguous(outer, dtype.itemsize(), Order::RowMajor)?;
+    let array = if array.is_contiguous(Order::RowMajor) { array } else { array.to_order(Order::RowMajor)? };
+    let (buffer, offset) = array.buffer()?;
+    DArray::from_buffer(buffer, dtype, layout, offset)
+}
+
+impl fmt::Debug for Imported {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Imported({:?} on {})", self.field, self.place)
+    }
+}
+
+#[cold]
+fn within(error: Error) -> Error {
+    error.within("importing an Arrow column")
+}

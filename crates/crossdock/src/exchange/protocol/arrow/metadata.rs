@@ -1,0 +1,143 @@
+//! The metadata of a schema: pairs of keys and values, as bytes.
+//!
+//! The number of pairs, then for each pair the length of the key, the key, the length of the value, the value; numbers are 32-bit
+//! integers in the machine's byte order, at whatever address.
+
+use core::ffi::c_char;
+
+use crate::error::{Error, Kind, Result};
+
+/// The key under which a column says which extension type it has.
+pub(super) const EXTENSION_NAME: &str = "ARROW:extension:name";
+/// The key of what that type says of itself.
+pub(super) const EXTENSION_METADATA: &str = "ARROW:extension:metadata";
+
+/// The extension type of a column.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Extension {
+    pub(super) name: String,
+    pub(super) metadata: String,
+}
+
+impl Extension {
+    pub(super) fn new(name: &str, metadata: String) -> Self {
+        Self { name: name.to_owned(), metadata }
+    }
+
+    /// The bytes that say so, in a schema.
+    pub(super) fn encode(&self) -> Box<[u8]> {
+        let pairs = [(EXTENSION_NAME, &*self.name), (EXTENSION_METADATA, &*self.metadata)];
+        let mut bytes = (pairs.len() as i32).to_ne_bytes().to_vec();
+        for text in pairs.iter().flat_map(|&(key, value)| [key, value]) {
+            // A name of ours, or the shape of an array: short.
+            bytes.extend((text.len() as i32).to_ne_bytes());
+            bytes.extend(text.as_bytes());
+        }
+        bytes.into()
+    }
+
+    /// The extension type that metadata name, if they name one. Values that are no text are read over, unless they are the name.
+    ///
+    /// # Errors
+    ///
+    /// `is_malformed` for negative numbers, and a name that is no text.
+    ///
+    /// # Safety
+    ///
+    /// Null, or to as many bytes as the numbers in them say, until the first that is negative.
+    pub(super) unsafe fn decode(metadata: *const c_char) -> Result<Option<Self>> {
+        if metadata.is_null() {
+            return Ok(None);
+        }
+        let mut cursor = Cursor(metadata.cast());
+        // SAFETY: the caller's word.
+        let pairs = unsafe { cursor.number("pairs") }?;
+        let (mut name, mut said) = (None, String::new());
+        for _ in 0..pairs {
+            // SAFETY: the caller's word.
+            let key = unsafe { cursor.text() }?;
+            // SAFETY: the caller's word.
+            let value = unsafe { cursor.text() }?;
+            if key == EXTENSION_NAME.as_bytes() {
+                name = Some(String::from_utf8(value.to_vec()).map_err(|_| {
+                    Error::new(Kind::Malformed, "the name of the extension type is not UTF-8")
+                })?);
+            } else if key == EXTENSION_METADATA.as_bytes() {
+                said = String::from_utf8_lossy(value).into_owned();
+            }
+        }
+        Ok(name.map(|name| Self { name, metadata: said }))
+    }
+}
+
+/// Bytes that are read one after the other.
+struct Cursor(*const u8);
+
+impl Cursor {
+    /// # Safety
+    ///
+    /// So many bytes can be read here, for as long as what is returned is used.
+    unsafe fn take<'a>(&mut self, len: usize) -> &'a [u8] {
+        // SAFETY: the caller's word.
+        let bytes = unsafe { std::slice::from_raw_parts(self.0, len) };
+        self.0 = self.0.wrapping_add(len);
+        bytes
+    }
+
+    /// # Safety
+    ///
+    /// Four bytes can be read here.
+    unsafe fn number(&mut self, what: &str) -> Result<usize> {
+        // SAFETY: the caller's word.
+        let bytes = unsafe { self.take(4) };
+        let number = bytes.iter().rev().fold(0u32, |number, &byte| number << 8 | u32::from(byte));
+        let number = if cfg!(target_endian = "little") { number } else { number.swap_bytes() } as i32;
+        usize::try_from(number).map_err(|_| {
+            Error::new(Kind::Malformed, format!("the metadata have a number of {what} of {number}"))
+        })
+    }
+
+    /// # Safety
+    ///
+    /// A length can be read here, and as many bytes behind it.
+    unsafe fn text<'a>(&mut self) -> Result<&'a [u8]> {
+        // SAFETY: the caller's word.
+        let len = unsafe { self.number("bytes") }?;
+        // SAFETY: the caller's word.
+        Ok(unsafe { self.take(len) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn decode(bytes: &[u8]) -> Result<Option<Extension>> {
+        // SAFETY: the bytes of these tests say how many they are.
+        unsafe { Extension::decode(bytes.as_ptr().cast()) }
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        let extension = Extension::new("arrow.bool8", String::new());
+        assert_eq!(decode(&extension.encode()).unwrap(), Some(extension));
+        let extension = Extension::new("a", "{\"shape\":[2]}".to_owned());
+        // At any address.
+        let bytes = [&[0][..], &extension.encode()].concat();
+        assert_eq!(decode(&bytes[1..]).unwrap(), Some(extension));
+        // SAFETY: null.
+        assert_eq!(unsafe { Extension::decode(std::ptr::null()) }.unwrap(), None);
+    }
+
+    #[test]
+    fn other_pairs_are_read_over_and_negative_numbers_refused() {
+        let number = |number: i32| number.to_ne_bytes().to_vec();
+        let pairs = [number(1), number(3), b"key".to_vec(), number(1), vec![0xff]].concat();
+        assert_eq!(decode(&pairs).unwrap(), None);
+        assert_eq!(decode(&number(0)).unwrap(), None);
+        assert!(decode(&number(-1)).unwrap_err().to_string().contains("pairs of -1"));
+        assert!(decode(&[number(1), number(-7)].concat()).unwrap_err().to_string().contains("-7"));
+        let name = [number(1), number(20), EXTENSION_NAME.into(), number(1), vec![0xff]].concat();
+        assert!(decode(&name).unwrap_err().is_malformed());
+    }
+}

@@ -1,0 +1,101 @@
+//! Bitmaps of what is not null.
+
+use crate::array::DArray;
+use crate::element::DType;
+use crate::error::Result;
+use crate::layout::{Layout, Order};
+use crate::memory::{Buffer, count_copied};
+
+/// The bitmap of one level of a column: a bit for each of its rows, of which each has so many elements below it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Bits<'a> {
+    bytes: &'a [u8],
+    /// The bit of the first row.
+    start: usize,
+    rows: usize,
+}
+
+impl<'a> Bits<'a> {
+    /// The bits `start..start + rows`, the least significant of a byte first.
+    ///
+    /// # Safety
+    ///
+    /// They are constant memory, as long as this is used.
+    pub(super) unsafe fn new(bytes: *const u8, start: usize, rows: usize) -> Self {
+        let first = bytes.wrapping_add(start / 8);
+        let start = start % 8;
+        // SAFETY: the caller's word: the bytes that have these bits.
+        let bytes = unsafe { std::slice::from_raw_parts(first, (start + rows).div_ceil(8)) };
+        Self { bytes, start, rows }
+    }
+
+    pub(super) fn rows(&self) -> usize {
+        self.rows
+    }
+
+    fn is_valid(&self, row: usize) -> bool {
+        let bit = self.start + row;
+        self.bytes[bit / 8] >> (bit % 8) & 1 != 0
+    }
+
+    /// How many rows are null. O(rows / 8).
+    pub(super) fn nulls(&self) -> usize {
+        let ones: usize = self.bytes.iter().map(|byte| byte.count_ones() as usize).sum();
+        // Other bits of the first and the last byte are anybody's.
+        let outside = |bits: std::ops::Range<usize>| {
+            bits.filter(|bit| self.bytes[bit / 8] >> (bit % 8) & 1 != 0).count()
+        };
+        let end = self.start + self.rows;
+        self.rows - (ones - outside(0..self.start) - outside(end..8 * self.bytes.len()))
+    }
+}
+
+/// A truth value for each of `shape`'s elements, in row-major order: whether none of the levels says that it is null. Copies, and counts,
+/// a byte for each.
+pub(super) fn mask(levels: &[Bits<'_>], shape: &[usize]) -> Result<DArray> {
+    let layout = Layout::contiguous(shape, 1, Order::RowMajor)?;
+    let mut valid = vec![1u8; layout.len()];
+    for level in levels.iter().filter(|_| !layout.is_empty()) {
+        for (row, elements) in valid.chunks_exact_mut(layout.len() / level.rows).enumerate() {
+            if !level.is_valid(row) {
+                elements.fill(0);
+            }
+        }
+    }
+    count_copied(valid.len());
+    DArray::from_buffer(Buffer::from_vec(valid)?, DType::BOOL, layout, 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crossdock_testkit::seed;
+
+    #[test]
+    fn nulls_are_counted_between_any_two_bits() {
+        let mut random = fastrand::Rng::with_seed(seed());
+        let bytes: Vec<u8> = (0..40).map(|_| random.u8(..)).collect();
+        for start in 0..70 {
+            for rows in 0..200 {
+                // SAFETY: 270 of 320 bits.
+                let bits = unsafe { Bits::new(bytes.as_ptr(), start, rows) };
+                let is_valid = |row: usize| bytes[(start + row) / 8] & 1 << ((start + row) % 8) != 0;
+                assert_eq!(bits.nulls(), (0..rows).filter(|&row| !is_valid(row)).count());
+                assert!((0..rows).all(|row| bits.is_valid(row) == is_valid(row)));
+            }
+        }
+    }
+
+    #[test]
+    fn an_element_is_valid_where_no_level_says_that_it_is_null() {
+        static ROWS: [u8; 1] = [0b10];
+        static ELEMENTS: [u8; 1] = [0b0101_1101];
+        // SAFETY: 2 of 8 bits.
+        let rows = unsafe { Bits::new(ROWS.as_ptr(), 0, 2) };
+        // SAFETY: 6 of 8 bits, from the second on.
+        let elements = unsafe { Bits::new(ELEMENTS.as_ptr(), 1, 6) };
+        let mask = mask(&[rows, elements], &[2, 3]).unwrap();
+        let valid = (0..6).map(|i| mask.get(&[i / 3, i % 3]).unwrap().as_bool().unwrap());
+        assert!(valid.eq([false, false, false, true, false, true]));
+    }
+}

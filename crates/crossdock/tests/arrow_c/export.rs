@@ -1,0 +1,422 @@
+//! Arrays lent by Arrow's structs: in place, as they are, or refused with the reason.
+
+use crossdock::element::{DType, Field, TimeUnit};
+use crossdock::exchange::protocol::arrow::abi::{ArrowArray, ArrowSchema};
+use crossdock::exchange::protocol::arrow::{self, ExportOptions};
+use crossdock::layout::{Layout, Order};
+use crossdock::memory::device::{Device as _, fenced::FencedDevice};
+use crossdock::memory::{Birth, Buffer, DeviceKind, Place, Protocols, copied_bytes_here};
+use crossdock::view::{CopyPolicy, Reason, Refusal, Request, view};
+use crossdock::{Array, DArray, s};
+
+use crate::{described, metadata, options, relayed, take_over, trade};
+
+fn numbers() -> DArray {
+    DArray::from_vec((0..24).collect::<Vec<i32>>(), &[4, 6]).unwrap()
+}
+
+fn copying() -> ExportOptions {
+    options().copy(CopyPolicy::IfNeeded)
+}
+
+// ===== what the structs say
+
+#[test]
+fn one_axis_is_a_column_at_its_address() {
+    let array = numbers().slice(s![2, 1..]).unwrap();
+    let exported = arrow::export(&array, &options().name("n")).unwrap();
+    assert_eq!(described(exported.schema()), "n:i");
+    let (schema, column) = (exported.schema(), exported.array());
+    assert_eq!((schema.flags, schema.metadata.is_null(), schema.dictionary.is_null()), (0, true, true));
+    assert!(schema.children.is_null() && column.children.is_null() && column.dictionary.is_null());
+    assert_eq!((column.length, column.null_count, column.offset), (5, 0, 0));
+    assert_eq!((column.n_buffers, column.n_children), (2, 0));
+    // SAFETY: two buffers, as it says.
+    let buffers = unsafe { std::slice::from_raw_parts(column.buffers, 2) };
+    assert!(buffers[0].is_null() && buffers[1] == array.as_ptr().cast());
+    assert_eq!(take_over(exported).into_array().unwrap().as_ptr(), array.as_ptr());
+}
+
+#[test]
+fn more_axes_are_tensors_in_lists() {
+    let array = DArray::from_vec((0..24).collect::<Vec<i32>>(), &[2, 3, 4]).unwrap();
+    let exported = arrow::export(&array, &options()).unwrap();
+    assert_eq!(described(exported.schema()), ":+w:12<item:i>");
+    assert_eq!(metadata(exported.schema()), r#"arrow.fixed_shape_tensor {"shape":[3,4]}"#);
+    assert_eq!((exported.array().length, exported.array().n_buffers), (2, 1));
+    let back = take_over(exported).into_array().unwrap();
+    assert_eq!(
+        (back.shape(), back.strides(), back.as_ptr()),
+        (array.shape(), array.strides(), array.as_ptr())
+    );
+}
+
+#[test]
+fn axes_behind_the_first_lie_in_any_order() {
+    let array = DArray::from_vec((0..120).collect::<Vec<i16>>(), &[2, 3, 4, 5]).unwrap();
+    for (axes, says) in [
+        ([0, 2, 3, 1], r#"{"shape":[3,4,5],"permutation":[1,2,0]}"#),
+        ([0, 3, 1, 2], r#"{"shape":[3,4,5],"permutation":[2,0,1]}"#),
+        ([0, 3, 2, 1], r#"{"shape":[3,4,5],"permutation":[2,1,0]}"#),
+    ] {
+        let permuted = array.permute(&axes).unwrap();
+        let exported = arrow::export(&permuted, &options()).unwrap();
+        assert_eq!(metadata(exported.schema()), format!("arrow.fixed_shape_tensor {says}"));
+        let back = take_over(exported).into_array().unwrap();
+        assert_eq!((back.shape(), back.strides()), (permuted.shape(), permuted.strides()));
+        assert_eq!(back.as_ptr(), array.as_ptr());
+    }
+    // One in which axis 0 is not the slowest has no rows that lie one after the other.
+    let refusal = arrow::export(&array.permute(&[1, 0, 2, 3]).unwrap(), &options()).unwrap_err();
+    assert!(matches!(refusal.reason(), Reason::Layout(_)), "{refusal}");
+}
+
+#[test]
+fn an_array_goes_out_whole_whatever_the_order_of_its_axes() {
+    let array = numbers().transpose().unwrap();
+    let exported = arrow::export(&array, &options().whole()).unwrap();
+    assert_eq!(
+        metadata(exported.schema()),
+        r#"arrow.fixed_shape_tensor {"shape":[4,6],"permutation":[1,0]}"#
+    );
+    assert_eq!((exported.array().length, exported.copied_nbytes()), (1, 0));
+    let back = take_over(exported).into_array().unwrap();
+    assert_eq!((back.shape(), &back.strides()[1..]), (&[1, 6, 4][..], array.strides()));
+    assert!(back.drop_axis(0, 0).unwrap().equals(&array).unwrap());
+    // A single element is one tensor without axes, which is a column of one.
+    let one = numbers().slice(s![1, 2]).unwrap();
+    let back = relayed(&one, &options().whole());
+    assert_eq!((back.shape(), back.get(&[0]).unwrap().to_string()), (&[1][..], "8".to_owned()));
+    let vector = relayed(&numbers().slice(s![1, ..]).unwrap(), &options().whole());
+    assert_eq!(vector.shape(), [1, 6]);
+}
+
+#[test]
+fn sub_arrays_are_axes() {
+    let pixels = DArray::from(Array::from_vec(vec![[[1u8, 2], [3, 4], [5, 6]]; 4], [2, 2]).unwrap());
+    let back = relayed(&pixels, &options());
+    assert_eq!((back.shape(), back.dtype(), back.as_ptr()), (&[2, 2, 3, 2][..], &DType::U8, pixels.as_ptr()));
+}
+
+#[test]
+fn truth_values_have_the_name_of_their_extension() {
+    let array = DArray::zeros(DType::BOOL, &[3], Order::RowMajor).unwrap();
+    let exported = arrow::export(&array, &options()).unwrap();
+    assert_eq!(
+        (described(exported.schema()), metadata(exported.schema())),
+        (":c".to_owned(), "arrow.bool8 ".to_owned())
+    );
+    assert_eq!(*take_over(exported).into_array().unwrap().dtype(), DType::BOOL);
+}
+
+#[test]
+fn without_elements_there_are_no_addresses() {
+    for shape in [&[0][..], &[0, 3], &[3, 0, 2], &[0, 1 << 20]] {
+        let array = DArray::from_vec(Vec::<u64>::new(), shape).unwrap();
+        let exported = arrow::export(&array, &options()).unwrap();
+        assert_eq!(exported.array().length, shape[0] as i64);
+        assert_eq!(take_over(exported).into_array().unwrap().shape(), shape);
+    }
+    let nothing = DArray::zeros(DType::void(0).unwrap(), &[5], Order::RowMajor).unwrap();
+    assert_eq!(relayed(&nothing, &options()).shape(), [5]);
+    // From an address at which no element could be.
+    let bytes = Buffer::from_vec(vec![0u8; 9]).unwrap().slice(1..1).unwrap();
+    let nowhere = DArray::from_buffer_in_order(bytes, DType::F64, &[0], Order::RowMajor).unwrap();
+    assert!(arrow::export(&nowhere, &options()).is_ok());
+}
+
+// ===== records
+
+#[test]
+fn one_record_and_one_field_are_structs_in_place() {
+    let records = DArray::zeros(trade(), &[4], Order::RowMajor).unwrap();
+    let exported = arrow::export(&records.slice(s![..1]).unwrap(), &options()).unwrap();
+    assert_eq!(described(exported.schema()), ":+s<price:g, kind:C>");
+    let columns = take_over(exported).into_columns().unwrap();
+    assert_eq!(columns[0].1.as_ptr(), records.as_ptr());
+    assert_eq!(columns[1].1.as_ptr().addr(), records.as_ptr().addr() + 8);
+    let wrapped = DType::packed_record([("xyz", DType::subarray(&[3], DType::F32).unwrap())]).unwrap();
+    let wrapped = DArray::zeros(wrapped, &[5], Order::RowMajor).unwrap();
+    let exported = arrow::export(&wrapped, &options()).unwrap();
+    assert_eq!(described(exported.schema()), ":+s<xyz:+w:3<item:f>>");
+    let columns = take_over(exported).into_columns().unwrap();
+    assert_eq!((columns[0].1.shape(), columns[0].1.as_ptr()), (&[5, 3][..], wrapped.as_ptr()));
+}
+
+#[test]
+fn records_are_refused_or_copied_to_columns() {
+    let records = DArray::zeros(trade(), &[100], Order::RowMajor).unwrap();
+    records.field("kind").unwrap().set(&[3], &7u8.into()).unwrap();
+    let copied = copied_bytes_here();
+    let refusal = arrow::export(&records, &options()).unwrap_err();
+    assert!(
+        matches!(refusal.reason(), Reason::Layout(_)) && refusal.to_string().contains("\"price\""),
+        "{refusal}"
+    );
+    assert_eq!((refusal.would_copy(), copied_bytes_here()), (Some(900), copied));
+    let exported = arrow::export(&records, &copying()).unwrap();
+    assert_eq!((exported.copied_nbytes(), copied_bytes_here() - copied), (900, 900));
+    assert!(matches!(exported.copied_because().unwrap().reason(), Reason::Layout(_)));
+    assert!(view(&records, Request::write()).is_ok(), "the records are not on loan");
+    let back = take_over(exported).into_records().unwrap();
+    assert!(back.equals(&records).unwrap());
+}
+
+#[test]
+fn records_of_records_and_sub_arrays_keep_their_names_and_values() {
+    let point = DType::packed_record([("x", DType::I16), ("y", DType::I16)]).unwrap();
+    let deep = DType::record(
+        [
+            Field::new("corners", 0, DType::subarray(&[2], point.clone()).unwrap()),
+            Field::new("at", 12, point),
+            Field::new("rgb", 8, DType::subarray(&[3], DType::U8).unwrap()),
+        ],
+        20,
+    )
+    .unwrap();
+    for shape in [&[6][..], &[2, 3]] {
+        let bytes: Vec<u8> = (0..120).collect();
+        let records = DArray::from_buffer_in_order(
+            Buffer::from_vec(bytes).unwrap(),
+            deep.clone(),
+            shape,
+            Order::RowMajor,
+        );
+        let records = records.unwrap();
+        let copied = copied_bytes_here();
+        let exported = arrow::export(&records, &copying()).unwrap();
+        assert_eq!(exported.copied_nbytes() as u64, copied_bytes_here() - copied);
+        let says = "+s<corners:+w:2<item:+s<x:s, y:s>>, at:+s<x:s, y:s>, rgb:+w:3<item:C>>";
+        let says = if shape.len() == 1 { format!(":{says}") } else { format!(":+w:3<item:{says}>") };
+        assert_eq!(described(exported.schema()), says);
+        let imported = take_over(exported);
+        let columns = imported.into_columns().unwrap();
+        let names: Vec<&str> = columns.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["corners.x", "corners.y", "at.x", "at.y", "rgb"]);
+        assert_eq!(columns[0].1.shape(), [shape, &[2]].concat());
+        let back = take_over(arrow::export(&records, &copying()).unwrap()).into_records().unwrap();
+        assert_eq!((back.shape(), back.dtype().itemsize()), (shape, 8 + 4 + 3));
+        for name in ["rgb", "at", "corners"] {
+            let (ours, theirs) = (records.field(name).unwrap(), back.field(name).unwrap());
+            assert!(ours.equals(&theirs).unwrap(), "{name}");
+        }
+    }
+}
+
+// ===== what is refused
+
+#[track_caller]
+fn assert_unsupported(array: &DArray, part: &str) {
+    let copied = copied_bytes_here();
+    for policy in [CopyPolicy::Never, CopyPolicy::IfNeeded, CopyPolicy::Always] {
+        let refusal = arrow::export(array, &options().copy(policy)).unwrap_err();
+        assert!(matches!(refusal.reason(), Reason::Unsupported(_)), "{refusal}");
+        assert!(refusal.to_string().contains(part), "{part:?} is not in: {refusal}");
+        assert_eq!(refusal.would_copy(), None);
+    }
+    assert_eq!(copied_bytes_here(), copied, "a refusal copies nothing");
+}
+
+#[test]
+fn what_arrow_cannot_say_is_named() {
+    for (dtype, part) in [
+        (DType::F64.swapped(), "byte order"),
+        (DType::LONG_DOUBLE, "no such type"),
+        (DType::C64, "complex64"),
+        (DType::text(3).unwrap(), "text"),
+        (DType::datetime(TimeUnit::DAY), "datetime64[D]"),
+        (DType::packed_record([("x", DType::U8), ("z", DType::C128)]).unwrap(), "complex128"),
+        (DType::packed_record([("x\0y", DType::U8)]).unwrap(), "NUL"),
+        (DType::subarray(&[2], DType::BF16).unwrap(), "bfloat16"),
+    ] {
+        // Not even where a copy would be needed for another reason.
+        let array = DArray::zeros(dtype, &[4], Order::RowMajor).unwrap();
+        assert_unsupported(&array, part);
+        assert_unsupported(&array.slice(s![..;2]).unwrap(), part);
+    }
+    assert_unsupported(&numbers().slice(s![0, 0]).unwrap(), "rank 0");
+    let long =
+        DArray::from_buffer_in_order(Buffer::zeroed(0).unwrap(), DType::U8, &[0, 1 << 31], Order::RowMajor);
+    assert_unsupported(&long.unwrap(), "2147483648");
+    let nul = arrow::export(&numbers(), &options().name("a\0b")).unwrap_err();
+    assert!(nul.to_string().contains("NUL"), "{nul}");
+}
+
+#[test]
+fn what_does_not_lie_one_after_the_other_is_refused_or_copied() {
+    let array = numbers();
+    for (strided, says) in [
+        (array.transpose().unwrap(), "[4, 24]"),
+        (array.slice(s![.., ..3]).unwrap(), "[24, 4]"),
+        (array.reverse(0).unwrap(), "-24"),
+        (array.slice(s![.., 0]).unwrap(), "[24]"),
+        (array.slice(s![..1, ..]).unwrap().broadcast_to(&[3, 6]).unwrap(), "[0, 4]"),
+    ] {
+        let refusal = arrow::export(&strided, &options()).unwrap_err();
+        assert!(matches!(refusal.reason(), Reason::Layout(_)), "{refusal}");
+        assert!(refusal.to_string().contains(says), "{refusal}");
+        assert_eq!(refusal.would_copy(), Some(strided.nbytes()));
+        let before = copied_bytes_here();
+        let exported = arrow::export(&strided, &copying()).unwrap();
+        assert_eq!(
+            (exported.copied_nbytes() as u64, exported.copied_nbytes()),
+            (copied_bytes_here() - before, strided.nbytes())
+        );
+        assert!(take_over(exported).into_array().unwrap().equals(&strided).unwrap());
+    }
+}
+
+#[test]
+fn unaligned_elements_are_refused_or_copied() {
+    let bytes = Buffer::from_vec(vec![0u8; 17]).unwrap().slice(1..).unwrap();
+    let array = DArray::from_buffer_in_order(bytes, DType::F64, &[2], Order::RowMajor).unwrap();
+    let refusal = arrow::export(&array, &options()).unwrap_err();
+    assert!(refusal.to_string().contains("multiple of 8"), "{refusal}");
+    assert_eq!(arrow::export(&array, &copying()).unwrap().copied_nbytes(), 16);
+}
+
+#[test]
+fn indirect_arrays_are_refused_or_copied() {
+    let array = DArray::from_rows(vec![vec![1u8, 2, 3], vec![4, 5, 6]]).unwrap();
+    let refusal = arrow::export(&array, &options()).unwrap_err();
+    assert!(refusal.to_string().contains("pointers"), "{refusal}");
+    assert!(relayed(&array, &copying()).equals(&array).unwrap());
+}
+
+// ===== leases
+
+#[test]
+fn nobody_writes_until_the_column_is_released() {
+    let array = numbers();
+    let (mut schema, mut column) = arrow::export(&array, &options()).unwrap().into_raw();
+    for request in [Request::write(), Request::share()] {
+        let refusal = view(&array, request).unwrap_err();
+        assert!(
+            matches!(refusal.reason(), Reason::Lease(_)) && refusal.to_string().contains("Arrow"),
+            "{refusal}"
+        );
+    }
+    assert!(view(&array, Request::read()).is_ok() && view(&array, Request::pin()).is_ok());
+    assert!(array.exported().contains(Protocols::ARROW));
+    drop(array);
+    release(&mut schema, &mut column);
+    assert!(schema.release.is_none() && column.release.is_none());
+    assert!(schema.private_data.is_null() && column.private_data.is_null());
+}
+
+/// As a consumer does.
+fn release(schema: &mut ArrowSchema, column: &mut ArrowArray) {
+    // SAFETY: not released before.
+    unsafe { schema.release.unwrap()(schema) };
+    // SAFETY: not released before.
+    unsafe { column.release.unwrap()(column) };
+}
+
+#[test]
+fn a_child_that_was_moved_away_outlives_its_parent() {
+    let wrapped = DType::packed_record([("x", DType::F32)]).unwrap();
+    let array = DArray::zeros(wrapped, &[5], Order::RowMajor).unwrap();
+    let (mut schema, mut column) = arrow::export(&array, &options()).unwrap().into_raw();
+    // SAFETY: one child, as it says.
+    let child = unsafe { column.children.read() };
+    // SAFETY: as above.
+    let mut moved = std::mem::replace(unsafe { &mut *child }, ArrowArray::empty());
+    // SAFETY: as above.
+    let child = unsafe { schema.children.read() };
+    // SAFETY: as above.
+    let mut moved_schema = std::mem::replace(unsafe { &mut *child }, ArrowSchema::empty());
+    release(&mut schema, &mut column);
+    assert!(view(&array, Request::write()).is_err(), "the child holds the lease");
+    // SAFETY: moved from what was exported, and consumed once.
+    let column = unsafe { arrow::import(&mut moved_schema, &mut moved) }.unwrap();
+    assert_eq!((column.as_ptr(), column.shape()), (array.as_ptr(), &[5][..]));
+    drop(column);
+    assert!(view(&array, Request::write()).is_ok());
+}
+
+#[test]
+fn an_export_that_nobody_takes_gives_its_lease_back_on_any_thread() {
+    let array = numbers();
+    let exported = arrow::export(&array, &options()).unwrap();
+    assert!(format!("{exported:?}").contains("Arrow"));
+    std::thread::spawn(move || drop(exported)).join().unwrap();
+    assert!(view(&array, Request::write()).is_ok());
+}
+
+#[test]
+fn memory_that_others_may_write_is_refused_or_copied() {
+    let shared =
+        DArray::from_buffer_in_order(Buffer::shared(8).unwrap(), DType::I32, &[2], Order::RowMajor).unwrap();
+    let refusal = arrow::export(&shared, &options()).unwrap_err();
+    assert!(
+        matches!(refusal.reason(), Reason::Lease(_)) && refusal.to_string().contains("another owner"),
+        "{refusal}"
+    );
+    assert_eq!(arrow::export(&shared, &copying()).unwrap().copied_nbytes(), 8);
+    assert!(arrow::export(&shared.into_sealed().unwrap(), &options()).is_ok());
+    // So it is while somebody else may write it.
+    let array = numbers();
+    let lease = view(&array, Request::share()).unwrap();
+    assert!(matches!(arrow::export(&array, &options()).unwrap_err().reason(), Reason::Lease(_)));
+    assert_eq!(arrow::export(&array, &copying()).unwrap().copied_nbytes(), 96);
+    drop(lease);
+    assert_eq!(arrow::export(&array, &copying()).unwrap().copied_nbytes(), 0);
+    // Read-only is what they want.
+    assert!(arrow::export(&array.into_readonly(), &options()).is_ok());
+}
+
+#[test]
+fn a_copy_that_was_asked_for_is_the_consumers_alone() {
+    let array = numbers();
+    let exported = arrow::export(&array, &options().copy(CopyPolicy::Always)).unwrap();
+    assert_eq!(exported.copied_nbytes(), 96);
+    assert!(exported.copied_because().is_none() && view(&array, Request::write()).is_ok());
+    let back = take_over(exported).into_array().unwrap();
+    assert_ne!(back.as_ptr(), array.as_ptr());
+    assert!(back.equals(&array).unwrap());
+}
+
+// ===== devices
+
+fn refused_for_place(refusal: &Refusal) -> String {
+    assert!(matches!(refusal.reason(), Reason::Unsupported(_)), "{refusal}");
+    refusal.to_string()
+}
+
+#[test]
+fn the_processors_memory_goes_out_by_the_device_struct_too() {
+    let array = numbers();
+    let exported = arrow::export_device(&array, &options()).unwrap();
+    let device = exported.array();
+    assert_eq!((device.device_type, device.device_id, device.reserved), (1, -1, [0; 3]));
+    assert!(device.sync_event.is_null());
+    let (mut schema, mut column) = exported.into_raw();
+    // SAFETY: just exported, consumed once.
+    let back = unsafe { arrow::import_device(&mut schema, &mut column) }.unwrap();
+    assert_eq!((back.as_ptr(), back.place(), back.birth()), (array.as_ptr(), Place::CPU, Birth::Constant));
+    assert!(column.array.release.is_none());
+}
+
+#[test]
+fn memory_of_a_device_goes_out_by_the_device_struct_alone() {
+    let device = FencedDevice::new(3);
+    let there = Buffer::from_vec(vec![1i32, 2]).unwrap().copy_to(&device.memory()).unwrap();
+    let there = DArray::from_buffer_in_order(there, DType::I32, &[2], Order::RowMajor).unwrap();
+    assert!(refused_for_place(&arrow::export(&there, &copying()).unwrap_err()).contains("ext_dev:3"));
+    let exported = arrow::export_device(&there, &options()).unwrap();
+    assert_eq!((exported.array().device_type, exported.array().device_id), (12, 3));
+    let (mut schema, mut column) = exported.into_raw();
+    // SAFETY: just exported, consumed once.
+    let back = unsafe { arrow::import_device(&mut schema, &mut column) }.unwrap();
+    assert_eq!((back.as_ptr(), back.place()), (there.as_ptr(), there.place()));
+    assert!(view(&back, Request::read()).is_err(), "it cannot be touched from here");
+}
+
+#[test]
+fn devices_whose_buffers_are_handles_are_named() {
+    // SAFETY: memory on a device is not touched from here.
+    let buffer = unsafe { Buffer::non_owned(64 as *mut u8, 8, Place::new(DeviceKind::OPENCL, 2)) }.unwrap();
+    let layout = Layout::contiguous(&[1], 8, Order::RowMajor).unwrap();
+    let array = DArray::from_buffer(buffer, DType::F64, layout, 0).unwrap();
+    assert!(refused_for_place(&arrow::export_device(&array, &copying()).unwrap_err()).contains("opencl:2"));
+}

@@ -1,0 +1,67 @@
+//! Arrow's C structs, without a crate of Arrow's on our side: what goes out, what comes in, and `arrow-rs` on the other side.
+
+mod export;
+mod import;
+mod theirs;
+
+use crossdock::DArray;
+use crossdock::element::DType;
+use crossdock::exchange::protocol::arrow::abi::{ArrowArray, ArrowSchema};
+use crossdock::exchange::protocol::arrow::{self, ExportOptions, Exported, Imported};
+
+/// Hands an export over to ourselves.
+fn take_over(exported: Exported<ArrowArray>) -> Imported {
+    let (mut schema, mut array) = exported.into_raw();
+    // SAFETY: just exported, consumed once.
+    let imported = unsafe { arrow::take_over(&mut schema, &mut array) };
+    assert!(schema.release.is_none() && array.release.is_none(), "both were moved");
+    imported.expect("what we export, we import")
+}
+
+/// An array out and in again.
+fn relayed(array: &DArray, options: &ExportOptions) -> DArray {
+    take_over(arrow::export(array, options).unwrap()).into_array().unwrap()
+}
+
+fn options() -> ExportOptions {
+    ExportOptions::new()
+}
+
+/// Records of 9 bytes: a price, and a kind.
+fn trade() -> DType {
+    DType::packed_record([("price", DType::F64), ("kind", DType::U8)]).unwrap()
+}
+
+/// What a schema says, as text: format, name, and below.
+fn described(schema: &ArrowSchema) -> String {
+    // SAFETY: strings of an export of ours.
+    let text = |text| unsafe { std::ffi::CStr::from_ptr(text) }.to_str().unwrap();
+    let child = |k| {
+        // SAFETY: as many children as it says.
+        let child = unsafe { schema.children.wrapping_add(k).read() };
+        // SAFETY: as above.
+        described(unsafe { &*child })
+    };
+    let children: Vec<String> = (0..schema.n_children as usize).map(child).collect();
+    let below = if children.is_empty() { String::new() } else { format!("<{}>", children.join(", ")) };
+    format!("{}:{}{below}", text(schema.name), text(schema.format))
+}
+
+/// The extension type that a schema of ours names, and what it says.
+fn metadata(schema: &ArrowSchema) -> String {
+    let mut at = schema.metadata.cast::<u8>();
+    let mut take = |len: usize| {
+        // SAFETY: an export of ours says how long its metadata are.
+        let bytes = unsafe { std::slice::from_raw_parts(at, len) };
+        at = at.wrapping_add(len);
+        bytes
+    };
+    let mut texts = vec![];
+    let pairs = i32::from_ne_bytes(take(4).try_into().unwrap());
+    for _ in 0..2 * pairs {
+        let len = i32::from_ne_bytes(take(4).try_into().unwrap());
+        texts.push(std::str::from_utf8(take(len as usize)).unwrap());
+    }
+    assert_eq!((texts[0], texts[2]), ("ARROW:extension:name", "ARROW:extension:metadata"));
+    format!("{} {}", texts[1], texts[3])
+}
