@@ -36,16 +36,18 @@ impl Recipe {
             readonly: choices.below(3),
             ..Self::default()
         };
-        if choices.rarely() {
+        if choices.below(9) == 0 {
             recipe.ndim = 5 + isize::from(choices.below(60));
         }
         let rank = 64;
         let mut shape: Vec<isize> =
             (0..rank).map(|axis| if axis < 5 { isize::from(choices.below(4)) + 1 } else { 1 }).collect();
         for len in &mut shape[..5] {
-            if choices.rarely() {
-                *len = if choices.below(2) == 0 { 0 } else { choices.nasty() as isize };
-            }
+            *len = match choices.below(14) {
+                0 => 0,
+                1 if choices.rarely() => choices.nasty() as isize,
+                _ => *len,
+            };
         }
         let mut strides = vec![0isize; rank];
         let kind = choices.below(4);
@@ -57,12 +59,16 @@ impl Recipe {
             }
             inner = inner.wrapping_mul(shape[axis]);
         }
-        recipe.data = Data::Block(if kind == 0 { usize::from(choices.below(8)) } else { 512 });
+        let beside = if choices.below(4) > 0 { usize::from(choices.below(8)) } else { 0 };
+        recipe.data = Data::Block(if kind == 0 { 0 } else { 512 } + beside);
         recipe.byte_size = match choices.below(4) {
             0 => choices.nasty() as isize,
             _ => inner.wrapping_abs(),
         };
         (recipe.shape, recipe.strides) = (Some(shape), (kind != 3).then_some(strides));
+        if recipe.ndim > 0 && choices.below(12) == 0 {
+            recipe.follow_pointers(choices);
+        }
         if choices.below(2) == 0 {
             for _ in 0..choices.below(3) {
                 let number = usize::from(choices.below(u8::MAX));
@@ -71,5 +77,15 @@ impl Recipe {
         }
         recipe.lengthen();
         recipe
+    }
+
+    /// Makes a table of the first axis.
+    fn follow_pointers(&mut self, choices: &mut Choices<'_>) {
+        let strides = self.strides.get_or_insert_with(|| vec![1; 64]);
+        strides[0] = 8;
+        (self.data, self.byte_size) = (Data::Table, 1 << 20);
+        let mut sub_offsets = vec![-1; 64];
+        sub_offsets[0] = isize::from(choices.below(8));
+        self.sub_offsets = Some(sub_offsets);
     }
 }

@@ -147,7 +147,10 @@ impl Recipe {
         if !fits(&shape, &strides, None, item_size) {
             return None;
         }
-        let (low, high) = if shape.contains(&0) { (0, 0) } else { reach(&shape, &strides, item_size) };
+        if shape.contains(&0) {
+            return Some(vec![]);
+        }
+        let (low, high) = reach(&shape, &strides, item_size);
         let first = offset as i128;
         if first + low < 0 || first + high > BLOCK as i128 || shape.iter().product::<i128>() > 10_000 {
             return None;

@@ -1,8 +1,13 @@
 //! MemoryView: what the hub makes of arrays, of producers that keep to the rules, and of those that do not.
 
 mod arrays;
+mod bugs;
+mod classes;
 mod flags;
 mod hostile;
+mod import;
+mod threads;
+mod types;
 mod vectors;
 
 use std::ffi::{CStr, c_void};
