@@ -422,6 +422,157 @@ XD_API bool xd_array_equals(const xd_array_t *array, const xd_array_t *other, bo
 XD_API uint64_t xd_copied_bytes(void);
 XD_API uint64_t xd_copied_bytes_here(void);
 
+/* ===== MemoryView: views of any object ===== */
+
+/* The protocol of Ruby's ruby/memory_view.h, for everybody: the same structs field by field, the same functions with their arguments
+ * in the same order, and an answer where the original crashes. Code that was written for the original compiles with
+ * <crossdock/ruby_names.h>.
+ *
+ * An object is a pointer to memory that begins with a pointer to its class. An xd_array_t is one.
+ *
+ *   struct photo { const xd_class *class; ... };
+ *
+ * Functions that answer false, NULL, -1 or nil say why in xd_last_refusal(). */
+typedef struct xd_class {
+  const char *name; /* for messages; may be NULL */
+  const struct xd_class *super; /* whose producer it inherits; may be NULL */
+} xd_class;
+
+/* What a consumer asks for at least. Whatever the producer thinks of it, no view is given that does not keep to it. Every view has a
+ * shape, strides, a format, an item size and components. */
+#define XD_MEMORY_VIEW_SIMPLE 0
+#define XD_MEMORY_VIEW_WRITABLE 1 /* items may be written; without it a view of an array of ours is read-only */
+#define XD_MEMORY_VIEW_FORMAT 2
+#define XD_MEMORY_VIEW_MULTI_DIMENSIONAL 4
+#define XD_MEMORY_VIEW_STRIDES 12
+#define XD_MEMORY_VIEW_ROW_MAJOR 28    /* row-major, without gaps */
+#define XD_MEMORY_VIEW_COLUMN_MAJOR 44 /* column-major, without gaps */
+#define XD_MEMORY_VIEW_ANY_CONTIGUOUS 60
+#define XD_MEMORY_VIEW_INDIRECT 76 /* suboffsets, where the memory is so; without it, such is refused */
+
+/* `repeat` numbers of one type, one after the other in each item. (Flags are bits of byte 1 in Ruby before 3.3.) */
+typedef struct xd_memory_view_item_component {
+  char format;          /* the letter of the pack template */
+  bool native_size_p;   /* whether it had a `!` or `_` */
+  bool little_endian_p; /* whether the least significant byte comes first */
+  size_t offset;        /* where the first begins, in bytes from the start of the item */
+  size_t size;          /* of each, in bytes */
+  size_t repeat;
+} xd_memory_view_item_component_t;
+
+typedef struct xd_memory_view {
+  void *obj;             /* the object that is exported */
+  void *data;            /* the address of element 0 */
+  ssize_t byte_size;
+  bool readonly;
+  const char *format;    /* a pack template; NULL for bytes */
+  ssize_t item_size;
+  struct {
+    const xd_memory_view_item_component_t *components;
+    size_t length;
+  } item_desc;           /* the format, read */
+  ssize_t ndim;
+  const ssize_t *shape;
+  const ssize_t *strides; /* in bytes */
+  const ssize_t *sub_offsets; /* NULL, or of each axis: negative, or where to go on behind the pointer that is there */
+  void *private_data;    /* the producer's own */
+  void *reserved;        /* the hub's own */
+} xd_memory_view_t;
+
+typedef bool (*xd_memory_view_get_func_t)(void *obj, xd_memory_view_t *view, int flags);
+typedef bool (*xd_memory_view_release_func_t)(void *obj, xd_memory_view_t *view);
+typedef bool (*xd_memory_view_available_p_func_t)(void *obj);
+
+/* A producer. Its functions may be called on any thread.
+ *
+ * get_func fills in a struct that is empty before; on false it has kept nothing. What it points to is there until release_func, which
+ * gets the struct as get_func filled it in, once, or NULL: there is nothing to take back. Should it answer false, the view is still held.
+ * available_p_func says whether it is worth trying; NULL: always. What is lent keeps its memory alive by means of the producer's own. */
+typedef struct xd_memory_view_entry {
+  xd_memory_view_get_func_t get_func;
+  xd_memory_view_release_func_t release_func;
+  xd_memory_view_available_p_func_t available_p_func;
+} xd_memory_view_entry_t;
+
+/* Makes a producer known for the objects of a class and of those that inherit from it. The entry is copied. False where the class has
+ * one of its own already, which stays, and for a producer without get_func. The class stays where it is while there are objects of it. */
+XD_API bool xd_memory_view_register(const xd_class *cls, const xd_memory_view_entry_t *entry);
+
+/* Takes the producer of a class out: false where it had none of its own. Views that are held stay valid. */
+XD_API bool xd_memory_view_unregister(const xd_class *cls);
+
+/* Whether it is worth asking for a view. Promises nothing. */
+XD_API bool xd_memory_view_available_p(void *obj);
+
+/* Asks for a view. On false the struct is as it was, and nothing is held. */
+XD_API bool xd_memory_view_get(void *obj, xd_memory_view_t *view, int flags);
+
+/* Gives a view back, and empties the struct. False where it was given back before, also by another copy of the struct, where no hub gave
+ * it, and where the producer does not take it back. */
+XD_API bool xd_memory_view_release(xd_memory_view_t *view);
+
+/* How many views of an object are held: by the object that its producer put into the view. */
+XD_API size_t xd_memory_view_exports(void *obj);
+
+/* Why this thread was told no last; "" where it never was. Valid until it is told no again. */
+XD_API const char *xd_last_refusal(void);
+
+/* Reads a pack template. Gives the bytes of one item, or -1 and in *err where the part begins that is wrong (NULL otherwise). Each of
+ * the last three may be NULL. The components are freed by xd_memory_view_free_components; without them, nothing is. A NULL format is that of bytes: 1, and
+ * *components and *n are not touched. */
+XD_API ssize_t xd_memory_view_parse_item_format(const char *format, xd_memory_view_item_component_t **components, size_t *n,
+                                                const char **err);
+XD_API void xd_memory_view_free_components(const xd_memory_view_item_component_t *components, size_t n);
+XD_API ssize_t xd_memory_view_item_size_from_format(const char *format, const char **err);
+
+/* Where an item is: `index` has ndim numbers. NULL for an index outside. Works on structs made by hand, too: NULL strides are row-major, a
+ * NULL shape is byte_size / item_size, suboffsets are followed at any rank. */
+XD_API void *xd_memory_view_get_item_pointer(const xd_memory_view_t *view, const ssize_t *index);
+
+/* Reads the format of a view that was made by hand into its item_desc, to be freed by xd_memory_view_free_components. A view that was got
+ * has it. Several threads may call it for one view at once. */
+XD_API bool xd_memory_view_prepare_item_desc(xd_memory_view_t *view);
+
+/* An item: a number, a list of them where its components name several, nil where none or on failure. Of a view without a format, a
+ * byte. A list is freed by xd_value_free. */
+XD_API xd_value xd_memory_view_get_item(const xd_memory_view_t *view, const ssize_t *index);
+
+/* The numbers of an item, put into the caller's list: how many there are, of which no more than `capacity` are put; -1 on failure.
+ * Nothing is allocated. */
+XD_API ssize_t xd_memory_view_read_item(const xd_memory_view_t *view, const ssize_t *index, xd_value *out, size_t capacity);
+
+/* Writes an item: a number, or a list of as many as its components name. What does not fit is XD_ERROR_VALUE, and nothing is written. */
+XD_API bool xd_memory_view_set_item(const xd_memory_view_t *view, const ssize_t *index, const xd_value *value, xd_error_t **error);
+
+/* As xd_memory_view_get_item, of bytes that are an item, wherever they are. */
+XD_API xd_value xd_memory_view_extract_item_members(const void *ptr, const xd_memory_view_item_component_t *members, size_t n);
+
+/* The strides of a contiguous array, as the original has them: an axis of length 0 makes all strides outside of it 0. False, and nothing
+ * written, for what is negative or does not fit. */
+XD_API bool xd_memory_view_fill_contiguous_strides(ssize_t ndim, ssize_t item_size, const ssize_t *shape, bool row_major_p,
+                                                   ssize_t *strides);
+
+/* Fills in a view of bytes, every field of it: for producers to begin with. */
+XD_API bool xd_memory_view_init_as_byte_array(xd_memory_view_t *view, void *obj, void *data, ssize_t len, bool readonly);
+
+/* Whether the items lie without gaps, by NumPy's rules: axes of length 1 do not matter, and what is empty is contiguous. `strictly`: by
+ * the original's, where every stride counts. */
+XD_API bool xd_memory_view_is_row_major_contiguous(const xd_memory_view_t *view);
+XD_API bool xd_memory_view_is_column_major_contiguous(const xd_memory_view_t *view);
+XD_API bool xd_memory_view_is_contiguous(const xd_memory_view_t *view);
+XD_API bool xd_memory_view_is_row_major_contiguous_strictly(const xd_memory_view_t *view);
+XD_API bool xd_memory_view_is_column_major_contiguous_strictly(const xd_memory_view_t *view);
+
+/* Any object's view as an array, in place. The view is released with the last handle. It can be shared and pinned, and is read-only unless
+ * the flags ask for XD_MEMORY_VIEW_WRITABLE. */
+XD_API XD_MUST_USE xd_array_t *xd_array_from_object(void *obj, int flags, xd_error_t **error);
+
+/* A handle on the same elements for views of which no template says the dtype: a bool is 'C', a complex number two floats. */
+XD_API XD_MUST_USE xd_array_t *xd_array_approximated(const xd_array_t *array, xd_error_t **error);
+
+/* The class that every xd_array_t begins with. */
+XD_API const xd_class *xd_array_class(void);
+
 /* ===== DLPack ===== */
 
 /* Of dlpack.h, which need not be there. */

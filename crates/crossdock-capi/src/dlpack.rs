@@ -5,7 +5,7 @@ use crossdock::exchange::protocol::dlpack::abi::{DLManagedTensor, DLManagedTenso
 use crossdock::exchange::protocol::dlpack::{self, ExportOptions};
 use crossdock::view::CopyPolicy;
 
-use crate::array::XdArray;
+use crate::array::{XdArray, array_of, hand_over_array};
 use crate::error::{Failure, Result};
 use crate::guard::{ErrorOut, fallible};
 use crate::handle::Handle;
@@ -27,7 +27,7 @@ const KNOWN: u32 = XD_EXPORT_COPY_IF_NEEDED | XD_EXPORT_COPY | XD_EXPORT_TRUST_R
 ///
 /// Where a flag says that the consumer is trusted not to write, it is.
 unsafe fn asked(array: Option<&XdArray>, flags: u32) -> Result<(&DArray, ExportOptions)> {
-    let array = XdArray::given(array, "array")?;
+    let array = array_of(array, "array")?;
     if flags & !KNOWN != 0 {
         let text =
             format!("the argument `flags`, {flags:#x}, has bits that mean nothing: {:#x}", flags & !KNOWN);
@@ -98,7 +98,7 @@ pub unsafe extern "C" fn xd_array_from_dlpack(
             return Err(Failure::null("tensor"));
         }
         // SAFETY: the caller's word.
-        XdArray::hand_over(unsafe { dlpack::import_versioned(tensor) }?)
+        hand_over_array(unsafe { dlpack::import_versioned(tensor) }?)
     })
 }
 
@@ -117,6 +117,6 @@ pub unsafe extern "C" fn xd_array_from_dlpack_legacy(
             return Err(Failure::null("tensor"));
         }
         // SAFETY: the caller's word.
-        XdArray::hand_over(unsafe { dlpack::import_legacy(tensor) }?)
+        hand_over_array(unsafe { dlpack::import_legacy(tensor) }?)
     })
 }

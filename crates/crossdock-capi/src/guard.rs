@@ -5,6 +5,8 @@ use std::mem::MaybeUninit;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
 
+use crossdock::exchange::protocol::memory_view;
+
 use crate::error::{Failure, Result, XD_ERROR_INTERNAL, XdError};
 
 /// C's `xd_error_t **error`: null, or where the error goes. Null is put there where there is none, so that it need not be
@@ -28,6 +30,15 @@ pub(crate) fn fallible<T: Default>(error: ErrorOut<'_>, body: impl FnOnce() -> R
 #[inline]
 pub(crate) fn answer<T: Default>(body: impl FnOnce() -> T) -> T {
     caught(|| Ok(body())).unwrap_or_default()
+}
+
+/// Runs what says no by nothing, and why by [`last_refusal`](memory_view::last_refusal): the functions of the original protocol.
+#[inline]
+pub(crate) fn refusable<T: Default>(body: impl FnOnce() -> Result<T>) -> T {
+    caught(body).unwrap_or_else(|failure| {
+        memory_view::keep_refusal(&failure);
+        T::default()
+    })
 }
 
 /// C does not unwind: a panic is an error there. (Its message was written to standard error by then, as panics do.)

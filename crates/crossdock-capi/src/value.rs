@@ -166,6 +166,17 @@ impl Owned {
         Ok(Self(XdValue::pointer(kind, len, list.cast::<c_void>())))
     }
 
+    /// A list of numbers, which own nothing.
+    pub(crate) fn of_numbers(numbers: Vec<XdValue>) -> Result<XdValue> {
+        let len = short(numbers.len())?;
+        if len == 0 {
+            return Ok(XdValue::number(XD_VALUE_LIST, 0));
+        }
+        // Owned 1: the same memory as of so many `Owned`.
+        let list = Box::into_raw(numbers.into_boxed_slice());
+        Ok(XdValue::pointer(XD_VALUE_LIST, len, list.cast::<c_void>()))
+    }
+
     fn bytes(kind: u8, bytes: &[u8]) -> Result<Self> {
         let len = short(bytes.len())?;
         let ended = try_collect(Ended { bytes, given: 0 })?;

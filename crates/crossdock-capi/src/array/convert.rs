@@ -5,7 +5,7 @@ use std::mem::MaybeUninit;
 use crossdock::Casting;
 use crossdock::element::DType;
 
-use crate::array::{XdArray, order_of};
+use crate::array::{XdArray, array_of, hand_over_array, order_of};
 use crate::error::{Failure, Result};
 use crate::foreign::{given, put};
 use crate::guard::{ErrorOut, fallible};
@@ -31,7 +31,7 @@ fn casting_of(number: i32) -> Result<Casting> {
 /// A copy without gaps.
 #[unsafe(no_mangle)]
 pub extern "C" fn xd_array_copy(array: Option<&XdArray>, order: i32, error: ErrorOut<'_>) -> Handle<XdArray> {
-    fallible(error, || XdArray::hand_over(XdArray::given(array, "array")?.to_order(order_of(order)?)?))
+    fallible(error, || hand_over_array(array_of(array, "array")?.to_order(order_of(order)?)?))
 }
 
 /// A copy without gaps, converted.
@@ -44,8 +44,8 @@ pub extern "C" fn xd_array_cast(
     error: ErrorOut<'_>,
 ) -> Handle<XdArray> {
     fallible(error, || {
-        let (array, dtype) = (XdArray::given(array, "array")?, given(dtype, "dtype")?);
-        XdArray::hand_over(array.cast(dtype, order_of(order)?, casting_of(casting)?)?)
+        let (array, dtype) = (array_of(array, "array")?, given(dtype, "dtype")?);
+        hand_over_array(array.cast(dtype, order_of(order)?, casting_of(casting)?)?)
     })
 }
 
@@ -58,7 +58,7 @@ pub extern "C" fn xd_array_assign(
     error: ErrorOut<'_>,
 ) -> bool {
     fallible(error, || {
-        let (array, source) = (XdArray::given(array, "array")?, XdArray::given(source, "source")?);
+        let (array, source) = (array_of(array, "array")?, array_of(source, "source")?);
         array.assign(source, casting_of(casting)?)?;
         Ok(true)
     })
@@ -76,7 +76,7 @@ pub unsafe extern "C" fn xd_array_fill(
     error: ErrorOut<'_>,
 ) -> bool {
     fallible(error, || {
-        let (array, value) = (XdArray::given(array, "array")?, given(value, "value")?);
+        let (array, value) = (array_of(array, "array")?, given(value, "value")?);
         // SAFETY: the caller's word.
         array.fill(&unsafe { to_element(value, array.dtype()) }?)?;
         Ok(true)
@@ -92,7 +92,7 @@ pub extern "C" fn xd_array_equals(
     error: ErrorOut<'_>,
 ) -> bool {
     fallible(error, || {
-        let (array, other) = (XdArray::given(array, "array")?, XdArray::given(other, "other")?);
+        let (array, other) = (array_of(array, "array")?, array_of(other, "other")?);
         let equal = given(equal, "equal")?;
         put(Some(equal), array.equals(other)?);
         Ok(true)

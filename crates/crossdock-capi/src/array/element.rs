@@ -2,7 +2,7 @@
 
 use std::mem::MaybeUninit;
 
-use crate::array::XdArray;
+use crate::array::{XdArray, array_of};
 use crate::foreign::{given, lengths};
 use crate::guard::{ErrorOut, fallible};
 use crate::value::{Owned, XdValue, to_element};
@@ -20,7 +20,7 @@ pub unsafe extern "C" fn xd_array_get(
     error: ErrorOut<'_>,
 ) -> bool {
     fallible(error, || {
-        let (array, value) = (XdArray::given(array, "array")?, given(value, "value")?);
+        let (array, value) = (array_of(array, "array")?, given(value, "value")?);
         // Whatever happens, it can be freed.
         let value = value.write(XdValue::NIL);
         // SAFETY: the caller's word.
@@ -43,7 +43,7 @@ pub unsafe extern "C" fn xd_array_set(
     error: ErrorOut<'_>,
 ) -> bool {
     fallible(error, || {
-        let (array, value) = (XdArray::given(array, "array")?, given(value, "value")?);
+        let (array, value) = (array_of(array, "array")?, given(value, "value")?);
         // SAFETY: the caller's word.
         let index = unsafe { lengths(index, array.rank(), "index") }?;
         // SAFETY: the caller's word.

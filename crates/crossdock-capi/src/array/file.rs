@@ -4,7 +4,7 @@ use std::ffi::c_char;
 
 use crossdock::exchange::files::npy;
 
-use crate::array::XdArray;
+use crate::array::{XdArray, array_of, hand_over_array};
 use crate::foreign::text;
 use crate::guard::{ErrorOut, fallible};
 use crate::handle::Handle;
@@ -17,7 +17,7 @@ use crate::handle::Handle;
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn xd_array_open(path: *const c_char, error: ErrorOut<'_>) -> Handle<XdArray> {
     // SAFETY: the caller's word.
-    fallible(error, || XdArray::hand_over(crossdock::open(unsafe { text(path, "path") }?)?))
+    fallible(error, || hand_over_array(crossdock::open(unsafe { text(path, "path") }?)?))
 }
 
 /// Writes an array to a file of NumPy's.
@@ -32,7 +32,7 @@ pub unsafe extern "C" fn xd_array_save_npy(
     error: ErrorOut<'_>,
 ) -> bool {
     fallible(error, || {
-        let array = XdArray::given(array, "array")?;
+        let array = array_of(array, "array")?;
         // SAFETY: the caller's word.
         npy::save(unsafe { text(path, "path") }?, array)?;
         Ok(true)

@@ -5,7 +5,7 @@ use crossdock::element::DType;
 use crossdock::layout::{Layout, Order};
 use crossdock::memory::Buffer;
 
-use crate::array::{XdArray, order_of};
+use crate::array::{XdArray, hand_over_array, order_of};
 use crate::foreign::{given, items, lengths};
 use crate::guard::{ErrorOut, fallible};
 use crate::handle::Handle;
@@ -27,7 +27,7 @@ pub unsafe extern "C" fn xd_array_zeros(
         let dtype = given(dtype, "dtype")?;
         // SAFETY: the caller's word.
         let shape = unsafe { lengths(shape, ndim, "shape") }?;
-        XdArray::hand_over(DArray::zeros(dtype.clone(), shape.as_slice(), order_of(order)?)?)
+        hand_over_array(DArray::zeros(dtype.clone(), shape.as_slice(), order_of(order)?)?)
     })
 }
 
@@ -56,6 +56,6 @@ pub unsafe extern "C" fn xd_array_from_buffer(
             // SAFETY: the caller's word.
             Layout::new(shape.as_slice(), unsafe { items(strides, ndim, "strides") }?, dtype.itemsize())?
         };
-        XdArray::hand_over(DArray::from_buffer(buffer.try_clone()?, dtype.clone(), layout, offset)?)
+        hand_over_array(DArray::from_buffer(buffer.try_clone()?, dtype.clone(), layout, offset)?)
     })
 }

@@ -8,6 +8,7 @@ pub mod query;
 pub mod view;
 
 use crossdock::DArray;
+use crossdock::exchange::protocol::memory_view::ArrayObject;
 use crossdock::layout::Order;
 
 use crate::error::{Failure, Result};
@@ -20,21 +21,25 @@ pub const XD_ROW_MAJOR: i32 = 1;
 /// `XD_COLUMN_MAJOR` of the header.
 pub const XD_COLUMN_MAJOR: i32 = 2;
 
-/// `xd_array_t`.
-pub struct XdArray {
-    array: DArray,
+/// `xd_array_t`: an object, of which views can be asked.
+pub type XdArray = ArrayObject;
+
+/// The array of an argument that must not be null.
+///
+/// # Errors
+///
+/// As [`given`].
+pub(crate) fn array_of<'a>(argument: Option<&'a XdArray>, name: &str) -> Result<&'a DArray> {
+    Ok(given(argument, name)?.array())
 }
 
-impl XdArray {
-    /// The array of an argument that must not be null.
-    pub(crate) fn given<'a>(argument: Option<&'a Self>, name: &str) -> Result<&'a DArray> {
-        Ok(&given(argument, name)?.array)
-    }
-
-    /// Hands an array over to C.
-    pub(crate) fn hand_over(array: DArray) -> Result<Handle<Self>> {
-        hand_over(Self { array })
-    }
+/// Hands an array over to C.
+///
+/// # Errors
+///
+/// As [`hand_over`].
+pub(crate) fn hand_over_array(array: DArray) -> Result<Handle<XdArray>> {
+    hand_over(ArrayObject::new(array))
 }
 
 pub(crate) fn order_of(number: i32) -> Result<Order> {
@@ -50,17 +55,23 @@ pub(crate) fn order_of(number: i32) -> Result<Order> {
 /// Another handle.
 #[unsafe(no_mangle)]
 pub extern "C" fn xd_array_clone(array: Option<&XdArray>, error: ErrorOut<'_>) -> Handle<XdArray> {
-    fallible(error, || XdArray::hand_over(XdArray::given(array, "array")?.clone()))
+    fallible(error, || hand_over_array(array_of(array, "array")?.clone()))
 }
 
 /// A handle on the same elements that never permits to write.
 #[unsafe(no_mangle)]
 pub extern "C" fn xd_array_readonly(array: Option<&XdArray>, error: ErrorOut<'_>) -> Handle<XdArray> {
-    fallible(error, || XdArray::hand_over(XdArray::given(array, "array")?.clone().into_readonly()))
+    fallible(error, || hand_over_array(array_of(array, "array")?.clone().into_readonly()))
 }
 
 /// Frees a handle. Null is fine.
 #[unsafe(no_mangle)]
 pub extern "C" fn xd_array_free(array: Handle<XdArray>) {
     answer(|| drop(array));
+}
+
+/// A handle on the same elements, whose views are told by numbers where no template says the dtype.
+#[unsafe(no_mangle)]
+pub extern "C" fn xd_array_approximated(array: Option<&XdArray>, error: ErrorOut<'_>) -> Handle<XdArray> {
+    fallible(error, || hand_over(ArrayObject::approximated(array_of(array, "array")?.clone())))
 }

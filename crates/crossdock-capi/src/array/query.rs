@@ -7,7 +7,7 @@ use std::ptr;
 use crossdock::element::DType;
 use crossdock::memory::Buffer;
 
-use crate::array::{XdArray, order_of};
+use crate::array::{XdArray, array_of, order_of};
 use crate::foreign::{put, string};
 use crate::guard::{ErrorOut, answer, fallible};
 use crate::handle::{Handle, hand_over};
@@ -16,57 +16,57 @@ use crate::lease::Lease;
 /// How many axes there are.
 #[unsafe(no_mangle)]
 pub extern "C" fn xd_array_ndim(array: Option<&XdArray>) -> usize {
-    answer(|| array.map_or(0, |array| array.array.rank()))
+    answer(|| array.map_or(0, |array| array.array().rank()))
 }
 
 /// The lengths of the axes. Lives as long as the array.
 #[unsafe(no_mangle)]
 pub extern "C" fn xd_array_shape(array: Option<&XdArray>) -> *const isize {
     // None is above `isize::MAX`, so that the sign makes no difference.
-    answer(|| array.map_or(ptr::null(), |array| array.array.shape().as_ptr().cast()))
+    answer(|| array.map_or(ptr::null(), |array| array.array().shape().as_ptr().cast()))
 }
 
 /// From one neighbour to the next along each axis, in bytes. Lives as long as the array.
 #[unsafe(no_mangle)]
 pub extern "C" fn xd_array_strides(array: Option<&XdArray>) -> *const isize {
-    answer(|| array.map_or(ptr::null(), |array| array.array.strides().as_ptr()))
+    answer(|| array.map_or(ptr::null(), |array| array.array().strides().as_ptr()))
 }
 
 /// What the elements are. Lives as long as the array, and is not to be freed.
 #[unsafe(no_mangle)]
 pub extern "C" fn xd_array_dtype(array: Option<&XdArray>) -> *const DType {
-    answer(|| array.map_or(ptr::null(), |array| array.array.dtype()))
+    answer(|| array.map_or(ptr::null(), |array| array.array().dtype()))
 }
 
 /// How many elements there are.
 #[unsafe(no_mangle)]
 pub extern "C" fn xd_array_len(array: Option<&XdArray>) -> usize {
-    answer(|| array.map_or(0, |array| array.array.len()))
+    answer(|| array.map_or(0, |array| array.array().len()))
 }
 
 /// The bytes of all elements, without gaps.
 #[unsafe(no_mangle)]
 pub extern "C" fn xd_array_nbytes(array: Option<&XdArray>) -> usize {
-    answer(|| array.map_or(0, |array| array.array.nbytes()))
+    answer(|| array.map_or(0, |array| array.array().nbytes()))
 }
 
 /// Whether this handle refuses to write.
 #[unsafe(no_mangle)]
 pub extern "C" fn xd_array_is_readonly(array: Option<&XdArray>) -> bool {
-    answer(|| array.is_some_and(|array| array.array.is_readonly()))
+    answer(|| array.is_some_and(|array| array.array().is_readonly()))
 }
 
 /// Whether elements are reached over tables of pointers.
 #[unsafe(no_mangle)]
 pub extern "C" fn xd_array_is_indirect(array: Option<&XdArray>) -> bool {
-    answer(|| array.is_some_and(|array| array.array.is_indirect()))
+    answer(|| array.is_some_and(|array| array.array().is_indirect()))
 }
 
 /// Whether the elements lie in this order without gaps.
 #[unsafe(no_mangle)]
 pub extern "C" fn xd_array_is_contiguous(array: Option<&XdArray>, order: i32) -> bool {
     answer(|| match (array, order_of(order)) {
-        (Some(array), Ok(order)) => array.array.is_contiguous(order),
+        (Some(array), Ok(order)) => array.array().is_contiguous(order),
         _ => false,
     })
 }
@@ -74,7 +74,7 @@ pub extern "C" fn xd_array_is_contiguous(array: Option<&XdArray>, order: i32) ->
 /// Where element 0 is. It gives no permission to touch it.
 #[unsafe(no_mangle)]
 pub extern "C" fn xd_array_address(array: Option<&XdArray>) -> usize {
-    answer(|| array.map_or(0, |array| array.array.as_ptr().addr()))
+    answer(|| array.map_or(0, |array| array.array().as_ptr().addr()))
 }
 
 /// The bytes from the lowest to the highest that the array touches, and where in them element 0 is.
@@ -85,7 +85,7 @@ pub extern "C" fn xd_array_buffer(
     error: ErrorOut<'_>,
 ) -> Handle<Buffer> {
     fallible(error, || {
-        let (buffer, first) = XdArray::given(array, "array")?.buffer()?;
+        let (buffer, first) = array_of(array, "array")?.buffer()?;
         let handle = hand_over(buffer)?;
         put(offset, first);
         Ok(handle)
@@ -95,11 +95,11 @@ pub extern "C" fn xd_array_buffer(
 /// Permission to touch the elements.
 #[unsafe(no_mangle)]
 pub extern "C" fn xd_array_lease(array: Option<&XdArray>, kind: i32, error: ErrorOut<'_>) -> Handle<Lease> {
-    fallible(error, || hand_over(Lease::of_array(XdArray::given(array, "array")?, kind)?))
+    fallible(error, || hand_over(Lease::of_array(array_of(array, "array")?, kind)?))
 }
 
 /// The elements as text, the middle of long axes left out.
 #[unsafe(no_mangle)]
 pub extern "C" fn xd_array_to_text(array: Option<&XdArray>, error: ErrorOut<'_>) -> *mut c_char {
-    fallible(error, || string(XdArray::given(array, "array")?.display().to_string()))
+    fallible(error, || string(array_of(array, "array")?.display().to_string()))
 }

@@ -6,7 +6,7 @@ use crossdock::DArray;
 use crossdock::element::DType;
 use crossdock::layout::AxisSlice;
 
-use crate::array::XdArray;
+use crate::array::{XdArray, array_of, hand_over_array};
 use crate::error::{Failure, Result};
 use crate::foreign::{given, items, lengths, text};
 use crate::guard::{ErrorOut, fallible};
@@ -59,7 +59,7 @@ impl XdSlice {
 }
 
 fn made(array: Option<&XdArray>, view: impl FnOnce(&DArray) -> Result<DArray>) -> Result<Handle<XdArray>> {
-    XdArray::hand_over(view(XdArray::given(array, "array")?)?)
+    hand_over_array(view(array_of(array, "array")?)?)
 }
 
 /// Part of each axis, as in NumPy.

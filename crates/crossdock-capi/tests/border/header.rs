@@ -2,14 +2,18 @@
 
 use std::fmt::Write as _;
 use std::mem::offset_of;
+use std::path::Path;
+use std::process::Command;
 
+use crossdock::element::dialect::pack::Component;
+use crossdock::exchange::protocol::memory_view::{Class, Entry, Flags, ItemDesc, View};
 use crossdock_capi::array::view::XdSlice;
 use crossdock_capi::dtype::XdField;
 use crossdock_capi::value::XdValue;
 use crossdock_capi::{array, buffer, dlpack, dtype, error, lease, value};
 
 use crate::prototypes;
-use crate::toolchain::{C11, C99, CXX11, CXX17, CXX20, Language, compiles};
+use crate::toolchain::{C11, C99, CXX11, CXX17, CXX20, Language, compiles, missing};
 
 const DIALECTS: [(&str, Language); 5] =
     [("c99", C99), ("c11", C11), ("cxx11", CXX11), ("cxx17", CXX17), ("cxx20", CXX20)];
@@ -50,7 +54,18 @@ macro_rules! constants {
 }
 
 fn numbers() -> Vec<(&'static str, i128)> {
-    constants! {
+    let flags = [
+        ("XD_MEMORY_VIEW_SIMPLE", Flags::SIMPLE),
+        ("XD_MEMORY_VIEW_WRITABLE", Flags::WRITABLE),
+        ("XD_MEMORY_VIEW_FORMAT", Flags::FORMAT),
+        ("XD_MEMORY_VIEW_MULTI_DIMENSIONAL", Flags::MULTI_DIMENSIONAL),
+        ("XD_MEMORY_VIEW_STRIDES", Flags::STRIDES),
+        ("XD_MEMORY_VIEW_ROW_MAJOR", Flags::ROW_MAJOR),
+        ("XD_MEMORY_VIEW_COLUMN_MAJOR", Flags::COLUMN_MAJOR),
+        ("XD_MEMORY_VIEW_ANY_CONTIGUOUS", Flags::ANY_CONTIGUOUS),
+        ("XD_MEMORY_VIEW_INDIRECT", Flags::INDIRECT),
+    ];
+    let mut names = constants! {
         error: XD_ERROR_NONE XD_ERROR_ARGUMENT XD_ERROR_BOUNDS XD_ERROR_OVERFLOW XD_ERROR_SHAPE XD_ERROR_DTYPE XD_ERROR_VALUE
             XD_ERROR_LAYOUT XD_ERROR_ALIGNMENT XD_ERROR_READ_ONLY XD_ERROR_CONFLICT XD_ERROR_CLOSED XD_ERROR_EXHAUSTED
             XD_ERROR_PLACE XD_ERROR_DEVICE XD_ERROR_REFUSED XD_ERROR_MALFORMED XD_ERROR_UNSUPPORTED XD_ERROR_FAULT XD_ERROR_IO
@@ -67,7 +82,9 @@ fn numbers() -> Vec<(&'static str, i128)> {
         array::view: XD_SLICE_RANGE XD_SLICE_INDEX XD_SLICE_NEW_AXIS XD_SLICE_REST;
         array::convert: XD_CASTING_CHECKED XD_CASTING_SATURATING;
         dlpack: XD_EXPORT_IN_PLACE XD_EXPORT_COPY_IF_NEEDED XD_EXPORT_COPY XD_EXPORT_TRUST_READONLY;
-    }
+    };
+    names.extend(flags.map(|(name, flags)| (name, flags.bits().into())));
+    names
 }
 
 /// One assertion a line.
@@ -76,7 +93,27 @@ fn assertions() -> String {
         "xd_value" = XdValue { "kind" = kind, "reserved" = reserved, "len" = len, "as" = payload }
         "xd_field" = XdField { "name" = name, "name_len" = name_len, "offset" = offset, "dtype" = dtype }
         "xd_slice" = XdSlice { "kind" = kind, "reserved" = reserved, "start" = start, "stop" = stop, "step" = step }
+        "xd_class" = Class { "name" = name, "super" = super_ }
+        "xd_memory_view_item_component_t" = Component {
+            "format" = format, "native_size_p" = native_size, "little_endian_p" = little_endian, "offset" = offset,
+            "size" = size, "repeat" = repeat
+        }
+        "xd_memory_view_t" = View {
+            "obj" = obj, "data" = data, "byte_size" = byte_size, "readonly" = readonly, "format" = format,
+            "item_size" = item_size, "item_desc" = item_desc, "ndim" = ndim, "shape" = shape, "strides" = strides,
+            "sub_offsets" = sub_offsets, "private_data" = private_data, "reserved" = reserved
+        }
+        "((xd_memory_view_t *)0)->item_desc" = ItemDesc {}
+        "xd_memory_view_entry_t" = Entry {
+            "get_func" = get, "release_func" = release, "available_p_func" = available
+        }
     };
+    for (field, offset) in
+        [("components", offset_of!(ItemDesc, components)), ("length", offset_of!(ItemDesc, length))]
+    {
+        let offset = offset_of!(View, item_desc) + offset;
+        writeln!(text, "SAME(offsetof(xd_memory_view_t, item_desc.{field}), {offset});").unwrap();
+    }
     for (name, number) in numbers() {
         writeln!(text, "SAME({name}, {number});").unwrap();
     }
@@ -99,6 +136,57 @@ fn structs_and_constants_are_those_of_the_library() {
     let spoilt = good.replacen("SAME(sizeof(xd_value), 16)", "SAME(sizeof(xd_value), 17)", 1);
     assert_ne!(good, spoilt);
     assert!(compiles(C11, "spoilt", &spoilt, &[]).unwrap().is_err());
+}
+
+/// The folders of Ruby's headers, as arguments; none where Ruby or its headers are missing.
+fn ruby() -> Option<Vec<String>> {
+    let script = "puts RbConfig::CONFIG.values_at('rubyhdrdir', 'rubyarchhdrdir')";
+    let output = Command::new("ruby").args(["-rrbconfig", "-e", script]).output();
+    let folders =
+        output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
+    let folders: Vec<_> = folders.lines().map(|folder| format!("-isystem{folder}")).collect();
+    let first = folders.first().and_then(|folder| folder.strip_prefix("-isystem")).unwrap_or_default();
+    if Path::new(first).join("ruby/memory_view.h").is_file() {
+        return Some(folders);
+    }
+    missing("ruby/memory_view.h (Debian's ruby-dev)");
+    None
+}
+
+/// Field for field the structs of the original, whichever version of Ruby is installed. (Until 3.2 two flags of a component are bits of
+/// the byte in which the first of them lies here.)
+#[test]
+fn structs_and_flags_are_those_of_ruby() {
+    let Some(ruby) = ruby() else { return };
+    let mut text = "#include <ruby.h>\n#include <ruby/memory_view.h>\n#include <crossdock.h>\n\
+        #define SAME(a, b) _Static_assert((a) == (b), #a)\n\
+        #define SIZE(name) SAME(sizeof(rb_##name), sizeof(xd_##name));\n\
+        #define FIELD(name, field) SAME(offsetof(rb_##name, field), offsetof(xd_##name, field));\n\
+        SIZE(memory_view_t) SIZE(memory_view_item_component_t) SIZE(memory_view_entry_t)\n\
+        SAME(offsetof(rb_memory_view_t, _memory_view_entry), offsetof(xd_memory_view_t, reserved));\n"
+        .to_owned();
+    let view = "obj data byte_size readonly format item_size item_desc item_desc.components item_desc.length ndim shape \
+        strides sub_offsets private_data";
+    let structs = [
+        ("memory_view_t", view),
+        ("memory_view_item_component_t", "format offset size repeat"),
+        ("memory_view_entry_t", "get_func release_func available_p_func"),
+    ];
+    for (name, fields) in structs {
+        for field in fields.split_whitespace() {
+            writeln!(text, "FIELD({name}, {field})").unwrap();
+        }
+    }
+    for (name, _) in numbers() {
+        if let Some(flag) = name.strip_prefix("XD_MEMORY_VIEW_") {
+            writeln!(text, "SAME(RUBY_MEMORY_VIEW_{flag}, {name});").unwrap();
+        }
+    }
+    let Some(result) = compiles(C11, "ruby", &text, &ruby) else { return };
+    result.unwrap();
+    let spoilt =
+        text.replacen("FIELD(memory_view_t, data)", "SAME(offsetof(rb_memory_view_t, data), 16);", 1);
+    assert!(compiles(C11, "ruby-spoilt", &spoilt, &ruby).unwrap().is_err());
 }
 
 /// Every number that the header defines is compared, so that none can be added on one side only.

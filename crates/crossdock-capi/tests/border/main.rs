@@ -9,3 +9,4 @@ mod programs;
 mod prototypes;
 mod symbols;
 mod toolchain;
+mod vectors;

@@ -16,6 +16,8 @@ fn nothing(prototype: &Prototype) -> Option<&'static str> {
         _ if prototype.pointers().next().is_none() => Some("true"),
         // Texts are never null.
         _ if prototype.name == "xd_error_message" => Some("result != NULL"),
+        // Without a format, items are bytes.
+        "ssize_t" if prototype.name.ends_with("_format") => Some("result == 1"),
         "ssize_t" => Some("result == -1"),
         _ => Some("result == 0"),
     }

@@ -40,7 +40,8 @@ fn every_exported_function_is_guarded() {
             let text = fs::read_to_string(&path).expect("a source");
             for function in text.split("#[unsafe(no_mangle)]").skip(1) {
                 let body = function.split("\n}\n").next().unwrap_or_default();
-                let guarded = ["fallible(error, ", "answer("].iter().any(|door| body.contains(door));
+                let guarded =
+                    ["fallible(error, ", "refusable(", "answer("].iter().any(|door| body.contains(door));
                 let name = function.split("extern \"C\" fn ").nth(1).unwrap_or(function);
                 let name = name.split('(').next().unwrap_or(name);
                 assert!(guarded, "{name} in {} has no guard", path.display());

@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::ffi::{CString, c_char};
+use std::fmt;
 use std::ptr;
 
 use crate::error::Error;
@@ -14,7 +15,13 @@ thread_local! {
 #[cold]
 #[inline(never)]
 pub(super) fn keep(error: &Error) {
-    let mut text = error.to_string().into_bytes();
+    keep_refusal(error);
+}
+
+/// Keeps a reason of the caller's as that of the thread's last refusal: for who puts functions of his own beside those of the hub.
+#[cold]
+pub fn keep_refusal(why: &dyn fmt::Display) {
+    let mut text = why.to_string().into_bytes();
     text.retain(|&byte| byte != 0);
     let text = CString::new(text).unwrap_or_default();
     // A thread that is ending has no place for it any more.

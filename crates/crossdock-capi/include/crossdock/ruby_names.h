@@ -1,0 +1,59 @@
+/* The names of Ruby's ruby/memory_view.h for the functions of crossdock.h, so that code which was written for the original compiles
+ * against Crossdock. It is for code that is not linked with Ruby: both headers in one file do not go together.
+ *
+ * What differs: an object (VALUE) is a pointer to memory that begins with a pointer to its class, and the class that
+ * rb_memory_view_register takes is an `xd_class *`. What functions answer as VALUE there is an `xd_value` here. Components from
+ * rb_memory_view_parse_item_format are freed by xd_memory_view_free_components, not by xfree. Functions that raise there answer false or
+ * nil here, with xd_last_refusal(). */
+
+#ifndef CROSSDOCK_RUBY_NAMES_H
+#define CROSSDOCK_RUBY_NAMES_H
+
+#ifdef RUBY_MEMORY_VIEW_H
+#error "crossdock/ruby_names.h stands in for ruby/memory_view.h: include one of them"
+#endif
+#define RUBY_MEMORY_VIEW_H 1
+
+#include "../crossdock.h"
+
+typedef void *VALUE;
+
+#define rb_memory_view_t xd_memory_view_t
+#define rb_memory_view_item_component_t xd_memory_view_item_component_t
+#define rb_memory_view_entry_t xd_memory_view_entry_t
+#define rb_memory_view_get_func_t xd_memory_view_get_func_t
+#define rb_memory_view_release_func_t xd_memory_view_release_func_t
+#define rb_memory_view_available_p_func_t xd_memory_view_available_p_func_t
+#define _memory_view_entry reserved
+
+enum ruby_memory_view_flags {
+  RUBY_MEMORY_VIEW_SIMPLE = XD_MEMORY_VIEW_SIMPLE,
+  RUBY_MEMORY_VIEW_WRITABLE = XD_MEMORY_VIEW_WRITABLE,
+  RUBY_MEMORY_VIEW_FORMAT = XD_MEMORY_VIEW_FORMAT,
+  RUBY_MEMORY_VIEW_MULTI_DIMENSIONAL = XD_MEMORY_VIEW_MULTI_DIMENSIONAL,
+  RUBY_MEMORY_VIEW_STRIDES = XD_MEMORY_VIEW_STRIDES,
+  RUBY_MEMORY_VIEW_ROW_MAJOR = XD_MEMORY_VIEW_ROW_MAJOR,
+  RUBY_MEMORY_VIEW_COLUMN_MAJOR = XD_MEMORY_VIEW_COLUMN_MAJOR,
+  RUBY_MEMORY_VIEW_ANY_CONTIGUOUS = XD_MEMORY_VIEW_ANY_CONTIGUOUS,
+  RUBY_MEMORY_VIEW_INDIRECT = XD_MEMORY_VIEW_INDIRECT
+};
+
+#define rb_memory_view_register xd_memory_view_register
+#define rb_memory_view_available_p xd_memory_view_available_p
+#define rb_memory_view_get xd_memory_view_get
+#define rb_memory_view_release xd_memory_view_release
+#define rb_memory_view_parse_item_format xd_memory_view_parse_item_format
+#define rb_memory_view_item_size_from_format xd_memory_view_item_size_from_format
+#define rb_memory_view_get_item_pointer xd_memory_view_get_item_pointer
+#define rb_memory_view_prepare_item_desc xd_memory_view_prepare_item_desc
+#define rb_memory_view_get_item xd_memory_view_get_item
+#define rb_memory_view_extract_item_members xd_memory_view_extract_item_members
+#define rb_memory_view_fill_contiguous_strides xd_memory_view_fill_contiguous_strides
+#define rb_memory_view_init_as_byte_array xd_memory_view_init_as_byte_array
+/* By the original's own rules, in which every stride counts. */
+#define rb_memory_view_is_row_major_contiguous xd_memory_view_is_row_major_contiguous_strictly
+#define rb_memory_view_is_column_major_contiguous xd_memory_view_is_column_major_contiguous_strictly
+#define rb_memory_view_is_contiguous(view)                                                                             \
+  (xd_memory_view_is_row_major_contiguous_strictly(view) || xd_memory_view_is_column_major_contiguous_strictly(view))
+
+#endif
