@@ -22,6 +22,12 @@ unsafe impl Send for Sent {}
 #[derive(Clone, Copy)]
 struct At(*mut View);
 
+impl At {
+    fn view(self) -> *mut View {
+        self.0
+    }
+}
+
 // SAFETY: it is given only to functions that several threads may call with it.
 unsafe impl Sync for At {}
 
@@ -104,7 +110,7 @@ fn of_threads_with_the_same_struct_one_releases_it() {
         let released = thread::scope(|scope| {
             let threads = [(); 2].map(|()| {
                 scope.spawn(|| {
-                    let view = (&at).0;
+                    let view = at.view();
                     barrier.wait();
                     // SAFETY: a struct that is there; nobody uses what it leads to.
                     unsafe { memory_view::release(view) }
@@ -190,7 +196,7 @@ fn components_are_read_by_several_threads_at_once() {
             thread::scope(|scope| {
                 for _ in 0..3 {
                     scope.spawn(|| {
-                        let view = (&at).0;
+                        let view = at.view();
                         barrier.wait();
                         // SAFETY: a view of our own, touched by this function only.
                         unsafe { View::prepare_item_desc(view) }.unwrap();
