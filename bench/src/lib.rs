@@ -13,6 +13,7 @@ mod loops;
 mod memory;
 mod picture;
 mod threads;
+mod views;
 
 use std::error::Error;
 use std::fs;
@@ -37,7 +38,7 @@ const GROUPS: [&str; 4] = ["hand-over", "memory", "arrays", "kernels"];
 
 /// All tables, in the order in which they are measured.
 fn measures() -> impl Iterator<Item = Measure> {
-    let tables = [hand_over::MEASURES, memory::MEASURES, arrays::MEASURES];
+    let tables = [hand_over::MEASURES, views::MEASURES, memory::MEASURES, arrays::MEASURES];
     tables.into_iter().flatten().copied().chain(kernels::measures())
 }
 

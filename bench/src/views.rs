@@ -1,0 +1,99 @@
+//! Views of objects: what asking for one and giving it back costs, beside `Arc::clone` and drop.
+
+use std::ffi::{c_int, c_void};
+use std::hint::black_box;
+use std::ptr;
+use std::sync::Arc;
+
+use crossdock::exchange::protocol::memory_view::{self, ArrayObject, Class, Entry, Flags, View};
+use crossdock::view::Request;
+use crossdock::{Array, DArray};
+
+use crate::arrow::Arrow;
+use crate::harness::{self, Case, Reach, Table, Unit};
+use crate::threads;
+use crate::{Measure, Result};
+
+pub(crate) const MEASURES: &[Measure] = &[Measure { group: "hand-over", name: "views", run: views }];
+
+const PEER: &str = "Arc::clone + drop";
+
+/// Lends eight bytes, as a producer without anything to find out does.
+unsafe extern "C" fn lend(obj: *mut c_void, view: *mut View, _: c_int) -> u8 {
+    let Ok(bytes) = View::of_bytes(obj, obj, 8, true) else { return 0 };
+    // SAFETY: the hub's struct.
+    unsafe { *view = bytes };
+    1
+}
+
+unsafe extern "C" fn take_back(_: *mut c_void, _: *mut View) -> u8 {
+    1
+}
+
+/// How many items the view has, which is given back.
+#[inline(always)]
+fn get_and_release(obj: *mut c_void, view: &mut View, flags: Flags) -> usize {
+    // SAFETY: an object, and a place for a view.
+    if unsafe { memory_view::get(black_box(obj), black_box(view), black_box(flags)) }.is_err() {
+        return 0;
+    }
+    let nbytes = black_box(&*view).byte_size;
+    // SAFETY: the view, which nobody uses any more.
+    let released = unsafe { memory_view::release(black_box(view)) };
+    if released { nbytes as usize } else { 0 }
+}
+
+fn views(_: &Measure, _: Option<&Arrow>) -> Result<Table> {
+    static CLASS: Class = Class { name: c"Lender".as_ptr(), super_: ptr::null() };
+    let arc = Arc::new(41usize);
+    let array = || -> Result<DArray> { Ok(Array::from_vec(vec![7u16; 4096], [16, 16, 16])?.into()) };
+    let (dynamic, pin) = (array()?, Request::pin());
+    let object = ArrayObject::new(dynamic.clone());
+    let pair = [ArrayObject::new(array()?), ArrayObject::new(array()?)];
+    let entry = Entry { get: Some(lend), release: Some(take_back), available: None };
+    // SAFETY: the callbacks are for objects of this class.
+    unsafe { memory_view::register(&CLASS, &entry) }?;
+    let mut lent: [*const Class; 1] = [&CLASS];
+    let lent: *mut c_void = lent.as_mut_ptr().cast();
+    let (obj, mut view, mut held) = (object.as_ptr(), View::EMPTY, View::EMPTY);
+    let (mut demanding, mut foreign) = (View::EMPTY, View::EMPTY);
+    // SAFETY: an object, and a place for a view.
+    unsafe { memory_view::get(obj, &mut held, Flags::SIMPLE) }?;
+    let on_both = |count: usize| {
+        let next = std::sync::atomic::AtomicUsize::new(0);
+        threads::on_two(count, |count| {
+            // The first two calls are the warm-up of each thread, the others what is timed.
+            let object = &pair[next.fetch_add(1, std::sync::atomic::Ordering::Relaxed) % 2];
+            let mut view = View::EMPTY;
+            (0..count).map(|_| get_and_release(object.as_ptr(), &mut view, Flags::SIMPLE)).sum()
+        })
+    };
+
+    let cases: Vec<Case<'_>> = vec![
+        Case::new(PEER, 41, || **black_box(&Arc::clone(black_box(&arc)))),
+        Case::new("DArray::export + drop", 4096, || {
+            let view = black_box(&dynamic).export(black_box(&pin));
+            black_box(&view).as_ref().map_or(0, |view| view.shape().iter().product())
+        })
+        .reaching(Reach::Ratio(1.9, PEER)),
+        Case::new("get + release, an array", 8192, || get_and_release(obj, &mut view, Flags::SIMPLE))
+            .reaching(Reach::Ratio(2.4, PEER)),
+        Case::new("get + release, an array, WRITABLE | ROW_MAJOR", 8192, || {
+            get_and_release(obj, &mut demanding, Flags::WRITABLE | Flags::ROW_MAJOR)
+        }),
+        Case::timed("get + release, two arrays on two threads", 8192, on_both).threaded(),
+        Case::new("get + release, bytes of a producer", 8, || {
+            get_and_release(lent, &mut foreign, Flags::SIMPLE)
+        }),
+        Case::new("item_pointer, three axes", 546, || {
+            // SAFETY: a view that is held, and as many numbers as axes.
+            let item = unsafe { black_box(&held).item_pointer(black_box([1, 1, 1].as_ptr())) };
+            item.map_or(0, |item| item.addr() - held.data.addr())
+        }),
+    ];
+    let table = harness::measure("views of objects", Unit::Nanoseconds, &[PEER], cases);
+    // SAFETY: the view.
+    unsafe { memory_view::release(&mut held) };
+    memory_view::unregister(&CLASS);
+    table
+}
