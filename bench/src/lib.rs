@@ -6,6 +6,7 @@ mod arrays;
 mod arrow;
 mod companion;
 mod compare;
+mod formats;
 mod hand_over;
 mod harness;
 mod kernels;
@@ -38,7 +39,8 @@ const GROUPS: [&str; 4] = ["hand-over", "memory", "arrays", "kernels"];
 
 /// All tables, in the order in which they are measured.
 fn measures() -> impl Iterator<Item = Measure> {
-    let tables = [hand_over::MEASURES, views::MEASURES, memory::MEASURES, arrays::MEASURES];
+    let tables =
+        [hand_over::MEASURES, views::MEASURES, formats::MEASURES, memory::MEASURES, arrays::MEASURES];
     tables.into_iter().flatten().copied().chain(kernels::measures())
 }
 

@@ -6,6 +6,7 @@ use std::ffi::{c_int, c_void};
 use std::hint::black_box;
 
 use crossdock::element::DType;
+use crossdock::element::dialect::pack::{self, Member};
 use crossdock::exchange::protocol::memory_view::{self, ArrayObject, Class, Entry, Flags, View};
 use crossdock::layout::{AxisSlice, Order};
 use crossdock::memory::Buffer;
@@ -165,6 +166,32 @@ fn a_view_is_lent_and_given_back_without_the_heap_under_every_lease() {
             }
         }
     }
+}
+
+#[test]
+fn item_formats_and_the_numbers_of_items_need_no_heap() {
+    for format in
+        [&b""[..], b"d", b"iqc", b"| c s>2 l!<", b"ccc2f3x2d4q!<", b"c9223372036854775807", b"x99c0"]
+    {
+        let name = format!("'{}'", format.escape_ascii());
+        assert_no_heap(&name, || pack::item_size(format).unwrap());
+        assert_no_heap(&name, || pack::parse(format).unwrap().components().len());
+        assert_no_heap(&name, || pack::parse_each(format, |component| _ = black_box(component)).unwrap());
+    }
+    for format in [&b"?"[..], b"ccc4a", b"cq<>", b"c9223372036854775808"] {
+        assert_no_heap("a format that is none", || pack::parse(format).unwrap_err().offset());
+    }
+    assert_no_heap("the dtype of one number", || pack::parse(b"n").unwrap().to_dtype().unwrap());
+
+    let template = pack::parse(b"iqc").unwrap();
+    let mut item = [1; 13];
+    assert_no_heap("read an item", || {
+        pack::read_members(&item, template.components(), |member| _ = black_box(member)).unwrap();
+    });
+    let members = [Member::Int(1), Member::UInt(2), Member::Float(3.0)];
+    assert_no_heap("write an item", || {
+        pack::write_members(&mut item, template.components(), &members).unwrap();
+    });
 }
 
 /// Everything that a typed array of one rank does for each hand-over or element.

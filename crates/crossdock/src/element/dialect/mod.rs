@@ -1,6 +1,13 @@
 //! How others spell dtypes. One parser and one printer each, of the one tree.
 //!
-//! What a dialect cannot say is an error that names the part, never an approximation.
+//! | dialect | whose | one double | a record |
+//! |---|---|---|---|
+//! | [`typestr`] | NumPy's | `<f8` | `[('a', '<i4'), ('b', '<f8')]` |
+//! | [`pack`] | Ruby's | `d` | `ld`; names are lost |
+//! | [`dlpack`] | DLPack's | code 2, 64 bits, 1 lane | none |
+//!
+//! What a dialect cannot say is an error that names the part, never an approximation, unless a function has that in its name.
+//! (The names that [`DType`](crate::element::DType) displays, `float64`, it reads by [`FromStr`](std::str::FromStr).)
 
 pub mod arrow;
 pub mod dlpack;

@@ -1,7 +1,7 @@
 //! Between templates and dtypes.
 
-use crate::element::dialect::pack::{Component, MAX_ITEM_SIZE, Template};
-use crate::element::{ByteOrder, DType, DTypeKind, Field, MAX_PARTS, Record, Scalar, ScalarKind, SubArray};
+use crate::element::dialect::pack::{Component, MAX_ITEM_SIZE, Template, letters};
+use crate::element::{ByteOrder, DType, DTypeKind, Field, Record, Scalar, ScalarKind, SubArray};
 use crate::error::{Error, Kind, Result};
 use std::fmt::{self, Write};
 
@@ -105,6 +105,9 @@ pub fn to_pack_approximately(dtype: &DType) -> Result<String> {
     Ok(printer.text)
 }
 
+/// Records are written out again and again up to this many bytes of text.
+const LONGEST: usize = 1 << 24;
+
 struct Printer {
     text: String,
     /// Whether the same numbers are enough.
@@ -117,7 +120,7 @@ impl Printer {
             DTypeKind::Scalar(scalar) => self.scalar(scalar, 1),
             DTypeKind::SubArray(subarray) => self.subarray(subarray, dtype),
             DTypeKind::Record(record) if self.approximate => self.record(record),
-            DTypeKind::Record(_) => Err(unsaid("records in records", dtype)),
+            DTypeKind::Record(_) => Err(unsaid("records as parts of something else", dtype)),
         }
     }
 
@@ -144,42 +147,40 @@ impl Printer {
     }
 
     fn subarray(&mut self, subarray: &SubArray, whole: &DType) -> Result<()> {
-        // The number of elements fits unless they have no bytes, of which any number may be there.
-        let len = subarray.shape().iter().try_fold(1_usize, |len, &extent| len.checked_mul(extent));
-        let len = len.ok_or_else(|| unsaid("so many elements without bytes", whole))?;
+        let len = subarray.len();
         if !self.approximate && (subarray.shape().len() != 1 || len == 1) {
-            return Err(unsaid("sub-arrays but those of one axis that has not just one element", whole));
+            return Err(unsaid("sub-arrays but those of one axis, and not of one element", whole));
         }
-        let base = subarray.base();
-        match base.kind() {
-            DTypeKind::Scalar(scalar) => self.scalar(scalar, len),
-            _ => {
-                // What has several parts is written out as often as it is there.
-                let start = self.text.len();
-                self.part(base)?;
-                let body = self.text.split_off(start);
-                match body.len().checked_mul(len) {
-                    Some(nbytes) if nbytes <= MAX_PARTS => self.text.push_str(&body.repeat(len)),
-                    _ => return Err(unsaid("so many repetitions of a record", whole)),
-                }
-                Ok(())
-            }
+        if let DTypeKind::Scalar(scalar) = subarray.base().kind() {
+            return self.scalar(scalar, len);
         }
+        // What has several parts is written out as often as it is there.
+        let start = self.text.len();
+        self.part(subarray.base())?;
+        let body = self.text.split_off(start);
+        match body.len().checked_mul(len) {
+            Some(nbytes) if nbytes <= LONGEST.saturating_sub(start) => self.text.push_str(&body.repeat(len)),
+            _ => return Err(unsaid(format_args!("room to repeat a record {len} times"), whole)),
+        }
+        Ok(())
     }
 
     fn scalar(&mut self, scalar: Scalar, len: usize) -> Result<()> {
-        let unsaid = || unsaid("letter for this type", &scalar.into());
-        let (kind, each) = if self.approximate { numbers(scalar.kind()) } else { (scalar.kind(), 1) };
+        let kind = scalar.kind();
+        let (number, each) = if self.approximate { numbers(kind) } else { (kind, 1) };
         let order = scalar.byte_order().unwrap_or(ByteOrder::NATIVE);
-        let (letter, mark) = letter(kind, order).ok_or_else(unsaid)?;
-        let len = len.checked_mul(each).ok_or_else(unsaid)?;
-        // Two parts rather than two repetitions: that is how complex numbers are spelt by those who have them.
-        for _ in 0..if len == 2 && each == 2 { 2 } else { 1 } {
+        let (letter, mark) =
+            letters::spelling(number, order).ok_or_else(|| unsaid("letter for this type", &scalar.into()))?;
+        // Two parts for one complex number: so it is spelt by those who have them.
+        let is_pair = len == 1 && matches!(kind, ScalarKind::Complex64 | ScalarKind::Complex128);
+        for _ in 0..if is_pair { 2 } else { 1 } {
             self.text.push(letter);
             self.text.extend(mark);
         }
-        if len != 1 && !(len == 2 && each == 2) {
-            self.count(len);
+        // So many numbers have the bytes of the sub-array, or none: the product fits.
+        let count = if is_pair { 1 } else { len * each };
+        if count != 1 {
+            self.count(count);
         }
         Ok(())
     }
@@ -197,30 +198,6 @@ impl Printer {
         // Writing into a string does not fail.
         let _ = write!(self.text, "{count}");
     }
-}
-
-/// The letter of a number, and the mark of its byte order where it needs one.
-fn letter(kind: ScalarKind, order: ByteOrder) -> Option<(char, Option<char>)> {
-    let native = order == ByteOrder::NATIVE;
-    let float = |own, little, big| match order {
-        _ if native => own,
-        ByteOrder::Little => little,
-        ByteOrder::Big => big,
-    };
-    let letter = match kind {
-        ScalarKind::Int8 => 'c',
-        ScalarKind::UInt8 => 'C',
-        ScalarKind::Int16 => 's',
-        ScalarKind::UInt16 => 'S',
-        ScalarKind::Int32 => 'l',
-        ScalarKind::UInt32 => 'L',
-        ScalarKind::Int64 => 'q',
-        ScalarKind::UInt64 => 'Q',
-        ScalarKind::Float32 => return Some((float('f', 'e', 'g'), None)),
-        ScalarKind::Float64 => return Some((float('d', 'E', 'G'), None)),
-        _ => return None,
-    };
-    Some((letter, (!native).then(|| order.symbol())))
 }
 
 /// The numbers that a scalar is made of, and how many.

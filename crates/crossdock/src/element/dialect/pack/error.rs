@@ -1,6 +1,6 @@
 //! Where and why a template is none.
 
-use crate::element::dialect::pack::MAX_ITEM_SIZE;
+use crate::element::dialect::pack::{Component, MAX_ITEM_SIZE};
 use crate::error::{Error, Kind};
 use std::fmt;
 
@@ -31,8 +31,8 @@ pub(super) enum Cause {
     TwoOrders(u8),
     /// The item ends beyond [`MAX_ITEM_SIZE`].
     Overflow,
-    /// No memory for so many components.
-    OutOfMemory { nbytes: usize },
+    /// No memory for so many components, or more.
+    OutOfMemory { components: u32 },
 }
 
 impl FormatError {
@@ -61,7 +61,7 @@ impl fmt::Display for FormatError {
             Cause::Overflow => {
                 write!(f, "the item ends beyond {MAX_ITEM_SIZE} bytes, which is all that memory can have")
             }
-            Cause::OutOfMemory { nbytes } => write!(f, "no memory for {nbytes} bytes of components"),
+            Cause::OutOfMemory { components } => write!(f, "no memory for {components} components"),
         }
     }
 }
@@ -72,7 +72,10 @@ impl From<FormatError> for Error {
     #[cold]
     fn from(error: FormatError) -> Self {
         let kind = match error.cause {
-            Cause::OutOfMemory { nbytes } => return Self::out_of_memory(nbytes, align_of::<usize>()),
+            Cause::OutOfMemory { components } => {
+                let nbytes = (components as usize).saturating_mul(size_of::<Component>());
+                return Self::out_of_memory(nbytes, align_of::<Component>());
+            }
             Cause::Overflow => Kind::Overflow,
             _ => Kind::Malformed,
         };

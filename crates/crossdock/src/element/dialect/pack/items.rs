@@ -1,6 +1,7 @@
 //! The numbers of one item: reading and writing them.
 
-use crate::element::dialect::pack::{Component, letters};
+use crate::element::dialect::pack::Component;
+use crate::element::dialect::pack::letters::{Class, letter};
 use crate::element::value::Word;
 use crate::element::{ByteOrder, Member};
 use crate::error::{Error, Kind, Result};
@@ -10,8 +11,10 @@ impl Component {
     /// none, or has another size.
     #[inline(always)]
     fn word(&self) -> Option<(Word, bool)> {
-        let word = letters::number(self.format)?.widths[usize::from(self.native_size)].word;
-        (word.size() == self.size).then_some((word, self.byte_order() != ByteOrder::NATIVE))
+        let letter = letter(self.format);
+        let width = &letter.widths[usize::from(self.native_size)];
+        let fits = letter.class == Class::Number && usize::from(width.size) == self.size;
+        fits.then_some((width.word, self.byte_order() != ByteOrder::NATIVE))
     }
 
     /// The same for one of the numbers of an item of so many bytes, within which all of them lie.
@@ -85,6 +88,15 @@ pub unsafe fn load_members(
     components: &[Component],
     mut found: impl FnMut(Member),
 ) -> Result<()> {
+    // Most items are one number.
+    if let [only] = components
+        && only.repeat == 1
+    {
+        let (word, swapped) = only.within(nbytes)?;
+        // SAFETY: the component lies within the bytes, which are readable (the caller's promise).
+        found(unsafe { word.load(ptr.wrapping_add(only.offset), swapped) });
+        return Ok(());
+    }
     for component in components {
         let (word, swapped) = component.within(nbytes)?;
         for index in 0..component.repeat {

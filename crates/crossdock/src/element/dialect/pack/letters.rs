@@ -1,37 +1,42 @@
 //! The letters of a template: the one list of what each of them means.
 
-use crate::element::ByteOrder;
 use crate::element::value::Word;
+use crate::element::{ByteOrder, ScalarKind};
 use std::ffi::{c_int, c_long, c_longlong, c_short};
 
-/// What a byte is where a letter could stand.
+/// What a byte is.
 #[derive(Clone, Copy)]
-pub(super) enum Letter {
+pub(super) struct Letter {
+    pub(super) class: Class,
+    /// How the bytes of a number lie, and whether that can be said.
+    pub(super) order: Order,
+    /// Of the width that the letter has everywhere, and of C's own, which `!` asks for.
+    pub(super) widths: [Width; 2],
+    /// Its place among the letters of numbers.
+    pub(super) index: u8,
+}
+
+/// What kind of thing a byte is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Class {
     /// Nothing that a template has there.
     Unknown,
     /// White space, which separates nothing and means nothing.
     Space,
-    /// `x`: bytes of which nothing is read.
+    /// Bytes of which nothing is read.
     Padding,
     /// A number.
-    Number(Number),
-}
-
-/// What a letter of a number means.
-#[derive(Clone, Copy)]
-pub(super) struct Number {
-    /// Of the width that the letter has everywhere, and of C's own, which `!` asks for.
-    pub(super) widths: [Width; 2],
-    /// How its bytes lie, and whether that can be said.
-    pub(super) order: Order,
-    /// Its place among the letters of numbers.
-    pub(super) index: u8,
+    Number,
+    /// A modifier or a digit, which stand behind letters alone.
+    Suffix,
 }
 
 /// How wide a number is.
 #[derive(Clone, Copy)]
 pub(super) struct Width {
     pub(super) word: Word,
+    /// In bytes.
+    pub(super) size: u8,
     /// What `|` aligns it to: as C does in a struct.
     pub(super) alignment: u8,
 }
@@ -57,28 +62,29 @@ const fn width<T>(signed: bool) -> Width {
         (8, false) => Word::UInt64,
         _ => panic!("C has integers of 1, 2, 4 and 8 bytes"),
     };
-    Width { word, alignment: align_of::<T>() as u8 }
+    Width { word, size: size_of::<T>() as u8, alignment: align_of::<T>() as u8 }
 }
 
-const FLOAT: Width = Width { word: Word::Float32, alignment: align_of::<f32>() as u8 };
-const DOUBLE: Width = Width { word: Word::Float64, alignment: align_of::<f64>() as u8 };
+const FLOAT: Width = Width { word: Word::Float32, size: 4, alignment: align_of::<f32>() as u8 };
+const DOUBLE: Width = Width { word: Word::Float64, size: 8, alignment: align_of::<f64>() as u8 };
 
 const NATIVE: Order = Order::Fixed(ByteOrder::NATIVE);
 const LITTLE: Order = Order::Fixed(ByteOrder::Little);
 const BIG: Order = Order::Fixed(ByteOrder::Big);
 
 /// Letter, width, width behind `!`, order. `c` is signed on every machine, whatever C's own `char` is there.
+/// Where several letters mean the same, the first of them is written.
 const NUMBERS: [(u8, Width, Width, Order); COUNT] = [
     (b'c', width::<i8>(true), width::<i8>(true), NATIVE),
     (b'C', width::<u8>(false), width::<u8>(false), NATIVE),
     (b's', width::<i16>(true), width::<c_short>(true), Order::Marked),
     (b'S', width::<i16>(false), width::<c_short>(false), Order::Marked),
-    (b'i', width::<c_int>(true), width::<c_int>(true), Order::Marked),
-    (b'I', width::<c_int>(false), width::<c_int>(false), Order::Marked),
     (b'l', width::<i32>(true), width::<c_long>(true), Order::Marked),
     (b'L', width::<i32>(false), width::<c_long>(false), Order::Marked),
     (b'q', width::<i64>(true), width::<c_longlong>(true), Order::Marked),
     (b'Q', width::<i64>(false), width::<c_longlong>(false), Order::Marked),
+    (b'i', width::<c_int>(true), width::<c_int>(true), Order::Marked),
+    (b'I', width::<c_int>(false), width::<c_int>(false), Order::Marked),
     (b'j', width::<isize>(true), width::<isize>(true), Order::Marked),
     (b'J', width::<isize>(false), width::<isize>(false), Order::Marked),
     (b'n', width::<u16>(false), width::<u16>(false), BIG),
@@ -98,41 +104,50 @@ pub(super) const COUNT: usize = 22;
 
 /// What each byte is.
 static LETTERS: [Letter; 256] = {
-    let mut letters = [Letter::Unknown; 256];
-    letters[b'x' as usize] = Letter::Padding;
-    let spaces = b" \t\n\x0b\x0c\r";
+    let byte = width::<u8>(false);
+    let other = Letter { class: Class::Unknown, order: NATIVE, widths: [byte, byte], index: 0 };
+    let mut letters = [other; 256];
+    letters[b'x' as usize].class = Class::Padding;
+    let others: [(&[u8], Class); 2] =
+        [(b" \t\n\x0b\x0c\r", Class::Space), (b"!_<>0123456789", Class::Suffix)];
     let mut index = 0;
-    while index < spaces.len() {
-        letters[spaces[index] as usize] = Letter::Space;
+    while index < others.len() {
+        let (mut bytes, class) = others[index];
+        while let [byte, rest @ ..] = bytes {
+            letters[*byte as usize].class = class;
+            bytes = rest;
+        }
         index += 1;
     }
     index = 0;
     while index < COUNT {
         let (letter, plain, native, order) = NUMBERS[index];
         letters[letter as usize] =
-            Letter::Number(Number { widths: [plain, native], order, index: index as u8 });
+            Letter { class: Class::Number, order, widths: [plain, native], index: index as u8 };
         index += 1;
     }
     letters
 };
 
-/// What a byte is where a letter could stand.
+/// What a byte is.
 #[inline(always)]
 pub(super) fn letter(byte: u8) -> &'static Letter {
     &LETTERS[usize::from(byte)]
 }
 
-/// The number that a letter means, if it means one.
-#[inline(always)]
-pub(super) fn number(byte: u8) -> Option<&'static Number> {
-    match letter(byte) {
-        Letter::Number(number) => Some(number),
-        _ => None,
-    }
+/// The letter of a number by its place, and its two sizes.
+pub(super) const fn number(index: usize) -> (u8, [usize; 2]) {
+    let (letter, plain, native, _) = NUMBERS[index];
+    (letter, [plain.size as usize, native.size as usize])
 }
 
-/// The letter of each number, by its place.
-pub(super) const fn at(index: usize) -> (u8, Number) {
-    let (letter, plain, native, order) = NUMBERS[index];
-    (letter, Number { widths: [plain, native], order, index: index as u8 })
+/// The letter that is written for a number, and the mark of its byte order where it needs one.
+pub(super) fn spelling(kind: ScalarKind, order: ByteOrder) -> Option<(char, Option<char>)> {
+    let own = Order::Fixed(order);
+    let means = |(_, width, _, said): &&(u8, Width, Width, Order)| {
+        width.word.kind() == kind && (*said == own || *said == Order::Marked)
+    };
+    let (letter, _, _, said) = NUMBERS.iter().find(means)?;
+    let mark = *said == Order::Marked && order != ByteOrder::NATIVE;
+    Some((char::from(*letter), mark.then(|| order.symbol())))
 }

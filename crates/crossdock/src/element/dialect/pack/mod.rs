@@ -105,8 +105,20 @@ pub fn parse(format: &[u8]) -> Result<Template, FormatError> {
 /// # Errors
 ///
 /// As [`parse`]; what was handed over before is void.
-pub fn parse_each(format: &[u8], found: impl FnMut(Component)) -> Result<usize, FormatError> {
-    parse::walk(format, found)
+///
+/// ```
+/// use crossdock::element::dialect::pack;
+///
+/// let mut letters = String::new();
+/// let item_size = pack::parse_each(b"Cx3s2", |component| letters.push(component.format.into()))?;
+/// assert_eq!((letters.as_str(), item_size), ("Cs", 8));
+/// # Ok::<(), crossdock::Error>(())
+/// ```
+pub fn parse_each(format: &[u8], mut found: impl FnMut(Component)) -> Result<usize, FormatError> {
+    parse::walk(format, |_, component| {
+        found(component);
+        Ok(())
+    })
 }
 
 /// The bytes of one item of a template. Allocates nothing.
@@ -123,5 +135,5 @@ pub fn parse_each(format: &[u8], found: impl FnMut(Component)) -> Result<usize, 
 /// # Ok::<(), crossdock::Error>(())
 /// ```
 pub fn item_size(format: &[u8]) -> Result<usize, FormatError> {
-    parse::walk(format, |_| {})
+    parse::walk(format, |_, _| Ok(()))
 }

@@ -2,140 +2,121 @@
 
 use crate::element::ByteOrder;
 use crate::element::dialect::pack::error::{Cause, FormatError};
-use crate::element::dialect::pack::letters::{Letter, Number, Order, letter};
+use crate::element::dialect::pack::letters::{Class, Letter, Order, letter};
 use crate::element::dialect::pack::{Component, MAX_ITEM_SIZE};
 
-/// A template that is being read.
-struct Reader<'a> {
-    format: &'a [u8],
-    /// The byte that comes next.
-    at: usize,
-    /// Whether each part is aligned as C aligns it in a struct.
-    aligned: bool,
-    /// Where the part that was read last ends in the item. Not above [`MAX_ITEM_SIZE`].
-    end: usize,
-}
-
-/// Reads a template, hands over each of its components in order, and gives the size of an item. On an error, what was
-/// handed over is void.
-#[inline]
-pub(super) fn walk(format: &[u8], mut found: impl FnMut(Component)) -> Result<usize, FormatError> {
+/// Reads a template, hands over each of its components in order, with the place of its letter, and gives the size of an item.
+/// On an error, what was handed over is void.
+#[inline(always)]
+pub(super) fn walk(
+    format: &[u8],
+    mut found: impl FnMut(usize, Component) -> Result<(), FormatError>,
+) -> Result<usize, FormatError> {
     let aligned = format.first() == Some(&b'|');
-    let mut reader = Reader { format, at: usize::from(aligned), aligned, end: 0 };
-    let (mut start, mut alignment) = (reader.at, 1);
-    while let Some(byte) = reader.peek() {
-        match letter(byte) {
-            Letter::Number(number) => {
-                start = reader.at;
-                let (component, own) = reader.number(byte, number)?;
-                alignment = alignment.max(own);
-                found(component);
+    let mut at = usize::from(aligned);
+    // The part that was read last, where the item ends behind it, and the strictest alignment so far.
+    let (mut start, mut end, mut strictest) = (at, 0, 1);
+    while let Some(&byte) = format.get(at) {
+        let letter = letter(byte);
+        match letter.class {
+            Class::Number | Class::Padding => start = at,
+            Class::Space => {
+                at += 1;
+                continue;
             }
-            Letter::Padding => {
-                start = reader.at;
-                reader.padding(byte)?;
+            Class::Suffix | Class::Unknown => return Err(FormatError::new(at, Cause::Unknown(byte))),
+        }
+        let suffix = Suffix::read(format, start, letter)?;
+        at = suffix.end;
+        let width = &letter.widths[usize::from(suffix.native)];
+        let (size, alignment) = (usize::from(width.size), usize::from(width.alignment));
+        let offset = if aligned { round_up(end, alignment) } else { end };
+        // `offset` is at most one alignment beyond what an item may have, and nothing overflows.
+        match size.checked_mul(suffix.repeat) {
+            Some(nbytes) if offset <= MAX_ITEM_SIZE && nbytes <= MAX_ITEM_SIZE - offset => {
+                end = offset + nbytes
             }
-            Letter::Space => reader.at += 1,
-            Letter::Unknown => return Err(FormatError::new(reader.at, Cause::Unknown(byte))),
+            _ => return Err(FormatError::new(start, Cause::Overflow)),
+        }
+        if letter.class == Class::Number {
+            strictest = strictest.max(alignment);
+            let component = Component {
+                format: byte,
+                native_size: suffix.native,
+                little_endian: suffix.order == ByteOrder::Little,
+                offset,
+                size,
+                repeat: suffix.repeat,
+            };
+            found(start, component)?;
         }
     }
     if aligned {
-        reader.align(alignment, start)?;
+        end = round_up(end, strictest);
+        if end > MAX_ITEM_SIZE {
+            return Err(FormatError::new(start, Cause::Overflow));
+        }
     }
-    Ok(reader.end)
+    Ok(end)
 }
 
-impl Reader<'_> {
+/// The next multiple of a power of two, for what is at most `isize::MAX`.
+#[inline(always)]
+fn round_up(offset: usize, alignment: usize) -> usize {
+    (offset + (alignment - 1)) & !(alignment - 1)
+}
+
+/// What stands behind a letter.
+struct Suffix {
+    native: bool,
+    order: ByteOrder,
+    repeat: usize,
+    /// Where the part ends.
+    end: usize,
+}
+
+impl Suffix {
+    /// Reads what stands behind the letter at `start`.
     #[inline(always)]
-    fn peek(&self) -> Option<u8> {
-        self.format.get(self.at).copied()
+    fn read(format: &[u8], start: usize, of: &Letter) -> Result<Self, FormatError> {
+        let order = match of.order {
+            Order::Fixed(order) => order,
+            Order::Marked => ByteOrder::NATIVE,
+        };
+        let none = Self { native: false, order, repeat: 1, end: start + 1 };
+        match format.get(none.end) {
+            // Most letters stand alone.
+            Some(&next) if letter(next).class == Class::Suffix => none.modified(format, start, of),
+            _ => Ok(none),
+        }
     }
 
-    /// A letter of a number, what stands behind it, and what it is aligned to.
     #[inline(always)]
-    fn number(&mut self, byte: u8, number: &Number) -> Result<(Component, usize), FormatError> {
-        let start = self.at;
-        self.at += 1;
-        let (mut native, mut mark) = (false, None);
-        while let Some(modifier @ (b'!' | b'_' | b'<' | b'>')) = self.peek() {
-            if number.order != Order::Marked {
-                return Err(FormatError::new(start, Cause::Modifier(byte, modifier)));
+    fn modified(self, format: &[u8], start: usize, of: &Letter) -> Result<Self, FormatError> {
+        let Self { mut native, mut order, mut repeat, end: mut at } = self;
+        let mut is_ordered = false;
+        while let Some(&modifier @ (b'!' | b'_' | b'<' | b'>')) = format.get(at) {
+            if of.order != Order::Marked {
+                return Err(FormatError::new(start, Cause::Modifier(format[start], modifier)));
             }
             match modifier {
                 b'!' | b'_' => native = true,
-                _ if mark.is_some() => return Err(FormatError::new(start, Cause::TwoOrders(byte))),
-                b'<' => mark = Some(ByteOrder::Little),
-                _ => mark = Some(ByteOrder::Big),
+                _ if is_ordered => return Err(FormatError::new(start, Cause::TwoOrders(format[start]))),
+                mark => {
+                    is_ordered = true;
+                    order = if mark == b'<' { ByteOrder::Little } else { ByteOrder::Big };
+                }
             }
-            self.at += 1;
+            at += 1;
         }
-        let repeat = self.count(start)?;
-        let order = match number.order {
-            Order::Fixed(order) => order,
-            Order::Marked => mark.unwrap_or(ByteOrder::NATIVE),
-        };
-        let width = &number.widths[usize::from(native)];
-        let (size, alignment) = (width.word.size(), usize::from(width.alignment));
-        if self.aligned {
-            self.align(alignment, start)?;
+        if let Some(b'0'..=b'9') = format.get(at) {
+            repeat = 0;
         }
-        let component = Component {
-            format: byte,
-            native_size: native,
-            little_endian: order == ByteOrder::Little,
-            offset: self.end,
-            size,
-            repeat,
-        };
-        self.advance(size, repeat, start)?;
-        Ok((component, alignment))
-    }
-
-    fn padding(&mut self, byte: u8) -> Result<(), FormatError> {
-        let start = self.at;
-        self.at += 1;
-        if let Some(modifier @ (b'!' | b'_' | b'<' | b'>')) = self.peek() {
-            return Err(FormatError::new(start, Cause::Modifier(byte, modifier)));
+        while let Some(&digit @ b'0'..=b'9') = format.get(at) {
+            // What is beyond all numbers stays there: every part has bytes, and nothing has so many.
+            repeat = repeat.saturating_mul(10).saturating_add(usize::from(digit - b'0'));
+            at += 1;
         }
-        let nbytes = self.count(start)?;
-        self.advance(1, nbytes, start)
-    }
-
-    /// The digits behind a letter, if there are any.
-    #[inline(always)]
-    fn count(&mut self, start: usize) -> Result<usize, FormatError> {
-        match self.peek() {
-            Some(b'0'..=b'9') => self.digits(start),
-            _ => Ok(1),
-        }
-    }
-
-    fn digits(&mut self, start: usize) -> Result<usize, FormatError> {
-        let mut count = 0_usize;
-        while let Some(digit @ b'0'..=b'9') = self.peek() {
-            count = count
-                .checked_mul(10)
-                .and_then(|tens| tens.checked_add(usize::from(digit - b'0')))
-                .ok_or_else(|| FormatError::new(start, Cause::Overflow))?;
-            self.at += 1;
-        }
-        Ok(count)
-    }
-
-    #[inline(always)]
-    fn advance(&mut self, size: usize, count: usize, start: usize) -> Result<(), FormatError> {
-        let end = size.checked_mul(count).and_then(|nbytes| self.end.checked_add(nbytes));
-        match end {
-            Some(end) if end <= MAX_ITEM_SIZE => self.end = end,
-            _ => return Err(FormatError::new(start, Cause::Overflow)),
-        }
-        Ok(())
-    }
-
-    /// Rounds the end up to a multiple of a power of two.
-    #[inline(always)]
-    fn align(&mut self, alignment: usize, start: usize) -> Result<(), FormatError> {
-        let missing = self.end.wrapping_neg() & (alignment - 1);
-        self.advance(1, missing, start)
+        Ok(Self { native, order, repeat, end: at })
     }
 }

@@ -6,7 +6,7 @@ use crate::element::dialect::pack::{Component, parse};
 use std::fmt;
 
 /// How many components a template has in place.
-const INLINE: usize = 8;
+const INLINE: usize = 6;
 
 /// A pack template that was read once: the size of an item, and its components.
 ///
@@ -31,60 +31,52 @@ pub struct Template {
 }
 
 #[derive(Clone)]
-#[expect(
-    clippy::large_enum_variant,
-    reason = "short templates are to be had without an allocation, and moved seldom"
-)]
 enum Components {
     Static(&'static [Component]),
-    Inline(u8, [Component; INLINE]),
+    Inline(usize, [Component; INLINE]),
     Heap(Vec<Component>),
 }
 
 impl Template {
     /// Reads a template. See [`parse`](crate::element::dialect::pack::parse).
     pub(super) fn parse(format: &[u8]) -> Result<Self, FormatError> {
-        let (mut inline, mut heap) = ([Component::NONE; INLINE], Vec::new());
-        let (mut len, mut missing) = (0, None);
-        let item_size = parse::walk(format, |component| {
+        let (mut inline, mut len, mut heap) = ([Component::NONE; INLINE], 0, Vec::new());
+        let item_size = parse::walk(format, |at, component| {
             match inline.get_mut(len) {
-                Some(place) => *place = component,
-                None => {
-                    // The first that finds no place takes those along that have one.
-                    let taken: &[Component] = if heap.is_empty() { &inline } else { &[] };
-                    match heap.try_reserve(taken.len() + 1) {
-                        Ok(()) => {
-                            heap.extend_from_slice(taken);
-                            heap.push(component);
-                        }
-                        Err(_) => missing = missing.or(Some(len + 1)),
-                    }
+                // One by one, out of registers: a component that was just written to memory is slow to move.
+                Some(place) => {
+                    place.format = component.format;
+                    place.native_size = component.native_size;
+                    place.little_endian = component.little_endian;
+                    place.offset = component.offset;
+                    place.size = component.size;
+                    place.repeat = component.repeat;
                 }
+                None => spill(&mut heap, &inline, component).map_err(|cause| FormatError::new(at, cause))?,
             }
             len += 1;
+            Ok(())
         })?;
-        if let Some(len) = missing {
-            let nbytes = len.saturating_mul(size_of::<Component>());
-            return Err(FormatError::new(0, Cause::OutOfMemory { nbytes }));
+        match len {
+            0 => Ok(Self { components: Components::Static(&SCALARS[..0]), item_size }),
+            1 if inline[0].is_scalar() => {
+                Ok(Self { components: Components::Static(scalar(&inline[0])), item_size })
+            }
+            1..=INLINE => Ok(Self { components: Components::Inline(len, inline), item_size }),
+            _ => Ok(Self { components: Components::Heap(heap), item_size }),
         }
-        let components = match len {
-            1 if inline[0].is_scalar() => Components::Static(scalar(&inline[0])),
-            0..=INLINE => Components::Inline(len as u8, inline),
-            _ => Components::Heap(heap),
-        };
-        Ok(Self { components, item_size })
     }
 
     /// The components, in the order of their offsets. O(1).
     pub fn components(&self) -> &[Component] {
         match &self.components {
             Components::Static(components) => components,
-            Components::Inline(len, components) => &components[..usize::from(*len)],
+            Components::Inline(len, components) => &components[..*len],
             Components::Heap(components) => components,
         }
     }
 
-    /// The components, where they live for ever: those of one number at the start of the item.
+    /// The components, where they lie in a constant table: one number at the start of the item, or none at all. O(1).
     pub fn as_static(&self) -> Option<&'static [Component]> {
         match &self.components {
             Components::Static(components) => Some(components),
@@ -96,6 +88,17 @@ impl Template {
     pub fn item_size(&self) -> usize {
         self.item_size
     }
+}
+
+/// Keeps a component for which there is no place any more; the first of them takes those along that have one.
+#[cold]
+fn spill(heap: &mut Vec<Component>, inline: &[Component], component: Component) -> Result<(), Cause> {
+    let taken = if heap.is_empty() { inline } else { &[] };
+    let components = u32::try_from(heap.len() + taken.len() + 1).unwrap_or(u32::MAX);
+    heap.try_reserve(taken.len() + 1).map_err(|_| Cause::OutOfMemory { components })?;
+    heap.extend_from_slice(taken);
+    heap.push(component);
+    Ok(())
 }
 
 impl fmt::Debug for Template {
@@ -112,25 +115,20 @@ static SCALARS: [Component; 4 * letters::COUNT] = {
     let mut scalars = [Component::NONE; 4 * letters::COUNT];
     let mut index = 0;
     while index < scalars.len() {
-        let (format, number) = letters::at(index / 4);
+        let (format, sizes) = letters::number(index / 4);
         let (native_size, little_endian) = (index & 2 != 0, index & 1 != 0);
-        scalars[index] = Component {
-            format,
-            native_size,
-            little_endian,
-            offset: 0,
-            size: number.widths[native_size as usize].word.size(),
-            repeat: 1,
-        };
+        let size = sizes[native_size as usize];
+        scalars[index] = Component { format, native_size, little_endian, offset: 0, size, repeat: 1 };
         index += 1;
     }
     scalars
 };
 
-/// The one in the table that is equal to a component which was read, [is a scalar](Component::is_scalar) and has a letter.
+/// The one in the table that is equal to a component which was read and [is a scalar](Component::is_scalar).
 fn scalar(component: &Component) -> &'static [Component] {
-    let place = letters::number(component.format).map_or(0, |number| usize::from(number.index));
-    let place = 4 * place + 2 * usize::from(component.native_size) + usize::from(component.little_endian);
+    let place = 4 * usize::from(letters::letter(component.format).index)
+        + 2 * usize::from(component.native_size)
+        + usize::from(component.little_endian);
     &SCALARS[place..=place]
 }
 

@@ -1,4 +1,4 @@
-//! Pack templates: as Ruby answers, where Ruby is right.
+//! What Ruby itself answered.
 
 use crossdock::element::{Member, dialect::pack};
 use crossdock_testkit::vectors::{self, Answer, Extracted, Number};
