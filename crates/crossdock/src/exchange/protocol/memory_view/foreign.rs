@@ -9,29 +9,29 @@ use crate::exchange::protocol::memory_view::format::{self, BytesFormat};
 use crate::exchange::protocol::memory_view::loan::Loan;
 use crate::layout::{INLINE_RANK, Layout, MAX_RANK, Order};
 
-/// A struct that a producer filled in, about which nothing is known yet.
-pub(super) struct Foreign<'a>(&'a View);
+/// A copy of a struct that a producer filled in, about which nothing is known yet.
+pub(super) struct Foreign<'a>(&'a mut View);
 
 impl<'a> Foreign<'a> {
     /// # Safety
     ///
     /// A producer filled the struct in, and lends what it says until it is told otherwise: what is not null points to as many numbers as
     /// there are axes, or is a C string.
-    pub(super) unsafe fn new(view: &'a View) -> Self {
+    #[inline]
+    pub(super) unsafe fn new(view: &'a mut View) -> Self {
         Self(view)
     }
 
-    /// The one function that makes a foreign struct ours: puts what a consumer gets of it into `view`, and what that points to into
-    /// `loan`.
+    /// The one function that makes a foreign struct ours: leaves in it what a consumer gets, and what that points to in `loan`.
     ///
     /// # Errors
     ///
     /// `is_malformed`, `is_overflow` and `is_unsupported` for what contradicts itself or has no meaning here, with both numbers;
     /// `is_read_only` and `is_layout` where it is not what the flags ask for.
-    pub(super) fn check(&self, flags: Flags, loan: &mut Loan, view: &mut View) -> Result<()> {
-        *view = *self.0;
-        self.check_format(loan, view)?;
-        let layout = self.layout(view.item_size as usize)?;
+    pub(super) fn check(self, flags: Flags, loan: &mut Loan) -> Result<()> {
+        let item_size = self.item_size()?;
+        check_format(item_size, loan, self.0)?;
+        let layout = self.layout(item_size)?;
         self.check_byte_size(&layout)?;
         self.check_address(&layout)?;
         if flags.is_writable() && self.0.is_readonly() {
@@ -43,6 +43,7 @@ impl<'a> Foreign<'a> {
             ));
         }
         flags.check_layout(&layout)?;
+        let view = self.0;
         loan.keep_layout(&layout, view);
         view.sub_offsets = ptr::null();
         if let Some(suboffsets) = layout.suboffsets() {
@@ -52,39 +53,13 @@ impl<'a> Foreign<'a> {
         Ok(())
     }
 
-    /// The format, and the item size beside it.
-    fn check_format(&self, loan: &mut Loan, view: &mut View) -> Result<()> {
-        let View { format, item_size, .. } = *self.0;
-        let said =
-            usize::try_from(item_size).map_err(|_| malformed(format!("its item_size is {item_size}")))?;
-        let text = if !format.is_null() {
-            // SAFETY: a C string (Foreign::new).
-            unsafe { format::read(format) }?
-        } else {
-            view.format = match said {
-                0 => return Err(malformed("it has no format and an item_size of 0: it was not filled in")),
-                1 => c"C".as_ptr(),
-                _ => loan.keep_bytes(BytesFormat::new(said)).as_ptr(),
-            };
-            // SAFETY: the hub's own.
-            unsafe { format::read(view.format) }?
-        };
-        if let Some((_, component)) = format::known(text) {
-            check_item_size(said, component.size, text)?;
-            view.item_desc = ItemDesc { components: component, length: 1 };
-            return Ok(());
-        }
-        let template = format::parse(text)?;
-        check_item_size(said, template.item_size(), text)?;
-        let components = match template.as_static() {
-            Some(components) => components,
-            None => loan.keep_template(template).components(),
-        };
-        view.item_desc = ItemDesc { components: components.as_ptr(), length: components.len() };
-        Ok(())
+    fn item_size(&self) -> Result<usize> {
+        let item_size = self.0.item_size;
+        usize::try_from(item_size).map_err(|_| malformed(format!("its item_size is {item_size}")))
     }
 
     /// Shape, strides and suboffsets.
+    #[inline]
     fn layout(&self, item_size: usize) -> Result<Layout> {
         let View { ndim, shape, strides, sub_offsets, .. } = *self.0;
         let rank = usize::try_from(ndim).map_err(|_| malformed(format!("its ndim is {ndim}")))?;
@@ -216,6 +191,32 @@ impl<T: Copy + Default> Numbers<T> {
     fn as_mut_slice(&mut self) -> &mut [T] {
         if self.rank > INLINE_RANK { &mut self.many } else { &mut self.few[..self.rank] }
     }
+}
+
+/// Reads the format, or says what there is without one, and compares it with the item size.
+fn check_format(said: usize, loan: &mut Loan, view: &mut View) -> Result<()> {
+    if view.format.is_null() {
+        view.format = match said {
+            0 => return Err(malformed("it has no format and an item_size of 0: it was not filled in")),
+            1 => c"C".as_ptr(),
+            _ => loan.keep_bytes(BytesFormat::new(said)).as_ptr(),
+        };
+    }
+    // SAFETY: a C string (Foreign::new), or the hub's own.
+    let text = unsafe { format::read(view.format) }?;
+    if let Some((_, component)) = format::known(text) {
+        check_item_size(said, component.size, text)?;
+        view.item_desc = ItemDesc { components: component, length: 1 };
+        return Ok(());
+    }
+    let template = format::parse(text)?;
+    check_item_size(said, template.item_size(), text)?;
+    let components = match template.as_static() {
+        Some(components) => components,
+        None => loan.keep_template(template).components(),
+    };
+    view.item_desc = ItemDesc { components: components.as_ptr(), length: components.len() };
+    Ok(())
 }
 
 fn check_item_size(said: usize, parsed: usize, format: &[u8]) -> Result<()> {

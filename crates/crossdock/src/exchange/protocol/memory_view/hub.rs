@@ -68,25 +68,30 @@ unsafe fn get_of_producer(
     // SAFETY: the caller's word.
     let entry = unsafe { classes::find(class) }?;
     let mut record = records::take()?;
+    let mut given = View::EMPTY;
     // SAFETY: the caller's word.
-    let given = unsafe { ask(obj, entry, &mut record, flags) }.map_err(|error| {
+    if let Err(error) = unsafe { ask(obj, entry, &mut record, flags, &mut given) } {
         // SAFETY: the caller's word.
-        error.within(unsafe { classes::name(class) })
-    })?;
-    let object = given.obj;
+        return Err(error.within(unsafe { classes::name(class) }));
+    }
+    given.reserved = record.publish(given.obj);
     // SAFETY: the caller's word.
-    let view = unsafe { &mut *view };
-    *view = given;
-    view.reserved = record.publish(object);
+    unsafe { *view = given };
     Ok(())
 }
 
-/// Has the producer fill the record's struct in, and checks it. What comes back is for the consumer. If it is refused, the producer has it back.
+/// Has the producer fill the record's struct in, and makes of it what is for the consumer. If that is refused, the producer has it back.
 ///
 /// # Safety
 ///
 /// As for [`get`], with the producer of the object's class.
-unsafe fn ask(obj: *mut c_void, entry: &Entry, record: &mut Vacant, flags: Flags) -> Result<View> {
+unsafe fn ask(
+    obj: *mut c_void,
+    entry: &Entry,
+    record: &mut Vacant,
+    flags: Flags,
+    given: &mut View,
+) -> Result<()> {
     if let Some(available) = entry.available {
         // SAFETY: the caller's word.
         if unsafe { available(obj) } == 0 {
@@ -105,19 +110,19 @@ unsafe fn ask(obj: *mut c_void, entry: &Entry, record: &mut Vacant, flags: Flags
             format!("the producer gave no view for {flags}, and no reason"),
         ));
     }
-    let lent = loan.lent;
-    let pinned = if lent.obj.is_null() { obj } else { lent.obj };
-    let producer = Producer { obj: pinned, release: entry.release };
-    let mut given = View::EMPTY;
+    *given = loan.lent;
+    if given.obj.is_null() {
+        given.obj = obj;
+    }
+    let producer = Producer { obj: given.obj, release: entry.release };
     // SAFETY: the producer said that it filled the struct in.
-    if let Err(error) = unsafe { Foreign::new(&lent) }.check(flags, loan, &mut given) {
+    if let Err(error) = unsafe { Foreign::new(given) }.check(flags, loan) {
         // SAFETY: the producer gave this, and has not got it back.
         let _taken = unsafe { producer.take_back(&mut loan.lent) };
         return Err(error);
     }
-    given.obj = pinned;
     loan.lender = Lender::Producer(producer);
-    Ok(given)
+    Ok(())
 }
 
 impl Producer {
