@@ -97,6 +97,22 @@ pub unsafe fn load_members(
         found(unsafe { word.load(ptr.wrapping_add(only.offset), swapped) });
         return Ok(());
     }
+    // SAFETY: the caller's promise.
+    unsafe { load_each(ptr, nbytes, components, found) }
+}
+
+/// As [`load_members`], for any item. A function of its own, so that the registers of its loops are not saved for one number.
+///
+/// # Safety
+///
+/// As for [`load_members`].
+#[inline(never)]
+unsafe fn load_each(
+    ptr: *const u8,
+    nbytes: usize,
+    components: &[Component],
+    mut found: impl FnMut(Member),
+) -> Result<()> {
     for component in components {
         let (word, swapped) = component.within(nbytes)?;
         for index in 0..component.repeat {
