@@ -34,7 +34,7 @@ pub(crate) struct Venv {
 pub(crate) const TESTS: Venv = Venv {
     folder: "venv",
     requirements: "tests/python/requirements.txt",
-    what: "python3 with NumPy, safetensors, Pillow and pytest",
+    what: "python3 with NumPy, pyarrow, safetensors, Pillow and pytest",
 };
 
 /// Where some peers of the benchmarks come from.

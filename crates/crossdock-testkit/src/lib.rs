@@ -4,6 +4,7 @@
 //! - [`invalid`]: layouts that must be refused, made as carefully;
 //! - [`Nested`]: the oracle, an array as the list of the addresses of its elements, with every operation spelt out in
 //!   the most obvious way;
+//! - [`arrow`]: the hostile producer of Arrow's C structs;
 //! - [`dlpack`]: the hostile producer of DLPack structs;
 //! - [`held`]: which processes have shared memory of a name open or mapped, and how to send descriptors in any number;
 //! - [`vectors`]: what Ruby's own MemoryView answered, and which of its answers are wrong;
@@ -11,6 +12,7 @@
 //!
 //! Addresses are `i128` throughout, so that nothing here can overflow.
 
+pub mod arrow;
 mod coverage;
 pub mod dlpack;
 pub mod generate;

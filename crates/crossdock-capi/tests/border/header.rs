@@ -105,7 +105,7 @@ fn numbers() -> Vec<(&'static str, i128)> {
 /// One assertion a line.
 fn assertions() -> String {
     let mut text = structs! {
-        "xd_value" = XdValue { "kind" = kind, "reserved" = reserved, "len" = len, "as" = payload }
+        "xd_value" = XdValue { "kind" = head, "as" = payload }
         "xd_field" = XdField { "name" = name, "name_len" = name_len, "offset" = offset, "dtype" = dtype }
         "xd_slice" = XdSlice { "kind" = kind, "reserved" = reserved, "start" = start, "stop" = stop, "step" = step }
         "xd_class" = Class { "name" = name, "super" = super_ }

@@ -132,7 +132,7 @@ fn formats_are_answered_as_by_ruby_where_it_is_right() {
 }
 
 fn number(value: &XdValue) -> Number {
-    match value.kind {
+    match value.kind() {
         XD_VALUE_INT => Number::Int(value.signed().into()),
         XD_VALUE_UINT => Number::Int(value.bits().into()),
         XD_VALUE_FLOAT => Number::Float(value.bits()),
@@ -141,13 +141,12 @@ fn number(value: &XdValue) -> Number {
 }
 
 fn extracted(library: &Library, mut value: XdValue) -> Extracted {
-    let read = match value.kind {
+    let read = match value.kind() {
         XD_VALUE_NIL => Extracted::Nil,
-        XD_VALUE_LIST if value.len == 0 => Extracted::List(Vec::new()),
+        XD_VALUE_LIST if value.len() == 0 => Extracted::List(Vec::new()),
         XD_VALUE_LIST => {
             // SAFETY: a list of so many, until it is freed.
-            let items =
-                unsafe { std::slice::from_raw_parts(value.payload.cast::<XdValue>(), value.len as usize) };
+            let items = unsafe { std::slice::from_raw_parts(value.payload.cast::<XdValue>(), value.len()) };
             Extracted::List(items.iter().map(number).collect())
         }
         _ => Extracted::One(number(&value)),

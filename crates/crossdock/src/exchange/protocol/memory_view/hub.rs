@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 use crate::error::{Error, Kind, Result};
 use crate::exchange::protocol::memory_view::abi::{Class, Entry, ItemDesc, View};
 use crate::exchange::protocol::memory_view::flags::Flags;
-use crate::exchange::protocol::memory_view::foreign::Foreign;
+use crate::exchange::protocol::memory_view::foreign::{Checked, Foreign};
 use crate::exchange::protocol::memory_view::loan::{Lender, Loan, Producer};
 use crate::exchange::protocol::memory_view::object::{self, ArrayObject};
 use crate::exchange::protocol::memory_view::records::{self, Vacant};
@@ -69,24 +69,28 @@ unsafe fn get_of_producer(
     let entry = unsafe { classes::find(class) }?;
     let mut record = records::take()?;
     // SAFETY: the caller's word.
-    let given = unsafe { ask(obj, entry, &mut record, flags) }.map_err(|error| {
+    let (checked, producer) = unsafe { ask(obj, entry, &mut record, flags) }.map_err(|error| {
         // SAFETY: the caller's word.
         error.within(unsafe { classes::name(class) })
     })?;
-    let object = given.obj;
     // SAFETY: the caller's word.
     let view = unsafe { &mut *view };
-    *view = given;
-    view.reserved = record.publish(object);
+    *view = keep(checked, producer, record.loan());
+    view.reserved = record.publish(view.obj);
     Ok(())
 }
 
-/// Has the producer fill the record's struct in, and checks it. What comes back is for the consumer. If it is refused, the producer has it back.
+/// Has the producer fill the record's struct in, and checks it. If it is refused, the producer has it back.
 ///
 /// # Safety
 ///
 /// As for [`get`], with the producer of the object's class.
-unsafe fn ask(obj: *mut c_void, entry: &Entry, record: &mut Vacant, flags: Flags) -> Result<View> {
+unsafe fn ask(
+    obj: *mut c_void,
+    entry: &Entry,
+    record: &mut Vacant,
+    flags: Flags,
+) -> Result<(Checked, Producer)> {
     if let Some(available) = entry.available {
         // SAFETY: the caller's word.
         if unsafe { available(obj) } == 0 {
@@ -108,41 +112,32 @@ unsafe fn ask(obj: *mut c_void, entry: &Entry, record: &mut Vacant, flags: Flags
     let pinned = if loan.lent.obj.is_null() { obj } else { loan.lent.obj };
     let producer = Producer { obj: pinned, release: entry.release };
     // SAFETY: the producer said that it filled the struct in.
-    match unsafe { Foreign::new(&loan.lent) }.check(flags) {
-        Ok(checked) => {
-            loan.layout = Some(checked.layout);
-            loan.suboffsets = checked.suboffsets;
-            let has_bytes = checked.bytes.is_some();
-            if let Some(bytes) = checked.bytes {
-                loan.bytes = bytes;
-            }
-            loan.template = Some(checked.template);
-            loan.lender = Some(Lender::Producer(producer));
-            Ok(of_loan(loan, pinned, has_bytes))
-        }
-        Err(error) => {
-            // SAFETY: the producer gave this, and has not got it back.
-            let _taken = unsafe { producer.take_back(&mut loan.lent) };
-            Err(error)
-        }
+    let checked = unsafe { Foreign::new(&loan.lent) }.check(flags);
+    if checked.is_err() {
+        // SAFETY: the producer gave this, and has not got it back.
+        let _taken = unsafe { producer.take_back(&mut loan.lent) };
     }
+    Ok((checked?, producer))
 }
 
-/// The view that a consumer gets of what a producer lent.
-fn of_loan(loan: &Loan, obj: *mut c_void, has_bytes: bool) -> View {
-    let layout = loan.layout.as_ref();
-    let components = loan.template.as_ref().map_or(&[][..], |template| {
-        // Of constants it is the constants themselves.
-        template.as_static().unwrap_or(template.components())
-    });
+/// The view that a consumer gets of what a producer lent, and which its record keeps.
+fn keep(checked: Checked, producer: Producer, loan: &mut Loan) -> View {
+    let (shape, strides) = loan.axes.set(&checked.layout);
+    loan.suboffsets = checked.suboffsets;
+    if let Some(bytes) = checked.bytes {
+        loan.bytes = bytes;
+    }
+    let components = loan.template.insert(checked.template).components();
+    loan.lender = Some(Lender::Producer(producer));
+    let lent = loan.lent;
     View {
-        obj,
-        format: if has_bytes { loan.bytes.as_ptr() } else { loan.lent.format },
+        obj: producer.obj,
+        format: if lent.format.is_null() { loan.bytes.as_ptr() } else { lent.format },
         item_desc: ItemDesc { components: components.as_ptr(), length: components.len() },
-        shape: layout.map_or(std::ptr::null(), |layout| layout.shape().as_ptr().cast()),
-        strides: layout.map_or(std::ptr::null(), |layout| layout.strides().as_ptr()),
+        shape,
+        strides,
         sub_offsets: loan.suboffsets.as_ref().map_or(std::ptr::null(), |suboffsets| suboffsets.as_ptr()),
-        ..loan.lent
+        ..lent
     }
 }
 

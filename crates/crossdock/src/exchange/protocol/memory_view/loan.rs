@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::element::dialect::pack::Template;
 use crate::exchange::protocol::memory_view::abi::{Release, View};
 use crate::exchange::protocol::memory_view::format::{BytesFormat, Spelling};
-use crate::layout::Layout;
+use crate::layout::{INLINE_RANK, Layout};
 use crate::memory::Lease;
 
 /// Who lent what is viewed, and takes it back.
@@ -27,11 +27,44 @@ pub(super) struct Producer {
     pub(super) release: Option<Release>,
 }
 
+/// Shape and strides as C has them: those of few axes in place, of which only as many are written as there are axes.
+pub(super) struct Axes {
+    few: [isize; 2 * INLINE_RANK],
+    many: Option<Box<[isize]>>,
+}
+
+impl Axes {
+    const NONE: Self = Self { few: [0; 2 * INLINE_RANK], many: None };
+
+    /// Those of a layout. Where they are, shape and strides.
+    #[inline]
+    pub(super) fn set(&mut self, layout: &Layout) -> (*const isize, *const isize) {
+        let (shape, strides) = (layout.shape(), layout.strides());
+        let rank = shape.len();
+        let (own_shape, own_strides) = if rank <= INLINE_RANK {
+            self.few.split_at_mut(INLINE_RANK)
+        } else {
+            self.many.insert(vec![0; 2 * rank].into_boxed_slice()).split_at_mut(rank)
+        };
+        for (own, len) in own_shape.iter_mut().zip(shape) {
+            *own = len.cast_signed();
+        }
+        for (own, stride) in own_strides.iter_mut().zip(strides) {
+            *own = *stride;
+        }
+        (own_shape.as_ptr(), own_strides.as_ptr())
+    }
+
+    #[inline]
+    fn clear(&mut self) {
+        self.many = None;
+    }
+}
+
 /// The hub's side of one view. Its fields are what the pointers of the view point to.
 pub(super) struct Loan {
     pub(super) lender: Option<Lender>,
-    /// Shape and strides.
-    pub(super) layout: Option<Layout>,
+    pub(super) axes: Axes,
     /// As C has them, of an indirect array.
     pub(super) suboffsets: Option<Box<[isize]>>,
     /// The struct that the producer filled in, as the producer left it.
@@ -48,7 +81,7 @@ unsafe impl Send for Loan {}
 impl Loan {
     pub(super) const NONE: Self = Self {
         lender: None,
-        layout: None,
+        axes: Axes::NONE,
         suboffsets: None,
         lent: View::EMPTY,
         template: None,
@@ -59,7 +92,7 @@ impl Loan {
     #[inline]
     pub(super) fn clear(&mut self) {
         self.lender = None;
-        self.layout = None;
+        self.axes.clear();
         self.suboffsets = None;
         self.template = None;
     }

@@ -12,7 +12,6 @@ use crate::exchange::protocol::memory_view::flags::Flags;
 use crate::exchange::protocol::memory_view::format::Format;
 use crate::exchange::protocol::memory_view::loan::Lender;
 use crate::exchange::protocol::memory_view::records;
-use crate::layout::Layout;
 use crate::memory::{LeaseKind, Place, Protocols};
 
 static CLASS: Class = Class { name: c"crossdock array".as_ptr(), super_: ptr::null() };
@@ -105,7 +104,7 @@ impl ArrayObject {
         let loan = record.loan();
         loan.lender = Some(Lender::Array(lease, format.shared.clone()));
         loan.suboffsets = suboffsets;
-        let layout: &Layout = loan.layout.insert(layout.clone());
+        let (shape, strides) = loan.axes.set(layout);
         *view = View {
             obj: self.as_ptr(),
             data: self.array.raw().ptr().as_ptr().cast(),
@@ -115,8 +114,8 @@ impl ArrayObject {
             item_size: layout.itemsize() as isize,
             item_desc: ItemDesc { components: format.components, length: format.length },
             ndim: layout.rank() as isize,
-            shape: layout.shape().as_ptr().cast(),
-            strides: layout.strides().as_ptr(),
+            shape,
+            strides,
             sub_offsets: loan.suboffsets.as_ref().map_or(ptr::null(), |suboffsets| suboffsets.as_ptr()),
             private_data: ptr::null_mut(),
             reserved: ptr::null_mut(),
