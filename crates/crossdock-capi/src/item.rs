@@ -1,11 +1,13 @@
 //! One item of a view, by value: the numbers that its components name.
 
 use std::ffi::{CStr, c_void};
+use std::slice;
 
 use crossdock::Error;
 use crossdock::element::Member;
-use crossdock::element::dialect::pack::{self, Component};
+use crossdock::element::dialect::pack::{self, Component, Template};
 use crossdock::exchange::protocol::memory_view::{ItemDesc, View};
+use crossdock::memory::racy;
 
 use crate::error::{
     Failure, Result, XD_ERROR_MALFORMED, XD_ERROR_OVERFLOW, XD_ERROR_READ_ONLY, XD_ERROR_VALUE,
@@ -27,39 +29,43 @@ impl From<Member> for XdValue {
     }
 }
 
-/// The components that a view has, or `None` where its format has to be read first.
-///
-/// # Errors
-///
-/// `malformed` for components that are none.
-///
-/// # Safety
-///
-/// The components, where there are any, are as many as is said.
-#[inline(always)]
-unsafe fn known(view: &View) -> Result<Option<&[Component]>> {
-    let ItemDesc { components: ptr, length } = view.item_desc;
-    if ptr.is_null() || view.format.is_null() {
-        return Ok(None);
-    }
-    // SAFETY: the caller's word.
-    unsafe { components(ptr, length) }.map(Some)
+/// What an item consists of.
+enum Parts<'a> {
+    /// The view has no format: one byte.
+    Byte,
+    /// The view has its components.
+    Known(&'a [Component]),
+    /// The view was made by hand, and its format was not read yet.
+    Read(Box<Template>),
 }
 
-/// Calls `f` with the components of a view that does not have them: of bytes, or made by hand.
-///
-/// # Safety
-///
-/// The format is null or a C string.
-#[cold]
-#[inline(never)]
-unsafe fn with_read<T>(view: &View, f: impl FnOnce(&[Component]) -> Result<T>) -> Result<T> {
-    if view.format.is_null() {
-        return f(&BYTE);
+impl Parts<'_> {
+    /// # Safety
+    ///
+    /// The format is null or a C string, and the components, where there are any, are as many as is said.
+    #[inline]
+    unsafe fn of(view: &View) -> Result<Self> {
+        if view.format.is_null() {
+            return Ok(Self::Byte);
+        }
+        if !view.item_desc.components.is_null() {
+            // SAFETY: the caller's word.
+            return Ok(Self::Known(unsafe { components(view.item_desc.components, view.item_desc.length) }?));
+        }
+        // SAFETY: the caller's word.
+        let format = unsafe { CStr::from_ptr(view.format) };
+        Ok(Self::Read(Box::new(pack::parse(format.to_bytes()).map_err(Error::from)?)))
     }
-    // SAFETY: the caller's word.
-    let format = unsafe { CStr::from_ptr(view.format) };
-    f(pack::parse(format.to_bytes()).map_err(Error::from)?.components())
+
+    /// The components; none for a byte.
+    #[inline]
+    fn components(&self) -> Option<&[Component]> {
+        match self {
+            Self::Byte => None,
+            Self::Known(components) => Some(components),
+            Self::Read(template) => Some(template.components()),
+        }
+    }
 }
 
 /// Components of C's, whose truth values are ones.
@@ -67,12 +73,12 @@ unsafe fn with_read<T>(view: &View, f: impl FnOnce(&[Component]) -> Result<T>) -
 /// # Safety
 ///
 /// As [`items`].
-#[inline(always)]
+#[inline]
 unsafe fn components<'a>(ptr: *const Component, len: usize) -> Result<&'a [Component]> {
     // Looked at as bytes first: a `bool` of a struct that was never filled in may be any byte.
     // SAFETY: the caller's word.
     let bytes = unsafe { items(ptr.cast::<[u8; size_of::<Component>()]>(), len, "components") }?;
-    if bytes.iter().any(|bytes| bytes[1] | bytes[2] > 1) {
+    if !bytes.iter().all(are_true_or_false) {
         return Err(Failure::of_kind(
             XD_ERROR_MALFORMED,
             "a component has a truth value that is neither 0 nor 1",
@@ -82,32 +88,23 @@ unsafe fn components<'a>(ptr: *const Component, len: usize) -> Result<&'a [Compo
     unsafe { items(ptr, len, "components") }
 }
 
-/// Bytes of one item: those that its components have to lie in. Of a view of bytes it is one, whatever is said.
+/// Whether the two truth values of a component are ones.
 #[inline(always)]
-fn size(view: &View) -> usize {
-    if view.format.is_null() { 1 } else { usize::try_from(view.item_size).unwrap_or(0) }
+fn are_true_or_false(component: &[u8; size_of::<Component>()]) -> bool {
+    component[1] <= 1 && component[2] <= 1
 }
 
-/// An item that is one number, of a view that has its components. Everything else, and what is wrong, is told by the long way. Nothing in
-/// it can panic, so that it stands before the guard: there the number would go through memory.
+/// Where an item is, of how many bytes.
 ///
 /// # Safety
 ///
-/// As [`xd_memory_view_get_item`].
-#[inline(always)]
-unsafe fn quick(view: &View, index: *const isize) -> Option<XdValue> {
+/// As [`View::item_pointer`].
+#[inline]
+unsafe fn find(view: &View, index: *const isize) -> Result<(*mut u8, usize)> {
     // SAFETY: the caller's word.
-    let Ok(Some([one])) = (unsafe { known(view) }) else { return None };
-    if one.repeat != 1 {
-        return None;
-    }
-    // SAFETY: the caller's word.
-    let ptr = unsafe { view.item_pointer(index) }.ok()?;
-    let mut number = None;
-    let (nbytes, one) = (size(view), std::slice::from_ref(one));
-    // SAFETY: the caller's word.
-    unsafe { pack::load_members(ptr, nbytes, one, |member| number = Some(member.into())) }.ok()?;
-    number
+    let ptr = unsafe { view.item_pointer(index) }?;
+    // Negative ones are refused by the components, none of which lies inside.
+    Ok((ptr, usize::try_from(view.item_size).unwrap_or(0)))
 }
 
 /// All numbers of the item as one value: the number itself if it is one, otherwise a list.
@@ -115,7 +112,7 @@ unsafe fn quick(view: &View, index: *const isize) -> Option<XdValue> {
 /// # Safety
 ///
 /// The bytes are readable, racily.
-#[inline(always)]
+#[inline]
 unsafe fn value(ptr: *const u8, nbytes: usize, components: &[Component]) -> Result<XdValue> {
     match components {
         [] => Ok(XdValue::NIL),
@@ -133,7 +130,6 @@ unsafe fn value(ptr: *const u8, nbytes: usize, components: &[Component]) -> Resu
 /// # Safety
 ///
 /// As [`value`].
-#[inline(never)]
 unsafe fn list(ptr: *const u8, nbytes: usize, components: &[Component]) -> Result<XdValue> {
     let count = count(components)?;
     let mut values = Vec::new();
@@ -169,6 +165,77 @@ pub unsafe extern "C" fn xd_memory_view_get_item_pointer(
     })
 }
 
+/// The components of a view, and its item, where the view says plainly what and where they are, as most do. For what is read without the door,
+/// which moves what it returns through memory: nothing here panics, and what fails is `None`, to be asked again through the door.
+///
+/// # Safety
+///
+/// As for [`xd_memory_view_get_item`].
+#[inline(always)]
+unsafe fn plain<'a>(view: Option<&View>, index: *const isize) -> Option<(&'a [Component], *mut u8, usize)> {
+    let view = view?;
+    let ItemDesc { components, length } = view.item_desc;
+    if view.format.is_null() || components.is_null() || !components.is_aligned() {
+        return None;
+    }
+    // SAFETY: the caller's word: as many components, looked at as bytes.
+    let bytes = unsafe { slice::from_raw_parts(components.cast::<[u8; size_of::<Component>()]>(), length) };
+    if !bytes.iter().all(are_true_or_false) {
+        return None;
+    }
+    // SAFETY: as above; their truth values are ones.
+    let components = unsafe { slice::from_raw_parts(components, length) };
+    // SAFETY: the caller's word.
+    let item = unsafe { view.plain_item_pointer(index) }?;
+    Some((components, item, usize::try_from(view.item_size).ok()?))
+}
+
+/// An item that is one number, of a plain view.
+///
+/// # Safety
+///
+/// As for [`xd_memory_view_get_item`].
+#[inline(always)]
+unsafe fn plain_number(view: Option<&View>, index: *const isize) -> Option<XdValue> {
+    // SAFETY: the caller's word.
+    let (components, item, nbytes) = unsafe { plain(view, index) }?;
+    let [component] = components else { return None };
+    let number = component.reader(nbytes).filter(|_| component.repeat == 1)?;
+    // SAFETY: the only one; the caller's word.
+    Some(unsafe { number.load(item, 0) }.into())
+}
+
+/// The numbers of an item of a plain view, for which there is room.
+///
+/// # Safety
+///
+/// As for [`xd_memory_view_read_item`].
+#[inline(always)]
+unsafe fn plain_numbers(
+    view: Option<&View>,
+    index: *const isize,
+    out: *mut XdValue,
+    capacity: usize,
+) -> Option<isize> {
+    // SAFETY: the caller's word.
+    let (components, item, nbytes) = unsafe { plain(view, index) }?;
+    let mut count = 0;
+    for component in components {
+        let number = component.reader(nbytes)?;
+        if component.repeat > capacity - count || out.is_null() {
+            return None;
+        }
+        for index in 0..component.repeat {
+            // SAFETY: the caller's word.
+            let member = unsafe { number.load(item, index) };
+            // SAFETY: below the capacity (the caller's word).
+            unsafe { out.wrapping_add(count).write(member.into()) };
+            count += 1;
+        }
+    }
+    Some(count.cast_signed())
+}
+
 /// An item as a value.
 ///
 /// # Safety
@@ -177,23 +244,30 @@ pub unsafe extern "C" fn xd_memory_view_get_item_pointer(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn xd_memory_view_get_item(view: Option<&View>, index: *const isize) -> XdValue {
     // SAFETY: the caller's word.
-    if let Some(number) = view.and_then(|view| unsafe { quick(view, index) }) {
-        return number;
+    match unsafe { plain_number(view, index) } {
+        Some(value) => value,
+        // SAFETY: the caller's word.
+        None => unsafe { get_item(view, index) },
     }
+}
+
+/// Any item as a value.
+///
+/// # Safety
+///
+/// As for [`xd_memory_view_get_item`].
+#[inline(never)]
+unsafe fn get_item(view: Option<&View>, index: *const isize) -> XdValue {
     refusable(|| {
         let view = given(view, "view")?;
         // SAFETY: the caller's word.
-        let ptr = unsafe { view.item_pointer(index) }?;
+        let (ptr, nbytes) = unsafe { find(view, index) }?;
         // SAFETY: the caller's word.
-        match unsafe { known(view) }? {
+        match unsafe { Parts::of(view) }?.components() {
             // SAFETY: the caller's word.
-            Some(components) => unsafe { value(ptr, size(view), components) },
-            None => {
-                // SAFETY: the caller's word.
-                let read = |components: &[Component]| unsafe { value(ptr, size(view), components) };
-                // SAFETY: the caller's word.
-                unsafe { with_read(view, read) }
-            }
+            None => Ok(XdValue::uint(unsafe { racy::load(ptr) }.into())),
+            // SAFETY: the caller's word.
+            Some(components) => unsafe { value(ptr, nbytes, components) },
         }
     })
 }
@@ -210,32 +284,46 @@ pub unsafe extern "C" fn xd_memory_view_read_item(
     out: *mut XdValue,
     capacity: usize,
 ) -> isize {
+    // SAFETY: the caller's word.
+    match unsafe { plain_numbers(view, index, out, capacity) } {
+        Some(count) => count,
+        // SAFETY: the caller's word.
+        None => unsafe { read_item(view, index, out, capacity) },
+    }
+}
+
+/// The numbers of any item.
+///
+/// # Safety
+///
+/// As for [`xd_memory_view_read_item`].
+#[inline(never)]
+unsafe fn read_item(view: Option<&View>, index: *const isize, out: *mut XdValue, capacity: usize) -> isize {
     let count = refusable(|| {
         let view = given(view, "view")?;
         if out.is_null() && capacity > 0 {
             return Err(Failure::null("out"));
         }
         // SAFETY: the caller's word.
-        let ptr = unsafe { view.item_pointer(index) }?;
-        let read = |components: &[Component]| {
-            let mut count = 0;
-            let keep = |member: Member| {
-                if count < capacity {
-                    // SAFETY: below the capacity (the caller's word).
-                    unsafe { out.wrapping_add(count).write(member.into()) };
-                }
-                count += 1;
-            };
-            // SAFETY: the caller's word.
-            unsafe { pack::load_members(ptr, size(view), components, keep) }?;
-            Ok(Some(count.cast_signed()))
+        let (ptr, nbytes) = unsafe { find(view, index) }?;
+        let mut count = 0;
+        let mut keep = |value: XdValue| {
+            if count < capacity {
+                // SAFETY: below the capacity (the caller's word).
+                unsafe { out.wrapping_add(count).write(value) };
+            }
+            count += 1;
         };
         // SAFETY: the caller's word.
-        match unsafe { known(view) }? {
-            Some(components) => read(components),
+        match unsafe { Parts::of(view) }?.components() {
             // SAFETY: the caller's word.
-            None => unsafe { with_read(view, read) },
+            None => keep(XdValue::uint(unsafe { racy::load(ptr) }.into())),
+            Some(components) => {
+                // SAFETY: the caller's word.
+                unsafe { pack::load_members(ptr, nbytes, components, |member| keep(member.into())) }?;
+            }
         }
+        Ok(Some(count.cast_signed()))
     });
     count.unwrap_or(-1)
 }
@@ -281,20 +369,17 @@ pub unsafe extern "C" fn xd_memory_view_set_item(
             return Err(Failure::of_kind(XD_ERROR_READ_ONLY, text));
         }
         // SAFETY: the caller's word.
-        let ptr = unsafe { view.item_pointer(index) }?;
+        let (ptr, nbytes) = unsafe { find(view, index) }?;
         // SAFETY: the caller's word.
         let members = unsafe { members(value) }?;
-        let write = |components: &[Component]| {
-            // SAFETY: the caller's word.
-            unsafe { pack::store_members(ptr, size(view), components, &members) }?;
-            Ok(())
+        // SAFETY: the caller's word.
+        let parts = unsafe { Parts::of(view) }?;
+        let (nbytes, components) = match parts.components() {
+            None => (1, &BYTE[..]),
+            Some(components) => (nbytes, components),
         };
         // SAFETY: the caller's word.
-        match unsafe { known(view) }? {
-            Some(components) => write(components)?,
-            // SAFETY: the caller's word.
-            None => unsafe { with_read(view, write) }?,
-        }
+        unsafe { pack::store_members(ptr, nbytes, components, &members) }?;
         Ok(true)
     })
 }

@@ -42,15 +42,14 @@ kinds! {
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct XdValue {
-    /// C's `kind`, `reserved` and `len`, from the lowest byte up. (As one word, so that it is written and read as one: a wide load of
-    /// what was stored in pieces waits for all of them, which was half of what it costs to read a number.)
-    head: u64,
+    /// C's `kind`, which is one of the constants, then three zeros, then `len`: how many items or bytes there are behind the pointer. One
+    /// word, because registers that are put together in memory are slow to read back.
+    pub head: u64,
     /// C's union `as`: a pointer, or the bits of a number. (As a pointer it can be all of these, and looking at it needs no promise.)
     pub payload: *const c_void,
 }
 
 const _: () = assert!(size_of::<XdValue>() == 16 && size_of::<*const c_void>() == 8);
-const _: () = assert!(cfg!(target_endian = "little"), "the kind is the first byte");
 
 impl Default for XdValue {
     fn default() -> Self {
@@ -69,24 +68,24 @@ impl XdValue {
 
     #[inline]
     const fn pointer(kind: u8, len: u32, payload: *const c_void) -> Self {
-        Self { head: kind as u64 | (len as u64) << 32, payload }
+        let head = match cfg!(target_endian = "little") {
+            true => kind as u64 | (len as u64) << 32,
+            false => (kind as u64) << 56 | len as u64,
+        };
+        Self { head, payload }
     }
 
-    /// One of the constants.
+    /// C's `kind`.
     #[inline]
     pub const fn kind(&self) -> u8 {
-        self.head as u8
+        self.head.to_ne_bytes()[0]
     }
 
-    /// How many items or bytes there are behind the pointer.
+    /// C's `len`.
     #[inline]
     pub const fn len(&self) -> usize {
-        (self.head >> 32) as usize
-    }
-
-    /// Whether there are none behind it.
-    pub const fn is_empty(&self) -> bool {
-        self.len() == 0
+        let [_, _, _, _, len @ ..] = self.head.to_ne_bytes();
+        u32::from_ne_bytes(len) as usize
     }
 
     /// A signed integer.
@@ -237,8 +236,9 @@ fn short(len: usize) -> Result<u32> {
 
 impl Drop for Owned {
     fn drop(&mut self) {
-        let (len, payload) = (self.0.len(), self.0.payload);
-        match self.0.kind() {
+        let (kind, len, payload) = (self.0.kind(), self.0.len(), self.0.payload);
+        let len = len as usize;
+        match kind {
             _ if payload.is_null() => {}
             XD_VALUE_LIST | XD_VALUE_COMPLEX => {
                 let items = ptr::slice_from_raw_parts_mut(payload.cast_mut().cast::<Self>(), len);
