@@ -88,6 +88,11 @@ impl XdValue {
         u32::from_ne_bytes(len) as usize
     }
 
+    /// Whether there is nothing behind the pointer.
+    pub const fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
     /// A signed integer.
     #[inline]
     pub const fn int(i: i64) -> Self {
@@ -237,7 +242,6 @@ fn short(len: usize) -> Result<u32> {
 impl Drop for Owned {
     fn drop(&mut self) {
         let (kind, len, payload) = (self.0.kind(), self.0.len(), self.0.payload);
-        let len = len as usize;
         match kind {
             _ if payload.is_null() => {}
             XD_VALUE_LIST | XD_VALUE_COMPLEX => {

@@ -143,7 +143,7 @@ fn number(value: &XdValue) -> Number {
 fn extracted(library: &Library, mut value: XdValue) -> Extracted {
     let read = match value.kind() {
         XD_VALUE_NIL => Extracted::Nil,
-        XD_VALUE_LIST if value.len() == 0 => Extracted::List(Vec::new()),
+        XD_VALUE_LIST if value.is_empty() => Extracted::List(Vec::new()),
         XD_VALUE_LIST => {
             // SAFETY: a list of so many, until it is freed.
             let items = unsafe { std::slice::from_raw_parts(value.payload.cast::<XdValue>(), value.len()) };
