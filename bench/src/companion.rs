@@ -1,4 +1,5 @@
-//! Loops in a process whose global allocator is another one: the choice is a program's, and made once.
+//! Loops in another process: one whose global allocator is another one, which is a program's choice, made once; or one that
+//! is an interpreter.
 //!
 //! The benchmark asks over a pipe for each sample, so that the rounds meet the companion's loops, too; the companion
 //! takes the time.
@@ -28,12 +29,16 @@ pub(crate) fn path() -> io::Result<Option<PathBuf>> {
 }
 
 impl Companion {
-    /// Starts the companion, if it is there.
-    pub(crate) fn start() -> Result<Option<Self>> {
-        let Some(path) = path()? else { return Ok(None) };
-        let mut child = Command::new(path).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+    /// Starts the companion with mimalloc, if it is there.
+    pub(crate) fn with_mimalloc() -> Result<Option<Self>> {
+        path()?.map(|path| Self::start(&mut Command::new(path))).transpose()
+    }
+
+    /// Starts a program that answers as [`serve`] does.
+    pub(crate) fn start(program: &mut Command) -> Result<Self> {
+        let mut child = program.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
         let answers = BufReader::new(child.stdout.take().ok_or("the companion has no output")?);
-        Ok(Some(Self { questions: child.stdin.take(), answers, child }))
+        Ok(Self { questions: child.stdin.take(), answers, child })
     }
 
     /// Runs a loop of [`NAMED`] on one thread or on two: how long it took, and the sum of the answers.
@@ -51,7 +56,8 @@ impl Companion {
         self.ask(&format!("{name} {threads} {count} {nbytes}")).expect("the companion answers")
     }
 
-    fn ask(&mut self, question: &str) -> Result<(Duration, usize)> {
+    /// The time that it took to do what was asked for, and the sum of the answers.
+    pub(crate) fn ask(&mut self, question: &str) -> Result<(Duration, usize)> {
         let questions = self.questions.as_mut().ok_or("the companion has no input")?;
         writeln!(questions, "{question}")?;
         let mut answer = String::new();

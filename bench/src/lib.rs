@@ -35,12 +35,12 @@ struct Measure {
     run: fn(&Measure, Option<&Arrow>) -> Result<Table>,
 }
 
-const GROUPS: [&str; 4] = ["hand-over", "memory", "arrays", "kernels"];
+const GROUPS: [&str; 5] = ["hand-over", "views", "memory", "arrays", "kernels"];
 
 /// All tables, in the order in which they are measured.
 fn measures() -> impl Iterator<Item = Measure> {
     let tables =
-        [hand_over::MEASURES, views::MEASURES, formats::MEASURES, memory::MEASURES, arrays::MEASURES];
+        [hand_over::MEASURES, formats::MEASURES, views::MEASURES, memory::MEASURES, arrays::MEASURES];
     tables.into_iter().flatten().copied().chain(kernels::measures())
 }
 
@@ -166,7 +166,8 @@ fn peers() -> Result<String> {
         Some(numpy) => numpy.version()?,
         None => format!("no NumPy ({} is not set: type `cargo xtask bench`)", kernels::PYTHON),
     };
-    Ok(format!("peers: {arrow}; {mimalloc}; {numpy}; all with the settings that their users get\n"))
+    let ruby = views::peer();
+    Ok(format!("peers: {arrow}; {mimalloc}; {numpy}; {ruby}; all with the settings that their users get\n"))
 }
 
 #[cfg(test)]

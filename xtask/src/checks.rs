@@ -150,7 +150,8 @@ pub(crate) fn default_dependencies(run: &mut Run<'_>) -> Result<()> {
 
 pub(crate) fn clippy(run: &mut Run<'_>) -> Result<()> {
     run.cargo("clippy --workspace --all-targets --all-features -- -D warnings")?;
-    run.cargo("clippy --workspace --all-targets --no-default-features -- -D warnings")
+    // Only the library has features. In the whole workspace it would have those that the command asks for.
+    run.cargo("clippy --package crossdock --all-targets --no-default-features -- -D warnings")
 }
 
 /// Libraries only: the command's page would have the name of the library's.
@@ -159,13 +160,28 @@ pub(crate) fn documentation(run: &mut Run<'_>) -> Result<()> {
     run.exec(command.env("RUSTDOCFLAGS", "-D warnings"))
 }
 
+/// In two chains with a target folder each: of one crate that is only checked, one processor has all the work.
 pub(crate) fn builds(run: &mut Run<'_>) -> Result<()> {
     let workspace = Workspace::of(run)?;
     let features = workspace.library_features()?;
-    run.cargo("check --workspace --no-default-features")?;
-    for feature in &features {
-        run.cargo(&format!("check --package crossdock --no-default-features --features {feature}"))?;
-    }
+    let check = |args: &str, target: &Path| {
+        let mut command = run.door.cargo(&format!("check {args} --no-default-features"));
+        // Each is built once.
+        command.env("CARGO_TARGET_DIR", target).env("CARGO_INCREMENTAL", "0");
+        command
+    };
+    let alone = |feature: &&str, target: &Path| {
+        check(&format!("--package crossdock --lib --features {feature}"), target)
+    };
+    // What is heavy goes first, into the folder where the lints have left what it needs.
+    let (heavy, light): (Vec<_>, Vec<_>) = features.iter().partition(|feature| HEAVY.contains(feature));
+    let (first, second) = light.split_at(light.len() / 2);
+    let (here, beside) = (&run.door.target, run.door.target.join("builds"));
+    let mut chain: Vec<_> = heavy.iter().chain(first).map(|feature| alone(feature, here)).collect();
+    chain.push(check("--workspace", here));
+    let mut other: Vec<_> = second.iter().map(|feature| alone(feature, &beside)).collect();
+    other.push(check("--package crossdock --lib", &beside));
+    run.side_by_side(vec![("builds-first".to_owned(), chain), ("builds-second".to_owned(), other)])?;
     run.note(format!("none, then each of {} alone", features.len()));
     Ok(())
 }
@@ -208,9 +224,9 @@ pub(crate) fn heavy(run: &mut Run<'_>) -> Result<()> {
 
 /// The command in the hands of CPython and NumPy.
 pub(crate) fn python(run: &mut Run<'_>) -> Result<()> {
-    // The arguments of the suite `test`, so that what it built is at hand.
+    // A test of the command brings the command along; and with the arguments of the suite `test`, what that built is at hand.
     let features = Workspace::of(run)?.light_features()?;
-    run.exec(run.door.cargo("build --workspace --bin crossdock").arg(features))?;
+    run.exec(run.door.cargo("test --workspace --test command --no-run").arg(features))?;
     let mut pytest = run.door.command(TESTS.python(run.door), "-m pytest tests/python -q --color=no");
     pytest.env("CROSSDOCK_BIN", run.door.target.join("debug/crossdock"));
     run.exec(pytest.env("PYTHONDONTWRITEBYTECODE", "1"))?;
@@ -218,9 +234,12 @@ pub(crate) fn python(run: &mut Run<'_>) -> Result<()> {
 }
 
 pub(crate) fn loom(run: &mut Run<'_>) -> Result<()> {
-    let mut command =
-        run.door.cargo("test --package crossdock --release --lib -- memory::model memory::pool::model");
+    let mut command = run.door.cargo("test --package crossdock --release --lib");
+    // Of the library the models need a corner; to optimise all of it takes longer than they do.
+    command.args(["--config", "profile.release.package.crossdock.opt-level=1"]);
+    command.args(["--", "memory::model", "memory::pool::model"]);
     command.env("CARGO_TARGET_DIR", run.door.target.join("loom")).env("RUSTFLAGS", "--cfg loom");
+    command.env("CARGO_PROFILE_RELEASE_LTO", "off");
     run.exec(&mut command)?;
     run.expect_tests()
 }
@@ -249,6 +268,8 @@ pub(crate) fn sanitizer(run: &mut Run<'_>) -> Result<()> {
     command.env("ASAN_OPTIONS", "handle_sigbus=0:allocator_may_return_null=1");
     // Instrumented and unoptimised, the property tests would take minutes.
     command.env("CARGO_PROFILE_TEST_OPT_LEVEL", "1").env("CARGO_PROFILE_DEV_OPT_LEVEL", "1");
+    // What is optimised across the units of a crate at this level takes a third of the build, and saves nothing here.
+    command.env("CARGO_PROFILE_TEST_LTO", "off").env("CARGO_PROFILE_DEV_LTO", "off");
     // The suite `test` runs all of their cases.
     if !run.door.long {
         command.env("CROSSDOCK_CASES", "3000");
@@ -266,7 +287,7 @@ pub(crate) fn valgrind(run: &mut Run<'_>) -> Result<()> {
     let features = Workspace::of(run)?.light_features()?;
     let mut build = run.door.cargo("test --workspace --no-run --message-format=json");
     let messages = run.stdout(build.arg(features))?;
-    let mut commands = Vec::new();
+    let mut chains = Vec::new();
     for (target, filters) in UNDER_VALGRIND {
         let binary = test_binary(&messages, &run.door.root.join("crates/crossdock"), target)
             .with_context(|| format!("there is no test binary `{target}`"))?;
@@ -276,9 +297,9 @@ pub(crate) fn valgrind(run: &mut Run<'_>) -> Result<()> {
         // The same tests over fewer random cases: valgrind is some fifty times slower.
         command.env("CROSSDOCK_CASES", "200");
         command.args(NOT_UNDER_VALGRIND.iter().flat_map(|(name, _)| ["--skip", name]));
-        commands.push((format!("valgrind-{target}"), command));
+        chains.push((format!("valgrind-{target}"), vec![command]));
     }
-    run.side_by_side(commands)?;
+    run.side_by_side(chains)?;
     run.expect_tests()
 }
 

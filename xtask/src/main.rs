@@ -4,7 +4,9 @@
 //! closing lines are read back from there, so that the counts at the end are the runners' and not ours.
 
 mod bench;
+mod border;
 mod checks;
+mod install;
 mod processes;
 mod provision;
 mod report;
@@ -12,6 +14,7 @@ mod run;
 mod suite;
 mod workspace;
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
@@ -50,6 +53,15 @@ enum Task {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<String>,
     },
+    /// Build the library for C and C++, and install it with its headers, for pkg-config and CMake
+    #[command(after_help = "Examples:\n  \
+        cargo xtask install --prefix /usr/local\n  \
+        cargo xtask install --prefix target/prefix && PKG_CONFIG_PATH=target/prefix/lib/pkgconfig pkg-config --libs crossdock")]
+    Install {
+        /// Below which `lib/` and `include/` are made; a relative one begins at the root of the checkout
+        #[arg(long)]
+        prefix: PathBuf,
+    },
     /// Write the figures of bench/record/ into COMPARE.md
     Compare,
     /// List the suites
@@ -74,6 +86,7 @@ fn main() -> ExitCode {
         Task::Test(args) => test(&args),
         Task::Bench { args } => bench::run(&args),
         Task::Compare => bench::compare(),
+        Task::Install { prefix } => install::run(&prefix),
         Task::Suites => {
             print!("{}", suite::list());
             Ok(ExitCode::SUCCESS)
@@ -87,7 +100,9 @@ fn main() -> ExitCode {
 
 fn test(args: &TestArgs) -> Result<ExitCode> {
     let chosen = choose(args)?;
-    let door = Door::new(args.long)?;
+    // The whole is for a state of the sources that is done; daily work builds again and again.
+    let whole = args.suites.is_empty() && !args.fast;
+    let door = Door { incremental: !whole, ..Door::new(args.long)? };
     let width = chosen.iter().map(|suite| suite.name.len()).max().unwrap_or(0);
     let mut reports = Vec::new();
     for suite in chosen {

@@ -14,6 +14,8 @@ use crate::run::{Door, Run};
 pub(crate) enum Need {
     /// A program, and the Debian packages that bring it.
     Program { name: &'static str, packages: &'static str },
+    /// A header of the Ruby at hand, and the Debian packages that bring it.
+    RubyHeader { name: &'static str, packages: &'static str },
     /// A Python environment.
     Venv(&'static Venv),
 }
@@ -32,7 +34,7 @@ pub(crate) struct Venv {
 pub(crate) const TESTS: Venv = Venv {
     folder: "venv",
     requirements: "tests/python/requirements.txt",
-    what: "python3 with NumPy, safetensors, Pillow and pytest",
+    what: "python3 with NumPy, pyarrow, safetensors, Pillow and pytest",
 };
 
 /// Where some peers of the benchmarks come from.
@@ -46,6 +48,9 @@ pub(crate) const CC: Need = Need::Program { name: "cc", packages: "gcc libc6-dev
 pub(crate) const CXX: Need = Need::Program { name: "c++", packages: "g++" };
 pub(crate) const VALGRIND: Need = Need::Program { name: "valgrind", packages: "valgrind" };
 pub(crate) const RUBY: Need = Need::Program { name: "ruby", packages: "ruby" };
+pub(crate) const RUBY_HEADERS: Need = Need::RubyHeader { name: "ruby/memory_view.h", packages: "ruby-dev" };
+pub(crate) const PKG_CONFIG: Need = Need::Program { name: "pkg-config", packages: "pkg-config" };
+pub(crate) const CMAKE: Need = Need::Program { name: "cmake", packages: "cmake" };
 pub(crate) const VENV: Need = Need::Venv(&TESTS);
 pub(crate) const BENCH_VENV: Need = Need::Venv(&BENCH);
 
@@ -54,7 +59,7 @@ const PYTHON: Need = Need::Program { name: "python3", packages: "python3 python3
 impl Need {
     pub(crate) fn name(&self) -> &'static str {
         match self {
-            Need::Program { name, .. } => name,
+            Need::Program { name, .. } | Need::RubyHeader { name, .. } => name,
             Need::Venv(venv) => venv.what,
         }
     }
@@ -66,7 +71,10 @@ pub(crate) fn ensure(run: &mut Run<'_>, needs: &[Need]) -> Result<()> {
     let mut missing = Vec::new();
     for need in needs {
         let result = match need {
-            Need::Program { name, packages } => program(run, name, packages),
+            Need::Program { name, packages } => provide(run, name, packages, |_| on_path(name)),
+            Need::RubyHeader { name, packages } => {
+                provide(run, name, packages, |run| has_ruby_header(run, name))
+            }
             Need::Venv(venv) => venv.make(run),
         };
         missing.extend(result.err().map(|error| format!("{error:#}")));
@@ -74,8 +82,23 @@ pub(crate) fn ensure(run: &mut Run<'_>, needs: &[Need]) -> Result<()> {
     if missing.is_empty() { Ok(()) } else { bail!("{}", missing.join("; ")) }
 }
 
-fn program(run: &mut Run<'_>, name: &str, packages: &str) -> Result<()> {
-    if on_path(name) { Ok(()) } else { install(run, name, packages) }
+/// Installs packages, unless what they bring is there.
+fn provide(run: &mut Run<'_>, name: &str, packages: &str, is_there: impl Fn(&Run<'_>) -> bool) -> Result<()> {
+    if is_there(run) {
+        return Ok(());
+    }
+    install(run, name, packages)?;
+    if !is_there(run) {
+        bail!("`{name}` is missing, although Debian's {packages} are installed");
+    }
+    run.note(format!("installed {name}"));
+    Ok(())
+}
+
+/// Whether the Ruby at hand has a header where programs in C look for it.
+fn has_ruby_header(run: &Run<'_>, name: &str) -> bool {
+    let script = format!("exit File.file?(File.join(RbConfig::CONFIG['rubyhdrdir'], '{name}'))");
+    run.door.command("ruby", "-rrbconfig -e").arg(script).output().is_ok_and(|output| output.status.success())
 }
 
 fn on_path(name: &str) -> bool {
@@ -101,10 +124,6 @@ fn install(run: &mut Run<'_>, name: &str, packages: &str) -> Result<()> {
             )
         })?;
     }
-    if !on_path(name) {
-        bail!("`{name}` is missing, although Debian's {packages} are installed");
-    }
-    run.note(format!("installed {name}"));
     Ok(())
 }
 

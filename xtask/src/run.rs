@@ -26,6 +26,8 @@ pub(crate) struct Door {
     pub(crate) target: PathBuf,
     /// More random cases and longer fuzzing.
     pub(crate) long: bool,
+    /// Whether what is built is kept in a form for the next build, which costs this one up to half as much again.
+    pub(crate) incremental: bool,
 }
 
 impl Door {
@@ -33,13 +35,16 @@ impl Door {
         let manifest = std::env::var_os("CARGO_MANIFEST_DIR").context("start it as `cargo xtask`")?;
         let root = Path::new(&manifest).parent().context("xtask/ has no parent folder")?.to_owned();
         let target = std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());
-        Ok(Self { target: root.join(target), root, long })
+        Ok(Self { target: root.join(target), root, long, incremental: true })
     }
 
     /// `cargo` with `args`, split at spaces, in the root.
     pub(crate) fn cargo(&self, args: &str) -> Command {
         let mut command = self.command(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()), args);
         command.env("CARGO_TERM_COLOR", "never").env("CARGO_TARGET_DIR", &self.target);
+        if !self.incremental {
+            command.env("CARGO_INCREMENTAL", "0");
+        }
         command
     }
 
@@ -160,18 +165,18 @@ impl Run<'_> {
         Ok(String::from_utf8_lossy(&fs::read(&path)?).into_owned())
     }
 
-    /// Runs commands, as many at once as there are processors, each with a log of its own. In the end the logs are in this one, those
-    /// of the commands that failed last.
-    pub(crate) fn side_by_side(&mut self, commands: Vec<(String, Command)>) -> Result<()> {
+    /// Runs chains of commands, as many at once as there are processors, each with a log of its own; the commands of a chain run one
+    /// after the other, until one fails. In the end the logs are in this one, those of the chains that failed last.
+    pub(crate) fn side_by_side(&mut self, chains: Vec<(String, Vec<Command>)>) -> Result<()> {
         let (door, deadline, watched) = (self.door, self.deadline, &*self);
-        let (waiting, done) = (Mutex::new(commands.into_iter()), Mutex::new(Vec::new()));
+        let (waiting, done) = (Mutex::new(chains.into_iter()), Mutex::new(Vec::new()));
         let next = || waiting.lock().unwrap_or_else(PoisonError::into_inner).next();
         let work = || -> Result<()> {
-            while let Some((name, mut command)) = next() {
+            while let Some((name, mut commands)) = next() {
                 watched.step(&name);
                 let mut run = Run::new(door, &name)?;
                 run.deadline = deadline;
-                let result = run.exec(&mut command);
+                let result = commands.iter_mut().try_for_each(|command| run.exec(command));
                 done.lock().unwrap_or_else(PoisonError::into_inner).push((run, result));
             }
             Ok(())

@@ -4,8 +4,9 @@ use std::fmt::Write;
 
 use anyhow::Result;
 
+use crate::border;
 use crate::checks;
-use crate::provision::{CC, CXX, Need, RUBY, VALGRIND, VENV};
+use crate::provision::{CC, CMAKE, CXX, Need, PKG_CONFIG, RUBY, RUBY_HEADERS, VALGRIND, VENV};
 use crate::run::Run;
 
 /// When a suite runs.
@@ -41,9 +42,10 @@ pub(crate) const SUITES: &[Suite] = &[
     Suite { name: "deps", tier: Tier::Fast, what: "the default features pull few dependencies", needs: &[], peers: &[], minutes: 2, run: checks::default_dependencies },
     Suite { name: "clippy", tier: Tier::Fast, what: "no lint complains, with all features and with none", needs: &[CC], peers: &[], minutes: 10, run: checks::clippy },
     Suite { name: "doc", tier: Tier::Fast, what: "the documentation builds and its links resolve", needs: &[CC], peers: &[], minutes: 5, run: checks::documentation },
-    Suite { name: "test", tier: Tier::Fast, what: "unit and integration tests, all features but the heavy", needs: &[CC], peers: &[VENV, RUBY], minutes: 25, run: checks::tests },
+    Suite { name: "test", tier: Tier::Fast, what: "unit and integration tests, all features but the heavy", needs: &[CC, CXX], peers: &[VENV, RUBY, RUBY_HEADERS], minutes: 25, run: checks::tests },
     Suite { name: "doctest", tier: Tier::Fast, what: "the examples in the documentation run", needs: &[CC], peers: &[], minutes: 6, run: checks::doctests },
     Suite { name: "valgrind", tier: Tier::Full, what: "no invalid access, nothing lost (valgrind)", needs: &[CC, VALGRIND], peers: &[], minutes: 15, run: checks::valgrind },
+    Suite { name: "c", tier: Tier::Full, what: "the C interface as installed, plain, under valgrind and AddressSanitizer", needs: &[CC, CXX, PKG_CONFIG, CMAKE, VALGRIND], peers: &[RUBY, RUBY_HEADERS], minutes: 12, run: border::c },
     Suite { name: "builds", tier: Tier::Full, what: "every feature builds alone, and none", needs: &[CC], peers: &[], minutes: 12, run: checks::builds },
     Suite { name: "heavy", tier: Tier::Full, what: "features that bring a forest of crates along", needs: &[CC], peers: &[], minutes: 15, run: checks::heavy },
     Suite { name: "python", tier: Tier::Fast, what: "the command beside CPython and NumPy", needs: &[CC, VENV], peers: &[], minutes: 15, run: checks::python },

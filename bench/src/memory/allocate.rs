@@ -47,7 +47,7 @@ fn reaching<'a>(case: Case<'a>, bound: Option<f64>) -> Case<'a> {
 }
 
 fn one_thread(title: &'static str, arrow: Option<&Arrow>, nbytes: usize, bounds: Bounds) -> Result<Table> {
-    let companion = Companion::start()?.map(RefCell::new);
+    let companion = Companion::with_mimalloc()?.map(RefCell::new);
     let mut cases = vec![
         Case::looped(MALLOC, 1, move |count| loops::malloc(count, nbytes)),
         Case::looped("memalign to 64 + free", 1, move |count| loops::memalign(count, nbytes)),
@@ -83,7 +83,7 @@ const WITH_MIMALLOC: [(&str, &str); 3] = [
 ];
 
 pub(super) fn two_threads(_: &Measure, arrow: Option<&Arrow>) -> Result<Table> {
-    let companion = Companion::start()?.map(RefCell::new);
+    let companion = Companion::with_mimalloc()?.map(RefCell::new);
     let on_two = |name, work: fn(usize, usize) -> usize| {
         Case::timed(name, 1, move |count| threads::on_two(count, |count| work(count, 64))).threaded()
     };

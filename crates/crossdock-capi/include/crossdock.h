@@ -573,20 +573,26 @@ XD_API XD_MUST_USE xd_array_t *xd_array_approximated(const xd_array_t *array, xd
 /* The class that every xd_array_t begins with. */
 XD_API const xd_class *xd_array_class(void);
 
-/* ===== DLPack ===== */
+/* ===== other protocols ===== */
 
-/* Of dlpack.h, which need not be there. */
-struct DLManagedTensor;
-struct DLManagedTensorVersioned;
-
+/* What an export may do. */
 #define XD_EXPORT_IN_PLACE 0u       /* what cannot be lent in place is XD_ERROR_REFUSED */
 #define XD_EXPORT_COPY_IF_NEEDED 1u /* such is copied */
 #define XD_EXPORT_COPY 2u           /* a copy is wanted */
-/* The caller vouches that no consumer writes, so that read-only arrays can be lent: DLPack's flag is advisory, and the older struct
- * has none. */
+/* DLPack: the caller vouches that no consumer writes, so that read-only arrays can be lent. DLPack's flag is advisory, and the older
+ * struct has none. */
 #define XD_EXPORT_TRUST_READONLY 4u
+/* Arrow: the whole array as one tensor, and not a row for each index of axis 0. */
+#define XD_EXPORT_WHOLE 8u
 
-/* Lends an array. Whoever has the tensor calls its deleter, once, on any thread. */
+/* Of dlpack.h and of Arrow's c/abi.h, which need not be there. */
+struct DLManagedTensor;
+struct DLManagedTensorVersioned;
+struct ArrowSchema;
+struct ArrowArray;
+struct ArrowDeviceArray;
+
+/* Lends an array by DLPack. Whoever has the tensor calls its deleter, once, on any thread. Others may write it meanwhile. */
 XD_API XD_MUST_USE struct DLManagedTensorVersioned *xd_array_to_dlpack(const xd_array_t *array, uint32_t flags, xd_error_t **error);
 XD_API XD_MUST_USE struct DLManagedTensor *xd_array_to_dlpack_legacy(const xd_array_t *array, uint32_t flags, xd_error_t **error);
 
@@ -596,6 +602,27 @@ XD_API XD_MUST_USE struct DLManagedTensor *xd_array_to_dlpack_legacy(const xd_ar
  * What shape and strides reach has to be memory: that is the producer's word, and cannot be checked. */
 XD_API XD_MUST_USE xd_array_t *xd_array_from_dlpack(struct DLManagedTensorVersioned *tensor, xd_error_t **error);
 XD_API XD_MUST_USE xd_array_t *xd_array_from_dlpack_legacy(struct DLManagedTensor *tensor, xd_error_t **error);
+
+/* Lends an array by Arrow's C Data or C Device interface: axis 0 are the rows, the others a fixed-shape tensor, fields of records columns
+ * of a struct. Both structs are filled in, and are to be released; on false neither is touched. `name` may be NULL. Until the column is
+ * released, nobody can write the elements. */
+XD_API bool xd_array_to_arrow(const xd_array_t *array, const char *name, uint32_t flags, struct ArrowSchema *schema,
+                              struct ArrowArray *column, xd_error_t **error);
+XD_API bool xd_array_to_arrow_device(const xd_array_t *array, const char *name, uint32_t flags, struct ArrowSchema *schema,
+                                     struct ArrowDeviceArray *column, xd_error_t **error);
+
+/* Takes a column over, in place. Both structs are moved out of, whatever happens, and the column is released exactly once: when the last
+ * handle goes, or before this returns NULL. Its memory counts as XD_BIRTH_CONSTANT.
+ *
+ * Nulls are XD_ERROR_VALUE where `validity` is NULL. Otherwise *validity becomes an array of truth values, true where an element is no
+ * null, to be freed like the other; or NULL where there are no nulls. A struct of columns is XD_ERROR_UNSUPPORTED. */
+XD_API XD_MUST_USE xd_array_t *xd_array_from_arrow(struct ArrowSchema *schema, struct ArrowArray *column, xd_array_t **validity,
+                                                   xd_error_t **error);
+XD_API XD_MUST_USE xd_array_t *xd_array_from_arrow_device(struct ArrowSchema *schema, struct ArrowDeviceArray *column,
+                                                          xd_array_t **validity, xd_error_t **error);
+
+/* The columns of a struct as records, which takes a copy; otherwise the same. */
+XD_API XD_MUST_USE xd_array_t *xd_array_copy_from_arrow(struct ArrowSchema *schema, struct ArrowArray *column, xd_error_t **error);
 
 #ifdef __cplusplus
 }

@@ -3,23 +3,12 @@
 use crossdock::DArray;
 use crossdock::exchange::protocol::dlpack::abi::{DLManagedTensor, DLManagedTensorVersioned};
 use crossdock::exchange::protocol::dlpack::{self, ExportOptions};
-use crossdock::view::CopyPolicy;
 
 use crate::array::{XdArray, array_of, hand_over_array};
 use crate::error::{Failure, Result};
+use crate::export::{XD_EXPORT_TRUST_READONLY, policy_of};
 use crate::guard::{ErrorOut, fallible};
 use crate::handle::Handle;
-
-/// `XD_EXPORT_IN_PLACE` of the header.
-pub const XD_EXPORT_IN_PLACE: u32 = 0;
-/// `XD_EXPORT_COPY_IF_NEEDED` of the header.
-pub const XD_EXPORT_COPY_IF_NEEDED: u32 = 1;
-/// `XD_EXPORT_COPY` of the header.
-pub const XD_EXPORT_COPY: u32 = 2;
-/// `XD_EXPORT_TRUST_READONLY` of the header.
-pub const XD_EXPORT_TRUST_READONLY: u32 = 4;
-
-const KNOWN: u32 = XD_EXPORT_COPY_IF_NEEDED | XD_EXPORT_COPY | XD_EXPORT_TRUST_READONLY;
 
 /// The array and the options of an export.
 ///
@@ -28,16 +17,7 @@ const KNOWN: u32 = XD_EXPORT_COPY_IF_NEEDED | XD_EXPORT_COPY | XD_EXPORT_TRUST_R
 /// Where a flag says that the consumer is trusted not to write, it is.
 unsafe fn asked(array: Option<&XdArray>, flags: u32) -> Result<(&DArray, ExportOptions)> {
     let array = array_of(array, "array")?;
-    if flags & !KNOWN != 0 {
-        let text =
-            format!("the argument `flags`, {flags:#x}, has bits that mean nothing: {:#x}", flags & !KNOWN);
-        return Err(Failure::argument(text));
-    }
-    let mut options = ExportOptions::new().copy(match flags {
-        flags if flags & XD_EXPORT_COPY != 0 => CopyPolicy::Always,
-        flags if flags & XD_EXPORT_COPY_IF_NEEDED != 0 => CopyPolicy::IfNeeded,
-        _ => CopyPolicy::Never,
-    });
+    let mut options = ExportOptions::new().copy(policy_of(flags, XD_EXPORT_TRUST_READONLY)?);
     if flags & XD_EXPORT_TRUST_READONLY != 0 {
         // SAFETY: the caller's word.
         options = unsafe { options.trust_readonly() };

@@ -1,11 +1,12 @@
 //! One item of a view, by value: the numbers that its components name.
 
 use std::ffi::{CStr, c_void};
+use std::slice;
 
 use crossdock::Error;
 use crossdock::element::Member;
 use crossdock::element::dialect::pack::{self, Component, Template};
-use crossdock::exchange::protocol::memory_view::View;
+use crossdock::exchange::protocol::memory_view::{ItemDesc, View};
 use crossdock::memory::racy;
 
 use crate::error::{
@@ -77,7 +78,7 @@ unsafe fn components<'a>(ptr: *const Component, len: usize) -> Result<&'a [Compo
     // Looked at as bytes first: a `bool` of a struct that was never filled in may be any byte.
     // SAFETY: the caller's word.
     let bytes = unsafe { items(ptr.cast::<[u8; size_of::<Component>()]>(), len, "components") }?;
-    if bytes.iter().any(|bytes| bytes[1] > 1 || bytes[2] > 1) {
+    if !bytes.iter().all(are_true_or_false) {
         return Err(Failure::of_kind(
             XD_ERROR_MALFORMED,
             "a component has a truth value that is neither 0 nor 1",
@@ -85,6 +86,12 @@ unsafe fn components<'a>(ptr: *const Component, len: usize) -> Result<&'a [Compo
     }
     // SAFETY: the caller's word; the truth values are 0 or 1, as just checked.
     unsafe { items(ptr, len, "components") }
+}
+
+/// Whether the two truth values of a component are ones.
+#[inline(always)]
+fn are_true_or_false(component: &[u8; size_of::<Component>()]) -> bool {
+    component[1] <= 1 && component[2] <= 1
 }
 
 /// Where an item is, of how many bytes.
@@ -158,6 +165,77 @@ pub unsafe extern "C" fn xd_memory_view_get_item_pointer(
     })
 }
 
+/// The components of a view, and its item, where the view says plainly what and where they are, as most do. For what is read without the door,
+/// which moves what it returns through memory: nothing here panics, and what fails is `None`, to be asked again through the door.
+///
+/// # Safety
+///
+/// As for [`xd_memory_view_get_item`].
+#[inline(always)]
+unsafe fn plain<'a>(view: Option<&View>, index: *const isize) -> Option<(&'a [Component], *mut u8, usize)> {
+    let view = view?;
+    let ItemDesc { components, length } = view.item_desc;
+    if view.format.is_null() || components.is_null() || !components.is_aligned() {
+        return None;
+    }
+    // SAFETY: the caller's word: as many components, looked at as bytes.
+    let bytes = unsafe { slice::from_raw_parts(components.cast::<[u8; size_of::<Component>()]>(), length) };
+    if !bytes.iter().all(are_true_or_false) {
+        return None;
+    }
+    // SAFETY: as above; their truth values are ones.
+    let components = unsafe { slice::from_raw_parts(components, length) };
+    // SAFETY: the caller's word.
+    let item = unsafe { view.plain_item_pointer(index) }?;
+    Some((components, item, usize::try_from(view.item_size).ok()?))
+}
+
+/// An item that is one number, of a plain view.
+///
+/// # Safety
+///
+/// As for [`xd_memory_view_get_item`].
+#[inline(always)]
+unsafe fn plain_number(view: Option<&View>, index: *const isize) -> Option<XdValue> {
+    // SAFETY: the caller's word.
+    let (components, item, nbytes) = unsafe { plain(view, index) }?;
+    let [component] = components else { return None };
+    let number = component.reader(nbytes).filter(|_| component.repeat == 1)?;
+    // SAFETY: the only one; the caller's word.
+    Some(unsafe { number.load(item, 0) }.into())
+}
+
+/// The numbers of an item of a plain view, for which there is room.
+///
+/// # Safety
+///
+/// As for [`xd_memory_view_read_item`].
+#[inline(always)]
+unsafe fn plain_numbers(
+    view: Option<&View>,
+    index: *const isize,
+    out: *mut XdValue,
+    capacity: usize,
+) -> Option<isize> {
+    // SAFETY: the caller's word.
+    let (components, item, nbytes) = unsafe { plain(view, index) }?;
+    let mut count = 0;
+    for component in components {
+        let number = component.reader(nbytes)?;
+        if component.repeat > capacity - count || out.is_null() {
+            return None;
+        }
+        for index in 0..component.repeat {
+            // SAFETY: the caller's word.
+            let member = unsafe { number.load(item, index) };
+            // SAFETY: below the capacity (the caller's word).
+            unsafe { out.wrapping_add(count).write(member.into()) };
+            count += 1;
+        }
+    }
+    Some(count.cast_signed())
+}
+
 /// An item as a value.
 ///
 /// # Safety
@@ -165,6 +243,21 @@ pub unsafe extern "C" fn xd_memory_view_get_item_pointer(
 /// As [`View::item_pointer`], and the item is readable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn xd_memory_view_get_item(view: Option<&View>, index: *const isize) -> XdValue {
+    // SAFETY: the caller's word.
+    match unsafe { plain_number(view, index) } {
+        Some(value) => value,
+        // SAFETY: the caller's word.
+        None => unsafe { get_item(view, index) },
+    }
+}
+
+/// Any item as a value.
+///
+/// # Safety
+///
+/// As for [`xd_memory_view_get_item`].
+#[inline(never)]
+unsafe fn get_item(view: Option<&View>, index: *const isize) -> XdValue {
     refusable(|| {
         let view = given(view, "view")?;
         // SAFETY: the caller's word.
@@ -191,6 +284,21 @@ pub unsafe extern "C" fn xd_memory_view_read_item(
     out: *mut XdValue,
     capacity: usize,
 ) -> isize {
+    // SAFETY: the caller's word.
+    match unsafe { plain_numbers(view, index, out, capacity) } {
+        Some(count) => count,
+        // SAFETY: the caller's word.
+        None => unsafe { read_item(view, index, out, capacity) },
+    }
+}
+
+/// The numbers of any item.
+///
+/// # Safety
+///
+/// As for [`xd_memory_view_read_item`].
+#[inline(never)]
+unsafe fn read_item(view: Option<&View>, index: *const isize, out: *mut XdValue, capacity: usize) -> isize {
     let count = refusable(|| {
         let view = given(view, "view")?;
         if out.is_null() && capacity > 0 {
@@ -292,16 +400,16 @@ static BYTE: [Component; 1] = [Component {
 ///
 /// What the value's kind says of it is true.
 unsafe fn members(value: &XdValue) -> Result<Vec<Member>> {
-    let list = match value.kind {
+    let list = match value.kind() {
         // SAFETY: the caller's word.
-        XD_VALUE_LIST => unsafe { items(value.payload.cast(), value.len as usize, "value") }?,
+        XD_VALUE_LIST => unsafe { items(value.payload.cast(), value.len(), "value") }?,
         _ => std::slice::from_ref(value),
     };
     list.iter().map(member).collect()
 }
 
 fn member(value: &XdValue) -> Result<Member> {
-    match value.kind {
+    match value.kind() {
         XD_VALUE_INT => Ok(Member::Int(value.signed())),
         XD_VALUE_UINT | XD_VALUE_BOOL => Ok(Member::UInt(value.bits())),
         XD_VALUE_FLOAT => Ok(Member::Float(value.real())),

@@ -19,15 +19,17 @@
 //! | [`buffer`], [`lease`] | bytes, and the permission to touch them |
 //! | [`array`](mod@array) | arrays, their views, elements, copies and files |
 //! | [`memory_view`], [`item`] | the original's protocol: views of objects, and the items in them |
-//! | [`dlpack`] | tensors that other libraries lend and borrow |
+//! | [`dlpack`], [`arrow`] | tensors and columns that other libraries lend and borrow |
 //!
 //! [`Handle`]: handle::Handle
 
 pub mod array;
+pub mod arrow;
 pub mod buffer;
 pub mod dlpack;
 pub mod dtype;
 pub mod error;
+pub mod export;
 pub mod foreign;
 pub mod guard;
 pub mod handle;

@@ -233,14 +233,15 @@ pub unsafe extern "C" fn xd_memory_view_parse_item_format(
         };
         match pack::parse(text) {
             Ok(template) => {
+                let size = template.item_size();
                 let desc = match template.components() {
                     [] => ItemDesc { components: ptr::null(), length: 0 },
-                    _ => ItemDesc::of(&template),
+                    _ => ItemDesc::of(template),
                 };
                 components.write(desc.components.cast_mut());
                 put(n, desc.length);
                 put(err, ptr::null());
-                Ok(Some(template.item_size().cast_signed()))
+                Ok(Some(size.cast_signed()))
             }
             Err(error) => {
                 put(err, format.wrapping_add(error.offset()));

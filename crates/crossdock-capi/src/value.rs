@@ -42,12 +42,9 @@ kinds! {
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct XdValue {
-    /// One of the constants.
-    pub kind: u8,
-    /// Zeros.
-    pub reserved: [u8; 3],
-    /// How many items or bytes there are behind the pointer.
-    pub len: u32,
+    /// C's `kind`, which is one of the constants, then three zeros, then `len`: how many items or bytes there are behind the pointer. One
+    /// word, because registers that are put together in memory are slow to read back.
+    pub head: u64,
     /// C's union `as`: a pointer, or the bits of a number. (As a pointer it can be all of these, and looking at it needs no promise.)
     pub payload: *const c_void,
 }
@@ -71,7 +68,24 @@ impl XdValue {
 
     #[inline]
     const fn pointer(kind: u8, len: u32, payload: *const c_void) -> Self {
-        Self { kind, reserved: [0; 3], len, payload }
+        let head = match cfg!(target_endian = "little") {
+            true => kind as u64 | (len as u64) << 32,
+            false => (kind as u64) << 56 | len as u64,
+        };
+        Self { head, payload }
+    }
+
+    /// C's `kind`.
+    #[inline]
+    pub const fn kind(&self) -> u8 {
+        self.head.to_ne_bytes()[0]
+    }
+
+    /// C's `len`.
+    #[inline]
+    pub const fn len(&self) -> usize {
+        let [_, _, _, _, len @ ..] = self.head.to_ne_bytes();
+        u32::from_ne_bytes(len) as usize
     }
 
     /// A signed integer.
@@ -222,7 +236,7 @@ fn short(len: usize) -> Result<u32> {
 
 impl Drop for Owned {
     fn drop(&mut self) {
-        let XdValue { kind, len, payload, .. } = self.0;
+        let (kind, len, payload) = (self.0.kind(), self.0.len(), self.0.payload);
         let len = len as usize;
         match kind {
             _ if payload.is_null() => {}
@@ -294,7 +308,7 @@ unsafe fn to_axis(value: &XdValue, subarray: &SubArray, shape: &[usize], dtype: 
 ///
 /// As [`to_element`].
 unsafe fn to_scalar(value: &XdValue, scalar: Scalar) -> Result<Value> {
-    Ok(match (value.kind, scalar.kind()) {
+    Ok(match (value.kind(), scalar.kind()) {
         (XD_VALUE_INT | XD_VALUE_DATETIME, ScalarKind::DateTime(unit)) => {
             Value::DateTime { count: value.signed(), unit }
         }
@@ -324,13 +338,13 @@ unsafe fn to_scalar(value: &XdValue, scalar: Scalar) -> Result<Value> {
             // SAFETY: the caller's word.
             let parts = unsafe { list(value, 2, &scalar.into()) }?;
             match [&parts[0], &parts[1]] {
-                [re, im] if [re.kind, im.kind] == [XD_VALUE_LONG_DOUBLE; 2] => {
+                [re, im] if [re.kind(), im.kind()] == [XD_VALUE_LONG_DOUBLE; 2] => {
                     // SAFETY: the caller's word, which goes for items, too.
                     let re = unsafe { long_double(re) }?;
                     // SAFETY: as above.
                     Value::ComplexLongDouble(Box::new([re, unsafe { long_double(im) }?]))
                 }
-                [re, im] if [re.kind, im.kind] == [XD_VALUE_FLOAT; 2] => {
+                [re, im] if [re.kind(), im.kind()] == [XD_VALUE_FLOAT; 2] => {
                     Value::Complex { re: re.real(), im: im.real() }
                 }
                 _ => {
@@ -357,7 +371,7 @@ unsafe fn to_scalar(value: &XdValue, scalar: Scalar) -> Result<Value> {
 /// As [`to_element`], for a kind that has bytes.
 unsafe fn bytes(value: &XdValue) -> Result<&[u8]> {
     // SAFETY: the caller's word.
-    unsafe { items(value.payload.cast(), value.len as usize, "value") }
+    unsafe { items(value.payload.cast(), value.len(), "value") }
 }
 
 /// # Safety
@@ -376,12 +390,12 @@ unsafe fn long_double(value: &XdValue) -> Result<[u8; 16]> {
 ///
 /// As [`to_element`].
 unsafe fn list<'a>(value: &'a XdValue, len: usize, dtype: &DType) -> Result<&'a [XdValue]> {
-    if !matches!(value.kind, XD_VALUE_LIST | XD_VALUE_COMPLEX) {
-        let text = format!("a value of kind {} where {dtype} wants a list of {len}", value.kind);
+    if !matches!(value.kind(), XD_VALUE_LIST | XD_VALUE_COMPLEX) {
+        let text = format!("a value of kind {} where {dtype} wants a list of {len}", value.kind());
         return Err(Failure::of_kind(XD_ERROR_VALUE, text));
     }
-    if value.len as usize != len {
-        let text = format!("a list of {} where {dtype} wants one of {len}", value.len);
+    if value.len() != len {
+        let text = format!("a list of {} where {dtype} wants one of {len}", value.len());
         return Err(Failure::of_kind(XD_ERROR_VALUE, text));
     }
     // SAFETY: the kind says that it is a list, of so many (the caller's word).

@@ -25,35 +25,8 @@ use syn::{DeriveInput, parse_macro_input};
 ///
 /// `dtype()` of a record is made once in a program and then handed out: a clone of it costs a few instructions.
 ///
-/// With the feature `derive` of `crossdock`, one `use crossdock::element::Element` brings the trait and this macro.
-///
-/// ```
-/// use crossdock::element::Element as _;
-/// use crossdock_derive::Element;
-///
-/// #[derive(Clone, Copy, Element)]
-/// #[repr(C)]
-/// struct Trade {
-///     price: f64,
-///     #[element(name = "Vol. (lots)")]
-///     volume: u32,
-///     venue: [u8; 4],
-/// }
-///
-/// let text = r#"{price: float64 @0, "Vol. (lots)": uint32 @8, venue: (4,)uint8 @12; 16}"#;
-/// assert_eq!(Trade::dtype().to_string(), text);
-/// ```
-///
-/// ```compile_fail,E0080
-/// use crossdock_derive::Element;
-///
-/// #[derive(Clone, Copy, Element)]
-/// #[repr(C)]
-/// struct Padded {
-///     volume: u32,
-///     price: f64, // error: 4 bytes of padding between `volume` and `price`
-/// }
-/// ```
+/// With the feature `derive` of `crossdock`, one `use crossdock::element::Element` brings the trait and this macro, and there are
+/// its examples.
 #[proc_macro_derive(Element, attributes(element))]
 pub fn derive_element(tokens: TokenStream) -> TokenStream {
     let input = parse_macro_input!(tokens as DeriveInput);

@@ -104,7 +104,7 @@ impl Default for Recipe {
 pub struct Choices<'a>(pub &'a [u8]);
 
 impl Choices<'_> {
-    fn byte(&mut self) -> u8 {
+    pub(crate) fn byte(&mut self) -> u8 {
         let Some((&first, rest)) = self.0.split_first() else { return 0 };
         self.0 = rest;
         first

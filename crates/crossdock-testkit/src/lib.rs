@@ -4,6 +4,7 @@
 //! - [`invalid`]: layouts that must be refused, made as carefully;
 //! - [`Nested`]: the oracle, an array as the list of the addresses of its elements, with every operation spelt out in
 //!   the most obvious way;
+//! - [`arrow`]: the hostile producer of Arrow's C structs;
 //! - [`dlpack`]: the hostile producer of DLPack structs;
 //! - [`hostile`]: the hostile producer of memory views, with a switch for each misbehaviour;
 //! - [`held`]: which processes have shared memory of a name open or mapped, and how to send descriptors in any number;
@@ -13,6 +14,7 @@
 //!
 //! Addresses are `i128` throughout, so that nothing here can overflow.
 
+pub mod arrow;
 mod coverage;
 pub mod dlpack;
 pub mod generate;

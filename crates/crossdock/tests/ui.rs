@@ -1,6 +1,13 @@
-//! Programs that would break a rule of the memory layer do not compile. The expected messages lie beside the programs.
+//! Programs that would break a rule do not compile. The expected messages lie beside the programs; after a change on purpose,
+//! `TRYBUILD=overwrite` writes the new ones down.
 
 #[test]
 fn programs_that_break_a_rule_do_not_compile() {
     trybuild::TestCases::new().compile_fail("tests/ui/*.rs");
+}
+
+#[test]
+#[cfg(feature = "derive")]
+fn structs_that_are_no_elements_do_not_compile() {
+    trybuild::TestCases::new().compile_fail("tests/ui/derive/*.rs");
 }

@@ -10,10 +10,10 @@ use crossdock::exchange::protocol::memory_view::{Class, Entry, Flags, ItemDesc, 
 use crossdock_capi::array::view::XdSlice;
 use crossdock_capi::dtype::XdField;
 use crossdock_capi::value::XdValue;
-use crossdock_capi::{array, buffer, dlpack, dtype, error, lease, value};
+use crossdock_capi::{array, buffer, dtype, error, export, lease, value};
 
 use crate::prototypes;
-use crate::toolchain::{C11, C99, CXX11, CXX17, CXX20, Language, compiles, missing};
+use crate::toolchain::{C11, C99, CXX11, CXX17, CXX20, CXX23, Language, compiles, missing};
 
 const DIALECTS: [(&str, Language); 5] =
     [("c99", C99), ("c11", C11), ("cxx11", CXX11), ("cxx17", CXX17), ("cxx20", CXX20)];
@@ -25,6 +25,21 @@ fn every_dialect_takes_the_header() {
         let text = "#include <crossdock.h>\n#include <crossdock.h>\nint main(void) { return 0; }\n";
         let strict = ["-Wshadow", "-Wconversion"].map(str::to_owned);
         match compiles(language, &format!("alone-{name}"), text, &strict) {
+            Some(result) => result.unwrap_or_else(|why| panic!("{name}: {why}")),
+            None => return,
+        }
+    }
+}
+
+#[test]
+fn the_header_for_cxx_is_taken_alone() {
+    for (name, language) in [("cxx17", CXX17), ("cxx20", CXX20), ("cxx23", CXX23)] {
+        let text = "#include <crossdock.hpp>\n#include <crossdock.hpp>\nint main() {\n\
+            static_assert(std::is_nothrow_move_constructible_v<crossdock::array>);\n\
+            static_assert(!std::is_copy_constructible_v<crossdock::array>);\n\
+            static_assert(!std::is_copy_constructible_v<crossdock::memory_view>);\n}\n";
+        let strict = ["-Wshadow", "-Wconversion", "-Wold-style-cast"].map(str::to_owned);
+        match compiles(language, &format!("alone-hpp-{name}"), text, &strict) {
             Some(result) => result.unwrap_or_else(|why| panic!("{name}: {why}")),
             None => return,
         }
@@ -81,7 +96,7 @@ fn numbers() -> Vec<(&'static str, i128)> {
         array: XD_ROW_MAJOR XD_COLUMN_MAJOR;
         array::view: XD_SLICE_RANGE XD_SLICE_INDEX XD_SLICE_NEW_AXIS XD_SLICE_REST;
         array::convert: XD_CASTING_CHECKED XD_CASTING_SATURATING;
-        dlpack: XD_EXPORT_IN_PLACE XD_EXPORT_COPY_IF_NEEDED XD_EXPORT_COPY XD_EXPORT_TRUST_READONLY;
+        export: XD_EXPORT_IN_PLACE XD_EXPORT_COPY_IF_NEEDED XD_EXPORT_COPY XD_EXPORT_TRUST_READONLY XD_EXPORT_WHOLE;
     };
     names.extend(flags.map(|(name, flags)| (name, flags.bits().into())));
     names
@@ -90,7 +105,7 @@ fn numbers() -> Vec<(&'static str, i128)> {
 /// One assertion a line.
 fn assertions() -> String {
     let mut text = structs! {
-        "xd_value" = XdValue { "kind" = kind, "reserved" = reserved, "len" = len, "as" = payload }
+        "xd_value" = XdValue { "kind" = head, "as" = payload }
         "xd_field" = XdField { "name" = name, "name_len" = name_len, "offset" = offset, "dtype" = dtype }
         "xd_slice" = XdSlice { "kind" = kind, "reserved" = reserved, "start" = start, "stop" = stop, "step" = step }
         "xd_class" = Class { "name" = name, "super" = super_ }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::toolchain::{C11, Language, PACKAGE, program, succeeded};
+use crate::toolchain::{C11, CXX17, CXX20, Language, PACKAGE, program, root, scratch, succeeded};
 
 /// Builds and runs a program, which has to end well. What it wrote.
 #[track_caller]
@@ -29,4 +29,47 @@ fn programs_in_c_find_what_they_check() {
     for source in sources(Path::new(PACKAGE).join("tests/c"), "c") {
         run(C11, &source);
     }
+}
+
+#[test]
+fn examples_in_c_run() {
+    for source in sources(root().join("examples/c"), "c") {
+        run(C11, &source);
+    }
+}
+
+#[test]
+fn programs_in_cxx_find_what_they_check() {
+    for source in sources(Path::new(PACKAGE).join("tests/c"), "cc") {
+        run(CXX20, &source);
+    }
+}
+
+#[test]
+fn examples_in_cxx_run() {
+    for source in sources(root().join("examples/cpp"), "cpp") {
+        run(CXX17, &source);
+    }
+}
+
+/// The programs of a page: what stands in fences of this language.
+fn fenced(page: &str, language: &str) -> Vec<String> {
+    let fences = page.split("\n```").skip(1).step_by(2);
+    fences.filter_map(|fence| fence.strip_prefix(&format!("{language}\n"))).map(str::to_owned).collect()
+}
+
+#[test]
+fn programs_of_the_page_run() {
+    let page = fs::read_to_string(root().join("docs/c.md")).expect("the page");
+    let mut programs = 0;
+    for (fence, language) in [("c", C11), ("cpp", CXX17)] {
+        for (number, text) in fenced(&page, fence).into_iter().enumerate() {
+            let source = scratch(&format!("page-{number}.{fence}"));
+            fs::write(&source, text).expect("a source of our own");
+            run(language, &source);
+            programs += 1;
+        }
+    }
+    // As many as there are fences, but for the commands of a shell.
+    assert_eq!(programs, page.matches("\n```").count() / 2 - page.matches("\n```sh\n").count());
 }

@@ -11,6 +11,11 @@ use std::sync::OnceLock;
 /// The folder of the package.
 pub(crate) const PACKAGE: &str = env!("CARGO_MANIFEST_DIR");
 
+/// The root of the checkout.
+pub(crate) fn root() -> PathBuf {
+    Path::new(PACKAGE).ancestors().nth(2).expect("the package lies two folders below the root").to_owned()
+}
+
 /// A language and the dialect of it.
 #[derive(Clone, Copy)]
 pub(crate) struct Language {
@@ -23,6 +28,8 @@ pub(crate) const C11: Language = Language { compiler: "cc", standard: "c11" };
 pub(crate) const CXX11: Language = Language { compiler: "c++", standard: "c++11" };
 pub(crate) const CXX17: Language = Language { compiler: "c++", standard: "c++17" };
 pub(crate) const CXX20: Language = Language { compiler: "c++", standard: "c++20" };
+
+pub(crate) const CXX23: Language = Language { compiler: "c++", standard: "c++23" };
 
 /// Whether what is missing is a failure.
 pub(crate) fn is_required() -> bool {
@@ -170,7 +177,7 @@ pub(crate) fn compiles(
 pub(crate) fn program(language: Language, source: &Path) -> Option<Command> {
     let instrument = env::var("CROSSDOCK_INSTRUMENT").unwrap_or_default();
     let name = source.file_name().expect("a source has a name").to_string_lossy().replace('.', "-");
-    let binary = scratch(&format!("{name}-{instrument}"));
+    let binary = scratch(&format!("{name}-{}-{instrument}", language.standard));
     let Library { cflags, libs, folder } = library();
     let mut compile = language.compiler()?;
     if instrument == "address" {

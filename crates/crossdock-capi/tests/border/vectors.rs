@@ -66,6 +66,19 @@ struct Parsed<'a> {
 }
 
 impl Library {
+    /// Row-major, column-major, as NumPy asks.
+    fn usually(&self) -> [unsafe extern "C" fn(*const View) -> bool; 2] {
+        [self.xd_memory_view_is_row_major_contiguous, self.xd_memory_view_is_column_major_contiguous]
+    }
+
+    /// Row-major, column-major, as the original asks.
+    fn strictly(&self) -> [unsafe extern "C" fn(*const View) -> bool; 2] {
+        [
+            self.xd_memory_view_is_row_major_contiguous_strictly,
+            self.xd_memory_view_is_column_major_contiguous_strictly,
+        ]
+    }
+
     fn parse(&self, format: &CString) -> Parsed<'_> {
         let (mut components, mut n, mut err) = (ptr::null_mut(), 0, ptr::null());
         let (out, count, place) = (&raw mut components, &raw mut n, &raw mut err);
@@ -119,7 +132,7 @@ fn formats_are_answered_as_by_ruby_where_it_is_right() {
 }
 
 fn number(value: &XdValue) -> Number {
-    match value.kind {
+    match value.kind() {
         XD_VALUE_INT => Number::Int(value.signed().into()),
         XD_VALUE_UINT => Number::Int(value.bits().into()),
         XD_VALUE_FLOAT => Number::Float(value.bits()),
@@ -128,13 +141,12 @@ fn number(value: &XdValue) -> Number {
 }
 
 fn extracted(library: &Library, mut value: XdValue) -> Extracted {
-    let read = match value.kind {
+    let read = match value.kind() {
         XD_VALUE_NIL => Extracted::Nil,
-        XD_VALUE_LIST if value.len == 0 => Extracted::List(Vec::new()),
+        XD_VALUE_LIST if value.len() == 0 => Extracted::List(Vec::new()),
         XD_VALUE_LIST => {
             // SAFETY: a list of so many, until it is freed.
-            let items =
-                unsafe { std::slice::from_raw_parts(value.payload.cast::<XdValue>(), value.len as usize) };
+            let items = unsafe { std::slice::from_raw_parts(value.payload.cast::<XdValue>(), value.len()) };
             Extracted::List(items.iter().map(number).collect())
         }
         _ => Extracted::One(number(&value)),
@@ -204,6 +216,12 @@ fn view(shape: &[isize], strides: Option<&[isize]>, item_size: isize) -> View {
     view
 }
 
+/// Asks whether a view lies row-major, and column-major.
+fn ask(view: &View, questions: [unsafe extern "C" fn(*const View) -> bool; 2]) -> [bool; 2] {
+    // SAFETY: a view with as many lengths and strides as it has axes.
+    questions.map(|question| unsafe { question(view) })
+}
+
 fn layouts() -> Value {
     serde_json::from_str(vectors::LAYOUTS).expect("the record")
 }
@@ -255,21 +273,9 @@ fn contiguity_is_answered_as_by_ruby_and_as_by_numpy() {
     for vector in layouts()["contiguity"].as_array().unwrap() {
         let (shape, strides) = (numbers(&vector["shape"]), numbers(&vector["strides"]));
         let item_size = vector["item_size"].as_i64().unwrap() as isize;
-        let view = &raw const *&view(&shape, Some(&strides), item_size);
-        // SAFETY: a view of such a layout.
-        let strict = unsafe {
-            [
-                (library.xd_memory_view_is_row_major_contiguous_strictly)(view),
-                (library.xd_memory_view_is_column_major_contiguous_strictly)(view),
-            ]
-        };
-        // SAFETY: as above.
-        let usual = unsafe {
-            [
-                (library.xd_memory_view_is_row_major_contiguous)(view),
-                (library.xd_memory_view_is_column_major_contiguous)(view),
-            ]
-        };
+        let view = view(&shape, Some(&strides), item_size);
+        let strict = ask(&view, library.strictly());
+        let usual = ask(&view, library.usually());
         let theirs = ["row_major", "column_major"].map(|name| vector[name].as_bool().unwrap());
         let sound = if vector["tag"] == WRAPS { [false; 2] } else { theirs };
         wrapped += usize::from(sound != theirs);
@@ -290,14 +296,7 @@ fn null_strides_are_row_major() {
         if let Some(ndim) = vector["ndim"].as_i64() {
             (view.ndim, view.shape) = (ndim as isize, ptr::null());
         }
-        let view = &raw const view;
-        // SAFETY: a view of such a layout.
-        let strict = unsafe {
-            [
-                (library.xd_memory_view_is_row_major_contiguous_strictly)(view),
-                (library.xd_memory_view_is_column_major_contiguous_strictly)(view),
-            ]
-        };
+        let strict = ask(&view, library.strictly());
         assert_eq!(
             strict,
             ["row_major", "column_major"].map(|name| vector[name].as_bool().unwrap()),

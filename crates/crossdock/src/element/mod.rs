@@ -32,6 +32,34 @@ pub use self::types::Plain;
 pub use self::types::{Be, Bool8, Le, MultiByte};
 pub(crate) use self::value::digits;
 pub use self::value::{Member, Value};
+/// The macro beside the trait: a struct's dtype, and the proof that it has no padding.
+///
+/// ```
+/// use crossdock::element::Element;
+///
+/// #[derive(Clone, Copy, Element)]
+/// #[repr(C)]
+/// struct Trade {
+///     price: f64,
+///     #[element(name = "Vol. (lots)")]
+///     volume: u32,
+///     venue: [u8; 4],
+/// }
+///
+/// let text = r#"{price: float64 @0, "Vol. (lots)": uint32 @8, venue: (4,)uint8 @12; 16}"#;
+/// assert_eq!(Trade::dtype().to_string(), text);
+/// ```
+///
+/// ```compile_fail,E0080
+/// use crossdock::element::Element;
+///
+/// #[derive(Clone, Copy, Element)]
+/// #[repr(C)]
+/// struct Padded {
+///     volume: u32,
+///     price: f64, // error: 4 bytes of padding between `volume` and `price`
+/// }
+/// ```
 #[cfg(feature = "derive")]
 pub use crossdock_derive::Element;
 

@@ -6,6 +6,8 @@ mod construct;
 mod construct_oracle;
 #[cfg(feature = "derive")]
 mod derive;
+#[cfg(feature = "derive")]
+mod derive_element;
 mod display;
 mod elements;
 mod indirect;

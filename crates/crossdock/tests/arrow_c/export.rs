@@ -203,6 +203,71 @@ fn records_of_records_and_sub_arrays_keep_their_names_and_values() {
     }
 }
 
+// ===== nulls
+
+fn mask(len: usize, shape: &[usize]) -> DArray {
+    let bits: Vec<u8> = (0..len).map(|i| u8::from(i % 3 != 1)).collect();
+    DArray::from_vec(bits, shape).unwrap().view_as(&DType::BOOL).unwrap()
+}
+
+#[test]
+fn a_mask_goes_out_as_a_bitmap_and_comes_back_as_a_mask() {
+    let array = numbers();
+    let valid = mask(24, &[4, 6]);
+    for (array, valid, options) in [
+        (array.flatten().unwrap(), valid.flatten().unwrap(), options()),
+        (array.clone(), valid.clone(), options()),
+        (array.transpose().unwrap(), valid.transpose().unwrap(), options().whole()),
+        (array.transpose().unwrap(), valid.transpose().unwrap(), copying()),
+        (array.reverse(1).unwrap(), valid.reverse(1).unwrap(), copying()),
+    ] {
+        let exported = arrow::export(&array, &options.validity(valid.clone())).unwrap();
+        let (back, again) = take_over(exported).into_array_with_validity().unwrap();
+        let again = again.unwrap();
+        let (back, again) = match back.rank() > array.rank() {
+            true => (back.drop_axis(0, 0).unwrap(), again.drop_axis(0, 0).unwrap()),
+            false => (back, again),
+        };
+        assert!(back.equals(&array).unwrap() && again.equals(&valid).unwrap());
+    }
+    let axes =
+        DArray::from_vec((0..24).collect::<Vec<i32>>(), &[2, 3, 4]).unwrap().permute(&[0, 2, 1]).unwrap();
+    let valid = mask(24, &[2, 4, 3]);
+    let exported = arrow::export(&axes, &options().validity(valid.clone())).unwrap();
+    assert_eq!(exported.copied_nbytes(), 0, "the elements are where they were");
+    let (back, again) = take_over(exported).into_array_with_validity().unwrap();
+    assert!(back.equals(&axes).unwrap() && again.unwrap().equals(&valid).unwrap());
+}
+
+#[test]
+fn a_mask_without_nulls_is_no_bitmap() {
+    let all = DArray::from_vec(vec![1u8; 24], &[4, 6]).unwrap().view_as(&DType::BOOL).unwrap();
+    let exported = arrow::export(&numbers(), &options().validity(all)).unwrap();
+    assert!(take_over(exported).into_array().is_ok());
+    let column = numbers().flatten().unwrap();
+    let exported = arrow::export(&column, &options().validity(mask(24, &[24]))).unwrap();
+    assert_eq!((exported.array().null_count, exported.schema().flags), (8, 2));
+    let records = DArray::zeros(trade(), &[6], Order::RowMajor).unwrap();
+    let exported = arrow::export(&records, &copying().validity(mask(6, &[6]))).unwrap();
+    assert_eq!(exported.array().null_count, 2);
+    let error = take_over(exported).into_columns().unwrap_err();
+    assert!(error.is_value() && error.to_string().contains("2 of 6"), "{error}");
+}
+
+#[test]
+fn masks_that_say_nothing_of_the_elements_are_refused() {
+    let pixels = DArray::from(Array::from_vec(vec![[1u8, 2]; 4], [4]).unwrap());
+    for (array, valid, says) in [
+        (numbers(), mask(24, &[24]), "[24], and not [4, 6]"),
+        (numbers(), numbers(), "int32"),
+        (pixels, mask(4, &[4]), "(2,)uint8"),
+    ] {
+        let refusal = arrow::export(&array, &copying().validity(valid)).unwrap_err();
+        assert!(matches!(refusal.reason(), Reason::Unsupported(_)), "{refusal}");
+        assert!(refusal.to_string().contains(says), "{refusal}");
+    }
+}
+
 // ===== what is refused
 
 #[track_caller]

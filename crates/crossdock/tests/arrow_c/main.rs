@@ -1,7 +1,11 @@
 //! Arrow's C structs, without a crate of Arrow's on our side: what goes out, what comes in, and `arrow-rs` on the other side.
 
+#[path = "../c_header/mod.rs"]
+mod c_header;
 mod export;
+mod header;
 mod import;
+mod layouts;
 mod theirs;
 
 use crossdock::DArray;

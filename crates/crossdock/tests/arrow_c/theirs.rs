@@ -125,6 +125,19 @@ fn nulls_of_theirs_are_refused_with_their_number_or_carried() {
 }
 
 #[test]
+fn nulls_of_ours_are_theirs() {
+    let ours = Array::from_vec((0..20).collect::<Vec<i32>>(), [20]).unwrap();
+    let mask: Vec<u8> = (0..20).map(|i| u8::from(i % 3 != 0)).collect();
+    let mask = DArray::from_vec(mask, &[20]).unwrap().view_as(&DType::BOOL).unwrap();
+    let (data, field) = to_theirs(arrow::export(&ours, &options().validity(mask)).unwrap());
+    data.validate_full().unwrap();
+    assert!(field.is_nullable());
+    assert_eq!(data.buffers()[0].as_ptr(), ours.as_ptr().cast());
+    let expected: Int32Array = (0..20).map(|i| (i % 3 != 0).then_some(i)).collect();
+    assert_eq!(Int32Array::from(data), expected);
+}
+
+#[test]
 fn nulls_among_lists_make_all_their_elements_null() {
     let pairs = DataType::FixedSizeList(item(), 3);
     let theirs: Int32Array = (0..12).map(|i| (i != 7).then_some(i)).collect();

@@ -1,10 +1,6 @@
-//! Our declarations of DLPack's structs against the header that is installed with `apache-tvm-ffi`: a C file with our
-//! offsets and numbers as static assertions, which must compile.
+//! Our declarations of DLPack's structs against the header that is installed with `apache-tvm-ffi`.
 
 use std::fmt::Write as _;
-use std::mem::offset_of;
-use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use crossdock::element::dialect::dlpack::code;
 use crossdock::exchange::protocol::dlpack::abi::{
@@ -13,44 +9,11 @@ use crossdock::exchange::protocol::dlpack::abi::{
 };
 use crossdock::memory::DeviceKind;
 
-/// The folder from which `dlpack/dlpack.h` is included, or why there is none.
-fn include() -> Result<PathBuf, String> {
-    if let Some(folder) = std::env::var_os("CROSSDOCK_DLPACK_INCLUDE") {
-        return Ok(folder.into());
-    }
-    let python = std::env::var_os("CROSSDOCK_PYTHON").unwrap_or_else(|| "python3".into());
-    let script = "import importlib.util, os, sys
-found = importlib.util.find_spec('tvm_ffi')
-sys.exit('there is no package apache-tvm-ffi') if found is None else print(os.path.dirname(found.origin))";
-    let output = Command::new(&python)
-        .args(["-c", script])
-        .output()
-        .map_err(|error| format!("{python:?}: {error}"))?;
-    if !output.status.success() {
-        return Err(String::from_utf8_lossy(&output.stderr).trim().to_owned());
-    }
-    let folder = Path::new(String::from_utf8_lossy(&output.stdout).trim()).join("include");
-    let header = folder.join("dlpack/dlpack.h");
-    if header.is_file() { Ok(folder) } else { Err(format!("{} is missing", header.display())) }
-}
-
-macro_rules! structs {
-    ($($name:ident { $($field:ident),* })*) => {{
-        let mut text = String::new();
-        $(
-            writeln!(text, "SAME(sizeof({0}), {1});", stringify!($name), size_of::<$name>()).unwrap();
-            $(
-                let offset = offset_of!($name, $field);
-                writeln!(text, "SAME(offsetof({}, {}), {offset});", stringify!($name), stringify!($field)).unwrap();
-            )*
-        )*
-        text
-    }};
-}
+use crate::c_header::{Header, structs};
 
 /// The assertions, one a line.
 fn assertions() -> String {
-    let mut text = structs! {
+    let mut text = structs! { "":
         DLPackVersion { major, minor }
         DLDevice { device_type, device_id }
         DLDataType { code, bits, lanes }
@@ -109,36 +72,8 @@ fn assertions() -> String {
     text
 }
 
-/// Whether the C file compiles, and what the compiler says.
-fn compiles(include: &Path, assertions: &str, name: &str) -> Result<bool, String> {
-    let source = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    let text = format!(
-        "#include <stddef.h>\n#include <dlpack/dlpack.h>\n\
-         #define SAME(a, b) _Static_assert((a) == (b), #a)\n{assertions}"
-    );
-    std::fs::write(&source, text).map_err(|error| error.to_string())?;
-    let output =
-        Command::new("cc").args(["-std=c11", "-fsyntax-only", "-I"]).arg(include).arg(&source).output();
-    let output = output.map_err(|error| format!("cc: {error}"))?;
-    eprintln!("{}", String::from_utf8_lossy(&output.stderr));
-    Ok(output.status.success())
-}
-
 #[test]
 fn our_structs_and_numbers_are_the_installed_headers() {
-    let checked = include().and_then(|include| {
-        let good = compiles(&include, &assertions(), "dlpack_header.c")?;
-        // A check that cannot fail would be none.
-        let spoilt = format!("{}SAME(sizeof(DLTensor), 49);\n", assertions());
-        Ok((good, compiles(&include, &spoilt, "dlpack_header_spoilt.c")?))
-    });
-    match checked {
-        Ok(answers) => assert_eq!(answers, (true, false)),
-        Err(reason) => {
-            let required =
-                std::env::var_os("CROSSDOCK_REQUIRE_COUNTERPARTS").is_some_and(|value| value == "1");
-            assert!(!required, "the header of DLPack is required: {reason}");
-            eprintln!("not run: {reason}");
-        }
-    }
+    let header = Header { path: "dlpack/dlpack.h", package: "tvm_ffi", variable: "CROSSDOCK_DLPACK_INCLUDE" };
+    header.assert_same(&assertions(), "SAME(sizeof(DLTensor), 49);");
 }

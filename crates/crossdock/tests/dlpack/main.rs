@@ -1,6 +1,8 @@
 //! DLPack in both directions, held against its header and against counterparts in C.
 
 mod c;
+#[path = "../c_header/mod.rs"]
+mod c_header;
 mod export;
 mod header;
 mod import;

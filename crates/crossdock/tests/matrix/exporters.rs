@@ -2,6 +2,7 @@
 
 #![expect(clippy::result_large_err, reason = "what comes back is the array, in place")]
 
+mod arrow_c;
 mod crates;
 
 use std::os::fd::{AsFd, BorrowedFd};
@@ -104,6 +105,7 @@ pub(crate) const EXPORTERS: &[Exporter] = &[
     Exporter { name: "`Vec`", hand: Hand::Give(|array, look| typed!(array, vec(look))) },
     Exporter { name: "DLPack", hand: Hand::Lend(dlpack_versioned) },
     Exporter { name: "DLPack before 1.0", hand: Hand::Lend(dlpack_legacy) },
+    Exporter { name: "Arrow's C structs", hand: Hand::Lend(arrow_c::column) },
     Exporter {
         name: "`ndarray::Array`",
         hand: Hand::Give(|array, look| typed!(array, crates::nd_owned(look))),

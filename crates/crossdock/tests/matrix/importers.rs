@@ -1,5 +1,6 @@
 //! Importers: how foreign data become an array. Each makes of a specimen what its side has, if it can have it, and brings that in.
 
+mod arrow_c;
 mod crates;
 
 use std::ffi::c_void;
@@ -85,6 +86,7 @@ pub(crate) const IMPORTERS: &[Importer] = &[
     Importer { name: "producer", bring: producer },
     Importer { name: "DLPack", bring: dlpack_versioned },
     Importer { name: "DLPack before 1.0", bring: dlpack_legacy },
+    Importer { name: "Arrow's C structs", bring: arrow_c::lists },
     Importer { name: "Arrow", bring: crates::arrow_column },
     Importer { name: "`ndarray::Array`", bring: crates::nd_owned },
     Importer { name: "`ndarray::ArcArray`", bring: crates::nd_shared },

@@ -139,14 +139,12 @@ fn components_of_one_number_are_constants_and_others_are_not() {
         let template = pack::parse(format).unwrap();
         let constant = template.as_static().unwrap_or_else(|| panic!("{}", format.escape_ascii()));
         assert_eq!(constant, template.components());
-        assert!(pack::is_static(constant.as_ptr()));
         let again = pack::parse(format).unwrap();
         assert_eq!(constant.as_ptr(), again.as_static().unwrap().as_ptr(), "{}", format.escape_ascii());
     }
     for format in [&b"dd"[..], b"d2", b"d0", b"xd", b"ccccccccc"] {
         let template = pack::parse(format).unwrap();
         assert!(template.as_static().is_none(), "{}", format.escape_ascii());
-        assert!(!pack::is_static(template.components().as_ptr()));
     }
 }
 
@@ -159,6 +157,5 @@ fn any_number_of_components_is_kept() {
         for (index, component) in template.components().iter().enumerate() {
             assert_eq!((component.offset, component.size, component.little_endian), (2 * index, 2, false));
         }
-        assert_eq!(template.clone().components(), template.components());
     }
 }

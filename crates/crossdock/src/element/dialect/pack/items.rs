@@ -20,11 +20,21 @@ impl Component {
     /// The same for one of the numbers of an item of so many bytes, within which all of them lie.
     #[inline(always)]
     pub(super) fn within(&self, nbytes: usize) -> Result<(Word, bool)> {
+        self.find_within(nbytes).ok_or_else(|| self.misplaced(nbytes))
+    }
+
+    #[inline(always)]
+    fn find_within(&self, nbytes: usize) -> Option<(Word, bool)> {
         let end = self.size.checked_mul(self.repeat).and_then(|own| own.checked_add(self.offset));
-        match self.word() {
-            Some(found) if end.is_some_and(|end| end <= nbytes) => Ok(found),
-            _ => Err(self.misplaced(nbytes)),
-        }
+        if end? <= nbytes { self.word() } else { None }
+    }
+
+    /// What reads the numbers of this component from items of so many bytes; `None` where they do not lie inside, or no template makes
+    /// such a component.
+    #[inline(always)]
+    pub fn reader(&self, nbytes: usize) -> Option<Reader> {
+        let (word, swapped) = self.find_within(nbytes)?;
+        Some(Reader { word, swapped, offset: self.offset, size: self.size })
     }
 
     #[cold]
@@ -43,6 +53,29 @@ impl Component {
                 ),
             ),
         }
+    }
+}
+
+/// Reads the numbers of one component, of which it is known where they lie in an item.
+#[derive(Clone, Copy, Debug)]
+pub struct Reader {
+    word: Word,
+    swapped: bool,
+    offset: usize,
+    size: usize,
+}
+
+impl Reader {
+    /// The number at an index. Loaded racily, at any address.
+    ///
+    /// # Safety
+    ///
+    /// The index is below the component's `repeat`; otherwise as for [`racy::load`](crate::memory::racy::load), for the bytes of one item
+    /// from `ptr`.
+    #[inline(always)]
+    pub unsafe fn load(&self, ptr: *const u8, index: usize) -> Member {
+        // SAFETY: the component lies within the item, whose bytes are readable (the caller's promise).
+        unsafe { self.word.load(ptr.wrapping_add(self.offset + index * self.size), self.swapped) }
     }
 }
 
@@ -88,21 +121,11 @@ pub unsafe fn load_members(
     components: &[Component],
     mut found: impl FnMut(Member),
 ) -> Result<()> {
-    // Most items are one number.
-    if let [only] = components
-        && only.repeat == 1
-    {
-        let (word, swapped) = only.within(nbytes)?;
-        // SAFETY: the component lies within the bytes, which are readable (the caller's promise).
-        found(unsafe { word.load(ptr.wrapping_add(only.offset), swapped) });
-        return Ok(());
-    }
     for component in components {
-        let (word, swapped) = component.within(nbytes)?;
+        let number = component.reader(nbytes).ok_or_else(|| component.misplaced(nbytes))?;
         for index in 0..component.repeat {
-            let ptr = ptr.wrapping_add(component.offset + index * component.size);
-            // SAFETY: the component lies within the bytes, which are readable (the caller's promise).
-            found(unsafe { word.load(ptr, swapped) });
+            // SAFETY: below `repeat`, and the bytes are readable (the caller's promise).
+            found(unsafe { number.load(ptr, index) });
         }
     }
     Ok(())

@@ -23,6 +23,7 @@
 //! [`parse`] reads a template, [`to_pack`] writes one, [`read_members`] and [`write_members`] read and write the numbers of one
 //! item. Where the original's parser overflows or writes beyond what it allocated, this one reports an error or reads on.
 
+mod components;
 mod dtype;
 mod error;
 mod items;
@@ -30,10 +31,11 @@ mod letters;
 mod parse;
 mod template;
 
+pub use self::components::Components;
 pub use self::dtype::{to_pack, to_pack_approximately};
 pub use self::error::FormatError;
-pub use self::items::{load_members, read_members, store_members, write_members};
-pub use self::template::{Template, is_static};
+pub use self::items::{Reader, load_members, read_members, store_members, write_members};
+pub use self::template::Template;
 use crate::element::ByteOrder;
 #[doc(no_inline)]
 pub use crate::element::Member;
@@ -66,14 +68,20 @@ impl Component {
     const NONE: Self =
         Self { format: 0, native_size: false, little_endian: false, offset: 0, size: 0, repeat: 0 };
 
+    /// Takes over all fields, one by one, out of registers: a component that was just written to memory is slow to move.
+    #[inline(always)]
+    fn set(&mut self, other: &Self) {
+        self.format = other.format;
+        self.native_size = other.native_size;
+        self.little_endian = other.little_endian;
+        self.offset = other.offset;
+        self.size = other.size;
+        self.repeat = other.repeat;
+    }
+
     /// In which order the bytes of each lie.
     fn byte_order(&self) -> ByteOrder {
         if self.little_endian { ByteOrder::Little } else { ByteOrder::Big }
-    }
-
-    /// Whether it is one number at the start of the item.
-    fn is_scalar(&self) -> bool {
-        self.offset == 0 && self.repeat == 1
     }
 }
 

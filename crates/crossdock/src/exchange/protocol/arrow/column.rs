@@ -7,6 +7,7 @@ use crate::element::dialect::arrow::{BOOL8, FIXED_SHAPE_TENSOR, TensorShape, to_
 use crate::element::{DType, DTypeKind, Field};
 use crate::error::{Error, Result};
 use crate::exchange::protocol::arrow::metadata::Extension;
+use crate::exchange::protocol::arrow::validity::Nulls;
 use crate::layout::Order;
 use crate::memory::{Lease, LeaseKind};
 use crate::view::Reason;
@@ -18,7 +19,20 @@ pub(super) struct Column {
     pub(super) extension: Option<Extension>,
     /// The number of elements.
     pub(super) len: usize,
+    /// Which of them are null, if any is.
+    pub(super) nulls: Option<Nulls>,
     pub(super) body: Body,
+}
+
+impl Column {
+    /// Marks as null what a mask of the array's shape, in the order in which the elements lie, says.
+    pub(super) fn set_nulls(&mut self, nulls: Option<Nulls>) {
+        // The elements of tensors are a column below.
+        match &mut self.body {
+            Body::List(item) => item.nulls = nulls,
+            Body::Values { .. } | Body::Struct(_) => self.nulls = nulls,
+        }
+    }
 }
 
 pub(super) enum Body {
@@ -110,6 +124,7 @@ impl Parts {
                 name,
                 extension: Some(Extension::new(FIXED_SHAPE_TENSOR, tensor.to_string())),
                 len,
+                nulls: None,
                 body: Body::List(Box::new(self.into_column("item".to_owned(), rank, None)?)),
             });
         }
@@ -123,6 +138,7 @@ impl Parts {
                     name,
                     extension: None,
                     len,
+                    nulls: None,
                     body: Body::Struct(columns),
                 })
             }
@@ -140,30 +156,34 @@ fn with_inner_axes(array: DArray) -> Result<DArray> {
     array.view_as(&whole)?.field(VALUE)
 }
 
-/// The axes behind the first in the order in which their elements lie, and the permutation that says so, if one has to.
+/// The axes in the order in which their elements lie, the first of them where it is; `None` where they are in that order.
 ///
 /// # Errors
 ///
 /// `Layout` where the elements do not lie one after the other whatever the order of these axes.
-pub(super) fn in_order(array: &DArray) -> Result<(DArray, Option<Vec<usize>>), Reason> {
+pub(super) fn in_order(array: &DArray) -> Result<Option<Vec<usize>>, Reason> {
     let layout = array.layout();
     if array.is_contiguous(Order::RowMajor) {
-        return Ok((array.clone(), None));
+        return Ok(None);
     }
     let normal = layout.normalized();
     let mut axes: Vec<usize> = (0..array.rank()).collect();
     axes[1..].sort_by_key(|&axis| std::cmp::Reverse(normal.strides()[axis].unsigned_abs()));
-    let sorted =
-        layout.suboffsets().is_none().then(|| array.permute(&axes)).transpose().map_err(Reason::Failed)?;
-    let Some(sorted) = sorted.filter(|sorted| sorted.is_contiguous(Order::RowMajor)) else {
-        return Err(Reason::Layout(not_in_order(array)));
-    };
-    // Axis i of the array is axis k of what lies there, where axes[k] is i.
+    match layout.suboffsets().is_none()
+        && layout.permute(&axes).is_ok_and(|it| it.is_contiguous(Order::RowMajor))
+    {
+        true => Ok(Some(axes)),
+        false => Err(Reason::Layout(not_in_order(array))),
+    }
+}
+
+/// As a tensor says it: axis i of it is axis k behind the first of what lies there, where axis k is i.
+pub(super) fn permutation_of(axes: &[usize]) -> Vec<usize> {
     let mut permutation = vec![0; axes.len() - 1];
     for (k, &axis) in axes.iter().enumerate().skip(1) {
         permutation[axis - 1] = k - 1;
     }
-    Ok((sorted, Some(permutation)))
+    permutation
 }
 
 #[cold]
@@ -208,6 +228,7 @@ fn values(name: CString, len: usize, array: &DArray) -> Result<Column, Reason> {
         name,
         extension: is_bool.then(|| Extension::new(BOOL8, String::new())),
         len,
+        nulls: None,
         body: Body::Values {
             data: if is_empty { std::ptr::null() } else { array.as_ptr() },
             lease: lease.map_err(Reason::Lease)?,

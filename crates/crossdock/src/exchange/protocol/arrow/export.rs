@@ -5,9 +5,13 @@ use std::mem;
 use std::ptr;
 
 use crate::array::DArray;
+use crate::element::DType;
 use crate::exchange::protocol::arrow::abi::{ArrowArray, ArrowDeviceArray, ArrowSchema};
-use crate::exchange::protocol::arrow::column::{Column, Parts, check_words, in_order, list_len, no_rows};
+use crate::exchange::protocol::arrow::column::{
+    Column, Parts, check_words, in_order, list_len, no_rows, permutation_of,
+};
 use crate::exchange::protocol::arrow::lent::lend;
+use crate::exchange::protocol::arrow::validity::Nulls;
 use crate::memory::Place;
 use crate::view::{Copied, CopyPolicy, Reason, Refusal, Request, Source, hand_over_as};
 
@@ -17,6 +21,7 @@ pub struct ExportOptions {
     copy: CopyPolicy,
     whole: bool,
     name: String,
+    validity: Option<DArray>,
 }
 
 impl ExportOptions {
@@ -35,6 +40,13 @@ impl ExportOptions {
     /// and those without axes, go out in place. What comes back in has one more axis, of length 1, in front.
     pub fn whole(mut self) -> Self {
         self.whole = true;
+        self
+    }
+
+    /// Says which elements are null: those at which a mask of truth values, of the array's shape, is false. Of it a bitmap is made, which
+    /// copies, and counts, a byte for each element; where all of it is true, there is none. Records are null as a whole.
+    pub fn validity(mut self, mask: impl Into<DArray>) -> Self {
+        self.validity = Some(mask.into());
         self
     }
 
@@ -106,6 +118,7 @@ fn export_array<A: Lent>(
     let refuse = |reason| Refusal::new(&request, reason).with_offer(array.offer());
     check(array.place()).map_err(refuse)?;
     check_words(array.dtype()).map_err(refuse)?;
+    check_validity(array, options).map_err(refuse)?;
     list_len(array.shape().get(usize::from(!options.whole)..).unwrap_or_default()).map_err(refuse)?;
     let lend = |column, place, copied| {
         // Exported 1: new structs, which nobody else has.
@@ -117,8 +130,25 @@ fn export_array<A: Lent>(
         &request,
         |array| Ok(lend(in_place(array, options)?, array.place(), Copied::NOTHING)),
         |array| Parts::copied(&rows(array, options)?).map_err(Reason::Failed),
-        |parts, copied| Ok(lend(parts.into_column(options.name.clone(), 1, None)?, Place::CPU, copied)),
+        |parts, copied| Ok(lend(column(parts, options, None)?, Place::CPU, copied)),
     )
+}
+
+/// Refuses a mask that says nothing of this array's elements.
+fn check_validity(array: &DArray, options: &ExportOptions) -> Result<(), Reason> {
+    let Some(mask) = &options.validity else { return Ok(()) };
+    let text = match () {
+        () if *mask.dtype() != DType::BOOL => format!("of {}, and not of truth values", mask.dtype().brief()),
+        () if mask.shape() != array.shape() => {
+            format!("of shape {:?}, and not {:?}", mask.shape(), array.shape())
+        }
+        () if array.dtype().as_subarray().is_some() => {
+            format!("of elements that are arrays themselves ({})", array.dtype().brief())
+        }
+        () if !array.place().is_host() => format!("that would have to be on {}", array.place()),
+        () => return Ok(()),
+    };
+    Err(Reason::Unsupported(format!("which elements are null cannot be told by a mask {text}")))
 }
 
 /// The array with the axis that its rows are.
@@ -131,8 +161,24 @@ fn rows(array: &DArray, options: &ExportOptions) -> Result<DArray, Reason> {
 }
 
 fn in_place(array: &DArray, options: &ExportOptions) -> Result<Column, Reason> {
-    let (sorted, permutation) = in_order(&rows(array, options)?)?;
-    Parts::of(sorted).map_err(Reason::Failed)?.into_column(options.name.clone(), 1, permutation)
+    let array = rows(array, options)?;
+    let axes = in_order(&array)?;
+    let sorted = match &axes {
+        Some(axes) => array.permute(axes).map_err(Reason::Failed)?,
+        None => array,
+    };
+    column(Parts::of(sorted).map_err(Reason::Failed)?, options, axes.as_deref())
+}
+
+/// The column of an array whose axes were brought into this order.
+fn column(parts: Parts, options: &ExportOptions, axes: Option<&[usize]>) -> Result<Column, Reason> {
+    let mut column = parts.into_column(options.name.clone(), 1, axes.map(permutation_of))?;
+    if let Some(mask) = &options.validity {
+        let mask = rows(mask, options)?;
+        let sorted = axes.map_or_else(|| Ok(mask.clone()), |axes| mask.permute(axes));
+        column.set_nulls(sorted.and_then(|mask| Nulls::of(&mask)).map_err(Reason::Failed)?);
+    }
+    Ok(column)
 }
 
 fn check_host(place: Place) -> Result<(), Reason> {

@@ -97,7 +97,7 @@ impl SchemaReader {
         }
         // SAFETY: the caller's word.
         let extension = unsafe { Extension::decode(schema.metadata) }?.unwrap_or_default();
-        let mut below = Vec::with_capacity(children.len().min(MAX_COLUMNS));
+        let mut below = Vec::new();
         for (k, &child) in children.iter().enumerate() {
             // SAFETY: the caller's word: null, or to a schema.
             let child = unsafe { child.as_ref() }.filter(|child| child.release.is_some());

@@ -7,7 +7,7 @@ use std::ptr;
 use crate::exchange::protocol::arrow::abi::{ArrowArray, ArrowSchema, NULLABLE};
 use crate::exchange::protocol::arrow::column::{Body, Column};
 use crate::exchange::protocol::arrow::metadata::Extension;
-use crate::memory::{Lease, Protocols};
+use crate::memory::{Buffer, Lease, Protocols};
 
 /// What a schema of ours refers to: its `private_data`.
 ///
@@ -35,20 +35,24 @@ struct ArrayBody {
     children: Box<[*mut ArrowArray]>,
     // Kept for its drop, which gives it back. Each column has its own, so that a child may be moved away from its parent.
     _lease: Option<Lease>,
+    // Nobody else has the bitmap, so nobody writes it.
+    _bits: Option<Buffer>,
 }
 
 /// A column as a pair of C structs, each of which owns what it refers to.
 pub(super) fn lend(column: Column, flags: i64) -> (ArrowSchema, ArrowArray) {
-    let Column { format, name, extension, len, body } = column;
+    let Column { format, name, extension, len, nulls, body } = column;
+    let bitmap = nulls.as_ref().map_or(ptr::null(), |nulls| nulls.bits.as_ptr().cast());
+    let flags = if nulls.is_some() { NULLABLE } else { flags };
     let (buffers, children, lease) = match body {
         Body::Values { data, lease } => {
             lease.mark_exported(Protocols::ARROW);
-            (vec![ptr::null(), data.cast()], vec![], Some(lease))
+            (vec![bitmap, data.cast()], vec![], Some(lease))
         }
         // Not that there are nulls; but consumers that compare types know the elements of tensors as ones that could be.
-        Body::List(item) => (vec![ptr::null()], vec![lend(*item, NULLABLE)], None),
+        Body::List(item) => (vec![bitmap], vec![lend(*item, NULLABLE)], None),
         Body::Struct(columns) => {
-            (vec![ptr::null()], columns.into_iter().map(|column| lend(column, 0)).collect(), None)
+            (vec![bitmap], columns.into_iter().map(|column| lend(column, 0)).collect(), None)
         }
     };
     let boxed = |(schema, array)| (Box::into_raw(Box::new(schema)), Box::into_raw(Box::new(array)));
@@ -65,13 +69,19 @@ pub(super) fn lend(column: Column, flags: i64) -> (ArrowSchema, ArrowArray) {
     };
     let array = ArrowArray {
         length: len as i64,
+        null_count: nulls.as_ref().map_or(0, |nulls| nulls.count as i64),
         n_buffers: buffers.len() as i64,
         n_children: arrays.len() as i64,
         release: Some(release_array),
         ..ArrowArray::empty()
     };
     let body = SchemaBody { _format: format, _name: name, _metadata: metadata, children: schemas.into() };
-    let of_array = ArrayBody { buffers: buffers.into(), children: arrays.into(), _lease: lease };
+    let of_array = ArrayBody {
+        buffers: buffers.into(),
+        children: arrays.into(),
+        _lease: lease,
+        _bits: nulls.map(|nulls| nulls.bits),
+    };
     (with_schema_body(schema, body), with_array_body(array, of_array))
 }
 

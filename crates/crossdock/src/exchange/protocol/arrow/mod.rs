@@ -27,7 +27,7 @@
 //!   ([`ExportOptions::whole`]).
 //! - Fields of records lie apart from each other: in place only where there is one field, or one record. A copy that is permitted has a
 //!   column for each, made in one pass ([`DArray::to_columns`]).
-//! - There are no nulls: the count is 0 and the bitmap null. Offsets are 0. Each column has a lease of its own, so that a consumer may
+//! - There are no nulls, unless a mask says which ([`ExportOptions::validity`]): the count is 0 and the bitmap null. Offsets are 0. Each column has a lease of its own, so that a consumer may
 //!   move a child away from its parent.
 //!
 //! What is imported:

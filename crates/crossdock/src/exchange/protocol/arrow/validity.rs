@@ -1,10 +1,10 @@
-//! Bitmaps of what is not null.
+//! Bitmaps of what is not null: theirs as truth values, and the other way round.
 
 use crate::array::DArray;
 use crate::element::DType;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::layout::{Layout, Order};
-use crate::memory::{Buffer, count_copied};
+use crate::memory::{BitmapBuilder, Buffer, count_copied};
 
 /// The bitmap of one level of a column: a bit for each of its rows, of which each has so many elements below it.
 #[derive(Clone, Copy, Debug)]
@@ -54,7 +54,10 @@ impl<'a> Bits<'a> {
 /// a byte for each.
 pub(super) fn mask(levels: &[Bits<'_>], shape: &[usize]) -> Result<DArray> {
     let layout = Layout::contiguous(shape, 1, Order::RowMajor)?;
-    let mut valid = vec![1u8; layout.len()];
+    let mut valid = Vec::new();
+    // Elements without bytes may be more than there is memory for.
+    valid.try_reserve_exact(layout.len()).map_err(|_| Error::out_of_memory(layout.len(), 1))?;
+    valid.resize(layout.len(), 1u8);
     for level in levels.iter().filter(|_| !layout.is_empty()) {
         for (row, elements) in valid.chunks_exact_mut(layout.len() / level.rows).enumerate() {
             if !level.is_valid(row) {
@@ -64,6 +67,30 @@ pub(super) fn mask(levels: &[Bits<'_>], shape: &[usize]) -> Result<DArray> {
     }
     count_copied(valid.len());
     DArray::from_buffer(Buffer::from_vec(valid)?, DType::BOOL, layout, 0)
+}
+
+/// A bitmap of ours, which says that at least one element is null.
+pub(super) struct Nulls {
+    pub(super) bits: Buffer,
+    pub(super) count: usize,
+}
+
+impl Nulls {
+    /// The bitmap of a mask, in row-major order of its indices; `None` where all of it is true. Copies, and counts, a byte for each element.
+    ///
+    /// # Errors
+    ///
+    /// `is_out_of_memory`; `is_conflict` while somebody holds Write of the mask; `is_place`.
+    pub(super) fn of(mask: &DArray) -> Result<Option<Self>> {
+        let copy = mask.to_order(Order::RowMajor)?;
+        let mut bits = BitmapBuilder::with_capacity(copy.len())?;
+        for &byte in copy.buffer()?.0.read()?.iter() {
+            bits.append(byte != 0)?;
+        }
+        let count = bits.count_false();
+        let (bits, _) = bits.finish();
+        Ok((count > 0).then_some(Self { bits, count }))
+    }
 }
 
 #[cfg(test)]

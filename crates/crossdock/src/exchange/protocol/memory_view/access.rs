@@ -20,6 +20,22 @@ impl View {
     /// `index` points to `ndim` numbers.
     #[inline]
     pub unsafe fn item_pointer(&self, index: *const isize) -> Result<*mut u8> {
+        // SAFETY: the caller's word.
+        match unsafe { self.plain_item_pointer(index) } {
+            Some(item) => Ok(item),
+            // SAFETY: the caller's word.
+            None => unsafe { self.find_item(index) },
+        }
+    }
+
+    /// As [`View::item_pointer`], of views that have shape and strides and follow no pointers; `None` for any other, and for what is an
+    /// error there.
+    ///
+    /// # Safety
+    ///
+    /// As for [`View::item_pointer`].
+    #[inline]
+    pub unsafe fn plain_item_pointer(&self, index: *const isize) -> Option<*mut u8> {
         let Self { data, ndim, shape, strides, sub_offsets, .. } = *self;
         let is_plain = sub_offsets.is_null() && !shape.is_null() && !strides.is_null();
         if is_plain && !data.is_null() && !index.is_null() {
@@ -39,11 +55,10 @@ impl View {
                 axis += 1;
             }
             if is_there && ndim >= 0 {
-                return Ok(data.cast::<u8>().wrapping_offset(offset));
+                return Some(data.cast::<u8>().wrapping_offset(offset));
             }
         }
-        // SAFETY: the caller's word.
-        unsafe { self.find_item(index) }
+        None
     }
 
     /// As [`View::item_pointer`], for whatever is not plain, or an error.

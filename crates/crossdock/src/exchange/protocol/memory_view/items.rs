@@ -1,10 +1,10 @@
 //! Views that a producer or a consumer makes by hand: of bytes, and with the components of their items.
 
 use core::ffi::c_void;
-use std::ptr;
+use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
-use crate::element::dialect::pack::{self, Component, Template};
+use crate::element::dialect::pack::{Component, Components, Template};
 use crate::error::Result;
 use crate::exchange::protocol::memory_view::abi::{ItemDesc, View};
 use crate::exchange::protocol::memory_view::access::malformed;
@@ -65,7 +65,7 @@ impl View {
                 // SAFETY: the caller's word.
                 let text = unsafe { format::read(format) }?;
                 let template = format::parse(text)?;
-                ItemDesc::of(&template)
+                ItemDesc::of(template)
             }
         };
         // SAFETY: the caller's word.
@@ -87,29 +87,23 @@ fn desc_of(components: &[Component]) -> ItemDesc {
 }
 
 impl ItemDesc {
-    /// The components of a template as C has them: those of one scalar as a constant, otherwise copied into a block, to be given to
-    /// [`ItemDesc::free`].
-    pub fn of(template: &Template) -> Self {
-        match template.as_static() {
-            Some(components) => desc_of(components),
-            None => {
-                let components: Box<[Component]> = template.components().into();
-                let length = components.len();
-                Self { components: Box::into_raw(components).cast(), length }
-            }
-        }
+    /// The components of a template as C has them, to be given to [`ItemDesc::free`]. O(1).
+    #[inline]
+    pub fn of(template: Template) -> Self {
+        let (components, length) = template.into_components().into_raw();
+        Self { components, length }
     }
 
-    /// Frees what [`ItemDesc::of`] made. Null and constants are nobody's.
+    /// Frees what [`ItemDesc::of`] made. Null is nobody's.
     ///
     /// # Safety
     ///
     /// Made by [`ItemDesc::of`], or null; nobody uses the components any more.
+    #[inline]
     pub unsafe fn free(self) {
-        if !self.components.is_null() && !pack::is_static(self.components) {
-            let components = ptr::slice_from_raw_parts_mut(self.components.cast_mut(), self.length);
-            // SAFETY: the caller's word: the block of just so many components.
-            drop(unsafe { Box::from_raw(components) });
+        if let Some(components) = NonNull::new(self.components.cast_mut()) {
+            // SAFETY: the caller's word.
+            drop(unsafe { Components::from_raw(components, self.length) });
         }
     }
 }

@@ -1,0 +1,528 @@
+/* Crossdock for C++: what crossdock.h has, held by objects that free it and told by exceptions. C++17; std::span and std::mdspan where the
+ * compiler has them. Header only.
+ *
+ *   auto array = crossdock::array::zeros<double>({2, 3});
+ *   auto view = array.write<double, 2>();
+ *   view(1, 2) = 7;
+ *
+ * Objects are moved, not copied: `clone()` is another handle on the same thing. What cannot be done throws crossdock::error, whose kind() is
+ * one of XD_ERROR_*. Arrays keep their memory, and so do views: what they are made of may go before them. */
+
+#ifndef CROSSDOCK_HPP
+#define CROSSDOCK_HPP
+
+#include "crossdock.h"
+
+#include <array>
+#include <complex>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <initializer_list>
+#include <memory>
+#include <ostream>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#if defined(__has_include)
+#if __has_include(<version>)
+#include <version>
+#endif
+#endif
+#if defined(__cpp_lib_span)
+#include <span>
+#endif
+#if defined(__cpp_lib_mdspan)
+#include <mdspan>
+#endif
+
+namespace crossdock {
+
+/* What went wrong: one sentence, and its kind. */
+class error : public std::runtime_error {
+ public:
+  error(std::int32_t kind, const std::string &text) : std::runtime_error(text), kind_(kind) {}
+  std::int32_t kind() const noexcept { return kind_; }
+
+ private:
+  std::int32_t kind_;
+};
+
+namespace detail {
+
+/* The last argument of what can fail. */
+class slot {
+ public:
+  slot() = default;
+  slot(const slot &) = delete;
+  slot &operator=(const slot &) = delete;
+  ~slot() { xd_error_free(error_); }
+  operator xd_error_t **() noexcept { return &error_; }
+
+  /* Throws where the call failed; otherwise what it gave. */
+  template <class T>
+  T taken(T result) const {
+    if (error_ != nullptr)
+      throw error(xd_error_kind(error_), xd_error_message(error_));
+    return result;
+  }
+
+ private:
+  xd_error_t *error_ = nullptr;
+};
+
+/* Calls what takes an error last. */
+template <class F, class... Arguments>
+auto call(F function, Arguments... arguments) {
+  slot error;
+  return error.taken(function(arguments..., error));
+}
+
+template <class T, void (*Free)(T *)>
+struct freed {
+  void operator()(T *handle) const noexcept { Free(handle); }
+};
+
+template <class T, void (*Free)(T *)>
+using handle = std::unique_ptr<T, freed<T, Free>>;
+
+inline std::string owned(char *text) {
+  handle<char, xd_string_free> owner(text);
+  return std::string(text);
+}
+
+template <class T>
+struct is_complex : std::false_type {};
+template <class T>
+struct is_complex<std::complex<T>> : std::true_type {};
+
+/* DLPack's code for a type of C++. */
+template <class T>
+constexpr std::uint8_t code_of() {
+  static_assert(std::is_arithmetic_v<T> || is_complex<T>::value, "an element is a number, a bool or a std::complex");
+  if constexpr (is_complex<T>::value)
+    return 5;
+  else if constexpr (std::is_same_v<T, bool>)
+    return 6;
+  else if constexpr (std::is_floating_point_v<T>)
+    return 2;
+  else
+    return std::is_signed_v<T> ? 0 : 1;
+}
+
+}  // namespace detail
+
+/* Lengths, strides and indices. */
+using extents = std::vector<ssize_t>;
+
+/* What an element is. */
+class dtype {
+ public:
+  explicit dtype(xd_dtype_t *taken) noexcept : handle_(taken) {}
+
+  /* NumPy's spelling; Ruby's; that of a type of C++. */
+  static dtype parse(const std::string &typestr) { return dtype(detail::call(xd_dtype_parse, typestr.c_str())); }
+  static dtype parse_pack(const std::string &pack) { return dtype(detail::call(xd_dtype_parse_pack, pack.c_str())); }
+  template <class T>
+  static dtype of() {
+    return dtype(detail::call(xd_dtype_from_dlpack, detail::code_of<T>(), static_cast<std::uint8_t>(8 * sizeof(T)), std::uint16_t{1}));
+  }
+
+  dtype clone() const { return dtype(detail::call(xd_dtype_clone, get())); }
+  std::int32_t kind() const noexcept { return xd_dtype_kind(get()); }
+  std::size_t itemsize() const noexcept { return xd_dtype_itemsize(get()); }
+  std::string text() const { return detail::owned(detail::call(xd_dtype_to_text, get())); }
+  std::string typestr() const { return detail::owned(detail::call(xd_dtype_to_typestr, get())); }
+  friend bool operator==(const dtype &a, const dtype &b) noexcept { return xd_dtype_equals(a.get(), b.get()); }
+  friend bool operator!=(const dtype &a, const dtype &b) noexcept { return !(a == b); }
+  const xd_dtype_t *get() const noexcept { return handle_.get(); }
+
+ private:
+  detail::handle<xd_dtype_t, xd_dtype_free> handle_;
+};
+
+/* One element out of its array. */
+class value {
+ public:
+  value() noexcept : held_{XD_VALUE_NIL, {0, 0, 0}, 0, {0}} {}
+  explicit value(xd_value taken) noexcept : held_(taken) {}
+  value(value &&other) noexcept : held_(std::exchange(other.held_, value().held_)) {}
+  value &operator=(value &&other) noexcept {
+    std::swap(held_, other.held_);
+    return *this;
+  }
+  ~value() { xd_value_free(&held_); }
+
+  std::uint8_t kind() const noexcept { return held_.kind; }
+  const xd_value &get() const noexcept { return held_; }
+  /* The items of a list. */
+  const xd_value *begin() const noexcept { return is_list() ? held_.as.items : nullptr; }
+  const xd_value *end() const noexcept { return is_list() ? held_.as.items + held_.len : nullptr; }
+
+  /* A number, whatever its kind; XD_ERROR_VALUE for what is none. */
+  double number() const {
+    switch (held_.kind) {
+      case XD_VALUE_INT: return static_cast<double>(held_.as.i);
+      case XD_VALUE_UINT:
+      case XD_VALUE_BOOL: return static_cast<double>(held_.as.u);
+      case XD_VALUE_FLOAT: return held_.as.f;
+      default: throw error(XD_ERROR_VALUE, "a value of kind " + std::to_string(held_.kind) + " is no number");
+    }
+  }
+
+ private:
+  bool is_list() const noexcept { return held_.kind == XD_VALUE_LIST && held_.len > 0; }
+
+  xd_value held_;
+};
+
+/* Permission to touch bytes, given back with the object. */
+class lease {
+ public:
+  explicit lease(xd_lease_t *taken) noexcept : handle_(taken) {}
+
+  const void *data() const noexcept { return xd_lease_data(handle_.get()); }
+  void *mutable_data() const noexcept { return xd_lease_mutable_data(handle_.get()); }
+  std::size_t nbytes() const noexcept { return xd_lease_nbytes(handle_.get()); }
+  std::int32_t kind() const noexcept { return xd_lease_kind(handle_.get()); }
+#if defined(__cpp_lib_span)
+  /* Of a buffer's lease. */
+  std::span<const std::byte> bytes() const noexcept { return {static_cast<const std::byte *>(data()), nbytes()}; }
+  std::span<std::byte> mutable_bytes() const noexcept {
+    void *first = mutable_data();
+    return {static_cast<std::byte *>(first), first == nullptr ? 0 : nbytes()};
+  }
+#endif
+
+ private:
+  detail::handle<xd_lease_t, xd_lease_release> handle_;
+};
+
+/* Bytes that somebody owns. */
+class buffer {
+ public:
+  explicit buffer(xd_buffer_t *taken) noexcept : handle_(taken) {}
+
+  static buffer zeroed(std::size_t nbytes) { return buffer(detail::call(xd_buffer_alloc, nbytes)); }
+  static buffer copy_of(const void *bytes, std::size_t nbytes) { return buffer(detail::call(xd_buffer_copy, bytes, nbytes)); }
+
+  /* The memory of an owner, in place: `owner` is moved here, and destroyed when the last handle or lease goes. */
+  template <class Owner>
+  static buffer adopt(void *data, std::size_t nbytes, Owner owner, std::int32_t birth = XD_BIRTH_SOLE) {
+    auto held = std::make_unique<Owner>(std::move(owner));
+    auto release = [](void *context) { delete static_cast<Owner *>(context); };
+    return buffer(detail::call(xd_buffer_adopt, data, nbytes, birth, static_cast<void (*)(void *)>(release), static_cast<void *>(held.release())));
+  }
+
+  /* A vector's memory, in place. */
+  template <class T>
+  static buffer adopt(std::vector<T> vector) {
+    static_assert(std::is_arithmetic_v<T> && !std::is_same_v<T, bool>, "numbers");
+    /* On the heap before its address is taken: moving it later would be allowed to change that. */
+    auto held = std::make_unique<std::vector<T>>(std::move(vector));
+    T *first = held->data();
+    const std::size_t nbytes = held->size() * sizeof(T);
+    return adopt(first, nbytes, std::move(held));
+  }
+
+  buffer clone() const { return buffer(detail::call(xd_buffer_clone, get())); }
+  buffer slice(std::size_t offset, std::size_t nbytes) const { return buffer(detail::call(xd_buffer_slice, get(), offset, nbytes)); }
+  buffer readonly() const { return buffer(detail::call(xd_buffer_readonly, get())); }
+  std::size_t nbytes() const noexcept { return xd_buffer_nbytes(get()); }
+  bool is_readonly() const noexcept { return xd_buffer_is_readonly(get()); }
+  std::uintptr_t address() const noexcept { return xd_buffer_address(get()); }
+  lease read() const { return take(XD_LEASE_READ); }
+  lease write() const { return take(XD_LEASE_WRITE); }
+  lease share() const { return take(XD_LEASE_SHARE); }
+  lease pin() const { return take(XD_LEASE_PIN); }
+  const xd_buffer_t *get() const noexcept { return handle_.get(); }
+
+ private:
+  lease take(std::int32_t kind) const { return lease(detail::call(xd_buffer_lease, get(), kind)); }
+
+  detail::handle<xd_buffer_t, xd_buffer_free> handle_;
+};
+
+/* Elements of one type in N axes, under a lease that is given back with the object. T is const where they are not to be written. */
+template <class T, std::size_t N>
+class view {
+ public:
+  view(lease held, const ssize_t *shape, const ssize_t *strides) : lease_(std::move(held)) {
+    for (std::size_t axis = 0; axis < N; axis++) {
+      shape_[axis] = shape[axis];
+      strides_[axis] = strides[axis];
+    }
+    if constexpr (std::is_const_v<T>)
+      first_ = static_cast<const std::byte *>(lease_.data());
+    else
+      first_ = static_cast<std::byte *>(lease_.mutable_data());
+    if (!is_aligned())
+      throw error(XD_ERROR_ALIGNMENT, "an element does not lie at a multiple of the alignment of its type: copy the array");
+  }
+
+  const std::array<ssize_t, N> &shape() const noexcept { return shape_; }
+  /* In bytes. */
+  const std::array<ssize_t, N> &strides() const noexcept { return strides_; }
+
+  /* The element at an index, which has to be inside. */
+  template <class... Indices>
+  T &operator()(Indices... indices) const noexcept {
+    static_assert(sizeof...(Indices) == N, "an index for each axis");
+    ssize_t offset = 0;
+    std::size_t axis = 0;
+    ((offset += static_cast<ssize_t>(indices) * strides_[axis++]), ...);
+    return *reinterpret_cast<T *>(first_ + offset);
+  }
+
+  /* The same, and XD_ERROR_BOUNDS outside. */
+  template <class... Indices>
+  T &at(Indices... indices) const {
+    static_assert(sizeof...(Indices) == N, "an index for each axis");
+    std::size_t axis = 0;
+    (check(static_cast<ssize_t>(indices), axis++), ...);
+    return (*this)(indices...);
+  }
+
+  bool is_row_major() const noexcept {
+    ssize_t expected = sizeof(T);
+    bool is = true;
+    for (std::size_t axis = N; axis-- > 0; expected *= shape_[axis])
+      is = is && (shape_[axis] == 1 || strides_[axis] == expected);
+    return is || size() == 0;
+  }
+
+  std::size_t size() const noexcept {
+    std::size_t count = 1;
+    for (ssize_t length : shape_)
+      count *= static_cast<std::size_t>(length);
+    return count;
+  }
+
+#if defined(__cpp_lib_span)
+  /* All elements, which have to lie row-major without gaps. */
+  std::span<T> span() const {
+    if (!is_row_major())
+      throw error(XD_ERROR_LAYOUT, "the elements do not lie row-major without gaps: copy the array");
+    return {reinterpret_cast<T *>(first_), size()};
+  }
+#endif
+
+#if defined(__cpp_lib_mdspan)
+  /* The same elements, whose strides have to be positive multiples of their size. */
+  std::mdspan<T, std::dextents<ssize_t, N>, std::layout_stride> mdspan() const {
+    std::array<ssize_t, N> steps{};
+    for (std::size_t axis = 0; axis < N; axis++) {
+      if (strides_[axis] <= 0 || strides_[axis] % static_cast<ssize_t>(sizeof(T)) != 0)
+        throw error(XD_ERROR_LAYOUT, "a stride is no positive multiple of the element's size, which mdspan asks for");
+      steps[axis] = strides_[axis] / static_cast<ssize_t>(sizeof(T));
+    }
+    using mapping = std::layout_stride::mapping<std::dextents<ssize_t, N>>;
+    return {reinterpret_cast<T *>(first_), mapping(std::dextents<ssize_t, N>(shape_), steps)};
+  }
+#endif
+
+ private:
+  using byte = std::conditional_t<std::is_const_v<T>, const std::byte, std::byte>;
+
+  bool is_aligned() const noexcept {
+    std::uintptr_t bits = reinterpret_cast<std::uintptr_t>(first_);
+    for (std::size_t axis = 0; axis < N; axis++)
+      bits |= shape_[axis] > 1 ? static_cast<std::uintptr_t>(strides_[axis]) : 0;
+    return bits % alignof(T) == 0 || size() == 0;
+  }
+
+  void check(ssize_t index, std::size_t axis) const {
+    if (index < 0 || index >= shape_[axis])
+      throw error(XD_ERROR_BOUNDS, "index " + std::to_string(index) + " is out of bounds for axis " + std::to_string(axis) +
+                                       " of length " + std::to_string(shape_[axis]));
+  }
+
+  lease lease_;
+  byte *first_ = nullptr;
+  std::array<ssize_t, N> shape_{}, strides_{};
+};
+
+/* An n-dimensional array. It is an object of the MemoryView protocol, too: object(). */
+class array {
+ public:
+  explicit array(xd_array_t *taken) noexcept : handle_(taken) {}
+
+  static array zeros(const dtype &dtype, const extents &shape, std::int32_t order = XD_ROW_MAJOR) {
+    return array(detail::call(xd_array_zeros, dtype.get(), shape.size(), shape.data(), order));
+  }
+  template <class T>
+  static array zeros(const extents &shape, std::int32_t order = XD_ROW_MAJOR) {
+    return zeros(dtype::of<T>(), shape, order);
+  }
+  /* Row-major from the buffer's first byte. */
+  static array from_buffer(const buffer &buffer, const dtype &dtype, const extents &shape) {
+    return array(detail::call(xd_array_from_buffer, buffer.get(), dtype.get(), shape.size(), shape.data(),
+                              static_cast<const ssize_t *>(nullptr), std::size_t{0}));
+  }
+  static array from_buffer(const buffer &buffer, const dtype &dtype, const extents &shape, const extents &strides, std::size_t offset) {
+    if (shape.size() != strides.size())
+      throw error(XD_ERROR_SHAPE, std::to_string(shape.size()) + " lengths and " + std::to_string(strides.size()) + " strides");
+    return array(detail::call(xd_array_from_buffer, buffer.get(), dtype.get(), shape.size(), shape.data(), strides.data(), offset));
+  }
+  /* A vector's elements, in place. */
+  template <class T>
+  static array adopt(std::vector<T> vector, const extents &shape) {
+    return from_buffer(buffer::adopt(std::move(vector)), dtype::of<T>(), shape);
+  }
+  static array open(const std::string &path) { return array(detail::call(xd_array_open, path.c_str())); }
+  /* Any object's view; a tensor of DLPack, which is taken over. */
+  static array from_object(void *object, int flags = XD_MEMORY_VIEW_SIMPLE) {
+    return array(detail::call(xd_array_from_object, object, flags));
+  }
+  static array from_dlpack(DLManagedTensorVersioned *tensor) { return array(detail::call(xd_array_from_dlpack, tensor)); }
+
+  array clone() const { return array(detail::call(xd_array_clone, get())); }
+  array readonly() const { return array(detail::call(xd_array_readonly, get())); }
+  std::size_t ndim() const noexcept { return xd_array_ndim(get()); }
+  extents shape() const { return list(xd_array_shape(get())); }
+  extents strides() const { return list(xd_array_strides(get())); }
+  crossdock::dtype dtype() const { return crossdock::dtype(detail::call(xd_dtype_clone, xd_array_dtype(get()))); }
+  std::size_t size() const noexcept { return xd_array_len(get()); }
+  std::size_t nbytes() const noexcept { return xd_array_nbytes(get()); }
+  bool is_readonly() const noexcept { return xd_array_is_readonly(get()); }
+  bool is_contiguous(std::int32_t order = XD_ROW_MAJOR) const noexcept { return xd_array_is_contiguous(get(), order); }
+  std::uintptr_t address() const noexcept { return xd_array_address(get()); }
+
+  /* Views of the same elements. */
+  array at(const std::string &subscript) const { return array(detail::call(xd_array_at, get(), subscript.c_str())); }
+  array slice(std::initializer_list<xd_slice> slices) const {
+    return array(detail::call(xd_array_slice, get(), slices.size(), slices.begin()));
+  }
+  array field(const std::string &name) const { return array(detail::call(xd_array_field, get(), name.c_str())); }
+  array transpose() const { return array(detail::call(xd_array_transpose, get())); }
+  array permute(const extents &axes) const { return array(detail::call(xd_array_permute, get(), axes.size(), axes.data())); }
+  array reshape(const extents &shape) const { return array(detail::call(xd_array_reshape, get(), shape.size(), shape.data())); }
+
+  /* Copies, and comparisons. */
+  array copy(std::int32_t order = XD_ROW_MAJOR) const { return array(detail::call(xd_array_copy, get(), order)); }
+  array cast(const crossdock::dtype &dtype, std::int32_t casting = XD_CASTING_CHECKED) const {
+    return array(detail::call(xd_array_cast, get(), dtype.get(), std::int32_t{XD_ROW_MAJOR}, casting));
+  }
+  void assign(const array &source, std::int32_t casting = XD_CASTING_CHECKED) const {
+    detail::call(xd_array_assign, get(), source.get(), casting);
+  }
+  bool equals(const array &other) const {
+    bool equal = false;
+    detail::call(xd_array_equals, get(), other.get(), &equal);
+    return equal;
+  }
+  void save_npy(const std::string &path) const { detail::call(xd_array_save_npy, get(), path.c_str()); }
+
+  /* One element. */
+  value get(const extents &index) const {
+    check_rank(index.size());
+    xd_value taken;
+    detail::call(xd_array_get, get(), index.data(), &taken);
+    return value(taken);
+  }
+  void set(const extents &index, const xd_value &element) const {
+    check_rank(index.size());
+    detail::call(xd_array_set, get(), index.data(), &element);
+  }
+
+  /* All elements, typed and under a lease: XD_ERROR_DTYPE for another type, XD_ERROR_SHAPE for another number of axes. */
+  template <class T, std::size_t N>
+  view<const T, N> read() const {
+    return typed<const T, N>(XD_LEASE_READ);
+  }
+  template <class T, std::size_t N>
+  view<T, N> write() const {
+    return typed<T, N>(XD_LEASE_WRITE);
+  }
+  template <class T, std::size_t N>
+  view<T, N> share() const {
+    return typed<T, N>(XD_LEASE_SHARE);
+  }
+  template <class T, std::size_t N>
+  view<const T, N> pin() const {
+    return typed<const T, N>(XD_LEASE_PIN);
+  }
+
+  std::string text() const { return detail::owned(detail::call(xd_array_to_text, get())); }
+  friend std::ostream &operator<<(std::ostream &out, const array &array) { return out << array.text(); }
+
+  /* Lent to others. */
+  DLManagedTensorVersioned *to_dlpack(std::uint32_t flags = XD_EXPORT_IN_PLACE) const {
+    return detail::call(xd_array_to_dlpack, get(), flags);
+  }
+  void *object() const noexcept { return handle_.get(); }
+  const xd_array_t *get() const noexcept { return handle_.get(); }
+
+ private:
+  extents list(const ssize_t *numbers) const { return extents(numbers, numbers + ndim()); }
+
+  void check_rank(std::size_t count) const {
+    if (count != ndim())
+      throw error(XD_ERROR_SHAPE, std::to_string(count) + " indices or axes for an array of " + std::to_string(ndim()));
+  }
+
+  template <class T, std::size_t N>
+  view<T, N> typed(std::int32_t kind) const {
+    check_rank(N);
+    const auto wanted = crossdock::dtype::of<std::remove_const_t<T>>();
+    if (!xd_dtype_equals(xd_array_dtype(get()), wanted.get()))
+      throw error(XD_ERROR_DTYPE, "the elements are " + dtype().text() + ", not " + wanted.text() + ": cast them");
+    if (xd_array_is_indirect(get()))
+      throw error(XD_ERROR_LAYOUT, "the elements are reached over tables of pointers: copy the array");
+    return view<T, N>(lease(detail::call(xd_array_lease, get(), kind)), xd_array_shape(get()), xd_array_strides(get()));
+  }
+
+  detail::handle<xd_array_t, xd_array_free> handle_;
+};
+
+/* A view of any object, given back with this. XD_ERROR_REFUSED where there is none, with the reason. */
+class memory_view {
+ public:
+  explicit memory_view(void *object, int flags = XD_MEMORY_VIEW_SIMPLE) {
+    std::memset(&held_, 0, sizeof held_);
+    if (!xd_memory_view_get(object, &held_, flags))
+      throw error(XD_ERROR_REFUSED, xd_last_refusal());
+  }
+  memory_view(memory_view &&other) noexcept : held_(other.held_) { std::memset(&other.held_, 0, sizeof held_); }
+  memory_view &operator=(memory_view &&other) noexcept {
+    std::swap(held_, other.held_);
+    return *this;
+  }
+  ~memory_view() {
+    if (held_.reserved != nullptr)
+      xd_memory_view_release(&held_);
+  }
+
+  const xd_memory_view_t *operator->() const noexcept { return &held_; }
+  const xd_memory_view_t &get() const noexcept { return held_; }
+
+  /* XD_ERROR_BOUNDS outside. */
+  template <class... Indices>
+  value item(Indices... indices) const {
+    const std::array<ssize_t, sizeof...(Indices)> index{static_cast<ssize_t>(indices)...};
+    if (static_cast<ssize_t>(index.size()) != held_.ndim)
+      throw error(XD_ERROR_SHAPE, std::to_string(index.size()) + " indices for " + std::to_string(held_.ndim) + " axes");
+    if (xd_memory_view_get_item_pointer(&held_, index.data()) == nullptr)
+      throw error(XD_ERROR_BOUNDS, xd_last_refusal());
+    return value(xd_memory_view_get_item(&held_, index.data()));
+  }
+
+  template <class... Indices>
+  void set_item(const xd_value &number, Indices... indices) const {
+    const std::array<ssize_t, sizeof...(Indices)> index{static_cast<ssize_t>(indices)...};
+    if (static_cast<ssize_t>(index.size()) != held_.ndim)
+      throw error(XD_ERROR_SHAPE, std::to_string(index.size()) + " indices for " + std::to_string(held_.ndim) + " axes");
+    detail::call(xd_memory_view_set_item, &get(), index.data(), &number);
+  }
+
+ private:
+  xd_memory_view_t held_;
+};
+
+}  // namespace crossdock
+
+#endif

@@ -1,0 +1,34 @@
+//! What the caller permits in an export, as bits.
+
+use crossdock::view::CopyPolicy;
+
+use crate::error::{Failure, Result};
+
+/// `XD_EXPORT_IN_PLACE` of the header.
+pub const XD_EXPORT_IN_PLACE: u32 = 0;
+/// `XD_EXPORT_COPY_IF_NEEDED` of the header.
+pub const XD_EXPORT_COPY_IF_NEEDED: u32 = 1;
+/// `XD_EXPORT_COPY` of the header.
+pub const XD_EXPORT_COPY: u32 = 2;
+/// `XD_EXPORT_TRUST_READONLY` of the header.
+pub const XD_EXPORT_TRUST_READONLY: u32 = 4;
+/// `XD_EXPORT_WHOLE` of the header.
+pub const XD_EXPORT_WHOLE: u32 = 8;
+
+/// Whether a copy may be made. `others` are bits that a protocol knows beside.
+///
+/// # Errors
+///
+/// `argument` for bits that mean nothing.
+pub(crate) fn policy_of(flags: u32, others: u32) -> Result<CopyPolicy> {
+    let unknown = flags & !(XD_EXPORT_COPY_IF_NEEDED | XD_EXPORT_COPY | others);
+    if unknown != 0 {
+        let text = format!("the argument `flags`, {flags:#x}, has bits that mean nothing here: {unknown:#x}");
+        return Err(Failure::argument(text));
+    }
+    Ok(match flags {
+        flags if flags & XD_EXPORT_COPY != 0 => CopyPolicy::Always,
+        flags if flags & XD_EXPORT_COPY_IF_NEEDED != 0 => CopyPolicy::IfNeeded,
+        _ => CopyPolicy::Never,
+    })
+}

@@ -1,0 +1,128 @@
+// What crossdock.hpp adds: ownership, exceptions, typed views.
+
+#include <crossdock.hpp>
+
+#include <cstdio>
+#include <cstdlib>
+#include <thread>
+
+namespace xd = crossdock;
+
+#define CHECK(is)                                                        \
+  do {                                                                   \
+    if (!(is)) {                                                         \
+      std::fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #is);      \
+      std::exit(1);                                                      \
+    }                                                                    \
+  } while (0)
+
+// The kind of what a call throws; XD_ERROR_NONE where it does not.
+template <class F>
+static std::int32_t kind_of(F call) {
+  try {
+    call();
+  } catch (const xd::error &error) {
+    CHECK(std::string(error.what()).size() > 5);
+    return error.kind();
+  }
+  return XD_ERROR_NONE;
+}
+
+struct counted {
+  int *alive;
+  explicit counted(int *number) : alive(number) { ++*alive; }
+  counted(counted &&other) noexcept : alive(other.alive) { ++*alive; }
+  ~counted() { --*alive; }
+};
+
+static void buffers() {
+  static char bytes[8] = "seventh";
+  int alive = 0;
+  {
+    xd::buffer buffer = xd::buffer::adopt(bytes, sizeof bytes, counted(&alive));
+    CHECK(alive == 1 && buffer.address() == reinterpret_cast<std::uintptr_t>(bytes));
+    xd::buffer part = buffer.slice(1, 3);
+    buffer = xd::buffer::zeroed(4);
+    CHECK(alive == 1 && std::memcmp(part.read().data(), "eve", 3) == 0);
+    std::thread([moved = std::move(part)] { CHECK(moved.nbytes() == 3); }).join();
+    CHECK(alive == 0 && part.get() == nullptr);
+    CHECK(kind_of([&] { (void)buffer.slice(3, 2); }) == XD_ERROR_BOUNDS);
+    xd::lease writing = buffer.write();
+    CHECK(kind_of([&] { (void)buffer.pin(); }) == XD_ERROR_CONFLICT);
+    CHECK(writing.mutable_data() != nullptr && buffer.readonly().is_readonly());
+  }
+  CHECK(kind_of([&] { (void)xd::buffer::adopt(bytes, 8, counted(&alive), 9); }) == XD_ERROR_ARGUMENT && alive == 0);
+  xd::buffer empty = xd::buffer::adopt(std::vector<int>());
+  CHECK(empty.nbytes() == 0);
+}
+
+static void arrays() {
+  xd::array array = xd::array::zeros<float>({2, 3});
+  CHECK(array.dtype() == xd::dtype::of<float>() && array.dtype().typestr() == "<f4" && array.size() == 6);
+  {
+    auto view = array.write<float, 2>();
+    for (int i = 0; i < 2; i++)
+      for (int j = 0; j < 3; j++)
+        view(i, j) = static_cast<float>(10 * i + j);
+    CHECK(kind_of([&] { view.at(0, 3) = 1; }) == XD_ERROR_BOUNDS && view.at(1, 2) == 12);
+#if defined(__cpp_lib_span)
+    CHECK(view.span()[5] == 12 && kind_of([&] { (void)array.read<float, 2>(); }) == XD_ERROR_CONFLICT);
+#endif
+  }
+  xd::array turned = array.transpose();
+  auto view = turned.read<float, 2>();
+  array = xd::array::zeros<bool>({1});
+  CHECK(view.shape()[0] == 3 && view(2, 1) == 12 && !view.is_row_major());
+#if defined(__cpp_lib_span)
+  CHECK(kind_of([&] { (void)view.span(); }) == XD_ERROR_LAYOUT);
+#endif
+#if defined(__cpp_lib_mdspan)
+  CHECK((view.mdspan()[2, 1]) == 12);
+#endif
+  CHECK(kind_of([&] { (void)turned.read<float, 3>(); }) == XD_ERROR_SHAPE);
+  CHECK(kind_of([&] { (void)turned.read<double, 2>(); }) == XD_ERROR_DTYPE);
+  CHECK(turned.get({2, 1}).number() == 12 && kind_of([&] { (void)turned.get({0}); }) == XD_ERROR_SHAPE);
+  CHECK(turned.copy().equals(turned) && turned.slice({XD_RANGE(0, 2, 1), XD_INDEX(1)}).text() == "[10. 11.]");
+  CHECK(turned.clone().reshape({3, 2, 1}).ndim() == 3);
+  CHECK(turned.cast(xd::dtype::of<std::int8_t>()).permute({1, 0}).strides() == (xd::extents{1, 2}));
+  CHECK(xd::array::zeros<std::complex<double>>({1}).dtype().text() == "complex128");
+
+  // Elements at odd addresses are not read through a pointer.
+  xd::array odd = xd::array::from_buffer(xd::buffer::zeroed(9), xd::dtype::of<double>(), {1}, {8}, 1);
+  CHECK(kind_of([&] { (void)odd.read<double, 1>(); }) == XD_ERROR_ALIGNMENT && odd.get({0}).number() == 0);
+  CHECK(kind_of([&] { (void)xd::array::from_buffer(xd::buffer::zeroed(9), xd::dtype::of<double>(), {1}, {}, 0); }) ==
+        XD_ERROR_SHAPE);
+}
+
+static void records() {
+  xd::array trades = xd::array::zeros(xd::dtype::parse("[('price', '<f8'), ('codes', '|u1', (2,))]"), {3});
+  CHECK(trades.field("codes").shape() == (xd::extents{3, 2}));
+  xd::value first = trades.get({0}), second = std::move(first);
+  CHECK(first.kind() == XD_VALUE_NIL && second.kind() == XD_VALUE_LIST && second.end() - second.begin() == 2);
+  CHECK(kind_of([&] { (void)second.number(); }) == XD_ERROR_VALUE);
+  first = std::move(second);
+  CHECK(first.begin()->kind == XD_VALUE_FLOAT);
+}
+
+static void objects() {
+  xd::array array = xd::array::adopt(std::vector<int>{1, 2, 3}, {3});
+  {
+    xd::memory_view view(array.object()), moved = std::move(view);
+    CHECK(view->reserved == nullptr && moved.item(2).number() == 3 && xd_memory_view_exports(array.object()) == 1);
+    CHECK(kind_of([&] { (void)moved.item(3); }) == XD_ERROR_BOUNDS && kind_of([&] { (void)moved.item(0, 0); }) == XD_ERROR_SHAPE);
+    CHECK(kind_of([&] { moved.set_item(xd_value{XD_VALUE_INT, {0, 0, 0}, 0, {1}}, 0); }) == XD_ERROR_READ_ONLY);
+    CHECK(kind_of([&] { (void)array.write<int, 1>(); }) == XD_ERROR_CONFLICT);
+  }
+  CHECK(xd_memory_view_exports(array.object()) == 0 && (array.write<int, 1>()(2)) == 3);
+  CHECK(kind_of([&] { xd::memory_view view(array.readonly().object(), XD_MEMORY_VIEW_WRITABLE); }) == XD_ERROR_REFUSED);
+  xd::array same = xd::array::from_object(array.object());
+  CHECK(same.address() == array.address() && same.is_readonly());
+}
+
+int main() {
+  buffers();
+  arrays();
+  records();
+  objects();
+  return 0;
+}

@@ -1,9 +1,0 @@
-use crossdock_derive::Element;
-
-#[derive(Clone, Copy, Element)]
-#[repr(C)]
-struct Flag {
-    set: bool,
-}
-
-fn main() {}

@@ -1,7 +1,0 @@
-use crossdock_derive::Element;
-
-#[derive(Clone, Copy, Element)]
-#[repr(C, align(64))]
-struct Line(u64);
-
-fn main() {}

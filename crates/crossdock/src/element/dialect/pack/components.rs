@@ -1,0 +1,161 @@
+//! Components of a template where they can be handed to C: constants, or a block of their own.
+
+use std::mem::{ManuallyDrop, MaybeUninit};
+use std::ptr::NonNull;
+
+use crate::element::dialect::pack::error::{Cause, FormatError};
+use crate::element::dialect::pack::letters;
+use crate::element::dialect::pack::{Component, parse};
+
+/// The component of every number at the start of an item: by letter, native size, byte order.
+static SCALARS: [Component; 4 * letters::COUNT] = {
+    let mut scalars = [Component::NONE; 4 * letters::COUNT];
+    let mut index = 0;
+    while index < scalars.len() {
+        let (format, sizes) = letters::number(index / 4);
+        let (native_size, little_endian) = (index & 2 != 0, index & 1 != 0);
+        let size = sizes[native_size as usize];
+        scalars[index] = Component { format, native_size, little_endian, offset: 0, size, repeat: 1 };
+        index += 1;
+    }
+    scalars
+};
+
+/// The components of a template, in the order of their offsets: those of one scalar in a constant table, others in a block of `malloc`,
+/// so that its size need not be known to free it.
+///
+/// # Invariants
+///
+/// 1. `len` components from `ptr`: in the table, or at the start of a block that is this one's own.
+pub struct Components {
+    ptr: NonNull<Component>,
+    len: usize,
+}
+
+// SAFETY: plain data, shared with nobody or constant.
+unsafe impl Send for Components {}
+// SAFETY: as above.
+unsafe impl Sync for Components {}
+
+impl Components {
+    /// Those of an item without numbers.
+    const NONE: Self = Self { ptr: NonNull::from_ref(&SCALARS[0]), len: 0 };
+
+    /// Reads those of a template, and gives the size of an item, too.
+    #[inline]
+    pub(super) fn parse(format: &[u8]) -> Result<(Self, usize), FormatError> {
+        // The first one waits here, because most templates have no other.
+        let (mut components, mut first) = (Self::NONE, Component::NONE);
+        let mut count = 0_usize;
+        let item_size = parse::walk(format, |at, component| {
+            match count {
+                0 => first.set(&component),
+                1 => {
+                    components = Self::with_room(format.len()).ok_or_else(|| out_of_memory(at, format))?;
+                    // SAFETY: there is room for one component for each byte of the template, each of which begins one at most.
+                    unsafe { components.push(&first) };
+                    // SAFETY: as above.
+                    unsafe { components.push(&component) };
+                }
+                // SAFETY: as above.
+                _ => unsafe { components.push(&component) },
+            }
+            count += 1;
+            Ok(())
+        })?;
+        if count == 1 {
+            components = match scalar(&first) {
+                Some(scalar) => Self { ptr: NonNull::from_ref(scalar), len: 1 },
+                None => {
+                    let mut single = Self::with_room(1).ok_or_else(|| out_of_memory(0, format))?;
+                    // SAFETY: there is room for one.
+                    unsafe { single.push(&first) };
+                    single
+                }
+            };
+        }
+        Ok((components, item_size))
+    }
+
+    /// A block for so many components, with none in it. `None` where there is no memory for them.
+    fn with_room(capacity: usize) -> Option<Self> {
+        let nbytes = capacity.checked_mul(size_of::<Component>())?;
+        // SAFETY: any size may be asked for. What comes back is aligned for all of C's types.
+        let block = unsafe { libc::malloc(nbytes) };
+        Some(Self { ptr: NonNull::new(block.cast())?, len: 0 })
+    }
+
+    /// # Safety
+    ///
+    /// There is room in the block for one more.
+    #[inline(always)]
+    unsafe fn push(&mut self, component: &Component) {
+        let place = self.ptr.as_ptr().wrapping_add(self.len).cast::<MaybeUninit<Component>>();
+        // SAFETY: the caller's word.
+        let place = unsafe { &mut *place };
+        place.write(Component::NONE).set(component);
+        self.len += 1;
+    }
+
+    /// All of them. O(1).
+    #[inline]
+    pub fn as_slice(&self) -> &[Component] {
+        // SAFETY: Components 1.
+        unsafe { std::slice::from_raw_parts(self.ptr.as_ptr(), self.len) }
+    }
+
+    /// All of them, where they are constants. O(1).
+    pub fn as_static(&self) -> Option<&'static [Component]> {
+        // SAFETY: Components 1: in the table.
+        is_static(self.ptr.as_ptr())
+            .then(|| unsafe { std::slice::from_raw_parts(self.ptr.as_ptr(), self.len) })
+    }
+
+    /// Address and number, to be given to [`Components::from_raw`]. Those of constants need not be.
+    #[inline]
+    pub fn into_raw(self) -> (*mut Component, usize) {
+        let this = ManuallyDrop::new(self);
+        (this.ptr.as_ptr(), this.len)
+    }
+
+    /// Takes back what [`Components::into_raw`] gave.
+    ///
+    /// # Safety
+    ///
+    /// From there, and not taken back yet, unless they are constants.
+    #[inline]
+    pub unsafe fn from_raw(ptr: NonNull<Component>, len: usize) -> Self {
+        Self { ptr, len }
+    }
+}
+
+impl Drop for Components {
+    #[inline]
+    fn drop(&mut self) {
+        if !is_static(self.ptr.as_ptr()) {
+            // SAFETY: Components 1: a block of `malloc`, its own.
+            unsafe { libc::free(self.ptr.as_ptr().cast()) }
+        }
+    }
+}
+
+#[cold]
+fn out_of_memory(at: usize, format: &[u8]) -> FormatError {
+    FormatError::new(at, Cause::OutOfMemory { components: u32::try_from(format.len()).unwrap_or(u32::MAX) })
+}
+
+/// The constant that is equal to a component, where that is one number at the start of the item.
+#[inline(always)]
+pub(super) fn scalar(component: &Component) -> Option<&'static Component> {
+    let place = 4 * usize::from(letters::letter(component.format).index)
+        + 2 * usize::from(component.native_size)
+        + usize::from(component.little_endian);
+    let is_scalar = component.offset == 0 && component.repeat == 1;
+    if is_scalar { SCALARS.get(place) } else { None }
+}
+
+/// Whether it is the address of a constant.
+#[inline]
+fn is_static(components: *const Component) -> bool {
+    SCALARS.as_ptr_range().contains(&components)
+}

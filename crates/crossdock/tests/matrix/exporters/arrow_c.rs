@@ -1,0 +1,65 @@
+//! What Arrow's C structs hand out.
+
+use std::ffi::CStr;
+
+use crossdock::DArray;
+use crossdock::exchange::protocol::arrow::abi::{ArrowArray, ArrowSchema};
+use crossdock::exchange::protocol::arrow::{self, ExportOptions};
+use crossdock::view::CopyPolicy;
+
+use super::{At, Lent, Look, No, reason};
+use crate::classes::bytes_at;
+
+/// A column of lists, of a struct where the elements are records.
+pub(super) fn column(array: &DArray, policy: CopyPolicy, look: Look<'_>) -> Result<(), No> {
+    let exported = arrow::export_device(array, &ExportOptions::new().copy(policy))?;
+    let (schema, column) = (exported.schema(), &exported.array().array);
+    look(Lent {
+        at: At::Address(first(column).addr()),
+        because: reason(exported.copied_because()),
+        elements: &|| elements(schema, column),
+    });
+    Ok(())
+}
+
+/// One of the structs below.
+fn below<S>(children: *mut *mut S, k: usize) -> &'static S {
+    // SAFETY: the producer's word: as many children as it says.
+    let child = unsafe { children.wrapping_add(k).read() };
+    // SAFETY: as above, while the export lives.
+    unsafe { &*child }
+}
+
+/// The address of the first byte that is not of a bitmap.
+fn first(column: &ArrowArray) -> *const u8 {
+    if column.n_children > 0 {
+        return first(below(column.children, 0));
+    }
+    // SAFETY: the producer's word: a bitmap, and the elements.
+    unsafe { column.buffers.wrapping_add(1).read() }.cast()
+}
+
+/// What a C consumer reads out of the structs, the fields of a record one after the other.
+fn elements(schema: &ArrowSchema, column: &ArrowArray) -> Vec<Vec<u8>> {
+    let children = (0..column.n_children as usize)
+        .map(|k| elements(below(schema.children, k), below(column.children, k)));
+    // SAFETY: the producer's word: text.
+    let width = match unsafe { CStr::from_ptr(schema.format) }.to_bytes() {
+        b"C" => 1,
+        b"S" => 2,
+        b"+s" => {
+            let mut records = vec![vec![]; column.length as usize];
+            for field in children {
+                records.iter_mut().zip(field).for_each(|(record, bytes)| record.extend(bytes));
+            }
+            return records;
+        }
+        _ => return children.flatten().collect(),
+    };
+    let data = first(column);
+    let element = |k: usize| {
+        // SAFETY: the producer's word: so many elements.
+        unsafe { bytes_at(data.wrapping_add(k * width), width) }
+    };
+    (column.offset as usize..(column.offset + column.length) as usize).map(element).collect()
+}

@@ -1,0 +1,116 @@
+//! What lies in Arrow's C structs, brought in.
+
+use std::ffi::{CString, c_void};
+use std::ptr;
+
+use crossdock::exchange::protocol::arrow;
+use crossdock::exchange::protocol::arrow::abi::{ArrowArray, ArrowDeviceArray, ArrowSchema};
+use crossdock::layout::Order;
+
+use super::{Brought, INDIRECT, NUMBERS, No, ROW_MAJOR, at_address};
+use crate::classes::{Kind, Loan, Specimen};
+
+/// What a producer keeps until one of its structs is released.
+struct Kept {
+    format: CString,
+    loan: Option<Loan>,
+    buffers: [*const c_void; 2],
+    below: (*mut ArrowSchema, *mut ArrowArray),
+}
+
+impl Kept {
+    fn boxed(format: &str) -> Box<Self> {
+        let format = CString::new(format).unwrap();
+        Box::new(Self {
+            format,
+            loan: None,
+            buffers: [ptr::null(); 2],
+            below: (ptr::null_mut(), ptr::null_mut()),
+        })
+    }
+}
+
+/// The release function of one of the two structs.
+macro_rules! release {
+    ($name:ident, $lent:ty, $below:tt) => {
+        unsafe extern "C" fn $name(lent: *mut $lent) {
+            // SAFETY: a struct of ours, wherever it was moved, and this is the one call.
+            let lent = unsafe { &mut *lent };
+            lent.release = None;
+            // SAFETY: what it keeps came from a box.
+            let kept = unsafe { Box::from_raw(lent.private_data.cast::<Kept>()) };
+            if !kept.below.$below.is_null() {
+                // SAFETY: so did what is below it.
+                let mut below = unsafe { Box::from_raw(kept.below.$below) };
+                // SAFETY: nobody has released it before.
+                unsafe { below.release.unwrap()(&mut *below) };
+            }
+        }
+    };
+}
+
+release!(release_schema, ArrowSchema, 0);
+release!(release_array, ArrowArray, 1);
+
+fn schema(format: &str, below: *mut ArrowSchema) -> ArrowSchema {
+    let mut kept = Kept::boxed(format);
+    kept.below.0 = below;
+    let kept = Box::into_raw(kept);
+    // SAFETY: just made, and nobody else has it.
+    let Kept { format, below: (children, _), .. } = unsafe { &mut *kept };
+    ArrowSchema {
+        format: format.as_ptr(),
+        n_children: i64::from(!below.is_null()),
+        children,
+        release: Some(release_schema),
+        private_data: kept.cast(),
+        ..ArrowSchema::empty()
+    }
+}
+
+fn array(length: usize, data: *const u8, loan: Option<Loan>, below: *mut ArrowArray) -> ArrowArray {
+    let mut kept = Kept::boxed("");
+    (kept.buffers[1], kept.loan, kept.below.1) = (data.cast(), loan, below);
+    let kept = Box::into_raw(kept);
+    // SAFETY: just made, and nobody else has it.
+    let Kept { buffers, below: (_, children), .. } = unsafe { &mut *kept };
+    let is_list = !below.is_null();
+    ArrowArray {
+        length: length as i64,
+        n_buffers: if is_list { 1 } else { 2 },
+        n_children: i64::from(is_list),
+        buffers: buffers.as_mut_ptr(),
+        children,
+        release: Some(release_array),
+        private_data: kept.cast(),
+        ..ArrowArray::empty()
+    }
+}
+
+/// A column of lists of a fixed size, wherever its memory is.
+pub(super) fn lists(specimen: &Specimen) -> Result<Brought, No> {
+    if specimen.is_indirect {
+        return Err(INDIRECT);
+    }
+    if specimen.kind != Kind::Number {
+        return Err(NUMBERS);
+    }
+    let &[rows, columns] = &specimen.shape[..] else { return Err(No::CannotSay("a column has a length")) };
+    if !specimen.layout().is_contiguous(Order::RowMajor) {
+        return Err(ROW_MAJOR);
+    }
+    let mut loan = specimen.lend();
+    let (address, place) = (loan.first(specimen.offset), loan.place());
+    let data = loan.base().wrapping_add(specimen.offset);
+    let boxed_schema = Box::into_raw(Box::new(schema("S", ptr::null_mut())));
+    let mut schema = schema(&format!("+w:{columns}"), boxed_schema);
+    let values = Box::into_raw(Box::new(array(rows * columns, data, Some(loan), ptr::null_mut())));
+    let mut device = ArrowDeviceArray {
+        array: array(rows, ptr::null(), None, values),
+        device_type: place.kind().0,
+        device_id: place.ordinal().into(),
+        ..ArrowDeviceArray::empty()
+    };
+    // SAFETY: the structs say what there is, and nobody else consumes them.
+    at_address(unsafe { arrow::import_device(&mut schema, &mut device) }?, address)
+}

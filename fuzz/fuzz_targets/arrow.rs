@@ -1,0 +1,73 @@
+//! Arrow's C structs, chosen by bytes: columns in lists, tensors and structs, some of which lie. They are taken if and only if none does
+//! and nothing is null, their elements are the ones that the recipe names, and every struct is released exactly once, after the last use.
+
+#![no_main]
+
+use crossdock::DArray;
+use crossdock::exchange::protocol::arrow::{self, ExportOptions, Imported};
+use crossdock::layout::Order;
+use crossdock::view::CopyPolicy;
+use crossdock_testkit::arrow::{Choices, Loan, Recipe};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|data: &[u8]| {
+    let recipe = Recipe::choose(&mut Choices(data));
+    let leaves = if recipe.is_honest() { recipe.leaves() } else { vec![] };
+    let has_nulls = leaves.iter().any(|leaf| leaf.has_nulls());
+
+    let loan = Loan::new(&recipe);
+    let columns = take_over(&loan).and_then(Imported::into_columns);
+    assert_eq!(columns.is_ok(), recipe.is_honest() && !has_nulls, "{columns:?}");
+    for ((name, array), leaf) in columns.unwrap_or_default().into_iter().zip(&leaves) {
+        assert_eq!((&name, array.shape()), (&leaf.name, &leaf.shape()[..]));
+        let wanted: Vec<u8> = leaf.elements().into_iter().flatten().flatten().collect();
+        assert_eq!(elements(&array), wanted);
+        relay(array, &wanted);
+    }
+    assert_all_released(&loan);
+
+    let loan = Loan::new(&recipe);
+    let both = take_over(&loan).and_then(Imported::into_array_with_validity);
+    if let (Ok((array, valid)), [leaf]) = (&both, &leaves[..]) {
+        assert_eq!((array.shape(), valid.is_some()), (&leaf.shape()[..], has_nulls));
+        let wanted: Vec<u8> = leaf.elements().iter().map(|element| u8::from(element.is_some())).collect();
+        assert!(valid.as_ref().is_none_or(|valid| elements(valid) == wanted));
+    }
+    drop(both);
+    assert_all_released(&loan);
+
+    let loan = Loan::new(&recipe);
+    if let Ok(records) = take_over(&loan).and_then(Imported::into_records) {
+        assert!(recipe.is_honest() && !has_nulls);
+        elements(&records);
+    }
+    assert_all_released(&loan);
+});
+
+fn take_over(loan: &Loan) -> crossdock::Result<Imported> {
+    // SAFETY: structs on loan, consumed once.
+    unsafe { arrow::take_over(loan.schema(), loan.array()) }
+}
+
+/// On to the next consumer.
+fn relay(array: DArray, wanted: &[u8]) {
+    let options = ExportOptions::new().copy(CopyPolicy::IfNeeded);
+    let Ok(exported) = arrow::export(&array, &options) else { return };
+    drop(array);
+    let (mut schema, mut column) = exported.into_raw();
+    // SAFETY: just exported, consumed once.
+    let array =
+        unsafe { arrow::import(&mut schema, &mut column) }.expect("what was exported can be imported");
+    assert_eq!(elements(&array), wanted);
+}
+
+fn elements(array: &DArray) -> Vec<u8> {
+    let copy = array.to_order(Order::RowMajor).expect("small arrays on the host are copied");
+    let (buffer, _) = copy.buffer().expect("one more handle");
+    buffer.pin().expect("nobody writes the copy").to_vec()
+}
+
+fn assert_all_released(loan: &Loan) {
+    let (released, live) = loan.released();
+    assert_eq!(released, live);
+}

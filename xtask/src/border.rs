@@ -1,0 +1,47 @@
+//! The suite of the C interface: the library as it is installed, in the hands of C and C++.
+
+use std::fs;
+
+use anyhow::{Context, Result, bail};
+
+use crate::install;
+use crate::run::Run;
+use crate::workspace::Workspace;
+
+/// Under what the programs run, and which tests they are.
+const INSTRUMENTS: &[(&str, &[&str])] =
+    &[("", &[]), ("valgrind", &["programs::", "nulls::"]), ("address", &["programs::", "nulls::"])];
+
+pub(crate) fn c(run: &mut Run<'_>) -> Result<()> {
+    // The arguments of the suite `test`, so that what it built is at hand.
+    let features = Workspace::of(run)?.light_features()?;
+    run.exec(run.door.cargo("build --workspace --lib").arg(&features))?;
+    let prefix = run.door.target.join("xtask/prefix");
+    if prefix.exists() {
+        fs::remove_dir_all(&prefix).with_context(|| format!("{} cannot be removed", prefix.display()))?;
+    }
+    install::install(run.door, &run.door.target.join("debug"), &prefix)?;
+
+    for (instrument, filters) in INSTRUMENTS {
+        run.step(if instrument.is_empty() { "plain" } else { instrument });
+        let mut command = run.door.cargo("test --workspace --test border");
+        command.arg(&features).arg("--").args(*filters);
+        command.env("CROSSDOCK_PREFIX", &prefix).env("CROSSDOCK_INSTRUMENT", instrument);
+        run.exec(command.env("CROSSDOCK_REQUIRE_COUNTERPARTS", "1"))?;
+    }
+    run.expect_tests()?;
+
+    // Every example against the shared and the static library, as CMake finds them.
+    run.step("cmake");
+    let build = run.door.target.join("xtask/cmake");
+    let mut configure = run.door.command("cmake", "-S examples -B");
+    configure.arg(&build).arg(format!("-DCMAKE_PREFIX_PATH={}", prefix.display()));
+    run.exec(configure.arg("--fresh"))?;
+    run.exec(run.door.command("cmake", "--build").arg(&build))?;
+    let told = run.output(run.door.command("ctest", "--output-on-failure --test-dir").arg(&build))?;
+    if !told.contains("100% tests passed") || told.contains("No tests were found") {
+        bail!("`ctest` did not run the examples");
+    }
+    run.note("examples built by pkg-config and by CMake, shared and static");
+    Ok(())
+}

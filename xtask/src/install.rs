@@ -1,0 +1,180 @@
+//! `cargo xtask install`: the library for C and C++, with what their build tools ask for.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, bail};
+
+use crate::run::Door;
+
+/// The package that makes the library, and its folder.
+const PACKAGE: &str = "crossdock-capi";
+const FOLDER: &str = "crates/crossdock-capi";
+
+/// What the static library needs of the system (`rustc --print native-static-libs`).
+const SYSTEM: &str = "-lgcc_s -lutil -lrt -lpthread -lm -ldl -lc";
+
+/// Builds the library as it is released, and puts it below `prefix`.
+pub(crate) fn run(prefix: &Path) -> Result<ExitCode> {
+    let door = Door::new(false)?;
+    if !door.cargo(&format!("build --release --package {PACKAGE}")).status()?.success() {
+        bail!("the library does not build");
+    }
+    let prefix = door.root.join(prefix);
+    for file in install(&door, &door.target.join("release"), &prefix)? {
+        println!("{}", prefix.join(file).display());
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Puts what was built in a folder of the target folder below `prefix`, and names the files.
+pub(crate) fn install(door: &Door, built: &Path, prefix: &Path) -> Result<Vec<PathBuf>> {
+    let version = Version::of(door)?;
+    let place = Place { prefix, files: Vec::new() };
+    place.with_library(built, &version)?.with_headers(door)?.with_descriptions(&version)
+}
+
+/// The version of the library, and what the loader calls it by.
+struct Version {
+    full: String,
+    /// What changes with the binary interface: the minor version, too, as long as the major one is 0.
+    interface: String,
+}
+
+impl Version {
+    /// As the header says: a test compares it with the library's own.
+    fn of(door: &Door) -> Result<Self> {
+        let path = door.root.join(FOLDER).join("include/crossdock.h");
+        let header =
+            fs::read_to_string(&path).with_context(|| format!("{} cannot be read", path.display()))?;
+        let line = header.lines().find_map(|line| line.strip_prefix("#define XD_VERSION_STRING "));
+        let full = line.context("the header says no version")?.trim_matches('"').to_owned();
+        let [major, minor] = full.split('.').take(2).collect::<Vec<_>>()[..] else {
+            bail!("`{full}` is no version");
+        };
+        let interface = if major == "0" { format!("{major}.{minor}") } else { major.to_owned() };
+        Ok(Self { full, interface })
+    }
+}
+
+/// The folder below which files are put.
+struct Place<'a> {
+    prefix: &'a Path,
+    files: Vec<PathBuf>,
+}
+
+impl Place<'_> {
+    fn with_library(mut self, built: &Path, version: &Version) -> Result<Self> {
+        let Version { full, interface } = version;
+        let file = format!("libcrossdock.so.{full}");
+        self.copy(&built.join("libcrossdock_capi.so"), &format!("lib/{file}"))?;
+        self.copy(&built.join("libcrossdock_capi.a"), "lib/libcrossdock.a")?;
+        for name in [format!("lib/libcrossdock.so.{interface}"), "lib/libcrossdock.so".to_owned()] {
+            let link = self.at(&name)?;
+            symlink(&file, &link).with_context(|| format!("{} cannot be made", link.display()))?;
+        }
+        Ok(self)
+    }
+
+    fn with_headers(mut self, door: &Door) -> Result<Self> {
+        let include = door.root.join(FOLDER).join("include");
+        for name in ["crossdock.h", "crossdock.hpp", "crossdock/ruby_names.h"] {
+            self.copy(&include.join(name), &format!("include/{name}"))?;
+        }
+        Ok(self)
+    }
+
+    fn with_descriptions(mut self, version: &Version) -> Result<Vec<PathBuf>> {
+        let Version { full, interface } = version;
+        self.write("lib/pkgconfig/crossdock.pc", &pkg_config(full))?;
+        self.write("lib/cmake/crossdock/crossdock-config.cmake", CMAKE)?;
+        self.write("lib/cmake/crossdock/crossdock-config-version.cmake", &cmake_version(full, interface))?;
+        Ok(self.files)
+    }
+
+    /// The path of a file below the prefix, which is not there any more and whose folder is.
+    fn at(&mut self, name: &str) -> Result<PathBuf> {
+        let path = self.prefix.join(name);
+        let folder = path.parent().context("a file has a folder")?;
+        fs::create_dir_all(folder).with_context(|| format!("{} cannot be made", folder.display()))?;
+        // Replaced and not written over: programs that run keep the library that they have.
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(error).with_context(|| format!("{} cannot be replaced", path.display()));
+            }
+            _ => {}
+        }
+        self.files.push(name.into());
+        Ok(path)
+    }
+
+    fn copy(&mut self, from: &Path, name: &str) -> Result<()> {
+        let to = self.at(name)?;
+        fs::copy(from, &to).with_context(|| format!("{} cannot be copied", from.display()))?;
+        Ok(())
+    }
+
+    fn write(&mut self, name: &str, text: &str) -> Result<()> {
+        let to = self.at(name)?;
+        fs::write(&to, text).with_context(|| format!("{} cannot be written", to.display()))
+    }
+}
+
+/// The folder may be moved: paths are found from where the file is.
+fn pkg_config(version: &str) -> String {
+    format!(
+        "prefix=${{pcfiledir}}/../..\n\
+         includedir=${{prefix}}/include\n\
+         libdir=${{prefix}}/lib\n\
+         \n\
+         Name: crossdock\n\
+         Description: Hand n-dimensional arrays between libraries, languages and processes without copying them\n\
+         Version: {version}\n\
+         Cflags: -I${{includedir}}\n\
+         Libs: -L${{libdir}} -lcrossdock\n\
+         Libs.private: {SYSTEM}\n"
+    )
+}
+
+const CMAKE: &str = r#"# find_package(crossdock): the targets crossdock::crossdock (shared) and crossdock::static.
+get_filename_component(_crossdock_prefix "${CMAKE_CURRENT_LIST_DIR}/../../.." ABSOLUTE)
+
+if(NOT TARGET crossdock::crossdock)
+  add_library(crossdock::crossdock SHARED IMPORTED)
+  set_target_properties(crossdock::crossdock PROPERTIES
+    IMPORTED_LOCATION "${_crossdock_prefix}/lib/libcrossdock.so"
+    INTERFACE_INCLUDE_DIRECTORIES "${_crossdock_prefix}/include")
+endif()
+
+if(NOT TARGET crossdock::static)
+  find_package(Threads REQUIRED)
+  add_library(crossdock::static STATIC IMPORTED)
+  set_target_properties(crossdock::static PROPERTIES
+    IMPORTED_LOCATION "${_crossdock_prefix}/lib/libcrossdock.a"
+    INTERFACE_INCLUDE_DIRECTORIES "${_crossdock_prefix}/include"
+    INTERFACE_LINK_LIBRARIES "Threads::Threads;gcc_s;util;rt;m;${CMAKE_DL_LIBS}")
+endif()
+
+unset(_crossdock_prefix)
+"#;
+
+/// Compatible is what has the same binary interface.
+fn cmake_version(version: &str, interface: &str) -> String {
+    let parts = interface.split('.').count();
+    let wanted = if parts == 2 {
+        "${PACKAGE_FIND_VERSION_MAJOR}.${PACKAGE_FIND_VERSION_MINOR}"
+    } else {
+        "${PACKAGE_FIND_VERSION_MAJOR}"
+    };
+    format!(
+        "set(PACKAGE_VERSION \"{version}\")\n\
+         if(PACKAGE_FIND_VERSION VERSION_LESS_EQUAL PACKAGE_VERSION AND \"{wanted}\" STREQUAL \"{interface}\")\n\
+         \x20 set(PACKAGE_VERSION_COMPATIBLE TRUE)\n\
+         endif()\n\
+         if(PACKAGE_FIND_VERSION VERSION_EQUAL PACKAGE_VERSION)\n\
+         \x20 set(PACKAGE_VERSION_EXACT TRUE)\n\
+         endif()\n"
+    )
+}
