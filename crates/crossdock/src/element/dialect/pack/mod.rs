@@ -80,6 +80,7 @@ impl Component {
     }
 
     /// In which order the bytes of each lie.
+    #[inline(always)]
     fn byte_order(&self) -> ByteOrder {
         if self.little_endian { ByteOrder::Little } else { ByteOrder::Big }
     }
