@@ -268,6 +268,8 @@ fn views_of_objects_come_and_go_without_the_heap() {
     // SAFETY: the callback is for objects of this class.
     unsafe { memory_view::register(&class, &Entry { get: Some(lend), release: None, available: None }) }
         .unwrap();
+    // A format that is met for the first time in the process is remembered, in a block that stays.
+    let _met = ArrayObject::new(DArray::zeros(DType::U8, &[1], Order::RowMajor).unwrap());
     let mut foreign: [*const Class; 3] = [&class; 3];
     let record = DType::packed_record([("a", DType::I32), ("b", DType::U8)]).unwrap();
     let shape = [1, 2, 1, 3, 1, 4, 1, 5];
