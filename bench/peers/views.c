@@ -243,7 +243,7 @@ void Init_views(void) {
   rb_define_singleton_method(rb_define_module("Views"), "run", timed, 2);
 }
 #else
-// `Functions` in `bench/src/views.rs` is the same, field by field.
+// `Functions` in `bench/src/c_interface.rs` is the same, field by field.
 __attribute__((visibility("default"))) const struct {
   void (*begin)(void);
   uint64_t (*run)(const char *name, uint64_t count);

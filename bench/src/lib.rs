@@ -4,6 +4,7 @@
 
 mod arrays;
 mod arrow;
+mod c_interface;
 mod companion;
 mod compare;
 mod formats;
@@ -39,8 +40,14 @@ const GROUPS: [&str; 5] = ["hand-over", "views", "memory", "arrays", "kernels"];
 
 /// All tables, in the order in which they are measured.
 fn measures() -> impl Iterator<Item = Measure> {
-    let tables =
-        [hand_over::MEASURES, formats::MEASURES, views::MEASURES, memory::MEASURES, arrays::MEASURES];
+    let tables = [
+        hand_over::MEASURES,
+        views::MEASURES,
+        formats::MEASURES,
+        c_interface::MEASURES,
+        memory::MEASURES,
+        arrays::MEASURES,
+    ];
     tables.into_iter().flatten().copied().chain(kernels::measures())
 }
 
@@ -166,7 +173,7 @@ fn peers() -> Result<String> {
         Some(numpy) => numpy.version()?,
         None => format!("no NumPy ({} is not set: type `cargo xtask bench`)", kernels::PYTHON),
     };
-    let ruby = views::peer();
+    let ruby = c_interface::peer();
     Ok(format!("peers: {arrow}; {mimalloc}; {numpy}; {ruby}; all with the settings that their users get\n"))
 }
 

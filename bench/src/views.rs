@@ -1,167 +1,99 @@
-//! MemoryView through the C interface, beside the original in a process of Ruby: the same C loops, compiled with either header
-//! (`bench/peers/views.c`).
+//! Views of objects: what asking for one and giving it back costs, beside `Arc::clone` and drop.
 
-use std::cell::RefCell;
-use std::ffi::{CStr, OsString, c_char};
+use std::ffi::{c_int, c_void};
 use std::hint::black_box;
-use std::process::Command;
+use std::ptr;
 use std::sync::Arc;
 
-use libloading::Library;
+use crossdock::exchange::protocol::memory_view::{self, ArrayObject, Class, Entry, Flags, View};
+use crossdock::view::Request;
+use crossdock::{Array, DArray};
 
 use crate::arrow::Arrow;
-use crate::companion::Companion;
 use crate::harness::{self, Case, Reach, Table, Unit};
-use crate::{Measure, Result, threads};
+use crate::threads;
+use crate::{Measure, Result};
 
-pub(crate) const MEASURES: &[Measure] = &[
-    Measure { group: "views", name: "c-views", run: views },
-    Measure { group: "views", name: "c-items", run: items },
-    Measure { group: "views", name: "c-formats", run: formats },
-];
-
-/// The environment variables that say where the loops are: compiled with our header, and as an extension of Ruby.
-const OURS: &str = "CROSSDOCK_BENCH_VIEWS";
-const RUBYS: &str = "CROSSDOCK_BENCH_RUBY_VIEWS";
-
-/// Answers for Ruby.
-const SERVER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/peers/views.rb");
+pub(crate) const MEASURES: &[Measure] = &[Measure { group: "hand-over", name: "views", run: views }];
 
 const PEER: &str = "Arc::clone + drop";
 
-/// Who is there.
-pub(crate) fn peer() -> String {
-    match (std::env::var_os(OURS), std::env::var_os(RUBYS)) {
-        (None, _) => format!("no C loops ({OURS} is not set: type `cargo xtask bench`)"),
-        (_, None) => format!("no Ruby ({RUBYS} is not set: type `cargo xtask bench`)"),
-        _ => "Ruby's MemoryView".to_owned(),
+/// Lends eight bytes, as a producer without anything to find out does.
+unsafe extern "C" fn lend(obj: *mut c_void, view: *mut View, _: c_int) -> u8 {
+    let Ok(bytes) = View::of_bytes(obj, obj, 8, true) else { return 0 };
+    // SAFETY: the hub's struct.
+    unsafe { *view = bytes };
+    1
+}
+
+unsafe extern "C" fn take_back(_: *mut c_void, _: *mut View) -> u8 {
+    1
+}
+
+/// How many items the view has, which is given back.
+#[inline(always)]
+fn get_and_release(obj: *mut c_void, view: &mut View, flags: Flags) -> usize {
+    // SAFETY: an object, and a place for a view.
+    if unsafe { memory_view::get(black_box(obj), black_box(view), black_box(flags)) }.is_err() {
+        return 0;
     }
+    let nbytes = black_box(&*view).byte_size;
+    // SAFETY: the view, which nobody uses any more.
+    let released = unsafe { memory_view::release(black_box(view)) };
+    if released { nbytes as usize } else { 0 }
 }
-
-/// The table at the end of `peers/views.c`, field by field.
-#[derive(Clone, Copy)]
-#[repr(C)]
-struct Functions {
-    begin: extern "C" fn(),
-    run: unsafe extern "C" fn(*const c_char, u64) -> u64,
-}
-
-/// The loops, compiled with our header.
-struct Loops {
-    run: unsafe extern "C" fn(*const c_char, u64) -> u64,
-    /// Where they are.
-    _library: Library,
-}
-
-impl Loops {
-    fn load() -> Result<Self> {
-        let path: OsString = std::env::var_os(OURS).ok_or_else(peer)?;
-        let failed = |error: libloading::Error| format!("{}: {error}", path.display());
-        // SAFETY: the initialisers of our own library, which expect nothing of the program.
-        let library = unsafe { Library::new(&path) }.map_err(failed)?;
-        // SAFETY: what `peers/views.c` calls so is a constant `Functions`.
-        let table = unsafe { library.get::<*const Functions>(b"crossdock_bench_views\0") }.map_err(failed)?;
-        // SAFETY: as above.
-        let Functions { begin, run } = unsafe { table.read() };
-        begin();
-        Ok(Self { run, _library: library })
-    }
-
-    /// Runs a loop so many times, and gives the sum of the answers.
-    fn run(&self, name: &CStr, count: usize) -> usize {
-        // SAFETY: a C string.
-        unsafe { (self.run)(name.as_ptr(), count as u64) as usize }
-    }
-}
-
-/// The loops in a process of Ruby, if there is one.
-fn ruby() -> Result<Option<RefCell<Companion>>> {
-    let Some(extension) = std::env::var_os(RUBYS) else { return Ok(None) };
-    let companion = Companion::start(Command::new("ruby").arg(SERVER).arg(extension))?;
-    Ok(Some(RefCell::new(companion)))
-}
-
-/// The original's loop of a name.
-fn original<'a>(case: &'static str, ruby: &'a RefCell<Companion>, name: &'a str, answer: usize) -> Case<'a> {
-    Case::timed(case, answer, move |count| {
-        ruby.borrow_mut().ask(&format!("{name} {count}")).expect("Ruby answers")
-    })
-}
-
-fn arc() -> Case<'static> {
-    let arc = Arc::new(41usize);
-    Case::new(PEER, 41, move || {
-        let clone = black_box(Arc::clone(black_box(&arc)));
-        *clone
-    })
-}
-
-const RUBY_GET: &str = "Ruby: get + release";
 
 fn views(_: &Measure, _: Option<&Arrow>) -> Result<Table> {
-    let (loops, ruby) = (Loops::load()?, ruby()?);
-    let loops = &loops;
-    let mut cases = vec![
-        arc(),
-        Case::looped("get + release of an array, through C", 800, |count| loops.run(c"get-array", count))
-            .reaching(Reach::Ratio(2.4, PEER)),
-        Case::timed("the same on two threads, an array each", 800, |count| {
-            threads::on_two(count, |count| loops.run(c"get-array", count))
+    static CLASS: Class = Class { name: c"Lender".as_ptr(), super_: ptr::null() };
+    let arc = Arc::new(41usize);
+    let array = || -> Result<DArray> { Ok(Array::from_vec(vec![7u16; 4096], [16, 16, 16])?.into()) };
+    let (dynamic, pin) = (array()?, Request::pin());
+    let object = ArrayObject::new(dynamic.clone());
+    let pair = [ArrayObject::new(array()?), ArrayObject::new(array()?)];
+    let entry = Entry { get: Some(lend), release: Some(take_back), available: None };
+    // SAFETY: the callbacks are for objects of this class.
+    unsafe { memory_view::register(&CLASS, &entry) }?;
+    let mut lent: [*const Class; 1] = [&CLASS];
+    let lent: *mut c_void = lent.as_mut_ptr().cast();
+    let (obj, mut view, mut held) = (object.as_ptr(), View::EMPTY, View::EMPTY);
+    let (mut demanding, mut foreign) = (View::EMPTY, View::EMPTY);
+    // SAFETY: an object, and a place for a view.
+    unsafe { memory_view::get(obj, &mut held, Flags::SIMPLE) }?;
+    let on_both = |count: usize| {
+        let next = std::sync::atomic::AtomicUsize::new(0);
+        threads::on_two(count, |count| {
+            // The first two calls are the warm-up of each thread, the others what is timed.
+            let object = &pair[next.fetch_add(1, std::sync::atomic::Ordering::Relaxed) % 2];
+            let mut view = View::EMPTY;
+            (0..count).map(|_| get_and_release(object.as_ptr(), &mut view, Flags::SIMPLE)).sum()
         })
-        .threaded()
-        .reaching(Reach::Ratio(2.4, PEER)),
-        Case::looped("get + release of a C producer", 800, |count| loops.run(c"get", count)),
-    ];
-    cases.extend(ruby.as_ref().map(|ruby| original(RUBY_GET, ruby, "get", 800)));
-    harness::measure("views through C", Unit::Nanoseconds, &[PEER, RUBY_GET], cases)
-}
+    };
 
-fn items(_: &Measure, _: Option<&Arrow>) -> Result<Table> {
-    let (loops, ruby) = (Loops::load()?, ruby()?);
-    let loops = &loops;
-    let mut cases = vec![
-        arc(),
-        Case::looped("item 'd' as a value", 7, |count| loops.run(c"item-d", count))
-            .reaching(Reach::Figure(3.0)),
-        Case::looped("item 'd' into a place", 7, |count| loops.run(c"read-d", count))
-            .reaching(Reach::Figure(3.0)),
-        Case::looped("item 'iqc' as a value", 6, |count| loops.run(c"item-iqc", count)),
-        Case::looped("item 'iqc' into a place", 6, |count| loops.run(c"read-iqc", count))
-            .reaching(Reach::Figure(10.0)),
+    let cases: Vec<Case<'_>> = vec![
+        Case::new(PEER, 41, || **black_box(&Arc::clone(black_box(&arc)))),
+        Case::new("DArray::export + drop", 4096, || {
+            let view = black_box(&dynamic).export(black_box(&pin));
+            black_box(&view).as_ref().map_or(0, |view| view.shape().iter().product())
+        })
+        .reaching(Reach::Ratio(1.9, PEER)),
+        Case::new("get + release, an array", 8192, || get_and_release(obj, &mut view, Flags::SIMPLE))
+            .reaching(Reach::Ratio(2.4, PEER)),
+        Case::new("get + release, an array, WRITABLE | ROW_MAJOR", 8192, || {
+            get_and_release(obj, &mut demanding, Flags::WRITABLE | Flags::ROW_MAJOR)
+        }),
+        Case::timed("get + release, two arrays on two threads", 8192, on_both).threaded(),
+        Case::new("get + release, bytes of a producer", 8, || {
+            get_and_release(lent, &mut foreign, Flags::SIMPLE)
+        }),
+        Case::new("item_pointer, three axes", 546, || {
+            // SAFETY: a view that is held, and as many numbers as axes.
+            let item = unsafe { black_box(&held).item_pointer(black_box([1, 1, 1].as_ptr())) };
+            item.map_or(0, |item| item.addr() - held.data.addr())
+        }),
     ];
-    if let Some(ruby) = &ruby {
-        cases.push(original("Ruby: item 'd'", ruby, "item-d", 7));
-        cases.push(original("Ruby: item 'iqc'", ruby, "item-iqc", 6));
-    }
-    harness::measure(
-        "items through C",
-        Unit::Nanoseconds,
-        &[PEER, "Ruby: item 'd'", "Ruby: item 'iqc'"],
-        cases,
-    )
-}
-
-fn formats(_: &Measure, _: Option<&Arrow>) -> Result<Table> {
-    let (loops, ruby) = (Loops::load()?, ruby()?);
-    let loops = &loops;
-    let mut cases = vec![
-        arc(),
-        Case::looped("parse 'd'", 9, |count| loops.run(c"parse-d", count)).reaching(Reach::Figure(10.0)),
-        Case::looped("parse 'iqc'", 16, |count| loops.run(c"parse-iqc", count)).reaching(Reach::Figure(25.0)),
-        Case::looped("parse 'ccc2f3x2d4q!<'", 64, |count| loops.run(c"parse-long", count))
-            .reaching(Reach::Figure(60.0)),
-    ];
-    let originals = ["Ruby: parse 'd'", "Ruby: parse 'iqc'", "Ruby: parse 'ccc2f3x2d4q!<'"];
-    if let Some(ruby) = &ruby {
-        let loops = [("parse-d", 9), ("parse-iqc", 16), ("parse-long", 64)];
-        cases.extend(
-            originals.iter().zip(loops).map(|(case, (name, answer))| original(case, ruby, name, answer)),
-        );
-    }
-    harness::measure(
-        "formats through C",
-        Unit::Nanoseconds,
-        &[PEER, originals[0], originals[1], originals[2]],
-        cases,
-    )
+    let table = harness::measure("views of objects", Unit::Nanoseconds, &[PEER], cases);
+    // SAFETY: the view.
+    unsafe { memory_view::release(&mut held) };
+    memory_view::unregister(&CLASS);
+    table
 }

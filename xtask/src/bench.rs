@@ -5,11 +5,16 @@ use std::process::{Command, ExitCode};
 
 use anyhow::{Context, Result, bail};
 
-use crate::provision::{self, BENCH, BENCH_VENV, CXX};
+use crate::install;
+use crate::provision::{self, BENCH, BENCH_VENV, CC, CXX, RUBY, RUBY_HEADERS};
 use crate::run::{Door, Run};
 
 /// Tells the benchmark where the built peer is.
 const LIBRARY: &str = "CROSSDOCK_BENCH_ARROW";
+
+/// Tell it where the loops over memory views are: compiled with our header, and as an extension of Ruby.
+const VIEWS: &str = "CROSSDOCK_BENCH_VIEWS";
+const RUBY_VIEWS: &str = "CROSSDOCK_BENCH_RUBY_VIEWS";
 
 /// Tells it which interpreter has NumPy.
 const PYTHON: &str = "CROSSDOCK_BENCH_PYTHON";
@@ -30,6 +35,14 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode> {
         Ok(library) => drop(benchmark.env(LIBRARY, library)),
         Err(error) => eprintln!("without Arrow C++: {error:#}"),
     }
+    match views(&mut run) {
+        Ok(library) => drop(benchmark.env(VIEWS, library)),
+        Err(error) => eprintln!("without MemoryView through C: {error:#}"),
+    }
+    match ruby_views(&mut run) {
+        Ok(extension) => drop(benchmark.env(RUBY_VIEWS, extension)),
+        Err(error) => eprintln!("without Ruby: {error:#}"),
+    }
     start(benchmark.args(args))
 }
 
@@ -43,7 +56,7 @@ fn build(door: &Door) -> Result<Command> {
     if !door.root.join("bench/Cargo.toml").exists() {
         bail!("there are no benchmarks: bench/Cargo.toml does not exist");
     }
-    if !door.cargo("build --release --package crossdock-bench").status()?.success() {
+    if !door.cargo("build --release --package crossdock-bench --package crossdock-capi").status()?.success() {
         bail!("the benchmarks do not build");
     }
     Ok(door.command(door.target.join("release/crossdock-bench"), ""))
@@ -52,6 +65,35 @@ fn build(door: &Door) -> Result<Command> {
 fn start(benchmark: &mut Command) -> Result<ExitCode> {
     let status = benchmark.status().context("the benchmark cannot be started")?;
     Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// How both kinds of loops over memory views are compiled.
+const COMPILE_VIEWS: &str = "-O2 -std=gnu11 -Wall -Wextra -fPIC -shared bench/peers/views.c";
+
+/// Builds the loops over memory views against our library as it is installed.
+fn views(run: &mut Run<'_>) -> Result<PathBuf> {
+    provision::ensure(run, &[CC])?;
+    let prefix = run.door.target.join("xtask/prefix-release");
+    install::install(run.door, &run.door.target.join("release"), &prefix)?;
+    let (include, libraries) = (prefix.join("include"), prefix.join("lib"));
+    let library = run.door.target.join("xtask/libcrossdock-bench-views.so");
+    let mut compile = run.door.command("cc", COMPILE_VIEWS);
+    compile.arg("-I").arg(include).arg("-L").arg(&libraries).arg("-lcrossdock");
+    compile.arg(format!("-Wl,-rpath,{}", libraries.display())).arg("-o").arg(&library);
+    run.exec(&mut compile)?;
+    Ok(library)
+}
+
+/// Builds the same loops as an extension of Ruby.
+fn ruby_views(run: &mut Run<'_>) -> Result<PathBuf> {
+    provision::ensure(run, &[CC, RUBY, RUBY_HEADERS])?;
+    let folders = "puts RbConfig::CONFIG.values_at('rubyhdrdir', 'rubyarchhdrdir')";
+    let folders = run.stdout(run.door.command("ruby", "-rrbconfig -e").arg(folders))?;
+    let extension = run.door.target.join("xtask/views.so");
+    let mut compile = run.door.command("cc", COMPILE_VIEWS);
+    compile.arg("-DBESIDE_RUBY").args(folders.lines().flat_map(|folder| ["-isystem", folder]));
+    run.exec(compile.arg("-o").arg(&extension))?;
+    Ok(extension)
 }
 
 /// Builds `bench/peers/arrow.cc` against the headers and the library that the pyarrow wheel brings.

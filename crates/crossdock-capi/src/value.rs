@@ -93,6 +93,11 @@ impl XdValue {
         u32::from_ne_bytes(len) as usize
     }
 
+    /// Whether there is nothing behind the pointer.
+    pub const fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
     /// A signed integer.
     #[inline]
     pub const fn int(i: i64) -> Self {

@@ -120,12 +120,12 @@ impl Choices<'_> {
     }
 
     /// One time in sixteen.
-    fn rarely(&mut self) -> bool {
+    pub(crate) fn rarely(&mut self) -> bool {
         self.byte() >= 0xf0
     }
 
     /// A number that is likely to hurt.
-    fn nasty(&mut self) -> i64 {
+    pub(crate) fn nasty(&mut self) -> i64 {
         let near = i64::from(self.below(5)) - 2;
         let around = match self.below(8) {
             0 => 0,

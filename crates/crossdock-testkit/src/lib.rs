@@ -6,8 +6,10 @@
 //!   the most obvious way;
 //! - [`arrow`]: the hostile producer of Arrow's C structs;
 //! - [`dlpack`]: the hostile producer of DLPack structs;
+//! - [`hostile`]: the hostile producer of memory views, with a switch for each misbehaviour;
 //! - [`held`]: which processes have shared memory of a name open or mapped, and how to send descriptors in any number;
 //! - [`vectors`]: what Ruby's own MemoryView answered, and which of its answers are wrong;
+//! - [`layouts`]: what it answered of strides, contiguity and item pointers;
 //! - [`Coverage`]: what a property test has met, printed and asserted.
 //!
 //! Addresses are `i128` throughout, so that nothing here can overflow.
@@ -17,7 +19,9 @@ mod coverage;
 pub mod dlpack;
 pub mod generate;
 pub mod held;
+pub mod hostile;
 pub mod invalid;
+pub mod layouts;
 mod nested;
 mod plain;
 pub mod vectors;

@@ -2,10 +2,12 @@
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
+use std::ffi::{c_int, c_void};
 use std::hint::black_box;
 
 use crossdock::element::DType;
 use crossdock::element::dialect::pack::{self, Member};
+use crossdock::exchange::protocol::memory_view::{self, ArrayObject, Class, Entry, Flags, View};
 use crossdock::layout::{AxisSlice, Order};
 use crossdock::memory::Buffer;
 use crossdock::view::Request;
@@ -249,4 +251,42 @@ fn typed_arrays_allocate_nothing_up_to_eight_axes() {
     });
     assert_no_heap("drop_axis", || drop(array.drop_axis::<3>(1, 2).unwrap()));
     assert_no_heap("insert_axis", || drop(array.insert_axis::<5>(1).unwrap()));
+}
+
+#[test]
+fn views_of_objects_come_and_go_without_the_heap() {
+    unsafe extern "C" fn lend(obj: *mut c_void, view: *mut View, _: c_int) -> u8 {
+        static SHAPE: [isize; 8] = [1, 1, 1, 1, 1, 1, 1, 8];
+        // SAFETY: the hub's struct, and an object of at least eight bytes.
+        unsafe { *view = View::of_bytes(obj, obj, 8, true).unwrap() };
+        // SAFETY: as above.
+        let view = unsafe { &mut *view };
+        (view.ndim, view.shape, view.format) = (8, SHAPE.as_ptr(), c"C".as_ptr());
+        1
+    }
+    let class = Class { name: c"Lent".as_ptr(), super_: std::ptr::null() };
+    // SAFETY: the callback is for objects of this class.
+    unsafe { memory_view::register(&class, &Entry { get: Some(lend), release: None, available: None }) }
+        .unwrap();
+    // A format that is met for the first time in the process is remembered, in a block that stays.
+    let _met = ArrayObject::new(DArray::zeros(DType::U8, &[1], Order::RowMajor).unwrap());
+    let mut foreign: [*const Class; 3] = [&class; 3];
+    let record = DType::packed_record([("a", DType::I32), ("b", DType::U8)]).unwrap();
+    let shape = [1, 2, 1, 3, 1, 4, 1, 5];
+    let objects = [DType::F64, record]
+        .map(|dtype| ArrayObject::new(DArray::zeros(dtype, &shape, Order::RowMajor).unwrap()));
+    let objects = [objects[0].as_ptr(), objects[1].as_ptr(), foreign.as_mut_ptr().cast()];
+    for (name, obj) in ["numbers", "records", "a producer's"].into_iter().zip(objects) {
+        assert_no_heap(name, || {
+            let mut view = View::EMPTY;
+            // SAFETY: an object, and a place for a view.
+            unsafe { memory_view::get(black_box(obj), &mut view, Flags::SIMPLE) }.unwrap();
+            let index = [0; 8];
+            // SAFETY: a view that is held, and as many numbers as axes.
+            black_box(unsafe { view.item_pointer(index.as_ptr()) }.unwrap());
+            // SAFETY: the view.
+            assert!(unsafe { memory_view::release(&mut view) });
+        });
+    }
+    assert!(memory_view::unregister(&class));
 }

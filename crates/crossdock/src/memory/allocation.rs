@@ -193,6 +193,7 @@ impl Header {
         }
     }
 
+    #[inline]
     pub(crate) fn exported(&self) -> Protocols {
         Protocols(self.exported.load(Ordering::Relaxed))
     }

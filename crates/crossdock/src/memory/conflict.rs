@@ -34,6 +34,7 @@ impl Protocols {
         ["MemoryView", "DLPack", "PEP 3118", "Arrow", "array interface", "shared memory", "a Rust crate"];
 
     /// Whether every label of `other` is in this set.
+    #[inline]
     pub const fn contains(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }

@@ -116,6 +116,7 @@ impl Place {
     ///
     /// Pinned and managed memory count as host memory here: the processor addresses them, and only their protocols
     /// tell them apart.
+    #[inline]
     pub const fn is_host(self) -> bool {
         matches!(
             self.kind,

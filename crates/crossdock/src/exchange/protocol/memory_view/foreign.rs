@@ -1,43 +1,37 @@
 //! What a producer filled in, until it has been checked.
 
-use crate::element::dialect::pack::{self, Template};
+use std::ptr;
+
 use crate::error::{Error, Kind, Result};
-use crate::exchange::protocol::memory_view::abi::View;
+use crate::exchange::protocol::memory_view::abi::{ItemDesc, View};
 use crate::exchange::protocol::memory_view::flags::Flags;
 use crate::exchange::protocol::memory_view::format::{self, BytesFormat};
+use crate::exchange::protocol::memory_view::loan::Loan;
 use crate::layout::{INLINE_RANK, Layout, MAX_RANK, Order};
 
-/// A struct that a producer filled in, about which nothing is known yet.
-pub(super) struct Foreign<'a>(&'a View);
-
-/// What is known of it once it was checked.
-pub(super) struct Checked {
-    pub(super) layout: Layout,
-    /// As C has them: not negative where a pointer is followed.
-    pub(super) suboffsets: Option<Box<[isize]>>,
-    pub(super) template: Template,
-    /// Where the producer gave no format.
-    pub(super) bytes: Option<BytesFormat>,
-}
+/// A copy of a struct that a producer filled in, about which nothing is known yet.
+pub(super) struct Foreign<'a>(&'a mut View);
 
 impl<'a> Foreign<'a> {
     /// # Safety
     ///
     /// A producer filled the struct in, and lends what it says until it is told otherwise: what is not null points to as many numbers as
     /// there are axes, or is a C string.
-    pub(super) unsafe fn new(view: &'a View) -> Self {
+    #[inline]
+    pub(super) unsafe fn new(view: &'a mut View) -> Self {
         Self(view)
     }
 
-    /// The one function that makes a foreign struct ours.
+    /// The one function that makes a foreign struct ours: leaves in it what a consumer gets, and what that points to in `loan`.
     ///
     /// # Errors
     ///
     /// `is_malformed`, `is_overflow` and `is_unsupported` for what contradicts itself or has no meaning here, with both numbers;
     /// `is_read_only` and `is_layout` where it is not what the flags ask for.
-    pub(super) fn check(&self, flags: Flags) -> Result<Checked> {
-        let (template, bytes) = self.format()?;
-        let layout = self.layout(template.item_size())?;
+    pub(super) fn check(self, flags: Flags, loan: &mut Loan) -> Result<()> {
+        let item_size = self.item_size()?;
+        check_format(item_size, loan, self.0)?;
+        let layout = self.layout(item_size)?;
         self.check_byte_size(&layout)?;
         self.check_address(&layout)?;
         if flags.is_writable() && self.0.is_readonly() {
@@ -49,49 +43,35 @@ impl<'a> Foreign<'a> {
             ));
         }
         flags.check_layout(&layout)?;
-        let in_c = |suboffset: &Option<isize>| suboffset.unwrap_or(-1);
-        let suboffsets = layout.suboffsets().map(|suboffsets| suboffsets.iter().map(in_c).collect());
-        Ok(Checked { layout, suboffsets, template, bytes })
+        let view = self.0;
+        loan.keep_layout(&layout, view);
+        view.sub_offsets = ptr::null();
+        if let Some(suboffsets) = layout.suboffsets() {
+            let in_c = |suboffset: &Option<isize>| suboffset.unwrap_or(-1);
+            loan.keep_suboffsets(suboffsets.iter().map(in_c).collect(), view);
+        }
+        Ok(())
     }
 
-    /// The format, and the item size beside it.
-    fn format(&self) -> Result<(Template, Option<BytesFormat>)> {
-        let View { format, item_size, .. } = *self.0;
-        let said =
-            usize::try_from(item_size).map_err(|_| malformed(format!("its item_size is {item_size}")))?;
-        if format.is_null() {
-            if said == 0 {
-                return Err(malformed("it has no format and an item_size of 0: it was not filled in"));
-            }
-            let bytes = BytesFormat::new(said);
-            return Ok((pack::parse(bytes.as_bytes())?, Some(bytes)));
-        }
-        // SAFETY: a C string (Foreign::new).
-        let text = unsafe { format::read(format) }?;
-        let shown = text.escape_ascii();
-        let template =
-            pack::parse(text).map_err(|error| Error::from(error).within(format!("its format '{shown}'")))?;
-        if template.item_size() != said {
-            return Err(malformed(format!(
-                "its item_size is {said}, and an item of its format '{shown}' has {} bytes",
-                template.item_size()
-            )));
-        }
-        Ok((template, None))
+    fn item_size(&self) -> Result<usize> {
+        let item_size = self.0.item_size;
+        usize::try_from(item_size).map_err(|_| malformed(format!("its item_size is {item_size}")))
     }
 
     /// Shape, strides and suboffsets.
+    #[inline]
     fn layout(&self, item_size: usize) -> Result<Layout> {
         let View { ndim, shape, strides, sub_offsets, .. } = *self.0;
         let rank = usize::try_from(ndim).map_err(|_| malformed(format!("its ndim is {ndim}")))?;
         if rank > MAX_RANK {
             return Err(unsupported(format!("its ndim is {rank}, and {MAX_RANK} is the most")));
         }
-        if shape.is_null() {
-            return self.flat(rank, item_size);
-        }
-        // SAFETY: as many numbers as there are axes (Foreign::new).
-        let lengths = unsafe { Numbers::read(shape, rank, length) }?;
+        let lengths = if shape.is_null() {
+            self.flat(rank, item_size)?
+        } else {
+            // SAFETY: as many numbers as there are axes (Foreign::new).
+            unsafe { Numbers::read(shape, rank, length) }?
+        };
         let lengths = lengths.as_slice();
         // SAFETY: as many numbers as there are axes, unless it is null (Foreign::new).
         let suboffsets = unsafe { suboffsets(sub_offsets, rank) }?;
@@ -114,18 +94,22 @@ impl<'a> Foreign<'a> {
         }
     }
 
-    /// Without a shape: one item, or bytes in a row.
-    fn flat(&self, rank: usize, item_size: usize) -> Result<Layout> {
+    /// Without a shape: one item, or as many as the bytes are.
+    fn flat(&self, rank: usize, item_size: usize) -> Result<Numbers<usize>> {
         let View { byte_size, .. } = *self.0;
         let nbytes = usize::try_from(byte_size).map_err(|_| negative(byte_size))?;
-        match (rank, item_size) {
-            (0, _) => Layout::contiguous(&[], item_size, Order::RowMajor),
-            (1, 0) => Err(malformed(format!(
-                "its shape is null, and {byte_size} bytes are no number of items of 0 bytes"
-            ))),
-            (1, _) => Layout::contiguous(&[nbytes / item_size], item_size, Order::RowMajor),
-            _ => Err(malformed(format!("its shape is null, for {rank} axes"))),
+        let mut lengths = Numbers::zero(rank);
+        match (rank, nbytes.checked_div(item_size)) {
+            (0, _) => {}
+            (1, Some(len)) => lengths.as_mut_slice()[0] = len,
+            (1, None) => {
+                return Err(malformed(format!(
+                    "its shape is null, and {byte_size} bytes are no number of items of 0 bytes"
+                )));
+            }
+            _ => return Err(malformed(format!("its shape is null, for {rank} axes"))),
         }
+        Ok(lengths)
     }
 
     /// What is vouched for has to have the items, or, as producers of strided arrays count it, as many bytes.
@@ -178,6 +162,11 @@ struct Numbers<T> {
 }
 
 impl<T: Copy + Default> Numbers<T> {
+    fn zero(rank: usize) -> Self {
+        let many = if rank > INLINE_RANK { vec![T::default(); rank] } else { Vec::new() };
+        Self { few: [T::default(); INLINE_RANK], many, rank }
+    }
+
     /// # Safety
     ///
     /// There are so many numbers.
@@ -188,10 +177,7 @@ impl<T: Copy + Default> Numbers<T> {
     ) -> Result<Self> {
         // SAFETY: the caller's word.
         let number = |axis| unsafe { numbers.wrapping_add(axis).read_unaligned() };
-        let mut read = Self { few: [T::default(); INLINE_RANK], many: Vec::new(), rank };
-        if rank > INLINE_RANK {
-            read.many.resize(rank, T::default());
-        }
+        let mut read = Self::zero(rank);
         for (axis, place) in read.as_mut_slice().iter_mut().enumerate() {
             *place = convert(axis, number(axis))?;
         }
@@ -205,6 +191,42 @@ impl<T: Copy + Default> Numbers<T> {
     fn as_mut_slice(&mut self) -> &mut [T] {
         if self.rank > INLINE_RANK { &mut self.many } else { &mut self.few[..self.rank] }
     }
+}
+
+/// Reads the format, or says what there is without one, and compares it with the item size.
+fn check_format(said: usize, loan: &mut Loan, view: &mut View) -> Result<()> {
+    if view.format.is_null() {
+        view.format = match said {
+            0 => return Err(malformed("it has no format and an item_size of 0: it was not filled in")),
+            1 => c"C".as_ptr(),
+            _ => loan.keep_bytes(BytesFormat::new(said)).as_ptr(),
+        };
+    }
+    // SAFETY: a C string (Foreign::new), or the hub's own.
+    let text = unsafe { format::read(view.format) }?;
+    if let Some((_, component)) = format::known(text) {
+        check_item_size(said, component.size, text)?;
+        view.item_desc = ItemDesc { components: component, length: 1 };
+        return Ok(());
+    }
+    let template = format::parse(text)?;
+    check_item_size(said, template.item_size(), text)?;
+    let components = match template.as_static() {
+        Some(components) => components,
+        None => loan.keep_template(template).components(),
+    };
+    view.item_desc = ItemDesc { components: components.as_ptr(), length: components.len() };
+    Ok(())
+}
+
+fn check_item_size(said: usize, parsed: usize, format: &[u8]) -> Result<()> {
+    if said == parsed {
+        return Ok(());
+    }
+    let format = format.escape_ascii();
+    Err(malformed(format!(
+        "its item_size is {said}, and an item of its format '{format}' has {parsed} bytes"
+    )))
 }
 
 fn length(axis: usize, len: isize) -> Result<usize> {

@@ -42,14 +42,8 @@ impl BytesFormat {
 
     pub(super) fn new(item_size: usize) -> Self {
         let mut text = Text { bytes: [0; 24], len: 0 };
-        let count: &dyn std::fmt::Display = if item_size == 1 { &"" } else { &item_size };
-        let _fits = write!(text, "C{count}");
+        let _fits = write!(text, "C{item_size}");
         Self(text.bytes)
-    }
-
-    pub(super) fn as_bytes(&self) -> &[u8] {
-        let len = self.0.iter().position(|&byte| byte == 0).unwrap_or(self.0.len());
-        &self.0[..len]
     }
 
     pub(super) fn as_ptr(&self) -> *const c_char {
@@ -93,17 +87,62 @@ unsafe impl Send for Format {}
 // SAFETY: as above.
 unsafe impl Sync for Format {}
 
-/// A scalar's template, which is short.
-type Short = [u8; 8];
+/// A scalar's template and a zero.
+type Short = [u8; 4];
 
 impl Key for Short {
+    #[inline]
     fn hash(&self) -> usize {
-        u64::from_ne_bytes(*self) as usize
+        u32::from_ne_bytes(*self) as usize
     }
 }
 
-/// The templates of scalars that were ever spelt, of which there are only so many: each is a constant once it is here.
+/// The templates of scalars that were ever met, of which there are only so many: each is a constant once it is here. A value is its
+/// component, in the table of constants.
 static SCALARS: Rows<Short> = Rows::new();
+
+#[inline]
+fn short(text: &[u8]) -> Option<Short> {
+    let mut short = Short::default();
+    let place = short[..size_of::<Short>() - 1].get_mut(..text.len())?;
+    place.copy_from_slice(text);
+    Some(short)
+}
+
+/// A template that is a scalar and no more, as a constant with its component; if it was met before.
+#[inline]
+pub(super) fn known(text: &[u8]) -> Option<(*const c_char, &'static Component)> {
+    let row = SCALARS.find(&short(text)?)?;
+    let component = row.value().cast::<Component>().cast_const();
+    if component.is_null() {
+        return None;
+    }
+    // SAFETY: what `remember` put there, which is constant.
+    Some((row.key().as_ptr().cast(), unsafe { &*component }))
+}
+
+/// From now on the template is [`known`], if it is a scalar and no more.
+fn remember(text: &[u8], template: &Template) {
+    if let Some(short) = short(text)
+        && let Some([component]) = template.as_static()
+        && component.size == template.item_size()
+    {
+        // Another thread may have been there first, with the same.
+        let _first = SCALARS.find_or_make(short).set(std::ptr::from_ref(component).cast_mut().cast());
+    }
+}
+
+/// Reads a template, which is known from then on, if it can be.
+///
+/// # Errors
+///
+/// Where it is none, with the place.
+pub(super) fn parse(text: &[u8]) -> Result<Template> {
+    let template = pack::parse(text)
+        .map_err(|error| Error::from(error).within(format!("the format '{}'", text.escape_ascii())))?;
+    remember(text, &template);
+    Ok(template)
+}
 
 impl Format {
     /// # Errors
@@ -117,19 +156,9 @@ impl Format {
     ///
     /// Where it is no template.
     pub(super) fn spelt(text: String) -> Result<Self> {
-        let template = pack::parse(text.as_bytes())?;
-        if let Some(components) = template.as_static()
-            && text.len() < size_of::<Short>()
-        {
-            let mut short = Short::default();
-            short[..text.len()].copy_from_slice(text.as_bytes());
-            let text = SCALARS.find_or_make(short).key().as_ptr().cast();
-            return Ok(Self {
-                text,
-                components: components.as_ptr(),
-                length: components.len(),
-                shared: None,
-            });
+        let template = parse(text.as_bytes())?;
+        if let Some((text, component)) = known(text.as_bytes()) {
+            return Ok(Self { text, components: component, length: 1, shared: None });
         }
         let text = CString::new(text).map_err(|error| Error::new(Kind::Malformed, error.to_string()))?;
         let spelling = Arc::new(Spelling { text, template });
@@ -155,10 +184,11 @@ mod tests {
 
     #[test]
     fn bytes_have_a_format_of_any_number() {
-        for (item_size, text) in [(1, "C"), (4, "C4"), (isize::MAX as usize, "C9223372036854775807")] {
+        for (item_size, text) in [(4, "C4"), (isize::MAX as usize, "C9223372036854775807")] {
             let format = BytesFormat::new(item_size);
-            assert_eq!(format.as_bytes(), text.as_bytes());
-            assert_eq!(pack::item_size(format.as_bytes()).unwrap(), item_size);
+            // SAFETY: terminated.
+            let read = unsafe { read(format.as_ptr()) }.unwrap();
+            assert_eq!((read, pack::item_size(read).unwrap()), (text.as_bytes(), item_size));
         }
     }
 

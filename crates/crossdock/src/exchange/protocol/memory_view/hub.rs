@@ -4,10 +4,10 @@ use core::ffi::c_void;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use crate::error::{Error, Kind, Result};
-use crate::exchange::protocol::memory_view::abi::{Class, Entry, ItemDesc, View};
+use crate::exchange::protocol::memory_view::abi::{Class, Entry, View};
 use crate::exchange::protocol::memory_view::flags::Flags;
-use crate::exchange::protocol::memory_view::foreign::{Checked, Foreign};
-use crate::exchange::protocol::memory_view::loan::{Lender, Loan, Producer};
+use crate::exchange::protocol::memory_view::foreign::Foreign;
+use crate::exchange::protocol::memory_view::loan::{Lender, Producer};
 use crate::exchange::protocol::memory_view::object::{self, ArrayObject};
 use crate::exchange::protocol::memory_view::records::{self, Vacant};
 use crate::exchange::protocol::memory_view::state::Refused;
@@ -68,19 +68,19 @@ unsafe fn get_of_producer(
     // SAFETY: the caller's word.
     let entry = unsafe { classes::find(class) }?;
     let mut record = records::take()?;
+    let mut given = View::EMPTY;
     // SAFETY: the caller's word.
-    let (checked, producer) = unsafe { ask(obj, entry, &mut record, flags) }.map_err(|error| {
+    if let Err(error) = unsafe { ask(obj, entry, &mut record, flags, &mut given) } {
         // SAFETY: the caller's word.
-        error.within(unsafe { classes::name(class) })
-    })?;
+        return Err(error.within(unsafe { classes::name(class) }));
+    }
+    given.reserved = record.publish(given.obj);
     // SAFETY: the caller's word.
-    let view = unsafe { &mut *view };
-    *view = keep(checked, producer, record.loan());
-    view.reserved = record.publish(view.obj);
+    unsafe { *view = given };
     Ok(())
 }
 
-/// Has the producer fill the record's struct in, and checks it. If it is refused, the producer has it back.
+/// Has the producer fill the record's struct in, and makes of it what is for the consumer. If that is refused, the producer has it back.
 ///
 /// # Safety
 ///
@@ -90,7 +90,8 @@ unsafe fn ask(
     entry: &Entry,
     record: &mut Vacant,
     flags: Flags,
-) -> Result<(Checked, Producer)> {
+    given: &mut View,
+) -> Result<()> {
     if let Some(available) = entry.available {
         // SAFETY: the caller's word.
         if unsafe { available(obj) } == 0 {
@@ -109,36 +110,19 @@ unsafe fn ask(
             format!("the producer gave no view for {flags}, and no reason"),
         ));
     }
-    let pinned = if loan.lent.obj.is_null() { obj } else { loan.lent.obj };
-    let producer = Producer { obj: pinned, release: entry.release };
+    *given = loan.lent;
+    if given.obj.is_null() {
+        given.obj = obj;
+    }
+    let producer = Producer { obj: given.obj, release: entry.release };
     // SAFETY: the producer said that it filled the struct in.
-    let checked = unsafe { Foreign::new(&loan.lent) }.check(flags);
-    if checked.is_err() {
+    if let Err(error) = unsafe { Foreign::new(given) }.check(flags, loan) {
         // SAFETY: the producer gave this, and has not got it back.
         let _taken = unsafe { producer.take_back(&mut loan.lent) };
+        return Err(error);
     }
-    Ok((checked?, producer))
-}
-
-/// The view that a consumer gets of what a producer lent, and which its record keeps.
-fn keep(checked: Checked, producer: Producer, loan: &mut Loan) -> View {
-    let (shape, strides) = loan.axes.set(&checked.layout);
-    loan.suboffsets = checked.suboffsets;
-    if let Some(bytes) = checked.bytes {
-        loan.bytes = bytes;
-    }
-    let components = loan.template.insert(checked.template).components();
-    loan.lender = Some(Lender::Producer(producer));
-    let lent = loan.lent;
-    View {
-        obj: producer.obj,
-        format: if lent.format.is_null() { loan.bytes.as_ptr() } else { lent.format },
-        item_desc: ItemDesc { components: components.as_ptr(), length: components.len() },
-        shape,
-        strides,
-        sub_offsets: loan.suboffsets.as_ref().map_or(std::ptr::null(), |suboffsets| suboffsets.as_ptr()),
-        ..lent
-    }
+    loan.lender = Lender::Producer(producer);
+    Ok(())
 }
 
 impl Producer {
@@ -184,7 +168,7 @@ pub unsafe fn release(view: *mut View) -> bool {
         Err(refused) => return not_released(refused),
     };
     let loan = claimed.loan();
-    if let Some(Lender::Producer(producer)) = loan.lender {
+    if let Lender::Producer(producer) = loan.lender {
         // SAFETY: the record keeps the struct that the producer filled in, and was claimed once.
         if !unsafe { producer.take_back(&mut loan.lent) } {
             return not_taken();

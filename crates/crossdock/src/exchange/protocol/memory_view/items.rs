@@ -4,8 +4,8 @@ use core::ffi::c_void;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
-use crate::element::dialect::pack::{self, Component, Components, Template};
-use crate::error::{Error, Result};
+use crate::element::dialect::pack::{Component, Components, Template};
+use crate::error::Result;
 use crate::exchange::protocol::memory_view::abi::{ItemDesc, View};
 use crate::exchange::protocol::memory_view::access::malformed;
 use crate::exchange::protocol::memory_view::{format, records};
@@ -58,15 +58,13 @@ impl View {
         let reserved = unsafe { (*view).reserved };
         // SAFETY: the view is not released meanwhile (the caller's word).
         let loan = unsafe { records::look(reserved) };
-        let desc = match loan.and_then(|loan| loan.template.as_ref()) {
+        let desc = match loan.and_then(|loan| loan.template()) {
             Some(template) => desc_of(template.components()),
             None if format.is_null() => return Ok(()),
             None => {
                 // SAFETY: the caller's word.
                 let text = unsafe { format::read(format) }?;
-                let template = pack::parse(text).map_err(|error| {
-                    Error::from(error).within(format!("the format '{}'", text.escape_ascii()))
-                })?;
+                let template = format::parse(text)?;
                 ItemDesc::of(template)
             }
         };

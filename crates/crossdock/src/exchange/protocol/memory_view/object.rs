@@ -3,6 +3,7 @@
 use core::ffi::c_void;
 use std::fmt;
 use std::ptr;
+use std::sync::Arc;
 
 use crate::array::DArray;
 use crate::element::dialect::pack;
@@ -12,11 +13,12 @@ use crate::exchange::protocol::memory_view::flags::Flags;
 use crate::exchange::protocol::memory_view::format::Format;
 use crate::exchange::protocol::memory_view::loan::Lender;
 use crate::exchange::protocol::memory_view::records;
-use crate::memory::{LeaseKind, Place, Protocols};
+use crate::memory::{self, LeaseKind, Protocols};
 
 static CLASS: Class = Class { name: c"crossdock array".as_ptr(), super_: ptr::null() };
 
 /// The class of [`ArrayObject`]s. A class of others cannot inherit from it: nothing is lent of their objects.
+#[inline]
 pub fn class() -> &'static Class {
     &CLASS
 }
@@ -75,6 +77,7 @@ impl ArrayObject {
     }
 
     /// The object, as C has it: valid while this is alive and stays where it is.
+    #[inline]
     pub fn as_ptr(&self) -> *mut c_void {
         ptr::from_ref(self).cast_mut().cast()
     }
@@ -91,36 +94,30 @@ impl ArrayObject {
         let layout = self.array.layout();
         flags.check_layout(layout)?;
         let kind = if flags.is_writable() { LeaseKind::Share } else { LeaseKind::Pin };
-        if !self.array.place().is_host() {
-            return Err(elsewhere(self.array.place()));
-        }
-        let suboffsets = match layout.suboffsets() {
-            None => None,
-            Some(suboffsets) => Some(in_c(suboffsets)?),
-        };
+        let raw = self.array.raw();
+        let suboffsets = layout.suboffsets().map(in_c).transpose()?;
         let mut record = records::take()?;
-        let lease = self.array.raw().lease(kind)?;
+        let lease = memory::lease(raw.handle(), raw.is_readonly(), kind)?;
         lease.mark_exported(Protocols::MEMORY_VIEW);
         let loan = record.loan();
-        loan.lender = Some(Lender::Array(lease, format.shared.clone()));
-        loan.suboffsets = suboffsets;
-        let (shape, strides) = loan.axes.set(layout);
-        *view = View {
-            obj: self.as_ptr(),
-            data: self.array.raw().ptr().as_ptr().cast(),
-            byte_size: layout.nbytes() as isize,
-            readonly: u8::from(kind == LeaseKind::Pin),
-            format: format.text,
-            item_size: layout.itemsize() as isize,
-            item_desc: ItemDesc { components: format.components, length: format.length },
-            ndim: layout.rank() as isize,
-            shape,
-            strides,
-            sub_offsets: loan.suboffsets.as_ref().map_or(ptr::null(), |suboffsets| suboffsets.as_ptr()),
-            private_data: ptr::null_mut(),
-            reserved: ptr::null_mut(),
-        };
-        view.reserved = record.publish(self.as_ptr());
+        loan.lender = Lender::Array(lease);
+        view.obj = self.as_ptr();
+        view.data = raw.ptr().as_ptr().cast();
+        view.byte_size = layout.nbytes() as isize;
+        view.readonly = u8::from(kind == LeaseKind::Pin);
+        view.format = format.text;
+        view.item_size = layout.itemsize() as isize;
+        view.item_desc = ItemDesc { components: format.components, length: format.length };
+        view.sub_offsets = ptr::null();
+        view.private_data = ptr::null_mut();
+        loan.keep_layout(layout, view);
+        if let Some(suboffsets) = suboffsets {
+            loan.keep_suboffsets(suboffsets, view);
+        }
+        if let Some(spelling) = &format.shared {
+            loan.keep_spelling(Arc::clone(spelling));
+        }
+        view.reserved = record.publish(view.obj);
         Ok(())
     }
 
@@ -153,13 +150,6 @@ impl fmt::Debug for ArrayObject {
             Err(error) => text.field("format", error).finish(),
         }
     }
-}
-
-#[cold]
-fn elsewhere(place: Place) -> Error {
-    let text =
-        format!("the memory is on {place}, and a view is of memory that the processor can address: copy it");
-    Error::new(Kind::Place, text)
 }
 
 /// Suboffsets as C has them, where a negative number says that no pointer is followed.

@@ -1,6 +1,6 @@
 //! Views of our own arrays, and of objects of C whose producers keep to the rules.
 
-use std::ffi::{CStr, c_int, c_void};
+use std::ffi::{c_int, c_void};
 use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -8,39 +8,14 @@ use crossdock::element::DType;
 use crossdock::exchange::protocol::memory_view::{
     self as memory_view, ArrayObject, Class, Entry, Flags, View, last_refusal,
 };
-use crossdock::{Array, DArray, Result, s};
+use crossdock::{Array, DArray, s};
 
-fn get(obj: *mut c_void, view: &mut View, flags: Flags) -> Result<()> {
-    // SAFETY: the objects of these tests are null, or begin with their class.
-    unsafe { memory_view::get(obj, view, flags) }
-}
-
-fn release(view: &mut View) -> bool {
-    // SAFETY: nobody uses the view any more.
-    unsafe { memory_view::release(view) }
-}
-
-fn numbers<'a>(numbers: *const isize, view: &View) -> &'a [isize] {
-    assert!(!numbers.is_null());
-    // SAFETY: a view that is held has as many numbers as axes.
-    unsafe { std::slice::from_raw_parts(numbers, view.ndim as usize) }
-}
-
-fn format<'a>(view: &View) -> &'a str {
-    // SAFETY: a view that is held has a format.
-    unsafe { CStr::from_ptr(view.format) }.to_str().unwrap()
-}
+use super::{bytes, format, get, numbers, release};
 
 fn ramp(shape: &[usize]) -> DArray {
     let len = shape.iter().product::<usize>() as i32;
     let flat = DArray::from(Array::from_vec((0..len).collect::<Vec<i32>>(), [len as usize]).unwrap());
     flat.reshape(shape).unwrap()
-}
-
-/// Each byte of a struct.
-fn bytes(view: &View) -> Vec<u8> {
-    // SAFETY: a struct that was zeroed first has no byte that is not initialised.
-    unsafe { std::slice::from_raw_parts(ptr::from_ref(view).cast(), size_of::<View>()) }.to_vec()
 }
 
 #[test]

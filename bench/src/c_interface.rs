@@ -1,0 +1,167 @@
+//! MemoryView through the C interface, beside the original in a process of Ruby: the same C loops, compiled with either header
+//! (`bench/peers/views.c`).
+
+use std::cell::RefCell;
+use std::ffi::{CStr, OsString, c_char};
+use std::hint::black_box;
+use std::process::Command;
+use std::sync::Arc;
+
+use libloading::Library;
+
+use crate::arrow::Arrow;
+use crate::companion::Companion;
+use crate::harness::{self, Case, Reach, Table, Unit};
+use crate::{Measure, Result, threads};
+
+pub(crate) const MEASURES: &[Measure] = &[
+    Measure { group: "views", name: "c-views", run: views },
+    Measure { group: "views", name: "c-items", run: items },
+    Measure { group: "views", name: "c-formats", run: formats },
+];
+
+/// The environment variables that say where the loops are: compiled with our header, and as an extension of Ruby.
+const OURS: &str = "CROSSDOCK_BENCH_VIEWS";
+const RUBYS: &str = "CROSSDOCK_BENCH_RUBY_VIEWS";
+
+/// Answers for Ruby.
+const SERVER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/peers/views.rb");
+
+const PEER: &str = "Arc::clone + drop";
+
+/// Who is there.
+pub(crate) fn peer() -> String {
+    match (std::env::var_os(OURS), std::env::var_os(RUBYS)) {
+        (None, _) => format!("no C loops ({OURS} is not set: type `cargo xtask bench`)"),
+        (_, None) => format!("no Ruby ({RUBYS} is not set: type `cargo xtask bench`)"),
+        _ => "Ruby's MemoryView".to_owned(),
+    }
+}
+
+/// The table at the end of `peers/views.c`, field by field.
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct Functions {
+    begin: extern "C" fn(),
+    run: unsafe extern "C" fn(*const c_char, u64) -> u64,
+}
+
+/// The loops, compiled with our header.
+struct Loops {
+    run: unsafe extern "C" fn(*const c_char, u64) -> u64,
+    /// Where they are.
+    _library: Library,
+}
+
+impl Loops {
+    fn load() -> Result<Self> {
+        let path: OsString = std::env::var_os(OURS).ok_or_else(peer)?;
+        let failed = |error: libloading::Error| format!("{}: {error}", path.display());
+        // SAFETY: the initialisers of our own library, which expect nothing of the program.
+        let library = unsafe { Library::new(&path) }.map_err(failed)?;
+        // SAFETY: what `peers/views.c` calls so is a constant `Functions`.
+        let table = unsafe { library.get::<*const Functions>(b"crossdock_bench_views\0") }.map_err(failed)?;
+        // SAFETY: as above.
+        let Functions { begin, run } = unsafe { table.read() };
+        begin();
+        Ok(Self { run, _library: library })
+    }
+
+    /// Runs a loop so many times, and gives the sum of the answers.
+    fn run(&self, name: &CStr, count: usize) -> usize {
+        // SAFETY: a C string.
+        unsafe { (self.run)(name.as_ptr(), count as u64) as usize }
+    }
+}
+
+/// The loops in a process of Ruby, if there is one.
+fn ruby() -> Result<Option<RefCell<Companion>>> {
+    let Some(extension) = std::env::var_os(RUBYS) else { return Ok(None) };
+    let companion = Companion::start(Command::new("ruby").arg(SERVER).arg(extension))?;
+    Ok(Some(RefCell::new(companion)))
+}
+
+/// The original's loop of a name.
+fn original<'a>(case: &'static str, ruby: &'a RefCell<Companion>, name: &'a str, answer: usize) -> Case<'a> {
+    Case::timed(case, answer, move |count| {
+        ruby.borrow_mut().ask(&format!("{name} {count}")).expect("Ruby answers")
+    })
+}
+
+fn arc() -> Case<'static> {
+    let arc = Arc::new(41usize);
+    Case::new(PEER, 41, move || {
+        let clone = black_box(Arc::clone(black_box(&arc)));
+        *clone
+    })
+}
+
+const RUBY_GET: &str = "Ruby: get + release";
+
+fn views(_: &Measure, _: Option<&Arrow>) -> Result<Table> {
+    let (loops, ruby) = (Loops::load()?, ruby()?);
+    let loops = &loops;
+    let mut cases = vec![
+        arc(),
+        Case::looped("get + release of an array, through C", 800, |count| loops.run(c"get-array", count))
+            .reaching(Reach::Ratio(2.4, PEER)),
+        Case::timed("the same on two threads, an array each", 800, |count| {
+            threads::on_two(count, |count| loops.run(c"get-array", count))
+        })
+        .threaded()
+        .reaching(Reach::Ratio(2.4, PEER)),
+        Case::looped("get + release of a C producer", 800, |count| loops.run(c"get", count)),
+    ];
+    cases.extend(ruby.as_ref().map(|ruby| original(RUBY_GET, ruby, "get", 800)));
+    harness::measure("views through C", Unit::Nanoseconds, &[PEER, RUBY_GET], cases)
+}
+
+fn items(_: &Measure, _: Option<&Arrow>) -> Result<Table> {
+    let (loops, ruby) = (Loops::load()?, ruby()?);
+    let loops = &loops;
+    let mut cases = vec![
+        arc(),
+        Case::looped("item 'd' as a value", 7, |count| loops.run(c"item-d", count))
+            .reaching(Reach::Figure(3.0)),
+        Case::looped("item 'd' into a place", 7, |count| loops.run(c"read-d", count))
+            .reaching(Reach::Figure(3.0)),
+        Case::looped("item 'iqc' as a value", 6, |count| loops.run(c"item-iqc", count)),
+        Case::looped("item 'iqc' into a place", 6, |count| loops.run(c"read-iqc", count))
+            .reaching(Reach::Figure(10.0)),
+    ];
+    if let Some(ruby) = &ruby {
+        cases.push(original("Ruby: item 'd'", ruby, "item-d", 7));
+        cases.push(original("Ruby: item 'iqc'", ruby, "item-iqc", 6));
+    }
+    harness::measure(
+        "items through C",
+        Unit::Nanoseconds,
+        &[PEER, "Ruby: item 'd'", "Ruby: item 'iqc'"],
+        cases,
+    )
+}
+
+fn formats(_: &Measure, _: Option<&Arrow>) -> Result<Table> {
+    let (loops, ruby) = (Loops::load()?, ruby()?);
+    let loops = &loops;
+    let mut cases = vec![
+        arc(),
+        Case::looped("parse 'd'", 9, |count| loops.run(c"parse-d", count)).reaching(Reach::Figure(10.0)),
+        Case::looped("parse 'iqc'", 16, |count| loops.run(c"parse-iqc", count)).reaching(Reach::Figure(25.0)),
+        Case::looped("parse 'ccc2f3x2d4q!<'", 64, |count| loops.run(c"parse-long", count))
+            .reaching(Reach::Figure(60.0)),
+    ];
+    let originals = ["Ruby: parse 'd'", "Ruby: parse 'iqc'", "Ruby: parse 'ccc2f3x2d4q!<'"];
+    if let Some(ruby) = &ruby {
+        let loops = [("parse-d", 9), ("parse-iqc", 16), ("parse-long", 64)];
+        cases.extend(
+            originals.iter().zip(loops).map(|(case, (name, answer))| original(case, ruby, name, answer)),
+        );
+    }
+    harness::measure(
+        "formats through C",
+        Unit::Nanoseconds,
+        &[PEER, originals[0], originals[1], originals[2]],
+        cases,
+    )
+}

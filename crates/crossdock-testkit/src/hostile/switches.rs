@@ -1,0 +1,164 @@
+//! Every way in which a producer can go wrong, one by one.
+
+use crate::hostile::{Data, Fills, Format, Obj, Recipe};
+
+macro_rules! switches {
+    ($($(#[$doc:meta])* $name:ident => |$recipe:ident| $change:expr;)*) => {
+        /// One misbehaviour.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum Switch {
+            $($(#[$doc])* $name,)*
+        }
+
+        impl Switch {
+            /// All of them.
+            pub const ALL: &[Switch] = &[$(Switch::$name),*];
+
+            /// Throws the switch.
+            pub fn apply(self, recipe: &mut Recipe) {
+                match self {
+                    $(Switch::$name => { let $recipe = recipe; $change; })*
+                }
+            }
+        }
+    };
+}
+
+/// A format and the size of its items.
+fn text(text: &[u8], size: Option<usize>) -> Format {
+    Format::Text(text.to_vec(), size)
+}
+
+switches! {
+    /// -1 axes.
+    NegativeNdim => |recipe| recipe.ndim = -1;
+    /// As few axes as can be said.
+    LeastNdim => |recipe| recipe.ndim = isize::MIN;
+    /// 65 axes.
+    TooManyAxes => |recipe| recipe.ndim = 65;
+    /// As many axes as can be said.
+    MostNdim => |recipe| recipe.ndim = isize::MAX;
+    /// A length of -1.
+    NegativeLength => |recipe| recipe.shape = Some(vec![2, -1, 1]);
+    /// The least length that can be said.
+    LeastLength => |recipe| recipe.shape = Some(vec![isize::MIN, 3, 1]);
+    /// A shape whose size wraps around to 0.
+    ShapeWraps => |recipe| recipe.shape = Some(vec![1 << 32, 1 << 32, 1]);
+    /// A shape whose size wraps around to the true one.
+    ShapeWrapsToSix => |recipe| recipe.shape = Some(vec![2, isize::MIN.wrapping_add(3), 1]);
+    /// A length of 0, and one that overflows beside it.
+    EmptyAndHuge => |recipe| recipe.shape = Some(vec![0, isize::MAX, 1]);
+    /// No shape for 3 axes.
+    NullShape => |recipe| (recipe.ndim, recipe.shape) = (3, None);
+    /// No shape for 1 axis: bytes, by the original's rule.
+    NullShapeOfBytes => |recipe| (recipe.ndim, recipe.shape, recipe.strides) = (1, None, None);
+    /// No strides: row-major.
+    NullStrides => |recipe| recipe.strides = None;
+    /// The greatest stride.
+    StrideOverflows => |recipe| recipe.strides = Some(vec![isize::MAX, 4, 1]);
+    /// The least stride.
+    LeastStride => |recipe| recipe.strides = Some(vec![isize::MIN, 4, 1]);
+    /// Strides that each fit, and together do not.
+    StridesOverflowTogether => |recipe| recipe.strides = Some(vec![1 << 62, 1 << 61, 1]);
+    /// Strides that lead in front of the memory that is vouched for.
+    StridesLeadOut => |recipe| (recipe.strides, recipe.byte_size) = (Some(vec![-400, 4, 1]), 20);
+    /// The strides of column-major order.
+    ColumnMajor => |recipe| recipe.strides = Some(vec![4, 8, 24]);
+    /// Every element in the same place.
+    ZeroStrides => |recipe| recipe.strides = Some(vec![0, 0, 0]);
+    /// No memory.
+    NullData => |recipe| recipe.data = Data::Null;
+    /// Memory at the end of the address space.
+    DataAtTheEnd => |recipe| recipe.data = Data::Wild(usize::MAX - 8);
+    /// Memory that would begin below address 0.
+    DataAtTheBegin => |recipe| (recipe.data, recipe.strides) = (Data::Wild(8), Some(vec![-12, -4, 1]));
+    /// One byte less than there are.
+    ByteSizeTooSmall => |recipe| recipe.byte_size = 23;
+    /// No byte.
+    ByteSizeZero => |recipe| recipe.byte_size = 0;
+    /// -1 bytes.
+    NegativeByteSize => |recipe| recipe.byte_size = -1;
+    /// The least number of bytes.
+    LeastByteSize => |recipe| recipe.byte_size = isize::MIN;
+    /// Items smaller than their format.
+    ItemSizeTooSmall => |recipe| recipe.item_size = 2;
+    /// Items greater than their format.
+    ItemSizeTooLarge => |recipe| recipe.item_size = 8;
+    /// Items of -4 bytes.
+    NegativeItemSize => |recipe| recipe.item_size = -4;
+    /// Items of no bytes.
+    ItemSizeZero => |recipe| recipe.item_size = 0;
+    /// The greatest items.
+    MostItemSize => |recipe| recipe.item_size = isize::MAX;
+    /// No format: bytes.
+    NullFormat => |recipe| recipe.format = Format::Null;
+    /// No letter of a template.
+    UnknownFormat => |recipe| recipe.format = text(b"?", None);
+    /// Another dialect.
+    ForeignDialect => |recipe| recipe.format = text(b"<i", None);
+    /// A structure of another dialect.
+    ForeignRecord => |recipe| recipe.format = text(b"T{<i:x:}", None);
+    /// White space, which is fine.
+    SpacedFormat => |recipe| recipe.format = text(b" l\t", Some(4));
+    /// White space between members, by which the original overflows.
+    SpacedMembers => |recipe| recipe.format = text(b"s x2", Some(4));
+    /// A count that is negative where it wraps around.
+    FormatWraps => |recipe| recipe.format = text(b"c9223372036854775808", None);
+    /// A size that is 0 where it wraps around.
+    FormatWrapsToZero => |recipe| recipe.format = text(b"q2305843009213693952", None);
+    /// A size that is right where it wraps around.
+    FormatWrapsToFour => |recipe| recipe.format = text(b"c18446744073709551620", None);
+    /// Nothing but an end.
+    EmptyFormat => |recipe| recipe.format = text(b"", Some(0));
+    /// Bytes without an end.
+    UnterminatedFormat => |recipe| recipe.format = Format::Unterminated(b"l\xff".to_vec());
+    /// Letters that go on and on.
+    EndlessFormat => |recipe| recipe.format = text(&[b'x'; 1 << 17], None);
+    /// Not to be written.
+    Readonly => |recipe| recipe.readonly = 1;
+    /// A `bool` that is none.
+    OddReadonly => |recipe| recipe.readonly = 0xaa;
+    /// Pointers to follow.
+    Indirect => |recipe| {
+        (recipe.data, recipe.strides) = (Data::Table, Some(vec![8, 4, 1]));
+        recipe.sub_offsets = Some(vec![0, -1, -1]);
+    };
+    /// Pointers to follow, and no strides to find them by.
+    IndirectWithoutStrides => |recipe| (recipe.sub_offsets, recipe.strides) = (Some(vec![0, -1, -1]), None);
+    /// A pointer that is followed out of the address space.
+    SuboffsetOverflows => |recipe| recipe.sub_offsets = Some(vec![isize::MAX, -1, -1]);
+    /// Suboffsets that say nothing.
+    IdleSuboffsets => |recipe| recipe.sub_offsets = Some(vec![-1, isize::MIN, -1]);
+    /// Half a struct, and success.
+    HalfFilled => |recipe| recipe.fills = Fills::Half;
+    /// Nothing filled in, and success.
+    NothingFilled => |recipe| recipe.fills = Fills::Nothing;
+    /// All filled in, and failure.
+    FailsAfterFilling => |recipe| recipe.answer = 0;
+    /// Half filled in, and failure.
+    FailsHalfWay => |recipe| (recipe.answer, recipe.fills) = (0, Fills::Half);
+    /// A truth that is not 1.
+    OddTruth => |recipe| recipe.answer = 0x80;
+    /// Not available.
+    Unavailable => |recipe| recipe.available = Some(0);
+    /// No `available`.
+    NullAvailable => |recipe| recipe.available = None;
+    /// No object.
+    NullObj => |recipe| recipe.obj = Obj::Null;
+    /// Another object.
+    OtherObj => |recipe| recipe.obj = Obj::Other;
+    /// The hub's fields filled in.
+    Meddles => |recipe| recipe.meddles = true;
+    /// No `release`.
+    NullRelease => |recipe| recipe.has_release = false;
+    /// A `release` that says no once.
+    DeclinesRelease => |recipe| recipe.declines = 1;
+    /// A `release` that says no three times.
+    KeepsDecliningRelease => |recipe| recipe.declines = 3;
+    /// A `release` that leaves nothing of the struct.
+    ScribblesInRelease => |recipe| recipe.scribbles = true;
+    /// Writes to the struct once `get` has returned.
+    KeepsStruct => |recipe| recipe.keeps_struct = true;
+    /// Changes shape and strides once `get` has returned.
+    ChangesNumbers => |recipe| recipe.changes_numbers = true;
+}

@@ -1,0 +1,187 @@
+//! Classes: who produces what, inherited or not, and objects that stand in for others.
+
+use std::ffi::{c_int, c_void};
+use std::ptr;
+
+use crossdock::exchange::protocol::memory_view::{
+    self, ArrayObject, Class, Entry, Flags, View, array_class, last_refusal,
+};
+use crossdock::{Array, DArray};
+
+use super::{get, release};
+
+/// An object without anything but its class.
+fn object_of(class: &Class) -> *const Class {
+    class
+}
+
+fn class(name: &'static std::ffi::CStr, super_: *const Class) -> Class {
+    Class { name: name.as_ptr(), super_ }
+}
+
+fn register(class: &Class, entry: &Entry) -> crossdock::Result<()> {
+    // SAFETY: the callbacks of these tests are for objects of any class.
+    unsafe { memory_view::register(class, entry) }
+}
+
+macro_rules! producer {
+    ($name:ident, $len:literal) => {{
+        unsafe extern "C" fn $name(obj: *mut c_void, view: *mut View, _: c_int) -> u8 {
+            // SAFETY: the hub's struct, and an object of at least so many bytes.
+            unsafe { *view = View::of_bytes(obj, obj, $len, true).unwrap() };
+            1
+        }
+        Entry { get: Some($name), release: None, available: None }
+    }};
+}
+
+fn len_of(mut object: *const Class) -> Option<isize> {
+    let mut view = View::EMPTY;
+    get((&raw mut object).cast(), &mut view, Flags::SIMPLE).ok()?;
+    let len = view.byte_size;
+    assert!(release(&mut view));
+    Some(len)
+}
+
+#[test]
+fn the_nearest_class_that_has_a_producer_has_the_say() {
+    let grandparent = class(c"Grandparent", ptr::null());
+    let parent = class(c"Parent", &grandparent);
+    let child = class(c"Child", &parent);
+    assert_eq!(len_of(object_of(&child)), None);
+    register(&grandparent, &producer!(one, 1)).unwrap();
+    assert_eq!([&grandparent, &parent, &child].map(|class| len_of(class)), [Some(1); 3]);
+    register(&parent, &producer!(two, 2)).unwrap();
+    assert_eq!([&grandparent, &parent, &child].map(|class| len_of(class)), [Some(1), Some(2), Some(2)]);
+    assert!(memory_view::unregister(&parent));
+    assert_eq!(len_of(&child), Some(1));
+    assert!(memory_view::unregister(&grandparent));
+    assert_eq!(len_of(&child), None);
+    assert!(last_refusal().unwrap().contains("no producer is registered for the class Child"));
+}
+
+#[test]
+fn registering_twice_leaves_the_first() {
+    let class = class(c"Twice", ptr::null());
+    register(&class, &producer!(first, 1)).unwrap();
+    let error = register(&class, &producer!(second, 2)).unwrap_err();
+    assert!(error.is_conflict() && error.to_string().contains("Twice has a producer already"), "{error}");
+    assert_eq!(last_refusal(), Some(error.to_string()));
+    assert_eq!(len_of(&class), Some(1));
+    assert!(memory_view::unregister(&class) && !memory_view::unregister(&class));
+    register(&class, &producer!(third, 2)).unwrap();
+    assert_eq!(len_of(&class), Some(2));
+    assert!(memory_view::unregister(&class));
+}
+
+#[test]
+fn a_class_that_inherits_from_itself_is_refused() {
+    let mut first = class(c"Ouroboros", ptr::null());
+    let second = class(c"Second", &first);
+    first.super_ = &second;
+    assert_eq!(len_of(object_of(&first)), None);
+    let reason = last_refusal().unwrap();
+    assert!(reason.contains("Ouroboros inherits from itself") && reason.contains("64"), "{reason}");
+    let mut object: *const Class = &first;
+    // SAFETY: an object of a class.
+    assert!(!unsafe { memory_view::available((&raw mut object).cast()) });
+}
+
+#[test]
+fn a_chain_is_followed_64_classes_deep() {
+    let root = class(c"Root", ptr::null());
+    register(&root, &producer!(root_get, 3)).unwrap();
+    let mut chain: Vec<Box<Class>> = Vec::new();
+    for _ in 0..64 {
+        let super_: *const Class = chain.last().map_or(&raw const root, |class| &raw const **class);
+        chain.push(Box::new(class(c"Link", super_)));
+    }
+    assert_eq!((len_of(&*chain[62]), len_of(&*chain[63])), (Some(3), None));
+    assert!(memory_view::unregister(&root));
+}
+
+#[test]
+fn what_is_no_class_is_refused() {
+    let entry = producer!(any, 1);
+    // SAFETY: refused.
+    let error = unsafe { memory_view::register(ptr::null(), &entry) }.unwrap_err();
+    assert!(error.is_malformed() && error.to_string().contains("null"), "{error}");
+    assert!(!memory_view::unregister(ptr::null()));
+    assert!(register(array_class(), &entry).unwrap_err().is_conflict());
+    let nameless = Class { name: ptr::null(), super_: ptr::null() };
+    assert_eq!(len_of(&nameless), None);
+    assert!(last_refusal().unwrap().contains("a class without a name"));
+}
+
+#[test]
+fn nothing_inherits_from_arrays() {
+    // Of an object of this class nobody knows what follows its first word.
+    let derived = class(c"Derived", array_class());
+    assert_eq!(len_of(&derived), None);
+    assert!(last_refusal().unwrap().contains("no producer"));
+}
+
+// ===== an object that lends another one's data
+
+#[repr(C)]
+struct Window {
+    class: *const Class,
+    target: *mut c_void,
+}
+
+/// Lends all but the first row of what it stands in for, which it holds from here to its release.
+unsafe extern "C" fn get_window(obj: *mut c_void, view: *mut View, flags: c_int) -> u8 {
+    // SAFETY: an object of the class.
+    let window = unsafe { &*obj.cast::<Window>() };
+    let mut inner = Box::new(View::EMPTY);
+    if get(window.target, &mut inner, Flags::from_bits(flags)).is_err() {
+        return 0;
+    }
+    let held = Box::leak(inner);
+    // SAFETY: the hub's struct.
+    let view = unsafe { &mut *view };
+    *view = View::of_bytes(obj, held.data, held.byte_size - 1, held.is_readonly()).unwrap();
+    view.data = held.data.cast::<u8>().wrapping_add(1).cast();
+    view.private_data = ptr::from_mut(held).cast();
+    1
+}
+
+unsafe extern "C" fn release_window(_: *mut c_void, view: *mut View) -> u8 {
+    // SAFETY: the struct that was filled in.
+    let held = unsafe { (*view).private_data }.cast::<View>();
+    // SAFETY: leaked by `get_window`, and released once.
+    let mut held = unsafe { Box::from_raw(held) };
+    u8::from(release(&mut held))
+}
+
+#[test]
+fn an_object_that_lends_another_ones_data_keeps_it_by_a_view_of_its_own() {
+    let class = class(c"Window", ptr::null());
+    let entry = Entry { get: Some(get_window), release: Some(release_window), available: None };
+    register(&class, &entry).unwrap();
+    let array = Array::from_vec(b"abcdef".to_vec(), [6]).unwrap();
+    let object = ArrayObject::new(DArray::from(array.clone()));
+    let mut outer = Window { class: &class, target: object.as_ptr() };
+    let outer: *mut c_void = (&raw mut outer).cast();
+    let mut outermost = Window { class: &class, target: outer };
+    let outermost: *mut c_void = (&raw mut outermost).cast();
+
+    let mut view = View::EMPTY;
+    get(outermost, &mut view, Flags::WRITABLE).unwrap();
+    assert_eq!([object.as_ptr(), outer, outermost].map(memory_view::exports), [1; 3]);
+    assert_eq!((view.obj, view.byte_size), (outermost, 4));
+    // SAFETY: four items of a view that is held.
+    assert_eq!(unsafe { std::slice::from_raw_parts(view.data.cast::<u8>(), 4) }, b"cdef");
+    assert!(array.read().unwrap_err().is_conflict());
+    assert!(release(&mut view));
+    assert_eq!([object.as_ptr(), outer, outermost].map(memory_view::exports), [0; 3]);
+    assert!(array.write().is_ok());
+
+    // What the innermost refuses, nobody gives.
+    let reading = array.read().unwrap();
+    assert!(get(outermost, &mut view, Flags::WRITABLE).is_err());
+    assert!(last_refusal().unwrap().contains("Window"));
+    assert_eq!([object.as_ptr(), outer, outermost].map(memory_view::exports), [0; 3]);
+    drop(reading);
+    assert!(memory_view::unregister(&class));
+}

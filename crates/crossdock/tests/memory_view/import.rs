@@ -1,0 +1,146 @@
+//! Objects of C as arrays, whatever their producers say.
+
+use std::ptr;
+
+use crossdock::DArray;
+use crossdock::element::DType;
+use crossdock::exchange::protocol::memory_view::{self, ArrayObject, Class, Entry, Flags, View};
+use crossdock::layout::Order;
+use crossdock::memory::Birth;
+use crossdock_testkit::dlpack::Choices;
+use crossdock_testkit::hostile::{self, Hostile, Recipe, Switch, fill};
+use crossdock_testkit::{Coverage, seed};
+use fastrand::Rng;
+
+use super::{get, release};
+
+static CLASS: Class = Class { name: c"Imported".as_ptr(), super_: ptr::null() };
+
+/// Does something with an object of a recipe, while its producer is registered.
+fn with<R>(recipe: &Recipe, class: &Class, f: impl FnOnce(&Hostile) -> R) -> R {
+    let object = Hostile::new(ptr::from_ref(class).cast(), recipe);
+    // SAFETY: the same struct, declared once more.
+    let entry = unsafe { std::mem::transmute::<hostile::Entry, Entry>(object.callbacks()) };
+    // SAFETY: the callbacks do anything but what breaks memory.
+    unsafe { memory_view::register(class, &entry) }.unwrap();
+    let result = f(&object);
+    assert!(memory_view::unregister(class));
+    result
+}
+
+fn elements(array: &DArray) -> Vec<u8> {
+    let copy = array.to_order(Order::RowMajor).unwrap();
+    let (buffer, _) = copy.buffer().unwrap();
+    buffer.pin().unwrap().to_vec()
+}
+
+#[test]
+fn an_indirect_view_becomes_an_indirect_array() {
+    let class = Class { name: c"Rows".as_ptr(), super_: ptr::null() };
+    with(&Recipe::with(&[Switch::Indirect]), &class, |object| {
+        // SAFETY: an object, whose table of pointers leads to rows.
+        let error = unsafe { memory_view::import(object.as_ptr(), Flags::SIMPLE) }.unwrap_err();
+        assert!(error.to_string().contains("INDIRECT"), "{error}");
+        // SAFETY: as above.
+        let array = unsafe { memory_view::import(object.as_ptr(), Flags::INDIRECT) }.unwrap();
+        assert!(array.is_indirect() && array.dtype() == &DType::I32 && array.birth() == Birth::Aliased);
+        let rows = (0..12).map(fill).chain((hostile::ROW..hostile::ROW + 12).map(fill));
+        assert_eq!(elements(&array), rows.collect::<Vec<_>>());
+        assert_eq!(object.counts().taken_back, 1);
+        drop(array);
+        assert_eq!(object.counts().taken_back, 2);
+    });
+}
+
+#[test]
+fn an_array_of_ours_comes_back_as_itself() {
+    let array = DArray::zeros(DType::I32, &[2, 3], Order::ColumnMajor).unwrap();
+    let object = ArrayObject::new(array.clone());
+    // SAFETY: an object of ours, here and below.
+    let same = unsafe { memory_view::import(object.as_ptr(), Flags::WRITABLE) }.unwrap();
+    assert!(same.as_ptr() == array.as_ptr() && !same.is_readonly());
+    // SAFETY: as above.
+    assert!(unsafe { memory_view::import(object.as_ptr(), Flags::SIMPLE) }.unwrap().is_readonly());
+    // SAFETY: as above.
+    assert!(unsafe { memory_view::import(object.as_ptr(), Flags::ROW_MAJOR) }.unwrap_err().is_layout());
+}
+
+#[test]
+fn what_is_read_only_or_not_stays_so() {
+    let class = Class { name: c"Readonly".as_ptr(), super_: ptr::null() };
+    for (switch, is_readonly) in
+        [(Switch::Readonly, true), (Switch::OddReadonly, true), (Switch::OddTruth, false)]
+    {
+        with(&Recipe::with(&[switch]), &class, |object| {
+            // SAFETY: an object whose memory is there.
+            let array = unsafe { memory_view::import(object.as_ptr(), Flags::SIMPLE) }.unwrap();
+            assert_eq!(array.is_readonly(), is_readonly);
+        });
+    }
+}
+
+#[test]
+fn every_struct_is_refused_or_is_the_array_that_it_says() {
+    let mut rng = Rng::with_seed(seed());
+    let cases = std::env::var("CROSSDOCK_CASES").map_or(20_000, |cases| cases.parse().unwrap());
+    let mut coverage = Coverage::default();
+    for _ in 0..cases {
+        let bytes: Vec<u8> = (0..64).map(|_| rng.u8(..)).collect();
+        let mut recipe = Recipe::choose(&mut Choices(&bytes));
+        coverage.case();
+        // What is declined when the last handle goes stays with the producer.
+        recipe.declines = 0;
+        let (_, asked) =
+            hostile::Flags::ALL[if recipe.is_indirect() && rng.bool() { 8 } else { rng.usize(..9) }];
+        with(&recipe, &CLASS, |object| check(object, &recipe, asked, &mut coverage));
+    }
+    println!("{coverage}");
+    let classes =
+        ["given", "refused", "read", "empty", "negative strides", "unaligned", "indirect", "records"];
+    coverage.assert_at_least(0.05, classes);
+    coverage.assert_at_least(0.01, ["more than 8 axes"]);
+}
+
+fn check(object: &Hostile, recipe: &Recipe, asked: hostile::Flags, coverage: &mut Coverage) {
+    let is_legal = recipe.is_legal(asked, object.block());
+    let flags = Flags::from_bits(asked.0);
+    // What follows pointers is only looked at, since they may lead anywhere.
+    if recipe.is_indirect() || !is_legal {
+        let mut view = View::EMPTY;
+        let result = get(object.as_ptr(), &mut view, flags);
+        assert_eq!(result.is_ok(), is_legal, "{recipe:?} under {flags}: {result:?}");
+        coverage.note_if(!is_legal, "refused");
+        coverage.note_if(recipe.is_indirect(), "indirect");
+        assert_eq!(release(&mut view), is_legal);
+        return;
+    }
+    coverage.note("given");
+    // SAFETY: elements are touched only where the recipe keeps to the block.
+    let array = match unsafe { memory_view::import(object.as_ptr(), flags) } {
+        Ok(array) => array,
+        // Items of no bytes, or of nothing but padding, are a view and no array.
+        Err(error) => {
+            assert!(error.is_dtype() || error.is_unsupported(), "{recipe:?}: {error:?}");
+            assert_eq!(object.counts().taken_back, usize::from(recipe.has_release));
+            return;
+        }
+    };
+    object.misbehave_later();
+    coverage.note_if(array.is_empty(), "empty");
+    coverage.note_if(array.rank() > 8, "more than 8 axes");
+    coverage.note_if(array.strides().iter().any(|&stride| stride < 0), "negative strides");
+    coverage.note_if(array.dtype().as_record().is_some(), "records");
+    coverage.note_if(
+        array.dtype().alignment() > 1 && array.as_ptr().addr() % array.dtype().alignment() != 0,
+        "unaligned",
+    );
+    if let Some(places) = recipe.elements() {
+        coverage.note("read");
+        let size = array.dtype().itemsize();
+        let expected: Vec<u8> = places.into_iter().flat_map(|at| (at..at + size).map(fill)).collect();
+        assert_eq!(elements(&array), expected, "{recipe:?}");
+    }
+    assert_eq!(object.counts().releases, 0);
+    drop(array);
+    assert_eq!(object.counts().taken_back, usize::from(recipe.has_release));
+}

@@ -1,0 +1,44 @@
+//! MemoryView: what the hub makes of arrays, of producers that keep to the rules, and of those that do not.
+
+mod arrays;
+mod bugs;
+mod classes;
+mod flags;
+mod hostile;
+mod import;
+mod threads;
+mod types;
+mod vectors;
+
+use std::ffi::{CStr, c_void};
+use std::ptr;
+
+use crossdock::Result;
+use crossdock::exchange::protocol::memory_view::{self as memory_view, Flags, View};
+
+fn get(obj: *mut c_void, view: &mut View, flags: Flags) -> Result<()> {
+    // SAFETY: the objects of these tests are null, or begin with their class.
+    unsafe { memory_view::get(obj, view, flags) }
+}
+
+fn release(view: &mut View) -> bool {
+    // SAFETY: nobody uses the view any more.
+    unsafe { memory_view::release(view) }
+}
+
+fn numbers<'a>(numbers: *const isize, view: &View) -> &'a [isize] {
+    assert!(!numbers.is_null());
+    // SAFETY: a view that is held has as many numbers as axes.
+    unsafe { std::slice::from_raw_parts(numbers, view.ndim as usize) }
+}
+
+fn format<'a>(view: &View) -> &'a str {
+    // SAFETY: a view that is held has a format.
+    unsafe { CStr::from_ptr(view.format) }.to_str().unwrap()
+}
+
+/// Each byte of a struct.
+fn bytes(view: &View) -> Vec<u8> {
+    // SAFETY: a struct that was zeroed first has no byte that is not initialised.
+    unsafe { std::slice::from_raw_parts(ptr::from_ref(view).cast(), size_of::<View>()) }.to_vec()
+}

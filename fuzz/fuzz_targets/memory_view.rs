@@ -1,0 +1,90 @@
+//! Views that are chosen by bytes. Whatever a producer says and does: the hub gives its view if and only if it is legal and keeps to the
+//! flags, the elements are the ones that the recipe names, and the producer has back, once, what it gave.
+//!
+//! That the memory is there is the producer's word. The recipe knows whether it keeps to its block of data; if it does not, the elements are
+//! left alone, and so is what pointers lead to.
+
+#![no_main]
+
+use std::ptr;
+
+use crossdock::DArray;
+use crossdock::exchange::protocol::memory_view::{self, Class, Entry, Flags, View};
+use crossdock::layout::Order;
+use crossdock_testkit::dlpack::Choices;
+use crossdock_testkit::hostile::{self, Hostile, Recipe, fill};
+use libfuzzer_sys::fuzz_target;
+
+static CLASS: Class = Class { name: c"Chosen".as_ptr(), super_: ptr::null() };
+
+fuzz_target!(|data: &[u8]| {
+    let Some((&first, rest)) = data.split_first() else { return };
+    let flags = hostile::Flags(if first < 128 { first.into() } else { i32::from(first) << (first % 24) });
+    let recipe = Recipe::choose(&mut Choices(rest));
+    let object = Hostile::new(ptr::from_ref(&CLASS).cast(), &recipe);
+    // SAFETY: the same struct, declared once more.
+    let entry = unsafe { std::mem::transmute::<hostile::Entry, Entry>(object.callbacks()) };
+    // SAFETY: the callbacks do anything but what breaks memory.
+    unsafe { memory_view::register(&CLASS, &entry) }.expect("nothing is registered meanwhile");
+    let legal = recipe.is_legal(flags, object.block());
+    view_it(&object, &recipe, Flags::from_bits(flags.0), legal);
+    let counted = object.counts().releases;
+    if legal && !recipe.is_indirect() && recipe.declines == 0 {
+        import_it(&object, &recipe, Flags::from_bits(flags.0));
+    } else {
+        assert_eq!(object.counts().releases, counted);
+    }
+    assert!(memory_view::unregister(&CLASS));
+});
+
+fn view_it(object: &Hostile, recipe: &Recipe, flags: Flags, legal: bool) {
+    let mut view = View::EMPTY;
+    // SAFETY: an object, and a place for a view.
+    let result = unsafe { memory_view::get(object.as_ptr(), &mut view, flags) };
+    assert_eq!(result.is_ok(), legal, "{recipe:?}: {result:?}");
+    let given = usize::from(object.counts().gets == 1 && recipe.answer != 0 && recipe.has_release);
+    if !legal {
+        assert_eq!(object.counts().releases, given);
+        return;
+    }
+    object.misbehave_later();
+    let rank = view.ndim as usize;
+    // SAFETY: a view that is held has as many numbers as axes.
+    let shape = unsafe { std::slice::from_raw_parts(view.shape, rank) };
+    let is_empty = shape.contains(&0);
+    for index in [vec![0; rank], shape.iter().map(|len| len - 1).collect()] {
+        if !recipe.is_indirect() && !view.data.is_null() {
+            // SAFETY: as many numbers as axes; nothing is followed.
+            let item = unsafe { view.item_pointer(index.as_ptr()) };
+            assert_eq!(item.is_err(), is_empty, "{recipe:?} at {index:?}: {item:?}");
+        }
+    }
+    // SAFETY: the view, which is not used any more, here and below.
+    while !unsafe { memory_view::release(&mut view) } {
+        assert!(object.counts().releases <= recipe.declines);
+    }
+    assert_eq!(object.counts().taken_back, given);
+    // SAFETY: as above.
+    assert!(!unsafe { memory_view::release(&mut view) });
+}
+
+fn import_it(object: &Hostile, recipe: &Recipe, flags: Flags) {
+    let before = object.counts().taken_back;
+    // SAFETY: elements are touched only where the recipe keeps to the block.
+    let result = unsafe { memory_view::import(object.as_ptr(), flags) };
+    if let Ok(array) = result {
+        if let Some(places) = recipe.elements() {
+            let size = array.dtype().itemsize();
+            let expected: Vec<u8> = places.into_iter().flat_map(|at| (at..at + size).map(fill)).collect();
+            assert_eq!(elements(&array), expected);
+        }
+        assert_eq!(object.counts().taken_back, before);
+    }
+    assert_eq!(object.counts().taken_back, before + usize::from(recipe.has_release));
+}
+
+fn elements(array: &DArray) -> Vec<u8> {
+    let copy = array.to_order(Order::RowMajor).expect("small arrays on the host are copied");
+    let (buffer, _) = copy.buffer().expect("one more handle");
+    buffer.pin().expect("nobody writes the copy").to_vec()
+}
