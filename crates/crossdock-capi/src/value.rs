@@ -81,11 +81,6 @@ impl XdValue {
         self.head.to_ne_bytes()[0]
     }
 
-    /// Whether there is nothing behind the pointer.
-    pub const fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
     /// C's `len`.
     #[inline]
     pub const fn len(&self) -> usize {
