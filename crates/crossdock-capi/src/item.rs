@@ -247,7 +247,7 @@ pub unsafe extern "C" fn xd_memory_view_get_item(view: Option<&View>, index: *co
     match unsafe { plain_number(view, index) } {
         Some(value) => value,
         // SAFETY: the caller's word.
-        None => unsafe { get_item(view, index) },
+        None => refusable(|| unsafe { get_item(view, index) }),
     }
 }
 
@@ -257,19 +257,17 @@ pub unsafe extern "C" fn xd_memory_view_get_item(view: Option<&View>, index: *co
 ///
 /// As for [`xd_memory_view_get_item`].
 #[inline(never)]
-unsafe fn get_item(view: Option<&View>, index: *const isize) -> XdValue {
-    refusable(|| {
-        let view = given(view, "view")?;
+unsafe fn get_item(view: Option<&View>, index: *const isize) -> Result<XdValue> {
+    let view = given(view, "view")?;
+    // SAFETY: the caller's word.
+    let (ptr, nbytes) = unsafe { find(view, index) }?;
+    // SAFETY: the caller's word.
+    match unsafe { Parts::of(view) }?.components() {
         // SAFETY: the caller's word.
-        let (ptr, nbytes) = unsafe { find(view, index) }?;
+        None => Ok(XdValue::uint(unsafe { racy::load(ptr) }.into())),
         // SAFETY: the caller's word.
-        match unsafe { Parts::of(view) }?.components() {
-            // SAFETY: the caller's word.
-            None => Ok(XdValue::uint(unsafe { racy::load(ptr) }.into())),
-            // SAFETY: the caller's word.
-            Some(components) => unsafe { value(ptr, nbytes, components) },
-        }
-    })
+        Some(components) => unsafe { value(ptr, nbytes, components) },
+    }
 }
 
 /// The numbers of an item, put side by side: how many there are. Nothing is allocated.
@@ -285,11 +283,12 @@ pub unsafe extern "C" fn xd_memory_view_read_item(
     capacity: usize,
 ) -> isize {
     // SAFETY: the caller's word.
-    match unsafe { plain_numbers(view, index, out, capacity) } {
-        Some(count) => count,
-        // SAFETY: the caller's word.
-        None => unsafe { read_item(view, index, out, capacity) },
+    if let Some(count) = unsafe { plain_numbers(view, index, out, capacity) } {
+        return count;
     }
+    // SAFETY: the caller's word.
+    let count = refusable(|| unsafe { read_item(view, index, out, capacity) }.map(Some));
+    count.map_or(-1, usize::cast_signed)
 }
 
 /// The numbers of any item.
@@ -298,34 +297,36 @@ pub unsafe extern "C" fn xd_memory_view_read_item(
 ///
 /// As for [`xd_memory_view_read_item`].
 #[inline(never)]
-unsafe fn read_item(view: Option<&View>, index: *const isize, out: *mut XdValue, capacity: usize) -> isize {
-    let count = refusable(|| {
-        let view = given(view, "view")?;
-        if out.is_null() && capacity > 0 {
-            return Err(Failure::null("out"));
+unsafe fn read_item(
+    view: Option<&View>,
+    index: *const isize,
+    out: *mut XdValue,
+    capacity: usize,
+) -> Result<usize> {
+    let view = given(view, "view")?;
+    if out.is_null() && capacity > 0 {
+        return Err(Failure::null("out"));
+    }
+    // SAFETY: the caller's word.
+    let (ptr, nbytes) = unsafe { find(view, index) }?;
+    let mut count = 0;
+    let mut keep = |value: XdValue| {
+        if count < capacity {
+            // SAFETY: below the capacity (the caller's word).
+            unsafe { out.wrapping_add(count).write(value) };
         }
+        count += 1;
+    };
+    // SAFETY: the caller's word.
+    match unsafe { Parts::of(view) }?.components() {
         // SAFETY: the caller's word.
-        let (ptr, nbytes) = unsafe { find(view, index) }?;
-        let mut count = 0;
-        let mut keep = |value: XdValue| {
-            if count < capacity {
-                // SAFETY: below the capacity (the caller's word).
-                unsafe { out.wrapping_add(count).write(value) };
-            }
-            count += 1;
-        };
-        // SAFETY: the caller's word.
-        match unsafe { Parts::of(view) }?.components() {
+        None => keep(XdValue::uint(unsafe { racy::load(ptr) }.into())),
+        Some(components) => {
             // SAFETY: the caller's word.
-            None => keep(XdValue::uint(unsafe { racy::load(ptr) }.into())),
-            Some(components) => {
-                // SAFETY: the caller's word.
-                unsafe { pack::load_members(ptr, nbytes, components, |member| keep(member.into())) }?;
-            }
+            unsafe { pack::load_members(ptr, nbytes, components, |member| keep(member.into())) }?;
         }
-        Ok(Some(count.cast_signed()))
-    });
-    count.unwrap_or(-1)
+    }
+    Ok(count)
 }
 
 /// The numbers that components name, from the bytes of one item.
