@@ -15,9 +15,9 @@ use crate::harness::{self, Case, Reach, Table, Unit};
 use crate::{Measure, Result, threads};
 
 pub(crate) const MEASURES: &[Measure] = &[
-    Measure { group: "views", name: "c-views", run: views },
-    Measure { group: "views", name: "c-items", run: items },
-    Measure { group: "views", name: "c-formats", run: formats },
+    Measure { group: "c", name: "c-views", run: views },
+    Measure { group: "c", name: "c-items", run: items },
+    Measure { group: "c", name: "c-formats", run: formats },
 ];
 
 /// The environment variables that say where the loops are: compiled with our header, and as an extension of Ruby.

@@ -36,7 +36,7 @@ struct Measure {
     run: fn(&Measure, Option<&Arrow>) -> Result<Table>,
 }
 
-const GROUPS: [&str; 5] = ["hand-over", "views", "memory", "arrays", "kernels"];
+const GROUPS: [&str; 5] = ["hand-over", "c", "memory", "arrays", "kernels"];
 
 /// All tables, in the order in which they are measured.
 fn measures() -> impl Iterator<Item = Measure> {
