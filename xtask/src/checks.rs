@@ -237,7 +237,7 @@ pub(crate) fn loom(run: &mut Run<'_>) -> Result<()> {
     let mut command = run.door.cargo("test --package crossdock --release --lib");
     // Of the library the models need a corner; to optimise all of it takes longer than they do.
     command.args(["--config", "profile.release.package.crossdock.opt-level=1"]);
-    command.args(["--", "memory::model", "memory::pool::model"]);
+    command.args(["--", "memory::model", "memory::pool::model", "memory_view::state::model"]);
     command.env("CARGO_TARGET_DIR", run.door.target.join("loom")).env("RUSTFLAGS", "--cfg loom");
     command.env("CARGO_PROFILE_RELEASE_LTO", "off");
     run.exec(&mut command)?;
