@@ -18,6 +18,7 @@ use crossdock::{Array, DArray, Error, Rejected};
 
 use crate::classes::{Swapped, Trade, addresses, walk};
 use crate::files::{elements, npy_elements, npz_elements, png_elements, safetensors_elements};
+use crate::objects;
 
 /// An exporter.
 pub(crate) struct Exporter {
@@ -88,6 +89,7 @@ pub(crate) const EXPORTERS: &[Exporter] = &[
             memory_view(array, Request::pin().indirect().copy(policy), look)
         }),
     },
+    Exporter { name: "MemoryView of C", hand: Hand::Lend(objects::export) },
     Exporter {
         name: "`&[T]`",
         hand: Hand::Lend(|array, policy, look| {

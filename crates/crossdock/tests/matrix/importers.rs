@@ -20,6 +20,7 @@ use crossdock::{Array, DArray, Error};
 use crate::classes::{Kind, Loan, Specimen, Swapped, Trade};
 use crate::files::{npy_header, npz, png, safetensors as safetensors_file, shared_memory, with_file};
 use crate::memories::foreign;
+use crate::objects;
 
 /// An importer.
 pub(crate) struct Importer {
@@ -66,7 +67,7 @@ impl From<Refusal> for No {
 }
 
 const INDIRECT: No = No::CannotSay("no tables of pointers");
-const DEVICE: No = No::CannotSay("memory of the processor only");
+pub(crate) const DEVICE: No = No::CannotSay("memory of the processor only");
 const GAPLESS: No = No::CannotSay("elements without gaps only");
 const ALIGNED: No = No::CannotSay("aligned elements only");
 const ELEMENTS: No = No::CannotSay("strides are whole numbers of elements");
@@ -87,6 +88,7 @@ pub(crate) const IMPORTERS: &[Importer] = &[
     Importer { name: "DLPack", bring: dlpack_versioned },
     Importer { name: "DLPack before 1.0", bring: dlpack_legacy },
     Importer { name: "Arrow's C structs", bring: arrow_c::lists },
+    Importer { name: "MemoryView of C", bring: objects::import },
     Importer { name: "Arrow", bring: crates::arrow_column },
     Importer { name: "`ndarray::Array`", bring: crates::nd_owned },
     Importer { name: "`ndarray::ArcArray`", bring: crates::nd_shared },
@@ -104,7 +106,7 @@ pub(crate) const IMPORTERS: &[Importer] = &[
     Importer { name: "PNG", bring: png_of },
 ];
 
-fn at_address(array: impl Into<DArray>, address: usize) -> Result<Brought, No> {
+pub(crate) fn at_address(array: impl Into<DArray>, address: usize) -> Result<Brought, No> {
     Ok(Brought { array: array.into(), origin: Origin::Address(address), because: None })
 }
 

@@ -11,6 +11,7 @@ mod exporters;
 mod files;
 mod importers;
 mod memories;
+mod objects;
 mod page;
 mod verdict;
 
