@@ -6,7 +6,7 @@ use std::slice;
 use crossdock::Error;
 use crossdock::element::Member;
 use crossdock::element::dialect::pack::{self, Component, Template};
-use crossdock::exchange::protocol::memory_view::{ItemDesc, View};
+use crossdock::exchange::protocol::memory_view::View;
 use crossdock::memory::racy;
 
 use crate::error::{
@@ -36,7 +36,7 @@ enum Parts<'a> {
     /// The view has its components.
     Known(&'a [Component]),
     /// The view was made by hand, and its format was not read yet.
-    Read(Box<Template>),
+    Read(Template),
 }
 
 impl Parts<'_> {
@@ -54,7 +54,7 @@ impl Parts<'_> {
         }
         // SAFETY: the caller's word.
         let format = unsafe { CStr::from_ptr(view.format) };
-        Ok(Self::Read(Box::new(pack::parse(format.to_bytes()).map_err(Error::from)?)))
+        Ok(Self::Read(pack::parse(format.to_bytes()).map_err(Error::from)?))
     }
 
     /// The components; none for a byte.
@@ -73,25 +73,51 @@ impl Parts<'_> {
 /// # Safety
 ///
 /// As [`items`].
-#[inline]
+#[inline(always)]
 unsafe fn components<'a>(ptr: *const Component, len: usize) -> Result<&'a [Component]> {
-    // Looked at as bytes first: a `bool` of a struct that was never filled in may be any byte.
     // SAFETY: the caller's word.
-    let bytes = unsafe { items(ptr.cast::<[u8; size_of::<Component>()]>(), len, "components") }?;
-    if !bytes.iter().all(are_true_or_false) {
-        return Err(Failure::of_kind(
-            XD_ERROR_MALFORMED,
-            "a component has a truth value that is neither 0 nor 1",
-        ));
+    match unsafe { well_formed(ptr, len) } {
+        Some(components) => Ok(components),
+        // SAFETY: the caller's word.
+        None => Err(unsafe { malformed(ptr, len) }),
     }
-    // SAFETY: the caller's word; the truth values are 0 or 1, as just checked.
-    unsafe { items(ptr, len, "components") }
 }
 
-/// Whether the two truth values of a component are ones.
+/// As [`components`], without a reason where there are none.
+///
+/// # Safety
+///
+/// As [`items`].
 #[inline(always)]
-fn are_true_or_false(component: &[u8; size_of::<Component>()]) -> bool {
-    component[1] <= 1 && component[2] <= 1
+unsafe fn well_formed<'a>(ptr: *const Component, len: usize) -> Option<&'a [Component]> {
+    if ptr.is_null() || !ptr.is_aligned() || len > isize::MAX as usize / size_of::<Component>() {
+        return None;
+    }
+    // Looked at as bytes first: a `bool` of a struct that was never filled in may be any byte.
+    // SAFETY: not null and not too long, as just checked; the rest is the caller's word.
+    let bytes = unsafe { slice::from_raw_parts(ptr.cast::<[u8; size_of::<Component>()]>(), len) };
+    if !bytes.iter().all(|component| component[1] <= 1 && component[2] <= 1) {
+        return None;
+    }
+    // SAFETY: as above, aligned, and the truth values are 0 or 1.
+    Some(unsafe { slice::from_raw_parts(ptr, len) })
+}
+
+/// Why components are not [`well_formed`].
+///
+/// # Safety
+///
+/// As [`items`].
+#[cold]
+#[inline(never)]
+unsafe fn malformed(ptr: *const Component, len: usize) -> Failure {
+    // SAFETY: the caller's word.
+    match unsafe { items(ptr.cast::<[u64; size_of::<Component>() / 8]>(), len, "components") } {
+        Err(failure) => failure,
+        Ok(_) => {
+            Failure::of_kind(XD_ERROR_MALFORMED, "a component has a truth value that is neither 0 nor 1")
+        }
+    }
 }
 
 /// Where an item is, of how many bytes.
@@ -174,17 +200,11 @@ pub unsafe extern "C" fn xd_memory_view_get_item_pointer(
 #[inline(always)]
 unsafe fn plain<'a>(view: Option<&View>, index: *const isize) -> Option<(&'a [Component], *mut u8, usize)> {
     let view = view?;
-    let ItemDesc { components, length } = view.item_desc;
-    if view.format.is_null() || components.is_null() || !components.is_aligned() {
+    if view.format.is_null() {
         return None;
     }
-    // SAFETY: the caller's word: as many components, looked at as bytes.
-    let bytes = unsafe { slice::from_raw_parts(components.cast::<[u8; size_of::<Component>()]>(), length) };
-    if !bytes.iter().all(are_true_or_false) {
-        return None;
-    }
-    // SAFETY: as above; their truth values are ones.
-    let components = unsafe { slice::from_raw_parts(components, length) };
+    // SAFETY: the caller's word.
+    let components = unsafe { well_formed(view.item_desc.components, view.item_desc.length) }?;
     // SAFETY: the caller's word.
     let item = unsafe { view.plain_item_pointer(index) }?;
     Some((components, item, usize::try_from(view.item_size).ok()?))
