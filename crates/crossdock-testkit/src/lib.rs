@@ -7,6 +7,7 @@
 //! - [`arrow`]: the hostile producer of Arrow's C structs;
 //! - [`dlpack`]: the hostile producer of DLPack structs;
 //! - [`hostile`]: the hostile producer of memory views, with a switch for each misbehaviour;
+//! - [`python`]: the interpreter that tests talk to;
 //! - [`held`]: which processes have shared memory of a name open or mapped, and how to send descriptors in any number;
 //! - [`vectors`]: what Ruby's own MemoryView answered, and which of its answers are wrong;
 //! - [`layouts`]: what it answered of strides, contiguity and item pointers;
@@ -15,6 +16,7 @@
 //! Addresses are `i128` throughout, so that nothing here can overflow.
 
 pub mod arrow;
+mod counterpart;
 mod coverage;
 pub mod dlpack;
 pub mod generate;
@@ -26,6 +28,7 @@ mod nested;
 mod plain;
 pub mod vectors;
 
+pub use crate::counterpart::python;
 pub use crate::coverage::Coverage;
 pub use crate::nested::{Nested, Pick};
 pub use crate::plain::{Memory, Placed, Plain};

@@ -3,24 +3,15 @@
 //! `CROSSDOCK_PYTHON` names a Python that has them. Without it nothing is run, unless `CROSSDOCK_REQUIRE_COUNTERPARTS` is
 //! set: then that is a failure.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use crossdock::exchange::files::npz::Compression;
 use crossdock::exchange::files::{self, jpeg, npy, npz, png, safetensors};
 use crossdock::memory::copied_bytes_here;
+use crossdock_testkit::python;
 
 use crate::common::{Folder, assert_same, values};
-
-fn python() -> Option<PathBuf> {
-    let python = std::env::var_os("CROSSDOCK_PYTHON").map(PathBuf::from);
-    if python.is_none() {
-        let required = std::env::var_os("CROSSDOCK_REQUIRE_COUNTERPARTS").is_some_and(|value| value != "0");
-        assert!(!required, "CROSSDOCK_PYTHON must name a Python with NumPy, since counterparts are required");
-        println!("not run: CROSSDOCK_PYTHON names no Python with NumPy");
-    }
-    python
-}
 
 fn run(python: &Path, step: &str, folder: &Path) {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/python/formats.py");

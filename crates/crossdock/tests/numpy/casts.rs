@@ -4,9 +4,10 @@ use crossdock::element::{DType, Value};
 use crossdock::layout::{Layout, Order};
 use crossdock::memory::Buffer;
 use crossdock::{Casting, DArray, s};
+use crossdock_testkit::python;
 use serde_json::Value as Json;
 
-use crate::{Folder, python, run};
+use crate::{Folder, run};
 
 fn dtype(row: &Json, side: &str) -> DType {
     let dtype: DType = row[side].as_str().unwrap().parse().unwrap();

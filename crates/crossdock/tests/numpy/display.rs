@@ -3,9 +3,10 @@
 use std::path::Path;
 
 use crossdock::exchange::files::npy;
+use crossdock_testkit::python;
 use serde_json::Value as Json;
 
-use crate::{Folder, python, run};
+use crate::{Folder, run};
 
 fn printed(folder: &Path, case: &Json) -> String {
     let array = npy::open(folder.join(case["file"].as_str().unwrap())).unwrap();

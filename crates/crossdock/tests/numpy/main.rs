@@ -28,16 +28,6 @@ impl Drop for Folder {
     }
 }
 
-fn python() -> Option<PathBuf> {
-    let python = std::env::var_os("CROSSDOCK_PYTHON").map(PathBuf::from);
-    if python.is_none() {
-        let required = std::env::var_os("CROSSDOCK_REQUIRE_COUNTERPARTS").is_some_and(|value| value != "0");
-        assert!(!required, "CROSSDOCK_PYTHON must name a Python with NumPy, since counterparts are required");
-        println!("not run: CROSSDOCK_PYTHON names no Python with NumPy");
-    }
-    python
-}
-
 /// What a script of `tests/python` prints, which works in this folder.
 fn run(python: &Path, script: &str, folder: &Path) -> String {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/python").join(script);

@@ -8,9 +8,10 @@ use crossdock::element::{DType, Value, dialect::typestr};
 use crossdock::exchange::files::npy;
 use crossdock::layout::{AxisSlice, Order};
 use crossdock::memory::{Backing, copied_bytes_here};
+use crossdock_testkit::python;
 use serde_json::{Value as Json, json};
 
-use crate::{Folder, python, run};
+use crate::{Folder, run};
 
 fn numbers<T: TryFrom<i64>>(json: &Json) -> Vec<T> {
     let number = |json: &Json| T::try_from(json.as_i64().unwrap()).ok().unwrap();

@@ -3,8 +3,9 @@
 use crossdock::exchange::files::npy;
 use crossdock::layout::Order;
 use crossdock::{Casting, DArray};
+use crossdock_testkit::python;
 
-use crate::{Folder, python, run};
+use crate::{Folder, run};
 
 fn bytes(array: &DArray) -> Vec<u8> {
     array.to_order(Order::RowMajor).unwrap().buffer().unwrap().0.pin().unwrap().to_vec()
