@@ -6,7 +6,6 @@ use std::ptr;
 use std::sync::Arc;
 
 use crossdock::exchange::protocol::memory_view::{self, ArrayObject, Class, Entry, Flags, View};
-use crossdock::view::Request;
 use crossdock::{Array, DArray};
 
 use crate::arrow::Arrow;
@@ -47,8 +46,7 @@ fn views(_: &Measure, _: Option<&Arrow>) -> Result<Table> {
     static CLASS: Class = Class { name: c"Lender".as_ptr(), super_: ptr::null() };
     let arc = Arc::new(41usize);
     let array = || -> Result<DArray> { Ok(Array::from_vec(vec![7u16; 4096], [16, 16, 16])?.into()) };
-    let (dynamic, pin) = (array()?, Request::pin());
-    let object = ArrayObject::new(dynamic.clone());
+    let object = ArrayObject::new(array()?);
     let pair = [ArrayObject::new(array()?), ArrayObject::new(array()?)];
     let entry = Entry { get: Some(lend), release: Some(take_back), available: None };
     // SAFETY: the callbacks are for objects of this class.
@@ -71,11 +69,6 @@ fn views(_: &Measure, _: Option<&Arrow>) -> Result<Table> {
 
     let cases: Vec<Case<'_>> = vec![
         Case::new(PEER, 41, || **black_box(&Arc::clone(black_box(&arc)))),
-        Case::new("DArray::export + drop", 4096, || {
-            let view = black_box(&dynamic).export(black_box(&pin));
-            black_box(&view).as_ref().map_or(0, |view| view.shape().iter().product())
-        })
-        .reaching(Reach::Ratio(1.9, PEER)),
         Case::new("get + release, an array", 8192, || get_and_release(obj, &mut view, Flags::SIMPLE))
             .reaching(Reach::Ratio(2.4, PEER)),
         Case::new("get + release, an array, WRITABLE | ROW_MAJOR", 8192, || {
