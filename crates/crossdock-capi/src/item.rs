@@ -96,7 +96,7 @@ unsafe fn well_formed<'a>(ptr: *const Component, len: usize) -> Option<&'a [Comp
     // Looked at as bytes first: a `bool` of a struct that was never filled in may be any byte.
     // SAFETY: not null and not too long, as just checked; the rest is the caller's word.
     let bytes = unsafe { slice::from_raw_parts(ptr.cast::<[u8; size_of::<Component>()]>(), len) };
-    if !bytes.iter().all(|component| component[1] <= 1 && component[2] <= 1) {
+    if bytes.iter().any(|&[_, native, little, ..]| (native | little) > 1) {
         return None;
     }
     // SAFETY: as above, aligned, and the truth values are 0 or 1.
@@ -184,10 +184,24 @@ pub unsafe extern "C" fn xd_memory_view_get_item_pointer(
     view: Option<&View>,
     index: *const isize,
 ) -> *mut c_void {
-    refusable(|| {
-        let view = given(view, "view")?;
+    // SAFETY: the caller's word.
+    match view.and_then(|view| unsafe { view.plain_item_pointer(index) }) {
+        Some(item) => item.cast(),
         // SAFETY: the caller's word.
-        Ok(unsafe { view.item_pointer(index) }?.cast())
+        None => unsafe { find_through_door(view, index) },
+    }
+}
+
+/// Apart, so that what is plain needs no room on the stack.
+///
+/// # Safety
+///
+/// As for [`xd_memory_view_get_item_pointer`].
+#[inline(never)]
+unsafe fn find_through_door(view: Option<&View>, index: *const isize) -> *mut c_void {
+    refusable(|| {
+        // SAFETY: the caller's word.
+        Ok(unsafe { given(view, "view")?.item_pointer(index) }?.cast())
     })
 }
 
@@ -198,8 +212,7 @@ pub unsafe extern "C" fn xd_memory_view_get_item_pointer(
 ///
 /// As for [`xd_memory_view_get_item`].
 #[inline(always)]
-unsafe fn plain<'a>(view: Option<&View>, index: *const isize) -> Option<(&'a [Component], *mut u8, usize)> {
-    let view = view?;
+unsafe fn plain<'a>(view: &View, index: *const isize) -> Option<(&'a [Component], *mut u8, usize)> {
     if view.format.is_null() {
         return None;
     }
@@ -218,14 +231,14 @@ unsafe fn plain<'a>(view: Option<&View>, index: *const isize) -> Option<(&'a [Co
 #[inline(always)]
 unsafe fn plain_number(view: Option<&View>, index: *const isize) -> Option<XdValue> {
     // SAFETY: the caller's word.
-    let (components, item, nbytes) = unsafe { plain(view, index) }?;
-    let [component] = components else { return None };
-    let number = component.reader(nbytes).filter(|_| component.repeat == 1)?;
+    let (components, item, nbytes) =
+        unsafe { plain(view.filter(|view| view.item_desc.length == 1)?, index) }?;
+    let number = components.first()?.reader_of_one(nbytes)?;
     // SAFETY: the only one; the caller's word.
     Some(unsafe { number.load(item, 0) }.into())
 }
 
-/// The numbers of an item of a plain view, for which there is room.
+/// The numbers of an item of a plain view, each of which has a component to itself, and for which there is room.
 ///
 /// # Safety
 ///
@@ -238,22 +251,20 @@ unsafe fn plain_numbers(
     capacity: usize,
 ) -> Option<isize> {
     // SAFETY: the caller's word.
-    let (components, item, nbytes) = unsafe { plain(view, index) }?;
-    let mut count = 0;
-    for component in components {
-        let number = component.reader(nbytes)?;
-        if component.repeat > capacity - count || out.is_null() {
-            return None;
-        }
-        for index in 0..component.repeat {
-            // SAFETY: the caller's word.
-            let member = unsafe { number.load(item, index) };
-            // SAFETY: below the capacity (the caller's word).
-            unsafe { out.wrapping_add(count).write(member.into()) };
-            count += 1;
-        }
+    let (components, item, nbytes) = unsafe { plain(view?, index) }?;
+    if components.len() > capacity || out.is_null() {
+        return None;
     }
-    Some(count.cast_signed())
+    let mut place = out;
+    for component in components {
+        let number = component.reader_of_one(nbytes)?;
+        // SAFETY: the only one; the caller's word.
+        let member = unsafe { number.load(item, 0) };
+        // SAFETY: below the capacity (the caller's word).
+        unsafe { place.write(member.into()) };
+        place = place.wrapping_add(1);
+    }
+    Some(components.len().cast_signed())
 }
 
 /// An item as a value.
@@ -267,8 +278,19 @@ pub unsafe extern "C" fn xd_memory_view_get_item(view: Option<&View>, index: *co
     match unsafe { plain_number(view, index) } {
         Some(value) => value,
         // SAFETY: the caller's word.
-        None => refusable(|| unsafe { get_item(view, index) }),
+        None => unsafe { get_through_door(view, index) },
     }
+}
+
+/// As [`find_through_door`].
+///
+/// # Safety
+///
+/// As for [`xd_memory_view_get_item`].
+#[inline(never)]
+unsafe fn get_through_door(view: Option<&View>, index: *const isize) -> XdValue {
+    // SAFETY: the caller's word.
+    refusable(|| unsafe { get_item(view, index) })
 }
 
 /// Any item as a value.
@@ -276,7 +298,6 @@ pub unsafe extern "C" fn xd_memory_view_get_item(view: Option<&View>, index: *co
 /// # Safety
 ///
 /// As for [`xd_memory_view_get_item`].
-#[inline(never)]
 unsafe fn get_item(view: Option<&View>, index: *const isize) -> Result<XdValue> {
     let view = given(view, "view")?;
     // SAFETY: the caller's word.
@@ -303,9 +324,25 @@ pub unsafe extern "C" fn xd_memory_view_read_item(
     capacity: usize,
 ) -> isize {
     // SAFETY: the caller's word.
-    if let Some(count) = unsafe { plain_numbers(view, index, out, capacity) } {
-        return count;
+    match unsafe { plain_numbers(view, index, out, capacity) } {
+        Some(count) => count,
+        // SAFETY: the caller's word.
+        None => unsafe { read_through_door(view, index, out, capacity) },
     }
+}
+
+/// As [`find_through_door`].
+///
+/// # Safety
+///
+/// As for [`xd_memory_view_read_item`].
+#[inline(never)]
+unsafe fn read_through_door(
+    view: Option<&View>,
+    index: *const isize,
+    out: *mut XdValue,
+    capacity: usize,
+) -> isize {
     // SAFETY: the caller's word.
     let count = refusable(|| unsafe { read_item(view, index, out, capacity) }.map(Some));
     count.map_or(-1, usize::cast_signed)
@@ -316,7 +353,6 @@ pub unsafe extern "C" fn xd_memory_view_read_item(
 /// # Safety
 ///
 /// As for [`xd_memory_view_read_item`].
-#[inline(never)]
 unsafe fn read_item(
     view: Option<&View>,
     index: *const isize,

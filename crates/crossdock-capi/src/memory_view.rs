@@ -123,8 +123,7 @@ pub extern "C" fn xd_memory_view_init_as_byte_array(
     readonly: bool,
 ) -> bool {
     refusable(|| {
-        let view = given(view, "view")?;
-        put(Some(view), View::of_bytes(obj, data, len, readonly)?);
+        View::init_as_bytes(given(view, "view")?, obj, data, len, readonly)?;
         Ok(true)
     })
 }

@@ -45,14 +45,15 @@ impl Order {
     }
 }
 
+#[inline]
 pub(super) fn check_rank(rank: usize) -> Result<()> {
-    if rank > MAX_RANK {
-        return Err(Error::new(
-            Kind::Unsupported,
-            format!("rank {rank} is more than the {MAX_RANK} axes that are supported"),
-        ));
-    }
-    Ok(())
+    if rank > MAX_RANK { Err(too_many_axes(rank)) } else { Ok(()) }
+}
+
+#[cold]
+#[inline(never)]
+fn too_many_axes(rank: usize) -> Error {
+    Error::new(Kind::Unsupported, format!("rank {rank} is more than the {MAX_RANK} axes that are supported"))
 }
 
 pub(crate) fn check_axis(axis: usize, rank: usize) -> Result<()> {
@@ -69,22 +70,27 @@ pub(super) fn len(shape: &[usize]) -> usize {
 }
 
 /// Rules 1 and 2.
+#[inline]
 pub(super) fn check_shape(shape: &[usize], itemsize: usize) -> Result<()> {
     check_rank(shape.len())?;
     let mut nbytes = itemsize.max(1);
     for &len in shape.iter().filter(|&&len| len != 0) {
         nbytes = nbytes.saturating_mul(len);
     }
-    if nbytes > isize::MAX as usize {
-        return Err(Error::new(
-            Kind::Overflow,
-            format!("shape {shape:?} of {itemsize}-byte elements is more than {} bytes", isize::MAX),
-        ));
-    }
-    Ok(())
+    if nbytes > isize::MAX as usize { Err(too_large(shape, itemsize)) } else { Ok(()) }
+}
+
+#[cold]
+#[inline(never)]
+fn too_large(shape: &[usize], itemsize: usize) -> Error {
+    Error::new(
+        Kind::Overflow,
+        format!("shape {shape:?} of {itemsize}-byte elements is more than {} bytes", isize::MAX),
+    )
 }
 
 /// Rule 3, for the axes given: how many bytes lie between the lowest and the highest byte.
+#[inline]
 pub(super) fn extent(shape: &[usize], strides: &[isize], itemsize: usize) -> Result<usize> {
     let mut extent = Some(itemsize);
     for (&len, &stride) in shape.iter().zip(strides).filter(|&(&len, _)| len > 1) {
@@ -93,17 +99,24 @@ pub(super) fn extent(shape: &[usize], strides: &[isize], itemsize: usize) -> Res
     }
     match extent {
         Some(extent) if extent <= isize::MAX as usize => Ok(extent),
-        _ => Err(Error::new(
-            Kind::Overflow,
-            format!(
-                "shape {shape:?} with strides {strides:?} and {itemsize}-byte elements spans more than {} bytes",
-                isize::MAX
-            ),
-        )),
+        _ => Err(too_long(shape, strides, itemsize)),
     }
 }
 
+#[cold]
+#[inline(never)]
+fn too_long(shape: &[usize], strides: &[isize], itemsize: usize) -> Error {
+    Error::new(
+        Kind::Overflow,
+        format!(
+            "shape {shape:?} with strides {strides:?} and {itemsize}-byte elements spans more than {} bytes",
+            isize::MAX
+        ),
+    )
+}
+
 /// All three rules.
+#[inline]
 pub(super) fn check(shape: &[usize], strides: &[isize], itemsize: usize) -> Result<()> {
     if shape.len() != strides.len() {
         return Err(Error::new(

@@ -1,6 +1,7 @@
 //! Which bytes an array touches, and the one checker that compares them with a window of memory.
 
 use crate::error::{Error, Kind, Result};
+use crate::layout::rules;
 
 /// The bytes that an array touches, relative to its element 0: from [`low`](Self::low) up to, not including,
 /// [`high`](Self::high). An array without elements touches none, and both are 0.
@@ -26,6 +27,7 @@ pub struct Span {
 
 impl Span {
     /// The span of a layout that obeys the rules; with a greater itemsize than it was made with, saturated.
+    #[inline]
     pub(super) fn of(shape: &[usize], strides: &[isize], itemsize: usize) -> Self {
         if shape.contains(&0) {
             return Self { low: 0, high: 0 };
@@ -40,6 +42,20 @@ impl Span {
             }
         }
         Self { low, high: high.saturating_add_unsigned(itemsize) }
+    }
+
+    /// The bytes of all elements without gaps, and the span, of numbers that obey the rules. That is what [`Layout::new`] checks, for who
+    /// needs no more than these two.
+    ///
+    /// # Errors
+    ///
+    /// As [`Layout::new`].
+    ///
+    /// [`Layout::new`]: crate::layout::Layout::new
+    #[inline]
+    pub(crate) fn measure(shape: &[usize], strides: &[isize], itemsize: usize) -> Result<(usize, Self)> {
+        rules::check(shape, strides, itemsize)?;
+        Ok((rules::len(shape) * itemsize, Self::of(shape, strides, itemsize)))
     }
 
     /// The lowest byte, relative to element 0: 0, or negative where a stride is.

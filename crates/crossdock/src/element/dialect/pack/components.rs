@@ -3,8 +3,9 @@
 use std::mem::{ManuallyDrop, MaybeUninit};
 use std::ptr::NonNull;
 
+use crate::element::ByteOrder;
 use crate::element::dialect::pack::error::{Cause, FormatError};
-use crate::element::dialect::pack::letters;
+use crate::element::dialect::pack::letters::{self, Class};
 use crate::element::dialect::pack::{Component, parse};
 
 /// The component of every number at the start of an item: by letter, native size, byte order.
@@ -44,6 +45,12 @@ impl Components {
     /// Reads those of a template, and gives the size of an item, too.
     #[inline]
     pub(super) fn parse(format: &[u8]) -> Result<(Self, usize), FormatError> {
+        // Most templates are one letter.
+        if let &[letter] = format
+            && let Some(scalar) = scalar_of(letter)
+        {
+            return Ok((Self { ptr: NonNull::from_ref(scalar), len: 1 }, scalar.size));
+        }
         // The first one waits here, because most templates have no other.
         let (mut components, mut first) = (Self::NONE, Component::NONE);
         let mut count = 0_usize;
@@ -142,6 +149,15 @@ impl Drop for Components {
 #[cold]
 fn out_of_memory(at: usize, format: &[u8]) -> FormatError {
     FormatError::new(at, Cause::OutOfMemory { components: u32::try_from(format.len()).unwrap_or(u32::MAX) })
+}
+
+/// The component of a number's letter that stands alone.
+#[inline(always)]
+fn scalar_of(byte: u8) -> Option<&'static Component> {
+    let letter = letters::letter(byte);
+    let little_endian = letter.order.without_marks() == ByteOrder::Little;
+    let place = 4 * usize::from(letter.index) + usize::from(little_endian);
+    if letter.class == Class::Number { SCALARS.get(place) } else { None }
 }
 
 /// The constant that is equal to a component, where that is one number at the start of the item.

@@ -37,6 +37,17 @@ impl Component {
         Some(Reader { word, swapped, offset: self.offset, size: self.size })
     }
 
+    /// As [`Component::reader`], of a component that is one number and no more.
+    #[inline(always)]
+    pub fn reader_of_one(&self, nbytes: usize) -> Option<Reader> {
+        let is_inside = self.offset <= nbytes && self.size <= nbytes - self.offset;
+        if self.repeat != 1 || !is_inside {
+            return None;
+        }
+        let (word, swapped) = self.word()?;
+        Some(Reader { word, swapped, offset: self.offset, size: self.size })
+    }
+
     #[cold]
     fn misplaced(&self, nbytes: usize) -> Error {
         let Self { format, size, offset, repeat, .. } = *self;

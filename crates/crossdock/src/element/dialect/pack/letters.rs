@@ -50,6 +50,17 @@ pub(super) enum Order {
     Fixed(ByteOrder),
 }
 
+impl Order {
+    /// The order of a number whose letter has no mark behind it.
+    #[inline(always)]
+    pub(super) const fn without_marks(self) -> ByteOrder {
+        match self {
+            Self::Marked => ByteOrder::NATIVE,
+            Self::Fixed(order) => order,
+        }
+    }
+}
+
 const fn width<T>(signed: bool) -> Width {
     let word = match (size_of::<T>(), signed) {
         (1, true) => Word::Int8,

@@ -79,11 +79,7 @@ impl Suffix {
     /// Reads what stands behind the letter at `start`.
     #[inline(always)]
     fn read(format: &[u8], start: usize, of: &Letter) -> Result<Self, FormatError> {
-        let order = match of.order {
-            Order::Fixed(order) => order,
-            Order::Marked => ByteOrder::NATIVE,
-        };
-        let none = Self { native: false, order, repeat: 1, end: start + 1 };
+        let none = Self { native: false, order: of.order.without_marks(), repeat: 1, end: start + 1 };
         match format.get(none.end) {
             // Most letters stand alone.
             Some(&next) if letter(next).class == Class::Suffix => none.modified(format, start, of),

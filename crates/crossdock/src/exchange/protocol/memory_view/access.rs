@@ -34,31 +34,27 @@ impl View {
     /// # Safety
     ///
     /// As for [`View::item_pointer`].
-    #[inline]
+    #[inline(always)]
     pub unsafe fn plain_item_pointer(&self, index: *const isize) -> Option<*mut u8> {
         let Self { data, ndim, shape, strides, sub_offsets, .. } = *self;
         let is_plain = sub_offsets.is_null() && !shape.is_null() && !strides.is_null();
-        if is_plain && !data.is_null() && !index.is_null() {
-            let (mut offset, mut is_there) = (0_isize, true);
-            let mut axis = 0;
-            while axis < ndim {
-                // SAFETY: below `ndim` (the caller's word).
-                let (at, len) =
-                    (unsafe { *index.wrapping_offset(axis) }, unsafe { *shape.wrapping_offset(axis) });
-                // SAFETY: as above.
-                let stride = unsafe { *strides.wrapping_offset(axis) };
-                let (distance, too_far) = at.overflowing_mul(stride);
-                let (sum, beyond) = offset.overflowing_add(distance);
-                // A negative length is passed by no index.
-                is_there &= at >= 0 && at < len && !too_far && !beyond;
-                offset = sum;
-                axis += 1;
-            }
-            if is_there && ndim >= 0 {
-                return Some(data.cast::<u8>().wrapping_offset(offset));
-            }
+        if !is_plain || data.is_null() || index.is_null() || ndim < 0 {
+            return None;
         }
-        None
+        let mut offset = 0_isize;
+        for axis in 0..ndim {
+            // SAFETY: below `ndim` (the caller's word).
+            let (at, len) =
+                (unsafe { *index.wrapping_offset(axis) }, unsafe { *shape.wrapping_offset(axis) });
+            // A negative length is passed by no index.
+            if at < 0 || at >= len {
+                return None;
+            }
+            // SAFETY: as above.
+            let stride = unsafe { *strides.wrapping_offset(axis) };
+            offset = offset.checked_add(at.checked_mul(stride)?)?;
+        }
+        Some(data.cast::<u8>().wrapping_offset(offset))
     }
 
     /// As [`View::item_pointer`], for whatever is not plain, or an error.

@@ -81,7 +81,7 @@ impl Flags {
 
     /// Whether every direct array keeps what is asked, but for writing.
     #[inline]
-    fn is_modest(self) -> bool {
+    pub(super) fn is_modest(self) -> bool {
         self.0 & !(Self::FREE | Self::WRITABLE.0) == 0
     }
 

@@ -1,67 +1,131 @@
 //! What a producer filled in, until it has been checked.
 
-use std::ptr;
+use std::ffi::{c_char, c_void};
 
 use crate::error::{Error, Kind, Result};
 use crate::exchange::protocol::memory_view::abi::{ItemDesc, View};
 use crate::exchange::protocol::memory_view::flags::Flags;
 use crate::exchange::protocol::memory_view::format::{self, BytesFormat};
 use crate::exchange::protocol::memory_view::loan::Loan;
-use crate::layout::{INLINE_RANK, Layout, MAX_RANK, Order};
+use crate::layout::{INLINE_RANK, Layout, MAX_RANK, Order, Span};
 
-/// A copy of a struct that a producer filled in, about which nothing is known yet.
-pub(super) struct Foreign<'a>(&'a mut View);
+/// What a producer said, of which nothing is known yet.
+///
+/// Each field is read once and by itself: nothing changes between a check and its use, and no load of several fields waits for the
+/// stores of each.
+pub(super) struct Foreign {
+    data: *mut c_void,
+    byte_size: isize,
+    readonly: u8,
+    format: *const c_char,
+    item_size: isize,
+    ndim: isize,
+    shape: *const isize,
+    strides: *const isize,
+    sub_offsets: *const isize,
+    private_data: *mut c_void,
+}
 
-impl<'a> Foreign<'a> {
+/// A format that was read.
+pub(super) struct Items {
+    format: *const c_char,
+    desc: ItemDesc,
+}
+
+impl Foreign {
     /// # Safety
     ///
     /// A producer filled the struct in, and lends what it says until it is told otherwise: what is not null points to as many numbers as
     /// there are axes, or is a C string.
-    #[inline]
-    pub(super) unsafe fn new(view: &'a mut View) -> Self {
-        Self(view)
+    #[inline(always)]
+    pub(super) unsafe fn read(lent: &View) -> Self {
+        macro_rules! read {
+            ($($field:ident),*) => {
+                // SAFETY: a field of a struct that can be read.
+                Self { $($field: unsafe { (&raw const lent.$field).read_volatile() },)* }
+            };
+        }
+        read!(data, byte_size, readonly, format, item_size, ndim, shape, strides, sub_offsets, private_data)
     }
 
-    /// The one function that makes a foreign struct ours: leaves in it what a consumer gets, and what that points to in `loan`.
+    /// The one function that makes a foreign struct ours: keeps in `loan` what a consumer's view will point to.
     ///
     /// # Errors
     ///
     /// `is_malformed`, `is_overflow` and `is_unsupported` for what contradicts itself or has no meaning here, with both numbers;
     /// `is_read_only` and `is_layout` where it is not what the flags ask for.
-    pub(super) fn check(self, flags: Flags, loan: &mut Loan) -> Result<()> {
+    #[inline(always)]
+    pub(super) fn check(&self, flags: Flags, loan: &mut Loan) -> Result<Items> {
         let item_size = self.item_size()?;
-        check_format(item_size, loan, self.0)?;
-        let layout = self.layout(item_size)?;
-        self.check_byte_size(&layout)?;
-        self.check_address(&layout)?;
-        if flags.is_writable() && self.0.is_readonly() {
-            return Err(Error::new(
-                Kind::ReadOnly,
-                format!(
-                    "{flags} asks for elements that may be written, and the producer lends them read-only"
-                ),
-            ));
+        let items = self.check_format(item_size, loan)?;
+        match self.ndim.cast_unsigned() {
+            rank if rank <= INLINE_RANK && flags.is_modest() && self.is_plain() => {
+                self.check_plain(rank, item_size, flags, loan)?;
+            }
+            _ => self.check_any(item_size, flags, loan)?,
         }
+        Ok(items)
+    }
+
+    /// Makes the consumer's view of what was checked; all but the object, and the hub's own field.
+    #[inline(always)]
+    pub(super) fn fill_in(&self, items: &Items, loan: &Loan, view: &mut View) {
+        view.data = self.data;
+        view.byte_size = self.byte_size;
+        view.readonly = self.readonly;
+        view.format = items.format;
+        view.item_size = self.item_size;
+        view.item_desc = items.desc;
+        view.private_data = self.private_data;
+        loan.point(self.ndim.cast_unsigned(), view);
+    }
+
+    /// Whether there are lengths and strides, and no pointers to follow.
+    #[inline]
+    fn is_plain(&self) -> bool {
+        self.sub_offsets.is_null() && !self.shape.is_null() && !self.strides.is_null()
+    }
+
+    /// Of few axes, where any order will do: without a layout, which is more than has to be known.
+    #[inline(always)]
+    fn check_plain(&self, rank: usize, item_size: usize, flags: Flags, loan: &mut Loan) -> Result<()> {
+        let (shape, strides) = loan.axes(rank);
+        for (axis, (len, stride)) in shape.iter_mut().zip(strides.iter_mut()).enumerate() {
+            // SAFETY: as many numbers as there are axes (Foreign::read).
+            *len = length(axis, unsafe { self.shape.wrapping_add(axis).read_unaligned() })?;
+            // SAFETY: as above.
+            *stride = unsafe { self.strides.wrapping_add(axis).read_unaligned() };
+        }
+        let (nbytes, span) = Span::measure(shape, strides, item_size)?;
+        self.check_extent(nbytes, span, (shape, strides))?;
+        self.check_writable(flags)
+    }
+
+    /// Of any number of axes, in whatever way they are given, with any flags.
+    #[cold]
+    #[inline(never)]
+    fn check_any(&self, item_size: usize, flags: Flags, loan: &mut Loan) -> Result<()> {
+        let layout = self.layout(item_size)?;
+        self.check_extent(layout.nbytes(), layout.span(), (layout.shape(), layout.strides()))?;
+        self.check_writable(flags)?;
         flags.check_layout(&layout)?;
-        let view = self.0;
-        loan.keep_layout(&layout, view);
-        view.sub_offsets = ptr::null();
+        loan.keep_layout(&layout);
         if let Some(suboffsets) = layout.suboffsets() {
             let in_c = |suboffset: &Option<isize>| suboffset.unwrap_or(-1);
-            loan.keep_suboffsets(suboffsets.iter().map(in_c).collect(), view);
+            loan.keep_suboffsets(suboffsets.iter().map(in_c).collect());
         }
         Ok(())
     }
 
+    #[inline]
     fn item_size(&self) -> Result<usize> {
-        let item_size = self.0.item_size;
+        let item_size = self.item_size;
         usize::try_from(item_size).map_err(|_| malformed(format!("its item_size is {item_size}")))
     }
 
     /// Shape, strides and suboffsets.
-    #[inline]
     fn layout(&self, item_size: usize) -> Result<Layout> {
-        let View { ndim, shape, strides, sub_offsets, .. } = *self.0;
+        let Self { ndim, shape, strides, sub_offsets, .. } = *self;
         let rank = usize::try_from(ndim).map_err(|_| malformed(format!("its ndim is {ndim}")))?;
         if rank > MAX_RANK {
             return Err(unsupported(format!("its ndim is {rank}, and {MAX_RANK} is the most")));
@@ -69,156 +133,137 @@ impl<'a> Foreign<'a> {
         let lengths = if shape.is_null() {
             self.flat(rank, item_size)?
         } else {
-            // SAFETY: as many numbers as there are axes (Foreign::new).
-            unsafe { Numbers::read(shape, rank, length) }?
+            // SAFETY: as many numbers as there are axes (Foreign::read).
+            unsafe { read_numbers(shape, rank, length) }?
         };
-        let lengths = lengths.as_slice();
-        // SAFETY: as many numbers as there are axes, unless it is null (Foreign::new).
+        // SAFETY: as many numbers as there are axes, unless it is null (Foreign::read).
         let suboffsets = unsafe { suboffsets(sub_offsets, rank) }?;
         if strides.is_null() {
             return match suboffsets {
-                None => Layout::contiguous(lengths, item_size, Order::RowMajor),
+                None => Layout::contiguous(&lengths, item_size, Order::RowMajor),
                 Some(suboffsets) => Err(malformed(format!(
-                    "it follows pointers (suboffsets {:?}) and its strides are null",
-                    suboffsets.as_slice()
+                    "it follows pointers (suboffsets {suboffsets:?}) and its strides are null"
                 ))),
             };
         }
-        // SAFETY: as many numbers as there are axes (Foreign::new).
-        let strides = unsafe { Numbers::read(strides, rank, |_, stride| Ok(stride)) }?;
+        // SAFETY: as many numbers as there are axes (Foreign::read).
+        let strides = unsafe { read_numbers(strides, rank, |_, stride| Ok(stride)) }?;
         match suboffsets {
-            None => Layout::new(lengths, strides.as_slice(), item_size),
-            Some(suboffsets) => {
-                Layout::with_suboffsets(lengths, strides.as_slice(), suboffsets.as_slice(), item_size)
-            }
+            None => Layout::new(&lengths, &strides, item_size),
+            Some(suboffsets) => Layout::with_suboffsets(&lengths, &strides, &suboffsets, item_size),
         }
     }
 
     /// Without a shape: one item, or as many as the bytes are.
-    fn flat(&self, rank: usize, item_size: usize) -> Result<Numbers<usize>> {
-        let View { byte_size, .. } = *self.0;
+    fn flat(&self, rank: usize, item_size: usize) -> Result<Vec<usize>> {
+        let byte_size = self.byte_size;
         let nbytes = usize::try_from(byte_size).map_err(|_| negative(byte_size))?;
-        let mut lengths = Numbers::zero(rank);
         match (rank, nbytes.checked_div(item_size)) {
-            (0, _) => {}
-            (1, Some(len)) => lengths.as_mut_slice()[0] = len,
-            (1, None) => {
-                return Err(malformed(format!(
-                    "its shape is null, and {byte_size} bytes are no number of items of 0 bytes"
-                )));
-            }
-            _ => return Err(malformed(format!("its shape is null, for {rank} axes"))),
+            (0, _) => Ok(Vec::new()),
+            (1, Some(len)) => Ok(vec![len]),
+            (1, None) => Err(malformed(format!(
+                "its shape is null, and {byte_size} bytes are no number of items of 0 bytes"
+            ))),
+            _ => Err(malformed(format!("its shape is null, for {rank} axes"))),
         }
-        Ok(lengths)
     }
 
-    /// What is vouched for has to have the items, or, as producers of strided arrays count it, as many bytes.
-    fn check_byte_size(&self, layout: &Layout) -> Result<()> {
-        let byte_size = self.0.byte_size;
-        let said = usize::try_from(byte_size).map_err(|_| negative(byte_size))?;
-        let (nbytes, span) = (layout.nbytes(), layout.span().nbytes());
-        if said >= nbytes.min(span) {
+    /// What is vouched for has to have the items, or, as producers of strided arrays count it, as many bytes; and what they cover has to
+    /// lie in the address space.
+    #[inline]
+    fn check_extent(&self, nbytes: usize, span: Span, axes: (&[usize], &[isize])) -> Result<()> {
+        let said = usize::try_from(self.byte_size).map_err(|_| negative(self.byte_size))?;
+        if said < nbytes.min(span.nbytes()) {
+            return Err(lied(said, nbytes, span, axes));
+        }
+        let first = self.data.addr();
+        let lowest = first.checked_add_signed(span.low()).filter(|&lowest| lowest != 0);
+        if lowest.is_some() && first != 0 && first.checked_add_signed(span.high()).is_some() {
             return Ok(());
         }
-        Err(malformed(format!(
-            "its byte_size is {said}, and its items have {nbytes} bytes and cover {span}: shape {:?}, strides {:?}, {} bytes \
-             each",
-            layout.shape(),
-            layout.strides(),
-            layout.itemsize()
-        )))
+        self.check_address(span)
     }
 
-    /// What it covers has to lie in the address space.
-    fn check_address(&self, layout: &Layout) -> Result<()> {
-        let (first, span) = (self.0.data.addr(), layout.span());
+    #[cold]
+    fn check_address(&self, span: Span) -> Result<()> {
         if span.nbytes() == 0 {
             return Ok(());
         }
-        if first == 0 {
-            return Err(malformed(format!("its data is null, for {} items", layout.len())));
-        }
-        let lowest = first.checked_add_signed(span.low()).filter(|&lowest| lowest != 0);
-        if lowest.is_some() && first.checked_add_signed(span.high()).is_some() {
-            return Ok(());
+        if self.data.is_null() {
+            return Err(malformed(format!("its data is null, for {} bytes", span.nbytes())));
         }
         Err(Error::new(
             Kind::Overflow,
             format!(
                 "address {:p} with bytes {}..{} from there leaves the address space",
-                self.0.data,
+                self.data,
                 span.low(),
                 span.high()
             ),
         ))
     }
-}
 
-/// The numbers of all axes, read once: of few axes in place.
-struct Numbers<T> {
-    few: [T; INLINE_RANK],
-    many: Vec<T>,
-    rank: usize,
-}
-
-impl<T: Copy + Default> Numbers<T> {
-    fn zero(rank: usize) -> Self {
-        let many = if rank > INLINE_RANK { vec![T::default(); rank] } else { Vec::new() };
-        Self { few: [T::default(); INLINE_RANK], many, rank }
-    }
-
-    /// # Safety
-    ///
-    /// There are so many numbers.
-    unsafe fn read(
-        numbers: *const isize,
-        rank: usize,
-        convert: impl Fn(usize, isize) -> Result<T>,
-    ) -> Result<Self> {
-        // SAFETY: the caller's word.
-        let number = |axis| unsafe { numbers.wrapping_add(axis).read_unaligned() };
-        let mut read = Self::zero(rank);
-        for (axis, place) in read.as_mut_slice().iter_mut().enumerate() {
-            *place = convert(axis, number(axis))?;
+    #[inline]
+    fn check_writable(&self, flags: Flags) -> Result<()> {
+        if flags.is_writable() && self.readonly != 0 {
+            return Err(Error::new(
+                Kind::ReadOnly,
+                format!(
+                    "{flags} asks for elements that may be written, and the producer lends them read-only"
+                ),
+            ));
         }
-        Ok(read)
+        Ok(())
     }
 
-    fn as_slice(&self) -> &[T] {
-        if self.rank > INLINE_RANK { &self.many } else { &self.few[..self.rank] }
-    }
-
-    fn as_mut_slice(&mut self) -> &mut [T] {
-        if self.rank > INLINE_RANK { &mut self.many } else { &mut self.few[..self.rank] }
+    /// Reads the format, or says what there is without one, and compares it with the item size.
+    #[inline(always)]
+    fn check_format(&self, said: usize, loan: &mut Loan) -> Result<Items> {
+        let mut format = self.format;
+        if format.is_null() {
+            format = match said {
+                0 => return Err(malformed("it has no format and an item_size of 0: it was not filled in")),
+                1 => c"C".as_ptr(),
+                _ => loan.keep_bytes(BytesFormat::new(said)).as_ptr(),
+            };
+        }
+        // SAFETY: a C string (Foreign::read), or the hub's own.
+        let text = unsafe { format::read(format) }?;
+        if let Some((_, component)) = format::known(text) {
+            check_item_size(said, component.size, text)?;
+            return Ok(Items { format, desc: ItemDesc { components: component, length: 1 } });
+        }
+        Ok(Items { format, desc: parse(text, said, loan)? })
     }
 }
 
-/// Reads the format, or says what there is without one, and compares it with the item size.
-fn check_format(said: usize, loan: &mut Loan, view: &mut View) -> Result<()> {
-    if view.format.is_null() {
-        view.format = match said {
-            0 => return Err(malformed("it has no format and an item_size of 0: it was not filled in")),
-            1 => c"C".as_ptr(),
-            _ => loan.keep_bytes(BytesFormat::new(said)).as_ptr(),
-        };
-    }
-    // SAFETY: a C string (Foreign::new), or the hub's own.
-    let text = unsafe { format::read(view.format) }?;
-    if let Some((_, component)) = format::known(text) {
-        check_item_size(said, component.size, text)?;
-        view.item_desc = ItemDesc { components: component, length: 1 };
-        return Ok(());
-    }
+#[inline(never)]
+fn parse(text: &[u8], said: usize, loan: &mut Loan) -> Result<ItemDesc> {
     let template = format::parse(text)?;
     check_item_size(said, template.item_size(), text)?;
     let components = match template.as_static() {
         Some(components) => components,
         None => loan.keep_template(template).components(),
     };
-    view.item_desc = ItemDesc { components: components.as_ptr(), length: components.len() };
-    Ok(())
+    Ok(ItemDesc { components: components.as_ptr(), length: components.len() })
 }
 
+/// The numbers of all axes, read once.
+///
+/// # Safety
+///
+/// There are so many numbers.
+unsafe fn read_numbers<T>(
+    numbers: *const isize,
+    rank: usize,
+    convert: impl Fn(usize, isize) -> Result<T>,
+) -> Result<Vec<T>> {
+    // SAFETY: the caller's word.
+    let number = |axis| unsafe { numbers.wrapping_add(axis).read_unaligned() };
+    (0..rank).map(|axis| convert(axis, number(axis))).collect()
+}
+
+#[inline]
 fn check_item_size(said: usize, parsed: usize, format: &[u8]) -> Result<()> {
     if said == parsed {
         return Ok(());
@@ -238,25 +283,36 @@ fn length(axis: usize, len: isize) -> Result<usize> {
 /// # Safety
 ///
 /// There are so many numbers, or none where it is null.
-unsafe fn suboffsets(sub_offsets: *const isize, rank: usize) -> Result<Option<Numbers<Option<isize>>>> {
+unsafe fn suboffsets(sub_offsets: *const isize, rank: usize) -> Result<Option<Vec<Option<isize>>>> {
     if sub_offsets.is_null() {
         return Ok(None);
     }
     let convert = |_, suboffset: isize| Ok((suboffset >= 0).then_some(suboffset));
     // SAFETY: the caller's word.
-    let numbers = unsafe { Numbers::read(sub_offsets, rank, convert) }?;
-    let is_indirect = numbers.as_slice().iter().any(Option::is_some);
+    let numbers = unsafe { read_numbers(sub_offsets, rank, convert) }?;
+    let is_indirect = numbers.iter().any(Option::is_some);
     Ok(is_indirect.then_some(numbers))
 }
 
+#[cold]
+fn lied(said: usize, nbytes: usize, span: Span, (shape, strides): (&[usize], &[isize])) -> Error {
+    malformed(format!(
+        "its byte_size is {said}, and its items have {nbytes} bytes and cover {}: shape {shape:?}, strides {strides:?}",
+        span.nbytes()
+    ))
+}
+
+#[cold]
 fn negative(byte_size: isize) -> Error {
     malformed(format!("its byte_size is {byte_size}"))
 }
 
+#[cold]
 fn malformed(text: impl Into<String>) -> Error {
     Error::new(Kind::Malformed, text)
 }
 
+#[cold]
 fn unsupported(text: impl Into<String>) -> Error {
     Error::new(Kind::Unsupported, text)
 }

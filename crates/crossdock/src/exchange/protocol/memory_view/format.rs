@@ -103,10 +103,12 @@ static SCALARS: Rows<Short> = Rows::new();
 
 #[inline]
 fn short(text: &[u8]) -> Option<Short> {
-    let mut short = Short::default();
-    let place = short[..size_of::<Short>() - 1].get_mut(..text.len())?;
-    place.copy_from_slice(text);
-    Some(short)
+    match *text {
+        [a] => Some([a, 0, 0, 0]),
+        [a, b] => Some([a, b, 0, 0]),
+        [a, b, c] => Some([a, b, c, 0]),
+        _ => None,
+    }
 }
 
 /// A template that is a scalar and no more, as a constant with its component; if it was met before.

@@ -7,9 +7,9 @@ use crate::error::{Error, Kind, Result};
 use crate::exchange::protocol::memory_view::abi::{Class, Entry, View};
 use crate::exchange::protocol::memory_view::flags::Flags;
 use crate::exchange::protocol::memory_view::foreign::Foreign;
-use crate::exchange::protocol::memory_view::loan::{Lender, Producer};
+use crate::exchange::protocol::memory_view::loan::{Lender, Loan, Producer};
 use crate::exchange::protocol::memory_view::object::{self, ArrayObject};
-use crate::exchange::protocol::memory_view::records::{self, Vacant};
+use crate::exchange::protocol::memory_view::records;
 use crate::exchange::protocol::memory_view::state::Refused;
 use crate::exchange::protocol::memory_view::{classes, last};
 
@@ -68,30 +68,32 @@ unsafe fn get_of_producer(
     // SAFETY: the caller's word.
     let entry = unsafe { classes::find(class) }?;
     let mut record = records::take()?;
-    let mut given = View::EMPTY;
     // SAFETY: the caller's word.
-    if let Err(error) = unsafe { ask(obj, entry, &mut record, flags, &mut given) } {
+    let viewed = match unsafe { ask(obj, entry, record.loan(), view, flags) } {
+        Ok(viewed) => viewed,
         // SAFETY: the caller's word.
-        return Err(error.within(unsafe { classes::name(class) }));
-    }
-    given.reserved = record.publish(given.obj);
+        Err(error) => return Err(error.within(unsafe { classes::name(class) })),
+    };
+    let name = record.publish(viewed);
     // SAFETY: the caller's word.
-    unsafe { *view = given };
+    unsafe { (&raw mut (*view).reserved).write(name) };
     Ok(())
 }
 
-/// Has the producer fill the record's struct in, and makes of it what is for the consumer. If that is refused, the producer has it back.
+/// Has the producer fill in the struct that the hub keeps, and makes of it what is for the consumer, but for the hub's own field; gives the
+/// object that is viewed. If that is refused, the producer has it back, and the consumer's struct is as it was.
 ///
 /// # Safety
 ///
 /// As for [`get`], with the producer of the object's class.
+#[inline]
 unsafe fn ask(
     obj: *mut c_void,
     entry: &Entry,
-    record: &mut Vacant,
+    loan: &mut Loan,
+    view: *mut View,
     flags: Flags,
-    given: &mut View,
-) -> Result<()> {
+) -> Result<*mut c_void> {
     if let Some(available) = entry.available {
         // SAFETY: the caller's word.
         if unsafe { available(obj) } == 0 {
@@ -101,7 +103,6 @@ unsafe fn ask(
     let Some(get) = entry.get else {
         return Err(Error::new(Kind::Refused, "the producer has no `get`"));
     };
-    let loan = record.loan();
     loan.lent = View::EMPTY;
     // SAFETY: the caller's word; the struct is the record's own.
     if unsafe { get(obj, &raw mut loan.lent, flags.bits()) } == 0 {
@@ -110,19 +111,25 @@ unsafe fn ask(
             format!("the producer gave no view for {flags}, and no reason"),
         ));
     }
-    *given = loan.lent;
-    if given.obj.is_null() {
-        given.obj = obj;
-    }
-    let producer = Producer { obj: given.obj, release: entry.release };
+    let viewed = if loan.lent.obj.is_null() { obj } else { loan.lent.obj };
+    let producer = Producer { obj: viewed, release: entry.release };
     // SAFETY: the producer said that it filled the struct in.
-    if let Err(error) = unsafe { Foreign::new(given) }.check(flags, loan) {
-        // SAFETY: the producer gave this, and has not got it back.
-        let _taken = unsafe { producer.take_back(&mut loan.lent) };
-        return Err(error);
+    let foreign = unsafe { Foreign::read(&loan.lent) };
+    match foreign.check(flags, loan) {
+        Ok(items) => {
+            // SAFETY: the caller's word.
+            let view = unsafe { &mut *view };
+            view.obj = viewed;
+            foreign.fill_in(&items, loan, view);
+            loan.lender = Lender::Producer(producer);
+            Ok(viewed)
+        }
+        Err(error) => {
+            // SAFETY: the producer gave this, and has not got it back.
+            let _taken = unsafe { producer.take_back(&mut loan.lent) };
+            Err(error)
+        }
     }
-    loan.lender = Lender::Producer(producer);
-    Ok(())
 }
 
 impl Producer {

@@ -1,6 +1,7 @@
 //! Views that a producer or a consumer makes by hand: of bytes, and with the components of their items.
 
 use core::ffi::c_void;
+use std::mem::MaybeUninit;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
@@ -17,10 +18,27 @@ impl View {
     ///
     /// `is_malformed` for a negative length.
     pub fn of_bytes(obj: *mut c_void, data: *mut c_void, len: isize, readonly: bool) -> Result<Self> {
+        let mut view = MaybeUninit::uninit();
+        Self::init_as_bytes(&mut view, obj, data, len, readonly).copied()
+    }
+
+    /// As [`View::of_bytes`], in a struct that may be anything before. On an error it stays that.
+    ///
+    /// # Errors
+    ///
+    /// As [`View::of_bytes`].
+    #[inline]
+    pub fn init_as_bytes(
+        view: &mut MaybeUninit<Self>,
+        obj: *mut c_void,
+        data: *mut c_void,
+        len: isize,
+        readonly: bool,
+    ) -> Result<&mut Self> {
         if len < 0 {
             return Err(malformed(format!("a view of {len} bytes")));
         }
-        Ok(Self {
+        Ok(view.write(Self {
             obj,
             data,
             byte_size: len,
@@ -28,7 +46,7 @@ impl View {
             item_size: 1,
             ndim: 1,
             ..Self::EMPTY
-        })
+        }))
     }
 
     /// Reads the format, where that has not been done, so that [`View::item_desc`] has its components. Of a view that the hub gave they

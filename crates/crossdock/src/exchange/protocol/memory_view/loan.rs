@@ -1,6 +1,7 @@
 //! What the hub keeps of a view while it is held.
 
 use std::ffi::c_void;
+use std::ptr;
 use std::sync::Arc;
 
 use crate::element::dialect::pack::Template;
@@ -31,8 +32,8 @@ pub(super) struct Loan {
     pub(super) lender: Lender,
     /// Whether there is anything in `rest`.
     has_rest: bool,
-    /// Lengths and strides of up to `INLINE_RANK` axes.
-    shape: [isize; INLINE_RANK],
+    /// Lengths and strides of up to `INLINE_RANK` axes. No length has a sign, and none is greater than what has one.
+    shape: [usize; INLINE_RANK],
     strides: [isize; INLINE_RANK],
     rest: Rest,
     /// The struct that the producer filled in, as the producer left it.
@@ -71,34 +72,57 @@ impl Loan {
         lent: View::EMPTY,
     };
 
-    /// Keeps the numbers of all axes, and points the view to them.
+    /// Where the lengths and strides of up to `INLINE_RANK` axes are kept.
     #[inline]
-    pub(super) fn keep_layout(&mut self, layout: &Layout, view: &mut View) {
+    pub(super) fn axes(&mut self, rank: usize) -> (&mut [usize], &mut [isize]) {
+        (&mut self.shape[..rank], &mut self.strides[..rank])
+    }
+
+    /// Keeps the numbers of all axes.
+    #[inline]
+    pub(super) fn keep_layout(&mut self, layout: &Layout) {
         let (shape, strides) = (layout.shape(), layout.strides());
-        view.ndim = shape.len() as isize;
         if shape.len() > INLINE_RANK {
-            return self.keep_long(layout, view);
+            return self.keep_long(layout);
         }
         for ((&len, &stride), (kept_len, kept_stride)) in
             shape.iter().zip(strides).zip(self.shape.iter_mut().zip(&mut self.strides))
         {
-            (*kept_len, *kept_stride) = (len as isize, stride);
+            (*kept_len, *kept_stride) = (len, stride);
         }
-        (view.shape, view.strides) = (self.shape.as_ptr(), self.strides.as_ptr());
     }
 
     #[cold]
-    fn keep_long(&mut self, layout: &Layout, view: &mut View) {
+    fn keep_long(&mut self, layout: &Layout) {
         self.has_rest = true;
-        let layout = self.rest.layout.insert(layout.clone());
-        // Lengths have no sign, and are never greater than what has one.
-        (view.shape, view.strides) = (layout.shape().as_ptr().cast(), layout.strides().as_ptr());
+        self.rest.layout = Some(layout.clone());
     }
 
     #[cold]
-    pub(super) fn keep_suboffsets(&mut self, suboffsets: Box<[isize]>, view: &mut View) {
+    pub(super) fn keep_suboffsets(&mut self, suboffsets: Box<[isize]>) {
         self.has_rest = true;
-        view.sub_offsets = self.rest.suboffsets.insert(suboffsets).as_ptr();
+        self.rest.suboffsets = Some(suboffsets);
+    }
+
+    /// Points a view to the numbers of so many axes, which are kept.
+    #[inline]
+    pub(super) fn point(&self, rank: usize, view: &mut View) {
+        view.ndim = rank.cast_signed();
+        (view.shape, view.strides) = (self.shape.as_ptr().cast(), self.strides.as_ptr());
+        view.sub_offsets = ptr::null();
+        if self.has_rest {
+            self.point_to_rest(view);
+        }
+    }
+
+    #[cold]
+    fn point_to_rest(&self, view: &mut View) {
+        if let Some(layout) = &self.rest.layout {
+            (view.shape, view.strides) = (layout.shape().as_ptr().cast(), layout.strides().as_ptr());
+        }
+        if let Some(suboffsets) = &self.rest.suboffsets {
+            view.sub_offsets = suboffsets.as_ptr();
+        }
     }
 
     pub(super) fn keep_spelling(&mut self, spelling: Arc<Spelling>) {

@@ -108,12 +108,12 @@ impl ArrayObject {
         view.format = format.text;
         view.item_size = layout.itemsize() as isize;
         view.item_desc = ItemDesc { components: format.components, length: format.length };
-        view.sub_offsets = ptr::null();
         view.private_data = ptr::null_mut();
-        loan.keep_layout(layout, view);
+        loan.keep_layout(layout);
         if let Some(suboffsets) = suboffsets {
-            loan.keep_suboffsets(suboffsets, view);
+            loan.keep_suboffsets(suboffsets);
         }
+        loan.point(layout.rank(), view);
         if let Some(spelling) = &format.shared {
             loan.keep_spelling(Arc::clone(spelling));
         }
