@@ -41,6 +41,20 @@ pub(crate) fn refusable<T: Default>(body: impl FnOnce() -> Result<T>) -> T {
     })
 }
 
+/// As [`refusable`] for what has no answer yet. What nearly every call does stands before the door, where it needs no frame of its own:
+/// it cannot panic, and gives up where it does not know.
+#[inline(always)]
+pub(crate) fn or_refusable<T: Default>(answered: Option<T>, body: impl FnOnce() -> Result<T>) -> T {
+    #[inline(never)]
+    fn apart<T: Default>(body: impl FnOnce() -> Result<T>) -> T {
+        refusable(body)
+    }
+    match answered {
+        Some(answer) => answer,
+        None => apart(body),
+    }
+}
+
 /// C does not unwind: a panic is an error there. (Its message was written to standard error by then, as panics do.)
 #[inline]
 fn caught<T>(body: impl FnOnce() -> Result<T>) -> Result<T> {

@@ -13,7 +13,7 @@ use crate::error::{
     Failure, Result, XD_ERROR_MALFORMED, XD_ERROR_OVERFLOW, XD_ERROR_READ_ONLY, XD_ERROR_VALUE,
 };
 use crate::foreign::{given, items};
-use crate::guard::{ErrorOut, fallible, refusable};
+use crate::guard::{ErrorOut, fallible, or_refusable, refusable};
 use crate::value::{
     Owned, XD_VALUE_BOOL, XD_VALUE_FLOAT, XD_VALUE_INT, XD_VALUE_LIST, XD_VALUE_UINT, XdValue,
 };
@@ -185,21 +185,8 @@ pub unsafe extern "C" fn xd_memory_view_get_item_pointer(
     index: *const isize,
 ) -> *mut c_void {
     // SAFETY: the caller's word.
-    match view.and_then(|view| unsafe { view.plain_item_pointer(index) }) {
-        Some(item) => item.cast(),
-        // SAFETY: the caller's word.
-        None => unsafe { find_through_door(view, index) },
-    }
-}
-
-/// Apart, so that what is plain needs no room on the stack.
-///
-/// # Safety
-///
-/// As for [`xd_memory_view_get_item_pointer`].
-#[inline(never)]
-unsafe fn find_through_door(view: Option<&View>, index: *const isize) -> *mut c_void {
-    refusable(|| {
+    let plain = view.and_then(|view| unsafe { view.plain_item_pointer(index) });
+    or_refusable(plain.map(<*mut u8>::cast), || {
         // SAFETY: the caller's word.
         Ok(unsafe { given(view, "view")?.item_pointer(index) }?.cast())
     })
@@ -249,7 +236,7 @@ unsafe fn plain_numbers(
     index: *const isize,
     out: *mut XdValue,
     capacity: usize,
-) -> Option<isize> {
+) -> Option<usize> {
     // SAFETY: the caller's word.
     let (components, item, nbytes) = unsafe { plain(view?, index) }?;
     if components.len() > capacity || out.is_null() {
@@ -264,7 +251,7 @@ unsafe fn plain_numbers(
         unsafe { place.write(member.into()) };
         place = place.wrapping_add(1);
     }
-    Some(components.len().cast_signed())
+    Some(components.len())
 }
 
 /// An item as a value.
@@ -275,22 +262,9 @@ unsafe fn plain_numbers(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn xd_memory_view_get_item(view: Option<&View>, index: *const isize) -> XdValue {
     // SAFETY: the caller's word.
-    match unsafe { plain_number(view, index) } {
-        Some(value) => value,
-        // SAFETY: the caller's word.
-        None => unsafe { get_through_door(view, index) },
-    }
-}
-
-/// As [`find_through_door`].
-///
-/// # Safety
-///
-/// As for [`xd_memory_view_get_item`].
-#[inline(never)]
-unsafe fn get_through_door(view: Option<&View>, index: *const isize) -> XdValue {
+    let plain = unsafe { plain_number(view, index) };
     // SAFETY: the caller's word.
-    refusable(|| unsafe { get_item(view, index) })
+    or_refusable(plain, || unsafe { get_item(view, index) })
 }
 
 /// Any item as a value.
@@ -324,27 +298,9 @@ pub unsafe extern "C" fn xd_memory_view_read_item(
     capacity: usize,
 ) -> isize {
     // SAFETY: the caller's word.
-    match unsafe { plain_numbers(view, index, out, capacity) } {
-        Some(count) => count,
-        // SAFETY: the caller's word.
-        None => unsafe { read_through_door(view, index, out, capacity) },
-    }
-}
-
-/// As [`find_through_door`].
-///
-/// # Safety
-///
-/// As for [`xd_memory_view_read_item`].
-#[inline(never)]
-unsafe fn read_through_door(
-    view: Option<&View>,
-    index: *const isize,
-    out: *mut XdValue,
-    capacity: usize,
-) -> isize {
+    let plain = unsafe { plain_numbers(view, index, out, capacity) };
     // SAFETY: the caller's word.
-    let count = refusable(|| unsafe { read_item(view, index, out, capacity) }.map(Some));
+    let count = or_refusable(plain.map(Some), || unsafe { read_item(view, index, out, capacity) }.map(Some));
     count.map_or(-1, usize::cast_signed)
 }
 

@@ -49,7 +49,7 @@ pub use self::offsets::{Offsets, Runs};
 pub(crate) use self::parts::check_chunk;
 pub use self::parts::{AxisChunks, AxisParts, Lanes, Parts};
 pub use self::rules::Order;
-pub(crate) use self::rules::check_axis;
+pub(crate) use self::rules::{check_axis, fill_contiguous};
 pub(crate) use self::slice::Reading;
 pub use self::slice::{AxisList, AxisSlice};
 pub use self::span::Span;

@@ -128,6 +128,22 @@ pub(super) fn check(shape: &[usize], strides: &[isize], itemsize: usize) -> Resu
     extent(shape, strides, itemsize).map(drop)
 }
 
+/// The strides of a contiguous array, which need not be made for that; there are as many as lengths.
+///
+/// # Errors
+///
+/// As [`Layout::contiguous`](crate::layout::Layout::contiguous).
+pub(crate) fn fill_contiguous(
+    shape: &[usize],
+    itemsize: usize,
+    order: Order,
+    strides: &mut [isize],
+) -> Result<()> {
+    check_shape(shape, itemsize)?;
+    contiguous_strides(shape, itemsize, order, strides);
+    Ok(())
+}
+
 /// The strides of a contiguous array. Axes of length 0 count as 1, as in NumPy, so no stride is 0 without need.
 pub(super) fn contiguous_strides(shape: &[usize], itemsize: usize, order: Order, strides: &mut [isize]) {
     let mut stride = itemsize as isize;

@@ -7,7 +7,7 @@ use crate::exchange::protocol::memory_view::abi::{ItemDesc, View};
 use crate::exchange::protocol::memory_view::flags::Flags;
 use crate::exchange::protocol::memory_view::format::{self, BytesFormat};
 use crate::exchange::protocol::memory_view::loan::Loan;
-use crate::layout::{INLINE_RANK, Layout, MAX_RANK, Order, Span};
+use crate::layout::{INLINE_RANK, Layout, MAX_RANK, Order, Span, fill_contiguous};
 
 /// What a producer said, of which nothing is known yet.
 ///
@@ -59,7 +59,7 @@ impl Foreign {
         let item_size = self.item_size()?;
         let items = self.check_format(item_size, loan)?;
         match self.ndim.cast_unsigned() {
-            rank if rank <= INLINE_RANK && flags.is_modest() && self.is_plain() => {
+            rank if rank <= INLINE_RANK && flags.is_modest() && self.sub_offsets.is_null() => {
                 self.check_plain(rank, item_size, flags, loan)?;
             }
             _ => self.check_any(item_size, flags, loan)?,
@@ -80,22 +80,12 @@ impl Foreign {
         loan.point(self.ndim.cast_unsigned(), view);
     }
 
-    /// Whether there are lengths and strides, and no pointers to follow.
-    #[inline]
-    fn is_plain(&self) -> bool {
-        self.sub_offsets.is_null() && !self.shape.is_null() && !self.strides.is_null()
-    }
-
-    /// Of few axes, where any order will do: without a layout, which is more than has to be known.
+    /// Of few axes, where no pointers are followed and any order will do: without a layout, which is more than has to be known.
     #[inline(always)]
     fn check_plain(&self, rank: usize, item_size: usize, flags: Flags, loan: &mut Loan) -> Result<()> {
         let (shape, strides) = loan.axes(rank);
-        for (axis, (len, stride)) in shape.iter_mut().zip(strides.iter_mut()).enumerate() {
-            // SAFETY: as many numbers as there are axes (Foreign::read).
-            *len = length(axis, unsafe { self.shape.wrapping_add(axis).read_unaligned() })?;
-            // SAFETY: as above.
-            *stride = unsafe { self.strides.wrapping_add(axis).read_unaligned() };
-        }
+        self.read_lengths(item_size, shape)?;
+        self.read_strides(item_size, shape, strides)?;
         let (nbytes, span) = Span::measure(shape, strides, item_size)?;
         self.check_extent(nbytes, span, (shape, strides))?;
         self.check_writable(flags)
@@ -125,47 +115,70 @@ impl Foreign {
 
     /// Shape, strides and suboffsets.
     fn layout(&self, item_size: usize) -> Result<Layout> {
-        let Self { ndim, shape, strides, sub_offsets, .. } = *self;
-        let rank = usize::try_from(ndim).map_err(|_| malformed(format!("its ndim is {ndim}")))?;
+        let rank = usize::try_from(self.ndim).map_err(|_| malformed(format!("its ndim is {}", self.ndim)))?;
         if rank > MAX_RANK {
             return Err(unsupported(format!("its ndim is {rank}, and {MAX_RANK} is the most")));
         }
-        let lengths = if shape.is_null() {
-            self.flat(rank, item_size)?
-        } else {
-            // SAFETY: as many numbers as there are axes (Foreign::read).
-            unsafe { read_numbers(shape, rank, length) }?
-        };
+        let (mut lengths, mut distances) = (vec![0; rank], vec![0; rank]);
+        self.read_lengths(item_size, &mut lengths)?;
         // SAFETY: as many numbers as there are axes, unless it is null (Foreign::read).
-        let suboffsets = unsafe { suboffsets(sub_offsets, rank) }?;
-        if strides.is_null() {
-            return match suboffsets {
-                None => Layout::contiguous(&lengths, item_size, Order::RowMajor),
-                Some(suboffsets) => Err(malformed(format!(
-                    "it follows pointers (suboffsets {suboffsets:?}) and its strides are null"
-                ))),
-            };
-        }
-        // SAFETY: as many numbers as there are axes (Foreign::read).
-        let strides = unsafe { read_numbers(strides, rank, |_, stride| Ok(stride)) }?;
-        match suboffsets {
-            None => Layout::new(&lengths, &strides, item_size),
-            Some(suboffsets) => Layout::with_suboffsets(&lengths, &strides, &suboffsets, item_size),
+        match unsafe { suboffsets(self.sub_offsets, rank) }? {
+            Some(suboffsets) if self.strides.is_null() => Err(malformed(format!(
+                "it follows pointers (suboffsets {suboffsets:?}) and its strides are null"
+            ))),
+            suboffsets => {
+                self.read_strides(item_size, &lengths, &mut distances)?;
+                match suboffsets {
+                    None => Layout::new(&lengths, &distances, item_size),
+                    Some(suboffsets) => Layout::with_suboffsets(&lengths, &distances, &suboffsets, item_size),
+                }
+            }
         }
     }
 
-    /// Without a shape: one item, or as many as the bytes are.
-    fn flat(&self, rank: usize, item_size: usize) -> Result<Vec<usize>> {
+    /// The lengths of all axes. Without a shape: as many items as the bytes are, along one axis.
+    #[inline(always)]
+    fn read_lengths(&self, item_size: usize, lengths: &mut [usize]) -> Result<()> {
+        if self.shape.is_null() {
+            return self.count(item_size, lengths);
+        }
+        for (axis, len) in lengths.iter_mut().enumerate() {
+            // SAFETY: as many numbers as there are axes (Foreign::read).
+            *len = length(axis, unsafe { self.shape.wrapping_add(axis).read_unaligned() })?;
+        }
+        Ok(())
+    }
+
+    #[inline(never)]
+    fn count(&self, item_size: usize, lengths: &mut [usize]) -> Result<()> {
         let byte_size = self.byte_size;
         let nbytes = usize::try_from(byte_size).map_err(|_| negative(byte_size))?;
-        match (rank, nbytes.checked_div(item_size)) {
-            (0, _) => Ok(Vec::new()),
-            (1, Some(len)) => Ok(vec![len]),
-            (1, None) => Err(malformed(format!(
-                "its shape is null, and {byte_size} bytes are no number of items of 0 bytes"
-            ))),
-            _ => Err(malformed(format!("its shape is null, for {rank} axes"))),
+        match lengths {
+            [] => Ok(()),
+            [len] => match nbytes.checked_div(item_size) {
+                Some(count) => {
+                    *len = count;
+                    Ok(())
+                }
+                None => Err(malformed(format!(
+                    "its shape is null, and {byte_size} bytes are no number of items of 0 bytes"
+                ))),
+            },
+            _ => Err(malformed(format!("its shape is null, for {} axes", lengths.len()))),
         }
+    }
+
+    /// The strides of all axes. Where there are none, those of rows without gaps.
+    #[inline(always)]
+    fn read_strides(&self, item_size: usize, lengths: &[usize], strides: &mut [isize]) -> Result<()> {
+        if self.strides.is_null() {
+            return fill_contiguous(lengths, item_size, Order::RowMajor, strides);
+        }
+        for (axis, stride) in strides.iter_mut().enumerate() {
+            // SAFETY: as many numbers as there are axes (Foreign::read).
+            *stride = unsafe { self.strides.wrapping_add(axis).read_unaligned() };
+        }
+        Ok(())
     }
 
     /// What is vouched for has to have the items, or, as producers of strided arrays count it, as many bytes; and what they cover has to
@@ -181,16 +194,17 @@ impl Foreign {
         if lowest.is_some() && first != 0 && first.checked_add_signed(span.high()).is_some() {
             return Ok(());
         }
-        self.check_address(span)
+        self.check_address(span, axes.0)
     }
 
     #[cold]
-    fn check_address(&self, span: Span) -> Result<()> {
+    fn check_address(&self, span: Span, shape: &[usize]) -> Result<()> {
         if span.nbytes() == 0 {
             return Ok(());
         }
         if self.data.is_null() {
-            return Err(malformed(format!("its data is null, for {} bytes", span.nbytes())));
+            let len: usize = shape.iter().product();
+            return Err(malformed(format!("its data is null, for {len} items")));
         }
         Err(Error::new(
             Kind::Overflow,
@@ -248,21 +262,6 @@ fn parse(text: &[u8], said: usize, loan: &mut Loan) -> Result<ItemDesc> {
     Ok(ItemDesc { components: components.as_ptr(), length: components.len() })
 }
 
-/// The numbers of all axes, read once.
-///
-/// # Safety
-///
-/// There are so many numbers.
-unsafe fn read_numbers<T>(
-    numbers: *const isize,
-    rank: usize,
-    convert: impl Fn(usize, isize) -> Result<T>,
-) -> Result<Vec<T>> {
-    // SAFETY: the caller's word.
-    let number = |axis| unsafe { numbers.wrapping_add(axis).read_unaligned() };
-    (0..rank).map(|axis| convert(axis, number(axis))).collect()
-}
-
 #[inline]
 fn check_item_size(said: usize, parsed: usize, format: &[u8]) -> Result<()> {
     if said == parsed {
@@ -287,18 +286,19 @@ unsafe fn suboffsets(sub_offsets: *const isize, rank: usize) -> Result<Option<Ve
     if sub_offsets.is_null() {
         return Ok(None);
     }
-    let convert = |_, suboffset: isize| Ok((suboffset >= 0).then_some(suboffset));
     // SAFETY: the caller's word.
-    let numbers = unsafe { read_numbers(sub_offsets, rank, convert) }?;
+    let number = |axis| unsafe { sub_offsets.wrapping_add(axis).read_unaligned() };
+    let numbers: Vec<_> =
+        (0..rank).map(number).map(|suboffset| (suboffset >= 0).then_some(suboffset)).collect();
     let is_indirect = numbers.iter().any(Option::is_some);
     Ok(is_indirect.then_some(numbers))
 }
 
 #[cold]
 fn lied(said: usize, nbytes: usize, span: Span, (shape, strides): (&[usize], &[isize])) -> Error {
+    let covered = span.nbytes();
     malformed(format!(
-        "its byte_size is {said}, and its items have {nbytes} bytes and cover {}: shape {shape:?}, strides {strides:?}",
-        span.nbytes()
+        "its byte_size is {said}, and its items have {nbytes} bytes and cover {covered}: shape {shape:?}, strides {strides:?}"
     ))
 }
 

@@ -76,7 +76,7 @@ unsafe fn get_of_producer(
     };
     let name = record.publish(viewed);
     // SAFETY: the caller's word.
-    unsafe { (&raw mut (*view).reserved).write(name) };
+    unsafe { (*view).reserved = name };
     Ok(())
 }
 
