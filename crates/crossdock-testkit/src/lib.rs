@@ -11,11 +11,13 @@
 //! - [`held`]: which processes have shared memory of a name open or mapped, and how to send descriptors in any number;
 //! - [`vectors`]: what Ruby's own MemoryView answered, and which of its answers are wrong;
 //! - [`layouts`]: what it answered of strides, contiguity and item pointers;
+//! - [`bugs`]: all that is known to be wrong with it;
 //! - [`Coverage`]: what a property test has met, printed and asserted.
 //!
 //! Addresses are `i128` throughout, so that nothing here can overflow.
 
 pub mod arrow;
+pub mod bugs;
 mod counterpart;
 mod coverage;
 pub mod dlpack;

@@ -3,6 +3,7 @@
 //! Programs are built against this build of the library, or against an installed one where `CROSSDOCK_PREFIX` names its folder.
 //! `CROSSDOCK_INSTRUMENT` runs them under an instrument: `valgrind`, or `address` for the compiler's address sanitizer.
 
+mod bugs;
 mod header;
 mod nulls;
 mod programs;

@@ -28,6 +28,16 @@ static xd_error_t *error;
     error = NULL;                                                                                                      \
   } while (0)
 
+/* What says no by nothing is not so, and the reason has these words. */
+#define CHECK_REFUSED(is, words)                                                                                       \
+  do {                                                                                                                 \
+    CHECK(!(is));                                                                                                      \
+    if (strstr(xd_last_refusal(), (words)) == NULL) {                                                                  \
+      fprintf(stderr, "%s:%d: no \"%s\" in: %s\n", __FILE__, __LINE__, (words), xd_last_refusal());                    \
+      exit(1);                                                                                                         \
+    }                                                                                                                  \
+  } while (0)
+
 #define COUNT(list) (sizeof(list) / sizeof((list)[0]))
 
 /* A text that has to be freed is this one. */

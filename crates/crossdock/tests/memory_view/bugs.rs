@@ -1,4 +1,5 @@
-//! The known bugs of the original: what crashes there, or comes out wrong, has a sound answer here.
+//! The known bugs of the original: what crashes there, or comes out wrong, has a sound answer here. The numbers are places in the list of
+//! [`BUGS`].
 
 use std::ffi::{c_int, c_void};
 use std::mem::offset_of;
@@ -7,6 +8,7 @@ use std::ptr;
 use crossdock::element::dialect::pack::{self, Component, Member};
 use crossdock::exchange::protocol::memory_view::{self, ArrayObject, Class, Entry, Flags, ItemDesc, View};
 use crossdock::{Array, DArray};
+use crossdock_testkit::bugs::BUGS;
 
 use super::{get, release};
 
@@ -18,6 +20,13 @@ fn of_bytes(bytes: &[u8]) -> View {
 fn item(view: &View, index: &[isize]) -> crossdock::Result<*mut u8> {
     // SAFETY: the views of these tests have as many indices as axes, and what they point to is there.
     unsafe { view.item_pointer(index.as_ptr()) }
+}
+
+#[test]
+fn every_bug_has_a_test() {
+    let tests = include_str!("bugs.rs").split("#[test]\nfn bug_").skip(1);
+    let numbers: Vec<usize> = tests.map(|test| test.split('_').next().unwrap().parse().unwrap()).collect();
+    assert_eq!(numbers, (1..=BUGS.len()).collect::<Vec<_>>());
 }
 
 #[test]

@@ -1,0 +1,27 @@
+//! The known bugs of the original: each has a function in C that meets it, and a row on the page for authors.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+
+use crossdock_testkit::bugs::{BUGS, Bug};
+
+use crate::toolchain::{C11, PACKAGE, program, root, succeeded};
+
+#[test]
+fn every_bug_is_met_in_c() {
+    let Some(mut command) = program(C11, &Path::new(PACKAGE).join("tests/c/bugs.c")) else { return };
+    let met = succeeded(&mut command);
+    let known: Vec<_> = BUGS.iter().map(|bug| bug.id).collect();
+    assert_eq!(met.lines().collect::<Vec<_>>(), known);
+}
+
+#[test]
+fn the_page_lists_every_bug() {
+    let page = fs::read_to_string(root().join("docs/c.md")).expect("the page");
+    let mut table = "| bug | the original | here |\n|---|---|---|\n".to_owned();
+    for Bug { id, original, here, .. } in BUGS {
+        writeln!(table, "| {id} | {original} | {here} |").unwrap();
+    }
+    assert!(page.contains(&format!("\n{table}\n")), "docs/c.md lacks this table, as it is:\n{table}");
+}
