@@ -7,7 +7,7 @@
 use serde_json::Value;
 
 /// Contiguous strides, contiguity and item pointers of the original, as they were recorded.
-pub const LAYOUTS: &str = include_str!("../vectors/memory_view_layouts.json");
+pub(crate) const LAYOUTS: &str = include_str!("../vectors/memory_view_layouts.json");
 const FORMATS: &str = include_str!("../vectors/memory_view_formats.json");
 const ITEMS: &str = include_str!("../vectors/memory_view_items.json");
 

@@ -5,6 +5,8 @@
 
 mod bugs;
 mod header;
+mod hostile;
+mod loaded;
 mod nulls;
 mod programs;
 mod prototypes;

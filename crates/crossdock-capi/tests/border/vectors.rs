@@ -1,7 +1,6 @@
 //! What Ruby answered, asked of the shared library: loaded at run time, by the names and types of the header.
 
 use std::ffi::{CString, c_char, c_void};
-use std::mem::transmute_copy;
 use std::ptr;
 
 use crossdock::element::dialect::pack::Component;
@@ -9,38 +8,13 @@ use crossdock::exchange::protocol::memory_view::View;
 use crossdock_capi::value::{
     XD_VALUE_FLOAT, XD_VALUE_INT, XD_VALUE_LIST, XD_VALUE_NIL, XD_VALUE_UINT, XdValue,
 };
+use crossdock_testkit::layouts::{self, Recorded};
 use crossdock_testkit::vectors::{self, Answer, Extracted, Number};
-use serde_json::Value;
 
-use crate::toolchain::shared_library;
-
-macro_rules! library {
-    ($($name:ident: fn($($parameter:ty),*) $(-> $result:ty)?;)*) => {
-        /// The functions of the loaded library.
-        struct Library {
-            $($name: unsafe extern "C" fn($($parameter),*) $(-> $result)?,)*
-        }
-
-        impl Library {
-            fn load() -> Self {
-                let path = CString::new(shared_library().to_str().expect("a path in UTF-8")).expect("no zero in it");
-                // SAFETY: the library has no constructors but those of the standard library.
-                let handle = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
-                assert!(!handle.is_null(), "{path:?} does not load");
-                Self { $($name: {
-                    let name = concat!(stringify!($name), "\0");
-                    // SAFETY: the library stays loaded.
-                    let address = unsafe { libc::dlsym(handle, name.as_ptr().cast()) };
-                    assert!(!address.is_null(), "{name}");
-                    // SAFETY: the type in the header, which is compared with that of the library.
-                    unsafe { transmute_copy(&address) }
-                },)* }
-            }
-        }
-    };
-}
+use crate::loaded::library;
 
 library! {
+    Library:
     xd_memory_view_parse_item_format: fn(*const c_char, *mut *mut Component, *mut usize, *mut *const c_char) -> isize;
     xd_memory_view_free_components: fn(*const Component, usize);
     xd_memory_view_item_size_from_format: fn(*const c_char, *mut *const c_char) -> isize;
@@ -49,6 +23,7 @@ library! {
     xd_memory_view_read_item: fn(*const View, *const isize, *mut XdValue, usize) -> isize;
     xd_memory_view_get_item_pointer: fn(*const View, *const isize) -> *mut c_void;
     xd_memory_view_fill_contiguous_strides: fn(isize, isize, *const isize, bool, *mut isize) -> bool;
+    xd_memory_view_is_contiguous: fn(*const View) -> bool;
     xd_memory_view_is_row_major_contiguous: fn(*const View) -> bool;
     xd_memory_view_is_column_major_contiguous: fn(*const View) -> bool;
     xd_memory_view_is_row_major_contiguous_strictly: fn(*const View) -> bool;
@@ -66,19 +41,6 @@ struct Parsed<'a> {
 }
 
 impl Library {
-    /// Row-major, column-major, as NumPy asks.
-    fn usually(&self) -> [unsafe extern "C" fn(*const View) -> bool; 2] {
-        [self.xd_memory_view_is_row_major_contiguous, self.xd_memory_view_is_column_major_contiguous]
-    }
-
-    /// Row-major, column-major, as the original asks.
-    fn strictly(&self) -> [unsafe extern "C" fn(*const View) -> bool; 2] {
-        [
-            self.xd_memory_view_is_row_major_contiguous_strictly,
-            self.xd_memory_view_is_column_major_contiguous_strictly,
-        ]
-    }
-
     fn parse(&self, format: &CString) -> Parsed<'_> {
         let (mut components, mut n, mut err) = (ptr::null_mut(), 0, ptr::null());
         let (out, count, place) = (&raw mut components, &raw mut n, &raw mut err);
@@ -198,150 +160,60 @@ fn items_are_read_as_by_ruby() {
     }
 }
 
-fn numbers(value: &Value) -> Vec<isize> {
-    value
-        .as_array()
-        .expect("a list")
-        .iter()
-        .map(|number| number.as_i64().expect("a number") as isize)
-        .collect()
-}
-
 /// A view of such a layout over an address that nobody follows.
-fn view(shape: &[isize], strides: Option<&[isize]>, item_size: isize) -> View {
+fn view(layout: &Recorded) -> View {
+    let pointer =
+        |numbers: &Option<Vec<isize>>| numbers.as_ref().map_or(ptr::null(), |numbers| numbers.as_ptr());
     let data = ptr::without_provenance_mut(1 << 62);
-    let mut view = View::of_bytes(ptr::null_mut(), data, 0, true).expect("a view");
-    (view.ndim, view.shape, view.item_size) = (shape.len() as isize, shape.as_ptr(), item_size);
-    view.strides = strides.map_or(ptr::null(), <[isize]>::as_ptr);
-    view
-}
-
-/// Asks whether a view lies row-major, and column-major.
-fn ask(view: &View, questions: [unsafe extern "C" fn(*const View) -> bool; 2]) -> [bool; 2] {
-    // SAFETY: a view with as many lengths and strides as it has axes.
-    questions.map(|question| unsafe { question(view) })
-}
-
-fn layouts() -> Value {
-    serde_json::from_str(vectors::LAYOUTS).expect("the record")
+    View {
+        item_size: layout.item_size,
+        ndim: layout.ndim,
+        shape: pointer(&layout.shape),
+        strides: pointer(&layout.strides),
+        ..View::of_bytes(ptr::null_mut(), data, 0, true).expect("a view")
+    }
 }
 
 #[test]
-fn strides_are_filled_in_as_by_ruby() {
+fn strides_are_filled_in_as_recorded() {
     let library = Library::load();
-    let layouts = layouts();
-    for vector in layouts["fill_contiguous_strides"].as_array().unwrap() {
-        let (shape, item_size) = (numbers(&vector["shape"]), vector["item_size"].as_i64().unwrap() as isize);
-        for (row_major, name) in [(true, "row_major_strides"), (false, "column_major_strides")] {
-            let mut strides = vec![-7; shape.len()];
-            // SAFETY: as many numbers on both sides.
-            let filled = unsafe {
-                (library.xd_memory_view_fill_contiguous_strides)(
-                    shape.len() as isize,
-                    item_size,
-                    shape.as_ptr(),
-                    row_major,
-                    strides.as_mut_ptr(),
-                )
-            };
-            assert!(filled && strides == numbers(&vector[name]), "{vector}: {strides:?}");
-        }
-    }
-}
-
-/// Whether items lie without gaps, by NumPy's rules.
-fn lies(shape: &[isize], strides: &[isize], item_size: isize, is_row_major: bool) -> bool {
-    let axes = shape.iter().zip(strides);
-    let axes: Vec<_> = if is_row_major { axes.rev().collect() } else { axes.collect() };
-    let mut expected = i128::from(item_size as i64);
-    let mut steps = axes.into_iter().filter(|(len, _)| **len != 1);
-    shape.contains(&0)
-        || steps.all(|(&len, &stride)| {
-            let fits = stride as i128 == expected;
-            expected *= len as i128;
-            fits
-        })
-}
-
-/// What the original says for want of a wider word.
-const WRAPS: &str = "product wraps to 0 in ssize_t: false positive";
-
-#[test]
-fn contiguity_is_answered_as_by_ruby_and_as_by_numpy() {
-    let library = Library::load();
-    let (mut wrapped, mut differing) = (0, 0);
-    for vector in layouts()["contiguity"].as_array().unwrap() {
-        let (shape, strides) = (numbers(&vector["shape"]), numbers(&vector["strides"]));
-        let item_size = vector["item_size"].as_i64().unwrap() as isize;
-        let view = view(&shape, Some(&strides), item_size);
-        let strict = ask(&view, library.strictly());
-        let usual = ask(&view, library.usually());
-        let theirs = ["row_major", "column_major"].map(|name| vector[name].as_bool().unwrap());
-        let sound = if vector["tag"] == WRAPS { [false; 2] } else { theirs };
-        wrapped += usize::from(sound != theirs);
-        differing += usize::from(usual != strict);
-        assert_eq!(strict, sound, "{vector}");
-        assert_eq!(usual, [true, false].map(|is| lies(&shape, &strides, item_size, is)), "{vector}");
-    }
-    assert!(wrapped == 1 && differing > 20, "{wrapped} wrap, {differing} differ by the rule");
+    layouts::check_strides(|shape, item_size, row_major| {
+        let mut strides = vec![-7; shape.len()];
+        let (ndim, fill) = (shape.len() as isize, library.xd_memory_view_fill_contiguous_strides);
+        // SAFETY: as many numbers on both sides.
+        assert!(unsafe { fill(ndim, item_size, shape.as_ptr(), row_major, strides.as_mut_ptr()) });
+        strides
+    });
 }
 
 #[test]
-fn null_strides_are_row_major() {
+fn contiguity_is_numpys_rule_and_strictly_the_originals() {
     let library = Library::load();
-    for vector in layouts()["null_strides_4_1dev_only"].as_array().unwrap() {
-        let shape = vector["shape"].as_array().map(|_| numbers(&vector["shape"]));
-        let mut view =
-            view(shape.as_deref().unwrap_or(&[]), None, vector["item_size"].as_i64().unwrap() as isize);
-        if let Some(ndim) = vector["ndim"].as_i64() {
-            (view.ndim, view.shape) = (ndim as isize, ptr::null());
-        }
-        let strict = ask(&view, library.strictly());
-        assert_eq!(
-            strict,
-            ["row_major", "column_major"].map(|name| vector[name].as_bool().unwrap()),
-            "{vector}"
-        );
-    }
-}
-
-/// How far an item is from element 0, without a limit.
-fn offset(shape: &[isize], strides: Option<&[isize]>, item_size: isize, index: &[isize]) -> i128 {
-    let (mut sum, mut row_major) = (0, item_size as i128);
-    for axis in (0..shape.len()).rev() {
-        sum += index[axis] as i128 * strides.map_or(row_major, |strides| strides[axis] as i128);
-        row_major *= shape[axis] as i128;
-    }
-    sum
+    let ask = |layout: &Recorded, question: unsafe extern "C" fn(*const View) -> bool| {
+        // SAFETY: a view with as many lengths and strides as it has axes.
+        unsafe { question(&view(layout)) }
+    };
+    let usually =
+        [library.xd_memory_view_is_column_major_contiguous, library.xd_memory_view_is_row_major_contiguous];
+    layouts::check_contiguity(|layout, row_major| {
+        let either = usually.iter().any(|&question| ask(layout, question));
+        assert_eq!(ask(layout, library.xd_memory_view_is_contiguous), either);
+        ask(layout, usually[usize::from(row_major)])
+    });
+    let strictly = [
+        library.xd_memory_view_is_column_major_contiguous_strictly,
+        library.xd_memory_view_is_row_major_contiguous_strictly,
+    ];
+    layouts::check_strict_contiguity(|layout, row_major| ask(layout, strictly[usize::from(row_major)]));
 }
 
 #[test]
 fn items_are_where_ruby_finds_them_and_nowhere_outside() {
     let library = Library::load();
-    let (mut found, mut outside, mut wrapped) = (0, 0, 0);
-    for vector in layouts()["item_pointer"].as_array().unwrap() {
-        let (shape, index) = (numbers(&vector["shape"]), numbers(&vector["indices"]));
-        let strides = vector["strides"].as_array().map(|_| numbers(&vector["strides"]));
-        let item_size = vector["item_size"].as_i64().unwrap() as isize;
-        let view = view(&shape, strides.as_deref(), item_size);
+    layouts::check_item_pointers(|layout, index| {
+        let view = view(layout);
         // SAFETY: a view of such a layout, and as many indices.
         let item = unsafe { (library.xd_memory_view_get_item_pointer)(&raw const view, index.as_ptr()) };
-        if !index.iter().zip(&shape).all(|(index, len)| (0..*len).contains(index)) {
-            assert!(item.is_null(), "{vector}");
-            outside += 1;
-            continue;
-        }
-        let offset = offset(&shape, strides.as_deref(), item_size, &index);
-        // Of an array that is larger than memory, the original's offset wraps around.
-        wrapped += usize::from(offset != vector["offset"].as_i64().unwrap().into());
-        match isize::try_from(offset) {
-            Ok(offset) => assert_eq!(item.addr(), view.data.addr().wrapping_add_signed(offset), "{vector}"),
-            Err(_) => assert!(item.is_null(), "{vector}"),
-        }
-        found += 1;
-    }
-    assert!(
-        found > 100 && outside > 100 && wrapped < 10,
-        "{found} inside, {outside} outside, {wrapped} wrap"
-    );
+        (!item.is_null()).then(|| item.addr().wrapping_sub(view.data.addr()) as isize)
+    });
 }

@@ -1,9 +1,10 @@
 //! The hostile producer of MemoryView: any struct, legal or not, by callbacks that behave as badly as they are told, and count.
 //!
 //! The structs are declared here once more, from the documents, so that the hub's own declarations are checked, too. What a hub has to
-//! answer is asked in the most obvious way, in 128 bits: [`Recipe::is_legal`].
+//! answer is asked in the most obvious way, in 128 bits: [`Recipe::is_legal`]. [`drive`] puts every switch in front of a hub.
 
 mod choose;
+pub mod drive;
 mod legal;
 mod switches;
 
