@@ -487,7 +487,8 @@ typedef bool (*xd_memory_view_available_p_func_t)(void *obj);
  *
  * get_func fills in a struct that is empty before; on false it has kept nothing. What it points to is there until release_func, which
  * gets the struct as get_func filled it in, once, or NULL: there is nothing to take back. Should it answer false, the view is still held.
- * available_p_func says whether it is worth trying; NULL: always. What is lent keeps its memory alive by means of the producer's own. */
+ * available_p_func says whether it is worth trying; NULL: always. What is lent keeps its memory alive by means of the producer's own. Where
+ * one of them says no after it was refused something itself, that is a part of the reason. */
 typedef struct xd_memory_view_entry {
   xd_memory_view_get_func_t get_func;
   xd_memory_view_release_func_t release_func;

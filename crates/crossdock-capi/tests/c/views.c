@@ -161,6 +161,35 @@ static void refused(void)
   CHECK(xd_memory_view_unregister(&bad_class));
 }
 
+/* ----- a producer that passes questions on ----- */
+
+typedef struct window {
+  const xd_class *cls;
+  void *of;
+} window;
+
+static bool window_get(void *obj, xd_memory_view_t *view, int flags)
+{
+  window *self = obj;
+  return self->of != NULL && xd_memory_view_get(self->of, view, flags);
+}
+
+static void passed_on(void)
+{
+  static const xd_class window_class = {"window", NULL};
+  static const xd_memory_view_entry_t window_entry = {window_get, NULL, NULL};
+  grid one = new_grid(&grid_class);
+  window on_grid = {&window_class, &one}, on_window = {&window_class, &on_grid}, on_nothing = {&window_class, NULL};
+  xd_memory_view_t view;
+  CHECK(xd_memory_view_register(&grid_class, &grid_entry) && xd_memory_view_register(&window_class, &window_entry));
+  CHECK_REFUSED(xd_memory_view_get(&on_window, &view, XD_MEMORY_VIEW_ROW_MAJOR), "the class grid: ROW_MAJOR");
+  CHECK(strstr(xd_last_refusal(), "[32, 8]") != NULL && strstr(xd_last_refusal(), "the class window: ") == xd_last_refusal());
+  CHECK(xd_array_from_object(&on_grid, XD_MEMORY_VIEW_COLUMN_MAJOR, &error) == NULL);
+  CHECK_ERROR(XD_ERROR_REFUSED, "the class grid: COLUMN_MAJOR");
+  CHECK_REFUSED(xd_memory_view_get(&on_nothing, &view, XD_MEMORY_VIEW_SIMPLE), "no reason");
+  CHECK(one.gets == one.releases && xd_memory_view_unregister(&window_class) && xd_memory_view_unregister(&grid_class));
+}
+
 /* ----- arrays of ours are objects ----- */
 
 static void arrays(void)
@@ -281,6 +310,7 @@ int main(void)
   registered();
   imported();
   refused();
+  passed_on();
   arrays();
   by_hand();
   formats();

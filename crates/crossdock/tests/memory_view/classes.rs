@@ -185,3 +185,74 @@ fn an_object_that_lends_another_ones_data_keeps_it_by_a_view_of_its_own() {
     drop(reading);
     assert!(memory_view::unregister(&class));
 }
+
+/// An object whose views are those of another one.
+#[repr(C)]
+struct Passing {
+    class: *const Class,
+    of: *mut c_void,
+    /// Whether it is the producer's `available` that asks.
+    asks_early: bool,
+}
+
+fn pass_on(window: *mut c_void, view: *mut View, flags: c_int) -> u8 {
+    // SAFETY: the objects of the class are windows.
+    let of = unsafe { (*window.cast::<Passing>()).of };
+    // SAFETY: an object, and a struct that may be written.
+    u8::from(unsafe { memory_view::get(of, view, Flags::from_bits(flags)) }.is_ok())
+}
+
+unsafe extern "C" fn get_through(window: *mut c_void, view: *mut View, flags: c_int) -> u8 {
+    // SAFETY: as above.
+    if unsafe { (*window.cast::<Passing>()).of }.is_null() { 0 } else { pass_on(window, view, flags) }
+}
+
+unsafe extern "C" fn look_through(window: *mut c_void) -> u8 {
+    // SAFETY: as above.
+    if !unsafe { (*window.cast::<Passing>()).asks_early } {
+        return 1;
+    }
+    let mut view = View::EMPTY;
+    pass_on(window, &mut view, Flags::WRITABLE.bits())
+}
+
+#[test]
+fn what_a_producer_was_refused_itself_is_a_part_of_the_reason() {
+    let (outer, inner) = (class(c"Outer", ptr::null()), class(c"Inner", ptr::null()));
+    let entry = Entry { get: Some(get_through), release: None, available: Some(look_through) };
+    register(&outer, &entry).unwrap();
+    register(&inner, &producer!(constant, 8)).unwrap();
+    let mut bytes = object_of(&inner);
+    let mut window = Passing { class: &outer, of: (&raw mut bytes).cast(), asks_early: false };
+    let refused = |window: &mut Passing| {
+        get(ptr::from_mut(window).cast(), &mut View::EMPTY.clone(), Flags::WRITABLE).unwrap_err()
+    };
+
+    let read_only = "the class Inner: WRITABLE asks for elements that may be written";
+    let error = refused(&mut window);
+    let text = error.to_string();
+    assert!(
+        error.is_refused() && text.starts_with("the class Outer: the producer gave no view for WRITABLE"),
+        "{text}"
+    );
+    assert!(text.contains(read_only) && last_refusal() == Some(text.clone()), "{text}");
+
+    // A window on a window says it all.
+    let mut second = Passing { class: &outer, of: ptr::from_mut(&mut window).cast(), asks_early: false };
+    let text = refused(&mut second).to_string();
+    assert!(text.matches("the class Outer").count() == 2 && text.contains(read_only), "{text}");
+
+    window.asks_early = true;
+    let text = refused(&mut window).to_string();
+    assert!(text.contains("is not available") && text.contains(read_only), "{text}");
+
+    // What was refused before, or to other threads meanwhile, is no reason.
+    window.asks_early = false;
+    window.of = ptr::null_mut();
+    std::thread::spawn(|| get(ptr::null_mut(), &mut View::EMPTY.clone(), Flags::SIMPLE).unwrap_err())
+        .join()
+        .unwrap();
+    let text = refused(&mut window).to_string();
+    assert!(text.ends_with("gave no view for WRITABLE, and no reason"), "{text}");
+    assert!(memory_view::unregister(&outer) && memory_view::unregister(&inner));
+}

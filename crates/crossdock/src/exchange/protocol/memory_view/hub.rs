@@ -94,10 +94,11 @@ unsafe fn ask(
     view: *mut View,
     flags: Flags,
 ) -> Result<*mut c_void> {
+    let before = last::mark();
     if let Some(available) = entry.available {
         // SAFETY: the caller's word.
         if unsafe { available(obj) } == 0 {
-            return Err(Error::new(Kind::Refused, "the object is not available for views now"));
+            return Err(said_no("the object is not available for views now", "", before));
         }
     }
     let Some(get) = entry.get else {
@@ -106,10 +107,7 @@ unsafe fn ask(
     loan.lent = View::EMPTY;
     // SAFETY: the caller's word; the struct is the record's own.
     if unsafe { get(obj, &raw mut loan.lent, flags.bits()) } == 0 {
-        return Err(Error::new(
-            Kind::Refused,
-            format!("the producer gave no view for {flags}, and no reason"),
-        ));
+        return Err(said_no(&format!("the producer gave no view for {flags}"), ", and no reason", before));
     }
     let viewed = if loan.lent.obj.is_null() { obj } else { loan.lent.obj };
     let producer = Producer { obj: viewed, release: entry.release };
@@ -130,6 +128,17 @@ unsafe fn ask(
             Err(error)
         }
     }
+}
+
+/// A producer said no. It can give no reason, but where it passes questions on, to the hub and on this thread, it was told one itself.
+#[cold]
+#[inline(never)]
+fn said_no(what: &str, silent: &str, before: last::Mark) -> Error {
+    let text = match last::since(before) {
+        Some(reason) => format!("{what}, and was refused itself: {reason}"),
+        None => format!("{what}{silent}"),
+    };
+    Error::new(Kind::Refused, text)
 }
 
 impl Producer {
