@@ -10,7 +10,7 @@ use crate::toolchain::{C11, PACKAGE, program, root, succeeded};
 
 #[test]
 fn every_bug_is_met_in_c() {
-    let Some(mut command) = program(C11, &Path::new(PACKAGE).join("tests/c/bugs.c")) else { return };
+    let Some(mut command) = program(C11, &Path::new(PACKAGE).join("tests/c/bugs.c"), &[]) else { return };
     let met = succeeded(&mut command);
     let known: Vec<_> = BUGS.iter().map(|bug| bug.id).collect();
     assert_eq!(met.lines().collect::<Vec<_>>(), known);

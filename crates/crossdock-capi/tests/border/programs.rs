@@ -2,13 +2,16 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crossdock_testkit::python;
 
 use crate::toolchain::{C11, CXX17, CXX20, Language, PACKAGE, program, root, scratch, succeeded};
 
 /// Builds and runs a program, which has to end well. What it wrote.
 #[track_caller]
 pub(crate) fn run(language: Language, source: &Path) -> String {
-    match program(language, source) {
+    match program(language, source, &[]) {
         Some(mut command) => succeeded(&mut command),
         None => String::new(),
     }
@@ -49,6 +52,32 @@ fn programs_in_cxx_find_what_they_check() {
 fn examples_in_cxx_run() {
     for source in sources(root().join("examples/cpp"), "cpp") {
         run(CXX17, &source);
+    }
+}
+
+/// The flags for Arrow's C++ library as the wheel of pyarrow brings it: that has no link without the version in its name.
+fn arrow() -> Option<Vec<String>> {
+    let script = "import glob, os, pyarrow
+print(pyarrow.get_include())
+print(*(path for folder in pyarrow.get_library_dirs() for path in glob.glob(os.path.join(folder, 'libarrow.so*'))))";
+    let told = succeeded(Command::new(python()?).args(["-c", script]));
+    let [include, library] = told.lines().collect::<Vec<_>>()[..] else { panic!("pyarrow says {told:?}") };
+    let library = Path::new(library.split(' ').next().unwrap_or_default());
+    let folder = library.parent().expect("a library lies in a folder");
+    Some(vec![
+        format!("-isystem{include}"),
+        library.display().to_string(),
+        format!("-Wl,-rpath,{}", folder.display()),
+    ])
+}
+
+#[test]
+fn examples_with_arrow_run() {
+    let Some(arrow) = arrow() else { return };
+    for source in sources(root().join("examples/cpp/arrow"), "cpp") {
+        if let Some(mut command) = program(CXX20, &source, &arrow) {
+            succeeded(&mut command);
+        }
     }
 }
 

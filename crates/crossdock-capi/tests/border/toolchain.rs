@@ -173,8 +173,9 @@ pub(crate) fn compiles(
     })
 }
 
-/// Builds a program and gives the command that runs it, under the instrument that was asked for. None where there is no compiler.
-pub(crate) fn program(language: Language, source: &Path) -> Option<Command> {
+/// Builds a program and gives the command that runs it, under the instrument that was asked for. None where there is no compiler. `others`
+/// are flags for other libraries.
+pub(crate) fn program(language: Language, source: &Path, others: &[String]) -> Option<Command> {
     let instrument = env::var("CROSSDOCK_INSTRUMENT").unwrap_or_default();
     let name = source.file_name().expect("a source has a name").to_string_lossy().replace('.', "-");
     let binary = scratch(&format!("{name}-{}-{instrument}", language.standard));
@@ -183,7 +184,7 @@ pub(crate) fn program(language: Language, source: &Path) -> Option<Command> {
     if instrument == "address" {
         compile.args(["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]);
     }
-    compile.args(cflags).arg("-o").arg(&binary).arg(source).args(libs);
+    compile.args(cflags).arg("-o").arg(&binary).arg(source).args(libs).args(others);
     compile.arg(format!("-Wl,-rpath,{}", folder.display())).args(["-pthread", "-ldl"]);
     succeeded(&mut compile);
     Some(match &*instrument {
