@@ -1,5 +1,6 @@
 /* Crossdock for C++: what crossdock.h has, held by objects that free it and told by exceptions. C++17; std::span and std::mdspan where the
- * compiler has them. Header only.
+ * compiler has them. Another mdspan (of Kokkos, of CUDA's C++ library) is used where XD_MDSPAN_NAMESPACE names its namespace, and its header
+ * is included before this one. Header only.
  *
  *   auto array = crossdock::array::zeros<double>({2, 3});
  *   auto view = array.write<double, 2>();
@@ -13,6 +14,7 @@
 
 #include "crossdock.h"
 
+#include <algorithm>
 #include <array>
 #include <complex>
 #include <cstddef>
@@ -36,8 +38,9 @@
 #if defined(__cpp_lib_span)
 #include <span>
 #endif
-#if defined(__cpp_lib_mdspan)
+#if !defined(XD_MDSPAN_NAMESPACE) && defined(__cpp_lib_mdspan)
 #include <mdspan>
+#define XD_MDSPAN_NAMESPACE std
 #endif
 
 namespace crossdock {
@@ -311,22 +314,58 @@ class view {
   }
 #endif
 
-#if defined(__cpp_lib_mdspan)
-  /* The same elements, whose strides have to be positive multiples of their size. */
-  std::mdspan<T, std::dextents<ssize_t, N>, std::layout_stride> mdspan() const {
-    std::array<ssize_t, N> steps{};
-    for (std::size_t axis = 0; axis < N; axis++) {
-      if (strides_[axis] <= 0 || strides_[axis] % static_cast<ssize_t>(sizeof(T)) != 0)
-        throw error(XD_ERROR_LAYOUT, "a stride is no positive multiple of the element's size, which mdspan asks for");
-      steps[axis] = strides_[axis] / static_cast<ssize_t>(sizeof(T));
-    }
-    using mapping = std::layout_stride::mapping<std::dextents<ssize_t, N>>;
-    return {reinterpret_cast<T *>(first_), mapping(std::dextents<ssize_t, N>(shape_), steps)};
+#if defined(XD_MDSPAN_NAMESPACE)
+  /* The same elements, for as long as this view is there. XD_ERROR_LAYOUT for strides that mdspan does not take: where there is more than
+   * one element along an axis, they have to be positive multiples of the element's size, each beyond what the smaller ones reach.
+   * (The layout is a parameter so that files which name different namespaces can be linked together.) */
+  template <class Layout = XD_MDSPAN_NAMESPACE::layout_stride>
+  auto mdspan() const {
+    static_assert(std::is_same_v<Layout, XD_MDSPAN_NAMESPACE::layout_stride>, "no other layout has any strides");
+    return mdspan_of<Layout>(std::make_index_sequence<N>());
   }
 #endif
 
  private:
   using byte = std::conditional_t<std::is_const_v<T>, const std::byte, std::byte>;
+
+#if defined(XD_MDSPAN_NAMESPACE)
+  template <class Layout, std::size_t... Axes>
+  auto mdspan_of(std::index_sequence<Axes...>) const {
+    using lengths = XD_MDSPAN_NAMESPACE::dextents<ssize_t, N>;
+    using mapping = typename Layout::template mapping<lengths>;
+    /* Whichever array the implementation has. */
+    using numbers = std::decay_t<decltype(std::declval<const mapping &>().strides())>;
+    const std::array<ssize_t, N> steps = element_steps();
+    return XD_MDSPAN_NAMESPACE::mdspan<T, lengths, Layout>(
+        reinterpret_cast<T *>(first_), mapping(lengths(shape_[Axes]...), numbers{steps[Axes]...}));
+  }
+
+  /* The strides in elements. Those that nothing is stepped by are 1. */
+  std::array<ssize_t, N> element_steps() const {
+    constexpr ssize_t itemsize = sizeof(T);
+    std::array<ssize_t, N> steps{};
+    std::array<std::pair<ssize_t, ssize_t>, N> stepped{};
+    std::size_t count = 0;
+    for (std::size_t axis = 0; axis < N; axis++) {
+      steps[axis] = 1;
+      if (shape_[axis] < 2 || size() == 0)
+        continue;
+      if (strides_[axis] <= 0 || strides_[axis] % itemsize != 0)
+        throw error(XD_ERROR_LAYOUT, "mdspan asks for strides that are positive multiples of " + std::to_string(itemsize) +
+                                         " bytes, and that of axis " + std::to_string(axis) + " is " +
+                                         std::to_string(strides_[axis]) + ": copy the array");
+      steps[axis] = strides_[axis] / itemsize;
+      stepped[count++] = {steps[axis], shape_[axis]};
+    }
+    /* Each has to lead beyond all that the smaller ones reach. */
+    std::sort(stepped.begin(), stepped.begin() + static_cast<std::ptrdiff_t>(count));
+    for (std::size_t axis = 1; axis < count; axis++)
+      if (stepped[axis].first < stepped[axis - 1].first * stepped[axis - 1].second)
+        throw error(XD_ERROR_LAYOUT, "mdspan asks for strides that lead beyond what smaller ones reach, and that of " +
+                                         std::to_string(stepped[axis].first * itemsize) + " bytes does not: copy the array");
+    return steps;
+  }
+#endif
 
   bool is_aligned() const noexcept {
     std::uintptr_t bits = reinterpret_cast<std::uintptr_t>(first_);

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use crossdock_testkit::python;
 
-use crate::toolchain::{C11, CXX17, CXX20, Language, PACKAGE, program, root, scratch, succeeded};
+use crate::toolchain::{C11, CXX17, CXX20, CXX23, Language, PACKAGE, program, root, scratch, succeeded};
 
 /// Builds and runs a program, which has to end well. What it wrote.
 #[track_caller]
@@ -55,12 +55,17 @@ fn examples_in_cxx_run() {
     }
 }
 
+/// What a line of Python prints; none where there is no Python with the tests' packages.
+fn told_by_python(script: &str) -> Option<String> {
+    Some(succeeded(Command::new(python()?).args(["-c", script])))
+}
+
 /// The flags for Arrow's C++ library as the wheel of pyarrow brings it: that has no link without the version in its name.
 fn arrow() -> Option<Vec<String>> {
     let script = "import glob, os, pyarrow
 print(pyarrow.get_include())
 print(*(path for folder in pyarrow.get_library_dirs() for path in glob.glob(os.path.join(folder, 'libarrow.so*'))))";
-    let told = succeeded(Command::new(python()?).args(["-c", script]));
+    let told = told_by_python(script)?;
     let [include, library] = told.lines().collect::<Vec<_>>()[..] else { panic!("pyarrow says {told:?}") };
     let library = Path::new(library.split(' ').next().unwrap_or_default());
     let folder = library.parent().expect("a library lies in a folder");
@@ -77,6 +82,33 @@ fn examples_with_arrow_run() {
     for source in sources(root().join("examples/cpp/arrow"), "cpp") {
         if let Some(mut command) = program(CXX20, &source, &arrow) {
             succeeded(&mut command);
+        }
+    }
+}
+
+#[test]
+fn views_are_mdspans_of_the_compiler_or_of_another_library() {
+    let source = Path::new(PACKAGE).join("tests/c/mdspan/mdspan.cc");
+    if let Some(mut command) = program(CXX23, &source, &[]) {
+        let whose = succeeded(&mut command);
+        println!("the compiler's mdspan: {whose}");
+    }
+    let script = "import nvidia.cuda_cccl as cuda; print(*cuda.__path__)";
+    let Some(folder) = told_by_python(script) else { return };
+    let include = format!("-isystem{}/include", folder.trim());
+    let flags = [
+        &*include,
+        "-include",
+        "cuda/std/mdspan",
+        "-D",
+        "XD_MDSPAN_NAMESPACE=cuda::std",
+        "-Wshadow",
+        "-Wconversion",
+    ];
+    let flags = flags.map(str::to_owned);
+    for language in [CXX17, CXX20, CXX23] {
+        if let Some(mut command) = program(language, &source, &flags) {
+            assert_eq!(succeeded(&mut command), "cuda::std\n");
         }
     }
 }

@@ -76,9 +76,6 @@ static void arrays() {
 #if defined(__cpp_lib_span)
   CHECK(kind_of([&] { (void)view.span(); }) == XD_ERROR_LAYOUT);
 #endif
-#if defined(__cpp_lib_mdspan)
-  CHECK((view.mdspan()[2, 1]) == 12);
-#endif
   CHECK(kind_of([&] { (void)turned.read<float, 3>(); }) == XD_ERROR_SHAPE);
   CHECK(kind_of([&] { (void)turned.read<double, 2>(); }) == XD_ERROR_DTYPE);
   CHECK(turned.get({2, 1}).number() == 12 && kind_of([&] { (void)turned.get({0}); }) == XD_ERROR_SHAPE);
