@@ -149,6 +149,17 @@ pub unsafe extern "C" fn xd_memory_view_fill_contiguous_strides(
     })
 }
 
+/// What a question of a view answers; of null, no.
+///
+/// # Safety
+///
+/// The view is null, or what it points to is there.
+#[inline]
+unsafe fn ask(view: Option<&View>, question: unsafe fn(&View) -> bool) -> bool {
+    // SAFETY: the caller's word.
+    answer(|| view.is_some_and(|view| unsafe { question(view) }))
+}
+
 /// Whether the items lie row-major without gaps, by NumPy's rules.
 ///
 /// # Safety
@@ -157,7 +168,7 @@ pub unsafe extern "C" fn xd_memory_view_fill_contiguous_strides(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn xd_memory_view_is_row_major_contiguous(view: Option<&View>) -> bool {
     // SAFETY: the caller's word.
-    answer(|| view.is_some_and(|view| unsafe { view.is_row_major_contiguous() }))
+    unsafe { ask(view, View::is_row_major_contiguous) }
 }
 
 /// Whether the items lie column-major without gaps, by NumPy's rules.
@@ -168,7 +179,7 @@ pub unsafe extern "C" fn xd_memory_view_is_row_major_contiguous(view: Option<&Vi
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn xd_memory_view_is_column_major_contiguous(view: Option<&View>) -> bool {
     // SAFETY: the caller's word.
-    answer(|| view.is_some_and(|view| unsafe { view.is_column_major_contiguous() }))
+    unsafe { ask(view, View::is_column_major_contiguous) }
 }
 
 /// Whether the items lie without gaps in one of the orders, by NumPy's rules.
@@ -179,7 +190,7 @@ pub unsafe extern "C" fn xd_memory_view_is_column_major_contiguous(view: Option<
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn xd_memory_view_is_contiguous(view: Option<&View>) -> bool {
     // SAFETY: the caller's word.
-    answer(|| view.is_some_and(|view| unsafe { view.is_contiguous() }))
+    unsafe { ask(view, View::is_contiguous) }
 }
 
 /// Whether the items lie row-major without gaps, by the original's rules.
@@ -190,7 +201,7 @@ pub unsafe extern "C" fn xd_memory_view_is_contiguous(view: Option<&View>) -> bo
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn xd_memory_view_is_row_major_contiguous_strictly(view: Option<&View>) -> bool {
     // SAFETY: the caller's word.
-    answer(|| view.is_some_and(|view| unsafe { view.is_row_major_contiguous_strictly() }))
+    unsafe { ask(view, View::is_row_major_contiguous_strictly) }
 }
 
 /// Whether the items lie column-major without gaps, by the original's rules.
@@ -201,7 +212,7 @@ pub unsafe extern "C" fn xd_memory_view_is_row_major_contiguous_strictly(view: O
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn xd_memory_view_is_column_major_contiguous_strictly(view: Option<&View>) -> bool {
     // SAFETY: the caller's word.
-    answer(|| view.is_some_and(|view| unsafe { view.is_column_major_contiguous_strictly() }))
+    unsafe { ask(view, View::is_column_major_contiguous_strictly) }
 }
 
 // ===== formats
