@@ -8,6 +8,7 @@ use crossdock::element::DType;
 use crossdock::exchange::files::npy;
 use crossdock::layout::Order;
 use crossdock::{Array, DArray};
+use crossdock_testkit::counterparts_are_required;
 use serde_json::Value;
 
 fn tour(args: &[&str]) -> Output {
@@ -51,11 +52,6 @@ fn rows(report: &Value) -> &Vec<Value> {
     report["handovers"].as_array().unwrap()
 }
 
-/// Whether the counterparts must be there, or may be missing on this machine.
-fn counterparts_required() -> bool {
-    std::env::var_os("CROSSDOCK_REQUIRE_COUNTERPARTS").is_some()
-}
-
 #[test]
 fn the_photograph_goes_to_every_consumer_in_place() {
     let report = tour_json(&data("rocket.npy"));
@@ -74,7 +70,7 @@ fn the_photograph_goes_to_every_consumer_in_place() {
         for to in ["Array<T, D>", "ndarray", "MemoryView", "another process"] {
             assert!(took.contains(&to), "{view}: {took:?}");
         }
-        if counterparts_required() {
+        if counterparts_are_required() {
             assert_eq!(took.len(), 6, "{view}: {took:?}");
         }
         for row in of_view {
@@ -148,7 +144,7 @@ fn arrays_of_other_kinds_are_taken_or_declined_with_the_reason() {
         assert!(rows(&report).iter().all(|row| row["bytes_copied"] == 0), "{array:?}");
         assert_eq!(report["alive_after"], 0);
         let reasons = report["declined"].to_string();
-        if why.is_empty() || why.contains("DLPack") && !counterparts_required() {
+        if why.is_empty() || why.contains("DLPack") && !counterparts_are_required() {
             continue;
         }
         assert!(reasons.contains(why), "{array:?}: {reasons}");
@@ -203,7 +199,7 @@ fn without_a_file_it_shows_the_photograph_as_the_readme_prints_it() {
     for line in printed {
         let measured_here = line.contains(&"python3,".to_owned()) || line.contains(&"C".to_owned());
         assert!(
-            now.contains(&line) || measured_here && !counterparts_required(),
+            now.contains(&line) || measured_here && !counterparts_are_required(),
             "{line:?} is not in\n{text}"
         );
     }

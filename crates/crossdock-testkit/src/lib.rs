@@ -7,7 +7,7 @@
 //! - [`arrow`]: the hostile producer of Arrow's C structs;
 //! - [`dlpack`]: the hostile producer of DLPack structs;
 //! - [`hostile`]: the hostile producer of memory views, with a switch for each misbehaviour;
-//! - [`python`]: the interpreter that tests talk to;
+//! - [`python`]: the interpreter that tests talk to, and what to do where it or anything else is [`missing`];
 //! - [`held`]: which processes have shared memory of a name open or mapped, and how to send descriptors in any number;
 //! - [`vectors`]: what Ruby's own MemoryView answered, and which of its answers are wrong;
 //! - [`layouts`]: what it answered of strides, contiguity and item pointers;
@@ -30,7 +30,7 @@ mod nested;
 mod plain;
 pub mod vectors;
 
-pub use crate::counterpart::python;
+pub use crate::counterpart::{counterparts_are_required, missing, python};
 pub use crate::coverage::Coverage;
 pub use crate::nested::{Nested, Pick};
 pub use crate::plain::{Memory, Placed, Plain};

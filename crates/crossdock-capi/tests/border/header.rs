@@ -11,9 +11,10 @@ use crossdock_capi::array::view::XdSlice;
 use crossdock_capi::dtype::XdField;
 use crossdock_capi::value::XdValue;
 use crossdock_capi::{array, buffer, dtype, error, export, lease, value};
+use crossdock_testkit::missing;
 
 use crate::prototypes;
-use crate::toolchain::{C11, C99, CXX11, CXX17, CXX20, CXX23, Language, compiles, missing};
+use crate::toolchain::{C11, C99, CXX11, CXX17, CXX20, CXX23, Language, compiles};
 
 const DIALECTS: [(&str, Language); 5] =
     [("c99", C99), ("c11", C11), ("cxx11", CXX11), ("cxx17", CXX17), ("cxx20", CXX20)];

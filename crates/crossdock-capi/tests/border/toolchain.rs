@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
 
+use crossdock_testkit::missing;
+
 /// The folder of the package.
 pub(crate) const PACKAGE: &str = env!("CARGO_MANIFEST_DIR");
 
@@ -30,17 +32,6 @@ pub(crate) const CXX17: Language = Language { compiler: "c++", standard: "c++17"
 pub(crate) const CXX20: Language = Language { compiler: "c++", standard: "c++20" };
 
 pub(crate) const CXX23: Language = Language { compiler: "c++", standard: "c++23" };
-
-/// Whether what is missing is a failure.
-pub(crate) fn is_required() -> bool {
-    env::var_os("CROSSDOCK_REQUIRE_COUNTERPARTS").is_some_and(|value| value == "1")
-}
-
-/// Says that a test did not run, or fails where it has to.
-pub(crate) fn missing(what: &str) {
-    assert!(!is_required(), "required, and missing: {what}");
-    eprintln!("not run: {what}");
-}
 
 impl Language {
     /// The compiler with every warning an error; none where it is missing.
@@ -146,11 +137,16 @@ pub(crate) fn succeeded(command: &mut Command) -> String {
     stdout.into_owned()
 }
 
-/// A file of our own in the target folder.
-pub(crate) fn scratch(name: &str) -> PathBuf {
+/// A folder of our own in the target folder.
+pub(crate) fn scratch_folder() -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("border-{}", std::process::id()));
     fs::create_dir_all(&folder).expect("a folder of our own");
-    folder.join(name)
+    folder
+}
+
+/// A file in it.
+pub(crate) fn scratch(name: &str) -> PathBuf {
+    scratch_folder().join(name)
 }
 
 /// Whether a text compiles; if not, what the compiler says. None where there is no compiler.
