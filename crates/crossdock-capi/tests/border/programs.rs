@@ -6,14 +6,15 @@ use std::process::Command;
 
 use crossdock_testkit::python;
 
-use crate::toolchain::{C11, CXX17, CXX20, CXX23, Language, PACKAGE, program, root, scratch, succeeded};
+use crate::toolchain::{
+    C11, CXX17, CXX20, CXX23, Language, PACKAGE, program, root, scratch, scratch_folder, succeeded,
+};
 
-/// Builds and runs a program, which has to end well. What it wrote.
+/// Builds and runs a program, which has to end well. Its argument is a folder that it may use.
 #[track_caller]
-pub(crate) fn run(language: Language, source: &Path) -> String {
-    match program(language, source, &[]) {
-        Some(mut command) => succeeded(&mut command),
-        None => String::new(),
+pub(crate) fn run(language: Language, source: &Path) {
+    if let Some(mut command) = program(language, source, &[]) {
+        succeeded(command.arg(scratch_folder()));
     }
 }
 
