@@ -33,7 +33,7 @@ pub(crate) fn run(prefix: &Path) -> Result<ExitCode> {
 pub(crate) fn install(door: &Door, built: &Path, prefix: &Path) -> Result<Vec<PathBuf>> {
     let version = Version::of(door)?;
     let place = Place { prefix, files: Vec::new() };
-    place.with_library(built, &version)?.with_headers(door)?.with_descriptions(&version)
+    place.with_library(door, built, &version)?.with_headers(door)?.with_descriptions(&version)
 }
 
 /// The version of the library, and what the loader calls it by.
@@ -66,11 +66,15 @@ struct Place<'a> {
 }
 
 impl Place<'_> {
-    fn with_library(mut self, built: &Path, version: &Version) -> Result<Self> {
+    fn with_library(mut self, door: &Door, built: &Path, version: &Version) -> Result<Self> {
         let Version { full, interface } = version;
         let file = format!("libcrossdock.so.{full}");
-        self.copy(&built.join("libcrossdock_capi.so"), &format!("lib/{file}"))?;
-        self.copy(&built.join("libcrossdock_capi.a"), "lib/libcrossdock.a")?;
+        for (from, to) in
+            [("libcrossdock_capi.so", &*format!("lib/{file}")), ("libcrossdock_capi.a", "lib/libcrossdock.a")]
+        {
+            self.copy(&built.join(from), to)?;
+            strip(door, &self.prefix.join(to))?;
+        }
         for name in [format!("lib/libcrossdock.so.{interface}"), "lib/libcrossdock.so".to_owned()] {
             let link = self.at(&name)?;
             symlink(&file, &link).with_context(|| format!("{} cannot be made", link.display()))?;
@@ -120,6 +124,18 @@ impl Place<'_> {
         let to = self.at(name)?;
         fs::write(&to, text).with_context(|| format!("{} cannot be written", to.display()))
     }
+}
+
+/// Takes out of a library which line of which file its code is from: most of its size, and of use only with the sources at hand. The names
+/// of functions stay.
+fn strip(door: &Door, library: &Path) -> Result<()> {
+    let status = door.command("strip", "--strip-debug").arg(library).status();
+    let status =
+        status.context("`strip` does not run, which comes with the C compiler (Debian's binutils)")?;
+    if !status.success() {
+        bail!("`strip` ended with {status}, for {}", library.display());
+    }
+    Ok(())
 }
 
 /// The folder may be moved: paths are found from where the file is.

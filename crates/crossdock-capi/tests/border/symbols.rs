@@ -25,6 +25,14 @@ fn the_library_is_named_by_its_version() {
     assert_eq!(soname(&shared_library()), format!("libcrossdock.so.{number}"));
 }
 
+#[test]
+fn what_is_installed_has_no_line_tables() {
+    if env::var_os("CROSSDOCK_PREFIX").is_some() {
+        let sections = succeeded(Command::new("objdump").arg("-h").arg(shared_library()));
+        assert!(sections.contains(" .text ") && !sections.contains(" .debug_"), "{sections}");
+    }
+}
+
 /// Every exported function goes through the one door, so that nothing unwinds into C.
 #[test]
 fn every_exported_function_is_guarded() {
