@@ -9,9 +9,10 @@ use crate::provision::TESTS;
 use crate::run::Run;
 use crate::workspace::Workspace;
 
-/// Under what the programs run, and which tests they are.
-const INSTRUMENTS: &[(&str, &[&str])] =
-    &[("", &[]), ("valgrind", &["programs::", "nulls::"]), ("address", &["programs::", "nulls::"])];
+/// The tests that run programs.
+const PROGRAMS: &[&str] = &["programs::", "nulls::", "bugs::"];
+/// Under what they run, and which tests do.
+const INSTRUMENTS: &[(&str, &[&str])] = &[("", &[]), ("valgrind", PROGRAMS), ("address", PROGRAMS)];
 
 pub(crate) fn c(run: &mut Run<'_>) -> Result<()> {
     // The arguments of the suite `test`, so that what it built is at hand.

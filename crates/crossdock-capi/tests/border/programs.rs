@@ -19,7 +19,7 @@ pub(crate) fn run(language: Language, source: &Path) {
 }
 
 /// The sources of a folder with this ending, in order; at least one.
-fn sources(folder: PathBuf, ending: &str) -> Vec<PathBuf> {
+pub(crate) fn sources(folder: PathBuf, ending: &str) -> Vec<PathBuf> {
     let entries = fs::read_dir(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
     let mut sources: Vec<_> = entries.map(|entry| entry.expect("an entry").path()).collect();
     sources.retain(|path| path.extension().is_some_and(|found| found == ending));
@@ -65,10 +65,12 @@ fn told_by_python(script: &str) -> Option<String> {
 fn arrow() -> Option<Vec<String>> {
     let script = "import glob, os, pyarrow
 print(pyarrow.get_include())
-print(*(path for folder in pyarrow.get_library_dirs() for path in glob.glob(os.path.join(folder, 'libarrow.so*'))))";
+print(*(path for folder in pyarrow.get_library_dirs() for path in glob.glob(os.path.join(folder, 'libarrow.so*'))), sep='\\n')";
     let told = told_by_python(script)?;
-    let [include, library] = told.lines().collect::<Vec<_>>()[..] else { panic!("pyarrow says {told:?}") };
-    let library = Path::new(library.split(' ').next().unwrap_or_default());
+    let [include, library, ..] = told.lines().collect::<Vec<_>>()[..] else {
+        panic!("pyarrow says {told:?}")
+    };
+    let library = Path::new(library);
     let folder = library.parent().expect("a library lies in a folder");
     Some(vec![
         format!("-isystem{include}"),
