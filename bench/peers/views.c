@@ -154,9 +154,10 @@ static uint64_t get_items(uint64_t count, object_t object) {
   rb_memory_view_t view;
   if (!rb_memory_view_get(object, &view, RUBY_MEMORY_VIEW_SIMPLE)) return UINT64_MAX;
   uint64_t sum = 0;
+  ssize_t index[] = {0};
   for (uint64_t i = 0; i < count; ++i) {
-    const ssize_t index[] = {(ssize_t)(i % LENGTH)};
     sum += sum_of(rb_memory_view_get_item(&view, index));
+    if (++*index == LENGTH) *index = 0;
   }
   rb_memory_view_release(&view);
   return sum;
@@ -196,11 +197,12 @@ static uint64_t read_items(uint64_t count, object_t object) {
   xd_memory_view_t view;
   if (!xd_memory_view_get(object, &view, XD_MEMORY_VIEW_SIMPLE)) return UINT64_MAX;
   uint64_t sum = 0;
+  ssize_t index[] = {0};
   for (uint64_t i = 0; i < count; ++i) {
-    const ssize_t index[] = {(ssize_t)(i % LENGTH)};
     xd_value members[3];
     const ssize_t length = xd_memory_view_read_item(&view, index, members, 3);
     for (ssize_t m = 0; m < length; ++m) sum += number(&members[m]);
+    if (++*index == LENGTH) *index = 0;
   }
   xd_memory_view_release(&view);
   return sum;

@@ -51,35 +51,17 @@ impl Components {
         {
             return Ok((Self { ptr: NonNull::from_ref(scalar), len: 1 }, scalar.size));
         }
-        // The first one waits here, because most templates have no other.
-        let (mut components, mut first) = (Self::NONE, Component::NONE);
-        let mut count = 0_usize;
-        let item_size = parse::walk(format, |at, component| {
-            match count {
-                0 => first.set(&component),
-                1 => {
-                    components = Self::with_room(format.len()).ok_or_else(|| out_of_memory(at, format))?;
-                    // SAFETY: there is room for one component for each byte of the template, each of which begins one at most.
-                    unsafe { components.push(&first) };
-                    // SAFETY: as above.
-                    unsafe { components.push(&component) };
+        let mut components = Self::with_room(format.len()).ok_or_else(|| out_of_memory(format))?;
+        // SAFETY: there is room for one component for each byte of the template, each of which begins one at most.
+        let item_size = parse::walk(format, |component| unsafe { components.push(&component) })?;
+        match components.as_slice() {
+            [] => components = Self::NONE,
+            [only] => {
+                if let Some(scalar) = scalar(only) {
+                    components = Self { ptr: NonNull::from_ref(scalar), len: 1 };
                 }
-                // SAFETY: as above.
-                _ => unsafe { components.push(&component) },
             }
-            count += 1;
-            Ok(())
-        })?;
-        if count == 1 {
-            components = match scalar(&first) {
-                Some(scalar) => Self { ptr: NonNull::from_ref(scalar), len: 1 },
-                None => {
-                    let mut single = Self::with_room(1).ok_or_else(|| out_of_memory(0, format))?;
-                    // SAFETY: there is room for one.
-                    unsafe { single.push(&first) };
-                    single
-                }
-            };
+            _ => {}
         }
         Ok((components, item_size))
     }
@@ -147,8 +129,8 @@ impl Drop for Components {
 }
 
 #[cold]
-fn out_of_memory(at: usize, format: &[u8]) -> FormatError {
-    FormatError::new(at, Cause::OutOfMemory { components: u32::try_from(format.len()).unwrap_or(u32::MAX) })
+fn out_of_memory(format: &[u8]) -> FormatError {
+    FormatError::new(0, Cause::OutOfMemory { components: u32::try_from(format.len()).unwrap_or(u32::MAX) })
 }
 
 /// The component of a number's letter that stands alone.

@@ -123,11 +123,8 @@ pub fn parse(format: &[u8]) -> Result<Template, FormatError> {
 /// assert_eq!((letters.as_str(), item_size), ("Cs", 8));
 /// # Ok::<(), crossdock::Error>(())
 /// ```
-pub fn parse_each(format: &[u8], mut found: impl FnMut(Component)) -> Result<usize, FormatError> {
-    parse::walk(format, |_, component| {
-        found(component);
-        Ok(())
-    })
+pub fn parse_each(format: &[u8], found: impl FnMut(Component)) -> Result<usize, FormatError> {
+    parse::walk(format, found)
 }
 
 /// The bytes of one item of a template. Allocates nothing.
@@ -144,5 +141,5 @@ pub fn parse_each(format: &[u8], mut found: impl FnMut(Component)) -> Result<usi
 /// # Ok::<(), crossdock::Error>(())
 /// ```
 pub fn item_size(format: &[u8]) -> Result<usize, FormatError> {
-    parse::walk(format, |_, _| Ok(()))
+    parse::walk(format, |_| ())
 }

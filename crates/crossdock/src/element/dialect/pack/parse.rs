@@ -5,13 +5,9 @@ use crate::element::dialect::pack::error::{Cause, FormatError};
 use crate::element::dialect::pack::letters::{Class, Letter, Order, letter};
 use crate::element::dialect::pack::{Component, MAX_ITEM_SIZE};
 
-/// Reads a template, hands over each of its components in order, with the place of its letter, and gives the size of an item.
-/// On an error, what was handed over is void.
+/// Reads a template, hands over each of its components in order, and gives the size of an item. On an error, what was handed over is void.
 #[inline(always)]
-pub(super) fn walk(
-    format: &[u8],
-    mut found: impl FnMut(usize, Component) -> Result<(), FormatError>,
-) -> Result<usize, FormatError> {
+pub(super) fn walk(format: &[u8], mut found: impl FnMut(Component)) -> Result<usize, FormatError> {
     let aligned = format.first() == Some(&b'|');
     let mut at = usize::from(aligned);
     // The part that was read last, where the item ends behind it, and the strictest alignment so far.
@@ -48,7 +44,7 @@ pub(super) fn walk(
                 size,
                 repeat: suffix.repeat,
             };
-            found(start, component)?;
+            found(component);
         }
     }
     if aligned {
