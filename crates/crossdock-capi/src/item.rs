@@ -210,17 +210,18 @@ unsafe fn plain<'a>(view: &View, index: *const isize) -> Option<(&'a [Component]
     Some((components, item, usize::try_from(view.item_size).ok()?))
 }
 
-/// An item that is one number, of a plain view.
+/// An item that is one scalar, of a plain view of the hub's: its component is a constant, and need not be looked at.
 ///
 /// # Safety
 ///
 /// As for [`xd_memory_view_get_item`].
 #[inline(always)]
 unsafe fn plain_number(view: Option<&View>, index: *const isize) -> Option<XdValue> {
+    let view = view.filter(|view| view.item_desc.length == 1 && !view.format.is_null())?;
+    let nbytes = usize::try_from(view.item_size).ok()?;
+    let number = pack::constant_reader(view.item_desc.components, nbytes)?;
     // SAFETY: the caller's word.
-    let (components, item, nbytes) =
-        unsafe { plain(view.filter(|view| view.item_desc.length == 1)?, index) }?;
-    let number = components.first()?.reader_of_one(nbytes)?;
+    let item = unsafe { view.plain_item_pointer(index) }?;
     // SAFETY: the only one; the caller's word.
     Some(unsafe { number.load(item, 0) }.into())
 }
@@ -237,9 +238,18 @@ unsafe fn plain_numbers(
     out: *mut XdValue,
     capacity: usize,
 ) -> Option<usize> {
+    if out.is_null() || capacity == 0 {
+        return None;
+    }
+    // SAFETY: the caller's word.
+    if let Some(number) = unsafe { plain_number(view, index) } {
+        // SAFETY: there is room for one (the caller's word).
+        unsafe { out.write(number) };
+        return Some(1);
+    }
     // SAFETY: the caller's word.
     let (components, item, nbytes) = unsafe { plain(view?, index) }?;
-    if components.len() > capacity || out.is_null() {
+    if components.len() > capacity {
         return None;
     }
     let mut place = out;

@@ -5,7 +5,8 @@ use std::ptr::NonNull;
 
 use crate::element::ByteOrder;
 use crate::element::dialect::pack::error::{Cause, FormatError};
-use crate::element::dialect::pack::letters::{self, Class};
+use crate::element::dialect::pack::items::Reader;
+use crate::element::dialect::pack::letters::{self, Class, Width};
 use crate::element::dialect::pack::{Component, parse};
 
 /// The component of every number at the start of an item: by letter, native size, byte order.
@@ -13,14 +14,39 @@ static SCALARS: [Component; 4 * letters::COUNT] = {
     let mut scalars = [Component::NONE; 4 * letters::COUNT];
     let mut index = 0;
     while index < scalars.len() {
-        let (format, sizes) = letters::number(index / 4);
+        let (format, widths) = letters::number(index / 4);
         let (native_size, little_endian) = (index & 2 != 0, index & 1 != 0);
-        let size = sizes[native_size as usize];
+        let size = widths[native_size as usize].size as usize;
         scalars[index] = Component { format, native_size, little_endian, offset: 0, size, repeat: 1 };
         index += 1;
     }
     scalars
 };
+
+/// What each of those is, and whether its bytes lie in the order that is not the machine's.
+static WIDTHS: [(Width, bool); SCALARS.len()] = {
+    let (_, [any, _]) = letters::number(0);
+    let mut widths = [(any, false); SCALARS.len()];
+    let mut index = 0;
+    while index < widths.len() {
+        let (_, of_letter) = letters::number(index / 4);
+        let (native_size, little_endian) = (index & 2 != 0, index & 1 != 0);
+        widths[index] = (of_letter[native_size as usize], little_endian != cfg!(target_endian = "little"));
+        index += 1;
+    }
+    widths
+};
+
+/// As [`Component::reader`], of a component that is a constant, as those of templates of one scalar are; `None` where it is not. What is
+/// elsewhere is not looked at: the address says it all.
+#[inline(always)]
+pub fn constant_reader(component: *const Component, nbytes: usize) -> Option<Reader> {
+    let distance = component.addr().wrapping_sub(SCALARS.as_ptr().addr());
+    // The remainder goes to the upper bits: of what is no component of the table the result is too large.
+    let place = distance.rotate_right(size_of::<Component>().trailing_zeros());
+    let (width, swapped) = WIDTHS.get(place)?;
+    (usize::from(width.size) <= nbytes).then(|| Reader::at_start(width.word, *swapped))
+}
 
 /// The components of a template, in the order of their offsets: those of one scalar in a constant table, others in a block of `malloc`,
 /// so that its size need not be known to free it.
@@ -156,4 +182,28 @@ pub(super) fn scalar(component: &Component) -> Option<&'static Component> {
 #[inline]
 fn is_static(components: *const Component) -> bool {
     SCALARS.as_ptr_range().contains(&components)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_constant_is_read_as_any_component_is_and_nothing_else_is_taken_for_one() {
+        for component in &SCALARS {
+            for nbytes in 0..10 {
+                let general = component.reader(nbytes).map(|reader| format!("{reader:?}"));
+                let constant = constant_reader(component, nbytes).map(|reader| format!("{reader:?}"));
+                assert_eq!(constant, general, "{component:?} in {nbytes} bytes");
+            }
+        }
+        let elsewhere = SCALARS[0];
+        assert!(constant_reader(&elsewhere, 8).is_none() && constant_reader(std::ptr::null(), 8).is_none());
+        let table = SCALARS.as_ptr();
+        assert!(constant_reader(table.wrapping_add(SCALARS.len()), 8).is_none());
+        assert!(constant_reader(table.wrapping_sub(1), 8).is_none());
+        for inside in 1..size_of::<Component>() {
+            assert!(constant_reader(table.wrapping_byte_add(inside), 8).is_none(), "{inside}");
+        }
+    }
 }

@@ -77,6 +77,12 @@ pub struct Reader {
 }
 
 impl Reader {
+    /// Of one number, which begins the item.
+    #[inline(always)]
+    pub(super) fn at_start(word: Word, swapped: bool) -> Self {
+        Self { word, swapped, offset: 0, size: word.size() }
+    }
+
     /// The number at an index. Loaded racily, at any address.
     ///
     /// # Safety

@@ -146,10 +146,10 @@ pub(super) fn letter(byte: u8) -> &'static Letter {
     &LETTERS[usize::from(byte)]
 }
 
-/// The letter of a number by its place, and its two sizes.
-pub(super) const fn number(index: usize) -> (u8, [usize; 2]) {
+/// The letter of a number by its place, and its two widths.
+pub(super) const fn number(index: usize) -> (u8, [Width; 2]) {
     let (letter, plain, native, _) = NUMBERS[index];
-    (letter, [plain.size as usize, native.size as usize])
+    (letter, [plain, native])
 }
 
 /// The letter that is written for a number, and the mark of its byte order where it needs one.

@@ -31,7 +31,7 @@ mod letters;
 mod parse;
 mod template;
 
-pub use self::components::Components;
+pub use self::components::{Components, constant_reader};
 pub use self::dtype::{to_pack, to_pack_approximately};
 pub use self::error::FormatError;
 pub use self::items::{Reader, load_members, read_members, store_members, write_members};
