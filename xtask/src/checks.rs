@@ -31,7 +31,6 @@ const NOT_SANITIZED: &[(&str, &str)] = &[
     ("layout_heap", WITHOUT_UNSAFE),
     ("majel", "calls by Majel's names what others call"),
     ("numpy", "asks NumPy what is right; where the same code goes wrong, others show"),
-    ("ui", "compiles programs and runs none"),
 ];
 
 const WITHOUT_UNSAFE: &str = "runs a layer in which the compiler permits no unsafe code";

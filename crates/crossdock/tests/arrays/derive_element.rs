@@ -1,4 +1,4 @@
-//! What `#[derive(Element)]` writes, seen from a crate that uses it. What it refuses stands in `tests/ui/derive`.
+//! What `#[derive(Element)]` writes, seen from a crate that uses it. What it refuses is tested in `crates/crossdock-ui`.
 
 use crossdock::element::{Be, Bool8, ByteOrder, DType, Element, Le, ScalarKind};
 

@@ -144,6 +144,7 @@ fn test_body(path: &str) -> Result<String, String> {
         format!("src/{file}.rs"),
         format!("src/{inline}.rs"),
         format!("src/{inline}/mod.rs"),
+        format!("../crossdock-ui/tests/{file}.rs"),
     ];
     let found = places.iter().find_map(|place| fs::read_to_string(crate_root().join(place)).ok());
     let text = found.ok_or("no such file")?;

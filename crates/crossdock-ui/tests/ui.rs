@@ -7,7 +7,6 @@ fn programs_that_break_a_rule_do_not_compile() {
 }
 
 #[test]
-#[cfg(feature = "derive")]
 fn structs_that_are_no_elements_do_not_compile() {
     trybuild::TestCases::new().compile_fail("tests/ui/derive/*.rs");
 }
