@@ -1,0 +1,173 @@
+//! Errors of the library as Ruby's exceptions, of the class that a Ruby program expects.
+
+use std::error::Error as _;
+use std::io;
+
+use crossdock::element::DType;
+use crossdock::view::{Offer, Refusal, Request};
+use magnus::error::IntoError;
+use magnus::value::{Lazy, ReprValue};
+use magnus::{Error, ExceptionClass, IntoValue, RModule, Ruby, Value, prelude::*};
+
+/// `Crossdock`.
+pub(crate) static CROSSDOCK: Lazy<RModule> = Lazy::new(|ruby| {
+    // The name is a constant of ours, and so is what it names.
+    ruby.class_object().const_get("Crossdock").unwrap_or_else(|_| ruby.module_kernel())
+});
+
+static ERROR: Lazy<ExceptionClass> = Lazy::new(|ruby| class(ruby, "Error"));
+static REFUSAL: Lazy<ExceptionClass> = Lazy::new(|ruby| class(ruby, "Refusal"));
+
+fn class(ruby: &Ruby, name: &str) -> ExceptionClass {
+    ruby.get_inner(&CROSSDOCK).const_get(name).unwrap_or_else(|_| ruby.exception_standard_error())
+}
+
+/// Why a method fails: an error of the library, or an exception that Ruby has raised already.
+pub(crate) enum Failure {
+    Ours(crossdock::Error),
+    Refused(Refusal),
+    Raised(Error),
+}
+
+pub(crate) type Result<T> = std::result::Result<T, Failure>;
+
+impl From<crossdock::Error> for Failure {
+    fn from(error: crossdock::Error) -> Self {
+        Self::Ours(error)
+    }
+}
+
+impl From<Refusal> for Failure {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(refusal)
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self::Raised(error)
+    }
+}
+
+impl Failure {
+    /// What cannot be of that type: Ruby's `TypeError`.
+    pub(crate) fn of_type(ruby: &Ruby, text: impl Into<String>) -> Self {
+        Self::Raised(Error::new(ruby.exception_type_error(), text.into()))
+    }
+
+    /// What is no such argument: Ruby's `ArgumentError`.
+    pub(crate) fn argument(ruby: &Ruby, text: impl Into<String>) -> Self {
+        Self::Raised(Error::new(ruby.exception_arg_error(), text.into()))
+    }
+
+    /// What is not in the range: Ruby's `IndexError`.
+    pub(crate) fn index(ruby: &Ruby, text: impl Into<String>) -> Self {
+        Self::Raised(Error::new(ruby.exception_index_error(), text.into()))
+    }
+
+    /// Anything that has to do with the library alone: `Crossdock::Error`.
+    pub(crate) fn ours(ruby: &Ruby, text: impl Into<String>) -> Self {
+        Self::Raised(Error::new(ruby.get_inner(&ERROR), text.into()))
+    }
+}
+
+impl IntoError for Failure {
+    fn into_error(self, ruby: &Ruby) -> Error {
+        match self {
+            Self::Raised(error) => error,
+            Self::Refused(refusal) => refused(ruby, &refusal),
+            Self::Ours(error) => ours(ruby, &error),
+        }
+    }
+}
+
+fn ours(ruby: &Ruby, error: &crossdock::Error) -> Error {
+    if let Some(refusal) = error.source().and_then(|source| source.downcast_ref::<Refusal>()) {
+        return refused(ruby, refusal);
+    }
+    if let Some(errno) = errno(error) {
+        return system_call(ruby, errno, &error.to_string());
+    }
+    let class = if error.is_bounds() {
+        ruby.exception_index_error()
+    } else if error.is_overflow() || error.is_value() {
+        ruby.exception_range_error()
+    } else if error.is_shape() {
+        ruby.exception_arg_error()
+    } else if error.is_dtype() {
+        ruby.exception_type_error()
+    } else if error.is_read_only() {
+        ruby.exception_frozen_error()
+    } else if error.is_closed() || error.is_io() {
+        ruby.exception_io_error()
+    } else if error.is_out_of_memory() {
+        ruby.exception_no_mem_error()
+    } else if error.is_refused() || error.is_conflict() {
+        ruby.get_inner(&REFUSAL)
+    } else {
+        ruby.get_inner(&ERROR)
+    };
+    Error::new(class, error.to_string())
+}
+
+/// The number that the system gave, where it was the system that said no.
+fn errno(error: &crossdock::Error) -> Option<i32> {
+    if !error.is_io() {
+        return None;
+    }
+    let mut source = error.source();
+    while let Some(error) = source {
+        if let Some(io) = error.downcast_ref::<io::Error>() {
+            return io.raw_os_error();
+        }
+        source = error.source();
+    }
+    None
+}
+
+/// `Errno::ENOENT` and its like.
+fn system_call(ruby: &Ruby, errno: i32, text: &str) -> Error {
+    let made: std::result::Result<magnus::Exception, Error> =
+        ruby.exception_system_call_error().funcall("new", (text, errno));
+    made.map_or_else(|error| error, Error::from)
+}
+
+/// A `Crossdock::Refusal` that knows what was asked and what was on offer.
+fn refused(ruby: &Ruby, refusal: &Refusal) -> Error {
+    with_details(ruby, refusal).unwrap_or_else(|error| error)
+}
+
+fn with_details(ruby: &Ruby, refusal: &Refusal) -> std::result::Result<Error, Error> {
+    let exception = ruby.get_inner(&REFUSAL).new_instance((refusal.to_string(),))?;
+    let asked = refusal.asked().map(|asked| asked_as_hash(ruby, asked)).transpose()?;
+    let offer = refusal.offer().map(|offer| offer_as_hash(ruby, offer)).transpose()?;
+    exception.funcall::<_, _, Value>("fill_in", (asked, offer, refusal.would_copy()))?;
+    Ok(exception.into())
+}
+
+fn asked_as_hash(ruby: &Ruby, asked: &Request) -> std::result::Result<Value, Error> {
+    let hash = ruby.hash_new();
+    hash.aset(ruby.to_symbol("lease"), ruby.to_symbol(format!("{:?}", asked.lease()).to_lowercase()))?;
+    if let Some(order) = asked.wanted_order() {
+        hash.aset(ruby.to_symbol("order"), order.to_string())?;
+    }
+    if let Some(dtype) = asked.wanted_dtype() {
+        hash.aset(ruby.to_symbol("dtype"), dtype.to_string())?;
+    }
+    Ok(hash.as_value())
+}
+
+fn offer_as_hash(ruby: &Ruby, offer: &Offer) -> std::result::Result<Value, Error> {
+    let hash = ruby.hash_new();
+    hash.aset(ruby.to_symbol("dtype"), offer.dtype.to_string())?;
+    hash.aset(ruby.to_symbol("shape"), offer.shape.clone().into_value_with(ruby))?;
+    hash.aset(ruby.to_symbol("strides"), offer.strides.clone().into_value_with(ruby))?;
+    hash.aset(ruby.to_symbol("readonly"), offer.readonly)?;
+    Ok(hash.as_value())
+}
+
+/// A dtype as a Ruby program says it: a String or a Symbol with a name (`float32`), or with any of NumPy's spellings.
+pub(crate) fn parse_dtype(ruby: &Ruby, value: Value) -> Result<DType> {
+    let text: String = value.funcall("to_s", ())?;
+    text.parse::<DType>().map_err(|error| Failure::argument(ruby, error.to_string()))
+}

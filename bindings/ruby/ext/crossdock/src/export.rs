@@ -1,0 +1,101 @@
+//! `Crossdock::Array` as a producer of Ruby's MemoryView.
+//!
+//! The library's own hub makes the view: it knows the flags, takes the lease and keeps what the view points to in a record of its own. What
+//! Ruby's struct needs beyond that is the object to pin, and room for the record's name, which is `private_data`. The name alone is what
+//! `release` goes by: at the end of a process, the object may be gone before those who borrowed from it.
+
+use core::ffi::c_int;
+use core::mem::offset_of;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr;
+
+use crossdock::exchange::protocol::memory_view::{self, Flags, ItemDesc, View};
+use magnus::rb_sys::{AsRawValue, protect};
+use magnus::{RClass, Ruby};
+use rb_sys::{VALUE, rb_memory_view_entry_t, rb_memory_view_register, rb_memory_view_t};
+
+use crate::handle;
+
+/// What Ruby keeps a pointer to, for ever.
+static ENTRY: rb_memory_view_entry_t = rb_memory_view_entry_t {
+    get_func: Some(get),
+    release_func: Some(release),
+    available_p_func: Some(available),
+};
+
+// Ruby's struct is the library's, field by field, on every version that is supported: 3.1 and newer, with 64-bit pointers.
+const _: () = {
+    assert!(size_of::<rb_memory_view_t>() == size_of::<View>());
+    assert!(offset_of!(rb_memory_view_t, obj) == offset_of!(View, obj));
+    assert!(offset_of!(rb_memory_view_t, data) == offset_of!(View, data));
+    assert!(offset_of!(rb_memory_view_t, byte_size) == offset_of!(View, byte_size));
+    assert!(offset_of!(rb_memory_view_t, readonly) == offset_of!(View, readonly));
+    assert!(offset_of!(rb_memory_view_t, format) == offset_of!(View, format));
+    assert!(offset_of!(rb_memory_view_t, item_size) == offset_of!(View, item_size));
+    assert!(offset_of!(rb_memory_view_t, item_desc) == offset_of!(View, item_desc));
+    assert!(offset_of!(rb_memory_view_t, ndim) == offset_of!(View, ndim));
+    assert!(offset_of!(rb_memory_view_t, shape) == offset_of!(View, shape));
+    assert!(offset_of!(rb_memory_view_t, strides) == offset_of!(View, strides));
+    assert!(offset_of!(rb_memory_view_t, sub_offsets) == offset_of!(View, sub_offsets));
+    assert!(offset_of!(rb_memory_view_t, private_data) == offset_of!(View, private_data));
+    assert!(offset_of!(rb_memory_view_t, _memory_view_entry) == offset_of!(View, reserved));
+};
+
+const NO_COMPONENTS: ItemDesc = ItemDesc { components: ptr::null(), length: 0 };
+
+/// Fills in a view, which Ruby's `rb_memory_view_get` does not do before.
+unsafe extern "C" fn get(obj: VALUE, view: *mut rb_memory_view_t, flags: c_int) -> bool {
+    catch_unwind(AssertUnwindSafe(|| {
+        let Some(object) = handle::find(obj).and_then(handle::Handle::object) else {
+            memory_view::keep_refusal(&"the array was released");
+            return false;
+        };
+        let flags = Flags::from_bits(flags);
+        if flags.contains(Flags::WRITABLE) && handle::is_frozen(obj) {
+            memory_view::keep_refusal(&"the Crossdock::Array is frozen, and WRITABLE was asked for");
+            return false;
+        }
+        let mut own = View::EMPTY;
+        // SAFETY: an object of the library, and a place for a view.
+        if unsafe { memory_view::get(object.as_ptr(), &mut own, flags) }.is_err() {
+            return false;
+        }
+        own.obj = ptr::without_provenance_mut(obj as usize);
+        own.private_data = own.reserved;
+        // Ruby parses the format where somebody wants its components, and frees them.
+        own.item_desc = NO_COMPONENTS;
+        own.reserved = ptr::null_mut();
+        // SAFETY: the caller's place for a view, which is laid out as the library's (checked above).
+        unsafe { view.cast::<View>().write(own) };
+        true
+    }))
+    .unwrap_or(false)
+}
+
+/// Gives a view back: by the name of its record alone, since the object may be gone.
+unsafe extern "C" fn release(_: VALUE, view: *mut rb_memory_view_t) -> bool {
+    catch_unwind(AssertUnwindSafe(|| {
+        // SAFETY: the caller's struct.
+        let name = unsafe { &raw mut (*view).private_data };
+        // SAFETY: as above.
+        let reserved = unsafe { name.replace(ptr::null_mut()) };
+        let mut own = View { reserved, ..View::EMPTY };
+        // SAFETY: a view, of which the hub says whether it is held; who gives it back does not use it any more.
+        unsafe { memory_view::release(&mut own) }
+    }))
+    .unwrap_or(false)
+}
+
+unsafe extern "C" fn available(obj: VALUE) -> bool {
+    handle::find(obj).and_then(handle::Handle::object).is_some()
+}
+
+/// Registers the producer for `Crossdock::Array` and what inherits from it.
+pub(crate) fn init(_: &Ruby, class: RClass) -> Result<(), magnus::Error> {
+    protect(|| {
+        // SAFETY: a class, and an entry that stays.
+        unsafe { rb_memory_view_register(class.as_raw(), &ENTRY) };
+        class.as_raw()
+    })?;
+    Ok(())
+}

@@ -1,0 +1,174 @@
+//! `array[…]` and `array[…] = …`.
+
+use core::ffi::c_int;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use crossdock::element::Value as Element;
+use crossdock::{Casting, DArray};
+use magnus::error::IntoError;
+use magnus::rb_sys::{AsRawValue, FromRawValue, resume_error};
+use magnus::{RArray, RClass, Ruby, Value};
+use rb_sys::VALUE;
+
+use crate::error::{Failure, Result};
+use crate::handle::{self, Wrapped};
+use crate::select::slices;
+use crate::value::{from_ruby, to_ruby};
+use crate::{import, nested};
+
+/// As many axes are indexed without a list on the heap.
+const FEW: usize = 8;
+
+/// `array[…]`: an element where every axis has an index, otherwise a view.
+///
+/// # Safety
+///
+/// Called by Ruby, as a method of `Crossdock::Array`.
+unsafe extern "C" fn aref(argc: c_int, argv: *const VALUE, this: VALUE) -> VALUE {
+    // SAFETY: what Ruby calls a method with.
+    let args = unsafe { arguments(argc, argv) };
+    match quick(this, args) {
+        Some(element) => element,
+        None => entered(|ruby| general(ruby, this, args)),
+    }
+}
+
+/// # Safety
+///
+/// As Ruby calls a method with a number of arguments.
+unsafe fn arguments<'a>(argc: c_int, argv: *const VALUE) -> &'a [VALUE] {
+    match usize::try_from(argc) {
+        // SAFETY: the caller's word.
+        Ok(len) if len > 0 => unsafe { std::slice::from_raw_parts(argv, len) },
+        _ => &[],
+    }
+}
+
+/// A number, by small Integers; `None` for whatever takes longer, and for what is an error.
+#[inline(always)]
+fn quick(this: VALUE, args: &[VALUE]) -> Option<VALUE> {
+    let array = handle::find(this)?.object()?.array();
+    let shape = array.shape();
+    if args.len() != shape.len() || args.len() > FEW {
+        return None;
+    }
+    let mut index = [0; FEW];
+    for ((place, &arg), &len) in index.iter_mut().zip(args).zip(shape) {
+        if !rb_sys::FIXNUM_P(arg) {
+            return None;
+        }
+        // SAFETY: a small integer.
+        let at = unsafe { rb_sys::FIX2LONG(arg) };
+        // What is still negative is out of bounds.
+        *place = if at < 0 { at + len as i64 } else { at } as usize;
+    }
+    match array.get(&index[..args.len()]).ok()? {
+        // SAFETY: a number; nothing is held that a longer jump would leave behind.
+        Element::Float(number) => Some(unsafe { rb_sys::rb_float_new(number) }),
+        Element::Int(number) => Some(rb_sys::LONG2NUM(number)),
+        Element::UInt(number) => Some(rb_sys::ULONG2NUM(number)),
+        Element::Bool(truth) => Some(if truth { rb_sys::Qtrue } else { rb_sys::Qfalse } as VALUE),
+        _ => None,
+    }
+}
+
+/// What runs in a method that Ruby calls directly: errors and panics become exceptions.
+fn entered(body: impl FnOnce(&Ruby) -> Result<VALUE>) -> VALUE {
+    // SAFETY: called by Ruby, on a thread of its own.
+    let ruby = unsafe { Ruby::get_unchecked() };
+    let error =
+        match catch_unwind(AssertUnwindSafe(|| body(&ruby).map_err(|failure| failure.into_error(&ruby)))) {
+            Ok(Ok(value)) => return value,
+            Ok(Err(error)) => error,
+            Err(_) => magnus::Error::new(
+                ruby.exception_fatal(),
+                "the extension crossdock panicked: this is a defect of it",
+            ),
+        };
+    // SAFETY: nothing is left on the stack that would have to be dropped.
+    unsafe { resume_error(error) }
+}
+
+#[cold]
+#[inline(never)]
+fn general(ruby: &Ruby, this: VALUE, args: &[VALUE]) -> Result<VALUE> {
+    // SAFETY: the receiver.
+    let this: Wrapped = Wrapped::try_convert_raw(unsafe { Value::from_raw(this) })?;
+    let args = values(args);
+    let part = part(ruby, &this.array()?, &args)?;
+    Ok(match part {
+        Part::Element(element) => to_ruby(ruby, &element)?,
+        Part::View(view) => this.derived(ruby, view)?.as_value(),
+    }
+    .as_raw())
+}
+
+/// The arguments, which Ruby keeps on its stack.
+fn values(args: &[VALUE]) -> Vec<Value> {
+    // SAFETY: what Ruby called the method with.
+    args.iter().map(|&arg| unsafe { Value::from_raw(arg) }).collect()
+}
+
+enum Part {
+    Element(Element),
+    View(DArray),
+}
+
+fn part(ruby: &Ruby, array: &DArray, args: &[Value]) -> Result<Part> {
+    let slices = slices(ruby, array.shape(), args)?;
+    let all_are_indices = args.len() == array.rank()
+        && slices.iter().all(|slice| matches!(slice, crossdock::layout::AxisSlice::Index(_)));
+    let view = array.slice_numpy(slices)?;
+    Ok(if all_are_indices { Part::Element(view.get(&[])?) } else { Part::View(view) })
+}
+
+/// `array[…] = value`: one element, or all of a part, to which the value is broadcast.
+///
+/// # Safety
+///
+/// Called by Ruby, as a method of `Crossdock::Array`.
+unsafe extern "C" fn aset(argc: c_int, argv: *const VALUE, this: VALUE) -> VALUE {
+    // SAFETY: what Ruby calls a method with.
+    let args = unsafe { arguments(argc, argv) };
+    entered(|ruby| {
+        let Some((&value, args)) = args.split_last() else {
+            return Err(Failure::argument(ruby, "wrong number of arguments (given 0, expected 1+)"));
+        };
+        // SAFETY: the receiver.
+        let this: Wrapped = Wrapped::try_convert_raw(unsafe { Value::from_raw(this) })?;
+        this.check_writable(ruby)?;
+        // SAFETY: an argument.
+        let given = unsafe { Value::from_raw(value) };
+        let array = this.array()?;
+        let slices = slices(ruby, array.shape(), &values(args))?;
+        assign(ruby, &array.slice_numpy(slices)?, given)?;
+        Ok(value)
+    })
+}
+
+/// Writes a value to all of an array: an array is broadcast to it, anything else becomes each element.
+pub(crate) fn assign(ruby: &Ruby, target: &DArray, value: Value) -> Result<()> {
+    if let Some(source) = Wrapped::of(value) {
+        return Ok(target.assign(&source.array()?, Casting::Checked)?);
+    }
+    let is_nested = RArray::from_value(value).is_some() && target.dtype().as_subarray().is_none();
+    if is_nested {
+        let source =
+            nested::array(ruby, value, Some(target.dtype().clone()), crossdock::layout::Order::RowMajor)?;
+        return Ok(target.assign(&source, Casting::Checked)?);
+    }
+    if import::is_exporter(value) {
+        let source = import::array(ruby, value, false)?;
+        return Ok(target.assign(&source, Casting::Checked)?);
+    }
+    let element = from_ruby(ruby, value, target.dtype())?;
+    if target.rank() == 0 {
+        return Ok(target.set(&[], &element)?);
+    }
+    Ok(target.fill(&element)?)
+}
+
+pub(crate) fn init(_: &Ruby, class: RClass) -> std::result::Result<(), magnus::Error> {
+    crate::define(class, c"[]", aref)?;
+    crate::define(class, c"[]=", aset)
+}

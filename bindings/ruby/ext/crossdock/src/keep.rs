@@ -1,0 +1,218 @@
+//! What of Ruby's is kept alive by memory that the library has: marked and pinned while it is lent, and given back by a thread that has Ruby's lock.
+//!
+//! ```text
+//!   String, view of an object ── hold ──> slot (marked by one hidden object) <── Held, the owner of a foreign buffer
+//!                                                                                │ dropped: by a Ruby thread, a sweep, any thread
+//!   given back at once, by a thread that may │ or queued, until a Ruby thread next makes an array <┘
+//! ```
+//!
+//! The last handle on memory may go in a sweep, where nothing may be allocated or called, on a thread that is not Ruby's, or at the
+//! end of the process, when what was lent may be gone before its borrower: then nothing is given back at all.
+
+use core::ffi::c_void;
+use std::ptr;
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
+
+use magnus::rb_sys::protect;
+use rb_sys::{VALUE, rb_data_type_t, rb_data_typed_object_wrap, rb_gc_mark, rb_gc_register_mark_object};
+
+/// How a borrowed object is told that it is not used any more.
+pub(crate) trait Loan: Send {
+    /// Called once, by a thread that has Ruby's lock, outside of a sweep.
+    fn give_back(&mut self, object: VALUE);
+}
+
+/// An object that is only kept.
+pub(crate) struct Nothing;
+
+impl Loan for Nothing {
+    fn give_back(&mut self, _: VALUE) {}
+}
+
+/// A place where a kept object stands. Never freed, and used again.
+///
+/// # Invariants
+///
+/// 1. `next` is written before the slot is in the list, and never again.
+struct Slot {
+    /// 0 where it is free.
+    object: AtomicUsize,
+    next: *const Slot,
+}
+
+/// All slots that were ever made.
+static SLOTS: AtomicPtr<Slot> = AtomicPtr::new(ptr::null_mut());
+/// Slots that are likely to be free: where the next search begins.
+static HINT: AtomicPtr<Slot> = AtomicPtr::new(ptr::null_mut());
+/// How many slots a search looks at before it makes another one.
+const SEARCHED: usize = 16;
+
+/// Loans that wait for a thread that may give them back.
+static QUEUE: AtomicPtr<Queued> = AtomicPtr::new(ptr::null_mut());
+/// Whether the process is about to end: from then on nothing is given back.
+static ENDING: AtomicBool = AtomicBool::new(false);
+
+struct Queued {
+    slot: &'static Slot,
+    loan: Box<dyn Loan>,
+    next: *mut Queued,
+}
+
+/// A hold on an object: it is marked, and stays where it is, until this is dropped and the object was given back.
+pub(crate) struct Held {
+    slot: &'static Slot,
+    loan: Option<Box<dyn Loan>>,
+}
+
+// SAFETY: whatever thread drops it, the loan is given back by one that has Ruby's lock; the slot is atomic.
+unsafe impl Send for Held {}
+
+/// Keeps an object. To be called with Ruby's lock, while the object is alive.
+pub(crate) fn hold(object: VALUE, loan: Option<Box<dyn Loan>>) -> Held {
+    Held { slot: occupy(object as usize), loan }
+}
+
+fn occupy(object: usize) -> &'static Slot {
+    let head = SLOTS.load(Ordering::Acquire);
+    let hint = HINT.load(Ordering::Acquire);
+    let mut at: *const Slot = if hint.is_null() { head } else { hint };
+    for _ in 0..SEARCHED {
+        // SAFETY: slots are never freed.
+        let Some(slot) = (unsafe { at.as_ref() }) else { break };
+        if slot.object.compare_exchange(0, object, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
+            HINT.store(slot.next.cast_mut(), Ordering::Release);
+            return slot;
+        }
+        at = slot.next;
+    }
+    // The next search goes on from there, or begins anew.
+    HINT.store(at.cast_mut(), Ordering::Release);
+    let slot = Box::leak(Box::new(Slot { object: AtomicUsize::new(object), next: head }));
+    let mut first = head;
+    while let Err(now) = SLOTS.compare_exchange(first, slot, Ordering::AcqRel, Ordering::Acquire) {
+        first = now;
+        slot.next = now;
+    }
+    slot
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        let Some(loan) = self.loan.take() else {
+            self.slot.object.store(0, Ordering::Release);
+            return;
+        };
+        if may_give_back() {
+            return finish(self.slot, loan);
+        }
+        let queued = Box::into_raw(Box::new(Queued { slot: self.slot, loan, next: ptr::null_mut() }));
+        let mut first = QUEUE.load(Ordering::Relaxed);
+        loop {
+            // SAFETY: made above, and nobody else's until it is in the queue.
+            unsafe { (*queued).next = first };
+            match QUEUE.compare_exchange(first, queued, Ordering::Release, Ordering::Relaxed) {
+                Ok(_) => return,
+                Err(now) => first = now,
+            }
+        }
+    }
+}
+
+unsafe extern "C" {
+    /// Whether this thread has Ruby's lock; of a thread that Ruby does not know, too.
+    fn ruby_thread_has_gvl_p() -> core::ffi::c_int;
+}
+
+fn may_give_back() -> bool {
+    if ENDING.load(Ordering::Acquire) {
+        return false;
+    }
+    // SAFETY: asks this thread about itself.
+    if unsafe { ruby_thread_has_gvl_p() } == 0 {
+        return false;
+    }
+    // SAFETY: with the lock.
+    let is_sweeping = unsafe { rb_sys::rb_during_gc() } != 0;
+    !is_sweeping
+}
+
+fn finish(slot: &'static Slot, mut loan: Box<dyn Loan>) {
+    let object = slot.object.load(Ordering::Acquire) as VALUE;
+    loan.give_back(object);
+    slot.object.store(0, Ordering::Release);
+}
+
+/// Gives back what waits for a thread that may. One load where nothing does.
+#[inline]
+pub(crate) fn give_back() {
+    if !QUEUE.load(Ordering::Relaxed).is_null() && may_give_back() {
+        give_back_all();
+    }
+}
+
+#[cold]
+fn give_back_all() {
+    let mut next = QUEUE.swap(ptr::null_mut(), Ordering::Acquire);
+    while !next.is_null() {
+        // SAFETY: leaked by `drop`, and taken out of the queue by this thread alone.
+        let queued = *unsafe { Box::from_raw(next) };
+        next = queued.next;
+        finish(queued.slot, queued.loan);
+    }
+}
+
+// ===== the hidden object that marks
+
+static KEEPER: Type = Type(rb_data_type_t {
+    wrap_struct_name: c"Crossdock keeper".as_ptr(),
+    function: rb_sys::rb_data_type_struct__bindgen_ty_1 {
+        dmark: Some(mark),
+        dfree: None,
+        dsize: None,
+        dcompact: None,
+        reserved: [ptr::null_mut(); 1],
+    },
+    parent: ptr::null(),
+    data: ptr::null_mut(),
+    // No write barrier: it is looked at in every collection, also in those of young objects.
+    flags: 0,
+});
+
+struct Type(rb_data_type_t);
+
+// SAFETY: constants and functions.
+unsafe impl Sync for Type {}
+
+unsafe extern "C" fn mark(_: *mut c_void) {
+    let mut at: *const Slot = SLOTS.load(Ordering::Acquire);
+    // SAFETY: slots are never freed.
+    while let Some(slot) = unsafe { at.as_ref() } {
+        let object = slot.object.load(Ordering::Acquire);
+        if object != 0 {
+            // SAFETY: an object that was alive when it was put there, and is marked since. Marked so, it does not move.
+            unsafe { rb_gc_mark(object as VALUE) };
+        }
+        at = slot.next;
+    }
+}
+
+unsafe extern "C" fn end(_: VALUE) {
+    ENDING.store(true, Ordering::Release);
+}
+
+/// Makes the object that marks. Once, when the extension is loaded.
+pub(crate) fn init() -> Result<(), magnus::Error> {
+    protect(|| {
+        let class = &raw const rb_sys::rb_cObject;
+        // SAFETY: Ruby's own.
+        let class = unsafe { class.read() };
+        // SAFETY: a type without data; what is not null is never read.
+        let keeper = unsafe { rb_data_typed_object_wrap(class, ptr::without_provenance_mut(8), &KEEPER.0) };
+        // SAFETY: an object, for ever.
+        unsafe { rb_gc_register_mark_object(keeper) };
+        // SAFETY: a function without an argument.
+        unsafe { rb_sys::rb_set_end_proc(Some(end), rb_sys::Qnil as VALUE) };
+        keeper
+    })?;
+    Ok(())
+}

@@ -1,0 +1,70 @@
+//! Crossdock for Ruby: `Crossdock::Array`, which lends its memory as a MemoryView and borrows that of others.
+//!
+//! ```text
+//!   lib/crossdock.rb ── what costs nothing in Ruby        handle ── the object around an array
+//!                                                          keep ── what of Ruby's the memory keeps alive
+//!   export ── lent to Ruby's MemoryView                   import ── borrowed from it
+//!   nested, string, value ── elements in                  index, select, convert, query ── elements out
+//! ```
+//!
+//! Every function that Ruby calls catches panics, and raises only where nothing is left to drop.
+
+mod error;
+mod export;
+mod handle;
+mod import;
+mod index;
+mod keep;
+mod make;
+mod nested;
+mod query;
+mod select;
+mod value;
+
+use core::ffi::{CStr, c_int};
+
+use magnus::rb_sys::{AsRawValue, protect};
+use magnus::value::Lazy;
+use magnus::{Error, RClass, Ruby, prelude::*};
+use rb_sys::VALUE;
+
+/// `Crossdock::Array`.
+static ARRAY: Lazy<RClass> = Lazy::new(|ruby| {
+    // Defined before anything asks for it.
+    ruby.get_inner(&error::CROSSDOCK).const_get("Array").unwrap_or_else(|_| ruby.class_object())
+});
+
+/// A method that Ruby calls with a number of arguments.
+type Method = unsafe extern "C" fn(c_int, *const VALUE, VALUE) -> VALUE;
+
+/// Defines a method that is called without anything between.
+fn define(class: RClass, name: &'static CStr, method: Method) -> Result<(), Error> {
+    protect(|| {
+        // SAFETY: Ruby casts it back to what the number of arguments says: -1 for a number and a list.
+        let method = unsafe { core::mem::transmute::<Method, unsafe extern "C" fn() -> VALUE>(method) };
+        // SAFETY: a class, a name and a method.
+        unsafe { rb_sys::rb_define_method(class.as_raw(), name.as_ptr(), Some(method), -1) };
+        class.as_raw()
+    })?;
+    Ok(())
+}
+
+/// Called by `require`.
+#[expect(missing_docs, reason = "the macro makes a function of it that Ruby finds by its name")]
+#[magnus::init(name = "crossdock")]
+fn init(ruby: &Ruby) -> Result<(), Error> {
+    // SAFETY: the extension has no state but what is atomic or under locks, and shares no Ruby objects between Ractors.
+    unsafe { rb_sys::rb_ext_ractor_safe(true) };
+    let module = ruby.define_module("Crossdock")?;
+    let standard = ruby.exception_standard_error();
+    let error = module.define_error("Error", standard)?;
+    module.define_error("Refusal", error)?;
+    let class = module.define_class("Array", ruby.class_object())?;
+    class.undef_default_alloc_func();
+    keep::init()?;
+    query::init(ruby, class)?;
+    index::init(ruby, class)?;
+    make::init(ruby, class)?;
+    import::init(ruby, module)?;
+    export::init(ruby, class)
+}

@@ -1,0 +1,65 @@
+//! New arrays, and the same elements as other arrays.
+
+use crossdock::DArray;
+use crossdock::layout::Order;
+use crossdock::view::Request;
+use magnus::{RClass, RString, Ruby, Value, method, prelude::*};
+
+use crate::error::{Failure, Result, parse_dtype};
+use crate::handle::Wrapped;
+use crate::index::assign;
+use crate::nested;
+use crate::value::name;
+
+/// A dtype that may be left out.
+pub(crate) fn optional_dtype(ruby: &Ruby, value: Value) -> Result<Option<crossdock::element::DType>> {
+    if value.is_nil() { Ok(None) } else { parse_dtype(ruby, value).map(Some) }
+}
+
+/// `:row_major` or `:column_major`, or `C` and `F` as NumPy says it.
+pub(crate) fn order(ruby: &Ruby, value: Value) -> Result<Order> {
+    if value.is_nil() {
+        return Ok(Order::RowMajor);
+    }
+    match name(ruby, value)?.as_str() {
+        "row_major" | "C" => Ok(Order::RowMajor),
+        "column_major" | "F" => Ok(Order::ColumnMajor),
+        other => Err(Failure::argument(
+            ruby,
+            format!("order: {other:?} is none: give :row_major or :column_major"),
+        )),
+    }
+}
+
+fn from_nested(ruby: &Ruby, class: RClass, nested: Value, dtype: Value, order_: Value) -> Result<Wrapped> {
+    let array = nested::array(ruby, nested, optional_dtype(ruby, dtype)?, order(ruby, order_)?)?;
+    Wrapped::new_as(ruby, class, array)
+}
+
+fn full(
+    ruby: &Ruby,
+    class: RClass,
+    shape: Vec<usize>,
+    fill: Value,
+    dtype: Value,
+    order_: Value,
+) -> Result<Wrapped> {
+    let array = DArray::zeros(parse_dtype(ruby, dtype)?, &shape, order(ruby, order_)?)?;
+    if !fill.is_nil() {
+        assign(ruby, &array, fill)?;
+    }
+    Wrapped::new_as(ruby, class, array)
+}
+
+fn pack(ruby: &Ruby, this: Wrapped) -> Result<RString> {
+    let bytes = this.look()?.export(&Request::pin())?.to_bytes()?;
+    Ok(ruby.str_from_slice(&bytes))
+}
+
+pub(crate) fn init(_: &Ruby, class: RClass) -> std::result::Result<(), magnus::Error> {
+    class.define_singleton_method("from_nested", method!(from_nested, 3))?;
+    class.define_singleton_method("make_full", method!(full, 4))?;
+    class.define_method("pack", method!(pack, 0))?;
+    class.define_method("release", method!(Wrapped::release, 0))?;
+    Ok(())
+}

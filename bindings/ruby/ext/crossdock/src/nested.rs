@@ -1,0 +1,238 @@
+//! Arrays made of nested Ruby arrays: looked at once for shape and kind, and once for the numbers.
+
+use crossdock::element::{DType, Value as Element};
+use crossdock::layout::{Layout, MAX_RANK, Order};
+use crossdock::memory::Buffer;
+use crossdock::{Casting, DArray};
+use magnus::rb_sys::AsRawValue;
+use magnus::{Float, Integer, RArray, RString, Ruby, Value, prelude::*};
+
+use crate::error::{Failure, Result};
+use crate::value::{describe, from_ruby};
+
+/// An array with the elements of nested Ruby arrays, or of one number. Of this dtype, or of the one that says all of them.
+pub(crate) fn array(ruby: &Ruby, nested: Value, dtype: Option<DType>, order: Order) -> Result<DArray> {
+    let shape = shape(ruby, nested)?;
+    let mut census = Census::default();
+    visit(ruby, nested, &shape, &mut vec![0; shape.len()], 0, &mut |value| census.count(value))?;
+    let natural = census.natural();
+    let array = match (&natural, &dtype) {
+        (Ok(natural), Some(dtype)) if is_number(dtype) && is_number(natural) => {
+            filled(ruby, nested, &shape, natural)?.cast(dtype, order, Casting::Checked)?
+        }
+        (Ok(natural), None) if is_number(natural) => filled(ruby, nested, &shape, natural)?,
+        _ => {
+            let dtype = match (dtype, natural) {
+                (Some(dtype), _) => dtype,
+                (None, Ok(natural)) => natural,
+                (None, Err(what)) => return Err(Failure::of_type(ruby, what)),
+            };
+            one_by_one(ruby, nested, &shape, dtype)?
+        }
+    };
+    Ok(if array.is_contiguous(order) { array } else { array.to_order(order)? })
+}
+
+fn is_number(dtype: &DType) -> bool {
+    dtype.as_scalar().is_some_and(|_| {
+        let one = Element::Int(1);
+        let mut bytes = [0; 32];
+        let width = dtype.itemsize();
+        width <= bytes.len() && one.write(dtype, &mut bytes[..width]).is_ok()
+    })
+}
+
+/// The lengths of the axes, by the first elements.
+fn shape(ruby: &Ruby, nested: Value) -> Result<Vec<usize>> {
+    let (mut shape, mut at) = (Vec::new(), nested);
+    while let Some(array) = RArray::from_value(at) {
+        if shape.len() == MAX_RANK {
+            return Err(Failure::argument(ruby, format!("arrays in arrays deeper than {MAX_RANK}")));
+        }
+        shape.push(array.len());
+        if array.is_empty() {
+            break;
+        }
+        at = array.entry(0)?;
+    }
+    Ok(shape)
+}
+
+/// Calls `f` with every element, in row-major order; all axes are as long as the shape says.
+fn visit(
+    ruby: &Ruby,
+    nested: Value,
+    shape: &[usize],
+    index: &mut Vec<usize>,
+    axis: usize,
+    f: &mut dyn FnMut(Value) -> Result<()>,
+) -> Result<()> {
+    let Some(&len) = shape.get(axis) else {
+        if RArray::from_value(nested).is_some() {
+            let text = format!("an Array at {index:?}, where the others have elements: not all are as deep");
+            return Err(Failure::argument(ruby, text));
+        }
+        return f(nested);
+    };
+    let at = &index[..axis];
+    let Some(array) = RArray::from_value(nested) else {
+        let text = format!("{} at {at:?}, where the others have Arrays of {len}", describe(nested));
+        return Err(Failure::argument(ruby, text));
+    };
+    if array.len() != len {
+        let text = format!("an Array of {} at {at:?}, where the first has {len} elements", array.len());
+        return Err(Failure::argument(ruby, text));
+    }
+    for entry in 0..len {
+        index[axis] = entry;
+        // Whatever ran meanwhile may have changed it.
+        visit(ruby, array.entry(entry as isize)?, shape, index, axis + 1, f)?;
+    }
+    Ok(())
+}
+
+/// What elements there are.
+#[derive(Default)]
+struct Census {
+    bools: usize,
+    integers: usize,
+    negative: usize,
+    beyond: usize,
+    floats: usize,
+    complex: usize,
+    strings: usize,
+    longest: usize,
+    other: Option<String>,
+}
+
+impl Census {
+    fn count(&mut self, value: Value) -> Result<()> {
+        let raw = value.as_raw();
+        if rb_sys::FIXNUM_P(raw) {
+            self.integers += 1;
+            // SAFETY: a small integer.
+            self.negative += usize::from(unsafe { rb_sys::FIX2LONG(raw) } < 0);
+        } else if rb_sys::FLONUM_P(raw) || Float::from_value(value).is_some() {
+            self.floats += 1;
+        } else if raw == rb_sys::Qtrue as rb_sys::VALUE || raw == rb_sys::Qfalse as rb_sys::VALUE {
+            self.bools += 1;
+        } else if let Some(integer) = Integer::from_value(value) {
+            self.integers += 1;
+            match integer.to_i64() {
+                Ok(number) => self.negative += usize::from(number < 0),
+                Err(_) => self.beyond += 1,
+            }
+        } else if let Some(string) = RString::from_value(value) {
+            self.strings += 1;
+            // SAFETY: looked at before Ruby runs again.
+            let bytes = unsafe { string.as_slice() };
+            self.longest = self.longest.max(String::from_utf8_lossy(bytes).chars().count());
+        } else if value.class().to_string() == "Complex" {
+            self.complex += 1;
+        } else if value.class().to_string() == "Rational" {
+            self.floats += 1;
+        } else if self.other.is_none() {
+            self.other = Some(describe(value));
+        }
+        Ok(())
+    }
+
+    /// The dtype that says all of them, or why there is none.
+    fn natural(&self) -> std::result::Result<DType, String> {
+        let numbers = self.integers + self.floats + self.complex;
+        if let Some(other) = &self.other {
+            return Err(format!("{other} among the elements: say by dtype: what they are"));
+        }
+        if usize::from(numbers > 0) + usize::from(self.bools > 0) + usize::from(self.strings > 0) > 1 {
+            return Err(format!(
+                "{numbers} numbers, {} truth values and {} Strings: say by dtype: what they are",
+                self.bools, self.strings
+            ));
+        }
+        Ok(if self.bools > 0 {
+            DType::BOOL
+        } else if self.strings > 0 {
+            DType::text(self.longest).map_err(|error| error.to_string())?
+        } else if self.complex > 0 {
+            DType::C128
+        } else if self.floats > 0 || numbers == 0 {
+            DType::F64
+        } else if self.beyond > 0 && self.negative == 0 {
+            DType::U64
+        } else {
+            DType::I64
+        })
+    }
+}
+
+/// Elements of one of the dtypes that a census names for numbers.
+fn filled(ruby: &Ruby, nested: Value, shape: &[usize], dtype: &DType) -> Result<DArray> {
+    let mut index = vec![0; shape.len()];
+    let mut each = |f: &mut dyn FnMut(Value) -> Result<()>| visit(ruby, nested, shape, &mut index, 0, f);
+    let buffer = if *dtype == DType::BOOL {
+        let mut bytes = Vec::new();
+        each(&mut |value| {
+            bytes.push(u8::from(value.to_bool()));
+            Ok(())
+        })?;
+        Buffer::from_vec(bytes)
+    } else if *dtype == DType::I64 {
+        let mut numbers: Vec<i64> = Vec::new();
+        each(&mut |value| {
+            numbers.push(whole(ruby, value)?.to_i64()?);
+            Ok(())
+        })?;
+        Buffer::from_vec(numbers)
+    } else if *dtype == DType::U64 {
+        let mut numbers: Vec<u64> = Vec::new();
+        each(&mut |value| {
+            numbers.push(whole(ruby, value)?.to_u64()?);
+            Ok(())
+        })?;
+        Buffer::from_vec(numbers)
+    } else if *dtype == DType::F64 {
+        let mut numbers: Vec<f64> = Vec::new();
+        each(&mut |value| {
+            numbers.push(real(value)?);
+            Ok(())
+        })?;
+        Buffer::from_vec(numbers)
+    } else {
+        let mut numbers: Vec<f64> = Vec::new();
+        each(&mut |value| {
+            let (re, im): (Value, Value) = value.funcall("rect", ())?;
+            numbers.push(real(re)?);
+            numbers.push(real(im)?);
+            Ok(())
+        })?;
+        Buffer::from_vec(numbers)
+    }?;
+    let layout = Layout::contiguous(shape, dtype.itemsize(), Order::RowMajor)?;
+    Ok(DArray::from_buffer(buffer, dtype.clone(), layout, 0)?)
+}
+
+fn whole(ruby: &Ruby, value: Value) -> Result<Integer> {
+    Integer::from_value(value)
+        .ok_or_else(|| Failure::of_type(ruby, "an Integer became something else meanwhile"))
+}
+
+fn real(value: Value) -> Result<f64> {
+    match Float::from_value(value) {
+        Some(float) => Ok(float.to_f64()),
+        None => Ok(value.funcall("to_f", ())?),
+    }
+}
+
+/// Elements of any dtype, each converted by itself.
+fn one_by_one(ruby: &Ruby, nested: Value, shape: &[usize], dtype: DType) -> Result<DArray> {
+    let array = DArray::zeros(dtype, shape, Order::RowMajor)?;
+    let flat = array.flatten()?;
+    let mut position = 0;
+    visit(ruby, nested, shape, &mut vec![0; shape.len()], 0, &mut |value| {
+        let element = from_ruby(ruby, value, flat.dtype())?;
+        flat.set(&[position], &element)?;
+        position += 1;
+        Ok(())
+    })?;
+    Ok(array)
+}

@@ -1,0 +1,45 @@
+# frozen_string_literal: true
+
+require "fileutils"
+
+# What the gem carries beside its own files: the sources that the extension is built from, in a folder `vendor` that is laid out as the
+# repository, so that every path between them is the same; and the headers. Made anew whenever the gem is built.
+module Stage
+  HERE = __dir__
+  REPOSITORY = File.expand_path("../..", HERE)
+  CRATES = %w[crossdock crossdock-derive].freeze
+  HEADERS = "crates/crossdock-capi/include"
+
+  # Whether this is the repository, and not a gem that was unpacked.
+  def self.repository?
+    File.directory?(File.join(REPOSITORY, "crates", "crossdock"))
+  end
+
+  def self.run
+    return unless repository?
+
+    %w[vendor include].each { |folder| FileUtils.rm_rf(File.join(HERE, folder)) }
+    copy("Cargo.toml")
+    CRATES.each do |crate|
+      copy("crates/#{crate}/Cargo.toml")
+      Dir.chdir(REPOSITORY) { Dir["crates/#{crate}/src/**/*.rs"] }.each { |file| copy(file) }
+    end
+    Dir.chdir(REPOSITORY) { Dir["bindings/ruby/ext/crossdock/{*.rb,*.rs,Cargo.*,src/**/*.rs}"] }.each { |file| copy(file) }
+    copy("README.md")
+    headers
+  end
+
+  def self.headers
+    FileUtils.mkdir_p(File.join(HERE, "include", "crossdock"))
+    FileUtils.cp(File.join(REPOSITORY, HEADERS, "crossdock.h"), File.join(HERE, "include"))
+    Dir[File.join(HERE, "ext", "crossdock", "include", "crossdock", "*.h")].each do |header|
+      FileUtils.cp(header, File.join(HERE, "include", "crossdock"))
+    end
+  end
+
+  def self.copy(file)
+    to = File.join(HERE, "vendor", file)
+    FileUtils.mkdir_p(File.dirname(to))
+    FileUtils.cp(File.join(REPOSITORY, file), to)
+  end
+end

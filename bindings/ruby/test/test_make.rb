@@ -1,0 +1,62 @@
+# frozen_string_literal: true
+
+require_relative "helper"
+
+class TestMake < Test::Unit::TestCase
+  include Helper
+
+  def test_the_dtype_is_guessed_from_the_elements
+    {
+      [1, 2] => :int64, [1.5, 2.5] => :float64, [1, 2.5] => :float64, [true, false] => :bool, [1i, 2] => :complex128,
+      [2**63, 1] => :uint64, ["ab", "ä"] => :U2, [] => :float64
+    }.each do |nested, dtype|
+      array = Crossdock::Array.new(nested)
+      assert_equal dtype, array.dtype, nested.inspect
+      assert_equal [nested.size], array.shape
+    end
+  end
+
+  def test_axes_are_as_deep_as_the_arrays
+    array = Crossdock::Array.new([[[1, 2, 3], [4, 5, 6]]])
+    assert_equal [1, 2, 3], array.shape
+    assert_equal [48, 24, 8], array.strides
+    assert_equal [3, 6, 48, 8], [array.ndim, array.size, array.nbytes, array.itemsize]
+    assert_equal 6, array[0, 1, 2]
+    assert_equal [], Crossdock::Array.new(7).shape
+    refute array.readonly?
+  end
+
+  def test_arrays_that_are_no_boxes_are_refused_with_the_place
+    assert_match(/Array of 1 at \[1\].*2 elements/, message_of(ArgumentError) { Crossdock::Array.new([[1, 2], [3]]) })
+    assert_match(/Integer at \[1\]/, message_of(ArgumentError) { Crossdock::Array.new([[1, 2], 3]) })
+    assert_match(/\[0, 1\]/, message_of(ArgumentError) { Crossdock::Array.new([[1, [2]], [3, 4]]) })
+    endless = []
+    endless << endless
+    assert_match(/deeper than 64/, message_of(ArgumentError) { Crossdock::Array.new(endless) })
+  end
+
+  def test_elements_that_no_dtype_says_are_refused_by_name
+    assert_match(/Object/, message_of(TypeError) { Crossdock::Array.new([Object.new]) })
+    assert_match(/1 numbers, 1 truth values/, message_of(TypeError) { Crossdock::Array.new([1, true]) })
+    assert_match(/nil/, message_of(TypeError) { Crossdock::Array.new([1.5, nil]) })
+  end
+
+  def test_a_dtype_that_is_given_converts_with_a_check
+    assert_equal 2.0, Crossdock::Array.new([1, 2], dtype: :float32)[1]
+    assert_equal [:uint8, 3], Crossdock::Array.new([3.0], dtype: "u1").then { |array| [array.dtype, array[0]] }
+    assert_match(/256/, message_of(RangeError) { Crossdock::Array.new([256], dtype: :uint8) })
+    assert_match(/flaot32/, message_of(ArgumentError) { Crossdock::Array.new([1], dtype: :flaot32) })
+  end
+
+  def test_indices_are_counted_from_either_end_and_checked
+    array = Crossdock::Array.new([[1, 2, 3], [4, 5, 6]])
+    assert_equal [1, 6, 4], [array[0, 0], array[-1, -1], array[1, -3]]
+    assert_match(/index 2 .*axis 0 .*length 2/, message_of(IndexError) { array[2, 0] })
+    assert_match(/index -4 .*axis 1/, message_of(IndexError) { array[0, -4] })
+    assert_match(/3 indices.*\[2, 3\]/, message_of(IndexError) { array[0, 0, 0] })
+  end
+
+  def test_it_prints_as_numpy_does
+    assert_equal "Crossdock::Array int64 [2, 2]\n[[ 1  2]\n [30  4]]", Crossdock::Array.new([[1, 2], [30, 4]]).inspect
+  end
+end
