@@ -1,6 +1,8 @@
 //! Objects of C as arrays, whatever their producers say.
 
 use std::ptr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crossdock::DArray;
 use crossdock::element::DType;
@@ -143,4 +145,43 @@ fn check(object: &Hostile, recipe: &Recipe, asked: hostile::Flags, coverage: &mu
     assert_eq!(object.counts().releases, 0);
     drop(array);
     assert_eq!(object.counts().taken_back, usize::from(recipe.has_release));
+}
+
+// ===== structs that another hub had filled in
+
+/// What a hub of another's gave: bytes without format, shape and strides.
+fn lent(bytes: &[u8]) -> View {
+    let data = bytes.as_ptr().cast_mut().cast();
+    View { data, byte_size: bytes.len() as isize, readonly: 1, item_size: 1, ndim: 1, ..View::EMPTY }
+}
+
+#[test]
+fn what_another_hub_gave_is_adopted_and_released_once() {
+    static BYTES: [u8; 5] = [3, 1, 4, 1, 5];
+    let released = Arc::new(AtomicUsize::new(0));
+    let count = || {
+        let released = Arc::clone(&released);
+        move || {
+            released.fetch_add(1, Ordering::Relaxed);
+        }
+    };
+    // SAFETY: constants.
+    let array = unsafe { memory_view::adopt(&lent(&BYTES), Flags::STRIDES, count()) }.unwrap();
+    assert!(array.is_readonly() && array.dtype() == &DType::U8 && array.shape() == [5]);
+    let tail = array.at("3:").unwrap();
+    drop(array);
+    assert_eq!((tail.get(&[1]).unwrap().as_u64(), released.load(Ordering::Relaxed)), (Some(5), 0));
+    drop(tail);
+    assert_eq!(released.load(Ordering::Relaxed), 1);
+
+    // What is refused is released before.
+    let shape = [7_isize];
+    let lies = View { shape: shape.as_ptr(), ..lent(&BYTES) };
+    // SAFETY: constants.
+    let error = unsafe { memory_view::adopt(&lies, Flags::SIMPLE, count()) }.unwrap_err();
+    assert!(error.is_malformed() && error.to_string().contains("byte_size is 5"), "{error}");
+    // SAFETY: constants.
+    let error = unsafe { memory_view::adopt(&lent(&BYTES), Flags::WRITABLE, count()) }.unwrap_err();
+    assert!(error.is_read_only(), "{error}");
+    assert_eq!(released.load(Ordering::Relaxed), 3);
 }

@@ -42,6 +42,6 @@ pub use self::classes::{register, unregister};
 pub use self::contiguous::fill_contiguous_strides;
 pub use self::flags::Flags;
 pub use self::hub::{available, exports, get, release};
-pub use self::import::import;
+pub use self::import::{adopt, import};
 pub use self::last::{keep_refusal, last_refusal, last_refusal_ptr};
 pub use self::object::{ArrayObject, class as array_class};
