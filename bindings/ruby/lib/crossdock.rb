@@ -2,7 +2,10 @@
 
 require_relative "crossdock/version"
 
-# Arrays that change hands without being copied. See Crossdock::Array.
+# Arrays that change hands without being copied.
+#
+# {Crossdock::Array} is an n-dimensional array that lends its memory to whoever asks for a MemoryView; {Crossdock.view} borrows that of whichever
+# object exports one.
 module Crossdock
   # Whatever the library refuses, and no exception of Ruby's own says: `IndexError`, `ArgumentError`, `TypeError`, `FrozenError`,
   # `RangeError` and `NoMemoryError` mean what they mean elsewhere.
@@ -28,3 +31,59 @@ end
 
 require "crossdock/crossdock"
 require_relative "crossdock/array"
+require_relative "crossdock/shared_memory"
+
+module Crossdock
+  class << self
+    # The memory of an object that exports a MemoryView, as an array: in place, and checked. The object is kept alive, and stays where it is, for as
+    # long as anything of the array is left.
+    #
+    # @param object [Object] anything whose class has a producer of MemoryViews, a {Crossdock::Array} included
+    # @param writable [Boolean] whether the array is to be written; what is lent read-only is refused then
+    # @return [Array]
+    # @raise [TypeError] where the object exports no MemoryView
+    # @raise [Refusal] where its producer gives none
+    # @raise [Error] where what the producer says contradicts itself
+    # @example
+    #   pixels = Crossdock.view(image)
+    #   pixels[0, 0]
+    def view(object, writable: false)
+      borrow(object, writable)
+    end
+
+    # The one array of a file: `.npy`, `.npz`, `.safetensors`, PNG or JPEG, told apart by the first bytes. In place, mapped, where the elements
+    # lie in the file as they are.
+    #
+    # @param path [String, Pathname]
+    # @param writable [Boolean] whether the array, and with it the file, is to be written
+    # @param guarded [Boolean] whether a file that shrinks while it is mapped is to be an error rather than the end of the process
+    # @yield [Array] the array, whose memory is given back behind the block, unless others have it
+    # @return [Array] without a block
+    def open(path, writable: false, guarded: false)
+      array = open_file(File.path(path), writable, guarded)
+      return array unless block_given?
+
+      begin
+        yield array
+      ensure
+        array.release
+      end
+    end
+
+    # All arrays of a file, by their names.
+    # @return [Hash{String => Array}]
+    def open_all(path, writable: false, guarded: false)
+      open_all_in(File.path(path), writable, guarded)
+    end
+
+    # Where the headers `crossdock.h` and `crossdock/ruby.h` are, for an `extconf.rb`.
+    # @return [String]
+    # @example
+    #   $INCFLAGS << " -I#{Crossdock.include_dir}"
+    def include_dir
+      File.expand_path("../include", __dir__)
+    end
+
+    private :borrow, :open_file, :open_all_in
+  end
+end

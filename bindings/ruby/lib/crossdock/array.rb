@@ -3,8 +3,17 @@
 module Crossdock
   # An n-dimensional array: memory, the type of its elements, a shape and strides.
   #
-  # Indexing, `transpose`, `reshape` and `field` give views: other arrays on the same memory. What copies has `copy`, `pack` or `to_` in its
-  # name, and `dup` and `clone`, which copy in Ruby, too.
+  # Indexing, {#transpose}, {#reshape} and {#field} give views: other arrays on the same memory. What copies has `copy`, `pack` or `to_` in its name,
+  # and so do `dup` and `clone`, which copy everywhere in Ruby.
+  #
+  # A frozen array is not written through; frozen, it can be shared among Ractors. Other arrays on the same memory that are not frozen can
+  # still be written.
+  #
+  # @example
+  #   array = Crossdock::Array.new([[1, 2, 3], [4, 5, 6]])
+  #   array[1, -1]        #=> 6
+  #   array[true, 0].to_a #=> [1, 4]
+  #   array[0] = 0
   class Array
     include Enumerable
 
@@ -12,8 +21,8 @@ module Crossdock
       # An array with the elements of nested Arrays.
       #
       # @param nested [::Array, Numeric, String] as deep as the array is to have axes
-      # @param dtype [Symbol, String, nil] the type of the elements. Without it: `:int64` of Integers, `:float64` of Floats and of both,
-      #   `:bool` of truth values, `:complex128` of Complex numbers
+      # @param dtype [Symbol, String, Hash, nil] the type of the elements: a name (`:float32`, `:">int16"`), NumPy's spelling, or a Hash of the fields of
+      #   a record. Without it: `:int64` of Integers, `:float64` of Floats and of both, `:bool` of truth values, `:complex128` of Complex numbers
       # @param order [Symbol] `:row_major` or `:column_major`
       # @return [Array]
       def new(nested, dtype: nil, order: nil)
@@ -27,6 +36,7 @@ module Crossdock
       end
 
       # An array of zeros.
+      # @param shape [::Array<Integer>] the lengths of the axes, in a list or one by one
       # @return [Array]
       def zeros(*shape, dtype: :float64, order: nil)
         make_full(shape.flatten, nil, dtype, order)
@@ -38,7 +48,115 @@ module Crossdock
         make_full(Kernel.Array(shape), value, dtype, order)
       end
 
-      private :from_nested, :make_full
+      # The bytes of a String as an array.
+      #
+      # Those of a frozen String are lent where they are. Any other String is locked while anything of the array is left: who changes it
+      # meanwhile gets a RuntimeError. Either way the array is read-only. With `copy: true`, the bytes are copied, and the array is its own.
+      #
+      # @param string [String]
+      # @param dtype [Symbol, String, Hash] the type of the elements
+      # @param shape [::Array<Integer>, nil] without it, one axis
+      # @param order [Symbol] `:row_major` or `:column_major`
+      # @yield [Array] the array, whose memory is given back behind the block, unless others have it: a String is unlocked then
+      # @return [Array] without a block
+      def from_string(string, dtype: :uint8, shape: nil, order: nil, copy: false)
+        array = make_from_string(string, dtype, shape && Kernel.Array(shape), order, copy)
+        return array unless block_given?
+
+        begin
+          yield array
+        ensure
+          array.release unless array.frozen?
+        end
+      end
+
+      private :from_nested, :make_full, :make_from_string
+    end
+
+    # The axes in reverse, or in this order: a view.
+    # @param axes [::Array<Integer>]
+    # @return [Array]
+    def transpose(*axes)
+      transpose_to(axes.flatten)
+    end
+
+    # The same elements under another shape: a view where strides say it, and otherwise an error, or with `copy: true` a copy.
+    # @param shape [::Array<Integer>] one of them may be -1: whatever is left
+    # @return [Array]
+    def reshape(*shape, copy: false)
+      reshape_to(shape.flatten, copy)
+    end
+
+    # All elements along one axis, in row-major order: see {#reshape}.
+    # @return [Array]
+    def flatten(copy: false)
+      reshape_to([-1], copy)
+    end
+
+    # The array repeated along new axes and axes of length 1, as a view for reading.
+    # @return [Array]
+    def broadcast_to(*shape)
+      broadcast(shape.flatten)
+    end
+
+    # The same elements in new memory.
+    # @param order [Symbol] `:row_major` or `:column_major`
+    # @return [Array]
+    def copy(order: nil)
+      copy_to(order)
+    end
+
+    # The elements converted to another type, in new memory.
+    # @param saturating [Boolean] whether what does not fit becomes the nearest number that does; otherwise it is a RangeError
+    # @return [Array]
+    def cast(dtype, saturating: false)
+      cast_to(dtype, saturating)
+    end
+
+    # A copy in memory that can be shared with other processes; of what lies in such memory, too.
+    # @return [Array]
+    def to_shared_memory(order: nil)
+      copy_to_shared(order)
+    end
+
+    # The array for another process. It has to lie in shared memory ({#to_shared_memory}) or in a mapped file, unless a copy may be made.
+    # @return [SharedMemory]
+    def share_memory(writable: false, copy: false)
+      lend_shared(writable, copy)
+    end
+
+    # Calls the block with every element, in row-major order.
+    # @yield [Object]
+    # @return [self, Enumerator] an Enumerator without a block
+    def each(&block)
+      return to_enum(:each) { size } unless block
+
+      each_element(&block)
+    end
+
+    # A copy. A String of this method's name is a String's own; of an array it is new memory with the same elements.
+    # @return [Array]
+    def dup
+      copy
+    end
+
+    # A copy; frozen where this array is, unless it is said otherwise.
+    # @return [Array]
+    def clone(freeze: nil)
+      cloned = copy
+      cloned.freeze if freeze || (freeze.nil? && frozen?)
+      cloned
+    end
+
+    # Whether another array has the same type, shape and bytes: then both are one key of a Hash.
+    # @return [Boolean]
+    def eql?(other)
+      other.is_a?(Array) && dtype == other.dtype && shape == other.shape && pack == other.pack
+    end
+
+    # @return [Integer] equal for arrays that are {#eql?}
+    def hash
+      [Array, dtype, shape, pack].hash
     end
 
     # The array as NumPy prints it, behind its class, type and shape.
@@ -47,7 +165,21 @@ module Crossdock
       "#{self.class} #{dtype} #{shape}\n#{text}"
     end
 
+    # @param printer [PP]
+    def pretty_print(printer)
+      inspect.each_line(chomp: true).with_index do |line, number|
+        printer.breakable if number.positive?
+        printer.text(line)
+      end
+    end
+
+    # @return [Boolean] whether there are no elements
+    def empty?
+      size.zero?
+    end
+
     alias length size
     alias to_s pack
+    alias entries to_a
   end
 end

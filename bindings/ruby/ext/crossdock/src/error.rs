@@ -7,7 +7,7 @@ use crossdock::element::DType;
 use crossdock::view::{Offer, Refusal, Request};
 use magnus::error::IntoError;
 use magnus::value::{Lazy, ReprValue};
-use magnus::{Error, ExceptionClass, IntoValue, RModule, Ruby, Value, prelude::*};
+use magnus::{Error, ExceptionClass, IntoValue, RArray, RHash, RModule, Ruby, Value, prelude::*};
 
 /// `Crossdock`.
 pub(crate) static CROSSDOCK: Lazy<RModule> = Lazy::new(|ruby| {
@@ -17,6 +17,13 @@ pub(crate) static CROSSDOCK: Lazy<RModule> = Lazy::new(|ruby| {
 
 static ERROR: Lazy<ExceptionClass> = Lazy::new(|ruby| class(ruby, "Error"));
 static REFUSAL: Lazy<ExceptionClass> = Lazy::new(|ruby| class(ruby, "Refusal"));
+
+/// Looks up what is asked for later.
+pub(crate) fn init(ruby: &Ruby) {
+    Lazy::force(&CROSSDOCK, ruby);
+    Lazy::force(&ERROR, ruby);
+    Lazy::force(&REFUSAL, ruby);
+}
 
 fn class(ruby: &Ruby, name: &str) -> ExceptionClass {
     ruby.get_inner(&CROSSDOCK).const_get(name).unwrap_or_else(|_| ruby.exception_standard_error())
@@ -63,6 +70,16 @@ impl Failure {
     /// What is not in the range: Ruby's `IndexError`.
     pub(crate) fn index(ruby: &Ruby, text: impl Into<String>) -> Self {
         Self::Raised(Error::new(ruby.exception_index_error(), text.into()))
+    }
+
+    /// What the system says no to: `Errno::EBADF` and its like.
+    pub(crate) fn system(ruby: &Ruby, error: &io::Error, text: &str) -> Self {
+        Self::Raised(system_call(ruby, error.raw_os_error().unwrap_or(0), text))
+    }
+
+    /// A hand-over that does not happen: `Crossdock::Refusal`.
+    pub(crate) fn refused(ruby: &Ruby, text: impl Into<String>) -> Self {
+        Self::Raised(Error::new(ruby.get_inner(&REFUSAL), text.into()))
     }
 
     /// Anything that has to do with the library alone: `Crossdock::Error`.
@@ -166,8 +183,17 @@ fn offer_as_hash(ruby: &Ruby, offer: &Offer) -> std::result::Result<Value, Error
     Ok(hash.as_value())
 }
 
-/// A dtype as a Ruby program says it: a String or a Symbol with a name (`float32`), or with any of NumPy's spellings.
+/// A dtype as a Ruby program says it: a String or a Symbol with a name (`float32`), or with any of NumPy's spellings; a Hash of fields and
+/// their dtypes is a record without gaps.
 pub(crate) fn parse_dtype(ruby: &Ruby, value: Value) -> Result<DType> {
+    if let Some(fields) = RHash::from_value(value) {
+        let mut parsed = Vec::new();
+        for name in fields.funcall::<_, _, RArray>("keys", ())? {
+            let dtype: Value = fields.aref(name)?;
+            parsed.push((name.to_string(), parse_dtype(ruby, dtype)?));
+        }
+        return Ok(DType::packed_record(parsed)?);
+    }
     let text: String = value.funcall("to_s", ())?;
-    text.parse::<DType>().map_err(|error| Failure::argument(ruby, error.to_string()))
+    text.parse::<DType>().map_err(|error| Failure::argument(ruby, format!("dtype: {error}")))
 }

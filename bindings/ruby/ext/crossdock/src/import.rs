@@ -1,20 +1,163 @@
-//! Memory of whichever object exports a MemoryView, as an array.
+//! Memory of whichever object exports a MemoryView, as an array: borrowed in place, and given back when nothing of the array is left.
+
+use core::ffi::c_int;
+use core::mem::MaybeUninit;
 
 use crossdock::DArray;
-use magnus::{RModule, Ruby, Value};
+use crossdock::exchange::protocol::memory_view::{self, Flags, View};
+use magnus::rb_sys::{AsRawValue, protect};
+use magnus::{RModule, Ruby, Value, function, prelude::*};
+use rb_sys::{VALUE, rb_memory_view_entry_t, rb_memory_view_get, rb_memory_view_release, rb_memory_view_t};
 
 use crate::error::{Failure, Result};
+use crate::handle::Wrapped;
+use crate::keep::{self, Held, Loan};
+use crate::producers::{self, Producer};
 
-/// Whether an object exports a MemoryView.
-pub(crate) fn is_exporter(_: Value) -> bool {
-    false
+/// Whether an object's class has a producer of MemoryViews.
+pub(crate) fn is_exporter(object: Value) -> bool {
+    !matches!(producers::find(object.as_raw()), Ok(Producer::None | Producer::BasicObject) | Err(_))
 }
 
-/// The memory of an object, in place.
-pub(crate) fn array(ruby: &Ruby, _: Value, _: bool) -> Result<DArray> {
-    Err(Failure::ours(ruby, "not yet"))
+/// What is asked for first. Producers that refuse whatever is asked for are asked for nothing after that.
+pub(crate) fn wanted(writable: bool) -> Flags {
+    let flags = Flags::FORMAT | Flags::STRIDES | Flags::INDIRECT;
+    if writable { flags | Flags::WRITABLE } else { flags }
 }
 
-pub(crate) fn init(_: &Ruby, _: RModule) -> std::result::Result<(), magnus::Error> {
-    Ok(())
+/// The memory of an object, in place: read-only, or so that it can be written.
+pub(crate) fn array(ruby: &Ruby, object: Value, writable: bool) -> Result<DArray> {
+    if let Some(own) = Wrapped::of(object) {
+        let array = own.array()?;
+        if !writable {
+            return Ok(array.into_readonly());
+        }
+        own.check_writable(ruby)?;
+        return Ok(array);
+    }
+    keep::give_back();
+    let producer = producers::find(object.as_raw())?;
+    let (view, held) = lent(ruby, object, producer, writable)?;
+    let flags = if writable { Flags::WRITABLE | Flags::INDIRECT } else { Flags::INDIRECT };
+    // SAFETY: the producer filled the struct in, and lends what it says until it is told otherwise, which `held` does: by a Ruby thread,
+    // however the last handle goes.
+    let array = unsafe { memory_view::adopt(&view, flags, move || drop(held)) };
+    Ok(array?)
+}
+
+/// A view as its producer filled it in, and the hold on it.
+fn lent(ruby: &Ruby, object: Value, producer: Producer, writable: bool) -> Result<(View, Held)> {
+    // SAFETY: all zero is a view of nothing.
+    let mut view = Box::new(unsafe { MaybeUninit::<rb_memory_view_t>::zeroed().assume_init() });
+    let ways = [wanted(writable), if writable { Flags::WRITABLE } else { Flags::SIMPLE }, Flags::SIMPLE];
+    for flags in ways {
+        if let Some(released) = ask(ruby, object, producer, &mut view, flags.bits())? {
+            // The producer's own answer is what is to be kept alive.
+            let pinned = if view.obj == 0 { object.as_raw() } else { view.obj };
+            let pointer: *const rb_memory_view_t = &raw const *view;
+            // SAFETY: laid out as the library's (see `export`).
+            let copy = unsafe { pointer.cast::<View>().read() };
+            let held = keep::hold(pinned, Some(Box::new(Borrowed { view, by: released })));
+            return Ok((copy, held));
+        }
+        // Whatever a producer wrote before it said no is nobody's.
+        // SAFETY: as above.
+        *view = unsafe { MaybeUninit::zeroed().assume_init() };
+    }
+    let asked = if writable { "a writable view" } else { "a view" };
+    let text =
+        format!("{} gave no MemoryView: neither for {}, nor for any", object.class(), wanted(writable));
+    Err(Failure::refused(ruby, format!("{text}; {asked} was asked for")))
+}
+
+/// Asks a producer for a view: by which way it is given back, if it was given.
+fn ask(
+    ruby: &Ruby,
+    object: Value,
+    producer: Producer,
+    view: &mut rb_memory_view_t,
+    flags: c_int,
+) -> Result<Option<By>> {
+    let raw = object.as_raw();
+    let mut given = false;
+    let by = match producer {
+        Producer::None => {
+            let text = format!("{} exports no MemoryView: no producer is registered for it", object.class());
+            return Err(Failure::of_type(ruby, text));
+        }
+        Producer::BasicObject => {
+            let text =
+                "a BasicObject exports no MemoryView: Ruby's own search for its producer would not end well";
+            return Err(Failure::of_type(ruby, text));
+        }
+        Producer::Registered(rb_memory_view_entry_t { get_func: None, .. }) => {
+            let text = format!("the producer of {} has no function that gives a view", object.class());
+            return Err(Failure::refused(ruby, text));
+        }
+        // Ruby would call what is not there to ask whether it is worth asking.
+        Producer::Registered(rb_memory_view_entry_t {
+            get_func: Some(get),
+            available_p_func: None,
+            release_func,
+        }) => {
+            protect(|| {
+                // SAFETY: an object of the producer's, and a struct that is empty.
+                given = unsafe { get(raw, view, flags) };
+                raw
+            })?;
+            By::Producer(release_func)
+        }
+        Producer::Registered(_) | Producer::Hidden => {
+            protect(|| {
+                // SAFETY: an object whose class is below `BasicObject`, and a struct that is empty.
+                given = unsafe { rb_memory_view_get(raw, view, flags) };
+                raw
+            })?;
+            By::Ruby
+        }
+    };
+    Ok(given.then_some(by))
+}
+
+/// Who is told that a view is not used any more.
+enum By {
+    /// Ruby, which has counted it.
+    Ruby,
+    /// The producer itself.
+    Producer(rb_sys::rb_memory_view_release_func_t),
+}
+
+/// A view that is to be given back.
+struct Borrowed {
+    view: Box<rb_memory_view_t>,
+    by: By,
+}
+
+// SAFETY: only used by threads that have Ruby's lock (`Loan`).
+unsafe impl Send for Borrowed {}
+
+impl Loan for Borrowed {
+    fn give_back(&mut self, object: VALUE) {
+        let view: *mut rb_memory_view_t = &raw mut *self.view;
+        let released = protect(|| {
+            match self.by {
+                // SAFETY: the view that Ruby gave, once: nobody uses it any more.
+                By::Ruby => _ = unsafe { rb_memory_view_release(view) },
+                By::Producer(None) => {}
+                // SAFETY: the view that the producer gave, once.
+                By::Producer(Some(release)) => _ = unsafe { release(object, view) },
+            }
+            rb_sys::Qnil as VALUE
+        });
+        // What a producer raises here has nobody to go to: whoever runs now did not ask it for anything.
+        drop(released);
+    }
+}
+
+fn view(ruby: &Ruby, object: Value, writable: bool) -> Result<Wrapped> {
+    Wrapped::new(ruby, array(ruby, object, writable)?)
+}
+
+pub(crate) fn init(_: &Ruby, module: RModule) -> std::result::Result<(), magnus::Error> {
+    module.define_singleton_method("borrow", function!(view, 2))
 }

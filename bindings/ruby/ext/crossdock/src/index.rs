@@ -10,6 +10,7 @@ use magnus::rb_sys::{AsRawValue, FromRawValue, resume_error};
 use magnus::{RArray, RClass, Ruby, Value};
 use rb_sys::VALUE;
 
+use crate::convert::float;
 use crate::error::{Failure, Result};
 use crate::handle::{self, Wrapped};
 use crate::select::slices;
@@ -63,8 +64,8 @@ fn quick(this: VALUE, args: &[VALUE]) -> Option<VALUE> {
         *place = if at < 0 { at + len as i64 } else { at } as usize;
     }
     match array.get(&index[..args.len()]).ok()? {
-        // SAFETY: a number; nothing is held that a longer jump would leave behind.
-        Element::Float(number) => Some(unsafe { rb_sys::rb_float_new(number) }),
+        // Nothing is held that a long jump would leave behind, should there be no memory for an object.
+        Element::Float(number) => Some(float(number)),
         Element::Int(number) => Some(rb_sys::LONG2NUM(number)),
         Element::UInt(number) => Some(rb_sys::ULONG2NUM(number)),
         Element::Bool(truth) => Some(if truth { rb_sys::Qtrue } else { rb_sys::Qfalse } as VALUE),

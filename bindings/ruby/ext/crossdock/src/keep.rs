@@ -22,13 +22,6 @@ pub(crate) trait Loan: Send {
     fn give_back(&mut self, object: VALUE);
 }
 
-/// An object that is only kept.
-pub(crate) struct Nothing;
-
-impl Loan for Nothing {
-    fn give_back(&mut self, _: VALUE) {}
-}
-
 /// A place where a kept object stands. Never freed, and used again.
 ///
 /// # Invariants

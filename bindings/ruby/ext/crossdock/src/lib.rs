@@ -9,17 +9,25 @@
 //!
 //! Every function that Ruby calls catches panics, and raises only where nothing is left to drop.
 
+mod blocking;
+mod convert;
 mod error;
+mod explain;
 mod export;
+mod files;
 mod handle;
 mod import;
 mod index;
 mod keep;
 mod make;
 mod nested;
+mod producers;
 mod query;
 mod select;
+mod shm;
+mod string;
 mod value;
+mod views;
 
 use core::ffi::{CStr, c_int};
 
@@ -50,7 +58,6 @@ fn define(class: RClass, name: &'static CStr, method: Method) -> Result<(), Erro
 }
 
 /// Called by `require`.
-#[expect(missing_docs, reason = "the macro makes a function of it that Ruby finds by its name")]
 #[magnus::init(name = "crossdock")]
 fn init(ruby: &Ruby) -> Result<(), Error> {
     // SAFETY: the extension has no state but what is atomic or under locks, and shares no Ruby objects between Ractors.
@@ -61,10 +68,19 @@ fn init(ruby: &Ruby) -> Result<(), Error> {
     module.define_error("Refusal", error)?;
     let class = module.define_class("Array", ruby.class_object())?;
     class.undef_default_alloc_func();
+    // Looked up once, here: later several Ractors may ask at the same time.
+    Lazy::force(&ARRAY, ruby);
+    error::init(ruby);
     keep::init()?;
     query::init(ruby, class)?;
     index::init(ruby, class)?;
     make::init(ruby, class)?;
+    convert::init(class)?;
+    views::init(class)?;
+    string::init(class)?;
+    files::init(module, class)?;
+    shm::init(ruby, module, class)?;
+    explain::init(module)?;
     import::init(ruby, module)?;
     export::init(ruby, class)
 }

@@ -2,8 +2,7 @@
 
 use crossdock::DArray;
 use crossdock::layout::Order;
-use crossdock::view::Request;
-use magnus::{RClass, RString, Ruby, Value, method, prelude::*};
+use magnus::{RClass, Ruby, Value, method, prelude::*};
 
 use crate::error::{Failure, Result, parse_dtype};
 use crate::handle::Wrapped;
@@ -51,15 +50,8 @@ fn full(
     Wrapped::new_as(ruby, class, array)
 }
 
-fn pack(ruby: &Ruby, this: Wrapped) -> Result<RString> {
-    let bytes = this.look()?.export(&Request::pin())?.to_bytes()?;
-    Ok(ruby.str_from_slice(&bytes))
-}
-
 pub(crate) fn init(_: &Ruby, class: RClass) -> std::result::Result<(), magnus::Error> {
     class.define_singleton_method("from_nested", method!(from_nested, 3))?;
     class.define_singleton_method("make_full", method!(full, 4))?;
-    class.define_method("pack", method!(pack, 0))?;
-    class.define_method("release", method!(Wrapped::release, 0))?;
-    Ok(())
+    class.define_method("release", method!(Wrapped::release, 0))
 }

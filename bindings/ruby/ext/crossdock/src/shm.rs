@@ -1,0 +1,106 @@
+//! Arrays for other processes: a descriptor, and a text that says what lies behind it.
+
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::sync::Mutex;
+
+use crossdock::DArray;
+use crossdock::exchange::protocol::shm::{self, Exported};
+use crossdock::view::{CopyPolicy, Request};
+use magnus::{RClass, RModule, Ruby, Value, function, method, prelude::*};
+
+use crate::blocking::without_lock;
+use crate::error::{Failure, Result};
+use crate::handle::Wrapped;
+use crate::make::order;
+
+/// `Crossdock::SharedMemory`: an array on its way to another process.
+#[magnus::wrap(class = "Crossdock::SharedMemory", free_immediately, size)]
+struct Lent(Mutex<Option<Exported>>);
+
+impl Lent {
+    fn with<R>(&self, ruby: &Ruby, f: impl FnOnce(&Exported) -> Result<R>) -> Result<R> {
+        let exported = self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        match &*exported {
+            Some(exported) => f(exported),
+            None => Err(Failure::ours(ruby, "the shared memory was closed")),
+        }
+    }
+}
+
+/// Shared memory with the elements, which are copied unless they lie in such memory.
+fn to_shared(ruby: &Ruby, this: Wrapped, wanted: Value) -> Result<Wrapped> {
+    this.derived(ruby, this.array()?.to_shared(order(ruby, wanted)?)?)
+}
+
+fn lend(this: Wrapped, writable: bool, copy: bool) -> Result<Lent> {
+    let request = if writable { Request::share() } else { Request::pin() };
+    let policy = if copy { CopyPolicy::IfNeeded } else { CopyPolicy::Never };
+    let exported = shm::export(&this.array()?, &request.copy(policy))?;
+    Ok(Lent(Mutex::new(Some(exported))))
+}
+
+fn fileno(ruby: &Ruby, this: &Lent) -> Result<i32> {
+    this.with(ruby, |exported| Ok(exported.fd().as_raw_fd()))
+}
+
+fn description(ruby: &Ruby, this: &Lent) -> Result<String> {
+    this.with(ruby, |exported| Ok(exported.description().to_text()?))
+}
+
+fn copied_nbytes(ruby: &Ruby, this: &Lent) -> Result<usize> {
+    this.with(ruby, |exported| Ok(exported.copied_nbytes()))
+}
+
+fn close(this: &Lent) {
+    let exported = this.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take();
+    drop(exported);
+}
+
+fn send_to(ruby: &Ruby, this: &Lent, socket: i32) -> Result<()> {
+    let socket = stream(ruby, socket)?;
+    this.with(ruby, |exported| Ok(without_lock(|| shm::send(&socket, exported))??))
+}
+
+fn receive(ruby: &Ruby, socket: i32) -> Result<Option<Wrapped>> {
+    let socket = stream(ruby, socket)?;
+    match without_lock(|| shm::receive(&socket))?? {
+        Some(array) => Wrapped::new(ruby, array).map(Some),
+        None => Ok(None),
+    }
+}
+
+/// A socket that Ruby has open, by a descriptor of its own.
+fn stream(ruby: &Ruby, fd: i32) -> Result<UnixStream> {
+    Ok(UnixStream::from(duplicate(ruby, fd)?))
+}
+
+fn duplicate(ruby: &Ruby, fd: i32) -> Result<OwnedFd> {
+    if fd < 0 {
+        return Err(Failure::argument(ruby, format!("{fd} is no descriptor")));
+    }
+    // SAFETY: borrowed for this call, in which the object that has it, or nobody, may close it; then the system says so.
+    let fd = unsafe { BorrowedFd::borrow_raw(fd) };
+    fd.try_clone_to_owned()
+        .map_err(|error| Failure::system(ruby, &error, "the descriptor could not be duplicated"))
+}
+
+fn import(ruby: &Ruby, fd: i32, text: String) -> Result<Wrapped> {
+    let description = text.parse()?;
+    let array: DArray = shm::import(duplicate(ruby, fd)?, &description)?;
+    Wrapped::new(ruby, array)
+}
+
+pub(crate) fn init(ruby: &Ruby, module: RModule, class: RClass) -> std::result::Result<(), magnus::Error> {
+    class.define_private_method("copy_to_shared", method!(to_shared, 1))?;
+    class.define_private_method("lend_shared", method!(lend, 2))?;
+    let shared = module.define_class("SharedMemory", ruby.class_object())?;
+    shared.undef_default_alloc_func();
+    shared.define_method("fileno", method!(fileno, 0))?;
+    shared.define_method("description", method!(description, 0))?;
+    shared.define_method("copied_nbytes", method!(copied_nbytes, 0))?;
+    shared.define_method("close", method!(close, 0))?;
+    shared.define_private_method("send_by", method!(send_to, 1))?;
+    shared.define_singleton_method("receive_by", function!(receive, 1))?;
+    shared.define_singleton_method("import_fd", function!(import, 2))
+}

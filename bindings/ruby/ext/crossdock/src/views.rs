@@ -1,0 +1,166 @@
+//! The same memory under another shape, order or type, and the same elements in other memory.
+
+use crossdock::layout::Order;
+use crossdock::view::CopyPolicy;
+use crossdock::{Casting, DArray};
+use magnus::{Integer, RArray, RClass, Ruby, Value, method, prelude::*};
+
+use crate::error::{Failure, Result, parse_dtype};
+use crate::handle::Wrapped;
+use crate::index::assign;
+use crate::make::order;
+use crate::value::{describe, name};
+
+/// An axis, counted from the end where it is negative.
+fn axis(ruby: &Ruby, value: Value, rank: usize) -> Result<usize> {
+    let Some(integer) = Integer::from_value(value) else {
+        return Err(Failure::of_type(ruby, format!("{} is no axis: give an Integer", describe(value))));
+    };
+    let at = integer.to_isize()?;
+    let from_start = if at < 0 { at + rank as isize } else { at };
+    match usize::try_from(from_start) {
+        Ok(axis) if axis < rank => Ok(axis),
+        _ => Err(Failure::index(ruby, format!("axis {at} is out of bounds for an array of {rank} axes"))),
+    }
+}
+
+fn transpose(ruby: &Ruby, this: Wrapped, axes: RArray) -> Result<Wrapped> {
+    let array = this.array()?;
+    if axes.is_empty() {
+        return this.derived(ruby, array.transpose()?);
+    }
+    let axes = axes.into_iter().map(|value| axis(ruby, value, array.rank())).collect::<Result<Vec<_>>>()?;
+    this.derived(ruby, array.permute(&axes)?)
+}
+
+/// The shape that is meant, where one length may be -1: whatever is left.
+fn meant(ruby: &Ruby, array: &DArray, given: RArray) -> Result<Vec<usize>> {
+    let mut shape = Vec::with_capacity(given.len());
+    let mut open = None;
+    for (axis, value) in given.into_iter().enumerate() {
+        let len = match Integer::from_value(value) {
+            Some(integer) => integer.to_isize()?,
+            None => {
+                return Err(Failure::of_type(
+                    ruby,
+                    format!("{} is no length: give Integers", describe(value)),
+                ));
+            }
+        };
+        match usize::try_from(len) {
+            Ok(len) => shape.push(len),
+            Err(_) if len == -1 && open.is_none() => {
+                open = Some(axis);
+                shape.push(1);
+            }
+            Err(_) => {
+                let text = format!(
+                    "axis {axis} would have the length {len}: give one -1 at most, and no other below 0"
+                );
+                return Err(Failure::argument(ruby, text));
+            }
+        }
+    }
+    if let Some(axis) = open {
+        let others = shape.iter().try_fold(1_usize, |product, &len| product.checked_mul(len));
+        match others.filter(|&others| others > 0 && array.len() % others == 0) {
+            Some(others) => shape[axis] = array.len() / others,
+            None => {
+                let text =
+                    format!("{} elements of shape {:?} fit no shape {given}", array.len(), array.shape());
+                return Err(Failure::argument(ruby, text));
+            }
+        }
+    }
+    Ok(shape)
+}
+
+fn reshape(ruby: &Ruby, this: Wrapped, shape: RArray, copy: bool) -> Result<Wrapped> {
+    let array = this.array()?;
+    let shape = meant(ruby, &array, shape)?;
+    let policy = if copy { CopyPolicy::IfNeeded } else { CopyPolicy::Never };
+    let shaped =
+        array.reshape_with(&shape, Order::RowMajor, policy).map_err(|error| match error.is_layout() {
+            true => Failure::ours(ruby, format!("{error}; reshape(…, copy: true) copies where it has to")),
+            false => error.into(),
+        })?;
+    this.derived(ruby, shaped)
+}
+
+fn field(ruby: &Ruby, this: Wrapped, field: Value) -> Result<Wrapped> {
+    let field = name(ruby, field)?;
+    let array = this.array()?;
+    if array.dtype().as_record().is_some_and(|record| record.field(&field).is_none()) {
+        let names: Vec<_> =
+            array.dtype().as_record().into_iter().flat_map(|record| record.fields()).collect();
+        let names: Vec<_> = names.iter().map(|field| field.name()).collect();
+        return Err(Failure::index(ruby, format!("no field {field:?}: there are {names:?}")));
+    }
+    this.derived(ruby, array.field(&field)?)
+}
+
+fn broadcast_to(ruby: &Ruby, this: Wrapped, shape: Vec<usize>) -> Result<Wrapped> {
+    let array = this.array()?;
+    // What all elements along an axis share is not written as if it were many.
+    this.derived(ruby, array.broadcast_to(&shape)?.into_readonly())
+}
+
+fn copy(ruby: &Ruby, this: Wrapped, wanted: Value) -> Result<Wrapped> {
+    let array = this.array()?;
+    this.derived(ruby, array.to_order(order(ruby, wanted)?)?)
+}
+
+fn cast(ruby: &Ruby, this: Wrapped, dtype: Value, saturating: bool) -> Result<Wrapped> {
+    let casting = if saturating { Casting::Saturating } else { Casting::Checked };
+    let array = this.array()?;
+    let order = array.order().unwrap_or(Order::RowMajor);
+    this.derived(ruby, array.cast(&parse_dtype(ruby, dtype)?, order, casting)?)
+}
+
+fn view_as(ruby: &Ruby, this: Wrapped, dtype: Value) -> Result<Wrapped> {
+    this.derived(ruby, this.array()?.view_as(&parse_dtype(ruby, dtype)?)?)
+}
+
+fn to_readonly(ruby: &Ruby, this: Wrapped) -> Result<Wrapped> {
+    this.derived(ruby, this.array()?.into_readonly())
+}
+
+fn fill(ruby: &Ruby, this: Wrapped, value: Value) -> Result<Wrapped> {
+    this.check_writable(ruby)?;
+    assign(ruby, &this.array()?, value)?;
+    Ok(this)
+}
+
+/// Whether another array has the same shape and equal elements; as Ruby's numbers do, those of different types are equal where they are
+/// the same number.
+fn equals(this: Wrapped, other: Value) -> Result<bool> {
+    let Some(other) = Wrapped::of(other) else { return Ok(false) };
+    let (ours, theirs) = (this.array()?, other.array()?);
+    if ours.shape() != theirs.shape() {
+        return Ok(false);
+    }
+    match ours.equals(&theirs) {
+        Err(error) if error.is_dtype() => {}
+        other => return Ok(other?),
+    }
+    // The same number, whichever of the two is converted.
+    Ok(same(&ours, &theirs) && same(&theirs, &ours))
+}
+
+fn same(ours: &DArray, theirs: &DArray) -> bool {
+    let converted = theirs.cast(ours.dtype(), Order::RowMajor, Casting::Checked);
+    converted.and_then(|theirs| ours.equals(&theirs)).unwrap_or(false)
+}
+
+pub(crate) fn init(class: RClass) -> std::result::Result<(), magnus::Error> {
+    class.define_private_method("transpose_to", method!(transpose, 1))?;
+    class.define_private_method("reshape_to", method!(reshape, 2))?;
+    class.define_method("field", method!(field, 1))?;
+    class.define_private_method("broadcast", method!(broadcast_to, 1))?;
+    class.define_private_method("copy_to", method!(copy, 1))?;
+    class.define_private_method("cast_to", method!(cast, 2))?;
+    class.define_method("view_as", method!(view_as, 1))?;
+    class.define_method("to_readonly", method!(to_readonly, 0))?;
+    class.define_method("fill", method!(fill, 1))?;
+    class.define_method("==", method!(equals, 1))
+}
