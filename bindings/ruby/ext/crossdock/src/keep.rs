@@ -6,10 +6,10 @@
 //!   given back at once, by a thread that may │ or queued, until a Ruby thread next makes an array <┘
 //! ```
 //!
-//! The last handle on memory may go in a sweep, where nothing may be allocated or called, on a thread that is not Ruby's, or at the
-//! end of the process, when what was lent may be gone before its borrower: then nothing is given back at all.
+//! The last handle on memory may go in a sweep, where nothing may be allocated or called, or on a thread that is not Ruby's: then it waits.
+//! Or at the end of the process, when what was lent may be gone before its borrower: then nothing is given back at all.
 
-use core::ffi::c_void;
+use core::ffi::{c_int, c_void};
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 
@@ -189,8 +189,11 @@ unsafe extern "C" fn mark(_: *mut c_void) {
     }
 }
 
-unsafe extern "C" fn end(_: VALUE) {
+/// Called when the object that marks is finalized, which is when the process ends: behind all of `at_exit`, where a program may still do
+/// anything, and before the objects go.
+unsafe extern "C" fn end(_: VALUE, _: VALUE, _: c_int, _: *const VALUE, _: VALUE) -> VALUE {
     ENDING.store(true, Ordering::Release);
+    rb_sys::Qnil as VALUE
 }
 
 /// Makes the object that marks. Once, when the extension is loaded.
@@ -200,11 +203,14 @@ pub(crate) fn init() -> Result<(), magnus::Error> {
         // SAFETY: Ruby's own.
         let class = unsafe { class.read() };
         // SAFETY: a type without data; what is not null is never read.
-        let keeper = unsafe { rb_data_typed_object_wrap(class, ptr::without_provenance_mut(8), &KEEPER.0) };
+        let keeper =
+            unsafe { rb_data_typed_object_wrap(class, ptr::without_provenance_mut(8), &KEEPER.0) };
         // SAFETY: an object, for ever.
         unsafe { rb_gc_register_mark_object(keeper) };
-        // SAFETY: a function without an argument.
-        unsafe { rb_sys::rb_set_end_proc(Some(end), rb_sys::Qnil as VALUE) };
+        // SAFETY: a function that looks at no argument.
+        let end = unsafe { rb_sys::rb_proc_new(Some(end), rb_sys::Qnil as VALUE) };
+        // SAFETY: an object, and what can be called.
+        unsafe { rb_sys::rb_define_finalizer(keeper, end) };
         keeper
     })?;
     Ok(())

@@ -1,0 +1,119 @@
+# frozen_string_literal: true
+
+require_relative "helper"
+
+class TestElements < Test::Unit::TestCase
+  include Helper
+
+  # Ruby's own `pack` and `unpack` are the oracle.
+  LETTERS = {
+    int8: "c", uint8: "C", int16: "s", uint16: "S", int32: "l", uint32: "L", int64: "q", uint64: "Q", float32: "f", float64: "d",
+    ">int16": "s>", ">uint32": "L>", ">float64": "G", "<float32": "e"
+  }.freeze
+
+  def test_every_number_is_what_unpack_makes_of_its_bytes
+    random = Random.new(1)
+    LETTERS.each do |dtype, letter|
+      # More than one batch, and more than one chunk of what is read at a time.
+      [1, 255, 256, 257, 70_000].each do |size|
+        bytes = random.bytes(size * [0].pack(letter).bytesize)
+        array = Crossdock::Array.from_string(bytes, dtype: dtype)
+        assert_equal bytes.unpack("#{letter}*").map(&:to_s), array.to_a.map(&:to_s), "#{size} of #{dtype}"
+        assert_equal bytes, array.pack
+        array.release
+      end
+    end
+  end
+
+  def test_floats_of_every_exponent_are_exact
+    floats = (-1074..1023).flat_map { |power| [2.0**power, -(2.0**power), 1.7 * 2.0**[power, 1022].min] }
+    floats += [0.0, -0.0, Float::INFINITY, -Float::INFINITY, Float::MAX, Float::MIN, 1.72723e-77, [0x3000000000000000].pack("Q").unpack1("d")]
+    array = Crossdock::Array.new(floats)
+    assert_equal floats.pack("d*"), array.pack
+    assert_equal floats.pack("d*"), array.to_a.pack("d*")
+    assert_equal floats.pack("d*"), array.each.to_a.pack("d*")
+    assert_equal floats.pack("d*"), floats.each_index.map { |index| array[index] }.pack("d*")
+    assert_predicate Crossdock::Array[Float::NAN].to_a[0], :nan?
+  end
+
+  def test_nested_arrays_come_back_whatever_the_shape_and_the_strides
+    random = Random.new(2)
+    seen = Hash.new(0)
+    100.times do
+      shape = ::Array.new(random.rand(5)) { random.rand(5) }
+      size = shape.reduce(1, :*)
+      flat = (0...size).to_a
+      nested = shape.empty? ? flat[0] : shape.drop(1).reverse.reduce(flat) { |list, len| len.zero? ? list : list.each_slice(len).to_a }
+      next if size.zero?
+
+      array = Crossdock::Array.new(nested)
+      assert_equal [shape, nested], [array.shape, array.to_a]
+      next if shape.empty?
+
+      turned = array.transpose
+      assert_equal turned.each.to_a, turned.to_a.flatten
+      assert_equal turned.to_a.flatten.pack("q*"), turned.pack
+      seen[shape.size] += 1
+    end
+    assert_operator seen.size, :>=, 4, seen
+    assert_equal [[], []], Crossdock::Array.zeros(2, 0).to_a
+    assert_equal [], Crossdock::Array.zeros(0, 2).to_a
+    assert_equal [[[], []]], Crossdock::Array.zeros(1, 2, 0, 3).to_a
+    assert_equal [[[7]]], Crossdock::Array.new([[[7]]]).to_a
+  end
+
+  def test_complex_numbers_truth_values_text_and_bytes
+    assert_equal [1i, 2 + 0.5i], Crossdock::Array.new([1i, 2 + 0.5i]).to_a
+    assert_equal [true, false], Crossdock::Array.new([true, false]).to_a
+    assert_equal ["ä", ""], Crossdock::Array.new(["ä", ""]).to_a
+    bytes = Crossdock::Array.new(["ab", "c"], dtype: :S3)
+    assert_equal [["ab", "c"], Encoding::BINARY], [bytes.to_a, bytes[0].encoding]
+    assert_equal [Encoding::UTF_8, Encoding::BINARY], [Crossdock::Array.new("ä")[].encoding, bytes.pack.encoding]
+    assert_equal 0.1r.to_f, Crossdock::Array.new([0.1r])[0]
+  end
+
+  def test_dates_are_counts_and_nil
+    days = Crossdock::Array.new([0, nil, 20_000], dtype: "datetime64[D]")
+    assert_equal [:"datetime64[D]", [0, nil, 20_000]], [days.dtype, days.to_a]
+    assert_match(/1970-01-01.*NaT.*2024-10-04/, days.inspect)
+  end
+
+  def test_records_are_hashes
+    trades = Crossdock::Array.new([{ price: 1.5, size: 3 }, { price: 2.5, size: 4 }], dtype: { price: :float32, size: :uint8 })
+    assert_equal [5, %i[price size], [{ price: 1.5, size: 3 }, { price: 2.5, size: 4 }]], [trades.itemsize, trades.fields, trades.to_a]
+    sizes = trades.field(:size)
+    assert_equal [[5], [3, 4]], [sizes.strides, sizes.to_a]
+    sizes[1] = 9
+    assert_equal({ price: 2.5, size: 9 }, trades[1])
+    trades[0] = { size: 1, price: 0.5 }
+    assert_equal({ price: 0.5, size: 1 }, trades[0])
+    assert_match(/"weight".*price.*size/, message_of(IndexError) { trades.field("weight") })
+    assert_match(/no field "weight"/, message_of(ArgumentError) { trades[0] = { price: 1, size: 2, weight: 3 } })
+    assert_match(/no value.*"size"/, message_of(ArgumentError) { trades[0] = { price: 1 } })
+    assert_equal trades.dtype, Crossdock::Array.zeros(1, dtype: trades.dtype).dtype
+    assert_nil sizes.fields
+  end
+
+  def test_large_integers_are_exact_or_refused
+    array = Crossdock::Array.new([2**64 - 1, 0])
+    assert_equal [2**64 - 1, 0], array.to_a
+    assert_equal(-(2**63), Crossdock::Array.new([-(2**63)])[0])
+    assert_raise(RangeError) { Crossdock::Array.new([2**64]) }
+    assert_raise(RangeError) { Crossdock::Array.new([2**63, -1]) }
+    assert_equal 2.0**70, Crossdock::Array.zeros(1).tap { |floats| floats[0] = 2**70 }[0]
+  end
+
+  def test_enumerable_works_on_the_elements
+    array = Crossdock::Array.new([[3, 1], [2, 5]])
+    assert_equal [11, 1, 5, [3, 1, 2, 5]], [array.sum, array.min, array.max, array.each.to_a]
+    assert_equal [6, 2, 4, 10], array.map { |number| number * 2 }
+    assert_equal [4, 4, 4], [array.each.size, array.size, array.length]
+    assert_same array, array.each { |number| number }
+    seen = []
+    array.each do |number|
+      seen << number
+      array[1, 1] = 50 if number == 3
+    end
+    assert_equal [3, 1, 2, 50], seen
+  end
+end
