@@ -5,8 +5,8 @@ require "crossdock"
 
 # What several tests use.
 module Helper
-  # The lines of an error, which has to be of this class.
-  def message_of(error, &block)
-    assert_raise(error, &block).message
+  # What an error says, which has to be of one of these classes.
+  def message_of(*errors, &block)
+    assert_raise(*errors, &block).message
   end
 end

@@ -25,7 +25,7 @@ fn to_a(ruby: &Ruby, this: Wrapped) -> Result<Value> {
     let root = ruby.ary_new_capa(array.shape()[0]);
     let mut nest =
         Nest { shape: array.shape(), dtype: array.dtype(), kind: kind(array.dtype()), open: vec![root] };
-    let view = array.export(&Request::pin())?;
+    let view = array.export(&Request::pin().indirect())?;
     let mut chunks = view.chunks()?;
     while let Some(bytes) = chunks.next_chunk() {
         nest.add(ruby, bytes)?;
@@ -179,7 +179,7 @@ fn each(ruby: &Ruby, this: Wrapped) -> Result<Value> {
 
 /// The bytes of all elements in row-major order, as a binary String.
 fn pack(ruby: &Ruby, this: Wrapped) -> Result<RString> {
-    let view = this.look()?.export(&Request::pin())?;
+    let view = this.look()?.export(&Request::pin().indirect())?;
     let mut chunks = view.chunks()?;
     // SAFETY: a length.
     let made = protect(|| unsafe { rb_sys::rb_str_new(core::ptr::null(), view.nbytes() as _) })?;

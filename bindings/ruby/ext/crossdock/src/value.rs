@@ -149,8 +149,7 @@ fn scalar_from_ruby(ruby: &Ruby, value: Value, kind: ScalarKind) -> Result<Eleme
             (_, Err(error)) => Element::Bytes(error.into_bytes()),
         });
     }
-    let numeric: Value = ruby.class_object().const_get("Numeric")?;
-    if value.funcall::<_, _, bool>("is_a?", (numeric,))? {
+    if value.is_kind_of(ruby.class_numeric()) {
         if value.funcall::<_, _, bool>("real?", ())? {
             return Ok(Element::Float(value.funcall("to_f", ())?));
         }
