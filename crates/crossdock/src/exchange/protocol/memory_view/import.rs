@@ -117,10 +117,12 @@ impl Held {
 /// numbers and `format` to a C string, and the elements that shape and strides reach are as for [`register`](super::register); the
 /// pointers that suboffsets lead over, as for [`import`].
 pub unsafe fn adopt<F: FnOnce() + Send + 'static>(lent: &View, flags: Flags, release: F) -> Result<DArray> {
-    let (mut view, mut loan) = (*lent, Loan::NONE);
+    let (mut view, mut loan) = (View::EMPTY, Loan::NONE);
     let release = Release(Some(release));
     // SAFETY: the caller's word.
-    unsafe { Foreign::new(&mut view) }.check(flags, &mut loan)?;
+    let foreign = unsafe { Foreign::read(lent) };
+    let items = foreign.check(flags, &mut loan)?;
+    foreign.fill_in(&items, &loan, &mut view);
     // SAFETY: just checked, by what `loan` has until this returns; the rest is the caller's word.
     unsafe { array_of(&view, move || drop(release)) }
 }

@@ -35,6 +35,7 @@ mod last;
 mod loan;
 mod object;
 mod records;
+mod standing;
 mod state;
 
 pub use self::abi::{Available, Class, Entry, Get, ItemDesc, Release, View};
@@ -45,3 +46,4 @@ pub use self::hub::{available, exports, get, release};
 pub use self::import::{adopt, import};
 pub use self::last::{keep_refusal, last_refusal, last_refusal_ptr};
 pub use self::object::{ArrayObject, class as array_class};
+pub use self::standing::{StandingLoan, take_back};

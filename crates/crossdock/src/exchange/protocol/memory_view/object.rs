@@ -90,7 +90,7 @@ impl ArrayObject {
     /// Gives a view. On refusal nothing was done.
     #[inline]
     pub(super) fn lend(&self, view: &mut View, flags: Flags) -> Result<()> {
-        let Ok(format) = &self.format else { return Err(self.unsaid()) };
+        let format = self.format()?;
         let layout = self.array.layout();
         flags.check_layout(layout)?;
         let kind = if flags.is_writable() { LeaseKind::Share } else { LeaseKind::Pin };
@@ -130,6 +130,12 @@ impl ArrayObject {
         }
         self.array.raw().lease(LeaseKind::Share)?;
         Ok(self.array.clone())
+    }
+
+    /// How its items are spelt.
+    #[inline]
+    pub(super) fn format(&self) -> Result<&Format> {
+        self.format.as_ref().map_err(|_| self.unsaid())
     }
 
     #[cold]

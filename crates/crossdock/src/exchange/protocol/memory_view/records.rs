@@ -28,6 +28,9 @@ const MOST: u32 = FIRST * ((1 << CHUNKS) - 1);
 /// Up to how many slots a thread keeps for itself.
 const KEPT: u32 = 16;
 
+/// In the place of the slot behind one that is in no list.
+const RESERVED: u32 = u32::MAX;
+
 /// Bits of [`View::reserved`](super::View) for the number of the slot; the generation has the others.
 const NUMBER_BITS: u32 = 24;
 const _: () = assert!(MOST < 1 << NUMBER_BITS && GENERATIONS <= 1 << (64 - NUMBER_BITS));
@@ -38,7 +41,8 @@ const _: () = assert!(MOST < 1 << NUMBER_BITS && GENERATIONS <= 1 << (64 - NUMBE
 ///
 /// 1. `loan` is touched by whoever has the slot to themselves: by having taken it from a list, or by having claimed it. While it is live,
 ///    it does not change.
-/// 2. A free slot that was used before is in at most one list; `next` is the one behind it, plus 1, or 0.
+/// 2. A free slot that was used before is in at most one list; `next` is the one behind it, plus 1, or 0. One that is [`Reserved`] is in
+///    none, and `next` is [`RESERVED`].
 #[repr(align(64))]
 struct Slot {
     state: State,
@@ -269,7 +273,7 @@ impl Claimed {
         self.loan().clear();
         let Self { slot, number } = self;
         std::mem::forget(self);
-        if slot.state.retire() {
+        if slot.state.retire() && slot.next.load(Ordering::Relaxed) != RESERVED {
             put(slot, number);
         }
     }
@@ -279,6 +283,53 @@ impl Drop for Claimed {
     fn drop(&mut self) {
         self.slot.state.keep();
     }
+}
+
+/// A slot that one lender keeps, for one view at a time: without a list and without an atomic exchange. What the view shows is the lender's.
+pub(super) struct Reserved {
+    slot: &'static Slot,
+    number: u32,
+}
+
+impl Vacant {
+    /// Keeps the slot out of all lists, for the views of an object.
+    pub(super) fn reserve(self, object: *mut c_void) -> Reserved {
+        let Self { slot, number } = self;
+        std::mem::forget(self);
+        slot.object.store(object, Ordering::Relaxed);
+        slot.next.store(RESERVED, Ordering::Relaxed);
+        Reserved { slot, number }
+    }
+}
+
+impl Reserved {
+    /// A view is given, unless the one before is still held. What it is known by. Called by one thread at a time.
+    #[inline]
+    pub(super) fn publish(&self) -> Option<*mut c_void> {
+        let generation = self.slot.state.publish_again()?;
+        Some(ptr::without_provenance_mut((generation << NUMBER_BITS | u64::from(self.number)) as usize))
+    }
+
+    /// Whether its view is held.
+    pub(super) fn is_live(&self) -> bool {
+        self.slot.state.is_used()
+    }
+}
+
+impl Drop for Reserved {
+    fn drop(&mut self) {
+        if !self.is_live() && self.slot.state.is_usable() {
+            put(self.slot, self.number);
+        }
+    }
+}
+
+/// Whether this was the name of a view of a reserved slot, which is not held any more now. For one name, called by one thread at a time.
+#[inline]
+pub(super) fn finish(name: *mut c_void) -> bool {
+    let (generation, number) = parts(name);
+    let Some(slot) = find(number) else { return false };
+    slot.next.load(Ordering::Relaxed) == RESERVED && slot.state.finish(generation)
 }
 
 #[inline]

@@ -117,6 +117,33 @@ impl<W: Word> State<W> {
         next < GENERATIONS
     }
 
+    /// From free to live, as [`State::publish`], if it is free and not worn out: for records that one lender keeps.
+    #[inline]
+    pub(super) fn publish_again(&self) -> Option<u64> {
+        let word = self.0.load(Ordering::Relaxed);
+        if word & PHASE != FREE || word / GENERATION >= GENERATIONS {
+            return None;
+        }
+        self.0.store(word | LIVE, Ordering::Release);
+        Some(word / GENERATION)
+    }
+
+    /// From live to free at once, if it is this generation's turn: by whoever knows that nobody else tries at the same time.
+    #[inline]
+    pub(super) fn finish(&self, generation: u64) -> bool {
+        let live = (generation * GENERATION) | LIVE;
+        if self.0.load(Ordering::Relaxed) != live {
+            return false;
+        }
+        self.0.store((generation + 1) * GENERATION, Ordering::Release);
+        true
+    }
+
+    /// Whether there are generations left.
+    pub(super) fn is_usable(&self) -> bool {
+        self.0.load(Ordering::Relaxed) / GENERATION < GENERATIONS
+    }
+
     /// Whether this generation is live, or being released.
     #[inline]
     pub(super) fn is_held(&self, generation: u64) -> bool {
@@ -165,6 +192,21 @@ mod tests {
         assert_eq!(state.claim(1), Err(Refused::Over));
         assert_eq!(state.claim(3), Err(Refused::Unknown));
         assert_eq!(state.claim(0), Err(Refused::Unknown));
+    }
+
+    #[test]
+    fn a_record_that_is_kept_is_published_and_finished_in_turns() {
+        let state = State::new();
+        assert_eq!((state.publish_again(), state.publish_again()), (Some(1), None));
+        assert!(!state.finish(2) && !state.finish(0) && state.finish(1) && !state.finish(1));
+        assert_eq!(state.publish_again(), Some(2));
+        assert_eq!(state.claim(2), Ok(()));
+        assert!(!state.finish(2) && state.publish_again().is_none());
+        assert!(state.retire() && state.is_usable());
+        let worn = State(AtomicU64::new((GENERATIONS - 1) * GENERATION));
+        assert_eq!(worn.publish_again(), Some(GENERATIONS - 1));
+        assert!(worn.finish(GENERATIONS - 1) && !worn.is_usable());
+        assert_eq!(worn.publish_again(), None);
     }
 
     #[test]
