@@ -1,15 +1,15 @@
 //! `Crossdock::Array` as a producer of Ruby's MemoryView.
 //!
-//! The library's own hub makes the view: it knows the flags, takes the lease and keeps what the view points to in a record of its own. What
-//! Ruby's struct needs beyond that is the object to pin, and room for the record's name, which is `private_data`. The name alone is what
-//! `release` goes by: at the end of a process, the object may be gone before those who borrowed from it.
+//! The library's own hub makes the view: it knows the flags, holds the lease and has a record of each view. What Ruby's struct needs beyond that is
+//! the object to pin, and room for the record's name, which is `private_data`. By the name alone `release` goes: at the end of a process, the object
+//! may be gone before those who borrowed from it, and what they see then stays for ever.
 
 use core::ffi::c_int;
 use core::mem::offset_of;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 
-use crossdock::exchange::protocol::memory_view::{self, Flags, ItemDesc, View};
+use crossdock::exchange::protocol::memory_view::{self, Flags, View};
 use magnus::rb_sys::{AsRawValue, protect};
 use magnus::{RClass, Ruby};
 use rb_sys::{VALUE, rb_memory_view_entry_t, rb_memory_view_register, rb_memory_view_t};
@@ -41,12 +41,10 @@ const _: () = {
     assert!(offset_of!(rb_memory_view_t, _memory_view_entry) == offset_of!(View, reserved));
 };
 
-const NO_COMPONENTS: ItemDesc = ItemDesc { components: ptr::null(), length: 0 };
-
 /// Fills in a view, which Ruby's `rb_memory_view_get` does not do before.
 unsafe extern "C" fn get(obj: VALUE, view: *mut rb_memory_view_t, flags: c_int) -> bool {
     catch_unwind(AssertUnwindSafe(|| {
-        let Some(object) = handle::find(obj).and_then(handle::Handle::object) else {
+        let Some(loan) = handle::find(obj).and_then(handle::Handle::loan) else {
             memory_view::keep_refusal(&"the array was released");
             return false;
         };
@@ -55,39 +53,42 @@ unsafe extern "C" fn get(obj: VALUE, view: *mut rb_memory_view_t, flags: c_int) 
             memory_view::keep_refusal(&"the Crossdock::Array is frozen, and WRITABLE was asked for");
             return false;
         }
-        let mut own = View::EMPTY;
-        // SAFETY: an object of the library, and a place for a view.
-        if unsafe { memory_view::get(object.as_ptr(), &mut own, flags) }.is_err() {
+        // SAFETY: the caller's place for a view, which is laid out as the library's (checked above), and may hold anything.
+        let view = unsafe { &mut *view.cast::<View>() };
+        let lent = if handle::is_frozen(obj) {
+            // Several Ractors may have it.
+            loan.lend(view, flags)
+        } else {
+            // SAFETY: one Ractor has it, whose threads run one at a time.
+            unsafe { loan.lend_alone(view, flags) }
+        };
+        if lent.is_err() {
             return false;
         }
-        own.obj = ptr::without_provenance_mut(obj as usize);
-        own.private_data = own.reserved;
-        // Ruby parses the format where somebody wants its components, and frees them.
-        own.item_desc = NO_COMPONENTS;
-        own.reserved = ptr::null_mut();
-        // SAFETY: the caller's place for a view, which is laid out as the library's (checked above).
-        unsafe { view.cast::<View>().write(own) };
+        // Ruby pins this one, and has the last field for itself.
+        view.obj = ptr::without_provenance_mut(obj as usize);
+        view.private_data = view.reserved;
         true
     }))
     .unwrap_or(false)
 }
 
-/// Gives a view back: by the name of its record alone, since the object may be gone.
+/// Gives a view back: by the name alone, since the object may be gone.
 unsafe extern "C" fn release(_: VALUE, view: *mut rb_memory_view_t) -> bool {
     catch_unwind(AssertUnwindSafe(|| {
         // SAFETY: the caller's struct.
         let name = unsafe { &raw mut (*view).private_data };
         // SAFETY: as above.
-        let reserved = unsafe { name.replace(ptr::null_mut()) };
-        let mut own = View { reserved, ..View::EMPTY };
-        // SAFETY: a view, of which the hub says whether it is held; who gives it back does not use it any more.
-        unsafe { memory_view::release(&mut own) }
+        let name = unsafe { name.replace(ptr::null_mut()) };
+        // SAFETY: who has views of arrays of one Ractor is of that Ractor, whose threads run one at a time; those of frozen arrays, which several may
+        // have, are not taken back by plain stores. A sweep has all Ractors stopped.
+        unsafe { memory_view::take_back(name) }
     }))
     .unwrap_or(false)
 }
 
 unsafe extern "C" fn available(obj: VALUE) -> bool {
-    handle::find(obj).and_then(handle::Handle::object).is_some()
+    handle::find(obj).and_then(handle::Handle::loan).is_some()
 }
 
 /// Registers the producer for `Crossdock::Array` and what inherits from it.

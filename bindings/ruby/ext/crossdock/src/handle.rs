@@ -1,11 +1,11 @@
 //! `Crossdock::Array` as Ruby holds it: a TypedData object around an array of the library.
 
 use core::ffi::c_void;
-use std::cell::UnsafeCell;
+use std::cell::{Cell, UnsafeCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crossdock::DArray;
-use crossdock::exchange::protocol::memory_view::ArrayObject;
+use crossdock::exchange::protocol::memory_view::StandingLoan;
 use magnus::rb_sys::{AsRawValue, FromRawValue, protect};
 use magnus::{IntoValue, RClass, Ruby, TryConvert, Value, prelude::*};
 use rb_sys::{
@@ -22,7 +22,9 @@ use crate::{ARRAY, keep};
 /// 1. Only `release` takes the array out, which it does under the lock of the Ractor that has the object, and never of a frozen one, which
 ///    other Ractors may have: a reference is good until the next call that may run Ruby code.
 pub(crate) struct Handle {
-    object: UnsafeCell<Option<ArrayObject>>,
+    loan: UnsafeCell<Option<StandingLoan>>,
+    /// Released while somebody had a view: the loan stays until the object goes.
+    is_over: Cell<bool>,
 }
 
 static TYPE: Type = Type(rb_data_type_t {
@@ -57,8 +59,12 @@ unsafe extern "C" fn free(data: *mut c_void) {
 
 unsafe extern "C" fn size(data: *const c_void) -> rb_sys::size_t {
     // SAFETY: as for `free`; nobody takes the array out meanwhile (Handle 1).
-    let object = unsafe { &*(*data.cast::<Handle>()).object.get() };
-    let own = object.as_ref().map_or(0, |object| object.array().layout().rank() * 2 * size_of::<usize>());
+    let handle = unsafe { &*data.cast::<Handle>() };
+    // SAFETY: as above.
+    let loan = unsafe { &*handle.loan.get() };
+    let own = loan
+        .as_ref()
+        .map_or(0, |loan| size_of_val(loan.array()) + loan.array().rank() * 2 * size_of::<usize>());
     (size_of::<Handle>() + own) as rb_sys::size_t
 }
 
@@ -90,11 +96,11 @@ pub(crate) fn is_frozen(value: VALUE) -> bool {
 }
 
 impl Handle {
-    /// The array with its spelling for MemoryView, unless it was released.
+    /// The array, and what is lent of it, unless it was released.
     #[inline(always)]
-    pub(crate) fn object(&self) -> Option<&ArrayObject> {
+    pub(crate) fn loan(&self) -> Option<&StandingLoan> {
         // SAFETY: Handle 1.
-        unsafe { &*self.object.get() }.as_ref()
+        unsafe { &*self.loan.get() }.as_ref().filter(|_| !self.is_over.get())
     }
 }
 
@@ -132,8 +138,8 @@ impl Wrapped {
     /// A new object of a class that is `Crossdock::Array` or inherits from it.
     pub(crate) fn new_as(_: &Ruby, class: RClass, array: DArray) -> Result<Self> {
         keep::give_back();
-        let object = UnsafeCell::new(Some(ArrayObject::approximated(array)));
-        let data = Box::into_raw(Box::new(Handle { object }));
+        let loan = UnsafeCell::new(Some(StandingLoan::new(array)));
+        let data = Box::into_raw(Box::new(Handle { loan, is_over: Cell::new(false) }));
         // SAFETY: a class whose objects are made nowhere else, and what `free` takes back.
         let wrap = || unsafe { rb_data_typed_object_wrap(class.as_raw(), data.cast(), &TYPE.0) };
         match protect(wrap) {
@@ -155,8 +161,8 @@ impl Wrapped {
 
     /// The array, for as long as no Ruby code can run (Handle 1).
     pub(crate) fn look<'a>(self) -> Result<&'a DArray> {
-        let object = find(self.0.as_raw()).and_then(Handle::object);
-        object.map(ArrayObject::array).ok_or_else(|| {
+        let loan = find(self.0.as_raw()).and_then(Handle::loan);
+        loan.map(StandingLoan::array).ok_or_else(|| {
             Failure::ours(
                 &Ruby::get_with(self.0),
                 "the array was released: nothing can be read from it any more",
@@ -198,16 +204,20 @@ impl Wrapped {
         self.0
     }
 
-    /// Gives the memory back, unless others have it.
+    /// Gives the memory back, unless others have it. Where somebody has a view, it is given back when the object goes.
     pub(crate) fn release(ruby: &Ruby, this: Self) -> Result<()> {
         if this.0.is_frozen() {
             let text = "can't release a frozen Crossdock::Array: other Ractors may have it";
             return Err(Failure::Raised(magnus::Error::new(ruby.exception_frozen_error(), text)));
         }
         if let Some(handle) = find(this.0.as_raw()) {
-            // SAFETY: Handle 1: no reference is held across a call, and nobody else has an object that is not frozen.
-            let object = unsafe { &mut *handle.object.get() }.take();
-            drop(object);
+            if handle.loan().is_some_and(StandingLoan::is_shown) {
+                handle.is_over.set(true);
+            } else if !handle.is_over.get() {
+                // SAFETY: Handle 1: no reference is held across a call, and nobody else has an object that is not frozen.
+                let loan = unsafe { &mut *handle.loan.get() }.take();
+                drop(loan);
+            }
         }
         keep::give_back();
         Ok(())

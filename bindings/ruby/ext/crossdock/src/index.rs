@@ -48,7 +48,7 @@ unsafe fn arguments<'a>(argc: c_int, argv: *const VALUE) -> &'a [VALUE] {
 /// A number, by small Integers; `None` for whatever takes longer, and for what is an error.
 #[inline(always)]
 fn quick(this: VALUE, args: &[VALUE]) -> Option<VALUE> {
-    let array = handle::find(this)?.object()?.array();
+    let array = handle::find(this)?.loan()?.array();
     let shape = array.shape();
     if args.len() != shape.len() || args.len() > FEW {
         return None;

@@ -203,8 +203,7 @@ pub(crate) fn init() -> Result<(), magnus::Error> {
         // SAFETY: Ruby's own.
         let class = unsafe { class.read() };
         // SAFETY: a type without data; what is not null is never read.
-        let keeper =
-            unsafe { rb_data_typed_object_wrap(class, ptr::without_provenance_mut(8), &KEEPER.0) };
+        let keeper = unsafe { rb_data_typed_object_wrap(class, ptr::without_provenance_mut(8), &KEEPER.0) };
         // SAFETY: an object, for ever.
         unsafe { rb_gc_register_mark_object(keeper) };
         // SAFETY: a function that looks at no argument.

@@ -83,10 +83,11 @@ fn class_of(object: VALUE) -> VALUE {
 fn registration(class: VALUE, name: ID) -> Option<rb_memory_view_entry_t> {
     // SAFETY: a class; one that has none says nil.
     let kept = unsafe { rb_ivar_get(class, name) };
-    // SAFETY: an object on the heap, as the first question answers.
-    if rb_sys::SPECIAL_CONST_P(kept)
-        || unsafe { rb_sys::RB_BUILTIN_TYPE(kept) } != rb_sys::ruby_value_type::RUBY_T_DATA
-    {
+    if rb_sys::SPECIAL_CONST_P(kept) {
+        return None;
+    }
+    // SAFETY: an object on the heap.
+    if unsafe { rb_sys::RB_BUILTIN_TYPE(kept) } != rb_sys::ruby_value_type::RUBY_T_DATA {
         return None;
     }
     // SAFETY: of this type.
@@ -94,9 +95,11 @@ fn registration(class: VALUE, name: ID) -> Option<rb_memory_view_entry_t> {
         return None;
     }
     // SAFETY: with a type, which stays.
-    let kind = unsafe { &*RTYPEDDATA_TYPE(kept) };
+    let kind = unsafe { RTYPEDDATA_TYPE(kept) };
+    // SAFETY: as above.
+    let name = unsafe { (*kind).wrap_struct_name };
     // SAFETY: types have names.
-    if unsafe { CStr::from_ptr(kind.wrap_struct_name) } != TYPE {
+    if unsafe { CStr::from_ptr(name) } != TYPE {
         return None;
     }
     // SAFETY: as above.

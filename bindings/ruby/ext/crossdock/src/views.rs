@@ -63,7 +63,7 @@ fn meant(ruby: &Ruby, array: &DArray, given: RArray) -> Result<Vec<usize>> {
     }
     if let Some(axis) = open {
         let others = shape.iter().try_fold(1_usize, |product, &len| product.checked_mul(len));
-        match others.filter(|&others| others > 0 && array.len() % others == 0) {
+        match others.filter(|&others| others > 0 && array.len().is_multiple_of(others)) {
             Some(others) => shape[axis] = array.len() / others,
             None => {
                 let text =
