@@ -10,6 +10,7 @@ mod install;
 mod processes;
 mod provision;
 mod report;
+mod ruby;
 mod run;
 mod suite;
 mod workspace;

@@ -16,6 +16,8 @@ pub(crate) enum Need {
     Program { name: &'static str, packages: &'static str },
     /// A header of the Ruby at hand, and the Debian packages that bring it.
     RubyHeader { name: &'static str, packages: &'static str },
+    /// A shared library, whatever its version, as those look for it who load it by its name, and the Debian packages that bring it.
+    Library { name: &'static str, packages: &'static str },
     /// A Python environment.
     Venv(&'static Venv),
 }
@@ -49,6 +51,8 @@ pub(crate) const CXX: Need = Need::Program { name: "c++", packages: "g++" };
 pub(crate) const VALGRIND: Need = Need::Program { name: "valgrind", packages: "valgrind" };
 pub(crate) const RUBY: Need = Need::Program { name: "ruby", packages: "ruby" };
 pub(crate) const RUBY_HEADERS: Need = Need::RubyHeader { name: "ruby/memory_view.h", packages: "ruby-dev" };
+pub(crate) const RAKE: Need = Need::Program { name: "rake", packages: "rake" };
+pub(crate) const LIBCLANG: Need = Need::Library { name: "libclang", packages: "libclang-dev" };
 pub(crate) const PKG_CONFIG: Need = Need::Program { name: "pkg-config", packages: "pkg-config" };
 pub(crate) const CMAKE: Need = Need::Program { name: "cmake", packages: "cmake" };
 pub(crate) const VENV: Need = Need::Venv(&TESTS);
@@ -59,7 +63,7 @@ const PYTHON: Need = Need::Program { name: "python3", packages: "python3 python3
 impl Need {
     pub(crate) fn name(&self) -> &'static str {
         match self {
-            Need::Program { name, .. } | Need::RubyHeader { name, .. } => name,
+            Need::Program { name, .. } | Need::RubyHeader { name, .. } | Need::Library { name, .. } => name,
             Need::Venv(venv) => venv.what,
         }
     }
@@ -75,6 +79,7 @@ pub(crate) fn ensure(run: &mut Run<'_>, needs: &[Need]) -> Result<()> {
             Need::RubyHeader { name, packages } => {
                 provide(run, name, packages, |run| has_ruby_header(run, name))
             }
+            Need::Library { name, packages } => provide(run, name, packages, |_| has_library(name)),
             Need::Venv(venv) => venv.make(run),
         };
         missing.extend(result.err().map(|error| format!("{error:#}")));
@@ -99,6 +104,29 @@ fn provide(run: &mut Run<'_>, name: &str, packages: &str, is_there: impl Fn(&Run
 fn has_ruby_header(run: &Run<'_>, name: &str) -> bool {
     let script = format!("exit File.file?(File.join(RbConfig::CONFIG['rubyhdrdir'], '{name}'))");
     run.door.command("ruby", "-rrbconfig -e").arg(script).output().is_ok_and(|output| output.status.success())
+}
+
+/// Whether a library is where those look for it that load it by its name, as the generator of bindings does: in the system's folders, or in
+/// those of LLVM.
+fn has_library(name: &str) -> bool {
+    let folders = ["/usr/lib", "/usr/lib64", "/usr/local/lib"].map(PathBuf::from);
+    let below = folders
+        .iter()
+        .filter_map(|folder| fs::read_dir(folder).ok())
+        .flatten()
+        .flatten()
+        .map(|entry| entry.path());
+    let candidates = folders.iter().cloned().chain(below.flat_map(|folder| [folder.join("lib"), folder]));
+    // `libclang.so`, `libclang-14.so`; but not `libclang-cpp.so`, nor what is there for programs to run with alone.
+    let is_it = |file: &str| {
+        let version = file.strip_prefix(name).and_then(|rest| rest.strip_suffix(".so"));
+        version.is_some_and(|version| version.chars().all(|letter| letter == '-' || letter.is_ascii_digit()))
+    };
+    let has = |folder: PathBuf| {
+        let files = fs::read_dir(folder).into_iter().flatten().flatten();
+        files.into_iter().any(|file| is_it(&file.file_name().to_string_lossy()))
+    };
+    std::env::var_os("LIBCLANG_PATH").is_some() || candidates.into_iter().any(has)
 }
 
 fn on_path(name: &str) -> bool {

@@ -274,9 +274,12 @@ fn spell(command: &Command) -> String {
     words.map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
 }
 
-/// What the closing line of a test runner counts (cargo-nextest, libtest, pytest), if `line` is one. What a runner
+/// What the closing line of a test runner counts (cargo-nextest, libtest, pytest, test-unit), if `line` is one. What a runner
 /// shows of the output of a test that failed is indented, and does not count once more.
 fn closing_line(line: &str) -> Option<Counts> {
+    if let Some(counts) = closing_line_of_test_unit(line) {
+        return Some(counts);
+    }
     let list = if let Some(summary) = line.strip_prefix("     Summary [") {
         summary.split_once(" run: ")?.1
     } else if let Some(list) = line.strip_prefix("test result: ") {
@@ -308,6 +311,19 @@ fn closing_line(line: &str) -> Option<Counts> {
     any.then_some(counts)
 }
 
+/// `8 tests, 51 assertions, 1 failures, 0 errors, 0 pendings, 0 omissions, 0 notifications`.
+fn closing_line_of_test_unit(line: &str) -> Option<Counts> {
+    let mut numbers = [0_usize; 7];
+    let words = ["tests", "assertions", "failures", "errors", "pendings", "omissions", "notifications"];
+    let mut parts = line.split(", ");
+    for (place, word) in numbers.iter_mut().zip(words) {
+        *place = parts.next()?.strip_suffix(word)?.strip_suffix(' ')?.parse().ok()?;
+    }
+    let [tests, _, failures, errors, pending, omitted, _] = numbers;
+    let (failed, skipped) = (failures + errors, pending + omitted);
+    Some(Counts { passed: tests.checked_sub(failed + skipped)?, failed, skipped })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -332,6 +348,10 @@ mod tests {
             (
                 "test result: FAILED. 1 passed; 4 failed; 0 ignored; 0 measured; 0 filtered out",
                 counts(1, 4, 0),
+            ),
+            (
+                "9 tests, 51 assertions, 1 failures, 2 errors, 0 pendings, 1 omissions, 0 notifications",
+                counts(5, 3, 1),
             ),
             ("4 passed, 1 skipped in 0.12s", counts(4, 0, 1)),
             ("== 1 failed, 4 passed, 2 errors in 72.10s (0:01:12) ==", counts(4, 3, 0)),

@@ -1,16 +1,15 @@
 //! `array[…]` and `array[…] = …`.
 
 use core::ffi::c_int;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crossdock::element::Value as Element;
 use crossdock::{Casting, DArray};
-use magnus::error::IntoError;
-use magnus::rb_sys::{AsRawValue, FromRawValue, resume_error};
+use magnus::rb_sys::{AsRawValue, FromRawValue};
 use magnus::{RArray, RClass, Ruby, Value};
 use rb_sys::VALUE;
 
 use crate::convert::float;
+use crate::entry::entered;
 use crate::error::{Failure, Result};
 use crate::handle::{self, Wrapped};
 use crate::select::slices;
@@ -71,23 +70,6 @@ fn quick(this: VALUE, args: &[VALUE]) -> Option<VALUE> {
         Element::Bool(truth) => Some(if truth { rb_sys::Qtrue } else { rb_sys::Qfalse } as VALUE),
         _ => None,
     }
-}
-
-/// What runs in a method that Ruby calls directly: errors and panics become exceptions.
-fn entered(body: impl FnOnce(&Ruby) -> Result<VALUE>) -> VALUE {
-    // SAFETY: called by Ruby, on a thread of its own.
-    let ruby = unsafe { Ruby::get_unchecked() };
-    let error =
-        match catch_unwind(AssertUnwindSafe(|| body(&ruby).map_err(|failure| failure.into_error(&ruby)))) {
-            Ok(Ok(value)) => return value,
-            Ok(Err(error)) => error,
-            Err(_) => magnus::Error::new(
-                ruby.exception_fatal(),
-                "the extension crossdock panicked: this is a defect of it",
-            ),
-        };
-    // SAFETY: nothing is left on the stack that would have to be dropped.
-    unsafe { resume_error(error) }
 }
 
 #[cold]

@@ -9,8 +9,10 @@
 //!
 //! Every function that Ruby calls catches panics, and raises only where nothing is left to drop.
 
+mod api;
 mod blocking;
 mod convert;
+mod entry;
 mod error;
 mod explain;
 mod export;
@@ -81,6 +83,7 @@ fn init(ruby: &Ruby) -> Result<(), Error> {
     files::init(module, class)?;
     shm::init(ruby, module, class)?;
     explain::init(module)?;
+    api::init(module)?;
     import::init(ruby, module)?;
     export::init(ruby, class)
 }

@@ -79,11 +79,17 @@ fn reshape(ruby: &Ruby, this: Wrapped, shape: RArray, copy: bool) -> Result<Wrap
     let array = this.array()?;
     let shape = meant(ruby, &array, shape)?;
     let policy = if copy { CopyPolicy::IfNeeded } else { CopyPolicy::Never };
-    let shaped =
-        array.reshape_with(&shape, Order::RowMajor, policy).map_err(|error| match error.is_layout() {
-            true => Failure::ours(ruby, format!("{error}; reshape(…, copy: true) copies where it has to")),
-            false => error.into(),
-        })?;
+    let shaped = array.reshape_with(&shape, Order::RowMajor, policy).map_err(|error| match error.is_layout() {
+        true => Failure::ours(
+            ruby,
+            format!(
+                "no view of shape {:?} with strides {:?} has the shape {shape:?}: reshape(…, copy: true) copies where it has to",
+                array.shape(),
+                array.strides()
+            ),
+        ),
+        false => error.into(),
+    })?;
     this.derived(ruby, shaped)
 }
 

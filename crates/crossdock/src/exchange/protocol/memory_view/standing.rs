@@ -196,12 +196,12 @@ pub unsafe fn take_back(name: *mut c_void) -> bool {
 
 #[inline(never)]
 fn take_back_slowly(name: *mut c_void) -> bool {
-    if let Ok(mut claimed) = records::claim(name) {
-        if !matches!(claimed.loan().lender, Lender::Producer(_)) {
-            claimed.retire();
-            return true;
-        }
-        // Of a producer of this hub: it stays as it is.
+    // What a producer of this hub lent stays as it is.
+    if let Ok(mut claimed) = records::claim(name)
+        && !matches!(claimed.loan().lender, Lender::Producer(_))
+    {
+        claimed.retire();
+        return true;
     }
     last::keep(&Error::new(Kind::Refused, "the view was released before, or was not given for another hub"));
     false

@@ -1,0 +1,87 @@
+/* Crossdock for extensions in C.
+ *
+ * What the gem does is reached by a table of functions, since an extension cannot be linked with another one:
+ *
+ *   const xdr_api *crossdock = xdr_api_get();
+ *   VALUE array = crossdock->view(object, false);
+ *
+ * `xdr_api_get` requires the gem. In `extconf.rb`, `require "crossdock"` and `$INCFLAGS << " -I#{Crossdock.include_dir}"` find this header.
+ *
+ * A `Crossdock::Array` is read by Ruby's own `rb_memory_view_get`: shape, strides, format and item size are always filled in, and what they say was
+ * checked. All functions are called with Ruby's lock, and raise.
+ */
+
+#ifndef CROSSDOCK_RUBY_H
+#define CROSSDOCK_RUBY_H
+
+#include <ruby.h>
+#include <ruby/memory_view.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* That of the table below. A later one has more functions behind these. */
+#define XDR_API_VERSION 1
+
+/* Memory that an extension lends. */
+typedef struct xdr_memory {
+  /* The address of element 0. */
+  void *data;
+  /* The type of the elements: a name (`float32`), or any of NumPy's spellings (`<f4`, `[('x', '<f4')]`). */
+  const char *dtype;
+  ssize_t ndim;
+  /* `ndim` lengths. */
+  const ssize_t *shape;
+  /* `ndim` distances in bytes, or NULL for row-major without gaps. */
+  const ssize_t *strides;
+  bool readonly;
+  /* An object that is kept alive, and stays where it is, until the memory is not used any more; or Qnil. */
+  VALUE owner;
+  /* Called once when the memory is not used any more, with Ruby's lock and outside of a collection, before `owner` is let go; not at the end of the
+     process. Or NULL. */
+  void (*release)(void *context);
+  void *context;
+} xdr_memory;
+
+typedef struct xdr_api {
+  uint32_t version;
+  uint32_t nbytes;
+  /* An array on memory of the caller's, in place. Where it raises, `release` was called. */
+  VALUE (*array_from_memory)(const xdr_memory *memory);
+  /* `Crossdock.view(object, writable: …)`: an array on the memory of whatever exports a MemoryView, in place and checked. */
+  VALUE (*view)(VALUE object, bool writable);
+  /* Whether it is a `Crossdock::Array`. Raises nothing. */
+  bool (*is_array)(VALUE object);
+  /* The address of an item of any view, of `ndim` indices: an IndexError where there is none. */
+  void *(*item_pointer)(const rb_memory_view_t *view, const ssize_t *indices);
+} xdr_api;
+
+/* What the object that holds the table is called as typed data. */
+#define XDR_API_TYPE "crossdock/api"
+
+/* The table; a LoadError where the gem is older than this header. */
+static inline const xdr_api *xdr_api_get(void)
+{
+  static const xdr_api *found;
+  if (found == NULL) {
+    rb_require("crossdock");
+    VALUE holder = rb_const_get(rb_path2class("Crossdock"), rb_intern("API"));
+    if (!RB_TYPE_P(holder, T_DATA) || !RTYPEDDATA_P(holder) || strcmp(RTYPEDDATA_TYPE(holder)->wrap_struct_name, XDR_API_TYPE) != 0)
+      rb_raise(rb_eTypeError, "Crossdock::API is no table of functions");
+    const xdr_api *api = (const xdr_api *)DATA_PTR(holder);
+    if (api->version < XDR_API_VERSION || api->nbytes < sizeof *api)
+      rb_raise(rb_eLoadError, "the gem crossdock has version %u of its functions, and this extension needs %u", api->version, XDR_API_VERSION);
+    found = api;
+  }
+  return found;
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,179 @@
+//! The table of functions for extensions in C: `crossdock/ruby.h`, field by field.
+
+use core::ffi::{CStr, c_char, c_void};
+use core::mem::offset_of;
+use std::ptr;
+use std::slice;
+
+use crossdock::DArray;
+use crossdock::element::DType;
+use crossdock::exchange::protocol::memory_view::View;
+use crossdock::layout::{Layout, Order};
+use crossdock::memory::{Birth, Buffer, Place};
+use magnus::rb_sys::{AsRawValue, FromRawValue, protect};
+use magnus::{RModule, Ruby, Value, prelude::*};
+use rb_sys::{VALUE, rb_data_type_t, rb_data_typed_object_wrap, rb_memory_view_t};
+
+use crate::entry::entered;
+use crate::error::{Failure, Result};
+use crate::handle::{self, Wrapped};
+use crate::import;
+use crate::keep::{self, Loan};
+
+/// C's `xdr_memory`.
+#[repr(C)]
+struct Memory {
+    data: *mut c_void,
+    dtype: *const c_char,
+    ndim: isize,
+    shape: *const isize,
+    strides: *const isize,
+    readonly: bool,
+    owner: VALUE,
+    release: Option<unsafe extern "C" fn(context: *mut c_void)>,
+    context: *mut c_void,
+}
+
+/// C's `xdr_api`.
+#[repr(C)]
+struct Api {
+    version: u32,
+    nbytes: u32,
+    array_from_memory: unsafe extern "C" fn(memory: *const Memory) -> VALUE,
+    view: unsafe extern "C" fn(object: VALUE, writable: bool) -> VALUE,
+    is_array: unsafe extern "C" fn(object: VALUE) -> bool,
+    item_pointer: unsafe extern "C" fn(view: *const rb_memory_view_t, indices: *const isize) -> *mut c_void,
+}
+
+// What the tests compare with the header.
+const _: () = assert!(size_of::<Memory>() == 72 && offset_of!(Memory, owner) == 48 && size_of::<Api>() == 40);
+
+static API: Api =
+    Api { version: 1, nbytes: size_of::<Api>() as u32, array_from_memory, view, is_array, item_pointer };
+
+/// What is to be told that memory is not used any more.
+struct Told {
+    release: unsafe extern "C" fn(context: *mut c_void),
+    context: *mut c_void,
+}
+
+// SAFETY: called by threads that have Ruby's lock only (`Loan`).
+unsafe impl Send for Told {}
+
+impl Loan for Told {
+    fn give_back(&mut self, _: VALUE) {
+        let told = protect(|| {
+            // SAFETY: the extension's function with its argument, once.
+            unsafe { (self.release)(self.context) };
+            rb_sys::Qnil as VALUE
+        });
+        // What it raises has nobody to go to.
+        drop(told);
+    }
+}
+
+unsafe extern "C" fn array_from_memory(memory: *const Memory) -> VALUE {
+    entered(|ruby| {
+        // SAFETY: a struct of the caller's.
+        let memory = unsafe { &*memory };
+        let loan = memory
+            .release
+            .map(|release| Box::new(Told { release, context: memory.context }) as Box<dyn Loan>);
+        // From here on it is given back, whatever fails.
+        let held = keep::hold(memory.owner, loan);
+        // SAFETY: a C string (the caller's word).
+        let dtype = unsafe { CStr::from_ptr(memory.dtype) }.to_string_lossy();
+        let dtype: DType =
+            dtype.parse().map_err(|error| Failure::argument(ruby, format!("dtype: {error}")))?;
+        let layout = layout(ruby, memory, dtype.itemsize())?;
+        let span = layout.span();
+        let begin = memory.data.cast::<u8>().wrapping_offset(span.low());
+        // SAFETY: what the layout reaches is there until it is given back (the caller's word); others may write it.
+        let buffer = unsafe {
+            Buffer::from_foreign(begin, span.nbytes(), Place::CPU, Birth::Aliased, move || drop(held))
+        }?;
+        let array = DArray::from_buffer(buffer, dtype, layout, span.low().unsigned_abs())?;
+        let array = if memory.readonly { array.into_readonly() } else { array };
+        Ok(Wrapped::new(ruby, array)?.as_value().as_raw())
+    })
+}
+
+fn layout(ruby: &Ruby, memory: &Memory, itemsize: usize) -> Result<Layout> {
+    let rank = usize::try_from(memory.ndim).ok().filter(|&rank| rank == 0 || !memory.shape.is_null());
+    let Some(rank) = rank else {
+        return Err(Failure::argument(ruby, format!("{} axes without a shape", memory.ndim)));
+    };
+    let shape = if rank == 0 {
+        &[]
+    } else {
+        // SAFETY: as many numbers as axes (the caller's word).
+        unsafe { slice::from_raw_parts(memory.shape, rank) }
+    };
+    let length = |&len: &isize| {
+        usize::try_from(len)
+            .map_err(|_| Failure::argument(ruby, format!("an axis of length {len}: {shape:?}")))
+    };
+    let lengths = shape.iter().map(length).collect::<Result<Vec<_>>>()?;
+    if rank == 0 || memory.strides.is_null() {
+        return Ok(Layout::contiguous(&lengths, itemsize, Order::RowMajor)?);
+    }
+    // SAFETY: as above.
+    let strides = unsafe { slice::from_raw_parts(memory.strides, rank) };
+    Ok(Layout::new(&lengths, strides, itemsize)?)
+}
+
+unsafe extern "C" fn view(object: VALUE, writable: bool) -> VALUE {
+    entered(|ruby| {
+        // SAFETY: an object of the caller's, who has it on the stack.
+        let object = unsafe { Value::from_raw(object) };
+        Ok(Wrapped::new(ruby, import::array(ruby, object, writable)?)?.as_value().as_raw())
+    })
+}
+
+unsafe extern "C" fn is_array(object: VALUE) -> bool {
+    handle::find(object).is_some()
+}
+
+unsafe extern "C" fn item_pointer(view: *const rb_memory_view_t, indices: *const isize) -> *mut c_void {
+    entered(|_| {
+        // SAFETY: the caller's view, laid out as the library's (see `export`).
+        let view = unsafe { &*view.cast::<View>() };
+        // SAFETY: what the view points to is there, and there is an index for each axis (the caller's word).
+        let item = unsafe { view.item_pointer(indices) }?;
+        Ok(item.cast())
+    })
+}
+
+static HOLDER: Type = Type(rb_data_type_t {
+    wrap_struct_name: c"crossdock/api".as_ptr(),
+    function: rb_sys::rb_data_type_struct__bindgen_ty_1 {
+        dmark: None,
+        dfree: None,
+        dsize: None,
+        dcompact: None,
+        reserved: [ptr::null_mut(); 1],
+    },
+    parent: ptr::null(),
+    data: ptr::null_mut(),
+    flags: rb_sys::rbimpl_typeddata_flags::RUBY_TYPED_FROZEN_SHAREABLE as VALUE,
+});
+
+struct Type(rb_data_type_t);
+
+// SAFETY: constants and functions.
+unsafe impl Sync for Type {}
+
+/// `Crossdock::API`.
+pub(crate) fn init(module: RModule) -> std::result::Result<(), magnus::Error> {
+    let holder = protect(|| {
+        let class = &raw const rb_sys::rb_cObject;
+        // SAFETY: Ruby's own.
+        let class = unsafe { class.read() };
+        // SAFETY: a constant, which is never freed nor written.
+        unsafe { rb_data_typed_object_wrap(class, (&raw const API).cast_mut().cast(), &HOLDER.0) }
+    })?;
+    // SAFETY: an object that was just made.
+    let holder = unsafe { Value::from_raw(holder) };
+    holder.freeze();
+    module.const_set("API", holder)
+}

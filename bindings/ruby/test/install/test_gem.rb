@@ -1,0 +1,42 @@
+# frozen_string_literal: true
+
+require "fileutils"
+require "open3"
+require "rbconfig"
+require "test/unit"
+require "tmpdir"
+
+# The gem as a user has it: built, installed from the file alone into a home of its own, and required there.
+class TestGem < Test::Unit::TestCase
+  GEM = File.expand_path("../..", __dir__)
+
+  def run_in(folder, environment, *command)
+    output, status = Open3.capture2e(environment, *command, chdir: folder)
+    assert_predicate status, :success?, "#{command.join(" ")}:\n#{output}"
+    output
+  end
+
+  def test_it_is_built_and_installed_from_the_file_alone
+    Dir.mktmpdir do |folder|
+      package = File.join(folder, "crossdock.gem")
+      run_in(GEM, {}, "gem", "build", "--strict", "crossdock.gemspec", "--output", package)
+      home = File.join(folder, "home")
+      environment = { "GEM_HOME" => home, "GEM_PATH" => home, "RUBYLIB" => nil, "RUBYOPT" => nil }
+      # Elsewhere than the repository, so that nothing is found there.
+      run_in(folder, environment, "gem", "install", "--local", "--no-document", package)
+      program = <<~RUBY
+        require "crossdock"
+        array = Crossdock::Array.new([[1.5, 2.5], [3.5, 4.5]])
+        print array.transpose.to_a, Crossdock::VERSION, $LOADED_FEATURES.grep(/crossdock.so/).first.start_with?(ARGV[0]),
+              File.file?(File.join(Crossdock.include_dir, "crossdock.h")), File.file?(File.join(Crossdock.include_dir, "crossdock", "ruby.h"))
+      RUBY
+      output = run_in(folder, environment, RbConfig.ruby, "-e", program, home)
+      assert_equal "[[1.5, 3.5], [2.5, 4.5]]#{version}truetruetrue", output
+      assert_empty Dir[File.join(home, "**", "target", "release")], "what cargo built is not left behind"
+    end
+  end
+
+  def version
+    File.read(File.join(GEM, "lib", "crossdock", "version.rb"))[/"(.+)"/, 1]
+  end
+end

@@ -1,0 +1,42 @@
+# frozen_string_literal: true
+
+require_relative "helper"
+require "stringio"
+
+# The transcript in the README, line by line.
+class TestReadme < Test::Unit::TestCase
+  README = File.expand_path("../README.md", __dir__)
+
+  # What was typed, and what stands below it.
+  def transcript
+    blocks = File.read(README).scan(/^```irb\n(.*?)^```$/m).flatten
+    blocks.join.split(/^>> /).drop(1).map { |part| part.split("\n", 2) }
+  end
+
+  def answer(line, scope)
+    printed = StringIO.new
+    original, $stdout = $stdout, printed
+    value = scope.eval(line)
+    "#{printed.string}=> #{value.inspect}\n"
+  rescue StandardError => error
+    "#{error.class}: #{error.message.lines.first.chomp}\n"
+  ensure
+    $stdout = original
+  end
+
+  def test_every_line_of_the_transcript_is_answered_as_it_stands_there
+    scope = Object.new.instance_eval { binding }
+    lines = transcript
+    assert_operator lines.size, :>=, 20
+    lines.each do |line, expected|
+      actual = answer(line, scope)
+      # Whether something was loaded before is not told.
+      actual = "=> true\n" if line.start_with?("require")
+      assert_equal expected.to_s.sub(/\n*\z/, "\n"), actual, line
+    end
+  end
+
+  def test_the_version_is_that_of_the_gem
+    assert_include File.read(README), "crossdock-#{Crossdock::VERSION}.gem"
+  end
+end

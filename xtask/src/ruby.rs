@@ -1,0 +1,61 @@
+//! The suite of the gem: its extension in a workspace of its own, its tests, under valgrind too, and the gem as it is installed.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use anyhow::{Result, bail};
+
+use crate::run::{Door, Run};
+
+const GEM: &str = "bindings/ruby";
+const MANIFEST: &str = "bindings/ruby/ext/crossdock/Cargo.toml";
+/// Test programs in which the gem's memory is touched from every side, and that start no other program.
+const UNDER_VALGRIND: &[&str] = &["bugs", "elements", "fiddle", "index", "strings", "view", "views"];
+/// Of these, tests that only take longer there: what they do, they do without an instrument.
+const LEFT_OUT: &str = "--ignore-name=/exit|compaction|every_number|ranges_take|ranks/";
+
+pub(crate) fn ruby(run: &mut Run<'_>) -> Result<()> {
+    run.cargo(&format!("fmt --manifest-path {MANIFEST} --check"))?;
+    run.step("compile");
+    run.exec(rake(run.door).arg("compile"))?;
+    let mut clippy = run.door.cargo(&format!("clippy --manifest-path {MANIFEST} --release --locked"));
+    run.exec(clippy.args(["--", "-D", "warnings"]).env("CARGO_TARGET_DIR", target(run.door)))?;
+
+    run.step("test");
+    run.exec(rake(run.door).arg("test"))?;
+
+    run.step("valgrind");
+    for program in UNDER_VALGRIND {
+        run.exec(&mut under_valgrind(run.door, program))?;
+    }
+
+    run.step("gem");
+    let told = run.output(rake(run.door).arg("test:install"))?;
+    if !told.contains("0 failures") {
+        bail!("the gem was not installed");
+    }
+    run.expect_tests()?;
+    run.note("installed from the gem, as a user does");
+    Ok(())
+}
+
+/// What the extension is built into: apart from the workspace, whose lock file and features are others.
+fn target(door: &Door) -> PathBuf {
+    door.target.join("ruby")
+}
+
+fn rake(door: &Door) -> Command {
+    let mut rake = door.command("rake", "");
+    rake.current_dir(door.root.join(GEM)).env("CARGO_TARGET_DIR", target(door));
+    rake
+}
+
+/// Addresses only: Ruby's collector looks at whatever lies on the stack, initialised or not. The stack itself it grows at once when it starts,
+/// which is to be no surprise.
+fn under_valgrind(door: &Door, program: &str) -> Command {
+    let options =
+        "--quiet --error-exitcode=9 --undef-value-errors=no --max-stackframe=8500000 ruby -Ilib -Itest";
+    let mut valgrind = door.command("valgrind", options);
+    valgrind.arg(format!("test/test_{program}.rb")).arg(LEFT_OUT).current_dir(door.root.join(GEM));
+    valgrind
+}
