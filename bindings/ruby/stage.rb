@@ -21,11 +21,14 @@ module Stage
     %w[vendor include].each { |folder| FileUtils.rm_rf(File.join(HERE, folder)) }
     copy("Cargo.toml")
     CRATES.each do |crate|
-      copy("crates/#{crate}/Cargo.toml")
+      manifest = copy("crates/#{crate}/Cargo.toml")
+      # The tests stay behind, and what they need.
+      File.write(manifest, File.read(manifest).gsub(/^\[(?:\[test\]|dev-dependencies)\]\n(?:(?!\[).*\n)*/, ""))
       Dir.chdir(REPOSITORY) { Dir["crates/#{crate}/src/**/*.rs"] }.each { |file| copy(file) }
     end
     Dir.chdir(REPOSITORY) { Dir["bindings/ruby/ext/crossdock/{*.rb,*.rs,Cargo.*,src/**/*.rs}"] }.each { |file| copy(file) }
     copy("README.md")
+    %w[LICENSE-APACHE LICENSE-MIT].each { |licence| copy(licence) }
     headers
   end
 
@@ -41,5 +44,6 @@ module Stage
     to = File.join(HERE, "vendor", file)
     FileUtils.mkdir_p(File.dirname(to))
     FileUtils.cp(File.join(REPOSITORY, file), to)
+    to
   end
 end
