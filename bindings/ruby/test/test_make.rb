@@ -48,6 +48,14 @@ class TestMake < Test::Unit::TestCase
     assert_match(/flaot32/, message_of(ArgumentError) { Crossdock::Array.new([1], dtype: :flaot32) })
   end
 
+  def test_an_array_of_another_is_a_copy
+    array = Crossdock::Array.new([[1, 2], [3, 4]])
+    copy = Crossdock::Array.new(array.transpose, dtype: :float32)
+    array[0, 0] = 100
+    assert_equal [:float32, [[1.0, 3.0], [2.0, 4.0]]], [copy.dtype, copy.to_a]
+    assert_equal [8, 16], Crossdock::Array.new(array, order: :column_major).strides
+  end
+
   def test_indices_are_counted_from_either_end_and_checked
     array = Crossdock::Array.new([[1, 2, 3], [4, 5, 6]])
     assert_equal [1, 6, 4], [array[0, 0], array[-1, -1], array[1, -3]]

@@ -37,17 +37,20 @@ fn code(prose: &str) -> Vec<&str> {
     prose.split('`').skip(1).step_by(2).collect()
 }
 
-/// Every word of every Rust source, and the sources' names.
+/// Every word of every source in Rust and in Ruby, and the sources' names.
 fn words() -> HashSet<String> {
     let mut words = HashSet::new();
-    let mut folders =
-        ["crates", "bench", "xtask", "fuzz/fuzz_targets"].map(|folder| root().join(folder)).to_vec();
+    let mut folders = ["crates", "bench", "xtask", "fuzz/fuzz_targets", "bindings"]
+        .map(|folder| root().join(folder))
+        .to_vec();
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
-            if path.is_dir() && !path.ends_with("target") {
-                folders.push(path);
-            } else if path.extension().is_some_and(|extension| extension == "rs")
+            if path.is_dir() {
+                // What is made there is no source.
+                folders
+                    .extend(Some(path).filter(|path| !path.ends_with("target") && !path.ends_with("vendor")));
+            } else if path.extension().is_some_and(|extension| extension == "rs" || extension == "rb")
                 && !path.ends_with("documents.rs")
             {
                 words.extend(path.file_stem().and_then(|stem| stem.to_str()).map(str::to_owned));

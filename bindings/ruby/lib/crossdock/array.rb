@@ -18,9 +18,9 @@ module Crossdock
     include Enumerable
 
     class << self
-      # An array with the elements of nested Arrays.
+      # An array with the elements of nested Arrays, or a copy of an array or of whatever exports a MemoryView.
       #
-      # @param nested [::Array, Numeric, String] as deep as the array is to have axes
+      # @param nested [::Array, Numeric, String, Object] as deep as the array is to have axes
       # @param dtype [Symbol, String, Hash, nil] the type of the elements: a name (`:float32`, `:">int16"`), NumPy's spelling, or a Hash of the fields of
       #   a record. Without it: `:int64` of Integers, `:float64` of Floats and of both, `:bool` of truth values, `:complex128` of Complex numbers
       # @param order [Symbol] `:row_major` or `:column_major`
@@ -72,6 +72,62 @@ module Crossdock
 
       private :from_nested, :make_full, :make_from_string
     end
+
+    # @!method shape
+    #   @return [::Array<Integer>] the lengths of the axes
+    # @!method strides
+    #   @return [::Array<Integer>] the distance between neighbours along each axis, in bytes
+    # @!method dtype
+    #   @return [Symbol, String] the type of the elements: a Symbol for a scalar, otherwise NumPy's text; either is taken by `dtype:`
+    # @!method fields
+    #   @return [::Array<Symbol>, nil] the names of the fields, where the elements are records
+    # @!method ndim
+    #   @return [Integer] the number of axes
+    # @!method size
+    #   @return [Integer] the number of elements
+    # @!method nbytes
+    #   @return [Integer] the bytes of all elements
+    # @!method itemsize
+    #   @return [Integer] the bytes of one
+    # @!method address
+    #   @return [Integer] where the first element lies
+    # @!method readonly?
+    #   @return [Boolean] whether elements cannot be written through this object
+    # @!method [](*indices)
+    #   An element where every axis has an index, otherwise a view.
+    #   @param indices [::Array<Integer, Range, Enumerator::ArithmeticSequence, true, false, :new>] Integers, from the end where they are negative; Ranges,
+    #     with a step by `%`; `true` for a whole axis, `false` for all that are left, `:new` for a new axis. Axes that are not named are whole
+    #   @return [Object, Array]
+    #   @raise [IndexError] where an axis has no such index
+    # @!method []=(*indices, value)
+    #   Writes an element, or all of a part: with a value, or with an array, nested Arrays or whatever exports a MemoryView, broadcast to it.
+    #   @raise [RangeError] where a value does not fit the type
+    #   @raise [FrozenError] where the array is read-only
+    # @!method fill(value)
+    #   Writes all elements: see {#[]=}.
+    #   @return [self]
+    # @!method to_a
+    #   @return [::Array, Object] the elements in nested Arrays; of an array without axes, the element
+    # @!method pack
+    #   @return [String] the bytes of all elements in row-major order, binary
+    # @!method field(name)
+    #   One field of an array of records, as a view.
+    #   @return [Array]
+    #   @raise [IndexError] where there is none of this name
+    # @!method view_as(dtype)
+    #   The same bytes as elements of another type of the same size.
+    #   @return [Array]
+    # @!method to_readonly
+    #   The same memory, not to be written through the result.
+    #   @return [Array]
+    # @!method save(path)
+    #   Writes an `.npy` file.
+    #   @return [self]
+    # @!method release
+    #   Gives the memory back, unless another array or a view has it. Nothing can be read from this object after that.
+    # @!method ==(other)
+    #   @return [Boolean] whether the other is an array of the same shape with equal elements; numbers of different types are equal where they are the
+    #     same number
 
     # The axes in reverse, or in this order: a view.
     # @param axes [::Array<Integer>]

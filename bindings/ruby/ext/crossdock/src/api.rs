@@ -2,7 +2,6 @@
 
 use core::ffi::{CStr, c_char, c_void};
 use core::mem::offset_of;
-use std::ptr;
 use std::slice;
 
 use crossdock::DArray;
@@ -12,13 +11,14 @@ use crossdock::layout::{Layout, Order};
 use crossdock::memory::{Birth, Buffer, Place};
 use magnus::rb_sys::{AsRawValue, FromRawValue, protect};
 use magnus::{RModule, Ruby, Value, prelude::*};
-use rb_sys::{VALUE, rb_data_type_t, rb_data_typed_object_wrap, rb_memory_view_t};
+use rb_sys::{VALUE, rb_data_typed_object_wrap, rb_memory_view_t, rbimpl_typeddata_flags};
 
 use crate::entry::entered;
 use crate::error::{Failure, Result};
 use crate::handle::{self, Wrapped};
 use crate::import;
 use crate::keep::{self, Loan};
+use crate::typed::{Functions, Type};
 
 /// C's `xdr_memory`.
 #[repr(C)]
@@ -144,24 +144,11 @@ unsafe extern "C" fn item_pointer(view: *const rb_memory_view_t, indices: *const
     })
 }
 
-static HOLDER: Type = Type(rb_data_type_t {
-    wrap_struct_name: c"crossdock/api".as_ptr(),
-    function: rb_sys::rb_data_type_struct__bindgen_ty_1 {
-        dmark: None,
-        dfree: None,
-        dsize: None,
-        dcompact: None,
-        reserved: [ptr::null_mut(); 1],
-    },
-    parent: ptr::null(),
-    data: ptr::null_mut(),
-    flags: rb_sys::rbimpl_typeddata_flags::RUBY_TYPED_FROZEN_SHAREABLE as VALUE,
-});
-
-struct Type(rb_data_type_t);
-
-// SAFETY: constants and functions.
-unsafe impl Sync for Type {}
+static HOLDER: Type = Type::new(
+    c"crossdock/api",
+    Functions::NONE,
+    rbimpl_typeddata_flags::RUBY_TYPED_FROZEN_SHAREABLE as VALUE,
+);
 
 /// `Crossdock::API`.
 pub(crate) fn init(module: RModule) -> std::result::Result<(), magnus::Error> {
@@ -170,7 +157,7 @@ pub(crate) fn init(module: RModule) -> std::result::Result<(), magnus::Error> {
         // SAFETY: Ruby's own.
         let class = unsafe { class.read() };
         // SAFETY: a constant, which is never freed nor written.
-        unsafe { rb_data_typed_object_wrap(class, (&raw const API).cast_mut().cast(), &HOLDER.0) }
+        unsafe { rb_data_typed_object_wrap(class, (&raw const API).cast_mut().cast(), HOLDER.as_ptr()) }
     })?;
     // SAFETY: an object that was just made.
     let holder = unsafe { Value::from_raw(holder) };

@@ -8,11 +8,11 @@ use crossdock::DArray;
 use crossdock::exchange::protocol::memory_view::StandingLoan;
 use magnus::rb_sys::{AsRawValue, FromRawValue, protect};
 use magnus::{IntoValue, RClass, Ruby, TryConvert, Value, prelude::*};
-use rb_sys::{
-    RTYPEDDATA_GET_DATA, RTYPEDDATA_P, RTYPEDDATA_TYPE, VALUE, rb_data_type_t, rb_data_typed_object_wrap,
-};
+use rb_sys::rbimpl_typeddata_flags as Flags;
+use rb_sys::{RTYPEDDATA_GET_DATA, RTYPEDDATA_P, RTYPEDDATA_TYPE, VALUE, rb_data_typed_object_wrap};
 
 use crate::error::{Failure, Result};
+use crate::typed::{Functions, Type};
 use crate::{ARRAY, keep};
 
 /// What a `Crossdock::Array` has.
@@ -27,27 +27,14 @@ pub(crate) struct Handle {
     is_over: Cell<bool>,
 }
 
-static TYPE: Type = Type(rb_data_type_t {
-    wrap_struct_name: c"Crossdock::Array".as_ptr(),
-    function: rb_sys::rb_data_type_struct__bindgen_ty_1 {
-        // An array refers to no Ruby object: what keeps its memory is kept by `keep`.
-        dmark: None,
-        dfree: Some(free),
-        dsize: Some(size),
-        dcompact: None,
-        reserved: [core::ptr::null_mut(); 1],
-    },
-    parent: core::ptr::null(),
-    data: core::ptr::null_mut(),
-    flags: (rb_sys::rbimpl_typeddata_flags::RUBY_TYPED_FREE_IMMEDIATELY as VALUE)
-        | (rb_sys::rbimpl_typeddata_flags::RUBY_TYPED_WB_PROTECTED as VALUE)
-        | (rb_sys::rbimpl_typeddata_flags::RUBY_TYPED_FROZEN_SHAREABLE as VALUE),
-});
-
-struct Type(rb_data_type_t);
-
-// SAFETY: constants and functions.
-unsafe impl Sync for Type {}
+/// An array refers to no Ruby object: what keeps its memory is kept by `keep`.
+static TYPE: Type = Type::new(
+    c"Crossdock::Array",
+    Functions { mark: None, free: Some(free), size: Some(size) },
+    (Flags::RUBY_TYPED_FREE_IMMEDIATELY as VALUE)
+        | (Flags::RUBY_TYPED_WB_PROTECTED as VALUE)
+        | (Flags::RUBY_TYPED_FROZEN_SHAREABLE as VALUE),
+);
 
 /// Called by the sweep, also at the end of the process, where other objects may be gone already.
 unsafe extern "C" fn free(data: *mut c_void) {
@@ -79,7 +66,7 @@ pub(crate) fn find<'a>(value: VALUE) -> Option<&'a Handle> {
         // SAFETY: of this type.
         || !unsafe { RTYPEDDATA_P(value) }
         // SAFETY: with a type.
-        || !core::ptr::eq(unsafe { RTYPEDDATA_TYPE(value) }, &TYPE.0)
+        || !core::ptr::eq(unsafe { RTYPEDDATA_TYPE(value) }, TYPE.as_ptr())
     {
         return None;
     }
@@ -141,7 +128,7 @@ impl Wrapped {
         let loan = UnsafeCell::new(Some(StandingLoan::new(array)));
         let data = Box::into_raw(Box::new(Handle { loan, is_over: Cell::new(false) }));
         // SAFETY: a class whose objects are made nowhere else, and what `free` takes back.
-        let wrap = || unsafe { rb_data_typed_object_wrap(class.as_raw(), data.cast(), &TYPE.0) };
+        let wrap = || unsafe { rb_data_typed_object_wrap(class.as_raw(), data.cast(), TYPE.as_ptr()) };
         match protect(wrap) {
             // SAFETY: an object that was just made.
             Ok(value) => Ok(Self(unsafe { Value::from_raw(value) })),

@@ -14,7 +14,9 @@ use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 
 use magnus::rb_sys::protect;
-use rb_sys::{VALUE, rb_data_type_t, rb_data_typed_object_wrap, rb_gc_mark, rb_gc_register_mark_object};
+use rb_sys::{VALUE, rb_data_typed_object_wrap, rb_gc_mark, rb_gc_register_mark_object};
+
+use crate::typed::{Functions, Type};
 
 /// How a borrowed object is told that it is not used any more.
 pub(crate) trait Loan: Send {
@@ -156,25 +158,8 @@ fn give_back_all() {
 
 // ===== the hidden object that marks
 
-static KEEPER: Type = Type(rb_data_type_t {
-    wrap_struct_name: c"Crossdock keeper".as_ptr(),
-    function: rb_sys::rb_data_type_struct__bindgen_ty_1 {
-        dmark: Some(mark),
-        dfree: None,
-        dsize: None,
-        dcompact: None,
-        reserved: [ptr::null_mut(); 1],
-    },
-    parent: ptr::null(),
-    data: ptr::null_mut(),
-    // No write barrier: it is looked at in every collection, also in those of young objects.
-    flags: 0,
-});
-
-struct Type(rb_data_type_t);
-
-// SAFETY: constants and functions.
-unsafe impl Sync for Type {}
+/// No write barrier: it is looked at in every collection, also in those of young objects.
+static KEEPER: Type = Type::new(c"Crossdock keeper", Functions { mark: Some(mark), ..Functions::NONE }, 0);
 
 unsafe extern "C" fn mark(_: *mut c_void) {
     let mut at: *const Slot = SLOTS.load(Ordering::Acquire);
@@ -203,7 +188,8 @@ pub(crate) fn init() -> Result<(), magnus::Error> {
         // SAFETY: Ruby's own.
         let class = unsafe { class.read() };
         // SAFETY: a type without data; what is not null is never read.
-        let keeper = unsafe { rb_data_typed_object_wrap(class, ptr::without_provenance_mut(8), &KEEPER.0) };
+        let keeper =
+            unsafe { rb_data_typed_object_wrap(class, ptr::without_provenance_mut(8), KEEPER.as_ptr()) };
         // SAFETY: an object, for ever.
         unsafe { rb_gc_register_mark_object(keeper) };
         // SAFETY: a function that looks at no argument.

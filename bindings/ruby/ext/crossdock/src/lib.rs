@@ -28,6 +28,7 @@ mod query;
 mod select;
 mod shm;
 mod string;
+mod typed;
 mod value;
 mod views;
 

@@ -1,14 +1,14 @@
 //! New arrays, and the same elements as other arrays.
 
-use crossdock::DArray;
 use crossdock::layout::Order;
+use crossdock::{Casting, DArray};
 use magnus::{RClass, Ruby, Value, method, prelude::*};
 
 use crate::error::{Failure, Result, parse_dtype};
 use crate::handle::Wrapped;
 use crate::index::assign;
-use crate::nested;
 use crate::value::name;
+use crate::{import, nested};
 
 /// A dtype that may be left out.
 pub(crate) fn optional_dtype(ruby: &Ruby, value: Value) -> Result<Option<crossdock::element::DType>> {
@@ -31,7 +31,14 @@ pub(crate) fn order(ruby: &Ruby, value: Value) -> Result<Order> {
 }
 
 fn from_nested(ruby: &Ruby, class: RClass, nested: Value, dtype: Value, order_: Value) -> Result<Wrapped> {
-    let array = nested::array(ruby, nested, optional_dtype(ruby, dtype)?, order(ruby, order_)?)?;
+    let (dtype, order) = (optional_dtype(ruby, dtype)?, order(ruby, order_)?);
+    let array = if import::is_exporter(nested) {
+        let source = import::array(ruby, nested, false)?;
+        let dtype = dtype.as_ref().unwrap_or(source.dtype());
+        source.cast(dtype, order, Casting::Checked)?
+    } else {
+        nested::array(ruby, nested, dtype, order)?
+    };
     Wrapped::new_as(ruby, class, array)
 }
 

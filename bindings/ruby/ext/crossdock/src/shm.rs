@@ -2,12 +2,12 @@
 
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crossdock::DArray;
 use crossdock::exchange::protocol::shm::{self, Exported};
 use crossdock::view::{CopyPolicy, Request};
-use magnus::{RClass, RModule, Ruby, Value, function, method, prelude::*};
+use magnus::{RClass, RModule, Ruby, TypedData, Value, function, method, prelude::*};
 
 use crate::blocking::without_lock;
 use crate::error::{Failure, Result};
@@ -16,15 +16,13 @@ use crate::make::order;
 
 /// `Crossdock::SharedMemory`: an array on its way to another process.
 #[magnus::wrap(class = "Crossdock::SharedMemory", free_immediately, size)]
-struct Lent(Mutex<Option<Exported>>);
+struct Lent(Mutex<Option<Arc<Exported>>>);
 
 impl Lent {
-    fn with<R>(&self, ruby: &Ruby, f: impl FnOnce(&Exported) -> Result<R>) -> Result<R> {
-        let exported = self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        match &*exported {
-            Some(exported) => f(exported),
-            None => Err(Failure::ours(ruby, "the shared memory was closed")),
-        }
+    /// What is lent. The lock is not held while it is used, which may take Ruby's.
+    fn exported(&self, ruby: &Ruby) -> Result<Arc<Exported>> {
+        let exported = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        exported.clone().ok_or_else(|| Failure::ours(ruby, "the shared memory was closed"))
     }
 }
 
@@ -37,29 +35,30 @@ fn lend(this: Wrapped, writable: bool, copy: bool) -> Result<Lent> {
     let request = if writable { Request::share() } else { Request::pin() };
     let policy = if copy { CopyPolicy::IfNeeded } else { CopyPolicy::Never };
     let exported = shm::export(&this.array()?, &request.copy(policy))?;
-    Ok(Lent(Mutex::new(Some(exported))))
+    Ok(Lent(Mutex::new(Some(Arc::new(exported)))))
 }
 
 fn fileno(ruby: &Ruby, this: &Lent) -> Result<i32> {
-    this.with(ruby, |exported| Ok(exported.fd().as_raw_fd()))
+    Ok(this.exported(ruby)?.fd().as_raw_fd())
 }
 
 fn description(ruby: &Ruby, this: &Lent) -> Result<String> {
-    this.with(ruby, |exported| Ok(exported.description().to_text()?))
+    Ok(this.exported(ruby)?.description().to_text()?)
 }
 
 fn copied_nbytes(ruby: &Ruby, this: &Lent) -> Result<usize> {
-    this.with(ruby, |exported| Ok(exported.copied_nbytes()))
+    Ok(this.exported(ruby)?.copied_nbytes())
 }
 
 fn close(this: &Lent) {
-    let exported = this.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take();
+    let exported = this.0.lock().unwrap_or_else(PoisonError::into_inner).take();
     drop(exported);
 }
 
 fn send_to(ruby: &Ruby, this: &Lent, socket: i32) -> Result<()> {
     let socket = stream(ruby, socket)?;
-    this.with(ruby, |exported| Ok(without_lock(|| shm::send(&socket, exported))??))
+    let exported = this.exported(ruby)?;
+    Ok(without_lock(|| shm::send(&socket, &exported))??)
 }
 
 fn receive(ruby: &Ruby, socket: i32) -> Result<Option<Wrapped>> {
@@ -96,6 +95,8 @@ pub(crate) fn init(ruby: &Ruby, module: RModule, class: RClass) -> std::result::
     class.define_private_method("lend_shared", method!(lend, 2))?;
     let shared = module.define_class("SharedMemory", ruby.class_object())?;
     shared.undef_default_alloc_func();
+    // Looked up once, here: later several Ractors may ask at the same time.
+    let _class = Lent::class(ruby);
     shared.define_method("fileno", method!(fileno, 0))?;
     shared.define_method("description", method!(description, 0))?;
     shared.define_method("copied_nbytes", method!(copied_nbytes, 0))?;
