@@ -3,13 +3,15 @@
 //! ```text
 //!   String, view of an object ── hold ──> slot (marked by one hidden object) <── Held, the owner of a foreign buffer
 //!                                                                                │ dropped: by a Ruby thread, a sweep, any thread
-//!   given back at once, by a thread that may │ or queued, until a Ruby thread next makes an array <┘
+//!   given back at once, by a thread that may │ or queued, until its Ractor next makes an array <┘
 //! ```
 //!
-//! The last handle on memory may go in a sweep, where nothing may be allocated or called, or on a thread that is not Ruby's: then it waits.
+//! The last handle on memory may go in a sweep, where nothing may be allocated or called, on a thread that is not Ruby's, or in another Ractor
+//! than that of the object: then it waits.
 //! Or at the end of the process, when what was lent may be gone before its borrower: then nothing is given back at all.
 
 use core::ffi::{c_int, c_void};
+use std::num::NonZeroUsize;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 
@@ -42,30 +44,58 @@ static HINT: AtomicPtr<Slot> = AtomicPtr::new(ptr::null_mut());
 /// How many slots a search looks at before it makes another one.
 const SEARCHED: usize = 16;
 
-/// Loans that wait for a thread that may give them back.
+/// Loans that wait for a thread that may give them back. A Ractor that ended gives nothing back any more.
 static QUEUE: AtomicPtr<Queued> = AtomicPtr::new(ptr::null_mut());
 /// Whether the process is about to end: from then on nothing is given back.
 static ENDING: AtomicBool = AtomicBool::new(false);
 
 struct Queued {
+    owed: Owed,
+    next: *mut Queued,
+}
+
+/// What is to be given back, and in which Ractor.
+struct Owed {
     slot: &'static Slot,
     loan: Box<dyn Loan>,
-    next: *mut Queued,
+    home: NonZeroUsize,
 }
 
 /// A hold on an object: it is marked, and stays where it is, until this is dropped and the object was given back.
 pub(crate) struct Held {
     slot: &'static Slot,
-    loan: Option<Box<dyn Loan>>,
+    owed: Option<Owed>,
 }
 
-// SAFETY: whatever thread drops it, the loan is given back by one that has Ruby's lock; the slot is atomic.
+// SAFETY: whatever thread drops it, the loan is given back by one that has the lock of the object's Ractor; the slot is atomic.
 unsafe impl Send for Held {}
 
-/// Keeps an object. To be called with Ruby's lock, while the object is alive.
+/// Keeps an object. To be called with Ruby's lock, while the object is alive, in its Ractor.
 pub(crate) fn hold(object: VALUE, loan: Option<Box<dyn Loan>>) -> Held {
-    Held { slot: occupy(object as usize), loan }
+    let slot = occupy(object as usize);
+    Held { slot, owed: loan.map(|loan| Owed { slot, loan, home: ractor() }) }
 }
+
+/// A number of the Ractor that runs. With Ruby's lock.
+fn ractor() -> NonZeroUsize {
+    static NEXT: AtomicUsize = AtomicUsize::new(1);
+    let key = KEY.load(Ordering::Acquire);
+    // SAFETY: the key that `init` made.
+    let known = unsafe { rb_sys::rb_ractor_local_storage_ptr(key) }.addr();
+    NonZeroUsize::new(known).unwrap_or_else(|| {
+        let number = NonZeroUsize::new(NEXT.fetch_add(1, Ordering::Relaxed)).unwrap_or(NonZeroUsize::MIN);
+        // SAFETY: as above; what is kept is no address, and of a type that frees nothing.
+        unsafe { rb_sys::rb_ractor_local_storage_ptr_set(key, ptr::without_provenance_mut(number.get())) };
+        number
+    })
+}
+
+/// By what each Ractor keeps its number.
+static KEY: AtomicPtr<rb_sys::rb_ractor_local_key_struct> = AtomicPtr::new(ptr::null_mut());
+
+/// Numbers are not marked, and not freed.
+static NUMBER: rb_sys::rb_ractor_local_storage_type =
+    rb_sys::rb_ractor_local_storage_type { mark: None, free: None };
 
 fn occupy(object: usize) -> &'static Slot {
     let head = SLOTS.load(Ordering::Acquire);
@@ -93,22 +123,26 @@ fn occupy(object: usize) -> &'static Slot {
 
 impl Drop for Held {
     fn drop(&mut self) {
-        let Some(loan) = self.loan.take() else {
+        let Some(owed) = self.owed.take() else {
             self.slot.object.store(0, Ordering::Release);
             return;
         };
-        if may_give_back() {
-            return finish(self.slot, loan);
+        if may_give_back() && owed.home == ractor() {
+            return finish(owed);
         }
-        let queued = Box::into_raw(Box::new(Queued { slot: self.slot, loan, next: ptr::null_mut() }));
-        let mut first = QUEUE.load(Ordering::Relaxed);
-        loop {
-            // SAFETY: made above, and nobody else's until it is in the queue.
-            unsafe { (*queued).next = first };
-            match QUEUE.compare_exchange(first, queued, Ordering::Release, Ordering::Relaxed) {
-                Ok(_) => return,
-                Err(now) => first = now,
-            }
+        queue(Box::new(Queued { owed, next: ptr::null_mut() }));
+    }
+}
+
+fn queue(queued: Box<Queued>) {
+    let queued = Box::into_raw(queued);
+    let mut first = QUEUE.load(Ordering::Relaxed);
+    loop {
+        // SAFETY: nobody else's until it is in the queue.
+        unsafe { (*queued).next = first };
+        match QUEUE.compare_exchange(first, queued, Ordering::Release, Ordering::Relaxed) {
+            Ok(_) => return,
+            Err(now) => first = now,
         }
     }
 }
@@ -131,10 +165,10 @@ fn may_give_back() -> bool {
     !is_sweeping
 }
 
-fn finish(slot: &'static Slot, mut loan: Box<dyn Loan>) {
-    let object = slot.object.load(Ordering::Acquire) as VALUE;
-    loan.give_back(object);
-    slot.object.store(0, Ordering::Release);
+fn finish(mut owed: Owed) {
+    let object = owed.slot.object.load(Ordering::Acquire) as VALUE;
+    owed.loan.give_back(object);
+    owed.slot.object.store(0, Ordering::Release);
 }
 
 /// Gives back what waits for a thread that may. One load where nothing does.
@@ -147,12 +181,17 @@ pub(crate) fn give_back() {
 
 #[cold]
 fn give_back_all() {
+    let home = ractor();
     let mut next = QUEUE.swap(ptr::null_mut(), Ordering::Acquire);
     while !next.is_null() {
-        // SAFETY: leaked by `drop`, and taken out of the queue by this thread alone.
-        let queued = *unsafe { Box::from_raw(next) };
+        // SAFETY: leaked by `queue`, and taken out of the queue by this thread alone.
+        let queued = unsafe { Box::from_raw(next) };
         next = queued.next;
-        finish(queued.slot, queued.loan);
+        if queued.owed.home == home {
+            finish(queued.owed);
+        } else {
+            queue(queued);
+        }
     }
 }
 
@@ -184,6 +223,9 @@ unsafe extern "C" fn end(_: VALUE, _: VALUE, _: c_int, _: *const VALUE, _: VALUE
 /// Makes the object that marks. Once, when the extension is loaded.
 pub(crate) fn init() -> Result<(), magnus::Error> {
     protect(|| {
+        // SAFETY: a type that stays.
+        let key = unsafe { rb_sys::rb_ractor_local_storage_ptr_newkey(&NUMBER) };
+        KEY.store(key, Ordering::Release);
         let class = &raw const rb_sys::rb_cObject;
         // SAFETY: Ruby's own.
         let class = unsafe { class.read() };
