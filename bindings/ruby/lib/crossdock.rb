@@ -32,6 +32,8 @@ end
 require "crossdock/crossdock"
 require_relative "crossdock/array"
 require_relative "crossdock/shared_memory"
+require_relative "crossdock/dlpack"
+require_relative "crossdock/arrow"
 
 module Crossdock
   class << self

@@ -10,8 +10,10 @@
 //! Every function that Ruby calls catches panics, and raises only where nothing is left to drop.
 
 mod api;
+mod arrow;
 mod blocking;
 mod convert;
+mod dlpack;
 mod entry;
 mod error;
 mod explain;
@@ -23,6 +25,7 @@ mod index;
 mod keep;
 mod make;
 mod nested;
+mod policy;
 mod producers;
 mod query;
 mod select;
@@ -85,6 +88,8 @@ fn init(ruby: &Ruby) -> Result<(), Error> {
     shm::init(ruby, module, class)?;
     explain::init(module)?;
     api::init(module)?;
+    dlpack::init(ruby, module, class)?;
+    arrow::init(ruby, module, class)?;
     import::init(ruby, module)?;
     export::init(ruby, class)
 }

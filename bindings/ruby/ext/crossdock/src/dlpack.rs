@@ -1,0 +1,299 @@
+//! DLPack for Ruby: `Crossdock::DLPack`, a capsule with a tensor that is taken once.
+//!
+//! The library's own protocol makes the tensors and reads them. What is added here is who calls the deleter. One of ours may run anywhere, in a
+//! sweep and on any thread. One of somebody else's, which may be written in Ruby, is called by a Ruby thread with the lock, outside of a sweep:
+//! its tensor is lent on by a struct of our own, whose deleter drops a hold (`keep`).
+
+use core::ffi::c_void;
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+use crossdock::DArray;
+use crossdock::exchange::protocol::dlpack::abi::{DLManagedTensor, DLManagedTensorVersioned, VERSION};
+use crossdock::exchange::protocol::dlpack::{self, ExportOptions};
+use magnus::rb_sys::{AsRawValue, protect};
+use magnus::{Integer, RClass, RModule, Ruby, TryConvert, Value, function, method, prelude::*};
+use rb_sys::VALUE;
+
+use crate::error::{Failure, Result};
+use crate::handle::Wrapped;
+use crate::keep::{self, Held, Loan};
+use crate::policy;
+
+/// `Crossdock::DLPack`.
+///
+/// # Invariants
+///
+/// 1. `tensor` is null, or to a struct whose deleter was not called and is called by nobody else; it may be called in a sweep.
+/// 2. The struct is the versioned one, of major version 1, where `is_versioned` says so, and otherwise the legacy one.
+#[magnus::wrap(class = "Crossdock::DLPack", free_immediately, size)]
+struct Capsule {
+    tensor: AtomicPtr<c_void>,
+    is_versioned: bool,
+    copied_nbytes: usize,
+}
+
+impl Capsule {
+    fn new(tensor: *mut c_void, is_versioned: bool, copied_nbytes: usize) -> Self {
+        Self { tensor: AtomicPtr::new(tensor), is_versioned, copied_nbytes }
+    }
+
+    /// The tensor, for whoever asks first: from then on it is theirs.
+    fn taken(&self) -> Option<*mut c_void> {
+        let tensor = self.tensor.swap(ptr::null_mut(), Ordering::AcqRel);
+        (!tensor.is_null()).then_some(tensor)
+    }
+}
+
+impl Drop for Capsule {
+    fn drop(&mut self) {
+        let Some(tensor) = self.taken() else { return };
+        if self.is_versioned {
+            // SAFETY: Capsule 1 and 2.
+            unsafe { delete(tensor.cast::<DLManagedTensorVersioned>()) }
+        } else {
+            // SAFETY: Capsule 1 and 2.
+            unsafe { delete(tensor.cast::<DLManagedTensor>()) }
+        }
+    }
+}
+
+/// What the two structs have in common here.
+trait Tensor: Sized + 'static {
+    /// # Safety
+    ///
+    /// A struct of this kind, of whichever version.
+    unsafe fn deleter(this: *const Self) -> Option<unsafe extern "C" fn(*mut Self)>;
+
+    /// The same tensor by another struct, unless it is of a version that is not known.
+    ///
+    /// # Safety
+    ///
+    /// A struct of this kind, of whichever version.
+    unsafe fn lent_on(this: *const Self, deleter: unsafe extern "C" fn(*mut Self)) -> Option<Self>;
+}
+
+impl Tensor for DLManagedTensorVersioned {
+    unsafe fn deleter(this: *const Self) -> Option<unsafe extern "C" fn(*mut Self)> {
+        // SAFETY: the caller's word; it is there in every version.
+        unsafe { (*this).deleter }
+    }
+
+    unsafe fn lent_on(this: *const Self, deleter: unsafe extern "C" fn(*mut Self)) -> Option<Self> {
+        // SAFETY: the caller's word; it is there in every version.
+        let version = unsafe { (*this).version };
+        if version.major != VERSION.major {
+            return None;
+        }
+        // SAFETY: the caller's word, and the version says that it is this struct.
+        let Self { flags, dl_tensor, .. } = unsafe { &*this };
+        let (flags, dl_tensor) = (*flags, *dl_tensor);
+        Some(Self { version, manager_ctx: ptr::null_mut(), deleter: Some(deleter), flags, dl_tensor })
+    }
+}
+
+impl Tensor for DLManagedTensor {
+    unsafe fn deleter(this: *const Self) -> Option<unsafe extern "C" fn(*mut Self)> {
+        // SAFETY: the caller's word.
+        unsafe { (*this).deleter }
+    }
+
+    unsafe fn lent_on(this: *const Self, deleter: unsafe extern "C" fn(*mut Self)) -> Option<Self> {
+        // SAFETY: the caller's word.
+        let dl_tensor = unsafe { (*this).dl_tensor };
+        Some(Self { dl_tensor, manager_ctx: ptr::null_mut(), deleter: Some(deleter) })
+    }
+}
+
+/// Gives a tensor back.
+///
+/// # Safety
+///
+/// A struct whose deleter was not called before, and is not afterwards.
+unsafe fn delete<T: Tensor>(tensor: *mut T) {
+    // SAFETY: the caller's word.
+    if let Some(deleter) = unsafe { T::deleter(tensor) } {
+        // SAFETY: the one call.
+        unsafe { deleter(tensor) }
+    }
+}
+
+/// A tensor of somebody else's, which is given back by a Ruby thread.
+struct Borrowed<T: Tensor>(*mut T);
+
+// SAFETY: only used by threads that have Ruby's lock (`Loan`).
+unsafe impl<T: Tensor> Send for Borrowed<T> {}
+
+impl<T: Tensor> Loan for Borrowed<T> {
+    fn give_back(&mut self, _: VALUE) {
+        let deleted = protect(|| {
+            // SAFETY: the one call: a loan is given back once.
+            unsafe { delete(self.0) };
+            rb_sys::Qnil as VALUE
+        });
+        // What a deleter raises has nobody to go to.
+        drop(deleted);
+    }
+}
+
+/// A struct of our own for a tensor of somebody else's.
+#[repr(C)]
+struct LentOn<T> {
+    // First, so that its address is the block's.
+    tensor: T,
+    // Kept for its drop.
+    _held: Held,
+}
+
+impl<T: Tensor> LentOn<T> {
+    /// # Safety
+    ///
+    /// As for `dlpack::import_versioned`, but that the deleter may be called on threads of Ruby's only, and while the owner is alive.
+    unsafe fn of(theirs: *mut T, owner: VALUE) -> *mut T {
+        if theirs.is_null() {
+            return theirs;
+        }
+        // SAFETY: the caller's word.
+        let Some(tensor) = (unsafe { T::lent_on(theirs, Self::delete) }) else { return theirs };
+        let held = keep::hold(owner, Some(Box::new(Borrowed(theirs))));
+        Box::into_raw(Box::new(Self { tensor, _held: held })).cast()
+    }
+
+    unsafe extern "C" fn delete(tensor: *mut T) {
+        // SAFETY: from `of`, which made a box of it, and called once.
+        drop(unsafe { Box::from_raw(tensor.cast::<Self>()) });
+    }
+}
+
+fn export(this: Wrapped, copy: Value, is_versioned: bool, trusts_readonly: bool) -> Result<Capsule> {
+    let array = this.array()?;
+    let mut options = ExportOptions::new().copy(policy::of(copy)?);
+    if trusts_readonly {
+        // SAFETY: the word of whoever wrote `trust_readonly: true`.
+        options = unsafe { options.trust_readonly() };
+        // SAFETY: as above.
+        options = unsafe { options.trust_legacy_readonly() };
+    }
+    keep::give_back();
+    Ok(if is_versioned {
+        let exported = dlpack::export_versioned(&array, &options)?;
+        let copied = exported.copied_nbytes();
+        Capsule::new(exported.into_raw().cast(), true, copied)
+    } else {
+        let exported = dlpack::export_legacy(&array, &options)?;
+        let copied = exported.copied_nbytes();
+        Capsule::new(exported.into_raw().cast(), false, copied)
+    })
+}
+
+/// A capsule for the tensor of somebody else.
+fn wrap(ruby: &Ruby, address: usize, is_versioned: bool, owner: Value) -> Result<Capsule> {
+    if address == 0 {
+        return Err(Failure::argument(ruby, "address 0 is no tensor"));
+    }
+    if !is_versioned {
+        let tensor = ptr::with_exposed_provenance_mut::<DLManagedTensor>(address);
+        // SAFETY: the word of whoever gave the address.
+        return Ok(Capsule::new(unsafe { LentOn::of(tensor, owner.as_raw()) }.cast(), false, 0));
+    }
+    let tensor = ptr::with_exposed_provenance_mut::<DLManagedTensorVersioned>(address);
+    // SAFETY: as above; the version is there in every version.
+    let version = unsafe { (*tensor).version };
+    if version.major != VERSION.major {
+        let text = format!(
+            "the tensor's version is {}.{}, and {}.x is what is understood: it was not taken, and stays the caller's",
+            version.major, version.minor, VERSION.major
+        );
+        return Err(Failure::argument(ruby, text));
+    }
+    // SAFETY: as above.
+    Ok(Capsule::new(unsafe { LentOn::of(tensor, owner.as_raw()) }.cast(), true, 0))
+}
+
+fn used(ruby: &Ruby) -> Failure {
+    Failure::ours(ruby, "the capsule was used: a DLPack tensor is taken once")
+}
+
+fn address(ruby: &Ruby, this: &Capsule) -> Result<usize> {
+    let tensor = this.tensor.load(Ordering::Acquire);
+    if tensor.is_null() { Err(used(ruby)) } else { Ok(tensor.expose_provenance()) }
+}
+
+fn take(ruby: &Ruby, this: &Capsule) -> Result<usize> {
+    Ok(this.taken().ok_or_else(|| used(ruby))?.expose_provenance())
+}
+
+fn is_used(this: &Capsule) -> bool {
+    this.tensor.load(Ordering::Acquire).is_null()
+}
+
+fn is_versioned(this: &Capsule) -> bool {
+    this.is_versioned
+}
+
+fn copied_nbytes(this: &Capsule) -> usize {
+    this.copied_nbytes
+}
+
+fn release(this: &Capsule) {
+    // Dropped at the end, as the one that is left in the object is by the sweep.
+    let taken = this.taken().map(|tensor| Capsule::new(tensor, this.is_versioned, 0));
+    drop(taken);
+    keep::give_back();
+}
+
+/// An array of a capsule's tensor, or of that at an address.
+fn import(ruby: &Ruby, source: Value, is_versioned: bool, writable: bool) -> Result<Wrapped> {
+    keep::give_back();
+    let array = match <&Capsule>::try_convert(source) {
+        Ok(capsule) => {
+            let tensor = capsule.taken().ok_or_else(|| used(ruby))?;
+            // SAFETY: Capsule 1 and 2; the capsule has nothing of it any more.
+            unsafe { imported(tensor, capsule.is_versioned, writable) }?
+        }
+        Err(_) => {
+            let address = Integer::try_convert(source)?.to_usize()?;
+            let tensor = ptr::with_exposed_provenance_mut::<c_void>(address);
+            let nobody = rb_sys::Qnil as VALUE;
+            let tensor: *mut c_void = if is_versioned {
+                // SAFETY: the word of whoever gave the address.
+                unsafe { LentOn::of(tensor.cast::<DLManagedTensorVersioned>(), nobody) }.cast()
+            } else {
+                // SAFETY: as above.
+                unsafe { LentOn::of(tensor.cast::<DLManagedTensor>(), nobody) }.cast()
+            };
+            // SAFETY: as above.
+            unsafe { imported(tensor, is_versioned, writable) }?
+        }
+    };
+    Wrapped::new(ruby, array)
+}
+
+/// # Safety
+///
+/// As for `dlpack::import_versioned`.
+unsafe fn imported(tensor: *mut c_void, is_versioned: bool, writable: bool) -> Result<DArray> {
+    let array = match (is_versioned, writable) {
+        // SAFETY: the caller's word, in all three cases.
+        (true, _) => unsafe { dlpack::import_versioned(tensor.cast()) },
+        // SAFETY: as above.
+        (false, false) => unsafe { dlpack::import_legacy(tensor.cast()) },
+        // SAFETY: as above, and whoever wrote `writable: true` vouches for the producer.
+        (false, true) => unsafe { dlpack::import_legacy_writable(tensor.cast()) },
+    };
+    Ok(array?)
+}
+
+pub(crate) fn init(ruby: &Ruby, module: RModule, class: RClass) -> std::result::Result<(), magnus::Error> {
+    let capsule = module.define_class("DLPack", ruby.class_object())?;
+    capsule.undef_default_alloc_func();
+    capsule.define_singleton_method("wrap", function!(wrap, 3))?;
+    capsule.define_method("address", method!(address, 0))?;
+    capsule.define_method("take", method!(take, 0))?;
+    capsule.define_method("used?", method!(is_used, 0))?;
+    capsule.define_method("versioned?", method!(is_versioned, 0))?;
+    capsule.define_method("copied_nbytes", method!(copied_nbytes, 0))?;
+    capsule.define_method("release", method!(release, 0))?;
+    class.define_private_method("export_dlpack", method!(export, 3))?;
+    module.define_singleton_method("import_dlpack", function!(import, 3))
+}
