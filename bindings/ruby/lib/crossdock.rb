@@ -34,25 +34,10 @@ require_relative "crossdock/array"
 require_relative "crossdock/shared_memory"
 require_relative "crossdock/dlpack"
 require_relative "crossdock/arrow"
+require_relative "crossdock/adapters"
 
 module Crossdock
   class << self
-    # The memory of an object that exports a MemoryView, as an array: in place, and checked. The object is kept alive, and stays where it is, for as
-    # long as anything of the array is left.
-    #
-    # @param object [Object] anything whose class has a producer of MemoryViews, a {Crossdock::Array} included
-    # @param writable [Boolean] whether the array is to be written; what is lent read-only is refused then
-    # @return [Array]
-    # @raise [TypeError] where the object exports no MemoryView
-    # @raise [Refusal] where its producer gives none
-    # @raise [Error] where what the producer says contradicts itself
-    # @example
-    #   pixels = Crossdock.view(image)
-    #   pixels[0, 0]
-    def view(object, writable: false)
-      borrow(object, writable)
-    end
-
     # The one array of a file: `.npy`, `.npz`, `.safetensors`, PNG or JPEG, told apart by the first bytes. In place, mapped, where the elements
     # lie in the file as they are.
     #

@@ -121,5 +121,5 @@ fn offer(text: &mut String, array: &DArray) {
 }
 
 pub(crate) fn init(module: RModule) -> std::result::Result<(), magnus::Error> {
-    module.define_singleton_method("explain", function!(explain, 1))
+    module.define_singleton_method("explain_memory_view", function!(explain, 1))
 }

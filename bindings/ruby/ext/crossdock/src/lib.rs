@@ -9,6 +9,7 @@
 //!
 //! Every function that Ruby calls catches panics, and raises only where nothing is left to drop.
 
+mod adapters;
 mod api;
 mod arrow;
 mod blocking;
@@ -90,6 +91,7 @@ fn init(ruby: &Ruby) -> Result<(), Error> {
     api::init(module)?;
     dlpack::init(ruby, module, class)?;
     arrow::init(ruby, module, class)?;
+    adapters::init(ruby, module)?;
     import::init(ruby, module)?;
     export::init(ruby, class)
 }

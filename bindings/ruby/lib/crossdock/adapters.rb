@@ -1,0 +1,221 @@
+# frozen_string_literal: true
+
+require_relative "adapters/io_buffer"
+require_relative "adapters/narray"
+require_relative "adapters/numo"
+require_relative "adapters/red_arrow"
+require_relative "adapters/rmagick"
+
+module Crossdock
+  # What is asked of an adapter, beside the object.
+  class Request
+    # @api private
+    def initialize(writable, copy)
+      @writable, @copy = writable, copy
+      freeze
+    end
+
+    # @return [Boolean] whether the array is to be written
+    def writable?
+      @writable
+    end
+
+    # @return [Boolean] whether a copy may be made
+    def copy?
+      @copy ? true : false
+    end
+
+    # Says no.
+    # @param reason [String] one sentence, with the numbers in it
+    # @param would_copy [Integer, nil] the bytes of a copy that would do; nil where none would
+    # @raise [Refusal]
+    def refuse(reason, would_copy: nil)
+      hint = "; a copy of #{would_copy} bytes would do (copy: true)" if would_copy
+      refusal = Refusal.new("#{reason}#{hint}")
+      refusal.__send__(:fill_in, { lease: writable? ? :share : :pin }, nil, would_copy)
+      raise refusal
+    end
+  end
+
+  # Adapters for objects that export no MemoryView: found by class, and called with the object and a {Request}. They answer with an array, or with
+  # what exports a MemoryView, or refuse.
+  #
+  # Those for classes of other libraries are found by the name of the class, so that none of these libraries is needed here. What was registered
+  # ({Crossdock.register}) goes first.
+  module Adapters
+    # By the names of the classes.
+    BUILT_IN = Ractor.make_shareable(
+      {
+        "IO::Buffer" => IOBuffer,
+        "NArray" => NArray,
+        "Magick::Image" => RMagick,
+        "Numo::NArray" => Numo,
+        "Arrow::Array" => RedArrow,
+        "Arrow::Buffer" => RedArrow
+      }
+    )
+
+    @registered = {}.freeze
+    @shareable = Ractor.make_shareable({})
+
+    class << self
+      # The adapter of an object: that of its class, or of the nearest class that it inherits from.
+      # @return [#call, nil]
+      def find(object)
+        registered = Ractor.current == Ractor.main ? @registered : @shareable
+        class_of_object = class_of(object)
+        while class_of_object
+          adapter = registered[class_of_object] || BUILT_IN[class_of_object.name]
+          return adapter if adapter
+
+          class_of_object = class_of_object.superclass
+        end
+      end
+
+      # How an adapter is called where people read of it.
+      # @return [String]
+      def describe(adapter)
+        return adapter.name.to_s if adapter.is_a?(Module)
+        return "the block at #{adapter.source_location.join(":")}" if adapter.is_a?(Proc) && adapter.source_location
+
+        "an instance of #{class_of(adapter)}"
+      end
+
+      # What an adapter answers, as an array.
+      # @api private
+      def adapt(adapter, object, writable, copy)
+        answer = adapter.call(object, Request.new(writable, copy))
+        unless exporter?(answer)
+          raise TypeError, "#{describe(adapter)} answered with an instance of #{class_of(answer)}, which is no array and exports no MemoryView"
+        end
+
+        # Those below answer with a new array, as it is asked for; others may keep theirs.
+        BUILT_IN.value?(adapter) ? answer : of_exporter(answer, writable, copy)
+      end
+
+      # The memory of what exports a MemoryView, or a copy, where one may be made.
+      # @api private
+      def of_exporter(object, writable, copy)
+        return Crossdock.__send__(:borrow, object, false).copy if copy == :always
+        return Crossdock.__send__(:borrow, object, writable) unless copy && writable
+
+        begin
+          Crossdock.__send__(:borrow, object, true)
+        rescue Refusal, FrozenError
+          Crossdock.__send__(:borrow, object, false).copy
+        end
+      end
+
+      # @api private
+      def change(class_of_objects)
+        unless class_of_objects.is_a?(Class) && !class_of_objects.singleton_class?
+          raise TypeError, "#{class_of_objects.inspect} is no class whose objects could have an adapter"
+        end
+
+        registered = @registered.dup
+        answer = yield registered
+        @registered = registered.freeze
+        # What other Ractors may call.
+        @shareable = Ractor.make_shareable(registered.select { |_, adapter| Ractor.shareable?(adapter) })
+        answer
+      end
+
+      private :adopt, :io_buffer_sources, :lock_io_buffer, :read_narray
+    end
+  end
+
+  class << self
+    # The memory of an object as an array: in place, and checked. The object is kept alive, and stays where it is, for as long as anything of the
+    # array is left.
+    #
+    # What exports a MemoryView is asked for one. Objects of other classes have an adapter, or none: see {register}.
+    #
+    # @param object [Object] a {Crossdock::Array} included
+    # @param writable [Boolean] whether the array is to be written; what is lent read-only is refused then, unless a copy may be made
+    # @param copy [Boolean, Symbol] `true` permits a copy where one is needed; `:always` asks for one
+    # @return [Array]
+    # @raise [TypeError] where the object exports no MemoryView, and its class has no adapter
+    # @raise [Refusal] where its producer gives none, or a copy would have to be permitted
+    # @raise [Error] where what the producer says contradicts itself
+    # @example
+    #   pixels = Crossdock.view(image)
+    #   pixels[0, 0]
+    def view(object, writable: false, copy: false)
+      adapter = Adapters.find(object) unless Adapters.exporter?(object)
+      return Adapters.adapt(adapter, object, writable, copy) if adapter
+
+      Adapters.of_exporter(object, writable, copy)
+    end
+
+    # What an object offers, and why a request would be refused: of objects that export no MemoryView, too.
+    # @return [String]
+    def explain(object)
+      text = explain_memory_view(object)
+      return text if Adapters.exporter?(object)
+
+      adapter = Adapters.find(object)
+      return text unless adapter
+
+      text = "#{text.lines.first.chomp}\n  adapter: #{Adapters.describe(adapter)}"
+      begin
+        offer = explain_memory_view(Adapters.adapt(adapter, object, false, false)).lines.drop(1).join
+        "#{text}\n#{offer}"
+      rescue StandardError => error
+        "#{text}\n  refused: #{error.message}"
+      end
+    end
+
+    # Makes an adapter for objects of a class, and of those that inherit from it. It is asked for their memory where they export no MemoryView.
+    # From the main Ractor only; other Ractors use adapters that are shareable.
+    #
+    # @param class_of_objects [Class]
+    # @param adapter [#call, nil] in the place of the block
+    # @yieldparam object [Object]
+    # @yieldparam request [Request]
+    # @yieldreturn [Array, Object] an array, or what exports a MemoryView
+    # @return [Class]
+    # @raise [ArgumentError] where the class has one
+    # @example
+    #   Crossdock.register(Photo) { |photo, _request| Crossdock::Array.from_string(photo.pixels, shape: [photo.height, photo.width, 3]) }
+    def register(class_of_objects, adapter = nil, &block)
+      adapter ||= block
+      raise ArgumentError, "give a block, or what answers to call" unless adapter.respond_to?(:call)
+
+      Adapters.change(class_of_objects) do |registered|
+        if registered.key?(class_of_objects)
+          raise ArgumentError, "#{class_of_objects} has an adapter: #{Adapters.describe(registered[class_of_objects])}"
+        end
+        registered[class_of_objects] = adapter
+      end
+      class_of_objects
+    end
+
+    # Takes the adapter of a class away.
+    # @return [#call, nil] the adapter, if it had one
+    def unregister(class_of_objects)
+      Adapters.change(class_of_objects) { |registered| registered.delete(class_of_objects) }
+    end
+
+    # The memory at an address, as an array: what libraries that are called by Fiddle or FFI have. What is said of it is believed.
+    #
+    # @param address [Integer, Fiddle::Pointer] where element `[0, …]` lies
+    # @param dtype [Symbol, String] the type of the elements
+    # @param shape [::Array<Integer>]
+    # @param strides [::Array<Integer>, nil] in bytes; without them row-major without gaps
+    # @param writable [Boolean] whether it may be written
+    # @param constant [Boolean] your word that nobody writes it, with which it can be lent to Arrow
+    # @param owner [Object] what keeps the memory: it is kept alive for as long as anything of the array is left
+    # @yield once, when nothing of the array is left: by a thread of Ruby's, in no collection; not at the end of the process
+    # @return [Array]
+    # @example
+    #   memory = Fiddle::Pointer.malloc(800, Fiddle::RUBY_FREE)
+    #   array = Crossdock.at_address(memory, dtype: :float64, shape: [100], writable: true, owner: memory)
+    def at_address(address, dtype:, shape:, strides: nil, writable: false, constant: false, owner: nil, &block)
+      raise ArgumentError, "what nobody writes is not writable" if writable && constant
+
+      Adapters.__send__(:adopt, address_of(address), dtype, Kernel.Array(shape), strides, [writable, constant], owner, block)
+    end
+
+    private :explain_memory_view
+  end
+end

@@ -1,0 +1,37 @@
+# frozen_string_literal: true
+
+module Crossdock
+  module Adapters
+    # `NArray` of the library of that name (version 0.6): in place, with its own indices, so that `view(narray)[i, j]` is `narray[i, j]`. Its first
+    # axis is the fastest: the array is column-major.
+    module NArray
+      # What its `typecode` stands for. The one that is left out is that of Ruby objects.
+      DTYPES = Ractor.make_shareable(
+        { 1 => :uint8, 2 => :int16, 3 => :int32, 4 => :float32, 5 => :float64, 6 => :complex64, 7 => :complex128 }
+      )
+
+      class << self
+        # @return [Array]
+        def call(narray, request)
+          address, code, shape = Adapters.__send__(:read_narray, narray, narray.rank, narray.total)
+          dtype = DTYPES[code]
+          request.refuse("an NArray of Ruby objects has no elements that could be lent") unless dtype
+          raise FrozenError.new("can't modify frozen #{narray.class}", receiver: narray) if request.writable? && narray.frozen?
+
+          Crossdock.at_address(address, dtype: dtype, shape: shape, strides: strides(shape, narray.element_size),
+                                        writable: request.writable?, owner: narray)
+        end
+
+        private
+
+        def strides(shape, width)
+          shape.map do |length|
+            stride = width
+            width *= length
+            stride
+          end
+        end
+      end
+    end
+  end
+end

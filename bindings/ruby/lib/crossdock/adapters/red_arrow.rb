@@ -1,0 +1,34 @@
+# frozen_string_literal: true
+
+module Crossdock
+  module Adapters
+    # `Arrow::Array` and `Arrow::Buffer` of Red Arrow, where they export no MemoryView: arrays in place, by Arrow's C structs, and buffers as a
+    # copy. Not run: Debian has no package of it.
+    module RedArrow
+      class << self
+        # @return [Array] read-only
+        def call(object, request)
+          request.refuse("what Arrow has is constant") if request.writable? && !request.copy?
+          return of_buffer(object, request) unless object.respond_to?(:export)
+
+          # Structs that GLib allocated, and that are empty once what is in them was moved.
+          _, array, schema = object.export
+          begin
+            Crossdock.from_arrow(schema, array)
+          ensure
+            GLib.free(array)
+            GLib.free(schema)
+          end
+        end
+
+        private
+
+        def of_buffer(buffer, request)
+          request.refuse("the bytes of a buffer without MemoryView come only as a copy", would_copy: buffer.size) unless request.copy?
+
+          Array.from_string(buffer.data.to_s.freeze, copy: request.writable?)
+        end
+      end
+    end
+  end
+end
