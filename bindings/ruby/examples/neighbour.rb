@@ -1,0 +1,29 @@
+# frozen_string_literal: true
+
+# An array goes to a neighbouring Python process and back, and another comes from there: the same pages of memory, and no copy.
+#
+#   ruby examples/neighbour.rb python3
+
+require "crossdock"
+require "socket"
+
+python = ARGV.fetch(0, "python3")
+ours, theirs = UNIXSocket.pair
+
+# Memory that other processes can map. What lies elsewhere is copied there once, by a method whose name says so.
+table = Crossdock::Array.zeros(3, 4).to_shared_memory
+table[0..] = Crossdock::Array.new([[1, 2, 3, 4], [5, 6, 7, 8], [9, 10, 11, 12]])
+
+neighbour = spawn(python, File.join(__dir__, "neighbour.py"), theirs.fileno.to_s, theirs.fileno => theirs.fileno)
+theirs.close
+
+# A part of it, which is only a description: every second column, from the last row up.
+part = table[(2..).step(-1), (0..).step(2)]
+part.share_memory(writable: true).send_to(ours)
+
+# The neighbour has written what it was lent, and sends memory of its own.
+sums = Crossdock::SharedMemory.receive(ours) or abort "the neighbour went without an answer"
+Process.wait(neighbour)
+
+puts "the table, of which the neighbour has doubled a part:", table.inspect
+puts "the neighbour's sums, in its memory, which outlives it:", sums.inspect

@@ -1,0 +1,37 @@
+# frozen_string_literal: true
+
+require_relative "helper"
+require "open3"
+require "rbconfig"
+
+class TestExamples < Test::Unit::TestCase
+  EXAMPLES = File.expand_path("../examples", __dir__)
+
+  # A Python with NumPy, by the name that the tests in Rust know it by.
+  def python
+    ENV.fetch("CROSSDOCK_PYTHON") do
+      flunk("CROSSDOCK_PYTHON names no Python with NumPy") if ENV.key?("CROSSDOCK_REQUIRE_COUNTERPARTS")
+      omit("CROSSDOCK_PYTHON names no Python with NumPy")
+    end
+  end
+
+  def run_example(name, *arguments)
+    library = File.expand_path("../lib", __dir__)
+    output, status = Open3.capture2e(RbConfig.ruby, "-w", "-I", library, File.join(EXAMPLES, name), *arguments)
+    assert status.success?, output
+    output
+  end
+
+  def test_an_array_goes_to_a_neighbour_and_back_without_a_copy
+    assert_equal <<~TEXT, run_example("neighbour.rb", python)
+      the table, of which the neighbour has doubled a part:
+      Crossdock::Array float64 [3, 4]
+      [[ 2.  2.  6.  4.]
+       [10.  6. 14.  8.]
+       [18. 10. 22. 12.]]
+      the neighbour's sums, in its memory, which outlives it:
+      Crossdock::Array float64 [3]
+      [40. 24.  8.]
+    TEXT
+  end
+end
