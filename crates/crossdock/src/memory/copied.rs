@@ -50,8 +50,23 @@ pub fn copied_bytes_here() -> u64 {
     COPIED_HERE.get()
 }
 
-/// Called by whatever copies array data, with the number of bytes that arrived.
-pub(crate) fn count_copied(nbytes: usize) {
+/// Counts bytes of array data that were copied: called by whatever copies them, with the number that arrived.
+///
+/// For adapters, which know what a library of others has copied for them on the way to an array: those bytes were copied, too.
+///
+/// ```
+/// use crossdock::memory::{copied_bytes_here, count_copied};
+/// use crossdock::Array;
+///
+/// let picture = [1u8, 2, 3, 4];
+/// let before = copied_bytes_here();
+/// let pixels = picture.to_vec(); // as by a function that gives pixels only as a copy
+/// count_copied(pixels.len());
+/// let array = Array::from_vec(pixels, [2, 2])?;
+/// assert_eq!(copied_bytes_here() - before, array.nbytes() as u64);
+/// # Ok::<(), crossdock::Error>(())
+/// ```
+pub fn count_copied(nbytes: usize) {
     COPIED.fetch_add(nbytes as u64, Ordering::Relaxed);
     COPIED_HERE.set(COPIED_HERE.get() + nbytes as u64);
 }
