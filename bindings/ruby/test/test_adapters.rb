@@ -305,7 +305,9 @@ class TestAdapters < Test::Unit::TestCase
     image.pixel_color(1, 2, "#0000ff")
     refusal = assert_raise(Crossdock::Refusal) { Crossdock.view(image) }
     assert_equal 36, refusal.would_copy
+    before = Crossdock.copied_bytes
     array = Crossdock.view(image, copy: true)
+    assert_equal 36, Crossdock.copied_bytes - before
     assert_equal [:uint8, [3, 4, 3], [255, 0, 0], [0, 0, 255], true],
                  [array.dtype, array.shape, array[0, 0].to_a, array[2, 1].to_a, array.readonly?]
     written = Crossdock.view(image, copy: true, writable: true)

@@ -25,6 +25,13 @@ module Crossdock
       @copy ? true : false
     end
 
+    # Says that the adapter, or the library behind it, has made a copy: every copy is counted ({Crossdock.copied_bytes}).
+    # @param nbytes [Integer]
+    # @return [nil]
+    def copied(nbytes)
+      Adapters.__send__(:count_copied, nbytes)
+    end
+
     # Says no.
     # @param reason [String] one sentence, with the numbers in it
     # @param would_copy [Integer, nil] the bytes of a copy that would do; nil where none would
@@ -106,6 +113,14 @@ module Crossdock
         end
       end
 
+      # The array of bytes that a library has copied into a String, which nobody else has.
+      # @api private
+      def of_copy(string, request, **description)
+        request.copied(string.bytesize)
+        # What is to be written is not a String's.
+        Array.from_string(string.freeze, copy: request.writable?, **description)
+      end
+
       # @api private
       def change(class_of_objects)
         unless class_of_objects.is_a?(Class) && !class_of_objects.singleton_class?
@@ -120,7 +135,7 @@ module Crossdock
         answer
       end
 
-      private :adopt, :io_buffer_sources, :lock_io_buffer, :read_narray
+      private :adopt, :count_copied, :io_buffer_sources, :lock_io_buffer, :read_narray
     end
   end
 
@@ -195,6 +210,10 @@ module Crossdock
     def unregister(class_of_objects)
       Adapters.change(class_of_objects) { |registered| registered.delete(class_of_objects) }
     end
+
+    # @!method copied_bytes
+    #   How many bytes of array data were copied since the process began: the difference of two readings says whether something was.
+    #   @return [Integer]
 
     # The memory at an address, as an array: what libraries that are called by Fiddle or FFI have. What is said of it is believed.
     #

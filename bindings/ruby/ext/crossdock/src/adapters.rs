@@ -11,7 +11,7 @@ use std::sync::{Mutex, MutexGuard};
 use crossdock::DArray;
 use crossdock::element::DType;
 use crossdock::layout::{Layout, Order};
-use crossdock::memory::{Birth, Buffer, Place};
+use crossdock::memory::{self, Birth, Buffer, Place};
 use magnus::rb_sys::{AsRawValue, FromRawValue, protect};
 use magnus::{RArray, RClass, RModule, Ruby, TryConvert, Value, function, prelude::*};
 use rb_sys::VALUE;
@@ -298,6 +298,16 @@ fn is_exporter(object: Value) -> bool {
     Wrapped::of(object).is_some() || import::is_exporter(object)
 }
 
+/// Counts bytes that somebody else has copied for an array of ours.
+fn count_copied(nbytes: usize) {
+    memory::count_copied(nbytes);
+}
+
+/// How many bytes of array data were copied since the process began.
+fn copied_bytes() -> u64 {
+    memory::copied_bytes()
+}
+
 /// The class of any object, also of one that has no methods.
 fn class_of(object: Value) -> Value {
     // SAFETY: any object has a class.
@@ -307,11 +317,13 @@ fn class_of(object: Value) -> Value {
 }
 
 pub(crate) fn init(_: &Ruby, module: RModule) -> std::result::Result<(), magnus::Error> {
+    module.define_singleton_method("copied_bytes", function!(copied_bytes, 0))?;
     let adapters = module.define_module("Adapters")?;
     adapters.define_singleton_method("adopt", function!(adopt, 7))?;
     adapters.define_singleton_method("lock_io_buffer", function!(io_buffer, 3))?;
     adapters.define_singleton_method("io_buffer_sources", function!(io_buffer_sources, 1))?;
     adapters.define_singleton_method("read_narray", function!(narray, 3))?;
     adapters.define_singleton_method("exporter?", function!(is_exporter, 1))?;
+    adapters.define_singleton_method("count_copied", function!(count_copied, 1))?;
     adapters.define_singleton_method("class_of", function!(class_of, 1))
 }

@@ -20,7 +20,7 @@ module Crossdock
             request.refuse("the memory of this IO::Buffer is #{why}", would_copy: buffer.size)
           end
 
-          Array.from_string(buffer.get_string, copy: true)
+          Adapters.of_copy(buffer.get_string, request)
         end
 
         private

@@ -20,7 +20,7 @@ module Crossdock
         request.refuse("#{narray.class} has no elements that could be lent") unless dtype
         request.refuse("Numo gives the elements of an array only as a copy", would_copy: narray.byte_size) unless request.copy?
 
-        Array.from_string(narray.to_binary.freeze, dtype: dtype, shape: narray.shape, copy: request.writable?)
+        Adapters.of_copy(narray.to_binary, request, dtype: dtype, shape: narray.shape)
       end
     end
   end

@@ -26,7 +26,7 @@ module Crossdock
         def of_buffer(buffer, request)
           request.refuse("the bytes of a buffer without MemoryView come only as a copy", would_copy: buffer.size) unless request.copy?
 
-          Array.from_string(buffer.data.to_s.freeze, copy: request.writable?)
+          Adapters.of_copy(buffer.data.to_s, request)
         end
       end
     end

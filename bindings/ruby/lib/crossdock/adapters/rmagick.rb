@@ -12,9 +12,8 @@ module Crossdock
           nbytes = image.columns * image.rows * channels.size * width
           request.refuse("RMagick gives the pixels of an image only as a copy", would_copy: nbytes) unless request.copy?
 
-          pixels = image.export_pixels_to_str(0, 0, image.columns, image.rows, channels, type).freeze
-          # The String is ours alone; what is to be written is not a String's.
-          Array.from_string(pixels, dtype: dtype, shape: [image.rows, image.columns, channels.size], copy: request.writable?)
+          pixels = image.export_pixels_to_str(0, 0, image.columns, image.rows, channels, type)
+          Adapters.of_copy(pixels, request, dtype: dtype, shape: [image.rows, image.columns, channels.size])
         end
 
         private
