@@ -14,7 +14,7 @@ static long gets, releases;
 
 typedef struct lender {
   char *bytes, *format;
-  ssize_t byte_size, item_size, ndim, *shape, *strides, *sub_offsets;
+  ssize_t byte_size, item_size, ndim, offset, *shape, *strides, *sub_offsets;
   bool readonly, sparing, raises, available;
   int only_flags, phantom;
 } lender;
@@ -71,6 +71,7 @@ static VALUE lender_initialize(VALUE object, VALUE options)
   self->item_size = NIL_P(number = option(options, "item_size")) ? 1 : NUM2SSIZET(number);
   if (!NIL_P(number = option(options, "byte_size"))) self->byte_size = NUM2SSIZET(number);
   self->ndim = NIL_P(number = option(options, "ndim")) ? 1 : NUM2SSIZET(number);
+  self->offset = NIL_P(number = option(options, "offset")) ? 0 : NUM2SSIZET(number);
   self->shape = numbers(option(options, "shape"));
   self->strides = numbers(option(options, "strides"));
   self->sub_offsets = numbers(option(options, "sub_offsets"));
@@ -114,7 +115,7 @@ static bool lender_get(VALUE object, rb_memory_view_t *view, int flags)
     view->strides = self->strides;
     view->obj = object;
   }
-  view->data = self->bytes;
+  view->data = self->bytes + self->offset;
   view->byte_size = self->byte_size;
   view->item_size = self->item_size;
   view->ndim = self->ndim;

@@ -1,0 +1,68 @@
+# frozen_string_literal: true
+
+module Matrix
+  # What came of a way: `:in_place`, `:copies`, `:refused` or `:cannot_say`, and why.
+  Verdict = Struct.new(:kind, :why) do
+    # The worse of two.
+    def worse(other)
+      [self, other].max_by { |one| %i[in_place copies refused cannot_say].index(one.kind) }
+    end
+
+    def goes?
+      %i[in_place copies].include?(kind)
+    end
+  end
+
+  # The section of the page that tells of a run.
+  module Page
+    FILE = File.expand_path("../../../../docs/matrix.md", __dir__)
+    HEADING = "\n## In Ruby\n"
+    WORDS = { in_place: "in place", copies: "copies", refused: "refused", cannot_say: "–" }.freeze
+    RAISED = "⁰¹²³⁴⁵⁶⁷⁸⁹".chars.freeze
+
+    module_function
+
+    def section(imports, exports, pairs)
+      classes = SPECIMENS.map(&:name)
+      ways = pairs.values.flat_map(&:values)
+      <<~MARKDOWN
+        #{HEADING.strip}
+
+        The importers and exporters of the gem, over the same classes, with elements of `int16`. Each has another side of its own: a producer and a
+        consumer in C of Ruby's MemoryView, structs that were put together byte by byte, the libraries themselves. There is no memory of devices here,
+        and rows behind pointers come from others alone. This section is written by a test of the gem (`bindings/ruby/test/test_matrix.rb`).
+
+        What comes in:
+
+        #{table("importer", imports, classes)}
+        What goes out, of arrays of our own:
+
+        #{table("exporter", exports, classes)}
+        From each to each, of row-major data; of column-major data from NArray, which has no others:
+
+        #{table("from \\ to", pairs, Exporters::ALL.keys)}
+        Of #{ways.size} ways from each to each, #{ways.count { |one| one.kind == :in_place }} are in place, #{ways.count { |one| one.kind == :copies }} copy, and #{ways.count { |one| one.kind == :refused }} are refused.
+      MARKDOWN
+    end
+
+    # A table, and the reasons in it, numbered in the order in which they come.
+    def table(corner, rows, columns)
+      reasons = []
+      text = +"| #{corner} | #{columns.join(" | ")} |\n|#{"---|" * (columns.size + 1)}\n"
+      rows.each do |name, cells|
+        text << "| #{name} | #{columns.map { |column| cell(cells.fetch(column), reasons) }.join(" | ")} |\n"
+      end
+      text << "\n" unless reasons.empty?
+      reasons.each_with_index { |reason, at| text << "#{at + 1}. #{reason}\n" }
+      text
+    end
+
+    def cell(verdict, reasons)
+      return WORDS[:in_place] if verdict.kind == :in_place
+
+      why = verdict.why[/.*?(?=; (on offer is|it was handed out|a copy of \d)|\z)/m].gsub(/0x\h+/, "…").gsub(/\[[^\]]*\]/, "[…]")
+      reasons << why unless reasons.include?(why)
+      "#{WORDS[verdict.kind]} #{(reasons.index(why) + 1).digits.reverse.map { |digit| RAISED[digit] }.join}"
+    end
+  end
+end

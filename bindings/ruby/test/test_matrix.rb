@@ -1,0 +1,120 @@
+# frozen_string_literal: true
+
+require_relative "helper"
+require_relative "native"
+require "narray"
+require "rmagick"
+require "tmpdir"
+
+Native.load("probe") unless defined?(Probe)
+
+require_relative "matrix/specimens"
+require_relative "matrix/importers"
+require_relative "matrix/exporters"
+require_relative "matrix/page"
+
+# Every importer of the gem beside every exporter, over every class of layout, in one run, which `docs/matrix.md` tells.
+class TestMatrix < Test::Unit::TestCase
+  include Matrix
+
+  def setup
+    @experimental, Warning[:experimental] = Warning[:experimental], false
+    Importers.folder = Dir.mktmpdir("crossdock-matrix")
+  end
+
+  def teardown
+    Warning[:experimental] = @experimental
+    FileUtils.rm_rf(Importers.folder)
+  end
+
+  # The bytes of the elements, as the array has them.
+  def elements(array)
+    array.pack.b.scan(/.{#{array.itemsize}}/mn)
+  end
+
+  # Without a copy; and if that is refused, with one. What comes of it, how many bytes were counted, and why not at once.
+  def with_or_without_a_copy
+    why = nil
+    [false, true].each do |copy|
+      before = Crossdock.copied_bytes
+      return [yield(copy), Crossdock.copied_bytes - before, why]
+    rescue Crossdock::Refusal, FrozenError, TypeError => error
+      why ||= error.message
+    end
+    [nil, 0, why]
+  end
+
+  def bring(importer, one)
+    brought, copied, why = with_or_without_a_copy { |copy| importer.call(one, copy) }
+    return [nil, Verdict.new(:refused, why)] unless brought
+
+    assert_equal one.expected, elements(brought.array), one.name
+    assert_equal one.shape, brought.array.shape
+    assert_equal why ? one.expected.join.bytesize : 0, copied, one.name
+    return [brought, Verdict.new(:copies, why)] if why
+
+    assert seen_there?(brought, one), "#{one.name}: nothing was counted, and it is elsewhere"
+    [brought, Verdict.new(:in_place)]
+  rescue CannotSay => error
+    [nil, Verdict.new(:cannot_say, error.message)]
+  end
+
+  # Whether the array's first element is the other side's.
+  def seen_there?(brought, one)
+    return true if one.expected.empty?
+    return brought.array.address == brought.address unless brought.write
+
+    first = one.expected[0].getbyte(0)
+    brought.write.call((first ^ 1).chr)
+    seen = elements(brought.array)[0].getbyte(0)
+    brought.write.call(first.chr)
+    seen == first ^ 1
+  end
+
+  def hand_out(exporter, array, expected)
+    got, copied, why = with_or_without_a_copy { |copy| exporter.call(array, copy) }
+    return Verdict.new(:refused, why) unless got
+
+    assert_equal expected, got.elements
+    assert_equal why ? expected.join.bytesize : 0, copied
+    assert_equal why.nil?, got.address == first_address(array), why if got.address && !expected.empty?
+    got.give_back.call
+    why ? Verdict.new(:copies, why) : Verdict.new(:in_place)
+  end
+
+  # Where the first element is: in the first row, where rows are behind pointers.
+  def first_address(array)
+    array.ndim < 2 ? array.address : array[0, *[0..0] * (array.ndim - 1)].address
+  end
+
+  def by_specimen
+    SPECIMENS.to_h { |one| [one.name, yield(one)] }
+  end
+
+  # As in the Rust library's own run: each way is what its two halves say.
+  def way(importer, exporter)
+    one = SPECIMENS.find { |specimen| bring(importer, specimen).last.goes? }
+    brought, inward = bring(importer, one)
+    inward.worse(hand_out(exporter, brought.array, one.expected))
+  end
+
+  def test_every_way_in_goes_with_every_way_out_and_the_page_says_how
+    imports = Importers::ALL.transform_values { |importer| by_specimen { |one| bring(importer, one).last } }
+    exports = Exporters::ALL.transform_values do |exporter|
+      by_specimen { |one| hand_out(exporter, Exporters.own(one), one.expected) }
+    end
+    pairs = Importers::ALL.transform_values { |importer| Exporters::ALL.transform_values { |exporter| way(importer, exporter) } }
+    (imports.values + exports.values).each { |row| assert row.values.any?(&:goes?) }
+    compare(Page.section(imports, exports, pairs))
+  end
+
+  def compare(section)
+    page = File.read(Page::FILE)
+    above, below = page.split(Page::HEADING, 2)
+    if ENV.key?("CROSSDOCK_BLESS")
+      File.write(Page::FILE, "#{above}\n#{section}")
+    else
+      assert_equal section, "#{Page::HEADING.lstrip}#{below}", "write it anew: CROSSDOCK_BLESS=1 rake test TEST=test/test_matrix.rb"
+    end
+  end
+end
