@@ -39,6 +39,8 @@ class TestApi < Test::Unit::TestCase
   def test_an_extension_reads_whatever_exports_a_memory_view
     assert_equal 6.0, Extension.sum(Crossdock::Array.new([1.5, 2.0, 2.5]))
     assert_equal 9.0, Extension.sum(Crossdock::Array.new([2, 100, 3, 100, 4])[(0..) % 2])
+    # By an adapter.
+    assert_equal 294.0, Extension.sum(IO::Buffer.for("abc"))
     assert_match(/String exports no MemoryView/, message_of(TypeError) { Extension.sum("text") })
   end
 

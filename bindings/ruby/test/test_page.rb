@@ -47,7 +47,7 @@ class TestPage < Test::Unit::TestCase
   def build_c(text, folder)
     name = text[%r{\A/\* (\w+)\.c: }, 1]
     File.write(File.join(folder, "#{name}.c"), text)
-    Native.build(name, folder, folder: folder)
+    Native.build(name, folder, folder: folder, includes: [Crossdock.include_dir, File.expand_path("../ext/crossdock/include", __dir__)])
   end
 
   # `//! name: …` in the first line. Built beside the extension itself, whose crates are there.

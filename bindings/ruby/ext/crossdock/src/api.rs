@@ -10,11 +10,11 @@ use crossdock::exchange::protocol::memory_view::View;
 use crossdock::layout::{Layout, Order};
 use crossdock::memory::{Birth, Buffer, Place};
 use magnus::rb_sys::{AsRawValue, FromRawValue, protect};
-use magnus::{RModule, Ruby, Value, prelude::*};
+use magnus::{RModule, Ruby, Value, kwargs, prelude::*};
 use rb_sys::{VALUE, rb_data_typed_object_wrap, rb_memory_view_t, rbimpl_typeddata_flags};
 
 use crate::entry::entered;
-use crate::error::{Failure, Result};
+use crate::error::{CROSSDOCK, Failure, Result};
 use crate::handle::{self, Wrapped};
 use crate::import;
 use crate::keep::{self, Loan};
@@ -126,6 +126,12 @@ unsafe extern "C" fn view(object: VALUE, writable: bool) -> VALUE {
     entered(|ruby| {
         // SAFETY: an object of the caller's, who has it on the stack.
         let object = unsafe { Value::from_raw(object) };
+        if Wrapped::of(object).is_none() && !import::is_exporter(object) {
+            // Adapters are in Ruby.
+            let crossdock = ruby.get_inner(&CROSSDOCK);
+            let array: Value = crossdock.funcall("view", (object, kwargs!("writable" => writable)))?;
+            return Ok(array.as_raw());
+        }
         Ok(Wrapped::new(ruby, import::array(ruby, object, writable)?)?.as_value().as_raw())
     })
 }

@@ -52,7 +52,7 @@ typedef struct xdr_api {
   uint32_t nbytes;
   /* An array on memory of the caller's, in place. Where it raises, `release` was called. */
   VALUE (*array_from_memory)(const xdr_memory *memory);
-  /* `Crossdock.view(object, writable: …)`: an array on the memory of whatever exports a MemoryView, in place and checked. */
+  /* `Crossdock.view(object, writable: …)`: an array on the memory of whatever exports a MemoryView, or has an adapter; in place and checked. */
   VALUE (*view)(VALUE object, bool writable);
   /* Whether it is a `Crossdock::Array`. Raises nothing. */
   bool (*is_array)(VALUE object);
