@@ -18,6 +18,8 @@ pub(crate) enum Need {
     RubyHeader { name: &'static str, packages: &'static str },
     /// A shared library, whatever its version, as those look for it who load it by its name, and the Debian packages that bring it.
     Library { name: &'static str, packages: &'static str },
+    /// What the Ruby at hand requires by this name, and the Debian packages that bring it.
+    RubyLibrary { name: &'static str, packages: &'static str },
     /// A Python environment.
     Venv(&'static Venv),
 }
@@ -53,6 +55,8 @@ pub(crate) const RUBY: Need = Need::Program { name: "ruby", packages: "ruby" };
 pub(crate) const RUBY_HEADERS: Need = Need::RubyHeader { name: "ruby/memory_view.h", packages: "ruby-dev" };
 pub(crate) const RAKE: Need = Need::Program { name: "rake", packages: "rake" };
 pub(crate) const LIBCLANG: Need = Need::Library { name: "libclang", packages: "libclang-dev" };
+pub(crate) const NARRAY: Need = Need::RubyLibrary { name: "narray", packages: "ruby-narray" };
+pub(crate) const RMAGICK: Need = Need::RubyLibrary { name: "rmagick", packages: "ruby-rmagick" };
 pub(crate) const PKG_CONFIG: Need = Need::Program { name: "pkg-config", packages: "pkg-config" };
 pub(crate) const CMAKE: Need = Need::Program { name: "cmake", packages: "cmake" };
 pub(crate) const VENV: Need = Need::Venv(&TESTS);
@@ -63,7 +67,10 @@ const PYTHON: Need = Need::Program { name: "python3", packages: "python3 python3
 impl Need {
     pub(crate) fn name(&self) -> &'static str {
         match self {
-            Need::Program { name, .. } | Need::RubyHeader { name, .. } | Need::Library { name, .. } => name,
+            Need::Program { name, .. }
+            | Need::RubyHeader { name, .. }
+            | Need::RubyLibrary { name, .. }
+            | Need::Library { name, .. } => name,
             Need::Venv(venv) => venv.what,
         }
     }
@@ -78,6 +85,9 @@ pub(crate) fn ensure(run: &mut Run<'_>, needs: &[Need]) -> Result<()> {
             Need::Program { name, packages } => provide(run, name, packages, |_| on_path(name)),
             Need::RubyHeader { name, packages } => {
                 provide(run, name, packages, |run| has_ruby_header(run, name))
+            }
+            Need::RubyLibrary { name, packages } => {
+                provide(run, name, packages, |run| has_ruby_library(run, name))
             }
             Need::Library { name, packages } => provide(run, name, packages, |_| has_library(name)),
             Need::Venv(venv) => venv.make(run),
@@ -104,6 +114,11 @@ fn provide(run: &mut Run<'_>, name: &str, packages: &str, is_there: impl Fn(&Run
 fn has_ruby_header(run: &Run<'_>, name: &str) -> bool {
     let script = format!("exit File.file?(File.join(RbConfig::CONFIG['rubyhdrdir'], '{name}'))");
     run.door.command("ruby", "-rrbconfig -e").arg(script).output().is_ok_and(|output| output.status.success())
+}
+
+/// Whether the Ruby at hand has a library.
+fn has_ruby_library(run: &Run<'_>, name: &str) -> bool {
+    run.door.command("ruby", "-r").arg(name).arg("-e0").output().is_ok_and(|output| output.status.success())
 }
 
 /// Whether a library is where those look for it that load it by its name, as the generator of bindings does: in the system's folders, or in

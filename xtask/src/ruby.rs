@@ -5,6 +5,7 @@ use std::process::Command;
 
 use anyhow::{Result, bail};
 
+use crate::provision::TESTS;
 use crate::run::{Door, Run};
 
 const GEM: &str = "bindings/ruby";
@@ -22,7 +23,9 @@ pub(crate) fn ruby(run: &mut Run<'_>) -> Result<()> {
     run.exec(clippy.args(["--", "-D", "warnings"]).env("CARGO_TARGET_DIR", target(run.door)))?;
 
     run.step("test");
-    run.exec(rake(run.door).arg("test"))?;
+    let mut test = rake(run.door);
+    test.env("CROSSDOCK_REQUIRE_COUNTERPARTS", "1").env("CROSSDOCK_PYTHON", TESTS.python(run.door));
+    run.exec(test.arg("test"))?;
 
     run.step("valgrind");
     for program in UNDER_VALGRIND {

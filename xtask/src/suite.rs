@@ -7,7 +7,7 @@ use anyhow::Result;
 use crate::border;
 use crate::checks;
 use crate::provision::{
-    CC, CMAKE, CXX, LIBCLANG, Need, PKG_CONFIG, RAKE, RUBY, RUBY_HEADERS, VALGRIND, VENV,
+    CC, CMAKE, CXX, LIBCLANG, NARRAY, Need, PKG_CONFIG, RAKE, RMAGICK, RUBY, RUBY_HEADERS, VALGRIND, VENV,
 };
 use crate::ruby;
 use crate::run::Run;
@@ -49,7 +49,7 @@ pub(crate) const SUITES: &[Suite] = &[
     Suite { name: "doctest", tier: Tier::Fast, what: "the examples in the documentation run", needs: &[CC], peers: &[], minutes: 6, run: checks::doctests },
     Suite { name: "valgrind", tier: Tier::Full, what: "no invalid access, nothing lost (valgrind)", needs: &[CC, VALGRIND], peers: &[], minutes: 15, run: checks::valgrind },
     Suite { name: "c", tier: Tier::Full, what: "the C interface as installed, plain, under valgrind and AddressSanitizer", needs: &[CC, CXX, PKG_CONFIG, CMAKE, VALGRIND], peers: &[VENV, RUBY, RUBY_HEADERS], minutes: 12, run: border::c },
-    Suite { name: "ruby", tier: Tier::Full, what: "the gem: under the collector's stress, in Ractors, at exit, under valgrind, and installed", needs: &[CC, RUBY, RAKE, RUBY_HEADERS, LIBCLANG, VALGRIND], peers: &[], minutes: 25, run: ruby::ruby },
+    Suite { name: "ruby", tier: Tier::Full, what: "the gem: under the collector's stress, in Ractors, at exit, under valgrind, and installed", needs: &[CC, RUBY, RAKE, RUBY_HEADERS, LIBCLANG, VALGRIND], peers: &[VENV, NARRAY, RMAGICK], minutes: 25, run: ruby::ruby },
     Suite { name: "builds", tier: Tier::Full, what: "every feature builds alone, and none", needs: &[CC], peers: &[], minutes: 12, run: checks::builds },
     Suite { name: "heavy", tier: Tier::Full, what: "features that bring a forest of crates along", needs: &[CC], peers: &[], minutes: 15, run: checks::heavy },
     Suite { name: "python", tier: Tier::Fast, what: "the command beside CPython and NumPy", needs: &[CC, VENV], peers: &[], minutes: 15, run: checks::python },
