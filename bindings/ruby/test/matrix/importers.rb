@@ -107,8 +107,8 @@ module Matrix
       address = one.bytes.empty? ? 0 : start(pointer) + one.offset
       tensor = [address, 1, 0, one.shape.size, 0, 16, 1, start(numbers), start(numbers) + 8 * one.shape.size, 0].pack("Ql2lCCSQQQ")
       struct = memory(legacy ? tensor + [0, 0].pack("QQ") : [1, 3, 0, 0, one.readonly ? 1 : 0].pack("LLQQQ") + tensor)
-      array = Crossdock.from_dlpack(start(struct), legacy: legacy, writable: legacy && !one.readonly)
-      Brought.new(array: array, address: address, keep: [pointer, numbers, struct])
+      capsule = Crossdock::DLPack.new(start(struct), legacy: legacy, owner: [pointer, numbers, struct])
+      Brought.new(array: Crossdock.from_dlpack(capsule, writable: legacy && !one.readonly), address: address)
     end
 
     def arrow(one, _copy)

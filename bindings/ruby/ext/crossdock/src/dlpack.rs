@@ -118,8 +118,8 @@ unsafe fn delete<T: Tensor>(tensor: *mut T) {
     }
 }
 
-/// A tensor of somebody else's, which is given back by a Ruby thread.
-struct Borrowed<T: Tensor>(*mut T);
+/// A tensor of somebody else's with its deleter, which a Ruby thread calls.
+struct Borrowed<T: Tensor>(*mut T, unsafe extern "C" fn(*mut T));
 
 // SAFETY: only used by threads that have Ruby's lock (`Loan`).
 unsafe impl<T: Tensor> Send for Borrowed<T> {}
@@ -128,7 +128,7 @@ impl<T: Tensor> Loan for Borrowed<T> {
     fn give_back(&mut self, _: VALUE) {
         let deleted = protect(|| {
             // SAFETY: the one call: a loan is given back once.
-            unsafe { delete(self.0) };
+            unsafe { (self.1)(self.0) };
             rb_sys::Qnil as VALUE
         });
         // What a deleter raises has nobody to go to.
@@ -155,7 +155,10 @@ impl<T: Tensor> LentOn<T> {
         }
         // SAFETY: the caller's word.
         let Some(tensor) = (unsafe { T::lent_on(theirs, Self::delete) }) else { return theirs };
-        let held = keep::hold(owner, Some(Box::new(Borrowed(theirs))));
+        // SAFETY: the caller's word. Without a deleter, nobody looks at their struct again.
+        let deleter = unsafe { T::deleter(theirs) };
+        let held =
+            keep::hold(owner, deleter.map(|deleter| Box::new(Borrowed(theirs, deleter)) as Box<dyn Loan>));
         Box::into_raw(Box::new(Self { tensor, _held: held })).cast()
     }
 
