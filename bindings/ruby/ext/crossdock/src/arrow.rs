@@ -10,7 +10,7 @@ use std::ptr;
 use crossdock::exchange::protocol::arrow::abi::{ArrowArray, ArrowSchema};
 use crossdock::exchange::protocol::arrow::{self, ExportOptions, Imported};
 use magnus::rb_sys::{AsRawValue, protect};
-use magnus::{IntoValue, RClass, RModule, RString, Ruby, Value, function, method, prelude::*};
+use magnus::{IntoValue, RClass, RModule, RString, Ruby, TypedData, Value, function, method, prelude::*};
 use rb_sys::VALUE;
 
 use crate::error::{Failure, Result};
@@ -343,6 +343,8 @@ fn masked(ruby: &Ruby, imported: Imported) -> Result<Value> {
 pub(crate) fn init(ruby: &Ruby, module: RModule, class: RClass) -> std::result::Result<(), magnus::Error> {
     let column = module.define_class("ArrowColumn", ruby.class_object())?;
     column.undef_default_alloc_func();
+    // Looked up once, here: later several Ractors may ask at the same time.
+    let _class = Column::class(ruby);
     column.define_singleton_method("wrap", function!(wrap, 3))?;
     column.define_method("schema", method!(schema, 0))?;
     column.define_method("array", method!(array, 0))?;

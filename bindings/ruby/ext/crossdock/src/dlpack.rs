@@ -12,7 +12,7 @@ use crossdock::DArray;
 use crossdock::exchange::protocol::dlpack::abi::{DLManagedTensor, DLManagedTensorVersioned, VERSION};
 use crossdock::exchange::protocol::dlpack::{self, ExportOptions};
 use magnus::rb_sys::{AsRawValue, protect};
-use magnus::{Integer, RClass, RModule, Ruby, TryConvert, Value, function, method, prelude::*};
+use magnus::{Integer, RClass, RModule, Ruby, TryConvert, TypedData, Value, function, method, prelude::*};
 use rb_sys::VALUE;
 
 use crate::error::{Failure, Result};
@@ -290,6 +290,8 @@ unsafe fn imported(tensor: *mut c_void, is_versioned: bool, writable: bool) -> R
 pub(crate) fn init(ruby: &Ruby, module: RModule, class: RClass) -> std::result::Result<(), magnus::Error> {
     let capsule = module.define_class("DLPack", ruby.class_object())?;
     capsule.undef_default_alloc_func();
+    // Looked up once, here: later several Ractors may ask at the same time.
+    let _class = Capsule::class(ruby);
     capsule.define_singleton_method("wrap", function!(wrap, 3))?;
     capsule.define_method("address", method!(address, 0))?;
     capsule.define_method("take", method!(take, 0))?;
