@@ -4,6 +4,7 @@
 //!   lib/crossdock.rb ── what costs nothing in Ruby        handle ── the object around an array
 //!                                                          keep ── what of Ruby's the memory keeps alive
 //!   export ── lent to Ruby's MemoryView                   import ── borrowed from it
+//!   dlpack, arrow ── lent to, and borrowed from, others   adapters ── what adapters in Ruby cannot do there
 //!   nested, string, value ── elements in                  index, select, convert, query ── elements out
 //! ```
 //!
