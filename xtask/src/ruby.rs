@@ -12,9 +12,9 @@ const GEM: &str = "bindings/ruby";
 const MANIFEST: &str = "bindings/ruby/ext/crossdock/Cargo.toml";
 /// Test programs in which the gem's memory is touched from every side, and that start no other program.
 const UNDER_VALGRIND: &[&str] =
-    &["arrow", "bugs", "dlpack", "elements", "fiddle", "index", "strings", "view", "views"];
+    &["adapters", "arrow", "bugs", "dlpack", "elements", "fiddle", "index", "strings", "view", "views"];
 /// Of these, tests that only take longer there: what they do, they do without an instrument.
-const LEFT_OUT: &str = "--ignore-name=/exit|compaction|every_number|ranges_take|ranks/";
+const LEFT_OUT: &str = "--ignore-name=/exit|compaction|every_number|ranges_take|ranks|ractors/";
 
 pub(crate) fn ruby(run: &mut Run<'_>) -> Result<()> {
     run.cargo(&format!("fmt --manifest-path {MANIFEST} --check"))?;

@@ -290,11 +290,71 @@ class TestAdapters < Test::Unit::TestCase
       def rank = 1
       def total = 4
       def element_size = 8
+      def typecode = 5
     end
     assert_match(/narray\.h/, message_of(Crossdock::Error) { Crossdock.view(impostor.new) })
     require "narray"
     liar = Class.new(NArray) { def total = 1_000_000 }
     assert_match(/narray\.h/, message_of(Crossdock::Error) { Crossdock.view(liar.new(NArray::FLOAT, 4)) })
+    other = Class.new(NArray) { def typecode = NArray::FLOAT }
+    assert_match(/typecode/, message_of(Crossdock::Error) { Crossdock.view(other.new(NArray::BYTE, 4)) })
+  end
+
+  def test_narrays_of_a_ruby_that_is_not_known_are_copied
+    require "narray"
+    narray = NArray.int(2, 3).indgen!
+    adapter = Crossdock::Adapters::NArray
+    adapter.singleton_class.alias_method(:known?, :in_place?)
+    adapter.singleton_class.define_method(:in_place?) { false }
+    assert_equal 24, assert_raise(Crossdock::Refusal) { Crossdock.view(narray) }.would_copy
+    assert_equal [[[0, 2, 4], [1, 3, 5]], [2, 3]], Crossdock.view(narray, copy: true).then { |array| [array.to_a, array.shape] }
+    assert_equal [], Crossdock.view(NArray.int(0), copy: true).to_a
+  ensure
+    adapter.singleton_class.remove_method(:in_place?)
+    adapter.singleton_class.alias_method(:in_place?, :known?)
+    adapter.singleton_class.remove_method(:known?)
+  end
+
+  # ----- libraries that are not here: their adapters, with what stands in for their objects
+
+  def stand_in(name, **methods)
+    Class.new do
+      define_singleton_method(:name) { name }
+      methods.each { |method, answer| define_method(method) { answer } }
+    end
+  end
+
+  def test_numo_is_copied_by_its_own_method
+    numo = Class.new(stand_in("Numo::NArray", shape: [2, 2], to_binary: [1.5, 2.5, 3.5, 4.5].pack("d*"), byte_size: 32)) do
+      def self.name = "Numo::DFloat"
+    end
+    assert_equal 32, assert_raise(Crossdock::Refusal) { Crossdock.view(numo.new) }.would_copy
+    assert_equal [[1.5, 2.5], [3.5, 4.5]], Crossdock.view(numo.new, copy: true).to_a
+    others = Class.new(stand_in("Numo::NArray")) { def self.name = "Numo::RObject" }
+    assert_match(/no elements/, message_of(Crossdock::Refusal) { Crossdock.view(others.new, copy: true) })
+  end
+
+  def test_red_arrow_exports_the_structs_of_arrow_which_are_freed
+    array, freed = Crossdock::Array.new([1.5, 2.5]), []
+    glib = Module.new { define_singleton_method(:free) { |address| freed << address } }
+    Object.const_set(:GLib, glib)
+    column = array.to_arrow
+    arrow = stand_in("Arrow::Array", export: [true, column.array, column.schema])
+    back = Crossdock.view(arrow.new)
+    assert_equal [array.address, true], [back.address, back.readonly?]
+    assert_equal [[column.array, column.schema], true], [freed, column.released?]
+    assert_match(/constant/, message_of(Crossdock::Refusal) { Crossdock.view(arrow.new, writable: true) })
+    column = array.to_arrow
+    copied = Crossdock.view(stand_in("Arrow::Array", export: [true, column.array, column.schema]).new, writable: true, copy: true)
+    copied[0] = 9.5
+    assert_equal [1.5, 9.5], [array[0], copied[0]]
+
+    bytes = stand_in("GLib::Bytes", to_s: "bytes")
+    buffer = stand_in("Arrow::Buffer", size: 5, data: bytes.new)
+    assert_equal 5, assert_raise(Crossdock::Refusal) { Crossdock.view(buffer.new) }.would_copy
+    assert_equal "bytes", Crossdock.view(buffer.new, copy: true).pack
+  ensure
+    Object.__send__(:remove_const, :GLib) if glib
   end
 
   # ----- RMagick

@@ -13,16 +13,32 @@ module Crossdock
       class << self
         # @return [Array]
         def call(narray, request)
-          address, code, shape = Adapters.__send__(:read_narray, narray, narray.rank, narray.total)
-          dtype = DTYPES[code]
+          dtype = DTYPES[narray.typecode]
           request.refuse("an NArray of Ruby objects has no elements that could be lent") unless dtype
           raise FrozenError.new("can't modify frozen #{narray.class}", receiver: narray) if request.writable? && narray.frozen?
+          return copied(narray, dtype, request) unless in_place?
+
+          address, code, shape = Adapters.__send__(:read_narray, narray, narray.rank, narray.total)
+          # Its own answer may be another's, by a method that was overridden.
+          raise Error, "a #{narray.class} whose typecode is not that of its elements" unless DTYPES[code] == dtype
 
           Crossdock.at_address(address, dtype: dtype, shape: shape, strides: strides(shape, narray.element_size),
                                         writable: request.writable?, owner: narray)
         end
 
+        # Whether objects are laid out as they were when this was written: Ruby 3.4 and older.
+        def in_place?
+          RUBY_VERSION < "3.5"
+        end
+
         private
+
+        def copied(narray, dtype, request)
+          nbytes = narray.total * narray.element_size
+          request.refuse("how this Ruby lays out an NArray is not known", would_copy: nbytes) unless request.copy?
+
+          Adapters.of_copy(narray.to_s, request, dtype: dtype, shape: narray.total.zero? ? [0] : narray.shape, order: :column_major)
+        end
 
         def strides(shape, width)
           shape.map do |length|

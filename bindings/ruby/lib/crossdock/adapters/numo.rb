@@ -2,7 +2,7 @@
 
 module Crossdock
   module Adapters
-    # `Numo::NArray`, which exports nothing: a copy, by its `to_binary`. Not run: Debian has no package of it. (With the gem
+    # `Numo::NArray`, which exports nothing: a copy, by its `to_binary`. Run with a stand-in only: Debian has no package of it. (With the gem
     # numo-narray-memoryview it exports MemoryViews, which come first.)
     module Numo
       # By the names of its classes.

@@ -3,10 +3,10 @@
 module Crossdock
   module Adapters
     # `Arrow::Array` and `Arrow::Buffer` of Red Arrow, where they export no MemoryView: arrays in place, by Arrow's C structs, and buffers as a
-    # copy. Not run: Debian has no package of it.
+    # copy. Run with stand-ins only: Debian has no package of it.
     module RedArrow
       class << self
-        # @return [Array] read-only
+        # @return [Array] read-only, unless it is a copy
         def call(object, request)
           request.refuse("what Arrow has is constant") if request.writable? && !request.copy?
           return of_buffer(object, request) unless object.respond_to?(:export)
@@ -14,7 +14,8 @@ module Crossdock
           # Structs that GLib allocated, and that are empty once what is in them was moved.
           _, array, schema = object.export
           begin
-            Crossdock.from_arrow(schema, array)
+            taken = Crossdock.from_arrow(schema, array)
+            request.writable? ? taken.copy : taken
           ensure
             GLib.free(array)
             GLib.free(schema)
