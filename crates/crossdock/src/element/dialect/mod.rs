@@ -4,6 +4,7 @@
 //! |---|---|---|---|
 //! | [`typestr`] | NumPy's | `<f8` | `[('a', '<i4'), ('b', '<f8')]` |
 //! | [`pack`] | Ruby's | `d` | `ld`; names are lost |
+//! | [`pep3118`] | Python's buffers' | `d` | `T{i:a:4xd:b:}` |
 //! | [`dlpack`] | DLPack's | code 2, 64 bits, 1 lane | none |
 //!
 //! What a dialect cannot say is an error that names the part, never an approximation, unless a function has that in its name.
@@ -14,6 +15,7 @@ pub mod dlpack;
 pub(crate) mod literal;
 mod name;
 pub mod pack;
+pub mod pep3118;
 #[cfg(any(feature = "safetensors", feature = "safetensors-types"))]
 pub(crate) mod safetensors;
 pub mod typestr;

@@ -1,0 +1,138 @@
+//! The letters of a format, and the marks that say how wide, how aligned and in which order the items behind them are.
+
+use crate::element::{ByteOrder, ScalarKind};
+use std::ffi::{CStr, c_int, c_long, c_longlong, c_short};
+
+/// What a mark says of the items behind it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Mode {
+    /// `@`, and where there is no mark: C's own widths, each item aligned as C aligns it.
+    Aligned,
+    /// `^`: C's own widths, no padding.
+    Packed,
+    /// `=`, `<`, `>`, `!`: the same widths on every machine, no padding.
+    Standard(ByteOrder),
+}
+
+impl Mode {
+    pub(super) fn of_mark(mark: u8) -> Option<Self> {
+        Some(match mark {
+            b'@' => Self::Aligned,
+            b'^' => Self::Packed,
+            b'=' => Self::Standard(ByteOrder::NATIVE),
+            b'<' => Self::Standard(ByteOrder::Little),
+            b'>' | b'!' => Self::Standard(ByteOrder::Big),
+            _ => return None,
+        })
+    }
+
+    pub(super) fn byte_order(self) -> ByteOrder {
+        match self {
+            Self::Aligned | Self::Packed => ByteOrder::NATIVE,
+            Self::Standard(order) => order,
+        }
+    }
+
+    fn is_standard(self) -> bool {
+        matches!(self, Self::Standard(_))
+    }
+}
+
+/// How many bytes C has for an integer, and what that is.
+const fn integer<T>(signed: bool) -> ScalarKind {
+    match (size_of::<T>(), signed) {
+        (2, true) => ScalarKind::Int16,
+        (2, false) => ScalarKind::UInt16,
+        (4, true) => ScalarKind::Int32,
+        (4, false) => ScalarKind::UInt32,
+        (8, true) => ScalarKind::Int64,
+        (8, false) => ScalarKind::UInt64,
+        _ => panic!("C has integers of 2, 4 and 8 bytes behind these letters"),
+    }
+}
+
+/// What a letter means. `Z` and the letter behind it are asked for by [`complex`].
+pub(super) fn number(letter: u8, mode: Mode) -> Option<ScalarKind> {
+    let width = |standard, native| Some(if mode.is_standard() { standard } else { native });
+    match letter {
+        b'?' => Some(ScalarKind::Bool),
+        b'b' => Some(ScalarKind::Int8),
+        b'B' => Some(ScalarKind::UInt8),
+        b'c' => Some(ScalarKind::Bytes(1)),
+        b'h' => width(ScalarKind::Int16, const { integer::<c_short>(true) }),
+        b'H' => width(ScalarKind::UInt16, const { integer::<c_short>(false) }),
+        b'i' => width(ScalarKind::Int32, const { integer::<c_int>(true) }),
+        b'I' => width(ScalarKind::UInt32, const { integer::<c_int>(false) }),
+        b'l' => width(ScalarKind::Int32, const { integer::<c_long>(true) }),
+        b'L' => width(ScalarKind::UInt32, const { integer::<c_long>(false) }),
+        b'q' => width(ScalarKind::Int64, const { integer::<c_longlong>(true) }),
+        b'Q' => width(ScalarKind::UInt64, const { integer::<c_longlong>(false) }),
+        // C's `ssize_t` and `size_t` have no width that is the same everywhere.
+        b'n' if !mode.is_standard() => Some(const { integer::<isize>(true) }),
+        b'N' if !mode.is_standard() => Some(const { integer::<usize>(false) }),
+        b'e' => Some(ScalarKind::Float16),
+        b'f' => Some(ScalarKind::Float32),
+        b'd' => Some(ScalarKind::Float64),
+        b'g' => Some(ScalarKind::LongDouble),
+        // As CPython 3.14 and its ctypes have them.
+        b'F' => complex(b'f'),
+        b'D' => complex(b'd'),
+        b'G' => complex(b'g'),
+        // Written with a mark by ctypes; an address is in no order but the machine's own.
+        b'P' if mode.byte_order() == ByteOrder::NATIVE => Some(ScalarKind::Pointer),
+        _ => None,
+    }
+}
+
+/// What `Z` and this letter mean.
+pub(super) fn complex(letter: u8) -> Option<ScalarKind> {
+    Some(match letter {
+        b'f' => ScalarKind::Complex64,
+        b'd' => ScalarKind::Complex128,
+        b'g' => ScalarKind::ComplexLongDouble,
+        _ => return None,
+    })
+}
+
+/// Why a letter that others write is not read here.
+pub(super) fn refused(letter: u8) -> Option<&'static str> {
+    Some(match letter {
+        b'O' => {
+            "object references ('O') are addresses of one interpreter's objects, which no other program may touch"
+        }
+        b'u' => "text of 2 bytes a letter ('u') is not supported: exporters write it for 4 bytes as well",
+        b'&' => "typed pointers ('&') are not supported: what they point to is not lent along",
+        b'X' => "pointers to functions ('X') are not supported",
+        b't' => "bit fields ('t') are not supported: elements have whole bytes",
+        b'z' | b'Z' => {
+            "pointers to strings ('z', 'Z') are not supported: what they point to is not lent along"
+        }
+        _ => return None,
+    })
+}
+
+/// What is written for a kind whose letter needs no count: letter for letter what [`number`] and [`complex`] read without a mark.
+pub(super) fn spelling(kind: ScalarKind) -> Option<&'static CStr> {
+    use ScalarKind::*;
+    Some(match kind {
+        Bool => c"?",
+        Int8 => c"b",
+        UInt8 => c"B",
+        Int16 => c"h",
+        UInt16 => c"H",
+        Int32 => c"i",
+        UInt32 => c"I",
+        Int64 => c"q",
+        UInt64 => c"Q",
+        Float16 => c"e",
+        Float32 => c"f",
+        Float64 => c"d",
+        LongDouble => c"g",
+        Complex64 => c"Zf",
+        Complex128 => c"Zd",
+        ComplexLongDouble => c"Zg",
+        Bytes(1) => c"c",
+        Pointer => c"P",
+        _ => return None,
+    })
+}

@@ -1,0 +1,145 @@
+//! Python's spelling, as buffers have it: `d`, `3i`, `T{i:a:4xd:b:}`.
+//!
+//! The letters are those of Python's module `struct`, with what [PEP 3118](https://peps.python.org/pep-3118/) adds: complex numbers
+//! (`Zf`, `Zd`, `Zg`; CPython 3.14 has `F`, `D`, `G`, too), `g` for `long double`, `w` for code points of 4 bytes, sub-arrays
+//! `(2,3)d`, records `T{…}`, and names `:name:` behind their items. A mark is in force until the next one:
+//!
+//! | mark | widths | byte order | padding |
+//! |---|---|---|---|
+//! | `@`, or none | C's own | the machine's | as in a struct of C, also behind the last item of a record |
+//! | `^` | C's own | the machine's | none |
+//! | `=` `<` `>` `!` | `l` has 4 bytes, `q` 8 | the machine's, little, big, big | none |
+//!
+//! Readers differ in what they know. [`print`](fn@print) writes what most of them read: a single letter without a mark for a number of
+//! the machine, records with all their padding written out.
+//!
+//! | read | is |
+//! |---|---|
+//! | `c` | one byte, `S1` |
+//! | `5s`, `5w` | one element of five bytes or code points, `S5`, `U5` |
+//! | `5p` | a string behind its length: opaque bytes, `V5` |
+//! | `5x` | padding; with a name, or alone, opaque bytes, `V5` |
+//! | `3d`, `(3)d` | a sub-array |
+//! | several items outside of a record | a record with the fields `f0`, `f1`, … |
+
+mod letters;
+mod read;
+mod write;
+
+use self::letters::spelling;
+use self::read::Reader;
+use crate::element::{DType, Scalar};
+use crate::error::{Error, Kind, Result};
+use std::ffi::CStr;
+
+/// Reads a format. What stands outside of a record has no padding behind it, as in Python's `struct`.
+///
+/// # Errors
+///
+/// `is_malformed` for what breaks the rules, with the byte where; `is_unsupported` for object references, pointers with a type, bit
+/// fields, `u`, and what is nested too deep; `is_dtype` for a name that stands twice; `is_overflow`.
+///
+/// ```
+/// use crossdock::element::{DType, dialect::pep3118};
+///
+/// assert_eq!(pep3118::parse(b"<d")?.with_byte_order(crossdock::element::ByteOrder::NATIVE), DType::F64);
+/// let record = pep3118::parse(b"T{b:kind:(2)d:at:h:n:}")?;
+/// assert_eq!(record.to_string(), "{kind: int8 @0, at: (2,)float64 @8, n: int16 @24; 32}");
+/// assert!(pep3118::parse(b"O").unwrap_err().is_unsupported());
+/// # Ok::<(), crossdock::Error>(())
+/// ```
+pub fn parse(format: &[u8]) -> Result<DType> {
+    read(format, None)
+}
+
+/// Reads a format of which the size of an item is known. Exporters differ in whether items outside of a record have padding behind
+/// them: both are read.
+///
+/// # Errors
+///
+/// As [`parse`]; `is_malformed` where the item has another size. There are exporters whose formats leave out padding, or stand for
+/// something else altogether: such an item is no more than its bytes.
+///
+/// ```
+/// use crossdock::element::dialect::pep3118;
+///
+/// assert_eq!(pep3118::parse_sized(b"dc", 9)?.itemsize(), 9);
+/// assert_eq!(pep3118::parse_sized(b"dc", 16)?.itemsize(), 16);
+/// assert!(pep3118::parse_sized(b"dc", 12).unwrap_err().is_malformed());
+/// # Ok::<(), crossdock::Error>(())
+/// ```
+pub fn parse_sized(format: &[u8], itemsize: usize) -> Result<DType> {
+    read(format, Some(itemsize))
+}
+
+fn read(format: &[u8], itemsize: Option<usize>) -> Result<DType> {
+    let items = Reader::new(format).items(None, 0)?;
+    if items.is_nothing() && !format.contains(&b'x') {
+        return Err(Error::new(Kind::Malformed, "the format names no item"));
+    }
+    let (end, padded) = items.sizes();
+    match itemsize {
+        None => items.into_dtype(end),
+        Some(size) if size == end || size == padded => items.into_dtype(size),
+        Some(size) => {
+            let format = format[..format.len().min(60)].escape_ascii();
+            let text = format!("the format \"{format}\" has {end} bytes, and an item is said to have {size}");
+            Err(Error::new(Kind::Malformed, text))
+        }
+    }
+}
+
+/// Writes a dtype as a format from which [`parse`] makes the same one, for elements that are aligned as C aligns them. Titles of
+/// fields are all that is lost.
+///
+/// # Errors
+///
+/// `is_unsupported`, naming the part for which there is no letter (`bfloat16` and narrower floats, `complex32`, dates), which readers
+/// do not know where it stands (pointers in records, a `long double` in the other byte order), or which cannot be said: fields that
+/// overlap or are not in the order of their offsets, names with a colon, and sub-arrays of opaque bytes outside of records.
+///
+/// ```
+/// use crossdock::element::{DType, Field, dialect::pep3118};
+///
+/// assert_eq!(pep3118::print(&DType::C128)?, "Zd");
+/// let padded = DType::record([Field::new("kind", 0, DType::U8), Field::new("price", 8, DType::F64)], 16)?;
+/// assert_eq!(pep3118::print(&padded)?, "T{B:kind:7xd:price:}");
+/// let packed = DType::packed_record([("kind", DType::U8), ("price", DType::F64)])?;
+/// assert_eq!(pep3118::print(&packed)?, "T{^B:kind:d:price:}");
+/// assert!(pep3118::print(&DType::BF16).unwrap_err().to_string().contains("bfloat16"));
+/// # Ok::<(), crossdock::Error>(())
+/// ```
+pub fn print(dtype: &DType) -> Result<String> {
+    write::write(dtype, true)
+}
+
+/// As [`print`](fn@print), for elements at any address: marked as not aligned.
+///
+/// # Errors
+///
+/// As [`print`](fn@print).
+///
+/// ```
+/// use crossdock::element::{DType, dialect::pep3118};
+///
+/// assert_eq!(pep3118::print_unaligned(&DType::F64)?, if cfg!(target_endian = "little") { "<d" } else { ">d" });
+/// assert_eq!(pep3118::print_unaligned(&DType::U8)?, "B");
+/// # Ok::<(), crossdock::Error>(())
+/// ```
+pub fn print_unaligned(dtype: &DType) -> Result<String> {
+    write::write(dtype, false)
+}
+
+/// What [`print`](fn@print) writes, where that is letters alone: for scalars of fixed width in the machine's own byte order. O(1),
+/// and allocates nothing.
+///
+/// ```
+/// use crossdock::element::{DType, dialect::pep3118};
+///
+/// assert_eq!(pep3118::print_static(&DType::F64), Some(c"d"));
+/// assert_eq!(pep3118::print_static(&DType::F64.swapped()), None);
+/// ```
+#[inline]
+pub fn print_static(dtype: &DType) -> Option<&'static CStr> {
+    spelling(dtype.as_scalar().filter(|scalar| Scalar::is_native(*scalar))?.kind())
+}

@@ -1,0 +1,165 @@
+//! From a dtype to a format.
+
+use crate::element::dialect::pep3118::letters::{self, Mode};
+use crate::element::{DType, DTypeKind, Record, Scalar, ScalarKind};
+use crate::error::{Error, Kind, Result};
+use std::fmt::Write;
+
+pub(super) fn write(dtype: &DType, aligned: bool) -> Result<String> {
+    let natural = aligned && natural(dtype).is_some();
+    let mut printer = Printer { text: String::new(), mode: Mode::Aligned, natural, depth: 0 };
+    printer.part(dtype)?;
+    Ok(printer.text)
+}
+
+/// The alignment of a dtype whose parts lie where C would put them, in the machine's own order, so that `@` adds no padding to what
+/// is written; none for others.
+fn natural(dtype: &DType) -> Option<usize> {
+    match dtype.kind() {
+        DTypeKind::Scalar(scalar) => scalar.is_native().then(|| scalar.alignment()),
+        DTypeKind::SubArray(subarray) => natural(subarray.base()),
+        DTypeKind::Record(record) => {
+            let mut strictest = 1;
+            for field in record.fields() {
+                let alignment = natural(field.dtype())?;
+                if !field.offset().is_multiple_of(alignment) {
+                    return None;
+                }
+                strictest = strictest.max(alignment);
+            }
+            record.itemsize().is_multiple_of(strictest).then_some(strictest)
+        }
+    }
+}
+
+struct Printer {
+    text: String,
+    /// What the marks so far say.
+    mode: Mode,
+    /// Whether no mark is needed at all.
+    natural: bool,
+    /// How many records are around the part.
+    depth: usize,
+}
+
+impl Printer {
+    fn part(&mut self, dtype: &DType) -> Result<()> {
+        match dtype.kind() {
+            DTypeKind::Scalar(scalar) => self.scalar(scalar),
+            DTypeKind::Record(record) => self.record(record),
+            DTypeKind::SubArray(subarray) => {
+                let mut separator = '(';
+                for extent in subarray.shape() {
+                    self.push(format_args!("{separator}{extent}"));
+                    separator = ',';
+                }
+                self.text.push(')');
+                let base = subarray.base();
+                if self.depth == 0 && matches!(base.as_scalar().map(Scalar::kind), Some(ScalarKind::Void(_)))
+                {
+                    return Err(unsaid(
+                        "opaque bytes ('x') are padding outside of records: a sub-array of them would be lost",
+                    ));
+                }
+                self.part(base)
+            }
+        }
+    }
+
+    fn record(&mut self, record: &Record) -> Result<()> {
+        self.text.push_str("T{");
+        self.depth += 1;
+        let mut end = 0;
+        for field in record.fields() {
+            let within = |error: Error| error.within(format_args!("field {:?}", field.name()));
+            let Some(gap) = field.offset().checked_sub(end) else {
+                return Err(unsaid(format!(
+                    "field {:?}: a format of PEP 3118 has its items one behind the other, but this begins at byte {} and the one \
+                     before ends at byte {end}",
+                    field.name(),
+                    field.offset()
+                )));
+            };
+            if field.name().contains([':', '\0']) {
+                return Err(unsaid(format!(
+                    "field {:?}: a format of PEP 3118 has names between colons, in a text that ends with NUL",
+                    field.name()
+                )));
+            }
+            self.padding(gap);
+            self.part(field.dtype()).map_err(within)?;
+            self.push(format_args!(":{}:", field.name()));
+            end = field.end();
+        }
+        self.padding(record.itemsize() - end);
+        self.depth -= 1;
+        self.text.push('}');
+        Ok(())
+    }
+
+    fn scalar(&mut self, scalar: Scalar) -> Result<()> {
+        let kind = scalar.kind();
+        let opaque = matches!(kind, ScalarKind::LongDouble | ScalarKind::ComplexLongDouble);
+        if opaque && !scalar.is_native() {
+            return Err(unsaid(format!(
+                "readers of PEP 3118 know {kind} in the machine's own byte order alone"
+            )));
+        }
+        if kind == ScalarKind::Pointer && self.depth > 0 {
+            return Err(unsaid(
+                "readers of PEP 3118 know no pointers ('P') in records: take the field by itself",
+            ));
+        }
+        if !self.natural {
+            self.mark(scalar);
+        }
+        match (kind, letters::spelling(kind)) {
+            (_, Some(letters)) => {
+                self.text.extend(letters.to_bytes().iter().map(|&letter| char::from(letter)))
+            }
+            (ScalarKind::Bytes(len), _) => self.push(format_args!("{len}s")),
+            (ScalarKind::Void(len), _) => self.push(format_args!("{len}x")),
+            (ScalarKind::Text(len), _) => self.push(format_args!("{len}w")),
+            _ => return Err(unsaid(format!("PEP 3118 has no letter for {kind}"))),
+        }
+        Ok(())
+    }
+
+    /// Says before a scalar how it is to be read, unless that has been said.
+    fn mark(&mut self, scalar: Scalar) {
+        let wanted = match scalar.byte_order() {
+            // Anything but `@`, which would align what comes later.
+            None if self.mode != Mode::Aligned || self.depth == 0 => return,
+            // Alone, an item is read by more of them behind `<` than behind `^`; but not a long double.
+            Some(order) if self.depth == 0 && scalar.alignment() < 16 || !scalar.is_native() => {
+                Mode::Standard(order)
+            }
+            _ => Mode::Packed,
+        };
+        if wanted != self.mode {
+            self.mode = wanted;
+            self.text.push(match wanted {
+                Mode::Standard(order) => order.symbol(),
+                Mode::Packed | Mode::Aligned => '^',
+            });
+        }
+    }
+
+    fn padding(&mut self, nbytes: usize) {
+        match nbytes {
+            0 => {}
+            1 => self.text.push('x'),
+            _ => self.push(format_args!("{nbytes}x")),
+        }
+    }
+
+    fn push(&mut self, text: std::fmt::Arguments<'_>) {
+        // Writing into a string does not fail.
+        let _ = self.text.write_fmt(text);
+    }
+}
+
+#[cold]
+fn unsaid(text: impl Into<String>) -> Error {
+    Error::new(Kind::Unsupported, text)
+}
