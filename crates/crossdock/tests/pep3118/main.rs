@@ -1,11 +1,14 @@
-//! Formats of PEP 3118: as a generator meant them that computes in its own way, and as NumPy reads and writes them.
+//! PEP 3118: formats as a generator meant them that computes in its own way and as NumPy reads and writes them, requests as CPython's
+//! own exporters answer them, and what others fill in.
 //!
 //! `CROSSDOCK_SEED` and `CROSSDOCK_CASES` choose the random cases.
 
 mod examples;
+mod import;
 mod made;
 mod numpy;
 mod properties;
+mod requests;
 
 /// How many random cases each property test has.
 fn cases() -> usize {

@@ -6,15 +6,15 @@ use crossdock_testkit::{Coverage, python, seed};
 use fastrand::Rng;
 use serde_json::{Value as Json, json};
 use std::io::Write;
+use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// What the script makes of `cases`.
-fn ask(python: &std::path::Path, task: &str, cases: &Json) -> Json {
-    let script =
-        std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/python/buffer_formats.py");
+/// What a script of `tests/python` makes of `cases`.
+pub(crate) fn ask(python: &Path, script: &str, args: &[&str], cases: &Json) -> Json {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/python").join(script);
     let mut child = Command::new(python)
         .arg(script)
-        .arg(task)
+        .args(args)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
@@ -41,7 +41,7 @@ fn numpy_reads_the_same_in_a_format() {
         cases.push(json!({ "format": text, "dtype": literal, "canonical": canonical }));
     }
     println!("{coverage}");
-    let answer = ask(&python, "read", &Json::from(cases));
+    let answer = ask(&python, "buffer_formats.py", &["read"], &Json::from(cases));
     println!("{answer}");
     assert_eq!(answer["different"], json!([]));
     // There are formats that it fails on all the same.
@@ -52,7 +52,8 @@ fn numpy_reads_the_same_in_a_format() {
 #[test]
 fn what_numpy_writes_is_read() {
     let Some(python) = python() else { return };
-    let answer = ask(&python, "write", &json!({ "seed": seed(), "cases": crate::cases() }));
+    let answer =
+        ask(&python, "buffer_formats.py", &["write"], &json!({ "seed": seed(), "cases": crate::cases() }));
     let cases = answer.as_array().unwrap();
     let mut records = 0;
     for case in cases {

@@ -3,4 +3,5 @@
 pub mod arrow;
 pub mod dlpack;
 pub mod memory_view;
+pub mod pep3118;
 pub mod shm;

@@ -1,0 +1,229 @@
+//! What a consumer asks for, as bits, and what it is given.
+
+use core::ffi::c_int;
+use std::fmt;
+
+use crate::error::{Error, Kind, Result};
+use crate::layout::{Layout, Order};
+
+/// What a consumer of a buffer asks for: how much of the description it reads, and how the elements have to lie for it.
+///
+/// A flag of several bits is asked for by all of them. Bits that mean nothing here are ignored, as CPython's own exporters do.
+///
+/// ```
+/// use crossdock::exchange::protocol::pep3118::Flags;
+/// use crossdock::layout::{Layout, Order};
+///
+/// let columns = Layout::contiguous(&[2, 3], 8, Order::ColumnMajor)?;
+/// let given = Flags::FULL_RO.given(&columns, true)?;
+/// assert!(given.shape && given.strides && given.format && !given.suboffsets);
+/// let error = Flags::ND.given(&columns, true).unwrap_err();
+/// assert!(error.is_layout() && error.to_string().contains("[8, 16]"));
+/// # Ok::<(), crossdock::Error>(())
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Flags(c_int);
+
+impl Flags {
+    /// The bytes, in row-major order.
+    pub const SIMPLE: Self = Self(0);
+    /// Elements that may be written.
+    pub const WRITABLE: Self = Self(1);
+    /// A format.
+    pub const FORMAT: Self = Self(1 << 2);
+    /// A shape.
+    pub const ND: Self = Self(1 << 3);
+    /// Strides, and a shape.
+    pub const STRIDES: Self = Self(1 << 4 | Self::ND.0);
+    /// Row-major order, without gaps.
+    pub const C_CONTIGUOUS: Self = Self(1 << 5 | Self::STRIDES.0);
+    /// Column-major order, without gaps.
+    pub const F_CONTIGUOUS: Self = Self(1 << 6 | Self::STRIDES.0);
+    /// One of the two orders.
+    pub const ANY_CONTIGUOUS: Self = Self(1 << 7 | Self::STRIDES.0);
+    /// Suboffsets, where there are any.
+    pub const INDIRECT: Self = Self(1 << 8 | Self::STRIDES.0);
+    /// Everything, to be read.
+    pub const FULL_RO: Self = Self(Self::INDIRECT.0 | Self::FORMAT.0);
+    /// Everything, to be written.
+    pub const FULL: Self = Self(Self::FULL_RO.0 | Self::WRITABLE.0);
+
+    /// Flags as C has them.
+    #[inline]
+    pub const fn from_bits(bits: c_int) -> Self {
+        Self(bits)
+    }
+
+    /// Flags as C has them.
+    #[inline]
+    pub const fn bits(self) -> c_int {
+        self.0
+    }
+
+    /// Whether all bits of `other` are set.
+    #[inline]
+    pub const fn contains(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// What a consumer that asks so is given of an array that lies so. O(rank) at most, and O(1) for those who read strides.
+    ///
+    /// It is the rule of CPython's own exporters, in their order.
+    ///
+    /// # Errors
+    ///
+    /// `is_read_only`; `is_layout` for an order that the elements do not have, and for what the consumer would have to read to find
+    /// them; `is_unsupported` for a format without a shape.
+    #[inline]
+    pub fn given(self, layout: &Layout, readonly: bool) -> Result<Given> {
+        const SEES_ALL: Flags = Flags::INDIRECT;
+        const ORDERS: c_int =
+            (Flags::C_CONTIGUOUS.0 | Flags::F_CONTIGUOUS.0 | Flags::ANY_CONTIGUOUS.0) & !Flags::STRIDES.0;
+        let asks_for_no_more = self.contains(SEES_ALL) && self.0 & ORDERS == 0;
+        if asks_for_no_more && !(readonly && self.contains(Self::WRITABLE)) {
+            let suboffsets = layout.suboffsets().is_some();
+            return Ok(Given { format: self.contains(Self::FORMAT), shape: true, strides: true, suboffsets });
+        }
+        self.given_less(layout, readonly)
+    }
+
+    fn given_less(self, layout: &Layout, readonly: bool) -> Result<Given> {
+        if readonly && self.contains(Self::WRITABLE) {
+            return Err(Error::new(
+                Kind::ReadOnly,
+                format!("{self} asks for elements that may be written, and the array is read-only: copy it"),
+            ));
+        }
+        let lies = |order| layout.suboffsets().is_none() && layout.is_contiguous(order);
+        let row_major = lies(Order::RowMajor);
+        if self.contains(Self::C_CONTIGUOUS) && !row_major {
+            return Err(self.lies_otherwise(layout, "row-major order"));
+        }
+        if self.contains(Self::F_CONTIGUOUS) && !lies(Order::ColumnMajor) {
+            return Err(self.lies_otherwise(layout, "column-major order"));
+        }
+        if self.contains(Self::ANY_CONTIGUOUS) && !row_major && !lies(Order::ColumnMajor) {
+            return Err(self.lies_otherwise(layout, "row-major or column-major order"));
+        }
+        if let Some(suboffsets) = layout.suboffsets().filter(|_| !self.contains(Self::INDIRECT)) {
+            let text = format!(
+                "{self} does not ask for suboffsets, without which the elements are not found: they are {suboffsets:?}"
+            );
+            return Err(Error::new(Kind::Layout, text));
+        }
+        let strides = self.contains(Self::STRIDES);
+        if !strides && !row_major {
+            return Err(self.lies_otherwise(layout, "row-major order, without which strides have to be read"));
+        }
+        let (shape, format) = (self.contains(Self::ND), self.contains(Self::FORMAT));
+        if format && !shape {
+            return Err(Error::new(
+                Kind::Unsupported,
+                format!(
+                    "{self} asks for plain bytes (no shape) and for the format of elements: ask for one of them"
+                ),
+            ));
+        }
+        Ok(Given { format, shape, strides, suboffsets: layout.suboffsets().is_some() })
+    }
+
+    #[cold]
+    fn lies_otherwise(self, layout: &Layout, order: &str) -> Error {
+        Error::new(
+            Kind::Layout,
+            format!(
+                "{self} asks for {order}; shape {:?} with strides {:?} and items of {} bytes lies otherwise: copy it",
+                layout.shape(),
+                layout.strides(),
+                layout.itemsize()
+            ),
+        )
+    }
+}
+
+/// Which parts of the description a buffer has. What it does not have is null; the size of an item is always there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Given {
+    /// The format.
+    pub format: bool,
+    /// The shape. Without it there is one axis, of as many bytes as there are, and the number of axes is told as 1.
+    pub shape: bool,
+    /// The strides.
+    pub strides: bool,
+    /// The suboffsets.
+    pub suboffsets: bool,
+}
+
+impl fmt::Display for Flags {
+    /// The names of the greatest flags that are contained, and the bits that have none.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const NAMES: [(Flags, &str); 10] = [
+            (Flags::FULL, "FULL"),
+            (Flags::FULL_RO, "FULL_RO"),
+            (Flags::INDIRECT, "INDIRECT"),
+            (Flags::C_CONTIGUOUS, "C_CONTIGUOUS"),
+            (Flags::F_CONTIGUOUS, "F_CONTIGUOUS"),
+            (Flags::ANY_CONTIGUOUS, "ANY_CONTIGUOUS"),
+            (Flags::STRIDES, "STRIDES"),
+            (Flags::ND, "ND"),
+            (Flags::FORMAT, "FORMAT"),
+            (Flags::WRITABLE, "WRITABLE"),
+        ];
+        let (mut named, mut separator) = (0, "");
+        for (flag, name) in NAMES {
+            if self.contains(flag) && flag.0 & !named != 0 {
+                write!(f, "{separator}{name}")?;
+                named |= flag.0;
+                separator = " | ";
+            }
+        }
+        match self.0 & !named {
+            0 if named == 0 => f.write_str("SIMPLE"),
+            0 => Ok(()),
+            rest => write!(f, "{separator}{rest:#x}"),
+        }
+    }
+}
+
+impl fmt::Debug for Flags {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Flags({self})")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_bits_are_cpythons() {
+        for (flag, bits) in [
+            (Flags::SIMPLE, 0),
+            (Flags::WRITABLE, 1),
+            (Flags::FORMAT, 4),
+            (Flags::ND, 8),
+            (Flags::STRIDES, 0x18),
+            (Flags::C_CONTIGUOUS, 0x38),
+            (Flags::F_CONTIGUOUS, 0x58),
+            (Flags::ANY_CONTIGUOUS, 0x98),
+            (Flags::INDIRECT, 0x118),
+            (Flags::FULL_RO, 0x11c),
+            (Flags::FULL, 0x11d),
+        ] {
+            assert_eq!(flag.bits(), bits);
+        }
+    }
+
+    #[test]
+    fn flags_are_shown_by_name() {
+        for (bits, text) in [
+            (0, "SIMPLE"),
+            (0x11d, "FULL"),
+            (0x3d, "C_CONTIGUOUS | FORMAT | WRITABLE"),
+            (0x10, "0x10"),
+            (0x1c | 0x400, "STRIDES | FORMAT | 0x400"),
+        ] {
+            assert_eq!(Flags::from_bits(bits).to_string(), text);
+        }
+    }
+}

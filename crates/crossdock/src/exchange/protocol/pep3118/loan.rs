@@ -1,0 +1,46 @@
+//! The lease under which a buffer is lent.
+
+use crate::array::DArray;
+use crate::error::Result;
+use crate::memory::{Lease, LeaseKind, Protocols};
+
+/// The lease under which the buffer of an array is lent, until it is dropped. It keeps the memory alive by itself.
+///
+/// A buffer that is not read-only may be written by whoever has it: it is lent under a Share lease, and others can be lent beside it,
+/// but nobody is promised constancy or exclusive access meanwhile. A read-only one is lent under a Pin lease: PEP 3118 binds its
+/// consumers to the flag.
+pub struct Loan(Lease);
+
+impl Loan {
+    /// One compare-and-swap.
+    ///
+    /// # Errors
+    ///
+    /// `is_conflict` while somebody holds Read (of a writable array) or Write; `is_place` for memory that the processor does not
+    /// address; `is_exhausted`.
+    ///
+    /// ```
+    /// use crossdock::exchange::protocol::pep3118::Loan;
+    /// use crossdock::{Array, DArray};
+    ///
+    /// let numbers = Array::from_vec(vec![1.5f64, 2.5], [2])?;
+    /// let loan = Loan::new(&DArray::from(numbers.clone()))?;
+    /// assert!(numbers.read().unwrap_err().is_conflict()); // the consumer may write
+    /// drop(loan);
+    /// assert_eq!(numbers.read()?.to_vec(), [1.5, 2.5]);
+    /// # Ok::<(), crossdock::Error>(())
+    /// ```
+    #[inline]
+    pub fn new(array: &DArray) -> Result<Self> {
+        let kind = if array.is_readonly() { LeaseKind::Pin } else { LeaseKind::Share };
+        let lease = array.raw().lease(kind)?;
+        lease.mark_exported(Protocols::PEP3118);
+        Ok(Self(lease))
+    }
+
+    /// Whether the consumer must not write.
+    #[inline]
+    pub fn is_readonly(&self) -> bool {
+        self.0.kind() == LeaseKind::Pin
+    }
+}
