@@ -94,9 +94,10 @@ const LEAK: &str = "fn main() {
 }
 ";
 
-/// The fuzz targets are a workspace of their own, which `cargo fmt --all` does not reach.
+/// The fuzz targets and the wheel are workspaces of their own, which `cargo fmt --all` does not reach.
 pub(crate) fn formatted(run: &mut Run<'_>) -> Result<()> {
     run.cargo("fmt --all --check")?;
+    run.cargo("fmt --manifest-path bindings/python/Cargo.toml --check")?;
     let folder = run.door.root.join(FUZZ_TARGETS);
     for target in file_stems(&folder)? {
         let mut rustfmt = run.door.command("rustfmt", "--edition 2024 --check");

@@ -13,6 +13,7 @@ mod report;
 mod ruby;
 mod run;
 mod suite;
+mod wheel;
 mod workspace;
 
 use std::path::PathBuf;

@@ -38,7 +38,14 @@ pub(crate) struct Venv {
 pub(crate) const TESTS: Venv = Venv {
     folder: "venv",
     requirements: "tests/python/requirements.txt",
-    what: "python3 with NumPy, pyarrow, safetensors, Pillow and pytest",
+    what: "python3 with NumPy, pyarrow, safetensors, Pillow, pytest and maturin",
+};
+
+/// What the wheel is installed into.
+pub(crate) const WHEEL: Venv = Venv {
+    folder: "venv-wheel",
+    requirements: "bindings/python/tests/requirements.txt",
+    what: "python3 with NumPy and pytest",
 };
 
 /// Where some peers of the benchmarks come from.
@@ -60,6 +67,7 @@ pub(crate) const RMAGICK: Need = Need::RubyLibrary { name: "rmagick", packages: 
 pub(crate) const PKG_CONFIG: Need = Need::Program { name: "pkg-config", packages: "pkg-config" };
 pub(crate) const CMAKE: Need = Need::Program { name: "cmake", packages: "cmake" };
 pub(crate) const VENV: Need = Need::Venv(&TESTS);
+pub(crate) const WHEEL_VENV: Need = Need::Venv(&WHEEL);
 pub(crate) const BENCH_VENV: Need = Need::Venv(&BENCH);
 
 const PYTHON: Need = Need::Program { name: "python3", packages: "python3 python3-venv" };

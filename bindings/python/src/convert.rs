@@ -1,0 +1,128 @@
+//! Between elements and Python's own values.
+
+use crossdock::element::{DType, Value};
+use pyo3::exceptions::PyTypeError;
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyBytes, PyComplex, PyFloat, PyInt, PyList, PyString, PyTuple};
+
+/// A number or truth value as a new reference, or null with an exception; none for other values. The caller holds the interpreter.
+#[inline]
+pub(crate) fn number(value: &Value) -> Option<*mut ffi::PyObject> {
+    Some(match *value {
+        // SAFETY: the interpreter is held.
+        Value::Float(value) => unsafe { ffi::PyFloat_FromDouble(value) },
+        // SAFETY: as above.
+        Value::Int(value) => unsafe { ffi::PyLong_FromLongLong(value) },
+        // SAFETY: as above.
+        Value::UInt(value) => unsafe { ffi::PyLong_FromUnsignedLongLong(value) },
+        // SAFETY: as above.
+        Value::Bool(value) => unsafe { ffi::PyBool_FromLong(value.into()) },
+        _ => return None,
+    })
+}
+
+/// A value as Python has it: records as tuples, sub-arrays as lists.
+pub(crate) fn to_python<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny>> {
+    if let Some(number) = number(value) {
+        // SAFETY: a new reference, or null with an exception.
+        return unsafe { Bound::from_owned_ptr_or_err(py, number) };
+    }
+    Ok(match value {
+        Value::Complex { re, im } => PyComplex::from_doubles(py, *re, *im).into_any(),
+        Value::Bytes(bytes) | Value::Void(bytes) => PyBytes::new(py, bytes).into_any(),
+        Value::Text(text) => PyString::new(py, text).into_any(),
+        Value::Pointer(address) => address.into_pyobject(py)?.into_any(),
+        Value::Array(items) => {
+            let items: Vec<_> = items.iter().map(|item| to_python(py, item)).collect::<PyResult<_>>()?;
+            PyList::new(py, items)?.into_any()
+        }
+        Value::Record(fields) => {
+            let parts: Vec<_> =
+                fields.iter().map(|(_, part)| to_python(py, part)).collect::<PyResult<_>>()?;
+            PyTuple::new(py, parts)?.into_any()
+        }
+        other => {
+            let text = format!("{other} has no value in plain Python: look at it through NumPy");
+            return Err(PyTypeError::new_err(text));
+        }
+    })
+}
+
+/// Whether an object is a value by itself, and no sequence of them.
+pub(crate) fn is_value(object: &Bound<'_, PyAny>) -> bool {
+    object.is_instance_of::<PyFloat>()
+        || object.is_instance_of::<PyInt>()
+        || object.is_instance_of::<PyComplex>()
+        || object.is_instance_of::<PyString>()
+        || object.is_instance_of::<PyBytes>()
+}
+
+/// A value of Python's for an element of this type. Whether it fits is found out where it is written.
+pub(crate) fn to_value(object: &Bound<'_, PyAny>, dtype: Option<&DType>) -> PyResult<Value> {
+    if object.is_instance_of::<PyBool>() {
+        return Ok(Value::Bool(object.extract()?));
+    }
+    if object.is_instance_of::<PyInt>() {
+        return integer(object);
+    }
+    if object.is_instance_of::<PyFloat>() {
+        return Ok(Value::Float(object.extract()?));
+    }
+    if let Ok(number) = object.cast::<PyComplex>() {
+        return Ok(Value::Complex { re: number.real(), im: number.imag() });
+    }
+    if let Ok(text) = object.cast::<PyString>() {
+        return Ok(Value::Text(text.extract()?));
+    }
+    if let Ok(bytes) = object.cast::<PyBytes>() {
+        return Ok(Value::Bytes(bytes.as_bytes().to_vec()));
+    }
+    if let Some(record) = dtype.and_then(DType::as_record) {
+        let parts = object.cast::<PyTuple>()?;
+        let fields = record.fields();
+        if parts.len() != fields.len() {
+            let text = format!("a tuple of {} for a record of {} fields", parts.len(), fields.len());
+            return Err(pyo3::exceptions::PyValueError::new_err(text));
+        }
+        let named = fields.iter().zip(parts.iter());
+        let part = |(field, part): (&crossdock::element::Field, Bound<'_, PyAny>)| {
+            Ok((field.name().to_owned(), to_value(&part, Some(field.dtype()))?))
+        };
+        return Ok(Value::Record(named.map(part).collect::<PyResult<_>>()?));
+    }
+    if let Some(subarray) = dtype.and_then(DType::as_subarray) {
+        return items(object, subarray.shape(), subarray.base());
+    }
+    // Numbers of other libraries.
+    // SAFETY: an object, and the interpreter is held.
+    if unsafe { ffi::PyIndex_Check(object.as_ptr()) } != 0 {
+        return integer(&object.call_method0("__index__")?);
+    }
+    if object.hasattr("__complex__")? && !object.hasattr("__float__")? {
+        return to_value(&object.call_method0("__complex__")?, None);
+    }
+    if object.hasattr("__float__")? {
+        return Ok(Value::Float(object.call_method0("__float__")?.extract()?));
+    }
+    Err(PyTypeError::new_err(format!("{} is no value of an element", object.get_type().qualname()?)))
+}
+
+fn integer(object: &Bound<'_, PyAny>) -> PyResult<Value> {
+    match object.extract::<i64>() {
+        Ok(number) => Ok(Value::Int(number)),
+        Err(error) => object.extract().map(Value::UInt).map_err(|_| error),
+    }
+}
+
+/// The nested lists of a sub-array.
+fn items(object: &Bound<'_, PyAny>, shape: &[usize], base: &DType) -> PyResult<Value> {
+    let Some((&len, rest)) = shape.split_first() else { return to_value(object, Some(base)) };
+    let found = object.len()?;
+    if found != len {
+        let text = format!("{found} items for an axis of length {len} of a sub-array");
+        return Err(pyo3::exceptions::PyValueError::new_err(text));
+    }
+    let items: PyResult<Vec<_>> = object.try_iter()?.map(|item| items(&item?, rest, base)).collect();
+    Ok(Value::Array(items?))
+}

@@ -1,0 +1,235 @@
+//! The functions of the module, which make arrays.
+
+use std::path::PathBuf;
+
+use crossdock::DArray;
+use crossdock::array::CopyPolicy;
+use crossdock::element::{DType, Value};
+use crossdock::layout::{Layout, Order};
+use crossdock::memory::{Birth, Buffer, Place};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use crate::convert::to_value;
+use crate::entry::Attached;
+use crate::errors::Raise;
+use crate::methods::{order, read_dtype};
+use crate::object::{downcast, wrap};
+use crate::owner::Owner;
+use crate::{dlpack, import, nested};
+
+/// This thread holds the interpreter until what is returned is dropped.
+fn attached(_: Python<'_>) -> Attached {
+    // SAFETY: PyO3's token says so, and the functions here do not let go of it.
+    unsafe { Attached::new() }
+}
+
+/// An array on the memory of an object: of its buffer (PEP 3118), or what it lends by DLPack.
+///
+/// Parameters
+/// ----------
+/// obj : object
+///     Anything that shares its memory. An array is given back as it is.
+/// copy : bool or None, default False
+///     False never copies: what shares no memory is refused, with the reason. None copies where it has to, and says why in
+///     ``copied_because``. True always copies.
+///
+/// >>> import crossdock
+/// >>> numbers = bytearray(b'abc')
+/// >>> crossdock.asarray(numbers)[0] = 65
+/// >>> numbers
+/// bytearray(b'Abc')
+#[pyfunction]
+#[pyo3(signature = (obj, /, *, copy=Some(false)))]
+pub(crate) fn asarray<'py>(
+    py: Python<'py>,
+    obj: &Bound<'py, PyAny>,
+    copy: Option<bool>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let _attached = attached(py);
+    if let Some(own) = downcast(obj) {
+        return match copy {
+            Some(true) => wrap(py, own.array.to_order(Order::RowMajor).raise()?),
+            _ => Ok(obj.clone()),
+        };
+    }
+    let policy = match copy {
+        Some(false) => CopyPolicy::Never,
+        None => CopyPolicy::IfNeeded,
+        Some(true) => CopyPolicy::Always,
+    };
+    let taken = import::take(obj, policy)?;
+    let made = wrap(py, taken.array)?;
+    if let (Some(why), Some(made)) = (taken.copied_because, downcast(&made)) {
+        let _first = made.copied_because.set(why.into_boxed_str());
+    }
+    Ok(made)
+}
+
+/// A new array with a copy of what an object has: nested lists and values, or anything that shares its memory.
+///
+/// Without a dtype, numbers are of the least of ``bool``, ``int64``, ``uint64``, ``float64`` and ``complex128`` that holds them all.
+///
+/// >>> import crossdock
+/// >>> crossdock.array([[1, 2], [3, 4]]).shape
+/// (2, 2)
+#[pyfunction]
+#[pyo3(signature = (obj, /, dtype=None))]
+pub(crate) fn array<'py>(
+    py: Python<'py>,
+    obj: &Bound<'py, PyAny>,
+    dtype: Option<&Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let _attached = attached(py);
+    let dtype = dtype.map(read_dtype).transpose()?;
+    wrap(py, nested::read(obj, dtype.as_ref())?)
+}
+
+/// A new array of zeros.
+///
+/// >>> import crossdock
+/// >>> crossdock.zeros((2, 3), 'int16').tolist()
+/// [[0, 0, 0], [0, 0, 0]]
+#[pyfunction]
+#[pyo3(signature = (shape, dtype=None, *, order="C"))]
+pub(crate) fn zeros<'py>(
+    py: Python<'py>,
+    shape: &Bound<'py, PyAny>,
+    dtype: Option<&Bound<'py, PyAny>>,
+    order: &str,
+) -> PyResult<Bound<'py, PyAny>> {
+    let _attached = attached(py);
+    let dtype = dtype.map_or(Ok(DType::F64), read_dtype)?;
+    wrap(py, DArray::zeros(dtype, &extents(shape)?, self::order(order)?).raise()?)
+}
+
+/// A new array to be written. Its elements are zeros: what somebody else's array held is shown to nobody.
+#[pyfunction]
+#[pyo3(signature = (shape, dtype=None, *, order="C"))]
+pub(crate) fn empty<'py>(
+    py: Python<'py>,
+    shape: &Bound<'py, PyAny>,
+    dtype: Option<&Bound<'py, PyAny>>,
+    order: &str,
+) -> PyResult<Bound<'py, PyAny>> {
+    zeros(py, shape, dtype, order)
+}
+
+/// A new array of one value; without a dtype, of that which :func:`array` would give it.
+///
+/// >>> import crossdock
+/// >>> crossdock.full(3, 1.5).tolist()
+/// [1.5, 1.5, 1.5]
+#[pyfunction]
+#[pyo3(signature = (shape, value, dtype=None, *, order="C"))]
+pub(crate) fn full<'py>(
+    py: Python<'py>,
+    shape: &Bound<'py, PyAny>,
+    value: &Bound<'py, PyAny>,
+    dtype: Option<&Bound<'py, PyAny>>,
+    order: &str,
+) -> PyResult<Bound<'py, PyAny>> {
+    let _attached = attached(py);
+    let (dtype, value): (DType, Value) = match dtype.map(read_dtype).transpose()? {
+        Some(dtype) => {
+            let value = to_value(value, Some(&dtype))?;
+            (dtype, value)
+        }
+        None => {
+            let one = nested::read(value, None)?;
+            (one.dtype().clone(), one.get(&[]).raise()?)
+        }
+    };
+    wrap(py, DArray::full(dtype, &extents(shape)?, value, self::order(order)?).raise()?)
+}
+
+/// A length, or several.
+fn extents(shape: &Bound<'_, PyAny>) -> PyResult<Vec<usize>> {
+    let lengths: Vec<isize> = match shape.extract() {
+        Ok(len) => vec![len],
+        Err(_) => shape.extract()?,
+    };
+    let extent = |len: isize| {
+        usize::try_from(len)
+            .map_err(|_| PyValueError::new_err(format!("an axis of length {len} in shape {lengths:?}")))
+    };
+    lengths.iter().map(|&len| extent(len)).collect()
+}
+
+/// The one array of a file, read-only: in place where it lies there as it is, and decoded otherwise.
+///
+/// Knows ``.npy``, ``.npz``, ``.safetensors``, PNG and JPEG by their first bytes.
+#[pyfunction]
+#[pyo3(signature = (path, /))]
+pub(crate) fn open(py: Python<'_>, path: PathBuf) -> PyResult<Bound<'_, PyAny>> {
+    let _attached = attached(py);
+    wrap(py, crossdock::open(path).raise()?)
+}
+
+/// An array on memory at an address, which nobody can check.
+///
+/// Parameters
+/// ----------
+/// address : int
+///     The first byte.
+/// nbytes : int
+///     How many bytes there are.
+/// base : object
+///     What the memory belongs to. It is kept as long as the array.
+/// dtype : str, default 'uint8'
+///     What the elements are, which lie one behind the other.
+/// readonly : bool, default False
+///     Whether they may not be written.
+#[pyfunction]
+#[pyo3(signature = (address, nbytes, base, *, dtype=None, readonly=false))]
+pub(crate) fn from_address<'py>(
+    py: Python<'py>,
+    address: usize,
+    nbytes: usize,
+    base: &Bound<'py, PyAny>,
+    dtype: Option<&Bound<'py, PyAny>>,
+    readonly: bool,
+) -> PyResult<Bound<'py, PyAny>> {
+    let _attached = attached(py);
+    let dtype = dtype.map_or(Ok(DType::U8), read_dtype)?;
+    let len = nbytes.checked_div(dtype.itemsize()).filter(|len| len * dtype.itemsize() == nbytes);
+    let len = len.ok_or_else(|| {
+        PyValueError::new_err(format!(
+            "{nbytes} bytes are no whole number of elements of {} bytes",
+            dtype.itemsize()
+        ))
+    })?;
+    if address.checked_add(nbytes).is_none() {
+        return Err(PyValueError::new_err(format!("{nbytes} bytes at {address:#x} leave the address space")));
+    }
+    let owner = Owner::object(base);
+    let pointer = std::ptr::with_exposed_provenance_mut(address);
+    // SAFETY: the caller's word, who writes an address in Python.
+    let memory =
+        unsafe { Buffer::from_foreign(pointer, nbytes, Place::CPU, Birth::Aliased, move || drop(owner)) };
+    let memory = if readonly { memory.raise()?.into_readonly() } else { memory.raise()? };
+    let layout = Layout::contiguous(&[len], dtype.itemsize(), Order::RowMajor).raise()?;
+    wrap(py, DArray::from_buffer(memory, dtype, layout, 0).raise()?)
+}
+
+/// An array on what an object lends by DLPack.
+///
+/// Parameters
+/// ----------
+/// obj : object
+///     Anything with ``__dlpack__``.
+/// device : tuple of int, optional
+///     The device that it is wanted on, as DLPack numbers them.
+/// copy : bool, optional
+///     True asks the producer for a copy, False forbids one.
+#[pyfunction]
+#[pyo3(signature = (obj, /, *, device=None, copy=None))]
+pub(crate) fn from_dlpack<'py>(
+    py: Python<'py>,
+    obj: &Bound<'py, PyAny>,
+    device: Option<(i32, i32)>,
+    copy: Option<bool>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let _attached = attached(py);
+    wrap(py, dlpack::import(obj, device, copy)?)
+}

@@ -1,0 +1,316 @@
+//! Attributes and methods of `crossdock.Array`: the tables that the interpreter reads.
+
+use std::ffi::{CStr, c_void};
+use std::ptr;
+
+use crossdock::DArray;
+use crossdock::array::{Casting, CopyPolicy};
+use crossdock::element::{DType, dialect::typestr};
+use crossdock::layout::Order;
+use crossdock::view::Request;
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyTuple};
+use pyo3::{BoundObject, ffi};
+
+use crate::arguments::Arguments;
+use crate::entry::{Called, fail};
+use crate::errors::{Raise, refused};
+use crate::object::{Own, slot, this, wrap};
+use crate::{dlpack, nested};
+
+type Getter = for<'py> fn(Python<'py>, &Own) -> PyResult<Bound<'py, PyAny>>;
+type Method = for<'py> fn(Python<'py>, &Own, Arguments<'py>) -> PyResult<Bound<'py, PyAny>>;
+
+/// Name, how to get it, documentation.
+const ATTRIBUTES: &[(&CStr, Getter, &CStr)] = &[
+    (c"shape", |py, this| tuple(py, this.array.shape()), c"The lengths of the axes."),
+    (c"strides", |py, this| tuple(py, this.array.strides()), c"The distance between neighbours along each axis, in bytes."),
+    (c"dtype", |py, this| any(py, dtype_text(this.array.dtype())), c"What one element is, as text that ``numpy.dtype`` reads where NumPy has such a type.\n\nA name such as ``'float64'``; NumPy's type string where the byte order is not the machine's; a literal for records."),
+    (c"ndim", |py, this| any(py, this.array.rank()), c"The number of axes."),
+    (c"size", |py, this| any(py, this.array.len()), c"The number of elements."),
+    (c"nbytes", |py, this| any(py, this.array.nbytes()), c"The number of bytes of all elements, without gaps."),
+    (c"itemsize", |py, this| any(py, this.array.dtype().itemsize()), c"The number of bytes of one element."),
+    (c"readonly", |py, this| truth(py, this.array.is_readonly()), c"Whether the elements may not be written through this array."),
+    (c"place", |py, this| any(py, this.array.place().to_string()), c"The device that the memory is on."),
+    (c"T", |py, this| wrap(py, this.array.transpose().raise()?), c"The axes in reverse order, as a view."),
+    (c"exports", |py, this| any(py, this.exports.count()), c"How many buffers of this array others have at the moment."),
+    (c"copied_because", |py, this| any(py, this.copied_because.get().map(|text| &**text)), c"Why the elements are a copy, where ``asarray(..., copy=None)`` had to make one; otherwise None."),
+];
+
+/// Name, function, documentation with the signature.
+const METHODS: &[(&CStr, Method, &CStr)] = &[
+    (c"tolist", to_list, c"tolist($self, /)\n--\n\nThe elements as Python's own values, in lists as deep as there are axes. Records are tuples.\n\n>>> import crossdock\n>>> crossdock.array([[1, 2], [3, 4]]).T.tolist()\n[[1, 3], [2, 4]]\n"),
+    (c"tobytes", to_bytes, c"tobytes($self, /)\n--\n\nA copy of the elements' bytes, in row-major order.\n"),
+    (c"item", item, c"item($self, /, *index)\n--\n\nOne element as a value of Python's own. Without an index the array has to have one element.\n\n>>> import crossdock\n>>> crossdock.array([[1, 2], [3, 4]]).item(1, 0)\n3\n"),
+    (c"copy", copy, c"copy($self, /, order='C')\n--\n\nA copy without gaps, in row-major ('C') or column-major ('F') order.\n"),
+    (c"astype", as_type, c"astype($self, /, dtype)\n--\n\nA copy with the elements converted. What does not fit is a ValueError that says where it stands.\n\n>>> import crossdock\n>>> crossdock.array([1.0, 2.0]).astype('int8').dtype\n'int8'\n"),
+    (c"fill", fill, c"fill($self, value, /)\n--\n\nWrites one value to every element.\n"),
+    (c"transpose", transpose, c"transpose($self, /, *axes)\n--\n\nThe axes in another order, or in reverse, as a view.\n"),
+    (c"reshape", reshape, c"reshape($self, /, *shape, copy=False)\n--\n\nThe same elements under another shape, of which one length may be -1.\n\nParameters\n----------\ncopy : bool or None\n    False for a view or a ValueError, None for a copy where no view is possible, True for a copy.\n"),
+    (c"__dlpack__", dlpack_export, c"__dlpack__($self, /, *, stream=None, max_version=None, dl_device=None, copy=None)\n--\n\nA capsule with the array, for from_dlpack of another library.\n"),
+    (c"__dlpack_device__", dlpack_device, c"__dlpack_device__($self, /)\n--\n\nThe device, as DLPack numbers them.\n"),
+    (c"__reduce_ex__", reduce, c"__reduce_ex__($self, protocol, /)\n--\n\nArrays are not pickled yet.\n"),
+];
+
+/// The slots that hold the tables, which live for ever.
+pub(crate) fn slots() -> [ffi::PyType_Slot; 2] {
+    let attribute =
+        |&(name, _, doc): &(&'static CStr, Getter, &'static CStr), index: usize| ffi::PyGetSetDef {
+            name: name.as_ptr(),
+            get: Some(get),
+            set: None,
+            doc: doc.as_ptr(),
+            closure: ptr::without_provenance_mut(index),
+        };
+    let end = ffi::PyGetSetDef {
+        name: ptr::null(),
+        get: None,
+        set: None,
+        doc: ptr::null(),
+        closure: ptr::null_mut(),
+    };
+    let attributes = ATTRIBUTES.iter().enumerate().map(|(index, row)| attribute(row, index)).chain([end]);
+    let attributes: Vec<_> = attributes.collect();
+    let method = |&(name, _, doc): &(&'static CStr, Method, &'static CStr), call| ffi::PyMethodDef {
+        ml_name: name.as_ptr(),
+        ml_meth: ffi::PyMethodDefPointer { PyCFunctionFastWithKeywords: call },
+        ml_flags: ffi::METH_FASTCALL | ffi::METH_KEYWORDS,
+        ml_doc: doc.as_ptr(),
+    };
+    let methods: Vec<_> = METHODS
+        .iter()
+        .zip(CALLS)
+        .map(|(row, call)| method(row, call))
+        .chain([ffi::PyMethodDef::zeroed()])
+        .collect();
+    [
+        slot(ffi::Py_tp_getset, Vec::leak(attributes).as_mut_ptr().cast()),
+        slot(ffi::Py_tp_methods, Vec::leak(methods).as_mut_ptr().cast()),
+    ]
+}
+
+/// Every attribute: the closure is its number in the table.
+unsafe extern "C" fn get(object: *mut ffi::PyObject, closure: *mut c_void) -> *mut ffi::PyObject {
+    // SAFETY: the interpreter calls.
+    let called = unsafe { Called::new() };
+    // SAFETY: with an object of the type.
+    let this = unsafe { this(object) };
+    called.enter_fast(|py| match ATTRIBUTES[closure.addr()].1(py, this) {
+        Ok(value) => value.into_ptr(),
+        Err(error) => fail(|_| error),
+    })
+}
+
+type Call = unsafe extern "C" fn(
+    *mut ffi::PyObject,
+    *const *mut ffi::PyObject,
+    ffi::Py_ssize_t,
+    *mut ffi::PyObject,
+) -> *mut ffi::PyObject;
+
+/// A method by its number in the table, since the interpreter tells a method nothing but its arguments.
+unsafe extern "C" fn call<const METHOD: usize>(
+    object: *mut ffi::PyObject,
+    args: *const *mut ffi::PyObject,
+    count: ffi::Py_ssize_t,
+    names: *mut ffi::PyObject,
+) -> *mut ffi::PyObject {
+    // SAFETY: the interpreter calls.
+    let called = unsafe { Called::new() };
+    // SAFETY: with an object of the type.
+    let this = unsafe { this(object) };
+    called.enter(|py| {
+        let (name, method, _) = METHODS[METHOD];
+        // SAFETY: as the interpreter hands them over.
+        let arguments = unsafe { Arguments::new(py, name.to_str().unwrap_or_default(), args, count, names) };
+        Ok(method(py, this, arguments)?.into_ptr())
+    })
+}
+
+const CALLS: [Call; METHODS.len()] = [
+    call::<0>, call::<1>, call::<2>, call::<3>, call::<4>, call::<5>, call::<6>, call::<7>, call::<8>,
+    call::<9>, call::<10>,
+];
+
+fn any<'py, T: IntoPyObject<'py>>(py: Python<'py>, value: T) -> PyResult<Bound<'py, PyAny>> {
+    value.into_pyobject(py).map(|object| object.into_any().into_bound()).map_err(Into::into)
+}
+
+fn truth(py: Python<'_>, value: bool) -> PyResult<Bound<'_, PyAny>> {
+    Ok(pyo3::types::PyBool::new(py, value).to_owned().into_any())
+}
+
+fn tuple<'py, T: IntoPyObject<'py> + Copy>(py: Python<'py>, numbers: &[T]) -> PyResult<Bound<'py, PyAny>> {
+    Ok(PyTuple::new(py, numbers.iter().copied())?.into_any())
+}
+
+/// A name, or NumPy's spelling where the name alone does not say it.
+pub(crate) fn dtype_text(dtype: &DType) -> String {
+    match dtype.as_scalar() {
+        Some(scalar) if scalar.is_native() => scalar.to_string(),
+        _ => typestr::print(dtype).unwrap_or_else(|_| dtype.to_string()),
+    }
+}
+
+pub(crate) fn order(text: &str) -> PyResult<Order> {
+    match text {
+        "C" => Ok(Order::RowMajor),
+        "F" => Ok(Order::ColumnMajor),
+        other => Err(PyValueError::new_err(format!(
+            "order {other:?} is neither 'C' (row-major) nor 'F' (column-major)"
+        ))),
+    }
+}
+
+fn to_list<'py>(py: Python<'py>, this: &Own, arguments: Arguments<'py>) -> PyResult<Bound<'py, PyAny>> {
+    arguments.finish()?;
+    nested::write(py, &this.array)
+}
+
+fn to_bytes<'py>(py: Python<'py>, this: &Own, arguments: Arguments<'py>) -> PyResult<Bound<'py, PyAny>> {
+    arguments.finish()?;
+    let view = this.array.export(&Request::pin().indirect()).map_err(|refusal| refused(&refusal))?;
+    Ok(PyBytes::new(py, &view.to_bytes().raise()?).into_any())
+}
+
+fn item<'py>(py: Python<'py>, this: &Own, mut arguments: Arguments<'py>) -> PyResult<Bound<'py, PyAny>> {
+    let array = &this.array;
+    let given = arguments.positional();
+    arguments.finish()?;
+    let given = spread(given)?;
+    if given.is_empty() {
+        if array.len() != 1 {
+            let text =
+                format!("item() without an index is for arrays of one element, and this has {}", array.len());
+            return Err(PyValueError::new_err(text));
+        }
+        return crate::convert::to_python(py, &array.get(&vec![0; array.rank()]).raise()?);
+    }
+    if given.len() != array.rank() {
+        let text = format!("item() was given {} indices for {} axes", given.len(), array.rank());
+        return Err(PyValueError::new_err(text));
+    }
+    let inside = |(index, &len): (isize, &usize)| {
+        let from_start = if index < 0 { index.saturating_add(len.cast_signed()) } else { index };
+        // What is no index is refused where the element is looked for.
+        usize::try_from(from_start).unwrap_or(usize::MAX)
+    };
+    let index: Vec<usize> = given.into_iter().zip(array.shape()).map(inside).collect();
+    crate::convert::to_python(py, &array.get(&index).raise()?)
+}
+
+fn copy<'py>(py: Python<'py>, this: &Own, mut arguments: Arguments<'py>) -> PyResult<Bound<'py, PyAny>> {
+    let order =
+        arguments.take("order").map_or(Ok(Order::RowMajor), |text| order(&text.extract::<String>()?))?;
+    arguments.finish()?;
+    wrap(py, this.array.to_order(order).raise()?)
+}
+
+fn as_type<'py>(py: Python<'py>, this: &Own, mut arguments: Arguments<'py>) -> PyResult<Bound<'py, PyAny>> {
+    let dtype = arguments.take("dtype").ok_or_else(|| PyTypeError::new_err("astype() needs a dtype"))?;
+    arguments.finish()?;
+    let dtype = read_dtype(&dtype)?;
+    wrap(py, this.array.cast(&dtype, Order::RowMajor, Casting::Checked).raise()?)
+}
+
+/// A dtype from its text, or from an object that has NumPy's `str` or `descr`, or is named as the type of a value.
+pub(crate) fn read_dtype(object: &Bound<'_, PyAny>) -> PyResult<DType> {
+    if let Ok(text) = object.extract::<String>() {
+        return text.parse().raise();
+    }
+    // NumPy's dtypes: a literal for records, a type string for others.
+    let text: String = match object.getattr("names") {
+        Ok(names) if !names.is_none() => object.str()?.extract()?,
+        _ => match object.getattr("str") {
+            Ok(text) => text.extract()?,
+            Err(_) => object.getattr("__name__").and_then(|name| name.extract())?,
+        },
+    };
+    match text.as_str() {
+        "float" => Ok(DType::F64),
+        "int" => Ok(DType::I64),
+        "complex" => Ok(DType::C128),
+        text => text.parse().raise(),
+    }
+}
+
+fn fill<'py>(py: Python<'py>, this: &Own, mut arguments: Arguments<'py>) -> PyResult<Bound<'py, PyAny>> {
+    let value = arguments.take("value").ok_or_else(|| PyTypeError::new_err("fill() needs a value"))?;
+    arguments.finish()?;
+    this.array.fill(&crate::convert::to_value(&value, Some(this.array.dtype()))?).raise()?;
+    Ok(py.None().into_bound(py))
+}
+
+/// Numbers, or one tuple or list of them.
+fn spread(mut given: Vec<Bound<'_, PyAny>>) -> PyResult<Vec<isize>> {
+    match given.as_slice() {
+        [only] if only.extract::<isize>().is_err() => given.remove(0).extract(),
+        _ => given.iter().map(|number| number.extract()).collect(),
+    }
+}
+
+fn transpose<'py>(py: Python<'py>, this: &Own, mut arguments: Arguments<'py>) -> PyResult<Bound<'py, PyAny>> {
+    let given = arguments.positional();
+    arguments.finish()?;
+    if given.is_empty() || given.len() == 1 && given[0].is_none() {
+        return wrap(py, this.array.transpose().raise()?);
+    }
+    let rank = this.array.rank();
+    let axis = |axis: isize| {
+        let from_start = if axis < 0 { axis.saturating_add(rank.cast_signed()) } else { axis };
+        usize::try_from(from_start).unwrap_or(usize::MAX)
+    };
+    let axes: Vec<usize> = spread(given)?.into_iter().map(axis).collect();
+    wrap(py, this.array.permute(&axes).raise()?)
+}
+
+fn reshape<'py>(py: Python<'py>, this: &Own, mut arguments: Arguments<'py>) -> PyResult<Bound<'py, PyAny>> {
+    let given = arguments.positional();
+    let is_named = arguments.has("copy");
+    let policy = match arguments.named("copy") {
+        Some(copy) if copy.extract()? => CopyPolicy::Always,
+        None if is_named => CopyPolicy::IfNeeded,
+        _ => CopyPolicy::Never,
+    };
+    arguments.finish()?;
+    let shape = inferred(&spread(given)?, this.array.len())?;
+    wrap(py, this.array.reshape_with(&shape, Order::RowMajor, policy).raise()?)
+}
+
+/// With what makes up the number of elements in the place of -1.
+fn inferred(shape: &[isize], len: usize) -> PyResult<Vec<usize>> {
+    let wrong = || PyValueError::new_err(format!("{len} elements do not go into the shape {shape:?}"));
+    let unknown = shape.iter().filter(|&&extent| extent == -1).count();
+    let known: usize = shape
+        .iter()
+        .filter(|&&extent| extent != -1)
+        .try_fold(1_usize, |product, &extent| product.checked_mul(usize::try_from(extent).ok()?))
+        .ok_or_else(wrong)?;
+    let rest = match unknown {
+        0 => 0,
+        1 if known > 0 && len.is_multiple_of(known) => len / known,
+        _ => return Err(wrong()),
+    };
+    Ok(shape.iter().map(|&extent| usize::try_from(extent).unwrap_or(rest)).collect())
+}
+
+fn dlpack_export<'py>(py: Python<'py>, this: &Own, arguments: Arguments<'py>) -> PyResult<Bound<'py, PyAny>> {
+    dlpack::export(py, &this.array, arguments)
+}
+
+fn dlpack_device<'py>(py: Python<'py>, this: &Own, arguments: Arguments<'py>) -> PyResult<Bound<'py, PyAny>> {
+    arguments.finish()?;
+    any(py, dlpack::device(&this.array))
+}
+
+/// The one that every object inherits would make an object with nothing behind it.
+fn reduce<'py>(_: Python<'py>, _: &Own, _: Arguments<'py>) -> PyResult<Bound<'py, PyAny>> {
+    Err(PyTypeError::new_err("crossdock.Array is not pickled yet: pickle np.asarray(x)"))
+}
+
+/// What is written of an array.
+pub(crate) fn repr(array: &DArray) -> String {
+    let text = array.to_string().replace('\n', "\n      ");
+    format!("Array({text}, dtype={:?})", dtype_text(array.dtype())).replace('"', "'")
+}

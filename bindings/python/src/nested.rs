@@ -1,0 +1,160 @@
+//! Between arrays and nested lists.
+
+use crossdock::array::CopyPolicy;
+use crossdock::element::{DType, ScalarKind, Value};
+use crossdock::layout::{MAX_RANK, Order};
+use crossdock::view::Request;
+use crossdock::{Casting, DArray};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::{PyList, PyTuple};
+
+use crate::convert::{is_value, to_python, to_value};
+use crate::errors::{Raise, refused};
+use crate::import;
+
+/// The elements as Python's own values, in lists as deep as there are axes.
+pub(crate) fn write<'py>(py: Python<'py>, array: &DArray) -> PyResult<Bound<'py, PyAny>> {
+    let view = array.export(&Request::pin().indirect()).map_err(|refusal| refused(&refusal))?;
+    let bytes = view.to_bytes().raise()?;
+    list(py, array.dtype(), array.shape(), &bytes)
+}
+
+/// `bytes` are the elements in row-major order.
+fn list<'py>(py: Python<'py>, dtype: &DType, shape: &[usize], bytes: &[u8]) -> PyResult<Bound<'py, PyAny>> {
+    match shape {
+        [] => to_python(py, &Value::read(dtype, bytes).raise()?),
+        [len] => row(py, dtype, *len, bytes),
+        [len, rest @ ..] => {
+            let nbytes = bytes.len().checked_div(*len).unwrap_or(0);
+            let part = |index: usize| list(py, dtype, rest, &bytes[index * nbytes..(index + 1) * nbytes]);
+            let parts: Vec<_> = (0..*len).map(part).collect::<PyResult<_>>()?;
+            Ok(PyList::new(py, parts)?.into_any())
+        }
+    }
+}
+
+macro_rules! rows {
+    ($py:ident, $dtype:ident, $bytes:ident: $($kind:ident => $ty:ty),*) => {
+        match $dtype.as_scalar().filter(|scalar| scalar.is_native()).map(|scalar| scalar.kind()) {
+            $(Some(ScalarKind::$kind) => {
+                let (numbers, _) = $bytes.as_chunks::<{ size_of::<$ty>() }>();
+                return Ok(PyList::new($py, numbers.iter().map(|&number| <$ty>::from_ne_bytes(number)))?.into_any());
+            })*
+            _ => {}
+        }
+    };
+}
+
+fn row<'py>(py: Python<'py>, dtype: &DType, len: usize, bytes: &[u8]) -> PyResult<Bound<'py, PyAny>> {
+    rows!(py, dtype, bytes:
+        Float64 => f64, Float32 => f32, Int64 => i64, Int32 => i32, Int16 => i16, Int8 => i8,
+        UInt64 => u64, UInt32 => u32, UInt16 => u16);
+    if *dtype == DType::U8 {
+        return Ok(PyList::new(py, bytes.iter().map(|&byte| u32::from(byte)))?.into_any());
+    }
+    let size = dtype.itemsize();
+    let item = |index: usize| {
+        let value = Value::read(dtype, &bytes[index * size..(index + 1) * size]).raise()?;
+        to_python(py, &value)
+    };
+    let items: Vec<_> = (0..len).map(item).collect::<PyResult<_>>()?;
+    Ok(PyList::new(py, items)?.into_any())
+}
+
+/// A new array of what an object has: nested lists, tuples and values, or anything that shares memory. Without a dtype, the least of
+/// `bool`, `int64`, `uint64`, `float64` and `complex128` that holds all numbers; bytes and text as long as the longest.
+pub(crate) fn read(object: &Bound<'_, PyAny>, dtype: Option<&DType>) -> PyResult<DArray> {
+    let is_list = object.is_instance_of::<PyList>() || object.is_instance_of::<PyTuple>();
+    if !is_list
+        && !is_value(object)
+        && let Ok(taken) = import::take(object, CopyPolicy::Never)
+    {
+        let array = taken.array;
+        return match dtype {
+            Some(dtype) => array.cast(dtype, Order::RowMajor, Casting::Checked).raise(),
+            None => array.to_order(Order::RowMajor).raise(),
+        };
+    }
+    let mut found = Found { shape: Vec::new(), values: Vec::new(), dtype };
+    found.read(object, 0, &mut true)?;
+    let own = match dtype {
+        Some(dtype) => dtype.clone(),
+        None => least(&found.values).raise()?,
+    };
+    let mut values = found.values.into_iter();
+    // As many as the shape has elements.
+    let next = |_: &[usize]| values.next().unwrap_or(Value::Bool(false));
+    DArray::from_fn(own, &found.shape, Order::RowMajor, next).raise()
+}
+
+struct Found<'a> {
+    shape: Vec<usize>,
+    values: Vec<Value>,
+    dtype: Option<&'a DType>,
+}
+
+impl Found<'_> {
+    fn ragged(&self, found: &str, depth: usize) -> PyErr {
+        let shape = &self.shape;
+        PyValueError::new_err(format!(
+            "{found} at depth {depth}, where shape {shape:?} was found first: the lists are ragged"
+        ))
+    }
+
+    /// `first` is whether this is the first of its depth, which decides what the others have to be like.
+    fn read(&mut self, object: &Bound<'_, PyAny>, depth: usize, first: &mut bool) -> PyResult<()> {
+        let is_record = self.dtype.is_some_and(|dtype| dtype.as_record().is_some());
+        let is_list = object.is_instance_of::<PyList>() || object.is_instance_of::<PyTuple>() && !is_record;
+        if !is_list {
+            if depth != self.shape.len() {
+                return Err(self.ragged("a value", depth));
+            }
+            *first = false;
+            self.values.push(to_value(object, self.dtype)?);
+            return Ok(());
+        }
+        let len = object.len()?;
+        if *first && depth == self.shape.len() {
+            if depth == MAX_RANK {
+                return Err(PyValueError::new_err(format!("lists more than {MAX_RANK} deep")));
+            }
+            self.shape.push(len);
+        }
+        if self.shape.get(depth) != Some(&len) {
+            return Err(self.ragged(&format!("{len} items"), depth));
+        }
+        if len == 0 {
+            *first = false;
+        }
+        for item in object.try_iter()? {
+            self.read(&item?, depth + 1, first)?;
+        }
+        Ok(())
+    }
+}
+
+/// The least dtype for all of the values.
+fn least(values: &[Value]) -> crossdock::Result<DType> {
+    let longest = |len: fn(&Value) -> Option<usize>| values.iter().map(len).collect::<Option<Vec<_>>>();
+    if let Some(all) = longest(|value| value.as_bytes().map(<[u8]>::len)).filter(|all| !all.is_empty()) {
+        return DType::bytes(all.into_iter().max().unwrap_or(0));
+    }
+    if let Some(all) =
+        longest(|value| value.as_str().map(|text| text.chars().count())).filter(|all| !all.is_empty())
+    {
+        return DType::text(all.into_iter().max().unwrap_or(0));
+    }
+    let any = |is: fn(&Value) -> bool| values.iter().any(is);
+    Ok(if any(|value| matches!(value, Value::Complex { .. })) {
+        DType::C128
+    } else if any(|value| matches!(value, Value::Float(_))) || values.is_empty() {
+        DType::F64
+    } else if any(|value| matches!(value, Value::UInt(_))) {
+        DType::U64
+    } else if any(|value| matches!(value, Value::Int(_))) {
+        DType::I64
+    } else {
+        DType::BOOL
+    })
+}

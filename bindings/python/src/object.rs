@@ -1,0 +1,194 @@
+//! The type `crossdock.Array`, made of slots: the objects, their beginning and their end.
+
+use std::cell::{Cell, OnceCell};
+use std::ffi::{c_int, c_uint, c_ulong, c_void};
+use std::mem::offset_of;
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+use crossdock::DArray;
+use pyo3::exceptions::PyTypeError;
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::types::PyType;
+
+use crate::buffer::{self, Exports};
+use crate::entry::{Attached, Called, fetch};
+use crate::{methods, operators, subscript};
+
+/// A Python object that is an array.
+///
+/// # Invariants
+///
+/// 1. It lies where the interpreter put it, and stays there: a buffer's shape and strides point into it, as long as the consumer's
+///    reference keeps it.
+/// 2. Touched by threads that hold the interpreter alone.
+#[repr(C)]
+pub(crate) struct Object {
+    base: ffi::PyObject,
+    own: Own,
+}
+
+/// What of an object is ours.
+pub(crate) struct Own {
+    /// The interpreter's list of weak references.
+    weak: *mut ffi::PyObject,
+    pub(crate) array: DArray,
+    pub(crate) exports: Exports,
+    /// Why the elements are a copy, where nobody had asked for one.
+    pub(crate) copied_because: OnceCell<Box<str>>,
+}
+
+/// The type, once it is made. It is never freed.
+static TYPE: AtomicPtr<ffi::PyTypeObject> = AtomicPtr::new(ptr::null_mut());
+
+const DOC: &std::ffi::CStr = c"An n-dimensional array on memory that somebody owns.
+
+Indexing and slicing give views, never copies. Arithmetic is NumPy's: ``np.asarray(x) + 1``.
+
+Made by :func:`asarray`, :func:`array`, :func:`zeros`, :func:`open` and their siblings.";
+
+/// Makes the type.
+pub(crate) fn make_type(py: Python<'_>) -> PyResult<Bound<'_, PyType>> {
+    let member = |name: &'static std::ffi::CStr, offset: usize| ffi::PyMemberDef {
+        name: name.as_ptr(),
+        type_code: ffi::Py_T_PYSSIZET,
+        offset: offset.cast_signed(),
+        flags: ffi::Py_READONLY,
+        doc: ptr::null(),
+    };
+    let end = ffi::PyMemberDef { name: ptr::null(), type_code: 0, offset: 0, flags: 0, doc: ptr::null() };
+    let weak = offset_of!(Object, own) + offset_of!(Own, weak);
+    let mut members = [member(c"__weaklistoffset__", weak), end];
+    let mut slots = vec![
+        slot(ffi::Py_tp_doc, DOC.as_ptr().cast_mut().cast()),
+        slot(ffi::Py_tp_members, members.as_mut_ptr().cast()),
+        slot(ffi::Py_tp_new, new as *mut c_void),
+        slot(ffi::Py_tp_dealloc, dealloc as *mut c_void),
+        slot(ffi::Py_bf_getbuffer, buffer::get as *mut c_void),
+        slot(ffi::Py_bf_releasebuffer, buffer::release as *mut c_void),
+        slot(ffi::Py_mp_subscript, subscript::get as *mut c_void),
+        slot(ffi::Py_mp_ass_subscript, subscript::set as *mut c_void),
+        slot(ffi::Py_mp_length, subscript::len as *mut c_void),
+        slot(ffi::Py_sq_item, subscript::item as *mut c_void),
+    ];
+    slots.extend(methods::slots());
+    slots.extend(operators::slots());
+    slots.push(slot(0, ptr::null_mut()));
+    let mut spec = ffi::PyType_Spec {
+        name: c"crossdock.Array".as_ptr(),
+        basicsize: size_of::<Object>() as c_int,
+        itemsize: 0,
+        flags: (ffi::Py_TPFLAGS_DEFAULT as c_ulong) as c_uint,
+        slots: slots.as_mut_ptr(),
+    };
+    // SAFETY: a spec whose slots have the types that their numbers say, and end with a zero. What the type keeps of it is static:
+    // texts, and the tables of methods; the members are read now.
+    let made = unsafe { ffi::PyType_FromSpec(&mut spec) };
+    // SAFETY: a new reference, or null with an exception.
+    let made = unsafe { Bound::from_owned_ptr_or_err(py, made) }?;
+    let made = made.cast_into::<PyType>()?;
+    let first =
+        TYPE.compare_exchange(ptr::null_mut(), made.as_type_ptr(), Ordering::AcqRel, Ordering::Acquire);
+    if first.is_ok() {
+        // The one that stands in `TYPE` lives for ever.
+        std::mem::forget(made.clone());
+        return Ok(made);
+    }
+    // SAFETY: a type that lives for ever.
+    Ok(unsafe { Bound::from_borrowed_ptr(py, TYPE.load(Ordering::Acquire).cast()) }.cast_into()?)
+}
+
+pub(crate) fn slot(number: c_int, function: *mut c_void) -> ffi::PyType_Slot {
+    ffi::PyType_Slot { slot: number, pfunc: function }
+}
+
+/// A new object.
+#[inline]
+pub(crate) fn wrap(py: Python<'_>, array: DArray) -> PyResult<Bound<'_, PyAny>> {
+    let object = allocate(array);
+    if object.is_null() {
+        return Err(fetch(py));
+    }
+    // SAFETY: a new reference.
+    Ok(unsafe { Bound::from_owned_ptr(py, object) })
+}
+
+/// A new object, or null with an exception. The caller holds the interpreter.
+#[inline]
+pub(crate) fn allocate(array: DArray) -> *mut ffi::PyObject {
+    let of = TYPE.load(Ordering::Relaxed);
+    // SAFETY: the type was made before anything that calls this could be called; the object has room for an `Object`.
+    let this = unsafe { ffi::PyObject_New::<Object>(of) };
+    if this.is_null() {
+        return ptr::null_mut();
+    }
+    let own = Own { weak: ptr::null_mut(), array, exports: Exports::new(), copied_because: OnceCell::new() };
+    // SAFETY: the interpreter has written the head of the object, which is not touched; the rest is ours to initialise.
+    unsafe { own_of(this.cast()).write(own) };
+    this.cast()
+}
+
+/// The array behind `self` of a slot.
+///
+/// # Safety
+///
+/// The interpreter calls a slot of the type with it, and the reference lives no longer than the call.
+#[inline(always)]
+pub(crate) unsafe fn this<'a>(object: *mut ffi::PyObject) -> &'a Own {
+    // SAFETY: an object of the type (the caller's word).
+    unsafe { &*own_of(object) }
+}
+
+/// Where that lies in an object of the type.
+#[inline(always)]
+fn own_of(object: *mut ffi::PyObject) -> *mut Own {
+    object.wrapping_byte_add(offset_of!(Object, own)).cast()
+}
+
+/// The array that an object is, if it is one of ours.
+#[inline]
+pub(crate) fn downcast<'a>(object: &'a Bound<'_, PyAny>) -> Option<&'a Own> {
+    let of = TYPE.load(Ordering::Relaxed);
+    // SAFETY: an object has a type.
+    let ours = ptr::eq(unsafe { ffi::Py_TYPE(object.as_ptr()) }, of);
+    // SAFETY: of our type, which has no subtypes; it lives as long as the reference to it.
+    ours.then(|| unsafe { this(object.as_ptr()) })
+}
+
+unsafe extern "C" fn new(
+    _: *mut ffi::PyTypeObject,
+    _: *mut ffi::PyObject,
+    _: *mut ffi::PyObject,
+) -> *mut ffi::PyObject {
+    // SAFETY: the interpreter calls.
+    let called = unsafe { Called::new() };
+    called.enter(|_| {
+        let how =
+            "crossdock.Array is not called: use crossdock.asarray (in place) or crossdock.array (a copy)";
+        Err(PyTypeError::new_err(how))
+    })
+}
+
+unsafe extern "C" fn dealloc(object: *mut ffi::PyObject) {
+    // SAFETY: the interpreter calls.
+    let _attached = unsafe { Attached::new() };
+    let own = own_of(object);
+    // SAFETY: an object of the type.
+    if !unsafe { (*own).weak }.is_null() {
+        // SAFETY: as above.
+        unsafe { ffi::PyObject_ClearWeakRefs(object) };
+    }
+    // SAFETY: an object has a type.
+    let of = unsafe { ffi::Py_TYPE(object) };
+    // SAFETY: initialised when it was made, and nobody uses it any more: consumers of buffers hold references. Owners that panic are
+    // caught where they are called.
+    unsafe { ptr::drop_in_place(own) };
+    // SAFETY: the interpreter's memory, as it was allocated by `PyObject_New`.
+    unsafe { ffi::PyObject_Free(object.cast()) };
+    // SAFETY: an object of a type from a spec holds a reference to it.
+    unsafe { ffi::Py_DECREF(of.cast()) };
+}
+
+/// A counter of one thread at a time (Object 2).
+pub(crate) type Count = Cell<usize>;

@@ -1,0 +1,175 @@
+//! `==`, `repr`, `float(x)` and the like; and arithmetic, which is NumPy's.
+
+use std::ffi::{c_int, c_void};
+
+use crossdock::array::CopyPolicy;
+use crossdock::element::Value;
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyString};
+
+use crate::convert::to_python;
+use crate::entry::{Called, Failed};
+use crate::errors::Raise;
+use crate::object::{Own, downcast, slot, this};
+use crate::{import, methods};
+
+/// Runs a slot on the array behind `object`.
+///
+/// # Safety
+///
+/// The interpreter has called a slot with an object of the type.
+unsafe fn enter<R: Failed>(
+    object: *mut ffi::PyObject,
+    body: impl FnOnce(Python<'_>, &Own) -> PyResult<R>,
+) -> R {
+    // SAFETY: the caller's word.
+    let called = unsafe { Called::new() };
+    // SAFETY: the caller's word.
+    let this = unsafe { this(object) };
+    called.enter(|py| body(py, this))
+}
+
+unsafe extern "C" fn repr(object: *mut ffi::PyObject) -> *mut ffi::PyObject {
+    // SAFETY: the interpreter calls.
+    unsafe { enter(object, |py, this| Ok(PyString::new(py, &methods::repr(&this.array)).into_ptr())) }
+}
+
+unsafe extern "C" fn str(object: *mut ffi::PyObject) -> *mut ffi::PyObject {
+    // SAFETY: the interpreter calls.
+    unsafe { enter(object, |py, this| Ok(PyString::new(py, &this.array.to_string()).into_ptr())) }
+}
+
+/// `==` and `!=`: of whole arrays, by NumPy's rules for the elements.
+unsafe extern "C" fn compare(
+    object: *mut ffi::PyObject,
+    other: *mut ffi::PyObject,
+    how: c_int,
+) -> *mut ffi::PyObject {
+    let body = |py: Python<'_>, this: &Own| {
+        // SAFETY: an object that the interpreter hands over.
+        let other = unsafe { Bound::from_borrowed_ptr(py, other) };
+        let equal = match how {
+            ffi::Py_EQ | ffi::Py_NE => equals(this, &other),
+            _ => None,
+        };
+        Ok(match equal {
+            Some(equal) => PyBool::new(py, equal == (how == ffi::Py_EQ)).to_owned().into_any().into_ptr(),
+            None => py.NotImplemented().into_ptr(),
+        })
+    };
+    // SAFETY: the interpreter calls.
+    unsafe { enter(object, body) }
+}
+
+/// None where the two cannot be compared.
+fn equals(this: &Own, other: &Bound<'_, PyAny>) -> Option<bool> {
+    if let Some(other) = downcast(other) {
+        return this.array.equals(&other.array).ok();
+    }
+    let other = import::take(other, CopyPolicy::Never).ok()?;
+    this.array.equals(&other.array).ok()
+}
+
+/// The one element of an array.
+fn only(this: &Own, what: &str) -> PyResult<Value> {
+    let array = &this.array;
+    if array.len() != 1 {
+        let text = format!("{what} is made of an array of one element, and this has {}", array.len());
+        return Err(PyTypeError::new_err(text));
+    }
+    array.get(&vec![0; array.rank()]).raise()
+}
+
+unsafe extern "C" fn float(object: *mut ffi::PyObject) -> *mut ffi::PyObject {
+    let body = |py: Python<'_>, this: &Own| {
+        let value = to_python(py, &only(this, "a float")?)?;
+        // SAFETY: an object; gives a new reference, or null with an exception.
+        Ok(unsafe { ffi::PyNumber_Float(value.as_ptr()) })
+    };
+    // SAFETY: the interpreter calls.
+    unsafe { enter(object, body) }
+}
+
+unsafe extern "C" fn int(object: *mut ffi::PyObject) -> *mut ffi::PyObject {
+    let body = |py: Python<'_>, this: &Own| {
+        let value = to_python(py, &only(this, "an integer")?)?;
+        // SAFETY: an object; gives a new reference, or null with an exception.
+        Ok(unsafe { ffi::PyNumber_Long(value.as_ptr()) })
+    };
+    // SAFETY: the interpreter calls.
+    unsafe { enter(object, body) }
+}
+
+unsafe extern "C" fn truth(object: *mut ffi::PyObject) -> c_int {
+    let body = |py: Python<'_>, this: &Own| {
+        if this.array.len() != 1 {
+            let text = format!("the truth of an array of {} elements is ambiguous", this.array.len());
+            return Err(PyValueError::new_err(text));
+        }
+        Ok(c_int::from(to_python(py, &only(this, "a truth value")?)?.is_truthy()?))
+    };
+    // SAFETY: the interpreter calls.
+    unsafe { enter(object, body) }
+}
+
+fn no_arithmetic() -> *mut ffi::PyObject {
+    // SAFETY: the interpreter calls those who call this.
+    let called = unsafe { Called::new() };
+    called.enter(|_| {
+        Err(PyTypeError::new_err(
+            "a crossdock.Array hands memory over and does not compute: np.asarray(x) + 1, in place",
+        ))
+    })
+}
+
+unsafe extern "C" fn unary(_: *mut ffi::PyObject) -> *mut ffi::PyObject {
+    no_arithmetic()
+}
+
+unsafe extern "C" fn binary(_: *mut ffi::PyObject, _: *mut ffi::PyObject) -> *mut ffi::PyObject {
+    no_arithmetic()
+}
+
+unsafe extern "C" fn ternary(
+    _: *mut ffi::PyObject,
+    _: *mut ffi::PyObject,
+    _: *mut ffi::PyObject,
+) -> *mut ffi::PyObject {
+    no_arithmetic()
+}
+
+/// All slots of this file.
+pub(crate) fn slots() -> Vec<ffi::PyType_Slot> {
+    let mut slots = vec![
+        slot(ffi::Py_tp_repr, repr as *mut c_void),
+        slot(ffi::Py_tp_str, str as *mut c_void),
+        slot(ffi::Py_tp_richcompare, compare as *mut c_void),
+        // What is compared by its elements, which may change, has no hash.
+        slot(ffi::Py_tp_hash, ffi::PyObject_HashNotImplemented as *mut c_void),
+        slot(ffi::Py_nb_float, float as *mut c_void),
+        slot(ffi::Py_nb_int, int as *mut c_void),
+        slot(ffi::Py_nb_bool, truth as *mut c_void),
+        slot(ffi::Py_nb_power, ternary as *mut c_void),
+    ];
+    let unaries = [ffi::Py_nb_negative, ffi::Py_nb_positive, ffi::Py_nb_absolute, ffi::Py_nb_invert];
+    slots.extend(unaries.map(|number| slot(number, unary as *mut c_void)));
+    let binaries = [
+        ffi::Py_nb_add,
+        ffi::Py_nb_subtract,
+        ffi::Py_nb_multiply,
+        ffi::Py_nb_true_divide,
+        ffi::Py_nb_floor_divide,
+        ffi::Py_nb_remainder,
+        ffi::Py_nb_divmod,
+        ffi::Py_nb_matrix_multiply,
+        ffi::Py_nb_and,
+        ffi::Py_nb_or,
+        ffi::Py_nb_xor,
+        ffi::Py_nb_lshift,
+        ffi::Py_nb_rshift,
+    ];
+    slots.extend(binaries.map(|number| slot(number, binary as *mut c_void)));
+    slots
+}

@@ -1,0 +1,314 @@
+//! `x[…]`, `x[…] = …`, `len(x)`.
+
+use std::ffi::c_int;
+use std::ptr;
+
+use crossdock::array::CopyPolicy;
+use crossdock::layout::{AxisSlice, MAX_RANK};
+use crossdock::{Casting, DArray};
+use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyString, PyTuple};
+use pyo3::{Borrowed, ffi};
+
+use crate::convert::{is_value, number, to_python, to_value};
+use crate::entry::{Called, fail, fetch};
+use crate::errors::{Raise, exception};
+use crate::object::{allocate, downcast, this, wrap};
+use crate::{import, nested};
+
+/// Indices and slices up to this many stand on the stack.
+const FEW: usize = 8;
+
+const FANCY: &str = "arrays are indexed by integers, slices, ..., None and the names of fields, all of which give views; \
+    by truth values and lists of indices NumPy does it, and copies: np.asarray(x)[...]";
+
+/// `mp_subscript`.
+///
+/// # Safety
+///
+/// The interpreter calls it, with an object of the type and a key.
+pub(crate) unsafe extern "C" fn get(
+    object: *mut ffi::PyObject,
+    key: *mut ffi::PyObject,
+) -> *mut ffi::PyObject {
+    // SAFETY: the caller's word.
+    let called = unsafe { Called::new() };
+    // SAFETY: the caller's word.
+    let array = &unsafe { this(object) }.array;
+    called.enter_fast(|py| {
+        let mut indices = [0; FEW];
+        // SAFETY: the caller's word.
+        let key = unsafe { Borrowed::from_ptr(py, key) };
+        let is_scalar = array.dtype().as_scalar().is_some();
+        if let Some(index) = whole_index(key, array.shape(), &mut indices).filter(|_| is_scalar) {
+            return match array.get(index) {
+                Ok(value) => match number(&value) {
+                    Some(number) => number,
+                    None => called.enter(|py| Ok(to_python(py, &value)?.into_ptr())),
+                },
+                Err(error) => fail(|_| exception(&error)),
+            };
+        }
+        match part(array, key) {
+            Ok(Part::Array(part)) => allocate(part),
+            Ok(Part::Element(index)) => called.enter(|py| Ok(element(py, array, &index)?.into_ptr())),
+            Err(error) => fail(|_| error),
+        }
+    })
+}
+
+/// `sq_item`: what iteration asks for.
+///
+/// # Safety
+///
+/// As for [`get`].
+pub(crate) unsafe extern "C" fn item(object: *mut ffi::PyObject, index: isize) -> *mut ffi::PyObject {
+    // SAFETY: the caller's word.
+    let called = unsafe { Called::new() };
+    // SAFETY: the caller's word.
+    let array = &unsafe { this(object) }.array;
+    called.enter(|py| {
+        let Some(&len) = array.shape().first() else {
+            return Err(PyTypeError::new_err("an array without axes has no items to go through"));
+        };
+        let at = usize::try_from(index).ok().filter(|&index| index < len);
+        let at = at.ok_or_else(|| {
+            PyIndexError::new_err(format!("index {index} is out of bounds for axis 0 of length {len}"))
+        })?;
+        let item = match array.rank() {
+            1 => element(py, array, &[at])?,
+            _ => wrap(py, array.drop_axis(0, at).raise()?)?,
+        };
+        Ok(item.into_ptr())
+    })
+}
+
+/// `mp_length`.
+///
+/// # Safety
+///
+/// As for [`get`].
+pub(crate) unsafe extern "C" fn len(object: *mut ffi::PyObject) -> isize {
+    // SAFETY: the caller's word.
+    let called = unsafe { Called::new() };
+    // SAFETY: the caller's word.
+    let array = &unsafe { this(object) }.array;
+    called.enter(|_| match array.shape().first() {
+        Some(&len) => Ok(len.cast_signed()),
+        None => Err(PyTypeError::new_err("an array without axes has no length")),
+    })
+}
+
+/// `mp_ass_subscript`.
+///
+/// # Safety
+///
+/// As for [`get`]; `value` is null to delete.
+pub(crate) unsafe extern "C" fn set(
+    object: *mut ffi::PyObject,
+    key: *mut ffi::PyObject,
+    value: *mut ffi::PyObject,
+) -> c_int {
+    // SAFETY: the caller's word.
+    let called = unsafe { Called::new() };
+    // SAFETY: the caller's word.
+    let array = &unsafe { this(object) }.array;
+    called.enter(|py| {
+        // SAFETY: null, or an object (the caller's word).
+        let Some(value) = (unsafe { Bound::from_borrowed_ptr_or_opt(py, value) }) else {
+            return Err(PyTypeError::new_err("elements of an array cannot be deleted"));
+        };
+        let mut indices = [0; FEW];
+        // SAFETY: the caller's word.
+        let key = unsafe { Borrowed::from_ptr(py, key) };
+        let index = whole_index(key, array.shape(), &mut indices);
+        if let Some(index) = index.filter(|_| array.dtype().as_scalar().is_some() && is_value(&value)) {
+            array.set(index, &to_value(&value, None)?).raise()?;
+            return Ok(0);
+        }
+        let target = match part(array, key)? {
+            Part::Array(target) => target,
+            Part::Element(index) => view_of(array, &index)?,
+        };
+        assign(&target, &value)?;
+        Ok(0)
+    })
+}
+
+/// Writes to every element: one value everywhere, or another array's, broadcast to this shape.
+pub(crate) fn assign(target: &DArray, value: &Bound<'_, PyAny>) -> PyResult<()> {
+    if let Some(other) = downcast(value) {
+        return target.assign(&other.array, Casting::Checked).raise();
+    }
+    let is_record = value.is_instance_of::<PyTuple>() && target.dtype().as_record().is_some();
+    if is_value(value) || is_record {
+        return target.fill(&to_value(value, Some(target.dtype()))?).raise();
+    }
+    let other = match import::take(value, CopyPolicy::Never) {
+        Ok(taken) => taken.array,
+        Err(_) => nested::read(value, Some(target.dtype()))?,
+    };
+    target.assign(&other, Casting::Checked).raise()
+}
+
+/// One element: a value of Python's, or the array without axes that it is, where it has parts.
+pub(crate) fn element<'py>(py: Python<'py>, array: &DArray, index: &[usize]) -> PyResult<Bound<'py, PyAny>> {
+    match array.dtype().as_scalar() {
+        Some(_) => to_python(py, &array.get(index).raise()?),
+        None => wrap(py, view_of(array, index)?),
+    }
+}
+
+fn view_of(array: &DArray, index: &[usize]) -> PyResult<DArray> {
+    let axes: Vec<_> = index.iter().map(|&index| AxisSlice::Index(index.cast_signed())).collect();
+    array.slice(axes).raise()
+}
+
+/// The index that names one element, where the key is so plain that this is seen at once: an exact integer for each axis, inside of it.
+#[inline(always)]
+fn whole_index<'a>(
+    key: Borrowed<'_, '_, PyAny>,
+    shape: &[usize],
+    indices: &'a mut [usize; FEW],
+) -> Option<&'a [usize]> {
+    let indices = indices.get_mut(..shape.len())?;
+    let raw = key.as_ptr();
+    if is_exact(raw, &raw const ffi::PyTuple_Type) {
+        // SAFETY: a tuple.
+        if unsafe { ffi::PyTuple_Size(raw) } != shape.len().cast_signed() {
+            return None;
+        }
+        for (position, (index, &len)) in indices.iter_mut().zip(shape).enumerate() {
+            // SAFETY: a tuple that has such an item.
+            let item = unsafe { ffi::PyTuple_GetItem(raw, position.cast_signed()) };
+            *index = plain_index(item, len)?;
+        }
+    } else {
+        let ([index], [len]) = (&mut *indices, shape) else { return None };
+        *index = plain_index(raw, *len)?;
+    }
+    Some(indices)
+}
+
+#[inline(always)]
+fn is_exact(object: *mut ffi::PyObject, of: *const ffi::PyTypeObject) -> bool {
+    // SAFETY: an object has a type.
+    ptr::eq(unsafe { ffi::Py_TYPE(object) }, of)
+}
+
+#[inline(always)]
+fn plain_index(object: *mut ffi::PyObject, len: usize) -> Option<usize> {
+    if !is_exact(object, &raw const ffi::PyLong_Type) {
+        return None;
+    }
+    let mut overflow = 0;
+    // SAFETY: an integer.
+    let index = unsafe { ffi::PyLong_AsLongAndOverflow(object, &mut overflow) } as isize;
+    let index = if index < 0 { index + len.cast_signed() } else { index };
+    usize::try_from(index).ok().filter(|&index| index < len && overflow == 0)
+}
+
+/// What a key names.
+enum Part {
+    Array(DArray),
+    /// Every axis has an index.
+    Element(Vec<usize>),
+}
+
+fn part(array: &DArray, key: Borrowed<'_, '_, PyAny>) -> PyResult<Part> {
+    let raw = key.as_ptr();
+    if is_exact(raw, &raw const ffi::PyTuple_Type) {
+        // SAFETY: a tuple.
+        let count = unsafe { ffi::PyTuple_Size(raw) }.unsigned_abs();
+        let item = |position: usize| {
+            // SAFETY: a tuple that has such an item.
+            let item = unsafe { ffi::PyTuple_GetItem(raw, position.cast_signed()) };
+            // SAFETY: an object that the tuple holds.
+            unsafe { Borrowed::from_ptr(key.py(), item) }
+        };
+        if count > FEW {
+            if count > 2 * MAX_RANK + 1 {
+                return Err(PyIndexError::new_err(format!("{count} indices for {} axes", array.rank())));
+            }
+            let axes: Vec<_> = (0..count).map(|position| axis(item(position))).collect::<PyResult<_>>()?;
+            return sliced(array, &axes);
+        }
+        let mut axes = [AxisSlice::ALL; FEW];
+        for (position, slice) in axes[..count].iter_mut().enumerate() {
+            *slice = axis(item(position))?;
+        }
+        return sliced(array, &axes[..count]);
+    }
+    if let Ok(name) = key.cast::<PyString>() {
+        let name: String = name.extract()?;
+        return match array.field(&name) {
+            Ok(field) => Ok(Part::Array(field)),
+            Err(error) => Err(PyValueError::new_err(error.to_string())),
+        };
+    }
+    sliced(array, &[axis(key)?])
+}
+
+fn sliced(array: &DArray, axes: &[AxisSlice]) -> PyResult<Part> {
+    let indices =
+        || axes.iter().map(|axis| if let AxisSlice::Index(index) = *axis { Some(index) } else { None });
+    if axes.len() == array.rank() && indices().all(|index| index.is_some()) {
+        let mut whole = Vec::with_capacity(axes.len());
+        for (axis, (index, &len)) in indices().flatten().zip(array.shape()).enumerate() {
+            let from_start = if index < 0 { index.saturating_add(len.cast_signed()) } else { index };
+            let inside = usize::try_from(from_start).ok().filter(|&index| index < len);
+            whole.push(inside.ok_or_else(|| {
+                PyIndexError::new_err(format!(
+                    "index {index} is out of bounds for axis {axis} of length {len}"
+                ))
+            })?);
+        }
+        return Ok(Part::Element(whole));
+    }
+    match array.slice_numpy(axes) {
+        Ok(part) => Ok(Part::Array(part)),
+        Err(error) if error.is_shape() || error.is_unsupported() => {
+            Err(PyIndexError::new_err(error.to_string()))
+        }
+        Err(error) => Err(exception(&error)),
+    }
+}
+
+/// What one part of a key says of an axis.
+#[inline]
+fn axis(key: Borrowed<'_, '_, PyAny>) -> PyResult<AxisSlice> {
+    let raw = key.as_ptr();
+    if is_exact(raw, &raw const ffi::PySlice_Type) {
+        let (mut start, mut stop, mut step) = (0, 0, 0);
+        // SAFETY: a slice, and places for its numbers.
+        if unsafe { ffi::PySlice_Unpack(raw, &mut start, &mut stop, &mut step) } != 0 {
+            return Err(fetch(key.py()));
+        }
+        return Ok(AxisSlice::Range { start: Some(start), stop: Some(stop), step });
+    }
+    // SAFETY: the one object of its kind.
+    if ptr::eq(raw, unsafe { ffi::Py_None() }) {
+        return Ok(AxisSlice::NewAxis);
+    }
+    // SAFETY: the one object of its kind.
+    if ptr::eq(raw, unsafe { ffi::Py_Ellipsis() }) {
+        return Ok(AxisSlice::Ellipsis);
+    }
+    // SAFETY: an object.
+    let is_index = unsafe { ffi::PyIndex_Check(raw) } != 0;
+    if !is_index || key.is_instance_of::<PyBool>() {
+        return Err(PyIndexError::new_err(FANCY));
+    }
+    // SAFETY: the class is there as long as the interpreter.
+    let too_large = unsafe { ffi::PyExc_IndexError };
+    // SAFETY: an object, and the class of the exception for what does not fit.
+    let index = unsafe { ffi::PyNumber_AsSsize_t(raw, too_large) };
+    if index == -1 && PyErr::occurred(key.py()) {
+        let error = fetch(key.py());
+        // NumPy's arrays only look like integers.
+        let is_fancy = error.is_instance_of::<PyTypeError>(key.py());
+        return Err(if is_fancy { PyIndexError::new_err(FANCY) } else { error });
+    }
+    Ok(AxisSlice::Index(index))
+}

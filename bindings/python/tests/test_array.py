@@ -1,0 +1,227 @@
+"""Attributes, methods and constructors."""
+
+import operator
+
+import numpy as np
+import pytest
+
+import crossdock
+
+
+def test_attributes_are_numpys():
+    for theirs in [
+        np.zeros((2, 3, 4), "f4"),
+        np.zeros((3, 0), "i2"),
+        np.array(5),
+        np.arange(24).reshape(2, 3, 4)[::-1, ::2].T,
+        np.broadcast_to(np.arange(3), (4, 3)),
+    ]:
+        ours = crossdock.asarray(theirs)
+        for name in ["shape", "ndim", "size", "nbytes", "itemsize"]:
+            assert getattr(ours, name) == getattr(theirs, name)
+        assert ours.readonly is not theirs.flags.writeable
+        assert np.dtype(ours.dtype) == theirs.dtype
+        assert ours.place == "cpu" and ours.copied_because is None
+        if theirs.size:
+            assert ours.strides == theirs.strides
+        with pytest.raises(AttributeError):
+            ours.shape = (1,)
+
+
+@pytest.mark.parametrize("dtype", ["?", "i1", "u2", "<i4", ">i4", ">f8", "f2", "c8", ">c16", "S3", "<U2", ">U2", "V5", "g", "G"])
+def test_dtypes_come_back(dtype):
+    theirs = np.zeros((2, 2), dtype)
+    ours = crossdock.asarray(theirs)
+    if dtype != "V5":
+        assert np.dtype(ours.dtype) == theirs.dtype
+        assert np.asarray(ours).dtype == theirs.dtype
+    text = theirs.dtype.str
+    assert crossdock.zeros(2, text).dtype == ours.dtype == crossdock.zeros(2, ours.dtype).dtype
+    assert crossdock.zeros(2, theirs.dtype).dtype == ours.dtype
+
+
+def test_records_come_back():
+    for dtype in [
+        np.dtype([("a", "i4"), ("b", "f8")], align=True),
+        np.dtype([("a", "u1"), ("b", ">f8"), ("c", "f4", (2, 3))]),
+        np.dtype([("x", [("y", "c16"), ("z", "S4")])]),
+    ]:
+        theirs = np.zeros(3, dtype)
+        ours = crossdock.asarray(theirs)
+        assert np.asarray(ours).dtype == dtype and np.asarray(ours).base is not None
+        assert crossdock.zeros(3, ours.dtype).dtype == ours.dtype
+        assert crossdock.zeros(3, dtype).dtype == ours.dtype
+
+
+def test_transpose_and_reshape_give_views():
+    theirs = np.arange(24).reshape(2, 3, 4)
+    ours = crossdock.asarray(theirs)
+    for result, expected in [
+        (ours.T, theirs.T),
+        (ours.transpose(), theirs.T),
+        (ours.transpose(1, 0, 2), theirs.transpose(1, 0, 2)),
+        (ours.transpose((-1, 0, 1)), theirs.transpose(-1, 0, 1)),
+        (ours.reshape(6, 4), theirs.reshape(6, 4)),
+        (ours.reshape((-1, 2)), theirs.reshape(-1, 2)),
+        (ours.reshape(24), theirs.reshape(24)),
+        (ours[0, 0, 0:1].reshape(()), theirs[0, 0, 0:1].reshape(())),
+    ]:
+        assert result.tolist() == expected.tolist()
+        assert np.shares_memory(np.asarray(result), theirs)
+    with pytest.raises(ValueError):
+        ours.T.reshape(24)
+    assert ours.T.reshape(24, copy=None).tolist() == theirs.T.reshape(24).tolist()
+    assert not np.shares_memory(np.asarray(ours.reshape(24, copy=True)), theirs)
+    for wrong in [(5, -1), (-1, -1), (25,), (-2, 12), (2, 3)]:
+        with pytest.raises(ValueError):
+            ours.reshape(wrong)
+    for wrong in [(0, 0, 1), (0, 1), (0, 1, 3)]:
+        with pytest.raises(ValueError):
+            ours.transpose(wrong)
+    with pytest.raises(TypeError, match="nonsense"):
+        ours.reshape(24, nonsense=1)
+
+
+def test_lists_and_bytes_are_numpys():
+    for dtype in ["?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f4", "f8", ">f8", "f2", "c8", "c16", "S2", "U2"]:
+        theirs = np.arange(24).reshape(2, 3, 4).astype(dtype)[:, ::-1].T
+        ours = crossdock.asarray(theirs)
+        assert ours.tolist() == theirs.tolist(), dtype
+        assert ours.tobytes() == theirs.tobytes(), dtype
+        assert ours.item(1, 2, 0) == theirs.item(1, 2, 0), dtype
+        assert ours.item(-1, -1, -1) == theirs.item(-1, -1, -1), dtype
+    assert crossdock.array([[7]]).item() == 7
+    for wrong in [(), (0,), (2, 0, 0, 0)]:
+        with pytest.raises(ValueError):
+            crossdock.zeros((2, 2)).item(*wrong)
+    with pytest.raises(IndexError):
+        crossdock.zeros((2, 2)).item(2, 0)
+
+
+def test_copies_are_copies():
+    theirs = np.arange(6.0).reshape(2, 3)
+    ours = crossdock.asarray(theirs)
+    assert ours.copy() == ours and ours.copy("F").strides == (8, 16) and ours.copy(order="C").strides == (24, 8)
+    assert not np.shares_memory(np.asarray(ours.copy()), theirs)
+    assert ours.astype("i2").tolist() == [[0, 1, 2], [3, 4, 5]]
+    with pytest.raises(ValueError, match="order"):
+        ours.copy("K")
+    with pytest.raises(ValueError, match=r"\[0, 0\]"):
+        crossdock.array([[0.5]]).astype(int)
+
+
+def test_equality_is_that_of_whole_arrays():
+    ours = crossdock.array([[1, 2], [3, 4]])
+    assert ours == np.array([[1, 2], [3, 4]]) and ours != np.array([[1, 2], [3, 5]])
+    assert ours != crossdock.array([1, 2]) and not ours == 5 and ours != "text"
+    nan = crossdock.array([float("nan")])
+    assert nan != nan
+    with pytest.raises(TypeError):
+        hash(ours)
+
+
+@pytest.mark.parametrize("operation", [operator.add, operator.mul, operator.matmul, operator.pow, operator.and_, divmod])
+def test_arithmetic_is_refused_with_the_way_to_do_it(operation):
+    with pytest.raises(TypeError, match=r"np\.asarray\(x\) \+ 1"):
+        operation(crossdock.zeros(2), 1)
+
+
+def test_numpy_computes_with_arrays():
+    assert (np.ones(2) + crossdock.full(2, 1.5)).tolist() == [2.5, 2.5]
+    with pytest.raises(TypeError):
+        -crossdock.zeros(2)
+
+
+def test_one_element_is_a_number():
+    one = crossdock.array([[2.5]])
+    assert float(one) == 2.5 and int(one) == 2 and bool(one)
+    for wrong in (float, int):
+        with pytest.raises(TypeError):
+            wrong(crossdock.zeros(2))
+    with pytest.raises(ValueError):
+        bool(crossdock.zeros(2))
+
+
+def test_text_is_as_numpy_prints():
+    theirs = np.arange(6).reshape(2, 3)
+    assert str(crossdock.asarray(theirs)) == str(theirs)
+    assert repr(crossdock.asarray(theirs)) == "Array([[0 1 2]\n       [3 4 5]], dtype='int64')"
+
+
+def test_nested_lists_become_arrays():
+    for values in [[[1, 2], [3, 4]], [], [[], []], [1.5, 2], [True, False], [1j, 2], [b"a", b"bcd"], ["ä", "bc"], 5, [2**63]]:
+        theirs, ours = np.array(values), crossdock.array(values)
+        assert ours.shape == theirs.shape and ours.tolist() == theirs.tolist()
+        assert np.dtype(ours.dtype) == theirs.dtype or values == [2**63]
+    assert crossdock.array([1, 2], "f4").dtype == "float32"
+    assert crossdock.array([(1, 2.5), (3, 4.5)], "[('a', '<i4'), ('b', '<f8')]")["b"].tolist() == [2.5, 4.5]
+    for ragged in [[[1, 2], [3]], [[1], 2], [1, [2]], [[], [1]]]:
+        with pytest.raises(ValueError, match="ragged"):
+            crossdock.array(ragged)
+    with pytest.raises(ValueError):
+        crossdock.array([300], "u1")
+
+
+def test_new_arrays():
+    for made, theirs in [
+        (crossdock.zeros((2, 3)), np.zeros((2, 3))),
+        (crossdock.zeros(4, "u2"), np.zeros(4, "u2")),
+        (crossdock.empty((2, 3), order="F"), np.zeros((2, 3), order="F")),
+        (crossdock.full((2,), 7), np.full((2,), 7)),
+        (crossdock.full(2, 7, "f4"), np.full(2, 7, "f4")),
+        (crossdock.zeros(()), np.zeros(())),
+    ]:
+        assert made.tolist() == theirs.tolist() and made.strides == theirs.strides
+        assert np.dtype(made.dtype) == theirs.dtype
+        assert np.asarray(made).ctypes.data % 64 == 0
+    for wrong in [-1, (2, -3)]:
+        with pytest.raises(ValueError, match="-"):
+            crossdock.zeros(wrong)
+    with pytest.raises((ValueError, MemoryError)):
+        crossdock.zeros((1 << 62, 1 << 62))
+    with pytest.raises(ValueError, match="flaot"):
+        crossdock.zeros(2, "flaot64")
+
+
+def test_files_are_opened_in_place(tmp_path):
+    theirs = np.arange(12.0).reshape(3, 4)
+    np.save(tmp_path / "a.npy", theirs)
+    ours = crossdock.open(tmp_path / "a.npy")
+    assert ours == theirs and ours.readonly
+    with pytest.raises(FileNotFoundError):
+        crossdock.open(tmp_path / "none.npy")
+
+
+def test_memory_at_an_address():
+    base = np.arange(5, dtype="i2")
+    ours = crossdock.from_address(base.ctypes.data, base.nbytes, base, dtype="i2")
+    ours[0] = 7
+    assert base[0] == 7
+    for wrong in [(base.ctypes.data, 5, base), (2**64 - 2, 6, base), (0, 2, base)]:
+        with pytest.raises(ValueError):
+            crossdock.from_address(*wrong, dtype="i2")
+
+
+def test_arrays_are_not_called_or_subclassed_or_pickled():
+    import pickle
+
+    with pytest.raises(TypeError, match="asarray"):
+        crossdock.Array([1])
+    with pytest.raises(TypeError):
+        type("Sub", (crossdock.Array,), {})
+    with pytest.raises(TypeError, match="pickle"):
+        pickle.dumps(crossdock.zeros(1))
+
+
+def test_documented_examples_run():
+    import doctest
+
+    failed = 0
+    for thing in [crossdock, *(getattr(crossdock, name) for name in crossdock.__all__)]:
+        for test in doctest.DocTestFinder(recurse=False).find(thing, thing.__name__):
+            failed += doctest.DocTestRunner().run(test).failed
+    for name, method in vars(crossdock.Array).items():
+        text = getattr(method, "__doc__", None) or ""
+        test = doctest.DocTestParser().get_doctest(text, {}, name, None, 0)
+        failed += doctest.DocTestRunner().run(test).failed
+    assert failed == 0

@@ -1,0 +1,191 @@
+"""The buffer protocol, both ways."""
+
+import array
+import ctypes
+import mmap
+
+import numpy as np
+import pytest
+
+import crossdock
+
+try:
+    import _testbuffer
+except ImportError:
+    _testbuffer = None
+
+LAYOUTS = {
+    "no axis": lambda a: a[0, 0, 0:1].reshape(()),
+    "one axis": lambda a: a[0, 0],
+    "rows": lambda a: a[0],
+    "columns": lambda a: a[0].T,
+    "three axes": lambda a: a,
+    "three axes backwards": lambda a: a[::-1, ::-1, ::-1],
+    "every second": lambda a: a[:, ::2],
+    "again and again": lambda a: np.broadcast_to(a[0], (5, 3, 4)),
+    "a column": lambda a: a[0, :, :1],
+    "no elements": lambda a: a[:, :0],
+    "axes in another order": lambda a: a.transpose(1, 2, 0),
+}
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+@pytest.mark.parametrize("readonly", [False, True])
+def test_every_request_is_answered_as_memoryview_answers_it(ask, name, readonly):
+    theirs = LAYOUTS[name](np.arange(24, dtype="i4").reshape(2, 3, 4))
+    readonly |= not theirs.flags.writeable
+    theirs.flags.writeable = not readonly
+    ours, theirs = crossdock.asarray(theirs), memoryview(theirs)
+    given = 0
+    for flags in range(512):
+        mine, reference = ask(ours, flags), ask(theirs, flags)
+        if isinstance(reference, str):
+            assert isinstance(mine, str), (flags, mine, reference)
+            continue
+        # NumPy recalculates the strides of what has no elements.
+        parts = len(reference) if ours.size else 6
+        assert mine[:parts] == reference[:parts], flags
+        given += 1
+    assert given >= 8
+
+
+@pytest.mark.skipif(_testbuffer is None, reason="this interpreter has no reference exporter")
+def test_indirect_buffers_go_through(ask):
+    theirs = _testbuffer.ndarray(list(range(12)), shape=[3, 4], format="i", flags=_testbuffer.ND_PIL)
+    ours = crossdock.asarray(theirs)
+    assert ours.tolist() == theirs.tolist() and ours[1, ::2].tolist() == [4, 6]
+    for flags in range(512):
+        mine, reference = ask(ours, flags), ask(theirs, flags)
+        assert isinstance(mine, str) == isinstance(reference, str), (flags, mine, reference)
+    assert crossdock.asarray(memoryview(ours)).tolist() == theirs.tolist()
+
+
+def test_formats_are_canonical():
+    for dtype, written in [
+        ("i8", "q"), ("u8", "Q"), ("i4", "i"), ("?", "?"), ("f2", "e"), ("c16", "Zd"), ("c8", "Zf"), (">f8", ">d"),
+        ("S1", "c"), ("S3", "3s"), ("U2", "2w"),
+        (np.dtype([("a", "i4"), ("b", "f8")], align=True), "T{i:a:4xd:b:}"),
+        (np.dtype([("a", "i4"), ("b", "f8")]), "T{^i:a:d:b:}"),
+    ]:
+        ours = crossdock.zeros((2, 2), np.dtype(dtype))
+        view = memoryview(ours)
+        assert view.format == written and view.shape == (2, 2), dtype
+        assert np.asarray(ours).dtype == np.dtype(dtype)
+    unaligned = crossdock.zeros(3, [("a", "u1"), ("b", "f8")].__repr__())["b"]
+    assert memoryview(unaligned).format == "<d"
+    assert not np.asarray(unaligned).flags.aligned
+
+
+def test_what_has_no_format_is_refused_as_a_buffer():
+    for dtype in ["bfloat16", "float8_e5m2", "datetime64[ns]"]:
+        with pytest.raises(BufferError, match=dtype.replace("[", r"\[")):
+            memoryview(crossdock.zeros(3, dtype))
+
+
+def test_memoryview_reads_and_writes_elements():
+    ours = crossdock.zeros((2, 3), "i8")
+    view = memoryview(ours)
+    view[1, 2] = 5
+    assert ours[1, 2] == 5 and view.tolist() == ours.tolist()
+    ours[0] = 7
+    assert view[0, 0] == 7
+    assert crossdock.asarray(view) == ours
+
+
+def test_consumers_are_told_why_they_are_refused(ask):
+    assert "WRITABLE" in ask(crossdock.asarray(b"abc"), 1) and "read-only" in ask(crossdock.asarray(b"abc"), 1)
+    refusal = ask(crossdock.zeros((2, 3), order="F"), 0)
+    assert "[2, 3]" in refusal and "[8, 16]" in refusal and "SIMPLE" in refusal
+
+
+@pytest.mark.parametrize(
+    "thing, dtype, values, readonly",
+    [
+        (bytearray(b"ab"), "uint8", [97, 98], False),
+        (b"ab", "uint8", [97, 98], True),
+        (array.array("d", [1.5, 2.5]), "float64", [1.5, 2.5], False),
+        (array.array("l", [1, -2]), "int64", [1, -2], False),
+        (memoryview(b"abcd")[::-2], "uint8", [100, 98], True),
+        (memoryview(bytearray(8)).cast("i", (1, 2)), "int32", [[0, 0]], False),
+        ((ctypes.c_double * 2)(1.5, 2.5), "float64", [1.5, 2.5], False),
+        ((ctypes.c_int16 * 2 * 2)((1, 2), (3, 4)), "int16", [[1, 2], [3, 4]], False),
+        (np.float32(2.5), "float32", 2.5, True),
+        (np.array([1 + 2j]), "complex128", [1 + 2j], False),
+        (np.array(["ä", "b"]), "U1", ["ä", "b"], False),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_buffers_of_all_kinds_are_taken(thing, dtype, values, readonly):
+    ours = crossdock.asarray(thing)
+    assert (ours.dtype, ours.tolist(), ours.readonly) == (dtype, values, readonly)
+    address = np.asarray(ours).ctypes.data
+    assert address == np.asarray(memoryview(thing)).ctypes.data
+
+
+def test_records_of_ctypes_are_read_where_their_format_is_true():
+    class Packed(ctypes.Structure):
+        _pack_ = 1
+        _fields_ = [("a", ctypes.c_uint8), ("b", ctypes.c_double)]
+
+    class Plain(ctypes.Structure):
+        _fields_ = [("a", ctypes.c_float), ("b", ctypes.c_float)]
+
+    class Either(ctypes.Union):
+        _fields_ = [("a", ctypes.c_int32), ("b", ctypes.c_double)]
+
+    plain = crossdock.asarray((Plain * 2)((1, 2), (3, 4)))
+    assert plain["b"].tolist() == [2, 4]
+    # Their formats stand for one byte.
+    for lying in [(Either * 2)(), (Packed * 2)()]:
+        assert crossdock.asarray(lying).dtype in (f"V{ctypes.sizeof(lying) // 2}", "[('a', '|u1'), ('b', '<f8')]")
+
+
+def test_maps_and_locked_memory():
+    with mmap.mmap(-1, 4096) as pages:
+        ours = crossdock.asarray(pages)
+        ours[7] = 9
+        assert pages[7] == 9
+        with pytest.raises(BufferError):
+            pages.close()
+        del ours
+    growing = bytearray(3)
+    ours = crossdock.asarray(growing)
+    with pytest.raises(BufferError):
+        growing.append(1)
+    del ours
+    growing.append(1)
+
+
+def test_what_shares_no_memory_is_refused_unless_a_copy_is_permitted():
+    with pytest.raises(TypeError, match="list shares no memory"):
+        crossdock.asarray([1, 2])
+    copied = crossdock.asarray([1, 2], copy=None)
+    assert copied.tolist() == [1, 2] and "list shares no memory" in copied.copied_because
+    with pytest.raises(BufferError, match="'M'"):
+        crossdock.asarray(np.array(["2026-11-22"], "M8[D]"))
+    with pytest.raises(TypeError):
+        crossdock.asarray(object(), copy=None)
+    with pytest.raises(TypeError, match="object references"):
+        crossdock.zeros(2, "O")
+    with pytest.raises(BufferError, match="object references"):
+        crossdock.asarray(np.array([None]))
+
+
+def test_copy_says_whether_memory_is_shared():
+    theirs = np.arange(3)
+    assert np.shares_memory(np.asarray(crossdock.asarray(theirs)), theirs)
+    assert np.shares_memory(np.asarray(crossdock.asarray(theirs, copy=None)), theirs)
+    assert not np.shares_memory(np.asarray(crossdock.asarray(theirs, copy=True)), theirs)
+    ours = crossdock.asarray(theirs)
+    assert crossdock.asarray(ours) is ours and crossdock.asarray(ours, copy=None) is ours
+    assert crossdock.asarray(ours, copy=True) is not ours
+
+
+def test_objects_with_a_buffer_of_their_own_are_taken():
+    class Odd(np.ndarray):
+        pass
+
+    assert crossdock.asarray(np.arange(3).view(Odd)).tolist() == [0, 1, 2]
+    assert np.frombuffer(crossdock.zeros(2, "i2"), "u1").tolist() == [0] * 4
+    assert bytes(crossdock.array([1, 2], "u1")) == b"\x01\x02"
+    assert b"".join([crossdock.array([65], "u1")]) == b"A"

@@ -1,0 +1,107 @@
+"""DLPack, both ways, with NumPy on the other side."""
+
+import ctypes
+
+import numpy as np
+import pytest
+
+import crossdock
+
+CAPSULE = ctypes.pythonapi.PyCapsule_GetName
+CAPSULE.argtypes, CAPSULE.restype = [ctypes.py_object], ctypes.c_char_p
+
+
+@pytest.mark.parametrize("dtype", ["?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8", "c8", "c16"])
+def test_arrays_travel_in_place(dtype):
+    theirs = np.arange(24).astype(dtype).reshape(2, 3, 4)[::-1, :, ::2].T
+    ours = crossdock.from_dlpack(theirs)
+    assert ours == theirs and ours.strides == theirs.strides and not ours.readonly
+    back = np.from_dlpack(ours)
+    assert back.ctypes.data == theirs.ctypes.data and back.flags.writeable
+    assert back.tolist() == theirs.tolist()
+
+
+def test_versions_are_as_asked_for():
+    ours = crossdock.zeros(3)
+    assert CAPSULE(ours.__dlpack__()) == b"dltensor"
+    assert CAPSULE(ours.__dlpack__(max_version=(0, 8))) == b"dltensor"
+    assert CAPSULE(ours.__dlpack__(max_version=(1, 0))) == b"dltensor_versioned"
+    assert CAPSULE(ours.__dlpack__(max_version=(2, 0), stream=None)) == b"dltensor_versioned"
+    assert ours.__dlpack_device__() == (1, 0)
+
+
+def test_read_only_arrays_say_so_or_stay():
+    ours = crossdock.asarray(b"abc")
+    back = np.from_dlpack(ours)
+    assert not back.flags.writeable and back.tolist() == [97, 98, 99]
+    with pytest.raises(BufferError, match="read-only"):
+        ours.__dlpack__()
+    theirs = np.arange(3)
+    theirs.flags.writeable = False
+    assert crossdock.from_dlpack(theirs).readonly
+
+
+def test_copies_are_made_when_asked_for():
+    ours = crossdock.array([1, 2, 3])
+    copied = np.from_dlpack(ours, copy=True)
+    copied[0] = 9
+    assert ours[0] == 1
+    assert np.from_dlpack(ours, copy=False).ctypes.data == np.asarray(ours).ctypes.data
+    theirs = np.arange(3)
+    assert not np.shares_memory(np.asarray(crossdock.from_dlpack(theirs, copy=True)), theirs)
+
+
+def test_refusals_are_buffer_errors():
+    ours = crossdock.zeros(3)
+    for arguments in [{"dl_device": (2, 0)}, {"stream": 1}]:
+        with pytest.raises(BufferError):
+            ours.__dlpack__(max_version=(1, 0), **arguments)
+    for dtype in ["S3", ">f8", "U2", "[('a', '<i4')]"]:
+        with pytest.raises(BufferError):
+            crossdock.zeros(3, dtype).__dlpack__(max_version=(1, 0))
+    with pytest.raises(BufferError):
+        crossdock.zeros(3, "[('a', '|u1'), ('b', '<f8')]")["b"].__dlpack__(max_version=(1, 0))
+    with pytest.raises(TypeError, match="nonsense"):
+        ours.__dlpack__(nonsense=1)
+    with pytest.raises(BufferError, match="byte order"):
+        crossdock.from_dlpack(np.zeros(3, ">f8"))
+
+    class Refusing(Old):
+        def __dlpack__(self, **arguments):
+            raise RuntimeError("not today")
+
+    with pytest.raises(BufferError, match="__dlpack__.. refused: not today"):
+        crossdock.from_dlpack(Refusing(None))
+
+
+class Old:
+    """A producer from before version 1.0."""
+
+    def __init__(self, array):
+        self.array = array
+
+    def __dlpack__(self, stream=None):
+        return self.array.__dlpack__()
+
+    def __dlpack_device__(self):
+        return (1, 0)
+
+
+class Once(Old):
+    def __dlpack__(self, **arguments):
+        capsule = self.array.__dlpack__(**arguments)
+        np.from_dlpack(type("Given", (), {"__dlpack__": lambda _, **__: capsule, "__dlpack_device__": lambda _: (1, 0)})())
+        return capsule
+
+
+def test_old_producers_are_taken_read_only():
+    theirs = np.arange(3)
+    assert crossdock.from_dlpack(Old(theirs)).readonly
+    assert crossdock.asarray(Old(theirs)) == theirs
+
+
+def test_a_capsule_is_taken_once():
+    with pytest.raises(ValueError, match="once"):
+        crossdock.from_dlpack(Once(np.arange(3)))
+    with pytest.raises(AttributeError):
+        crossdock.from_dlpack(object())

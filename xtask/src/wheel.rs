@@ -1,0 +1,57 @@
+//! The suite of the Python wheel: built as it is shipped, installed into an environment that has nothing but its counterparts, and in
+//! the hands of Python and NumPy.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+
+use crate::provision::{TESTS, WHEEL};
+use crate::run::Run;
+
+const MANIFEST: &str = "bindings/python/Cargo.toml";
+
+pub(crate) fn wheel(run: &mut Run<'_>) -> Result<()> {
+    let target = run.door.target.join("wheel");
+    run.step("lints");
+    let mut clippy = run.door.cargo(&format!("clippy --locked --manifest-path {MANIFEST} -- -D warnings"));
+    run.exec(clippy.env("CARGO_TARGET_DIR", &target))?;
+
+    run.step("build");
+    let folder = target.join("wheels");
+    if folder.exists() {
+        fs::remove_dir_all(&folder).with_context(|| format!("{} cannot be removed", folder.display()))?;
+    }
+    let python = TESTS.python(run.door);
+    let mut build =
+        run.door.command(&python, &format!("-m maturin build --release --locked -m {MANIFEST} --out"));
+    build.arg(&folder).arg("--interpreter").arg(&python);
+    run.exec(build.env("CARGO_TARGET_DIR", &target))?;
+    let wheel = only_wheel(&folder)?;
+    let nbytes = fs::metadata(&wheel)?.len();
+
+    run.step("install");
+    let python = WHEEL.python(run.door);
+    let pip = "-m pip install --disable-pip-version-check --no-input --no-index --no-deps --force-reinstall";
+    run.exec(run.door.command(&python, pip).arg(&wheel))?;
+
+    run.step("test");
+    let mut pytest = run.door.command(&python, "-m pytest bindings/python -q --color=no -p no:cacheprovider");
+    if run.door.long {
+        pytest.env("CROSSDOCK_HAND_OVERS", "1000000");
+    }
+    run.exec(pytest.env("PYTHONDONTWRITEBYTECODE", "1"))?;
+    run.note(format!("a wheel of {} KiB", nbytes.div_ceil(1 << 10)));
+    run.expect_tests()
+}
+
+/// One wheel is for every Python from 3.11 on, and says so in its name.
+fn only_wheel(folder: &Path) -> Result<PathBuf> {
+    let entries = fs::read_dir(folder).with_context(|| format!("{} cannot be read", folder.display()))?;
+    let wheels: Vec<PathBuf> =
+        entries.map(|entry| entry.map(|entry| entry.path())).collect::<std::io::Result<_>>()?;
+    match wheels.as_slice() {
+        [wheel] if wheel.to_string_lossy().contains("-cp311-abi3-") => Ok(wheel.clone()),
+        other => bail!("one wheel for cp311-abi3 was expected, and there are {other:?}"),
+    }
+}
