@@ -225,3 +225,20 @@ def test_documented_examples_run():
         test = doctest.DocTestParser().get_doctest(text, {}, name, None, 0)
         failed += doctest.DocTestRunner().run(test).failed
     assert failed == 0
+
+
+def test_stubs_name_what_there_is():
+    import ast
+    from importlib.resources import files
+
+    package = files("crossdock")
+    assert (package / "py.typed").is_file()
+    tree = ast.parse((package / "__init__.pyi").read_text())
+    functions = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+    assert functions | {"Array"} == set(crossdock.__all__)
+    (array,) = (node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == "Array")
+    named = {node.name for node in array.body if isinstance(node, ast.FunctionDef)}
+    # Python gives `__buffer__` to types with buffers from 3.12 on; without `__iter__`, items are gone through by index.
+    assert named - set(dir(crossdock.Array)) <= {"__buffer__", "__iter__"}
+    assert {name for name in dir(crossdock.Array) if not name.startswith("_")} <= named
+    assert all(getattr(crossdock.Array, name).__doc__ for name in named if not name.startswith("_"))

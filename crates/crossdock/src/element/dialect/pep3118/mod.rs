@@ -26,7 +26,7 @@ mod letters;
 mod read;
 mod write;
 
-use self::letters::spelling;
+use self::letters::{Mode, number, spelling};
 use self::read::Reader;
 use crate::element::{DType, Scalar};
 use crate::error::{Error, Kind, Result};
@@ -73,6 +73,13 @@ pub fn parse_sized(format: &[u8], itemsize: usize) -> Result<DType> {
 }
 
 fn read(format: &[u8], itemsize: Option<usize>) -> Result<DType> {
+    // Most formats are one letter.
+    if let [letter] = *format
+        && let Some(kind) = number(letter, Mode::Aligned)
+        && itemsize.is_none_or(|size| size == kind.itemsize())
+    {
+        return DType::scalar(kind, Mode::Aligned.byte_order());
+    }
     let items = Reader::new(format).items(None, 0)?;
     if items.is_nothing() && !format.contains(&b'x') {
         return Err(Error::new(Kind::Malformed, "the format names no item"));

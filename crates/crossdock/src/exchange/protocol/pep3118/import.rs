@@ -114,7 +114,6 @@ impl Described<'_> {
         match self.format {
             None if itemsize == 1 => Ok(DType::U8),
             None => DType::void(itemsize),
-            // Most formats are one letter.
             Some(text) => match format::parse_sized(text, itemsize) {
                 Ok(dtype) => Ok(dtype),
                 Err(error) => match format::parse(text) {
