@@ -63,6 +63,8 @@ def answer(thing, flags):
         get(thing, ctypes.byref(buffer), flags)
     except BufferError:
         return None
+    except SystemError:
+        return "refused by the interpreter, and not by the exporter"
     given = [buffer.format, buffer.shape, buffer.strides, buffer.suboffsets]
     result = [sum(1 << bit for bit, part in enumerate(given) if part), buffer.ndim, buffer.len, buffer.itemsize]
     release(ctypes.byref(buffer))

@@ -43,8 +43,9 @@ def ask():
         buffer = Buffer()
         try:
             get(thing, ctypes.byref(buffer), flags)
-        except BufferError as error:
-            assert not buffer.obj
+        except (BufferError, SystemError) as error:
+            # From 3.13 on, the interpreter answers the lone bit of INDIRECT itself, which is no request.
+            assert not buffer.obj and (type(error) is BufferError or flags == 0x100)
             return str(error)
         assert buffer.obj == id(thing)
         parts = buffer.parts()

@@ -71,7 +71,9 @@ fn every_request_is_answered_as_cpython_answers_it() {
     let (mut given, mut refused) = (0, 0);
     for ((name, layout, readonly), answers) in layouts.iter().zip(answer["answers"].as_array().unwrap()) {
         let Some(answers) = answers.as_array() else { continue };
-        for (flags, theirs) in answers.iter().enumerate() {
+        // The lone bit of INDIRECT is no request to interpreters from 3.13 on.
+        let asked = answers.iter().enumerate().filter(|(_, theirs)| !theirs.is_string());
+        for (flags, theirs) in asked {
             let flags = Flags::from_bits(flags.try_into().unwrap());
             let ours = flags.given(layout, *readonly).ok().map(|given| bits(given, layout.rank()));
             let theirs =
