@@ -80,41 +80,29 @@ trait Struct: Sized + 'static {
     unsafe fn held(this: *mut Self) -> Box<Held>;
 }
 
-impl Struct for ArrowSchema {
-    unsafe fn release_of(this: *mut Self) -> *mut Option<unsafe extern "C" fn(*mut Self)> {
-        // SAFETY: the caller's word.
-        unsafe { &raw mut (*this).release }
-    }
+macro_rules! structs {
+    ($($abi:ty),*) => {
+        $(impl Struct for $abi {
+            unsafe fn release_of(this: *mut Self) -> *mut Option<unsafe extern "C" fn(*mut Self)> {
+                // SAFETY: the caller's word.
+                unsafe { &raw mut (*this).release }
+            }
 
-    fn lent_on(theirs: &Self, release: unsafe extern "C" fn(*mut Self), held: *mut Held) -> Self {
-        Self { release: Some(release), private_data: held.cast(), ..*theirs }
-    }
+            fn lent_on(theirs: &Self, release: unsafe extern "C" fn(*mut Self), held: *mut Held) -> Self {
+                Self { release: Some(release), private_data: held.cast(), ..*theirs }
+            }
 
-    unsafe fn held(this: *mut Self) -> Box<Held> {
-        // SAFETY: the caller's word.
-        let held = unsafe { (*this).private_data };
-        // SAFETY: as `lent_on` put it there.
-        unsafe { Box::from_raw(held.cast()) }
-    }
+            unsafe fn held(this: *mut Self) -> Box<Held> {
+                // SAFETY: the caller's word.
+                let held = unsafe { (*this).private_data };
+                // SAFETY: as `lent_on` put it there.
+                unsafe { Box::from_raw(held.cast()) }
+            }
+        })*
+    };
 }
 
-impl Struct for ArrowArray {
-    unsafe fn release_of(this: *mut Self) -> *mut Option<unsafe extern "C" fn(*mut Self)> {
-        // SAFETY: the caller's word.
-        unsafe { &raw mut (*this).release }
-    }
-
-    fn lent_on(theirs: &Self, release: unsafe extern "C" fn(*mut Self), held: *mut Held) -> Self {
-        Self { release: Some(release), private_data: held.cast(), ..*theirs }
-    }
-
-    unsafe fn held(this: *mut Self) -> Box<Held> {
-        // SAFETY: the caller's word.
-        let held = unsafe { (*this).private_data };
-        // SAFETY: as `lent_on` put it there.
-        unsafe { Box::from_raw(held.cast()) }
-    }
-}
+structs!(ArrowSchema, ArrowArray);
 
 /// Releases a struct, unless that happened before.
 ///

@@ -6,6 +6,7 @@ use std::ops::BitOr;
 
 use crate::error::{Error, Kind, Result};
 use crate::layout::{Layout, Order};
+use crate::view::bits;
 
 /// What a consumer asks of a view at least. Whatever the producer thinks of it, the hub gives no view that does not keep to it.
 ///
@@ -158,29 +159,17 @@ impl BitOr for Flags {
 impl fmt::Display for Flags {
     /// The names of the greatest flags that are contained, and the bits.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const NAMES: [(Flags, &str); 8] = [
-            (Flags::ANY_CONTIGUOUS, "ANY_CONTIGUOUS"),
-            (Flags::ROW_MAJOR, "ROW_MAJOR"),
-            (Flags::COLUMN_MAJOR, "COLUMN_MAJOR"),
-            (Flags::INDIRECT, "INDIRECT"),
-            (Flags::STRIDES, "STRIDES"),
-            (Flags::MULTI_DIMENSIONAL, "MULTI_DIMENSIONAL"),
-            (Flags::FORMAT, "FORMAT"),
-            (Flags::WRITABLE, "WRITABLE"),
+        const NAMES: [(c_int, &str); 8] = [
+            (Flags::ANY_CONTIGUOUS.0, "ANY_CONTIGUOUS"),
+            (Flags::ROW_MAJOR.0, "ROW_MAJOR"),
+            (Flags::COLUMN_MAJOR.0, "COLUMN_MAJOR"),
+            (Flags::INDIRECT.0, "INDIRECT"),
+            (Flags::STRIDES.0, "STRIDES"),
+            (Flags::MULTI_DIMENSIONAL.0, "MULTI_DIMENSIONAL"),
+            (Flags::FORMAT.0, "FORMAT"),
+            (Flags::WRITABLE.0, "WRITABLE"),
         ];
-        let (mut named, mut separator) = (0, "");
-        for (flag, name) in NAMES {
-            if self.contains(flag) && flag.0 & !named != 0 {
-                write!(f, "{separator}{name}")?;
-                named |= flag.0;
-                separator = " | ";
-            }
-        }
-        match self.0 & !named {
-            0 if named == 0 => f.write_str("SIMPLE"),
-            0 => Ok(()),
-            rest => write!(f, "{separator}{rest:#x}"),
-        }
+        bits::show(self.0, &NAMES, f)
     }
 }
 

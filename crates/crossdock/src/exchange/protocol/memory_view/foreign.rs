@@ -72,7 +72,8 @@ impl Foreign {
     pub(super) fn fill_in(&self, items: &Items, loan: &Loan, view: &mut View) {
         view.data = self.data;
         view.byte_size = self.byte_size;
-        view.readonly = self.readonly;
+        // C's `bool`, which its compilers take to be one or zero.
+        view.readonly = u8::from(self.readonly != 0);
         view.format = items.format;
         view.item_size = self.item_size;
         view.item_desc = items.desc;

@@ -5,6 +5,7 @@ use std::fmt;
 
 use crate::error::{Error, Kind, Result};
 use crate::layout::{Layout, Order};
+use crate::view::bits;
 
 /// What a consumer of a buffer asks for: how much of the description it reads, and how the elements have to lie for it.
 ///
@@ -157,31 +158,19 @@ pub struct Given {
 impl fmt::Display for Flags {
     /// The names of the greatest flags that are contained, and the bits that have none.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const NAMES: [(Flags, &str); 10] = [
-            (Flags::FULL, "FULL"),
-            (Flags::FULL_RO, "FULL_RO"),
-            (Flags::INDIRECT, "INDIRECT"),
-            (Flags::C_CONTIGUOUS, "C_CONTIGUOUS"),
-            (Flags::F_CONTIGUOUS, "F_CONTIGUOUS"),
-            (Flags::ANY_CONTIGUOUS, "ANY_CONTIGUOUS"),
-            (Flags::STRIDES, "STRIDES"),
-            (Flags::ND, "ND"),
-            (Flags::FORMAT, "FORMAT"),
-            (Flags::WRITABLE, "WRITABLE"),
+        const NAMES: [(c_int, &str); 10] = [
+            (Flags::FULL.0, "FULL"),
+            (Flags::FULL_RO.0, "FULL_RO"),
+            (Flags::INDIRECT.0, "INDIRECT"),
+            (Flags::C_CONTIGUOUS.0, "C_CONTIGUOUS"),
+            (Flags::F_CONTIGUOUS.0, "F_CONTIGUOUS"),
+            (Flags::ANY_CONTIGUOUS.0, "ANY_CONTIGUOUS"),
+            (Flags::STRIDES.0, "STRIDES"),
+            (Flags::ND.0, "ND"),
+            (Flags::FORMAT.0, "FORMAT"),
+            (Flags::WRITABLE.0, "WRITABLE"),
         ];
-        let (mut named, mut separator) = (0, "");
-        for (flag, name) in NAMES {
-            if self.contains(flag) && flag.0 & !named != 0 {
-                write!(f, "{separator}{name}")?;
-                named |= flag.0;
-                separator = " | ";
-            }
-        }
-        match self.0 & !named {
-            0 if named == 0 => f.write_str("SIMPLE"),
-            0 => Ok(()),
-            rest => write!(f, "{separator}{rest:#x}"),
-        }
+        bits::show(self.0, &NAMES, f)
     }
 }
 
