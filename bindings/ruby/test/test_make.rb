@@ -26,6 +26,14 @@ class TestMake < Test::Unit::TestCase
     refute array.readonly?
   end
 
+  def test_an_integer_that_no_dtype_has_is_named
+    assert_equal "#{2**64} does not fit uint64", message_of(RangeError) { Crossdock::Array.new([2**64]) }
+    assert_equal "#{2**63} does not fit int64", message_of(RangeError) { Crossdock::Array.new([-1, 2**63]) }
+    assert_match(/an Integer of 101 digits/, message_of(RangeError) { Crossdock::Array.new([10**100]) })
+    array = Crossdock::Array.new([1])
+    assert_equal "#{2**70} does not fit int64", message_of(RangeError) { array[0] = 2**70 }
+  end
+
   def test_arrays_that_are_no_boxes_are_refused_with_the_place
     assert_match(/Array of 1 at \[1\].*2 elements/, message_of(ArgumentError) { Crossdock::Array.new([[1, 2], [3]]) })
     assert_match(/Integer at \[1\]/, message_of(ArgumentError) { Crossdock::Array.new([[1, 2], 3]) })

@@ -1,13 +1,13 @@
 //! Errors of the library as Ruby's exceptions, of the class that a Ruby program expects.
 
 use std::error::Error as _;
-use std::io;
+use std::{fmt, io};
 
 use crossdock::element::DType;
 use crossdock::view::{Offer, Refusal, Request};
 use magnus::error::IntoError;
 use magnus::value::{Lazy, ReprValue};
-use magnus::{Error, ExceptionClass, IntoValue, RArray, RHash, RModule, Ruby, Value, prelude::*};
+use magnus::{Error, ExceptionClass, Integer, IntoValue, RArray, RHash, RModule, Ruby, Value, prelude::*};
 
 /// `Crossdock`.
 pub(crate) static CROSSDOCK: Lazy<RModule> = Lazy::new(|ruby| {
@@ -65,6 +65,17 @@ impl Failure {
     /// What is no such argument: Ruby's `ArgumentError`.
     pub(crate) fn argument(ruby: &Ruby, text: impl Into<String>) -> Self {
         Self::Raised(Error::new(ruby.exception_arg_error(), text.into()))
+    }
+
+    /// An Integer that an element of that dtype cannot be: Ruby's `RangeError`.
+    pub(crate) fn misfit(ruby: &Ruby, integer: Integer, dtype: impl fmt::Display) -> Self {
+        const LONGEST: usize = 40;
+        let digits = integer.to_string();
+        let text = match digits.len() {
+            0..=LONGEST => format!("{digits} does not fit {dtype}"),
+            length => format!("an Integer of {length} digits does not fit {dtype}"),
+        };
+        Self::Raised(Error::new(ruby.exception_range_error(), text))
     }
 
     /// What is not in the range: Ruby's `IndexError`.

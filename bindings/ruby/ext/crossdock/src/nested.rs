@@ -179,14 +179,16 @@ fn filled(ruby: &Ruby, nested: Value, shape: &[usize], dtype: &DType) -> Result<
     } else if *dtype == DType::I64 {
         let mut numbers: Vec<i64> = Vec::new();
         each(&mut |value| {
-            numbers.push(whole(ruby, value)?.to_i64()?);
+            let integer = whole(ruby, value)?;
+            numbers.push(integer.to_i64().map_err(|_| Failure::misfit(ruby, integer, dtype))?);
             Ok(())
         })?;
         Buffer::from_vec(numbers)
     } else if *dtype == DType::U64 {
         let mut numbers: Vec<u64> = Vec::new();
         each(&mut |value| {
-            numbers.push(whole(ruby, value)?.to_u64()?);
+            let integer = whole(ruby, value)?;
+            numbers.push(integer.to_u64().map_err(|_| Failure::misfit(ruby, integer, dtype))?);
             Ok(())
         })?;
         Buffer::from_vec(numbers)

@@ -126,13 +126,14 @@ fn scalar_from_ruby(ruby: &Ruby, value: Value, kind: ScalarKind) -> Result<Eleme
     }
     if let Some(integer) = Integer::from_value(value) {
         let count = integer.to_i64();
+        let unsigned = || integer.to_u64().map_err(|_| Failure::misfit(ruby, integer, kind));
         return match (kind, count) {
             (ScalarKind::DateTime(unit), Ok(count)) => Ok(Element::DateTime { count, unit }),
             (ScalarKind::TimeDelta(unit), Ok(count)) => Ok(Element::TimeDelta { count, unit }),
-            (ScalarKind::Pointer, _) => Ok(Element::Pointer(integer.to_u64()?)),
+            (ScalarKind::Pointer, _) => Ok(Element::Pointer(unsigned()?)),
             (_, Ok(count)) => Ok(Element::Int(count)),
             (_, Err(_)) if is_float(kind) => Ok(Element::Float(value.funcall("to_f", ())?)),
-            (_, Err(_)) => Ok(Element::UInt(integer.to_u64()?)),
+            (_, Err(_)) => Ok(Element::UInt(unsigned()?)),
         };
     }
     if let Some(float) = Float::from_value(value) {
