@@ -77,7 +77,8 @@ impl Components {
         {
             return Ok((Self { ptr: NonNull::from_ref(scalar), len: 1 }, scalar.size));
         }
-        let mut components = Self::with_room(format.len()).ok_or_else(|| out_of_memory(format))?;
+        // Of no bytes, `malloc` may answer null.
+        let mut components = Self::with_room(format.len().max(1)).ok_or_else(|| out_of_memory(format))?;
         // SAFETY: there is room for one component for each byte of the template, each of which begins one at most.
         let item_size = parse::walk(format, |component| unsafe { components.push(&component) })?;
         match components.as_slice() {
