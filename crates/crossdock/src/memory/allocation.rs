@@ -10,7 +10,7 @@
 //! pool memory, in front of the bytes. Everything that must survive slicing is here, so that a slice is a handle, a
 //! pointer and a length.
 
-use std::alloc::{Layout as AllocLayout, alloc};
+use std::alloc::{Layout as AllocLayout, alloc, dealloc};
 use std::num::NonZeroU32;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
@@ -576,6 +576,9 @@ unsafe fn release_listed(header: NonNull<Header>) {
     unsafe { (owner.release)(header) }
 }
 
+/// What allocators give at no extra cost.
+pub(crate) const MALLOC_ALIGNMENT: usize = 16;
+
 /// What an owner keeps in order to free its region.
 pub(crate) trait Keep: Send + 'static {
     /// Whether the region is a part of one that was divided.
@@ -626,11 +629,47 @@ impl<K: Keep> Block<K> {
         is_part: K::IS_PART,
     };
 
+    /// Asked for at the alignment that allocators give on their fast path, with room to align the block in it.
+    const LAYOUT: AllocLayout = {
+        let align = if align_of::<Self>() < MALLOC_ALIGNMENT { align_of::<Self>() } else { MALLOC_ALIGNMENT };
+        match AllocLayout::from_size_align(size_of::<Self>() + align_of::<Self>() - align, align) {
+            Ok(layout) => layout,
+            Err(_) => panic!("what an owner keeps is too large"),
+        }
+    };
+
+    /// Makes a block, or gives back what it was to keep.
+    fn new(region: Region, birth: Birth, keep: K, owner: &'static Owner) -> Result<NonNull<Self>, K> {
+        // SAFETY: a block is not zero-sized: it has a header.
+        let Some(base) = NonNull::new(unsafe { alloc(Self::LAYOUT) }) else { return Err(keep) };
+        let lead = base.addr().get().wrapping_neg() % align_of::<Self>();
+        // SAFETY: the layout has room for a block behind so many bytes.
+        let block = unsafe { base.add(lead) }.cast::<Self>();
+        let header = Header::new(region, birth, owner, Spare { word: lead as u64, ..Spare::NONE });
+        // SAFETY: as above; aligned by the lead.
+        unsafe { block.write(Self { header, keep }) };
+        Ok(block)
+    }
+
+    /// Takes a block apart, whose memory goes back to the allocator.
+    ///
+    /// # Safety
+    ///
+    /// The header begins a block that [`Block::new`] made, and that nobody uses any more.
+    unsafe fn take(header: NonNull<Header>) -> Self {
+        let place = header.cast::<Self>();
+        // SAFETY: the caller's word.
+        let block = unsafe { place.read() };
+        // SAFETY: the lead is what `new` put between the allocator's block and this one.
+        let base = unsafe { place.cast::<u8>().sub(block.header.spare.word as usize) };
+        // SAFETY: allocated in `new` with this layout, and read for the last time above.
+        unsafe { dealloc(base.as_ptr(), Self::LAYOUT) };
+        block
+    }
+
     unsafe fn release(header: NonNull<Header>) {
-        // SAFETY: this table is installed by `adopt_as::<K>` alone, whose headers begin a boxed `Block<K>`; Header 2 makes
-        // this the only call, so the box has one owner again.
-        let block = unsafe { Box::from_raw(header.as_ptr().cast::<Self>()) };
-        let keep = block.keep;
+        // SAFETY: this table is installed by `adopt_as::<K>` alone, whose headers begin a `Block<K>`; Header 2 makes this the only call.
+        let keep = unsafe { Self::take(header) }.keep;
         // SAFETY: Header 2: the counts are at zero, and this is the one call.
         release_quietly(|| unsafe { keep.free() });
     }
@@ -700,17 +739,14 @@ pub(crate) unsafe fn adopt_as<K: Keep>(
     keep: K,
     owner: &'static Owner,
 ) -> Result<Handle> {
-    let layout = AllocLayout::new::<Block<K>>();
-    // SAFETY: a block is not zero-sized: it has a header.
-    let block = unsafe { alloc(layout) }.cast::<Block<K>>();
-    let Some(block) = NonNull::new(block) else {
-        // SAFETY: nobody else knows of the region, and this is the one call.
-        release_quietly(|| unsafe { keep.free() });
-        return Err(Error::out_of_memory(layout.size(), layout.align()));
+    let block = match Block::new(region, birth, keep, owner) {
+        Ok(block) => block,
+        Err(keep) => {
+            // SAFETY: nobody else knows of the region, and this is the one call.
+            release_quietly(|| unsafe { keep.free() });
+            return Err(Error::out_of_memory(Block::<K>::LAYOUT.size(), Block::<K>::LAYOUT.align()));
+        }
     };
-    let header = Header::new(region, birth, owner, Spare::NONE);
-    // SAFETY: freshly allocated with the layout of `Block<K>`.
-    unsafe { block.write(Block { header, keep }) };
     // SAFETY: the header is complete, and this is its one handle.
     Ok(unsafe { Handle::first(block.cast()) })
 }
@@ -733,10 +769,10 @@ pub(crate) unsafe fn kept<K: Keep>(handle: &Handle) -> &K {
 /// waited for.
 pub(crate) unsafe fn give_up<K: Keep>(handle: Handle) -> K {
     let header = handle.into_header();
-    // SAFETY: the caller's word: the header begins a boxed `Block<K>`, which has one owner again.
-    let block = unsafe { Box::from_raw(header.as_ptr().cast::<Block<K>>()) };
-    if block.header.awaited.load(Ordering::Relaxed) {
+    // SAFETY: nobody else has the header.
+    if unsafe { header.as_ref() }.awaited.load(Ordering::Relaxed) {
         device::forget(header);
     }
-    block.keep
+    // SAFETY: the caller's word: the header begins a `Block<K>`, which nobody else has.
+    unsafe { Block::<K>::take(header) }.keep
 }

@@ -4,18 +4,16 @@ use std::alloc::Layout as AllocLayout;
 use std::ptr::NonNull;
 
 use crate::error::{Error, Kind, Result};
-use crate::memory::allocation::Header;
+use crate::memory::allocation::{Header, MALLOC_ALIGNMENT};
 use crate::memory::fault;
 use crate::memory::hints::Hints;
 use crate::memory::pool::block::ALIGNMENT;
 use crate::memory::pool::source::LARGE;
 
-/// What allocators give at no extra cost.
-const BLOCK_ALIGNMENT: usize = 16;
 pub(super) const HEADER: usize = size_of::<Header>();
 
 const _: () =
-    assert!(HEADER.is_multiple_of(BLOCK_ALIGNMENT), "a header in front keeps to the block's alignment");
+    assert!(HEADER.is_multiple_of(MALLOC_ALIGNMENT), "a header in front keeps to the block's alignment");
 
 /// What is asked of a block beside its size.
 #[derive(Clone, Copy, Debug)]
@@ -86,7 +84,7 @@ impl Form {
         let align = u64::from(self.align.trailing_zeros());
         let flags = u64::from(self.apart) << 6 | u64::from(self.cacheable) << 7;
         let capacity = ((capacity / ALIGNMENT) as u64) << 24;
-        capacity | ((self.lead / BLOCK_ALIGNMENT) as u64) << 8 | flags | align << 1 | OTHER
+        capacity | ((self.lead / MALLOC_ALIGNMENT) as u64) << 8 | flags | align << 1 | OTHER
     }
 
     #[inline]
@@ -101,7 +99,7 @@ impl Form {
 
     fn unpack_other(word: u64) -> (Self, usize) {
         let form = Self {
-            lead: (word >> 8 & 0xFFFF) as usize * BLOCK_ALIGNMENT,
+            lead: (word >> 8 & 0xFFFF) as usize * MALLOC_ALIGNMENT,
             align: 1 << (word >> 1 & 0x1F),
             apart: word & 1 << 6 != 0,
             cacheable: word & 1 << 7 != 0,
@@ -117,8 +115,8 @@ const MOST: usize = (1 << 40) * ALIGNMENT - ALIGNMENT;
 /// fits.
 #[inline]
 pub(super) fn front_layout(capacity: usize, align: usize, guard: usize) -> Option<AllocLayout> {
-    let total = capacity.checked_add(align - BLOCK_ALIGNMENT + HEADER + 2 * guard)?;
-    AllocLayout::from_size_align(total, BLOCK_ALIGNMENT).ok()
+    let total = capacity.checked_add(align - MALLOC_ALIGNMENT + HEADER + 2 * guard)?;
+    AllocLayout::from_size_align(total, MALLOC_ALIGNMENT).ok()
 }
 
 /// The layout of a block in the plain form.
@@ -128,9 +126,9 @@ pub(super) fn front_layout(capacity: usize, align: usize, guard: usize) -> Optio
 /// [`front_layout`] has one for the capacity.
 #[inline]
 pub(super) unsafe fn plain_layout(capacity: usize) -> AllocLayout {
-    let total = capacity + (ALIGNMENT - BLOCK_ALIGNMENT + HEADER);
+    let total = capacity + (ALIGNMENT - MALLOC_ALIGNMENT + HEADER);
     // SAFETY: the same numbers as in `front_layout`, which found nothing to say (the caller's word).
-    unsafe { AllocLayout::from_size_align_unchecked(total, BLOCK_ALIGNMENT) }
+    unsafe { AllocLayout::from_size_align_unchecked(total, MALLOC_ALIGNMENT) }
 }
 
 /// The capacity of a block for `nbytes`, or `None` where there is none so large.
