@@ -41,7 +41,7 @@ impl Direct {
     /// The copy of a plan that is perhaps a part of one which copies `nbytes` bytes in all.
     pub(super) fn new(machine: Machine, plan: &Plan, nbytes: usize) -> Self {
         let stream = nbytes >= machine.stream_nbytes;
-        let tables = plan.nbytes() >= machine.shuffle_nbytes;
+        let tables = plan.len() >= machine.shuffle_len;
         let question = Question { machine, width: plan.width, axes: plan.axes(), stream, tables };
         let (inner, taken) = question.choose();
         Self { outer: plan.without(taken), inner, run: run::run(machine.level, stream), stream }

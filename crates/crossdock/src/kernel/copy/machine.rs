@@ -13,8 +13,8 @@ pub(super) struct Machine {
     pub(super) share_nbytes: usize,
     /// The fewest for each of them.
     pub(super) part_nbytes: usize,
-    /// From so many on the table of a shuffle costs less than it saves.
-    pub(super) shuffle_nbytes: usize,
+    /// From so many elements on the table of a shuffle costs less than it saves.
+    pub(super) shuffle_len: usize,
 }
 
 impl Machine {
@@ -24,7 +24,7 @@ impl Machine {
             stream_nbytes: 4 << 20,
             share_nbytes: 2 << 20,
             part_nbytes: 1 << 18,
-            shuffle_nbytes: 2048,
+            shuffle_len: 2048,
         }
     }
 }

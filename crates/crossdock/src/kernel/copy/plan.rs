@@ -96,7 +96,12 @@ impl Plan {
     }
 
     pub(super) fn nbytes(&self) -> usize {
-        self.axes().iter().map(|axis| axis.len).product::<usize>() * self.width
+        self.len() * self.width
+    }
+
+    /// The number of elements, where those without gaps between them on both sides are one.
+    pub(super) fn len(&self) -> usize {
+        self.axes().iter().map(|axis| axis.len).product()
     }
 
     /// Puts an axis where it belongs, walked so that the destination goes up.

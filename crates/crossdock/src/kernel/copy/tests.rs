@@ -228,7 +228,7 @@ fn machines() -> impl Iterator<Item = Machine> {
     Level::available().flat_map(streams).map(|(level, stream_nbytes)| Machine {
         level,
         stream_nbytes,
-        shuffle_nbytes: 0,
+        shuffle_len: 0,
         ..Machine::current()
     })
 }
@@ -253,7 +253,7 @@ fn every_way_to_copy_copies_each_element_and_nothing_else() {
             stream_nbytes: if rng.bool() { 0 } else { current.stream_nbytes },
             share_nbytes: if rng.bool() { 0 } else { current.share_nbytes },
             part_nbytes: 256,
-            shuffle_nbytes: if rng.usize(0..4) != 0 { 0 } else { current.shuffle_nbytes },
+            shuffle_len: if rng.usize(0..4) != 0 { 0 } else { current.shuffle_len },
         };
         coverage.note(format!("level {:?}", machine.level));
         coverage.note_if(machine.stream_nbytes == 0, "streamed");

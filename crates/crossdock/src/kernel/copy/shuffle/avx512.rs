@@ -2,7 +2,7 @@
 
 use std::arch::x86_64::*;
 
-use crate::kernel::copy::shuffle::{Blocks, NONE, Pass, Shuffle};
+use crate::kernel::copy::shuffle::{Blocks, Pass, Shuffle};
 use crate::memory::racy::vector;
 
 /// The passes for so many registers of the source, for each of so many of the destination: those that are met often keep the table in
@@ -21,16 +21,18 @@ pub(super) fn passes(inputs: usize, outputs: usize) -> (Pass, Pass) {
     }
 }
 
-/// Which bytes a table names.
-fn named(table: &[u8; 64]) -> u64 {
-    table.iter().rev().fold(0, |named, &byte| named << 1 | u64::from(byte != NONE))
-}
-
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn register(table: &[u8; 64]) -> __m512i {
     // SAFETY: an array of as many bytes.
     unsafe { _mm512_loadu_si512(table.as_ptr().cast()) }
+}
+
+/// Which bytes a table names: `NONE` alone has a sign.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw")]
+fn named(table: __m512i) -> u64 {
+    !_mm512_movepi8_mask(table)
 }
 
 /// # Safety
@@ -47,8 +49,9 @@ unsafe fn pass<const IN: usize, const OUT: usize, const STREAM: bool>(shuffle: &
         (to[index], written[index]) = (output.to, output.named);
         whole &= output.named == u64::MAX;
         for (place, input) in output.inputs.iter().enumerate() {
-            tables[index][place] = register(&input.table);
-            masks[index][place] = named(&input.table);
+            let table = register(&input.table);
+            tables[index][place] = table;
+            masks[index][place] = named(table);
             from[index][place] = input.from[0];
         }
     }
@@ -95,9 +98,7 @@ unsafe fn any<const STREAM: bool>(shuffle: &Shuffle, blocks: Blocks) {
                 // SAFETY: within the block (the caller's word).
                 let more = unsafe { vector::load64(src.wrapping_offset(input.from[0])) };
                 let table = register(&input.table);
-                // `NONE` has the sign that the mask is made of.
-                let mask = !_mm512_movepi8_mask(table);
-                value = _mm512_mask_permutexvar_epi8(value, mask, table, more);
+                value = _mm512_mask_permutexvar_epi8(value, named(table), table, more);
             }
             let dst = dst.wrapping_offset(output.to);
             if STREAM {
