@@ -1,9 +1,9 @@
 //! From an array to a DLPack struct.
 
-use std::alloc::{Layout as AllocLayout, alloc};
-use std::fmt;
-use std::mem::ManuallyDrop;
+use std::alloc::{Layout as AllocLayout, alloc, dealloc};
+use std::mem::{ManuallyDrop, MaybeUninit};
 use std::ptr::{self, NonNull};
+use std::{fmt, slice};
 
 use crate::array::DArray;
 use crate::element::dialect::dlpack::{needs_padded_flag, to_dlpack};
@@ -12,7 +12,7 @@ use crate::exchange::protocol::dlpack::abi::{
     self, DLDataType, DLDevice, DLManagedTensor, DLManagedTensorVersioned, DLTensor,
 };
 use crate::exchange::protocol::dlpack::managed::Managed;
-use crate::layout::{INLINE_RANK, MAX_RANK, Order};
+use crate::layout::{Layout, Order};
 use crate::memory::{Lease, LeaseKind, Protocols};
 use crate::view::{Copied, CopyPolicy, Reason, Refusal, Request, Source, hand_over};
 
@@ -121,26 +121,13 @@ fn lend<M: Managed>(
     options: &ExportOptions,
     copied: Copied,
 ) -> Result<Exported<M>, Reason> {
-    let dims = Dims::of(array)?;
+    check_strides(array.layout())?;
     let lease = lease::<M>(array, options).map_err(Reason::Lease)?;
     let readonly = if lease.kind() == LeaseKind::Pin { abi::READ_ONLY } else { 0 };
     lease.mark_exported(Protocols::DLPACK);
-    let tensor = DLTensor {
-        data: if array.is_empty() { ptr::null_mut() } else { array.as_ptr().cast_mut().cast() },
-        device: words.device,
-        ndim: dims.rank as i32,
-        dtype: words.dtype,
-        shape: ptr::null_mut(),
-        strides: ptr::null_mut(),
-        byte_offset: 0,
-    };
     let is_copied = if copied.is_made() { abi::IS_COPIED } else { 0 };
     let flags = words.flags | readonly | is_copied;
-    let managed = if dims.rank <= INLINE_RANK {
-        Block::<M, INLINE_RANK>::lend(tensor, flags, &dims, lease)
-    } else {
-        Block::<M, MAX_RANK>::lend(tensor, flags, &dims, lease)
-    };
+    let managed = Block::<M>::lend(array, words, flags, lease);
     // Exported 1: a new loan, which nobody else has.
     Ok(Exported { managed: managed.map_err(Reason::Failed)?, copied })
 }
@@ -199,70 +186,105 @@ fn lease<M: Managed>(array: &DArray, options: &ExportOptions) -> Result<Lease, E
     Ok(handle.lease(kind)?)
 }
 
-/// Lengths, and strides in elements.
-struct Dims {
-    rank: usize,
-    shape: [i64; MAX_RANK],
-    strides: [i64; MAX_RANK],
-}
-
-impl Dims {
-    fn of(array: &DArray) -> Result<Self, Reason> {
-        if let Some(suboffsets) = array.layout().suboffsets() {
-            return Err(Reason::Layout(format!(
-                "DLPack has no word for an array that follows pointers (suboffsets {suboffsets:?})"
-            )));
-        }
-        let layout = array.layout().normalized();
-        let itemsize = layout.itemsize() as isize;
-        let mut dims = Self { rank: layout.rank(), shape: [0; MAX_RANK], strides: [0; MAX_RANK] };
-        for (axis, (&len, &stride)) in layout.shape().iter().zip(layout.strides()).enumerate() {
-            // Where there is nothing to step to, the stride is never used.
-            if stride % itemsize != 0 && len > 1 && !array.is_empty() {
-                return Err(Reason::Layout(format!(
-                    "DLPack counts strides in elements, and the stride of axis {axis}, {stride} bytes, is no multiple of \
-                     the {itemsize} bytes of one"
-                )));
-            }
-            dims.shape[axis] = len as i64;
-            dims.strides[axis] = (stride / itemsize) as i64;
-        }
-        Ok(dims)
+/// Strides are counted in elements, and there are no pointers to follow.
+fn check_strides(layout: &Layout) -> Result<(), Reason> {
+    if let Some(suboffsets) = layout.suboffsets() {
+        return Err(Reason::Layout(format!(
+            "DLPack has no word for an array that follows pointers (suboffsets {suboffsets:?})"
+        )));
+    }
+    let elements = Elements::of(layout);
+    let odd = |(&len, &stride): (&usize, &isize)| len > 1 && !elements.divides(stride);
+    match layout.shape().iter().zip(layout.strides()).position(odd) {
+        // Where there is nothing to step to, the stride is never used.
+        Some(axis) if !layout.is_empty() => Err(Reason::Layout(format!(
+            "DLPack counts strides in elements, and the stride of axis {axis}, {} bytes, is no multiple of the {} bytes of one",
+            layout.strides()[axis],
+            layout.itemsize()
+        ))),
+        _ => Ok(()),
     }
 }
 
-/// What lies behind the pointer that a consumer gets: the struct, and what it refers to, in one heap block.
+/// From bytes to elements. A division takes longer than all else that is done for an axis, and hardly any itemsize needs it.
+struct Elements {
+    itemsize: isize,
+    shift: u32,
+    is_power: bool,
+}
+
+impl Elements {
+    /// No type that DLPack has a word for is of no bytes.
+    #[inline]
+    fn of(layout: &Layout) -> Self {
+        let itemsize = layout.itemsize().max(1);
+        let is_power = itemsize.is_power_of_two();
+        Self { itemsize: itemsize.cast_signed(), shift: itemsize.trailing_zeros(), is_power }
+    }
+
+    #[inline]
+    fn count(&self, stride: isize) -> i64 {
+        (if self.is_power { stride >> self.shift } else { stride / self.itemsize }) as i64
+    }
+
+    #[inline]
+    fn divides(&self, stride: isize) -> bool {
+        if self.is_power { stride & (self.itemsize - 1) == 0 } else { stride % self.itemsize == 0 }
+    }
+}
+
+/// What lies behind the pointer that a consumer gets: the struct, the lease, and behind them the numbers that the struct refers to, in
+/// one heap block: as many lengths as there are axes, and as many strides.
 ///
 /// # Invariants
 ///
 /// 1. `managed` comes first, so that its address is the block's, and its deleter is [`Block::delete`] of this very type.
 /// 2. The consumer has the address, and calls the deleter once, last of all.
+/// 3. `rank` is that of the numbers, whatever the consumer makes of the struct.
 #[repr(C)]
-struct Block<M, const N: usize> {
+struct Block<M> {
     managed: M,
-    shape: [i64; N],
-    strides: [i64; N],
     lease: Lease,
+    rank: usize,
 }
 
-impl<M: Managed, const N: usize> Block<M, N> {
-    /// A block of its own for the tensor, which gets its shape and strides here. `dims.rank` is at most `N`.
-    fn lend(mut tensor: DLTensor, flags: u64, dims: &Dims, lease: Lease) -> Result<NonNull<M>, Error> {
-        let (mut shape, mut strides) = ([0; N], [0; N]);
-        shape.copy_from_slice(&dims.shape[..N]);
-        strides.copy_from_slice(&dims.strides[..N]);
-        let layout = AllocLayout::new::<Self>();
+impl<M: Managed> Block<M> {
+    /// Of a block with its numbers, which begin where it ends.
+    fn layout(rank: usize) -> Result<AllocLayout, Error> {
+        let numbers = AllocLayout::array::<[i64; 2]>(rank);
+        let both = numbers.and_then(|numbers| AllocLayout::new::<Self>().extend(numbers));
+        match both {
+            Ok((layout, begin)) if begin == size_of::<Self>() => Ok(layout),
+            _ => Err(Error::out_of_memory(size_of::<Self>(), align_of::<Self>())),
+        }
+    }
+
+    /// A block of its own for an array, whose strides were checked.
+    fn lend(array: &DArray, words: &Words, flags: u64, lease: Lease) -> Result<NonNull<M>, Error> {
+        let from = array.layout();
+        let rank = from.rank();
+        let layout = Self::layout(rank)?;
         // SAFETY: a block is not zero-sized.
         let block = NonNull::new(unsafe { alloc(layout) }.cast::<Self>())
             .ok_or_else(|| Error::out_of_memory(layout.size(), layout.align()))?;
-        let address = block.as_ptr();
-        // SAFETY: inside of the block that was just allocated.
-        tensor.shape = unsafe { &raw mut (*address).shape }.cast();
-        // SAFETY: as above.
-        tensor.strides = unsafe { &raw mut (*address).strides }.cast();
-        let managed = M::new(tensor, address.cast(), Self::delete, flags);
-        // SAFETY: as above; the block was made for this type.
-        unsafe { address.write(Self { managed, shape, strides, lease }) };
+        // SAFETY: the numbers begin where the block ends, inside of what was allocated.
+        let numbers = unsafe { block.add(1) }.cast::<MaybeUninit<i64>>();
+        // SAFETY: so many were allocated, and nobody else knows of them.
+        let numbers = unsafe { slice::from_raw_parts_mut(numbers.as_ptr(), 2 * rank) };
+        let (shape, strides) = numbers.split_at_mut(rank);
+        write_numbers(from, shape, strides);
+        let tensor = DLTensor {
+            data: if array.is_empty() { ptr::null_mut() } else { array.as_ptr().cast_mut().cast() },
+            device: words.device,
+            ndim: rank as i32,
+            dtype: words.dtype,
+            shape: shape.as_mut_ptr().cast(),
+            strides: strides.as_mut_ptr().cast(),
+            byte_offset: 0,
+        };
+        let managed = M::new(tensor, block.as_ptr().cast(), Self::delete, flags);
+        // SAFETY: freshly allocated, for this type.
+        unsafe { block.write(Self { managed, lease, rank }) };
         Ok(block.cast())
     }
 
@@ -273,10 +295,28 @@ impl<M: Managed, const N: usize> Block<M, N> {
     ///
     /// `managed` is null, or from [`Block::lend`] of this type, and this is the one call for it.
     unsafe extern "C" fn delete(managed: *mut M) {
-        if !managed.is_null() {
-            // SAFETY: Block 1, and the caller's word; it was allocated with the layout of a box of this type.
-            drop(unsafe { Box::from_raw(managed.cast::<Self>()) });
+        let Some(block) = NonNull::new(managed.cast::<Self>()) else { return };
+        // SAFETY: Block 1, and the caller's word.
+        let Self { lease, rank, .. } = unsafe { block.read() };
+        if let Ok(layout) = Self::layout(rank) {
+            // SAFETY: allocated with it (Block 3), and read for the last time above.
+            unsafe { dealloc(block.as_ptr().cast(), layout) };
         }
+        drop(lease);
+    }
+}
+
+/// Lengths, and strides in elements.
+fn write_numbers(layout: &Layout, shape: &mut [MaybeUninit<i64>], strides: &mut [MaybeUninit<i64>]) {
+    let elements = Elements::of(layout);
+    // Consumers look at strides that they will never use, too.
+    let normal = layout.shape().iter().any(|&len| len <= 1).then(|| layout.normalized());
+    let from = normal.as_ref().unwrap_or(layout);
+    for (to, &len) in shape.iter_mut().zip(from.shape()) {
+        to.write(len as i64);
+    }
+    for (to, &stride) in strides.iter_mut().zip(from.strides()) {
+        to.write(elements.count(stride));
     }
 }
 
