@@ -1,5 +1,7 @@
 //! The arguments of a method: `METH_FASTCALL | METH_KEYWORDS`.
 
+use std::ffi::CStr;
+
 use pyo3::exceptions::PyTypeError;
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -12,7 +14,7 @@ use pyo3::types::{PyString, PyTuple};
 /// 1. `args` points to `count` objects, and to one more for each of `names`, as long as the call lasts.
 pub(crate) struct Arguments<'py> {
     py: Python<'py>,
-    method: &'static str,
+    method: &'static CStr,
     args: *const *mut ffi::PyObject,
     count: usize,
     /// How many without a name are taken.
@@ -28,7 +30,7 @@ impl<'py> Arguments<'py> {
     /// As the interpreter hands them to a method of this kind: Arguments 1, where `names` is null or a tuple of strings.
     pub(crate) unsafe fn new(
         py: Python<'py>,
-        method: &'static str,
+        method: &'static CStr,
         args: *const *mut ffi::PyObject,
         count: isize,
         names: *mut ffi::PyObject,
@@ -74,6 +76,28 @@ impl<'py> Arguments<'py> {
         self.position(name).is_some()
     }
 
+    /// Those of these names, unless they are `None`. The interpreter has most names once, and so have we: these are told by their
+    /// addresses.
+    #[inline]
+    pub(crate) fn all_named<const N: usize>(
+        &mut self,
+        names: [&Bound<'py, PyString>; N],
+    ) -> [Option<Bound<'py, PyAny>>; N] {
+        let mut found = [const { None }; N];
+        let Some(given) = &self.names else { return found };
+        for position in 0..given.len() {
+            // SAFETY: fewer than there are.
+            let name = unsafe { given.get_borrowed_item_unchecked(position) };
+            let known = names.iter().position(|known| known.is(name));
+            let known = known.or_else(|| names.iter().position(|known| name.eq(known).unwrap_or(false)));
+            if let Some(known) = known {
+                self.taken |= 1_u64.checked_shl(position as u32).unwrap_or(0);
+                found[known] = Some(self.argument(self.count + position)).filter(|value| !value.is_none());
+            }
+        }
+        found
+    }
+
     /// The one of this name, unless it is `None`.
     pub(crate) fn named(&mut self, name: &str) -> Option<Bound<'py, PyAny>> {
         let position = self.position(name)?;
@@ -83,7 +107,7 @@ impl<'py> Arguments<'py> {
 
     /// Nothing may be left.
     pub(crate) fn finish(self) -> PyResult<()> {
-        let method = self.method;
+        let method = self.method.to_string_lossy();
         if self.next < self.count {
             let text =
                 format!("{method}() was given {} positional arguments too many", self.count - self.next);

@@ -1,5 +1,8 @@
 //! Between elements and Python's own values.
 
+use std::mem::MaybeUninit;
+use std::{ptr, slice};
+
 use crossdock::element::{DType, Value};
 use pyo3::exceptions::PyTypeError;
 use pyo3::ffi;
@@ -47,6 +50,23 @@ pub(crate) fn to_python<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'
             return Err(PyTypeError::new_err(text));
         }
     })
+}
+
+/// New `bytes`, which `fill` writes to the end.
+pub(crate) fn new_bytes<'py>(
+    py: Python<'py>,
+    nbytes: usize,
+    fill: impl FnOnce(&mut [MaybeUninit<u8>]) -> PyResult<()>,
+) -> PyResult<Bound<'py, PyAny>> {
+    // SAFETY: the interpreter is held; without a text the bytes are left to be written.
+    let made = unsafe { ffi::PyBytes_FromStringAndSize(ptr::null(), nbytes.cast_signed()) };
+    // SAFETY: a new reference, or null with an exception.
+    let made = unsafe { Bound::from_owned_ptr_or_err(py, made) }?;
+    // SAFETY: bytes, as just made.
+    let first = unsafe { ffi::PyBytes_AsString(made.as_ptr()) };
+    // SAFETY: so many bytes, which nobody else has seen yet.
+    fill(unsafe { slice::from_raw_parts_mut(first.cast(), nbytes) })?;
+    Ok(made)
 }
 
 /// Whether an object is a value by itself, and no sequence of them.

@@ -35,12 +35,13 @@ pub(crate) fn export<'py>(
     array: &DArray,
     mut arguments: Arguments<'py>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let stream = arguments.named("stream");
-    let max_version: Option<(u32, u32)> =
-        arguments.named("max_version").map(|value| value.extract()).transpose()?;
-    let wanted: Option<(i32, i32)> = arguments.named("dl_device").map(|value| value.extract()).transpose()?;
-    let copy: Option<bool> = arguments.named("copy").map(|value| value.extract()).transpose()?;
+    let names =
+        [intern!(py, "stream"), intern!(py, "max_version"), intern!(py, "dl_device"), intern!(py, "copy")];
+    let [stream, max_version, wanted, copy] = arguments.all_named(names);
     arguments.finish()?;
+    let max_version: Option<(u32, u32)> = max_version.map(|value| value.extract()).transpose()?;
+    let wanted: Option<(i32, i32)> = wanted.map(|value| value.extract()).transpose()?;
+    let copy: Option<bool> = copy.map(|value| value.extract()).transpose()?;
     if stream.is_some() && array.place().kind() == DeviceKind::CPU {
         return Err(PyBufferError::new_err("memory of the processor has no streams: stream has to be None"));
     }

@@ -10,14 +10,14 @@ use crossdock::layout::Order;
 use crossdock::view::Request;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyTuple};
+use pyo3::types::PyTuple;
 use pyo3::{BoundObject, ffi};
 
 use crate::arguments::Arguments;
 use crate::entry::{Called, fail};
 use crate::errors::{Raise, refused};
 use crate::object::{Own, slot, this, wrap};
-use crate::{dlpack, nested};
+use crate::{convert, dlpack, nested};
 
 type Getter = for<'py> fn(Python<'py>, &Own) -> PyResult<Bound<'py, PyAny>>;
 type Method = for<'py> fn(Python<'py>, &Own, Arguments<'py>) -> PyResult<Bound<'py, PyAny>>;
@@ -123,7 +123,7 @@ unsafe extern "C" fn call<const METHOD: usize>(
     called.enter(|py| {
         let (name, method, _) = METHODS[METHOD];
         // SAFETY: as the interpreter hands them over.
-        let arguments = unsafe { Arguments::new(py, name.to_str().unwrap_or_default(), args, count, names) };
+        let arguments = unsafe { Arguments::new(py, name, args, count, names) };
         Ok(method(py, this, arguments)?.into_ptr())
     })
 }
@@ -171,7 +171,7 @@ fn to_list<'py>(py: Python<'py>, this: &Own, arguments: Arguments<'py>) -> PyRes
 fn to_bytes<'py>(py: Python<'py>, this: &Own, arguments: Arguments<'py>) -> PyResult<Bound<'py, PyAny>> {
     arguments.finish()?;
     let view = this.array.export(&Request::pin().indirect()).map_err(|refusal| refused(&refusal))?;
-    Ok(PyBytes::new(py, &view.to_bytes().raise()?).into_any())
+    convert::new_bytes(py, view.nbytes(), |room| view.copy_to_uninit(room).raise())
 }
 
 fn item<'py>(py: Python<'py>, this: &Own, mut arguments: Arguments<'py>) -> PyResult<Bound<'py, PyAny>> {

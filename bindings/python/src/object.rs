@@ -1,8 +1,9 @@
 //! The type `crossdock.Array`, made of slots: the objects, their beginning and their end.
 
 use std::cell::{Cell, OnceCell};
+use std::convert::Infallible;
 use std::ffi::{c_int, c_uint, c_ulong, c_void};
-use std::mem::offset_of;
+use std::mem::{MaybeUninit, offset_of};
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
@@ -117,16 +118,54 @@ pub(crate) fn wrap(py: Python<'_>, array: DArray) -> PyResult<Bound<'_, PyAny>> 
 /// A new object, or null with an exception. The caller holds the interpreter.
 #[inline]
 pub(crate) fn allocate(array: DArray) -> *mut ffi::PyObject {
+    match allocate_with(|place| Ok::<_, Infallible>(place.write(array))) {
+        Ok(object) => object,
+        Err(never) => match never {},
+    }
+}
+
+/// A new object, or null with an exception, around the array that `make` makes in it: each move of an array costs as much as an axis of
+/// a slice does. The caller holds the interpreter.
+#[inline(always)]
+pub(crate) fn allocate_with<E>(
+    make: impl for<'a> FnOnce(&'a mut MaybeUninit<DArray>) -> Result<&'a mut DArray, E>,
+) -> Result<*mut ffi::PyObject, E> {
     let of = TYPE.load(Ordering::Relaxed);
     // SAFETY: the type was made before anything that calls this could be called; the object has room for an `Object`.
-    let this = unsafe { ffi::PyObject_New::<Object>(of) };
-    if this.is_null() {
-        return ptr::null_mut();
+    let object: *mut ffi::PyObject = unsafe { ffi::PyObject_New::<Object>(of) }.cast();
+    if object.is_null() {
+        return Ok(object);
     }
-    let own = Own { weak: ptr::null_mut(), array, exports: Exports::new(), copied_because: OnceCell::new() };
+    let own = own_of(object);
     // SAFETY: the interpreter has written the head of the object, which is not touched; the rest is ours to initialise.
-    unsafe { own_of(this.cast()).write(own) };
-    this.cast()
+    let place = unsafe { &mut *(&raw mut (*own).array).cast::<MaybeUninit<DArray>>() };
+    if let Err(error) = make(place) {
+        // SAFETY: an object with nothing in it.
+        unsafe { free(object) };
+        return Err(error);
+    }
+    // SAFETY: as above.
+    unsafe { (&raw mut (*own).weak).write(ptr::null_mut()) };
+    // SAFETY: as above.
+    unsafe { (&raw mut (*own).exports).write(Exports::new()) };
+    // SAFETY: as above.
+    unsafe { (&raw mut (*own).copied_because).write(OnceCell::new()) };
+    Ok(object)
+}
+
+/// Gives the memory of an object back.
+///
+/// # Safety
+///
+/// An object of the type, in which there is nothing any more; nobody uses it.
+#[inline]
+unsafe fn free(object: *mut ffi::PyObject) {
+    // SAFETY: an object has a type.
+    let of = unsafe { ffi::Py_TYPE(object) };
+    // SAFETY: the interpreter's memory, as it was allocated by `PyObject_New`.
+    unsafe { ffi::PyObject_Free(object.cast()) };
+    // SAFETY: an object of a type from a spec holds a reference to it.
+    unsafe { ffi::Py_DECREF(of.cast()) };
 }
 
 /// The array behind `self` of a slot.
@@ -179,15 +218,11 @@ unsafe extern "C" fn dealloc(object: *mut ffi::PyObject) {
         // SAFETY: as above.
         unsafe { ffi::PyObject_ClearWeakRefs(object) };
     }
-    // SAFETY: an object has a type.
-    let of = unsafe { ffi::Py_TYPE(object) };
     // SAFETY: initialised when it was made, and nobody uses it any more: consumers of buffers hold references. Owners that panic are
     // caught where they are called.
     unsafe { ptr::drop_in_place(own) };
-    // SAFETY: the interpreter's memory, as it was allocated by `PyObject_New`.
-    unsafe { ffi::PyObject_Free(object.cast()) };
-    // SAFETY: an object of a type from a spec holds a reference to it.
-    unsafe { ffi::Py_DECREF(of.cast()) };
+    // SAFETY: the interpreter calls, and nothing is left.
+    unsafe { free(object) };
 }
 
 /// A counter of one thread at a time (Object 2).

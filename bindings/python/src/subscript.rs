@@ -14,7 +14,7 @@ use pyo3::{Borrowed, ffi};
 use crate::convert::{is_value, number, to_python, to_value};
 use crate::entry::{Called, fail, fetch};
 use crate::errors::{Raise, exception};
-use crate::object::{allocate, downcast, this, wrap};
+use crate::object::{allocate, allocate_with, downcast, this, wrap};
 use crate::{import, nested};
 
 /// Indices and slices up to this many stand on the stack.
@@ -50,8 +50,9 @@ pub(crate) unsafe extern "C" fn get(
                 Err(error) => fail(|_| exception(&error)),
             };
         }
-        match part(array, key) {
-            Ok(Part::Array(part)) => allocate(part),
+        match part(array, key, |axes| allocate_with(|place| array.slice_numpy_to(axes, place))) {
+            Ok(Part::Slice(object)) => object,
+            Ok(Part::Field(field)) => allocate(field),
             Ok(Part::Element(index)) => called.enter(|py| Ok(element(py, array, &index)?.into_ptr())),
             Err(error) => fail(|_| error),
         }
@@ -127,8 +128,8 @@ pub(crate) unsafe extern "C" fn set(
             array.set(index, &to_value(&value, None)?).raise()?;
             return Ok(0);
         }
-        let target = match part(array, key)? {
-            Part::Array(target) => target,
+        let target = match part(array, key, |axes| array.slice_numpy(axes))? {
+            Part::Slice(target) | Part::Field(target) => target,
             Part::Element(index) => view_of(array, &index)?,
         };
         assign(&target, &value)?;
@@ -210,13 +211,20 @@ fn plain_index(object: *mut ffi::PyObject, len: usize) -> Option<usize> {
 }
 
 /// What a key names.
-enum Part {
-    Array(DArray),
+enum Part<S> {
+    /// What was made of the list of slices.
+    Slice(S),
+    Field(DArray),
     /// Every axis has an index.
     Element(Vec<usize>),
 }
 
-fn part(array: &DArray, key: Borrowed<'_, '_, PyAny>) -> PyResult<Part> {
+#[inline]
+fn part<S>(
+    array: &DArray,
+    key: Borrowed<'_, '_, PyAny>,
+    slice: impl FnOnce(&[AxisSlice]) -> crossdock::Result<S>,
+) -> PyResult<Part<S>> {
     let raw = key.as_ptr();
     if is_exact(raw, &raw const ffi::PyTuple_Type) {
         // SAFETY: a tuple.
@@ -232,25 +240,30 @@ fn part(array: &DArray, key: Borrowed<'_, '_, PyAny>) -> PyResult<Part> {
                 return Err(PyIndexError::new_err(format!("{count} indices for {} axes", array.rank())));
             }
             let axes: Vec<_> = (0..count).map(|position| axis(item(position))).collect::<PyResult<_>>()?;
-            return sliced(array, &axes);
+            return sliced(array, &axes, slice);
         }
-        let mut axes = [AxisSlice::ALL; FEW];
-        for (position, slice) in axes[..count].iter_mut().enumerate() {
-            *slice = axis(item(position))?;
+        let mut axes = [AxisSlice::Ellipsis; FEW];
+        for (position, place) in axes[..count].iter_mut().enumerate() {
+            *place = axis(item(position))?;
         }
-        return sliced(array, &axes[..count]);
+        return sliced(array, &axes[..count], slice);
     }
     if let Ok(name) = key.cast::<PyString>() {
         let name: String = name.extract()?;
         return match array.field(&name) {
-            Ok(field) => Ok(Part::Array(field)),
+            Ok(field) => Ok(Part::Field(field)),
             Err(error) => Err(PyValueError::new_err(error.to_string())),
         };
     }
-    sliced(array, &[axis(key)?])
+    sliced(array, &[axis(key)?], slice)
 }
 
-fn sliced(array: &DArray, axes: &[AxisSlice]) -> PyResult<Part> {
+#[inline]
+fn sliced<S>(
+    array: &DArray,
+    axes: &[AxisSlice],
+    slice: impl FnOnce(&[AxisSlice]) -> crossdock::Result<S>,
+) -> PyResult<Part<S>> {
     let indices =
         || axes.iter().map(|axis| if let AxisSlice::Index(index) = *axis { Some(index) } else { None });
     if axes.len() == array.rank() && indices().all(|index| index.is_some()) {
@@ -266,8 +279,8 @@ fn sliced(array: &DArray, axes: &[AxisSlice]) -> PyResult<Part> {
         }
         return Ok(Part::Element(whole));
     }
-    match array.slice_numpy(axes) {
-        Ok(part) => Ok(Part::Array(part)),
+    match slice(axes) {
+        Ok(made) => Ok(Part::Slice(made)),
         Err(error) if error.is_shape() || error.is_unsupported() => {
             Err(PyIndexError::new_err(error.to_string()))
         }

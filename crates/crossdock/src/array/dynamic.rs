@@ -1,5 +1,7 @@
 //! Arrays whose element type and rank are known at run time.
 
+use std::mem::MaybeUninit;
+
 use crate::array::RawArray;
 use crate::array::queries::{dynamic_queries, memory_queries};
 use crate::array::raw::elsewhere;
@@ -113,6 +115,57 @@ impl DArray {
         let (layout, offset) = self.layout.slice_numpy(slices)?;
         // SAFETY: layout and offset came together.
         Ok(unsafe { self.moved(layout, offset) })
+    }
+
+    /// As [`DArray::slice_numpy`], made where it is to stay: for objects of other languages, of which each move of an array costs as
+    /// much as an axis.
+    ///
+    /// ```
+    /// use std::mem::MaybeUninit;
+    ///
+    /// use crossdock::{Array, DArray, s};
+    ///
+    /// let numbers = DArray::from(Array::from_vec(vec![1u8, 2, 3], [3])?);
+    /// let mut place = MaybeUninit::uninit();
+    /// let part = numbers.slice_numpy_to(&s![1..9], &mut place)?;
+    /// assert_eq!(part.shape(), [2]);
+    /// # Ok::<(), crossdock::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`DArray::slice_numpy`]; nothing is in the place then.
+    pub fn slice_numpy_to<'a>(
+        &self,
+        slices: &[AxisSlice],
+        place: &'a mut MaybeUninit<Self>,
+    ) -> Result<&'a mut Self> {
+        if self.is_indirect() {
+            return Ok(place.write(self.slice_indirect(slices, Reading::Numpy)?));
+        }
+        let this = place.as_mut_ptr();
+        // SAFETY: a field of a place that is ours.
+        let layout = unsafe { &raw mut (*this).layout };
+        // SAFETY: as above.
+        unsafe { layout.write(Layout::scalar(self.layout.itemsize())) };
+        // SAFETY: just written.
+        match self.layout.slice_to(slices, Reading::Numpy, unsafe { &mut *layout }) {
+            Ok(offset) => {
+                // SAFETY: layout and offset came together.
+                let raw = unsafe { self.raw.moved(offset) };
+                // SAFETY: a field of a place that is ours.
+                unsafe { (&raw mut (*this).raw).write(raw) };
+                // SAFETY: as above.
+                unsafe { (&raw mut (*this).dtype).write(self.dtype.clone()) };
+                // SAFETY: all of its fields were written; DArray 1 and 2 as for a slice.
+                Ok(unsafe { place.assume_init_mut() })
+            }
+            Err(error) => {
+                // SAFETY: a valid layout, of which nobody knows any more.
+                unsafe { layout.drop_in_place() };
+                Err(error)
+            }
+        }
     }
 
     /// One field of an array of records, in place. A field that is a sub-array adds its axes behind the array's. O(rank).

@@ -450,11 +450,26 @@ impl Layout {
     }
 
     fn slice_as(&self, axes: &[AxisSlice], reading: Reading) -> Result<(Self, isize)> {
-        let mut result = self.blank_like(self.rank_after(axes, reading)?)?;
-        let mut cut = Cut::new(self, &mut result);
-        cut_axes(&mut cut, axes, self.rank(), reading)?;
-        let offset = cut.finish();
+        let mut result = Self::scalar(self.itemsize);
+        let offset = self.slice_to(axes, reading, &mut result)?;
         Ok((result, offset))
+    }
+
+    /// As [`slice`](Self::slice) or [`slice_numpy`](Self::slice_numpy), written to where the caller wants it. Where it fails, `result` is
+    /// some valid layout.
+    #[inline]
+    pub(crate) fn slice_to(&self, axes: &[AxisSlice], reading: Reading, result: &mut Self) -> Result<isize> {
+        let rank = self.rank_after(axes, reading)?;
+        *result = self.blank_like(rank)?;
+        let mut cut = Cut::new(self, result);
+        cut_axes(&mut cut, axes, self.rank(), reading)?;
+        Ok(cut.finish())
+    }
+
+    /// The layout of one element, without axes.
+    #[inline]
+    pub(crate) fn scalar(itemsize: usize) -> Self {
+        Self { rank: 0, itemsize, shape: [0; INLINE_RANK], strides: [0; INLINE_RANK], more: None }
     }
 
     /// The rank that a slice leaves.

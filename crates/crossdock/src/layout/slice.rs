@@ -130,8 +130,9 @@ fn pick_numpy(start: Option<isize>, stop: Option<isize>, step: isize, len: usize
     let clamp = |bound: isize| (if bound < 0 { bound + len } else { bound }).clamp(lowest, highest);
     let (front, back) = if step < 0 { (highest, lowest) } else { (lowest, highest) };
     let (start, stop) = (start.map_or(front, clamp), stop.map_or(back, clamp));
-    let width = if step < 0 { start - stop } else { stop - start };
-    Picked { first: start, len: (width.max(0) as usize).div_ceil(step.unsigned_abs()) }
+    let width = (if step < 0 { start - stop } else { stop - start }).max(0) as usize;
+    let len = if step == 1 { width } else { width.div_ceil(step.unsigned_abs()) };
+    Picked { first: start, len }
 }
 
 /// One axis of a slice, or the sentence that says what is wrong with it.

@@ -1,5 +1,6 @@
 //! An array held under a lease.
 
+use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 
 use crate::array::CopyPolicy;
@@ -246,11 +247,50 @@ impl MemoryView {
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
         let nbytes = self.nbytes();
         let mut bytes = try_with_capacity(nbytes)?;
-        // SAFETY: MemoryView 1; every lease permits racy loads; the vector has room for as many bytes.
-        unsafe { kernel::gather(self.ptr.as_ptr(), &self.layout, bytes.as_mut_ptr()) };
+        self.copy_to_uninit(&mut bytes.spare_capacity_mut()[..nbytes])?;
         // SAFETY: all of them were written.
         unsafe { bytes.set_len(nbytes) };
         Ok(bytes)
+    }
+
+    /// As [`to_bytes`](Self::to_bytes), to where the caller has room for [`nbytes`](Self::nbytes): all of it is written.
+    ///
+    /// ```
+    /// use crossdock::view::{Request, view};
+    /// use crossdock::{Array, s};
+    ///
+    /// let numbers = Array::from_vec(vec![1u8, 2, 3, 4], [4])?;
+    /// let view = view(&numbers.slice(s![..;2])?, Request::read())?;
+    /// let mut bytes = [0; 2];
+    /// view.copy_to_slice(&mut bytes)?;
+    /// assert_eq!(bytes, [1, 3]);
+    /// assert!(view.copy_to_slice(&mut [0; 3]).unwrap_err().is_shape());
+    /// # Ok::<(), crossdock::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// `is_shape` where the room is another.
+    pub fn copy_to_slice(&self, bytes: &mut [u8]) -> Result<()> {
+        // SAFETY: the same bytes, which stay initialised, since nothing but bytes of elements is written.
+        let bytes = unsafe { &mut *(std::ptr::from_mut(bytes) as *mut [MaybeUninit<u8>]) };
+        self.copy_to_uninit(bytes)
+    }
+
+    /// As [`copy_to_slice`](Self::copy_to_slice), where nothing was written yet.
+    ///
+    /// # Errors
+    ///
+    /// As [`copy_to_slice`](Self::copy_to_slice); nothing was written then.
+    pub fn copy_to_uninit(&self, bytes: &mut [MaybeUninit<u8>]) -> Result<()> {
+        if bytes.len() != self.nbytes() {
+            let text =
+                format!("there is room for {} bytes, and the elements have {}", bytes.len(), self.nbytes());
+            return Err(Error::new(Kind::Shape, text));
+        }
+        // SAFETY: MemoryView 1; every lease permits racy loads; as many bytes, which are ours to write.
+        unsafe { kernel::gather(self.ptr.as_ptr(), &self.layout, bytes.as_mut_ptr().cast()) };
+        Ok(())
     }
 
     // ===== back to handles
