@@ -4,6 +4,7 @@ mod child;
 
 use std::collections::BTreeSet;
 use std::io::Write as _;
+use std::mem::MaybeUninit;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -263,6 +264,7 @@ const DARRAY: &[&str] = &[
     "at",
     "into_sealed",
     "slice_numpy",
+    "slice_numpy_to",
     "field",
     "permute",
     "transpose",
@@ -333,7 +335,12 @@ fn every_method_of_an_array_refuses_or_leaves_the_elements_alone() {
     assert!(format!("{array:?} {array:#?}").contains("ext_dev:0"));
 
     // Views of it.
+    let mut place = MaybeUninit::uninit();
+    let made_in_place = array.slice_numpy_to(s![.., 1..], &mut place).unwrap().clone();
+    // SAFETY: made just now.
+    unsafe { place.assume_init_drop() };
     let views = [
+        made_in_place,
         array.slice(s![.., 1.., ..;-1]).unwrap(),
         array.at("1:, ::-1").unwrap(),
         array.slice_numpy(s![.., 1.., ..;-1]).unwrap(),

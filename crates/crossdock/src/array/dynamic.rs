@@ -117,8 +117,8 @@ impl DArray {
         Ok(unsafe { self.moved(layout, offset) })
     }
 
-    /// As [`DArray::slice_numpy`], made where it is to stay: for objects of other languages, of which each move of an array costs as
-    /// much as an axis.
+    /// As [`DArray::slice_numpy`], made where it is to stay, whose owner drops it: for objects of other languages, where each move of an
+    /// array would cost as much as an axis.
     ///
     /// ```
     /// use std::mem::MaybeUninit;
@@ -127,8 +127,10 @@ impl DArray {
     ///
     /// let numbers = DArray::from(Array::from_vec(vec![1u8, 2, 3], [3])?);
     /// let mut place = MaybeUninit::uninit();
-    /// let part = numbers.slice_numpy_to(&s![1..9], &mut place)?;
+    /// let part = numbers.slice_numpy_to(s![1..9], &mut place)?;
     /// assert_eq!(part.shape(), [2]);
+    /// // SAFETY: made there.
+    /// unsafe { place.assume_init_drop() };
     /// # Ok::<(), crossdock::Error>(())
     /// ```
     ///
@@ -137,11 +139,12 @@ impl DArray {
     /// As [`DArray::slice_numpy`]; nothing is in the place then.
     pub fn slice_numpy_to<'a>(
         &self,
-        slices: &[AxisSlice],
+        slices: impl AxisList,
         place: &'a mut MaybeUninit<Self>,
     ) -> Result<&'a mut Self> {
         if self.is_indirect() {
-            return Ok(place.write(self.slice_indirect(slices, Reading::Numpy)?));
+            let part = slices.with_axes(|axes| self.slice_indirect(axes, Reading::Numpy))?;
+            return Ok(place.write(part));
         }
         let this = place.as_mut_ptr();
         // SAFETY: a field of a place that is ours.
@@ -149,7 +152,8 @@ impl DArray {
         // SAFETY: as above.
         unsafe { layout.write(Layout::scalar(self.layout.itemsize())) };
         // SAFETY: just written.
-        match self.layout.slice_to(slices, Reading::Numpy, unsafe { &mut *layout }) {
+        let result = unsafe { &mut *layout };
+        match slices.with_axes(|axes| self.layout.slice_to(axes, Reading::Numpy, result)) {
             Ok(offset) => {
                 // SAFETY: layout and offset came together.
                 let raw = unsafe { self.raw.moved(offset) };
