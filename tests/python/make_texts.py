@@ -1,7 +1,8 @@
 """Writes, with NumPy, arrays of every dtype, shape and magnitude as .npy files, and what NumPy prints of each:
 python make_texts.py DIRECTORY
 
-DIRECTORY/texts.json is a list of {file, options, text}: `text` is str() of the array under np.printoptions(**options)."""
+DIRECTORY/texts.json is a list of {file, options, text, literal}: `text` is str() of the array under np.printoptions(**options), and
+`literal` the part of its repr() between the brackets, if its class were called Array."""
 
 import json
 import sys
@@ -192,7 +193,9 @@ def main(directory):
             np.save(directory / name, array, allow_pickle=False)
             array = np.load(directory / name)
         with np.printoptions(**options):
-            said.append({"file": name, "dtype": str(array.dtype), "shape": array.shape, "options": options, "text": str(array)})
+            literal = np.array2string(array, separator=", ", prefix="Array(", suffix=")")
+            texts = {"text": str(array), "literal": literal}
+            said.append({"file": name, "dtype": str(array.dtype), "shape": array.shape, "options": options, **texts})
     (directory / "texts.json").write_text(json.dumps(said))
     print(f"{len(said)} arrays, printed by NumPy {np.__version__}")
 

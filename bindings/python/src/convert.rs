@@ -9,6 +9,8 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyComplex, PyFloat, PyInt, PyList, PyString, PyTuple};
 
+use crate::moment;
+
 /// A number or truth value as a new reference, or null with an exception; none for other values. The caller holds the interpreter.
 #[inline]
 pub(crate) fn number(value: &Value) -> Option<*mut ffi::PyObject> {
@@ -45,6 +47,8 @@ pub(crate) fn to_python<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'
                 fields.iter().map(|(_, part)| to_python(py, part)).collect::<PyResult<_>>()?;
             PyTuple::new(py, parts)?.into_any()
         }
+        Value::DateTime { count, unit } => moment::date(py, *count, *unit)?,
+        Value::TimeDelta { count, unit } => moment::duration(py, *count, *unit)?,
         other => {
             let text = format!("{other} has no value in plain Python: look at it through NumPy");
             return Err(PyTypeError::new_err(text));
@@ -80,6 +84,11 @@ pub(crate) fn is_value(object: &Bound<'_, PyAny>) -> bool {
 
 /// A value of Python's for an element of this type. Whether it fits is found out where it is written.
 pub(crate) fn to_value(object: &Bound<'_, PyAny>, dtype: Option<&DType>) -> PyResult<Value> {
+    if let Some(dtype) = dtype
+        && let Some(value) = moment::for_element(object, dtype)?
+    {
+        return Ok(value);
+    }
     if object.is_instance_of::<PyBool>() {
         return Ok(Value::Bool(object.extract()?));
     }
@@ -113,6 +122,9 @@ pub(crate) fn to_value(object: &Bound<'_, PyAny>, dtype: Option<&DType>) -> PyRe
     }
     if let Some(subarray) = dtype.and_then(DType::as_subarray) {
         return items(object, subarray.shape(), subarray.base());
+    }
+    if let Some(value) = moment::from_python(object, None)? {
+        return Ok(value);
     }
     // Numbers of other libraries.
     // SAFETY: an object, and the interpreter is held.

@@ -26,7 +26,7 @@ pub(crate) struct Attached(());
 impl Attached {
     /// # Safety
     ///
-    /// The thread holds the interpreter, and does not let go of it while this lives.
+    /// The thread holds the interpreter, and does not let go of it while this lives, but under an [`Away`].
     #[inline]
     pub(crate) unsafe fn new() -> Self {
         DEPTH.with(|depth| depth.set(depth.get() + 1));
@@ -38,6 +38,27 @@ impl Drop for Attached {
     #[inline]
     fn drop(&mut self) {
         DEPTH.with(|depth| depth.set(depth.get() - 1));
+    }
+}
+
+/// For functions that PyO3 calls.
+pub(crate) fn attached(_: Python<'_>) -> Attached {
+    // SAFETY: PyO3's token says so; who lets go of the interpreter meanwhile says that as well, by `Away`.
+    unsafe { Attached::new() }
+}
+
+/// This thread has let go of the interpreter while this lives, whatever calls it is in.
+pub(crate) struct Away(usize);
+
+impl Away {
+    pub(crate) fn new() -> Self {
+        Self(DEPTH.with(|depth| depth.replace(0)))
+    }
+}
+
+impl Drop for Away {
+    fn drop(&mut self) {
+        DEPTH.with(|depth| depth.set(self.0));
     }
 }
 

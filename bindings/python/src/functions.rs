@@ -11,18 +11,13 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::convert::to_value;
-use crate::entry::Attached;
+use crate::detach::{detached, making};
+use crate::entry::attached;
 use crate::errors::Raise;
 use crate::methods::{order, read_dtype};
 use crate::object::{downcast, wrap};
 use crate::owner::Owner;
 use crate::{dlpack, import, nested};
-
-/// This thread holds the interpreter until what is returned is dropped.
-fn attached(_: Python<'_>) -> Attached {
-    // SAFETY: PyO3's token says so, and the functions here do not let go of it.
-    unsafe { Attached::new() }
-}
 
 /// An array on the memory of an object: of its buffer (PEP 3118), or what it lends by DLPack.
 ///
@@ -34,6 +29,17 @@ fn attached(_: Python<'_>) -> Attached {
 ///     False never copies: what shares no memory is refused, with the reason. None copies where it has to, and says why in
 ///     ``copied_because``. True always copies.
 ///
+/// Returns
+/// -------
+/// Array
+///
+/// Raises
+/// ------
+/// BufferError, TypeError
+///     Where the memory cannot be shared, with the reason.
+///
+/// Examples
+/// --------
 /// >>> import crossdock
 /// >>> numbers = bytearray(b'abc')
 /// >>> crossdock.asarray(numbers)[0] = 65
@@ -49,7 +55,7 @@ pub(crate) fn asarray<'py>(
     let _attached = attached(py);
     if let Some(own) = downcast(obj) {
         return match copy {
-            Some(true) => wrap(py, own.array.to_order(Order::RowMajor).raise()?),
+            Some(true) => wrap(py, copied(py, &own.array)?),
             _ => Ok(obj.clone()),
         };
     }
@@ -68,8 +74,20 @@ pub(crate) fn asarray<'py>(
 
 /// A new array with a copy of what an object has: nested lists and values, or anything that shares its memory.
 ///
-/// Without a dtype, numbers are of the least of ``bool``, ``int64``, ``uint64``, ``float64`` and ``complex128`` that holds them all.
+/// Parameters
+/// ----------
+/// obj : object
+///     Lists and tuples of values, as deep as there shall be axes; a value; or anything that :func:`asarray` takes.
+/// dtype : str or dtype, optional
+///     What the elements shall be. Without it, numbers are of the least of ``bool``, ``int64``, ``uint64``, ``float64`` and
+///     ``complex128`` that holds them all.
 ///
+/// Returns
+/// -------
+/// Array
+///
+/// Examples
+/// --------
 /// >>> import crossdock
 /// >>> crossdock.array([[1, 2], [3, 4]]).shape
 /// (2, 2)
@@ -87,6 +105,21 @@ pub(crate) fn array<'py>(
 
 /// A new array of zeros.
 ///
+/// Parameters
+/// ----------
+/// shape : int or tuple of int
+///     The lengths of the axes.
+/// dtype : str or dtype, default 'float64'
+///     What one element is.
+/// order : {'C', 'F'}
+///     Row-major or column-major.
+///
+/// Returns
+/// -------
+/// Array
+///
+/// Examples
+/// --------
 /// >>> import crossdock
 /// >>> crossdock.zeros((2, 3), 'int16').tolist()
 /// [[0, 0, 0], [0, 0, 0]]
@@ -104,6 +137,25 @@ pub(crate) fn zeros<'py>(
 }
 
 /// A new array to be written. Its elements are zeros: what somebody else's array held is shown to nobody.
+///
+/// Parameters
+/// ----------
+/// shape : int or tuple of int
+///     The lengths of the axes.
+/// dtype : str or dtype, default 'float64'
+///     What one element is.
+/// order : {'C', 'F'}
+///     Row-major or column-major.
+///
+/// Returns
+/// -------
+/// Array
+///
+/// Examples
+/// --------
+/// >>> import crossdock
+/// >>> crossdock.empty(2).shape
+/// (2,)
 #[pyfunction]
 #[pyo3(signature = (shape, dtype=None, *, order="C"))]
 pub(crate) fn empty<'py>(
@@ -115,8 +167,25 @@ pub(crate) fn empty<'py>(
     zeros(py, shape, dtype, order)
 }
 
-/// A new array of one value; without a dtype, of that which :func:`array` would give it.
+/// A new array of one value.
 ///
+/// Parameters
+/// ----------
+/// shape : int or tuple of int
+///     The lengths of the axes.
+/// value : object
+///     What every element is.
+/// dtype : str or dtype, optional
+///     What one element is; without it, what :func:`array` would make of the value.
+/// order : {'C', 'F'}
+///     Row-major or column-major.
+///
+/// Returns
+/// -------
+/// Array
+///
+/// Examples
+/// --------
 /// >>> import crossdock
 /// >>> crossdock.full(3, 1.5).tolist()
 /// [1.5, 1.5, 1.5]
@@ -140,11 +209,27 @@ pub(crate) fn full<'py>(
             (one.dtype().clone(), one.get(&[]).raise()?)
         }
     };
-    wrap(py, DArray::full(dtype, &extents(shape)?, value, self::order(order)?).raise()?)
+    let (shape, order) = (extents(shape)?, self::order(order)?);
+    let nbytes = shape.iter().copied().fold(dtype.itemsize(), usize::saturating_mul);
+    wrap(py, making(py, nbytes, || DArray::full(dtype, &shape, value, order)).raise()?)
+}
+
+/// A copy in row-major order.
+pub(crate) fn copied(py: Python<'_>, array: &DArray) -> PyResult<DArray> {
+    detached(py, array, |array| array.to_order(Order::RowMajor)).raise()
+}
+
+/// How many elements so many bytes are.
+pub(crate) fn elements(nbytes: usize, dtype: &DType) -> PyResult<usize> {
+    let size = dtype.itemsize();
+    let len = nbytes.checked_div(size).filter(|len| len * size == nbytes);
+    len.ok_or_else(|| {
+        PyValueError::new_err(format!("{nbytes} bytes are no whole number of elements of {size} bytes"))
+    })
 }
 
 /// A length, or several.
-fn extents(shape: &Bound<'_, PyAny>) -> PyResult<Vec<usize>> {
+pub(crate) fn extents(shape: &Bound<'_, PyAny>) -> PyResult<Vec<usize>> {
     let lengths: Vec<isize> = match shape.extract() {
         Ok(len) => vec![len],
         Err(_) => shape.extract()?,
@@ -158,7 +243,24 @@ fn extents(shape: &Bound<'_, PyAny>) -> PyResult<Vec<usize>> {
 
 /// The one array of a file, read-only: in place where it lies there as it is, and decoded otherwise.
 ///
-/// Knows ``.npy``, ``.npz``, ``.safetensors``, PNG and JPEG by their first bytes.
+/// Parameters
+/// ----------
+/// path : str or os.PathLike
+///     A ``.npy``, ``.npz``, ``.safetensors``, PNG or JPEG file, known by its first bytes.
+///
+/// Returns
+/// -------
+/// Array
+///
+/// Examples
+/// --------
+/// >>> import crossdock, pathlib, tempfile
+/// >>> with tempfile.TemporaryDirectory() as folder:
+/// ...     path = pathlib.Path(folder, 'three.npy')
+/// ...     header = "{'descr': '|u1', 'fortran_order': False, 'shape': (3,)}".ljust(117) + '\n'
+/// ...     _ = path.write_bytes(b'\x93NUMPY\x01\x00v\x00' + header.encode() + b'abc')
+/// ...     crossdock.open(path).tolist()
+/// [97, 98, 99]
 #[pyfunction]
 #[pyo3(signature = (path, /))]
 pub(crate) fn open(py: Python<'_>, path: PathBuf) -> PyResult<Bound<'_, PyAny>> {
@@ -180,6 +282,17 @@ pub(crate) fn open(py: Python<'_>, path: PathBuf) -> PyResult<Bound<'_, PyAny>> 
 ///     What the elements are, which lie one behind the other.
 /// readonly : bool, default False
 ///     Whether they may not be written.
+///
+/// Returns
+/// -------
+/// Array
+///
+/// Examples
+/// --------
+/// >>> import crossdock, ctypes
+/// >>> numbers = (ctypes.c_int16 * 2)(1, 2)
+/// >>> crossdock.from_address(ctypes.addressof(numbers), 4, numbers, dtype='int16').tolist()
+/// [1, 2]
 #[pyfunction]
 #[pyo3(signature = (address, nbytes, base, *, dtype=None, readonly=false))]
 pub(crate) fn from_address<'py>(
@@ -192,13 +305,7 @@ pub(crate) fn from_address<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let _attached = attached(py);
     let dtype = dtype.map_or(Ok(DType::U8), read_dtype)?;
-    let len = nbytes.checked_div(dtype.itemsize()).filter(|len| len * dtype.itemsize() == nbytes);
-    let len = len.ok_or_else(|| {
-        PyValueError::new_err(format!(
-            "{nbytes} bytes are no whole number of elements of {} bytes",
-            dtype.itemsize()
-        ))
-    })?;
+    let len = elements(nbytes, &dtype)?;
     if address.checked_add(nbytes).is_none() {
         return Err(PyValueError::new_err(format!("{nbytes} bytes at {address:#x} leave the address space")));
     }
@@ -222,6 +329,18 @@ pub(crate) fn from_address<'py>(
 ///     The device that it is wanted on, as DLPack numbers them.
 /// copy : bool, optional
 ///     True asks the producer for a copy, False forbids one.
+///
+/// Returns
+/// -------
+/// Array
+///
+/// Examples
+/// --------
+/// >>> import crossdock
+/// >>> x = crossdock.zeros(3)
+/// >>> crossdock.from_dlpack(x)[0] = 1
+/// >>> x.tolist()
+/// [1.0, 0.0, 0.0]
 #[pyfunction]
 #[pyo3(signature = (obj, /, *, device=None, copy=None))]
 pub(crate) fn from_dlpack<'py>(

@@ -6,7 +6,6 @@ use std::slice;
 use crossdock::DArray;
 use crossdock::array::CopyPolicy;
 use crossdock::exchange::protocol::pep3118::{Described, Flags, import};
-use crossdock::layout::Order;
 use crossdock::memory::Birth;
 use pyo3::exceptions::{PyBufferError, PyTypeError};
 use pyo3::ffi;
@@ -15,7 +14,9 @@ use pyo3::types::PyBytes;
 
 use crate::dlpack;
 use crate::entry::fetch;
-use crate::errors::{self, Raise};
+use crate::errors;
+use crate::functions::copied;
+use crate::memory;
 use crate::owner::Owner;
 
 /// An array, and why it is a copy where none was asked for.
@@ -28,7 +29,7 @@ pub(crate) struct Taken {
 pub(crate) fn take(object: &Bound<'_, PyAny>, policy: CopyPolicy) -> PyResult<Taken> {
     let in_place = lend(object);
     let array = match (in_place, policy) {
-        (Ok(array), CopyPolicy::Always) => array.to_order(Order::RowMajor).raise()?,
+        (Ok(array), CopyPolicy::Always) => copied(object.py(), &array)?,
         (Ok(array), _) => array,
         (Err(error), CopyPolicy::Never) => return Err(error),
         (Err(error), policy) => {
@@ -43,6 +44,9 @@ pub(crate) fn take(object: &Bound<'_, PyAny>, policy: CopyPolicy) -> PyResult<Ta
 
 /// An array on an object's memory.
 fn lend(object: &Bound<'_, PyAny>) -> PyResult<DArray> {
+    if let Some(array) = memory::lent(object) {
+        return array;
+    }
     // SAFETY: an object, and the interpreter is held.
     if unsafe { ffi::PyObject_CheckBuffer(object.as_ptr()) } != 0 {
         let error = match buffer(object) {

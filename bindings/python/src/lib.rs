@@ -6,12 +6,19 @@
 mod arguments;
 mod buffer;
 mod convert;
+mod detach;
 mod dlpack;
+mod docstrings;
 mod entry;
 mod errors;
+mod flags;
 mod functions;
+mod html;
 mod import;
+mod ledger;
+mod memory;
 mod methods;
+mod moment;
 mod nested;
 mod object;
 mod operators;
@@ -27,6 +34,12 @@ mod _crossdock {
 
     #[pymodule_export]
     use super::functions::{array, asarray, empty, from_address, from_dlpack, full, open, zeros};
+
+    #[pymodule_export]
+    use super::ledger::ledger;
+
+    #[pymodule_export]
+    use super::memory::Bytes;
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -5,19 +5,21 @@ use std::ptr;
 
 use crossdock::DArray;
 use crossdock::array::{Casting, CopyPolicy};
-use crossdock::element::{DType, dialect::typestr};
+use crossdock::element::{DType, ScalarKind, TimeUnit, dialect::typestr};
 use crossdock::layout::Order;
 use crossdock::view::Request;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
+use pyo3::types::{PyComplex, PyTuple};
 use pyo3::{BoundObject, ffi};
 
 use crate::arguments::Arguments;
+use crate::detach::{detached, making};
 use crate::entry::{Called, fail};
 use crate::errors::{Raise, refused};
+use crate::flags::Flags;
 use crate::object::{Own, slot, this, wrap};
-use crate::{convert, dlpack, nested};
+use crate::{convert, dlpack, docstrings, html, nested, operators, subscript};
 
 type Getter = for<'py> fn(Python<'py>, &Own) -> PyResult<Bound<'py, PyAny>>;
 type Method = for<'py> fn(Python<'py>, &Own, Arguments<'py>) -> PyResult<Bound<'py, PyAny>>;
@@ -34,22 +36,26 @@ const ATTRIBUTES: &[(&CStr, Getter, &CStr)] = &[
     (c"readonly", |py, this| truth(py, this.array.is_readonly()), c"Whether the elements may not be written through this array."),
     (c"place", |py, this| any(py, this.array.place().to_string()), c"The device that the memory is on."),
     (c"T", |py, this| wrap(py, this.array.transpose().raise()?), c"The axes in reverse order, as a view."),
+    (c"flags", |py, this| any(py, Flags::of(&this.array)), c"How the elements lie in memory, and whether they may be written: NumPy's flags, as attributes and items."),
     (c"exports", |py, this| any(py, this.exports.count()), c"How many buffers of this array others have at the moment."),
     (c"copied_because", |py, this| any(py, this.copied_because.get().map(|text| &**text)), c"Why the elements are a copy, where ``asarray(..., copy=None)`` had to make one; otherwise None."),
 ];
 
 /// Name, function, documentation with the signature.
 const METHODS: &[(&CStr, Method, &CStr)] = &[
-    (c"tolist", to_list, c"tolist($self, /)\n--\n\nThe elements as Python's own values, in lists as deep as there are axes. Records are tuples.\n\n>>> import crossdock\n>>> crossdock.array([[1, 2], [3, 4]]).T.tolist()\n[[1, 3], [2, 4]]\n"),
-    (c"tobytes", to_bytes, c"tobytes($self, /)\n--\n\nA copy of the elements' bytes, in row-major order.\n"),
-    (c"item", item, c"item($self, /, *index)\n--\n\nOne element as a value of Python's own. Without an index the array has to have one element.\n\n>>> import crossdock\n>>> crossdock.array([[1, 2], [3, 4]]).item(1, 0)\n3\n"),
-    (c"copy", copy, c"copy($self, /, order='C')\n--\n\nA copy without gaps, in row-major ('C') or column-major ('F') order.\n"),
-    (c"astype", as_type, c"astype($self, /, dtype)\n--\n\nA copy with the elements converted. What does not fit is a ValueError that says where it stands.\n\n>>> import crossdock\n>>> crossdock.array([1.0, 2.0]).astype('int8').dtype\n'int8'\n"),
-    (c"fill", fill, c"fill($self, value, /)\n--\n\nWrites one value to every element.\n"),
-    (c"transpose", transpose, c"transpose($self, /, *axes)\n--\n\nThe axes in another order, or in reverse, as a view.\n"),
-    (c"reshape", reshape, c"reshape($self, /, *shape, copy=False)\n--\n\nThe same elements under another shape, of which one length may be -1.\n\nParameters\n----------\ncopy : bool or None\n    False for a view or a ValueError, None for a copy where no view is possible, True for a copy.\n"),
-    (c"__dlpack__", dlpack_export, c"__dlpack__($self, /, *, stream=None, max_version=None, dl_device=None, copy=None)\n--\n\nA capsule with the array, for from_dlpack of another library.\n"),
-    (c"__dlpack_device__", dlpack_device, c"__dlpack_device__($self, /)\n--\n\nThe device, as DLPack numbers them.\n"),
+    (c"tolist", to_list, docstrings::TOLIST),
+    (c"tobytes", to_bytes, docstrings::TOBYTES),
+    (c"item", item, docstrings::ITEM),
+    (c"copy", copy, docstrings::COPY),
+    (c"astype", as_type, docstrings::ASTYPE),
+    (c"fill", fill, docstrings::FILL),
+    (c"transpose", transpose, docstrings::TRANSPOSE),
+    (c"reshape", reshape, docstrings::RESHAPE),
+    (c"field", field, docstrings::FIELD),
+    (c"_repr_html_", repr_html, docstrings::REPR_HTML),
+    (c"__complex__", complex, docstrings::COMPLEX),
+    (c"__dlpack__", dlpack_export, docstrings::DLPACK),
+    (c"__dlpack_device__", dlpack_device, docstrings::DLPACK_DEVICE),
     (c"__reduce_ex__", reduce, c"__reduce_ex__($self, protocol, /)\n--\n\nArrays are not pickled yet.\n"),
 ];
 
@@ -130,7 +136,7 @@ unsafe extern "C" fn call<const METHOD: usize>(
 
 const CALLS: [Call; METHODS.len()] = [
     call::<0>, call::<1>, call::<2>, call::<3>, call::<4>, call::<5>, call::<6>, call::<7>, call::<8>,
-    call::<9>, call::<10>,
+    call::<9>, call::<10>, call::<11>, call::<12>, call::<13>,
 ];
 
 fn any<'py, T: IntoPyObject<'py>>(py: Python<'py>, value: T) -> PyResult<Bound<'py, PyAny>> {
@@ -148,7 +154,15 @@ fn tuple<'py, T: IntoPyObject<'py> + Copy>(py: Python<'py>, numbers: &[T]) -> Py
 /// A name, or NumPy's spelling where the name alone does not say it.
 pub(crate) fn dtype_text(dtype: &DType) -> String {
     match dtype.as_scalar() {
-        Some(scalar) if scalar.is_native() => scalar.to_string(),
+        Some(scalar) if scalar.is_native() => match scalar.kind() {
+            // NumPy shows the type string of what has a length, and no unit where there is none.
+            ScalarKind::Bytes(_) | ScalarKind::Text(_) | ScalarKind::Void(_) => {
+                typestr::print(dtype).unwrap_or_else(|_| scalar.to_string())
+            }
+            ScalarKind::DateTime(TimeUnit::GENERIC) => "datetime64".into(),
+            ScalarKind::TimeDelta(TimeUnit::GENERIC) => "timedelta64".into(),
+            _ => scalar.to_string(),
+        },
         _ => typestr::print(dtype).unwrap_or_else(|_| dtype.to_string()),
     }
 }
@@ -171,7 +185,7 @@ fn to_list<'py>(py: Python<'py>, this: &Own, arguments: Arguments<'py>) -> PyRes
 fn to_bytes<'py>(py: Python<'py>, this: &Own, arguments: Arguments<'py>) -> PyResult<Bound<'py, PyAny>> {
     arguments.finish()?;
     let view = this.array.export(&Request::pin().indirect()).map_err(|refusal| refused(&refusal))?;
-    convert::new_bytes(py, view.nbytes(), |room| view.copy_to_uninit(room).raise())
+    convert::new_bytes(py, view.nbytes(), |room| making(py, room.len(), || view.copy_to_uninit(room)).raise())
 }
 
 fn item<'py>(py: Python<'py>, this: &Own, mut arguments: Arguments<'py>) -> PyResult<Bound<'py, PyAny>> {
@@ -204,14 +218,15 @@ fn copy<'py>(py: Python<'py>, this: &Own, mut arguments: Arguments<'py>) -> PyRe
     let order =
         arguments.take("order").map_or(Ok(Order::RowMajor), |text| order(&text.extract::<String>()?))?;
     arguments.finish()?;
-    wrap(py, this.array.to_order(order).raise()?)
+    wrap(py, detached(py, &this.array, |array| array.to_order(order)).raise()?)
 }
 
 fn as_type<'py>(py: Python<'py>, this: &Own, mut arguments: Arguments<'py>) -> PyResult<Bound<'py, PyAny>> {
     let dtype = arguments.take("dtype").ok_or_else(|| PyTypeError::new_err("astype() needs a dtype"))?;
     arguments.finish()?;
     let dtype = read_dtype(&dtype)?;
-    wrap(py, this.array.cast(&dtype, Order::RowMajor, Casting::Checked).raise()?)
+    let cast = |array: &DArray| array.cast(&dtype, Order::RowMajor, Casting::Checked);
+    wrap(py, detached(py, &this.array, cast).raise()?)
 }
 
 /// A dtype from its text, or from an object that has NumPy's `str` or `descr`, or is named as the type of a value.
@@ -238,7 +253,8 @@ pub(crate) fn read_dtype(object: &Bound<'_, PyAny>) -> PyResult<DType> {
 fn fill<'py>(py: Python<'py>, this: &Own, mut arguments: Arguments<'py>) -> PyResult<Bound<'py, PyAny>> {
     let value = arguments.take("value").ok_or_else(|| PyTypeError::new_err("fill() needs a value"))?;
     arguments.finish()?;
-    this.array.fill(&crate::convert::to_value(&value, Some(this.array.dtype()))?).raise()?;
+    let value = crate::convert::to_value(&value, Some(this.array.dtype()))?;
+    detached(py, &this.array, |array| array.fill(&value)).raise()?;
     Ok(py.None().into_bound(py))
 }
 
@@ -275,7 +291,12 @@ fn reshape<'py>(py: Python<'py>, this: &Own, mut arguments: Arguments<'py>) -> P
     };
     arguments.finish()?;
     let shape = inferred(&spread(given)?, this.array.len())?;
-    wrap(py, this.array.reshape_with(&shape, Order::RowMajor, policy).raise()?)
+    let reshape = |array: &DArray| array.reshape_with(&shape, Order::RowMajor, policy);
+    wrap(
+        py,
+        if policy == CopyPolicy::Never { reshape(&this.array) } else { detached(py, &this.array, reshape) }
+            .raise()?,
+    )
 }
 
 /// With what makes up the number of elements in the place of -1.
@@ -309,8 +330,49 @@ fn reduce<'py>(_: Python<'py>, _: &Own, _: Arguments<'py>) -> PyResult<Bound<'py
     Err(PyTypeError::new_err("crossdock.Array is not pickled yet: pickle np.asarray(x)"))
 }
 
-/// What is written of an array.
+fn field<'py>(py: Python<'py>, this: &Own, mut arguments: Arguments<'py>) -> PyResult<Bound<'py, PyAny>> {
+    let name = arguments.take("name").ok_or_else(|| PyTypeError::new_err("field() needs a name"))?;
+    arguments.finish()?;
+    wrap(py, subscript::field(&this.array, &name.extract::<String>()?)?)
+}
+
+fn repr_html<'py>(py: Python<'py>, this: &Own, arguments: Arguments<'py>) -> PyResult<Bound<'py, PyAny>> {
+    arguments.finish()?;
+    any(py, html::write(&this.array))
+}
+
+fn complex<'py>(py: Python<'py>, this: &Own, arguments: Arguments<'py>) -> PyResult<Bound<'py, PyAny>> {
+    arguments.finish()?;
+    let value = crate::convert::to_python(py, &operators::only(this, "a complex number")?)?;
+    py.get_type::<PyComplex>().call1((value,))
+}
+
+/// The longest line, as in NumPy's texts, and the number of elements from which on the middle is left out.
+const LINE: usize = 75;
+const THRESHOLD: usize = 1000;
+
+/// What is written of an array: NumPy's `repr`, under our name, and with the dtype always.
 pub(crate) fn repr(array: &DArray) -> String {
-    let text = array.to_string().replace('\n', "\n      ");
-    format!("Array({text}, dtype={:?})", dtype_text(array.dtype())).replace('"', "'")
+    const HEAD: &str = "Array(";
+    let elements = array.display().threshold(THRESHOLD).line_width(LINE - 1).literal(HEAD.len());
+    let mut text = format!("{HEAD}{elements},");
+    let dtype = dtype_text(array.dtype());
+    let mut tail = match array.dtype().as_record() {
+        Some(_) => format!("dtype={dtype})"),
+        None => format!("dtype='{dtype}')"),
+    };
+    // Where the elements do not show it.
+    if array.is_empty() && array.shape() != [0] || array.len() > THRESHOLD {
+        let shape: Vec<String> = array.shape().iter().map(usize::to_string).collect();
+        let comma = if shape.len() == 1 { "," } else { "" };
+        tail = format!("shape=({}{comma}), {tail}", shape.join(", "));
+    }
+    let last = text.rsplit('\n').next().unwrap_or_default().chars().count();
+    if last + 1 + tail.chars().count() > LINE {
+        text += "\n";
+        text += &" ".repeat(HEAD.len());
+    } else {
+        text += " ";
+    }
+    text + &tail
 }

@@ -10,8 +10,10 @@ use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
 
 use crate::convert::{is_value, to_python, to_value};
+use crate::detach::detached;
 use crate::errors::{Raise, refused};
-use crate::import;
+use crate::functions::copied;
+use crate::{import, moment};
 
 /// The elements as Python's own values, in lists as deep as there are axes.
 pub(crate) fn write<'py>(py: Python<'py>, array: &DArray) -> PyResult<Bound<'py, PyAny>> {
@@ -72,8 +74,11 @@ pub(crate) fn read(object: &Bound<'_, PyAny>, dtype: Option<&DType>) -> PyResult
     {
         let array = taken.array;
         return match dtype {
-            Some(dtype) => array.cast(dtype, Order::RowMajor, Casting::Checked).raise(),
-            None => array.to_order(Order::RowMajor).raise(),
+            Some(dtype) => {
+                let cast = |array: &DArray| array.cast(dtype, Order::RowMajor, Casting::Checked);
+                detached(object.py(), &array, cast).raise()
+            }
+            None => copied(object.py(), &array),
         };
     }
     let mut found = Found { shape: Vec::new(), values: Vec::new(), dtype };
@@ -144,6 +149,9 @@ fn least(values: &[Value]) -> crossdock::Result<DType> {
         longest(|value| value.as_str().map(|text| text.chars().count())).filter(|all| !all.is_empty())
     {
         return DType::text(all.into_iter().max().unwrap_or(0));
+    }
+    if let Some(dtype) = moment::common(values) {
+        return dtype;
     }
     let any = |is: fn(&Value) -> bool| values.iter().any(is);
     Ok(if any(|value| matches!(value, Value::Complex { .. })) {

@@ -2,18 +2,20 @@
 
 use std::ffi::{c_int, c_void};
 
+use crossdock::DArray;
 use crossdock::array::CopyPolicy;
 use crossdock::element::Value;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyString};
+use pyo3::types::{PyBool, PyList, PyString};
 
 use crate::convert::to_python;
+use crate::detach::both_detached;
 use crate::entry::{Called, Failed};
 use crate::errors::Raise;
 use crate::object::{Own, downcast, slot, this};
-use crate::{import, methods};
+use crate::{import, methods, nested};
 
 /// Runs a slot on the array behind `object`.
 ///
@@ -52,7 +54,7 @@ unsafe extern "C" fn compare(
         let other = unsafe { Bound::from_borrowed_ptr(py, other) };
         let equal = match how {
             ffi::Py_EQ | ffi::Py_NE => equals(this, &other),
-            _ => None,
+            _ => return Err(no_arithmetic()),
         };
         Ok(match equal {
             Some(equal) => PyBool::new(py, equal == (how == ffi::Py_EQ)).to_owned().into_any().into_ptr(),
@@ -65,15 +67,16 @@ unsafe extern "C" fn compare(
 
 /// None where the two cannot be compared.
 fn equals(this: &Own, other: &Bound<'_, PyAny>) -> Option<bool> {
-    if let Some(other) = downcast(other) {
-        return this.array.equals(&other.array).ok();
+    let py = other.py();
+    let equals = |other: &DArray| both_detached(py, [&this.array, other], DArray::equals).ok();
+    match downcast(other) {
+        Some(other) => equals(&other.array),
+        None => equals(&import::take(other, CopyPolicy::Never).ok()?.array),
     }
-    let other = import::take(other, CopyPolicy::Never).ok()?;
-    this.array.equals(&other.array).ok()
 }
 
 /// The one element of an array.
-fn only(this: &Own, what: &str) -> PyResult<Value> {
+pub(crate) fn only(this: &Own, what: &str) -> PyResult<Value> {
     let array = &this.array;
     if array.len() != 1 {
         let text = format!("{what} is made of an array of one element, and this has {}", array.len());
@@ -105,7 +108,10 @@ unsafe extern "C" fn int(object: *mut ffi::PyObject) -> *mut ffi::PyObject {
 unsafe extern "C" fn truth(object: *mut ffi::PyObject) -> c_int {
     let body = |py: Python<'_>, this: &Own| {
         if this.array.len() != 1 {
-            let text = format!("the truth of an array of {} elements is ambiguous", this.array.len());
+            let text = format!(
+                "the truth of an array of {} elements is ambiguous: np.asarray(x).any() or np.asarray(x).all()",
+                this.array.len()
+            );
             return Err(PyValueError::new_err(text));
         }
         Ok(c_int::from(to_python(py, &only(this, "a truth value")?)?.is_truthy()?))
@@ -114,22 +120,24 @@ unsafe extern "C" fn truth(object: *mut ffi::PyObject) -> c_int {
     unsafe { enter(object, body) }
 }
 
-fn no_arithmetic() -> *mut ffi::PyObject {
+fn no_arithmetic() -> PyErr {
+    PyTypeError::new_err(
+        "a crossdock.Array hands memory over and does not compute: np.asarray(x) + 1, on the same memory",
+    )
+}
+
+fn refuse_arithmetic() -> *mut ffi::PyObject {
     // SAFETY: the interpreter calls those who call this.
     let called = unsafe { Called::new() };
-    called.enter(|_| {
-        Err(PyTypeError::new_err(
-            "a crossdock.Array hands memory over and does not compute: np.asarray(x) + 1, in place",
-        ))
-    })
+    called.enter(|_| Err(no_arithmetic()))
 }
 
 unsafe extern "C" fn unary(_: *mut ffi::PyObject) -> *mut ffi::PyObject {
-    no_arithmetic()
+    refuse_arithmetic()
 }
 
 unsafe extern "C" fn binary(_: *mut ffi::PyObject, _: *mut ffi::PyObject) -> *mut ffi::PyObject {
-    no_arithmetic()
+    refuse_arithmetic()
 }
 
 unsafe extern "C" fn ternary(
@@ -137,7 +145,29 @@ unsafe extern "C" fn ternary(
     _: *mut ffi::PyObject,
     _: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    no_arithmetic()
+    refuse_arithmetic()
+}
+
+/// `value in x`: whether any element is equal to a value.
+unsafe extern "C" fn contains(object: *mut ffi::PyObject, value: *mut ffi::PyObject) -> c_int {
+    let body = |py: Python<'_>, this: &Own| {
+        // SAFETY: an object that the interpreter hands over.
+        let value = unsafe { Bound::from_borrowed_ptr(py, value) };
+        Ok(c_int::from(is_in(&nested::write(py, &this.array)?, &value)?))
+    };
+    // SAFETY: the interpreter calls.
+    unsafe { enter(object, body) }
+}
+
+/// Whether nested lists have a value at their bottom.
+fn is_in(items: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let Ok(list) = items.cast::<PyList>() else { return items.eq(value) };
+    for item in list {
+        if is_in(&item, value)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// All slots of this file.
@@ -148,6 +178,7 @@ pub(crate) fn slots() -> Vec<ffi::PyType_Slot> {
         slot(ffi::Py_tp_richcompare, compare as *mut c_void),
         // What is compared by its elements, which may change, has no hash.
         slot(ffi::Py_tp_hash, ffi::PyObject_HashNotImplemented as *mut c_void),
+        slot(ffi::Py_sq_contains, contains as *mut c_void),
         slot(ffi::Py_nb_float, float as *mut c_void),
         slot(ffi::Py_nb_int, int as *mut c_void),
         slot(ffi::Py_nb_bool, truth as *mut c_void),

@@ -12,10 +12,11 @@ use pyo3::types::{PyBool, PyString, PyTuple};
 use pyo3::{Borrowed, ffi};
 
 use crate::convert::{is_value, number, to_python, to_value};
+use crate::detach::{both_detached, detached};
 use crate::entry::{Called, fail, fetch};
 use crate::errors::{Raise, exception};
 use crate::object::{allocate, allocate_with, downcast, this, wrap};
-use crate::{import, nested};
+use crate::{import, moment, nested};
 
 /// Indices and slices up to this many stand on the stack.
 const FEW: usize = 8;
@@ -125,7 +126,7 @@ pub(crate) unsafe extern "C" fn set(
         let key = unsafe { Borrowed::from_ptr(py, key) };
         let index = whole_index(key, array.shape(), &mut indices);
         if let Some(index) = index.filter(|_| array.dtype().as_scalar().is_some() && is_value(&value)) {
-            array.set(index, &to_value(&value, None)?).raise()?;
+            array.set(index, &to_value(&value, Some(array.dtype()))?).raise()?;
             return Ok(0);
         }
         let target = match part(array, key, |axes| array.slice_numpy(axes))? {
@@ -140,17 +141,26 @@ pub(crate) unsafe extern "C" fn set(
 /// Writes to every element: one value everywhere, or another array's, broadcast to this shape.
 pub(crate) fn assign(target: &DArray, value: &Bound<'_, PyAny>) -> PyResult<()> {
     if let Some(other) = downcast(value) {
-        return target.assign(&other.array, Casting::Checked).raise();
+        return copy(value.py(), target, &other.array);
     }
     let is_record = value.is_instance_of::<PyTuple>() && target.dtype().as_record().is_some();
-    if is_value(value) || is_record {
-        return target.fill(&to_value(value, Some(target.dtype()))?).raise();
+    let element = match is_value(value) || is_record {
+        true => Some(to_value(value, Some(target.dtype()))?),
+        // NumPy's dates have buffers, which do not say so.
+        false => moment::for_element(value, target.dtype())?,
+    };
+    if let Some(element) = element {
+        return detached(value.py(), target, |target| target.fill(&element)).raise();
     }
     let other = match import::take(value, CopyPolicy::Never) {
         Ok(taken) => taken.array,
         Err(_) => nested::read(value, Some(target.dtype()))?,
     };
-    target.assign(&other, Casting::Checked).raise()
+    copy(value.py(), target, &other)
+}
+
+fn copy(py: Python<'_>, target: &DArray, source: &DArray) -> PyResult<()> {
+    both_detached(py, [target, source], |target, source| target.assign(source, Casting::Checked)).raise()
 }
 
 /// One element: a value of Python's, or the array without axes that it is, where it has parts.
@@ -249,13 +259,14 @@ fn part<S>(
         return sliced(array, &axes[..count], slice);
     }
     if let Ok(name) = key.cast::<PyString>() {
-        let name: String = name.extract()?;
-        return match array.field(&name) {
-            Ok(field) => Ok(Part::Field(field)),
-            Err(error) => Err(PyValueError::new_err(error.to_string())),
-        };
+        return field(array, &name.extract::<String>()?).map(Part::Field);
     }
     sliced(array, &[axis(key)?], slice)
+}
+
+/// The field of a name, of every element.
+pub(crate) fn field(array: &DArray, name: &str) -> PyResult<DArray> {
+    array.field(name).map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
 #[inline]

@@ -6,6 +6,18 @@
 [1, 3, 5]
 """
 
-from ._crossdock import Array, array, asarray, empty, from_address, from_dlpack, full, open, zeros
+from ._crossdock import Array, Buffer, array, asarray, empty, from_address, from_dlpack, full, ledger, open, zeros
 
-__all__ = ["Array", "array", "asarray", "empty", "from_address", "from_dlpack", "full", "open", "zeros"]
+__all__ = [
+    "Array",
+    "Buffer",
+    "array",
+    "asarray",
+    "empty",
+    "from_address",
+    "from_dlpack",
+    "full",
+    "ledger",
+    "open",
+    "zeros",
+]

@@ -10,6 +10,17 @@ pub(super) struct Grid<'a> {
 /// What stands where elements are left out.
 pub(super) const CUT: &str = "...";
 
+/// Where the words are set.
+#[derive(Clone, Copy)]
+pub(super) struct Page {
+    /// The most letters in a line, from its left edge.
+    pub(super) width: usize,
+    /// The column in which the first line begins.
+    pub(super) column: usize,
+    /// What stands between elements; without the space, between lines.
+    pub(super) separator: &'static str,
+}
+
 impl<'a> Grid<'a> {
     /// Cut above `threshold` elements, or where more than `most` would be shown; then the edges may be shorter, too.
     pub(super) fn new(shape: &'a [usize], threshold: usize, edge: usize, most: usize) -> Self {
@@ -57,14 +68,14 @@ impl<'a> Grid<'a> {
         })
     }
 
-    /// Sets the words, one for each index, in lines of at most `width` letters.
-    pub(super) fn write(&self, words: &mut dyn Iterator<Item = String>, width: usize) -> String {
-        self.axis(0, words, width)
+    /// Sets the words, one for each index, in lines.
+    pub(super) fn write(&self, words: &mut dyn Iterator<Item = String>, page: &Page) -> String {
+        self.axis(0, words, *page)
     }
 
     /// The part of the text that belongs to one index of each of the first `axis` axes. It is indented by a space for each bracket
     /// that is open, itself included, and leaves room for as many closing ones.
-    fn axis(&self, axis: usize, words: &mut dyn Iterator<Item = String>, width: usize) -> String {
+    fn axis(&self, axis: usize, words: &mut dyn Iterator<Item = String>, page: Page) -> String {
         let rank = self.shape.len();
         if axis == rank {
             return words.next().unwrap_or_default();
@@ -73,9 +84,11 @@ impl<'a> Grid<'a> {
             Some(edge) => (edge, edge, true),
             None => (self.shape[axis], 0, false),
         };
-        let indent = " ".repeat(axis + 1);
+        let Page { width, column, separator } = page;
+        let indent = " ".repeat(column + axis + 1);
         let inner = axis + 1;
-        let mut part = || self.axis(inner, words, width.saturating_sub(1));
+        let narrower = Page { width: width.saturating_sub(1), ..page };
+        let mut part = || self.axis(inner, words, narrower);
         let mut parts: Vec<String> = (0..first).map(|_| part()).collect();
         parts.extend(is_cut.then(|| CUT.to_owned()));
         parts.extend((0..last).map(|_| part()));
@@ -84,13 +97,13 @@ impl<'a> Grid<'a> {
             let most = width.saturating_sub(1);
             for (position, part) in parts.iter().enumerate() {
                 if position > 0 {
-                    row.push(" ");
+                    row.push(separator);
                 }
                 row.add(part, most, &indent);
             }
             row.done + &row.line
         } else {
-            let between = "\n".repeat(rank - inner);
+            let between = separator.trim_end().to_owned() + &"\n".repeat(rank - inner);
             parts.iter().map(|part| format!("{indent}{part}")).collect::<Vec<_>>().join(&between)
         };
         format!("[{}]", &text[indent.len()..])

@@ -8,7 +8,7 @@ mod style;
 use std::fmt;
 use std::ptr::NonNull;
 
-use crate::array::display::lines::{CUT, Grid};
+use crate::array::display::lines::{CUT, Grid, Page};
 use crate::array::display::style::{Alone, Style};
 use crate::array::load_value;
 use crate::element::{DType, Value};
@@ -23,10 +23,12 @@ pub(crate) struct Options {
     threshold: usize,
     edge_items: usize,
     line_width: usize,
+    /// The column in which a literal begins, with commas between elements; none where there are spaces between.
+    literal: Option<usize>,
 }
 
 impl Options {
-    const NUMPY: Self = Self { precision: 8, threshold: 1000, edge_items: 3, line_width: 75 };
+    const NUMPY: Self = Self { precision: 8, threshold: 1000, edge_items: 3, line_width: 75, literal: None };
 
     /// For a look at an array among other things.
     const PREVIEW: Self = Self { threshold: 100, ..Self::NUMPY };
@@ -90,6 +92,22 @@ impl<'a> ArrayDisplay<'a> {
     #[must_use]
     pub fn line_width(mut self, letters: usize) -> Self {
         self.options.line_width = letters;
+        self
+    }
+
+    /// As the literal of nested lists that stands in NumPy's `repr`, for a text in which it begins in this column: commas between
+    /// elements, and an array without axes written as an element of others is.
+    ///
+    /// ```
+    /// use crossdock::Array;
+    ///
+    /// let array = Array::from_vec(vec![1, 2, 3, 4], [2, 2])?;
+    /// assert_eq!(format!("Array({})", array.display().literal(6)), "Array([[1, 2],\n       [3, 4]])");
+    /// # Ok::<(), crossdock::Error>(())
+    /// ```
+    #[must_use]
+    pub fn literal(mut self, column: usize) -> Self {
+        self.options.literal = Some(column);
         self
     }
 
@@ -205,14 +223,19 @@ impl Elements {
             })
             .collect();
         let known: Vec<&Value> = values.iter().flatten().collect();
-        let style = Style::of(&self.dtype, &known, options, Alone { element: alone, scalar: alone });
+        let by_itself = alone && options.literal.is_none();
+        let style = Style::of(&self.dtype, &known, options, Alone { element: by_itself, scalar: alone });
         let mut words = values.iter().map(|value| match value {
-            Ok(Value::Text(text)) if alone => text.clone(),
-            Ok(value) if alone && self.dtype.as_scalar().is_some() => value.display(&self.dtype).to_string(),
+            Ok(Value::Text(text)) if by_itself => text.clone(),
+            Ok(value) if by_itself && self.dtype.as_scalar().is_some() => value.display(&self.dtype).to_string(),
             Ok(value) => style.word(value, &self.dtype, options),
             Err(why) => format!("<{why}>"),
         });
-        grid.write(&mut words, options.line_width)
+        let (column, separator) = match options.literal {
+            Some(column) => (column, ", "),
+            None => (0, " "),
+        };
+        grid.write(&mut words, &Page { width: options.line_width, column, separator })
     }
 }
 

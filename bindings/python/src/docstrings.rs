@@ -1,0 +1,262 @@
+//! What `help()` says of the methods of `crossdock.Array`: the signature in the first line, as the interpreter reads it, and a text in
+//! NumPy's style.
+
+use std::ffi::CStr;
+
+pub(crate) const TOLIST: &CStr = cr#"tolist($self, /)
+--
+
+The elements as Python's own values, in lists as deep as there are axes.
+
+Records are tuples, dates and durations objects of ``datetime`` as far as those go, and what is no time is None.
+
+Returns
+-------
+list
+    Or one value, of an array without axes.
+
+Examples
+--------
+>>> import crossdock
+>>> crossdock.array([[1, 2], [3, 4]]).T.tolist()
+[[1, 3], [2, 4]]
+"#;
+
+pub(crate) const TOBYTES: &CStr = cr#"tobytes($self, /)
+--
+
+A copy of the elements' bytes, in row-major order.
+
+Returns
+-------
+bytes
+
+Examples
+--------
+>>> import crossdock
+>>> crossdock.array([[1, 2], [3, 4]], 'int8').T.tobytes()
+b'\x01\x03\x02\x04'
+"#;
+
+pub(crate) const ITEM: &CStr = cr#"item($self, /, *index)
+--
+
+One element as a value of Python's own.
+
+Parameters
+----------
+*index : int
+    One for each axis. May be left out where the array has one element.
+
+Examples
+--------
+>>> import crossdock
+>>> crossdock.array([[1, 2], [3, 4]]).item(1, 0)
+3
+"#;
+
+pub(crate) const COPY: &CStr = cr#"copy($self, /, order='C')
+--
+
+A copy without gaps.
+
+Parameters
+----------
+order : {'C', 'F'}
+    Row-major or column-major.
+
+Returns
+-------
+Array
+
+Examples
+--------
+>>> import crossdock
+>>> crossdock.array([[1, 2], [3, 4]]).copy('F').strides
+(8, 16)
+"#;
+
+pub(crate) const ASTYPE: &CStr = cr#"astype($self, /, dtype)
+--
+
+A copy with the elements converted.
+
+Parameters
+----------
+dtype : str or dtype
+    What the elements shall be.
+
+Returns
+-------
+Array
+
+Raises
+------
+ValueError
+    Where an element does not fit; it says which.
+
+Examples
+--------
+>>> import crossdock
+>>> crossdock.array([1.0, 2.0]).astype('int8').dtype
+'int8'
+"#;
+
+pub(crate) const FILL: &CStr = cr#"fill($self, value, /)
+--
+
+Writes one value to every element.
+
+Parameters
+----------
+value : object
+    What fits an element.
+
+Examples
+--------
+>>> import crossdock
+>>> x = crossdock.zeros(3)
+>>> x[1:].fill(2)
+>>> x.tolist()
+[0.0, 2.0, 2.0]
+"#;
+
+pub(crate) const TRANSPOSE: &CStr = cr#"transpose($self, /, *axes)
+--
+
+The axes in another order, as a view.
+
+Parameters
+----------
+*axes : int
+    Which axis stands where; in reverse, where none are named.
+
+Returns
+-------
+Array
+
+Examples
+--------
+>>> import crossdock
+>>> crossdock.zeros((2, 3, 4)).transpose(1, 0, 2).shape
+(3, 2, 4)
+"#;
+
+pub(crate) const RESHAPE: &CStr = cr#"reshape($self, /, *shape, copy=False)
+--
+
+The same elements under another shape.
+
+Parameters
+----------
+*shape : int
+    The lengths of the axes, of which one may be -1: what is left.
+copy : bool or None, default False
+    False for a view or a ValueError, None for a copy where no view is possible, True for a copy.
+
+Returns
+-------
+Array
+
+Examples
+--------
+>>> import crossdock
+>>> crossdock.zeros((2, 6)).reshape(3, -1).shape
+(3, 4)
+"#;
+
+pub(crate) const FIELD: &CStr = cr#"field($self, name, /)
+--
+
+A field of every record, as a view: ``x[name]``.
+
+Parameters
+----------
+name : str
+    As it stands in the dtype.
+
+Returns
+-------
+Array
+
+Examples
+--------
+>>> import crossdock
+>>> x = crossdock.zeros(2, "[('a', '<i4'), ('b', '<f8')]")
+>>> x.field('b').strides
+(12,)
+"#;
+
+pub(crate) const REPR_HTML: &CStr = cr#"_repr_html_($self, /)
+--
+
+The array for notebooks: what it is, and a drawing of its axes and strides.
+
+Returns
+-------
+str
+    HTML, without scripts and without anything from elsewhere.
+
+Examples
+--------
+>>> import crossdock
+>>> crossdock.zeros(3)._repr_html_().startswith('<div')
+True
+"#;
+
+pub(crate) const COMPLEX: &CStr = cr#"__complex__($self, /)
+--
+
+The one element of an array, as a complex number.
+
+Examples
+--------
+>>> import crossdock
+>>> complex(crossdock.array([2]))
+(2+0j)
+"#;
+
+pub(crate) const DLPACK: &CStr = cr#"__dlpack__($self, /, *, stream=None, max_version=None, dl_device=None, copy=None)
+--
+
+A capsule with the array, for ``from_dlpack`` of another library, which calls this.
+
+Parameters
+----------
+stream : None
+    Memory of the processor has no streams.
+max_version : tuple of int, optional
+    The newest version that the consumer knows. Without it, the capsule is the one from before there were versions.
+dl_device : tuple of int, optional
+    Where the consumer wants the elements: refused, but for where they are.
+copy : bool, optional
+    True for a copy.
+
+Raises
+------
+BufferError
+    What DLPack cannot say, or not of this array.
+
+Examples
+--------
+>>> import crossdock
+>>> type(crossdock.zeros(3).__dlpack__(max_version=(1, 0))).__name__
+'PyCapsule'
+"#;
+
+pub(crate) const DLPACK_DEVICE: &CStr = cr#"__dlpack_device__($self, /)
+--
+
+The device, as DLPack numbers them.
+
+Returns
+-------
+tuple of int
+    Its kind, and its number.
+
+Examples
+--------
+>>> import crossdock
+>>> crossdock.zeros(3).__dlpack_device__()
+(1, 0)
+"#;

@@ -1,0 +1,370 @@
+//! `crossdock.Buffer`: bytes with an owner, which can be resized while nobody else has them.
+
+use std::ffi::c_int;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crossdock::array::CopyPolicy;
+use crossdock::element::DType;
+use crossdock::layout::{Layout, Order};
+use crossdock::{Casting, DArray, memory};
+use pyo3::exceptions::{PyBufferError, PyIndexError, PyValueError};
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::types::slice::PySliceIndices;
+use pyo3::types::{PyBool, PyBytes, PySlice};
+
+use crate::detach::{both_detached, detached};
+use crate::entry::{attached, fetch};
+use crate::errors::{Raise, exception};
+use crate::functions::{elements, extents};
+use crate::import;
+use crate::methods::read_dtype;
+use crate::object::{downcast, wrap};
+
+/// Bytes with an owner: new ones, or a copy of what an object has.
+///
+/// Slices, arrays and exported buffers are views: they lie on the same memory, and keep it. While there is any, the buffer cannot be
+/// resized.
+///
+/// Parameters
+/// ----------
+/// source : int or object, default 0
+///     How many bytes of zeros; or something that shares its memory, whose elements are copied in row-major order.
+///
+/// Examples
+/// --------
+/// >>> import crossdock
+/// >>> buffer = crossdock.Buffer(b'abcdef')
+/// >>> part = buffer[2:4]
+/// >>> part[0] = 67
+/// >>> buffer.tobytes()
+/// b'abCdef'
+/// >>> buffer.resize(8)
+/// Traceback (most recent call last):
+///     ...
+/// BufferError: a Buffer of 6 bytes cannot be resized to 8: exclusive access was refused: 2 handles held
+/// >>> del part
+/// >>> buffer.resize(8)
+/// >>> buffer.tobytes()
+/// b'abCdef\x00\x00'
+#[pyclass(frozen, name = "Buffer", module = "crossdock")]
+pub(crate) struct Bytes {
+    /// Locked for a moment, in which nothing of the interpreter is called.
+    memory: Mutex<memory::Buffer>,
+}
+
+/// An array on the memory of a buffer, if the object is one.
+pub(crate) fn lent(object: &Bound<'_, PyAny>) -> Option<PyResult<DArray>> {
+    Some(object.cast::<Bytes>().ok()?.get().bytes())
+}
+
+/// All bytes, as an array.
+fn as_array(memory: memory::Buffer) -> PyResult<DArray> {
+    let layout = Layout::contiguous(&[memory.nbytes()], 1, Order::RowMajor).raise()?;
+    DArray::from_buffer(memory, DType::U8, layout, 0).raise()
+}
+
+impl Bytes {
+    fn of(memory: memory::Buffer) -> Self {
+        Self { memory: Mutex::new(memory) }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, memory::Buffer> {
+        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Another handle on the memory.
+    fn handle(&self) -> PyResult<memory::Buffer> {
+        self.lock().try_clone().raise()
+    }
+
+    fn bytes(&self) -> PyResult<DArray> {
+        as_array(self.handle()?)
+    }
+
+    fn at(&self, index: isize) -> PyResult<usize> {
+        let len = self.nbytes();
+        let from_start = if index < 0 { index.saturating_add(len.cast_signed()) } else { index };
+        usize::try_from(from_start).ok().filter(|&at| at < len).ok_or_else(|| {
+            PyIndexError::new_err(format!("index {index} is out of bounds for a Buffer of {len} bytes"))
+        })
+    }
+
+    fn part(&self, slice: &Bound<'_, PySlice>) -> PyResult<memory::Buffer> {
+        let memory = self.handle()?;
+        let PySliceIndices { start, step, slicelength, .. } = slice.indices(memory.nbytes().cast_signed())?;
+        if step != 1 && slicelength > 1 {
+            return Err(PyValueError::new_err(format!(
+                "a Buffer is sliced without gaps, and the step is {step}: crossdock.asarray(buffer)[::{step}] is a view"
+            )));
+        }
+        let start = start.unsigned_abs().min(memory.nbytes());
+        memory.slice(start..start + slicelength).raise()
+    }
+
+    fn resize_to(&self, nbytes: usize) -> PyResult<()> {
+        let mut memory = self.lock();
+        let before = memory.nbytes();
+        memory.resize(nbytes).map_err(|error| match error.is_conflict() {
+            true => PyBufferError::new_err(format!(
+                "a Buffer of {before} bytes cannot be resized to {nbytes}: {error}"
+            )),
+            false => exception(&error),
+        })
+    }
+}
+
+fn size(nbytes: isize) -> PyResult<usize> {
+    usize::try_from(nbytes)
+        .map_err(|_| PyValueError::new_err(format!("a Buffer has at least 0 bytes, not {nbytes}")))
+}
+
+/// What an object has, as a new block of bytes.
+fn copied(object: &Bound<'_, PyAny>) -> PyResult<memory::Buffer> {
+    if let Ok(bytes) = object.cast::<PyBytes>() {
+        return memory::Buffer::copy_from_slice(bytes.as_bytes()).raise();
+    }
+    let array = taken(object)?;
+    let copy = detached(object.py(), &array, |array| array.to_order(Order::RowMajor)).raise()?;
+    let (memory, _) = copy.buffer().raise()?;
+    drop(copy);
+    Ok(memory)
+}
+
+/// Writes as many bytes as there are.
+fn fill_from(py: Python<'_>, target: memory::Buffer, source: &DArray) -> PyResult<()> {
+    let (given, wanted) = (source.nbytes(), target.nbytes());
+    if given != wanted {
+        return Err(PyValueError::new_err(format!(
+            "{given} bytes for a slice of {wanted}: a slice keeps its size, and resize() changes that of a Buffer"
+        )));
+    }
+    let assign = |target: &DArray, source: &DArray| target.assign(source, Casting::Checked);
+    both_detached(py, [&as_array(target)?, source], assign).raise()
+}
+
+fn taken(object: &Bound<'_, PyAny>) -> PyResult<DArray> {
+    match downcast(object) {
+        Some(own) => Ok(own.array.clone()),
+        None => Ok(import::take(object, CopyPolicy::Never)?.array),
+    }
+}
+
+#[pymethods]
+impl Bytes {
+    #[new]
+    #[pyo3(signature = (source=None, /))]
+    fn new(py: Python<'_>, source: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
+        let _attached = attached(py);
+        let Some(source) = source else { return memory::Buffer::zeroed(0).raise().map(Self::of) };
+        // SAFETY: an object, and the interpreter is held.
+        let is_number = unsafe { ffi::PyIndex_Check(source.as_ptr()) } != 0 && !source.hasattr("shape")?;
+        if !is_number {
+            return copied(source).map(Self::of);
+        }
+        let nbytes = size(source.extract()?)?;
+        memory::Buffer::zeroed(nbytes).raise().map(Self::of)
+    }
+
+    /// The number of bytes.
+    #[getter]
+    fn nbytes(&self) -> usize {
+        self.lock().nbytes()
+    }
+
+    /// Whether the bytes may not be written.
+    #[getter]
+    fn readonly(&self) -> bool {
+        self.lock().is_readonly()
+    }
+
+    /// The device that the memory is on.
+    #[getter]
+    fn place(&self) -> String {
+        self.lock().place().to_string()
+    }
+
+    fn __len__(&self) -> usize {
+        self.lock().nbytes()
+    }
+
+    fn __getitem__<'py>(&self, py: Python<'py>, key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let _attached = attached(py);
+        if let Ok(slice) = key.cast::<PySlice>() {
+            return Ok(Bound::new(py, Self::of(self.part(slice)?))?.into_any());
+        }
+        let at = self.at(key.extract()?)?;
+        Ok(self
+            .handle()?
+            .pin()
+            .map_err(|error| exception(&error))?
+            .load::<u8>(at)
+            .raise()?
+            .into_pyobject(py)?
+            .into_any())
+    }
+
+    fn __setitem__(&self, py: Python<'_>, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<()> {
+        let _attached = attached(py);
+        if let Ok(slice) = key.cast::<PySlice>() {
+            let mut source = taken(value)?;
+            if source.dtype() != &DType::U8 || source.rank() != 1 {
+                source = as_array(copied(value)?)?;
+            }
+            return fill_from(py, self.part(slice)?, &source);
+        }
+        let at = self.at(key.extract()?)?;
+        let byte: i64 = value.extract()?;
+        let byte = u8::try_from(byte)
+            .map_err(|_| PyValueError::new_err(format!("a byte is from 0 to 255, not {byte}")))?;
+        let target = self.handle()?.share().map_err(|error| exception(&error))?;
+        target.store(at, byte).raise()
+    }
+
+    fn __eq__<'py>(&self, py: Python<'py>, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let _attached = attached(py);
+        let Ok(other) = taken(other) else { return Ok(py.NotImplemented().into_bound(py)) };
+        let equal = both_detached(py, [&self.bytes()?, &other], DArray::equals).raise()?;
+        Ok(PyBool::new(py, equal).to_owned().into_any())
+    }
+
+    // What is compared by its bytes, which may change, has no hash.
+    #[classattr]
+    const __hash__: Option<Py<PyAny>> = None;
+
+    fn __repr__(&self) -> String {
+        let memory = self.lock();
+        let readonly = if memory.is_readonly() { ", read-only" } else { "" };
+        format!(
+            "<crossdock.Buffer of {} bytes at {:p} on {}{readonly}>",
+            memory.nbytes(),
+            memory.as_ptr(),
+            memory.place()
+        )
+    }
+
+    fn __bytes__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        self.tobytes(py)
+    }
+
+    /// A copy of the bytes.
+    ///
+    /// Returns
+    /// -------
+    /// bytes
+    ///
+    /// Examples
+    /// --------
+    /// >>> import crossdock
+    /// >>> crossdock.Buffer(2).tobytes()
+    /// b'\x00\x00'
+    fn tobytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let _attached = attached(py);
+        let memory = self.handle()?;
+        let pin = memory.pin().map_err(|error| exception(&error))?;
+        PyBytes::new_with(py, memory.nbytes(), |bytes| pin.copy_to_slice(bytes).raise())
+    }
+
+    /// Gives the buffer another size: zeros follow what was there, or its end is cut off.
+    ///
+    /// Parameters
+    /// ----------
+    /// nbytes : int
+    ///     The new size in bytes.
+    ///
+    /// Raises
+    /// ------
+    /// BufferError
+    ///     While anybody else has the memory: slices, arrays, exported buffers. It says how many there are, and by which protocols the
+    ///     memory ever went out; with the ledger on (:func:`crossdock.ledger`), who they are.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import crossdock
+    /// >>> buffer = crossdock.Buffer(4)
+    /// >>> buffer.resize(6)
+    /// >>> len(buffer)
+    /// 6
+    #[pyo3(signature = (nbytes, /))]
+    fn resize(&self, py: Python<'_>, nbytes: isize) -> PyResult<()> {
+        let _attached = attached(py);
+        self.resize_to(size(nbytes)?)
+    }
+
+    /// Puts bytes behind those that are there. Sizes grow in steps, so that many short pieces are not moved each time.
+    ///
+    /// Parameters
+    /// ----------
+    /// source : object
+    ///     Something that shares its memory. Its elements are copied in row-major order.
+    ///
+    /// Raises
+    /// ------
+    /// BufferError
+    ///     As for :meth:`resize`.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import crossdock
+    /// >>> buffer = crossdock.Buffer(b'ab')
+    /// >>> buffer.extend(b'cd')
+    /// >>> buffer.tobytes()
+    /// b'abcd'
+    #[pyo3(signature = (source, /))]
+    fn extend(&self, py: Python<'_>, source: &Bound<'_, PyAny>) -> PyResult<()> {
+        let _attached = attached(py);
+        // A copy: it may be this very buffer, or a view of it, that is read.
+        let source = copied(source)?;
+        let before = self.nbytes();
+        self.resize_to(before.saturating_add(source.nbytes()))?;
+        fill_from(py, self.handle()?.slice(before..).raise()?, &as_array(source)?)
+    }
+
+    /// An array on the bytes.
+    ///
+    /// Parameters
+    /// ----------
+    /// dtype : str or dtype, default 'uint8'
+    ///     What one element is.
+    /// shape : int or tuple of int, optional
+    ///     The lengths of the axes, of row-major elements from the first byte on. As many elements as there are, unless it is said.
+    ///
+    /// Returns
+    /// -------
+    /// Array
+    ///     A view, which keeps the memory.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import crossdock
+    /// >>> crossdock.Buffer(8).array('int16', (2, 2)).tolist()
+    /// [[0, 0], [0, 0]]
+    #[pyo3(signature = (dtype=None, shape=None))]
+    fn array<'py>(
+        &self,
+        py: Python<'py>,
+        dtype: Option<&Bound<'py, PyAny>>,
+        shape: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let _attached = attached(py);
+        let memory = self.handle()?;
+        let dtype = dtype.map_or(Ok(DType::U8), read_dtype)?;
+        let shape = match shape {
+            Some(shape) => extents(shape)?,
+            None => vec![elements(memory.nbytes(), &dtype)?],
+        };
+        let layout = Layout::contiguous(&shape, dtype.itemsize(), Order::RowMajor).raise()?;
+        wrap(py, DArray::from_buffer(memory, dtype, layout, 0).raise()?)
+    }
+
+    /// The buffers are those of an array on the memory: its object is whom consumers refer to.
+    unsafe fn __getbuffer__(&self, py: Python<'_>, view: *mut ffi::Py_buffer, flags: c_int) -> PyResult<()> {
+        let _attached = attached(py);
+        let array = wrap(py, self.bytes()?)?;
+        // SAFETY: an object, and what the interpreter has handed over.
+        if unsafe { ffi::PyObject_GetBuffer(array.as_ptr(), view, flags) } != 0 {
+            return Err(fetch(py));
+        }
+        Ok(())
+    }
+}

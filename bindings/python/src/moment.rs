@@ -1,0 +1,219 @@
+//! Between elements that are dates and durations, and the objects of Python's `datetime`.
+
+use crossdock::element::{ByteOrder, DType, NAT, ScalarKind, TimeBase, TimeUnit, Value};
+use pyo3::exceptions::PyValueError;
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyDate, PyDateTime, PyDelta};
+
+use crate::methods::read_dtype;
+
+const DAY: i128 = 86_400_000_000;
+/// The days of 0001-01-01 and 9999-12-31, counted from 1970-01-01, as far as Python's dates go.
+const FIRST_DAY: i128 = -719_162;
+const LAST_DAY: i128 = 2_932_896;
+/// The longest of Python's durations.
+const MOST_DAYS: i128 = 999_999_999;
+
+/// How many microseconds are one count; none for units that are finer, of the calendar, or no unit.
+fn microseconds(unit: TimeUnit) -> Option<i128> {
+    let base = match unit.base() {
+        TimeBase::Week => 7 * DAY,
+        TimeBase::Day => DAY,
+        TimeBase::Hour => 3_600_000_000,
+        TimeBase::Minute => 60_000_000,
+        TimeBase::Second => 1_000_000,
+        TimeBase::Millisecond => 1_000,
+        TimeBase::Microsecond => 1,
+        _ => return None,
+    };
+    Some(base * i128::from(unit.multiple()))
+}
+
+/// A date as NumPy's `item()` has it: a `date` for units of a day and more, a `datetime` for those down to microseconds, and the count
+/// for finer ones and for what Python's dates do not reach. What is no time is None.
+pub(crate) fn date(py: Python<'_>, count: i64, unit: TimeUnit) -> PyResult<Bound<'_, PyAny>> {
+    if count == NAT || unit.base() == TimeBase::Generic {
+        return Ok(py.None().into_bound(py));
+    }
+    let number = || Ok(count.into_pyobject(py)?.into_any());
+    let months = match unit.base() {
+        TimeBase::Year => Some(12),
+        TimeBase::Month => Some(1),
+        _ => None,
+    };
+    if let Some(months) = months {
+        let since = i128::from(count) * i128::from(unit.multiple()) * months + 1970 * 12;
+        let (year, month) = (since.div_euclid(12), since.rem_euclid(12) as u8 + 1);
+        return match i32::try_from(year) {
+            Ok(year @ 1..=9999) => Ok(PyDate::new(py, year, month, 1)?.into_any()),
+            _ => number(),
+        };
+    }
+    let Some(step) = microseconds(unit) else { return number() };
+    let since = i128::from(count) * step;
+    let days = since.div_euclid(DAY);
+    if !(FIRST_DAY..=LAST_DAY).contains(&days) {
+        return number();
+    }
+    if matches!(unit.base(), TimeBase::Week | TimeBase::Day) {
+        let ordinal = days - FIRST_DAY + 1;
+        return class(py, "date")?.call_method1(intern!(py, "fromordinal"), (ordinal as i64,));
+    }
+    epoch(py)?.call_method1(intern!(py, "__add__"), (delta(py, since)?,))
+}
+
+/// A duration as NumPy's `item()` has it: a `timedelta` for units of weeks to microseconds, and the count for others and for what is too
+/// long. What is no time is None.
+pub(crate) fn duration(py: Python<'_>, count: i64, unit: TimeUnit) -> PyResult<Bound<'_, PyAny>> {
+    if count == NAT {
+        return Ok(py.None().into_bound(py));
+    }
+    match microseconds(unit).map(|step| i128::from(count) * step) {
+        Some(long) if (-MOST_DAYS..=MOST_DAYS).contains(&long.div_euclid(DAY)) => {
+            Ok(delta(py, long)?.into_any())
+        }
+        _ => Ok(count.into_pyobject(py)?.into_any()),
+    }
+}
+
+/// So many microseconds, which Python can count.
+fn delta(py: Python<'_>, microseconds: i128) -> PyResult<Bound<'_, PyDelta>> {
+    let (days, rest) = (microseconds.div_euclid(DAY), microseconds.rem_euclid(DAY));
+    PyDelta::new(py, days as i32, (rest / 1_000_000) as i32, (rest % 1_000_000) as i32, false)
+}
+
+fn class<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+    py.import(intern!(py, "datetime"))?.getattr(name)
+}
+
+fn epoch<'py>(py: Python<'py>) -> PyResult<&'py Bound<'py, PyDateTime>> {
+    static EPOCH: PyOnceLock<Py<PyDateTime>> = PyOnceLock::new();
+    let made =
+        EPOCH.get_or_try_init(py, || PyDateTime::new(py, 1970, 1, 1, 0, 0, 0, 0, None).map(Bound::unbind))?;
+    Ok(made.bind(py))
+}
+
+/// The unit of a dtype, and whether it counts dates rather than durations.
+fn unit_of(dtype: &DType) -> Option<(TimeUnit, bool)> {
+    match dtype.as_scalar()?.kind() {
+        ScalarKind::DateTime(unit) => Some((unit, true)),
+        ScalarKind::TimeDelta(unit) => Some((unit, false)),
+        _ => None,
+    }
+}
+
+/// As [`from_python`], for an element that counts time; None for other elements.
+pub(crate) fn for_element(object: &Bound<'_, PyAny>, dtype: &DType) -> PyResult<Option<Value>> {
+    if unit_of(dtype).is_some() { from_python(object, Some(dtype)) } else { Ok(None) }
+}
+
+/// The dtype for values that are all dates, or all durations, of one unit. None where there are others.
+pub(crate) fn common(values: &[Value]) -> Option<crossdock::Result<DType>> {
+    let kind = |value: &Value| match *value {
+        Value::DateTime { unit, .. } => Some(ScalarKind::DateTime(unit)),
+        Value::TimeDelta { unit, .. } => Some(ScalarKind::TimeDelta(unit)),
+        _ => None,
+    };
+    let first = kind(values.first()?)?;
+    let all = values.iter().all(|value| kind(value) == Some(first));
+    all.then(|| DType::scalar(first, ByteOrder::NATIVE))
+}
+
+fn value(count: i64, unit: TimeUnit, is_date: bool) -> Value {
+    if is_date { Value::DateTime { count, unit } } else { Value::TimeDelta { count, unit } }
+}
+
+/// What an object is as a date or duration: a value of `dtype` where that counts time, which integers and None can be as well, and
+/// otherwise of the unit that holds it. None for what is no time.
+pub(crate) fn from_python(object: &Bound<'_, PyAny>, dtype: Option<&DType>) -> PyResult<Option<Value>> {
+    let py = object.py();
+    let wanted = dtype.and_then(unit_of);
+    if let Some((unit, is_date)) = wanted {
+        if object.is_none() {
+            return Ok(Some(value(NAT, unit, is_date)));
+        }
+        if let Ok(count) = object.extract::<i64>() {
+            return Ok(Some(value(count, unit, is_date)));
+        }
+    }
+    if let Ok(delta) = object.cast::<PyDelta>() {
+        return fit(object, whole(delta)?, wanted, false, TimeUnit::MICROSECOND).map(Some);
+    }
+    let is_moment = object.is_instance_of::<PyDateTime>();
+    if is_moment || object.is_instance_of::<PyDate>() {
+        let since = if is_moment {
+            if !object.getattr(intern!(py, "tzinfo"))?.is_none() {
+                return Err(PyValueError::new_err(format!(
+                    "{object} has a time zone, and elements have none: convert it to UTC and drop its tzinfo"
+                )));
+            }
+            let since = object.call_method1(intern!(py, "__sub__"), (epoch(py)?,))?;
+            whole(since.cast::<PyDelta>()?)?
+        } else {
+            let ordinal: i64 = object.call_method0(intern!(py, "toordinal"))?.extract()?;
+            (i128::from(ordinal) - 1 + FIRST_DAY) * DAY
+        };
+        let own = if is_moment { TimeUnit::MICROSECOND } else { TimeUnit::DAY };
+        return fit(object, since, wanted, true, own).map(Some);
+    }
+    // NumPy's own scalars, whose buffers are bytes.
+    let of = match object.get_type().name()?.to_string_lossy().as_ref() {
+        "datetime64" | "timedelta64" => read_dtype(&object.getattr("dtype")?)?,
+        _ => return Ok(None),
+    };
+    let Some((unit, is_date)) = unit_of(&of) else { return Ok(None) };
+    let count: i64 = object.call_method1("astype", ("int64",))?.extract()?;
+    match wanted {
+        Some((other, _)) if other != unit && count != NAT => match microseconds(unit) {
+            Some(step) => fit(object, i128::from(count) * step, wanted, is_date, unit).map(Some),
+            None => Err(inexact(object, other)),
+        },
+        Some((other, _)) => Ok(Some(value(count, other, is_date))),
+        None => Ok(Some(value(count, unit, is_date))),
+    }
+}
+
+/// The microseconds of a duration.
+fn whole(delta: &Bound<'_, PyDelta>) -> PyResult<i128> {
+    let part = |name: &str| delta.getattr(name)?.extract::<i64>().map(i128::from);
+    Ok(part("days")? * DAY + part("seconds")? * 1_000_000 + part("microseconds")?)
+}
+
+/// So many microseconds in the unit that is wanted, or else in the object's own.
+fn fit(
+    object: &Bound<'_, PyAny>,
+    microseconds: i128,
+    wanted: Option<(TimeUnit, bool)>,
+    is_date: bool,
+    own: TimeUnit,
+) -> PyResult<Value> {
+    let unit = wanted.map_or(own, |(unit, _)| unit);
+    let exact = match (self::microseconds(unit), unit.base()) {
+        (Some(step), _) => (microseconds.rem_euclid(step) == 0).then(|| microseconds.div_euclid(step)),
+        (None, TimeBase::Year | TimeBase::Month | TimeBase::Generic) => None,
+        (None, _) => finer(unit).and_then(|(per, multiple)| {
+            let counts = microseconds * per;
+            (counts.rem_euclid(multiple) == 0).then(|| counts.div_euclid(multiple))
+        }),
+    };
+    let count = exact.and_then(|count| i64::try_from(count).ok()).filter(|&count| count != NAT);
+    count.map(|count| value(count, unit, is_date)).ok_or_else(|| inexact(object, unit))
+}
+
+/// How many of a base that is finer than a microsecond make one, and how many of it are one count.
+fn finer(unit: TimeUnit) -> Option<(i128, i128)> {
+    let per = match unit.base() {
+        TimeBase::Nanosecond => 1_000,
+        TimeBase::Picosecond => 1_000_000,
+        TimeBase::Femtosecond => 1_000_000_000,
+        TimeBase::Attosecond => 1_000_000_000_000,
+        _ => return None,
+    };
+    Some((per, i128::from(unit.multiple())))
+}
+
+fn inexact(object: &Bound<'_, PyAny>, unit: TimeUnit) -> PyErr {
+    PyValueError::new_err(format!("{object} is no whole number of the unit {unit} that fits an element"))
+}
