@@ -121,11 +121,13 @@ fn drawing(array: &DArray) -> String {
          font-family=\"monospace\" font-size=\"11\" fill=\"currentColor\" stroke=\"none\">",
         full.0, full.1
     );
-    for plane in (1..planes).rev() {
+    for plane in 1..planes {
         let (x, y) = (left - plane * BEHIND, top - plane * BEHIND);
         let _ = write!(
             svg,
-            "<rect x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\" fill=\"none\" stroke=\"currentColor\" stroke-opacity=\"0.35\"/>"
+            "<path d=\"M{x} {}V{y}H{}\" fill=\"none\" stroke=\"currentColor\" stroke-opacity=\"0.35\"/>",
+            y + height,
+            x + width
         );
     }
     for (y, row_index) in rows.iter().enumerate() {

@@ -25,6 +25,8 @@ mod operators;
 mod owner;
 mod subscript;
 
+use pyo3::exceptions::PyImportError;
+use pyo3::ffi;
 use pyo3::prelude::*;
 
 /// What is written in Rust of the package `crossdock`.
@@ -43,6 +45,22 @@ mod _crossdock {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        main_interpreter()?;
         module.add("Array", object::make_type(module.py())?)
+    }
+
+    /// Which interpreter a thread belongs to is asked of the process, which knows of the main one alone: in another, calls wait for
+    /// ever.
+    fn main_interpreter() -> PyResult<()> {
+        // SAFETY: the interpreter that imports this is held.
+        let own = unsafe { ffi::PyInterpreterState_Get() };
+        // SAFETY: an interpreter that is alive.
+        match unsafe { ffi::PyInterpreterState_GetID(own) } {
+            0 => Ok(()),
+            number => Err(PyImportError::new_err(format!(
+                "crossdock works in the main interpreter alone, and this is interpreter {number} of the process: \
+                 hand memory from there, or use processes"
+            ))),
+        }
     }
 }

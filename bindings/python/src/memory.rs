@@ -7,7 +7,7 @@ use crossdock::array::CopyPolicy;
 use crossdock::element::DType;
 use crossdock::layout::{Layout, Order};
 use crossdock::{Casting, DArray, memory};
-use pyo3::exceptions::{PyBufferError, PyIndexError, PyValueError};
+use pyo3::exceptions::{PyBufferError, PyIndexError, PyOverflowError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::slice::PySliceIndices;
@@ -157,13 +157,12 @@ impl Bytes {
     fn new(py: Python<'_>, source: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
         let _attached = attached(py);
         let Some(source) = source else { return memory::Buffer::zeroed(0).raise().map(Self::of) };
-        // SAFETY: an object, and the interpreter is held.
-        let is_number = unsafe { ffi::PyIndex_Check(source.as_ptr()) } != 0 && !source.hasattr("shape")?;
-        if !is_number {
-            return copied(source).map(Self::of);
+        // NumPy's arrays look like integers, and are some only where they have no axes.
+        match source.extract::<isize>() {
+            Ok(nbytes) => memory::Buffer::zeroed(size(nbytes)?).raise().map(Self::of),
+            Err(error) if error.is_instance_of::<PyOverflowError>(py) => Err(error),
+            Err(_) => copied(source).map(Self::of),
         }
-        let nbytes = size(source.extract()?)?;
-        memory::Buffer::zeroed(nbytes).raise().map(Self::of)
     }
 
     /// The number of bytes.

@@ -5,7 +5,10 @@ use std::ptr;
 
 use crossdock::DArray;
 use crossdock::array::{Casting, CopyPolicy};
-use crossdock::element::{DType, ScalarKind, TimeUnit, dialect::typestr};
+use crossdock::element::{
+    DType, ScalarKind, TimeUnit,
+    dialect::{pep3118, typestr},
+};
 use crossdock::layout::Order;
 use crossdock::view::Request;
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -229,10 +232,18 @@ fn as_type<'py>(py: Python<'py>, this: &Own, mut arguments: Arguments<'py>) -> P
     wrap(py, detached(py, &this.array, cast).raise()?)
 }
 
+const LETTERS: &str = "?bBhHiIlLqQefdgFDG";
+
 /// A dtype from its text, or from an object that has NumPy's `str` or `descr`, or is named as the type of a value.
 pub(crate) fn read_dtype(object: &Bound<'_, PyAny>) -> PyResult<DType> {
     if let Ok(text) = object.extract::<String>() {
-        return text.parse().raise();
+        // NumPy's letters are those of buffers.
+        return match text.as_str() {
+            letter if letter.len() == 1 && LETTERS.contains(letter) => {
+                pep3118::parse(letter.as_bytes()).raise()
+            }
+            text => text.parse().raise(),
+        };
     }
     // NumPy's dtypes: a literal for records, a type string for others.
     let text: String = match object.getattr("names") {

@@ -31,6 +31,16 @@ fn microseconds(unit: TimeUnit) -> Option<i128> {
     Some(base * i128::from(unit.multiple()))
 }
 
+/// How many months are one count, of units of the calendar.
+fn months(unit: TimeUnit) -> Option<i128> {
+    let base = match unit.base() {
+        TimeBase::Year => 12,
+        TimeBase::Month => 1,
+        _ => return None,
+    };
+    Some(base * i128::from(unit.multiple()))
+}
+
 /// A date as NumPy's `item()` has it: a `date` for units of a day and more, a `datetime` for those down to microseconds, and the count
 /// for finer ones and for what Python's dates do not reach. What is no time is None.
 pub(crate) fn date(py: Python<'_>, count: i64, unit: TimeUnit) -> PyResult<Bound<'_, PyAny>> {
@@ -38,13 +48,8 @@ pub(crate) fn date(py: Python<'_>, count: i64, unit: TimeUnit) -> PyResult<Bound
         return Ok(py.None().into_bound(py));
     }
     let number = || Ok(count.into_pyobject(py)?.into_any());
-    let months = match unit.base() {
-        TimeBase::Year => Some(12),
-        TimeBase::Month => Some(1),
-        _ => None,
-    };
-    if let Some(months) = months {
-        let since = i128::from(count) * i128::from(unit.multiple()) * months + 1970 * 12;
+    if let Some(months) = months(unit) {
+        let since = i128::from(count) * months + 1970 * 12;
         let (year, month) = (since.div_euclid(12), since.rem_euclid(12) as u8 + 1);
         return match i32::try_from(year) {
             Ok(year @ 1..=9999) => Ok(PyDate::new(py, year, month, 1)?.into_any()),
@@ -155,6 +160,11 @@ pub(crate) fn from_python(object: &Bound<'_, PyAny>, dtype: Option<&DType>) -> P
             let ordinal: i64 = object.call_method0(intern!(py, "toordinal"))?.extract()?;
             (i128::from(ordinal) - 1 + FIRST_DAY) * DAY
         };
+        if let Some((unit, true)) = wanted
+            && let Some(months) = months(unit)
+        {
+            return of_calendar(object, since, unit, months).map(Some);
+        }
         let own = if is_moment { TimeUnit::MICROSECOND } else { TimeUnit::DAY };
         return fit(object, since, wanted, true, own).map(Some);
     }
@@ -172,6 +182,22 @@ pub(crate) fn from_python(object: &Bound<'_, PyAny>, dtype: Option<&DType>) -> P
         },
         Some((other, _)) => Ok(Some(value(count, other, is_date))),
         None => Ok(Some(value(count, unit, is_date))),
+    }
+}
+
+/// A date that is the beginning of a count of so many months; `microseconds` are those since 1970-01-01.
+fn of_calendar(
+    object: &Bound<'_, PyAny>,
+    microseconds: i128,
+    unit: TimeUnit,
+    months: i128,
+) -> PyResult<Value> {
+    let part = |name: &str| object.getattr(name)?.extract::<i64>().map(i128::from);
+    let since = (part("year")? - 1970) * 12 + part("month")? - 1;
+    let begins = part("day")? == 1 && microseconds.rem_euclid(DAY) == 0 && since.rem_euclid(months) == 0;
+    match i64::try_from(since.div_euclid(months)) {
+        Ok(count) if begins => Ok(value(count, unit, true)),
+        _ => Err(inexact(object, unit)),
     }
 }
 

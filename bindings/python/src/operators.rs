@@ -2,9 +2,10 @@
 
 use std::ffi::{c_int, c_void};
 
-use crossdock::DArray;
 use crossdock::array::CopyPolicy;
-use crossdock::element::Value;
+use crossdock::element::{ScalarKind, Value};
+use crossdock::layout::Order;
+use crossdock::{Casting, DArray};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -53,7 +54,7 @@ unsafe extern "C" fn compare(
         // SAFETY: an object that the interpreter hands over.
         let other = unsafe { Bound::from_borrowed_ptr(py, other) };
         let equal = match how {
-            ffi::Py_EQ | ffi::Py_NE => equals(this, &other),
+            ffi::Py_EQ | ffi::Py_NE => equals(this, &other)?,
             _ => return Err(no_arithmetic()),
         };
         Ok(match equal {
@@ -65,14 +66,41 @@ unsafe extern "C" fn compare(
     unsafe { enter(object, body) }
 }
 
-/// None where the two cannot be compared.
-fn equals(this: &Own, other: &Bound<'_, PyAny>) -> Option<bool> {
+/// None for what is no array.
+fn equals(this: &Own, other: &Bound<'_, PyAny>) -> PyResult<Option<bool>> {
     let py = other.py();
-    let equals = |other: &DArray| both_detached(py, [&this.array, other], DArray::equals).ok();
+    let equal = |other: &DArray| both_detached(py, [&this.array, other], are_equal).raise().map(Some);
     match downcast(other) {
-        Some(other) => equals(&other.array),
-        None => equals(&import::take(other, CopyPolicy::Never).ok()?.array),
+        Some(other) => equal(&other.array),
+        None => match import::take(other, CopyPolicy::Never) {
+            Ok(other) => equal(&other.array),
+            Err(_) => Ok(None),
+        },
     }
+}
+
+/// Whether two arrays have the same shape and equal elements; numbers are compared whatever their types, as NumPy compares them.
+fn are_equal(one: &DArray, other: &DArray) -> crossdock::Result<bool> {
+    let refused = match one.equals(other) {
+        Err(error) if error.is_dtype() || error.is_value() => error,
+        answer => return answer,
+    };
+    let kinds = [one, other].map(|array| array.dtype().as_scalar().map(|scalar| scalar.kind()));
+    let compared = match kinds {
+        // As doubles these would be rounded. What does not fit is equal to nothing there.
+        [Some(ScalarKind::Int64), Some(ScalarKind::UInt64)] => cast_to(other, one),
+        [Some(ScalarKind::UInt64), Some(ScalarKind::Int64)] => cast_to(one, other),
+        _ if refused.is_dtype() => one.all_close(other, 0.0, 0.0, false),
+        _ => return Ok(false),
+    };
+    match compared {
+        Err(error) if error.is_dtype() || error.is_value() => Ok(false),
+        answer => answer,
+    }
+}
+
+fn cast_to(one: &DArray, other: &DArray) -> crossdock::Result<bool> {
+    one.cast(other.dtype(), Order::RowMajor, Casting::Checked)?.equals(other)
 }
 
 /// The one element of an array.

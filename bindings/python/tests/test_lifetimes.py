@@ -59,6 +59,22 @@ def test_exports_are_counted():
     assert ours.exports == 0
 
 
+def test_a_cycle_through_an_exporter_ends_where_it_lets_go_of_the_array():
+    class Theirs(np.ndarray):
+        pass
+
+    theirs = np.zeros(3).view(Theirs)
+    theirs.kept = crossdock.asarray(theirs)[1:]
+    alive = weakref.ref(theirs)
+    assert not gc.is_tracked(theirs.kept)
+    del theirs
+    gc.collect()
+    assert alive() is not None
+    alive().kept = None
+    settle()
+    assert alive() is None
+
+
 def resident():
     with open("/proc/self/statm") as text:
         return int(text.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")

@@ -227,7 +227,9 @@ impl Elements {
         let style = Style::of(&self.dtype, &known, options, Alone { element: by_itself, scalar: alone });
         let mut words = values.iter().map(|value| match value {
             Ok(Value::Text(text)) if by_itself => text.clone(),
-            Ok(value) if by_itself && self.dtype.as_scalar().is_some() => value.display(&self.dtype).to_string(),
+            Ok(value) if by_itself && self.dtype.as_scalar().is_some() => {
+                value.display(&self.dtype).to_string()
+            }
             Ok(value) => style.word(value, &self.dtype, options),
             Err(why) => format!("<{why}>"),
         });

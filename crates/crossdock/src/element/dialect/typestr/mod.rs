@@ -31,6 +31,7 @@ use crate::error::{Error, Kind, Result};
 /// use crossdock::element::{DType, dialect::typestr};
 ///
 /// assert_eq!(typestr::parse("|u1")?, DType::U8);
+/// assert_eq!(typestr::parse("?")?, DType::BOOL);
 /// let dtype = typestr::parse("[('a', '<i4'), ('', '|V4'), ('b', '<f8', (2,))]")?;
 /// assert_eq!(dtype.field("b").unwrap().offset(), 8);
 /// assert!(typestr::parse("|O").unwrap_err().is_unsupported());

@@ -32,6 +32,10 @@ pub(super) fn parse(text: &str) -> Result<DType> {
             ),
         ));
     }
+    // NumPy shows truth values so in records.
+    if letter == '?' && size.is_empty() {
+        return DType::scalar(ScalarKind::Bool, order);
+    }
     if letter == 'M' || letter == 'm' {
         let unit = match size.strip_prefix('8') {
             Some(unit) => parse_unit(unit)

@@ -1,0 +1,141 @@
+"""Arrays as text: NumPy's, but for the name and the dtype, which is always said; and as HTML."""
+
+import ast
+import html.parser
+import random
+
+import numpy as np
+import pytest
+
+import crossdock
+
+SEED = 20261122
+DTYPES = ["?", "i1", "i2", "i4", "i8", "u1", "u8", "f2", "f4", "f8", "c8", "c16", ">i4", ">f8", "S4", "U3"]
+RECORDS = [[("a", "i4")], [("a", "i4"), ("b", ">f4"), ("c", "S3")], [("x", "f8", (2,)), ("in", [("y", "?"), ("z", "c16")])]]
+
+
+def random_values(rng, shape, dtype):
+    count = int(np.prod(shape))
+    if isinstance(dtype, list):
+        records = np.zeros(shape, dtype)
+        for name in records.dtype.names:
+            part = records[name]
+            if part.dtype.names is None:
+                part[...] = random_values(rng, part.shape, part.dtype.str)
+        return records
+    char = np.dtype(dtype).kind
+    if char in "fc":
+        scale = 10.0 ** rng.choice([-200, -5, 0, 0, 0, 3, 7, 12]) if np.dtype(dtype).itemsize >= 8 else 1
+        values = [rng.choice([rng.gauss(0, 1) * scale, float(rng.randint(-50, 50)), 0.0]) for _ in range(count)]
+        if rng.random() < 0.2:
+            values = [rng.choice([value, float("nan"), float("inf"), -float("inf")]) for value in values]
+        array = np.array(values).astype(dtype)
+        return (array * (1 + 2j) if char == "c" and not np.isnan(array).any() else array).reshape(shape).astype(dtype)
+    if char in "SU":
+        return np.array(["".join(rng.choice("ab'\" é\n"[: 5 if char == "S" else 7]) for _ in range(3)) for _ in range(count)], dtype).reshape(shape)
+    return np.array([rng.randint(0, 127) for _ in range(count)], "i8").astype(dtype).reshape(shape)
+
+
+def as_numpy(array, dtype):
+    """What NumPy's `repr` writes, if its class were called `Array` and no dtype were implied."""
+    head, rest = "Array(", [f"dtype={dtype})"]
+    text = head + np.array2string(array, separator=", ", prefix=head, suffix=")") + ","
+    if array.size == 0 and array.shape != (0,) or array.size > 1000:
+        rest.insert(0, f"shape={array.shape}")
+    rest = ", ".join(rest)
+    last = len(text) - (text.rfind("\n") + 1)
+    return text + (" " if last + 1 + len(rest) <= 75 else "\n" + " " * len(head)) + rest
+
+
+def test_random_arrays_are_written_as_numpy_writes_them():
+    rng = random.Random(SEED)
+    met = dict.fromkeys(["0-d", "empty", "long", "many lines", "records", "strided"], 0)
+    for _ in range(600):
+        shape = tuple(rng.choice([0, 1, 2, 3, 5, 12]) for _ in range(rng.randint(0, 3)))
+        if rng.random() < 0.1:
+            shape = rng.choice([(1001,), (40, 30), (2, 3, 200)])
+        dtype = rng.choice(DTYPES + RECORDS)
+        theirs = random_values(rng, shape, dtype)
+        if rng.random() < 0.3:
+            theirs = theirs.T[..., ::-1] if theirs.ndim else theirs
+        ours = crossdock.asarray(theirs)
+        said = ours.dtype if theirs.dtype.names else repr(ours.dtype)
+        assert repr(ours) == as_numpy(theirs, said), (theirs.dtype, shape)
+        if theirs.dtype.char != "S" or theirs.shape:
+            # Of a single `bytes` NumPy names its own type as well.
+            assert str(ours) == str(theirs), (theirs.dtype, shape)
+        met["0-d"] += shape == ()
+        met["empty"] += theirs.size == 0
+        met["long"] += theirs.size > 1000
+        met["many lines"] += "\n" in repr(ours)
+        met["records"] += theirs.dtype.names is not None
+        met["strided"] += not theirs.flags.forc
+    print(met)
+    assert min(met.values()) > 20, met
+
+
+@pytest.mark.parametrize("unit", ["D", "s", "ns", "M"])
+def test_dates_and_durations_are_written_as_numpy_writes_them(unit):
+    for kind in ("datetime64", "timedelta64"):
+        theirs = np.array([0, 10**4, -5, np.iinfo("i8").min]).astype(f"{kind}[{unit}]").reshape(2, 2)
+        ours = crossdock.zeros((2, 2), theirs.dtype)
+        for index in np.ndindex(2, 2):
+            ours[index] = theirs[index]
+        assert repr(ours) == as_numpy(theirs, repr(ours.dtype)) and str(ours) == str(theirs)
+
+
+def test_dtypes_are_named_as_numpy_names_them():
+    for name in ["?", "i1", "u8", ">i4", "f2", ">f8", "c8", ">c16", "S3", "U2", ">U2", "V5", "M8[s]", "m8[25us]", ">M8[ns]", "M8", "m8"]:
+        assert crossdock.zeros(2, name).dtype == str(np.dtype(name))
+    for record in RECORDS:
+        assert np.dtype(ast.literal_eval(crossdock.zeros(2, np.dtype(record)).dtype)) == np.dtype(record)
+    # NumPy's name for it has the number of its bits on the machine, and reads ours as well.
+    assert crossdock.zeros(2, "g").dtype == "longdouble"
+    for letter in "?bBhHiIlLqQefdgFDG":
+        assert np.dtype(crossdock.zeros(2, letter).dtype) == np.dtype(letter)
+
+
+class Page(html.parser.HTMLParser):
+    """Whether every tag that is opened is closed, and which texts there are."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.texts, self.tags = [], [], []
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.tags.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.texts.append(data)
+
+
+def test_html_has_the_axes_with_lengths_and_strides():
+    page = Page(crossdock.zeros((2, 3, 4), "i2")[:, ::-1]._repr_html_())
+    assert {"int16", "(2, 3, 4)", "(24, -8, 2) bytes", "axis 1: 3 × -8 B", "axis 2: 4 × 2 B", "behind: axis 0: 2 × 24 B"} <= set(page.texts)
+    offsets = [text for text in page.texts if text.lstrip("-").isdigit()]
+    assert offsets == [str(-8 * row + 2 * column) for row in range(3) for column in range(4)]
+    assert "script" not in page.tags and page.tags.count("svg") == 1
+
+
+@pytest.mark.parametrize("shape", [(), (0,), (1,), (7,), (3, 0), (1000, 1000), (1,) * 20, (2, 0, 3)])
+def test_html_is_well_formed_and_short_for_every_shape(shape):
+    text = crossdock.zeros(shape)._repr_html_()
+    Page(text)
+    assert len(text) < 12_000
+
+
+def test_names_of_fields_are_escaped_in_html():
+    records = crossdock.zeros(2, np.dtype([("<script>&\"'", "i4"), ("at", "f8", (2,))]))
+    text = records._repr_html_()
+    assert "<script" not in text and "<script>&\"'" in Page(text).texts
+    assert {"field", "offset", "at"} <= set(Page(text).texts)
