@@ -83,7 +83,7 @@ impl Failed for isize {
 ///
 /// # Invariants
 ///
-/// 1. It does so for as long as this lives.
+/// 1. It does so for as long as this lives, but under an [`Away`].
 #[derive(Clone, Copy)]
 pub(crate) struct Called(());
 

@@ -24,6 +24,7 @@ mod object;
 mod operators;
 mod owner;
 mod subscript;
+mod text;
 
 use pyo3::exceptions::PyImportError;
 use pyo3::ffi;
@@ -46,6 +47,7 @@ mod _crossdock {
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         main_interpreter()?;
+        memory::note_type(module.py());
         module.add("Array", object::make_type(module.py())?)
     }
 

@@ -1,6 +1,8 @@
 //! `crossdock.Buffer`: bytes with an owner, which can be resized while nobody else has them.
 
 use std::ffi::c_int;
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crossdock::array::CopyPolicy;
@@ -53,8 +55,21 @@ pub(crate) struct Bytes {
     memory: Mutex<memory::Buffer>,
 }
 
+/// The type, once the module is there: whoever imports arrays asks each object whether it is of it.
+static TYPE: AtomicPtr<ffi::PyTypeObject> = AtomicPtr::new(ptr::null_mut());
+
+pub(crate) fn note_type(py: Python<'_>) {
+    TYPE.store(py.get_type::<Bytes>().as_type_ptr(), Ordering::Relaxed);
+}
+
 /// An array on the memory of a buffer, if the object is one.
+#[inline]
 pub(crate) fn lent(object: &Bound<'_, PyAny>) -> Option<PyResult<DArray>> {
+    // SAFETY: an object has a type. (There are no subtypes of this one.)
+    let of = unsafe { ffi::Py_TYPE(object.as_ptr()) };
+    if !ptr::eq(of, TYPE.load(Ordering::Relaxed)) {
+        return None;
+    }
     Some(object.cast::<Bytes>().ok()?.get().bytes())
 }
 

@@ -16,7 +16,7 @@ use crate::detach::both_detached;
 use crate::entry::{Called, Failed};
 use crate::errors::Raise;
 use crate::object::{Own, downcast, slot, this};
-use crate::{import, methods, nested};
+use crate::{import, nested, text};
 
 /// Runs a slot on the array behind `object`.
 ///
@@ -36,7 +36,7 @@ unsafe fn enter<R: Failed>(
 
 unsafe extern "C" fn repr(object: *mut ffi::PyObject) -> *mut ffi::PyObject {
     // SAFETY: the interpreter calls.
-    unsafe { enter(object, |py, this| Ok(PyString::new(py, &methods::repr(&this.array)).into_ptr())) }
+    unsafe { enter(object, |py, this| Ok(PyString::new(py, &text::repr(&this.array)).into_ptr())) }
 }
 
 unsafe extern "C" fn str(object: *mut ffi::PyObject) -> *mut ffi::PyObject {

@@ -113,6 +113,10 @@ def hand_overs():
         "refused": refused,
         "out of range": out_of_range,
         "zeros": lambda: crossdock.zeros(3),
+        "buffer of a Buffer": lambda: memoryview(crossdock.Buffer(b"abc")),
+        "array of a Buffer": lambda: crossdock.asarray(crossdock.Buffer(3))[1:],
+        "comparison": lambda: ours == theirs,
+        "text": lambda: (repr(ours), ours.flags, ours._repr_html_()),
     }, (theirs, records)
 
 
