@@ -46,7 +46,7 @@ use crate::{dlpack, import, nested};
 /// >>> numbers
 /// bytearray(b'Abc')
 #[pyfunction]
-#[pyo3(signature = (obj, /, *, copy=Some(false)))]
+#[pyo3(signature = (obj, /, *, copy=Some(false)), text_signature = "(obj, /, *, copy=False)")]
 pub(crate) fn asarray<'py>(
     py: Python<'py>,
     obj: &Bound<'py, PyAny>,

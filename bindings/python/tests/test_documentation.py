@@ -68,15 +68,20 @@ def tree():
     return ast.parse((package / "__init__.pyi").read_text())
 
 
+NOTHING = inspect.Parameter.empty
+
+
 def declared(function, bound):
-    """The names and kinds of what a stub takes, and which of them may be left out."""
+    """The names and kinds of what a stub takes, and what that is where it is left out."""
     arguments = function.args
-    kinds = [(argument, "positional") for argument in arguments.posonlyargs]
-    kinds += [(argument, "either") for argument in arguments.args]
-    defaults = [None] * (len(kinds) - len(arguments.defaults)) + arguments.defaults
-    rows = [(argument.arg, kind, default is not None) for (argument, kind), default in zip(kinds, defaults)]
-    rows += [(arguments.vararg.arg, "several", False)] if arguments.vararg else []
-    rows += [(argument.arg, "named", default is not None) for argument, default in zip(arguments.kwonlyargs, arguments.kw_defaults)]
+    names = [(argument.arg, "positional") for argument in arguments.posonlyargs]
+    names += [(argument.arg, "either") for argument in arguments.args]
+    defaults = [None] * (len(names) - len(arguments.defaults)) + arguments.defaults
+    names += [(argument.arg, "named") for argument in arguments.kwonlyargs]
+    defaults += arguments.kw_defaults
+    rows = [(*name, NOTHING if default is None else ast.literal_eval(default)) for name, default in zip(names, defaults)]
+    if arguments.vararg:
+        rows.insert(len(rows) - len(arguments.kwonlyargs), (arguments.vararg.arg, "several", NOTHING))
     return rows[1:] if bound else rows
 
 
@@ -90,7 +95,7 @@ KINDS = {
 
 def taken(thing, bound):
     """As `declared`, of what is there."""
-    rows = [(row.name, KINDS[row.kind], row.default is not row.empty) for row in parameters(thing)]
+    rows = [(row.name, KINDS[row.kind], row.default) for row in parameters(thing)]
     return rows[1:] if bound else rows
 
 

@@ -1,9 +1,12 @@
 """Hand n-dimensional arrays between libraries without copying them."""
 
-from collections.abc import Buffer as _Buffer, Iterator
+from collections.abc import Iterator
 from os import PathLike
 from types import EllipsisType
 from typing import Any, Literal, Protocol, SupportsIndex, TypeAlias, final, overload, type_check_only
+
+# Known to type checkers for every version of Python; nothing is imported from it when a program runs.
+from typing_extensions import Buffer as _Buffer
 
 __all__ = [
     "Array",
