@@ -7,7 +7,7 @@ use std::ptr;
 use crossdock::DArray;
 use crossdock::element::dialect::pep3118 as format;
 use crossdock::exchange::protocol::pep3118::{Flags, Loan};
-use crossdock::layout::Layout;
+use crossdock::layout::{AxisSlice, Layout};
 use pyo3::exceptions::PyBufferError;
 use pyo3::ffi;
 
@@ -71,8 +71,7 @@ impl Exports {
     #[cold]
     fn describe_anew(&self, array: &DArray) -> crossdock::Result<Description> {
         let (dtype, layout) = (array.dtype(), array.layout());
-        let alignment = dtype.alignment();
-        let aligned = array.as_ptr().addr().is_multiple_of(alignment) && layout.is_aligned(alignment);
+        let aligned = is_aligned(array)?;
         let letters = format::print_static(dtype).filter(|_| aligned);
         let written = match letters {
             Some(_) => None,
@@ -132,6 +131,20 @@ impl Exports {
             drop(self.loan.borrow_mut().take());
         }
     }
+}
+
+/// Whether every element lies where C would have it. O(1), or O(pointers) for an indirect array.
+fn is_aligned(array: &DArray) -> crossdock::Result<bool> {
+    let (alignment, layout) = (array.dtype().alignment(), array.layout());
+    if layout.suboffsets().is_none() || alignment == 1 {
+        return Ok(array.as_ptr().addr().is_multiple_of(alignment) && layout.is_aligned(alignment));
+    }
+    for index in 0..layout.shape()[0] {
+        if !is_aligned(&array.slice([AxisSlice::Index(index.cast_signed()), AxisSlice::Ellipsis])?)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// As C has them; none where no axis follows pointers.

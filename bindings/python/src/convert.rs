@@ -93,7 +93,9 @@ pub(crate) fn to_value(object: &Bound<'_, PyAny>, dtype: Option<&DType>) -> PyRe
         return Ok(Value::Bool(object.extract()?));
     }
     if object.is_instance_of::<PyInt>() {
-        return integer(object);
+        // An address is read as a number, too.
+        let is_address = dtype == Some(&DType::POINTER);
+        return if is_address { Ok(Value::Pointer(object.extract()?)) } else { integer(object) };
     }
     if object.is_instance_of::<PyFloat>() {
         return Ok(Value::Float(object.extract()?));

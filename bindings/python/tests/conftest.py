@@ -2,37 +2,7 @@ import ctypes
 
 import pytest
 
-
-class Buffer(ctypes.Structure):
-    """CPython's `Py_buffer`."""
-
-    _fields_ = [
-        ("buf", ctypes.c_void_p),
-        ("obj", ctypes.c_void_p),
-        ("len", ctypes.c_ssize_t),
-        ("itemsize", ctypes.c_ssize_t),
-        ("readonly", ctypes.c_int),
-        ("ndim", ctypes.c_int),
-        ("format", ctypes.c_char_p),
-        ("shape", ctypes.POINTER(ctypes.c_ssize_t)),
-        ("strides", ctypes.POINTER(ctypes.c_ssize_t)),
-        ("suboffsets", ctypes.POINTER(ctypes.c_ssize_t)),
-        ("internal", ctypes.c_void_p),
-    ]
-
-    def parts(self):
-        """What a consumer sees, but for the address."""
-
-        def numbers(pointer):
-            return [pointer[axis] for axis in range(self.ndim)] if pointer else None
-
-        lists = numbers(self.shape), numbers(self.strides), numbers(self.suboffsets)
-        return self.len, self.itemsize, bool(self.readonly), self.ndim, self.format, *lists
-
-
-get, release = ctypes.pythonapi.PyObject_GetBuffer, ctypes.pythonapi.PyBuffer_Release
-get.argtypes, get.restype = [ctypes.py_object, ctypes.POINTER(Buffer), ctypes.c_int], ctypes.c_int
-release.argtypes, release.restype = [ctypes.POINTER(Buffer)], None
+from pybuffer import Buffer, get, release
 
 
 @pytest.fixture

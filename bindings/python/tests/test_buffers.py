@@ -60,6 +60,27 @@ def test_indirect_buffers_go_through(ask):
     assert crossdock.asarray(memoryview(ours)).tolist() == theirs.tolist()
 
 
+@pytest.mark.skipif(_testbuffer is None, reason="this interpreter has no reference exporter")
+def test_rows_behind_pointers_are_aligned_where_all_of_them_are():
+    theirs = _testbuffer.ndarray(list(range(12)), shape=[3, 4], format="i", flags=_testbuffer.ND_PIL)
+    ours = crossdock.asarray(theirs)
+    assert memoryview(ours).format == "i" and memoryview(ours).tolist() == theirs.tolist()
+    assert memoryview(ours[::-1, 1:]).format == "i"
+    # The field of each row behind the first byte.
+    packed = _testbuffer.ndarray([(1, 2)] * 4, shape=[2, 2], format="=bi", flags=_testbuffer.ND_PIL)
+    field = crossdock.asarray(packed)["f1"]
+    assert memoryview(field).format == "<i" and field.tolist() == [[2, 2], [2, 2]]
+
+
+def test_addresses_are_written_as_they_are_read():
+    ours = crossdock.asarray(memoryview(bytearray(16)).cast("P"))
+    ours[0], ours[1:] = 2**64 - 1, 5
+    assert ours.tolist() == [2**64 - 1, 5]
+    for wrong in (-1, 2**64):
+        with pytest.raises(OverflowError):
+            ours[0] = wrong
+
+
 def test_formats_are_canonical():
     for dtype, written in [
         ("i8", "q"), ("u8", "Q"), ("i4", "i"), ("?", "?"), ("f2", "e"), ("c16", "Zd"), ("c8", "Zf"), (">f8", ">d"),

@@ -1,0 +1,62 @@
+"""Test suites that others wrote, taken from where they are installed. Nothing of them is kept here."""
+
+import ast
+import importlib.util
+import os
+import types
+from pathlib import Path
+
+import pytest
+
+
+def require(name):
+    """The path of a module that is installed. Without it, its tests are skipped, or fail where counterparts are required."""
+    try:
+        spec = importlib.util.find_spec(name)
+    except ModuleNotFoundError:
+        spec = None
+    if spec is not None and spec.origin:
+        return Path(spec.origin)
+    reason = f"{name} is not installed"
+    if os.environ.get("CROSSDOCK_REQUIRE_COUNTERPARTS"):
+        pytest.fail(reason, pytrace=False)
+    pytest.skip(reason, allow_module_level=True)
+
+
+class Through(ast.NodeTransformer):
+    """Asks `through("name", x)` for `x.name`, and `truth(x)` for `if x` and `if x and y`."""
+
+    def __init__(self, attributes):
+        self.attributes = attributes
+
+    def visit_Attribute(self, node):
+        self.generic_visit(node)
+        if node.attr not in self.attributes or not isinstance(node.ctx, ast.Load):
+            return node
+        return ast.copy_location(call("through", ast.Constant(node.attr), node.value), node)
+
+    def visit_If(self, node):
+        self.generic_visit(node)
+        node.test = self.truth(node.test)
+        return node
+
+    def truth(self, test):
+        if isinstance(test, ast.BoolOp):
+            test.values = [self.truth(value) for value in test.values]
+            return test
+        return ast.copy_location(call("truth", test), test)
+
+
+def call(function, *arguments):
+    return ast.Call(ast.Name(function, ast.Load()), list(arguments), [])
+
+
+def load(name, attributes, through, **given):
+    """A module of a suite, in which these attributes are asked for by `through`, and these names are those given."""
+    path = require(name)
+    tree = ast.fix_missing_locations(Through(set(attributes)).visit(ast.parse(path.read_text())))
+    module = types.ModuleType(name.rpartition(".")[2] + "_relayed")
+    module.__file__ = str(path)
+    vars(module).update({"truth": bool, "through": through} | given)
+    exec(compile(tree, str(path), "exec"), vars(module))
+    return module

@@ -1,0 +1,184 @@
+"""CPython's own tests of buffers, with our arrays in the place of its exporter.
+
+Where they make an array of items, CPython's `_testbuffer.ndarray` makes it, ours takes it, and from there on nothing but ours is used: it is
+what `memoryview` and, as a consumer, `_testbuffer.ndarray` ask for buffers.
+"""
+
+import copy
+import ctypes
+import os
+import unittest.mock
+
+import crossdock
+from elsewhere import load, require
+from pybuffer import Buffer, get, meaning, release
+
+require("_testbuffer")
+import _testbuffer  # noqa: E402
+
+#: What of theirs does not apply to us, by name, and why.
+NOT_APPLICABLE = {
+    "test_ndarray_exceptions": "errors of its constructor, and of `push` and `pop`",
+    "test_ndarray_linked_list": "its `push` and `pop`: what is exported changes meanwhile",
+    "test_ndarray_random_invalid": "errors of its constructor",
+    "test_ndarray_offset": "its attribute `offset`",
+    "test_ndarray_index_invalid": "the classes of exceptions of its indexing, where ours are NumPy's",
+    "test_ndarray_index_scalar": "the classes of exceptions of its indexing, where ours are NumPy's",
+    "test_ndarray_slice_invalid": "assignments that it refuses, and ours convert or broadcast, as NumPy does",
+    "test_ndarray_slice_assign_single": "assignments that it refuses, and ours broadcast, as NumPy does",
+    "test_ndarray_slice_redundant_suboffsets": "its method `add_suboffsets`",
+    "test_ndarray_hash": "a hash, which arrays that are equal by their values have not",
+    "test_memoryview_hash": "a hash, which memoryview asks the exporter for",
+}
+
+EXPORTERS = {"taken": 0, "left": 0}
+
+
+class Format(str):
+    """A format that equals whatever says the same: ours have one way to say it."""
+
+    __hash__ = str.__hash__
+
+    def __eq__(self, other):
+        return isinstance(other, str) and meaning(str.__str__(self)) == meaning(str.__str__(other))
+
+
+class Numbers(tuple):
+    """Strides or suboffsets that equal others where they mean something.
+
+    Where an axis has one element, or the array none, ours say what the strides would be without gaps. Where pointers are followed, they are
+    those of a table that ours have made: in order, without an offset behind them.
+    """
+
+    __hash__ = tuple.__hash__
+
+    def __new__(cls, numbers, view):
+        made = super().__new__(cls, numbers)
+        followed = [suboffset >= 0 for suboffset in view.suboffsets] or [False] * view.ndim
+        made.meant = [length > 1 and 0 not in view.shape and not follow for length, follow in zip(view.shape, followed)]
+        return made
+
+    def __eq__(self, other):
+        return len(self) == len(other) and all(a == b or not meant for a, b, meant in zip(self, other, self.meant))
+
+
+def through(name, thing):
+    """An attribute: of an array of ours, what a memoryview of it says."""
+    if name == "memoryview_from_buffer" and isinstance(getattr(thing, "obj", None), crossdock.Array):
+        return lambda: from_buffer(thing)
+    if not isinstance(thing, crossdock.Array):
+        value = getattr(thing, name)
+    elif name == "obj":
+        return None
+    elif name == "memoryview_from_buffer":
+        return lambda: memoryview(thing)
+    elif name == "tolist" and thing.dtype != "S1":
+        return thing.tolist
+    else:
+        # A NUL in a text of one byte is an element to memoryview, and the end of the text to NumPy and to ours.
+        value = getattr(memoryview(thing), name)
+    if name == "format":
+        return Format(value)
+    if name in ("strides", "suboffsets") and value:
+        return Numbers(value, memoryview(thing) if isinstance(thing, crossdock.Array) else thing)
+    return value
+
+
+def truth(thing):
+    """Of an array: that there is one."""
+    return isinstance(thing, crossdock.Array) or bool(thing)
+
+
+def from_buffer(consumer):
+    """What its method does for exporters of its own type: a memoryview of the buffer that it has been given, and no more."""
+    flags = _testbuffer.PyBUF_FORMAT | _testbuffer.PyBUF_ND if consumer.format else 0
+    buffer, make = Buffer(), ctypes.pythonapi.PyMemoryView_FromBuffer
+    make.argtypes, make.restype = [ctypes.POINTER(Buffer)], ctypes.py_object
+    get(consumer.obj, ctypes.byref(buffer), flags)
+    try:
+        return make(ctypes.byref(buffer))
+    finally:
+        # The consumer still has its own.
+        release(ctypes.byref(buffer))
+
+
+class Exporter(type):
+    def __instancecheck__(cls, thing):
+        return isinstance(thing, (crossdock.Array, _testbuffer.ndarray))
+
+
+class ndarray(metaclass=Exporter):
+    """What they call by this name: a consumer of an exporter, or an exporter of items."""
+
+    def __new__(cls, items, *arguments, **named):
+        theirs = _testbuffer.ndarray(items, *arguments, **named)
+        if theirs.obj is not None or isinstance(items, (bytes, bytearray)):
+            return theirs
+        # Several items side by side are the module `struct`'s, and flags for tests of its own. No array of ours has more than 64 axes.
+        known = _testbuffer.ND_WRITABLE | _testbuffer.ND_FORTRAN | _testbuffer.ND_PIL
+        one_item = len(theirs.format.lstrip("@=<>!")) == 1 and theirs.format[-1] not in "sx"
+        if named.get("flags", 0) & ~known or theirs.ndim > 64 or not one_item:
+            EXPORTERS["left"] += 1
+            return theirs
+        EXPORTERS["taken"] += 1
+        return crossdock.asarray(theirs)
+
+
+def loaded():
+    environment = os.environ
+    try:
+        named = "obj format strides suboffsets contiguous c_contiguous f_contiguous tolist memoryview_from_buffer"
+        module = load("test.test_buffer", named.split(), through, truth=truth)
+    finally:
+        # It is replaced while NumPy is imported, and not put back.
+        os.environ = environment
+    module.ndarray = ndarray
+    # What they know of NumPy is from before its version 2.
+    module.numpy_array = None
+    # Repeated items are several.
+    module.cap["ndarray"] = (module.cap["ndarray"][0], [""])
+    # A text of one byte that is NUL is, as in NumPy, no text.
+    for table in module.fmtdict.values():
+        table.update({"c": (1, 256)} if "c" in table else {})
+    return module
+
+
+theirs = loaded()
+
+
+class TestBufferProtocol(theirs.TestBufferProtocol):
+    locals().update(dict.fromkeys(NOT_APPLICABLE))
+
+    def test_ndarray_random_slice_assign(self):
+        """Ours refuse to write where elements may overlap."""
+        with unittest.mock.patch.object(theirs, "rand_structure", apart):
+            super().test_ndarray_random_slice_assign()
+
+    def test_ndarray_slice_assign_multidim(self):
+        """What is read while it is written is, as in NumPy, what it was before; theirs goes row by row."""
+        with unittest.mock.patch.object(theirs, "multislice_assign", as_it_was):
+            super().test_ndarray_slice_assign_multidim()
+
+
+def apart(*arguments, structure=theirs.rand_structure, **named):
+    """A random structure, each axis of which steps over everything that those with smaller steps reach."""
+    chosen = structure(*arguments, **named)
+    _, reached, _, shape, strides, _ = chosen
+    for stride, length in sorted((abs(stride), length) for stride, length in zip(strides, shape) if length > 1):
+        if stride < reached and 0 not in shape:
+            return apart(*arguments, **named)
+        reached += stride * (length - 1)
+    return chosen
+
+
+def as_it_was(left, right, *slices, assign=theirs.multislice_assign):
+    return assign(left, copy.deepcopy(right), *slices)
+
+
+def test_hardly_anything_of_theirs_is_left_out():
+    named = {name for name in dir(theirs.TestBufferProtocol) if name.startswith("test_")}
+    run = {name for name in named if getattr(TestBufferProtocol, name) is not None}
+    print(f"{len(run)} of {len(named)} tests; exporters: {EXPORTERS}")
+    assert named - run == set(NOT_APPLICABLE) and len(named) >= 73
+    # It may be run by itself.
+    assert EXPORTERS["taken"] > 20 * EXPORTERS["left"] or not EXPORTERS["taken"]

@@ -1,0 +1,75 @@
+"""NumPy's and pyarrow's own tests of DLPack, relayed: whatever one of their consumers is given has been taken by ours first, and goes out
+again.
+
+In a second run, what NumPy's tests call on a producer is called on our array of it.
+"""
+
+import functools
+
+import numpy as np
+
+import crossdock
+from elsewhere import load, require
+
+relayed = {"taken": 0, "refused": 0}
+
+
+def ours(thing):
+    """Our array of a producer's memory. A refusal raises what the producer raised."""
+    try:
+        array = crossdock.from_dlpack(thing)
+    except BufferError as error:
+        relayed["refused"] += 1
+        raise error.__cause__ or error
+    relayed["taken"] += 1
+    return array
+
+
+def consumer(theirs):
+    """A consumer of theirs behind ours."""
+
+    @functools.wraps(theirs)
+    def take(thing, *arguments, **named):
+        return theirs(ours(thing), *arguments, **named)
+
+    return take
+
+
+def through(name, thing):
+    """`x.__dlpack__` of NumPy's: that of our array on it. `np.from_dlpack` and its like: behind ours."""
+    if name == "from_dlpack":
+        return consumer(thing.from_dlpack)
+    return getattr(ours(thing) if isinstance(thing, np.ndarray) else thing, name)
+
+
+def adopt(module, prefix, leaving_out=()):
+    """Their tests, under names of ours."""
+    found = 0
+    for name, thing in vars(module).items():
+        if name.startswith("test_") and callable(thing):
+            globals()[f"test_{prefix}_{name[5:]}"] = thing
+            found += 1
+        elif name.startswith("Test"):
+            thing.__name__ = f"Test{prefix.title()}{name[4:]}"
+            for left_out in leaving_out:
+                delattr(thing, left_out)
+            globals()[thing.__name__] = thing
+            found += 1
+    assert found, module.__file__
+
+
+NUMPY = "numpy._core.tests.test_dlpack"
+adopt(load(NUMPY, ["from_dlpack"], through), "numpy")
+
+#: What ours refuse by errors of other classes: BufferError for a stream, TypeError for what is no truth value.
+OTHER_ERRORS = ["test_dunder_dlpack_stream", "test_dunder_dlpack_copy"]
+asked = load(NUMPY, ["from_dlpack", "__dlpack__", "__dlpack_device__"], through)
+adopt(asked, "producers", leaving_out=OTHER_ERRORS)
+
+require("pyarrow")
+adopt(load("pyarrow.tests.test_dlpack", ["from_dlpack"], through), "pyarrow")
+
+
+def test_whatever_was_relayed_went_through_ours():
+    print(relayed)
+    assert relayed["taken"] > 100
