@@ -10,13 +10,18 @@ import pytest
 
 
 def require(name):
-    """The path of a module that is installed. Without it, its tests are skipped, or fail where counterparts are required."""
+    """The path of a module that is installed."""
     try:
         spec = importlib.util.find_spec(name)
     except ModuleNotFoundError:
         spec = None
     if spec is not None and spec.origin:
         return Path(spec.origin)
+    missing(name)
+
+
+def missing(name):
+    """Skips a test, or a module of them, for want of a counterpart; where all are to be there, it fails."""
     reason = f"{name} is not installed"
     if os.environ.get("CROSSDOCK_REQUIRE_COUNTERPARTS"):
         pytest.fail(reason, pytrace=False)
