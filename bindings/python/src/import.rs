@@ -87,7 +87,12 @@ fn buffer(object: &Bound<'_, PyAny>) -> PyResult<DArray> {
     let ffi::Py_buffer { buf, len, itemsize, readonly, ndim, format, shape, strides, suboffsets, .. } = *view;
     // SAFETY: just filled in.
     let owner = unsafe { Owner::buffer(view) };
-    let rank = usize::try_from(ndim).unwrap_or(0);
+    // One axis alone may go without a length: that of all items.
+    let rank = usize::try_from(ndim).ok().filter(|&rank| rank <= 1 || !shape.is_null());
+    let rank = rank.ok_or_else(|| {
+        let lengths = if shape.is_null() { "no lengths" } else { "lengths" };
+        PyBufferError::new_err(format!("importing a buffer: it has {ndim} axes, and {lengths} of them"))
+    })?;
     // SAFETY: null, or as many numbers as there are axes, until the buffer is released (the protocol's word).
     let numbers = |pointer: *mut isize| unsafe { list(pointer, rank) };
     let described = Described {

@@ -5,6 +5,7 @@
 //! - [`Nested`]: the oracle, an array as the list of the addresses of its elements, with every operation spelt out in
 //!   the most obvious way;
 //! - [`arrow`]: the hostile producer of Arrow's C structs;
+//! - [`buffer`]: the hostile exporter of Python's buffers;
 //! - [`dlpack`]: the hostile producer of DLPack structs;
 //! - [`hostile`]: the hostile producer of memory views, with a switch for each misbehaviour;
 //! - [`python`]: the interpreter that tests talk to, and what to do where it or anything else is [`missing`];
@@ -17,6 +18,7 @@
 //! Addresses are `i128` throughout, so that nothing here can overflow.
 
 pub mod arrow;
+pub mod buffer;
 pub mod bugs;
 mod counterpart;
 mod coverage;

@@ -4,6 +4,7 @@
 //! `CROSSDOCK_SEED` and `CROSSDOCK_CASES` choose the random cases.
 
 mod examples;
+mod hostile;
 mod import;
 mod made;
 mod numpy;

@@ -1,0 +1,65 @@
+//! Buffers of Python's that are chosen by bytes. Whatever one says: it is taken if and only if it is legal, its elements are the ones that
+//! the recipe names, and it is released exactly once, after the last use.
+//!
+//! That the memory exists is the exporter's word. The recipe knows whether it keeps to its block of data; if it does not, the elements are
+//! left alone.
+
+#![no_main]
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crossdock::DArray;
+use crossdock::exchange::protocol::pep3118::{Described, Flags, import};
+use crossdock::layout::Order;
+use crossdock::memory::Birth;
+use crossdock_testkit::buffer::{Exporter, FORMATS, Recipe};
+use crossdock_testkit::dlpack::Choices;
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|data: &[u8]| {
+    let recipe = Recipe::choose(&mut Choices(data));
+    let mut exporter = Exporter::new(&recipe);
+    let legal = recipe.is_legal(exporter.block());
+    let numbers = |list: &Option<Vec<i64>>| -> Option<Vec<isize>> {
+        list.as_ref().map(|list| list.iter().map(|&number| number as isize).collect())
+    };
+    let (shape, strides, suboffsets) =
+        (numbers(&recipe.shape), numbers(&recipe.strides), numbers(&recipe.suboffsets));
+    let described = Described {
+        buf: exporter.address(&recipe),
+        len: recipe.len as isize,
+        itemsize: recipe.itemsize as isize,
+        format: recipe.format.map(|number| FORMATS[number].0),
+        shape: shape.as_deref(),
+        strides: strides.as_deref(),
+        suboffsets: suboffsets.as_deref(),
+    };
+    let releases = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&releases);
+    let release = move || {
+        count.fetch_add(1, Ordering::Relaxed);
+    };
+    // SAFETY: pointers lead into the block or are null; elements are touched only where the recipe keeps to it.
+    let result = unsafe { import(&described, false, Birth::Aliased, release) };
+    assert_eq!(result.is_ok(), legal, "{recipe:?}: {result:?}");
+    if let Ok(array) = result {
+        assert_eq!(releases.load(Ordering::Relaxed), 0);
+        if let Some(bytes) = recipe.bytes() {
+            assert_eq!(elements(&array), bytes, "{recipe:?}");
+            assert_eq!(elements(&array.transpose().unwrap().transpose().unwrap()), bytes);
+        }
+        // What a consumer of it is given does not depend on the elements.
+        for bits in 0..512 {
+            let given = Flags::from_bits(bits).given(array.layout(), array.is_readonly());
+            assert!(given.is_ok() || !Flags::from_bits(bits).contains(Flags::INDIRECT) || bits & 0xe0 != 0);
+        }
+    }
+    assert_eq!(releases.load(Ordering::Relaxed), 1);
+});
+
+fn elements(array: &DArray) -> Vec<u8> {
+    let copy = array.to_order(Order::RowMajor).expect("small arrays on the host are copied");
+    let (buffer, _) = copy.buffer().expect("one more handle");
+    buffer.pin().expect("nobody writes the copy").to_vec()
+}
