@@ -7,8 +7,6 @@ import mmap
 import os
 import sys
 
-import numpy as np
-
 import crossdock
 from pybuffer import Buffer, get, release
 
@@ -39,15 +37,12 @@ def dies(act):
     raise AssertionError("it was to fail")
 
 
-def table():
-    """What is done, by name, and the objects whose references are counted."""
-    theirs, ours = np.arange(100.0).reshape(10, 10), crossdock.zeros((10, 10))
-    records, frozen = np.zeros(10, [("a", "i4"), ("b", "f8")]), np.arange(3)
-    frozen.flags.writeable = False
-    no_format, objects = crossdock.zeros(3, "bfloat16"), np.array([None])
-    growing, pages = bytearray(8), mmap.mmap(-1, 4096)
+def table(peers=True):
+    """What is done, by name, and the objects whose references are counted. Without peers: by the standard library alone."""
+    ours, growing, pages = crossdock.zeros((10, 10)), bytearray(8), mmap.mmap(-1, 4096)
     doubles, numbers = (ctypes.c_double * 4)(), array.array("i", range(4))
-    readonly, buffer = crossdock.asarray(b"abc"), Buffer()
+    records = crossdock.zeros(10, "[('a', '<i4'), ('b', '<f8')]")
+    readonly, no_format, buffer = crossdock.asarray(b"abc"), crossdock.zeros(3, "bfloat16"), Buffer()
     strided = ours[::2, ::-1]
 
     def asked(thing, flags):
@@ -58,12 +53,8 @@ def table():
         view = memoryview(ours)  # noqa: F841
         raise Refused
 
-    def holding_a_capsule():
+    def holding_a_capsule(**_):
         capsule = ours.__dlpack__(max_version=(1, 0))  # noqa: F841
-        raise Refused
-
-    def half_taken():
-        capsule = theirs.__dlpack__(max_version=(1, 0))  # noqa: F841
         raise Refused
 
     def generated():
@@ -78,27 +69,18 @@ def table():
     def round_trips():
         again = ours
         for _ in range(3):
-            again = crossdock.from_dlpack(np.from_dlpack(crossdock.asarray(memoryview(again))))
+            again = crossdock.from_dlpack(crossdock.asarray(memoryview(again)))
 
-    used = theirs.__dlpack__(max_version=(1, 0))
-    np.from_dlpack(Producer(lambda **_: used))
+    used = ours.__dlpack__(max_version=(1, 0))
+    crossdock.from_dlpack(Producer(lambda **_: used))
     acts = {
         "a buffer, plain": lambda: asked(ours, 0),
         "a buffer, in full": lambda: asked(strided, 0x11C),
         "memoryview(x)": lambda: memoryview(ours),
         "memoryview(x[::2])": lambda: memoryview(ours[::2]),
         "bytes(x)": lambda: bytes(ours),
-        "np.asarray(x)": lambda: np.asarray(ours),
-        "np.frombuffer(x)": lambda: np.frombuffer(ours),
-        "np.from_dlpack(x)": lambda: np.from_dlpack(ours),
-        "np.from_dlpack(x, copy=True)": lambda: np.from_dlpack(ours, copy=True),
-        "np.from_dlpack(read-only)": lambda: np.from_dlpack(readonly),
         "a capsule of old, dropped": lambda: ours.__dlpack__(),
         "a capsule, dropped": lambda: ours.__dlpack__(max_version=(1, 3)),
-        "asarray(np)": lambda: crossdock.asarray(theirs),
-        "asarray(np, read-only)": lambda: crossdock.asarray(frozen),
-        "asarray(np, copied)": lambda: crossdock.asarray(theirs, copy=True),
-        "asarray(records)": lambda: crossdock.asarray(records)["b"],
         "asarray(bytes)": lambda: crossdock.asarray(b"abcdef"),
         "asarray(bytearray)": lambda: crossdock.asarray(growing),
         "asarray(array)": lambda: crossdock.asarray(numbers),
@@ -107,44 +89,79 @@ def table():
         "asarray(memoryview)": lambda: crossdock.asarray(memoryview(growing)[::-1]),
         "asarray(list, copy=None)": lambda: crossdock.asarray([1, 2], copy=None),
         "array(list)": lambda: crossdock.array([[1, 2], [3, 4]]),
-        "from_address": lambda: crossdock.from_address(theirs.ctypes.data, 8, theirs),
-        "from_dlpack(np)": lambda: crossdock.from_dlpack(theirs),
-        "from_dlpack(np, copy=True)": lambda: crossdock.from_dlpack(theirs, copy=True),
-        "from_dlpack(a producer of old)": lambda: crossdock.from_dlpack(Producer(lambda **_: theirs.__dlpack__())),
+        "from_address": lambda: crossdock.from_address(ctypes.addressof(doubles), 8, doubles),
+        "from_dlpack(x)": lambda: crossdock.from_dlpack(ours),
+        "from_dlpack(x, copy=True)": lambda: crossdock.from_dlpack(ours, copy=True),
+        "from_dlpack(a producer of old)": lambda: crossdock.from_dlpack(Producer(lambda **_: ours.__dlpack__())),
         "round trips": round_trips,
         "a slice": lambda: ours[1:, ::2],
+        "a field": lambda: memoryview(records["b"]),
         "an element": lambda: ours[1, 2],
         "an assignment": lambda: ours.__setitem__((slice(None), 1), 5),
-        "an assignment of an array": lambda: ours.__setitem__(slice(None), theirs),
+        "an assignment of an array": lambda: ours.__setitem__(slice(None), ours[::-1]),
         "tolist": lambda: ours[:2, :2].tolist(),
         "zeros": lambda: crossdock.zeros(3),
         "an index out of range": lambda: dies(lambda: ours[11, 0]),
         "a request that is refused": lambda: dies(lambda: asked(strided, 0)),
         "a format that there is not": lambda: dies(lambda: memoryview(no_format)),
-        "a buffer that is not taken": lambda: dies(lambda: crossdock.asarray(objects)),
+        "an object without memory": lambda: dies(lambda: crossdock.asarray(5)),
         "a value that does not fit": lambda: dies(lambda: ours.__setitem__(0, "text")),
         "an export that is refused": lambda: dies(lambda: readonly.__dlpack__()),
         "a producer that raises": lambda: dies(lambda: crossdock.from_dlpack(Producer(lambda **_: [][0]))),
         "a producer that gives no capsule": lambda: dies(lambda: crossdock.from_dlpack(Producer(lambda **_: None))),
         "a producer that gives a used capsule": lambda: dies(lambda: crossdock.from_dlpack(Producer(lambda **_: used))),
-        "a producer that dies with its capsule": lambda: dies(lambda: crossdock.from_dlpack(Producer(lambda **_: half_taken()))),
+        "a producer that dies with its capsule": lambda: dies(lambda: crossdock.from_dlpack(Producer(holding_a_capsule))),
         "a consumer that dies with a view": lambda: dies(holding_a_view),
         "a consumer that dies with a capsule": lambda: dies(holding_a_capsule),
         "a generator that is closed": closed,
     }
+    holders = [ours, records, growing, pages, doubles, numbers, readonly, strided, used]
+    if peers:
+        for more in (of_numpy, of_pyarrow):
+            own, held = more(ours, readonly)
+            acts |= own
+            holders += held
+    return acts, holders
+
+
+def of_numpy(ours, readonly):
+    import numpy as np
+
+    theirs, frozen = np.arange(100.0).reshape(10, 10), np.arange(3)
+    records, objects = np.zeros(10, [("a", "i4"), ("b", "f8")]), np.array([None])
+    frozen.flags.writeable = False
+    acts = {
+        "np.asarray(x)": lambda: np.asarray(ours),
+        "np.frombuffer(x)": lambda: np.frombuffer(ours),
+        "np.from_dlpack(x)": lambda: np.from_dlpack(ours),
+        "np.from_dlpack(x, copy=True)": lambda: np.from_dlpack(ours, copy=True),
+        "np.from_dlpack(read-only)": lambda: np.from_dlpack(readonly),
+        "asarray(np)": lambda: crossdock.asarray(theirs),
+        "asarray(np, read-only)": lambda: crossdock.asarray(frozen),
+        "asarray(np, copied)": lambda: crossdock.asarray(theirs, copy=True),
+        "asarray(records)": lambda: crossdock.asarray(records)["b"],
+        "from_dlpack(np)": lambda: crossdock.from_dlpack(theirs),
+        "from_dlpack(np, copy=True)": lambda: crossdock.from_dlpack(theirs, copy=True),
+        "round trip through np": lambda: np.from_dlpack(crossdock.asarray(np.asarray(crossdock.from_dlpack(theirs)))),
+        "an assignment of np": lambda: ours.__setitem__(slice(None), theirs),
+        "a buffer that is not taken": lambda: dies(lambda: crossdock.asarray(objects)),
+    }
+    return acts, [theirs, frozen, records, objects]
+
+
+def of_pyarrow(ours, readonly):
     try:
         import pyarrow as pa
     except ImportError:
-        pass
-    else:
-        column = pa.array([1.5, 2.5])
-        acts |= {
-            "pa.py_buffer(x)": lambda: pa.py_buffer(ours),
-            "pa.Tensor.from_dlpack(x)": lambda: pa.Tensor.from_dlpack(ours),
-            "from_dlpack(pa)": lambda: crossdock.from_dlpack(column),
-            "asarray(pa.py_buffer)": lambda: crossdock.asarray(column.buffers()[1]),
-        }
-    return acts, (theirs, ours, records, frozen, growing, pages, doubles, numbers, readonly, strided, used)
+        return {}, []
+    column = pa.array([1.5, 2.5])
+    acts = {
+        "pa.py_buffer(x)": lambda: pa.py_buffer(ours),
+        "pa.Tensor.from_dlpack(x)": lambda: pa.Tensor.from_dlpack(ours),
+        "from_dlpack(pa)": lambda: crossdock.from_dlpack(column),
+        "asarray(pa.py_buffer)": lambda: crossdock.asarray(column.buffers()[1]),
+    }
+    return acts, [column]
 
 
 class Info(ctypes.Structure):
