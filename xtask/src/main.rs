@@ -7,6 +7,7 @@ mod bench;
 mod border;
 mod checks;
 mod install;
+mod interpreters;
 mod processes;
 mod provision;
 mod report;

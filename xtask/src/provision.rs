@@ -20,6 +20,8 @@ pub(crate) enum Need {
     Library { name: &'static str, packages: &'static str },
     /// What the Ruby at hand requires by this name, and the Debian packages that bring it.
     RubyLibrary { name: &'static str, packages: &'static str },
+    /// A module of the Python at hand, and the Debian packages that bring it where that is Debian's.
+    PythonModule { name: &'static str, packages: &'static str },
     /// A Python environment.
     Venv(&'static Venv),
 }
@@ -38,7 +40,7 @@ pub(crate) struct Venv {
 pub(crate) const TESTS: Venv = Venv {
     folder: "venv",
     requirements: "tests/python/requirements.txt",
-    what: "python3 with NumPy, pyarrow, safetensors, Pillow, pytest and maturin",
+    what: "python3 with NumPy, pyarrow, safetensors, Pillow, pytest, maturin and abi3audit",
 };
 
 /// What the wheel is installed into.
@@ -64,6 +66,8 @@ pub(crate) const RAKE: Need = Need::Program { name: "rake", packages: "rake" };
 pub(crate) const LIBCLANG: Need = Need::Library { name: "libclang", packages: "libclang-dev" };
 pub(crate) const NARRAY: Need = Need::RubyLibrary { name: "narray", packages: "ruby-narray" };
 pub(crate) const RMAGICK: Need = Need::RubyLibrary { name: "rmagick", packages: "ruby-rmagick" };
+pub(crate) const PYTHON_TESTS: Need =
+    Need::PythonModule { name: "test.test_buffer", packages: "libpython3-testsuite" };
 pub(crate) const PKG_CONFIG: Need = Need::Program { name: "pkg-config", packages: "pkg-config" };
 pub(crate) const CMAKE: Need = Need::Program { name: "cmake", packages: "cmake" };
 pub(crate) const VENV: Need = Need::Venv(&TESTS);
@@ -78,6 +82,7 @@ impl Need {
             Need::Program { name, .. }
             | Need::RubyHeader { name, .. }
             | Need::RubyLibrary { name, .. }
+            | Need::PythonModule { name, .. }
             | Need::Library { name, .. } => name,
             Need::Venv(venv) => venv.what,
         }
@@ -96,6 +101,9 @@ pub(crate) fn ensure(run: &mut Run<'_>, needs: &[Need]) -> Result<()> {
             }
             Need::RubyLibrary { name, packages } => {
                 provide(run, name, packages, |run| has_ruby_library(run, name))
+            }
+            Need::PythonModule { name, packages } => {
+                provide(run, name, packages, |run| has_python_module(run, name))
             }
             Need::Library { name, packages } => provide(run, name, packages, |_| has_library(name)),
             Need::Venv(venv) => venv.make(run),
@@ -127,6 +135,12 @@ fn has_ruby_header(run: &Run<'_>, name: &str) -> bool {
 /// Whether the Ruby at hand has a library.
 fn has_ruby_library(run: &Run<'_>, name: &str) -> bool {
     run.door.command("ruby", "-r").arg(name).arg("-e0").output().is_ok_and(|output| output.status.success())
+}
+
+/// Whether the Python at hand has a module.
+fn has_python_module(run: &Run<'_>, name: &str) -> bool {
+    let script = format!("import importlib.util, sys; sys.exit(importlib.util.find_spec('{name}') is None)");
+    run.door.command("python3", "-c").arg(script).output().is_ok_and(|output| output.status.success())
 }
 
 /// Whether a library is where those look for it that load it by its name, as the generator of bindings does: in the system's folders, or in

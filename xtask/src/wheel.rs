@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
+use crate::interpreters;
 use crate::provision::{TESTS, WHEEL};
 use crate::run::Run;
 
@@ -30,6 +31,8 @@ pub(crate) fn wheel(run: &mut Run<'_>) -> Result<()> {
     let wheel = only_wheel(&folder)?;
     let nbytes = fs::metadata(&wheel)?.len();
 
+    interpreters::audit(run, &wheel)?;
+
     run.step("install");
     let python = WHEEL.python(run.door);
     let pip = "-m pip install --disable-pip-version-check --no-input --no-index --no-deps --force-reinstall";
@@ -37,10 +40,16 @@ pub(crate) fn wheel(run: &mut Run<'_>) -> Result<()> {
 
     run.step("test");
     let mut pytest = run.door.command(&python, "-m pytest bindings/python -q --color=no -p no:cacheprovider");
+    pytest.env("CROSSDOCK_REQUIRE_COUNTERPARTS", "1");
     if run.door.long {
         pytest.env("CROSSDOCK_HAND_OVERS", "1000000");
     }
     run.exec(pytest.env("PYTHONDONTWRITEBYTECODE", "1"))?;
+
+    run.step("valgrind");
+    interpreters::under_valgrind(run, &python)?;
+    run.step("interpreters");
+    interpreters::on_all(run, &wheel)?;
     run.note(format!("a wheel of {} KiB", nbytes.div_ceil(1 << 10)));
     run.expect_tests()
 }

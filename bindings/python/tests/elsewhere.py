@@ -4,9 +4,8 @@ import ast
 import importlib.util
 import os
 import types
+import unittest
 from pathlib import Path
-
-import pytest
 
 
 def require(name):
@@ -23,9 +22,7 @@ def require(name):
 def missing(name):
     """Skips a test, or a module of them, for want of a counterpart; where all are to be there, it fails."""
     reason = f"{name} is not installed"
-    if os.environ.get("CROSSDOCK_REQUIRE_COUNTERPARTS"):
-        pytest.fail(reason, pytrace=False)
-    pytest.skip(reason, allow_module_level=True)
+    raise AssertionError(reason) if os.environ.get("CROSSDOCK_REQUIRE_COUNTERPARTS") else unittest.SkipTest(reason)
 
 
 class Through(ast.NodeTransformer):

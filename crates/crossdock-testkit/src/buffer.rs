@@ -214,10 +214,9 @@ impl Recipe {
             return false;
         }
         let lengths = shape.iter().filter(|len| **len != 0);
-        let nbytes =
-            lengths.copied().try_fold(i128::from(self.itemsize.max(1)), |product: i128, len| {
-                product.checked_mul(len.into()).filter(|nbytes| *nbytes <= most)
-            });
+        let nbytes = lengths.copied().try_fold(i128::from(self.itemsize.max(1)), |product: i128, len| {
+            product.checked_mul(len.into()).filter(|nbytes| *nbytes <= most)
+        });
         if nbytes.is_none() || self.product() != Some(i128::from(self.len)) {
             return false;
         }

@@ -99,12 +99,9 @@ fn each_lie_is_refused_by_name() {
         (Recipe { strides: Some(vec![12]), ..Recipe::default() }, "1 strides for 2 axes"),
         (Recipe { data: Data::Null, ..Recipe::default() }, "null"),
         (Recipe { data: Data::Wild(usize::MAX - 3), ..Recipe::default() }, "address space"),
-        (
-            Recipe { data: Data::Wild(4), strides: Some(vec![-12, 4]), ..Recipe::default() },
-            "address space",
-        ),
+        (Recipe { data: Data::Wild(4), strides: Some(vec![-12, 4]), ..Recipe::default() }, "address space"),
         (Recipe { shape: Some(vec![1; 65]), strides: None, len: 4, ..Recipe::default() }, "65 axes"),
-        (Recipe { format: Some(15), ..Recipe::default() }, "what?"),
+        (Recipe { format: Some(15), ..Recipe::default() }, "byte 2 of the format"),
         (rows, "null pointer on the way to element [1, 0]"),
     ] {
         let error = check(&lie, &mut Coverage::default()).expect_err(words);

@@ -1,5 +1,7 @@
-"""Everything once more, to be run under valgrind: without NumPy, which takes longer to start there than all of this."""
+"""Everything once more, by the standard library alone: for interpreters that have nothing else, and for valgrind, under which NumPy takes
+longer to start than all of this."""
 
+import sys
 import threading
 
 import crossdock
@@ -41,7 +43,7 @@ def main():
         thread.join()
     # What is out when the interpreter ends.
     crossdock.kept = [memoryview(crossdock.asarray(bytearray(3))), crossdock.zeros(3).__dlpack__(max_version=(1, 0)), acts]
-    print(f"{len(acts)} hand-overs, {refused} refusals, {taken} buffers and tensors taken")
+    print(f"{sys.version.split()[0]}: {len(acts)} hand-overs, {refused} refusals, {taken} buffers and tensors taken")
 
 
 main()

@@ -1,0 +1,77 @@
+//! The wheel in other hands: every interpreter that is found, valgrind, and whoever knows the stable ABI.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+
+use crate::provision::TESTS;
+use crate::run::Run;
+
+/// Everything that the wheel does with the standard library alone.
+const WITHOUT_PEERS: &str = "bindings/python/tests/without_peers.py";
+
+/// Whether a wheel keeps to the part of the interpreter's interface that its name promises to every later version.
+pub(crate) fn audit(run: &mut Run<'_>, wheel: &Path) -> Result<()> {
+    let python = TESTS.python(run.door);
+    run.exec(run.door.command(python, "-m abi3audit --strict --summary").arg(wheel))
+}
+
+/// Addresses only: what of the interpreter's own is not initialised is its affair. Its memory is to come from C's heap, which valgrind
+/// knows.
+pub(crate) fn under_valgrind(run: &mut Run<'_>, python: &Path) -> Result<()> {
+    let options = "--quiet --error-exitcode=9 --undef-value-errors=no --suppressions=bindings/python/tests/valgrind.supp";
+    let mut valgrind = run.door.command("valgrind", options);
+    valgrind.arg(python).arg(WITHOUT_PEERS);
+    run.exec(valgrind.env("PYTHONMALLOC", "malloc").env("PYTHONDONTWRITEBYTECODE", "1"))
+}
+
+/// Runs a wheel on every interpreter that is found, without installing anything there; in the long run with CPython's own tests, too.
+pub(crate) fn on_all(run: &mut Run<'_>, wheel: &Path) -> Result<()> {
+    let folder = run.door.target.join("wheel/unpacked");
+    if folder.exists() {
+        fs::remove_dir_all(&folder).with_context(|| format!("{} cannot be removed", folder.display()))?;
+    }
+    let unpack = run.door.command("python3", "-m zipfile -e").arg(wheel).arg(&folder).output()?;
+    anyhow::ensure!(unpack.status.success(), "{} cannot be unpacked", wheel.display());
+    let found = found(run)?;
+    let paths = [folder, run.door.root.join("bindings/python/tests")];
+    let paths = std::env::join_paths(paths)?;
+    for (version, python) in &found {
+        let mut script = run.door.command(python, WITHOUT_PEERS);
+        run.exec(script.env("PYTHONPATH", &paths).env("PYTHONDONTWRITEBYTECODE", "1"))
+            .with_context(|| format!("on CPython {version}"))?;
+        if run.door.long {
+            let mut theirs = run.door.command(python, "-m unittest -q test_others_buffers");
+            run.exec(theirs.env("PYTHONPATH", &paths).env("PYTHONDONTWRITEBYTECODE", "1"))
+                .with_context(|| format!("on CPython {version}"))?;
+        }
+    }
+    let versions: Vec<_> = found.iter().map(|(version, _)| version.as_str()).collect();
+    run.note(format!("on CPython {}", versions.join(", ")));
+    Ok(())
+}
+
+/// Interpreters that can load the wheel, by their versions: those in the path, the system's and pyenv's.
+fn found(run: &Run<'_>) -> Result<Vec<(String, PathBuf)>> {
+    const SAY: &str = "import sys, sysconfig
+usable = sys.implementation.name == 'cpython' and sys.version_info >= (3, 11) and not sysconfig.get_config_var('Py_GIL_DISABLED')
+print('%d.%d.%d' % sys.version_info[:3] if usable else '')";
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let mut folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
+    folders.push("/usr/bin".into());
+    let versions = std::env::home_dir().unwrap_or_default().join(".pyenv/versions");
+    for version in fs::read_dir(versions).into_iter().flatten() {
+        folders.push(version?.path().join("bin"));
+    }
+    let mut found: Vec<(String, PathBuf)> = Vec::new();
+    for python in folders.iter().map(|folder| folder.join("python3")).filter(|python| python.is_file()) {
+        let said = run.door.command(&python, "-c").arg(SAY).output()?;
+        let version = String::from_utf8_lossy(&said.stdout).trim().to_owned();
+        if said.status.success() && !version.is_empty() && found.iter().all(|(other, _)| *other != version) {
+            found.push((version, python));
+        }
+    }
+    found.sort();
+    Ok(found)
+}
