@@ -5,6 +5,7 @@ import importlib.util
 import os
 import types
 import unittest
+import warnings
 from pathlib import Path
 
 
@@ -60,5 +61,8 @@ def load(name, attributes, through, **given):
     module = types.ModuleType(name.rpartition(".")[2] + "_relayed")
     module.__file__ = str(path)
     vars(module).update({"truth": bool, "through": through} | given)
-    exec(compile(tree, str(path), "exec"), vars(module))
+    with warnings.catch_warnings():
+        # Of their own marks.
+        warnings.simplefilter("ignore")
+        exec(compile(tree, str(path), "exec"), vars(module))
     return module

@@ -156,6 +156,7 @@ LIES = {
     "a format of a great depth": (dict(format=b"T{" * 100_000), "deep|nest"),
     "a format of great counts": (dict(format=b"(99999999,99999999,99999999)d"), "99999999"),
     "a format of objects": (dict(format=b"O", itemsize=8, len=48), "object"),
+    "pointers to follow without strides": (dict(strides=None, suboffsets=(0, -1)), "no strides"),
     "a null pointer to a row": (dict(shape=(2, 3), strides=(8, 4), suboffsets=(0, -1)), "null pointer"),
 }
 

@@ -21,7 +21,7 @@ pub struct Recipe {
     pub shape: Option<Vec<i64>>,
     /// As many as there are lengths, or one more, or none.
     pub strides: Option<Vec<i64>>,
-    /// As many as there are lengths, none of them to be followed.
+    /// As many as there are lengths. Without rows there is nothing to follow, and none is 0 or more unless strides are missing.
     pub suboffsets: Option<Vec<i64>>,
     /// Where rows begin in the block, behind a table of pointers in front of the first axis. A null pointer is `None`.
     pub rows: Option<Vec<Option<usize>>>,
@@ -154,7 +154,10 @@ impl Recipe {
                     strides.push(1);
                 }
             }
-            _ => self.suboffsets = Some(vec![-1; rank]),
+            _ => {
+                let followed = self.strides.is_none() && choices.byte() < 128;
+                self.suboffsets = Some(vec![if followed { 0 } else { -1 }; rank]);
+            }
         }
     }
 
@@ -202,6 +205,10 @@ impl Recipe {
             return false;
         }
         if self.format.is_some_and(|number| FORMATS[number].1.is_none()) {
+            return false;
+        }
+        let followed = self.suboffsets.iter().flatten().any(|suboffset| *suboffset >= 0);
+        if followed && self.strides.is_none() {
             return false;
         }
         let Some(shape) = &self.shape else {

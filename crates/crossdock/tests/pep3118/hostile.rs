@@ -102,6 +102,7 @@ fn each_lie_is_refused_by_name() {
         (Recipe { data: Data::Wild(4), strides: Some(vec![-12, 4]), ..Recipe::default() }, "address space"),
         (Recipe { shape: Some(vec![1; 65]), strides: None, len: 4, ..Recipe::default() }, "65 axes"),
         (Recipe { format: Some(15), ..Recipe::default() }, "byte 2 of the format"),
+        (Recipe { strides: None, suboffsets: Some(vec![0, -1]), ..Recipe::default() }, "no strides"),
         (rows, "null pointer on the way to element [1, 0]"),
     ] {
         let error = check(&lie, &mut Coverage::default()).expect_err(words);

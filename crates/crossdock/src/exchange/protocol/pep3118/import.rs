@@ -86,6 +86,10 @@ impl Described<'_> {
         let itemsize = usize::try_from(self.itemsize)
             .map_err(|_| malformed(format!("its items have {} bytes", self.itemsize)))?;
         let dtype = self.dtype(itemsize)?;
+        let is_indirect = self.suboffsets.is_some_and(|all| all.iter().any(|&suboffset| suboffset >= 0));
+        if is_indirect && self.strides.is_none() {
+            return Err(malformed("it has suboffsets, and no strides to go along before them"));
+        }
         let layout = self.layout(itemsize)?;
         if !isize::try_from(layout.nbytes()).is_ok_and(|nbytes| nbytes == self.len) {
             return Err(malformed(format!(
