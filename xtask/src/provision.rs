@@ -47,7 +47,7 @@ pub(crate) const TESTS: Venv = Venv {
 pub(crate) const WHEEL: Venv = Venv {
     folder: "venv-wheel",
     requirements: "bindings/python/tests/requirements.txt",
-    what: "python3 with NumPy and pytest",
+    what: "python3 with NumPy, pyarrow, nanoarrow, arro3, Polars, Pillow, OpenCV, nanobind, TVM's FFI and pytest",
 };
 
 /// Where some peers of the benchmarks come from.

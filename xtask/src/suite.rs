@@ -55,7 +55,7 @@ pub(crate) const SUITES: &[Suite] = &[
     Suite { name: "builds", tier: Tier::Full, what: "every feature builds alone, and none", needs: &[CC], peers: &[], minutes: 12, run: checks::builds },
     Suite { name: "heavy", tier: Tier::Full, what: "features that bring a forest of crates along", needs: &[CC], peers: &[], minutes: 15, run: checks::heavy },
     Suite { name: "python", tier: Tier::Fast, what: "the command beside CPython and NumPy", needs: &[CC, VENV], peers: &[], minutes: 15, run: checks::python },
-    Suite { name: "wheel", tier: Tier::Full, what: "the Python wheel, built, installed and tested beside NumPy, by others' tests, under valgrind, and on every interpreter", needs: &[CC, VENV, WHEEL_VENV, VALGRIND], peers: &[PYTHON_TESTS], minutes: 20, run: wheel::wheel },
+    Suite { name: "wheel", tier: Tier::Full, what: "the Python wheel, built, installed and tested beside NumPy and others, by others' tests, under valgrind, and on every interpreter", needs: &[CC, CXX, VENV, WHEEL_VENV, VALGRIND], peers: &[PYTHON_TESTS], minutes: 20, run: wheel::wheel },
     Suite { name: "loom", tier: Tier::Full, what: "every interleaving of the lease word, the pools' counts and the records of views (loom)", needs: &[CC], peers: &[], minutes: 12, run: checks::loom },
     Suite { name: "sanitizer", tier: Tier::Full, what: "addresses and leaks (AddressSanitizer)", needs: &[CC], peers: &[], minutes: 25, run: checks::sanitizer },
     Suite { name: "fuzz", tier: Tier::Full, what: "every fuzz target, from its kept corpus (libFuzzer)", needs: &[CC, CXX], peers: &[], minutes: 12, run: checks::fuzz },

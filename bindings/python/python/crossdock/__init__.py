@@ -14,6 +14,7 @@ __all__ = [
     "array",
     "asarray",
     "empty",
+    "explain",
     "from_address",
     "from_dlpack",
     "full",
@@ -21,3 +22,16 @@ __all__ = [
     "open",
     "zeros",
 ]
+
+
+def __getattr__(name):
+    # What is not needed to hand arrays over is imported when it is asked for.
+    if name == "explain":
+        from ._explain import explain
+
+        return globals().setdefault(name, explain)
+    raise AttributeError(f"module 'crossdock' has no attribute {name!r}")
+
+
+def __dir__():
+    return sorted({*globals(), *__all__})

@@ -8,12 +8,15 @@ from typing import Any, Literal, Protocol, SupportsIndex, TypeAlias, final, over
 # Known to type checkers for every version of Python; nothing is imported from it when a program runs.
 from typing_extensions import Buffer as _Buffer
 
+from ._explain import Explanation as _Explanation
+
 __all__ = [
     "Array",
     "Buffer",
     "array",
     "asarray",
     "empty",
+    "explain",
     "from_address",
     "from_dlpack",
     "full",
@@ -206,3 +209,4 @@ def from_dlpack(
     obj: _SupportsDLPack, /, *, device: tuple[int, int] | None = None, copy: bool | None = None
 ) -> Array: ...
 def ledger(*, on: bool | None = None) -> _Ledger: ...
+def explain(obj: object, /, *, streams: bool | None = None) -> _Explanation: ...

@@ -1,0 +1,84 @@
+"""`crossdock.explain`: what an object offers, and what known consumers do with it.
+
+Probing (`subject.py`, and a file for each family of protocols) makes a description with nothing of the object in it; profiles are rules
+over that description.
+"""
+
+import functools
+import warnings
+
+from .._crossdock import asarray
+from .buffers import refusal
+from .offers import STREAM, Subject
+from .profiles import PROFILES
+from .result import Consumer, Explanation
+from .subject import agreement, subject
+from .verdicts import IN_PLACE, REFUSES
+
+__all__ = ["Consumer", "Explanation", "explain"]
+
+
+def explain(obj: object, /, *, streams: bool | None = None) -> Explanation:
+    """Which protocols an object offers, what is behind each, and what known consumers would do with it.
+
+    Nothing is taken: what has to be asked for (a buffer, a tensor, a column) is given back at once, and a producer that fails is told of
+    in the answer.
+
+    Parameters
+    ----------
+    obj : object
+        Anything.
+    streams : bool, optional
+        Whether streams of Arrow arrays are opened. Some can be read only once; without a word, those of objects with a length are opened.
+
+    Returns
+    -------
+    Explanation
+        Text by ``print``, a table in a notebook, and ``offers``, ``consumers`` and ``disagreements`` for programs.
+
+    Examples
+    --------
+    >>> import crossdock
+    >>> told = crossdock.explain(bytearray(6))
+    >>> [(offer.protocol, offer.shape, offer.dtype, offer.readonly) for offer in told.offers]
+    [('PEP 3118', (6,), 'uint8', False)]
+    >>> {consumer.name: consumer.outcome for consumer in told.consumers}['numpy.from_dlpack']
+    'refuses'
+    """
+    found = subject(obj, streams)
+    consumers = [ours(obj, found)]
+    for profile in PROFILES:
+        outcome, reason = profile.judge(found)
+        version = installed(profile.library)
+        consumers.append(
+            Consumer(profile.name, outcome, reason, profile.library, profile.measured_on, version, profile.is_verified)
+        )
+    return Explanation(found.type_name, list(found.offers.values()), agreement(found.offers), consumers)
+
+
+def ours(obj: object, found: Subject) -> Consumer:
+    """What this package would do, which is found by doing it."""
+    consumer = functools.partial(
+        Consumer, "crossdock.asarray", library="crossdock", measured_on="", installed=None, verified=True
+    )
+    stream = found.offers.get(STREAM)
+    if stream is not None and stream.shape is None and stream.refusal is None:
+        return consumer(outcome=REFUSES, reason="not tried, since the stream was not opened")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            asarray(obj)
+    except Exception as error:
+        return consumer(outcome=REFUSES, reason=refusal(error).partition("; on offer is")[0])
+    return consumer(outcome=IN_PLACE, reason="it is one" if found.kind == "crossdock.Array" else "")
+
+
+@functools.cache
+def installed(library: str) -> str | None:
+    """The version of a distribution that is installed."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version(library)
+    except PackageNotFoundError:
+        return None

@@ -1,0 +1,122 @@
+"""Asks an object by every protocol."""
+
+import sys
+import warnings
+from collections.abc import Sequence
+
+from . import buffers, columns, interfaces, native, tensors
+from .offers import BUFFER, INTERFACE, LEGACY, PROTOCOLS, STRUCT, VERSIONED, Offer, Subject
+
+#: Classes that consumers treat apart, by the module that has to be imported for an object to be one.
+KINDS = [
+    ("numpy", "ndarray"), ("numpy", "generic"), ("builtins", "bytes"), ("builtins", "str"), ("builtins", "int"),
+    ("builtins", "float"), ("builtins", "memoryview"),
+    ("builtins", "bytearray"), ("pyarrow", "Array"), ("pyarrow", "ChunkedArray"), ("pyarrow", "Buffer"), ("pyarrow", "Tensor"),
+    ("polars", "Series"), ("polars", "DataFrame"), ("_ctypes", "_SimpleCData"), ("_ctypes", "Array"), ("_ctypes", "Structure"),
+    ("_ctypes", "Union"), ("crossdock", "Array"),
+]  # fmt: skip
+
+#: Methods that some of them look for.
+METHODS = ("__dlpack_device__", "__len__", "__iter__", "tobytes", "tostring")
+
+
+def subject(thing: object, streams: bool | None) -> Subject:
+    """What an object offers, with nothing of it kept."""
+    # What producers have to say to those who ask is in the offers; warnings are for those who mean it.
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return ask(thing, streams)
+
+
+def ask(thing: object, streams: bool | None) -> Subject:
+    """The same, with whatever warnings."""
+    found: list[Offer] = []
+    lent = buffers.ask(thing)
+    if lent is not None:
+        found.append(lent)
+    if not isinstance(thing, type):
+        found += tensors.ask(thing)
+        found += columns.ask(thing, streams)
+        found += interfaces.ask(thing)
+        if not any(offer.protocol in (BUFFER, INTERFACE, STRUCT) and offer.refusal is None for offer in found):
+            method = interfaces.ask_method(thing)
+            if method is not None:
+                found.append(method)
+    offers = {offer.protocol: offer for offer in sorted(found, key=lambda offer: PROTOCOLS.index(offer.protocol))}
+    return Subject(
+        type_name=buffers.class_name(thing),
+        offers=offers,
+        kind=kind(thing),
+        is_sequence=is_sequence(thing),
+        item=item(thing),
+        is_registered=isinstance(thing, Sequence),
+        methods=frozenset(name for name in METHODS if hasattr(type(thing), name)),
+    )
+
+
+def kind(thing: object) -> str:
+    """The class among those that consumers treat apart."""
+    for module, name in KINDS:
+        known = getattr(sys.modules.get(module), name, None)
+        if isinstance(known, type) and isinstance(thing, known):
+            return f"{module}.{name}"
+    return ""
+
+
+def is_sequence(thing: object) -> bool:
+    """Whether it has a length and items by position, as functions in C ask for them."""
+    try:
+        return bool(native.is_sequence(thing)) and native.sequence_size(thing) >= 0
+    except Exception:
+        return False
+
+
+def item(thing: object) -> str | None:
+    """The class of the first item; empty where there is none, None where it cannot be had."""
+    if not is_sequence(thing):
+        return ""
+    try:
+        if native.sequence_size(thing) == 0:
+            return ""
+        return buffers.class_name(native.sequence_item(thing, 0))
+    except Exception:
+        return None
+
+
+def agreement(offers: dict[str, Offer]) -> list[str]:
+    """In what the offers contradict each other, or the first of them. Words of nothing where they agree."""
+    told = [
+        offer
+        for offer in offers.values()
+        if offer.refusal is None and offer.address is not None and not offer.extra.get("is_bytes")
+    ]
+    said = []
+    for one in told[1:]:
+        first = told[0]
+        if one.size and first.size and one.address != first.address:
+            said.append(
+                f"{one.protocol} has another address than {first.protocol}: a copy, or another part of the memory"
+            )
+        if one.shape != first.shape:
+            said.append(f"{one.protocol} has shape {one.shape}, and {first.protocol} {first.shape}")
+        elif one.steps() != first.steps() and one.strides is not None and first.strides is not None:
+            said.append(f"{one.protocol} has strides {one.strides}, and {first.protocol} {first.strides}")
+        if one.element is not None and first.element is not None and one.element.name != first.element.name:
+            said.append(
+                f"{one.protocol} has elements of {one.element.name}, and {first.protocol} of {first.element.name}"
+            )
+        # A struct from before 1.0 cannot say it, and columns are not to be written whatever they lie in.
+        says_so = (
+            one.protocol != LEGACY and not one.protocol.startswith("Arrow") and not first.protocol.startswith("Arrow")
+        )
+        if says_so and None not in (one.readonly, first.readonly) and one.readonly != first.readonly:
+            said.append(f"{one.protocol} is {words(one)}, and {first.protocol} {words(first)}")
+    legacy, versioned = offers.get(LEGACY), offers.get(VERSIONED)
+    if legacy and versioned and legacy.refusal is None and versioned.refusal is None and versioned.readonly:
+        said.append(f"{LEGACY} cannot say that the memory is read-only, and is given all the same")
+    return said
+
+
+def words(offer: Offer) -> str:
+    """Whether it may be written."""
+    return "read-only" if offer.readonly else "writable"

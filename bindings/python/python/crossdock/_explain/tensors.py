@@ -1,0 +1,143 @@
+"""Asks for DLPack's tensors, looks at them, and lets them go unconsumed."""
+
+import ctypes
+
+from . import native
+from .buffers import MOST_AXES, attribute, refusal
+from .elements import from_tensor
+from .offers import EXCHANGE, LEGACY, VERSIONED, Offer
+
+READ_ONLY, COPIED, PADDED = 1, 2, 4
+
+
+def ask(thing: object) -> list[Offer]:
+    """The tensors that an object gives to consumers that know version 1.0, and to those that do not, and by functions in C."""
+    offers = []
+    method, words = attribute(thing, "__dlpack__")
+    if words is not None:
+        offers += [Offer(protocol, refusal=words) for protocol in (VERSIONED, LEGACY)]
+    if method is not None:
+        device, words = where(thing)
+        offers.append(by_capsule(VERSIONED, lambda: method(max_version=(1, 0)), device, words))
+        offers.append(by_capsule(LEGACY, method, device, words))
+        if is_negated(thing):
+            for offer in offers:
+                offer.notes.append(
+                    "its elements are negated when they are read, which the tensor does not say: signs come out wrong"
+                )
+    table, _ = attribute(type(thing), "__dlpack_c_exchange_api__")
+    if table is not None:
+        offers.append(by_functions(thing, table))
+    return offers
+
+
+def is_negated(thing: object) -> bool:
+    """Whether the elements are to be negated when they are read, as PyTorch does lazily."""
+    try:
+        return thing.is_neg() is True
+    except Exception:
+        return False
+
+
+def where(thing: object) -> tuple[tuple[int, int], str]:
+    """The device, and what is wrong with the answer."""
+    try:
+        kind, ordinal = thing.__dlpack_device__()
+        return (int(kind), int(ordinal)), ""
+    except Exception as error:
+        return (1, 0), f"__dlpack_device__() gives no device: {refusal(error)}"
+
+
+def by_capsule(protocol: str, call, device: tuple[int, int], words: str) -> Offer:
+    """What is in the capsule that a call gives. The capsule is dropped as it is, so that its tensor goes back to its producer."""
+    try:
+        made = call()
+        name, pointer = native.capsule(made, b"dltensor", b"dltensor_versioned")
+    except Exception as error:
+        offer = Offer(protocol, refusal=refusal(error), device=device)
+        offer.extra["is_old"] = isinstance(error, TypeError)
+        return offer
+    if name == b"dltensor":
+        managed = ctypes.cast(pointer, ctypes.POINTER(native.DLManagedTensor)).contents
+        version, flags = None, 0
+    else:
+        managed = ctypes.cast(pointer, ctypes.POINTER(native.DLManagedTensorVersioned)).contents
+        version, flags = (managed.major, managed.minor), managed.flags
+        if managed.major != 1:
+            words = f"the tensor is of version {managed.major}.{managed.minor}"
+            return Offer(protocol, refusal=words, device=device, extra={"version": (managed.major, managed.minor)})
+    offer = describe(protocol, managed.tensor, flags)
+    offer.extra["version"] = version
+    offer.extra["deleter"] = bool(managed.deleter)
+    if words:
+        offer.notes.append(words)
+    if device != offer.device and not words:
+        offer.notes.append(f"__dlpack_device__() says {device}, and the tensor {offer.device}")
+    if version is None and protocol == VERSIONED:
+        offer.notes.append("the struct from before 1.0 although a versioned one was asked for")
+    if version is not None and protocol == LEGACY:
+        offer.notes.append("a versioned struct although none was asked for")
+    if not managed.deleter:
+        offer.notes.append("no deleter")
+    return offer
+
+
+def describe(protocol: str, tensor: native.DLTensor, flags: int) -> Offer:
+    """What a tensor says."""
+    device = (tensor.device_type, tensor.device_id)
+    if not 0 <= tensor.ndim <= MOST_AXES or tensor.ndim and not tensor.shape:
+        return Offer(
+            protocol,
+            refusal=f"the tensor has {tensor.ndim} axes and {'a' if tensor.shape else 'no'} shape",
+            device=device,
+        )
+    element = from_tensor(tensor.code, tensor.bits, tensor.lanes)
+    counted = native.numbers(tensor.strides, tensor.ndim)
+    strides = None if counted is None and tensor.ndim else tuple(stride * element.itemsize for stride in counted or ())
+    offer = Offer(
+        protocol,
+        address=(tensor.data or 0) + tensor.byte_offset,
+        shape=native.numbers(tensor.shape, tensor.ndim) or (),
+        strides=strides,
+        element=element,
+        spelling=f"code {tensor.code}, {tensor.bits} bits" + (f", {tensor.lanes} lanes" if tensor.lanes != 1 else ""),
+        readonly=bool(flags & READ_ONLY),
+        device=device,
+        extra={"byte_offset": tensor.byte_offset, "lanes": tensor.lanes, "copied": bool(flags & COPIED)},
+    )
+    if tensor.byte_offset:
+        offer.notes.append(f"byte_offset {tensor.byte_offset}")
+    if strides is None:
+        offer.notes.append("no strides, which stands for row-major order")
+    if flags & COPIED:
+        offer.notes.append("a copy, it says")
+    if flags & ~(READ_ONLY | COPIED | PADDED):
+        offer.notes.append(f"unknown flags {flags:#x}")
+    return offer
+
+
+def by_functions(thing: object, table: object) -> Offer:
+    """What the exchange API of the object's type gives. The tensor is given back at once."""
+    try:
+        _, pointer = native.capsule(table, b"dlpack_exchange_api")
+        functions = ctypes.cast(pointer, ctypes.POINTER(native.DLPackExchangeAPI)).contents
+        version = (functions.major, functions.minor)
+        if functions.major != 1:
+            return Offer(
+                EXCHANGE,
+                refusal=f"its table is of version {functions.major}.{functions.minor}",
+                extra={"version": version},
+            )
+        made = ctypes.POINTER(native.DLManagedTensorVersioned)()
+        native.FromObject(functions.from_object)(thing, ctypes.byref(made))
+        try:
+            offer = describe(EXCHANGE, made.contents.tensor, made.contents.flags)
+            offer.extra["version"] = version
+        finally:
+            if made.contents.deleter:
+                native.Deleter(made.contents.deleter)(ctypes.addressof(made.contents))
+        if not functions.borrow:
+            offer.notes.append("nothing is lent without an owner")
+        return offer
+    except Exception as error:
+        return Offer(EXCHANGE, refusal=refusal(error))

@@ -1,0 +1,91 @@
+"""An explanation as text of at most 100 columns."""
+
+import textwrap
+
+from .offers import PROTOCOLS, Offer
+from .result import Consumer, Explanation
+
+WIDTH = 100
+FIRST = 30
+
+
+def text(explanation: Explanation) -> str:
+    """All of it."""
+    lines = textwrap.wrap(headline(explanation), WIDTH)
+    lines += ["", "What it offers"]
+    for offer in explanation.offers:
+        lines += row(offer.protocol, ", ".join(parts(offer)))
+    missing = [protocol for protocol in PROTOCOLS if protocol not in {offer.protocol for offer in explanation.offers}]
+    if missing:
+        lines += row("nothing by", ", ".join(missing))
+    for words in explanation.disagreements:
+        lines += row("beware", words)
+    lines += ["", "What consumers would do"]
+    for consumer in explanation.consumers:
+        lines += row(
+            consumer.name + ("" if consumer.verified else " *"), f"{consumer.outcome:10}{consumer.reason}", FIRST + 10
+        )
+    return "\n".join(lines + textwrap.wrap(footnote(explanation.consumers), WIDTH))
+
+
+def headline(explanation: Explanation) -> str:
+    """The object in one line."""
+    told = next((offer for offer in explanation.offers if offer.refusal is None and offer.shape is not None), None)
+    if told is None:
+        return f"{explanation.type_name}: no memory is offered"
+    words = [f"shape {told.shape}", f"elements of {told.dtype}"]
+    if told.address:
+        words.append(f"at {told.address:#x}, a multiple of {told.alignment}")
+    return f"{explanation.type_name}: {', '.join(words)}"
+
+
+def parts(offer: Offer) -> list[str]:
+    """What an offer says, in words."""
+    if offer.refusal is not None:
+        return [f"refused: {offer.refusal}", *offer.notes]
+    words = []
+    if offer.extra.get("version"):
+        words.append("version " + ".".join(map(str, offer.extra["version"])))  # type: ignore[call-overload]
+    if offer.shape is not None:
+        words.append(f"shape {offer.shape}")
+    if offer.strides is not None and offer.shape != ():
+        words.append(f"strides {offer.strides}")
+    if offer.element is not None:
+        words.append(f"{offer.dtype} ({offer.spelling})" if offer.spelling else str(offer.dtype))
+    elif offer.spelling:
+        words.append(offer.spelling)
+    if offer.readonly is not None:
+        words.append("read-only" if offer.readonly else "writable")
+    if offer.device != (1, 0):
+        words.append(f"device {offer.device}")
+    if offer.address is not None and offer.size:
+        words.append(f"at {offer.address:#x}")
+    if offer.owner:
+        words.append(f"kept by {offer.owner}")
+    return words + offer.notes
+
+
+def row(first: str, second: str, indent: int = FIRST) -> list[str]:
+    """A line of two columns, the second of which goes on below."""
+    lines = textwrap.wrap(
+        second,
+        WIDTH - 2,
+        initial_indent=f"{first:{FIRST - 2}}",
+        subsequent_indent=" " * (indent - 2),
+        drop_whitespace=True,
+    )
+    return ["  " + line for line in lines or [first]]
+
+
+def footnote(consumers: list[Consumer]) -> str:
+    """Of which nothing was verified, and which are of other versions than those that were measured."""
+    unverified = [f"{consumer.library} {consumer.measured_on}" for consumer in consumers if not consumer.verified]
+    others = sorted(
+        {
+            f"{consumer.library} {consumer.installed} (measured: {consumer.measured_on})"
+            for consumer in consumers
+            if consumer.installed and not consumer.installed.startswith(consumer.measured_on)
+        }
+    )
+    words = f"* unverified: as measured on {', '.join(unverified)}, and not held to it by tests." if unverified else ""
+    return words + (f" Installed in another version: {', '.join(others)}." if others else "")

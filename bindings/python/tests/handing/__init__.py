@@ -1,0 +1,1 @@
+"""What the tests hand over, and to whom."""

@@ -1,0 +1,302 @@
+"""Consumers of arrays, really called, and what they got."""
+
+import ctypes
+import hashlib
+import tracemalloc
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+
+from handing.memory import lying
+
+
+#: A handle of our own, whose functions have no prototypes.
+python = ctypes.PyDLL(None)
+
+
+@dataclass
+class Got:
+    """What a consumer has: its elements as an array of NumPy's or a list; where the first is, unless nobody can tell."""
+
+    elements: object
+    address: int | None = None
+    #: Whether the elements are elsewhere, where that is known otherwise.
+    copied: bool | None = None
+    #: Bytes in the order in which they lie, without shape and type.
+    is_flat: bool = False
+    #: Looks at the elements once more.
+    again: object = None
+    #: A rule that was broken.
+    broken: str = ""
+
+
+def seen(made):
+    return Got(made, made.__array_interface__["data"][0])
+
+
+def numpy_asarray(thing):
+    made = np.asarray(thing)
+    return seen(made)
+
+
+def numpy_from_dlpack(thing):
+    return seen(np.from_dlpack(thing))
+
+
+def numpy_frombuffer(thing):
+    made = np.frombuffer(thing, "u1")
+    return Got(made.tobytes(), made.ctypes.data, is_flat=True)
+
+
+def memoryview_(thing):
+    view = memoryview(thing)
+    start = (ctypes.c_size_t * 12)()
+    python.PyObject_GetBuffer(ctypes.py_object(view), start, 0x11C)
+    address = start[0]
+    python.PyBuffer_Release(start)
+    return Got((view.shape, view.tobytes()), address)
+
+
+def memoryview_items(thing):
+    view = memoryview(thing)
+    return Got(view.tolist(), copied=True)
+
+
+def hashlib_(thing):
+    return Got(hashlib.sha256(thing).digest(), copied=False)
+
+
+def pyarrow_py_buffer(thing):
+    import pyarrow
+
+    made = pyarrow.py_buffer(thing)
+    return Got(made.to_pybytes(), made.address, is_flat=True)
+
+
+def column(made):
+    """What an array of Arrow's has. Lists of one fixed length are axes."""
+    import pyarrow
+
+    if isinstance(made, pyarrow.FixedShapeTensorArray) and pyarrow.types.is_primitive(made.type.value_type):
+        return seen(made.to_numpy_ndarray())
+    shape = [len(made)]
+    if isinstance(made, pyarrow.FixedShapeTensorArray):
+        shape += made.type.shape
+        made = made.storage.flatten()
+    if isinstance(made, pyarrow.Bool8Array):
+        values = made.storage.to_numpy().view("?").reshape(shape)
+        return Got(values, values.__array_interface__["data"][0])
+    while pyarrow.types.is_fixed_size_list(made.type):
+        shape.append(made.type.list_size)
+        made = made.flatten()
+    buffer = made.buffers()[1] if len(made.buffers()) == 2 else None
+    is_fixed = pyarrow.types.is_primitive(made.type) or pyarrow.types.is_fixed_size_binary(made.type)
+    address = buffer.address + made.offset * made.type.bit_width // 8 if buffer and is_fixed else 0
+    values = made.to_numpy(zero_copy_only=False)
+    if values.dtype == object:
+        return Got(made.to_pylist() if len(shape) == 1 else values.reshape(shape).tolist(), address)
+    return Got(values.reshape(shape), address)
+
+
+def pyarrow_array(thing):
+    import pyarrow
+
+    return column(pyarrow.array(thing))
+
+
+def pyarrow_tensor(thing):
+    import pyarrow
+
+    return seen(np.asarray(pyarrow.Tensor.from_numpy(thing)))
+
+
+def nanoarrow_(thing):
+    import nanoarrow
+    import pyarrow
+
+    return column(pyarrow.array(nanoarrow.c_array(thing)))
+
+
+def arro3(thing):
+    import arro3.core
+    import pyarrow
+
+    return column(pyarrow.array(arro3.core.Array(thing)))
+
+
+def polars_(thing):
+    import polars
+    import pyarrow
+
+    made = polars.Series(thing)
+    values = made.to_numpy()
+    try:
+        address = column(pyarrow.chunked_array(made).chunk(0)).address
+    except (pyarrow.ArrowException, polars.exceptions.PolarsError, AttributeError, IndexError):
+        # No memory of one type, or no values.
+        address = 0
+    is_nested = values.dtype == object and "Object" not in str(made.dtype)
+    return Got(values.tolist() if is_nested else values, address)
+
+
+def pillow(thing):
+    from PIL import Image
+
+    image = Image.fromarray(thing)
+    return Got(np.asarray(image), again=lambda: np.asarray(image))
+
+
+def opencv(thing):
+    import cv2
+
+    made = cv2.copyMakeBorder(thing, 0, 0, 0, 0, cv2.BORDER_REPLICATE)
+    tracemalloc.start()
+    try:
+        cv2.norm(thing)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    return Got(np.empty(()) if made is None else made, copied=made is not None and peak > made.nbytes * 0.9)
+
+
+def tvm(thing):
+    import tvm_ffi
+
+    made = tvm_ffi.from_dlpack(thing)
+    got = tensor(
+        made.data_ptr(), made.shape, made.strides, made.dtype.type_code, made.dtype.bits, made.dtype.lanes, made
+    )
+    if getattr(thing, "readonly", False) and got.elements.dtype.kind != "V" and np.from_dlpack(made).flags.writeable:
+        got.broken = "it may be written"
+    return got
+
+
+#: DLPack's numbers of types.
+TYPES = {0: "i", 1: "u", 2: "f", 5: "c", 6: "b"}
+EXTENDED = {4: "bfloat16", 10: "float8_e4m3fn", 12: "float8_e5m2"}
+
+
+def tensor(address, shape, strides, code, bits, lanes, owner):
+    """The elements at an address, as a tensor describes them."""
+    import ml_dtypes
+
+    known = EXTENDED.get(code)
+    dtype = np.dtype(getattr(ml_dtypes, known) if known else f"{TYPES.get(code, 'u')}{max(bits * lanes // 8, 1)}")
+    return Got(lying(address, shape, [stride * dtype.itemsize for stride in strides], dtype, owner), address)
+
+
+def nanobind(function):
+    """A consumer of an extension that was made with nanobind."""
+
+    def consumer(thing):
+        from handing import extension
+
+        address, shape, strides, code, bits, lanes = getattr(extension.load(), function)(thing)
+        return tensor(address, shape, strides, code, bits, lanes, thing)
+
+    return consumer
+
+
+CONSUMERS = {
+    "numpy.asarray": numpy_asarray,
+    "numpy.from_dlpack": numpy_from_dlpack,
+    "numpy.frombuffer": numpy_frombuffer,
+    "memoryview": memoryview_,
+    "memoryview.tolist": memoryview_items,
+    "hashlib, sockets, files": hashlib_,
+    "pyarrow.py_buffer": pyarrow_py_buffer,
+    "pyarrow.array": pyarrow_array,
+    "pyarrow.Tensor.from_numpy": pyarrow_tensor,
+    "nanoarrow.c_array": nanoarrow_,
+    "arro3.core.Array": arro3,
+    "polars.Series": polars_,
+    "PIL.Image.fromarray": pillow,
+    "cv2 (inputs)": opencv,
+    "nanobind (nb::ro)": nanobind("read"),
+    "nanobind": nanobind("write"),
+    "tvm_ffi.from_dlpack": tvm,
+}
+
+
+#: Bytes that belong to no field, of items of 16 bytes: nobody copies them.
+GAPS = {("a", "b"): slice(4, 8)}
+
+
+def without(gap, items):
+    """Items of 16 bytes without the gap in each."""
+    if gap is None or len(items) % 16:
+        return items
+    rows = np.frombuffer(items, "u1").reshape(-1, 16).copy()
+    rows[:, gap] = 0
+    return rows.tobytes()
+
+
+def is_same_type(one, other):
+    """Whether two types of NumPy's are, for one who reads items without fields as bytes; the byte order aside."""
+    plain = one.num == other.num == np.dtype("V").num and one.itemsize == other.itemsize
+    return plain or one.newbyteorder("=") == other.newbyteorder("=")
+
+
+def difference(got, elements):
+    """In what the elements that a consumer has are not those that it was given."""
+    made, gap = got.elements, GAPS.get(elements.dtype.names)
+    if got.is_flat:
+        return "" if made in (elements.tobytes(), elements.tobytes("A")) else "other bytes"
+    if isinstance(made, bytes):
+        return "" if made == hashlib.sha256(elements.tobytes()).digest() else "other bytes"
+    if isinstance(made, tuple):
+        shape, items = made
+        if shape != elements.shape:
+            return f"shape {shape}"
+        return "" if without(gap, items) == without(gap, elements.tobytes()) else "other elements"
+    if not isinstance(made, np.ndarray):
+        expected = elements.tolist()
+        if elements.dtype.kind == "S" and isinstance(made, list):
+            made = [item.rstrip(b"\0") if isinstance(item, bytes) else item for item in made]
+        try:
+            return "" if made == expected else "other elements"
+        except (TypeError, ValueError):
+            return "elements that are not comparable"
+    if made.shape != elements.shape:
+        return f"shape {made.shape}"
+    if not is_same_type(made.dtype, elements.dtype):
+        return f"elements of {made.dtype}"
+    if elements.dtype.kind == "b":
+        made = made.view("u1") != 0
+    if made.dtype != elements.dtype and made.dtype.kind != "V":
+        return "" if (made == elements).all() else "other elements"
+    return "" if without(gap, made.tobytes()) == without(gap, elements.tobytes()) else "other elements"
+
+
+def hand_over(consumer, specimen):
+    """What comes of it: in place, copies, refuses or misreads, and why; "takes" where there is nothing to tell by."""
+    elements = specimen.elements
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            got = consumer(specimen.thing)
+    except Exception as error:
+        return "refuses", f"{type(error).__name__}: {error}"
+    if elements is None:
+        return "takes", "its elements are in no memory"
+    different = got.broken or difference(got, elements)
+    if different:
+        return "misreads", different
+    if elements.size == 0:
+        return "takes", "no elements"
+    address = elements.__array_interface__["data"][0]
+    if got.copied is None and got.again is not None:
+        got.copied = not follows(got, address)
+    if got.copied is None:
+        got.copied = got.address != address
+    return ("copies" if got.copied else "in place"), ""
+
+
+def follows(got, address):
+    """Whether a consumer sees what is written to the memory."""
+    before, seen_before = ctypes.string_at(address, 1), got.elements.tobytes()
+    ctypes.memmove(address, bytes([before[0] ^ 0x55]), 1)
+    after = got.again().tobytes()
+    ctypes.memmove(address, before, 1)
+    return after != seen_before

@@ -1,0 +1,282 @@
+"""What `explain` says of objects is so, and what it says of consumers is what they do."""
+
+import collections
+import ctypes
+import functools
+import html.parser
+import pathlib
+import signal
+import subprocess
+import sys
+
+import pytest
+
+import crossdock
+from handing.counterparts import need
+
+np = need("numpy")
+for library in ["pyarrow", "nanoarrow", "arro3.core", "polars", "PIL", "cv2", "nanobind", "tvm_ffi", "ml_dtypes"]:
+    need(library)
+
+from crossdock._explain.profiles import PROFILES
+from crossdock._explain.verdicts import COPIES, IN_PLACE, MISREADS, REFUSES
+from handing import extension
+from handing.consumers import CONSUMERS, hand_over
+from handing.specimens import Specimen, all_specimens
+from handing.tensors import Handmade, handmade
+
+FATAL = "the process ends"
+
+
+@functools.cache
+def explained():
+    """Every specimen with its explanation."""
+    all_of_them = [*all_specimens(), *(Specimen(f"by hand: {name}", *made) for name, *made in handmade())]
+    return [
+        (specimen, {one.name: one for one in crossdock.explain(specimen.thing).consumers}) for specimen in all_of_them
+    ]
+
+
+@pytest.mark.parametrize(
+    "profile", [profile for profile in PROFILES if profile.is_verified], ids=lambda profile: profile.name
+)
+def test_consumers_do_what_their_profiles_say(profile):
+    consumer, wrong, seen = CONSUMERS[profile.name], [], collections.Counter()
+    for specimen, told in explained():
+        said = told[profile.name]
+        assert said.verified and (profile.library == "python" or said.installed.startswith(profile.measured_on))
+        if FATAL in said.reason:
+            seen["would end the process"] += 1
+            continue
+        outcome, why = hand_over(consumer, specimen.anew())
+        seen[outcome] += 1
+        # Where there is nothing to tell by, it was taken at least.
+        if said.outcome != outcome and not (outcome == "takes" and said.outcome != REFUSES):
+            wrong.append(f"{specimen.name}: {said.outcome} ({said.reason}), but it {outcome} ({why})")
+    print(profile.name, dict(seen))
+    assert not wrong, "\n".join(wrong)
+    assert sum(seen.values()) > 550 and len(seen) > 1
+
+
+def test_every_profile_is_held_to_its_library_or_says_that_it_is_not():
+    names = [profile.name for profile in PROFILES]
+    assert len(set(names)) == len(names)
+    assert {profile.name for profile in PROFILES if profile.is_verified} == set(CONSUMERS)
+    told = crossdock.explain(b"abc")
+    for consumer in told.consumers:
+        assert consumer.verified == (consumer.name in {"crossdock.asarray", *CONSUMERS})
+        assert consumer.verified or f"{consumer.library} {consumer.measured_on}" in str(told)
+
+
+def test_what_this_package_would_do_is_told_first():
+    for thing, outcome in [
+        (np.zeros(3), "in place"),
+        (crossdock.zeros(3), "in place"),
+        ([1, 2], "refuses"),
+        (np.array([None]), "refuses"),
+    ]:
+        first = crossdock.explain(thing).consumers[0]
+        assert (first.name, first.outcome) == ("crossdock.asarray", outcome)
+    assert "object references" in first.reason
+
+
+def test_specimens_are_of_every_kind():
+    outcomes = collections.Counter(one.outcome for _, told in explained() for one in told.values())
+    assert {IN_PLACE, COPIES, REFUSES, MISREADS} == set(outcomes)
+    offered = {offer.protocol for specimen, _ in explained() for offer in crossdock.explain(specimen.thing).offers}
+    print(len(explained()), outcomes, offered)
+    assert len(offered) >= 10
+
+
+def test_a_consumer_that_ends_the_process_is_told_of():
+    # A buffer without strides, as those of ctypes are, ends nanobind.
+    told = {one.name: one for one in crossdock.explain((ctypes.c_double * 3)()).consumers}
+    assert told["nanobind"].outcome == MISREADS and FATAL in told["nanobind"].reason
+    code = "import ctypes, sys; sys.path.insert(0, sys.argv[1]); from handing import extension;"
+    code += "extension.load(sys.argv[2]).read((ctypes.c_double * 3)())"
+    ended = subprocess.run(
+        [sys.executable, "-c", code, pathlib.Path(__file__).parent, extension.build()], capture_output=True
+    )
+    assert ended.returncode == -signal.SIGSEGV
+
+
+def test_offers_say_what_is_there():
+    theirs = np.arange(24.0).reshape(4, 6)[::-1, ::2]
+    told = crossdock.explain(theirs)
+    address = theirs.__array_interface__["data"][0]
+    assert [offer.protocol for offer in told.offers] == [
+        "PEP 3118", "DLPack", "DLPack before 1.0", "__array_interface__", "__array_struct__",
+    ]  # fmt: skip
+    for offer in told.offers:
+        assert (offer.address, offer.shape, offer.strides, offer.dtype) == (address, (4, 3), (-48, 16), "float64")
+        assert offer.itemsize == 8 and offer.refusal is None and offer.device == (1, 0)
+        assert offer.alignment == min(address & -address, 4096)
+    assert told.type_name == "numpy.ndarray" and not told.disagreements
+    assert [offer.readonly for offer in crossdock.explain(b"abc").offers] == [True]
+    assert crossdock.explain(memoryview(bytearray(3))).offers[0].owner == "bytearray"
+
+
+def test_arrays_of_ours_are_explained():
+    ours = crossdock.zeros((3, 4), "float32")
+    told = crossdock.explain(ours)
+    assert told.type_name == "crossdock.Array" and not told.disagreements
+    offers = {offer.protocol: offer for offer in told.offers}
+    for protocol in ["PEP 3118", "DLPack", "DLPack before 1.0"]:
+        offer = offers[protocol]
+        assert (offer.shape, offer.strides, offer.dtype, offer.readonly) == ((3, 4), (16, 4), "float32", False)
+        assert offer.address == np.asarray(ours).ctypes.data
+
+
+def test_refusals_are_told_in_the_producers_words():
+    offers = {offer.protocol: offer for offer in crossdock.explain(np.zeros(3, ">f8")).offers}
+    assert offers["PEP 3118"].dtype == ">float64"
+    assert "native byte order" in offers["DLPack"].refusal and offers["DLPack"].shape is None
+    dates = {offer.protocol: offer for offer in crossdock.explain(np.zeros(3, "M8[s]")).offers}
+    assert "cannot include dtype 'M'" in dates["PEP 3118"].refusal and "bytes alone" in str(dates["PEP 3118"].notes)
+
+
+def test_contradictions_are_told():
+    square, other = np.zeros((2, 3)), np.zeros((3, 2), "f4")
+
+    class Liar(np.ndarray):
+        @property
+        def __array_interface__(self):
+            return other.__array_interface__
+
+    words = "\n".join(crossdock.explain(square.view(Liar)).disagreements)
+    assert "another address" in words and "shape (3, 2)" in words and "float32" in words
+    # Every producer of read-only memory whose struct cannot say so.
+    mute = Handmade(np.zeros(3), flags=1)
+    assert any("cannot say that the memory is read-only" in words for words in crossdock.explain(mute).disagreements)
+
+
+def test_nothing_is_kept():
+    ours, theirs, growing = crossdock.zeros(3), np.zeros(3), bytearray(3)
+    column = need("pyarrow").array([1, 2, 3])
+    made = Handmade(np.zeros(3), gives_back=True)
+    things = [ours, theirs, growing, column]
+    for thing in things:
+        crossdock.explain(thing)
+    crossdock.explain(made)
+    before = [sys.getrefcount(thing) for thing in things]
+    told = [crossdock.explain(thing) for thing in things]
+    assert [sys.getrefcount(thing) for thing in things] == before
+    growing.append(1)
+    assert ours.exports == 0 and made.taken == made.given_back > 0
+    assert len(told) == len(things)
+
+
+class Raising:
+    """Everything that it is asked for is an error."""
+
+    def __getattribute__(self, name):
+        if (
+            name.startswith("__array")
+            or name.startswith("__dlpack")
+            or name.startswith("__arrow")
+            or name.startswith("__cuda")
+        ):
+            raise RuntimeError("<b>not today</b>")
+        return super().__getattribute__(name)
+
+
+def having(**attributes):
+    return type(
+        "Bad", (), {name: value if not callable(value) else staticmethod(value) for name, value in attributes.items()}
+    )()
+
+
+class NoDevice(Handmade):
+    def __dlpack_device__(self):
+        raise ValueError("no device")
+
+
+def bad_producers():
+    yield Raising()
+    yield None
+    yield int
+    yield np.ndarray
+    yield having(__dlpack__=lambda **_: 5)
+    yield having(__dlpack__=lambda **_: np.zeros(2).__array_struct__)
+    yield having(__dlpack__=5)
+    yield NoDevice(np.zeros(3))
+    yield Handmade(np.zeros(3), ndim=-1)
+    yield Handmade(np.zeros(3), ndim=1000)
+    yield Handmade(np.zeros(3), "versioned", version=(7, 0))
+    yield Handmade(np.zeros(3), code=77, bits=3, lanes=5)
+    yield having(__array_interface__={})
+    yield having(__array_interface__=5)
+    yield having(__array_interface__={"shape": (3,), "typestr": "nonsense", "data": (1, False), "version": 3})
+    yield having(__array_interface__={"shape": (1,) * 100, "typestr": "<f8", "data": (1, False), "version": 3})
+    yield having(__array_interface__={"shape": (3,), "typestr": "<f8", "data": "text", "version": 3})
+    yield having(__array_interface__={"shape": "abc", "typestr": "<f8", "data": (0, False), "version": 3})
+    yield having(__array_struct__=5)
+    yield having(__cuda_array_interface__=[])
+    yield having(__arrow_c_array__=lambda *_: 5, __arrow_c_stream__=lambda *_: 5, __arrow_c_schema__=lambda: 5)
+    yield having(__arrow_c_array__=lambda *_: (np.zeros(2).__array_struct__,) * 2, __len__=5)
+    yield having(__array__=lambda *_, **__: "text")
+    yield having(__dlpack_c_exchange_api__=5)
+    released = memoryview(bytearray(3))
+    released.release()
+    yield released
+
+
+def test_bad_producers_are_told_of_and_raise_nothing():
+    told_of = 0
+    for bad in bad_producers():
+        told = crossdock.explain(bad, streams=True)
+        assert len(told.consumers) == len(PROFILES) + 1 and str(told) and told._repr_html_()
+        told_of += any(offer.refusal or offer.notes for offer in told.offers)
+        assert sys.exc_info() == (None, None, None)
+    assert told_of >= 20
+
+
+def test_what_is_read_once_is_left_alone():
+    table = need("pyarrow").table({"a": [1, 2, 3]})
+    reader = table.to_reader()
+    told = {offer.protocol: offer for offer in crossdock.explain(reader).offers}
+    assert "not opened" in str(told["Arrow stream"].notes) and reader.read_all().num_rows == 3
+    opened = {offer.protocol: offer for offer in crossdock.explain(table.to_reader(), streams=True).offers}
+    assert "not opened" not in str(opened["Arrow stream"].notes)
+    # What has a length can be read again.
+    told = {offer.protocol: offer for offer in crossdock.explain(table["a"]).offers}
+    assert told["Arrow stream"].shape == (3,)
+
+
+def test_text_goes_into_a_hundred_columns():
+    for specimen, _ in explained()[::5]:
+        text = str(crossdock.explain(specimen.thing))
+        assert max(map(len, text.splitlines())) <= 100, text
+        assert "What it offers" in text and "What consumers would do" in text
+    text = str(crossdock.explain(np.zeros(3, "f4")))
+    assert "numpy.ndarray: shape (3,), elements of float32" in text and "* unverified: as measured on torch" in text
+
+
+class Tags(html.parser.HTMLParser):
+    def __init__(self):
+        super().__init__()
+        self.open, self.seen = [], collections.Counter()
+
+    def handle_starttag(self, tag, _):
+        self.open.append(tag)
+        self.seen[tag] += 1
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+def test_html_is_escaped():
+    made = crossdock.explain(Raising())._repr_html_()
+    assert "&lt;b&gt;not today&lt;/b&gt;" in made and "<b>not today" not in made
+    tags = Tags()
+    tags.feed(made)
+    assert not tags.open and tags.seen["table"] == 2 and tags.seen["tr"] > len(PROFILES)
+
+
+def test_importing_the_package_imports_none_of_it():
+    code = "import sys, crossdock; print(sorted({'crossdock._explain', 'ctypes', 'numpy'} & set(sys.modules)), 'explain' in dir(crossdock))"
+    assert (
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[] True\n"
+    )
+    with pytest.raises(AttributeError, match="explane"):
+        crossdock.explane
