@@ -27,14 +27,14 @@ about the other side, and ours. JPEG is left out, since no element comes back fr
 ";
 
 /// Where the part of the page begins that another test writes.
-const OF_OTHERS: &str = "\n## In Ruby\n";
+const OF_OTHERS: &str = "\n## In Python\n";
 
 /// Compares the page with the run, or writes it anew.
 pub(crate) fn check(matrix: &Matrix) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/matrix.md");
     let page = page(matrix);
     let there = std::fs::read_to_string(&path).unwrap_or_default();
-    // What follows is written, and compared, by the tests of the gem.
+    // What follows is written, and compared, by the tests of the wheel and of the gem.
     let (there, of_others) = there.split_at(there.find(OF_OTHERS).unwrap_or(there.len()));
     if std::env::var_os("CROSSDOCK_BLESS").is_some() {
         std::fs::write(&path, page + of_others).unwrap();

@@ -1,0 +1,167 @@
+"""Every way in beside every way out, over every class of layout, in one run, which `docs/matrix.md` tells."""
+
+import os
+import pathlib
+import re
+
+import pytest
+
+import crossdock
+from handing.counterparts import need
+
+np = need("numpy")
+for library in [
+    "_testbuffer",
+    "pyarrow",
+    "nanoarrow",
+    "arro3.core",
+    "polars",
+    "PIL",
+    "cv2",
+    "nanobind",
+    "tvm_ffi",
+    "ml_dtypes",
+]:
+    need(library)
+
+from handing.consumers import CONSUMERS, hand_over
+from handing.importers import CLASSES, IMPORTERS, CannotSay
+from handing.memory import alias
+from handing.specimens import Specimen
+
+PAGE = pathlib.Path(__file__).parents[3] / "docs/matrix.md"
+HEADING, NEXT = "\n## In Python\n", "\n## In Ruby\n"
+EXPORTERS = {name: consumer for name, consumer in CONSUMERS.items() if name != "memoryview.tolist"}
+WORDS = {"in place": "in place", "copies": "copies", "refuses": "refused", "misreads": "misread", "cannot": "–"}
+RAISED = "⁰¹²³⁴⁵⁶⁷⁸⁹"
+
+HEAD = """
+What goes in is asked of `crossdock.asarray`, with a copy only where nothing else is possible; what goes out is really handed to each library,
+with elements of `int16`. Reasons of the ways in are the errors' own words, those of the ways out are what `crossdock.explain` says of them
+beforehand, which the same tests hold to what happens. **misread** means that it was taken for something else than it is. This section is
+written by a test of the wheel (`bindings/python/tests/test_matrix.py`).
+"""
+
+
+def elements_of(made):
+    """The elements as NumPy has them, on the same memory; a copy where they lie behind pointers."""
+    return made if isinstance(made, np.ndarray) else np.array(made.tolist(), "i2")
+
+
+def bring(importer, made):
+    """The array that comes in, and the outcome with its reason."""
+    try:
+        thing = importer(made)
+    except CannotSay as error:
+        return None, ("cannot", str(error))
+    if isinstance(thing, crossdock.Array):
+        array, outcome = thing, ("in place", "")
+    else:
+        try:
+            array, outcome = crossdock.asarray(thing), ("in place", "")
+        except (BufferError, TypeError) as refused:
+            try:
+                array, outcome = crossdock.asarray(thing, copy=None), ("copies", str(refused))
+            except (BufferError, TypeError, ValueError):
+                return None, ("refuses", str(refused))
+    elements = elements_of(made)
+    assert array.shape == elements.shape and array.tobytes() == elements.tobytes()
+    if array.tolist() != elements.tolist():
+        return None, ("misreads", f"the type is lost: {array.dtype}")
+    if outcome[0] == "in place" and importer in MEMORY_IS_THEIRS and isinstance(made, np.ndarray) and elements.size:
+        first = {offer.protocol: offer.address for offer in crossdock.explain(array).offers}["PEP 3118"]
+        assert first == elements.__array_interface__["data"][0], importer
+    return array, outcome
+
+
+#: Those whose elements lie where the specimen's do.
+MEMORY_IS_THEIRS = [
+    importer
+    for name, importer in IMPORTERS.items()
+    if name not in ("CPython's own exporter", "`.npy`, by `crossdock.open`")
+]
+
+
+def hand_out(name, array, elements):
+    said = next(one for one in crossdock.explain(array).consumers if one.name == name)
+    # Of its own, since some consumers are counted for as long as the object that they were given.
+    outcome, why = hand_over(EXPORTERS[name], Specimen(name, array[...], elements))
+    assert outcome == said.outcome or outcome == "takes" and said.outcome != "refuses", (name, said, why)
+    return said.outcome, said.reason
+
+
+def own(made):
+    """An array of ours that lies so."""
+    return crossdock.asarray(made)
+
+
+def table(corner, rows, columns):
+    reasons = []
+    lines = [f"| {corner} | {' | '.join(columns)} |", "|" + "---|" * (len(columns) + 1)]
+    lines += [
+        f"| {name} | {' | '.join(cell(cells[column], reasons) for column in columns)} |" for name, cells in rows.items()
+    ]
+    return "\n".join([*lines, "", *(f"{at}. {reason}" for at, reason in enumerate(reasons, 1)), ""])
+
+
+def cell(verdict, reasons):
+    outcome, why = verdict
+    if outcome == "in place":
+        return WORDS[outcome]
+    why = re.sub(r"\[[^\]]*\]", "[…]", re.sub(r"0x[0-9a-f]+|\(\d[\d, ]*\)", "…", why.partition("; on offer is")[0]))
+    if why not in reasons:
+        reasons.append(why)
+    return f"{WORDS[outcome]} {''.join(RAISED[int(digit)] for digit in str(reasons.index(why) + 1))}"
+
+
+def section():
+    imports = {
+        name: {kind: bring(importer, make())[1] for kind, make in CLASSES.items()}
+        for name, importer in IMPORTERS.items()
+    }
+    made = {kind: make() for kind, make in CLASSES.items()}
+    exports = {
+        name: {
+            kind: hand_out(name, own(one), elements_of(one) if isinstance(one, np.ndarray) else None)
+            for kind, one in made.items()
+        }
+        for name in EXPORTERS
+    }
+    ways = {}
+    for name, importer in IMPORTERS.items():
+        array, outcome = bring(importer, CLASSES["row-major"]())
+        if array is not None:
+            elements = alias(array)
+            ways[name] = {exporter: hand_out(exporter, array, elements) for exporter in EXPORTERS}
+    counted = [outcome for row in ways.values() for outcome, _ in row.values()]
+    ways_of = {"in place": "are in place", "copies": "copy", "refuses": "are refused", "misreads": "are misread"}
+    numbers = ", ".join(f"{counted.count(outcome)} {words}" for outcome, words in ways_of.items())
+    return "\n".join([
+        HEADING.lstrip("\n").rstrip("\n") + "\n" + HEAD,
+        "What comes in:\n\n" + table("importer", imports, list(CLASSES)),
+        "What goes out, of arrays of our own:\n\n" + table("exporter", exports, list(CLASSES)),
+        "From each to each, of row-major data:\n\n" + table("from \\ to", ways, list(EXPORTERS)),
+        f"Of {len(counted)} ways from each to each, {numbers}.\n",
+    ])  # fmt: skip
+
+
+def test_every_way_in_goes_with_every_way_out_and_the_page_says_how():
+    page = PAGE.read_text()
+    above, _, rest = page.partition(HEADING)
+    there, _, below = rest.partition(NEXT)
+    made = section()
+    if "CROSSDOCK_BLESS" in os.environ:
+        if not rest:
+            above, _, below = page.partition(NEXT)
+        PAGE.write_text(above + "\n" + made + NEXT + below)
+        return
+    assert HEADING.lstrip() + there == made, (
+        "write it anew: CROSSDOCK_BLESS=1 pytest bindings/python/tests/test_matrix.py"
+    )
+    assert made.count("in place") > 100
+
+
+@pytest.mark.parametrize("name", IMPORTERS)
+def test_importers_bring_something(name):
+    outcomes = [bring(IMPORTERS[name], make())[1][0] for make in CLASSES.values()]
+    assert set(outcomes) - {"cannot"}
