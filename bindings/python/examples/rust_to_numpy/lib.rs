@@ -1,0 +1,19 @@
+//! A library in Rust that knows nothing of Python: it makes numbers, and frees them when it is told to.
+
+/// The first `count` squares. `free_squares` takes them back.
+#[unsafe(no_mangle)]
+pub extern "C" fn make_squares(count: usize) -> *mut f64 {
+    let squares: Box<[f64]> = (0..count).map(|k| (k * k) as f64).collect();
+    Box::into_raw(squares).cast()
+}
+
+/// # Safety
+///
+/// What `make_squares` returned for this `count`, once.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn free_squares(squares: *mut f64, count: usize) {
+    println!("freed by Rust");
+    let slice = std::ptr::slice_from_raw_parts_mut(squares, count);
+    // SAFETY: the caller's word.
+    drop(unsafe { Box::from_raw(slice) });
+}

@@ -1,0 +1,47 @@
+"""Examples print what they say they print."""
+
+import ast
+import pathlib
+import shutil
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+from handing.counterparts import need
+
+FOLDER = pathlib.Path(__file__).parents[1] / "examples"
+
+#: Scripts, and what they need.
+EXAMPLES = {
+    "ctypes_records.py": [],
+    "opencv_image.py": ["numpy", "cv2"],
+    "polars_to_dlpack.py": ["numpy", "polars", "pyarrow"],
+    "rust_to_numpy/rust_to_numpy.py": ["numpy"],
+}
+#: Those whose libraries are too large to be required.
+OPTIONAL = {"torch_tensor.py": ["torch"]}
+
+
+def run(script):
+    path = FOLDER / script
+    _, _, printed = ast.get_docstring(ast.parse(path.read_text())).partition("Prints::\n\n")
+    done = subprocess.run([sys.executable, path], capture_output=True, text=True, timeout=120)
+    assert (done.stdout, done.stderr, done.returncode) == (textwrap.dedent(printed) + "\n", "", 0)
+
+
+@pytest.mark.parametrize("script", EXAMPLES)
+def test_examples_print_what_they_say(script):
+    for library in EXAMPLES[script]:
+        need(library)
+    if script.startswith("rust") and shutil.which("rustc") is None:
+        pytest.skip("no rustc")
+    run(script)
+
+
+@pytest.mark.parametrize("script", OPTIONAL)
+def test_examples_of_optional_libraries_print_what_they_say(script):
+    for library in OPTIONAL[script]:
+        pytest.importorskip(library)
+    run(script)
