@@ -21,7 +21,7 @@ for library in ["pyarrow", "nanoarrow", "arro3.core", "polars", "PIL", "cv2", "n
 from crossdock._explain.profiles import PROFILES
 from crossdock._explain.verdicts import COPIES, IN_PLACE, MISREADS, REFUSES
 from handing import extension
-from handing.consumers import CONSUMERS, hand_over
+from handing.consumers import CONSUMERS, OPTIONAL, hand_over
 from handing.specimens import Specimen, all_specimens
 from handing.tensors import Handmade, handmade
 
@@ -56,6 +56,23 @@ def test_consumers_do_what_their_profiles_say(profile):
     print(profile.name, dict(seen))
     assert not wrong, "\n".join(wrong)
     assert sum(seen.values()) > 550 and len(seen) > 1
+
+
+@pytest.mark.parametrize("name", OPTIONAL)
+def test_consumers_that_are_not_required_do_what_their_profiles_say_where_they_are(name):
+    module, consumer = OPTIONAL[name]
+    there = pytest.importorskip(module)
+    (profile,) = (profile for profile in PROFILES if profile.name == name)
+    if not there.__version__.startswith(profile.measured_on):
+        pytest.skip(f"{module} {there.__version__}, and {profile.measured_on} was measured")
+    wrong = []
+    for specimen, told in explained():
+        said = told[name]
+        if FATAL not in said.reason:
+            outcome, why = hand_over(consumer, specimen.anew())
+            if said.outcome != outcome and not (outcome == "takes" and said.outcome != REFUSES):
+                wrong.append(f"{specimen.name}: {said.outcome} ({said.reason}), but it {outcome} ({why})")
+    assert not wrong, "\n".join(wrong)
 
 
 def test_every_profile_is_held_to_its_library_or_says_that_it_is_not():

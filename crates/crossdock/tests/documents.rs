@@ -37,7 +37,7 @@ fn code(prose: &str) -> Vec<&str> {
     prose.split('`').skip(1).step_by(2).collect()
 }
 
-/// Every word of every source in Rust and in Ruby, and the sources' names.
+/// Every word of every source in Rust, Ruby and Python, and the sources' names.
 fn words() -> HashSet<String> {
     let mut words = HashSet::new();
     let mut folders = ["crates", "bench", "xtask", "fuzz/fuzz_targets", "bindings"]
@@ -50,9 +50,7 @@ fn words() -> HashSet<String> {
                 // What is made there is no source.
                 folders
                     .extend(Some(path).filter(|path| !path.ends_with("target") && !path.ends_with("vendor")));
-            } else if path.extension().is_some_and(|extension| extension == "rs" || extension == "rb")
-                && !path.ends_with("documents.rs")
-            {
+            } else if is_source(&path) && !path.ends_with("documents.rs") {
                 words.extend(path.file_stem().and_then(|stem| stem.to_str()).map(str::to_owned));
                 let text = fs::read_to_string(path).unwrap();
                 words.extend(text.split(|c: char| !c.is_alphanumeric() && c != '_').map(str::to_owned));
@@ -60,6 +58,10 @@ fn words() -> HashSet<String> {
         }
     }
     words
+}
+
+fn is_source(path: &Path) -> bool {
+    path.extension().is_some_and(|kind| ["rs", "rb", "py"].iter().any(|&known| kind == known))
 }
 
 #[test]

@@ -219,6 +219,27 @@ CONSUMERS = {
 }
 
 
+def jax_(thing):
+    import jax
+
+    jax.config.update("jax_enable_x64", True)
+    made = jax.dlpack.from_dlpack(thing)
+    return Got(np.asarray(made), made.unsafe_buffer_pointer())
+
+
+def torch_(thing):
+    import torch
+
+    made = torch.from_dlpack(thing)
+    if getattr(thing, "readonly", False):
+        return Got(None, broken="it may be written")
+    return Got(made.view(torch.uint8).numpy() if made.dtype.itemsize == 1 else made.numpy(), made.data_ptr())
+
+
+#: Consumers whose libraries are too large to be required: module, and profile.
+OPTIONAL = {"jax.dlpack.from_dlpack": ("jax", jax_), "torch.from_dlpack": ("torch", torch_)}
+
+
 #: Bytes that belong to no field, of items of 16 bytes: nobody copies them.
 GAPS = {("a", "b"): slice(4, 8)}
 

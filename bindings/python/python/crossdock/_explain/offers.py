@@ -80,6 +80,11 @@ class Offer:
         return self.strides is None and self.ndim < 2 or self._is_dense(self.steps())
 
     @property
+    def is_dense(self) -> bool:
+        """Without gaps in some order of the axes."""
+        return self.is_c or self._is_dense(sorted(self.steps(), key=lambda step: step[1]))
+
+    @property
     def is_indirect(self) -> bool:
         """Whether pointers have to be followed."""
         return any(suboffset >= 0 for suboffset in self.suboffsets or ())

@@ -29,7 +29,8 @@ class Reader:
     takes_either: bool = False
     #: Whether a version above 1 is noticed.
     looks_at_version: bool = True
-    #: What becomes of layouts: "columns" (column-major), "gaps", "backwards", "broadcast".
+    #: What becomes of layouts: "columns" (column-major), "permuted" (dense in another order of the axes),
+    #: "gaps", "backwards", "broadcast".
     layouts: dict[str, Verdict] = field(default_factory=dict)
     #: The boundary at which the first element has to lie; else it copies.
     boundary: int | None = None
@@ -94,7 +95,8 @@ class Reader:
             "backwards": offer.is_negative,
             "broadcast": offer.is_broadcast,
             "columns": offer.is_f and not offer.is_c,
-            "gaps": not offer.is_c and not offer.is_f,
+            "permuted": offer.is_dense and not offer.is_c and not offer.is_f,
+            "gaps": not offer.is_dense,
         }
         return next((verdict for name, verdict in self.layouts.items() if is_so[name]), None)
 
@@ -116,7 +118,7 @@ def read_buffer(offer: Offer) -> Verdict:
     return in_place("by its buffer")
 
 
-REFUSED = refuses("strides of another order than row-major")
+REFUSED = refuses("strides with gaps, or in another order")
 ABORTS = "the process ends (SIGABRT)"
 
 NANOBIND_READ = Reader(
@@ -154,7 +156,7 @@ JAX = Reader(
 )
 TENSORFLOW = Reader(
     elements=NUMBERS | {"bfloat16"},
-    layouts={"backwards": REFUSED, "broadcast": REFUSED, "gaps": REFUSED, "columns": REFUSED},
+    layouts={"backwards": REFUSED, "broadcast": REFUSED, "gaps": REFUSED, "permuted": REFUSED, "columns": REFUSED},
     offset=refuses("a byte offset"),
     lanes=misreads("lanes are not looked at: other elements"),
 )
