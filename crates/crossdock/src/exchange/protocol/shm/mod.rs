@@ -30,6 +30,7 @@
 //!
 //! - Through a Unix stream socket: [`send`] and [`receive`], for shared memory. Nothing that a peer sends is believed. A message is
 //!   16 bytes, the text of the description, and beside them one descriptor.
+//! - Where no memory can be shared (a pickle, a network): [`Frame`], the bytes that an array covers and the text of its description.
 //! - By inheritance, or in whatever way descriptors travel: [`Exported::fd`] and [`Description::to_text`], `parse` and [`import`], for
 //!   file maps as well. (The command `crossdock lend` hands the same description to programs in other languages, as JSON.)
 //!
@@ -73,6 +74,7 @@
 mod ancillary;
 mod description;
 mod export;
+mod frame;
 mod import;
 mod message;
 mod socket;
@@ -80,5 +82,6 @@ mod text;
 
 pub use description::Description;
 pub use export::{Exported, export};
+pub use frame::Frame;
 pub use import::import;
 pub use socket::{receive, send};

@@ -8,7 +8,7 @@ use std::fmt::Display;
 use std::str::FromStr;
 
 use crate::element::dialect::typestr;
-use crate::element::{DType, DTypeKind};
+use crate::element::{DType, DTypeKind, Scalar};
 use crate::error::{Error, Kind, Result};
 use crate::exchange::protocol::shm::description::Description;
 
@@ -35,9 +35,36 @@ impl Description {
     ///
     /// `is_unsupported`, naming the part, where the dtype has no spelling: a record with a `bfloat16` in it.
     pub fn to_text(&self) -> Result<String> {
+        self.spelt(|scalar| scalar.to_string())
+    }
+
+    /// As [`Description::to_text`], with the byte order of every element, so that another machine reads the same.
+    ///
+    /// ```
+    /// use crossdock::element::DType;
+    /// use crossdock::exchange::protocol::shm::Description;
+    ///
+    /// let described = Description::new(DType::BF16, &[2], &[2], 0, true)?;
+    /// let order = if cfg!(target_endian = "little") { '<' } else { '>' };
+    /// let text = format!("offset=0; access=write; shape=2; strides=2; dtype={order}bfloat16");
+    /// assert_eq!(described.to_portable_text()?, text);
+    /// # Ok::<(), crossdock::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`Description::to_text`].
+    pub fn to_portable_text(&self) -> Result<String> {
+        self.spelt(|scalar| match scalar.byte_order() {
+            Some(order) => format!("{}{}", order.symbol(), scalar.kind()),
+            None => scalar.to_string(),
+        })
+    }
+
+    fn spelt(&self, scalar: impl FnOnce(Scalar) -> String) -> Result<String> {
         let access = if self.is_writable() { "write" } else { "read" };
         let dtype = match self.dtype().kind() {
-            DTypeKind::Scalar(scalar) => scalar.to_string(),
+            DTypeKind::Scalar(kind) => scalar(kind),
             _ => typestr::print(self.dtype())?,
         };
         let (shape, strides) = (join(self.shape()), join(self.strides()));
@@ -122,11 +149,12 @@ mod tests {
         ] {
             let described =
                 Description::new(dtype.parse().unwrap(), shape, strides, offset, writable).unwrap();
-            let text = described.to_text().unwrap();
-            let again: Description = text.parse().unwrap();
-            assert_eq!(again.dtype(), described.dtype(), "{text}");
-            assert_eq!((again.shape(), again.strides()), (shape, strides), "{text}");
-            assert_eq!((again.offset(), again.is_writable()), (offset, writable), "{text}");
+            for text in [described.to_text().unwrap(), described.to_portable_text().unwrap()] {
+                let again: Description = text.parse().unwrap();
+                assert_eq!(again.dtype(), described.dtype(), "{text}");
+                assert_eq!((again.shape(), again.strides()), (shape, strides), "{text}");
+                assert_eq!((again.offset(), again.is_writable()), (offset, writable), "{text}");
+            }
         }
     }
 
