@@ -11,8 +11,9 @@ use std::os::unix::net::UnixStream;
 use std::sync::LazyLock;
 
 use crossdock::element::DType;
-use crossdock::exchange::protocol::shm;
+use crossdock::exchange::protocol::shm::{self, Description, Frame};
 use crossdock::layout::{Layout, Order};
+use crossdock::memory::Buffer;
 use crossdock::view::Request;
 use crossdock::{Array, DArray};
 use crossdock_testkit::held::send_beside;
@@ -70,7 +71,23 @@ fuzz_target!(|data: &[u8]| {
     }
     drop(ours);
     assert_eq!(next_descriptor(), before, "a descriptor is left open");
+    in_a_frame(bytes);
 });
+
+/// The same text, of bytes that came without a descriptor: a pickle.
+fn in_a_frame(text: &[u8]) {
+    let Ok(Ok(described)) = str::from_utf8(text).map(str::parse::<Description>) else { return };
+    let bytes = Buffer::zeroed(NBYTES).expect("few bytes");
+    let (begin, writable) = (bytes.address(), described.is_writable());
+    let Ok(array) = Frame::from_parts(bytes, described).into_array() else { return };
+    let (buffer, _) = array.buffer().expect("few handles");
+    assert!(buffer.address() >= begin && buffer.address() + buffer.nbytes() <= begin + NBYTES, "{array:?}");
+    assert_eq!(array.is_readonly(), !writable);
+    if array.len() <= FEW && array.nbytes() <= FEW {
+        let again = Frame::new(&array).and_then(Frame::into_array).expect("few bytes");
+        assert!(again.equals(&array).expect("nobody writes") && again.is_readonly() == array.is_readonly());
+    }
+}
 
 fn use_it(array: &DArray) {
     let (buffer, offset) = array.buffer().expect("few handles");
