@@ -260,3 +260,24 @@ Examples
 >>> crossdock.zeros(3).__dlpack_device__()
 (1, 0)
 "#;
+
+pub(crate) const REDUCE_EX: &CStr = cr#"__reduce_ex__($self, protocol, /)
+--
+
+What ``pickle`` writes: the bytes that the array covers, and a line of text that says where in them the elements lie.
+
+From protocol 5 on the bytes are lent in place, and go beside the pickle where there is a ``buffer_callback``. A view whose gaps are
+larger than its elements goes as a copy of the elements, as everything does by older protocols.
+"#;
+
+pub(crate) const SHALLOW_COPY: &CStr = cr#"__copy__($self, /)
+--
+
+A copy without gaps, for ``copy.copy``.
+"#;
+
+pub(crate) const DEEP_COPY: &CStr = cr#"__deepcopy__($self, memo=None, /)
+--
+
+A copy without gaps, for ``copy.deepcopy``.
+"#;

@@ -6,7 +6,7 @@ use crossdock::DArray;
 use crossdock::array::CopyPolicy;
 use crossdock::element::{DType, Value};
 use crossdock::layout::{Layout, Order};
-use crossdock::memory::{Birth, Buffer, Place};
+use crossdock::memory::{self, Birth, Buffer, Place};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -351,4 +351,27 @@ pub(crate) fn from_dlpack<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let _attached = attached(py);
     wrap(py, dlpack::import(obj, device, copy)?)
+}
+
+/// How many bytes of array data have been copied since the process began: the difference of two readings is what was copied between.
+///
+/// Elements that are read or written one by one do not count, nor does what other libraries copy.
+///
+/// Returns
+/// -------
+/// int
+///
+/// Examples
+/// --------
+/// >>> import crossdock
+/// >>> x, before = crossdock.zeros((10, 10)), crossdock.copied_bytes()
+/// >>> y = x[::2].T
+/// >>> crossdock.copied_bytes() - before
+/// 0
+/// >>> z = y.copy()
+/// >>> crossdock.copied_bytes() - before
+/// 400
+#[pyfunction]
+pub(crate) fn copied_bytes() -> u64 {
+    memory::copied_bytes()
 }

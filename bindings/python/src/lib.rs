@@ -23,6 +23,8 @@ mod nested;
 mod object;
 mod operators;
 mod owner;
+mod pickle;
+mod shared;
 mod subscript;
 mod text;
 
@@ -36,7 +38,13 @@ mod _crossdock {
     use super::*;
 
     #[pymodule_export]
-    use super::functions::{array, asarray, empty, from_address, from_dlpack, full, open, zeros};
+    use super::functions::{
+        array, asarray, copied_bytes, empty, from_address, from_dlpack, full, open, zeros,
+    };
+    #[pymodule_export]
+    use super::pickle::_rebuild;
+    #[pymodule_export]
+    use super::shared::{_lend, _map, shared};
 
     #[pymodule_export]
     use super::ledger::ledger;
@@ -48,6 +56,8 @@ mod _crossdock {
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         main_interpreter()?;
         memory::note_type(module.py());
+        // Where pickles find it, whatever the parts of the package are called.
+        module.getattr("_rebuild")?.setattr("__module__", "crossdock")?;
         module.add("Array", object::make_type(module.py())?)
     }
 

@@ -22,7 +22,7 @@ use crate::entry::{Called, fail};
 use crate::errors::{Raise, refused};
 use crate::flags::Flags;
 use crate::object::{Own, slot, this, wrap};
-use crate::{convert, dlpack, docstrings, html, nested, operators, subscript};
+use crate::{convert, dlpack, docstrings, html, nested, operators, pickle, subscript};
 
 type Getter = for<'py> fn(Python<'py>, &Own) -> PyResult<Bound<'py, PyAny>>;
 type Method = for<'py> fn(Python<'py>, &Own, Arguments<'py>) -> PyResult<Bound<'py, PyAny>>;
@@ -38,6 +38,7 @@ const ATTRIBUTES: &[(&CStr, Getter, &CStr)] = &[
     (c"itemsize", |py, this| any(py, this.array.dtype().itemsize()), c"The number of bytes of one element."),
     (c"readonly", |py, this| truth(py, this.array.is_readonly()), c"Whether the elements may not be written through this array."),
     (c"place", |py, this| any(py, this.array.place().to_string()), c"The device that the memory is on."),
+    (c"backing", |py, this| any(py, this.array.backing().to_string()), c"What kind of memory it is: ``'heap'``, ``'static'``, ``'file map'``, ``'shared memory'``, ``'foreign'`` (another library's) or ``'device'``."),
     (c"T", |py, this| wrap(py, this.array.transpose().raise()?), c"The axes in reverse order, as a view."),
     (c"flags", |py, this| any(py, Flags::of(&this.array)), c"How the elements lie in memory, and whether they may be written: NumPy's flags, as attributes and items."),
     (c"exports", |py, this| any(py, this.exports.count()), c"How many buffers of this array others have at the moment."),
@@ -59,7 +60,9 @@ const METHODS: &[(&CStr, Method, &CStr)] = &[
     (c"__complex__", complex, docstrings::COMPLEX),
     (c"__dlpack__", dlpack_export, docstrings::DLPACK),
     (c"__dlpack_device__", dlpack_device, docstrings::DLPACK_DEVICE),
-    (c"__reduce_ex__", reduce, c"__reduce_ex__($self, protocol, /)\n--\n\nArrays are not pickled yet.\n"),
+    (c"__reduce_ex__", pickle::reduce, docstrings::REDUCE_EX),
+    (c"__copy__", duplicate, docstrings::SHALLOW_COPY),
+    (c"__deepcopy__", duplicate, docstrings::DEEP_COPY),
 ];
 
 /// The slots that hold the tables, which live for ever.
@@ -139,7 +142,7 @@ unsafe extern "C" fn call<const METHOD: usize>(
 
 const CALLS: [Call; METHODS.len()] = [
     call::<0>, call::<1>, call::<2>, call::<3>, call::<4>, call::<5>, call::<6>, call::<7>, call::<8>,
-    call::<9>, call::<10>, call::<11>, call::<12>, call::<13>,
+    call::<9>, call::<10>, call::<11>, call::<12>, call::<13>, call::<14>, call::<15>,
 ];
 
 fn any<'py, T: IntoPyObject<'py>>(py: Python<'py>, value: T) -> PyResult<Bound<'py, PyAny>> {
@@ -187,7 +190,12 @@ fn to_list<'py>(py: Python<'py>, this: &Own, arguments: Arguments<'py>) -> PyRes
 
 fn to_bytes<'py>(py: Python<'py>, this: &Own, arguments: Arguments<'py>) -> PyResult<Bound<'py, PyAny>> {
     arguments.finish()?;
-    let view = this.array.export(&Request::pin().indirect()).map_err(|refusal| refused(&refusal))?;
+    bytes_of(py, &this.array)
+}
+
+/// A copy of the elements' bytes, in row-major order.
+pub(crate) fn bytes_of<'py>(py: Python<'py>, array: &DArray) -> PyResult<Bound<'py, PyAny>> {
+    let view = array.export(&Request::pin().indirect()).map_err(|refusal| refused(&refusal))?;
     convert::new_bytes(py, view.nbytes(), |room| making(py, room.len(), || view.copy_to_uninit(room)).raise())
 }
 
@@ -221,6 +229,14 @@ fn copy<'py>(py: Python<'py>, this: &Own, mut arguments: Arguments<'py>) -> PyRe
     let order =
         arguments.take("order").map_or(Ok(Order::RowMajor), |text| order(&text.extract::<String>()?))?;
     arguments.finish()?;
+    wrap(py, detached(py, &this.array, |array| array.to_order(order)).raise()?)
+}
+
+/// What the module `copy` asks for, of `deepcopy` with a memo that has nothing for us.
+fn duplicate<'py>(py: Python<'py>, this: &Own, mut arguments: Arguments<'py>) -> PyResult<Bound<'py, PyAny>> {
+    let _memo = arguments.take("memo");
+    arguments.finish()?;
+    let order = this.array.order().unwrap_or(Order::RowMajor);
     wrap(py, detached(py, &this.array, |array| array.to_order(order)).raise()?)
 }
 
@@ -334,11 +350,6 @@ fn dlpack_export<'py>(py: Python<'py>, this: &Own, arguments: Arguments<'py>) ->
 fn dlpack_device<'py>(py: Python<'py>, this: &Own, arguments: Arguments<'py>) -> PyResult<Bound<'py, PyAny>> {
     arguments.finish()?;
     any(py, dlpack::device(&this.array))
-}
-
-/// The one that every object inherits would make an object with nothing behind it.
-fn reduce<'py>(_: Python<'py>, _: &Own, _: Arguments<'py>) -> PyResult<Bound<'py, PyAny>> {
-    Err(PyTypeError::new_err("crossdock.Array is not pickled yet: pickle np.asarray(x)"))
 }
 
 fn field<'py>(py: Python<'py>, this: &Own, mut arguments: Arguments<'py>) -> PyResult<Bound<'py, PyAny>> {

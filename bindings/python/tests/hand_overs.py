@@ -1,10 +1,12 @@
 """Every kind of hand-over, each as something that is done once and leaves nothing behind: a new one is a line of the table."""
 
 import array
+import copy
 import ctypes
 import gc
 import mmap
 import os
+import pickle
 import sys
 
 import crossdock
@@ -32,7 +34,7 @@ def dies(act):
     """Runs what has to end with an exception."""
     try:
         act()
-    except (BufferError, IndexError, TypeError, ValueError, Refused):
+    except (BufferError, IndexError, TypeError, ValueError, pickle.UnpicklingError, Refused):
         return
     raise AssertionError("it was to fail")
 
@@ -71,6 +73,14 @@ def table(peers=True):
         for _ in range(3):
             again = crossdock.from_dlpack(crossdock.asarray(memoryview(again)))
 
+    def out_of_band():
+        beside = []
+        text = pickle.dumps(strided, 5, buffer_callback=beside.append)
+        pickle.loads(text, buffers=beside)
+
+    def without_buffers():
+        pickle.loads(pickle.dumps(ours, 5, buffer_callback=lambda buffer: None))
+
     used = ours.__dlpack__(max_version=(1, 0))
     crossdock.from_dlpack(Producer(lambda **_: used))
     acts = {
@@ -104,6 +114,11 @@ def table(peers=True):
         "a buffer of a Buffer": lambda: memoryview(crossdock.Buffer(b"abc")),
         "an array of a Buffer": lambda: crossdock.asarray(crossdock.Buffer(3))[1:],
         "a comparison": lambda: ours == strided,
+        "a copy": lambda: copy.copy(strided),
+        "a pickle": lambda: pickle.loads(pickle.dumps(strided, 4)),
+        "a pickle, out of band": out_of_band,
+        "a pickle without its buffers": lambda: dies(without_buffers),
+        "a pickle that is damaged": lambda: dies(lambda: crossdock._rebuild("offset=8", growing)),
         "text": lambda: (repr(ours), ours.flags, ours._repr_html_()),
         "an index out of range": lambda: dies(lambda: ours[11, 0]),
         "a request that is refused": lambda: dies(lambda: asked(strided, 0)),

@@ -6,13 +6,29 @@
 [1, 3, 5]
 """
 
-from ._crossdock import Array, Buffer, array, asarray, empty, from_address, from_dlpack, full, ledger, open, zeros
+from ._crossdock import (
+    Array,
+    Buffer,
+    _rebuild,
+    array,
+    asarray,
+    copied_bytes,
+    empty,
+    from_address,
+    from_dlpack,
+    full,
+    ledger,
+    open,
+    shared,
+    zeros,
+)
 
 __all__ = [
     "Array",
     "Buffer",
     "array",
     "asarray",
+    "copied_bytes",
     "empty",
     "explain",
     "from_address",
@@ -20,6 +36,7 @@ __all__ = [
     "full",
     "ledger",
     "open",
+    "shared",
     "zeros",
 ]
 

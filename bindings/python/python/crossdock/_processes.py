@@ -1,0 +1,44 @@
+"""Arrays in shared memory cross to other processes of `multiprocessing` as descriptors.
+
+Imported where the first such array is made or arrives, since what it needs of the standard library takes longer to import than all
+of this package.
+"""
+
+import os
+from multiprocessing import context, reduction, util
+
+from ._crossdock import Array, _lend, _map
+
+
+def _reduce(array):
+    lent = _lend(array)
+    if lent is None:
+        return array.__reduce_ex__(4)
+    descriptor, text = lent
+    child = context.get_spawning_popen()
+    try:
+        # A new process inherits it by its number. Anybody else asks a thread of this process for the duplicate that is made here.
+        handle = reduction.DupFd(descriptor)
+    finally:
+        if child is None:
+            os.close(descriptor)
+        else:
+            util.Finalize(child, os.close, (descriptor,))
+    return _attach, (text, handle)
+
+
+def _attach(text, handle):
+    try:
+        descriptor = handle.detach()
+    except (OSError, EOFError) as error:
+        raise ConnectionError(
+            "the process that sent an array in shared memory does not hand its descriptor over: "
+            "it has ended, or somebody else has received the array"
+        ) from error
+    try:
+        return _map(descriptor, text)
+    finally:
+        os.close(descriptor)
+
+
+reduction.ForkingPickler.register(Array, _reduce)

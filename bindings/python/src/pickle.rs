@@ -1,0 +1,89 @@
+//! Pickles: the bytes that an array covers, beside the pickle where its protocol can, and a text that says where the elements lie.
+
+use crossdock::DArray;
+use crossdock::array::CopyPolicy;
+use crossdock::exchange::protocol::shm::{Description, Frame};
+use crossdock::layout::Order;
+use pyo3::exceptions::{PyBufferError, PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyAny, PyTuple};
+
+use crate::arguments::Arguments;
+use crate::entry::attached;
+use crate::errors::{Raise, exception};
+use crate::import;
+use crate::methods::bytes_of;
+use crate::object::{Own, wrap};
+
+/// `__reduce_ex__(protocol)`.
+pub(crate) fn reduce<'py>(
+    py: Python<'py>,
+    this: &Own,
+    mut arguments: Arguments<'py>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let protocol = arguments.take("protocol");
+    arguments.finish()?;
+    let protocol = protocol.ok_or_else(|| PyTypeError::new_err("__reduce_ex__() needs a protocol"))?;
+    let frame = Frame::new(&this.array).raise()?;
+    let text = frame.description().to_portable_text().raise()?;
+    let bytes = frame.bytes().raise()?;
+    let state = if protocol.extract::<i32>()? >= 5 {
+        (text, out_of_band(py, bytes)?).into_pyobject(py)?
+    } else {
+        // What is read back has memory of its own, unless nobody may write it.
+        let writable = !bytes.is_readonly();
+        (text, bytes_of(py, &bytes)?, writable).into_pyobject(py)?
+    };
+    let whole = PyTuple::new(py, [rebuild_function(py)?.clone(), state.into_any()])?;
+    Ok(whole.into_any())
+}
+
+/// What a pickle calls, by its name in the package.
+fn rebuild_function<'py>(py: Python<'py>) -> PyResult<&'py Bound<'py, PyAny>> {
+    static REBUILD: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    let found = REBUILD
+        .get_or_try_init(py, || Ok::<_, PyErr>(py.import("crossdock")?.getattr("_rebuild")?.unbind()))?;
+    Ok(found.bind(py))
+}
+
+/// The bytes in place, which the pickler hands to whoever wants them beside the pickle.
+fn out_of_band<'py>(py: Python<'py>, bytes: DArray) -> PyResult<Bound<'py, PyAny>> {
+    static PICKLE_BUFFER: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    PICKLE_BUFFER.import(py, "pickle", "PickleBuffer")?.call1((wrap(py, bytes)?,))
+}
+
+/// The array of a pickle, on the bytes that came with it: in place, or in new memory. Everything is checked.
+#[pyfunction]
+#[pyo3(signature = (text, data, copy=false, /))]
+pub(crate) fn _rebuild<'py>(
+    py: Python<'py>,
+    text: &str,
+    data: &Bound<'py, PyAny>,
+    copy: bool,
+) -> PyResult<Bound<'py, PyAny>> {
+    let _attached = attached(py);
+    let lent = import::take(data, CopyPolicy::Never)?.array;
+    if lent.order().is_none() {
+        let text = format!(
+            "the bytes of an array have gaps: shape {:?}, strides {:?}",
+            lent.shape(),
+            lent.strides()
+        );
+        return Err(PyBufferError::new_err(text));
+    }
+    let lent = if copy { lent.to_order(Order::RowMajor).raise()? } else { lent };
+    let (bytes, _) = lent.buffer().raise()?;
+    drop(lent);
+    let array =
+        text.parse().and_then(|described: Description| Frame::from_parts(bytes, described).into_array());
+    wrap(py, array.map_err(|error| damaged(&error))?)
+}
+
+/// What does not go together was not written so by us.
+fn damaged(error: &crossdock::Error) -> PyErr {
+    match error.is_out_of_memory() || error.is_exhausted() {
+        true => exception(error),
+        false => PyValueError::new_err(format!("the pickle of an array is damaged: {error}")),
+    }
+}

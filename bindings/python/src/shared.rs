@@ -1,0 +1,144 @@
+//! Arrays in shared memory, and the descriptors by which other processes map them. What `multiprocessing` has to do with it is in
+//! `python/crossdock/_processes.py`.
+
+use std::os::fd::{BorrowedFd, IntoRawFd};
+
+use crossdock::DArray;
+use crossdock::array::{Casting, CopyPolicy};
+use crossdock::element::DType;
+use crossdock::exchange::protocol::shm::{self, Description};
+use crossdock::layout::{Layout, Order};
+use crossdock::memory::{Backing, Buffer};
+use crossdock::view::Request;
+use pyo3::exceptions::{PyBufferError, PyOSError, PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyInt, PyList, PyTuple};
+
+use crate::detach::detached;
+use crate::entry::attached;
+use crate::errors::{Raise, refused};
+use crate::functions::extents;
+use crate::import;
+use crate::methods::{order, read_dtype};
+use crate::object::{downcast, wrap};
+
+/// A new array in memory that other processes can map.
+///
+/// Through queues, pipes and pools of ``multiprocessing`` it goes as a descriptor: whoever receives it, or a view of it, has the same
+/// memory, and both see what either writes. The system frees the memory when the last array on it goes, in whichever process.
+///
+/// Parameters
+/// ----------
+/// obj : int, tuple or list of int, or object
+///     A shape, of an array of zeros; or anything that shares its memory, of which this is a copy.
+/// dtype : str, optional
+///     What the elements are, or are converted to.
+/// order : {'C', 'F'}
+///     In which order the elements lie.
+/// sealed : bool, default False
+///     Whether the copy is sealed against writing, by anybody and for good, which the system guarantees to every process.
+///
+/// Returns
+/// -------
+/// Array
+///
+/// Examples
+/// --------
+/// >>> import crossdock
+/// >>> x = crossdock.shared((2, 3), 'int16')
+/// >>> x.backing
+/// 'shared memory'
+/// >>> crossdock.shared(crossdock.array([[0.5, 1.5]]), sealed=True).readonly
+/// True
+#[pyfunction]
+#[pyo3(signature = (obj, /, dtype=None, *, order="C", sealed=false))]
+pub(crate) fn shared<'py>(
+    py: Python<'py>,
+    obj: &Bound<'py, PyAny>,
+    dtype: Option<&Bound<'py, PyAny>>,
+    order: &str,
+    sealed: bool,
+) -> PyResult<Bound<'py, PyAny>> {
+    let _attached = attached(py);
+    let (dtype, order) = (dtype.map(read_dtype).transpose()?, self::order(order)?);
+    let array = if is_shape(obj) {
+        if sealed {
+            let text = "zeros that nobody can ever write were asked for: shared(array, sealed=True) seals a copy of an array";
+            return Err(PyValueError::new_err(text));
+        }
+        let shape = extents(obj).map_err(|error| not_a_shape(obj, error))?;
+        zeros(dtype.unwrap_or(DType::F64), &shape, order).raise()?
+    } else {
+        let source = match downcast(obj) {
+            Some(own) => own.array.clone(),
+            None => import::take(obj, CopyPolicy::Never)?.array,
+        };
+        match dtype.filter(|dtype| dtype != source.dtype()) {
+            Some(dtype) => {
+                detached(py, &source, |source| source.cast_shared(&dtype, order, Casting::Checked)).raise()?
+            }
+            None => detached(py, &source, |source| source.to_shared(order)).raise()?,
+        }
+    };
+    let array = if sealed { array.into_sealed().map_err(|rejected| rejected.error).raise()? } else { array };
+    // From now on `multiprocessing` knows what to do with it.
+    py.import("crossdock._processes")?;
+    wrap(py, array)
+}
+
+fn is_shape(object: &Bound<'_, PyAny>) -> bool {
+    object.is_instance_of::<PyInt>()
+        || object.is_instance_of::<PyTuple>()
+        || object.is_instance_of::<PyList>()
+}
+
+fn not_a_shape(object: &Bound<'_, PyAny>, error: PyErr) -> PyErr {
+    if !error.is_instance_of::<PyTypeError>(object.py()) {
+        return error;
+    }
+    let kind = object.get_type();
+    let kind = kind.name().map_or_else(|_| "sequence".to_owned(), |name| name.to_string());
+    PyTypeError::new_err(format!(
+        "a {kind} is a shape here, of integers alone: crossdock.shared(crossdock.array(...)) shares what nested lists have"
+    ))
+}
+
+fn zeros(dtype: DType, shape: &[usize], order: Order) -> crossdock::Result<DArray> {
+    let layout = Layout::contiguous(shape, dtype.itemsize(), order)?;
+    DArray::from_buffer(Buffer::shared(layout.nbytes())?, dtype, layout, 0)
+}
+
+/// A descriptor of shared memory, which belongs to the caller, and a text that says what lies behind it; None for other memory.
+#[pyfunction]
+pub(crate) fn _lend(py: Python<'_>, array: &Bound<'_, PyAny>) -> PyResult<Option<(i32, String)>> {
+    let _attached = attached(py);
+    let own = downcast(array).ok_or_else(|| PyTypeError::new_err("_lend() takes a crossdock.Array"))?;
+    if own.array.backing() != Backing::Shared {
+        return Ok(None);
+    }
+    let request = if own.array.is_readonly() { Request::pin() } else { Request::share() };
+    let lent = shm::export(&own.array, &request).map_err(|refusal| refused(&refusal))?;
+    let text = lent.description().to_text().raise()?;
+    Ok(Some((lent.fd().try_clone_to_owned()?.into_raw_fd(), text)))
+}
+
+/// An array on the shared memory behind a descriptor, which stays the caller's.
+#[pyfunction]
+pub(crate) fn _map<'py>(py: Python<'py>, descriptor: i32, text: &str) -> PyResult<Bound<'py, PyAny>> {
+    let _attached = attached(py);
+    if descriptor < 0 {
+        return Err(PyOSError::new_err(format!("{descriptor} is no descriptor")));
+    }
+    let described: Description = text.parse().raise()?;
+    // SAFETY: used for one call only, to which the system answers with an error if the number is no open descriptor.
+    let fd = unsafe { BorrowedFd::borrow_raw(descriptor) }.try_clone_to_owned()?;
+    let array = shm::import(fd, &described).raise()?;
+    if array.backing() != Backing::Shared {
+        let text = format!(
+            "the descriptor is of a {}, which can shrink: shared memory of sealed size was expected",
+            array.backing()
+        );
+        return Err(PyBufferError::new_err(text));
+    }
+    wrap(py, array)
+}
