@@ -1,0 +1,136 @@
+"""What it costs to send an array to another process, beside NumPy in the same run: microseconds for each, the least of many rounds.
+
+    python bench/transports.py [--json] [--clusters]
+
+With --clusters by Dask and by Ray, too, which have to be installed.
+"""
+
+import contextlib
+import json
+import multiprocessing
+import os
+import pickle
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+from hand_over import best
+
+import crossdock
+
+sys.path.append(str(Path(__file__).parent.parent / "examples"))
+ROUNDS = 40
+
+
+def out_of_band(array):
+    beside = []
+    text = pickle.dumps(array, 5, buffer_callback=beside.append)
+    return len(text), pickle.loads(text, buffers=beside)
+
+
+def in_band(array):
+    return pickle.loads(pickle.dumps(array, 5))
+
+
+def least(act):
+    """Microseconds of the quickest of a few rounds, each of which is long."""
+    times = []
+    for _ in range(ROUNDS):
+        start = time.perf_counter()
+        act()
+        times.append(time.perf_counter() - start)
+    return min(times) * 1e6
+
+
+def echo(connection):
+    with contextlib.suppress(EOFError):
+        while True:
+            connection.send(connection.recv())
+
+
+@contextlib.contextmanager
+def echoing():
+    """What goes to another process and comes back."""
+    context = multiprocessing.get_context("spawn")
+    here, there = context.Pipe()
+    process = context.Process(target=echo, args=(there,))
+    process.start()
+    there.close()
+
+    def send(array):
+        here.send(array)
+        return here.recv()
+
+    yield send
+    here.close()
+    process.join()
+
+
+def check(ours, theirs):
+    """A figure of a wrong answer is none."""
+    assert np.array_equal(np.asarray(ours), theirs) and ours.shape == theirs.shape
+
+
+def pickles(theirs):
+    for name, view in (("8 MiB", theirs), ("8 MiB, every second row", np.repeat(theirs, 2, 0)[::2]), ("a column", theirs[:, 3])):
+        ours = crossdock.asarray(view)
+        (length, again), (their_length, _) = out_of_band(ours), out_of_band(view)
+        check(again, view)
+        names = dict(f=out_of_band, g=in_band, x=ours, n=view)
+        yield f"pickle out of band, {name}", best("f(x)", **names) / 1e3, best("f(n)", **names) / 1e3
+        yield f"pickle in band, {name}", best("g(x)", **names) / 1e3, best("g(n)", **names) / 1e3
+        yield f"bytes of the pickle itself, {name}", length, their_length
+
+
+def pipes(theirs):
+    ours = crossdock.shared(theirs)
+    with echoing() as send:
+        check(send(ours), theirs)
+        yield "to a process and back, shared 8 MiB", least(lambda: send(ours)), least(lambda: send(theirs))
+
+
+def dask(theirs):
+    import dask_cluster
+
+    ours = crossdock.asarray(theirs)
+    with dask_cluster.start() as client:
+
+        def round_trip(array):
+            [future] = client.scatter([array], hash=False)
+            return client.gather(future, direct=True)
+
+        check(round_trip(ours), theirs)
+        yield "Dask, there and back, 8 MiB", least(lambda: round_trip(ours)), least(lambda: round_trip(theirs))
+
+
+def ray(theirs):
+    import ray_store
+
+    ours = crossdock.asarray(theirs)
+    with ray_store.start():
+        get, put = ray_store.ray.get, ray_store.ray.put
+        stored, their_stored = put(ours), put(theirs)
+        check(get(stored), theirs)
+        yield "Ray, put and get, 8 MiB", least(lambda: get(put(ours))), least(lambda: get(put(theirs)))
+        yield "Ray, get, 8 MiB", least(lambda: get(stored)), least(lambda: get(their_stored))
+
+
+def rows():
+    theirs = np.arange(float(1 << 20)).reshape(1 << 10, 1 << 10)
+    yield from pickles(theirs)
+    yield from pipes(theirs)
+    if "--clusters" in sys.argv:
+        yield from dask(theirs)
+        yield from ray(theirs)
+
+
+if __name__ == "__main__":
+    found = list(rows())
+    if "--json" in sys.argv:
+        print(json.dumps(found))
+    else:
+        print(f"Python {sys.version.split()[0]}, NumPy {np.__version__}, {os.cpu_count()} processors, {time.strftime('%Y-%m-%d')}")
+        print(f"{'':60}{'crossdock':>10}  {'NumPy':>10}")
+        for name, own, theirs in found:
+            print(f"{name:60}{own:10.1f}  {theirs:10.1f}")
