@@ -47,7 +47,7 @@ pub(crate) const TESTS: Venv = Venv {
 pub(crate) const WHEEL: Venv = Venv {
     folder: "venv-wheel",
     requirements: "bindings/python/tests/requirements.txt",
-    what: "python3 with NumPy, pyarrow, nanoarrow, arro3, Polars, Pillow, OpenCV, nanobind, TVM's FFI and pytest",
+    what: "python3 with NumPy, pyarrow, nanoarrow, arro3, Polars, Pillow, OpenCV, nanobind, TVM's FFI, Dask, Ray and pytest",
 };
 
 /// Where some peers of the benchmarks come from.
@@ -220,7 +220,8 @@ impl Venv {
         }
         run.exec(run.door.command("python3", "-m venv --clear").arg(&folder))?;
         let python = self.python(run.door);
-        let pip = "-m pip install --disable-pip-version-check --no-input --retries 1 --timeout 30 -r";
+        // Whoever imports a module compiles it: most of what is installed nobody imports.
+        let pip = "-m pip install --disable-pip-version-check --no-input --no-compile --retries 1 --timeout 30 -r";
         run.exec(run.door.command(&python, pip).arg(&requirements)).with_context(|| {
             format!(
                 "what {file} pins could not be installed (does the package registry answer?); \

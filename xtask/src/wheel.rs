@@ -44,7 +44,8 @@ pub(crate) fn wheel(run: &mut Run<'_>) -> Result<()> {
     if run.door.long {
         pytest.env("CROSSDOCK_HAND_OVERS", "1000000");
     }
-    run.exec(pytest.env("PYTHONDONTWRITEBYTECODE", "1"))?;
+    // Compiled once for all the processes that they start, and not into the checkout.
+    run.exec(pytest.env("PYTHONPYCACHEPREFIX", target.join("bytecode")))?;
 
     run.step("valgrind");
     interpreters::under_valgrind(run, &python)?;
