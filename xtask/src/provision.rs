@@ -221,7 +221,8 @@ impl Venv {
         run.exec(run.door.command("python3", "-m venv --clear").arg(&folder))?;
         let python = self.python(run.door);
         // Whoever imports a module compiles it: most of what is installed nobody imports.
-        let pip = "-m pip install --disable-pip-version-check --no-input --no-compile --retries 1 --timeout 30 -r";
+        let pip =
+            "-m pip install --disable-pip-version-check --no-input --no-compile --retries 1 --timeout 30 -r";
         run.exec(run.door.command(&python, pip).arg(&requirements)).with_context(|| {
             format!(
                 "what {file} pins could not be installed (does the package registry answer?); \

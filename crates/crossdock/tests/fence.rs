@@ -435,6 +435,10 @@ fn every_method_of_an_array_refuses_or_leaves_the_elements_alone() {
                 refused(shm::export(view, &request).map_err(Error::from));
             }
         }
+        match shm::Frame::new(view) {
+            Ok(frame) => assert_eq!(frame.bytes().unwrap().place(), device.place()),
+            Err(error) => assert!(is_about_the_place(&error), "{error}"),
+        }
         let unsealed = view.clone().into_sealed().unwrap_err();
         assert!(unsealed.error.is_conflict() || unsealed.error.is_unsupported(), "{}", unsealed.error);
         let mut file = Vec::new();
