@@ -25,10 +25,12 @@ pub(crate) fn reduce<'py>(
     let protocol = arguments.take("protocol");
     arguments.finish()?;
     let protocol = protocol.ok_or_else(|| PyTypeError::new_err("__reduce_ex__() needs a protocol"))?;
-    let frame = Frame::new(&this.array).raise()?;
+    let is_in_place = protocol.extract::<i32>()? >= 5;
+    let frame =
+        if is_in_place { Frame::new(&this.array) } else { Frame::without_gaps(&this.array) }.raise()?;
     let text = frame.description().to_portable_text().raise()?;
     let bytes = frame.bytes().raise()?;
-    let state = if protocol.extract::<i32>()? >= 5 {
+    let state = if is_in_place {
         (text, out_of_band(py, bytes)?).into_pyobject(py)?
     } else {
         // What is read back has memory of its own, unless nobody may write it.

@@ -82,6 +82,9 @@ def test_every_protocol_carries_every_view(name, protocol):
         again = pickle.loads(pickle.dumps(ours, protocol))
         assert (again.shape, again.dtype, again.readonly) == (ours.shape, ours.dtype, ours.readonly)
         assert again == ours and np.array_equal(np.asarray(again), VIEWS[name](GRID))
+        if protocol < 5:
+            # What is copied anyway is copied without its gaps.
+            assert len(ours.__reduce_ex__(protocol)[1][1]) == ours.nbytes
 
 
 def test_repeated_elements_are_sent_once():
@@ -130,13 +133,14 @@ def test_random_views_of_every_dtype_come_back(dtype):
     chance = random.Random(seed)
     itemsize = crossdock.zeros(1, dtype).itemsize
     seen = {"in place": 0, "copied": 0, "read-only": 0, "empty": 0}
-    for _ in range(100):
-        shape = [chance.randrange(1, 9) for _ in range(chance.randrange(4))]
+    for turn in range(100):
+        # The first one is a column, of which each element is far from the next; chance makes few of those.
+        shape = [8, 8] if turn == 0 else [chance.randrange(1, 9) for _ in range(chance.randrange(4))]
         count = int(np.prod(shape))
         memory = bytearray(chance.randbytes(count * itemsize))
         whole = crossdock.asarray(bytes(memory) if chance.random() < 0.3 else memory)
         whole = crossdock._rebuild(f"offset=0; access=write; shape={count}; strides={itemsize}; dtype={dtype}", whole)
-        ours = random_view(chance, whole.reshape(*shape))
+        ours = whole.reshape(8, 8)[:, 3] if turn == 0 else random_view(chance, whole.reshape(*shape))
         before = crossdock.copied_bytes()
         _, _, again = out_of_band(ours)
         copied = crossdock.copied_bytes() > before
@@ -148,7 +152,7 @@ def test_random_views_of_every_dtype_come_back(dtype):
         seen["read-only"] += ours.readonly
         seen["empty"] += ours.size == 0
     print(seed, seen)
-    assert min(seen["in place"], seen["copied"], seen["read-only"]) > 0, (seed, seen)
+    assert min(seen.values()) > 0, (seed, seen)
 
 
 def test_bytes_are_received_wherever_they_lie():

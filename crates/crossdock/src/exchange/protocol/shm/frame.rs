@@ -41,9 +41,24 @@ impl Frame {
     /// `is_place` for memory that the processor does not reach, where it would have to be copied; `is_conflict` while somebody holds
     /// Write, `is_out_of_memory`, where it is copied.
     pub fn new(array: &DArray) -> Result<Self> {
+        Self::with_at_most(MOST_GAPS, array)
+    }
+
+    /// As [`Frame::new`], but whatever has bytes between its elements is copied: for bytes that are copied again on their way, so that gaps
+    /// would cost more than they save.
+    ///
+    /// # Errors
+    ///
+    /// As [`Frame::new`].
+    pub fn without_gaps(array: &DArray) -> Result<Self> {
+        Self::with_at_most(1, array)
+    }
+
+    /// In place, unless it would be more than so many times the bytes of the elements.
+    fn with_at_most(times: usize, array: &DArray) -> Result<Self> {
         let once = without_repeats(array)?;
         if array.layout().suboffsets().is_none()
-            && once.layout().span().nbytes() <= once.nbytes().saturating_mul(MOST_GAPS)
+            && once.layout().span().nbytes() <= once.nbytes().saturating_mul(times)
         {
             return Self::in_place(array);
         }
@@ -157,6 +172,18 @@ mod tests {
             assert_eq!((arrived.shape(), arrived.dtype()), (view.shape(), view.dtype()), "{expr:?}");
             assert_eq!(bytes(&arrived), bytes(&view), "{expr:?}");
             assert!(copied > 0 || frame.bytes().unwrap().as_ptr() >= array.as_ptr());
+        }
+    }
+
+    #[test]
+    fn without_gaps_there_are_the_elements_alone() {
+        let array = sample();
+        for (expr, copied) in [("", 0), ("::-1", 0), ("2:4", 0), ("::2", 240), (":, 1:", 440), ("7", 0)] {
+            let view = array.at(expr).unwrap();
+            let before = copied_bytes_here();
+            let frame = Frame::without_gaps(&view).unwrap();
+            assert_eq!((frame.nbytes(), copied_bytes_here() - before), (view.nbytes(), copied), "{expr:?}");
+            assert_eq!(bytes(&travel(&frame)), bytes(&view), "{expr:?}");
         }
     }
 
