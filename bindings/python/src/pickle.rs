@@ -10,6 +10,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyAny, PyTuple};
 
 use crate::arguments::Arguments;
+use crate::detach::detached;
 use crate::entry::attached;
 use crate::errors::{Raise, exception};
 use crate::import;
@@ -26,8 +27,8 @@ pub(crate) fn reduce<'py>(
     arguments.finish()?;
     let protocol = protocol.ok_or_else(|| PyTypeError::new_err("__reduce_ex__() needs a protocol"))?;
     let is_in_place = protocol.extract::<i32>()? >= 5;
-    let frame =
-        if is_in_place { Frame::new(&this.array) } else { Frame::without_gaps(&this.array) }.raise()?;
+    let framed = if is_in_place { Frame::new } else { Frame::without_gaps };
+    let frame = detached(py, &this.array, framed).raise()?;
     let text = frame.description().to_portable_text().raise()?;
     let bytes = frame.bytes().raise()?;
     let state = if is_in_place {
@@ -74,7 +75,8 @@ pub(crate) fn _rebuild<'py>(
         );
         return Err(PyBufferError::new_err(text));
     }
-    let lent = if copy { lent.to_order(Order::RowMajor).raise()? } else { lent };
+    let own = |lent: &DArray| lent.to_order(Order::RowMajor);
+    let lent = if copy { detached(py, &lent, own).raise()? } else { lent };
     let (bytes, _) = lent.buffer().raise()?;
     drop(lent);
     let array =
