@@ -12,16 +12,15 @@ import numpy as np
 import pytest
 
 import crossdock
+from elsewhere import require
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 sys.path.append(str(EXAMPLES))
-REQUIRED = os.environ.get("CROSSDOCK_REQUIRE_COUNTERPARTS") == "1"
 
 
 def example(name, needs):
     """The module, by whose name other processes find it, too."""
-    if not REQUIRED:
-        pytest.importorskip(needs)
+    require(needs)
     return importlib.import_module(name)
 
 
@@ -150,7 +149,6 @@ def test_every_get_of_ray_is_the_memory_that_was_put(ray_store):
 
 @pytest.mark.parametrize(("name", "needs", "says"), [("flight", "pyarrow", "where they were received"), ("shared_memory", "numpy", "copied 0")])
 def test_an_example_runs(name, needs, says):
-    if not REQUIRED:
-        pytest.importorskip(needs)
+    require(needs)
     done = subprocess.run([sys.executable, EXAMPLES / f"{name}.py"], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0 and says in done.stdout, done
