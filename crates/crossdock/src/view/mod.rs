@@ -12,6 +12,7 @@
 pub(crate) mod bits;
 mod chunks;
 mod handover;
+pub(crate) mod located;
 mod memory_view;
 mod producer;
 mod refusal;

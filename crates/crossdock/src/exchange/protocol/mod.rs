@@ -1,5 +1,6 @@
 //! The protocols by which arrays change hands in memory.
 
+pub mod array_interface;
 pub mod arrow;
 pub mod dlpack;
 pub mod memory_view;

@@ -3,9 +3,10 @@
 use crate::array::DArray;
 use crate::element::DType;
 use crate::element::dialect::pep3118 as format;
-use crate::error::{Error, Kind, Result};
-use crate::layout::{Layout, MAX_RANK, Order};
-use crate::memory::{Birth, Buffer, Place};
+use crate::error::Result;
+use crate::layout::{Layout, Order};
+use crate::memory::Birth;
+use crate::view::located::{Located, OnDrop, adopt, check_address, malformed};
 
 /// What an exporter filled in, as it stands in C's `Py_buffer`. About nothing of it is anything known.
 #[derive(Clone, Copy, Debug)]
@@ -51,33 +52,10 @@ pub unsafe fn import(
     birth: Birth,
     release: impl FnOnce() + Send + 'static,
 ) -> Result<DArray> {
-    let release = OnDrop(Some(release));
+    let release = OnDrop::new(release);
     let (dtype, layout) = described.checked().map_err(|error| error.within("importing a buffer"))?;
-    if layout.suboffsets().is_some() {
-        let release = move || drop(release);
-        // SAFETY: the caller's word.
-        let array = unsafe { DArray::from_indirect(described.buf, dtype, &layout, birth, release) }?;
-        return Ok(if readonly { array.into_readonly() } else { array });
-    }
-    let span = layout.span();
-    let begin = described.buf.wrapping_offset(span.low());
-    // SAFETY: from the lowest byte that is reached to the highest, which `checked` found to lie in the address space, the memory is to
-    // be used so until `release` is called (the caller's word).
-    let buffer =
-        unsafe { Buffer::from_foreign(begin, span.nbytes(), Place::CPU, birth, move || drop(release)) }?;
-    let array = DArray::from_buffer(buffer, dtype, layout, span.low().unsigned_abs())?;
-    Ok(if readonly { array.into_readonly() } else { array })
-}
-
-/// Calls it when it goes.
-struct OnDrop<F: FnOnce()>(Option<F>);
-
-impl<F: FnOnce()> Drop for OnDrop<F> {
-    fn drop(&mut self) {
-        if let Some(release) = self.0.take() {
-            release();
-        }
-    }
+    // SAFETY: the caller's word.
+    unsafe { adopt(described.buf, dtype, layout, readonly, birth, release) }
 }
 
 impl Described<'_> {
@@ -99,18 +77,7 @@ impl Described<'_> {
                 layout.nbytes()
             )));
         }
-        let (low, high) = (layout.span().low(), layout.span().high());
-        let first = self.buf.addr();
-        if first == 0 && high > low {
-            return Err(malformed(format!("its address is null, for {} elements", layout.len())));
-        }
-        if first.checked_add_signed(low).is_none_or(|low| low == 0 && high > 0)
-            || first.checked_add_signed(high).is_none()
-        {
-            let text =
-                format!("address {:p}, bytes {low}..{high} from there, leaves the address space", self.buf);
-            return Err(Error::new(Kind::Overflow, text));
-        }
+        check_address(self.buf, &layout)?;
         Ok((dtype, layout))
     }
 
@@ -136,35 +103,6 @@ impl Described<'_> {
             let len = items.checked_div(itemsize).unwrap_or(0);
             return Layout::contiguous(&[len], itemsize, Order::RowMajor);
         };
-        if given.len() > MAX_RANK {
-            let text = format!("it has {} axes, and {MAX_RANK} is the most", given.len());
-            return Err(Error::new(Kind::Unsupported, text));
-        }
-        let mut shape = [0; MAX_RANK];
-        let shape = &mut shape[..given.len()];
-        for (axis, (len, &given)) in shape.iter_mut().zip(given).enumerate() {
-            *len = usize::try_from(given)
-                .map_err(|_| malformed(format!("axis {axis} has the length {given}")))?;
-        }
-        match self.strides {
-            Some(strides) if strides.len() != shape.len() => {
-                Err(malformed(format!("it has {} strides for {} axes", strides.len(), shape.len())))
-            }
-            // Without elements the strides are never used, whatever they are.
-            Some(strides) if !shape.contains(&0) => match self.suboffsets {
-                Some(all) if all.iter().any(|&suboffset| suboffset >= 0) => {
-                    let followed = |&suboffset: &isize| (suboffset >= 0).then_some(suboffset);
-                    let suboffsets: Vec<_> = all.iter().map(followed).collect();
-                    Layout::with_suboffsets(shape, strides, &suboffsets, itemsize)
-                }
-                _ => Layout::new(shape, strides, itemsize),
-            },
-            _ => Layout::contiguous(shape, itemsize, Order::RowMajor),
-        }
+        Located { shape: given, strides: self.strides, suboffsets: self.suboffsets }.layout(itemsize)
     }
-}
-
-#[cold]
-fn malformed(text: impl Into<String>) -> Error {
-    Error::new(Kind::Malformed, text)
 }

@@ -1,0 +1,53 @@
+//! The C struct of NumPy's array interface, as it lies in memory: what a capsule from `__array_struct__` leads to. Source:
+//! `numpy/ndarraytypes.h` of NumPy 2.4, on a machine with 64-bit pointers.
+//!
+//! The names are the header's. The wheel's tests have NumPy fill in such structs, and read ours.
+
+use core::ffi::{c_char, c_int, c_void};
+
+/// In [`PyArrayInterface::flags`]: the elements lie in row-major order without gaps.
+pub const C_CONTIGUOUS: c_int = 1;
+/// The elements lie in column-major order without gaps.
+pub const F_CONTIGUOUS: c_int = 2;
+/// The elements are aligned.
+pub const ALIGNED: c_int = 0x100;
+/// The byte order is the machine's.
+pub const NOTSWAPPED: c_int = 0x200;
+/// The elements may be written.
+pub const WRITEABLE: c_int = 0x400;
+/// `descr` says more of the type.
+pub const HAS_DESCR: c_int = 0x800;
+
+/// An array of somebody else's, who has no say in how long it is used: its consumer keeps the object that it came from.
+#[derive(Debug)]
+#[repr(C)]
+pub struct PyArrayInterface {
+    /// 2, to be looked at before anything else.
+    pub two: c_int,
+    /// The number of axes.
+    pub nd: c_int,
+    /// The letter of a type string.
+    pub typekind: c_char,
+    /// The number of bytes of one element.
+    pub itemsize: c_int,
+    /// [`WRITEABLE`], [`NOTSWAPPED`] and the others.
+    pub flags: c_int,
+    /// `nd` lengths.
+    pub shape: *mut isize,
+    /// `nd` distances in bytes, or null for row-major order.
+    pub strides: *mut isize,
+    /// The address of element 0.
+    pub data: *mut c_void,
+    /// A Python object, with [`HAS_DESCR`]; otherwise anything.
+    pub descr: *mut c_void,
+}
+
+const _: () = {
+    use core::mem::offset_of;
+    assert!(size_of::<*const c_void>() == 8, "offsets are known for 64-bit pointers only");
+    assert!(size_of::<PyArrayInterface>() == 56 && offset_of!(PyArrayInterface, nd) == 4);
+    assert!(offset_of!(PyArrayInterface, typekind) == 8 && offset_of!(PyArrayInterface, itemsize) == 12);
+    assert!(offset_of!(PyArrayInterface, flags) == 16 && offset_of!(PyArrayInterface, shape) == 24);
+    assert!(offset_of!(PyArrayInterface, strides) == 32 && offset_of!(PyArrayInterface, data) == 40);
+    assert!(offset_of!(PyArrayInterface, descr) == 48);
+};

@@ -1,0 +1,77 @@
+//! What an array is called, and the lease under which it goes out.
+
+use crate::array::DArray;
+use crate::element::DType;
+use crate::element::dialect::typestr;
+use crate::error::{Error, Kind, Result};
+use crate::memory::{Lease, LeaseKind, Protocols};
+
+/// A type in the words of the array interface.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Words {
+    typestr: String,
+    descr: Option<String>,
+}
+
+impl Words {
+    /// # Errors
+    ///
+    /// `is_unsupported`, naming the part for which NumPy has no word, and for elements that are arrays themselves.
+    ///
+    /// ```
+    /// use crossdock::element::DType;
+    /// use crossdock::exchange::protocol::array_interface::Words;
+    ///
+    /// let record = DType::packed_record([("x", DType::U8), ("y", DType::I8)])?;
+    /// let words = Words::of(&record)?;
+    /// assert_eq!((words.typestr(), words.descr()), ("|V2", Some("[('x', '|u1'), ('y', '|i1')]")));
+    /// assert!(Words::of(&DType::BF16).unwrap_err().is_unsupported());
+    /// # Ok::<(), crossdock::Error>(())
+    /// ```
+    pub fn of(dtype: &DType) -> Result<Self> {
+        if dtype.as_record().is_some() {
+            let descr = Some(typestr::print_descr(dtype)?);
+            return Ok(Self { typestr: format!("|V{}", dtype.itemsize()), descr });
+        }
+        if dtype.as_subarray().is_some() {
+            let text = format!("the array interface has no elements that are arrays: {}", dtype.brief());
+            return Err(Error::new(Kind::Unsupported, text));
+        }
+        Ok(Self { typestr: typestr::print(dtype)?, descr: None })
+    }
+
+    /// `<f8`; `|V16` of records.
+    pub fn typestr(&self) -> &str {
+        &self.typestr
+    }
+
+    /// The list of fields as a Python literal, of records.
+    pub fn descr(&self) -> Option<&str> {
+        self.descr.as_deref()
+    }
+}
+
+/// The lease under which an array goes out that nobody gives back: Share, or Pin of a read-only one. Whoever hands the array over keeps it
+/// for as long as a consumer can use the memory.
+pub struct Loan(Lease);
+
+impl Loan {
+    /// One compare-and-swap. The memory may be on any device, since it is not we who touch it.
+    ///
+    /// # Errors
+    ///
+    /// `is_conflict` while somebody holds Read (of a writable array) or Write; `is_exhausted`.
+    pub fn new(array: &DArray) -> Result<Self> {
+        let kind = if array.is_readonly() { LeaseKind::Pin } else { LeaseKind::Share };
+        let handle = array.raw().handle();
+        handle.await_work(kind)?;
+        let lease = handle.lease(kind)?;
+        lease.mark_exported(Protocols::ARRAY_INTERFACE);
+        Ok(Self(lease))
+    }
+
+    /// Whether the consumer must not write.
+    pub fn is_readonly(&self) -> bool {
+        self.0.kind() == LeaseKind::Pin
+    }
+}

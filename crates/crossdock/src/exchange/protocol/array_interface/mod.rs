@@ -1,0 +1,39 @@
+//! NumPy's array interface, without Python: `__array_interface__`, a dictionary, and `__array_struct__`, a C struct in a capsule.
+//!
+//! | key | struct | says |
+//! |---|---|---|
+//! | `typestr`, `descr` | `typekind`, `itemsize`, `flags`, `descr` | the type, in the dialect of [`typestr`](crate::element::dialect::typestr) |
+//! | `shape`, `strides` | the same | lengths, and distances in bytes; without strides row-major |
+//! | `data` | `data`, `flags` | the address of element 0, and whether it may be written |
+//!
+//! Nothing in either gives anything back: a consumer keeps the object that it asked, and uses the memory until that object goes. So the
+//! object that is asked keeps a [`Loan`] from then on, for as long as it lives.
+//!
+//! The dictionary and the capsule themselves are objects of Python's, which the wheel makes and reads. What there is to decide is decided here:
+//! [`Words`], what an array's type is called; [`import`](import()), the one check of what others say; [`Loan`].
+//!
+//! ```
+//! use crossdock::exchange::protocol::array_interface::{self, Described, Loan, Words};
+//! use crossdock::memory::Birth;
+//! use crossdock::{Array, DArray};
+//!
+//! let array = DArray::from(Array::from_vec(vec![1.5f64, 2.5, 3.5, 4.5], [2, 2])?);
+//! let words = Words::of(array.dtype())?;
+//! let loan = Loan::new(&array)?;
+//!
+//! let described = Described {
+//!     typestr: words.typestr(), descr: None, name: None,
+//!     data: array.as_ptr().cast_mut(), shape: &[2, 2], strides: Some(&[8, 16]),
+//! };
+//! // SAFETY: the memory of an array that lives until `release` drops it, lent to be shared.
+//! let transposed = unsafe { array_interface::import(&described, false, Birth::Aliased, move || drop((loan, array))) }?;
+//! assert_eq!(transposed.get(&[0, 1])?.to_string(), "3.5");
+//! # Ok::<(), crossdock::Error>(())
+//! ```
+
+pub mod abi;
+mod export;
+mod import;
+
+pub use export::{Loan, Words};
+pub use import::{Described, import, type_string};

@@ -1,0 +1,131 @@
+//! Elements at an address, as somebody else describes them: the check that Python's protocols share.
+
+use crate::array::DArray;
+use crate::element::DType;
+use crate::error::{Error, Kind, Result};
+use crate::layout::{Layout, MAX_RANK, Order};
+use crate::memory::{Birth, Buffer, Place};
+
+/// How elements lie, in the words of their producer. About nothing of it is anything known.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Located<'a> {
+    /// The lengths of the axes.
+    pub(crate) shape: &'a [isize],
+    /// The distances between neighbours along each axis, in bytes. None stands for row-major order.
+    pub(crate) strides: Option<&'a [isize]>,
+    /// Where pointers have to be followed: an axis of which the number is not negative.
+    pub(crate) suboffsets: Option<&'a [isize]>,
+}
+
+impl Located<'_> {
+    /// Shape and strides, checked.
+    ///
+    /// # Errors
+    ///
+    /// `is_malformed` for negative lengths, and strides for another number of axes; `is_unsupported` for more than 64 axes; `is_overflow`.
+    pub(crate) fn layout(&self, itemsize: usize) -> Result<Layout> {
+        if self.shape.len() > MAX_RANK {
+            let text = format!("it has {} axes, and {MAX_RANK} is the most", self.shape.len());
+            return Err(Error::new(Kind::Unsupported, text));
+        }
+        let mut shape = [0; MAX_RANK];
+        let shape = &mut shape[..self.shape.len()];
+        for (axis, (len, &given)) in shape.iter_mut().zip(self.shape).enumerate() {
+            *len = usize::try_from(given)
+                .map_err(|_| malformed(format!("axis {axis} has the length {given}")))?;
+        }
+        match self.strides {
+            Some(strides) if strides.len() != shape.len() => {
+                Err(malformed(format!("it has {} strides for {} axes", strides.len(), shape.len())))
+            }
+            // Without elements the strides are never used, whatever they are.
+            Some(strides) if !shape.contains(&0) => match self.suboffsets {
+                Some(all) if all.iter().any(|&suboffset| suboffset >= 0) => {
+                    let followed = |&suboffset: &isize| (suboffset >= 0).then_some(suboffset);
+                    let suboffsets: Vec<_> = all.iter().map(followed).collect();
+                    Layout::with_suboffsets(shape, strides, &suboffsets, itemsize)
+                }
+                _ => Layout::new(shape, strides, itemsize),
+            },
+            _ => Layout::contiguous(shape, itemsize, Order::RowMajor),
+        }
+    }
+}
+
+/// Whether elements that lie so from an address on are within the address space.
+///
+/// # Errors
+///
+/// `is_malformed` for null with elements; `is_overflow`.
+pub(crate) fn check_address(first: *mut u8, layout: &Layout) -> Result<()> {
+    let (low, high) = (layout.span().low(), layout.span().high());
+    let address = first.addr();
+    if address == 0 && high > low {
+        return Err(malformed(format!("its address is null, for {} elements", layout.len())));
+    }
+    if address.checked_add_signed(low).is_none_or(|low| low == 0 && high > 0)
+        || address.checked_add_signed(high).is_none()
+    {
+        let text = format!("address {first:p}, bytes {low}..{high} from there, leaves the address space");
+        return Err(Error::new(Kind::Overflow, text));
+    }
+    Ok(())
+}
+
+/// An array on such elements, once address and layout are checked. `release` is called exactly once: when the last handle or lease goes,
+/// on whichever thread that is, or before this returns an error.
+///
+/// # Errors
+///
+/// `is_out_of_memory`; as of indirect arrays.
+///
+/// # Safety
+///
+/// Until `release` is called, all elements that the layout reaches from `first` are initialised memory, valid for reads, and unless
+/// `readonly` is said for writes. If `birth` is `Sole`, nobody else touches them; if `Constant`, nobody writes them; if `Aliased`, others may
+/// write them in ways that this program's memory model does not see or that are atomic. Where there are suboffsets, the pointers may be
+/// followed now, and each leads to the bytes from the lowest to the highest element behind it.
+pub(crate) unsafe fn adopt(
+    first: *mut u8,
+    dtype: DType,
+    layout: Layout,
+    readonly: bool,
+    birth: Birth,
+    release: OnDrop<impl FnOnce() + Send + 'static>,
+) -> Result<DArray> {
+    let array = if layout.suboffsets().is_some() {
+        // SAFETY: the caller's word.
+        unsafe { DArray::from_indirect(first, dtype, &layout, birth, move || drop(release)) }?
+    } else {
+        let span = layout.span();
+        let begin = first.wrapping_offset(span.low());
+        // SAFETY: from the lowest byte that is reached to the highest, which lie in the address space, the memory is to be used so until
+        // `release` is called (the caller's word).
+        let buffer =
+            unsafe { Buffer::from_foreign(begin, span.nbytes(), Place::CPU, birth, move || drop(release)) }?;
+        DArray::from_buffer(buffer, dtype, layout, span.low().unsigned_abs())?
+    };
+    Ok(if readonly { array.into_readonly() } else { array })
+}
+
+/// Calls it when it goes.
+pub(crate) struct OnDrop<F: FnOnce()>(Option<F>);
+
+impl<F: FnOnce()> OnDrop<F> {
+    pub(crate) fn new(release: F) -> Self {
+        Self(Some(release))
+    }
+}
+
+impl<F: FnOnce()> Drop for OnDrop<F> {
+    fn drop(&mut self) {
+        if let Some(release) = self.0.take() {
+            release();
+        }
+    }
+}
+
+#[cold]
+pub(crate) fn malformed(text: impl Into<String>) -> Error {
+    Error::new(Kind::Malformed, text)
+}
