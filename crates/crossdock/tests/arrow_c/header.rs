@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 
 use crossdock::exchange::protocol::arrow::abi::{
-    ArrowArray, ArrowDeviceArray, ArrowSchema, DICTIONARY_ORDERED, MAP_KEYS_SORTED, NULLABLE,
+    ArrowArray, ArrowArrayStream, ArrowDeviceArray, ArrowSchema, DICTIONARY_ORDERED, MAP_KEYS_SORTED,
+    NULLABLE,
 };
 use crossdock::memory::DeviceKind;
 
@@ -16,6 +17,7 @@ fn our_structs_and_numbers_are_the_installed_headers() {
         ArrowArray {
             length, null_count, offset, n_buffers, n_children, buffers, children, dictionary, release, private_data
         }
+        ArrowArrayStream { get_schema, get_next, get_last_error, release, private_data }
         ArrowDeviceArray { array, device_id, device_type, sync_event, reserved }
     };
     for (name, number) in [

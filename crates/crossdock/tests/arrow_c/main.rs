@@ -6,6 +6,7 @@ mod export;
 mod header;
 mod import;
 mod layouts;
+mod stream;
 mod theirs;
 
 use crossdock::DArray;

@@ -18,6 +18,16 @@ pub(super) struct Field {
     pub(super) kind: FieldKind,
 }
 
+impl Field {
+    /// The names of the children, where it is a struct.
+    pub(super) fn child_names(&self) -> Option<Vec<&str>> {
+        match &self.kind {
+            FieldKind::Struct(fields) => Some(fields.iter().map(|field| &*field.name).collect()),
+            FieldKind::Values(_) | FieldKind::List { .. } => None,
+        }
+    }
+}
+
 #[derive(Debug)]
 pub(super) enum FieldKind {
     Values(DType),

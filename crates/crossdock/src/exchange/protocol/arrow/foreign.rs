@@ -1,10 +1,10 @@
 //! Structs that were lent to us, about which nothing is known yet.
 
 use crate::error::Result;
-use crate::exchange::protocol::arrow::abi::{ArrowArray, ArrowSchema};
+use crate::exchange::protocol::arrow::abi::{ArrowArray, ArrowArrayStream, ArrowSchema};
 use crate::exchange::protocol::arrow::field::malformed;
 
-/// What can be lent by one of the two structs.
+/// What can be lent by one of the structs.
 pub(super) trait Struct: Sized {
     const NAME: &str;
 
@@ -21,6 +21,14 @@ impl Struct for ArrowSchema {
 
 impl Struct for ArrowArray {
     const NAME: &str = "array";
+
+    fn release(&mut self) -> &mut Option<unsafe extern "C" fn(*mut Self)> {
+        &mut self.release
+    }
+}
+
+impl Struct for ArrowArrayStream {
+    const NAME: &str = "stream";
 
     fn release(&mut self) -> &mut Option<unsafe extern "C" fn(*mut Self)> {
         &mut self.release
@@ -65,6 +73,11 @@ impl<S: Struct> Foreign<S> {
 
     pub(super) fn get(&self) -> &S {
         &self.0
+    }
+
+    /// To be given to a function of its producer's.
+    pub(super) fn get_mut(&mut self) -> &mut S {
+        &mut self.0
     }
 }
 

@@ -153,16 +153,19 @@ fn place(array: &ArrowDeviceArray) -> Result<Place> {
 /// # Ok::<(), crossdock::Error>(())
 /// ```
 pub struct Imported {
-    field: Field,
+    field: Arc<Field>,
     loan: Arc<Foreign<ArrowArray>>,
     place: Place,
 }
 
 impl Imported {
     fn new(schema: Foreign<ArrowSchema>, array: Foreign<ArrowArray>, place: Place) -> Result<Self> {
-        // SAFETY: Foreign 1.
-        let field = unsafe { SchemaReader::new().field(schema.get(), 0) }?;
-        Ok(Self { field, loan: Arc::new(array), place })
+        Ok(Self::of_type(read(&schema)?, array, place))
+    }
+
+    /// A column of a type that is known.
+    pub(super) fn of_type(field: Arc<Field>, array: Foreign<ArrowArray>, place: Place) -> Self {
+        Self { field, loan: Arc::new(array), place }
     }
 
     /// The name of the column; empty where it has none.
@@ -172,10 +175,7 @@ impl Imported {
 
     /// The names of the children, where it is a struct.
     pub fn child_names(&self) -> Option<Vec<&str>> {
-        match &self.field.kind {
-            FieldKind::Struct(fields) => Some(fields.iter().map(|field| &*field.name).collect()),
-            _ => None,
-        }
+        self.field.child_names()
     }
 
     /// Where the memory is.
@@ -237,6 +237,20 @@ impl Imported {
         self.leaves().and_then(|leaves| leaves.into_iter().map(column).collect()).map_err(within)
     }
 
+    /// As [`Imported::into_columns`], with nulls as in [`Imported::into_array_with_validity`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Imported::into_array_with_validity`].
+    pub fn into_columns_with_validity(self) -> Result<Vec<(String, DArray, Option<DArray>)>> {
+        let column = |leaf: Leaf<'_>| {
+            let (name, valid) = (leaf.name().to_owned(), leaf.validity()?);
+            // SAFETY: a leaf of this loan.
+            unsafe { leaf.into_array_of_all(&self.loan, self.place) }.map(|array| (name, array, valid))
+        };
+        self.leaves().and_then(|leaves| leaves.into_iter().map(column).collect()).map_err(within)
+    }
+
     /// The children of a struct as the fields of records, in new memory: packed, row-major. Lists, and tensors, in a struct are
     /// sub-arrays. Copies, and counts, the bytes of all columns: those of structs within once for each level. What is no struct is what
     /// [`Imported::into_array`] gives.
@@ -259,7 +273,7 @@ impl Imported {
 
     /// The one leaf of a column without structs.
     fn single(&self) -> Result<Leaf<'_>> {
-        let mut field = &self.field;
+        let mut field = &*self.field;
         while let FieldKind::List { item, .. } = &field.kind {
             field = item;
         }
@@ -273,6 +287,12 @@ impl Imported {
         let mut leaves = self.leaves().map_err(within)?;
         leaves.pop().ok_or_else(|| within(malformed("it has no column of elements")))
     }
+}
+
+/// The type that a schema says.
+pub(super) fn read(schema: &Foreign<ArrowSchema>) -> Result<Arc<Field>> {
+    // SAFETY: Foreign 1.
+    unsafe { SchemaReader::new().field(schema.get(), 0) }.map(Arc::new)
 }
 
 /// The columns below a field as one array, whose rows have `rank` axes.
@@ -311,6 +331,6 @@ impl fmt::Debug for Imported {
 }
 
 #[cold]
-fn within(error: Error) -> Error {
+pub(super) fn within(error: Error) -> Error {
     error.within("importing an Arrow column")
 }
