@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use crossdock::element::dialect::dlpack::code;
 use crossdock::exchange::protocol::dlpack::abi::{
-    DLDataType, DLDevice, DLManagedTensor, DLManagedTensorVersioned, DLPackVersion, DLTensor, IS_COPIED,
-    IS_SUBBYTE_TYPE_PADDED, READ_ONLY, VERSION,
+    DLDataType, DLDevice, DLManagedTensor, DLManagedTensorVersioned, DLPackExchangeAPI,
+    DLPackExchangeAPIHeader, DLPackVersion, DLTensor, IS_COPIED, IS_SUBBYTE_TYPE_PADDED, READ_ONLY, VERSION,
 };
 use crossdock::memory::DeviceKind;
 
@@ -20,6 +20,11 @@ fn assertions() -> String {
         DLTensor { data, device, ndim, dtype, shape, strides, byte_offset }
         DLManagedTensor { dl_tensor, manager_ctx, deleter }
         DLManagedTensorVersioned { version, manager_ctx, deleter, flags, dl_tensor }
+        DLPackExchangeAPIHeader { version, prev_api }
+        DLPackExchangeAPI {
+            header, managed_tensor_allocator, managed_tensor_from_py_object_no_sync,
+            managed_tensor_to_py_object_no_sync, dltensor_from_py_object_no_sync, current_work_stream
+        }
     };
     let codes = [
         ("kDLInt", code::INT),

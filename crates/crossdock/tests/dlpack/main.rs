@@ -6,3 +6,4 @@ mod c_header;
 mod export;
 mod header;
 mod import;
+mod prepared;

@@ -55,9 +55,11 @@ pub mod abi;
 mod export;
 mod import;
 mod managed;
+mod prepared;
 
 pub use export::{ExportOptions, Exported, export_legacy, export_versioned};
 pub use import::{import_legacy, import_legacy_writable, import_versioned};
 pub use managed::Managed;
+pub use prepared::Prepared;
 
 pub use crate::view::Source;
