@@ -105,6 +105,19 @@ impl<'py> Arguments<'py> {
         Some(self.argument(self.count + position)).filter(|value| !value.is_none())
     }
 
+    /// The names that are left, unless what they name is `None`.
+    pub(crate) fn others(&self) -> impl Iterator<Item = String> {
+        let left = |position: &usize| self.taken >> (*position).min(63) & 1 == 0;
+        let given = |position: &usize| !self.argument(self.count + position).is_none();
+        let names = self.names.iter().flat_map(|names| names.iter().enumerate());
+        names.filter(move |(position, _)| left(position) && given(position)).map(|(_, name)| name.to_string())
+    }
+
+    /// Takes all that have a name.
+    pub(crate) fn forgive_names(&mut self) {
+        self.names = None;
+    }
+
     /// Nothing may be left.
     pub(crate) fn finish(self) -> PyResult<()> {
         let method = self.method.to_string_lossy();

@@ -1,6 +1,6 @@
 //! DLPack, both ways: capsules around the library's structs.
 
-use std::ffi::{CStr, c_void};
+use std::ffi::CStr;
 
 use crossdock::DArray;
 use crossdock::array::CopyPolicy;
@@ -14,7 +14,7 @@ use pyo3::types::PyDict;
 use pyo3::{intern, sync::PyOnceLock};
 
 use crate::arguments::Arguments;
-use crate::entry::fetch;
+use crate::capsule::{capsule, pointer, rename};
 use crate::errors;
 
 const LEGACY: &CStr = c"dltensor";
@@ -59,44 +59,16 @@ pub(crate) fn export<'py>(
     if max_version.is_some_and(|(major, _)| major >= VERSION.major) {
         let exported =
             dlpack::export_versioned(array, &options).map_err(|refusal| errors::refused(&refusal))?;
-        capsule(py, exported.into_raw(), VERSIONED, drop_versioned)
+        capsule(py, exported.into_raw(), Some(VERSIONED), Some(drop_versioned))
     } else {
         let exported = dlpack::export_legacy(array, &options).map_err(|refusal| errors::refused(&refusal))?;
-        capsule(py, exported.into_raw(), LEGACY, drop_legacy)
+        capsule(py, exported.into_raw(), Some(LEGACY), Some(drop_legacy))
     }
-}
-
-/// A capsule around a tensor, which calls its deleter unless somebody takes it.
-fn capsule<'py, M>(
-    py: Python<'py>,
-    tensor: *mut M,
-    name: &'static CStr,
-    destructor: unsafe extern "C" fn(*mut ffi::PyObject),
-) -> PyResult<Bound<'py, PyAny>> {
-    // SAFETY: a pointer that is not null, a static name, and a destructor for it.
-    let made = unsafe { ffi::PyCapsule_New(tensor.cast(), name.as_ptr(), Some(destructor)) };
-    // SAFETY: a new reference, or null with an exception. (The tensor stays on loan then, for there is no memory for a capsule.)
-    unsafe { Bound::from_owned_ptr_or_err(py, made) }
-}
-
-/// The tensor in a capsule that still has its first name.
-///
-/// # Safety
-///
-/// A capsule, while the interpreter is held.
-unsafe fn untaken<M>(capsule: *mut ffi::PyObject, name: &CStr) -> Option<*mut M> {
-    // SAFETY: the caller's word.
-    if unsafe { ffi::PyCapsule_IsValid(capsule, name.as_ptr()) } == 0 {
-        return None;
-    }
-    // SAFETY: valid under this name, as just checked.
-    let tensor: *mut c_void = unsafe { ffi::PyCapsule_GetPointer(capsule, name.as_ptr()) };
-    Some(tensor.cast())
 }
 
 unsafe extern "C" fn drop_versioned(capsule: *mut ffi::PyObject) {
     // SAFETY: the interpreter calls, with the capsule.
-    if let Some(tensor) = unsafe { untaken::<DLManagedTensorVersioned>(capsule, VERSIONED) } {
+    if let Some(tensor) = unsafe { pointer::<DLManagedTensorVersioned>(capsule, Some(VERSIONED)) } {
         // SAFETY: exported by us, and taken by nobody.
         if let Some(deleter) = unsafe { (*tensor).deleter } {
             // SAFETY: as above: the one call.
@@ -107,7 +79,7 @@ unsafe extern "C" fn drop_versioned(capsule: *mut ffi::PyObject) {
 
 unsafe extern "C" fn drop_legacy(capsule: *mut ffi::PyObject) {
     // SAFETY: the interpreter calls, with the capsule.
-    if let Some(tensor) = unsafe { untaken::<DLManagedTensor>(capsule, LEGACY) } {
+    if let Some(tensor) = unsafe { pointer::<DLManagedTensor>(capsule, Some(LEGACY)) } {
         // SAFETY: exported by us, and taken by nobody.
         if let Some(deleter) = unsafe { (*tensor).deleter } {
             // SAFETY: as above: the one call.
@@ -143,18 +115,18 @@ pub(crate) fn import(
         Err(error) if error.is_instance_of::<PyTypeError>(py) && plain => method.call0().map_err(|_| error),
         answer => answer,
     }
-    .map_err(|error| refused(py, error))?;
+    .map_err(|error| errors::producer(py, "__dlpack__()", error))?;
     let raw = capsule.as_ptr();
     // SAFETY: an object, and the interpreter is held.
-    if let Some(tensor) = unsafe { untaken::<DLManagedTensorVersioned>(raw, VERSIONED) } {
-        taken(py, raw, USED_VERSIONED)?;
+    if let Some(tensor) = unsafe { pointer::<DLManagedTensorVersioned>(raw, Some(VERSIONED)) } {
+        rename(py, &capsule, USED_VERSIONED)?;
         // SAFETY: lent to whoever takes it, which is us: the capsule says that it was taken. What it says of its memory is the
         // protocol's word.
         return unsafe { dlpack::import_versioned(tensor) }.map_err(|error| errors::refusal(&error));
     }
     // SAFETY: as above.
-    if let Some(tensor) = unsafe { untaken::<DLManagedTensor>(raw, LEGACY) } {
-        taken(py, raw, USED_LEGACY)?;
+    if let Some(tensor) = unsafe { pointer::<DLManagedTensor>(raw, Some(LEGACY)) } {
+        rename(py, &capsule, USED_LEGACY)?;
         // SAFETY: as above.
         return unsafe { dlpack::import_legacy(tensor) }.map_err(|error| errors::refusal(&error));
     }
@@ -172,23 +144,4 @@ fn usual<'py>(py: Python<'py>) -> PyResult<&'py Bound<'py, PyDict>> {
         Ok::<_, PyErr>(named.unbind())
     })?;
     Ok(made.bind(py))
-}
-
-/// Producers refuse with exceptions of many classes.
-fn refused(py: Python<'_>, error: PyErr) -> PyErr {
-    if error.is_instance_of::<PyBufferError>(py) {
-        return error;
-    }
-    let refused = PyBufferError::new_err(format!("__dlpack__() refused: {}", error.value(py)));
-    refused.set_cause(py, Some(error));
-    refused
-}
-
-/// Marks a capsule as taken.
-fn taken(py: Python<'_>, capsule: *mut ffi::PyObject, name: &'static CStr) -> PyResult<()> {
-    // SAFETY: a valid capsule, and a static name.
-    if unsafe { ffi::PyCapsule_SetName(capsule, name.as_ptr()) } != 0 {
-        return Err(fetch(py));
-    }
-    Ok(())
 }

@@ -281,3 +281,50 @@ pub(crate) const DEEP_COPY: &CStr = cr#"__deepcopy__($self, memo=None, /)
 
 A copy without gaps, for ``copy.deepcopy``.
 "#;
+
+pub(crate) const ARROW_SCHEMA: &CStr = cr#"__arrow_c_schema__($self, /)
+--
+
+A capsule with the type of the column that ``__arrow_c_array__`` gives.
+"#;
+
+pub(crate) const ARROW_ARRAY: &CStr = cr#"__arrow_c_array__($self, /, requested_schema=None)
+--
+
+Two capsules with the array as a column of Arrow's, whose rows are axis 0.
+
+The memory is lent to be read: until the column is released, nobody writes it. Memory that others may write is refused unless :meth:`frozen`
+gives your word that they do not. :func:`to_arrow` has the options.
+"#;
+
+pub(crate) const ARROW_DEVICE_ARRAY: &CStr =
+    c"__arrow_c_device_array__($self, /, requested_schema=None, **kwargs)
+--
+
+Two capsules with the array as a column of Arrow's, on its device.
+";
+
+pub(crate) const NUMPY_ARRAY: &CStr = cr#"__array__($self, /, dtype=None, *, copy=None)
+--
+
+The array as one of NumPy's, in place unless another dtype or a copy is asked for. ``numpy.asarray(x)`` calls it where it has to.
+"#;
+
+pub(crate) const FROZEN: &CStr = cr#"frozen($self, /)
+--
+
+The same memory, read-only, with your word that nobody writes it from now on.
+
+Whoever relies on constancy, as Arrow's libraries do, can have it then, though another library owns the memory and could write it. If
+somebody does write, they see it change, or worse.
+
+Returns
+-------
+Array
+
+Examples
+--------
+>>> import crossdock
+>>> crossdock.asarray(bytearray(3)).frozen().readonly
+True
+"#;

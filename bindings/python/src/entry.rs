@@ -116,6 +116,11 @@ impl Called {
     }
 }
 
+/// Runs what a function does that others call without the interpreter. A panic becomes an error.
+pub(crate) fn guarded<T>(body: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
+    catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|panic| Err(defect(&*panic)))
+}
+
 /// Raises an error out of [`Called::enter_fast`].
 #[cold]
 #[inline(never)]
@@ -131,12 +136,16 @@ fn raised<R: Failed>(py: Python<'_>, error: PyErr) -> R {
 
 #[cold]
 fn panicked<R: Failed>(panic: &(dyn Any + Send)) -> R {
-    let text = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
-    let text = format!("a defect of crossdock: {}", text.unwrap_or("it panicked"));
+    let text = defect(panic);
     Python::attach(|py| {
         PyRuntimeError::new_err(text).restore(py);
     });
     R::FAILED
+}
+
+fn defect(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
+    format!("a defect of crossdock: {}", text.unwrap_or("it panicked"))
 }
 
 /// What an exception is, where a call failed without saying why.

@@ -4,13 +4,36 @@ use std::io;
 
 use crossdock::Error;
 use crossdock::view::Refusal;
-use pyo3::exceptions::{PyBufferError, PyIndexError, PyMemoryError, PyOSError, PyTypeError, PyValueError};
+use pyo3::exceptions::{
+    PyBufferError, PyException, PyIndexError, PyMemoryError, PyOSError, PyTypeError, PyValueError,
+};
 use pyo3::prelude::*;
+
+/// What the library's texts call by its name in Rust, and what that is in Python.
+const NAMES: [(&str, &str); 9] = [
+    ("`into_array_with_validity`", "crossdock.from_arrow(obj, validity=True)"),
+    ("`into_columns`", "crossdock.from_arrow(obj)"),
+    ("`into_records`", "crossdock.asarray(obj, copy=None)"),
+    ("`insert_axis`", "x[None]"),
+    ("`ExportOptions::whole`", "crossdock.to_arrow(x, whole=True)"),
+    ("`export_device`", "__arrow_c_device_array__"),
+    ("(`trust_readonly`)", "by __dlpack__"),
+    (", or vouch for the consumer (`trust_legacy_readonly`)", ""),
+    ("(share, pin or copy it)", "(copy it; x.frozen() is your word that nobody writes it any more)"),
+];
+
+/// The library's words for users of Python.
+fn translated(text: String) -> String {
+    NAMES.iter().fold(text, |text, &(ours, theirs)| match text.contains(ours) {
+        true => text.replace(ours, theirs),
+        false => text,
+    })
+}
 
 /// The exception whose class says what kind of error it was.
 #[cold]
 pub(crate) fn exception(error: &Error) -> PyErr {
-    let text = error.to_string();
+    let text = translated(error.to_string());
     match error {
         _ if error.is_bounds() => PyIndexError::new_err(text),
         _ if error.is_out_of_memory() || error.is_exhausted() => PyMemoryError::new_err(text),
@@ -31,13 +54,28 @@ pub(crate) fn exception(error: &Error) -> PyErr {
 /// Somebody was not lent what they asked for.
 #[cold]
 pub(crate) fn refusal(error: &Error) -> PyErr {
-    if error.is_out_of_memory() { exception(error) } else { PyBufferError::new_err(error.to_string()) }
+    if error.is_out_of_memory() {
+        exception(error)
+    } else {
+        PyBufferError::new_err(translated(error.to_string()))
+    }
 }
 
 /// As [`refusal`].
 #[cold]
 pub(crate) fn refused(refusal: &Refusal) -> PyErr {
-    PyBufferError::new_err(refusal.to_string())
+    PyBufferError::new_err(translated(refusal.to_string()))
+}
+
+/// What a producer of Python's refused with an exception of whichever class, behind what was asked of it. Whoever interrupts refuses nothing.
+#[cold]
+pub(crate) fn producer(py: Python<'_>, asked: &str, error: PyErr) -> PyErr {
+    if error.is_instance_of::<PyBufferError>(py) || !error.is_instance_of::<PyException>(py) {
+        return error;
+    }
+    let refused = PyBufferError::new_err(format!("{asked} refused: {}", error.value(py)));
+    refused.set_cause(py, Some(error));
+    refused
 }
 
 /// `?` for results of the library.

@@ -17,9 +17,12 @@ use crate::errors::Raise;
 use crate::methods::{order, read_dtype};
 use crate::object::{downcast, wrap};
 use crate::owner::Owner;
-use crate::{dlpack, import, nested};
+use crate::{arrow, dlpack, import, nested};
 
-/// An array on the memory of an object: of its buffer (PEP 3118), or what it lends by DLPack.
+/// An array on the memory of an object.
+///
+/// It is taken by the first protocol by which the object shares its memory: a buffer (PEP 3118), Arrow, DLPack, NumPy's array interface,
+/// ``__array__``.
 ///
 /// Parameters
 /// ----------
@@ -28,6 +31,9 @@ use crate::{dlpack, import, nested};
 /// copy : bool or None, default False
 ///     False never copies: what shares no memory is refused, with the reason. None copies where it has to, and says why in
 ///     ``copied_because``. True always copies.
+/// frozen : bool, default False
+///     Your word that nobody writes the memory from now on. The array is read-only then, and whoever relies on constancy, as Arrow's
+///     libraries do, can have it. See :meth:`Array.frozen`.
 ///
 /// Returns
 /// -------
@@ -35,8 +41,10 @@ use crate::{dlpack, import, nested};
 ///
 /// Raises
 /// ------
-/// BufferError, TypeError
-///     Where the memory cannot be shared, with the reason.
+/// BufferError
+///     Where the object does not share its memory; with what each protocol said, where it has several.
+/// TypeError
+///     Where it has none of them.
 ///
 /// Examples
 /// --------
@@ -46,30 +54,50 @@ use crate::{dlpack, import, nested};
 /// >>> numbers
 /// bytearray(b'Abc')
 #[pyfunction]
-#[pyo3(signature = (obj, /, *, copy=Some(false)), text_signature = "(obj, /, *, copy=False)")]
+#[pyo3(
+    signature = (obj, /, *, copy=Some(false), frozen=false),
+    text_signature = "(obj, /, *, copy=False, frozen=False)"
+)]
 pub(crate) fn asarray<'py>(
     py: Python<'py>,
     obj: &Bound<'py, PyAny>,
     copy: Option<bool>,
+    frozen: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
     let _attached = attached(py);
     if let Some(own) = downcast(obj) {
         return match copy {
-            Some(true) => wrap(py, copied(py, &own.array)?),
+            Some(true) => wrap(py, promised(copied(py, &own.array)?, frozen)?),
+            _ if frozen => wrap(py, promised(own.array.clone(), true)?),
             _ => Ok(obj.clone()),
         };
     }
-    let policy = match copy {
-        Some(false) => CopyPolicy::Never,
-        None => CopyPolicy::IfNeeded,
-        Some(true) => CopyPolicy::Always,
-    };
-    let taken = import::take(obj, policy)?;
-    let made = wrap(py, taken.array)?;
+    let taken = import::take(obj, policy(copy))?;
+    let made = wrap(py, promised(taken.array, frozen)?)?;
     if let (Some(why), Some(made)) = (taken.copied_because, downcast(&made)) {
         let _first = made.copied_because.set(why.into_boxed_str());
     }
     Ok(made)
+}
+
+/// What the argument `copy` permits.
+fn policy(copy: Option<bool>) -> CopyPolicy {
+    match copy {
+        Some(false) => CopyPolicy::Never,
+        None => CopyPolicy::IfNeeded,
+        Some(true) => CopyPolicy::Always,
+    }
+}
+
+/// The array, with the caller's word that nobody writes its memory any more, if they give it.
+pub(crate) fn promised(array: DArray, frozen: bool) -> PyResult<DArray> {
+    if !frozen {
+        return Ok(array);
+    }
+    let (memory, offset) = array.buffer().raise()?;
+    // SAFETY: the caller's word, who writes `frozen` in Python.
+    let memory = unsafe { memory.assume_constant() };
+    DArray::from_buffer(memory, array.dtype().clone(), array.layout().clone(), offset).raise()
 }
 
 /// A new array with a copy of what an object has: nested lists and values, or anything that shares its memory.
@@ -351,6 +379,104 @@ pub(crate) fn from_dlpack<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let _attached = attached(py);
     wrap(py, dlpack::import(obj, device, copy)?)
+}
+
+/// What an object lends by Arrow, in place.
+///
+/// A column is an array; the columns of a table, a record batch or a data frame are a dictionary of arrays.
+///
+/// Parameters
+/// ----------
+/// obj : object
+///     Anything with ``__arrow_c_array__``, ``__arrow_c_device_array__`` or ``__arrow_c_stream__``.
+/// validity : bool, default False
+///     True gives a pair of arrays for each column: the values, with anything where one is null, and truth values, which are false there
+///     (or None, where no value is null). Otherwise nulls are refused.
+/// chunks : bool, default False
+///     True gives a list with an item for each chunk of a stream. Otherwise there has to be one chunk.
+///
+/// Returns
+/// -------
+/// Array, tuple, dict or list
+///
+/// Raises
+/// ------
+/// BufferError
+///     For several chunks, nulls, and types that no dtype is, as text of variable length and truth values of one bit.
+///
+/// Examples
+/// --------
+/// >>> import crossdock
+/// >>> crossdock.from_arrow(crossdock.array([1, 2, 3])).tolist()
+/// [1, 2, 3]
+#[pyfunction]
+#[pyo3(signature = (obj, /, *, validity=false, chunks=false))]
+pub(crate) fn from_arrow<'py>(
+    py: Python<'py>,
+    obj: &Bound<'py, PyAny>,
+    validity: bool,
+    chunks: bool,
+) -> PyResult<Bound<'py, PyAny>> {
+    let _attached = attached(py);
+    arrow::take(obj, arrow::Wanted { validity, chunks })
+}
+
+/// An array as a column for Arrow's libraries, with what the array itself cannot say.
+///
+/// Without any of that, ``pyarrow.array(x)`` and the like take the array itself.
+///
+/// Parameters
+/// ----------
+/// obj : object
+///     An array, or what :func:`asarray` makes one of.
+/// validity : object, optional
+///     Truth values of the same shape, false where an element is null: an array, or what :func:`array` makes one of.
+/// name : str, optional
+///     What the column is called.
+/// whole : bool, default False
+///     True hands the array over as one tensor, all of whose axes may lie in any order; otherwise axis 0 is the rows.
+/// copy : bool or None, default False
+///     False refuses what does not lie as Arrow wants it. None copies that, each time that the column is taken; records, whose fields have to
+///     lie apart, go out by no other way. True always copies.
+///
+/// Returns
+/// -------
+/// ArrowColumn
+///
+/// Examples
+/// --------
+/// >>> import crossdock
+/// >>> column = crossdock.to_arrow(crossdock.array([1, 2, 3]), validity=[True, False, True])
+/// >>> values, valid = crossdock.from_arrow(column, validity=True)
+/// >>> valid.tolist()
+/// [True, False, True]
+#[pyfunction]
+#[pyo3(
+    signature = (obj, /, *, validity=None, name=None, whole=false, copy=Some(false)),
+    text_signature = "(obj, /, *, validity=None, name=None, whole=False, copy=False)"
+)]
+pub(crate) fn to_arrow<'py>(
+    py: Python<'py>,
+    obj: &Bound<'py, PyAny>,
+    validity: Option<&Bound<'py, PyAny>>,
+    name: Option<String>,
+    whole: bool,
+    copy: Option<bool>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let _attached = attached(py);
+    let array = match downcast(obj) {
+        Some(own) => own.array.clone(),
+        None => import::take(obj, CopyPolicy::Never)?.array,
+    };
+    let mask = match validity {
+        Some(mask) => match downcast(mask) {
+            Some(own) => Some(own.array.clone()),
+            None => Some(nested::read(mask, Some(&DType::BOOL))?),
+        },
+        None => None,
+    };
+    let column = arrow::ArrowColumn::new(&array, mask.as_ref(), name, whole, policy(copy))?;
+    Ok(Bound::new(py, column)?.into_any())
 }
 
 /// How many bytes of array data have been copied since the process began: the difference of two readings is what was copied between.

@@ -1,4 +1,4 @@
-//! Arrays on the memory of other objects: the buffer protocol and DLPack, inwards.
+//! Arrays on the memory of other objects: the buffer protocol, inwards, and what is done where it does not serve.
 
 use std::ffi::CStr;
 use std::slice;
@@ -6,18 +6,19 @@ use std::slice;
 use crossdock::DArray;
 use crossdock::array::CopyPolicy;
 use crossdock::exchange::protocol::pep3118::{Described, Flags, import};
-use crossdock::memory::Birth;
-use pyo3::exceptions::{PyBufferError, PyTypeError};
+use crossdock::layout::Order;
+use crossdock::memory::{Birth, Buffer};
+use pyo3::exceptions::PyBufferError;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::dlpack;
 use crate::entry::fetch;
-use crate::errors;
+use crate::errors::{self, Raise};
 use crate::functions::copied;
 use crate::memory;
 use crate::owner::Owner;
+use crate::protocols;
 
 /// An array, and why it is a copy where none was asked for.
 pub(crate) struct Taken {
@@ -34,7 +35,14 @@ pub(crate) fn take(object: &Bound<'_, PyAny>, policy: CopyPolicy) -> PyResult<Ta
         (Err(error), CopyPolicy::Never) => return Err(error),
         (Err(error), policy) => {
             // What has no memory of its own to share has elements all the same.
-            let array = crate::nested::read(object, None).map_err(|_| error.clone_ref(object.py()))?;
+            let array = match protocols::copied(object)? {
+                // Whoever asks for a copy gets one to be written.
+                Some(array) if policy == CopyPolicy::Always && array.is_readonly() => {
+                    copied(object.py(), &array)?
+                }
+                Some(array) => array,
+                None => crate::nested::read(object, None).map_err(|_| error.clone_ref(object.py()))?,
+            };
             let because = (policy == CopyPolicy::IfNeeded).then(|| error.value(object.py()).to_string());
             return Ok(Taken { array, copied_because: because });
         }
@@ -42,46 +50,42 @@ pub(crate) fn take(object: &Bound<'_, PyAny>, policy: CopyPolicy) -> PyResult<Ta
     Ok(Taken { array, copied_because: None })
 }
 
+/// Whether the interpreter knows an object as an exporter of buffers.
+#[inline]
+pub(crate) fn has_buffer(object: &Bound<'_, PyAny>) -> bool {
+    // SAFETY: an object, and the interpreter is held.
+    unsafe { ffi::PyObject_CheckBuffer(object.as_ptr()) != 0 }
+}
+
 /// An array on an object's memory.
-fn lend(object: &Bound<'_, PyAny>) -> PyResult<DArray> {
+pub(crate) fn lend(object: &Bound<'_, PyAny>) -> PyResult<DArray> {
     if let Some(array) = memory::lent(object) {
         return array;
     }
-    // SAFETY: an object, and the interpreter is held.
-    if unsafe { ffi::PyObject_CheckBuffer(object.as_ptr()) } != 0 {
-        let error = match buffer(object) {
-            Ok(array) => return Ok(array),
-            Err(error) => error,
-        };
-        // There are those whose elements buffers cannot say, and DLPack can.
-        return match dlpack::is_offered(object)? {
-            true => dlpack::import(object, None, None).map_err(|_| error),
-            false => Err(error),
-        };
+    if !has_buffer(object) {
+        return protocols::lend(object, None);
     }
-    if dlpack::is_offered(object)? {
-        return dlpack::import(object, None, None);
-    }
-    let name = object.get_type().qualname()?;
-    Err(PyTypeError::new_err(format!(
-        "{name} shares no memory: it has neither a buffer (PEP 3118) nor __dlpack__; crossdock.array copies what has elements"
-    )))
+    // There are those whose elements buffers cannot say, and other protocols can.
+    buffer(object, None).or_else(|error| protocols::lend(object, Some(error)))
 }
 
-/// An array on an object's buffer.
-fn buffer(object: &Bound<'_, PyAny>) -> PyResult<DArray> {
+/// The bytes of an object's buffer, which have to lie without gaps.
+pub(crate) fn bytes_of(object: &Bound<'_, PyAny>) -> PyResult<Buffer> {
+    let array = buffer(object, None)?;
+    if !array.is_contiguous(Order::RowMajor) {
+        let text = format!("data of shape {:?} with strides {:?} have gaps", array.shape(), array.strides());
+        return Err(PyBufferError::new_err(text));
+    }
+    Ok(array.buffer().raise()?.0)
+}
+
+/// An array on an object's buffer. `with` goes when the buffer has been given back.
+pub(crate) fn buffer(object: &Bound<'_, PyAny>, with: Option<Owner>) -> PyResult<DArray> {
     let py = object.py();
     let mut view = Box::new(ffi::Py_buffer::new());
     // SAFETY: an object, and a struct that stays where it is until it is released.
     if unsafe { ffi::PyObject_GetBuffer(object.as_ptr(), &mut *view, Flags::FULL_RO.bits()) } != 0 {
-        let error = fetch(py);
-        if error.is_instance_of::<PyBufferError>(py) {
-            return Err(error);
-        }
-        let text = format!("the buffer was refused: {}", error.value(py));
-        let refused = PyBufferError::new_err(text);
-        refused.set_cause(py, Some(error));
-        return Err(refused);
+        return Err(errors::producer(py, "the buffer", fetch(py)));
     }
     // What it points to is the exporter's, and stays where it is until the buffer is released.
     let ffi::Py_buffer { buf, len, itemsize, readonly, ndim, format, shape, strides, suboffsets, .. } = *view;
@@ -115,7 +119,7 @@ fn buffer(object: &Bound<'_, PyAny>) -> PyResult<DArray> {
     // SAFETY: until the owner gives the buffer back, the elements are memory to be used so, and pointers lead on as they say (the
     // protocol's word). Nobody writes what `bytes` has; what others have, they write by instructions of their own, of which this
     // program's memory model knows nothing.
-    let array = unsafe { import(&described, readonly, birth, move || drop(owner)) };
+    let array = unsafe { import(&described, readonly, birth, move || drop((owner, with))) };
     array.map_err(|error| errors::refusal(&error))
 }
 

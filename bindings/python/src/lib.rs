@@ -4,26 +4,35 @@
 //! PyO3's. What the interpreter has no part in (formats, which request gets what, DLPack's structs) is the library's.
 
 mod arguments;
+mod arrow;
 mod buffer;
+mod capsule;
 mod convert;
 mod detach;
 mod dlpack;
 mod docstrings;
 mod entry;
 mod errors;
+mod exchange;
 mod flags;
 mod functions;
 mod html;
 mod import;
+mod interface;
+mod kept;
 mod ledger;
 mod memory;
 mod methods;
 mod moment;
 mod nested;
+mod numpy;
 mod object;
 mod operators;
 mod owner;
 mod pickle;
+mod pillow;
+mod protocols;
+mod python_buffer;
 mod shared;
 mod subscript;
 mod text;
@@ -38,9 +47,14 @@ mod _crossdock {
     use super::*;
 
     #[pymodule_export]
+    use super::arrow::ArrowColumn;
+    #[pymodule_export]
     use super::functions::{
-        array, asarray, copied_bytes, empty, from_address, from_dlpack, full, open, zeros,
+        array, asarray, copied_bytes, empty, from_address, from_arrow, from_dlpack, full, open, to_arrow,
+        zeros,
     };
+    #[pymodule_export]
+    use super::numpy::register_numpy_dtypes;
     #[pymodule_export]
     use super::pickle::_rebuild;
     #[pymodule_export]

@@ -21,8 +21,11 @@ use crate::detach::{detached, making};
 use crate::entry::{Called, fail};
 use crate::errors::{Raise, refused};
 use crate::flags::Flags;
+use crate::functions::promised;
 use crate::object::{Own, slot, this, wrap};
-use crate::{convert, dlpack, docstrings, html, nested, operators, pickle, subscript};
+use crate::{
+    arrow, convert, dlpack, docstrings, html, interface, nested, numpy, operators, pickle, subscript,
+};
 
 type Getter = for<'py> fn(Python<'py>, &Own) -> PyResult<Bound<'py, PyAny>>;
 type Method = for<'py> fn(Python<'py>, &Own, Arguments<'py>) -> PyResult<Bound<'py, PyAny>>;
@@ -42,6 +45,9 @@ const ATTRIBUTES: &[(&CStr, Getter, &CStr)] = &[
     (c"T", |py, this| wrap(py, this.array.transpose().raise()?), c"The axes in reverse order, as a view."),
     (c"flags", |py, this| any(py, Flags::of(&this.array)), c"How the elements lie in memory, and whether they may be written: NumPy's flags, as attributes and items."),
     (c"exports", |py, this| any(py, this.exports.count()), c"How many buffers of this array others have at the moment."),
+    (c"__array_interface__", interface::dictionary, c"The array in the words of NumPy's array interface, version 3.\n\nWhoever reads it keeps the array and gives nothing back: the memory is lent until the array goes."),
+    (c"__array_struct__", interface::structure, c"The array as a capsule with the C struct of NumPy's array interface. The memory is lent until the array goes."),
+    (c"__cuda_array_interface__", interface::cuda, c"The array in the words of CUDA's array interface, version 3, where it is on such a device. The memory is lent until the array goes."),
     (c"copied_because", |py, this| any(py, this.copied_because.get().map(|text| &**text)), c"Why the elements are a copy, where ``asarray(..., copy=None)`` had to make one; otherwise None."),
 ];
 
@@ -63,6 +69,11 @@ const METHODS: &[(&CStr, Method, &CStr)] = &[
     (c"__reduce_ex__", pickle::reduce, docstrings::REDUCE_EX),
     (c"__copy__", duplicate, docstrings::SHALLOW_COPY),
     (c"__deepcopy__", duplicate, docstrings::DEEP_COPY),
+    (c"__arrow_c_schema__", arrow_schema, docstrings::ARROW_SCHEMA),
+    (c"__arrow_c_array__", arrow_array, docstrings::ARROW_ARRAY),
+    (c"__arrow_c_device_array__", arrow_device_array, docstrings::ARROW_DEVICE_ARRAY),
+    (c"__array__", numpy_array, docstrings::NUMPY_ARRAY),
+    (c"frozen", frozen, docstrings::FROZEN),
 ];
 
 /// The slots that hold the tables, which live for ever.
@@ -142,7 +153,8 @@ unsafe extern "C" fn call<const METHOD: usize>(
 
 const CALLS: [Call; METHODS.len()] = [
     call::<0>, call::<1>, call::<2>, call::<3>, call::<4>, call::<5>, call::<6>, call::<7>, call::<8>,
-    call::<9>, call::<10>, call::<11>, call::<12>, call::<13>, call::<14>, call::<15>,
+    call::<9>, call::<10>, call::<11>, call::<12>, call::<13>, call::<14>, call::<15>, call::<16>,
+    call::<17>, call::<18>, call::<19>, call::<20>,
 ];
 
 fn any<'py, T: IntoPyObject<'py>>(py: Python<'py>, value: T) -> PyResult<Bound<'py, PyAny>> {
@@ -350,6 +362,31 @@ fn dlpack_export<'py>(py: Python<'py>, this: &Own, arguments: Arguments<'py>) ->
 fn dlpack_device<'py>(py: Python<'py>, this: &Own, arguments: Arguments<'py>) -> PyResult<Bound<'py, PyAny>> {
     arguments.finish()?;
     any(py, dlpack::device(&this.array))
+}
+
+fn arrow_schema<'py>(py: Python<'py>, this: &Own, arguments: Arguments<'py>) -> PyResult<Bound<'py, PyAny>> {
+    arrow::schema(py, &this.array, arguments)
+}
+
+fn arrow_array<'py>(py: Python<'py>, this: &Own, arguments: Arguments<'py>) -> PyResult<Bound<'py, PyAny>> {
+    arrow::array(py, &this.array, arguments)
+}
+
+fn arrow_device_array<'py>(
+    py: Python<'py>,
+    this: &Own,
+    arguments: Arguments<'py>,
+) -> PyResult<Bound<'py, PyAny>> {
+    arrow::device_array(py, &this.array, arguments)
+}
+
+fn numpy_array<'py>(py: Python<'py>, this: &Own, arguments: Arguments<'py>) -> PyResult<Bound<'py, PyAny>> {
+    numpy::array(py, &this.array, arguments)
+}
+
+fn frozen<'py>(py: Python<'py>, this: &Own, arguments: Arguments<'py>) -> PyResult<Bound<'py, PyAny>> {
+    arguments.finish()?;
+    wrap(py, promised(this.array.clone(), true)?)
 }
 
 fn field<'py>(py: Python<'py>, this: &Own, mut arguments: Arguments<'py>) -> PyResult<Bound<'py, PyAny>> {

@@ -15,7 +15,8 @@ use pyo3::types::PyType;
 
 use crate::buffer::{self, Exports};
 use crate::entry::{Attached, Called, fetch};
-use crate::{methods, operators, subscript};
+use crate::kept::Kept;
+use crate::{exchange, methods, operators, subscript};
 
 /// A Python object that is an array.
 ///
@@ -36,6 +37,7 @@ pub(crate) struct Own {
     weak: *mut ffi::PyObject,
     pub(crate) array: DArray,
     pub(crate) exports: Exports,
+    pub(crate) kept: Kept,
     /// Why the elements are a copy, where nobody had asked for one.
     pub(crate) copied_because: OnceCell<Box<str>>,
 }
@@ -89,6 +91,7 @@ pub(crate) fn make_type(py: Python<'_>) -> PyResult<Bound<'_, PyType>> {
     // SAFETY: a new reference, or null with an exception.
     let made = unsafe { Bound::from_owned_ptr_or_err(py, made) }?;
     let made = made.cast_into::<PyType>()?;
+    exchange::offer(&made)?;
     let first =
         TYPE.compare_exchange(ptr::null_mut(), made.as_type_ptr(), Ordering::AcqRel, Ordering::Acquire);
     if first.is_ok() {
@@ -149,6 +152,10 @@ pub(crate) fn allocate_with<E>(
     // SAFETY: as above.
     unsafe { (&raw mut (*own).exports).write(Exports::new()) };
     // SAFETY: as above.
+    let kept = unsafe { &raw mut (*own).kept };
+    // SAFETY: as above.
+    unsafe { kept.write(Kept::new()) };
+    // SAFETY: as above.
     unsafe { (&raw mut (*own).copied_because).write(OnceCell::new()) };
     Ok(object)
 }
@@ -185,12 +192,22 @@ fn own_of(object: *mut ffi::PyObject) -> *mut Own {
     object.wrapping_byte_add(offset_of!(Object, own)).cast()
 }
 
+/// Whether an object is an array.
+///
+/// # Safety
+///
+/// An object, while the interpreter is held.
+#[inline(always)]
+pub(crate) unsafe fn is_ours(object: *mut ffi::PyObject) -> bool {
+    // SAFETY: an object has a type.
+    ptr::eq(unsafe { ffi::Py_TYPE(object) }, TYPE.load(Ordering::Relaxed))
+}
+
 /// The array that an object is, if it is one of ours.
 #[inline]
 pub(crate) fn downcast<'a>(object: &'a Bound<'_, PyAny>) -> Option<&'a Own> {
-    let of = TYPE.load(Ordering::Relaxed);
-    // SAFETY: an object has a type.
-    let ours = ptr::eq(unsafe { ffi::Py_TYPE(object.as_ptr()) }, of);
+    // SAFETY: an object, and the interpreter is held.
+    let ours = unsafe { is_ours(object.as_ptr()) };
     // SAFETY: of our type, which has no subtypes; it lives as long as the reference to it.
     ours.then(|| unsafe { this(object.as_ptr()) })
 }

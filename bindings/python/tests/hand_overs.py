@@ -136,7 +136,7 @@ def table(peers=True):
     }
     holders = [ours, records, growing, pages, doubles, numbers, readonly, strided, used]
     if peers:
-        for more in (of_numpy, of_pyarrow):
+        for more in (of_numpy, of_pyarrow, of_interfaces):
             own, held = more(ours, readonly)
             acts |= own
             holders += held
@@ -200,3 +200,50 @@ def memory():
     info.restype = Info
     told = info()
     return sys.getallocatedblocks(), told.uordblks + told.hblkhd, resident
+
+
+class Told:
+    """An object with nothing but the dictionary of the array interface."""
+
+    def __init__(self, theirs):
+        self.theirs, self.__array_interface__ = theirs, theirs.__array_interface__
+
+
+class Exporter:
+    """PEP 688 in pure Python."""
+
+    memory = bytearray(3)
+
+    def __buffer__(self, flags):
+        return memoryview(self.memory)
+
+    def __release_buffer__(self, view):
+        view.release()
+
+
+def of_interfaces(_, readonly):
+    import ml_dtypes
+    import numpy as np
+    import pyarrow as pa
+    import tvm_ffi
+
+    theirs, extended, ours = np.arange(100.0), np.zeros(3, ml_dtypes.bfloat16), crossdock.zeros((10, 10))
+    column, nulls = pa.array([1.5, 2.5]), pa.array([1, None, 3])
+    chunks, told, exporter = pa.table({"a": pa.chunked_array([[1], [2]])}), Told(theirs), Exporter()
+    lent, echo = crossdock.zeros((10, 10)), tvm_ffi.get_global_func("testing.echo")
+    acts = {
+        "asarray(np, frozen=True)": lambda: crossdock.asarray(theirs, frozen=True),
+        "a column": lambda: pa.array(readonly),
+        "columns, dropped": lambda: (readonly.__arrow_c_device_array__(), readonly.__arrow_c_schema__()),
+        "asarray(pa)": lambda: crossdock.asarray(column),
+        "nulls": lambda: crossdock.from_arrow(nulls, validity=True),
+        "a stream": lambda: crossdock.from_arrow(chunks, chunks=True),
+        "a column that is refused": lambda: dies(lambda: ours[::2].__arrow_c_array__()),
+        "a dictionary": lambda: ours.__array_interface__,
+        "a struct": lambda: ours.__array_struct__,
+        "asarray(told)": lambda: crossdock.asarray(told),
+        "asarray(bfloat16)": lambda: np.asarray(crossdock.asarray(extended)),
+        "asarray(pure Python)": lambda: crossdock.asarray(exporter),
+        "the exchange API": lambda: echo(lent),
+    }
+    return acts, [theirs, extended, ours, column, nulls, chunks, told, exporter, lent]

@@ -182,8 +182,8 @@ def test_what_shares_no_memory_is_refused_unless_a_copy_is_permitted():
         crossdock.asarray([1, 2])
     copied = crossdock.asarray([1, 2], copy=None)
     assert copied.tolist() == [1, 2] and "list shares no memory" in copied.copied_because
-    with pytest.raises(BufferError, match="'M'"):
-        crossdock.asarray(np.array(["2026-11-22"], "M8[D]"))
+    with pytest.raises(BufferError, match="(?s)PEP 3118.*'O'|object references"):
+        crossdock.asarray(np.array([object()]))
     with pytest.raises(TypeError):
         crossdock.asarray(object(), copy=None)
     with pytest.raises(TypeError, match="object references"):

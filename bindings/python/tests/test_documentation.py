@@ -12,6 +12,7 @@ import crossdock
 ledger = crossdock.ledger()
 CLASSES = {
     "Array": crossdock.Array,
+    "ArrowColumn": crossdock.ArrowColumn,
     "Buffer": crossdock.Buffer,
     "_Flags": type(crossdock.zeros(1).flags),
     "_Ledger": type(ledger),

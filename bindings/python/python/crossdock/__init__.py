@@ -8,6 +8,7 @@
 
 from ._crossdock import (
     Array,
+    ArrowColumn,
     Buffer,
     _rebuild,
     array,
@@ -15,16 +16,20 @@ from ._crossdock import (
     copied_bytes,
     empty,
     from_address,
+    from_arrow,
     from_dlpack,
     full,
     ledger,
     open,
+    register_numpy_dtypes,
     shared,
+    to_arrow,
     zeros,
 )
 
 __all__ = [
     "Array",
+    "ArrowColumn",
     "Buffer",
     "array",
     "asarray",
@@ -32,11 +37,14 @@ __all__ = [
     "empty",
     "explain",
     "from_address",
+    "from_arrow",
     "from_dlpack",
     "full",
     "ledger",
     "open",
+    "register_numpy_dtypes",
     "shared",
+    "to_arrow",
     "zeros",
 ]
 

@@ -1,0 +1,170 @@
+//! Arrow, outwards: `__arrow_c_schema__`, `__arrow_c_array__`, `__arrow_c_device_array__`.
+
+use crossdock::DArray;
+use crossdock::array::CopyPolicy;
+use crossdock::exchange::protocol::arrow::{self, ExportOptions};
+use crossdock::view::Refusal;
+use pyo3::exceptions::{PyBufferError, PyNotImplementedError};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
+
+use crate::arguments::Arguments;
+use crate::capsule::boxed;
+use crate::entry::attached;
+use crate::errors;
+
+/// `__arrow_c_schema__()`: the type of the column that `__arrow_c_array__` gives, and a refusal where that gives none.
+pub(crate) fn schema<'py>(
+    py: Python<'py>,
+    array: &DArray,
+    arguments: Arguments<'py>,
+) -> PyResult<Bound<'py, PyAny>> {
+    arguments.finish()?;
+    schema_of(py, array, &ExportOptions::new())
+}
+
+/// `__arrow_c_array__(requested_schema=None)`. The type is the one that the array has, whichever is requested: a consumer that wants another
+/// one converts, and knows that it does.
+pub(crate) fn array<'py>(
+    py: Python<'py>,
+    array: &DArray,
+    mut arguments: Arguments<'py>,
+) -> PyResult<Bound<'py, PyAny>> {
+    arguments.take("requested_schema");
+    arguments.finish()?;
+    array_of(py, array, &ExportOptions::new())
+}
+
+/// `__arrow_c_device_array__(requested_schema=None, **kwargs)`. Other arguments are those of versions to come, of which nothing is known.
+pub(crate) fn device_array<'py>(
+    py: Python<'py>,
+    array: &DArray,
+    mut arguments: Arguments<'py>,
+) -> PyResult<Bound<'py, PyAny>> {
+    arguments.take("requested_schema");
+    if let Some(name) = arguments.others().next() {
+        return Err(unknown(&name));
+    }
+    arguments.forgive_names();
+    arguments.finish()?;
+    device_array_of(py, array, &ExportOptions::new())
+}
+
+#[cold]
+fn unknown(name: &str) -> PyErr {
+    PyNotImplementedError::new_err(format!("__arrow_c_device_array__() does not know the argument {name}"))
+}
+
+fn schema_of<'py>(py: Python<'py>, array: &DArray, options: &ExportOptions) -> PyResult<Bound<'py, PyAny>> {
+    let exported = arrow::export_device(array, options).map_err(|refusal| refused(array, &refusal))?;
+    let (schema, column) = exported.into_raw();
+    // Released with its capsule.
+    boxed(py, column)?;
+    boxed(py, schema)
+}
+
+fn array_of<'py>(py: Python<'py>, array: &DArray, options: &ExportOptions) -> PyResult<Bound<'py, PyAny>> {
+    let exported = arrow::export(array, options).map_err(|refusal| refused(array, &refusal))?;
+    let (schema, column) = exported.into_raw();
+    Ok(PyTuple::new(py, [boxed(py, schema)?, boxed(py, column)?])?.into_any())
+}
+
+fn device_array_of<'py>(
+    py: Python<'py>,
+    array: &DArray,
+    options: &ExportOptions,
+) -> PyResult<Bound<'py, PyAny>> {
+    let exported = arrow::export_device(array, options).map_err(|refusal| refused(array, &refusal))?;
+    let (schema, column) = exported.into_raw();
+    Ok(PyTuple::new(py, [boxed(py, schema)?, boxed(py, column)?])?.into_any())
+}
+
+/// Why an array goes out by no column, and how it would.
+#[cold]
+fn refused(array: &DArray, refusal: &Refusal) -> PyErr {
+    let error = errors::refused(refusal);
+    let goes_whole = || arrow::export_device(array, &ExportOptions::new().whole()).is_ok();
+    if !goes_whole() {
+        return error;
+    }
+    let advice = "crossdock.to_arrow(x, whole=True) hands it over in place, as one tensor";
+    Python::attach(|py| PyBufferError::new_err(format!("{}; {advice}", error.value(py))))
+}
+
+/// An array as a column of Arrow's, with what the array itself cannot say: which elements are null, a name.
+///
+/// Made by :func:`to_arrow`. It is taken by anything that reads Arrow's PyCapsule interface, as often as one likes.
+#[pyclass(frozen, module = "crossdock")]
+pub(crate) struct ArrowColumn {
+    array: DArray,
+    options: ExportOptions,
+}
+
+impl ArrowColumn {
+    pub(crate) fn new(
+        array: &DArray,
+        validity: Option<&DArray>,
+        name: Option<String>,
+        whole: bool,
+        policy: CopyPolicy,
+    ) -> PyResult<Self> {
+        let mut options = ExportOptions::new().copy(policy);
+        if let Some(mask) = validity {
+            options = options.validity(mask.clone());
+        }
+        if let Some(name) = name {
+            options = options.name(name);
+        }
+        if whole {
+            options = options.whole();
+        }
+        // What cannot go out is refused now, where it can be seen why.
+        arrow::export_device(array, &options).map_err(|refusal| refused(array, &refusal))?;
+        Ok(Self { array: array.clone(), options })
+    }
+}
+
+#[pymethods]
+impl ArrowColumn {
+    /// The type of the column, in a capsule.
+    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let _attached = attached(py);
+        schema_of(py, &self.array, &self.options)
+    }
+
+    /// The type and the column, in capsules.
+    #[pyo3(signature = (requested_schema=None))]
+    fn __arrow_c_array__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let _attached = attached(py);
+        // The type is the one that there is.
+        let _ = requested_schema;
+        array_of(py, &self.array, &self.options)
+    }
+
+    /// The type and the column on its device, in capsules.
+    #[pyo3(signature = (requested_schema=None, **kwargs))]
+    fn __arrow_c_device_array__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<&Bound<'py, PyAny>>,
+        kwargs: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let _attached = attached(py);
+        // The type is the one that there is.
+        let _ = requested_schema;
+        for (name, value) in kwargs.into_iter().flatten() {
+            if !value.is_none() {
+                return Err(unknown(&name.extract::<String>()?));
+            }
+        }
+        device_array_of(py, &self.array, &self.options)
+    }
+
+    fn __repr__(&self) -> String {
+        format!("ArrowColumn(shape={:?}, dtype={})", self.array.shape(), self.array.dtype())
+    }
+}

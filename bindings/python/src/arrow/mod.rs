@@ -1,0 +1,42 @@
+//! Arrow's PyCapsule interface, both ways: capsules around the library's structs.
+
+mod export;
+mod import;
+
+use std::ffi::CStr;
+
+use crossdock::exchange::protocol::arrow::abi::{
+    ArrowArray, ArrowArrayStream, ArrowDeviceArray, ArrowSchema,
+};
+
+pub(crate) use export::{ArrowColumn, array, device_array, schema};
+pub(crate) use import::{Wanted, is_offered, lend, records, take};
+
+use crate::capsule::Boxed;
+
+macro_rules! boxed {
+    ($($name:literal $ty:ty, $released:expr;)*) => {
+        $(impl Boxed for $ty {
+            const NAME: &'static CStr = $name;
+
+            fn release(&mut self) {
+                let released = $released(self);
+                if let Some(release) = released.release {
+                    // SAFETY: neither released nor moved out of here; this is the one call.
+                    unsafe { release(released) }
+                }
+            }
+        })*
+    };
+}
+
+boxed! {
+    c"arrow_schema" ArrowSchema, std::convert::identity::<&mut Self>;
+    c"arrow_array" ArrowArray, std::convert::identity::<&mut Self>;
+    c"arrow_array_stream" ArrowArrayStream, std::convert::identity::<&mut Self>;
+    c"arrow_device_array" ArrowDeviceArray, device_column;
+}
+
+fn device_column(it: &mut ArrowDeviceArray) -> &mut ArrowArray {
+    &mut it.array
+}

@@ -1,0 +1,160 @@
+//! `__array_interface__`, `__array_struct__` and `__cuda_array_interface__`, outwards.
+//!
+//! None of them gives anything back: a consumer keeps the object, so that the memory is lent from then on until the object goes.
+
+use std::ffi::{c_int, c_void};
+
+use crossdock::DArray;
+use crossdock::element::ScalarKind;
+use crossdock::exchange::protocol::array_interface::abi::{self, PyArrayInterface};
+use crossdock::exchange::protocol::array_interface::{Loan, Words};
+use crossdock::layout::Order;
+use crossdock::memory::DeviceKind;
+use pyo3::exceptions::PyAttributeError;
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
+
+use crate::capsule::{capsule, pointer};
+use crate::entry::Attached;
+use crate::errors;
+use crate::object::Own;
+
+/// What an interface cannot say looks as if it were not there, which is where consumers go on to the next one.
+#[cold]
+fn absent(error: impl std::fmt::Display) -> PyErr {
+    PyAttributeError::new_err(error.to_string())
+}
+
+/// `__array_interface__`.
+pub(crate) fn dictionary<'py>(py: Python<'py>, this: &Own) -> PyResult<Bound<'py, PyAny>> {
+    if !this.array.place().is_host() {
+        return Err(absent(format!(
+            "the array interface says no place, and this array is on {}",
+            this.array.place()
+        )));
+    }
+    described(py, this)
+}
+
+/// `__cuda_array_interface__`: the same words, of memory that CUDA can address.
+pub(crate) fn cuda<'py>(py: Python<'py>, this: &Own) -> PyResult<Bound<'py, PyAny>> {
+    let place = this.array.place();
+    if ![DeviceKind::CUDA, DeviceKind::CUDA_MANAGED].contains(&place.kind()) {
+        return Err(absent(format!("the array is on {place}, and not on a device of CUDA")));
+    }
+    let described = described(py, this)?;
+    // Work of which this library knows was waited for.
+    described.set_item("stream", py.None())?;
+    Ok(described)
+}
+
+fn described<'py>(py: Python<'py>, this: &Own) -> PyResult<Bound<'py, PyAny>> {
+    let array = &this.array;
+    let words = Words::of(array.dtype()).map_err(absent)?;
+    if let Some(suboffsets) = array.layout().suboffsets() {
+        return Err(absent(format!("the array follows pointers (suboffsets {suboffsets:?})")));
+    }
+    let readonly = this.kept.tell(array).map_err(|error| errors::refusal(&error))?;
+    let described = PyDict::new(py);
+    described.set_item("shape", PyTuple::new(py, array.shape())?)?;
+    described.set_item("typestr", words.typestr())?;
+    match words.descr() {
+        Some(literal) => {
+            let read = py.import("ast")?.getattr("literal_eval")?;
+            described.set_item("descr", read.call1((literal,))?)?;
+        }
+        None => described.set_item("descr", [("", words.typestr())])?,
+    }
+    let address = if array.is_empty() { 0 } else { array.as_ptr().expose_provenance() };
+    described.set_item("data", (address, readonly))?;
+    match array.is_contiguous(Order::RowMajor) {
+        true => described.set_item("strides", py.None())?,
+        false => described.set_item("strides", PyTuple::new(py, array.layout().normalized().strides())?)?,
+    }
+    described.set_item("version", 3)?;
+    Ok(described.into_any())
+}
+
+/// The struct of a capsule, and what it points to.
+///
+/// # Invariants
+///
+/// 1. The struct comes first, since the capsule leads there; its shape and strides point into `numbers`, which does not change.
+#[repr(C)]
+struct Described {
+    _interface: PyArrayInterface,
+    _numbers: Box<[isize]>,
+    // The array, and the lease under which it is lent: for consumers that keep the capsule and not the object.
+    _loan: Loan,
+    _array: DArray,
+}
+
+/// `__array_struct__`.
+pub(crate) fn structure<'py>(py: Python<'py>, this: &Own) -> PyResult<Bound<'py, PyAny>> {
+    let array = &this.array;
+    let dtype = array.dtype();
+    if !array.place().is_host() {
+        return Err(absent(format!(
+            "the array interface says no place, and this array is on {}",
+            array.place()
+        )));
+    }
+    let Some(scalar) = dtype.as_scalar() else {
+        return Err(absent(format!("the struct of the array interface is not made of {}", dtype)));
+    };
+    if matches!(scalar.kind(), ScalarKind::Text(_)) {
+        // NumPy up to 2.4, for one, takes the bytes for letters, and reads four times as many.
+        return Err(absent(format!(
+            "consumers differ on what the struct of the array interface says of {dtype}"
+        )));
+    }
+    if matches!(scalar.kind(), ScalarKind::DateTime(_) | ScalarKind::TimeDelta(_)) {
+        return Err(absent(format!("the struct of the array interface cannot say the unit of {}", dtype)));
+    }
+    let words = Words::of(dtype).map_err(absent)?;
+    if array.layout().suboffsets().is_some() {
+        return Err(absent("the array follows pointers"));
+    }
+    let readonly = this.kept.tell(array).map_err(|error| errors::refusal(&error))?;
+    let normal = array.layout().normalized();
+    let length = |&len: &usize| len.cast_signed();
+    let numbers: Box<[isize]> =
+        normal.shape().iter().map(length).chain(normal.strides().iter().copied()).collect();
+    let shape = numbers.as_ptr().cast_mut();
+    let alignment = dtype.alignment();
+    let aligned = array.as_ptr().addr().is_multiple_of(alignment) && array.layout().is_aligned(alignment);
+    let flag = |is: bool, flag: c_int| if is { flag } else { 0 };
+    let flags = flag(array.is_contiguous(Order::RowMajor), abi::C_CONTIGUOUS)
+        | flag(array.is_contiguous(Order::ColumnMajor), abi::F_CONTIGUOUS)
+        | flag(aligned, abi::ALIGNED)
+        | flag(scalar.is_native(), abi::NOTSWAPPED)
+        | flag(!readonly, abi::WRITEABLE);
+    let kind = words.typestr().bytes().find(u8::is_ascii_alphabetic).unwrap_or(b'V');
+    let interface = PyArrayInterface {
+        two: 2,
+        nd: array.rank() as c_int,
+        typekind: kind.cast_signed() as _,
+        itemsize: c_int::try_from(dtype.itemsize()).map_err(absent)?,
+        flags,
+        shape,
+        strides: shape.wrapping_add(array.rank()),
+        data: array.as_ptr().cast_mut().cast(),
+        descr: std::ptr::null_mut(),
+    };
+    let loan = Loan::new(array).map_err(|error| errors::refusal(&error))?;
+    let described =
+        Described { _interface: interface, _numbers: numbers, _loan: loan, _array: array.clone() };
+    let described: *mut c_void = Box::into_raw(Box::new(described)).cast();
+    capsule(py, described, None, Some(drop_described))
+}
+
+unsafe extern "C" fn drop_described(capsule: *mut ffi::PyObject) {
+    // SAFETY: the interpreter calls.
+    let _attached = unsafe { Attached::new() };
+    // SAFETY: with the capsule.
+    if let Some(described) = unsafe { pointer::<Described>(capsule, None) } {
+        // SAFETY: of `structure`, and dropped here alone.
+        drop(unsafe { Box::from_raw(described) });
+    }
+}

@@ -1,0 +1,188 @@
+//! `__array_interface__` and `__array_struct__`, inwards.
+
+use std::slice;
+
+use crossdock::DArray;
+use crossdock::exchange::protocol::array_interface::abi::{HAS_DESCR, PyArrayInterface, WRITEABLE};
+use crossdock::exchange::protocol::array_interface::{Described, import, type_string};
+use crossdock::memory::{Birth, Buffer};
+use pyo3::exceptions::{PyBufferError, PyTypeError};
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::capsule::pointer;
+use crate::errors;
+use crate::import::bytes_of;
+use crate::owner::Owner;
+
+/// Whether an object has `__array_interface__`.
+pub(crate) fn is_offered(object: &Bound<'_, PyAny>) -> PyResult<bool> {
+    object.hasattr(intern!(object.py(), "__array_interface__"))
+}
+
+/// Whether an object has `__array_struct__`.
+pub(crate) fn is_offered_struct(object: &Bound<'_, PyAny>) -> PyResult<bool> {
+    object.hasattr(intern!(object.py(), "__array_struct__"))
+}
+
+/// What a dictionary says.
+struct Said<'py> {
+    typestr: String,
+    descr: Option<String>,
+    name: Option<String>,
+    shape: Vec<isize>,
+    strides: Option<Vec<isize>>,
+    data: Data<'py>,
+}
+
+/// Where the elements are.
+enum Data<'py> {
+    At(usize, bool),
+    /// In the buffer of an object, so many bytes from its beginning.
+    In(Bound<'py, PyAny>, usize),
+}
+
+fn read<'py>(object: &Bound<'py, PyAny>) -> PyResult<Said<'py>> {
+    let py = object.py();
+    let given = object.getattr(intern!(py, "__array_interface__"))?;
+    let Ok(given) = given.cast::<PyDict>() else {
+        return Err(wrong(format!("is {} and no dictionary", given.get_type().name()?)));
+    };
+    let some = |key: &str| Ok::<_, PyErr>(given.get_item(key)?.filter(|value| !value.is_none()));
+    let needed = |key: &str| some(key)?.ok_or_else(|| wrong(format!("has no {key:?}")));
+    if some("mask")?.is_some() {
+        return Err(PyBufferError::new_err(
+            "some elements of the array interface are masked, which no dtype says: take data and mask apart",
+        ));
+    }
+    let descr = some("descr")?.map(|descr| descr.repr()).transpose()?.map(|text| text.to_string());
+    let offset: usize = some("offset")?.map_or(Ok(0), |offset| offset.extract())?;
+    let data = match some("data")? {
+        // Without a word about data, the object's own buffer has them.
+        None => Data::In(object.clone(), offset),
+        Some(data) => match data.extract::<(usize, bool)>() {
+            Ok((address, readonly)) => Data::At(address, readonly),
+            Err(_) => Data::In(data, offset),
+        },
+    };
+    Ok(Said {
+        typestr: needed("typestr")?.extract()?,
+        descr,
+        name: named(object),
+        shape: needed("shape")?.extract()?,
+        strides: some("strides")?.map(|strides| strides.extract()).transpose()?,
+        data,
+    })
+}
+
+#[cold]
+fn wrong(what: String) -> PyErr {
+    PyTypeError::new_err(format!("the __array_interface__ {what}"))
+}
+
+/// What an object of NumPy's calls the type of its elements: type strings lose what NumPy did not define itself.
+fn named(object: &Bound<'_, PyAny>) -> Option<String> {
+    let name = object.getattr(intern!(object.py(), "dtype")).ok()?.getattr("name").ok()?;
+    name.extract().ok()
+}
+
+impl Said<'_> {
+    fn described(&self, data: *mut u8) -> Described<'_> {
+        Described {
+            typestr: &self.typestr,
+            descr: self.descr.as_deref(),
+            name: self.name.as_deref(),
+            data,
+            shape: &self.shape,
+            strides: self.strides.as_deref(),
+        }
+    }
+
+    /// On bytes that an object lends, in which all that is described has to lie.
+    fn within(&self, bytes: Buffer, offset: usize) -> PyResult<DArray> {
+        let made = self
+            .described(std::ptr::null_mut())
+            .checked()
+            .and_then(|(dtype, layout)| DArray::from_buffer(bytes, dtype, layout, offset));
+        made.map_err(|error| errors::refusal(&error))
+    }
+}
+
+/// An array in place on what an object describes.
+pub(crate) fn lend(object: &Bound<'_, PyAny>) -> PyResult<DArray> {
+    let said = read(object)?;
+    match &said.data {
+        Data::At(address, readonly) => at(&said, *address, *readonly, Owner::object(object)),
+        Data::In(data, offset) => {
+            let bytes = bytes_of(data)?;
+            // Where the data are made anew for each who asks, they are a copy. Both are alive: one address is one memory.
+            if let Data::In(again, _) = read(object)?.data
+                && bytes_of(&again)?.as_ptr() != bytes.as_ptr()
+            {
+                return Err(PyBufferError::new_err(
+                    "its __array_interface__ makes a new copy of the data each time that it is asked, and shares no memory",
+                ));
+            }
+            said.within(bytes, *offset)
+        }
+    }
+}
+
+/// An array on a copy that an object made because it was asked. None where it makes none.
+pub(crate) fn copied(object: &Bound<'_, PyAny>) -> PyResult<Option<DArray>> {
+    let said = read(object)?;
+    match &said.data {
+        Data::At(..) => Ok(None),
+        Data::In(data, offset) => said.within(bytes_of(data)?, *offset).map(Some),
+    }
+}
+
+fn at(said: &Said<'_>, address: usize, readonly: bool, owner: Owner) -> PyResult<DArray> {
+    let data = std::ptr::with_exposed_provenance_mut(address);
+    // SAFETY: as long as the object is there, the elements are memory to be used so (the protocol's word). Others write them by instructions
+    // of their own, of which this program's memory model knows nothing.
+    let array = unsafe { import(&said.described(data), readonly, Birth::Aliased, move || drop(owner)) };
+    array.map_err(|error| errors::refusal(&error))
+}
+
+/// An array in place on what an object describes by the C struct.
+pub(crate) fn lend_struct(object: &Bound<'_, PyAny>) -> PyResult<DArray> {
+    let capsule = object.getattr(intern!(object.py(), "__array_struct__"))?;
+    // SAFETY: an object, and the interpreter is held.
+    let Some(described) = (unsafe { pointer::<PyArrayInterface>(capsule.as_ptr(), None) }) else {
+        return Err(PyTypeError::new_err("the __array_struct__ is no capsule without a name"));
+    };
+    // SAFETY: a capsule leads to such a struct, as long as it is there (the protocol's word).
+    let described = unsafe { &*described };
+    let PyArrayInterface { nd, flags, shape, strides, data, descr, .. } = *described;
+    let typestr = type_string(described).map_err(|error| errors::refusal(&error))?;
+    let rank = usize::try_from(nd).unwrap_or(0);
+    // SAFETY: null, or as many numbers as there are axes (the protocol's word).
+    let numbers = |pointer: *mut isize| match pointer.is_null() || rank == 0 {
+        true => None,
+        // SAFETY: as above.
+        false => Some(unsafe { slice::from_raw_parts(pointer, rank) }.to_vec()),
+    };
+    let descr = if flags & HAS_DESCR == 0 || descr.is_null() {
+        None
+    } else {
+        // SAFETY: with the flag, an object (the protocol's word), which the struct keeps.
+        let descr = unsafe { Bound::from_borrowed_ptr(object.py(), descr.cast()) };
+        Some(descr.repr()?.to_string())
+    };
+    let said = Said {
+        typestr,
+        descr,
+        name: named(object),
+        shape: numbers(shape).unwrap_or_default(),
+        strides: numbers(strides),
+        data: Data::At(0, false),
+    };
+    if said.shape.len() != rank {
+        return Err(PyTypeError::new_err(format!("the __array_struct__ has {rank} axes and no shape")));
+    }
+    // Both are kept: some producers hang the memory on the object, and some on the capsule.
+    let both = (object, &capsule).into_pyobject(object.py())?;
+    at(&said, data.expose_provenance(), flags & WRITEABLE == 0, Owner::object(both.as_any()))
+}

@@ -1,0 +1,7 @@
+//! NumPy's array interface, both ways: dictionaries, and capsules with a C struct.
+
+mod export;
+mod import;
+
+pub(crate) use export::{cuda, dictionary, structure};
+pub(crate) use import::{copied, is_offered, is_offered_struct, lend, lend_struct};

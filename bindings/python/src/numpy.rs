@@ -1,0 +1,192 @@
+//! NumPy itself: `__array__`, types that it has from `ml_dtypes`, and its registry of types for DLPack. It is imported when it is asked for.
+
+use crossdock::DArray;
+use crossdock::element::DType;
+use crossdock::element::dialect::{dlpack, pep3118, typestr};
+use pyo3::exceptions::{PyBufferError, PyNotImplementedError, PyTypeError, PyValueError};
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyMemoryView, PyTuple};
+
+use crate::arguments::Arguments;
+use crate::errors::{self, Raise};
+use crate::import::{has_buffer, lend as lend_by_any};
+use crate::object::wrap;
+
+/// The types that NumPy does not have by itself, and DLPack and `ml_dtypes` have.
+const EXTENDED: [DType; 13] = [
+    DType::BF16,
+    DType::C32,
+    DType::F8_E3M4,
+    DType::F8_E4M3,
+    DType::F8_E4M3B11FNUZ,
+    DType::F8_E4M3FN,
+    DType::F8_E4M3FNUZ,
+    DType::F8_E5M2,
+    DType::F8_E5M2FNUZ,
+    DType::F8_E8M0FNU,
+    DType::F6_E2M3FN,
+    DType::F6_E3M2FN,
+    DType::F4_E2M1FN,
+];
+
+// ===== ours to theirs
+
+/// `__array__(dtype=None, *, copy=None)`, by NumPy 2's rules.
+pub(crate) fn array<'py>(
+    py: Python<'py>,
+    array: &DArray,
+    mut arguments: Arguments<'py>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let wanted = arguments.take("dtype").filter(|dtype| !dtype.is_none());
+    let copy: Option<bool> = arguments.named("copy").map(|copy| copy.extract()).transpose()?;
+    arguments.finish()?;
+    let view = view(py, array)?;
+    if let Some(wanted) = wanted {
+        let wanted = py.import("numpy")?.call_method1("dtype", (wanted,))?;
+        let own = view.getattr("dtype")?;
+        if !own.eq(&wanted)? {
+            if copy == Some(false) {
+                let text = format!("elements of {own} become {wanted} by a copy, and copy=False forbids one");
+                return Err(PyValueError::new_err(text));
+            }
+            return view.call_method1("astype", (wanted,));
+        }
+    }
+    if copy == Some(true) { view.call_method0("copy") } else { Ok(view) }
+}
+
+/// The array as one of NumPy's, in place.
+fn view<'py>(py: Python<'py>, array: &DArray) -> PyResult<Bound<'py, PyAny>> {
+    let numpy = py.import("numpy")?;
+    let dtype = array.dtype();
+    let buffer = |array: DArray| {
+        let view = PyMemoryView::from(&wrap(py, array)?)?;
+        numpy.call_method1("asarray", (view,))
+    };
+    if pep3118::print(dtype).is_ok() {
+        return buffer(array.clone());
+    }
+    let theirs = theirs(py, dtype)?;
+    // Elements of as many bytes, which buffers can say.
+    let carrier = match dtype.itemsize() {
+        1 => DType::U8,
+        2 => DType::U16,
+        4 => DType::U32,
+        8 => DType::U64,
+        nbytes => DType::void(nbytes).raise()?,
+    };
+    buffer(array.view_as(&carrier).raise()?)?.call_method1("view", (theirs,))
+}
+
+/// The dtype of NumPy's for ours, which buffers cannot say.
+fn theirs<'py>(py: Python<'py>, dtype: &DType) -> PyResult<Bound<'py, PyAny>> {
+    let numpy = py.import("numpy")?;
+    if let Ok(text) = typestr::print(dtype) {
+        return numpy.call_method1("dtype", (text,));
+    }
+    let unknown = || {
+        let text = format!("NumPy has no type for elements of {}: x.astype(...) converts them", dtype);
+        PyBufferError::new_err(text)
+    };
+    if !EXTENDED.contains(dtype) {
+        return Err(unknown());
+    }
+    let types = py.import("ml_dtypes").map_err(|_| {
+        let text = format!("NumPy has no {} by itself: install ml_dtypes", dtype);
+        PyBufferError::new_err(text)
+    })?;
+    let class = types.getattr(dtype.to_string()).map_err(|_| unknown())?;
+    numpy.call_method1("dtype", (class,))
+}
+
+/// Tells NumPy's registry of types for DLPack what ``ml_dtypes`` has.
+///
+/// From then on ``np.from_dlpack`` and ``ndarray.__dlpack__`` know bfloat16 and the floats of 8, 6 and 4 bits. What is registered already
+/// stays as it is.
+///
+/// Returns
+/// -------
+/// tuple of str
+///     The names of what was registered.
+///
+/// Raises
+/// ------
+/// NotImplementedError
+///     Where NumPy has no registry, which came with 2.5.
+/// ImportError
+///     Where NumPy or ``ml_dtypes`` is not installed.
+///
+/// Examples
+/// --------
+/// >>> import crossdock
+/// >>> crossdock.register_numpy_dtypes()  # doctest: +SKIP
+/// ('bfloat16', 'complex32', ...)
+#[pyfunction]
+pub(crate) fn register_numpy_dtypes(py: Python<'_>) -> PyResult<Bound<'_, PyTuple>> {
+    let numpy = py.import("numpy")?;
+    let types = py.import("ml_dtypes")?;
+    let Some(register) = numpy.getattr("dtypes")?.getattr_opt(intern!(py, "register_dlpack_dtype"))? else {
+        let version = numpy.getattr("__version__")?;
+        return Err(PyNotImplementedError::new_err(format!(
+            "NumPy {version} has no registry of types for DLPack, which came with 2.5: np.asarray(x) gives such arrays in place"
+        )));
+    };
+    let mut names = Vec::new();
+    for dtype in &EXTENDED {
+        let name = dtype.to_string();
+        let Some(class) = types.getattr_opt(name.as_str())? else { continue };
+        let (code, bits, _) = dlpack::to_dlpack(dtype).raise()?;
+        let theirs = numpy.call_method1("dtype", (class,))?;
+        match register.call1(((code, bits), theirs)) {
+            Ok(_) => names.push(name),
+            Err(error) if error.is_instance_of::<PyValueError>(py) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    PyTuple::new(py, names)
+}
+
+// ===== theirs to ours
+
+/// Whether an object has nothing but `__array__`: what has a buffer is asked for that.
+pub(crate) fn is_offered(object: &Bound<'_, PyAny>) -> PyResult<bool> {
+    Ok(object.hasattr(intern!(object.py(), "__array__"))? && !has_buffer(object))
+}
+
+/// An array in place on the one that `__array__` gives.
+pub(crate) fn lend(object: &Bound<'_, PyAny>) -> PyResult<DArray> {
+    let py = object.py();
+    let method = object.getattr(intern!(py, "__array__"))?;
+    let named = PyDict::new(py);
+    named.set_item(intern!(py, "copy"), false)?;
+    let ask = || match method.call((), Some(&named)) {
+        // From before NumPy 2, which cannot be told not to copy.
+        Err(error) if error.is_instance_of::<PyTypeError>(py) => method.call0(),
+        given => given,
+    };
+    let refused = |error| errors::producer(py, "__array__(copy=False)", error);
+    let first = taken(&ask().map_err(refused)?)?;
+    // There are those that copy all the same. Two that are alive at once and share their memory are no copies.
+    let second = taken(&ask().map_err(refused)?)?;
+    if !first.is_empty() && first.as_ptr() != second.as_ptr() {
+        return Err(PyBufferError::new_err(
+            "its __array__() makes a new copy each time that it is called, and shares no memory",
+        ));
+    }
+    Ok(first)
+}
+
+/// An array on the copy that `__array__` gives.
+pub(crate) fn copied(object: &Bound<'_, PyAny>) -> PyResult<DArray> {
+    taken(&object.call_method0(intern!(object.py(), "__array__"))?)
+}
+
+/// What `__array__` gave is an array of NumPy's, which has more to say for itself.
+fn taken(given: &Bound<'_, PyAny>) -> PyResult<DArray> {
+    if !has_buffer(given) {
+        let name = given.get_type().qualname()?;
+        return Err(PyBufferError::new_err(format!("its __array__() gives {name}, and no array of NumPy's")));
+    }
+    lend_by_any(given)
+}
