@@ -32,6 +32,34 @@ double loop(PyObject *object, int flags, long times) {
     return ((b.tv_sec - a.tv_sec) * 1e9 + (b.tv_nsec - a.tv_nsec)) / times;
 }
 """
+EXCHANGE = """
+#include <Python.h>
+#include <dlpack/dlpack.h>
+static DLPackExchangeAPI *table(PyObject *object) {
+    PyObject *capsule = PyObject_GetAttrString((PyObject *)Py_TYPE(object), "__dlpack_c_exchange_api__");
+    DLPackExchangeAPI *api = capsule ? PyCapsule_GetPointer(capsule, "dlpack_exchange_api") : NULL;
+    Py_XDECREF(capsule);
+    return api;
+}
+double loop(PyObject *object, int owned, long times) {
+    struct timespec a, b;
+    DLPackExchangeAPI *api = table(object);
+    if (!api) return -1;
+    clock_gettime(CLOCK_MONOTONIC, &a);
+    for (long i = 0; i < times; i++) {
+        DLTensor tensor;
+        DLManagedTensorVersioned *managed;
+        if (!owned) {
+            if (api->dltensor_from_py_object_no_sync(object, &tensor)) return -1;
+        } else {
+            if (api->managed_tensor_from_py_object_no_sync(object, &managed)) return -1;
+            managed->deleter(managed);
+        }
+    }
+    clock_gettime(CLOCK_MONOTONIC, &b);
+    return ((b.tv_sec - a.tv_sec) * 1e9 + (b.tv_nsec - a.tv_nsec)) / times;
+}
+"""
 ROUNDS = 30
 
 
@@ -44,14 +72,32 @@ def best(statement, **names):
     return (least - min(empty.timeit(times) for _ in range(5)) / times) * 1e9
 
 
-def c_loop(folder):
-    source, library = Path(folder) / "loop.c", Path(folder) / "loop.so"
-    source.write_text(LOOP)
-    headers = sysconfig.get_path("include")
-    subprocess.run(["cc", "-O2", "-shared", "-fPIC", f"-I{headers}", source, "-o", library], check=True)
+def c_loop(folder, text=LOOP, includes=()):
+    source, library = Path(folder) / "loop.c", Path(folder) / f"loop{len(text)}.so"
+    source.write_text(text)
+    folders = [f"-I{each}" for each in (sysconfig.get_path("include"), *includes)]
+    subprocess.run(["cc", "-O2", "-shared", "-fPIC", *folders, source, "-o", library], check=True)
     loop = ctypes.PyDLL(str(library)).loop
     loop.argtypes, loop.restype = [ctypes.py_object, ctypes.c_int, ctypes.c_long], ctypes.c_double
     return lambda thing, flags: min(loop(thing, flags, 100_000) for _ in range(ROUNDS))
+
+
+def exchange(folder, thing):
+    """By DLPack's C exchange API; the header is tvm_ffi's, and the peer PyTorch's figures, where it is not installed."""
+    import importlib.util
+
+    root = Path(importlib.util.find_spec("tvm_ffi").origin).parent
+    loop = c_loop(folder, EXCHANGE, [root / "include"])
+    try:
+        import torch
+
+        peer, theirs = "PyTorch", torch.from_numpy(np.asarray(thing))
+        borrowed, owned = loop(theirs, 0), loop(theirs, 1)
+    except ImportError:
+        peer, borrowed, owned = "PyTorch, as recorded", 92.0, 169.0
+    assert loop(thing, 0) > 0 and loop(thing, 1) > 0
+    yield "exchange API, borrowed", loop(thing, 0), peer, borrowed
+    yield "exchange API, owned + deleter", loop(thing, 1), peer, owned
 
 
 def import_time(module):
@@ -81,6 +127,7 @@ def rows():
         loop = c_loop(folder)
         yield "GetBuffer + Release, strided 2-D", loop(crossdock.asarray(strided), full), "NumPy", loop(strided, full)
         yield "GetBuffer + Release, 1-D", loop(ours, full), "memoryview", loop(memoryview(theirs), full)
+        yield from exchange(folder, crossdock.asarray(strided))
     yield "np.asarray(x)", best("np.asarray(x)", **names), "via memoryview", best("np.asarray(m)", **names)
     yield "np.from_dlpack(x)", best("np.from_dlpack(x)", **names), "NumPy", best("np.from_dlpack(n)", **names)
     yield "asarray(np)", best("crossdock.asarray(n)", **names), "memoryview", best("memoryview(n)", **names)
