@@ -55,7 +55,7 @@ unsafe extern "C" fn lend(object: *mut c_void, out: *mut *mut DLManagedTensorVer
         let this = unsafe { this(object) };
         // SAFETY: the protocol binds consumers to the flag. Which of them write nevertheless is told in its documentation.
         let options = unsafe { ExportOptions::new().trust_readonly() };
-        match dlpack::export_versioned(&this.array, &options) {
+        match this.kept.lend(&this.array, &options) {
             Ok(exported) => {
                 // SAFETY: where the consumer wants the pointer (the protocol's word).
                 unsafe { out.write(exported.into_raw()) };

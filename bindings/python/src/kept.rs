@@ -4,8 +4,8 @@ use std::cell::OnceCell;
 
 use crossdock::DArray;
 use crossdock::exchange::protocol::array_interface::Loan;
-use crossdock::exchange::protocol::dlpack::Prepared;
-use crossdock::exchange::protocol::dlpack::abi::DLTensor;
+use crossdock::exchange::protocol::dlpack::abi::{DLManagedTensorVersioned, DLTensor};
+use crossdock::exchange::protocol::dlpack::{ExportOptions, Exported, Prepared};
 use crossdock::view::Refusal;
 use pyo3::PyErr;
 
@@ -47,6 +47,18 @@ impl Kept {
     fn prepare(&self, array: &DArray) -> Result<&Prepared, Refusal> {
         let prepared = Prepared::of(array)?;
         Ok(self.parts().prepared.get_or_init(|| prepared))
+    }
+
+    /// The array beside this by DLPack, in place.
+    #[inline(always)]
+    pub(crate) fn lend(
+        &self,
+        array: &DArray,
+        options: &ExportOptions,
+    ) -> Result<Exported<DLManagedTensorVersioned>, Refusal> {
+        let prepared = self.prepared(array)?;
+        // SAFETY: Parts 1.
+        unsafe { prepared.lend(array, options) }
     }
 
     /// The array beside this, described to a consumer that is done with it before the interpreter goes on.

@@ -2,7 +2,7 @@
 
 use std::slice;
 
-use crossdock::exchange::protocol::dlpack::abi::DLTensor;
+use crossdock::exchange::protocol::dlpack::abi::{DLTensor, READ_ONLY};
 use crossdock::exchange::protocol::dlpack::{ExportOptions, Prepared, export_versioned};
 use crossdock::{Array, DArray, s};
 
@@ -38,6 +38,15 @@ fn a_description_is_what_an_export_says_and_lends_nothing() {
             assert_eq!((found.device, found.byte_offset), (said.device, 0));
             assert_eq!(numbers(found.shape, &found), numbers(said.shape, said));
             assert_eq!(numbers(found.strides, &found), numbers(said.strides, said));
+            drop(exported);
+            // SAFETY: of this array.
+            let lent = unsafe { prepared.lend(&array, &ExportOptions::new()) }.unwrap();
+            assert!(array.is_empty() || array.buffer().unwrap().0.write().is_err());
+            let said = &lent.managed().dl_tensor;
+            assert_eq!((found.data, found.ndim, found.dtype), (said.data, said.ndim, said.dtype));
+            assert_eq!(numbers(found.shape, &found), numbers(said.shape, said));
+            assert_eq!(numbers(found.strides, &found), numbers(said.strides, said));
+            assert!(found.ndim == 0 || found.shape != said.shape, "a loan has numbers of its own");
         }
     }
 }
@@ -63,8 +72,19 @@ fn what_others_rely_on_is_not_described() {
 #[test]
 fn what_a_tensor_cannot_say_is_refused() {
     let array: DArray = Array::from_vec(vec![1u8, 2, 3], [3]).unwrap().into();
-    let refusal = Prepared::of(&array.into_readonly()).unwrap_err();
+    let array = array.into_readonly();
+    let prepared = Prepared::of(&array).unwrap();
+    // SAFETY: of this array, and nobody writes it.
+    let error = unsafe { prepared.describe(&array) }.unwrap_err();
+    assert!(error.is_read_only() && error.to_string().contains("managed"), "{error}");
+    // SAFETY: of this array.
+    let refusal = unsafe { prepared.lend(&array, &ExportOptions::new()) }.unwrap_err();
     assert!(refusal.to_string().contains("read-only"), "{refusal}");
+    // SAFETY: this test writes nothing.
+    let trusting = unsafe { ExportOptions::new().trust_readonly() };
+    // SAFETY: of this array.
+    let lent = unsafe { prepared.lend(&array, &trusting) }.unwrap();
+    assert_eq!(lent.managed().flags, READ_ONLY);
     let swapped =
         DArray::zeros(crossdock::element::DType::F64.swapped(), &[2], crossdock::layout::Order::RowMajor);
     assert!(Prepared::of(&swapped.unwrap()).is_err());

@@ -121,26 +121,42 @@ fn lend<M: Managed>(
     options: &ExportOptions,
     copied: Copied,
 ) -> Result<Exported<M>, Reason> {
-    check_strides(array.layout())?;
+    let layout = array.layout();
+    check_strides(layout)?;
+    let is_copied = if copied.is_made() { abi::IS_COPIED } else { 0 };
+    let fill = |shape: &mut Numbers, strides: &mut Numbers| write_numbers(layout, shape, strides);
+    let managed = lend_tensor(array, options, words.tensor(array), words.flags | is_copied, fill)?;
+    // Exported 1: a new loan, which nobody else has.
+    Ok(Exported { managed, copied })
+}
+
+/// Lends what is described, under the lease that its consumer needs. `fill` writes lengths, and strides in elements.
+#[inline]
+pub(super) fn lend_tensor<M: Managed>(
+    array: &DArray,
+    options: &ExportOptions,
+    tensor: DLTensor,
+    flags: u64,
+    fill: impl FnOnce(&mut Numbers, &mut Numbers),
+) -> Result<NonNull<M>, Reason> {
     let lease = lease::<M>(array, options).map_err(Reason::Lease)?;
     let readonly = if lease.kind() == LeaseKind::Pin { abi::READ_ONLY } else { 0 };
     lease.mark_exported(Protocols::DLPACK);
-    let is_copied = if copied.is_made() { abi::IS_COPIED } else { 0 };
-    let flags = words.flags | readonly | is_copied;
-    let managed = Block::<M>::lend(array, words, flags, lease);
-    // Exported 1: a new loan, which nobody else has.
-    Ok(Exported { managed: managed.map_err(Reason::Failed)?, copied })
+    Block::<M>::lend(tensor, flags | readonly, lease, fill).map_err(Reason::Failed)
 }
 
+/// One for each axis, to be written.
+pub(super) type Numbers = [MaybeUninit<i64>];
+
 /// What DLPack calls the type and the device.
-struct Words {
+pub(super) struct Words {
     dtype: DLDataType,
     device: DLDevice,
-    flags: u64,
+    pub(super) flags: u64,
 }
 
 impl Words {
-    fn of<M: Managed>(array: &DArray) -> Result<Self, Reason> {
+    pub(super) fn of<M: Managed>(array: &DArray) -> Result<Self, Reason> {
         let place = array.place();
         if !place.is_addressed() {
             return Err(Reason::Unsupported(format!("on {place}, DLPack lends handles and not addresses")));
@@ -159,6 +175,19 @@ impl Words {
             device: DLDevice { device_type: place.kind().0, device_id: place.ordinal() },
             flags: if padded { abi::IS_SUBBYTE_TYPE_PADDED } else { 0 },
         })
+    }
+
+    /// The tensor, but for its lengths and strides.
+    pub(super) fn tensor(&self, array: &DArray) -> DLTensor {
+        DLTensor {
+            data: if array.is_empty() { ptr::null_mut() } else { array.as_ptr().cast_mut().cast() },
+            device: self.device,
+            ndim: array.rank() as i32,
+            dtype: self.dtype,
+            shape: ptr::null_mut(),
+            strides: ptr::null_mut(),
+            byte_offset: 0,
+        }
     }
 }
 
@@ -187,7 +216,7 @@ fn lease<M: Managed>(array: &DArray, options: &ExportOptions) -> Result<Lease, E
 }
 
 /// Strides are counted in elements, and there are no pointers to follow.
-fn check_strides(layout: &Layout) -> Result<(), Reason> {
+pub(super) fn check_strides(layout: &Layout) -> Result<(), Reason> {
     if let Some(suboffsets) = layout.suboffsets() {
         return Err(Reason::Layout(format!(
             "DLPack has no word for an array that follows pointers (suboffsets {suboffsets:?})"
@@ -259,10 +288,15 @@ impl<M: Managed> Block<M> {
         }
     }
 
-    /// A block of its own for an array, whose strides were checked.
-    fn lend(array: &DArray, words: &Words, flags: u64, lease: Lease) -> Result<NonNull<M>, Error> {
-        let from = array.layout();
-        let rank = from.rank();
+    /// A block of its own for a tensor, with the numbers that `fill` writes. (All of them: what it leaves out is anything.)
+    #[inline]
+    fn lend(
+        mut tensor: DLTensor,
+        flags: u64,
+        lease: Lease,
+        fill: impl FnOnce(&mut Numbers, &mut Numbers),
+    ) -> Result<NonNull<M>, Error> {
+        let rank = tensor.ndim as usize;
         let layout = Self::layout(rank)?;
         // SAFETY: a block is not zero-sized.
         let block = NonNull::new(unsafe { alloc(layout) }.cast::<Self>())
@@ -272,16 +306,9 @@ impl<M: Managed> Block<M> {
         // SAFETY: so many were allocated, and nobody else knows of them.
         let numbers = unsafe { slice::from_raw_parts_mut(numbers.as_ptr(), 2 * rank) };
         let (shape, strides) = numbers.split_at_mut(rank);
-        write_numbers(from, shape, strides);
-        let tensor = DLTensor {
-            data: if array.is_empty() { ptr::null_mut() } else { array.as_ptr().cast_mut().cast() },
-            device: words.device,
-            ndim: rank as i32,
-            dtype: words.dtype,
-            shape: shape.as_mut_ptr().cast(),
-            strides: strides.as_mut_ptr().cast(),
-            byte_offset: 0,
-        };
+        fill(shape, strides);
+        tensor.shape = shape.as_mut_ptr().cast();
+        tensor.strides = strides.as_mut_ptr().cast();
         let managed = M::new(tensor, block.as_ptr().cast(), Self::delete, flags);
         // SAFETY: freshly allocated, for this type.
         unsafe { block.write(Self { managed, lease, rank }) };
@@ -307,7 +334,7 @@ impl<M: Managed> Block<M> {
 }
 
 /// Lengths, and strides in elements.
-fn write_numbers(layout: &Layout, shape: &mut [MaybeUninit<i64>], strides: &mut [MaybeUninit<i64>]) {
+pub(super) fn write_numbers(layout: &Layout, shape: &mut Numbers, strides: &mut Numbers) {
     let elements = Elements::of(layout);
     // Consumers look at strides that they will never use, too.
     let normal = layout.shape().iter().any(|&len| len <= 1).then(|| layout.normalized());
@@ -337,6 +364,11 @@ unsafe impl<M: Managed> Send for Exported<M> {}
 unsafe impl<M: Managed> Sync for Exported<M> {}
 
 impl<M: Managed> Exported<M> {
+    /// A new loan, which nobody else has, and of which nothing is a copy: Exported 1.
+    pub(super) fn in_place(managed: NonNull<M>) -> Self {
+        Self { managed, copied: Copied::NOTHING }
+    }
+
     /// Hands the tensor over: whoever has the pointer calls its deleter, once, on any thread. If nobody does, the memory stays
     /// on loan for ever, which is a leak and nothing worse.
     pub fn into_raw(self) -> *mut M {

@@ -1,15 +1,18 @@
-//! What DLPack says of an array, found out once: for arrays that are described again and again, in nanoseconds.
+//! What DLPack says of an array, found out once: for arrays that are handed over again and again, in nanoseconds.
 
+use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 
 use crate::array::DArray;
 use crate::error::{Error, Kind, Result};
-use crate::exchange::protocol::dlpack::abi::DLTensor;
-use crate::exchange::protocol::dlpack::{ExportOptions, export_versioned};
+use crate::exchange::protocol::dlpack::abi::{DLManagedTensorVersioned, DLTensor};
+use crate::exchange::protocol::dlpack::export::{
+    ExportOptions, Exported, Numbers, Words, check_strides, lend_tensor, write_numbers,
+};
 use crate::memory::LeaseKind;
-use crate::view::Refusal;
+use crate::view::{Refusal, Request};
 
-/// What DLPack says of one array, for consumers that only look at it while they are called.
+/// What DLPack says of one array.
 ///
 /// # Invariants
 ///
@@ -17,6 +20,7 @@ use crate::view::Refusal;
 #[derive(Debug)]
 pub struct Prepared {
     tensor: DLTensor,
+    flags: u64,
     numbers: NonNull<[i64]>,
 }
 
@@ -32,11 +36,10 @@ impl Prepared {
     ///
     /// # Errors
     ///
-    /// As [`export_versioned`](super::export_versioned), where nothing is copied: a tensor that is only described cannot say that it is
-    /// read-only.
+    /// A [`Refusal`] for a type, a device or strides for which DLPack has no word, as of [`export_versioned`](super::export_versioned).
     ///
     /// ```
-    /// use crossdock::exchange::protocol::dlpack::Prepared;
+    /// use crossdock::exchange::protocol::dlpack::{ExportOptions, Prepared};
     /// use crossdock::{Array, DArray};
     ///
     /// let array = DArray::from(Array::from_vec(vec![1i32, 2, 3, 4, 5, 6], [2, 3])?);
@@ -45,23 +48,54 @@ impl Prepared {
     /// let tensor = unsafe { prepared.describe(&array) }?;
     /// assert_eq!((tensor.ndim, tensor.data.cast_const().cast()), (2, array.as_ptr()));
     /// assert!(array.buffer()?.0.write().is_ok()); // nothing is lent
+    /// // SAFETY: of this array.
+    /// let exported = unsafe { prepared.lend(&array, &ExportOptions::new()) }?;
+    /// assert!(array.buffer()?.0.write().is_err()); // the consumer may write
+    /// # drop(exported);
     /// # Ok::<(), crossdock::Error>(())
     /// ```
     pub fn of(array: &DArray) -> Result<Self, Refusal> {
-        let exported = export_versioned(array, &ExportOptions::new())?;
-        let mut tensor = exported.managed().dl_tensor;
-        let number = |pointer: *mut i64, axis| {
-            // SAFETY: an export of ours has as many lengths, and strides, as there are axes.
-            unsafe { pointer.wrapping_add(axis).read() }
-        };
-        let axes = 0..array.rank();
-        let shape = axes.clone().map(|axis| number(tensor.shape, axis));
-        let numbers: Box<[i64]> = shape.chain(axes.map(|axis| number(tensor.strides, axis))).collect();
-        let numbers = Box::into_raw(numbers);
+        let refuse = |reason| Refusal::new(&Request::share(), reason).with_offer(array.offer());
+        let words = Words::of::<DLManagedTensorVersioned>(array).map_err(refuse)?;
+        check_strides(array.layout()).map_err(refuse)?;
+        let mut numbers = vec![MaybeUninit::new(0); 2 * array.rank()].into_boxed_slice();
+        let (shape, strides) = numbers.split_at_mut(array.rank());
+        write_numbers(array.layout(), shape, strides);
+        let numbers = Box::into_raw(numbers) as *mut [i64];
+        let mut tensor = words.tensor(array);
         tensor.shape = numbers.cast();
         tensor.strides = tensor.shape.wrapping_add(array.rank());
         // SAFETY: a box is not null.
-        Ok(Self { tensor, numbers: unsafe { NonNull::new_unchecked(numbers) } })
+        let numbers = unsafe { NonNull::new_unchecked(numbers) };
+        Ok(Self { tensor, flags: words.flags, numbers })
+    }
+
+    /// As [`export_versioned`](super::export_versioned), where nothing is copied.
+    ///
+    /// # Errors
+    ///
+    /// A [`Refusal`] with [`Reason::Lease`](crate::view::Reason::Lease), or where there is no memory for the struct.
+    ///
+    /// # Safety
+    ///
+    /// This was made of `array`.
+    #[inline]
+    pub unsafe fn lend(
+        &self,
+        array: &DArray,
+        options: &ExportOptions,
+    ) -> Result<Exported<DLManagedTensorVersioned>, Refusal> {
+        // SAFETY: Prepared 1.
+        let numbers = unsafe { self.numbers.as_ref() };
+        let (lengths, steps) = numbers.split_at(numbers.len() / 2);
+        let fill = |shape: &mut Numbers, strides: &mut Numbers| {
+            shape.write_copy_of_slice(lengths);
+            strides.write_copy_of_slice(steps);
+        };
+        match lend_tensor(array, options, self.tensor, self.flags, fill) {
+            Ok(managed) => Ok(Exported::in_place(managed)),
+            Err(reason) => Err(Refusal::new(&Request::share(), reason).with_offer(array.offer())),
+        }
     }
 
     /// The tensor, for a consumer that is done with it before this thread goes on: nothing is lent, and nothing is given back. Shape and
@@ -69,7 +103,7 @@ impl Prepared {
     ///
     /// # Errors
     ///
-    /// `is_conflict` while somebody holds Read or Write.
+    /// `is_read_only`, which a tensor that is only described cannot say; `is_conflict` while somebody holds Read or Write.
     ///
     /// # Safety
     ///
@@ -78,7 +112,7 @@ impl Prepared {
     #[inline]
     pub unsafe fn describe(&self, array: &DArray) -> Result<DLTensor> {
         let held = array.raw().handle().header().reading().leases();
-        if matches!(held, Some((LeaseKind::Read | LeaseKind::Write, _))) {
+        if array.is_readonly() || matches!(held, Some((LeaseKind::Read | LeaseKind::Write, _))) {
             return Err(refused(array));
         }
         Ok(self.tensor)
@@ -88,6 +122,11 @@ impl Prepared {
 /// Why an array is not described.
 #[cold]
 fn refused(array: &DArray) -> Error {
+    if array.is_readonly() {
+        let text =
+            "the array is read-only, and a tensor that is only described cannot say so: take a managed one";
+        return Error::new(Kind::ReadOnly, text);
+    }
     // What stands in the way is said by the lease that cannot be had; unless it has just been given back.
     match array.raw().handle().lease(LeaseKind::Share) {
         Err(conflict) => conflict.into(),
