@@ -120,10 +120,11 @@ impl<'py> Arguments<'py> {
 
     /// Nothing may be left.
     pub(crate) fn finish(self) -> PyResult<()> {
-        let method = self.method.to_string_lossy();
+        // Not before something is wrong: it looks at every letter.
+        let method = || self.method.to_string_lossy();
         if self.next < self.count {
             let text =
-                format!("{method}() was given {} positional arguments too many", self.count - self.next);
+                format!("{}() was given {} positional arguments too many", method(), self.count - self.next);
             return Err(PyTypeError::new_err(text));
         }
         let Some(names) = &self.names else { return Ok(()) };
@@ -131,7 +132,7 @@ impl<'py> Arguments<'py> {
         match (0..names.len()).find(|&position| is_left(position)) {
             Some(position) => {
                 let name = names.get_item(position)?;
-                Err(PyTypeError::new_err(format!("{method}() has no argument {name}, or has it twice")))
+                Err(PyTypeError::new_err(format!("{}() has no argument {name}, or has it twice", method())))
             }
             None => Ok(()),
         }

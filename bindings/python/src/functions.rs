@@ -15,7 +15,7 @@ use crate::detach::{detached, making};
 use crate::entry::attached;
 use crate::errors::Raise;
 use crate::methods::{order, read_dtype};
-use crate::object::{downcast, wrap};
+use crate::object::{downcast, wrap, wrap_with};
 use crate::owner::Owner;
 use crate::{arrow, dlpack, import, nested};
 
@@ -72,7 +72,12 @@ pub(crate) fn asarray<'py>(
             _ => Ok(obj.clone()),
         };
     }
-    let taken = import::take(obj, policy(copy))?;
+    let at_once = copy != Some(true) && !frozen && import::has_buffer(obj);
+    let taken = match at_once.then(|| wrap_with(py, |place| import::buffer_to(place, obj, None))) {
+        Some(Ok(made)) => return Ok(made),
+        Some(Err(error)) => import::take_without_buffer(obj, policy(copy), error)?,
+        None => import::take(obj, policy(copy))?,
+    };
     let made = wrap(py, promised(taken.array, frozen)?)?;
     if let (Some(why), Some(made)) = (taken.copied_because, downcast(&made)) {
         let _first = made.copied_because.set(why.into_boxed_str());

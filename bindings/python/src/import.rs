@@ -1,11 +1,12 @@
 //! Arrays on the memory of other objects: the buffer protocol, inwards, and what is done where it does not serve.
 
 use std::ffi::CStr;
+use std::mem::MaybeUninit;
 use std::slice;
 
 use crossdock::DArray;
 use crossdock::array::CopyPolicy;
-use crossdock::exchange::protocol::pep3118::{Described, Flags, import};
+use crossdock::exchange::protocol::pep3118::{Described, Flags, import_to};
 use crossdock::layout::Order;
 use crossdock::memory::{Birth, Buffer};
 use pyo3::exceptions::PyBufferError;
@@ -28,7 +29,24 @@ pub(crate) struct Taken {
 
 /// An array of an object's elements: on its memory, or a copy where the policy says so.
 pub(crate) fn take(object: &Bound<'_, PyAny>, policy: CopyPolicy) -> PyResult<Taken> {
-    let in_place = lend(object);
+    take_otherwise(object, policy, lend(object))
+}
+
+/// As [`take`], where its buffer, which was asked for already, was refused for that reason.
+#[cold]
+pub(crate) fn take_without_buffer(
+    object: &Bound<'_, PyAny>,
+    policy: CopyPolicy,
+    error: PyErr,
+) -> PyResult<Taken> {
+    take_otherwise(object, policy, protocols::lend(object, Some(error)))
+}
+
+fn take_otherwise(
+    object: &Bound<'_, PyAny>,
+    policy: CopyPolicy,
+    in_place: PyResult<DArray>,
+) -> PyResult<Taken> {
     let array = match (in_place, policy) {
         (Ok(array), CopyPolicy::Always) => copied(object.py(), &array)?,
         (Ok(array), _) => array,
@@ -81,6 +99,18 @@ pub(crate) fn bytes_of(object: &Bound<'_, PyAny>) -> PyResult<Buffer> {
 
 /// An array on an object's buffer. `with` goes when the buffer has been given back.
 pub(crate) fn buffer(object: &Bound<'_, PyAny>, with: Option<Owner>) -> PyResult<DArray> {
+    let mut place = MaybeUninit::uninit();
+    buffer_to(&mut place, object, with)?;
+    // SAFETY: made there.
+    Ok(unsafe { place.assume_init() })
+}
+
+/// As [`buffer`], made where it is to stay.
+pub(crate) fn buffer_to<'a>(
+    place: &'a mut MaybeUninit<DArray>,
+    object: &Bound<'_, PyAny>,
+    with: Option<Owner>,
+) -> PyResult<&'a mut DArray> {
     let py = object.py();
     let mut view = Box::new(ffi::Py_buffer::new());
     // SAFETY: an object, and a struct that stays where it is until it is released.
@@ -119,7 +149,7 @@ pub(crate) fn buffer(object: &Bound<'_, PyAny>, with: Option<Owner>) -> PyResult
     // SAFETY: until the owner gives the buffer back, the elements are memory to be used so, and pointers lead on as they say (the
     // protocol's word). Nobody writes what `bytes` has; what others have, they write by instructions of their own, of which this
     // program's memory model knows nothing.
-    let array = unsafe { import(&described, readonly, birth, move || drop((owner, with))) };
+    let array = unsafe { import_to(place, &described, readonly, birth, move || drop((owner, with))) };
     array.map_err(|error| errors::refusal(&error))
 }
 

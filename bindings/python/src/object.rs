@@ -110,7 +110,16 @@ pub(crate) fn slot(number: c_int, function: *mut c_void) -> ffi::PyType_Slot {
 /// A new object.
 #[inline]
 pub(crate) fn wrap(py: Python<'_>, array: DArray) -> PyResult<Bound<'_, PyAny>> {
-    let object = allocate(array);
+    wrap_with(py, |place| Ok(place.write(array)))
+}
+
+/// As [`wrap`], around the array that `make` makes in it.
+#[inline]
+pub(crate) fn wrap_with<'py>(
+    py: Python<'py>,
+    make: impl for<'a> FnOnce(&'a mut MaybeUninit<DArray>) -> PyResult<&'a mut DArray>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let object = allocate_with(make)?;
     if object.is_null() {
         return Err(fetch(py));
     }
@@ -141,22 +150,30 @@ pub(crate) fn allocate_with<E>(
     }
     let own = own_of(object);
     // SAFETY: the interpreter has written the head of the object, which is not touched; the rest is ours to initialise.
-    let place = unsafe { &mut *(&raw mut (*own).array).cast::<MaybeUninit<DArray>>() };
+    let array = unsafe { &raw mut (*own).array };
+    // SAFETY: as above: room for an array, in which there is none yet.
+    let place = unsafe { &mut *array.cast::<MaybeUninit<DArray>>() };
     if let Err(error) = make(place) {
         // SAFETY: an object with nothing in it.
         unsafe { free(object) };
         return Err(error);
     }
     // SAFETY: as above.
-    unsafe { (&raw mut (*own).weak).write(ptr::null_mut()) };
+    let weak = unsafe { &raw mut (*own).weak };
     // SAFETY: as above.
-    unsafe { (&raw mut (*own).exports).write(Exports::new()) };
+    unsafe { weak.write(ptr::null_mut()) };
+    // SAFETY: as above.
+    let exports = unsafe { &raw mut (*own).exports };
+    // SAFETY: as above.
+    unsafe { exports.write(Exports::new()) };
     // SAFETY: as above.
     let kept = unsafe { &raw mut (*own).kept };
     // SAFETY: as above.
     unsafe { kept.write(Kept::new()) };
     // SAFETY: as above.
-    unsafe { (&raw mut (*own).copied_because).write(OnceCell::new()) };
+    let copied_because = unsafe { &raw mut (*own).copied_because };
+    // SAFETY: as above.
+    unsafe { copied_because.write(OnceCell::new()) };
     Ok(object)
 }
 

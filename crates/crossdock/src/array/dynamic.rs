@@ -2,9 +2,9 @@
 
 use std::mem::MaybeUninit;
 
-use crate::array::RawArray;
 use crate::array::queries::{dynamic_queries, memory_queries};
 use crate::array::raw::elsewhere;
+use crate::array::{Making, RawArray};
 use crate::element::{DType, no_field};
 use crate::error::Result;
 use crate::layout::{AxisList, AxisSlice, Layout, Order, Reading};
@@ -35,10 +35,10 @@ use crate::memory::{Buffer, Lease, LeaseKind};
 #[derive(Clone)]
 pub struct DArray {
     /// Invariant 1: `layout` goes with `raw` (RawArray 1).
-    raw: RawArray,
+    pub(super) raw: RawArray,
     /// Invariant 2: its itemsize is the layout's.
-    dtype: DType,
-    layout: Layout,
+    pub(super) dtype: DType,
+    pub(super) layout: Layout,
 }
 
 impl DArray {
@@ -146,30 +146,13 @@ impl DArray {
             let part = slices.with_axes(|axes| self.slice_indirect(axes, Reading::Numpy))?;
             return Ok(place.write(part));
         }
-        let this = place.as_mut_ptr();
-        // SAFETY: a field of a place that is ours.
-        let layout = unsafe { &raw mut (*this).layout };
-        // SAFETY: as above.
-        unsafe { layout.write(Layout::scalar(self.layout.itemsize())) };
-        // SAFETY: just written.
-        let result = unsafe { &mut *layout };
-        match slices.with_axes(|axes| self.layout.slice_to(axes, Reading::Numpy, result)) {
-            Ok(offset) => {
-                // SAFETY: layout and offset came together.
-                let raw = unsafe { self.raw.moved(offset) };
-                // SAFETY: a field of a place that is ours.
-                unsafe { (&raw mut (*this).raw).write(raw) };
-                // SAFETY: as above.
-                unsafe { (&raw mut (*this).dtype).write(self.dtype.clone()) };
-                // SAFETY: all of its fields were written; DArray 1 and 2 as for a slice.
-                Ok(unsafe { place.assume_init_mut() })
-            }
-            Err(error) => {
-                // SAFETY: a valid layout, of which nobody knows any more.
-                unsafe { layout.drop_in_place() };
-                Err(error)
-            }
-        }
+        let mut making = Making::new(place);
+        let layout = making.layout();
+        let offset = slices.with_axes(|axes| self.layout.slice_to(axes, Reading::Numpy, layout))?;
+        // SAFETY: layout and offset came together.
+        let raw = unsafe { self.raw.moved(offset) };
+        // SAFETY: DArray 1 and 2, as for every slice.
+        Ok(unsafe { making.finish(raw, self.dtype.clone()) })
     }
 
     /// One field of an array of records, in place. A field that is a sub-array adds its axes behind the array's. O(rank).

@@ -35,6 +35,7 @@ mod indexed;
 mod indirect;
 mod iter;
 mod make;
+mod making;
 mod nested;
 #[cfg(feature = "rayon")]
 mod parallel;
@@ -60,6 +61,7 @@ pub use fresh::ArrayOptions;
 pub use guard::{ArrayPin, ArrayRead, ArrayShare, ArrayWrite};
 pub use indexed::{IndexedIter, IndexedIterMut};
 pub use iter::{Iter, IterMut};
+pub(crate) use making::Making;
 pub use nested::Nested;
 #[cfg(feature = "rayon")]
 pub use parallel::{ParViews, ParViewsMut};

@@ -99,6 +99,32 @@ impl Layout {
         Ok(Self::trusted(shape, strides, itemsize))
     }
 
+    /// As [`new`](Self::new), of lengths that are not negative, as C writes them, and no more than [`INLINE_RANK`]; written to where the
+    /// caller wants it. `None` where there is more to be said, which [`new`](Self::new) does; `result` is some valid layout then.
+    #[inline]
+    pub(crate) fn new_to(
+        shape: &[isize],
+        strides: &[isize],
+        itemsize: usize,
+        result: &mut Self,
+    ) -> Option<()> {
+        if shape.len() > INLINE_RANK || shape.len() != strides.len() {
+            return None;
+        }
+        *result = Self::scalar(itemsize);
+        // Rules 2 and 3 of `rules`, in one pass.
+        let (mut nbytes, mut extent) = (itemsize.max(1), itemsize);
+        for (axis, (&len, &stride)) in shape.iter().zip(strides).enumerate() {
+            let len = usize::try_from(len).ok().filter(|&len| len != 0)?;
+            nbytes = nbytes.saturating_mul(len);
+            extent = extent.saturating_add((len - 1).saturating_mul(stride.unsigned_abs()));
+            (result.shape[axis], result.strides[axis]) = (len, stride);
+        }
+        let fits = nbytes.max(extent) <= isize::MAX as usize;
+        result.rank = if fits { shape.len() as u8 } else { 0 };
+        fits.then_some(())
+    }
+
     /// The layout of an array without gaps.
     ///
     /// # Errors

@@ -1,9 +1,11 @@
 //! Elements at an address, as somebody else describes them: the check that Python's protocols share.
 
-use crate::array::DArray;
+use std::mem::MaybeUninit;
+
+use crate::array::{DArray, Making};
 use crate::element::DType;
 use crate::error::{Error, Kind, Result};
-use crate::layout::{Layout, MAX_RANK, Order};
+use crate::layout::{Layout, MAX_RANK, Order, Span};
 use crate::memory::{Birth, Buffer, Place};
 
 /// How elements lie, in the words of their producer. About nothing of it is anything known.
@@ -23,7 +25,17 @@ impl Located<'_> {
     /// # Errors
     ///
     /// `is_malformed` for negative lengths, and strides for another number of axes; `is_unsupported` for more than 64 axes; `is_overflow`.
-    pub(crate) fn layout(&self, itemsize: usize) -> Result<Layout> {
+    pub(crate) fn layout_to(&self, itemsize: usize, result: &mut Layout) -> Result<()> {
+        let strides = self.strides.filter(|_| self.suboffsets.is_none());
+        let plain = strides.and_then(|strides| Layout::new_to(self.shape, strides, itemsize, result));
+        if plain.is_none() {
+            *result = self.layout(itemsize)?;
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn layout(&self, itemsize: usize) -> Result<Layout> {
         if self.shape.len() > MAX_RANK {
             let text = format!("it has {} axes, and {MAX_RANK} is the most", self.shape.len());
             return Err(Error::new(Kind::Unsupported, text));
@@ -57,11 +69,11 @@ impl Located<'_> {
 /// # Errors
 ///
 /// `is_malformed` for null with elements; `is_overflow`.
-pub(crate) fn check_address(first: *mut u8, layout: &Layout) -> Result<()> {
-    let (low, high) = (layout.span().low(), layout.span().high());
+fn check_address(first: *mut u8, span: Span) -> Result<()> {
+    let (low, high) = (span.low(), span.high());
     let address = first.addr();
     if address == 0 && high > low {
-        return Err(malformed(format!("its address is null, for {} elements", layout.len())));
+        return Err(malformed(format!("its address is null, for elements on {} bytes", span.nbytes())));
     }
     if address.checked_add_signed(low).is_none_or(|low| low == 0 && high > 0)
         || address.checked_add_signed(high).is_none()
@@ -72,12 +84,12 @@ pub(crate) fn check_address(first: *mut u8, layout: &Layout) -> Result<()> {
     Ok(())
 }
 
-/// An array on such elements, once address and layout are checked. `release` is called exactly once: when the last handle or lease goes,
-/// on whichever thread that is, or before this returns an error.
+/// An array on elements from an address on, made where it is to stay. `describe` fills their layout in and gives their dtype. `release` is
+/// called exactly once: when the last handle or lease goes, on whichever thread, or before this returns an error.
 ///
 /// # Errors
 ///
-/// `is_out_of_memory`; as of indirect arrays.
+/// Those of `describe`; `is_malformed` for null with elements, `is_overflow`; `is_out_of_memory`; as of indirect arrays.
 ///
 /// # Safety
 ///
@@ -85,37 +97,60 @@ pub(crate) fn check_address(first: *mut u8, layout: &Layout) -> Result<()> {
 /// `readonly` is said for writes. If `birth` is `Sole`, nobody else touches them; if `Constant`, nobody writes them; if `Aliased`, others may
 /// write them in ways that this program's memory model does not see or that are atomic. Where there are suboffsets, the pointers may be
 /// followed now, and each leads to the bytes from the lowest to the highest element behind it.
-pub(crate) unsafe fn adopt(
+#[inline]
+pub(crate) unsafe fn adopt_to<'a>(
+    place: &'a mut MaybeUninit<DArray>,
     first: *mut u8,
-    dtype: DType,
-    layout: Layout,
+    describe: impl FnOnce(&mut Layout) -> Result<DType>,
     readonly: bool,
     birth: Birth,
-    release: OnDrop<impl FnOnce() + Send + 'static>,
-) -> Result<DArray> {
-    let array = if layout.suboffsets().is_some() {
+    release: impl FnOnce() + Send + 'static,
+) -> Result<&'a mut DArray> {
+    let release = OnDrop(Some(release));
+    let mut making = Making::new(place);
+    let dtype = describe(making.layout())?;
+    let span = making.layout().span();
+    check_address(first, span)?;
+    let release = move || drop(release);
+    if making.layout().suboffsets().is_some() {
+        let (place, layout) = making.into_parts();
         // SAFETY: the caller's word.
-        unsafe { DArray::from_indirect(first, dtype, &layout, birth, move || drop(release)) }?
-    } else {
-        let span = layout.span();
-        let begin = first.wrapping_offset(span.low());
-        // SAFETY: from the lowest byte that is reached to the highest, which lie in the address space, the memory is to be used so until
-        // `release` is called (the caller's word).
-        let buffer =
-            unsafe { Buffer::from_foreign(begin, span.nbytes(), Place::CPU, birth, move || drop(release)) }?;
-        DArray::from_buffer(buffer, dtype, layout, span.low().unsigned_abs())?
-    };
-    Ok(if readonly { array.into_readonly() } else { array })
+        let array = unsafe { DArray::from_indirect(first, dtype, &layout, birth, release) }?;
+        return Ok(place.write(if readonly { array.into_readonly() } else { array }));
+    }
+    let begin = first.wrapping_offset(span.low());
+    // SAFETY: from the lowest byte that is reached to the highest, which lie in the address space, the memory is to be used so until
+    // `release` is called (the caller's word).
+    let buffer = unsafe { Buffer::from_foreign(begin, span.nbytes(), Place::CPU, birth, release) }?;
+    let buffer = if readonly { buffer.into_readonly() } else { buffer };
+    making.finish_on(buffer, dtype, span.low().unsigned_abs())
+}
+
+/// As [`adopt_to`], by value.
+///
+/// # Errors
+///
+/// As [`adopt_to`].
+///
+/// # Safety
+///
+/// As for [`adopt_to`].
+pub(crate) unsafe fn adopt(
+    first: *mut u8,
+    describe: impl FnOnce(&mut Layout) -> Result<DType>,
+    readonly: bool,
+    birth: Birth,
+    release: impl FnOnce() + Send + 'static,
+) -> Result<DArray> {
+    let mut place = MaybeUninit::uninit();
+    // SAFETY: the caller's word.
+    unsafe { adopt_to(&mut place, first, describe, readonly, birth, release) }?;
+    // SAFETY: made there.
+    Ok(unsafe { place.assume_init() })
 }
 
 /// Calls it when it goes.
-pub(crate) struct OnDrop<F: FnOnce()>(Option<F>);
-
-impl<F: FnOnce()> OnDrop<F> {
-    pub(crate) fn new(release: F) -> Self {
-        Self(Some(release))
-    }
-}
+struct OnDrop<F: FnOnce()>(Option<F>);
 
 impl<F: FnOnce()> Drop for OnDrop<F> {
     fn drop(&mut self) {

@@ -7,7 +7,7 @@ use crate::error::{Error, Kind, Result};
 use crate::exchange::protocol::array_interface::abi::{NOTSWAPPED, PyArrayInterface};
 use crate::layout::Layout;
 use crate::memory::Birth;
-use crate::view::located::{Located, OnDrop, adopt, check_address, malformed};
+use crate::view::located::{Located, adopt, malformed};
 
 /// What a producer says. About nothing of it is anything known.
 #[derive(Clone, Copy, Debug)]
@@ -47,14 +47,9 @@ pub unsafe fn import(
     birth: Birth,
     release: impl FnOnce() + Send + 'static,
 ) -> Result<DArray> {
-    let release = OnDrop::new(release);
-    let checked = described.checked().and_then(|(dtype, layout)| {
-        check_address(described.data, &layout).map_err(importing)?;
-        Ok((dtype, layout))
-    });
-    let (dtype, layout) = checked?;
     // SAFETY: the caller's word.
-    unsafe { adopt(described.data, dtype, layout, readonly, birth, release) }
+    unsafe { adopt(described.data, |layout| described.read(layout), readonly, birth, release) }
+        .map_err(importing)
 }
 
 impl Described<'_> {
@@ -64,12 +59,16 @@ impl Described<'_> {
     ///
     /// As [`import`](import()), but for the address.
     pub fn checked(&self) -> Result<(DType, Layout)> {
-        let layout = |dtype: DType| {
-            let located = Located { shape: self.shape, strides: self.strides, suboffsets: None };
-            Ok((located.layout(dtype.itemsize())?, dtype))
-        };
-        let (layout, dtype) = self.dtype().and_then(layout).map_err(importing)?;
+        let mut layout = Layout::scalar(0);
+        let dtype = self.read(&mut layout).map_err(importing)?;
         Ok((dtype, layout))
+    }
+
+    fn read(&self, layout: &mut Layout) -> Result<DType> {
+        let dtype = self.dtype()?;
+        let located = Located { shape: self.shape, strides: self.strides, suboffsets: None };
+        located.layout_to(dtype.itemsize(), layout)?;
+        Ok(dtype)
     }
 
     fn dtype(&self) -> Result<DType> {

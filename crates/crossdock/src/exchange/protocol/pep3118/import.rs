@@ -1,12 +1,14 @@
 //! From a buffer that somebody lends to an array.
 
+use std::mem::MaybeUninit;
+
 use crate::array::DArray;
 use crate::element::DType;
 use crate::element::dialect::pep3118 as format;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::layout::{Layout, Order};
 use crate::memory::Birth;
-use crate::view::located::{Located, OnDrop, adopt, check_address, malformed};
+use crate::view::located::{Located, adopt, adopt_to, malformed};
 
 /// What an exporter filled in, as it stands in C's `Py_buffer`. About nothing of it is anything known.
 #[derive(Clone, Copy, Debug)]
@@ -52,15 +54,42 @@ pub unsafe fn import(
     birth: Birth,
     release: impl FnOnce() + Send + 'static,
 ) -> Result<DArray> {
-    let release = OnDrop::new(release);
-    let (dtype, layout) = described.checked().map_err(|error| error.within("importing a buffer"))?;
     // SAFETY: the caller's word.
-    unsafe { adopt(described.buf, dtype, layout, readonly, birth, release) }
+    unsafe { adopt(described.buf, |layout| described.read(layout), readonly, birth, release) }
+        .map_err(importing)
+}
+
+/// As [`import`](import()), made where it is to stay, whose owner drops it: for objects of an interpreter.
+///
+/// # Errors
+///
+/// As [`import`](import()); nothing is in the place then.
+///
+/// # Safety
+///
+/// As for [`import`](import()).
+#[inline]
+pub unsafe fn import_to<'a>(
+    place: &'a mut MaybeUninit<DArray>,
+    described: &Described<'_>,
+    readonly: bool,
+    birth: Birth,
+    release: impl FnOnce() + Send + 'static,
+) -> Result<&'a mut DArray> {
+    // SAFETY: the caller's word.
+    unsafe { adopt_to(place, described.buf, |layout| described.read(layout), readonly, birth, release) }
+        .map_err(importing)
+}
+
+#[cold]
+fn importing(error: Error) -> Error {
+    error.within("importing a buffer")
 }
 
 impl Described<'_> {
-    /// The one check of what an exporter filled in.
-    fn checked(&self) -> Result<(DType, Layout)> {
+    /// The one check of what an exporter filled in, but for the address.
+    #[inline]
+    fn read(&self, layout: &mut Layout) -> Result<DType> {
         let itemsize = usize::try_from(self.itemsize)
             .map_err(|_| malformed(format!("its items have {} bytes", self.itemsize)))?;
         let dtype = self.dtype(itemsize)?;
@@ -68,8 +97,14 @@ impl Described<'_> {
         if is_indirect && self.strides.is_none() {
             return Err(malformed("it has suboffsets, and no strides to go along before them"));
         }
-        let layout = self.layout(itemsize)?;
-        if !isize::try_from(layout.nbytes()).is_ok_and(|nbytes| nbytes == self.len) {
+        match self.shape {
+            Some(shape) => {
+                let located = Located { shape, strides: self.strides, suboffsets: self.suboffsets };
+                located.layout_to(itemsize, layout)?;
+            }
+            None => *layout = self.list(itemsize)?,
+        }
+        if layout.nbytes() != self.len.cast_unsigned() {
             return Err(malformed(format!(
                 "it says {} bytes; shape {:?} of items of {itemsize} has {}",
                 self.len,
@@ -77,8 +112,7 @@ impl Described<'_> {
                 layout.nbytes()
             )));
         }
-        check_address(self.buf, &layout)?;
-        Ok((dtype, layout))
+        Ok(dtype)
     }
 
     fn dtype(&self, itemsize: usize) -> Result<DType> {
@@ -96,13 +130,10 @@ impl Described<'_> {
         }
     }
 
-    fn layout(&self, itemsize: usize) -> Result<Layout> {
-        let Some(given) = self.shape else {
-            let items =
-                usize::try_from(self.len).map_err(|_| malformed(format!("it has {} bytes", self.len)))?;
-            let len = items.checked_div(itemsize).unwrap_or(0);
-            return Layout::contiguous(&[len], itemsize, Order::RowMajor);
-        };
-        Located { shape: given, strides: self.strides, suboffsets: self.suboffsets }.layout(itemsize)
+    /// One axis, of as many items as there are bytes for.
+    #[cold]
+    fn list(&self, itemsize: usize) -> Result<Layout> {
+        let items = usize::try_from(self.len).map_err(|_| malformed(format!("it has {} bytes", self.len)))?;
+        Layout::contiguous(&[items.checked_div(itemsize).unwrap_or(0)], itemsize, Order::RowMajor)
     }
 }

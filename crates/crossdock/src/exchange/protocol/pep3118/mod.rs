@@ -13,5 +13,5 @@ mod import;
 mod loan;
 
 pub use flags::{Flags, Given};
-pub use import::{Described, import};
+pub use import::{Described, import, import_to};
 pub use loan::Loan;
