@@ -98,14 +98,14 @@ fn check_address(first: *mut u8, span: Span) -> Result<()> {
 /// write them in ways that this program's memory model does not see or that are atomic. Where there are suboffsets, the pointers may be
 /// followed now, and each leads to the bytes from the lowest to the highest element behind it.
 #[inline]
-pub(crate) unsafe fn adopt_to<'a>(
-    place: &'a mut MaybeUninit<DArray>,
+pub(crate) unsafe fn adopt_to(
+    place: &mut MaybeUninit<DArray>,
     first: *mut u8,
     describe: impl FnOnce(&mut Layout) -> Result<DType>,
     readonly: bool,
     birth: Birth,
     release: impl FnOnce() + Send + 'static,
-) -> Result<&'a mut DArray> {
+) -> Result<&mut DArray> {
     let release = OnDrop(Some(release));
     let mut making = Making::new(place);
     let dtype = describe(making.layout())?;
