@@ -274,7 +274,7 @@ pub(crate) fn sanitizer(run: &mut Run<'_>) -> Result<()> {
     command.env("CARGO_PROFILE_TEST_LTO", "off").env("CARGO_PROFILE_DEV_LTO", "off");
     // The suite `test` runs all of their cases.
     if !run.door.long {
-        command.env("CROSSDOCK_CASES", "3000");
+        command.env("CROSSDOCK_CASES", "1000");
     }
     run.exec(&mut command)?;
     run.expect_tests()

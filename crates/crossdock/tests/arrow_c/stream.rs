@@ -63,7 +63,11 @@ unsafe extern "C" fn get_schema(stream: *mut ArrowArrayStream, out: *mut ArrowSc
     if !matches!(state(stream).get(), Behaviour::Gives(_)) {
         return 5;
     }
-    let (schema, _) = column();
+    let (schema, mut array) = column();
+    if let Some(release) = array.release {
+        // SAFETY: an array of ours, given back once.
+        unsafe { release(&mut array) };
+    }
     // SAFETY: where the consumer wants it.
     unsafe { out.write(schema) };
     0
@@ -72,8 +76,13 @@ unsafe extern "C" fn get_schema(stream: *mut ArrowArrayStream, out: *mut ArrowSc
 unsafe extern "C" fn get_next(stream: *mut ArrowArrayStream, out: *mut ArrowArray) -> c_int {
     let Behaviour::Gives(left @ 1..) = state(stream).get() else { return 0 };
     state(stream).set(Behaviour::Gives(left - 1));
+    let (mut schema, array) = column();
+    if let Some(release) = schema.release {
+        // SAFETY: a schema of ours, given back once.
+        unsafe { release(&mut schema) };
+    }
     // SAFETY: where the consumer wants it.
-    unsafe { out.write(column().1) };
+    unsafe { out.write(array) };
     0
 }
 
