@@ -172,8 +172,11 @@ def test_bug_huge_strides():
 
 
 def test_bug_readonly_flag():
-    assert told(crossdock.asarray(b"abc"), "torch.from_dlpack").outcome == "misreads"
-    assert told(crossdock.asarray(bytearray(b"abc")), "torch.from_dlpack").outcome == "in place"
+    for consumer in ["torch.from_dlpack", "tvm_ffi.from_dlpack"]:
+        assert told(crossdock.asarray(b"abc"), consumer).outcome == "misreads"
+        assert told(crossdock.asarray(bytearray(b"abc")), consumer).outcome == "in place"
+    passed_on = need("tvm_ffi").from_dlpack(crossdock.asarray(b"abc"))
+    assert np.from_dlpack(passed_on).flags.writeable
     assert not np.from_dlpack(crossdock.asarray(b"abc")).flags.writeable
 
 
