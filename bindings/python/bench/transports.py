@@ -15,12 +15,11 @@ import time
 from pathlib import Path
 
 import numpy as np
-from hand_over import best
+from hand_over import in_turns
 
 import crossdock
 
 sys.path.append(str(Path(__file__).parent.parent / "examples"))
-ROUNDS = 40
 
 
 def out_of_band(array):
@@ -33,14 +32,11 @@ def in_band(array):
     return pickle.loads(pickle.dumps(array, 4))
 
 
-def least(act):
-    """Microseconds of the quickest of a few rounds, each of which is long."""
-    times = []
-    for _ in range(ROUNDS):
-        start = time.perf_counter()
-        act()
-        times.append(time.perf_counter() - start)
-    return min(times) * 1e6
+def once(act, *arguments):
+    """Microseconds of one call, which is long."""
+    start = time.perf_counter()
+    act(*arguments)
+    return (time.perf_counter() - start) * 1e6
 
 
 def echo(connection):
@@ -77,9 +73,9 @@ def pickles(theirs):
         ours = crossdock.asarray(view)
         (length, again), (their_length, _) = out_of_band(ours), out_of_band(view)
         check(again, view)
-        names = dict(f=out_of_band, g=in_band, x=ours, n=view)
-        yield f"pickle out of band, {name}", best("f(x)", **names) / 1e3, best("f(n)", **names) / 1e3
-        yield f"pickle by protocol 4, {name}", best("g(x)", **names) / 1e3, best("g(n)", **names) / 1e3
+        for what, act in (("out of band", out_of_band), ("by protocol 4", in_band)):
+            own, other = in_turns(lambda: once(act, ours), lambda: once(act, view))
+            yield f"pickle {what}, {name}", own, other
         yield f"bytes of the pickle itself, {name}", length, their_length
 
 
@@ -87,7 +83,8 @@ def pipes(theirs):
     ours = crossdock.shared(theirs)
     with echoing() as send:
         check(send(ours), theirs)
-        yield "to a process and back, shared 8 MiB", least(lambda: send(ours)), least(lambda: send(theirs))
+        own, other = in_turns(lambda: once(send, ours), lambda: once(send, theirs))
+        yield "to a process and back, shared 8 MiB", own, other
 
 
 def dask(theirs):
@@ -101,7 +98,8 @@ def dask(theirs):
             return client.gather(future, direct=True)
 
         check(round_trip(ours), theirs)
-        yield "Dask, there and back, 8 MiB", least(lambda: round_trip(ours)), least(lambda: round_trip(theirs))
+        own, other = in_turns(lambda: once(round_trip, ours), lambda: once(round_trip, theirs))
+        yield "Dask, there and back, 8 MiB", own, other
 
 
 def ray(theirs):
@@ -112,8 +110,10 @@ def ray(theirs):
         get, put = ray_store.ray.get, ray_store.ray.put
         stored, their_stored = put(ours), put(theirs)
         check(get(stored), theirs)
-        yield "Ray, put and get, 8 MiB", least(lambda: get(put(ours))), least(lambda: get(put(theirs)))
-        yield "Ray, get, 8 MiB", least(lambda: get(stored)), least(lambda: get(their_stored))
+        own, other = in_turns(lambda: once(lambda: get(put(ours))), lambda: once(lambda: get(put(theirs))))
+        yield "Ray, put and get, 8 MiB", own, other
+        own, other = in_turns(lambda: once(get, stored), lambda: once(get, their_stored))
+        yield "Ray, get, 8 MiB", own, other
 
 
 def rows():
