@@ -6,13 +6,9 @@ import mmap
 
 import numpy as np
 import pytest
+from handing.counterparts import need
 
 import crossdock
-
-try:
-    import _testbuffer
-except ImportError:
-    _testbuffer = None
 
 LAYOUTS = {
     "no axis": lambda a: a[0, 0, 0:1].reshape(()),
@@ -49,8 +45,8 @@ def test_every_request_is_answered_as_memoryview_answers_it(ask, name, readonly)
     assert given >= 8
 
 
-@pytest.mark.skipif(_testbuffer is None, reason="this interpreter has no reference exporter")
 def test_indirect_buffers_go_through(ask):
+    _testbuffer = need("_testbuffer")
     theirs = _testbuffer.ndarray(list(range(12)), shape=[3, 4], format="i", flags=_testbuffer.ND_PIL)
     ours = crossdock.asarray(theirs)
     assert ours.tolist() == theirs.tolist() and ours[1, ::2].tolist() == [4, 6]
@@ -60,8 +56,8 @@ def test_indirect_buffers_go_through(ask):
     assert crossdock.asarray(memoryview(ours)).tolist() == theirs.tolist()
 
 
-@pytest.mark.skipif(_testbuffer is None, reason="this interpreter has no reference exporter")
 def test_rows_behind_pointers_are_aligned_where_all_of_them_are():
+    _testbuffer = need("_testbuffer")
     theirs = _testbuffer.ndarray(list(range(12)), shape=[3, 4], format="i", flags=_testbuffer.ND_PIL)
     ours = crossdock.asarray(theirs)
     assert memoryview(ours).format == "i" and memoryview(ours).tolist() == theirs.tolist()

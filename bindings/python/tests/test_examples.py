@@ -2,14 +2,13 @@
 
 import ast
 import pathlib
-import shutil
 import subprocess
 import sys
 import textwrap
 
 import pytest
 
-from handing.counterparts import need
+from handing.counterparts import need, need_program
 
 FOLDER = pathlib.Path(__file__).parents[1] / "examples"
 
@@ -35,8 +34,8 @@ def run(script):
 def test_examples_print_what_they_say(script):
     for library in EXAMPLES[script]:
         need(library)
-    if script.startswith("rust") and shutil.which("rustc") is None:
-        pytest.skip("no rustc")
+    if script.startswith("rust"):
+        need_program("rustc")
     run(script)
 
 

@@ -8,24 +8,9 @@ import ml_dtypes
 import numpy as np
 import pytest
 import tvm_ffi
+from hostile import Tensor
 
 import crossdock
-
-
-class Tensor(ctypes.Structure):
-    """`DLTensor`."""
-
-    _fields_ = [
-        ("data", ctypes.c_void_p),
-        ("device", ctypes.c_int32 * 2),
-        ("ndim", ctypes.c_int32),
-        ("code", ctypes.c_uint8),
-        ("bits", ctypes.c_uint8),
-        ("lanes", ctypes.c_uint16),
-        ("shape", ctypes.POINTER(ctypes.c_int64)),
-        ("strides", ctypes.POINTER(ctypes.c_int64)),
-        ("byte_offset", ctypes.c_uint64),
-    ]
 
 
 class Managed(ctypes.Structure):
