@@ -40,6 +40,7 @@
 
 mod adopt;
 mod copy;
+mod cuda;
 mod events;
 pub mod fenced;
 mod hold;
@@ -47,6 +48,7 @@ mod host;
 mod manager;
 mod map;
 mod meter;
+mod opencl;
 mod registry;
 mod signal;
 mod stream;

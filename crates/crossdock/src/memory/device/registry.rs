@@ -5,12 +5,54 @@ use std::sync::{Arc, MutexGuard};
 
 use crate::error::{Error, Kind, Result};
 use crate::memory::device::host::{HostDevice, HostMemory, SharedMemory};
-use crate::memory::device::{Device, MemoryManager, Usage};
+use crate::memory::device::{Device, MemoryManager, Usage, cuda, opencl};
 use crate::memory::fork::ForkLock;
 use crate::memory::{Backing, DeviceKind, Place};
 
 /// What opens the device of one kind with a number.
 type Factory = Arc<dyn Fn(i32) -> Result<Arc<dyn Device>> + Send + Sync>;
+
+/// Who opens a device.
+enum Opener {
+    BuiltIn(fn(Place) -> Result<Arc<dyn Device>>),
+    Registered(Factory),
+}
+
+impl Opener {
+    fn of(kind: DeviceKind, registry: &Registry) -> Option<Self> {
+        let built_in = BUILT_IN.iter().find(|&&(of, _)| of == kind).map(|&(_, open)| Self::BuiltIn(open));
+        built_in.or_else(|| registry.factories.get(&kind).cloned().map(Self::Registered))
+    }
+
+    fn open(&self, place: Place) -> Result<Arc<dyn Device>> {
+        match self {
+            Self::BuiltIn(open) => open(place),
+            Self::Registered(factory) => factory(place.ordinal()),
+        }
+    }
+
+    /// Whether it was not taken out meanwhile.
+    fn is_still(&self, kind: DeviceKind, registry: &Registry) -> bool {
+        match self {
+            Self::BuiltIn(_) => true,
+            Self::Registered(factory) => {
+                registry.factories.get(&kind).is_some_and(|now| Arc::ptr_eq(now, factory))
+            }
+        }
+    }
+}
+
+/// The kinds that nobody has to register, and what opens them.
+const BUILT_IN: &[(DeviceKind, fn(Place) -> Result<Arc<dyn Device>>)] = &[
+    (DeviceKind::CUDA, cuda::open),
+    (DeviceKind::CUDA_HOST, cuda::open),
+    (DeviceKind::CUDA_MANAGED, cuda::open),
+    (DeviceKind::OPENCL, opencl::open),
+];
+
+fn is_built_in(kind: DeviceKind) -> bool {
+    kind == DeviceKind::CPU || BUILT_IN.iter().any(|&(built_in, _)| built_in == kind)
+}
 
 /// Nothing of a device or a factory is called or dropped under the lock.
 struct Registry {
@@ -60,14 +102,14 @@ fn the_host() -> Host {
 ///
 /// # Errors
 ///
-/// `is_conflict` where there is one for the kind already; the processor's is always there.
+/// `is_conflict` where there is one for the kind already; those of the processor, of CUDA and of OpenCL are always there.
 pub fn register(
     kind: DeviceKind,
     factory: impl Fn(i32) -> Result<Arc<dyn Device>> + Send + Sync + 'static,
 ) -> Result<()> {
     let factory: Factory = Arc::new(factory);
     let mut registry = registry();
-    if kind == DeviceKind::CPU || registry.factories.contains_key(&kind) {
+    if is_built_in(kind) || registry.factories.contains_key(&kind) {
         drop(registry);
         return Err(Error::new(Kind::Conflict, format!("devices of the kind {kind} are registered already")));
     }
@@ -105,21 +147,21 @@ pub fn get(place: Place) -> Result<Arc<dyn Device>> {
     if place.kind() == DeviceKind::CPU {
         return if place == Place::CPU { Ok(the_host().device) } else { Err(no_such(place)) };
     }
-    let factory = {
+    let opener = {
         let registry = registry();
         if let Some(device) = registry.opened.get(&place) {
             return Ok(device.clone());
         }
-        registry.factories.get(&place.kind()).cloned()
+        Opener::of(place.kind(), &registry)
     };
-    let factory = factory.ok_or_else(|| unknown(place.kind()))?;
-    let device = factory(place.ordinal())?;
+    let opener = opener.ok_or_else(|| unknown(place.kind()))?;
+    let device = opener.open(place)?;
     if device.place() != place {
         return Err(Error::device(format!("{place} was to be opened, and {} came", device.place())));
     }
     let mut registry = registry();
     // Taken out meanwhile, it is not put back.
-    if !registry.factories.get(&place.kind()).is_some_and(|now| Arc::ptr_eq(now, &factory)) {
+    if !opener.is_still(place.kind(), &registry) {
         return Ok(device);
     }
     let kept = registry.opened.entry(place).or_insert_with(|| device.clone()).clone();
@@ -148,7 +190,7 @@ pub(super) fn host() -> Arc<dyn MemoryManager> {
 
 /// Who answers for memory that no device's manager allocated; `None` where its kind is not registered.
 pub(super) fn manager_of(place: Place, backing: Backing) -> Result<Option<Arc<dyn MemoryManager>>> {
-    let is_known = || registry().factories.contains_key(&place.kind());
+    let is_known = || Opener::of(place.kind(), &registry()).is_some();
     match (place.is_host(), backing) {
         (true, Backing::Shared) => Ok(Some(shared_memory())),
         (true, _) => Ok(Some(host())),
@@ -157,9 +199,10 @@ pub(super) fn manager_of(place: Place, backing: Backing) -> Result<Option<Arc<dy
     }
 }
 
-/// The kinds that are registered, the processor's first.
+/// The kinds that are built in, the processor's first, and those that are registered.
 pub fn kinds() -> Vec<DeviceKind> {
     let mut kinds = vec![DeviceKind::CPU];
+    kinds.extend(BUILT_IN.iter().map(|&(kind, _)| kind));
     kinds.extend(registry().factories.keys());
     kinds
 }
