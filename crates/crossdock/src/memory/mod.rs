@@ -40,6 +40,7 @@ mod pod;
 mod pool;
 pub mod racy;
 mod sync;
+mod thread;
 mod unload;
 mod vector;
 mod word;

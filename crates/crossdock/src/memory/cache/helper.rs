@@ -11,15 +11,12 @@ use std::time::Duration;
 
 use crate::memory::cache::list::{Link, Node, State};
 use crate::memory::fork::{self, ForkLock};
-use crate::memory::unload;
+use crate::memory::thread;
 
 /// How often the thread looks, in milliseconds: four times in the time that a block is kept, within these bounds.
 const LOOKS_PER_QUIET: u64 = 4;
 const SHORTEST_PAUSE: u64 = 1;
 const LONGEST_PAUSE: u64 = 250;
-
-/// The thread's stack, in bytes: addresses, of which a few KiB are touched.
-const STACK: usize = 256 << 10;
 
 static ALL: ForkLock<All> = ForkLock::new(All { first: None, now: 0, helper: None });
 
@@ -149,44 +146,10 @@ fn release_all() {
 /// Starts the thread. If none can be had, nothing is kept in the caches: it could stay there for ever.
 #[cold]
 pub(super) fn start() {
-    unload::stay_loaded();
-    if !spawn() {
+    if !thread::spawn(run) {
         lock().helper = None;
         release_all();
     }
-}
-
-/// A detached thread with a small stack and all signals blocked. Not one of the standard library's, which end the process
-/// where there is no memory for their names.
-fn spawn() -> bool {
-    let mut attributes = MaybeUninit::<libc::pthread_attr_t>::zeroed();
-    // SAFETY: valid for the call, which makes it whole.
-    if unsafe { libc::pthread_attr_init(attributes.as_mut_ptr()) } != 0 {
-        return false;
-    }
-    // SAFETY: initialised above. A system that wants more than this has its own size instead.
-    let _own_size = unsafe { libc::pthread_attr_setstacksize(attributes.as_mut_ptr(), STACK) };
-    // SAFETY: initialised above.
-    unsafe { libc::pthread_attr_setdetachstate(attributes.as_mut_ptr(), libc::PTHREAD_CREATE_DETACHED) };
-    let mut blocked = MaybeUninit::<libc::sigset_t>::zeroed();
-    let mut before = MaybeUninit::<libc::sigset_t>::zeroed();
-    // SAFETY: valid for the call.
-    unsafe { libc::sigfillset(blocked.as_mut_ptr()) };
-    // The thread begins with the mask of whoever starts it.
-    // SAFETY: both are valid for the call, and the first is initialised.
-    let masked =
-        unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, blocked.as_ptr(), before.as_mut_ptr()) } == 0;
-    let mut thread = MaybeUninit::<libc::pthread_t>::zeroed();
-    // SAFETY: the attributes are initialised, and `run` is a function of code that stays loaded.
-    let failed =
-        unsafe { libc::pthread_create(thread.as_mut_ptr(), attributes.as_ptr(), run, std::ptr::null_mut()) };
-    if masked {
-        // SAFETY: written by the call above.
-        unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, before.as_ptr(), std::ptr::null_mut()) };
-    }
-    // SAFETY: initialised above, and used no more.
-    unsafe { libc::pthread_attr_destroy(attributes.as_mut_ptr()) };
-    failed == 0
 }
 
 extern "C" fn run(_: *mut c_void) -> *mut c_void {

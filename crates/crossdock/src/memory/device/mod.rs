@@ -49,6 +49,8 @@ mod manager;
 mod map;
 mod meter;
 mod opencl;
+#[cfg(any(feature = "cuda", feature = "opencl"))]
+mod pending;
 mod registry;
 mod signal;
 mod stream;

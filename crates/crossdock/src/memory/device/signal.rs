@@ -72,15 +72,20 @@ impl Event for Signal {
     fn poll(&self) -> Option<Result<()>> {
         match self.outcome.get() {
             Some(outcome) => Some(repeat(outcome)),
-            None if self.generation != fork::generation() => {
-                Some(Err(Error::device("the work was under way in another process when this one was forked")))
-            }
+            None if self.generation != fork::generation() => Some(Err(left_behind())),
             None => None,
         }
     }
 }
 
-fn repeat(outcome: &Result<()>) -> Result<()> {
+/// What a forked child is told of its parent's work.
+#[cold]
+pub(super) fn left_behind() -> Error {
+    Error::device("the work was under way in another process when this one was forked")
+}
+
+/// An outcome once more.
+pub(super) fn repeat(outcome: &Result<()>) -> Result<()> {
     match outcome {
         Ok(()) => Ok(()),
         Err(error) => Err(error.again()),
