@@ -14,7 +14,7 @@ type Factory = Arc<dyn Fn(i32) -> Result<Arc<dyn Device>> + Send + Sync>;
 
 /// Who opens a device.
 enum Opener {
-    BuiltIn(fn(Place) -> Result<Arc<dyn Device>>),
+    BuiltIn(Open),
     Registered(Factory),
 }
 
@@ -42,8 +42,11 @@ impl Opener {
     }
 }
 
+/// What opens the devices of a kind that is built in.
+type Open = fn(Place) -> Result<Arc<dyn Device>>;
+
 /// The kinds that nobody has to register, and what opens them.
-const BUILT_IN: &[(DeviceKind, fn(Place) -> Result<Arc<dyn Device>>)] = &[
+const BUILT_IN: &[(DeviceKind, Open)] = &[
     (DeviceKind::CUDA, cuda::open),
     (DeviceKind::CUDA_HOST, cuda::open),
     (DeviceKind::CUDA_MANAGED, cuda::open),
