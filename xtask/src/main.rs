@@ -19,6 +19,7 @@ mod workspace;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Instant;
 
 use anyhow::{Result, bail};
 use clap::{Args, Parser, Subcommand};
@@ -107,14 +108,17 @@ fn test(args: &TestArgs) -> Result<ExitCode> {
     let whole = args.suites.is_empty() && !args.fast;
     let door = Door { incremental: !whole, ..Door::new(args.long)? };
     let width = chosen.iter().map(|suite| suite.name.len()).max().unwrap_or(0);
-    let mut reports = Vec::new();
-    for suite in chosen {
-        println!("{:width$}  {}", suite.name, suite.what);
-        let report = Run::suite(&door, suite)?;
-        println!("{:width$}  {} in {:.1} s", "", report.outcome(), report.took.as_secs_f64());
-        reports.push(report);
+    let (start, mut reports) = (Instant::now(), Vec::new());
+    for group in suite::groups(&chosen) {
+        let run = |suite: &Suite| {
+            println!("{:width$}  {}", suite.name, suite.what);
+            let report = Run::suite(&door, suite)?;
+            println!("{:width$}  {} in {:.1} s", suite.name, report.outcome(), report.took.as_secs_f64());
+            Ok(report)
+        };
+        reports.extend(run::at_once(group, run).into_iter().collect::<Result<Vec<_>>>()?);
     }
-    print!("\n{}", report::summary(&reports));
+    print!("\n{}", report::summary(&reports, start.elapsed()));
     Ok(if reports.iter().all(Report::is_ok) { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 

@@ -5,6 +5,7 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context, Result, bail};
 
@@ -92,6 +93,9 @@ impl Need {
 /// Sees to it that all of `needs` are there. What one of them lacks does not keep the others from being installed;
 /// the error names all that are missing.
 pub(crate) fn ensure(run: &mut Run<'_>, needs: &[Need]) -> Result<()> {
+    // One suite at a time: two may lack the same.
+    static BUSY: Mutex<()> = Mutex::new(());
+    let _busy = BUSY.lock().unwrap_or_else(PoisonError::into_inner);
     let mut missing = Vec::new();
     for need in needs {
         let result = match need {

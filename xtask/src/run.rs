@@ -15,8 +15,8 @@ use crate::provision;
 use crate::report::Report;
 use crate::suite::Suite;
 
-/// How far the steps of a suite are indented when they are told.
-const STEP: usize = 11;
+/// How wide the names of suites are where their steps are told.
+const STEP: usize = 9;
 
 /// What all suites of one `cargo xtask` share.
 pub(crate) struct Door {
@@ -75,6 +75,7 @@ impl Counts {
 /// A suite while it runs.
 pub(crate) struct Run<'a> {
     pub(crate) door: &'a Door,
+    name: String,
     log: File,
     path: PathBuf,
     start: Instant,
@@ -94,6 +95,7 @@ impl<'a> Run<'a> {
         let log = File::create(&path).with_context(|| format!("{} cannot be written", path.display()))?;
         Ok(Self {
             door,
+            name: name.to_owned(),
             log,
             path,
             start: Instant::now(),
@@ -169,27 +171,15 @@ impl Run<'_> {
     /// after the other, until one fails. In the end the logs are in this one, those of the chains that failed last.
     pub(crate) fn side_by_side(&mut self, chains: Vec<(String, Vec<Command>)>) -> Result<()> {
         let (door, deadline, watched) = (self.door, self.deadline, &*self);
-        let (waiting, done) = (Mutex::new(chains.into_iter()), Mutex::new(Vec::new()));
-        let next = || waiting.lock().unwrap_or_else(PoisonError::into_inner).next();
-        let work = || -> Result<()> {
-            while let Some((name, mut commands)) = next() {
-                watched.step(&name);
-                let mut run = Run::new(door, &name)?;
-                run.deadline = deadline;
-                let result = commands.iter_mut().try_for_each(|command| run.exec(command));
-                done.lock().unwrap_or_else(PoisonError::into_inner).push((run, result));
-            }
-            Ok(())
-        };
-        let processors = thread::available_parallelism().map_or(1, usize::from);
-        thread::scope(|scope| {
-            let workers: Vec<_> = (0..processors).map(|_| scope.spawn(work)).collect();
-            workers
-                .into_iter()
-                .try_for_each(|worker| worker.join().unwrap_or_else(|_| bail!("a thread panicked")))
-        })?;
-
-        let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let mut done = at_once(chains, |(name, mut commands): (String, Vec<Command>)| -> Result<_> {
+            watched.step(&name);
+            let mut run = Run::new(door, &name)?;
+            run.deadline = deadline;
+            let result = commands.iter_mut().try_for_each(|command| run.exec(command));
+            Ok((run, result))
+        })
+        .into_iter()
+        .collect::<Result<Vec<_>>>()?;
         done.sort_by_key(|(_, result)| result.is_err());
         let mut failures = Vec::new();
         for (run, result) in done {
@@ -246,7 +236,7 @@ impl Run<'_> {
 
     /// Tells those who watch which part of a long suite begins.
     pub(crate) fn step(&self, name: &str) {
-        println!("{:STEP$}{name} ({:.0} s so far)", "", self.start.elapsed().as_secs_f64());
+        println!("{:STEP$}  {name} ({:.0} s so far)", self.name, self.start.elapsed().as_secs_f64());
     }
 
     /// A remark for the suite's line in the table.
@@ -261,6 +251,28 @@ impl Run<'_> {
         }
         Ok(())
     }
+}
+
+/// Calls `work` for each, on as many threads as there are processors; what it gave is in the order of what it was called for.
+pub(crate) fn at_once<T: Send, R: Send>(items: Vec<T>, work: impl Fn(T) -> R + Sync) -> Vec<R> {
+    let (count, waiting, done) =
+        (items.len(), Mutex::new(items.into_iter().enumerate()), Mutex::new(Vec::new()));
+    let next = || waiting.lock().unwrap_or_else(PoisonError::into_inner).next();
+    let processors = thread::available_parallelism().map_or(1, usize::from);
+    // A panic of one goes on here, when all have ended.
+    thread::scope(|scope| {
+        for _ in 0..processors.min(count) {
+            scope.spawn(|| {
+                while let Some((place, item)) = next() {
+                    let result = work(item);
+                    done.lock().unwrap_or_else(PoisonError::into_inner).push((place, result));
+                }
+            });
+        }
+    });
+    let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+    done.sort_unstable_by_key(|&(place, _)| place);
+    done.into_iter().map(|(_, result)| result).collect()
 }
 
 pub(crate) fn start(command: &mut Command) -> Result<Child> {

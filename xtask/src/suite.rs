@@ -33,33 +33,41 @@ pub(crate) struct Suite {
     pub(crate) needs: &'static [Need],
     /// Counterparts that some of its tests talk to. The others run without them, but the suite fails.
     pub(crate) peers: &'static [Need],
+    /// Whether it keeps one processor busy for most of its time, with builds in folders of its own: suites of this kind that
+    /// follow each other run at the same time, one for each processor.
+    pub(crate) beside: bool,
     /// What runs longer than this hangs, and is stopped: at least twice what a slow machine takes.
     pub(crate) minutes: u64,
     pub(crate) run: fn(&mut Run<'_>) -> Result<()>,
 }
 
-/// Every suite, in the order in which they run: what fails soonest comes first, and the suites that share a build
-/// follow each other.
+/// Every suite, in the order in which they run: what fails soonest comes first, and the suites that share a build, or run beside each
+/// other, follow each other.
 #[rustfmt::skip]
 pub(crate) const SUITES: &[Suite] = &[
-    Suite { name: "fmt", tier: Tier::Fast, what: "the code is formatted", needs: &[], peers: &[], minutes: 2, run: checks::formatted },
-    Suite { name: "msrv", tier: Tier::Fast, what: "the stated Rust version is the one that runs", needs: &[], peers: &[], minutes: 1, run: checks::msrv },
-    Suite { name: "deps", tier: Tier::Fast, what: "the default features pull few dependencies", needs: &[], peers: &[], minutes: 2, run: checks::default_dependencies },
-    Suite { name: "clippy", tier: Tier::Fast, what: "no lint complains, with all features and with none", needs: &[CC], peers: &[], minutes: 10, run: checks::clippy },
-    Suite { name: "doc", tier: Tier::Fast, what: "the documentation builds and its links resolve", needs: &[CC], peers: &[], minutes: 5, run: checks::documentation },
-    Suite { name: "test", tier: Tier::Fast, what: "unit and integration tests, all features but the heavy", needs: &[CC, CXX], peers: &[VENV, RUBY, RUBY_HEADERS], minutes: 25, run: checks::tests },
-    Suite { name: "doctest", tier: Tier::Fast, what: "the examples in the documentation run", needs: &[CC], peers: &[], minutes: 6, run: checks::doctests },
-    Suite { name: "valgrind", tier: Tier::Full, what: "no invalid access, nothing lost (valgrind)", needs: &[CC, VALGRIND], peers: &[], minutes: 15, run: checks::valgrind },
-    Suite { name: "c", tier: Tier::Full, what: "the C interface as installed, plain, under valgrind and AddressSanitizer", needs: &[CC, CXX, PKG_CONFIG, CMAKE, VALGRIND], peers: &[VENV, RUBY, RUBY_HEADERS], minutes: 12, run: border::c },
-    Suite { name: "ruby", tier: Tier::Full, what: "the gem: under the collector's stress, in Ractors, at exit, under valgrind, and installed", needs: &[CC, RUBY, RAKE, RUBY_HEADERS, LIBCLANG, VALGRIND], peers: &[VENV, NARRAY, RMAGICK], minutes: 25, run: ruby::ruby },
-    Suite { name: "builds", tier: Tier::Full, what: "every feature builds alone, and none", needs: &[CC], peers: &[], minutes: 12, run: checks::builds },
-    Suite { name: "heavy", tier: Tier::Full, what: "features that bring a forest of crates along", needs: &[CC], peers: &[], minutes: 15, run: checks::heavy },
-    Suite { name: "python", tier: Tier::Fast, what: "the command beside CPython and NumPy", needs: &[CC, VENV], peers: &[], minutes: 15, run: checks::python },
-    Suite { name: "wheel", tier: Tier::Full, what: "the Python wheel, built, installed and tested beside NumPy and others, by others' tests, under valgrind, and on every interpreter", needs: &[CC, CXX, VENV, WHEEL_VENV, VALGRIND], peers: &[PYTHON_TESTS], minutes: 20, run: wheel::wheel },
-    Suite { name: "loom", tier: Tier::Full, what: "every interleaving of the lease word, the pools' counts and the records of views (loom)", needs: &[CC], peers: &[], minutes: 12, run: checks::loom },
-    Suite { name: "sanitizer", tier: Tier::Full, what: "addresses and leaks (AddressSanitizer)", needs: &[CC], peers: &[], minutes: 25, run: checks::sanitizer },
-    Suite { name: "fuzz", tier: Tier::Full, what: "every fuzz target, from its kept corpus (libFuzzer)", needs: &[CC, CXX], peers: &[], minutes: 12, run: checks::fuzz },
+    Suite { name: "fmt", tier: Tier::Fast, what: "the code is formatted", needs: &[], peers: &[], beside: false, minutes: 2, run: checks::formatted },
+    Suite { name: "msrv", tier: Tier::Fast, what: "the stated Rust version is the one that runs", needs: &[], peers: &[], beside: false, minutes: 1, run: checks::msrv },
+    Suite { name: "deps", tier: Tier::Fast, what: "the default features pull few dependencies", needs: &[], peers: &[], beside: false, minutes: 2, run: checks::default_dependencies },
+    Suite { name: "clippy", tier: Tier::Fast, what: "no lint complains, with all features and with none", needs: &[CC], peers: &[], beside: false, minutes: 10, run: checks::clippy },
+    Suite { name: "doc", tier: Tier::Fast, what: "the documentation builds and its links resolve", needs: &[CC], peers: &[], beside: false, minutes: 5, run: checks::documentation },
+    Suite { name: "test", tier: Tier::Fast, what: "unit and integration tests, all features but the heavy", needs: &[CC, CXX], peers: &[VENV, RUBY, RUBY_HEADERS], beside: false, minutes: 25, run: checks::tests },
+    Suite { name: "doctest", tier: Tier::Fast, what: "the examples in the documentation run", needs: &[CC], peers: &[], beside: false, minutes: 6, run: checks::doctests },
+    Suite { name: "valgrind", tier: Tier::Full, what: "no invalid access, nothing lost (valgrind)", needs: &[CC, VALGRIND], peers: &[], beside: false, minutes: 15, run: checks::valgrind },
+    Suite { name: "c", tier: Tier::Full, what: "the C interface as installed, plain, under valgrind and AddressSanitizer", needs: &[CC, CXX, PKG_CONFIG, CMAKE, VALGRIND], peers: &[VENV, RUBY, RUBY_HEADERS], beside: false, minutes: 12, run: border::c },
+    Suite { name: "builds", tier: Tier::Full, what: "every feature builds alone, and none", needs: &[CC], peers: &[], beside: false, minutes: 12, run: checks::builds },
+    Suite { name: "heavy", tier: Tier::Full, what: "features that bring a forest of crates along", needs: &[CC], peers: &[], beside: false, minutes: 15, run: checks::heavy },
+    Suite { name: "python", tier: Tier::Fast, what: "the command beside CPython and NumPy", needs: &[CC, VENV], peers: &[], beside: false, minutes: 15, run: checks::python },
+    Suite { name: "ruby", tier: Tier::Full, what: "the gem: under the collector's stress, in Ractors, at exit, under valgrind, and installed", needs: &[CC, RUBY, RAKE, RUBY_HEADERS, LIBCLANG, VALGRIND], peers: &[VENV, NARRAY, RMAGICK], beside: true, minutes: 25, run: ruby::ruby },
+    Suite { name: "wheel", tier: Tier::Full, what: "the Python wheel, built, installed and tested beside NumPy and others, by others' tests, under valgrind, and on every interpreter", needs: &[CC, CXX, VENV, WHEEL_VENV, VALGRIND], peers: &[PYTHON_TESTS], beside: true, minutes: 20, run: wheel::wheel },
+    Suite { name: "loom", tier: Tier::Full, what: "every interleaving of the lease word, the pools' counts and the records of views (loom)", needs: &[CC], peers: &[], beside: true, minutes: 12, run: checks::loom },
+    Suite { name: "sanitizer", tier: Tier::Full, what: "addresses and leaks (AddressSanitizer)", needs: &[CC], peers: &[], beside: false, minutes: 25, run: checks::sanitizer },
+    Suite { name: "fuzz", tier: Tier::Full, what: "every fuzz target, from its kept corpus (libFuzzer)", needs: &[CC, CXX], peers: &[], beside: false, minutes: 12, run: checks::fuzz },
 ];
+
+/// The suites in groups that run at the same time: those beside each other, and every other one alone.
+pub(crate) fn groups(suites: &[&'static Suite]) -> Vec<Vec<&'static Suite>> {
+    suites.chunk_by(|suite, next| suite.beside && next.beside).map(<[_]>::to_vec).collect()
+}
 
 /// The table as text.
 pub(crate) fn list() -> String {
@@ -82,6 +90,14 @@ mod tests {
         for (i, suite) in SUITES.iter().enumerate() {
             assert!(SUITES[..i].iter().all(|other| other.name != suite.name), "{} stands twice", suite.name);
         }
+    }
+
+    #[test]
+    fn only_suites_that_say_so_run_beside_others() {
+        let groups = groups(&SUITES.iter().collect::<Vec<_>>());
+        assert_eq!(groups.iter().map(Vec::len).sum::<usize>(), SUITES.len());
+        assert!(groups.iter().any(|group| group.len() > 1), "there are none that do");
+        assert!(groups.iter().all(|group| group.len() == 1 || group.iter().all(|suite| suite.beside)));
     }
 
     #[test]
