@@ -1,6 +1,9 @@
 //! Where memory is: the device that can address it, and what stands behind it.
 
 use std::fmt;
+use std::str::FromStr;
+
+use crate::error::{Error, Kind, Result};
 
 /// The kind of a device, with DLPack's numbers. Open: a number that has no name here is kept as it is.
 ///
@@ -35,27 +38,34 @@ impl DeviceKind {
 
     /// The name used in text (`cpu`, `cuda`, …), or `None` for a number without one.
     pub fn name(self) -> Option<&'static str> {
-        Some(match self.0 {
-            1 => "cpu",
-            2 => "cuda",
-            3 => "cuda_host",
-            4 => "opencl",
-            7 => "vulkan",
-            8 => "metal",
-            9 => "vpi",
-            10 => "rocm",
-            11 => "rocm_host",
-            12 => "ext_dev",
-            13 => "cuda_managed",
-            14 => "oneapi",
-            15 => "webgpu",
-            16 => "hexagon",
-            17 => "maia",
-            18 => "trainium",
-            _ => return None,
-        })
+        NAMES.iter().find(|&&(number, _)| number == self.0).map(|&(_, name)| name)
+    }
+
+    /// The kind that has a name.
+    fn of_name(name: &str) -> Option<Self> {
+        NAMES.iter().find(|&&(_, known)| known == name).map(|&(number, _)| Self(number))
     }
 }
+
+/// The kinds that have names.
+const NAMES: &[(i32, &str)] = &[
+    (1, "cpu"),
+    (2, "cuda"),
+    (3, "cuda_host"),
+    (4, "opencl"),
+    (7, "vulkan"),
+    (8, "metal"),
+    (9, "vpi"),
+    (10, "rocm"),
+    (11, "rocm_host"),
+    (12, "ext_dev"),
+    (13, "cuda_managed"),
+    (14, "oneapi"),
+    (15, "webgpu"),
+    (16, "hexagon"),
+    (17, "maia"),
+    (18, "trainium"),
+];
 
 impl fmt::Display for DeviceKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -131,6 +141,43 @@ impl fmt::Display for Place {
     }
 }
 
+impl FromStr for Place {
+    type Err = Error;
+
+    /// A place as [`Display`](fmt::Display) writes it, `cuda:1`; without a number it is the first of its kind.
+    ///
+    /// ```
+    /// use crossdock::memory::{DeviceKind, Place};
+    ///
+    /// assert_eq!("cuda:1".parse::<Place>()?, Place::new(DeviceKind::CUDA, 1));
+    /// assert_eq!("cpu".parse::<Place>()?, Place::CPU);
+    /// assert!("cuda:first".parse::<Place>().unwrap_err().is_malformed());
+    /// # Ok::<(), crossdock::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// `is_malformed` for a name that no kind has, and for what is no number of a device.
+    fn from_str(text: &str) -> Result<Self> {
+        let (name, ordinal) = text.split_once(':').unwrap_or((text, "0"));
+        let number = || ordinal.parse().ok().filter(|&number: &i32| number >= 0);
+        match (DeviceKind::of_name(name), number()) {
+            (Some(kind), Some(ordinal)) => Ok(Self::new(kind, ordinal)),
+            (None, _) => {
+                let known = NAMES.iter().map(|&(_, name)| name).collect::<Vec<_>>().join(", ");
+                Err(malformed(format!("`{text}` is no place: the kinds of devices are {known}")))
+            }
+            (_, None) => {
+                Err(malformed(format!("`{text}` is no place: `{ordinal}` is no number of a device")))
+            }
+        }
+    }
+}
+
+fn malformed(text: String) -> Error {
+    Error::new(Kind::Malformed, text)
+}
+
 impl fmt::Debug for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
@@ -178,6 +225,20 @@ mod tests {
         assert_eq!(place.kind(), DeviceKind(77));
         assert_eq!(place.to_string(), "device kind 77:2");
         assert!(!place.is_host());
+    }
+
+    #[test]
+    fn a_place_is_read_as_it_is_written() {
+        for &(number, name) in NAMES {
+            let place = Place::new(DeviceKind(number), 3);
+            assert_eq!(place.to_string().parse::<Place>().unwrap(), place);
+            assert_eq!(name.parse::<Place>().unwrap(), Place::new(DeviceKind(number), 0));
+        }
+        for wrong in ["", ":0", "gpu", "cuda:", "cuda:-1", "cuda:0x1", "cuda:99999999999", "CUDA", "cuda :0"]
+        {
+            let error = wrong.parse::<Place>().unwrap_err();
+            assert!(error.is_malformed() && error.to_string().contains(&format!("`{wrong}`")), "{error}");
+        }
     }
 
     #[test]
