@@ -28,6 +28,7 @@ typedef ulong2 u128;
 #define GLOBAL __global
 #define SHARED __local
 #define UNROLL
+#define ROLLED
 #define ITEM_ID ((u32)get_local_id(0))
 #define ITEM_COUNT ((u32)get_local_size(0))
 #define GROUP_ID ((u32)get_group_id(0))
@@ -35,6 +36,7 @@ typedef ulong2 u128;
 #define MULTIPLY_HIGH(a, b) mul_hi((u32)(a), (u32)(b))
 #define LEADING_ZEROS(value) ((u32)clz((u64)(value)))
 #define LEAST_OF(place, value) atomic_min(place, value)
+#define ADDRESS(pointer) ((u64)(size_t)(pointer))
 
 #elif defined(__CUDACC__)
 
@@ -46,11 +48,12 @@ typedef int i32;
 typedef long long i64;
 typedef ulonglong2 u128;
 
-#define KERNEL extern "C" __global__
+#define KERNEL extern "C" __global__ __launch_bounds__(256)
 #define FUNCTION static __device__ __forceinline__
 #define GLOBAL
 #define SHARED __shared__
 #define UNROLL _Pragma("unroll")
+#define ROLLED _Pragma("unroll 1")
 #define ITEM_ID threadIdx.x
 #define ITEM_COUNT blockDim.x
 #define GROUP_ID blockIdx.x
@@ -58,6 +61,7 @@ typedef ulonglong2 u128;
 #define MULTIPLY_HIGH(a, b) __umulhi((u32)(a), (u32)(b))
 #define LEADING_ZEROS(value) ((u32)__clzll((i64)(value)))
 #define LEAST_OF(place, value) atomicMin(place, value)
+#define ADDRESS(pointer) ((u64)(pointer))
 
 #else
 
@@ -86,6 +90,7 @@ extern "C" void crossdock_barrier(void);
 #define GLOBAL
 #define SHARED static thread_local
 #define UNROLL
+#define ROLLED
 #define ITEM_ID crossdock_item_id()
 #define ITEM_COUNT crossdock_item_count()
 #define GROUP_ID crossdock_group_id()
@@ -93,36 +98,43 @@ extern "C" void crossdock_barrier(void);
 #define MULTIPLY_HIGH(a, b) ((u32)((u64)(u32)(a) * (u32)(b) >> 32))
 #define LEADING_ZEROS(value) ((u32)((value) ? __builtin_clzll(value) : 64))
 #define LEAST_OF(place, value) (*(place) = *(place) < (value) ? *(place) : (value))
+#define ADDRESS(pointer) ((u64)(uintptr_t)(pointer))
 
 #endif
 
-/* The most loops that one launch has. */
+/* How many items a group has, and the most loops that one launch has. */
+#define ITEMS 256
 #define MOST_AXES 16
 
-/* A loop: how often, by which numbers to divide by that, and how many bytes each side goes on. */
+/*
+ * A loop: how often, and how many bytes each side goes on. An index is divided by `steps`, the number of times that launches count
+ * for it, by way of the other two.
+ */
 typedef struct {
     u32 len;
+    u32 steps;
     u32 magic;
     u32 shift;
-    u32 unused;
     i64 from;
     i64 to;
 } Axis;
 
-/* What one launch is to do. The host makes the same struct, and a test compares the sizes. */
+/* What one launch is to do. The host fills in the same struct. */
 typedef struct {
     /* The bytes of `from` and `to` at which the first element is. */
     u64 from;
     u64 to;
-    /* An element of up to 16 bytes, repeated. */
+    /* An element of up to 16 bytes. */
     u64 pattern[2];
-    /* How many elements, fewer than 2^31; how many loops, the innermost first. */
+    /* The bytes of an element, or of a run. */
+    u64 width;
+    /* How many steps the loops make in all, fewer than 2^31; how many loops there are, the innermost first. */
     u32 count;
     u32 rank;
-    /* The bytes of the parts of an element that are to be turned around; 0 for none. */
+    /* Whether the bytes of an element are turned around: 1 for those that come, 2 for those that go. */
     u32 swap;
-    /* Which loop the source goes through in the smallest steps, for tiles. */
-    u32 across;
+    /* Whether elements lie where their width divides the address: 1 for those that come, 2 for those that go. */
+    u32 aligned;
     /* Codes of dtypes, and whether what does not fit is refused. */
     u32 from_type;
     u32 to_type;
@@ -131,8 +143,45 @@ typedef struct {
     Axis axes[MOST_AXES];
 } Job;
 
-/* A number below 2^31 divided by the length of a loop. */
-FUNCTION u32 divide(u32 number, u32 magic, u32 shift)
+typedef struct {
+    i64 from;
+    i64 to;
+} Offsets;
+
+/* An index below 2^31 divided by the steps of a loop. */
+FUNCTION u32 divided(u32 index, u32 magic, u32 shift)
 {
-    return (MULTIPLY_HIGH(number, magic) + number) >> shift;
+    return (MULTIPLY_HIGH(index, magic) + index) >> shift;
+}
+
+/* Where the element is that all loops reach in the step of that number. */
+FUNCTION Offsets offsets_of(const Job *job, u32 index)
+{
+    Offsets at;
+    at.from = (i64)job->from;
+    at.to = (i64)job->to;
+    ROLLED
+    for (u32 axis = 0; axis < job->rank; axis += 1) {
+        const u32 rest = divided(index, job->axes[axis].magic, job->axes[axis].shift);
+        const i64 step = index - rest * job->axes[axis].steps;
+        at.from += step * job->axes[axis].from;
+        at.to += step * job->axes[axis].to;
+        index = rest;
+    }
+    return at;
+}
+
+FUNCTION u16 swapped_u16(u16 value)
+{
+    return (u16)(value << 8 | value >> 8);
+}
+
+FUNCTION u32 swapped_u32(u32 value)
+{
+    return value << 24 | (value & 0xff00u) << 8 | (value >> 8 & 0xff00u) | value >> 24;
+}
+
+FUNCTION u64 swapped_u64(u64 value)
+{
+    return (u64)swapped_u32((u32)value) << 32 | swapped_u32((u32)(value >> 32));
 }
