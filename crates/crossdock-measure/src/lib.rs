@@ -9,6 +9,7 @@
 //! [`rounds`] takes the time of all of them in turn.
 
 pub mod bandwidth;
+mod device;
 mod engine;
 pub mod machine;
 mod numbers;
@@ -18,10 +19,11 @@ mod work;
 
 use std::error::Error;
 
+pub use self::device::{DeviceCopy, Link, OnDevice, links};
 pub use self::engine::{Crossdock, Engine, Into, Job, MEMCPY, Memcpy};
 pub use self::rounds::{Contender, LONG_SAMPLE, Limits, SAMPLE, median, ratio, rounds};
 pub use self::task::Task;
-pub use self::work::{Operation, Reach, Section, WORKS, Work};
+pub use self::work::{DEVICE_WORKS, Operation, Reach, Section, WORKS, Work};
 
 /// What goes wrong while measuring ends it, with a sentence.
 pub type Result<T = (), E = Box<dyn Error>> = std::result::Result<T, E>;

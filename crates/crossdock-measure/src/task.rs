@@ -1,8 +1,11 @@
 //! A work with its arrays.
 
+use std::sync::Arc;
+
 use crossdock::element::{DType, DTypeKind};
 use crossdock::layout::{Layout, Order};
-use crossdock::memory::{Buffer, MutableBuffer};
+use crossdock::memory::device::{self, MemoryManager};
+use crossdock::memory::{Buffer, MutableBuffer, Place};
 use crossdock::{Casting, DArray};
 
 use crate::numbers::Numbers;
@@ -16,6 +19,7 @@ const LEAST: usize = 32;
 /// A work with the arrays that it is done to. Whoever does it writes to the one target, so that all write to the same pages.
 pub struct Task {
     work: &'static Work,
+    shape: Vec<usize>,
     /// The whole array that the source is a view of.
     base: DArray,
     source: DArray,
@@ -30,26 +34,41 @@ impl Task {
     ///
     /// Where the table says something that does not go together, or there is too little memory.
     pub fn new(work: &'static Work, shrink: usize) -> Result<Self> {
+        Self::made(work, shrink, naive)
+    }
+
+    /// The same with what is read and written in memory of a device. What must come out is the library's own answer on the host,
+    /// since the naive one takes too long for as many elements.
+    ///
+    /// # Errors
+    ///
+    /// As [`Task::new`]; what the device says.
+    pub fn on(memory: &Arc<dyn MemoryManager>, work: &'static Work, shrink: usize) -> Result<Self> {
+        let by_the_host =
+            |source: &DArray, to: &DType| Ok(source.cast(to, Order::RowMajor, Casting::Saturating)?);
+        let Self { base, shape, target, expected, .. } = Self::made(work, shrink, by_the_host)?;
+        let (base, target) = (moved(&base, memory)?, moved(&target, memory)?);
+        let source = read_from(work, &base, &shape)?;
+        Ok(Self { work, shape, base, source, target, expected })
+    }
+
+    fn made(
+        work: &'static Work,
+        shrink: usize,
+        answer: impl FnOnce(&DArray, &DType) -> Result<DArray>,
+    ) -> Result<Self> {
         let [from, to] = [work.dtype, work.into].map(str::parse::<DType>);
         let (from, to) = (from?, to?);
         let less = |len: &usize| if *len <= SMALL { *len } else { (len / shrink).max(LEAST) };
         let shape: Vec<usize> = work.shape.iter().map(less).collect();
-        let (base, source) = match work.operation {
-            Operation::Assign | Operation::New => {
-                let base = numbered(&from, &to, &shape)?;
-                let source = if work.axes.is_empty() { base.clone() } else { base.permute(work.axes)? };
-                let source = if work.at.is_empty() { source } else { source.at(work.at)? };
-                (base, source)
-            }
-            Operation::Fill => {
-                let base = numbered(&from, &to, &vec![1; shape.len()])?;
-                let source = base.broadcast_to(&shape)?;
-                (base, source)
-            }
+        let base = match work.operation {
+            Operation::Assign | Operation::New => numbered(&from, &to, &shape)?,
+            Operation::Fill => numbered(&from, &to, &vec![1; shape.len()])?,
         };
-        let expected = naive(&source, &to)?;
+        let source = read_from(work, &base, &shape)?;
+        let expected = answer(&source, &to)?;
         let target = DArray::zeros(to, source.shape(), Order::RowMajor)?;
-        Ok(Self { work, base, source, target, expected })
+        Ok(Self { work, shape, base, source, target, expected })
     }
 
     /// What is done.
@@ -89,7 +108,11 @@ impl Task {
     /// `is_conflict` while somebody has a lease.
     pub fn spoil(&self) -> Result {
         let (buffer, _) = self.target.buffer()?;
-        buffer.write()?.fill(0);
+        if buffer.is_host() {
+            buffer.write()?.fill(0);
+        } else {
+            Buffer::zeroed(buffer.nbytes())?.copy_into(&buffer)?;
+        }
         Ok(())
     }
 
@@ -100,7 +123,10 @@ impl Task {
     /// `is_conflict` while somebody has a lease.
     pub fn is_done(&self, result: &DArray) -> Result<bool> {
         let [result, expected] = [result, &self.expected].map(DArray::buffer);
-        let (result, expected) = (result?.0, expected?.0);
+        let (mut result, expected) = (result?.0, expected?.0);
+        if !result.is_host() {
+            result = result.copy_to(&device::memory(Place::CPU)?)?;
+        }
         Ok(result.read()?[..] == expected.read()?[..])
     }
 
@@ -125,6 +151,21 @@ impl Task {
             self.source.cast(self.target.dtype(), Order::RowMajor, Casting::Saturating)
         }
     }
+}
+
+/// An array without gaps, elsewhere.
+fn moved(array: &DArray, memory: &Arc<dyn MemoryManager>) -> Result<DArray> {
+    let (buffer, at) = array.buffer()?;
+    Ok(DArray::from_buffer(buffer.copy_to(memory)?, array.dtype().clone(), array.layout().clone(), at)?)
+}
+
+/// The view of the whole array that a work reads.
+fn read_from(work: &Work, base: &DArray, shape: &[usize]) -> Result<DArray> {
+    if work.operation == Operation::Fill {
+        return Ok(base.broadcast_to(shape)?);
+    }
+    let source = if work.axes.is_empty() { base.clone() } else { base.permute(work.axes)? };
+    Ok(if work.at.is_empty() { source } else { source.at(work.at)? })
 }
 
 /// The scalars of an element: the name of the field, where it begins, and what it is.
@@ -196,11 +237,11 @@ fn naive(source: &DArray, to: &DType) -> Result<DArray> {
 
 #[cfg(test)]
 mod tests {
-    use crate::{Task, WORKS};
+    use crate::{DEVICE_WORKS, Task, WORKS};
 
     #[test]
     fn every_work_comes_out_as_the_naive_way_says() {
-        for work in WORKS {
+        for work in WORKS.iter().chain(DEVICE_WORKS) {
             let task = Task::new(work, 1024).unwrap_or_else(|error| panic!("{}: {error}", work.name));
             assert!(task.source().len() >= 32, "{} has {} elements", work.name, task.source().len());
             assert!(!task.is_done(task.target()).unwrap(), "{} is done before it began", work.name);

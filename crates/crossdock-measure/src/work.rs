@@ -150,15 +150,46 @@ pub const WORKS: &[Work] = &[
     Work { name: "records aligned to packed, 4 Mi", dtype: ALIGNED, shape: &[4 * MI], into: PACKED, reach: RECORDS_REACH, ..RECORDS },
 ];
 
+const LARGE_CUBE: Work = Work { shape: &[GI_ROOT, GI_ROOT, GI_ROOT], reach: reach_one(0.8), ..COPY };
+/// So many, three times over, are 2^30.
+const GI_ROOT: usize = 1024;
+
+/// Works for a device, large enough that it is busy for longer than it takes to tell it what to do. A ratio is to its own copy of
+/// the mean of the bytes that are read and written.
+#[rustfmt::skip]
+pub const DEVICE_WORKS: &[Work] = &[
+    Work { name: "f32 copy 256 Mi", shape: &[256 * MI], reach: reach_one(0.95), ..COPY },
+    Work { name: "f32 fill 256 Mi", shape: &[256 * MI], operation: Operation::Fill, ..COPY },
+    Work { name: "f32 16384 rows of 16368, padded", shape: &[16384, 16384], at: ":, :-16", ..COPY },
+    Work { name: "f32 every other of 512 Mi", shape: &[512 * MI], at: "::2", ..COPY },
+    Work { name: "f32 reversed 256 Mi", shape: &[256 * MI], at: "::-1", ..COPY },
+    Work { name: "f32 transpose 16384 x 16384", shape: &[16384, 16384], axes: &[1, 0], reach: reach_one(0.8), ..COPY },
+    Work { name: "f32 1024^3 permuted 021", axes: &[0, 2, 1], ..LARGE_CUBE },
+    Work { name: "f32 1024^3 permuted 102", axes: &[1, 0, 2], ..LARGE_CUBE },
+    Work { name: "f32 1024^3 permuted 120", axes: &[1, 2, 0], ..LARGE_CUBE },
+    Work { name: "f32 1024^3 permuted 201", axes: &[2, 0, 1], ..LARGE_CUBE },
+    Work { name: "f32 1024^3 permuted 210", axes: &[2, 1, 0], ..LARGE_CUBE },
+    Work { name: "u8 HWC to CHW 17280 x 15360", dtype: "uint8", shape: &[17280, 15360, 3], axes: &[2, 0, 1], into: "uint8", ..COPY },
+    Work { name: "u8 CHW to HWC 17280 x 15360", dtype: "uint8", shape: &[3, 17280, 15360], axes: &[1, 2, 0], into: "uint8", ..COPY },
+
+    Work { name: "f32 to f16, 256 Mi", shape: &[256 * MI], into: "float16", ..CONVERSION },
+    Work { name: "bf16 to f32, 256 Mi", shape: &[256 * MI], dtype: "bfloat16", ..CONVERSION },
+    Work { name: "u8 to f32, 256 Mi", shape: &[256 * MI], dtype: "uint8", ..CONVERSION },
+    Work { name: "i32 big-endian to native, 256 Mi", shape: &[256 * MI], dtype: ">i4", into: "int32", ..CONVERSION },
+
+    Work { name: "i64 field of 24-byte records, 64 Mi", dtype: TRADE, shape: &[64 * MI], at: ".volume", into: "int64", ..RECORDS },
+];
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn names_are_all_different_and_go_into_a_table() {
-        for (index, work) in WORKS.iter().enumerate() {
+        let works: Vec<_> = WORKS.iter().chain(DEVICE_WORKS).collect();
+        for (index, work) in works.iter().enumerate() {
             assert!(
-                !WORKS[..index].iter().any(|other| other.name == work.name),
+                !works[..index].iter().any(|other| other.name == work.name),
                 "{} stands twice",
                 work.name
             );
@@ -168,8 +199,10 @@ mod tests {
 
     #[test]
     fn works_of_a_section_follow_each_other() {
-        let mut sections: Vec<Section> = WORKS.iter().map(|work| work.section).collect();
-        sections.dedup();
-        assert_eq!(sections, Section::ALL);
+        for works in [WORKS, DEVICE_WORKS] {
+            let mut sections: Vec<Section> = works.iter().map(|work| work.section).collect();
+            sections.dedup();
+            assert_eq!(sections, Section::ALL);
+        }
     }
 }

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
+use crossdock::memory::device::Device;
 use crossdock_measure::bandwidth::{self, Level};
 use crossdock_measure::{
-    Contender, Crossdock, Engine, Into, LONG_SAMPLE, Limits, Memcpy, Operation, Result, Task, median, ratio,
-    rounds,
+    Contender, Crossdock, DeviceCopy, Engine, Into, LONG_SAMPLE, Limits, Link, Memcpy, OnDevice, Operation,
+    Result, Task, median, ratio, rounds,
 };
 
 use crate::bench::report::{Figure, Memory, Traffic, Work};
@@ -38,14 +39,37 @@ pub(super) fn work(
     if threads > 1 {
         engines.push(Box::new(Crossdock::new("all threads", threads, into)?));
     }
+    compare(work, &task, &engines, limits)
+}
+
+/// One work beside the device's own copy.
+pub(super) fn work_on(
+    device: &dyn Device,
+    work: &'static crossdock_measure::Work,
+    shrink: usize,
+    limits: Limits,
+) -> Result<Work> {
+    let task = Task::on(&device.memory(), work, shrink)?;
+    let engines: [Box<dyn Engine>; 2] =
+        [Box::new(DeviceCopy::new(device)?), Box::new(OnDevice::new(device)?)];
+    compare(work, &task, &engines, limits)
+}
+
+/// The figures of two or three engines, of which the first one is the limit.
+fn compare(
+    work: &'static crossdock_measure::Work,
+    task: &Task,
+    engines: &[Box<dyn Engine>],
+    limits: Limits,
+) -> Result<Work> {
     let mut contenders = Vec::new();
-    for engine in &engines {
-        let job = engine.job(&task)?.ok_or("it cannot be done")?;
-        contenders.push(Contender { sample: LONG_SAMPLE, ..Contender::new(job.proven(&task)?) });
+    for engine in engines {
+        let job = engine.job(task)?.ok_or("it cannot be done")?;
+        contenders.push(Contender { sample: LONG_SAMPLE, ..Contender::new(job.proven(task)?) });
     }
     let samples = rounds(&mut contenders, limits)?;
     let gigabytes = |of: usize| task.nbytes() as f64 / median(samples[of].clone());
-    // The samples are times, of which `memcpy` has the shorter ones.
+    // The samples are times, of which the limit has the shorter ones.
     let figure = |of: usize| Figure { gigabytes: gigabytes(of), ratio: ratio(&samples[0], &samples[of]) };
     Ok(Work {
         name: work.name,
@@ -53,6 +77,16 @@ pub(super) fn work(
         nbytes: task.nbytes(),
         memcpy: gigabytes(0),
         one_thread: figure(1),
-        all_threads: (threads > 1).then(|| figure(2)),
+        all_threads: (engines.len() > 2).then(|| figure(2)),
     })
+}
+
+/// One way to a device, from it, or within it.
+pub(super) fn link(link: &Link, time: Duration) -> Result<Memory> {
+    let copy = Traffic {
+        name: bandwidth::Traffic::Copy.name(),
+        one_thread: link.gigabytes(time)?,
+        all_threads: None,
+    };
+    Ok(Memory { level: link.name.to_owned(), nbytes: link.nbytes(), traffic: vec![copy] })
 }

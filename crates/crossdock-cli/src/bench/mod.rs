@@ -10,7 +10,9 @@ use std::io::IsTerminal;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use crossdock_measure::{Limits, WORKS, bandwidth, machine};
+use crossdock::memory::{Place, device};
+use crossdock_measure::{DEVICE_WORKS, Limits, WORKS, Work, bandwidth, machine};
+use indicatif::ProgressBar;
 
 use crate::bench::report::Report;
 use crate::bench::text::Glyphs;
@@ -20,10 +22,19 @@ use crate::{out, progress};
 /// From then on each work is measured in one round only: a slow machine is done within two minutes, too.
 const LATE: Duration = Duration::from_secs(75);
 
+/// How many bytes are copied to a device, from it and within it.
+const LINK: usize = 256 << 20;
+
+/// A device that copies fewer gigabytes in a second, within its memory, ...
+const FAST: f64 = 200.0;
+/// ... gets works with extents divided by this.
+const SLOWER: usize = 8;
+
 const EXAMPLES: &str = "\
 Examples:
   crossdock bench                    (a minute or two; nothing else should be busy)
   crossdock bench --quick
+  crossdock bench --place cuda:0     (the copies of a device, and its works beside them)
   crossdock bench --json | jq '.works[] | [.name, .one_thread.ratio]'";
 
 /// Measure this machine's memory, and how near to it copies and conversions come.
@@ -31,6 +42,9 @@ Examples:
 /// First what the C library reads, writes and copies in each cache and in memory. Then each kind of work on arrays, beside memcpy of
 /// as many bytes in the same rounds: memcpy is what is there to be reached. Every result is compared with a naive one before it
 /// is timed.
+///
+/// With --place, the same of a device: its copies, within it and over the link to it, and each kind of work beside its own copy of as
+/// many bytes.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -40,6 +54,9 @@ pub(crate) struct Args {
     /// Print JSON in place of the drawing.
     #[arg(long)]
     json: bool,
+    /// Measure a device in place of the processor: cuda:0, opencl:0, ...
+    #[arg(long)]
+    place: Option<Place>,
     /// Divide the extents of all arrays by this, for tests.
     #[arg(long, hide = true, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     shrink: u32,
@@ -54,29 +71,69 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         }
         true => (Limits { most: 5, least: 3, budget: Duration::from_millis(60) }, Duration::from_millis(20)),
     };
-    let threads = machine::threads();
-    let levels = bandwidth::Level::all((512 << 20) / shrink);
-    let progress = progress::steps(levels.len() + WORKS.len());
-    let mut report = Report::new(machine::name(), threads);
-    let start = Instant::now();
-    for level in &levels {
-        progress.set_message(format!("reading, writing and copying {}", level.name));
-        report.memory.push(figures::memory(level, threads, time).map_err(told(&level.name))?);
-        progress.inc(1);
-    }
-    for work in WORKS {
-        progress.set_message(work.name);
-        let in_time = start.elapsed() < LATE;
-        let limits = if in_time { limits } else { Limits { most: 1, least: 1, ..limits } };
-        report.works.push(figures::work(work, shrink, threads, limits).map_err(told(work.name))?);
-        progress.inc(1);
-    }
-    progress.finish_and_clear();
+    let report = match args.place {
+        None | Some(Place::CPU) => processor(shrink, limits, time),
+        Some(place) => on_device(place, shrink, limits, time),
+    }?;
     if args.json {
         return out::print_json(&report);
     }
     let glyphs = if std::io::stdout().is_terminal() { Glyphs::UNICODE } else { Glyphs::ASCII };
     out::print(&text::write(&report, glyphs))
+}
+
+fn processor(shrink: usize, limits: Limits, time: Duration) -> Result<Report> {
+    let threads = machine::threads();
+    let levels = bandwidth::Level::all((512 << 20) / shrink);
+    let progress = progress::steps(levels.len() + WORKS.len());
+    let mut report = Report::new(machine::name(), threads);
+    for level in &levels {
+        progress.set_message(format!("reading, writing and copying {}", level.name));
+        report.memory.push(figures::memory(level, threads, time).map_err(told(&level.name))?);
+        progress.inc(1);
+    }
+    report.works =
+        works(WORKS, limits, &progress, |work, limits| figures::work(work, shrink, threads, limits))?;
+    Ok(report)
+}
+
+fn on_device(place: Place, shrink: usize, limits: Limits, time: Duration) -> Result<Report> {
+    let device = device::get(place)?;
+    let links = crossdock_measure::links(&*device, LINK / shrink).map_err(told(&place.to_string()))?;
+    let progress = progress::steps(links.len() + DEVICE_WORKS.len());
+    let mut report = Report::of_device(machine::name(), format!("{place}: {}", device.name()));
+    for link in links {
+        progress.set_message(format!("copying {}", link.name));
+        report.memory.push(figures::link(&link, time).map_err(told(link.name))?);
+        progress.inc(1);
+    }
+    // What is not faster than a processor has less to do.
+    let within = report.memory.first().map_or(0.0, |memory| memory.traffic[0].one_thread);
+    let shrink = if within < FAST { shrink * SLOWER } else { shrink };
+    report.works = works(DEVICE_WORKS, limits, &progress, |work, limits| {
+        figures::work_on(&*device, work, shrink, limits)
+    })?;
+    Ok(report)
+}
+
+/// All works of a table, those that begin late in fewer rounds.
+fn works(
+    table: &'static [Work],
+    limits: Limits,
+    progress: &ProgressBar,
+    measure: impl Fn(&'static Work, Limits) -> crossdock_measure::Result<report::Work>,
+) -> Result<Vec<report::Work>> {
+    let start = Instant::now();
+    let mut works = Vec::new();
+    for work in table {
+        progress.set_message(work.name);
+        let in_time = start.elapsed() < LATE;
+        let limits = if in_time { limits } else { Limits { most: 1, least: 1, ..limits } };
+        works.push(measure(work, limits).map_err(told(work.name))?);
+        progress.inc(1);
+    }
+    progress.finish_and_clear();
+    Ok(works)
 }
 
 fn told(what: &str) -> impl Fn(Box<dyn std::error::Error>) -> Failure {

@@ -43,9 +43,16 @@ pub(super) fn write(report: &Report, glyphs: Glyphs) -> String {
     let mut text = String::new();
     // Writing to a string cannot fail, here and below.
     let _ = writeln!(text, "{TITLE}{}{TITLE:#}", report.machine);
+    if let Some(device) = &report.device {
+        let _ = writeln!(text, "{TITLE}{device}{TITLE:#}");
+    }
     memory(&mut text, report, glyphs);
     works(&mut text, report, glyphs);
     let Glyphs { one, all, limit } = glyphs;
+    if report.device.is_some() {
+        let _ = writeln!(text, "\n{one} by the device\n{limit} its own copy of as many bytes");
+        return text;
+    }
     let _ = writeln!(text, "\n{one} by one thread");
     if report.threads > 1 {
         let _ = writeln!(text, "{all} as far as {} threads come", report.threads);
@@ -54,10 +61,20 @@ pub(super) fn write(report: &Report, glyphs: Glyphs) -> String {
     text
 }
 
+impl Report {
+    /// What the two columns of figures are headed by.
+    fn columns(&self) -> [String; 2] {
+        match self.device {
+            None => ["1 thread".to_owned(), format!("{} thr.", self.threads)],
+            Some(_) => ["device".to_owned(), String::new()],
+        }
+    }
+}
+
 fn memory(text: &mut String, report: &Report, glyphs: Glyphs) {
-    let threads = report.threads;
+    let [one, all] = report.columns();
     let _ = writeln!(text, "\n{TITLE}memory, in GB/s{TITLE:#}");
-    let _ = writeln!(text, "{:<32} {:>9} {:>9}", "", "1 thread", format!("{threads} thr."));
+    let _ = writeln!(text, "{:<32} {one:>9} {all:>9}", "");
     let all = report.memory.iter().flat_map(|memory| &memory.traffic);
     let fastest = all.fold(1e-9, |most: f64, traffic| most.max(traffic.one_thread));
     for memory in &report.memory {
@@ -73,9 +90,10 @@ fn memory(text: &mut String, report: &Report, glyphs: Glyphs) {
 }
 
 fn works(text: &mut String, report: &Report, glyphs: Glyphs) {
-    let _ = writeln!(text, "\n{TITLE}how near to memcpy by one thread{TITLE:#}");
-    let threads = format!("{} thr.", report.threads);
-    let _ = writeln!(text, "{:<42} {:>6} {:>8} {threads:>6}", "", "GB/s", "1 thread");
+    let limit = if report.device.is_some() { "its own copy" } else { "memcpy by one thread" };
+    let [one, all] = report.columns();
+    let _ = writeln!(text, "\n{TITLE}how near to {limit}{TITLE:#}");
+    let _ = writeln!(text, "{:<42} {:>6} {one:>8} {all:>6}", "", "GB/s");
     let mut section = "";
     for work in &report.works {
         if work.section != section {

@@ -1,0 +1,155 @@
+//! Works on a device, and what its memory and its link can do.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crossdock::Error;
+use crossdock::memory::device::{self, Device, MemoryManager, Stream};
+use crossdock::memory::{Buffer, DeviceKind, Place};
+
+use crate::{Engine, Job, Result, Task};
+
+/// Puts as many operations into a stream as are asked for, and waits for them: a device works while it is told what comes next.
+fn timed(
+    stream: &dyn Stream,
+    count: usize,
+    mut enqueue: impl FnMut() -> Result<(), Error>,
+) -> Result<Duration> {
+    stream.synchronize()?;
+    let start = Instant::now();
+    for _ in 0..count {
+        enqueue()?;
+    }
+    stream.synchronize()?;
+    Ok(start.elapsed())
+}
+
+fn stream_of(device: &dyn Device) -> Result<Arc<dyn Stream>> {
+    Ok(device.stream()?.ok_or_else(|| format!("{} has no streams", device.name()))?)
+}
+
+/// The device's own copy of as many bytes as a work reads and writes in the mean: what is there to be reached.
+pub struct DeviceCopy {
+    memory: Arc<dyn MemoryManager>,
+    stream: Arc<dyn Stream>,
+}
+
+impl DeviceCopy {
+    /// In a stream of its own.
+    ///
+    /// # Errors
+    ///
+    /// What the device says.
+    pub fn new(device: &dyn Device) -> Result<Self> {
+        Ok(Self { memory: device.memory(), stream: stream_of(device)? })
+    }
+}
+
+impl Engine for DeviceCopy {
+    fn name(&self) -> &'static str {
+        "copy"
+    }
+
+    fn job<'a>(&'a self, task: &'a Task) -> Result<Option<Job<'a>>> {
+        let content = vec![1; task.nbytes()];
+        let source = Buffer::from_vec(content)?.copy_to(&self.memory)?;
+        let target = Buffer::on(&self.memory, task.nbytes())?;
+        let copied = target.clone();
+        let run = move |count| {
+            timed(&*self.stream, count, || source.copy_into_in(&target, &*self.stream).map(drop))
+        };
+        let is_done = move || {
+            let host = device::memory(Place::CPU)?;
+            Ok(copied.copy_to(&host)?.read()?.iter().all(|&byte| byte == 1))
+        };
+        Ok(Some(Job::timed(run, is_done)))
+    }
+}
+
+/// The library's own work on a device, in a stream.
+pub struct OnDevice {
+    stream: Arc<dyn Stream>,
+}
+
+impl OnDevice {
+    /// In a stream of its own.
+    ///
+    /// # Errors
+    ///
+    /// What the device says.
+    pub fn new(device: &dyn Device) -> Result<Self> {
+        Ok(Self { stream: stream_of(device)? })
+    }
+}
+
+impl Engine for OnDevice {
+    fn name(&self) -> &'static str {
+        "crossdock"
+    }
+
+    fn job<'a>(&'a self, task: &'a Task) -> Result<Option<Job<'a>>> {
+        let enqueue = || task.assign();
+        Ok(Some(Job::timed(
+            move |count| timed(&*self.stream, count, enqueue),
+            || task.is_done(task.target()),
+        )))
+    }
+}
+
+/// A way that bytes go to a device, from it, or within it.
+pub struct Link {
+    /// For people.
+    pub name: &'static str,
+    source: Buffer,
+    target: Buffer,
+    stream: Arc<dyn Stream>,
+}
+
+/// The ways of a device, for copies of so many bytes: those with pinned memory of the host only where the device has such.
+///
+/// # Errors
+///
+/// Where there is too little memory, or what the device says.
+pub fn links(device: &dyn Device, nbytes: usize) -> Result<Vec<Link>> {
+    let (memory, stream, host) = (device.memory(), stream_of(device)?, device::memory(Place::CPU)?);
+    let content = Buffer::from_vec(vec![1u8; nbytes])?;
+    let link = |name, source: &Arc<dyn MemoryManager>, target: &Arc<dyn MemoryManager>| {
+        let (source, target) = (content.copy_to(source)?, Buffer::on(target, nbytes)?);
+        Ok::<_, Error>(Link { name, source, target, stream: stream.clone() })
+    };
+    let mut links = vec![
+        link("within the device", &memory, &memory)?,
+        link("host to device", &host, &memory)?,
+        link("device to host", &memory, &host)?,
+    ];
+    if device.place().kind() == DeviceKind::CUDA {
+        let pinned = device::memory(Place::new(DeviceKind::CUDA_HOST, 0))?;
+        links.push(link("pinned host to device", &pinned, &memory)?);
+        links.push(link("device to pinned host", &memory, &pinned)?);
+    }
+    Ok(links)
+}
+
+impl Link {
+    /// How many bytes one copy has.
+    pub fn nbytes(&self) -> usize {
+        self.source.nbytes()
+    }
+
+    /// Gigabytes in a second, each byte counted once, by copies that follow each other for about so long.
+    ///
+    /// # Errors
+    ///
+    /// What the device says.
+    pub fn gigabytes(&self, time: Duration) -> Result<f64> {
+        let copy = || self.source.copy_into_in(&self.target, &*self.stream).map(drop);
+        let mut count = 1;
+        loop {
+            let elapsed = timed(&*self.stream, count, copy)?;
+            if elapsed >= time {
+                return Ok(count as f64 * self.source.nbytes() as f64 / elapsed.as_secs_f64() / 1e9);
+            }
+            count *= 2;
+        }
+    }
+}
