@@ -42,7 +42,7 @@ pub(crate) fn read(group: &str) -> Result<Vec<Line>> {
 impl Table {
     /// The table as a record has it, one line for each case. Names have commas (types do), and so they are quoted.
     pub(crate) fn to_lines(&self) -> String {
-        self.lines(&date(), &machine::name())
+        self.lines(&machine::date(), &machine::name())
     }
 
     fn lines(&self, date: &str, machine: &str) -> String {
@@ -123,18 +123,6 @@ fn fields(line: &str) -> Vec<String> {
         }
     }
     fields
-}
-
-/// Today, as in ISO 8601, from the days since 1970.
-fn date() -> String {
-    let days = std::time::UNIX_EPOCH.elapsed().map_or(0, |elapsed| elapsed.as_secs() / 86_400) as i64;
-    let (era, day) = ((days + 719_468) / 146_097, (days + 719_468) % 146_097);
-    let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
-    let day_of_year = day - (365 * year + year / 4 - year / 100);
-    let shifted = (5 * day_of_year + 2) / 153;
-    let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
-    let year = year + era * 400 + i64::from(month <= 2);
-    format!("{year:04}-{month:02}-{:02}", day_of_year - (153 * shifted + 2) / 5 + 1)
 }
 
 #[cfg(test)]

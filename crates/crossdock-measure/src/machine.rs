@@ -14,6 +14,18 @@ pub fn name() -> String {
     format!("{name} family {family} model {model} ({} cores)", threads())
 }
 
+/// Today, as in ISO 8601, from the days since 1970.
+pub fn date() -> String {
+    let days = std::time::UNIX_EPOCH.elapsed().map_or(0, |elapsed| elapsed.as_secs() / 86_400) as i64;
+    let (era, day) = ((days + 719_468) / 146_097, (days + 719_468) % 146_097);
+    let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
+    let day_of_year = day - (365 * year + year / 4 - year / 100);
+    let shifted = (5 * day_of_year + 2) / 153;
+    let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
+    let year = year + era * 400 + i64::from(month <= 2);
+    format!("{year:04}-{month:02}-{:02}", day_of_year - (153 * shifted + 2) / 5 + 1)
+}
+
 /// How many threads run at once.
 pub fn threads() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
