@@ -306,7 +306,7 @@ pub(crate) fn valgrind(run: &mut Run<'_>) -> Result<()> {
 }
 
 /// The test binary `target` of the package in `folder`, from Cargo's messages.
-fn test_binary(messages: &str, folder: &Path, target: &str) -> Option<PathBuf> {
+pub(crate) fn test_binary(messages: &str, folder: &Path, target: &str) -> Option<PathBuf> {
     messages.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok()).find_map(|message| {
         let ours = Path::new(message["target"]["src_path"].as_str()?).starts_with(folder);
         let wanted = message["target"]["name"] == target && message["profile"]["test"] == true;

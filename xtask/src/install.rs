@@ -128,7 +128,7 @@ impl Place<'_> {
 
 /// Takes out of a library which line of which file its code is from: most of its size, and of use only with the sources at hand. The names
 /// of functions stay.
-fn strip(door: &Door, library: &Path) -> Result<()> {
+pub(crate) fn strip(door: &Door, library: &Path) -> Result<()> {
     let status = door.command("strip", "--strip-debug").arg(library).status();
     let status =
         status.context("`strip` does not run, which comes with the C compiler (Debian's binutils)")?;

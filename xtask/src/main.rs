@@ -6,6 +6,7 @@
 mod bench;
 mod border;
 mod checks;
+mod gpu_check;
 mod install;
 mod interpreters;
 mod processes;
@@ -66,6 +67,19 @@ enum Task {
         #[arg(long)]
         prefix: PathBuf,
     },
+    /// Check and measure what needs a GPU, in at most five minutes; without one, say so
+    #[command(after_help = "Examples:\n  \
+        cargo xtask gpu-check                           on this machine\n  \
+        cargo xtask gpu-check --record bench/record/gpu.csv\n  \
+        cargo xtask gpu-check --bundle target/gpu       a folder for a machine with nothing but the driver: ./run")]
+    GpuCheck {
+        /// Make this folder in place of checking
+        #[arg(long)]
+        bundle: Option<PathBuf>,
+        /// For the program that checks; its `--help` says them
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<String>,
+    },
     /// Write the figures of bench/record/ into COMPARE.md
     Compare,
     /// List the suites
@@ -90,6 +104,7 @@ fn main() -> ExitCode {
         Task::Test(args) => test(&args),
         Task::Bench { args } => bench::run(&args),
         Task::Compare => bench::compare(),
+        Task::GpuCheck { bundle, args } => gpu_check::run(bundle.as_deref(), &args),
         Task::Install { prefix } => install::run(&prefix),
         Task::Suites => {
             print!("{}", suite::list());

@@ -8,27 +8,17 @@ use anyhow::{Context, Result, bail};
 
 use crate::interpreters;
 use crate::provision::{TESTS, WHEEL};
-use crate::run::Run;
+use crate::run::{Door, Run};
 
 const MANIFEST: &str = "bindings/python/Cargo.toml";
 
 pub(crate) fn wheel(run: &mut Run<'_>) -> Result<()> {
-    let target = run.door.target.join("wheel");
+    let target = target(run.door);
     run.step("lints");
     let mut clippy = run.door.cargo(&format!("clippy --locked --manifest-path {MANIFEST} -- -D warnings"));
     run.exec(clippy.env("CARGO_TARGET_DIR", &target))?;
 
-    run.step("build");
-    let folder = target.join("wheels");
-    if folder.exists() {
-        fs::remove_dir_all(&folder).with_context(|| format!("{} cannot be removed", folder.display()))?;
-    }
-    let python = TESTS.python(run.door);
-    let mut build =
-        run.door.command(&python, &format!("-m maturin build --release --locked -m {MANIFEST} --out"));
-    build.arg(&folder).arg("--interpreter").arg(&python);
-    run.exec(build.env("CARGO_TARGET_DIR", &target))?;
-    let wheel = only_wheel(&folder)?;
+    let wheel = build(run)?;
     let nbytes = fs::metadata(&wheel)?.len();
 
     interpreters::audit(run, &wheel)?;
@@ -53,6 +43,26 @@ pub(crate) fn wheel(run: &mut Run<'_>) -> Result<()> {
     interpreters::on_all(run, &wheel)?;
     run.note(format!("a wheel of {} KiB", nbytes.div_ceil(1 << 10)));
     run.expect_tests()
+}
+
+fn target(door: &Door) -> PathBuf {
+    door.target.join("wheel")
+}
+
+/// Builds the wheel as it is shipped, with the environment of the tests.
+pub(crate) fn build(run: &mut Run<'_>) -> Result<PathBuf> {
+    run.step("build");
+    let target = target(run.door);
+    let folder = target.join("wheels");
+    if folder.exists() {
+        fs::remove_dir_all(&folder).with_context(|| format!("{} cannot be removed", folder.display()))?;
+    }
+    let python = TESTS.python(run.door);
+    let mut build =
+        run.door.command(&python, &format!("-m maturin build --release --locked -m {MANIFEST} --out"));
+    build.arg(&folder).arg("--interpreter").arg(&python);
+    run.exec(build.env("CARGO_TARGET_DIR", &target))?;
+    only_wheel(&folder)
 }
 
 /// One wheel is for every Python from 3.11 on, and says so in its name.

@@ -33,6 +33,9 @@ struct Arguments {
     /// How many seconds all of it may take: what would begin later is left out, and said to be
     #[arg(long, default_value_t = 290)]
     seconds: u64,
+    /// Say which device there is, or that there is none, and end
+    #[arg(long)]
+    probe: bool,
     /// Divide the extents of all arrays by this
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     shrink: u32,
@@ -50,6 +53,9 @@ fn main() -> ExitCode {
         }
     };
     println!("{place}: {}", device.name());
+    if arguments.probe {
+        return ExitCode::SUCCESS;
+    }
     let mut rows = programs::run(&arguments, deadline);
     rows.extend(figures::take(&*device, arguments.shrink as usize, deadline));
     println!("{}", table::draw(&rows));
