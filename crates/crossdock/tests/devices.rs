@@ -1,67 +1,16 @@
 //! Every device behaves as the others do; and what each of them refuses, fails at, and reports.
 
+#[macro_use]
 mod conformance;
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, PoisonError, RwLockReadGuard, RwLockWriteGuard};
 
-use conformance::{PROCESS, Subject, bytes, host, numbers};
+use conformance::{Subject, alone, beside, bytes, host, numbers};
 use crossdock::Error;
 use crossdock::memory::device::fenced::{FAILURE, FencedDevice, Operation, Ways};
 use crossdock::memory::device::{self, Device, Effect, Event, MemoryManager, Moved, Signal, Transfer, Usage};
 use crossdock::memory::{Backing, Birth, Buffer, DeviceKind, LeaseKind, Place, Pool};
-
-fn beside() -> RwLockReadGuard<'static, ()> {
-    PROCESS.read().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn alone() -> RwLockWriteGuard<'static, ()> {
-    PROCESS.write().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// All checks of the suite for one device, each as a test of its own.
-macro_rules! conforms {
-    ($name:ident, $subject:expr) => {
-        mod $name {
-            use super::*;
-            conforms! { @beside $subject;
-                new_memory_is_of_the_place_the_size_and_the_manager
-                bytes_arrive_unchanged_from_every_kind_of_memory
-                a_range_is_copied_into_a_range_and_nothing_beside
-                sizes_that_differ_and_ranges_that_overlap_are_refused
-                memory_is_mapped_or_copied_and_which_it_was_is_said
-                a_slice_keeps_place_manager_mutability_and_events
-                nothing_is_copied_mapped_and_sliced_too
-                more_memory_than_there_is_is_an_error_that_changes_nothing
-                leases_decide_what_may_be_copied
-                work_in_a_stream_is_done_in_its_order
-                work_holds_its_leases_until_it_is_over
-                the_host_waits_for_work_whatever_it_asks_for
-                a_stream_waits_for_another
-                many_threads_copy_at_once
-            }
-            conforms! { @alone $subject;
-                what_is_in_use_is_counted_with_its_peak
-                every_byte_that_is_copied_is_counted_and_no_other
-                what_goes_wrong_in_a_release_is_queued_and_readable
-            }
-        }
-    };
-    (@beside $subject:expr; $($check:ident)*) => {$(
-        #[test]
-        fn $check() {
-            let _others = beside();
-            conformance::$check(&$subject);
-        }
-    )*};
-    (@alone $subject:expr; $($check:ident)*) => {$(
-        #[test]
-        fn $check() {
-            let _alone = alone();
-            conformance::$check(&$subject);
-        }
-    )*};
-}
 
 conforms!(cpu, of_host(host()));
 conforms!(pool, of_host(device::pool_memory(Pool::system().unwrap())));

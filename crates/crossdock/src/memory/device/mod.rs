@@ -48,7 +48,8 @@ mod host;
 mod manager;
 mod map;
 mod meter;
-mod opencl;
+pub mod opencl;
+mod pages;
 #[cfg(any(feature = "cuda", feature = "opencl"))]
 mod pending;
 mod registry;

@@ -9,46 +9,11 @@ use std::sync::atomic::Ordering;
 use crate::error::{Error, Result};
 use crate::memory::device::fenced::stream::FencedStream;
 use crate::memory::device::fenced::{Core, Operation};
+use crate::memory::device::pages::Pages;
 use crate::memory::device::{
     DeviceRegion, Event, Hold, MemoryManager, Meter, Stream, Transfer, Usage, adopt,
 };
-use crate::memory::{Backing, Birth, Buffer, DeviceKind, LeaseKind, Place, fault, racy};
-
-/// Pages of our own.
-///
-/// # Invariants
-///
-/// 1. `base..base + nbytes` is a mapping of our own, which nobody else unmaps.
-struct Pages {
-    base: NonNull<u8>,
-    nbytes: usize,
-}
-
-// SAFETY: an address range of the process, bound to no thread.
-unsafe impl Send for Pages {}
-
-impl Pages {
-    /// Zeroed pages for `nbytes` bytes, one at least.
-    fn new(nbytes: usize, protection: i32) -> Result<Self> {
-        let out_of_memory = || Error::out_of_memory(nbytes, fault::page_size());
-        let rounded = nbytes.max(1).checked_next_multiple_of(fault::page_size()).ok_or_else(out_of_memory)?;
-        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
-        // SAFETY: a new mapping at an address that the system chooses touches no memory of ours.
-        let base = unsafe { libc::mmap(std::ptr::null_mut(), rounded, protection, flags, -1, 0) };
-        if base == libc::MAP_FAILED {
-            return Err(out_of_memory());
-        }
-        let base = NonNull::new(base.cast()).ok_or_else(out_of_memory)?;
-        Ok(Self { base, nbytes: rounded })
-    }
-}
-
-impl Drop for Pages {
-    fn drop(&mut self) {
-        // SAFETY: Pages 1.
-        unsafe { libc::munmap(self.base.as_ptr().cast(), self.nbytes) };
-    }
-}
+use crate::memory::{Backing, Birth, Buffer, DeviceKind, LeaseKind, Place, racy};
 
 /// The memory of a [`FencedDevice`](super::FencedDevice).
 #[derive(Debug)]
@@ -78,9 +43,9 @@ impl FencedMemory {
         behind: impl Send + 'static,
     ) -> Result<Buffer> {
         let charge = Meter::charge(&self.core.meter, nbytes)?;
-        let fence = Pages::new(nbytes, libc::PROT_NONE)?;
+        let fence = Pages::reserved(nbytes)?;
         let region =
-            DeviceRegion { address: fence.base, nbytes, object: object.as_ptr().cast::<c_void>(), birth };
+            DeviceRegion { address: fence.base(), nbytes, object: object.as_ptr().cast::<c_void>(), birth };
         let core = self.core.clone();
         let release = move || {
             drop((fence, behind));
@@ -158,9 +123,9 @@ impl MemoryManager for FencedMemory {
     }
 
     fn allocate(self: Arc<Self>, nbytes: usize) -> Result<Buffer> {
-        let room = Pages::new(nbytes, libc::PROT_READ | libc::PROT_WRITE)?;
+        let room = Pages::zeroed(nbytes)?;
         // SAFETY: new pages, which go with the allocation.
-        unsafe { self.fenced(nbytes, room.base, Birth::Sole, room) }
+        unsafe { self.fenced(nbytes, room.base(), Birth::Sole, room) }
     }
 
     fn can_copy(&self, from: Place, to: Place) -> bool {

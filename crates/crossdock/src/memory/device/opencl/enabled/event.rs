@@ -1,0 +1,148 @@
+//! The ends of commands.
+
+use std::ffi::c_void;
+use std::fmt;
+use std::sync::Arc;
+
+use opencl_sys::*;
+
+use crate::error::{Error, Result};
+use crate::memory::device::Event;
+use crate::memory::device::opencl::enabled::context::Context;
+use crate::memory::device::opencl::enabled::error::{check, name};
+use crate::memory::device::opencl::enabled::object::{Object, OfEvent};
+use crate::memory::device::opencl::enabled::query::{Subject, one};
+use crate::memory::device::pending::{DriverEvent, Pending};
+
+/// The end of a command, or an event that somebody else brings about.
+pub(crate) struct ClEvent {
+    object: Object<OfEvent>,
+    context: Arc<Context>,
+}
+
+impl ClEvent {
+    /// What a function that puts a command into a queue gave.
+    ///
+    /// # Errors
+    ///
+    /// What it said.
+    ///
+    /// # Safety
+    ///
+    /// Where `status` says so, `raw` is an event of the context, and one reference of it is the caller's to give.
+    pub(crate) unsafe fn made(
+        raw: cl_event,
+        status: cl_int,
+        context: &Arc<Context>,
+        function: &str,
+    ) -> Result<Self> {
+        // SAFETY: the caller's word.
+        let object = unsafe { Object::made(raw, status, context.driver(), context.place(), function) }?;
+        Ok(Self { object, context: context.clone() })
+    }
+
+    /// Another's event.
+    ///
+    /// # Errors
+    ///
+    /// `is_place` where its context does not have the device; what the driver says.
+    ///
+    /// # Safety
+    ///
+    /// `raw` is null, or an event that is alive.
+    pub(crate) unsafe fn borrowed(raw: cl_event, context: &Arc<Context>) -> Result<Self> {
+        // SAFETY: the caller's word.
+        let object = unsafe { Object::retained(raw, context.driver(), context.place()) }?;
+        // SAFETY: retained just now.
+        let its = unsafe { one::<cl_context>(context.driver(), Subject::Event(raw), CL_EVENT_CONTEXT) }?;
+        // SAFETY: alive as its event is.
+        let context = unsafe { Context::known(its, context) }?;
+        Ok(Self { object, context })
+    }
+
+    /// The driver's event behind one of ours.
+    pub(crate) fn of(event: &dyn Event) -> Option<&Self> {
+        let event: &dyn std::any::Any = event;
+        event
+            .downcast_ref::<Pending<Self>>()
+            .map(Pending::event)
+            .or_else(|| event.downcast_ref::<Borrowed>().map(|borrowed| &borrowed.0))
+    }
+
+    pub(crate) fn context(&self) -> &Arc<Context> {
+        &self.context
+    }
+
+    /// How far the command is: negative where it failed, [`CL_COMPLETE`] where it is done.
+    fn status(&self) -> Result<cl_int> {
+        self.context.driver().check_process()?;
+        // SAFETY: Object 1.
+        unsafe {
+            one(self.context.driver(), Subject::Event(self.object.raw()), CL_EVENT_COMMAND_EXECUTION_STATUS)
+        }
+        .map_err(|error| error.within(self.context.place()))
+    }
+
+    fn outcome(&self, status: cl_int) -> Result<()> {
+        if status >= CL_COMPLETE {
+            return Ok(());
+        }
+        let place = self.context.place();
+        Err(Error::device(format!("{place}: a command ended with error {status} ({})", name(status))))
+    }
+}
+
+impl DriverEvent for ClEvent {
+    fn wait(&self) -> Result<()> {
+        let driver = self.context.driver();
+        driver.check_process()?;
+        let raw = self.object.raw();
+        // SAFETY: one event, which is alive (Object 1, Driver 1).
+        let waited = unsafe { (driver.wait_for_events)(1, &raw const raw) };
+        if waited == CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST {
+            return self.outcome(self.status()?.min(waited));
+        }
+        check(waited, "clWaitForEvents").map_err(|error| error.within(self.context.place()))
+    }
+
+    fn poll(&self) -> Option<Result<()>> {
+        match self.status() {
+            Ok(status) if status > CL_COMPLETE => None,
+            Ok(status) => Some(self.outcome(status)),
+            Err(error) => Some(Err(error)),
+        }
+    }
+
+    fn raw(&self) -> *mut c_void {
+        self.object.raw()
+    }
+}
+
+impl fmt::Debug for ClEvent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ClEvent({:?})", self.object)
+    }
+}
+
+/// An event that somebody else made: no work of ours waits behind it.
+pub(super) struct Borrowed(pub(super) ClEvent);
+
+impl Event for Borrowed {
+    fn wait(&self) -> Result<()> {
+        DriverEvent::wait(&self.0)
+    }
+
+    fn poll(&self) -> Option<Result<()>> {
+        DriverEvent::poll(&self.0)
+    }
+
+    fn raw(&self) -> *mut c_void {
+        DriverEvent::raw(&self.0)
+    }
+}
+
+impl fmt::Debug for Borrowed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?} of another's", self.0)
+    }
+}

@@ -1,0 +1,117 @@
+//! Objects that others made, and objects for others.
+
+use std::ffi::c_void;
+use std::sync::Arc;
+
+use opencl_sys::*;
+
+use crate::error::{Error, Kind, Result};
+use crate::memory::device::opencl::enabled::context::Context;
+use crate::memory::device::opencl::enabled::copy::Range;
+use crate::memory::device::opencl::enabled::object::{Object, OfMemory};
+use crate::memory::device::opencl::enabled::query::{Subject, one};
+use crate::memory::device::pages::Pages;
+use crate::memory::device::{DeviceRegion, Hold, Meter, adopt};
+use crate::memory::{Birth, Buffer, LeaseKind};
+
+/// Another's object as a buffer, in its own context.
+///
+/// # Errors
+///
+/// As [`import`](crate::memory::device::opencl::import).
+///
+/// # Safety
+///
+/// As there.
+pub(super) unsafe fn import(object: *mut c_void, on: &Arc<Context>, birth: Birth) -> Result<Buffer> {
+    let (driver, place) = (on.driver(), on.place());
+    driver.check_process()?;
+    // SAFETY: the caller's word.
+    let object: Object<OfMemory> = unsafe { Object::retained(object, driver, place) }?;
+    let subject = Subject::Memory(object.raw());
+    // SAFETY: retained just now.
+    let kind = unsafe { one::<cl_mem_object_type>(driver, subject, CL_MEM_TYPE) }?;
+    if kind != CL_MEM_OBJECT_BUFFER {
+        return Err(Error::new(
+            Kind::Malformed,
+            format!("the memory object on {place} is no buffer: it has the type {kind:#x}"),
+        ));
+    }
+    // SAFETY: retained just now.
+    let nbytes = unsafe { one::<usize>(driver, subject, CL_MEM_SIZE) }?;
+    // SAFETY: retained just now.
+    let its = unsafe { one::<cl_context>(driver, subject, CL_MEM_CONTEXT) }?;
+    // SAFETY: alive as its object is.
+    let context = unsafe { Context::known(its, on) }?;
+    let charge = Meter::charge(context.meter(), 0)?;
+    let fence = Pages::reserved(nbytes)?;
+    let region = DeviceRegion { address: fence.base(), nbytes, object: object.raw(), birth };
+    let release = move || {
+        drop(fence);
+        object.release()
+    };
+    // SAFETY: the addresses are reserved until the release, which gives our reference to the object back; who else touches it is the
+    // caller's word.
+    unsafe { adopt(context, region, charge, release) }
+}
+
+/// A memory object that begins and ends where a buffer does. The memory is held under a lease for as long as this lives.
+#[derive(Debug)]
+pub struct SubBuffer {
+    /// Goes first: it is a part of what the hold keeps.
+    object: Object<OfMemory>,
+    hold: Hold,
+}
+
+impl SubBuffer {
+    /// The memory object, a `cl_mem`. It is this one's; whoever keeps it longer retains it.
+    pub fn raw(&self) -> *mut c_void {
+        self.object.raw()
+    }
+
+    /// The lease under which the memory is held.
+    pub fn hold(&self) -> &Hold {
+        &self.hold
+    }
+}
+
+pub(super) fn sub_buffer(buffer: &Buffer, kind: LeaseKind) -> Result<SubBuffer> {
+    let (hold, nbytes) = (buffer.hold(kind)?, buffer.nbytes());
+    if nbytes == 0 {
+        return Err(Error::new(Kind::Bounds, "OpenCL has no memory objects of 0 bytes"));
+    }
+    let Some(Range { context, object, offset }) = Range::of(&hold)? else {
+        return Err(Error::new(Kind::Place, format!("memory on {} has no object of OpenCL", hold.place())));
+    };
+    let (driver, place) = (context.driver(), context.place());
+    driver.check_process()?;
+    // SAFETY: the hold keeps the object.
+    let whole = unsafe { one::<usize>(driver, Subject::Memory(object), CL_MEM_SIZE) }?;
+    if (offset, nbytes) == (0, whole) {
+        // SAFETY: the hold keeps the object.
+        return Ok(SubBuffer { object: unsafe { Object::retained(object, driver, place) }?, hold });
+    }
+    let alignment = context.description().alignment;
+    if !offset.is_multiple_of(alignment) {
+        return Err(Error::new(
+            Kind::Alignment,
+            format!(
+                "a sub-buffer begins at a multiple of {alignment} bytes on {place}, and the memory at byte {offset} of its object"
+            ),
+        ));
+    }
+    let (region, mut status) = (cl_buffer_region { origin: offset, size: nbytes }, CL_SUCCESS);
+    // SAFETY: an object that the hold keeps, and a region within it (Hold 1), valid for the call (Driver 1). Without flags it is as
+    // its object is.
+    let raw = unsafe {
+        (driver.create_sub_buffer)(
+            object,
+            0,
+            CL_BUFFER_CREATE_TYPE_REGION,
+            (&raw const region).cast(),
+            &raw mut status,
+        )
+    };
+    // SAFETY: the driver gave it.
+    Ok(SubBuffer { object: unsafe { Object::made(raw, status, driver, place, "clCreateSubBuffer") }?, hold })
+}

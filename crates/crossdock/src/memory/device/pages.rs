@@ -1,0 +1,56 @@
+//! Pages of a device's own: with bytes behind them, or addresses alone.
+
+use std::ptr::NonNull;
+
+use crate::error::{Error, Result};
+use crate::memory::fault;
+
+/// Pages of our own.
+///
+/// # Invariants
+///
+/// 1. `base..base + nbytes` is a mapping of our own, which nobody else unmaps.
+pub(super) struct Pages {
+    base: NonNull<u8>,
+    nbytes: usize,
+}
+
+// SAFETY: an address range of the process, bound to no thread.
+unsafe impl Send for Pages {}
+
+impl Pages {
+    /// Addresses for `nbytes` bytes, one at least, which nobody else has and the processor faults at: for memory that has none of its
+    /// own.
+    pub(super) fn reserved(nbytes: usize) -> Result<Self> {
+        Self::new(nbytes, libc::PROT_NONE)
+    }
+
+    /// Zeroed pages for `nbytes` bytes, one at least.
+    pub(super) fn zeroed(nbytes: usize) -> Result<Self> {
+        Self::new(nbytes, libc::PROT_READ | libc::PROT_WRITE)
+    }
+
+    fn new(nbytes: usize, protection: i32) -> Result<Self> {
+        let out_of_memory = || Error::out_of_memory(nbytes, fault::page_size());
+        let rounded = nbytes.max(1).checked_next_multiple_of(fault::page_size()).ok_or_else(out_of_memory)?;
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+        // SAFETY: a new mapping at an address that the system chooses touches no memory of ours.
+        let base = unsafe { libc::mmap(std::ptr::null_mut(), rounded, protection, flags, -1, 0) };
+        if base == libc::MAP_FAILED {
+            return Err(out_of_memory());
+        }
+        let base = NonNull::new(base.cast()).ok_or_else(out_of_memory)?;
+        Ok(Self { base, nbytes: rounded })
+    }
+
+    pub(super) fn base(&self) -> NonNull<u8> {
+        self.base
+    }
+}
+
+impl Drop for Pages {
+    fn drop(&mut self) {
+        // SAFETY: Pages 1.
+        unsafe { libc::munmap(self.base.as_ptr().cast(), self.nbytes) };
+    }
+}

@@ -1,0 +1,54 @@
+//! Devices of OpenCL, on whichever the loader has first: they behave as every device does, take in what others made, and say what is
+//! missing. Without a device nothing is run, unless `CROSSDOCK_REQUIRE_COUNTERPARTS` is set: then that is a failure.
+
+#[macro_use]
+#[path = "../conformance/mod.rs"]
+mod conformance;
+mod raw;
+
+use std::sync::Arc;
+
+use conformance::Subject;
+use crossdock::memory::device::{self, Device, opencl};
+use crossdock_testkit::missing;
+
+/// The first device.
+fn first() -> Option<(opencl::Description, Arc<dyn Device>)> {
+    match opencl::devices() {
+        Ok(devices) => {
+            let first = devices.into_iter().next().unwrap();
+            let device = device::get(first.place).unwrap();
+            Some((first, device))
+        }
+        Err(error) => {
+            missing(&format!("a device of OpenCL ({error})"));
+            None
+        }
+    }
+}
+
+fn subject() -> Option<Subject> {
+    let (description, device) = first()?;
+    let stream = device.stream().unwrap().unwrap();
+    let (paused, raw) = (stream.clone(), raw::Library::open());
+    let pause = move || -> Box<dyn std::any::Any> {
+        let gate = raw.user_event(paused.raw());
+        // SAFETY: an event of the driver's, which lives as long as the gate.
+        let event = unsafe { device.wrap_event(gate.event()) }.unwrap().unwrap();
+        paused.wait(&event).unwrap();
+        Box::new(gate)
+    };
+    Some(Subject {
+        memory: device::memory(description.place).unwrap(),
+        manager: device::memory(description.place).unwrap(),
+        stream: Some(stream),
+        pause: Some(Box::new(pause)),
+        // What the tests install is the processor itself.
+        is_mappable: description.is_unified,
+        // A driver's release fails by a fault of the program's own, and of that it may crash.
+        fail_release: None,
+        is_exact: true,
+    })
+}
+
+conforms!(as_others, subject());
