@@ -1,0 +1,106 @@
+//! What every function of the driver does before and after its own work.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
+
+use crate::current;
+use crate::state::{Locked, lock};
+use crate::status::{Result, Status};
+
+/// What a function needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Needs {
+    /// Nothing: it works before the driver is initialised.
+    Nothing,
+    /// An initialised driver.
+    Driver,
+    /// A current context too, in which no work has failed.
+    Context,
+    /// As `Context`, but it destroys or frees: what it returns may be an error of work that was put into a stream before, and it has done
+    /// its own work all the same.
+    ContextToDestroy,
+    /// As `Driver`, for what destroys as `ContextToDestroy` does.
+    DriverToDestroy,
+}
+
+/// The process that uses the driver, or 0.
+static PROCESS: AtomicI32 = AtomicI32::new(0);
+
+/// How many calls there were in children of that process.
+pub(crate) static CALLS_AFTER_FORK: AtomicU64 = AtomicU64::new(0);
+
+/// Runs one function of the driver.
+pub(crate) fn call(name: &'static str, needs: Needs, work: impl FnOnce(Locked) -> Result) -> Status {
+    // Before any lock, which another thread of the parent may have had.
+    if is_in_child() {
+        CALLS_AFTER_FORK.fetch_add(1, Ordering::Relaxed);
+        return Status::NOT_INITIALIZED;
+    }
+    match catch_unwind(AssertUnwindSafe(|| attempt(name, needs, work))) {
+        Ok(Ok(())) => Status::SUCCESS,
+        Ok(Err(status)) => status,
+        Err(_) => lock().misuse(Status::UNKNOWN, "the mock driver panicked"),
+    }
+}
+
+fn is_in_child() -> bool {
+    let own = std::process::id().cast_signed();
+    let first = PROCESS.compare_exchange(0, own, Ordering::Relaxed, Ordering::Relaxed);
+    first.is_err_and(|process| process != own)
+}
+
+fn attempt(name: &'static str, needs: Needs, work: impl FnOnce(Locked) -> Result) -> Result {
+    let mut state = lock();
+    state.function = name;
+    *state.calls.entry(name).or_default() += 1;
+    // What an error is called can be asked for whatever has happened.
+    let is_words = name.starts_with("cuGetError");
+    if state.is_gone && !is_words {
+        return Err(Status::DEINITIALIZED);
+    }
+    if current::is_in_host_function() {
+        return Err(
+            state.misuse(Status::NOT_PERMITTED, "a function that a stream calls must not call the driver")
+        );
+    }
+    if needs != Needs::Nothing && !state.is_initialized {
+        return Err(state.misuse(Status::NOT_INITIALIZED, "cuInit was not called"));
+    }
+    let mut failed = failure(&mut state, name);
+    let destroys = matches!(needs, Needs::ContextToDestroy | Needs::DriverToDestroy);
+    if let (Some(status), false) = (failed, destroys) {
+        return Err(status);
+    }
+    if matches!(needs, Needs::Context | Needs::ContextToDestroy) {
+        let context = current::context(&mut state)?;
+        failed = failed.or(state.context(context)?.sticky);
+        if let (Some(status), Needs::Context) = (failed, needs) {
+            return Err(status);
+        }
+    }
+    work(state)?;
+    failed.map_or(Ok(()), Err)
+}
+
+/// What this call of the function was told to fail with.
+fn failure(state: &mut Locked, name: &'static str) -> Option<Status> {
+    let due = state.failures.iter_mut().position(|failure| {
+        let is_any = failure.function == "*" && !name.starts_with("cuGetError");
+        let is_it = is_any || failure.function == name;
+        failure.left -= u64::from(is_it);
+        is_it && failure.left == 0
+    })?;
+    Some(state.failures.remove(due).status)
+}
+
+/// Functions of the driver, each with its name, what it needs, and what it does with the state.
+macro_rules! driver {
+    ($($(#[$doc:meta])* fn $name:ident($($argument:ident: $kind:ty),* $(,)?) needs $needs:ident |$state:pat_param| $work:expr)*) => {$(
+        $(#[$doc])*
+        #[unsafe(no_mangle)]
+        pub(crate) extern "C" fn $name($($argument: $kind),*) -> $crate::status::Status {
+            $crate::call::call(stringify!($name), $crate::call::Needs::$needs, |$state| $work)
+        }
+    )*};
+}
+pub(crate) use driver;

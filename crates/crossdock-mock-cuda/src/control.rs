@@ -1,0 +1,175 @@
+//! What tests tell the driver, and ask it: functions beside the driver's own, in the same library.
+
+use std::ffi::c_int;
+use std::sync::atomic::Ordering;
+
+use crate::abi::{Room, Text};
+use crate::call::CALLS_AFTER_FORK;
+use crate::config::Config;
+use crate::current;
+use crate::memory::Kind;
+use crate::state::{Failure, changed, lock, wait_until};
+use crate::status::{Result, Status};
+
+/// What went wrong in a control function: 0 where nothing did.
+fn told(outcome: Result) -> Status {
+    outcome.err().unwrap_or(Status::SUCCESS)
+}
+
+/// Forgets what tests told the driver, its counts and its misuses, and lets all streams go on. Objects stay.
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn mock_cuda_reset() {
+    let mut state = lock();
+    state.config = Config::new();
+    state.is_gone = false;
+    state.pauses = 0;
+    state.failures.clear();
+    state.failing_work = None;
+    state.calls.clear();
+    state.work_done = 0;
+    state.misuses.clear();
+    state.queues.values_mut().for_each(|queue| queue.pauses = 0);
+    state.contexts.values_mut().for_each(|context| context.sticky = None);
+    CALLS_AFTER_FORK.store(0, Ordering::Relaxed);
+    changed();
+}
+
+/// Sets what the driver is, by name.
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn mock_cuda_set(name: Text, value: u64) -> Status {
+    let name = name.get();
+    let mut state = lock();
+    let config = &mut state.config;
+    let number = i32::try_from(value).unwrap_or(i32::MAX);
+    match name.as_deref() {
+        Ok("device_count") => config.device_count = number,
+        Ok("driver_version") => config.driver_version = number,
+        Ok("memory") => config.memory = value,
+        Ok("pageable_waits") => config.pageable_waits = value != 0,
+        Ok("reaches_peers") => config.reaches_peers = value != 0,
+        Ok("opens_own") => config.opens_own = value != 0,
+        Ok("gone") => state.is_gone = value != 0,
+        _ => return Status::NOT_FOUND,
+    }
+    Status::SUCCESS
+}
+
+/// Sets an attribute of a device.
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn mock_cuda_set_attribute(device: c_int, attribute: c_int, value: c_int) {
+    lock().config.set_attribute(device, attribute, value);
+}
+
+/// Makes the `nth` call of a function from now on fail, where 1 is the next; `*` is any function. What frees or destroys has done so all
+/// the same.
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn mock_cuda_fail(function: Text, nth: u64, status: Status) -> Status {
+    told(function.get().map(|function| {
+        if nth > 0 {
+            lock().failures.push(Failure { function, left: nth, status });
+        }
+    }))
+}
+
+/// Makes the `nth` piece of work in streams from now on fail, which no context survives until [`mock_cuda_reset`].
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn mock_cuda_fail_work(nth: u64, status: Status) {
+    lock().failing_work = (nth > 0).then_some((nth, status));
+}
+
+/// How many failures were asked for and have not happened.
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn mock_cuda_failures_left() -> u64 {
+    let state = lock();
+    state.failures.len() as u64 + u64::from(state.failing_work.is_some())
+}
+
+/// Holds a stream's work back; 0 is all streams. What has begun goes on.
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn mock_cuda_pause(stream: usize) -> Status {
+    let mut state = lock();
+    match (stream, state.queues.get_mut(&stream)) {
+        (0, _) => state.pauses += 1,
+        (_, Some(queue)) => queue.pauses += 1,
+        (_, None) => return Status::INVALID_HANDLE,
+    }
+    Status::SUCCESS
+}
+
+/// Takes back one [`mock_cuda_pause`].
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn mock_cuda_resume(stream: usize) {
+    let mut state = lock();
+    if stream == 0 {
+        state.pauses = state.pauses.saturating_sub(1);
+    } else if let Some(queue) = state.queues.get_mut(&stream) {
+        queue.pauses = queue.pauses.saturating_sub(1);
+    }
+    changed();
+}
+
+/// Waits until all that was put into streams is done.
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn mock_cuda_settle() -> Status {
+    let state = lock();
+    let marks: Vec<_> = state.queues.keys().filter_map(|&stream| state.last(stream)).collect();
+    told(wait_until(state, |_| marks.iter().all(|mark| mark.is_reached())).map(drop))
+}
+
+/// How often a function was called; `*` is any function.
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn mock_cuda_calls(function: Text) -> u64 {
+    let function = function.get();
+    let state = lock();
+    match function.as_deref() {
+        Ok("*") => state.calls.values().sum(),
+        Ok(function) => state.calls.get(function).copied().unwrap_or(0),
+        Err(_) => 0,
+    }
+}
+
+/// How much there is of something, by name; the largest number where there is no such thing.
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn mock_cuda_count(what: Text) -> u64 {
+    let what = what.get();
+    if what.as_deref() == Ok("calls_after_fork") {
+        return CALLS_AFTER_FORK.load(Ordering::Relaxed);
+    }
+    let state = lock();
+    let of = |is_it: fn(Kind) -> bool| state.allocations.values().filter(|memory| is_it(memory.kind)).count();
+    let count = match what.as_deref() {
+        Ok("contexts") => state.contexts.len(),
+        Ok("retained") => return state.devices.values().map(|device| device.retained).sum(),
+        Ok("streams") => state.streams.values().filter(|stream| stream.is_made).count(),
+        Ok("events") => state.events.len(),
+        Ok("modules") => state.modules.len(),
+        Ok("pools") => state.pools.values().filter(|pool| !pool.is_default).count(),
+        Ok("device_memory") => of(Kind::is_fenced),
+        Ok("host_memory") => of(|kind| kind == Kind::Pinned),
+        Ok("registered") => of(|kind| kind == Kind::Registered),
+        Ok("managed") => of(|kind| kind == Kind::Managed),
+        Ok("nbytes") => state.allocations.values().map(|memory| memory.nbytes).sum(),
+        Ok("reserved") => return state.devices.values().map(|device| device.used).sum(),
+        Ok("work") => return state.work_done,
+        Ok("current") => current::depth(),
+        _ => return u64::MAX,
+    };
+    count as u64
+}
+
+/// The functions that were called, each on a line with how often; returns how many bytes that are.
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn mock_cuda_called(text: Room, room: usize) -> usize {
+    let calls = lock().calls.clone();
+    let lines: String = calls.iter().map(|(name, count)| format!("{name} {count}\n")).collect();
+    let _too_small = text.fill(room, &lines);
+    lines.len()
+}
+
+/// What the driver was used for that it must not be, a line for each; returns how many bytes that are.
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn mock_cuda_misuses(text: Room, room: usize) -> usize {
+    let lines: String = lock().misuses.iter().map(|line| format!("{line}\n")).collect();
+    let _too_small = text.fill(room, &lines);
+    lines.len()
+}
