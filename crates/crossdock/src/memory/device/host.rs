@@ -155,7 +155,7 @@ fn is(this: &impl MemoryManager, other: &dyn MemoryManager) -> bool {
     std::ptr::addr_eq(std::ptr::from_ref(this), std::ptr::from_ref(other))
 }
 
-fn copy_on_host(transfer: &Transfer) -> Result<()> {
+pub(super) fn copy_on_host(transfer: &Transfer) -> Result<()> {
     let (src, dst) = (transfer.src(), transfer.dst());
     if !(src.place().is_host() && dst.place().is_host()) {
         return Err(Error::unsupported(format!("the processor does not copy from {src:?} to {dst:?}")));

@@ -40,7 +40,7 @@
 
 mod adopt;
 mod copy;
-mod cuda;
+pub mod cuda;
 mod events;
 pub mod fenced;
 mod hold;

@@ -1,0 +1,218 @@
+//! The driver's types and numbers, as far as they are used here.
+//!
+//! Source: the reference of the CUDA driver API, version 12.
+
+use std::ffi::c_void;
+
+/// An address of device memory.
+pub(crate) type Address = u64;
+/// A device's number for the driver.
+pub(crate) type Device = i32;
+
+macro_rules! handles {
+    ($($(#[$doc:meta])* $name:ident)*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[repr(transparent)]
+        pub(crate) struct $name(pub(crate) *mut c_void);
+
+        impl $name {
+            pub(crate) const NULL: Self = Self(std::ptr::null_mut());
+        }
+
+        // SAFETY: a name for an object of the driver, whose functions any thread may call.
+        unsafe impl Send for $name {}
+        // SAFETY: as for Send.
+        unsafe impl Sync for $name {}
+    )*};
+}
+
+handles! {
+    /// `CUcontext`.
+    Context
+    /// `CUstream`.
+    Stream
+    /// `CUevent`.
+    Event
+    /// `CUmemoryPool`.
+    Pool
+    /// `CUmodule`.
+    Module
+    /// `CUfunction`.
+    Function
+}
+
+/// What functions of the driver answer: `CUresult`, open.
+pub(crate) mod code {
+    pub(crate) const SUCCESS: i32 = 0;
+    pub(crate) const OUT_OF_MEMORY: i32 = 2;
+    pub(crate) const DEINITIALIZED: i32 = 4;
+    pub(crate) const NO_DEVICE: i32 = 100;
+    pub(crate) const NOT_READY: i32 = 600;
+    pub(crate) const PEER_ACCESS_ALREADY_ENABLED: i32 = 704;
+    pub(crate) const CONTEXT_IS_DESTROYED: i32 = 709;
+}
+
+/// `CUdevice_attribute`.
+pub(crate) mod attribute {
+    pub(crate) const COMPUTE_CAPABILITY_MAJOR: i32 = 75;
+    pub(crate) const COMPUTE_CAPABILITY_MINOR: i32 = 76;
+    pub(crate) const MULTIPROCESSOR_COUNT: i32 = 16;
+    pub(crate) const MANAGED_MEMORY: i32 = 83;
+    pub(crate) const CONCURRENT_MANAGED_ACCESS: i32 = 89;
+    pub(crate) const READ_ONLY_HOST_REGISTER_SUPPORTED: i32 = 113;
+    pub(crate) const MEMORY_POOLS_SUPPORTED: i32 = 115;
+}
+
+/// `CUpointer_attribute`.
+pub(crate) mod pointer {
+    pub(crate) const MEMORY_TYPE: i32 = 2;
+    pub(crate) const HOST_POINTER: i32 = 4;
+    pub(crate) const IS_MANAGED: i32 = 8;
+    pub(crate) const DEVICE_ORDINAL: i32 = 9;
+}
+
+/// `CUmemorytype`.
+pub(crate) mod memory_type {
+    pub(crate) const HOST: u32 = 1;
+    pub(crate) const DEVICE: u32 = 2;
+}
+
+pub(crate) const STREAM_NON_BLOCKING: u32 = 1;
+pub(crate) const EVENT_BLOCKING_SYNC: u32 = 1;
+pub(crate) const EVENT_DISABLE_TIMING: u32 = 2;
+/// Pinned for all contexts, and mapped to the devices.
+pub(crate) const HOST_PORTABLE_AND_MAPPED: u32 = 1 | 2;
+pub(crate) const HOST_REGISTER_READ_ONLY: u32 = 8;
+pub(crate) const ATTACH_GLOBAL: u32 = 1;
+pub(crate) const IPC_LAZY_ENABLE_PEER_ACCESS: u32 = 1;
+/// `CUmemPool_attribute`: how many bytes a pool keeps though nobody uses them.
+pub(crate) const POOL_RELEASE_THRESHOLD: i32 = 4;
+
+/// `CUmemLocation`.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub(crate) struct Location {
+    kind: i32,
+    id: i32,
+}
+
+impl Location {
+    pub(crate) fn device(device: Device) -> Self {
+        const DEVICE: i32 = 1;
+        Self { kind: DEVICE, id: device }
+    }
+}
+
+/// `CUmemPoolProps`.
+#[derive(Debug)]
+#[repr(C)]
+pub(crate) struct PoolProperties {
+    allocation_type: i32,
+    handle_types: i32,
+    location: Location,
+    security_attributes: *mut c_void,
+    reserved: [u64; 8],
+}
+
+impl PoolProperties {
+    /// A pool of memory that stays on a device.
+    pub(crate) fn on(device: Device) -> Self {
+        const PINNED: i32 = 1;
+        Self {
+            allocation_type: PINNED,
+            handle_types: 0,
+            location: Location::device(device),
+            security_attributes: std::ptr::null_mut(),
+            reserved: [0; 8],
+        }
+    }
+}
+
+/// `CUmemAccessDesc`.
+#[derive(Debug)]
+#[repr(C)]
+pub(crate) struct Access {
+    location: Location,
+    flags: i32,
+}
+
+impl Access {
+    /// A device may read and write.
+    pub(crate) fn of(device: Device) -> Self {
+        const READ_WRITE: i32 = 3;
+        Self { location: Location::device(device), flags: READ_WRITE }
+    }
+}
+
+/// `CUipcMemHandle`.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub(crate) struct IpcMemory(pub(crate) [u8; 64]);
+
+/// One side of a rectangle or box that is copied: its origin, and the memory.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub(crate) struct RectangleSide {
+    pub(crate) x_in_bytes: usize,
+    pub(crate) y: usize,
+    pub(crate) memory_type: u32,
+    pub(crate) host: *mut c_void,
+    pub(crate) device: Address,
+    pub(crate) array: *mut c_void,
+    pub(crate) pitch: usize,
+}
+
+/// `CUDA_MEMCPY2D`.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub(crate) struct CopyRectangle {
+    pub(crate) src: RectangleSide,
+    pub(crate) dst: RectangleSide,
+    pub(crate) width_in_bytes: usize,
+    pub(crate) height: usize,
+}
+
+/// As [`RectangleSide`], for a box.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub(crate) struct BoxSide {
+    pub(crate) x_in_bytes: usize,
+    pub(crate) y: usize,
+    pub(crate) z: usize,
+    pub(crate) lod: usize,
+    pub(crate) memory_type: u32,
+    pub(crate) host: *mut c_void,
+    pub(crate) device: Address,
+    pub(crate) array: *mut c_void,
+    pub(crate) reserved: *mut c_void,
+    pub(crate) pitch: usize,
+    pub(crate) height: usize,
+}
+
+/// `CUDA_MEMCPY3D`.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub(crate) struct CopyBox {
+    pub(crate) src: BoxSide,
+    pub(crate) dst: BoxSide,
+    pub(crate) width_in_bytes: usize,
+    pub(crate) height: usize,
+    pub(crate) depth: usize,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::mem::offset_of;
+
+    #[test]
+    fn structs_have_the_sizes_and_offsets_of_the_driver() {
+        assert_eq!((size_of::<PoolProperties>(), offset_of!(PoolProperties, security_attributes)), (88, 16));
+        assert_eq!((size_of::<Access>(), size_of::<IpcMemory>()), (12, 64));
+        assert_eq!((size_of::<CopyRectangle>(), offset_of!(CopyRectangle, dst)), (128, 56));
+        assert_eq!((offset_of!(RectangleSide, host), offset_of!(RectangleSide, pitch)), (24, 48));
+        assert_eq!((size_of::<CopyBox>(), offset_of!(CopyBox, dst)), (200, 88));
+        assert_eq!((offset_of!(BoxSide, host), offset_of!(BoxSide, height)), (40, 80));
+    }
+}
