@@ -1,0 +1,51 @@
+//! Devices of CUDA: they behave as every device does, reach each other's memory, and hand it to other processes.
+//!
+//! All of this runs over a driver without a GPU; over the real one where `CROSSDOCK_REQUIRE_GPU` is set.
+#![cfg(feature = "cuda")]
+
+#[macro_use]
+#[path = "../conformance/mod.rs"]
+mod conformance;
+mod gate;
+mod setting;
+
+use conformance::Subject;
+use crossdock::memory::DeviceKind;
+use setting::{memory, mock, place};
+
+/// One kind of memory, and the function of the driver that frees it.
+fn subject(kind: DeviceKind, frees: &'static str) -> Subject {
+    let memory = memory(kind, 0);
+    of(memory, frees, kind != DeviceKind::CUDA)
+}
+
+fn exportable() -> Subject {
+    setting::begin();
+    of(crossdock::memory::device::cuda::exportable_memory(0).unwrap(), "cuMemFree_v2", false)
+}
+
+fn of(
+    memory: std::sync::Arc<dyn crossdock::memory::device::MemoryManager>,
+    frees: &'static str,
+    is_mappable: bool,
+) -> Subject {
+    let device = crossdock::memory::device::get(place(DeviceKind::CUDA, 0)).unwrap();
+    let stream = device.stream().unwrap().unwrap();
+    let paused = stream.clone();
+    Subject {
+        manager: memory.clone(),
+        memory,
+        stream: Some(stream),
+        pause: Some(Box::new(move || gate::pause(&paused))),
+        is_mappable,
+        fail_release: mock().map(|mock| -> Box<dyn Fn()> {
+            Box::new(move || mock.fail(frees, 1, crossdock_mock_cuda::Status::INVALID_VALUE))
+        }),
+        is_exact: true,
+    }
+}
+
+conforms!(device, subject(DeviceKind::CUDA, "cuMemFreeAsync"));
+conforms!(pinned, subject(DeviceKind::CUDA_HOST, "cuMemFreeHost"));
+conforms!(managed, subject(DeviceKind::CUDA_MANAGED, "cuMemFree_v2"));
+conforms!(of_the_driver, exportable());
