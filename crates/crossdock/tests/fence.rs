@@ -299,6 +299,10 @@ const DARRAY: &[&str] = &[
     "assign_columns",
     "to_columns",
     "is_indirect",
+    "copy_to",
+    "copy_to_in",
+    "map_to",
+    "map_or_copy_to",
 ];
 
 struct WhereIs;
@@ -419,6 +423,17 @@ fn every_method_of_an_array_refuses_or_leaves_the_elements_alone() {
             refused(host.assign(view, Casting::Checked));
         }
         assert!(!view.is_indirect());
+        // It has no kernels: the bytes go as they lie, and so does what lies between them.
+        let (host, stream) = (device::memory(Place::CPU).unwrap(), device.stream().unwrap().unwrap());
+        let number = view.get(&zero).unwrap();
+        let (beside, back) = (view.copy_to(&device.memory()).unwrap(), view.copy_to(&host).unwrap());
+        assert_eq!((beside.place(), beside.strides()), (device.place(), view.strides()));
+        assert!(back.place() == Place::CPU && back.get(&zero).unwrap() == number);
+        let placed = view.copy_to_in(&device.memory(), &*stream).unwrap();
+        assert_eq!(placed.array.place(), device.place());
+        placed.event.unwrap().wait().unwrap();
+        assert!(view.map_to(&host).unwrap().is_none());
+        assert_eq!(view.map_or_copy_to(&host).unwrap().array.shape(), view.shape());
         assert_eq!(view.buffer().unwrap().0.place(), device.place());
         assert_eq!(view.clone().visit(WhereIs).unwrap(), device.place());
         assert_eq!(view.clone().visit_with(view.clone(), WhereIs).unwrap(), device.place());
@@ -509,6 +524,10 @@ const ARRAY: &[&str] = &[
     "all_close",
     "first_not_close",
     "options",
+    "copy_to",
+    "copy_to_in",
+    "map_to",
+    "map_or_copy_to",
 ];
 
 #[test]
@@ -571,6 +590,11 @@ fn every_method_of_a_typed_array_refuses_or_leaves_the_elements_alone() {
         assert!(view.reference([0, 0]).unwrap() == number);
         assert!(view.is_readonly() || view.set([0, 0], number).is_ok());
         assert!(view.to_string().contains("ext_dev:0"));
+        let (host, stream) = (device::memory(Place::CPU).unwrap(), device.stream().unwrap().unwrap());
+        assert_eq!(view.copy_to(&host).unwrap().get([0, 0]).unwrap(), number);
+        view.copy_to_in(&host, &*stream).unwrap().event.unwrap().wait().unwrap();
+        assert!(view.map_to(&host).unwrap().is_none());
+        assert_eq!(view.map_or_copy_to(&host).unwrap().array.place(), Place::CPU);
         refused(view.to_order(Order::ColumnMajor));
         refused(view.cast::<f64>(Casting::Checked));
         refused(view.equals(view));

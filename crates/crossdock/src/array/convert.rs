@@ -47,18 +47,22 @@ pub(crate) fn other_dtype(given: &DType, wanted: &DType) -> Error {
 /// Where a copy goes that has to be made.
 #[derive(Clone, Copy)]
 enum Target<'a> {
+    /// Where the array is: to memory of its device, or of the default pool.
+    Beside,
     Pool(&'a Pool),
     Shared,
 }
 
 impl DArray {
-    /// The elements in new memory of the default pool, without gaps. Copies, and counts, [`DArray::nbytes`].
+    /// The elements without gaps in new memory: of the default pool, or, of an array on a device, of that device, which copies them.
+    /// Copies, and counts, [`DArray::nbytes`].
     ///
     /// # Errors
     ///
-    /// `is_out_of_memory`; `is_conflict` while somebody holds Write; `is_place`.
+    /// `is_out_of_memory`; `is_conflict` while somebody holds Write; `is_place` on a device that does no strided work, and what the device
+    /// says.
     pub fn to_order(&self, order: Order) -> Result<Self> {
-        self.to_order_in(&Pool::default(), order)
+        self.copied(Target::Beside, self.dtype(), order, Casting::Checked)
     }
 
     /// As [`DArray::to_order`], in memory of a pool.
@@ -79,8 +83,8 @@ impl DArray {
         self.copied(Target::Shared, self.dtype(), order, Casting::Checked)
     }
 
-    /// The elements converted to another dtype in new memory of the default pool, without gaps. Copies, and counts, the bytes of the
-    /// result. A record is made of another one by the names of its fields, in any order; fields that it has not are left out, and bytes
+    /// The elements converted to another dtype, without gaps, in new memory as that of [`DArray::to_order`]. Copies, and counts, the bytes of
+    /// the result. A record is made of another one by the names of its fields, in any order; fields that it has not are left out, and bytes
     /// that none of its fields covers are zero.
     ///
     /// ```
@@ -113,9 +117,9 @@ impl DArray {
     /// # Errors
     ///
     /// `is_value` where an element does not fit, with its index; `is_dtype` where a record has no field of a name; `is_out_of_memory`;
-    /// `is_conflict` while somebody holds Write; `is_place`.
+    /// `is_conflict` while somebody holds Write; on a device as [`DArray::to_order`], and `is_unsupported` for what its kernels do not convert.
     pub fn cast(&self, dtype: &DType, order: Order, casting: Casting) -> Result<Self> {
-        self.cast_in(&Pool::default(), dtype, order, casting)
+        self.copied(Target::Beside, dtype, order, casting)
     }
 
     /// As [`DArray::cast`], in memory of a pool.
@@ -138,10 +142,22 @@ impl DArray {
 
     /// All copies into new memory: allocate, fill, wrap.
     fn copied(&self, target: Target<'_>, dtype: &DType, order: Order, casting: Casting) -> Result<Self> {
+        if let (Target::Beside, Some(engine)) = (target, self.engine()?) {
+            return self.copied_by(&*engine, dtype, order, casting);
+        }
         let _lease = self.lease(LeaseKind::Pin)?;
         let layout = Layout::contiguous(self.shape(), dtype.itemsize(), order)?;
-        let buffer = match target {
-            Target::Pool(pool) => {
+        let default;
+        let pool = match target {
+            Target::Beside => {
+                default = Pool::default();
+                Some(&default)
+            }
+            Target::Pool(pool) => Some(pool),
+            Target::Shared => None,
+        };
+        let buffer = match pool {
+            Some(pool) => {
                 let mut fresh = pool.uninit(layout.nbytes())?;
                 let dst = fresh.as_uninit_mut().as_mut_ptr().cast();
                 // SAFETY: under a Pin lease; new memory of as many bytes.
@@ -149,7 +165,7 @@ impl DArray {
                 // SAFETY: every byte was written.
                 unsafe { fresh.assume_init() }
             }
-            Target::Shared => {
+            None => {
                 let buffer = Buffer::shared(layout.nbytes())?;
                 let shared = buffer.share()?;
                 // SAFETY: under a Pin lease; new memory of as many bytes, under a Share lease.
@@ -164,7 +180,8 @@ impl DArray {
     /// Writes the elements of another array to this one's, converted where the dtypes differ, under a Share lease of that moment. The
     /// source is broadcast to this shape. Copies, and counts, the bytes of this array; where the two lie in the same memory and may
     /// overlap, the result is as if the source had been copied before (and it is, and counted). Of records, the fields that this array
-    /// has are written, found by their names, and what lies between them is left alone.
+    /// has are written, found by their names, and what lies between them is left alone. Between two places the elements are packed where they are,
+    /// and unpacked where they go, each of which is a copy that counts, unless they lie in the same order without gaps.
     ///
     /// ```
     /// use crossdock::{Array, Casting, DArray};
@@ -187,6 +204,9 @@ impl DArray {
         let source = source.broadcast_to(self.shape())?;
         if source.may_overlap(self) {
             return self.assign(&source.to_order(Order::RowMajor)?, casting);
+        }
+        if !self.place().is_host() || !source.place().is_host() {
+            return self.assign_across(&source, casting);
         }
         let (_ours, _theirs) = (self.lease(LeaseKind::Share)?, source.lease(LeaseKind::Pin)?);
         // SAFETY: DArray 1, under a Pin and a Share lease, of memory that does not overlap.

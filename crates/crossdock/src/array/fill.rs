@@ -27,12 +27,20 @@ impl DArray {
     pub fn fill(&self, value: &Value) -> Result<()> {
         let mut bytes = vec![0; self.dtype().itemsize()];
         value.write(self.dtype(), &mut bytes)?;
-        let _lease = self.lease(LeaseKind::Share)?;
-        // SAFETY: DArray 1 and 2, under a Share lease.
-        unsafe { kernel::fill(self.as_ptr().cast_mut(), self.layout(), &bytes) }
+        self.fill_bytes(&bytes)
     }
 
-    /// The elements with every number in a byte order, in new memory of the default pool, row-major without gaps. Copies, and counts,
+    /// One element's bytes everywhere, by whoever writes such memory.
+    fn fill_bytes(&self, bytes: &[u8]) -> Result<()> {
+        if let Some(engine) = self.engine()? {
+            return self.filled_by(&*engine, bytes);
+        }
+        let _lease = self.lease(LeaseKind::Share)?;
+        // SAFETY: DArray 1 and 2, under a Share lease.
+        unsafe { kernel::fill(self.as_ptr().cast_mut(), self.layout(), bytes) }
+    }
+
+    /// The elements with every number in a byte order, in new memory as that of [`DArray::to_order`], row-major without gaps. Copies, and counts,
     /// [`DArray::nbytes`]. See [`DArray::into_byte_order`], which copies nothing.
     ///
     /// # Errors
@@ -102,9 +110,12 @@ impl<T: Element, const D: usize> Array<T, D> {
     ///
     /// `is_conflict` while somebody holds Read or Write; `is_read_only`; `is_place`.
     pub fn fill(&self, value: T) -> Result<()> {
-        let _lease = self.raw().lease(LeaseKind::Share)?;
         // SAFETY: a value of as many bytes, all initialised (Pod 2), which lives until the end of the call.
         let bytes = unsafe { std::slice::from_raw_parts((&raw const value).cast::<u8>(), size_of::<T>()) };
+        if !self.place().is_host() {
+            return DArray::from(self.clone()).fill_bytes(bytes);
+        }
+        let _lease = self.raw().lease(LeaseKind::Share)?;
         let layout = self.layout().to_dynamic_trusted(size_of::<T>());
         // SAFETY: Array 1, under a Share lease.
         unsafe { kernel::fill(self.raw().ptr().as_ptr(), &layout, bytes) }

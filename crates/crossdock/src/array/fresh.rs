@@ -1,13 +1,16 @@
 //! Arrays in new memory: of zeros, of one value, of what a function says.
 
 use std::mem::MaybeUninit;
+use std::sync::Arc;
 
 use crate::array::make::check_layout;
 use crate::array::uninit::UninitArray;
 use crate::array::{Array, DArray};
 use crate::element::{DType, Element, Value};
 use crate::error::{Error, Kind, Result};
+use crate::kernel::device::{self as engines, Operand};
 use crate::layout::{FixedLayout, Layout, Order};
+use crate::memory::device::MemoryManager;
 use crate::memory::{ALIGNMENT, AllocOptions, Buffer, Place, Pool, UninitBuffer, device};
 
 /// How a new array is made: in which order its elements lie, and where.
@@ -86,7 +89,8 @@ impl<'a> ArrayOptions<'a> {
     }
 
     /// On a place: in the default pool for [`Place::CPU`], in the memory of the registered device elsewhere. There the
-    /// elements are made on the host and copied, since the processor does not write a device's memory.
+    /// device itself writes zeros and one value everywhere, if it does strided work; other elements are made on the host and copied, since
+    /// the processor does not write a device's memory.
     pub fn place(mut self, place: Place) -> Self {
         self.home = if place == Place::CPU { Home::DefaultPool } else { Home::Device(place) };
         self
@@ -117,6 +121,12 @@ impl<'a> ArrayOptions<'a> {
         }
     }
 
+    /// One element again and again, if that is a device's work.
+    fn repeated(self, element: &[u8], nbytes: usize) -> Result<Option<Buffer>> {
+        let Home::Device(place) = self.home else { return Ok(None) };
+        repeated_by_device(&device::memory(place)?, element, nbytes)
+    }
+
     /// What `make` makes in memory of the host, there or copied to the device.
     fn placed(self, make: impl FnOnce(Self) -> Result<Buffer>) -> Result<Buffer> {
         match self.home {
@@ -142,8 +152,27 @@ fn repeat(element: &[u8], bytes: &mut [MaybeUninit<u8>]) {
     }
 }
 
+/// `None` where the device does no such work.
+fn repeated_by_device(
+    memory: &Arc<dyn MemoryManager>,
+    element: &[u8],
+    nbytes: usize,
+) -> Result<Option<Buffer>> {
+    let Some(engine) = engines::engine_of(memory)? else { return Ok(None) };
+    let fresh = Buffer::on(memory, nbytes)?;
+    let count = nbytes.checked_div(element.len()).unwrap_or(0);
+    let dtype = DType::void(element.len())?;
+    let layout = Layout::contiguous(&[count], element.len(), Order::RowMajor)?;
+    engines::fill(&*engine, Operand { buffer: &fresh, offset: 0, dtype: &dtype, layout: &layout }, element)?;
+    Ok(Some(fresh))
+}
+
 fn device_zeroed(place: Place, nbytes: usize) -> Result<Buffer> {
-    let fresh = Buffer::on(&device::memory(place)?, nbytes)?;
+    let memory = device::memory(place)?;
+    if let Some(fresh) = repeated_by_device(&memory, &[0], nbytes)? {
+        return Ok(fresh);
+    }
+    let fresh = Buffer::on(&memory, nbytes)?;
     let zeros = Buffer::zeroed(nbytes.min(STAGE))?;
     for start in (0..nbytes).step_by(STAGE) {
         let end = nbytes.min(start.saturating_add(STAGE));
@@ -204,7 +233,14 @@ impl<T: Element, const D: usize> Array<T, D> {
     ///
     /// As [`Array::zeros_with`].
     pub fn full_with<'a>(shape: [usize; D], value: T, options: impl Into<ArrayOptions<'a>>) -> Result<Self> {
-        Self::made(shape, options.into(), |fresh| fresh.fill(value))
+        let options = options.into();
+        let layout = FixedLayout::contiguous(shape, size_of::<T>(), options.order)?;
+        // SAFETY: a value of as many bytes, all initialised (Pod 2), which lives until the end of the call.
+        let bytes = unsafe { std::slice::from_raw_parts((&raw const value).cast::<u8>(), size_of::<T>()) };
+        match options.repeated(bytes, layout.len() * size_of::<T>())? {
+            Some(buffer) => Self::from_buffer_with_layout(buffer, layout, 0),
+            None => Self::made(shape, options, |fresh| fresh.fill(value)),
+        }
     }
 
     /// What a function says of each index, row-major, in memory of the default pool. It is asked once for each, in the order in
@@ -342,6 +378,9 @@ impl DArray {
         // A record's padding is zero.
         let mut element = vec![0; dtype.itemsize()];
         value.write(&dtype, &mut element)?;
+        if let Some(buffer) = options.repeated(&element, layout.nbytes())? {
+            return Self::from_buffer(buffer, dtype, layout, 0);
+        }
         let buffer = options.placed(|options| {
             let mut fresh = options.uninit(layout.nbytes(), dtype.alignment())?;
             repeat(&element, fresh.as_uninit_mut());

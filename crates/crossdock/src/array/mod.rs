@@ -36,7 +36,9 @@ mod indirect;
 mod iter;
 mod make;
 mod making;
+mod moving;
 mod nested;
+mod on_device;
 #[cfg(feature = "rayon")]
 mod parallel;
 mod parts;
@@ -62,6 +64,7 @@ pub use guard::{ArrayPin, ArrayRead, ArrayShare, ArrayWrite};
 pub use indexed::{IndexedIter, IndexedIterMut};
 pub use iter::{Iter, IterMut};
 pub(crate) use making::Making;
+pub use moving::PlacedArray;
 pub use nested::Nested;
 #[cfg(feature = "rayon")]
 pub use parallel::{ParViews, ParViewsMut};

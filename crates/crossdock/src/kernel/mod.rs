@@ -7,6 +7,7 @@ mod cast;
 mod casting;
 mod copy;
 mod cpu;
+pub(crate) mod device;
 mod equal;
 mod fill;
 mod hops;
@@ -20,7 +21,7 @@ pub(crate) use copy::{Steps, copy, gather, load_bytes};
 pub(crate) use equal::{Rule, Side, first_difference};
 pub(crate) use fill::fill;
 pub(crate) use hops::{each_direct, element_at, follow};
-pub(crate) use records::{Column, Gaps, convert, copy_columns};
+pub(crate) use records::{Column, Gaps, convert, copy_columns, has_gaps};
 
 use crate::error::Error;
 

@@ -2,7 +2,7 @@
 //! why it was made.
 
 use crate::array::DArray;
-use crate::view::{CopyPolicy, Reason, Refusal, Request};
+use crate::view::{CopyPolicy, Offer, Reason, Refusal, Request};
 
 /// What was copied for a hand-over: nothing, where the array was lent in place.
 #[derive(Debug)]
@@ -73,7 +73,7 @@ pub(crate) fn hand_over_as<T, C>(
 }
 
 /// A copy that is an array, with its bytes.
-pub(super) fn sized(
+fn sized(
     copy: impl FnOnce(&DArray) -> Result<DArray, Reason>,
 ) -> impl FnOnce(&DArray) -> Result<(DArray, usize), Reason> {
     |array| {
@@ -97,7 +97,7 @@ pub(super) fn copy_instead<T, C>(
     copy: impl FnOnce(&DArray) -> Result<(C, usize), Reason>,
     lend_copy: impl FnOnce(C, Copied) -> Result<T, Reason>,
 ) -> Result<T, Refusal> {
-    let refuse = |reason| Refusal::new(request, reason).with_offer(array.offer());
+    let refuse = |reason| Refusal::new(request, reason).with_offer(Offer::to_request(array, request));
     let because = match reason.map(refuse) {
         Some(refusal) if request.copy_policy() == CopyPolicy::Never || refusal.would_copy().is_none() => {
             return Err(refusal);

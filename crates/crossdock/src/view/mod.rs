@@ -18,6 +18,7 @@ mod producer;
 mod refusal;
 mod registry;
 mod request;
+mod route;
 mod rows;
 mod source;
 

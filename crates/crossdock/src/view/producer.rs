@@ -1,15 +1,17 @@
 //! Producers, and how arrays lend themselves.
 
 use crate::array::CopyPolicy;
-use crate::array::{Array, Casting, DArray, RawArray};
+use crate::array::{Array, Casting, DArray, PlacedArray, RawArray};
 use crate::element::{DType, Element};
 use crate::error::Error;
 use crate::layout::{Layout, Order};
-use crate::memory::{Lease, Place, Protocols};
-use crate::view::handover::{Copied, copy_instead, sized};
+use crate::memory::device::Moved;
+use crate::memory::{Lease, LeaseKind, Protocols};
+use crate::view::handover::{Copied, copy_instead};
 use crate::view::memory_view::MemoryView;
 use crate::view::refusal::{Offer, Reason, Refusal};
 use crate::view::request::Request;
+use crate::view::route::Route;
 
 /// Something that lends its memory as an array.
 ///
@@ -116,7 +118,7 @@ impl DArray {
 
     #[cold]
     fn export_copy(&self, request: &Request, reason: Option<Reason>) -> Result<MemoryView, Refusal> {
-        let copy = sized(|array| array.copy_for(request));
+        let copy = |array: &Self| array.copy_for(request);
         copy_instead(self, request, reason, copy, |copy: Self, copied| {
             let lease = lease_for(copy.raw(), copy.dtype(), copy.layout(), request)?;
             Ok(copy.under(lease, copied))
@@ -130,18 +132,34 @@ impl DArray {
         unsafe { MemoryView::new(lease, self.raw(), self.dtype().clone(), self.layout().clone(), copied) }
     }
 
-    fn copy_for(&self, request: &Request) -> Result<Self, Reason> {
-        // Asked before anything is copied: by the processor, into its own memory.
-        let place = request.wanted_place().unwrap_or(Place::CPU);
-        if place != Place::CPU || !self.place().is_host() {
-            return Err(Reason::Place(place));
+    /// A copy, or a mapping, that fulfils a request but for the lease, and how many bytes were copied for it.
+    fn copy_for(&self, request: &Request) -> Result<(Self, usize), Reason> {
+        // Asked before anything is copied.
+        let route = Route::find(self, request).map_err(Reason::Place)?;
+        let order = request.wanted_order();
+        let converted = match request.wanted_dtype().filter(|&dtype| dtype != self.dtype()) {
+            Some(dtype) => Some(self.cast(dtype, order.unwrap_or(Order::RowMajor), Casting::Checked)),
+            None if order.is_some_and(|order| !self.layout().is_contiguous(order)) || route.is_beside() => {
+                Some(self.to_order(order.unwrap_or(Order::RowMajor)))
+            }
+            None => None,
+        };
+        let converted = converted.transpose().map_err(Reason::Failed)?;
+        let copied = converted.as_ref().map_or(0, Self::nbytes);
+        let Route::To(memory) = route else {
+            return Ok((converted.unwrap_or_else(|| self.clone()), copied));
+        };
+        let source = converted.as_ref().unwrap_or(self);
+        // Of what is mapped others have the memory, too.
+        let mappable = matches!(request.lease(), LeaseKind::Share | LeaseKind::Pin);
+        let placed = if mappable && request.copy_policy() == CopyPolicy::IfNeeded {
+            source.map_or_copy_to(&memory)
+        } else {
+            source.copy_to(&memory).map(|array| PlacedArray::copied(array, None))
         }
-        let order = request.wanted_order().unwrap_or(Order::RowMajor);
-        match request.wanted_dtype().filter(|&dtype| dtype != self.dtype()) {
-            Some(dtype) => self.cast(dtype, order, Casting::Checked),
-            None => self.to_order(order),
-        }
-        .map_err(Reason::Failed)
+        .map_err(Reason::Failed)?;
+        let moved = if let Moved::Copied { nbytes } = placed.moved { nbytes } else { 0 };
+        Ok((placed.array, copied + moved))
     }
 
     pub(crate) fn offer(&self) -> Offer {

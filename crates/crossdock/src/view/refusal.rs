@@ -8,6 +8,7 @@ use crate::error::{Error, Kind};
 use crate::layout::{Layout, Order};
 use crate::memory::{Conflict, LeaseKind, Place};
 use crate::view::Request;
+use crate::view::route::Route;
 
 /// What a producer had to offer when it refused.
 #[derive(Clone, Debug)]
@@ -25,6 +26,8 @@ pub struct Offer {
     pub place: Place,
     /// Whether the producer refuses to be written.
     pub readonly: bool,
+    /// Whether somebody brings the elements to the place that was asked for.
+    pub(super) reaches: bool,
 }
 
 impl Offer {
@@ -36,7 +39,13 @@ impl Offer {
             order: layout.order(),
             place,
             readonly,
+            reaches: false,
         }
+    }
+
+    /// The array as it is, to somebody who asked so.
+    pub(super) fn to_request(array: &DArray, request: &Request) -> Self {
+        Self { reaches: Route::find(array, request).is_ok(), ..Self::from(array) }
     }
 }
 
@@ -134,9 +143,10 @@ impl Refusal {
             Reason::Order(_) | Reason::DType(_) | Reason::Layout(_) | Reason::Place(_) => true,
             Reason::Unsupported(_) | Reason::Failed(_) => false,
         };
-        // A copy is made by the processor, in its own memory.
+        // A copy is made by the processor, in its own memory, unless a device can be had for it.
         let place = self.asked().and_then(Request::wanted_place).unwrap_or(Place::CPU);
-        let offer = self.offer().filter(|offer| helps && offer.place.is_host() && place == Place::CPU)?;
+        let is_made = |offer: &&Offer| offer.reaches || (offer.place.is_host() && place == Place::CPU);
+        let offer = self.offer().filter(|offer| helps && is_made(offer))?;
         let dtype = self.asked().and_then(Request::wanted_dtype).unwrap_or(&offer.dtype);
         let nbytes = |nbytes: usize, &len: &usize| nbytes.saturating_mul(len);
         Some(offer.shape.iter().fold(dtype.itemsize(), nbytes))

@@ -603,7 +603,7 @@ fn handles_and_guards_go_to_any_thread() {
 /// Memory that pretends to be on a device: any access by the processor would be seen by the fault it makes.
 fn on_device() -> Array<f32, 1> {
     let nowhere = std::ptr::without_provenance_mut(0x1000);
-    let place = Place::new(DeviceKind::CUDA, 1);
+    let place = Place::new(DeviceKind::ROCM, 1);
     // SAFETY: not on the host, so the processor never touches it; there is nothing to free.
     let buffer = unsafe { Buffer::from_foreign(nowhere, 64, place, Birth::Sole, || {}) }.unwrap();
     Array::from_buffer(buffer, [16]).unwrap()
@@ -614,7 +614,7 @@ fn device_memory_is_sliced_and_never_touched() {
     let mut array = on_device().slice(s![..;-2]).unwrap();
     assert_eq!(
         (array.shape(), array.strides(), array.place().to_string()),
-        (&[8], &[-8], "cuda:1".to_owned())
+        (&[8], &[-8], "rocm:1".to_owned())
     );
     for error in [
         array.read().unwrap_err(),
@@ -627,12 +627,12 @@ fn device_memory_is_sliced_and_never_touched() {
         DArray::from(array.clone()).cast(&DType::F64, Order::RowMajor, Casting::Checked).unwrap_err(),
     ] {
         assert!(error.is_place(), "{error}");
-        assert_says(&error, &["cuda:1", "copy it to the host"]);
+        assert_says(&error, &["rocm:1", "copy it to the host"]);
     }
     // A device that is known would copy one element.
     for error in [array.get([0]).unwrap_err(), array.set([0], 1.0).unwrap_err()] {
         assert!(error.is_unsupported(), "{error}");
-        assert_says(&error, &["nobody copies", "cuda:1"]);
+        assert_says(&error, &["nobody copies", "rocm:1"]);
     }
 }
 

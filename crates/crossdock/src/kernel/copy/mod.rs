@@ -32,6 +32,7 @@ mod steps;
 mod tests;
 mod tile;
 
+pub(in crate::kernel) use self::plan::{Axis, Plan};
 pub(crate) use self::steps::Steps;
 
 use crate::kernel::copy::follow::{Job, Side};

@@ -4,10 +4,10 @@ use crate::layout::{INLINE_RANK, MAX_RANK};
 
 /// A loop over both layouts: how often, and how far each of them goes on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Axis {
-    pub(super) len: usize,
-    pub(super) from: isize,
-    pub(super) to: isize,
+pub(in crate::kernel) struct Axis {
+    pub(in crate::kernel) len: usize,
+    pub(in crate::kernel) from: isize,
+    pub(in crate::kernel) to: isize,
 }
 
 impl Axis {
@@ -22,13 +22,13 @@ impl Axis {
 
 /// The loops of a copy, and what is copied in each step of the innermost one.
 #[derive(Clone, Debug)]
-pub(super) struct Plan {
+pub(in crate::kernel) struct Plan {
     /// Invariant 1: the offsets that these loops make of `from_start` and `to_start`, each with the `width` bytes behind it, are, pair
     /// by pair, those of the layouts' elements.
     axes: Axes,
-    pub(super) width: usize,
-    pub(super) from_start: isize,
-    pub(super) to_start: isize,
+    pub(in crate::kernel) width: usize,
+    pub(in crate::kernel) from_start: isize,
+    pub(in crate::kernel) to_start: isize,
 }
 
 /// Axes, outermost first. Allocates only for more than [`INLINE_RANK`] of them.
@@ -72,15 +72,13 @@ impl Plan {
     /// The order is that of the destination: the axis along which it goes on in the smallest steps comes last. No step of the
     /// destination is negative. Neighbours that both layouts walk as one are one, and where the last axis has no gaps in either, it
     /// becomes part of the element.
-    pub(super) fn new(shape: &[usize], from: &[isize], to: &[isize], itemsize: usize) -> Option<Self> {
-        if itemsize == 0 || shape.contains(&0) {
-            return None;
-        }
-        let mut plan = Self { axes: Axes::default(), width: itemsize, from_start: 0, to_start: 0 };
-        for (&len, (&from, &to)) in shape.iter().zip(from.iter().zip(to)).filter(|&(&len, _)| len > 1) {
-            plan.insert(Axis { len, from, to });
-        }
-        plan.merge();
+    pub(in crate::kernel) fn new(
+        shape: &[usize],
+        from: &[isize],
+        to: &[isize],
+        itemsize: usize,
+    ) -> Option<Self> {
+        let mut plan = Self::apart(shape, from, to, itemsize)?;
         if let Some((last, outer)) = plan.axes().split_last()
             && (last.from, last.to) == (plan.width as isize, plan.width as isize)
         {
@@ -91,7 +89,26 @@ impl Plan {
         Some(plan)
     }
 
-    pub(super) fn axes(&self) -> &[Axis] {
+    /// The same, but that each element stays for itself: for what does more than move bytes. The sides may then have elements of different
+    /// widths, of which `itemsize` is one.
+    pub(in crate::kernel) fn apart(
+        shape: &[usize],
+        from: &[isize],
+        to: &[isize],
+        itemsize: usize,
+    ) -> Option<Self> {
+        if itemsize == 0 || shape.contains(&0) {
+            return None;
+        }
+        let mut plan = Self { axes: Axes::default(), width: itemsize, from_start: 0, to_start: 0 };
+        for (&len, (&from, &to)) in shape.iter().zip(from.iter().zip(to)).filter(|&(&len, _)| len > 1) {
+            plan.insert(Axis { len, from, to });
+        }
+        plan.merge();
+        Some(plan)
+    }
+
+    pub(in crate::kernel) fn axes(&self) -> &[Axis] {
         self.axes.as_slice()
     }
 

@@ -17,7 +17,7 @@ use crate::error::Result;
 use crate::kernel::cpu::Level;
 use crate::kernel::records::blocks::{BLOCK_NBYTES, Loops};
 use crate::kernel::records::parts::Parts;
-pub(in crate::kernel) use crate::kernel::records::parts::has_gaps;
+pub(crate) use crate::kernel::records::parts::has_gaps;
 use crate::kernel::records::program::Program;
 use crate::kernel::{Casting, cast, copy, element_at, in_element, index_of};
 use crate::layout::{Layout, Order};

@@ -120,7 +120,7 @@ impl Parts {
 }
 
 /// Whether there are bytes in an element that no scalar covers.
-pub(in crate::kernel) fn has_gaps(dtype: &DType) -> bool {
+pub(crate) fn has_gaps(dtype: &DType) -> bool {
     match dtype.kind() {
         DTypeKind::Scalar(_) => false,
         DTypeKind::SubArray(subarray) => has_gaps(subarray.base()),

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use crate::error::{Error, Kind, Result};
-use crate::memory::device::events::{before, note};
-use crate::memory::device::{Effect, Event, MemoryManager, Moved, Stream, Transfer, registry};
-use crate::memory::{Buffer, LeaseKind, Place};
+use crate::memory::device::work::{in_order, settle_before};
+use crate::memory::device::{Event, MemoryManager, Moved, Stream, Transfer, registry};
+use crate::memory::{Buffer, Place};
 
 /// A buffer that came to another place.
 #[derive(Debug)]
@@ -153,8 +153,7 @@ impl Buffer {
     pub fn copy_into(&self, destination: &Self) -> Result<()> {
         self.check_size(destination)?;
         let route = Route::find(self, destination)?;
-        self.handle().await_work(LeaseKind::Pin)?;
-        destination.handle().await_work(LeaseKind::Share)?;
+        settle_before(Some(self), destination)?;
         route.copy(self, destination)
     }
 
@@ -175,17 +174,8 @@ impl Buffer {
             self.copy_into(destination)?;
             return Ok(None);
         };
-        let (source, target) = (self.handle().header(), destination.handle().header());
-        let (written, touched) = (before(source, LeaseKind::Pin)?, before(target, LeaseKind::Share)?);
-        for event in written.iter().chain(&touched) {
-            stream.wait(event)?;
-        }
-        let event = manager.enqueue(Transfer::later(self, destination)?, stream)?;
-        // Whoever waits for this has waited for all that touched the destination before.
-        if !note(target, &event, Effect::Writes, &touched) || !note(source, &event, Effect::Reads, &[]) {
-            event.wait()?;
-        }
-        Ok(Some(event))
+        let enqueue = || manager.enqueue(Transfer::later(self, destination)?, stream);
+        in_order(Some(self), destination, stream, enqueue).map(Some)
     }
 
     fn check_size(&self, destination: &Self) -> Result<()> {

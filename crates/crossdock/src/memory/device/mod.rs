@@ -39,6 +39,8 @@
 //! `tests/devices.rs`.
 
 mod adopt;
+#[cfg(any(feature = "cuda", feature = "opencl"))]
+pub(crate) mod annex;
 mod copy;
 pub mod cuda;
 mod events;
@@ -51,10 +53,11 @@ mod meter;
 pub mod opencl;
 mod pages;
 #[cfg(any(feature = "cuda", feature = "opencl"))]
-mod pending;
+pub(crate) mod pending;
 mod registry;
 mod signal;
 mod stream;
+mod work;
 
 pub(crate) use adopt::{Attached, queue};
 pub use adopt::{DeviceRegion, ReleaseErrors, adopt, take_release_errors};
@@ -69,3 +72,4 @@ pub use meter::{Charge, Meter, Usage};
 pub use registry::{get, kinds, memory, opened, register, shared_memory, unregister, usage};
 pub use signal::{Completion, Signal};
 pub use stream::{Event, Stream};
+pub(crate) use work::{in_order, settle_before};

@@ -8,6 +8,7 @@ use opencl_sys::*;
 
 use crate::error::{Error, Kind, Result};
 use crate::memory::Place;
+use crate::memory::device::annex::Annex;
 use crate::memory::device::opencl::Description;
 use crate::memory::device::opencl::enabled::driver::Driver;
 use crate::memory::device::opencl::enabled::event::ClEvent;
@@ -31,6 +32,7 @@ pub(crate) struct Context {
     description: Description,
     is_coherent: bool,
     meter: Arc<Meter>,
+    annex: Annex,
 }
 
 /// The contexts that are in use, so that objects of one have one.
@@ -90,6 +92,7 @@ impl Context {
             description,
             is_coherent,
             meter,
+            annex: Annex::default(),
         });
         let mut known = known();
         known.retain(|context| context.strong_count() > 0);
@@ -165,6 +168,11 @@ impl Context {
 
     pub(crate) fn meter(&self) -> &Arc<Meter> {
         &self.meter
+    }
+
+    /// What the kernels keep here. Only for the process whose the driver is.
+    pub(crate) fn annex(&self) -> &Annex {
+        &self.annex
     }
 
     /// Whether the host and the device have the same memory in the same state at any time.

@@ -48,6 +48,10 @@ kinds! {
     OfQueue: retain_queue "clRetainCommandQueue" release_queue "clReleaseCommandQueue";
     /// Memory.
     OfMemory: retain_memory "clRetainMemObject" release_memory "clReleaseMemObject";
+    /// Kernels that were compiled.
+    OfProgram: retain_program "clRetainProgram" release_program "clReleaseProgram";
+    /// One of them, and the arguments that it was given last.
+    OfKernel: retain_kernel "clRetainKernel" release_kernel "clReleaseKernel";
     /// The end of a command.
     OfEvent: retain_event "clRetainEvent" release_event "clReleaseEvent";
 }

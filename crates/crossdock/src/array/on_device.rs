@@ -1,0 +1,129 @@
+//! Arrays whose elements the processor does not address: their device does the strided work.
+
+use std::sync::Arc;
+
+use crate::array::DArray;
+use crate::element::DType;
+use crate::error::{Error, Result};
+use crate::kernel::device::{self as engines, Engine, Operand};
+use crate::kernel::{Casting, Gaps, has_gaps};
+use crate::layout::{Layout, Order};
+use crate::memory::device::{Event, MemoryManager, Stream};
+use crate::memory::{Buffer, LeaseKind};
+
+impl DArray {
+    /// Who works on the elements where the processor does not; `None` where it does.
+    ///
+    /// # Errors
+    ///
+    /// `is_place` where nobody does; what the device says.
+    pub(super) fn engine(&self) -> Result<Option<Arc<dyn Engine>>> {
+        if self.place().is_host() {
+            return Ok(None);
+        }
+        let engine = match self.memory_manager() {
+            // The driver of foreign memory may not be here.
+            Err(error) if error.is_unsupported() => None,
+            manager => manager?.map(|manager| engines::engine_of(&manager)).transpose()?.flatten(),
+        };
+        match engine {
+            Some(engine) => Ok(Some(engine)),
+            // Refused as whatever else only the processor would do.
+            None => self.lease(LeaseKind::Pin).map(|_| None),
+        }
+    }
+
+    /// Whether somebody does strided work on the elements: the processor, or their device.
+    pub(crate) fn is_worked_on(&self) -> bool {
+        self.engine().is_ok()
+    }
+
+    /// Whose memory it is.
+    ///
+    /// # Errors
+    ///
+    /// As [`Buffer::memory_manager`].
+    pub(crate) fn memory_manager(&self) -> Result<Option<Arc<dyn MemoryManager>>> {
+        self.buffer()?.0.memory_manager()
+    }
+
+    /// New memory beside it: of the same manager.
+    pub(super) fn fresh_beside(&self, nbytes: usize) -> Result<Buffer> {
+        let nobody = || Error::unsupported(format!("nobody allocates memory on {}", self.place()));
+        Buffer::on(&self.memory_manager()?.ok_or_else(nobody)?, nbytes)
+    }
+
+    /// The elements, cast, in new memory beside them.
+    pub(super) fn copied_by(
+        &self,
+        engine: &dyn Engine,
+        dtype: &DType,
+        order: Order,
+        casting: Casting,
+    ) -> Result<Self> {
+        let layout = Layout::contiguous(self.shape(), dtype.itemsize(), order)?;
+        let fresh = Self::from_buffer(self.fresh_beside(layout.nbytes())?, dtype.clone(), layout, 0)?;
+        fresh.written_by(engine, self, casting, Gaps::Fill, None)?;
+        Ok(fresh)
+    }
+
+    /// Writes another array's elements, of the same shape and both in memory that the engine reaches. In a stream the event is the end of
+    /// that, if it is not over.
+    pub(super) fn written_by(
+        &self,
+        engine: &dyn Engine,
+        source: &Self,
+        casting: Casting,
+        gaps: Gaps,
+        stream: Option<&dyn Stream>,
+    ) -> Result<Option<Arc<dyn Event>>> {
+        let ((from, from_offset), (to, to_offset)) = (source.buffer()?, self.buffer()?);
+        let from =
+            Operand { buffer: &from, offset: from_offset, dtype: source.dtype(), layout: source.layout() };
+        let to = Operand { buffer: &to, offset: to_offset, dtype: self.dtype(), layout: self.layout() };
+        engines::convert(engine, from, to, casting, gaps, stream)
+    }
+
+    /// Writes one element's bytes everywhere.
+    pub(super) fn filled_by(&self, engine: &dyn Engine, bytes: &[u8]) -> Result<()> {
+        let (buffer, offset) = self.buffer()?;
+        engines::fill(
+            engine,
+            Operand { buffer: &buffer, offset, dtype: self.dtype(), layout: self.layout() },
+            bytes,
+        )
+    }
+
+    /// As [`DArray::assign`], of an array of the same shape that does not overlap this one, where a device has either of them.
+    pub(super) fn assign_across(&self, source: &Self, casting: Casting) -> Result<()> {
+        let (ours, theirs) = (self.engine()?, source.engine()?);
+        if self.is_readonly() {
+            // Told before anything is copied.
+            drop(self.buffer()?.0.hold(LeaseKind::Share)?);
+        }
+        if let (Some(engine), Some(_)) = (&ours, &theirs)
+            && source.memory_manager()?.is_some_and(|manager| engine.reaches(&manager))
+        {
+            return self.written_by(&**engine, source, casting, Gaps::Keep, None).map(drop);
+        }
+        // Packed where they are, moved as bytes, and unpacked where they go.
+        let order = self.layout().order();
+        let packed = {
+            let order = order.unwrap_or(Order::RowMajor);
+            if source.dtype() != self.dtype() {
+                source.cast(self.dtype(), order, casting)?
+            } else if source.is_indirect() || !source.layout().is_contiguous(order) {
+                source.to_order(order)?
+            } else {
+                source.clone()
+            }
+        };
+        if order.is_some() && !has_gaps(self.dtype()) {
+            return packed.buffer()?.0.copy_into(&self.buffer()?.0);
+        }
+        let bytes = self.fresh_beside(packed.nbytes())?;
+        packed.buffer()?.0.copy_into(&bytes)?;
+        let here = Self::from_buffer(bytes, packed.dtype().clone(), packed.layout().clone(), 0)?;
+        self.assign(&here, Casting::Checked)
+    }
+}

@@ -1,0 +1,13 @@
+//! A build without CUDA.
+
+use std::sync::Arc;
+
+use crate::error::Result;
+use crate::kernel::device::Engine;
+use crate::memory::device::MemoryManager;
+
+/// Nobody.
+#[expect(clippy::unnecessary_wraps, reason = "the twin of one that asks a driver")]
+pub(in crate::kernel::device) fn engine_of(_: &Arc<dyn MemoryManager>) -> Result<Option<Arc<dyn Engine>>> {
+    Ok(None)
+}

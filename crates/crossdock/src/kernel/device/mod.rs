@@ -1,0 +1,120 @@
+//! Work on strided elements in memory of a device, by the device.
+//!
+//! ```text
+//!   operands: a buffer, where element 0 lies in it, a layout, a dtype
+//!       │
+//!   convert · fill      which parts of elements are moved, turned around, cast
+//!       │
+//!   steps               the processor's plan (sorted, merged) cut into launches of kernels and copies of bytes
+//!       │
+//!   Engine              of a driver: puts the steps into a queue, and gives the event of their end
+//! ```
+//!
+//! There is one source of kernels (`source/`), in a dialect that OpenCL's compilers, CUDA's and the host's take. Between two places nothing
+//! strided is moved: whoever has the elements packs them, and whoever gets them unpacks them.
+
+#![cfg_attr(
+    not(any(feature = "cuda", feature = "opencl")),
+    expect(dead_code, reason = "what is planned is done by the engines of drivers")
+)]
+
+mod cast;
+mod convert;
+mod cuda;
+mod ends;
+mod job;
+mod leaves;
+mod opencl;
+mod steps;
+
+use std::fmt;
+use std::sync::Arc;
+
+pub(crate) use self::convert::{convert, fill};
+use self::ends::Start;
+use self::job::Program;
+use self::steps::Step;
+use crate::element::DType;
+use crate::error::Result;
+use crate::layout::Layout;
+use crate::memory::device::{Event, Hold, MemoryManager, Stream};
+use crate::memory::{Buffer, count_copied};
+
+/// Elements in memory of a device: element 0 lies `offset` bytes into the buffer, which has all bytes that the layout reaches from there.
+#[derive(Clone, Copy)]
+pub(crate) struct Operand<'a> {
+    pub(crate) buffer: &'a Buffer,
+    pub(crate) offset: usize,
+    pub(crate) dtype: &'a DType,
+    pub(crate) layout: &'a Layout,
+}
+
+/// Who does strided work in memory of a device.
+pub(crate) trait Engine: Send + Sync + fmt::Debug {
+    /// Where a kernel that is given this memory finds its first byte.
+    ///
+    /// # Errors
+    ///
+    /// `is_place` for memory that this engine does not reach.
+    fn start(&self, hold: &Hold) -> Result<Start>;
+
+    /// Does work, and returns when it is done.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the device says.
+    fn run(&self, work: Work) -> Result<()>;
+
+    /// Whether it puts work into such a stream.
+    fn can_enqueue(&self, stream: &dyn Stream) -> bool;
+
+    /// Puts work into a stream for which [`Engine::can_enqueue`] holds, and gives the event of its end. Before that says so, the leases
+    /// are given back, and if all went well the bytes are counted.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the device says. Then nothing is under way.
+    fn enqueue(&self, work: Work, stream: &dyn Stream) -> Result<Arc<dyn Event>>;
+
+    /// Whether it reaches memory of a manager as well as its own.
+    fn reaches(&self, manager: &Arc<dyn MemoryManager>) -> bool;
+}
+
+/// Steps that are done one after the other, and what they touch.
+pub(crate) struct Work {
+    pub(crate) steps: Vec<Step>,
+    pub(crate) to: Hold,
+    pub(crate) from: Option<Hold>,
+    /// Where a cast says which elements it refused.
+    pub(crate) refused: Option<Hold>,
+    /// How many bytes are copied.
+    pub(crate) nbytes: usize,
+}
+
+impl Work {
+    /// Says that it is done: counts what was copied, and gives the leases back.
+    fn complete(self) {
+        count_copied(self.nbytes);
+    }
+}
+
+/// Who does strided work in memory of this manager; `None` where nobody does.
+///
+/// # Errors
+///
+/// What the device says.
+pub(crate) fn engine_of(manager: &Arc<dyn MemoryManager>) -> Result<Option<Arc<dyn Engine>>> {
+    match opencl::engine_of(manager)? {
+        Some(engine) => Ok(Some(engine)),
+        None => cuda::engine_of(manager),
+    }
+}
+
+/// The parts that a program is put together of.
+fn source(program: Program) -> [&'static str; 2] {
+    const DIALECT: &str = include_str!("source/dialect.h");
+    match program {
+        Program::Copy => [DIALECT, include_str!("source/copy.c")],
+        Program::Cast => [DIALECT, include_str!("source/cast.c")],
+    }
+}

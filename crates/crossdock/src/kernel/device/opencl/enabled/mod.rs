@@ -1,0 +1,163 @@
+//! A build with OpenCL.
+
+mod programs;
+
+use std::sync::Arc;
+
+use opencl_sys::*;
+
+use crate::error::{Error, Kind, Result};
+use crate::kernel::device::ends::Start;
+use crate::kernel::device::opencl::enabled::programs::Programs;
+use crate::kernel::device::steps::Step;
+use crate::kernel::device::{Engine, Work};
+use crate::memory::device::opencl::enabled::context::Context;
+use crate::memory::device::opencl::enabled::copy::Range;
+use crate::memory::device::opencl::enabled::event::ClEvent;
+use crate::memory::device::opencl::enabled::query::{Subject, one};
+use crate::memory::device::opencl::enabled::queue::{ClStream, wait_list};
+use crate::memory::device::pending::DriverEvent;
+use crate::memory::device::{Event, Hold, MemoryManager, Stream};
+
+/// Strided work in memory of a context, by its device.
+#[derive(Debug)]
+struct ClEngine {
+    context: Arc<Context>,
+}
+
+pub(in crate::kernel::device) fn engine_of(
+    manager: &Arc<dyn MemoryManager>,
+) -> Result<Option<Arc<dyn Engine>>> {
+    let engine = |context| -> Arc<dyn Engine> { Arc::new(ClEngine { context }) };
+    Ok(Context::of(manager.clone()).map(engine))
+}
+
+impl ClEngine {
+    /// The object, of this engine's context, that has the bytes of a hold; `None` where it has none.
+    fn range(&self, hold: &Hold) -> Result<Option<Range>> {
+        if hold.nbytes() == 0 {
+            return Ok(None);
+        }
+        let range = Range::of(hold)?.filter(|range| range.context.is(&self.context));
+        let elsewhere = || {
+            let (own, its) = (self.context.place(), hold.place());
+            Error::new(Kind::Place, format!("the kernels of {own} do not reach the memory on {its}"))
+        };
+        range.map(Some).ok_or_else(elsewhere)
+    }
+
+    /// Puts all steps into a queue, one after the other, behind some events, and gives the event of the last.
+    ///
+    /// # Errors
+    ///
+    /// What the driver says; then what is in the queue already is over.
+    fn put(&self, work: &Work, queue: cl_command_queue, events: &[cl_event]) -> Result<ClEvent> {
+        let mut last: Option<ClEvent> = None;
+        for step in &work.steps {
+            let before = last.as_ref().map(DriverEvent::raw);
+            let put = self.put_step(work, step, queue, before.as_ref().map_or(events, std::slice::from_ref));
+            match (put, &last) {
+                (Ok(event), _) => last = Some(event),
+                (Err(error), Some(last)) => {
+                    // What is under way has the leases of those who get the error.
+                    let _outcome = last.wait();
+                    return Err(error);
+                }
+                (Err(error), None) => return Err(error),
+            }
+        }
+        match last {
+            Some(last) => Ok(last),
+            None => self.context.marker(queue, events),
+        }
+    }
+
+    fn put_step(
+        &self,
+        work: &Work,
+        step: &Step,
+        queue: cl_command_queue,
+        events: &[cl_event],
+    ) -> Result<ClEvent> {
+        let object = |hold: &Hold| -> Result<cl_mem> {
+            Ok(self.range(hold)?.map_or(std::ptr::null_mut(), |range| range.object))
+        };
+        let to = object(&work.to)?;
+        let from = work.from.as_ref().map_or(Ok(to), object)?;
+        let refused = work.refused.as_ref().map_or(Ok(std::ptr::null_mut()), object)?;
+        match step {
+            Step::Launch { kernel, groups, job } => {
+                let programs = self.context.annex().get_or_make(Programs::default);
+                let programs =
+                    programs.ok_or_else(|| Error::device("something else is kept with the context"))?;
+                // SAFETY: objects of the context, which the work holds, or null; the queue and the events are the context's, and alive, by
+                // those who call this; and the job reaches bytes of the objects alone, as those who planned it see to.
+                unsafe {
+                    programs.launch(&self.context, *kernel, *groups, [to, from, refused], job, queue, events)
+                }
+            }
+            &Step::Bytes { from: from_offset, to: to_offset, nbytes } => {
+                let ((count, list), mut end) = (wait_list(events), std::ptr::null_mut());
+                let (from_offset, to_offset) = (from_offset as usize, to_offset as usize);
+                // SAFETY: ranges of objects of the context, which the work holds; the rest as above (Driver 1).
+                let status = unsafe {
+                    (self.context.driver().enqueue_copy)(
+                        queue,
+                        from,
+                        to,
+                        from_offset,
+                        to_offset,
+                        nbytes,
+                        count,
+                        list,
+                        &raw mut end,
+                    )
+                };
+                // SAFETY: the driver gave it.
+                unsafe { ClEvent::made(end, status, &self.context, "clEnqueueCopyBuffer") }
+            }
+        }
+    }
+}
+
+impl Engine for ClEngine {
+    fn start(&self, hold: &Hold) -> Result<Start> {
+        let Some(range) = self.range(hold)? else { return Ok(Start { offset: 0, address: 0 }) };
+        self.context.driver().check_process()?;
+        // Objects begin where all widths divide the address, but for those over memory of the host, which may begin anywhere.
+        let subject = Subject::Memory(range.object);
+        // SAFETY: the hold keeps the object.
+        let host = unsafe { one::<*mut std::ffi::c_void>(self.context.driver(), subject, CL_MEM_HOST_PTR) }?;
+        let address = (host.addr() as u64).wrapping_add(range.offset as u64);
+        Ok(Start { offset: range.offset as i64, address })
+    }
+
+    fn run(&self, work: Work) -> Result<()> {
+        self.context.now(|queue| self.put(&work, queue, &[]))?;
+        work.complete();
+        Ok(())
+    }
+
+    fn can_enqueue(&self, stream: &dyn Stream) -> bool {
+        ClStream::of(stream).is_some_and(|stream| stream.context().is(&self.context))
+    }
+
+    fn enqueue(&self, work: Work, stream: &dyn Stream) -> Result<Arc<dyn Event>> {
+        let Some(queue) = ClStream::of(stream) else {
+            return Err(Error::unsupported(format!("{stream:?} is not a queue of OpenCL")));
+        };
+        let work = Arc::new(work);
+        let held = work.clone();
+        let complete = move || {
+            if let Some(work) = Arc::into_inner(held) {
+                work.complete();
+            }
+        };
+        // The other count goes when the steps are in the queue, which is before anybody can find out that they are over.
+        queue.put(complete, move |raw, events| self.put(&work, raw, events))
+    }
+
+    fn reaches(&self, manager: &Arc<dyn MemoryManager>) -> bool {
+        Context::of(manager.clone()).is_some_and(|context| context.is(&self.context))
+    }
+}

@@ -1,0 +1,241 @@
+//! How work is cut into what a device does at once: launches of kernels, and copies of bytes.
+
+use crate::error::{Error, Result};
+use crate::kernel::copy::{Axis as Loop, Plan};
+use crate::kernel::device::ends::{Loops, Start};
+use crate::kernel::device::job::{AT_ONCE, Axis, ITEMS, Job, Kernel, MOST_AXES, MOST_STEPS};
+use crate::layout::Layout;
+
+/// One thing that a device does.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Step {
+    /// Bytes without gaps.
+    Bytes { from: u64, to: u64, nbytes: usize },
+    /// A kernel, by so many groups.
+    Launch { kernel: Kernel, groups: u32, job: Box<Job> },
+}
+
+/// Runs of this many bytes are copied as such; shorter ones element by element.
+const RUN: usize = 32;
+
+/// Shorter axes are not worth tiles.
+const TILED: usize = 8;
+
+/// Copies the elements of one layout to another of the same shape and itemsize, both direct; `swap` is the width of the parts of an element
+/// whose bytes are turned around.
+///
+/// # Errors
+///
+/// `is_unsupported` for indirect layouts.
+pub(super) fn copy(
+    from: &Layout,
+    from_start: Start,
+    to: &Layout,
+    to_start: Start,
+    swap: Option<usize>,
+) -> Result<Vec<Step>> {
+    check_direct(from)?;
+    check_direct(to)?;
+    let mut steps = Vec::new();
+    if let Some(width) = swap.filter(|&width| width > 1) {
+        let (from, to) = (Inside::of(from, width), Inside::of(to, width));
+        if let Some(plan) = Plan::apart(&from.shape, &from.strides, &to.strides, width) {
+            swapped(Loops::of(&plan, from_start, to_start), width, &mut steps);
+        }
+    } else if let Some(plan) = Plan::new(from.shape(), from.strides(), to.strides(), from.itemsize()) {
+        moved(Loops::of(&plan, from_start, to_start), plan.width, &mut steps);
+    }
+    Ok(steps)
+}
+
+/// Axes of parts of the elements.
+struct Inside {
+    shape: Vec<usize>,
+    strides: Vec<isize>,
+}
+
+impl Inside {
+    fn of(layout: &Layout, width: usize) -> Self {
+        let (mut shape, mut strides) = (layout.shape().to_vec(), layout.strides().to_vec());
+        if layout.itemsize() > width {
+            shape.push(layout.itemsize() / width);
+            strides.push(width as isize);
+        }
+        Self { shape, strides }
+    }
+}
+
+#[cold]
+fn indirect() -> Error {
+    Error::unsupported("rows behind pointers are not reached by a device: copy the array on the host first")
+}
+
+pub(super) fn check_direct(layout: &Layout) -> Result<()> {
+    if layout.suboffsets().is_some() { Err(indirect()) } else { Ok(()) }
+}
+
+fn moved(loops: Loops, width: usize, steps: &mut Vec<Step>) {
+    if loops.axes.is_empty() {
+        let (from, to) = (loops.from.offset as u64, loops.to.offset as u64);
+        return steps.push(Step::Bytes { from, to, nbytes: width });
+    }
+    if width >= RUN {
+        return runs(&loops, width, steps);
+    }
+    let piece = loops.piece(width);
+    elements(&loops.in_pieces(width / piece, piece), piece, false, steps);
+}
+
+fn swapped(loops: Loops, width: usize, steps: &mut Vec<Step>) {
+    if loops.piece(width) == width {
+        return elements(&loops, width, true, steps);
+    }
+    // Byte for byte, backwards through the source.
+    let mut bytewise = Loops { from: loops.from.moved(width as isize - 1), ..loops };
+    bytewise.axes.push(Loop { len: width, from: -1, to: 1 });
+    elements(&bytewise, 1, false, steps);
+}
+
+/// Elements of a width that kernels have, each for itself, or a tile of them at a time.
+fn elements(loops: &Loops, width: usize, swap: bool, steps: &mut Vec<Step>) {
+    if let Some(across) = across(loops) {
+        return tiles(loops, width, across, swap, steps);
+    }
+    loops.for_each_part(MOST_AXES, MOST_STEPS, 0, &mut |part| {
+        let job = Job { swap: swap.into(), ..job(part) };
+        steps.push(launch(Kernel::Elements(width), ITEMS * AT_ONCE, job));
+    });
+}
+
+/// The loop that the source goes through in the smallest steps, where that is another than the innermost, and both are long.
+fn across(loops: &Loops) -> Option<usize> {
+    let (last, outer) = loops.axes.split_last()?;
+    let near = |axis: &Loop| axis.from.unsigned_abs();
+    let across =
+        (0..outer.len()).filter(|&axis| near(&outer[axis]) > 0).min_by_key(|&axis| near(&outer[axis]))?;
+    let fits = |axis: &Loop| (TILED..MOST_STEPS).contains(&axis.len);
+    (near(&outer[across]) < near(last) && fits(&outer[across]) && fits(last)).then_some(across)
+}
+
+fn tiles(loops: &Loops, width: usize, across: usize, swap: bool, steps: &mut Vec<Step>) {
+    let side = Kernel::side(width);
+    let mut loops = loops.clone();
+    let across = loops.axes.remove(across);
+    let place = loops.axes.len() - 1;
+    loops.axes.insert(place, across);
+    // As many steps as there are tiles: the two innermost loops are cut into tiles alone.
+    let in_tiles = |axis: &Loop| axis.len.div_ceil(side);
+    let squares = in_tiles(&loops.axes[place]) * in_tiles(&loops.axes[place + 1]);
+    let within = loops.axes[place].len * loops.axes[place + 1].len;
+    let most = (MOST_STEPS / squares).max(1).saturating_mul(within);
+    loops.for_each_part(MOST_AXES, most, 2, &mut |part| {
+        let mut job = Job { swap: swap.into(), ..job(part) };
+        for (axis, of) in job.axes.iter_mut().zip(part.axes.iter().rev()).take(2) {
+            *axis = Axis::of(*of, side);
+        }
+        steps.push(launch(Kernel::Tiles(width), 1, job));
+    });
+}
+
+fn runs(loops: &Loops, width: usize, steps: &mut Vec<Step>) {
+    const PIECE: usize = 16;
+    // One more than there are whole ones, since the first and the last may be short.
+    let most = (MOST_STEPS - 1) * PIECE;
+    for start in (0..width).step_by(most) {
+        let nbytes = most.min(width - start);
+        let pieces = Loop { len: nbytes.div_ceil(PIECE) + 1, from: 0, to: 0 };
+        let mut run = loops.clone();
+        (run.from, run.to) = (run.from.moved(start as isize), run.to.moved(start as isize));
+        run.axes.push(pieces);
+        run.for_each_part(MOST_AXES, MOST_STEPS, 1, &mut |part| {
+            let job = Job { width: nbytes as u64, ..job(part) };
+            steps.push(launch(Kernel::Runs, ITEMS * AT_ONCE, job));
+        });
+    }
+}
+
+/// Writes one element everywhere.
+///
+/// # Errors
+///
+/// `is_unsupported` for indirect layouts.
+pub(super) fn fill(to: &Layout, to_start: Start, element: &[u8]) -> Result<Vec<Step>> {
+    check_direct(to)?;
+    let mut steps = Vec::new();
+    // What is the same byte again and again is as good as elements of one byte.
+    let element = match element {
+        [first, rest @ ..] if rest.iter().all(|byte| byte == first) => &element[..1],
+        _ => element,
+    };
+    let width = element.len();
+    let strides = to.strides();
+    let periodic = width.is_power_of_two() && width <= 16;
+    if let Some(plan) = Plan::new(to.shape(), strides, strides, to.itemsize()).filter(|_| periodic) {
+        let loops = Loops::of(&plan, to_start, to_start);
+        let whole = loops.piece(width) == width;
+        if whole {
+            let mut pattern = [0; 16];
+            pattern.iter_mut().zip(element.iter().cycle()).for_each(|(byte, &value)| *byte = value);
+            same(&loops, plan.width, &pattern, &mut steps);
+            return Ok(steps);
+        }
+    }
+    if let Some(plan) = Plan::apart(to.shape(), strides, strides, to.itemsize()) {
+        let loops = Loops::of(&plan, to_start, to_start);
+        let piece = loops.piece(width);
+        for (at, bytes) in (0..).step_by(piece).zip(element.chunks_exact(piece)) {
+            let mut pattern = [0; 16];
+            pattern[..piece].copy_from_slice(bytes);
+            let mut part = loops.clone();
+            (part.from, part.to) = (part.from.moved(at), part.to.moved(at));
+            pieces(&part, piece, &pattern, &mut steps);
+        }
+    }
+    Ok(steps)
+}
+
+/// Runs of `nbytes` bytes of a pattern: what is in front of the first address that 16 divides, what is behind the last, and all between.
+fn same(loops: &Loops, nbytes: usize, pattern: &[u8; 16], steps: &mut Vec<Step>) {
+    const LONG: usize = 256;
+    let head = (loops.to.address.wrapping_neg() % 16) as usize;
+    let body = nbytes.saturating_sub(head) / 16 * 16;
+    let parts = if nbytes < LONG { [nbytes, 0, 0] } else { [head, body, nbytes - head - body] };
+    let mut at = 0;
+    for nbytes in parts.into_iter().filter(|&nbytes| nbytes > 0) {
+        let mut part = loops.clone();
+        (part.from, part.to) = (part.from.moved(at as isize), part.to.moved(at as isize));
+        // No less than an element of the pattern, which is one of the widths that kernels have.
+        let piece = part.piece(nbytes);
+        pieces(&part.in_pieces(nbytes / piece, piece), piece, pattern, steps);
+        at += nbytes;
+    }
+}
+
+fn pieces(loops: &Loops, piece: usize, pattern: &[u8; 16], steps: &mut Vec<Step>) {
+    let (low, high) = pattern.split_at(8);
+    let word = |bytes: &[u8]| bytes.iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte));
+    loops.for_each_part(MOST_AXES, MOST_STEPS, 0, &mut |part| {
+        let job = Job { pattern: [word(low), word(high)], width: piece as u64, ..job(part) };
+        steps.push(launch(Kernel::Fill, ITEMS * AT_ONCE, job));
+    });
+}
+
+/// The job of a part, of which every loop is counted in single steps.
+pub(super) fn job(part: &Loops) -> Job {
+    let mut job = Job {
+        from: part.from.offset as u64,
+        to: part.to.offset as u64,
+        rank: part.axes.len() as u32,
+        ..Job::default()
+    };
+    for (axis, of) in job.axes.iter_mut().zip(part.axes.iter().rev()) {
+        *axis = Axis::of(*of, 1);
+    }
+    job
+}
+
+/// A launch of a kernel whose groups do `each` steps.
+pub(super) fn launch(kernel: Kernel, each: usize, mut job: Job) -> Step {
+    job.count = job.axes[..job.rank as usize].iter().map(Axis::steps).product();
+    Step::Launch { kernel, groups: job.count.div_ceil(each as u32), job: Box::new(job) }
+}

@@ -1,0 +1,49 @@
+//! What work of a device comes after, and who has to be told of it.
+
+use std::sync::Arc;
+
+use crate::error::Result;
+use crate::memory::device::events::{before, note};
+use crate::memory::device::{Effect, Event, Stream};
+use crate::memory::{Buffer, LeaseKind};
+
+/// Puts work that reads one buffer and writes another into a stream, behind all that is under way on them, and notes its end on both.
+/// `enqueue` takes the leases, and puts it there.
+///
+/// # Errors
+///
+/// What failed already, and was to write what is read or written here; of `enqueue`.
+pub(crate) fn in_order(
+    read: Option<&Buffer>,
+    written: &Buffer,
+    stream: &dyn Stream,
+    enqueue: impl FnOnce() -> Result<Arc<dyn Event>>,
+) -> Result<Arc<dyn Event>> {
+    let target = written.handle().header();
+    let source = read.map(|read| read.handle().header());
+    let of_source = source.map(|source| before(source, LeaseKind::Pin)).transpose()?.unwrap_or_default();
+    let of_target = before(target, LeaseKind::Share)?;
+    for event in of_source.iter().chain(&of_target) {
+        stream.wait(event)?;
+    }
+    let event = enqueue()?;
+    // Whoever waits for this has waited for all that touched the destination before.
+    let noted = note(target, &event, Effect::Writes, &of_target)
+        && source.is_none_or(|source| note(source, &event, Effect::Reads, &[]));
+    if !noted {
+        event.wait()?;
+    }
+    Ok(event)
+}
+
+/// Waits for all that is under way on what work reads and on what it writes.
+///
+/// # Errors
+///
+/// What failed, and was to write either.
+pub(crate) fn settle_before(read: Option<&Buffer>, written: &Buffer) -> Result<()> {
+    if let Some(read) = read {
+        read.handle().await_work(LeaseKind::Pin)?;
+    }
+    written.handle().await_work(LeaseKind::Share)
+}
