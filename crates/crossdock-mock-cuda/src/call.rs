@@ -84,12 +84,11 @@ fn attempt(name: &'static str, needs: Needs, work: impl FnOnce(Locked) -> Result
 
 /// What this call of the function was told to fail with.
 fn failure(state: &mut Locked, name: &'static str) -> Option<Status> {
-    let due = state.failures.iter_mut().position(|failure| {
-        let is_any = failure.function == "*" && !name.starts_with("cuGetError");
-        let is_it = is_any || failure.function == name;
-        failure.left -= u64::from(is_it);
-        is_it && failure.left == 0
-    })?;
+    let is_words = name.starts_with("cuGetError");
+    for failure in &mut state.failures {
+        failure.left -= u64::from(failure.function == name || (failure.function == "*" && !is_words));
+    }
+    let due = state.failures.iter().position(|failure| failure.left == 0)?;
     Some(state.failures.remove(due).status)
 }
 

@@ -13,6 +13,8 @@ pub(crate) struct Config {
     attributes: BTreeMap<(i32, i32), i32>,
     /// Whether a copy between a device and host memory that is not pinned is over when the call returns.
     pub(crate) pageable_waits: bool,
+    /// Whether streams work only while somebody waits for one.
+    pub(crate) waits_for_waiters: bool,
     /// Whether devices reach each other's memory.
     pub(crate) reaches_peers: bool,
     /// Whether a process may open the handle of its own memory.
@@ -27,6 +29,7 @@ impl Config {
             memory: 16 << 30,
             attributes: BTreeMap::new(),
             pageable_waits: false,
+            waits_for_waiters: false,
             reaches_peers: true,
             opens_own: false,
         }

@@ -48,9 +48,11 @@ pub(crate) extern "C" fn mock_cuda_set(name: Text, value: u64) -> Status {
         Ok("pageable_waits") => config.pageable_waits = value != 0,
         Ok("reaches_peers") => config.reaches_peers = value != 0,
         Ok("opens_own") => config.opens_own = value != 0,
+        Ok("waits_for_waiters") => config.waits_for_waiters = value != 0,
         Ok("gone") => state.is_gone = value != 0,
         _ => return Status::NOT_FOUND,
     }
+    changed();
     Status::SUCCESS
 }
 
@@ -82,6 +84,15 @@ pub(crate) extern "C" fn mock_cuda_fail_work(nth: u64, status: Status) {
 pub(crate) extern "C" fn mock_cuda_failures_left() -> u64 {
     let state = lock();
     state.failures.len() as u64 + u64::from(state.failing_work.is_some())
+}
+
+/// Takes those back, and returns how many they were.
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn mock_cuda_take_failures() -> u64 {
+    let mut state = lock();
+    let left = state.failures.len() as u64 + u64::from(state.failing_work.take().is_some());
+    state.failures.clear();
+    left
 }
 
 /// Holds a stream's work back; 0 is all streams. What has begun goes on.

@@ -25,5 +25,5 @@ mod state;
 mod status;
 mod transfer;
 
-pub use mock::{Live, Mock, Paused};
+pub use mock::{HeldBack, Live, Mock, Paused};
 pub use status::Status;

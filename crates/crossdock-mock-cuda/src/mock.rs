@@ -52,6 +52,16 @@ impl Drop for Paused {
     }
 }
 
+/// Streams work only while somebody waits for them, until this is dropped.
+#[derive(Debug)]
+pub struct HeldBack(&'static Mock);
+
+impl Drop for HeldBack {
+    fn drop(&mut self) {
+        self.0.set("waits_for_waiters", 0);
+    }
+}
+
 impl Mock {
     /// Where Cargo puts the driver: beside the test, or in the folder above.
     ///
@@ -94,15 +104,14 @@ impl Mock {
     pub fn without(functions: &[&str], copy: &Path) -> io::Result<()> {
         let mut bytes = fs::read(Self::path())?;
         for function in functions {
+            // As a text of its own, wherever it stands: the loader goes by one of these places.
             let entry = [b"\0", function.as_bytes(), b"\0"].concat();
-            let places: Vec<_> = bytes
-                .windows(entry.len())
-                .enumerate()
-                .filter(|(_, bytes)| *bytes == entry)
-                .map(|(at, _)| at)
-                .collect();
-            assert!(!places.is_empty(), "the driver has no {function}");
-            places.into_iter().for_each(|place| bytes[place + 1] = b'-');
+            let mut found = false;
+            while let Some(place) = find(&bytes, &entry) {
+                bytes[place + 1] = b'-';
+                found = true;
+            }
+            assert!(found, "the driver has no {function}");
         }
         fs::write(copy, bytes)
     }
@@ -166,6 +175,13 @@ impl Mock {
         unsafe { left() }
     }
 
+    /// Takes those back, and tells how many they were.
+    pub fn take_failures(&self) -> u64 {
+        let take = self.function::<unsafe extern "C" fn() -> u64>("mock_cuda_take_failures");
+        // SAFETY: it may be called at any time.
+        unsafe { take() }
+    }
+
     /// Holds the work of a stream back, or that of all for 0. What has begun goes on.
     ///
     /// # Panics
@@ -178,6 +194,13 @@ impl Mock {
         let outcome = unsafe { pause(stream) };
         assert_eq!(outcome, Status::SUCCESS, "{stream:#x} is no stream");
         Paused { mock: self, stream }
+    }
+
+    /// Lets all streams work only while somebody waits for one, so that nothing is over before it is waited for.
+    #[must_use]
+    pub fn hold_back(&'static self) -> HeldBack {
+        self.set("waits_for_waiters", 1);
+        HeldBack(self)
     }
 
     /// Waits until all that was put into streams is done.
@@ -233,6 +256,47 @@ impl Mock {
         }
     }
 
+    /// Makes a context on a device, as a program does that uses CUDA by itself, and makes it current for this thread.
+    ///
+    /// # Panics
+    ///
+    /// Where the driver refuses.
+    pub fn enter_context(&self, device: i32) -> usize {
+        let create =
+            self.function::<unsafe extern "C" fn(*mut usize, u32, c_int) -> Status>("cuCtxCreate_v2");
+        let mut context = 0;
+        // SAFETY: the answer goes to a variable of ours.
+        let outcome = unsafe { create(&raw mut context, 0, device) };
+        assert_eq!(outcome, Status::SUCCESS);
+        context
+    }
+
+    /// The context that is current for this thread, or 0.
+    ///
+    /// # Panics
+    ///
+    /// Where the driver refuses.
+    pub fn current_context(&self) -> usize {
+        let current = self.function::<unsafe extern "C" fn(*mut usize) -> Status>("cuCtxGetCurrent");
+        let mut context = 0;
+        // SAFETY: the answer goes to a variable of ours.
+        let outcome = unsafe { current(&raw mut context) };
+        assert_eq!(outcome, Status::SUCCESS);
+        context
+    }
+
+    /// Destroys a context that [`Mock::enter_context`] made.
+    ///
+    /// # Panics
+    ///
+    /// Where the driver refuses.
+    pub fn leave_context(&self, context: usize) {
+        let destroy = self.function::<unsafe extern "C" fn(usize) -> Status>("cuCtxDestroy_v2");
+        // SAFETY: a number, which the driver checks.
+        let outcome = unsafe { destroy(context) };
+        assert_eq!(outcome, Status::SUCCESS);
+    }
+
     /// What the driver was used for that it must not be.
     pub fn misuses(&self) -> Vec<String> {
         self.text("mock_cuda_misuses")
@@ -253,4 +317,12 @@ impl Mock {
         room.truncate(nbytes.min(room.len() - 1));
         String::from_utf8_lossy(&room).lines().map(str::to_owned).collect()
     }
+}
+
+/// Where a text begins in another; the driver is too large for a search in code that is not optimised.
+fn find(text: &[u8], sought: &[u8]) -> Option<usize> {
+    // SAFETY: both are as long as is said.
+    let found =
+        unsafe { libc::memmem(text.as_ptr().cast(), text.len(), sought.as_ptr().cast(), sought.len()) };
+    (!found.is_null()).then(|| found.addr() - text.as_ptr().addr())
 }

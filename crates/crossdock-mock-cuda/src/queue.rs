@@ -147,7 +147,7 @@ impl State {
 
     /// The next job of a stream, if it may begin.
     fn next(&mut self, stream: usize) -> Option<Job> {
-        let paused = self.pauses > 0;
+        let paused = self.pauses > 0 || (self.config.waits_for_waiters && self.waiters == 0);
         let queue = self.queues.get_mut(&stream)?;
         let job = queue.jobs.front()?;
         if paused || queue.pauses > 0 || !job.after.iter().all(|mark| mark.is_reached()) {

@@ -32,9 +32,12 @@ pub(crate) fn sleep(state: Locked) -> Locked {
 }
 
 /// Waits until something holds. What takes a minute hangs: a stream that is paused is waited for.
-pub(crate) fn wait_until(state: Locked, mut holds: impl FnMut(&mut State) -> bool) -> Result<Locked> {
+pub(crate) fn wait_until(mut state: Locked, mut holds: impl FnMut(&mut State) -> bool) -> Result<Locked> {
+    state.waiters += 1;
+    changed();
     let waited = CHANGED.wait_timeout_while(state, Duration::from_secs(60), |state| !holds(state));
     let (mut state, timeout) = waited.unwrap_or_else(PoisonError::into_inner);
+    state.waiters -= 1;
     if timeout.timed_out() {
         return Err(state.misuse(Status::LAUNCH_TIMEOUT, "waited for a minute: is a stream paused?"));
     }
@@ -119,6 +122,8 @@ pub(crate) struct State {
     pub(crate) freed: VecDeque<Pages>,
     /// Whether all streams are held back, and how often that was asked for.
     pub(crate) pauses: u64,
+    /// How many threads wait for streams.
+    pub(crate) waiters: u64,
     pub(crate) failures: Vec<Failure>,
     /// The work in a stream that is to fail.
     pub(crate) failing_work: Option<(u64, Status)>,
@@ -149,6 +154,7 @@ impl State {
             opened: Vec::new(),
             freed: VecDeque::new(),
             pauses: 0,
+            waiters: 0,
             failures: Vec::new(),
             failing_work: None,
             calls: BTreeMap::new(),

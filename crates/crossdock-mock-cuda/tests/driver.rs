@@ -204,6 +204,21 @@ fn streams_work_beside_the_program_and_wait_for_each_other_by_events() {
 }
 
 #[test]
+fn streams_that_are_held_back_work_while_somebody_waits() {
+    let session = Session::new();
+    let (own, address) = (stream(), memory(8));
+    let held_back = session.mock.hold_back();
+    assert_eq!(cu!(cuMemsetD8Async(address => u64, 9 => u8, 8 => usize, own => usize)), Status::SUCCESS);
+    assert_eq!(cu!(cuStreamQuery(own => usize)), Status::NOT_READY);
+    assert_eq!(synchronize(own), Status::SUCCESS);
+    drop(held_back);
+    assert_eq!(fetch(address, 8), [9; 8]);
+    assert_eq!(cu!(cuStreamDestroy_v2(own => usize)), Status::SUCCESS);
+    assert_eq!(free(address), Status::SUCCESS);
+    session.end();
+}
+
+#[test]
 fn the_default_stream_waits_for_streams_that_are_not_told_otherwise() {
     let session = Session::new();
     let mut blocking = 0usize;
@@ -383,12 +398,16 @@ fn it_fails_when_it_is_told_to_and_what_frees_has_freed() {
     let kept = memory(10);
     let failed = cu!(cuMemAlloc_v2(&raw mut address => *mut u64, 10 => usize));
     assert_eq!((failed, address), (Status::UNKNOWN, 0));
+    // Two failures of one function are two calls.
     session.mock.fail("*", 1, Status::LAUNCH_FAILED);
+    session.mock.fail("*", 2, Status::ILLEGAL_ADDRESS);
     assert_eq!(free(kept), Status::LAUNCH_FAILED);
+    assert_eq!(free(0), Status::ILLEGAL_ADDRESS);
     assert_eq!(free(kept), Status::INVALID_VALUE, "it was freed");
-    assert_eq!((session.mock.calls("cuMemAlloc_v2"), session.mock.calls("cuMemFree_v2")), (2, 2));
-    assert_eq!(session.mock.called()["cuMemFree_v2"], 2);
-    assert_eq!(session.mock.failures_left(), 0);
+    assert_eq!((session.mock.calls("cuMemAlloc_v2"), session.mock.calls("cuMemFree_v2")), (2, 3));
+    assert_eq!(session.mock.called()["cuMemFree_v2"], 3);
+    session.mock.fail("cuMemAlloc_v2", 7, Status::UNKNOWN);
+    assert_eq!((session.mock.take_failures(), session.mock.failures_left()), (1, 0));
     session.mock.reset();
     session.mock.set("gone", 1);
     assert_eq!(free(0), Status::DEINITIALIZED);

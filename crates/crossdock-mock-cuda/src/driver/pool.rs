@@ -7,7 +7,7 @@ use crate::call::driver;
 use crate::config::MEMORY_POOLS_SUPPORTED;
 use crate::memory::{Kind, Pool};
 use crate::queue::Work;
-use crate::state::{Locked, State};
+use crate::state::{Locked, State, wait_until};
 use crate::status::{Result, Status};
 
 /// What a pool is made with.
@@ -76,7 +76,15 @@ fn allocate(mut state: Locked, nbytes: usize, pool: usize, stream: usize) -> Res
         return Err(state.misuse(Status::INVALID_VALUE, "the pool is of another device"));
     }
     let device = of.device;
-    let address = state.allocate(Kind::Pool(pool), context, device, nbytes)?;
+    let mut attempt = state.allocate(Kind::Pool(pool), context, device, nbytes);
+    if attempt == Err(Status::OUT_OF_MEMORY)
+        && let Some(mark) = state.last(stream)
+    {
+        // What the stream is to free can be had by what comes after it in the stream.
+        state = wait_until(state, |_| mark.is_reached())?;
+        attempt = state.allocate(Kind::Pool(pool), context, device, nbytes);
+    }
+    let address = attempt?;
     let ready = state.put(stream, Vec::new(), Work::Nothing)?;
     state.set_ready(address, ready);
     Ok(address)
