@@ -74,12 +74,12 @@ fn attribute(device: i32, number: i32) -> Option<i32> {
         76 => 0,                     // its second number
         MANAGED_MEMORY | 89 => 1,    // managed memory, also while the device works
         88 | 100 | 101 => 0,         // pageable memory, page tables of the host, managed memory from the host
-        90 | 91 | 99 => 1,           // preemption, host pointers of registered memory, registering
-        97 => 101_376,               // shared memory of a block that asks for more
-        102 => 0,                    // virtual memory management
+        90 | 91 | 99 | 113 => 1, // preemption, host pointers of registered memory, registering, also of what is read-only
+        97 => 101_376,           // shared memory of a block that asks for more
+        102 => 0,                // virtual memory management
         MEMORY_POOLS_SUPPORTED => 1, // pools
-        119 => 0,                    // what pools can export
-        125 => 1,                    // events across processes
+        119 => 0,                // what pools can export
+        125 => 1,                // events across processes
         _ => return None,
     })
 }

@@ -6,16 +6,27 @@
 #[macro_use]
 #[path = "../conformance/mod.rs"]
 mod conformance;
+#[path = "../child/mod.rs"]
+mod child;
 mod gate;
+mod importing;
+mod mapping;
+mod memory;
+mod peers;
+mod places;
+mod processes;
+mod raw;
 mod setting;
+mod streams;
+mod theirs;
 
 use conformance::Subject;
 use crossdock::memory::DeviceKind;
-use setting::{memory, mock, place};
+use setting::{mock, place};
 
 /// One kind of memory, and the function of the driver that frees it.
 fn subject(kind: DeviceKind, frees: &'static str) -> Subject {
-    let memory = memory(kind, 0);
+    let memory = setting::memory(kind, 0);
     of(memory, frees, kind != DeviceKind::CUDA)
 }
 

@@ -35,8 +35,8 @@
 //! Implement [`Device`] and [`MemoryManager`]; make buffers by [`adopt`], which charges them to a [`Meter`] and queues what goes wrong
 //! when they are freed ([`take_release_errors`]). Where memory has no addresses, reserve some ([`DeviceRegion::address`]) and put
 //! the driver's object beside: a [`Hold`] gives the object and the byte of it at which the buffer begins. For streams, implement
-//! [`Stream`] and, unless the driver has events, use [`Signal`]. Register it, and add it to the conformance suite in
-//! `tests/devices.rs`.
+//! [`Stream`] and, unless the driver has events, use [`Signal`]. Register it, and run the checks of
+//! `tests/conformance` over it.
 
 mod adopt;
 #[cfg(any(feature = "cuda", feature = "opencl"))]

@@ -63,3 +63,45 @@ pub(super) unsafe fn import(
 pub(super) fn pin(_: &Buffer, _: i32) -> Result<Buffer> {
     missing()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use crate::memory::device::{self, cuda};
+    use crate::memory::{Birth, Buffer, DeviceKind, Place};
+
+    #[test]
+    fn every_call_says_that_the_program_was_built_without_cuda() {
+        let buffer = Buffer::zeroed(10).unwrap();
+        let address = std::ptr::NonNull::from(&Cell::new(0u8)).cast();
+        let released = Arc::new(AtomicBool::new(false));
+        let called = released.clone();
+        // SAFETY: such a build looks at nothing.
+        let imported =
+            unsafe { cuda::import(address, 1, Birth::Sole, move || called.store(true, Ordering::Relaxed)) };
+        let handle = cuda::IpcHandle::new([0; 64], 0, 0);
+        let kinds = [DeviceKind::CUDA, DeviceKind::CUDA_HOST, DeviceKind::CUDA_MANAGED];
+        let errors = [
+            imported.err(),
+            cuda::devices().err(),
+            cuda::driver_version().err(),
+            cuda::free_nbytes(0).err(),
+            cuda::trim(0, 0).err(),
+            cuda::exportable_memory(0).err(),
+            cuda::export_ipc(&buffer).err(),
+            // SAFETY: as above.
+            unsafe { cuda::open_ipc(&handle, 0) }.err(),
+            cuda::place_of(buffer.as_ptr()).err(),
+            cuda::pin(&buffer, 0).err(),
+        ];
+        let opened = kinds.map(|kind| device::get(Place::new(kind, 0)).err());
+        for error in errors.into_iter().chain(opened) {
+            let error = error.expect("that it is refused");
+            assert!(error.is_unsupported() && error.to_string().contains("the feature `cuda`"), "{error}");
+        }
+        assert!(released.load(Ordering::Relaxed), "what was handed over is given back");
+    }
+}
