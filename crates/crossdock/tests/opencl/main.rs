@@ -1,10 +1,17 @@
 //! Devices of OpenCL, on whichever the loader has first: they behave as every device does, take in what others made, and say what is
 //! missing. Without a device nothing is run, unless `CROSSDOCK_REQUIRE_COUNTERPARTS` is set: then that is a failure.
 
+#[path = "../child/mod.rs"]
+mod child;
 #[macro_use]
 #[path = "../conformance/mod.rs"]
 mod conformance;
+mod failures;
+mod mappings;
+mod objects;
+mod processes;
 mod raw;
+mod streams;
 
 use std::sync::Arc;
 
@@ -25,6 +32,17 @@ fn first() -> Option<(opencl::Description, Arc<dyn Device>)> {
             None
         }
     }
+}
+
+/// Waits for what another thread brings about, and not for ever.
+fn eventually(is_so: impl Fn() -> bool) -> bool {
+    (0..20_000).any(|_| {
+        let is_so = is_so();
+        if !is_so {
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+        is_so
+    })
 }
 
 fn subject() -> Option<Subject> {

@@ -7,6 +7,8 @@ use libloading::Library as Opened;
 use opencl_sys::cl_function_types::*;
 use opencl_sys::*;
 
+use crate::eventually;
+
 /// The system's loader.
 #[derive(Clone)]
 pub(crate) struct Library(Arc<Opened>);
@@ -43,6 +45,45 @@ impl Library {
         assert_eq!(status, CL_SUCCESS);
         Gate { library: self.clone(), event }
     }
+
+    /// A context on the device of a queue, with a queue of its own.
+    pub(crate) fn context_beside(&self, queue: cl_command_queue, properties: cl_ulong) -> Foreign {
+        let (device, mut status) = (self.of_queue(queue, CL_QUEUE_DEVICE), CL_SUCCESS);
+        let context = call!(self, clCreateContext: clCreateContext_t(
+            std::ptr::null(), 1, &raw const device, None, std::ptr::null_mut(), &raw mut status,
+        ));
+        assert_eq!(status, CL_SUCCESS);
+        let queue = call!(self, clCreateCommandQueue: clCreateCommandQueue_t(
+            context, device, properties, &raw mut status,
+        ));
+        assert_eq!(status, CL_SUCCESS);
+        Foreign { library: self.clone(), context, queue }
+    }
+
+    /// Waits until an object of memory has so many references: a driver keeps some of its own for a moment after its work is over.
+    pub(crate) fn await_references(&self, memory: cl_mem, count: cl_uint) {
+        let references = || self.of_memory::<cl_uint>(memory, CL_MEM_REFERENCE_COUNT);
+        eventually(|| references() == count);
+        assert_eq!(references(), count);
+    }
+
+    /// The byte of its object at which a sub-buffer begins.
+    pub(crate) fn origin(&self, memory: cl_mem) -> usize {
+        self.of_memory(memory, CL_MEM_OFFSET)
+    }
+
+    pub(crate) fn nbytes(&self, memory: cl_mem) -> usize {
+        self.of_memory(memory, CL_MEM_SIZE)
+    }
+
+    fn of_memory<T: Default>(&self, memory: cl_mem, what: cl_uint) -> T {
+        let mut found = T::default();
+        let status = call!(self, clGetMemObjectInfo: clGetMemObjectInfo_t(
+            memory, what, size_of::<T>(), (&raw mut found).cast(), std::ptr::null_mut(),
+        ));
+        assert_eq!(status, CL_SUCCESS);
+        found
+    }
 }
 
 /// An event of a user's own.
@@ -63,5 +104,61 @@ impl Drop for Gate {
             call!(self.library, clSetUserEventStatus: clSetUserEventStatus_t(self.event, CL_COMPLETE));
         assert_eq!(status, CL_SUCCESS);
         assert_eq!(call!(self.library, clReleaseEvent: clReleaseEvent_t(self.event)), CL_SUCCESS);
+    }
+}
+
+/// A context of a program that knows nothing of us.
+pub(crate) struct Foreign {
+    library: Library,
+    context: cl_context,
+    queue: cl_command_queue,
+}
+
+impl Foreign {
+    pub(crate) fn queue(&self) -> cl_command_queue {
+        self.queue
+    }
+
+    /// A buffer with these bytes.
+    pub(crate) fn buffer(&self, content: &[u8]) -> cl_mem {
+        let mut status = CL_SUCCESS;
+        let memory = call!(self.library, clCreateBuffer: clCreateBuffer_t(
+            self.context,
+            CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR,
+            content.len(),
+            content.as_ptr().cast_mut().cast(),
+            &raw mut status,
+        ));
+        assert_eq!(status, CL_SUCCESS);
+        memory
+    }
+
+    pub(crate) fn read(&self, memory: cl_mem, nbytes: usize) -> Vec<u8> {
+        let mut bytes = vec![0; nbytes];
+        let status = call!(self.library, clEnqueueReadBuffer: clEnqueueReadBuffer_t(
+            self.queue,
+            memory,
+            CL_TRUE,
+            0,
+            nbytes,
+            bytes.as_mut_ptr().cast(),
+            0,
+            std::ptr::null(),
+            std::ptr::null_mut(),
+        ));
+        assert_eq!(status, CL_SUCCESS);
+        bytes
+    }
+
+    pub(crate) fn release(&self, memory: cl_mem) {
+        assert_eq!(call!(self.library, clReleaseMemObject: clReleaseMemObject_t(memory)), CL_SUCCESS);
+    }
+}
+
+impl Drop for Foreign {
+    fn drop(&mut self) {
+        let status = call!(self.library, clReleaseCommandQueue: clReleaseCommandQueue_t(self.queue));
+        assert_eq!(status, CL_SUCCESS);
+        assert_eq!(call!(self.library, clReleaseContext: clReleaseContext_t(self.context)), CL_SUCCESS);
     }
 }

@@ -22,20 +22,23 @@ pub(crate) struct Range {
 }
 
 impl Range {
+    /// The bytes of a hold; `None` where its memory is not one of OpenCL's that this library knows the object of.
+    pub(crate) fn known(hold: &Hold) -> Option<Self> {
+        let context = Context::of(hold.manager()?)?;
+        let (object, offset) = hold.object()?;
+        Some(Self { context, object: object.as_ptr(), offset })
+    }
+
     /// The bytes of a hold; `None` where its memory is the host's.
     ///
     /// # Errors
     ///
     /// `is_device` where another device made the memory, or nobody knows its object.
     pub(crate) fn of(hold: &Hold) -> Result<Option<Self>> {
-        if hold.place().is_host() {
-            return Ok(None);
+        match Self::known(hold) {
+            None if !hold.place().is_host() => Err(lost(hold.place())),
+            known => Ok(known),
         }
-        let (context, object) = (hold.manager().and_then(Context::of), hold.object());
-        let (Some(context), Some((object, offset))) = (context, object) else {
-            return Err(lost(hold.place()));
-        };
-        Ok(Some(Self { context, object: object.as_ptr(), offset }))
     }
 }
 

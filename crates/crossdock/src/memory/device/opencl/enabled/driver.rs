@@ -1,5 +1,6 @@
 //! OpenCL's loader, found when the program runs, and the functions that are called in it.
 
+use std::error::Error as _;
 use std::ffi::OsString;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
@@ -182,7 +183,7 @@ fn open() -> Result<Library> {
         match unsafe { Library::new(name) } {
             Ok(library) => return Ok(library),
             // The first is what people install.
-            Err(error) if why.is_empty() => why = error.to_string(),
+            Err(error) if why.is_empty() => why = error.source().unwrap_or(&error).to_string(),
             Err(_) => {}
         }
     }

@@ -3,13 +3,15 @@
 use std::ffi::c_void;
 use std::fmt;
 use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
 
 use opencl_sys::*;
 
 use crate::error::{Error, Result};
 use crate::memory::device::Event;
 use crate::memory::device::opencl::enabled::context::Context;
-use crate::memory::device::opencl::enabled::error::{check, name};
+use crate::memory::device::opencl::enabled::error::{failed, name};
 use crate::memory::device::opencl::enabled::object::{Object, OfEvent};
 use crate::memory::device::opencl::enabled::query::{Subject, one};
 use crate::memory::device::pending::{DriverEvent, Pending};
@@ -90,6 +92,22 @@ impl ClEvent {
         let place = self.context.place();
         Err(Error::device(format!("{place}: a command ended with error {status} ({})", name(status))))
     }
+
+    /// Waits where the driver cannot, since what cannot be waited for may still be under way.
+    ///
+    /// # Errors
+    ///
+    /// What the command ended with; `why` where its status cannot be had either.
+    #[cold]
+    fn wait_by_asking(&self, why: Error) -> Result<()> {
+        loop {
+            match self.status() {
+                Ok(status) if status > CL_COMPLETE => thread::sleep(Duration::from_millis(1)),
+                Ok(status) => return self.outcome(status),
+                Err(_) => return Err(why),
+            }
+        }
+    }
 }
 
 impl DriverEvent for ClEvent {
@@ -98,18 +116,20 @@ impl DriverEvent for ClEvent {
         driver.check_process()?;
         let raw = self.object.raw();
         // SAFETY: one event, which is alive (Object 1, Driver 1).
-        let waited = unsafe { (driver.wait_for_events)(1, &raw const raw) };
-        if waited == CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST {
-            return self.outcome(self.status()?.min(waited));
+        match unsafe { (driver.wait_for_events)(1, &raw const raw) } {
+            CL_SUCCESS => Ok(()),
+            status => self.wait_by_asking(failed(status, "clWaitForEvents").within(self.context.place())),
         }
-        check(waited, "clWaitForEvents").map_err(|error| error.within(self.context.place()))
     }
 
     fn poll(&self) -> Option<Result<()>> {
+        if let Err(left_behind) = self.context.driver().check_process() {
+            return Some(Err(left_behind));
+        }
         match self.status() {
-            Ok(status) if status > CL_COMPLETE => None,
-            Ok(status) => Some(self.outcome(status)),
-            Err(error) => Some(Err(error)),
+            Ok(status) if status <= CL_COMPLETE => Some(self.outcome(status)),
+            // What is not known to be over may still be under way.
+            _ => None,
         }
     }
 

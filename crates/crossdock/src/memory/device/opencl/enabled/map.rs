@@ -117,7 +117,7 @@ pub(super) fn to_host(buffer: &Buffer) -> Result<Option<Buffer>> {
         return Buffer::zeroed(0).map(Some);
     }
     let hold = hold_for_mapping(buffer)?;
-    let Some(range) = Range::of(&hold)? else { return Ok(None) };
+    let Some(range) = Range::known(&hold) else { return Ok(None) };
     let flags = if buffer.is_readonly() { CL_MAP_READ } else { CL_MAP_READ | CL_MAP_WRITE };
     let mapping = Mapping::new(&range, buffer.nbytes(), flags)?;
     let address = mapping.address();
