@@ -4,7 +4,7 @@
 //! name of what is missing and the command to type.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context, Result, bail};
@@ -19,6 +19,8 @@ pub(crate) enum Need {
     RubyHeader { name: &'static str, packages: &'static str },
     /// A shared library, whatever its version, as those look for it who load it by its name, and the Debian packages that bring it.
     Library { name: &'static str, packages: &'static str },
+    /// A file that programs look for there, whatever the machine, and the Debian packages that bring it.
+    File { name: &'static str, path: &'static str, packages: &'static str },
     /// What the Ruby at hand requires by this name, and the Debian packages that bring it.
     RubyLibrary { name: &'static str, packages: &'static str },
     /// A module of the Python at hand, and the Debian packages that bring it where that is Debian's.
@@ -71,6 +73,12 @@ pub(crate) const PYTHON_TESTS: Need =
     Need::PythonModule { name: "test.test_buffer", packages: "libpython3-testsuite" };
 pub(crate) const PKG_CONFIG: Need = Need::Program { name: "pkg-config", packages: "pkg-config" };
 pub(crate) const CMAKE: Need = Need::Program { name: "cmake", packages: "cmake" };
+/// A device of OpenCL that is the processor. It is found by its loader, which comes along.
+pub(crate) const POCL: Need = Need::File {
+    name: "PoCL",
+    path: "/etc/OpenCL/vendors/pocl.icd",
+    packages: "pocl-opencl-icd ocl-icd-libopencl1",
+};
 pub(crate) const VENV: Need = Need::Venv(&TESTS);
 pub(crate) const WHEEL_VENV: Need = Need::Venv(&WHEEL);
 pub(crate) const BENCH_VENV: Need = Need::Venv(&BENCH);
@@ -84,6 +92,7 @@ impl Need {
             | Need::RubyHeader { name, .. }
             | Need::RubyLibrary { name, .. }
             | Need::PythonModule { name, .. }
+            | Need::File { name, .. }
             | Need::Library { name, .. } => name,
             Need::Venv(venv) => venv.what,
         }
@@ -110,6 +119,9 @@ pub(crate) fn ensure(run: &mut Run<'_>, needs: &[Need]) -> Result<()> {
                 provide(run, name, packages, |run| has_python_module(run, name))
             }
             Need::Library { name, packages } => provide(run, name, packages, |_| has_library(name)),
+            Need::File { name, path, packages } => {
+                provide(run, name, packages, |_| Path::new(path).is_file())
+            }
             Need::Venv(venv) => venv.make(run),
         };
         missing.extend(result.err().map(|error| format!("{error:#}")));

@@ -7,8 +7,8 @@ use anyhow::Result;
 use crate::border;
 use crate::checks;
 use crate::provision::{
-    CC, CMAKE, CXX, LIBCLANG, NARRAY, Need, PKG_CONFIG, PYTHON_TESTS, RAKE, RMAGICK, RUBY, RUBY_HEADERS,
-    VALGRIND, VENV, WHEEL_VENV,
+    CC, CMAKE, CXX, LIBCLANG, NARRAY, Need, PKG_CONFIG, POCL, PYTHON_TESTS, RAKE, RMAGICK, RUBY,
+    RUBY_HEADERS, VALGRIND, VENV, WHEEL_VENV,
 };
 use crate::ruby;
 use crate::run::Run;
@@ -50,17 +50,17 @@ pub(crate) const SUITES: &[Suite] = &[
     Suite { name: "deps", tier: Tier::Fast, what: "the default features pull few dependencies", needs: &[], peers: &[], beside: false, minutes: 2, run: checks::default_dependencies },
     Suite { name: "clippy", tier: Tier::Fast, what: "no lint complains, with all features and with none", needs: &[CC], peers: &[], beside: false, minutes: 10, run: checks::clippy },
     Suite { name: "doc", tier: Tier::Fast, what: "the documentation builds and its links resolve", needs: &[CC], peers: &[], beside: false, minutes: 5, run: checks::documentation },
-    Suite { name: "test", tier: Tier::Fast, what: "unit and integration tests, all features but the heavy", needs: &[CC, CXX], peers: &[VENV, RUBY, RUBY_HEADERS], beside: false, minutes: 25, run: checks::tests },
+    Suite { name: "test", tier: Tier::Fast, what: "unit and integration tests, all features but the heavy", needs: &[CC, CXX], peers: &[VENV, RUBY, RUBY_HEADERS, POCL], beside: false, minutes: 25, run: checks::tests },
     Suite { name: "doctest", tier: Tier::Fast, what: "the examples in the documentation run", needs: &[CC], peers: &[], beside: false, minutes: 6, run: checks::doctests },
-    Suite { name: "valgrind", tier: Tier::Full, what: "no invalid access, nothing lost (valgrind)", needs: &[CC, VALGRIND], peers: &[], beside: false, minutes: 15, run: checks::valgrind },
+    Suite { name: "valgrind", tier: Tier::Full, what: "no invalid access, nothing lost (valgrind)", needs: &[CC, VALGRIND], peers: &[POCL], beside: false, minutes: 15, run: checks::valgrind },
     Suite { name: "c", tier: Tier::Full, what: "the C interface as installed, plain, under valgrind and AddressSanitizer", needs: &[CC, CXX, PKG_CONFIG, CMAKE, VALGRIND], peers: &[VENV, RUBY, RUBY_HEADERS], beside: false, minutes: 12, run: border::c },
     Suite { name: "builds", tier: Tier::Full, what: "every feature builds alone, and none", needs: &[CC], peers: &[], beside: false, minutes: 12, run: checks::builds },
     Suite { name: "heavy", tier: Tier::Full, what: "features that bring a forest of crates along", needs: &[CC], peers: &[], beside: false, minutes: 15, run: checks::heavy },
     Suite { name: "python", tier: Tier::Fast, what: "the command beside CPython and NumPy", needs: &[CC, VENV], peers: &[], beside: false, minutes: 15, run: checks::python },
     Suite { name: "ruby", tier: Tier::Full, what: "the gem: under the collector's stress, in Ractors, at exit, under valgrind, and installed", needs: &[CC, RUBY, RAKE, RUBY_HEADERS, LIBCLANG, VALGRIND], peers: &[VENV, NARRAY, RMAGICK], beside: true, minutes: 25, run: ruby::ruby },
-    Suite { name: "wheel", tier: Tier::Full, what: "the Python wheel, built, installed and tested beside NumPy and others, by others' tests, under valgrind, and on every interpreter", needs: &[CC, CXX, VENV, WHEEL_VENV, VALGRIND], peers: &[PYTHON_TESTS], beside: true, minutes: 20, run: wheel::wheel },
+    Suite { name: "wheel", tier: Tier::Full, what: "the Python wheel, built, installed and tested beside NumPy and others, by others' tests, under valgrind, and on every interpreter", needs: &[CC, CXX, VENV, WHEEL_VENV, VALGRIND], peers: &[PYTHON_TESTS, POCL], beside: true, minutes: 20, run: wheel::wheel },
     Suite { name: "loom", tier: Tier::Full, what: "every interleaving of the lease word, the pools' counts and the records of views (loom)", needs: &[CC], peers: &[], beside: true, minutes: 12, run: checks::loom },
-    Suite { name: "sanitizer", tier: Tier::Full, what: "addresses and leaks (AddressSanitizer)", needs: &[CC], peers: &[], beside: false, minutes: 25, run: checks::sanitizer },
+    Suite { name: "sanitizer", tier: Tier::Full, what: "addresses and leaks (AddressSanitizer)", needs: &[CC], peers: &[POCL], beside: false, minutes: 25, run: checks::sanitizer },
     Suite { name: "fuzz", tier: Tier::Full, what: "every fuzz target, from its kept corpus (libFuzzer)", needs: &[CC, CXX], peers: &[], beside: false, minutes: 12, run: checks::fuzz },
 ];
 
