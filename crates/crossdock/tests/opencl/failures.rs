@@ -6,9 +6,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
-use crossdock::Error;
+use crossdock::element::Element;
+use crossdock::layout::{Layout, Order};
 use crossdock::memory::device::{self, Device, opencl};
 use crossdock::memory::{Birth, Buffer, LeaseKind, Place};
+use crossdock::{DArray, Error};
 use crossdock_testkit::missing;
 use opencl_sys::{CL_MEM_OBJECT_ALLOCATION_FAILURE, CL_OUT_OF_HOST_MEMORY, cl_int};
 
@@ -118,6 +120,19 @@ fn everything(device: &Arc<dyn Device>, library: &Library) -> Result<(), Error> 
     imported.copy_to_in(&host(), &*theirs)?.buffer.settle()?;
     drop(opencl::sub_buffer(&copy.slice(..7)?, LeaseKind::Pin)?);
     drop(opencl::sub_buffer(&copy, LeaseKind::Pin)?);
+    by_a_kernel(device)
+}
+
+/// Elements are put into another order.
+fn by_a_kernel(device: &Arc<dyn Device>) -> Result<(), Error> {
+    let there = Buffer::from_vec(numbers(6))?.copy_to(&device.memory())?;
+    let columns = DArray::from_buffer(there, u8::dtype(), Layout::new(&[2, 3], &[1, 2], 1)?, 0)?;
+    let rows = columns.to_order(Order::RowMajor)?;
+    let numbers = numbers(6);
+    assert_eq!(
+        rows.buffer()?.0.copy_to(&host())?.read()?[..],
+        [0, 2, 4, 1, 3, 5].map(|index: usize| numbers[index])
+    );
     Ok(())
 }
 
@@ -142,6 +157,10 @@ pub(crate) fn every_function_fails_once() {
     let device = device::get(place).unwrap();
     let drained = device::take_release_errors();
     assert!(drained.errors.is_empty(), "{drained:?}");
+    for function in ["clCreateProgramWithSource", "clBuildProgram", "clCreateKernel"] {
+        failing.fail_next(function, ERROR);
+        assert_told(&by_a_kernel(&device).unwrap_err(), function);
+    }
     everything(&device, &library).unwrap();
     let usage = device.memory().usage();
     for function in [
@@ -159,6 +178,8 @@ pub(crate) fn every_function_fails_once() {
         "clEnqueueUnmapMemObject",
         "clEnqueueMarkerWithWaitList",
         "clEnqueueBarrierWithWaitList",
+        "clSetKernelArg",
+        "clEnqueueNDRangeKernel",
         "clRetainContext",
         "clRetainCommandQueue",
         "clRetainMemObject",
