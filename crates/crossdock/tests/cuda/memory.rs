@@ -5,6 +5,7 @@ use crossdock::memory::{Buffer, DeviceKind, LeaseKind};
 use crossdock_mock_cuda::{Mock, Status};
 
 use crate::conformance::{bytes, numbers};
+use crate::raw::Current;
 use crate::setting::{WITHOUT_MANAGED, WITHOUT_POOLS, alone, beside, memory, mock, place};
 
 /// How often a function was called while this ran.
@@ -28,6 +29,48 @@ fn memory_of_a_device_comes_from_a_pool_by_one_call_and_goes_back_by_one() {
     assert_eq!((taken, freed), (1, 1));
     mock.settle();
     assert_eq!(mock.count("device_memory"), before);
+}
+
+#[test]
+fn many_allocations_are_asked_for_once_whether_they_can_be_used() {
+    let _alone = alone();
+    let Some(mock) = mock() else { return };
+    let there = memory(DeviceKind::CUDA, 0);
+    let _current = Current::of(0);
+    // With the context current: whether it is, and the call itself.
+    let (each, buffers) = calls(mock, "*", || [(); 10].map(|()| Buffer::on(&there, 1000).unwrap()));
+    assert_eq!(each, 20);
+    let (asked, ()) = calls(mock, "cuStreamQuery", || {
+        let content = Buffer::from_vec(numbers(1000)).unwrap();
+        buffers.iter().for_each(|buffer| content.copy_into(buffer).unwrap());
+    });
+    assert_eq!(asked, 1);
+    assert!(
+        buffers.iter().all(|buffer| buffer.events().unwrap().is_empty() && bytes(buffer) == numbers(1000))
+    );
+    let (each, ()) = calls(mock, "*", || drop(buffers));
+    assert_eq!(each, 20);
+}
+
+#[test]
+fn memory_that_cannot_be_used_yet_is_waited_for_and_what_fails_then_is_told() {
+    let _alone = alone();
+    let Some(mock) = mock() else { return };
+    let (there, content) = (memory(DeviceKind::CUDA, 0), Buffer::from_vec(numbers(1000)).unwrap());
+    let fresh = Buffer::on(&there, 1000).unwrap();
+    mock.fail("cuStreamQuery", 1, Status::NOT_READY);
+    let waits = mock.calls("cuStreamSynchronize");
+    content.copy_into(&fresh).unwrap();
+    assert!(mock.calls("cuStreamSynchronize") >= waits + 2, "for the memory, and for the copy");
+    let fresh = Buffer::on(&there, 1000).unwrap();
+    mock.fail("cuStreamQuery", 1, Status::LAUNCH_FAILED);
+    let error = content.copy_into(&fresh).unwrap_err();
+    assert!(
+        error.is_device() && error.to_string().contains("cuStreamQuery failed with error 719"),
+        "{error}"
+    );
+    content.copy_into(&fresh).unwrap();
+    assert_eq!(bytes(&fresh), numbers(1000));
 }
 
 #[test]

@@ -32,15 +32,17 @@
 //! [`Device::wrap_stream`](crate::memory::device::Device::wrap_stream), which takes the driver's handle, 1 for the legacy default stream and 2
 //! for the one of the calling thread.
 //!
-//! Memory can be used in any stream as soon as it has been allocated, and goes back to the pool when its last holder drops it. Work of
-//! this library holds it until it is over; who hands the address to somebody else keeps the buffer until *their* work is over.
+//! New memory of a pool has an event ([`Buffer::events`]), which is over in a moment; everything that works on buffers waits for it, by
+//! itself. Memory goes back to the pool when its last holder drops it: work of this library holds it until that is over, and who hands the
+//! address to somebody else keeps the buffer until *their* work is over.
 //!
 //! Copies in a stream between a device and usual (pageable) memory of the host go over pinned memory of the library's, so that the call
 //! returns at once; pinned memory is copied without that way, and faster.
 //!
 //! # Forks
 //!
-//! A driver that was in use does not survive a fork: in the child every call is an error, and what is dropped there is forgotten.
+//! A driver that was in use does not survive a fork: in the child every call is an error, and what is dropped there is forgotten. Pinned and
+//! managed memory that a child inherits is not to be touched there; copy it to usual memory before.
 
 #[cfg(not(feature = "cuda"))]
 mod disabled;

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use crate::error::{Error, Kind, Result};
+use crate::memory::device::Event;
 use crate::memory::device::cuda::enabled::core::Core;
+use crate::memory::device::cuda::enabled::pool::Allocated;
 use crate::memory::device::cuda::enabled::sys::{self, Address, attribute};
 use crate::memory::{DeviceKind, Place};
 
@@ -41,6 +43,8 @@ pub(super) struct Block {
     core: Arc<Core>,
     source: Source,
     address: Address,
+    /// Where the memory is a pool's: its number there.
+    number: Option<u64>,
 }
 
 impl Block {
@@ -48,7 +52,7 @@ impl Block {
     ///
     /// `is_out_of_memory`; what the driver says.
     pub(super) fn allocate(core: &Arc<Core>, source: Source, nbytes: usize) -> Result<Self> {
-        let block = |address| Self { core: core.clone(), source, address };
+        let block = |address| Self { core: core.clone(), source, address, number: None };
         // What the device can never have is not asked for: a pool would look for it first.
         let is_on_device = source != Source::Pinned;
         if is_on_device && nbytes as u64 > core.total_nbytes() {
@@ -58,10 +62,10 @@ impl Block {
             (Source::Pool, Some(pool)) => {
                 let _current = core.enter()?;
                 // SAFETY: the context is current.
-                let address = unsafe { pool.allocate(core.driver(), nbytes) };
-                Ok(block(
-                    address.map_err(|failure| Error::from(failure).within(asked(core, source, nbytes)))?,
-                ))
+                let taken = unsafe { pool.allocate(core.driver(), nbytes) };
+                let (address, number) =
+                    taken.map_err(|failure| Error::from(failure).within(asked(core, source, nbytes)))?;
+                Ok(Self { number: Some(number), ..block(address) })
             }
             (Source::Pool | Source::Driver, _) => Ok(block(or_trimmed(core, source, nbytes, on_device)?)),
             (Source::Pinned, _) => {
@@ -91,6 +95,11 @@ impl Block {
         self.address
     }
 
+    /// The event from which on the memory can be used; `None` where it can be at once.
+    pub(super) fn event(&self) -> Option<Arc<dyn Event>> {
+        Some(Arc::new(Allocated::new(self.core.clone(), self.number?)))
+    }
+
     /// On the device, where it is most likely used first.
     fn fill_with_zeros(&self, nbytes: usize) -> Result<()> {
         let driver = self.core.driver();
@@ -102,7 +111,7 @@ impl Block {
     ///
     /// What the driver says. The memory is gone for this program, whatever the driver made of it.
     pub(super) fn free(self) -> Result<()> {
-        let Self { core, source, address } = self;
+        let Self { core, source, address, .. } = self;
         core.context().release(|driver| match (source, core.pool()) {
             // SAFETY: allocated by the pool in `allocate`, and freed here alone; the context is current.
             (Source::Pool, Some(pool)) => unsafe { pool.free(driver, address) },

@@ -157,6 +157,18 @@ impl Drop for Current<'_> {
     }
 }
 
+/// Whether any context is current for this thread.
+///
+/// # Errors
+///
+/// What the driver says.
+pub(super) fn is_any_current(driver: &Driver) -> Result<bool> {
+    let mut current = sys::Context::NULL;
+    // SAFETY: the answer goes to a variable of ours.
+    unsafe { driver.context_get_current(&raw mut current) }?;
+    Ok(current != sys::Context::NULL)
+}
+
 /// How many devices the driver has.
 ///
 /// # Errors

@@ -5,30 +5,19 @@ use std::sync::Arc;
 
 use crate::error::{Error, Kind, Result};
 use crate::memory::device::cuda::enabled::core::Core;
-use crate::memory::device::cuda::enabled::lookup::{Found, look_up};
+use crate::memory::device::cuda::enabled::lookup::{Found, look_up_anywhere};
 use crate::memory::device::cuda::enabled::memory::CudaMemory;
 use crate::memory::device::cuda::enabled::sys::{self, Address, attribute};
 use crate::memory::device::cuda::enabled::{memory_at, not_ours};
 use crate::memory::{Birth, Buffer, DeviceKind, LeaseKind, Place};
 
-/// Whoever knows addresses: a device that is in use, or the first one.
-fn somebody() -> Result<Arc<Core>> {
-    // Asked first: a forked child takes no lock of its parent's.
-    super::load::loaded()?;
-    Core::any().map_or_else(|| Core::of(0), Ok)
-}
-
-pub(super) fn place_of_in(core: &Core, address: Address) -> Result<Place> {
-    Ok(match look_up(core, address)? {
+pub(in crate::memory::device::cuda) fn place_of(address: *const u8) -> Result<Place> {
+    Ok(match look_up_anywhere(address.expose_provenance() as Address)? {
         Some(Found::Device { ordinal }) => Place::new(DeviceKind::CUDA, ordinal),
         Some(Found::Pinned { ordinal, .. }) => Place::new(DeviceKind::CUDA_HOST, ordinal),
         Some(Found::Managed { ordinal }) => Place::new(DeviceKind::CUDA_MANAGED, ordinal),
         None => Place::CPU,
     })
-}
-
-pub(in crate::memory::device::cuda) fn place_of(address: *const u8) -> Result<Place> {
-    place_of_in(&*somebody()?, address.expose_provenance() as Address)
 }
 
 pub(in crate::memory::device::cuda) unsafe fn import(
@@ -37,8 +26,7 @@ pub(in crate::memory::device::cuda) unsafe fn import(
     birth: Birth,
     release: impl FnOnce() + Send + 'static,
 ) -> Result<Buffer> {
-    let checked = somebody().and_then(|core| check(&core, address, nbytes));
-    match checked {
+    match check(address, nbytes) {
         // SAFETY: the caller's word; the place is the driver's.
         Ok(place) => unsafe { Buffer::from_foreign(address.as_ptr(), nbytes, place, birth, release) },
         Err(error) => {
@@ -49,9 +37,8 @@ pub(in crate::memory::device::cuda) unsafe fn import(
 }
 
 /// Where memory is, if all of it is one allocation of the driver's.
-fn check(core: &Core, address: NonNull<u8>, nbytes: usize) -> Result<Place> {
-    let start = address.as_ptr().expose_provenance() as Address;
-    let place = place_of_in(core, start)?;
+fn check(address: NonNull<u8>, nbytes: usize) -> Result<Place> {
+    let place = place_of(address.as_ptr())?;
     if place == Place::CPU {
         return Err(Error::new(
             Kind::Place,
@@ -63,6 +50,7 @@ fn check(core: &Core, address: NonNull<u8>, nbytes: usize) -> Result<Place> {
     if place.kind() != DeviceKind::CUDA {
         return Ok(place);
     }
+    let start = address.as_ptr().expose_provenance() as Address;
     let (base, extent) = range(&*Core::of(place.ordinal())?, start)?;
     let room = extent - (start - base) as usize;
     if nbytes > room {

@@ -13,7 +13,7 @@ use crate::memory::device::cuda::enabled::stream::CudaStream;
 use crate::memory::device::cuda::enabled::sys::Address;
 use crate::memory::device::cuda::enabled::{copy, map};
 use crate::memory::device::{
-    DeviceRegion, Event, MemoryManager, Meter, Stream, Transfer, Usage, adopt, queue,
+    DeviceRegion, Effect, Event, MemoryManager, Meter, Stream, Transfer, Usage, adopt, queue,
 };
 use crate::memory::{Birth, Buffer, DeviceKind, Place};
 
@@ -123,9 +123,13 @@ impl MemoryManager for CudaMemory {
             return unsafe { adopt(self, region, charge, || Ok(())) };
         }
         let block = Block::allocate(&self.core, self.source, nbytes)?;
-        let region = region(block.address(), nbytes, Birth::Sole)?;
+        let (region, event) = (region(block.address(), nbytes, Birth::Sole)?, block.event());
         // SAFETY: as many bytes of the driver's, which nobody else knows, until they are freed; those of the host are initialised.
-        unsafe { adopt(self, region, charge, move || block.free()) }
+        let fresh = unsafe { adopt(self, region, charge, move || block.free()) }?;
+        if let Some(event) = event {
+            fresh.note_event(event, Effect::Writes)?;
+        }
+        Ok(fresh)
     }
 
     fn can_copy(&self, from: Place, to: Place) -> bool {

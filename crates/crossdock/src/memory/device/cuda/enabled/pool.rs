@@ -2,9 +2,12 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::error::Result;
+use crate::memory::device::Event;
 use crate::memory::device::cuda::enabled::context::Context;
+use crate::memory::device::cuda::enabled::core::Core;
 use crate::memory::device::cuda::enabled::driver::{Driver, Failure};
 use crate::memory::device::cuda::enabled::handle::Owned;
 use crate::memory::device::cuda::enabled::sys::{self, Address, attribute, code};
@@ -16,11 +19,16 @@ const KEPT_ONE_IN: u64 = 32;
 /// which memory comes and goes, and nothing else happens.
 ///
 /// What is freed here has no use any more, whatever the stream: whoever works on memory has a lease of it until the work is over. So the
-/// pool has nothing to wait for, and neither has who is given memory.
+/// pool has nothing to wait for. Who is given memory has to wait until the stream has come to it before using it elsewhere, which is an
+/// event on the allocation ([`Allocated`]).
 pub(super) struct StreamPool {
     context: Arc<Context>,
     raw: sys::Pool,
     stream: Owned<sys::Stream>,
+    /// How many allocations were put into the stream.
+    taken: AtomicU64,
+    /// How many of them the stream is known to have come to.
+    ready: AtomicU64,
 }
 
 impl StreamPool {
@@ -40,7 +48,8 @@ impl StreamPool {
         // SAFETY: both are variables of ours.
         unsafe { context.driver().mem_pool_create(&raw mut raw, &raw const properties) }?;
         // From here on it is destroyed when something fails.
-        let pool = Self { context: context.clone(), raw, stream };
+        let (taken, ready) = (AtomicU64::new(0), AtomicU64::new(0));
+        let pool = Self { context: context.clone(), raw, stream, taken, ready };
         let mut kept = total_nbytes / KEPT_ONE_IN;
         // SAFETY: the pool is alive, and the attribute is a number of 64 bits.
         unsafe {
@@ -53,7 +62,7 @@ impl StreamPool {
         self.raw
     }
 
-    /// Memory that can be used at once, in any stream.
+    /// Memory, and its number for [`StreamPool::wait`].
     ///
     /// # Errors
     ///
@@ -62,25 +71,34 @@ impl StreamPool {
     /// # Safety
     ///
     /// The context is current.
-    pub(super) unsafe fn allocate(&self, driver: &Driver, nbytes: usize) -> Result<Address, Failure> {
-        let stream = self.stream.raw();
+    pub(super) unsafe fn allocate(&self, driver: &Driver, nbytes: usize) -> Result<(Address, u64), Failure> {
         let mut address = 0;
         // SAFETY: the pool and the stream are of the context, and alive.
-        unsafe { driver.mem_alloc_from_pool_async(&raw mut address, nbytes, self.raw, stream) }?;
-        // What the stream has done, everybody sees. It is done already, unless the driver gave it something to do: asking takes less
-        // time than waiting.
-        // SAFETY: as above.
-        let mut outcome = unsafe { driver.stream_query(stream) };
+        unsafe { driver.mem_alloc_from_pool_async(&raw mut address, nbytes, self.raw, self.stream.raw()) }?;
+        // AcqRel: whoever reads this number, or a higher one, asks the driver after the call above.
+        Ok((address, self.taken.fetch_add(1, Ordering::AcqRel) + 1))
+    }
+
+    /// Waits until memory can be used in every stream: seldom for long, since the stream has little to do.
+    ///
+    /// # Errors
+    ///
+    /// What the driver says.
+    fn wait(&self, number: u64) -> Result<()> {
+        if self.ready.load(Ordering::Acquire) >= number {
+            return Ok(());
+        }
+        let taken = self.taken.load(Ordering::Acquire);
+        let (stream, _current) = (self.stream.raw(), self.context.enter()?);
+        // SAFETY: the stream is alive. Asking takes less time than waiting.
+        let mut outcome = unsafe { self.context.driver().stream_query(stream) };
         if outcome.is_err_and(|failure| failure.code == code::NOT_READY) {
             // SAFETY: as above.
-            outcome = unsafe { driver.stream_synchronize(stream) };
+            outcome = unsafe { self.context.driver().stream_synchronize(stream) };
         }
-        if let Err(failure) = outcome {
-            // SAFETY: allocated above, and nobody has it. What fails now failed for the same reason.
-            let _again = unsafe { driver.mem_free_async(address, stream) };
-            return Err(failure);
-        }
-        Ok(address)
+        outcome?;
+        self.ready.fetch_max(taken, Ordering::AcqRel);
+        Ok(())
     }
 
     /// # Errors
@@ -114,6 +132,35 @@ impl Drop for StreamPool {
     fn drop(&mut self) {
         // SAFETY: created in `open`, and destroyed here alone. Memory of it that is alive keeps whoever has the pool.
         self.context.release_quietly(|driver| unsafe { driver.mem_pool_destroy(self.raw) });
+    }
+}
+
+/// The moment from which on memory of the pool can be used in every stream.
+pub(super) struct Allocated {
+    core: Arc<Core>,
+    number: u64,
+}
+
+impl Allocated {
+    pub(super) fn new(core: Arc<Core>, number: u64) -> Self {
+        Self { core, number }
+    }
+}
+
+impl Event for Allocated {
+    fn wait(&self) -> Result<()> {
+        self.core.pool().map_or(Ok(()), |pool| pool.wait(self.number))
+    }
+
+    fn poll(&self) -> Option<Result<()>> {
+        // It takes no longer than asking, or hardly so.
+        Some(self.wait())
+    }
+}
+
+impl fmt::Debug for Allocated {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "allocation {} of {}", self.number, self.core.context().place())
     }
 }
 
