@@ -43,17 +43,18 @@ def works():
 def test_others_run_meanwhile(name):
     """With an interval of an hour, nobody gets the interpreter but from somebody who lets go of it."""
     work = works()[name]
-    assert others_ran_during(works()[name])
+    # On a busy machine the other thread may come late: one time is enough.
+    assert others_ran_during(work, times=500)
 
 
 def test_what_is_small_does_not_let_go():
     small, other = crossdock.zeros(100), np.zeros(100)
     acts = [small.copy, small.tobytes, lambda: small.astype("f4"), lambda: small.fill(1), lambda: small == other]
-    assert not others_ran_during(lambda: [act() for act in acts for _ in range(200)])
+    assert not others_ran_during(lambda: [act() for act in acts for _ in range(200)], times=20)
 
 
-def others_ran_during(work):
-    """Whether another thread came to run while this one worked, at the first of many times."""
+def others_ran_during(work, times):
+    """Whether another thread came to run while this one worked, at the first of so many times."""
     before, steps, stop = sys.getswitchinterval(), [], threading.Event()
 
     def count():
@@ -66,7 +67,7 @@ def others_ran_during(work):
     thread.start()
     try:
         sys.setswitchinterval(3600)
-        for _ in range(20):
+        for _ in range(times):
             time.sleep(1e-3)
             seen = len(steps)
             work()

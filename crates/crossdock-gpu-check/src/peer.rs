@@ -121,7 +121,7 @@ impl Peer {
         let (source, target) = (self.memory(nbytes)?, self.memory(nbytes)?);
         Ok(move |count| {
             self.timed(count, || {
-                call!(self.functions, copy_within(target.address, source.address, nbytes, self.stream))
+                call!(self.functions, copy_within(target.address(), source.address(), nbytes, self.stream))
             })
         })
     }
@@ -134,7 +134,7 @@ impl Peer {
         let (source, target) = (self.pinned(nbytes)?, self.memory(nbytes)?);
         Ok(move |count| {
             self.timed(count, || {
-                call!(self.functions, copy_to_device(target.address, source.address, nbytes, self.stream))
+                call!(self.functions, copy_to_device(target.address(), source.address(), nbytes, self.stream))
             })
         })
     }
@@ -158,6 +158,13 @@ struct Memory<'a> {
     address: Address,
 }
 
+impl Memory<'_> {
+    /// A method, so that a closure which asks for it keeps the memory.
+    fn address(&self) -> Address {
+        self.address
+    }
+}
+
 impl Drop for Memory<'_> {
     fn drop(&mut self) {
         // It is a measurement: what cannot be freed goes with the process.
@@ -169,6 +176,13 @@ impl Drop for Memory<'_> {
 struct Pinned<'a> {
     peer: &'a Peer,
     address: Handle,
+}
+
+impl Pinned<'_> {
+    /// As above.
+    fn address(&self) -> Handle {
+        self.address
+    }
 }
 
 impl Drop for Pinned<'_> {

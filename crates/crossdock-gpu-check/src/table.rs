@@ -91,23 +91,26 @@ pub(crate) fn draw(rows: &[Row]) -> Table {
     let mut table = Table::new();
     let line = LineStyle::none().fill('-').junction('-');
     table.load_style(TableStyle::new().top_border(line).header_separator(line).bottom_border(line));
-    table.set_header(["check", "outcome", "figure", "ratio", "to", "reach", "met"].map(Cell::new));
+    table.set_header(
+        ["check", "outcome", "figure", "ratio", "to", "reach", "met", "what it said"].map(Cell::new),
+    );
     for Row { what, outcome } in rows {
-        let mut cells = vec![Cell::new(what)];
-        match outcome {
-            Outcome::Passed(said) => cells.extend([Cell::new("passed"), Cell::new(said)]),
-            Outcome::Failed(said) => cells.extend([Cell::new("FAILED"), Cell::new(said)]),
-            Outcome::LeftOut(said) => cells.extend([Cell::new("left out"), Cell::new(said)]),
-            Outcome::Measured(figure) => cells.extend([
+        let said = |outcome: &str, said: &str| [what, outcome, "", "", "", "", "", said].map(Cell::new);
+        table.add_row(match outcome {
+            Outcome::Passed(last) => said("passed", last),
+            Outcome::Failed(why) => said("FAILED", why),
+            Outcome::LeftOut(why) => said("left out", why),
+            Outcome::Measured(figure) => [
+                Cell::new(what),
                 Cell::new("measured"),
                 Cell::new(format!("{:.3} {}", figure.value, figure.unit)).set_alignment(CellAlignment::Right),
                 Cell::new(format!("{:.3}", figure.ratio)).set_alignment(CellAlignment::Right),
                 Cell::new(&figure.peer),
                 Cell::new(figure.reach()),
                 Cell::new(figure.met()),
-            ]),
-        }
-        table.add_row(cells);
+                Cell::new(""),
+            ],
+        });
     }
     table
 }
