@@ -82,7 +82,7 @@ fn copy_within(device: &dyn Device, nbytes: usize) -> Result<Figure> {
     let value = 2.0 * nbytes as f64 / nanoseconds / 1e3;
     Ok(Figure {
         value,
-        unit: "TB/s",
+        unit: "TB/s".into(),
         ratio,
         peer: "cuMemcpyDtoDAsync".into(),
         reach: Some(Reach::AtLeast(0.95)),
@@ -99,7 +99,7 @@ fn copy_from_pinned(device: &dyn Device, nbytes: usize) -> Result<Figure> {
     let value = nbytes as f64 / nanoseconds;
     Ok(Figure {
         value,
-        unit: "GB/s",
+        unit: "GB/s".into(),
         ratio,
         peer: "cuMemcpyHtoDAsync".into(),
         reach: Some(Reach::AtLeast(0.97)),
@@ -121,7 +121,7 @@ fn allocate_and_free(device: &dyn Device) -> Result<Figure> {
     let ratio = 1.0 / speed;
     Ok(Figure {
         value: nanoseconds,
-        unit: "ns",
+        unit: "ns".into(),
         ratio,
         peer: "cuMemAllocAsync".into(),
         reach: Some(Reach::AtMost(1.2)),
@@ -135,7 +135,7 @@ fn beside_a_copy(device: &dyn Device, work: &'static Work, shrink: usize) -> Res
     let (nanoseconds, ratio) = compare(proven(&own, &task)?, proven(&copy, &task)?)?;
     let value = 2.0 * task.nbytes() as f64 / nanoseconds / 1e3;
     let reach = work.reach.one.map(Reach::AtLeast);
-    Ok(Figure { value, unit: "TB/s", ratio, peer: "a copy".into(), reach })
+    Ok(Figure { value, unit: "TB/s".into(), ratio, peer: "a copy".into(), reach })
 }
 
 fn proven<'a>(engine: &'a dyn Engine, task: &'a Task) -> Result<Contender<'a>> {

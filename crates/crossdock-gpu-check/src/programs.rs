@@ -7,7 +7,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::table::{Outcome, Row};
+use crate::table::{Figure, Outcome, Reach, Row};
 use crate::{Arguments, Result};
 
 /// Programs whose names begin so are suites of tests.
@@ -38,13 +38,29 @@ pub(crate) fn run(arguments: &Arguments, deadline: Instant) -> Vec<Row> {
         rows.push(row("tour", Command::new(command).args(["tour", "--place", "cuda:0"]), deadline));
     }
     let script = folder.join(SCRIPT);
-    rows.push(match &arguments.python {
-        Some(python) if script.is_file() => row("python", Command::new(python).arg(script), deadline),
-        _ => {
-            Row::new("python", Outcome::LeftOut("no Python with the wheel was named by --python".to_owned()))
+    match &arguments.python {
+        Some(python) if script.is_file() => {
+            let shrink = arguments.shrink.to_string();
+            let mut command = Command::new(python);
+            let (row, said) = told("python", command.arg(script).args(["--shrink", &shrink]), deadline);
+            rows.push(row);
+            rows.extend(said.lines().filter_map(figure));
         }
-    });
+        _ => {
+            let why = "no Python with the wheel was named by --python".to_owned();
+            rows.push(Row::new("python", Outcome::LeftOut(why)));
+        }
+    }
     rows
+}
+
+/// A figure that the script tells.
+fn figure(line: &str) -> Option<Row> {
+    let parts: Vec<&str> = line.split('\t').collect();
+    let ["FIGURE", what, value, unit, ratio, peer, reach] = parts[..] else { return None };
+    let (value, ratio) = (value.parse().ok()?, ratio.parse().ok()?);
+    let (unit, peer, reach) = (unit.to_owned(), peer.to_owned(), Some(Reach::parse(reach)?));
+    Some(Row::new(what, Outcome::Measured(Figure { value, unit, ratio, peer, reach })))
 }
 
 fn own_folder() -> Result<PathBuf> {
@@ -66,17 +82,23 @@ fn suites(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(suites)
 }
 
-/// Runs one program; its output goes into a file, of which the last line is shown.
+/// Runs one program. Of what it says, the last line is shown.
 fn row(name: &str, command: &mut Command, deadline: Instant) -> Row {
+    told(name, command, deadline).0
+}
+
+/// The same, with all that the program said, which goes into a file.
+fn told(name: &str, command: &mut Command, deadline: Instant) -> (Row, String) {
     if Instant::now() >= deadline {
-        return Row::new(name, Outcome::LeftOut("there was no time left".to_owned()));
+        return (Row::new(name, Outcome::LeftOut("there was no time left".to_owned())), String::new());
     }
     let log = std::env::temp_dir().join(format!("crossdock-gpu-check-{}-{name}.log", std::process::id()));
-    let outcome = match logged(command, &log, deadline) {
-        Ok(Some(status)) if status.success() => Outcome::Passed(last_line(&log)),
-        Ok(Some(status)) => {
-            Outcome::Failed(format!("{status}: {} (all of it: {})", last_line(&log), log.display()))
-        }
+    let status = logged(command, &log, deadline);
+    let said = String::from_utf8_lossy(&fs::read(&log).unwrap_or_default()).into_owned();
+    let last = last_line(&said);
+    let outcome = match status {
+        Ok(Some(status)) if status.success() => Outcome::Passed(last),
+        Ok(Some(status)) => Outcome::Failed(format!("{status}: {last} (all of it: {})", log.display())),
         Ok(None) => Outcome::Failed(format!("it was stopped when the time was over (see {})", log.display())),
         Err(error) => Outcome::Failed(error.to_string()),
     };
@@ -84,7 +106,7 @@ fn row(name: &str, command: &mut Command, deadline: Instant) -> Row {
         // Where it cannot be removed, the system's own cleaning will.
         let _ = fs::remove_file(&log);
     }
-    Row::new(name, outcome)
+    (Row::new(name, outcome), said)
 }
 
 fn logged(command: &mut Command, log: &Path, deadline: Instant) -> Result<Option<ExitStatus>> {
@@ -108,10 +130,8 @@ fn wait(mut child: Child, deadline: Instant) -> io::Result<Option<ExitStatus>> {
     }
 }
 
-fn last_line(log: &Path) -> String {
-    let text = fs::read(log).unwrap_or_default();
-    let text = String::from_utf8_lossy(&text);
-    text.lines().rev().map(str::trim).find(|line| !line.is_empty()).unwrap_or("(it said nothing)").to_owned()
+fn last_line(said: &str) -> String {
+    said.lines().rev().map(str::trim).find(|line| !line.is_empty()).unwrap_or("(it said nothing)").to_owned()
 }
 
 #[cfg(test)]
@@ -128,6 +148,22 @@ mod tests {
         assert!(matches!(shell("echo one; echo two; echo", 60), Outcome::Passed(said) if said == "two"));
         let Outcome::Failed(said) = shell("echo broken; exit 3", 60) else { panic!("it passed") };
         assert!(said.contains("exit status: 3: broken"), "{said}");
+    }
+
+    #[test]
+    fn a_figure_is_read_from_a_line_and_other_lines_are_none() {
+        let row = figure("FIGURE\tto PyTorch\t812.5\tns\t0.970\ttorch.from_dlpack\t<= 1").unwrap();
+        let Outcome::Measured(Figure { value, ratio, reach, .. }) = row.outcome else { panic!("no figure") };
+        assert_eq!((value, ratio, reach), (812.5, 0.97, Some(Reach::AtMost(1.0))));
+        for line in [
+            "",
+            "13 checks passed",
+            "FIGURE\tx",
+            "FIGURE\tx\tmany\tns\t1\tit\t<= 1",
+            "FIGURE\tx\t1\tns\t1\tit\t1",
+        ] {
+            assert!(figure(line).is_none(), "{line:?}");
+        }
     }
 
     #[test]

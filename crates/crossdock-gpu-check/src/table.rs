@@ -31,7 +31,7 @@ pub(crate) enum Outcome {
 #[derive(Debug)]
 pub(crate) struct Figure {
     pub(crate) value: f64,
-    pub(crate) unit: &'static str,
+    pub(crate) unit: String,
     /// Its ratio to another figure of the same rounds, and whose that is.
     pub(crate) ratio: f64,
     pub(crate) peer: String,
@@ -39,7 +39,7 @@ pub(crate) struct Figure {
 }
 
 /// What a ratio should be.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Reach {
     AtLeast(f64),
     AtMost(f64),
@@ -50,6 +50,15 @@ impl Reach {
         match self {
             Self::AtLeast(least) => ratio >= least,
             Self::AtMost(most) => ratio <= most,
+        }
+    }
+
+    /// As [`Reach::to_text`] writes it.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        match text.split_once(' ')? {
+            (">=", least) => least.parse().ok().map(Self::AtLeast),
+            ("<=", most) => most.parse().ok().map(Self::AtMost),
+            _ => None,
         }
     }
 
@@ -136,7 +145,8 @@ mod tests {
     use super::*;
 
     fn measured(ratio: f64, reach: Option<Reach>) -> Row {
-        let figure = Figure { value: 1.5, unit: "GB/s", ratio, peer: "the driver".to_owned(), reach };
+        let figure =
+            Figure { value: 1.5, unit: "GB/s".to_owned(), ratio, peer: "the driver".to_owned(), reach };
         Row::new("a copy", Outcome::Measured(figure))
     }
 
