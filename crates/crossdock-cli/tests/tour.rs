@@ -7,8 +7,9 @@ use std::process::{Command, Output};
 use crossdock::element::DType;
 use crossdock::exchange::files::npy;
 use crossdock::layout::Order;
+use crossdock::memory::device;
 use crossdock::{Array, DArray};
-use crossdock_testkit::counterparts_are_required;
+use crossdock_testkit::{counterparts_are_required, missing};
 use serde_json::Value;
 
 fn tour(args: &[&str]) -> Output {
@@ -19,6 +20,18 @@ fn tour_json(file: &Path) -> Value {
     let output = tour(&["--json", file.to_str().unwrap()]);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     serde_json::from_slice(&output.stdout).unwrap()
+}
+
+/// On a device of OpenCL, where there is one.
+fn tour_on_a_device(file: &Path) -> Option<Value> {
+    let place = "opencl:0";
+    if let Err(error) = device::get(place.parse().unwrap()) {
+        missing(&error.to_string());
+        return None;
+    }
+    let output = tour(&["--json", "--place", place, file.to_str().unwrap()]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    Some(serde_json::from_slice(&output.stdout).unwrap())
 }
 
 fn data(name: &str) -> PathBuf {
@@ -50,6 +63,36 @@ impl Drop for Folder {
 
 fn rows(report: &Value) -> &Vec<Value> {
     report["handovers"].as_array().unwrap()
+}
+
+#[test]
+fn the_photograph_goes_to_a_device_once_and_is_handed_over_there_in_place() {
+    let Some(report) = tour_on_a_device(&data("rocket.npy")) else { return };
+    assert_eq!(
+        (&report["moved"]["place"], &report["moved"]["nbytes"]),
+        (&"opencl:0".into(), &819_840.into())
+    );
+    let views: Vec<_> = rows(&report).iter().filter(|row| row["to"] == "DLPack, and back").collect();
+    assert_eq!(views.len(), 4, "{report}");
+    for row in rows(&report) {
+        assert_eq!(row["bytes_copied"], 0, "{row}");
+    }
+    let declined = report["declined"].as_array().unwrap();
+    let host = declined.iter().find(|one| one["to"] == "MemoryView of the host").unwrap();
+    assert_eq!(host["views"].as_array().unwrap().len(), 4);
+    assert!(host["why"].as_str().unwrap().contains("not on cpu"), "{host}");
+    assert_eq!(report["alive_after"], 0);
+}
+
+#[test]
+fn arrays_of_records_and_of_one_axis_go_to_a_device_too() {
+    let folder = Folder::new("device");
+    let record = DType::packed_record([("kind", DType::U8), ("price", DType::F64)]).unwrap();
+    let trades = DArray::zeros(record, &[7], Order::RowMajor).unwrap();
+    trades.field("price").unwrap().fill(&1.5.into()).unwrap();
+    let Some(report) = tour_on_a_device(&folder.save(&trades)) else { return };
+    let views: Vec<_> = rows(&report).iter().map(|row| row["view"].as_str().unwrap()).collect();
+    assert!(views.contains(&"one field") && views.contains(&"whole"), "{views:?}");
 }
 
 #[test]

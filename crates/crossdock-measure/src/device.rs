@@ -51,7 +51,7 @@ impl Engine for DeviceCopy {
     }
 
     fn job<'a>(&'a self, task: &'a Task) -> Result<Option<Job<'a>>> {
-        let content = vec![1; task.nbytes()];
+        let content = vec![1u8; task.nbytes()];
         let source = Buffer::from_vec(content)?.copy_to(&self.memory)?;
         let target = Buffer::on(&self.memory, task.nbytes())?;
         let copied = target.clone();

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use anstyle::{AnsiColor, Style};
 use indicatif::BinaryBytes;
 
-use crate::bench::report::{Figure, Report};
+use crate::bench::report::{Figure, Memory, Report, Traffic};
 
 const TITLE: Style = AnsiColor::Green.on_default().bold();
 const NEAR: Style = AnsiColor::Green.on_default();
@@ -73,17 +73,25 @@ impl Report {
 
 fn memory(text: &mut String, report: &Report, glyphs: Glyphs) {
     let [one, all] = report.columns();
+    let what = |memory: &Memory, traffic: &Traffic| {
+        format!("{} {} of {}", memory.level, traffic.name, BinaryBytes(memory.nbytes as u64))
+    };
+    let lines = report
+        .memory
+        .iter()
+        .flat_map(|memory| memory.traffic.iter().map(move |traffic| what(memory, traffic)));
+    let width = lines.map(|line| line.len()).fold(30, usize::max);
     let _ = writeln!(text, "\n{TITLE}memory, in GB/s{TITLE:#}");
-    let _ = writeln!(text, "{:<32} {one:>9} {all:>9}", "");
+    let _ = writeln!(text, "{}", format!("  {:<width$} {one:>9} {all:>9}", "").trim_end());
     let all = report.memory.iter().flat_map(|memory| &memory.traffic);
     let fastest = all.fold(1e-9, |most: f64, traffic| most.max(traffic.one_thread));
     for memory in &report.memory {
         for traffic in &memory.traffic {
-            let what = format!("{} {} of {}", memory.level, traffic.name, BinaryBytes(memory.nbytes as u64));
+            let what = what(memory, traffic);
             let bar =
                 bar(traffic.one_thread / fastest, traffic.all_threads.map(|all| all / fastest), None, glyphs);
             let all = traffic.all_threads.map_or(String::new(), |all| format!("{all:.1}"));
-            let line = format!("  {what:<30} {:>9.1} {all:>9}  {bar}", traffic.one_thread);
+            let line = format!("  {what:<width$} {:>9.1} {all:>9}  {bar}", traffic.one_thread);
             let _ = writeln!(text, "{}", line.trim_end());
         }
     }
@@ -93,7 +101,7 @@ fn works(text: &mut String, report: &Report, glyphs: Glyphs) {
     let limit = if report.device.is_some() { "its own copy" } else { "memcpy by one thread" };
     let [one, all] = report.columns();
     let _ = writeln!(text, "\n{TITLE}how near to {limit}{TITLE:#}");
-    let _ = writeln!(text, "{:<42} {:>6} {one:>8} {all:>6}", "", "GB/s");
+    let _ = writeln!(text, "{}", format!("{:<42} {:>6} {one:>8} {all:>6}", "", "GB/s").trim_end());
     let mut section = "";
     for work in &report.works {
         if work.section != section {

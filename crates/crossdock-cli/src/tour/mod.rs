@@ -6,6 +6,7 @@
 
 mod dlpack;
 mod measure;
+mod place;
 mod process;
 mod report;
 mod rust;
@@ -16,10 +17,10 @@ mod views;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use crossdock::memory::ledger;
+use crossdock::memory::{Place, ledger};
 use indicatif::ProgressBar;
 
-use crate::failure::{Failure, Result};
+use crate::failure::Result;
 use crate::open::Opened;
 use crate::tour::report::{Handover, Report};
 use crate::tour::views::View;
@@ -32,6 +33,7 @@ Examples:
   crossdock tour                                (a photograph that comes with the program)
   crossdock tour trades.npy
   crossdock tour 'trades.npy:::2, .price'       (every second record, one field)
+  crossdock tour --place cuda:0                 (the same on a device, by the protocols that carry one)
   crossdock tour --json | jq '.handovers[].ns'";
 
 /// Hand one array to every built-in consumer, and show that nothing was copied.
@@ -41,6 +43,9 @@ pub(crate) struct Args {
     /// An array file and, behind a colon, a view of it; without it, a photograph that comes with the program.
     #[arg(value_name = "FILE[:EXPR]")]
     target: Option<OsString>,
+    /// Copy the array to a device first, and hand it over there: cuda:0, opencl:0, ...
+    #[arg(long)]
+    place: Option<Place>,
     /// Print JSON in place of the table.
     #[arg(long)]
     json: bool,
@@ -57,6 +62,10 @@ enum Outcome {
 /// Runs the tour.
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     ledger::switch_on();
+    let travel = |opened: &Opened| match args.place {
+        None | Some(Place::CPU) => travel(opened),
+        Some(place) => place::travel(opened, place),
+    };
     let report = match &args.target {
         Some(target) => travel(&Opened::open(target, false)?),
         None => sample::with_photograph(travel),
@@ -107,14 +116,7 @@ fn hand_over(
     ];
     for (to, consume) in consumers {
         progress.set_message(format!("{} to {to}", view.name));
-        let told = |failure: Failure| failure.within(format_args!("{} to {to}", view.name));
-        match consume().map_err(told)? {
-            Outcome::Took(handover) => {
-                handover.check(array, expected).map_err(told)?;
-                report.add(view.name, to, handover, copy_ns);
-            }
-            Outcome::Declined(why) => report.decline(view.name, to, why),
-        }
+        report.take(view.name, to, consume(), array, expected, copy_ns)?;
         progress.inc(1);
     }
     Ok(())

@@ -8,11 +8,14 @@ use crossdock::DArray;
 use crossdock::memory::ledger;
 use serde::{Deserialize, Serialize};
 
+use crate::tour::Outcome;
 use crate::tour::sharing::Account;
 
 /// What the durations mean that were not measured in this process.
 const ELSEWHERE: &str =
-    "The hand-over to another process, python3 too, is the time of mapping the descriptor, measured there.";
+    "The hand-over to another process, python3 too, is the time of mapping the descriptor, measured there.\n";
+/// What is summed on a device.
+const ON_A_DEVICE: &str = "What was handed over is copied back to be summed, behind the clock; the copies beside are the device's.\n";
 
 /// What one consumer saw.
 #[derive(Debug, Serialize, Deserialize)]
@@ -91,8 +94,22 @@ pub(crate) struct Report {
     nbytes: usize,
     handovers: Vec<Row>,
     declined: Vec<Declined>,
-    sharing: Account,
+    /// How it came to a device, where it did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    moved: Option<Moved>,
+    /// What several holders of host memory saw.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sharing: Option<Account>,
     alive_after: usize,
+}
+
+/// The copy to a device, which was asked for.
+#[derive(Serialize)]
+pub(crate) struct Moved {
+    pub(crate) place: String,
+    pub(crate) device: String,
+    pub(crate) nbytes: u64,
+    pub(crate) ns: f64,
 }
 
 impl Report {
@@ -105,24 +122,46 @@ impl Report {
             nbytes: array.nbytes(),
             handovers: Vec::new(),
             declined: Vec::new(),
-            sharing: Account::default(),
+            moved: None,
+            sharing: None,
             alive_after: 0,
         }
     }
 
-    pub(crate) fn add(&mut self, view: &'static str, to: &'static str, handover: Handover, copy_ns: f64) {
-        self.handovers.push(Row { view, to, handover, copy_ns });
+    /// Notes what a consumer did with a view, and compares what it saw with what was lent.
+    pub(crate) fn take(
+        &mut self,
+        view: &'static str,
+        to: &'static str,
+        outcome: Result<Outcome>,
+        array: &DArray,
+        checksum: u64,
+        copy_ns: f64,
+    ) -> Result<()> {
+        let told = |failure: Failure| failure.within(format_args!("{view} to {to}"));
+        match outcome.map_err(told)? {
+            Outcome::Took(handover) => {
+                handover.check(array, checksum).map_err(told)?;
+                self.handovers.push(Row { view, to, handover, copy_ns });
+            }
+            Outcome::Declined(why) => self.decline(view, to, why),
+        }
+        Ok(())
     }
 
-    pub(crate) fn decline(&mut self, view: &'static str, to: &'static str, why: String) {
+    fn decline(&mut self, view: &'static str, to: &'static str, why: String) {
         match self.declined.iter_mut().find(|known| known.to == to && known.why == why) {
             Some(known) => known.views.push(view),
             None => self.declined.push(Declined { views: vec![view], to, why }),
         }
     }
 
+    pub(crate) fn set_moved(&mut self, moved: Moved) {
+        self.moved = Some(moved);
+    }
+
     pub(crate) fn set_sharing(&mut self, account: Account) {
-        self.sharing = account;
+        self.sharing = Some(account);
     }
 
     /// Ends the report, when everything has been dropped. Fails where something was copied unasked, nobody took the array, or
@@ -154,21 +193,26 @@ impl Report {
     /// The report for people.
     pub(crate) fn to_text(&self) -> String {
         let mut text = format!(
-            "{}\n{} {:?}, strides {:?} bytes, {} bytes, opened in place\n\n{}\n{ELSEWHERE}\n",
-            self.file,
-            self.dtype,
-            self.shape,
-            self.strides,
-            self.nbytes,
-            self.table()
+            "{}\n{} {:?}, strides {:?} bytes, {} bytes, opened in place\n",
+            self.file, self.dtype, self.shape, self.strides, self.nbytes
         );
+        if let Some(Moved { place, device, nbytes, ns }) = &self.moved {
+            text +=
+                &format!("copied to {place}, {device}: {nbytes} bytes, on purpose, in {}\n", duration(*ns));
+        }
+        text += &format!("\n{}\n", self.table());
+        text += match &self.moved {
+            None => ELSEWHERE,
+            Some(_) => ON_A_DEVICE,
+        };
         for Declined { views, to, why } in &self.declined {
             text += &format!("not to {to} ({}): {why}\n", views.join(", "));
         }
-        for line in self.sharing.lines() {
-            text += &format!("\n{line}");
+        if let Some(sharing) = &self.sharing {
+            text += &sharing.lines().iter().map(|line| format!("\n{line}")).collect::<String>();
         }
         let copied: u64 = self.handovers.iter().map(|row| row.handover.bytes_copied).sum();
+        text.truncate(text.trim_end().len());
         text + &format!(
             "\n\n{} hand-overs, {copied} bytes copied. {} allocations alive after everything was dropped.\n",
             self.handovers.len(),

@@ -48,6 +48,42 @@ fn a_pipe_gets_a_drawing_in_plain_letters() {
 }
 
 #[test]
+fn a_device_is_measured_by_its_copies_and_by_works_beside_its_own() {
+    if !crate::common::has_device("opencl:0") {
+        return;
+    }
+    let arguments = [&TINY[..], &["--place", "opencl:0", "--json"]].concat();
+    let told: Value = serde_json::from_str(&answer(&run(arguments))).unwrap();
+    assert!(told["device"].as_str().unwrap().starts_with("opencl:0: "), "{told}");
+    let links: Vec<_> = told["memory"].as_array().unwrap().iter().map(|link| &link["level"]).collect();
+    assert_eq!(links, ["within the device", "host to device", "device to host"]);
+    let works = told["works"].as_array().unwrap();
+    assert!(works.len() >= 15, "{} works", works.len());
+    for work in works {
+        figure(&work["memcpy"]);
+        figure(&work["one_thread"]["ratio"]);
+        assert!(work["all_threads"].is_null());
+    }
+    let drawn = answer(&run([&TINY[..], &["--place", "opencl:0"]].concat()));
+    for words in ["opencl:0: ", "host to device copy of", "how near to its own copy", "# by the device"] {
+        assert!(drawn.contains(words), "{words:?} is missing in\n{drawn}");
+    }
+}
+
+#[test]
+fn a_place_that_is_not_there_is_named() {
+    for (place, status, words) in [
+        ("gpu", 2, "`gpu` is no place"),
+        ("cuda:77", 1, "CUDA"),
+        ("opencl:77", 1, "opencl:77"),
+        ("metal:0", 1, "no devices of the kind metal"),
+    ] {
+        let said = refusal(&run(["bench", "--place", place]), status);
+        assert!(said.contains(words), "{place}: {said}");
+    }
+}
+
+#[test]
 fn sizes_that_make_no_sense_are_refused() {
     let said = refusal(&run(["bench", "--shrink", "0"]), 2);
     assert!(said.contains("--shrink"), "{said}");

@@ -34,6 +34,12 @@ impl Drop for Folder {
     }
 }
 
+/// Whether there is a device; where one is required, it is a failure if there is none.
+pub(crate) fn has_device(place: &str) -> bool {
+    let opened = crossdock::memory::device::get(place.parse().unwrap());
+    opened.inspect_err(|error| missing(&error.to_string())).is_ok()
+}
+
 /// The command, without colours from outside.
 pub(crate) fn crossdock<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_crossdock"));
