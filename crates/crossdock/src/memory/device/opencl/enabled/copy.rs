@@ -109,17 +109,18 @@ impl Copy {
     /// Makes it, and returns when that is done.
     pub(crate) fn now(&self) -> Result<()> {
         let context = self.context()?;
-        if self.is_within(context) {
-            return context.now(|queue| self.enqueue(context, queue, &[], CL_TRUE));
+        match &self.from {
+            // No queue can use objects of two contexts: the host sees the one, and writes it into the other.
+            End::Object(from) if !from.context.is(context) => {
+                let seen = Mapping::new(from, self.nbytes, CL_MAP_READ)?;
+                let (from, to, nbytes) = (End::Host(seen.address().cast()), self.to.clone(), self.nbytes);
+                let there = Self { from, to, nbytes };
+                let copied = context.now(|queue| there.enqueue(context, queue, &[], CL_TRUE));
+                let unmapped = seen.unmap();
+                copied.and(unmapped)
+            }
+            _ => context.now(|queue| self.enqueue(context, queue, &[], CL_TRUE)),
         }
-        // No queue can use objects of two contexts: the host sees the one, and writes it into the other.
-        let End::Object(from) = &self.from else { return Err(Error::unsupported("a copy from nowhere")) };
-        let mapping = Mapping::new(from, self.nbytes, CL_MAP_READ)?;
-        let there =
-            Self { from: End::Host(mapping.address().cast()), to: self.to.clone(), nbytes: self.nbytes };
-        let copied = context.now(|queue| there.enqueue(context, queue, &[], CL_TRUE));
-        let unmapped = mapping.unmap();
-        copied.and(unmapped)
     }
 
     /// Puts it into a queue of its context, behind some events.
