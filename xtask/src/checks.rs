@@ -31,6 +31,10 @@ const NOT_SANITIZED: &[(&str, &str)] = &[
     ("layout_heap", WITHOUT_UNSAFE),
     ("majel", "calls by Majel's names what others call"),
     ("numpy", "asks NumPy what is right; where the same code goes wrong, others show"),
+    (
+        "strided_on_devices",
+        "has a driver's compiler work, which leaks; what devices hold, and give back, `opencl` shows",
+    ),
 ];
 
 const WITHOUT_UNSAFE: &str = "runs a layer in which the compiler permits no unsafe code";
