@@ -11,6 +11,7 @@ mod install;
 mod interpreters;
 mod processes;
 mod provision;
+mod ptx;
 mod report;
 mod ruby;
 mod run;
@@ -82,6 +83,8 @@ enum Task {
     },
     /// Write the figures of bench/record/ into COMPARE.md
     Compare,
+    /// Compile the kernels for CUDA anew, after their source has changed
+    Ptx,
     /// List the suites
     Suites,
 }
@@ -106,6 +109,7 @@ fn main() -> ExitCode {
         Task::Compare => bench::compare(),
         Task::GpuCheck { bundle, args } => gpu_check::run(bundle.as_deref(), &args),
         Task::Install { prefix } => install::run(&prefix),
+        Task::Ptx => ptx::run(),
         Task::Suites => {
             print!("{}", suite::list());
             Ok(ExitCode::SUCCESS)

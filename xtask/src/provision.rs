@@ -60,6 +60,10 @@ pub(crate) const BENCH: Venv = Venv {
     what: "python3 with pyarrow and NumPy",
 };
 
+/// What compiles kernels for CUDA, without CUDA.
+pub(crate) const PTX: Venv =
+    Venv { folder: "venv-ptx", requirements: "xtask/ptx/requirements.txt", what: "python3 with NVRTC" };
+
 pub(crate) const CC: Need = Need::Program { name: "cc", packages: "gcc libc6-dev" };
 pub(crate) const CXX: Need = Need::Program { name: "c++", packages: "g++" };
 pub(crate) const VALGRIND: Need = Need::Program { name: "valgrind", packages: "valgrind" };
@@ -82,6 +86,7 @@ pub(crate) const POCL: Need = Need::File {
 pub(crate) const VENV: Need = Need::Venv(&TESTS);
 pub(crate) const WHEEL_VENV: Need = Need::Venv(&WHEEL);
 pub(crate) const BENCH_VENV: Need = Need::Venv(&BENCH);
+pub(crate) const PTX_VENV: Need = Need::Venv(&PTX);
 
 const PYTHON: Need = Need::Program { name: "python3", packages: "python3 python3-venv" };
 

@@ -9,7 +9,7 @@ use crate::view::Request;
 
 /// How an array comes to be what a request wants.
 pub(super) enum Route {
-    /// Copied where it is: by the processor, or by its device.
+    /// Copied by the processor, into its own memory.
     Beside,
     /// Mapped or copied to memory of another place, and converted before that where it has to be.
     To(Arc<dyn MemoryManager>),
@@ -20,21 +20,22 @@ impl Route {
     ///
     /// The place that is wanted, where nobody brings the elements there.
     pub(super) fn find(array: &DArray, request: &Request) -> Result<Self, Place> {
-        // Unless a place was named, it is not another one that is wanted, but what the processor addresses.
         let (from, to) = (array.place(), request.wanted_place().unwrap_or(Place::CPU));
-        let beside =
-            if request.wanted_place().is_none() || to == Place::CPU { from.is_host() } else { from == to };
-        let works = || array.is_worked_on();
-        if beside {
-            return if works() { Ok(Self::Beside) } else { Err(to) };
+        // What a view gives is access by the processor.
+        if !to.is_host() {
+            return Err(to);
         }
+        if to == Place::CPU && from.is_host() {
+            return Ok(Self::Beside);
+        }
+        // Unless a place was named, nobody asked for bytes to be brought from another one.
         if request.wanted_place().is_none() {
             return Err(to);
         }
         let fits = array.dtype() == request.wanted_dtype().unwrap_or(array.dtype())
             && request.wanted_order().is_none_or(|order| array.layout().is_contiguous(order));
         match reach(array, to) {
-            Some(memory) if fits || works() => Ok(Self::To(memory)),
+            Some(memory) if fits || array.is_worked_on() => Ok(Self::To(memory)),
             _ => Err(to),
         }
     }

@@ -12,8 +12,8 @@ use crate::kernel::device::{Engine, Operand, Work};
 use crate::kernel::records::has_gaps;
 use crate::kernel::{Casting, Gaps, in_element, index_of};
 use crate::layout::Layout;
-use crate::memory::device::{Event, Stream, in_order, settle_before};
-use crate::memory::{Buffer, LeaseKind};
+use crate::memory::device::{Event, MemoryManager, Stream, copy_aside, in_order, settle_before};
+use crate::memory::{Buffer, LeaseKind, count_copied};
 
 /// Converts the elements of one array to those of another of the same shape, both in memory that the engine reaches, which do not overlap:
 /// records by the names of their fields, sub-arrays element by element, scalars as `casting` says. Copies, and counts, what it writes.
@@ -47,9 +47,10 @@ pub(crate) fn convert(
     for leaf in plain {
         steps.extend(leaf_steps(leaf, source, target)?);
     }
+    let of_leaves: usize = checked.iter().map(|leaf| leaf.to.layout.nbytes()).sum();
     let nbytes =
         if zeroed { to.layout.nbytes() } else { all.iter().map(|leaf| leaf.to.layout.nbytes()).sum() };
-    let event = ends.run(steps, nbytes, None)?;
+    let event = ends.run(steps, nbytes - of_leaves, None)?;
     let mut first: Option<(usize, Error)> = None;
     for leaf in checked {
         if let Some((position, error)) = ends.cast_checked(leaf)?
@@ -60,7 +61,11 @@ pub(crate) fn convert(
     }
     match first {
         Some((_, error)) => Err(error),
-        None => Ok(event),
+        None => {
+            // What they refuse is known only when they are over.
+            count_copied(of_leaves);
+            Ok(event)
+        }
     }
 }
 
@@ -165,7 +170,7 @@ impl Ends<'_> {
         let start = leaf.from.offset.saturating_add_signed(layout.offset_of(&index)?);
         let Some(from) = self.from else { return Ok(None) };
         let bytes = Buffer::zeroed(dtype.itemsize())?;
-        from.slice(start..start + dtype.itemsize())?.copy_into(&bytes)?;
+        copy_aside(&manager(from)?, &from.slice(start..start + dtype.itemsize())?, &bytes)?;
         let value = Value::read(dtype, &bytes.read()?)?;
         let Err(error) = value.write(&leaf.to.dtype, &mut vec![0; leaf.to.dtype.itemsize()]) else {
             return Ok(None);
@@ -181,29 +186,37 @@ impl Ends<'_> {
     }
 }
 
+/// Whose memory it is.
+fn manager(buffer: &Buffer) -> Result<Arc<dyn MemoryManager>> {
+    let nobody = || Error::unsupported(format!("nobody allocates and copies memory on {}", buffer.place()));
+    buffer.memory_manager()?.ok_or_else(nobody)
+}
+
 /// A word on the device, for the index of the first number that a launch refused.
 struct Answer {
+    memory: Arc<dyn MemoryManager>,
     on_device: Buffer,
+    here: Buffer,
 }
 
 impl Answer {
     /// In the same memory as a buffer.
     fn new(beside: &Buffer) -> Result<Self> {
-        let nobody = || Error::unsupported("the memory has no manager, who would have to answer");
-        let memory = beside.memory_manager()?.ok_or_else(nobody)?;
-        let answer = Self { on_device: Buffer::on(&memory, size_of::<u32>())? };
+        let memory = manager(beside)?;
+        let (on_device, here) = (Buffer::on(&memory, size_of::<u32>())?, Buffer::zeroed(size_of::<u32>())?);
+        let answer = Self { memory, on_device, here };
         answer.clear()?;
         Ok(answer)
     }
 
     fn clear(&self) -> Result<()> {
-        Buffer::copy_from_slice(&NONE_REFUSED.to_ne_bytes())?.copy_into(&self.on_device)
+        self.here.share()?.store(0, NONE_REFUSED)?;
+        copy_aside(&self.memory, &self.here, &self.on_device)
     }
 
     fn read(&self) -> Result<Option<u32>> {
-        let here = Buffer::zeroed(size_of::<u32>())?;
-        self.on_device.copy_into(&here)?;
-        let index = here.pin()?.load::<u32>(0)?;
+        copy_aside(&self.memory, &self.on_device, &self.here)?;
+        let index = self.here.pin()?.load::<u32>(0)?;
         Ok((index != NONE_REFUSED).then_some(index))
     }
 }

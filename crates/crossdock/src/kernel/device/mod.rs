@@ -96,6 +96,19 @@ impl Work {
     fn complete(self) {
         count_copied(self.nbytes);
     }
+
+    /// For a queue: what is called when the work has ended well, and what puts it there, which has to be dropped before anybody can find out
+    /// that it is over.
+    fn shared(self) -> (impl FnOnce() + Send + 'static, Arc<Self>) {
+        let work = Arc::new(self);
+        let held = work.clone();
+        let complete = move || {
+            if let Some(work) = Arc::into_inner(held) {
+                work.complete();
+            }
+        };
+        (complete, work)
+    }
 }
 
 /// Who does strided work in memory of this manager; `None` where nobody does.
@@ -116,5 +129,23 @@ fn source(program: Program) -> [&'static str; 2] {
     match program {
         Program::Copy => [DIALECT, include_str!("source/copy.c")],
         Program::Cast => [DIALECT, include_str!("source/cast.c")],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cuda_is_given_is_made_of_the_source_as_it_is() {
+        let fnv = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3);
+        let made =
+            [(Program::Copy, include_str!("cuda/copy.ptx")), (Program::Cast, include_str!("cuda/cast.ptx"))];
+        for (program, ptx) in made {
+            let bytes = source(program).concat();
+            let hash = format!("{:016x}", bytes.as_bytes().iter().fold(0xcbf2_9ce4_8422_2325, fnv));
+            let first = ptx.lines().next().unwrap();
+            assert!(first.contains(&hash), "{first:?} is not of {hash}: run `cargo xtask ptx`");
+        }
     }
 }

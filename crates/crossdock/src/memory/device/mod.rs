@@ -72,4 +72,4 @@ pub use meter::{Charge, Meter, Usage};
 pub use registry::{get, kinds, memory, opened, register, shared_memory, unregister, usage};
 pub use signal::{Completion, Signal};
 pub use stream::{Event, Stream};
-pub(crate) use work::{in_order, settle_before};
+pub(crate) use work::{copy_aside, in_order, settle_before};

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::memory::device::events::{before, note};
-use crate::memory::device::{Effect, Event, Stream};
+use crate::memory::device::{Effect, Event, MemoryManager, Stream, Transfer};
 use crate::memory::{Buffer, LeaseKind};
 
 /// Puts work that reads one buffer and writes another into a stream, behind all that is under way on them, and notes its end on both.
@@ -46,4 +46,18 @@ pub(crate) fn settle_before(read: Option<&Buffer>, written: &Buffer) -> Result<(
         read.handle().await_work(LeaseKind::Pin)?;
     }
     written.handle().await_work(LeaseKind::Share)
+}
+
+/// Copies between memory of a manager and the host's, without counting: for what is no data of an array, or a single element.
+///
+/// # Errors
+///
+/// As [`Buffer::copy_into`].
+pub(crate) fn copy_aside(by: &Arc<dyn MemoryManager>, from: &Buffer, to: &Buffer) -> Result<()> {
+    if from.nbytes() != to.nbytes() || !by.can_copy(from.place(), to.place()) {
+        let (from, to) = (from.place(), to.place());
+        return Err(Error::unsupported(format!("{by:?} does not copy from {from} to {to}")));
+    }
+    settle_before(Some(from), to)?;
+    by.copy(&Transfer::now(from, to)?)
 }

@@ -1,13 +1,131 @@
 //! A build with CUDA.
 
+use std::ffi::{CStr, c_void};
 use std::sync::Arc;
 
-use crate::error::Result;
-use crate::kernel::device::Engine;
-use crate::memory::device::MemoryManager;
+use crate::error::{Error, Kind, Result};
+use crate::kernel::device::ends::Start;
+use crate::kernel::device::job::{ITEMS, Program};
+use crate::kernel::device::steps::Step;
+use crate::kernel::device::{Engine, Work};
+use crate::memory::DeviceKind;
+use crate::memory::device::cuda::enabled::core::Core;
+use crate::memory::device::cuda::enabled::memory::CudaMemory;
+use crate::memory::device::cuda::enabled::modules::Grid;
+use crate::memory::device::cuda::enabled::stream::CudaStream;
+use crate::memory::device::cuda::enabled::sys::{self, Address};
+use crate::memory::device::{Event, Hold, MemoryManager, Stream};
 
-/// Nobody.
-#[expect(clippy::unnecessary_wraps, reason = "the twin of one that asks a driver")]
-pub(in crate::kernel::device) fn engine_of(_: &Arc<dyn MemoryManager>) -> Result<Option<Arc<dyn Engine>>> {
-    Ok(None)
+/// The kernels of a program, compiled from its source for no device in particular.
+fn image(program: Program) -> &'static CStr {
+    const fn text(bytes: &'static [u8]) -> &'static CStr {
+        match CStr::from_bytes_with_nul(bytes) {
+            Ok(text) => text,
+            Err(_) => panic!("a zero within PTX"),
+        }
+    }
+    const COPY: &CStr = text(concat!(include_str!("copy.ptx"), "\0").as_bytes());
+    const CAST: &CStr = text(concat!(include_str!("cast.ptx"), "\0").as_bytes());
+    match program {
+        Program::Copy => COPY,
+        Program::Cast => CAST,
+    }
+}
+
+/// Strided work in a device's own memory.
+#[derive(Debug)]
+struct CudaEngine {
+    core: Arc<Core>,
+}
+
+pub(in crate::kernel::device) fn engine_of(
+    manager: &Arc<dyn MemoryManager>,
+) -> Result<Option<Arc<dyn Engine>>> {
+    let memory = CudaMemory::of(&**manager).filter(|memory| memory.place().kind() == DeviceKind::CUDA);
+    let engine =
+        |memory: &CudaMemory| -> Arc<dyn Engine> { Arc::new(CudaEngine { core: memory.core().clone() }) };
+    Ok(memory.map(engine))
+}
+
+impl CudaEngine {
+    /// # Errors
+    ///
+    /// `is_place` where it is another device's memory.
+    fn address(&self, hold: &Hold) -> Result<Address> {
+        let place = self.core.context().place();
+        if hold.place() != place || hold.object().is_some() {
+            let its = hold.place();
+            return Err(Error::new(
+                Kind::Place,
+                format!("the kernels of {place} do not reach the memory on {its}"),
+            ));
+        }
+        Ok(hold.address().expose_provenance() as Address)
+    }
+
+    /// Puts all steps into a stream of the core, whose context is current.
+    ///
+    /// # Errors
+    ///
+    /// What the driver says, its compiler among it; then some may be in the stream.
+    fn put(&self, work: &Work, stream: sys::Stream) -> Result<()> {
+        let to = self.address(&work.to)?;
+        let from = work.from.as_ref().map_or(Ok(to), |from| self.address(from))?;
+        let mut pointers = [to, from, work.refused.as_ref().map_or(Ok(0), |refused| self.address(refused))?];
+        let modules = self.core.modules();
+        for step in &work.steps {
+            match step {
+                Step::Launch { kernel, groups, job } => {
+                    let function = modules.function(image(kernel.program()), kernel.name())?;
+                    let [to, from, refused] = &mut pointers;
+                    let mut job = **job;
+                    let mut arguments = [
+                        (&raw mut *to).cast::<c_void>(),
+                        (&raw mut *from).cast(),
+                        (&raw mut *refused).cast(),
+                        (&raw mut job).cast(),
+                    ];
+                    let grid = Grid { blocks: *groups, threads: ITEMS as u32 };
+                    // SAFETY: all kernels have these parameters; the job reaches bytes alone that the work holds, as those who planned
+                    // it see to, until whoever calls this gives it up; stream and context are the caller's word.
+                    unsafe { modules.launch(function, grid, stream, &mut arguments) }?;
+                }
+                &Step::Bytes { from: from_offset, to: to_offset, nbytes } => {
+                    let (src, dst) = (from.wrapping_add(from_offset), to.wrapping_add(to_offset));
+                    // SAFETY: bytes that the work holds, as above.
+                    unsafe { self.core.driver().memcpy_async(dst, src, nbytes, stream) }?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Engine for CudaEngine {
+    fn start(&self, hold: &Hold) -> Result<Start> {
+        Ok(Start { offset: 0, address: self.address(hold)? })
+    }
+
+    fn run(&self, work: Work) -> Result<()> {
+        self.core.now(|stream| self.put(&work, stream))?;
+        work.complete();
+        Ok(())
+    }
+
+    fn can_enqueue(&self, stream: &dyn Stream) -> bool {
+        CudaStream::of(stream).is_some_and(|stream| Arc::ptr_eq(stream.core(), &self.core))
+    }
+
+    fn enqueue(&self, work: Work, stream: &dyn Stream) -> Result<Arc<dyn Event>> {
+        let Some(stream) = CudaStream::of(stream) else {
+            return Err(Error::unsupported(format!("{stream:?} is no stream of CUDA")));
+        };
+        let (held, work) = work.shared();
+        stream.push(held, move |raw| self.put(&work, raw))
+    }
+
+    fn reaches(&self, manager: &Arc<dyn MemoryManager>) -> bool {
+        let memory = CudaMemory::of(&**manager);
+        memory.is_some_and(|memory| memory.place() == self.core.context().place())
+    }
 }

@@ -146,15 +146,8 @@ impl Engine for ClEngine {
         let Some(queue) = ClStream::of(stream) else {
             return Err(Error::unsupported(format!("{stream:?} is not a queue of OpenCL")));
         };
-        let work = Arc::new(work);
-        let held = work.clone();
-        let complete = move || {
-            if let Some(work) = Arc::into_inner(held) {
-                work.complete();
-            }
-        };
-        // The other count goes when the steps are in the queue, which is before anybody can find out that they are over.
-        queue.put(complete, move |raw, events| self.put(&work, raw, events))
+        let (held, work) = work.shared();
+        queue.put(held, move |raw, events| self.put(&work, raw, events))
     }
 
     fn reaches(&self, manager: &Arc<dyn MemoryManager>) -> bool {

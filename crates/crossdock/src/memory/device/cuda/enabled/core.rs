@@ -120,7 +120,6 @@ impl Core {
         &self.slots
     }
 
-    #[expect(dead_code, reason = "for the engine of strided work")]
     pub(crate) fn modules(&self) -> &Modules {
         &self.modules
     }

@@ -38,7 +38,6 @@ impl Modules {
     /// # Errors
     ///
     /// What the driver says; in a forked child.
-    #[expect(dead_code, reason = "for the engine of strided work")]
     pub(crate) fn function(&self, image: &'static CStr, name: &'static CStr) -> Result<sys::Function> {
         let current = self.context.enter()?;
         let driver = self.context.driver();
@@ -77,7 +76,6 @@ impl Modules {
     ///
     /// The function is of this device, and takes arguments of the types that `arguments` point to; the memory that it touches stays
     /// until it is over. The stream is of this device, and the context current.
-    #[expect(dead_code, reason = "for the engine of strided work")]
     pub(crate) unsafe fn launch(
         &self,
         function: sys::Function,
