@@ -61,8 +61,8 @@ fn subject() -> Option<Subject> {
         manager: device::memory(description.place).unwrap(),
         stream: Some(stream),
         pause: Some(Box::new(pause)),
-        // What the tests install is the processor itself.
-        is_mappable: description.is_unified,
+        // It is, where the device is the processor, as the one is that the tests install.
+        is_mappable: description.is_mappable,
         // A driver's release fails by a fault of the program's own, and of that it may crash.
         fail_release: None,
         is_exact: true,

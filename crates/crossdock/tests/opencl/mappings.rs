@@ -7,8 +7,8 @@ use crate::conformance::{beside, bytes, host, numbers};
 use crate::raw::Library;
 
 /// The first device, if its memory is the host's.
-fn unified() -> Option<(opencl::Description, std::sync::Arc<dyn device::Device>)> {
-    crate::first().filter(|(description, _)| description.is_unified)
+fn mappable() -> Option<(opencl::Description, std::sync::Arc<dyn device::Device>)> {
+    crate::first().filter(|(description, _)| description.is_mappable)
 }
 
 /// Host memory that begins where the device wants it, as large blocks do.
@@ -21,7 +21,7 @@ fn aligned(nbytes: usize) -> Buffer {
 #[test]
 fn the_devices_memory_is_the_hosts_without_a_copy_and_shows_what_either_writes() {
     let _others = beside();
-    let Some((_, device)) = unified() else { return };
+    let Some((_, device)) = mappable() else { return };
     let there = Buffer::from_vec(numbers(5000)).unwrap().copy_to(&device.memory()).unwrap();
     let before = copied_bytes_here();
     let mapped = there.slice(3..).unwrap().map_to(&host()).unwrap().unwrap();
@@ -43,7 +43,7 @@ fn the_devices_memory_is_the_hosts_without_a_copy_and_shows_what_either_writes()
 #[test]
 fn host_memory_is_the_devices_without_a_copy_and_comes_back_to_its_address() {
     let _others = beside();
-    let Some((_, device)) = unified() else { return };
+    let Some((_, device)) = mappable() else { return };
     let (here, before) = (aligned(5000), copied_bytes_here());
     let there = here.slice(100..).unwrap().map_to(&device.memory()).unwrap().unwrap();
     assert_eq!((there.place(), there.birth(), there.nbytes()), (device.place(), Birth::Aliased, 4900));
@@ -64,7 +64,7 @@ fn host_memory_is_the_devices_without_a_copy_and_comes_back_to_its_address() {
 #[test]
 fn a_mapping_is_an_object_that_other_consumers_of_opencl_take() {
     let _others = beside();
-    let Some((_, device)) = unified() else { return };
+    let Some((_, device)) = mappable() else { return };
     let there = aligned(1000).map_to(&device.memory()).unwrap().unwrap();
     let whole = opencl::sub_buffer(&there, LeaseKind::Share).unwrap();
     assert_eq!(Library::open().nbytes(whole.raw()), 1000);
@@ -75,7 +75,7 @@ fn a_mapping_is_an_object_that_other_consumers_of_opencl_take() {
 #[test]
 fn what_is_read_only_is_mapped_read_only_both_ways() {
     let _others = beside();
-    let Some((_, device)) = unified() else { return };
+    let Some((_, device)) = mappable() else { return };
     let sealed = aligned(3000).copy_to(&device::shared_memory()).unwrap().into_sealed().unwrap();
     let there = sealed.map_to(&device.memory()).unwrap().unwrap();
     assert!(there.is_readonly() && there.hold(LeaseKind::Share).unwrap_err().is_read_only());
@@ -93,7 +93,7 @@ fn what_is_read_only_is_mapped_read_only_both_ways() {
 #[test]
 fn memory_that_begins_elsewhere_than_the_device_wants_it_is_copied() {
     let _others = beside();
-    let Some((description, device)) = unified() else { return };
+    let Some((description, device)) = mappable() else { return };
     assert!(description.alignment > 1);
     static SEVENS: [u8; 1 << 16] = [7; 1 << 16];
     let at = SEVENS.as_ptr().align_offset(description.alignment) + 1;
@@ -108,7 +108,7 @@ fn memory_that_begins_elsewhere_than_the_device_wants_it_is_copied() {
 #[test]
 fn a_mapping_waits_for_what_is_under_way_and_is_refused_while_somebody_relies_on_constancy() {
     let _others = beside();
-    let Some((_, device)) = unified() else { return };
+    let Some((_, device)) = mappable() else { return };
     let stream = device.stream().unwrap().unwrap();
     let there =
         Buffer::from_vec(numbers(200_000)).unwrap().copy_to_in(&device.memory(), &*stream).unwrap().buffer;

@@ -90,6 +90,9 @@ fn a_device_that_is_not_there_is_told_with_the_numbers_that_are() {
     assert!(description.version.starts_with("OpenCL "), "{description:?}");
     assert!(description.largest_nbytes > 0 && description.largest_nbytes <= description.nbytes);
     assert_eq!(device.name(), description.name);
+    // PoCL is the processor.
+    let is_the_processor = description.platform == "Portable Computing Language";
+    assert!(!is_the_processor || description.is_unified && description.is_mappable, "{description:?}");
     let count = opencl::devices().unwrap().len();
     for ordinal in [count as i32, 7777, -1, i32::MIN] {
         let error = device::get(Place::new(DeviceKind::OPENCL, ordinal)).unwrap_err();

@@ -2,6 +2,7 @@
 //! start.
 //!
 //! The place `opencl:n` is the n-th device that the loader knows, in its order, over all platforms ([`devices`]).
+//! `CROSSDOCK_OPENCL_DRIVER` names a library that is opened in place of the system's loader.
 //!
 //! ```
 //! use crossdock::memory::device::{self, opencl};
@@ -20,7 +21,7 @@
 //! A buffer is a memory object of the device's context, or a range of one: [`Hold::object`](crate::memory::device::Hold::object)
 //! gives the `cl_mem` and the byte of it at which the buffer begins. What is in new memory is unspecified.
 //!
-//! Where the processor and the device have the same memory in the same state at any time, [`Buffer::map_to`](crate::memory::Buffer::map_to)
+//! Where the processor and the device have the same memory in the same state at any time ([`Description::is_mappable`]), [`Buffer::map_to`](crate::memory::Buffer::map_to)
 //! copies nothing, both ways: on devices that are the processor, and on those that share its memory in fine grain. Elsewhere it
 //! gives `None`: what OpenCL maps there must not be touched by the device meanwhile, while leases let a mapping stand beside the
 //! device's own work. From the host it maps what begins at a multiple of the device's base address alignment.
@@ -64,6 +65,8 @@ pub struct Description {
     pub largest_nbytes: u64,
     /// Whether it has its memory in common with the processor.
     pub is_unified: bool,
+    /// Whether the two have it in the same state at any time, so that memory of the one is mapped to the other.
+    pub is_mappable: bool,
     /// The alignment, in bytes, at which sub-buffers, and host memory that is mapped, begin.
     pub alignment: usize,
 }

@@ -30,7 +30,6 @@ pub(crate) struct Context {
     /// For what is done while the caller waits.
     queue: Object<OfQueue>,
     description: Description,
-    is_coherent: bool,
     meter: Arc<Meter>,
     annex: Annex,
 }
@@ -68,8 +67,7 @@ impl Context {
         // SAFETY: the driver gave it.
         let object = unsafe { Object::made(raw, status, driver, place, "clCreateContext") }?;
         let description = identity.description(driver, place)?;
-        let is_coherent = identity.is_coherent(driver)?;
-        Self::over(object, driver, identity, description, is_coherent)
+        Self::over(object, driver, identity, description)
     }
 
     fn over(
@@ -77,7 +75,6 @@ impl Context {
         driver: &'static Driver,
         identity: Identity,
         description: Description,
-        is_coherent: bool,
     ) -> Result<Arc<Self>> {
         let place = description.place;
         let queue = new_queue(driver, &object, identity, place)?;
@@ -90,7 +87,6 @@ impl Context {
             object,
             queue,
             description,
-            is_coherent,
             meter,
             annex: Annex::default(),
         });
@@ -132,7 +128,7 @@ impl Context {
                 format!("the object's context has no {}: it has {} other devices", like.place, devices.len()),
             ));
         }
-        Self::over(object, like.driver, like.identity, like.description.clone(), like.is_coherent)
+        Self::over(object, like.driver, like.identity, like.description.clone())
     }
 
     /// The context behind a manager of memory.
@@ -173,11 +169,6 @@ impl Context {
     /// What the kernels keep here. Only for the process whose the driver is.
     pub(crate) fn annex(&self) -> &Annex {
         &self.annex
-    }
-
-    /// Whether the host and the device have the same memory in the same state at any time.
-    pub(crate) fn is_coherent(&self) -> bool {
-        self.is_coherent
     }
 
     /// Whether objects of the one can be used with the other's.

@@ -60,7 +60,7 @@ impl MemoryManager for Context {
         let charge = Meter::charge(self.meter(), nbytes)?;
         let fence = Pages::reserved(nbytes)?;
         // What the host is to see is best where it can.
-        let flags = CL_MEM_READ_WRITE | if self.is_coherent() { CL_MEM_ALLOC_HOST_PTR } else { 0 };
+        let flags = CL_MEM_READ_WRITE | if description.is_mappable { CL_MEM_ALLOC_HOST_PTR } else { 0 };
         let object = match nbytes {
             0 => None,
             // SAFETY: without memory of the host's.
@@ -119,7 +119,7 @@ impl MemoryManager for Context {
         let is_incoming = to.place() == self.place() && buffer.place() == Place::CPU;
         let is_outgoing =
             buffer.place() == self.place() && to.place() == Place::CPU && to.backing() != Backing::Shared;
-        match (self.is_coherent(), is_incoming, is_outgoing) {
+        match (self.description().is_mappable, is_incoming, is_outgoing) {
             (true, true, _) => self.counted().map_or(Ok(None), |context| map::from_host(&context, buffer)),
             (true, _, true) => map::to_host(buffer),
             _ => Ok(None),

@@ -130,7 +130,12 @@ impl Identity {
     /// What the device says of itself.
     pub(crate) fn description(self, driver: &Driver, place: Place) -> Result<Description> {
         let bits: cl_uint = self.ask(driver, CL_DEVICE_MEM_BASE_ADDR_ALIGN)?;
-        let is_unified: cl_uint = self.ask(driver, CL_DEVICE_HOST_UNIFIED_MEMORY)?;
+        let is_unified = self.ask::<cl_uint>(driver, CL_DEVICE_HOST_UNIFIED_MEMORY)? != CL_FALSE;
+        let kind: cl_device_type = self.ask(driver, CL_DEVICE_TYPE)?;
+        // Asked of a device of OpenCL 1, it is an error.
+        let shares: cl_device_svm_capabilities = self.ask(driver, CL_DEVICE_SVM_CAPABILITIES).unwrap_or(0);
+        // Mapped or not: the device is the processor, or shares the processor's memory in fine grain.
+        let is_fine = kind & CL_DEVICE_TYPE_CPU != 0 || shares & CL_DEVICE_SVM_FINE_GRAIN_BUFFER != 0;
         Ok(Description {
             place,
             name: self.ask_text(driver, CL_DEVICE_NAME)?,
@@ -139,20 +144,10 @@ impl Identity {
             version: self.ask_text(driver, CL_DEVICE_VERSION)?,
             nbytes: self.ask(driver, CL_DEVICE_GLOBAL_MEM_SIZE)?,
             largest_nbytes: self.ask(driver, CL_DEVICE_MAX_MEM_ALLOC_SIZE)?,
-            is_unified: is_unified != CL_FALSE,
+            is_unified,
+            is_mappable: is_unified && is_fine,
             alignment: (bits as usize / 8).max(1),
         })
-    }
-
-    /// Whether the processor and the device have the same memory in the same state at any time, mapped or not: the device is the
-    /// processor, or it shares the processor's memory in fine grain.
-    pub(crate) fn is_coherent(self, driver: &Driver) -> Result<bool> {
-        let is_unified: cl_uint = self.ask(driver, CL_DEVICE_HOST_UNIFIED_MEMORY)?;
-        let kind: cl_device_type = self.ask(driver, CL_DEVICE_TYPE)?;
-        // Asked of a device of OpenCL 1, it is an error.
-        let shares: cl_device_svm_capabilities = self.ask(driver, CL_DEVICE_SVM_CAPABILITIES).unwrap_or(0);
-        let is_fine = kind & CL_DEVICE_TYPE_CPU != 0 || shares & CL_DEVICE_SVM_FINE_GRAIN_BUFFER != 0;
-        Ok(is_unified != CL_FALSE && is_fine)
     }
 
     fn ask<A: Answer>(self, driver: &Driver, what: cl_uint) -> Result<A> {
