@@ -138,15 +138,17 @@ fn last_line(said: &str) -> String {
 mod tests {
     use super::*;
 
-    fn shell(script: &str, seconds: u64) -> Outcome {
+    fn shell(name: &str, script: &str, seconds: u64) -> Outcome {
         let deadline = Instant::now() + Duration::from_secs(seconds);
-        row("shell", Command::new("sh").args(["-c", script]), deadline).outcome
+        row(name, Command::new("sh").args(["-c", script]), deadline).outcome
     }
 
     #[test]
     fn a_program_is_told_by_its_status_and_its_last_line() {
-        assert!(matches!(shell("echo one; echo two; echo", 60), Outcome::Passed(said) if said == "two"));
-        let Outcome::Failed(said) = shell("echo broken; exit 3", 60) else { panic!("it passed") };
+        assert!(
+            matches!(shell("well", "echo one; echo two; echo", 60), Outcome::Passed(said) if said == "two")
+        );
+        let Outcome::Failed(said) = shell("badly", "echo broken; exit 3", 60) else { panic!("it passed") };
         assert!(said.contains("exit status: 3: broken"), "{said}");
     }
 
@@ -168,8 +170,8 @@ mod tests {
 
     #[test]
     fn a_program_that_takes_too_long_is_stopped_and_one_that_is_late_is_not_begun() {
-        let Outcome::Failed(said) = shell("exec sleep 1000", 1) else { panic!("it passed") };
+        let Outcome::Failed(said) = shell("long", "exec sleep 1000", 1) else { panic!("it passed") };
         assert!(said.contains("stopped"), "{said}");
-        assert!(matches!(shell("true", 0), Outcome::LeftOut(_)));
+        assert!(matches!(shell("late", "true", 0), Outcome::LeftOut(_)));
     }
 }

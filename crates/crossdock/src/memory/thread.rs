@@ -5,10 +5,10 @@ use std::mem::MaybeUninit;
 
 use crate::memory::unload;
 
-/// The stack, in bytes: addresses, of which a few KiB are touched.
-const STACK: usize = 256 << 10;
+/// The stack, in bytes: addresses, of which a few KiB are touched, but for owners who do more when they are given memory back.
+const STACK: usize = 2 << 20;
 
-/// Starts a detached thread with a small stack and all signals blocked; `false` where none can be had. Not one of the standard
+/// Starts a detached thread with all signals blocked; `false` where none can be had. Not one of the standard
 /// library's, which end the process where there is no memory for their names.
 pub(crate) fn spawn(run: extern "C" fn(*mut c_void) -> *mut c_void) -> bool {
     unload::stay_loaded();
