@@ -1,6 +1,7 @@
 //! Work on strided elements. Takes raw pointers, layouts and dtypes, never an array.
 //!
-//! Everything here touches memory racily ([`crate::memory::racy`]), so that it may run under a Share or a Pin lease.
+//! Everything here touches memory racily ([`crate::memory::racy`]), so that it may run under a Share or a Pin lease. What the processor does
+//! not address is worked on by [`device`].
 
 mod block;
 mod cast;

@@ -62,7 +62,9 @@ impl Request {
         self
     }
 
-    /// Only on this device. Unless this is said, memory that the processor can address is wanted.
+    /// Only on this device. Unless this is said, memory that the processor can address is wanted, and elements on a device are refused,
+    /// whatever may be copied. With it, a copy that is permitted brings them: mapped where others may have the memory (Share, Pin) and it
+    /// can be, else copied, and converted before that by their device.
     pub fn place(mut self, place: Place) -> Self {
         self.place = Some(place);
         self

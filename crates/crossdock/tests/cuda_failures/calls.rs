@@ -2,13 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crossdock::Error;
+use crossdock::element::DType;
+use crossdock::layout::Order;
 use crossdock::memory::Buffer;
+use crossdock::{DArray, Error};
 use crossdock_mock_cuda::{Live, Mock, Status};
 
 use crate::process::{alone, mock};
 use crate::scenario::{Devices, at_rest, queued};
-use crate::table::{self, IN_A_ROUND, OF_MANY_EVENTS, OF_WORDS, TO_MEET};
+use crate::table::{self, IN_A_ROUND, OF_MANY_EVENTS, OF_WORDS, TO_LAUNCH, TO_MEET};
 
 /// Functions by which the thread that looks after work asks whether it is over. Where somebody else finds that out meanwhile, nobody needs
 /// its answer.
@@ -155,6 +157,32 @@ fn devices_that_fail_to_meet_try_again() {
             TO_MEET.iter().map(|function| mock.calls(function)).sum::<u64>(),
             "they know each other"
         );
+        assert_eq!((mock.misuses(), queued().len()), (vec![], 0));
+    });
+}
+
+/// What is loaded once, and kept.
+#[test]
+fn kernels_that_fail_to_load_are_loaded_by_the_next_launch() {
+    alone("calls::kernels_that_fail_to_load_are_loaded_by_the_next_launch", || {
+        let mock = mock();
+        let devices = Devices::open();
+        let there =
+            DArray::zeros(DType::F32, &[9], Order::RowMajor).unwrap().copy_to(&devices.device).unwrap();
+        for function in TO_LAUNCH {
+            mock.fail(function, 1, Status::LAUNCH_FAILED);
+            let error = there.fill(&1.into()).unwrap_err();
+            assert!(error.is_device() && names(&error, function, Status::LAUNCH_FAILED), "{error}");
+        }
+        there.fill(&1.into()).unwrap();
+        let asked = TO_LAUNCH.iter().map(|function| mock.calls(function)).sum::<u64>();
+        there.fill(&2.into()).unwrap();
+        assert_eq!(
+            asked,
+            TO_LAUNCH.iter().map(|function| mock.calls(function)).sum::<u64>(),
+            "they are there"
+        );
+        assert_eq!(there.get(&[8]).unwrap().as_f64(), Some(2.0));
         assert_eq!((mock.misuses(), queued().len()), (vec![], 0));
     });
 }

@@ -4,10 +4,12 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use crossdock::element::DType;
+use crossdock::layout::Order;
 use crossdock::memory::device::cuda::{self, IpcHandle};
 use crossdock::memory::device::{self, Device, Event, MemoryManager};
 use crossdock::memory::{Birth, Buffer, DeviceKind, Place};
-use crossdock::{Error, Result};
+use crossdock::{Casting, DArray, Error, Result, s};
 use crossdock_mock_cuda::{Live, Mock};
 
 const NBYTES: usize = 5000;
@@ -50,6 +52,7 @@ impl Devices {
         self.streams(&source, &content)?;
         self.mappings(&source, &content)?;
         self.processes(&content)?;
+        self.strided()?;
         cuda::trim(0, 0)?;
         cuda::trim(1, 0)
     }
@@ -114,6 +117,26 @@ impl Devices {
         let imported = unsafe { cuda::import(address, NBYTES, Birth::Aliased, move || drop(kept)) }?;
         assert!(imported.copy_to(&self.host)?.read()?[..] == *content);
         Ok(())
+    }
+
+    /// What kernels do, at once and in a stream.
+    fn strided(&self) -> Result<()> {
+        let there = DArray::full(DType::I32, &[30, 20], 3, self.device.place())?;
+        there.slice(s![..;2, 1..])?.fill(&100.into())?;
+        let bytes = there.transpose()?.cast(&DType::I8, Order::RowMajor, Casting::Checked)?;
+        let refused = DArray::full(DType::I32, &[5], 1000, self.device.place())?;
+        match refused.cast(&DType::I8, Order::RowMajor, Casting::Checked) {
+            Err(error) if error.is_device() => return Err(error),
+            outcome => assert!(outcome.unwrap_err().is_value()),
+        }
+        let stream = self.first.stream()?.expect("CUDA has streams");
+        let part = bytes.slice(s![.., 1..;3])?.copy_to_in(&self.device, &*stream)?.array;
+        let back = part.copy_to(&self.host)?;
+        assert_eq!(
+            (back.shape(), back.get(&[0, 1])?.as_i64(), back.get(&[1, 1])?.as_i64()),
+            (&[20, 10][..], Some(3), Some(100))
+        );
+        [&bytes, &part].into_iter().try_for_each(|array| array.buffer()?.0.settle())
     }
 
     /// As another process would open it.
