@@ -23,6 +23,9 @@ const TARGET: &str = "x86_64-unknown-linux-gnu";
 const UNLOCK: (&str, &str) = ("RUSTC_BOOTSTRAP", "1");
 const SANITIZED: &str = "-Zsanitizer=address --cfg crossdock_portable";
 
+/// A library that a test loads has no sanitizer of its own, and finds the program's.
+const FOR_LIBRARIES: &str = "-Clink-arg=-Wl,--export-dynamic-symbol=__asan_*";
+
 /// Integration tests of `crossdock` that the address sanitizer leaves out, and why.
 const NOT_SANITIZED: &[(&str, &str)] = &[
     ("documents", "reads text and touches no memory of ours"),
@@ -55,6 +58,7 @@ const UNDER_VALGRIND: &[(&str, &[&str])] = &[
     ("no_heap", &[]),
     ("devices", &[]),
     ("opencl", &[]),
+    ("cuda", &["device::"]),
     ("fence", &["every_"]),
     ("pools", &[]),
     ("pools_debug", &[]),
@@ -266,7 +270,7 @@ pub(crate) fn sanitizer(run: &mut Run<'_>) -> Result<()> {
     command.args(["--config", "profile.dev.package.'*'.opt-level=0"]);
     // A forgotten guard leaks by design; the tests that show it say so in their names.
     command.args(["--", "--skip", "forgotten"]);
-    command.env(UNLOCK.0, UNLOCK.1).env("RUSTFLAGS", SANITIZED);
+    command.env(UNLOCK.0, UNLOCK.1).env("RUSTFLAGS", format!("{SANITIZED} {FOR_LIBRARIES}"));
     command.env("CARGO_TARGET_DIR", run.door.target.join("sanitizer"));
     // Hardly ever built twice: what would be kept for the next time costs more than it saves.
     command.env("CARGO_INCREMENTAL", "0");

@@ -16,6 +16,7 @@ mod config;
 mod control;
 mod current;
 mod driver;
+mod lacking;
 mod memory;
 mod mock;
 mod module;

@@ -86,7 +86,7 @@ pub(crate) enum Side {
 }
 
 impl State {
-    /// New memory; `sized` bytes are charged to the device.
+    /// New memory, charged to the device that it is of.
     pub(crate) fn allocate(
         &mut self,
         kind: Kind,

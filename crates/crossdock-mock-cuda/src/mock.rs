@@ -8,6 +8,7 @@ use std::{env, fs, io};
 
 use libloading::Library;
 
+use crate::lacking::hide;
 use crate::status::Status;
 
 type Named = unsafe extern "C" fn(*const c_char, u64) -> Status;
@@ -92,7 +93,7 @@ impl Mock {
         })
     }
 
-    /// A copy of the driver in which functions have other names, so that they are not found by their own.
+    /// A copy of the driver that lacks functions, as an old one does.
     ///
     /// # Errors
     ///
@@ -104,14 +105,7 @@ impl Mock {
     pub fn without(functions: &[&str], copy: &Path) -> io::Result<()> {
         let mut bytes = fs::read(Self::path())?;
         for function in functions {
-            // As a text of its own, wherever it stands: the loader goes by one of these places.
-            let entry = [b"\0", function.as_bytes(), b"\0"].concat();
-            let mut found = false;
-            while let Some(place) = find(&bytes, &entry) {
-                bytes[place + 1] = b'-';
-                found = true;
-            }
-            assert!(found, "the driver has no {function}");
+            assert!(hide(&mut bytes, function), "the driver has no {function}");
         }
         fs::write(copy, bytes)
     }
@@ -317,12 +311,4 @@ impl Mock {
         room.truncate(nbytes.min(room.len() - 1));
         String::from_utf8_lossy(&room).lines().map(str::to_owned).collect()
     }
-}
-
-/// Where a text begins in another; the driver is too large for a search in code that is not optimised.
-fn find(text: &[u8], sought: &[u8]) -> Option<usize> {
-    // SAFETY: both are as long as is said.
-    let found =
-        unsafe { libc::memmem(text.as_ptr().cast(), text.len(), sought.as_ptr().cast(), sought.len()) };
-    (!found.is_null()).then(|| found.addr() - text.as_ptr().addr())
 }
