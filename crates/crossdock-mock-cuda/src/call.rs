@@ -52,7 +52,7 @@ fn is_in_child() -> bool {
 fn attempt(name: &'static str, needs: Needs, work: impl FnOnce(Locked) -> Result) -> Result {
     let mut state = lock();
     state.function = name;
-    *state.calls.entry(name).or_default() += 1;
+    state.calls.count(name);
     // What an error is called can be asked for whatever has happened.
     let is_words = name.starts_with("cuGetError");
     if state.is_gone && !is_words {

@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 use crate::abi::{Room, Text};
 use crate::call::CALLS_AFTER_FORK;
 use crate::config::Config;
+use crate::counts::Counts;
 use crate::current;
 use crate::memory::Kind;
 use crate::state::{Failure, changed, lock, wait_until};
@@ -25,7 +26,7 @@ pub(crate) extern "C" fn mock_cuda_reset() {
     state.pauses = 0;
     state.failures.clear();
     state.failing_work = None;
-    state.calls.clear();
+    state.calls = Counts::new();
     state.work_done = 0;
     state.misuses.clear();
     state.queues.values_mut().for_each(|queue| queue.pauses = 0);
@@ -133,8 +134,8 @@ pub(crate) extern "C" fn mock_cuda_calls(function: Text) -> u64 {
     let function = function.get();
     let state = lock();
     match function.as_deref() {
-        Ok("*") => state.calls.values().sum(),
-        Ok(function) => state.calls.get(function).copied().unwrap_or(0),
+        Ok("*") => state.calls.rows().iter().map(|(_, count)| count).sum(),
+        Ok(function) => state.calls.of(function),
         Err(_) => 0,
     }
 }
@@ -171,8 +172,7 @@ pub(crate) extern "C" fn mock_cuda_count(what: Text) -> u64 {
 /// The functions that were called, each on a line with how often; returns how many bytes that are.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn mock_cuda_called(text: Room, room: usize) -> usize {
-    let calls = lock().calls.clone();
-    let lines: String = calls.iter().map(|(name, count)| format!("{name} {count}\n")).collect();
+    let lines: String = lock().calls.rows().iter().map(|(name, count)| format!("{name} {count}\n")).collect();
     let _too_small = text.fill(room, &lines);
     lines.len()
 }

@@ -14,6 +14,7 @@ mod abi;
 mod call;
 mod config;
 mod control;
+mod counts;
 mod current;
 mod driver;
 mod lacking;

@@ -5,6 +5,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::config::Config;
+use crate::counts::Counts;
 use crate::memory::{Allocation, Pool};
 use crate::module::{Function, Module};
 use crate::pages::Pages;
@@ -127,7 +128,7 @@ pub(crate) struct State {
     pub(crate) failures: Vec<Failure>,
     /// The work in a stream that is to fail.
     pub(crate) failing_work: Option<(u64, Status)>,
-    pub(crate) calls: BTreeMap<&'static str, u64>,
+    pub(crate) calls: Counts,
     /// What work in streams copied, filled and launched.
     pub(crate) work_done: u64,
     /// The function that is running.
@@ -157,7 +158,7 @@ impl State {
             waiters: 0,
             failures: Vec::new(),
             failing_work: None,
-            calls: BTreeMap::new(),
+            calls: Counts::new(),
             work_done: 0,
             function: "",
             misuses: Vec::new(),

@@ -5,10 +5,12 @@ use std::fs;
 use std::path::Path;
 use std::ptr::NonNull;
 
-use crossdock::Error;
+use crossdock::element::DType;
+use crossdock::layout::Order;
 use crossdock::memory::device;
 use crossdock::memory::device::cuda::{self, IpcHandle};
 use crossdock::memory::{Birth, Buffer, DeviceKind, Place};
+use crossdock::{DArray, Error};
 use crossdock_mock_cuda::{Mock, Status};
 
 use crate::process::{Scratch, alone, mock, set_driver};
@@ -158,6 +160,30 @@ fn a_device_without_pools_or_managed_memory_has_the_rest() {
         assert!(error.is_unsupported() && error.to_string().contains("83"), "{error}");
         assert!(Buffer::on(&at(DeviceKind::CUDA_HOST).unwrap(), 10).is_ok());
         assert_eq!((mock.misuses(), mock.count("device_memory")), (vec![], 0));
+    });
+}
+
+/// The kernels are there as text, which the driver compiles when the first one is launched.
+#[test]
+fn what_is_too_old_for_the_kernels_says_so() {
+    alone("loading::what_is_too_old_for_the_kernels_says_so", || {
+        let mock = mock();
+        let memory = device::memory(Place::new(DeviceKind::CUDA, 0)).unwrap();
+        let there = DArray::zeros(DType::F32, &[9], Order::RowMajor).unwrap().copy_to(&memory).unwrap();
+        let (capability, old) = (75, 5);
+        let make_old: [(&dyn Fn(), Status); 2] = [
+            (&|| mock.set_attribute(0, capability, old), Status::NO_BINARY_FOR_GPU),
+            (&|| mock.set("driver_version", 11_000), Status::UNSUPPORTED_PTX_VERSION),
+        ];
+        for (make_old, status) in make_old {
+            make_old();
+            let error = there.fill(&1.into()).unwrap_err();
+            let expected = format!("cuModuleLoadData failed with error {}", status.0);
+            assert!(error.is_device() && error.to_string().contains(&expected), "{error}");
+            mock.reset();
+        }
+        there.fill(&1.into()).unwrap();
+        assert_eq!(mock.misuses(), [""; 0]);
     });
 }
 

@@ -1,5 +1,6 @@
 //! One round through what CUDA offers, which ends at the first error.
 
+use std::collections::BTreeSet;
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -165,7 +166,7 @@ pub(crate) fn at_rest(mock: &Mock, at: &str, is_expected: impl Fn(&Live) -> bool
     let deadline = Instant::now() + Duration::from_secs(20);
     loop {
         mock.settle();
-        for ordinal in 0..2 {
+        for ordinal in opened() {
             cuda::trim(ordinal, 0).unwrap();
         }
         let live = Live { events: 0, streams: 0, ..mock.live() };
@@ -175,4 +176,10 @@ pub(crate) fn at_rest(mock: &Mock, at: &str, is_expected: impl Fn(&Live) -> bool
         assert!(Instant::now() < deadline, "{live:?} are left after {at}");
         std::thread::yield_now();
     }
+}
+
+/// The numbers of the devices that are in use.
+fn opened() -> BTreeSet<i32> {
+    let places = device::opened().into_iter().map(|device| device.place());
+    places.filter(|place| place.kind() == DeviceKind::CUDA).map(Place::ordinal).collect()
 }
