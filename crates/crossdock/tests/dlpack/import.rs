@@ -258,7 +258,8 @@ fn later_minor_versions_and_unknown_flags_are_ignored() {
 
 #[test]
 fn unknown_devices_are_kept_and_not_touched() {
-    for (device, text) in [([77, 3], "device kind 77:3"), ([-5, 0], "device kind -5:0"), ([2, 1], "cuda:1")] {
+    for (device, text) in [([77, 3], "device kind 77:3"), ([-5, 0], "device kind -5:0"), ([10, 1], "rocm:1")]
+    {
         let loan = Loan::new(&Recipe { device, ..Recipe::default() });
         let array = import(&loan).unwrap();
         assert_eq!(array.place(), Place::new(DeviceKind(device[0]), device[1]));

@@ -47,10 +47,11 @@ pub(crate) fn convert(
     for leaf in plain {
         steps.extend(leaf_steps(leaf, source, target)?);
     }
+    // Fields may lie over each other, so that their bytes are more than those of the records.
     let of_leaves: usize = checked.iter().map(|leaf| leaf.to.layout.nbytes()).sum();
     let nbytes =
         if zeroed { to.layout.nbytes() } else { all.iter().map(|leaf| leaf.to.layout.nbytes()).sum() };
-    let event = ends.run(steps, nbytes - of_leaves, None)?;
+    let event = ends.run(steps, nbytes.saturating_sub(of_leaves), None)?;
     let mut first: Option<(usize, Error)> = None;
     for leaf in checked {
         if let Some((position, error)) = ends.cast_checked(leaf)?

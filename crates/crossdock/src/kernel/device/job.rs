@@ -83,6 +83,18 @@ pub(crate) enum Program {
     Cast,
 }
 
+#[cfg(any(test, feature = "opencl"))]
+impl Program {
+    /// What it is put together of.
+    pub(in crate::kernel::device) fn source(self) -> [&'static str; 2] {
+        const DIALECT: &str = include_str!("source/dialect.h");
+        match self {
+            Self::Copy => [DIALECT, include_str!("source/copy.c")],
+            Self::Cast => [DIALECT, include_str!("source/cast.c")],
+        }
+    }
+}
+
 impl Kernel {
     pub(crate) fn program(self) -> Program {
         if self == Self::Cast { Program::Cast } else { Program::Copy }
@@ -144,7 +156,7 @@ mod tests {
             [1, 2, 4, 8, 16].into_iter().flat_map(|width| [Kernel::Elements(width), Kernel::Tiles(width)]);
         for kernel in kernels.chain(sized) {
             let name = kernel.name().to_str().unwrap();
-            let source = super::super::source(kernel.program());
+            let source = kernel.program().source();
             assert!(
                 source
                     .iter()

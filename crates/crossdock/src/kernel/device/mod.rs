@@ -32,7 +32,6 @@ use std::sync::Arc;
 
 pub(crate) use self::convert::{convert, fill};
 use self::ends::Start;
-use self::job::Program;
 use self::steps::Step;
 use crate::element::DType;
 use crate::error::Result;
@@ -123,18 +122,9 @@ pub(crate) fn engine_of(manager: &Arc<dyn MemoryManager>) -> Result<Option<Arc<d
     }
 }
 
-/// The parts that a program is put together of.
-fn source(program: Program) -> [&'static str; 2] {
-    const DIALECT: &str = include_str!("source/dialect.h");
-    match program {
-        Program::Copy => [DIALECT, include_str!("source/copy.c")],
-        Program::Cast => [DIALECT, include_str!("source/cast.c")],
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use crate::kernel::device::job::Program;
 
     #[test]
     fn what_cuda_is_given_is_made_of_the_source_as_it_is() {
@@ -142,7 +132,7 @@ mod tests {
         let made =
             [(Program::Copy, include_str!("cuda/copy.ptx")), (Program::Cast, include_str!("cuda/cast.ptx"))];
         for (program, ptx) in made {
-            let bytes = source(program).concat();
+            let bytes = program.source().concat();
             let hash = format!("{:016x}", bytes.as_bytes().iter().fold(0xcbf2_9ce4_8422_2325, fnv));
             let first = ptx.lines().next().unwrap();
             assert!(first.contains(&hash), "{first:?} is not of {hash}: run `cargo xtask ptx`");

@@ -39,7 +39,7 @@
 //! `tests/conformance` over it.
 
 mod adopt;
-#[cfg(any(feature = "cuda", feature = "opencl"))]
+#[cfg(feature = "opencl")]
 pub(crate) mod annex;
 mod copy;
 pub mod cuda;

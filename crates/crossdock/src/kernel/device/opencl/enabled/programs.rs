@@ -8,7 +8,6 @@ use opencl_sys::*;
 
 use crate::error::{Error, Result};
 use crate::kernel::device::job::{ITEMS, Job, Kernel, Program};
-use crate::kernel::device::source;
 use crate::memory::device::opencl::enabled::context::Context;
 use crate::memory::device::opencl::enabled::error::check;
 use crate::memory::device::opencl::enabled::event::ClEvent;
@@ -113,7 +112,7 @@ impl Compiled {
                 context.place()
             )));
         }
-        let parts = source(program);
+        let parts = program.source();
         let mut texts = parts.map(|part| part.as_ptr().cast::<c_char>());
         let (lengths, mut status) = (parts.map(str::len), CL_SUCCESS);
         // SAFETY: a context that is alive, and texts with their lengths, which the driver copies (Driver 1).
