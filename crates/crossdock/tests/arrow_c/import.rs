@@ -298,7 +298,7 @@ fn memory_of_any_device_is_handed_on() {
 #[test]
 fn events_handles_and_bitmaps_on_a_device_are_refused() {
     for (device, root, says) in [
-        ((2, 0, 64), Column::default(), "an event of cuda:0"),
+        ((10, 0, 64), Column::default(), "an event of rocm:0"),
         ((1, -1, 64), Column::default(), "an event of cpu"),
         ((4, 0, 0), Column::default(), "handles"),
         ((15, 0, 0), Column::default(), "handles"),

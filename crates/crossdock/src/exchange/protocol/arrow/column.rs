@@ -6,6 +6,7 @@ use crate::array::DArray;
 use crate::element::dialect::arrow::{BOOL8, FIXED_SHAPE_TENSOR, TensorShape, to_format};
 use crate::element::{DType, DTypeKind, Field};
 use crate::error::{Error, Result};
+use crate::exchange::protocol::arrow::event::SyncEvent;
 use crate::exchange::protocol::arrow::metadata::Extension;
 use crate::exchange::protocol::arrow::validity::Nulls;
 use crate::layout::Order;
@@ -21,6 +22,8 @@ pub(super) struct Column {
     pub(super) len: usize,
     /// Which of them are null, if any is.
     pub(super) nulls: Option<Nulls>,
+    /// What has to be waited for before it is touched, of the outermost one.
+    pub(super) event: Option<Box<SyncEvent>>,
     pub(super) body: Body,
 }
 
@@ -125,6 +128,7 @@ impl Parts {
                 extension: Some(Extension::new(FIXED_SHAPE_TENSOR, tensor.to_string())),
                 len,
                 nulls: None,
+                event: None,
                 body: Body::List(Box::new(self.into_column("item".to_owned(), rank, None)?)),
             });
         }
@@ -139,6 +143,7 @@ impl Parts {
                     extension: None,
                     len,
                     nulls: None,
+                    event: None,
                     body: Body::Struct(columns),
                 })
             }
@@ -221,17 +226,17 @@ fn values(name: CString, len: usize, array: &DArray) -> Result<Column, Reason> {
             "the address {address:#x} of the column {name:?} is not a multiple of {align}, as Arrow's elements are"
         )));
     }
-    let handle = array.raw().handle();
-    let lease = handle.await_work(LeaseKind::Read).and_then(|()| Ok(handle.lease(LeaseKind::Read)?));
+    let lease = array.raw().handle().lease(LeaseKind::Read);
     Ok(Column {
         format,
         name,
         extension: is_bool.then(|| Extension::new(BOOL8, String::new())),
         len,
         nulls: None,
+        event: None,
         body: Body::Values {
             data: if is_empty { std::ptr::null() } else { array.as_ptr() },
-            lease: lease.map_err(Reason::Lease)?,
+            lease: lease.map_err(|conflict| Reason::Lease(conflict.into()))?,
         },
     })
 }

@@ -1,5 +1,6 @@
 //! From an array to Arrow's C structs.
 
+use core::ffi::c_void;
 use std::fmt;
 use std::mem;
 use std::ptr;
@@ -10,6 +11,7 @@ use crate::exchange::protocol::arrow::abi::{ArrowArray, ArrowDeviceArray, ArrowS
 use crate::exchange::protocol::arrow::column::{
     Column, Parts, check_words, in_order, list_len, no_rows, permutation_of,
 };
+use crate::exchange::protocol::arrow::event::SyncEvent;
 use crate::exchange::protocol::arrow::lent::lend;
 use crate::exchange::protocol::arrow::validity::Nulls;
 use crate::memory::Place;
@@ -84,25 +86,26 @@ impl ExportOptions {
 /// # Ok::<(), crossdock::Error>(())
 /// ```
 pub fn export(source: &impl Source, options: &ExportOptions) -> Result<Exported<ArrowArray>, Refusal> {
-    source.lend(|array| export_array(array, options, check_host, |array, _| array))
+    source.lend(|array| export_array(array, options, check_host, |array, _, _| array))
 }
 
-/// Lends an array by the C Device interface: memory of any device that has addresses. Work on it of which this library knows is
-/// waited for, so that there is nothing to wait for on the other side.
+/// Lends an array by the C Device interface: memory of any device that has addresses. Where work on it is under way of which this library
+/// knows, the column comes with an event of the device after it; where the device has none, and where the work writes, it is waited for.
 ///
 /// # Errors
 ///
-/// As [`export`].
+/// As [`export`]; what failed that was to write the memory.
 pub fn export_device(
     source: &impl Source,
     options: &ExportOptions,
 ) -> Result<Exported<ArrowDeviceArray>, Refusal> {
     source.lend(|array| {
-        export_array(array, options, check_addressed, |array, place| ArrowDeviceArray {
+        export_array(array, options, check_addressed, |array, place, sync_event| ArrowDeviceArray {
             array,
             // The processor is one.
             device_id: if place == Place::CPU { -1 } else { place.ordinal().into() },
             device_type: place.kind().0,
+            sync_event,
             ..ArrowDeviceArray::empty()
         })
     })
@@ -112,7 +115,7 @@ fn export_array<A: Lent>(
     array: &DArray,
     options: &ExportOptions,
     check: fn(Place) -> Result<(), Reason>,
-    wrap: fn(ArrowArray, Place) -> A,
+    wrap: fn(ArrowArray, Place, *mut c_void) -> A,
 ) -> Result<Exported<A>, Refusal> {
     let request = Request::read().copy(options.copy);
     let refuse = |reason| Refusal::new(&request, reason).with_offer(array.offer());
@@ -120,10 +123,11 @@ fn export_array<A: Lent>(
     check_words(array.dtype()).map_err(refuse)?;
     check_validity(array, options).map_err(refuse)?;
     list_len(array.shape().get(usize::from(!options.whole)..).unwrap_or_default()).map_err(refuse)?;
-    let lend = |column, place, copied| {
+    let lend = |column: Column, place, copied| {
+        let event = column.event.as_ref().map_or(ptr::null_mut(), |event| event.address());
         // Exported 1: new structs, which nobody else has.
         let (schema, array) = lend(column, 0);
-        Exported { schema, array: wrap(array, place), copied }
+        Exported { schema, array: wrap(array, place, event), copied }
     };
     hand_over_as(
         array,
@@ -161,13 +165,15 @@ fn rows(array: &DArray, options: &ExportOptions) -> Result<DArray, Reason> {
 }
 
 fn in_place(array: &DArray, options: &ExportOptions) -> Result<Column, Reason> {
+    let event = SyncEvent::after(array)?;
     let array = rows(array, options)?;
     let axes = in_order(&array)?;
     let sorted = match &axes {
         Some(axes) => array.permute(axes).map_err(Reason::Failed)?,
         None => array,
     };
-    column(Parts::of(sorted).map_err(Reason::Failed)?, options, axes.as_deref())
+    let column = column(Parts::of(sorted).map_err(Reason::Failed)?, options, axes.as_deref())?;
+    Ok(Column { event, ..column })
 }
 
 /// The column of an array whose axes were brought into this order.
@@ -186,7 +192,7 @@ fn check_host(place: Place) -> Result<(), Reason> {
         return Ok(());
     }
     let text = format!(
-        "the C Data interface lends memory of the processor, and this is on {place}: see `export_device`"
+        "the C Data interface lends memory of the processor, and this is on {place}: copy it to the host, or see `export_device`"
     );
     Err(Reason::Unsupported(text))
 }
@@ -195,7 +201,9 @@ fn check_addressed(place: Place) -> Result<(), Reason> {
     if place.is_addressed() {
         return Ok(());
     }
-    Err(Reason::Unsupported(format!("on {place}, Arrow lends handles and not addresses")))
+    Err(Reason::Unsupported(format!(
+        "on {place}, Arrow lends handles and not addresses: copy it to the host"
+    )))
 }
 
 /// A struct by which a column is lent: [`ArrowArray`] or [`ArrowDeviceArray`]. Sealed.

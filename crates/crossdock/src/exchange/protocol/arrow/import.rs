@@ -7,10 +7,12 @@ use crate::array::DArray;
 use crate::element::DType;
 use crate::error::{Error, Result};
 use crate::exchange::protocol::arrow::abi::{ArrowArray, ArrowDeviceArray, ArrowSchema};
+use crate::exchange::protocol::arrow::event;
 use crate::exchange::protocol::arrow::field::{Field, FieldKind, SchemaReader, malformed, unsupported};
 use crate::exchange::protocol::arrow::foreign::Foreign;
 use crate::exchange::protocol::arrow::leaf::{Leaf, leaves};
 use crate::layout::{Layout, Order};
+use crate::memory::device::{Effect, Event};
 use crate::memory::{DeviceKind, Place};
 
 /// Takes over a column that was lent, as an array: [`take_over`] and [`Imported::into_array`] in one.
@@ -87,12 +89,12 @@ pub unsafe fn take_over(schema: *mut ArrowSchema, array: *mut ArrowArray) -> Res
 ///
 /// # Errors
 ///
-/// As [`take_over`]; `is_unsupported` where an event has to be waited for, which only the device's own library can, and on devices whose
-/// buffers are handles and no addresses.
+/// As [`take_over`]; `is_unsupported` where an event has to be waited for of a device that is not known here, and on devices whose
+/// buffers are handles and no addresses; what the device says of the event.
 ///
 /// # Safety
 ///
-/// As for [`take_over`], where the buffers are memory of the device.
+/// As for [`take_over`], where the buffers are memory of the device, and the event is null or leads to one of its driver's.
 pub unsafe fn take_over_device(schema: *mut ArrowSchema, array: *mut ArrowDeviceArray) -> Result<Imported> {
     // SAFETY: the caller's word.
     let schema = unsafe { Foreign::moved_from(schema) };
@@ -102,11 +104,14 @@ pub unsafe fn take_over_device(schema: *mut ArrowSchema, array: *mut ArrowDevice
     };
     let place = place(array);
     // SAFETY: the caller's word.
-    let array = unsafe { Foreign::moved_from(&mut array.array) };
-    schema.and_then(|schema| Imported::new(schema, array?, place?)).map_err(within)
+    let column = unsafe { Foreign::moved_from(&mut array.array) };
+    let mut imported = schema.and_then(|schema| Imported::new(schema, column?, place?)).map_err(within)?;
+    // SAFETY: the caller's word; the column was not released.
+    imported.event = unsafe { event::taken_over(array, imported.place) }.map_err(within)?;
+    Ok(imported)
 }
 
-/// Where a column is, if it can be used as it is.
+/// Where a column is, if its buffers are addresses.
 fn place(array: &ArrowDeviceArray) -> Result<Place> {
     let place = match DeviceKind(array.device_type) {
         DeviceKind::CPU => Place::CPU,
@@ -120,12 +125,6 @@ fn place(array: &ArrowDeviceArray) -> Result<Place> {
     };
     if !place.is_addressed() {
         return Err(unsupported(format!("on {place}, its buffers are handles and not addresses")));
-    }
-    if !array.sync_event.is_null() {
-        return Err(unsupported(format!(
-            "it can be used after an event of {place}, for which only the device's own library can wait: wait there, and hand it \
-             over without the event"
-        )));
     }
     Ok(place)
 }
@@ -156,6 +155,8 @@ pub struct Imported {
     field: Arc<Field>,
     loan: Arc<Foreign<ArrowArray>>,
     place: Place,
+    /// What has to be waited for before the memory is touched.
+    event: Option<Arc<dyn Event>>,
 }
 
 impl Imported {
@@ -165,7 +166,7 @@ impl Imported {
 
     /// A column of a type that is known.
     pub(super) fn of_type(field: Arc<Field>, array: Foreign<ArrowArray>, place: Place) -> Self {
-        Self { field, loan: Arc::new(array), place }
+        Self { field, loan: Arc::new(array), place, event: None }
     }
 
     /// The name of the column; empty where it has none.
@@ -191,8 +192,7 @@ impl Imported {
     /// `is_malformed` for negative or missing numbers, missing children and buffers; `is_bounds` where lists reach beyond their elements;
     /// `is_overflow`; `is_out_of_memory`.
     pub fn into_array(self) -> Result<DArray> {
-        // SAFETY: a leaf of this loan.
-        unsafe { self.single()?.into_array(&self.loan, self.place) }.map_err(within)
+        self.array(self.single()?).map_err(within)
     }
 
     /// As [`Imported::into_array`], with nulls: beside the array, which has whatever lies where an element is null, one of truth values of
@@ -216,8 +216,7 @@ impl Imported {
     pub fn into_array_with_validity(self) -> Result<(DArray, Option<DArray>)> {
         let leaf = self.single()?;
         let valid = leaf.validity().map_err(within)?;
-        // SAFETY: a leaf of this loan.
-        let array = unsafe { leaf.into_array_of_all(&self.loan, self.place) }.map_err(within)?;
+        let array = self.array_of_all(leaf).map_err(within)?;
         Ok((array, valid))
     }
 
@@ -231,8 +230,7 @@ impl Imported {
     pub fn into_columns(self) -> Result<Vec<(String, DArray)>> {
         let column = |leaf: Leaf<'_>| {
             let name = leaf.name().to_owned();
-            // SAFETY: a leaf of this loan.
-            unsafe { leaf.into_array(&self.loan, self.place) }.map(|array| (name, array))
+            self.array(leaf).map(|array| (name, array))
         };
         self.leaves().and_then(|leaves| leaves.into_iter().map(column).collect()).map_err(within)
     }
@@ -245,8 +243,7 @@ impl Imported {
     pub fn into_columns_with_validity(self) -> Result<Vec<(String, DArray, Option<DArray>)>> {
         let column = |leaf: Leaf<'_>| {
             let (name, valid) = (leaf.name().to_owned(), leaf.validity()?);
-            // SAFETY: a leaf of this loan.
-            unsafe { leaf.into_array_of_all(&self.loan, self.place) }.map(|array| (name, array, valid))
+            self.array_of_all(leaf).map(|array| (name, array, valid))
         };
         self.leaves().and_then(|leaves| leaves.into_iter().map(column).collect()).map_err(within)
     }
@@ -259,11 +256,28 @@ impl Imported {
     ///
     /// As [`Imported::into_array`], and as [`DArray::from_columns`]: names that are empty or repeated, structs without children.
     pub fn into_records(self) -> Result<DArray> {
-        // SAFETY: a leaf of this loan.
-        let array = |leaf: Leaf<'_>| unsafe { leaf.into_array(&self.loan, self.place) };
+        let array = |leaf: Leaf<'_>| self.array(leaf);
         let arrays: Result<Vec<_>> = self.leaves().and_then(|leaves| leaves.into_iter().map(array).collect());
         let arrays = arrays.map_err(within)?;
         records(&self.field, &mut arrays.into_iter(), 1).map_err(within)
+    }
+
+    fn array(&self, leaf: Leaf<'_>) -> Result<DArray> {
+        // SAFETY: a leaf of this loan.
+        self.awaiting(unsafe { leaf.into_array(&self.loan, self.place) }?)
+    }
+
+    fn array_of_all(&self, leaf: Leaf<'_>) -> Result<DArray> {
+        // SAFETY: a leaf of this loan.
+        self.awaiting(unsafe { leaf.into_array_of_all(&self.loan, self.place) }?)
+    }
+
+    /// Whoever touches the memory comes after the event.
+    fn awaiting(&self, array: DArray) -> Result<DArray> {
+        if let Some(event) = &self.event {
+            array.buffer()?.0.note_event(event.clone(), Effect::Writes)?;
+        }
+        Ok(array)
     }
 
     fn leaves(&self) -> Result<Vec<Leaf<'_>>> {

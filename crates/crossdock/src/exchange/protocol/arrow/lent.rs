@@ -6,6 +6,7 @@ use std::ptr;
 
 use crate::exchange::protocol::arrow::abi::{ArrowArray, ArrowSchema, NULLABLE};
 use crate::exchange::protocol::arrow::column::{Body, Column};
+use crate::exchange::protocol::arrow::event::SyncEvent;
 use crate::exchange::protocol::arrow::metadata::Extension;
 use crate::memory::{Buffer, Lease, Protocols};
 
@@ -37,11 +38,13 @@ struct ArrayBody {
     _lease: Option<Lease>,
     // Nobody else has the bitmap, so nobody writes it.
     _bits: Option<Buffer>,
+    // Kept for the consumer, which was told where it is.
+    _event: Option<Box<SyncEvent>>,
 }
 
 /// A column as a pair of C structs, each of which owns what it refers to.
 pub(super) fn lend(column: Column, flags: i64) -> (ArrowSchema, ArrowArray) {
-    let Column { format, name, extension, len, nulls, body } = column;
+    let Column { format, name, extension, len, nulls, event, body } = column;
     let bitmap = nulls.as_ref().map_or(ptr::null(), |nulls| nulls.bits.as_ptr().cast());
     let flags = if nulls.is_some() { NULLABLE } else { flags };
     let (buffers, children, lease) = match body {
@@ -81,6 +84,7 @@ pub(super) fn lend(column: Column, flags: i64) -> (ArrowSchema, ArrowArray) {
         children: arrays.into(),
         _lease: lease,
         _bits: nulls.map(|nulls| nulls.bits),
+        _event: event,
     };
     (with_schema_body(schema, body), with_array_body(array, of_array))
 }

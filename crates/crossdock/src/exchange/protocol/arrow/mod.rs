@@ -27,6 +27,8 @@
 //!   ([`ExportOptions::whole`]).
 //! - Fields of records lie apart from each other: in place only where there is one field, or one record. A copy that is permitted has a
 //!   column for each, made in one pass ([`DArray::to_columns`]).
+//! - On a device, work that is under way is not waited for where the device has events: the column comes with one, which its consumer waits
+//!   for. Where work of this library writes the memory, nobody can rely on it before that is over, and the export waits.
 //! - There are no nulls, unless a mask says which ([`ExportOptions::validity`]): the count is 0 and the bitmap null. Offsets are 0. Each column has a lease of its own, so that a consumer may
 //!   move a child away from its parent.
 //!
@@ -36,6 +38,7 @@
 //!   the error is returned. What the caller's pointers lead to is moved, and marked so.
 //! - Numbers that contradict each other, or the type, are errors; so are pointers that lead in circles, dictionaries, and what was released.
 //!   The producer's word is taken for one thing: that what numbers and types say is there is constant memory.
+//! - An event that comes with a column is waited for by whoever touches the memory next, on the device or on the host.
 //! - A bitmap without nulls, or one that the producer says has none, changes nothing. Nulls are refused with their number, or carried
 //!   as truth values beside the array ([`Imported::into_array_with_validity`]).
 //! - A struct is taken as columns, in place, or as records, by a copy. The memory is constant: Read and Pin leases can be had, never Share
@@ -64,6 +67,7 @@
 
 pub mod abi;
 mod column;
+mod event;
 mod export;
 mod field;
 mod foreign;
