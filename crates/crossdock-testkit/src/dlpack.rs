@@ -164,7 +164,10 @@ const TYPES: [(u8, &[u8]); 18] = [
 ];
 
 /// Devices whose `data` is a handle.
-const HANDLES: [i32; 4] = [4, 7, 8, 15];
+const HANDLES: [i32; 3] = [7, 8, 15];
+
+/// Of this one a producer's word is taken: its driver follows the handle, and nothing but a good one can be told from others.
+const OPENCL: i32 = 4;
 
 impl Recipe {
     /// A struct chosen by bytes: every second one or so is legal, and most of these keep to the block.
@@ -261,6 +264,9 @@ impl Recipe {
             13 => self.version[1] = choices.word() as u32,
             14 => self.strides = None,
             _ => self.data = Data::Block(choices.byte().into()),
+        }
+        if self.device[0] == OPENCL {
+            self.device[0] = HANDLES[0];
         }
     }
 

@@ -11,13 +11,13 @@ use std::sync::Arc;
 use child::status_of_child;
 use crossdock::array::{Native, PairVisitor, Visitor};
 use crossdock::element::{ByteOrder, DType, Element as _, FieldOf, Value};
-use crossdock::exchange::files::npy;
-use crossdock::exchange::protocol::{dlpack, shm};
+use crossdock::exchange::files::{npy, raw};
+use crossdock::exchange::protocol::{array_interface, arrow, dlpack, memory_view, pep3118, shm};
 use crossdock::layout::{FixedLayout, Layout, Order};
 use crossdock::memory::device::fenced::FencedDevice;
 use crossdock::memory::device::{self, Device, Effect, Signal};
 use crossdock::memory::{Birth, Buffer, LeaseKind, MutableBuffer, Place, Pool, ledger};
-use crossdock::view::{CopyPolicy, Request};
+use crossdock::view::{CopyPolicy, Request, Synchronization};
 use crossdock::{Array, Casting, DArray, Error, s};
 
 /// The bytes of 2 × 3 × 4 numbers, behind the fence.
@@ -130,6 +130,7 @@ const BUFFER: &[&str] = &[
     "copy_into_in",
     "map_to",
     "map_or_copy_to",
+    "await_in",
     "note_event",
     "events",
     "settle",
@@ -209,6 +210,7 @@ fn every_method_of_a_buffer_refuses_or_leaves_the_bytes_alone() {
     assert_eq!(buffer.map_or_copy_to(&host).unwrap().buffer.place(), Place::CPU);
     let (signal, completion) = Signal::new();
     buffer.note_event(signal, Effect::Writes).unwrap();
+    buffer.await_in(&*stream, LeaseKind::Share).unwrap();
     refused(buffer.read());
     assert!(format!("{:?}", buffer.events().unwrap()).contains("not yet"));
     completion.finish(Ok(()));
@@ -635,6 +637,59 @@ fn protocols_that_name_the_device_lend_it_in_place_and_others_refuse() {
     assert_eq!(device.memory().usage().live_count, 1, "what was lent keeps the memory");
     drop(back);
     assert_eq!(device.memory().usage().live_count, 0);
+}
+
+#[test]
+fn exporters_to_the_processor_name_the_place_and_nobody_looks() {
+    let (_device, buffer) = fenced();
+    let whole = Layout::contiguous(&[2, 3, 4], 4, Order::RowMajor).unwrap();
+    let array = DArray::from_buffer(buffer, i32::dtype(), whole, 0).unwrap();
+    let bytes = array.view_as(&u8::dtype()).unwrap();
+    for view in [&array, &array.reverse(1).unwrap(), &bytes, &bytes.clone().into_readonly()] {
+        refused(pep3118::Loan::new(view).map(|_| ()));
+        refused(npy::write(&mut Vec::new(), view));
+        for order in [Order::RowMajor, Order::ColumnMajor] {
+            refused(raw::write(&mut Vec::new(), view, order));
+        }
+        for policy in [CopyPolicy::Never, CopyPolicy::IfNeeded, CopyPolicy::Always] {
+            let options = arrow::ExportOptions::new().copy(policy);
+            refused(arrow::export(view, &options).map_err(Error::from));
+            refused(arrow::export(view, &options.whole()).map_err(Error::from));
+        }
+        let object = memory_view::ArrayObject::new(view.clone());
+        let mut lent = memory_view::View::default();
+        // SAFETY: an object of a class of this library's, and a struct for the view.
+        refused(unsafe { memory_view::get(object.as_ptr(), &mut lent, memory_view::Flags::SIMPLE) });
+        #[cfg(feature = "png")]
+        refused(crossdock::exchange::files::png::write(&mut Vec::new(), view));
+        #[cfg(feature = "jpeg")]
+        refused(crossdock::exchange::files::jpeg::write(&mut Vec::new(), view, 90));
+        #[cfg(feature = "npz")]
+        {
+            use crossdock::exchange::files::npz;
+            let arrays = [("x", view.clone())];
+            refused(npz::write(std::io::Cursor::new(Vec::new()), &arrays, npz::Compression::default()));
+        }
+        #[cfg(feature = "safetensors")]
+        {
+            use crossdock::exchange::files::safetensors;
+            let (arrays, metadata) = ([("x", view.clone())], <[(&str, &str); 0]>::default());
+            refused(safetensors::write(&mut Vec::new(), &arrays, &metadata));
+        }
+    }
+    // What only says where the memory is looks at nothing.
+    assert!(!array_interface::Loan::new(&array).unwrap().is_readonly());
+    assert!(!array_interface::cuda::is_for(array.place()));
+    let lent = dlpack::export_legacy(&array, &dlpack::ExportOptions::new()).unwrap();
+    assert_eq!(lent.managed().dl_tensor.data.cast_const().cast(), array.as_ptr());
+    drop(lent);
+    let prepared = dlpack::Prepared::of(&array).unwrap();
+    // SAFETY: of this array, and nobody accesses it.
+    assert_eq!(unsafe { prepared.describe(&array) }.unwrap().device.device_type, 12);
+    let column = arrow::export_device(&array, &arrow::ExportOptions::new()).unwrap();
+    assert_eq!((column.array().device_type, column.copied_nbytes()), (12, 0));
+    // SAFETY: there is no stream.
+    unsafe { Synchronization::Host.order(&array, LeaseKind::Share) }.unwrap();
 }
 
 #[test]

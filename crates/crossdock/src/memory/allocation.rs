@@ -349,6 +349,12 @@ impl Handle {
         if self.header().awaited.load(Ordering::Acquire) { device::wait(self.header(), kind) } else { Ok(()) }
     }
 
+    /// Whether no work on a device is noted. One load.
+    #[inline]
+    pub(crate) fn is_idle(&self) -> bool {
+        !self.header().awaited.load(Ordering::Acquire)
+    }
+
     /// As [`Handle::await_work`], but refuses where it would wait.
     pub(crate) fn check_work(&self, kind: LeaseKind) -> Result<()> {
         if self.header().awaited.load(Ordering::Acquire) {

@@ -116,8 +116,9 @@ impl Place {
         self.ordinal
     }
 
-    /// Whether memory there is reached by address, to which offsets can be added, and not by the handle of a buffer object.
-    pub(crate) const fn is_addressed(self) -> bool {
+    /// Whether memory there is reached by address, to which offsets can be added, and not by the handle of a buffer object (OpenCL, Vulkan,
+    /// Metal, WebGPU).
+    pub const fn is_addressed(self) -> bool {
         const WEBGPU: DeviceKind = DeviceKind(15);
         !matches!(self.kind, DeviceKind::OPENCL | DeviceKind::VULKAN | DeviceKind::METAL | WEBGPU)
     }

@@ -84,7 +84,7 @@ fn check_address(first: *mut u8, span: Span) -> Result<()> {
     Ok(())
 }
 
-/// An array on elements from an address on, made where it is to stay. `describe` fills their layout in and gives their dtype. `release` is
+/// An array on elements from an address of a device on, made where it is to stay. `describe` fills their layout in and gives their dtype. `release` is
 /// called exactly once: when the last handle or lease goes, on whichever thread, or before this returns an error.
 ///
 /// # Errors
@@ -93,14 +93,14 @@ fn check_address(first: *mut u8, span: Span) -> Result<()> {
 ///
 /// # Safety
 ///
-/// Until `release` is called, all elements that the layout reaches from `first` are initialised memory, valid for reads, and unless
-/// `readonly` is said for writes. If `birth` is `Sole`, nobody else touches them; if `Constant`, nobody writes them; if `Aliased`, others may
+/// Until `release` is called, all elements that the layout reaches from `first` are memory of the device: on the host initialised, valid for
+/// reads, and unless `readonly` is said for writes. If `birth` is `Sole`, nobody else touches them; if `Constant`, nobody writes them; if `Aliased`, others may
 /// write them in ways that this program's memory model does not see or that are atomic. Where there are suboffsets, the pointers may be
 /// followed now, and each leads to the bytes from the lowest to the highest element behind it.
 #[inline]
 pub(crate) unsafe fn adopt_to(
     place: &mut MaybeUninit<DArray>,
-    first: *mut u8,
+    (at, first): (Place, *mut u8),
     describe: impl FnOnce(&mut Layout) -> Result<DType>,
     readonly: bool,
     birth: Birth,
@@ -121,7 +121,7 @@ pub(crate) unsafe fn adopt_to(
     let begin = first.wrapping_offset(span.low());
     // SAFETY: from the lowest byte that is reached to the highest, which lie in the address space, the memory is to be used so until
     // `release` is called (the caller's word).
-    let buffer = unsafe { Buffer::from_foreign(begin, span.nbytes(), Place::CPU, birth, release) }?;
+    let buffer = unsafe { Buffer::from_foreign(begin, span.nbytes(), at, birth, release) }?;
     let buffer = if readonly { buffer.into_readonly() } else { buffer };
     making.finish_on(buffer, dtype, span.low().unsigned_abs())
 }
@@ -136,7 +136,7 @@ pub(crate) unsafe fn adopt_to(
 ///
 /// As for [`adopt_to`].
 pub(crate) unsafe fn adopt(
-    first: *mut u8,
+    (at, first): (Place, *mut u8),
     describe: impl FnOnce(&mut Layout) -> Result<DType>,
     readonly: bool,
     birth: Birth,
@@ -144,7 +144,7 @@ pub(crate) unsafe fn adopt(
 ) -> Result<DArray> {
     let mut place = MaybeUninit::uninit();
     // SAFETY: the caller's word.
-    unsafe { adopt_to(&mut place, first, describe, readonly, birth, release) }?;
+    unsafe { adopt_to(&mut place, (at, first), describe, readonly, birth, release) }?;
     // SAFETY: made there.
     Ok(unsafe { place.assume_init() })
 }

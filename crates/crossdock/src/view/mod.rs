@@ -21,6 +21,7 @@ mod request;
 mod route;
 mod rows;
 mod source;
+mod synchronization;
 
 pub use chunks::Chunks;
 pub(crate) use handover::{Copied, hand_over, hand_over_as};
@@ -31,5 +32,6 @@ pub use registry::{ProducerFn, register, unregister, view_any};
 pub use request::{Grant, Request};
 pub(crate) use rows::{Key, Rows};
 pub use source::Source;
+pub use synchronization::Synchronization;
 
 pub use crate::array::CopyPolicy;

@@ -12,6 +12,7 @@ mod objects;
 mod processes;
 mod raw;
 mod streams;
+mod tensors;
 
 use std::sync::Arc;
 

@@ -86,17 +86,17 @@ pub unsafe fn adopt(
     unsafe { allocation::adopt(erased, region.birth, keep) }.map(Buffer::whole)
 }
 
-/// Memory of this process with a charge beside: what allocates it counts for itself.
-struct Charged {
+/// Memory with something beside that goes after it: the charge of who allocates it, the loan that it came by.
+struct Beside<T> {
     whole: allocation::Handle,
-    charge: Charge,
+    beside: T,
 }
 
-impl Keep for Charged {
+impl<T: Send + 'static> Keep for Beside<T> {
     unsafe fn free(self) {
-        let Self { whole, charge } = self;
+        let Self { whole, beside } = self;
         drop(whole);
-        drop(charge);
+        drop(beside);
     }
 
     fn retained_nbytes(&self, _: usize) -> usize {
@@ -110,17 +110,21 @@ impl Keep for Charged {
     fn fault(&self) -> Option<Error> {
         self.whole.fault()
     }
+
+    fn device(&self) -> Option<Attached> {
+        self.whole.device()
+    }
 }
 
-/// Charges new memory that nobody else has seen. O(1), and a small block.
-pub(super) fn charged(fresh: Buffer, charge: Charge) -> Result<Buffer> {
+/// Keeps something beside new memory that nobody else has seen, and lets it go after it. O(1), and a small block.
+pub(crate) fn keeping(fresh: Buffer, beside: impl Send + 'static) -> Result<Buffer> {
     let (whole, ptr, nbytes, _) = fresh.into_parts();
     let header = whole.header();
     let region = Region { ptr, nbytes, place: header.place(), backing: header.backing() };
     let birth = header.birth();
     // SAFETY: the bytes are the whole's, which the handle keeps alive; it is the only one, so that all access goes through
     // the new allocation, which is born as the whole was.
-    unsafe { allocation::adopt(region, birth, Charged { whole, charge }) }.map(Buffer::whole)
+    unsafe { allocation::adopt(region, birth, Beside { whole, beside }) }.map(Buffer::whole)
 }
 
 /// What went wrong when device memory was freed, or when a [`FixedWriter`](crate::memory::io::FixedWriter) of it was dropped that

@@ -11,7 +11,7 @@ use std::sync::{Arc, MutexGuard};
 
 use crate::error::{Error, Kind, Result};
 use crate::memory::allocation::{Header, release_quietly};
-use crate::memory::device::Event;
+use crate::memory::device::{Event, Stream};
 use crate::memory::fork::ForkLock;
 use crate::memory::{Buffer, LeaseKind};
 
@@ -203,6 +203,16 @@ impl Buffer {
     /// Waits for all the work that is noted.
     pub(super) fn await_all(&self) -> Result<()> {
         self.handle().await_work(LeaseKind::Write)
+    }
+
+    /// Lets all that is put into a stream from now on come after the work that is noted on the allocation, as far as a lease of this kind
+    /// does: for those who hand memory on in order with a stream, instead of waiting.
+    ///
+    /// # Errors
+    ///
+    /// What failed already, and was to write; what the stream says ([`Stream::wait`]).
+    pub fn await_in(&self, stream: &dyn Stream, kind: LeaseKind) -> Result<()> {
+        before(self.handle().header(), kind)?.iter().try_for_each(|event| stream.wait(event))
     }
 
     /// Notes that work is under way on the allocation: every slice of it, and everything made over it, waits for the event

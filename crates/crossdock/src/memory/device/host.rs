@@ -5,7 +5,7 @@ use std::io;
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
-use crate::memory::device::adopt::charged;
+use crate::memory::device::adopt::keeping;
 use crate::memory::device::{Device, MemoryManager, Meter, Transfer, Usage};
 use crate::memory::{Backing, Buffer, Place, Pool, racy};
 
@@ -130,7 +130,7 @@ impl MemoryManager for SharedMemory {
     fn allocate(self: Arc<Self>, nbytes: usize) -> Result<Buffer> {
         let charge = Meter::charge(&self.meter, nbytes)?;
         let fresh = Buffer::shared(nbytes).map_err(|error| too_large(error, nbytes))?;
-        charged(fresh, charge)
+        keeping(fresh, charge)
     }
 
     fn can_copy(&self, from: Place, to: Place) -> bool {

@@ -59,7 +59,7 @@ mod signal;
 mod stream;
 mod work;
 
-pub(crate) use adopt::{Attached, queue};
+pub(crate) use adopt::{Attached, keeping, queue};
 pub use adopt::{DeviceRegion, ReleaseErrors, adopt, take_release_errors};
 pub use copy::Placed;
 pub use events::Effect;

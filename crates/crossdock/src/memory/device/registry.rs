@@ -25,10 +25,11 @@ impl Opener {
     }
 
     fn open(&self, place: Place) -> Result<Arc<dyn Device>> {
-        match self {
+        let opened = match self {
             Self::BuiltIn(open) => open(place),
             Self::Registered(factory) => factory(place.ordinal()),
-        }
+        };
+        opened.map_err(|error| error.within(format_args!("{place} cannot be opened")))
     }
 
     /// Whether it was not taken out meanwhile.

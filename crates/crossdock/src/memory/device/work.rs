@@ -21,11 +21,11 @@ pub(crate) fn in_order(
 ) -> Result<Arc<dyn Event>> {
     let target = written.handle().header();
     let source = read.map(|read| read.handle().header());
-    let of_source = source.map(|source| before(source, LeaseKind::Pin)).transpose()?.unwrap_or_default();
-    let of_target = before(target, LeaseKind::Share)?;
-    for event in of_source.iter().chain(&of_target) {
-        stream.wait(event)?;
+    if let Some(read) = read {
+        read.await_in(stream, LeaseKind::Pin)?;
     }
+    let of_target = before(target, LeaseKind::Share)?;
+    of_target.iter().try_for_each(|event| stream.wait(event))?;
     let event = enqueue()?;
     // Whoever waits for this has waited for all that touched the destination before.
     let noted = note(target, &event, Effect::Writes, &of_target)

@@ -56,18 +56,31 @@ impl Words {
 pub struct Loan(Lease);
 
 impl Loan {
-    /// One compare-and-swap. The memory may be on any device, since it is not we who touch it.
+    /// One compare-and-swap. The memory may be on any device, since it is not we who touch it; work that is under way on it is waited for.
     ///
     /// # Errors
     ///
-    /// `is_conflict` while somebody holds Read (of a writable array) or Write; `is_exhausted`.
+    /// `is_conflict` while somebody holds Read (of a writable array) or Write; `is_exhausted`; what failed that was to write the memory.
     pub fn new(array: &DArray) -> Result<Self> {
-        let kind = if array.is_readonly() { LeaseKind::Pin } else { LeaseKind::Share };
-        let handle = array.raw().handle();
-        handle.await_work(kind)?;
-        let lease = handle.lease(kind)?;
+        array.raw().handle().await_work(Self::kind(array))?;
+        Self::ordered(array)
+    }
+
+    /// As [`Loan::new`], without waiting: the consumer comes after the work otherwise ([`Synchronization`](crate::view::Synchronization),
+    /// [`cuda::stream`](super::cuda::stream)).
+    ///
+    /// # Errors
+    ///
+    /// As [`Loan::new`], but for the work.
+    pub fn ordered(array: &DArray) -> Result<Self> {
+        let lease = array.raw().handle().lease(Self::kind(array))?;
         lease.mark_exported(Protocols::ARRAY_INTERFACE);
         Ok(Self(lease))
+    }
+
+    /// The lease under which such an array goes out.
+    pub fn kind(array: &DArray) -> LeaseKind {
+        if array.is_readonly() { LeaseKind::Pin } else { LeaseKind::Share }
     }
 
     /// Whether the consumer must not write.

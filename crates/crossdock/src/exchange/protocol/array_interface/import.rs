@@ -6,7 +6,7 @@ use crate::element::dialect::typestr;
 use crate::error::{Error, Kind, Result};
 use crate::exchange::protocol::array_interface::abi::{NOTSWAPPED, PyArrayInterface};
 use crate::layout::Layout;
-use crate::memory::Birth;
+use crate::memory::{Birth, Place};
 use crate::view::located::{Located, adopt, malformed};
 
 /// What a producer says. About nothing of it is anything known.
@@ -48,7 +48,7 @@ pub unsafe fn import(
     release: impl FnOnce() + Send + 'static,
 ) -> Result<DArray> {
     // SAFETY: the caller's word.
-    unsafe { adopt(described.data, |layout| described.read(layout), readonly, birth, release) }
+    unsafe { adopt((Place::CPU, described.data), |layout| described.read(layout), readonly, birth, release) }
         .map_err(importing)
 }
 
@@ -64,7 +64,7 @@ impl Described<'_> {
         Ok((dtype, layout))
     }
 
-    fn read(&self, layout: &mut Layout) -> Result<DType> {
+    pub(super) fn read(&self, layout: &mut Layout) -> Result<DType> {
         let dtype = self.dtype()?;
         let located = Located { shape: self.shape, strides: self.strides, suboffsets: None };
         located.layout_to(dtype.itemsize(), layout)?;
@@ -107,7 +107,7 @@ impl Described<'_> {
 }
 
 #[cold]
-fn importing(error: Error) -> Error {
+pub(super) fn importing(error: Error) -> Error {
     error.within("importing an array interface")
 }
 

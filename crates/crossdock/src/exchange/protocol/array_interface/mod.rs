@@ -6,6 +6,8 @@
 //! | `shape`, `strides` | the same | lengths, and distances in bytes; without strides row-major |
 //! | `data` | `data`, `flags` | the address of element 0, and whether it may be written |
 //!
+//! CUDA's array interface, `__cuda_array_interface__`, is the dictionary with a stream beside: see [`cuda`].
+//!
 //! Nothing in either gives anything back: a consumer keeps the object that it asked, and uses the memory until that object goes. So the
 //! object that is asked keeps a [`Loan`] from then on, for as long as it lives.
 //!
@@ -32,6 +34,7 @@
 //! ```
 
 pub mod abi;
+pub mod cuda;
 mod export;
 mod import;
 

@@ -1,5 +1,6 @@
 //! From an array to a DLPack struct.
 
+use core::ffi::c_void;
 use std::alloc::{Layout as AllocLayout, alloc, dealloc};
 use std::mem::{ManuallyDrop, MaybeUninit};
 use std::ptr::{self, NonNull};
@@ -13,8 +14,8 @@ use crate::exchange::protocol::dlpack::abi::{
 };
 use crate::exchange::protocol::dlpack::managed::Managed;
 use crate::layout::{Layout, Order};
-use crate::memory::{Lease, LeaseKind, Protocols};
-use crate::view::{Copied, CopyPolicy, Reason, Refusal, Request, Source, hand_over};
+use crate::memory::{Lease, LeaseKind, Place, Protocols, device};
+use crate::view::{Copied, CopyPolicy, Reason, Refusal, Request, Source, hand_over, hand_over_as};
 
 /// What the caller permits, and vouches for, in an export.
 #[derive(Clone, Copy, Debug, Default)]
@@ -22,6 +23,8 @@ pub struct ExportOptions {
     copy: CopyPolicy,
     trust_readonly: bool,
     trust_legacy: bool,
+    is_ordered: bool,
+    place: Option<Place>,
 }
 
 impl ExportOptions {
@@ -33,6 +36,53 @@ impl ExportOptions {
     /// Whether a copy may be made.
     pub fn copy(mut self, policy: CopyPolicy) -> Self {
         self.copy = policy;
+        self
+    }
+
+    /// Lends the elements on another place: mapped there where that can be, else copied, as the options permit.
+    ///
+    /// ```
+    /// use crossdock::exchange::protocol::dlpack::{self, ExportOptions};
+    /// use crossdock::memory::Place;
+    /// use crossdock::memory::device::{Device, fenced::FencedDevice};
+    /// use crossdock::view::CopyPolicy;
+    /// use crossdock::{Array, DArray};
+    ///
+    /// let there = DArray::from(Array::from_vec(vec![1u8, 2, 3], [3])?).copy_to(&FencedDevice::new(0).memory())?;
+    /// let here = ExportOptions::new().place(Place::CPU);
+    /// assert!(dlpack::export_versioned(&there, &here).is_err());
+    /// let exported = dlpack::export_versioned(&there, &here.copy(CopyPolicy::IfNeeded))?;
+    /// assert_eq!((exported.managed().dl_tensor.device.device_type, exported.copied_nbytes()), (1, 3));
+    /// # Ok::<(), crossdock::Error>(())
+    /// ```
+    pub fn place(mut self, place: Place) -> Self {
+        self.place = Some(place);
+        self
+    }
+
+    /// Does not wait for work on a device that is under way on the memory: the consumer comes after it otherwise, as the caller has seen to
+    /// ([`Synchronization::order`](crate::view::Synchronization::order), [`Buffer::await_in`](crate::memory::Buffer::await_in)). Of a copy
+    /// that is made nothing is under way.
+    ///
+    /// ```
+    /// use crossdock::exchange::protocol::dlpack::{self, ExportOptions};
+    /// use crossdock::memory::{Buffer, LeaseKind};
+    /// use crossdock::memory::device::{Device, fenced::FencedDevice};
+    /// use crossdock::{Array, DArray};
+    ///
+    /// let device = FencedDevice::new(0);
+    /// let stream = device.stream()?.expect("it has streams");
+    /// let paused = device.pause(); // what is in the stream waits
+    /// let sent = Buffer::from_vec(vec![1u8, 2, 3])?.copy_to_in(&device.memory(), &*stream)?.buffer;
+    ///
+    /// sent.await_in(&*stream, LeaseKind::Share)?; // in whose order the consumer goes on
+    /// let array = Array::<u8, 1>::from_buffer(sent, [3])?;
+    /// let exported = dlpack::export_versioned(&array, &ExportOptions::new().ordered())?;
+    /// # drop((exported, paused));
+    /// # Ok::<(), crossdock::Error>(())
+    /// ```
+    pub fn ordered(mut self) -> Self {
+        self.is_ordered = true;
         self
     }
 
@@ -103,15 +153,34 @@ pub fn export_legacy(
 }
 
 fn export<M: Managed>(array: &DArray, options: &ExportOptions) -> Result<Exported<M>, Refusal> {
-    let request = Request::share().copy(options.copy);
+    let elsewhere = options.place.filter(|&place| place != array.place());
+    let mut request = Request::share().copy(options.copy);
+    if let Some(place) = elsewhere {
+        request = request.place(place);
+    }
     let words =
         Words::of::<M>(array).map_err(|reason| Refusal::new(&request, reason).with_offer(array.offer()))?;
-    hand_over(
-        array,
-        &request,
-        |array, copied| lend(array, &words, options, copied),
-        |array| array.to_order(Order::RowMajor).map_err(Reason::Failed),
-    )
+    let Some(place) = elsewhere else {
+        return hand_over(
+            array,
+            &request,
+            |array, copied| lend(array, &words, options, copied),
+            |array| array.to_order(Order::RowMajor).map_err(Reason::Failed),
+        );
+    };
+    // Found out before anything is done: whether there is such a place.
+    let memory = device::memory(place).map_err(Reason::Failed);
+    let memory = memory.map_err(|reason| Refusal::new(&request, reason).with_offer(array.offer()))?;
+    let mapped = |array: &DArray| match array.map_to(&memory).map_err(Reason::Failed)? {
+        Some(mapped) => lend(&mapped, &words, options, Copied::NOTHING),
+        None => Err(Reason::Place(place)),
+    };
+    let copied = |array: &DArray| {
+        let copy = array.copy_to(&memory).map_err(Reason::Failed)?;
+        let nbytes = copy.nbytes();
+        Ok((copy, nbytes))
+    };
+    hand_over_as(array, &request, mapped, copied, |copy, copied| lend(&copy, &words, options, copied))
 }
 
 /// Lends an array, or a copy of one.
@@ -125,7 +194,7 @@ fn lend<M: Managed>(
     check_strides(layout)?;
     let is_copied = if copied.is_made() { abi::IS_COPIED } else { 0 };
     let fill = |shape: &mut Numbers, strides: &mut Numbers| write_numbers(layout, shape, strides);
-    let managed = lend_tensor(array, options, words.tensor(array), words.flags | is_copied, fill)?;
+    let managed = lend_tensor(array, options, words.tensor(array)?, words.flags | is_copied, fill)?;
     // Exported 1: a new loan, which nobody else has.
     Ok(Exported { managed, copied })
 }
@@ -148,18 +217,16 @@ pub(super) fn lend_tensor<M: Managed>(
 /// One for each axis, to be written.
 pub(super) type Numbers = [MaybeUninit<i64>];
 
-/// What DLPack calls the type and the device.
+/// What DLPack calls the type.
 pub(super) struct Words {
     dtype: DLDataType,
-    device: DLDevice,
     pub(super) flags: u64,
 }
 
 impl Words {
     pub(super) fn of<M: Managed>(array: &DArray) -> Result<Self, Reason> {
-        let place = array.place();
-        if !place.is_addressed() {
-            return Err(Reason::Unsupported(format!("on {place}, DLPack lends handles and not addresses")));
+        if !array.place().is_addressed() {
+            object(array)?;
         }
         let (code, bits, lanes) =
             to_dlpack(array.dtype()).map_err(|error| Reason::Unsupported(error.to_string()))?;
@@ -172,22 +239,44 @@ impl Words {
         }
         Ok(Self {
             dtype: DLDataType { code, bits, lanes },
-            device: DLDevice { device_type: place.kind().0, device_id: place.ordinal() },
             flags: if padded { abi::IS_SUBBYTE_TYPE_PADDED } else { 0 },
         })
     }
 
     /// The tensor, but for its lengths and strides.
-    pub(super) fn tensor(&self, array: &DArray) -> DLTensor {
-        DLTensor {
-            data: if array.is_empty() { ptr::null_mut() } else { array.as_ptr().cast_mut().cast() },
-            device: self.device,
+    ///
+    /// # Errors
+    ///
+    /// `Unsupported` for memory of a device that has no addresses, where this library has no handle either.
+    pub(super) fn tensor(&self, array: &DArray) -> Result<DLTensor, Reason> {
+        let place = array.place();
+        let (data, byte_offset) = match place.is_addressed() {
+            _ if array.is_empty() => (ptr::null_mut(), 0),
+            true => (array.as_ptr().cast_mut().cast(), 0),
+            false => object(array)?,
+        };
+        Ok(DLTensor {
+            data,
+            device: DLDevice { device_type: place.kind().0, device_id: place.ordinal() },
             ndim: array.rank() as i32,
             dtype: self.dtype,
             shape: ptr::null_mut(),
             strides: ptr::null_mut(),
-            byte_offset: 0,
+            byte_offset,
+        })
+    }
+}
+
+/// The driver's object behind memory that has no addresses, and the byte of it at which element 0 begins: nothing can be added to a handle.
+fn object(array: &DArray) -> Result<(*mut c_void, u64), Reason> {
+    match array.raw().handle().device() {
+        Some(attached) if !attached.object.is_null() => {
+            Ok((attached.object, (array.as_ptr().addr() - attached.base.addr().get()) as u64))
         }
+        _ => Err(Reason::Unsupported(format!(
+            "on {}, DLPack lends handles and not addresses, and this library has none of this memory",
+            array.place()
+        ))),
     }
 }
 
@@ -211,7 +300,9 @@ fn lease<M: Managed>(array: &DArray, options: &ExportOptions) -> Result<Lease, E
         }
     };
     let handle = array.raw().handle();
-    handle.await_work(kind)?;
+    if !options.is_ordered {
+        handle.await_work(kind)?;
+    }
     Ok(handle.lease(kind)?)
 }
 

@@ -3,6 +3,7 @@
 use std::ptr::NonNull;
 
 use crate::array::DArray;
+use crate::element::DType;
 use crate::element::dialect::dlpack::from_dlpack;
 use crate::error::{Error, Kind, Result};
 use crate::exchange::protocol::dlpack::abi::{
@@ -10,7 +11,7 @@ use crate::exchange::protocol::dlpack::abi::{
 };
 use crate::exchange::protocol::dlpack::managed::Managed;
 use crate::layout::{Layout, MAX_RANK, Order};
-use crate::memory::{Birth, Buffer, DeviceKind, Place};
+use crate::memory::{Birth, Buffer, DeviceKind, Place, device};
 
 /// Takes over a tensor that was lent. O(rank), and copies nothing.
 ///
@@ -25,7 +26,9 @@ use crate::memory::{Birth, Buffer, DeviceKind, Place};
 /// `is_malformed` for a null struct, null data with elements, a null shape with axes, a negative rank or length;
 /// `is_overflow` where lengths, strides, `byte_offset` or all of them together leave the address space;
 /// `is_unsupported` for another major version, more than 64 axes, a type that has no dtype here (lanes, unknown codes and
-/// widths, elements packed into parts of bytes), and devices whose `data` is a handle; `is_out_of_memory`.
+/// widths, elements packed into parts of bytes), and devices other than OpenCL's whose `data` is a handle; `is_out_of_memory`. Of handles,
+/// what opening the device says, `is_bounds` where elements lie outside of the object, and as
+/// [`opencl::import`](crate::memory::device::opencl::import).
 ///
 /// # Safety
 ///
@@ -33,6 +36,7 @@ use crate::memory::{Birth, Buffer, DeviceKind, Place};
 /// is 1,
 ///
 /// - `shape` and `strides`, unless they are null, point to as many numbers as there are axes;
+/// - where `data` is a handle, it is one of an object of the device's driver, alive until the deleter is called;
 /// - until the deleter is called, all elements that shape and strides reach are memory of the device: on the host
 ///   initialised, valid for reads, and unless `READ_ONLY` is set for writes. Who else writes them does so in ways that
 ///   this program's memory model does not see or that are atomic; with `IS_COPIED`, nobody else touches them;
@@ -130,21 +134,52 @@ impl<M: Managed> Foreign<M> {
             (*managed.tensor(), managed.flags())
         };
         let place = Place::new(DeviceKind(tensor.device.device_type), tensor.device.device_id);
-        if !place.is_addressed() {
+        if !place.is_addressed() && place.kind() != DeviceKind::OPENCL {
             return Err(unsupported(format!("on {place}, data is a handle and not an address")));
         }
         let abi::DLDataType { code, bits, lanes } = tensor.dtype;
         let dtype = from_dlpack(code, bits, lanes, flags & abi::IS_SUBBYTE_TYPE_PADDED != 0)?;
         // SAFETY: Foreign 1: shape and strides are null or point to `ndim` numbers.
         let layout = unsafe { layout(&tensor, dtype.itemsize()) }?;
-        let begin = begin(&tensor, &layout)?;
         let birth = if flags & abi::IS_COPIED != 0 { Birth::Sole } else { Birth::Aliased };
+        let readonly =
+            |array: DArray| if flags & abi::READ_ONLY != 0 { array.into_readonly() } else { array };
+        if !place.is_addressed() {
+            return self.into_array_in_object(&tensor, dtype, layout, birth).map(readonly);
+        }
+        let begin = begin(&tensor, &layout)?;
         let span = layout.span();
         // SAFETY: from `begin`, as many bytes as the layout spans are memory of the place, to be used so until the deleter
         // is called (Foreign 1); `begin` refused what wraps around.
         let buffer = unsafe { Buffer::from_foreign(begin, span.nbytes(), place, birth, move || drop(self)) }?;
-        let array = DArray::from_buffer(buffer, dtype, layout, span.low().unsigned_abs())?;
-        Ok(if flags & abi::READ_ONLY != 0 { array.into_readonly() } else { array })
+        DArray::from_buffer(buffer, dtype, layout, span.low().unsigned_abs()).map(readonly)
+    }
+
+    /// An array in a memory object of OpenCL's, of which the driver knows the size.
+    fn into_array_in_object(
+        self,
+        tensor: &DLTensor,
+        dtype: DType,
+        layout: Layout,
+        birth: Birth,
+    ) -> Result<DArray> {
+        let place = Place::new(DeviceKind::OPENCL, tensor.device.device_id);
+        if layout.is_empty() {
+            // Without elements there need not be an object either.
+            let nothing = Buffer::on(&device::memory(place)?, 0)?;
+            return DArray::from_buffer(
+                nothing,
+                dtype,
+                Layout::contiguous(layout.shape(), layout.itemsize(), Order::RowMajor)?,
+                0,
+            );
+        }
+        let offset = usize::try_from(tensor.byte_offset).map_err(|_| {
+            overflow(format!("a byte_offset of {} leaves the address space", tensor.byte_offset))
+        })?;
+        // SAFETY: an object that is alive until the deleter is called (Foreign 1), which the buffer keeps; who else touches it is as said.
+        let whole = unsafe { device::opencl::import(tensor.data, place, birth) }?;
+        DArray::from_buffer(device::keeping(whole, self)?, dtype, layout, offset)
     }
 }
 

@@ -8,7 +8,8 @@
 //!
 //! What is exported:
 //!
-//! - The address is that of element 0, and `byte_offset` is 0: some consumers ignore it. Strides are always there, in
+//! - The address is that of element 0, and `byte_offset` is 0: some consumers ignore it. (On OpenCL, `data` is the `cl_mem`, to which no
+//!   offset can be added.) Strides are always there, in
 //!   elements, with ordinary numbers on the axes of length 1. The deleter is never null. Without elements, `data` is null.
 //! - What DLPack cannot say is refused and named: records, text, dates, the other byte order, a stride that is no whole
 //!   number of elements. Nothing is approximated.
@@ -28,7 +29,12 @@
 //! - The memory is aliased, since the producer may write it at any time: Share and Pin leases can be had. A copy
 //!   (`IS_COPIED`) is ours alone: Read and Write can be had, too.
 //! - A kind of device that is not known is kept as a number, and its memory can be handed on but not touched.
-//!   Where `data` is a handle and not an address (OpenCL, Vulkan, Metal, WebGPU), the tensor is refused.
+//!   Where `data` is a handle and not an address, elements are found by `byte_offset`: OpenCL's memory objects are taken, and on other such
+//!   devices (Vulkan, Metal, WebGPU) the tensor is refused.
+//!
+//! On devices, work may be under way on what changes hands. An export waits for it, unless the consumer's stream does
+//! ([`ExportOptions::ordered`], [`Synchronization`](crate::view::Synchronization)); what comes in is ready, unless the importer notes the
+//! producer's stream on it. A consumer calls the deleter when its work on the device is over: the memory may be somebody else's at once.
 //!
 //! ```
 //! use crossdock::exchange::protocol::dlpack::{self, ExportOptions};

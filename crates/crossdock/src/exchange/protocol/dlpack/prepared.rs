@@ -58,11 +58,11 @@ impl Prepared {
         let refuse = |reason| Refusal::new(&Request::share(), reason).with_offer(array.offer());
         let words = Words::of::<DLManagedTensorVersioned>(array).map_err(refuse)?;
         check_strides(array.layout()).map_err(refuse)?;
+        let mut tensor = words.tensor(array).map_err(refuse)?;
         let mut numbers = vec![MaybeUninit::new(0); 2 * array.rank()].into_boxed_slice();
         let (shape, strides) = numbers.split_at_mut(array.rank());
         write_numbers(array.layout(), shape, strides);
         let numbers = Box::into_raw(numbers) as *mut [i64];
-        let mut tensor = words.tensor(array);
         tensor.shape = numbers.cast();
         tensor.strides = tensor.shape.wrapping_add(array.rank());
         // SAFETY: a box is not null.
@@ -107,8 +107,9 @@ impl Prepared {
     ///
     /// # Safety
     ///
-    /// This was made of `array`. The consumer accesses its memory while nobody takes Read or Write of it, and by instructions of which this
-    /// program's memory model knows nothing.
+    /// This was made of `array`. The consumer accesses its memory while nobody takes Read or Write of it, by instructions of which this
+    /// program's memory model knows nothing, and after the work of devices that is under way on it
+    /// ([`Synchronization::order`](crate::view::Synchronization::order)): nothing is waited for.
     #[inline]
     pub unsafe fn describe(&self, array: &DArray) -> Result<DLTensor> {
         let held = array.raw().handle().header().reading().leases();

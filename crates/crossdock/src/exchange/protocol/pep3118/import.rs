@@ -7,7 +7,7 @@ use crate::element::DType;
 use crate::element::dialect::pep3118 as format;
 use crate::error::{Error, Result};
 use crate::layout::{Layout, Order};
-use crate::memory::Birth;
+use crate::memory::{Birth, Place};
 use crate::view::located::{Located, adopt, adopt_to, malformed};
 
 /// What an exporter filled in, as it stands in C's `Py_buffer`. About nothing of it is anything known.
@@ -55,7 +55,7 @@ pub unsafe fn import(
     release: impl FnOnce() + Send + 'static,
 ) -> Result<DArray> {
     // SAFETY: the caller's word.
-    unsafe { adopt(described.buf, |layout| described.read(layout), readonly, birth, release) }
+    unsafe { adopt((Place::CPU, described.buf), |layout| described.read(layout), readonly, birth, release) }
         .map_err(importing)
 }
 
@@ -77,8 +77,17 @@ pub unsafe fn import_to<'a>(
     release: impl FnOnce() + Send + 'static,
 ) -> Result<&'a mut DArray> {
     // SAFETY: the caller's word.
-    unsafe { adopt_to(place, described.buf, |layout| described.read(layout), readonly, birth, release) }
-        .map_err(importing)
+    unsafe {
+        adopt_to(
+            place,
+            (Place::CPU, described.buf),
+            |layout| described.read(layout),
+            readonly,
+            birth,
+            release,
+        )
+    }
+    .map_err(importing)
 }
 
 #[cold]

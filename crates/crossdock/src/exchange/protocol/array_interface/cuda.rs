@@ -1,0 +1,108 @@
+//! CUDA's array interface, version 3: the dictionary of NumPy's, of memory that CUDA addresses, and a stream.
+//!
+//! The key `stream` says in which stream the producer has put its work, so that a consumer comes after it. As with NumPy's, nothing is given
+//! back: the consumer keeps the object, and the object a [`Loan`](super::Loan).
+
+use crate::array::DArray;
+use crate::error::{Error, Kind, Result};
+use crate::exchange::protocol::array_interface::export::Loan;
+use crate::exchange::protocol::array_interface::import::{Described, importing};
+use crate::memory::{Birth, DeviceKind, Place, device};
+use crate::view::Synchronization;
+use crate::view::located::adopt;
+
+/// Whether the interface is for memory there: of a device of CUDA's, or managed by it.
+pub fn is_for(place: Place) -> bool {
+    matches!(place.kind(), DeviceKind::CUDA | DeviceKind::CUDA_MANAGED)
+}
+
+/// What a producer's key `stream` says: none, that there is nothing to wait for.
+///
+/// # Errors
+///
+/// `is_malformed` for 0, which the interface forbids since it is ambiguous, and for negative numbers.
+pub fn synchronization(stream: Option<i64>) -> Result<Synchronization> {
+    match stream.map(usize::try_from) {
+        None => Ok(Synchronization::Nobody),
+        Some(Ok(handle)) if handle > 0 => Ok(Synchronization::Stream(handle)),
+        Some(_) => Err(Error::new(
+            Kind::Malformed,
+            format!(
+                "the stream of a CUDA array interface is {}: 1 is the legacy default stream, 2 that of the thread, more is a handle",
+                stream.unwrap_or_default()
+            ),
+        )),
+    }
+}
+
+/// Takes over what was described, on a device of CUDA's. O(rank), and copies nothing. Whoever touches the memory next comes after what its
+/// producer has put into the stream.
+///
+/// `release` is called exactly once, as by [`import`](super::import()).
+///
+/// # Errors
+///
+/// As [`import`](super::import()), and as [`Synchronization::note`]; `is_place` for a place that [`is_for`] denies.
+///
+/// # Safety
+///
+/// Until `release` is called, all elements that shape and strides reach from `data` are memory at this place, valid for reads and
+/// unless `readonly` is said for writes; managed memory is initialised. Others may write them in ways that this program's memory model does
+/// not see. The stream is one of CUDA's, alive until this returns.
+pub unsafe fn import(
+    described: &Described<'_>,
+    place: Place,
+    synchronization: Synchronization,
+    readonly: bool,
+    release: impl FnOnce() + Send + 'static,
+) -> Result<DArray> {
+    let checked = |layout: &mut _| match is_for(place) {
+        true => described.read(layout),
+        false => Err(Error::new(Kind::Place, format!("{place} is no place of CUDA's array interface"))),
+    };
+    // SAFETY: the caller's word.
+    let array = unsafe { adopt((place, described.data), checked, readonly, Birth::Aliased, release) };
+    let noted = |array: DArray| {
+        // SAFETY: the caller's word.
+        unsafe { synchronization.note(&array) }.map(|()| array)
+    };
+    array.and_then(noted).map_err(importing)
+}
+
+/// What the key `stream` of an array of ours is to say: none, where no work on the memory is under way; else the legacy default stream, which
+/// is made to wait for it.
+///
+/// # Errors
+///
+/// What the work says that failed, and was to write the memory; what the device says.
+///
+/// ```
+/// use crossdock::exchange::protocol::array_interface::cuda;
+/// use crossdock::{Array, DArray};
+///
+/// let array = DArray::from(Array::from_vec(vec![1u8, 2, 3], [3])?);
+/// assert_eq!(cuda::stream(&array)?, None); // nothing is under way
+/// # Ok::<(), crossdock::Error>(())
+/// ```
+pub fn stream(array: &DArray) -> Result<Option<i64>> {
+    if array.raw().handle().is_idle() {
+        return Ok(None);
+    }
+    // SAFETY: a stream that is always there.
+    unsafe { Synchronization::LEGACY_DEFAULT.order(array, Loan::kind(array)) }?;
+    let is_over = array.raw().handle().is_idle();
+    Ok(if is_over { None } else { Synchronization::to_ask(DeviceKind::CUDA) })
+}
+
+/// Where the memory that a producer describes is, which the interface does not say: as the driver knows it. Without an address, which
+/// arrays without elements need not have, on the first device.
+///
+/// # Errors
+///
+/// What [`place_of`](crate::memory::device::cuda::place_of) says.
+pub fn place_of(described: &Described<'_>) -> Result<Place> {
+    if described.data.is_null() {
+        return Ok(Place::new(DeviceKind::CUDA, 0));
+    }
+    device::cuda::place_of(described.data)
+}
