@@ -29,8 +29,10 @@ pub(crate) fn wheel(run: &mut Run<'_>) -> Result<()> {
     run.exec(run.door.command(&python, pip).arg(&wheel))?;
 
     run.step("test");
+    run.cargo("build --locked -p crossdock-mock-cuda")?;
     let mut pytest = run.door.command(&python, "-m pytest bindings/python -q --color=no -p no:cacheprovider");
     pytest.env("CROSSDOCK_REQUIRE_COUNTERPARTS", "1");
+    pytest.env("CROSSDOCK_CUDA_DRIVER", run.door.target.join("debug/libcrossdock_mock_cuda.so"));
     if run.door.long {
         pytest.env("CROSSDOCK_HAND_OVERS", "1000000");
     }

@@ -1,16 +1,19 @@
 //! DLPack, both ways: capsules around the library's structs.
 
 use std::ffi::CStr;
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, Ordering};
 
 use crossdock::DArray;
 use crossdock::array::CopyPolicy;
 use crossdock::exchange::protocol::dlpack::abi::{DLManagedTensor, DLManagedTensorVersioned, VERSION};
 use crossdock::exchange::protocol::dlpack::{self, ExportOptions};
-use crossdock::memory::{DeviceKind, Place};
-use pyo3::exceptions::{PyBufferError, PyTypeError, PyValueError};
+use crossdock::memory::{DeviceKind, LeaseKind, Place, device};
+use crossdock::view::Synchronization;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{IntoPyDict, PyDict};
 use pyo3::{intern, sync::PyOnceLock};
 
 use crate::arguments::Arguments;
@@ -25,8 +28,13 @@ const USED_VERSIONED: &CStr = c"used_dltensor_versioned";
 // ===== ours to theirs
 
 /// `__dlpack_device__()`.
-pub(crate) fn device(array: &DArray) -> (i32, i32) {
-    (array.place().kind().0, array.place().ordinal())
+pub(crate) fn device_of(array: &DArray) -> (i32, i32) {
+    numbers(array.place())
+}
+
+/// A place as DLPack numbers them.
+fn numbers(place: Place) -> (i32, i32) {
+    (place.kind().0, place.ordinal())
 }
 
 /// `__dlpack__(*, stream=None, max_version=None, dl_device=None, copy=None)`.
@@ -39,21 +47,30 @@ pub(crate) fn export<'py>(
         [intern!(py, "stream"), intern!(py, "max_version"), intern!(py, "dl_device"), intern!(py, "copy")];
     let [stream, max_version, wanted, copy] = arguments.all_named(names);
     arguments.finish()?;
+    let stream: Option<i64> = stream.map(|value| value.extract()).transpose()?;
     let max_version: Option<(u32, u32)> = max_version.map(|value| value.extract()).transpose()?;
     let wanted: Option<(i32, i32)> = wanted.map(|value| value.extract()).transpose()?;
     let copy: Option<bool> = copy.map(|value| value.extract()).transpose()?;
-    if stream.is_some() && array.place().kind() == DeviceKind::CPU {
-        return Err(PyBufferError::new_err("memory of the processor has no streams: stream has to be None"));
+    let here = array.place();
+    let place = wanted.map_or(here, |(kind, ordinal)| Place::new(DeviceKind(kind), ordinal));
+    let policy = match copy {
+        Some(true) => CopyPolicy::Always,
+        // Whoever names another device asks for what it takes to bring the elements there.
+        None if place != here => CopyPolicy::IfNeeded,
+        // Without a word about copies none is made behind anybody's back.
+        _ => CopyPolicy::Never,
+    };
+    let asked = Synchronization::asked(place.kind(), stream).map_err(|error| errors::refusal(&error))?;
+    let mut options = ExportOptions::new().copy(policy);
+    if place == here {
+        options = options.ordered();
+        let access = if array.is_readonly() { LeaseKind::Pin } else { LeaseKind::Share };
+        // SAFETY: a number is that of a stream of the consumer's on the array's device (the protocol's word).
+        unsafe { asked.order(array, access) }.map_err(|error| errors::refusal(&error))?;
+    } else {
+        // What is brought there is there when this returns.
+        options = options.place(place);
     }
-    if let Some((kind, ordinal)) = wanted.filter(|&wanted| wanted != device(array)) {
-        let (place, here) = (Place::new(DeviceKind(kind), ordinal), array.place());
-        return Err(PyBufferError::new_err(format!(
-            "the array is on {here}, and is not moved to {place} on the way"
-        )));
-    }
-    // Without a word about copies none is made behind anybody's back.
-    let policy = if copy == Some(true) { CopyPolicy::Always } else { CopyPolicy::Never };
-    let options = ExportOptions::new().copy(policy);
     // SAFETY: the protocol binds consumers to the flag. Which of them write nevertheless is told in its documentation.
     let options = unsafe { options.trust_readonly() };
     if max_version.is_some_and(|(major, _)| major >= VERSION.major) {
@@ -98,35 +115,124 @@ pub(crate) fn is_offered(object: &Bound<'_, PyAny>) -> PyResult<bool> {
 /// An array on what an object lends by DLPack.
 pub(crate) fn import(
     object: &Bound<'_, PyAny>,
-    device: Option<(i32, i32)>,
+    device: Option<Place>,
     copy: Option<bool>,
 ) -> PyResult<DArray> {
     let py = object.py();
-    let method = object.getattr(intern!(py, "__dlpack__"))?;
-    let plain = device.is_none() && copy.is_none();
-    let named = if plain { usual(py)?.clone() } else { PyDict::new(py) };
-    if !plain {
-        named.set_item(intern!(py, "max_version"), (VERSION.major, VERSION.minor))?;
-        named.set_item(intern!(py, "dl_device"), device)?;
-        named.set_item(intern!(py, "copy"), copy)?;
+    let wish = Wish { device, copy };
+    let mut kind = device.map(Place::kind);
+    let of = object.get_type_ptr();
+    if kind.is_none() && (copy.is_some() || ON_DEVICES.load(Ordering::Relaxed) == of) {
+        // Asked beforehand: a copy is not to be made twice, nor is whatever takes a producer long.
+        kind = kind_of(object)?.map(DeviceKind);
     }
-    let capsule = match method.call((), Some(&named)) {
-        // Those from before version 1.0 know no such arguments, and cannot be asked for a copy or another device.
-        Err(error) if error.is_instance_of::<PyTypeError>(py) && plain => method.call0().map_err(|_| error),
-        answer => answer,
+    let mut stream = kind.and_then(Synchronization::to_ask);
+    let mut capsule = wish.ask(object, stream)?;
+    if stream.is_none()
+        && let Some(kind) = kind_in(&capsule)
+        && let Some(needed) = Synchronization::to_ask(DeviceKind(kind))
+    {
+        // What None means to producers differs; and most of them, which have memory of the processor, are asked once.
+        ON_DEVICES.store(of, Ordering::Relaxed);
+        stream = Some(needed);
+        capsule = wish.ask(object, stream)?;
     }
-    .map_err(|error| errors::producer(py, "__dlpack__()", error))?;
+    let array = take(py, &capsule)?;
+    came_in_order(&array, stream)?;
+    Ok(array)
+}
+
+/// The last type of which an object was on a device with streams. Its objects are asked first where they are. Nobody follows the pointer.
+static ON_DEVICES: AtomicPtr<ffi::PyTypeObject> = AtomicPtr::new(ptr::null_mut());
+
+/// What is asked of a producer, beside the version.
+struct Wish {
+    device: Option<Place>,
+    copy: Option<bool>,
+}
+
+impl Wish {
+    fn ask<'py>(&self, object: &Bound<'py, PyAny>, stream: Option<i64>) -> PyResult<Bound<'py, PyAny>> {
+        let py = object.py();
+        let method = object.getattr(intern!(py, "__dlpack__"))?;
+        let plain = self.device.is_none() && self.copy.is_none();
+        let named = match plain && stream.is_none() {
+            true => usual(py)?.clone(),
+            false => {
+                let named = PyDict::new(py);
+                named.set_item(intern!(py, "max_version"), (VERSION.major, VERSION.minor))?;
+                named
+            }
+        };
+        if stream.is_some() {
+            named.set_item(intern!(py, "stream"), stream)?;
+        }
+        if !plain {
+            named.set_item(intern!(py, "dl_device"), self.device.map(numbers))?;
+            named.set_item(intern!(py, "copy"), self.copy)?;
+        }
+        match method.call((), Some(&named)) {
+            // Those from before version 1.0 know no such arguments, and cannot be asked for a copy or another device.
+            Err(error) if error.is_instance_of::<PyTypeError>(py) && plain => {
+                let known = stream.map(|stream| [("stream", stream)].into_py_dict(py)).transpose()?;
+                method.call((), known.as_ref()).map_err(|_| error)
+            }
+            answer => answer,
+        }
+        .map_err(|error| errors::producer(py, "__dlpack__()", error))
+    }
+}
+
+/// The kind of device that a producer says it is on, if it says one.
+fn kind_of(object: &Bound<'_, PyAny>) -> PyResult<Option<i32>> {
+    let py = object.py();
+    let Some(method) = object.getattr_opt(intern!(py, "__dlpack_device__"))? else { return Ok(None) };
+    let (kind, _): (i32, Bound<'_, PyAny>) = method.call0()?.extract()?;
+    Ok(Some(kind))
+}
+
+/// The kind of device that a capsule is for, which nobody has taken yet; where it can be known.
+fn kind_in(capsule: &Bound<'_, PyAny>) -> Option<i32> {
     let raw = capsule.as_ptr();
     // SAFETY: an object, and the interpreter is held.
     if let Some(tensor) = unsafe { pointer::<DLManagedTensorVersioned>(raw, Some(VERSIONED)) } {
-        rename(py, &capsule, USED_VERSIONED)?;
+        // SAFETY: to such a struct of whichever version (the protocol's word): this is where it is in every one.
+        let version = unsafe { (*tensor).version };
+        // SAFETY: as above, of this version.
+        return (version.major == VERSION.major).then(|| unsafe { (*tensor).dl_tensor.device.device_type });
+    }
+    // SAFETY: as above.
+    let tensor = unsafe { pointer::<DLManagedTensor>(raw, Some(LEGACY)) }?;
+    // SAFETY: to such a struct (the protocol's word).
+    Some(unsafe { (*tensor).dl_tensor.device.device_type })
+}
+
+/// Notes on an array that its producer, asked for this stream, has put its work before what comes in it. What is on a device that cannot be
+/// opened here is handed on in the order in which it came.
+pub(crate) fn came_in_order(array: &DArray, stream: Option<i64>) -> PyResult<()> {
+    let place = array.place();
+    if stream.is_none() || device::get(place).is_err() {
+        return Ok(());
+    }
+    let noted = Synchronization::asked(place.kind(), stream).and_then(|asked| {
+        // SAFETY: a stream that is always there.
+        unsafe { asked.note(array) }
+    });
+    noted.map_err(|error| errors::refusal(&error))
+}
+
+fn take(py: Python<'_>, capsule: &Bound<'_, PyAny>) -> PyResult<DArray> {
+    let raw = capsule.as_ptr();
+    // SAFETY: an object, and the interpreter is held.
+    if let Some(tensor) = unsafe { pointer::<DLManagedTensorVersioned>(raw, Some(VERSIONED)) } {
+        rename(py, capsule, USED_VERSIONED)?;
         // SAFETY: lent to whoever takes it, which is us: the capsule says that it was taken. What it says of its memory is the
         // protocol's word.
         return unsafe { dlpack::import_versioned(tensor) }.map_err(|error| errors::refusal(&error));
     }
     // SAFETY: as above.
     if let Some(tensor) = unsafe { pointer::<DLManagedTensor>(raw, Some(LEGACY)) } {
-        rename(py, &capsule, USED_LEGACY)?;
+        rename(py, capsule, USED_LEGACY)?;
         // SAFETY: as above.
         return unsafe { dlpack::import_legacy(tensor) }.map_err(|error| errors::refusal(&error));
     }

@@ -223,14 +223,17 @@ A capsule with the array, for ``from_dlpack`` of another library, which calls th
 
 Parameters
 ----------
-stream : None
-    Memory of the processor has no streams.
+stream : int, optional
+    The stream in which the consumer goes on, which comes after the work that is under way on the elements; -1 waits for nothing. On CUDA 1
+    is the legacy default stream, which None stands for, 2 that of the thread, and more the driver's handle; on other devices it is the
+    handle, and None waits on the processor. Memory of the processor has no streams.
 max_version : tuple of int, optional
     The newest version that the consumer knows. Without it, the capsule is the one from before there were versions.
 dl_device : tuple of int, optional
-    Where the consumer wants the elements: refused, but for where they are.
+    Where the consumer wants the elements: ``(1, 0)`` is the processor. What is elsewhere is mapped there where that can be, and copied
+    otherwise.
 copy : bool, optional
-    True for a copy.
+    True for a copy. False forbids one, and so does None, unless another device is wanted.
 
 Raises
 ------
@@ -327,4 +330,36 @@ Examples
 >>> import crossdock
 >>> crossdock.asarray(bytearray(3)).frozen().readonly
 True
+"#;
+
+pub(crate) const TO_DEVICE: &CStr = cr#"to_device($self, device, /, *, stream=None)
+--
+
+The elements on another device: a copy, without gaps. Where they are on that device already, the same memory.
+
+Parameters
+----------
+device : str
+    Where to: a name from :func:`devices`, such as ``'cpu'``, ``'cuda:0'`` or ``'opencl:0'``.
+stream : int, optional
+    The stream of the device's driver in which the elements are copied, as ``__dlpack__`` numbers streams. The call returns before that
+    is done, and whoever touches either array waits for it. Without a stream it is done when the call returns.
+
+Returns
+-------
+Array
+
+Raises
+------
+BufferError
+    Where there is no such device: with what is missing.
+
+Examples
+--------
+>>> import crossdock
+>>> x = crossdock.array([1, 2, 3])
+>>> x.device
+'cpu'
+>>> x.to_device('cpu').tolist()
+[1, 2, 3]
 "#;

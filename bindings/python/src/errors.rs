@@ -3,14 +3,15 @@
 use std::io;
 
 use crossdock::Error;
-use crossdock::view::Refusal;
+use crossdock::view::{Reason, Refusal};
 use pyo3::exceptions::{
-    PyBufferError, PyException, PyIndexError, PyMemoryError, PyOSError, PyTypeError, PyValueError,
+    PyBufferError, PyException, PyIndexError, PyMemoryError, PyOSError, PyRuntimeError, PyTypeError,
+    PyValueError,
 };
 use pyo3::prelude::*;
 
 /// What the library's texts call by its name in Rust, and what that is in Python.
-const NAMES: [(&str, &str); 9] = [
+const NAMES: [(&str, &str); 10] = [
     ("`into_array_with_validity`", "crossdock.from_arrow(obj, validity=True)"),
     ("`into_columns`", "crossdock.from_arrow(obj)"),
     ("`into_records`", "crossdock.asarray(obj, copy=None)"),
@@ -19,6 +20,7 @@ const NAMES: [(&str, &str); 9] = [
     ("`export_device`", "__arrow_c_device_array__"),
     ("(`trust_readonly`)", "by __dlpack__"),
     (", or vouch for the consumer (`trust_legacy_readonly`)", ""),
+    ("copy it to the host", "x.to_device('cpu') copies it"),
     ("(share, pin or copy it)", "(copy it; x.frozen() is your word that nobody writes it any more)"),
 ];
 
@@ -38,6 +40,7 @@ pub(crate) fn exception(error: &Error) -> PyErr {
         _ if error.is_bounds() => PyIndexError::new_err(text),
         _ if error.is_out_of_memory() || error.is_exhausted() => PyMemoryError::new_err(text),
         _ if error.is_conflict() || error.is_refused() || error.is_place() => PyBufferError::new_err(text),
+        _ if error.is_device() => PyRuntimeError::new_err(text),
         _ if error.is_unsupported() || error.is_dtype() => PyTypeError::new_err(text),
         _ if error.is_io() => {
             let source =
@@ -64,7 +67,11 @@ pub(crate) fn refusal(error: &Error) -> PyErr {
 /// As [`refusal`].
 #[cold]
 pub(crate) fn refused(refusal: &Refusal) -> PyErr {
-    PyBufferError::new_err(translated(refusal.to_string()))
+    let text = translated(refusal.to_string());
+    PyBufferError::new_err(match refusal.reason() {
+        Reason::Place(place) => format!("{text}; x.to_device('{place}') copies it there"),
+        _ => text,
+    })
 }
 
 /// What a producer of Python's refused with an exception of whichever class, behind what was asked of it. Whoever interrupts refuses nothing.

@@ -1,4 +1,7 @@
 //! DLPack's C exchange API: a table of functions on the type, by which arrays change hands without a call of Python's.
+//!
+//! Nobody waits on the host where a device can. What is lent comes after the work on it in the stream that is usual for its device, and that
+//! is the one which the table gives: on CUDA the legacy default stream, for which null stands.
 
 use std::ffi::{CString, c_int, c_void};
 use std::ptr;
@@ -9,7 +12,8 @@ use crossdock::exchange::protocol::dlpack::abi::{
     DLManagedTensorVersioned, DLPackExchangeAPI, DLPackExchangeAPIHeader, DLTensor, SetError,
 };
 use crossdock::exchange::protocol::dlpack::{self, ExportOptions};
-use crossdock::memory::{DeviceKind, Place};
+use crossdock::memory::{DeviceKind, LeaseKind, Place};
+use crossdock::view::Synchronization;
 use pyo3::exceptions::PyTypeError;
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -41,6 +45,15 @@ fn not_ours() -> PyErr {
     PyTypeError::new_err("the table of crossdock.Array is for objects of that type alone")
 }
 
+/// Lets the stream that is usual on the array's device come after the work that is under way on it; the host, where there is none.
+#[inline(always)]
+fn in_usual_order(array: &DArray) -> crossdock::Result<()> {
+    let access = if array.is_readonly() { LeaseKind::Pin } else { LeaseKind::Share };
+    let usual = Synchronization::asked(array.place().kind(), None)?;
+    // SAFETY: a stream that is always there.
+    unsafe { usual.order(array, access) }
+}
+
 /// Lends an object: `managed_tensor_from_py_object_no_sync`.
 unsafe extern "C" fn lend(object: *mut c_void, out: *mut *mut DLManagedTensorVersioned) -> c_int {
     // SAFETY: the consumer holds the interpreter (the protocol's word).
@@ -53,8 +66,11 @@ unsafe extern "C" fn lend(object: *mut c_void, out: *mut *mut DLManagedTensorVer
         }
         // SAFETY: of the type, as just checked; the consumer holds a reference.
         let this = unsafe { this(object) };
+        if let Err(error) = in_usual_order(&this.array) {
+            return fail(|_| errors::refusal(&error));
+        }
         // SAFETY: the protocol binds consumers to the flag. Which of them write nevertheless is told in its documentation.
-        let options = unsafe { ExportOptions::new().trust_readonly() };
+        let options = unsafe { ExportOptions::new().ordered().trust_readonly() };
         match this.kept.lend(&this.array, &options) {
             Ok(exported) => {
                 // SAFETY: where the consumer wants the pointer (the protocol's word).
@@ -78,6 +94,9 @@ unsafe extern "C" fn describe(object: *mut c_void, out: *mut DLTensor) -> c_int 
         }
         // SAFETY: of the type, as just checked; the consumer holds a reference.
         let this = unsafe { this(object) };
+        if let Err(error) = in_usual_order(&this.array) {
+            return fail(|_| errors::refusal(&error));
+        }
         // SAFETY: the consumer is done with it before control returns (the protocol's word).
         match unsafe { this.kept.describe(&this.array) } {
             Ok(tensor) => {
@@ -97,6 +116,7 @@ unsafe extern "C" fn take(tensor: *mut DLManagedTensorVersioned, out: *mut *mut 
     called.enter(|py| {
         // SAFETY: the tensor is ours from now on, and what it says of its memory is the protocol's word.
         let array = unsafe { dlpack::import_versioned(tensor) }.map_err(|error| errors::refusal(&error))?;
+        crate::dlpack::came_in_order(&array, Synchronization::to_ask(array.place().kind()))?;
         let object = allocate(array);
         if object.is_null() {
             return Err(crate::entry::fetch(py));
@@ -160,7 +180,7 @@ unsafe fn zeros_like(prototype: &DLTensor) -> crossdock::Result<DArray> {
     DArray::zeros(dtype, &shape, place)
 }
 
-/// The stream on which work on a device is put: `current_work_stream`. There is none of ours.
+/// The stream on which work on a device is put: `current_work_stream`. Null is none, and on CUDA the legacy default stream.
 unsafe extern "C" fn current_work_stream(_: i32, _: i32, out: *mut *mut c_void) -> c_int {
     // SAFETY: where the caller wants the pointer (the protocol's word).
     unsafe { out.write(ptr::null_mut()) };

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crossdock::DArray;
-use crossdock::array::CopyPolicy;
+use crossdock::array::{ArrayOptions, CopyPolicy};
 use crossdock::element::{DType, Value};
 use crossdock::layout::{Layout, Order};
 use crossdock::memory::{self, Birth, Buffer, Place};
@@ -17,7 +17,7 @@ use crate::errors::Raise;
 use crate::methods::{order, read_dtype};
 use crate::object::{downcast, wrap, wrap_with};
 use crate::owner::Owner;
-use crate::{arrow, dlpack, import, nested};
+use crate::{arrow, device, dlpack, import, nested};
 
 /// An array on the memory of an object.
 ///
@@ -31,6 +31,9 @@ use crate::{arrow, dlpack, import, nested};
 /// copy : bool or None, default False
 ///     False never copies: what shares no memory is refused, with the reason. None copies where it has to, and says why in
 ///     ``copied_because``. True always copies.
+/// device : str, optional
+///     The device on which the elements are wanted (:func:`devices`). What is elsewhere is mapped there where that can be, and otherwise
+///     copied, as ``copy`` permits. Without it they stay where they are.
 /// frozen : bool, default False
 ///     Your word that nobody writes the memory from now on. The array is read-only then, and whoever relies on constancy, as Arrow's
 ///     libraries do, can have it. See :meth:`Array.frozen`.
@@ -55,16 +58,20 @@ use crate::{arrow, dlpack, import, nested};
 /// bytearray(b'Abc')
 #[pyfunction]
 #[pyo3(
-    signature = (obj, /, *, copy=Some(false), frozen=false),
-    text_signature = "(obj, /, *, copy=False, frozen=False)"
+    signature = (obj, /, *, copy=Some(false), device=None, frozen=false),
+    text_signature = "(obj, /, *, copy=False, device=None, frozen=False)"
 )]
 pub(crate) fn asarray<'py>(
     py: Python<'py>,
     obj: &Bound<'py, PyAny>,
     copy: Option<bool>,
+    device: Option<&Bound<'py, PyAny>>,
     frozen: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
     let _attached = attached(py);
+    if let Some(wanted) = device {
+        return asarray_on(obj, device::place_of(wanted)?, policy(copy), frozen);
+    }
     if let Some(own) = downcast(obj) {
         return match copy {
             Some(true) => wrap(py, promised(copied(py, &own.array)?, frozen)?),
@@ -78,11 +85,41 @@ pub(crate) fn asarray<'py>(
         Some(Err(error)) => import::take_without_buffer(obj, policy(copy), error)?,
         None => import::take(obj, policy(copy))?,
     };
+    finished(py, taken, frozen)
+}
+
+fn finished(py: Python<'_>, taken: import::Taken, frozen: bool) -> PyResult<Bound<'_, PyAny>> {
     let made = wrap(py, promised(taken.array, frozen)?)?;
     if let (Some(why), Some(made)) = (taken.copied_because, downcast(&made)) {
         let _first = made.copied_because.set(why.into_boxed_str());
     }
     Ok(made)
+}
+
+/// [`asarray`] on a device that was named.
+fn asarray_on<'py>(
+    obj: &Bound<'py, PyAny>,
+    place: Place,
+    policy: CopyPolicy,
+    frozen: bool,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = obj.py();
+    // What goes elsewhere is copied on the way, and not here as well.
+    let first = if policy == CopyPolicy::Always { CopyPolicy::IfNeeded } else { policy };
+    let mut taken = match downcast(obj) {
+        Some(own) if own.array.place() == place && policy != CopyPolicy::Always && !frozen => {
+            return Ok(obj.clone());
+        }
+        Some(own) => import::Taken { array: own.array.clone(), copied_because: None },
+        None => import::take(obj, first)?,
+    };
+    if policy == CopyPolicy::Always && taken.array.place() == place {
+        let is_copy = taken.copied_because.take().is_some() && !taken.array.is_readonly();
+        if !is_copy {
+            taken.array = copied(py, &taken.array)?;
+        }
+    }
+    finished(py, device::brought(taken, place, policy)?, frozen)
 }
 
 /// What the argument `copy` permits.
@@ -114,6 +151,8 @@ pub(crate) fn promised(array: DArray, frozen: bool) -> PyResult<DArray> {
 /// dtype : str or dtype, optional
 ///     What the elements shall be. Without it, numbers are of the least of ``bool``, ``int64``, ``uint64``, ``float64`` and
 ///     ``complex128`` that holds them all.
+/// device : str, default 'cpu'
+///     Where the array is to be (:func:`devices`).
 ///
 /// Returns
 /// -------
@@ -125,15 +164,19 @@ pub(crate) fn promised(array: DArray, frozen: bool) -> PyResult<DArray> {
 /// >>> crossdock.array([[1, 2], [3, 4]]).shape
 /// (2, 2)
 #[pyfunction]
-#[pyo3(signature = (obj, /, dtype=None))]
+#[pyo3(signature = (obj, /, dtype=None, *, device=None))]
 pub(crate) fn array<'py>(
     py: Python<'py>,
     obj: &Bound<'py, PyAny>,
     dtype: Option<&Bound<'py, PyAny>>,
+    device: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let _attached = attached(py);
     let dtype = dtype.map(read_dtype).transpose()?;
-    wrap(py, nested::read(obj, dtype.as_ref())?)
+    let array = nested::read(obj, dtype.as_ref())?;
+    let place = device.map_or(Ok(Place::CPU), device::place_of)?;
+    let taken = import::Taken { array, copied_because: None };
+    wrap(py, device::brought(taken, place, CopyPolicy::Always)?.array)
 }
 
 /// A new array of zeros.
@@ -146,6 +189,8 @@ pub(crate) fn array<'py>(
 ///     What one element is.
 /// order : {'C', 'F'}
 ///     Row-major or column-major.
+/// device : str, default 'cpu'
+///     Where the array is to be (:func:`devices`).
 ///
 /// Returns
 /// -------
@@ -157,16 +202,17 @@ pub(crate) fn array<'py>(
 /// >>> crossdock.zeros((2, 3), 'int16').tolist()
 /// [[0, 0, 0], [0, 0, 0]]
 #[pyfunction]
-#[pyo3(signature = (shape, dtype=None, *, order="C"))]
+#[pyo3(signature = (shape, dtype=None, *, order="C", device=None))]
 pub(crate) fn zeros<'py>(
     py: Python<'py>,
     shape: &Bound<'py, PyAny>,
     dtype: Option<&Bound<'py, PyAny>>,
     order: &str,
+    device: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let _attached = attached(py);
     let dtype = dtype.map_or(Ok(DType::F64), read_dtype)?;
-    wrap(py, DArray::zeros(dtype, &extents(shape)?, self::order(order)?).raise()?)
+    wrap(py, DArray::zeros(dtype, &extents(shape)?, options(order, device)?).raise()?)
 }
 
 /// A new array to be written. Its elements are zeros: what somebody else's array held is shown to nobody.
@@ -179,6 +225,8 @@ pub(crate) fn zeros<'py>(
 ///     What one element is.
 /// order : {'C', 'F'}
 ///     Row-major or column-major.
+/// device : str, default 'cpu'
+///     Where the array is to be (:func:`devices`).
 ///
 /// Returns
 /// -------
@@ -190,14 +238,15 @@ pub(crate) fn zeros<'py>(
 /// >>> crossdock.empty(2).shape
 /// (2,)
 #[pyfunction]
-#[pyo3(signature = (shape, dtype=None, *, order="C"))]
+#[pyo3(signature = (shape, dtype=None, *, order="C", device=None))]
 pub(crate) fn empty<'py>(
     py: Python<'py>,
     shape: &Bound<'py, PyAny>,
     dtype: Option<&Bound<'py, PyAny>>,
     order: &str,
+    device: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    zeros(py, shape, dtype, order)
+    zeros(py, shape, dtype, order, device)
 }
 
 /// A new array of one value.
@@ -212,6 +261,8 @@ pub(crate) fn empty<'py>(
 ///     What one element is; without it, what :func:`array` would make of the value.
 /// order : {'C', 'F'}
 ///     Row-major or column-major.
+/// device : str, default 'cpu'
+///     Where the array is to be (:func:`devices`).
 ///
 /// Returns
 /// -------
@@ -223,13 +274,14 @@ pub(crate) fn empty<'py>(
 /// >>> crossdock.full(3, 1.5).tolist()
 /// [1.5, 1.5, 1.5]
 #[pyfunction]
-#[pyo3(signature = (shape, value, dtype=None, *, order="C"))]
+#[pyo3(signature = (shape, value, dtype=None, *, order="C", device=None))]
 pub(crate) fn full<'py>(
     py: Python<'py>,
     shape: &Bound<'py, PyAny>,
     value: &Bound<'py, PyAny>,
     dtype: Option<&Bound<'py, PyAny>>,
     order: &str,
+    device: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let _attached = attached(py);
     let (dtype, value): (DType, Value) = match dtype.map(read_dtype).transpose()? {
@@ -242,9 +294,16 @@ pub(crate) fn full<'py>(
             (one.dtype().clone(), one.get(&[]).raise()?)
         }
     };
-    let (shape, order) = (extents(shape)?, self::order(order)?);
+    let (shape, options) = (extents(shape)?, options(order, device)?);
     let nbytes = shape.iter().copied().fold(dtype.itemsize(), usize::saturating_mul);
-    wrap(py, making(py, nbytes, || DArray::full(dtype, &shape, value, order)).raise()?)
+    wrap(py, making(py, nbytes, || DArray::full(dtype, &shape, value, options)).raise()?)
+}
+
+/// How a new array is made, and where: on a device that can be opened.
+fn options(order: &str, device: Option<&Bound<'_, PyAny>>) -> PyResult<ArrayOptions<'static>> {
+    let place = device.map_or(Ok(Place::CPU), device::place_of)?;
+    device::memory_at(place)?;
+    Ok(ArrayOptions::new().order(self::order(order)?).place(place))
 }
 
 /// A copy in row-major order.
@@ -358,8 +417,8 @@ pub(crate) fn from_address<'py>(
 /// ----------
 /// obj : object
 ///     Anything with ``__dlpack__``.
-/// device : tuple of int, optional
-///     The device that it is wanted on, as DLPack numbers them.
+/// device : str or tuple of int, optional
+///     The device that it is wanted on: by its name, or as DLPack numbers them. The producer decides whether it brings it there.
 /// copy : bool, optional
 ///     True asks the producer for a copy, False forbids one.
 ///
@@ -379,11 +438,11 @@ pub(crate) fn from_address<'py>(
 pub(crate) fn from_dlpack<'py>(
     py: Python<'py>,
     obj: &Bound<'py, PyAny>,
-    device: Option<(i32, i32)>,
+    device: Option<&Bound<'py, PyAny>>,
     copy: Option<bool>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let _attached = attached(py);
-    wrap(py, dlpack::import(obj, device, copy)?)
+    wrap(py, dlpack::import(obj, device.map(device::place_of).transpose()?, copy)?)
 }
 
 /// What an object lends by Arrow, in place.

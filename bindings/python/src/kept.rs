@@ -73,13 +73,14 @@ impl Kept {
         unsafe { prepared.describe(array) }.map_err(|error| errors::refusal(&error))
     }
 
-    /// Notes that an address of the array beside this is told to somebody who gives nothing back. Whether they may not write.
+    /// Notes that an address of the array beside this is told to somebody who gives nothing back, and who comes after the work that is
+    /// under way on its memory. Whether they may not write.
     pub(crate) fn tell(&self, array: &DArray) -> crossdock::Result<bool> {
         let told = &self.parts().told;
         if let Some(loan) = told.get() {
             return Ok(loan.is_readonly());
         }
-        let loan = Loan::new(array)?;
+        let loan = Loan::ordered(array)?;
         Ok(told.get_or_init(|| loan).is_readonly())
     }
 }

@@ -9,6 +9,7 @@ mod buffer;
 mod capsule;
 mod convert;
 mod detach;
+mod device;
 mod dlpack;
 mod docstrings;
 mod entry;
@@ -48,6 +49,8 @@ mod _crossdock {
 
     #[pymodule_export]
     use super::arrow::ArrowColumn;
+    #[pymodule_export]
+    use super::device::devices;
     #[pymodule_export]
     use super::functions::{
         array, asarray, copied_bytes, empty, from_address, from_arrow, from_dlpack, full, open, to_arrow,

@@ -11,7 +11,7 @@ use crossdock::element::{
 };
 use crossdock::layout::Order;
 use crossdock::view::Request;
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::{PyAttributeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyComplex, PyTuple};
 use pyo3::{BoundObject, ffi};
@@ -24,7 +24,7 @@ use crate::flags::Flags;
 use crate::functions::promised;
 use crate::object::{Own, slot, this, wrap};
 use crate::{
-    arrow, convert, dlpack, docstrings, html, interface, nested, numpy, operators, pickle, subscript,
+    arrow, convert, device, dlpack, docstrings, html, interface, nested, numpy, operators, pickle, subscript,
 };
 
 type Getter = for<'py> fn(Python<'py>, &Own) -> PyResult<Bound<'py, PyAny>>;
@@ -41,13 +41,15 @@ const ATTRIBUTES: &[(&CStr, Getter, &CStr)] = &[
     (c"itemsize", |py, this| any(py, this.array.dtype().itemsize()), c"The number of bytes of one element."),
     (c"readonly", |py, this| truth(py, this.array.is_readonly()), c"Whether the elements may not be written through this array."),
     (c"place", |py, this| any(py, this.array.place().to_string()), c"The device that the memory is on."),
+    (c"device", |py, this| any(py, this.array.place().to_string()), c"The device that the memory is on: a name that :meth:`to_device` takes."),
+    (c"ptr", address, c"The address of element 0 on its device; 0 where there is no element. Memory of OpenCL has a handle and no address."),
     (c"backing", |py, this| any(py, this.array.backing().to_string()), c"What kind of memory it is: ``'heap'``, ``'static'``, ``'file map'``, ``'shared memory'``, ``'foreign'`` (another library's) or ``'device'``."),
     (c"T", |py, this| wrap(py, this.array.transpose().raise()?), c"The axes in reverse order, as a view."),
     (c"flags", |py, this| any(py, Flags::of(&this.array)), c"How the elements lie in memory, and whether they may be written: NumPy's flags, as attributes and items."),
     (c"exports", |py, this| any(py, this.exports.count()), c"How many buffers of this array others have at the moment."),
     (c"__array_interface__", interface::dictionary, c"The array in the words of NumPy's array interface, version 3.\n\nWhoever reads it keeps the array and gives nothing back: the memory is lent until the array goes."),
     (c"__array_struct__", interface::structure, c"The array as a capsule with the C struct of NumPy's array interface. The memory is lent until the array goes."),
-    (c"__cuda_array_interface__", interface::cuda, c"The array in the words of CUDA's array interface, version 3, where it is on such a device. The memory is lent until the array goes."),
+    (c"__cuda_array_interface__", interface::cuda_dictionary, c"The array in the words of CUDA's array interface, version 3, where it is on such a device. The memory is lent until the array goes."),
     (c"copied_because", |py, this| any(py, this.copied_because.get().map(|text| &**text)), c"Why the elements are a copy, where ``asarray(..., copy=None)`` had to make one; otherwise None."),
 ];
 
@@ -74,6 +76,7 @@ const METHODS: &[(&CStr, Method, &CStr)] = &[
     (c"__arrow_c_device_array__", arrow_device_array, docstrings::ARROW_DEVICE_ARRAY),
     (c"__array__", numpy_array, docstrings::NUMPY_ARRAY),
     (c"frozen", frozen, docstrings::FROZEN),
+    (c"to_device", device::to_device, docstrings::TO_DEVICE),
 ];
 
 /// The slots that hold the tables, which live for ever.
@@ -154,11 +157,20 @@ unsafe extern "C" fn call<const METHOD: usize>(
 const CALLS: [Call; METHODS.len()] = [
     call::<0>, call::<1>, call::<2>, call::<3>, call::<4>, call::<5>, call::<6>, call::<7>, call::<8>,
     call::<9>, call::<10>, call::<11>, call::<12>, call::<13>, call::<14>, call::<15>, call::<16>,
-    call::<17>, call::<18>, call::<19>, call::<20>,
+    call::<17>, call::<18>, call::<19>, call::<20>, call::<21>,
 ];
 
 fn any<'py, T: IntoPyObject<'py>>(py: Python<'py>, value: T) -> PyResult<Bound<'py, PyAny>> {
     value.into_pyobject(py).map(|object| object.into_any().into_bound()).map_err(Into::into)
+}
+
+fn address<'py>(py: Python<'py>, this: &Own) -> PyResult<Bound<'py, PyAny>> {
+    let array = &this.array;
+    if !array.place().is_addressed() {
+        let text = format!("memory on {} has a handle and no address: __dlpack__ gives it", array.place());
+        return Err(PyAttributeError::new_err(text));
+    }
+    any(py, if array.is_empty() { 0 } else { array.as_ptr().addr() })
 }
 
 fn truth(py: Python<'_>, value: bool) -> PyResult<Bound<'_, PyAny>> {
@@ -361,7 +373,7 @@ fn dlpack_export<'py>(py: Python<'py>, this: &Own, arguments: Arguments<'py>) ->
 
 fn dlpack_device<'py>(py: Python<'py>, this: &Own, arguments: Arguments<'py>) -> PyResult<Bound<'py, PyAny>> {
     arguments.finish()?;
-    any(py, dlpack::device(&this.array))
+    any(py, dlpack::device_of(&this.array))
 }
 
 fn arrow_schema<'py>(py: Python<'py>, this: &Own, arguments: Arguments<'py>) -> PyResult<Bound<'py, PyAny>> {

@@ -41,7 +41,7 @@ unsafe extern "C" fn repr(object: *mut ffi::PyObject) -> *mut ffi::PyObject {
 
 unsafe extern "C" fn str(object: *mut ffi::PyObject) -> *mut ffi::PyObject {
     // SAFETY: the interpreter calls.
-    unsafe { enter(object, |py, this| Ok(PyString::new(py, &this.array.to_string()).into_ptr())) }
+    unsafe { enter(object, |py, this| Ok(PyString::new(py, &text::str(&this.array)).into_ptr())) }
 }
 
 /// `==` and `!=`: of whole arrays, by NumPy's rules for the elements.

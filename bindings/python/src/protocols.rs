@@ -10,12 +10,11 @@
 //! | 6 | `__array_interface__` | says nearly all types of NumPy's; the object is kept |
 //! | 7 | `__array_struct__` | the same, without the units of dates |
 //! | 8 | `__array__` | gives an array of NumPy's, which is asked in turn |
-//! | 9 | `__cuda_array_interface__` | says memory without a device, which nobody here could find |
+//! | 9 | `__cuda_array_interface__` | says memory of CUDA's, of which the driver knows the device; the object is kept |
 
 use crossdock::DArray;
 use crossdock::memory::count_copied;
 use pyo3::exceptions::{PyBufferError, PyException, PyTypeError};
-use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyType;
 
@@ -41,7 +40,11 @@ const OTHERS: &[Protocol] = &[
         lend: interface::lend_struct,
     },
     Protocol { name: "__array__", is_offered: numpy::is_offered, lend: numpy::lend },
-    Protocol { name: "__cuda_array_interface__", is_offered: is_offered_cuda, lend: refuse_cuda },
+    Protocol {
+        name: "__cuda_array_interface__",
+        is_offered: interface::is_offered_cuda,
+        lend: interface::lend_cuda,
+    },
 ];
 
 fn is_offered_plain_arrow(object: &Bound<'_, PyAny>) -> PyResult<bool> {
@@ -50,16 +53,6 @@ fn is_offered_plain_arrow(object: &Bound<'_, PyAny>) -> PyResult<bool> {
 
 fn lend_by_dlpack(object: &Bound<'_, PyAny>) -> PyResult<DArray> {
     dlpack::import(object, None, None)
-}
-
-fn is_offered_cuda(object: &Bound<'_, PyAny>) -> PyResult<bool> {
-    object.hasattr(intern!(object.py(), "__cuda_array_interface__"))
-}
-
-fn refuse_cuda(_: &Bound<'_, PyAny>) -> PyResult<DArray> {
-    Err(PyBufferError::new_err(
-        "the memory is on a device of CUDA, of which the interface does not say which one it is: __dlpack__ does",
-    ))
 }
 
 /// An array in place, by the first protocol that gives one, behind that of buffers. `first` is why that gave none, if it was asked.

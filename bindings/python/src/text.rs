@@ -1,4 +1,4 @@
-//! `repr`: an array as text.
+//! `repr` and `str`: an array as text.
 
 use crossdock::DArray;
 
@@ -10,6 +10,9 @@ const THRESHOLD: usize = 1000;
 
 /// What is written of an array: NumPy's `repr`, under our name, and with the dtype always.
 pub(crate) fn repr(array: &DArray) -> String {
+    if !array.place().is_host() {
+        return elsewhere(array);
+    }
     const HEAD: &str = "Array(";
     let elements = array.display().threshold(THRESHOLD).line_width(LINE - 1).literal(HEAD.len());
     let mut text = format!("{HEAD}{elements},");
@@ -20,9 +23,7 @@ pub(crate) fn repr(array: &DArray) -> String {
     };
     // Where the elements do not show it.
     if array.is_empty() && array.shape() != [0] || array.len() > THRESHOLD {
-        let shape: Vec<String> = array.shape().iter().map(usize::to_string).collect();
-        let comma = if shape.len() == 1 { "," } else { "" };
-        tail = format!("shape=({}{comma}), {tail}", shape.join(", "));
+        tail = format!("shape={}, {tail}", shape(array));
     }
     let last = text.rsplit('\n').next().unwrap_or_default().chars().count();
     if last + 1 + tail.chars().count() > LINE {
@@ -32,4 +33,22 @@ pub(crate) fn repr(array: &DArray) -> String {
         text += " ";
     }
     text + &tail
+}
+
+/// What `print` shows: the elements, where the processor reaches them.
+pub(crate) fn str(array: &DArray) -> String {
+    if array.place().is_host() { array.to_string() } else { elsewhere(array) }
+}
+
+/// Of an array that the processor does not reach: all but the elements.
+fn elsewhere(array: &DArray) -> String {
+    let dtype = dtype_text(array.dtype());
+    let dtype = if array.dtype().as_record().is_some() { dtype } else { format!("'{dtype}'") };
+    format!("Array(shape={}, dtype={dtype}, device='{}')", shape(array), array.place())
+}
+
+fn shape(array: &DArray) -> String {
+    let lengths: Vec<String> = array.shape().iter().map(usize::to_string).collect();
+    let comma = if lengths.len() == 1 { "," } else { "" };
+    format!("({}{comma})", lengths.join(", "))
 }

@@ -195,7 +195,7 @@ MISBEHAVIOURS = {
     "a type that there is not": (dict(code=99), "99"),
     "a width that there is not": (dict(bits=7), "7"),
     "packed elements of four bits": (dict(code=17, bits=4), "4"),
-    "a handle for data": (dict(device=(4, 0)), "opencl|OpenCL|4"),
+    "a handle for data": (dict(device=(7, 0)), "vulkan"),
 }
 
 #: What may be so: the values.

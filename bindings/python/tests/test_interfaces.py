@@ -359,7 +359,7 @@ def test_each_protocol_says_why_it_gave_nothing():
     assert said.startswith("test_each") and "Many shares no memory" in said
     found = [said.index(word) for word in ["Arrow: ", "no column today", "DLPack: no DLPack", "__cuda_array_interface__: "]]
     assert found == sorted(found)
-    with pytest.raises(BufferError, match="which one it is: __dlpack__ does"):
+    with pytest.raises(TypeError, match="__cuda_array_interface__ has no .typestr"):
         crossdock.asarray(type("Cuda", (), {"__cuda_array_interface__": {}})())
 
 
@@ -416,7 +416,8 @@ def test_numpy_is_told_the_types_of_ml_dtypes_where_it_has_a_registry(monkeypatc
 
 
 def test_memory_of_cuda_is_told_to_consumers_of_cuda():
-    # Nobody here has such a device: memory of the processor, lent under a device's name, is described and never touched.
+    # Memory of the processor, lent under a device's name, is described and never touched. Where there is such a device, its default stream
+    # may be named.
     theirs = np.arange(6.0).reshape(2, 3)
     get = ctypes.pythonapi.PyCapsule_GetPointer
     get.argtypes, get.restype = [ctypes.py_object, ctypes.c_char_p], ctypes.c_void_p
@@ -432,7 +433,8 @@ def test_memory_of_cuda_is_told_to_consumers_of_cuda():
     assert ours.place == "cuda:1"
     told = ours[:, ::2].__cuda_array_interface__
     assert told.pop("descr") == [("", "<f8")]
-    expected = {"shape": (2, 2), "typestr": "<f8", "data": (theirs.ctypes.data, False), "strides": (24, 16), "version": 3, "stream": None}
+    assert told.pop("stream") in (None, 1)
+    expected = {"shape": (2, 2), "typestr": "<f8", "data": (theirs.ctypes.data, False), "strides": (24, 16), "version": 3}
     assert told == expected
     assert not hasattr(ours, "__array_interface__") and not hasattr(ours, "__array_struct__")
     with pytest.raises(BufferError, match="cuda"):

@@ -7,9 +7,9 @@ use std::ffi::{c_int, c_void};
 use crossdock::DArray;
 use crossdock::element::ScalarKind;
 use crossdock::exchange::protocol::array_interface::abi::{self, PyArrayInterface};
-use crossdock::exchange::protocol::array_interface::{Loan, Words};
+use crossdock::exchange::protocol::array_interface::{Loan, Words, cuda};
 use crossdock::layout::Order;
-use crossdock::memory::DeviceKind;
+use crossdock::view::Synchronization;
 use pyo3::exceptions::PyAttributeError;
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -26,26 +26,40 @@ fn absent(error: impl std::fmt::Display) -> PyErr {
     PyAttributeError::new_err(error.to_string())
 }
 
+/// As [`absent`], for an array that the processor does not reach.
+#[cold]
+fn elsewhere(array: &DArray) -> PyErr {
+    let place = array.place();
+    absent(format!(
+        "the array interface says no place, and this array is on {place}: x.to_device('cpu') copies it"
+    ))
+}
+
 /// `__array_interface__`.
 pub(crate) fn dictionary<'py>(py: Python<'py>, this: &Own) -> PyResult<Bound<'py, PyAny>> {
     if !this.array.place().is_host() {
-        return Err(absent(format!(
-            "the array interface says no place, and this array is on {}",
-            this.array.place()
-        )));
+        return Err(elsewhere(&this.array));
     }
+    settle(&this.array)?;
     described(py, this)
 }
 
+/// Whoever is told an address of the processor's knows no streams: the host waits.
+fn settle(array: &DArray) -> PyResult<()> {
+    // SAFETY: there is no stream.
+    let settled = unsafe { Synchronization::Host.order(array, Loan::kind(array)) };
+    settled.map_err(|error| errors::refusal(&error))
+}
+
 /// `__cuda_array_interface__`: the same words, of memory that CUDA can address.
-pub(crate) fn cuda<'py>(py: Python<'py>, this: &Own) -> PyResult<Bound<'py, PyAny>> {
-    let place = this.array.place();
-    if ![DeviceKind::CUDA, DeviceKind::CUDA_MANAGED].contains(&place.kind()) {
+pub(crate) fn cuda_dictionary<'py>(py: Python<'py>, this: &Own) -> PyResult<Bound<'py, PyAny>> {
+    let array = &this.array;
+    let place = array.place();
+    if !cuda::is_for(place) {
         return Err(absent(format!("the array is on {place}, and not on a device of CUDA")));
     }
     let described = described(py, this)?;
-    // Work of which this library knows was waited for.
-    described.set_item("stream", py.None())?;
+    described.set_item("stream", cuda::stream(array).map_err(|error| errors::refusal(&error))?)?;
     Ok(described)
 }
 
@@ -95,10 +109,7 @@ pub(crate) fn structure<'py>(py: Python<'py>, this: &Own) -> PyResult<Bound<'py,
     let array = &this.array;
     let dtype = array.dtype();
     if !array.place().is_host() {
-        return Err(absent(format!(
-            "the array interface says no place, and this array is on {}",
-            array.place()
-        )));
+        return Err(elsewhere(array));
     }
     let Some(scalar) = dtype.as_scalar() else {
         return Err(absent(format!("the struct of the array interface is not made of {}", dtype)));
@@ -116,6 +127,7 @@ pub(crate) fn structure<'py>(py: Python<'py>, this: &Own) -> PyResult<Bound<'py,
     if array.layout().suboffsets().is_some() {
         return Err(absent("the array follows pointers"));
     }
+    settle(array)?;
     let readonly = this.kept.tell(array).map_err(|error| errors::refusal(&error))?;
     let normal = array.layout().normalized();
     let length = |&len: &usize| len.cast_signed();

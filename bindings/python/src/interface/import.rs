@@ -1,10 +1,10 @@
-//! `__array_interface__` and `__array_struct__`, inwards.
+//! `__array_interface__`, `__array_struct__` and `__cuda_array_interface__`, inwards.
 
 use std::slice;
 
 use crossdock::DArray;
 use crossdock::exchange::protocol::array_interface::abi::{HAS_DESCR, PyArrayInterface, WRITEABLE};
-use crossdock::exchange::protocol::array_interface::{Described, import, type_string};
+use crossdock::exchange::protocol::array_interface::{Described, cuda, import, type_string};
 use crossdock::memory::{Birth, Buffer};
 use pyo3::exceptions::{PyBufferError, PyTypeError};
 use pyo3::intern;
@@ -26,6 +26,11 @@ pub(crate) fn is_offered_struct(object: &Bound<'_, PyAny>) -> PyResult<bool> {
     object.hasattr(intern!(object.py(), "__array_struct__"))
 }
 
+/// Whether an object has `__cuda_array_interface__`.
+pub(crate) fn is_offered_cuda(object: &Bound<'_, PyAny>) -> PyResult<bool> {
+    object.hasattr(intern!(object.py(), "__cuda_array_interface__"))
+}
+
 /// What a dictionary says.
 struct Said<'py> {
     typestr: String,
@@ -33,6 +38,7 @@ struct Said<'py> {
     name: Option<String>,
     shape: Vec<isize>,
     strides: Option<Vec<isize>>,
+    stream: Option<i64>,
     data: Data<'py>,
 }
 
@@ -43,9 +49,12 @@ enum Data<'py> {
     In(Bound<'py, PyAny>, usize),
 }
 
-fn read<'py>(object: &Bound<'py, PyAny>) -> PyResult<Said<'py>> {
-    let py = object.py();
-    let given = object.getattr(intern!(py, "__array_interface__"))?;
+const INTERFACE: &str = "__array_interface__";
+const CUDA: &str = "__cuda_array_interface__";
+
+fn read<'py>(object: &Bound<'py, PyAny>, interface: &str) -> PyResult<Said<'py>> {
+    let wrong = |what: String| wrong(interface, what);
+    let given = object.getattr(interface)?;
     let Ok(given) = given.cast::<PyDict>() else {
         return Err(wrong(format!("is {} and no dictionary", given.get_type().name()?)));
     };
@@ -72,13 +81,14 @@ fn read<'py>(object: &Bound<'py, PyAny>) -> PyResult<Said<'py>> {
         name: named(object),
         shape: needed("shape")?.extract()?,
         strides: some("strides")?.map(|strides| strides.extract()).transpose()?,
+        stream: some("stream")?.map(|stream| stream.extract()).transpose()?,
         data,
     })
 }
 
 #[cold]
-fn wrong(what: String) -> PyErr {
-    PyTypeError::new_err(format!("the __array_interface__ {what}"))
+fn wrong(interface: &str, what: String) -> PyErr {
+    PyTypeError::new_err(format!("the {interface} {what}"))
 }
 
 /// What an object of NumPy's calls the type of its elements: type strings lose what NumPy did not define itself.
@@ -111,13 +121,13 @@ impl Said<'_> {
 
 /// An array in place on what an object describes.
 pub(crate) fn lend(object: &Bound<'_, PyAny>) -> PyResult<DArray> {
-    let said = read(object)?;
+    let said = read(object, INTERFACE)?;
     match &said.data {
         Data::At(address, readonly) => at(&said, *address, *readonly, Owner::object(object)),
         Data::In(data, offset) => {
             let bytes = bytes_of(data)?;
             // Where the data are made anew for each who asks, they are a copy. Both are alive: one address is one memory.
-            if let Data::In(again, _) = read(object)?.data
+            if let Data::In(again, _) = read(object, INTERFACE)?.data
                 && bytes_of(&again)?.as_ptr() != bytes.as_ptr()
             {
                 return Err(PyBufferError::new_err(
@@ -131,11 +141,31 @@ pub(crate) fn lend(object: &Bound<'_, PyAny>) -> PyResult<DArray> {
 
 /// An array on a copy that an object made because it was asked. None where it makes none.
 pub(crate) fn copied(object: &Bound<'_, PyAny>) -> PyResult<Option<DArray>> {
-    let said = read(object)?;
+    let said = read(object, INTERFACE)?;
     match &said.data {
         Data::At(..) => Ok(None),
         Data::In(data, offset) => said.within(bytes_of(data)?, *offset).map(Some),
     }
+}
+
+/// An array in place on what an object describes on a device of CUDA. Whoever touches it next comes after what the object has put into the
+/// stream that it names.
+pub(crate) fn lend_cuda(object: &Bound<'_, PyAny>) -> PyResult<DArray> {
+    let said = read(object, CUDA)?;
+    let Data::At(address, readonly) = said.data else {
+        return Err(wrong(CUDA, "has no address as its data".to_owned()));
+    };
+    let owner = Owner::object(object);
+    let data = std::ptr::with_exposed_provenance_mut(address);
+    let described = said.described(data);
+    let array = cuda::place_of(&described).and_then(|place| {
+        let synchronization = cuda::synchronization(said.stream)?;
+        let release = move || drop(owner);
+        // SAFETY: as long as the object is there, the elements are memory to be used so, and the stream is one of CUDA's (the protocol's
+        // word).
+        unsafe { cuda::import(&described, place, synchronization, readonly, release) }
+    });
+    array.map_err(|error| errors::refusal(&error))
 }
 
 fn at(said: &Said<'_>, address: usize, readonly: bool, owner: Owner) -> PyResult<DArray> {
@@ -177,6 +207,7 @@ pub(crate) fn lend_struct(object: &Bound<'_, PyAny>) -> PyResult<DArray> {
         name: named(object),
         shape: numbers(shape).unwrap_or_default(),
         strides: numbers(strides),
+        stream: None,
         data: Data::At(0, false),
     };
     if said.shape.len() != rank {

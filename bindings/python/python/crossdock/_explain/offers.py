@@ -31,6 +31,16 @@ class Offer:
     extra: dict[str, object] = field(default_factory=dict)
 
     @property
+    def is_on_host(self) -> bool:
+        """Whether the processor addresses the memory, as it does what CUDA and ROCm pin and what CUDA manages."""
+        return self.device[0] in (1, 3, 11, 13)
+
+    @property
+    def is_addressed(self) -> bool:
+        """Whether the memory has an address, and not the handle of a buffer object (OpenCL, Vulkan, Metal, WebGPU)."""
+        return self.device[0] not in (4, 7, 8, 15)
+
+    @property
     def dtype(self) -> str | None:
         """The element's name."""
         return None if self.element is None else self.element.name

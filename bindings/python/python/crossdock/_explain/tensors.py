@@ -105,6 +105,9 @@ def describe(protocol: str, tensor: native.DLTensor, flags: int) -> Offer:
         device=device,
         extra={"byte_offset": tensor.byte_offset, "lanes": tensor.lanes, "copied": bool(flags & COPIED)},
     )
+    if not offer.is_addressed:
+        offer.address = None
+        offer.notes.append(f"in the object with the handle {tensor.data or 0:#x}")
     if tensor.byte_offset:
         offer.notes.append(f"byte_offset {tensor.byte_offset}")
     if strides is None:

@@ -61,6 +61,8 @@ def by_method(subject: Subject) -> Verdict:
     """By `__array__`, or item by item."""
     offer = subject.offers.get(METHOD)
     if offer is not None:
+        if any(given.refusal is None and not given.is_on_host for given in subject.offers.values()):
+            return refuses("the processor cannot address the memory, and __array__ does not bring it")
         if offer.address is None:
             return copies("__array__ gives nothing without a copy")
         if offer.extra.get("is_old"):
@@ -86,7 +88,7 @@ def from_dlpack(subject: Subject) -> Verdict:
         offer = subject.offers[LEGACY]
     if offer.refusal is not None:
         return refuses(f"the producer refuses {offer.protocol}")
-    if offer.device[0] not in (1, 3, 11, 13):
+    if not offer.is_on_host:
         return refuses("the processor cannot address the memory")
     if offer.element is None or not offer.element.is_number:
         return refuses(f"no type for elements of {offer.dtype}")

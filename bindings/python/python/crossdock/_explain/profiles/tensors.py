@@ -10,6 +10,7 @@ WIDE = frozenset({"uint16", "uint32", "uint64"})
 FLOATS = frozenset({"float16", "float32", "float64"})
 COMPLEX = frozenset({"complex64", "complex128"})
 NUMBERS = INTEGERS | WIDE | FLOATS | COMPLEX | {"bool"}
+CUDA = frozenset({2})
 SMALL = frozenset({"float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu"})
 
 
@@ -25,6 +26,8 @@ class Reader:
     unknown: frozenset[str] = frozenset()
     #: Elements that silently become others.
     narrowed: dict[str, str] = field(default_factory=dict)
+    #: The kinds of devices whose memory it takes, in DLPack's numbers, beside the processor's; None for all.
+    devices: frozenset[int] | None = frozenset()
     #: Whether a struct of the other kind than it asked for is taken.
     takes_either: bool = False
     #: Whether a version above 1 is noticed.
@@ -65,9 +68,8 @@ class Reader:
         if protocol == BUFFER:
             return self.readonly if self.readonly and offer.readonly else read_buffer(offer)
         if offer.device[0] != 1:
-            return (
-                Verdict("in place", "on its device") if self.elements is None else refuses("the memory is on a device")
-            )
+            takes = self.devices is None or offer.device[0] in self.devices
+            return in_place("on its device") if takes else refuses("the memory is on a device that it does not know")
         if offer.extra.get("lanes", 1) != 1:
             return self.lanes or refuses("several lanes")
         if offer.dtype in self.unknown or self.elements is not None and offer.dtype not in self.elements:
@@ -124,21 +126,23 @@ ABORTS = "the process ends (SIGABRT)"
 NANOBIND_READ = Reader(
     asks=(LEGACY, VERSIONED, BUFFER),
     elements=None,
+    devices=None,
     takes_either=True,
     looks_at_version=False,
     lanes=in_place("as lanes"),
 )
 NANOBIND_WRITE = Reader(
-    asks=(VERSIONED, LEGACY, BUFFER), elements=None, takes_either=True, looks_at_version=False, lanes=in_place("as lanes"),
+    asks=(VERSIONED, LEGACY, BUFFER), elements=None, devices=None, takes_either=True, looks_at_version=False, lanes=in_place("as lanes"),
     readonly=refuses("the memory is read-only"),
 )  # fmt: skip
 TVM = Reader(
-    asks=(EXCHANGE, LEGACY), elements=None, unknown=COMPLEX, lanes=in_place("as lanes"),
+    asks=(EXCHANGE, LEGACY), elements=None, devices=None, unknown=COMPLEX, lanes=in_place("as lanes"),
     readonly=misreads("the flag is not looked at: it lends read-only memory on as writable"),
 )  # fmt: skip
 TORCH = Reader(
     asks=(VERSIONED, LEGACY),
     elements=NUMBERS | SMALL | {"bfloat16"},
+    devices=CUDA,
     takes_either=True,
     layouts={"backwards": refuses("strides backwards (RuntimeError)")},
     readonly=misreads("the flag is not looked at: a tensor that writes read-only memory"),
@@ -150,6 +154,7 @@ OLD_TORCH = Reader(
 )
 JAX = Reader(
     elements=NUMBERS | SMALL | {"bfloat16"},
+    devices=CUDA,
     layouts={"backwards": REFUSED, "broadcast": REFUSED, "gaps": REFUSED},
     boundary=64,
     no_deleter=misreads(f"no deleter: {ABORTS}"),
@@ -176,7 +181,9 @@ def cupy(subject: Subject) -> Verdict:
             "it has no __dlpack__" if VERSIONED not in subject.offers else f"the producer refuses {VERSIONED}"
         )
     # By policy: `TypeError`, whatever the memory is.
-    return refuses("memory of the processor") if offer.device[0] == 1 else in_place()
+    if offer.device[0] == 1:
+        return refuses("memory of the processor")
+    return in_place() if offer.device[0] in (2, 13) else refuses("the memory is on a device that it does not know")
 
 
 PROFILES = [

@@ -1,0 +1,130 @@
+//! Devices: which there are, what names one, and arrays that go there.
+
+use std::sync::Arc;
+
+use crossdock::array::CopyPolicy;
+use crossdock::memory::device::{self, MemoryManager, Moved, cuda, opencl};
+use crossdock::memory::{DeviceKind, Place};
+use crossdock::view::Synchronization;
+use pyo3::exceptions::PyBufferError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::arguments::Arguments;
+use crate::detach::detached;
+use crate::entry::attached;
+use crate::errors::{self, Raise};
+use crate::import::Taken;
+use crate::object::{Own, wrap};
+
+/// A place from its name, a pair of DLPack's numbers, or what prints itself as a name, as PyTorch's devices do.
+pub(crate) fn place_of(object: &Bound<'_, PyAny>) -> PyResult<Place> {
+    if let Ok((kind, ordinal)) = object.extract::<(i32, i32)>() {
+        return Ok(Place::new(DeviceKind(kind), ordinal));
+    }
+    object.str()?.to_cow()?.parse().raise()
+}
+
+/// The usual memory at a place.
+pub(crate) fn memory_at(place: Place) -> PyResult<Arc<dyn MemoryManager>> {
+    device::memory(place).map_err(|error| errors::refusal(&error))
+}
+
+/// `to_device(device, /, *, stream=None)`.
+pub(crate) fn to_device<'py>(
+    py: Python<'py>,
+    this: &Own,
+    mut arguments: Arguments<'py>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let device = arguments.positional().into_iter().next();
+    let stream: Option<i64> = arguments.named("stream").map(|stream| stream.extract()).transpose()?;
+    arguments.finish()?;
+    let device =
+        device.ok_or_else(|| pyo3::exceptions::PyTypeError::new_err("to_device() needs a device"))?;
+    let place = place_of(&device)?;
+    let array = &this.array;
+    if place == array.place() {
+        return wrap(py, array.clone());
+    }
+    let memory = memory_at(place)?;
+    let moved = match stream {
+        None => detached(py, array, |array| array.copy_to(&memory)),
+        Some(number) => {
+            let worker = if place.is_host() { array.place() } else { place };
+            stream_of(worker, number).and_then(|stream| Ok(array.copy_to_in(&memory, &*stream)?.array))
+        }
+    };
+    wrap(py, moved.raise()?)
+}
+
+/// The stream of somebody else's, on a device, that has this number.
+fn stream_of(place: Place, number: i64) -> crossdock::Result<Arc<dyn device::Stream>> {
+    let unknown = || {
+        crossdock::Error::unsupported(format!(
+            "{place} puts no copies into a stream with the number {number}"
+        ))
+    };
+    let Synchronization::Stream(raw) = Synchronization::asked(place.kind(), Some(number))? else {
+        return Err(unknown());
+    };
+    // SAFETY: a stream of the caller's on that device, who writes its handle in Python.
+    let stream = unsafe { device::get(place)?.wrap_stream(std::ptr::with_exposed_provenance_mut(raw)) }?;
+    stream.ok_or_else(unknown)
+}
+
+/// What was taken, on the place that is wanted: mapped where nothing may be copied, copied where that was asked for.
+pub(crate) fn brought(taken: Taken, place: Place, policy: CopyPolicy) -> PyResult<Taken> {
+    let Taken { array, copied_because } = taken;
+    let from = array.place();
+    if from == place {
+        return Ok(Taken { array, copied_because });
+    }
+    let memory = memory_at(place)?;
+    let away = || format!("the elements are on {from}, and come to {place} by a copy alone");
+    Python::attach(|py| match policy {
+        CopyPolicy::Never => match array.map_to(&memory).map_err(|error| errors::refusal(&error))? {
+            Some(array) => Ok(Taken { array, copied_because }),
+            None => Err(PyBufferError::new_err(format!("{}, which copy=False forbids", away()))),
+        },
+        CopyPolicy::IfNeeded => {
+            let placed = detached(py, &array, |array| array.map_or_copy_to(&memory)).raise()?;
+            let because = matches!(placed.moved, Moved::Copied { .. }).then(away).or(copied_because);
+            Ok(Taken { array: placed.array, copied_because: because })
+        }
+        CopyPolicy::Always => {
+            let array = detached(py, &array, |array| array.copy_to(&memory)).raise()?;
+            Ok(Taken { array, copied_because: None })
+        }
+    })
+}
+
+/// The devices that this machine has, by their names.
+///
+/// Each name is one that ``to_device``, and the argument ``device`` of :func:`asarray`, :func:`zeros` and their siblings, take. A device
+/// whose driver is not there is not listed; whoever asks for it is told what is missing.
+///
+/// Returns
+/// -------
+/// dict of str to str
+///     What people call each: a model, with its number.
+///
+/// Examples
+/// --------
+/// >>> import crossdock
+/// >>> crossdock.devices()['cpu']
+/// 'the processor'
+#[pyfunction]
+pub(crate) fn devices(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+    let _attached = attached(py);
+    let found = PyDict::new(py);
+    found.set_item(Place::CPU.to_string(), device::get(Place::CPU).raise()?.name())?;
+    for device in cuda::devices().unwrap_or_default() {
+        for kind in [DeviceKind::CUDA, DeviceKind::CUDA_HOST, DeviceKind::CUDA_MANAGED] {
+            found.set_item(Place::new(kind, device.place.ordinal()).to_string(), &device.name)?;
+        }
+    }
+    for device in opencl::devices().unwrap_or_default() {
+        found.set_item(device.place.to_string(), &device.name)?;
+    }
+    Ok(found)
+}
