@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crossdock::Error;
 use crossdock::memory::device::{self, Device, MemoryManager, Stream};
 use crossdock::memory::{Buffer, DeviceKind, Place};
+use crossdock::{Casting, Error};
 
 use crate::{Engine, Job, Result, Task};
 
@@ -88,7 +88,7 @@ impl Engine for OnDevice {
     }
 
     fn job<'a>(&'a self, task: &'a Task) -> Result<Option<Job<'a>>> {
-        let enqueue = || task.assign();
+        let enqueue = || task.target().assign_in(task.source(), Casting::Saturating, &*self.stream).map(drop);
         Ok(Some(Job::timed(
             move |count| timed(&*self.stream, count, enqueue),
             || task.is_done(task.target()),

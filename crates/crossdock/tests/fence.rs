@@ -298,6 +298,7 @@ const DARRAY: &[&str] = &[
     "all_close",
     "first_not_close",
     "assign",
+    "assign_in",
     "assign_columns",
     "to_columns",
     "is_indirect",
@@ -328,6 +329,7 @@ impl PairVisitor for WhereIs {
 #[test]
 fn every_method_of_an_array_refuses_or_leaves_the_elements_alone() {
     let (device, buffer) = fenced();
+    let stream = device.stream().unwrap().unwrap();
     let int = i32::dtype();
     let layout = Layout::contiguous(&[2, 3, 4], 4, Order::RowMajor).unwrap();
     let array = DArray::from_buffer(buffer, int.clone(), layout, 0).unwrap();
@@ -421,6 +423,7 @@ fn every_method_of_an_array_refuses_or_leaves_the_elements_alone() {
         refused(view.cast_in(&pool, &f64::dtype(), Order::RowMajor, Casting::Checked));
         if !view.is_readonly() && view.layout().is_injective() {
             let host = DArray::zeros(view.dtype().clone(), view.shape(), Order::RowMajor).unwrap();
+            refused(view.assign_in(&host, Casting::Checked, &*stream));
             refused(view.assign(&host, Casting::Checked));
             refused(host.assign(view, Casting::Checked));
         }

@@ -1,10 +1,13 @@
 //! Between typed and dynamic arrays, and copies into new memory.
 
+use std::sync::Arc;
+
 use crate::array::{Array, DArray, RawArray, overlap};
 use crate::element::{DType, Element};
 use crate::error::{Error, Kind, Rejected, Result};
 use crate::kernel::{self, Casting, Gaps};
 use crate::layout::{Layout, Order};
+use crate::memory::device::{Event, Stream};
 use crate::memory::{Buffer, LeaseKind, Pool};
 
 impl<T: Element, const D: usize> From<Array<T, D>> for DArray {
@@ -198,10 +201,7 @@ impl DArray {
     /// does not fit, with its index (of the others any may have been written); `is_conflict` while somebody holds Read or Write
     /// here, or Write there; `is_read_only`; `is_place`.
     pub fn assign(&self, source: &Self, casting: Casting) -> Result<()> {
-        if !self.is_indirect() && !self.layout().is_injective() {
-            return Err(Error::new(Kind::Layout, overlap(self.shape(), self.strides())));
-        }
-        let source = source.broadcast_to(self.shape())?;
+        let source = self.assigned(source)?;
         if source.may_overlap(self) {
             return self.assign(&source.to_order(Order::RowMajor)?, casting);
         }
@@ -211,6 +211,39 @@ impl DArray {
         let (_ours, _theirs) = (self.lease(LeaseKind::Share)?, source.lease(LeaseKind::Pin)?);
         // SAFETY: DArray 1, under a Pin and a Share lease, of memory that does not overlap.
         unsafe { source.write_to(self.as_ptr().cast_mut(), self.dtype(), self.layout(), casting, Gaps::Keep) }
+    }
+
+    /// As [`DArray::assign`], in a stream: it returns when the work is in the queue, and the event is the end of it. Until then the work holds
+    /// a Pin lease of the source and a Share lease of this array, and the event is noted on both. What no device does by itself (arrays of the host,
+    /// of two places, or that may overlap) is done at once behind what is in the stream, and has no event.
+    ///
+    /// # Errors
+    ///
+    /// As [`DArray::assign`]. What fails later is told by the event, and by every lease for access to this array by the processor; but
+    /// what [`Casting::Checked`] refuses is told at once, for which the call waits.
+    pub fn assign_in(
+        &self,
+        source: &Self,
+        casting: Casting,
+        stream: &dyn Stream,
+    ) -> Result<Option<Arc<dyn Event>>> {
+        let source = self.assigned(source)?;
+        if !source.may_overlap(self)
+            && let Some(engine) = self.common_engine(&source)?
+            && engine.can_enqueue(stream)
+        {
+            return self.written_by(&*engine, &source, casting, Gaps::Keep, Some(stream));
+        }
+        stream.synchronize()?;
+        self.assign(&source, casting).map(|()| None)
+    }
+
+    /// What is to be assigned, in this array's shape.
+    fn assigned(&self, source: &Self) -> Result<Self> {
+        if !self.is_indirect() && !self.layout().is_injective() {
+            return Err(Error::new(Kind::Layout, overlap(self.shape(), self.strides())));
+        }
+        source.broadcast_to(self.shape())
     }
 
     /// Whether the two may have bytes in common: whether their spans have, that is. Of rows behind pointers the spans say nothing.

@@ -94,17 +94,26 @@ impl DArray {
         )
     }
 
+    /// Who works on the elements of both where the processor does not; `None` where that is nobody.
+    ///
+    /// # Errors
+    ///
+    /// As [`DArray::engine`].
+    pub(super) fn common_engine(&self, other: &Self) -> Result<Option<Arc<dyn Engine>>> {
+        let (Some(engine), Some(_)) = (self.engine()?, other.engine()?) else { return Ok(None) };
+        let reaches = other.memory_manager()?.is_some_and(|manager| engine.reaches(&manager));
+        Ok(reaches.then_some(engine))
+    }
+
     /// As [`DArray::assign`], of an array of the same shape that does not overlap this one, where a device has either of them.
     pub(super) fn assign_across(&self, source: &Self, casting: Casting) -> Result<()> {
-        let (ours, theirs) = (self.engine()?, source.engine()?);
+        let engine = self.common_engine(source)?;
         if self.is_readonly() {
             // Told before anything is copied.
             drop(self.buffer()?.0.hold(LeaseKind::Share)?);
         }
-        if let (Some(engine), Some(_)) = (&ours, &theirs)
-            && source.memory_manager()?.is_some_and(|manager| engine.reaches(&manager))
-        {
-            return self.written_by(&**engine, source, casting, Gaps::Keep, None).map(drop);
+        if let Some(engine) = engine {
+            return self.written_by(&*engine, source, casting, Gaps::Keep, None).map(drop);
         }
         // Packed where they are, moved as bytes, and unpacked where they go.
         let order = self.layout().order();

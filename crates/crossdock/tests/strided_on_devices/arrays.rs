@@ -201,6 +201,37 @@ fn work_in_a_stream_gives_its_event_and_comes_in_order() {
 }
 
 #[test]
+fn elements_are_assigned_in_a_stream_behind_what_is_in_it() {
+    for device in devices() {
+        let stream = device.stream().unwrap().unwrap();
+        let (target, wanted) = (there(&*device, &[30, 20]), rows(&[30, 20]));
+        let turned = |array: &DArray| array.reshape(&[20, 30]).unwrap().transpose().unwrap();
+        // Each reads what the one before it writes, or writes what it reads.
+        let scratch = DArray::zeros(DType::F64, &[30, 20], device.place()).unwrap();
+        let beside = DArray::zeros(DType::F64, &[30, 20], Order::RowMajor).unwrap();
+        for _ in 0..3 {
+            assert!(scratch.assign_in(&turned(&target), Casting::Saturating, &*stream).unwrap().is_some());
+            assert!(target.assign_in(&scratch, Casting::Saturating, &*stream).unwrap().is_some());
+            beside.assign(&turned(&wanted), Casting::Checked).unwrap();
+            wanted.assign(&beside, Casting::Checked).unwrap();
+        }
+        assert_equal(&target, &wanted);
+        // What no device does by itself is done when the call returns, behind the others.
+        let row = rows(&[30, 20]);
+        let event = target.assign_in(&row, Casting::Checked, &*stream).unwrap();
+        assert!(event.is_none_or(|event| event.is_done()));
+        assert_equal(&target, &row);
+        let (upper, lower) = (target.slice(s![..29, ..]).unwrap(), target.slice(s![1.., ..]).unwrap());
+        assert!(upper.assign_in(&lower, Casting::Checked, &*stream).unwrap().is_none());
+        row.slice(s![..29, ..]).unwrap().assign(&row.slice(s![1.., ..]).unwrap(), Casting::Checked).unwrap();
+        assert_equal(&target, &row);
+        let narrow = DArray::zeros(DType::U8, &[30, 20], device.place()).unwrap();
+        let error = narrow.assign_in(&target, Casting::Checked, &*stream).unwrap_err();
+        assert!(error.is_value() && error.to_string().contains("element [11, 16]"), "{error}");
+    }
+}
+
+#[test]
 fn a_request_that_names_a_place_is_given_it_where_a_copy_is_permitted() {
     for device in devices() {
         let (here, array) = (rows(&[6, 10]), there(&*device, &[6, 10]));
