@@ -28,7 +28,7 @@ const LINK: usize = 256 << 20;
 /// A device that copies fewer gigabytes in a second, within its memory, ...
 const FAST: f64 = 200.0;
 /// ... gets works with extents divided by this.
-const SLOWER: usize = 8;
+const SLOWER: usize = 16;
 
 const EXAMPLES: &str = "\
 Examples:
