@@ -291,7 +291,7 @@ pub(crate) fn sanitizer(run: &mut Run<'_>) -> Result<()> {
 }
 
 pub(crate) fn valgrind(run: &mut Run<'_>) -> Result<()> {
-    let memcheck = "-q --error-exitcode=1 --leak-check=full --show-leak-kinds=definite --errors-for-leak-kinds=definite --fair-sched=yes";
+    let memcheck = "-q --error-exitcode=1 --leak-check=full --show-leak-kinds=definite --errors-for-leak-kinds=definite --fair-sched=yes --suppressions=xtask/valgrind.supp";
     let canary = compile_leak(run, "leak-plain", &[])?;
     run.must_fail(run.door.command("valgrind", memcheck).arg(canary), "definitely lost")?;
 

@@ -14,7 +14,7 @@ use crate::run::{Door, Run, start};
 use crate::wheel;
 
 /// The integration tests of the library that run on a GPU where they are told to.
-const TESTS: &[&str] = &["devices", "cuda"];
+const TESTS: &[&str] = &["cuda", "strided_on_devices"];
 
 /// What is asked for when the programs are built, so that both builds are one.
 const TESTED: &str =

@@ -20,7 +20,7 @@ pub(crate) fn audit(run: &mut Run<'_>, wheel: &Path) -> Result<()> {
 /// Addresses only: what of the interpreter's own is not initialised is its affair. Its memory is to come from C's heap, which valgrind
 /// knows.
 pub(crate) fn under_valgrind(run: &mut Run<'_>, python: &Path) -> Result<()> {
-    let options = "--quiet --error-exitcode=9 --undef-value-errors=no --suppressions=bindings/python/tests/valgrind.supp";
+    let options = "--quiet --error-exitcode=9 --undef-value-errors=no --suppressions=xtask/valgrind.supp";
     let mut valgrind = run.door.command("valgrind", options);
     valgrind.arg(python).arg(WITHOUT_PEERS);
     run.exec(valgrind.env("PYTHONMALLOC", "malloc").env("PYTHONDONTWRITEBYTECODE", "1"))

@@ -648,6 +648,7 @@ fn exporters_to_the_processor_name_the_place_and_nobody_looks() {
     let whole = Layout::contiguous(&[2, 3, 4], 4, Order::RowMajor).unwrap();
     let array = DArray::from_buffer(buffer, i32::dtype(), whole, 0).unwrap();
     let bytes = array.view_as(&u8::dtype()).unwrap();
+    let pixels = Layout::contiguous(&[4, 8, 3], 1, Order::RowMajor).unwrap();
     for view in [&array, &array.reverse(1).unwrap(), &bytes, &bytes.clone().into_readonly()] {
         refused(pep3118::Loan::new(view).map(|_| ()));
         refused(npy::write(&mut Vec::new(), view));
@@ -663,10 +664,12 @@ fn exporters_to_the_processor_name_the_place_and_nobody_looks() {
         let mut lent = memory_view::View::default();
         // SAFETY: an object of a class of this library's, and a struct for the view.
         refused(unsafe { memory_view::get(object.as_ptr(), &mut lent, memory_view::Flags::SIMPLE) });
+        let pixels = DArray::from_buffer(view.buffer().unwrap().0, u8::dtype(), pixels.clone(), 0).unwrap();
         #[cfg(feature = "png")]
-        refused(crossdock::exchange::files::png::write(&mut Vec::new(), view));
+        refused(crossdock::exchange::files::png::write(&mut Vec::new(), &pixels));
         #[cfg(feature = "jpeg")]
-        refused(crossdock::exchange::files::jpeg::write(&mut Vec::new(), view, 90));
+        refused(crossdock::exchange::files::jpeg::write(&mut Vec::new(), &pixels, 90));
+        drop(pixels);
         #[cfg(feature = "npz")]
         {
             use crossdock::exchange::files::npz;

@@ -80,6 +80,7 @@ static void *of_the_system(const char *function)
 #define D8 D7, word h
 #define D9 D8, word i
 #define D10 D9, word j
+#define D13 D10, word k, word l, word m
 #define A1 a
 #define A2 A1, b
 #define A3 A2, c
@@ -90,6 +91,7 @@ static void *of_the_system(const char *function)
 #define A8 A7, h
 #define A9 A8, i
 #define A10 A9, j
+#define A13 A10, k, l, m
 
 #define CALL(function, count) ((word(*)(D##count))of_the_system(#function))(A##count)
 
@@ -133,6 +135,7 @@ RETURNS(clGetMemObjectInfo, 5)
 RETURNS(clEnqueueReadBuffer, 9)
 RETURNS(clEnqueueWriteBuffer, 9)
 RETURNS(clEnqueueCopyBuffer, 9)
+RETURNS(clEnqueueCopyBufferRect, 13)
 MAKES(clEnqueueMapBuffer, 10, j)
 RETURNS(clEnqueueUnmapMemObject, 6)
 RETURNS(clEnqueueMarkerWithWaitList, 4)

@@ -81,11 +81,11 @@ impl Devices {
         let held_back = Mock::get().hold_back();
         let event: Arc<dyn Event> = stream.record()?;
         second.wait(&event)?;
+        event.wait()?;
         drop(held_back);
         let back = Buffer::zeroed(NBYTES)?;
         further.copy_into_in(&back, &*second)?;
         assert!(back.read()?[..] == *content, "who reads waits");
-        event.wait()?;
         // SAFETY: the old default stream is always there.
         let default = unsafe { self.first.wrap_stream(std::ptr::without_provenance_mut(1)) }?;
         let default = default.expect("CUDA has streams");
@@ -137,6 +137,12 @@ impl Devices {
             (back.shape(), back.get(&[0, 1])?.as_i64(), back.get(&[1, 1])?.as_i64()),
             (&[20, 10][..], Some(3), Some(100))
         );
+        let wide = DArray::full(DType::U8, &[3, 4, 5000], 7, self.device.place())?;
+        let rows = wide.slice(s![0, .., 10..4500])?.copy_to_in(&self.device, &*stream)?.array;
+        let slices = wide.slice(s![.., 1.., 10..4500])?.to_order(Order::RowMajor)?;
+        assert_eq!(rows.copy_to(&self.host)?.get(&[3, 4489])?.as_i64(), Some(7));
+        assert_eq!(slices.copy_to(&self.host)?.get(&[2, 2, 4489])?.as_i64(), Some(7));
+        rows.buffer()?.0.settle()?;
         [&bytes, &part].into_iter().try_for_each(|array| array.buffer()?.0.settle())
     }
 

@@ -60,6 +60,8 @@ pub(crate) const IN_A_ROUND: &[&str] = &[
     "cuMemHostRegister_v2",
     "cuMemHostUnregister",
     "cuMemPoolTrimTo",
+    "cuMemcpy2DAsync_v2",
+    "cuMemcpy3DAsync_v2",
     "cuMemcpyAsync",
     "cuMemcpyPeerAsync",
     "cuMemsetD8Async",
@@ -82,7 +84,7 @@ pub(crate) const OF_WORDS: &[&str] = &["cuGetErrorName", "cuGetErrorString"];
 pub(crate) const TO_LAUNCH: &[&str] = &["cuModuleLoadData", "cuModuleGetFunction"];
 
 /// What no test reaches: programs go with their device, which stays open; and nothing calls the driver's own engines for rectangles.
-const NOT_REACHED: &[&str] = &["cuModuleUnload", "cuMemcpy2DAsync_v2", "cuMemcpy3DAsync_v2"];
+const NOT_REACHED: &[&str] = &["cuModuleUnload"];
 
 /// The names of all functions that the library looks up: texts of its sources that are nothing else.
 pub(crate) fn functions() -> BTreeSet<String> {

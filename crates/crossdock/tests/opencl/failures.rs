@@ -102,6 +102,13 @@ fn everything(device: &Arc<dyn Device>, library: &Library) -> Result<(), Error> 
     }
     second.synchronize()?;
     assert_eq!(back.buffer.read()?[..], numbers(5000));
+    let wide = DArray::from_buffer(
+        Buffer::on(&memory, 10_000)?,
+        u8::dtype(),
+        Layout::new(&[2, 4500], &[5000, 1], 1)?,
+        0,
+    )?;
+    assert_eq!(wide.to_order(Order::RowMajor)?.nbytes(), 9000);
     // What others made.
     let foreign = library.context_beside(stream.raw(), 0);
     // SAFETY: a queue that lives longer than the stream.
@@ -174,6 +181,7 @@ pub(crate) fn every_function_fails_once() {
         "clEnqueueReadBuffer",
         "clEnqueueWriteBuffer",
         "clEnqueueCopyBuffer",
+        "clEnqueueCopyBufferRect",
         "clEnqueueMapBuffer",
         "clEnqueueUnmapMemObject",
         "clEnqueueMarkerWithWaitList",

@@ -11,9 +11,60 @@ use crate::layout::Layout;
 pub(crate) enum Step {
     /// Bytes without gaps.
     Bytes { from: u64, to: u64, nbytes: usize },
+    /// Rows of bytes.
+    Rows(Rows),
     /// A kernel, by so many groups.
     Launch { kernel: Kernel, groups: u32, job: Box<Job> },
 }
+
+/// Rows of `nbytes` bytes without gaps, `rows` of them in each of `slices` slices: what the copy engines of drivers do by themselves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Rows {
+    pub(crate) from: Pitched,
+    pub(crate) to: Pitched,
+    pub(crate) nbytes: usize,
+    pub(crate) rows: usize,
+    pub(crate) slices: usize,
+}
+
+/// One side of them, in bytes: where the first row is, and how far it is from row to row and from slice to slice, which is a whole number of
+/// rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Pitched {
+    pub(crate) offset: u64,
+    pub(crate) row: usize,
+    pub(crate) slice: usize,
+}
+
+impl Rows {
+    /// Loops around runs of `nbytes` bytes as rows, where engines take them so.
+    fn of(loops: &Loops, nbytes: usize) -> Option<Self> {
+        let (slices, rows) = match loops.axes[..] {
+            [rows] => (Loop { len: 1, from: 0, to: 0 }, rows),
+            [slices, rows] => (slices, rows),
+            _ => return None,
+        };
+        let side = |start: Start, row: isize, slice: isize| {
+            let row = usize::try_from(row).ok().filter(|row| (nbytes..=MOST_PITCH).contains(row))?;
+            let whole = row.checked_mul(rows.len)?;
+            let slice = if slices.len == 1 { whole } else { usize::try_from(slice).ok()? };
+            (slice >= whole && slice.is_multiple_of(row)).then_some(Pitched {
+                offset: start.offset as u64,
+                row,
+                slice,
+            })
+        };
+        let from = side(loops.from, rows.from, slices.from)?;
+        let to = side(loops.to, rows.to, slices.to)?;
+        (nbytes >= LONG_ROW).then_some(Self { from, to, nbytes, rows: rows.len, slices: slices.len })
+    }
+}
+
+/// Rows that are at least so long are left to copy engines; of shorter ones, a kernel has more under way.
+const LONG_ROW: usize = 4096;
+
+/// The longest way from row to row that every engine takes.
+const MOST_PITCH: usize = i32::MAX as usize;
 
 /// Runs of this many bytes are copied as such; shorter ones element by element.
 const RUN: usize = 32;
@@ -78,6 +129,9 @@ fn moved(loops: Loops, width: usize, steps: &mut Vec<Step>) {
     if loops.axes.is_empty() {
         let (from, to) = (loops.from.offset as u64, loops.to.offset as u64);
         return steps.push(Step::Bytes { from, to, nbytes: width });
+    }
+    if let Some(rows) = Rows::of(&loops, width) {
+        return steps.push(Step::Rows(rows));
     }
     if width >= RUN {
         return runs(&loops, width, steps);
@@ -238,4 +292,44 @@ pub(super) fn job(part: &Loops) -> Job {
 pub(super) fn launch(kernel: Kernel, each: usize, mut job: Job) -> Step {
     job.count = job.axes[..job.rank as usize].iter().map(Axis::steps).product();
     Step::Launch { kernel, groups: job.count.div_ceil(each as u32), job: Box::new(job) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn loops(axes: &[(usize, isize, isize)]) -> Loops {
+        let start = Start { offset: 64, address: 64 };
+        let axes = axes.iter().map(|&(len, from, to)| Loop { len, from, to }).collect();
+        Loops { axes, from: start, to: start }
+    }
+
+    #[test]
+    fn long_rows_are_left_to_copy_engines_where_those_take_them() {
+        let pitched = |row, slice| Pitched { offset: 64, row, slice };
+        assert_eq!(
+            Rows::of(&loops(&[(10, 5000, 4096)]), 4096),
+            Some(Rows {
+                from: pitched(5000, 50_000),
+                to: pitched(4096, 40_960),
+                nbytes: 4096,
+                rows: 10,
+                slices: 1
+            })
+        );
+        let slices = Rows::of(&loops(&[(3, 100_000, 49_152), (10, 5000, 4096)]), 4096).unwrap();
+        assert_eq!((slices.from, slices.to), (pitched(5000, 100_000), pitched(4096, 49_152)));
+        for (axes, nbytes) in [
+            (&[(10, 5000, 4096)][..], 4095),                   // short
+            (&[(10, -5000, 4096)], 4096),                      // backwards
+            (&[(10, 0, 4096)], 4096),                          // the same row again and again
+            (&[(10, 2000, 4096)], 4096),                       // rows that overlap
+            (&[(10, 1 << 31, 4096)], 4096),                    // too far
+            (&[(3, 100_001, 49_152), (10, 5000, 4096)], 4096), // slices that are no whole rows apart
+            (&[(3, 5000, 49_152), (10, 15_000, 4096)], 4096),  // slices between the rows
+            (&[(2, 1 << 20, 1 << 20), (3, 100_000, 49_152), (10, 5000, 4096)], 4096),
+        ] {
+            assert_eq!(Rows::of(&loops(axes), nbytes), None, "{axes:?}");
+        }
+    }
 }

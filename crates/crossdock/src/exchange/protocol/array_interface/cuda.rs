@@ -1,7 +1,7 @@
 //! CUDA's array interface, version 3: the dictionary of NumPy's, of memory that CUDA addresses, and a stream.
 //!
 //! The key `stream` says in which stream the producer has put its work, so that a consumer comes after it. As with NumPy's, nothing is given
-//! back: the consumer keeps the object, and the object a [`Loan`](super::Loan).
+//! back: the consumer keeps the object, and the object a [`Loan`].
 
 use crate::array::DArray;
 use crate::error::{Error, Kind, Result};

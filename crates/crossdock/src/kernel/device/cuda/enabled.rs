@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::error::{Error, Kind, Result};
 use crate::kernel::device::ends::Start;
 use crate::kernel::device::job::{ITEMS, Program};
-use crate::kernel::device::steps::Step;
+use crate::kernel::device::steps::{Pitched, Rows, Step};
 use crate::kernel::device::{Engine, Work};
 use crate::memory::DeviceKind;
 use crate::memory::device::cuda::enabled::core::Core;
@@ -90,6 +90,10 @@ impl CudaEngine {
                     // it see to, until whoever calls this gives it up; stream and context are the caller's word.
                     unsafe { modules.launch(function, grid, stream, &mut arguments) }?;
                 }
+                &Step::Rows(rows) => {
+                    // SAFETY: bytes that the work holds, as above.
+                    unsafe { self.put_rows(rows, from, to, stream) }?;
+                }
                 &Step::Bytes { from: from_offset, to: to_offset, nbytes } => {
                     let (src, dst) = (from.wrapping_add(from_offset), to.wrapping_add(to_offset));
                     // SAFETY: bytes that the work holds, as above.
@@ -98,6 +102,38 @@ impl CudaEngine {
             }
         }
         Ok(())
+    }
+}
+
+impl CudaEngine {
+    /// Puts a copy of rows into a stream.
+    ///
+    /// # Errors
+    ///
+    /// What the driver says.
+    ///
+    /// # Safety
+    ///
+    /// From the two addresses on, the rows lie in memory of the device's that is kept, under leases for racy loads and racy stores, until the
+    /// work is over; the stream is the core's, and alive, and its context current.
+    unsafe fn put_rows(&self, rows: Rows, from: Address, to: Address, stream: sys::Stream) -> Result<()> {
+        let driver = self.core.driver();
+        let side = |address: Address, side: Pitched| sys::Side {
+            device: address.wrapping_add(side.offset),
+            pitch: side.row,
+            height: side.slice / side.row,
+        };
+        let (src, dst) = (side(from, rows.from), side(to, rows.to));
+        let outcome = if rows.slices == 1 {
+            let copy = sys::CopyRectangle::of(src, dst, rows.nbytes, rows.rows);
+            // SAFETY: the caller's word; the description is read before this returns.
+            unsafe { driver.memcpy_2d_async(&raw const copy, stream) }
+        } else {
+            let copy = sys::CopyBox::of(src, dst, rows.nbytes, rows.rows, rows.slices);
+            // SAFETY: as above.
+            unsafe { driver.memcpy_3d_async(&raw const copy, stream) }
+        };
+        Ok(outcome?)
     }
 }
 

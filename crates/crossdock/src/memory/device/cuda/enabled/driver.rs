@@ -91,9 +91,7 @@ functions! {
     "cuMemsetD8Async": memset_d8_async(address: Address, value: u8, count: usize, stream: sys::Stream);
     "cuMemcpyAsync": memcpy_async(dst: Address, src: Address, nbytes: usize, stream: sys::Stream);
     "cuMemcpyPeerAsync": memcpy_peer_async(dst: Address, dst_context: sys::Context, src: Address, src_context: sys::Context, nbytes: usize, stream: sys::Stream);
-    #[expect(dead_code, reason = "for strided copies")]
     "cuMemcpy2DAsync_v2": memcpy_2d_async(copy: *const sys::CopyRectangle, stream: sys::Stream);
-    #[expect(dead_code, reason = "for strided copies")]
     "cuMemcpy3DAsync_v2": memcpy_3d_async(copy: *const sys::CopyBox, stream: sys::Stream);
 
     "cuStreamCreate": stream_create(stream: *mut sys::Stream, flags: c_uint);
@@ -128,6 +126,10 @@ impl Driver {
 
     #[cold]
     fn failure(&self, function: &'static str, code: c_int) -> Failure {
+        if code == code::NOT_READY {
+            // An answer, and asked for often.
+            return Failure { function, code, name: None, text: None };
+        }
         let Words { name, text } = &self.words;
         Failure { function, code, name: said(*name, code), text: said(*text, code) }
     }

@@ -153,52 +153,98 @@ pub(crate) struct IpcMemory(pub(crate) [u8; 64]);
 /// One side of a rectangle or box that is copied: its origin, and the memory.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
-pub(crate) struct RectangleSide {
-    pub(crate) x_in_bytes: usize,
-    pub(crate) y: usize,
-    pub(crate) memory_type: u32,
-    pub(crate) host: *mut c_void,
-    pub(crate) device: Address,
-    pub(crate) array: *mut c_void,
-    pub(crate) pitch: usize,
+struct RectangleSide {
+    x_in_bytes: usize,
+    y: usize,
+    memory_type: u32,
+    host: *mut c_void,
+    device: Address,
+    array: *mut c_void,
+    pitch: usize,
 }
 
 /// `CUDA_MEMCPY2D`.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(crate) struct CopyRectangle {
-    pub(crate) src: RectangleSide,
-    pub(crate) dst: RectangleSide,
-    pub(crate) width_in_bytes: usize,
-    pub(crate) height: usize,
+    src: RectangleSide,
+    dst: RectangleSide,
+    width_in_bytes: usize,
+    height: usize,
 }
 
 /// As [`RectangleSide`], for a box.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
-pub(crate) struct BoxSide {
-    pub(crate) x_in_bytes: usize,
-    pub(crate) y: usize,
-    pub(crate) z: usize,
-    pub(crate) lod: usize,
-    pub(crate) memory_type: u32,
-    pub(crate) host: *mut c_void,
-    pub(crate) device: Address,
-    pub(crate) array: *mut c_void,
-    pub(crate) reserved: *mut c_void,
-    pub(crate) pitch: usize,
-    pub(crate) height: usize,
+struct BoxSide {
+    x_in_bytes: usize,
+    y: usize,
+    z: usize,
+    lod: usize,
+    memory_type: u32,
+    host: *mut c_void,
+    device: Address,
+    array: *mut c_void,
+    reserved: *mut c_void,
+    pitch: usize,
+    height: usize,
 }
 
 /// `CUDA_MEMCPY3D`.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(crate) struct CopyBox {
-    pub(crate) src: BoxSide,
-    pub(crate) dst: BoxSide,
-    pub(crate) width_in_bytes: usize,
+    src: BoxSide,
+    dst: BoxSide,
+    width_in_bytes: usize,
+    height: usize,
+    depth: usize,
+}
+
+/// Memory of a device with rows, for either description of a copy.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Side {
+    pub(crate) device: Address,
+    /// Bytes from row to row.
+    pub(crate) pitch: usize,
+    /// Rows from slice to slice.
     pub(crate) height: usize,
-    pub(crate) depth: usize,
+}
+
+impl CopyRectangle {
+    /// Between memory of devices.
+    pub(crate) fn of(src: Side, dst: Side, width_in_bytes: usize, height: usize) -> Self {
+        let side = |Side { device, pitch, .. }| RectangleSide {
+            x_in_bytes: 0,
+            y: 0,
+            memory_type: memory_type::DEVICE,
+            host: std::ptr::null_mut(),
+            device,
+            array: std::ptr::null_mut(),
+            pitch,
+        };
+        Self { src: side(src), dst: side(dst), width_in_bytes, height }
+    }
+}
+
+impl CopyBox {
+    /// Between memory of devices.
+    pub(crate) fn of(src: Side, dst: Side, width_in_bytes: usize, height: usize, depth: usize) -> Self {
+        let side = |Side { device, pitch, height }| BoxSide {
+            x_in_bytes: 0,
+            y: 0,
+            z: 0,
+            lod: 0,
+            memory_type: memory_type::DEVICE,
+            host: std::ptr::null_mut(),
+            device,
+            array: std::ptr::null_mut(),
+            reserved: std::ptr::null_mut(),
+            pitch,
+            height,
+        };
+        Self { src: side(src), dst: side(dst), width_in_bytes, height, depth }
+    }
 }
 
 #[cfg(test)]

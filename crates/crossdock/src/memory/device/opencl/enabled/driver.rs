@@ -75,6 +75,7 @@ functions! {
     enqueue_read: clEnqueueReadBuffer_t = "clEnqueueReadBuffer",
     enqueue_write: clEnqueueWriteBuffer_t = "clEnqueueWriteBuffer",
     enqueue_copy: clEnqueueCopyBuffer_t = "clEnqueueCopyBuffer",
+    enqueue_copy_rows: clEnqueueCopyBufferRect_t = "clEnqueueCopyBufferRect",
     enqueue_map: clEnqueueMapBuffer_t = "clEnqueueMapBuffer",
     enqueue_unmap: clEnqueueUnmapMemObject_t = "clEnqueueUnmapMemObject",
     enqueue_marker: clEnqueueMarkerWithWaitList_t = "clEnqueueMarkerWithWaitList",
