@@ -169,7 +169,7 @@ pub(crate) fn queued() -> Vec<Error> {
 /// and streams are kept for their next use, and are told apart.
 #[track_caller]
 pub(crate) fn at_rest(mock: &Mock, at: &str, is_expected: impl Fn(&Live) -> bool) -> Live {
-    let deadline = Instant::now() + Duration::from_secs(20);
+    let deadline = Instant::now() + Duration::from_secs(60);
     loop {
         mock.settle();
         for ordinal in opened() {
