@@ -25,13 +25,13 @@ fn driver() -> &'static Library {
 }
 
 /// The driver with a context that is current in this thread, all to one test.
-struct Session {
+struct Use {
     mock: &'static Mock,
     before: Live,
     _alone: MutexGuard<'static, ()>,
 }
 
-impl Session {
+impl Use {
     fn new() -> Self {
         static ALONE: Mutex<()> = Mutex::new(());
         let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -39,9 +39,9 @@ impl Session {
         mock.reset();
         assert_eq!(cu!(cuInit(0 => u32)), Status::SUCCESS);
         let before = mock.live();
-        let session = Self { mock, before, _alone: alone };
-        session.enter(0);
-        session
+        let used = Self { mock, before, _alone: alone };
+        used.enter(0);
+        used
     }
 
     /// Makes a device's primary context current.
@@ -119,7 +119,7 @@ fn synchronize(stream: usize) -> Status {
 
 #[test]
 fn bytes_go_to_a_device_and_come_back() {
-    let session = Session::new();
+    let used = Use::new();
     let (first, second) = (memory(100), memory(100));
     assert_eq!(send(first, &[7; 100]), Status::SUCCESS);
     assert_eq!(cu!(cuMemcpyDtoD_v2(second + 10 => u64, first => u64, 50 => usize)), Status::SUCCESS);
@@ -131,12 +131,12 @@ fn bytes_go_to_a_device_and_come_back() {
     );
     assert_eq!(fetch(first, 4), 0x0102_0304u32.to_ne_bytes());
     assert_eq!((free(first), free(second)), (Status::SUCCESS, Status::SUCCESS));
-    session.end();
+    used.end();
 }
 
 #[test]
 fn the_processor_faults_at_addresses_of_a_device() {
-    let session = Session::new();
+    let used = Use::new();
     let address = memory(100);
     // SAFETY: the child does nothing but the access, and ends.
     let child = unsafe { libc::fork() };
@@ -154,18 +154,18 @@ fn the_processor_faults_at_addresses_of_a_device() {
     assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
     assert!(libc::WIFSIGNALED(status) && libc::WTERMSIG(status) == libc::SIGSEGV, "{status:#x}");
     assert_eq!(free(address), Status::SUCCESS);
-    session.end();
+    used.end();
 }
 
 #[test]
 fn a_child_of_a_fork_is_told_that_nothing_is_initialised() {
-    let session = Session::new();
+    let used = Use::new();
     // SAFETY: the child calls the driver, which takes no lock in a child, and ends.
     let child = unsafe { libc::fork() };
     if child == 0 {
         let mut count: c_int = 0;
         let told = cu!(cuDeviceGetCount(&raw mut count => *mut c_int)) == Status::NOT_INITIALIZED;
-        let counted = session.mock.count("calls_after_fork") == 1;
+        let counted = used.mock.count("calls_after_fork") == 1;
         // SAFETY: ends the child.
         unsafe { libc::_exit(c_int::from(!(told && counted))) }
     }
@@ -173,17 +173,17 @@ fn a_child_of_a_fork_is_told_that_nothing_is_initialised() {
     // SAFETY: the record is valid for the call.
     assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
     assert_eq!(status, 0);
-    session.end();
+    used.end();
 }
 
 #[test]
 fn streams_work_beside_the_program_and_wait_for_each_other_by_events() {
-    let session = Session::new();
+    let used = Use::new();
     let (first, second, done) = (stream(), stream(), event());
     let (from, to) = (memory(8), memory(8));
     assert_eq!(send(from, &[1; 8]), Status::SUCCESS);
     assert_eq!(send(to, &[0; 8]), Status::SUCCESS);
-    let paused = session.mock.pause(first);
+    let paused = used.mock.pause(first);
     assert_eq!(cu!(cuMemsetD8Async(from => u64, 9 => u8, 8 => usize, first => usize)), Status::SUCCESS);
     assert_eq!(cu!(cuEventRecord(done => usize, first => usize)), Status::SUCCESS);
     assert_eq!(cu!(cuStreamWaitEvent(second => usize, done => usize, 0 => u32)), Status::SUCCESS);
@@ -200,14 +200,14 @@ fn streams_work_beside_the_program_and_wait_for_each_other_by_events() {
     }
     assert_eq!(cu!(cuEventDestroy_v2(done => usize)), Status::SUCCESS);
     assert_eq!((free(from), free(to)), (Status::SUCCESS, Status::SUCCESS));
-    session.end();
+    used.end();
 }
 
 #[test]
 fn streams_that_are_held_back_work_while_somebody_waits() {
-    let session = Session::new();
+    let used = Use::new();
     let (own, address) = (stream(), memory(8));
-    let held_back = session.mock.hold_back();
+    let held_back = used.mock.hold_back();
     assert_eq!(cu!(cuMemsetD8Async(address => u64, 9 => u8, 8 => usize, own => usize)), Status::SUCCESS);
     assert_eq!(cu!(cuStreamQuery(own => usize)), Status::NOT_READY);
     assert_eq!(synchronize(own), Status::SUCCESS);
@@ -215,16 +215,16 @@ fn streams_that_are_held_back_work_while_somebody_waits() {
     assert_eq!(fetch(address, 8), [9; 8]);
     assert_eq!(cu!(cuStreamDestroy_v2(own => usize)), Status::SUCCESS);
     assert_eq!(free(address), Status::SUCCESS);
-    session.end();
+    used.end();
 }
 
 #[test]
 fn the_default_stream_waits_for_streams_that_are_not_told_otherwise() {
-    let session = Session::new();
+    let used = Use::new();
     let mut blocking = 0usize;
     assert_eq!(cu!(cuStreamCreate(&raw mut blocking => *mut usize, 0 => u32)), Status::SUCCESS);
     let address = memory(4);
-    let paused = session.mock.pause(blocking);
+    let paused = used.mock.pause(blocking);
     assert_eq!(cu!(cuMemsetD8Async(address => u64, 1 => u8, 4 => usize, blocking => usize)), Status::SUCCESS);
     assert_eq!(cu!(cuMemsetD8Async(address => u64, 2 => u8, 2 => usize, 0 => usize)), Status::SUCCESS);
     // The thread's own default stream waits for the old one.
@@ -235,7 +235,7 @@ fn the_default_stream_waits_for_streams_that_are_not_told_otherwise() {
     assert_eq!(fetch(address, 4), [3, 2, 1, 1]);
     assert_eq!(cu!(cuStreamDestroy_v2(blocking => usize)), Status::SUCCESS);
     assert_eq!(free(address), Status::SUCCESS);
-    session.end();
+    used.end();
 }
 
 #[test]
@@ -245,7 +245,7 @@ fn a_function_of_the_program_is_called_in_the_streams_order_and_must_not_call_th
         SEEN.store(data.addr() as u64, Ordering::Relaxed);
         assert_eq!(cu!(cuCtxSynchronize()), Status::NOT_PERMITTED);
     }
-    let session = Session::new();
+    let used = Use::new();
     let own = stream();
     let data = std::ptr::without_provenance_mut::<c_void>(42);
     let launched =
@@ -253,16 +253,16 @@ fn a_function_of_the_program_is_called_in_the_streams_order_and_must_not_call_th
     assert_eq!((launched, synchronize(own)), (Status::SUCCESS, Status::SUCCESS));
     assert_eq!(SEEN.load(Ordering::Relaxed), 42);
     assert_eq!(cu!(cuStreamDestroy_v2(own => usize)), Status::SUCCESS);
-    session.assert_misuse("must not call the driver");
-    session.leave(0);
+    used.assert_misuse("must not call the driver");
+    used.leave(0);
 }
 
 #[test]
 fn memory_of_a_stream_is_used_after_it_was_allocated_and_before_it_is_freed() {
-    let session = Session::new();
+    let used = Use::new();
     let (own, other) = (stream(), stream());
     let mut address = 0u64;
-    let paused = session.mock.pause(own);
+    let paused = used.mock.pause(own);
     assert_eq!(
         cu!(cuMemAllocAsync(&raw mut address => *mut u64, 64 => usize, own => usize)),
         Status::SUCCESS
@@ -272,33 +272,33 @@ fn memory_of_a_stream_is_used_after_it_was_allocated_and_before_it_is_freed() {
     assert_eq!(synchronize(own), Status::SUCCESS);
     assert_eq!(fetch(address, 64), [5; 64]);
     assert_eq!(cu!(cuMemFreeAsync(address => u64, own => usize)), Status::SUCCESS);
-    assert_eq!(session.mock.misuses(), [""; 0]);
+    assert_eq!(used.mock.misuses(), [""; 0]);
     let late = cu!(cuMemsetD8Async(address => u64, 5 => u8, 64 => usize, own => usize));
     assert_eq!(late, Status::INVALID_VALUE);
-    session.assert_misuse("was freed");
-    session.mock.reset();
+    used.assert_misuse("was freed");
+    used.mock.reset();
     // Another stream does not know that the first one has not come so far.
-    let paused = session.mock.pause(own);
+    let paused = used.mock.pause(own);
     assert_eq!(
         cu!(cuMemAllocAsync(&raw mut address => *mut u64, 64 => usize, own => usize)),
         Status::SUCCESS
     );
     assert_eq!(cu!(cuMemsetD8Async(address => u64, 5 => u8, 64 => usize, other => usize)), Status::SUCCESS);
     assert_eq!(synchronize(other), Status::ILLEGAL_ADDRESS);
-    session.assert_misuse("has come so far");
+    used.assert_misuse("has come so far");
     drop(paused);
-    session.mock.reset();
+    used.mock.reset();
     assert_eq!(cu!(cuMemFreeAsync(address => u64, own => usize)), Status::SUCCESS);
     for stream in [own, other] {
         assert_eq!(synchronize(stream), Status::SUCCESS);
         assert_eq!(cu!(cuStreamDestroy_v2(stream => usize)), Status::SUCCESS);
     }
-    session.end();
+    used.end();
 }
 
 #[test]
 fn what_is_used_wrongly_is_an_error_and_noted() {
-    let session = Session::new();
+    let used = Use::new();
     let address = memory(100);
     let wrong: [(&dyn Fn() -> Status, Status, &str); 9] = [
         (&|| send(address + 1, &[0; 100]), Status::INVALID_VALUE, "99 bytes"),
@@ -316,42 +316,42 @@ fn what_is_used_wrongly_is_an_error_and_noted() {
         (&|| (free(address), free(address)).1, Status::INVALID_VALUE, "was freed already"),
     ];
     for (call, status, mentioned) in wrong {
-        session.mock.reset();
+        used.mock.reset();
         assert_eq!(call(), status, "{mentioned}");
-        session.assert_misuse(mentioned);
+        used.assert_misuse(mentioned);
     }
-    session.leave(0);
-    session.mock.reset();
+    used.leave(0);
+    used.mock.reset();
     let mut none = 0u64;
     assert_eq!(cu!(cuMemAlloc_v2(&raw mut none => *mut u64, 1 => usize)), Status::INVALID_CONTEXT);
-    session.assert_misuse("no context is current");
-    session.mock.reset();
-    session.enter(0);
-    session.end();
+    used.assert_misuse("no context is current");
+    used.mock.reset();
+    used.enter(0);
+    used.end();
 }
 
 #[test]
 fn a_context_that_goes_with_something_in_it_is_noted() {
-    let session = Session::new();
+    let used = Use::new();
     let mut own = 0usize;
     assert_eq!(cu!(cuCtxCreate_v2(&raw mut own => *mut usize, 0 => u32, 1 => c_int)), Status::SUCCESS);
     let (left, _stream) = (memory(10), stream());
     assert_eq!(cu!(cuCtxDestroy_v2(own => usize)), Status::SUCCESS);
-    let misuses = session.mock.misuses();
+    let misuses = used.mock.misuses();
     assert!(
         misuses.len() == 2 && misuses[0].contains("1 streams") && misuses[1].contains("1 allocations"),
         "{misuses:?}"
     );
-    session.mock.reset();
+    used.mock.reset();
     assert_eq!(free(left), Status::INVALID_VALUE);
-    session.mock.reset();
-    session.end();
+    used.mock.reset();
+    used.end();
 }
 
 #[test]
 fn a_device_has_as_much_memory_as_it_was_told() {
-    let session = Session::new();
-    session.mock.set("memory", 1 << 20);
+    let used = Use::new();
+    used.mock.set("memory", 1 << 20);
     let (mut free_nbytes, mut total, mut address) = (0usize, 0usize, 0u64);
     let held = memory(1 << 19);
     let info = cu!(cuMemGetInfo_v2(&raw mut free_nbytes => *mut usize, &raw mut total => *mut usize));
@@ -361,12 +361,12 @@ fn a_device_has_as_much_memory_as_it_was_told() {
     let pooled = cu!(cuMemAllocAsync(&raw mut address => *mut u64, (1 << 19) + 1 => usize, 0 => usize));
     assert_eq!(pooled, Status::OUT_OF_MEMORY);
     assert_eq!(free(held), Status::SUCCESS);
-    session.end();
+    used.end();
 }
 
 #[test]
 fn a_pool_keeps_what_is_freed_up_to_its_threshold() {
-    let session = Session::new();
+    let used = Use::new();
     let own = stream();
     let (mut pool, mut address) = (0usize, 0u64);
     assert_eq!(cu!(cuDeviceGetDefaultMemPool(&raw mut pool => *mut usize, 0 => c_int)), Status::SUCCESS);
@@ -375,67 +375,67 @@ fn a_pool_keeps_what_is_freed_up_to_its_threshold() {
         cu!(cuMemPoolSetAttribute(pool => usize, 4 => c_int, &raw mut threshold => *mut u64)),
         Status::SUCCESS
     );
-    let before = session.mock.count("reserved");
+    let before = used.mock.count("reserved");
     assert_eq!(
         cu!(cuMemAllocAsync(&raw mut address => *mut u64, 300 => usize, own => usize)),
         Status::SUCCESS
     );
-    assert_eq!(session.mock.count("reserved"), before + 300);
+    assert_eq!(used.mock.count("reserved"), before + 300);
     assert_eq!(cu!(cuMemFreeAsync(address => u64, own => usize)), Status::SUCCESS);
     assert_eq!(synchronize(own), Status::SUCCESS);
-    assert_eq!(session.mock.count("reserved"), before + 100);
+    assert_eq!(used.mock.count("reserved"), before + 100);
     assert_eq!(cu!(cuMemPoolTrimTo(pool => usize, 0 => usize)), Status::SUCCESS);
-    assert_eq!(session.mock.count("reserved"), before);
+    assert_eq!(used.mock.count("reserved"), before);
     assert_eq!(cu!(cuStreamDestroy_v2(own => usize)), Status::SUCCESS);
-    session.end();
+    used.end();
 }
 
 #[test]
 fn it_fails_when_it_is_told_to_and_what_frees_has_freed() {
-    let session = Session::new();
+    let used = Use::new();
     let mut address = 0u64;
-    session.mock.fail("cuMemAlloc_v2", 2, Status::UNKNOWN);
+    used.mock.fail("cuMemAlloc_v2", 2, Status::UNKNOWN);
     let kept = memory(10);
     let failed = cu!(cuMemAlloc_v2(&raw mut address => *mut u64, 10 => usize));
     assert_eq!((failed, address), (Status::UNKNOWN, 0));
     // Two failures of one function are two calls.
-    session.mock.fail("*", 1, Status::LAUNCH_FAILED);
-    session.mock.fail("*", 2, Status::ILLEGAL_ADDRESS);
+    used.mock.fail("*", 1, Status::LAUNCH_FAILED);
+    used.mock.fail("*", 2, Status::ILLEGAL_ADDRESS);
     assert_eq!(free(kept), Status::LAUNCH_FAILED);
     assert_eq!(free(0), Status::ILLEGAL_ADDRESS);
     assert_eq!(free(kept), Status::INVALID_VALUE, "it was freed");
-    assert_eq!((session.mock.calls("cuMemAlloc_v2"), session.mock.calls("cuMemFree_v2")), (2, 3));
-    assert_eq!(session.mock.called()["cuMemFree_v2"], 3);
-    session.mock.fail("cuMemAlloc_v2", 7, Status::UNKNOWN);
-    assert_eq!((session.mock.take_failures(), session.mock.failures_left()), (1, 0));
-    session.mock.reset();
-    session.mock.set("gone", 1);
+    assert_eq!((used.mock.calls("cuMemAlloc_v2"), used.mock.calls("cuMemFree_v2")), (2, 3));
+    assert_eq!(used.mock.called()["cuMemFree_v2"], 3);
+    used.mock.fail("cuMemAlloc_v2", 7, Status::UNKNOWN);
+    assert_eq!((used.mock.take_failures(), used.mock.failures_left()), (1, 0));
+    used.mock.reset();
+    used.mock.set("gone", 1);
     assert_eq!(free(0), Status::DEINITIALIZED);
-    session.mock.reset();
-    session.end();
+    used.mock.reset();
+    used.end();
 }
 
 #[test]
 fn work_that_fails_spoils_its_context_until_it_is_mended() {
-    let session = Session::new();
+    let used = Use::new();
     let (own, address) = (stream(), memory(8));
     assert_eq!(send(address, &[1; 8]), Status::SUCCESS);
-    session.mock.fail_work(2, Status::ILLEGAL_ADDRESS);
+    used.mock.fail_work(2, Status::ILLEGAL_ADDRESS);
     for value in [2u8, 3, 4] {
         cu!(cuMemsetD8Async(address => u64, value => u8, 8 => usize, own => usize));
     }
     assert_eq!(synchronize(own), Status::ILLEGAL_ADDRESS);
     assert_eq!(cu!(cuEventQuery(0x1234 => usize)), Status::ILLEGAL_ADDRESS, "whatever is asked for");
-    session.mock.reset();
+    used.mock.reset();
     assert_eq!(fetch(address, 8), [2; 8], "nothing was done after it");
     assert_eq!(cu!(cuStreamDestroy_v2(own => usize)), Status::SUCCESS);
     assert_eq!(free(address), Status::SUCCESS);
-    session.end();
+    used.end();
 }
 
 #[test]
 fn errors_have_names_and_texts() {
-    let _session = Session::new();
+    let _session = Use::new();
     let mut text: *const c_char = std::ptr::null();
     assert_eq!(cu!(cuGetErrorName(700 => c_int, &raw mut text => *mut *const c_char)), Status::SUCCESS);
     // SAFETY: text of the driver's.
@@ -448,14 +448,14 @@ fn errors_have_names_and_texts() {
 
 #[test]
 fn memory_of_one_process_is_opened_by_another() {
-    let session = Session::new();
+    let used = Use::new();
     let address = memory(5000);
     assert_eq!(send(address, &[7; 5000]), Status::SUCCESS);
     let (mut handle, mut opened) = (Handle([0; 64]), 0u64);
     assert_eq!(cu!(cuIpcGetMemHandle(&raw mut handle => *mut Handle, address + 10 => u64)), Status::SUCCESS);
     let mut open = || cu!(cuIpcOpenMemHandle_v2(&raw mut opened => *mut u64, handle => Handle, 1 => u32));
     assert_eq!(open(), Status::INVALID_CONTEXT, "its own");
-    session.mock.set("opens_own", 1);
+    used.mock.set("opens_own", 1);
     assert_eq!((open(), open()), (Status::SUCCESS, Status::SUCCESS));
     assert_eq!(fetch(opened, 5000), [7; 5000]);
     assert_eq!(send(opened + 4999, &[8]), Status::SUCCESS);
@@ -464,7 +464,7 @@ fn memory_of_one_process_is_opened_by_another() {
         assert_eq!(cu!(cuIpcCloseMemHandle(opened => u64)), Status::SUCCESS);
     }
     assert_eq!(free(address), Status::SUCCESS);
-    session.end();
+    used.end();
 }
 
 #[derive(Clone, Copy)]
@@ -530,7 +530,7 @@ const PTX: &CStr = c".version 7.0
 #[test]
 fn a_kernel_of_the_library_runs_over_memory_of_a_device() {
     const SIDE: usize = 64;
-    let session = Session::new();
+    let used = Use::new();
     let (mut module, mut function) = (0, 0);
     assert_eq!(load(PTX, &mut module), Status::SUCCESS);
     assert_eq!(entry(module, c"tiles_4", &mut function), Status::SUCCESS);
@@ -548,16 +548,16 @@ fn a_kernel_of_the_library_runs_over_memory_of_a_device() {
         assert_eq!(number(row, column), ((column * SIDE + row) as u32).to_ne_bytes(), "{row}, {column}");
     }
     assert_eq!(launch(function, to, 0x1234, &job), Status::INVALID_VALUE);
-    session.assert_misuse("is no device's");
-    session.mock.reset();
+    used.assert_misuse("is no device's");
+    used.mock.reset();
     assert_eq!((free(from), free(to)), (Status::SUCCESS, Status::SUCCESS));
     assert_eq!(cu!(cuModuleUnload(module => usize)), Status::SUCCESS);
-    session.end();
+    used.end();
 }
 
 #[test]
 fn what_is_no_kernel_is_not_loaded() {
-    let session = Session::new();
+    let used = Use::new();
     let (mut module, mut none) = (0, 0);
     let head = |version: &str, target: &str| {
         let text =
@@ -566,18 +566,18 @@ fn what_is_no_kernel_is_not_loaded() {
     };
     assert_eq!(head("9.9", "70"), Status::UNSUPPORTED_PTX_VERSION);
     assert_eq!(head("7.0", "100"), Status::NO_BINARY_FOR_GPU);
-    assert_eq!(session.mock.misuses(), [""; 0]);
+    assert_eq!(used.mock.misuses(), [""; 0]);
     assert_eq!(load(c"\x7fELF", &mut none), Status::INVALID_PTX);
-    session.assert_misuse("no version");
-    session.mock.reset();
+    used.assert_misuse("no version");
+    used.mock.reset();
     assert_eq!(load(PTX, &mut module), Status::SUCCESS);
     assert_eq!(entry(module, c"tiles_8", &mut none), Status::NOT_FOUND);
-    assert_eq!(session.mock.misuses(), [""; 0]);
+    assert_eq!(used.mock.misuses(), [""; 0]);
     assert_eq!(entry(module, c"no_kernel", &mut none), Status::NOT_FOUND);
-    session.assert_misuse("the host has no kernel no_kernel");
-    session.mock.reset();
+    used.assert_misuse("the host has no kernel no_kernel");
+    used.mock.reset();
     assert_eq!(cu!(cuModuleUnload(module => usize)), Status::SUCCESS);
-    session.end();
+    used.end();
 }
 
 #[test]
