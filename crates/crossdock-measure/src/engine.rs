@@ -1,5 +1,6 @@
 //! Who does a work.
 
+use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use crossdock::memory::MutableBuffer;
@@ -48,20 +49,54 @@ impl<'a> Job<'a> {
         Self { run: Box::new(run), is_done: Box::new(is_done) }
     }
 
+    /// Runs it this many times, and returns how long that took.
+    ///
+    /// # Errors
+    ///
+    /// Those of the engine.
+    pub fn run(&mut self, count: usize) -> Result<Duration> {
+        (self.run)(count)
+    }
+
+    /// Whether the result of the last run is right.
+    ///
+    /// # Errors
+    ///
+    /// If that cannot be determined.
+    pub fn is_done(&mut self) -> Result<bool> {
+        (self.is_done)()
+    }
+
     /// Does it once, outside of any clock, and looks at all that came out. The loop, for the rounds.
     ///
     /// # Errors
     ///
     /// Where it is wrong.
-    pub fn proven(mut self, task: &Task) -> Result<Box<dyn FnMut(usize) -> Result<Duration> + 'a>> {
+    pub fn proven(mut self, task: &'a Task) -> Result<Box<dyn FnMut(usize) -> Result<Duration> + 'a>> {
         task.spoil()?;
         (self.run)(1)?;
-        if (self.is_done)()? { Ok(self.run) } else { Err("a wrong answer".into()) }
+        if !(self.is_done)()? {
+            return Err("a wrong answer".into());
+        }
+        if task.work().operation != Operation::AssignAndRead {
+            return Ok(self.run);
+        }
+        Ok(Box::new(move |count| {
+            let mut elapsed = Duration::ZERO;
+            for _ in 0..count {
+                elapsed += (self.run)(1)?;
+                let start = Instant::now();
+                black_box(task.read_target()?);
+                elapsed += start.elapsed();
+            }
+            Ok(elapsed)
+        }))
     }
 }
 
-/// The C library's `memcpy` on one thread, of as many bytes as a work reads and writes in the mean: what is there to be
-/// reached.
+/// The C library's `memcpy` on one thread, of the mean of the bytes that a work reads and writes:
+/// the limit to reach. If the work is a copy without gaps, it copies the same source to the same
+/// target.
 pub struct Memcpy;
 
 /// What [`Memcpy`] is called.
@@ -73,6 +108,15 @@ impl Engine for Memcpy {
     }
 
     fn job<'a>(&'a self, task: &'a Task) -> Result<Option<Job<'a>>> {
+        if task.is_plain_copy() {
+            let ((source, _), (target, _)) = (task.source().buffer()?, task.target().buffer()?);
+            return Ok(Some(Job::new(task, move || {
+                let (source, mut target) = (source.read()?, target.write()?);
+                // As spelt in Rust.
+                target.copy_from_slice(black_box(&source));
+                Ok(())
+            })));
+        }
         let mut source = MutableBuffer::new()?;
         source.resize(task.nbytes())?;
         source.fill(1);
@@ -81,12 +125,47 @@ impl Engine for Memcpy {
         let run = move |count| {
             let start = Instant::now();
             for _ in 0..count {
-                // Which is how Rust spells it.
-                target.copy_from_slice(std::hint::black_box(&source));
+                target.copy_from_slice(black_box(&source));
             }
             let elapsed = start.elapsed();
             if target.last() != Some(&1) {
                 return Err("memcpy did not copy".into());
+            }
+            Ok(elapsed)
+        };
+        Ok(Some(Job::timed(run, || Ok(true))))
+    }
+}
+
+/// The C library's `memset` on one thread, of the bytes that a work writes: the limit to reach if
+/// nothing is read.
+pub struct Memset;
+
+/// The name of [`Memset`].
+pub const MEMSET: &str = "memset";
+
+impl Engine for Memset {
+    fn name(&self) -> &'static str {
+        MEMSET
+    }
+
+    fn job<'a>(&'a self, task: &'a Task) -> Result<Option<Job<'a>>> {
+        if task.work().operation != Operation::Fill {
+            return Ok(None);
+        }
+        let mut target = MutableBuffer::new()?;
+        target.resize(task.target().nbytes())?;
+        let mut byte = 0u8;
+        let run = move |count| {
+            let start = Instant::now();
+            for _ in 0..count {
+                byte = byte.wrapping_add(1);
+                // As spelt in Rust.
+                target.fill(black_box(byte));
+            }
+            let elapsed = start.elapsed();
+            if target.first() != Some(&byte) || target.last() != Some(&byte) {
+                return Err("memset did not fill".into());
             }
             Ok(elapsed)
         };

@@ -20,7 +20,7 @@ mod work;
 use std::error::Error;
 
 pub use self::device::{DeviceCopy, Link, OnDevice, links};
-pub use self::engine::{Crossdock, Engine, Into, Job, MEMCPY, Memcpy};
+pub use self::engine::{Crossdock, Engine, Into, Job, MEMCPY, MEMSET, Memcpy, Memset};
 pub use self::rounds::{Contender, LONG_SAMPLE, Limits, SAMPLE, median, ratio, rounds};
 pub use self::task::Task;
 pub use self::work::{DEVICE_WORKS, Operation, Reach, Section, WORKS, Work};

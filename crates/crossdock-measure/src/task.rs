@@ -62,7 +62,7 @@ impl Task {
         let less = |len: &usize| if *len <= SMALL { *len } else { (len / shrink).max(LEAST) };
         let shape: Vec<usize> = work.shape.iter().map(less).collect();
         let base = match work.operation {
-            Operation::Assign | Operation::New => numbered(&from, &to, &shape)?,
+            Operation::Assign | Operation::AssignAndRead | Operation::New => numbered(&from, &to, &shape)?,
             Operation::Fill => numbered(&from, &to, &vec![1; shape.len()])?,
         };
         let source = read_from(work, &base, &shape)?;
@@ -99,6 +99,31 @@ impl Task {
     /// The mean of the bytes that are read and written: as many as `memcpy` copies beside it.
     pub fn nbytes(&self) -> usize {
         self.source.nbytes().midpoint(self.target.nbytes())
+    }
+
+    /// Whether the target equals the source's memory, byte for byte.
+    pub fn is_plain_copy(&self) -> bool {
+        let is_assigned = matches!(self.work.operation, Operation::Assign | Operation::AssignAndRead);
+        let is_straight = self.source.layout().is_contiguous(Order::RowMajor);
+        is_assigned
+            && is_straight
+            && self.source.dtype() == self.target.dtype()
+            && self.source.place().is_host()
+    }
+
+    /// Reads all of the target with a plain loop that the compiler vectorises, and returns the sum
+    /// of its words.
+    ///
+    /// # Errors
+    ///
+    /// `is_conflict` while a Write lease is held.
+    pub fn read_target(&self) -> Result<usize> {
+        let (buffer, _) = self.target.buffer()?;
+        let bytes = buffer.read()?;
+        // A sum, so that the compiler cannot skip any byte.
+        let (words, rest) = bytes.as_chunks::<8>();
+        let sum = words.iter().fold(0u64, |sum, word| sum.wrapping_add(u64::from_ne_bytes(*word)));
+        Ok(rest.iter().fold(sum, |sum, &byte| sum.wrapping_add(byte.into())) as usize)
     }
 
     /// Overwrites the target, so that nothing is left of what others did.

@@ -60,6 +60,9 @@ pub enum Operation {
     New,
     /// One element is written to all places of an array of the shape, which is there, and warm.
     Fill,
+    /// Like [`Assign`](Self::Assign), followed by a read of the whole target, within the clock:
+    /// streaming stores are fast, but leave nothing in the caches for the next reader.
+    AssignAndRead,
 }
 
 /// What a work should reach on one thread, and on two: ratios to `memcpy`, and a figure of its own.
@@ -118,6 +121,8 @@ const RECORDS: Work = Work { section: Section::Records, ..COPY };
 #[rustfmt::skip]
 pub const WORKS: &[Work] = &[
     Work { name: "f32 copy 16 Mi", ..COPY },
+    Work { name: "f32 copy 16 Mi, then read", operation: Operation::AssignAndRead, ..COPY },
+    Work { name: "f32 copy 256 Ki, then read", shape: &[MI / 4], operation: Operation::AssignAndRead, ..COPY },
     Work { name: "f32 copy 16 Mi into a new array", operation: Operation::New, reach: reach_one(0.9), ..COPY },
     Work { name: "f32 fill 16 Mi", operation: Operation::Fill, ..COPY },
     Work { name: "f32 4096 rows of 4080, padded", shape: &[4096, 4096], at: ":, :-16", ..COPY },

@@ -245,8 +245,8 @@ impl Recipe {
         if first == 0 && high > low {
             return false;
         }
-        let lowest = if high > low { 1 } else { 0 };
-        high - low <= i128::from(i64::MAX) && first + low >= lowest && first + high <= i128::from(u64::MAX)
+        let (lowest, last) = if high > low { (1, i64::MAX as u64) } else { (0, u64::MAX) };
+        high - low <= i128::from(i64::MAX) && first + low >= lowest && first + high <= i128::from(last)
     }
 
     /// The bytes of the elements in row-major order, if all of them lie in the block.

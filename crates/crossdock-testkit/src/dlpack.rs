@@ -104,13 +104,15 @@ impl Default for Recipe {
 pub struct Choices<'a>(pub &'a [u8]);
 
 impl Choices<'_> {
-    pub(crate) fn byte(&mut self) -> u8 {
+    /// The next byte.
+    pub fn byte(&mut self) -> u8 {
         let Some((&first, rest)) = self.0.split_first() else { return 0 };
         self.0 = rest;
         first
     }
 
-    pub(crate) fn below(&mut self, bound: u8) -> u8 {
+    /// A number below a bound, which is not 0.
+    pub fn below(&mut self, bound: u8) -> u8 {
         self.byte() % bound
     }
 
@@ -349,8 +351,8 @@ impl Recipe {
         }
         let first = address as i128 + i128::from(self.byte_offset);
         // Without elements, the address alone has to be one.
-        let lowest = if self.is_empty() { 0 } else { 1 };
-        high - low <= most && first + low >= lowest && first + high <= i128::from(u64::MAX)
+        let (lowest, last) = if self.is_empty() { (0, u64::MAX) } else { (1, i64::MAX as u64) };
+        high - low <= most && first + low >= lowest && first + high <= i128::from(last)
     }
 
     /// Where in the block the elements begin, in row-major order of their indices, if all of them lie in it.

@@ -8,7 +8,8 @@
 //! - [`buffer`]: the hostile exporter of Python's buffers;
 //! - [`dlpack`]: the hostile producer of DLPack structs;
 //! - [`hostile`]: the hostile producer of memory views, with a switch for each misbehaviour;
-//! - [`python`]: the interpreter that tests talk to, and what to do where it or anything else is [`missing`];
+//! - [`python`]: the interpreter that tests talk to, and what to do if it or another counterpart is
+//!   [`missing`], or the machine cannot run a check ([`not_run`]);
 //! - [`held`]: which processes have shared memory of a name open or mapped, and how to send descriptors in any number;
 //! - [`vectors`]: what Ruby's own MemoryView answered, and which of its answers are wrong;
 //! - [`layouts`]: what it answered of strides, contiguity and item pointers;
@@ -32,10 +33,23 @@ mod nested;
 mod plain;
 pub mod vectors;
 
-pub use crate::counterpart::{counterparts_are_required, missing, python};
+pub use crate::counterpart::{counterparts_are_required, missing, not_run, python};
 pub use crate::coverage::Coverage;
 pub use crate::nested::{Nested, Pick};
 pub use crate::plain::{Memory, Placed, Plain};
+
+/// How many random cases a test runs: `CROSSDOCK_CASES` from the environment, or the test's own
+/// default. A test that runs at least its default asserts everything that it asserts by default.
+///
+/// # Panics
+///
+/// If the variable is set to something that is not a number.
+pub fn cases(usual: usize) -> usize {
+    match std::env::var("CROSSDOCK_CASES") {
+        Ok(text) => text.parse().unwrap_or_else(|_| panic!("CROSSDOCK_CASES is {text:?}, not a number")),
+        Err(_) => usual,
+    }
+}
 
 /// The seed of a test run: `CROSSDOCK_SEED` from the environment, or else always the same one. Prints it.
 ///

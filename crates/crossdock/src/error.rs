@@ -121,7 +121,8 @@ impl Error {
         }
     }
 
-    /// A pool may have no more than `limit` bytes in use. Where there is no memory for so many numbers, it is plainly out of memory.
+    /// A pool or a device may have at most `limit` bytes in use. If allocating this message fails,
+    /// the error is a plain out-of-memory error.
     #[cold]
     pub(crate) fn limit(limit: u64, used: u64, requested: usize, align: usize) -> Self {
         let text = Text::Limit { limit, used, requested: requested as u64 };
@@ -215,7 +216,8 @@ impl Error {
         self.kind() == Kind::Device
     }
 
-    /// A producer would not lend what was asked for. See [`Refusal`](crate::view::Refusal).
+    /// A producer would not lend what was requested, or a receiver would not take that much. See
+    /// [`Refusal`](crate::view::Refusal).
     pub fn is_refused(&self) -> bool {
         self.kind() == Kind::Refused
     }
@@ -243,6 +245,17 @@ impl Error {
     /// No memory could be had, or the limit of a pool stands in the way.
     pub fn is_out_of_memory(&self) -> bool {
         self.kind() == Kind::OutOfMemory
+    }
+}
+
+/// Quotes untrusted text for an error message: characters that a terminal would act on are escaped.
+/// A long text is cut, marked by an ellipsis and its full length.
+#[cold]
+pub(crate) fn short(text: &str) -> String {
+    const MOST: usize = 80;
+    match text.char_indices().nth(MOST) {
+        None => format!("{text:?}"),
+        Some((end, _)) => format!("{:?} ({} bytes)", format!("{}…", &text[..end]), text.len()),
     }
 }
 
@@ -277,7 +290,7 @@ impl fmt::Display for Text {
             Self::Words(text) => f.write_str(text),
             Self::Limit { limit, used, requested } => write!(
                 f,
-                "out of memory: {requested} bytes were asked of a pool that may use {limit}, of which {used} are in use"
+                "out of memory: {requested} bytes were requested under a limit of {limit}, of which {used} are in use"
             ),
         }
     }

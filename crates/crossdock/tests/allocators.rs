@@ -283,6 +283,9 @@ fn fail_everywhere(swallowed: bool) -> u64 {
     FAIL_AFTER.set(None);
     assert!(unopened.unwrap_err().is_out_of_memory());
     drop(Buffer::zeroed(1).unwrap());
+    // The table of mappings keeps its capacity, too.
+    let map = |_| Buffer::map(sample.file.try_clone().unwrap(), MapOptions::new()).unwrap();
+    drop((0..8).map(map).collect::<Vec<_>>());
     let mut runs_past_the_foreign = 0;
     for nth in 0.. {
         Pool::default().trim();

@@ -354,7 +354,10 @@ fn a_device_out_of_memory_says_so_and_has_it_again_after_a_release() {
     device.set_limit(1000);
     let first = Buffer::on(&device.memory(), 600).unwrap();
     let before = device.memory().usage();
-    assert!(Buffer::on(&device.memory(), 401).unwrap_err().is_out_of_memory());
+    let error = Buffer::on(&device.memory(), 401).unwrap_err();
+    assert!(error.is_out_of_memory(), "{error}");
+    let numbers = "401 bytes were requested under a limit of 1000, of which 600 are in use";
+    assert!(error.to_string().contains(numbers), "{error}");
     assert!(Buffer::zeroed(401).unwrap().copy_to(&device.memory()).unwrap_err().is_out_of_memory());
     assert_eq!(device.memory().usage(), before);
     let second = Buffer::on(&device.memory(), 400).unwrap();

@@ -8,6 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use crossdock::exchange::protocol::dlpack::{self, ExportOptions};
 use crossdock::exchange::protocol::shm;
 use crossdock::layout::Order;
+use crossdock::memory::device::{Effect, Signal};
 use crossdock::memory::ledger::{self, Entry, Holder};
 use crossdock::memory::{
     Birth, Buffer, Conflict, LeaseKind, MapOptions, PinGuard, Place, Pool, Protocols, ReadGuard, ShareGuard,
@@ -547,4 +548,28 @@ fn the_ledger_is_what_a_model_says_after_every_step_of_any_schedule() {
     ];
     // Of all steps.
     coverage.assert_at_least(0.002, ways);
+}
+
+#[test]
+fn forgotten_work_is_listed_and_can_be_ended_by_hand() {
+    let _alone = alone();
+    let buffer = Buffer::zeroed(16).unwrap();
+    let (signal, completion) = Signal::new();
+    buffer.note_event(signal, Effect::Writes).unwrap();
+    std::mem::forget(completion);
+
+    let entry = entry_at(buffer.as_ptr()).unwrap();
+    let [work] = &entry.work[..] else { panic!("{entry:?}") };
+    assert_eq!((work.effect, format!("{:?}", work.event)), (Effect::Writes, "Signal(not yet)".to_owned()));
+    let text = ledger::report().to_string();
+    assert!(text.contains("waits for work that writes: Signal(not yet), "), "{text}");
+
+    let event: &dyn std::any::Any = &*work.event;
+    assert!(event.downcast_ref::<Signal>().unwrap().give_up());
+    assert!(buffer.read().unwrap_err().is_device());
+    let text = ledger::report().to_string();
+    assert!(text.contains("Signal(failed: the work was given up before it was done)"), "{text}");
+    buffer.settle().unwrap_err();
+    assert!(entry_at(buffer.as_ptr()).unwrap().work.is_empty());
+    assert_eq!(buffer.read().unwrap()[0], 0);
 }

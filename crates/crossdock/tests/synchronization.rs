@@ -290,6 +290,27 @@ fn memory_of_a_device_that_nobody_knows_goes_on_in_the_order_in_which_it_came() 
     assert!(unsafe { other.note(&array) }.unwrap_err().is_unsupported());
 }
 
+#[test]
+fn rocm_and_cuda_tensors_go_on_with_the_default_stream_where_there_is_no_driver() {
+    for kind in [DeviceKind::ROCM, DeviceKind::CUDA] {
+        let place = Place::new(kind, 61);
+        // SAFETY: the test does not access memory of the device.
+        let memory = unsafe { Buffer::non_owned(4096 as *mut u8, 12, place) }.unwrap();
+        let array = DArray::from_buffer_in_order(memory, DType::I32, &[3], Order::RowMajor).unwrap();
+        let usual = Synchronization::asked(kind, None).unwrap();
+        // SAFETY: without a driver the handle is not used.
+        unsafe { usual.order(&array, LeaseKind::Share) }.unwrap();
+        let lent = dlpack::export_versioned(&array, &dlpack::ExportOptions::new().ordered()).unwrap();
+        let device = lent.managed().dl_tensor.device;
+        assert_eq!((device.device_type, device.device_id), (kind.0, 61));
+        // The stream that the producer was asked for is the same one.
+        assert_eq!(Synchronization::asked(kind, Synchronization::to_ask(kind)).unwrap(), usual);
+        // SAFETY: without a driver the handle is not used.
+        let error = unsafe { Synchronization::Stream(4096).order(&array, LeaseKind::Share) }.unwrap_err();
+        assert!(error.is_unsupported() || error.is_device() || error.is_io(), "{error:?}");
+    }
+}
+
 // ===== CUDA's array interface
 
 fn described(shape: &[isize]) -> Described<'_> {

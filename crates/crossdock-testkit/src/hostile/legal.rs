@@ -54,7 +54,9 @@ impl Recipe {
                 reach(&shape[..table], &strides[..table], POINTER)
             }
         };
-        if i128::from(self.byte_size as i64) < nbytes.min(high - low) {
+        // The whole extent of the items, or just their bytes.
+        let said = i128::from(self.byte_size as i64);
+        if said < high - low && said != nbytes {
             return false;
         }
         if high > low && !self.is_addressed(low, high, block) {
@@ -136,7 +138,7 @@ impl Recipe {
             // Somewhere in the middle of memory.
             Data::Table => block,
         } as i128;
-        first > 0 && first + low > 0 && first + high <= u64::MAX as i128
+        first > 0 && first + low > 0 && first + high <= MOST
     }
 
     /// Where in the block the elements of a direct view begin, in row-major order of their indices, if all of them lie in it.

@@ -114,9 +114,10 @@ macro_rules! element_access {
         /// The elements in row-major order, copied (and counted).
         pub fn to_vec(&$this) -> Vec<T> {
             crate::memory::count_copied($layout.nbytes(size_of::<T>()));
-            match $this.as_slice() {
-                Some(slice) => slice.to_vec(),
-                None => $this.iter().copied().collect(),
+            match ($this.as_slice(), crate::array::without_bytes($layout.len())) {
+                (_, Some(all)) => all,
+                (Some(slice), None) => slice.to_vec(),
+                (None, None) => $this.iter().copied().collect(),
             }
         }
     };

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::array::{Array, DArray, RawArray, overlap};
+use crate::array::{Array, DArray, RawArray};
 use crate::element::{DType, Element};
 use crate::error::{Error, Kind, Rejected, Result};
 use crate::kernel::{self, Casting, Gaps};
@@ -101,10 +101,11 @@ impl DArray {
     /// # Ok::<(), crossdock::Error>(())
     /// ```
     ///
-    /// Numbers become the nearest that the dtype has, rounded once, ties to even. What it has nothing near for (an integer or a float
-    /// out of range, a fraction or a NaN that would be an integer, …) is refused, or made as near as it goes: [`Casting`] says which,
-    /// for each pair of kinds. Between numbers of at most 64 bits, in either byte order and at any strides, it runs at the speed of
-    /// memory.
+    /// Numbers become floats by rounding once, to the nearest, ties to even. A value that does not
+    /// fit (an integer or a float out of range, a fraction or a NaN converted to an integer, …) is
+    /// an error or is made to fit (a fraction is truncated): [`Casting`] decides, for each pair of
+    /// kinds. Between numbers of at most 64 bits, in either byte order and at any strides, the
+    /// conversion runs at memory bandwidth.
     ///
     /// ```
     /// use crossdock::{Array, Casting, DArray, element::DType, layout::Order};
@@ -180,11 +181,19 @@ impl DArray {
         Self::from_buffer(buffer, dtype.clone(), layout, 0)
     }
 
-    /// Writes the elements of another array to this one's, converted where the dtypes differ, under a Share lease of that moment. The
-    /// source is broadcast to this shape. Copies, and counts, the bytes of this array; where the two lie in the same memory and may
-    /// overlap, the result is as if the source had been copied before (and it is, and counted). Of records, the fields that this array
-    /// has are written, found by their names, and what lies between them is left alone. Between two places the elements are packed where they are,
-    /// and unpacked where they go, each of which is a copy that counts, unless they lie in the same order without gaps.
+    /// Writes the elements of another array to this one's, converted where the dtypes differ, under
+    /// a Share lease held for the call. The source is broadcast to this shape. Copies, and counts,
+    /// the bytes of this array. If the two arrays may have bytes in common, the source is copied
+    /// first (and that copy is counted), so the result never depends on the overlap. If the source
+    /// is this very array, nothing is copied. Of records, the fields that this array has are
+    /// written, matched by name; the bytes between them are left alone. Between two places the
+    /// elements are packed where they are and unpacked where they go, each of which is a counted
+    /// copy, unless both lie in the same order without gaps.
+    ///
+    /// Overlap is detected by addresses, by the driver's object, and by the file or shared memory
+    /// behind mappings that this library made (see [`Buffer::map`](crate::memory::Buffer::map)). A
+    /// mapping made by another library is known by its addresses alone: beside another mapping of
+    /// the same file it counts as different memory.
     ///
     /// ```
     /// use crossdock::{Array, Casting, DArray};
@@ -201,15 +210,23 @@ impl DArray {
     /// does not fit, with its index (of the others any may have been written); `is_conflict` while somebody holds Read or Write
     /// here, or Write there; `is_read_only`; `is_place`.
     pub fn assign(&self, source: &Self, casting: Casting) -> Result<()> {
-        let source = self.assigned(source)?;
-        if source.may_overlap(self) {
-            return self.assign(&source.to_order(Order::RowMajor)?, casting);
-        }
+        let wide = self.assigned(source)?;
+        let source = if !source.may_overlap(self)? {
+            wide
+        } else if self.place().is_host() && self.is_same_view(&wide) {
+            // The bytes to write are already there.
+            let _leases = (self.lease(LeaseKind::Share)?, wide.lease(LeaseKind::Pin)?);
+            return Ok(());
+        } else {
+            // Copied before the broadcast, so each existing element is copied once.
+            source.to_order(Order::RowMajor)?.broadcast_to(self.shape())?
+        };
         if !self.place().is_host() || !source.place().is_host() {
             return self.assign_across(&source, casting);
         }
         let (_ours, _theirs) = (self.lease(LeaseKind::Share)?, source.lease(LeaseKind::Pin)?);
-        // SAFETY: DArray 1, under a Pin and a Share lease, of memory that does not overlap.
+        // SAFETY: DArray 1, under a Pin and a Share lease. No byte belongs to both: `may_overlap`
+        // compared their addresses, or the source is new memory.
         unsafe { source.write_to(self.as_ptr().cast_mut(), self.dtype(), self.layout(), casting, Gaps::Keep) }
     }
 
@@ -227,31 +244,21 @@ impl DArray {
         casting: Casting,
         stream: &dyn Stream,
     ) -> Result<Option<Arc<dyn Event>>> {
-        let source = self.assigned(source)?;
-        if !source.may_overlap(self)
-            && let Some(engine) = self.common_engine(&source)?
+        let wide = self.assigned(source)?;
+        if !source.may_overlap(self)?
+            && let Some(engine) = self.common_engine(&wide)?
             && engine.can_enqueue(stream)
         {
-            return self.written_by(&*engine, &source, casting, Gaps::Keep, Some(stream));
+            return self.written_by(&*engine, &wide, casting, Gaps::Keep, Some(stream));
         }
         stream.synchronize()?;
-        self.assign(&source, casting).map(|()| None)
+        self.assign(source, casting).map(|()| None)
     }
 
     /// What is to be assigned, in this array's shape.
     fn assigned(&self, source: &Self) -> Result<Self> {
-        if !self.is_indirect() && !self.layout().is_injective() {
-            return Err(Error::new(Kind::Layout, overlap(self.shape(), self.strides())));
-        }
+        self.check_apart()?;
         source.broadcast_to(self.shape())
-    }
-
-    /// Whether the two may have bytes in common: whether their spans have, that is. Of rows behind pointers the spans say nothing.
-    pub(super) fn may_overlap(&self, other: &Self) -> bool {
-        let own_memory = std::ptr::eq(self.raw().handle().header(), other.raw().handle().header());
-        let (span, theirs) = (self.layout().span(), other.layout().span());
-        let overlap = || span.overlaps(self.as_ptr().addr(), &theirs, other.as_ptr().addr());
-        own_memory && (self.is_indirect() || other.is_indirect() || overlap())
     }
 
     /// # Safety

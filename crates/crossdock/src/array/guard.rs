@@ -8,6 +8,7 @@ use crate::array::display::{Elements, Head, Show, printed};
 use crate::array::queries::typed_queries;
 use crate::array::view::{ArrayView, check_aligned};
 use crate::array::view_mut::ArrayViewMut;
+use crate::array::without_bytes;
 use crate::element::Element;
 use crate::error::Result;
 use crate::layout::FixedLayout;
@@ -70,7 +71,7 @@ impl<T: Element, const D: usize> Covered<T, D> {
 
     fn to_vec(&self) -> Vec<T> {
         count_copied(self.layout.nbytes(size_of::<T>()));
-        self.values().collect()
+        without_bytes(self.layout.len()).unwrap_or_else(|| self.values().collect())
     }
 }
 

@@ -185,8 +185,12 @@ unsafe fn flattened(ptr: *mut u8, layout: &Layout) -> Result<(Vec<*mut u8>, Layo
     let count = outer.iter().product();
     let mut pointers = try_with_capacity(count)?;
     let mut index = vec![0; shape.len()];
+    let pointed = Layout::scalar(size_of::<*mut u8>()).span();
+    let row = Layout::new(&shape[last + 1..], &layout.strides()[last + 1..], itemsize)?.span();
     for position in 0..count {
         kernel::set_index(&mut index[..=last], outer, position);
+        let unaddressable =
+            |error: Error| error.within(format_args!("on the way to element {index:?} of {shape:?}"));
         let null = || {
             Error::new(
                 Kind::Malformed,
@@ -199,13 +203,17 @@ unsafe fn flattened(ptr: *mut u8, layout: &Layout) -> Result<(Vec<*mut u8>, Layo
             if at.is_null() {
                 return Err(null());
             }
+            pointed.check_address(at.addr()).map_err(unaddressable)?;
             // SAFETY: the caller's word.
             let next = unsafe { kernel::follow(at) };
             if next.is_null() {
                 return Err(null());
             }
+            // First the pointer alone, so that the sum cannot wrap, and then what it points to.
+            pointed.check_address(next.addr()).map_err(unaddressable)?;
             at = next.wrapping_offset(hop);
         }
+        row.check_address(at.addr()).map_err(unaddressable)?;
         pointers.push(at);
     }
     let pointer = size_of::<*mut u8>();

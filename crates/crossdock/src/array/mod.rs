@@ -26,6 +26,7 @@ mod dynamic;
 mod dynamic_axes;
 mod element;
 mod expr;
+mod extent;
 mod field;
 mod fill;
 mod fresh;
@@ -81,4 +82,16 @@ pub use view_mut::ArrayViewMut;
 pub(crate) use view_mut::overlap;
 pub use visit::{Native, PairVisitor, Visitor};
 
+use crate::element::Element;
 pub use crate::kernel::Casting;
+
+/// The elements, for a type of size 0; `None` for any other type. O(1), where a loop over the
+/// elements could run for hours.
+fn without_bytes<T: Element>(len: usize) -> Option<Vec<T>> {
+    (size_of::<T>() == 0).then(|| {
+        let nowhere = std::ptr::NonNull::<T>::dangling().as_ptr();
+        // SAFETY: `T` has size 0: a vector of it allocates nothing, any aligned pointer is valid
+        // for its elements, and zero bytes are a valid `T`, since every bit pattern is (Pod 1).
+        unsafe { Vec::from_raw_parts(nowhere, len, len) }
+    })
+}

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use crate::array::{DArray, overlap};
+use crate::array::DArray;
 use crate::element::DType;
 use crate::error::{Error, Kind, Result};
 use crate::kernel::{self, Casting, Column, Gaps};
@@ -25,42 +25,79 @@ impl DArray {
     /// # Ok::<(), crossdock::Error>(())
     /// ```
     ///
+    /// The records have the shape of the column with the fewest axes, and the shapes of all other
+    /// columns must begin with it. The remaining axes of a column become a sub-array, the inverse
+    /// of [`DArray::to_columns`].
+    ///
+    /// ```
+    /// # use crossdock::{Array, DArray};
+    /// let label = DArray::from(Array::from_vec(vec![7u8, 8], [2])?);
+    /// let place = DArray::from(Array::from_vec(vec![0.0f32; 6], [2, 3])?);
+    /// let points = DArray::from_columns(&[("label", &label), ("place", &place)])?;
+    /// assert_eq!(points.dtype().to_string(), "{label: uint8 @0, place: (3,)float32 @1; 13}");
+    /// # Ok::<(), crossdock::Error>(())
+    /// ```
+    ///
     /// # Errors
     ///
-    /// `is_shape` where the columns have different shapes, or there are none; `is_dtype` for an empty or repeated name;
-    /// `is_out_of_memory`; `is_conflict` while somebody holds Write of a column; `is_place`.
+    /// `is_shape` where the shapes of the columns do not begin alike, or there are none; `is_dtype`
+    /// for an empty or repeated name; `is_out_of_memory`; `is_conflict` while another holder has a
+    /// Write lease of a column; `is_place`.
     pub fn from_columns(columns: &[(&str, &Self)]) -> Result<Self> {
-        let Some((first, others)) = columns.split_first() else {
+        let Some((_, shortest)) = columns.iter().min_by_key(|(_, column)| column.rank()) else {
             return Err(Error::new(Kind::Shape, "no columns were given, so the records have no shape"));
         };
-        for (name, column) in others {
-            if column.shape() != first.1.shape() {
-                return Err(Error::new(
-                    Kind::Shape,
-                    format!(
-                        "the column {name:?} has shape {:?}, but {:?} has {:?}",
-                        column.shape(),
-                        first.0,
-                        first.1.shape()
-                    ),
-                ));
-            }
+        Self::from_columns_of_shape(shortest.shape(), columns)
+    }
+
+    /// Like [`DArray::from_columns`], for records of the given shape: if every column has more axes
+    /// than that, each column becomes a sub-array.
+    ///
+    /// ```
+    /// use crossdock::element::DType;
+    /// use crossdock::layout::Order;
+    /// use crossdock::{Array, DArray};
+    ///
+    /// let place = DArray::from(Array::from_vec(vec![0.0f32; 6], [2, 3])?);
+    /// let points = DArray::from_columns_of_shape(&[2], &[("place", &place)])?;
+    /// assert_eq!((points.shape(), points.dtype().itemsize()), (&[2][..], 12));
+    /// assert_eq!(DArray::from_columns(&[("place", &place)])?.shape(), [2, 3]);
+    /// # Ok::<(), crossdock::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`DArray::from_columns`].
+    pub fn from_columns_of_shape(shape: &[usize], columns: &[(&str, &Self)]) -> Result<Self> {
+        if let Some((name, column)) = columns.iter().find(|(_, column)| !column.shape().starts_with(shape)) {
+            return Err(Error::new(
+                Kind::Shape,
+                format!(
+                    "the column {name:?} has shape {:?}, and records of {shape:?} are made",
+                    column.shape()
+                ),
+            ));
         }
-        let dtype =
-            DType::packed_record(columns.iter().map(|&(name, column)| (name, column.dtype().clone())))?;
-        let layout = Layout::contiguous(first.1.shape(), dtype.itemsize(), Order::RowMajor)?;
+        let fields = columns.iter().map(|&(name, column)| {
+            Ok((name, DType::subarray(&column.shape()[shape.len()..], column.dtype().clone())?))
+        });
+        let fields = fields.collect::<Result<Vec<(&str, DType)>>>()?;
+        let dtype = DType::packed_record(fields.iter().map(|(name, dtype)| (*name, dtype.clone())))?;
+        let layout = Layout::contiguous(shape, dtype.itemsize(), Order::RowMajor)?;
         let mut fresh = Pool::default().uninit(layout.nbytes())?;
         let dst: *mut u8 = fresh.as_uninit_mut().as_mut_ptr().cast();
         let _leases =
             columns.iter().map(|(_, column)| column.lease(LeaseKind::Pin)).collect::<Result<Vec<_>>>()?;
-        let place = |(_, column): &(&str, &Self)| {
-            Layout::new(layout.shape(), layout.strides(), column.dtype().itemsize())
+        let place = |((_, column), (_, field)): (&(&str, &Self), &(&str, DType))| {
+            let inner = &column.shape()[shape.len()..];
+            let inner = Layout::contiguous(inner, column.dtype().itemsize(), Order::RowMajor)?;
+            Layout::new(layout.shape(), layout.strides(), field.itemsize())?.with_inner(&inner)
         };
-        let places = columns.iter().map(place).collect::<Result<Vec<_>>>()?;
+        let places = columns.iter().zip(&fields).map(place).collect::<Result<Vec<_>>>()?;
         let mut end = 0;
-        let pairs = columns.iter().zip(&places).map(|((_, column), layout)| {
+        let pairs = columns.iter().zip(&places).zip(&fields).map(|(((_, column), layout), (_, field))| {
             let offset = end;
-            end += column.dtype().itemsize();
+            end += field.itemsize();
             Column {
                 src: column.as_ptr(),
                 from: column.dtype(),
@@ -72,15 +109,18 @@ impl DArray {
         });
         let pairs: Vec<Column<'_>> = pairs.collect();
         // SAFETY: DArray 1, under Pin leases; the fields of new memory of as many bytes.
-        unsafe { kernel::copy_columns(first.1.shape(), &pairs, Casting::Checked, Gaps::Fill) }?;
+        unsafe { kernel::copy_columns(shape, &pairs, Casting::Checked, Gaps::Fill) }?;
         // SAFETY: every byte was written: the records are packed.
         let buffer = unsafe { fresh.assume_init() };
         Self::from_buffer(buffer, dtype, layout, 0)
     }
 
-    /// Writes columns to the fields of these names, under a Share lease of that moment; other fields are left alone. A column is
-    /// broadcast to the shape of its field (which is this array's, with the axes of a sub-array behind them), and converted to its
-    /// dtype. Copies, and counts, the bytes of these fields, all of them in one pass over the memory.
+    /// Writes columns to the fields of these names, under a Share lease held for the call; other
+    /// fields are left alone. A column is broadcast to the shape of its field (which is this
+    /// array's, followed by the axes of a sub-array), and converted to its dtype. Copies, and
+    /// counts, the bytes of these fields, all of them in one pass over the memory. A column that
+    /// may have bytes in common with this array is copied first, as by [`DArray::assign`], so two
+    /// columns can be swapped.
     ///
     /// # Errors
     ///
@@ -88,19 +128,19 @@ impl DArray {
     /// where elements of this array overlap, or two of the fields do; `is_value` where an element does not fit (others may have been
     /// written); `is_conflict` while somebody holds Read or Write here, or Write of a column; `is_read_only`; `is_place`.
     pub fn assign_columns(&self, columns: &[(&str, &Self)], casting: Casting) -> Result<()> {
-        if !self.is_indirect() && !self.layout().is_injective() {
-            return Err(Error::new(Kind::Layout, overlap(self.shape(), self.strides())));
-        }
+        self.check_apart()?;
         self.check_disjoint(columns)?;
         let mut pairs = Vec::with_capacity(columns.len());
         for &(name, column) in columns {
             let field = self.field(name)?;
             let within = |error: Error| error.within(format_args!("column {name:?}"));
-            let mut column = column.broadcast_to(field.shape()).map_err(within)?;
-            if column.may_overlap(self) {
-                column = column.to_order(Order::RowMajor)?;
+            let mut wide = column.broadcast_to(field.shape()).map_err(within)?;
+            // A column may be another field of this array, which could be overwritten before it is
+            // read.
+            if column.may_overlap(self)? {
+                wide = column.to_order(Order::RowMajor)?.broadcast_to(field.shape())?;
             }
-            pairs.push((column, field));
+            pairs.push((wide, field));
         }
         let _ours = self.lease(LeaseKind::Share)?;
         let _theirs =
@@ -116,7 +156,9 @@ impl DArray {
                 to_layout: field.layout(),
             })
             .collect();
-        // SAFETY: DArray 1, under a Share lease and Pin leases; the columns are elsewhere, and the fields do not overlap.
+        // SAFETY: DArray 1, under a Share lease and Pin leases. No byte of a column belongs to this
+        // array: `may_overlap` compared their addresses, or the column is new memory. The fields
+        // have no bytes in common (`check_disjoint`).
         unsafe { kernel::copy_columns(self.shape(), &columns, casting, Gaps::Keep) }
     }
 

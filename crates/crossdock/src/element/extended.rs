@@ -40,6 +40,42 @@ fn round(significand: u64, exponent: i32) -> f64 {
     f64::from_bits((((binade.max(-1022) + 1022) as u64) << 52) + kept)
 }
 
+/// Like [`to_f64`]; `None` for a number that is too large for a double.
+pub(super) fn fits_f64(raw: &[u8; 16]) -> Option<f64> {
+    let near = to_f64(raw);
+    let is_special = u16::from_le_bytes([raw[8], raw[9]]) & SPECIAL == SPECIAL;
+    (near.is_finite() || is_special).then_some(near)
+}
+
+/// A double as an intermediate step to a narrower float; `None` for a number that is too large for
+/// a double. An inexact result becomes the neighbour whose last bit is set, so that rounding it
+/// once more gives the same result as rounding once (round to odd).
+pub(super) fn to_odd(raw: &[u8; 16]) -> Option<f64> {
+    let near = fits_f64(raw)?;
+    let magnitude = |raw: &[u8; 16]| u128::from_le_bytes(*raw) & ((1 << 79) - 1);
+    let (exact, rounded) = (magnitude(raw), magnitude(&from_f64(near)));
+    if exact == rounded || !near.is_finite() {
+        return Some(near);
+    }
+    Some(f64::from_bits((near.to_bits() - u64::from(rounded > exact)) | 1))
+}
+
+/// The exact integer, if the number is one of magnitude below 2^64.
+pub(super) fn to_int(raw: &[u8; 16]) -> Option<i128> {
+    let bits = u128::from_le_bytes(*raw);
+    let (significand, field) = (bits as u64, (bits >> 64) as u16 & SPECIAL);
+    if significand == 0 && field != SPECIAL {
+        return Some(0);
+    }
+    // The number of bits after the binary point.
+    let fraction = u32::try_from(EXPONENT_BIAS + 63 - i32::from(field)).ok()?;
+    if fraction > 63 || significand.trailing_zeros() < fraction {
+        return None;
+    }
+    let magnitude = i128::from(significand >> fraction);
+    Some(if bits >> 79 & 1 == 1 { -magnitude } else { magnitude })
+}
+
 /// A double, exactly. A NaN keeps its sign but not its payload.
 pub(super) fn from_f64(value: f64) -> [u8; 16] {
     let negative = value.is_sign_negative();
@@ -110,6 +146,35 @@ mod tests {
         assert_eq!(from_int(0), from_f64(0.0));
         assert_eq!(to_f64(&from_int(i128::from(u64::MAX))), 2_f64.powi(64));
         assert_eq!(from_int(i128::from(i64::MIN)), from_f64(-(2_f64.powi(63))));
+    }
+
+    #[test]
+    fn integers_come_back_exactly_and_fractions_are_none() {
+        for number in [0, 1, -1, 3, i128::from(i64::MIN), u64::MAX.into(), -i128::from(u64::MAX), 1 << 53 | 1]
+        {
+            assert_eq!(to_int(&from_int(number)), Some(number));
+        }
+        for value in [0.5, -1.5, 2_f64.powi(64), 1e300, 1e-300, f64::INFINITY, f64::NAN] {
+            assert_eq!(to_int(&from_f64(value)), None, "{value}");
+        }
+        assert_eq!(to_int(&from_f64(-0.0)), Some(0));
+    }
+
+    #[test]
+    fn what_becomes_narrower_than_a_double_is_rounded_once() {
+        let one = EXPONENT_BIAS as u16;
+        // 1 + 2^-24 is a tie between floats, and the extra bit makes it round up; a double would
+        // lose that bit.
+        let above = assemble(true, one, 0x8000_0080_0000_0001);
+        assert_eq!(to_f64(&above) as f32, -1.0);
+        assert_eq!(to_odd(&above).unwrap() as f32, -(1.0_f32.next_up()));
+        let below = assemble(false, one, 0x8000_0080_0000_0000 - 1);
+        assert_eq!(to_odd(&below).unwrap() as f32, 1.0);
+        for exact in [0.0, -0.0, 1.5, f64::MAX, f64::INFINITY] {
+            assert_eq!(to_odd(&from_f64(exact)).unwrap().to_bits(), exact.to_bits());
+        }
+        let large = assemble(false, SPECIAL - 1, u64::MAX);
+        assert_eq!((to_odd(&large), fits_f64(&large)), (None, None));
     }
 
     #[test]

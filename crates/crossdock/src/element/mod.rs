@@ -16,6 +16,7 @@ mod record;
 mod scalar;
 mod time;
 mod types;
+mod units;
 mod value;
 
 pub use self::dtype::{DType, DTypeKind};

@@ -3,6 +3,7 @@
 use crate::element::TimeUnit;
 use crate::error::{Error, Kind, Result};
 use std::fmt;
+use std::hash::{Hash, Hasher};
 
 /// In which order the bytes of a number lie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -206,12 +207,32 @@ impl fmt::Display for ScalarKind {
 /// assert_eq!(byte, Scalar::new(ScalarKind::UInt8, ByteOrder::Little)?);
 /// # Ok::<(), crossdock::Error>(())
 /// ```
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy)]
 pub struct Scalar {
     /// 1. `kind.itemsize() <= ScalarKind::MAX_NBYTES`.
     kind: ScalarKind,
     /// 2. `ByteOrder::NATIVE` where the kind has no byte order, so that equality is equality of meaning.
     order: ByteOrder,
+    /// 3. Set only for integers of 8 bytes: the C type is `long long`, on a platform where `long`
+    ///    has 8 bytes, too. It does not change the meaning, so equality and hashes ignore it; the
+    ///    dialects that name C types (PEP 3118) write the type that was read.
+    long_long: bool,
+}
+
+impl PartialEq for Scalar {
+    #[inline]
+    fn eq(&self, other: &Self) -> bool {
+        self.kind == other.kind && self.order == other.order
+    }
+}
+
+impl Eq for Scalar {}
+
+impl Hash for Scalar {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.kind.hash(state);
+        self.order.hash(state);
+    }
 }
 
 impl Scalar {
@@ -231,12 +252,23 @@ impl Scalar {
                 ),
             ));
         }
-        Ok(Self { kind, order: if kind.has_byte_order() { order } else { ByteOrder::NATIVE } })
+        let order = if kind.has_byte_order() { order } else { ByteOrder::NATIVE };
+        Ok(Self { kind, order, long_long: false })
     }
 
     /// A kind of fixed and small width in the machine's order.
     pub(super) const fn native(kind: ScalarKind) -> Self {
-        Self { kind, order: ByteOrder::NATIVE }
+        Self { kind, order: ByteOrder::NATIVE, long_long: false }
+    }
+
+    /// The same integer as C's `long long`; unchanged if it is not an integer of 8 bytes.
+    pub(in crate::element) const fn as_long_long(self) -> Self {
+        Self { long_long: matches!(self.kind, ScalarKind::Int64 | ScalarKind::UInt64), ..self }
+    }
+
+    /// Whether it was read as C's `long long`, not as `long`.
+    pub(in crate::element) const fn is_long_long(self) -> bool {
+        self.long_long
     }
 
     /// What it is.
@@ -270,13 +302,13 @@ impl Scalar {
     /// The same kind in a byte order; itself where it has none.
     #[must_use]
     pub const fn with_byte_order(self, order: ByteOrder) -> Self {
-        if self.kind.has_byte_order() { Self { kind: self.kind, order } } else { self }
+        if self.kind.has_byte_order() { Self { order, ..self } } else { self }
     }
 
     /// The same kind in the other byte order; itself where it has none.
     #[must_use]
     pub const fn swapped(self) -> Self {
-        if self.kind.has_byte_order() { Self { kind: self.kind, order: self.order.swapped() } } else { self }
+        if self.kind.has_byte_order() { Self { order: self.order.swapped(), ..self } } else { self }
     }
 }
 

@@ -222,12 +222,19 @@ pub(super) fn write_duration(f: &mut fmt::Formatter<'_>, count: i64, unit: TimeU
     write!(f, "{} {}", unit.in_base(count), unit.base.plural())
 }
 
-/// The date that lies `days` after 1970-01-01.
+fn write_day(f: &mut fmt::Formatter<'_>, days: i128) -> fmt::Result {
+    let (year, month, day) = date_of(days);
+    write!(f, "{year:04}-{month:02}-{day:02}")
+}
+
+/// Days from 1 March of the year 0 to 1970-01-01.
+const FROM_MARCH_OF_YEAR_0: i128 = 719_468;
+
+/// Year, month and day of the date that lies `days` after 1970-01-01.
 ///
 /// Eras of 400 years repeat exactly (146 097 days). Within one, years are taken to begin on 1 March, so that the leap
 /// day is the last of its year and the lengths of the months follow the linear rule `(153 m + 2) / 5`.
-fn write_day(f: &mut fmt::Formatter<'_>, days: i128) -> fmt::Result {
-    const FROM_MARCH_OF_YEAR_0: i128 = 719_468;
+fn date_of(days: i128) -> (i128, i128, i128) {
     let days = days + FROM_MARCH_OF_YEAR_0;
     let (era, day_of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
     let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
@@ -235,8 +242,24 @@ fn write_day(f: &mut fmt::Formatter<'_>, days: i128) -> fmt::Result {
     let months_since_march = (5 * day_of_year + 2) / 153;
     let day = day_of_year - (153 * months_since_march + 2) / 5 + 1;
     let month = (months_since_march + 2) % 12 + 1;
-    let year = era * 400 + year_of_era + i128::from(month <= 2);
-    write!(f, "{year:04}-{month:02}-{day:02}")
+    (era * 400 + year_of_era + i128::from(month <= 2), month, day)
+}
+
+/// The month of a day, counted from January 1970, and whether the day is the first of that month.
+pub(super) fn days_to_month(days: i128) -> (i128, bool) {
+    let (year, month, day) = date_of(days);
+    ((year - 1970) * 12 + month - 1, day == 1)
+}
+
+/// The first day of a month counted from January 1970.
+pub(super) fn month_to_days(months: i128) -> i128 {
+    // In this calendar the year begins in March.
+    let months = months + 1970 * 12 - 2;
+    let (year, since_march) = (months.div_euclid(12), months.rem_euclid(12));
+    let (era, year_of_era) = (year.div_euclid(400), year.rem_euclid(400));
+    let day_of_year = (153 * since_march + 2) / 5;
+    era * 146_097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year
+        - FROM_MARCH_OF_YEAR_0
 }
 
 #[cfg(test)]

@@ -23,12 +23,19 @@
 /// | complex | complex | as its parts | each part as such |
 /// | real | complex | as for the real part | with an imaginary part of 0 |
 /// | complex | real | every one | the real part alone |
+/// | date, duration | another unit | counts that are not whole, or out of range | the count rounded down; the nearer end of the range |
 ///
 /// The `fnuz` formats have no negative zero: what rounds to it becomes 0. Where a number stays what it is, and
 /// only its byte order changes or an imaginary part comes or goes, its bytes are moved, and of a NaN nothing is asked.
 ///
-/// What is no number of at most 64 bits (text, dates, long doubles, …) is converted as [`Value::write`](crate::element::Value::write)
-/// does, in both modes; records field by field, sub-arrays element by element.
+/// A float is truncated towards zero to an integer, as by Rust's `as`, C's casts and NumPy's
+/// `astype`: 0.841 becomes 0, and -1.5 becomes -1. Dates are converted as in NumPy: a year or a
+/// month becomes its first day, a count without a unit is unchanged, and durations of years or
+/// months become days by the average of 400 years, which [`Checked`](Self::Checked) refuses.
+///
+/// Types other than numbers of at most 64 bits (text, long doubles, …) are converted as by
+/// [`Value::write`](crate::element::Value::write), in both modes; records field by field,
+/// sub-arrays element by element.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Casting {
     /// What cannot be said is refused, with the index of the first such element. Exactly what
@@ -36,6 +43,7 @@ pub enum Casting {
     /// sense.
     #[default]
     Checked,
-    /// The nearest number that the target has: for whole types what Rust's `as` does.
+    /// Values that do not fit become the value in the table: truncated, and saturated at the nearer
+    /// end of the range. To round to the nearest integer, round first.
     Saturating,
 }

@@ -96,3 +96,20 @@ macro_rules! at_each_level {
 }
 
 pub(crate) use at_each_level;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn levels_that_this_processor_lacks_are_told() {
+        let available: Vec<_> = Level::available().collect();
+        assert_eq!(available.first(), Some(&Level::Baseline));
+        for (level, name) in ALL {
+            if !available.contains(&level) {
+                assert!(level > Level::current());
+                crossdock_testkit::not_run(&format!("kernels for {name}: not on this processor"));
+            }
+        }
+    }
+}

@@ -9,7 +9,7 @@ use crate::kernel::cast::Plan;
 use crate::kernel::cpu::{Level, at_each_level};
 use crate::kernel::hops::Ends;
 use crate::kernel::pair::{PER_THREAD, Pair};
-use crate::kernel::{Casting, Racy, each_direct, load_bytes, threads};
+use crate::kernel::{Casting, Racy, each_direct, load_bytes, one_of_all, threads};
 use crate::layout::{Layout, Order};
 use crate::memory::Pod;
 
@@ -76,6 +76,11 @@ impl Compare {
             let (left, right) = (left.dtype.brief(), right.dtype.brief());
             Error::new(Kind::DType, format!("{left} and {right} cannot be compared: cast one of them"))
         };
+        if left.layout.itemsize() == 0 && right.layout.itemsize() == 0 && left.layout.len() > 1 {
+            let (one, other) = (one_of_all(left.layout)?, one_of_all(right.layout)?);
+            // SAFETY: an element of size 0 at this address accesses no bytes.
+            return unsafe { self.any(Side { layout: &one, ..left }, Side { layout: &other, ..right }) };
+        }
         match (left.dtype.kind(), right.dtype.kind()) {
             (DTypeKind::Scalar(one), DTypeKind::Scalar(other)) => {
                 let (first, second) = self.scalars(one, other).ok_or_else(differ)?;

@@ -1,7 +1,7 @@
 //! Following the pointers of indirect arrays.
 
 use crate::error::Result;
-use crate::kernel::set_index;
+use crate::kernel::{one_of_all, set_index};
 use crate::layout::Layout;
 
 /// The address of one element, whether the array is indirect or not.
@@ -47,8 +47,9 @@ pub(crate) unsafe fn follow(at: *const u8) -> *mut u8 {
 /// An array: its element 0, or where the way to it begins, and its layout.
 pub(crate) type Ends<'a> = (*mut u8, &'a Layout);
 
-/// Calls `f` with the direct parts of two arrays of one shape, in row-major order and with the position of the first element of each,
-/// until it has something to say. Direct arrays are one part.
+/// Calls `f` with the direct parts of two arrays of one shape, in row-major order and with the
+/// position of the first element of each, until it returns a result. A direct array is one part. If
+/// the elements have size 0, `f` is called with one of them.
 ///
 /// # Errors
 ///
@@ -62,6 +63,9 @@ pub(crate) unsafe fn each_direct<R>(
     right: Ends<'_>,
     mut f: impl FnMut(usize, Ends<'_>, Ends<'_>) -> Result<Option<R>>,
 ) -> Result<Option<R>> {
+    if left.1.itemsize() == 0 && right.1.itemsize() == 0 {
+        return f(0, (left.0, &one_of_all(left.1)?), (right.0, &one_of_all(right.1)?));
+    }
     let depth = left.1.indirect_axes().max(right.1.indirect_axes());
     if depth == 0 {
         return f(0, left, right);

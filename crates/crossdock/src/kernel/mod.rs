@@ -24,13 +24,22 @@ pub(crate) use fill::fill;
 pub(crate) use hops::{each_direct, element_at, follow};
 pub(crate) use records::{Column, Gaps, convert, copy_columns, has_gaps};
 
-use crate::error::Error;
+use crate::error::{Error, Result};
+use crate::layout::{Layout, Order};
 
 /// The index of the element that comes `position`-th in row-major order.
 pub(crate) fn index_of(shape: &[usize], position: usize) -> Vec<usize> {
     let mut index = vec![0; shape.len()];
     set_index(&mut index, shape, position);
     index
+}
+
+/// A layout of one element, in place of a layout whose elements have size 0: all of them have the
+/// same value, and there may be 2^40 or more. A position found in it is that of element 0, which is
+/// the first.
+pub(in crate::kernel) fn one_of_all(layout: &Layout) -> Result<Layout> {
+    let shape: Vec<usize> = layout.shape().iter().map(|&len| len.min(1)).collect();
+    Layout::contiguous(&shape, layout.itemsize(), Order::RowMajor)
 }
 
 /// The same, into the first places of an index that is there.

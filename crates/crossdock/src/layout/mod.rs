@@ -31,6 +31,7 @@ mod dynamic;
 mod fixed;
 mod index;
 mod indexed;
+mod interleave;
 mod offsets;
 mod parts;
 mod reshape;

@@ -308,6 +308,30 @@ mod tests {
     }
 
     #[test]
+    fn shapes_are_refused_from_the_first_byte_that_does_not_fit() {
+        let max = isize::MAX as usize;
+        assert!(check_shape(&[max], 1).is_ok() && check_shape(&[max], 0).is_ok());
+        let error = check_shape(&[max / 2 + 1, 2], 1).unwrap_err();
+        assert!(error.is_overflow() && error.to_string().contains(&format!("{}", max / 2 + 1)), "{error}");
+        // Elements of size 0 are counted, too.
+        assert!(check_shape(&[max / 2 + 1, 2], 0).unwrap_err().is_overflow());
+    }
+
+    #[test]
+    fn refusals_name_the_axis_and_its_length() {
+        assert!(check_axis(1, 2).is_ok());
+        assert_eq!(check_axis(2, 2).unwrap_err().to_string(), "axis 2 of an array of rank 2");
+        assert!(index_error(&[1], &[2, 3]).is_shape());
+        let said = |index: &[usize]| index_error(index, &[2, 3]).to_string();
+        assert_eq!(said(&[2, 0]), "index 2 is out of bounds for axis 0 of length 2");
+        assert_eq!(said(&[1, 4]), "index 4 is out of bounds for axis 1 of length 3");
+        assert_eq!(
+            [Order::RowMajor, Order::ColumnMajor].map(|order| order.to_string()),
+            ["row-major", "column-major"]
+        );
+    }
+
+    #[test]
     fn the_greatest_rank_is_64() {
         assert!(check(&[1; 64], &[0; 64], 1).is_ok());
         assert!(check(&[1; 65], &[0; 65], 1).unwrap_err().is_unsupported());

@@ -262,6 +262,13 @@ mod tests {
             AxisSlice::NewAxis,
             AxisSlice::Range { start: Some(2), stop: Some(9), step: 1 },
         ];
+        let said = |axes: &[AxisSlice]| slice_error(&[3, 5], axes).to_string();
+        assert_eq!(
+            said(&[AxisSlice::ALL, AxisSlice::Index(5)]),
+            "index 5 is out of bounds for axis 1 of length 5"
+        );
+        let standing = AxisSlice::Range { start: None, stop: None, step: 0 };
+        assert_eq!(said(&[AxisSlice::Index(-3), standing]), "the step of the slice of axis 1 is 0");
         assert_eq!(
             slice_error(&[3, 5], &axes).to_string(),
             "range 2..9 is out of bounds for axis 1 of length 5"

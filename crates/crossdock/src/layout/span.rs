@@ -101,14 +101,57 @@ impl Span {
         )
     }
 
-    /// Whether the bytes of two arrays can meet, given the addresses (or the offsets into the same window) of their
-    /// elements 0.
+    /// Whether every byte lies in the address space if element 0 is at this address: not at null,
+    /// and at most at `isize::MAX`, so that no later sum of addresses or offsets can wrap. An empty
+    /// span fits at any address. O(1).
+    #[inline]
+    pub(crate) fn is_addressable(&self, first: usize) -> bool {
+        let signed = first.cast_signed();
+        // `low` is not positive and `first` not negative: their sum cannot wrap.
+        self.nbytes() == 0 || signed >= 0 && signed + self.low > 0 && signed.checked_add(self.high).is_some()
+    }
+
+    /// Checks [`Span::is_addressable`] and returns the address of the lowest byte.
     ///
-    /// Gaps count as touched: `false` is certain, `true` is not. O(1).
-    pub fn overlaps(&self, at: usize, other: &Span, other_at: usize) -> bool {
-        let range = |span: &Span, at: usize| (at as i128 + span.low as i128, at as i128 + span.high as i128);
-        let ((low, high), (other_low, other_high)) = (range(self, at), range(other, other_at));
-        low.max(other_low) < high.min(other_high)
+    /// # Errors
+    ///
+    /// [`is_overflow`](Error::is_overflow), with the address and both ends.
+    #[inline]
+    pub(crate) fn check_address(&self, first: usize) -> Result<usize> {
+        // An empty span can have a `low` other than 0: elements of size 0 have strides, too.
+        match self.is_addressable(first) {
+            true => Ok(self.start(first)),
+            false => Err(self.unaddressable(first)),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn unaddressable(&self, first: usize) -> Error {
+        Error::new(
+            Kind::Overflow,
+            format!(
+                "address {first:#x}, bytes {}..{} from there, leaves the address space 0x1..={:#x}",
+                self.low,
+                self.high,
+                isize::MAX
+            ),
+        )
+    }
+
+    /// Where the lowest byte is, given where element 0 is: an address, or an offset into a window
+    /// that the span was checked against.
+    ///
+    /// ```
+    /// use crossdock::layout::{FixedLayout, Order};
+    ///
+    /// let (backwards, _) = FixedLayout::contiguous([4], 2, Order::RowMajor)?.reverse(0)?;
+    /// assert_eq!(backwards.span(2).start(106), 100);
+    /// # Ok::<(), crossdock::Error>(())
+    /// ```
+    #[inline]
+    pub fn start(&self, at: usize) -> usize {
+        at.wrapping_add_signed(self.low)
     }
 }
 
@@ -128,6 +171,14 @@ mod tests {
     }
 
     #[test]
+    fn what_is_measured_are_the_bytes_of_all_elements_and_the_span() {
+        let span = Span::of(&[3, 2], &[-10, 4], 4);
+        assert_eq!(Span::measure(&[3, 2], &[-10, 4], 4).unwrap(), (24, span));
+        assert_eq!(Span::measure(&[3, 0], &[-10, 4], 4).unwrap().0, 0);
+        assert!(Span::measure(&[1 << 40, 1 << 40], &[1, 1], 4).unwrap_err().is_overflow());
+    }
+
+    #[test]
     fn an_empty_array_needs_no_bytes_but_stays_in_the_window() {
         let span = Span::of(&[3, 0], &[-10, 4], 4);
         assert_eq!(span.nbytes(), 0);
@@ -137,12 +188,27 @@ mod tests {
     }
 
     #[test]
-    fn overlap_is_by_bytes() {
-        let span = Span::of(&[2], &[4], 4);
-        assert!(!span.overlaps(100, &span, 108));
-        assert!(span.overlaps(100, &span, 107));
-        assert!(!span.overlaps(108, &span, 100));
-        let empty = Span::of(&[0], &[4], 4);
-        assert!(!empty.overlaps(100, &span, 100));
+    fn addresses_end_at_the_greatest_offset_that_a_pointer_can_have() {
+        const MOST: usize = isize::MAX as usize;
+        let up = Span::of(&[2], &[8], 4);
+        assert_eq!(up.check_address(MOST - 12).unwrap(), MOST - 12);
+        assert!(up.check_address(MOST - 11).unwrap_err().is_overflow());
+        assert!(up.check_address(usize::MAX - 20).unwrap_err().is_overflow());
+        assert!(!up.is_addressable(0) && up.is_addressable(1));
+        let down = Span::of(&[2], &[-8], 4);
+        assert_eq!(down.check_address(9).unwrap(), 1);
+        let text = down.check_address(8).unwrap_err().to_string();
+        assert!(text.contains("0x8") && text.contains("-8..4"), "{text}");
+        let far = Span::of(&[2], &[isize::MAX - 4], 4);
+        assert!(!far.is_addressable(16) && !far.is_addressable(1) && !far.is_addressable(MOST));
+        assert!(Span::of(&[2], &[-(isize::MAX - 5)], 4).check_address(MOST - 4).is_ok());
+        assert!(Span::of(&[0], &[8], 4).is_addressable(usize::MAX), "nothing is touched");
+    }
+
+    #[test]
+    fn a_span_begins_at_its_lowest_byte() {
+        assert_eq!(Span::of(&[3, 2], &[-10, 4], 4).start(100), 80);
+        assert_eq!(Span::of(&[3, 2], &[10, 4], 4).start(100), 100);
+        assert_eq!(Span::of(&[0, 2], &[-10, 4], 4).start(100), 100);
     }
 }

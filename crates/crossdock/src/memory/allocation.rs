@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use crate::error::{Error, Rejected, Result};
 use crate::memory::conflict::{Conflict, Protocols, Wanted};
-use crate::memory::device::{self, Attached};
+use crate::memory::device::{self, Attached, Forgotten};
 use crate::memory::ledger;
 use crate::memory::place::{Backing, Place};
 use crate::memory::word::{LeaseKind, LeaseWord, Reading};
@@ -62,6 +62,8 @@ pub(crate) struct Owner {
     pub(crate) device: unsafe fn(NonNull<Header>) -> Option<Attached>,
     /// How many bytes a handle keeps alive.
     pub(crate) retained: unsafe fn(NonNull<Header>) -> usize,
+    /// Whether `release` runs only code of this library, the system, and drivers.
+    pub(crate) is_own: unsafe fn(NonNull<Header>) -> bool,
     /// Whether the region is a part of one that was divided.
     pub(crate) is_part: bool,
 }
@@ -515,6 +517,18 @@ impl Lease {
         }
     }
 
+    /// Releases the lease without running code of the owner. If it was the last holder, the result
+    /// is the allocation, which its owner still has to release.
+    pub(crate) fn give_back(self) -> Option<Orphan> {
+        self.forget_note();
+        let header = self.header;
+        let was_last = self.header().word.give(self.kind());
+        std::mem::forget(self);
+        // Orphan 1: the word said that this was the last holder. (Not built otherwise, because
+        // dropping an `Orphan` releases the allocation.)
+        if was_last { Some(Orphan { header: Some(header), events: Forgotten::default() }) } else { None }
+    }
+
     /// A handle beside the lease.
     pub(crate) fn to_handle(&self) -> Result<Handle, Conflict> {
         match self.header().word.add_handle() {
@@ -531,6 +545,52 @@ impl Drop for Lease {
         if self.header().word.give(self.kind()) {
             // SAFETY: the word said that this was the last holder.
             unsafe { release(self.header) }
+        }
+    }
+}
+
+/// An allocation without holders that its owner still has to release: dropping this runs the
+/// owner's code. For callers that release a lease where that code must not run, such as under a
+/// lock.
+///
+/// # Invariants
+///
+/// 1. While `header` is `Some`, its word counts no holder, and only this `Orphan` may release the
+///    allocation.
+pub(crate) struct Orphan {
+    header: Option<NonNull<Header>>,
+    /// The events noted on it. Dropping one may run a user's code.
+    events: Forgotten,
+}
+
+// SAFETY: owners may be released on any thread, and the header's mutable parts are atomic (Header
+// 4).
+unsafe impl Send for Orphan {}
+
+impl Orphan {
+    /// Releases the allocation now if that runs no foreign code, so that memory of the library's
+    /// own pools and devices is available at once.
+    pub(crate) fn release_own(&mut self) {
+        let Some(header) = self.header else { return };
+        // SAFETY: Orphan 1: only this `Orphan` may release the allocation, so the header is alive.
+        let owner = unsafe { header.as_ref() }.owner;
+        // SAFETY: Orphan 1: the header is alive; `owner` is the table in that header.
+        if unsafe { (owner.is_own)(header) } {
+            self.events = device::forget_later(header);
+            self.header = None;
+            // SAFETY: Orphan 1: no holder is left; the header was taken out, so this is the only
+            // call.
+            unsafe { release(header) }
+        }
+    }
+}
+
+impl Drop for Orphan {
+    fn drop(&mut self) {
+        if let Some(header) = self.header.take() {
+            // SAFETY: Orphan 1: no holder is left; the header was taken out, so this is the only
+            // call.
+            unsafe { release(header) }
         }
     }
 }
@@ -616,6 +676,11 @@ pub(crate) trait Keep: Send + 'static {
     fn retained_nbytes(&self, nbytes: usize) -> usize {
         nbytes
     }
+
+    /// Whether [`Keep::free`] runs only code of this library, the system, and drivers.
+    fn is_own(&self) -> bool {
+        false
+    }
 }
 
 /// A header and, behind it, what its owner keeps.
@@ -632,6 +697,7 @@ impl<K: Keep> Block<K> {
         fault: Self::fault,
         device: Self::device,
         retained: Self::retained,
+        is_own: Self::is_own,
         is_part: K::IS_PART,
     };
 
@@ -699,6 +765,12 @@ impl<K: Keep> Block<K> {
     unsafe fn device(header: NonNull<Header>) -> Option<Attached> {
         // SAFETY: as in `release`, the header begins a `Block<K>`; a handle keeps it alive during the call.
         unsafe { header.cast::<Self>().as_ref() }.keep.device()
+    }
+
+    unsafe fn is_own(header: NonNull<Header>) -> bool {
+        // SAFETY: only `adopt_as::<K>` installs this table, and its headers begin a `Block<K>`; the
+        // header is not released yet.
+        unsafe { header.cast::<Self>().as_ref() }.keep.is_own()
     }
 }
 

@@ -131,12 +131,18 @@ impl Buffer {
         Ok(pool::copy(slice, pool::uninit(size_of_val(slice))?))
     }
 
-    /// Maps a file, or part of one, in place. The memory is aliased, since anyone may write the file: Share and Pin leases can
-    /// be had, Read and Write not. O(1) until the pages are touched.
+    /// Maps a file, or part of one. The memory is aliased, since any process may write the file:
+    /// Share and Pin leases can be taken, Read and Write leases cannot. O(1) until the pages are
+    /// touched.
+    ///
+    /// Two such maps of one file, by whichever path or descriptor, are known to be the same memory:
+    /// a copy between overlapping ranges is refused, or done as if the source had been copied
+    /// first. A map made by another library is known by its addresses alone.
     ///
     /// # Errors
     ///
-    /// `is_bounds` where the range goes past the end, `is_unsupported` where it is not a regular file, `is_io`.
+    /// `is_bounds` if the range ends beyond the file, `is_unsupported` if it is not a regular file
+    /// or lies on hugetlbfs, `is_io`.
     pub fn map(file: File, options: MapOptions) -> Result<Self> {
         let readonly = !options.is_writable();
         owner::map_file(file, &options).map(Self::whole).map(|map| map.with_readonly(readonly))
@@ -176,10 +182,16 @@ impl Buffer {
     /// Maps shared memory whose descriptor came from another process: `nbytes` bytes from byte `offset` on. Memory that is
     /// sealed against writing is constant, so that Read leases can be had; all other is aliased.
     ///
+    /// A page that the other process never wrote takes no memory until this process touches it. If
+    /// the sender is not trusted, limit `nbytes`, as
+    /// [`shm::receive`](crate::exchange::protocol::shm::receive) does.
+    ///
     /// # Errors
     ///
-    /// `is_bounds` where the memory is smaller, `is_unsupported` where it is not sealed against shrinking (it is then to be
-    /// mapped as a file), `is_read_only` for writing where it is sealed against writers, `is_io`.
+    /// `is_bounds` if the memory is smaller, `is_unsupported` if it is not sealed against shrinking
+    /// (map it as a file instead) or has huge pages (`MFD_HUGETLB`: punching a hole in them makes a
+    /// reader fault in spite of the seal), `is_read_only` for writing memory that is sealed against
+    /// writing, `is_io`.
     pub fn map_shared(fd: OwnedFd, offset: u64, nbytes: usize, writable: bool) -> Result<Self> {
         owner::map_shared(fd, offset, nbytes, writable)
             .map(Self::whole)

@@ -29,9 +29,19 @@ impl Protocols {
     pub const SHARED_MEMORY: Self = Self(1 << 5);
     /// A type of another Rust crate.
     pub const CRATE: Self = Self(1 << 6);
+    /// A lease that a C program took of an array (`xd_array_lease`).
+    pub const LEASE: Self = Self(1 << 7);
 
-    const NAMES: [&str; 7] =
-        ["MemoryView", "DLPack", "PEP 3118", "Arrow", "array interface", "shared memory", "a Rust crate"];
+    const NAMES: [&str; 8] = [
+        "MemoryView",
+        "DLPack",
+        "PEP 3118",
+        "Arrow",
+        "array interface",
+        "shared memory",
+        "a Rust crate",
+        "a C lease",
+    ];
 
     /// Whether every label of `other` is in this set.
     #[inline]

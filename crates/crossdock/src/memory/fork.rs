@@ -6,7 +6,7 @@
 //!
 //! Nobody takes one of these locks while having another; the fork alone has all of them.
 
-use std::cell::UnsafeCell;
+use std::cell::{Cell, UnsafeCell};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -57,9 +57,23 @@ impl<T: Send> ForkLock<T> {
         self.mutex.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Marks that foreign code runs under this lock, which the caller holds, until the result is
+    /// dropped. If that code forks, the fork handlers leave the lock to this thread, in the parent
+    /// and in the child.
+    #[cfg_attr(
+        not(any(feature = "cuda", feature = "opencl", test)),
+        expect(dead_code, reason = "drivers run under locks")
+    )]
+    pub(crate) fn calls_out(&self) -> CallsOut {
+        CallsOut(OWN.replace(std::ptr::from_ref(self).cast()))
+    }
+
     #[cold]
     fn register(&self) {
-        hold_across_forks();
+        // If the system is out of memory, the next thread that takes the lock tries again.
+        if !HANDLERS.ensure(register_handlers) {
+            return;
+        }
         let mut locks = registry();
         if self.registered.load(Ordering::Relaxed) == NEW && locks.try_reserve(1).is_ok() {
             let lock: NonNull<dyn AcrossFork + '_> = NonNull::from(self);
@@ -81,6 +95,23 @@ impl<T: 'static> Drop for ForkLock<T> {
     }
 }
 
+thread_local! {
+    /// The lock that this thread holds while it runs foreign code, or null.
+    static OWN: Cell<*const ()> = const { Cell::new(std::ptr::null()) };
+    /// The depth of [`before_fork`] calls on this thread: the handlers may be registered more than
+    /// once.
+    static DEPTH: Cell<usize> = const { Cell::new(0) };
+}
+
+/// See [`ForkLock::calls_out`]. Holds the previous lock, to restore it.
+pub(crate) struct CallsOut(*const ());
+
+impl Drop for CallsOut {
+    fn drop(&mut self) {
+        OWN.set(self.0);
+    }
+}
+
 /// The two halves of holding a lock across a fork.
 trait AcrossFork: Sync {
     fn take(&self);
@@ -89,6 +120,9 @@ trait AcrossFork: Sync {
 
 impl<T: Send> AcrossFork for ForkLock<T> {
     fn take(&self) {
+        if std::ptr::eq(OWN.get(), std::ptr::from_ref(self).cast()) {
+            return;
+        }
         let guard = self.mutex.lock().unwrap_or_else(PoisonError::into_inner);
         // SAFETY: only the lifetime changes: the guard is dropped in `give`, while the fork has the registry, without
         // which the lock cannot be dropped.
@@ -136,16 +170,44 @@ unsafe impl Sync for Held {}
 
 static HELD: Held = Held(UnsafeCell::new(None));
 
-fn hold_across_forks() {
-    static ASKED: AtomicBool = AtomicBool::new(false);
-    // Not a `Once`, which a fork in the middle of it would leave locked in the child.
-    if !ASKED.swap(true, Ordering::Relaxed) {
-        // SAFETY: the three are functions of the program, and do what may be done around a fork.
-        let _no_memory = unsafe { libc::pthread_atfork(Some(before_fork), Some(in_parent), Some(in_child)) };
+/// Whether the handlers are registered with the system.
+struct Handlers {
+    are_registered: AtomicBool,
+}
+
+static HANDLERS: Handlers = Handlers { are_registered: AtomicBool::new(false) };
+
+impl Handlers {
+    /// Registers the handlers if they are not registered yet, and returns whether they are now. If
+    /// so, a call of `register` has returned, and any fork that begins later runs them.
+    ///
+    /// Not a `Once`: a fork in the middle of it would leave it locked in the child. Two threads can
+    /// both register instead, and so can a child forked before its parent recorded the
+    /// registration; the handlers tolerate running several times for one fork.
+    fn ensure(&self, register: impl FnOnce() -> bool) -> bool {
+        if self.are_registered.load(Ordering::Acquire) {
+            return true;
+        }
+        let done = register();
+        if done {
+            self.are_registered.store(true, Ordering::Release);
+        }
+        done
     }
 }
 
+fn register_handlers() -> bool {
+    // SAFETY: the three handlers are functions of this program, and do only what is permitted
+    // around a fork.
+    unsafe { libc::pthread_atfork(Some(before_fork), Some(in_parent), Some(in_child)) == 0 }
+}
+
 unsafe extern "C" fn before_fork() {
+    let depth = DEPTH.get();
+    DEPTH.set(depth + 1);
+    if depth > 0 {
+        return;
+    }
     let locks = registry();
     for entry in locks.iter() {
         entry.lock().take();
@@ -155,6 +217,14 @@ unsafe extern "C" fn before_fork() {
 }
 
 unsafe extern "C" fn in_parent() {
+    let depth = DEPTH.get();
+    // Another thread registered the handlers during this fork, so `before_fork` was not called for
+    // it.
+    let Some(left) = depth.checked_sub(1) else { return };
+    DEPTH.set(left);
+    if left > 0 {
+        return;
+    }
     // SAFETY: Held 1: this thread, or the one that it is a copy of, took the lock in `before_fork`.
     let Some(locks) = (unsafe { (*HELD.0.get()).take() }) else { return };
     for entry in locks.iter().rev() {
@@ -163,7 +233,99 @@ unsafe extern "C" fn in_parent() {
 }
 
 unsafe extern "C" fn in_child() {
-    GENERATION.fetch_add(1, Ordering::Relaxed);
-    // SAFETY: as the parent's half.
+    if DEPTH.get() <= 1 {
+        GENERATION.fetch_add(1, Ordering::Relaxed);
+    }
+    // SAFETY: the system calls this after a fork, as `in_parent` requires.
     unsafe { in_parent() }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn handlers_count_as_registered_when_the_system_has_them_and_not_before() {
+        let handlers = Handlers { are_registered: AtomicBool::new(false) };
+        let mut calls = 0;
+        // The system is out of memory: the next call tries again.
+        assert!(!handlers.ensure(|| false));
+        let inner = || {
+            // A second thread arrives during the registration: it registers, too, instead of
+            // relying on the first.
+            assert!(handlers.ensure(|| {
+                calls += 1;
+                true
+            }));
+            true
+        };
+        assert!(handlers.ensure(inner));
+        assert_eq!(calls, 1);
+        assert!(handlers.ensure(|| unreachable!("they are registered")));
+    }
+
+    /// Whether a forked child finished its work. A child that hangs is killed by the alarm.
+    fn child_ends(does: impl FnOnce()) -> bool {
+        // SAFETY: the child only takes a lock and ends by `_exit`.
+        let pid = unsafe { libc::fork() };
+        assert!(pid >= 0, "no process could be made");
+        if pid == 0 {
+            // SAFETY: `alarm` accesses no memory.
+            unsafe { libc::alarm(60) };
+            does();
+            // SAFETY: `_exit` ends the child without running the parent's destructors.
+            unsafe { libc::_exit(0) }
+        }
+        let mut status = 0;
+        // SAFETY: `waitpid` writes to `status`, which lives until it returns.
+        let ended = unsafe { libc::waitpid(pid, &raw mut status, 0) };
+        ended == pid && status == 0
+    }
+
+    static LOCK: ForkLock<u32> = ForkLock::new(0);
+
+    fn lock() -> MutexGuard<'static, u32> {
+        // SAFETY: the lock is a static, which never moves.
+        unsafe { LOCK.lock() }
+    }
+
+    #[test]
+    fn handlers_that_are_registered_several_times_hold_the_locks_once() {
+        assert!(register_handlers() && register_handlers());
+        let before = *lock();
+        let generation = generation();
+        assert!(child_ends(|| {
+            *lock() += 1;
+            assert_ne!(super::generation(), generation);
+        }));
+        assert_eq!(*lock(), before);
+    }
+
+    #[test]
+    fn code_of_another_library_may_fork_under_a_lock() {
+        let held = lock();
+        let out = LOCK.calls_out();
+        let child = |held| {
+            // The child continues where the parent was: it holds the lock, and releases it.
+            drop::<MutexGuard<'_, u32>>(held);
+            drop(lock());
+        };
+        // SAFETY: the child only takes a lock and ends by `_exit`.
+        let pid = unsafe { libc::fork() };
+        assert!(pid >= 0, "no process could be made");
+        if pid == 0 {
+            // SAFETY: `alarm` accesses no memory.
+            unsafe { libc::alarm(60) };
+            drop(out);
+            child(held);
+            // SAFETY: `_exit` ends the child without running the parent's destructors.
+            unsafe { libc::_exit(0) }
+        }
+        let mut status = 0;
+        // SAFETY: `waitpid` writes to `status`, which lives until it returns.
+        assert_eq!(unsafe { libc::waitpid(pid, &raw mut status, 0) }, pid);
+        assert_eq!(status, 0);
+        drop((out, held));
+        assert!(child_ends(|| drop(lock())), "the next fork holds it again");
+    }
 }

@@ -263,8 +263,9 @@ impl ShareGuard {
     /// Copies bytes in at a byte offset, racily. Not counted.
     pub(crate) fn copy_in(&self, offset: usize, src: &[u8]) -> Result<()> {
         let ptr = self.0.at(offset, src.len())?;
-        // SAFETY: within the bytes (checked), which are writable as in `store`. A slice that lay within them would hold a
-        // Read lease or borrow, which Share excludes.
+        // SAFETY: within the bytes (checked), which are writable as in `store`. No slice overlaps
+        // them: a slice of this allocation needs a lease that Share excludes, and any other
+        // allocation of the same bytes is aliased, of which there are no slices (Header 5).
         unsafe { racy::copy(src.as_ptr(), ptr.as_ptr(), src.len()) };
         Ok(())
     }
@@ -281,8 +282,10 @@ impl ShareGuard {
                 format!("{} bytes do not fit a destination of {}", src.len(), self.nbytes()),
             ));
         }
-        // SAFETY: as many bytes on both sides; the destination is writable as in `store`. A slice that lay within the
-        // destination would hold a Read lease or borrow, which Share excludes.
+        // SAFETY: both sides have the same number of bytes; the destination is writable as in
+        // `store`. No slice overlaps it: a slice of this allocation needs a lease that Share
+        // excludes, and any other allocation of the same bytes is aliased, of which there are no
+        // slices (Header 5).
         unsafe { racy::copy(src.as_ptr(), self.0.ptr.as_ptr(), src.len()) };
         count_copied(src.len());
         Ok(())

@@ -33,6 +33,7 @@ mod mapped;
 #[cfg(all(test, loom))]
 mod model;
 mod mutable;
+pub(crate) mod overlap;
 mod owned;
 mod owner;
 mod place;

@@ -414,8 +414,11 @@ impl<T: Pod> BufferBuilder<T> {
         let nbytes = nbytes_of::<T>(count)?;
         self.bytes.reserve(nbytes)?;
         let spare = &mut self.bytes.spare_capacity_mut()[..nbytes];
-        // SAFETY: any bytes are room for elements that are only written; both ends are empty (BufferBuilder 1).
-        let (_, elements, _) = unsafe { spare.align_to_mut::<MaybeUninit<T>>() };
+        // SAFETY: there is room for `count` elements, as the slice has `nbytes` bytes. The bytes so
+        // far are a whole number of elements from an address aligned for them (BufferBuilder 1), so
+        // their end is aligned, too. Any bytes are a valid `MaybeUninit`.
+        let elements =
+            unsafe { std::slice::from_raw_parts_mut(spare.as_mut_ptr().cast::<MaybeUninit<T>>(), count) };
         elements.fill(MaybeUninit::new(value));
         // SAFETY: reserved, and written just now.
         unsafe { self.bytes.set_nbytes(self.bytes.nbytes() + nbytes) };

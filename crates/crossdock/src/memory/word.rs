@@ -66,8 +66,9 @@ const MOST_HANDLES: u64 = HANDLES / 2;
 pub(crate) struct Reading(u64);
 
 impl Reading {
+    /// The number of handles, without those of threads that are being refused one.
     pub(crate) fn handles(self) -> u64 {
-        self.0 & HANDLES
+        (self.0 & HANDLES).min(MOST_HANDLES)
     }
 
     pub(crate) fn pins(self) -> u64 {
@@ -296,10 +297,37 @@ mod tests {
     }
 
     #[test]
+    fn memory_that_is_free_again_admits_and_excludes_as_new_memory_does() {
+        for stale in KINDS {
+            for first in KINDS {
+                for second in KINDS {
+                    let word = LeaseWord::new(false);
+                    word.take(stale).unwrap_or_else(|_| panic!());
+                    assert!(!word.give(stale));
+                    word.take(first).unwrap_or_else(|_| panic!("{first:?} after {stale:?}"));
+                    assert_eq!(
+                        word.reading().leases(),
+                        (first != Pin).then_some((first, 1)),
+                        "after {stale:?}"
+                    );
+                    let is_taken = word.take(second).is_ok();
+                    assert_eq!(
+                        is_taken,
+                        coexist(first, second),
+                        "{second:?} beside {first:?} after {stale:?}"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
     fn full_counts_are_refused_and_never_wrap() {
         let handles = LeaseWord(AtomicU64::new(MOST_HANDLES));
-        assert!(handles.add_handle().is_err());
-        assert_eq!(handles.reading().0, MOST_HANDLES);
+        let Err(found) = handles.add_handle() else { panic!("another handle than can be counted") };
+        assert_eq!((found.handles(), handles.reading().0), ((1 << 23) - 1, MOST_HANDLES));
+        assert!(!handles.drop_handle());
+        assert!(handles.add_handle().is_ok());
 
         let pins = LeaseWord(AtomicU64::new(HANDLE | PINS));
         assert!(pins.take(Pin).is_err());
@@ -311,6 +339,110 @@ mod tests {
             assert_eq!(leases.reading().leases(), Some((kind, (1 << 18) - 1)));
             assert!(!leases.reading().is_aliased());
         }
+    }
+
+    /// All counts that can be held, by kind and number, with the bounds.
+    #[test]
+    fn a_count_is_full_where_one_more_is_all_that_stands_in_the_way() {
+        let most = (1 << 18) - 1;
+        for (held, mode) in [(Read, MODE_READ), (Share, MODE_SHARE)] {
+            for (count, is_full) in [(0, false), (1, false), (most - 1, false), (most, true)] {
+                let reading = Reading(HANDLE | (count * LEASE) | mode);
+                assert_eq!(reading.leases(), (count > 0).then_some((held, count)));
+                for wanted in KINDS {
+                    let stands = wanted == held && is_full;
+                    assert_eq!(reading.is_full(wanted), stands, "{wanted:?} beside {count} {held:?}");
+                }
+            }
+        }
+        for (pins, is_full) in [(0, false), (1, false), ((1 << 19) - 2, false), ((1 << 19) - 1, true)] {
+            let reading = Reading(HANDLE | (pins * PIN));
+            for wanted in KINDS {
+                assert_eq!(reading.is_full(wanted), wanted == Pin && is_full, "{wanted:?} beside {pins} Pin");
+            }
+            // A pin cannot be taken beside a writer, nor a Read lease of aliased memory, whatever
+            // the counts.
+            assert!(!Reading(reading.0 | LEASE | MODE_WRITE).is_full(Pin));
+        }
+        assert!(!Reading(HANDLE | LEASES | MODE_READ | ALIASED).is_full(Read));
+        assert!(Reading(HANDLE | LEASES | MODE_SHARE | ALIASED).is_full(Share));
+    }
+
+    #[test]
+    fn a_lease_becomes_a_handle_in_one_step_or_stays() {
+        for kind in KINDS {
+            let word = LeaseWord::new(false);
+            word.take(kind).unwrap_or_else(|_| panic!());
+            assert!(word.exchange_for_handle(kind).is_ok());
+            assert_eq!(
+                (word.reading().handles(), word.reading().pins(), word.reading().leases()),
+                (2, 0, None)
+            );
+        }
+        let full = LeaseWord(AtomicU64::new(MOST_HANDLES | PIN));
+        assert!(full.exchange_for_handle(Pin).is_err());
+        assert_eq!(full.reading().pins(), 1);
+    }
+
+    #[test]
+    fn memory_that_was_aliased_is_anybodys_once_that_is_taken_back() {
+        let word = LeaseWord::new(true);
+        word.take(Share).unwrap_or_else(|_| panic!());
+        word.clear_aliased();
+        assert!(!word.reading().is_aliased());
+        assert_eq!((word.reading().leases(), word.reading().handles()), (Some((Share, 1)), 1));
+        assert!(!word.give(Share));
+        assert!(word.is_exclusive() && word.take(Write).is_ok());
+        assert!(!word.is_only_handle());
+    }
+
+    #[test]
+    fn a_full_count_is_told_apart_from_a_conflict() {
+        let full = |word: u64, kind| Reading(HANDLE | word).is_full(kind);
+        assert!(full(PINS, Pin) && full(PINS | LEASE | MODE_READ, Pin) && full(PINS | MODE_WRITE, Pin));
+        assert!(!full(PINS - PIN, Pin) && !full(PINS | LEASE | MODE_WRITE, Pin));
+        for (kind, mode, other) in [(Read, MODE_READ, Share), (Share, MODE_SHARE, Read)] {
+            assert!(full(LEASES | mode, kind), "{kind:?}");
+            assert!(!full((LEASES - LEASE) | mode, kind), "{kind:?}");
+            // A lease of another kind would be refused anyway.
+            assert!(!full(LEASES | mode, other) && !full(LEASES | mode, Write), "{kind:?}");
+            assert_eq!(full(LEASES | mode | ALIASED, kind), kind == Share, "aliased memory admits no Read");
+        }
+        assert!(!full(PINS | LEASES | MODE_SHARE, Write));
+    }
+
+    #[test]
+    fn each_count_is_read_by_itself() {
+        let word = LeaseWord::new(true);
+        for _ in 0..2 {
+            word.add_handle().unwrap_or_else(|_| panic!());
+            word.take(Share).unwrap_or_else(|_| panic!());
+        }
+        for _ in 0..5 {
+            word.take(Pin).unwrap_or_else(|_| panic!());
+        }
+        let reading = word.reading();
+        assert_eq!((reading.handles(), reading.pins(), reading.leases()), (3, 5, Some((Share, 2))));
+        assert!(reading.is_aliased() && !word.is_only_handle());
+        word.clear_aliased();
+        let reading = word.reading();
+        assert_eq!((reading.handles(), reading.pins(), reading.leases()), (3, 5, Some((Share, 2))));
+        assert!(!reading.is_aliased());
+        assert!(!word.give(Share) && word.reading().leases() == Some((Share, 1)));
+        assert!(!word.give(Share) && word.reading().leases().is_none());
+    }
+
+    #[test]
+    fn a_lease_is_exchanged_for_a_handle_or_stays() {
+        let word = LeaseWord::new(false);
+        word.take(Read).unwrap_or_else(|_| panic!());
+        word.exchange_for_handle(Read).unwrap_or_else(|_| panic!());
+        assert_eq!((word.reading().handles(), word.reading().leases()), (2, None));
+        assert!(!word.drop_handle() && word.drop_handle());
+
+        let full = LeaseWord(AtomicU64::new(MOST_HANDLES | LEASE | MODE_READ));
+        assert!(full.exchange_for_handle(Read).is_err());
+        assert_eq!((full.reading().handles(), full.reading().leases()), (MOST_HANDLES, Some((Read, 1))));
     }
 
     #[test]

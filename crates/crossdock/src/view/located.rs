@@ -64,24 +64,16 @@ impl Located<'_> {
     }
 }
 
-/// Whether elements that lie so from an address on are within the address space.
+/// The address of the lowest byte of elements with this layout, if element 0 is at an address.
 ///
 /// # Errors
 ///
 /// `is_malformed` for null with elements; `is_overflow`.
-fn check_address(first: *mut u8, span: Span) -> Result<()> {
-    let (low, high) = (span.low(), span.high());
-    let address = first.addr();
-    if address == 0 && high > low {
+fn check_address(first: *mut u8, span: Span) -> Result<*mut u8> {
+    if first.is_null() && span.nbytes() > 0 {
         return Err(malformed(format!("its address is null, for elements on {} bytes", span.nbytes())));
     }
-    if address.checked_add_signed(low).is_none_or(|low| low == 0 && high > 0)
-        || address.checked_add_signed(high).is_none()
-    {
-        let text = format!("address {first:p}, bytes {low}..{high} from there, leaves the address space");
-        return Err(Error::new(Kind::Overflow, text));
-    }
-    Ok(())
+    span.check_address(first.addr()).map(|lowest| first.with_addr(lowest))
 }
 
 /// An array on elements from an address of a device on, made where it is to stay. `describe` fills their layout in and gives their dtype. `release` is
@@ -110,7 +102,7 @@ pub(crate) unsafe fn adopt_to(
     let mut making = Making::new(place);
     let dtype = describe(making.layout())?;
     let span = making.layout().span();
-    check_address(first, span)?;
+    let begin = check_address(first, span)?;
     let release = move || drop(release);
     if making.layout().suboffsets().is_some() {
         let (place, layout) = making.into_parts();
@@ -118,7 +110,6 @@ pub(crate) unsafe fn adopt_to(
         let array = unsafe { DArray::from_indirect(first, dtype, &layout, birth, release) }?;
         return Ok(place.write(if readonly { array.into_readonly() } else { array }));
     }
-    let begin = first.wrapping_offset(span.low());
     // SAFETY: from the lowest byte that is reached to the highest, which lie in the address space, the memory is to be used so until
     // `release` is called (the caller's word).
     let buffer = unsafe { Buffer::from_foreign(begin, span.nbytes(), at, birth, release) }?;

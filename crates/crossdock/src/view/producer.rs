@@ -6,7 +6,7 @@ use crate::element::{DType, Element};
 use crate::error::Error;
 use crate::layout::{Layout, Order};
 use crate::memory::device::Moved;
-use crate::memory::{Lease, LeaseKind, Protocols};
+use crate::memory::{Lease, LeaseKind};
 use crate::view::handover::{Copied, copy_instead};
 use crate::view::memory_view::MemoryView;
 use crate::view::refusal::{Offer, Reason, Refusal};
@@ -174,7 +174,7 @@ fn lease_for(raw: &RawArray, dtype: &DType, layout: &Layout, request: &Request) 
         return Err(reason);
     }
     let lease = raw.lease(request.lease()).map_err(no_lease)?;
-    lease.mark_exported(Protocols::MEMORY_VIEW);
+    lease.mark_exported(request.holder());
     Ok(lease)
 }
 

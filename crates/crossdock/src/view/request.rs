@@ -3,7 +3,7 @@
 use crate::array::{CopyPolicy, overlap};
 use crate::element::DType;
 use crate::layout::{Layout, Order};
-use crate::memory::{LeaseKind, Place};
+use crate::memory::{LeaseKind, Place, Protocols};
 use crate::view::{Copied, Reason, Refusal};
 
 /// The least that a consumer needs of an array.
@@ -23,11 +23,20 @@ pub struct Request {
     place: Option<Place>,
     indirect: bool,
     copy: CopyPolicy,
+    holder: Protocols,
 }
 
 impl Request {
     fn new(lease: LeaseKind) -> Self {
-        Self { lease, order: None, dtype: None, place: None, indirect: false, copy: CopyPolicy::Never }
+        Self {
+            lease,
+            order: None,
+            dtype: None,
+            place: None,
+            indirect: false,
+            copy: CopyPolicy::Never,
+            holder: Protocols::MEMORY_VIEW,
+        }
     }
 
     /// Constant elements, by reference.
@@ -81,6 +90,32 @@ impl Request {
     pub fn copy(mut self, policy: CopyPolicy) -> Self {
         self.copy = policy;
         self
+    }
+
+    /// Sets how refusals and the [ledger](crate::memory::ledger) name the holder of the view. The
+    /// default is [`Protocols::MEMORY_VIEW`]. For bindings that export under other names.
+    ///
+    /// ```
+    /// use crossdock::memory::Protocols;
+    /// use crossdock::view::Request;
+    /// use crossdock::{Array, DArray};
+    ///
+    /// let array = DArray::from(Array::from_vec(vec![1u8, 2], [2])?);
+    /// let held = array.export(&Request::share().held_by(Protocols::LEASE))?;
+    /// let refusal = array.export(&Request::read()).unwrap_err();
+    /// assert!(refusal.to_string().contains("a C lease"), "{refusal}");
+    /// # drop(held);
+    /// # Ok::<(), crossdock::Error>(())
+    /// ```
+    pub fn held_by(mut self, holder: Protocols) -> Self {
+        self.holder = holder;
+        self
+    }
+
+    /// The name of the view's holder.
+    #[inline]
+    pub(crate) fn holder(&self) -> Protocols {
+        self.holder
     }
 
     /// The kind of lease asked for.

@@ -92,7 +92,17 @@ impl Synchronization {
     /// the host is to wait, as for kinds whose producers know no streams.
     pub fn to_ask(kind: DeviceKind) -> Option<i64> {
         // Not left to the producer: there are those that take None for "do not synchronize".
-        matches!(kind, DeviceKind::CUDA | DeviceKind::CUDA_MANAGED).then_some(1)
+        match kind {
+            DeviceKind::CUDA | DeviceKind::CUDA_MANAGED => Some(1),
+            DeviceKind::ROCM => Some(0),
+            _ => None,
+        }
+    }
+
+    /// The driver's default stream.
+    fn usual(kind: DeviceKind) -> Self {
+        let is_rocm = matches!(kind, DeviceKind::ROCM | DeviceKind::ROCM_HOST);
+        if is_rocm { Self::Stream(0) } else { Self::LEGACY_DEFAULT }
     }
 
     /// Lets whoever is named here come after the work that is noted on the array's memory. `access` is the lease under which the consumer
@@ -113,8 +123,9 @@ impl Synchronization {
             Self::Stream(raw) => raw,
         };
         if handle.is_idle() {
-            // What came from others without our being able to note anything was put before the legacy default stream alone.
-            let is_known = handle.device().is_some() || self == Self::LEGACY_DEFAULT;
+            // Memory imported without a device attached cannot carry notes: its producer ordered it
+            // before one stream only, the one that it was asked for (`to_ask`).
+            let is_known = handle.device().is_some() || self == Self::usual(array.place().kind());
             return if is_known { Ok(()) } else { device::get(array.place()).map(drop) };
         }
         // SAFETY: the caller's word.

@@ -176,3 +176,30 @@ fn a_loan_shares_what_is_written_and_pins_what_is_read() {
     assert!(Loan::new(&DArray::from(numbers.clone())).is_err());
     drop(reading);
 }
+
+#[test]
+fn addresses_from_which_a_sum_could_wrap_are_refused() {
+    let most = isize::MAX as usize;
+    let at = |address: usize, strides: &'static [isize]| {
+        take(
+            Described {
+                data: std::ptr::without_provenance_mut(address),
+                shape: &[3],
+                strides: Some(strides),
+                ..described()
+            },
+            |_| (),
+        )
+    };
+    for (address, strides) in [
+        (most - 11, &[4][..]),
+        (most + 1, &[4]),
+        (usize::MAX - 11, &[4]),
+        (8, &[-4]),
+        (9, &[isize::MAX / 2 - 2]),
+    ] {
+        let error = at(address, strides).unwrap_err();
+        assert!(error.is_overflow() && error.to_string().contains("address space"), "{error}");
+    }
+    assert!(at(most - 12, &[4]).is_ok() && at(9, &[-4]).is_ok() && at(1, &[isize::MAX / 2 - 2]).is_ok());
+}

@@ -729,3 +729,34 @@ fn a_slice_is_seen_through_a_layout_that_stays_within_it() {
     let of_bytes = FixedLayout::new([2], [isize::MAX - 1], 1).unwrap();
     assert!(refused(of_bytes, 0).is_overflow());
 }
+
+#[test]
+fn dates_are_cast_to_other_units_as_numpy_casts_them() {
+    use crossdock::element::{NAT, TimeBase, TimeUnit};
+    let days = Array::from_vec(vec![0i64, 19_723, -1, NAT], [4]).unwrap();
+    let (buffer, _) = DArray::from(days).buffer().unwrap();
+    let layout = Layout::contiguous(&[4], 8, Order::RowMajor).unwrap();
+    let days = DArray::from_buffer(buffer, DType::datetime(TimeUnit::DAY), layout, 0).unwrap();
+    let (month, seconds) = (TimeUnit::one(TimeBase::Month), DType::datetime(TimeUnit::SECOND));
+    let shown = |array: &DArray| array.to_string();
+    let to = |dtype: &DType, casting| days.cast(dtype, Order::RowMajor, casting);
+    assert_eq!(
+        shown(&to(&seconds, Casting::Checked).unwrap()),
+        "['1970-01-01T00:00:00' '2024-01-01T00:00:00' '1969-12-31T00:00:00'\n                 'NaT']"
+    );
+    let error = to(&DType::datetime(month), Casting::Checked).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "element [2]: 1969-12-31 (datetime64[D]) does not fit datetime64[M]: it is no whole number of that unit"
+    );
+    let months = to(&DType::datetime(month).swapped(), Casting::Saturating).unwrap();
+    assert_eq!(shown(&months), "['1970-01' '2024-01' '1969-12'     'NaT']");
+}
+
+#[test]
+fn saturating_floats_become_the_integer_nearer_to_zero() {
+    let floats =
+        DArray::from(Array::from_vec(vec![0.841f64, -1.5, 2.999, 300.7, -300.7, f64::NAN], [6]).unwrap());
+    let bytes = floats.cast(&DType::I8, Order::RowMajor, Casting::Saturating).unwrap();
+    assert_eq!(bytes.to_string(), "[   0   -1    2  127 -128    0]");
+}

@@ -18,6 +18,7 @@ mod references;
 mod view;
 mod views;
 mod visit;
+mod zero_bytes;
 
 /// How many random cases a test does: `CROSSDOCK_CASES`, or what is usual for it.
 fn cases(usual: usize) -> usize {

@@ -144,3 +144,41 @@ fn records_behind_pointers_are_converted_and_taken_apart_too() {
     let error = records.cast(&narrow, Order::RowMajor, Casting::Checked).unwrap_err().to_string();
     assert_eq!(error, "element [1, 2]: field \"x\": 256 does not fit uint8");
 }
+
+#[test]
+fn columns_of_sub_arrays_make_the_records_that_they_came_from() {
+    let point = DType::subarray(&[2, 3], DType::I16).unwrap();
+    let inner = DType::packed_record([("deep", DType::subarray(&[4], DType::U8).unwrap())]).unwrap();
+    for (fields, is_told) in [
+        (vec![("n", DType::U32), ("at", point.clone())], true),
+        (vec![("at", point.clone()), ("n", DType::U32), ("in", inner.clone())], true),
+        (vec![("at", point.clone()), ("in", DType::subarray(&[2], inner).unwrap())], false),
+        (vec![("none", DType::subarray(&[0], DType::F64).unwrap()), ("n", DType::U8)], true),
+    ] {
+        let dtype = DType::packed_record(fields).unwrap();
+        for shape in [&[][..], &[5], &[2, 3], &[0]] {
+            let records = DArray::zeros(dtype.clone(), shape, Order::RowMajor).unwrap();
+            for (name, column) in records.to_columns().unwrap() {
+                let field = records.field(&name).unwrap();
+                for position in (0..column.len()).filter(|_| column.dtype().as_scalar().is_some()) {
+                    let mut index = vec![0; column.rank()];
+                    let mut rest = position;
+                    for (index, len) in index.iter_mut().zip(column.shape()).rev() {
+                        (*index, rest) = (rest % len, rest / len);
+                    }
+                    field.set(&index, &Value::UInt(position as u64 % 100)).unwrap();
+                }
+            }
+            let columns = records.to_columns().unwrap();
+            let named: Vec<(&str, &DArray)> =
+                columns.iter().map(|(name, column)| (&**name, column)).collect();
+            let again = DArray::from_columns_of_shape(shape, &named).unwrap();
+            assert_eq!((again.dtype(), again.shape()), (&dtype, shape));
+            assert!(again.equals(&records).unwrap(), "{dtype} {shape:?}");
+            if is_told {
+                assert_eq!(DArray::from_columns(&named).unwrap().dtype(), &dtype);
+            }
+            assert!(DArray::from_columns_of_shape(&[7, 7], &named).unwrap_err().is_shape());
+        }
+    }
+}

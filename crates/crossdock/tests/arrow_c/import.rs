@@ -159,6 +159,9 @@ fn rows_that_are_not_there_are_errors() {
     let huge = |kind, length| Column { kind, lies: vec![Lie::Length(length)], ..Column::default() };
     assert_refused(huge(Kind::Values("l", 8), i64::MAX), Error::is_overflow, &["9223372036854775807"]);
     assert_refused(lying(Lie::Offset(i64::MAX)), Error::is_overflow, &["9223372036854775807"]);
+    // Below 2⁶⁴, but more than an offset can be.
+    assert_refused(lying(Lie::Offset(1 << 61)), Error::is_overflow, &["leaves the address space"]);
+    assert_refused(lying(Lie::Offset((1 << 61) - 1000)), Error::is_overflow, &["leaves the address space"]);
     let far = Column { lies: vec![Lie::Length(i64::MAX)], ..lists(3, 1, Column::default()) };
     assert_refused(far, Error::is_overflow, &["9223372036854775807"]);
 }

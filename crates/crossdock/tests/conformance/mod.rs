@@ -58,6 +58,7 @@ macro_rules! conforms {
                 the_host_waits_for_work_whatever_it_asks_for
                 a_stream_waits_for_another
                 many_threads_copy_at_once
+                what_work_held_last_may_use_the_stream_when_it_is_released
             }
             conforms! { @alone $subject;
                 what_is_in_use_is_counted_with_its_peak
@@ -476,4 +477,75 @@ pub(crate) fn what_goes_wrong_in_a_release_is_queued_and_readable(subject: &Subj
     assert!(queued.errors[0].1.is_device(), "{:?}", queued.errors);
     assert_eq!(subject.memory.usage().live_count, before.live_count - 2);
     assert!(device::take_release_errors().errors.is_empty(), "they are told once");
+}
+
+/// Memory whose owner runs code when it is released.
+struct Reentrant<F: FnOnce()> {
+    content: Vec<u8>,
+    on_release: Option<F>,
+}
+
+impl<F: FnOnce()> AsRef<[u8]> for Reentrant<F> {
+    fn as_ref(&self) -> &[u8] {
+        &self.content
+    }
+}
+
+impl<F: FnOnce()> Drop for Reentrant<F> {
+    fn drop(&mut self) {
+        if let Some(on_release) = self.on_release.take() {
+            on_release();
+        }
+    }
+}
+
+/// Work holds the last lease of some memory. When the memory is released, its owner uses the same
+/// stream, waits for the same event, and does everything else that a program may do.
+pub(crate) fn what_work_held_last_may_use_the_stream_when_it_is_released(subject: &Subject) {
+    let Some(stream) = &subject.stream else { return };
+    // Which thread finds the work over: one that waits for it, one that waits for the stream, one
+    // that reads the result, or the library's own.
+    for asks in 0..4 {
+        let (told, hears) = std::sync::mpsc::channel();
+        let own_event = Arc::new(std::sync::OnceLock::<Arc<dyn Event>>::new());
+        let (there, other) = (subject.sent(&[0; 500]), subject.sent(&numbers(700)));
+        let on_release = {
+            let (stream, memory, own_event) = (stream.clone(), subject.memory.clone(), own_event.clone());
+            let written = there.clone();
+            move || {
+                own_event.wait().wait().unwrap();
+                let back = Buffer::zeroed(700).unwrap();
+                let copied = other.copy_into_in(&back, &*stream).unwrap().expect("it is under way");
+                copied.wait().unwrap();
+                assert_eq!(back.read().unwrap()[..], numbers(700));
+                // Another thread waits for the stream, and this one for that thread.
+                let waits = std::thread::spawn({
+                    let stream = stream.clone();
+                    move || stream.synchronize().unwrap()
+                });
+                waits.join().unwrap();
+                assert_eq!(bytes(&written), numbers(500));
+                drop(written.hold(LeaseKind::Pin).unwrap());
+                drop(Buffer::on(&memory, 100).unwrap());
+                assert!(memory.usage().live_count > 0 && !device::kinds().is_empty());
+                drop((crossdock::memory::ledger::report(), device::opened(), written.events().unwrap()));
+                told.send(()).unwrap();
+            }
+        };
+        let owner = Reentrant { content: numbers(500), on_release: Some(on_release) };
+        let here = Buffer::from_owner(Box::new(owner)).unwrap();
+        // If the subject can pause, the work outlives the last handle.
+        let paused = subject.pause.as_ref().map(|pause| pause());
+        let event = here.copy_into_in(&there, &**stream).unwrap().expect("it is under way");
+        own_event.set(event.clone()).unwrap();
+        drop(here);
+        drop(paused);
+        match asks {
+            0 => event.wait().unwrap(),
+            1 => stream.synchronize().unwrap(),
+            2 => assert_eq!(bytes(&there), numbers(500)),
+            _ => {}
+        }
+        hears.recv().expect("the owner's code ran to its end");
+    }
 }

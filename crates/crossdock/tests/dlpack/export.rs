@@ -7,7 +7,7 @@ use std::thread;
 use crossdock::element::dialect::dlpack::from_dlpack;
 use crossdock::element::{DType, TimeUnit, Value};
 use crossdock::exchange::protocol::dlpack::abi::{
-    DLManagedTensorVersioned, DLTensor, IS_COPIED, IS_SUBBYTE_TYPE_PADDED, READ_ONLY,
+    DLManagedTensorVersioned, DLPackVersion, DLTensor, IS_COPIED, IS_SUBBYTE_TYPE_PADDED, READ_ONLY,
 };
 use crossdock::exchange::protocol::dlpack::{
     ExportOptions, Exported, export_legacy, export_versioned, import_legacy, import_versioned,
@@ -439,4 +439,43 @@ impl Cells for DArray {
         let offsets = indices.map(|index| self.layout().offset_of(&index).unwrap());
         offsets.map(|offset| self.as_ptr().addr() as i128 + offset as i128).collect()
     }
+}
+
+#[test]
+fn the_number_of_pinned_and_managed_memory_is_0() {
+    for kind in [DeviceKind::CUDA_HOST, DeviceKind::ROCM_HOST, DeviceKind::CUDA_MANAGED] {
+        let mut bytes = [0u8; 8];
+        // SAFETY: `bytes` outlives the array.
+        let buffer = unsafe { Buffer::non_owned(bytes.as_mut_ptr(), 8, Place::new(kind, 2)) }.unwrap();
+        let array = DArray::from_buffer_in_order(buffer, DType::U8, &[8], Order::RowMajor).unwrap();
+        let exported = export_versioned(&array, &options()).unwrap();
+        let device = exported.managed().dl_tensor.device;
+        assert_eq!((device.device_type, device.device_id), (kind.0, 0));
+        let prepared = crossdock::exchange::protocol::dlpack::Prepared::of(&array).unwrap();
+        // SAFETY: `prepared` was made from this array, and no thread writes it.
+        assert_eq!(unsafe { prepared.describe(&array) }.unwrap().device, device);
+    }
+}
+
+#[test]
+fn a_consumer_of_an_older_version_gets_a_struct_that_says_no_newer_one() {
+    let array = DArray::from(Array::from_vec(vec![1u8, 2, 3], [3]).unwrap());
+    let said = |major, minor| {
+        let options = options().max_version(DLPackVersion { major, minor });
+        let exported = export_versioned(&array, &options).unwrap();
+        let prepared = crossdock::exchange::protocol::dlpack::Prepared::of(&array).unwrap();
+        // SAFETY: `prepared` was made from this array.
+        let again = unsafe { prepared.lend(&array, &options) }.unwrap();
+        assert_eq!(again.managed().version, exported.managed().version);
+        let version = exported.managed().version;
+        (version.major, version.minor)
+    };
+    assert_eq!(
+        [said(1, 0), said(1, 2), said(1, 3), said(1, 9), said(7, 0)],
+        [(1, 0), (1, 2), (1, 3), (1, 3), (1, 3)]
+    );
+    let before = options().max_version(DLPackVersion { major: 0, minor: 9 });
+    let refusal = export_versioned(&array, &before).unwrap_err();
+    assert!(refusal.to_string().contains("up to 0.9"), "{refusal}");
+    assert!(export_legacy(&array, &before).is_ok());
 }

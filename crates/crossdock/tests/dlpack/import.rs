@@ -121,8 +121,14 @@ fn addresses_that_wrap_around_are_refused() {
         let recipe = Recipe { byte_offset, ..Recipe::default() };
         assert_refused(recipe, Error::is_overflow, &[&byte_offset.to_string(), "byte_offset"]);
     }
-    let end = Recipe { data: Data::Wild(usize::MAX - 22), ..Recipe::default() };
-    assert_refused(end, Error::is_overflow, &["address space", "0..24"]);
+    for data in [usize::MAX - 22, usize::MAX / 2 - 23, usize::MAX / 2 + 1] {
+        let end = Recipe { data: Data::Wild(data), ..Recipe::default() };
+        assert_refused(end, Error::is_overflow, &["address space", "0..24"]);
+    }
+    let last = Recipe { data: Data::Wild(usize::MAX / 2 - 24), ..Recipe::default() };
+    assert!(import(&Loan::new(&last)).is_ok());
+    let offset = Recipe { data: Data::Wild(usize::MAX / 2 - 100), byte_offset: 77, ..Recipe::default() };
+    assert_refused(offset, Error::is_overflow, &["byte_offset of 77"]);
     let start = Recipe { data: Data::Wild(8), strides: Some(vec![-1, 1]), ..Recipe::default() };
     assert!(import(&Loan::new(&start)).is_ok());
     let null = Recipe { data: Data::Wild(8), strides: Some(vec![-2, 1]), ..Recipe::default() };
@@ -252,8 +258,27 @@ fn a_null_deleter_is_not_called() {
 }
 
 #[test]
-fn later_minor_versions_and_unknown_flags_are_ignored() {
-    assert_taken(Recipe { version: [1, 99], flags: !0b111, ..Recipe::default() }, 0);
+fn a_later_minor_version_is_taken() {
+    assert_taken(Recipe { version: [1, 99], ..Recipe::default() }, 0);
+}
+
+#[test]
+fn flags_that_mean_nothing_are_ignored_and_those_of_a_later_version_refused() {
+    for minor in [0, 1, 3] {
+        assert_taken(Recipe { version: [1, minor], flags: !0b111, ..Recipe::default() }, 0);
+    }
+    for flag in [1 << 3, 1 << 63] {
+        let recipe = Recipe { version: [1, 4], flags: 0b100 | flag, ..Recipe::default() };
+        assert_refused(recipe, Error::is_unsupported, &[&format!("bits {flag:#x} of version 1.4"), "1.3"]);
+    }
+}
+
+#[test]
+fn the_number_of_a_device_means_nothing_where_the_processor_reaches_the_memory() {
+    for kind in [DeviceKind::CPU, DeviceKind::CUDA_HOST, DeviceKind::ROCM_HOST, DeviceKind::CUDA_MANAGED] {
+        let loan = Loan::new(&Recipe { device: [kind.0, 7], ..Recipe::default() });
+        assert_eq!(import(&loan).unwrap().place(), Place::new(kind, 0));
+    }
 }
 
 #[test]

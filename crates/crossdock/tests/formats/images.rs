@@ -61,8 +61,8 @@ mod png {
     #[test]
     fn what_is_no_image_is_not_written() {
         for (array, words) in [
-            (pattern("<f4", &[4, 4, 3], Order::RowMajor), "3 channels of float32"),
-            (ramp([4, 4, 5]), "5 channels of uint8"),
+            (pattern("<f4", &[4, 4, 3], Order::RowMajor), "this array is float32 with 3"),
+            (ramp([4, 4, 5]), "this array is uint8 with 5"),
             (ramp([0, 4, 3]), "0 x 4 pixels"),
         ] {
             let error = png::write(Vec::new(), &array).unwrap_err();

@@ -282,6 +282,58 @@ fn an_archive_that_lies_is_refused_with_numbers() {
 }
 
 #[test]
+fn an_array_that_cannot_be_opened_keeps_nobody_from_the_others() {
+    let object = b"{'descr': '|O', 'fortran_order': False, 'shape': (1,), }".to_vec();
+    let object = [&b"\x93NUMPY\x01\0"[..], &(object.len() as u16).to_le_bytes(), &object, b"pickle"].concat();
+    let data = npy_bytes();
+    let encrypted = Lie { nbytes: data.len() as u32, crc: 0, flags: 1, offset: None };
+    let bytes = Zip::default()
+        .file("objects.npy", 0, &object, None)
+        .file("good.npy", 0, &data, None)
+        .file("deflated objects.npy", 8, &object, None)
+        .file("secret.npy", 0, &data, Some(encrypted))
+        .file("bzip2.npy", 12, &data, None)
+        .file("short.npy", 0, &data[..data.len() - 1], None)
+        .file("deflated.npy", 8, &data, None)
+        .finish();
+    let contents = npz::from_buffer(buffer(&bytes)).unwrap();
+    assert_eq!(contents.names().collect::<Vec<_>>(), ["good", "deflated"]);
+    for name in ["good", "deflated"] {
+        assert_same(&contents.get(name).unwrap().open().unwrap(), &ramp([3]));
+    }
+    let mut refused: Vec<&str> = contents.refused().map(|(name, _)| name).collect();
+    refused.sort_unstable();
+    assert_eq!(refused, ["bzip2", "deflated objects", "objects", "secret", "short"]);
+    for (name, words) in [
+        ("objects", "pickle"),
+        ("deflated objects", "pickle"),
+        ("secret", "encrypted"),
+        ("bzip2", "method 12"),
+        ("short", "truncated"),
+    ] {
+        assert_says(&contents.get(name).unwrap_err(), &[&format!("array {name:?}"), words]);
+    }
+    // If the only array cannot be opened, its error is returned.
+    let bytes = Zip::default().file("objects.npy", 0, &object, None).finish();
+    let error = npz::from_buffer(buffer(&bytes)).unwrap().into_array().unwrap_err();
+    assert!(error.is_unsupported());
+    assert_says(&error, &["array \"objects\"", "pickle"]);
+}
+
+#[test]
+fn a_long_name_is_shown_to_be_cut() {
+    let name = |end: &str| format!("{}{end}", "n".repeat(80));
+    let bytes =
+        archive(&[(name("a").as_str(), ramp([3])), (name("b").as_str(), ramp([3]))], Compression::Stored);
+    let error = npz::from_buffer(buffer(&bytes)).unwrap().into_array().unwrap_err();
+    let cut = format!("\"{}…\" (81 bytes)", "n".repeat(80));
+    assert_says(&error, &[&format!("{cut}, {cut}")]);
+    let error = npz::write(Vec::new(), &[("x".repeat(70_000), ramp([3]))], Compression::Stored).unwrap_err();
+    assert_says(&error, &["…\" (70000 bytes)"]);
+    assert!(error.to_string().len() < 300);
+}
+
+#[test]
 fn what_is_no_array_is_left_alone() {
     let bytes = Zip::default()
         .file("notes.txt", 0, b"text", None)

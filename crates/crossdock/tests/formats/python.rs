@@ -73,6 +73,56 @@ fn what_python_writes_is_opened_and_what_is_written_here_python_reads() {
     run(&python, "check", &folder.0);
 }
 
+/// Small enough not to overflow in NumPy, which wraps silently.
+const DATES: &str = r#"
+import pathlib, sys
+import numpy as np
+folder = pathlib.Path(sys.argv[1])
+counts = np.random.default_rng(7).integers(-120, 120, 200)
+counts[0] = np.iinfo("i8").min
+units = ["Y", "M", "W", "D", "h", "m", "s", "ms", "us", "ns", "7D", "25us", "3M", "2Y", "90m"]
+for kind in ["M8", "m8"]:
+    for a in units:
+        dates = counts.view(f"{kind}[{a}]")
+        np.save(folder / f"{kind}.{a}.npy", dates)
+        for b in units:
+            np.save(folder / f"{kind}.{a}.{b}.npy", dates.astype(f"{kind}[{b}]"))
+np.savez(folder / "mixed.npz", a=counts, objects=np.array([1, "x", None], dtype=object), b=counts[:3])
+"#;
+
+#[test]
+fn dates_are_cast_as_numpy_casts_them_and_objects_stand_beside_arrays() {
+    use crossdock::{Casting, layout::Order};
+    let Some(python) = python() else { return };
+    let folder = Folder::new("python-dates");
+    let output = Command::new(python).args(["-c", DATES]).arg(&folder.0).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let (mut count, mut exact) = (0, 0);
+    for entry in std::fs::read_dir(&folder.0).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        let &[kind, from, to, _npy] = &name.split('.').collect::<Vec<_>>()[..] else { continue };
+        // NumPy's factor between these overflows silently: it converts two years to
+        // 16997043815726120 ns.
+        if kind == "m8" && to == "ns" && ["3M", "2Y"].contains(&from) {
+            continue;
+        }
+        let source = npy::open(folder.path(&format!("{kind}.{from}.npy"))).unwrap();
+        let wanted = npy::open(folder.path(&name)).unwrap();
+        let got = source.cast(wanted.dtype(), Order::RowMajor, Casting::Saturating).unwrap();
+        assert_eq!(values(&got), values(&wanted), "{name}");
+        // What is not refused must be equal.
+        if let Ok(checked) = source.cast(wanted.dtype(), Order::RowMajor, Casting::Checked) {
+            assert_eq!(values(&checked), values(&wanted), "{name}");
+            exact += 1;
+        }
+        count += 1;
+    }
+    assert!(count == 2 * 15 * 15 - 2 && exact > 100, "{count} pairs of units, {exact} of them exact");
+    let contents = files::open_all(folder.path("mixed.npz")).unwrap();
+    assert_eq!(contents.names().collect::<Vec<_>>(), ["a", "b"]);
+    assert!(contents.get("objects").unwrap_err().to_string().contains("pickle"));
+}
+
 /// Decoders may round differently.
 fn assert_near(got: &crossdock::DArray, wanted: &crossdock::DArray) {
     assert_eq!(got.shape(), wanted.shape());

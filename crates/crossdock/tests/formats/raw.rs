@@ -121,3 +121,24 @@ fn a_raw_file_is_never_told_by_its_bytes() {
     assert!(error.is_unsupported());
     assert_says(&error, &["a.raw: ", "01 02 03 04"]);
 }
+
+#[test]
+fn a_description_of_a_record_is_read_back_whatever_its_names_hold() {
+    for dtype in [
+        "[('a', '<i4'), ('b', '>f8', (2, 3))]",
+        "[('a;b', '<i4'), ('c=d', '|u1')]",
+        r#"[("it's; \\", '<i4'), ('"quoted";', '<M8[ns]')]"#,
+        "{'names': ['x', 'y'], 'formats': ['|u1', '<f8'], 'offsets': [8, 0], 'itemsize': 24}",
+        "[('größe', '<U4'), ('tab\\t', 'S3'), ('inner', [('x;', '<f2')])]",
+        "('<f4', (2, 3))",
+        "<M8[25us]",
+        ">c16",
+        "V7",
+        "longdouble",
+    ] {
+        let dtype: DType = dtype.parse().unwrap();
+        let said = Description::new(dtype, &[2, 3]).order(Order::ColumnMajor).offset(7);
+        let text = said.to_string();
+        assert_eq!(text.parse::<Description>().unwrap_or_else(|error| panic!("{text}: {error}")), said);
+    }
+}

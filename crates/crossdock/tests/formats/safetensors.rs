@@ -181,7 +181,8 @@ fn a_bad_header_is_refused_with_numbers() {
         assert_says(&error, words);
     }
     for json in [one("F128", "[1]", "[0,8]"), one("U8", &format!("[8{}]", ",1".repeat(64)), "[0,8]")] {
-        assert!(safetensors::from_buffer(buffer(&file(&json, &[0; 8]))).unwrap_err().is_unsupported());
+        let contents = safetensors::from_buffer(buffer(&file(&json, &[0; 8]))).unwrap();
+        assert!(contents.into_array().unwrap_err().is_unsupported());
     }
     let not_utf8 = [&10u64.to_le_bytes()[..], b"{\"\xff\xfe\":1} ", &[0; 8]].concat();
     assert_says(&safetensors::from_buffer(buffer(&not_utf8)).unwrap_err(), &["no UTF-8 from its byte 2"]);
@@ -191,6 +192,26 @@ fn a_bad_header_is_refused_with_numbers() {
         let bytes = [&length.to_le_bytes()[..], b"{}"].concat();
         assert_says(&safetensors::from_buffer(buffer(&bytes)).unwrap_err(), &[words]);
     }
+}
+
+#[test]
+fn a_tensor_of_a_type_that_is_not_known_keeps_nobody_from_the_others() {
+    let tensor = |name: &str, dtype: &str, offsets: &str| {
+        format!(r#""{name}":{{"dtype":"{dtype}","shape":[4],"data_offsets":{offsets}}}"#)
+    };
+    let json = format!("{{{},{}}}", tensor("new", "F128", "[0,4]"), tensor("old", "U8", "[4,8]"));
+    let contents = safetensors::from_buffer(buffer(&file(&json, &[1, 2, 3, 4, 5, 6, 7, 8]))).unwrap();
+    assert_eq!(contents.names().collect::<Vec<_>>(), ["old"]);
+    assert_eq!(values(&contents.get("old").unwrap().open().unwrap()), ["5", "6", "7", "8"]);
+    assert_eq!(contents.refused().map(|(name, _)| name).collect::<Vec<_>>(), ["new"]);
+    let error = contents.get("new").unwrap_err();
+    assert!(error.is_unsupported());
+    assert_says(&error, &["tensor \"new\"", "F128"]);
+    assert_says(&contents.into_array().unwrap_err(), &["2 arrays: \"old\", \"new\""]);
+    // Its byte range is checked all the same.
+    let json = format!("{{{},{}}}", tensor("new", "F128", "[0,5]"), tensor("old", "U8", "[4,8]"));
+    let error = safetensors::from_buffer(buffer(&file(&json, &[0; 8]))).unwrap_err();
+    assert_says(&error, &["overlaps another by 1 bytes"]);
 }
 
 #[test]

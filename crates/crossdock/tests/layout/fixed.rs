@@ -5,7 +5,7 @@ use std::fmt::Debug;
 
 use crossdock::layout::{AxisList, FixedLayout, Layout, NewAxis, Order, Parts, SliceSpec};
 use crossdock::{Result, s};
-use crossdock_testkit::{generate, seed};
+use crossdock_testkit::{cases, generate, seed};
 use fastrand::Rng;
 
 const CASES: usize = 4_500;
@@ -250,7 +250,7 @@ macro_rules! check_narrower {
 
 macro_rules! check_rank {
     ($d:tt, $rng:expr, |$a:ident| [$($slices:expr),* $(,)?]) => {
-        for _ in 0..CASES / 9 {
+        for _ in 0..cases(CASES) / 9 {
             let rng: &mut Rng = $rng;
             let plain = generate::direct(rng, $d).plain;
             let layout = Layout::new(&plain.shape, &plain.strides, plain.itemsize).expect("valid");

@@ -3,7 +3,7 @@
 use crossdock::Result;
 use crossdock::layout::{AxisSlice, Layout, Order};
 use crossdock_testkit::invalid::{Fault, invalid, just_valid};
-use crossdock_testkit::{Coverage, Memory, Nested, Pick, Placed, Plain, generate, seed};
+use crossdock_testkit::{Coverage, Memory, Nested, Pick, Placed, Plain, cases, generate, seed};
 use fastrand::Rng;
 
 const CASES: usize = 12_000;
@@ -425,7 +425,7 @@ fn every_operation_agrees_with_the_oracle() {
     let mut rng = Rng::with_seed(seed());
     let mut coverage = Coverage::default();
     let mut operations = Coverage::default();
-    for _ in 0..CASES {
+    for _ in 0..cases(CASES) {
         let placed = generate::valid(&mut rng);
         coverage.case();
         note_classes(&mut coverage, &placed);
@@ -452,6 +452,9 @@ fn every_operation_agrees_with_the_oracle() {
         }
     }
     println!("{coverage}\n{operations}");
+    if cases(CASES) < CASES {
+        return;
+    }
     coverage.assert_at_least(0.05, classes());
     // Each operation was possible often enough, and refused often enough.
     operations.assert_at_least(0.36 / OPS.len() as f64, OPS.map(|op| format!("{op:?} done")));
@@ -463,7 +466,7 @@ fn every_operation_agrees_with_the_oracle() {
 fn every_invalid_layout_is_refused() {
     let mut rng = Rng::with_seed(seed());
     let mut coverage = Coverage::default();
-    for _ in 0..INVALID_CASES {
+    for _ in 0..cases(INVALID_CASES) {
         let (fault, placed) = invalid(&mut rng);
         coverage.case();
         coverage.note(format!("{fault:?}"));
@@ -492,5 +495,8 @@ fn every_invalid_layout_is_refused() {
             .unwrap_or_else(|error| panic!("{error}: {valid:?}"));
     }
     println!("{coverage}");
+    if cases(INVALID_CASES) < INVALID_CASES {
+        return;
+    }
     coverage.assert_at_least(0.05, Fault::ALL.map(|fault| format!("{fault:?}")));
 }

@@ -8,6 +8,8 @@ use crossdock::memory::device::{Device, fenced::FencedDevice};
 use crossdock::memory::{Buffer, Place};
 use crossdock_testkit::Nested;
 
+use crate::twice;
+
 /// What an element is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
@@ -84,7 +86,7 @@ pub(crate) struct Specimen {
 impl Specimen {
     /// Elements of numbers that differ, except along axes on which they cannot; element 0 as far behind a multiple of 64 as `lead`
     /// says, unless a stride is negative.
-    fn new(kind: Kind, shape: &[usize], strides: &[isize], lead: usize) -> Self {
+    pub(crate) fn new(kind: Kind, shape: &[usize], strides: &[isize], lead: usize) -> Self {
         let elements = Nested::from_fn(shape, |index| {
             let moving = index.iter().zip(strides).map(|(&i, &stride)| if stride == 0 { 0 } else { i });
             moving.zip(shape).fold(0, |number, (i, &len)| number * len as i128 + i as i128)
@@ -166,8 +168,12 @@ impl Specimen {
     /// The data in somebody's memory.
     pub(crate) fn lend(&self) -> Loan {
         let device = self.device.clone();
-        let mut loan = Loan { blocks: vec![], table: vec![], device, alive: self.alive.clone() };
-        if self.is_indirect {
+        let common = twice::lent(self);
+        let is_common = common.is_some();
+        let mut loan = Loan { blocks: vec![], table: vec![], common, device, alive: self.alive.clone() };
+        if is_common {
+            // No memory of its own.
+        } else if self.is_indirect {
             let row = self.bytes.len() / self.shape[0];
             loan.blocks = self.bytes.chunks(row).map(block).collect();
             loan.table = loan.blocks.iter_mut().map(|block| block.as_mut_ptr().cast()).collect();
@@ -195,6 +201,8 @@ pub(crate) struct Loan {
     blocks: Vec<Vec<[u64; 8]>>,
     /// Invariant 1: leads to the blocks.
     table: Vec<*mut u8>,
+    /// Where the data begin, if they lie in memory that another importer can import as well.
+    common: Option<*mut u8>,
     device: Option<Buffer>,
     #[expect(dead_code, reason = "counted, as long as it is there")]
     alive: Arc<()>,
@@ -208,7 +216,9 @@ impl Loan {
     pub(crate) fn base(&mut self) -> *mut u8 {
         match &self.device {
             Some(buffer) => buffer.as_ptr().cast_mut(),
-            None if self.table.is_empty() => self.blocks[0].as_mut_ptr().cast(),
+            None if self.table.is_empty() => {
+                self.common.unwrap_or_else(|| self.blocks[0].as_mut_ptr().cast())
+            }
             None => self.table.as_mut_ptr().cast(),
         }
     }

@@ -13,6 +13,7 @@ mod importers;
 mod memories;
 mod objects;
 mod page;
+mod twice;
 mod verdict;
 
 use std::sync::OnceLock;
@@ -37,6 +38,8 @@ struct Matrix {
     memories: Vec<Vec<Verdict>>,
     /// Importer by exporter, for each class.
     pairs: Vec<Vec<Vec<Verdict>>>,
+    /// Pairs of importers, over memory that both import.
+    twice: Vec<Vec<Verdict>>,
 }
 
 impl Matrix {
@@ -79,7 +82,8 @@ fn matrix() -> &'static Matrix {
         let pairs = table(CLASSES, |class| {
             table(IMPORTERS, |importer| table(EXPORTERS, |exporter| triple(class, importer, exporter)))
         });
-        Matrix { into, imports, exports, memories, pairs }
+        let twice = twice::each_with_each();
+        Matrix { into, imports, exports, memories, pairs, twice }
     })
 }
 
@@ -137,6 +141,29 @@ fn every_way_in_goes_with_every_way_out_and_no_copy_is_silent() {
     }
     for (class, row) in CLASSES.iter().zip(&matrix.imports) {
         assert!(row.contains(&Verdict::InPlace), "nobody brings {} in", class.name);
+    }
+}
+
+#[test]
+fn one_memory_that_two_importers_bring_in_is_assigned_to_itself_as_if_copied_before() {
+    let twice = &matrix().twice;
+    let assigned = twice.iter().flatten().filter(|verdict| **verdict == Verdict::Assigned).count();
+    assert!(assigned >= 40, "only {assigned} pairs were assigned");
+    // Importers of writable memory must meet all other importers.
+    let row = |name: &str| IMPORTERS.iter().position(|importer| importer.name == name).unwrap();
+    for (into, from) in [
+        ("pointer", "DLPack"),
+        ("DLPack", "DLPack"),
+        ("MemoryView of C", "DLPack before 1.0"),
+        ("MemoryView of C", "pointer"),
+        ("pointer", "shared memory"),
+        ("shared memory", "DLPack"),
+        ("shared memory", "shared memory"),
+        ("pointer", "`.npy`"),
+        ("DLPack", "`.safetensors`"),
+        ("shared memory", "raw file"),
+    ] {
+        assert_eq!(twice[row(into)][row(from)], Verdict::Assigned, "{into} from {from}");
     }
 }
 

@@ -84,6 +84,13 @@ fn page(matrix: &Matrix) -> String {
         matrix.count(|verdict| matches!(verdict, Verdict::Refused(_))),
         matrix.count(|verdict| matches!(verdict, Verdict::CannotSay(_))),
     );
+    page += "\n## The same memory, twice\n\nThe importer of the row and that of the column bring one memory in, each by its own road; \
+             then the array of the row is written\nfrom that of the column: shifted up and down, reversed, transposed, with a conversion, and \
+             with two columns that change places.\n**as if copied**: every byte is what it would be had the source been copied before, and \
+             only what meets was. Rows with the same\nanswers are one.\n\n";
+    let (into, rows) = shared(&importers, &matrix.twice);
+    let (from, columns) = shared(&importers, &transposed(&rows));
+    page += &table("written \\ from", &names(&into), &names(&from), &transposed(&columns));
     page
 }
 
@@ -106,6 +113,7 @@ fn table(corner: &str, rows: &[&str], columns: &[&str], cells: &[Vec<Verdict>]) 
 fn cell(verdict: &Verdict, reasons: &mut Vec<String>) -> String {
     let (word, why) = match verdict {
         Verdict::InPlace => return "in place".to_owned(),
+        Verdict::Assigned => return "as if copied".to_owned(),
         Verdict::Copies(why) => ("copies", why),
         Verdict::Refused(why) => ("refused", why),
         Verdict::CannotSay(why) => ("–", why),

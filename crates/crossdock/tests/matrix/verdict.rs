@@ -16,6 +16,9 @@ use crate::importers::{Brought, Importer, No, Origin};
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Verdict {
     InPlace,
+    /// Memory that was imported twice was assigned to itself as if the source had been copied
+    /// first.
+    Assigned,
     Copies(String),
     Refused(String),
     CannotSay(String),
@@ -25,7 +28,7 @@ impl Verdict {
     /// Of two halves, what the whole comes to.
     pub(crate) fn worse(self, other: Self) -> Self {
         let rank = |verdict: &Self| match verdict {
-            Self::InPlace => 0,
+            Self::InPlace | Self::Assigned => 0,
             Self::Copies(_) => 1,
             Self::Refused(_) => 2,
             Self::CannotSay(_) => 3,
@@ -34,13 +37,14 @@ impl Verdict {
     }
 
     /// The same without numbers that differ from run to run.
-    fn plain(self) -> Self {
+    pub(crate) fn plain(self) -> Self {
         let plain = |text: String| {
             let words = text.split(' ').map(|word| if word.starts_with("0x") { "…" } else { word });
             words.collect::<Vec<_>>().join(" ")
         };
         match self {
             Self::InPlace => Self::InPlace,
+            Self::Assigned => Self::Assigned,
             Self::Copies(why) => Self::Copies(plain(why)),
             Self::Refused(why) => Self::Refused(plain(why)),
             Self::CannotSay(why) => Self::CannotSay(why),

@@ -499,10 +499,56 @@ fn forgotten_handles_run_into_an_error_and_never_wrap() {
     assert_eq!(made, (1 << 23) - 1);
     assert!(error.is_exhausted(), "{error}");
     assert_eq!((conflict(&error).wanted(), conflict(&error).is_full()), (Wanted::Handle, true));
+    assert_eq!(conflict(&error).handles(), made, "the one that was refused is not counted");
+    assert!(error.to_string().contains("8388607 handles held, as many as can be counted"), "{error}");
+    // Handles that other threads are being refused do not count either.
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                for _ in 0..2000 {
+                    assert_eq!(conflict(&buffer.try_clone().unwrap_err()).handles(), made);
+                }
+            });
+        }
+    });
     assert!(buffer.slice(1..2).unwrap_err().is_exhausted());
     assert!(std::panic::catch_unwind(|| buffer.clone()).is_err(), "`clone` has no other way to say it");
     assert_eq!(buffer.read().unwrap()[..], [5; 4], "leases have a count of their own");
     assert!(buffer.try_clone().unwrap_err().is_exhausted());
+}
+
+#[test]
+fn a_full_count_of_forgotten_handles_recovers_when_one_is_dropped() {
+    let buffer = Buffer::from_vec(vec![5u8; 4]).unwrap();
+    let one = buffer.try_clone().unwrap();
+    for _ in 2..(1 << 23) - 1 {
+        std::mem::forget(buffer.try_clone().unwrap());
+    }
+    let pin = buffer.pin().unwrap();
+    assert!(buffer.try_clone().unwrap_err().is_exhausted());
+    drop(one);
+    let other = buffer.try_clone().unwrap();
+    assert!(buffer.try_clone().unwrap_err().is_exhausted());
+    drop((other, pin));
+    drop(buffer.slice(..).unwrap());
+}
+
+#[test]
+fn a_full_count_of_pins_is_exhausted_and_says_so() {
+    let buffer = Buffer::from_vec(vec![0u8; 1]).unwrap();
+    let most = (1 << 19) - 1;
+    let mut pins: Vec<_> = (0..most).map(|_| buffer.pin().unwrap()).collect();
+    let error = buffer.pin().unwrap_err();
+    assert!(error.is_exhausted() && conflict(&error).is_full(), "{error}");
+    assert_eq!(conflict(&error).pins(), most);
+    assert!(error.to_string().contains("524287"), "{error}");
+    let refused = buffer.write().unwrap_err();
+    assert!(refused.is_conflict() && !conflict(&refused).is_full(), "{refused}");
+    drop(buffer.read().unwrap());
+    pins.pop();
+    drop(buffer.pin().unwrap());
+    drop(pins);
+    drop(buffer.write().unwrap());
 }
 
 #[test]

@@ -185,3 +185,63 @@ fn what_another_hub_gave_is_adopted_and_released_once() {
     assert!(error.is_read_only(), "{error}");
     assert_eq!(released.load(Ordering::Relaxed), 3);
 }
+
+#[test]
+fn a_byte_size_between_what_the_items_have_and_what_they_cover_contradicts_itself() {
+    static BYTES: [u8; 64] = [7; 64];
+    let adopt = |byte_size: isize, shape: &[isize], strides: &[isize]| {
+        let said = View {
+            byte_size,
+            format: c"q".as_ptr(),
+            item_size: 8,
+            ndim: shape.len() as isize,
+            shape: shape.as_ptr(),
+            strides: strides.as_ptr(),
+            ..lent(&BYTES)
+        };
+        // SAFETY: the array is dropped without an access to its elements.
+        unsafe { memory_view::adopt(&said, Flags::STRIDES, || {}) }
+    };
+    let far = 1 << 40;
+    for byte_size in [0, 47, 49, 64, far, far + 23] {
+        let error = adopt(byte_size, &[2, 3], &[far, 8]).unwrap_err();
+        let text = error.to_string();
+        assert!(error.is_malformed() && text.contains(&format!("byte_size is {byte_size}")), "{text}");
+        assert!(text.contains("48 bytes") && text.contains(&format!("cover {}", far + 24)), "{text}");
+    }
+    // The bytes of the items, as producers of strided arrays count, where the strides are trusted;
+    // or their extent, or more.
+    for byte_size in [48, far + 24, far + 25] {
+        adopt(byte_size, &[2, 3], &[far, 8]).unwrap();
+    }
+    // Items that share bytes: the extent is less than the bytes of the items.
+    for (byte_size, is_taken) in [(7, false), (8, true), (40, true), (48, true), (64, true)] {
+        assert_eq!(adopt(byte_size, &[2, 3], &[0, 0]).is_ok(), is_taken, "{byte_size}");
+    }
+    assert!(adopt(39, &[2, 2], &[24, 8]).is_err() && adopt(32, &[2, 2], &[24, 8]).is_ok());
+}
+
+#[test]
+fn an_address_from_which_a_sum_could_wrap_is_refused() {
+    let most = isize::MAX as usize;
+    let (shape, strides) = ([2_isize, 3], [-16_isize, 4]);
+    let adopt = |address: usize| {
+        let said = View {
+            data: ptr::without_provenance_mut(address),
+            byte_size: 1 << 20,
+            format: c"l".as_ptr(),
+            item_size: 4,
+            ndim: 2,
+            shape: shape.as_ptr(),
+            strides: strides.as_ptr(),
+            ..View::EMPTY
+        };
+        // SAFETY: the array is dropped without an access to its elements.
+        unsafe { memory_view::adopt(&said, Flags::STRIDES, || {}) }
+    };
+    for address in [1, 16, most - 11, most, most + 1, usize::MAX - 12, usize::MAX] {
+        let error = adopt(address).unwrap_err();
+        assert!(error.is_overflow() && error.to_string().contains("-16..12"), "{error}");
+    }
+    assert!(adopt(17).is_ok() && adopt(most - 12).is_ok());
+}

@@ -169,7 +169,11 @@ pub(crate) fn every_function_fails_once() {
         assert_told(&by_a_kernel(&device).unwrap_err(), function);
     }
     everything(&device, &library).unwrap();
-    let usage = device.memory().usage();
+    let live = || {
+        let usage = device.memory().usage();
+        (usage.live_nbytes, usage.live_count)
+    };
+    let before_all = live();
     for function in [
         "clCreateCommandQueue",
         "clCreateBuffer",
@@ -220,8 +224,8 @@ pub(crate) fn every_function_fails_once() {
         errors.iter().for_each(|error| assert_told(error, function));
         assert_eq!(outcome.is_ok(), is_queued || is_outlived, "{function}: {outcome:?}");
         everything(&device, &library).unwrap_or_else(|error| panic!("after {function} had failed: {error}"));
-        let now = device.memory().usage();
-        assert_eq!((now.live_nbytes, now.live_count), (usage.live_nbytes, usage.live_count), "{function}");
+        // The thread that finds out that work is over may have the last handle for a moment.
+        assert!(eventually(|| live() == before_all), "{function}: {:?} of {before_all:?}", live());
     }
     // What has no room says so, and the flush is only a hint.
     for error in [CL_MEM_OBJECT_ALLOCATION_FAILURE, CL_OUT_OF_HOST_MEMORY] {

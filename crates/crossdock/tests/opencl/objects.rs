@@ -1,7 +1,12 @@
 //! Objects that others made, and objects for others.
 
+use std::ffi::c_void;
+
+use crossdock::element::DType;
+use crossdock::layout::{Layout, Order};
 use crossdock::memory::device::opencl;
 use crossdock::memory::{Birth, Buffer, DeviceKind, LeaseKind, Place};
+use crossdock::{Casting, DArray, s};
 
 use crate::conformance::{beside, bytes, host, numbers};
 use crate::first;
@@ -60,6 +65,50 @@ fn an_object_that_comes_back_is_the_same_bytes_under_leases_of_their_own() {
     let constant = unsafe { opencl::import(raw.as_ptr(), description.place, Birth::Constant) }.unwrap();
     assert!(constant.is_readonly() && constant.hold(LeaseKind::Read).is_ok());
     assert!(Buffer::zeroed(300).unwrap().copy_into(&constant).unwrap_err().is_read_only());
+}
+
+#[test]
+fn an_object_that_came_in_twice_and_a_part_of_it_are_one_memory() {
+    let _others = beside();
+    let Some((description, device)) = first() else { return };
+    let count = description.alignment;
+    let counting = Buffer::from_vec((0..2 * count as u32).collect::<Vec<_>>()).unwrap();
+    let ours = counting.copy_to(&device.memory()).unwrap();
+    let import = |raw: *mut c_void| {
+        // SAFETY: the memory object is alive; it is imported as aliased, since other leases of its
+        // memory exist.
+        unsafe { opencl::import(raw, description.place, Birth::Aliased) }.unwrap()
+    };
+    let again = import(ours.hold(LeaseKind::Pin).unwrap().object().unwrap().0.as_ptr());
+    let half = opencl::sub_buffer(&again.slice(4 * count..).unwrap(), LeaseKind::Share).unwrap();
+    let half = import(half.raw());
+
+    let refused = |from: &Buffer, to: &Buffer| from.copy_into(to).unwrap_err().is_bounds();
+    assert!(refused(&ours, &again) && refused(&again, &ours));
+    let (low, high) = (ours.slice(..4 * count).unwrap(), ours.slice(4 * count..).unwrap());
+    assert!(refused(&high, &half) && refused(&half, &high));
+    assert!(refused(&ours.slice(4 * count - 4..8 * count - 4).unwrap(), &half));
+    low.copy_into(&half).unwrap();
+    half.copy_into(&low).unwrap();
+
+    // The numbers of the first half move by one, to the start of the part.
+    let array = |buffer: &Buffer| {
+        let layout = Layout::contiguous(&[buffer.nbytes() / 4], 4, Order::RowMajor).unwrap();
+        DArray::from_buffer(buffer.clone(), DType::U32, layout, 0).unwrap()
+    };
+    array(&counting).copy_to(&device.memory()).unwrap().buffer().unwrap().0.copy_into(&ours).unwrap();
+    let (ours, again, half) = (array(&ours), array(&again), array(&half));
+    let values = |array: &DArray| -> Vec<u64> {
+        let here = array.copy_to(&host()).unwrap();
+        (0..here.len()).map(|index| here.get(&[index]).unwrap().as_u64().unwrap()).collect()
+    };
+    ours.slice(s![1..]).unwrap().assign(&again.slice(s![..-1]).unwrap(), Casting::Checked).unwrap();
+    assert!(values(&ours).iter().enumerate().all(|(k, &number)| number == k.saturating_sub(1) as u64));
+    let (before, last) = (values(&again), 2 * count as isize);
+    let shifted = again.slice(s![last / 2 - 3..last - 3]).unwrap();
+    half.assign(&shifted, Casting::Checked).unwrap();
+    assert_eq!(values(&ours)[count..], before[count - 3..2 * count - 3]);
+    assert_eq!(values(&ours)[..count], before[..count]);
 }
 
 #[test]

@@ -8,10 +8,9 @@ mod items;
 mod oracle;
 mod recorded;
 
-/// How many random cases each property test has.
+/// The default number of random cases of each property test.
+const CASES: usize = 4000;
+
 fn cases() -> usize {
-    match std::env::var("CROSSDOCK_CASES") {
-        Ok(text) => text.parse().unwrap_or_else(|_| panic!("CROSSDOCK_CASES is {text:?}, not a number")),
-        Err(_) => 4000,
-    }
+    crossdock_testkit::cases(CASES)
 }

@@ -17,7 +17,8 @@ fn dtypes_and_formats_stand_for_each_other() {
     let pair = record(&[("a", 0, DType::I32), ("b", 8, DType::F64)], 16);
     for (dtype, aligned, unaligned) in [
         (DType::BOOL, "?", "?"),
-        (DType::I64, "q", "<q"),
+        (DType::I64, "l", "<q"),
+        (DType::U64.swapped(), ">Q", ">Q"),
         (DType::U16.swapped(), ">H", ">H"),
         (DType::F16, "e", "<e"),
         (DType::LONG_DOUBLE, "g", "^g"),
@@ -37,6 +38,12 @@ fn dtypes_and_formats_stand_for_each_other() {
         (sub(&[2], pair.clone()), "(2)T{i:a:4xd:b:}", "(2)T{^i:a:4xd:b:}"),
         (record(&[("in", 8, pair.clone())], 24), "T{8xT{i:a:4xd:b:}:in:}", "T{8xT{^i:a:4xd:b:}:in:}"),
         (record(&[("a", 0, DType::U8), ("b", 1, DType::F64)], 9), "T{^B:a:d:b:}", "T{^B:a:d:b:}"),
+        (record(&[("a", 0, DType::I64), ("b", 8, DType::U64)], 16), "T{l:a:L:b:}", "T{^l:a:L:b:}"),
+        (
+            record(&[("a", 0, DType::I64.swapped()), ("b", 8, DType::I64)], 16),
+            "T{>q:a:^l:b:}",
+            "T{>q:a:^l:b:}",
+        ),
         // Lies as in C, but is as long as no struct is.
         (record(&[("a", 0, DType::I32), ("b", 4, DType::U8)], 5), "T{^i:a:B:b:}", "T{^i:a:B:b:}"),
         (
@@ -54,6 +61,43 @@ fn dtypes_and_formats_stand_for_each_other() {
         assert_eq!(pep3118::parse(aligned.as_bytes()).unwrap(), dtype, "{aligned}");
         assert_eq!(pep3118::parse(unaligned.as_bytes()).unwrap(), dtype, "{unaligned}");
     }
+}
+
+#[test]
+fn integers_of_c_go_out_under_the_name_under_which_they_came_in() {
+    for (text, aligned, unaligned) in [
+        ("l", "l", "<q"),
+        ("q", "q", "<q"),
+        ("L", "L", "<Q"),
+        ("Q", "Q", "<Q"),
+        ("n", "l", "<q"),
+        ("N", "L", "<Q"),
+        ("@q", "q", "<q"),
+        // Of a width that is the same on all platforms: no C type.
+        ("=q", "l", "<q"),
+        ("<Q", "L", "<Q"),
+        ("(2,3)q", "(2,3)q", "(2,3)<q"),
+        ("T{q:a:l:b:T{Q:c:}:d:}", "T{q:a:l:b:T{Q:c:}:d:}", "T{^q:a:l:b:T{Q:c:}:d:}"),
+    ] {
+        let dtype = pep3118::parse(text.as_bytes()).unwrap();
+        assert_eq!(pep3118::print(&dtype).unwrap(), aligned, "{text}");
+        assert_eq!(pep3118::print_unaligned(&dtype).unwrap(), unaligned, "{text}");
+        if let Some(letters) = pep3118::print_static(&dtype) {
+            assert_eq!(letters.to_str().unwrap(), aligned, "{text}");
+        }
+        // A round trip through the non-native byte order changes no name.
+        let back = dtype.swapped().swapped();
+        assert_eq!(pep3118::print(&back).unwrap(), aligned, "{text}");
+    }
+    // The name is not part of the meaning.
+    let hash = |dtype: &DType| {
+        let mut hasher = std::hash::DefaultHasher::new();
+        std::hash::Hash::hash(dtype, &mut hasher);
+        std::hash::Hasher::finish(&hasher)
+    };
+    let (long, long_long) = (pep3118::parse(b"l").unwrap(), pep3118::parse(b"q").unwrap());
+    assert_eq!((&long, &long_long), (&DType::I64, &DType::I64));
+    assert_eq!(hash(&long), hash(&long_long));
 }
 
 #[test]

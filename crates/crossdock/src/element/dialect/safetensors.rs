@@ -1,7 +1,7 @@
 //! The element types of the `.safetensors` format, which are names.
 
 use crate::element::{ByteOrder, DType, ScalarKind};
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, Kind, Result, short};
 
 /// Every element type of the format: its name, ours, and how many bits each element takes in a file.
 const DTYPES: [(&str, ScalarKind, usize); 22] = [
@@ -47,8 +47,7 @@ impl Stored {
     /// `is_unsupported` for a name that is not known here.
     pub(crate) fn named(name: &str) -> Result<Self> {
         let row = DTYPES.iter().find(|row| row.0 == name).ok_or_else(|| {
-            let short: String = name.chars().take(40).collect();
-            Error::new(Kind::Unsupported, format!("the dtype {short:?} is not one that is known here"))
+            Error::new(Kind::Unsupported, format!("the dtype {} is not one that is known here", short(name)))
         })?;
         Self::of_row(row)
     }

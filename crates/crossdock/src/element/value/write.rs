@@ -1,20 +1,22 @@
 //! From a value to bytes.
 
 use crate::element::float::FloatFormat;
+use crate::element::units::{self, Converted};
 use crate::element::value::read::check_width;
-use crate::element::{
-    ByteOrder, DType, DTypeKind, NAT, Record, Scalar, ScalarKind, SubArray, Value, extended,
-};
+use crate::element::{ByteOrder, DType, DTypeKind, Record, Scalar, ScalarKind, SubArray, Value, extended};
 use crate::error::{Error, Kind, Result};
 
 impl Value {
     /// Writes one element, at any address and in either byte order. What was there and is no part of the dtype
     /// (padding between fields) stays. On an error nothing is written.
     ///
-    /// Conversion is checked. Integers and bools become any number type that can say them, floats round to the nearest
-    /// but never to infinity, a float becomes an integer only where it is one. Fixed bytes and text are filled up with
-    /// NULs; opaque bytes have exactly the width. Dates keep their unit. Sub-arrays have the same shape, records the
-    /// same fields in the same order. A scalar is written in place; anything else through a copy of the element.
+    /// Conversion is checked. Integers and bools become any number type that represents them;
+    /// floats round to the nearest but never to infinity; a float becomes an integer only if it is
+    /// one. Fixed bytes and text are padded with NULs; opaque bytes must have exactly the width.
+    /// Dates and durations are converted to another unit if the result is exact (a year or a month
+    /// becomes its first day; a count without a unit is unchanged). Sub-arrays must have the same
+    /// shape, records the same fields in the same order. A scalar is written in place; anything
+    /// else through a copy of the element.
     ///
     /// # Errors
     ///
@@ -50,6 +52,30 @@ impl Value {
         Error::new(Kind::Value, format!("{} does not fit {dtype}", self.describe()))
     }
 
+    /// A date or a duration converted to another unit, if the result is exact.
+    fn exactly(&self, converted: Converted, dtype: Scalar) -> Result<i64> {
+        let why = match converted {
+            Converted::Exact(count) => return Ok(count),
+            Converted::Floor(_) => "it is no whole number of that unit",
+            Converted::Above | Converted::Below => "it is out of the range of that unit",
+        };
+        Err(Error::new(Kind::Value, format!("{} does not fit {dtype}: {why}", self.describe())))
+    }
+
+    /// A date or a duration converted to another unit: rounded down, or saturated at the end of the
+    /// range. Other values are unchanged.
+    pub(crate) fn saturated(self, dtype: &DType) -> Self {
+        match (self, dtype.as_scalar().map(Scalar::kind)) {
+            (Self::DateTime { count, unit: own }, Some(ScalarKind::DateTime(unit))) => {
+                Self::DateTime { count: units::date(count, own, unit).saturated(), unit }
+            }
+            (Self::TimeDelta { count, unit: own }, Some(ScalarKind::TimeDelta(unit))) => {
+                Self::TimeDelta { count: units::duration(count, own, unit).saturated(), unit }
+            }
+            (other, _) => other,
+        }
+    }
+
     /// The integer that it is, bools and whole floats included.
     fn whole(&self) -> Option<i128> {
         match *self {
@@ -60,6 +86,7 @@ impl Value {
             Self::Float(value) if value.fract() == 0.0 && value.abs() < 2_f64.powi(100) => {
                 Some(value as i128)
             }
+            Self::LongDouble(ref raw) => extended::to_int(raw),
             _ => None,
         }
     }
@@ -142,15 +169,11 @@ fn write_scalar(value: &Value, scalar: Scalar, bytes: &mut [u8]) -> Result<()> {
             _ => return Err(misfit()),
         },
         (ScalarKind::Pointer, Value::Pointer(address)) => put(&mut parts, 0, *address, 8),
-        (ScalarKind::DateTime(unit), Value::DateTime { count, unit: own })
-            if unit == *own || *count == NAT =>
-        {
-            put(&mut parts, 0, *count as u64, 8);
+        (ScalarKind::DateTime(unit), Value::DateTime { count, unit: own }) => {
+            put(&mut parts, 0, value.exactly(units::date(*count, *own, unit), scalar)? as u64, 8);
         }
-        (ScalarKind::TimeDelta(unit), Value::TimeDelta { count, unit: own })
-            if unit == *own || *count == NAT =>
-        {
-            put(&mut parts, 0, *count as u64, 8);
+        (ScalarKind::TimeDelta(unit), Value::TimeDelta { count, unit: own }) => {
+            put(&mut parts, 0, value.exactly(units::duration(*count, *own, unit), scalar)? as u64, 8);
         }
         (ScalarKind::LongDouble, _) => parts[..16].copy_from_slice(&long_double(value).ok_or_else(misfit)?),
         (ScalarKind::ComplexLongDouble, _) => {
@@ -170,6 +193,10 @@ fn write_scalar(value: &Value, scalar: Scalar, bytes: &mut [u8]) -> Result<()> {
             };
             let (re, im) = match value {
                 Value::Complex { re, im } => (pattern(&(*re).into(), part), pattern(&(*im).into(), part)),
+                Value::ComplexLongDouble(both) => {
+                    let [re, im] = both.map(|raw| pattern(&Value::LongDouble(raw), part));
+                    (re, im)
+                }
                 real => (pattern(real, part), Some(0)),
             };
             put(&mut parts, 0, re.ok_or_else(misfit)?, width);
@@ -219,11 +246,13 @@ pub(super) fn pattern(value: &Value, kind: ScalarKind) -> Option<u64> {
         ScalarKind::UInt64 => int(value, |number: u64| number),
         ScalarKind::Float64 => match value {
             Value::Float(number) => Some(number.to_bits()),
+            Value::LongDouble(raw) => extended::fits_f64(raw).map(f64::to_bits),
             whole => Some((whole.whole()? as f64).to_bits()),
         },
         float => {
             let number = match value {
                 Value::Float(number) => *number,
+                Value::LongDouble(raw) => extended::to_odd(raw)?,
                 whole => to_odd(whole.whole()?),
             };
             match FloatFormat::of(float) {
@@ -253,7 +282,7 @@ fn to_odd(value: i128) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::element::{Field, TimeBase, TimeUnit};
+    use crate::element::{Field, NAT, TimeBase, TimeUnit};
 
     const NUMBERS: [DType; 29] = [
         DType::I8,
@@ -399,6 +428,35 @@ mod tests {
     }
 
     #[test]
+    fn long_doubles_become_other_numbers_where_they_fit() {
+        let long = |value: f64| Value::LongDouble(extended::from_f64(value));
+        for dtype in NUMBERS.iter().filter(|&dtype| ![DType::POINTER, DType::F8_E8M0FNU].contains(dtype)) {
+            let mut bytes = vec![0xa5; dtype.itemsize()];
+            for value in [0.0, 1.0] {
+                long(value).write(dtype, &mut bytes).unwrap();
+                assert_eq!(Value::read(dtype, &bytes).unwrap().as_complex(), Some((value, 0.0)), "{dtype}");
+            }
+        }
+        let mut bytes = [0; 8];
+        Value::LongDouble(extended::from_int((1 << 53) + 1)).write(&DType::I64, &mut bytes).unwrap();
+        assert_eq!(i64::from_ne_bytes(bytes), (1 << 53) + 1);
+        long(-0.0).write(&DType::F64, &mut bytes).unwrap();
+        assert_eq!(f64::from_ne_bytes(bytes).to_bits(), (-0.0_f64).to_bits());
+        assert!(
+            !fits(long(0.5), &DType::I64) && !fits(long(1e39), &DType::F32) && fits(long(0.1), &DType::F32)
+        );
+        assert!(fits(long(f64::INFINITY), &DType::F64) && fits(long(f64::NAN), &DType::F32));
+        let mut large = extended::from_f64(f64::MAX);
+        large[9] = 0x7f;
+        assert!(!fits(Value::LongDouble(large), &DType::F64) && !fits(Value::LongDouble(large), &DType::F32));
+        let complex = Value::ComplexLongDouble(Box::new([extended::from_f64(1.5), extended::from_f64(-2.5)]));
+        let mut bytes = [0; 16];
+        complex.write(&DType::C128, &mut bytes).unwrap();
+        assert_eq!(Value::read(&DType::C128, &bytes).unwrap().as_complex(), Some((1.5, -2.5)));
+        assert!(!fits(complex, &DType::F64));
+    }
+
+    #[test]
     fn bytes_and_text_are_filled_up_and_never_cut() {
         let mut bytes = [0xff; 4];
         Value::Bytes(b"ab".to_vec()).write(&DType::bytes(4).unwrap(), &mut bytes).unwrap();
@@ -416,11 +474,27 @@ mod tests {
     }
 
     #[test]
-    fn dates_keep_their_unit_and_not_a_time_has_none() {
+    fn dates_become_another_unit_where_that_says_the_same() {
         let seconds = DType::datetime(TimeUnit::SECOND);
         let moment = |count, unit| Value::DateTime { count, unit };
-        assert!(fits(moment(1, TimeUnit::SECOND), &seconds));
-        assert!(!fits(moment(1, TimeUnit::DAY), &seconds));
+        let mut bytes = [0; 8];
+        moment(2, TimeUnit::DAY).write(&seconds, &mut bytes).unwrap();
+        assert_eq!(i64::from_ne_bytes(bytes), 172_800);
+        assert!(fits(moment(3000, TimeUnit::MILLISECOND), &seconds));
+        for (value, why) in [
+            (
+                moment(1500, TimeUnit::MILLISECOND),
+                "1970-01-01T00:00:01.500 (datetime64[ms]) does not fit datetime64[s]: it is no whole number of that unit",
+            ),
+            (
+                moment(1 << 62, TimeUnit::DAY),
+                "12626367463885247-04-15 (datetime64[D]) does not fit datetime64[s]: it is out of the range of that unit",
+            ),
+        ] {
+            let error = value.write(&seconds, &mut bytes).unwrap_err();
+            assert!(error.is_value());
+            assert_eq!(error.to_string(), why);
+        }
         assert!(fits(moment(NAT, TimeUnit::DAY), &seconds));
         assert!(!fits(Value::TimeDelta { count: 1, unit: TimeUnit::SECOND }, &seconds));
         assert!(!fits(1, &seconds) && !fits(1, &DType::POINTER));

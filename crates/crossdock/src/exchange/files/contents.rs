@@ -4,7 +4,7 @@ use std::fmt::{self, Write};
 
 use crate::array::DArray;
 use crate::element::DType;
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, Kind, Result, short};
 use crate::exchange::files::format::Format;
 
 /// What is in a file: arrays, each under a name where the format has names, and the texts that stand beside them. Has the file
@@ -28,18 +28,29 @@ use crate::exchange::files::format::Format;
 pub struct Contents {
     format: Format,
     entries: Vec<Entry>,
+    refused: Vec<(String, Error)>,
     metadata: Vec<(String, String)>,
 }
 
 impl Contents {
     /// Of a format whose files hold one array without a name.
     pub(super) fn of_array(format: Format, array: DArray) -> Self {
-        Self { format, entries: vec![Entry::mapped(String::new(), array)], metadata: Vec::new() }
+        Self {
+            format,
+            entries: vec![Entry::mapped(String::new(), array)],
+            refused: Vec::new(),
+            metadata: Vec::new(),
+        }
     }
 
     #[cfg(any(feature = "npz", feature = "safetensors", feature = "png", feature = "jpeg"))]
     pub(super) fn new(format: Format, entries: Vec<Entry>, metadata: Vec<(String, String)>) -> Self {
-        Self { format, entries, metadata }
+        Self { format, entries, refused: Vec::new(), metadata }
+    }
+
+    #[cfg(any(feature = "npz", feature = "safetensors"))]
+    pub(super) fn with_refused(self, refused: Vec<(String, Error)>) -> Self {
+        Self { refused, ..self }
     }
 
     /// The format of the file.
@@ -52,7 +63,14 @@ impl Contents {
         &self.entries
     }
 
-    /// The names of the arrays. Empty for the one array of a format without names.
+    /// The arrays that cannot be opened, each with its name and the reason: Python objects,
+    /// encrypted members of an archive, types that this library does not know. The other arrays of
+    /// the file can still be opened.
+    pub fn refused(&self) -> impl ExactSizeIterator<Item = (&str, &Error)> {
+        self.refused.iter().map(|(name, error)| (name.as_str(), error))
+    }
+
+    /// The names of the arrays that can be opened. Empty if the format has one unnamed array.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.entries.iter().map(Entry::name)
     }
@@ -66,11 +84,17 @@ impl Contents {
     ///
     /// # Errors
     ///
-    /// `is_bounds`, naming those that there are.
+    /// `is_bounds`, listing the names that exist; for one of [`Contents::refused`], the reason.
     pub fn get(&self, name: &str) -> Result<&Entry> {
-        self.entries.iter().find(|entry| entry.name == name).ok_or_else(|| {
-            let text = format!("there is no array {name:?} in the file; {}", self.listed());
-            Error::new(Kind::Bounds, text)
+        if let Some(entry) = self.entries.iter().find(|entry| entry.name == name) {
+            return Ok(entry);
+        }
+        Err(match self.refused.iter().find(|(refused, _)| refused == name) {
+            Some((_, error)) => error.again(),
+            None => {
+                let text = format!("there is no array {} in the file; {}", short(name), self.listed());
+                Error::new(Kind::Bounds, text)
+            }
         })
     }
 
@@ -78,10 +102,12 @@ impl Contents {
     ///
     /// # Errors
     ///
-    /// `is_unsupported` where there are several, which it names, or none.
+    /// `is_unsupported` if there are several (the error names them) or none; if the only one cannot
+    /// be opened, the reason.
     pub fn single(&self) -> Result<&Entry> {
-        match self.entries.as_slice() {
-            [entry] => Ok(entry),
+        match (self.entries.as_slice(), self.refused.as_slice()) {
+            ([entry], []) => Ok(entry),
+            ([], [(_, error)]) => Err(error.again()),
             _ => Err(Error::new(
                 Kind::Unsupported,
                 format!("not one array that could be opened by itself: {}", self.listed()),
@@ -101,16 +127,16 @@ impl Contents {
     /// `it has 3 arrays: "a", "b", "c"`
     fn listed(&self) -> String {
         const MOST: usize = 8;
-        let count = self.entries.len();
+        let count = self.entries.len() + self.refused.len();
         let mut text = match count {
             0 => return "it has no arrays".to_owned(),
             1 => "it has one array: ".to_owned(),
             _ => format!("it has {count} arrays: "),
         };
-        for (index, name) in self.names().take(MOST).enumerate() {
-            let short: String = name.chars().take(40).collect();
+        let names = self.names().chain(self.refused().map(|(name, _)| name));
+        for (index, name) in names.take(MOST).enumerate() {
             // Writing to a string cannot fail.
-            let _ = write!(text, "{}{short:?}", if index > 0 { ", " } else { "" });
+            let _ = write!(text, "{}{}", if index > 0 { ", " } else { "" }, short(name));
         }
         if count > MOST {
             let _ = write!(text, " and {} more", count - MOST);
@@ -207,7 +233,7 @@ impl Entry {
         };
         match self.name.as_str() {
             "" => opened,
-            name => opened.map_err(|error| error.within(format_args!("array {name:?}"))),
+            name => opened.map_err(|error| error.within(format_args!("array {}", short(name)))),
         }
     }
 }

@@ -90,13 +90,43 @@ pub fn open_all(path: impl AsRef<Path>) -> Result<Contents> {
     OpenOptions::new().open_all(path)
 }
 
+/// A path for error messages, which end up on terminals and in logs: unchanged, except that
+/// characters that a terminal would act on are escaped.
+fn shown(path: &Path) -> String {
+    let text = path.display().to_string();
+    let mut safe = String::with_capacity(text.len());
+    for letter in text.chars() {
+        // A leading combining mark would be escaped, too, so the text is escaped behind another
+        // character.
+        let behind = String::from_iter(['x', letter]);
+        match letter {
+            '\'' | '"' | '\\' => safe.push(letter),
+            _ => safe.extend(behind.escape_debug().skip(1)),
+        }
+    }
+    safe
+}
+
 /// Opens a file that has to be of this format.
 #[cfg(any(feature = "npz", feature = "safetensors", feature = "png", feature = "jpeg"))]
 fn open_as(path: &Path, format: Format) -> Result<Contents> {
     let contents = open_all(path)?;
     if contents.format() != format {
         let text = format!("a {} file, where a {format} file was expected", contents.format());
-        return Err(crate::error::Error::new(crate::error::Kind::Unsupported, text).within(path.display()));
+        return Err(crate::error::Error::new(crate::error::Kind::Unsupported, text).within(shown(path)));
     }
     Ok(contents)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_shows_a_path_as_it_is_and_escapes_what_a_terminal_acts_on() {
+        let plain = "/tmp/größe e\u{301} 大小 'a' \"b\" c\\d";
+        assert_eq!(shown(Path::new(plain)), plain);
+        let error = open("/missing\u{1b}[2J\u{9b}m\u{202e}\n/a").unwrap_err().to_string();
+        assert!(error.starts_with(r"/missing\u{1b}[2J\u{9b}m\u{202e}\n/a: "), "{error}");
+    }
 }

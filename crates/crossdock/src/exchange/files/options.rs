@@ -8,7 +8,7 @@ use crate::array::DArray;
 use crate::error::{Error, Kind, Result};
 use crate::exchange::files::contents::Contents;
 use crate::exchange::files::format::Format;
-use crate::exchange::files::{magic, npy, source};
+use crate::exchange::files::{magic, npy, shown, source};
 use crate::memory::{Buffer, MapOptions};
 
 /// The most bytes that one array may take when it is decompressed, unless another limit is set: 16 GiB.
@@ -70,7 +70,7 @@ impl OpenOptions {
     /// As [`OpenOptions::open_all`], and `is_unsupported`, naming the arrays, where there are several.
     pub fn open(&self, path: impl AsRef<Path>) -> Result<DArray> {
         let path = path.as_ref();
-        let within = |error: Error| error.within(path.display());
+        let within = |error: Error| error.within(shown(path));
         self.open_all(path)?.into_array().map_err(within)
     }
 
@@ -83,8 +83,8 @@ impl OpenOptions {
     /// the function `from_buffer` of the format.
     pub fn open_all(&self, path: impl AsRef<Path>) -> Result<Contents> {
         let path = path.as_ref();
-        let file = source::open(path, self.writable).map_err(|error| error.within(path.display()))?;
-        self.open_file(file, path.display())
+        let file = source::open(path, self.writable).map_err(|error| error.within(shown(path)))?;
+        self.open_file(file, shown(path))
     }
 
     /// Opens a file that is open already, for writing too if the arrays are to be writable. `name` stands in front of errors.

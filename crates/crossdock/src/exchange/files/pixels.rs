@@ -135,14 +135,18 @@ impl Samples {
         let kind = array.dtype().as_scalar().map(|scalar| scalar.kind());
         let known = colors.iter().find(|color| (color.0, Some(color.1)) == (channels, kind));
         let Some(&(.., color)) = known else {
-            let all: Vec<String> =
-                colors.iter().map(|(channels, kind, _)| format!("{channels} of {kind}")).collect();
+            let (mut kinds, mut counts): (Vec<String>, Vec<String>) =
+                colors.iter().map(|(channels, kind, _)| (kind.to_string(), channels.to_string())).unzip();
+            kinds.dedup();
+            counts.sort_unstable();
+            counts.dedup();
             return Err(Error::new(
                 Kind::Unsupported,
                 format!(
-                    "{channels} channels of {} are no pixels of this format, which are {}: cast the array, or pick channels",
+                    "this format stores {} with {} channels; this array is {} with {channels}: cast it, or pick channels",
+                    kinds.join(" or "),
+                    counts.join(" or "),
                     array.dtype().brief(),
-                    all.join(", ")
                 ),
             ));
         };

@@ -11,16 +11,18 @@ use std::str::FromStr;
 
 use crate::array::DArray;
 use crate::element::DType;
-use crate::error::{Error, Kind, Result};
+use crate::element::dialect::typestr;
+use crate::error::{Error, Kind, Result, short};
 use crate::exchange::files::options::OpenOptions;
-use crate::exchange::files::{elements, new_file, source};
+use crate::exchange::files::{elements, new_file, shown, source};
 use crate::layout::{Layout, Order};
 use crate::memory::{Buffer, LeaseKind};
 
 /// What the bytes of a raw file are.
 ///
-/// As text, and back: `dtype` and `shape`, and where they are not the usual ones `order` (C or F) or `strides` (in bytes), and the `offset` of
-/// element 0 (in bytes).
+/// Converts to and from text: `dtype` (a name, a type string, or the Python literal of a record)
+/// and `shape`; then, if they differ from the defaults, `order` (C or F) or `strides` (in bytes),
+/// and the `offset` of element 0 (in bytes).
 ///
 /// ```
 /// use crossdock::{element::DType, exchange::files::raw::Description, layout::Order};
@@ -74,6 +76,12 @@ impl Description {
         self
     }
 
+    /// `Display` of a compound type is meant for people, so it is written as NumPy writes it, if
+    /// NumPy can.
+    fn spelling(&self) -> Option<String> {
+        if self.dtype.as_scalar().is_some() { None } else { typestr::print(&self.dtype).ok() }
+    }
+
     fn layout(&self) -> Result<Layout> {
         match &self.lies {
             Lies::Gapless(order) => Layout::contiguous(&self.shape, self.dtype.itemsize(), *order),
@@ -112,7 +120,7 @@ pub fn open_with(path: impl AsRef<Path>, description: &Description, options: &Op
     let opened = source::open(path, options.is_writable())
         .and_then(|file| options.map(file))
         .and_then(|buffer| from_buffer(buffer, description));
-    opened.map_err(|error| error.within(path.display()))
+    opened.map_err(|error| error.within(shown(path)))
 }
 
 /// The array in bytes that are in memory already, in place. O(1).
@@ -153,7 +161,10 @@ pub fn save(path: impl AsRef<Path>, array: &DArray, order: Order) -> Result<()> 
 
 impl fmt::Display for Description {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "dtype={}; shape=", self.dtype)?;
+        match self.spelling() {
+            Some(literal) => write!(f, "dtype={literal}; shape=")?,
+            None => write!(f, "dtype={}; shape=", self.dtype)?,
+        }
         list(f, &self.shape)?;
         match &self.lies {
             Lies::Gapless(Order::RowMajor) => {}
@@ -180,19 +191,21 @@ fn list<T: fmt::Display>(f: &mut fmt::Formatter<'_>, numbers: &[T]) -> fmt::Resu
 impl FromStr for Description {
     type Err = Error;
 
-    /// Entries `name=value` in any order, with semicolons between them. A shape without numbers is that of a single element.
+    /// Entries `name=value` in any order, separated by semicolons; semicolons within the quotes of
+    /// a literal do not count. An empty shape is that of a single element.
     fn from_str(text: &str) -> Result<Self> {
-        let refused = |why: String| Error::new(Kind::Malformed, format!("the description {text:?}: {why}"));
+        let refused =
+            |why: String| Error::new(Kind::Malformed, format!("the description {}: {why}", short(text)));
         let names = ["dtype", "shape", "order", "strides", "offset"];
         let mut found: [Option<&str>; 5] = [None; 5];
-        for part in text.split(';').map(str::trim).filter(|part| !part.is_empty()) {
+        for part in parts(text).map(str::trim).filter(|part| !part.is_empty()) {
             let (name, value) = part.split_once('=').ok_or_else(|| {
-                refused(format!("{part:?} is no entry: write one like dtype=uint16; shape=480,640"))
+                refused(format!("{} is no entry: write one like dtype=uint16; shape=480,640", short(part)))
             })?;
             let slot = names
                 .iter()
                 .position(|&known| known == name.trim())
-                .ok_or_else(|| refused(format!("{:?} is none of {}", name.trim(), names.join(", "))))?;
+                .ok_or_else(|| refused(format!("{} is none of {}", short(name.trim()), names.join(", "))))?;
             if found[slot].replace(value.trim()).is_some() {
                 return Err(refused(format!("it says {} twice", names[slot])));
             }
@@ -201,8 +214,10 @@ impl FromStr for Description {
         let missing = |name: &str| refused(format!("it does not say the {name}"));
         let dtype = dtype.ok_or_else(|| missing("dtype"))?.parse::<DType>();
         let shape = numbers(shape.ok_or_else(|| missing("shape"))?, &refused)?;
-        let mut description =
-            Self::new(dtype.map_err(|error| error.within(format_args!("the description {text:?}")))?, &shape);
+        let mut description = Self::new(
+            dtype.map_err(|error| error.within(format_args!("the description {}", short(text))))?,
+            &shape,
+        );
         description = match (order, strides) {
             (None | Some("C"), None) => description,
             (Some("F"), None) => description.order(Order::ColumnMajor),
@@ -220,9 +235,27 @@ impl FromStr for Description {
     }
 }
 
+/// Splits a text at its semicolons, except those within the quotes of a Python literal.
+fn parts(text: &str) -> impl Iterator<Item = &str> {
+    let (mut quote, mut is_escaped) = (None, false);
+    text.split(move |letter| {
+        let was_escaped = std::mem::take(&mut is_escaped);
+        match (quote, letter) {
+            (Some(_), '\\') => is_escaped = !was_escaped,
+            (Some(open), _) if letter == open && !was_escaped => quote = None,
+            (None, '\'' | '"') => quote = Some(letter),
+            _ => {}
+        }
+        letter == ';' && quote.is_none()
+    })
+}
+
 fn numbers<T: FromStr>(text: &str, refused: &impl Fn(String) -> Error) -> Result<Vec<T>> {
     let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty());
     parts
-        .map(|part| part.parse().map_err(|_| refused(format!("{part:?} in {text:?} is no whole number"))))
+        .map(|part| {
+            part.parse()
+                .map_err(|_| refused(format!("{} in {} is no whole number", short(part), short(text))))
+        })
         .collect()
 }

@@ -3,7 +3,7 @@
 use crate::element::{DType, Value};
 use crate::error::Result;
 use crate::kernel::cast::Lost;
-use crate::kernel::load_bytes;
+use crate::kernel::{Casting, load_bytes};
 use crate::layout::Layout;
 use crate::memory::racy;
 
@@ -23,12 +23,13 @@ pub(super) unsafe fn cast(
     dst: *mut u8,
     to: &DType,
     to_layout: &Layout,
+    casting: Casting,
 ) -> Result<Option<Lost>> {
     let mut bytes = vec![0; to.itemsize()];
     for (position, (offset, place)) in from_layout.offsets()?.zip(to_layout.offsets()?).enumerate() {
         let (src, dst) = (src.wrapping_offset(offset), dst.wrapping_offset(place));
         // SAFETY: one element, and its place (the caller's word).
-        if let Err(error) = unsafe { cast_one(src, from, dst, to, &mut bytes) } {
+        if let Err(error) = unsafe { cast_one(src, from, dst, to, &mut bytes, casting) } {
             return Ok(Some(Lost { position, error }));
         }
     }
@@ -50,9 +51,11 @@ pub(super) unsafe fn cast_one(
     dst: *mut u8,
     to: &DType,
     bytes: &mut [u8],
+    casting: Casting,
 ) -> Result<()> {
     // SAFETY: one element (the caller's word).
     let value = unsafe { load_bytes(src, from.itemsize(), |bytes| Value::read(from, bytes)) }?;
+    let value = if casting == Casting::Saturating { value.saturated(to) } else { value };
     value.write(to, bytes)?;
     // SAFETY: its place in the destination (the caller's word).
     unsafe { racy::copy(bytes.as_ptr(), dst, bytes.len()) };

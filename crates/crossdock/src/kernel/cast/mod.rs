@@ -27,7 +27,7 @@ use crate::kernel::cpu::Level;
 use crate::kernel::hops::Ends;
 use crate::kernel::pair::{PER_THREAD, Pair};
 use crate::kernel::records::has_gaps;
-use crate::kernel::{Casting, Racy, each_direct, fill, in_element, index_of, threads};
+use crate::kernel::{Casting, Racy, each_direct, fill, in_element, index_of, one_of_all, threads};
 use crate::layout::{Layout, Order};
 use crate::memory::count_copied;
 
@@ -123,6 +123,11 @@ impl Cast {
         to: &DType,
         to_layout: &Layout,
     ) -> Result<Option<Lost>> {
+        if from_layout.itemsize() == 0 && to_layout.itemsize() == 0 && to_layout.len() > 1 {
+            let (one, other) = (one_of_all(from_layout)?, one_of_all(to_layout)?);
+            // SAFETY: an element of size 0 at this address accesses no bytes.
+            return unsafe { self.any(src, from, &one, dst, to, &other) };
+        }
         match (from.kind(), to.kind()) {
             (DTypeKind::Scalar(source), DTypeKind::Scalar(target)) => {
                 if let Some(plan) = Plan::new(source, target, self.casting, self.level) {
@@ -155,7 +160,7 @@ impl Cast {
             _ => {}
         }
         // SAFETY: the caller's word.
-        unsafe { by_value::cast(src, from, from_layout, dst, to, to_layout) }
+        unsafe { by_value::cast(src, from, from_layout, dst, to, to_layout, self.casting) }
     }
 
     /// # Safety
@@ -323,7 +328,9 @@ impl Numbers<'_> {
                         dst.wrapping_offset(to.offset_of(&index)?),
                     );
                     // SAFETY: one element, and its place (the caller's word).
-                    let one = unsafe { by_value::cast_one(src, self.from, dst, self.to, &mut bytes) };
+                    let one = unsafe {
+                        by_value::cast_one(src, self.from, dst, self.to, &mut bytes, Casting::Checked)
+                    };
                     if let Err(error) = one {
                         return Ok(Some(Lost { position, error }));
                     }

@@ -757,7 +757,15 @@ fn what_loops_do_not_know_goes_by_value() {
     let (mut out, source) = ([0_u8; 8], [0xff_u8; 8]);
     // SAFETY: one element each, which are ours.
     let lost = unsafe {
-        by_value::cast(source.as_ptr(), &text, &layout, out.as_mut_ptr(), &text.swapped(), &layout)
+        by_value::cast(
+            source.as_ptr(),
+            &text,
+            &layout,
+            out.as_mut_ptr(),
+            &text.swapped(),
+            &layout,
+            Casting::Checked,
+        )
     };
     assert!(lost.unwrap().unwrap().error.is_value(), "no letters");
     let cast = Cast { casting: Casting::Saturating, level: Level::current() };

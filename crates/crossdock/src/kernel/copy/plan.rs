@@ -206,7 +206,130 @@ impl Plan {
 
 #[cfg(test)]
 mod tests {
+    use crossdock_testkit::{cases, seed};
+    use fastrand::Rng;
+
     use super::*;
+
+    /// Two layouts of one shape, some with more axes than fit inline.
+    fn random(rng: &mut Rng) -> (Vec<usize>, Vec<isize>, Vec<isize>, usize) {
+        let (rank, itemsize) = (rng.usize(0..=10).min(rng.usize(0..=14)), rng.usize(1..=3));
+        let shape: Vec<usize> = (0..rank).map(|_| rng.usize(1..=if rank > 4 { 2 } else { 4 })).collect();
+        let strides = |rng: &mut Rng| -> Vec<isize> {
+            // Strides of contiguous arrays, in a random order of the axes, so that some axes merge;
+            // some are reversed, some arbitrary.
+            let mut strides = vec![0; rank];
+            let mut order: Vec<usize> = (0..rank).collect();
+            if rng.bool() {
+                rng.shuffle(&mut order);
+            }
+            let mut step = itemsize as isize;
+            for &axis in order.iter().rev() {
+                strides[axis] = match rng.u8(0..8) {
+                    0 => rng.isize(-9..=9),
+                    1 => -step,
+                    _ => step,
+                };
+                step *= shape[axis] as isize;
+            }
+            strides
+        };
+        let (from, to) = (strides(rng), strides(rng));
+        (shape, from, to, itemsize)
+    }
+
+    /// Pairs of source and destination bytes, by a naive loop.
+    fn expected(shape: &[usize], from: &[isize], to: &[isize], width: usize) -> Vec<(isize, isize)> {
+        let mut pairs = vec![(0, 0)];
+        for (axis, &len) in shape.iter().enumerate() {
+            let steps = |(f, t)| (0..len as isize).map(move |i| (f + i * from[axis], t + i * to[axis]));
+            pairs = pairs.into_iter().flat_map(steps).collect();
+        }
+        sorted(pairs.into_iter().flat_map(|(f, t)| (0..width as isize).map(move |byte| (f + byte, t + byte))))
+    }
+
+    fn moved(plan: &Plan) -> Vec<(isize, isize)> {
+        let mut pairs = vec![];
+        plan.for_each(|f, t| pairs.extend((0..plan.width as isize).map(|byte| (f + byte, t + byte))));
+        sorted(pairs.into_iter())
+    }
+
+    fn sorted(pairs: impl Iterator<Item = (isize, isize)>) -> Vec<(isize, isize)> {
+        let mut pairs: Vec<_> = pairs.collect();
+        pairs.sort_unstable();
+        pairs
+    }
+
+    #[test]
+    fn plans_of_any_two_layouts_move_each_byte_to_its_place() {
+        let mut rng = Rng::with_seed(seed());
+        for _ in 0..cases(600) {
+            let (shape, from, to, itemsize) = random(&mut rng);
+            let context = format!("{shape:?} {from:?} {to:?} {itemsize}");
+            let wanted = expected(&shape, &from, &to, itemsize);
+            for plan in [Plan::new, Plan::apart].map(|make| make(&shape, &from, &to, itemsize).unwrap()) {
+                assert_eq!(moved(&plan), wanted, "{context}");
+                assert_eq!(
+                    (plan.nbytes(), plan.len() * plan.width),
+                    (wanted.len(), wanted.len()),
+                    "{context}"
+                );
+                // Steps in the destination are not negative, and the smallest come last.
+                let steps: Vec<_> = plan.axes().iter().map(|axis| axis.to).collect();
+                assert!(
+                    steps.iter().all(|&step| step >= 0) && steps.is_sorted_by(|a, b| a >= b),
+                    "{context}"
+                );
+                // No axis has length 1, and no two neighbours could be merged on both sides.
+                let chains = |pair: &[Axis]| {
+                    let whole =
+                        |side: fn(&Axis) -> isize| side(&pair[1]) * pair[1].len as isize == side(&pair[0]);
+                    whole(|axis| axis.from) && whole(|axis| axis.to)
+                };
+                assert!(!plan.axes().windows(2).any(chains), "{context}");
+                assert!(plan.axes().iter().all(|axis| axis.len > 1), "{context}");
+                let Some(axis) = (0..plan.axes().len()).next_back() else { continue };
+                parts_are_the_whole(&plan, rng.usize(0..=axis), &mut rng, &wanted);
+                the_rest_times_the_taken_is_the_whole(
+                    &plan,
+                    [rng.usize(0..=axis), rng.usize(0..=axis)],
+                    &wanted,
+                );
+            }
+            let one_element = Plan::apart(&shape, &from, &to, itemsize).unwrap();
+            assert_eq!(one_element.width, itemsize, "{context}");
+        }
+    }
+
+    fn parts_are_the_whole(plan: &Plan, axis: usize, rng: &mut Rng, wanted: &[(isize, isize)]) {
+        let len = plan.axes()[axis].len;
+        let cut = rng.usize(0..len);
+        // The last part asks for more than is left.
+        let parts = [(0, cut), (cut, len)].map(|(start, most)| plan.with_part(axis, start, most));
+        assert_eq!(parts.each_ref().map(|part| part.axes()[axis].len), [cut, len - cut]);
+        let moved = parts.iter().filter(|part| part.axes()[axis].len > 0).flat_map(moved);
+        assert_eq!(sorted(moved), wanted);
+    }
+
+    fn the_rest_times_the_taken_is_the_whole(plan: &Plan, taken: [usize; 2], wanted: &[(isize, isize)]) {
+        let rest = moved(&plan.without(taken.map(Some)));
+        let mut pairs = rest;
+        let mut taken = taken.to_vec();
+        taken.dedup();
+        for axis in taken.into_iter().map(|axis| plan.axes()[axis]) {
+            let steps = |(f, t)| (0..axis.len as isize).map(move |i| (f + i * axis.from, t + i * axis.to));
+            pairs = pairs.into_iter().flat_map(steps).collect();
+        }
+        assert_eq!(sorted(pairs.into_iter()), wanted);
+        assert_eq!(plan.without([None; 2]).axes(), plan.axes());
+    }
+
+    #[test]
+    fn of_axes_with_the_same_steps_in_the_destination_the_source_chooses_the_order() {
+        // The destination repeats one byte, so the source decides: its smallest steps come last.
+        let plan = Plan::apart(&[2, 3, 4], &[4, -50, 100], &[0, 0, 0], 4).unwrap();
+        assert_eq!(plan.axes(), [axis(4, 100, 0), axis(3, -50, 0), axis(2, 4, 0)]);
+    }
 
     fn axis(len: usize, from: isize, to: isize) -> Axis {
         Axis { len, from, to }

@@ -36,7 +36,8 @@ use self::steps::Step;
 use crate::element::DType;
 use crate::error::Result;
 use crate::layout::Layout;
-use crate::memory::device::{Event, Hold, MemoryManager, Stream};
+use crate::memory::device::pending::{Held, Leases};
+use crate::memory::device::{Event, Hold, MemoryManager, Orphans, Stream};
 use crate::memory::{Buffer, count_copied};
 
 /// Elements in memory of a device: element 0 lies `offset` bytes into the buffer, which has all bytes that the layout reaches from there.
@@ -93,20 +94,26 @@ pub(crate) struct Work {
 impl Work {
     /// Says that it is done: counts what was copied, and gives the leases back.
     fn complete(self) {
-        count_copied(self.nbytes);
+        drop(self.give_back(true));
     }
 
-    /// For a queue: what is called when the work has ended well, and what puts it there, which has to be dropped before anybody can find out
-    /// that it is over.
-    fn shared(self) -> (impl FnOnce() + Send + 'static, Arc<Self>) {
+    /// Releases the leases, and counts the copied bytes if the work is done. Dropping the result
+    /// releases memory that has no holder left.
+    fn give_back(self, is_done: bool) -> Orphans {
+        if is_done {
+            count_copied(self.nbytes);
+        }
+        [self.to.give_back(), self.from.and_then(Hold::give_back), self.refused.and_then(Hold::give_back)]
+    }
+
+    /// For a queue: what it holds until the work is over, and the part that enqueues the work. The
+    /// second must be dropped before another thread can see that the work is over.
+    fn shared(self) -> (impl Held, Arc<Self>) {
         let work = Arc::new(self);
-        let held = work.clone();
-        let complete = move || {
-            if let Some(work) = Arc::into_inner(held) {
-                work.complete();
-            }
+        let give_back = |work, is_done| {
+            Arc::into_inner(work).map_or_else(Orphans::default, |work: Self| work.give_back(is_done))
         };
-        (complete, work)
+        (Leases::new(work.clone(), give_back, ()), work)
     }
 }
 
@@ -127,14 +134,14 @@ mod tests {
     use crate::kernel::device::job::Program;
 
     #[test]
-    fn what_cuda_is_given_is_made_of_the_source_as_it_is() {
+    fn what_cuda_is_given_is_made_of_the_source_as_it_is_and_unchanged_since() {
         let fnv = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3);
         let made =
             [(Program::Copy, include_str!("cuda/copy.ptx")), (Program::Cast, include_str!("cuda/cast.ptx"))];
         for (program, ptx) in made {
-            let bytes = program.source().concat();
+            let (first, body) = ptx.split_once('\n').unwrap();
+            let bytes = program.source().concat() + body;
             let hash = format!("{:016x}", bytes.as_bytes().iter().fold(0xcbf2_9ce4_8422_2325, fnv));
-            let first = ptx.lines().next().unwrap();
             assert!(first.contains(&hash), "{first:?} is not of {hash}: run `cargo xtask ptx`");
         }
     }

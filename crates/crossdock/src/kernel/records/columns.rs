@@ -38,22 +38,24 @@ pub(crate) unsafe fn copy_columns(
 ) -> Result<()> {
     let common = shape.len();
     let mut arrays = Vec::new();
-    let mut record_nbytes = 0;
+    let mut record_nbytes = 0_usize;
+    for Column { from_layout, to_layout, .. } in columns {
+        arrays.extend([&to_layout.strides()[..common], &from_layout.strides()[..common]]);
+        let each = from_layout.shape()[common..].iter().product::<usize>();
+        let nbytes = each.saturating_mul(from_layout.itemsize().saturating_add(to_layout.itemsize()));
+        record_nbytes = record_nbytes.saturating_add(nbytes);
+    }
     let indirect = |column: &Column<'_>| {
         column.from_layout.suboffsets().is_some() || column.to_layout.suboffsets().is_some()
     };
-    if columns.iter().any(indirect) {
-        // What lies where is not known before the pointers are followed.
+    if record_nbytes == 0 || columns.iter().any(indirect) {
+        // Records of size 0 have no blocks, and behind pointers the distances are unknown: convert
+        // column by column.
         return columns.iter().try_for_each(|column| {
             let Column { src, from, from_layout, dst, to, to_layout } = column;
             // SAFETY: the caller's word.
             unsafe { convert(*src, from, from_layout, *dst, to, to_layout, casting, gaps) }
         });
-    }
-    for Column { from_layout, to_layout, .. } in columns {
-        arrays.extend([&to_layout.strides()[..common], &from_layout.strides()[..common]]);
-        record_nbytes += from_layout.shape()[common..].iter().product::<usize>()
-            * (from_layout.itemsize() + to_layout.itemsize());
     }
     if arrays.is_empty() {
         return Ok(());

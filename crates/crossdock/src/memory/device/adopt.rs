@@ -40,6 +40,7 @@ struct DeviceMemory<F> {
     manager: Arc<dyn MemoryManager>,
     charge: Charge,
     release: F,
+    is_own: bool,
 }
 
 // SAFETY: the pointers in the region are only handed on (to a manager, which is Send and Sync); what frees them is Send.
@@ -57,6 +58,10 @@ impl<F: FnOnce() -> Result<()> + Send + 'static> Keep for DeviceMemory<F> {
     fn device(&self) -> Option<Attached> {
         let DeviceRegion { object, address: base, .. } = self.region;
         Some(Attached { manager: self.manager.clone(), object, base })
+    }
+
+    fn is_own(&self) -> bool {
+        self.is_own
     }
 }
 
@@ -79,9 +84,41 @@ pub unsafe fn adopt(
     charge: Charge,
     release: impl FnOnce() -> Result<()> + Send + 'static,
 ) -> Result<Buffer> {
+    // SAFETY: `adopt_as` requires what this function requires: the region is valid until `release`
+    // is called.
+    unsafe { adopt_as(manager, region, charge, release, false) }
+}
+
+/// Like [`adopt`], for a release that runs only code of this library and of a driver.
+///
+/// # Errors
+///
+/// As [`adopt`].
+///
+/// # Safety
+///
+/// As for [`adopt`].
+pub(crate) unsafe fn adopt_own(
+    manager: Arc<dyn MemoryManager>,
+    region: DeviceRegion,
+    charge: Charge,
+    release: impl FnOnce() -> Result<()> + Send + 'static,
+) -> Result<Buffer> {
+    // SAFETY: `adopt_as` requires what this function requires: the region is valid until `release`
+    // is called.
+    unsafe { adopt_as(manager, region, charge, release, true) }
+}
+
+unsafe fn adopt_as(
+    manager: Arc<dyn MemoryManager>,
+    region: DeviceRegion,
+    charge: Charge,
+    release: impl FnOnce() -> Result<()> + Send + 'static,
+    is_own: bool,
+) -> Result<Buffer> {
     let place = manager.place();
     let erased = Region { ptr: region.address, nbytes: region.nbytes, place, backing: Backing::Device };
-    let keep = DeviceMemory { region, manager, charge, release };
+    let keep = DeviceMemory { region, manager, charge, release, is_own };
     // SAFETY: the caller's word.
     unsafe { allocation::adopt(erased, region.birth, keep) }.map(Buffer::whole)
 }

@@ -8,6 +8,7 @@ use std::hash::{BuildHasherDefault, DefaultHasher};
 use std::ptr::NonNull;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, MutexGuard};
+use std::time::{Duration, Instant};
 
 use crate::error::{Error, Kind, Result};
 use crate::memory::allocation::{Header, release_quietly};
@@ -35,6 +36,7 @@ impl Effect {
 struct Noted {
     event: Arc<dyn Event>,
     effect: Effect,
+    since: Instant,
 }
 
 /// By the address of the header. Nothing of an event is called or dropped under the lock: events have locks of their own.
@@ -71,7 +73,7 @@ pub(super) fn note(
     let row = rows.entry(key(header)).or_default();
     let fits = row.try_reserve(1).is_ok();
     if fits {
-        row.push(Noted { event: event.clone(), effect });
+        row.push(Noted { event: event.clone(), effect, since: Instant::now() });
         header.awaited.store(true, Ordering::Release);
     } else if row.is_empty() {
         rows.remove(&key(header));
@@ -105,6 +107,15 @@ pub(crate) fn forget(header: NonNull<Header>) {
     let row = rows().remove(&header.as_ptr().addr());
     // An event is anybody's, and so is a panic of its drop: the memory is released all the same.
     release_quietly(|| drop(row));
+}
+
+/// The events noted on an allocation without holders, to be dropped where foreign code may run.
+#[derive(Default)]
+pub(crate) struct Forgotten(#[expect(dead_code, reason = "kept to be dropped")] Vec<Noted>);
+
+/// Like [`forget`], but returns the events for the caller to drop.
+pub(crate) fn forget_later(header: NonNull<Header>) -> Forgotten {
+    Forgotten(rows().remove(&header.as_ptr().addr()).unwrap_or_default())
 }
 
 fn first(header: &Header, concerns: impl Fn(Effect) -> bool) -> Option<Noted> {
@@ -141,12 +152,33 @@ fn sweep(header: &Header) {
 }
 
 fn list(header: &Header) -> Result<Vec<Noted>> {
-    chosen(header, |_| true)
+    chosen(key(header), |_| true)
 }
 
-fn chosen(header: &Header, is_chosen: impl Fn(Effect) -> bool) -> Result<Vec<Noted>> {
+/// The work noted at the address of a header, for the ledger. The header need not be alive. Empty
+/// if the list cannot be allocated.
+pub(crate) fn noted_at(address: usize) -> Vec<UnderWay> {
+    let now = Instant::now();
+    let noted = chosen(address, |_| true).unwrap_or_default();
+    let age = |since: Instant| now.saturating_duration_since(since);
+    noted.into_iter().map(|n| UnderWay { event: n.event, effect: n.effect, age: age(n.since) }).collect()
+}
+
+/// Work that is noted on an allocation.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct UnderWay {
+    /// The event of its end.
+    pub event: Arc<dyn Event>,
+    /// Whether it reads or writes the memory.
+    pub effect: Effect,
+    /// How long ago it was noted.
+    pub age: Duration,
+}
+
+fn chosen(key: usize, is_chosen: impl Fn(Effect) -> bool) -> Result<Vec<Noted>> {
     let rows = rows();
-    let row = rows.get(&key(header)).map_or(&[][..], Vec::as_slice);
+    let row = rows.get(&key).map_or(&[][..], Vec::as_slice);
     let mut list = Vec::new();
     for noted in row.iter().filter(|noted| is_chosen(noted.effect)) {
         list.try_reserve(1).map_err(|_| Error::out_of_memory(size_of_val(row), 1))?;
@@ -165,7 +197,7 @@ pub(super) fn before(header: &Header, kind: LeaseKind) -> Result<Vec<Arc<dyn Eve
         return Ok(Vec::new());
     }
     let mut under_way = Vec::new();
-    for noted in chosen(header, |effect| effect.concerns(kind))? {
+    for noted in chosen(key(header), |effect| effect.concerns(kind))? {
         match noted.event.poll() {
             Some(Err(error)) if noted.effect == Effect::Writes => return Err(failed(error)),
             Some(_) => remove(header, &noted.event, Some(noted.effect)),
@@ -185,13 +217,15 @@ pub(super) fn before(header: &Header, kind: LeaseKind) -> Result<Vec<Arc<dyn Eve
 /// `is_conflict` where work is under way that a lease of this kind comes after; as [`before`].
 #[cold]
 pub(crate) fn check(header: &Header, kind: LeaseKind) -> Result<()> {
-    match before(header, kind)?.len() {
-        0 => Ok(()),
-        count => Err(Error::new(
-            Kind::Conflict,
-            format!("work on a device is under way on the memory, {count} in all: wait for it"),
-        )),
-    }
+    let under_way = before(header, kind)?;
+    let Some(oldest) = under_way.first() else { return Ok(()) };
+    let count = under_way.len();
+    Err(Error::new(
+        Kind::Conflict,
+        format!(
+            "work on a device is under way on the memory, {count} in all: wait for it, or see `Buffer::events` for what it is (the oldest is {oldest:?})"
+        ),
+    ))
 }
 
 #[cold]

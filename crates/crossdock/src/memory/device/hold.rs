@@ -6,9 +6,10 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use crate::error::{Error, Kind, Result};
-use crate::memory::allocation::Lease;
+use crate::memory::allocation::{Lease, Orphan};
 use crate::memory::copied::count_copied;
 use crate::memory::device::MemoryManager;
+use crate::memory::overlap::{self, Extent};
 use crate::memory::{Buffer, LeaseKind, Place};
 
 /// A lease for access by a device, to memory at any place: it keeps the memory, keeps others off it as leases do, and gives the
@@ -61,15 +62,13 @@ impl Hold {
         Some((object, self.ptr.addr().get() - attached.base.addr().get()))
     }
 
-    fn overlaps(&self, other: &Self) -> bool {
-        let (start, other_start) = (self.ptr.addr().get(), other.ptr.addr().get());
-        self.is_of_one_allocation_with(other)
-            && start < other_start + other.nbytes
-            && other_start < start + self.nbytes
+    /// Releases the lease without running code of the memory's owner; dropping the result runs it.
+    pub(crate) fn give_back(self) -> Option<Orphan> {
+        self.lease.give_back()
     }
 
-    fn is_of_one_allocation_with(&self, other: &Self) -> bool {
-        std::ptr::eq(self.lease.header(), other.lease.header())
+    fn extent(&self) -> Extent {
+        Extent::of_lease(&self.lease, self.ptr.addr().get(), self.nbytes)
     }
 }
 
@@ -99,12 +98,16 @@ impl Buffer {
     }
 }
 
+/// The allocations that finished work leaves for their owners to release: at most three.
+pub(crate) type Orphans = [Option<Orphan>; 3];
+
 /// A copy that is to be made: the leases that it needs.
 ///
 /// # Invariants
 ///
-/// 1. The source's lease permits racy loads and the destination's racy stores (Share or Write); both have as many bytes, which do
-///    not overlap.
+/// 1. The source's lease permits racy loads and the destination's racy stores (Share or Write);
+///    both have the same number of bytes, which do not overlap: compared by address, even across
+///    allocations.
 #[derive(Debug)]
 pub struct Transfer {
     src: Hold,
@@ -132,7 +135,7 @@ impl Transfer {
     }
 
     fn checked(src: Hold, dst: Hold) -> Result<Self> {
-        if src.overlaps(&dst) {
+        if overlap::meet(src.extent(), dst.extent()) {
             return Err(Error::new(
                 Kind::Bounds,
                 format!("a copy of {} bytes from {:p} to {:p} overlaps itself", src.nbytes, src.ptr, dst.ptr),
@@ -156,8 +159,18 @@ impl Transfer {
         self.src.nbytes
     }
 
-    /// Says that the bytes have arrived: counts them, and gives the leases back.
+    /// Reports that the bytes have arrived: counts them and releases the leases. If one of them was
+    /// the last holder, the owner's release runs here and may run foreign code: do not hold a lock.
     pub fn complete(self) {
-        count_copied(self.nbytes());
+        drop(self.give_back(true));
+    }
+
+    /// Releases the leases, and counts the bytes if they have arrived. Dropping the result releases
+    /// memory that has no holder left.
+    pub(crate) fn give_back(self, has_arrived: bool) -> Orphans {
+        if has_arrived {
+            count_copied(self.nbytes());
+        }
+        [self.src.give_back(), self.dst.give_back(), None]
     }
 }

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
-use crate::memory::Buffer;
-use crate::memory::device::{MemoryManager, Placed};
+use crate::memory::device::{MemoryManager, Placed, keeping};
+use crate::memory::overlap::{Elsewhere, Extent};
+use crate::memory::{Birth, Buffer};
 
 /// How a buffer came to another place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,7 +64,19 @@ impl Buffer {
                 mapped.place()
             )));
         }
-        Ok(Some(if self.is_readonly() { mapped.into_readonly() } else { mapped }))
+        let readonly = self.is_readonly() || mapped.is_readonly();
+        let mapped = self.known_elsewhere(mapped)?;
+        Ok(Some(if readonly { mapped.into_readonly() } else { mapped }))
+    }
+
+    /// The mapped buffer, registered as the same bytes as this one if the addresses differ.
+    fn known_elsewhere(&self, mapped: Self) -> Result<Self> {
+        let extent =
+            |buffer: &Self| Extent::of(buffer.handle(), buffer.start().addr().get(), buffer.nbytes());
+        let (here, there) = (extent(self), extent(&mapped));
+        // A manager's mapping is aliased by contract; only then do two allocations share bytes.
+        let is_known = here == there || self.nbytes() == 0 || mapped.birth() != Birth::Aliased;
+        if is_known { Ok(mapped) } else { keeping(mapped, Elsewhere::new(there, here)?) }
     }
 
     /// Maps where that can be, else copies, and says which it was. Only "cannot be" leads to a copy: what could be and failed is an

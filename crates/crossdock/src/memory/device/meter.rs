@@ -66,7 +66,10 @@ impl Meter {
         let within = |live: u64| live.checked_add(nbytes).filter(|&after| nbytes == 0 || after <= limit);
         // Relaxed: numbers about memory, which order no access to it.
         let before = meter.nbytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, within);
-        let Ok(before) = before else { return Err(Error::out_of_memory(nbytes as usize, 1)) };
+        let before = before.map_err(|used| match limit {
+            u64::MAX => Error::out_of_memory(nbytes as usize, 1),
+            limit => Error::limit(limit, used, nbytes as usize, 1),
+        })?;
         meter.count.fetch_add(1, Ordering::Relaxed);
         meter.peak.fetch_max(before + nbytes, Ordering::Relaxed);
         Ok(Charge { meter: meter.clone(), nbytes })

@@ -52,18 +52,18 @@ mod map;
 mod meter;
 pub mod opencl;
 mod pages;
-#[cfg(any(feature = "cuda", feature = "opencl"))]
 pub(crate) mod pending;
 mod registry;
 mod signal;
 mod stream;
 mod work;
 
-pub(crate) use adopt::{Attached, keeping, queue};
+pub(crate) use adopt::{Attached, adopt_own, keeping, queue};
 pub use adopt::{DeviceRegion, ReleaseErrors, adopt, take_release_errors};
 pub use copy::Placed;
-pub use events::Effect;
-pub(crate) use events::{check, forget, wait};
+pub use events::{Effect, UnderWay};
+pub(crate) use events::{Forgotten, check, forget, forget_later, noted_at, wait};
+pub(crate) use hold::Orphans;
 pub use hold::{Hold, Transfer};
 pub use host::pool_memory;
 pub use manager::{Device, MemoryManager};

@@ -33,9 +33,56 @@ impl Signal {
         let signal = Arc::new(Self { outcome: OnceLock::new(), generation: fork::generation() });
         (signal.clone(), Completion(Some(signal)))
     }
+
+    /// Ends the wait by hand, as dropping the [`Completion`] does: for a completion that was leaked
+    /// (`std::mem::forget`, a reference cycle), where every access to the memory would wait for
+    /// ever. Returns whether the signal had not happened before. If the completion finishes after
+    /// this, that changes nothing.
+    ///
+    /// The memory that the work was to write is refused until
+    /// [`Buffer::settle`](crate::memory::Buffer::settle) is called. Leases that the work holds stay
+    /// until the object that holds them is dropped. The work noted on memory is listed by
+    /// [`Buffer::events`](crate::memory::Buffer::events) and by the
+    /// [ledger](crate::memory::ledger).
+    ///
+    /// ```
+    /// use crossdock::memory::Buffer;
+    /// use crossdock::memory::device::{Effect, Signal};
+    ///
+    /// let (signal, completion) = Signal::new();
+    /// let buffer = Buffer::zeroed(8)?;
+    /// buffer.note_event(signal, Effect::Writes)?;
+    /// std::mem::forget(completion); // now `buffer.read()` would wait for ever
+    ///
+    /// for (event, _) in buffer.events()? {
+    ///     let event: &dyn std::any::Any = &*event;
+    ///     if let Some(signal) = event.downcast_ref::<Signal>() {
+    ///         assert!(signal.give_up());
+    ///     }
+    /// }
+    /// assert!(buffer.read().unwrap_err().is_device());
+    /// assert!(buffer.settle().is_err()); // says so once more, and the memory can be used again
+    /// assert_eq!(buffer.read()?[0], 0);
+    /// # Ok::<(), crossdock::Error>(())
+    /// ```
+    pub fn give_up(&self) -> bool {
+        self.set(given_up())
+    }
+
+    /// Whether this was the first outcome. In a forked child no outcome is set, because a thread of
+    /// the parent may have been setting it during the fork.
+    fn set(&self, outcome: Result<()>) -> bool {
+        self.generation == fork::generation() && self.outcome.set(outcome).is_ok()
+    }
 }
 
-/// The duty to say how work ended. Dropped, it says that the work was given up.
+#[cold]
+fn given_up() -> Result<()> {
+    Err(Error::device("the work was given up before it was done"))
+}
+
+/// The duty to report how work ended. If it is dropped, the work counts as given up. If it is
+/// leaked, the signal never happens, until [`Signal::give_up`] is called.
 #[derive(Debug)]
 pub struct Completion(Option<Arc<Signal>>);
 
@@ -47,8 +94,8 @@ impl Completion {
 
     fn set(&mut self, outcome: Result<()>) {
         if let Some(signal) = self.0.take() {
-            // The only completion there is, hence never set before.
-            let _first = signal.outcome.set(outcome);
+            // Already set if the signal was given up by hand.
+            let _is_first = signal.set(outcome);
         }
     }
 }
@@ -56,7 +103,7 @@ impl Completion {
 impl Drop for Completion {
     fn drop(&mut self) {
         if self.0.is_some() {
-            self.set(Err(Error::device("the work was given up before it was done")));
+            self.set(given_up());
         }
     }
 }
@@ -125,6 +172,30 @@ mod tests {
         let (signal, completion) = Signal::new();
         drop(completion);
         assert!(signal.wait().unwrap_err().is_device());
+    }
+
+    #[test]
+    fn a_forgotten_completion_is_ended_by_hand() {
+        let (signal, completion) = Signal::new();
+        std::mem::forget(completion);
+        std::thread::scope(|scope| {
+            let waiting = scope.spawn(|| signal.wait());
+            assert!(signal.give_up());
+            assert!(waiting.join().unwrap().unwrap_err().is_device());
+        });
+        assert!(!signal.give_up(), "it has happened");
+    }
+
+    #[test]
+    fn a_completion_that_comes_after_the_end_by_hand_changes_nothing() {
+        let (signal, completion) = Signal::new();
+        assert!(signal.give_up());
+        completion.finish(Ok(()));
+        assert!(signal.wait().unwrap_err().is_device());
+        let (signal, completion) = Signal::new();
+        completion.finish(Ok(()));
+        assert!(!signal.give_up());
+        signal.wait().unwrap();
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! What is listed: a row for each allocation, and in it a record for each lease.
 
 use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, DefaultHasher};
+use std::hash::BuildHasherDefault;
 use std::num::NonZeroU32;
 use std::ptr::NonNull;
 use std::sync::MutexGuard;
@@ -10,24 +10,30 @@ use std::time::Instant;
 
 use crate::memory::allocation::Header;
 use crate::memory::conflict::Protocols;
+use crate::memory::device;
 use crate::memory::fork::ForkLock;
+use crate::memory::ledger::leases::{Leases, Table};
 use crate::memory::ledger::{Entry, Holder, MISSED};
 use crate::memory::pool;
 use crate::memory::word::LeaseKind;
 
-/// Not a tree: a table can be asked to grow, and say no.
-type Table<K, V> = HashMap<K, V, BuildHasherDefault<DefaultHasher>>;
-
 /// By the address of the header.
 type Rows = Table<usize, Row>;
 
-struct Book {
+/// The rows of the allocations whose header address maps to this shard.
+struct Shard {
     rows: Rows,
     /// The number of the last lease that was noted.
     last: u32,
 }
 
-static BOOK: ForkLock<Book> = ForkLock::new(Book { rows: new_table(), last: 0 });
+const SHARDS: usize = 64;
+
+/// Sharded, so that threads with different allocations rarely contend. No lock is taken while
+/// another is held.
+static BOOK: [ForkLock<Shard>; SHARDS] =
+    [const { ForkLock::new(Shard { rows: HashMap::with_hasher(BuildHasherDefault::new()), last: 0 }) };
+        SHARDS];
 
 /// # Invariants
 ///
@@ -37,36 +43,34 @@ static BOOK: ForkLock<Book> = ForkLock::new(Book { rows: new_table(), last: 0 })
 struct Row {
     header: NonNull<Header>,
     since: Option<Instant>,
-    /// By number.
-    leases: Table<u32, Record>,
-}
-
-struct Record {
-    kind: LeaseKind,
-    protocols: Protocols,
-    since: Instant,
+    leases: Leases,
 }
 
 // SAFETY: Row 1: the header is alive while the row is in the table, and what is read of it is atomic or constant.
 unsafe impl Send for Row {}
 
-const fn new_table<K, V>() -> Table<K, V> {
-    HashMap::with_hasher(BuildHasherDefault::new())
+fn locked(shard: &'static ForkLock<Shard>) -> MutexGuard<'static, Shard> {
+    // SAFETY: the locks are statics, which never move.
+    unsafe { shard.lock() }
 }
 
-fn book() -> MutexGuard<'static, Book> {
-    // SAFETY: a static stays where it is.
-    unsafe { BOOK.lock() }
+/// The locked shard of a header address.
+fn shard_of(address: usize) -> MutexGuard<'static, Shard> {
+    // Headers are at least 64 bytes apart; the multiplication spreads addresses with a larger
+    // alignment.
+    let spread = (address as u64 >> 6).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    locked(&BOOK[(spread >> (u64::BITS - SHARDS.ilog2())) as usize])
 }
 
 /// Lists an allocation. One for whose row there is no memory is left out.
 #[cold]
 #[inline(never)]
 pub(crate) fn record(header: NonNull<Header>) {
-    let mut book = book();
-    if book.rows.try_reserve(1).is_ok() {
-        let row = Row { header, since: Some(Instant::now()), leases: new_table() };
-        book.rows.insert(header.as_ptr().addr(), row);
+    let address = header.as_ptr().addr();
+    let mut shard = shard_of(address);
+    if shard.rows.try_reserve(1).is_ok() {
+        let row = Row { header, since: Some(Instant::now()), leases: Leases::new() };
+        shard.rows.insert(address, row);
     } else {
         MISSED.fetch_add(1, Ordering::Relaxed);
     }
@@ -74,7 +78,8 @@ pub(crate) fn record(header: NonNull<Header>) {
 
 /// Takes an allocation out that was listed when it was made.
 pub(crate) fn forget(header: NonNull<Header>) {
-    let row = book().rows.remove(&header.as_ptr().addr());
+    let address = header.as_ptr().addr();
+    let row = shard_of(address).rows.remove(&address);
     drop(row);
 }
 
@@ -84,7 +89,7 @@ pub(crate) fn forget(header: NonNull<Header>) {
 ///
 /// The caller has the lease, and hands its number to [`forget_lease`] before it gives the lease back.
 pub(crate) unsafe fn note_lease(header: NonNull<Header>, kind: LeaseKind) -> Option<NonZeroU32> {
-    let number = book().note(header, kind);
+    let number = shard_of(header.as_ptr().addr()).note(header, kind);
     if number.is_none() {
         MISSED.fetch_add(1, Ordering::Relaxed);
     }
@@ -95,10 +100,9 @@ pub(crate) unsafe fn note_lease(header: NonNull<Header>, kind: LeaseKind) -> Opt
 #[cold]
 #[inline(never)]
 pub(crate) fn mark_lease(header: NonNull<Header>, number: NonZeroU32, protocol: Protocols) {
-    let mut book = book();
-    let row = book.rows.get_mut(&header.as_ptr().addr());
-    if let Some(record) = row.and_then(|row| row.leases.get_mut(&number.get())) {
-        record.protocols = Protocols(record.protocols.0 | protocol.0);
+    let address = header.as_ptr().addr();
+    if let Some(row) = shard_of(address).rows.get_mut(&address) {
+        row.leases.mark(number, protocol);
     }
 }
 
@@ -107,72 +111,87 @@ pub(crate) fn mark_lease(header: NonNull<Header>, number: NonZeroU32, protocol: 
 #[inline(never)]
 pub(crate) fn forget_lease(header: NonNull<Header>, number: NonZeroU32) {
     let address = header.as_ptr().addr();
-    let mut book = book();
-    let Some(row) = book.rows.get_mut(&address) else { return };
-    row.leases.remove(&number.get());
-    if row.since.is_none() && row.leases.is_empty() {
-        book.rows.remove(&address);
+    let mut shard = shard_of(address);
+    let Some(row) = shard.rows.get_mut(&address) else { return };
+    row.leases.remove(number);
+    if row.since.is_none() && row.leases.len() == 0 {
+        shard.rows.remove(&address);
     }
 }
 
-/// The leases of an allocation that are listed, the oldest first; none where there is no memory to say it.
+/// The listed leases of an allocation, the oldest first; empty if the list cannot be allocated. O(n
+/// log n) in the leases of this allocation alone.
 pub(crate) fn holders_of(header: &Header) -> Vec<Holder> {
     let address = std::ptr::from_ref(header).addr();
+    let count = shard_of(address).rows.get(&address).map_or(0, |row| row.leases.len());
+    // Allocated without the lock, with room for leases that are taken in the meantime.
     let mut holders = Vec::new();
-    let book = book();
-    let Some(row) = book.rows.get(&address) else { return holders };
-    if holders.try_reserve_exact(row.leases.len()).is_ok() {
-        row.list_holders(Instant::now(), &mut holders);
+    if count > 0 && holders.try_reserve_exact(count.saturating_add(4)).is_ok() {
+        let now = Instant::now();
+        let room = holders.capacity();
+        if let Some(row) = shard_of(address).rows.get(&address) {
+            holders.extend(row.leases.holders(now).inspect(|_| count_visit()).take(room));
+        }
+        sort_oldest_first(&mut holders);
     }
     holders
 }
 
 /// Every row, in no order.
 pub(crate) fn entries() -> Vec<Entry> {
-    let book = book();
     let now = Instant::now();
-    book.rows.values().map(|row| row.entry(now)).collect()
+    let mut entries = Vec::new();
+    // Addresses of headers, to look up the work noted on them.
+    let mut keys = Vec::new();
+    for shard in &BOOK {
+        let shard = locked(shard);
+        keys.extend(shard.rows.keys().copied());
+        entries.extend(shard.rows.values().map(|row| row.entry(now)));
+    }
+    for (entry, key) in entries.iter_mut().zip(keys) {
+        sort_oldest_first(&mut entry.holders);
+        entry.work = device::noted_at(key);
+    }
+    entries
 }
 
-impl Book {
+fn sort_oldest_first(holders: &mut [Holder]) {
+    holders.sort_unstable_by_key(|holder| std::cmp::Reverse(holder.age));
+}
+
+#[cfg(test)]
+thread_local! {
+    /// How many leases this thread has visited for refusals.
+    static VISITS: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
+
+/// Lets tests count the leases that a refusal visits.
+#[inline]
+fn count_visit() {
+    #[cfg(test)]
+    VISITS.set(VISITS.get() + 1);
+}
+
+impl Shard {
     fn note(&mut self, header: NonNull<Header>, kind: LeaseKind) -> Option<NonZeroU32> {
-        let record = Record { kind, protocols: Protocols::NONE, since: Instant::now() };
         let address = header.as_ptr().addr();
-        let number = if let Some(row) = self.rows.get_mut(&address) {
-            let number = next_number(&mut self.last, &row.leases);
-            row.leases.try_reserve(1).ok()?;
-            row.leases.insert(number.get(), record);
-            number
-        } else {
-            let mut leases = new_table();
-            let number = next_number(&mut self.last, &leases);
-            leases.try_reserve(1).ok()?;
-            self.rows.try_reserve(1).ok()?;
-            leases.insert(number.get(), record);
-            self.rows.insert(address, Row { header, since: None, leases });
-            number
-        };
+        if let Some(row) = self.rows.get_mut(&address) {
+            return row.leases.insert(&mut self.last, kind);
+        }
+        let mut leases = Leases::new();
+        let number = leases.insert(&mut self.last, kind)?;
+        self.rows.try_reserve(1).ok()?;
+        self.rows.insert(address, Row { header, since: None, leases });
         Some(number)
     }
 }
 
-/// A number that no lease of this table has. They come round again after 2³² leases, of which a few may still be held.
-fn next_number(last: &mut u32, leases: &Table<u32, Record>) -> NonZeroU32 {
-    loop {
-        *last = last.wrapping_add(1);
-        if let Some(number) = NonZeroU32::new(*last).filter(|number| !leases.contains_key(&number.get())) {
-            return number;
-        }
-    }
-}
-
 impl Row {
+    /// The holders are unordered, and the work is not looked up yet.
     fn entry(&self, now: Instant) -> Entry {
         // SAFETY: Row 1, and the caller, who has the row, has the lock.
         let header = unsafe { self.header.as_ref() };
         let reading = header.reading();
-        let mut holders = Vec::with_capacity(self.leases.len());
-        self.list_holders(now, &mut holders);
         Entry {
             address: header.ptr().as_ptr().addr(),
             nbytes: header.nbytes(),
@@ -185,17 +204,9 @@ impl Row {
             leases: reading.leases(),
             pins: reading.pins(),
             exported: header.exported(),
-            holders,
+            holders: self.leases.holders(now).collect(),
+            work: Vec::new(),
         }
-    }
-
-    fn list_holders(&self, now: Instant, holders: &mut Vec<Holder>) {
-        holders.extend(self.leases.values().map(|record| Holder {
-            kind: record.kind,
-            protocols: record.protocols,
-            age: now.saturating_duration_since(record.since),
-        }));
-        holders.sort_unstable_by_key(|holder| std::cmp::Reverse(holder.age));
     }
 }
 
@@ -207,16 +218,78 @@ fn pool_name(header: &Header) -> Option<&'static str> {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
+    use crate::memory::allocation::Handle;
+    use crate::memory::{Buffer, LeaseKind};
+
+    /// Allocations with leases that are listed although the ledger is off, because other tests of
+    /// this process rely on it being off.
+    struct Listed(Vec<(Handle, Vec<NonZeroU32>)>);
+
+    impl Listed {
+        fn new(allocations: usize, leases: usize) -> Self {
+            let handle = || Buffer::zeroed(8).unwrap().into_parts().0;
+            let mut listed = Self((0..allocations).map(|_| (handle(), Vec::new())).collect());
+            (0..allocations).for_each(|index| listed.add(index, leases));
+            listed
+        }
+
+        fn add(&mut self, index: usize, leases: usize) {
+            let (handle, numbers) = &mut self.0[index];
+            for _ in 0..leases {
+                std::mem::forget(handle.lease(LeaseKind::Pin).unwrap());
+                // SAFETY: the lease was forgotten above, so it is held; `remove` takes it off the
+                // list before it releases it.
+                numbers.push(unsafe { note_lease(NonNull::from(handle.header()), LeaseKind::Pin) }.unwrap());
+            }
+        }
+
+        fn remove(&mut self, index: usize, leases: usize) {
+            let (handle, numbers) = &mut self.0[index];
+            for number in numbers.drain(..leases) {
+                forget_lease(NonNull::from(handle.header()), number);
+                assert!(!handle.header().word().give(LeaseKind::Pin), "the handle is left");
+            }
+        }
+
+        fn header(&self, index: usize) -> &Header {
+            self.0[index].0.header()
+        }
+    }
+
+    impl Drop for Listed {
+        fn drop(&mut self) {
+            (0..self.0.len()).for_each(|index| self.remove(index, self.0[index].1.len()));
+        }
+    }
 
     #[test]
-    fn numbers_come_round_and_leave_out_nothing_and_those_still_held() {
-        let mut leases = new_table();
-        for held in [u32::MAX, 1, 2] {
-            let record = Record { kind: LeaseKind::Pin, protocols: Protocols::NONE, since: Instant::now() };
-            leases.insert(held, record);
+    fn a_refusal_looks_at_the_leases_of_its_own_allocation_alone() {
+        let mut listed = Listed::new(300, 10);
+        // Many leases were taken and released: they must not slow the search.
+        listed.add(150, 2000);
+        listed.remove(150, 2000);
+        let before = VISITS.get();
+        for round in 1..=5 {
+            assert_eq!(holders_of(listed.header(150)).len(), 10);
+            assert_eq!(VISITS.get() - before, round * 10);
         }
-        let mut last = u32::MAX - 2;
-        let numbers: Vec<u32> = (0..3).map(|_| next_number(&mut last, &leases).get()).collect();
-        assert_eq!(numbers, [u32::MAX - 1, 3, 4]);
+        // Without leases, none is visited.
+        let unlisted = Buffer::zeroed(8).unwrap().into_parts().0;
+        assert!(holders_of(unlisted.header()).is_empty());
+        assert_eq!(VISITS.get() - before, 50);
+    }
+
+    /// The search for the leases of one allocation must not wait for a thread that holds another
+    /// shard.
+    #[test]
+    fn a_refusal_takes_the_lock_of_its_own_allocation_alone() {
+        let listed = Listed::new(300, 1);
+        let address = |index| std::ptr::from_ref(listed.header(index)).addr();
+        let lock = |index| (&raw const *shard_of(address(index))).addr();
+        let own = lock(0);
+        let elsewhere = (1..300).find(|&index| lock(index) != own).unwrap();
+        let held = shard_of(address(elsewhere));
+        assert_eq!(holders_of(listed.header(0)).len(), 1);
+        drop(held);
     }
 }

@@ -5,7 +5,11 @@
 //!
 //! - every allocation that is made from then on, with its place, backing, pool, size and age;
 //! - every lease that is taken from then on, of older allocations too, with its kind, the protocols by which it went out,
-//!   and its age. A lease that was forgotten stays listed, as it holds the memory for ever: that is what one looks for.
+//!   and its age. A leaked lease stays listed, since it holds the memory for ever: that is what the
+//!   ledger is for;
+//! - for each of these allocations, the device work noted on it that access has to wait for. Work
+//!   whose end is never signalled is found here, and ended by
+//!   [`Signal::give_up`](crate::memory::device::Signal::give_up).
 //!
 //! The list is had as data ([`live`]) and as text ([`report`]); a refused lease names what is listed of those that stand in its
 //! way ([`Conflict::holders`](crate::memory::Conflict::holders)).
@@ -39,10 +43,12 @@
 //!
 //! # Cost
 //!
-//! On, each allocation and each lease takes a lock that all threads share, and reads the clock. A row for which there is no
-//! memory is left out, and counted ([`missed`]).
+//! On, each allocation and each lease takes one of 64 locks, chosen by the address, and reads the
+//! clock. A refused lease visits only the leases of its own allocation. A row that cannot be
+//! allocated is left out, and counted ([`missed`]).
 
 mod book;
+mod leases;
 mod report;
 
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
@@ -50,6 +56,7 @@ use std::time::Duration;
 
 use crate::memory::allocation::Birth;
 use crate::memory::conflict::Protocols;
+use crate::memory::device::UnderWay;
 use crate::memory::place::{Backing, Place};
 use crate::memory::word::LeaseKind;
 
@@ -94,6 +101,8 @@ pub struct Entry {
     pub exported: Protocols,
     /// Those of its leases that were taken while the ledger was on, the oldest first.
     pub holders: Vec<Holder>,
+    /// The device work noted on it, the oldest first.
+    pub work: Vec<UnderWay>,
 }
 
 /// One lease that is held.
@@ -137,11 +146,10 @@ fn ask_environment() -> bool {
     }
 }
 
-/// The listed allocations that are alive, by address. O(n) in their number and that of their holders; nothing can be
-/// allocated or leased meanwhile.
+/// The listed live allocations, by address. O(n log n) in the number of allocations and holders.
 ///
-/// What the fields say of one allocation was true at one moment or another while it was looked at: other threads take
-/// leases and give them back.
+/// An allocation that lives throughout the call is listed. Its fields were true at some moment
+/// during the call: other threads take and release leases meanwhile.
 pub fn live() -> Vec<Entry> {
     let mut entries = book::entries();
     entries.sort_unstable_by_key(|entry| entry.address);

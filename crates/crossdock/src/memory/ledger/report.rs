@@ -5,6 +5,7 @@ use std::fmt;
 use std::time::Duration;
 
 use crate::memory::conflict::Protocols;
+use crate::memory::device::{Effect, UnderWay};
 use crate::memory::ledger::{Entry, Holder};
 use crate::memory::word::LeaseKind;
 
@@ -109,6 +110,9 @@ impl fmt::Display for Report {
             for holder in &entry.holders {
                 writeln!(f, "{:indent$}{holder}", "")?;
             }
+            for work in &entry.work {
+                writeln!(f, "{:indent$}{}", "", Waits(work))?;
+            }
             match entry.unlisted() {
                 0 => {}
                 1 => writeln!(f, "{:indent$}1 lease that is not listed", "")?,
@@ -140,6 +144,20 @@ impl fmt::Display for Holder {
     /// `Share lease, DLPack, 3.2 s old`
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:?} lease, {}, {} old", self.kind, Way(self.protocols), Age(self.age))
+    }
+}
+
+/// `waits for work that writes: Signal(not yet), 3.2 s old`
+struct Waits<'a>(&'a UnderWay);
+
+impl fmt::Display for Waits<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(work) = self;
+        let does = match work.effect {
+            Effect::Reads => "reads",
+            Effect::Writes => "writes",
+        };
+        write!(f, "waits for work that {does}: {:?}, {} old", work.event, Age(work.age))
     }
 }
 
@@ -209,6 +227,7 @@ mod tests {
             pins: 0,
             exported: Protocols::NONE,
             holders: Vec::new(),
+            work: Vec::new(),
         }
     }
 

@@ -2,12 +2,13 @@
 
 use std::fs::File;
 use std::mem::MaybeUninit;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
 
 use crate::error::{Error, Kind, Result};
 use crate::memory::allocation::{Birth, Descriptor, Handle, Keep, Region, adopt};
 use crate::memory::fault;
+use crate::memory::overlap::{Elsewhere, Extent};
 use crate::memory::place::{Backing, Place};
 
 /// How to map a file.
@@ -119,7 +120,11 @@ impl Drop for Mapping {
 
 /// A mapping of a file or of shared memory, with the descriptor that it came from.
 pub(super) struct Mapped {
-    // Declared before the mapping, hence dropped before it: a watched range is always mapped.
+    // These two are declared before the mapping, so they are dropped before it: a watched range is
+    // always mapped.
+    /// The file behind the mapping, for [`overlap`](crate::memory::overlap): it may be mapped a
+    /// second time.
+    _file: Option<Elsewhere>,
     pub(super) watch: Option<fault::Watch>,
     /// `None` where there was nothing to map: an empty range.
     pub(super) mapping: Option<Mapping>,
@@ -140,7 +145,10 @@ impl Mapped {
         near: Option<NonNull<u8>>,
     ) -> Result<(Self, NonNull<u8>)> {
         if nbytes == 0 {
-            return Ok((Self { watch: None, mapping: None, fd, offset, nbytes }, NonNull::dangling()));
+            return Ok((
+                Self { _file: None, watch: None, mapping: None, fd, offset, nbytes },
+                NonNull::dangling(),
+            ));
         }
         // A mapping begins at a page; what lies in front of the range is mapped along.
         let lead = (offset % fault::page_size() as u64) as usize;
@@ -156,7 +164,9 @@ impl Mapped {
         })?;
         // SAFETY: `lead` bytes are mapped in front of the range.
         let ptr = unsafe { mapping.base().add(lead) };
-        Ok((Self { watch: None, mapping: Some(mapping), fd, offset, nbytes }, ptr))
+        let bytes = Extent::of_host(mapping.base().addr().get(), whole);
+        let file = Elsewhere::new(bytes, Extent::of_file(identity(&fd)?, first, whole))?;
+        Ok((Self { _file: Some(file), watch: None, mapping: Some(mapping), fd, offset, nbytes }, ptr))
     }
 
     /// With the guard for files that shrink.
@@ -215,6 +225,9 @@ pub(crate) fn map_file(file: File, options: &MapOptions) -> Result<Handle> {
     if !metadata.is_file() {
         return Err(Error::new(Kind::Unsupported, "not a regular file: only a regular file can be mapped"));
     }
+    if file_system(file.as_fd()) == Some(HUGE_PAGES) {
+        return Err(Error::new(Kind::Unsupported, HUGE_PAGES_REFUSED));
+    }
     let (offset, file_nbytes) = (options.offset, metadata.len());
     let available = file_nbytes.checked_sub(offset).ok_or_else(|| {
         Error::new(
@@ -244,6 +257,25 @@ pub(crate) fn map_file(file: File, options: &MapOptions) -> Result<Handle> {
     unsafe { adopt(region, Birth::Aliased, keep) }
 }
 
+/// The file system of huge pages (`HUGETLBFS_MAGIC`).
+pub(super) const HUGE_PAGES: u32 = 0x9584_58f6;
+
+/// Why memory with huge pages is refused.
+pub(super) const HUGE_PAGES_REFUSED: &str = "the descriptor is memory of huge pages (hugetlbfs), which faults where the system has \
+     none left: copy it into a memfd of ordinary pages";
+
+/// The number of the file system of the file (`statfs(2)`, `f_type`); `None` if the system does not
+/// report it.
+pub(super) fn file_system(fd: BorrowedFd<'_>) -> Option<u32> {
+    let mut stat = MaybeUninit::<libc::statfs>::zeroed();
+    // SAFETY: the record is valid for the call, and the descriptor is open.
+    let failed = unsafe { libc::fstatfs(fd.as_raw_fd(), stat.as_mut_ptr()) } != 0;
+    // SAFETY: zeroed in full; every field of the record is a number, for which zero is a value.
+    let stat = unsafe { stat.assume_init() };
+    // The numbers have 32 bits; some systems sign-extend them.
+    (!failed).then_some(stat.f_type as u32)
+}
+
 /// Whether writing through the descriptor is permitted; `true` where the system does not say.
 pub(super) fn is_open_for_writing(fd: &OwnedFd) -> bool {
     // SAFETY: a system call on a descriptor of ours.
@@ -253,10 +285,25 @@ pub(super) fn is_open_for_writing(fd: &OwnedFd) -> bool {
 
 /// How many bytes a file has now, or `None` where the system does not say.
 fn fstat_nbytes(fd: &OwnedFd) -> Option<u64> {
+    fstat(fd).ok().and_then(|stat| u64::try_from(stat.st_size).ok())
+}
+
+/// The device and inode of a file: the same for every descriptor of it, by whichever path it was
+/// opened.
+fn identity(fd: &OwnedFd) -> Result<(u64, u64)> {
+    let stat = fstat(fd).map_err(|error| {
+        Error::caused(Kind::Io, format!("the file behind a descriptor is unknown: {error}"), error)
+    })?;
+    Ok((stat.st_dev, stat.st_ino))
+}
+
+fn fstat(fd: &OwnedFd) -> std::io::Result<libc::stat> {
     let mut stat = MaybeUninit::<libc::stat>::zeroed();
     // SAFETY: the record is valid for the call, and the descriptor is open.
     let failed = unsafe { libc::fstat(fd.as_raw_fd(), stat.as_mut_ptr()) } != 0;
+    if failed {
+        return Err(std::io::Error::last_os_error());
+    }
     // SAFETY: zeroed in full; every field of the record is a number, for which zero is a value.
-    let stat = unsafe { stat.assume_init() };
-    if failed { None } else { u64::try_from(stat.st_size).ok() }
+    Ok(unsafe { stat.assume_init() })
 }

@@ -38,9 +38,9 @@ where
             Kind::Overflow,
             format!("a region of {nbytes} bytes is larger than the {} that can be addressed", isize::MAX),
         )),
-        Some(ptr) if ptr.addr().get().checked_add(nbytes).is_none() => Err(Error::new(
+        Some(ptr) if nbytes > 0 && !ends_in_reach(ptr, nbytes) => Err(Error::new(
             Kind::Overflow,
-            format!("a region of {nbytes} bytes at {ptr:p} goes past the last address"),
+            format!("a region of {nbytes} bytes at {ptr:p} goes past the last address, {:#x}", isize::MAX),
         )),
         Some(ptr) => Ok(ptr),
     };
@@ -55,4 +55,9 @@ where
             Err(error)
         }
     }
+}
+
+/// Whether the end fits a signed integer, which every later sum of addresses assumes.
+fn ends_in_reach(ptr: NonNull<u8>, nbytes: usize) -> bool {
+    ptr.addr().get().checked_add(nbytes).is_some_and(|end| end <= isize::MAX as usize)
 }

@@ -19,7 +19,7 @@ use std::ptr::NonNull;
 use crate::error::{Error, Kind, Result};
 use crate::memory::LeaseKind;
 use crate::memory::allocation::{Birth, Handle, Region, adopt};
-use crate::memory::owner::file::{Mapped, is_open_for_writing};
+use crate::memory::owner::file::{HUGE_PAGES, HUGE_PAGES_REFUSED, Mapped, file_system, is_open_for_writing};
 use crate::memory::place::{Backing, Place};
 
 /// Either of these keeps everybody from mapping the memory for writing.
@@ -33,8 +33,15 @@ pub(crate) fn allocate_shared(nbytes: usize, name: &CStr) -> Result<Handle> {
     map(fd, 0, nbytes, true, None, Birth::Aliased)
 }
 
+/// The file system of a `memfd` (`TMPFS_MAGIC`): a missing page is allocated when it is touched.
+const ORDINARY_PAGES: u32 = 0x0102_1994;
+
 /// Maps shared memory that another process made and sealed against shrinking. Where it is sealed against writing, too, it is
 /// constant.
+///
+/// Huge pages are refused: the seal keeps their size, but the sender can still punch a hole, and
+/// the reader gets `SIGBUS` if no huge page is free to fill it. A hole in ordinary pages reads as
+/// zeros.
 pub(crate) fn map_shared(fd: OwnedFd, offset: u64, nbytes: usize, writable: bool) -> Result<Handle> {
     let seals = seals(fd.as_fd());
     if seals & libc::F_SEAL_SHRINK == 0 {
@@ -42,6 +49,19 @@ pub(crate) fn map_shared(fd: OwnedFd, offset: u64, nbytes: usize, writable: bool
             Kind::Unsupported,
             "the descriptor is not memory that is sealed against shrinking: map it as a file",
         ));
+    }
+    match file_system(fd.as_fd()) {
+        Some(ORDINARY_PAGES) => {}
+        Some(HUGE_PAGES) => return Err(Error::new(Kind::Unsupported, HUGE_PAGES_REFUSED)),
+        other => {
+            let text = match other {
+                Some(magic) => format!("the descriptor is of file system {magic:#x}"),
+                None => "the file system of the descriptor is unknown".to_owned(),
+            };
+            let text =
+                format!("{text}, and shared memory is a memfd of ordinary pages ({ORDINARY_PAGES:#x})");
+            return Err(Error::new(Kind::Unsupported, text));
+        }
     }
     if writable && seals & NO_NEW_WRITERS != 0 {
         return Err(Error::new(

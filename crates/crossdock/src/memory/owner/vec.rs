@@ -38,6 +38,10 @@ impl Keep for VecBlock {
     fn retained_nbytes(&self, _: usize) -> usize {
         self.layout.size()
     }
+
+    fn is_own(&self) -> bool {
+        true
+    }
 }
 
 /// O(1): the vector's block becomes the allocation.

@@ -229,6 +229,12 @@ impl Account {
         self.guarded
     }
 
+    /// Whether releasing a block runs no foreign code: neither a foreign allocator's nor a
+    /// listener's.
+    pub(crate) fn is_own(&self) -> bool {
+        self.source().is_direct() && self.chain().all(|account| !account.logged)
+    }
+
     /// This account, the one upstream, and so on.
     pub(crate) fn chain(&self) -> impl Iterator<Item = &Self> {
         std::iter::successors(Some(self), |account| account.next())

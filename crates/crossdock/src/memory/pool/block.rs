@@ -38,6 +38,7 @@ static OWNER: Owner = Owner {
     fault: no_fault,
     device: no_device,
     retained,
+    is_own,
     is_part: false,
 };
 
@@ -487,6 +488,14 @@ unsafe fn no_device(_: NonNull<Header>) -> Option<Attached> {
 unsafe fn retained(header: NonNull<Header>) -> usize {
     // SAFETY: a handle keeps it alive during the call.
     Form::unpack(unsafe { header.as_ref() }.spare().word).1
+}
+
+/// False for a foreign allocator, and for a logging pool, which calls its listeners.
+unsafe fn is_own(header: NonNull<Header>) -> bool {
+    // SAFETY: the header is not released yet, as the caller of `is_own` guarantees.
+    let account = unsafe { header.as_ref() }.spare().ptr.cast::<Account>();
+    // SAFETY: `begin` stored an account there, which lives while it is charged for the block.
+    unsafe { &*account }.is_own()
 }
 
 unsafe fn no_fault(_: NonNull<Header>) -> Option<Error> {

@@ -221,6 +221,32 @@ mod tests {
     }
 
     #[test]
+    fn a_purse_takes_what_it_may_hold_and_one_gift_more() {
+        let charge = Charge::<1>::contended(UNLIMITED);
+        assert_eq!(charge.take(0, 400), Ok(()));
+        // More than a purse may take at once.
+        assert!(!charge.give(0, MOST_IN_PURSE + 1));
+        assert_eq!(charge.used(), 400 - (MOST_IN_PURSE + 1));
+        let used = charge.used();
+        assert!(!charge.give(0, MOST_IN_PURSE) && !charge.give(0, 1));
+        assert_eq!(charge.used(), used, "both are in the purse");
+        assert!(!charge.give(0, 1));
+        assert_eq!(charge.used(), used - 1, "the purse is full");
+        // The purse is emptied to the last unit before the counter is used.
+        assert_eq!(charge.take(0, MOST_IN_PURSE + 1), Ok(()));
+        assert_eq!(charge.used(), used - 1);
+        assert_eq!(charge.take(0, 1), Ok(()));
+        assert_eq!(charge.used(), used);
+    }
+
+    #[test]
+    fn no_limit_is_more_than_any_address_space() {
+        assert_eq!(Charge::<1>::new(10).limit(), 10);
+        assert_eq!(Charge::<1>::new(u64::MAX).limit(), UNLIMITED);
+        assert!(u128::from(UNLIMITED) * UNIT as u128 > u128::from(u64::MAX) && UNLIMITED < HANDLED / 2);
+    }
+
+    #[test]
     fn the_core_is_freed_by_whoever_goes_last() {
         let charge = Charge::<2>::contended(UNLIMITED);
         assert_eq!(charge.take(0, 4), Ok(()));

@@ -249,7 +249,8 @@ const REGISTERS: usize = 64;
 /// Below this many bytes, a loop over words beats the string instruction's start-up.
 const SHORT: usize = 256;
 
-/// Copies bytes that others may be reading or writing. The ranges do not overlap. Not counted: see
+/// Copies bytes that other threads or processes may be accessing. The ranges should not overlap: if
+/// they do, the bytes of the destination are unspecified. Not counted: see
 /// [`copied_bytes`](crate::memory::copied_bytes) for the copies that are.
 ///
 /// # Safety

@@ -60,8 +60,10 @@ impl Format {
     ///
     /// # Errors
     ///
-    /// `is_unsupported` for what no dtype says, with the way around; `is_malformed` for a width that is no number;
-    /// `is_overflow` for one that no element has.
+    /// `is_unsupported` for a type without a dtype, with a suggestion; `is_value` where elements
+    /// have a meaning that other protocols would drop (timestamps with a time zone, times of day,
+    /// intervals, decimals); `is_malformed` for a width that is not a number; `is_overflow` for a
+    /// width beyond the limit of an element.
     ///
     /// ```
     /// use crossdock::element::{DType, dialect::arrow::Format};
@@ -80,6 +82,7 @@ impl Format {
             Some(("w", width)) => Ok(Self::Scalar(DType::void(number(format, width)?)?)),
             Some(("+w", len)) => Ok(Self::List(number(format, len)?)),
             _ if format == "+s" => Ok(Self::Struct),
+            _ if means_more(format) => Err(Error::new(Kind::Value, why_not(format))),
             _ => Err(Error::new(Kind::Unsupported, why_not(format))),
         }
     }
@@ -110,11 +113,21 @@ fn show(format: &str) -> String {
     }
 }
 
+/// Whether elements mean more than their numbers: other protocols would export them without that
+/// meaning, or rounded.
+fn means_more(format: &str) -> bool {
+    time_zone(format).is_some() || ["tt", "ti", "d:"].iter().any(|start| format.starts_with(start))
+}
+
+/// The time zone of timestamps, if they have one.
+fn time_zone(format: &str) -> Option<&str> {
+    let (unit, zone) = format.strip_prefix("ts")?.split_once(':')?;
+    (unit.len() == 1 && !zone.is_empty()).then_some(zone)
+}
+
 fn why_not(format: &str) -> String {
     let shown = show(format);
-    if let Some((_, zone)) =
-        format.strip_prefix("ts").and_then(|rest| rest.split_once(':')).filter(|(unit, _)| unit.len() == 1)
-    {
+    if let Some(zone) = time_zone(format) {
         return format!(
             "no dtype has a time zone, as these timestamps have ({}): relabel them without one, and they count from \
              1970-01-01T00:00 UTC",
@@ -230,7 +243,11 @@ mod tests {
             ("\u{e9}", "not known"),
         ] {
             let error = Format::parse(format).unwrap_err();
-            assert!(error.is_unsupported() && error.to_string().contains(says), "{format}: {error}");
+            assert!(error.to_string().contains(says), "{format}: {error}");
+            // The memory holds plain numbers; reading them as such would lose what they mean.
+            let is_more = ["time zone", "32 bits", "time of day", "several units", "decimal"];
+            let is_more = format != "tdD" && is_more.iter().any(|&words| error.to_string().contains(words));
+            assert_eq!((error.is_value(), error.is_unsupported()), (is_more, !is_more), "{format}: {error}");
         }
         let long = Format::parse(&"x".repeat(100_000)).unwrap_err();
         assert!(long.to_string().len() < 200, "{long}");

@@ -1,6 +1,6 @@
 //! The letters of a format, and the marks that say how wide, how aligned and in which order the items behind them are.
 
-use crate::element::{ByteOrder, ScalarKind};
+use crate::element::{ByteOrder, Scalar, ScalarKind};
 use std::ffi::{CStr, c_int, c_long, c_longlong, c_short};
 
 /// What a mark says of the items behind it.
@@ -84,6 +84,17 @@ pub(super) fn number(letter: u8, mode: Mode) -> Option<ScalarKind> {
     }
 }
 
+/// Whether `long` is as wide as `long long`, so that two letters name the same integer.
+const LONG_HAS_8_BYTES: bool = size_of::<c_long>() == 8;
+
+/// A number in this mode. Where two C types have the same width, it remembers which of them the
+/// letter names: NumPy distinguishes `long` from `long long`, and its users see the difference
+/// (`np.int64` is one of them).
+pub(super) fn named(scalar: Scalar, letter: u8, mode: Mode) -> Scalar {
+    let is_long_long = LONG_HAS_8_BYTES && !mode.is_standard() && matches!(letter, b'q' | b'Q');
+    if is_long_long { scalar.as_long_long() } else { scalar }
+}
+
 /// What `Z` and this letter mean.
 pub(super) fn complex(letter: u8) -> Option<ScalarKind> {
     Some(match letter {
@@ -111,10 +122,15 @@ pub(super) fn refused(letter: u8) -> Option<&'static str> {
     })
 }
 
-/// What is written for a kind whose letter needs no count: letter for letter what [`number`] and [`complex`] read without a mark.
-pub(super) fn spelling(kind: ScalarKind) -> Option<&'static CStr> {
+/// The letter written in this mode for a scalar that needs no count: the inverse of [`number`] and
+/// [`complex`]. An integer of 8 bytes is written as `long` where C's `long` has 8 bytes, as in
+/// NumPy, unless it was read as `long long`.
+pub(super) fn spelling(scalar: Scalar, mode: Mode) -> Option<&'static CStr> {
     use ScalarKind::*;
-    Some(match kind {
+    let is_long = LONG_HAS_8_BYTES && !mode.is_standard() && !scalar.is_long_long();
+    Some(match scalar.kind() {
+        Int64 if is_long => c"l",
+        UInt64 if is_long => c"L",
         Bool => c"?",
         Int8 => c"b",
         UInt8 => c"B",

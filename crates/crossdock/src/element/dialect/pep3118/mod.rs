@@ -16,6 +16,7 @@
 //! | read | is |
 //! |---|---|
 //! | `c` | one byte, `S1` |
+//! | `l`, `q` | the same `int64` where C's `long` has 8 bytes; each is written as it was read, and an `int64` from another source as `l`, which is NumPy's `int64` |
 //! | `5s`, `5w` | one element of five bytes or code points, `S5`, `U5` |
 //! | `5p` | a string behind its length: opaque bytes, `V5` |
 //! | `5x` | padding; with a name, or alone, opaque bytes, `V5` |
@@ -26,7 +27,7 @@ mod letters;
 mod read;
 mod write;
 
-use self::letters::{Mode, number, spelling};
+use self::letters::{Mode, named, number, spelling};
 use self::read::Reader;
 use crate::element::{DType, Scalar};
 use crate::error::{Error, Kind, Result};
@@ -78,7 +79,8 @@ fn read(format: &[u8], itemsize: Option<usize>) -> Result<DType> {
         && let Some(kind) = number(letter, Mode::Aligned)
         && itemsize.is_none_or(|size| size == kind.itemsize())
     {
-        return DType::scalar(kind, Mode::Aligned.byte_order());
+        let scalar = Scalar::new(kind, Mode::Aligned.byte_order())?;
+        return Ok(named(scalar, letter, Mode::Aligned).into());
     }
     let items = Reader::new(format).items(None, 0)?;
     if items.is_nothing() && !format.contains(&b'x') {
@@ -148,5 +150,5 @@ pub fn print_unaligned(dtype: &DType) -> Result<String> {
 /// ```
 #[inline]
 pub fn print_static(dtype: &DType) -> Option<&'static CStr> {
-    spelling(dtype.as_scalar().filter(|scalar| Scalar::is_native(*scalar))?.kind())
+    spelling(dtype.as_scalar().filter(|scalar| scalar.is_native())?, Mode::Aligned)
 }

@@ -1,7 +1,7 @@
 //! From a format to a dtype: one pass over the bytes.
 
 use crate::element::dialect::pep3118::letters::{self, Mode};
-use crate::element::{ByteOrder, DType, Field, MAX_DEPTH, ScalarKind};
+use crate::element::{ByteOrder, DType, Field, MAX_DEPTH, Scalar, ScalarKind};
 use crate::error::{Error, Kind, Result};
 use std::collections::HashSet;
 
@@ -193,9 +193,8 @@ impl<'a> Reader<'a> {
                 }
             });
         };
-        let dtype = DType::scalar(kind, order)?;
-        let alignment = dtype.alignment();
-        Ok((Code::Element(dtype), alignment))
+        let scalar = letters::named(Scalar::new(kind, order)?, letter, self.mode);
+        Ok((Code::Element(scalar.into()), scalar.alignment()))
     }
 
     /// `:name:`, if there is one.

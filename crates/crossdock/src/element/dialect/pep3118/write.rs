@@ -113,7 +113,7 @@ impl Printer {
         if !self.natural {
             self.mark(scalar);
         }
-        match (kind, letters::spelling(kind)) {
+        match (kind, letters::spelling(scalar, self.mode)) {
             (_, Some(letters)) => {
                 self.text.extend(letters.to_bytes().iter().map(|&letter| char::from(letter)))
             }

@@ -6,7 +6,7 @@ use std::ops::Range;
 use crate::element::DType;
 use crate::element::dialect::literal::{self, Literal};
 use crate::element::dialect::typestr;
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, Kind, Result, short};
 use crate::exchange::files::magic;
 use crate::layout::{Layout, MAX_RANK, Order};
 
@@ -309,9 +309,9 @@ impl Entries {
                 Literal::Str(name) if name == "fortran_order" => ("fortran_order", &mut fortran_order),
                 Literal::Str(name) if name == "shape" => ("shape", &mut shape),
                 Literal::Str(name) => {
-                    let name: String = name.chars().take(40).collect();
                     return Err(malformed(format!(
-                        "the header has an entry {name:?}: just 'descr', 'fortran_order' and 'shape' may stand in it"
+                        "the header has an entry {}: just 'descr', 'fortran_order' and 'shape' may stand in it",
+                        short(name)
                     )));
                 }
                 other => {

@@ -6,7 +6,7 @@ use crate::array::DArray;
 use crate::error::Result;
 use crate::exchange::files::npy::header::Header;
 use crate::exchange::files::options::OpenOptions;
-use crate::exchange::files::source;
+use crate::exchange::files::{shown, source};
 use crate::memory::Buffer;
 
 /// Opens an `.npy` file in place, read-only: maps it and reads its header. Copies nothing, whatever the size.
@@ -45,7 +45,7 @@ pub fn open_with(path: impl AsRef<Path>, options: &OpenOptions) -> Result<DArray
         .and_then(|file| options.map(file))
         // The whole file is one mapping, so that the offset of an array's descriptor is the one in the file.
         .and_then(from_buffer);
-    opened.map_err(|error| error.within(path.display()))
+    opened.map_err(|error| error.within(shown(path)))
 }
 
 /// The array in the bytes of an `.npy` file, wherever they came from. In place: the array keeps the buffer alive, and copies

@@ -8,7 +8,7 @@ use flate2::bufread::DeflateDecoder;
 use rawzip::{CompressionMethod, ZipFileHeaderRecord, ZipLocator};
 
 use crate::array::DArray;
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, Kind, Result, short};
 use crate::exchange::files::contents::{Contents, Encoded, Entry};
 use crate::exchange::files::format::Format;
 use crate::exchange::files::npy;
@@ -34,7 +34,7 @@ struct Member {
 
 /// Divides the archive into its arrays. What is inflated may have `limit` bytes.
 pub(in crate::exchange::files) fn read(buffer: Buffer, limit: u64) -> Result<Contents> {
-    let members = list(&buffer)?;
+    let (members, mut refused) = list(&buffer)?;
     let ranges: Vec<Range<usize>> = members.iter().map(|member| member.range.clone()).collect();
     let parts = buffer.partition(&ranges).map_err(|rejected| match rejected.error {
         error if error.is_bounds() => {
@@ -42,11 +42,31 @@ pub(in crate::exchange::files) fn read(buffer: Buffer, limit: u64) -> Result<Con
         }
         error => error.within("the archive could not be divided into its arrays"),
     })?;
-    let entries = members.into_iter().zip(parts).map(|(member, part)| {
+    let mut entries = Vec::with_capacity(members.len());
+    for (member, part) in members.into_iter().zip(parts) {
         let name = member.name.clone();
-        entry(member, part, limit).map_err(|error| error.within(format_args!("array {name:?}")))
-    });
-    Ok(Contents::new(Format::Npz, entries.collect::<Result<_>>()?, Vec::new()))
+        match entry(member, part, limit) {
+            Ok(entry) => entries.push(entry),
+            Err(error) => refused.add(name, error)?,
+        }
+    }
+    Ok(Contents::new(Format::Npz, entries, Vec::new()).with_refused(refused.0))
+}
+
+/// Arrays that cannot be opened, each with the reason. The other arrays of the archive can.
+struct Refused(Vec<(String, Error)>);
+
+impl Refused {
+    /// An error in one member is listed with that member; out of memory and I/O errors fail the
+    /// whole call.
+    fn add(&mut self, name: String, error: Error) -> Result<()> {
+        let error = error.within(format_args!("array {}", short(&name)));
+        if !error.is_unsupported() && !error.is_malformed() {
+            return Err(error);
+        }
+        self.0.push((name, error));
+        Ok(())
+    }
 }
 
 fn entry(member: Member, bytes: Buffer, limit: u64) -> Result<Entry> {
@@ -120,19 +140,33 @@ impl Encoded for Deflated {
 }
 
 /// Reads the directory, and where the bytes of each array begin.
-fn list(buffer: &Buffer) -> Result<Vec<Member>> {
+fn list(buffer: &Buffer) -> Result<(Vec<Member>, Refused)> {
     let stream = Pinned::new(buffer)?;
     let mut window = vec![0; rawzip::MAX_CENTRAL_DIRECTORY_RECORD_SIZE];
     let archive = ZipLocator::new()
         .locate_in_reader(&stream, &mut window, buffer.nbytes() as u64)
         .map_err(|(_, error)| bad_archive(error, buffer))?;
     let (mut members, mut names, mut count) = (Vec::new(), HashSet::new(), 0u64);
+    let mut refused = Refused(Vec::new());
     let mut entries = archive.entries(&mut window);
     while let Some(record) = entries.next_entry().map_err(|error| bad_archive(error, buffer))? {
         count += 1;
-        let Some(name) = array_name(&record)? else { continue };
-        let within = |error: Error| error.within(format_args!("array {name:?}"));
-        let is_deflated = check(&record).map_err(within)?;
+        let Some(bytes) = record.file_path().as_bytes().strip_suffix(b".npy").map(<[u8]>::to_vec) else {
+            continue;
+        };
+        let name = String::from_utf8_lossy(&bytes).into_owned();
+        let within = |error: Error| error.within(format_args!("array {}", short(&name)));
+        if !names.insert(bytes.clone()) {
+            return Err(malformed(format!("the archive has two arrays of the name {}", short(&name))));
+        }
+        let checked = check_name(&bytes).and_then(|()| check(&record));
+        let is_deflated = match checked {
+            Ok(is_deflated) => is_deflated,
+            Err(error) => {
+                refused.add(name, error)?;
+                continue;
+            }
+        };
         let entry =
             archive.get_entry(record.wayfinder()).map_err(|error| within(bad_archive(error, buffer)))?;
         let (start, end) = entry.compressed_data_range();
@@ -152,9 +186,6 @@ fn list(buffer: &Buffer) -> Result<Vec<Member>> {
                 range.len()
             ))));
         }
-        if !names.insert(name.clone()) {
-            return Err(malformed(format!("the archive has two arrays of the name {name:?}")));
-        }
         members.push(Member { name, range, is_deflated, nbytes, crc: record.crc32() });
     }
     if count != archive.entries_hint() {
@@ -163,7 +194,7 @@ fn list(buffer: &Buffer) -> Result<Vec<Member>> {
             archive.entries_hint()
         )));
     }
-    if members.is_empty() && count > 0 {
+    if members.is_empty() && refused.0.is_empty() && count > 0 {
         return Err(Error::new(
             Kind::Unsupported,
             format!(
@@ -171,21 +202,13 @@ fn list(buffer: &Buffer) -> Result<Vec<Member>> {
             ),
         ));
     }
-    Ok(members)
+    Ok((members, refused))
 }
 
-/// The name of an array; `None` for a folder or another file.
-fn array_name(record: &ZipFileHeaderRecord<'_>) -> Result<Option<String>> {
-    let path = record.file_path();
-    let Some(name) = path.as_bytes().strip_suffix(b".npy") else { return Ok(None) };
-    match std::str::from_utf8(name) {
-        Ok(name) => Ok(Some(name.to_owned())),
-        Err(error) => Err(malformed(format!(
-            "the name {:?} in the archive is no UTF-8 from its byte {} on",
-            String::from_utf8_lossy(name),
-            error.valid_up_to()
-        ))),
-    }
+fn check_name(name: &[u8]) -> Result<()> {
+    std::str::from_utf8(name).map(drop).map_err(|error| {
+        malformed(format!("its name is not UTF-8 from byte {} on: rename it", error.valid_up_to()))
+    })
 }
 
 /// Whether it is deflated; else it is stored.

@@ -10,7 +10,7 @@ use rawzip::path::{EntryPath, ZipFilePath};
 use rawzip::{CompressionMethod, Header, ZipArchiveWriter};
 
 use crate::array::DArray;
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, Kind, Result, short};
 use crate::exchange::files::new_file::{save as save_file, write_error};
 use crate::exchange::files::npy;
 
@@ -56,7 +56,7 @@ pub fn write<N: AsRef<str>>(
             Compression::Stored => store(&mut archive, &file_name(name), array),
             Compression::Deflated => deflate(&mut archive, &file_name(name), array),
         };
-        written.map_err(|error| error.within(format_args!("array {name:?}")))?;
+        written.map_err(|error| error.within(format_args!("array {}", short(name))))?;
     }
     archive.finish().map_err(zip_error)?.flush().map_err(write_error)
 }
@@ -90,11 +90,8 @@ fn check_names<N: AsRef<str>>(arrays: &[(N, DArray)]) -> Result<()> {
         let name = name.as_ref();
         let file = file_name(name);
         let refused = |why: &str| {
-            let short: String = name.chars().take(40).collect();
-            Err(Error::new(
-                Kind::Unsupported,
-                format!("an archive cannot hold an array of the name {short:?}: {why}"),
-            ))
+            let text = format!("an archive cannot hold an array of the name {}: {why}", short(name));
+            Err(Error::new(Kind::Unsupported, text))
         };
         if file.len() > MAX_NAME {
             return refused(&format!("it has {} bytes, and {MAX_NAME} are the most", file.len()));

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
 
 use crate::element::dialect::safetensors::Stored;
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, Kind, Result, short};
 use crate::layout::{Layout, Order};
 
 /// The longest header that the format allows.
@@ -45,6 +45,8 @@ pub(super) fn packed_nbytes(stored: &Stored, layout: &Layout) -> Result<usize> {
 #[derive(Debug, Default)]
 pub(super) struct Header {
     pub(super) tensors: Vec<Tensor>,
+    /// Tensors of a type that this library does not know.
+    pub(super) refused: Vec<(String, Error)>,
     pub(super) metadata: Vec<(String, String)>,
 }
 
@@ -84,29 +86,29 @@ impl Header {
         let root: Root = serde_json::from_str(text)
             .map_err(|error| malformed(format!("the header is not as the format has it: {error}")))?;
         let begin = 8 + json.len();
-        let tensors = root.tensors.into_iter().map(|(name, info)| {
-            let tensor = info.check(begin, nbytes);
-            match tensor {
-                Ok((stored, layout, range)) => Ok(Tensor { name, stored, layout, range }),
-                Err(error) => {
-                    let short: String = name.chars().take(80).collect();
-                    Err(error.within(format_args!("tensor {short:?}")))
-                }
+        let (mut tensors, mut refused, mut ranges) = (Vec::new(), Vec::new(), Vec::new());
+        for (name, info) in root.tensors {
+            let within = |error: Error| error.within(format_args!("tensor {}", short(&name)));
+            let range = info.range(begin, nbytes).map_err(within)?;
+            ranges.push((range.clone(), name.clone()));
+            match info.check(range.len()).map_err(within) {
+                Ok((stored, layout)) => tensors.push(Tensor { name, stored, layout, range }),
+                // A type newer than this library must not block access to the other tensors.
+                Err(error) if error.is_unsupported() => refused.push((name, error)),
+                Err(error) => return Err(error),
             }
-        });
-        let tensors = tensors.collect::<Result<Vec<_>>>()?;
-        check_gapless(&tensors, begin, nbytes)?;
-        Ok(Self { tensors, metadata: root.metadata })
+        }
+        check_gapless(ranges, begin, nbytes)?;
+        Ok(Self { tensors, refused, metadata: root.metadata })
     }
 }
 
 /// The tensors cover all that follows the header, each byte once.
-fn check_gapless(tensors: &[Tensor], begin: usize, nbytes: usize) -> Result<()> {
-    let mut sorted: Vec<&Tensor> = tensors.iter().collect();
-    sorted.sort_by_key(|tensor| (tensor.range.start, tensor.range.end));
+fn check_gapless(mut ranges: Vec<(Range<usize>, String)>, begin: usize, nbytes: usize) -> Result<()> {
+    ranges.sort_by_key(|(range, _)| (range.start, range.end));
     let mut end = begin;
-    for tensor in sorted {
-        let start = tensor.range.start;
+    for (range, name) in ranges {
+        let start = range.start;
         if start != end {
             let (what, many) = if start > end {
                 ("leaves a hole of", start - end)
@@ -114,11 +116,11 @@ fn check_gapless(tensors: &[Tensor], begin: usize, nbytes: usize) -> Result<()> 
                 ("overlaps another by", end - start)
             };
             return Err(malformed(format!(
-                "tensor {:?}, which begins at byte {start} of the file, {what} {many} bytes",
-                tensor.name
+                "tensor {}, which begins at byte {start} of the file, {what} {many} bytes",
+                short(&name)
             )));
         }
-        end = tensor.range.end;
+        end = range.end;
     }
     if end != nbytes {
         return Err(malformed(format!(
@@ -142,8 +144,21 @@ struct Info {
 }
 
 impl Info {
-    /// The one checking function of a tensor whose bytes are counted from byte `begin` of a file of `nbytes`.
-    fn check(self, begin: usize, nbytes: usize) -> Result<(Stored, Layout, Range<usize>)> {
+    /// The byte range of the tensor in a file of `nbytes` bytes, counted from byte `begin`.
+    fn range(&self, begin: usize, nbytes: usize) -> Result<Range<usize>> {
+        let [start, end] = self.data_offsets;
+        let available = (nbytes - begin) as u64;
+        if start > end || end > available {
+            return Err(malformed(format!(
+                "its data_offsets are {start} and {end}, where {available} bytes follow the header: the file is truncated or damaged"
+            )));
+        }
+        // Both are at most `available`.
+        Ok(begin + start as usize..begin + end as usize)
+    }
+
+    /// The dtype and layout of the tensor in a range of `nbytes` bytes.
+    fn check(self, nbytes: usize) -> Result<(Stored, Layout)> {
         let stored = Stored::named(&self.dtype)?;
         let shape: Option<Vec<usize>> = self.shape.iter().map(|&len| usize::try_from(len).ok()).collect();
         let lies = |error: Error| match error {
@@ -155,23 +170,14 @@ impl Info {
         };
         let shape = shape.ok_or_else(|| lies(malformed(String::new())))?;
         let layout = Layout::contiguous(&shape, stored.dtype.itemsize(), Order::RowMajor).map_err(lies)?;
-        let [start, end] = self.data_offsets;
-        let available = (nbytes - begin) as u64;
-        if start > end || end > available {
-            return Err(malformed(format!(
-                "its data_offsets are {start} and {end}, where {available} bytes follow the header: the file is truncated or damaged"
-            )));
-        }
         let wanted = packed_nbytes(&stored, &layout)?;
-        if end - start != wanted as u64 {
+        if nbytes != wanted {
             return Err(malformed(format!(
-                "{} elements of shape {shape:?} take {wanted} bytes, but its data_offsets are {} apart",
+                "{} elements of shape {shape:?} take {wanted} bytes, but its data_offsets are {nbytes} apart",
                 stored.name,
-                end - start
             )));
         }
-        // Both at most `available`.
-        Ok((stored, layout, begin + start as usize..begin + end as usize))
+        Ok((stored, layout))
     }
 }
 
@@ -245,8 +251,7 @@ impl<'de> Deserialize<'de> for Texts {
 }
 
 fn twice<E: serde::de::Error>(name: &str) -> E {
-    let short: String = name.chars().take(80).collect();
-    E::custom(format_args!("the name {short:?} stands in it twice"))
+    E::custom(format_args!("the name {} stands in it twice", short(name)))
 }
 
 #[cfg(test)]

@@ -15,13 +15,13 @@ pub(in crate::exchange::files) fn read(buffer: Buffer) -> Result<Contents> {
     if let Some(fault) = buffer.fault() {
         return Err(fault);
     }
-    let Header { tensors, metadata } = header?;
+    let Header { tensors, refused, metadata } = header?;
     let ranges: Vec<_> = tensors.iter().map(|tensor| tensor.range.clone()).collect();
     let parts = buffer
         .partition(&ranges)
         .map_err(|rejected| rejected.error.within("the file could not be divided into its tensors"))?;
     let entries = tensors.into_iter().zip(parts).map(|(tensor, part)| entry(tensor, part));
-    Ok(Contents::new(Format::Safetensors, entries.collect::<Result<_>>()?, metadata))
+    Ok(Contents::new(Format::Safetensors, entries.collect::<Result<_>>()?, metadata).with_refused(refused))
 }
 
 fn entry(tensor: Tensor, bytes: Buffer) -> Result<Entry> {

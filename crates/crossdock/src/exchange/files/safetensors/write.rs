@@ -7,7 +7,7 @@ use std::path::Path;
 
 use crate::array::{Casting, DArray};
 use crate::element::dialect::safetensors::Stored;
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, Kind, Result, short};
 use crate::exchange::files::elements;
 use crate::exchange::files::new_file::{put, save as save_file, write_error};
 use crate::exchange::files::safetensors::header::{MAX_NBYTES, METADATA, packed_nbytes};
@@ -82,7 +82,7 @@ pub fn save<N: AsRef<str>, K: AsRef<str>, V: AsRef<str>>(
 fn plan<N: AsRef<str>>(arrays: &[(N, DArray)]) -> Result<Vec<Planned>> {
     let mut plans = Vec::with_capacity(arrays.len());
     for (name, array) in arrays {
-        let within = |error: Error| error.within(format_args!("array {:?}", name.as_ref()));
+        let within = |error: Error| error.within(format_args!("array {}", short(name.as_ref())));
         let array = elements::with_plain_elements(array)?;
         let stored = Stored::of(array.dtype()).map_err(within)?;
         let nbytes = packed_nbytes(&stored, array.layout()).map_err(|error| {
@@ -115,7 +115,7 @@ fn header<N: AsRef<str>, K: AsRef<str>, V: AsRef<str>>(
             if !keys.insert(key.as_ref()) {
                 return Err(Error::new(
                     Kind::Unsupported,
-                    format!("there are two texts of the name {:?}", key.as_ref()),
+                    format!("there are two texts of the name {}", short(key.as_ref())),
                 ));
             }
             texts.push(format!("{}:{}", quoted(key.as_ref()), quoted(text.as_ref())));
@@ -127,7 +127,10 @@ fn header<N: AsRef<str>, K: AsRef<str>, V: AsRef<str>>(
         if !seen.insert(name) {
             let why =
                 if name == METADATA { "which the format needs for texts" } else { "which there is already" };
-            return Err(Error::new(Kind::Unsupported, format!("an array of the name {name:?}, {why}")));
+            return Err(Error::new(
+                Kind::Unsupported,
+                format!("an array of the name {}, {why}", short(name)),
+            ));
         }
         let comma = if json.len() > 1 { "," } else { "" };
         let (start, end) = (plan.start, plan.start + plan.nbytes);

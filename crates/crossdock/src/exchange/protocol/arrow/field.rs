@@ -28,6 +28,21 @@ impl Field {
     }
 }
 
+impl Field {
+    /// The path of names to each column of elements below, in the order of the schema.
+    pub(super) fn paths<'a>(&'a self, above: &[&'a str], found: &mut Vec<Vec<&'a str>>) {
+        match &self.kind {
+            FieldKind::Values(_) => found.push(above.to_vec()),
+            FieldKind::List { item, .. } => item.paths(above, found),
+            FieldKind::Struct(fields) => {
+                for field in fields {
+                    field.paths(&[above, &[field.name.as_str()]].concat(), found);
+                }
+            }
+        }
+    }
+}
+
 #[derive(Debug)]
 pub(super) enum FieldKind {
     Values(DType),
@@ -153,7 +168,7 @@ fn tensor(len: usize, extension: &Extension) -> Result<TensorShape> {
 /// # Safety
 ///
 /// Null, or text that ends by NUL and is there as long as it is used.
-unsafe fn text<'a>(text: *const c_char, what: &str) -> Result<Option<&'a str>> {
+pub(super) unsafe fn text<'a>(text: *const c_char, what: &str) -> Result<Option<&'a str>> {
     if text.is_null() {
         return Ok(None);
     }
@@ -177,6 +192,11 @@ pub(super) unsafe fn children<'a, T>(count: i64, pointers: *mut *mut T, what: &s
     }
     if pointers.is_null() {
         return Err(malformed(format!("the children of its {what} are null, and there are {len}")));
+    }
+    if !pointers.is_aligned() {
+        let text =
+            format!("the children of its {what} are listed at {pointers:p}, which is no address of pointers");
+        return Err(malformed(text));
     }
     // SAFETY: the caller's word.
     Ok(unsafe { std::slice::from_raw_parts(pointers, len) })

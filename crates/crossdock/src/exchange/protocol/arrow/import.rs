@@ -31,7 +31,7 @@ use crate::memory::{DeviceKind, Place};
 ///
 /// let array = Array::from_vec(vec![1.5f32, 2.5], [2])?;
 /// let (mut schema, mut column) = arrow::export(&array, &ExportOptions::new())?.into_raw();
-/// // SAFETY: just exported, and nobody else has them.
+/// // SAFETY: just exported, and not consumed yet.
 /// let imported: Array<f32, 1> = unsafe { arrow::import(&mut schema, &mut column) }?.try_into()?;
 /// assert_eq!(imported.read()?.as_slice(), Some(&[1.5, 2.5][..]));
 /// assert!(column.release.is_none() && imported.write().is_err());
@@ -145,7 +145,7 @@ fn place(array: &ArrowDeviceArray) -> Result<Place> {
 /// let options = ExportOptions::new().copy(CopyPolicy::IfNeeded); // fields of records do not lie as Arrow's columns do
 /// let (mut schema, mut column) = arrow::export(&trades, &options)?.into_raw();
 ///
-/// // SAFETY: just exported, and nobody else has them.
+/// // SAFETY: just exported, and not consumed yet.
 /// let columns = unsafe { arrow::take_over(&mut schema, &mut column) }?.into_columns()?;
 /// let (name, price) = &columns[0];
 /// assert_eq!((name.as_str(), price.strides()), ("price", &[8][..]));
@@ -179,6 +179,31 @@ impl Imported {
         self.field.child_names()
     }
 
+    /// The path of names to each column that [`Imported::into_columns`] returns, in the same order:
+    /// several names for a column in a nested struct, none if the import is not a struct. Neither
+    /// names nor paths need be unique.
+    ///
+    /// ```
+    /// use crossdock::element::DType;
+    /// use crossdock::exchange::protocol::arrow::{self, ExportOptions};
+    /// use crossdock::view::CopyPolicy;
+    /// use crossdock::{DArray, layout::Order};
+    ///
+    /// let b = DType::packed_record([("c", DType::U8)])?;
+    /// let rows = DArray::zeros(DType::packed_record([("b.c", DType::U8), ("b", b)])?, &[3], Order::RowMajor)?;
+    /// let options = ExportOptions::new().copy(CopyPolicy::IfNeeded);
+    /// let (mut schema, mut column) = arrow::export(&rows, &options)?.into_raw();
+    /// // SAFETY: just exported, and not consumed yet.
+    /// let imported = unsafe { arrow::take_over(&mut schema, &mut column) }?;
+    /// assert_eq!(imported.column_paths(), [vec!["b.c"], vec!["b", "c"]]);
+    /// # Ok::<(), crossdock::Error>(())
+    /// ```
+    pub fn column_paths(&self) -> Vec<Vec<&str>> {
+        let mut found = Vec::new();
+        self.field.paths(&[], &mut found);
+        found
+    }
+
     /// Where the memory is.
     pub fn place(&self) -> Place {
         self.place
@@ -208,7 +233,7 @@ impl Imported {
     ///
     /// let array = Array::from_vec(vec![1u8, 2, 3], [3])?;
     /// let (mut schema, mut column) = arrow::export(&array, &ExportOptions::new())?.into_raw();
-    /// // SAFETY: just exported, and nobody else has them.
+    /// // SAFETY: just exported, and not consumed yet.
     /// let (data, valid) = unsafe { arrow::take_over(&mut schema, &mut column) }?.into_array_with_validity()?;
     /// assert_eq!((data.len(), valid.is_none()), (3, true));
     /// # Ok::<(), crossdock::Error>(())
@@ -220,9 +245,10 @@ impl Imported {
         Ok((array, valid))
     }
 
-    /// The children of a struct with their names, each an array in place, which together hold the one loan. Those of a struct within have
-    /// both names, with a dot between them. What is no struct is its only column. O(rank) each, and bitmaps as in
-    /// [`Imported::into_array`].
+    /// The children of a struct with their names, each a zero-copy array; together they hold the
+    /// one loan. A column of a nested struct has both names, joined by a dot, so several columns
+    /// may have the same name ([`Imported::column_paths`] tells them apart). If the import is not a
+    /// struct, it is its only column. O(rank) each, and bitmaps as in [`Imported::into_array`].
     ///
     /// # Errors
     ///

@@ -88,7 +88,7 @@ impl Leaf<'_> {
         }
         let offset = self.first.checked_mul(itemsize);
         let begin = offset.and_then(|offset| self.data.addr().checked_add(offset));
-        match begin.filter(|begin| begin.checked_add(nbytes).is_some()) {
+        match begin.filter(|&begin| layout.span().is_addressable(begin)) {
             Some(begin) => Ok(self.data.with_addr(begin)),
             None => Err(Error::new(
                 Kind::Overflow,
@@ -252,6 +252,13 @@ impl<'a> Walk<'a> {
                 self.place
             )));
         }
+        let bytes = Layout::contiguous(&[(first % 8 + len).div_ceil(8)], 1, Order::RowMajor)?.span();
+        let begin = bitmap.addr().checked_add(first / 8);
+        if !begin.is_some_and(|begin| bytes.is_addressable(begin)) {
+            let text =
+                format!("its bitmap at {bitmap:p}, bits {first}..{first}+{len}, leaves the address space");
+            return Err(Error::new(Kind::Overflow, text));
+        }
         // SAFETY: the caller's word: a bit for each element of the column, of which these are some.
         Ok(Some(unsafe { Bits::new(bitmap.cast(), first, len) }))
     }
@@ -285,6 +292,12 @@ impl<'a> Parts<'a> {
         }
         if array.buffers.is_null() {
             return Err(malformed(format!("its buffers are null, and there are {buffers}")));
+        }
+        if !array.buffers.is_aligned() {
+            return Err(malformed(format!(
+                "its buffers are listed at {:p}, which is no address of pointers",
+                array.buffers
+            )));
         }
         // SAFETY: the caller's word.
         let buffers = unsafe { std::slice::from_raw_parts(array.buffers, buffers as usize) };

@@ -9,7 +9,7 @@
 //! | dtype | format | |
 //! |---|---|---|
 //! | integers and floats of 8 to 64 bits | `c` `C` `s` `S` `i` `I` `l` `L` `e` `f` `g` | |
-//! | `datetime64`, `timedelta64` of s, ms, µs, ns | `tss:` …, `tDs` … | no time zones; `tdm` comes in as ms |
+//! | `datetime64`, `timedelta64` of s, ms, µs, ns | `tss:` …, `tDs` … | `tdm` is imported as ms; time zones are refused |
 //! | `V` of `n` bytes | `w:n` | |
 //! | `bool` | `c`, as `arrow.bool8` | Arrow's own are bits, and refused |
 //! | sub-arrays, and axes behind the first | `+w:n`, as `arrow.fixed_shape_tensor` | lists without the name have one axis |
@@ -54,7 +54,7 @@
 //! assert_eq!((exported.array().length, exported.copied_nbytes()), (8, 0));
 //! let (mut schema, mut column) = exported.into_raw(); // now it is up to the consumer to release them
 //!
-//! // SAFETY: just exported, and nobody else has them.
+//! // SAFETY: just exported, and not consumed yet.
 //! let imported = unsafe { arrow::import(&mut schema, &mut column) }?;
 //! assert_eq!(imported.as_ptr(), pictures.as_ptr().cast());
 //! assert_eq!((imported.shape(), imported.strides()[3]), (&[8, 480, 640, 3][..], 480 * 640));
@@ -75,11 +75,13 @@ mod import;
 mod leaf;
 mod lent;
 mod metadata;
+mod requested;
 mod stream;
 mod validity;
 
 pub use export::{ExportOptions, Exported, Lent, export, export_device};
 pub use import::{Imported, import, import_device, take_over, take_over_device};
+pub use requested::requested;
 pub use stream::Stream;
 
 pub use crate::view::Source;

@@ -16,6 +16,9 @@ pub const IS_COPIED: u64 = 1 << 1;
 /// In [`DLManagedTensorVersioned::flags`]: elements narrower than a byte have a byte each.
 pub const IS_SUBBYTE_TYPE_PADDED: u64 = 1 << 2;
 
+/// The flags that [`VERSION`] defines.
+pub const KNOWN_FLAGS: u64 = READ_ONLY | IS_COPIED | IS_SUBBYTE_TYPE_PADDED;
+
 /// The version of the struct that begins with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
@@ -90,7 +93,9 @@ pub struct DLManagedTensorVersioned {
     pub manager_ctx: *mut c_void,
     /// Gives the loan back. Called once, on any thread; null where there is nothing to do.
     pub deleter: Option<unsafe extern "C" fn(*mut DLManagedTensorVersioned)>,
-    /// [`READ_ONLY`], [`IS_COPIED`], [`IS_SUBBYTE_TYPE_PADDED`]; other bits mean nothing here.
+    /// [`READ_ONLY`], [`IS_COPIED`], [`IS_SUBBYTE_TYPE_PADDED`]. In a struct of a version up to
+    /// [`VERSION`] other bits mean nothing; in one of a later minor version they may have a
+    /// meaning, so an import refuses them.
     pub flags: u64,
     /// The array.
     pub dl_tensor: DLTensor,

@@ -10,7 +10,7 @@ use crate::array::DArray;
 use crate::element::dialect::dlpack::{needs_padded_flag, to_dlpack};
 use crate::error::{Error, Kind};
 use crate::exchange::protocol::dlpack::abi::{
-    self, DLDataType, DLDevice, DLManagedTensor, DLManagedTensorVersioned, DLTensor,
+    self, DLDataType, DLManagedTensor, DLManagedTensorVersioned, DLPackVersion, DLTensor, VERSION,
 };
 use crate::exchange::protocol::dlpack::managed::Managed;
 use crate::layout::{Layout, Order};
@@ -25,6 +25,7 @@ pub struct ExportOptions {
     trust_legacy: bool,
     is_ordered: bool,
     place: Option<Place>,
+    max_version: Option<DLPackVersion>,
 }
 
 impl ExportOptions {
@@ -58,6 +59,42 @@ impl ExportOptions {
     pub fn place(mut self, place: Place) -> Self {
         self.place = Some(place);
         self
+    }
+
+    /// The newest version that the consumer knows: the struct has no newer version. (Its element
+    /// type may still be one that a newer version added; the consumer recognises it by its code.) A
+    /// consumer of a version before 1.0 needs [`export_legacy`].
+    ///
+    /// ```
+    /// use crossdock::exchange::protocol::dlpack::abi::DLPackVersion;
+    /// use crossdock::exchange::protocol::dlpack::{self, ExportOptions};
+    /// use crossdock::{Array, DArray};
+    ///
+    /// let array = DArray::from(Array::from_vec(vec![1u8, 2, 3], [3])?);
+    /// let knows = |major, minor| ExportOptions::new().max_version(DLPackVersion { major, minor });
+    /// let exported = dlpack::export_versioned(&array, &knows(1, 1))?;
+    /// assert_eq!(exported.managed().version, DLPackVersion { major: 1, minor: 1 });
+    /// assert_eq!(dlpack::export_versioned(&array, &knows(2, 0))?.managed().version.minor, 3);
+    /// assert!(dlpack::export_versioned(&array, &knows(0, 8)).is_err());
+    /// # Ok::<(), crossdock::Error>(())
+    /// ```
+    pub fn max_version(mut self, version: DLPackVersion) -> Self {
+        self.max_version = Some(version);
+        self
+    }
+
+    /// The version in the struct.
+    fn version<M: Managed>(&self) -> Result<DLPackVersion, Reason> {
+        match self.max_version {
+            Some(most) if M::HAS_FLAGS && most.major < VERSION.major => Err(Reason::Unsupported(format!(
+                "the consumer knows DLPack up to {}.{}, which is before the versioned struct: use the legacy one",
+                most.major, most.minor
+            ))),
+            Some(most) if most.major == VERSION.major => {
+                Ok(DLPackVersion { minor: most.minor.min(VERSION.minor), ..VERSION })
+            }
+            _ => Ok(VERSION),
+        }
     }
 
     /// Does not wait for work on a device that is under way on the memory: the consumer comes after it otherwise, as the caller has seen to
@@ -208,10 +245,11 @@ pub(super) fn lend_tensor<M: Managed>(
     flags: u64,
     fill: impl FnOnce(&mut Numbers, &mut Numbers),
 ) -> Result<NonNull<M>, Reason> {
+    let version = options.version::<M>()?;
     let lease = lease::<M>(array, options).map_err(Reason::Lease)?;
     let readonly = if lease.kind() == LeaseKind::Pin { abi::READ_ONLY } else { 0 };
     lease.mark_exported(Protocols::DLPACK);
-    Block::<M>::lend(tensor, flags | readonly, lease, fill).map_err(Reason::Failed)
+    Block::<M>::lend((tensor, version), flags | readonly, lease, fill).map_err(Reason::Failed)
 }
 
 /// One for each axis, to be written.
@@ -257,7 +295,7 @@ impl Words {
         };
         Ok(DLTensor {
             data,
-            device: DLDevice { device_type: place.kind().0, device_id: place.ordinal() },
+            device: place.into(),
             ndim: array.rank() as i32,
             dtype: self.dtype,
             shape: ptr::null_mut(),
@@ -382,7 +420,7 @@ impl<M: Managed> Block<M> {
     /// A block of its own for a tensor, with the numbers that `fill` writes. (All of them: what it leaves out is anything.)
     #[inline]
     fn lend(
-        mut tensor: DLTensor,
+        (mut tensor, version): (DLTensor, DLPackVersion),
         flags: u64,
         lease: Lease,
         fill: impl FnOnce(&mut Numbers, &mut Numbers),
@@ -400,7 +438,8 @@ impl<M: Managed> Block<M> {
         fill(shape, strides);
         tensor.shape = shape.as_mut_ptr().cast();
         tensor.strides = strides.as_mut_ptr().cast();
-        let managed = M::new(tensor, block.as_ptr().cast(), Self::delete, flags);
+        let mut managed = M::new(tensor, block.as_ptr().cast(), Self::delete, flags);
+        managed.set_version(version);
         // SAFETY: freshly allocated, for this type.
         unsafe { block.write(Self { managed, lease, rank }) };
         Ok(block.cast())

@@ -23,11 +23,13 @@ use crate::memory::{Birth, Buffer, DeviceKind, Place, device};
 ///
 /// # Errors
 ///
-/// `is_malformed` for a null struct, null data with elements, a null shape with axes, a negative rank or length;
-/// `is_overflow` where lengths, strides, `byte_offset` or all of them together leave the address space;
-/// `is_unsupported` for another major version, more than 64 axes, a type that has no dtype here (lanes, unknown codes and
-/// widths, elements packed into parts of bytes), and devices other than OpenCL's whose `data` is a handle; `is_out_of_memory`. Of handles,
-/// what opening the device says, `is_bounds` where elements lie outside of the object, and as
+/// `is_malformed` for a null struct, null data with elements, a null shape with axes, a negative
+/// rank or length; `is_overflow` if lengths, strides, `byte_offset` or their sum leave the address
+/// space; `is_unsupported` for another major version, for flags that only a later minor version
+/// defines, for more than 64 axes, for a type that has no dtype here (lanes, unknown codes and
+/// widths, elements packed into parts of bytes), and for a device other than OpenCL whose `data` is
+/// a handle; `is_out_of_memory`. For handles also the errors of opening the device, `is_bounds` if
+/// elements lie outside of the object, and those of
 /// [`opencl::import`](crate::memory::device::opencl::import).
 ///
 /// # Safety
@@ -133,7 +135,14 @@ impl<M: Managed> Foreign<M> {
             let managed = unsafe { self.0.as_ref() };
             (*managed.tensor(), managed.flags())
         };
-        let place = Place::new(DeviceKind(tensor.device.device_type), tensor.device.device_id);
+        let unknown = flags & !abi::KNOWN_FLAGS;
+        if version.minor > VERSION.minor && unknown != 0 {
+            return Err(unsupported(format!(
+                "its flags {flags:#x} have bits {unknown:#x} of version {}.{}, and up to {}.{} is understood",
+                version.major, version.minor, VERSION.major, VERSION.minor
+            )));
+        }
+        let place = Place::from(tensor.device);
         if !place.is_addressed() && place.kind() != DeviceKind::OPENCL {
             return Err(unsupported(format!("on {place}, data is a handle and not an address")));
         }
@@ -242,12 +251,7 @@ fn begin(tensor: &DLTensor, layout: &Layout) -> Result<*mut u8> {
     };
     let offset = usize::try_from(byte_offset).map_err(|_| outside())?;
     let first = data.addr().checked_add(offset).ok_or_else(outside)?;
-    first.checked_add_signed(span.high()).ok_or_else(outside)?;
-    let begin = first.checked_add_signed(span.low()).ok_or_else(outside)?;
-    if begin == 0 && span.nbytes() > 0 {
-        return Err(outside());
-    }
-    Ok(data.with_addr(begin))
+    span.check_address(first).map(|begin| data.with_addr(begin)).map_err(|_| outside())
 }
 
 fn malformed(text: impl Into<String>) -> Error {

@@ -24,6 +24,9 @@ pub(super) mod sealed {
 
         fn new(tensor: DLTensor, context: *mut c_void, deleter: Deleter<Self>, flags: u64) -> Self;
 
+        /// Sets a version other than [`VERSION`], if the struct has a version.
+        fn set_version(&mut self, version: DLPackVersion);
+
         fn tensor(&self) -> &DLTensor;
 
         fn flags(&self) -> u64;
@@ -45,6 +48,10 @@ impl sealed::Struct for DLManagedTensorVersioned {
 
     fn new(dl_tensor: DLTensor, manager_ctx: *mut c_void, deleter: Deleter<Self>, flags: u64) -> Self {
         Self { version: VERSION, manager_ctx, deleter: Some(deleter), flags, dl_tensor }
+    }
+
+    fn set_version(&mut self, version: DLPackVersion) {
+        self.version = version;
     }
 
     fn tensor(&self) -> &DLTensor {
@@ -72,6 +79,8 @@ impl sealed::Struct for DLManagedTensor {
     fn new(dl_tensor: DLTensor, manager_ctx: *mut c_void, deleter: Deleter<Self>, _flags: u64) -> Self {
         Self { dl_tensor, manager_ctx, deleter: Some(deleter) }
     }
+
+    fn set_version(&mut self, _: DLPackVersion) {}
 
     fn tensor(&self) -> &DLTensor {
         &self.dl_tensor

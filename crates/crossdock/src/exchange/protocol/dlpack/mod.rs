@@ -8,29 +8,39 @@
 //!
 //! What is exported:
 //!
-//! - The address is that of element 0, and `byte_offset` is 0: some consumers ignore it. (On OpenCL, `data` is the `cl_mem`, to which no
-//!   offset can be added.) Strides are always there, in
-//!   elements, with ordinary numbers on the axes of length 1. The deleter is never null. Without elements, `data` is null.
-//! - What DLPack cannot say is refused and named: records, text, dates, the other byte order, a stride that is no whole
-//!   number of elements. Nothing is approximated.
-//! - A writable array goes out under a Share lease: the consumer may write, so nobody else has Read or Write meanwhile. The
-//!   flag that says read-only is advisory, and consumers are known to write all the same; so a read-only array is refused,
-//!   unless a copy is permitted or the caller gives their word ([`ExportOptions::trust_readonly`]). It goes out under a Pin
-//!   lease then.
-//! - A copy that was permitted, and made, belongs to the consumer alone and says so (`IS_COPIED`).
+//! - The address is that of element 0, and `byte_offset` is 0: some consumers ignore it. (On
+//!   OpenCL, `data` is the `cl_mem`, to which no offset can be added.) Strides are always present,
+//!   in elements, with ordinary values on the axes of length 1. The deleter is never null. Without
+//!   elements, `data` is null.
+//! - Data that DLPack cannot describe is refused by name: records, text, dates, non-native byte
+//!   order, a stride that is not a whole number of elements. Nothing is approximated.
+//! - A writable array is exported under a Share lease: the consumer may write, so no other Read or
+//!   Write lease can be taken until the deleter is called. The read-only flag is advisory, and some
+//!   consumers ignore it; so a read-only array is refused, unless a copy is permitted or the caller
+//!   vouches for the consumer ([`ExportOptions::trust_readonly`]). It is then exported under a Pin
+//!   lease.
+//! - A permitted copy belongs to the consumer alone and says so (`IS_COPIED`).
+//! - The struct has version 1.3, or an older one if the consumer knows no newer version
+//!   ([`ExportOptions::max_version`]).
+//! - `device_id` is 0 for CPU memory, pinned memory and managed memory.
 //!
 //! What is imported:
 //!
-//! - Whatever happens, the deleter is called exactly once: when the last handle or lease goes, or before the error is
-//!   returned. Of a struct of another major version nothing but the version and the deleter is read.
-//! - Null strides mean row-major; a `byte_offset`, a null deleter, unaligned data, unknown flags and a later minor version
-//!   are fine. Numbers that contradict each other are errors. The producer's word is taken for one thing: that what shape and
-//!   strides reach is memory.
-//! - The memory is aliased, since the producer may write it at any time: Share and Pin leases can be had. A copy
-//!   (`IS_COPIED`) is ours alone: Read and Write can be had, too.
-//! - A kind of device that is not known is kept as a number, and its memory can be handed on but not touched.
-//!   Where `data` is a handle and not an address, elements are found by `byte_offset`: OpenCL's memory objects are taken, and on other such
-//!   devices (Vulkan, Metal, WebGPU) the tensor is refused.
+//! - The deleter is called exactly once in all cases: when the last handle or lease is dropped, or
+//!   before the error is returned. Of a struct of another major version only the version and the
+//!   deleter are read.
+//! - Null strides mean row-major; a `byte_offset`, a null deleter, unaligned data and a later minor
+//!   version are accepted. Flags that no version up to 1.3 defines mean nothing in a struct of
+//!   those versions; in a struct of a later minor version they may change what the data mean, and
+//!   are refused. Numbers that contradict each other are errors. The producer is trusted for one
+//!   thing: that the elements that shape and strides reach are memory.
+//! - The memory is aliased, since the producer may write it at any time: Share and Pin leases can
+//!   be taken. A copy (`IS_COPIED`) belongs to the importer alone: Read and Write leases can be
+//!   taken, too.
+//! - An unknown kind of device is kept as a number: its memory can be exported again but not
+//!   accessed. Where `data` is a handle and not an address, elements are found by `byte_offset`:
+//!   OpenCL's memory objects are imported, and on other such devices (Vulkan, Metal, WebGPU) the
+//!   tensor is refused.
 //!
 //! On devices, work may be under way on what changes hands. An export waits for it, unless the consumer's stream does
 //! ([`ExportOptions::ordered`], [`Synchronization`](crate::view::Synchronization)); what comes in is ready, unless the importer notes the
@@ -58,6 +68,7 @@
 //! ```
 
 pub mod abi;
+mod device;
 mod export;
 mod import;
 mod managed;

@@ -17,7 +17,10 @@ pub struct View {
     pub obj: *mut c_void,
     /// The address of element 0.
     pub data: *mut c_void,
-    /// The number of bytes that the producer vouches for.
+    /// The number of bytes that the producer vouches for: at least the extent of the items, gaps
+    /// included; or, as producers of strided arrays count, exactly the bytes of the items. In the
+    /// second case the strides cannot be checked, and the producer is trusted. Any other number
+    /// contradicts shape and strides, and the view is refused.
     pub byte_size: isize,
     /// C's `bool`: whether the elements must not be written.
     pub readonly: u8,

@@ -182,17 +182,18 @@ impl Foreign {
         Ok(())
     }
 
-    /// What is vouched for has to have the items, or, as producers of strided arrays count it, as many bytes; and what they cover has to
-    /// lie in the address space.
+    /// The vouched size must cover the items: their whole extent, or, as producers of strided
+    /// arrays count, exactly the bytes of the items. The extent must lie in the address space.
+    ///
+    /// A number between the two is neither, so the description contradicts itself. If it is the
+    /// bytes of the items, the strides cannot be checked, and the producer is trusted.
     #[inline]
     fn check_extent(&self, nbytes: usize, span: Span, axes: (&[usize], &[isize])) -> Result<()> {
         let said = usize::try_from(self.byte_size).map_err(|_| negative(self.byte_size))?;
-        if said < nbytes.min(span.nbytes()) {
+        if said < span.nbytes() && said != nbytes {
             return Err(lied(said, nbytes, span, axes));
         }
-        let first = self.data.addr();
-        let lowest = first.checked_add_signed(span.low()).filter(|&lowest| lowest != 0);
-        if lowest.is_some() && first != 0 && first.checked_add_signed(span.high()).is_some() {
+        if !self.data.is_null() && span.is_addressable(self.data.addr()) {
             return Ok(());
         }
         self.check_address(span, axes.0)
@@ -207,15 +208,7 @@ impl Foreign {
             let len: usize = shape.iter().product();
             return Err(malformed(format!("its data is null, for {len} items")));
         }
-        Err(Error::new(
-            Kind::Overflow,
-            format!(
-                "address {:p} with bytes {}..{} from there leaves the address space",
-                self.data,
-                span.low(),
-                span.high()
-            ),
-        ))
+        span.check_address(self.data.addr()).map(drop)
     }
 
     #[inline]
@@ -299,7 +292,8 @@ unsafe fn suboffsets(sub_offsets: *const isize, rank: usize) -> Result<Option<Ve
 fn lied(said: usize, nbytes: usize, span: Span, (shape, strides): (&[usize], &[isize])) -> Error {
     let covered = span.nbytes();
     malformed(format!(
-        "its byte_size is {said}, and its items have {nbytes} bytes and cover {covered}: shape {shape:?}, strides {strides:?}"
+        "its byte_size is {said}, and its items have {nbytes} bytes and cover {covered}: shape {shape:?}, strides {strides:?}; it has to \
+         be either at least what they cover, or just what they have"
     ))
 }
 

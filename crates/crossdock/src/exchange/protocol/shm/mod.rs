@@ -20,19 +20,27 @@
 //! | Pin, after [`Buffer::deny_new_writers`] | for reading only | is held to reading by the system | may write through the map that it has |
 //! | Read, after [`Buffer::into_sealed`] | for reading only | is held to reading by the system | as the other |
 //!
-//! The third row is for readers who are not trusted: by `/proc/self/fd`, any descriptor of shared memory can be opened anew for
-//! writing, and only a seal on the memory itself forbids what comes then. Seals cannot be taken off, and are for all who have the memory:
-//! where it is also lent to writers, they come first. Under the last row the memory is constant: the receiver finds the seal, not the
-//! sender's word, and can take Read leases, `&[T]` among them. A receiver may rely on nothing else: under the other rows what it sees
-//! can change, but never vanish, since the size is sealed.
+//! The third row is for untrusted readers: through `/proc/self/fd`, any descriptor of shared memory
+//! can be reopened for writing, and only a seal on the memory itself prevents writes after that.
+//! Seals cannot be removed, and bind every process that has the memory: to lend it to writers as
+//! well, lend it to them before sealing. Under the last row the memory is constant: the receiver
+//! checks the seal instead of trusting the sender, and can take Read leases, `&[T]` among them. A
+//! receiver may rely on nothing else: under the other rows the bytes can change, but never vanish,
+//! since the size is sealed. (Memory of huge pages is refused: there, a hole faults in spite of the
+//! seal. On systems that refuse to overcommit, `vm.overcommit_memory` 2, a page that was never
+//! written can fault, too, when memory is exhausted.)
 //!
 //! # How it travels
 //!
-//! - Through a Unix stream socket: [`send`] and [`receive`], for shared memory. Nothing that a peer sends is believed. A message is
-//!   16 bytes, the text of the description, and beside them one descriptor.
-//! - Where no memory can be shared (a pickle, a network): [`Frame`], the bytes that an array covers and the text of its description.
-//! - By inheritance, or in whatever way descriptors travel: [`Exported::fd`] and [`Description::to_text`], `parse` and [`import`], for
-//!   file maps as well. (The command `crossdock lend` hands the same description to programs in other languages, as JSON.)
+//! - Through a Unix stream socket: [`send`] and [`receive`], for shared memory. The receiver checks
+//!   everything that the peer sends, and [`receive_with`] limits how much memory one message can
+//!   cost. A message consists of 16 bytes, the text of the description, and one descriptor beside
+//!   them.
+//! - Where memory cannot be shared (a pickle, a network): [`Frame`], the bytes that an array covers
+//!   and the text of its description.
+//! - By inheritance, or by any other transport of descriptors: [`Exported::fd`] and
+//!   [`Description::to_text`], `parse` and [`import`], for file maps as well. (The command
+//!   `crossdock lend` passes the same description to programs in other languages, as JSON.)
 //!
 //! # Who keeps the memory
 //!
@@ -77,6 +85,7 @@ mod export;
 mod frame;
 mod import;
 mod message;
+mod options;
 mod socket;
 mod text;
 
@@ -84,4 +93,5 @@ pub use description::Description;
 pub use export::{Exported, export};
 pub use frame::Frame;
 pub use import::import;
-pub use socket::{receive, send};
+pub use options::ReceiveOptions;
+pub use socket::{receive, receive_with, send};

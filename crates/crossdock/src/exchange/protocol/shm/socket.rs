@@ -11,6 +11,7 @@ use crate::exchange::protocol::shm::description::Description;
 use crate::exchange::protocol::shm::export::Exported;
 use crate::exchange::protocol::shm::import::import_sealed;
 use crate::exchange::protocol::shm::message::{self, HEAD_NBYTES};
+use crate::exchange::protocol::shm::options::ReceiveOptions;
 use crate::memory::Backing;
 
 /// Sends an array: its description, and the descriptor beside it. No element is copied. O(rank), and a system call.
@@ -49,23 +50,55 @@ pub fn send(socket: &UnixStream, exported: &Exported) -> Result<()> {
 /// Receives the next array that the peer has sent, and maps it in place; `None` where the peer closed the stream before another one.
 /// No element is copied. O(rank), and a few system calls.
 ///
-/// It is as with [`import`](super::import), and nothing that the peer says is believed. But only shared memory is taken whose size is
-/// sealed: nobody can shrink it under the map. A peer can still write what it has mapped for writing, unless the memory is
-/// sealed, which [`DArray::birth`](crate::DArray::birth) tells: constant memory was sealed by the system's own word.
+/// Everything that the peer sends is checked, as by [`import`](super::import). In addition, only
+/// shared memory whose size is sealed is accepted, so no process can shrink it under the map. A
+/// peer can still write through a writable map of its own, unless the memory is sealed against
+/// writing, which [`DArray::birth`](crate::DArray::birth) reports: for constant memory the kernel
+/// guarantees the seal.
+///
+/// An array may cover at most [`ReceiveOptions::MOST_NBYTES`] bytes; [`receive_with`] sets another
+/// limit.
 ///
 /// Blocks until the peer sends or goes; the stream's `set_read_timeout` bounds the wait for each piece of a message.
 ///
 /// # Errors
 ///
-/// - `is_malformed`: what came is no message with an array, or has no descriptor or more than one beside it;
-/// - `is_unsupported`: another version; a descriptor of something that is not shared memory of sealed size;
-/// - as [`import`](super::import) and [`Description::new`] where the description does not go with the memory, as for an array that
-///   reaches beyond its end (`is_bounds`);
-/// - `is_io`: the socket failed, the time was up, the peer went amid a message, or this process may open no more descriptors;
-///   `is_out_of_memory`.
+/// - `is_malformed`: the peer sent something other than an array message, or no descriptor or more
+///   than one beside it;
+/// - `is_unsupported`: another version; a descriptor of something that is not shared memory of
+///   sealed size, or of huge pages;
+/// - `is_refused`: the array covers more bytes than the options permit;
+/// - as [`import`](super::import) and [`Description::new`] if the description does not fit the
+///   memory, such as an array that reaches beyond its end (`is_bounds`);
+/// - `is_io`: the socket failed, the timeout expired, the peer closed it in the middle of a
+///   message, or this process cannot open more descriptors; `is_out_of_memory`.
 ///
 /// Whatever came is closed then. The stream may be amid a message, so that it is to be closed, too.
 pub fn receive(socket: &UnixStream) -> Result<Option<DArray>> {
+    receive_with(socket, &ReceiveOptions::new())
+}
+
+/// Like [`receive`], with other limits.
+///
+/// ```
+/// use crossdock::exchange::protocol::shm::{self, ReceiveOptions};
+/// use crossdock::layout::Order;
+/// use crossdock::view::Request;
+/// use crossdock::{Array, DArray};
+/// use std::os::unix::net::UnixStream;
+///
+/// let (ours, theirs) = UnixStream::pair()?;
+/// let array = DArray::from(Array::from_vec(vec![0u8; 4096], [4096])?).to_shared(Order::RowMajor)?;
+/// shm::send(&ours, &shm::export(&array, &Request::pin())?)?;
+/// let refused = shm::receive_with(&theirs, &ReceiveOptions::new().most_nbytes(4095)).unwrap_err();
+/// assert!(refused.is_refused() && refused.to_string().contains("4096"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+///
+/// As [`receive`].
+pub fn receive_with(socket: &UnixStream, options: &ReceiveOptions) -> Result<Option<DArray>> {
     let mut incoming = Incoming { socket, fd: None };
     let mut head = [0; HEAD_NBYTES];
     if !incoming.fill(&mut head, 0)? {
@@ -83,7 +116,11 @@ pub fn receive(socket: &UnixStream) -> Result<Option<DArray>> {
         Error::new(Kind::Malformed, "no descriptor came with the message: there is no memory to map")
     })?;
     let description: Description = text.parse()?;
-    import_sealed(fd, &description).map(Some)
+    // Mapping costs no page, so it comes before the limit: a description that contradicts the
+    // memory is reported as such.
+    let array = import_sealed(fd, &description)?;
+    options.check(&description)?;
+    Ok(Some(array))
 }
 
 /// A message on its way in.

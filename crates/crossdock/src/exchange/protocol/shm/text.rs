@@ -9,7 +9,7 @@ use std::str::FromStr;
 
 use crate::element::dialect::typestr;
 use crate::element::{DType, DTypeKind, Scalar};
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, Kind, Result, short};
 use crate::exchange::protocol::shm::description::Description;
 
 /// The names of the parts, in their order. The dtype comes last, since it may have any character in it.
@@ -90,8 +90,8 @@ impl FromStr for Description {
             let part = parts.next().unwrap_or("");
             let value = part.strip_prefix(name).and_then(|rest| rest.strip_prefix('='));
             value.ok_or_else(|| {
-                let part = shorten(part);
-                let text = format!("{name}=… is missing from the description of an array: {part:?} is there");
+                let part = short(part);
+                let text = format!("{name}=… is missing from the description of an array: {part} is there");
                 Error::new(Kind::Malformed, text)
             })
         };
@@ -101,7 +101,7 @@ impl FromStr for Description {
             "read" => false,
             "write" => true,
             other => {
-                let text = format!("access={:?} is neither read nor write", shorten(other));
+                let text = format!("access={} is neither read nor write", short(other));
                 return Err(Error::new(Kind::Malformed, text));
             }
         };
@@ -123,14 +123,9 @@ fn numbers<T: FromStr>(name: &str, text: &str) -> Result<Vec<T>> {
 fn number<T: FromStr>(name: &str, text: &str) -> Result<T> {
     text.parse().map_err(|_| {
         let range = std::any::type_name::<T>();
-        let text = format!("{name}: {:?} is no number within {range}", shorten(text));
+        let text = format!("{name}: {} is no number within {range}", short(text));
         Error::new(Kind::Malformed, text)
     })
-}
-
-/// The beginning of a text from outside, for errors.
-fn shorten(text: &str) -> String {
-    text.chars().take(40).collect()
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use crate::memory::device::fenced::stream::FencedStream;
 use crate::memory::device::fenced::{Core, Operation};
 use crate::memory::device::pages::Pages;
 use crate::memory::device::{
-    DeviceRegion, Event, Hold, MemoryManager, Meter, Stream, Transfer, Usage, adopt,
+    DeviceRegion, Event, Hold, MemoryManager, Meter, Stream, Transfer, Usage, adopt, adopt_own,
 };
 use crate::memory::{Backing, Birth, Buffer, DeviceKind, LeaseKind, Place, racy};
 
@@ -51,6 +51,8 @@ impl FencedMemory {
             drop((fence, behind));
             core.attempt(Operation::Release)
         };
+        // Aliased memory keeps a hold on other memory, whose owner may run foreign code on release.
+        let adopt = if birth == Birth::Sole { adopt_own } else { adopt };
         // SAFETY: the fence is reserved for nothing else until the release; what is behind it is, too (the caller's word).
         unsafe { adopt(self, region, charge, release) }
     }

@@ -1,7 +1,12 @@
 //! The fenced device's streams: a queue, and a thread that works it off.
+//!
+//! The thread plays the driver. It moves bytes and signals the end, and never releases memory:
+//! leases are released as for every driver ([`pending`](crate::memory::device::pending)), so that
+//! an owner's code may wait for the stream.
 
 use std::any::Any;
 use std::collections::VecDeque;
+use std::ffi::c_void;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, MutexGuard, PoisonError};
@@ -10,13 +15,32 @@ use std::thread;
 use crate::error::{Error, Result};
 use crate::memory::Place;
 use crate::memory::device::fenced::{Core, memory};
-use crate::memory::device::{Completion, Event, Signal, Stream, Transfer};
+use crate::memory::device::pending::{DriverEvent, Leases, Line, Pending};
+use crate::memory::device::{Completion, Event, Orphans, Signal, Stream, Transfer};
 use crate::memory::fork::{self, ForkLock};
 
 enum Job {
-    Copy(Arc<Core>, Transfer, Completion),
+    Copy(Arc<Core>, Arc<Transfer>, Completion),
     Wait(Arc<dyn Event>),
     Record(Completion),
+}
+
+/// The end of work, as the thread signals it.
+#[derive(Debug)]
+struct Ended(Arc<Signal>);
+
+impl DriverEvent for Ended {
+    fn wait(&self) -> Result<()> {
+        self.0.wait()
+    }
+
+    fn poll(&self) -> Option<Result<()>> {
+        self.0.poll()
+    }
+
+    fn raw(&self) -> *mut c_void {
+        std::ptr::null_mut()
+    }
 }
 
 impl Job {
@@ -28,15 +52,20 @@ impl Job {
                     Some(error) => Err(error.again()),
                     None => memory::transfer(&core, &transfer),
                 };
-                // The leases go first: see `Event`.
-                match outcome {
-                    Ok(()) => transfer.complete(),
-                    Err(_) => drop(transfer),
-                }
+                // Dropped before the end is signalled: the queue holds the other reference, and
+                // must be the one that releases the leases.
+                drop((core, transfer));
                 completion.finish(outcome);
             }
             Self::Wait(event) => {
-                if let Err(error) = event.wait()
+                // For an event of such a stream, wait for the bare signal: concluding the work
+                // would release memory on this thread.
+                let any: &dyn Any = &*event;
+                let outcome = match any.downcast_ref::<Pending<Ended>>() {
+                    Some(pending) => pending.event().wait(),
+                    None => event.wait(),
+                };
+                if let Err(error) = outcome
                     && failed.is_none()
                 {
                     *failed = Some(error.within("what the stream waited for failed"));
@@ -91,13 +120,14 @@ impl Work {
 /// A stream. Its thread starts with the first work, and ends when the stream has been dropped and all is done.
 pub(super) struct FencedStream {
     work: Arc<Work>,
+    line: Arc<Line<Ended>>,
     generation: u64,
 }
 
 impl FencedStream {
     pub(super) fn new(core: Arc<Core>) -> Self {
         let work = Work { core, queue: ForkLock::new(Queue::default()), more: Condvar::new() };
-        Self { work: Arc::new(work), generation: fork::generation() }
+        Self { work: Arc::new(work), line: Line::new(), generation: fork::generation() }
     }
 
     pub(super) fn of(stream: &dyn Stream) -> Option<&Self> {
@@ -106,9 +136,16 @@ impl FencedStream {
     }
 
     pub(super) fn copy(&self, core: Arc<Core>, transfer: Transfer) -> Result<Arc<dyn Event>> {
-        let (signal, completion) = Signal::new();
-        self.push(Job::Copy(core, transfer, completion))?;
-        Ok(signal)
+        let transfer = Arc::new(transfer);
+        let give_back = |transfer, has_arrived| {
+            let transfer: Option<Transfer> = Arc::into_inner(transfer);
+            transfer.map_or_else(Orphans::default, |transfer| transfer.give_back(has_arrived))
+        };
+        self.line.push(Leases::new(transfer.clone(), give_back, ()), || {
+            let (signal, completion) = Signal::new();
+            self.push(Job::Copy(core, transfer, completion))?;
+            Ok(Ended(signal))
+        })
     }
 
     fn push(&self, job: Job) -> Result<()> {
@@ -118,10 +155,23 @@ impl FencedStream {
             ));
         }
         let mut queue = self.work.queue();
-        let pushed = self.start(&mut queue).map(|()| queue.jobs.push_back(job));
+        let refused = match self.start(&mut queue) {
+            Ok(()) => {
+                queue.jobs.push_back(job);
+                None
+            }
+            Err(error) => Some((error, job)),
+        };
         drop(queue);
         self.work.more.notify_one();
-        pushed
+        match refused {
+            None => Ok(()),
+            // Dropping the job may release memory, so it happens without the lock.
+            Some((error, job)) => {
+                drop(job);
+                Err(error)
+            }
+        }
     }
 
     fn start(&self, queue: &mut Queue) -> Result<()> {
@@ -149,9 +199,11 @@ impl Stream for FencedStream {
     }
 
     fn record(&self) -> Result<Arc<dyn Event>> {
-        let (signal, completion) = Signal::new();
-        self.push(Job::Record(completion))?;
-        Ok(signal)
+        self.line.push((), || {
+            let (signal, completion) = Signal::new();
+            self.push(Job::Record(completion))?;
+            Ok(Ended(signal))
+        })
     }
 
     fn wait(&self, event: &Arc<dyn Event>) -> Result<()> {

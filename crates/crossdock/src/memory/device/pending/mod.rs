@@ -1,8 +1,14 @@
 //! Work that a driver does by itself: the event of its end, and what it holds until then.
 //!
-//! A driver tells of the end of work, but gives nothing of ours back. So whoever first finds out that work is over, by waiting or by
-//! asking, gives back what it held, and what all work before it in the same queue held, which is over as well; and where nobody asks, a
-//! thread does ([`finisher`]).
+//! A driver signals the end of work, but releases nothing that the library holds. The first thread
+//! that finds the work over, by waiting or polling, releases what it held, and what all earlier
+//! work in the same queue held, which is over as well. If no thread asks, a background thread does
+//! ([`finisher`]).
+//!
+//! Work ends in three steps. Under the queue's lock its leases are released ([`Held::give_back`]),
+//! with memory that is the library's own, and its outcome is published. After the lock is released,
+//! everything else that it held is dropped, and only then do foreign owners run their code: such an
+//! owner may use the same queue, and wait for any event, including that of this work.
 
 mod finisher;
 
@@ -12,9 +18,9 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use crate::error::{Error, Result};
-use crate::memory::allocation::release_quietly;
-use crate::memory::device::Event;
+use crate::memory::allocation::{Orphan, release_quietly};
 use crate::memory::device::signal::{left_behind, repeat};
+use crate::memory::device::{Event, Orphans};
 use crate::memory::fork;
 
 /// What a driver has to tell the end of work by.
@@ -29,12 +35,58 @@ pub(crate) trait DriverEvent: fmt::Debug + Send + Sync + 'static {
     fn raw(&self) -> *mut c_void;
 }
 
-/// What is to be done when work has ended well: it gives back what the work held. Dropped, it does so for work that failed.
-type Held = Box<dyn FnOnce() + Send>;
+/// What work holds until it is over. Dropping it releases memory that has no holder left, on any
+/// thread, and may run foreign code.
+pub(crate) trait Held: Send + 'static {
+    /// Releases the leases, and counts the bytes if the work succeeded. Called at most once, under
+    /// the queue's lock: it must not run code of a foreign owner.
+    fn give_back(&mut self, is_done: bool);
+}
+
+/// Holds nothing.
+impl Held for () {
+    fn give_back(&mut self, _: bool) {}
+}
+
+/// Work whose leases a function releases, and a value that is dropped after that.
+pub(crate) struct Leases<W, B> {
+    work: Option<W>,
+    give_back: fn(W, bool) -> Orphans,
+    /// Allocations that their owners still have to release.
+    orphans: Orphans,
+    _beside: B,
+}
+
+impl<W, B> Leases<W, B> {
+    pub(crate) fn new(work: W, give_back: fn(W, bool) -> Orphans, beside: B) -> Self {
+        Self { work: Some(work), give_back, orphans: Orphans::default(), _beside: beside }
+    }
+}
+
+impl<W: Send + 'static, B: Send + 'static> Held for Leases<W, B> {
+    fn give_back(&mut self, is_done: bool) {
+        if let Some(work) = self.work.take() {
+            self.orphans = (self.give_back)(work, is_done);
+            // A thread that sees the work over must find its memory available again, also under a
+            // limit.
+            self.orphans.iter_mut().flatten().for_each(Orphan::release_own);
+        }
+    }
+}
+
+impl<W, B> Drop for Leases<W, B> {
+    fn drop(&mut self) {
+        // Each separately, so that one owner's panic does not keep the others from releasing
+        // theirs.
+        for orphan in &mut self.orphans {
+            release_quietly(|| drop(orphan.take()));
+        }
+    }
+}
 
 struct Work<E> {
     end: Arc<Pending<E>>,
-    held: Held,
+    held: Box<dyn Held>,
 }
 
 /// The work of one queue of a driver that is not known to be over, the oldest first. The queue does it in its order.
@@ -55,19 +107,20 @@ impl<E: DriverEvent> Line<E> {
         Arc::new(Self { under_way: Mutex::new(ordered), generation: fork::generation() })
     }
 
-    /// Puts work into the driver's queue: `enqueue` does that, and gives the event of its end; `held` is called, on any thread, when
-    /// that has happened, and dropped where the work failed. Neither may wait for this queue.
+    /// Puts work into the driver's queue: calls `enqueue` under the queue's lock, which returns the
+    /// event of its end. `held` is kept until then. If `enqueue` fails, it is dropped at once,
+    /// without the lock.
     ///
     /// # Errors
     ///
     /// Of `enqueue`, after which no work may be under way; and in a forked child.
     pub(crate) fn push(
         self: &Arc<Self>,
-        held: impl FnOnce() + Send + 'static,
+        held: impl Held,
         enqueue: impl FnOnce() -> Result<E>,
     ) -> Result<Arc<dyn Event>> {
-        // Dropped, after an error, behind the lock.
-        let held: Held = Box::new(held);
+        // Declared before the lock, so an early return drops it after the lock.
+        let held: Box<dyn Held> = Box::new(held);
         let mut ordered = self.lock()?;
         // Room first: once the driver has the work, nothing may fail.
         ordered.work.try_reserve(1).map_err(|_| Error::out_of_memory(size_of::<Work<E>>(), 1))?;
@@ -116,28 +169,37 @@ impl<E: DriverEvent> Pending<E> {
     /// Gives back what this work and all before it held, since it is over, and ended so.
     fn conclude(&self, outcome: Result<()>) -> Result<()> {
         let mut own = Some(outcome);
-        // The lock is kept meanwhile, so that who comes second returns when all is given back.
-        let mut ordered = self.line.lock()?;
-        while ordered.work.front().is_some_and(|work| work.end.number <= self.number)
-            && let Some(Work { end, held }) = ordered.work.pop_front()
-        {
-            let outcome = match own.take_if(|_| end.number == self.number) {
-                Some(outcome) => outcome,
-                None => end.event.wait(),
-            };
-            match outcome {
-                Ok(()) => release_quietly(held),
-                Err(_) => release_quietly(|| drop(held)),
-            }
-            // Set here alone, by whoever took the work out.
-            let _first = end.outcome.set(outcome);
+        while let Some(work) = self.take_next(&mut own)? {
+            // Without the lock: this may run code of foreign owners.
+            release_quietly(|| drop(work));
         }
-        drop(ordered);
         match (self.outcome.get(), own) {
             (Some(outcome), _) => repeat(outcome),
             (None, Some(outcome)) => outcome,
             (None, None) => Ok(()),
         }
+    }
+
+    /// Takes the oldest finished work out of the queue, up to this one, after releasing its leases
+    /// and publishing its outcome. `None` when this one is no longer in the queue.
+    fn take_next(&self, own: &mut Option<Result<()>>) -> Result<Option<Work<E>>> {
+        let mut ordered = self.line.lock()?;
+        let Some(oldest) = ordered.work.front().filter(|work| work.end.number <= self.number) else {
+            return Ok(None);
+        };
+        // Polled without waiting, since the lock is held. Work that fails because of what it waited
+        // for can be over before older work.
+        let of_older = if oldest.end.number < self.number { oldest.end.event.poll() } else { None };
+        let (place, outcome) = match of_older {
+            Some(outcome) => (Some(0), Some(outcome)),
+            None => (ordered.work.iter().position(|work| work.end.number == self.number), own.take()),
+        };
+        let (Some(place), Some(outcome)) = (place, outcome) else { return Ok(None) };
+        let Some(mut work) = ordered.work.remove(place) else { return Ok(None) };
+        release_quietly(|| work.held.give_back(outcome.is_ok()));
+        // Set only here, by the thread that took the work out.
+        let _first = work.end.outcome.set(outcome);
+        Ok(Some(work))
     }
 }
 

@@ -9,6 +9,7 @@ use crate::memory::device::cuda::enabled::memory::CudaMemory;
 use crate::memory::device::cuda::enabled::staging::{Calls, Direction, Staged};
 use crate::memory::device::cuda::enabled::stream::CudaStream;
 use crate::memory::device::cuda::enabled::sys::{self, Address};
+use crate::memory::device::pending::Leases;
 use crate::memory::device::{Event, Hold, Transfer, host};
 
 /// What the driver can do with one side of a copy by itself, while the caller goes on.
@@ -127,7 +128,7 @@ pub(super) fn later(stream: &CudaStream, transfer: Transfer) -> Result<Arc<dyn E
     let (to, from, nbytes) = (transfer.dst().address(), transfer.src().address(), transfer.nbytes());
     let context = text(&transfer);
     let outcome = if nbytes == 0 {
-        stream.push(move || transfer.complete(), |_| Ok(()))
+        stream.push(Leases::new(transfer, Transfer::give_back, ()), |_| Ok(()))
     } else if src.is_of_the_host() && dst.is_of_the_host() {
         staged(stream, transfer, Ok(Staged::on_host(core, to, from, nbytes)))
     } else if src == Side::Pageable {
@@ -138,14 +139,10 @@ pub(super) fn later(stream: &CudaStream, transfer: Transfer) -> Result<Arc<dyn E
         staged(stream, transfer, Staged::over_slot(core, Direction::ToHost, to, device, nbytes))
     } else {
         let between = between(core, &transfer, src, dst)?;
-        let kept = between.clone();
         let what = (address(transfer.dst()), address(transfer.src()), nbytes);
-        let done = move || {
-            transfer.complete();
-            drop(kept);
-        };
+        let held = Leases::new(transfer, Transfer::give_back, between.clone());
         // SAFETY: the transfer is held until the work is over (Transfer 1), and so are the devices.
-        stream.push(done, |raw| unsafe { put(core, what, &between, raw) })
+        stream.push(held, |raw| unsafe { put(core, what, &between, raw) })
     };
     outcome.map_err(|error| error.within(context))
 }
@@ -156,12 +153,9 @@ fn staged(
     staged: Result<(Staged, Calls)>,
 ) -> Result<Arc<dyn Event>> {
     let (staged, calls) = staged?;
-    let done = move || {
-        transfer.complete();
-        drop(staged);
-    };
+    let held = Leases::new(transfer, Transfer::give_back, staged);
     // SAFETY: both are held until the work is over (Transfer 1).
-    stream.push(done, |raw| unsafe { calls.enqueue(stream.core(), raw) })
+    stream.push(held, |raw| unsafe { calls.enqueue(stream.core(), raw) })
 }
 
 #[cold]

@@ -64,8 +64,10 @@ pub(super) fn loaded() -> Result<&'static Loaded> {
         return check(loaded);
     }
     let name = std::env::var_os(VARIABLE).unwrap_or_else(|| LIBRARY.into());
-    // Held while the library is loaded, so that this is done once; nothing that is called then comes back to here.
+    // Held while the library is loaded, so that it is loaded once. Nothing called below re-enters
+    // this function, but it may fork.
     let mut failed = failed();
+    let _calls_out = FAILED.calls_out();
     if let Some(loaded) = already() {
         drop(failed);
         return check(loaded);

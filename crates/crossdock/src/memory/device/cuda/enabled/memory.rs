@@ -13,7 +13,7 @@ use crate::memory::device::cuda::enabled::stream::CudaStream;
 use crate::memory::device::cuda::enabled::sys::Address;
 use crate::memory::device::cuda::enabled::{copy, map};
 use crate::memory::device::{
-    DeviceRegion, Effect, Event, MemoryManager, Meter, Stream, Transfer, Usage, adopt, queue,
+    DeviceRegion, Effect, Event, MemoryManager, Meter, Stream, Transfer, Usage, adopt, adopt_own, queue,
 };
 use crate::memory::{Birth, Buffer, DeviceKind, Place};
 
@@ -120,12 +120,12 @@ impl MemoryManager for CudaMemory {
             let address = (&raw const NOTHING).expose_provenance() as Address;
             let region = region(address, 0, Birth::Sole)?;
             // SAFETY: no bytes at an address that nobody else has.
-            return unsafe { adopt(self, region, charge, || Ok(())) };
+            return unsafe { adopt_own(self, region, charge, || Ok(())) };
         }
         let block = Block::allocate(&self.core, self.source, nbytes)?;
         let (region, event) = (region(block.address(), nbytes, Birth::Sole)?, block.event());
         // SAFETY: as many bytes of the driver's, which nobody else knows, until they are freed; those of the host are initialised.
-        let fresh = unsafe { adopt(self, region, charge, move || block.free()) }?;
+        let fresh = unsafe { adopt_own(self, region, charge, move || block.free()) }?;
         if let Some(event) = event {
             fresh.note_event(event, Effect::Writes)?;
         }

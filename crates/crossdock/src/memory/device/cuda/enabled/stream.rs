@@ -11,7 +11,7 @@ use crate::memory::device::cuda::enabled::core::Core;
 use crate::memory::device::cuda::enabled::event::{self, Recorded};
 use crate::memory::device::cuda::enabled::handle::Owned;
 use crate::memory::device::cuda::enabled::sys;
-use crate::memory::device::pending::Line;
+use crate::memory::device::pending::{Held, Line};
 use crate::memory::device::{Event, Stream};
 
 /// A queue of work on a device of CUDA.
@@ -67,15 +67,15 @@ impl CudaStream {
         &self.core
     }
 
-    /// Puts work into the stream: `enqueue` does that, with the context current, and the event that this returns is the end of it. `held`
-    /// is called, on any thread, when the work has ended well, and dropped where it failed; it may not wait for this stream.
+    /// Puts work into the stream: `enqueue` does so with the context current, and returns the event
+    /// of its end. `held` is kept until then.
     ///
     /// # Errors
     ///
     /// Of `enqueue`, and what the driver says. No work is under way then.
     pub(crate) fn push(
         &self,
-        held: impl FnOnce() + Send + 'static,
+        held: impl Held,
         enqueue: impl FnOnce(sys::Stream) -> Result<()>,
     ) -> Result<Arc<dyn Event>> {
         self.line.push(held, || {
@@ -96,7 +96,7 @@ impl Stream for CudaStream {
     }
 
     fn record(&self) -> Result<Arc<dyn Event>> {
-        self.push(|| (), |_| Ok(()))
+        self.push((), |_| Ok(()))
     }
 
     fn wait(&self, event: &Arc<dyn Event>) -> Result<()> {

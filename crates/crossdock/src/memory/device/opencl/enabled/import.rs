@@ -8,11 +8,13 @@ use opencl_sys::*;
 use crate::error::{Error, Kind, Result};
 use crate::memory::device::opencl::enabled::context::Context;
 use crate::memory::device::opencl::enabled::copy::Range;
+use crate::memory::device::opencl::enabled::driver::Driver;
 use crate::memory::device::opencl::enabled::object::{Object, OfMemory};
 use crate::memory::device::opencl::enabled::query::{Subject, one};
 use crate::memory::device::pages::Pages;
 use crate::memory::device::{DeviceRegion, Hold, Meter, adopt};
-use crate::memory::{Birth, Buffer, LeaseKind};
+use crate::memory::overlap::{Elsewhere, Extent};
+use crate::memory::{Birth, Buffer, DeviceKind, LeaseKind};
 
 /// Another's object as a buffer, in its own context.
 ///
@@ -43,16 +45,46 @@ pub(super) unsafe fn import(object: *mut c_void, on: &Arc<Context>, birth: Birth
     let its = unsafe { one::<cl_context>(driver, subject, CL_MEM_CONTEXT) }?;
     // SAFETY: alive as its object is.
     let context = unsafe { Context::known(its, on) }?;
+    let known = known_elsewhere(&object, nbytes, driver)?;
     let charge = Meter::charge(context.meter(), 0)?;
     let fence = Pages::reserved(nbytes)?;
     let region = DeviceRegion { address: fence.base(), nbytes, object: object.raw(), birth };
     let release = move || {
-        drop(fence);
+        drop((fence, known));
         object.release()
     };
     // SAFETY: the addresses are reserved until the release, which gives our reference to the object back; who else touches it is the
     // caller's word.
     unsafe { adopt(context, region, charge, release) }
+}
+
+/// Registers the other addresses of an object's bytes: in the object that it is a part of, and in
+/// the host memory that it was made from.
+///
+/// # Errors
+///
+/// Those of the driver; `is_out_of_memory`.
+fn known_elsewhere(
+    object: &Object<OfMemory>,
+    nbytes: usize,
+    driver: &Driver,
+) -> Result<[Option<Elsewhere>; 2]> {
+    let subject = Subject::Memory(object.raw());
+    // SAFETY: `object` holds a reference, so the handle is valid (Object 1).
+    let whole = unsafe { one::<*mut c_void>(driver, subject, CL_MEM_ASSOCIATED_MEMOBJECT) }?;
+    // SAFETY: `object` holds a reference, so the handle is valid (Object 1).
+    let offset = unsafe { one::<usize>(driver, subject, CL_MEM_OFFSET) }?;
+    // SAFETY: `object` holds a reference, so the handle is valid (Object 1).
+    let flags = unsafe { one::<cl_mem_flags>(driver, subject, CL_MEM_FLAGS) }?;
+    // SAFETY: `object` holds a reference, so the handle is valid (Object 1).
+    let host = unsafe { one::<*mut c_void>(driver, subject, CL_MEM_HOST_PTR) }?;
+    let part =
+        |object: *mut c_void, offset| Extent::of_object(DeviceKind::OPENCL, object.addr(), offset, nbytes);
+    let here = |there| Elsewhere::new(part(object.raw(), 0), there);
+    let of_whole = (!whole.is_null()).then(|| here(part(whole, offset))).transpose()?;
+    let is_of_host = flags & CL_MEM_USE_HOST_PTR != 0 && !host.is_null();
+    let of_host = is_of_host.then(|| here(Extent::of_host(host.addr(), nbytes))).transpose()?;
+    Ok([of_whole, of_host])
 }
 
 /// A memory object that begins and ends where a buffer does. The memory is held under a lease for as long as this lives.

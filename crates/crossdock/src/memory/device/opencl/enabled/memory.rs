@@ -13,8 +13,9 @@ use crate::memory::device::opencl::enabled::map;
 use crate::memory::device::opencl::enabled::object::{Object, OfMemory};
 use crate::memory::device::opencl::enabled::queue::ClStream;
 use crate::memory::device::pages::Pages;
+use crate::memory::device::pending::Leases;
 use crate::memory::device::{
-    DeviceRegion, Event, MemoryManager, Meter, Signal, Stream, Transfer, Usage, adopt,
+    DeviceRegion, Event, MemoryManager, Meter, Signal, Stream, Transfer, Usage, adopt_own,
 };
 use crate::memory::{Backing, Birth, Buffer, DeviceKind, Place};
 
@@ -73,7 +74,7 @@ impl MemoryManager for Context {
             object.map_or(Ok(()), Object::release)
         };
         // SAFETY: the addresses are reserved until the release, which is when the object goes, which nobody else has.
-        unsafe { adopt(self, region, charge, release) }
+        unsafe { adopt_own(self, region, charge, release) }
     }
 
     fn can_copy(&self, from: Place, to: Place) -> bool {
@@ -105,13 +106,10 @@ impl MemoryManager for Context {
                 completion.finish(Ok(()));
                 Ok(over)
             }
-            _ => queue.put(
-                move || transfer.complete(),
-                |raw, events| match copy {
-                    Some(copy) => copy.enqueue(context, raw, events, CL_FALSE),
-                    None => context.marker(raw, events),
-                },
-            ),
+            _ => queue.put(Leases::new(transfer, Transfer::give_back, ()), |raw, events| match copy {
+                Some(copy) => copy.enqueue(context, raw, events, CL_FALSE),
+                None => context.marker(raw, events),
+            }),
         }
     }
 

@@ -28,8 +28,8 @@ unsafe impl Send for Identity {}
 // SAFETY: as for Send.
 unsafe impl Sync for Identity {}
 
-/// Held while devices are listed: the first time, drivers set themselves up, and PoCL shows to other threads what is not yet whole.
-/// A fork comes after.
+/// Held while devices are listed: drivers initialise themselves at the first listing, and PoCL
+/// exposes half-initialised state to other threads. A fork on another thread waits for it.
 static LISTING: ForkLock<()> = ForkLock::new(());
 
 /// All devices, in the loader's order. A platform that fails is passed over while others have devices.
@@ -40,6 +40,7 @@ static LISTING: ForkLock<()> = ForkLock::new(());
 pub(crate) fn all(driver: &Driver) -> Result<Vec<Identity>> {
     // SAFETY: a static stays where it is.
     let listing = unsafe { LISTING.lock() };
+    let calls_out = LISTING.calls_out();
     let mut found = Vec::new();
     let mut first_error = None;
     for platform in platforms(driver)? {
@@ -48,6 +49,7 @@ pub(crate) fn all(driver: &Driver) -> Result<Vec<Identity>> {
             Err(error) => first_error = first_error.or(Some(error)),
         }
     }
+    drop(calls_out);
     drop(listing);
     match first_error {
         _ if !found.is_empty() => Ok(found),

@@ -12,7 +12,7 @@ use crate::memory::device::opencl::enabled::context::Context;
 use crate::memory::device::opencl::enabled::event::ClEvent;
 use crate::memory::device::opencl::enabled::object::{Object, OfQueue};
 use crate::memory::device::opencl::enabled::query::{Subject, one};
-use crate::memory::device::pending::{DriverEvent, Line};
+use crate::memory::device::pending::{DriverEvent, Held, Line};
 use crate::memory::device::{Event, Stream};
 
 /// A queue of commands.
@@ -72,15 +72,15 @@ impl ClStream {
         &self.context
     }
 
-    /// Puts a command into the queue: `enqueue` does that, given the queue and the events that the command has to wait for, and gives
-    /// the event of its end. `held` is called when that has happened, and dropped where the command failed.
+    /// Puts a command into the queue: `enqueue` is passed the queue and the events to wait for, and
+    /// returns the event of the command's end. `held` is kept until then.
     ///
     /// # Errors
     ///
     /// Of `enqueue`, after which nothing is under way; `is_device` in a forked child.
     pub(crate) fn put(
         &self,
-        held: impl FnOnce() + Send + 'static,
+        held: impl Held,
         enqueue: impl FnOnce(cl_command_queue, &[cl_event]) -> Result<ClEvent>,
     ) -> Result<Arc<dyn Event>> {
         self.context.driver().check_process()?;
@@ -127,7 +127,7 @@ impl Stream for ClStream {
     }
 
     fn record(&self) -> Result<Arc<dyn Event>> {
-        self.put(|| {}, |queue, events| self.context.marker(queue, events))
+        self.put((), |queue, events| self.context.marker(queue, events))
     }
 
     fn wait(&self, event: &Arc<dyn Event>) -> Result<()> {

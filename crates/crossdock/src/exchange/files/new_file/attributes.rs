@@ -1,0 +1,113 @@
+//! What a file keeps when it is replaced: owner, mode, access control list, and the attributes that
+//! users set.
+
+use std::ffi::CStr;
+use std::fs::{File, Permissions};
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
+
+use crate::error::{Error, Kind, Result};
+
+/// The access control list. Where there is one, the mode alone does not say who has access.
+const ACCESS: &CStr = c"system.posix_acl_access";
+
+/// Copies the attributes of `old` to `new`. The owner goes first, since changing it clears bits of
+/// the mode.
+pub(super) fn keep(old: &File, new: &File) -> Result<()> {
+    let failed = |error: io::Error| {
+        Error::caused(Kind::Io, format!("the mode and owner of the file cannot be kept: {error}"), error)
+    };
+    let (from, to) = (old.metadata().map_err(failed)?, new.metadata().map_err(failed)?);
+    if (from.uid(), from.gid()) != (to.uid(), to.gid()) {
+        fchown(new, Some(from.uid()), Some(from.gid())).map_err(|error| {
+            let text = format!(
+                "it belongs to user {} and group {}, which a new file cannot be given: {error}; remove it first, or write to another name",
+                from.uid(),
+                from.gid()
+            );
+            Error::caused(Kind::Io, text, error)
+        })?;
+    }
+    new.set_permissions(Permissions::from_mode(from.mode() & 0o777)).map_err(failed)?;
+    extended::keep(old, new).map_err(failed)
+}
+
+#[cfg(target_os = "linux")]
+mod extended {
+    use super::*;
+
+    /// Copies the access control list and the attributes in the `user.` namespace. Attributes of the
+    /// system are not copied.
+    pub(super) fn keep(old: &File, new: &File) -> io::Result<()> {
+        match get(old, ACCESS)? {
+            Some(list) => set(new, ACCESS, &list)?,
+            // The new file may have inherited one from its directory.
+            None => remove(new, ACCESS),
+        }
+        for name in names(old)?.split_inclusive(|&byte| byte == 0) {
+            if let Ok(name) = CStr::from_bytes_with_nul(name)
+                && name.to_bytes().starts_with(b"user.")
+                && let Some(value) = get(old, name)?
+            {
+                set(new, name, &value)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Calls `call` with a buffer and returns the bytes that it reports; `None` if there is no such
+    /// attribute, or the file system has none.
+    fn all(mut call: impl FnMut(*mut u8, usize) -> isize) -> io::Result<Option<Vec<u8>>> {
+        let mut bytes = vec![0; 1 << 16];
+        let count = call(bytes.as_mut_ptr(), bytes.len());
+        if let Ok(count) = usize::try_from(count) {
+            bytes.truncate(count);
+            return Ok(Some(bytes));
+        }
+        let error = io::Error::last_os_error();
+        match error.raw_os_error() {
+            Some(libc::ENODATA | libc::ENOTSUP) => Ok(None),
+            _ => Err(error),
+        }
+    }
+
+    fn names(file: &File) -> io::Result<Vec<u8>> {
+        let listed = all(|bytes, len| {
+            // SAFETY: `all` passes the address and length of a vector that it borrows during the
+            // call.
+            unsafe { libc::flistxattr(file.as_raw_fd(), bytes.cast(), len) }
+        });
+        listed.map(Option::unwrap_or_default)
+    }
+
+    fn get(file: &File, name: &CStr) -> io::Result<Option<Vec<u8>>> {
+        all(|bytes, len| {
+            // SAFETY: `name` ends with a NUL; `all` passes the address and length of a vector that
+            // it borrows during the call.
+            unsafe { libc::fgetxattr(file.as_raw_fd(), name.as_ptr(), bytes.cast(), len) }
+        })
+    }
+
+    fn set(file: &File, name: &CStr, value: &[u8]) -> io::Result<()> {
+        // SAFETY: `name` ends with a NUL, and `value` is a slice whose length is passed with it.
+        let done = unsafe {
+            libc::fsetxattr(file.as_raw_fd(), name.as_ptr(), value.as_ptr().cast(), value.len(), 0)
+        };
+        if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    }
+
+    fn remove(file: &File, name: &CStr) {
+        // SAFETY: `name` ends with a NUL.
+        let _ = unsafe { libc::fremovexattr(file.as_raw_fd(), name.as_ptr()) };
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+mod extended {
+    use super::*;
+
+    pub(super) fn keep(_: &File, _: &File) -> io::Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,206 @@
+//! The unfinished file.
+
+use std::fs::{File, OpenOptions};
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::io::{self, ErrorKind, Seek};
+use std::os::fd::AsRawFd;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use crate::error::{Error, Kind, Result};
+use crate::exchange::files::new_file::place::parent;
+use crate::exchange::files::new_file::{already_there, attributes, write_error};
+
+/// The mode of a new file, which the umask restricts.
+const NEW: u32 = 0o666;
+
+/// The unfinished file's entry in its directory, if it has one. Dropping it removes the entry.
+#[derive(Debug)]
+pub(super) enum Part {
+    /// No entry: the system frees the file when it is closed.
+    Unnamed,
+    Named(Hidden),
+}
+
+impl Part {
+    /// Creates the file in the folder of `place`, with the attributes of the one that it replaces.
+    pub(super) fn begin(place: &Path, old: Option<&File>) -> Result<(File, Self)> {
+        // Only the owner may open it until it has the attributes of the old file.
+        let mode = if old.is_some() { 0o600 } else { NEW };
+        let (file, part) = match unnamed(place, mode) {
+            Ok(file) => (file, Self::Unnamed),
+            Err(_) => {
+                let (file, hidden) = Hidden::create(place, mode)?;
+                (file, Self::Named(hidden))
+            }
+        };
+        if let Some(old) = old {
+            attributes::keep(old, &file)?;
+        }
+        Ok((file, part))
+    }
+
+    pub(super) fn name(&self) -> Option<&Path> {
+        match self {
+            Self::Unnamed => None,
+            Self::Named(hidden) => Some(&hidden.0),
+        }
+    }
+
+    /// Gives the file its name.
+    pub(super) fn finish(self, file: &File, place: &Path, replaces: bool) -> Result<()> {
+        let hidden = match self {
+            Self::Named(hidden) => hidden,
+            Self::Unnamed if !replaces => match link(file, place) {
+                Ok(()) => return Ok(()),
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => return Err(already_there()),
+                Err(_) => named_copy(file, place)?,
+            },
+            Self::Unnamed => match Hidden::claim(place, |name| link(file, name)) {
+                Ok(((), hidden)) => hidden,
+                Err(_) => named_copy(file, place)?,
+            },
+        };
+        if replaces {
+            return std::fs::rename(&hidden.0, place).map_err(write_error);
+        }
+        match std::fs::hard_link(&hidden.0, place) {
+            Ok(()) => Ok(()),
+            Err(error) if error.kind() == ErrorKind::AlreadyExists || place.symlink_metadata().is_ok() => {
+                Err(already_there())
+            }
+            // Some file systems do not support hard links.
+            Err(_) => std::fs::rename(&hidden.0, place).map_err(write_error),
+        }
+    }
+}
+
+/// An unnamed file, if the file system supports it.
+#[cfg(target_os = "linux")]
+fn unnamed(place: &Path, mode: u32) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).mode(mode).custom_flags(libc::O_TMPFILE).open(parent(place))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn unnamed(_: &Path, _: u32) -> io::Result<File> {
+    Err(ErrorKind::Unsupported.into())
+}
+
+/// Links an unnamed file to a name that must not exist.
+fn link(file: &File, name: &Path) -> io::Result<()> {
+    let to_text = |bytes: &[u8]| std::ffi::CString::new(bytes).map_err(io::Error::from);
+    let (from, to) = (
+        to_text(format!("/proc/self/fd/{}", file.as_raw_fd()).as_bytes())?,
+        to_text(name.as_os_str().as_bytes())?,
+    );
+    // SAFETY: both are strings that end with a NUL and live until the call returns.
+    let done = unsafe {
+        libc::linkat(libc::AT_FDCWD, from.as_ptr(), libc::AT_FDCWD, to.as_ptr(), libc::AT_SYMLINK_FOLLOW)
+    };
+    if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// A copy of the bytes and attributes in a file with a hidden name, for when the unnamed file
+/// cannot be linked, such as without `/proc`.
+fn named_copy(mut file: &File, place: &Path) -> Result<Hidden> {
+    let (mut copy, hidden) = Hidden::create(place, 0o600)?;
+    file.rewind().and_then(|()| io::copy(&mut file, &mut copy)).map_err(write_error)?;
+    attributes::keep(file, &copy)?;
+    copy.sync_all().map_err(write_error)?;
+    Ok(hidden)
+}
+
+/// A hidden name in the directory of the final file. Dropping it removes the file of that name;
+/// after a rename there is none.
+#[derive(Debug)]
+pub(super) struct Hidden(PathBuf);
+
+impl Hidden {
+    fn create(place: &Path, mode: u32) -> Result<(File, Self)> {
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create_new(true).mode(mode);
+        Self::claim(place, |name| options.open(name)).map_err(no_file)
+    }
+
+    /// Calls `create`, which fails if the name exists, with random names in the directory of
+    /// `place` until it succeeds. The names are short, however long the file's own name is. They
+    /// are random because processes in different containers can have the same id.
+    fn claim<T>(place: &Path, mut create: impl FnMut(&Path) -> io::Result<T>) -> io::Result<(T, Self)> {
+        let mut attempts = 0;
+        loop {
+            let number = RandomState::new().build_hasher().finish();
+            let name = parent(place).join(format!(".crossdock-{number:016x}.part"));
+            match create(&name) {
+                Ok(created) => return Ok((created, Self(name))),
+                Err(error) if error.kind() == ErrorKind::AlreadyExists && attempts < 100 => attempts += 1,
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}
+
+impl Drop for Hidden {
+    fn drop(&mut self) {
+        // After a rename the file is gone; after an error, the first error is the one to report.
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+fn no_file(error: io::Error) -> Error {
+    let text = match error.kind() {
+        ErrorKind::NotFound => "there is no such directory: create it first".to_owned(),
+        ErrorKind::PermissionDenied => "no permission to create a file in its directory".to_owned(),
+        _ => format!("no file could be created in its directory: {error}"),
+    };
+    Error::caused(Kind::Io, text, error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Like a file system without unnamed files.
+    fn named(place: &Path, text: &str) -> (File, Part) {
+        let (mut file, hidden) = Hidden::create(place, NEW).unwrap();
+        io::Write::write_all(&mut file, text.as_bytes()).unwrap();
+        (file, Part::Named(hidden))
+    }
+
+    fn names(folder: &Path) -> Vec<String> {
+        let names = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name());
+        let mut names: Vec<String> = names.map(|name| name.into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn a_hidden_name_is_gone_once_the_file_has_its_own_or_is_dropped() {
+        let folder = std::env::temp_dir().join(format!("crossdock-part-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let place = folder.join("a");
+        let (_file, part) = named(&place, "dropped");
+        assert!(part.name().is_some_and(|name| name.exists()));
+        drop(part);
+        assert_eq!(names(&folder), [""; 0]);
+        for (replaces, text) in [(false, "new"), (true, "newer")] {
+            let (file, part) = named(&place, text);
+            part.finish(&file, &place, replaces).unwrap();
+            assert_eq!(
+                (names(&folder), std::fs::read_to_string(&place).unwrap()),
+                (vec!["a".into()], text.into())
+            );
+        }
+        let (file, part) = named(&place, "refused");
+        let error = part.finish(&file, &place, false).unwrap_err();
+        assert!(error.is_io() && error.to_string().contains("already exists"), "{error}");
+        // A file that cannot be linked is copied.
+        let mut file = &unnamed(&place, NEW).unwrap_or_else(|_| File::create(folder.join("b")).unwrap());
+        io::Write::write_all(&mut file, b"copied").unwrap();
+        let hidden = named_copy(file, &place).unwrap();
+        assert_eq!(std::fs::read_to_string(&hidden.0).unwrap(), "copied");
+        drop(hidden);
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+}

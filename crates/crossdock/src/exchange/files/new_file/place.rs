@@ -1,0 +1,187 @@
+//! Where the bytes of a new file go: what its path leads to.
+
+use std::fs::{File, Metadata, OpenOptions};
+use std::io::{self, ErrorKind};
+use std::os::fd::{FromRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use crate::error::{Error, Kind, Result};
+use crate::exchange::files::new_file::already_there;
+
+/// Linux follows as many links.
+const MOST_LINKS: usize = 40;
+
+#[derive(Debug)]
+pub(super) enum Place {
+    /// No file exists there.
+    New(PathBuf),
+    /// A regular file exists there. It was opened for writing, to check the permission and to read
+    /// its owner.
+    Old(PathBuf, File),
+    /// An open file that cannot be replaced: a pipe, a device, or a descriptor.
+    Through(File),
+}
+
+/// Another writer may replace the file during a look, but hardly this often in a row.
+const LOOKS: usize = 100;
+
+/// Follows `path`. Without `replaces`, a path to existing data is an error.
+pub(super) fn find(path: &Path, replaces: bool) -> Result<Place> {
+    for _ in 0..LOOKS {
+        if let Some(place) = look(path, replaces)? {
+            return Ok(place);
+        }
+    }
+    Err(refused(io::Error::from(ErrorKind::Other), "other files take its place all the time: try again"))
+}
+
+/// Like [`find`]; `None` if another file took the place during the look.
+fn look(path: &Path, replaces: bool) -> Result<Option<Place>> {
+    if path.as_os_str().is_empty() {
+        return Err(refused(io::Error::from(ErrorKind::NotFound), "an empty name: name a file"));
+    }
+    // The system follows links here, and refuses those that it protects users from.
+    let found = match std::fs::metadata(path) {
+        Ok(found) => found,
+        Err(error) if error.kind() == ErrorKind::NotFound => return new(path).map(Some),
+        Err(error) => return Err(not_reached(error)),
+    };
+    let kind = found.file_type();
+    if kind.is_dir() {
+        return Err(Error::new(Kind::Unsupported, "a directory, not a file: name a file in it"));
+    }
+    let (place, link) = follow(path)?;
+    if let Some(link) = link {
+        return through_link(&link, path, &found, replaces).map(Some);
+    }
+    if kind.is_socket() {
+        return Err(Error::new(
+            Kind::Unsupported,
+            "a socket, which cannot be opened: write to a pipe instead",
+        ));
+    }
+    if !replaces && (kind.is_file() || kind.is_block_device()) {
+        return Err(already_there());
+    }
+    let opened = to_write(path)?;
+    if !kind.is_file() {
+        return Ok(Some(Place::Through(opened)));
+    }
+    let now = std::fs::symlink_metadata(&place).map_err(not_reached)?;
+    let is_there = same(&now, &opened.metadata().map_err(not_reached)?);
+    Ok(is_there.then_some(Place::Old(place, opened)))
+}
+
+/// A path to a file that does not exist yet, possibly through dangling links.
+fn new(path: &Path) -> Result<Place> {
+    let (place, link) = follow(path)?;
+    if link.is_some() || place.file_name().is_none() || place.as_os_str().as_bytes().ends_with(b"/") {
+        let text = "there is no such directory: create it first, or name a file";
+        return Err(refused(io::Error::from(ErrorKind::NotFound), text));
+    }
+    if std::fs::canonicalize(parent(&place)).is_ok_and(|parent| parent.starts_with("/proc")) {
+        let text = "it is not open, and no file can be created there: write to a file of another folder";
+        return Err(refused(io::Error::from(ErrorKind::NotFound), text));
+    }
+    Ok(Place::New(place))
+}
+
+/// The name at the end of a chain of links. If the chain ends at a link in `/proc`, that link, too:
+/// it leads to an open file, not to a name.
+fn follow(path: &Path) -> Result<(PathBuf, Option<PathBuf>)> {
+    let mut place = path.to_owned();
+    for _ in 0..=MOST_LINKS {
+        match std::fs::symlink_metadata(&place) {
+            Ok(found) if found.is_symlink() => {}
+            Ok(_) => return Ok((place, None)),
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok((place, None)),
+            Err(error) => return Err(not_reached(error)),
+        }
+        let parent = std::fs::canonicalize(parent(&place)).map_err(not_reached)?;
+        if parent.starts_with("/proc") {
+            let link = parent.join(place.file_name().unwrap_or_default());
+            return Ok((place, Some(link)));
+        }
+        place = parent.join(std::fs::read_link(&place).map_err(not_reached)?);
+    }
+    Err(refused(io::Error::from_raw_os_error(libc::ELOOP), "the links lead in a circle: remove one of them"))
+}
+
+/// The folder in which a file lies.
+pub(super) fn parent(place: &Path) -> &Path {
+    match place.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    }
+}
+
+/// Opens a link of `/proc`. A descriptor of this process is duplicated, so that writing continues
+/// at its position; a file of another process is opened.
+fn through_link(link: &Path, path: &Path, found: &Metadata, replaces: bool) -> Result<Place> {
+    if let Some(descriptor) = own_descriptor(link) {
+        // SAFETY: `fcntl` is passed no memory; for a number that is not a descriptor it returns an
+        // error.
+        let copy = unsafe { libc::fcntl(descriptor, libc::F_DUPFD_CLOEXEC, 3) };
+        if copy < 0 {
+            return Err(not_reached(io::Error::last_os_error()));
+        }
+        // SAFETY: `fcntl` returned this new descriptor, and no other object owns it.
+        return Ok(Place::Through(File::from(unsafe { OwnedFd::from_raw_fd(copy) })));
+    }
+    let holds_data = found.is_file() || found.file_type().is_block_device();
+    if !replaces && holds_data {
+        return Err(already_there());
+    }
+    let file = to_write(path)?;
+    if found.is_file() {
+        file.set_len(0).map_err(not_reached)?;
+    }
+    Ok(Place::Through(file))
+}
+
+/// The number of a descriptor of this process, from `/proc/PID/fd/N` or `/proc/PID/task/TID/fd/N`.
+fn own_descriptor(link: &Path) -> Option<i32> {
+    let mut names = link.strip_prefix("/proc").ok()?.iter().map(|name| name.to_str().unwrap_or_default());
+    if names.next()? != std::process::id().to_string() {
+        return None;
+    }
+    let rest: Vec<&str> = names.collect();
+    match rest[..] {
+        ["fd", number] | ["task", _, "fd", number] => number.parse().ok(),
+        _ => None,
+    }
+}
+
+/// Opens an existing file without truncating it. For a pipe, waits until it has a reader.
+fn to_write(path: &Path) -> Result<File> {
+    OpenOptions::new().write(true).custom_flags(libc::O_NOCTTY).open(path).map_err(|error| {
+        match error.kind() {
+            ErrorKind::PermissionDenied => {
+                refused(error, "no permission to write it: change its mode (chmod u+w), or remove it first")
+            }
+            _ => not_reached(error),
+        }
+    })
+}
+
+/// Whether both describe the same file.
+fn same(a: &Metadata, b: &Metadata) -> bool {
+    (a.dev(), a.ino()) == (b.dev(), b.ino())
+}
+
+fn not_reached(error: io::Error) -> Error {
+    let text = match error.kind() {
+        ErrorKind::NotADirectory => "part of the path is a file, not a directory: check the name".into(),
+        ErrorKind::PermissionDenied => "no permission to write there".into(),
+        ErrorKind::InvalidFilename => "the name is longer than the file system permits: shorten it".into(),
+        ErrorKind::ReadOnlyFilesystem => "a read-only file system: write to another one".into(),
+        _ => format!("it could not be opened for writing: {error}"),
+    };
+    refused(error, text)
+}
+
+fn refused(error: io::Error, text: impl Into<String>) -> Error {
+    Error::caused(Kind::Io, text, error)
+}

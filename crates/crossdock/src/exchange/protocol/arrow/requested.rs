@@ -1,0 +1,222 @@
+//! Compares the type that a consumer requests with the type of a column.
+
+use crate::element::dialect::arrow::{BOOL8, Format};
+use crate::element::{DType, MAX_DEPTH};
+use crate::error::Result;
+use crate::exchange::protocol::arrow::abi::ArrowSchema;
+use crate::exchange::protocol::arrow::field::{children, malformed, text, unsupported};
+use crate::exchange::protocol::arrow::metadata::Extension;
+
+/// Compares the type that a consumer requests with the one that is offered, as for the
+/// `requested_schema` of Arrow's PyCapsule interface. Another representation of the same data is a
+/// wish that the producer may ignore; other data is an error of the consumer. O(parts of the
+/// types).
+///
+/// | offered | the same data |
+/// |---|---|
+/// | integers, floats, truth values | any of them, and decimals |
+/// | timestamps; durations | of any unit; dates beside timestamps |
+/// | opaque bytes of one width | of that width, or of variable width |
+/// | lists of one length | of that length, or of variable length; items by this table |
+/// | structs | as many children, of the same names; each by this table |
+///
+/// In the requested schema, dictionaries and run-end encoded columns count as the type of their
+/// values.
+///
+/// `Some` is the requested element type, if it differs from the offered one and a numeric
+/// conversion would produce it: the producer may convert. `None` means that the column is exported
+/// as it is, which the specification permits.
+///
+/// # Errors
+///
+/// `is_unsupported` if the requested data is not what is offered, with both types; `is_malformed`
+/// for a schema that is null, was released, or contradicts itself.
+///
+/// # Safety
+///
+/// 1. `offered` was not released.
+/// 2. `wanted` is null or points to a schema that follows the specification of the C Data interface
+///    and does not change during the call.
+///
+/// ```
+/// use crossdock::Array;
+/// use crossdock::element::DType;
+/// use crossdock::exchange::protocol::arrow::{self, ExportOptions};
+///
+/// let options = ExportOptions::new();
+/// let offered = arrow::export(&Array::from_vec(vec![1i64, 2], [2])?, &options)?;
+/// let floats = arrow::export(&Array::<f64, 1>::zeros([1])?, &options)?;
+/// let pairs = arrow::export(&Array::<i64, 2>::zeros([1, 2])?, &options)?;
+/// // SAFETY: three schemas that are not released yet.
+/// let asked = |wanted: &_| unsafe { arrow::requested(offered.schema(), wanted) };
+/// assert_eq!(asked(offered.schema())?, None);
+/// assert_eq!(asked(floats.schema())?, Some(DType::F64));
+/// assert!(asked(pairs.schema()).unwrap_err().to_string().contains("\"+w:2\""));
+/// # Ok::<(), crossdock::Error>(())
+/// ```
+pub unsafe fn requested(offered: &ArrowSchema, wanted: *const ArrowSchema) -> Result<Option<DType>> {
+    // SAFETY: clause 2: `wanted` is null or points to a schema.
+    let Some(wanted) = (unsafe { wanted.as_ref() }) else {
+        return Err(malformed("the requested schema is null").within("a requested schema"));
+    };
+    // SAFETY: clause 1: `offered` was not released. Clause 2: `wanted` follows the specification.
+    unsafe { agree(offered, wanted, 0) }.map_err(|error| error.within("a requested schema"))
+}
+
+/// What columns of these formats hold, whatever the representation.
+#[derive(Clone, Copy, PartialEq)]
+enum Data {
+    Numbers,
+    Timestamps,
+    Durations,
+    /// Strings of this many bytes, or of variable width.
+    Bytes(Option<usize>),
+    /// Lists of this many items, or of variable length.
+    Lists(Option<usize>),
+    Structs,
+    Other,
+}
+
+impl Data {
+    fn of(format: &str) -> Self {
+        match format {
+            "b" | "c" | "C" | "s" | "S" | "i" | "I" | "l" | "L" | "e" | "f" | "g" => Self::Numbers,
+            "tdD" | "tdm" => Self::Timestamps,
+            "z" | "Z" | "vz" => Self::Bytes(None),
+            "+l" | "+L" | "+vl" | "+vL" => Self::Lists(None),
+            "+s" => Self::Structs,
+            _ => match format.split_once(':') {
+                Some(("d", _)) => Self::Numbers,
+                Some(("w", width)) => width.parse().map_or(Self::Other, |width| Self::Bytes(Some(width))),
+                Some(("+w", len)) => len.parse().map_or(Self::Other, |len| Self::Lists(Some(len))),
+                Some(("tss" | "tsm" | "tsu" | "tsn", _)) => Self::Timestamps,
+                _ if format.starts_with("tD") => Self::Durations,
+                _ => Self::Other,
+            },
+        }
+    }
+
+    /// Whether data of this kind may be represented as `wanted`.
+    fn may_be(self, wanted: Self) -> bool {
+        match (self, wanted) {
+            (Self::Bytes(_), Self::Bytes(None)) | (Self::Lists(_), Self::Lists(None)) => true,
+            (Self::Other, _) => false,
+            (own, wanted) => own == wanted,
+        }
+    }
+}
+
+/// # Safety
+///
+/// 1. `offered` was not released and follows the specification.
+/// 2. `wanted` follows the specification; it may have been released.
+unsafe fn agree(offered: &ArrowSchema, wanted: &ArrowSchema, depth: usize) -> Result<Option<DType>> {
+    if wanted.release.is_none() {
+        return Err(malformed("it was released, or moved elsewhere, before"));
+    }
+    if depth > MAX_DEPTH {
+        return Err(unsupported(format!("it is nested more than {MAX_DEPTH} levels deep")));
+    }
+    // SAFETY: clause 1: `offered` was not released, so its format is text or null.
+    let own = unsafe { format(offered) }?;
+    // SAFETY: `wanted` was not released (checked above), so by clause 2 its dictionary is null or
+    // points to a schema.
+    if let Some(entries) = unsafe { wanted.dictionary.as_ref() } {
+        // SAFETY: clause 1 for `offered`; the schema of the values belongs to `wanted`, so clause 2
+        // covers it.
+        return unsafe { agree(offered, entries, depth + 1) };
+    }
+    // SAFETY: `wanted` was not released (checked above), so its format is text or null.
+    let format = unsafe { format(wanted) }?;
+    // SAFETY: `wanted` was not released (checked above): `children` points to `n_children`
+    // pointers.
+    let below = unsafe { children(wanted.n_children, wanted.children, "requested schema") }?;
+    // SAFETY: clause 2: a pointer to a child is null or points to a schema.
+    let child = |k: usize| match unsafe { below.get(k).and_then(|child| child.as_ref()) } {
+        Some(child) => Ok(child),
+        None => Err(malformed(format!("{format:?} has no child {k}"))),
+    };
+    if format == "+r" {
+        // SAFETY: clause 1 for `offered`; the child belongs to `wanted`, so clause 2 covers it.
+        return unsafe { agree(offered, child(1)?, depth + 1) };
+    }
+    let data = Data::of(own);
+    if !data.may_be(Data::of(format)) {
+        return Err(unsupported(format!(
+            "columns of the format {own:?} are no {format:?}: ask for no type, and convert what comes"
+        )));
+    }
+    // SAFETY: clause 1: `offered` was not released, so `children` points to `n_children` pointers.
+    let ours = unsafe { children(offered.n_children, offered.children, "schema") }?;
+    let mut ours = ours.iter().map(|&child| {
+        // SAFETY: clause 1: a pointer to a child is null or points to a schema.
+        unsafe { child.as_ref() }.ok_or_else(|| malformed("a child of the offered schema is null"))
+    });
+    match data {
+        // SAFETY: `offered` was not released by clause 1, nor `wanted`, as checked above.
+        Data::Numbers => unsafe { number(offered, wanted) },
+        Data::Lists(_) => {
+            let item = ours.next_back().unwrap_or_else(|| Err(malformed("the offered list has no items")))?;
+            // SAFETY: children of an unreleased schema are not released (clause 1); the other
+            // belongs to `wanted` (clause 2).
+            unsafe { agree(item, child(0)?, depth + 1) }
+        }
+        Data::Structs => {
+            if ours.len() != below.len() {
+                let (own, asked) = (ours.len(), below.len());
+                return Err(unsupported(format!("{asked} columns, and there are {own}")));
+            }
+            for (k, own) in ours.enumerate() {
+                let (own, wanted) = (own?, child(k)?);
+                // SAFETY: the child belongs to `offered`, so its name is text or null (clause 1).
+                let name = unsafe { text(own.name, "name") }?.unwrap_or_default();
+                // SAFETY: the child belongs to `wanted`, so its name is text or null (clause 2).
+                let asked = unsafe { text(wanted.name, "name") }?.unwrap_or_default();
+                if name != asked {
+                    return Err(unsupported(format!(
+                        "column {k} is {name:?}, and {asked:?} is wanted there"
+                    )));
+                }
+                // SAFETY: children of an unreleased schema are not released (clause 1); the other
+                // belongs to `wanted` (clause 2).
+                unsafe { agree(own, wanted, depth + 1) }
+                    .map_err(|error| error.within(format_args!("its column {name:?}")))?;
+            }
+            Ok(None)
+        }
+        Data::Timestamps | Data::Durations | Data::Bytes(_) | Data::Other => Ok(None),
+    }
+}
+
+/// The requested element type, if it has a dtype other than the offered one.
+///
+/// # Safety
+///
+/// Neither schema was released, and both follow the specification.
+unsafe fn number(offered: &ArrowSchema, wanted: &ArrowSchema) -> Result<Option<DType>> {
+    // SAFETY: `offered` was not released and follows the specification, as this function requires.
+    let own = unsafe { dtype(offered) }?;
+    // SAFETY: `wanted` was not released and follows the specification, as this function requires.
+    let other = unsafe { dtype(wanted) }?;
+    // The consumer makes decimals and bits itself.
+    Ok(other.filter(|other| Some(other) != own.as_ref()))
+}
+
+/// # Safety
+///
+/// The schema was not released, and follows the specification.
+unsafe fn dtype(schema: &ArrowSchema) -> Result<Option<DType>> {
+    // SAFETY: the schema was not released, so its format is text or null.
+    let Ok(Format::Scalar(dtype)) = Format::parse(unsafe { format(schema) }?) else { return Ok(None) };
+    // SAFETY: the schema was not released, so its metadata are null or as long as they say.
+    let extension = unsafe { Extension::decode(schema.metadata) }?.unwrap_or_default();
+    Ok(Some(if extension.name == BOOL8 { DType::BOOL } else { dtype }))
+}
+
+/// # Safety
+///
+/// The schema was not released, and follows the specification.
+unsafe fn format(schema: &ArrowSchema) -> Result<&str> {
+    // SAFETY: the schema was not released, so its format is text or null.
+    unsafe { text(schema.format, "format") }?.ok_or_else(|| malformed("its format is null"))
+}

@@ -1,0 +1,58 @@
+//! Limits of a receiver.
+
+use crate::error::{Error, Kind, Result};
+use crate::exchange::protocol::shm::description::Description;
+
+/// What [`receive_with`](super::receive_with) accepts from a peer.
+///
+/// A `memfd` of 1 TiB costs its sender nothing as long as no page is written: each page is
+/// allocated, and charged to the process that touches it, when it is first read. The limit bounds
+/// what one message can cost its receiver. It counts the bytes from the lowest to the highest that
+/// the array touches, allocated or not, because the sender can punch holes at any later moment.
+///
+/// ```
+/// use crossdock::exchange::protocol::shm::ReceiveOptions;
+///
+/// let options = ReceiveOptions::new().most_nbytes(1 << 40); // peers that may send 1 TiB
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReceiveOptions {
+    most_nbytes: u64,
+}
+
+impl Default for ReceiveOptions {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl ReceiveOptions {
+    /// The default of [`most_nbytes`](Self::most_nbytes): 16 GiB.
+    pub const MOST_NBYTES: u64 = 16 << 30;
+
+    /// Arrays that cover up to [`MOST_NBYTES`](Self::MOST_NBYTES) bytes.
+    pub fn new() -> Self {
+        Self { most_nbytes: Self::MOST_NBYTES }
+    }
+
+    /// The most bytes that one array may cover, gaps between its elements included.
+    pub fn most_nbytes(mut self, nbytes: u64) -> Self {
+        self.most_nbytes = nbytes;
+        self
+    }
+
+    /// # Errors
+    ///
+    /// `is_refused`, with both numbers.
+    pub(super) fn check(&self, description: &Description) -> Result<()> {
+        let span = description.span();
+        let (nbytes, most) = (span.end - span.start, self.most_nbytes);
+        if nbytes <= most {
+            return Ok(());
+        }
+        let text = format!(
+            "the array covers {nbytes} bytes, and this receiver takes at most {most}: raise `most_nbytes` for a peer that is trusted"
+        );
+        Err(Error::new(Kind::Refused, text))
+    }
+}

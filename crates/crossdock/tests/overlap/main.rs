@@ -1,0 +1,62 @@
+//! The same memory imported twice: an assignment behaves as if the source had been copied first,
+//! however the memory was imported.
+
+mod behaviour;
+mod random;
+mod roads;
+
+use crossdock::element::DType;
+use crossdock::layout::Layout;
+use crossdock::memory::{Birth, Buffer, Place};
+use crossdock::{Array, DArray};
+
+/// Memory of the test, which outlives all arrays on it.
+struct Block(Vec<u64>);
+
+impl Block {
+    fn counting(nbytes: usize) -> Self {
+        let mut block = Self(vec![0; nbytes.div_ceil(8)]);
+        for (number, byte) in block.bytes_mut().iter_mut().enumerate() {
+            *byte = (number * 7 + number / 256) as u8;
+        }
+        block
+    }
+
+    fn bytes_mut(&mut self) -> &mut [u8] {
+        let nbytes = 8 * self.0.len();
+        // SAFETY: plain numbers, borrowed for the same lifetime.
+        unsafe { std::slice::from_raw_parts_mut(self.0.as_mut_ptr().cast(), nbytes) }
+    }
+
+    fn bytes(&mut self) -> Vec<u8> {
+        self.bytes_mut().to_vec()
+    }
+
+    /// Imports all of it again.
+    fn import(&mut self) -> Buffer {
+        let nbytes = 8 * self.0.len();
+        // SAFETY: the tests keep the block for longer than the arrays, and access it only between
+        // operations.
+        unsafe { Buffer::from_foreign(self.0.as_mut_ptr().cast(), nbytes, Place::CPU, Birth::Aliased, || {}) }
+            .unwrap()
+    }
+}
+
+/// A contiguous array of a buffer's first bytes.
+fn over(buffer: &Buffer, dtype: DType, shape: &[usize]) -> DArray {
+    let layout = Layout::contiguous(shape, dtype.itemsize(), crossdock::layout::Order::RowMajor).unwrap();
+    DArray::from_buffer(buffer.clone(), dtype, layout, 0).unwrap()
+}
+
+fn numbers(array: &DArray) -> Vec<u32> {
+    let array = Array::<u32, 1>::try_from(array.reshape(&[array.len()]).unwrap()).unwrap();
+    array.pin().unwrap().values().collect()
+}
+
+/// How many random cases a test runs: `CROSSDOCK_CASES`, or the test's default.
+fn cases(usual: usize) -> usize {
+    match std::env::var("CROSSDOCK_CASES") {
+        Ok(text) => text.parse().unwrap_or_else(|_| panic!("CROSSDOCK_CASES is {text:?}, not a number")),
+        Err(_) => usual,
+    }
+}
