@@ -15,6 +15,11 @@
  * *error is set whatever happens, to NULL on success, so that it need not be initialised. An error is freed by xd_error_free.
  * No function aborts, throws or leaves by longjmp for anything that a caller does within these rules.
  *
+ * Outputs. Parameters that a function sets besides its return value (`*value`, `*equal`, `*offset`,
+ * `*validity`, `*field`, ...) are always set, to nothing (nil, false, 0, NULL) if the function
+ * fails, so they need not be initialised. Two kinds are left unchanged on failure: the structs of other
+ * protocols (views, Arrow), and lists that the caller owns.
+ *
  * NULL. A query of NULL answers NULL, 0 or false. What can fail names the argument that is NULL (XD_ERROR_ARGUMENT).
  *
  * Texts are UTF-8 with a zero behind them. Those that are returned as `char *` are freed by xd_string_free; those that are returned as
@@ -403,7 +408,7 @@ XD_API bool xd_array_fill(const xd_array_t *array, const xd_value *value, xd_err
 /* ----- copies, conversions, comparisons: what is copied is counted ----- */
 
 #define XD_CASTING_CHECKED 0    /* what does not fit is XD_ERROR_VALUE, with the index */
-#define XD_CASTING_SATURATING 1 /* the nearest that the target has */
+#define XD_CASTING_SATURATING 1 /* without a fraction, at the nearer end of the range; dates rounded down */
 
 /* The elements in new memory, without gaps. */
 XD_API XD_MUST_USE xd_array_t *xd_array_copy(const xd_array_t *array, int32_t order, xd_error_t **error);
@@ -412,7 +417,9 @@ XD_API XD_MUST_USE xd_array_t *xd_array_copy(const xd_array_t *array, int32_t or
 XD_API XD_MUST_USE xd_array_t *xd_array_cast(const xd_array_t *array, const xd_dtype_t *dtype, int32_t order, int32_t casting,
                                              xd_error_t **error);
 
-/* Writes the elements of `source`, broadcast and converted, over those of `array`. */
+/* Writes the elements of `source`, broadcast and converted, over those of `array`. If the two have
+   bytes in common, however their memory was imported, the result is as if `source` had been copied
+   first. */
 XD_API bool xd_array_assign(const xd_array_t *array, const xd_array_t *source, int32_t casting, xd_error_t **error);
 
 /* Whether both have the same shape and equal elements, which goes to *equal. False is a failure: their dtypes cannot be compared. */
@@ -463,7 +470,7 @@ typedef struct xd_memory_view_item_component {
 typedef struct xd_memory_view {
   void *obj;             /* the object that is exported */
   void *data;            /* the address of element 0 */
-  ssize_t byte_size;
+  ssize_t byte_size;     /* at least what the items cover; or just what they have, and how far apart they lie is the producer's word */
   bool readonly;
   const char *format;    /* a pack template; NULL for bytes */
   ssize_t item_size;
@@ -519,8 +526,9 @@ XD_API size_t xd_memory_view_exports(void *obj);
 XD_API const char *xd_last_refusal(void);
 
 /* Reads a pack template. Gives the bytes of one item, or -1 and in *err where the part begins that is wrong (NULL otherwise). Each of
- * the last three may be NULL. The components are freed by xd_memory_view_free_components; without them, nothing is. A NULL format is that of bytes: 1, and
- * *components and *n are not touched. How many components there are, freeing does not have to know. */
+ * the last three may be NULL. Free the components with xd_memory_view_free_components, which
+ * accepts NULL and ignores its `n`. A NULL format is that of bytes: the result is 1, and *components
+ * and *n are not set, as in the original. For an invalid format they are set to NULL and 0. */
 XD_API ssize_t xd_memory_view_parse_item_format(const char *format, xd_memory_view_item_component_t **components, size_t *n,
                                                 const char **err);
 XD_API void xd_memory_view_free_components(const xd_memory_view_item_component_t *components, size_t n);

@@ -9,7 +9,7 @@ use crossdock::exchange::protocol::arrow::{self, ExportOptions, Imported};
 use crate::array::{XdArray, array_of, hand_over_array};
 use crate::error::{Failure, Result};
 use crate::export::{XD_EXPORT_WHOLE, policy_of};
-use crate::foreign::{given, text};
+use crate::foreign::{emptied, given, text};
 use crate::guard::{ErrorOut, fallible};
 use crate::handle::Handle;
 
@@ -81,9 +81,8 @@ pub unsafe extern "C" fn xd_array_to_arrow_device(
 }
 
 /// What was taken over, as an array. Where C has a place for them, nulls are told by truth values beside it.
-fn taken(imported: Imported, validity: Option<&mut MaybeUninit<Handle<XdArray>>>) -> Result<Handle<XdArray>> {
+fn taken(imported: Imported, validity: Option<&mut Handle<XdArray>>) -> Result<Handle<XdArray>> {
     let Some(validity) = validity else { return hand_over_array(imported.into_array()?) };
-    let validity = validity.write(None);
     let (array, valid) = imported.into_array_with_validity()?;
     let array = hand_over_array(array)?;
     *validity = valid.map(hand_over_array).transpose()?.flatten();
@@ -108,6 +107,7 @@ pub unsafe extern "C" fn xd_array_from_arrow(
     error: ErrorOut<'_>,
 ) -> Handle<XdArray> {
     fallible(error, || {
+        let validity = emptied(validity, None);
         check_any(schema, column)?;
         // SAFETY: the caller's word. (Where one is null, the other is released.)
         taken(unsafe { arrow::take_over(schema, column) }?, validity)
@@ -127,6 +127,7 @@ pub unsafe extern "C" fn xd_array_from_arrow_device(
     error: ErrorOut<'_>,
 ) -> Handle<XdArray> {
     fallible(error, || {
+        let validity = emptied(validity, None);
         check_any(schema, column)?;
         // SAFETY: the caller's word. (Where one is null, the other is released.)
         taken(unsafe { arrow::take_over_device(schema, column) }?, validity)

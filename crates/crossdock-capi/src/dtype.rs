@@ -8,7 +8,7 @@ use crossdock::element::dialect::{dlpack, pack, typestr};
 use crossdock::element::{ByteOrder, DType, DTypeKind, Field, ScalarKind};
 
 use crate::error::Result;
-use crate::foreign::{given, items, lengths, put, string, text};
+use crate::foreign::{emptied, given, items, lengths, string, text};
 use crate::guard::{ErrorOut, answer, fallible};
 use crate::handle::{Handle, hand_over};
 
@@ -57,6 +57,9 @@ pub struct XdField {
 }
 
 impl XdField {
+    /// An empty field, for a failed query.
+    const NONE: Self = Self { name: std::ptr::null(), name_len: 0, offset: 0, dtype: std::ptr::null() };
+
     fn of(field: &Field) -> Self {
         Self {
             name: field.name().as_ptr().cast(),
@@ -263,6 +266,7 @@ pub extern "C" fn xd_dtype_field(
     index: usize,
     field: Option<&mut MaybeUninit<XdField>>,
 ) -> bool {
+    let field = emptied(field, XdField::NONE);
     answer(|| found(dtype.and_then(DType::as_record).and_then(|record| record.fields().get(index)), field))
 }
 
@@ -277,6 +281,7 @@ pub unsafe extern "C" fn xd_dtype_find_field(
     name: *const c_char,
     field: Option<&mut MaybeUninit<XdField>>,
 ) -> bool {
+    let field = emptied(field, XdField::NONE);
     answer(|| {
         // SAFETY: the caller's word.
         let Ok(name) = (unsafe { text(name, "name") }) else { return false };
@@ -284,8 +289,11 @@ pub unsafe extern "C" fn xd_dtype_find_field(
     })
 }
 
-fn found(found: Option<&Field>, out: Option<&mut MaybeUninit<XdField>>) -> bool {
-    found.map(|field| put(out, XdField::of(field))).is_some()
+fn found(found: Option<&Field>, out: Option<&mut XdField>) -> bool {
+    if let (Some(field), Some(out)) = (found, out) {
+        *out = XdField::of(field);
+    }
+    found.is_some()
 }
 
 /// What a sub-array is made of. Lives as long as the dtype, and is not to be freed.
@@ -351,10 +359,17 @@ pub extern "C" fn xd_dtype_to_dlpack(
     error: ErrorOut<'_>,
 ) -> bool {
     fallible(error, || {
+        let (code, bits, lanes) = (emptied(code, 0), emptied(bits, 0), emptied(lanes, 0));
         let numbers = dlpack::to_dlpack(given(dtype, "dtype")?)?;
-        put(code, numbers.0);
-        put(bits, numbers.1);
-        put(lanes, numbers.2);
+        if let Some(code) = code {
+            *code = numbers.0;
+        }
+        if let Some(bits) = bits {
+            *bits = numbers.1;
+        }
+        if let Some(lanes) = lanes {
+            *lanes = numbers.2;
+        }
         Ok(true)
     })
 }

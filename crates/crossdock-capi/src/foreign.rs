@@ -101,6 +101,11 @@ pub(crate) unsafe fn lengths(ptr: *const isize, rank: usize, name: &str) -> Resu
     Ok(lengths)
 }
 
+/// Sets an optional output to nothing, so that C can read it whatever happens next.
+pub(crate) fn emptied<T>(out: Option<&mut MaybeUninit<T>>, nothing: T) -> Option<&mut T> {
+    out.map(|out| out.write(nothing))
+}
+
 /// Puts an answer where C wants it, if it does.
 pub(crate) fn put<T>(out: Option<&mut MaybeUninit<T>>, value: T) {
     if let Some(out) = out {

@@ -3,7 +3,7 @@
 use std::ffi::c_void;
 
 use crossdock::DArray;
-use crossdock::memory::{Buffer, LeaseKind, PinGuard, ReadGuard, ShareGuard, WriteGuard};
+use crossdock::memory::{Buffer, LeaseKind, PinGuard, Protocols, ReadGuard, ShareGuard, WriteGuard};
 use crossdock::view::{MemoryView, Reason, Request};
 
 use crate::error::{Failure, Result, kind_of as kind_of_error};
@@ -75,10 +75,12 @@ impl Lease {
             LeaseKind::Share => Request::share(),
             LeaseKind::Pin => Request::pin(),
         };
-        let view = array.export(&request.indirect()).map_err(|refusal| match refusal.reason() {
-            // The kind that a buffer's lease has; the sentence says more.
-            Reason::Lease(error) => Failure::of_kind(kind_of_error(error), refusal.to_string()),
-            _ => refusal.into(),
+        let view = array.export(&request.indirect().held_by(Protocols::LEASE)).map_err(|refusal| {
+            match refusal.reason() {
+                // The error's kind is that of a buffer lease; its text is more specific.
+                Reason::Lease(error) => Failure::of_kind(kind_of_error(error), refusal.to_string()),
+                _ => refusal.into(),
+            }
         })?;
         Ok(Self { data: view.as_ptr(), nbytes: view.nbytes(), held: Held::Array(view) })
     }

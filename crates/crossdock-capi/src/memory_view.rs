@@ -10,7 +10,7 @@ use crossdock::layout::Order;
 
 use crate::array::{XdArray, hand_over_array};
 use crate::error::Failure;
-use crate::foreign::{given, put};
+use crate::foreign::{emptied, given, put};
 use crate::guard::{ErrorOut, answer, fallible, refusable};
 use crate::handle::Handle;
 
@@ -239,8 +239,13 @@ pub unsafe extern "C" fn xd_memory_view_parse_item_format(
         let text = unsafe { CStr::from_ptr(format) }.to_bytes();
         // Who wants no components is not made to free any.
         let Some(components) = components else {
+            if let Some(n) = n {
+                n.write(pack::parse(text).map_or(0, |template| template.components().len()));
+            }
             return item_size(text, format, err);
         };
+        components.write(ptr::null_mut());
+        let n = emptied(n, 0);
         match pack::parse(text) {
             Ok(template) => {
                 let size = template.item_size();
@@ -249,7 +254,9 @@ pub unsafe extern "C" fn xd_memory_view_parse_item_format(
                     _ => ItemDesc::of(template),
                 };
                 components.write(desc.components.cast_mut());
-                put(n, desc.length);
+                if let Some(n) = n {
+                    *n = desc.length;
+                }
                 put(err, ptr::null());
                 Ok(Some(size.cast_signed()))
             }

@@ -7,7 +7,7 @@ use crossdock::element::DType;
 
 use crate::array::{XdArray, array_of, hand_over_array, order_of};
 use crate::error::{Failure, Result};
-use crate::foreign::{given, put};
+use crate::foreign::{emptied, given};
 use crate::guard::{ErrorOut, fallible};
 use crate::handle::Handle;
 use crate::value::{XdValue, to_element};
@@ -23,7 +23,7 @@ fn casting_of(number: i32) -> Result<Casting> {
         XD_CASTING_SATURATING => Ok(Casting::Saturating),
         other => Err(Failure::argument(format!(
             "the argument `casting` is {other}: it is {XD_CASTING_CHECKED} to refuse what does not fit or \
-             {XD_CASTING_SATURATING} for the nearest that does"
+             {XD_CASTING_SATURATING} to make it fit"
         ))),
     }
 }
@@ -49,7 +49,8 @@ pub extern "C" fn xd_array_cast(
     })
 }
 
-/// Writes the elements of another array over those of this one.
+/// Writes the elements of another array over those of this one, as if the source had been copied
+/// first.
 #[unsafe(no_mangle)]
 pub extern "C" fn xd_array_assign(
     array: Option<&XdArray>,
@@ -92,9 +93,9 @@ pub extern "C" fn xd_array_equals(
     error: ErrorOut<'_>,
 ) -> bool {
     fallible(error, || {
+        let equal = emptied(equal, false);
         let (array, other) = (array_of(array, "array")?, array_of(other, "other")?);
-        let equal = given(equal, "equal")?;
-        put(Some(equal), array.equals(other)?);
+        *given(equal, "equal")? = array.equals(other)?;
         Ok(true)
     })
 }

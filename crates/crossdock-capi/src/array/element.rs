@@ -3,7 +3,7 @@
 use std::mem::MaybeUninit;
 
 use crate::array::{XdArray, array_of};
-use crate::foreign::{given, lengths};
+use crate::foreign::{emptied, given, lengths};
 use crate::guard::{ErrorOut, fallible};
 use crate::value::{Owned, XdValue, to_element};
 
@@ -20,9 +20,8 @@ pub unsafe extern "C" fn xd_array_get(
     error: ErrorOut<'_>,
 ) -> bool {
     fallible(error, || {
+        let value = emptied(value, XdValue::NIL);
         let (array, value) = (array_of(array, "array")?, given(value, "value")?);
-        // Whatever happens, it can be freed.
-        let value = value.write(XdValue::NIL);
         // SAFETY: the caller's word.
         let index = unsafe { lengths(index, array.rank(), "index") }?;
         *value = Owned::of(array.get(index.as_slice())?)?.into_c();

@@ -8,7 +8,7 @@ use crossdock::element::DType;
 use crossdock::memory::Buffer;
 
 use crate::array::{XdArray, array_of, order_of};
-use crate::foreign::{put, string};
+use crate::foreign::{emptied, string};
 use crate::guard::{ErrorOut, answer, fallible};
 use crate::handle::{Handle, hand_over};
 use crate::lease::Lease;
@@ -85,9 +85,12 @@ pub extern "C" fn xd_array_buffer(
     error: ErrorOut<'_>,
 ) -> Handle<Buffer> {
     fallible(error, || {
+        let offset = emptied(offset, 0);
         let (buffer, first) = array_of(array, "array")?.buffer()?;
         let handle = hand_over(buffer)?;
-        put(offset, first);
+        if let Some(offset) = offset {
+            *offset = first;
+        }
         Ok(handle)
     })
 }

@@ -8,6 +8,7 @@ mod header;
 mod hostile;
 mod loaded;
 mod nulls;
+mod outputs;
 mod programs;
 mod prototypes;
 mod symbols;

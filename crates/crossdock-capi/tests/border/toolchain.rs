@@ -1,8 +1,10 @@
 //! The compilers of C and C++, and the library as they find it.
 
 use std::env;
+use std::ffi::OsString;
 use std::fs;
 use std::io::ErrorKind;
+use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -60,8 +62,8 @@ impl Language {
 
 /// Where the library is found.
 struct Library {
-    cflags: Vec<String>,
-    libs: Vec<String>,
+    cflags: Vec<OsString>,
+    libs: Vec<OsString>,
     folder: PathBuf,
 }
 
@@ -80,13 +82,24 @@ fn installed(prefix: &Path) -> Library {
     let ask = |what: &str| {
         let mut command = Command::new("pkg-config");
         command.args([what, "crossdock"]).env("PKG_CONFIG_PATH", folder.join("pkgconfig"));
-        words(&succeeded(&mut command))
+        let Output { status, stdout, stderr } = command.output().expect("pkg-config is there");
+        assert!(status.success(), "{command:?}: {}", String::from_utf8_lossy(&stderr));
+        words(&stdout)
     };
     Library { cflags: ask("--cflags"), libs: ask("--libs"), folder }
 }
 
-fn words(text: &str) -> Vec<String> {
-    text.split_whitespace().map(str::to_owned).collect()
+/// Splits a line into words like a shell: pkg-config puts a backslash before spaces, and before
+/// each byte of a non-ASCII letter.
+fn words(line: &[u8]) -> Vec<OsString> {
+    let words = shlex::bytes::split(line).expect("pkg-config closes what it quotes");
+    words.into_iter().map(OsString::from_vec).collect()
+}
+
+#[test]
+fn a_folder_with_spaces_and_umlauts_is_one_word() {
+    let line = b"-I/a\\ b\\ \\\xc3\\\xbc/include -L/c -lcrossdock \n";
+    assert_eq!(words(line), ["-I/a b \u{fc}/include", "-L/c", "-lcrossdock"]);
 }
 
 /// What this build made, under the names that it has once it is installed.
@@ -101,10 +114,17 @@ fn staged() -> Library {
     }
     let package = Path::new(PACKAGE);
     Library {
-        cflags: vec![format!("-I{}", package.join("include").display())],
-        libs: vec![format!("-L{}", folder.display()), "-lcrossdock".to_owned()],
+        cflags: vec![flag("-I", &package.join("include"))],
+        libs: vec![flag("-L", &folder), "-lcrossdock".into()],
         folder,
     }
+}
+
+/// A flag that contains a path, as one word.
+fn flag(flag: &str, path: &Path) -> OsString {
+    let mut word = OsString::from(flag);
+    word.push(path);
+    word
 }
 
 /// The shared library that Cargo built beside this test.
@@ -181,7 +201,8 @@ pub(crate) fn program(language: Language, source: &Path, others: &[String]) -> O
         compile.args(["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]);
     }
     compile.args(cflags).arg("-o").arg(&binary).arg(source).args(libs).args(others);
-    compile.arg(format!("-Wl,-rpath,{}", folder.display())).args(["-pthread", "-ldl"]);
+    // Not `-Wl,-rpath,…`, which a comma in the path would end.
+    compile.args(["-Xlinker", "-rpath", "-Xlinker"]).arg(folder).args(["-pthread", "-ldl"]);
     succeeded(&mut compile);
     Some(match &*instrument {
         "" | "address" => Command::new(binary),

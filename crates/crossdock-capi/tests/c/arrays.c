@@ -259,6 +259,18 @@ static void files(const char *folder)
   xd_array_free(array);
 }
 
+static void holders(void)
+{
+  ssize_t shape[] = {2, 3};
+  xd_array_t *array = ramp(2, shape);
+  xd_lease_t *lease = xd_array_lease(array, XD_LEASE_SHARE, &error);
+  CHECK(lease != NULL && xd_array_lease(array, XD_LEASE_READ, &error) == NULL);
+  CHECK(strstr(xd_error_message(error), "MemoryView") == NULL);
+  CHECK_ERROR(XD_ERROR_CONFLICT, "a C lease");
+  xd_lease_release(lease);
+  xd_array_free(array);
+}
+
 static void tensors(void)
 {
   ssize_t shape[] = {2, 3};
@@ -287,6 +299,52 @@ static void tensors(void)
   xd_array_free(array);
 }
 
+/* All of a buffer's memory, imported once more. */
+static xd_array_t *import(int32_t *numbers, size_t ndim, const ssize_t *shape)
+{
+  xd_dtype_t *i32 = xd_dtype_parse("<i4", &error);
+  xd_buffer_t *buffer = xd_buffer_adopt(numbers, 400 * sizeof *numbers, XD_BIRTH_ALIASED, NULL, NULL, &error);
+  xd_array_t *array = xd_array_from_buffer(buffer, i32, ndim, shape, NULL, 0, &error);
+  CHECK(array != NULL);
+  xd_buffer_free(buffer);
+  xd_dtype_free(i32);
+  return array;
+}
+
+/* Memory that was imported twice is assigned to itself as if the source had been copied first. */
+static void same_memory_twice(void)
+{
+  static int32_t numbers[400];
+  ssize_t line[] = {400}, square[] = {20, 20};
+  for (int k = 0; k < 400; k++)
+    numbers[k] = k;
+  xd_array_t *one = import(numbers, 1, line), *two = import(numbers, 1, line);
+  xd_array_t *behind = xd_array_at(one, "1:", &error), *front = xd_array_at(two, ":-1", &error);
+  CHECK(xd_array_assign(behind, front, XD_CASTING_CHECKED, &error));
+  for (int k = 1; k < 400; k++)
+    CHECK(numbers[0] == 0 && numbers[k] == k - 1);
+  xd_array_t *reversed = xd_array_at(two, "::-1", &error);
+  CHECK(xd_array_assign(one, reversed, XD_CASTING_CHECKED, &error));
+  for (int k = 0; k < 399; k++)
+    CHECK(numbers[399] == 0 && numbers[k] == 398 - k);
+
+  xd_array_t *matrix = import(numbers, 2, square);
+  struct DLManagedTensorVersioned *tensor = xd_array_to_dlpack(matrix, XD_EXPORT_IN_PLACE, &error);
+  xd_array_t *back = xd_array_from_dlpack(tensor, &error), *turned = xd_array_transpose(back, &error);
+  CHECK(xd_array_assign(matrix, turned, XD_CASTING_CHECKED, &error));
+  for (int k = 0; k < 399; k++)
+    CHECK(numbers[k % 20 * 20 + k / 20] == 398 - k);
+
+  /* Without overlap nothing is copied first. */
+  xd_array_t *first = xd_array_at(one, ":200", &error), *second = xd_array_at(two, "200:", &error);
+  uint64_t before = xd_copied_bytes_here();
+  CHECK(xd_array_assign(first, second, XD_CASTING_CHECKED, &error) && xd_copied_bytes_here() - before == 800);
+  CHECK(xd_array_assign(one, two, XD_CASTING_CHECKED, &error) && xd_copied_bytes_here() - before == 800);
+  xd_array_t *all[] = {one, two, behind, front, reversed, matrix, back, turned, first, second};
+  for (size_t k = 0; k < sizeof all / sizeof *all; k++)
+    xd_array_free(all[k]);
+}
+
 int main(int argc, char **argv)
 {
   CHECK(argc == 2);
@@ -296,6 +354,8 @@ int main(int argc, char **argv)
   values();
   conversions();
   files(argv[1]);
+  holders();
   tensors();
+  same_memory_twice();
   return 0;
 }

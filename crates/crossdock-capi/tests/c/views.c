@@ -127,7 +127,7 @@ static int bad;
 
 static bool bad_get(void *obj, xd_memory_view_t *view, int flags)
 {
-  static const ssize_t negative[] = {-1, 3};
+  static const ssize_t negative[] = {-1, 3}, far_shape[] = {2, 3}, far_strides[] = {(ssize_t)1 << 40, 8};
   if (!grid_get(obj, view, flags))
     return false;
   switch (bad) {
@@ -138,6 +138,10 @@ static bool bad_get(void *obj, xd_memory_view_t *view, int flags)
   case 4: view->ndim = -1; break;
   case 5: view->data = NULL; break;
   case 6: view->byte_size = -8; break;
+  /* 48 bytes of items with an extent of more than 2^40: 64 is neither. */
+  case 7: view->byte_size = 64; view->shape = far_shape; view->strides = far_strides; break;
+  case 8: view->data = (void *)(intptr_t)-64; break;
+  case 9: view->data = (void *)INTPTR_MAX; break;
   }
   return true;
 }
@@ -151,13 +155,13 @@ static void refused(void)
   memset(&before, 0x55, sizeof before);
 
   CHECK(xd_memory_view_register(&bad_class, &bad_entry) && xd_memory_view_available_p(&one));
-  for (bad = 0; bad <= 6; bad++) {
+  for (bad = 0; bad <= 9; bad++) {
     view = before;
     CHECK(!xd_memory_view_get(&one, &view, XD_MEMORY_VIEW_SIMPLE));
     CHECK(memcmp(&view, &before, sizeof view) == 0 && strlen(xd_last_refusal()) > 10);
   }
   /* What was lent and is wrong was given back; what was not lent, not. */
-  CHECK(one.gets == 7 && one.releases == 6 && xd_memory_view_exports(&one) == 0);
+  CHECK(one.gets == 10 && one.releases == 9 && xd_memory_view_exports(&one) == 0);
   CHECK(xd_memory_view_unregister(&bad_class));
 }
 

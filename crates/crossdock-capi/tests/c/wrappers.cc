@@ -116,10 +116,29 @@ static void objects() {
   CHECK(same.address() == array.address() && same.is_readonly());
 }
 
+// One memory that came in twice is assigned to itself as if it had been copied before.
+static void same_memory_twice() {
+  std::vector<int> numbers(100);
+  for (int k = 0; k < 100; k++)
+    numbers[static_cast<std::size_t>(k)] = k;
+  auto import = [&] {
+    xd::buffer all = xd::buffer::adopt(numbers.data(), 100 * sizeof(int), 0, XD_BIRTH_ALIASED);
+    return xd::array::from_buffer(all, xd::dtype::of<int>(), {100});
+  };
+  xd::array one = import(), two = import();
+  one.at("1:").assign(two.at(":-1"));
+  for (int k = 1; k < 100; k++)
+    CHECK(numbers[0] == 0 && numbers[static_cast<std::size_t>(k)] == k - 1);
+  one.reshape({10, 10}).assign(two.reshape({10, 10}).transpose());
+  for (int k = 1; k < 100; k++)
+    CHECK(numbers[static_cast<std::size_t>(k % 10 * 10 + k / 10)] == k - 1);
+}
+
 int main() {
   buffers();
   arrays();
   records();
   objects();
+  same_memory_twice();
   return 0;
 }
