@@ -16,6 +16,7 @@ mod lend;
 mod open;
 mod out;
 mod progress;
+mod terminal;
 mod tour;
 mod walk;
 

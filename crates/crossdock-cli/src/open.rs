@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use crossdock::DArray;
 use crossdock::exchange::files::raw::{self, Description};
-use crossdock::exchange::files::{Contents, Entry, OpenOptions};
+use crossdock::exchange::files::{Contents, Entry, Format, OpenOptions};
 
 use crate::failure::Failure;
 
@@ -33,7 +33,13 @@ impl Archive {
     /// Opens `FILE[:NAME][:EXPR]`, for writing too if that is asked for.
     pub(crate) fn open(target: &OsStr, writable: bool) -> Result<Self, Failure> {
         let (path, rest) = split(target)?;
-        let contents = OpenOptions::new().writable(writable).guarded(true).open_all(&path)?;
+        let opened = OpenOptions::new().writable(writable).guarded(true).open_all(&path);
+        let contents = opened.map_err(|error| match Format::named(&path) {
+            Some(Format::Raw) if error.is_unsupported() => Failure::new(format_args!(
+                "{error}; describe what it holds, as --raw 'dtype=uint16; shape=480,640'"
+            )),
+            _ => error.into(),
+        })?;
         Ok(Self { path, contents, rest })
     }
 
@@ -51,12 +57,23 @@ impl Archive {
                 return Ok(Picked::One(entry, expr));
             }
         }
+        let of_it = |name: &str| {
+            self.rest.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with(':'))
+        };
+        if let Some((_, why)) = self.contents.refused().find(|(name, _)| !name.is_empty() && of_it(name)) {
+            return Err(self.failure(Some(why)));
+        }
         match entries {
-            [entry] => Ok(Picked::One(entry, self.rest.clone())),
+            [] if self.contents.refused().len() == 1 => {
+                Err(self.failure(self.contents.single().err().as_ref()))
+            }
+            [entry] if self.contents.refused().len() == 0 || !self.rest.is_empty() => {
+                Ok(Picked::One(entry, self.rest.clone()))
+            }
             _ if self.rest.is_empty() => Ok(Picked::All),
             _ => {
                 let name = self.rest.split(':').next().unwrap_or_default();
-                Err(self.failure(self.contents.get(name).map(drop).err()))
+                Err(self.failure(self.contents.get(name).err().as_ref()))
             }
         }
     }
@@ -64,7 +81,7 @@ impl Archive {
     /// Opens one array, and the view of it.
     pub(crate) fn view(&self, entry: &Entry, expr: String) -> Result<Opened, Failure> {
         let opened = entry.open().and_then(|array| array.at(&expr));
-        let view = opened.map_err(|error| self.failure(Some(error)))?;
+        let view = opened.map_err(|error| self.failure(Some(&error)))?;
         let opened = Opened {
             path: self.path.clone(),
             name: entry.name().to_owned(),
@@ -76,7 +93,7 @@ impl Archive {
         Ok(opened)
     }
 
-    fn failure(&self, error: Option<crossdock::Error>) -> Failure {
+    fn failure(&self, error: Option<&crossdock::Error>) -> Failure {
         match error {
             Some(error) if error.is_fault() => Failure::shrank(&self.path, error),
             Some(error) => Failure::new(format_args!("{}: {error}", self.path.display())),
@@ -107,7 +124,7 @@ impl Opened {
         match archive.pick()? {
             Picked::One(entry, expr) => archive.view(entry, expr),
             Picked::All => {
-                let said = archive.failure(archive.contents.single().map(drop).err());
+                let said = archive.failure(archive.contents.single().err().as_ref());
                 Err(Failure::new(format_args!("{said}; name it, as FILE:NAME")))
             }
         }
@@ -164,6 +181,11 @@ fn split(target: &OsStr) -> Result<(PathBuf, String), Failure> {
             })?;
             return Ok((path.to_owned(), expr));
         }
+    }
+    if bytes == b"-" {
+        let text =
+            "standard input is not a file, and arrays are mapped: write it to a file, and open that one";
+        return Err(Failure::new(text));
     }
     // Opening it says best why it cannot be.
     let end = bytes.iter().position(|&byte| byte == b':').unwrap_or(bytes.len());

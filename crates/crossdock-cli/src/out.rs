@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use anstyle::{AnsiColor, Style};
 
 use crate::failure::Failure;
+use crate::terminal;
 
 const ERROR: Style = AnsiColor::Red.on_default().bold();
 const NOTE: Style = AnsiColor::Cyan.on_default().bold();
@@ -24,7 +25,7 @@ pub(crate) fn print(text: &str) -> Result<ExitCode, Failure> {
 pub(crate) fn print_json(answer: &impl serde::Serialize) -> Result<ExitCode, Failure> {
     let text = serde_json::to_string_pretty(answer)
         .map_err(|error| Failure::new(format_args!("the answer could not be written as JSON: {error}")))?;
-    print(&(text + "\n"))
+    print(&(terminal::json(&text) + "\n"))
 }
 
 /// Tells what happened, on stderr, beside the answer.
@@ -38,15 +39,6 @@ pub(crate) fn error(text: &str) {
 }
 
 fn line(style: Style, text: &str) {
-    // Names come from outside: what they hold that a terminal would act on is shown, not sent.
-    let mut safe = String::with_capacity(text.len());
-    for letter in text.chars() {
-        if letter.is_control() {
-            safe.extend(letter.escape_default());
-        } else {
-            safe.push(letter);
-        }
-    }
     // Where stderr is gone there is nobody left to tell.
-    let _ = writeln!(anstream::stderr(), "{style}crossdock:{style:#} {safe}");
+    let _ = writeln!(anstream::stderr(), "{style}crossdock:{style:#} {}", terminal::shown(text));
 }

@@ -5,8 +5,8 @@ use std::time::Duration;
 use crossdock::memory::device::Device;
 use crossdock_measure::bandwidth::{self, Level};
 use crossdock_measure::{
-    Contender, Crossdock, DeviceCopy, Engine, Into, LONG_SAMPLE, Limits, Link, Memcpy, OnDevice, Operation,
-    Result, Task, median, ratio, rounds,
+    Contender, Crossdock, DeviceCopy, Engine, Into, LONG_SAMPLE, Limits, Link, Memcpy, Memset, OnDevice,
+    Operation, Result, Task, median, ratio, rounds,
 };
 
 use crate::bench::report::{Figure, Memory, Traffic, Work};
@@ -25,7 +25,7 @@ pub(super) fn memory(level: &Level, threads: usize, time: Duration) -> Result<Me
     })
 }
 
-/// One work beside `memcpy`, on one thread and on all.
+/// One work beside `memcpy`, or `memset` if nothing is read, on one thread and on all.
 pub(super) fn work(
     work: &'static crossdock_measure::Work,
     shrink: usize,
@@ -34,8 +34,9 @@ pub(super) fn work(
 ) -> Result<Work> {
     let task = Task::new(work, shrink)?;
     let into = if work.operation == Operation::New { Into::New } else { Into::Target };
-    let mut engines: Vec<Box<dyn Engine>> =
-        vec![Box::new(Memcpy), Box::new(Crossdock::new("one thread", 1, into)?)];
+    let limit: Box<dyn Engine> =
+        if work.operation == Operation::Fill { Box::new(Memset) } else { Box::new(Memcpy) };
+    let mut engines: Vec<Box<dyn Engine>> = vec![limit, Box::new(Crossdock::new("one thread", 1, into)?)];
     if threads > 1 {
         engines.push(Box::new(Crossdock::new("all threads", threads, into)?));
     }

@@ -57,7 +57,7 @@ pub(super) fn write(report: &Report, glyphs: Glyphs) -> String {
     if report.threads > 1 {
         let _ = writeln!(text, "{all} as far as {} threads come", report.threads);
     }
-    let _ = writeln!(text, "{limit} memcpy of the same bytes, by one thread");
+    let _ = writeln!(text, "{limit} memcpy of the same bytes by one thread; of what only writes, memset");
     text
 }
 
@@ -98,7 +98,8 @@ fn memory(text: &mut String, report: &Report, glyphs: Glyphs) {
 }
 
 fn works(text: &mut String, report: &Report, glyphs: Glyphs) {
-    let limit = if report.device.is_some() { "its own copy" } else { "memcpy by one thread" };
+    let limit =
+        if report.device.is_some() { "its own copy" } else { "memcpy (to fill: memset) by one thread" };
     let [one, all] = report.columns();
     let _ = writeln!(text, "\n{TITLE}how near to {limit}{TITLE:#}");
     let _ = writeln!(text, "{}", format!("{:<42} {:>6} {one:>8} {all:>6}", "", "GB/s").trim_end());

@@ -1,5 +1,6 @@
 //! `crossdock convert`: arrays out of a file into one of another format, or of the same.
 
+mod cleanup;
 mod plan;
 mod target;
 
@@ -16,9 +17,10 @@ use crossdock::memory::copied_bytes;
 use indicatif::{BinaryBytes, HumanDuration};
 
 use crate::convert::plan::Plan;
-use crate::convert::target::Stop;
+use crate::convert::target::Target;
 use crate::failure::Failure;
 use crate::lend::Letter;
+use crate::terminal::shown;
 use crate::{out, progress};
 
 const EXAMPLES: &str = "\
@@ -28,10 +30,11 @@ Examples:
   crossdock convert trades.npz trades.safetensors            (all arrays)
   crossdock convert trades.npz:prices prices.npy --dtype float32
   crossdock convert volume.npy volume.raw --order F
+  crossdock convert photo.npy - --to png | display
   crossdock convert scan.raw scan.npy --raw 'dtype=uint16; shape=480,640; offset=512'
 
 Exit status: 0, or 1 for what failed or was refused, 2 for wrong arguments, 74 where FILE shrank meanwhile,
-128 + n where signal n ended it. OUT is there when all of it is there: what fails leaves nothing behind.";
+128 + n where signal n ended it. OUT appears when all of it is on disk: what fails, or is killed, leaves nothing behind.";
 
 /// Write arrays to a file of another format.
 ///
@@ -43,16 +46,18 @@ pub(crate) struct Args {
     /// A file (.npy, .npz, .safetensors, PNG, JPEG) and, behind colons, the name of an array in it and a view as in Python.
     #[arg(value_name = "FILE[:NAME][:EXPR]")]
     target: OsString,
-    /// The file to write. Its ending says the format: npy, npz, safetensors, png, jpg, raw.
+    /// The file to write. Its ending says the format: npy, npz, safetensors, png, jpg, raw. A pipe or a device is written through;
+    /// `-` is standard output.
     #[arg(value_name = "OUT")]
     out: PathBuf,
     /// The view to write, as in Python: '::2, ..., .field'.
-    #[arg(long, value_name = "EXPR")]
+    #[arg(long, value_name = "EXPR", allow_hyphen_values = true)]
     at: Option<String>,
     /// The type to write: float32, <f4, uint8, … A value that does not fit is an error.
     #[arg(long, value_name = "DTYPE")]
     dtype: Option<DType>,
-    /// With --dtype: a value that does not fit becomes the nearest that does.
+    /// With --dtype: what does not fit is made to fit. Fractions are cut off towards zero, dates are rounded down, and what is out of
+    /// range becomes the nearer end of it.
     #[arg(long, requires = "dtype")]
     saturate: bool,
     /// The order to write: C (rows) or F (columns). Formats that have only rows refuse F.
@@ -70,9 +75,12 @@ pub(crate) struct Args {
     /// How much of a JPEG image is kept, from 1 to 100.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=100))]
     quality: Option<u8>,
-    /// Replace OUT where there is such a file.
-    #[arg(long)]
+    /// Replace OUT where it exists. Its mode and owner stay; a file that you may not write is refused.
+    #[arg(short, long)]
     force: bool,
+    /// Leave out the arrays of FILE that cannot be opened, as those of Python objects, with a note on each.
+    #[arg(long)]
+    skip_refused: bool,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -102,12 +110,12 @@ impl From<To> for Format {
 pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
     let (start, copied) = (Instant::now(), copied_bytes());
     let format = args.format()?;
-    // Asked first, so that nobody waits for a refusal; and once more when the file is moved to its place.
-    target::check_free(&args.out, args.force)?;
-    let stop = Stop::on_signals()?;
-    let plan = Plan::make(args, format, &stop)?;
+    let target = Target::open(&args.out, args.force)?;
+    let plan = Plan::make(args, format)?;
+    plan.paths().try_for_each(|source| target.check_source(source))?;
+    let is_stdout = target.is_stdout();
     let bar = progress::writing(plan.nbytes(), plan.shrinks());
-    let written = target::write(&plan, &args.out, args.force, &stop, &bar);
+    let written = target.write(&plan, &bar);
     bar.finish_and_clear();
     let written = written?;
     let many = if plan.arrays().len() == 1 {
@@ -117,7 +125,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
     };
     let mut text = format!(
         "{}: {many}, {written} B{} written, {} B copied, {}\n",
-        args.out.display(),
+        shown(&args.out.display().to_string()),
         if written < 1024 { String::new() } else { format!(" ({})", BinaryBytes(written)) },
         copied_bytes() - copied,
         if start.elapsed().as_secs() >= 60 {
@@ -127,9 +135,18 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
         },
     );
     if let Some(description) = plan.description() {
-        text += &format!("  to open it: --raw '{description}'\n");
+        text += &format!("  to open it: --raw {}\n", shown(&quoted(&description.to_string())));
+    }
+    if is_stdout {
+        text.lines().for_each(|line| out::note(line.trim()));
+        return Ok(ExitCode::SUCCESS);
     }
     out::print(&text)
+}
+
+/// Quotes a word for a shell.
+fn quoted(word: &str) -> String {
+    format!("'{}'", word.replace('\'', r"'\''"))
 }
 
 impl Args {

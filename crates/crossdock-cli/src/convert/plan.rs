@@ -1,5 +1,7 @@
 //! What is to be written: the arrays as they will be.
 
+use std::path::Path;
+
 use crossdock::exchange::files::npz::Compression;
 use crossdock::exchange::files::raw::Description;
 use crossdock::exchange::files::{Format, jpeg};
@@ -7,10 +9,9 @@ use crossdock::layout::Order;
 use crossdock::{Casting, DArray};
 
 use crate::convert::Args;
-use crate::convert::target::Stop;
 use crate::failure::{Failure, Result};
 use crate::open::{Archive, Opened, Picked};
-use crate::progress;
+use crate::{out, progress};
 
 /// The arrays, converted, with all that says how they are written.
 pub(super) struct Plan {
@@ -27,14 +28,14 @@ pub(super) struct Plan {
 
 impl Plan {
     /// Opens what is named, decodes it where it must be, and converts it where that is asked for.
-    pub(super) fn make(args: &Args, format: Format, stop: &Stop) -> Result<Self> {
+    pub(super) fn make(args: &Args, format: Format) -> Result<Self> {
         let mut metadata = Vec::new();
         let opened = match &args.raw {
             Some(description) => vec![Opened::open_raw(&args.target, description)?],
             None => {
                 let archive = Archive::open(&args.target, false)?;
                 metadata = archive.contents.metadata().to_vec();
-                open(&archive, args, format, stop)?
+                open(&archive, args, format)?
             }
         };
         let mut plan = Self {
@@ -47,9 +48,11 @@ impl Plan {
             quality: args.quality.unwrap_or(jpeg::QUALITY),
         };
         for opened in &plan.opened {
-            stop.check()?;
-            let array = convert(opened, args, plan.order)
-                .map_err(|error| Failure::new(format_args!("{}: {error}", named(opened))))?;
+            let array = convert(opened, args, plan.order).map_err(|error| {
+                let may_fit = error.is_value() && args.dtype.is_some() && !args.saturate;
+                let more = if may_fit { "; use --saturate to make it fit" } else { "" };
+                Failure::new(format_args!("{}: {error}{more}", named(opened)))
+            })?;
             plan.arrays.push((name(opened), array));
         }
         Ok(plan)
@@ -87,13 +90,18 @@ impl Plan {
         Some(Description::of(array, self.order))
     }
 
+    /// The source files.
+    pub(super) fn paths(&self) -> impl Iterator<Item = &Path> {
+        self.opened.iter().map(|opened| opened.path.as_path())
+    }
+
     /// Asks whether all that was read was really there.
     pub(super) fn check(&self) -> Result<()> {
         self.opened.iter().try_for_each(Opened::check)
     }
 }
 
-fn open(archive: &Archive, args: &Args, format: Format, stop: &Stop) -> Result<Vec<Opened>> {
+fn open(archive: &Archive, args: &Args, format: Format) -> Result<Vec<Opened>> {
     match archive.pick()? {
         Picked::One(entry, expr) => {
             let progress = progress::copying(entry.copied_because().map_or(0, |_| entry.nbytes()));
@@ -102,16 +110,19 @@ fn open(archive: &Archive, args: &Args, format: Format, stop: &Stop) -> Result<V
             Ok(vec![opened?])
         }
         Picked::All if format.has_names() && args.at.is_none() => {
+            for (_, why) in archive.contents.refused() {
+                let text = format!("{}: {why}", archive.path.display());
+                if !args.skip_refused {
+                    let more = "use --skip-refused to convert the other arrays, or name one, as FILE:NAME";
+                    return Err(Failure::new(format_args!("{text}; {more}")));
+                }
+                out::note(&format!("left out of {text}"));
+            }
             let entries = archive.contents.entries().iter();
-            entries
-                .map(|entry| {
-                    stop.check()?;
-                    archive.view(entry, String::new())
-                })
-                .collect()
+            entries.map(|entry| archive.view(entry, String::new())).collect()
         }
         Picked::All => {
-            let count = archive.contents.entries().len();
+            let count = archive.contents.entries().len() + archive.contents.refused().len();
             let why = match args.at {
                 Some(_) => "--at is for one of them".to_owned(),
                 None => format!("a {format} file holds one"),
@@ -152,6 +163,6 @@ fn name(opened: &Opened) -> String {
 fn named(opened: &Opened) -> String {
     match opened.name.as_str() {
         "" => opened.path.display().to_string(),
-        name => format!("{}: array {name:?}", opened.path.display()),
+        name => format!("{}: array {:?}", opened.path.display(), name),
     }
 }

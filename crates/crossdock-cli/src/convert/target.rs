@@ -1,81 +1,97 @@
-//! The file that is written: beside its place until all of it is there, and gone where a signal ends this.
+//! The file or pipe that is written.
 
-use std::io::{BufWriter, Write};
+use std::fs::{File, Metadata};
+use std::io::{BufWriter, ErrorKind, IsTerminal, Write};
+use std::os::fd::AsFd;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use crossdock::exchange::files::{Format, NewFile, jpeg, npy, npz, png, raw, safetensors};
 use indicatif::ProgressBar;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
+use crate::convert::cleanup;
 use crate::convert::plan::Plan;
 use crate::failure::{Failure, Result};
 
-/// Whether a signal asked for the end. The file beside the place of the new one is removed on the way;
-/// a second signal ends this at once.
-pub(super) struct Stop(Arc<AtomicUsize>);
+/// The output, under the name that the user gave.
+pub(super) struct Target<'a> {
+    path: &'a Path,
+    file: NewFile,
+}
 
-impl Stop {
-    pub(super) fn on_signals() -> Result<Self> {
-        let (stop, asked) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
-        for signal in [SIGINT, SIGTERM, SIGHUP] {
-            // In this order: the first one asks, the second one is not asked about.
-            signal_hook::flag::register_conditional_shutdown(signal, 128 + signal, asked.clone())
-                .and_then(|_| signal_hook::flag::register(signal, asked.clone()))
-                .and_then(|_| signal_hook::flag::register_usize(signal, stop.clone(), signal as usize))
-                .map_err(|error| {
-                    Failure::new(format_args!("signal {signal} could not be caught: {error}"))
-                })?;
+impl<'a> Target<'a> {
+    /// Opens it before anything is read, so that errors come early. For a pipe, waits for its
+    /// reader.
+    pub(super) fn open(path: &'a Path, force: bool) -> Result<Self> {
+        let opened = match path.to_str() {
+            Some("-") => NewFile::create("/dev/stdout"),
+            _ if force => NewFile::create(path),
+            _ => NewFile::create_new(path),
+        };
+        let file = opened.map_err(|error| named(path, &error))?;
+        if !force && file.written_through().is_some_and(IsTerminal::is_terminal) {
+            return Err(Failure::new(format_args!(
+                "{}: a terminal, which shows no arrays: write to a file or a pipe, or use --force",
+                path.display()
+            )));
         }
-        Ok(Self(stop))
+        if let Some(part) = file.part() {
+            cleanup::remove(part)?;
+        }
+        Ok(Self { path, file })
     }
 
-    /// The signal that came.
-    fn signal(&self) -> Option<usize> {
-        Some(self.0.load(Ordering::Relaxed)).filter(|&signal| signal > 0)
+    /// Refuses to write into the file that is being read.
+    pub(super) fn check_source(&self, source: &Path) -> Result<()> {
+        let through = self.file.written_through().and_then(|file| file.metadata().ok());
+        match (through, std::fs::metadata(source)) {
+            (Some(through), Ok(source)) if through.is_file() && same(&through, &source) => {
+                Err(Failure::new(format_args!(
+                    "{}: it is the file that is read: write to a file of another name",
+                    self.path.display()
+                )))
+            }
+            _ => Ok(()),
+        }
     }
 
-    pub(super) fn check(&self) -> Result<()> {
-        match self.signal() {
-            None => Ok(()),
-            Some(signal) => Err(Failure::new(format_args!("ended by signal {signal}: nothing was written"))
-                .with_status(u8::try_from(128 + signal).unwrap_or(crate::status::FAILED))),
+    /// Whether the output goes to standard output.
+    pub(super) fn is_stdout(&self) -> bool {
+        let stdout = std::io::stdout().as_fd().try_clone_to_owned().map(File::from);
+        let stdout = stdout.and_then(|stdout| stdout.metadata());
+        let through = self.file.written_through().map(File::metadata);
+        matches!((through, stdout), (Some(Ok(through)), Ok(stdout)) if same(&through, &stdout))
+    }
+
+    /// Writes all of it, and returns the number of bytes.
+    pub(super) fn write(mut self, plan: &Plan, bar: &ProgressBar) -> Result<u64> {
+        let is_stdout = self.is_stdout();
+        let mut counted = Counted { file: &mut self.file, bar, nbytes: 0, has_no_reader: false };
+        let written = encode(plan, BufWriter::with_capacity(64 << 10, &mut counted));
+        let Counted { nbytes, has_no_reader, .. } = counted;
+        // If the source shrank, that is the cause of any other error.
+        plan.check()?;
+        if has_no_reader && is_stdout {
+            // A reader of standard output that stops early, such as `head`, is not a failure.
+            return Ok(nbytes);
         }
+        let failed = |error: crossdock::Error| named(self.path, &error);
+        written.and_then(|()| self.file.sync()).map_err(failed)?;
+        let _hold = cleanup::Hold::new()?;
+        self.file.finish().map_err(failed)?;
+        Ok(nbytes)
     }
 }
 
-/// Refuses where there is such a file, unless it may be replaced.
-pub(super) fn check_free(path: &Path, force: bool) -> Result<()> {
-    if !force && path.symlink_metadata().is_ok() {
-        return Err(Failure::new(format_args!(
-            "{}: there is such a file already: give --force to replace it",
-            path.display()
-        )));
-    }
-    Ok(())
+fn named(path: &Path, error: &crossdock::Error) -> Failure {
+    let source = std::error::Error::source(error).and_then(|source| source.downcast_ref::<std::io::Error>());
+    let exists = source.is_some_and(|source| source.kind() == ErrorKind::AlreadyExists);
+    let more = if exists { "; use --force to replace it" } else { "" };
+    Failure::new(format_args!("{}: {error}{more}", path.display()))
 }
 
-/// Writes all of it, and says how many bytes those were.
-pub(super) fn write(plan: &Plan, path: &Path, force: bool, stop: &Stop, bar: &ProgressBar) -> Result<u64> {
-    let named = |error: crossdock::Error| Failure::new(format_args!("{}: {error}", path.display()));
-    let mut file = NewFile::beside(path).map_err(named)?;
-    let mut counted = Counted { file: &mut file, stop, bar, nbytes: 0 };
-    // Small, so that a signal is soon seen where much becomes little.
-    let written = encode(plan, BufWriter::with_capacity(16 << 10, &mut counted));
-    let nbytes = counted.nbytes;
-    // Where it was stopped, or the file shrank, whatever else went wrong came of that.
-    stop.check()?;
-    plan.check()?;
-    written.map_err(named)?;
-    if force {
-        file.replace().map_err(named)?;
-    } else {
-        // Somebody may have made one meanwhile.
-        check_free(path, force)?;
-        file.create().map_err(named)?;
-    }
-    Ok(nbytes)
+fn same(a: &Metadata, b: &Metadata) -> bool {
+    (a.dev(), a.ino()) == (b.dev(), b.ino())
 }
 
 fn encode(plan: &Plan, writer: impl Write) -> crossdock::Result<()> {
@@ -92,21 +108,19 @@ fn encode(plan: &Plan, writer: impl Write) -> crossdock::Result<()> {
     }
 }
 
-/// Counts what is written, tells the bar, and fails once a signal came.
+/// Counts the bytes written, and moves the progress bar.
 struct Counted<'a> {
     file: &'a mut NewFile,
-    stop: &'a Stop,
     bar: &'a ProgressBar,
     nbytes: u64,
+    has_no_reader: bool,
 }
 
 impl Write for Counted<'_> {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        if self.stop.signal().is_some() {
-            // Not `Interrupted`, which is tried again.
-            return Err(std::io::Error::other("ended by a signal"));
-        }
-        let count = self.file.write(bytes)?;
+        let written = self.file.write(bytes);
+        self.has_no_reader |= written.as_ref().is_err_and(|error| error.kind() == ErrorKind::BrokenPipe);
+        let count = written?;
         self.nbytes += count as u64;
         self.bar.inc(count as u64);
         Ok(count)

@@ -9,6 +9,7 @@ use indicatif::BinaryBytes;
 use serde_json::{Value, json};
 
 use crate::open::Archive;
+use crate::terminal::shown;
 
 const TITLE: Style = AnsiColor::Green.on_default().bold();
 
@@ -27,9 +28,9 @@ pub(super) fn as_text(archive: &Archive) -> String {
     let many = if entries.len() == 1 { "array" } else { "arrays" };
     let _ = writeln!(
         text,
-        "  {} {many} of {nbytes} B ({}) in a {} file, {in_place} of them in place",
+        "  {} {many} of {nbytes} B{} in a {} file, {in_place} of them in place",
         entries.len(),
-        BinaryBytes(nbytes as u64),
+        if nbytes < 1024 { String::new() } else { format!(" ({})", BinaryBytes(nbytes as u64)) },
         contents.format()
     );
     if !entries.is_empty() {
@@ -46,7 +47,7 @@ pub(super) fn as_text(archive: &Archive) -> String {
             let shape = if shape.is_empty() { "()".to_owned() } else { shape.join(" x ") };
             table.add_row([
                 shown(entry.name()),
-                entry.dtype().to_string(),
+                shown(&entry.dtype().to_string()),
                 shape,
                 entry.nbytes().to_string(),
                 place,
@@ -56,6 +57,15 @@ pub(super) fn as_text(archive: &Archive) -> String {
             column.set_cell_alignment(CellAlignment::Right);
         }
         put(&mut text, &table, entries.len());
+    }
+    if contents.refused().len() > 0 {
+        let _ = writeln!(text, "\n{TITLE}arrays that cannot be opened{TITLE:#}");
+        for (_, why) in contents.refused().take(MOST) {
+            let _ = writeln!(text, "  {}", shown(&why.to_string()));
+        }
+        if contents.refused().len() > MOST {
+            let _ = writeln!(text, "  and {} more (--json lists all)", contents.refused().len() - MOST);
+        }
     }
     if !contents.metadata().is_empty() {
         let _ = writeln!(text, "\n{TITLE}texts{TITLE:#}");
@@ -85,12 +95,14 @@ pub(super) fn as_json(archive: &Archive) -> Value {
             "decoded": entry.copied_because(),
         })
     };
+    let refused = contents.refused().map(|(name, why)| json!({ "name": name, "why": why.to_string() }));
     let texts = contents.metadata().iter().map(|(name, text)| (name.clone(), Value::from(text.as_str())));
     json!({
         "file": archive.path.display().to_string(),
         "format": contents.format().ending(),
         "metadata": Value::Object(texts.collect()),
         "arrays": contents.entries().iter().map(array).collect::<Vec<_>>(),
+        "refused": refused.collect::<Vec<_>>(),
     })
 }
 
@@ -102,20 +114,6 @@ fn offset(entry: &Entry) -> Option<u64> {
     // O(1), since it is in place.
     let (buffer, within) = entry.open().ok()?.buffer().ok()?;
     buffer.descriptor().map(|(_, start)| start + within as u64)
-}
-
-/// A name from outside: what a terminal would act on is shown, not sent.
-pub(super) fn shown(name: &str) -> String {
-    name.chars()
-        .flat_map(|letter| {
-            let (plain, escaped) = if letter.is_control() {
-                (None, Some(letter.escape_default()))
-            } else {
-                (Some(letter), None)
-            };
-            plain.into_iter().chain(escaped.into_iter().flatten())
-        })
-        .collect()
 }
 
 fn table() -> Table {

@@ -14,6 +14,8 @@ use crossdock::DArray;
 use crossdock::element::{DType, DTypeKind};
 use serde::Serialize;
 
+use crate::terminal::shown;
+
 /// The signs of a drawing.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Glyphs {
@@ -77,7 +79,7 @@ pub(super) fn draw(array: &DArray, glyphs: Glyphs) -> String {
     let mut text = String::new();
     let mut line = |content: String| {
         // Writing to a string cannot fail.
-        let _ = writeln!(text, "  {}", content.trim_end());
+        let _ = writeln!(text, "  {}", shown(content.trim_end()));
     };
     for (step, label) in steps.iter().zip(&labels) {
         let pad = " ".repeat(width - label.chars().count());

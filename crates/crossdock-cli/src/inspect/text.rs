@@ -8,12 +8,12 @@ use crossdock::DArray;
 use crossdock::element::{DType, DTypeKind};
 use indicatif::BinaryBytes;
 
-use crate::inspect::listing::shown;
 use crate::inspect::picture::Picture;
 use crate::inspect::protocols::Row;
 use crate::inspect::report::Report;
 use crate::inspect::sketch::{self, Glyphs};
 use crate::inspect::statistics::{Found, Statistics};
+use crate::terminal::shown;
 
 const TITLE: Style = AnsiColor::Green.on_default().bold();
 const YES: Style = AnsiColor::Green.on_default();
@@ -27,7 +27,7 @@ pub(super) fn write(report: &Report, array: &DArray, glyphs: Glyphs, picture: Op
     let mut text = String::new();
     let name = if report.name.is_empty() { String::new() } else { format!(", array {}", report.name) };
     let view = if report.view.is_empty() { String::new() } else { format!(" at {}", report.view) };
-    title(&mut text, &shown(&format!("{}{name}{view}", report.file)));
+    title(&mut text, &format!("{}{name}{view}", report.file));
     facts(&mut text, report, glyphs);
     title(&mut text, "\nin memory");
     text += &sketch::draw(array, glyphs);
@@ -51,12 +51,12 @@ pub(super) fn write(report: &Report, array: &DArray, glyphs: Glyphs, picture: Op
 fn title(text: &mut String, words: &str) {
     let (start, words) = words.strip_prefix('\n').map_or(("", words), |words| ("\n", words));
     // Writing to a string cannot fail, here and below.
-    let _ = writeln!(text, "{start}{TITLE}{words}{TITLE:#}");
+    let _ = writeln!(text, "{start}{TITLE}{}{TITLE:#}", shown(words));
 }
 
 fn facts(text: &mut String, report: &Report, glyphs: Glyphs) {
     let mut fact = |name: &str, value: &str| {
-        let _ = writeln!(text, "  {name:<10} {value}");
+        let _ = writeln!(text, "  {name:<10} {}", shown(value));
     };
     match report.dtype.kind() {
         DTypeKind::Record(record) => {
@@ -153,16 +153,16 @@ fn values(text: &mut String, told: &[&Statistics]) {
     let mut table = table();
     table.set_header(["field", "min", "max", "mean", ""]);
     for one in told.iter().take(MOST_FIELDS) {
-        let name = if one.path.is_empty() { "all" } else { &one.path };
+        let name = if one.path.is_empty() { "all".to_owned() } else { shown(&one.path) };
         let cells = match &one.found {
             Found::Numbers { least, greatest, mean, nan } => {
-                let shown = |value: &Option<crossdock::element::Value>| match value {
+                let spelt = |value: &Option<crossdock::element::Value>| match value {
                     Some(value) => value.display(&one.dtype).to_string(),
                     None => "-".to_owned(),
                 };
                 let missing = if mean.is_some() || least.is_none() { "NaN" } else { "NaT" };
                 let nan = if *nan > 0 { format!("{nan} {missing}") } else { String::new() };
-                [shown(least), shown(greatest), mean.map_or("-".to_owned(), short), nan]
+                [spelt(least), spelt(greatest), mean.map_or("-".to_owned(), short), nan]
             }
             Found::Truths { no, yes } => {
                 let share = *yes as f64 / (no + yes).max(1) as f64;
@@ -172,7 +172,7 @@ fn values(text: &mut String, told: &[&Statistics]) {
             }
             Found::Nothing => continue,
         };
-        table.add_row([name.to_owned()].into_iter().chain(cells));
+        table.add_row([name].into_iter().chain(cells));
     }
     for column in 1..4 {
         if let Some(column) = table.column_mut(column) {
@@ -210,7 +210,7 @@ fn protocols(text: &mut String, rows: &[Row]) {
         if let Some(nbytes) = row.would_copy {
             let _ = write!(why, " (a copy would take {nbytes} B)");
         }
-        let line = format!("  {:<width$}  {style}{word}{style:#}  {why}", row.protocol);
+        let line = format!("  {:<width$}  {style}{word}{style:#}  {}", row.protocol, shown(&why));
         let _ = writeln!(text, "{}", line.trim_end());
     }
 }

@@ -3,7 +3,7 @@
 mod child;
 mod description;
 mod loan;
-mod signals;
+pub(crate) mod signals;
 
 use std::ffi::OsString;
 use std::process::ExitCode;

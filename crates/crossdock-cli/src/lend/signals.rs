@@ -24,15 +24,12 @@ static PENDING: AtomicU64 = AtomicU64::new(0);
 /// From here on no signal of these four ends this process. One that is ignored already stays so, for the command too; one that is
 /// caught here is not caught there.
 pub(super) fn catch() -> Result<()> {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    let ignored = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
     let told =
         |signal| move |error| Failure::new(format_args!("signal {signal} could not be caught: {error}"));
-    for signal in [SIGINT, SIGQUIT].into_iter().filter(|&signal| ignored & bit(signal) == 0) {
+    for signal in [SIGINT, SIGQUIT].into_iter().filter(|&signal| !is_ignored(signal)) {
         signal_hook::flag::register(signal, Arc::new(AtomicBool::new(false))).map_err(told(signal))?;
     }
-    for (signal, _) in PASSED_ON.into_iter().filter(|&(signal, _)| ignored & bit(signal) == 0) {
+    for (signal, _) in PASSED_ON.into_iter().filter(|&(signal, _)| !is_ignored(signal)) {
         let pass_on = move || {
             PENDING.fetch_or(bit(signal), Ordering::SeqCst);
             deliver();
@@ -41,6 +38,15 @@ pub(super) fn catch() -> Result<()> {
         unsafe { signal_hook::low_level::register(signal, pass_on) }.map_err(told(signal))?;
     }
     Ok(())
+}
+
+/// Whether this process ignores a signal, as inherited from its parent.
+pub(crate) fn is_ignored(signal: i32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    ignored
+        .and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
+        .is_some_and(|mask| mask & bit(signal) != 0)
 }
 
 /// Passes signals on to this process, those first that came before it was known.

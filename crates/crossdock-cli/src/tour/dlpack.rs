@@ -62,12 +62,13 @@ impl Consumer {
         let counts =
             |numbers: &[i64; MAX_NDIM]| numbers[..rank].iter().map(|&number| number as isize).collect();
         Ok(Outcome::Took(Handover {
-            dtype: from_dlpack(report.code, report.bits, 1, true)?.to_string(),
-            shape: report.shape[..rank].iter().map(|&len| len as usize).collect(),
-            strides: counts(&report.strides),
+            dtype: Some(from_dlpack(report.code, report.bits, 1, true)?.to_string()),
+            shape: Some(report.shape[..rank].iter().map(|&len| len as usize).collect()),
+            strides: Some(counts(&report.strides)),
             address: report.address,
+            pages: None,
             checksum: report.checksum,
-            bytes_copied: copied_bytes() - copied,
+            bytes_copied: Some(copied_bytes() - copied),
             ns,
         }))
     }

@@ -1,11 +1,15 @@
-//! `crossdock tour`: one real array, handed to every kind of consumer in place. Proof, and self-test.
+//! `crossdock tour`: one real array, exported to every kind of consumer without a copy. Proof, and
+//! self-test.
 //!
-//! Each consumer knows only what its kind knows (a Rust type, a C struct, a view, a descriptor) and reports what it saw:
-//! dtype, shape, strides, the address, and the sum of all bytes of all elements. The tour compares that with what it lent,
-//! and fails where they differ.
+//! Each consumer knows only what its kind knows (a Rust type, a C struct, a view, a descriptor) and
+//! reports what it saw: dtype, shape, strides, the address, and a checksum of all elements in
+//! order. The tour compares each of them with what it lent, and fails if they differ. A consumer
+//! leaves out what it cannot measure.
 
+mod checksum;
 mod dlpack;
 mod measure;
+mod pages;
 mod place;
 mod process;
 mod report;
@@ -22,6 +26,7 @@ use indicatif::ProgressBar;
 
 use crate::failure::Result;
 use crate::open::Opened;
+use crate::tour::checksum::Checksum;
 use crate::tour::report::{Handover, Report};
 use crate::tour::views::View;
 use crate::{out, progress};
@@ -102,7 +107,7 @@ fn hand_over(
 ) -> Result<()> {
     let array = &view.array;
     progress.set_message(format!("{}, a copy for comparison", view.name));
-    let expected = views::checksum(array)?;
+    let expected = Checksum::of(array)?;
     let copy_ns = measure::copy(array)?;
     progress.inc(1);
     type Consumer<'a> = &'a dyn Fn() -> Result<Outcome>;

@@ -18,6 +18,7 @@ use crate::failure::Result;
 use crate::open::Opened;
 use crate::progress;
 use crate::tour::Outcome;
+use crate::tour::checksum::Checksum;
 use crate::tour::measure::{self, median_ns};
 use crate::tour::report::{Handover, Moved, Report};
 use crate::tour::views;
@@ -46,7 +47,7 @@ pub(super) fn travel(opened: &Opened, place: Place) -> Result<Report> {
     let pairs = views::of(&opened.view)?.into_iter().zip(views::of(&there)?);
     let progress = progress::steps(pairs.len() * consumers.len());
     for (here, there) in pairs {
-        let expected = views::checksum(&here.array)?;
+        let expected = Checksum::of(&here.array)?;
         stay.prove_kernels(&there.array, expected, there.name)?;
         let copy_ns = measure::copy(&there.array)?;
         for (to, consume) in consumers {
@@ -63,12 +64,13 @@ impl Stay {
     /// What a consumer saw of an array that is on the device.
     fn told(&self, array: &DArray, bytes_copied: u64, ns: f64) -> Result<Outcome> {
         Ok(Outcome::Took(Handover {
-            dtype: array.dtype().to_string(),
-            shape: array.shape().to_vec(),
-            strides: array.strides().to_vec(),
+            dtype: Some(array.dtype().to_string()),
+            shape: Some(array.shape().to_vec()),
+            strides: Some(array.strides().to_vec()),
             address: array.as_ptr().addr() as u64,
-            checksum: views::checksum(&array.copy_to(&self.host)?)?,
-            bytes_copied,
+            pages: None,
+            checksum: Checksum::of(&array.copy_to(&self.host)?)?,
+            bytes_copied: Some(bytes_copied),
             ns,
         }))
     }
@@ -84,7 +86,7 @@ impl Stay {
     /// Has the device copy the elements, whatever their strides, and compares what comes of it.
     fn prove_kernels(&self, array: &DArray, expected: u64, name: &str) -> Result<()> {
         let packed = array.to_order(Order::RowMajor)?.copy_to(&self.host)?;
-        let sum = views::checksum(&packed)?;
+        let sum = Checksum::of(&packed)?;
         if sum == expected {
             return Ok(());
         }

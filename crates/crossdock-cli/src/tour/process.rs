@@ -1,14 +1,15 @@
 //! Consumers in other processes: a child of this program, and Python with nothing but its standard library.
 //!
-//! Both get what `lend` gives: an inherited descriptor, and its description in the environment. Each maps it, and answers
-//! with one line of JSON.
+//! Both get what `lend` provides: an inherited descriptor, and its description in the environment.
+//! Each maps it and answers with one line of JSON. The file and the offset behind each address show
+//! that both see the same bytes.
 
 use std::io;
 use std::process::{Command, ExitCode, Stdio};
 
 use crossdock::DArray;
-use crossdock::element::DType;
-use crossdock::element::dialect::typestr;
+use crossdock::element::dialect::{pep3118, typestr};
+use crossdock::element::{DType, ScalarKind};
 use crossdock::exchange::protocol::shm;
 use crossdock::memory::copied_bytes;
 use crossdock::view::Request;
@@ -18,9 +19,10 @@ use crate::failure::{Failure, Result};
 use crate::lend::Loan;
 use crate::out;
 use crate::tour::Outcome;
+use crate::tour::checksum::Checksum;
 use crate::tour::measure::median_ns;
+use crate::tour::pages::Pages;
 use crate::tour::report::Handover;
-use crate::walk::sum_of_bytes;
 
 static PYTHON: &str = include_str!("consumer.py");
 
@@ -43,7 +45,25 @@ pub(super) fn python(array: &DArray) -> Result<Outcome> {
     }
     let mut command = Command::new("python3");
     command.args(["-c", PYTHON]);
-    lend_to(command, array)
+    Ok(match lend_to(command, array)? {
+        Outcome::Took(handover) => {
+            let dtype = handover.dtype.and_then(|format| dtype_of(&format, array.dtype()));
+            Outcome::Took(Handover { dtype, ..handover })
+        }
+        declined => declined,
+    })
+}
+
+/// The dtype that a format of `struct` names; `None` for times, which Python's buffers can only
+/// export as integers.
+fn dtype_of(format: &str, lent: &DType) -> Option<String> {
+    let is_time = matches!(
+        lent.as_scalar().map(|scalar| scalar.kind()),
+        Some(ScalarKind::DateTime(_) | ScalarKind::TimeDelta(_))
+    );
+    let named =
+        pep3118::parse(format.as_bytes()).map_or_else(|_| format.to_owned(), |dtype| dtype.to_string());
+    (!is_time).then_some(named)
 }
 
 fn lend_to(mut command: Command, array: &DArray) -> Result<Outcome> {
@@ -106,13 +126,15 @@ pub(crate) fn run_child() -> Result<ExitCode> {
     let copied = copied_bytes();
     let array = open()?;
     let view = crossdock::view(&array, Request::pin())?;
+    let address = view.as_ptr().addr() as u64;
     out::print_json(&Handover {
-        dtype: array.dtype().to_string(),
-        shape: array.shape().to_vec(),
-        strides: array.strides().to_vec(),
-        address: view.as_ptr().addr() as u64,
-        checksum: sum_of_bytes(&view)?,
-        bytes_copied: copied_bytes() - copied,
+        dtype: Some(array.dtype().to_string()),
+        shape: Some(array.shape().to_vec()),
+        strides: Some(array.strides().to_vec()),
+        address,
+        pages: Pages::at(address)?,
+        checksum: Checksum::of_view(&view)?,
+        bytes_copied: Some(copied_bytes() - copied),
         ns,
     })
 }

@@ -8,26 +8,33 @@ use crossdock::DArray;
 use crossdock::memory::ledger;
 use serde::{Deserialize, Serialize};
 
+use crate::terminal::shown;
 use crate::tour::Outcome;
+use crate::tour::pages::Pages;
 use crate::tour::sharing::Account;
 
-/// What the durations mean that were not measured in this process.
-const ELSEWHERE: &str =
-    "The hand-over to another process, python3 too, is the time of mapping the descriptor, measured there.\n";
+/// Explains the rows of other processes.
+const ELSEWHERE: &str = "\
+Every consumer's elements were compared with those lent, in order, and its address with the one lent. Another process has an
+address of its own for the same bytes of the same file; its hand-over is the time of mapping the descriptor alone, measured
+there. – is what a consumer has no means to measure: python3's standard library has no views with strides.\n";
 /// What is summed on a device.
 const ON_A_DEVICE: &str = "What was handed over is copied back to be summed, behind the clock; the copies beside are the device's.\n";
 
-/// What one consumer saw.
+/// What one consumer saw; `None` if it cannot measure that.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Handover {
-    pub(crate) dtype: String,
-    pub(crate) shape: Vec<usize>,
-    pub(crate) strides: Vec<isize>,
+    pub(crate) dtype: Option<String>,
+    pub(crate) shape: Option<Vec<usize>>,
+    pub(crate) strides: Option<Vec<isize>>,
     /// The address of element 0, in the consumer's own process.
     pub(crate) address: u64,
-    /// The sum of all bytes of all elements.
+    /// In another process: what the kernel has mapped at that address.
+    pub(crate) pages: Option<Pages>,
+    /// See [`Checksum`](crate::tour::checksum::Checksum).
     pub(crate) checksum: u64,
-    pub(crate) bytes_copied: u64,
+    /// Counted by the library in the consumer's own process.
+    pub(crate) bytes_copied: Option<u64>,
     /// The median of one hand-over.
     pub(crate) ns: f64,
 }
@@ -35,34 +42,53 @@ pub(crate) struct Handover {
 impl Handover {
     /// Compares what the consumer saw with what was lent.
     pub(crate) fn check(&self, array: &DArray, checksum: u64) -> Result<()> {
-        if self.shape != array.shape() {
-            return Err(Failure::new(format_args!(
-                "shape {:?} was lent, and {:?} arrived",
-                array.shape(),
-                self.shape
-            )));
-        }
-        if self.dtype != array.dtype().to_string() {
-            let text = format!("elements of {} were lent, and {} arrived", array.dtype(), self.dtype);
+        if let Some(shape) = &self.shape
+            && shape != array.shape()
+        {
+            let text = format!("shape {:?} was lent, and {shape:?} arrived", array.shape());
             return Err(Failure::new(text));
         }
-        for (axis, &len) in self.shape.iter().enumerate() {
+        if let Some(dtype) = &self.dtype
+            && *dtype != array.dtype().to_string()
+        {
+            let text = format!("elements of {} were lent, and {dtype} arrived", array.dtype());
+            return Err(Failure::new(text));
+        }
+        if let Some(strides) = &self.strides {
             // The stride of an axis that has no second index means nothing, and consumers are free to change it.
-            if len > 1 && !array.is_empty() && self.strides.get(axis) != array.strides().get(axis) {
-                return Err(Failure::new(format_args!(
-                    "strides {:?} were lent, and {:?} arrived",
-                    array.strides(),
-                    self.strides
-                )));
+            let means = |axis: usize| array.shape()[axis] > 1 && !array.is_empty();
+            let differs = |axis| means(axis) && strides.get(axis) != array.strides().get(axis);
+            if (0..array.rank()).any(differs) {
+                let text = format!("strides {:?} were lent, and {strides:?} arrived", array.strides());
+                return Err(Failure::new(text));
             }
         }
         if self.checksum != checksum {
-            return Err(Failure::new(format_args!(
-                "the bytes lent add up to {checksum}, those that arrived to {}",
-                self.checksum
-            )));
+            let text = format!("the checksum lent is {checksum}, the one that arrived {}", self.checksum);
+            return Err(Failure::new(text));
         }
-        Ok(())
+        self.check_address(array)
+    }
+
+    /// Compares addresses: in this process the numbers, in another process the mapped file and
+    /// offset. An empty array has no address to compare; for device memory, consumers have names of
+    /// their own.
+    fn check_address(&self, array: &DArray) -> Result<()> {
+        if array.nbytes() == 0 || !array.place().is_host() {
+            return Ok(());
+        }
+        let lent = array.as_ptr().addr() as u64;
+        match &self.pages {
+            None if self.address == lent => Ok(()),
+            None => Err(Failure::new(format_args!(
+                "element 0 was lent at {lent:#x}, and arrived at {:#x}",
+                self.address
+            ))),
+            Some(pages) => match Pages::at(lent)? {
+                Some(own) if own == *pages => Ok(()),
+                own => Err(Failure::new(format_args!("{own:?} was lent, and {pages:?} arrived"))),
+            },
+        }
     }
 }
 
@@ -168,8 +194,9 @@ impl Report {
     /// something stayed alive.
     pub(crate) fn close(mut self, alive: Vec<ledger::Entry>) -> Result<Self> {
         self.alive_after = alive.len();
-        if let Some(row) = self.handovers.iter().find(|row| row.handover.bytes_copied > 0) {
-            let text = format!("{} copied {} bytes of {}", row.to, row.handover.bytes_copied, row.view);
+        if let Some(row) = self.handovers.iter().find(|row| row.handover.bytes_copied > Some(0)) {
+            let nbytes = row.handover.bytes_copied.unwrap_or(0);
+            let text = format!("{} copied {nbytes} bytes of {}", row.to, row.view);
             return Err(Failure::new(text));
         }
         if self.handovers.is_empty() {
@@ -194,7 +221,11 @@ impl Report {
     pub(crate) fn to_text(&self) -> String {
         let mut text = format!(
             "{}\n{} {:?}, strides {:?} bytes, {} bytes, opened in place\n",
-            self.file, self.dtype, self.shape, self.strides, self.nbytes
+            shown(&self.file),
+            shown(&self.dtype),
+            self.shape,
+            self.strides,
+            self.nbytes
         );
         if let Some(Moved { place, device, nbytes, ns }) = &self.moved {
             text +=
@@ -206,16 +237,19 @@ impl Report {
             Some(_) => ON_A_DEVICE,
         };
         for Declined { views, to, why } in &self.declined {
-            text += &format!("not to {to} ({}): {why}\n", views.join(", "));
+            text += &format!("not to {to} ({}): {}\n", views.join(", "), shown(why));
         }
         if let Some(sharing) = &self.sharing {
             text += &sharing.lines().iter().map(|line| format!("\n{line}")).collect::<String>();
         }
-        let copied: u64 = self.handovers.iter().map(|row| row.handover.bytes_copied).sum();
+        let copied: Vec<u64> = self.handovers.iter().filter_map(|row| row.handover.bytes_copied).collect();
         text.truncate(text.trim_end().len());
         text + &format!(
-            "\n\n{} hand-overs, {copied} bytes copied. {} allocations alive after everything was dropped.\n",
+            "\n\n{} hand-overs; {} of them counted what they copied: {} bytes. \
+             {} allocations alive after everything was dropped.\n",
             self.handovers.len(),
+            copied.len(),
+            copied.iter().sum::<u64>(),
             self.alive_after
         )
     }
@@ -229,25 +263,31 @@ impl Report {
         table.set_header(titles.map(Cell::new));
         let mut last = "";
         for Row { view, to, handover, copy_ns } in &self.handovers {
-            let shown = if *view == last { "" } else { view };
-            if !last.is_empty() && !shown.is_empty() {
+            let title = if *view == last { "" } else { view };
+            if !last.is_empty() && !title.is_empty() {
                 table.add_row([""]);
             }
             last = view;
             table.add_row([
-                Cell::new(shown),
+                Cell::new(title),
                 Cell::new(to),
-                Cell::new(&handover.dtype),
-                Cell::new(numbers(&handover.shape)),
-                Cell::new(numbers(&handover.strides)),
+                Cell::new(measured(handover.dtype.as_deref(), shown)),
+                Cell::new(measured(handover.shape.as_ref(), |shape| numbers(shape))),
+                Cell::new(measured(handover.strides.as_ref(), |strides| numbers(strides))),
                 Cell::new(format!("{:#x}", handover.address)),
-                Cell::new(format!("{} B", handover.bytes_copied)).set_alignment(CellAlignment::Right),
+                Cell::new(measured(handover.bytes_copied.as_ref(), |nbytes| format!("{nbytes} B")))
+                    .set_alignment(CellAlignment::Right),
                 Cell::new(duration(handover.ns)).set_alignment(CellAlignment::Right),
                 Cell::new(duration(*copy_ns)).set_alignment(CellAlignment::Right),
             ]);
         }
         table
     }
+}
+
+/// A measurement, or a dash.
+fn measured<T: ?Sized>(value: Option<&T>, show: impl Fn(&T) -> String) -> String {
+    value.map_or_else(|| "–".to_owned(), show)
 }
 
 fn numbers<T: ToString>(numbers: &[T]) -> String {
@@ -262,7 +302,7 @@ fn duration(ns: f64) -> String {
         ns if ns < 1e9 => (ns / 1e6, "ms"),
         ns => (ns / 1e9, "s"),
     };
-    let digits = if value < 10.0 { 1 } else { 0 };
+    let digits = if value < 9.95 { 1 } else { 0 };
     format!("{value:.digits$} {unit}")
 }
 
@@ -273,8 +313,8 @@ mod tests {
     #[test]
     fn durations_have_few_digits_and_a_unit() {
         assert_eq!(
-            [8.26, 17.4, 1_234.0, 45_600.0, 7_800_000.0, 2.5e9].map(duration),
-            ["8.3 ns", "17 ns", "1.2 µs", "46 µs", "7.8 ms", "2.5 s"]
+            [8.26, 9.97, 17.4, 1_234.0, 45_600.0, 7_800_000.0, 2.5e9].map(duration),
+            ["8.3 ns", "10 ns", "17 ns", "1.2 µs", "46 µs", "7.8 ms", "2.5 s"]
         );
     }
 }

@@ -9,13 +9,13 @@ use ndarray::{Dim, Dimension, IntoDimension};
 
 use crate::failure::Result;
 use crate::tour::Outcome;
+use crate::tour::checksum::Checksum;
 use crate::tour::measure::median_ns;
 use crate::tour::report::Handover;
-use crate::walk::sum_of_bytes;
 
 /// Elements whose bytes can be summed.
 trait Bytes: Element {
-    fn sum_of_bytes(self) -> u64;
+    fn add_to(self, checksum: &mut Checksum);
 }
 
 /// A consumer that is generic over element type and rank.
@@ -30,8 +30,8 @@ macro_rules! typed {
     ($($ty:ident)*) => {
         $(
             impl Bytes for $ty {
-                fn sum_of_bytes(self) -> u64 {
-                    self.to_ne_bytes().iter().map(|&byte| u64::from(byte)).sum()
+                fn add_to(self, checksum: &mut Checksum) {
+                    checksum.add(&self.to_ne_bytes());
                 }
             }
         )*
@@ -72,14 +72,16 @@ impl Typed for TakesArray {
         let ns = median_ns(|| Ok(Array::<T, D>::try_from(array.clone()).map_err(crossdock::Error::from)?))?;
         let copied = copied_bytes();
         let typed = Array::<T, D>::try_from(array).map_err(crossdock::Error::from)?;
-        let checksum = typed.pin()?.values().map(T::sum_of_bytes).sum();
+        let mut checksum = Checksum::default();
+        typed.pin()?.values().for_each(|element| element.add_to(&mut checksum));
         Ok(Outcome::Took(Handover {
-            dtype: typed.dtype().to_string(),
-            shape: typed.shape().to_vec(),
-            strides: typed.strides().to_vec(),
+            dtype: Some(typed.dtype().to_string()),
+            shape: Some(typed.shape().to_vec()),
+            strides: Some(typed.strides().to_vec()),
             address: typed.as_ptr().addr() as u64,
-            checksum,
-            bytes_copied: copied_bytes() - copied,
+            pages: None,
+            checksum: checksum.finish(),
+            bytes_copied: Some(copied_bytes() - copied),
             ns,
         }))
     }
@@ -111,15 +113,17 @@ impl Typed for TakesNdarray {
         let copied = copied_bytes();
         let pin = typed.pin()?;
         let view = ndarray::ArrayView::<Pinned<T>, Dim<[usize; D]>>::try_from(&pin)?;
-        let checksum = view.iter().map(|cell| cell.load().sum_of_bytes()).sum();
+        let mut checksum = Checksum::default();
+        view.iter().for_each(|cell| cell.load().add_to(&mut checksum));
         let itemsize = size_of::<T>() as isize;
         Ok(Outcome::Took(Handover {
-            dtype: T::dtype().to_string(),
-            shape: view.shape().to_vec(),
-            strides: view.strides().iter().map(|stride| stride * itemsize).collect(),
+            dtype: Some(T::dtype().to_string()),
+            shape: Some(view.shape().to_vec()),
+            strides: Some(view.strides().iter().map(|stride| stride * itemsize).collect()),
             address: view.as_ptr().addr() as u64,
-            checksum,
-            bytes_copied: copied_bytes() - copied,
+            pages: None,
+            checksum: checksum.finish(),
+            bytes_copied: Some(copied_bytes() - copied),
             ns,
         }))
     }
@@ -136,12 +140,13 @@ pub(crate) fn memory_view(array: &DArray) -> Result<Outcome> {
     let copied = copied_bytes();
     let view = crossdock::view(array, Request::pin())?;
     Ok(Outcome::Took(Handover {
-        dtype: view.dtype().to_string(),
-        shape: view.shape().to_vec(),
-        strides: view.strides().to_vec(),
+        dtype: Some(view.dtype().to_string()),
+        shape: Some(view.shape().to_vec()),
+        strides: Some(view.strides().to_vec()),
         address: view.as_ptr().addr() as u64,
-        checksum: sum_of_bytes(&view)?,
-        bytes_copied: copied_bytes() - copied,
+        pages: None,
+        checksum: Checksum::of_view(&view)?,
+        bytes_copied: Some(copied_bytes() - copied),
         ns,
     }))
 }

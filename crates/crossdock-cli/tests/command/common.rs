@@ -1,6 +1,8 @@
 //! What the tests of the command share: running it, files made by hand, and the programs of other languages.
 
 use std::ffi::OsStr;
+use std::io::ErrorKind;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -50,6 +52,31 @@ pub(crate) fn crossdock<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>)
 /// Runs it to its end.
 pub(crate) fn run<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Output {
     crossdock(arguments).output().unwrap()
+}
+
+/// Runs it as a user without permission to write everything: as user 65534 if this process is root.
+pub(crate) fn as_nobody(folder: &Folder, arguments: &[&str]) -> Output {
+    let mut command = if rustix::process::geteuid().is_root() {
+        // Copied to a path that the other user can reach.
+        let program = folder.0.with_extension("crossdock");
+        std::fs::copy(env!("CARGO_BIN_EXE_crossdock"), &program).unwrap();
+        let mut command = Command::new(program);
+        command.uid(65534).gid(65534);
+        command
+    } else {
+        Command::new(env!("CARGO_BIN_EXE_crossdock"))
+    };
+    command.args(arguments);
+    let output = loop {
+        match command.output() {
+            // If another test forked during the copy, its child has the copy open for writing until
+            // it calls exec.
+            Err(error) if error.kind() == ErrorKind::ExecutableFileBusy => std::thread::yield_now(),
+            output => break output.unwrap(),
+        }
+    };
+    let _ = std::fs::remove_file(folder.0.with_extension("crossdock"));
+    output
 }
 
 pub(crate) fn stdout(output: &Output) -> String {

@@ -1,8 +1,6 @@
 //! `crossdock convert`: what it writes, and what it leaves alone.
 
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
-use std::time::{Duration, Instant};
 
 use crossdock::DArray;
 use crossdock::exchange::files::{self, Format, npz, safetensors};
@@ -110,7 +108,7 @@ fn views_types_and_orders_are_those_that_are_asked_for() {
     );
     let out = folder.path("big.png");
     let said = refusal(&run(["convert", text(&big), text(&out), "--dtype", "uint8"]), 1);
-    assert!(said.contains("300") && said.contains("big.npy"), "{said}");
+    assert!(said.contains("300") && said.contains("big.npy") && said.contains("--saturate"), "{said}");
     assert!(!out.exists());
     convert(&[text(&big), text(&out), "--dtype", "uint8", "--saturate"]);
     assert_eq!(bytes(&crossdock::open(&out).unwrap()), [255, 7, 1, 0]);
@@ -156,7 +154,7 @@ fn nothing_is_replaced_unless_it_is_said_and_nothing_is_left_behind() {
     let out = folder.file("out.npy", "precious");
     let photo = data("rocket.npy");
     let said = refusal(&run(["convert", text(&photo), text(&out)]), 1);
-    assert!(said.contains("out.npy: there is such a file already") && said.contains("--force"), "{said}");
+    assert!(said.contains("out.npy: it already exists; use --force to replace it"), "{said}");
     assert_eq!(std::fs::read(&out).unwrap(), b"precious");
     // What fails while it is written.
     let said =
@@ -200,31 +198,6 @@ fn arguments_that_do_not_go_together_are_told() {
 }
 
 #[test]
-fn a_signal_ends_it_and_nothing_is_left() {
-    let folder = Folder::new("convert-signal");
-    // Sparse, and large enough to be still under way.
-    const NBYTES: u64 = 6 << 30;
-    let path = folder.file("large.npy", npy("'|u1'", false, &format!("({NBYTES},)"), &[]));
-    let file = std::fs::File::options().append(true).open(&path).unwrap();
-    file.set_len(file.metadata().unwrap().len() + NBYTES).unwrap();
-    let mut child = crossdock(["convert", text(&path), text(&folder.path("out.npz")), "--deflate"])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let start = Instant::now();
-    while listed(&folder.path("")).len() < 2 {
-        assert!(start.elapsed() < Duration::from_secs(60), "it did not begin");
-        std::thread::sleep(Duration::from_millis(10));
-    }
-    let pid = rustix::process::Pid::from_child(&child);
-    rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
-    let status = child.wait().unwrap();
-    assert_eq!(status.code(), Some(128 + 15));
-    assert_eq!(listed(&folder.path("")), ["large.npy"]);
-}
-
-#[test]
 fn several_arrays_are_listed() {
     let folder = Folder::new("inspect-several");
     let two = two_arrays(&folder);
@@ -253,7 +226,7 @@ fn several_arrays_are_listed() {
     let odd = crossdock::open(data("elevation.npy")).unwrap();
     npz::save(&names, &[("a\u{1b}[31m", odd.clone()), ("b", odd)], npz::Compression::Deflated).unwrap();
     let told = answer(&run(["inspect", text(&names)]));
-    assert!(told.contains("a\\u{1b}[31m") && told.contains("deflated") && !told.contains('\u{1b}'), "{told}");
+    assert!(told.contains("a\\x1b[31m") && told.contains("deflated") && !told.contains('\u{1b}'), "{told}");
     let said = refusal(&run(["lend", text(&names), "--", "true"]), 1);
     assert!(said.contains("2 arrays") && said.contains("FILE:NAME"), "{said}");
 }

@@ -6,4 +6,6 @@ mod common;
 mod convert;
 mod inspect;
 mod lend;
+mod saving;
 mod streams;
+mod terminal;

@@ -24,7 +24,10 @@ fn a_reader_that_goes_away_is_no_failure() {
 
 #[test]
 fn a_full_disk_is_a_failure() {
-    let Ok(full) = std::fs::File::options().write(true).open("/dev/full") else { return };
+    let full = match std::fs::File::options().write(true).open("/dev/full") {
+        Ok(full) => full,
+        Err(error) => return crossdock_testkit::missing(&format!("/dev/full ({error})")),
+    };
     let output = crossdock(["inspect"]).arg(data("rocket.npy")).stdout(full).output().unwrap();
     assert_eq!(output.status.code(), Some(1));
     assert!(
@@ -54,25 +57,17 @@ fn colours_are_for_terminals_and_for_those_who_insist() {
 fn no_color_is_heeded_on_a_terminal() {
     let file = data("rocket.npy");
     let arguments = ["inspect", file.to_str().unwrap()];
-    let Some(coloured) = on_terminal(&arguments, &[]) else { return };
+    let coloured = on_terminal(&arguments, &[]);
     assert!(coloured.contains("\u{1b}[") && coloured.contains("427 × 640 × 3"), "{coloured}");
-    let bare = on_terminal(&arguments, &[("NO_COLOR", "1")]).unwrap();
+    let bare = on_terminal(&arguments, &[("NO_COLOR", "1")]);
     assert!(!bare.contains("\u{1b}[") && bare.contains("427 × 640 × 3"), "{bare}");
 }
 
-/// What the command writes to a terminal, which the program `script` gives it; `None`, said aloud, where there is no such program.
-fn on_terminal(arguments: &[&str], environment: &[(&str, &str)]) -> Option<String> {
-    let words = std::iter::once(env!("CARGO_BIN_EXE_crossdock")).chain(arguments.iter().copied());
-    let line = words.map(|word| format!("'{word}'")).collect::<Vec<_>>().join(" ");
-    let mut command = Command::new("script");
-    command.args(["-qec", &line, "/dev/null"]).env("TERM", "xterm").stdin(Stdio::null());
-    command.env_remove("NO_COLOR").env_remove("CLICOLOR_FORCE").env_remove("CLICOLOR");
-    command.envs(environment.iter().copied());
-    let Ok(output) = command.output() else {
-        eprintln!("not run: there is no program `script` here");
-        return None;
-    };
-    Some(String::from_utf8_lossy(&output.stdout).into_owned())
+/// The output of the command on a terminal.
+fn on_terminal(arguments: &[&str], environment: &[(&str, &str)]) -> String {
+    let mut command = crossdock(arguments);
+    command.env_remove("CLICOLOR").envs(environment.iter().copied());
+    crate::terminal::on_terminal(&mut command).0
 }
 
 /// Erases what stands on the line of a terminal.
@@ -95,7 +90,7 @@ fn what_takes_long_is_told_on_a_terminal_and_erased_in_the_end() {
         let note = stderr(&output);
         assert_eq!((stdout(&output).as_str(), note.lines().count()), ("ran\n", 1), "{note}");
         assert!(note.starts_with(&format!("crossdock: copied {nbytes} bytes because ")), "{note}");
-        let Some(shown) = on_terminal(&arguments, &[]) else { return };
+        let shown = on_terminal(&arguments, &[]);
         let (progress, rest) = shown.rsplit_once(ERASE).unwrap_or_else(|| panic!("{shown:?}"));
         assert!(progress.contains(&format!("copying {nbytes} bytes")), "{shown:?}");
         assert!(rest.contains(&format!("copied {nbytes} bytes")) && rest.ends_with("ran\r\n"), "{shown:?}");
@@ -103,18 +98,18 @@ fn what_takes_long_is_told_on_a_terminal_and_erased_in_the_end() {
     // What is lent in place is not copied.
     let in_place = ["lend", large, "--copy", "if-needed", "--", "echo", "ran"];
     assert_eq!(answer(&run(in_place)), "ran\n");
-    assert_eq!(on_terminal(&in_place, &[]).unwrap(), "ran\r\n");
+    assert_eq!(on_terminal(&in_place, &[]), "ran\r\n");
 }
 
 #[test]
 fn the_tour_tells_its_steps_on_a_terminal() {
     let file = data("elevation.npy");
     let arguments = ["tour", file.to_str().unwrap()];
-    assert!(answer(&run(arguments)).contains("0 bytes copied"));
-    let Some(shown) = on_terminal(&arguments, &[]) else { return };
+    assert!(answer(&run(arguments)).contains("counted what they copied: 0 bytes"));
+    let shown = on_terminal(&arguments, &[]);
     let (progress, rest) = shown.rsplit_once(ERASE).unwrap_or_else(|| panic!("{shown:?}"));
     assert!(progress.contains("of 28 steps done: whole to "), "{shown:?}");
-    assert!(!rest.contains("steps done") && rest.contains("0 bytes copied"), "{shown:?}");
+    assert!(!rest.contains("steps done") && rest.contains("what they copied: 0 bytes"), "{shown:?}");
 }
 
 #[test]
