@@ -3,13 +3,13 @@
 use std::mem::MaybeUninit;
 use std::{ptr, slice};
 
-use crossdock::element::{DType, Value};
-use pyo3::exceptions::PyTypeError;
+use crossdock::element::{DType, ScalarKind, Value};
+use pyo3::exceptions::{PyException, PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyComplex, PyFloat, PyInt, PyList, PyString, PyTuple};
 
-use crate::moment;
+use crate::{import, moment};
 
 /// A number or truth value as a new reference, or null with an exception; none for other values. The caller holds the interpreter.
 #[inline]
@@ -128,18 +128,101 @@ pub(crate) fn to_value(object: &Bound<'_, PyAny>, dtype: Option<&DType>) -> PyRe
     if let Some(value) = moment::from_python(object, None)? {
         return Ok(value);
     }
-    // Numbers of other libraries.
+    if let Some(value) = shared(object, dtype)? {
+        return Ok(value);
+    }
     // SAFETY: an object, and the interpreter is held.
     if unsafe { ffi::PyIndex_Check(object.as_ptr()) } != 0 {
-        return integer(&object.call_method0("__index__")?);
+        match object.call_method0("__index__") {
+            // Arrays of other libraries have `__float__`, whatever their elements are.
+            Err(error) if error.is_instance_of::<PyTypeError>(object.py()) => {}
+            number => return integer(&number?),
+        }
     }
-    if object.hasattr("__complex__")? && !object.hasattr("__float__")? {
-        return to_value(&object.call_method0("__complex__")?, None);
+    let is_real = object.hasattr("__float__")?;
+    if object.hasattr("__complex__")? {
+        // Complex numbers may have `__float__`, too; it fails or drops the imaginary part.
+        match object.call_method0("__complex__")?.cast::<PyComplex>() {
+            Ok(number) if !is_real || number.imag() != 0.0 => {
+                return Ok(Value::Complex { re: number.real(), im: number.imag() });
+            }
+            _ => {}
+        }
     }
-    if object.hasattr("__float__")? {
-        return Ok(Value::Float(object.call_method0("__float__")?.extract()?));
+    if is_real {
+        return real(object, dtype);
     }
     Err(PyTypeError::new_err(format!("{} is no value of an element", object.get_type().qualname()?)))
+}
+
+/// The element of an array without axes, read from its memory: methods such as `__float__` round
+/// it, or drop the imaginary part.
+fn shared(object: &Bound<'_, PyAny>, dtype: Option<&DType>) -> PyResult<Option<Value>> {
+    let array = match import::lend(object) {
+        Ok(array) => array,
+        Err(error) if !error.is_instance_of::<PyException>(object.py()) => return Err(error),
+        Err(_) => return Ok(None),
+    };
+    if array.rank() != 0 {
+        return Ok(None);
+    }
+    Ok(match array.get(&[]) {
+        // A compound element is read as a value of its dtype.
+        Ok(Value::Void(_) | Value::Record(_) | Value::Array(_)) if dtype != Some(array.dtype()) => None,
+        value => value.ok(),
+    })
+}
+
+/// The value of a number that shares no memory, such as `Decimal` and `Fraction`. It is rounded
+/// only if the target is a float.
+fn real(object: &Bound<'_, PyAny>, dtype: Option<&DType>) -> PyResult<Value> {
+    let py = object.py();
+    let float = object.call_method0("__float__")?;
+    let number: f64 = float.extract()?;
+    // If the class does not compare with floats, only the float is known.
+    let says = |other: &Bound<'_, PyAny>| -> PyResult<bool> {
+        let equal = object.call_method1("__eq__", (other,))?;
+        Ok(equal.is(py.NotImplemented()) || equal.is_truthy()?)
+    };
+    if number.is_nan() || says(&float)? {
+        return Ok(Value::Float(number));
+    }
+    let kind = dtype.and_then(|dtype| dtype.as_scalar()).map(|scalar| scalar.kind());
+    if kind.is_some_and(is_float) {
+        return Ok(Value::Float(number));
+    }
+    if kind.is_some()
+        && let Ok(whole) = object.call_method0("__int__")
+        && says(&whole)?
+    {
+        return integer(&whole);
+    }
+    Err(PyValueError::new_err(match dtype {
+        None => format!("{object} is no float64 exactly: name a dtype (dtype='float64' rounds it)"),
+        Some(dtype) => format!("{object} does not fit {dtype}"),
+    }))
+}
+
+/// Whether numbers are rounded when they become elements of this kind.
+fn is_float(kind: ScalarKind) -> bool {
+    use ScalarKind::*;
+    !matches!(
+        kind,
+        Bool | Int8
+            | Int16
+            | Int32
+            | Int64
+            | UInt8
+            | UInt16
+            | UInt32
+            | UInt64
+            | Pointer
+            | Bytes(_)
+            | Text(_)
+            | Void(_)
+            | DateTime(_)
+            | TimeDelta(_)
+    )
 }
 
 fn integer(object: &Bound<'_, PyAny>) -> PyResult<Value> {

@@ -6,11 +6,13 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 
 use crossdock::DArray;
 use crossdock::array::CopyPolicy;
-use crossdock::exchange::protocol::dlpack::abi::{DLManagedTensor, DLManagedTensorVersioned, VERSION};
+use crossdock::exchange::protocol::dlpack::abi::{
+    DLDevice, DLManagedTensor, DLManagedTensorVersioned, DLPackVersion, VERSION,
+};
 use crossdock::exchange::protocol::dlpack::{self, ExportOptions};
 use crossdock::memory::{DeviceKind, LeaseKind, Place, device};
 use crossdock::view::Synchronization;
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::{PyBufferError, PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict, PyDict};
@@ -34,7 +36,8 @@ pub(crate) fn device_of(array: &DArray) -> (i32, i32) {
 
 /// A place as DLPack numbers them.
 fn numbers(place: Place) -> (i32, i32) {
-    (place.kind().0, place.ordinal())
+    let DLDevice { device_type, device_id } = place.into();
+    (device_type, device_id)
 }
 
 /// `__dlpack__(*, stream=None, max_version=None, dl_device=None, copy=None)`.
@@ -52,7 +55,9 @@ pub(crate) fn export<'py>(
     let wanted: Option<(i32, i32)> = wanted.map(|value| value.extract()).transpose()?;
     let copy: Option<bool> = copy.map(|value| value.extract()).transpose()?;
     let here = array.place();
-    let place = wanted.map_or(here, |(kind, ordinal)| Place::new(DeviceKind(kind), ordinal));
+    // DLPack has one place for pinned memory, whichever device pinned it.
+    let wanted = wanted.filter(|&wanted| wanted != numbers(here));
+    let place = wanted.map_or(here, |(device_type, device_id)| DLDevice { device_type, device_id }.into());
     let policy = match copy {
         Some(true) => CopyPolicy::Always,
         // Whoever names another device asks for what it takes to bring the elements there.
@@ -73,7 +78,8 @@ pub(crate) fn export<'py>(
     }
     // SAFETY: the protocol binds consumers to the flag. Which of them write nevertheless is told in its documentation.
     let options = unsafe { options.trust_readonly() };
-    if max_version.is_some_and(|(major, _)| major >= VERSION.major) {
+    if let Some((major, minor)) = max_version.filter(|&(major, _)| major >= VERSION.major) {
+        let options = options.max_version(DLPackVersion { major, minor });
         let exported =
             dlpack::export_versioned(array, &options).map_err(|refusal| errors::refused(&refusal))?;
         capsule(py, exported.into_raw(), Some(VERSIONED), Some(drop_versioned))
@@ -119,6 +125,12 @@ pub(crate) fn import(
     copy: Option<bool>,
 ) -> PyResult<DArray> {
     let py = object.py();
+    if is_negated(object)? {
+        return Err(PyBufferError::new_err(
+            "the tensor's elements are the negatives of what lies in its memory (is_neg()), which DLPack does not say: \
+             resolve_neg() makes a tensor of them",
+        ));
+    }
     let wish = Wish { device, copy };
     let mut kind = device.map(Place::kind);
     let of = object.get_type_ptr();
@@ -140,6 +152,15 @@ pub(crate) fn import(
     let array = take(py, &capsule)?;
     came_in_order(&array, stream)?;
     Ok(array)
+}
+
+/// Whether a PyTorch tensor is lazily negated, such as the imaginary part of a conjugate. PyTorch
+/// itself refuses to export a conjugate.
+fn is_negated(object: &Bound<'_, PyAny>) -> PyResult<bool> {
+    match object.getattr_opt(intern!(object.py(), "is_neg"))? {
+        Some(method) => Ok(method.call0().and_then(|answer| answer.extract()).unwrap_or(false)),
+        None => Ok(false),
+    }
 }
 
 /// The last type of which an object was on a device with streams. Its objects are asked first where they are. Nobody follows the pointer.
@@ -172,8 +193,10 @@ impl Wish {
             named.set_item(intern!(py, "copy"), self.copy)?;
         }
         match method.call((), Some(&named)) {
-            // Those from before version 1.0 know no such arguments, and cannot be asked for a copy or another device.
-            Err(error) if error.is_instance_of::<PyTypeError>(py) && plain => {
+            // Producers of versions before 1.0 do not know these arguments, and cannot be asked for
+            // a copy or another device. PyArrow raises subclasses of TypeError for arrays that it
+            // does not export.
+            Err(error) if error.get_type(py).is(py.get_type::<PyTypeError>()) && plain => {
                 let known = stream.map(|stream| [("stream", stream)].into_py_dict(py)).transpose()?;
                 method.call((), known.as_ref()).map_err(|_| error)
             }

@@ -226,7 +226,8 @@ Parameters
 stream : int, optional
     The stream in which the consumer goes on, which comes after the work that is under way on the elements; -1 waits for nothing. On CUDA 1
     is the legacy default stream, which None stands for, 2 that of the thread, and more the driver's handle; on other devices it is the
-    handle, and None waits on the processor. Memory of the processor has no streams.
+    handle, and None waits on the processor. Memory of the processor has no streams. A handle of CUDA's is of a stream in the device's primary
+    context, which PyTorch, CuPy, JAX and CUDA's runtime use; one of another context is refused.
 max_version : tuple of int, optional
     The newest version that the consumer knows. Without it, the capsule is the one from before there were versions.
 dl_device : tuple of int, optional
@@ -298,13 +299,16 @@ Two capsules with the array as a column of Arrow's, whose rows are axis 0.
 
 The memory is lent to be read: until the column is released, nobody writes it. Memory that others may write is refused unless :meth:`frozen`
 gives your word that they do not. :func:`to_arrow` has the options.
+
+Where ``requested_schema`` asks for numbers of another type, they are converted, by a copy, if all of them fit, and otherwise handed over as
+they are. A request of other data (another number of columns, text for numbers) is a BufferError.
 "#;
 
 pub(crate) const ARROW_DEVICE_ARRAY: &CStr =
     c"__arrow_c_device_array__($self, /, requested_schema=None, **kwargs)
 --
 
-Two capsules with the array as a column of Arrow's, on its device.
+Two capsules with the array as a column of Arrow's, on its device. ``requested_schema`` as in ``__arrow_c_array__``.
 ";
 
 pub(crate) const NUMPY_ARRAY: &CStr = cr#"__array__($self, /, dtype=None, *, copy=None)
@@ -342,7 +346,8 @@ Parameters
 device : str
     Where to: a name from :func:`devices`, such as ``'cpu'``, ``'cuda:0'`` or ``'opencl:0'``.
 stream : int, optional
-    The stream of the device's driver in which the elements are copied, as ``__dlpack__`` numbers streams. The call returns before that
+    The stream of the device's driver in which the elements are copied, as ``__dlpack__`` numbers streams (of CUDA's, in the device's primary
+    context). The call returns before that
     is done, and whoever touches either array waits for it. Without a stream it is done when the call returns.
 
 Returns

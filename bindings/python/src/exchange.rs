@@ -12,7 +12,8 @@ use crossdock::exchange::protocol::dlpack::abi::{
     DLManagedTensorVersioned, DLPackExchangeAPI, DLPackExchangeAPIHeader, DLTensor, SetError,
 };
 use crossdock::exchange::protocol::dlpack::{self, ExportOptions};
-use crossdock::memory::{DeviceKind, LeaseKind, Place};
+use crossdock::layout::MAX_RANK;
+use crossdock::memory::{LeaseKind, Place};
 use crossdock::view::Synchronization;
 use pyo3::exceptions::PyTypeError;
 use pyo3::ffi;
@@ -138,8 +139,9 @@ unsafe extern "C" fn allocate_tensor(
         // SAFETY: null, or to a struct whose type, device, and `ndim` lengths are filled in (the protocol's word).
         let array = unsafe { prototype.as_ref() }.ok_or("the prototype is null".to_owned()).and_then(
             |prototype| {
-                // SAFETY: as above.
-                unsafe { zeros_like(prototype) }.map_err(|error| error.to_string())
+                // SAFETY: clause 1 of `zeros_like`: the protocol requires a prototype's shape to be
+                // null or to have `ndim` lengths.
+                unsafe { zeros_like(prototype) }
             },
         )?;
         let exported =
@@ -165,19 +167,25 @@ unsafe extern "C" fn allocate_tensor(
 
 /// # Safety
 ///
-/// The shape of the prototype points to `ndim` lengths, or is null.
-unsafe fn zeros_like(prototype: &DLTensor) -> crossdock::Result<DArray> {
+/// 1. The shape of the prototype is null, or points to `ndim` lengths.
+unsafe fn zeros_like(prototype: &DLTensor) -> Result<DArray, String> {
     let (device, dtype) = (prototype.device, prototype.dtype);
-    let place = Place::new(DeviceKind(device.device_type), device.device_id);
-    let dtype = from_dlpack(dtype.code, dtype.bits, dtype.lanes, true)?;
-    let rank = if prototype.shape.is_null() { 0 } else { usize::try_from(prototype.ndim).unwrap_or(0) };
+    let place = Place::from(device);
+    let dtype = from_dlpack(dtype.code, dtype.bits, dtype.lanes, true).map_err(|error| error.to_string())?;
+    let ndim = prototype.ndim;
+    let rank = usize::try_from(ndim).ok().filter(|&rank| rank <= MAX_RANK);
+    let rank = rank.ok_or_else(|| format!("the prototype has {ndim} axes, and not 0 to {MAX_RANK}"))?;
+    if rank > 0 && prototype.shape.is_null() {
+        return Err(format!("the prototype has {ndim} axes, and the pointer to their lengths is null"));
+    }
     let length = |axis| {
-        // SAFETY: the caller's word.
+        // SAFETY: clause 1: `shape` has `ndim` lengths and is not null if there is an axis, and
+        // `axis < ndim`.
         let len = unsafe { prototype.shape.wrapping_add(axis).read_unaligned() };
-        usize::try_from(len).unwrap_or(usize::MAX)
+        usize::try_from(len).map_err(|_| format!("axis {axis} of the prototype has a length of {len}"))
     };
-    let shape: Vec<usize> = (0..rank).map(length).collect();
-    DArray::zeros(dtype, &shape, place)
+    let shape: Vec<usize> = (0..rank).map(length).collect::<Result<_, _>>()?;
+    DArray::zeros(dtype, &shape, place).map_err(|error| error.to_string())
 }
 
 /// The stream on which work on a device is put: `current_work_stream`. Null is none, and on CUDA the legacy default stream.

@@ -458,6 +458,10 @@ pub(crate) fn from_dlpack<'py>(
 ///     (or None, where no value is null). Otherwise nulls are refused.
 /// chunks : bool, default False
 ///     True gives a list with an item for each chunk of a stream. Otherwise there has to be one chunk.
+/// pairs : bool, default False
+///     True gives the columns of a table as a list of pairs, each with its name in front (for a
+///     column in a struct, a tuple of the path of names): names may then repeat. Otherwise they are
+///     a dictionary, in which such a column is called ``'struct.column'``.
 ///
 /// Returns
 /// -------
@@ -466,7 +470,8 @@ pub(crate) fn from_dlpack<'py>(
 /// Raises
 /// ------
 /// BufferError
-///     For several chunks, nulls, and types that no dtype is, as text of variable length and truth values of one bit.
+///     For several chunks, nulls, columns of one name, and types without a dtype, such as text of
+///     variable length, truth values of one bit, and timestamps with a time zone.
 ///
 /// Examples
 /// --------
@@ -474,15 +479,16 @@ pub(crate) fn from_dlpack<'py>(
 /// >>> crossdock.from_arrow(crossdock.array([1, 2, 3])).tolist()
 /// [1, 2, 3]
 #[pyfunction]
-#[pyo3(signature = (obj, /, *, validity=false, chunks=false))]
+#[pyo3(signature = (obj, /, *, validity=false, chunks=false, pairs=false))]
 pub(crate) fn from_arrow<'py>(
     py: Python<'py>,
     obj: &Bound<'py, PyAny>,
     validity: bool,
     chunks: bool,
+    pairs: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
     let _attached = attached(py);
-    arrow::take(obj, arrow::Wanted { validity, chunks })
+    arrow::take(obj, arrow::Wanted { validity, chunks, pairs })
 }
 
 /// An array as a column for Arrow's libraries, with what the array itself cannot say.

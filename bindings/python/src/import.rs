@@ -2,10 +2,11 @@
 
 use std::ffi::CStr;
 use std::mem::MaybeUninit;
-use std::slice;
+use std::{ptr, slice};
 
 use crossdock::DArray;
 use crossdock::array::CopyPolicy;
+use crossdock::element::DType;
 use crossdock::exchange::protocol::pep3118::{Described, Flags, import_to};
 use crossdock::layout::Order;
 use crossdock::memory::{Birth, Buffer};
@@ -17,9 +18,8 @@ use pyo3::types::PyBytes;
 use crate::entry::fetch;
 use crate::errors::{self, Raise};
 use crate::functions::copied;
-use crate::memory;
 use crate::owner::Owner;
-use crate::protocols;
+use crate::{memory, moment, protocols};
 
 /// An array, and why it is a copy where none was asked for.
 pub(crate) struct Taken {
@@ -150,7 +150,17 @@ pub(crate) fn buffer_to<'a>(
     // protocol's word). Nobody writes what `bytes` has; what others have, they write by instructions of their own, of which this
     // program's memory model knows nothing.
     let array = unsafe { import_to(place, &described, readonly, birth, move || drop((owner, with))) };
-    array.map_err(|error| errors::refusal(&error))
+    let array = array.map_err(|error| errors::refusal(&error))?;
+    // NumPy exports its dates through buffers only as eight opaque bytes.
+    if readonly && len == 8 && *array.dtype() == DType::U8 && !constant && moment::is_scalar(object)? {
+        // SAFETY: the array was initialised above and nothing else refers to it; after an error the
+        // caller does not read the place.
+        unsafe { ptr::drop_in_place(array) };
+        return Err(PyBufferError::new_err(
+            "the buffer of one of NumPy's dates or durations is bytes that do not say so: crossdock.array(obj) copies its value",
+        ));
+    }
+    Ok(array)
 }
 
 /// # Safety

@@ -193,6 +193,7 @@ fn names(protocols: Protocols) -> Vec<String> {
         Protocols::ARRAY_INTERFACE,
         Protocols::SHARED_MEMORY,
         Protocols::CRATE,
+        Protocols::LEASE,
     ];
     known.into_iter().filter(|&known| protocols.contains(known)).map(|known| known.to_string()).collect()
 }

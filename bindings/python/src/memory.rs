@@ -51,8 +51,9 @@ use crate::object::{downcast, wrap};
 /// b'abCdef\x00\x00'
 #[pyclass(frozen, name = "Buffer", module = "crossdock")]
 pub(crate) struct Bytes {
-    /// Locked for a moment, in which nothing of the interpreter is called.
-    memory: Mutex<memory::Buffer>,
+    /// Locked only briefly, while this library's code runs. `None` during a resize, which may wait
+    /// for device work; the end of that work releases other memory and runs its owners' code.
+    memory: Mutex<Option<memory::Buffer>>,
 }
 
 /// The type, once the module is there: whoever imports arrays asks each object whether it is of it.
@@ -81,16 +82,26 @@ fn as_array(memory: memory::Buffer) -> PyResult<DArray> {
 
 impl Bytes {
     fn of(memory: memory::Buffer) -> Self {
-        Self { memory: Mutex::new(memory) }
+        Self { memory: Mutex::new(Some(memory)) }
     }
 
-    fn lock(&self) -> MutexGuard<'_, memory::Buffer> {
+    fn lock(&self) -> MutexGuard<'_, Option<memory::Buffer>> {
         self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Reads something about the memory.
+    ///
+    /// # Errors
+    ///
+    /// `BufferError` while it is being resized.
+    fn look<R>(&self, look: impl FnOnce(&memory::Buffer) -> R) -> PyResult<R> {
+        let answer = self.lock().as_ref().map(look);
+        answer.ok_or_else(being_resized)
     }
 
     /// Another handle on the memory.
     fn handle(&self) -> PyResult<memory::Buffer> {
-        self.lock().try_clone().raise()
+        self.look(memory::Buffer::try_clone)?.raise()
     }
 
     fn bytes(&self) -> PyResult<DArray> {
@@ -98,7 +109,7 @@ impl Bytes {
     }
 
     fn at(&self, index: isize) -> PyResult<usize> {
-        let len = self.nbytes();
+        let len = self.nbytes()?;
         let from_start = if index < 0 { index.saturating_add(len.cast_signed()) } else { index };
         usize::try_from(from_start).ok().filter(|&at| at < len).ok_or_else(|| {
             PyIndexError::new_err(format!("index {index} is out of bounds for a Buffer of {len} bytes"))
@@ -118,15 +129,23 @@ impl Bytes {
     }
 
     fn resize_to(&self, nbytes: usize) -> PyResult<()> {
-        let mut memory = self.lock();
+        let taken = self.lock().take();
+        let mut memory = taken.ok_or_else(being_resized)?;
         let before = memory.nbytes();
-        memory.resize(nbytes).map_err(|error| match error.is_conflict() {
+        let resized = memory.resize(nbytes);
+        *self.lock() = Some(memory);
+        resized.map_err(|error| match error.is_conflict() {
             true => PyBufferError::new_err(format!(
                 "a Buffer of {before} bytes cannot be resized to {nbytes}: {error}"
             )),
             false => exception(&error),
         })
     }
+}
+
+#[cold]
+fn being_resized() -> PyErr {
+    PyBufferError::new_err("the Buffer is being resized: use it when resize() has returned")
 }
 
 fn size(nbytes: isize) -> PyResult<usize> {
@@ -182,24 +201,24 @@ impl Bytes {
 
     /// The number of bytes.
     #[getter]
-    fn nbytes(&self) -> usize {
-        self.lock().nbytes()
+    fn nbytes(&self) -> PyResult<usize> {
+        self.look(memory::Buffer::nbytes)
     }
 
     /// Whether the bytes may not be written.
     #[getter]
-    fn readonly(&self) -> bool {
-        self.lock().is_readonly()
+    fn readonly(&self) -> PyResult<bool> {
+        self.look(memory::Buffer::is_readonly)
     }
 
     /// The device that the memory is on.
     #[getter]
-    fn place(&self) -> String {
-        self.lock().place().to_string()
+    fn place(&self) -> PyResult<String> {
+        self.look(|memory| memory.place().to_string())
     }
 
-    fn __len__(&self) -> usize {
-        self.lock().nbytes()
+    fn __len__(&self) -> PyResult<usize> {
+        self.nbytes()
     }
 
     fn __getitem__<'py>(&self, py: Python<'py>, key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
@@ -246,15 +265,16 @@ impl Bytes {
     #[classattr]
     const __hash__: Option<Py<PyAny>> = None;
 
-    fn __repr__(&self) -> String {
-        let memory = self.lock();
-        let readonly = if memory.is_readonly() { ", read-only" } else { "" };
-        format!(
-            "<crossdock.Buffer of {} bytes at {:p} on {}{readonly}>",
-            memory.nbytes(),
-            memory.as_ptr(),
-            memory.place()
-        )
+    fn __repr__(&self) -> PyResult<String> {
+        self.look(|memory| {
+            let readonly = if memory.is_readonly() { ", read-only" } else { "" };
+            format!(
+                "<crossdock.Buffer of {} bytes at {:p} on {}{readonly}>",
+                memory.nbytes(),
+                memory.as_ptr(),
+                memory.place()
+            )
+        })
     }
 
     fn __bytes__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
@@ -329,7 +349,7 @@ impl Bytes {
         let _attached = attached(py);
         // A copy: it may be this very buffer, or a view of it, that is read.
         let source = copied(source)?;
-        let before = self.nbytes();
+        let before = self.nbytes()?;
         self.resize_to(before.saturating_add(source.nbytes()))?;
         fill_from(py, self.handle()?.slice(before..).raise()?, &as_array(source)?)
     }

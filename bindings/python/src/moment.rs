@@ -143,6 +143,9 @@ pub(crate) fn from_python(object: &Bound<'_, PyAny>, dtype: Option<&DType>) -> P
             return Ok(Some(value(count, unit, is_date)));
         }
     }
+    if let Some(exact) = of_pandas(object, wanted)? {
+        return from_python(&exact, dtype);
+    }
     if let Ok(delta) = object.cast::<PyDelta>() {
         return fit(object, whole(delta)?, wanted, false, TimeUnit::MICROSECOND).map(Some);
     }
@@ -169,10 +172,10 @@ pub(crate) fn from_python(object: &Bound<'_, PyAny>, dtype: Option<&DType>) -> P
         return fit(object, since, wanted, true, own).map(Some);
     }
     // NumPy's own scalars, whose buffers are bytes.
-    let of = match object.get_type().name()?.to_string_lossy().as_ref() {
-        "datetime64" | "timedelta64" => read_dtype(&object.getattr("dtype")?)?,
-        _ => return Ok(None),
-    };
+    if !is_scalar(object)? {
+        return Ok(None);
+    }
+    let of = read_dtype(&object.getattr("dtype")?)?;
     let Some((unit, is_date)) = unit_of(&of) else { return Ok(None) };
     let count: i64 = object.call_method1("astype", ("int64",))?.extract()?;
     match wanted {
@@ -182,6 +185,35 @@ pub(crate) fn from_python(object: &Bound<'_, PyAny>, dtype: Option<&DType>) -> P
         },
         Some((other, _)) => Ok(Some(value(count, other, is_date))),
         None => Ok(Some(value(count, unit, is_date))),
+    }
+}
+
+/// Whether an object is a NumPy date or duration.
+pub(crate) fn is_scalar(object: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let name = object.get_type().name()?;
+    Ok(matches!(name.to_string_lossy().as_ref(), "datetime64" | "timedelta64"))
+}
+
+/// The NumPy value of a pandas date or duration. These are instances of Python's own classes, which
+/// would lose the nanoseconds, or that the value is NaT.
+fn of_pandas<'py>(
+    object: &Bound<'py, PyAny>,
+    wanted: Option<(TimeUnit, bool)>,
+) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let py = object.py();
+    let name = object.get_type().name()?;
+    let part = match name.to_string_lossy().as_ref() {
+        "Timestamp" => intern!(py, "nanosecond"),
+        "Timedelta" => intern!(py, "nanoseconds"),
+        "NaTType" if wanted.is_some() => return Ok(Some(py.None().into_bound(py))),
+        _ => return Ok(None),
+    };
+    let Some(nanoseconds) = object.getattr_opt(part)? else { return Ok(None) };
+    // A value with a time zone is refused, as Python's own dates with one are.
+    let has_zone = object.getattr_opt(intern!(py, "tzinfo"))?.is_some_and(|zone| !zone.is_none());
+    match nanoseconds.is_truthy()? && !has_zone {
+        true => object.call_method0(intern!(py, "to_numpy")).map(Some),
+        false => Ok(None),
     }
 }
 

@@ -64,12 +64,15 @@ fn row<'py>(py: Python<'py>, dtype: &DType, len: usize, bytes: &[u8]) -> PyResul
     Ok(PyList::new(py, items)?.into_any())
 }
 
-/// A new array of what an object has: nested lists, tuples and values, or anything that shares memory. Without a dtype, the least of
-/// `bool`, `int64`, `uint64`, `float64` and `complex128` that holds all numbers; bytes and text as long as the longest.
+/// A new array of an object's elements: nested lists, tuples and values, or anything that shares
+/// memory. Without a dtype, the smallest of `bool`, `int64`, `uint64`, `float64` and `complex128`
+/// that represents all numbers (for long doubles, `longdouble` or `clongdouble`); bytes and text as
+/// long as the longest.
 pub(crate) fn read(object: &Bound<'_, PyAny>, dtype: Option<&DType>) -> PyResult<DArray> {
     let is_list = object.is_instance_of::<PyList>() || object.is_instance_of::<PyTuple>();
     if !is_list
         && !is_value(object)
+        && !moment::is_scalar(object)?
         && let Ok(taken) = import::take(object, CopyPolicy::Never)
     {
         let array = taken.array;
@@ -154,7 +157,11 @@ fn least(values: &[Value]) -> crossdock::Result<DType> {
         return dtype;
     }
     let any = |is: fn(&Value) -> bool| values.iter().any(is);
-    Ok(if any(|value| matches!(value, Value::Complex { .. })) {
+    let is_complex = any(|value| matches!(value, Value::Complex { .. } | Value::ComplexLongDouble(_)));
+    if any(|value| matches!(value, Value::LongDouble(_) | Value::ComplexLongDouble(_))) {
+        return Ok(if is_complex { DType::COMPLEX_LONG_DOUBLE } else { DType::LONG_DOUBLE });
+    }
+    Ok(if is_complex {
         DType::C128
     } else if any(|value| matches!(value, Value::Float(_))) || values.is_empty() {
         DType::F64

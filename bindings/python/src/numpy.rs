@@ -179,7 +179,9 @@ pub(crate) fn lend(object: &Bound<'_, PyAny>) -> PyResult<DArray> {
 
 /// An array on the copy that `__array__` gives.
 pub(crate) fn copied(object: &Bound<'_, PyAny>) -> PyResult<DArray> {
-    taken(&object.call_method0(intern!(object.py(), "__array__"))?)
+    let py = object.py();
+    let made = object.call_method0(intern!(py, "__array__"));
+    taken(&made.map_err(|error| errors::producer(py, "__array__()", error))?)
 }
 
 /// What `__array__` gave is an array of NumPy's, which has more to say for itself.

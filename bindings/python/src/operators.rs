@@ -133,6 +133,31 @@ unsafe extern "C" fn int(object: *mut ffi::PyObject) -> *mut ffi::PyObject {
     unsafe { enter(object, body) }
 }
 
+/// `operator.index(x)`: only for integer arrays without axes, as in NumPy.
+unsafe extern "C" fn index(object: *mut ffi::PyObject) -> *mut ffi::PyObject {
+    let body = |py: Python<'_>, this: &Own| {
+        let array = &this.array;
+        match array.rank() {
+            0 => match array.get(&[]).raise()? {
+                value @ (Value::Int(_) | Value::UInt(_)) => Ok(to_python(py, &value)?.into_ptr()),
+                _ => Err(no_index(array)),
+            },
+            _ => Err(no_index(array)),
+        }
+    };
+    // SAFETY: Python calls this slot with the GIL held and a valid object.
+    unsafe { enter(object, body) }
+}
+
+#[cold]
+fn no_index(array: &DArray) -> PyErr {
+    PyTypeError::new_err(format!(
+        "an index is made of an integer in an array without axes, and this is of {} and shape {:?}",
+        array.dtype(),
+        array.shape()
+    ))
+}
+
 unsafe extern "C" fn truth(object: *mut ffi::PyObject) -> c_int {
     let body = |py: Python<'_>, this: &Own| {
         if this.array.len() != 1 {
@@ -209,6 +234,7 @@ pub(crate) fn slots() -> Vec<ffi::PyType_Slot> {
         slot(ffi::Py_sq_contains, contains as *mut c_void),
         slot(ffi::Py_nb_float, float as *mut c_void),
         slot(ffi::Py_nb_int, int as *mut c_void),
+        slot(ffi::Py_nb_index, index as *mut c_void),
         slot(ffi::Py_nb_bool, truth as *mut c_void),
         slot(ffi::Py_nb_power, ternary as *mut c_void),
     ];

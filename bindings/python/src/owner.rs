@@ -6,8 +6,7 @@
 use std::ffi::{c_int, c_void};
 use std::mem;
 use std::ptr::{self, NonNull};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -29,9 +28,47 @@ enum Held {
 // SAFETY: it goes from thread to thread as plain data, and is used by a thread that holds the interpreter.
 unsafe impl Send for Held {}
 
-/// What waits for the interpreter, and whether it was told.
-static WAITING: Mutex<Vec<Held>> = Mutex::new(Vec::new());
+/// References that wait for a thread with the GIL: a lock-free list, the newest first. A lock could
+/// be held by another thread during a fork.
+///
+/// # Invariants
+///
+/// 1. It is null or a leaked box of [`Waiting`]; a thread that takes the head owns the whole list.
+static WAITING: AtomicPtr<Waiting> = AtomicPtr::new(ptr::null_mut());
+
+/// Whether a pending call is registered with the interpreter.
 static IS_ASKED: AtomicBool = AtomicBool::new(false);
+
+struct Waiting {
+    held: Held,
+    next: *mut Waiting,
+}
+
+fn push(held: Held) {
+    let mut head = WAITING.load(Ordering::Relaxed);
+    let waiting = Box::into_raw(Box::new(Waiting { held, next: head }));
+    // Only the address of the head is used, so it does no harm if it was taken and has come back
+    // (ABA).
+    while let Err(now) = WAITING.compare_exchange_weak(head, waiting, Ordering::Release, Ordering::Relaxed) {
+        head = now;
+        // SAFETY: boxed above, and not in a list yet.
+        unsafe { (*waiting).next = head };
+    }
+}
+
+/// Takes all waiting references, the oldest first.
+fn take_all() -> Vec<Held> {
+    let mut list = Vec::new();
+    let mut head = WAITING.swap(ptr::null_mut(), Ordering::Acquire);
+    while !head.is_null() {
+        // SAFETY: WAITING 1: a leaked box; the swap made this thread the owner of the list.
+        let waiting = unsafe { Box::from_raw(head) };
+        head = waiting.next;
+        list.push(waiting.held);
+    }
+    list.reverse();
+    list
+}
 
 impl Owner {
     /// # Safety
@@ -71,7 +108,7 @@ impl Drop for Owner {
             // SAFETY: just asked.
             unsafe { held.give_back() };
         } else {
-            WAITING.lock().unwrap_or_else(PoisonError::into_inner).push(held);
+            push(held);
             ask();
         }
     }
@@ -99,9 +136,8 @@ extern "C" fn called(_: *mut c_void) -> c_int {
 /// Gives back what waits.
 fn give_back_waiting() {
     IS_ASKED.store(false, Ordering::Release);
-    // Not under the lock: giving back runs whatever the exporter does.
-    let waiting = mem::take(&mut *WAITING.lock().unwrap_or_else(PoisonError::into_inner));
-    for held in waiting {
+    // A release runs the exporter's code, so the list is taken first.
+    for held in take_all() {
         // SAFETY: the caller of this is called by the interpreter.
         unsafe { held.give_back() };
     }

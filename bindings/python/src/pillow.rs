@@ -26,7 +26,7 @@ pub(crate) fn is_offered(object: &Bound<'_, PyAny>) -> PyResult<bool> {
 
 /// An array on an image, in place: rows, columns, and bands where there are several.
 pub(crate) fn lend(object: &Bound<'_, PyAny>) -> PyResult<DArray> {
-    let flat = arrow::lend(object)?;
+    let flat = arrow::lend(object).map_err(arrow::Failure::raise)?;
     let Some((mode, width, height)) = image(object) else { return Ok(flat) };
     let mut shape = vec![height, width];
     shape.extend(flat.shape().get(1));

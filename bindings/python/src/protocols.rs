@@ -13,37 +13,65 @@
 //! | 9 | `__cuda_array_interface__` | says memory of CUDA's, of which the driver knows the device; the object is kept |
 
 use crossdock::DArray;
+use crossdock::element::ScalarKind;
 use crossdock::memory::count_copied;
 use pyo3::exceptions::{PyBufferError, PyException, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::PyType;
 
+use crate::arrow::Elements;
 use crate::{arrow, dlpack, interface, numpy, pillow, python_buffer};
 
 /// A protocol by which an object may lend its memory.
 struct Protocol {
     name: &'static str,
     is_offered: fn(&Bound<'_, PyAny>) -> PyResult<bool>,
-    lend: fn(&Bound<'_, PyAny>) -> PyResult<DArray>,
+    lend: fn(&Bound<'_, PyAny>) -> Result<DArray, Refused>,
+}
+
+/// Why a protocol returned no array.
+struct Refused {
+    error: PyErr,
+    /// Whether the remaining protocols are skipped: they would export the same numbers without
+    /// their meaning.
+    is_last: bool,
+}
+
+impl From<PyErr> for Refused {
+    fn from(error: PyErr) -> Self {
+        Self { error, is_last: false }
+    }
 }
 
 /// Those behind the first one.
 const OTHERS: &[Protocol] = &[
-    Protocol { name: "__buffer__", is_offered: python_buffer::is_offered, lend: python_buffer::lend },
-    Protocol { name: "Pillow", is_offered: pillow::is_offered, lend: pillow::lend },
-    Protocol { name: "Arrow", is_offered: is_offered_plain_arrow, lend: arrow::lend },
-    Protocol { name: "DLPack", is_offered: dlpack::is_offered, lend: lend_by_dlpack },
-    Protocol { name: "__array_interface__", is_offered: interface::is_offered, lend: interface::lend },
+    Protocol {
+        name: "__buffer__",
+        is_offered: python_buffer::is_offered,
+        lend: |object| Ok(python_buffer::lend(object)?),
+    },
+    Protocol { name: "Pillow", is_offered: pillow::is_offered, lend: |object| Ok(pillow::lend(object)?) },
+    Protocol { name: "Arrow", is_offered: is_offered_plain_arrow, lend: lend_by_arrow },
+    Protocol {
+        name: "DLPack",
+        is_offered: dlpack::is_offered,
+        lend: |object| Ok(dlpack::import(object, None, None)?),
+    },
+    Protocol {
+        name: "__array_interface__",
+        is_offered: interface::is_offered,
+        lend: |object| Ok(interface::lend(object)?),
+    },
     Protocol {
         name: "__array_struct__",
         is_offered: interface::is_offered_struct,
-        lend: interface::lend_struct,
+        lend: |object| Ok(interface::lend_struct(object)?),
     },
-    Protocol { name: "__array__", is_offered: numpy::is_offered, lend: numpy::lend },
+    Protocol { name: "__array__", is_offered: numpy::is_offered, lend: |object| Ok(numpy::lend(object)?) },
     Protocol {
         name: "__cuda_array_interface__",
         is_offered: interface::is_offered_cuda,
-        lend: interface::lend_cuda,
+        lend: |object| Ok(interface::lend_cuda(object)?),
     },
 ];
 
@@ -51,8 +79,13 @@ fn is_offered_plain_arrow(object: &Bound<'_, PyAny>) -> PyResult<bool> {
     Ok(arrow::is_offered(object)? && !pillow::is_offered(object)?)
 }
 
-fn lend_by_dlpack(object: &Bound<'_, PyAny>) -> PyResult<DArray> {
-    dlpack::import(object, None, None)
+fn lend_by_arrow(object: &Bound<'_, PyAny>) -> Result<DArray, Refused> {
+    // A zero-copy import is exact even for nulls; only copies must respect them, and NaN may be
+    // either.
+    arrow::lend(object).map_err(|failure| {
+        let is_last = matches!(failure, arrow::Failure::Meaning(_));
+        Refused { error: failure.raise(), is_last }
+    })
 }
 
 /// An array in place, by the first protocol that gives one, behind that of buffers. `first` is why that gave none, if it was asked.
@@ -68,8 +101,11 @@ pub(crate) fn lend(object: &Bound<'_, PyAny>, first: Option<PyErr>) -> PyResult<
         match (protocol.lend)(object) {
             Ok(array) => return Ok(array),
             // Whoever interrupts is not asking for another protocol.
-            Err(error) if !error.is_instance_of::<PyException>(object.py()) => return Err(error),
-            Err(error) => refused.push((protocol.name, error)),
+            Err(Refused { error, .. }) if !error.is_instance_of::<PyException>(object.py()) => {
+                return Err(error);
+            }
+            Err(Refused { error, is_last: true }) => return Err(error),
+            Err(Refused { error, .. }) => refused.push((protocol.name, error)),
         }
     }
     Err(why(object, refused))
@@ -97,15 +133,32 @@ fn why(object: &Bound<'_, PyAny>, mut refused: Vec<(&str, PyErr)>) -> PyErr {
     }
 }
 
+fn is_float(array: &DArray) -> bool {
+    matches!(
+        array.dtype().as_scalar().map(|scalar| scalar.kind()),
+        Some(ScalarKind::Float64 | ScalarKind::Float32)
+    )
+}
+
+/// Whether an Arrow column has nulls, by an attribute, as in PyArrow, or by a method, as in Polars.
+fn has_nulls(object: &Bound<'_, PyAny>) -> bool {
+    let Ok(count) = object.getattr("null_count") else { return false };
+    let count = if count.is_callable() { count.call0() } else { Ok(count) };
+    count.and_then(|count| count.extract::<u64>()).is_ok_and(|count| count > 0)
+}
+
 /// An array on a copy that the object itself makes, which is nobody else's. None where it makes none.
 pub(crate) fn copied(object: &Bound<'_, PyAny>) -> PyResult<Option<DArray>> {
     if object.is_instance_of::<PyType>() {
         return Ok(None);
     }
-    if arrow::is_offered(object)?
-        && let Ok(Some(records)) = arrow::records(object)
-    {
-        return Ok(Some(records));
+    let (mut nulls, mut unknown) = (None, None);
+    if is_offered_plain_arrow(object)? {
+        match arrow::copied(object)? {
+            Elements::Copied(array) => return Ok(Some(array)),
+            Elements::Nulls(dtype, error) => nulls = Some((dtype, error)),
+            Elements::Unknown(why) => unknown = why,
+        }
     }
     let mut array = None;
     if interface::is_offered(object)? {
@@ -113,6 +166,22 @@ pub(crate) fn copied(object: &Bound<'_, PyAny>) -> PyResult<Option<DArray>> {
     }
     if array.is_none() && numpy::is_offered(object)? {
         array = Some(numpy::copied(object)?);
+    }
+    if let Some((dtype, error)) = nulls
+        && array.as_ref().is_some_and(|array| *array.dtype() != dtype)
+    {
+        return Err(error);
+    }
+    // For dictionary-encoded columns and the like, `__array__` may return floats for integers among
+    // nulls; and PyArrow turns nulls into entries.
+    if let (Some(made), Some(why)) = (&array, unknown)
+        && (is_float(made) || has_nulls(object))
+    {
+        return Err(PyBufferError::new_err(format!(
+            "{}; its __array__() makes {} of it, in which nulls and large integers would be lost",
+            why.value(object.py()),
+            made.dtype()
+        )));
     }
     // Made by others, for us.
     count_copied(array.as_ref().map_or(0, DArray::nbytes));

@@ -6,7 +6,7 @@ use std::ptr;
 use crossdock::array::CopyPolicy;
 use crossdock::layout::{AxisSlice, MAX_RANK};
 use crossdock::{Casting, DArray};
-use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyBufferError, PyIndexError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyString, PyTuple};
 use pyo3::{Borrowed, ffi};
@@ -144,9 +144,9 @@ pub(crate) fn assign(target: &DArray, value: &Bound<'_, PyAny>) -> PyResult<()> 
         return copy(value.py(), target, &other.array);
     }
     let is_record = value.is_instance_of::<PyTuple>() && target.dtype().as_record().is_some();
-    let element = match is_value(value) || is_record {
+    // NumPy's dates have buffers, which do not say that they are dates.
+    let element = match is_value(value) || is_record || moment::is_scalar(value)? {
         true => Some(to_value(value, Some(target.dtype()))?),
-        // NumPy's dates have buffers, which do not say so.
         false => moment::for_element(value, target.dtype())?,
     };
     if let Some(element) = element {
@@ -154,6 +154,10 @@ pub(crate) fn assign(target: &DArray, value: &Bound<'_, PyAny>) -> PyResult<()> 
     }
     let other = match import::take(value, CopyPolicy::Never) {
         Ok(taken) => taken.array,
+        // The reason why the object shares no memory is the better error.
+        Err(refused) if refused.is_instance_of::<PyBufferError>(value.py()) => {
+            nested::read(value, Some(target.dtype())).map_err(|_| refused)?
+        }
         Err(_) => nested::read(value, Some(target.dtype()))?,
     };
     copy(value.py(), target, &other)

@@ -2,6 +2,7 @@ import ctypes
 
 import pytest
 
+from pinned import pytest_make_collect_report, pytest_report_header  # noqa: F401: hooks
 from pybuffer import Buffer, get, release
 
 

@@ -181,6 +181,7 @@ TRUTHS = {
 MISBEHAVIOURS = {
     "another major version": (dict(version=(2, 0), shape=None, ndim=-7, data=1), "2.0"),
     "version none": (dict(version=(0, 9)), "0.9"),
+    "flags of a later version": (dict(version=(1, 99), flags=8), "bits 0x8 of version 1.99"),
     "axes below none": (dict(ndim=-1), "-1"),
     "65 axes": (dict(ndim=65, shape=(1,) * 65, strides=None), "65"),
     "no shape": (dict(shape=None), "shape"),
@@ -209,5 +210,7 @@ TENSORS = [
     (dict(shape=(0, 3), data=None), []),
     (dict(shape=(1, 3), strides=(HUGE, 1)), [[0, 1, 2]]),
     (dict(device=(3, 7)), [[0, 1, 2], [3, 4, 5]]),
-    (dict(version=(1, 99), flags=2**64 - 2 - 4), [[0, 1, 2], [3, 4, 5]]),
+    (dict(version=(1, 99)), [[0, 1, 2], [3, 4, 5]]),
+    # Bits without a meaning in any version up to this one.
+    (dict(version=(1, 3), flags=2**64 - 2 - 4), [[0, 1, 2], [3, 4, 5]]),
 ]

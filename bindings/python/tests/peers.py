@@ -5,6 +5,9 @@ import os
 
 import pytest
 
+#: Of random tests: always the same one, unless a longer run chooses another.
+SEED = int(os.environ.get("CROSSDOCK_SEED", "20261122"))
+
 
 def is_all_required():
     return os.environ.get("CROSSDOCK_REQUIRE_COUNTERPARTS") == "1"

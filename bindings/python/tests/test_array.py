@@ -1,11 +1,16 @@
 """Attributes, methods and constructors."""
 
+import datetime
+import decimal as decimal_module
+import fractions
+import math
 import operator
 
 import numpy as np
 import pytest
 
 import crossdock
+from handing.tensors import Handmade
 
 
 def test_attributes_are_numpys():
@@ -160,6 +165,154 @@ def test_nested_lists_become_arrays():
             crossdock.array(ragged)
     with pytest.raises(ValueError):
         crossdock.array([300], "u1")
+
+
+class Rational:
+    """A number that compares exactly with floats, and has neither memory nor `__index__`."""
+
+    def __init__(self, float_, exact):
+        self.float_, self.exact = float_, exact
+
+    def __float__(self):
+        return self.float_
+
+    def __eq__(self, other):
+        return self.exact and other == self.float_
+
+
+def test_arrays_without_axes_are_values_in_lists_exactly():
+    big, np_big = 2**53 + 1, np.int64(2**53 + 1)
+    for value, dtype, item in [
+        (np.array(big), "int64", big), (crossdock.array(big), "int64", big), (np_big, "int64", big),
+        (np.array(2**63, "u8"), "uint64", 2**63), (crossdock.array(2**64 - 1), "uint64", 2**64 - 1),
+        (np.array(5, ">i4"), "int64", 5), (np.bool_(True), "bool", True), (np.array(True), "bool", True),
+        (crossdock.array(False), "bool", False), (np.float32(0.1), "float64", float(np.float32(0.1))),
+        (np.array(1.5), "float64", 1.5), (crossdock.array(1.5), "float64", 1.5),
+        (np.complex64(1 + 2j), "complex128", 1 + 2j), (np.array(1 + 2j), "complex128", 1 + 2j),
+        (crossdock.array(1 + 2j), "complex128", 1 + 2j), (np.array("abc"), "<U3", "abc"),
+        (crossdock.array("abc"), "<U3", "abc"), (crossdock.array(b"ab"), "|S2", b"ab"),
+        (np.datetime64("2020-01-01"), "datetime64[D]", datetime.date(2020, 1, 1)),
+        (np.timedelta64(5, "s"), "timedelta64[s]", datetime.timedelta(seconds=5)),
+        (Handmade(np.array(2.5)), "float64", 2.5),
+    ]:  # fmt: skip
+        for nested, expected in [([value], [item]), ([[value], [value]], [[item], [item]])]:
+            made = crossdock.array(nested)
+            assert (made.dtype, made.tolist()) == (dtype, expected), value
+            assert type(made.tolist()[0]) is type(expected[0])
+
+    class Both:
+        """A complex number with both methods, like those of tensors."""
+
+        __complex__ = lambda self: 1 + 2j  # noqa: E731
+
+        def __float__(self):
+            raise RuntimeError("it is complex")
+
+    assert crossdock.array([Both()]).tolist() == [1 + 2j]
+    assert crossdock.array([np.longdouble(1.5)]).dtype == "longdouble"
+    assert crossdock.array([np.bool_(True), 1]).tolist() == [1, 1]
+    for value in [np.complex64(1 + 2j), crossdock.array(1 + 2j)]:
+        with pytest.raises(ValueError, match="does not fit"):
+            crossdock.array([value], "float64")
+
+
+def test_one_date_of_numpys_is_a_date():
+    for value, dtype in [(np.datetime64("2020-01-01"), "datetime64[D]"), (np.timedelta64(7, "h"), "timedelta64[h]")]:
+        made = crossdock.array(value)
+        assert (made.shape, made.dtype, np.asarray(made)[()]) == ((), dtype, value)
+        with pytest.raises(BufferError, match="do not say so"):
+            crossdock.asarray(value)
+        assert np.asarray(crossdock.asarray(value, copy=None)) == value
+    ours = crossdock.zeros(2, "int64")
+    with pytest.raises(ValueError, match="does not fit int64"):
+        ours[0] = np.datetime64("2020-01-01")
+
+
+class Timestamp(datetime.datetime):
+    """A pandas-like date: a subclass of Python's."""
+
+    nanosecond = 0
+
+    def to_numpy(self):
+        return np.datetime64(self.replace(tzinfo=None), "ns") + self.nanosecond
+
+
+class Timedelta(datetime.timedelta):
+    nanoseconds = 0
+
+    def to_numpy(self):
+        return np.timedelta64(self // datetime.timedelta(microseconds=1) * 1000 + self.nanoseconds, "ns")
+
+
+def test_dates_and_durations_keep_their_nanoseconds():
+    for value, name, kind in [(Timestamp(2020, 1, 2, 3), "nanosecond", "datetime64"), (Timedelta(hours=1), "nanoseconds", "timedelta64")]:
+        whole = value.to_numpy()
+        assert crossdock.array([value]).dtype == f"{kind}[us]" and np.asarray(crossdock.array([value]))[0] == whole
+        setattr(value, name, 1)
+        for made in [crossdock.array([value]), crossdock.array([value], f"{kind}[ns]")]:
+            assert made.dtype == f"{kind}[ns]" and np.asarray(made)[0] == whole + 1
+        ours = crossdock.zeros(1, f"{kind}[ns]")
+        ours[0] = value
+        assert np.asarray(ours)[0] == whole + 1
+        with pytest.raises(ValueError, match="no whole number"):
+            crossdock.array([value], f"{kind}[us]")
+    zoned = Timestamp(2020, 1, 1, tzinfo=datetime.timezone.utc)
+    zoned.nanosecond = 1
+    with pytest.raises(ValueError, match="time zone"):
+        crossdock.array([zoned])
+
+    class NaTType(datetime.datetime):
+        """A pandas-like NaT."""
+
+    assert crossdock.array([NaTType(1, 1, 1)], "M8[ns]").tolist() == [None]
+
+
+def test_numbers_without_memory_are_never_rounded_unless_floats_are_asked_for():
+    decimal, fraction = decimal_module.Decimal, fractions.Fraction
+    for value, item in [
+        (decimal("1.5"), 1.5), (decimal(3), 3.0), (fraction(1, 4), 0.25), (decimal("nan"), None), (decimal("-inf"), -math.inf),
+        (Rational(2.5, True), 2.5),
+    ]:  # fmt: skip
+        made = crossdock.array([value])
+        assert made.dtype == "float64" and (made.tolist() == [item] or item is None and math.isnan(made[0]))
+    for value in [decimal("0.1"), decimal(2**53 + 1), fraction(1, 3), Rational(2.5, False)]:
+        with pytest.raises(ValueError, match="dtype='float64' rounds"):
+            crossdock.array([value])
+        assert crossdock.array([value], "float64").tolist() == [float(value)]
+    ours = crossdock.zeros(1, "int64")
+    ours[0] = decimal(2**53 + 1)
+    assert ours.tolist() == [2**53 + 1] == crossdock.array([decimal(2**53 + 1)], "int64").tolist()
+    for value in [decimal("0.1"), decimal(2**60) + decimal("0.5"), decimal(2**64)]:
+        with pytest.raises((ValueError, OverflowError)):
+            ours[0] = value
+    assert ours.tolist() == [2**53 + 1]
+
+
+def test_integers_without_axes_are_indices():
+    ours = crossdock.array(2)
+    assert operator.index(ours) == 2 and [10, 20, 30][ours] == 30 and list(range(ours)) == [0, 1]
+    assert operator.index(crossdock.array(2**64 - 1)) == 2**64 - 1
+    for wrong in [crossdock.array(2.0), crossdock.array([2]), crossdock.array(True), crossdock.array("a")]:
+        with pytest.raises(TypeError, match="an index is made of"):
+            operator.index(wrong)
+    with pytest.raises(IndexError):
+        crossdock.zeros(3)[crossdock.array([1])]
+    assert crossdock.array([1.0, 2.0, 3.0])[crossdock.array(1)] == 2.0
+
+
+def test_long_doubles_become_other_numbers():
+    theirs = np.array([0, 1.5, -2, np.inf], np.longdouble)
+    ours = crossdock.zeros(4)
+    ours[...] = theirs
+    assert ours.tolist() == theirs.tolist() == crossdock.asarray(theirs).astype("float64").tolist()
+    third = np.longdouble(1) / 3
+    assert crossdock.array(third, "float64").item() == float(third)
+    assert crossdock.array(third, "float32").item() == float(np.float32(third))
+    assert crossdock.asarray(np.array([2**53 + 1], np.longdouble)).astype("int64").tolist() == [2**53 + 1]
+    assert crossdock.asarray(np.array([1 + 2j], np.clongdouble)).astype("complex128").tolist() == [1 + 2j]
+    for value, dtype in [(0.5, "int64"), (np.longdouble("1e4000"), "float64"), (300, "uint8")]:
+        with pytest.raises(ValueError, match="does not fit"):
+            crossdock.array(np.longdouble(value), dtype)
 
 
 def test_new_arrays():

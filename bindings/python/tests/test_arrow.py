@@ -291,6 +291,180 @@ def test_producers_may_fail_and_lie():
         crossdock.asarray(Producer(interrupt))
 
 
+def test_columns_of_one_name_are_refused_or_told_apart():
+    twice = pa.RecordBatch.from_arrays([pa.array([1]), pa.array([2])], ["a", "a"])
+    dotted = pa.RecordBatch.from_arrays([pa.array([1]), pa.array([{"c": 2}])], ["b.c", "b"])
+    nameless = pa.RecordBatch.from_arrays([pa.array([1]), pa.array([2])], ["", ""])
+    inside = pa.RecordBatch.from_arrays([pa.StructArray.from_arrays([pa.array([1]), pa.array([2])], ["x", "x"])], ["s"])
+    for batch, names in [
+        (twice, ["a", "a"]),
+        (dotted, ["b.c", ("b", "c")]),
+        (nameless, ["", ""]),
+        (inside, [("s", "x"), ("s", "x")]),
+    ]:
+        for thing in [batch, pa.Table.from_batches([batch])]:
+            for validity in [False, True]:
+                with pytest.raises(BufferError, match="pairs=True"):
+                    crossdock.from_arrow(thing, validity=validity)
+            with pytest.raises(BufferError, match="pairs=True"):
+                crossdock.from_arrow(thing, chunks=True)
+            pairs = crossdock.from_arrow(thing, pairs=True)
+            assert [(name, column.tolist()) for name, column in pairs] == list(zip(names, [[1], [2]]))
+            (chunk,) = crossdock.from_arrow(thing, pairs=True, chunks=True) if thing is not batch else (pairs,)
+            assert [name for name, _ in chunk] == names
+            pairs = crossdock.from_arrow(thing, pairs=True, validity=True)
+            assert [(name, column.tolist(), valid) for name, (column, valid) in pairs] == [
+                (names[0], [1], None),
+                (names[1], [2], None),
+            ]
+    assert crossdock.from_arrow(pa.array([1, 2]), pairs=True).tolist() == [1, 2]
+    one = pa.RecordBatch.from_arrays([pa.array([{"c": 2}])], ["b"])
+    assert {name: column.tolist() for name, column in crossdock.from_arrow(one).items()} == {"b.c": [2]}
+
+
+def methods(thing):
+    yield lambda wanted: pa.Array._import_from_c_capsule(*thing.__arrow_c_array__(wanted))
+    yield lambda wanted: pa.Array._import_from_c_device_capsule(*thing.__arrow_c_device_array__(wanted))
+    yield lambda wanted: pa.Array._import_from_c_capsule(*crossdock.to_arrow(thing).__arrow_c_array__(wanted))
+    yield lambda wanted: pa.Array._import_from_c_device_capsule(*crossdock.to_arrow(thing).__arrow_c_device_array__(wanted))
+
+
+def test_a_requested_schema_is_met_or_refused():
+    ours = crossdock.array([1, 2, 300])
+    for ask in methods(ours):
+        assert ask(None).type == ask(pa.int64().__arrow_c_schema__()).type == pa.int64()
+        for wanted in [pa.int32(), pa.uint16(), pa.float32(), pa.float64()]:
+            made = ask(wanted.__arrow_c_schema__())
+            assert made.type == wanted and made.to_pylist() == [1, 2, 300]
+        # Numbers that do not fit, and types that the consumer makes itself, come unconverted.
+        for wanted in [pa.int8(), pa.bool_(), pa.decimal128(5), pa.dictionary(pa.int8(), pa.int64()), pa.run_end_encoded(pa.int32(), pa.int64())]:
+            assert ask(wanted.__arrow_c_schema__()).type == pa.int64()
+        for wanted in [
+            pa.string(), pa.binary(8), pa.list_(pa.int64()), pa.list_(pa.int64(), 2), pa.struct([("a", pa.int64())]),
+            pa.timestamp("ns"), pa.duration("s"), pa.time64("ns"), pa.null(), pa.dictionary(pa.int8(), pa.string()),
+        ]:  # fmt: skip
+            with pytest.raises(BufferError, match="requested schema"):
+                ask(wanted.__arrow_c_schema__())
+        for junk in [5, "int64", pa.int64(), ours.__arrow_c_array__()[1]]:
+            with pytest.raises(TypeError, match="arrow_schema"):
+                ask(junk)
+        used = pa.int64().__arrow_c_schema__()
+        pa.DataType._import_from_c_capsule(used)
+        with pytest.raises(BufferError, match="released"):
+            ask(used)
+    assert pa.array(ours, type=pa.float64()).to_pylist() == [1.0, 2.0, 300.0]
+
+
+def test_a_requested_schema_is_compared_part_by_part():
+    pairs = crossdock.zeros((3, 2), "int16")
+    for ask in methods(pairs):
+        for wanted in [pa.list_(pa.int64()), pa.large_list(pa.float32()), pa.list_(pa.int16(), 2)]:
+            assert len(ask(wanted.__arrow_c_schema__())) == 3
+        for wanted in [pa.list_(pa.string()), pa.list_(pa.int16(), 3), pa.list_(pa.list_(pa.int16()))]:
+            with pytest.raises(BufferError, match="requested schema"):
+                ask(wanted.__arrow_c_schema__())
+    records = crossdock.to_arrow(crossdock.zeros(2, "[('a', '<i4'), ('b', '<f8')]"), copy=None)
+    a, b = ("a", pa.int32()), ("b", pa.float64())
+    for method in [records.__arrow_c_array__, records.__arrow_c_device_array__]:
+        for fields in [[a, b], [("a", pa.int64()), b]]:
+            assert len(method(pa.struct(fields).__arrow_c_schema__())) == 2
+        for fields in [[a], [a, b, b], [b, a], [("a", pa.string()), b], [("x", pa.int32()), b], []]:
+            with pytest.raises(BufferError, match="requested schema"):
+                method(pa.struct(fields).__arrow_c_schema__())
+    moments = crossdock.zeros(2, "M8[ns]").__arrow_c_array__
+    for wanted in [pa.timestamp("s"), pa.timestamp("ns", "UTC"), pa.date32()]:
+        assert len(moments(wanted.__arrow_c_schema__())) == 2
+    with pytest.raises(BufferError):
+        moments(pa.int64().__arrow_c_schema__())
+
+
+ZONED = pa.array([1, 2], pa.timestamp("ns", "Europe/Paris"))
+
+
+@pytest.mark.parametrize("take", [
+    crossdock.asarray, crossdock.from_arrow, lambda thing: crossdock.asarray(thing, copy=None),
+    lambda thing: crossdock.asarray(thing, copy=True), lambda thing: crossdock.asarray(thing, frozen=True),
+])  # fmt: skip
+def test_what_elements_mean_is_never_dropped(take):
+    for thing, word in [
+        (ZONED, "time zone"), (pa.chunked_array([ZONED, ZONED]), "time zone"), (pa.table({"a": ZONED}), "time zone"),
+        (pa.array([{"a": 1}], pa.struct([("a", pa.timestamp("s", "UTC"))])), "time zone"),
+        (polars.Series([1, 2]).cast(polars.Datetime("us", "UTC")), "time zone"),
+        (polars.DataFrame({"a": polars.Series([1]).cast(polars.Datetime("us", "Asia/Tokyo"))}), "time zone"),
+        (polars.Series(["1.5"]).str.to_decimal(scale=1), "decimal"), (pa.array([1], pa.decimal128(5, 2)), "decimal"),
+        (pa.array([1], pa.time64("ns")), "time of day"), (pa.array([1], pa.time32("s")), "relabel"),
+        (polars.Series([1]).cast(polars.Time), "time of day"),
+    ]:  # fmt: skip
+        with pytest.raises(BufferError, match=word):
+            take(thing)
+    for thing in [ZONED.cast(pa.timestamp("ns")), polars.Series([1, 2]).cast(polars.Datetime("ns"))]:
+        assert crossdock.asarray(thing).dtype == "datetime64[ns]"
+
+
+def test_nulls_change_no_numbers_in_a_copy():
+    big = 2**53 + 1
+    for thing in [
+        pa.array([big, None]), pa.chunked_array([[big], [None]]), polars.Series([big, None]), pa.table({"a": [big, None]}),
+        polars.DataFrame({"a": [big, None], "b": [1, 2]}), pa.array([None, 1], "uint8"),
+    ]:  # fmt: skip
+        for copy in [None, True]:
+            with pytest.raises(BufferError, match="null"):
+                crossdock.asarray(thing, copy=copy)
+    # The NumPy array does not show whether entries of a dictionary, or runs, are null.
+    coded = pa.array([big, None]).dictionary_encode()
+    for thing in [coded, pa.chunked_array([coded]), pa.RunEndEncodedArray.from_arrays([2, 3], [big, None])]:
+        with pytest.raises(BufferError, match="would be lost"):
+            crossdock.asarray(thing, copy=None)
+    assert crossdock.asarray(pa.array([big, 2]).dictionary_encode(), copy=None).tolist() == [big, 2]
+    # Chunks are concatenated unchanged.
+    for thing in [pa.chunked_array([[big], [], [3, 4]]), polars.concat([polars.Series([big]), polars.Series([3, 4])], rechunk=False)]:
+        ours = crossdock.asarray(thing, copy=None)
+        assert (ours.dtype, ours.tolist(), ours.readonly) == ("int64", [big, 3, 4], False)
+    table = pa.Table.from_batches([pa.record_batch({"a": [1], "b": [1.5]}), pa.record_batch({"a": [2], "b": [2.5]})])
+    assert crossdock.asarray(table, copy=None).tolist() == [(1, 1.5), (2, 2.5)]
+    # Arrow packs booleans into bits; NumPy unpacks them into bytes.
+    assert crossdock.asarray(pa.array([True, False]), copy=None).tolist() == [True, False]
+
+
+class OnDevice:
+    """A producer with both methods, which counts the calls."""
+
+    def __init__(self, device=None, host=None):
+        self.device, self.host, self.asked = device, host, []
+
+    def __arrow_c_device_array__(self, requested_schema=None, **_):
+        self.asked.append("device")
+        return self.device()
+
+    def __arrow_c_array__(self, requested_schema=None):
+        self.asked.append("host")
+        return self.host()
+
+
+def test_the_method_for_devices_is_asked_first():
+    column = pa.array([1, 2, 3])
+
+    def fail():
+        raise NotImplementedError("not on this device")
+
+    def interrupt():
+        raise KeyboardInterrupt
+
+    copying = OnDevice(column.__arrow_c_device_array__, fail)
+    assert crossdock.asarray(copying).ptr == column.buffers()[1].address and copying.asked == ["device"]
+    refusing = OnDevice(fail, column.__arrow_c_array__)
+    assert crossdock.asarray(refusing).tolist() == [1, 2, 3] and refusing.asked == ["device", "host"]
+    with pytest.raises(BufferError, match="not on this device"):
+        crossdock.from_arrow(OnDevice(fail, fail))
+    with pytest.raises(KeyboardInterrupt):
+        crossdock.asarray(OnDevice(interrupt, column.__arrow_c_array__))
+    # The array on a device cannot be imported; the other method would copy it.
+    bad = OnDevice(pa.array(["a"]).__arrow_c_device_array__, column.__arrow_c_array__)
+    with pytest.raises(BufferError):
+        crossdock.from_arrow(bad)
+    assert bad.asked == ["device"]
+
+
 def test_owners_of_pythons_are_given_back():
     theirs = np.arange(3)
     before = sys.getrefcount(theirs)

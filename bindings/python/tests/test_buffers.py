@@ -79,7 +79,7 @@ def test_addresses_are_written_as_they_are_read():
 
 def test_formats_are_canonical():
     for dtype, written in [
-        ("i8", "q"), ("u8", "Q"), ("i4", "i"), ("?", "?"), ("f2", "e"), ("c16", "Zd"), ("c8", "Zf"), (">f8", ">d"),
+        ("i8", "l"), ("u8", "L"), (">i8", ">q"), ("i4", "i"), ("?", "?"), ("f2", "e"), ("c16", "Zd"), ("c8", "Zf"), (">f8", ">d"),
         ("S1", "c"), ("S3", "3s"), ("U2", "2w"),
         (np.dtype([("a", "i4"), ("b", "f8")], align=True), "T{i:a:4xd:b:}"),
         (np.dtype([("a", "i4"), ("b", "f8")]), "T{^i:a:d:b:}"),
@@ -91,6 +91,33 @@ def test_formats_are_canonical():
     unaligned = crossdock.zeros(3, [("a", "u1"), ("b", "f8")].__repr__())["b"]
     assert memoryview(unaligned).format == "<d"
     assert not np.asarray(unaligned).flags.aligned
+
+
+def test_integers_of_8_bytes_are_int64_for_numpy():
+    for dtype, kind in [("int64", np.int64), ("uint64", np.uint64)]:
+        record = crossdock.zeros(3, np.dtype([("a", dtype)]))
+        for ours in [crossdock.zeros(3, dtype), crossdock.asarray(np.zeros(3, dtype)), record["a"]]:
+            assert isinstance(np.asarray(ours)[0], kind) and type(np.asarray(ours).dtype) is type(np.dtype(dtype))
+            assert isinstance(np.asarray(ours[::-1])[0], kind)
+    records = np.asarray(crossdock.zeros(3, "[('a', '<i8'), ('b', '<u8')]"))
+    assert isinstance(records["a"][0], np.int64) and isinstance(records["b"][0], np.uint64)
+
+
+def test_formats_come_back_as_they_came_in():
+    for letter in "?bBhHiIlLqQefdP":
+        theirs = memoryview(bytearray(48)).cast(letter) if letter != "e" else memoryview(np.zeros(24, "f2"))
+        ours = crossdock.asarray(theirs)
+        for view in [ours, ours[::-2], ours[1:], ours.reshape((-1, 2)).T, ours[...], ours.frozen()]:
+            assert memoryview(view).format == letter
+    # NumPy has no type of its own for C's ssize_t.
+    assert [memoryview(crossdock.asarray(memoryview(bytearray(16)).cast(letter))).format for letter in "nN"] == ["l", "L"]
+    for theirs in [np.zeros(3, "longlong"), np.zeros(3, "ulonglong"), np.zeros(3, [("a", "q"), ("b", "l"), ("c", "2Q")])]:
+        ours = crossdock.asarray(theirs)
+        assert np.asarray(ours).dtype == theirs.dtype and memoryview(ours).format == memoryview(theirs).format
+        assert type(np.asarray(crossdock.asarray(np.asarray(ours))).dtype) is type(theirs.dtype)
+    # The name is not part of the type.
+    assert crossdock.asarray(np.zeros(3, "q")) == crossdock.asarray(np.zeros(3, "l"))
+    assert crossdock.asarray(np.zeros(3, "q")).dtype == "int64"
 
 
 def test_what_has_no_format_is_refused_as_a_buffer():

@@ -112,7 +112,15 @@ def test_bug_negative_bit():
         def is_neg(self):
             return True
 
-    assert any("sign" in note for note in offer(Lazy(np.ones(3)), "DLPack").notes)
+    lazy = Lazy(np.ones(3))
+    assert any("sign" in note for note in offer(lazy, "DLPack").notes)
+    taken = lazy.taken
+    for take in [crossdock.asarray, crossdock.from_dlpack, lambda tensor: crossdock.from_dlpack(tensor, copy=True)]:
+        with pytest.raises(BufferError, match=r"is_neg.*resolve_neg"):
+            take(lazy)
+    assert lazy.taken == taken
+    lazy.is_neg = lambda: False
+    assert crossdock.asarray(lazy).tolist() == [1, 1, 1]
     assert not offer(Handmade(np.ones(3)), "DLPack").notes
 
 
@@ -367,6 +375,16 @@ def test_bug_silent_column_copy():
     numbers = np.arange(6.0)
     assert told(numbers, "pyarrow.array").outcome == "in place"
     assert told(numbers[::2], "pyarrow.array").outcome == told(numbers > 2, "pyarrow.array").outcome == "copies"
+
+
+def test_bug_object_bytes():
+    polars = need("polars")
+    series = polars.Series("a", [object()], dtype=polars.Object)
+    for thing in [series, series.to_frame(), polars.DataFrame({"n": [1]}).with_columns(series)]:
+        for take in [crossdock.asarray, crossdock.from_arrow, lambda thing: crossdock.asarray(thing, copy=None)]:
+            with pytest.raises(BufferError, match="object"):
+                take(thing)
+    assert crossdock.asarray(polars.Series([1])).tolist() == [1]
 
 
 def test_bug_swapped_order():

@@ -105,3 +105,34 @@ def test_a_capsule_is_taken_once():
         crossdock.from_dlpack(Once(np.arange(3)))
     with pytest.raises(AttributeError):
         crossdock.from_dlpack(object())
+
+
+def test_a_producer_that_refuses_is_asked_once():
+    class Typed(TypeError):
+        """Like PyArrow's."""
+
+    class Refusing:
+        asked = 0
+
+        def __dlpack__(self, **arguments):
+            self.asked += 1
+            raise Typed("no nulls")
+
+        def __dlpack_device__(self):
+            return (1, 0)
+
+    refusing = Refusing()
+    with pytest.raises(BufferError, match="no nulls"):
+        crossdock.from_dlpack(refusing)
+    assert refusing.asked == 1
+
+
+def test_a_consumer_of_an_older_version_gets_a_struct_that_says_no_newer_one():
+    pointer = ctypes.pythonapi.PyCapsule_GetPointer
+    pointer.argtypes, pointer.restype = [ctypes.py_object, ctypes.c_char_p], ctypes.c_void_p
+    for asked, said in [((1, 0), [1, 0]), ((1, 2), [1, 2]), ((1, 3), [1, 3]), ((1, 9), [1, 3]), ((2, 0), [1, 3])]:
+        capsule = crossdock.zeros(3).__dlpack__(max_version=asked)
+        version = (ctypes.c_uint32 * 2).from_address(pointer(capsule, b"dltensor_versioned"))
+        assert list(version) == said
+    for asked in [None, (0, 8)]:
+        assert pointer(crossdock.zeros(3).__dlpack__(max_version=asked), b"dltensor")

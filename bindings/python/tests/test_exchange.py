@@ -118,17 +118,25 @@ def test_tensors_are_allocated_after_a_prototype(table):
     assert numbers(tensor.shape, 2) == [3, 4] and numbers(tensor.strides, 2) == [4, 1]
     assert bytes((ctypes.c_char * 48).from_address(tensor.data)) == bytes(48) and tensor.data % 64 == 0
     managed.contents.deleter(managed)
-    for change in [("lanes", 2), ("device", (8, 0)), ("ndim", 0)]:
+    changes = [("lanes", 2), ("device", (8, 0)), ("ndim", -1), ("ndim", -(2**31)), ("ndim", 65), ("shape", None), ("ndim", 0)]
+    for change in changes:
         wrong = Tensor.from_buffer_copy(prototype)
         setattr(wrong, *change) if change[0] != "device" else wrong.device.__setitem__(slice(None), change[1])
         answer = table.allocate(ctypes.addressof(wrong), ctypes.addressof(managed), 77, set_error)
-        assert answer == (0 if change[0] == "ndim" else -1)
+        assert answer == (0 if change == ("ndim", 0) else -1), change
         if answer == 0:
             managed.contents.deleter(managed)
     shape[0] = -1
     assert table.allocate(ctypes.addressof(prototype), ctypes.addressof(managed), 77, set_error) == -1
     assert table.allocate(None, ctypes.addressof(managed), 77, set_error) == -1
-    assert len(said) == 4 and all(context == 77 and kind == b"BufferError" and text for context, kind, text in said)
+    assert [b"65" in said[4][2], b"null" in said[5][2], b"-1" in said[2][2]] == [True] * 3
+    # With an axis, a missing length is an error; without axes none is needed.
+    none = Tensor.from_buffer_copy(prototype)
+    none.ndim, none.shape = 0, None
+    assert table.allocate(ctypes.addressof(none), ctypes.addressof(managed), None, set_error) == 0
+    assert managed.contents.tensor.ndim == 0
+    managed.contents.deleter(managed)
+    assert len(said) == 8 and all(context == 77 and kind == b"BufferError" and text for context, kind, text in said)
 
 
 def test_tvm_ffi_takes_arrays_by_it_and_gives_them_back():

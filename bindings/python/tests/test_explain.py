@@ -44,7 +44,7 @@ def test_consumers_do_what_their_profiles_say(profile):
     consumer, wrong, seen = CONSUMERS[profile.name], [], collections.Counter()
     for specimen, told in explained():
         said = told[profile.name]
-        assert said.verified and (profile.library == "python" or said.installed.startswith(profile.measured_on))
+        assert said.verified, f"measured with {profile.library} {profile.measured_on}, and {said.installed} is installed"
         if FATAL in said.reason:
             seen["would end the process"] += 1
             continue
@@ -53,6 +53,11 @@ def test_consumers_do_what_their_profiles_say(profile):
         # Where there is nothing to tell by, it was taken at least.
         if said.outcome != outcome and not (outcome == "takes" and said.outcome != REFUSES):
             wrong.append(f"{specimen.name}: {said.outcome} ({said.reason}), but it {outcome} ({why})")
+        # Claims about zero-copy arrays are checked on the arrays.
+        if profile.library == "numpy" and outcome == IN_PLACE and why is not None and said.reason != "it is one":
+            words = ["read-only"] if profile.name == "numpy.frombuffer" else ["read-only", "unaligned"]
+            if any((word in said.reason) != (word in why) for word in words):
+                wrong.append(f"{specimen.name}: in place ({said.reason}), but what is seen is {why!r}")
     print(profile.name, dict(seen))
     assert not wrong, "\n".join(wrong)
     assert sum(seen.values()) > 550 and len(seen) > 1
@@ -81,8 +86,41 @@ def test_every_profile_is_held_to_its_library_or_says_that_it_is_not():
     assert {profile.name for profile in PROFILES if profile.is_verified} == set(CONSUMERS)
     told = crossdock.explain(b"abc")
     for consumer in told.consumers:
-        assert consumer.verified == (consumer.name in {"crossdock.asarray", *CONSUMERS})
-        assert consumer.verified or f"{consumer.library} {consumer.measured_on}" in str(told)
+        assert consumer.tested == (consumer.name in {"crossdock.asarray", *CONSUMERS})
+        assert consumer.tested or f"{consumer.library} {consumer.measured_on}" in str(told)
+
+
+@pytest.mark.parametrize("installed, holds", [
+    ("2.4.6", True), ("2.4.6+cpu", True), ("2.4.60", False), ("2.5.0", False), ("2.4", False), ("2.4.6rc1", False), (None, False),
+])  # fmt: skip
+def test_verified_holds_for_the_version_that_was_measured_alone(installed, holds, monkeypatch):
+    from crossdock import _explain
+
+    versions = {"numpy": installed, "torch": "2.15.0"}
+    monkeypatch.setattr(_explain, "installed", versions.get)
+    told = crossdock.explain(b"abc")
+    consumers = {consumer.name: consumer for consumer in told.consumers}
+    asarray = consumers["numpy.asarray"]
+    assert (asarray.verified, asarray.tested, asarray.installed) == (holds, True, installed)
+    # No test compares PyTorch with its profile here, whichever version is installed.
+    assert not consumers["torch.from_dlpack"].verified and not consumers["torch.from_dlpack"].tested
+    text = " ".join(str(told).split())
+    assert ("numpy.asarray *" in text) == (not holds)
+    if not holds:
+        words = f"and {installed} is installed" if installed else "which is not installed"
+        assert f"measured with numpy 2.4.6, {words}" in text
+        assert f"measured with numpy 2.4.6, {words}" in told._repr_html_()
+
+
+def test_pythons_own_consumers_are_verified_on_the_versions_that_were_measured(monkeypatch):
+    from crossdock._explain.verdicts import is_measured
+
+    for version, measured in [("3.11.7", True), ("3.13.0", True), ("3.14.1", False), ("3.1", False), ("3.110.0", False)]:
+        assert is_measured(version, "3.11, 3.12 and 3.13") == measured
+    import platform
+
+    told = {consumer.name: consumer for consumer in crossdock.explain(b"abc").consumers}
+    assert told["memoryview"].installed == platform.python_version()
 
 
 def test_what_this_package_would_do_is_told_first():

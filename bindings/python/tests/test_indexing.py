@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 import crossdock
-
-SEED = 20261122
+from peers import SEED
 
 
 def random_array(rng, dtype="i8"):

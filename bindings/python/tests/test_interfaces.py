@@ -3,6 +3,7 @@
 import ctypes
 import gc
 import sys
+import weakref
 
 import ml_dtypes
 import numpy as np
@@ -12,6 +13,7 @@ import pyarrow as pa
 import pytest
 
 import crossdock
+from handing.tensors import new_capsule
 
 
 class Told:
@@ -439,3 +441,70 @@ def test_memory_of_cuda_is_told_to_consumers_of_cuda():
     assert not hasattr(ours, "__array_interface__") and not hasattr(ours, "__array_struct__")
     with pytest.raises(BufferError, match="cuda"):
         ours.__arrow_c_array__()
+
+
+class Interface(ctypes.Structure):
+    """`PyArrayInterface`."""
+
+    _fields_ = [
+        ("two", ctypes.c_int), ("nd", ctypes.c_int), ("typekind", ctypes.c_char), ("itemsize", ctypes.c_int),
+        ("flags", ctypes.c_int), ("shape", ctypes.POINTER(ctypes.c_ssize_t)), ("strides", ctypes.POINTER(ctypes.c_ssize_t)),
+        ("data", ctypes.c_void_p), ("descr", ctypes.c_void_p),
+    ]  # fmt: skip
+
+
+def told_by_hand(memory, **changes):
+    """An object with a struct that describes eight floats."""
+    lengths = (ctypes.c_ssize_t * 2)(2, 4)
+    said = dict(two=2, nd=2, typekind=b"f", itemsize=8, flags=0x701, shape=lengths, strides=None, data=memory.ctypes.data)
+    struct = Interface(**(said | changes))
+    capsule = new_capsule(ctypes.addressof(struct), None, None)
+    return type("By hand", (), {"__array_struct__": capsule, "kept": (struct, lengths, memory)})()
+
+
+def test_a_struct_that_cannot_be_is_refused_with_its_numbers():
+    memory = np.arange(8.0)
+    assert crossdock.asarray(told_by_hand(memory)).tolist() == memory.reshape(2, 4).tolist()
+    assert crossdock.asarray(told_by_hand(memory, nd=0, shape=None)).tolist() == 0.0
+    null = ctypes.POINTER(ctypes.c_ssize_t)()
+    for changes, words in [
+        (dict(nd=-1), "-1 axes"), (dict(nd=-(2**31)), "-2147483648 axes"), (dict(nd=65), "65 axes"),
+        (dict(nd=2**31 - 1), "2147483647 axes"), (dict(shape=null), "no shape"), (dict(two=3), "3"), (dict(two=-2), "-2"),
+        (dict(itemsize=-8), "-8"), (dict(itemsize=3), None), (dict(typekind=b"?"), None), (dict(data=None), "null"),
+        (dict(shape=(ctypes.c_ssize_t * 2)(2, -4)), "-4"), (dict(shape=(ctypes.c_ssize_t * 2)(2**62, 2**62)), None),
+        (dict(strides=(ctypes.c_ssize_t * 2)(2**62, 2**62)), None),
+    ]:  # fmt: skip
+        with pytest.raises((BufferError, TypeError, ValueError), match=words):
+            crossdock.asarray(told_by_hand(memory, **changes))
+
+
+def test_an_interface_lives_as_long_as_its_dictionary():
+    """A NumPy scalar makes an array for each dictionary and stores it there."""
+
+    class Each:
+        made = 0
+
+        @property
+        def __array_interface__(self):
+            Each.made += 1
+            array = np.arange(3.0)
+            return dict(array.__array_interface__, __ref=array)
+
+    class One:
+        def __init__(self):
+            array = np.arange(3.0)
+            self.told = dict(array.__array_interface__, __ref=array)
+
+        __array_interface__ = property(lambda self: self.told)
+
+    with pytest.raises(BufferError, match="makes a new copy"):
+        crossdock.asarray(Each())
+    one = One()
+    ours = crossdock.asarray(one)
+    kept = weakref.ref(one.told["__ref"])
+    one.told = None
+    gc.collect()
+    assert kept() is not None and ours.tolist() == [0, 1, 2]
+    del ours
+    gc.collect()
+    assert kept() is None

@@ -27,18 +27,27 @@ for library in [
 from handing.consumers import CONSUMERS, hand_over
 from handing.importers import CLASSES, IMPORTERS, CannotSay
 from handing.memory import alias
+from handing.roads import OPERATIONS, ROADS, both
 from handing.specimens import Specimen
 
 PAGE = pathlib.Path(__file__).parents[3] / "docs/matrix.md"
 HEADING, NEXT = "\n## In Python\n", "\n## In Ruby\n"
 EXPORTERS = {name: consumer for name, consumer in CONSUMERS.items() if name != "memoryview.tolist"}
-WORDS = {"in place": "in place", "copies": "copies", "refuses": "refused", "misreads": "misread", "cannot": "–"}
+WORDS = {
+    "in place": "in place",
+    "copies": "copies",
+    "refuses": "refused",
+    "misreads": "misread",
+    "takes": "taken",
+    "cannot": "–",
+}
 RAISED = "⁰¹²³⁴⁵⁶⁷⁸⁹"
 
 HEAD = """
 What goes in is asked of `crossdock.asarray`, with a copy only where nothing else is possible; what goes out is really handed to each library,
 with elements of `int16`. Reasons of the ways in are the errors' own words, those of the ways out are what `crossdock.explain` says of them
-beforehand, which the same tests hold to what happens. **misread** means that it was taken for something else than it is. This section is
+beforehand, which the same tests hold to what happens. **misread** means that it was taken for something else than it is, **taken** that the
+elements are right, and that no address tells whether they are in place. This section is
 written by a test of the wheel (`bindings/python/tests/test_matrix.py`).
 """
 
@@ -87,7 +96,12 @@ def hand_out(name, array, elements):
     # Of its own, since some consumers are counted for as long as the object that they were given.
     outcome, why = hand_over(EXPORTERS[name], Specimen(name, array[...], elements))
     assert outcome == said.outcome or outcome == "takes" and said.outcome != "refuses", (name, said, why)
-    return said.outcome, said.reason
+    if outcome != "takes":
+        return outcome, said.reason
+    # There is no memory to compare with, but the elements must be right.
+    items = np.array(array.tolist(), "i2").reshape(array.shape)
+    assert hand_over(EXPORTERS[name], Specimen(name, array[...], items))[0] != "misreads", name
+    return outcome, why
 
 
 def own(made):
@@ -112,6 +126,29 @@ def cell(verdict, reasons):
     if why not in reasons:
         reasons.append(why)
     return f"{WORDS[outcome]} {''.join(RAISED[int(digit)] for digit in str(reasons.index(why) + 1))}"
+
+
+TWICE = """
+The same memory, brought in twice: what is assigned through the array of the row, from that of the column, is what the elements were before.
+The numbers say how many operations were compared with NumPy's on a copy that was made before: {operations}; conversion to another type in the
+same bytes and to a wider one behind them; fields of records, where both say them. Shared memory that is mapped twice and rows behind pointers
+are in `bindings/python/tests/test_same_memory.py`. A file that another library has mapped (`numpy.memmap`) counts as
+other memory than another mapping of it, also one of `crossdock.open`: nothing says that the two addresses have the same bytes behind them.
+"""
+
+
+def same_memory():
+    """Every importer beside every other, as a table of how many operations are right."""
+    rows = {}
+    for to in ROADS:
+        done = {origin: both(to, origin) for origin in ROADS}
+        if any(isinstance(count, int) for count in done.values()):
+            rows[to] = [str(count) if isinstance(count, int) else "–" for count in done.values()]
+    lines = [f"| to \\ from | {' | '.join(ROADS)} |", "|" + "---|" * (len(ROADS) + 1)]
+    lines += [f"| {to} | {' | '.join(counts)} |" for to, counts in rows.items()]
+    missing = [to for to in ROADS if to not in rows]
+    lines += ["", f"Read-only, and so no destination: {', '.join(missing)}.", ""]
+    return TWICE.lstrip("\n").format(operations=", ".join(OPERATIONS)) + "\n" + "\n".join(lines)
 
 
 def section():
@@ -142,6 +179,7 @@ def section():
         "What goes out, of arrays of our own:\n\n" + table("exporter", exports, list(CLASSES)),
         "From each to each, of row-major data:\n\n" + table("from \\ to", ways, list(EXPORTERS)),
         f"Of {len(counted)} ways from each to each, {numbers}.\n",
+        same_memory(),
     ])  # fmt: skip
 
 

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 import crossdock
-
-SEED = 20261122
+from peers import SEED
 
 
 def test_buffers_are_zeros_or_copies():

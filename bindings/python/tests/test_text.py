@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import crossdock
+from peers import SEED
 
-SEED = 20261122
 DTYPES = ["?", "i1", "i2", "i4", "i8", "u1", "u8", "f2", "f4", "f8", "c8", "c16", ">i4", ">f8", "S4", "U3"]
 RECORDS = [[("a", "i4")], [("a", "i4"), ("b", ">f4"), ("c", "S3")], [("x", "f8", (2,)), ("in", [("y", "?"), ("z", "c16")])]]
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import crossdock
+from peers import SEED
 
-SEED = 20261122
 UNITS = ["Y", "M", "W", "D", "h", "m", "s", "ms", "us", "ns", "ps", "fs", "as", "25us", "7D", "3M", "100h"]
 
 

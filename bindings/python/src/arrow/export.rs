@@ -1,15 +1,18 @@
 //! Arrow, outwards: `__arrow_c_schema__`, `__arrow_c_array__`, `__arrow_c_device_array__`.
 
-use crossdock::DArray;
 use crossdock::array::CopyPolicy;
-use crossdock::exchange::protocol::arrow::{self, ExportOptions};
+use crossdock::exchange::protocol::arrow::abi::ArrowSchema;
+use crossdock::exchange::protocol::arrow::{self, ExportOptions, Exported, Lent};
+use crossdock::layout::Order;
 use crossdock::view::Refusal;
-use pyo3::exceptions::{PyBufferError, PyNotImplementedError};
+use crossdock::{Casting, DArray};
+use pyo3::exceptions::{PyBufferError, PyNotImplementedError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
 use crate::arguments::Arguments;
-use crate::capsule::boxed;
+use crate::capsule::{Boxed, boxed, pointer};
+use crate::detach::detached;
 use crate::entry::attached;
 use crate::errors;
 
@@ -23,16 +26,15 @@ pub(crate) fn schema<'py>(
     schema_of(py, array, &ExportOptions::new())
 }
 
-/// `__arrow_c_array__(requested_schema=None)`. The type is the one that the array has, whichever is requested: a consumer that wants another
-/// one converts, and knows that it does.
+/// `__arrow_c_array__(requested_schema=None)`.
 pub(crate) fn array<'py>(
     py: Python<'py>,
     array: &DArray,
     mut arguments: Arguments<'py>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    arguments.take("requested_schema");
+    let requested = arguments.take("requested_schema");
     arguments.finish()?;
-    array_of(py, array, &ExportOptions::new())
+    array_of(py, array, &ExportOptions::new(), requested.as_ref())
 }
 
 /// `__arrow_c_device_array__(requested_schema=None, **kwargs)`. Other arguments are those of versions to come, of which nothing is known.
@@ -41,13 +43,13 @@ pub(crate) fn device_array<'py>(
     array: &DArray,
     mut arguments: Arguments<'py>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    arguments.take("requested_schema");
+    let requested = arguments.take("requested_schema");
     if let Some(name) = arguments.others().next() {
         return Err(unknown(&name));
     }
     arguments.forgive_names();
     arguments.finish()?;
-    device_array_of(py, array, &ExportOptions::new())
+    device_array_of(py, array, &ExportOptions::new(), requested.as_ref())
 }
 
 #[cold]
@@ -63,9 +65,13 @@ fn schema_of<'py>(py: Python<'py>, array: &DArray, options: &ExportOptions) -> P
     boxed(py, schema)
 }
 
-fn array_of<'py>(py: Python<'py>, array: &DArray, options: &ExportOptions) -> PyResult<Bound<'py, PyAny>> {
-    let exported = arrow::export(array, options).map_err(|refusal| refused(array, &refusal))?;
-    let (schema, column) = exported.into_raw();
+fn array_of<'py>(
+    py: Python<'py>,
+    array: &DArray,
+    options: &ExportOptions,
+    requested: Option<&Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let (schema, column) = as_requested(array, options, requested, arrow::export)?.into_raw();
     Ok(PyTuple::new(py, [boxed(py, schema)?, boxed(py, column)?])?.into_any())
 }
 
@@ -73,10 +79,43 @@ fn device_array_of<'py>(
     py: Python<'py>,
     array: &DArray,
     options: &ExportOptions,
+    requested: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let exported = arrow::export_device(array, options).map_err(|refusal| refused(array, &refusal))?;
-    let (schema, column) = exported.into_raw();
+    let (schema, column) = as_requested(array, options, requested, arrow::export_device)?.into_raw();
     Ok(PyTuple::new(py, [boxed(py, schema)?, boxed(py, column)?])?.into_any())
+}
+
+/// A column of the type that a consumer requests, if its numbers fit that type: the request permits
+/// the copy. Otherwise a column of the array's own type, as the specification permits; and an error
+/// if the request is for other data.
+fn as_requested<A: Lent>(
+    array: &DArray,
+    options: &ExportOptions,
+    requested: Option<&Bound<'_, PyAny>>,
+    export: fn(&DArray, &ExportOptions) -> Result<Exported<A>, Refusal>,
+) -> PyResult<Exported<A>> {
+    let exported = export(array, options).map_err(|refusal| refused(array, &refusal))?;
+    let Some(requested) = requested.filter(|requested| !requested.is_none()) else { return Ok(exported) };
+    // SAFETY: `requested` is an object, and this thread holds the GIL.
+    let Some(wanted) = (unsafe { pointer::<ArrowSchema>(requested.as_ptr(), Some(ArrowSchema::NAME)) })
+    else {
+        let (name, of) = (ArrowSchema::NAME.to_string_lossy(), requested.get_type().qualname()?);
+        return Err(PyTypeError::new_err(format!(
+            "requested_schema is {of}, and no capsule of the name {name:?}"
+        )));
+    };
+    // SAFETY: clause 1: the schema was exported just now. Clause 2: by the protocol, a capsule of
+    // that name points to a schema, which lives while `requested` is referenced.
+    let asked =
+        unsafe { arrow::requested(exported.schema(), wanted) }.map_err(|error| errors::refusal(&error))?;
+    let can_convert = array.dtype().as_scalar().is_some() && array.place().is_host();
+    let Some(dtype) = asked.filter(|_| can_convert) else { return Ok(exported) };
+    let cast = |array: &DArray| array.cast(&dtype, Order::RowMajor, Casting::Checked);
+    match detached(requested.py(), array, cast) {
+        Ok(converted) => export(&converted, options).map_err(|refusal| refused(array, &refusal)),
+        // Numbers that do not fit are left for the consumer to find.
+        Err(_) => Ok(exported),
+    }
 }
 
 /// Why an array goes out by no column, and how it would.
@@ -132,7 +171,9 @@ impl ArrowColumn {
         schema_of(py, &self.array, &self.options)
     }
 
-    /// The type and the column, in capsules.
+    /// The type and the column, in capsules. If ``requested_schema`` asks for numbers of another
+    /// type, they are converted if all fit, and otherwise exported as they are; a request for other
+    /// data raises BufferError.
     #[pyo3(signature = (requested_schema=None))]
     fn __arrow_c_array__<'py>(
         &self,
@@ -140,9 +181,7 @@ impl ArrowColumn {
         requested_schema: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let _attached = attached(py);
-        // The type is the one that there is.
-        let _ = requested_schema;
-        array_of(py, &self.array, &self.options)
+        array_of(py, &self.array, &self.options, requested_schema)
     }
 
     /// The type and the column on its device, in capsules.
@@ -154,14 +193,12 @@ impl ArrowColumn {
         kwargs: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let _attached = attached(py);
-        // The type is the one that there is.
-        let _ = requested_schema;
         for (name, value) in kwargs.into_iter().flatten() {
             if !value.is_none() {
                 return Err(unknown(&name.extract::<String>()?));
             }
         }
-        device_array_of(py, &self.array, &self.options)
+        device_array_of(py, &self.array, &self.options, requested_schema)
     }
 
     fn __repr__(&self) -> String {

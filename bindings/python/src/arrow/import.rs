@@ -1,17 +1,23 @@
 //! Arrow, inwards: objects with `__arrow_c_array__`, `__arrow_c_device_array__` or `__arrow_c_stream__`.
 
-use crossdock::DArray;
+use std::collections::HashMap;
+
+use crossdock::element::DType;
 use crossdock::exchange::protocol::arrow::abi::{
     ArrowArray, ArrowArrayStream, ArrowDeviceArray, ArrowSchema,
 };
 use crossdock::exchange::protocol::arrow::{self, Imported, Stream};
-use pyo3::exceptions::{PyBufferError, PyTypeError};
-use pyo3::intern;
+use crossdock::layout::{AxisSlice, Order};
+use crossdock::{Casting, DArray};
+use pyo3::exceptions::{PyBufferError, PyException, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
+use pyo3::{IntoPyObjectExt, intern};
 
 use crate::capsule::{Boxed, unboxed};
-use crate::errors;
+use crate::detach::both_detached;
+use crate::errors::{self, Raise};
+use crate::functions::copied as copied_of;
 use crate::object::wrap;
 
 /// What [`take`] is to give.
@@ -21,6 +27,9 @@ pub(crate) struct Wanted {
     pub(crate) validity: bool,
     /// A list with an item for each chunk.
     pub(crate) chunks: bool,
+    /// Returns the columns of a struct as a list of pairs, each with its name or the path of names
+    /// in front, instead of a dictionary.
+    pub(crate) pairs: bool,
 }
 
 /// Whether an object has one of the methods.
@@ -31,35 +40,121 @@ pub(crate) fn is_offered(object: &Bound<'_, PyAny>) -> PyResult<bool> {
         || object.hasattr(intern!(py, "__arrow_c_stream__"))?)
 }
 
+/// Why an object exports no column.
+pub(crate) enum Failure {
+    /// An exception of the producer, or another Python exception.
+    Python(PyErr),
+    /// Its elements mean more than their numbers: another protocol would export them without that
+    /// meaning.
+    Meaning(crossdock::Error),
+    /// The exported column cannot be imported.
+    Ours(crossdock::Error),
+}
+
+impl Failure {
+    pub(crate) fn raise(self) -> PyErr {
+        match self {
+            Self::Python(error) => error,
+            Self::Meaning(error) | Self::Ours(error) => errors::refusal(&error),
+        }
+    }
+
+    /// The failure for an error in a schema.
+    fn of_type(error: crossdock::Error) -> Self {
+        if error.is_value() { Self::Meaning(error) } else { Self::Ours(error) }
+    }
+
+    /// Whether a copy by another protocol would lose what elements mean: a time zone, a decimal
+    /// point, nulls.
+    fn loses(&self) -> bool {
+        match self {
+            Self::Python(_) => false,
+            Self::Meaning(_) => true,
+            Self::Ours(error) => error.is_value(),
+        }
+    }
+}
+
+impl From<PyErr> for Failure {
+    fn from(error: PyErr) -> Self {
+        Self::Python(error)
+    }
+}
+
+impl From<crossdock::Error> for Failure {
+    fn from(error: crossdock::Error) -> Self {
+        Self::Ours(error)
+    }
+}
+
 /// The chunks that an object lends, at most so many: one, unless it is a stream.
-fn ask(object: &Bound<'_, PyAny>, most: usize) -> PyResult<Vec<Imported>> {
+///
+/// The device method is tried first: for memory on a device, the other method can only refuse, or
+/// copy silently.
+fn ask(object: &Bound<'_, PyAny>, most: usize) -> Result<Vec<Imported>, Failure> {
     let py = object.py();
-    if let Some(method) = object.getattr_opt(intern!(py, "__arrow_c_array__"))? {
-        let pair =
-            pair(&method.call0().map_err(|error| errors::producer(py, "__arrow_c_array__()", error))?)?;
-        let schema = unboxed::<ArrowSchema>(&pair.0, "__arrow_c_array__")?;
-        let array = unboxed::<ArrowArray>(&pair.1, "__arrow_c_array__")?;
-        // SAFETY: structs on loan, which nobody else consumes: what the capsules hold is marked as moved. What they say of their memory is
-        // the protocol's word.
-        let imported = unsafe { arrow::take_over(schema, array) };
-        return Ok(vec![imported.map_err(|error| errors::refusal(&error))?]);
-    }
+    let mut refused = None;
     if let Some(method) = object.getattr_opt(intern!(py, "__arrow_c_device_array__"))? {
-        let pair = pair(
-            &method.call0().map_err(|error| errors::producer(py, "__arrow_c_device_array__()", error))?,
-        )?;
-        let schema = unboxed::<ArrowSchema>(&pair.0, "__arrow_c_device_array__")?;
-        let array = unboxed::<ArrowDeviceArray>(&pair.1, "__arrow_c_device_array__")?;
-        // SAFETY: as above.
-        let imported = unsafe { arrow::take_over_device(schema, array) };
-        return Ok(vec![imported.map_err(|error| errors::refusal(&error))?]);
+        match method.call0() {
+            Ok(given) => return Ok(vec![on_device(&given)?]),
+            Err(error) if !error.is_instance_of::<PyException>(py) => return Err(error.into()),
+            Err(error) => refused = Some(errors::producer(py, "__arrow_c_device_array__()", error)),
+        }
     }
-    let method = object.getattr(intern!(py, "__arrow_c_stream__")).map_err(|_| not_arrow(object))?;
+    if let Some(method) = object.getattr_opt(intern!(py, "__arrow_c_array__"))? {
+        let given = method.call0().map_err(|error| errors::producer(py, "__arrow_c_array__()", error))?;
+        return Ok(vec![on_host(&given)?]);
+    }
+    let Some(method) = object.getattr_opt(intern!(py, "__arrow_c_stream__"))? else {
+        return Err(refused.unwrap_or_else(|| not_arrow(object)).into());
+    };
+    if has_python_objects(object) {
+        return Err(PyBufferError::new_err(
+            "columns of Python's objects are addresses of them in Polars, which it lends as bytes: cast them to what they stand for",
+        )
+        .into());
+    }
     let capsule = method.call0().map_err(|error| errors::producer(py, "__arrow_c_stream__()", error))?;
     let stream = unboxed::<ArrowArrayStream>(&capsule, "__arrow_c_stream__")?;
-    // SAFETY: as above.
-    let stream = unsafe { Stream::take_over(stream) }.map_err(|error| errors::refusal(&error))?;
-    stream.take(most).map(|chunk| chunk.map_err(|error| errors::refusal(&error))).collect()
+    // SAFETY: the struct belongs to the capsule, and no other consumer has it: the import marks it
+    // as moved. Its content is as the protocol requires.
+    let stream = unsafe { Stream::take_over(stream) }.map_err(Failure::of_type)?;
+    stream.take(most).map(|chunk| Ok(chunk?)).collect()
+}
+
+/// Whether a series or frame of Polars has columns of Python objects, which its schema declares as
+/// eight bytes each.
+fn has_python_objects(object: &Bound<'_, PyAny>) -> bool {
+    let module = || object.get_type().getattr("__module__").ok()?.extract::<String>().ok();
+    if !module().is_some_and(|module| module.starts_with("polars.")) {
+        return false;
+    }
+    let is_object =
+        |dtype: Bound<'_, PyAny>| dtype.str().is_ok_and(|name| name.to_string().contains("Object"));
+    match object.getattr("dtypes") {
+        Ok(all) => all.try_iter().is_ok_and(|mut all| all.any(|dtype| dtype.is_ok_and(is_object))),
+        Err(_) => object.getattr("dtype").is_ok_and(is_object),
+    }
+}
+
+/// The column in the two capsules of `__arrow_c_array__`.
+fn on_host(given: &Bound<'_, PyAny>) -> Result<Imported, Failure> {
+    let (schema, array) = pair(given)?;
+    let schema = unboxed::<ArrowSchema>(&schema, "__arrow_c_array__")?;
+    let array = unboxed::<ArrowArray>(&array, "__arrow_c_array__")?;
+    // SAFETY: the structs belong to the capsules, and no other consumer has them: the import marks
+    // them as moved. Their content is as the protocol requires.
+    unsafe { arrow::take_over(schema, array) }.map_err(Failure::of_type)
+}
+
+/// The column in the two capsules of `__arrow_c_device_array__`.
+fn on_device(given: &Bound<'_, PyAny>) -> Result<Imported, Failure> {
+    let (schema, array) = pair(given)?;
+    let schema = unboxed::<ArrowSchema>(&schema, "__arrow_c_device_array__")?;
+    let array = unboxed::<ArrowDeviceArray>(&array, "__arrow_c_device_array__")?;
+    // SAFETY: the structs belong to the capsules, and no other consumer has them: the import marks
+    // them as moved. Their content is as the protocol requires.
+    unsafe { arrow::take_over_device(schema, array) }.map_err(Failure::of_type)
 }
 
 fn pair<'py>(given: &Bound<'py, PyAny>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
@@ -78,45 +173,125 @@ fn not_arrow(object: &Bound<'_, PyAny>) -> PyErr {
 }
 
 /// The only chunk that an object lends.
-fn only(object: &Bound<'_, PyAny>) -> PyResult<Imported> {
+fn only(object: &Bound<'_, PyAny>) -> Result<Imported, Failure> {
     let mut chunks = ask(object, 2)?;
-    match (chunks.pop(), chunks.is_empty()) {
-        (Some(chunk), true) => Ok(chunk),
-        (Some(_), false) => Err(PyBufferError::new_err(
+    let error = match (chunks.pop(), chunks.is_empty()) {
+        (Some(chunk), true) => return Ok(chunk),
+        (Some(_), false) => PyBufferError::new_err(
             "the elements come in more than one chunk, and chunks lie apart: crossdock.from_arrow(obj, chunks=True) gives an array for \
              each; or let their library make one of them (combine_chunks(), rechunk()), by a copy",
-        )),
-        (None, _) => Err(PyBufferError::new_err(
+        ),
+        (None, _) => PyBufferError::new_err(
             "the stream has no chunk (left), and so there is no array: crossdock.from_arrow(obj, chunks=True) gives an empty list",
-        )),
-    }
+        ),
+    };
+    Err(error.into())
 }
 
 /// An array in place on the one column that an object lends.
-pub(crate) fn lend(object: &Bound<'_, PyAny>) -> PyResult<DArray> {
-    only(object)?.into_array().map_err(|error| errors::refusal(&error))
+pub(crate) fn lend(object: &Bound<'_, PyAny>) -> Result<DArray, Failure> {
+    Ok(only(object)?.into_array()?)
 }
 
-/// The columns that an object lends as records, by a copy. None where it lends no struct.
-pub(crate) fn records(object: &Bound<'_, PyAny>) -> PyResult<Option<DArray>> {
-    let chunk = only(object)?;
-    match chunk.child_names() {
-        Some(_) => chunk.into_records().map(Some).map_err(|error| errors::refusal(&error)),
-        None => Ok(None),
+/// What Arrow knows about an object's elements, for a caller that copies them.
+pub(crate) enum Elements {
+    /// The copy: columns of a struct as records, chunks concatenated.
+    Copied(DArray),
+    /// Some elements are null. A copy made by another protocol has all elements only if it has this
+    /// type; with any other type the nulls have changed the numbers.
+    Nulls(DType, PyErr),
+    /// Nothing that this library supports; with the reason, if it is the type.
+    Unknown(Option<PyErr>),
+}
+
+/// Copies the elements that an object exports.
+///
+/// # Errors
+///
+/// If elements mean more than their numbers, by whichever protocol they would be copied.
+pub(crate) fn copied(object: &Bound<'_, PyAny>) -> PyResult<Elements> {
+    let chunks = match ask(object, usize::MAX) {
+        Ok(chunks) => chunks,
+        Err(failure) if failure.loses() => return Err(failure.raise()),
+        Err(Failure::Python(error)) if !error.is_instance_of::<PyException>(object.py()) => {
+            return Err(error);
+        }
+        Err(Failure::Python(_)) => return Ok(Elements::Unknown(None)),
+        Err(failure) => return Ok(Elements::Unknown(Some(failure.raise()))),
+    };
+    let (mut arrays, mut nulls) = (Vec::new(), None);
+    for chunk in chunks {
+        let array = if chunk.child_names().is_some() {
+            // Records cannot represent nulls, and no other protocol could copy them.
+            chunk.into_records().map_err(Failure::from)
+        } else {
+            chunk.into_array_with_validity().map_err(Failure::from).map(|(array, valid)| {
+                nulls = nulls.take().or(valid);
+                array
+            })
+        };
+        match array {
+            Ok(array) => arrays.push(array),
+            Err(failure) if failure.loses() => return Err(failure.raise()),
+            Err(_) => return Ok(Elements::Unknown(None)),
+        }
     }
+    Ok(match (arrays.first(), nulls) {
+        (Some(first), Some(_)) => {
+            let text = "elements are null, which no dtype says: fill them, leave them out, or take the truth values beside them \
+                        (crossdock.from_arrow(obj, validity=True))";
+            Elements::Nulls(first.dtype().clone(), PyBufferError::new_err(text))
+        }
+        (Some(_), None) => joined(object.py(), &arrays)?.map_or(Elements::Unknown(None), Elements::Copied),
+        (None, _) => Elements::Unknown(None),
+    })
+}
+
+/// Concatenates chunks into one array. `None` if they are not rows of the same kind.
+fn joined(py: Python<'_>, chunks: &[DArray]) -> PyResult<Option<DArray>> {
+    let Some(first) = chunks.first() else { return Ok(None) };
+    let rows = |array: &DArray| array.shape().split_first().map(|(len, row)| (*len, row.to_vec()));
+    let Some((_, row)) = rows(first) else { return Ok(None) };
+    let lengths: Option<Vec<usize>> = chunks
+        .iter()
+        .map(|chunk| rows(chunk).filter(|(_, other)| *other == row && chunk.dtype() == first.dtype()))
+        .map(|found| found.map(|(len, _)| len))
+        .collect();
+    let Some(lengths) = lengths.filter(|_| chunks.iter().all(|chunk| chunk.place().is_host())) else {
+        return Ok(None);
+    };
+    if let [only] = chunks {
+        // A single chunk that is not a copy yet; records already are.
+        return match only.dtype().as_record() {
+            Some(_) => Ok(Some(only.clone())),
+            None => copied_of(py, only).map(Some),
+        };
+    }
+    let shape = [&[lengths.iter().sum()], &row[..]].concat();
+    let all = DArray::zeros(first.dtype().clone(), &shape, Order::RowMajor).raise()?;
+    let mut end = 0;
+    for (chunk, len) in chunks.iter().zip(lengths) {
+        let (start, stop) = (Some(end as isize), Some((end + len) as isize));
+        end += len;
+        let part = all.slice([AxisSlice::Range { start, stop, step: 1 }, AxisSlice::Ellipsis]).raise()?;
+        let assign = |part: &DArray, chunk: &DArray| part.assign(chunk, Casting::Checked);
+        both_detached(py, [&part, chunk], assign).raise()?;
+    }
+    Ok(Some(all))
 }
 
 /// What an object lends: a column as an array, or the columns of a struct by name; of each chunk where that is wanted.
 pub(crate) fn take<'py>(object: &Bound<'py, PyAny>, wanted: Wanted) -> PyResult<Bound<'py, PyAny>> {
     let py = object.py();
     if wanted.chunks {
-        let items: Vec<_> = ask(object, usize::MAX)?
+        let items: Vec<_> = ask(object, usize::MAX)
+            .map_err(Failure::raise)?
             .into_iter()
             .map(|chunk| arrays(py, chunk, wanted))
             .collect::<PyResult<_>>()?;
         return Ok(PyList::new(py, items)?.into_any());
     }
-    arrays(py, only(object)?, wanted)
+    arrays(py, only(object).map_err(Failure::raise)?, wanted)
 }
 
 fn arrays(py: Python<'_>, chunk: Imported, wanted: Wanted) -> PyResult<Bound<'_, PyAny>> {
@@ -129,17 +304,51 @@ fn arrays(py: Python<'_>, chunk: Imported, wanted: Wanted) -> PyResult<Bound<'_,
             wrap(py, chunk.into_array().map_err(raise)?)
         };
     }
-    let columns = PyDict::new(py);
-    if wanted.validity {
-        for (name, values, valid) in chunk.into_columns_with_validity().map_err(raise)? {
-            columns.set_item(name, with_validity(py, values, valid)?)?;
-        }
+    let paths: Vec<Vec<String>> =
+        chunk.column_paths().iter().map(|path| path.iter().map(|&name| name.to_owned()).collect()).collect();
+    if !wanted.pairs {
+        names_differ(&paths)?;
+    }
+    let columns: Vec<(String, Bound<'_, PyAny>)> = if wanted.validity {
+        let columns = chunk.into_columns_with_validity().map_err(raise)?;
+        let column = |(name, values, valid)| Ok((name, with_validity(py, values, valid)?));
+        columns.into_iter().map(column).collect::<PyResult<_>>()?
     } else {
-        for (name, values) in chunk.into_columns().map_err(raise)? {
-            columns.set_item(name, wrap(py, values)?)?;
+        let columns = chunk.into_columns().map_err(raise)?;
+        columns.into_iter().map(|(name, values)| Ok((name, wrap(py, values)?))).collect::<PyResult<_>>()?
+    };
+    if wanted.pairs {
+        let pair = |(path, (_, column)): (&Vec<String>, _)| match path.as_slice() {
+            [name] => (name, column).into_bound_py_any(py),
+            path => (PyTuple::new(py, path)?, column).into_bound_py_any(py),
+        };
+        let pairs: Vec<_> = paths.iter().zip(columns).map(pair).collect::<PyResult<_>>()?;
+        return Ok(PyList::new(py, pairs)?.into_any());
+    }
+    let named = PyDict::new(py);
+    for (name, column) in columns {
+        named.set_item(name, column)?;
+    }
+    Ok(named.into_any())
+}
+
+/// A dictionary has one column for each name.
+fn names_differ(paths: &[Vec<String>]) -> PyResult<()> {
+    let mut seen = HashMap::new();
+    for path in paths {
+        let name = path.join(".");
+        if let Some(first) = seen.insert(name.clone(), path) {
+            let words = match first == path {
+                true => String::new(),
+                false => format!(", from {first:?} and {path:?}"),
+            };
+            return Err(PyBufferError::new_err(format!(
+                "two columns are called {name:?}{words}, and a dictionary has room for one: crossdock.from_arrow(obj, pairs=True) \
+                 gives a list of pairs"
+            )));
         }
     }
-    Ok(columns.into_any())
+    Ok(())
 }
 
 fn with_validity(py: Python<'_>, values: DArray, valid: Option<DArray>) -> PyResult<Bound<'_, PyAny>> {

@@ -10,7 +10,7 @@ use crossdock::exchange::protocol::arrow::abi::{
 };
 
 pub(crate) use export::{ArrowColumn, array, device_array, schema};
-pub(crate) use import::{Wanted, is_offered, lend, records, take};
+pub(crate) use import::{Elements, Failure, Wanted, copied, is_offered, lend, take};
 
 use crate::capsule::Boxed;
 

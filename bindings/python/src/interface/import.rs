@@ -5,6 +5,7 @@ use std::slice;
 use crossdock::DArray;
 use crossdock::exchange::protocol::array_interface::abi::{HAS_DESCR, PyArrayInterface, WRITEABLE};
 use crossdock::exchange::protocol::array_interface::{Described, cuda, import, type_string};
+use crossdock::layout::MAX_RANK;
 use crossdock::memory::{Birth, Buffer};
 use pyo3::exceptions::{PyBufferError, PyTypeError};
 use pyo3::intern;
@@ -33,6 +34,9 @@ pub(crate) fn is_offered_cuda(object: &Bound<'_, PyAny>) -> PyResult<bool> {
 
 /// What a dictionary says.
 struct Said<'py> {
+    /// The dictionary itself, which keeps the memory alive for some producers; `None` for the C
+    /// struct.
+    given: Option<Bound<'py, PyDict>>,
     typestr: String,
     descr: Option<String>,
     name: Option<String>,
@@ -76,6 +80,7 @@ fn read<'py>(object: &Bound<'py, PyAny>, interface: &str) -> PyResult<Said<'py>>
         },
     };
     Ok(Said {
+        given: Some(given.clone()),
         typestr: needed("typestr")?.extract()?,
         descr,
         name: named(object),
@@ -123,20 +128,35 @@ impl Said<'_> {
 pub(crate) fn lend(object: &Bound<'_, PyAny>) -> PyResult<DArray> {
     let said = read(object, INTERFACE)?;
     match &said.data {
-        Data::At(address, readonly) => at(&said, *address, *readonly, Owner::object(object)),
+        Data::At(address, readonly) => {
+            // NumPy's scalars make a new array for each dictionary, which lives as long as the
+            // dictionary.
+            if let Data::At(again, _) = read(object, INTERFACE)?.data
+                && again != *address
+            {
+                return Err(copied_each_time());
+            }
+            let kept = (object, said.given.as_ref()).into_pyobject(object.py())?;
+            at(&said, *address, *readonly, Owner::object(kept.as_any()))
+        }
         Data::In(data, offset) => {
             let bytes = bytes_of(data)?;
             // Where the data are made anew for each who asks, they are a copy. Both are alive: one address is one memory.
             if let Data::In(again, _) = read(object, INTERFACE)?.data
                 && bytes_of(&again)?.as_ptr() != bytes.as_ptr()
             {
-                return Err(PyBufferError::new_err(
-                    "its __array_interface__ makes a new copy of the data each time that it is asked, and shares no memory",
-                ));
+                return Err(copied_each_time());
             }
             said.within(bytes, *offset)
         }
     }
+}
+
+#[cold]
+fn copied_each_time() -> PyErr {
+    PyBufferError::new_err(
+        "its __array_interface__ makes a new copy of the data each time that it is asked, and shares no memory",
+    )
 }
 
 /// An array on a copy that an object made because it was asked. None where it makes none.
@@ -155,7 +175,8 @@ pub(crate) fn lend_cuda(object: &Bound<'_, PyAny>) -> PyResult<DArray> {
     let Data::At(address, readonly) = said.data else {
         return Err(wrong(CUDA, "has no address as its data".to_owned()));
     };
-    let owner = Owner::object(object);
+    let kept = (object, said.given.as_ref()).into_pyobject(object.py())?;
+    let owner = Owner::object(kept.as_any());
     let data = std::ptr::with_exposed_provenance_mut(address);
     let described = said.described(data);
     let array = cuda::place_of(&described).and_then(|place| {
@@ -187,11 +208,12 @@ pub(crate) fn lend_struct(object: &Bound<'_, PyAny>) -> PyResult<DArray> {
     let described = unsafe { &*described };
     let PyArrayInterface { nd, flags, shape, strides, data, descr, .. } = *described;
     let typestr = type_string(described).map_err(|error| errors::refusal(&error))?;
-    let rank = usize::try_from(nd).unwrap_or(0);
-    // SAFETY: null, or as many numbers as there are axes (the protocol's word).
+    let rank = usize::try_from(nd).ok().filter(|&rank| rank <= MAX_RANK).ok_or_else(|| {
+        PyTypeError::new_err(format!("the __array_struct__ has {nd} axes, and not 0 to {MAX_RANK}"))
+    })?;
     let numbers = |pointer: *mut isize| match pointer.is_null() || rank == 0 {
         true => None,
-        // SAFETY: as above.
+        // SAFETY: not null, and by the protocol it points to as many numbers as there are axes.
         false => Some(unsafe { slice::from_raw_parts(pointer, rank) }.to_vec()),
     };
     let descr = if flags & HAS_DESCR == 0 || descr.is_null() {
@@ -202,6 +224,7 @@ pub(crate) fn lend_struct(object: &Bound<'_, PyAny>) -> PyResult<DArray> {
         Some(descr.repr()?.to_string())
     };
     let said = Said {
+        given: None,
         typestr,
         descr,
         name: named(object),

@@ -1,4 +1,8 @@
-"""Consumers of arrays, really called, and what they got."""
+"""Consumers of arrays that are really called, and what they received.
+
+Each is a generator of two steps: first it takes the array, which the library may refuse; then it
+inspects the result, which must not fail. So an error in these helpers never counts as a refusal.
+"""
 
 import ctypes
 import hashlib
@@ -8,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+import pybuffer
 from handing.memory import lying
 
 
@@ -29,49 +34,80 @@ class Got:
     again: object = None
     #: A rule that was broken.
     broken: str = ""
+    #: What else is seen of elements in place, in the words of the profiles; none where they do not say it.
+    words: str | None = None
 
 
 def seen(made):
-    return Got(made, made.__array_interface__["data"][0])
+    words = ["" if made.flags.writeable else "read-only", "" if made.flags.aligned else "unaligned"]
+    return Got(made, made.__array_interface__["data"][0], words=", ".join(word for word in words if word))
 
 
 def numpy_asarray(thing):
     made = np.asarray(thing)
-    return seen(made)
+    yield
+    yield seen(made)
 
 
 def numpy_from_dlpack(thing):
-    return seen(np.from_dlpack(thing))
+    made = np.from_dlpack(thing)
+    yield
+    yield seen(made)
 
 
 def numpy_frombuffer(thing):
     made = np.frombuffer(thing, "u1")
-    return Got(made.tobytes(), made.ctypes.data, is_flat=True)
+    yield
+    yield Got(made.tobytes(), made.ctypes.data, is_flat=True)
 
 
 def memoryview_(thing):
     view = memoryview(thing)
+    yield
     start = (ctypes.c_size_t * 12)()
     python.PyObject_GetBuffer(ctypes.py_object(view), start, 0x11C)
     address = start[0]
     python.PyBuffer_Release(start)
-    return Got((view.shape, view.tobytes()), address)
+    yield Got((view.shape, view.tobytes()), address)
 
 
 def memoryview_items(thing):
-    view = memoryview(thing)
-    return Got(view.tolist(), copied=True)
+    items = memoryview(thing).tolist()
+    yield
+    # The elements of a list are Python's own numbers.
+    yield Got(items, copied=True)
 
 
 def hashlib_(thing):
-    return Got(hashlib.sha256(thing).digest(), copied=False)
+    digest = hashlib.sha256(thing).digest()
+    yield
+    buffer = pybuffer.Buffer()
+
+    def lend():
+        pybuffer.get(thing, ctypes.byref(buffer), 0)
+        pybuffer.release(ctypes.byref(buffer))
+
+    # What hashing allocates beyond an export of plain bytes and the creation of an empty hash.
+    more = allocated(lambda: hashlib.sha256(thing)) - allocated(lend) - allocated(hashlib.sha256)
+    yield Got(digest, copied=more >= max(buffer.len, 1))
+
+
+def allocated(act):
+    """The peak of Python's allocations during a call, which the caller has made once before."""
+    tracemalloc.start()
+    try:
+        act()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
 
 
 def pyarrow_py_buffer(thing):
     import pyarrow
 
     made = pyarrow.py_buffer(thing)
-    return Got(made.to_pybytes(), made.address, is_flat=True)
+    yield
+    yield Got(made.to_pybytes(), made.address, is_flat=True)
 
 
 def column(made):
@@ -102,27 +138,35 @@ def column(made):
 def pyarrow_array(thing):
     import pyarrow
 
-    return column(pyarrow.array(thing))
+    made = pyarrow.array(thing)
+    yield
+    yield column(made)
 
 
 def pyarrow_tensor(thing):
     import pyarrow
 
-    return seen(np.asarray(pyarrow.Tensor.from_numpy(thing)))
+    made = pyarrow.Tensor.from_numpy(thing)
+    yield
+    yield seen(np.asarray(made))
 
 
 def nanoarrow_(thing):
     import nanoarrow
     import pyarrow
 
-    return column(pyarrow.array(nanoarrow.c_array(thing)))
+    made = nanoarrow.c_array(thing)
+    yield
+    yield column(pyarrow.array(made))
 
 
 def arro3(thing):
     import arro3.core
     import pyarrow
 
-    return column(pyarrow.array(arro3.core.Array(thing)))
+    made = arro3.core.Array(thing)
+    yield
+    yield column(pyarrow.array(made))
 
 
 def polars_(thing):
@@ -130,6 +174,7 @@ def polars_(thing):
     import pyarrow
 
     made = polars.Series(thing)
+    yield
     values = made.to_numpy()
     try:
         address = column(pyarrow.chunked_array(made).chunk(0)).address
@@ -137,39 +182,42 @@ def polars_(thing):
         # No memory of one type, or no values.
         address = 0
     is_nested = values.dtype == object and "Object" not in str(made.dtype)
-    return Got(values.tolist() if is_nested else values, address)
+    yield Got(values.tolist() if is_nested else values, address)
 
 
 def pillow(thing):
     from PIL import Image
 
     image = Image.fromarray(thing)
-    return Got(np.asarray(image), again=lambda: np.asarray(image))
+    yield
+    yield Got(np.asarray(image), again=lambda: np.asarray(image))
 
 
 def opencv(thing):
     import cv2
 
     made = cv2.copyMakeBorder(thing, 0, 0, 0, 0, cv2.BORDER_REPLICATE)
+    yield
     tracemalloc.start()
     try:
         cv2.norm(thing)
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    return Got(np.empty(()) if made is None else made, copied=made is not None and peak > made.nbytes * 0.9)
+    yield Got(np.empty(()) if made is None else made, copied=made is not None and peak > made.nbytes * 0.9)
 
 
 def tvm(thing):
     import tvm_ffi
 
     made = tvm_ffi.from_dlpack(thing)
-    got = tensor(
-        made.data_ptr(), made.shape, made.strides, made.dtype.type_code, made.dtype.bits, made.dtype.lanes, made
-    )
+    # A type that the library does not know is refused when the dtype is requested.
+    dtype = made.dtype
+    yield
+    got = tensor(made.data_ptr(), made.shape, made.strides, dtype.type_code, dtype.bits, dtype.lanes, made)
     if getattr(thing, "readonly", False) and got.elements.dtype.kind != "V" and np.from_dlpack(made).flags.writeable:
         got.broken = "it may be written"
-    return got
+    yield got
 
 
 #: DLPack's numbers of types.
@@ -192,8 +240,10 @@ def nanobind(function):
     def consumer(thing):
         from handing import extension
 
-        address, shape, strides, code, bits, lanes = getattr(extension.load(), function)(thing)
-        return tensor(address, shape, strides, code, bits, lanes, thing)
+        take = getattr(extension.load(), function)
+        address, shape, strides, code, bits, lanes = take(thing)
+        yield
+        yield tensor(address, shape, strides, code, bits, lanes, thing)
 
     return consumer
 
@@ -224,16 +274,18 @@ def jax_(thing):
 
     jax.config.update("jax_enable_x64", True)
     made = jax.dlpack.from_dlpack(thing)
-    return Got(np.asarray(made), made.unsafe_buffer_pointer())
+    yield
+    yield Got(np.asarray(made), made.unsafe_buffer_pointer())
 
 
 def torch_(thing):
     import torch
 
     made = torch.from_dlpack(thing)
+    yield
     if getattr(thing, "readonly", False):
-        return Got(None, broken="it may be written")
-    return Got(made.view(torch.uint8).numpy() if made.dtype.itemsize == 1 else made.numpy(), made.data_ptr())
+        yield Got(None, broken="it may be written")
+    yield Got(made.view(torch.uint8).numpy() if made.dtype.itemsize == 1 else made.numpy(), made.data_ptr())
 
 
 #: Consumers whose libraries are too large to be required: module, and profile.
@@ -291,14 +343,22 @@ def difference(got, elements):
 
 
 def hand_over(consumer, specimen):
-    """What comes of it: in place, copies, refuses or misreads, and why; "takes" where there is nothing to tell by."""
+    """The outcome: in place, copies, refuses or misreads, with the reason or what else was seen;
+    "takes" if nothing distinguishes them.
+
+    A refusal by the library is an outcome; any later failure fails the test.
+    """
     elements = specimen.elements
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            got = consumer(specimen.thing)
+            steps = consumer(specimen.thing)
+            next(steps)
     except Exception as error:
         return "refuses", f"{type(error).__name__}: {error}"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        got = next(steps)
     if elements is None:
         return "takes", "its elements are in no memory"
     different = got.broken or difference(got, elements)
@@ -311,7 +371,7 @@ def hand_over(consumer, specimen):
         got.copied = not follows(got, address)
     if got.copied is None:
         got.copied = got.address != address
-    return ("copies" if got.copied else "in place"), ""
+    return ("copies", "") if got.copied else ("in place", got.words)
 
 
 def follows(got, address):

@@ -50,16 +50,15 @@ def explain(obj: object, /, *, streams: bool | None = None) -> Explanation:
     for profile in PROFILES:
         outcome, reason = profile.judge(found)
         version = installed(profile.library)
-        consumers.append(
-            Consumer(profile.name, outcome, reason, profile.library, profile.measured_on, version, profile.is_verified)
-        )
+        about = profile.library, profile.measured_on, version, profile.holds_for(version), profile.is_verified
+        consumers.append(Consumer(profile.name, outcome, reason, *about))
     return Explanation(found.type_name, list(found.offers.values()), agreement(found.offers), consumers)
 
 
 def ours(obj: object, found: Subject) -> Consumer:
     """What this package would do, which is found by doing it."""
     consumer = functools.partial(
-        Consumer, "crossdock.asarray", library="crossdock", measured_on="", installed=None, verified=True
+        Consumer, "crossdock.asarray", library="crossdock", measured_on="", installed=None, verified=True, tested=True
     )
     stream = found.offers.get(STREAM)
     if stream is not None and stream.shape is None and stream.refusal is None:
@@ -75,9 +74,13 @@ def ours(obj: object, found: Subject) -> Consumer:
 
 @functools.cache
 def installed(library: str) -> str | None:
-    """The version of a distribution that is installed."""
+    """The version of an installed distribution, or of the interpreter itself, which is not one."""
     from importlib.metadata import PackageNotFoundError, version
 
+    if library == "python":
+        import platform
+
+        return platform.python_version()
     try:
         return version(library)
     except PackageNotFoundError:

@@ -117,6 +117,10 @@ def ask_method(thing: object) -> Offer | None:
         except TypeError:
             made, is_old = method(), True
         says = from_dict(METHOD, made.__array_interface__)
+        # For types defined by another library, the dictionary describes only bytes, which need no
+        # alignment.
+        if isinstance(made, sys.modules["numpy"].ndarray):
+            says.extra["is_aligned"] = bool(made.flags.aligned)
     except Exception as error:
         return Offer(METHOD, refusal=f"not without a copy: {refusal(error)}")
     says.owner = buffers.class_name(made)

@@ -121,6 +121,8 @@ class Offer:
             natural = 1
         if boundary is not None:
             return (self.address or 0) % boundary == 0
+        if "is_aligned" in self.extra:
+            return bool(self.extra["is_aligned"])
         return (self.address or 0) % max(natural, 1) == 0 and all(
             stride % max(natural, 1) == 0 for _, stride in self.steps()
         )

@@ -23,7 +23,10 @@ class Consumer:
     installed : str or None
         The version that is installed here.
     verified : bool
-        Whether the tests of this package hold the profile to the library itself.
+        Whether the tests of this package compare the profile with the installed version of the
+        library.
+    tested : bool
+        Whether they compare it with the measured version.
     """
 
     name: str
@@ -33,6 +36,7 @@ class Consumer:
     measured_on: str
     installed: str | None
     verified: bool
+    tested: bool
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ import textwrap
 
 from .offers import PROTOCOLS, Offer
 from .result import Consumer, Explanation
+from .verdicts import is_measured
 
 WIDTH = 100
 FIRST = 30
@@ -78,14 +79,17 @@ def row(first: str, second: str, indent: int = FIRST) -> list[str]:
 
 
 def footnote(consumers: list[Consumer]) -> str:
-    """Of which nothing was verified, and which are of other versions than those that were measured."""
-    unverified = [f"{consumer.library} {consumer.measured_on}" for consumer in consumers if not consumer.verified]
-    others = sorted(
-        {
-            f"{consumer.library} {consumer.installed} (measured: {consumer.measured_on})"
-            for consumer in consumers
-            if consumer.installed and not consumer.installed.startswith(consumer.measured_on)
-        }
-    )
-    words = f"* unverified: as measured on {', '.join(unverified)}, and not held to it by tests." if unverified else ""
-    return words + (f" Installed in another version: {', '.join(others)}." if others else "")
+    """The profiles that were not verified here: no test compares them with their library, or
+    another version was measured."""
+    untested, others = [], set()
+    for consumer in consumers:
+        measured = f"{consumer.library} {consumer.measured_on}"
+        if not consumer.tested:
+            untested.append(measured)
+        if not consumer.verified and consumer.installed and not is_measured(consumer.installed, consumer.measured_on):
+            others.add(f"measured with {measured}, and {consumer.installed} is installed")
+        elif not consumer.verified and consumer.tested:
+            others.add(f"measured with {measured}, which is not installed")
+    words = [f"as measured on {', '.join(untested)}, and not held to it by tests"] if untested else []
+    words += sorted(others)
+    return f"* unverified: {'; '.join(words)}." if words else ""

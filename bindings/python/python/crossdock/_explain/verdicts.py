@@ -45,3 +45,16 @@ class Profile:
     measured_on: str
     judge: Callable[[Subject], Verdict]
     is_verified: bool = True
+
+    def holds_for(self, installed: str | None) -> bool:
+        """Whether the tests compare it with the installed version, not with another one."""
+        return self.is_verified and is_measured(installed, self.measured_on)
+
+
+def is_measured(installed: str | None, measured_on: str) -> bool:
+    """Whether a version is one of those measured (`2.4.6`, `3.11, 3.12 and 3.13`), ignoring its
+    local build tag."""
+    if installed is None:
+        return False
+    public = installed.partition("+")[0] + "."
+    return any(public.startswith(version + ".") for version in measured_on.replace(" and ", ", ").split(", "))
