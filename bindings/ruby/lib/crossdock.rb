@@ -30,6 +30,7 @@ module Crossdock
 end
 
 require "crossdock/crossdock"
+require_relative "crossdock/transient"
 require_relative "crossdock/array"
 require_relative "crossdock/shared_memory"
 require_relative "crossdock/dlpack"

@@ -47,6 +47,26 @@ class TestAdapters < Test::Unit::TestCase
     assert_equal [[5, 6]], Crossdock.view(negative).to_a
   end
 
+  def test_what_has_an_adapter_is_copied_from
+    buffer = IO::Buffer.new(4)
+    buffer.set_string("abcd")
+    with_adapter(Photo) { |one, _request| Crossdock::Array.new(one.rows) }
+    pair = Struct.new(:rows)
+    with_adapter(pair) { |one, _request| Crossdock::Array.new(one.rows) }
+    [[buffer, [97, 98, 99, 100]], [Photo.new([1, 2, 3, 4]), [1, 2, 3, 4]], [pair.new([1, 2, 3, 4]), [1, 2, 3, 4]]].each do |object, elements|
+      assert_equal elements, Crossdock::Array.new(object).to_a
+      assert_equal [:float32, elements], Crossdock::Array.new(object, dtype: :float32).then { |array| [array.dtype, array.to_a] }
+      array = Crossdock::Array.zeros(2, 4, dtype: :int16)
+      array[1] = object
+      assert_equal [[0] * 4, elements], array.to_a
+      assert_equal [elements] * 2, array.fill(object).to_a
+    end
+    # The memory borrowed for the copy was released.
+    assert_nothing_raised { buffer.resize(8) }
+    assert_raise(TypeError) { Crossdock::Array.new(Object.new) }
+    assert_raise(TypeError) { Crossdock::Array.zeros(1)[0] = Object.new }
+  end
+
   def test_a_class_has_one_adapter_at_most
     with_adapter(Photo) { |one, _| Crossdock::Array.new(one.rows) }
     assert_match(/test_adapters\.rb:\d+/, message_of(ArgumentError) { Crossdock.register(Photo) { nil } })
@@ -209,7 +229,7 @@ class TestAdapters < Test::Unit::TestCase
     assert_equal ["T".ord, true], [array[0], array.readonly?]
     assert_equal "C", array.to_arrow.format
     slice = buffer.slice(4, 5)
-    assert_equal "quick", Crossdock.view(slice).pack
+    assert_equal "quick", Crossdock.view(slice).to_binary
     # Ruby's own setters write the String by a slice of its buffer.
     [buffer, slice].each { |one| assert_match(/frozen String/, message_of(Crossdock::Refusal) { Crossdock.view(one, writable: true) }) }
     refute Crossdock.view(slice, writable: true, copy: true).readonly?
@@ -224,7 +244,7 @@ class TestAdapters < Test::Unit::TestCase
     text = +"The quick brown fox jumps over the lazy dog"
     IO::Buffer.for(text) do |buffer|
       assert_raise(Crossdock::Refusal) { Crossdock.view(buffer) }
-      assert_equal text, Crossdock.view(buffer, copy: true).pack
+      assert_equal text, Crossdock.view(buffer, copy: true).to_binary
     end
   end
 
@@ -352,7 +372,7 @@ class TestAdapters < Test::Unit::TestCase
     bytes = stand_in("GLib::Bytes", to_s: "bytes")
     buffer = stand_in("Arrow::Buffer", size: 5, data: bytes.new)
     assert_equal 5, assert_raise(Crossdock::Refusal) { Crossdock.view(buffer.new) }.would_copy
-    assert_equal "bytes", Crossdock.view(buffer.new, copy: true).pack
+    assert_equal "bytes", Crossdock.view(buffer.new, copy: true).to_binary
   ensure
     Object.__send__(:remove_const, :GLib) if glib
   end

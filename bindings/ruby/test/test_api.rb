@@ -28,11 +28,18 @@ class TestApi < Test::Unit::TestCase
     assert_equal before + 2, Extension.released
   end
 
+  def test_axes_without_a_shape_are_refused
+    [[-1, true], [-1, false], [1, false], [2, false], [-(2**62), true]].each do |ndim, has_shape|
+      assert_match(/#{ndim} axes without a shape/, message_of(ArgumentError) { Extension.make_badly(ndim, has_shape) })
+    end
+    assert_equal [[], [2], [2, 2]], [[0, false], [1, true], [2, true]].map { |ndim, has_shape| Extension.make_badly(ndim, has_shape).shape }
+  end
+
   def test_an_owner_is_kept
     arrays = ::Array.new(300) { |number| Extension.wrap("#{number} is a String that nobody else has".dup) }
     GC.start
     ::Array.new(1000) { "x" * 40 }
-    assert_equal(::Array.new(300) { |number| "#{number} is a String that nobody else has" }, arrays.map(&:pack))
+    assert_equal(::Array.new(300) { |number| "#{number} is a String that nobody else has" }, arrays.map(&:to_binary))
     assert_predicate arrays[0], :readonly?
   end
 

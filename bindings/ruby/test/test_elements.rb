@@ -19,7 +19,7 @@ class TestElements < Test::Unit::TestCase
         bytes = random.bytes(size * [0].pack(letter).bytesize)
         array = Crossdock::Array.from_string(bytes, dtype: dtype)
         assert_equal bytes.unpack("#{letter}*").map(&:to_s), array.to_a.map(&:to_s), "#{size} of #{dtype}"
-        assert_equal bytes, array.pack
+        assert_equal bytes, array.to_binary
         array.release
       end
     end
@@ -29,7 +29,7 @@ class TestElements < Test::Unit::TestCase
     floats = (-1074..1023).flat_map { |power| [2.0**power, -(2.0**power), 1.7 * 2.0**[power, 1022].min] }
     floats += [0.0, -0.0, Float::INFINITY, -Float::INFINITY, Float::MAX, Float::MIN, 1.72723e-77, [0x3000000000000000].pack("Q").unpack1("d")]
     array = Crossdock::Array.new(floats)
-    assert_equal floats.pack("d*"), array.pack
+    assert_equal floats.pack("d*"), array.to_binary
     assert_equal floats.pack("d*"), array.to_a.pack("d*")
     assert_equal floats.pack("d*"), array.each.to_a.pack("d*")
     assert_equal floats.pack("d*"), floats.each_index.map { |index| array[index] }.pack("d*")
@@ -52,7 +52,7 @@ class TestElements < Test::Unit::TestCase
 
       turned = array.transpose
       assert_equal turned.each.to_a, turned.to_a.flatten
-      assert_equal turned.to_a.flatten.pack("q*"), turned.pack
+      assert_equal turned.to_a.flatten.pack("q*"), turned.to_binary
       seen[shape.size] += 1
     end
     assert_operator seen.size, :>=, 4, seen
@@ -68,7 +68,7 @@ class TestElements < Test::Unit::TestCase
     assert_equal ["ä", ""], Crossdock::Array.new(["ä", ""]).to_a
     bytes = Crossdock::Array.new(["ab", "c"], dtype: :S3)
     assert_equal [["ab", "c"], Encoding::BINARY], [bytes.to_a, bytes[0].encoding]
-    assert_equal [Encoding::UTF_8, Encoding::BINARY], [Crossdock::Array.new("ä")[].encoding, bytes.pack.encoding]
+    assert_equal [Encoding::UTF_8, Encoding::BINARY], [Crossdock::Array.new("ä")[].encoding, bytes.to_binary.encoding]
     assert_equal 0.1r.to_f, Crossdock::Array.new([0.1r])[0]
   end
 

@@ -85,7 +85,7 @@ class TestExchange < Test::Unit::TestCase
       end
       5.times { GC.start; GC.compact; ::Array.new(10_000) { "x" * 30 } }
       right = lent.each_with_index.all? do |(buffer, narray, capsule), number|
-        [buffer.pack, narray.to_a, Crossdock.from_dlpack(capsule).to_a] == ["buffer \#{number}", [number] * 4, [number] * 4]
+        [buffer.to_binary, narray.to_a, Crossdock.from_dlpack(capsule).to_a] == ["buffer \#{number}", [number] * 4, [number] * 4]
       end
       puts right ? "done" : "others"
     RUBY

@@ -3,6 +3,20 @@
 require_relative "helper"
 
 class TestMake < Test::Unit::TestCase
+  def test_names_of_fields_are_symbols_and_strings_of_text
+    ["\xff", 1, nil, Object.new].each do |name|
+      assert_raise(TypeError, EncodingError, ArgumentError) { Crossdock::Array.zeros(1, dtype: { name => :int8 }) }
+      assert_raise(TypeError, EncodingError, ArgumentError) { Crossdock::Array.zeros(1, dtype: { a: :int8 })[0] = { name => 1 } }
+    end
+    assert_equal [:a, :ä], Crossdock::Array.zeros(1, dtype: { "a" => :int8, ä: :int8 }).fields
+  end
+
+  def test_a_record_that_holds_itself_is_refused
+    fields = {}
+    fields[:inner] = fields
+    assert_match(/64 deep/, assert_raise(ArgumentError) { Crossdock::Array.zeros(1, dtype: fields) }.message)
+  end
+
   include Helper
 
   def test_the_dtype_is_guessed_from_the_elements

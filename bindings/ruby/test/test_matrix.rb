@@ -11,6 +11,7 @@ Native.load("probe") unless defined?(Probe)
 require_relative "matrix/specimens"
 require_relative "matrix/importers"
 require_relative "matrix/exporters"
+require_relative "matrix/overlap"
 require_relative "matrix/page"
 
 # Every importer of the gem beside every exporter, over every class of layout, in one run, which `docs/matrix.md` tells.
@@ -29,7 +30,7 @@ class TestMatrix < Test::Unit::TestCase
 
   # The bytes of the elements, as the array has them.
   def elements(array)
-    array.pack.b.scan(/.{#{array.itemsize}}/mn)
+    array.to_binary.b.scan(/.{#{array.itemsize}}/mn)
   end
 
   # Without a copy; and if that is refused, with one. What comes of it, how many bytes were counted, and why not at once.
@@ -105,7 +106,18 @@ class TestMatrix < Test::Unit::TestCase
     end
     pairs = Importers::ALL.transform_values { |importer| Exporters::ALL.transform_values { |exporter| way(importer, exporter) } }
     (imports.values + exports.values).each { |row| assert row.values.any?(&:goes?) }
-    compare(Page.section(imports, exports, pairs))
+    compare(Page.section(imports, exports, pairs, twice))
+  end
+
+  # Every pair of importers, over one memory.
+  def twice
+    Overlap.table do |target, source|
+      Overlap.verdict(target, source) { |what, expected, got| assert expected == got, "#{what}: #{differing(expected, got)} elements are wrong" }
+    end
+  end
+
+  def differing(expected, got)
+    expected.unpack("s*").zip(got.unpack("s*")).count { |one, other| one != other }
   end
 
   def compare(section)

@@ -29,7 +29,7 @@ class TestRobust < Test::Unit::TestCase
     assert_equal [[[round, 2, 3], [4, 5, 6]], round, "ff"], [array.to_a, lent.item([0, 0]), "ff"]
     assert_equal [[[2, 3], [5, 6]], [[round, 4], [2, 5], [3, 6]], [round, 2, 3, 4, 5, 6]], kept.first(3).map(&:to_a)
     assert_equal [97, 98, 99, 100], kept.last.to_a
-    assert_equal string.b, kept[6].pack
+    assert_equal string.b, kept[6].to_binary
     assert_equal [{ x: 1, y: 0.5 }], records.to_a
     assert_equal [1.5, 1e300, 1i.imaginary], [*Crossdock::Array.new([1.5, 1e300]).to_a, Crossdock::Array.new([1i])[0].imaginary]
     assert_raise(IndexError) { array[9] }

@@ -11,7 +11,7 @@ class TestStrings < Test::Unit::TestCase
     assert_equal [[1.5, 2.5], [3.5, 4.5]], array.to_a
     assert_predicate array, :readonly?
     assert_raise(FrozenError) { array[0, 0] = 1 }
-    assert_equal [string.b, 8, 16], [array.pack, *Crossdock::Array.from_string(string, dtype: :float64, shape: [2, 2], order: :column_major).strides]
+    assert_equal [string.b, 8, 16], [array.to_binary, *Crossdock::Array.from_string(string, dtype: :float64, shape: [2, 2], order: :column_major).strides]
   end
 
   def test_another_string_is_locked_until_nothing_of_the_array_is_left
@@ -22,7 +22,7 @@ class TestStrings < Test::Unit::TestCase
     assert_match(/lock/, message_of(RuntimeError) { Crossdock::Array.from_string(string) })
     array.release
     assert_raise(RuntimeError) { string.clear }
-    assert_equal "bc", part.pack
+    assert_equal "bc", part.to_binary
     part.release
     assert_equal "abcdefg", string << "g"
     Crossdock::Array.from_string(string) do |bytes|
@@ -53,7 +53,7 @@ class TestStrings < Test::Unit::TestCase
     string = +"abc"
     array = Crossdock::Array.from_string(string, copy: true)
     array[0] = 0x7a
-    assert_equal %w[abc zbc], [string, array.pack]
+    assert_equal %w[abc zbc], [string, array.to_binary]
     string << "d"
   end
 
@@ -71,7 +71,7 @@ class TestStrings < Test::Unit::TestCase
     strings = strings.map { |string| string.each_char.to_a.join }
     3.times do
       GC.compact
-      assert_equal strings, arrays.map(&:pack)
+      assert_equal strings, arrays.map(&:to_binary)
     end
   end
 end

@@ -1,7 +1,10 @@
 # frozen_string_literal: true
 
 require_relative "helper"
+require_relative "native"
 require "fiddle"
+
+Native.load("probe") unless defined?(Probe)
 
 # Memory of others.
 class TestView < Test::Unit::TestCase
@@ -37,6 +40,34 @@ class TestView < Test::Unit::TestCase
     writable[0] = 5
     assert_equal [5, 5], [array[0], view[0]]
     assert_raise(FrozenError) { Crossdock.view(array.freeze, writable: true) }
+  end
+
+  # A byte count is at least the extent of the items, or exactly the bytes of the items; any other
+  # number contradicts shape and strides.
+  def test_a_producer_whose_numbers_contradict_each_other_is_refused
+    lend = ->(**says) { Crossdock.view(Probe::Lender.new({ bytes: "a" * 4096, item_size: 8, format: "q", offset: 2048, **says })) }
+    [[2**40, 8], [8, 2**40], [-(2**40), 8], [2**61, 8], [4096, 8], [24, 32]].each do |strides|
+      message = message_of(Crossdock::Error, RangeError) { lend.call(byte_size: 64, ndim: 2, shape: [2, 3], strides: strides) }
+      assert_match(/byte_size is 64|address space|9223372036854775807/, message)
+    end
+    assert_equal 2, lend.call(byte_size: 64, ndim: 2, shape: [2, 3], strides: [24, 8]).shape[0]
+    random = Random.new(Integer(ENV.fetch("CROSSDOCK_SEED", 7)))
+    taken = ::Array.new(2000) do
+      shape = ::Array.new(random.rand(1..3)) { random.rand(1..4) }
+      strides = shape.map { random.rand(-8..8) * 8 }
+      span = shape.zip(strides).sum { |length, stride| (length - 1) * stride.abs } + 8
+      items = shape.inject(8, :*)
+      said = [span - 1, span, span + 1, items - 1, items, items + 1, random.rand(0..1000)].sample(random: random)
+      fits = said >= span || said == items
+      begin
+        assert_equal shape, lend.call(byte_size: said, ndim: shape.size, shape: shape, strides: strides).shape
+        assert fits, [shape, strides, said].inspect
+      rescue Crossdock::Error => error
+        refute fits, [shape, strides, said, error.message].inspect
+      end
+      fits
+    end
+    assert_equal [true, true], [taken.count(true) > 200, taken.count(false) > 200]
   end
 
   def test_what_exports_nothing_is_refused_by_name

@@ -70,13 +70,13 @@ class TestViews < Test::Unit::TestCase
     assert_equal [2, 3], view.to_a
     assert_match(/released/, message_of(Crossdock::Error) { array[0] })
     assert_match(/released/, message_of(Crossdock::Error) { array.shape })
-    assert_match(/released/, message_of(Crossdock::Error) { array.inspect })
+    assert_match(/released/, array.inspect)
     assert_nil array.release
     assert_raise(FrozenError) { view.freeze.release }
   end
 
   def test_there_is_no_array_without_memory
-    assert_raise(TypeError) { Crossdock::Array.allocate }
+    assert_raise(Crossdock::Error) { Crossdock::Array.allocate.size }
     assert_raise(TypeError) { Crossdock::Array.instance_method(:shape).bind_call(Object.new) }
     assert_raise(NoMethodError) { Crossdock::Array.make_full([1], 0, :int8, nil) }
     assert_raise(RangeError, NoMemoryError) { Crossdock::Array.zeros(2**40, 2**40) }

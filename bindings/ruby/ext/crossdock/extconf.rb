@@ -34,7 +34,7 @@ File.write("Makefile", <<~MAKE)
   .PHONY: all install clean distclean #{name}
 
   #{name}:
-  \tRUBY="#{RbConfig.ruby}" #{cargo} build --release --locked --manifest-path "#{source}/Cargo.toml" --target-dir "#{target}"
+  \tRUBY="#{RbConfig.ruby}" "#{cargo}" build --release --locked --manifest-path "#{source}/Cargo.toml" --target-dir "#{target}"
   \tcp "#{built}" #{name}
 
   install: #{name}

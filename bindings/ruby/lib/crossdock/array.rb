@@ -3,8 +3,9 @@
 module Crossdock
   # An n-dimensional array: memory, the type of its elements, a shape and strides.
   #
-  # Indexing, {#transpose}, {#reshape} and {#field} give views: other arrays on the same memory. What copies has `copy`, `pack` or `to_` in its name,
-  # and so do `dup` and `clone`, which copy everywhere in Ruby.
+  # Indexing, {#transpose}, {#reshape} and {#field} give views: other arrays on the same memory.
+  # Methods that copy have `copy` or `to_` in their names, and `dup` and `clone` copy as everywhere
+  # in Ruby.
   #
   # A frozen array is not written through; frozen, it can be shared among Ractors. Other arrays on the same memory that are not frozen can
   # still be written.
@@ -18,7 +19,8 @@ module Crossdock
     include Enumerable
 
     class << self
-      # An array with the elements of nested Arrays, or a copy of an array or of whatever exports a MemoryView.
+      # An array with the elements of nested Arrays, or a copy of an array or of any object that
+      # {Crossdock.view} accepts.
       #
       # @param nested [::Array, Numeric, String, Object] as deep as the array is to have axes
       # @param dtype [Symbol, String, Hash, nil] the type of the elements: a name (`:float32`, `:">int16"`), NumPy's spelling, or a Hash of the fields of
@@ -100,7 +102,8 @@ module Crossdock
     #   @return [Object, Array]
     #   @raise [IndexError] where an axis has no such index
     # @!method []=(*indices, value)
-    #   Writes an element, or all of a part: with a value, or with an array, nested Arrays or whatever exports a MemoryView, broadcast to it.
+    #   Writes an element, or all elements of a part: from a value, or from an array, nested Arrays
+    #   or any object that {Crossdock.view} accepts, broadcast to it.
     #   @raise [RangeError] where a value does not fit the type
     #   @raise [FrozenError] where the array is read-only
     # @!method fill(value)
@@ -108,8 +111,8 @@ module Crossdock
     #   @return [self]
     # @!method to_a
     #   @return [::Array, Object] the elements in nested Arrays; of an array without axes, the element
-    # @!method pack
-    #   @return [String] the bytes of all elements in row-major order, binary
+    # @!method to_binary
+    #   @return [String] the bytes of all elements, row-major; {Array.from_string} is the inverse
     # @!method field(name)
     #   One field of an array of records, as a view.
     #   @return [Array]
@@ -120,9 +123,8 @@ module Crossdock
     # @!method to_readonly
     #   The same memory, not to be written through the result.
     #   @return [Array]
-    # @!method save(path)
-    #   Writes an `.npy` file.
-    #   @return [self]
+    # @!method released?
+    #   @return [Boolean] whether the memory was released, so that nothing can be read
     # @!method release
     #   Gives the memory back, unless another array or a view has it. Nothing can be read from this object after that.
     # @!method ==(other)
@@ -163,7 +165,9 @@ module Crossdock
     end
 
     # The elements converted to another type, in new memory.
-    # @param saturating [Boolean] whether what does not fit becomes the nearest number that does; otherwise it is a RangeError
+    # @param saturating [Boolean] whether values that do not fit are converted anyway: fractions are
+    #   truncated towards zero, dates are rounded down, values out of range become the nearer end of
+    #   it; otherwise they raise a RangeError
     # @return [Array]
     def cast(dtype, saturating: false)
       cast_to(dtype, saturating)
@@ -181,6 +185,57 @@ module Crossdock
       lend_shared(writable, copy)
     end
 
+    # Writes a file that {Crossdock.open} reads again: `.npy`, `.npz`, `.safetensors`, PNG or JPEG
+    # (which is lossy), by the extension of its name. If the format names its arrays, this one gets
+    # the name of the file.
+    # @param path [String, Pathname]
+    # @param format [Symbol, nil] `:npy`, `:npz`, `:safetensors`, `:png` or `:jpg`, whatever the
+    #   name
+    # @return [self]
+    # @raise [ArgumentError] if neither names a format
+    # @raise [Error] if the format cannot store the array
+    def save(path, format: nil)
+      save_as(File.path(path), format)
+    end
+
+    # The elements in nested lists, like {#to_a}. JSON itself refuses values that it cannot
+    # represent (NaN). The dtype is left out.
+    # @return [String]
+    def to_json(*state)
+      to_a.to_json(*state)
+    end
+
+    # For YAML: the bytes of an `.npy` file, which keep dtype, shape and order.
+    # @param coder [Psych::Coder]
+    def encode_with(coder)
+      coder["npy"] = to_npy
+    end
+
+    # For YAML, which loads objects of this class if it is permitted to.
+    # @param coder [Psych::Coder]
+    def init_with(coder)
+      npy = coder["npy"]
+      raise TypeError, "a #{self.class} in YAML has the bytes of an .npy file under the key npy" unless npy.is_a?(String)
+
+      fill_in(self.class.__send__(:from_npy, npy))
+    end
+
+    # For Marshal: the bytes of an `.npy` file.
+    # @return [String]
+    def _dump(_depth)
+      to_npy
+    end
+
+    class << self
+      # For Marshal.
+      # @return [Array]
+      def _load(npy)
+        from_npy(npy)
+      end
+
+      private :from_npy
+    end
+
     # Calls the block with every element, in row-major order.
     # @yield [Object]
     # @return [self, Enumerator] an Enumerator without a block
@@ -190,35 +245,34 @@ module Crossdock
       each_element(&block)
     end
 
-    # A copy. A String of this method's name is a String's own; of an array it is new memory with the same elements.
-    # @return [Array]
-    def dup
-      copy
+    # For `dup`, `clone`, and arrays sent to a Ractor: new memory with the same elements.
+    # @api private
+    def initialize_copy(original)
+      fill_in(original.copy)
     end
-
-    # A copy; frozen where this array is, unless it is said otherwise.
-    # @return [Array]
-    def clone(freeze: nil)
-      cloned = copy
-      cloned.freeze if freeze || (freeze.nil? && frozen?)
-      cloned
-    end
+    private :initialize_copy
 
     # Whether another array has the same type, shape and bytes: then both are one key of a Hash.
     # @return [Boolean]
     def eql?(other)
-      other.is_a?(Array) && dtype == other.dtype && shape == other.shape && pack == other.pack
+      other.is_a?(Array) && dtype == other.dtype && shape == other.shape && to_binary == other.to_binary
     end
 
     # @return [Integer] equal for arrays that are {#eql?}
     def hash
-      [Array, dtype, shape, pack].hash
+      [Array, dtype, shape, to_binary].hash
     end
 
-    # The array as NumPy prints it, behind its class, type and shape.
+    # The array as NumPy prints it, for people. {#to_binary} gives the bytes.
+    # @return [String]
+    def to_s
+      released? ? "released" : text
+    end
+
+    # The same, after its class, dtype and shape.
     # @return [String]
     def inspect
-      "#{self.class} #{dtype} #{shape}\n#{text}"
+      released? ? "#<#{self.class} released>" : "#{self.class} #{dtype} #{shape}\n#{text}"
     end
 
     # @param printer [PP]
@@ -235,7 +289,6 @@ module Crossdock
     end
 
     alias length size
-    alias to_s pack
     alias entries to_a
   end
 end

@@ -10,6 +10,8 @@ module Crossdock
   #   column = array.to_arrow
   #   Arrow::Array.import(column.array, Arrow::DataType.import(column.schema))
   class ArrowColumn
+    include Transient
+
     class << self
       # A column that moves what lies in two structs of somebody else's. They are released by a thread of Ruby's that has the lock and is in no
       # collection, however late: their functions may be written in Ruby.
@@ -94,7 +96,7 @@ module Crossdock
         schema, array = source.is_a?(ArrowColumn) ? [source.schema, source.array] : Kernel.Array(source)
         raise TypeError, "a column of Arrow's has two addresses: of its schema, and of its array" if array.nil?
       end
-      import_arrow(address_of(schema || source), address_of(array), as)
+      import_arrow(address_of(schema || source), address_of(array), as, source)
     end
 
     private :import_arrow

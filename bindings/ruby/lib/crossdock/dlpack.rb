@@ -10,6 +10,8 @@ module Crossdock
   #   capsule = array.to_dlpack
   #   Other.consume(capsule.take)
   class DLPack
+    include Transient
+
     class << self
       # A capsule for a tensor of somebody else's. It is not looked at, but for its version. Its deleter is called by a thread of Ruby's that has
       # the lock and is in no collection, however late: it may be written in Ruby.

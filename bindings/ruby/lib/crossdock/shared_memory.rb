@@ -12,6 +12,8 @@ module Crossdock
   # @example In the child
   #   array = Crossdock::SharedMemory.import(Integer(ARGV[0]), ARGV[1])
   class SharedMemory
+    include Transient
+
     # The array behind a descriptor.
     #
     # @param descriptor [Integer, IO] stays open, and stays the caller's

@@ -115,7 +115,12 @@ module Matrix
       cannot("no such type of elements") unless one.number?
       cannot("elements without gaps, axis 0 the slowest") unless one.row_major? || one.name == "unaligned"
       cannot("a column has a length") if one.shape.empty?
-      kept = []
+      pointer = memory(one.bytes)
+      columns(start(pointer) + one.offset, one.shape, [pointer])
+    end
+
+    # A column of int16 at an address: a fixed-size list if it has two axes.
+    def columns(data, shape, kept = [])
       keep = ->(bytes) { start(memory(bytes).tap { |pointer| kept << pointer }) }
       # Released by a function that marks the struct, and has nothing to free.
       mark = lambda do |offset|
@@ -123,13 +128,12 @@ module Matrix
         kept << closure.new(Fiddle::TYPE_VOID, [Fiddle::TYPE_VOIDP])
         kept.last.to_i
       end
-      data = keep[one.bytes] + one.offset
       schema = ->(format, children) { keep[[keep["#{format}\0"], keep["\0"], 0, 0, children.size, keep[children.pack("Q*")], 0, mark[56], 0].pack("Q9")] }
       array = lambda do |length, buffers, children|
         keep[[length, 0, 0, buffers.size, children.size, keep[buffers.pack("Q*")], keep[children.pack("Q*")], 0, mark[64], 0].pack("q5Q5")]
       end
-      schemas, arrays = [schema["s", []]], [array[one.shape.inject(:*), [0, data], []]]
-      schemas, arrays = [schema["+w:#{one.shape[1]}", schemas]], [array[one.shape[0], [0], arrays]] if one.shape.size == 2
+      schemas, arrays = [schema["s", []]], [array[shape.inject(:*), [0, data], []]]
+      schemas, arrays = [schema["+w:#{shape[1]}", schemas]], [array[shape[0], [0], arrays]] if shape.size == 2
       taken = Crossdock.from_arrow(Crossdock::ArrowColumn.new(schemas[0], arrays[0], owner: kept))
       Brought.new(array: taken, address: data, keep: kept)
     end

@@ -17,12 +17,12 @@ module Matrix
   module Page
     FILE = File.expand_path("../../../../docs/matrix.md", __dir__)
     HEADING = "\n## In Ruby\n"
-    WORDS = { in_place: "in place", copies: "copies", refused: "refused", cannot_say: "–" }.freeze
+    WORDS = { in_place: "in place", copies: "copies", refused: "refused", cannot_say: "–", right: "right" }.freeze
     RAISED = "⁰¹²³⁴⁵⁶⁷⁸⁹".chars.freeze
 
     module_function
 
-    def section(imports, exports, pairs)
+    def section(imports, exports, pairs, twice)
       classes = SPECIMENS.map(&:name)
       ways = pairs.values.flat_map(&:values)
       <<~MARKDOWN
@@ -42,6 +42,14 @@ module Matrix
 
         #{table("from \\ to", pairs, Exporters::ALL.keys)}
         Of #{ways.size} ways from each to each, #{ways.count { |one| one.kind == :in_place }} are in place, #{ways.count { |one| one.kind == :copies }} copy, and #{ways.count { |one| one.kind == :refused }} are refused.
+
+        One memory that comes in twice, by the importer of the row and by that of the column: the first array is assigned from the second, shifted,
+        backwards, transposed, converted, in another byte order, with columns that change places (#{Overlap::OPERATIONS.size} ways). It is right where each
+        leaves what a copy made before says:
+
+        #{table("to \\ from", twice, Overlap::ROADS)}
+        RMagick copies, so that its memory never comes in. A file that a program maps by itself (`IO::Buffer.map`) is an address only: the library does not
+        know whose bytes these are.
       MARKDOWN
     end
 
@@ -58,7 +66,7 @@ module Matrix
     end
 
     def cell(verdict, reasons)
-      return WORDS[:in_place] if verdict.kind == :in_place
+      return WORDS[verdict.kind] unless verdict.why
 
       why = verdict.why[/.*?(?=; (on offer is|it was handed out|a copy of \d)|\z)/m].gsub(/0x\h+/, "…").gsub(/\[[^\]]*\]/, "[…]")
       reasons << why unless reasons.include?(why)

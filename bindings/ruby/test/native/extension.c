@@ -35,6 +35,15 @@ static VALUE wrap(VALUE module, VALUE string)
   return xdr_api_get()->array_from_memory(&memory);
 }
 
+/* Axes without their lengths, as a faulty extension would pass them. */
+static VALUE make_badly(VALUE module, VALUE ndim, VALUE has_shape)
+{
+  static char bytes[8];
+  ssize_t shape[] = {2, 2};
+  xdr_memory memory = {bytes, "uint8", NUM2SSIZET(ndim), RTEST(has_shape) ? shape : NULL, NULL, false, Qnil, NULL, NULL};
+  return xdr_api_get()->array_from_memory(&memory);
+}
+
 static VALUE sum(VALUE module, VALUE object)
 {
   const xdr_api *crossdock = xdr_api_get();
@@ -72,6 +81,7 @@ void Init_extension(void)
   VALUE module = rb_define_module("Extension");
   rb_define_singleton_method(module, "make", make, 2);
   rb_define_singleton_method(module, "wrap", wrap, 1);
+  rb_define_singleton_method(module, "make_badly", make_badly, 2);
   rb_define_singleton_method(module, "sum", sum, 1);
   rb_define_singleton_method(module, "byte_at", byte_at, 2);
   rb_define_singleton_method(module, "released", count_released, 0);

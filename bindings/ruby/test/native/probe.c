@@ -17,12 +17,13 @@ typedef struct lender {
   ssize_t byte_size, item_size, ndim, offset, *shape, *strides, *sub_offsets;
   bool readonly, sparing, raises, available;
   int only_flags, phantom;
+  bool is_others;
 } lender;
 
 static void lender_free(void *data)
 {
   lender *self = data;
-  free(self->bytes);
+  if (!self->is_others) free(self->bytes);
   free(self->format);
   free(self->shape);
   free(self->strides);
@@ -66,6 +67,10 @@ static VALUE lender_initialize(VALUE object, VALUE options)
     self->bytes = malloc(RSTRING_LEN(bytes) + 1);
     memcpy(self->bytes, RSTRING_PTR(bytes), RSTRING_LEN(bytes));
     self->byte_size = RSTRING_LEN(bytes);
+  }
+  if (!NIL_P(number = option(options, "address"))) {
+    self->bytes = (char *)NUM2ULL(number);
+    self->is_others = true;
   }
   self->format = NIL_P(format) ? NULL : strdup(StringValueCStr(format));
   self->item_size = NIL_P(number = option(options, "item_size")) ? 1 : NUM2SSIZET(number);

@@ -58,6 +58,7 @@ fn adopt(
         Some(strides) => Layout::new(&shape, &strides, dtype.itemsize())?,
     };
     keep::give_back();
+    let is_given_back = !block.is_nil();
     let held = if block.is_nil() {
         keep::hold(owner.as_raw(), None)
     } else {
@@ -65,7 +66,9 @@ fn adopt(
     };
     // SAFETY: the word of whoever gave the address: memory of this layout, until the object goes, or the block is called.
     let array = unsafe { lent(ruby, address, dtype, layout, constant, held) }?;
-    Wrapped::new(ruby, if writable { array } else { array.into_readonly() })
+    let array = if writable { array } else { array.into_readonly() };
+    // The array keeps what a block releases; an owner's memory belongs to the owner.
+    if is_given_back { Wrapped::new(ruby, array) } else { Wrapped::sharing(ruby, array, None) }
 }
 
 /// # Safety
@@ -234,7 +237,7 @@ fn io_buffer(ruby: &Ruby, buffer: Value, root: Value, access: (bool, bool)) -> R
     let layout = Layout::contiguous(&[size], 1, Order::RowMajor)?;
     // SAFETY: the bytes that Ruby named, of a buffer that is neither freed nor resized while it is locked, nor moved while it is held.
     let array = unsafe { lent(ruby, base, DType::U8, layout, constant, held) }?;
-    Wrapped::new(ruby, if writable { array } else { array.into_readonly() })
+    Wrapped::sharing(ruby, if writable { array } else { array.into_readonly() }, None)
 }
 
 // ===== NArray

@@ -94,7 +94,12 @@ unsafe extern "C" fn array_from_memory(memory: *const Memory) -> VALUE {
         }?;
         let array = DArray::from_buffer(buffer, dtype, layout, span.low().unsigned_abs())?;
         let array = if memory.readonly { array.into_readonly() } else { array };
-        Ok(Wrapped::new(ruby, array)?.as_value().as_raw())
+        // The array keeps what a function releases; an owner's memory belongs to the owner.
+        let wrapped = match memory.release {
+            Some(_) => Wrapped::new(ruby, array)?,
+            None => Wrapped::sharing(ruby, array, None)?,
+        };
+        Ok(wrapped.as_value().as_raw())
     })
 }
 
@@ -132,7 +137,7 @@ unsafe extern "C" fn view(object: VALUE, writable: bool) -> VALUE {
             let array: Value = crossdock.funcall("view", (object, kwargs!("writable" => writable)))?;
             return Ok(array.as_raw());
         }
-        Ok(Wrapped::new(ruby, import::array(ruby, object, writable)?)?.as_value().as_raw())
+        Ok(import::view(ruby, object, writable)?.as_value().as_raw())
     })
 }
 

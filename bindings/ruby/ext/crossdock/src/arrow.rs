@@ -6,17 +6,23 @@
 use core::cell::UnsafeCell;
 use core::ffi::{CStr, c_char};
 use std::ptr;
+use std::sync::Arc;
 
+use crossdock::DArray;
 use crossdock::exchange::protocol::arrow::abi::{ArrowArray, ArrowSchema};
 use crossdock::exchange::protocol::arrow::{self, ExportOptions, Imported};
 use magnus::rb_sys::{AsRawValue, protect};
-use magnus::{IntoValue, RClass, RModule, RString, Ruby, TypedData, Value, function, method, prelude::*};
+use magnus::{
+    DataTypeFunctions, IntoValue, RClass, RModule, RString, Ruby, TryConvert, TypedData, Value, function,
+    method, prelude::*,
+};
 use rb_sys::VALUE;
 
 use crate::error::{Failure, Result};
 use crate::handle::Wrapped;
 use crate::keep::{self, Held, Loan};
 use crate::policy;
+use crate::pressure::{self, Kept, again};
 use crate::value::name;
 
 /// `Crossdock::ArrowColumn`.
@@ -25,12 +31,23 @@ use crate::value::name;
 ///
 /// 1. Each struct may be released in a sweep; or was released, or moved elsewhere, and says so. Whoever has its address moves it with Ruby's
 ///    lock.
-#[magnus::wrap(class = "Crossdock::ArrowColumn", free_immediately, size)]
+#[derive(TypedData)]
+#[magnus(class = "Crossdock::ArrowColumn", free_immediately, size)]
 struct Column {
     // Boxes of their own: the addresses are good for as long as the object is alive.
     schema: Box<UnsafeCell<ArrowSchema>>,
     array: Box<UnsafeCell<ArrowArray>>,
     copied_nbytes: usize,
+    /// The report of the memory to Ruby's collector. `None` for a column of another producer.
+    kept: Option<Arc<Kept>>,
+}
+
+impl DataTypeFunctions for Column {
+    fn size(&self) -> usize {
+        let structs = size_of::<Self>() + size_of::<ArrowSchema>() + size_of::<ArrowArray>();
+        structs
+            + pressure::told(self.kept.as_ref().filter(|_| !self.is_released()), ptr::from_ref(self).addr())
+    }
 }
 
 // SAFETY: what any thread may have, and only threads with Ruby's lock touch (Column 1).
@@ -38,7 +55,7 @@ unsafe impl Send for Column {}
 
 impl Column {
     fn new(schema: ArrowSchema, array: ArrowArray, copied_nbytes: usize) -> Self {
-        Self { schema: Box::new(schema.into()), array: Box::new(array.into()), copied_nbytes }
+        Self { schema: Box::new(schema.into()), array: Box::new(array.into()), copied_nbytes, kept: None }
     }
 
     /// Releases what nobody has moved away.
@@ -58,6 +75,9 @@ impl Column {
 
 impl Drop for Column {
     fn drop(&mut self) {
+        if let Some(kept) = &self.kept {
+            kept.leave(ptr::from_ref(self).addr());
+        }
         self.release();
     }
 }
@@ -185,10 +205,12 @@ fn export(ruby: &Ruby, this: Wrapped, copy: Value, whole: bool, title: Value, ma
         options = options.validity(mask.array()?);
     }
     keep::give_back();
-    let exported = arrow::export(&array, &options)?;
+    let exported = again(ruby, || Ok(arrow::export(&array, &options)?))?;
     let copied = exported.copied_nbytes();
     let (schema, array) = exported.into_raw();
-    Ok(Column::new(schema, array, copied))
+    let mut column = Column::new(schema, array, copied);
+    column.kept = pressure::of_export(this, copied)?;
+    Ok(column)
 }
 
 /// A column that has what lies in the structs at two addresses, which are marked as moved.
@@ -294,12 +316,13 @@ fn give_back(this: &Column) {
 }
 
 /// What lies in the structs at two addresses, as one array, as a Hash of arrays, as records, or as an array and a mask.
-fn import(ruby: &Ruby, schema: usize, array: usize, form: Value) -> Result<Value> {
+/// The source is the object that owns the structs, if it is a `Crossdock` column.
+fn import(ruby: &Ruby, schema: usize, array: usize, form: Value, source: Value) -> Result<Value> {
     keep::give_back();
     let form = name(ruby, form)?;
-    let how: fn(&Ruby, Imported) -> Result<Value> = match form.as_str() {
-        "array" => |ruby, imported| Ok(Wrapped::new(ruby, imported.into_array()?)?.as_value()),
-        "records" => |ruby, imported| Ok(Wrapped::new(ruby, imported.into_records()?)?.as_value()),
+    let how: fn(&Ruby, Imported, Origin) -> Result<Value> = match form.as_str() {
+        "array" => |ruby, imported, origin| Ok(origin.wrap(ruby, imported.into_array()?)?.as_value()),
+        "records" => |ruby, imported, _| Ok(Wrapped::new(ruby, imported.into_records()?)?.as_value()),
         "columns" => columns,
         "masked" => masked,
         _ => {
@@ -311,21 +334,33 @@ fn import(ruby: &Ruby, schema: usize, array: usize, form: Value) -> Result<Value
     let (mut schema, mut array) = unsafe { both(ruby, schema, array, rb_sys::Qnil as VALUE) }?;
     // SAFETY: moved here, and released by whoever has them.
     let imported = unsafe { arrow::take_over(&mut schema, &mut array) }?;
-    how(ruby, imported)
+    how(ruby, imported, Origin(<&Column>::try_convert(source).ok().and_then(|column| column.kept.clone())))
 }
 
-fn columns(ruby: &Ruby, imported: Imported) -> Result<Value> {
+/// The report to Ruby's collector of a column's memory, if a `Crossdock` object exported it.
+struct Origin(Option<Arc<Kept>>);
+
+impl Origin {
+    fn wrap(&self, ruby: &Ruby, array: DArray) -> Result<Wrapped> {
+        match &self.0 {
+            Some(kept) => Wrapped::sharing(ruby, array, Some(kept.clone())),
+            None => Wrapped::new(ruby, array),
+        }
+    }
+}
+
+fn columns(ruby: &Ruby, imported: Imported, origin: Origin) -> Result<Value> {
     let hash = ruby.hash_new();
     for (name, column) in imported.into_columns()? {
-        hash.aset(name, Wrapped::new(ruby, column)?)?;
+        hash.aset(name, origin.wrap(ruby, column)?)?;
     }
     Ok(hash.as_value())
 }
 
-fn masked(ruby: &Ruby, imported: Imported) -> Result<Value> {
+fn masked(ruby: &Ruby, imported: Imported, origin: Origin) -> Result<Value> {
     let (array, mask) = imported.into_array_with_validity()?;
     let mask = mask.map(|mask| Wrapped::new(ruby, mask)).transpose()?;
-    Ok((Wrapped::new(ruby, array)?, mask).into_value_with(ruby))
+    Ok((origin.wrap(ruby, array)?, mask).into_value_with(ruby))
 }
 
 pub(crate) fn init(ruby: &Ruby, module: RModule, class: RClass) -> std::result::Result<(), magnus::Error> {
@@ -344,5 +379,5 @@ pub(crate) fn init(ruby: &Ruby, module: RModule, class: RClass) -> std::result::
     column.define_method("copied_nbytes", method!(copied_nbytes, 0))?;
     column.define_method("release", method!(give_back, 0))?;
     class.define_private_method("export_arrow", method!(export, 4))?;
-    module.define_singleton_method("import_arrow", function!(import, 3))
+    module.define_singleton_method("import_arrow", function!(import, 4))
 }

@@ -178,7 +178,7 @@ fn each(ruby: &Ruby, this: Wrapped) -> Result<Value> {
 }
 
 /// The bytes of all elements in row-major order, as a binary String.
-fn pack(ruby: &Ruby, this: Wrapped) -> Result<RString> {
+fn to_binary(ruby: &Ruby, this: Wrapped) -> Result<RString> {
     let view = this.look()?.export(&Request::pin().indirect())?;
     let mut chunks = view.chunks()?;
     // SAFETY: a length.
@@ -198,5 +198,5 @@ fn pack(ruby: &Ruby, this: Wrapped) -> Result<RString> {
 pub(crate) fn init(class: RClass) -> std::result::Result<(), magnus::Error> {
     class.define_method("to_a", method!(to_a, 0))?;
     class.define_private_method("each_element", method!(each, 0))?;
-    class.define_method("pack", method!(pack, 0))
+    class.define_method("to_binary", method!(to_binary, 0))
 }

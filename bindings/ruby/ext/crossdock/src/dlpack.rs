@@ -6,19 +6,24 @@
 
 use core::ffi::c_void;
 use std::ptr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use crossdock::DArray;
 use crossdock::exchange::protocol::dlpack::abi::{DLManagedTensor, DLManagedTensorVersioned, VERSION};
 use crossdock::exchange::protocol::dlpack::{self, ExportOptions};
 use magnus::rb_sys::{AsRawValue, protect};
-use magnus::{Integer, RClass, RModule, Ruby, TryConvert, TypedData, Value, function, method, prelude::*};
+use magnus::{
+    DataTypeFunctions, Integer, RClass, RModule, Ruby, TryConvert, TypedData, Value, function, method,
+    prelude::*,
+};
 use rb_sys::VALUE;
 
 use crate::error::{Failure, Result};
 use crate::handle::Wrapped;
 use crate::keep::{self, Held, Loan};
 use crate::policy;
+use crate::pressure::{self, Kept, again};
 
 /// `Crossdock::DLPack`.
 ///
@@ -26,16 +31,26 @@ use crate::policy;
 ///
 /// 1. `tensor` is null, or to a struct whose deleter was not called and is called by nobody else; it may be called in a sweep.
 /// 2. The struct is the versioned one, of major version 1, where `is_versioned` says so, and otherwise the legacy one.
-#[magnus::wrap(class = "Crossdock::DLPack", free_immediately, size)]
+#[derive(TypedData)]
+#[magnus(class = "Crossdock::DLPack", free_immediately, size)]
 struct Capsule {
     tensor: AtomicPtr<c_void>,
     is_versioned: bool,
     copied_nbytes: usize,
+    /// The report of the memory to Ruby's collector. `None` for a tensor of another producer.
+    kept: Option<Arc<Kept>>,
+}
+
+impl DataTypeFunctions for Capsule {
+    fn size(&self) -> usize {
+        let kept = self.kept.as_ref().filter(|_| !is_used(self));
+        size_of::<Self>() + pressure::told(kept, ptr::from_ref(self).addr())
+    }
 }
 
 impl Capsule {
     fn new(tensor: *mut c_void, is_versioned: bool, copied_nbytes: usize) -> Self {
-        Self { tensor: AtomicPtr::new(tensor), is_versioned, copied_nbytes }
+        Self { tensor: AtomicPtr::new(tensor), is_versioned, copied_nbytes, kept: None }
     }
 
     /// The tensor, for whoever asks first: from then on it is theirs.
@@ -47,6 +62,9 @@ impl Capsule {
 
 impl Drop for Capsule {
     fn drop(&mut self) {
+        if let Some(kept) = &self.kept {
+            kept.leave(ptr::from_ref(self).addr());
+        }
         let Some(tensor) = self.taken() else { return };
         if self.is_versioned {
             // SAFETY: Capsule 1 and 2.
@@ -168,7 +186,13 @@ impl<T: Tensor> LentOn<T> {
     }
 }
 
-fn export(this: Wrapped, copy: Value, is_versioned: bool, trusts_readonly: bool) -> Result<Capsule> {
+fn export(
+    ruby: &Ruby,
+    this: Wrapped,
+    copy: Value,
+    is_versioned: bool,
+    trusts_readonly: bool,
+) -> Result<Capsule> {
     let array = this.array()?;
     let mut options = ExportOptions::new().copy(policy::of(copy)?);
     if trusts_readonly {
@@ -178,15 +202,17 @@ fn export(this: Wrapped, copy: Value, is_versioned: bool, trusts_readonly: bool)
         options = unsafe { options.trust_legacy_readonly() };
     }
     keep::give_back();
-    Ok(if is_versioned {
-        let exported = dlpack::export_versioned(&array, &options)?;
+    let mut capsule = if is_versioned {
+        let exported = again(ruby, || Ok(dlpack::export_versioned(&array, &options)?))?;
         let copied = exported.copied_nbytes();
         Capsule::new(exported.into_raw().cast(), true, copied)
     } else {
-        let exported = dlpack::export_legacy(&array, &options)?;
+        let exported = again(ruby, || Ok(dlpack::export_legacy(&array, &options)?))?;
         let copied = exported.copied_nbytes();
         Capsule::new(exported.into_raw().cast(), false, copied)
-    })
+    };
+    capsule.kept = pressure::of_export(this, capsule.copied_nbytes)?;
+    Ok(capsule)
 }
 
 /// A capsule for the tensor of somebody else.
@@ -252,7 +278,12 @@ fn import(ruby: &Ruby, source: Value, is_versioned: bool, writable: bool) -> Res
         Ok(capsule) => {
             let tensor = capsule.taken().ok_or_else(|| used(ruby))?;
             // SAFETY: Capsule 1 and 2; the capsule has nothing of it any more.
-            unsafe { imported(tensor, capsule.is_versioned, writable) }?
+            let array = unsafe { imported(tensor, capsule.is_versioned, writable) }?;
+            if let Some(kept) = &capsule.kept {
+                kept.leave(ptr::from_ref(capsule).addr());
+                return Wrapped::sharing(ruby, array, Some(kept.clone()));
+            }
+            array
         }
         Err(_) => {
             let address = Integer::try_convert(source)?.to_usize()?;

@@ -3,11 +3,13 @@
 use std::error::Error as _;
 use std::{fmt, io};
 
-use crossdock::element::DType;
-use crossdock::view::{Offer, Refusal, Request};
+use crossdock::element::{DType, MAX_DEPTH};
+use crossdock::view::{Offer, Reason, Refusal, Request};
 use magnus::error::IntoError;
 use magnus::value::{Lazy, ReprValue};
 use magnus::{Error, ExceptionClass, Integer, IntoValue, RArray, RHash, RModule, Ruby, Value, prelude::*};
+
+use crate::value::name;
 
 /// `Crossdock`.
 pub(crate) static CROSSDOCK: Lazy<RModule> = Lazy::new(|ruby| {
@@ -34,6 +36,8 @@ pub(crate) enum Failure {
     Ours(crossdock::Error),
     Refused(Refusal),
     Raised(Error),
+    /// An error of the system, and the object that it concerns.
+    System(io::Error, &'static str),
 }
 
 pub(crate) type Result<T> = std::result::Result<T, Failure>;
@@ -78,19 +82,31 @@ impl Failure {
         Self::Raised(Error::new(ruby.exception_range_error(), text))
     }
 
+    /// A failed allocation of this many bytes: Ruby's `NoMemoryError`.
+    pub(crate) fn no_memory(ruby: &Ruby, nbytes: usize) -> Self {
+        Self::Raised(Error::new(ruby.exception_no_mem_error(), format!("no memory for {nbytes} bytes")))
+    }
+
     /// What is not in the range: Ruby's `IndexError`.
     pub(crate) fn index(ruby: &Ruby, text: impl Into<String>) -> Self {
         Self::Raised(Error::new(ruby.exception_index_error(), text.into()))
     }
 
-    /// What the system says no to: `Errno::EBADF` and its like.
-    pub(crate) fn system(ruby: &Ruby, error: &io::Error, text: &str) -> Self {
-        Self::Raised(system_call(ruby, error.raw_os_error().unwrap_or(0), text))
-    }
-
     /// A hand-over that does not happen: `Crossdock::Refusal`.
     pub(crate) fn refused(ruby: &Ruby, text: impl Into<String>) -> Self {
         Self::Raised(Error::new(ruby.get_inner(&REFUSAL), text.into()))
+    }
+
+    /// The library's error, also if it is the cause of a refusal.
+    pub(crate) fn cause(&self) -> Option<&crossdock::Error> {
+        match self {
+            Self::Ours(error) => match refusal_behind(error) {
+                Some(refusal) => failed(refusal),
+                None => Some(error),
+            },
+            Self::Refused(refusal) => failed(refusal),
+            Self::Raised(_) | Self::System(..) => None,
+        }
     }
 
     /// Anything that has to do with the library alone: `Crossdock::Error`.
@@ -105,12 +121,25 @@ impl IntoError for Failure {
             Self::Raised(error) => error,
             Self::Refused(refusal) => refused(ruby, &refusal),
             Self::Ours(error) => ours(ruby, &error),
+            Self::System(error, text) => system_call(ruby, error.raw_os_error().unwrap_or(0), text),
         }
     }
 }
 
+fn refusal_behind(error: &crossdock::Error) -> Option<&Refusal> {
+    error.source().and_then(|source| source.downcast_ref::<Refusal>())
+}
+
+/// What went wrong in an attempted export or import.
+fn failed(refusal: &Refusal) -> Option<&crossdock::Error> {
+    match refusal.reason() {
+        Reason::Failed(error) => Some(error),
+        _ => None,
+    }
+}
+
 fn ours(ruby: &Ruby, error: &crossdock::Error) -> Error {
-    if let Some(refusal) = error.source().and_then(|source| source.downcast_ref::<Refusal>()) {
+    if let Some(refusal) = refusal_behind(error) {
         return refused(ruby, refusal);
     }
     if let Some(errno) = errno(error) {
@@ -139,7 +168,7 @@ fn ours(ruby: &Ruby, error: &crossdock::Error) -> Error {
 }
 
 /// The number that the system gave, where it was the system that said no.
-fn errno(error: &crossdock::Error) -> Option<i32> {
+pub(crate) fn errno(error: &crossdock::Error) -> Option<i32> {
     if !error.is_io() {
         return None;
     }
@@ -160,8 +189,15 @@ fn system_call(ruby: &Ruby, errno: i32, text: &str) -> Error {
     made.map_or_else(|error| error, Error::from)
 }
 
-/// A `Crossdock::Refusal` that knows what was asked and what was on offer.
+/// A `Crossdock::Refusal` with what was requested and what was offered.
+///
+/// (A lack of memory or of descriptors is raised as elsewhere: `NoMemoryError`, `Errno::EMFILE`.)
 fn refused(ruby: &Ruby, refusal: &Refusal) -> Error {
+    if let Some(error) = failed(refusal)
+        && (error.is_out_of_memory() || errno(error).is_some())
+    {
+        return ours(ruby, error);
+    }
     with_details(ruby, refusal).unwrap_or_else(|error| error)
 }
 
@@ -197,11 +233,19 @@ fn offer_as_hash(ruby: &Ruby, offer: &Offer) -> std::result::Result<Value, Error
 /// A dtype as a Ruby program says it: a String or a Symbol with a name (`float32`), or with any of NumPy's spellings; a Hash of fields and
 /// their dtypes is a record without gaps.
 pub(crate) fn parse_dtype(ruby: &Ruby, value: Value) -> Result<DType> {
+    parse_nested(ruby, value, 0)
+}
+
+/// Nested records, up to this many levels: a Hash may contain itself.
+fn parse_nested(ruby: &Ruby, value: Value, depth: usize) -> Result<DType> {
     if let Some(fields) = RHash::from_value(value) {
+        if depth > MAX_DEPTH {
+            return Err(Failure::argument(ruby, format!("dtype: records nested more than {MAX_DEPTH} deep")));
+        }
         let mut parsed = Vec::new();
-        for name in fields.funcall::<_, _, RArray>("keys", ())? {
-            let dtype: Value = fields.aref(name)?;
-            parsed.push((name.to_string(), parse_dtype(ruby, dtype)?));
+        for field in fields.funcall::<_, _, RArray>("keys", ())? {
+            let dtype: Value = fields.aref(field)?;
+            parsed.push((name(ruby, field)?, parse_nested(ruby, dtype, depth + 1)?));
         }
         return Ok(DType::packed_record(parsed)?);
     }

@@ -3,15 +3,17 @@
 use core::ffi::c_void;
 use std::cell::{Cell, UnsafeCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 
 use crossdock::DArray;
 use crossdock::exchange::protocol::memory_view::StandingLoan;
 use magnus::rb_sys::{AsRawValue, FromRawValue, protect};
-use magnus::{IntoValue, RClass, Ruby, TryConvert, Value, prelude::*};
+use magnus::{IntoValue, RClass, Ruby, TryConvert, Value, method, prelude::*};
 use rb_sys::rbimpl_typeddata_flags as Flags;
 use rb_sys::{RTYPEDDATA_GET_DATA, RTYPEDDATA_P, RTYPEDDATA_TYPE, VALUE, rb_data_typed_object_wrap};
 
 use crate::error::{Failure, Result};
+use crate::pressure::Kept;
 use crate::typed::{Functions, Type};
 use crate::{ARRAY, keep};
 
@@ -19,12 +21,29 @@ use crate::{ARRAY, keep};
 ///
 /// # Invariants
 ///
-/// 1. Only `release` takes the array out, which it does under the lock of the Ractor that has the object, and never of a frozen one, which
-///    other Ractors may have: a reference is good until the next call that may run Ruby code.
+/// 1. Only `release` takes the array out, and only `fill_in` puts one into an empty handle. Both
+///    hold the lock of the Ractor that owns the object, and never touch a frozen object, which
+///    other Ractors may have: a reference is valid until the next call that may run Ruby code.
 pub(crate) struct Handle {
-    loan: UnsafeCell<Option<StandingLoan>>,
+    loan: UnsafeCell<Option<Content>>,
     /// Released while somebody had a view: the loan stays until the object goes.
     is_over: Cell<bool>,
+}
+
+/// An array with its exports, and the report of its memory to the collector: `None` if another
+/// object reports it.
+struct Content {
+    loan: StandingLoan,
+    kept: Option<Arc<Kept>>,
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        let data = self.data();
+        if let Some(kept) = self.loan.get_mut().as_ref().and_then(|content| content.kept.as_ref()) {
+            kept.leave(data);
+        }
+    }
 }
 
 /// An array refers to no Ruby object: what keeps its memory is kept by `keep`.
@@ -35,6 +54,26 @@ static TYPE: Type = Type::new(
         | (Flags::RUBY_TYPED_WB_PROTECTED as VALUE)
         | (Flags::RUBY_TYPED_FROZEN_SHAREABLE as VALUE),
 );
+
+/// An object without an array, like a released one, until `fill_in` gives it one.
+unsafe extern "C" fn allocate(class: VALUE) -> VALUE {
+    let handle = Handle { loan: UnsafeCell::new(None), is_over: Cell::new(false) };
+    let data = Box::into_raw(Box::new(handle));
+    // SAFETY: a class whose objects are of this type, and a box that `free` takes back. If Ruby
+    // raises for lack of memory, the box leaks.
+    unsafe { rb_data_typed_object_wrap(class, data.cast(), TYPE.as_ptr()) }
+}
+
+/// Defines the class's allocator, for code that allocates objects before it fills them in.
+pub(crate) fn init(class: RClass) -> std::result::Result<(), magnus::Error> {
+    protect(|| {
+        // SAFETY: the first argument is a class, and the function allocates its objects.
+        unsafe { rb_sys::rb_define_alloc_func(class.as_raw(), Some(allocate)) };
+        class.as_raw()
+    })?;
+    class.define_method("released?", method!(Wrapped::is_released, 0))?;
+    class.define_private_method("fill_in", method!(Wrapped::fill_in, 1))
+}
 
 /// Called by the sweep, also at the end of the process, where other objects may be gone already.
 unsafe extern "C" fn free(data: *mut c_void) {
@@ -47,11 +86,10 @@ unsafe extern "C" fn free(data: *mut c_void) {
 unsafe extern "C" fn size(data: *const c_void) -> rb_sys::size_t {
     // SAFETY: as for `free`; nobody takes the array out meanwhile (Handle 1).
     let handle = unsafe { &*data.cast::<Handle>() };
-    // SAFETY: as above.
-    let loan = unsafe { &*handle.loan.get() };
-    let own = loan
-        .as_ref()
-        .map_or(0, |loan| size_of_val(loan.array()) + loan.array().rank() * 2 * size_of::<usize>());
+    let own = handle.content().map_or(0, |Content { loan, kept }| {
+        let memory = kept.as_ref().map_or(0, |kept| kept.told_by(handle.data()));
+        size_of_val(loan.array()) + loan.array().rank() * 2 * size_of::<usize>() + memory
+    });
     (size_of::<Handle>() + own) as rb_sys::size_t
 }
 
@@ -83,11 +121,22 @@ pub(crate) fn is_frozen(value: VALUE) -> bool {
 }
 
 impl Handle {
+    /// The data of an object that is not freed yet, released or not.
+    #[inline(always)]
+    fn content(&self) -> Option<&Content> {
+        // SAFETY: Handle 1: the reference is used until the next call that may run Ruby code.
+        unsafe { &*self.loan.get() }.as_ref()
+    }
+
     /// The array, and what is lent of it, unless it was released.
     #[inline(always)]
     pub(crate) fn loan(&self) -> Option<&StandingLoan> {
-        // SAFETY: Handle 1.
-        unsafe { &*self.loan.get() }.as_ref().filter(|_| !self.is_over.get())
+        self.content().filter(|_| !self.is_over.get()).map(|content| &content.loan)
+    }
+
+    /// A number that distinguishes it from other objects.
+    fn data(&self) -> usize {
+        core::ptr::from_ref(self).addr()
     }
 }
 
@@ -117,16 +166,55 @@ impl Wrapped {
         find(value.as_raw()).map(|_| Self(value))
     }
 
-    /// A new object around an array.
+    /// Whether there is no array to read: released, or not filled in.
+    pub(crate) fn is_released(this: Self) -> bool {
+        find(this.0.as_raw()).and_then(Handle::loan).is_none()
+    }
+
+    /// Moves the array of another object into one that was only allocated, as YAML does.
+    pub(crate) fn fill_in(ruby: &Ruby, this: Self, other: Self) -> Result<()> {
+        let content = Content { loan: StandingLoan::new(other.array()?), kept: other.kept() };
+        let Some(handle) = find(this.0.as_raw()).filter(|handle| handle.content().is_none()) else {
+            return Err(Failure::ours(ruby, "the array is there: only one that was allocated is filled in"));
+        };
+        if this.0.is_frozen() {
+            let text = format!("can't fill in this {}: it is frozen", this.0.class());
+            return Err(Failure::Raised(magnus::Error::new(ruby.exception_frozen_error(), text)));
+        }
+        // SAFETY: Handle 1: no reference is held across a call, and no other Ractor can have an
+        // object that is not frozen.
+        unsafe { *handle.loan.get() = Some(content) };
+        Ok(())
+    }
+
+    /// A new object around an array that owns its memory: the memory is reported to Ruby's
+    /// collector.
     pub(crate) fn new(ruby: &Ruby, array: DArray) -> Result<Self> {
         Self::new_as(ruby, ruby.get_inner(&ARRAY), array)
     }
 
-    /// A new object of a class that is `Crossdock::Array` or inherits from it.
-    pub(crate) fn new_as(_: &Ruby, class: RClass, array: DArray) -> Result<Self> {
+    /// The same, of a class that is `Crossdock::Array` or inherits from it.
+    pub(crate) fn new_as(ruby: &Ruby, class: RClass, array: DArray) -> Result<Self> {
+        let kept = Kept::of(&array)?;
+        Self::wrap(ruby, class, array, kept)
+    }
+
+    /// A new object around an array whose memory the collector knows already: another object has
+    /// reported it, or another Ruby object owns it.
+    pub(crate) fn sharing(ruby: &Ruby, array: DArray, kept: Option<Arc<Kept>>) -> Result<Self> {
+        Self::wrap(ruby, ruby.get_inner(&ARRAY), array, kept)
+    }
+
+    /// The same, of a class that is `Crossdock::Array` or inherits from it.
+    pub(crate) fn wrap(_: &Ruby, class: RClass, array: DArray, kept: Option<Arc<Kept>>) -> Result<Self> {
         keep::give_back();
-        let loan = UnsafeCell::new(Some(StandingLoan::new(array)));
-        let data = Box::into_raw(Box::new(Handle { loan, is_over: Cell::new(false) }));
+        let loan = UnsafeCell::new(Some(Content { loan: StandingLoan::new(array), kept }));
+        let handle = Box::new(Handle { loan, is_over: Cell::new(false) });
+        if let Some(kept) = handle.content().and_then(|content| content.kept.as_ref()) {
+            // The first object on some memory reports its bytes.
+            let _told = kept.told_by(handle.data());
+        }
+        let data = Box::into_raw(handle);
         // SAFETY: a class whose objects are made nowhere else, and what `free` takes back.
         let wrap = || unsafe { rb_data_typed_object_wrap(class.as_raw(), data.cast(), TYPE.as_ptr()) };
         match protect(wrap) {
@@ -157,9 +245,19 @@ impl Wrapped {
         })
     }
 
-    /// A view of this array, or a part of it: of the same class.
+    /// An array on the same memory, or on a part of it, of the same class.
     pub(crate) fn derived(self, ruby: &Ruby, array: DArray) -> Result<Self> {
+        Self::wrap(ruby, self.0.class(), array, self.kept())
+    }
+
+    /// An array of new memory, of the same class.
+    pub(crate) fn made(self, ruby: &Ruby, array: DArray) -> Result<Self> {
         Self::new_as(ruby, self.0.class(), array)
+    }
+
+    /// The report of this array's memory to the collector.
+    pub(crate) fn kept(self) -> Option<Arc<Kept>> {
+        find(self.0.as_raw()).and_then(Handle::content).and_then(|content| content.kept.clone())
     }
 
     /// As the receiver of a method that Ruby calls directly.
@@ -202,8 +300,11 @@ impl Wrapped {
                 handle.is_over.set(true);
             } else if !handle.is_over.get() {
                 // SAFETY: Handle 1: no reference is held across a call, and nobody else has an object that is not frozen.
-                let loan = unsafe { &mut *handle.loan.get() }.take();
-                drop(loan);
+                let content = unsafe { &mut *handle.loan.get() }.take();
+                if let Some(kept) = content.as_ref().and_then(|content| content.kept.as_ref()) {
+                    kept.leave(handle.data());
+                }
+                drop(content);
             }
         }
         keep::give_back();

@@ -6,10 +6,10 @@ use core::mem::MaybeUninit;
 use crossdock::DArray;
 use crossdock::exchange::protocol::memory_view::{self, Flags, View};
 use magnus::rb_sys::{AsRawValue, protect};
-use magnus::{RModule, Ruby, Value, function, prelude::*};
+use magnus::{RModule, Ruby, Value, function, kwargs, prelude::*};
 use rb_sys::{VALUE, rb_memory_view_entry_t, rb_memory_view_get, rb_memory_view_release, rb_memory_view_t};
 
-use crate::error::{Failure, Result};
+use crate::error::{CROSSDOCK, Failure, Result};
 use crate::handle::Wrapped;
 use crate::keep::{self, Held, Loan};
 use crate::producers::{self, Producer};
@@ -154,8 +154,54 @@ impl Loan for Borrowed {
     }
 }
 
-fn view(ruby: &Ruby, object: Value, writable: bool) -> Result<Wrapped> {
-    Wrapped::new(ruby, array(ruby, object, writable)?)
+/// The elements of an object that shares memory, to be copied, including an object that only has an
+/// adapter, and an adapter that copies.
+pub(crate) fn source(ruby: &Ruby, object: Value) -> Result<Option<DArray>> {
+    if Wrapped::of(object).is_some() || is_exporter(object) {
+        return array(ruby, object, false).map(Some);
+    }
+    if is_element(object) {
+        return Ok(None);
+    }
+    let crossdock = ruby.get_inner(&CROSSDOCK);
+    let adapters: RModule = crossdock.const_get("Adapters")?;
+    if adapters.funcall::<_, _, Value>("find", (object,))?.is_nil() {
+        return Ok(None);
+    }
+    let adapted: Value = crossdock.funcall("view", (object, kwargs!("copy" => true)))?;
+    let source = array(ruby, adapted, false)?;
+    // A temporary object that Ruby code never sees. Its borrow is released with the array, not when
+    // it is collected.
+    if let Some(adapted) = Wrapped::of(adapted) {
+        Wrapped::release(ruby, adapted)?;
+    }
+    Ok(Some(source))
+}
+
+/// Whether an object is a number, a String or an Array, for which no adapter is tried.
+fn is_element(object: Value) -> bool {
+    use rb_sys::ruby_value_type as Kind;
+    let raw = object.as_raw();
+    rb_sys::SPECIAL_CONST_P(raw)
+        || matches!(
+            // SAFETY: an object on the heap: special constants returned above.
+            unsafe { rb_sys::RB_BUILTIN_TYPE(raw) },
+            Kind::RUBY_T_FLOAT
+                | Kind::RUBY_T_BIGNUM
+                | Kind::RUBY_T_RATIONAL
+                | Kind::RUBY_T_COMPLEX
+                | Kind::RUBY_T_STRING
+                | Kind::RUBY_T_SYMBOL
+                | Kind::RUBY_T_ARRAY
+                | Kind::RUBY_T_HASH
+        )
+}
+
+/// The same, as an object. It shares the report of a Crossdock array to the collector; another
+/// object reports its own memory.
+pub(crate) fn view(ruby: &Ruby, object: Value, writable: bool) -> Result<Wrapped> {
+    let kept = Wrapped::of(object).and_then(Wrapped::kept);
+    Wrapped::sharing(ruby, array(ruby, object, writable)?, kept)
 }
 
 pub(crate) fn init(_: &Ruby, module: RModule) -> std::result::Result<(), magnus::Error> {

@@ -12,6 +12,7 @@ use crate::convert::float;
 use crate::entry::entered;
 use crate::error::{Failure, Result};
 use crate::handle::{self, Wrapped};
+use crate::pressure::again;
 use crate::select::slices;
 use crate::value::{from_ruby, to_ruby};
 use crate::{import, nested};
@@ -132,17 +133,17 @@ unsafe extern "C" fn aset(argc: c_int, argv: *const VALUE, this: VALUE) -> VALUE
 /// Writes a value to all of an array: an array is broadcast to it, anything else becomes each element.
 pub(crate) fn assign(ruby: &Ruby, target: &DArray, value: Value) -> Result<()> {
     if let Some(source) = Wrapped::of(value) {
-        return Ok(target.assign(&source.array()?, Casting::Checked)?);
+        let source = source.array()?;
+        return again(ruby, || Ok(target.assign(&source, Casting::Checked)?));
     }
     let is_nested = RArray::from_value(value).is_some() && target.dtype().as_subarray().is_none();
     if is_nested {
-        let source =
-            nested::array(ruby, value, Some(target.dtype().clone()), crossdock::layout::Order::RowMajor)?;
-        return Ok(target.assign(&source, Casting::Checked)?);
+        let (dtype, order) = (Some(target.dtype().clone()), crossdock::layout::Order::RowMajor);
+        let source = again(ruby, || nested::array(ruby, value, dtype.clone(), order))?;
+        return again(ruby, || Ok(target.assign(&source, Casting::Checked)?));
     }
-    if import::is_exporter(value) {
-        let source = import::array(ruby, value, false)?;
-        return Ok(target.assign(&source, Casting::Checked)?);
+    if let Some(source) = import::source(ruby, value)? {
+        return again(ruby, || Ok(target.assign(&source, Casting::Checked)?));
     }
     let element = from_ruby(ruby, value, target.dtype())?;
     if target.rank() == 0 {

@@ -3,6 +3,7 @@
 //! ```text
 //!   lib/crossdock.rb ── what costs nothing in Ruby        handle ── the object around an array
 //!                                                          keep ── what of Ruby's the memory keeps alive
+//!                                                          pressure ── memory reported to the collector
 //!   export ── lent to Ruby's MemoryView                   import ── borrowed from it
 //!   dlpack, arrow ── lent to, and borrowed from, others   adapters ── what adapters in Ruby cannot do there
 //!   nested, string, value ── elements in                  index, select, convert, query ── elements out
@@ -28,6 +29,7 @@ mod keep;
 mod make;
 mod nested;
 mod policy;
+mod pressure;
 mod producers;
 mod query;
 mod select;
@@ -75,10 +77,10 @@ fn init(ruby: &Ruby) -> Result<(), Error> {
     let error = module.define_error("Error", standard)?;
     module.define_error("Refusal", error)?;
     let class = module.define_class("Array", ruby.class_object())?;
-    class.undef_default_alloc_func();
     // Looked up once, here: later several Ractors may ask at the same time.
     Lazy::force(&ARRAY, ruby);
     error::init(ruby);
+    handle::init(class)?;
     keep::init()?;
     query::init(ruby, class)?;
     index::init(ruby, class)?;

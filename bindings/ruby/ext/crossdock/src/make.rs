@@ -7,6 +7,7 @@ use magnus::{RClass, Ruby, Value, method, prelude::*};
 use crate::error::{Failure, Result, parse_dtype};
 use crate::handle::Wrapped;
 use crate::index::assign;
+use crate::pressure::again;
 use crate::value::name;
 use crate::{import, nested};
 
@@ -32,12 +33,11 @@ pub(crate) fn order(ruby: &Ruby, value: Value) -> Result<Order> {
 
 fn from_nested(ruby: &Ruby, class: RClass, nested: Value, dtype: Value, order_: Value) -> Result<Wrapped> {
     let (dtype, order) = (optional_dtype(ruby, dtype)?, order(ruby, order_)?);
-    let array = if import::is_exporter(nested) {
-        let source = import::array(ruby, nested, false)?;
+    let array = if let Some(source) = import::source(ruby, nested)? {
         let dtype = dtype.as_ref().unwrap_or(source.dtype());
-        source.cast(dtype, order, Casting::Checked)?
+        again(ruby, || Ok(source.cast(dtype, order, Casting::Checked)?))?
     } else {
-        nested::array(ruby, nested, dtype, order)?
+        again(ruby, || nested::array(ruby, nested, dtype.clone(), order))?
     };
     Wrapped::new_as(ruby, class, array)
 }
@@ -50,7 +50,8 @@ fn full(
     dtype: Value,
     order_: Value,
 ) -> Result<Wrapped> {
-    let array = DArray::zeros(parse_dtype(ruby, dtype)?, &shape, order(ruby, order_)?)?;
+    let (dtype, order) = (parse_dtype(ruby, dtype)?, order(ruby, order_)?);
+    let array = again(ruby, || Ok(DArray::zeros(dtype.clone(), &shape, order)?))?;
     if !fill.is_nil() {
         assign(ruby, &array, fill)?;
     }

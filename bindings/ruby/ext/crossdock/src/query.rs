@@ -1,5 +1,7 @@
 //! What an array is: its numbers, and as text.
 
+use core::fmt::Write;
+
 use crossdock::element::DType;
 use crossdock::element::dialect::typestr;
 use magnus::{IntoValue, RClass, Ruby, Value, method, prelude::*};
@@ -7,12 +9,29 @@ use magnus::{IntoValue, RClass, Ruby, Value, method, prelude::*};
 use crate::error::Result;
 use crate::handle::Wrapped;
 
-/// A dtype as Ruby has it: a Symbol for a scalar, otherwise NumPy's text.
+/// A dtype for Ruby: a Symbol for a scalar, otherwise NumPy's text, with invisible characters
+/// escaped.
 pub(crate) fn dtype_to_ruby(ruby: &Ruby, dtype: &DType) -> Result<Value> {
     if dtype.as_scalar().is_some() {
         return Ok(ruby.to_symbol(dtype.to_string()).as_value());
     }
-    Ok(ruby.str_new(&typestr::print_descr(dtype)?).as_value())
+    Ok(ruby.str_new(&visible(&typestr::print_descr(dtype)?)).as_value())
+}
+
+/// A text of NumPy's that may contain names from a file and reach a terminal: invisible characters
+/// are escaped, as in Python's literals.
+fn visible(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for letter in text.chars() {
+        let is_seen = matches!(letter, ' '..='~') || (letter > '~' && letter.escape_debug().count() == 1);
+        let _written = match (is_seen, u32::from(letter)) {
+            (true, _) => write!(shown, "{letter}"),
+            (false, code @ ..0x100) => write!(shown, "\\x{code:02x}"),
+            (false, code @ ..0x1_0000) => write!(shown, "\\u{code:04x}"),
+            (false, code) => write!(shown, "\\U{code:08x}"),
+        };
+    }
+    shown
 }
 
 fn shape(ruby: &Ruby, this: Wrapped) -> Result<Value> {

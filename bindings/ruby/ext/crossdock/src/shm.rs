@@ -2,40 +2,79 @@
 
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::ptr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crossdock::DArray;
 use crossdock::exchange::protocol::shm::{self, Exported};
 use crossdock::view::{CopyPolicy, Request};
-use magnus::{RClass, RModule, Ruby, TypedData, Value, function, method, prelude::*};
+use magnus::{DataTypeFunctions, RClass, RModule, Ruby, TypedData, Value, function, method, prelude::*};
 
 use crate::blocking::without_lock;
 use crate::error::{Failure, Result};
 use crate::handle::Wrapped;
 use crate::make::order;
+use crate::pressure::{self, Kept, again};
 
 /// `Crossdock::SharedMemory`: an array on its way to another process.
-#[magnus::wrap(class = "Crossdock::SharedMemory", free_immediately, size)]
-struct Lent(Mutex<Option<Arc<Exported>>>);
+#[derive(TypedData)]
+#[magnus(class = "Crossdock::SharedMemory", free_immediately, size)]
+struct Lent(Mutex<Option<Content>>);
+
+/// The export, and the report of its memory to the collector.
+struct Content {
+    exported: Arc<Exported>,
+    kept: Option<Arc<Kept>>,
+}
 
 impl Lent {
+    fn lock(&self) -> MutexGuard<'_, Option<Content>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// What is lent. The lock is not held while it is used, which may take Ruby's.
     fn exported(&self, ruby: &Ruby) -> Result<Arc<Exported>> {
-        let exported = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        exported.clone().ok_or_else(|| Failure::ours(ruby, "the shared memory was closed"))
+        let exported = self.lock().as_ref().map(|content| content.exported.clone());
+        exported.ok_or_else(|| Failure::ours(ruby, "the shared memory was closed"))
+    }
+
+    /// Moves the content out.
+    fn close(&self) {
+        let content = self.lock().take();
+        if let Some(kept) = content.as_ref().and_then(|content| content.kept.as_ref()) {
+            kept.leave(ptr::from_ref(self).addr());
+        }
+        drop(content);
+    }
+}
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+impl DataTypeFunctions for Lent {
+    fn size(&self) -> usize {
+        let content = self.lock();
+        let kept = content.as_ref().and_then(|content| content.kept.as_ref());
+        size_of::<Self>() + pressure::told(kept, ptr::from_ref(self).addr())
     }
 }
 
 /// Shared memory with the elements, which are copied unless they lie in such memory.
 fn to_shared(ruby: &Ruby, this: Wrapped, wanted: Value) -> Result<Wrapped> {
-    this.derived(ruby, this.array()?.to_shared(order(ruby, wanted)?)?)
+    let (array, order) = (this.array()?, order(ruby, wanted)?);
+    this.made(ruby, again(ruby, || Ok(array.to_shared(order)?))?)
 }
 
-fn lend(this: Wrapped, writable: bool, copy: bool) -> Result<Lent> {
+fn lend(ruby: &Ruby, this: Wrapped, writable: bool, copy: bool) -> Result<Lent> {
     let request = if writable { Request::share() } else { Request::pin() };
     let policy = if copy { CopyPolicy::IfNeeded } else { CopyPolicy::Never };
-    let exported = shm::export(&this.array()?, &request.copy(policy))?;
-    Ok(Lent(Mutex::new(Some(Arc::new(exported)))))
+    let (array, request) = (this.array()?, request.copy(policy));
+    let exported = again(ruby, || Ok(shm::export(&array, &request)?))?;
+    let kept = pressure::of_export(this, exported.copied_nbytes())?;
+    Ok(Lent(Mutex::new(Some(Content { exported: Arc::new(exported), kept }))))
 }
 
 fn fileno(ruby: &Ruby, this: &Lent) -> Result<i32> {
@@ -51,8 +90,7 @@ fn copied_nbytes(ruby: &Ruby, this: &Lent) -> Result<usize> {
 }
 
 fn close(this: &Lent) {
-    let exported = this.0.lock().unwrap_or_else(PoisonError::into_inner).take();
-    drop(exported);
+    this.close();
 }
 
 fn send_to(ruby: &Ruby, this: &Lent, socket: i32) -> Result<()> {
@@ -63,7 +101,14 @@ fn send_to(ruby: &Ruby, this: &Lent, socket: i32) -> Result<()> {
 
 fn receive(ruby: &Ruby, socket: i32) -> Result<Option<Wrapped>> {
     let socket = stream(ruby, socket)?;
-    match without_lock(|| shm::receive(&socket))?? {
+    // If the process has no free descriptor, the message is lost: reserve one, and free it just
+    // before the receive.
+    let spare = again(ruby, || duplicate(ruby, socket.as_raw_fd()))?;
+    let received = without_lock(move || {
+        drop(spare);
+        shm::receive(&socket)
+    })?;
+    match received? {
         Some(array) => Wrapped::new(ruby, array).map(Some),
         None => Ok(None),
     }
@@ -71,7 +116,7 @@ fn receive(ruby: &Ruby, socket: i32) -> Result<Option<Wrapped>> {
 
 /// A socket that Ruby has open, by a descriptor of its own.
 fn stream(ruby: &Ruby, fd: i32) -> Result<UnixStream> {
-    Ok(UnixStream::from(duplicate(ruby, fd)?))
+    Ok(UnixStream::from(again(ruby, || duplicate(ruby, fd))?))
 }
 
 fn duplicate(ruby: &Ruby, fd: i32) -> Result<OwnedFd> {
@@ -80,13 +125,12 @@ fn duplicate(ruby: &Ruby, fd: i32) -> Result<OwnedFd> {
     }
     // SAFETY: borrowed for this call, in which the object that has it, or nobody, may close it; then the system says so.
     let fd = unsafe { BorrowedFd::borrow_raw(fd) };
-    fd.try_clone_to_owned()
-        .map_err(|error| Failure::system(ruby, &error, "the descriptor could not be duplicated"))
+    fd.try_clone_to_owned().map_err(|error| Failure::System(error, "the descriptor could not be duplicated"))
 }
 
 fn import(ruby: &Ruby, fd: i32, text: String) -> Result<Wrapped> {
     let description = text.parse()?;
-    let array: DArray = shm::import(duplicate(ruby, fd)?, &description)?;
+    let array: DArray = again(ruby, || Ok(shm::import(duplicate(ruby, fd)?, &description)?))?;
     Wrapped::new(ruby, array)
 }
 

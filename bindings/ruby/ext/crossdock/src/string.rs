@@ -15,6 +15,7 @@ use crate::error::{Failure, Result, parse_dtype};
 use crate::handle::Wrapped;
 use crate::keep::{self, Loan};
 use crate::make::order;
+use crate::pressure::again;
 
 /// The lock that is on a String.
 struct Locked;
@@ -52,10 +53,14 @@ fn from_string(
         );
         return Err(Failure::argument(ruby, text));
     }
-    let buffer = if copy { copied(string)? } else { borrowed(string)? };
-    let array = DArray::from_buffer(buffer, dtype, layout, 0)?;
-    // Nobody writes into a String that others have.
-    Wrapped::new_as(ruby, class, if copy { array } else { array.into_readonly() })
+    if copy {
+        let buffer = again(ruby, || copied(string))?;
+        return Wrapped::new_as(ruby, class, DArray::from_buffer(buffer, dtype, layout, 0)?);
+    }
+    let array = DArray::from_buffer(borrowed(string)?, dtype, layout, 0)?;
+    // A String that other references share must not be written. Its bytes are the String's to
+    // report.
+    Wrapped::wrap(ruby, class, array.into_readonly(), None)
 }
 
 fn whole(ruby: &Ruby, nbytes: usize, dtype: &DType) -> Result<usize> {

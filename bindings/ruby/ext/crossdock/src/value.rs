@@ -13,6 +13,7 @@
 //! | records | `Hash` with Symbols |
 
 use crossdock::element::{DType, DTypeKind, NAT, ScalarKind, Value as Element};
+use magnus::error::IntoError;
 use magnus::rb_sys::{AsRawValue, FromRawValue, protect};
 use magnus::value::{Qfalse, Qtrue};
 use magnus::{
@@ -77,7 +78,8 @@ pub(crate) fn from_ruby(ruby: &Ruby, value: Value, dtype: &DType) -> Result<Elem
             };
             let mut given = Vec::new();
             hash.foreach(|key: Value, field: Value| {
-                given.push((key.to_string(), field.as_raw()));
+                let name = name(ruby, key).map_err(|failure| failure.into_error(ruby))?;
+                given.push((name, field.as_raw()));
                 Ok(ForEach::Continue)
             })?;
             if let Some((name, _)) = given.iter().find(|(name, _)| record.field(name).is_none()) {

@@ -9,6 +9,7 @@ use crate::error::{Failure, Result, parse_dtype};
 use crate::handle::Wrapped;
 use crate::index::assign;
 use crate::make::order;
+use crate::pressure::again;
 use crate::value::{describe, name};
 
 /// An axis, counted from the end where it is negative.
@@ -78,19 +79,23 @@ fn meant(ruby: &Ruby, array: &DArray, given: RArray) -> Result<Vec<usize>> {
 fn reshape(ruby: &Ruby, this: Wrapped, shape: RArray, copy: bool) -> Result<Wrapped> {
     let array = this.array()?;
     let shape = meant(ruby, &array, shape)?;
-    let policy = if copy { CopyPolicy::IfNeeded } else { CopyPolicy::Never };
-    let shaped = array.reshape_with(&shape, Order::RowMajor, policy).map_err(|error| match error.is_layout() {
-        true => Failure::ours(
+    match array.reshape(&shape) {
+        Ok(shaped) => this.derived(ruby, shaped),
+        Err(error) if error.is_layout() && copy => {
+            let policy = CopyPolicy::IfNeeded;
+            let shaped = again(ruby, || Ok(array.reshape_with(&shape, Order::RowMajor, policy)?))?;
+            this.made(ruby, shaped)
+        }
+        Err(error) if error.is_layout() => Err(Failure::ours(
             ruby,
             format!(
                 "no view of shape {:?} with strides {:?} has the shape {shape:?}: reshape(…, copy: true) copies where it has to",
                 array.shape(),
                 array.strides()
             ),
-        ),
-        false => error.into(),
-    })?;
-    this.derived(ruby, shaped)
+        )),
+        Err(error) => Err(error.into()),
+    }
 }
 
 fn field(ruby: &Ruby, this: Wrapped, field: Value) -> Result<Wrapped> {
@@ -112,15 +117,16 @@ fn broadcast_to(ruby: &Ruby, this: Wrapped, shape: Vec<usize>) -> Result<Wrapped
 }
 
 fn copy(ruby: &Ruby, this: Wrapped, wanted: Value) -> Result<Wrapped> {
-    let array = this.array()?;
-    this.derived(ruby, array.to_order(order(ruby, wanted)?)?)
+    let (array, order) = (this.array()?, order(ruby, wanted)?);
+    this.made(ruby, again(ruby, || Ok(array.to_order(order)?))?)
 }
 
 fn cast(ruby: &Ruby, this: Wrapped, dtype: Value, saturating: bool) -> Result<Wrapped> {
     let casting = if saturating { Casting::Saturating } else { Casting::Checked };
     let array = this.array()?;
     let order = array.order().unwrap_or(Order::RowMajor);
-    this.derived(ruby, array.cast(&parse_dtype(ruby, dtype)?, order, casting)?)
+    let dtype = parse_dtype(ruby, dtype)?;
+    this.made(ruby, again(ruby, || Ok(array.cast(&dtype, order, casting)?))?)
 }
 
 fn view_as(ruby: &Ruby, this: Wrapped, dtype: Value) -> Result<Wrapped> {
@@ -139,7 +145,7 @@ fn fill(ruby: &Ruby, this: Wrapped, value: Value) -> Result<Wrapped> {
 
 /// Whether another array has the same shape and equal elements; as Ruby's numbers do, those of different types are equal where they are
 /// the same number.
-fn equals(this: Wrapped, other: Value) -> Result<bool> {
+fn equals(ruby: &Ruby, this: Wrapped, other: Value) -> Result<bool> {
     let Some(other) = Wrapped::of(other) else { return Ok(false) };
     let (ours, theirs) = (this.array()?, other.array()?);
     if ours.shape() != theirs.shape() {
@@ -150,12 +156,24 @@ fn equals(this: Wrapped, other: Value) -> Result<bool> {
         other => return Ok(other?),
     }
     // The same number, whichever of the two is converted.
-    Ok(same(&ours, &theirs) && same(&theirs, &ours))
+    Ok(same(ruby, &ours, &theirs)? && same(ruby, &theirs, &ours)?)
 }
 
-fn same(ours: &DArray, theirs: &DArray) -> bool {
-    let converted = theirs.cast(ours.dtype(), Order::RowMajor, Casting::Checked);
-    converted.and_then(|theirs| ours.equals(&theirs)).unwrap_or(false)
+/// Whether the elements of an array, converted to the type of another, equal the other's elements.
+fn same(ruby: &Ruby, ours: &DArray, theirs: &DArray) -> Result<bool> {
+    let compare = || {
+        let converted = theirs.cast(ours.dtype(), Order::RowMajor, Casting::Checked)?;
+        Ok(ours.equals(&converted)?)
+    };
+    match again(ruby, compare) {
+        // A number that does not fit, or has a type that never converts, is not equal.
+        Err(Failure::Ours(error))
+            if error.is_dtype() || error.is_value() || error.is_overflow() || error.is_unsupported() =>
+        {
+            Ok(false)
+        }
+        other => other,
+    }
 }
 
 pub(crate) fn init(class: RClass) -> std::result::Result<(), magnus::Error> {
