@@ -10,6 +10,7 @@ use crossdock::DArray;
 use crossdock::exchange::protocol::array_interface::{Described, Words, import};
 use crossdock::layout::Order;
 use crossdock::memory::{Birth, Buffer};
+use crossdock_fuzz::onward;
 use libfuzzer_sys::fuzz_target;
 
 /// How many bytes there are.
@@ -52,10 +53,11 @@ fuzz_target!(|data: &[u8]| {
             unsafe { import(&described, true, Birth::Constant, || {}) }.expect("what lies within memory");
         assert_eq!((taken.shape(), taken.dtype()), (array.shape(), array.dtype()));
         if taken.nbytes() <= 1 << 16 {
-            let copies = [taken, array].map(|array| array.to_order(Order::RowMajor).expect("a small copy"));
+            let copies = [&taken, &array].map(|array| array.to_order(Order::RowMajor).expect("a small copy"));
             let bytes = copies
                 .map(|copy| copy.buffer().expect("one more handle").0.pin().expect("nobody writes").to_vec());
             assert_eq!(bytes[0], bytes[1]);
+            onward(&taken, &bytes[0]);
         }
     }
 });

@@ -5,8 +5,8 @@
 
 use crossdock::DArray;
 use crossdock::exchange::protocol::arrow::{self, ExportOptions, Imported};
-use crossdock::layout::Order;
 use crossdock::view::CopyPolicy;
+use crossdock_fuzz::{bytes_of, onward};
 use crossdock_testkit::arrow::{Choices, Loan, Recipe};
 use libfuzzer_sys::fuzz_target;
 
@@ -21,7 +21,7 @@ fuzz_target!(|data: &[u8]| {
     for ((name, array), leaf) in columns.unwrap_or_default().into_iter().zip(&leaves) {
         assert_eq!((&name, array.shape()), (&leaf.name, &leaf.shape()[..]));
         let wanted: Vec<u8> = leaf.elements().into_iter().flatten().flatten().collect();
-        assert_eq!(elements(&array), wanted);
+        onward(&array, &wanted);
         relay(array, &wanted);
     }
     assert_all_released(&loan);
@@ -31,7 +31,7 @@ fuzz_target!(|data: &[u8]| {
     if let (Ok((array, valid)), [leaf]) = (&both, &leaves[..]) {
         assert_eq!((array.shape(), valid.is_some()), (&leaf.shape()[..], has_nulls));
         let wanted: Vec<u8> = leaf.elements().iter().map(|element| u8::from(element.is_some())).collect();
-        assert!(valid.as_ref().is_none_or(|valid| elements(valid) == wanted));
+        assert!(valid.as_ref().is_none_or(|valid| bytes_of(valid) == wanted));
     }
     drop(both);
     assert_all_released(&loan);
@@ -39,7 +39,7 @@ fuzz_target!(|data: &[u8]| {
     let loan = Loan::new(&recipe);
     if let Ok(records) = take_over(&loan).and_then(Imported::into_records) {
         assert!(recipe.is_honest() && !has_nulls);
-        elements(&records);
+        bytes_of(&records);
     }
     assert_all_released(&loan);
 });
@@ -58,13 +58,7 @@ fn relay(array: DArray, wanted: &[u8]) {
     // SAFETY: just exported, consumed once.
     let array =
         unsafe { arrow::import(&mut schema, &mut column) }.expect("what was exported can be imported");
-    assert_eq!(elements(&array), wanted);
-}
-
-fn elements(array: &DArray) -> Vec<u8> {
-    let copy = array.to_order(Order::RowMajor).expect("small arrays on the host are copied");
-    let (buffer, _) = copy.buffer().expect("one more handle");
-    buffer.pin().expect("nobody writes the copy").to_vec()
+    assert_eq!(bytes_of(&array), wanted);
 }
 
 fn assert_all_released(loan: &Loan) {

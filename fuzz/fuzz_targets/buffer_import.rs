@@ -9,10 +9,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crossdock::DArray;
 use crossdock::exchange::protocol::pep3118::{Described, Flags, import};
-use crossdock::layout::Order;
 use crossdock::memory::Birth;
+use crossdock_fuzz::{bytes_of, onward};
 use crossdock_testkit::buffer::{Exporter, FORMATS, Recipe};
 use crossdock_testkit::dlpack::Choices;
 use libfuzzer_sys::fuzz_target;
@@ -46,11 +45,11 @@ fuzz_target!(|data: &[u8]| {
     if let Ok(array) = result {
         assert_eq!(releases.load(Ordering::Relaxed), 0);
         if let Some(bytes) = recipe.bytes() {
-            assert_eq!(elements(&array), bytes, "{recipe:?}");
+            onward(&array, &bytes);
             // Axes are not moved over pointers.
             let turned = array.transpose().and_then(|turned| turned.transpose());
             assert_eq!(turned.is_err(), array.is_indirect() && array.rank() > 1, "{recipe:?}");
-            assert!(turned.is_err() || turned.is_ok_and(|turned| elements(&turned) == bytes));
+            assert!(turned.is_err() || turned.is_ok_and(|turned| bytes_of(&turned) == bytes));
         }
         // What a consumer of it is given does not depend on the elements.
         for bits in 0..512 {
@@ -60,9 +59,3 @@ fuzz_target!(|data: &[u8]| {
     }
     assert_eq!(releases.load(Ordering::Relaxed), 1);
 });
-
-fn elements(array: &DArray) -> Vec<u8> {
-    let copy = array.to_order(Order::RowMajor).expect("small arrays on the host are copied");
-    let (buffer, _) = copy.buffer().expect("one more handle");
-    buffer.pin().expect("nobody writes the copy").to_vec()
-}

@@ -10,7 +10,7 @@ use crossdock::DArray;
 use crossdock::exchange::protocol::dlpack::{
     ExportOptions, export_versioned, import_legacy, import_versioned,
 };
-use crossdock::layout::Order;
+use crossdock_fuzz::{bytes_of, onward};
 use crossdock_testkit::dlpack::{Choices, Loan, Recipe};
 use libfuzzer_sys::fuzz_target;
 
@@ -37,8 +37,8 @@ fuzz_target!(|data: &[u8]| {
 fn use_it(array: DArray, recipe: &Recipe, loan: &Loan) {
     let kept = recipe.bytes();
     if let Some(bytes) = kept.as_ref().filter(|_| array.place().is_host()) {
-        assert_eq!(elements(&array), *bytes);
-        assert_eq!(elements(&array.transpose().unwrap().transpose().unwrap()), *bytes);
+        onward(&array, bytes);
+        assert_eq!(bytes_of(&array.transpose().unwrap().transpose().unwrap()), *bytes);
     }
     // On to the next consumer, from any device, by nothing but numbers.
     let relayed = export_versioned(&array, &ExportOptions::new()).map(|exported| exported.into_raw());
@@ -49,13 +49,7 @@ fn use_it(array: DArray, recipe: &Recipe, loan: &Loan) {
         // SAFETY: just exported, consumed once; elements as above.
         let array = unsafe { import_versioned(tensor) }.expect("what was exported can be imported");
         if let Some(bytes) = kept.as_ref().filter(|_| array.place().is_host()) {
-            assert_eq!(elements(&array), *bytes);
+            assert_eq!(bytes_of(&array), *bytes);
         }
     }
-}
-
-fn elements(array: &DArray) -> Vec<u8> {
-    let copy = array.to_order(Order::RowMajor).expect("small arrays on the host are copied");
-    let (buffer, _) = copy.buffer().expect("one more handle");
-    buffer.pin().expect("nobody writes the copy").to_vec()
 }

@@ -6,8 +6,8 @@
 use crossdock::DArray;
 use crossdock::exchange::files::npz::{self, Compression};
 use crossdock::exchange::files::{Format, OpenOptions};
-use crossdock::layout::Order;
 use crossdock::memory::Buffer;
+use crossdock_fuzz::{bytes_of, onward};
 use libfuzzer_sys::fuzz_target;
 
 /// What is inflated may have so many bytes.
@@ -42,6 +42,7 @@ fuzz_target!(|bytes: &[u8]| {
             Some(_) => assert!(array.nbytes() as u64 <= LIMIT),
         }
         if array.nbytes() <= 1 << 12 && array.len() <= 1 << 12 {
+            onward(&array, &bytes_of(&array));
             arrays.push((entry.name().to_owned(), array));
         }
     }
@@ -56,12 +57,7 @@ fuzz_target!(|bytes: &[u8]| {
             npz::from_buffer(Buffer::from_vec(file).expect("few bytes")).expect("what was written is read");
         for (entry, (name, array)) in again.entries().iter().zip(&arrays) {
             assert_eq!(entry.name(), name);
-            assert_eq!(row_major(&entry.open().expect("written just now")), row_major(array));
+            assert_eq!(bytes_of(&entry.open().expect("written just now")), bytes_of(array));
         }
     }
 });
-
-fn row_major(array: &DArray) -> Vec<u8> {
-    let array = array.to_order(Order::RowMajor).expect("few bytes");
-    array.buffer().expect("few handles").0.read().expect("memory of its own").to_vec()
-}

@@ -5,6 +5,7 @@
 
 use crossdock::Error;
 use crossdock::element::dialect::pack::{self, Component, Member, Template};
+use crossdock_fuzz::spellings;
 use libfuzzer_sys::fuzz_target;
 
 /// Items up to this size are read and written.
@@ -46,6 +47,7 @@ fn check(template: &Template) {
     let text = pack::to_pack(&dtype).expect("what came from a template");
     let again = pack::parse(text.as_bytes()).expect("what was printed");
     assert_eq!(again.to_dtype().expect("the same"), dtype);
+    spellings(&dtype);
     if size <= LARGEST {
         let mut item = vec![0x41; size];
         let mut members: Vec<Member> = Vec::new();

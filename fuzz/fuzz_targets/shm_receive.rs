@@ -16,6 +16,7 @@ use crossdock::layout::{Layout, Order};
 use crossdock::memory::Buffer;
 use crossdock::view::Request;
 use crossdock::{Array, DArray};
+use crossdock_fuzz::onward;
 use crossdock_testkit::held::send_beside;
 use libfuzzer_sys::fuzz_target;
 
@@ -99,7 +100,8 @@ fn use_it(array: &DArray) {
     let again = DArray::from_buffer(buffer, DType::U8, layout, 0).expect("its own bytes");
     assert_eq!(again.export(&Request::pin()).expect("nobody writes").to_bytes().expect("few bytes"), bytes);
     if array.len() <= FEW && array.nbytes() <= FEW {
-        array.export(&Request::pin()).expect("nobody writes").to_bytes().expect("few bytes");
+        let bytes = array.export(&Request::pin()).expect("no Write lease").to_bytes().expect("few bytes");
+        onward(array, &bytes);
     }
     // On to the next process.
     let lent = shm::export(array, &Request::pin()).expect("shared memory has a descriptor");

@@ -6,6 +6,7 @@ use crossdock::DArray;
 use crossdock::element::{DType, Field};
 use crossdock::layout::Layout;
 use crossdock::memory::Buffer;
+use crossdock_fuzz::{bytes_of, onward};
 use libfuzzer_sys::fuzz_target;
 
 const SHAPE: [usize; 3] = [5, 4, 3];
@@ -40,6 +41,7 @@ fuzz_target!(|text: &str| {
         (view.shape(), view.strides(), view.as_ptr())
     );
     assert_eq!(view.at("").expect("no step").shape(), view.shape());
+    onward(&view, &bytes_of(&view));
 });
 
 /// By the extremes of each axis.

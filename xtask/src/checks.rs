@@ -1,27 +1,27 @@
 //! The bodies of the suites that are more than one command.
 
-use std::fs::{self, File};
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Child;
 
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
+use crate::filter;
 use crate::provision::TESTS;
-use crate::run::{Run, start};
+use crate::run::Run;
 use crate::workspace::{HEAVY, Workspace};
 
 /// The default features of `crossdock` may pull this many crates, and no more.
 const MOST_DEPENDENCIES: usize = 5;
 
 /// Sanitizers need a target of their own, so that build scripts and proc macros stay without them.
-const TARGET: &str = "x86_64-unknown-linux-gnu";
+pub(crate) const TARGET: &str = "x86_64-unknown-linux-gnu";
 
 /// What is unstable in the sanitizers' and the fuzzer's builds is unlocked in the toolchain at hand, so that what is
 /// checked is compiled by the compiler that the other suites use. Inline assembly is hidden from instrumentation,
 /// hence `crossdock_portable`.
-const UNLOCK: (&str, &str) = ("RUSTC_BOOTSTRAP", "1");
-const SANITIZED: &str = "-Zsanitizer=address --cfg crossdock_portable";
+pub(crate) const UNLOCK: (&str, &str) = ("RUSTC_BOOTSTRAP", "1");
+pub(crate) const SANITIZED: &str = "-Zsanitizer=address --cfg crossdock_portable";
 
 /// A library that a test loads has no sanitizer of its own, and finds the program's.
 const FOR_LIBRARIES: &str = "-Clink-arg=-Wl,--export-dynamic-symbol=__asan_*";
@@ -65,9 +65,12 @@ const UNDER_VALGRIND: &[(&str, &[&str])] = &[
     ("shm", &[]),
 ];
 
-/// Tests that do not run under valgrind, by a part of their names, and why.
+/// Tests with this word in their names leak on purpose: valgrind and the sanitizer skip them.
+const LOSES_MEMORY: &str = "forgotten";
+
+/// Tests that do not run under valgrind, each by a part of its name that no other test has, and
+/// why.
 const NOT_UNDER_VALGRIND: &[(&str, &str)] = &[
-    ("forgotten", "forgets guards on purpose"),
     ("threads_never_share_a_block", MOVED_PAGES),
     ("a_child_uses_the_cache", MOVED_PAGES),
     ("resizing_keeps_bytes", MOVED_PAGES),
@@ -80,10 +83,19 @@ const NOT_UNDER_VALGRIND: &[(&str, &str)] = &[
     ("a_page_put_in_place", FAULTS),
     ("a_range_of_a_file_is_mapped_at_any_byte", FAULTS),
     ("slots_are_reused_by_many_threads_while_others_fault", FAULTS),
+    (
+        "a_sparse_descriptor_is_limited_by_the_options_of_the_receiver",
+        "maps more than valgrind's own address space has",
+    ),
+    ("code_of_another_library_may_fork_under_a_lock", FORKS),
+    ("handlers_that_are_registered_several_times_hold_the_locks_once", FORKS),
     ("failure_at_any_request_of_a_pool", MANY_TIMES_OVER),
     ("a_hundred_thousand_rows", MANY_TIMES_OVER),
-    ("surprises::a_", MANY_TIMES_OVER),
+    ("a_limit_is_not_passed_once_in_600_000_operations", MANY_TIMES_OVER),
+    ("a_million_nested_slices", MANY_TIMES_OVER),
 ];
+
+const FORKS: &str = "in a child, what only its parent's threads knew of counts as lost";
 
 /// Whether the program then crashes, never ends, or goes on by luck depends on how the compiler laid it out.
 const FAULTS: &str = "goes on behind a fault, for which valgrind does not put all registers back";
@@ -93,8 +105,6 @@ const MANY_TIMES_OVER: &str = "does for minutes what tests beside it do once";
 /// Seen with a C program, too, that moves pages of its own on four threads.
 const MOVED_PAGES: &str =
     "takes pages that `mremap` moved, while other threads run, for pages that nobody may touch";
-
-const FUZZ_TARGETS: &str = "fuzz/fuzz_targets";
 
 /// A program that loses memory: what looks for leaks has to find this one first.
 const LEAK: &str = "fn main() {
@@ -107,12 +117,7 @@ const LEAK: &str = "fn main() {
 pub(crate) fn formatted(run: &mut Run<'_>) -> Result<()> {
     run.cargo("fmt --all --check")?;
     run.cargo("fmt --manifest-path bindings/python/Cargo.toml --check")?;
-    let folder = run.door.root.join(FUZZ_TARGETS);
-    for target in file_stems(&folder)? {
-        let mut rustfmt = run.door.command("rustfmt", "--edition 2024 --check");
-        run.exec(rustfmt.arg(folder.join(target).with_extension("rs")))?;
-    }
-    Ok(())
+    run.cargo("fmt --manifest-path fuzz/Cargo.toml --check")
 }
 
 /// The oldest Rust that we promise is the one that runs the tests, or an older one, which is said.
@@ -209,6 +214,7 @@ pub(crate) fn tests(run: &mut Run<'_>) -> Result<()> {
     if run.door.long {
         command.env("CROSSDOCK_CASES", "200000");
     }
+    run.seed(&mut command);
     run.exec(&mut command)?;
     run.expect_tests()
 }
@@ -222,13 +228,15 @@ pub(crate) fn doctests(run: &mut Run<'_>) -> Result<()> {
 /// What no other suite builds: see [`HEAVY`].
 pub(crate) fn heavy(run: &mut Run<'_>) -> Result<()> {
     for feature in HEAVY {
-        run.cargo(&format!("test --package crossdock --all-features --lib -- {feature}::"))?;
-        run.cargo(&format!("test --package crossdock --all-features --doc -- {feature}"))?;
+        let module = format!("{feature}::");
+        run.tests(&mut run.door.cargo("test --package crossdock --all-features --lib"), &[&module])?;
+        run.tests(&mut run.door.cargo("test --package crossdock --all-features --doc"), &[feature])?;
     }
     for test in Workspace::of(run)?.integration_tests()?.iter().filter(|test| test.is_heavy) {
-        run.cargo(&format!("test --package crossdock --all-features --test {}", test.name))?;
+        let command = format!("test --package crossdock --all-features --test {}", test.name);
+        run.tests(&mut run.door.cargo(&command), &[])?;
     }
-    run.expect_tests()
+    Ok(())
 }
 
 /// The command in the hands of CPython and NumPy.
@@ -236,7 +244,7 @@ pub(crate) fn python(run: &mut Run<'_>) -> Result<()> {
     // A test of the command brings the command along; and with the arguments of the suite `test`, what that built is at hand.
     let features = Workspace::of(run)?.light_features()?;
     run.exec(run.door.cargo("test --workspace --test command --no-run").arg(features))?;
-    let mut pytest = run.door.command(TESTS.python(run.door), "-m pytest tests/python -q --color=no");
+    let mut pytest = run.door.command(TESTS.python(run.door), "-m pytest tests/python -q -rs --color=no");
     pytest.env("CROSSDOCK_BIN", run.door.target.join("debug/crossdock"));
     run.exec(pytest.env("PYTHONDONTWRITEBYTECODE", "1"))?;
     run.expect_tests()
@@ -246,11 +254,9 @@ pub(crate) fn loom(run: &mut Run<'_>) -> Result<()> {
     let mut command = run.door.cargo("test --package crossdock --release --lib");
     // Of the library the models need a corner; to optimise all of it takes longer than they do.
     command.args(["--config", "profile.release.package.crossdock.opt-level=1"]);
-    command.args(["--", "memory::model", "memory::pool::model", "memory_view::state::model"]);
     command.env("CARGO_TARGET_DIR", run.door.target.join("loom")).env("RUSTFLAGS", "--cfg loom");
     command.env("CARGO_PROFILE_RELEASE_LTO", "off");
-    run.exec(&mut command)?;
-    run.expect_tests()
+    run.tests(&mut command, &["memory::model", "memory::pool::model", "memory_view::state::model"])
 }
 
 pub(crate) fn sanitizer(run: &mut Run<'_>) -> Result<()> {
@@ -261,7 +267,13 @@ pub(crate) fn sanitizer(run: &mut Run<'_>) -> Result<()> {
     let mut command =
         run.door.cargo(&format!("test --package crossdock --target {TARGET} --no-fail-fast --lib"));
     command.arg(workspace.light_features()?);
-    for test in workspace.integration_tests()? {
+    let tests = workspace.integration_tests()?;
+    for (name, why) in NOT_SANITIZED {
+        if !tests.iter().any(|test| test.name == *name) {
+            bail!("`{name}` is left out ({why}), but there are no such tests");
+        }
+    }
+    for test in tests {
         if !test.is_heavy && !NOT_SANITIZED.iter().any(|(name, _)| *name == test.name) {
             command.args(["--test", test.name]);
         }
@@ -269,7 +281,7 @@ pub(crate) fn sanitizer(run: &mut Run<'_>) -> Result<()> {
     // To optimise the crates of others takes longer than their part of the tests.
     command.args(["--config", "profile.dev.package.'*'.opt-level=0"]);
     // A forgotten guard leaks by design; the tests that show it say so in their names.
-    command.args(["--", "--skip", "forgotten"]);
+    command.args(["--", "--skip", LOSES_MEMORY]);
     command.env(UNLOCK.0, UNLOCK.1).env("RUSTFLAGS", format!("{SANITIZED} {FOR_LIBRARIES}"));
     command.env("CARGO_TARGET_DIR", run.door.target.join("sanitizer"));
     // Hardly ever built twice: what would be kept for the next time costs more than it saves.
@@ -286,6 +298,7 @@ pub(crate) fn sanitizer(run: &mut Run<'_>) -> Result<()> {
     if !run.door.long {
         command.env("CROSSDOCK_CASES", "1000");
     }
+    run.seed(&mut command);
     run.exec(&mut command)?;
     run.expect_tests()
 }
@@ -299,18 +312,24 @@ pub(crate) fn valgrind(run: &mut Run<'_>) -> Result<()> {
     let features = Workspace::of(run)?.light_features()?;
     let mut build = run.door.cargo("test --workspace --no-run --message-format=json");
     let messages = run.stdout(build.arg(features))?;
-    let mut chains = Vec::new();
+    let (mut chains, mut listed) = (Vec::new(), Vec::new());
     for (target, filters) in UNDER_VALGRIND {
         let binary = test_binary(&messages, &run.door.root.join("crates/crossdock"), target)
             .with_context(|| format!("there is no test binary `{target}`"))?;
+        let names = filter::listed(&run.stdout(run.door.command(&binary, "--list").args(*filters))?);
+        filter::each_finds_some(filters, &names).with_context(|| format!("in the tests `{target}`"))?;
+        listed.extend(names);
         let mut command = run.door.command("valgrind", memcheck);
         // Threads take turns there, so that tests beside each other would only disturb each other.
         command.arg(binary).args(*filters).arg("--test-threads=1");
         // The same tests over fewer random cases: valgrind is some fifty times slower.
         command.env("CROSSDOCK_CASES", "200");
+        command.args(["--skip", LOSES_MEMORY]);
         command.args(NOT_UNDER_VALGRIND.iter().flat_map(|(name, _)| ["--skip", name]));
         chains.push((format!("valgrind-{target}"), vec![command]));
     }
+    filter::each_finds_one(NOT_UNDER_VALGRIND.iter().map(|(name, _)| *name), &listed)?;
+    filter::each_finds_some(&[LOSES_MEMORY], &listed)?;
     run.side_by_side(chains)?;
     run.expect_tests()
 }
@@ -324,99 +343,6 @@ pub(crate) fn test_binary(messages: &str, folder: &Path, target: &str) -> Option
     })
 }
 
-/// Runs every target in `fuzz/fuzz_targets`, all at once, beginning with its kept corpus. What it finds on the way
-/// goes into the target folder, so that the checkout stays as it is.
-pub(crate) fn fuzz(run: &mut Run<'_>) -> Result<()> {
-    let names = file_stems(&run.door.root.join(FUZZ_TARGETS))?;
-    if names.is_empty() {
-        bail!("there are no fuzz targets in {FUZZ_TARGETS}");
-    }
-    let work = run.door.target.join("fuzz");
-    let mut build =
-        run.door.cargo(&format!("build --manifest-path fuzz/Cargo.toml --release --bins --target {TARGET}"));
-    build.env("CARGO_TARGET_DIR", &work).env(UNLOCK.0, UNLOCK.1).env("RUSTFLAGS", fuzzer_flags());
-    run.exec(&mut build)?;
-
-    let seconds = if run.door.long { 600 } else { 60 };
-    let mut running = Vec::new();
-    for name in names {
-        running.push(Fuzzer::start(run, &work, name, seconds)?);
-    }
-    // All are waited for before the first failure is told: none outlives the suite.
-    let mut failures = Vec::new();
-    for fuzzer in running {
-        match fuzzer.finish(run, seconds) {
-            Ok(note) => run.note(note),
-            Err(error) => failures.push(format!("{error:#}")),
-        }
-    }
-    if failures.is_empty() { Ok(()) } else { bail!("{}", failures.join("; ")) }
-}
-
-/// Coverage as libFuzzer reads it, the address sanitizer, and the checks of a debug build in optimised code.
-fn fuzzer_flags() -> String {
-    let coverage = ["level=4", "inline-8bit-counters", "pc-table", "trace-compares"];
-    let coverage = coverage.map(|part| format!("-Cllvm-args=-sanitizer-coverage-{part}")).join(" ");
-    format!(
-        "{SANITIZED} --cfg fuzzing -Cpasses=sancov-module {coverage} -Ccodegen-units=1 -Cdebug-assertions"
-    )
-}
-
-/// A fuzz target while it runs.
-struct Fuzzer {
-    name: String,
-    child: Child,
-    log: PathBuf,
-}
-
-impl Fuzzer {
-    fn start(run: &Run<'_>, work: &Path, name: String, seconds: u32) -> Result<Self> {
-        let found = work.join("corpus").join(&name);
-        let artifacts = work.join("artifacts").join(&name);
-        for folder in [&found, &artifacts] {
-            fs::create_dir_all(folder).with_context(|| format!("{} cannot be made", folder.display()))?;
-        }
-        let log = work.join(format!("{name}.log"));
-        let output = File::create(&log).with_context(|| format!("{} cannot be written", log.display()))?;
-        let options =
-            format!("-max_total_time={seconds} -timeout=10 -rss_limit_mb=4096 -print_final_stats=1");
-        let mut command = run.door.command(work.join(TARGET).join("release").join(&name), &options);
-        command.arg(format!("-artifact_prefix={}/", artifacts.display())).arg(&found);
-        // libFuzzer writes into the first folder and only reads the others.
-        command.args([run.door.root.join("fuzz/corpus").join(&name)].iter().filter(|seeds| seeds.is_dir()));
-        let child = start(command.stdout(output.try_clone()?).stderr(output))?;
-        Ok(Self { name, child, log })
-    }
-
-    /// Waits, and makes sure that it really ran for `seconds`. What it wrote goes into the suite's log.
-    fn finish(mut self, run: &mut Run<'_>, seconds: u32) -> Result<String> {
-        let status = run.wait(&mut self.child, &self.name);
-        let text = String::from_utf8_lossy(&fs::read(&self.log)?).into_owned();
-        run.append(&text)?;
-        let (name, status) = (self.name, status?);
-        if !status.success() {
-            bail!("the fuzz target `{name}` ended with {status}; its log is {}", self.log.display());
-        }
-        let Some((runs, took)) = done(&text) else {
-            bail!(
-                "the fuzz target `{name}` did not say how many runs it did; its log is {}",
-                self.log.display()
-            );
-        };
-        if runs == 0 || took < seconds {
-            bail!("the fuzz target `{name}` did {runs} runs in {took} of {seconds} seconds");
-        }
-        Ok(format!("{name} {runs} runs in {took} s"))
-    }
-}
-
-/// Runs and seconds from libFuzzer's `Done 12345 runs in 61 second(s)`.
-fn done(log: &str) -> Option<(u64, u32)> {
-    let line = log.lines().rev().find_map(|line| line.strip_prefix("Done "))?;
-    let mut words = line.split(' ');
-    Some((words.next()?.parse().ok()?, words.nth(2)?.parse().ok()?))
-}
-
 fn compile_leak(run: &mut Run<'_>, name: &str, flags: &[&str]) -> Result<PathBuf> {
     let folder = run.door.target.join("xtask");
     let (source, binary) = (folder.join(format!("{name}.rs")), folder.join(name));
@@ -428,7 +354,7 @@ fn compile_leak(run: &mut Run<'_>, name: &str, flags: &[&str]) -> Result<PathBuf
 }
 
 /// The names of the Rust files in `folder`, without their ending, in order. A folder that is not there has none.
-fn file_stems(folder: &Path) -> Result<Vec<String>> {
+pub(crate) fn file_stems(folder: &Path) -> Result<Vec<String>> {
     if !folder.exists() {
         return Ok(Vec::new());
     }
@@ -446,12 +372,6 @@ fn file_stems(folder: &Path) -> Result<Vec<String>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn libfuzzers_last_word_is_read() {
-        assert_eq!(done("INFO: seed\nDone 12345 runs in 61 second(s)\nstat::x: 1\n"), Some((12345, 61)));
-        assert_eq!(done("INFO: seed\n"), None);
-    }
 
     #[test]
     fn rust_versions_are_compared_as_numbers() {

@@ -6,15 +6,19 @@
 mod bench;
 mod border;
 mod checks;
+mod filter;
+mod fuzz;
 mod gpu_check;
 mod install;
 mod interpreters;
+mod mutants;
 mod processes;
 mod provision;
 mod ptx;
 mod report;
 mod ruby;
 mod run;
+mod skips;
 mod suite;
 mod wheel;
 mod workspace;
@@ -53,6 +57,7 @@ enum Task {
         cargo xtask bench memory             one group of tables\n  \
         cargo xtask bench hex slice          these tables only\n  \
         cargo xtask bench permuted           the tables that have this word in their names\n  \
+        cargo xtask bench tour --record      the tour of the photograph, for the README\n  \
         cargo xtask bench memory --record    kept in bench/record/, with the date and the machine")]
     Bench {
         /// Groups or tables, and `--record`; all tables if there are none
@@ -81,10 +86,27 @@ enum Task {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<String>,
     },
-    /// Write the figures of bench/record/ into COMPARE.md
+    /// Fuzz, keep what was found, and measure what the corpora cover
+    #[command(after_help = "Examples:\n  \
+        cargo xtask fuzz run                         every target for ten minutes, two at a time on two processors\n  \
+        cargo xtask fuzz run --seconds 60 npy npz    these only\n  \
+        cargo xtask fuzz merge                       what was found, into fuzz/corpus\n  \
+        cargo xtask fuzz record                      coverage and speed, into fuzz/README.md")]
+    Fuzz {
+        #[command(subcommand)]
+        action: fuzz::Action,
+    },
+    /// Write the figures of bench/record/ into COMPARE.md and README.md
     Compare,
     /// Compile the kernels for CUDA anew, after their source has changed
     Ptx,
+    /// Test the tests: put one mistake after the other into the files that matter most, and see that each is noticed
+    #[command(after_help = "Examples:\n  \
+        cargo xtask mutants                                   every file of the table: hours\n  \
+        cargo xtask mutants layout/span.rs layout/rules.rs    these files\n  \
+        cargo xtask mutants layout/span.rs -- --re overlaps   these mutants only\n  \
+        cargo xtask mutants --last                            the outcomes again")]
+    Mutants(mutants::MutantsArgs),
     /// List the suites
     Suites,
 }
@@ -106,10 +128,12 @@ fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Task::Test(args) => test(&args),
         Task::Bench { args } => bench::run(&args),
+        Task::Fuzz { action } => fuzz::command(&action),
         Task::Compare => bench::compare(),
         Task::GpuCheck { bundle, args } => gpu_check::run(bundle.as_deref(), &args),
         Task::Install { prefix } => install::run(&prefix),
         Task::Ptx => ptx::run(),
+        Task::Mutants(args) => mutants::run(&args),
         Task::Suites => {
             print!("{}", suite::list());
             Ok(ExitCode::SUCCESS)

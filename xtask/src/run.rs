@@ -6,13 +6,15 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, bail};
 
+use crate::filter;
 use crate::processes;
 use crate::provision;
 use crate::report::Report;
+use crate::skips;
 use crate::suite::Suite;
 
 /// How wide the names of suites are where their steps are told.
@@ -84,6 +86,8 @@ pub(crate) struct Run<'a> {
     pub(crate) counts: Counts,
     closing: Vec<String>,
     notes: Vec<String>,
+    /// The reason for each test that was not run.
+    skips: Vec<String>,
 }
 
 impl<'a> Run<'a> {
@@ -93,6 +97,11 @@ impl<'a> Run<'a> {
         fs::create_dir_all(&logs).with_context(|| format!("{} cannot be made", logs.display()))?;
         let path = logs.join(name).with_extension("log");
         let log = File::create(&path).with_context(|| format!("{} cannot be written", path.display()))?;
+        let said_before = path.with_extension("not-run");
+        if said_before.exists() {
+            fs::remove_file(&said_before)
+                .with_context(|| format!("{} cannot be removed", said_before.display()))?;
+        }
         Ok(Self {
             door,
             name: name.to_owned(),
@@ -103,6 +112,7 @@ impl<'a> Run<'a> {
             counts: Counts::default(),
             closing: Vec::new(),
             notes: Vec::new(),
+            skips: Vec::new(),
         })
     }
 }
@@ -123,6 +133,8 @@ impl Run<'_> {
                 (peers, result) => peers.and(result),
             }
         });
+        let remark = skips::remark(&run.skips());
+        run.notes.extend(remark);
         Ok(Report {
             name: suite.name,
             took: run.start.elapsed(),
@@ -138,6 +150,28 @@ impl Run<'_> {
     pub(crate) fn cargo(&mut self, args: &str) -> Result<()> {
         let mut command = self.door.cargo(args);
         self.exec(&mut command)
+    }
+
+    /// Runs test programs, with `filters` for test names. Also an error if no test ran, or if a
+    /// filter matched none.
+    pub(crate) fn tests(&mut self, command: &mut Command, filters: &[&str]) -> Result<()> {
+        let text = self.output(command.arg("--").args(filters))?;
+        filter::each_finds_some(filters, &filter::ran(&text)).with_context(|| format!("`{}`", spell(command)))
+    }
+
+    /// In the long run, gives the random tests a new seed each time. The suite's line shows it:
+    /// `CROSSDOCK_SEED` repeats it.
+    pub(crate) fn seed(&mut self, command: &mut Command) {
+        const SEED: &str = "CROSSDOCK_SEED";
+        if !self.door.long {
+            return;
+        }
+        let seed = std::env::var(SEED).unwrap_or_else(|_| {
+            let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+            (now.as_secs() % 1_000_000_000).to_string()
+        });
+        command.env(SEED, &seed);
+        self.note(format!("{SEED}={seed}"));
     }
 
     /// Runs a command with its output in the log, and counts what test runners say there.
@@ -157,6 +191,7 @@ impl Run<'_> {
     /// What a command writes to its standard output; the rest goes into the log.
     pub(crate) fn stdout(&mut self, command: &mut Command) -> Result<String> {
         writeln!(self.log, "$ {}", spell(command))?;
+        command.env(skips::FILE, self.path.with_extension("not-run"));
         let path = self.path.with_extension("out");
         command.stdout(File::create(&path).with_context(|| format!("{} cannot be written", path.display()))?);
         let mut child = start(command.stderr(self.log.try_clone()?))?;
@@ -185,6 +220,7 @@ impl Run<'_> {
         for (run, result) in done {
             self.append(&fs::read_to_string(&run.path)?)?;
             self.counts.add(run.counts);
+            self.skips.extend(run.skips());
             self.closing.extend(run.closing);
             failures.extend(result.err().map(|error| format!("{error:#}")));
         }
@@ -203,6 +239,7 @@ impl Run<'_> {
     /// The log is a file and not a pipe, so that a process that a test leaves behind cannot hold up the suite.
     fn logged(&mut self, command: &mut Command) -> Result<(ExitStatus, String)> {
         writeln!(self.log, "$ {}", spell(command))?;
+        command.env(skips::FILE, self.path.with_extension("not-run"));
         let before = self.log.metadata()?.len();
         let mut child = start(command.stdout(self.log.try_clone()?).stderr(self.log.try_clone()?))?;
         let status = self.wait(&mut child, &spell(command));
@@ -221,7 +258,14 @@ impl Run<'_> {
         status.with_context(|| format!("`{name}` was stopped: it ran past the minutes that its suite has"))
     }
 
+    /// The reasons of the tests not run so far, one for each.
+    fn skips(&self) -> Vec<String> {
+        let said = skips::read(&self.path.with_extension("not-run"));
+        self.skips.iter().cloned().chain(said).collect()
+    }
+
     fn count(&mut self, line: &str) {
+        self.skips.extend(skips::in_line(line));
         let Some(counts) = closing_line(line) else { return };
         self.counts.add(counts);
         if counts.passed + counts.failed > 0 {

@@ -6,10 +6,12 @@ use anyhow::Result;
 
 use crate::border;
 use crate::checks;
+use crate::fuzz;
 use crate::provision::{
-    CC, CMAKE, CXX, LIBCLANG, NARRAY, Need, PKG_CONFIG, POCL, PYTHON_TESTS, RAKE, RMAGICK, RUBY,
+    CC, CMAKE, CXX, LIBCLANG, NARRAY, Need, PKG_CONFIG, POCL, PTX_VENV, PYTHON_TESTS, RAKE, RMAGICK, RUBY,
     RUBY_HEADERS, VALGRIND, VENV, WHEEL_VENV,
 };
+use crate::ptx;
 use crate::ruby;
 use crate::run::Run;
 use crate::wheel;
@@ -56,12 +58,13 @@ pub(crate) const SUITES: &[Suite] = &[
     Suite { name: "c", tier: Tier::Full, what: "the C interface as installed, plain, under valgrind and AddressSanitizer", needs: &[CC, CXX, PKG_CONFIG, CMAKE, VALGRIND], peers: &[VENV, RUBY, RUBY_HEADERS], beside: false, minutes: 12, run: border::c },
     Suite { name: "builds", tier: Tier::Full, what: "every feature builds alone, and none", needs: &[CC, CXX], peers: &[], beside: false, minutes: 12, run: checks::builds },
     Suite { name: "heavy", tier: Tier::Full, what: "features that bring a forest of crates along", needs: &[CC, CXX], peers: &[], beside: false, minutes: 15, run: checks::heavy },
+    Suite { name: "ptx", tier: Tier::Full, what: "the kernels for CUDA are those of their source, and are assembled for cards of every generation (ptxas)", needs: &[PTX_VENV], peers: &[], beside: false, minutes: 5, run: ptx::check },
     Suite { name: "python", tier: Tier::Fast, what: "the command beside CPython and NumPy", needs: &[CC, CXX, VENV], peers: &[], beside: false, minutes: 15, run: checks::python },
     Suite { name: "ruby", tier: Tier::Full, what: "the gem: under the collector's stress, in Ractors, at exit, under valgrind, and installed", needs: &[CC, RUBY, RAKE, RUBY_HEADERS, LIBCLANG, VALGRIND], peers: &[VENV, NARRAY, RMAGICK], beside: true, minutes: 25, run: ruby::ruby },
     Suite { name: "wheel", tier: Tier::Full, what: "the Python wheel, built, installed and tested beside NumPy and others, by others' tests, under valgrind, and on every interpreter", needs: &[CC, CXX, VENV, WHEEL_VENV, VALGRIND], peers: &[PYTHON_TESTS, POCL], beside: true, minutes: 20, run: wheel::wheel },
     Suite { name: "loom", tier: Tier::Full, what: "every interleaving of the lease word, the pools' counts and the records of views (loom)", needs: &[CC, CXX], peers: &[], beside: true, minutes: 12, run: checks::loom },
     Suite { name: "sanitizer", tier: Tier::Full, what: "addresses and leaks (AddressSanitizer)", needs: &[CC, CXX], peers: &[POCL], beside: false, minutes: 25, run: checks::sanitizer },
-    Suite { name: "fuzz", tier: Tier::Full, what: "every fuzz target, from its kept corpus (libFuzzer)", needs: &[CC, CXX], peers: &[], beside: false, minutes: 12, run: checks::fuzz },
+    Suite { name: "fuzz", tier: Tier::Full, what: "every fuzz target, from its kept corpus (libFuzzer)", needs: &[CC, CXX], peers: &[], beside: false, minutes: 12, run: fuzz::suite },
 ];
 
 /// The suites in groups that run at the same time: those beside each other, and every other one alone.

@@ -1,0 +1,65 @@
+//! The JSON in which the command `lend` describes an array to a borrower, for any inherited
+//! description: any parser reads it, its numbers are those of the description, and each spelling of
+//! the dtype is read as the same dtype.
+
+#![no_main]
+
+use crossdock::element::dialect::{pep3118, typestr};
+use crossdock::exchange::protocol::shm::Description;
+use libfuzzer_sys::fuzz_target;
+use serde_json::{Value, json};
+
+#[path = "../../crates/crossdock-cli/src/lend/description.rs"]
+mod description;
+
+/// The part of the command that its descriptions need.
+mod failure {
+    pub(crate) type Result<T> = std::result::Result<T, Failure>;
+
+    #[derive(Debug)]
+    pub(crate) struct Failure;
+
+    impl Failure {
+        pub(crate) fn new(why: impl std::fmt::Display) -> Self {
+            panic!("{why}")
+        }
+    }
+}
+
+fuzz_target!(|text: &str| {
+    let Ok(described) = text.parse::<Description>() else { return };
+    let environment = description::Array::new(5, &described).environment().expect("JSON of numbers and text");
+    for (name, value) in &environment {
+        assert!(name.starts_with("CROSSDOCK_") && !value.contains('\0') && !value.contains('\n'), "{name}");
+    }
+    let array: Value = serde_json::from_str(&environment[0].1).expect("JSON");
+    let span = described.span();
+    for (key, value) in [
+        ("fd", json!(5)),
+        ("itemsize", json!(described.dtype().itemsize())),
+        ("shape", json!(described.shape())),
+        ("strides", json!(described.strides())),
+        ("offset", json!(described.offset())),
+        ("nbytes", json!(described.nbytes())),
+        ("span", json!([span.start, span.end])),
+        ("writable", json!(described.is_writable())),
+        ("dtype", json!(described.dtype().to_string())),
+    ] {
+        assert_eq!(array[key], value, "{key} of {text:?}");
+    }
+    if let Some(descr) = array["descr"].as_str() {
+        let text = descr.strip_prefix('\'').and_then(|text| text.strip_suffix('\'')).unwrap_or(descr);
+        assert_eq!(typestr::parse(text).expect("what was printed"), *described.dtype(), "{descr}");
+    }
+    if let Some(text) = array["typestr"].as_str() {
+        let read = typestr::parse(text).expect("what was printed");
+        assert_eq!(read.itemsize(), described.dtype().itemsize(), "{text}");
+        assert!(described.dtype().as_scalar().is_none() || read == *described.dtype(), "{text}");
+    }
+    if let Some(format) = array["struct"].as_str() {
+        let read = pep3118::parse(format.as_bytes()).expect("a format of Python's");
+        assert_eq!(read.itemsize(), described.dtype().itemsize(), "{format}");
+    }
+    let order = array["order"].as_str().map(|order| order == "C");
+    assert_eq!(order, described.layout().order().map(|order| order == crossdock::layout::Order::RowMajor));
+});

@@ -1,0 +1,47 @@
+//! Arbitrary bytes as a PNG image: an error, or an image whose pixels are decoded within the limit
+//! or not at all, and are the same after it is written and read again. (The decoder does not verify
+//! checksums under fuzzing.)
+
+#![no_main]
+
+use crossdock::exchange::files::{Format, OpenOptions, png};
+use crossdock::layout::Order;
+use crossdock::memory::Buffer;
+use crossdock::{Casting, DArray};
+use libfuzzer_sys::fuzz_target;
+
+/// The limit of a decoded image, in bytes.
+const LIMIT: u64 = 1 << 16;
+
+fuzz_target!(|bytes: &[u8]| {
+    let image = match decoded(bytes) {
+        Ok(Some(image)) => image,
+        Ok(None) => return,
+        Err(error) => return assert!(error.is_malformed() || error.is_unsupported(), "{error:?}"),
+    };
+    assert!(image.nbytes() as u64 <= LIMIT && image.rank() == 3 && !image.is_empty());
+    let mut file = Vec::new();
+    png::write(&mut file, &image).expect("what was decoded can be encoded");
+    let again = decoded(&file).expect("what was written").expect("a PNG image");
+    assert_eq!(again.shape(), image.shape());
+    assert!(
+        again
+            .cast(image.dtype(), Order::RowMajor, Casting::Checked)
+            .and_then(|again| again.equals(&image))
+            .expect("few pixels")
+    );
+});
+
+fn decoded(bytes: &[u8]) -> crossdock::Result<Option<DArray>> {
+    let buffer = Buffer::from_vec(bytes.to_vec()).expect("memory for a file");
+    let contents = OpenOptions::new().limit(LIMIT).read(buffer);
+    // Other formats have targets of their own.
+    if Format::of(&bytes[..bytes.len().min(12)]) != Some(Format::Png) {
+        return Ok(None);
+    }
+    let contents = contents?;
+    let [entry] = contents.entries() else { panic!("an image is one array") };
+    let array = entry.open()?;
+    assert_eq!((array.dtype(), array.shape()), (entry.dtype(), entry.shape()));
+    Ok(Some(array))
+}
