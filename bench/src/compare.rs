@@ -1,16 +1,18 @@
-//! The figures in `COMPARE.md`, which are those of the record.
+//! Copies the figures of the record into `COMPARE.md` and the README.
 //!
-//! They stand between a line `<!-- figures: <block> -->` and the next `<!-- end -->`; what is around them is written by hand.
+//! They stand between a line `<!-- figures: <block> -->` and the next `<!-- end -->`; the text
+//! around them is written by hand.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crossdock_measure::MEMCPY;
+use crossdock_measure::{MEMCPY, MEMSET};
 
-use crate::Result;
 use crate::harness::record::{self, Line};
+use crate::runs::{Runs, runs};
+use crate::{Result, tour};
 
 const BEGIN: &str = "<!-- figures: ";
 const END: &str = "<!-- end -->\n";
@@ -18,138 +20,205 @@ const END: &str = "<!-- end -->\n";
 /// A block of figures.
 struct Block {
     name: &'static str,
-    /// Of which group of the record it is.
-    group: &'static str,
-    write: fn(&[Line]) -> String,
+    page: &'static str,
+    write: fn() -> Result<String>,
 }
 
-const BLOCKS: [Block; 3] = [
-    Block { name: "kernels", group: "kernels", write: kernels },
-    Block { name: "arrays", group: "arrays", write: lines },
-    Block { name: "arrow", group: "memory", write: arrow },
+const BLOCKS: [Block; 5] = [
+    Block { name: "kernels", page: "COMPARE.md", write: || Ok(kernels(&recorded("kernels")?)) },
+    Block { name: "misses", page: "COMPARE.md", write: misses },
+    Block { name: "arrays", page: "COMPARE.md", write: || Ok(lines(&recorded("arrays")?)) },
+    Block { name: "arrow", page: "COMPARE.md", write: || Ok(arrow(&recorded("memory")?)) },
+    Block { name: "tour", page: "README.md", write: tour::figures },
 ];
 
-fn page() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../COMPARE.md")
+/// The groups whose figures are in `COMPARE.md`.
+const GROUPS: [&str; 3] = ["kernels", "arrays", "memory"];
+
+const PAGES: [&str; 2] = ["COMPARE.md", "README.md"];
+
+fn path(page: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(page)
 }
 
-/// Writes the figures into the page.
+/// Writes the figures into the pages.
 pub(crate) fn rewrite() -> Result {
-    let text = with_figures(&fs::read_to_string(page())?)?;
-    fs::write(page(), text)?;
-    println!("the figures in COMPARE.md are those of the record");
+    for page in PAGES {
+        let path = path(page);
+        let text = with_figures(page, &fs::read_to_string(&path)?)?;
+        fs::write(path, text)?;
+        println!("the figures in {page} are those of the record");
+    }
     Ok(())
 }
 
 /// The page with the figures of the record in place of what stands there.
-fn with_figures(page: &str) -> Result<String> {
-    let mut parts = page.split(BEGIN);
+fn with_figures(page: &str, text: &str) -> Result<String> {
+    let mut parts = text.split(BEGIN);
     let mut text = parts.next().unwrap_or_default().to_owned();
     for part in parts {
         let (name, rest) = part.split_once(" -->\n").ok_or("a block of figures has no name")?;
         let (_, after) = rest.split_once(END).ok_or_else(|| format!("the block {name} has no end"))?;
-        let block = BLOCKS.iter().find(|block| block.name == name);
-        let block = block.ok_or_else(|| format!("there is no block {name}"))?;
-        let figures = (block.write)(&latest(record::read(block.group)?));
-        text += &format!("{BEGIN}{name} -->\n{figures}{END}{after}");
+        let block = BLOCKS.iter().find(|block| (block.page, block.name) == (page, name));
+        let block = block.ok_or_else(|| format!("{page} has no block {name}"))?;
+        text += &format!("{BEGIN}{name} -->\n{}{END}{after}", (block.write)()?);
     }
     Ok(text)
 }
 
-/// What each case was when it was last recorded, in the order in which the cases came first.
-fn latest(lines: Vec<Line>) -> Vec<Line> {
-    let mut latest: Vec<Line> = Vec::new();
-    for line in lines {
-        match latest.iter_mut().find(|known| (&known.table, &known.case) == (&line.table, &line.case)) {
-            Some(known) => *known = line,
-            None => latest.push(line),
-        }
-    }
-    latest
+fn recorded(group: &str) -> Result<Vec<Runs>> {
+    Ok(runs(record::read(group)?))
 }
 
-/// On which days and machines it was.
-fn circumstances(lines: &[&Line]) -> String {
-    let all: BTreeSet<_> = lines.iter().map(|line| format!("{}, {}", line.date, line.machine)).collect();
-    match all.is_empty() {
-        true => "Nothing is recorded yet.\n".to_owned(),
-        false => format!("Recorded {}.\n", all.into_iter().collect::<Vec<_>>().join("; ")),
+/// The dates, machines and sources of the runs, and their number.
+fn circumstances<'a>(all: impl Iterator<Item = &'a Runs>) -> String {
+    let (mut words, mut counts) = (BTreeSet::new(), BTreeSet::new());
+    for runs in all {
+        words.insert(runs.last().circumstances.in_words());
+        counts.insert(runs.count());
     }
+    let Some((least, most)) = counts.first().zip(counts.last()) else {
+        return "Nothing is recorded yet.\n".to_owned();
+    };
+    let count = if least == most { format!("{most}") } else { format!("{least} to {most}") };
+    let plural = if *most == 1 { "run" } else { "runs, of which this is the median" };
+    format!("Recorded {}; {count} {plural}.\n", words.into_iter().collect::<Vec<_>>().join("; "))
 }
 
 /// Names of tables, each once.
-fn tables(lines: &[Line]) -> Vec<&str> {
-    let mut tables: Vec<&str> = lines.iter().map(|line| line.table.as_str()).collect();
+fn tables(all: &[Runs]) -> Vec<&str> {
+    let mut tables: Vec<&str> = all.iter().map(|runs| runs.last().table.as_str()).collect();
     tables.dedup();
     tables
 }
 
-/// Ratios to `memcpy`: ours, those of NumPy and `ndarray`, and the best of all others.
-fn kernels(lines: &[Line]) -> String {
-    let columns = ["crossdock, 1 thread", "crossdock, 2 threads", "NumPy", "ndarray"];
-    let mut text = circumstances(&lines.iter().collect::<Vec<_>>());
-    if lines.is_empty() {
+/// Cases with a column of their own in the table of kernels, on one thread and on two.
+const COLUMNS: [&str; 6] = [
+    "crossdock, 1 thread",
+    "crossdock, 2 threads",
+    "NumPy",
+    "ndarray",
+    "ndarray, 2 threads",
+    "ndarray, native",
+];
+/// Replaces a column if the work assigns to a new array.
+const INTO_NEW: [(&str, &str); 2] = [
+    ("crossdock, 1 thread", "crossdock, into a new array"),
+    ("crossdock, 2 threads", "crossdock, into a new array, 2 threads"),
+];
+
+/// Ratios to `memcpy` (to `memset` if nothing is read): those of Crossdock, NumPy and `ndarray`,
+/// and the best of all other peers.
+fn kernels(all: &[Runs]) -> String {
+    let mut text = circumstances(all.iter());
+    if all.is_empty() {
         return text;
     }
-    let _ = writeln!(text, "\n| work | `memcpy`, GB/s | {} | best other, 1 thread |", columns.join(" | "));
-    text += "|---|--:|--:|--:|--:|--:|---|\n";
-    for table in tables(lines) {
-        let of_table: Vec<&Line> = lines.iter().filter(|line| line.table == table).collect();
-        let case = |name: &str| of_table.iter().copied().find(|line| line.case == name);
-        let limit = case(MEMCPY).map_or(String::new(), |line| format!("{:.1}", line.figure));
-        // Where a new array is what the work is about, that is what is compared.
-        let own = |name| {
-            if name == columns[0] { case("crossdock, into a new array").or(case(name)) } else { case(name) }
+    let bests = ["best other, 1 thread", "best other, 2 threads", "best other, native"];
+    let _ = writeln!(text, "\n| work | limit, GB/s | {} | {} |", COLUMNS.join(" | "), bests.join(" | "));
+    let _ = writeln!(text, "|---|--:|{}---|---|---|", "--:|".repeat(COLUMNS.len()));
+    for table in tables(all) {
+        let of_table: Vec<&Runs> = all.iter().filter(|runs| runs.last().table == table).collect();
+        let case = |name: &str| of_table.iter().copied().find(|runs| runs.last().case == name);
+        let limit = if case(MEMSET).is_some() { MEMSET } else { MEMCPY };
+        let gigabytes = case(limit).map_or(String::new(), |runs| format!("{:.1} ({limit})", runs.figure()));
+        let ratio = |runs: Option<&Runs>| runs.map_or("–".to_owned(), |runs| runs.ratio_in_words(limit));
+        let column = |name: &str| {
+            // An assignment into an existing array does not compare with one into a new array.
+            let is_into_new = INTO_NEW.iter().any(|(_, new)| case(new).is_some());
+            match INTO_NEW.iter().find(|(known, _)| is_into_new && *known == name) {
+                Some((_, new)) => ratio(case(new)),
+                None => ratio(case(name)),
+            }
         };
-        let ratio = |line: Option<&Line>| match line.and_then(|line| line.ratio(MEMCPY)) {
-            Some(ratio) => format!("{ratio:.2}"),
-            None => "–".to_owned(),
+        let others = || {
+            of_table.iter().copied().filter(|runs| {
+                let case = runs.last().case.as_str();
+                case != limit && case != MEMCPY && !COLUMNS.contains(&case) && !case.starts_with("crossdock")
+            })
         };
-        let others = of_table.iter().filter(|line| {
-            let is_known = line.case == MEMCPY || columns.contains(&line.case.as_str());
-            !is_known && !line.case.contains("threads") && !line.case.starts_with("crossdock")
-        });
-        let best = others.max_by(|a, b| a.figure.total_cmp(&b.figure));
-        let best = best.map_or("–".to_owned(), |line| format!("{} ({})", ratio(Some(line)), line.case));
-        let ratios = columns.map(|name| ratio(own(name))).join(" | ");
-        let _ = writeln!(text, "| {table} | {limit} | {ratios} | {best} |");
+        let best = |is_of_column: fn(&str) -> bool| {
+            let best = others()
+                .filter(|runs| is_of_column(&runs.last().case))
+                .max_by(|a, b| a.figure().total_cmp(&b.figure()));
+            best.map_or("–".to_owned(), |runs| format!("{} {}", ratio(Some(runs)), runs.last().case))
+        };
+        let columns = COLUMNS.map(column).join(" | ");
+        let bests = [
+            best(|case| !case.ends_with("2 threads") && !case.ends_with("native")),
+            best(|case| case.ends_with("2 threads")),
+            best(|case| case.ends_with("native")),
+        ];
+        let _ = writeln!(text, "| {table} | {gigabytes} | {columns} | {} |", bests.join(" | "));
+    }
+    text
+}
+
+/// The figures that missed their target in at least one run.
+fn misses() -> Result<String> {
+    let mut all = Vec::new();
+    for group in GROUPS {
+        all.extend(recorded(group)?);
+    }
+    Ok(missed(&all))
+}
+
+fn missed(all: &[Runs]) -> String {
+    let held: Vec<&Runs> = all.iter().filter(|runs| runs.last().met.is_some()).collect();
+    let missed: Vec<&Runs> = held.iter().copied().filter(|runs| runs.misses() > 0).collect();
+    let mut text = format!(
+        "Of {} figures that should reach something, {} did not in at least one run:\n\n",
+        held.len(),
+        missed.len()
+    );
+    for runs in missed {
+        let Line { table, case, figure: _, unit, reach, .. } = runs.last();
+        let _ = writeln!(
+            text,
+            "- {table}, {case}: {:.2} {unit}, should be {reach}; missed in {} of {}",
+            runs.figure(),
+            runs.misses(),
+            runs.count()
+        );
     }
     text
 }
 
 /// All figures.
-fn lines(lines: &[Line]) -> String {
-    let mut text = circumstances(&lines.iter().collect::<Vec<_>>());
-    if lines.is_empty() {
+fn lines(all: &[Runs]) -> String {
+    let mut text = circumstances(all.iter());
+    if all.is_empty() {
         return text;
     }
     text += "\n| what | who | figure |\n|---|---|--:|\n";
     let mut last = "";
-    for Line { table, case, figure, unit, .. } in lines {
+    for runs in all {
+        let Line { table, case, unit, .. } = runs.last();
         let shown = if table == last { "" } else { table };
-        let _ = writeln!(text, "| {shown} | {case} | {figure:.1} {unit} |");
+        let _ = writeln!(text, "| {shown} | {case} | {} {unit} |", runs.figure_in_words());
         last = table;
     }
     text
 }
 
 /// What Arrow C++ does as well.
-fn arrow(lines: &[Line]) -> String {
+fn arrow(all: &[Runs]) -> String {
     // In a program that says nothing of allocators, as Arrow's is.
     let own = |case: &str| case.starts_with("crossdock") && !case.contains("program with");
-    let both = tables(lines).into_iter().filter_map(|table| {
-        let find = |is: fn(&str) -> bool| lines.iter().find(|line| line.table == table && is(&line.case));
+    let both = tables(all).into_iter().filter_map(|table| {
+        let find = |is: fn(&str) -> bool| {
+            all.iter().find(|runs| runs.last().table == table && is(&runs.last().case))
+        };
         Some((table, find(|case| case == "Arrow C++")?, find(own)?))
     });
     let both: Vec<_> = both.collect();
-    let mut text =
-        circumstances(&both.iter().flat_map(|(_, theirs, own)| [*theirs, *own]).collect::<Vec<_>>());
+    let mut text = circumstances(both.iter().flat_map(|(_, theirs, own)| [*theirs, *own]));
     if both.is_empty() {
         return text;
     }
     text += "\n| operation | Arrow C++ | crossdock |\n|---|--:|--:|\n";
     for (table, theirs, own) in both {
-        let figure = |line: &Line| format!("{:.1} {}", line.figure, line.unit);
+        let figure = |runs: &Runs| format!("{} {}", runs.figure_in_words(), runs.last().unit);
         let _ = writeln!(text, "| {table} | {} | {} |", figure(theirs), figure(own));
     }
     text
@@ -160,39 +229,70 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_page_has_the_figures_of_the_record() {
-        let page = fs::read_to_string(page()).unwrap();
-        for Block { name, .. } in BLOCKS {
-            assert!(page.contains(&format!("{BEGIN}{name} -->\n")), "the page has no block {name}");
+    fn the_pages_have_the_figures_of_the_record() {
+        for page in PAGES {
+            let text = fs::read_to_string(path(page)).unwrap();
+            for Block { name, .. } in BLOCKS.iter().filter(|block| block.page == page) {
+                assert!(text.contains(&format!("{BEGIN}{name} -->\n")), "{page} has no block {name}");
+            }
+            let expected = with_figures(page, &text).unwrap();
+            for (line, expected) in text.lines().zip(expected.lines()) {
+                assert_eq!(line, expected, "{page}: type `cargo xtask compare`");
+            }
+            assert_eq!(text, expected);
         }
-        let expected = with_figures(&page).unwrap();
-        for (line, expected) in page.lines().zip(expected.lines()) {
-            assert_eq!(line, expected, "type `cargo xtask compare`");
-        }
-        assert_eq!(page, expected);
     }
 
-    fn line(case: &str, figure: f64, ratios: &str) -> Line {
-        Line::parse(&format!("2026-01-02,a machine,\"a work\",\"{case}\",{figure},GB/s,\"{ratios}\",\"\","))
-            .unwrap()
-    }
-
-    #[test]
-    fn what_was_recorded_last_counts() {
-        let lines = latest(vec![line("a", 1.0, ""), line("b", 2.0, ""), line("a", 3.0, "")]);
-        let figures: Vec<_> = lines.iter().map(|line| (line.case.as_str(), line.figure)).collect();
-        assert_eq!(figures, [("a", 3.0), ("b", 2.0)]);
+    fn line(case: &str, figure: f64, ratios: &str, held: &str) -> Line {
+        let text =
+            format!("2026-01-02,a machine,abc,,\"\",\"a work\",\"{case}\",{figure},GB/s,\"{ratios}\",{held}");
+        Line::parse(&text).unwrap()
     }
 
     #[test]
     fn ratios_stand_in_their_columns() {
-        let text = kernels(&[
-            line("memcpy", 10.0, "1.0 x memcpy"),
-            line("crossdock, 1 thread", 5.0, "0.5 x memcpy"),
-            line("transpose", 2.0, "0.2 x memcpy"),
-            line("strided-perm", 3.0, "0.3 x memcpy"),
-            line("strided-perm, 2 threads", 9.0, "0.9 x memcpy"),
-        ]);
-        assert!(text.ends_with("| a work | 10.0 | 0.50 | – | – | – | 0.30 (strided-perm) |\n"), "{text}");
+        let text = kernels(&runs(vec![
+            line("memcpy", 10.0, "1.0 x memcpy", "\"\","),
+            line("crossdock, 1 thread", 5.0, "0.5 x memcpy", "\"\","),
+            line("transpose", 2.0, "0.2 x memcpy", "\"\","),
+            line("strided-perm", 3.0, "0.3 x memcpy", "\"\","),
+            line("strided-perm, 2 threads", 9.0, "0.9 x memcpy", "\"\","),
+            line("strided-perm, native", 4.0, "0.4 x memcpy", "\"\","),
+        ]));
+        let expected = "| a work | 10.0 (memcpy) | 0.50 | – | – | – | – | – | 0.30 strided-perm \
+                        | 0.90 strided-perm, 2 threads | 0.40 strided-perm, native |\n";
+        assert!(text.ends_with(expected), "{text}");
+    }
+
+    #[test]
+    fn what_is_claimed_of_a_new_array_is_measured_into_a_new_array() {
+        let text = kernels(&runs(vec![
+            line("memcpy", 10.0, "1.0 x memcpy", "\"\","),
+            line("crossdock, 1 thread", 5.0, "0.5 x memcpy", "\"\","),
+            line("crossdock, 2 threads", 6.0, "0.6 x memcpy", "\"\","),
+            line("crossdock, into a new array", 7.0, "0.7 x memcpy", "\"\","),
+            line("crossdock, into a new array, 2 threads", 8.0, "0.8 x memcpy", "\"\","),
+        ]));
+        assert!(text.contains("| 10.0 (memcpy) | 0.70 | 0.80 | – |"), "{text}");
+        let text = kernels(&runs(vec![
+            line("memcpy", 10.0, "1.0 x memcpy", "\"\","),
+            line("crossdock, 2 threads", 6.0, "0.6 x memcpy", "\"\","),
+            line("crossdock, into a new array", 7.0, "0.7 x memcpy", "\"\","),
+        ]));
+        assert!(text.contains("| 10.0 (memcpy) | 0.70 | – | – |"), "{text}");
+    }
+
+    #[test]
+    fn what_is_missed_in_one_run_of_several_is_named() {
+        let text = missed(&runs(vec![
+            line("own", 9.0, "0.9 x memcpy", "\">= 0.95 x memcpy\",no"),
+            line("own", 9.6, "0.96 x memcpy", "\">= 0.95 x memcpy\",yes"),
+            line("other", 9.6, "0.96 x memcpy", "\">= 0.95 x memcpy\",yes"),
+        ]));
+        assert!(text.contains("Of 2 figures that should reach something, 1 did not"), "{text}");
+        assert!(
+            text.contains("- a work, own: 9.60 GB/s, should be >= 0.95 x memcpy; missed in 1 of 2"),
+            "{text}"
+        );
     }
 }

@@ -14,7 +14,9 @@ mod kernels;
 mod loops;
 mod memory;
 mod picture;
+mod runs;
 mod threads;
+mod tour;
 mod views;
 
 use std::error::Error;
@@ -23,8 +25,8 @@ use std::process::{Command, ExitCode, Stdio};
 
 use crate::arrow::Arrow;
 use crate::harness::Table;
-use crate::harness::record::{self, HEADER, Line};
-use crate::kernels::NumPy;
+use crate::harness::record::{self, Circumstances, HEADER, Line};
+use crate::kernels::{NumPy, native};
 
 type Result<T = (), E = Box<dyn Error>> = std::result::Result<T, E>;
 
@@ -81,21 +83,32 @@ fn main(args: &[&str]) -> Result {
     if let ["--here", name] = args {
         let measure = measures().find(|measure| measure.name == *name).ok_or("there is no such table")?;
         let table = (measure.run)(&measure, Arrow::load()?.as_ref())?;
-        print!("{table}\n{HEADER}\n{}", table.to_lines());
+        print!("{table}\n{HEADER}\n{}", table.to_lines(&Circumstances::now()));
         return Ok(());
+    }
+    if let [native::ARGUMENT, peer, work] = args {
+        return native::serve(peer, work);
     }
     if let ["--compare"] = args {
         return compare::rewrite();
     }
     let recorded = args.contains(&"--record");
     let args: Vec<&str> = args.iter().copied().filter(|&arg| arg != "--record").collect();
+    if args == ["tour"] {
+        return tour::run(recorded);
+    }
     let chosen = choose(&args)?;
-    println!("{}", peers()?);
+    let peers = peers()?;
+    println!("{peers}");
     let mut lines = Vec::new();
     for measure in &chosen {
         // In a process of its own: what one table leaves in caches, heaps and threads does not meet the next.
         let mut command = Command::new(std::env::current_exe()?);
-        let output = command.args(["--here", measure.name]).stderr(Stdio::inherit()).output()?;
+        let output = command
+            .args(["--here", measure.name])
+            .env(record::PEERS, peers.trim())
+            .stderr(Stdio::inherit())
+            .output()?;
         let text = String::from_utf8(output.stdout)?;
         let Some((table, new)) = text.split_once(&format!("{HEADER}\n")).filter(|_| output.status.success())
         else {
@@ -174,7 +187,10 @@ fn peers() -> Result<String> {
         None => format!("no NumPy ({} is not set: type `cargo xtask bench`)", kernels::PYTHON),
     };
     let ruby = c_interface::peer();
-    Ok(format!("peers: {arrow}; {mimalloc}; {numpy}; {ruby}; all with the settings that their users get\n"))
+    let native = native::told();
+    Ok(format!(
+        "peers: {arrow}; {mimalloc}; {numpy}; {ruby}; {native}; all with the settings that their users get\n"
+    ))
 }
 
 #[cfg(test)]

@@ -55,9 +55,9 @@ pub(crate) fn draw(lines: &[&Line]) -> Option<String> {
         10.0,
         20.0,
         "start",
-        &format!("ratio to {MEMCPY} of the same bytes by one thread, {}", first.date),
+        &format!("ratio to {MEMCPY} of the same bytes by one thread, {}", first.circumstances.date),
     );
-    text(&mut svg, 10.0, 36.0, "start", &first.machine);
+    text(&mut svg, 10.0, 36.0, "start", &first.circumstances.machine);
     legend(&mut svg, lines);
     for step in 0..=(FARTHEST / 0.25) as usize {
         let ratio = step as f64 * 0.25;
@@ -154,7 +154,8 @@ mod tests {
     #[test]
     fn everybody_with_a_ratio_is_drawn_and_explained() {
         let line = |case: &str, ratio: &str| {
-            let line = format!("2026-01-02,a <machine>,\"a work\",\"{case}\",1,GB/s,\"{ratio}\",\"\",");
+            let line =
+                format!("2026-01-02,a <machine>,,,\"\",\"a work\",\"{case}\",1,GB/s,\"{ratio}\",\"\",");
             Line::parse(&line).unwrap()
         };
         let lines = [

@@ -16,6 +16,10 @@ const LIBRARY: &str = "CROSSDOCK_BENCH_ARROW";
 const VIEWS: &str = "CROSSDOCK_BENCH_VIEWS";
 const RUBY_VIEWS: &str = "CROSSDOCK_BENCH_RUBY_VIEWS";
 
+/// Passes the path of a second build, compiled for this machine, with which peers are measured,
+/// too.
+const NATIVE: &str = "CROSSDOCK_BENCH_NATIVE";
+
 /// Tells it which interpreter has NumPy.
 const PYTHON: &str = "CROSSDOCK_BENCH_PYTHON";
 
@@ -43,10 +47,25 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode> {
         Ok(extension) => drop(benchmark.env(RUBY_VIEWS, extension)),
         Err(error) => eprintln!("without Ruby: {error:#}"),
     }
+    match native(&door) {
+        Ok(program) => drop(benchmark.env(NATIVE, program)),
+        Err(error) => eprintln!("without peers compiled for this machine: {error:#}"),
+    }
     start(benchmark.args(args))
 }
 
-/// `cargo xtask compare`: the figures of the record, into `COMPARE.md`.
+/// Builds the benchmark once more, for this machine's CPU.
+fn native(door: &Door) -> Result<PathBuf> {
+    let target = door.target.join("native");
+    let mut build = door.cargo("build --release --package crossdock-bench --bin crossdock-bench");
+    build.env("CARGO_TARGET_DIR", &target).env("RUSTFLAGS", "-Ctarget-cpu=native");
+    if !build.status()?.success() {
+        bail!("the benchmarks do not build with target-cpu=native");
+    }
+    Ok(target.join("release/crossdock-bench"))
+}
+
+/// `cargo xtask compare`: copies the figures of the record into `COMPARE.md` and the README.
 pub(crate) fn compare() -> Result<ExitCode> {
     start(build(&Door::new(false)?)?.arg("--compare"))
 }
@@ -56,7 +75,11 @@ fn build(door: &Door) -> Result<Command> {
     if !door.root.join("bench/Cargo.toml").exists() {
         bail!("there are no benchmarks: bench/Cargo.toml does not exist");
     }
-    if !door.cargo("build --release --package crossdock-bench --package crossdock-capi").status()?.success() {
+    if !door
+        .cargo("build --release --package crossdock-bench --package crossdock-capi --package crossdock-cli")
+        .status()?
+        .success()
+    {
         bail!("the benchmarks do not build");
     }
     Ok(door.command(door.target.join("release/crossdock-bench"), ""))

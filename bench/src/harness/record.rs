@@ -1,8 +1,10 @@
 //! What was measured, kept: with the date and the machine.
 
+use std::fmt::Write as _;
 use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use crossdock_measure::machine;
 
@@ -10,7 +12,10 @@ use crate::Result;
 use crate::harness::Table;
 
 /// The first line of a record.
-pub(crate) const HEADER: &str = "date,machine,table,case,figure,unit,ratios,reach,met";
+pub(crate) const HEADER: &str = "date,machine,commit,rustc,peers,table,case,figure,unit,ratios,reach,met";
+
+/// Tells this program, which is built twice, the versions of the peers.
+pub(crate) const PEERS: &str = "CROSSDOCK_BENCH_PEERS";
 
 /// The folder of records.
 pub(crate) fn folder() -> PathBuf {
@@ -39,19 +44,62 @@ pub(crate) fn read(group: &str) -> Result<Vec<Line>> {
     fs::read_to_string(path)?.lines().skip(1).map(Line::parse).collect()
 }
 
-impl Table {
-    /// The table as a record has it, one line for each case. Names have commas (types do), and so they are quoted.
-    pub(crate) fn to_lines(&self) -> String {
-        self.lines(&machine::date(), &machine::name())
+/// When, where and with which sources something was measured.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Circumstances {
+    pub(crate) date: String,
+    pub(crate) machine: String,
+    /// The commit, followed by `+` if the sources had changed since. Empty in lines older than the
+    /// column.
+    pub(crate) commit: String,
+    pub(crate) rustc: String,
+    pub(crate) peers: String,
+}
+
+impl Circumstances {
+    /// The circumstances of this run.
+    pub(crate) fn now() -> Self {
+        let output = |program: &str, args: &[&str]| {
+            let mut command = Command::new(program);
+            let output = command.args(args).current_dir(env!("CARGO_MANIFEST_DIR")).output().ok()?;
+            let text = String::from_utf8(output.stdout).ok()?;
+            output.status.success().then(|| text.trim().replace(['"', ',', '\n'], " "))
+        };
+        let changed = output("git", &["status", "--porcelain", "--untracked-files=no"]);
+        let mark = if changed.is_some_and(|files| !files.is_empty()) { "+" } else { "" };
+        let commit = output("git", &["rev-parse", "--short", "HEAD"]).map(|commit| commit + mark);
+        Self {
+            date: machine::date(),
+            machine: machine::name(),
+            commit: commit.unwrap_or_default(),
+            rustc: output("rustc", &["--version"]).unwrap_or_default(),
+            peers: std::env::var(PEERS).unwrap_or_default().replace(['"', '\n'], " "),
+        }
     }
 
-    fn lines(&self, date: &str, machine: &str) -> String {
+    /// Prints the table for people.
+    pub(crate) fn in_words(&self) -> String {
+        let mut words = format!("{}, {}", self.date, self.machine);
+        for (name, value) in [("commit ", &self.commit), ("", &self.rustc)] {
+            if !value.is_empty() {
+                let _ = write!(words, ", {name}{value}");
+            }
+        }
+        words
+    }
+}
+
+impl Table {
+    /// The table in the format of the record, one line for each case. Names are quoted, since they
+    /// contain commas (types do).
+    pub(crate) fn to_lines(&self, circumstances: &Circumstances) -> String {
+        let Circumstances { date, machine, commit, rustc, peers } = circumstances;
         let lines = self.rows.iter().map(|row| {
             let ratios = self.against.iter().zip(&row.ratios);
             let ratios: Vec<_> = ratios.map(|(peer, ratio)| format!("{ratio:.3} x {peer}")).collect();
             let met = self.verdict(row).map_or("", |(_, met)| if met { "yes" } else { "no" });
             format!(
-                "{date},{machine},\"{}\",\"{}\",{:.3},{},\"{}\",\"{}\",{met}\n",
+                "{date},{machine},{commit},{rustc},\"{peers}\",\"{}\",\"{}\",{:.3},{},\"{}\",\"{}\",{met}\n",
                 self.title,
                 row.name,
                 row.figure,
@@ -67,8 +115,7 @@ impl Table {
 /// One line of a record.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Line {
-    pub(crate) date: String,
-    pub(crate) machine: String,
+    pub(crate) circumstances: Circumstances,
     pub(crate) table: String,
     pub(crate) case: String,
     pub(crate) figure: f64,
@@ -85,7 +132,9 @@ impl Line {
     pub(crate) fn parse(text: &str) -> Result<Self> {
         let wrong = || format!("no line of a record: {text}");
         let fields = fields(text);
-        let [date, machine, table, case, figure, unit, ratios, reach, met] = &fields[..] else {
+        let [date, machine, commit, rustc, peers, table, case, figure, unit, ratios, reach, met] =
+            &fields[..]
+        else {
             return Err(wrong().into());
         };
         let ratios = ratios.split("; ").filter(|ratio| !ratio.is_empty()).map(|ratio| {
@@ -96,8 +145,13 @@ impl Line {
             figure: figure.parse()?,
             ratios: ratios.collect::<Result<_>>()?,
             met: (!met.is_empty()).then(|| met == "yes"),
-            date: date.clone(),
-            machine: machine.clone(),
+            circumstances: Circumstances {
+                date: date.clone(),
+                machine: machine.clone(),
+                commit: commit.clone(),
+                rustc: rustc.clone(),
+                peers: peers.clone(),
+            },
             table: table.clone(),
             case: case.clone(),
             unit: unit.clone(),
@@ -141,24 +195,32 @@ mod tests {
         Table { title: "title", unit, against: vec!["peer"], rows: vec![row], bars: false }
     }
 
+    fn circumstances() -> Circumstances {
+        let [date, machine, commit, rustc, peers] =
+            ["2026-01-02", "a machine", "abc", "rustc 1", "peer 1, 2"];
+        let [date, machine, commit, rustc, peers] = [date, machine, commit, rustc, peers].map(str::to_owned);
+        Circumstances { date, machine, commit, rustc, peers }
+    }
+
     #[test]
     fn a_line_has_what_the_header_names() {
-        let expected = "2026-01-02,a machine,\"title\",\"own, with a comma\",12.000,ns,\"1.250 x peer\",\"<= 1.20 x peer\",no\n";
-        assert_eq!(table().lines("2026-01-02", "a machine"), expected);
+        let expected = "2026-01-02,a machine,abc,rustc 1,\"peer 1, 2\",\"title\",\"own, with a comma\",12.000,ns,\"1.250 x peer\",\"<= 1.20 x peer\",no\n";
+        assert_eq!(table().to_lines(&circumstances()), expected);
         assert_eq!(fields(expected.trim_end()).len(), HEADER.split(',').count());
     }
 
     #[test]
     fn a_line_is_read_as_it_was_written() {
-        let line = Line::parse(table().lines("2026-01-02", "a machine").trim_end()).unwrap();
+        let line = Line::parse(table().to_lines(&circumstances()).trim_end()).unwrap();
         assert_eq!((line.case.as_str(), line.figure, line.unit.as_str()), ("own, with a comma", 12.0, "ns"));
         assert_eq!((line.ratio("peer"), line.ratio("other"), line.met), (Some(1.25), None, Some(false)));
+        assert_eq!(line.circumstances, circumstances());
         assert!(Line::parse("2026-01-02,a machine").is_err());
     }
 
     #[test]
     fn all_that_is_recorded_can_be_read() {
-        for group in ["hand-over", "memory"] {
+        for group in ["arrays", "c", "hand-over", "kernels", "memory"] {
             assert!(!read(group).unwrap().is_empty(), "{group}");
         }
     }

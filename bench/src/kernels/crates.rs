@@ -78,11 +78,14 @@ impl Engine for StridedPerm {
     }
 
     fn job<'a>(&'a self, task: &'a Task) -> Result<Option<Job<'a>>> {
-        let job = match (task.work().operation, dtypes(task)) {
-            (Operation::Assign, ("float32", "float32")) => self.copy::<f32>(task),
-            (Operation::Assign, ("float64", "float64")) => self.copy::<f64>(task),
-            (Operation::Assign, ("uint8", "uint8")) => self.copy::<u8>(task),
-            (Operation::Assign, (_, "int64")) => self.copy::<i64>(task),
+        if !matches!(task.work().operation, Operation::Assign | Operation::AssignAndRead) {
+            return Ok(None);
+        }
+        let job = match dtypes(task) {
+            ("float32", "float32") => self.copy::<f32>(task),
+            ("float64", "float64") => self.copy::<f64>(task),
+            ("uint8", "uint8") => self.copy::<u8>(task),
+            (_, "int64") => self.copy::<i64>(task),
             _ => return Ok(None),
         };
         job.map(Some)

@@ -1,15 +1,18 @@
 //! Kernels beside `memcpy` and beside what one would take instead, in the works of `crossdock-measure`.
 
 mod crates;
+pub(crate) mod native;
 mod ndarray;
 mod numpy;
 mod plain;
+mod process;
 mod typed;
 
 use std::time::Duration;
 
 use crossdock_measure::{
-    Crossdock, Engine, Into, Limits, MEMCPY, Memcpy, Operation, Reach as Ratios, Task, WORKS, Work,
+    Crossdock, Engine, Into, Limits, MEMCPY, MEMSET, Memcpy, Memset, Operation, Reach as Ratios, Task, WORKS,
+    Work,
 };
 
 use crate::arrow::Arrow;
@@ -25,6 +28,7 @@ const LIMITS: Limits = Limits { most: 101, least: 5, budget: Duration::from_mill
 const ONE: &str = "crossdock, 1 thread";
 const TWO: &str = "crossdock, 2 threads";
 const NEW: &str = "crossdock, into a new array";
+const NEW_TWO: &str = "crossdock, into a new array, 2 threads";
 
 /// One table for each work.
 pub(crate) fn measures() -> impl Iterator<Item = Measure> {
@@ -38,6 +42,8 @@ fn engines() -> Result<Vec<Box<dyn Engine>>> {
         Box::new(Crossdock::new(ONE, 1, Into::Target)?),
         Box::new(Crossdock::new(TWO, 2, Into::Target)?),
         Box::new(Crossdock::new(NEW, 1, Into::New)?),
+        Box::new(Crossdock::new(NEW_TWO, 2, Into::New)?),
+        Box::new(Memset),
         Box::new(plain::Plain),
         Box::new(crates::Transpose),
         Box::new(crates::StridedPerm::new("strided-perm", 1)?),
@@ -46,6 +52,7 @@ fn engines() -> Result<Vec<Box<dyn Engine>>> {
         Box::new(ndarray::NdArray::new("ndarray", 1)?),
         Box::new(ndarray::NdArray::new("ndarray, 2 threads", 2)?),
     ];
+    engines.extend(native::all().map(|native| Box::new(native) as Box<dyn Engine>));
     if let Some(numpy) = NumPy::find() {
         engines.push(Box::new(numpy));
     }
@@ -68,7 +75,7 @@ fn kernel(measure: &Measure, _: Option<&Arrow>) -> Result<Table> {
         });
     }
     let unit = Unit::gigabytes(task.nbytes());
-    let table = harness::measure_within(LIMITS, measure.name, unit, &[MEMCPY, ONE], cases)?;
+    let table = harness::measure_within(LIMITS, measure.name, unit, &[MEMCPY, MEMSET, ONE], cases)?;
     Ok(table.with_bars())
 }
 

@@ -31,8 +31,12 @@ impl NdArray {
     {
         let (source, target) = arrays::<T, T, D>(task)?;
         match task.work().operation {
-            Operation::Assign if self.is_parallel() => self.convert::<T, T, D>(task, |element| element),
-            Operation::Assign => Ok(on::<T, T, D>(task, source, target, |from, mut to| to.assign(&from))),
+            Operation::Assign | Operation::AssignAndRead if self.is_parallel() => {
+                self.convert::<T, T, D>(task, |element| element)
+            }
+            Operation::Assign | Operation::AssignAndRead => {
+                Ok(on::<T, T, D>(task, source, target, |from, mut to| to.assign(&from)))
+            }
             Operation::Fill => Ok(on::<T, T, D>(task, source, target, |from, mut to| {
                 from.first().into_iter().for_each(|&element| to.fill(element));
             })),
@@ -107,7 +111,9 @@ impl Engine for NdArray {
     }
 
     fn job<'a>(&'a self, task: &'a Task) -> Result<Option<Job<'a>>> {
-        if self.is_parallel() && task.work().operation != Operation::Assign {
+        if self.is_parallel()
+            && !matches!(task.work().operation, Operation::Assign | Operation::AssignAndRead)
+        {
             return Ok(None);
         }
         let job = match (dtypes(task), task.source().rank()) {

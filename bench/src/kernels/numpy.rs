@@ -1,13 +1,9 @@
 //! NumPy in a process of its own, which is given the same bytes and views: `peers/works.py`.
 
-use std::cell::RefCell;
 use std::ffi::OsString;
-use std::io::{BufRead, BufReader, Write};
 use std::os::fd::AsRawFd;
 use std::path::Path;
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
-use std::rc::Rc;
-use std::time::Duration;
+use std::process::Command;
 
 use crossdock::DArray;
 use crossdock::element::DType;
@@ -15,6 +11,8 @@ use crossdock::element::dialect::typestr;
 use crossdock::layout::Order;
 use crossdock_measure::{Engine, Job, Operation, Result, Task};
 use serde_json::json;
+
+use crate::kernels::process::Peer;
 
 /// The environment variable that says which interpreter has NumPy.
 pub(crate) const PYTHON: &str = "CROSSDOCK_BENCH_PYTHON";
@@ -50,6 +48,7 @@ impl Engine for NumPy {
             Operation::Assign => "assign",
             Operation::New => "new",
             Operation::Fill => "fill",
+            Operation::AssignAndRead => return Ok(None), // the read would happen in another process
         };
         let ((base, _), (source, first)) = (task.base().buffer()?, task.source().buffer()?);
         let offset = source.address() - base.address() + first;
@@ -69,12 +68,7 @@ impl Engine for NumPy {
         let peer = Peer::start(Command::new(&self.python).arg(script).arg(question.to_string()))?;
         // It has read them.
         drop((base, expected));
-        let peer = Rc::new(RefCell::new(peer));
-        let asked = Rc::clone(&peer);
-        Ok(Some(Job::timed(
-            move |count| Ok(Duration::from_nanos(peer.borrow_mut().ask(&count.to_string())?)),
-            move || Ok(asked.borrow_mut().ask("?")? == 1),
-        )))
+        Ok(peer.map(Peer::job))
     }
 }
 
@@ -88,42 +82,4 @@ fn path(array: &DArray) -> Result<String> {
     let (buffer, _) = array.buffer()?;
     let (descriptor, _) = buffer.descriptor().ok_or("memory without a descriptor")?;
     Ok(format!("/proc/{}/fd/{}", std::process::id(), descriptor.as_raw_fd()))
-}
-
-/// The process.
-struct Peer {
-    child: Child,
-    questions: Option<ChildStdin>,
-    answers: BufReader<ChildStdout>,
-}
-
-impl Peer {
-    fn start(command: &mut Command) -> Result<Self> {
-        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
-        let answers = BufReader::new(child.stdout.take().ok_or("NumPy has no output")?);
-        let mut peer = Self { questions: child.stdin.take(), answers, child };
-        match peer.answer()?.as_str() {
-            "ready" => Ok(peer),
-            other => Err(format!("NumPy is not ready, but says {other:?}").into()),
-        }
-    }
-
-    fn ask(&mut self, question: &str) -> Result<u64> {
-        writeln!(self.questions.as_mut().ok_or("NumPy has no input")?, "{question}")?;
-        Ok(self.answer()?.parse()?)
-    }
-
-    fn answer(&mut self) -> Result<String> {
-        let mut answer = String::new();
-        self.answers.read_line(&mut answer)?;
-        Ok(answer.trim().to_owned())
-    }
-}
-
-impl Drop for Peer {
-    fn drop(&mut self) {
-        // The end of its input is its end.
-        drop(self.questions.take());
-        let _ = self.child.wait();
-    }
 }

@@ -25,7 +25,9 @@ impl Engine for Plain {
     }
 
     fn job<'a>(&'a self, task: &'a Task) -> Result<Option<Job<'a>>> {
-        if !is_straight(task) || task.work().operation != Operation::Assign {
+        if !is_straight(task)
+            || !matches!(task.work().operation, Operation::Assign | Operation::AssignAndRead)
+        {
             return Ok(None);
         }
         let widths = (task.source().dtype().itemsize(), task.target().dtype().itemsize());

@@ -1,0 +1,68 @@
+//! Records the output of the tour of the photograph, and shows its first rows in the README.
+
+use std::fmt::Write;
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+use crate::Result;
+use crate::harness::record::{self, Circumstances};
+
+/// The command, which is built beside this program.
+const PROGRAM: &str = "crossdock";
+
+fn path() -> PathBuf {
+    record::folder().join("tour.txt")
+}
+
+/// Runs the tour, prints its output, and records it if requested.
+pub(crate) fn run(recorded: bool) -> Result {
+    let program = std::env::current_exe()?.with_file_name(PROGRAM);
+    let output = Command::new(&program).arg("tour").output()?;
+    if !output.status.success() {
+        let words = String::from_utf8_lossy(&output.stderr);
+        return Err(format!("{} tour: {}", program.display(), words.trim()).into());
+    }
+    let text = String::from_utf8(output.stdout)?;
+    print!("{text}");
+    if recorded {
+        // The first line is the file's path, which means nothing on other machines.
+        let (_, found) = text.split_once('\n').ok_or("the tour printed nothing")?;
+        fs::write(path(), format!("{}\n\n{found}", Circumstances::now().in_words()))?;
+        println!("recorded in {}", path().display());
+    }
+    Ok(())
+}
+
+/// The rows of the whole photograph from the record, with when and where they were measured.
+pub(crate) fn figures() -> Result<String> {
+    let record = fs::read_to_string(path())?;
+    excerpt(&record).ok_or_else(|| format!("{} is no record of the tour", path().display()).into())
+}
+
+/// From the upper border of the table to its first empty row, with a border below.
+fn excerpt(record: &str) -> Option<String> {
+    let (circumstances, printed) = record.split_once("\n\n")?;
+    let mut lines = printed.lines().skip_while(|line| !line.starts_with('─'));
+    let border = lines.next()?;
+    let mut text = format!("Recorded {circumstances}.\n\n```text\n{border}\n");
+    for line in lines.take_while(|line| !line.trim().is_empty()) {
+        let _ = writeln!(text, "{}", line.trim_end());
+    }
+    let _ = write!(text, "{border}\n```\n");
+    Some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_excerpt_is_the_first_view_between_two_borders() {
+        let record = "2026-01-02, a machine\n\nfile\n\n───\n view  to \n───\n a     b \n       c \n    \n d     e \n───\n";
+        let expected =
+            "Recorded 2026-01-02, a machine.\n\n```text\n───\n view  to\n───\n a     b\n       c\n───\n```\n";
+        assert_eq!(excerpt(record).as_deref(), Some(expected));
+        assert_eq!(excerpt("nothing"), None);
+    }
+}
