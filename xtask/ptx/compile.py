@@ -1,6 +1,6 @@
 """Compiles text in CUDA C++ to PTX, by the NVRTC of the environment that this is run in.
 
-Usage: compile.py ARCHITECTURE OUTPUT HEADER SOURCE...
+Usage: compile.py ARCHITECTURE OUTPUT SOURCE...
 """
 
 import ctypes
@@ -34,7 +34,7 @@ def answer(library, program, what):
     return text.value.decode()
 
 
-def main(architecture, output, header, *sources):
+def main(architecture, output, *sources):
     library, version = nvrtc()
     text = b"".join(Path(source).read_bytes() for source in sources)
     program = ctypes.c_void_p()
@@ -52,7 +52,7 @@ def main(architecture, output, header, *sources):
     ptx = answer(library, program, "PTX").rstrip()
     # Its own banner says the same, and the number of its build besides.
     lines = [line for line in ptx.splitlines() if not line.startswith("//")]
-    head = f"// {header}\n// By NVRTC {version}, for {architecture} and later.\n"
+    head = f"// By NVRTC {version}, for {architecture} and later.\n"
     Path(output).write_text(head + "\n".join(lines).strip() + "\n")
 
 

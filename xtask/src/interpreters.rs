@@ -11,6 +11,9 @@ use crate::run::Run;
 /// Everything that the wheel does with the standard library alone.
 const WITHOUT_PEERS: &str = "bindings/python/tests/without_peers.py";
 
+/// The versions released since the oldest one that the wheel supports.
+const PROMISED: &[&str] = &["3.11", "3.12", "3.13", "3.14"];
+
 /// Whether a wheel keeps to the part of the interpreter's interface that its name promises to every later version.
 pub(crate) fn audit(run: &mut Run<'_>, wheel: &Path) -> Result<()> {
     let python = TESTS.python(run.door);
@@ -47,9 +50,17 @@ pub(crate) fn on_all(run: &mut Run<'_>, wheel: &Path) -> Result<()> {
                 .with_context(|| format!("on CPython {version}"))?;
         }
     }
-    let versions: Vec<_> = found.iter().map(|(version, _)| version.as_str()).collect();
-    run.note(format!("on CPython {}", versions.join(", ")));
+    run.note(versions(&found.iter().map(|(version, _)| version.as_str()).collect::<Vec<_>>()));
     Ok(())
+}
+
+/// The versions on which the wheel ran, and those that its name promises but for which there is no
+/// interpreter.
+fn versions(found: &[&str]) -> String {
+    let is_found = |wanted: &&&str| found.iter().any(|version| version.starts_with(&format!("{wanted}.")));
+    let absent: Vec<_> = PROMISED.iter().filter(|wanted| !is_found(wanted)).copied().collect();
+    let ran = format!("on CPython {}", found.join(", "));
+    if absent.is_empty() { ran } else { format!("{ran}; not on {}: not installed", absent.join(", ")) }
 }
 
 /// Interpreters that can load the wheel, by their versions: those in the path, the system's and pyenv's.
@@ -74,4 +85,21 @@ print('%d.%d.%d' % sys.version_info[:3] if usable else '')";
     }
     found.sort();
     Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_that_are_not_installed_are_named() {
+        assert_eq!(
+            versions(&["3.11.7", "3.13.0"]),
+            "on CPython 3.11.7, 3.13.0; not on 3.12, 3.14: not installed"
+        );
+        assert_eq!(
+            versions(&["3.11.2", "3.12.1", "3.13.0", "3.14.0"]),
+            "on CPython 3.11.2, 3.12.1, 3.13.0, 3.14.0"
+        );
+    }
 }

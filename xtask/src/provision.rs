@@ -61,8 +61,11 @@ pub(crate) const BENCH: Venv = Venv {
 };
 
 /// What compiles kernels for CUDA, without CUDA.
-pub(crate) const PTX: Venv =
-    Venv { folder: "venv-ptx", requirements: "xtask/ptx/requirements.txt", what: "python3 with NVRTC" };
+pub(crate) const PTX: Venv = Venv {
+    folder: "venv-ptx",
+    requirements: "xtask/ptx/requirements.txt",
+    what: "python3 with NVRTC and ptxas",
+};
 
 pub(crate) const CC: Need = Need::Program { name: "cc", packages: "gcc libc6-dev" };
 pub(crate) const CXX: Need = Need::Program { name: "c++", packages: "g++" };

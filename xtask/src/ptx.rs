@@ -1,9 +1,11 @@
-//! `cargo xtask ptx`: the kernels as CUDA's driver is given them, of their source.
+//! `cargo xtask ptx`: compiles the kernels to the PTX that CUDA's driver loads; and the suite that
+//! checks them.
 
 use std::fs;
+use std::path::Path;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 
 use crate::provision::{self, PTX, PTX_VENV};
 use crate::run::{Door, Run};
@@ -17,30 +19,60 @@ const PROGRAMS: &[(&str, [&str; 2])] =
 /// when this was written. Drivers compile it for all later ones.
 const ARCHITECTURE: &str = "compute_70";
 
+/// Cards that a driver may compile for: the oldest, and those of the generations since.
+const CARDS: &[&str] = &["sm_70", "sm_75", "sm_80", "sm_90", "sm_120"];
+
 /// Writes the PTX anew.
 pub(crate) fn run() -> Result<ExitCode> {
     let door = Door::new(false)?;
     let mut run = Run::new(&door, "ptx")?;
     provision::ensure(&mut run, &[PTX_VENV])?;
-    let folder = door.root.join(FOLDER);
     for (name, sources) in PROGRAMS {
-        let mut hash = FNV_OFFSET;
-        for source in sources {
-            let path = folder.join(source);
-            let text = fs::read(&path).with_context(|| format!("{} cannot be read", path.display()))?;
-            hash = fnv(hash, &text);
-        }
-        let output = folder.join("cuda").join(name).with_extension("ptx");
-        let header = format!("Made by `cargo xtask ptx` of {}: {hash:016x}.", sources.join(" and "));
-        let mut compile = door.command(PTX.python(&door), "xtask/ptx/compile.py");
-        compile.arg(ARCHITECTURE).arg(&output).arg(header).args(sources.map(|source| folder.join(source)));
-        run.exec(&mut compile)?;
+        let output = door.root.join(FOLDER).join("cuda").join(name).with_extension("ptx");
+        compile(&mut run, sources, &output)?;
         println!("{}", output.display());
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// FNV-1a, of 64 bits: a test computes it again, to see whether the source has changed.
+/// The suite: the stored PTX is what the compiler makes of the source today, and the assembler
+/// accepts it for every card.
+pub(crate) fn check(run: &mut Run<'_>) -> Result<()> {
+    let folder = run.door.target.join("xtask/ptx");
+    fs::create_dir_all(&folder).with_context(|| format!("{} cannot be made", folder.display()))?;
+    for (name, sources) in PROGRAMS {
+        let kept = run.door.root.join(FOLDER).join("cuda").join(name).with_extension("ptx");
+        let made = folder.join(name).with_extension("ptx");
+        compile(run, sources, &made)?;
+        if fs::read(&made)? != fs::read(&kept)? {
+            bail!("{} is not what its source gives: run `cargo xtask ptx`", kept.display());
+        }
+        let mut assemble = run.door.command(PTX.python(run.door), "xtask/ptx/assemble.py");
+        assemble.arg(folder.join(name).with_extension("cubin")).arg(&kept).args(CARDS);
+        run.exec(&mut assemble)?;
+    }
+    run.note(format!("{} programs, assembled for {}", PROGRAMS.len(), CARDS.join(", ")));
+    Ok(())
+}
+
+/// Compiles a program. The first line of the output names the sources, with a hash of them and of
+/// the text below.
+fn compile(run: &mut Run<'_>, sources: &[&str], output: &Path) -> Result<()> {
+    let folder = run.door.root.join(FOLDER);
+    let paths: Vec<_> = sources.iter().map(|source| folder.join(source)).collect();
+    let mut compile = run.door.command(PTX.python(run.door), "xtask/ptx/compile.py");
+    run.exec(compile.arg(ARCHITECTURE).arg(output).args(&paths))?;
+    let mut hash = FNV_OFFSET;
+    for path in paths.iter().map(|path| &**path).chain([output]) {
+        let text = fs::read(path).with_context(|| format!("{} cannot be read", path.display()))?;
+        hash = fnv(hash, &text);
+    }
+    let body = fs::read_to_string(output)?;
+    let first = format!("// Made by `cargo xtask ptx` of {}: {hash:016x}.\n", sources.join(" and "));
+    fs::write(output, first + &body).with_context(|| format!("{} cannot be written", output.display()))
+}
+
+/// FNV-1a of 64 bits: a test recomputes it, to see whether the source or the PTX has changed.
 const FNV_OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
 
 fn fnv(hash: u64, bytes: &[u8]) -> u64 {

@@ -30,12 +30,14 @@ pub(crate) fn wheel(run: &mut Run<'_>) -> Result<()> {
 
     run.step("test");
     run.cargo("build --locked -p crossdock-mock-cuda")?;
-    let mut pytest = run.door.command(&python, "-m pytest bindings/python -q --color=no -p no:cacheprovider");
+    let mut pytest =
+        run.door.command(&python, "-m pytest bindings/python -q -rs --color=no -p no:cacheprovider");
     pytest.env("CROSSDOCK_REQUIRE_COUNTERPARTS", "1");
     pytest.env("CROSSDOCK_CUDA_DRIVER", run.door.target.join("debug/libcrossdock_mock_cuda.so"));
     if run.door.long {
         pytest.env("CROSSDOCK_HAND_OVERS", "1000000");
     }
+    run.seed(&mut pytest);
     // Compiled once for all the processes that they start, and not into the checkout.
     run.exec(pytest.env("PYTHONPYCACHEPREFIX", target.join("bytecode")))?;
 
