@@ -71,7 +71,11 @@ fuzz_target!(|text: &str| {
     };
     let object = object.expect("only JSON objects are accepted");
     let tensors = object.keys().filter(|name| *name != "__metadata__").count();
-    assert_eq!(contents.entries().len(), tensors);
+    assert_eq!(contents.entries().len() + contents.refused().len(), tensors);
+    for (name, error) in contents.refused() {
+        assert!(error.is_unsupported(), "{error:?}");
+        assert!(tensor(&object[name], data.len()).is_none(), "a known type is refused: {error:?}");
+    }
     for entry in contents.entries() {
         let array = entry.open().expect("all was checked");
         let info = &object[entry.name()];

@@ -1,7 +1,7 @@
 //! Records that become other records or columns: what is refused, and in which words. What is taken stands in `records_oracle.rs`.
 
 use crossdock::element::{DType, Field, Value};
-use crossdock::layout::Order;
+use crossdock::layout::{Layout, Order};
 use crossdock::{Array, Casting, DArray};
 
 fn pair_of(x: DType, y: DType, len: usize) -> DArray {
@@ -39,7 +39,6 @@ fn the_first_record_that_does_not_fit_is_named_with_its_field() {
 
 #[test]
 fn a_field_that_the_source_has_not_is_refused() {
-    let records = pair_of(DType::I32, DType::F64, 3);
     for names in [["x", "z"], ["price", "x"]] {
         let other = DType::packed_record(names.map(|name| (name, DType::I32))).unwrap();
         for len in [3, 0] {
@@ -48,10 +47,40 @@ fn a_field_that_the_source_has_not_is_refused() {
             assert!(error.is_dtype() && error.to_string().contains("the fields are x, y"), "{error}");
         }
     }
-    // A record is no number, and no number a record.
-    assert!(records.cast(&DType::F64, Order::RowMajor, Casting::Checked).unwrap_err().is_value());
-    let numbers = DArray::zeros(DType::F64, &[3], Order::RowMajor).unwrap();
-    assert!(numbers.cast(records.dtype(), Order::RowMajor, Casting::Checked).unwrap_err().is_value());
+}
+
+#[test]
+fn an_assignment_that_is_refused_for_its_dtypes_writes_nothing() {
+    let pair = |y: DType| DType::packed_record([("x", DType::I16), ("y", y)]).unwrap();
+    let rows = |base: DType| DType::subarray(&[2], base).unwrap();
+    let with_gaps = Field::new("y", 5, DType::U8);
+    let gaps = DType::record([Field::new("x", 1, DType::I16), with_gaps], 8).unwrap();
+    let unlike = [
+        (DType::U32, gaps.clone()),
+        (gaps.clone(), DType::U32),
+        (rows(DType::I16), gaps.clone()),
+        (rows(DType::U32), rows(gaps.clone())),
+        (DType::subarray(&[3], DType::I16).unwrap(), rows(DType::I16)),
+        // `x` could be moved, and `y` cannot become a record.
+        (pair(DType::U8), pair(gaps.clone())),
+        (pair(rows(DType::U8)), pair(rows(gaps.clone()))),
+        (pair(rows(pair(DType::U8))), pair(rows(pair(gaps)))),
+    ];
+    for (from, to) in unlike {
+        let target =
+            DArray::from(Array::from_vec(vec![7u8; 300 * to.itemsize()], [300 * to.itemsize()]).unwrap());
+        let (buffer, _) = target.buffer().unwrap();
+        let layout = Layout::contiguous(&[300], to.itemsize(), Order::RowMajor).unwrap();
+        let target = DArray::from_buffer(buffer.clone(), to.clone(), layout, 0).unwrap();
+        for len in [300, 1] {
+            let source = DArray::zeros(from.clone(), &[len], Order::RowMajor).unwrap();
+            for casting in [Casting::Checked, Casting::Saturating] {
+                let error = target.assign(&source, casting).unwrap_err();
+                assert!(error.is_dtype() && error.to_string().contains("does not become"), "{error}");
+                assert!(buffer.pin().unwrap().to_vec().iter().all(|&byte| byte == 7), "{from} to {to}");
+            }
+        }
+    }
 }
 
 #[test]

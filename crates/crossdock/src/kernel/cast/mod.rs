@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 pub(crate) use self::plan::Plan;
 use crate::element::{DType, DTypeKind, Record, SubArray};
-use crate::error::{Error, Result};
+use crate::error::{Error, Kind, Result};
 use crate::kernel::block::{Block, Reader, Writer};
 use crate::kernel::cpu::Level;
 use crate::kernel::hops::Ends;
@@ -36,6 +36,7 @@ use crate::memory::count_copied;
 ///
 /// # Errors
 ///
+/// `is_dtype` where only one of the two has fields or items, or other ones: nothing is written.
 /// `is_value` for the first element, in row-major order, that `casting` refuses, with its index: of the others, any may have been
 /// written.
 ///
@@ -88,6 +89,9 @@ impl Cast {
         to: &DType,
         to_layout: &Layout,
     ) -> Result<()> {
+        if !is_alike(from, to) {
+            return Err(unlike(from, to));
+        }
         let in_place = src.addr() == dst.addr();
         let zeros = if has_gaps(to) && !in_place { vec![0; to.itemsize()] } else { vec![] };
         let convert = |first, (src, from_layout): Ends<'_>, (dst, to_layout): Ends<'_>| {
@@ -224,6 +228,31 @@ pub(crate) fn turns_in_place(dtype: &DType) -> bool {
             apart && record.fields().iter().all(|field| turns_in_place(field.dtype()))
         }
     }
+}
+
+/// Whether both have the same fields and items, of whatever scalars.
+fn is_alike(from: &DType, to: &DType) -> bool {
+    match (from.kind(), to.kind()) {
+        (DTypeKind::Scalar(_), DTypeKind::Scalar(_)) => true,
+        (DTypeKind::Record(from), DTypeKind::Record(to)) => {
+            let mut fields = from.fields().iter().zip(to.fields());
+            same_names(from, to) && fields.all(|(from, to)| is_alike(from.dtype(), to.dtype()))
+        }
+        (DTypeKind::SubArray(from), DTypeKind::SubArray(to)) => {
+            from.shape() == to.shape() && is_alike(from.base(), to.base())
+        }
+        _ => false,
+    }
+}
+
+/// The refusal of two dtypes of which one has other fields or items than the other.
+#[cold]
+pub(super) fn unlike(from: &DType, to: &DType) -> Error {
+    let (from, to) = (from.brief(), to.brief());
+    Error::new(
+        Kind::DType,
+        format!("{from} does not become {to}: both must have the same fields and sub-arrays"),
+    )
 }
 
 fn same_names(from: &Record, to: &Record) -> bool {

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use crate::element::{DType, DTypeKind, Field, Record, Scalar, no_field_among};
 use crate::error::Result;
+use crate::kernel::cast::unlike;
 use crate::kernel::records::Gaps;
 use crate::kernel::records::program::Run;
 
@@ -27,7 +28,7 @@ pub(super) struct Change {
 impl Parts {
     /// # Errors
     ///
-    /// `is_dtype` where `to` has a field that `from` has not.
+    /// `is_dtype` where `to` has a field that `from` has not, or one that cannot become it.
     pub(super) fn new(from: &Record, to: &Record, gaps: Gaps) -> Result<Self> {
         let mut parts = Self { runs: Vec::new(), changes: Vec::new() };
         parts.add(from, to, (0, 0), "", gaps)?;
@@ -68,6 +69,7 @@ impl Parts {
                     self.swap(from, from_offset, to_offset);
                 }
                 _ => {
+                    check(from, to, gaps).map_err(|error| error.within(format_args!("field {path:?}")))?;
                     let (from, to) = (from.clone(), to.clone());
                     self.changes.push(Change { path, from, from_offset, to, to_offset });
                 }
@@ -116,6 +118,24 @@ impl Parts {
             }
             follows
         });
+    }
+}
+
+/// Checks that a conversion can refuse values only, so that a refusal of dtypes comes before anything is
+/// written.
+///
+/// # Errors
+///
+/// `is_dtype` where a record has no field of a name, or where only one of the two has fields or items, or
+/// another number of items.
+fn check(from: &DType, to: &DType, gaps: Gaps) -> Result<()> {
+    match (from.kind(), to.kind()) {
+        (DTypeKind::Scalar(_), DTypeKind::Scalar(_)) => Ok(()),
+        (DTypeKind::Record(from), DTypeKind::Record(to)) => Parts::new(from, to, gaps).map(drop),
+        (DTypeKind::SubArray(from), DTypeKind::SubArray(to)) if from.shape() == to.shape() => {
+            check(from.base(), to.base(), gaps)
+        }
+        _ => Err(unlike(from, to)),
     }
 }
 
