@@ -10,6 +10,9 @@ use crate::run::Counts;
 /// Lines of its log that are shown of a suite that failed.
 const TAIL: usize = 60;
 
+/// Characters of a suite's reason that are shown above the last line.
+const REASON: usize = 300;
+
 /// The outcome of one suite.
 pub(crate) struct Report {
     pub(crate) name: &'static str,
@@ -42,6 +45,11 @@ impl Report {
         }
     }
 
+    /// Why the suite failed.
+    fn reason(&self) -> &str {
+        self.error.as_deref().unwrap_or("tests failed")
+    }
+
     fn remark(&self) -> String {
         let Counts { passed, failed, skipped } = self.counts;
         let mut parts = Vec::new();
@@ -55,8 +63,8 @@ impl Report {
     }
 }
 
-/// The table of suites with their times and what all took, the failures with the tails of their logs, the runners' closing lines, and
-/// on the last line the sum.
+/// The table of suites with their times and what all took, the failures with the tails of their logs, the runners' closing lines, the
+/// failures once more in a line each, and on the last line the sum.
 pub(crate) fn summary(reports: &[Report], whole: Duration) -> String {
     let mut text = String::new();
     let width = reports.iter().map(|report| report.name.len()).max().unwrap_or(0).max("suite".len());
@@ -69,8 +77,7 @@ pub(crate) fn summary(reports: &[Report], whole: Duration) -> String {
     let _ = writeln!(text, "{:width$}  {:7}  {:8.1}", "all", "", whole.as_secs_f64());
 
     for report in reports.iter().filter(|report| !report.is_ok()) {
-        let error = report.error.as_deref().unwrap_or("tests failed");
-        let _ = writeln!(text, "\n{} failed: {error}", report.name);
+        let _ = writeln!(text, "\n{} failed: {}", report.name, report.reason());
         let _ = writeln!(text, "the last lines of {}:", report.log.display());
         for line in tail(&report.log) {
             let _ = writeln!(text, "  | {line}");
@@ -84,8 +91,22 @@ pub(crate) fn summary(reports: &[Report], whole: Duration) -> String {
     }
     let (passed, failed) =
         reports.iter().map(Report::score).fold((0, 0), |sum, score| (sum.0 + score.0, sum.1 + score.1));
-    let _ = writeln!(text, "\n{passed} passed, {failed} failed");
+    // Once more: the closing lines of a long run hide the failures above them.
+    let _ = writeln!(text);
+    for report in reports.iter().filter(|report| !report.is_ok()) {
+        let _ = writeln!(text, "failed: {}: {}", report.name, short(report.reason()));
+    }
+    let _ = writeln!(text, "{passed} passed, {failed} failed");
     text
+}
+
+/// A reason as one line of at most [`REASON`] characters.
+fn short(reason: &str) -> String {
+    let line = reason.split_whitespace().collect::<Vec<_>>().join(" ");
+    match line.char_indices().nth(REASON) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line,
+    }
 }
 
 fn tail(log: &Path) -> Vec<String> {
@@ -122,8 +143,30 @@ mod tests {
         );
         let mut lines = text.lines().rev();
         assert_eq!(lines.next(), Some("8 passed, 2 failed"));
+        assert_eq!(lines.next(), Some("failed: test: ended"));
         assert_eq!(lines.next(), Some(""));
         assert_eq!(lines.next(), Some("test   7 passed, 2 failed in 1.50s"));
+    }
+
+    #[test]
+    fn the_reasons_of_all_failures_stand_right_above_the_last_line() {
+        let long = format!("the target\n  ended: {}", "ä".repeat(1000));
+        let reports = [
+            report("test", None, 7, 2),
+            report("fuzz", Some(&long), 5, 0),
+            report("fmt", None, 0, 0),
+            report("doc", None, 0, 0),
+        ];
+        let text = summary(&reports, Duration::from_secs(3));
+        let last: Vec<_> = text.lines().rev().take(4).collect();
+        let cut = "ä".repeat(REASON - "the target ended: ".len());
+        let expected = [
+            "14 passed, 3 failed",
+            &format!("failed: fuzz: the target ended: {cut}…"),
+            "failed: test: tests failed",
+            "",
+        ];
+        assert_eq!(last, expected);
     }
 
     #[test]
