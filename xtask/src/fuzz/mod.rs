@@ -123,12 +123,15 @@ fn flags() -> String {
 }
 
 /// Runs targets in parallel, one per CPU, each for this long. Waits for all of them before it
-/// reports the first failure.
+/// reports the failures. The logs of failed targets come last in the log of the run, whose last
+/// lines the summary shows.
 fn fuzz(run: &mut Run<'_>, targets: &[Target], seconds: u64, from: Start) -> Result<Vec<String>> {
     let watched = &*run;
     let done = at_once(targets.iter().collect(), |target: &Target| target.fuzz(watched, seconds, from));
+    let mut ended: Vec<_> = targets.iter().zip(done).collect();
+    failures_last(&mut ended);
     let (mut notes, mut failures) = (Vec::new(), Vec::new());
-    for (target, result) in targets.iter().zip(done) {
+    for (target, result) in ended {
         run.append(&String::from_utf8_lossy(&fs::read(&target.log).unwrap_or_default()))?;
         match result {
             Ok(note) => notes.push(note),
@@ -136,6 +139,11 @@ fn fuzz(run: &mut Run<'_>, targets: &[Target], seconds: u64, from: Start) -> Res
         }
     }
     if failures.is_empty() { Ok(notes) } else { bail!("{}", failures.join("; ")) }
+}
+
+/// Moves what failed behind what did not, each in its order.
+fn failures_last<T, R>(ended: &mut [(T, Result<R>)]) {
+    ended.sort_by_key(|(_, result)| result.is_err());
 }
 
 /// A fuzz target and its folders.
@@ -238,6 +246,16 @@ fn done(log: &str) -> Option<(u64, u64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_log_of_a_run_ends_with_its_failures() {
+        let result = |is_ok: bool| if is_ok { Ok(()) } else { Err(anyhow::anyhow!("ended")) };
+        let mut ended: Vec<_> = [("a", true), ("b", false), ("c", true), ("d", false)]
+            .map(|(name, ok)| (name, result(ok)))
+            .into();
+        failures_last(&mut ended);
+        assert_eq!(ended.iter().map(|(name, _)| *name).collect::<Vec<_>>(), ["a", "c", "b", "d"]);
+    }
 
     #[test]
     fn libfuzzers_last_word_is_read() {
