@@ -1,6 +1,9 @@
 # frozen_string_literal: true
 
 require_relative "helper"
+require "date"
+require "json"
+require "set"
 
 class TestElements < Test::Unit::TestCase
   include Helper
@@ -62,6 +65,32 @@ class TestElements < Test::Unit::TestCase
     assert_equal [[[7]]], Crossdock::Array.new([[[7]]]).to_a
   end
 
+  # Elements of no bytes: strings of no characters, empty sub-arrays, records without content.
+  def test_elements_without_bytes_are_as_many_as_the_shape_says
+    { S0: "", V0: "", U0: "", "('<i4', (0,))" => [], "('<i4', (2, 0))" => [[], []], "('<i4', (0, 2))" => [], {} => {}, { a: :S0, b: :V0 } => { a: "", b: "" } }
+      .each do |dtype, element|
+      array = Crossdock::Array.zeros(3, dtype: dtype)
+      assert_equal [0, [element] * 3], [array.nbytes, array.to_a], dtype
+      assert_equal JSON.generate([element] * 3), array.to_json
+      assert_equal [[element] * 3] * 2, [array.each.to_a, array.copy[(-1..0) % -1].to_a]
+      grid = Crossdock::Array.zeros(2, 3, 1, dtype: dtype)
+      assert_equal [[[element]] * 3] * 2, grid.to_a
+      assert_equal [[[element] * 2] * 3], grid.transpose.to_a
+      assert_equal [[], []], Crossdock::Array.zeros(2, 0, dtype: dtype).to_a
+      assert_equal [], Crossdock::Array.zeros(0, 2, dtype: dtype).to_a
+      assert_equal [[element] * 2] * 3, Crossdock::Array.zeros(2, dtype: dtype).broadcast_to(3, 2).to_a
+      assert_equal element, Crossdock::Array.zeros(dtype: dtype).to_a
+    end
+    assert_equal ["", ""], Crossdock::Array.new(["", ""]).to_a
+    assert_equal [[[""], [""]], :S0], Crossdock::Array.new([[""], [""]], dtype: :S0).then { |array| [array.to_a, array.dtype] }
+  end
+
+  def test_more_elements_than_an_array_of_ruby_holds_are_an_error
+    [Crossdock::Array.zeros(1).broadcast_to(1 << 55), Crossdock::Array.zeros(1 << 55, dtype: :S0)].each do |array|
+      assert_raise(NoMemoryError, ArgumentError) { array.to_a }
+    end
+  end
+
   def test_complex_numbers_truth_values_text_and_bytes
     assert_equal [1i, 2 + 0.5i], Crossdock::Array.new([1i, 2 + 0.5i]).to_a
     assert_equal [true, false], Crossdock::Array.new([true, false]).to_a
@@ -92,6 +121,43 @@ class TestElements < Test::Unit::TestCase
     assert_match(/no value.*"size"/, message_of(ArgumentError) { trades[0] = { price: 1 } })
     assert_equal trades.dtype, Crossdock::Array.zeros(1, dtype: trades.dtype).dtype
     assert_nil sizes.fields
+  end
+
+  def test_two_values_for_one_field_are_refused
+    type = { a: :int8, "é" => { x: :int8 } }
+    latin = "é".encode("ISO-8859-1")
+    good = { a: 1, latin => { "x" => 2 } }
+    array = Crossdock::Array.new([good], dtype: type)
+    assert_equal [{ a: 1, "é": { x: 2 } }], array.to_a
+    twice = { { a: 1, "a" => 1, é: { x: 2 } } => /two values for the field "a": keys \[:a, "a", /,
+              { "é" => { x: 2 }, latin => { x: 2 }, a: 1 } => /two values for the field "é"/,
+              { a: 1, é: { x: 2, "x" => 2 } } => /field "é": the Hash has two values for the field "x"/ }
+    by_identity = { é: { x: 1 } }.compare_by_identity
+    2.times { by_identity[+"a"] = 1 }
+    twice[by_identity] = /two values for the field "a"/
+    twice.each do |hash, text|
+      assert_match(text, message_of(ArgumentError) { array[0] = hash })
+      assert_match(text, message_of(ArgumentError) { array.fill(hash) })
+      assert_match(/\Aelement \[1\]: .*#{text}/, message_of(ArgumentError) { Crossdock::Array.new([good, hash], dtype: type) })
+      assert_raise(ArgumentError) { Crossdock::Array.full(2, hash, dtype: type) }
+    end
+    assert_equal [{ a: 1, "é": { x: 2 } }], array.to_a
+    [{ a: :int8, "a" => :int8 }, { "é" => :int8, latin => :int8 }, { a: { x: :int8, "x" => :int8 } }].each do |doubled|
+      assert_match(/taken already/, message_of(TypeError) { Crossdock::Array.zeros(1, dtype: doubled) })
+    end
+  end
+
+  def test_objects_that_are_no_elements_are_refused_with_a_way_out
+    point = Struct.new(:x, :y)
+    { (1..3) => /Range.*to_a/, Set[1] => /Set.*to_a/, [1].each => /Enumerator.*to_a/, (1..3).lazy => /Lazy.*to_a/, point.new(1, 2) => /to_h/,
+      Time.at(0) => /Time.*count/, Date.new(1970) => /Date.*count/, { x: 1 } => /record/ }.each do |object, text|
+      assert_match(text, message_of(TypeError) { Crossdock::Array.new(object) })
+      assert_match(text, message_of(TypeError) { Crossdock::Array.new([1, object]) })
+      assert_match(/\Aelement \[1\]: .*#{text}/, message_of(TypeError) { Crossdock::Array.new([1, object], dtype: "datetime64[s]") })
+      assert_match(text, message_of(TypeError) { Crossdock::Array.zeros(3)[true] = object })
+    end
+    assert_match(/to_h/, message_of(TypeError) { Crossdock::Array.new([point.new(1, 2)], dtype: { x: :int8, y: :int8 }) })
+    assert_equal [{ x: 1, y: 2 }], Crossdock::Array.new([point.new(1, 2).to_h], dtype: { x: :int8, y: :int8 }).to_a
   end
 
   def test_large_integers_are_exact_or_refused

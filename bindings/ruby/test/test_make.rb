@@ -41,8 +41,8 @@ class TestMake < Test::Unit::TestCase
   end
 
   def test_an_integer_that_no_dtype_has_is_named
-    assert_equal "#{2**64} does not fit uint64", message_of(RangeError) { Crossdock::Array.new([2**64]) }
-    assert_equal "#{2**63} does not fit int64", message_of(RangeError) { Crossdock::Array.new([-1, 2**63]) }
+    assert_equal "element [0]: #{2**64} does not fit uint64", message_of(RangeError) { Crossdock::Array.new([2**64]) }
+    assert_equal "element [1]: #{2**63} does not fit int64", message_of(RangeError) { Crossdock::Array.new([-1, 2**63]) }
     assert_match(/an Integer of 101 digits/, message_of(RangeError) { Crossdock::Array.new([10**100]) })
     array = Crossdock::Array.new([1])
     assert_equal "#{2**70} does not fit int64", message_of(RangeError) { array[0] = 2**70 }

@@ -24,9 +24,13 @@ module Crossdock
       #
       # @param nested [::Array, Numeric, String, Object] as deep as the array is to have axes
       # @param dtype [Symbol, String, Hash, nil] the type of the elements: a name (`:float32`, `:">int16"`), NumPy's spelling, or a Hash of the fields of
-      #   a record. Without it: `:int64` of Integers, `:float64` of Floats and of both, `:bool` of truth values, `:complex128` of Complex numbers
+      #   a record. Without it: `:int64` of Integers, `:float64` of Floats and of both, `:bool` of truth values, `:complex128` of Complex numbers,
+      #   and for Strings text as long as the longest. Rationals and BigDecimals are rounded once to the type, Strings of any encoding give text their
+      #   characters, and types of bytes (`:S4`, `:V4`) their bytes
       # @param order [Symbol] `:row_major` or `:column_major`
       # @return [Array]
+      # @raise [RangeError] if a number does not fit the type
+      # @raise [EncodingError] if a String has no characters in its encoding, or none that Unicode has
       def new(nested, dtype: nil, order: nil)
         from_nested(nested, dtype, order)
       end

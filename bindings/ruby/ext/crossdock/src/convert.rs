@@ -8,7 +8,7 @@ use rb_sys::VALUE;
 
 use crate::error::{Failure, Result};
 use crate::handle::Wrapped;
-use crate::value::to_ruby;
+use crate::value::{array_of, to_ruby};
 
 /// As many objects are made before they are put into an Array: on the stack, where Ruby's collector sees them.
 const BATCH: usize = 256;
@@ -22,9 +22,13 @@ fn to_a(ruby: &Ruby, this: Wrapped) -> Result<Value> {
     if array.is_empty() {
         return Ok(empty(ruby, array.shape())?.as_value());
     }
-    let root = ruby.ary_new_capa(array.shape()[0]);
+    let root = array_of(array.shape()[0])?;
     let mut nest =
         Nest { shape: array.shape(), dtype: array.dtype(), kind: kind(array.dtype()), open: vec![root] };
+    if array.dtype().itemsize() == 0 {
+        nest.add_without_bytes(ruby, array.len())?;
+        return Ok(root.as_value());
+    }
     let view = array.export(&Request::pin().indirect())?;
     let mut chunks = view.chunks()?;
     while let Some(bytes) = chunks.next_chunk() {
@@ -73,6 +77,15 @@ impl Nest<'_> {
         Ok(())
     }
 
+    /// Adds elements of no bytes, of which no chunk tells how many there are.
+    fn add_without_bytes(&mut self, ruby: &Ruby, count: usize) -> Result<()> {
+        let element = Element::read(self.dtype, &[])?;
+        for _ in 0..count {
+            self.row(ruby)?.0.push(to_ruby(ruby, &element)?)?;
+        }
+        Ok(())
+    }
+
     /// The innermost Array, and how many elements it lacks.
     fn row(&mut self, ruby: &Ruby) -> Result<(RArray, usize)> {
         let rank = self.shape.len();
@@ -84,7 +97,7 @@ impl Nest<'_> {
             } else if depth == rank {
                 return Ok((last, room));
             } else {
-                let inner = ruby.ary_new_capa(self.shape[depth]);
+                let inner = array_of(self.shape[depth])?;
                 last.push(inner)?;
                 self.open.push(inner);
             }

@@ -5,7 +5,7 @@ use std::{fmt, io};
 
 use crossdock::element::{DType, MAX_DEPTH};
 use crossdock::view::{Offer, Reason, Refusal, Request};
-use magnus::error::IntoError;
+use magnus::error::{ErrorType, IntoError};
 use magnus::value::{Lazy, ReprValue};
 use magnus::{Error, ExceptionClass, Integer, IntoValue, RArray, RHash, RModule, Ruby, Value, prelude::*};
 
@@ -71,15 +71,48 @@ impl Failure {
         Self::Raised(Error::new(ruby.exception_arg_error(), text.into()))
     }
 
-    /// An Integer that an element of that dtype cannot be: Ruby's `RangeError`.
-    pub(crate) fn misfit(ruby: &Ruby, integer: Integer, dtype: impl fmt::Display) -> Self {
+    /// A number that an element of that dtype cannot be: Ruby's `RangeError`.
+    pub(crate) fn misfit(
+        ruby: &Ruby,
+        number: impl ReprValue + fmt::Display,
+        dtype: impl fmt::Display,
+    ) -> Self {
         const LONGEST: usize = 40;
-        let digits = integer.to_string();
+        let digits = number.to_string();
         let text = match digits.len() {
             0..=LONGEST => format!("{digits} does not fit {dtype}"),
-            length => format!("an Integer of {length} digits does not fit {dtype}"),
+            length if Integer::from_value(number.as_value()).is_some() => {
+                format!("an Integer of {length} digits does not fit {dtype}")
+            }
+            length => format!("an instance of {} of {length} digits does not fit {dtype}", number.class()),
         };
         Self::Raised(Error::new(ruby.exception_range_error(), text))
+    }
+
+    /// The same error with the place of its cause in front: `element [1, 0]: …`. Only errors that concern a value are
+    /// changed.
+    pub(crate) fn within(self, ruby: &Ruby, place: impl fmt::Display) -> Self {
+        let concerned = [
+            ruby.exception_type_error(),
+            ruby.exception_arg_error(),
+            ruby.exception_range_error(),
+            ruby.exception_encoding_error(),
+        ];
+        let error = self.into_error(ruby);
+        if !concerned.iter().any(|&class| error.is_kind_of(class)) {
+            return Self::Raised(error);
+        }
+        Self::Raised(match error.error_type() {
+            ErrorType::Error(class, text) => Error::new(*class, format!("{place}: {text}")),
+            ErrorType::Exception(exception) => {
+                let text = format!("{place}: {exception}");
+                match exception.funcall::<_, _, magnus::Exception>("exception", (text,)) {
+                    Ok(placed) => placed.into(),
+                    Err(_) => error,
+                }
+            }
+            ErrorType::Jump(_) => error,
+        })
     }
 
     /// A failed allocation of this many bytes: Ruby's `NoMemoryError`.

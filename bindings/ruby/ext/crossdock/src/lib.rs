@@ -6,7 +6,7 @@
 //!                                                          pressure ── memory reported to the collector
 //!   export ── lent to Ruby's MemoryView                   import ── borrowed from it
 //!   dlpack, arrow ── lent to, and borrowed from, others   adapters ── what adapters in Ruby cannot do there
-//!   nested, string, value ── elements in                  index, select, convert, query ── elements out
+//!   nested, string, value, exact ── elements in           index, select, convert, query ── elements out
 //! ```
 //!
 //! Every function that Ruby calls catches panics, and raises only where nothing is left to drop.
@@ -19,6 +19,7 @@ mod convert;
 mod dlpack;
 mod entry;
 mod error;
+mod exact;
 mod explain;
 mod export;
 mod files;

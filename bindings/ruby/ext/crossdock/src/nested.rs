@@ -8,16 +8,19 @@ use magnus::rb_sys::AsRawValue;
 use magnus::{Float, Integer, RArray, RString, Ruby, Value, prelude::*};
 
 use crate::error::{Failure, Result};
-use crate::value::{describe, from_ruby};
+use crate::exact::{is_rational, is_short, nearest};
+use crate::value::{characters, describe, from_ruby, way_out};
 
 /// An array with the elements of nested Ruby arrays, or of one number. Of this dtype, or of the one that says all of them.
 pub(crate) fn array(ruby: &Ruby, nested: Value, dtype: Option<DType>, order: Order) -> Result<DArray> {
     let shape = shape(ruby, nested)?;
     let mut census = Census::default();
-    visit(ruby, nested, &shape, &mut vec![0; shape.len()], 0, &mut |value| census.count(value))?;
+    visit(ruby, nested, &shape, &mut |value| census.count(ruby, value, dtype.is_none()))?;
     let natural = census.natural();
     let array = match (&natural, &dtype) {
-        (Ok(natural), Some(dtype)) if is_number(dtype) && is_number(natural) => {
+        (Ok(natural), Some(dtype))
+            if is_number(dtype) && is_number(natural) && census.is_exact_as(natural) =>
+        {
             filled(ruby, nested, &shape, natural)?.cast(dtype, order, Casting::Checked)?
         }
         (Ok(natural), None) if is_number(natural) => filled(ruby, nested, &shape, natural)?,
@@ -58,8 +61,13 @@ fn shape(ruby: &Ruby, nested: Value) -> Result<Vec<usize>> {
     Ok(shape)
 }
 
-/// Calls `f` with every element, in row-major order; all axes are as long as the shape says.
-fn visit(
+/// Calls `f` with every element, in row-major order; all axes are as long as the shape says. An error of `f` gets the
+/// index of the element in front.
+fn visit(ruby: &Ruby, nested: Value, shape: &[usize], f: &mut dyn FnMut(Value) -> Result<()>) -> Result<()> {
+    visit_axis(ruby, nested, shape, &mut vec![0; shape.len()], 0, f)
+}
+
+fn visit_axis(
     ruby: &Ruby,
     nested: Value,
     shape: &[usize],
@@ -72,7 +80,11 @@ fn visit(
             let text = format!("an Array at {index:?}, where the others have elements: not all are as deep");
             return Err(Failure::argument(ruby, text));
         }
-        return f(nested);
+        let at = |failure: Failure| match &index[..] {
+            [] => failure,
+            index => failure.within(ruby, format_args!("element {index:?}")),
+        };
+        return f(nested).map_err(at);
     };
     let at = &index[..axis];
     let Some(array) = RArray::from_value(nested) else {
@@ -86,7 +98,7 @@ fn visit(
     for entry in 0..len {
         index[axis] = entry;
         // Whatever ran meanwhile may have changed it.
-        visit(ruby, array.entry(entry as isize)?, shape, index, axis + 1, f)?;
+        visit_axis(ruby, array.entry(entry as isize)?, shape, index, axis + 1, f)?;
     }
     Ok(())
 }
@@ -97,51 +109,77 @@ struct Census {
     bools: usize,
     integers: usize,
     negative: usize,
+    /// Integers above `i64`, and among them those that no element type of integers has.
     beyond: usize,
+    huge: usize,
+    /// Numbers that a double does not represent.
+    inexact: usize,
     floats: usize,
     complex: usize,
     strings: usize,
     longest: usize,
-    other: Option<String>,
+    /// The first that is of no such kind, and what makes an element of it.
+    other: Option<(String, &'static str)>,
 }
 
 impl Census {
-    fn count(&mut self, value: Value) -> Result<()> {
+    /// Counts one. The lengths of Strings are asked for only if the census is to name a dtype.
+    fn count(&mut self, ruby: &Ruby, value: Value, names_dtype: bool) -> Result<()> {
         let raw = value.as_raw();
         if rb_sys::FIXNUM_P(raw) {
-            self.integers += 1;
             // SAFETY: a small integer.
-            self.negative += usize::from(unsafe { rb_sys::FIX2LONG(raw) } < 0);
+            self.count_integer(unsafe { rb_sys::FIX2LONG(raw) });
         } else if rb_sys::FLONUM_P(raw) || Float::from_value(value).is_some() {
             self.floats += 1;
         } else if raw == rb_sys::Qtrue as rb_sys::VALUE || raw == rb_sys::Qfalse as rb_sys::VALUE {
             self.bools += 1;
         } else if let Some(integer) = Integer::from_value(value) {
-            self.integers += 1;
             match integer.to_i64() {
-                Ok(number) => self.negative += usize::from(number < 0),
-                Err(_) => self.beyond += 1,
+                Ok(number) => self.count_integer(number),
+                Err(_) => {
+                    self.integers += 1;
+                    self.beyond += 1;
+                    self.inexact += 1;
+                    self.huge += usize::from(integer.to_u64().is_err());
+                }
             }
         } else if let Some(string) = RString::from_value(value) {
             self.strings += 1;
-            // SAFETY: looked at before Ruby runs again.
-            let bytes = unsafe { string.as_slice() };
-            self.longest = self.longest.max(String::from_utf8_lossy(bytes).chars().count());
+            if names_dtype {
+                self.longest = self.longest.max(characters(ruby, string)?.chars().count());
+            }
         } else if value.class().to_string() == "Complex" {
             self.complex += 1;
-        } else if value.class().to_string() == "Rational" {
+            self.inexact += 1;
+        } else if is_rational(value) {
             self.floats += 1;
+            self.inexact += 1;
         } else if self.other.is_none() {
-            self.other = Some(describe(value));
+            self.other = Some((describe(value), way_out(ruby, value)));
         }
         Ok(())
+    }
+
+    fn count_integer(&mut self, number: i64) {
+        self.integers += 1;
+        self.negative += usize::from(number < 0);
+        self.inexact += usize::from(!is_short(number));
+    }
+
+    /// Whether an array of the dtype that was named has every number exactly, so that a conversion from it rounds once.
+    fn is_exact_as(&self, natural: &DType) -> bool {
+        if *natural == DType::F64 || *natural == DType::C128 {
+            return self.inexact == 0;
+        }
+        self.huge == 0 && (*natural != DType::I64 || self.beyond == 0)
     }
 
     /// The dtype that says all of them, or why there is none.
     fn natural(&self) -> std::result::Result<DType, String> {
         let numbers = self.integers + self.floats + self.complex;
-        if let Some(other) = &self.other {
-            return Err(format!("{other} among the elements: say by dtype: what they are"));
+        if let Some((other, way_out)) = &self.other {
+            let way_out = if way_out.is_empty() { ": say by dtype: what they are" } else { way_out };
+            return Err(format!("{other} among the elements{way_out}"));
         }
         if usize::from(numbers > 0) + usize::from(self.bools > 0) + usize::from(self.strings > 0) > 1 {
             return Err(format!(
@@ -167,8 +205,7 @@ impl Census {
 
 /// Elements of one of the dtypes that a census names for numbers.
 fn filled(ruby: &Ruby, nested: Value, shape: &[usize], dtype: &DType) -> Result<DArray> {
-    let mut index = vec![0; shape.len()];
-    let mut each = |f: &mut dyn FnMut(Value) -> Result<()>| visit(ruby, nested, shape, &mut index, 0, f);
+    let each = |f: &mut dyn FnMut(Value) -> Result<()>| visit(ruby, nested, shape, f);
     let buffer = if *dtype == DType::BOOL {
         let mut bytes = Vec::new();
         each(&mut |value| {
@@ -195,7 +232,7 @@ fn filled(ruby: &Ruby, nested: Value, shape: &[usize], dtype: &DType) -> Result<
     } else if *dtype == DType::F64 {
         let mut numbers: Vec<f64> = Vec::new();
         each(&mut |value| {
-            numbers.push(real(value)?);
+            numbers.push(nearest(ruby, value)?);
             Ok(())
         })?;
         Buffer::from_vec(numbers)
@@ -203,8 +240,8 @@ fn filled(ruby: &Ruby, nested: Value, shape: &[usize], dtype: &DType) -> Result<
         let mut numbers: Vec<f64> = Vec::new();
         each(&mut |value| {
             let (re, im): (Value, Value) = value.funcall("rect", ())?;
-            numbers.push(real(re)?);
-            numbers.push(real(im)?);
+            numbers.push(nearest(ruby, re)?);
+            numbers.push(nearest(ruby, im)?);
             Ok(())
         })?;
         Buffer::from_vec(numbers)
@@ -218,19 +255,12 @@ fn whole(ruby: &Ruby, value: Value) -> Result<Integer> {
         .ok_or_else(|| Failure::of_type(ruby, "an Integer became something else meanwhile"))
 }
 
-fn real(value: Value) -> Result<f64> {
-    match Float::from_value(value) {
-        Some(float) => Ok(float.to_f64()),
-        None => Ok(value.funcall("to_f", ())?),
-    }
-}
-
 /// Elements of any dtype, each converted by itself.
 fn one_by_one(ruby: &Ruby, nested: Value, shape: &[usize], dtype: DType) -> Result<DArray> {
     let array = DArray::zeros(dtype, shape, Order::RowMajor)?;
     let flat = array.flatten()?;
     let mut position = 0;
-    visit(ruby, nested, shape, &mut vec![0; shape.len()], 0, &mut |value| {
+    visit(ruby, nested, shape, &mut |value| {
         let element = from_ruby(ruby, value, flat.dtype())?;
         flat.set(&[position], &element)?;
         position += 1;

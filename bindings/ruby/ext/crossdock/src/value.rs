@@ -4,10 +4,10 @@
 //! |---|---|
 //! | truth value | `true`, `false` |
 //! | integers, pointers | `Integer` |
-//! | floats of any width | `Float` (a `long double` as the nearest double) |
+//! | floats of any width | `Float` (a `long double` as the nearest double); in, exact numbers too, rounded once |
 //! | complex numbers | `Complex` |
-//! | fixed bytes, opaque bytes | `String` of binary encoding |
-//! | text | `String` in UTF-8 |
+//! | fixed bytes, opaque bytes | `String` of binary encoding; in, the bytes of one of any encoding |
+//! | text | `String` in UTF-8; in, one of any encoding that has the same characters |
 //! | dates, durations | `Integer`, the count of their unit; `nil` for none |
 //! | sub-arrays | `Array` |
 //! | records | `Hash` with Symbols |
@@ -17,10 +17,14 @@ use magnus::error::IntoError;
 use magnus::rb_sys::{AsRawValue, FromRawValue, protect};
 use magnus::value::{Qfalse, Qtrue};
 use magnus::{
-    Float, Integer, IntoValue, RArray, RHash, RString, Ruby, Symbol, Value, prelude::*, r_hash::ForEach,
+    Float, Integer, IntoValue, RArray, RHash, RString, Ruby, Symbol, TryConvert, Value,
+    encoding::EncodingCapable, prelude::*, r_hash::ForEach,
 };
 
+use rb_sys::VALUE;
+
 use crate::error::{Failure, Result};
+use crate::exact;
 
 /// An element as a Ruby object.
 pub(crate) fn to_ruby(ruby: &Ruby, element: &Element) -> Result<Value> {
@@ -40,7 +44,7 @@ pub(crate) fn to_ruby(ruby: &Ruby, element: &Element) -> Result<Value> {
             complex(re, im)?
         }
         Element::Array(items) => {
-            let array = ruby.ary_new_capa(items.len());
+            let array = array_of(items.len())?;
             for item in items {
                 array.push(to_ruby(ruby, item)?)?;
             }
@@ -60,6 +64,19 @@ pub(crate) fn to_ruby(ruby: &Ruby, element: &Element) -> Result<Value> {
     })
 }
 
+/// An empty Array with room for so many elements.
+///
+/// # Errors
+///
+/// `NoMemoryError`, and `ArgumentError` for more than an Array can have.
+pub(crate) fn array_of(capacity: usize) -> Result<RArray> {
+    // SAFETY: a length, which Ruby checks. What it raises is caught.
+    let made = protect(|| unsafe { rb_sys::rb_ary_new_capa(capacity as _) })?;
+    // SAFETY: what Ruby just made.
+    let made = unsafe { Value::from_raw(made) };
+    Ok(RArray::try_convert(made)?)
+}
+
 fn complex(re: f64, im: f64) -> Result<Value> {
     // SAFETY: two numbers.
     let made = protect(|| unsafe { rb_sys::rb_dbl_complex_new(re, im) })?;
@@ -76,12 +93,20 @@ pub(crate) fn from_ruby(ruby: &Ruby, value: Value, dtype: &DType) -> Result<Elem
             let Some(hash) = RHash::from_value(value) else {
                 return Err(unfit(ruby, value, "a Hash with the fields of the record"));
             };
-            let mut given = Vec::new();
+            let (mut given, mut twice) = (Vec::<(String, VALUE)>::new(), None);
             hash.foreach(|key: Value, field: Value| {
                 let name = name(ruby, key).map_err(|failure| failure.into_error(ruby))?;
+                // A Symbol and a String, or Strings of two encodings: different keys, the same name.
+                if given.iter().any(|(other, _)| *other == name) {
+                    twice = Some(name.clone());
+                }
                 given.push((name, field.as_raw()));
                 Ok(ForEach::Continue)
             })?;
+            if let Some(name) = twice {
+                let text = format!("the Hash has two values for the field {name:?}: keys {}", keys(value)?);
+                return Err(Failure::argument(ruby, text));
+            }
             if let Some((name, _)) = given.iter().find(|(name, _)| record.field(name).is_none()) {
                 return Err(Failure::argument(
                     ruby,
@@ -96,11 +121,19 @@ pub(crate) fn from_ruby(ruby: &Ruby, value: Value, dtype: &DType) -> Result<Elem
                 };
                 // SAFETY: the hash, which is on the stack, has it.
                 let value = unsafe { Value::from_raw(*value) };
-                fields.push((field.name().to_owned(), from_ruby(ruby, value, field.dtype())?));
+                let value = from_ruby(ruby, value, field.dtype())
+                    .map_err(|failure| failure.within(ruby, format_args!("field {:?}", field.name())))?;
+                fields.push((field.name().to_owned(), value));
             }
             Ok(Element::Record(fields))
         }
     }
+}
+
+/// The keys of a Hash as Ruby shows them, for errors.
+fn keys(hash: Value) -> Result<String> {
+    let shown: String = hash.funcall::<_, _, Value>("keys", ())?.funcall("inspect", ())?;
+    Ok(shown.chars().take(80).collect())
 }
 
 fn items_from_ruby(ruby: &Ruby, value: Value, shape: &[usize], base: &DType) -> Result<Element> {
@@ -134,7 +167,7 @@ fn scalar_from_ruby(ruby: &Ruby, value: Value, kind: ScalarKind) -> Result<Eleme
             (ScalarKind::TimeDelta(unit), Ok(count)) => Ok(Element::TimeDelta { count, unit }),
             (ScalarKind::Pointer, _) => Ok(Element::Pointer(unsigned()?)),
             (_, Ok(count)) => Ok(Element::Int(count)),
-            (_, Err(_)) if is_float(kind) => Ok(Element::Float(value.funcall("to_f", ())?)),
+            (_, Err(_)) if is_float(kind) => exact::real(ruby, value, kind),
             (_, Err(_)) => Ok(Element::UInt(unsigned()?)),
         };
     }
@@ -143,21 +176,28 @@ fn scalar_from_ruby(ruby: &Ruby, value: Value, kind: ScalarKind) -> Result<Eleme
     }
     if let Some(string) = RString::from_value(value) {
         // SAFETY: copied before Ruby runs again.
-        let bytes = unsafe { string.as_slice() }.to_vec();
-        return Ok(match (kind, String::from_utf8(bytes)) {
-            (ScalarKind::Void(_), Ok(text)) => Element::Void(text.into_bytes()),
-            (ScalarKind::Void(_), Err(error)) => Element::Void(error.into_bytes()),
-            (ScalarKind::Bytes(_), Ok(text)) => Element::Bytes(text.into_bytes()),
-            (_, Ok(text)) => Element::Text(text),
-            (_, Err(error)) => Element::Bytes(error.into_bytes()),
+        let bytes = || unsafe { string.as_slice() }.to_vec();
+        return Ok(match kind {
+            ScalarKind::Void(_) => Element::Void(bytes()),
+            ScalarKind::Bytes(_) => Element::Bytes(bytes()),
+            ScalarKind::Text(_) => Element::Text(characters(ruby, string)?),
+            _ => return Err(unfit(ruby, value, &kind.to_string())),
         });
     }
     if value.is_kind_of(ruby.class_numeric()) {
-        if value.funcall::<_, _, bool>("real?", ())? {
-            return Ok(Element::Float(value.funcall("to_f", ())?));
+        if !value.funcall::<_, _, bool>("real?", ())? {
+            let (re, im): (Value, Value) = value.funcall("rect", ())?;
+            return exact::complex(ruby, re, im, kind);
         }
-        let (re, im): (Value, Value) = value.funcall("rect", ())?;
-        return Ok(Element::Complex { re: re.funcall("to_f", ())?, im: im.funcall("to_f", ())? });
+        if is_float(kind) {
+            return exact::real(ruby, value, kind);
+        }
+        let is_date =
+            matches!(kind, ScalarKind::DateTime(_) | ScalarKind::TimeDelta(_) | ScalarKind::Pointer);
+        return match exact::whole(ruby, value)? {
+            Some(integer) if !is_date => scalar_from_ruby(ruby, integer.as_value(), kind),
+            _ => Err(Failure::misfit(ruby, value, kind)),
+        };
     }
     Err(unfit(ruby, value, &kind.to_string()))
 }
@@ -172,7 +212,29 @@ pub(crate) fn is_float(kind: ScalarKind) -> bool {
 }
 
 fn unfit(ruby: &Ruby, value: Value, wanted: &str) -> Failure {
-    Failure::of_type(ruby, format!("{} can't be an element: {wanted} is wanted", describe(value)))
+    let text = format!("{} can't be an element: {wanted} is wanted{}", describe(value), way_out(ruby, value));
+    Failure::of_type(ruby, text)
+}
+
+/// What makes an element, or a list of them, of an object that is none; for errors.
+pub(crate) fn way_out(ruby: &Ruby, value: Value) -> &'static str {
+    let is = |name: &str| {
+        let class: std::result::Result<Value, _> = ruby.class_object().const_get(name);
+        class.is_ok_and(|class| class.funcall("===", (value,)).unwrap_or(false))
+    };
+    // `Data` was another class before Ruby 3.2.
+    let has_members = || value.respond_to("members", false).unwrap_or(false);
+    if is("Struct") || (is("Data") && has_members()) {
+        "; its to_h makes a Hash of its fields"
+    } else if is("Hash") {
+        "; a Hash is an element of a record, whose dtype is a Hash of the fields and their dtypes"
+    } else if is("Enumerable") {
+        "; its to_a makes an Array of elements"
+    } else if is("Time") || is("Date") {
+        "; a date is an Integer, the count of its unit since 1970-01-01"
+    } else {
+        ""
+    }
 }
 
 /// `nil`, or `a String`: what a value is, for errors.
@@ -180,13 +242,39 @@ pub(crate) fn describe(value: Value) -> String {
     if value.is_nil() { "nil".into() } else { format!("an instance of {}", value.class()) }
 }
 
+/// The characters of a String, whatever its encoding.
+///
+/// # Errors
+///
+/// `EncodingError` for bytes that are no characters in its encoding, and those of `String#encode`, which inherit from
+/// it: for characters that Unicode does not have, and for bytes above 127 of a binary String.
+pub(crate) fn characters(ruby: &Ruby, string: RString) -> Result<String> {
+    // Ruby's own answer, which it keeps with the String.
+    if string.funcall::<_, _, bool>("valid_encoding?", ())? {
+        // SAFETY: copied before Ruby runs again.
+        let bytes = unsafe { string.as_slice() };
+        let index = string.enc_get();
+        if index == ruby.utf8_encindex() || (bytes.is_ascii() && index == ruby.ascii8bit_encindex()) {
+            return String::from_utf8(bytes.to_vec())
+                .map_err(|error| Failure::argument(ruby, error.to_string()));
+        }
+        let converted: RString = string.funcall("encode", ("UTF-8",))?;
+        return Ok(converted.to_string()?);
+    }
+    let encoding: Value = string.funcall("encoding", ())?;
+    let shown: RString = string.funcall("inspect", ())?;
+    let shown: String = shown.to_string().unwrap_or_default().chars().take(60).collect();
+    let text = format!("a String of {} bytes is not valid {encoding}: {shown}", string.len());
+    Err(Failure::Raised(magnus::Error::new(ruby.exception_encoding_error(), text)))
+}
+
 /// The name of a field, or of a mode: a String or a Symbol.
 pub(crate) fn name(ruby: &Ruby, value: Value) -> Result<String> {
     if let Some(symbol) = Symbol::from_value(value) {
-        return Ok(symbol.name()?.into_owned());
+        return characters(ruby, symbol.funcall("name", ())?);
     }
     match RString::from_value(value) {
-        Some(string) => Ok(string.to_string()?),
+        Some(string) => characters(ruby, string),
         None => {
             Err(Failure::of_type(ruby, format!("{} is no name: give a Symbol or a String", describe(value))))
         }
