@@ -8,12 +8,14 @@ use crossdock::DArray;
 use crossdock::element::dialect::pep3118 as format;
 use crossdock::exchange::protocol::pep3118::{Flags, Loan};
 use crossdock::layout::{AxisSlice, Layout};
+use pyo3::PyErr;
 use pyo3::exceptions::PyBufferError;
 use pyo3::ffi;
 
 use crate::entry::{Called, fail};
 use crate::errors;
 use crate::object::{Count, Own, this};
+use crate::records;
 
 /// The buffers that consumers have of one object. They share one loan.
 ///
@@ -35,6 +37,8 @@ struct Description {
     shape: *const isize,
     strides: *const isize,
     suboffsets: *const isize,
+    /// Why a consumer that asks for the format is refused, although it can be written.
+    misread: Option<&'static str>,
 }
 
 /// What of the description does not lie in the array as C wants it.
@@ -105,6 +109,7 @@ impl Exports {
             shape: if shape.is_empty() { ptr::null() } else { shape.as_ptr().cast() },
             strides: some(strides),
             suboffsets: some(aside.map_or(&[][..], |aside| &aside.suboffsets)),
+            misread: records::misread_format(dtype),
         };
         self.described.set(Some(description));
         Ok(description)
@@ -131,6 +136,14 @@ impl Exports {
             drop(self.loan.borrow_mut().take());
         }
     }
+}
+
+#[cold]
+fn misread(array: &DArray, why: &str) -> PyErr {
+    PyBufferError::new_err(format!(
+        "{why}, and these are elements of {}: numpy.asarray(x) gives them in place, and x.tobytes() their bytes",
+        array.dtype()
+    ))
 }
 
 /// Whether every element lies where C would have it. O(1), or O(pointers) for an indirect array.
@@ -185,9 +198,15 @@ fn fill(this: &Own, object: *mut ffi::PyObject, view: Option<&mut ffi::Py_buffer
         Ok(given) => given,
         Err(error) => return fail(|_| errors::refusal(&error)),
     };
-    let lent = this.exports.describe(array).and_then(|parts| Ok((parts, this.exports.begin(array)?)));
-    let (parts, readonly) = match lent {
-        Ok(lent) => lent,
+    let parts = match this.exports.describe(array) {
+        Ok(parts) => parts,
+        Err(error) => return fail(|_| errors::refusal(&error)),
+    };
+    if let Some(why) = parts.misread.filter(|_| given.format) {
+        return fail(|_| misread(array, why));
+    }
+    let readonly = match this.exports.begin(array) {
+        Ok(readonly) => readonly,
         Err(error) => return fail(|_| errors::refusal(&error)),
     };
     let part = |there: bool, pointer: *const isize| if there { pointer.cast_mut() } else { ptr::null_mut() };

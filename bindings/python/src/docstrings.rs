@@ -38,6 +38,16 @@ Examples
 b'\x01\x03\x02\x04'
 "#;
 
+pub(crate) const BYTES: &CStr = cr#"__bytes__($self, /)
+--
+
+A copy of the elements' bytes, in row-major order: :meth:`tobytes`, for ``bytes(x)``.
+
+Returns
+-------
+bytes
+"#;
+
 pub(crate) const ITEM: &CStr = cr#"item($self, /, *index)
 --
 

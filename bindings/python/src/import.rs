@@ -19,7 +19,7 @@ use crate::entry::fetch;
 use crate::errors::{self, Raise};
 use crate::functions::copied;
 use crate::owner::Owner;
-use crate::{memory, moment, protocols};
+use crate::{memory, moment, protocols, records};
 
 /// An array, and why it is a copy where none was asked for.
 pub(crate) struct Taken {
@@ -111,10 +111,47 @@ pub(crate) fn buffer_to<'a>(
     object: &Bound<'_, PyAny>,
     with: Option<Owner>,
 ) -> PyResult<&'a mut DArray> {
+    let may_ask_again = with.is_none();
+    match request_to(place, object, with, Flags::FULL_RO) {
+        Ok(array) if records::is_certain(array.dtype()) => {}
+        Ok(array) => {
+            if let Some(dtype) = records::of(object).unwrap_or(None) {
+                describe_as(array, &dtype);
+            }
+        }
+        Err(error) if may_ask_again => {
+            let Ok(Some(dtype)) = records::of(object) else { return Err(error) };
+            // NumPy writes no format for some records, and lends their memory without one.
+            let array = request_to(place, object, None, Flags::STRIDES)?;
+            describe_as(array, &dtype);
+        }
+        Err(error) => return Err(error),
+    }
+    // SAFETY: `request_to` returned an array each time, so it initialised the place.
+    Ok(unsafe { place.assume_init_mut() })
+}
+
+/// Gives the elements the dtype that NumPy itself has for them, if it is of their size.
+fn describe_as(array: &mut DArray, dtype: &DType) {
+    if array.dtype() != dtype
+        && array.dtype().itemsize() == dtype.itemsize()
+        && let Ok(described) = array.view_as(dtype)
+    {
+        *array = described;
+    }
+}
+
+/// An array on the buffer that an object exports for these flags.
+fn request_to<'a>(
+    place: &'a mut MaybeUninit<DArray>,
+    object: &Bound<'_, PyAny>,
+    with: Option<Owner>,
+    flags: Flags,
+) -> PyResult<&'a mut DArray> {
     let py = object.py();
     let mut view = Box::new(ffi::Py_buffer::new());
     // SAFETY: an object, and a struct that stays where it is until it is released.
-    if unsafe { ffi::PyObject_GetBuffer(object.as_ptr(), &mut *view, Flags::FULL_RO.bits()) } != 0 {
+    if unsafe { ffi::PyObject_GetBuffer(object.as_ptr(), &mut *view, flags.bits()) } != 0 {
         return Err(errors::producer(py, "the buffer", fetch(py)));
     }
     // What it points to is the exporter's, and stays where it is until the buffer is released.

@@ -34,6 +34,7 @@ mod pickle;
 mod pillow;
 mod protocols;
 mod python_buffer;
+mod records;
 mod shared;
 mod subscript;
 mod text;

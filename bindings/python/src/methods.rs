@@ -24,7 +24,8 @@ use crate::flags::Flags;
 use crate::functions::promised;
 use crate::object::{Own, slot, this, wrap};
 use crate::{
-    arrow, convert, device, dlpack, docstrings, html, interface, nested, numpy, operators, pickle, subscript,
+    arrow, convert, device, dlpack, docstrings, html, interface, nested, numpy, operators, pickle, records,
+    subscript,
 };
 
 type Getter = for<'py> fn(Python<'py>, &Own) -> PyResult<Bound<'py, PyAny>>;
@@ -34,7 +35,7 @@ type Method = for<'py> fn(Python<'py>, &Own, Arguments<'py>) -> PyResult<Bound<'
 const ATTRIBUTES: &[(&CStr, Getter, &CStr)] = &[
     (c"shape", |py, this| tuple(py, this.array.shape()), c"The lengths of the axes."),
     (c"strides", |py, this| tuple(py, this.array.strides()), c"The distance between neighbours along each axis, in bytes."),
-    (c"dtype", |py, this| any(py, dtype_text(this.array.dtype())), c"What one element is, as text that ``numpy.dtype`` reads where NumPy has such a type.\n\nA name such as ``'float64'``; NumPy's type string where the byte order is not the machine's; a literal for records."),
+    (c"dtype", |py, this| any(py, dtype_text(this.array.dtype())), c"What one element is, as text.\n\nA name such as ``'float64'``, or NumPy's type string where the byte order is not the machine's: ``numpy.dtype(x.dtype)`` reads both where NumPy has such a type. For records and sub-arrays, a literal: ``numpy.dtype(ast.literal_eval(x.dtype))``."),
     (c"ndim", |py, this| any(py, this.array.rank()), c"The number of axes."),
     (c"size", |py, this| any(py, this.array.len()), c"The number of elements."),
     (c"nbytes", |py, this| any(py, this.array.nbytes()), c"The number of bytes of all elements, without gaps."),
@@ -77,6 +78,7 @@ const METHODS: &[(&CStr, Method, &CStr)] = &[
     (c"__array__", numpy_array, docstrings::NUMPY_ARRAY),
     (c"frozen", frozen, docstrings::FROZEN),
     (c"to_device", device::to_device, docstrings::TO_DEVICE),
+    (c"__bytes__", to_bytes, docstrings::BYTES),
 ];
 
 /// The slots that hold the tables, which live for ever.
@@ -157,7 +159,7 @@ unsafe extern "C" fn call<const METHOD: usize>(
 const CALLS: [Call; METHODS.len()] = [
     call::<0>, call::<1>, call::<2>, call::<3>, call::<4>, call::<5>, call::<6>, call::<7>, call::<8>,
     call::<9>, call::<10>, call::<11>, call::<12>, call::<13>, call::<14>, call::<15>, call::<16>,
-    call::<17>, call::<18>, call::<19>, call::<20>, call::<21>,
+    call::<17>, call::<18>, call::<19>, call::<20>, call::<21>, call::<22>,
 ];
 
 fn any<'py, T: IntoPyObject<'py>>(py: Python<'py>, value: T) -> PyResult<Bound<'py, PyAny>> {
@@ -285,14 +287,22 @@ pub(crate) fn read_dtype(object: &Bound<'_, PyAny>) -> PyResult<DType> {
             text => text.parse().raise(),
         };
     }
-    // NumPy's dtypes: a literal for records, a type string for others.
-    let text: String = match object.getattr("names") {
-        Ok(names) if !names.is_none() => object.str()?.extract()?,
-        _ => match object.getattr("str") {
-            Ok(text) => text.extract()?,
-            Err(_) => object.getattr("__name__").and_then(|name| name.extract())?,
-        },
+    // NumPy's dtypes of records and sub-arrays, and those that are described by a type string.
+    let says = |name: &str| object.getattr_opt(name).map(|part| part.is_some_and(|part| !part.is_none()));
+    if says("names")? && says("fields")? || says("subdtype")? {
+        return records::of_dtype(object);
+    }
+    let text = match object.getattr_opt("str")? {
+        Some(text) => text.extract::<String>().ok(),
+        None => object.getattr_opt("__name__")?.and_then(|name| name.extract().ok()),
     };
+    let text = text.ok_or_else(|| {
+        let of = object.get_type().qualname().map(|name| name.to_string()).unwrap_or_default();
+        PyTypeError::new_err(format!(
+            "{object} ({of}) is no dtype: give a name ('float64'), a type string ('<f8'), a literal of fields as text \
+             (\"[('x', '<f8')]\"), or an object such as numpy.dtype([('x', '<f8')])"
+        ))
+    })?;
     match text.as_str() {
         "float" => Ok(DType::F64),
         "int" => Ok(DType::I64),

@@ -12,6 +12,7 @@ use crate::arguments::Arguments;
 use crate::errors::{self, Raise};
 use crate::import::{has_buffer, lend as lend_by_any};
 use crate::object::wrap;
+use crate::records;
 
 /// The types that NumPy does not have by itself, and DLPack and `ml_dtypes` have.
 const EXTENDED: [DType; 13] = [
@@ -64,17 +65,26 @@ fn view<'py>(py: Python<'py>, array: &DArray) -> PyResult<Bound<'py, PyAny>> {
         let view = PyMemoryView::from(&wrap(py, array)?)?;
         numpy.call_method1("asarray", (view,))
     };
-    if pep3118::print(dtype).is_ok() {
+    // NumPy reads some formats of records, and opaque bytes, as something else.
+    let is_plain = dtype.as_record().is_none() && records::misread_format(dtype).is_none();
+    if is_plain && pep3118::print(dtype).is_ok() {
         return buffer(array.clone());
     }
     let theirs = theirs(py, dtype)?;
     // Elements of as many bytes, which buffers can say.
     let carrier = match dtype.itemsize() {
+        // They have no memory.
+        0 => {
+            let shape = PyTuple::new(py, array.shape())?;
+            let empty = numpy.call_method1("zeros", (shape, theirs))?;
+            empty.getattr("flags")?.setattr("writeable", !array.is_readonly())?;
+            return Ok(empty);
+        }
         1 => DType::U8,
         2 => DType::U16,
         4 => DType::U32,
         8 => DType::U64,
-        nbytes => DType::void(nbytes).raise()?,
+        nbytes => DType::bytes(nbytes).raise()?,
     };
     buffer(array.view_as(&carrier).raise()?)?.call_method1("view", (theirs,))
 }
@@ -83,7 +93,11 @@ fn view<'py>(py: Python<'py>, array: &DArray) -> PyResult<Bound<'py, PyAny>> {
 fn theirs<'py>(py: Python<'py>, dtype: &DType) -> PyResult<Bound<'py, PyAny>> {
     let numpy = py.import("numpy")?;
     if let Ok(text) = typestr::print(dtype) {
-        return numpy.call_method1("dtype", (text,));
+        if dtype.as_scalar().is_some() {
+            return numpy.call_method1("dtype", (text,));
+        }
+        let literal = py.import("ast")?.call_method1("literal_eval", (text,))?;
+        return numpy.call_method1("dtype", (literal,));
     }
     let unknown = || {
         let text = format!("NumPy has no type for elements of {}: x.astype(...) converts them", dtype);

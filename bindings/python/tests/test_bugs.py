@@ -313,6 +313,38 @@ def test_bug_bit_fields():
     assert not is_believed((Bits * 2)())
 
 
+def test_bug_record_formats():
+    flags = np.dtype([("inner", [("x", "i8"), ("flag", "?")]), ("y", "f8")])
+    union = np.dtype({"names": ["a", "b"], "formats": ["f8", "u4"], "offsets": [0, 4]})
+    for dtype in [flags, union]:
+        theirs = np.frombuffer(bytes(range(3 * dtype.itemsize)), dtype)
+        for ours in [crossdock.asarray(theirs), crossdock.asarray(theirs[0:1])]:
+            for name in dtype.names:
+                assert ours[name].tobytes() == theirs[: len(ours)][name].tobytes()
+            assert np.asarray(ours).dtype == dtype
+    theirs = np.frombuffer(bytes(range(3 * flags.itemsize)), flags)
+    assert crossdock.asarray(memoryview(theirs))["y"].tobytes() == theirs["y"].tobytes()
+
+
+def test_bug_opaque_bytes():
+    theirs = np.frombuffer(b"abcdefghij", "V5")
+    assert np.asarray(memoryview(theirs)).dtype == np.dtype({"names": [], "formats": [], "itemsize": 5})
+    ours = crossdock.asarray(theirs)
+    assert np.asarray(ours).dtype == "V5" and np.shares_memory(np.asarray(ours), theirs)
+    assert bytes(ours) == b"abcdefghij" == ours.tobytes()
+    assert told(ours, "numpy.asarray").outcome == "in place"
+
+
+def test_bug_lost_titles():
+    dtype = np.dtype([(("seconds", "t"), "f8"), ("n", "u1")], align=True)
+    theirs = np.zeros(2, dtype)
+    assert np.asarray(memoryview(theirs)).dtype != dtype
+    ours = crossdock.asarray(theirs)
+    assert np.asarray(ours).dtype == dtype and np.shares_memory(np.asarray(ours), theirs)
+    with pytest.raises(BufferError, match="titles"):
+        memoryview(ours)
+
+
 def test_bug_pointers():
     for theirs in [(Pointing * 2)(), (ctypes.c_char_p * 2)()]:
         with pytest.raises(BufferError, match="pointer"):

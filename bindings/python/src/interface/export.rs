@@ -19,6 +19,7 @@ use crate::capsule::{capsule, pointer};
 use crate::entry::Attached;
 use crate::errors;
 use crate::object::Own;
+use crate::records;
 
 /// What an interface cannot say looks as if it were not there, which is where consumers go on to the next one.
 #[cold]
@@ -39,6 +40,12 @@ fn elsewhere(array: &DArray) -> PyErr {
 pub(crate) fn dictionary<'py>(py: Python<'py>, this: &Own) -> PyResult<Bound<'py, PyAny>> {
     if !this.array.place().is_host() {
         return Err(elsewhere(&this.array));
+    }
+    if records::misread_interface(this.array.dtype()) {
+        return Err(absent(format!(
+            "consumers of the array interface make fields of the padding in {}: numpy.asarray(x) gives it in place",
+            this.array.dtype()
+        )));
     }
     settle(&this.array)?;
     described(py, this)

@@ -3,6 +3,7 @@
 use std::slice;
 
 use crossdock::DArray;
+use crossdock::element::dialect::typestr;
 use crossdock::exchange::protocol::array_interface::abi::{HAS_DESCR, PyArrayInterface, WRITEABLE};
 use crossdock::exchange::protocol::array_interface::{Described, cuda, import, type_string};
 use crossdock::layout::MAX_RANK;
@@ -16,6 +17,7 @@ use crate::capsule::pointer;
 use crate::errors;
 use crate::import::bytes_of;
 use crate::owner::Owner;
+use crate::records;
 
 /// Whether an object has `__array_interface__`.
 pub(crate) fn is_offered(object: &Bound<'_, PyAny>) -> PyResult<bool> {
@@ -79,9 +81,11 @@ fn read<'py>(object: &Bound<'py, PyAny>, interface: &str) -> PyResult<Said<'py>>
             Err(_) => Data::In(data, offset),
         },
     };
+    let typestr: String = needed("typestr")?.extract()?;
+    let descr = descr_of_dtype(object, &typestr)?.or(descr);
     Ok(Said {
         given: Some(given.clone()),
-        typestr: needed("typestr")?.extract()?,
+        typestr,
         descr,
         name: named(object),
         shape: needed("shape")?.extract()?,
@@ -94,6 +98,23 @@ fn read<'py>(object: &Bound<'py, PyAny>, interface: &str) -> PyResult<Said<'py>>
 #[cold]
 fn wrong(interface: &str, what: String) -> PyErr {
     PyTypeError::new_err(format!("the {interface} {what}"))
+}
+
+/// The fields that an object's own dtype has, if that is NumPy's and of the size in the type
+/// string: `descr` cannot describe fields that overlap or are out of order.
+fn descr_of_dtype(object: &Bound<'_, PyAny>, typestr: &str) -> PyResult<Option<String>> {
+    let py = object.py();
+    let Some(size) = typestr.strip_prefix("|V").and_then(|size| size.parse::<usize>().ok()) else {
+        return Ok(None);
+    };
+    let Some(class) = records::class(py, "dtype")? else { return Ok(None) };
+    let Ok(dtype) = object.getattr(intern!(py, "dtype")) else { return Ok(None) };
+    if !dtype.is_instance(&class)? || dtype.getattr(intern!(py, "names"))?.is_none() {
+        return Ok(None);
+    }
+    let dtype = records::of_dtype(&dtype)?;
+    let text = typestr::print(&dtype).ok();
+    Ok(text.filter(|_| dtype.itemsize() == size))
 }
 
 /// What an object of NumPy's calls the type of its elements: type strings lose what NumPy did not define itself.
@@ -208,6 +229,7 @@ pub(crate) fn lend_struct(object: &Bound<'_, PyAny>) -> PyResult<DArray> {
     let described = unsafe { &*described };
     let PyArrayInterface { nd, flags, shape, strides, data, descr, .. } = *described;
     let typestr = type_string(described).map_err(|error| errors::refusal(&error))?;
+    let own_descr = descr_of_dtype(object, &typestr)?;
     let rank = usize::try_from(nd).ok().filter(|&rank| rank <= MAX_RANK).ok_or_else(|| {
         PyTypeError::new_err(format!("the __array_struct__ has {nd} axes, and not 0 to {MAX_RANK}"))
     })?;
@@ -226,7 +248,7 @@ pub(crate) fn lend_struct(object: &Bound<'_, PyAny>) -> PyResult<DArray> {
     let said = Said {
         given: None,
         typestr,
-        descr,
+        descr: own_descr.or(descr),
         name: named(object),
         shape: numbers(shape).unwrap_or_default(),
         strides: numbers(strides),

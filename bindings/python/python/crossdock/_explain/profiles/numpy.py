@@ -27,7 +27,7 @@ def asarray(subject: Subject) -> Verdict:
     for protocol in (STRUCT, INTERFACE):
         offer = subject.given(protocol)
         if offer is not None and not (protocol == INTERFACE and offer.element is None):
-            return by_interface(offer)
+            return by_interface(subject, offer)
     return by_method(subject)
 
 
@@ -48,8 +48,10 @@ def by_buffer(subject: Subject, buffer: Offer) -> Verdict:
     return in_place(how(buffer))
 
 
-def by_interface(offer: Offer) -> Verdict:
+def by_interface(subject: Subject, offer: Offer) -> Verdict:
     """By `__array_interface__`, or the struct of the same kind."""
+    if subject.kind == "crossdock.Array":
+        return in_place(how(offer))
     if offer.extra.get("is_bytes"):
         return copies("the interface makes bytes")
     if offer.element is not None and offer.element.kind == "V":
@@ -103,6 +105,8 @@ def frombuffer(subject: Subject) -> Verdict:
     if refusal is not None:
         return refuses(refusal)
     offer = subject.offers[BUFFER]
+    if offer.refusal is not None and subject.kind == "crossdock.Array":
+        return refuses(f"NumPy makes a memoryview of what is released, which asks for a format: {offer.refusal}")
     words = "one row; shape and type are the caller's to name"
     return in_place(f"{words}; read-only" if offer.readonly else words)
 

@@ -1,0 +1,163 @@
+//! NumPy's dtypes, read from the dtype object: names, offsets and sizes as NumPy itself uses them.
+//!
+//! NumPy writes formats of PEP 3118 in which fields lie at other offsets than in memory (nested
+//! records with truth values, trailing padding, views of several fields), and none for fields that
+//! overlap or are out of order. The dtype object is right for all of them.
+
+use crossdock::element::dialect::{pep3118, typestr};
+use crossdock::element::{DType, Field, MAX_DEPTH, ScalarKind};
+use pyo3::exceptions::PyTypeError;
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyMemoryView, PyTuple};
+
+use crate::errors::Raise;
+
+/// Whether a dtype read from a buffer's format needs no second opinion: a scalar other than opaque
+/// bytes.
+#[inline]
+pub(crate) fn is_certain(dtype: &DType) -> bool {
+    dtype.as_scalar().is_some_and(|scalar| !matches!(scalar.kind(), ScalarKind::Void(_)))
+}
+
+/// The dtype of the records that an object exports, if NumPy is the exporter: of an array, a
+/// scalar, or a view of one (`memoryview`, `pickle.PickleBuffer`). `None` for everything else.
+///
+/// # Errors
+///
+/// Those of [`of_dtype`].
+#[cold]
+pub(crate) fn of(object: &Bound<'_, PyAny>) -> PyResult<Option<DType>> {
+    if is_numpy(object)? {
+        return of_array(object);
+    }
+    let name = object.get_type().name()?;
+    if !matches!(name.to_string_lossy().as_ref(), "memoryview" | "PickleBuffer") {
+        return Ok(None);
+    }
+    let Ok(view) = PyMemoryView::from(object) else { return Ok(None) };
+    let exporter = view.getattr(intern!(object.py(), "obj"))?;
+    if is_numpy(&exporter)? { of_array(&exporter) } else { Ok(None) }
+}
+
+/// A class of NumPy, if NumPy has been imported.
+pub(crate) fn class<'py>(py: Python<'py>, name: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let modules = py.import(intern!(py, "sys"))?.getattr(intern!(py, "modules"))?;
+    match modules.cast::<PyDict>()?.get_item(intern!(py, "numpy"))? {
+        Some(numpy) => numpy.getattr_opt(name),
+        None => Ok(None),
+    }
+}
+
+fn is_numpy(object: &Bound<'_, PyAny>) -> PyResult<bool> {
+    for name in ["ndarray", "void"] {
+        if let Some(class) = class(object.py(), name)?
+            && object.is_instance(&class)?
+        {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+fn of_array(array: &Bound<'_, PyAny>) -> PyResult<Option<DType>> {
+    let dtype = array.getattr(intern!(array.py(), "dtype"))?;
+    if dtype.getattr(intern!(array.py(), "names"))?.is_none() {
+        return Ok(None);
+    }
+    of_dtype(&dtype).map(Some)
+}
+
+/// The dtype for one of NumPy's.
+///
+/// # Errors
+///
+/// `TypeError` for object references and other types without a fixed width.
+pub(crate) fn of_dtype(dtype: &Bound<'_, PyAny>) -> PyResult<DType> {
+    read(dtype, 0)
+}
+
+fn read(dtype: &Bound<'_, PyAny>, depth: usize) -> PyResult<DType> {
+    let py = dtype.py();
+    if depth > MAX_DEPTH {
+        let text = format!("records nested more than the {MAX_DEPTH} levels deep that are supported");
+        return Err(PyTypeError::new_err(text));
+    }
+    if let Some((base, shape)) =
+        dtype.getattr(intern!(py, "subdtype"))?.extract::<Option<(Bound<'_, PyAny>, Vec<usize>)>>()?
+    {
+        return DType::subarray(&shape, read(&base, depth + 1)?).raise();
+    }
+    let names: Option<Vec<String>> = dtype.getattr(intern!(py, "names"))?.extract()?;
+    let Some(names) = names else { return scalar(dtype) };
+    let fields = dtype.getattr(intern!(py, "fields"))?;
+    let itemsize = dtype.getattr(intern!(py, "itemsize"))?.extract()?;
+    let field = |name: String| {
+        let entry = fields.get_item(&name)?.cast_into::<PyTuple>()?;
+        let part = read(&entry.get_item(0)?, depth + 1)?;
+        let field = Field::new(name, entry.get_item(1)?.extract()?, part);
+        // A title is any object; only text is a name for people.
+        Ok(match entry.get_item(2).and_then(|title| title.extract::<String>()) {
+            Ok(title) => field.with_title(title),
+            Err(_) => field,
+        })
+    };
+    let fields = names.into_iter().map(field).collect::<PyResult<Vec<_>>>()?;
+    DType::record(fields, itemsize).raise()
+}
+
+fn scalar(dtype: &Bound<'_, PyAny>) -> PyResult<DType> {
+    let py = dtype.py();
+    let typestr: String = dtype.getattr(intern!(py, "str"))?.extract()?;
+    // Type strings lose which of two C types of one width it is.
+    let letter: String = dtype.getattr(intern!(py, "char"))?.extract()?;
+    if matches!(letter.as_str(), "q" | "Q") && dtype.getattr(intern!(py, "isnative"))?.extract()? {
+        return pep3118::parse(letter.as_bytes()).raise();
+    }
+    let plain = typestr::parse(&typestr);
+    let name: String = dtype.getattr(intern!(py, "name"))?.extract()?;
+    match &plain {
+        // Bytes for NumPy, which knows the type by name alone, such as bfloat16.
+        Ok(plain) if !is_certain(plain) && !name.starts_with("void") => name.parse().raise(),
+        Err(error) if error.is_malformed() => name.parse().raise(),
+        _ => plain.raise(),
+    }
+}
+
+/// Why NumPy would make something else of a format of PEP 3118 for this dtype; `None` where it
+/// reads the format correctly.
+pub(crate) fn misread_format(dtype: &DType) -> Option<&'static str> {
+    if let Some(scalar) = dtype.as_scalar() {
+        let is_opaque = matches!(scalar.kind(), ScalarKind::Void(_));
+        return is_opaque
+            .then_some("readers of PEP 3118 take opaque bytes ('x') outside of records for padding");
+    }
+    has_title(dtype).then_some("a format of PEP 3118 has no titles of fields")
+}
+
+fn has_title(dtype: &DType) -> bool {
+    match (dtype.as_record(), dtype.as_subarray()) {
+        (Some(record), _) => {
+            record.fields().iter().any(|field| field.title().is_some() || has_title(field.dtype()))
+        }
+        (_, Some(subarray)) => has_title(subarray.base()),
+        _ => false,
+    }
+}
+
+/// Whether NumPy would go by the array interface of this dtype, and make fields of its padding:
+/// there is no format that it reads instead.
+pub(crate) fn misread_interface(dtype: &DType) -> bool {
+    !is_packed(dtype) && (misread_format(dtype).is_some() || pep3118::print(dtype).is_err())
+}
+
+/// Whether the fields of all records in a dtype follow one another without gaps.
+fn is_packed(dtype: &DType) -> bool {
+    match (dtype.as_record(), dtype.as_subarray()) {
+        (Some(record), _) => {
+            record.is_packed() && record.fields().iter().all(|field| is_packed(field.dtype()))
+        }
+        (_, Some(subarray)) => is_packed(subarray.base()),
+        _ => true,
+    }
+}
