@@ -48,7 +48,8 @@ pub fn onward(array: &DArray, wanted: &[u8]) {
 /// Applies inverse pairs of operations, and operations with a predictable result.
 fn views(array: &DArray, wanted: &[u8]) {
     let size = array.dtype().itemsize();
-    assert!(!array.to_string().is_empty());
+    // A text without axes is shown as it is, and may be empty.
+    assert!(!array.to_string().is_empty() || array.rank() == 0);
     if let Ok(turned) = array.transpose() {
         let again = turned.transpose().expect("axes that were moved");
         assert_eq!(bytes_of(&again), wanted);

@@ -24,8 +24,9 @@ pub(crate) fn wait(child: &mut Child, deadline: Option<Instant>) -> Result<Optio
     }
 }
 
-/// A process group would do it in one call, but would no longer hear Ctrl-C.
-fn stop(child: &mut Child) -> Result<()> {
+/// Stops `child` with all that it started. A process group would do it in one call, but would no
+/// longer hear Ctrl-C.
+pub(crate) fn stop(child: &mut Child) -> Result<()> {
     let mut family = vec![child.id()];
     let parents = parents();
     let mut next = 0;

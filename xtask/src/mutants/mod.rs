@@ -1,23 +1,34 @@
-//! `cargo xtask mutants`: tests the tests. cargo-mutants makes one small mistake in a file at a
-//! time, and the tests that judge the file must fail.
+//! `cargo xtask mutants`: tests the tests. One small mistake is made in a file at a time, and the
+//! tests that judge the file must fail.
 //!
-//! It works in a copy of the checkout in the target folder, whose build is kept: a mutant costs an
-//! incremental build of one crate and a few test programs, and the checkout is unchanged.
+//! cargo-mutants lists the mistakes. All those of a file are compiled at once, each behind its
+//! number ([`switch`]), so that a mutant costs a run of the tests and no build. Only mistakes that
+//! cannot be chosen while the program runs, such as those in constants, are built one by one. It
+//! works in a copy of the checkout in the target folder, so the checkout is unchanged.
 
+mod build;
+mod list;
 mod outcome;
+mod switch;
 mod table;
 mod tree;
+mod trial;
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
-use std::time::Instant;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
-use self::outcome::{Equivalent, Verdict};
-use self::table::{FILES, Judge, Mutated};
-use crate::run::{Door, Run, start};
+use self::build::{Made, Workshop};
+use self::list::Mutation;
+use self::outcome::{Fate, Mutant, Verdict};
+use self::switch::{Blame, Switched};
+use self::table::{Build, FILES, Mutated, Tests};
+use self::trial::Program;
+use crate::run::{Door, Run, at_once};
 
 /// The tool, in the version whose output this program parses.
 const TOOL: (&str, &str) = ("cargo-mutants", "27.1.0");
@@ -36,32 +47,44 @@ pub(crate) struct MutantsArgs {
     /// List the files, and the tests that judge them
     #[arg(long, conflicts_with = "last")]
     list: bool,
-    /// For cargo-mutants, such as `-- --re overlaps`; then an entry of the list without a mutant is no error
-    #[arg(last = true)]
-    more: Vec<String>,
+    /// Try only the mutants with this text in their names, such as `Span::overlaps`
+    #[arg(long, value_name = "TEXT", conflicts_with_all = ["last", "list"])]
+    only: Option<String>,
 }
 
 pub(crate) fn run(args: &MutantsArgs) -> Result<ExitCode> {
     let chosen = choose(&args.files)?;
     if args.list {
-        for Mutated { file, judge } in chosen {
-            println!("{file}: {} {} {}", judge.package, judge.programs, judge.filters.join(" "));
+        for Mutated { file, build, tests } in chosen {
+            let tests = tests.iter().map(|tests| format!("{} {}", tests.program, tests.filters.join(" ")));
+            println!("{file}: {} {}", build.package, tests.collect::<Vec<_>>().join(", "));
         }
         return Ok(ExitCode::SUCCESS);
     }
     let door = Door::new(false)?;
     let work = Work { folder: door.target.join("mutants"), door };
+    let only = args.only.as_deref();
     if !args.last {
-        work.prepare(&chosen)?;
+        work.provide_tool()?;
+        let mut builds: Vec<&'static Build> = Vec::new();
         for mutated in &chosen {
-            work.mutate(mutated, &args.more)?;
+            if !builds.contains(&mutated.build) {
+                builds.push(mutated.build);
+            }
+        }
+        for build in builds {
+            let files = chosen.iter().copied().filter(|mutated| mutated.build == build).collect::<Vec<_>>();
+            work.attempt(build, &files, only)?;
         }
     }
     let equivalents = outcome::equivalents(&work.door.root.join(EQUIVALENT))?;
-    let is_whole = args.more.is_empty();
-    let verdicts = chosen.iter().map(|mutated| work.verdict(mutated, &equivalents, is_whole));
-    let (text, is_ok) =
-        outcome::summary(&verdicts.collect::<Result<Vec<_>>>()?, is_whole && args.files.is_empty());
+    let verdicts = chosen.iter().map(|mutated| {
+        let mutants = outcome::read(&work.outcomes(mutated))?;
+        let equivalents = equivalents.iter().filter(|entry| entry.file == mutated.file).cloned().collect();
+        Ok(Verdict { file: mutated.file.to_owned(), mutants, equivalents, is_whole: only.is_none() })
+    });
+    let is_all = only.is_none() && args.files.is_empty();
+    let (text, is_ok) = outcome::summary(&verdicts.collect::<Result<Vec<_>>>()?, is_all);
     print!("\n{text}");
     Ok(if is_ok { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
@@ -82,92 +105,210 @@ fn choose(ends: &[String]) -> Result<Vec<&'static Mutated>> {
 /// The working folder.
 struct Work {
     door: Door,
-    /// In the target folder: the copy, its build, and the outcomes.
+    /// In the target folder: the copies, their builds, and the outcomes.
     folder: PathBuf,
 }
 
+/// A file of the copy with its numbered mutants.
+struct Subject {
+    mutated: &'static Mutated,
+    source: String,
+    mutants: BTreeMap<usize, Mutation>,
+    /// The mutants that are built one by one.
+    alone: BTreeSet<usize>,
+    fates: BTreeMap<usize, Fate>,
+}
+
 impl Work {
-    /// The tool, and the copies.
-    fn prepare(&self, chosen: &[&Mutated]) -> Result<()> {
-        let mut run = Run::new(&self.door, "mutants")?;
-        if !self.tool().is_file() {
-            let (name, version) = TOOL;
-            println!("installing {name} {version}");
-            let mut install = self.door.cargo(&format!("install --locked {name}@{version} --root"));
-            // Built once; in the workspace's own build, its target folder would be in the way.
-            install.arg(self.tools()).env("CARGO_TARGET_DIR", self.tools().join("build"));
-            run.exec(&mut install)?;
-            fs::remove_dir_all(self.tools().join("build")).context("the tool's build cannot be removed")?;
+    fn provide_tool(&self) -> Result<()> {
+        if self.tool().is_file() {
+            return Ok(());
         }
-        for mutated in chosen {
-            tree::copy(&self.door, &self.tree(mutated.judge), mutated.judge.replaced)?;
-        }
-        Ok(())
-    }
-
-    /// Runs the tool over one file.
-    fn mutate(&self, mutated: &Mutated, more: &[String]) -> Result<()> {
-        let start_of_run = Instant::now();
-        println!("{}", mutated.file);
-        let output = self.folder.join("outcomes").join(mutated.slug());
-        if output.exists() {
-            fs::remove_dir_all(&output).with_context(|| format!("{} cannot be removed", output.display()))?;
-        }
-        fs::create_dir_all(&output).with_context(|| format!("{} cannot be made", output.display()))?;
-        let mut command = self.command(mutated, &output);
-        command.args(more).args(["--", "--"]).args(mutated.judge.filters);
-        let status = start(&mut command)?.wait()?;
-        // 0: all caught; 2 and 3: some survived or timed out, which is judged below.
-        if !matches!(status.code(), Some(0 | 2 | 3)) {
-            bail!("cargo-mutants ended with {status} for {}", mutated.file);
-        }
-        println!("{}: {:.0} s", mutated.file, start_of_run.elapsed().as_secs_f64());
-        Ok(())
-    }
-
-    fn command(&self, mutated: &Mutated, output: &Path) -> Command {
-        let judge = mutated.judge;
-        let options = "mutants --in-place --no-shuffle --colors never --minimum-test-timeout 60 --package";
-        let mut command = self.door.command(self.tool(), options);
-        command.arg(judge.package);
-        // Also when building: otherwise every test program would be built.
-        let words = [judge.features, judge.programs].into_iter().flat_map(str::split_whitespace);
-        command.args(words.map(|word| format!("--cargo-arg={word}")));
-        command.arg("--dir").arg(self.tree(judge).join(judge.workspace));
-        command.arg("--output").arg(output).arg("--file").arg(mutated.within());
-        command.current_dir(self.tree(judge)).env("CARGO_TERM_COLOR", "never");
-        command.env("CARGO_TARGET_DIR", self.folder.join("build").join(judge.copy));
-        // Hundreds of builds: compile as fast as possible, and keep the debug assertions.
-        command.env("CARGO_INCREMENTAL", "1").env("CARGO_PROFILE_DEV_DEBUG", "false");
-        command.env("CARGO_PROFILE_TEST_DEBUG", "false");
-        command.env("CROSSDOCK_CASES", "300");
-        command
-    }
-
-    fn verdict(&self, mutated: &Mutated, equivalents: &[Equivalent], is_whole: bool) -> Result<Verdict> {
-        let file = self.folder.join("outcomes").join(mutated.slug()).join("mutants.out/outcomes.json");
-        let outcomes = fs::read_to_string(&file)
-            .with_context(|| format!("{} has not been judged yet: {}", mutated.file, file.display()))?;
-        let source = fs::read_to_string(self.tree(mutated.judge).join(mutated.file))?;
-        Ok(Verdict {
-            file: mutated.file.to_owned(),
-            mutants: outcome::read(&outcomes, &source)?,
-            equivalents: equivalents.iter().filter(|entry| entry.file == mutated.file).cloned().collect(),
-            is_whole,
-        })
-    }
-
-    fn tree(&self, judge: &Judge) -> PathBuf {
-        self.folder.join("trees").join(judge.copy)
-    }
-
-    fn tools(&self) -> PathBuf {
-        self.door.target.join("tools")
+        let (name, version) = TOOL;
+        println!("installing {name} {version}");
+        let tools = self.door.target.join("tools");
+        let mut install = self.door.cargo(&format!("install --locked {name}@{version} --root"));
+        // Built once; in the workspace's own build, its target folder would be in the way.
+        install.arg(&tools).env("CARGO_TARGET_DIR", tools.join("build"));
+        Run::new(&self.door, "mutants")?.exec(&mut install)?;
+        fs::remove_dir_all(tools.join("build")).context("the tool's build cannot be removed")
     }
 
     fn tool(&self) -> PathBuf {
-        self.tools().join("bin").join(TOOL.0)
+        self.door.target.join("tools/bin").join(TOOL.0)
     }
+
+    fn outcomes(&self, mutated: &Mutated) -> PathBuf {
+        self.folder.join("outcomes").join(mutated.slug()).with_extension("json")
+    }
+
+    /// Tries the mutants of some files that share a build.
+    fn attempt(&self, build: &'static Build, files: &[&'static Mutated], only: Option<&str>) -> Result<()> {
+        let tree = self.folder.join("trees").join(build.copy);
+        tree::copy(&self.door, &tree)?;
+        let target = self.folder.join("build").join(build.copy);
+        let workshop = Workshop { door: &self.door, build, tree, target };
+        let mut number = 0;
+        let subjects = files.iter().map(|mutated| {
+            let source = fs::read_to_string(workshop.tree.join(mutated.file))?;
+            let found = list::list(&self.tool(), &workshop.tree.join(build.workspace), mutated.within())?;
+            let found = found.into_iter().filter(|one| only.is_none_or(|only| one.what.contains(only)));
+            let mutants = found.map(|one| ((number += 1, number).1, one)).collect();
+            Ok(Subject { mutated, source, mutants, alone: BTreeSet::new(), fates: BTreeMap::new() })
+        });
+        let mut subjects = subjects.collect::<Result<Vec<_>>>()?;
+        let programs = workshop.switched(&mut subjects)?;
+        let judges = subjects.iter().map(|subject| workshop.judges(subject.mutated, &programs));
+        let judges = judges.collect::<Result<Vec<_>>>()?;
+        for (subject, judges) in subjects.iter_mut().zip(&judges) {
+            judge(subject, judges)?;
+        }
+        for (subject, judges) in subjects.iter_mut().zip(&judges) {
+            workshop.judge_alone(subject, judges)?;
+            let path = self.outcomes(subject.mutated);
+            fs::create_dir_all(path.parent().context("outcomes have a folder")?)?;
+            outcome::write(&path, &subject.outcomes())?;
+        }
+        Ok(())
+    }
+}
+
+impl Subject {
+    /// The mutants that the switch has.
+    fn switchable(&self) -> Vec<(usize, &Mutation)> {
+        let is_open = |number: &usize| !self.alone.contains(number) && !self.fates.contains_key(number);
+        self.mutants
+            .iter()
+            .filter(|(number, _)| is_open(number))
+            .map(|(number, one)| (*number, one))
+            .collect()
+    }
+
+    fn outcomes(&self) -> Vec<Mutant> {
+        let lines: Vec<&str> = self.source.lines().collect();
+        let outcome = |(number, one): (&usize, &Mutation)| {
+            let line = one.start.line;
+            let text = lines.get(line.wrapping_sub(1)).map_or("", |text| text.trim()).to_owned();
+            Some(Mutant { what: one.what.clone(), line, text, fate: *self.fates.get(number)? })
+        };
+        self.mutants.iter().filter_map(outcome).collect()
+    }
+}
+
+/// Test programs by how Cargo chooses them.
+type Programs = BTreeMap<String, PathBuf>;
+
+/// A test program, and how long it may take.
+type Judge = (Program, Duration);
+
+impl Workshop<'_> {
+    /// Builds the programs with all mutants behind their numbers. A mutant that does not compile is
+    /// unviable; one that no switch can choose will be built alone.
+    fn switched(&self, subjects: &mut [Subject]) -> Result<Programs> {
+        let wanted =
+            subjects.iter().flat_map(|subject| subject.mutated.tests).map(|tests| tests.program).collect();
+        loop {
+            let mut texts = Vec::new();
+            for subject in &mut *subjects {
+                let text = Switched::new(&subject.source, &subject.switchable())?;
+                fs::write(self.tree.join(subject.mutated.file), &text.text)?;
+                texts.push(text);
+            }
+            for (subject, text) in subjects.iter_mut().zip(&texts) {
+                subject.alone.extend(&text.alone);
+            }
+            println!(
+                "building {} mutants",
+                subjects.iter().map(|subject| subject.switchable().len()).sum::<usize>()
+            );
+            let (places, shown) = match self.make(&wanted)? {
+                Made::Programs(programs) => return Ok(programs),
+                Made::Errors(places, shown) => (places, shown),
+            };
+            let mut is_better = false;
+            for (subject, text) in subjects.iter_mut().zip(&texts) {
+                let own = places.iter().filter(|(file, _)| file.ends_with(subject.mutated.file));
+                let blames: Vec<Blame<'_>> = own.map(|(_, line)| text.to_blame(*line)).collect();
+                for blame in &blames {
+                    if let Blame::Mutant(number) = blame {
+                        subject.fates.insert(*number, Fate::Unviable);
+                        is_better = true;
+                    }
+                }
+                // A mutant's error can show elsewhere in its function, so that the switch is to blame
+                // only if no mutant is.
+                if !blames.iter().any(|blame| matches!(blame, Blame::Mutant(_))) {
+                    for blame in blames {
+                        if let Blame::Switch(numbers) = blame {
+                            subject.alone.extend(numbers);
+                            is_better = true;
+                        }
+                    }
+                }
+            }
+            if !is_better {
+                bail!("the mutants do not compile, and none is to blame:\n{shown}");
+            }
+        }
+    }
+
+    /// The programs that judge a file, with how long each may take.
+    fn judges(&self, mutated: &Mutated, programs: &Programs) -> Result<Vec<Judge>> {
+        // Cargo runs tests in the folder of their package.
+        let mut folders = Path::new(mutated.file).ancestors().map(|folder| self.tree.join(folder));
+        let folder = folders.find(|folder| folder.join("Cargo.toml").exists());
+        let folder = folder.with_context(|| format!("{} has no package", mutated.file))?;
+        let judge = |tests: &Tests| {
+            let path =
+                programs.get(tests.program).with_context(|| format!("`{}` was not built", tests.program))?;
+            let program = Program { path: path.clone(), folder: folder.clone(), filters: tests.filters };
+            let patience = program.patience()?;
+            Ok((program, patience))
+        };
+        mutated.tests.iter().map(judge).collect()
+    }
+
+    /// Builds and tries the mutants that no switch can choose.
+    fn judge_alone(&self, subject: &mut Subject, judges: &[Judge]) -> Result<()> {
+        let place = self.tree.join(subject.mutated.file);
+        let wanted = subject.mutated.tests.iter().map(|tests| tests.program).collect();
+        for number in subject.alone.clone() {
+            fs::write(&place, switch::mutated(&subject.source, &subject.mutants[&number])?)?;
+            let fate = match self.make(&wanted)? {
+                Made::Errors(..) => Fate::Unviable,
+                Made::Programs(programs) => {
+                    // Cargo gives a program the same path in every build.
+                    if let Some((stale, _)) =
+                        judges.iter().find(|(judge, _)| !programs.values().any(|path| *path == judge.path))
+                    {
+                        bail!("{} was not built again", stale.path.display());
+                    }
+                    trial::fate(judges, 0)?
+                }
+            };
+            println!("{}: alone: {fate:?}: {}", subject.mutated.file, subject.mutants[&number].what);
+            subject.fates.insert(number, fate);
+        }
+        fs::write(&place, &subject.source).with_context(|| format!("{} cannot be restored", place.display()))
+    }
+}
+
+/// Tries the mutants of the switch.
+fn judge(subject: &mut Subject, judges: &[Judge]) -> Result<()> {
+    let begun = Instant::now();
+    let numbers: Vec<usize> = subject.switchable().iter().map(|(number, _)| *number).collect();
+    let fates = at_once(numbers.clone(), |number| trial::fate(judges, number));
+    for (number, fate) in numbers.into_iter().zip(fates) {
+        subject.fates.insert(number, fate?);
+    }
+    println!(
+        "{}: {} mutants in {:.0} s, {} to be built alone",
+        subject.mutated.file,
+        subject.fates.len(),
+        begun.elapsed().as_secs_f64(),
+        subject.alone.len()
+    );
+    Ok(())
 }
 
 #[cfg(test)]

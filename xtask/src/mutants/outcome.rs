@@ -5,8 +5,8 @@ use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
-use anyhow::{Context, Result, bail};
-use serde_json::Value;
+use anyhow::{Context, Result};
+use serde_json::{Value, json};
 
 /// The outcome of a mutant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,36 +32,41 @@ pub(crate) struct Mutant {
     pub(crate) fate: Fate,
 }
 
-/// The mutants in `outcomes.json`, with their lines of the mutated file. An error if the tests fail
-/// without a mutant.
-pub(crate) fn read(outcomes: &str, source: &str) -> Result<Vec<Mutant>> {
-    let json: Value = serde_json::from_str(outcomes).context("cargo-mutants wrote no JSON")?;
-    let lines: Vec<&str> = source.lines().collect();
-    let mut mutants = Vec::new();
-    for outcome in json["outcomes"].as_array().context("cargo-mutants told no outcomes")? {
-        let summary = outcome["summary"].as_str().unwrap_or_default();
-        let mutant = &outcome["scenario"]["Mutant"];
-        if mutant.is_null() {
-            if summary != "Success" {
-                bail!("the tests fail without any mutant ({summary})");
-            }
-            continue;
-        }
-        let fate = match summary {
-            "CaughtMutant" => Fate::Caught,
-            "Timeout" => Fate::TimedOut,
-            "MissedMutant" => Fate::Survived,
-            "Unviable" => Fate::Unviable,
-            other => bail!("cargo-mutants says `{other}` of a mutant, which is not known here"),
-        };
-        let name = mutant["name"].as_str().context("a mutant has no name")?;
-        let line = mutant["span"]["start"]["line"].as_u64().context("a mutant has no line")? as usize;
-        // `src/span.rs:12:3: replace …`
-        let what = name.split_once(": ").map_or(name, |(_, what)| what).to_owned();
-        let text = lines.get(line.wrapping_sub(1)).map_or("", |text| text.trim()).to_owned();
-        mutants.push(Mutant { what, line, text, fate });
-    }
-    Ok(mutants)
+/// Fates by their names in the file of outcomes.
+const FATES: [(&str, Fate); 4] = [
+    ("caught", Fate::Caught),
+    ("timed out", Fate::TimedOut),
+    ("survived", Fate::Survived),
+    ("unviable", Fate::Unviable),
+];
+
+/// Writes the outcomes of a file, for [`read`].
+pub(crate) fn write(path: &Path, mutants: &[Mutant]) -> Result<()> {
+    let rows = mutants.iter().map(|Mutant { what, line, text, fate }| {
+        let name = FATES.iter().find(|(_, each)| each == fate).map(|(name, _)| *name);
+        json!({ "mutant": what, "line": line, "text": text, "fate": name })
+    });
+    let rows = serde_json::to_string_pretty(&Value::Array(rows.collect()))?;
+    fs::write(path, rows + "\n").with_context(|| format!("{} cannot be written", path.display()))
+}
+
+/// The outcomes of the last run over a file.
+pub(crate) fn read(path: &Path) -> Result<Vec<Mutant>> {
+    let text =
+        fs::read_to_string(path).with_context(|| format!("not tried yet: {} is missing", path.display()))?;
+    let rows: Value =
+        serde_json::from_str(&text).with_context(|| format!("{} is no JSON", path.display()))?;
+    let mutant = |row: &Value| {
+        let named = |name: &str| FATES.iter().find(|(each, _)| *each == name).map(|(_, fate)| *fate);
+        Some(Mutant {
+            what: row["mutant"].as_str()?.to_owned(),
+            line: row["line"].as_u64()? as usize,
+            text: row["text"].as_str()?.to_owned(),
+            fate: row["fate"].as_str().and_then(named)?,
+        })
+    };
+    let mutants: Option<Vec<_>> = rows.as_array().into_iter().flatten().map(mutant).collect();
+    mutants.with_context(|| format!("{} is no list of outcomes", path.display()))
 }
 
 /// A mutant that no test can catch, since the program behaves the same.
@@ -213,21 +218,14 @@ fn numbers(row: &[usize]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
-    const SOURCE: &str = "fn low() -> bool {\n    1 < 2\n}\n";
-
-    fn outcome(what: &str, summary: &str) -> Value {
-        let mutant = json!({ "name": format!("src/a.rs:2:7: {what}"), "span": { "start": { "line": 2 } } });
-        json!({ "scenario": { "Mutant": mutant }, "summary": summary })
+    fn outcome(what: &str, fate: Fate) -> Mutant {
+        Mutant { what: what.to_owned(), line: 2, text: "1 < 2".to_owned(), fate }
     }
 
-    fn verdict(outcomes: &[Value], equivalents: Vec<Equivalent>) -> Verdict {
-        let text = json!({ "outcomes": outcomes }).to_string();
-        let mutants = read(&text, SOURCE).unwrap();
-        Verdict { file: "src/a.rs".into(), mutants, equivalents, is_whole: true }
+    fn verdict(mutants: &[Mutant], equivalents: Vec<Equivalent>) -> Verdict {
+        Verdict { file: "src/a.rs".into(), mutants: mutants.to_vec(), equivalents, is_whole: true }
     }
 
     fn listed(what: &str) -> Equivalent {
@@ -236,25 +234,21 @@ mod tests {
     }
 
     #[test]
-    fn a_mutant_is_named_by_what_it_does_and_the_line_it_is_in() {
-        let baseline = json!({ "scenario": "Baseline", "summary": "Success" });
-        let text = json!({ "outcomes": [baseline, outcome("replace < with <=", "MissedMutant")] });
-        let mutants = read(&text.to_string(), SOURCE).unwrap();
-        let [Mutant { what, line, text, fate }] = &mutants[..] else { panic!("{mutants:?}") };
-        assert_eq!((&**what, *line, &**text), ("replace < with <=", 2, "1 < 2"));
-        assert_eq!(*fate, Fate::Survived);
-    }
-
-    #[test]
-    fn tests_that_fail_without_a_mutant_judge_nothing() {
-        let text = json!({ "outcomes": [{ "scenario": "Baseline", "summary": "Failure" }] }).to_string();
-        assert!(read(&text, SOURCE).unwrap_err().to_string().contains("without any mutant"));
+    fn outcomes_are_read_as_they_were_written() {
+        let path = std::env::temp_dir().join(format!("crossdock-xtask-outcomes-{}", std::process::id()));
+        let all = FATES.map(|(name, fate)| outcome(&format!("replace \" with {name}"), fate));
+        write(&path, &all).unwrap();
+        assert_eq!(read(&path).unwrap(), all);
+        fs::write(&path, "[{}]").unwrap();
+        assert!(read(&path).is_err());
+        fs::remove_file(&path).unwrap();
+        assert!(read(&path).unwrap_err().to_string().contains("not tried yet"));
     }
 
     #[test]
     fn a_survivor_that_is_not_listed_is_an_error() {
-        let mut outcomes = vec![outcome("caught", "CaughtMutant"); 99];
-        outcomes.push(outcome("replace < with <=", "MissedMutant"));
+        let mut outcomes = vec![outcome("caught", Fate::Caught); 99];
+        outcomes.push(outcome("replace < with <=", Fate::Survived));
         let (text, ok) = summary(&[verdict(&outcomes, vec![])], true);
         assert!(!ok && text.contains("error: src/a.rs:2: replace < with <= survives"), "{text}");
         let (text, ok) = summary(&[verdict(&outcomes, vec![listed("replace < with <=")])], true);
@@ -263,7 +257,7 @@ mod tests {
 
     #[test]
     fn an_entry_stands_for_as_many_places_of_its_line_as_it_says() {
-        let outcomes = [outcome("a", "MissedMutant"), outcome("a", "MissedMutant")];
+        let outcomes = [outcome("a", Fate::Survived), outcome("a", Fate::Survived)];
         let (text, ok) = summary(&[verdict(&outcomes, vec![listed("a")])], false);
         assert!(!ok && text.contains("NOT LISTED") && text.contains("both are constants"), "{text}");
         let twice = Equivalent { times: 2, ..listed("a") };
@@ -272,7 +266,7 @@ mod tests {
 
     #[test]
     fn too_few_caught_are_an_error_even_if_all_are_listed() {
-        let outcomes = [outcome("caught", "CaughtMutant"), outcome("other", "MissedMutant")];
+        let outcomes = [outcome("caught", Fate::Caught), outcome("other", Fate::Survived)];
         let verdict = || [verdict(&outcomes, vec![listed("other")])];
         let (text, ok) = summary(&verdict(), true);
         assert!(!ok && text.contains("fewer than 97 %"), "{text}");
@@ -282,10 +276,10 @@ mod tests {
     #[test]
     fn what_the_compiler_refuses_does_not_count_and_what_hangs_is_caught() {
         let outcomes = [
-            outcome("a", "Unviable"),
-            outcome("b", "Timeout"),
-            outcome("c", "CaughtMutant"),
-            outcome("d", "Unviable"),
+            outcome("a", Fate::Unviable),
+            outcome("b", Fate::TimedOut),
+            outcome("c", Fate::Caught),
+            outcome("d", Fate::Unviable),
         ];
         let (text, ok) = summary(&[verdict(&outcomes, vec![])], true);
         assert!(ok && text.contains("2 of 2 viable"), "{text}");
@@ -293,7 +287,7 @@ mod tests {
 
     #[test]
     fn an_entry_of_the_list_that_is_caught_or_gone_is_an_error() {
-        let outcomes = [outcome("a", "CaughtMutant")];
+        let outcomes = [outcome("a", Fate::Caught)];
         let (text, ok) = summary(&[verdict(&outcomes, vec![listed("a")])], true);
         assert!(!ok && text.contains("it is caught"), "{text}");
         let (text, ok) = summary(&[verdict(&outcomes, vec![listed("b")])], true);

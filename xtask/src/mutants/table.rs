@@ -1,20 +1,23 @@
 //! Which files are mutated, and which tests judge each.
 
-/// A configuration of build and tests, shared by the files that they judge.
-pub(crate) struct Judge {
+/// What is built once for all mutants of some files.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Build {
     /// The name of the folder with the copy of the checkout and its build.
     pub(crate) copy: &'static str,
-    /// A file that replaces another file in the copy, so that the unneeded parts of a crate are not
-    /// built.
-    pub(crate) replaced: Option<(&'static str, &'static str)>,
     /// The folder of the workspace, from the root of the checkout.
     pub(crate) workspace: &'static str,
     pub(crate) package: &'static str,
     /// The feature arguments for Cargo.
     pub(crate) features: &'static str,
-    /// The test programs, as arguments for Cargo. Each is linked anew for every mutant.
-    pub(crate) programs: &'static str,
-    /// Filters for test names; all tests of the programs if empty.
+}
+
+/// Some tests of a program.
+#[derive(Debug)]
+pub(crate) struct Tests {
+    /// For Cargo: `--lib`, or `--test` with a name.
+    pub(crate) program: &'static str,
+    /// Parts of names of tests; all tests of the program if empty.
     pub(crate) filters: &'static [&'static str],
 }
 
@@ -22,63 +25,61 @@ pub(crate) struct Judge {
 pub(crate) struct Mutated {
     /// Relative to the root of the checkout.
     pub(crate) file: &'static str,
-    pub(crate) judge: &'static Judge,
+    pub(crate) build: &'static Build,
+    pub(crate) tests: &'static [Tests],
 }
 
-const fn library(programs: &'static str, filters: &'static [&'static str]) -> Judge {
-    Judge {
-        copy: "library",
-        replaced: None,
-        workspace: ".",
-        package: "crossdock",
-        features: "--no-default-features",
-        programs,
-        filters,
-    }
+const LIBRARY: &Build =
+    &Build { copy: "library", workspace: ".", package: "crossdock", features: "--no-default-features" };
+
+const fn unit(filters: &'static [&'static str]) -> Tests {
+    Tests { program: "--lib", filters }
 }
 
-/// The layers that need no other layer.
-const fn pure(programs: &'static str, filters: &'static [&'static str]) -> Judge {
-    let replaced = Some(("crates/crossdock/src/lib.rs", "xtask/mutants/pure.rs"));
-    Judge { copy: "pure", replaced, ..library(programs, filters) }
+const fn test(program: &'static str) -> Tests {
+    Tests { program, filters: &[] }
 }
 
-const LAYOUT: &Judge = &pure("--lib --test layout", &["layout::", "oracle::", "fixed::"]);
-const PARTS: &Judge = &pure("--lib", &["word::", "charge::", "plan::"]);
-const OVERLAP: &Judge = &library("--lib --test overlap", &["overlap", "behaviour::", "random::", "roads::"]);
-const ARRAYS: &Judge = &library("--lib --test arrays", &[]);
-const DLPACK: &Judge = &library("--lib --test dlpack", &["dlpack", "import::", "export::", "prepared::"]);
-const VIEWS: &Judge = &library("--test memory_view", &[]);
-const ARROW: &Judge = &library("--lib --test arrow_c", &["arrow", "import::", "layouts::", "stream::"]);
+const LAYOUT: &[Tests] = &[unit(&["layout::"]), test("--test layout")];
+const COPY: &[Tests] = &[unit(&["plan::", "copy::"]), test("--test arrays")];
+const LEASES: &[Tests] = &[unit(&["word::"]), test("--test memory")];
+const CHARGE: &[Tests] = &[unit(&["charge::"]), test("--test pools")];
+const OVERLAP: &[Tests] = &[unit(&["overlap", "interleave"]), test("--test overlap")];
+const ARRAYS: &[Tests] = &[unit(&["array::"]), test("--test arrays"), test("--test overlap")];
+const DLPACK: &[Tests] = &[unit(&["dlpack"]), test("--test dlpack")];
+const VIEWS: &[Tests] = &[unit(&["memory_view", "view::"]), test("--test memory_view")];
+const ARROW: &[Tests] = &[unit(&["arrow"]), test("--test arrow_c")];
 
 /// The files whose tests are tested: a wrong sign there silently corrupts data, or accesses another
 /// owner's memory.
 #[rustfmt::skip]
 pub(crate) const FILES: &[Mutated] = &[
-    Mutated { file: "crates/crossdock/src/layout/span.rs", judge: LAYOUT },
-    Mutated { file: "crates/crossdock/src/layout/rules.rs", judge: LAYOUT },
-    Mutated { file: "crates/crossdock/src/layout/slice.rs", judge: LAYOUT },
-    Mutated { file: "crates/crossdock/src/layout/reshape.rs", judge: LAYOUT },
-    Mutated { file: "crates/crossdock/src/kernel/copy/plan.rs", judge: PARTS },
-    Mutated { file: "crates/crossdock/src/memory/word.rs", judge: PARTS },
-    Mutated { file: "crates/crossdock/src/memory/pool/charge.rs", judge: PARTS },
-    Mutated { file: "crates/crossdock/src/memory/overlap/mod.rs", judge: OVERLAP },
-    Mutated { file: "crates/crossdock/src/memory/overlap/elsewhere.rs", judge: OVERLAP },
-    Mutated { file: "crates/crossdock/src/array/convert.rs", judge: ARRAYS },
-    Mutated { file: "crates/crossdock/src/exchange/protocol/dlpack/import.rs", judge: DLPACK },
-    Mutated { file: "crates/crossdock/src/exchange/protocol/memory_view/foreign.rs", judge: VIEWS },
-    Mutated { file: "crates/crossdock/src/exchange/protocol/arrow/leaf.rs", judge: ARROW },
-    Mutated { file: "crates/crossdock/src/view/producer.rs", judge: VIEWS },
+    Mutated { file: "crates/crossdock/src/layout/span.rs", build: LIBRARY, tests: LAYOUT },
+    Mutated { file: "crates/crossdock/src/layout/rules.rs", build: LIBRARY, tests: LAYOUT },
+    Mutated { file: "crates/crossdock/src/layout/slice.rs", build: LIBRARY, tests: LAYOUT },
+    Mutated { file: "crates/crossdock/src/layout/reshape.rs", build: LIBRARY, tests: LAYOUT },
+    Mutated { file: "crates/crossdock/src/layout/interleave.rs", build: LIBRARY, tests: OVERLAP },
+    Mutated { file: "crates/crossdock/src/kernel/copy/plan.rs", build: LIBRARY, tests: COPY },
+    Mutated { file: "crates/crossdock/src/memory/word.rs", build: LIBRARY, tests: LEASES },
+    Mutated { file: "crates/crossdock/src/memory/pool/charge.rs", build: LIBRARY, tests: CHARGE },
+    Mutated { file: "crates/crossdock/src/memory/overlap/mod.rs", build: LIBRARY, tests: OVERLAP },
+    Mutated { file: "crates/crossdock/src/memory/overlap/elsewhere.rs", build: LIBRARY, tests: OVERLAP },
+    Mutated { file: "crates/crossdock/src/array/extent.rs", build: LIBRARY, tests: OVERLAP },
+    Mutated { file: "crates/crossdock/src/array/convert.rs", build: LIBRARY, tests: ARRAYS },
+    Mutated { file: "crates/crossdock/src/exchange/protocol/dlpack/import.rs", build: LIBRARY, tests: DLPACK },
+    Mutated { file: "crates/crossdock/src/exchange/protocol/memory_view/foreign.rs", build: LIBRARY, tests: VIEWS },
+    Mutated { file: "crates/crossdock/src/exchange/protocol/arrow/leaf.rs", build: LIBRARY, tests: ARROW },
+    Mutated { file: "crates/crossdock/src/view/producer.rs", build: LIBRARY, tests: VIEWS },
 ];
 
 impl Mutated {
     /// The file, relative to its workspace.
     pub(crate) fn within(&self) -> &'static str {
-        let folder = self.judge.workspace;
+        let folder = self.build.workspace;
         self.file.strip_prefix(folder).and_then(|file| file.strip_prefix('/')).unwrap_or(self.file)
     }
 
-    /// A name for the file's own folder.
+    /// A name for the file's outcomes.
     pub(crate) fn slug(&self) -> String {
         self.file.trim_end_matches(".rs").replace('/', "-")
     }
@@ -101,8 +102,8 @@ mod tests {
     #[test]
     fn a_file_is_named_from_its_own_workspace() {
         let named = |file, workspace| {
-            let judge = Box::leak(Box::new(Judge { workspace, ..library("", &[]) }));
-            Mutated { file, judge }.within()
+            let build = Box::leak(Box::new(Build { copy: "", workspace, package: "", features: "" }));
+            Mutated { file, build, tests: &[] }.within()
         };
         assert_eq!(named("crates/crossdock/src/lib.rs", "."), "crates/crossdock/src/lib.rs");
         assert_eq!(named("bindings/python/src/import.rs", "bindings/python"), "src/import.rs");

@@ -13,9 +13,7 @@ use crate::run::Door;
 
 /// Updates `to` to the state of the checkout. A file with the same content keeps its modification
 /// time, so that its build stays valid; a file that a run left mutated is restored.
-///
-/// With `replaced`, the copy has the second file's content at the first file's path.
-pub(super) fn copy(door: &Door, to: &Path, replaced: Option<(&str, &str)>) -> Result<()> {
+pub(super) fn copy(door: &Door, to: &Path) -> Result<()> {
     let listed = door
         .command("git", "ls-files -z --cached --others --exclude-standard")
         .output()
@@ -25,20 +23,14 @@ pub(super) fn copy(door: &Door, to: &Path, replaced: Option<(&str, &str)>) -> Re
     }
     let names = listed.stdout.split(|&byte| byte == 0).filter(|name| !name.is_empty());
     let names = names.map(|name| PathBuf::from(std::ffi::OsStr::from_bytes(name)));
-    mirror(&door.root, names, to, replaced)
+    mirror(&door.root, names, to)
 }
 
 /// Copies `names` from one folder to another, and removes all other files there.
-fn mirror(
-    from: &Path,
-    names: impl Iterator<Item = PathBuf>,
-    to: &Path,
-    replaced: Option<(&str, &str)>,
-) -> Result<()> {
+fn mirror(from: &Path, names: impl Iterator<Item = PathBuf>, to: &Path) -> Result<()> {
     let mut kept = HashSet::new();
     for name in names {
-        let by = replaced.filter(|&(name_of_old, _)| Path::new(name_of_old) == name).map(|(_, by)| by);
-        let (source, target) = (by.map_or_else(|| from.join(&name), |by| from.join(by)), to.join(&name));
+        let (source, target) = (from.join(&name), to.join(&name));
         let Ok(about) = fs::symlink_metadata(&source) else { continue };
         fs::create_dir_all(target.parent().context("a file has a folder")?)?;
         let said = |target: &Path| format!("{} cannot be written", target.display());
@@ -98,14 +90,12 @@ mod tests {
         fs::write(from.join("src/a.rs"), "a").unwrap();
         fs::write(from.join("b.rs"), "b").unwrap();
         let names = || ["src/a.rs", "b.rs", "deleted.rs"].map(PathBuf::from).into_iter();
-        mirror(&from, names(), &to, Some(("src/a.rs", "b.rs"))).unwrap();
-        assert_eq!(fs::read_to_string(to.join("src/a.rs")).unwrap(), "b");
-        mirror(&from, names(), &to, None).unwrap();
+        mirror(&from, names(), &to).unwrap();
         let time = |name: &str| fs::metadata(to.join(name)).unwrap().modified().unwrap();
         let before = time("b.rs");
         fs::write(to.join("src/a.rs"), "mutated").unwrap();
         fs::write(to.join("src/gone.rs"), "of an older state").unwrap();
-        mirror(&from, names(), &to, None).unwrap();
+        mirror(&from, names(), &to).unwrap();
         assert_eq!(fs::read_to_string(to.join("src/a.rs")).unwrap(), "a");
         assert!(!to.join("src/gone.rs").exists());
         assert_eq!(time("b.rs"), before);

@@ -1,0 +1,104 @@
+//! Builds the test programs, and finds the mutants that do not compile.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+
+use super::table::Build;
+use crate::run::Door;
+
+/// A build with its folders.
+pub(super) struct Workshop<'a> {
+    pub(super) door: &'a Door,
+    pub(super) build: &'static Build,
+    /// The copy of the checkout.
+    pub(super) tree: PathBuf,
+    /// Cargo's target folder.
+    pub(super) target: PathBuf,
+}
+
+/// What the compiler made.
+pub(super) enum Made {
+    /// Test programs, by how they are chosen for Cargo: `--lib`, `--test layout`.
+    Programs(BTreeMap<String, PathBuf>),
+    /// Nothing, because of errors in these lines of files, named from the root of the checkout.
+    Errors(BTreeSet<(PathBuf, usize)>, String),
+}
+
+impl Workshop<'_> {
+    /// Builds test programs.
+    pub(super) fn make(&self, programs: &BTreeSet<&str>) -> Result<Made> {
+        let Build { package, features, workspace, .. } = self.build;
+        let mut command =
+            self.door.cargo(&format!("test --no-run --message-format=json --package {package}"));
+        command.args(features.split_whitespace());
+        command.args(programs.iter().flat_map(|program| program.split_whitespace()));
+        command.current_dir(self.tree.join(workspace)).env("CARGO_TARGET_DIR", &self.target);
+        // Compiles as fast as possible, and keeps the debug assertions. A lint is not what judges a
+        // mutant.
+        command.env("CARGO_INCREMENTAL", "1").env("CARGO_PROFILE_DEV_DEBUG", "false");
+        command.env("CARGO_PROFILE_TEST_DEBUG", "false").env("RUSTFLAGS", "--cap-lints=warn");
+        let output = command.stderr(Stdio::null()).output().context("Cargo cannot be started")?;
+        let text = String::from_utf8_lossy(&output.stdout);
+        let messages = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        let messages: Vec<Value> = messages.collect();
+        if output.status.success() {
+            return Ok(Made::Programs(messages.iter().filter_map(program).collect()));
+        }
+        let errors: Vec<&Value> = messages
+            .iter()
+            .map(|message| &message["message"])
+            .filter(|error| error["level"] == "error")
+            .collect();
+        let shown: String = errors.iter().filter_map(|error| error["rendered"].as_str()).take(3).collect();
+        let places = errors.iter().flat_map(|error| self.places(error)).collect();
+        if errors.is_empty() {
+            bail!("the tests of {package} cannot be built, and no line is to blame");
+        }
+        Ok(Made::Errors(places, shown))
+    }
+
+    /// The places that an error is in, those inside of macros included.
+    fn places(&self, error: &Value) -> Vec<(PathBuf, usize)> {
+        let mut places = Vec::new();
+        for span in error["spans"].as_array().into_iter().flatten().filter(|span| span["is_primary"] == true)
+        {
+            let mut span = span;
+            while let Some(name) = span["file_name"].as_str() {
+                let line = span["line_start"].as_u64().unwrap_or(0) as usize;
+                places.push((Path::new(self.build.workspace).join(name), line));
+                span = &span["expansion"]["span"];
+            }
+        }
+        places
+    }
+}
+
+/// The name and the path of a test program.
+fn program(message: &Value) -> Option<(String, PathBuf)> {
+    let path = message["executable"].as_str()?.into();
+    let target = &message["target"];
+    let kind = target["kind"][0].as_str()?;
+    let name =
+        if kind == "test" { format!("--test {}", target["name"].as_str()?) } else { "--lib".to_owned() };
+    Some((name, path))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_program_is_named_as_it_is_chosen() {
+        let message =
+            |kind: &str| json!({ "executable": "/t/a", "target": { "kind": [kind], "name": "low" } });
+        assert_eq!(program(&message("test")).unwrap(), ("--test low".into(), "/t/a".into()));
+        assert_eq!(program(&message("lib")).unwrap(), ("--lib".into(), "/t/a".into()));
+        assert_eq!(program(&json!({ "executable": null, "target": { "kind": ["lib"] } })), None);
+    }
+}
