@@ -10,6 +10,7 @@ use crossdock::exchange::files::raw::{self, Description};
 use crossdock::exchange::files::{Contents, Entry, Format, OpenOptions};
 
 use crate::failure::Failure;
+use crate::progress;
 
 /// A file that was opened, what is in it, and what was said of it behind a colon.
 #[derive(Debug)]
@@ -30,10 +31,10 @@ pub(crate) enum Picked<'a> {
 }
 
 impl Archive {
-    /// Opens `FILE[:NAME][:EXPR]`, for writing too if that is asked for.
-    pub(crate) fn open(target: &OsStr, writable: bool) -> Result<Self, Failure> {
+    /// Opens `FILE[:NAME][:EXPR]`. The file is guarded, whatever the options say.
+    pub(crate) fn open(target: &OsStr, options: OpenOptions) -> Result<Self, Failure> {
         let (path, rest) = split(target)?;
-        let opened = OpenOptions::new().writable(writable).guarded(true).open_all(&path);
+        let opened = options.guarded(true).open_all(&path);
         let contents = opened.map_err(|error| match Format::named(&path) {
             Some(Format::Raw) if error.is_unsupported() => Failure::new(format_args!(
                 "{error}; describe what it holds, as --raw 'dtype=uint16; shape=480,640'"
@@ -78,6 +79,23 @@ impl Archive {
         }
     }
 
+    /// Whether an array of the file was named behind the colon.
+    pub(crate) fn is_named(&self) -> bool {
+        self.contents.format().has_names() && !self.rest.is_empty()
+    }
+
+    /// The same as [`Archive::view`], after all bytes of the array were compared with the file's checksum.
+    pub(crate) fn verified_view(&self, entry: &Entry, expr: String) -> Result<Opened, Failure> {
+        // What is decoded is compared as it is decoded.
+        if entry.copied_because().is_none() {
+            let progress = progress::verifying(entry.nbytes());
+            let verified = entry.verify();
+            progress.finish_and_clear();
+            verified.map_err(|error| self.failure(Some(&error)))?;
+        }
+        self.view(entry, expr)
+    }
+
     /// Opens one array, and the view of it.
     pub(crate) fn view(&self, entry: &Entry, expr: String) -> Result<Opened, Failure> {
         let opened = entry.open().and_then(|array| array.at(&expr));
@@ -120,7 +138,7 @@ pub(crate) struct Opened {
 impl Opened {
     /// Opens one array: `FILE[:NAME][:EXPR]`, for writing too if that is asked for.
     pub(crate) fn open(target: &OsStr, writable: bool) -> Result<Self, Failure> {
-        let archive = Archive::open(target, writable)?;
+        let archive = Archive::open(target, OpenOptions::new().writable(writable))?;
         match archive.pick()? {
             Picked::One(entry, expr) => archive.view(entry, expr),
             Picked::All => {

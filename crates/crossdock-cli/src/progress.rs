@@ -35,12 +35,21 @@ pub(crate) fn writing(nbytes: u64, shrinks: bool) -> ProgressBar {
 
 /// A spinner that turns by itself, for a copy that does not tell how far it is; hidden where that is soon done.
 pub(crate) fn copying(nbytes: usize) -> ProgressBar {
+    spinning("copying", nbytes)
+}
+
+/// The same while bytes are compared with a checksum.
+pub(crate) fn verifying(nbytes: usize) -> ProgressBar {
+    spinning("verifying", nbytes)
+}
+
+fn spinning(what: &str, nbytes: usize) -> ProgressBar {
     const LONG: usize = 16 << 20;
     if nbytes < LONG || !std::io::stderr().is_terminal() {
         return ProgressBar::hidden();
     }
     let spinner = styled(ProgressBar::new_spinner(), "{spinner} {wide_msg}");
-    spinner.set_message(format!("copying {nbytes} bytes"));
+    spinner.set_message(format!("{what} {nbytes} bytes"));
     spinner.enable_steady_tick(Duration::from_millis(100));
     spinner
 }

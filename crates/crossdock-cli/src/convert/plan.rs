@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crossdock::exchange::files::npz::Compression;
 use crossdock::exchange::files::raw::Description;
-use crossdock::exchange::files::{Format, jpeg};
+use crossdock::exchange::files::{Format, OpenOptions, jpeg};
 use crossdock::layout::Order;
 use crossdock::{Casting, DArray};
 
@@ -33,9 +33,11 @@ impl Plan {
         let opened = match &args.raw {
             Some(description) => vec![Opened::open_raw(&args.target, description)?],
             None => {
-                let archive = Archive::open(&args.target, false)?;
+                let archive = Archive::open(&args.target, OpenOptions::new())?;
                 metadata = archive.contents.metadata().to_vec();
-                open(&archive, args, format)?
+                let opened = open(&archive, args, format)?;
+                note_losses(&archive, &opened, format);
+                opened
             }
         };
         let mut plan = Self {
@@ -105,7 +107,7 @@ fn open(archive: &Archive, args: &Args, format: Format) -> Result<Vec<Opened>> {
     match archive.pick()? {
         Picked::One(entry, expr) => {
             let progress = progress::copying(entry.copied_because().map_or(0, |_| entry.nbytes()));
-            let opened = archive.view(entry, expr);
+            let opened = archive.verified_view(entry, expr);
             progress.finish_and_clear();
             Ok(vec![opened?])
         }
@@ -119,7 +121,7 @@ fn open(archive: &Archive, args: &Args, format: Format) -> Result<Vec<Opened>> {
                 out::note(&format!("left out of {text}"));
             }
             let entries = archive.contents.entries().iter();
-            entries.map(|entry| archive.view(entry, String::new())).collect()
+            entries.map(|entry| archive.verified_view(entry, String::new())).collect()
         }
         Picked::All => {
             let count = archive.contents.entries().len() + archive.contents.refused().len();
@@ -133,6 +135,49 @@ fn open(archive: &Archive, args: &Args, format: Format) -> Result<Vec<Opened>> {
             )))
         }
     }
+}
+
+/// Says what of the file does not go into the new one. Where one array was named, the rest of an archive is not meant to.
+fn note_losses(archive: &Archive, opened: &[Opened], format: Format) {
+    let contents = &archive.contents;
+    let mut lost = Vec::new();
+    match opened {
+        [one] if !format.has_names() && !archive.is_named() && !one.name.is_empty() => {
+            lost.push(format!("the name {:?}", one.name));
+        }
+        _ => {}
+    }
+    if format != Format::Safetensors && !contents.metadata().is_empty() {
+        let names = contents.metadata().iter().map(|(name, _)| format!("{name:?}"));
+        lost.push(counted("text", contents.metadata().len(), names));
+    }
+    let is_meant = |name: &str| {
+        !archive.is_named() || opened.iter().any(|one| name.strip_suffix(".npy") == Some(&*one.name))
+    };
+    let ignored: Vec<_> = contents.ignored().filter(|(name, _)| is_meant(name)).collect();
+    let is_array =
+        |name: &str| contents.entries().iter().any(|e| name.strip_suffix(".npy") == Some(e.name()));
+    let (behind, files): (Vec<_>, Vec<_>) =
+        ignored.into_iter().partition(|(name, _)| name.is_empty() || is_array(name));
+    for (name, nbytes) in behind {
+        let of = if name.is_empty() { String::new() } else { format!(" in {name:?}") };
+        lost.push(format!("{nbytes} B behind the last element{of}"));
+    }
+    if !files.is_empty() {
+        let names = files.iter().map(|(name, _)| format!("{name:?}"));
+        lost.push(counted("file", files.len(), names));
+    }
+    if !lost.is_empty() {
+        out::note(&format!("left out of {}: {}", archive.path.display(), lost.join("; ")));
+    }
+}
+
+/// `2 texts ("a", "b")`
+fn counted(what: &str, count: usize, names: impl Iterator<Item = String>) -> String {
+    const MOST: usize = 8;
+    let names: Vec<String> = names.take(MOST).collect();
+    let more = if count > MOST { format!(", and {} more", count - MOST) } else { String::new() };
+    format!("{count} {what}{} ({}{more})", if count == 1 { "" } else { "s" }, names.join(", "))
 }
 
 /// The view, the type and the order that are asked for: in place where it is so already.

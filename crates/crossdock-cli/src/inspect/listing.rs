@@ -67,6 +67,15 @@ pub(super) fn as_text(archive: &Archive) -> String {
             let _ = writeln!(text, "  and {} more (--json lists all)", contents.refused().len() - MOST);
         }
     }
+    if contents.ignored().len() > 0 {
+        let _ = writeln!(text, "\n{TITLE}not read{TITLE:#}");
+        let mut table = table();
+        for (name, nbytes) in contents.ignored().take(MOST) {
+            let what = if name.is_empty() { "behind the array".to_owned() } else { shown(name) };
+            table.add_row([what, format!("{nbytes} B")]);
+        }
+        put(&mut text, &table, contents.ignored().len());
+    }
     if !contents.metadata().is_empty() {
         let _ = writeln!(text, "\n{TITLE}texts{TITLE:#}");
         let mut table = table();
@@ -96,6 +105,7 @@ pub(super) fn as_json(archive: &Archive) -> Value {
         })
     };
     let refused = contents.refused().map(|(name, why)| json!({ "name": name, "why": why.to_string() }));
+    let ignored = contents.ignored().map(|(name, nbytes)| json!({ "name": name, "nbytes": nbytes }));
     let texts = contents.metadata().iter().map(|(name, text)| (name.clone(), Value::from(text.as_str())));
     json!({
         "file": archive.path.display().to_string(),
@@ -103,6 +113,7 @@ pub(super) fn as_json(archive: &Archive) -> Value {
         "metadata": Value::Object(texts.collect()),
         "arrays": contents.entries().iter().map(array).collect::<Vec<_>>(),
         "refused": refused.collect::<Vec<_>>(),
+        "ignored": ignored.collect::<Vec<_>>(),
     })
 }
 

@@ -13,13 +13,14 @@ use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use crossdock::exchange::files::raw::Description;
+use crossdock::exchange::files::{Entry, OpenOptions};
 
 use crate::failure::Failure;
 use crate::inspect::picture::Canvas;
 use crate::inspect::report::Report;
 use crate::inspect::sketch::Glyphs;
 use crate::open::{Archive, Opened, Picked};
-use crate::{out, progress};
+use crate::{out, progress, status};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -27,6 +28,7 @@ Examples:
   crossdock inspect 'photo.npy:::2, ..., 0'        (every second row, the first channel)
   crossdock inspect trades.npy --protocols
   crossdock inspect model.safetensors              (all tensors)
+  crossdock inspect trades.npz --verify            (all arrays, compared with their checksums)
   crossdock inspect 'trades.npz:prices:::10'       (every tenth of one array of several)
   crossdock inspect scan.raw --raw 'dtype=uint16; shape=480,640; order=F; offset=512'
   crossdock inspect trades.npy --json | jq .statistics";
@@ -45,6 +47,10 @@ pub(crate) struct Args {
     /// Print JSON in place of text.
     #[arg(long)]
     json: bool,
+    /// Of a file of several arrays, compare each with its checksum, which reads all of them. Damaged ones are listed as such, and the
+    /// exit status is 1. An array that is shown by itself is always compared.
+    #[arg(long)]
+    verify: bool,
     /// Show by which protocols it could be handed on in place, and why not by the others.
     #[arg(long)]
     protocols: bool,
@@ -61,11 +67,29 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
     if let Some(description) = &args.raw {
         return inspect(args, &Opened::open_raw(&args.target, description)?);
     }
-    let archive = Archive::open(&args.target, false)?;
+    let archive = Archive::open(&args.target, OpenOptions::new())?;
     match archive.pick()? {
-        Picked::One(entry, expr) => inspect(args, &archive.view(entry, expr)?),
-        Picked::All if args.json => out::print_json(&listing::as_json(&archive)),
-        Picked::All => out::print(&listing::as_text(&archive)),
+        Picked::One(entry, expr) => inspect(args, &archive.verified_view(entry, expr)?),
+        Picked::All if args.verify => {
+            let nbytes = archive.contents.entries().iter().map(Entry::nbytes).fold(0, usize::saturating_add);
+            let progress = progress::verifying(nbytes);
+            let verified = Archive::open(&args.target, OpenOptions::new().verified(true));
+            progress.finish_and_clear();
+            let verified = verified?;
+            list(args, &verified)?;
+            // What could not be opened before is listed, too, but was not damaged.
+            let is_whole = verified.contents.refused().len() == archive.contents.refused().len();
+            Ok(if is_whole { ExitCode::SUCCESS } else { ExitCode::from(status::FAILED) })
+        }
+        Picked::All => list(args, &archive),
+    }
+}
+
+fn list(args: &Args, archive: &Archive) -> Result<ExitCode, Failure> {
+    if args.json {
+        out::print_json(&listing::as_json(archive))
+    } else {
+        out::print(&listing::as_text(archive))
     }
 }
 

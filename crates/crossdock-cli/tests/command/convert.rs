@@ -6,7 +6,7 @@ use crossdock::DArray;
 use crossdock::exchange::files::{self, Format, npz, safetensors};
 use serde_json::{Value, json};
 
-use crate::common::{Folder, answer, crossdock, data, npy, refusal, run, target};
+use crate::common::{Folder, answer, crossdock, data, npy, python, refusal, run, stderr, stdout, target};
 
 fn convert(arguments: &[&str]) -> String {
     answer(&run([&["convert"], arguments].concat()))
@@ -49,7 +49,13 @@ fn every_format_becomes_every_other() {
         convert(&[text(&photo), text(&source)]);
         for to in lossless {
             let out = folder.path(&format!("{from}-to.{to}"));
-            let told = convert(&[text(&source), text(&out)]);
+            let output = run(["convert", text(&source), text(&out)]);
+            // The name is all that can get lost.
+            let is_lost =
+                Format::named(&source).unwrap().has_names() && !Format::named(&out).unwrap().has_names();
+            let lost = format!("crossdock: left out of {}: the name \"small\"\n", source.display());
+            assert_eq!(stderr(&output), if is_lost { lost.as_str() } else { "" });
+            let told = stdout(&output);
             let written = std::fs::metadata(&out).unwrap().len();
             assert!(told.starts_with(&format!("{}: 1 array, {written} B", out.display())), "{told}");
             let contents = files::open_all(&out).unwrap();
@@ -275,4 +281,105 @@ fn a_picture_is_letters_in_a_pipe_and_colours_where_they_are_asked_for() {
         npy("'<f4'", false, "(1, 3)", &[0f32, f32::NAN, 1.0].map(f32::to_le_bytes).concat()),
     );
     assert!(answer(&run(["inspect", text(&holes)])).contains("\n  |  ??@@|\n"));
+}
+
+/// An archive of the arrays `a` and `b`, where `b` was damaged after it was written.
+fn damaged(folder: &Folder) -> PathBuf {
+    let path = folder.path("damaged.npz");
+    let [a, b] = ["rocket.npy", "elevation.npy"].map(|name| crossdock::open(data(name)).unwrap());
+    npz::save(&path, &[("a", a), ("b", b)], npz::Compression::Stored).unwrap();
+    let offset = {
+        let contents = npz::open(&path).unwrap();
+        let (buffer, within) = contents.get("b").unwrap().open().unwrap().buffer().unwrap();
+        buffer.descriptor().unwrap().1 as usize + within
+    };
+    let mut bytes = std::fs::read(&path).unwrap();
+    bytes[offset + 1000] ^= 1;
+    std::fs::write(&path, bytes).unwrap();
+    path
+}
+
+#[test]
+fn a_damaged_array_gets_no_new_checksum() {
+    let folder = Folder::new("convert-damaged");
+    let path = damaged(&folder);
+    let out = folder.path("out.npz");
+    for target in [text(&path).to_owned(), target(&path, "b"), target(&path, "b:0, 0:2")] {
+        let said = refusal(&run(["convert", &target, text(&out)]), 1);
+        assert!(said.contains("array \"b\": damaged") && said.contains("checksum"), "{said}");
+        assert!(!out.exists());
+    }
+    convert(&[&target(&path, "a"), text(&out)]);
+    npz::open(&out).unwrap().get("a").unwrap().verify().unwrap();
+
+    let said = refusal(&run(["inspect", &target(&path, "b")]), 1);
+    assert!(said.contains("array \"b\": damaged: the checksum"), "{said}");
+    let listed = answer(&run(["inspect", text(&path)]));
+    assert!(listed.contains("2 arrays of ") && !listed.contains("checksum"), "{listed}");
+    for json in [&[][..], &["--json"]] {
+        let verified = run([&["inspect", text(&path), "--verify"], json].concat());
+        assert_eq!(verified.status.code(), Some(1));
+        let told = String::from_utf8(verified.stdout).unwrap();
+        assert!(told.contains("damaged: the checksum of its ") && verified.stderr.is_empty(), "{told}");
+    }
+    let whole = two_arrays(&folder);
+    assert_eq!(answer(&run(["inspect", text(&whole), "--verify"])), answer(&run(["inspect", text(&whole)])));
+}
+
+/// What is said beside the answer where all goes well.
+fn noted(arguments: &[&str]) -> String {
+    let output = run([&["convert", "--force"], arguments].concat());
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success(), "{said}");
+    said
+}
+
+#[test]
+fn what_the_new_file_does_not_hold_is_told() {
+    let folder = Folder::new("convert-losses");
+    let array = crossdock::open(data("elevation.npy")).unwrap();
+    let tensors = folder.path("a.safetensors");
+    let texts = [("format", "pt"), ("author", "x")];
+    safetensors::save(&tensors, &[("a", array.clone())], &texts).unwrap();
+    let (npz, npy) = (folder.path("out.npz"), folder.path("out.npy"));
+    let left = format!("crossdock: left out of {}: ", text(&tensors));
+    let said = noted(&[text(&tensors), text(&npz)]);
+    assert_eq!(said, format!("{left}2 texts (\"format\", \"author\")\n"));
+    let said = noted(&[text(&tensors), text(&npy)]);
+    assert_eq!(said, format!("{left}the name \"a\"; 2 texts (\"format\", \"author\")\n"));
+    assert_eq!(
+        noted(&[&target(&tensors, "a"), text(&npy)]),
+        format!("{left}2 texts (\"format\", \"author\")\n")
+    );
+    assert_eq!(noted(&[text(&tensors), text(&folder.path("same.safetensors"))]), "");
+
+    // Two arrays, one behind the other, as `numpy.save` writes them to one file.
+    let one = std::fs::read(data("elevation.npy")).unwrap();
+    let two = folder.file("two.npy", [&one[..], &one].concat());
+    let left = format!("crossdock: left out of {}: ", text(&two));
+    assert_eq!(noted(&[text(&two), text(&npy)]), format!("{left}{} B behind the last element\n", one.len()));
+
+    let Some(python) = python() else { return };
+    let mixed = folder.path("mixed.npz");
+    let script = "import sys, zipfile\n\
+        with zipfile.ZipFile(sys.argv[1], 'w') as archive:\n    \
+        archive.write(sys.argv[2], 'a.npy'); archive.write(sys.argv[3], 'b.npy')\n    \
+        archive.writestr('readme.txt', 'text'); archive.writestr('more/\u{1b}.csv', '1, 2')\n";
+    let status = std::process::Command::new(python)
+        .args(["-c", script, text(&mixed), text(&data("elevation.npy")), text(&two)])
+        .status();
+    assert!(status.unwrap().success());
+    let left = format!("crossdock: left out of {}: ", text(&mixed));
+    let behind = format!("{} B behind the last element in \"b.npy\"", one.len());
+    let files = "2 files (\"readme.txt\", \"more/\\u{1b}.csv\")";
+    for out in [&npz, &folder.path("out.safetensors")] {
+        assert_eq!(noted(&[text(&mixed), text(out)]), format!("{left}{behind}; {files}\n"));
+    }
+    assert_eq!(noted(&[&target(&mixed, "b"), text(&npy)]), format!("{left}{behind}\n"));
+    assert_eq!(noted(&[&target(&mixed, "a"), text(&npy)]), "");
+    let listed = answer(&run(["inspect", text(&mixed)]));
+    assert!(
+        listed.contains("not read") && listed.contains("readme.txt") && listed.contains(" 4 B"),
+        "{listed}"
+    );
 }

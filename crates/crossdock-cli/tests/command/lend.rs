@@ -329,6 +329,20 @@ fn the_file_is_written_only_where_that_is_permitted() {
     assert_eq!((&written[..128], &written[128..]), (&original[..128], &[1, 2, 99][..]));
 }
 
+/// The help says so, and this holds it to that.
+#[test]
+fn a_command_that_may_write_the_file_can_open_it_anew_and_a_copy_protects_it() {
+    let folder = Folder::new("reopen");
+    let original = npy("'|u1'", false, "(3,)", &[1, 2, 3]);
+    let file = folder.file("a.npy", &original);
+    let reopen = "printf x 1<>/proc/self/fd/$CROSSDOCK_FD";
+    assert!(lend(&target(&file, ""), &["--copy", "always"], &["sh", "-c", reopen]).status.success());
+    assert_eq!(std::fs::read(&file).unwrap(), original);
+    assert!(lend(&target(&file, ""), &[], &["sh", "-c", reopen]).status.success());
+    assert_eq!(std::fs::read(&file).unwrap()[0], b'x');
+    assert!(answer(&run(["lend", "--help"])).contains("through /proc/self/fd, if you can"));
+}
+
 // ===== refusals, and copies that are permitted =====
 
 #[test]

@@ -243,7 +243,11 @@ fn an_archive_that_lies_is_refused_with_numbers() {
     let file = |method, lie| Zip::default().file("a.npy", method, &data, Some(lie)).finish();
     let malformed: fn(&Error) -> bool = Error::is_malformed;
     let unsupported: fn(&Error) -> bool = Error::is_unsupported;
-    let two = |lie| Zip::default().file("a.npy", 0, &data, None).file("b.npy", 0, &data, Some(lie)).finish();
+    // The directory finds `b` in the bytes of `a`, where all of it lies, its header included.
+    let inner = Zip::default().file("b.npy", 0, &data, None).bytes;
+    let outer = [&data[..], &inner].concat();
+    let within = Lie { offset: Some((30 + "a.npy".len() + data.len()) as u32), ..truth() };
+    let nested = Zip::default().file("a.npy", 0, &outer, None).file("b.npy", 0, &data, Some(within)).finish();
     let odd = [b"\x93NUMPY\x01\0\x02\0{}".to_vec(), vec![0; 80]].concat();
     let cases = [
         (file(8, Lie { nbytes: 4_000_000_000, ..truth() }), malformed, &["array \"a\"", "4000000000"][..]),
@@ -254,7 +258,7 @@ fn an_archive_that_lies_is_refused_with_numbers() {
         (file(0, Lie { offset: Some(1 << 30), ..truth() }), malformed, &["array \"a\""]),
         (file(0, Lie { flags: 1, ..truth() }), unsupported, &["encrypted"]),
         (file(12, truth()), unsupported, &["method 12"]),
-        (two(Lie { offset: Some(0), ..truth() }), malformed, &["over each other"]),
+        (nested, malformed, &["over each other"]),
         (
             Zip::default().file("a.npy", 0, &data, None).file("a.npy", 0, &data, None).finish(),
             malformed,
@@ -364,4 +368,108 @@ fn a_shared_buffer_is_not_divided() {
     let other = bytes.clone();
     assert!(npz::from_buffer(bytes).unwrap_err().is_conflict());
     assert!(npz::from_buffer(other).is_ok());
+}
+
+/// Where the bytes of the last element of an array lie.
+fn last_byte(bytes: &[u8], name: &str) -> usize {
+    let contents = npz::from_buffer(buffer(bytes)).unwrap();
+    let array = contents.get(name).unwrap().open().unwrap();
+    let elements = array.buffer().unwrap().0.pin().unwrap().to_vec();
+    let last = &elements[elements.len() - array.nbytes()..];
+    let at = bytes.windows(last.len()).position(|window| window == last).unwrap();
+    at + last.len() - 1
+}
+
+#[test]
+fn a_damaged_array_does_not_pass_its_checksum_and_the_others_do() {
+    let arrays: [(&str, DArray); 3] = [
+        ("a", ramp([1000, 300])),
+        ("b", Array::from_vec(vec![201u8, 99, 6], [3]).unwrap().into()),
+        ("empty", ramp([0])),
+    ];
+    let good = archive(&arrays, Compression::Stored);
+    for entry in npz::from_buffer(buffer(&good)).unwrap().entries() {
+        entry.verify().unwrap();
+    }
+    let mut bytes = good.clone();
+    bytes[last_byte(&good, "b")] ^= 4;
+    let contents = npz::from_buffer(buffer(&bytes)).unwrap();
+    // Opening reads no elements.
+    assert_eq!(contents.get("b").unwrap().open().unwrap().get(&[2]).unwrap().as_i64(), Some(2));
+    let error = contents.get("b").unwrap().verify().unwrap_err();
+    assert!(error.is_malformed());
+    assert_says(&error, &["array \"b\"", "checksum of its 131 bytes is "]);
+    contents.get("a").unwrap().verify().unwrap();
+    // Far from the beginning, too.
+    let mut bytes = good.clone();
+    bytes[last_byte(&good, "a")] ^= 1;
+    assert!(npz::from_buffer(buffer(&bytes)).unwrap().get("a").unwrap().verify().unwrap_err().is_malformed());
+
+    let verified = OpenOptions::new().verified(true);
+    assert_eq!(verified.read(buffer(&good)).unwrap().names().collect::<Vec<_>>(), ["a", "b", "empty"]);
+    let contents = verified.read(buffer(&bytes)).unwrap();
+    assert_eq!(contents.names().collect::<Vec<_>>(), ["b", "empty"]);
+    assert_says(&contents.get("a").unwrap_err(), &["array \"a\": damaged"]);
+}
+
+#[test]
+fn a_deflated_array_is_verified_without_being_kept() {
+    let array: DArray = Array::from_vec((0..100_000u32).collect(), [100_000]).unwrap().into();
+    let good = archive(&[("a", array)], Compression::Deflated);
+    let copied = copied_bytes_here();
+    npz::from_buffer(buffer(&good)).unwrap().get("a").unwrap().verify().unwrap();
+    assert_eq!(copied_bytes_here(), copied);
+    let mut bytes = good.clone();
+    bytes[good.len() / 2] ^= 0x10;
+    let contents = OpenOptions::new().verified(true).read(buffer(&bytes)).unwrap();
+    assert_eq!((contents.entries().len(), contents.refused().len()), (0, 1));
+    assert!(contents.get("a").unwrap_err().is_malformed());
+}
+
+#[test]
+fn a_header_in_front_of_an_array_that_contradicts_the_directory_is_refused() {
+    let data = npy_bytes();
+    let good = Zip::default().file("a.npy", 0, &data, None).file("b.npy", 0, &data, None).finish();
+    for (at, words) in [
+        (8, "method is 1 in the header in front of it, and 0"),
+        (14, "its checksum is "),
+        (18, "its packed size is 130 in the header in front of it, and 131 in the directory"),
+        (22, "its size is 130 in the header"),
+        (30, "names it \"`.npy\", and the directory \"a.npy\""),
+    ] {
+        let mut bytes = good.clone();
+        bytes[at] ^= 1;
+        let contents = npz::from_buffer(buffer(&bytes)).unwrap();
+        assert_eq!(contents.names().collect::<Vec<_>>(), ["b"], "byte {at}");
+        let error = contents.get("a").unwrap_err();
+        assert!(error.is_malformed());
+        assert_says(&error, &["array \"a\"", "contradicts itself", words]);
+    }
+    // What was written to a pipe has zeros there, and says so.
+    let mut streamed = good.clone();
+    streamed[6] |= 8;
+    streamed[14..26].fill(0);
+    let contents = npz::from_buffer(buffer(&streamed)).unwrap();
+    assert_eq!(contents.entries().len(), 2);
+    contents.get("a").unwrap().verify().unwrap();
+}
+
+#[test]
+fn what_is_not_read_is_listed_with_its_size() {
+    let data = npy_bytes();
+    let longer = [&data[..], b"more"].concat();
+    let bytes = Zip::default()
+        .file("readme.txt", 0, b"text", None)
+        .file("folder/", 0, b"", None)
+        .file("a.npy", 0, &data, None)
+        .file("b.npy", 0, &longer, None)
+        .file("c.npy", 8, &longer, None)
+        .finish();
+    let contents = npz::from_buffer(buffer(&bytes)).unwrap();
+    assert_eq!(contents.ignored().collect::<Vec<_>>(), [("readme.txt", 4), ("b.npy", 4), ("c.npy", 4)]);
+    // Arrays that were saved one behind the other.
+    let two = [&data[..], &data].concat();
+    let contents = OpenOptions::new().read(buffer(&two)).unwrap();
+    assert_eq!(contents.ignored().collect::<Vec<_>>(), [("", data.len() as u64)]);
+    assert_eq!(OpenOptions::new().read(buffer(&data)).unwrap().ignored().len(), 0);
 }

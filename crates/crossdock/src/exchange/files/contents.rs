@@ -30,27 +30,46 @@ pub struct Contents {
     entries: Vec<Entry>,
     refused: Vec<(String, Error)>,
     metadata: Vec<(String, String)>,
+    ignored: Vec<(String, u64)>,
 }
 
 impl Contents {
-    /// Of a format whose files hold one array without a name.
-    pub(super) fn of_array(format: Format, array: DArray) -> Self {
+    /// Of a format whose files hold one array without a name, and `rest` bytes behind it.
+    pub(super) fn of_array(format: Format, array: DArray, rest: usize) -> Self {
         Self {
             format,
             entries: vec![Entry::mapped(String::new(), array)],
             refused: Vec::new(),
             metadata: Vec::new(),
+            ignored: if rest > 0 { vec![(String::new(), rest as u64)] } else { Vec::new() },
         }
     }
 
     #[cfg(any(feature = "npz", feature = "safetensors", feature = "png", feature = "jpeg"))]
     pub(super) fn new(format: Format, entries: Vec<Entry>, metadata: Vec<(String, String)>) -> Self {
-        Self { format, entries, refused: Vec::new(), metadata }
+        Self { format, entries, refused: Vec::new(), metadata, ignored: Vec::new() }
     }
 
     #[cfg(any(feature = "npz", feature = "safetensors"))]
     pub(super) fn with_refused(self, refused: Vec<(String, Error)>) -> Self {
         Self { refused, ..self }
+    }
+
+    #[cfg(feature = "npz")]
+    pub(super) fn with_ignored(self, ignored: Vec<(String, u64)>) -> Self {
+        Self { ignored, ..self }
+    }
+
+    /// Compares every array with its checksum. Those that are damaged are refused.
+    pub(super) fn verified(mut self) -> Result<Self> {
+        for entry in std::mem::take(&mut self.entries) {
+            match entry.verify() {
+                Ok(()) => self.entries.push(entry),
+                Err(error) if error.is_malformed() => self.refused.push((entry.name, error)),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(self)
     }
 
     /// The format of the file.
@@ -78,6 +97,13 @@ impl Contents {
     /// The texts that stand beside the arrays, each under a name: those of a `.safetensors` file.
     pub fn metadata(&self) -> &[(String, String)] {
         &self.metadata
+    }
+
+    /// What else the file holds, and is not read, with its size in bytes: the other files of an archive under their names, and
+    /// bytes behind the last element of an array under the name of its file. That name is empty where the format has no names: an
+    /// `.npy` file to which a second array was appended.
+    pub fn ignored(&self) -> impl ExactSizeIterator<Item = (&str, u64)> {
+        self.ignored.iter().map(|(name, nbytes)| (name.as_str(), *nbytes))
     }
 
     /// The array with this name.
@@ -155,8 +181,8 @@ pub struct Entry {
 
 /// Where the elements come from.
 enum Source {
-    /// They lie in the file as they are.
-    Mapped(DArray),
+    /// They lie in the file as they are, with a checksum where the format keeps one.
+    Mapped(DArray, Option<Box<dyn Checked>>),
     /// They have to be decoded.
     #[cfg_attr(
         not(any(feature = "npz", feature = "safetensors", feature = "png", feature = "jpeg")),
@@ -172,12 +198,28 @@ pub(super) trait Encoded: Send + Sync {
 
     /// Decodes them, once, into memory of the default pool, and counts what it wrote.
     fn decode(&self) -> Result<DArray>;
+
+    /// Whether they can be decoded and agree with their checksum.
+    fn verify(&self) -> Result<()> {
+        self.decode().map(drop)
+    }
+}
+
+/// Bytes of the file of which it keeps a checksum.
+pub(super) trait Checked: Send + Sync {
+    /// Reads them all, and compares.
+    fn verify(&self) -> Result<()>;
 }
 
 impl Entry {
     pub(super) fn mapped(name: String, array: DArray) -> Self {
         let (dtype, shape) = (array.dtype().clone(), array.shape().to_vec());
-        Self { name, dtype, shape, source: Source::Mapped(array) }
+        Self { name, dtype, shape, source: Source::Mapped(array, None) }
+    }
+
+    #[cfg(feature = "npz")]
+    pub(super) fn mapped_and_checked(name: String, array: DArray, checked: impl Checked + 'static) -> Self {
+        Self { source: Source::Mapped(array.clone(), Some(Box::new(checked))), ..Self::mapped(name, array) }
     }
 
     #[cfg(any(feature = "npz", feature = "safetensors", feature = "png", feature = "jpeg"))]
@@ -214,7 +256,7 @@ impl Entry {
     /// Why the elements cannot be had in place: they are deflated, packed, or an image. `None` where they can.
     pub fn copied_because(&self) -> Option<&'static str> {
         match &self.source {
-            Source::Mapped(_) => None,
+            Source::Mapped(..) => None,
             Source::Encoded(encoded) => Some(encoded.what()),
         }
     }
@@ -223,17 +265,40 @@ impl Entry {
     /// array's own, and the memory is aliased, since anyone may write the file. Otherwise decoded, once, into new memory of the default pool,
     /// whose bytes are counted as copied; each call decodes anew.
     ///
+    /// What is in place is not read here, so it is not compared with a checksum either: [`Entry::verify`] does.
+    ///
     /// # Errors
     ///
     /// `is_malformed` for what cannot be decoded, `is_unsupported` for more bytes than the limit, `is_out_of_memory`.
     pub fn open(&self) -> Result<DArray> {
-        let opened = match &self.source {
-            Source::Mapped(array) => return Ok(array.clone()),
-            Source::Encoded(encoded) => encoded.decode(),
+        match &self.source {
+            Source::Mapped(array, _) => Ok(array.clone()),
+            Source::Encoded(encoded) => encoded.decode().map_err(|error| self.named(error)),
+        }
+    }
+
+    /// Compares the array with the checksum that the file keeps of it. An `.npz` archive keeps one of each array; `.npy` and
+    /// `.safetensors` files keep none, and pass. Call it before an array in place is written elsewhere, where the damage would get a
+    /// new checksum.
+    ///
+    /// Reads all bytes of the array once, and keeps nothing; images are decoded. O(bytes). It says how the bytes were when they were
+    /// read: another process may write the file afterwards.
+    ///
+    /// # Errors
+    ///
+    /// `is_malformed` for another checksum, with both; otherwise as [`Entry::open`], and `is_fault` where a guarded file shrank.
+    pub fn verify(&self) -> Result<()> {
+        let verified = match &self.source {
+            Source::Mapped(_, checked) => checked.as_ref().map_or(Ok(()), |checked| checked.verify()),
+            Source::Encoded(encoded) => encoded.verify(),
         };
+        verified.map_err(|error| self.named(error))
+    }
+
+    fn named(&self, error: Error) -> Error {
         match self.name.as_str() {
-            "" => opened,
-            name => opened.map_err(|error| error.within(format_args!("array {}", short(name)))),
+            "" => error,
+            name => error.within(format_args!("array {}", short(name))),
         }
     }
 }

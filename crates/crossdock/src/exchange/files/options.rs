@@ -29,17 +29,18 @@ const LIMIT: u64 = 16 << 30;
 pub struct OpenOptions {
     writable: bool,
     guarded: bool,
+    verified: bool,
     limit: u64,
 }
 
 impl Default for OpenOptions {
     fn default() -> Self {
-        Self { writable: false, guarded: false, limit: LIMIT }
+        Self { writable: false, guarded: false, verified: false, limit: LIMIT }
     }
 }
 
 impl OpenOptions {
-    /// Read-only and unguarded, with at most 16 GiB for what is decompressed.
+    /// Read-only, unguarded and unverified, with at most 16 GiB for what is decompressed.
     pub fn new() -> Self {
         Self::default()
     }
@@ -53,6 +54,13 @@ impl OpenOptions {
     /// Guards against the file shrinking while it is mapped: see [`MapOptions::guarded`].
     pub fn guarded(mut self, guarded: bool) -> Self {
         self.guarded = guarded;
+        self
+    }
+
+    /// Compares every array with its checksum as the file is opened: see [`Entry::verify`](crate::exchange::files::Entry::verify). Reads
+    /// the whole file, where opening reads only headers otherwise. Damaged arrays are listed in [`Contents::refused`].
+    pub fn verified(mut self, verified: bool) -> Self {
+        self.verified = verified;
         self
     }
 
@@ -121,8 +129,8 @@ impl OpenOptions {
                 ),
             ));
         }
-        match format {
-            Format::Npy => npy::from_buffer(buffer).map(|array| Contents::of_array(format, array)),
+        let contents = match format {
+            Format::Npy => npy::read(buffer).map(|(array, rest)| Contents::of_array(format, array, rest)),
             #[cfg(feature = "npz")]
             Format::Npz => crate::exchange::files::npz::read(buffer, self.limit),
             #[cfg(feature = "safetensors")]
@@ -133,7 +141,8 @@ impl OpenOptions {
             Format::Jpeg => crate::exchange::files::jpeg::read(buffer, self.limit),
             // Never told by its bytes, or refused above.
             _ => Err(Error::new(Kind::Unsupported, format!("a {format} file, which says nothing of itself"))),
-        }
+        }?;
+        if self.verified { contents.verified() } else { Ok(contents) }
     }
 
     pub(super) fn map(&self, file: File) -> Result<Buffer> {

@@ -206,8 +206,8 @@ impl Header {
         })
     }
 
-    /// Whether so many bytes, this header among them, hold all elements.
-    pub(in crate::exchange::files) fn check_fits(&self, nbytes: usize) -> Result<()> {
+    /// Checks that so many bytes, this header among them, hold all elements, and returns how many are left behind the last one.
+    pub(in crate::exchange::files) fn check_fits(&self, nbytes: usize) -> Result<usize> {
         let (wanted, available) = (self.layout.nbytes(), nbytes.saturating_sub(self.data_offset));
         if wanted > available {
             return Err(malformed(format!(
@@ -217,7 +217,7 @@ impl Header {
                 self.data_offset
             )));
         }
-        Ok(())
+        Ok(available - wanted)
     }
 
     /// The dtype, and the layout that goes with it.

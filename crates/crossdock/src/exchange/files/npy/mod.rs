@@ -18,5 +18,6 @@ mod open;
 mod write;
 
 pub use header::Header;
+pub(super) use open::read;
 pub use open::{from_buffer, open, open_with};
 pub use write::{save, write};

@@ -70,16 +70,21 @@ pub fn open_with(path: impl AsRef<Path>, options: &OpenOptions) -> Result<DArray
 /// `is_unsupported` for other versions than 1.0, 2.0 and 3.0, objects (a pickle, which is never executed), types of NumPy
 /// without a fixed width, more than 64 dimensions; `is_conflict` while somebody holds Write; `is_place` on a device.
 pub fn from_buffer(buffer: Buffer) -> Result<DArray> {
+    read(buffer).map(|(array, _)| array)
+}
+
+/// The array, and how many bytes lie behind its last element.
+pub(in crate::exchange::files) fn read(buffer: Buffer) -> Result<(DArray, usize)> {
     let header = read_header(&buffer);
     // Where a guarded file shrank meanwhile, the header read as zeros, and the fault is the reason.
     if let Some(fault) = buffer.fault() {
         return Err(fault);
     }
     let header = header?;
-    header.check_fits(buffer.nbytes())?;
+    let rest = header.check_fits(buffer.nbytes())?;
     let data_offset = header.data_offset();
     let (dtype, layout) = header.into_parts();
-    DArray::from_buffer(buffer, dtype, layout, data_offset)
+    DArray::from_buffer(buffer, dtype, layout, data_offset).map(|array| (array, rest))
 }
 
 /// Loads the header under a Pin lease: others may be writing it, and what is read is our own.

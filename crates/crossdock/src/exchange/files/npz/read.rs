@@ -5,11 +5,11 @@ use std::io::{BufReader, Read};
 use std::ops::Range;
 
 use flate2::bufread::DeflateDecoder;
-use rawzip::{CompressionMethod, ZipFileHeaderRecord, ZipLocator};
+use rawzip::{CompressionMethod, ZipFileHeaderRecord, ZipLocalFileHeader, ZipLocator};
 
 use crate::array::DArray;
 use crate::error::{Error, Kind, Result, short};
-use crate::exchange::files::contents::{Contents, Encoded, Entry};
+use crate::exchange::files::contents::{Checked, Contents, Encoded, Entry};
 use crate::exchange::files::format::Format;
 use crate::exchange::files::npy;
 use crate::exchange::files::pinned::{Pinned, decode_error};
@@ -32,9 +32,18 @@ struct Member {
     crc: u32,
 }
 
+/// All that the directory lists.
+#[derive(Default)]
+struct Listed {
+    members: Vec<Member>,
+    refused: Refused,
+    /// The names and sizes of files that are no arrays.
+    ignored: Vec<(String, u64)>,
+}
+
 /// Divides the archive into its arrays. What is inflated may have `limit` bytes.
 pub(in crate::exchange::files) fn read(buffer: Buffer, limit: u64) -> Result<Contents> {
-    let (members, mut refused) = list(&buffer)?;
+    let Listed { members, mut refused, mut ignored } = list(&buffer)?;
     let ranges: Vec<Range<usize>> = members.iter().map(|member| member.range.clone()).collect();
     let parts = buffer.partition(&ranges).map_err(|rejected| match rejected.error {
         error if error.is_bounds() => {
@@ -46,14 +55,20 @@ pub(in crate::exchange::files) fn read(buffer: Buffer, limit: u64) -> Result<Con
     for (member, part) in members.into_iter().zip(parts) {
         let name = member.name.clone();
         match entry(member, part, limit) {
-            Ok(entry) => entries.push(entry),
+            Ok((entry, rest)) => {
+                entries.push(entry);
+                if rest > 0 {
+                    ignored.push((format!("{name}.npy"), rest as u64));
+                }
+            }
             Err(error) => refused.add(name, error)?,
         }
     }
-    Ok(Contents::new(Format::Npz, entries, Vec::new()).with_refused(refused.0))
+    Ok(Contents::new(Format::Npz, entries, Vec::new()).with_refused(refused.0).with_ignored(ignored))
 }
 
 /// Arrays that cannot be opened, each with the reason. The other arrays of the archive can.
+#[derive(Default)]
 struct Refused(Vec<(String, Error)>);
 
 impl Refused {
@@ -69,9 +84,12 @@ impl Refused {
     }
 }
 
-fn entry(member: Member, bytes: Buffer, limit: u64) -> Result<Entry> {
+/// The entry, and how many bytes of the member lie behind the last element.
+fn entry(member: Member, bytes: Buffer, limit: u64) -> Result<(Entry, usize)> {
     if !member.is_deflated {
-        return Ok(Entry::mapped(member.name, npy::from_buffer(bytes)?));
+        let stored = Stored { bytes: bytes.try_clone()?, crc: member.crc };
+        let (array, rest) = npy::read(bytes)?;
+        return Ok((Entry::mapped_and_checked(member.name, array, stored), rest));
     }
     let most = MOST_INFLATED.saturating_mul(bytes.nbytes() as u64 + 1);
     let nbytes = usize::try_from(member.nbytes).ok().filter(|_| member.nbytes <= most).ok_or_else(|| {
@@ -84,8 +102,64 @@ fn entry(member: Member, bytes: Buffer, limit: u64) -> Result<Entry> {
     let deflated = Deflated { bytes, nbytes, crc: member.crc, limit };
     let mut stream = deflated.stream()?;
     let header = npy::Header::read(nbytes, |_, dst| stream.read_exact(dst).map_err(damaged))?;
-    header.check_fits(nbytes)?;
-    Ok(Entry::encoded(member.name, header.dtype().clone(), header.shape().to_vec(), deflated))
+    let rest = header.check_fits(nbytes)?;
+    let entry = Entry::encoded(member.name, header.dtype().clone(), header.shape().to_vec(), deflated);
+    Ok((entry, rest))
+}
+
+/// A stored member. Its bytes are those of the array, so opening it reads none of them.
+struct Stored {
+    bytes: Buffer,
+    crc: u32,
+}
+
+impl Checked for Stored {
+    fn verify(&self) -> Result<()> {
+        let stream = Pinned::new(&self.bytes)?;
+        let mut sum = Sum::new(self.bytes.nbytes());
+        let mut chunk = vec![0; CHUNK.min(self.bytes.nbytes())];
+        loop {
+            match stream.load(sum.nbytes_seen(), &mut chunk)? {
+                0 => return sum.check(self.crc),
+                count => sum.update(&chunk[..count]),
+            }
+        }
+    }
+}
+
+/// The checksum of a member, while its bytes pass.
+struct Sum {
+    crc: flate2::Crc,
+    seen: u64,
+    /// Of the whole member.
+    nbytes: usize,
+}
+
+impl Sum {
+    fn new(nbytes: usize) -> Self {
+        Self { crc: flate2::Crc::new(), seen: 0, nbytes }
+    }
+
+    fn nbytes_seen(&self) -> u64 {
+        self.seen
+    }
+
+    fn update(&mut self, bytes: &[u8]) {
+        self.crc.update(bytes);
+        self.seen += bytes.len() as u64;
+    }
+
+    /// Compares it with the one in the archive.
+    fn check(&self, expected: u32) -> Result<()> {
+        let found = self.crc.sum();
+        if found == expected {
+            return Ok(());
+        }
+        Err(malformed(format!(
+            "damaged: the checksum of its {} bytes is {found:08x}, where the archive says {expected:08x}",
+            self.nbytes
+        )))
+    }
 }
 
 /// A deflated member.
@@ -100,6 +174,31 @@ impl Deflated {
     fn stream(&self) -> Result<DeflateDecoder<BufReader<Pinned>>> {
         Ok(DeflateDecoder::new(BufReader::with_capacity(CHUNK / 2, Pinned::new(&self.bytes)?)))
     }
+
+    /// Fails if inflating it takes more bytes than the limit.
+    fn check_limit(&self) -> Result<()> {
+        let Self { nbytes, limit, .. } = *self;
+        if nbytes as u64 <= limit {
+            return Ok(());
+        }
+        Err(Error::new(
+            Kind::Unsupported,
+            format!(
+                "inflating it takes {nbytes} bytes, more than the limit of {limit}: raise the limit with which it is opened"
+            ),
+        ))
+    }
+
+    /// Fails if the stream goes on behind all bytes, or if their checksum is another one.
+    fn check_end(&self, mut stream: impl Read, sum: &Sum) -> Result<()> {
+        if stream.read(&mut [0]).map_err(damaged)? > 0 {
+            return Err(malformed(format!(
+                "the archive lies: inflated, it has more than {} bytes",
+                self.nbytes
+            )));
+        }
+        sum.check(self.crc)
+    }
 }
 
 impl Encoded for Deflated {
@@ -108,50 +207,52 @@ impl Encoded for Deflated {
     }
 
     fn decode(&self) -> Result<DArray> {
-        let Self { nbytes, limit, .. } = *self;
-        if nbytes as u64 > limit {
-            return Err(Error::new(
-                Kind::Unsupported,
-                format!(
-                    "inflating it takes {nbytes} bytes, more than the limit of {limit}: raise the limit with which it is opened"
-                ),
-            ));
-        }
+        self.check_limit()?;
         let mut stream = self.stream()?;
-        let mut buffer = Buffer::zeroed(nbytes)?;
-        let mut crc = flate2::Crc::new();
+        let mut buffer = Buffer::zeroed(self.nbytes)?;
+        let mut sum = Sum::new(self.nbytes);
         for chunk in buffer.as_mut_slice()?.chunks_mut(CHUNK) {
             stream.read_exact(chunk).map_err(damaged)?;
-            crc.update(chunk);
+            sum.update(chunk);
         }
-        if stream.read(&mut [0]).map_err(damaged)? > 0 {
-            return Err(malformed(format!("the archive lies: inflated, it has more than {nbytes} bytes")));
-        }
-        if crc.sum() != self.crc {
-            return Err(malformed(format!(
-                "damaged: the checksum of its {nbytes} bytes is {:08x}, where the archive says {:08x}",
-                crc.sum(),
-                self.crc
-            )));
-        }
-        count_copied(nbytes);
+        self.check_end(stream, &sum)?;
+        count_copied(self.nbytes);
         npy::from_buffer(buffer)
+    }
+
+    fn verify(&self) -> Result<()> {
+        let mut stream = self.stream()?;
+        let mut sum = Sum::new(self.nbytes);
+        let mut chunk = vec![0; CHUNK.min(self.nbytes)];
+        let mut left = self.nbytes;
+        while left > 0 {
+            let part = &mut chunk[..left.min(CHUNK)];
+            stream.read_exact(part).map_err(damaged)?;
+            sum.update(part);
+            left -= part.len();
+        }
+        self.check_end(stream, &sum)
     }
 }
 
 /// Reads the directory, and where the bytes of each array begin.
-fn list(buffer: &Buffer) -> Result<(Vec<Member>, Refused)> {
+fn list(buffer: &Buffer) -> Result<Listed> {
     let stream = Pinned::new(buffer)?;
     let mut window = vec![0; rawzip::MAX_CENTRAL_DIRECTORY_RECORD_SIZE];
     let archive = ZipLocator::new()
         .locate_in_reader(&stream, &mut window, buffer.nbytes() as u64)
         .map_err(|(_, error)| bad_archive(error, buffer))?;
-    let (mut members, mut names, mut count) = (Vec::new(), HashSet::new(), 0u64);
-    let mut refused = Refused(Vec::new());
+    let (mut names, mut count) = (HashSet::new(), 0u64);
+    let Listed { mut members, mut refused, mut ignored } = Listed::default();
+    let mut front = vec![0; MOST_IN_FRONT];
     let mut entries = archive.entries(&mut window);
     while let Some(record) = entries.next_entry().map_err(|error| bad_archive(error, buffer))? {
         count += 1;
         let Some(bytes) = record.file_path().as_bytes().strip_suffix(b".npy").map(<[u8]>::to_vec) else {
+            if !record.is_dir() {
+                let name = String::from_utf8_lossy(record.file_path().as_bytes()).into_owned();
+                ignored.push((name, record.uncompressed_size_hint()));
+            }
             continue;
         };
         let name = String::from_utf8_lossy(&bytes).into_owned();
@@ -169,6 +270,11 @@ fn list(buffer: &Buffer) -> Result<(Vec<Member>, Refused)> {
         };
         let entry =
             archive.get_entry(record.wayfinder()).map_err(|error| within(bad_archive(error, buffer)))?;
+        let local = entry.local_header(&mut front).map_err(|error| within(bad_archive(error, buffer)))?;
+        if let Err(error) = check_local(&record, &local) {
+            refused.add(name, error)?;
+            continue;
+        }
         let (start, end) = entry.compressed_data_range();
         let range = match (usize::try_from(start), usize::try_from(end)) {
             (Ok(start), Ok(end)) if start <= end && end <= buffer.nbytes() => start..end,
@@ -202,13 +308,44 @@ fn list(buffer: &Buffer) -> Result<(Vec<Member>, Refused)> {
             ),
         ));
     }
-    Ok((members, refused))
+    Ok(Listed { members, refused, ignored })
 }
 
 fn check_name(name: &[u8]) -> Result<()> {
     std::str::from_utf8(name).map(drop).map_err(|error| {
         malformed(format!("its name is not UTF-8 from byte {} on: rename it", error.valid_up_to()))
     })
+}
+
+/// The longest name and extra fields in front of a member.
+const MOST_IN_FRONT: usize = 2 * u16::MAX as usize;
+
+/// Checks that the header in front of a member says what the directory says of it. A header with a
+/// data descriptor was written before the sizes and the checksum were known.
+fn check_local(record: &ZipFileHeaderRecord<'_>, local: &ZipLocalFileHeader<'_>) -> Result<()> {
+    if local.file_path().as_bytes() != record.file_path().as_bytes() {
+        let [here, there] = [local.file_path(), record.file_path()]
+            .map(|path| String::from_utf8_lossy(path.as_bytes()).into_owned());
+        return Err(malformed(format!(
+            "the archive contradicts itself: the header in front of it names it {}, and the directory {}",
+            short(&here),
+            short(&there)
+        )));
+    }
+    let has_sizes = !local.flags().has_data_descriptor();
+    let method = |method: CompressionMethod| u64::from(method.as_u16());
+    let pairs = [
+        ("its method is", method(local.compression_method()), method(record.compression_method()), true),
+        ("its packed size is", local.compressed_size_hint(), record.compressed_size_hint(), has_sizes),
+        ("its size is", local.uncompressed_size_hint(), record.uncompressed_size_hint(), has_sizes),
+        ("its checksum is", local.crc32().into(), record.crc32().into(), has_sizes),
+    ];
+    match pairs.into_iter().find(|&(_, here, there, is_known)| is_known && here != there) {
+        None => Ok(()),
+        Some((what, here, there, _)) => Err(malformed(format!(
+            "the archive contradicts itself: {what} {here} in the header in front of it, and {there} in the directory"
+        ))),
+    }
 }
 
 /// Whether it is deflated; else it is stored.
