@@ -97,6 +97,33 @@ class TestPressure < Test::Unit::TestCase
     assert_equal "no memory no memory no memory true", output
   end
 
+  # The system's own error for it, `ENOMEM`, included.
+  def test_shared_memory_and_files_that_do_not_fit_are_no_memory_with_the_bytes
+    output = run_program(<<~'RUBY')
+      one = Crossdock::Array.zeros(100 << 20, dtype: :uint8)
+      file = File.join(Dir.mktmpdir, "x.npy")
+      one.save(file)
+      # Room for two copies, which are taken by arrays that only the collector releases.
+      limit(:AS, (File.read("/proc/self/statm").split[0].to_i << 12) + (250 << 20))
+      10.times { one.to_shared_memory.share_memory }
+      GC.start
+      kept = ::Array.new(2) { one.to_shared_memory }
+      [-> { one.to_shared_memory }, -> { one.share_memory(copy: true) }, -> { Crossdock.open(file) }, -> { Crossdock.open_all(file) },
+       -> { kept[0].share_memory.then { |shared| Crossdock::SharedMemory.import(shared.fileno, shared.description) } },
+       -> { one.broadcast_to(1 << 20, 100 << 20).to_shared_memory }].each do |make|
+        make.call
+        puts "made"
+      rescue NoMemoryError
+        puts $!.message
+      end
+      puts one.size
+      File.unlink(file)
+    RUBY
+    *messages, last = output.lines(chomp: true)
+    assert_equal ["104857600", 6], [last, messages.size], output
+    messages.each { |message| assert_match(/\b\d{9,} bytes/, message) }
+  end
+
   # Out of memory, a comparison must raise instead of returning an answer.
   def test_a_comparison_for_which_there_is_no_memory_is_no_answer
     output = run_program(<<~'RUBY')

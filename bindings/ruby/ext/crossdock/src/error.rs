@@ -1,6 +1,7 @@
 //! Errors of the library as Ruby's exceptions, of the class that a Ruby program expects.
 
 use std::error::Error as _;
+use std::path::Path;
 use std::{fmt, io};
 
 use crossdock::element::{DType, MAX_DEPTH};
@@ -10,6 +11,9 @@ use magnus::value::{Lazy, ReprValue};
 use magnus::{Error, ExceptionClass, Integer, IntoValue, RArray, RHash, RModule, Ruby, Value, prelude::*};
 
 use crate::value::name;
+
+/// The system's number for a lack of memory.
+pub(crate) const ENOMEM: i32 = 12;
 
 /// `Crossdock`.
 pub(crate) static CROSSDOCK: Lazy<RModule> = Lazy::new(|ruby| {
@@ -29,6 +33,41 @@ pub(crate) fn init(ruby: &Ruby) {
 
 fn class(ruby: &Ruby, name: &str) -> ExceptionClass {
     ruby.get_inner(&CROSSDOCK).const_get(name).unwrap_or_else(|_| ruby.exception_standard_error())
+}
+
+/// What the library's texts call by its name in Rust, and what that is in Ruby.
+const NAMES: [(&str, &str); 15] = [
+    ("turn it around (`to_byte_order`)", "cast it to the same type without < or >"),
+    ("turn it around with `to_byte_order`", "cast it to the same type without < or >"),
+    ("`to_byte_order`", "cast"),
+    ("`trust_readonly`", "trust_readonly: true"),
+    ("`trust_legacy_readonly`", "trust_readonly: true"),
+    ("`into_array_with_validity`", "from_arrow with as: :masked"),
+    ("`into_columns`", "from_arrow with as: :columns"),
+    ("`into_records`", "from_arrow with as: :records"),
+    ("`insert_axis`", "array[:new]"),
+    ("`ExportOptions::whole`", "to_arrow with whole: true"),
+    ("`to_order`", "copy"),
+    ("or implement `Producer`", "by Crossdock.register"),
+    ("raise `most_nbytes` for a peer that is trusted", "let the peer send it in parts"),
+    ("(share, pin or copy it)", "(copy it)"),
+    ("read-only through this handle: pin or read it, or copy it", "read-only: copy it to write it"),
+];
+
+/// Leases, which `Refusal#asked` has as Symbols.
+const LEASES: [(&str, &str); 4] = [
+    (" Share lease", " share lease"),
+    (" Pin lease", " pin lease"),
+    (" Read lease", " read lease"),
+    (" Write lease", " write lease"),
+];
+
+/// The library's words for users of Ruby.
+pub(crate) fn words(text: impl fmt::Display) -> String {
+    NAMES.iter().chain(&LEASES).fold(text.to_string(), |text, &(ours, theirs)| match text.contains(ours) {
+        true => text.replace(ours, theirs),
+        false => text,
+    })
 }
 
 /// Why a method fails: an error of the library, or an exception that Ruby has raised already.
@@ -102,16 +141,15 @@ impl Failure {
         if !concerned.iter().any(|&class| error.is_kind_of(class)) {
             return Self::Raised(error);
         }
-        Self::Raised(match error.error_type() {
-            ErrorType::Error(class, text) => Error::new(*class, format!("{place}: {text}")),
-            ErrorType::Exception(exception) => {
-                let text = format!("{place}: {exception}");
-                match exception.funcall::<_, _, magnus::Exception>("exception", (text,)) {
-                    Ok(placed) => placed.into(),
-                    Err(_) => error,
-                }
-            }
-            ErrorType::Jump(_) => error,
+        Self::Raised(placed(error, place))
+    }
+
+    /// The library's error with the name of a file in front.
+    pub(crate) fn of_file(ruby: &Ruby, error: &crossdock::Error, path: &Path) -> Self {
+        let name = path.display();
+        Self::Raised(match errno(error) {
+            Some(errno) => system_call(ruby, errno, &format!("{name}: {}", words(error))),
+            None => placed(ours(ruby, error), name),
         })
     }
 
@@ -163,6 +201,21 @@ fn refusal_behind(error: &crossdock::Error) -> Option<&Refusal> {
     error.source().and_then(|source| source.downcast_ref::<Refusal>())
 }
 
+/// The same error with a place in front.
+fn placed(error: Error, place: impl fmt::Display) -> Error {
+    match error.error_type() {
+        ErrorType::Error(class, text) => Error::new(*class, format!("{place}: {text}")),
+        ErrorType::Exception(exception) => {
+            let text = format!("{place}: {exception}");
+            match exception.funcall::<_, _, magnus::Exception>("exception", (text,)) {
+                Ok(placed) => placed.into(),
+                Err(_) => error,
+            }
+        }
+        ErrorType::Jump(_) => error,
+    }
+}
+
 /// What went wrong in an attempted export or import.
 fn failed(refusal: &Refusal) -> Option<&crossdock::Error> {
     match refusal.reason() {
@@ -176,7 +229,7 @@ fn ours(ruby: &Ruby, error: &crossdock::Error) -> Error {
         return refused(ruby, refusal);
     }
     if let Some(errno) = errno(error) {
-        return system_call(ruby, errno, &error.to_string());
+        return system_call(ruby, errno, &words(error));
     }
     let class = if error.is_bounds() {
         ruby.exception_index_error()
@@ -197,7 +250,7 @@ fn ours(ruby: &Ruby, error: &crossdock::Error) -> Error {
     } else {
         ruby.get_inner(&ERROR)
     };
-    Error::new(class, error.to_string())
+    Error::new(class, words(error))
 }
 
 /// The number that the system gave, where it was the system that said no.
@@ -215,8 +268,11 @@ pub(crate) fn errno(error: &crossdock::Error) -> Option<i32> {
     None
 }
 
-/// `Errno::ENOENT` and its like.
+/// `Errno::ENOENT` and its like; for a lack of memory `NoMemoryError`, as elsewhere in Ruby.
 fn system_call(ruby: &Ruby, errno: i32, text: &str) -> Error {
+    if errno == ENOMEM {
+        return Error::new(ruby.exception_no_mem_error(), text.to_owned());
+    }
     let made: std::result::Result<magnus::Exception, Error> =
         ruby.exception_system_call_error().funcall("new", (text, errno));
     made.map_or_else(|error| error, Error::from)
@@ -235,7 +291,7 @@ fn refused(ruby: &Ruby, refusal: &Refusal) -> Error {
 }
 
 fn with_details(ruby: &Ruby, refusal: &Refusal) -> std::result::Result<Error, Error> {
-    let exception = ruby.get_inner(&REFUSAL).new_instance((refusal.to_string(),))?;
+    let exception = ruby.get_inner(&REFUSAL).new_instance((words(refusal),))?;
     let asked = refusal.asked().map(|asked| asked_as_hash(ruby, asked)).transpose()?;
     let offer = refusal.offer().map(|offer| offer_as_hash(ruby, offer)).transpose()?;
     exception.funcall::<_, _, Value>("fill_in", (asked, offer, refusal.would_copy()))?;

@@ -10,7 +10,7 @@ use magnus::error::IntoError;
 use magnus::rb_sys::AsRawValue;
 use magnus::{RModule, Ruby, Value, function, prelude::*};
 
-use crate::error::{Failure, Result};
+use crate::error::{Failure, Result, words};
 use crate::handle::Wrapped;
 use crate::import;
 use crate::producers::{self, Producer};
@@ -112,11 +112,11 @@ fn offer(text: &mut String, array: &DArray) {
         match unsafe { memory_view::get(object.as_ptr(), &mut view, flags) } {
             // SAFETY: the view.
             Ok(()) => _ = unsafe { memory_view::release(&mut view) },
-            Err(error) => _ = write!(text, "\n  to be {what}: {error}"),
+            Err(error) => _ = write!(text, "\n  to be {what}: {}", words(error)),
         }
     }
     if let Err(refusal) = array.export(&Request::read()) {
-        _ = write!(text, "\n  by reference, as constant memory: {}", refusal.reason());
+        _ = write!(text, "\n  by reference, as constant memory: {}", words(refusal.reason()));
     }
 }
 

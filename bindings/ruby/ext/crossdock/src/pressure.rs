@@ -21,7 +21,7 @@ use magnus::Ruby;
 use magnus::rb_sys::protect;
 use rb_sys::VALUE;
 
-use crate::error::{Failure, Result, errno};
+use crate::error::{ENOMEM, Failure, Result, errno};
 use crate::handle::Wrapped;
 use crate::keep;
 
@@ -164,7 +164,6 @@ fn is_scarcity(ruby: &Ruby, failure: &Failure) -> bool {
 /// Whether the system is out of memory (`ENOMEM`), or the process (`EMFILE`) or the machine
 /// (`ENFILE`) is out of descriptors.
 fn is_scarce(errno: i32) -> bool {
-    const ENOMEM: i32 = 12;
     const ENFILE: i32 = 23;
     const EMFILE: i32 = 24;
     matches!(errno, ENOMEM | ENFILE | EMFILE)
