@@ -1,7 +1,9 @@
 # frozen_string_literal: true
 
 require_relative "helper"
+require "open3"
 require "pathname"
+require "timeout"
 require "tmpdir"
 
 class TestFiles < Test::Unit::TestCase
@@ -95,6 +97,116 @@ class TestFiles < Test::Unit::TestCase
       array.save(folder / "link.npy")
       assert_equal [expected, "link"], [(folder / "target.npy").binread, (folder / "link.npy").ftype]
       assert_equal %w[link.npy pipe.npy target.npy x.npy], folder.children.map { |child| child.basename.to_s }.sort
+    end
+  end
+
+  # A named pipe without a reader, and one whose reader does not read.
+  def with_stalled_pipes
+    in_folder do |folder|
+      path = folder / "pipe.npy"
+      File.mkfifo(path)
+      yield path
+      File.open(path, File::RDONLY | File::NONBLOCK) { yield path }
+    end
+  end
+
+  # Of each format, more than a pipe holds.
+  LARGE = Crossdock::Array.zeros(700, 1000, dtype: :uint8).tap { |array| array[true, true] = Crossdock::Array.from_string(Random.new(3).bytes(700_000), shape: [700, 1000]) }
+
+  def test_a_pipe_that_waits_is_interrupted
+    with_stalled_pipes do |path|
+      %i[npy npz safetensors png jpg].each do |format|
+        error = Class.new(StandardError)
+        ended = nil
+        thread = Thread.new { LARGE.save(path, format: format) rescue $! }
+        Thread.pass until thread.stop?
+        thread.raise(error)
+        assert_kind_of error, thread.value
+        thread = Thread.new do
+          LARGE.save(path, format: format)
+        ensure
+          ended = true
+        end
+        Thread.pass until thread.stop?
+        assert_same thread, thread.kill.join(20)
+        assert_equal true, ended
+      end
+      assert_raise(Timeout::Error) { Timeout.timeout(0.1) { LARGE.save(path) } }
+    end
+  end
+
+  def test_a_signal_ends_a_program_that_waits_for_a_pipe
+    libraries = "-I#{File.expand_path("../lib", __dir__)}"
+    with_stalled_pipes do |path|
+      [path.to_s, "/dev/stdout"].each do |target|
+        program = "trap(:INT) { raise Interrupt }; begin; $stderr.puts :ready; Crossdock::Array.zeros(1 << 20).save(#{target.inspect}, format: :npy); rescue Interrupt; $stderr.puts :ended; end"
+        Open3.popen3(RbConfig.ruby, libraries, "-rcrossdock", "-e", program) do |_, _, errors, waiter|
+          assert_equal "ready\n", errors.gets
+          sleep 0.05 until File.read("/proc/#{waiter.pid}/stat").split(") ").last.start_with?("S")
+          Process.kill(:INT, waiter.pid)
+          assert_equal "ended\n", errors.gets
+          assert_predicate waiter.value, :success?
+        end
+      end
+    end
+  end
+
+  # A handler that raises nothing lets the writing go on.
+  def test_a_pipe_gets_every_byte_whatever_interrupts
+    in_folder do |folder|
+      path = folder / "pipe.npy"
+      expected = LARGE.save(folder / "x.npy") && (folder / "x.npy").binread
+      File.mkfifo(path)
+      signals = 0
+      old = trap(:USR1) { signals += 1 }
+      reader = Thread.new do
+        File.open(path, "rb") do |pipe|
+          bytes = +"".b
+          while (more = pipe.read(50_000))
+            Process.kill(:USR1, Process.pid)
+            bytes << more
+          end
+          bytes
+        end
+      end
+      LARGE.save(path)
+      assert_equal expected, reader.value
+      assert_operator signals, :>, 0
+      %i[npz safetensors png jpg].each do |format|
+        reader = Thread.new { path.binread }
+        LARGE.save(path, format: format)
+        LARGE.save(folder / "same", format: format)
+        written = Crossdock.open(folder / "same")
+        (folder / "same").binwrite(reader.value)
+        assert_equal written, Crossdock.open(folder / "same"), format
+      end
+    ensure
+      trap(:USR1, old)
+    end
+  end
+
+  def test_a_pipe_without_a_reader_any_more_is_the_systems_error
+    in_folder do |folder|
+      path = folder / "pipe.npy"
+      File.mkfifo(path)
+      reader = Thread.new { File.open(path, "rb") { |pipe| pipe.read(10) } }
+      assert_match(/pipe\.npy/, message_of(Errno::EPIPE) { 10.times { LARGE.save(path) } })
+      reader.join
+      File.open(path, File::RDONLY | File::NONBLOCK) do
+        assert_match(/pipe\.npy.*bfloat16/, message_of(Crossdock::Error) { Crossdock::Array.zeros(1, dtype: :bfloat16).save(path) })
+      end
+    end
+  end
+
+  def test_a_pipe_is_not_opened_for_reading
+    in_folder do |folder|
+      path = folder / "pipe.npy"
+      File.mkfifo(path)
+      Timeout.timeout(20) do
+        assert_match(/pipe\.npy: a pipe/, message_of(Crossdock::Error) { Crossdock.open(path) })
+        assert_match(/a pipe/, message_of(Crossdock::Error) { Crossdock.open(path, writable: true) })
+        assert_match(/a pipe/, message_of(Crossdock::Error) { Crossdock.open_all(path) })
+      end
     end
   end
 

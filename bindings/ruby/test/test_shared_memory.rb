@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "helper"
+require "timeout"
 require "rbconfig"
 require "socket"
 
@@ -58,5 +59,16 @@ class TestSharedMemory < Test::Unit::TestCase
     assert_equal [1, 2, 3], Crossdock::SharedMemory.import(shared.fileno, shared.description).to_a
     assert_raise(Errno::EBADF) { Crossdock::SharedMemory.import(9999, shared.description) }
     assert_raise(Crossdock::Error) { Crossdock::SharedMemory.import(shared.fileno, "nonsense") }
+  end
+
+  def test_sending_to_a_peer_that_does_not_read_is_interrupted
+    ours, theirs = UNIXSocket.pair
+    shared = Crossdock::Array[1, 2].to_shared_memory.share_memory
+    nil while ours.write_nonblock("x" * 10_000, exception: false) != :wait_writable
+    thread = Thread.new { shared.send_to(ours) }
+    Thread.pass until thread.stop?
+    assert_same thread, thread.kill.join(20)
+    assert_raise(Timeout::Error) { Timeout.timeout(0.1) { shared.send_to(ours) } }
+    theirs.close
   end
 end

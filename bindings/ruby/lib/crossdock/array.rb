@@ -84,7 +84,8 @@ module Crossdock
     # @!method strides
     #   @return [::Array<Integer>] the distance between neighbours along each axis, in bytes
     # @!method dtype
-    #   @return [Symbol, String] the type of the elements: a Symbol for a scalar, otherwise NumPy's text; either is taken by `dtype:`
+    #   @return [Symbol, String, Hash] the type of the elements: a Symbol for a scalar, otherwise NumPy's text, or a Hash of the fields where NumPy has
+    #     none; each is taken by `dtype:`
     # @!method fields
     #   @return [::Array<Symbol>, nil] the names of the fields, where the elements are records
     # @!method ndim
@@ -191,7 +192,9 @@ module Crossdock
 
     # Writes a file that {Crossdock.open} reads again: `.npy`, `.npz`, `.safetensors`, PNG or JPEG
     # (which is lossy), by the extension of its name. If the format names its arrays, this one gets
-    # the name of the file.
+    # the name of the file. A pipe or a device is written through; while it keeps the writer waiting (a
+    # named pipe for its first reader, too), other threads run, and a signal, `Thread#kill` or
+    # `Timeout` ends it.
     # @param path [String, Pathname]
     # @param format [Symbol, nil] `:npy`, `:npz`, `:safetensors`, `:png` or `:jpg`, whatever the
     #   name
@@ -209,36 +212,54 @@ module Crossdock
       to_a.to_json(*state)
     end
 
-    # For YAML: the bytes of an `.npy` file, which keep dtype, shape and order.
+    # For YAML: the bytes of an `.npy` file, which keep dtype, shape and order; for a dtype that
+    # NumPy does not have, such as bfloat16, these one by one.
     # @param coder [Psych::Coder]
     def encode_with(coder)
-      coder["npy"] = to_npy
+      content.each { |name, value| coder[name] = value }
     end
 
     # For YAML, which loads objects of this class if it is permitted to.
     # @param coder [Psych::Coder]
     def init_with(coder)
-      npy = coder["npy"]
-      raise TypeError, "a #{self.class} in YAML has the bytes of an .npy file under the key npy" unless npy.is_a?(String)
-
-      fill_in(self.class.__send__(:from_npy, npy))
+      fill_in(self.class.__send__(:from_content, coder.map))
     end
 
-    # For Marshal: the bytes of an `.npy` file.
+    # For Marshal: as for YAML.
     # @return [String]
     def _dump(_depth)
-      to_npy
+      to_npy || Marshal.dump(content)
     end
+
+    # What is written of the array.
+    def content
+      npy = to_npy
+      return { "npy" => npy } if npy
+
+      dtype, order = portable
+      { "dtype" => dtype, "shape" => shape, "order" => order, "bytes" => (order == "row_major" ? self : transpose).to_binary }
+    end
+    private :content
 
     class << self
       # For Marshal.
       # @return [Array]
-      def _load(npy)
-        from_npy(npy)
+      def _load(bytes)
+        # What Marshal writes begins with the version of its format.
+        bytes.start_with?("\x04\x08".b) ? from_content(Marshal.load(bytes)) : from_npy(bytes)
       end
 
-      private :from_npy
+      private
+
+      def from_content(content)
+        npy, dtype, shape, order, bytes = content.values_at("npy", "dtype", "shape", "order", "bytes") if content.is_a?(Hash)
+        return from_npy(npy) if npy.is_a?(String)
+        return make_from_string(bytes, dtype, shape, order, true) if bytes.is_a?(String) && shape.is_a?(::Array)
+
+        raise TypeError, "a written #{self} has the bytes of an .npy file under the key npy, or the keys dtype, shape, order and bytes"
+      end
     end
+    private_class_method :from_npy
 
     # Calls the block with every element, in row-major order.
     # @yield [Object]

@@ -39,6 +39,8 @@ module Crossdock
     # @param socket [UNIXSocket]
     # @return [self]
     def send_to(socket)
+      # Here other threads can interrupt this one.
+      socket.wait_writable
       send_by(socket.fileno)
       self
     end

@@ -1,17 +1,22 @@
 //! Arrays in files, and as the bytes of a file.
 
+use std::io::{self, Write};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
 use crossdock::DArray;
 use crossdock::exchange::files::npz::Compression;
-use crossdock::exchange::files::{Format, OpenOptions, jpeg, npy, npz, png, safetensors};
+use crossdock::exchange::files::{Format, NewFile, OpenOptions, jpeg, npy, npz, png, safetensors};
+use crossdock::layout::Order;
 use crossdock::memory::Buffer;
-use magnus::{RClass, RHash, RModule, RString, Ruby, Value, function, method, prelude::*};
+use magnus::{RClass, RHash, RModule, RString, Ruby, Value, function, kwargs, method, prelude::*};
 
 use crate::blocking::without_lock;
 use crate::error::{Failure, Result};
 use crate::handle::Wrapped;
 use crate::pressure::again;
+use crate::query::portable_dtype;
 use crate::value::name;
 
 /// The formats that [`open`] reads, by the extension of the name.
@@ -39,25 +44,158 @@ fn options(writable: bool, guarded: bool) -> OpenOptions {
 }
 
 /// Writes a file of the given format, or of the format that the path's extension names.
+///
+/// A pipe or a device can keep a writer waiting for as long as its reader likes, and opening a named pipe waits for a
+/// reader to come. Both wait in Ruby's own IO, so that a signal, `Thread#kill` and `Timeout` end them.
 fn save(ruby: &Ruby, this: Wrapped, path: PathBuf, wanted: Value) -> Result<Wrapped> {
     let array = this.array()?;
     let format = if wanted.is_nil() { by_ending(ruby, &path)? } else { by_name(ruby, wanted)? };
-    // Without the GVL: the reader of a pipe may be a thread of this process.
-    again(ruby, || Ok(without_lock(|| write(&array, &path, format))??))?;
+    let Some(way) = Way::of(&path) else {
+        again(ruby, || Ok(without_lock(|| write_file(&array, &path, format))??))?;
+        return Ok(this);
+    };
+    if way == Way::Opened {
+        let io = opened(ruby, &path)?;
+        let written = write_through(ruby, &array, &path, format, io);
+        let closed = io.funcall::<_, _, Value>("close", ());
+        written?;
+        closed?;
+        return Ok(this);
+    }
+    let file = again(ruby, || NewFile::create(&path).map_err(|error| Failure::of_file(ruby, &error, &path)))?;
+    let Some(descriptor) = file.written_through().map(AsRawFd::as_raw_fd) else {
+        return Err(Failure::ours(ruby, format!("{path:?} became another file meanwhile: try again")));
+    };
+    let class: Value = ruby.class_object().const_get("IO")?;
+    let io: Value = class.funcall("for_fd", (descriptor, "wb", kwargs!("autoclose" => false)))?;
+    write_through(ruby, &array, &path, format, io)?;
+    // Open until here.
+    drop(file);
     Ok(this)
 }
 
-fn write(array: &DArray, path: &Path, format: Format) -> crossdock::Result<()> {
-    // If the format names its arrays, this one gets the name of the file, as in the command.
-    let stem = || path.file_stem().map_or_else(|| "array".into(), |stem| stem.to_string_lossy().into_owned());
+/// How something is written that can keep a writer waiting.
+#[derive(Clone, Copy, PartialEq)]
+enum Way {
+    /// A pipe or a device with a name, which is opened.
+    Opened,
+    /// An open pipe, device or socket that only `/proc` leads to, as `/dev/stdout` does: its descriptor is duplicated.
+    Duplicated,
+}
+
+impl Way {
+    /// `None` for files, and for what there is not.
+    fn of(path: &Path) -> Option<Self> {
+        let kind = std::fs::metadata(path).ok()?.file_type();
+        let has_name = std::fs::canonicalize(path).is_ok();
+        match () {
+            () if kind.is_fifo() || kind.is_char_device() => {
+                Some(if has_name { Self::Opened } else { Self::Duplicated })
+            }
+            () if kind.is_socket() && !has_name => Some(Self::Duplicated),
+            () => None,
+        }
+    }
+}
+
+/// A pipe or a device, opened by Ruby. It is not created, should it have vanished.
+fn opened(ruby: &Ruby, path: &Path) -> Result<Value> {
+    let file: Value = ruby.class_object().const_get("File")?;
+    let constants: RModule = file.funcall("const_get", ("Constants",))?;
+    let mut flags = 0;
+    for name in ["WRONLY", "BINARY", "NOCTTY"] {
+        flags |= constants.const_get::<_, i64>(name)?;
+    }
+    again(ruby, || Ok(file.funcall("open", (path.to_path_buf(), flags))?))
+}
+
+fn write_through(ruby: &Ruby, array: &DArray, path: &Path, format: Format, io: Value) -> Result<()> {
+    let _old: Value = io.funcall("sync=", (true,))?;
+    let mut writer = RubyWriter { ruby, io, raised: None };
+    let written = write(&mut writer, array, path, format);
+    match writer.raised {
+        Some(error) => Err(Failure::Raised(error)),
+        None => written.map_err(|error| Failure::of_file(ruby, &error, path)),
+    }
+}
+
+/// Bytes to an IO of Ruby.
+struct RubyWriter<'a> {
+    ruby: &'a Ruby,
+    io: Value,
+    /// What it raised, other than an error of the system.
+    raised: Option<magnus::Error>,
+}
+
+/// As many bytes are given to Ruby at a time: they are copied to a String.
+const MOST: usize = 256 << 10;
+
+impl io::Write for RubyWriter<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.raised.is_some() {
+            return Err(interrupted());
+        }
+        let bytes = &bytes[..bytes.len().min(MOST)];
+        let string = self.ruby.str_from_slice(bytes);
+        match self.io.funcall::<_, _, usize>("write", (string,)) {
+            Ok(count) => Ok(count),
+            Err(error) => Err(self.failed(error)),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl RubyWriter<'_> {
+    /// An error of the system is the library's to report, with the path.
+    fn failed(&mut self, error: magnus::Error) -> io::Error {
+        if error.is_kind_of(self.ruby.exception_system_call_error())
+            && let Some(number) = error.value().and_then(|error| error.funcall("errno", ()).ok())
+        {
+            return io::Error::from_raw_os_error(number);
+        }
+        self.raised = Some(error);
+        interrupted()
+    }
+}
+
+/// Ends the writing.
+fn interrupted() -> io::Error {
+    io::Error::other("an exception was raised")
+}
+
+/// Writes a file that appears once it is complete.
+fn write_file(array: &DArray, path: &Path, format: Format) -> crossdock::Result<()> {
+    let arrays = || [(stem(path), array.clone())];
     match format {
-        Format::Npz => npz::save(path, &[(stem(), array.clone())], Compression::Stored),
-        Format::Safetensors => safetensors::save(path, &[(stem(), array.clone())], &[] as &[(&str, &str)]),
+        Format::Npz => npz::save(path, &arrays(), Compression::Stored),
+        Format::Safetensors => safetensors::save(path, &arrays(), NO_TEXTS),
         Format::Png => png::save(path, array),
         Format::Jpeg => jpeg::save(path, array, jpeg::QUALITY),
         // Formats that cannot describe their arrays were refused above.
         _ => npy::save(path, array),
     }
+}
+
+/// The same bytes to a writer.
+fn write(writer: impl Write, array: &DArray, path: &Path, format: Format) -> crossdock::Result<()> {
+    let arrays = || [(stem(path), array.clone())];
+    match format {
+        Format::Npz => npz::write(io::BufWriter::new(writer), &arrays(), Compression::Stored),
+        Format::Safetensors => safetensors::write(writer, &arrays(), NO_TEXTS),
+        Format::Png => png::write(writer, array),
+        Format::Jpeg => jpeg::write(writer, array, jpeg::QUALITY),
+        _ => npy::write(writer, array),
+    }
+}
+
+const NO_TEXTS: &[(&str, &str)] = &[];
+
+/// The name of an array in a format that names its arrays: that of the file, as in the command.
+fn stem(path: &Path) -> String {
+    path.file_stem().map_or_else(|| "array".into(), |stem| stem.to_string_lossy().into_owned())
 }
 
 fn by_ending(ruby: &Ruby, path: &Path) -> Result<Format> {
@@ -87,9 +225,16 @@ fn by_name(ruby: &Ruby, wanted: Value) -> Result<Format> {
     }
 }
 
-/// The bytes of an `.npy` file of the array.
-fn to_npy(ruby: &Ruby, this: Wrapped) -> Result<RString> {
+/// The bytes of an `.npy` file of the array; `nil` for a dtype that would not be the same again.
+fn to_npy(ruby: &Ruby, this: Wrapped) -> Result<Option<RString>> {
     let array = this.array()?;
+    let dtype = array.dtype();
+    // NumPy has no elements with axes: those of sub-arrays would become axes of the array.
+    let is_spelt =
+        dtype.as_subarray().is_none() && npy::Header::new(dtype.clone(), &[], Order::RowMajor).is_ok();
+    if !is_spelt {
+        return Ok(None);
+    }
     // Room for a header, whose text is longer if records have many fields.
     let header = 4096 + 4 * array.dtype().to_string().len();
     let bytes = again(ruby, || {
@@ -99,7 +244,17 @@ fn to_npy(ruby: &Ruby, this: Wrapped) -> Result<RString> {
         npy::write(&mut bytes, &array)?;
         Ok(bytes)
     })?;
-    Ok(ruby.str_from_slice(&bytes))
+    Ok(Some(ruby.str_from_slice(&bytes)))
+}
+
+/// What [`to_npy`] has no bytes for: the dtype with its byte order, and the order of the axes.
+fn portable(ruby: &Ruby, this: Wrapped) -> Result<(Value, &'static str)> {
+    let array = this.look()?;
+    let order = match array.layout().order() {
+        Some(Order::ColumnMajor) if !array.is_contiguous(Order::RowMajor) => "column_major",
+        _ => "row_major",
+    };
+    Ok((portable_dtype(ruby, array.dtype())?, order))
 }
 
 /// An array of the bytes of an `.npy` file, which are copied.
@@ -118,5 +273,6 @@ pub(crate) fn init(module: RModule, class: RClass) -> std::result::Result<(), ma
     module.define_singleton_method("open_all_in", function!(open_all, 3))?;
     class.define_private_method("save_as", method!(save, 2))?;
     class.define_private_method("to_npy", method!(to_npy, 0))?;
+    class.define_private_method("portable", method!(portable, 0))?;
     class.define_singleton_method("from_npy", method!(from_npy, 1))
 }

@@ -10,12 +10,54 @@ use crate::error::Result;
 use crate::handle::Wrapped;
 
 /// A dtype for Ruby: a Symbol for a scalar, otherwise NumPy's text, with invisible characters
-/// escaped.
+/// escaped. A record without gaps of which NumPy has no text (a `bfloat16` in it) is a Hash.
 pub(crate) fn dtype_to_ruby(ruby: &Ruby, dtype: &DType) -> Result<Value> {
     if dtype.as_scalar().is_some() {
         return Ok(ruby.to_symbol(dtype.to_string()).as_value());
     }
-    Ok(ruby.str_new(&visible(&typestr::print_descr(dtype)?)).as_value())
+    let error = match typestr::print_descr(dtype) {
+        Ok(text) => return Ok(ruby.str_new(&visible(&text)).as_value()),
+        Err(error) => error,
+    };
+    let hash = fields_of(ruby, dtype, |name, field| {
+        Ok((ruby.to_symbol(name).as_value(), dtype_to_ruby(ruby, field)?))
+    })?;
+    hash.ok_or_else(|| error.into())
+}
+
+/// A dtype in Strings and Hashes that `dtype:` takes on any machine.
+pub(crate) fn portable_dtype(ruby: &Ruby, dtype: &DType) -> Result<Value> {
+    if let Some(scalar) = dtype.as_scalar() {
+        let order = scalar.byte_order().map_or(String::new(), |order| order.symbol().to_string());
+        return Ok(ruby.str_new(&format!("{order}{}", scalar.kind())).as_value());
+    }
+    let error = match typestr::print_descr(dtype) {
+        Ok(text) => return Ok(ruby.str_new(&text).as_value()),
+        Err(error) => error,
+    };
+    let hash = fields_of(ruby, dtype, |name, field| {
+        Ok((ruby.str_new(name).as_value(), portable_dtype(ruby, field)?))
+    })?;
+    hash.ok_or_else(|| error.into())
+}
+
+/// A Hash of the fields of a record without gaps; `None` for anything else, which a Hash does not describe.
+fn fields_of(
+    ruby: &Ruby,
+    dtype: &DType,
+    entry: impl Fn(&str, &DType) -> Result<(Value, Value)>,
+) -> Result<Option<Value>> {
+    let Some(record) = dtype.as_record() else { return Ok(None) };
+    let fields = record.fields().iter().map(|field| (field.name(), field.dtype().clone()));
+    if !DType::packed_record(fields).is_ok_and(|packed| packed == *dtype) {
+        return Ok(None);
+    }
+    let hash = ruby.hash_new();
+    for field in record.fields() {
+        let (name, value) = entry(field.name(), field.dtype())?;
+        hash.aset(name, value)?;
+    }
+    Ok(Some(hash.as_value()))
 }
 
 /// A text of NumPy's that may contain names from a file and reach a terminal: invisible characters
