@@ -6,7 +6,7 @@ use crossdock_mock_cuda::{Mock, Status};
 
 use crate::conformance::{bytes, numbers};
 use crate::raw::Current;
-use crate::setting::{WITHOUT_MANAGED, WITHOUT_POOLS, alone, beside, memory, mock, place};
+use crate::setting::{WITHOUT_MANAGED, WITHOUT_POOLS, alone, beside, memory, mock, only_mock, place};
 
 /// How often a function was called while this ran.
 fn calls<T>(mock: &Mock, function: &str, run: impl FnOnce() -> T) -> (u64, T) {
@@ -18,7 +18,7 @@ fn calls<T>(mock: &Mock, function: &str, run: impl FnOnce() -> T) -> (u64, T) {
 #[test]
 fn memory_of_a_device_comes_from_a_pool_by_one_call_and_goes_back_by_one() {
     let _alone = alone();
-    let Some(mock) = mock() else { return };
+    let Some(mock) = only_mock() else { return };
     let there = memory(DeviceKind::CUDA, 0);
     drop(Buffer::on(&there, 1000).unwrap());
     mock.settle();
@@ -34,7 +34,7 @@ fn memory_of_a_device_comes_from_a_pool_by_one_call_and_goes_back_by_one() {
 #[test]
 fn many_allocations_are_asked_for_once_whether_they_can_be_used() {
     let _alone = alone();
-    let Some(mock) = mock() else { return };
+    let Some(mock) = only_mock() else { return };
     let there = memory(DeviceKind::CUDA, 0);
     let _current = Current::of(0);
     // With the context current: whether it is, and the call itself.
@@ -55,7 +55,7 @@ fn many_allocations_are_asked_for_once_whether_they_can_be_used() {
 #[test]
 fn memory_that_cannot_be_used_yet_is_waited_for_and_what_fails_then_is_told() {
     let _alone = alone();
-    let Some(mock) = mock() else { return };
+    let Some(mock) = only_mock() else { return };
     let (there, content) = (memory(DeviceKind::CUDA, 0), Buffer::from_vec(numbers(1000)).unwrap());
     let fresh = Buffer::on(&there, 1000).unwrap();
     mock.fail("cuStreamQuery", 1, Status::NOT_READY);
@@ -76,7 +76,7 @@ fn memory_that_cannot_be_used_yet_is_waited_for_and_what_fails_then_is_told() {
 #[test]
 fn a_device_without_pools_has_its_memory_of_the_driver() {
     let _alone = alone();
-    let Some(mock) = mock() else { return };
+    let Some(mock) = only_mock() else { return };
     let there = memory(DeviceKind::CUDA, WITHOUT_POOLS);
     let (taken, buffer) = calls(mock, "cuMemAlloc_v2", || Buffer::on(&there, 1000).unwrap());
     Buffer::from_vec(numbers(1000)).unwrap().copy_into(&buffer).unwrap();
@@ -89,7 +89,7 @@ fn a_device_without_pools_has_its_memory_of_the_driver() {
 #[test]
 fn what_the_pool_keeps_is_given_back_when_asked_for() {
     let _alone = alone();
-    let Some(mock) = mock() else { return };
+    let Some(mock) = only_mock() else { return };
     let there = memory(DeviceKind::CUDA, 0);
     let kept = Buffer::on(&there, 1 << 20).unwrap();
     drop(Buffer::on(&there, 64 << 20).unwrap());
@@ -144,7 +144,7 @@ fn managed_memory_beyond_what_is_free_is_refused_before_the_driver_is_asked() {
 #[test]
 fn managed_memory_that_host_and_device_cannot_touch_at_a_time_is_unsupported() {
     let _others = beside();
-    let Some(_) = mock() else { return };
+    let Some(_) = only_mock() else { return };
     let error = Buffer::on(&memory(DeviceKind::CUDA_MANAGED, WITHOUT_MANAGED), 10).unwrap_err();
     assert!(error.is_unsupported() && error.to_string().contains("89"), "{error}");
 }
@@ -152,7 +152,7 @@ fn managed_memory_that_host_and_device_cannot_touch_at_a_time_is_unsupported() {
 #[test]
 fn an_error_for_want_of_memory_says_where_and_how_much_and_other_memory_is_had_from_what_the_pool_kept() {
     let _alone = alone();
-    let Some(mock) = mock() else { return };
+    let Some(mock) = only_mock() else { return };
     let (there, driver) = (memory(DeviceKind::CUDA, 0), cuda::exportable_memory(0).unwrap());
     let total = cuda::devices().unwrap()[0].total_nbytes as usize;
     let error = Buffer::on(&there, total + 1).unwrap_err();
@@ -172,7 +172,7 @@ fn an_error_for_want_of_memory_says_where_and_how_much_and_other_memory_is_had_f
 #[test]
 fn memory_of_a_context_that_has_gone_is_forgotten_without_an_error() {
     let _alone = alone();
-    let Some(mock) = mock() else { return };
+    let Some(mock) = only_mock() else { return };
     device::take_release_errors();
     let kinds = [DeviceKind::CUDA, DeviceKind::CUDA_HOST, DeviceKind::CUDA_MANAGED];
     let buffers = kinds.map(|kind| Buffer::on(&memory(kind, 0), 10).unwrap());

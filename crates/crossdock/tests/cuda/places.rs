@@ -7,7 +7,7 @@ use crossdock::memory::{Buffer, DeviceKind};
 
 use crate::conformance::numbers;
 use crate::raw::{self, Current};
-use crate::setting::{alone, begin, beside, memory, mock, place};
+use crate::setting::{alone, begin, beside, memory, mock, only_mock, place};
 
 #[test]
 fn devices_are_described_without_being_opened() {
@@ -64,7 +64,7 @@ fn a_device_is_opened_once_for_all_its_places() {
 #[test]
 fn a_device_has_one_context_which_is_shared_with_the_program() {
     let _alone = alone();
-    let Some(mock) = mock() else { return };
+    let Some(mock) = only_mock() else { return };
     for kind in [DeviceKind::CUDA, DeviceKind::CUDA_HOST, DeviceKind::CUDA_MANAGED] {
         drop(Buffer::on(&memory(kind, 1), 10).unwrap());
     }

@@ -18,6 +18,16 @@ pub(crate) fn mock() -> Option<&'static Mock> {
     std::env::var_os("CROSSDOCK_REQUIRE_GPU").is_none().then(Mock::get)
 }
 
+/// The driver without a GPU, for tests of what only that driver does, counts, or can be told to do.
+/// Over the real driver, reports that the test was not run.
+pub(crate) fn only_mock() -> Option<&'static Mock> {
+    let mock = mock();
+    if mock.is_none() {
+        crossdock_testkit::not_run("a test of the driver without a GPU: the tests run over the real one");
+    }
+    mock
+}
+
 /// What the driver without a GPU is for these tests.
 pub(crate) fn set(mock: &Mock) {
     // As the real one does: what the library copies in a stream may not wait.
