@@ -485,3 +485,35 @@ fn devices_whose_buffers_are_handles_are_named() {
     let array = DArray::from_buffer(buffer, DType::F64, layout, 0).unwrap();
     assert!(refused_for_place(&arrow::export_device(&array, &copying()).unwrap_err()).contains("opencl:2"));
 }
+
+#[test]
+fn a_column_that_was_moved_out_of_the_schema_on_offer_is_told_and_not_read() {
+    let trades = DArray::zeros(trade(), &[2], Order::RowMajor).unwrap();
+    let export = || arrow::export(&trades, &copying()).unwrap();
+    let wanted = export();
+    for column in [0, 1] {
+        let (mut schema, mut array) = export().into_raw();
+        // SAFETY: a list of two children, which were just exported.
+        let child = unsafe { *schema.children.wrapping_add(column) };
+        // SAFETY: a child of a schema that was not released.
+        let child = unsafe { &mut *child };
+        // Moved as the specification says: the struct is copied, and the one left behind is marked.
+        // SAFETY: a plain struct, which from here on is used by its copy alone.
+        let mut moved = unsafe { std::ptr::read(child) };
+        child.release = None;
+        // SAFETY: two schemas that were not released; the child that was moved is marked.
+        let error = unsafe { arrow::requested(&schema, wanted.schema()) }.unwrap_err();
+        let text = error.to_string();
+        assert!(error.is_malformed() && text.contains(&format!("column {column} was moved out")), "{text}");
+        // SAFETY: as above, in the other place.
+        let error = unsafe { arrow::requested(wanted.schema(), &schema) }.unwrap_err();
+        let text = error.to_string();
+        assert!(error.is_malformed() && text.contains(&format!("column {column} was released")), "{text}");
+        // SAFETY: it was moved out of the schema, and is released once, by its own function.
+        unsafe { moved.release.unwrap()(&mut moved) };
+        // SAFETY: not released before; its child that was moved is marked.
+        unsafe { schema.release.unwrap()(&mut schema) };
+        // SAFETY: not released before.
+        unsafe { array.release.unwrap()(&mut array) };
+    }
+}

@@ -35,8 +35,10 @@ use crate::exchange::protocol::arrow::metadata::Extension;
 /// # Safety
 ///
 /// 1. `offered` was not released.
-/// 2. `wanted` is null or points to a schema that follows the specification of the C Data interface
-///    and does not change during the call.
+/// 2. `wanted` is null or points to a schema that follows the specification of the C Data interface.
+/// 3. Neither schema, nor a child or dictionary of one, is moved out or released during the call. One
+///    that was moved out or released before is marked so (its `release` is null), as the
+///    specification requires.
 ///
 /// ```
 /// use crossdock::Array;
@@ -60,6 +62,7 @@ pub unsafe fn requested(offered: &ArrowSchema, wanted: *const ArrowSchema) -> Re
         return Err(malformed("the requested schema is null").within("a requested schema"));
     };
     // SAFETY: clause 1: `offered` was not released. Clause 2: `wanted` follows the specification.
+    // Clause 3: both stay as they are, and what was moved out of them is marked.
     unsafe { agree(offered, wanted, 0) }.map_err(|error| error.within("a requested schema"))
 }
 
@@ -108,16 +111,20 @@ impl Data {
 
 /// # Safety
 ///
-/// 1. `offered` was not released and follows the specification.
+/// 1. `offered` follows the specification; it may have been released.
 /// 2. `wanted` follows the specification; it may have been released.
+/// 3. Neither changes during the call.
 unsafe fn agree(offered: &ArrowSchema, wanted: &ArrowSchema, depth: usize) -> Result<Option<DType>> {
     if wanted.release.is_none() {
         return Err(malformed("it was released, or moved elsewhere, before"));
     }
+    if offered.release.is_none() {
+        return Err(malformed("the schema that is offered was released, or moved elsewhere, before"));
+    }
     if depth > MAX_DEPTH {
         return Err(unsupported(format!("it is nested more than {MAX_DEPTH} levels deep")));
     }
-    // SAFETY: clause 1: `offered` was not released, so its format is text or null.
+    // SAFETY: `offered` was not released (checked above), so its format is text or null.
     let own = unsafe { format(offered) }?;
     // SAFETY: `wanted` was not released (checked above), so by clause 2 its dictionary is null or
     // points to a schema.
@@ -146,19 +153,19 @@ unsafe fn agree(offered: &ArrowSchema, wanted: &ArrowSchema, depth: usize) -> Re
             "columns of the format {own:?} are no {format:?}: ask for no type, and convert what comes"
         )));
     }
-    // SAFETY: clause 1: `offered` was not released, so `children` points to `n_children` pointers.
+    // SAFETY: `offered` was not released (checked above): `children` points to `n_children`
+    // pointers.
     let ours = unsafe { children(offered.n_children, offered.children, "schema") }?;
     let mut ours = ours.iter().map(|&child| {
         // SAFETY: clause 1: a pointer to a child is null or points to a schema.
         unsafe { child.as_ref() }.ok_or_else(|| malformed("a child of the offered schema is null"))
     });
     match data {
-        // SAFETY: `offered` was not released by clause 1, nor `wanted`, as checked above.
+        // SAFETY: neither was released, as checked above.
         Data::Numbers => unsafe { number(offered, wanted) },
         Data::Lists(_) => {
             let item = ours.next_back().unwrap_or_else(|| Err(malformed("the offered list has no items")))?;
-            // SAFETY: children of an unreleased schema are not released (clause 1); the other
-            // belongs to `wanted` (clause 2).
+            // SAFETY: the items belong to `offered` (clause 1), the other child to `wanted` (clause 2).
             unsafe { agree(item, child(0)?, depth + 1) }
         }
         Data::Structs => {
@@ -168,17 +175,26 @@ unsafe fn agree(offered: &ArrowSchema, wanted: &ArrowSchema, depth: usize) -> Re
             }
             for (k, own) in ours.enumerate() {
                 let (own, wanted) = (own?, child(k)?);
-                // SAFETY: the child belongs to `offered`, so its name is text or null (clause 1).
+                if own.release.is_none() {
+                    return Err(malformed(format!("column {k} was moved out of the schema that is offered")));
+                }
+                if wanted.release.is_none() {
+                    return Err(malformed(format!(
+                        "its column {k} was released, or moved elsewhere, before"
+                    )));
+                }
+                // SAFETY: the child belongs to `offered` and was not released (checked above), so
+                // its name is text or null (clause 1).
                 let name = unsafe { text(own.name, "name") }?.unwrap_or_default();
-                // SAFETY: the child belongs to `wanted`, so its name is text or null (clause 2).
+                // SAFETY: the child belongs to `wanted` and was not released (checked above), so its
+                // name is text or null (clause 2).
                 let asked = unsafe { text(wanted.name, "name") }?.unwrap_or_default();
                 if name != asked {
                     return Err(unsupported(format!(
                         "column {k} is {name:?}, and {asked:?} is wanted there"
                     )));
                 }
-                // SAFETY: children of an unreleased schema are not released (clause 1); the other
-                // belongs to `wanted` (clause 2).
+                // SAFETY: one child belongs to `offered` (clause 1), the other to `wanted` (clause 2).
                 unsafe { agree(own, wanted, depth + 1) }
                     .map_err(|error| error.within(format_args!("its column {name:?}")))?;
             }
