@@ -103,6 +103,6 @@ fn record(input: &Struct<'_>) -> TokenStream {
                 ::core::result::Result::Err(error) => ::core::panic!(#text, error),
             }
         };
-        ::core::clone::Clone::clone(DTYPE.get_or_init(make))
+        ::crossdock::element::dtype_made_once(&DTYPE, make)
     }
 }

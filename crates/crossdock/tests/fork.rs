@@ -264,3 +264,62 @@ fn a_child_goes_on_when_its_parent_is_gone() {
         }
     });
 }
+
+/// A field whose dtype is being made by another thread at the moment of a fork.
+#[cfg(feature = "derive")]
+mod slow {
+    use std::sync::Barrier;
+
+    use super::*;
+
+    pub(super) static BEGUN: Barrier = Barrier::new(2);
+    pub(super) static GO_ON: Barrier = Barrier::new(2);
+
+    thread_local! {
+        pub(super) static WAITS: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
+    }
+
+    #[derive(Clone, Copy)]
+    #[repr(transparent)]
+    pub(super) struct Slow(u32);
+
+    // SAFETY: a number.
+    unsafe impl crossdock::memory::Pod for Slow {}
+    // SAFETY: 4 bytes, all of them of the number.
+    unsafe impl crossdock::element::Element for Slow {
+        fn dtype() -> DType {
+            if WAITS.get() {
+                BEGUN.wait();
+                GO_ON.wait();
+            }
+            DType::U32
+        }
+    }
+
+    #[derive(Clone, Copy, crossdock::element::Element)]
+    #[repr(C)]
+    pub(super) struct Record {
+        slow: Slow,
+        number: f32,
+    }
+}
+
+#[cfg(feature = "derive")]
+#[test]
+fn a_child_makes_the_dtype_of_a_record_that_another_thread_was_making() {
+    use crossdock::element::Element;
+
+    let _alone = alone();
+    let text = std::thread::scope(|scope| {
+        let other = scope.spawn(|| {
+            slow::WAITS.set(true);
+            slow::Record::dtype().to_string()
+        });
+        slow::BEGUN.wait();
+        let status = fork_and_wait(|| slow::Record::dtype().itemsize() == 8);
+        slow::GO_ON.wait();
+        assert_eq!(status, 0, "the child waited for a thread that it does not have");
+        other.join().unwrap()
+    });
+    assert_eq!(slow::Record::dtype().to_string(), text);
+}

@@ -47,6 +47,31 @@ fn no_layer_uses_one_above_it() {
     assert!(violations.is_empty(), "\n{}\n", violations.join("\n"));
 }
 
+/// What a cell, a static or a lock is set by once: a child that is forked meanwhile waits for a thread
+/// that it does not have.
+const ONCE: [&str; 4] = ["get_or_init(", "LazyLock", "call_once", "LazyCell"];
+
+/// Where they may stand, and why.
+const MAY_BLOCK: &[(&str, &str)] = &[("memory/fault.rs", "it is set under a lock that is held across forks")];
+
+#[test]
+fn cells_are_set_so_that_a_forked_child_does_not_wait_for_them() {
+    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut files = Vec::new();
+    rust_files(&src, &mut files);
+    let mut found = Vec::new();
+    for file in &files {
+        let source = fs::read_to_string(src.join(file)).unwrap();
+        let code = source.split("#[cfg(test)]").next().unwrap().split("#[cfg(all(test").next().unwrap();
+        let lines = code.lines().filter(|line| !line.trim_start().starts_with("//"));
+        if lines.into_iter().any(|line| ONCE.iter().any(|word| line.contains(word))) {
+            found.push(file.to_string_lossy().into_owned());
+        }
+    }
+    let expected: Vec<&str> = MAY_BLOCK.iter().map(|(file, _)| *file).collect();
+    assert_eq!(found, expected, "use `memory::fork::get_or_make`");
+}
+
 /// All Rust files under `src`, as paths relative to it.
 fn rust_files(src: &Path, files: &mut Vec<PathBuf>) {
     let mut folders = vec![src.to_owned()];

@@ -11,6 +11,7 @@ mod dtype;
 mod extended;
 mod field_of;
 mod float;
+mod once;
 mod padding;
 mod record;
 mod scalar;
@@ -23,6 +24,8 @@ pub use self::dtype::{DType, DTypeKind};
 pub use self::field_of::{FieldName, FieldOf};
 pub(crate) use self::field_of::{no_field, no_field_among};
 pub(crate) use self::float::{Flavour, FloatFormat};
+#[doc(hidden)]
+pub use self::once::dtype_made_once;
 #[doc(hidden)]
 pub use self::padding::Padding;
 pub use self::record::{Field, MAX_DEPTH, MAX_PARTS, Record, SubArray};

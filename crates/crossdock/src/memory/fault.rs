@@ -10,6 +10,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
 
 use crate::error::{Error, Kind, Result};
+use crate::memory::fork::ForkLock;
 use crate::memory::unload;
 
 /// How many ranges can be watched at once. A fixed table, because a signal handler can neither lock nor allocate.
@@ -17,7 +18,8 @@ const SLOTS: usize = 128;
 
 static TABLE: [Slot; SLOTS] = [const { Slot::new() }; SLOTS];
 
-/// What was in force before the handler was installed. Set once, before any range is watched.
+/// What was in force before the handler was installed. Set once, under the lock of [`install`],
+/// before any range is watched.
 static PREVIOUS: OnceLock<Option<Previous>> = OnceLock::new();
 
 struct Previous(libc::sigaction);
@@ -113,14 +115,17 @@ impl Drop for Watch {
 }
 
 fn install() -> Result<()> {
-    static INSTALLED: OnceLock<bool> = OnceLock::new();
-    let installed = INSTALLED.get_or_init(|| {
+    /// Held across forks, so that a child finds the handler installed or not, and never in between.
+    static INSTALLED: ForkLock<Option<bool>> = ForkLock::new(None);
+    // SAFETY: the lock is a static, which never moves.
+    let mut installed = unsafe { INSTALLED.lock() };
+    let is_installed = *installed.get_or_insert_with(|| {
         unload::stay_loaded();
         // What was in force is put down first: the handler may be called as soon as it is installed.
         PAGE_SIZE.store(page_size(), Ordering::Relaxed);
         PREVIOUS.get_or_init(in_force).is_some() && replace_handler()
     });
-    if *installed {
+    if is_installed {
         Ok(())
     } else {
         Err(Error::new(Kind::Io, "the handler that guards mapped files could not be installed"))

@@ -9,7 +9,7 @@
 use std::cell::{Cell, UnsafeCell};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// How often this process descends from a fork. Whoever started a thread compares: a child has none of its parent's.
 static GENERATION: AtomicU64 = AtomicU64::new(0);
@@ -93,6 +93,31 @@ impl<T: 'static> Drop for ForkLock<T> {
             registry().retain(|entry| !std::ptr::addr_eq(entry.0.as_ptr(), this));
         }
     }
+}
+
+/// Held while a cell gets its value, so that no fork copies a cell that a thread is in the middle of
+/// setting: in the child that thread does not exist, and the cell would block for ever.
+static SETTING: ForkLock<()> = ForkLock::new(());
+
+/// The value of a cell, made on first use. Use this in place of [`OnceLock::get_or_init`] wherever a
+/// forked child may ask. `make` runs under no lock: two threads that come first at the same time both
+/// make a value, and one value is kept.
+pub(crate) fn get_or_make<T>(cell: &OnceLock<T>, make: impl FnOnce() -> T) -> &T {
+    match cell.get() {
+        Some(value) => value,
+        None => set(cell, make()),
+    }
+}
+
+#[cold]
+fn set<T>(cell: &OnceLock<T>, made: T) -> &T {
+    // SAFETY: the lock is a static, which never moves.
+    let setting = unsafe { SETTING.lock() };
+    let second = cell.set(made);
+    // Dropping a second value can take other locks.
+    drop(setting);
+    drop(second);
+    cell.get().expect("this thread set the cell, or another thread did before")
 }
 
 thread_local! {
@@ -299,6 +324,33 @@ mod tests {
             assert_ne!(super::generation(), generation);
         }));
         assert_eq!(*lock(), before);
+    }
+
+    #[test]
+    fn a_child_gets_the_value_that_another_thread_was_making() {
+        static CELL: OnceLock<u32> = OnceLock::new();
+        let (begun, go_on) = (std::sync::Barrier::new(2), std::sync::Barrier::new(2));
+        std::thread::scope(|scope| {
+            let made = scope.spawn(|| {
+                *get_or_make(&CELL, || {
+                    begun.wait();
+                    go_on.wait();
+                    1
+                })
+            });
+            begun.wait();
+            let child = child_ends(|| assert_eq!(*get_or_make(&CELL, || 2), 2));
+            go_on.wait();
+            assert!(child, "the child waited for a thread that it does not have");
+            assert_eq!(made.join().unwrap(), 1);
+        });
+        assert_eq!(*get_or_make(&CELL, || 3), 1);
+    }
+
+    #[test]
+    fn a_value_may_be_made_of_another() {
+        static CELLS: [OnceLock<u32>; 2] = [const { OnceLock::new() }; 2];
+        assert_eq!(*get_or_make(&CELLS[0], || 1 + *get_or_make(&CELLS[1], || 5)), 6);
     }
 
     #[test]

@@ -22,7 +22,7 @@ mod conflict;
 mod copied;
 pub mod device;
 mod fault;
-mod fork;
+pub(crate) mod fork;
 mod glance;
 mod guard;
 mod hints;

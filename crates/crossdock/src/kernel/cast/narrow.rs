@@ -7,6 +7,7 @@ use std::sync::OnceLock;
 
 use crate::element::{Flavour, FloatFormat, ScalarKind};
 use crate::kernel::cast::step::{Args, Map, Test};
+use crate::memory::fork::get_or_make;
 
 const INFINITE: u32 = 0x7f80_0000;
 
@@ -134,7 +135,7 @@ const BYTES: [ScalarKind; 11] = [
 fn table(kind: ScalarKind, format: FloatFormat) -> Option<&'static [f32; 256]> {
     static TABLES: [OnceLock<[f32; 256]>; BYTES.len()] = [const { OnceLock::new() }; BYTES.len()];
     let table = &TABLES[BYTES.iter().position(|&other| other == kind)?];
-    Some(table.get_or_init(|| std::array::from_fn(|bits| format.decode(bits as u16) as f32)))
+    Some(get_or_make(table, || std::array::from_fn(|bits| format.decode(bits as u16) as f32)))
 }
 
 /// A pattern of 8 bits, looked up.

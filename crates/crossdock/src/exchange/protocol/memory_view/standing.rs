@@ -18,6 +18,7 @@ use crate::exchange::protocol::memory_view::last;
 use crate::exchange::protocol::memory_view::loan::Lender;
 use crate::exchange::protocol::memory_view::object::ArrayObject;
 use crate::exchange::protocol::memory_view::records::{self, Reserved};
+use crate::memory::fork::get_or_make;
 use crate::memory::{Lease, LeaseKind, Protocols};
 
 /// An array of which views are given for a hub of another's.
@@ -165,8 +166,9 @@ impl Inner {
         {
             lease.mark_exported(Protocols::MEMORY_VIEW);
             let record = record.reserve(self.object.as_ptr());
-            // One thread at a time is here, so that it is the first.
-            let _set = self.standing.set(Standing { lease, record });
+            // Of two threads, the second gives its lease and its record back. A child that was
+            // forked meanwhile can set its own.
+            get_or_make(&self.standing, || Standing { lease, record });
         }
         Ok(())
     }

@@ -15,6 +15,7 @@ use crate::memory::device::cuda::enabled::{copy, map};
 use crate::memory::device::{
     DeviceRegion, Effect, Event, MemoryManager, Meter, Stream, Transfer, Usage, adopt, adopt_own, queue,
 };
+use crate::memory::fork::get_or_make;
 use crate::memory::{Birth, Buffer, DeviceKind, Place};
 
 /// What memory of no bytes has for an address: ours, and nobody else's.
@@ -63,7 +64,7 @@ impl CudaMemory {
     }
 
     pub(super) fn exportable(&self) -> &Arc<Self> {
-        self.exportable.get_or_init(|| Self::new(self.core.clone(), Source::Driver))
+        get_or_make(&self.exportable, || Self::new(self.core.clone(), Source::Driver))
     }
 
     /// A buffer of memory that was not allocated here. Where this fails, it is released at once.
