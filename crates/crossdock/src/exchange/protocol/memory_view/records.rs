@@ -179,13 +179,22 @@ fn take_elsewhere() -> Result<Vacant> {
             Err(now) => head = now,
         }
     }
-    let next = |used: u32| (used < MOST).then_some(used + 1);
-    let number = USED.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next).map_err(|_| exhausted())?;
-    match find_or_make(number) {
-        Ok(slot) => Ok(Vacant { slot, number }),
-        // The number is lost, as one that is in use for ever.
-        Err(error) => Err(error),
+    let (slot, number) = next_number(&USED, find_or_make)?;
+    Ok(Vacant { slot, number })
+}
+
+/// The first number that no slot has had, and its slot. The slot is made first: where it cannot be
+/// allocated, the number stays free.
+fn next_number<S>(used: &AtomicU32, find_or_make: impl Fn(u32) -> Result<S>) -> Result<(S, u32)> {
+    let mut number = used.load(Ordering::Relaxed);
+    while number < MOST {
+        let slot = find_or_make(number)?;
+        match used.compare_exchange_weak(number, number + 1, Ordering::Relaxed, Ordering::Relaxed) {
+            Ok(_) => return Ok((slot, number)),
+            Err(now) => number = now,
+        }
     }
+    Err(exhausted())
 }
 
 /// The word of the list of all, with another first slot and another count.
@@ -377,5 +386,27 @@ mod tests {
         assert_eq!(place(FIRST + 64), (1, 128, 0));
         assert_eq!(place(MOST - 1), (CHUNKS - 2, 32 << (CHUNKS - 1), (32 << (CHUNKS - 1)) - 1));
         assert!(MORE_CHUNKS.get(place(MOST).0).is_none());
+    }
+
+    #[test]
+    fn a_number_whose_slot_could_not_be_allocated_stays_free() {
+        let used = AtomicU32::new(MOST - 1);
+        let failed = next_number(&used, |number| Err::<(), _>(Error::out_of_memory(number as usize, 1)));
+        assert!(failed.unwrap_err().is_out_of_memory());
+        assert_eq!(next_number(&used, |_| Ok(())).unwrap(), ((), MOST - 1));
+        let error = next_number(&used, |_| Ok(())).unwrap_err();
+        assert!(error.is_exhausted() && error.to_string().contains(&MOST.to_string()), "{error}");
+    }
+
+    #[test]
+    fn threads_that_come_at_the_same_time_get_numbers_of_their_own() {
+        let used = AtomicU32::new(0);
+        let take = || (0..1000).map(|_| next_number(&used, Ok).unwrap()).collect::<Vec<_>>();
+        let mut all = std::thread::scope(|scope| {
+            let threads = [scope.spawn(take), scope.spawn(take), scope.spawn(take)];
+            threads.map(|thread| thread.join().unwrap()).concat()
+        });
+        all.sort_unstable();
+        assert!(all.into_iter().eq((0..3000).map(|number| (number, number))));
     }
 }
