@@ -77,7 +77,7 @@ pub const BUGS: &[Bug] = &[
         id: "out-of-bounds",
         original: "no index is compared with the length of its axis, nor is the offset checked for overflow",
         here: "an index outside gives nothing, with the axis and its length",
-        deviations: &["item-out-of-bounds", "item-offset-wraps"],
+        deviations: &["item-out-of-bounds", "item-offset-wraps", "item-outside-addresses"],
     },
     Bug {
         id: "owner-changes",

@@ -164,7 +164,7 @@ fn items_are_read_as_by_ruby() {
 fn view(layout: &Recorded) -> View {
     let pointer =
         |numbers: &Option<Vec<isize>>| numbers.as_ref().map_or(ptr::null(), |numbers| numbers.as_ptr());
-    let data = ptr::without_provenance_mut(1 << 62);
+    let data = ptr::without_provenance_mut(layouts::ADDRESS);
     View {
         item_size: layout.item_size,
         ndim: layout.ndim,

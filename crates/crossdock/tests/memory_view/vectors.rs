@@ -11,7 +11,7 @@ fn view(layout: &Recorded) -> View {
     let pointer =
         |numbers: &Option<Vec<isize>>| numbers.as_ref().map_or(ptr::null(), |numbers| numbers.as_ptr());
     View {
-        data: ptr::without_provenance_mut(1 << 62),
+        data: ptr::without_provenance_mut(layouts::ADDRESS),
         item_size: layout.item_size,
         ndim: layout.ndim,
         shape: pointer(&layout.shape),
