@@ -402,7 +402,8 @@ XD_API bool xd_array_get(const xd_array_t *array, const ssize_t *index, xd_value
 /* Writes one element, converted with a check: what does not fit is XD_ERROR_VALUE. Lists are the parts of records and sub-arrays. */
 XD_API bool xd_array_set(const xd_array_t *array, const ssize_t *index, const xd_value *value, xd_error_t **error);
 
-/* Writes one value over every element. */
+/* Writes one value over every element. Where elements overlap, as those of xd_array_broadcast_to, it is XD_ERROR_LAYOUT, as for
+ * xd_array_assign. */
 XD_API bool xd_array_fill(const xd_array_t *array, const xd_value *value, xd_error_t **error);
 
 /* ----- copies, conversions, comparisons: what is copied is counted ----- */

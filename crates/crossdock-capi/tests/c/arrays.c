@@ -132,6 +132,13 @@ static void elements(void)
   CHECK_ERROR(XD_ERROR_READ_ONLY, "");
   xd_array_free(constant);
   CHECK(xd_array_fill(array, &seven, &error) && at(array, 1, 1) == 7);
+  ssize_t three[] = {3, 2, 2};
+  xd_array_t *wide = xd_array_broadcast_to(array, 3, three, &error);
+  CHECK(!xd_array_fill(wide, &seven, &error));
+  CHECK_ERROR(XD_ERROR_LAYOUT, "overlap");
+  CHECK(!xd_array_assign(wide, array, XD_CASTING_CHECKED, &error));
+  CHECK_ERROR(XD_ERROR_LAYOUT, "overlap");
+  xd_array_free(wide);
   xd_array_free(array);
 }
 

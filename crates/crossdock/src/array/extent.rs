@@ -37,7 +37,7 @@ impl DArray {
     }
 
     /// Checks that every element has bytes of its own. Behind pointers the check is weaker: rows
-    /// with gaps may interleave, so they pass if their pointers differ.
+    /// with gaps may interleave, so they pass if their first elements do not overlap.
     ///
     /// # Errors
     ///
@@ -53,7 +53,7 @@ impl DArray {
                 let (outer, inner) = self.shape().split_at(depth);
                 let row = Layout::new(inner, &self.strides()[depth..], self.layout().itemsize())?;
                 starts.sort_unstable();
-                let least = if row.order().is_some() { nbytes } else { 1 };
+                let least = if row.order().is_some() { nbytes } else { row.itemsize() };
                 starts.len() == outer.iter().product::<usize>()
                     && row.is_injective()
                     && starts.windows(2).all(|pair| pair[1] - pair[0] >= least)

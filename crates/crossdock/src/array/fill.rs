@@ -23,7 +23,9 @@ impl DArray {
     ///
     /// # Errors
     ///
-    /// `is_value` where the value does not fit; `is_conflict` while somebody holds Read or Write; `is_read_only`; `is_place`.
+    /// `is_value` where the value does not fit; `is_layout` where elements overlap, a repeated (broadcast) element among them: fill the
+    /// array before it is broadcast; `is_conflict` while a Read or Write lease is held; `is_read_only`; `is_place`;
+    /// `is_out_of_memory` for a list of the rows behind pointers.
     pub fn fill(&self, value: &Value) -> Result<()> {
         let mut bytes = vec![0; self.dtype().itemsize()];
         value.write(self.dtype(), &mut bytes)?;
@@ -32,6 +34,7 @@ impl DArray {
 
     /// One element's bytes everywhere, by whoever writes such memory.
     fn fill_bytes(&self, bytes: &[u8]) -> Result<()> {
+        self.check_apart()?;
         if let Some(engine) = self.engine()? {
             return self.filled_by(&*engine, bytes);
         }
@@ -108,15 +111,18 @@ impl<T: Element, const D: usize> Array<T, D> {
     ///
     /// # Errors
     ///
-    /// `is_conflict` while somebody holds Read or Write; `is_read_only`; `is_place`.
+    /// `is_layout` where elements overlap; `is_conflict` while a Read or Write lease is held; `is_read_only`; `is_place`.
     pub fn fill(&self, value: T) -> Result<()> {
         // SAFETY: a value of as many bytes, all initialised (Pod 2), which lives until the end of the call.
         let bytes = unsafe { std::slice::from_raw_parts((&raw const value).cast::<u8>(), size_of::<T>()) };
         if !self.place().is_host() {
             return DArray::from(self.clone()).fill_bytes(bytes);
         }
-        let _lease = self.raw().lease(LeaseKind::Share)?;
         let layout = self.layout().to_dynamic_trusted(size_of::<T>());
+        if !layout.is_injective() {
+            return Err(Error::new(Kind::Layout, overlap(layout.shape(), layout.strides())));
+        }
+        let _lease = self.raw().lease(LeaseKind::Share)?;
         // SAFETY: Array 1, under a Share lease.
         unsafe { kernel::fill(self.raw().ptr().as_ptr(), &layout, bytes) }
     }

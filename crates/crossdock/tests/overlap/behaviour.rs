@@ -4,10 +4,10 @@ use std::fs::File;
 use std::os::fd::AsFd;
 
 use crossdock::element::DType;
-use crossdock::layout::Layout;
+use crossdock::layout::{Layout, Order};
 use crossdock::memory::device::{Device, fenced::FencedDevice};
 use crossdock::memory::{Birth, Buffer, MapOptions, Place, copied_bytes_here, device};
-use crossdock::{Casting, DArray, s};
+use crossdock::{Array, Casting, DArray, s};
 
 use crate::{Block, numbers, over};
 
@@ -125,7 +125,7 @@ fn what_does_not_meet_is_copied_once_and_what_does_once_more() {
     assert_eq!(copied(&one, &part(&two, 3, 4)), 4004);
     let empty = part(&two, 7, 7);
     assert_eq!(copied(&part(&one, 7, 7), &empty), 0);
-    let other = DArray::from(crossdock::Array::from_vec(vec![7u32; 1000], [1000]).unwrap());
+    let other = DArray::from(Array::from_vec(vec![7u32; 1000], [1000]).unwrap());
     assert_eq!(copied(&one, &other), 4000);
 }
 
@@ -145,10 +145,10 @@ fn rows_behind_pointers_are_compared_with_a_direct_import_of_the_same_memory() {
     let rows = rows(&mut block, &[0, 80, 240], 10);
     let direct = over(&block.import(), DType::U32, &[8, 10]);
     let before = numbers(&direct);
-    // Row 2 of the block is both source and destination.
-    assign(&rows, &direct.slice(s![1..4, ..]).unwrap());
+    // Rows 0 and 6 of the block are exchanged: no order of copies does that without another copy.
+    assign(&rows, &direct.slice(s![..7;-3, ..]).unwrap());
     let mut expected = before.clone();
-    for (row, from) in [(0, 1), (2, 2), (6, 3)] {
+    for (row, from) in [(0, 6), (2, 3), (6, 0)] {
         expected[10 * row..][..10].copy_from_slice(&before[10 * from..][..10]);
     }
     assert!(numbers(&direct) == expected);
@@ -241,7 +241,7 @@ fn map(file: File) -> Buffer {
 fn check_shifted(one: &Buffer, two: &Buffer, how: &str) {
     assert_ne!(one.as_ptr(), two.as_ptr(), "{how}: one mapping shows nothing");
     let (one, two) = (over(one, DType::U32, &[10000]), over(two, DType::U32, &[10000]));
-    let counting = crossdock::Array::from_vec((0..10000u32).collect(), [10000]).unwrap();
+    let counting = Array::from_vec((0..10000u32).collect(), [10000]).unwrap();
     assign(&one, &counting.into());
     assign(&one.slice(s![1..]).unwrap(), &two.slice(s![..-1]).unwrap());
     assert!(numbers(&two).iter().enumerate().all(|(k, &n)| n as usize == k.saturating_sub(1)), "{how}");
@@ -289,7 +289,7 @@ fn windows_on_a_file_are_compared_by_their_bytes_of_it() {
     let other = folder.0.join("others");
     std::fs::write(&other, vec![0; 100_000]).unwrap();
     let other = over(&map(open(&other)), DType::U32, &[25000]);
-    assign(&low, &crossdock::Array::from_vec((0..2000u32).collect(), [2000]).unwrap().into());
+    assign(&low, &Array::from_vec((0..2000u32).collect(), [2000]).unwrap().into());
     assert_eq!(copied(&high, &low), 16000, "they share 4000 bytes");
     assert!(numbers(&high).iter().enumerate().all(|(k, &number)| number as usize == k));
     assert_eq!(copied(&apart, &low), 8000, "they share none");
@@ -387,4 +387,35 @@ fn a_layout_in_which_one_memory_is_read_again_and_again_is_copied_before() {
     assign(&one, &windows);
     let number = |k: usize| u32::from_ne_bytes(bytes[4 * k..][..4].try_into().unwrap());
     assert!(numbers(&one).iter().enumerate().all(|(k, &n)| n == number(k / 10 + k % 10)));
+}
+
+#[test]
+fn a_value_is_not_written_over_elements_that_overlap_as_an_array_is_not() {
+    let mut block = Block::counting(400);
+    let memory = block.import();
+    let of = |shape: &[usize], strides: &[isize]| {
+        let layout = Layout::new(shape, strides, 4).unwrap();
+        DArray::from_buffer(memory.clone(), DType::U32, layout, 0).unwrap()
+    };
+    let row = of(&[1, 10], &[40, 4]);
+    let (broadcast, bytes) = (row.broadcast_to(&[3, 10]).unwrap(), of(&[8], &[1]));
+    let shared = rows(&mut block, &[40, 40], 10);
+    let every_other = rows(&mut block, &[40, 42], 10).slice(s![.., ..;2]).unwrap();
+    let before = block.bytes();
+    let zero = DArray::zeros(DType::U32, &[], Order::RowMajor).unwrap();
+    for array in [broadcast.clone(), bytes, of(&[3, 4], &[8, 4]), shared, every_other] {
+        let assigned = array.assign(&zero, Casting::Checked).unwrap_err();
+        let filled = array.fill(&0.into()).unwrap_err();
+        assert!(filled.is_layout() && filled.to_string().contains("overlap"), "{filled}");
+        assert_eq!(filled.to_string(), assigned.to_string());
+    }
+    let typed = Array::<u32, 2>::try_from(broadcast).unwrap();
+    assert!(typed.fill(0).unwrap_err().is_layout());
+    assert!(block.bytes() == before);
+    // Elements that are left out, or that are none, overlap with nothing.
+    of(&[0, 10], &[0, 4]).fill(&0.into()).unwrap();
+    of(&[1], &[1]).fill(&7.into()).unwrap();
+    row.slice(s![.., ..;-2]).unwrap().fill(&7.into()).unwrap();
+    rows(&mut block, &[200, 240], 10).fill(&7.into()).unwrap();
+    assert_eq!(numbers(&of(&[2], &[4]))[0], 7);
 }
