@@ -4,6 +4,10 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use crossdock::DArray;
+use crossdock::element::DType;
+use crossdock::exchange::protocol::dlpack::{self, ExportOptions};
+use crossdock::layout::Order;
 use crossdock::memory::device::cuda;
 use crossdock::memory::{Birth, Buffer, DeviceKind, Place};
 
@@ -80,4 +84,28 @@ fn memory_that_the_driver_does_not_know_or_that_ends_before_is_refused_and_relea
     assert!(error.is_bounds() && error.to_string().contains("4000"), "{error}");
     assert_eq!(calls.load(Ordering::SeqCst), 2);
     raw::free(theirs);
+}
+
+#[test]
+fn managed_memory_comes_in_by_dlpack_at_the_device_that_the_driver_names() {
+    let _others = beside();
+    memory(DeviceKind::CUDA, 0);
+    let devices = cuda::devices().map_or(0, |devices| devices.len() as i32);
+    for ordinal in 0..devices.clamp(1, 2) {
+        let buffer = Buffer::on(&memory(DeviceKind::CUDA_MANAGED, ordinal), 1000).unwrap();
+        let array = DArray::from_buffer_in_order(buffer, DType::U8, &[1000], Order::RowMajor).unwrap();
+        // SAFETY: no code of this test writes the memory.
+        let options = unsafe { ExportOptions::new().trust_readonly() };
+        let exported = dlpack::export_versioned(&array, &options).unwrap();
+        let device = exported.managed().dl_tensor.device;
+        assert_eq!((device.device_type, device.device_id), (DeviceKind::CUDA_MANAGED.0, 0));
+        // SAFETY: exported just now, and consumed once.
+        let imported = unsafe { dlpack::import_versioned(exported.into_raw()) }.unwrap();
+        assert_eq!(imported.place(), place(DeviceKind::CUDA_MANAGED, ordinal));
+        let parts = imported.slice(crossdock::s![500..]).unwrap();
+        let exported = dlpack::export_legacy(&parts, &ExportOptions::new()).unwrap();
+        // SAFETY: as above.
+        let again = unsafe { dlpack::import_legacy(exported.into_raw()) }.unwrap();
+        assert_eq!(again.place(), place(DeviceKind::CUDA_MANAGED, ordinal));
+    }
 }

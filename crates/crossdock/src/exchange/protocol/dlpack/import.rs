@@ -21,6 +21,8 @@ use crate::memory::{Birth, Buffer, DeviceKind, Place, device};
 /// The array is read-only where the tensor says so. Its memory is [`Birth::Aliased`]: share or pin it. A tensor that
 /// says that it is a copy made for us is [`Birth::Sole`].
 ///
+/// The device of managed memory, which DLPack numbers 0, is the one that CUDA's driver names; without a driver it is 0.
+///
 /// # Errors
 ///
 /// `is_malformed` for a null struct, null data with elements, a null shape with axes, a negative
@@ -142,7 +144,7 @@ impl<M: Managed> Foreign<M> {
                 version.major, version.minor, VERSION.major, VERSION.minor
             )));
         }
-        let place = Place::from(tensor.device);
+        let place = place_of(&tensor);
         if !place.is_addressed() && place.kind() != DeviceKind::OPENCL {
             return Err(unsupported(format!("on {place}, data is a handle and not an address")));
         }
@@ -190,6 +192,17 @@ impl<M: Managed> Foreign<M> {
         let whole = unsafe { device::opencl::import(tensor.data, place, birth) }?;
         DArray::from_buffer(device::keeping(whole, self)?, dtype, layout, offset)
     }
+}
+
+/// Where a tensor is. DLPack numbers the device of managed memory 0, whichever it is; CUDA's driver
+/// knows it, as for CUDA's array interface. If the driver does not answer, the number stays 0.
+fn place_of(tensor: &DLTensor) -> Place {
+    let place = Place::from(tensor.device);
+    if place.kind() != DeviceKind::CUDA_MANAGED || tensor.data.is_null() {
+        return place;
+    }
+    let found = device::cuda::place_of(tensor.data.cast_const().cast());
+    found.ok().filter(|found| found.kind() == place.kind()).unwrap_or(place)
 }
 
 /// Shape and strides, checked.
