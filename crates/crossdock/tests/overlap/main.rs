@@ -4,6 +4,7 @@
 mod behaviour;
 mod random;
 mod roads;
+mod strides;
 
 use crossdock::element::DType;
 use crossdock::layout::Layout;

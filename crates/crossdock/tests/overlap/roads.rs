@@ -147,7 +147,7 @@ pub(crate) const ROADS: &[Road] = &[
 ];
 
 /// All of the memory as one buffer.
-fn whole(memory: &Memory, rng: &mut Rng) -> Buffer {
+pub(crate) fn whole(memory: &Memory, rng: &mut Rng) -> Buffer {
     // SAFETY: the memory outlives the arrays of a case, and is only accessed between operations.
     unsafe { Buffer::from_foreign(memory.address(rng), memory.nbytes, Place::CPU, Birth::Aliased, || {}) }
         .unwrap()
