@@ -35,7 +35,7 @@ pub(crate) fn stop(child: &mut Child) -> Result<()> {
         next += 1;
     }
     let mut kill = Command::new("sh");
-    kill.args(["-c", "kill -KILL \"$@\"", "sh"]).args(family.iter().map(u32::to_string));
+    kill.args(["-c", "kill -KILL \"$@\" 2>/dev/null", "sh"]).args(family.iter().map(u32::to_string));
     kill.status().context("`kill` cannot be started")?;
     child.wait()?;
     Ok(())

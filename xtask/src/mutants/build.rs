@@ -1,13 +1,15 @@
 //! Builds the test programs, and finds the mutants that do not compile.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
-use super::table::Build;
+use super::table::{Build, Language, Module};
+use crate::provision::WHEEL;
 use crate::run::Door;
 
 /// A build with its folders.
@@ -29,13 +31,17 @@ pub(super) enum Made {
 }
 
 impl Workshop<'_> {
-    /// Builds test programs.
+    /// Builds test programs, or the module that they load.
     pub(super) fn make(&self, programs: &BTreeSet<&str>) -> Result<Made> {
-        let Build { package, features, workspace, .. } = self.build;
-        let mut command =
-            self.door.cargo(&format!("test --no-run --message-format=json --package {package}"));
-        command.args(features.split_whitespace());
-        command.args(programs.iter().flat_map(|program| program.split_whitespace()));
+        let Build { package, features, workspace, module, .. } = self.build;
+        let what = if module.is_some() { "build --lib --locked" } else { "test --no-run" };
+        let mut command = self.door.cargo(what);
+        command.args(["--message-format=json", "--package", package]).args(features.split_whitespace());
+        if module.is_some() {
+            command.env("CARGO_PROFILE_DEV_OPT_LEVEL", "1");
+        } else {
+            command.args(programs.iter().flat_map(|program| program.split_whitespace()));
+        }
         command.current_dir(self.tree.join(workspace)).env("CARGO_TARGET_DIR", &self.target);
         // Compiles as fast as possible, and keeps the debug assertions. A lint is not what judges a
         // mutant.
@@ -46,7 +52,11 @@ impl Workshop<'_> {
         let messages = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
         let messages: Vec<Value> = messages.collect();
         if output.status.success() {
-            return Ok(Made::Programs(messages.iter().filter_map(program).collect()));
+            let programs = match module {
+                None => messages.iter().filter_map(program).collect(),
+                Some(module) => self.install(module, programs, &messages)?,
+            };
+            return Ok(Made::Programs(programs));
         }
         let errors: Vec<&Value> = messages
             .iter()
@@ -59,6 +69,26 @@ impl Workshop<'_> {
             bail!("the tests of {package} cannot be built, and no line is to blame");
         }
         Ok(Made::Errors(places, shown))
+    }
+
+    /// Puts the module where the interpreter finds it, which is every program's program.
+    fn install(
+        &self,
+        module: &Module,
+        programs: &BTreeSet<&str>,
+        messages: &[Value],
+    ) -> Result<BTreeMap<String, PathBuf>> {
+        let files = messages.iter().filter_map(|message| message["filenames"].as_array()).flatten();
+        let mut files = files.filter_map(Value::as_str).map(Path::new);
+        let library = files.find(|file| file.ends_with(module.library));
+        let library = library.with_context(|| format!("Cargo made no {}", module.library))?;
+        let place = self.tree.join(module.place);
+        fs::copy(library, &place).with_context(|| format!("{} cannot be written", place.display()))?;
+        let interpreter = match module.language {
+            Language::Python => WHEEL.python(self.door),
+            Language::Ruby => PathBuf::from("ruby"),
+        };
+        Ok(programs.iter().map(|&program| (program.to_owned(), interpreter.clone())).collect())
     }
 
     /// The places that an error is in, those inside of macros included.

@@ -17,7 +17,7 @@ mod trial;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
@@ -26,7 +26,7 @@ use self::build::{Made, Workshop};
 use self::list::Mutation;
 use self::outcome::{Fate, Mutant, Verdict};
 use self::switch::{Blame, Switched};
-use self::table::{Build, FILES, Mutated, Tests};
+use self::table::{Build, FILES, Language, Module, Mutated, Tests};
 use self::trial::Program;
 use crate::run::{Door, Run, at_once};
 
@@ -148,6 +148,12 @@ impl Work {
         tree::copy(&self.door, &tree)?;
         let target = self.folder.join("build").join(build.copy);
         let workshop = Workshop { door: &self.door, build, tree, target };
+        if let Some(Module { language: Language::Ruby, folder, .. }) = &build.module {
+            // The tests compile extensions against the headers.
+            let mut stage = Command::new("ruby");
+            stage.args(["-r", "./stage", "-e", "Stage.headers"]).current_dir(workshop.tree.join(folder));
+            Run::new(&self.door, "mutants")?.exec(&mut stage)?;
+        }
         let mut number = 0;
         let subjects = files.iter().map(|mutated| {
             let source = fs::read_to_string(workshop.tree.join(mutated.file))?;
@@ -160,16 +166,22 @@ impl Work {
         let programs = workshop.switched(&mut subjects)?;
         let judges = subjects.iter().map(|subject| workshop.judges(subject.mutated, &programs));
         let judges = judges.collect::<Result<Vec<_>>>()?;
+        // Twice: what is built alone takes longest, and the others can be looked at meanwhile.
         for (subject, judges) in subjects.iter_mut().zip(&judges) {
             judge(subject, judges)?;
+            self.keep(subject)?;
         }
         for (subject, judges) in subjects.iter_mut().zip(&judges) {
             workshop.judge_alone(subject, judges)?;
-            let path = self.outcomes(subject.mutated);
-            fs::create_dir_all(path.parent().context("outcomes have a folder")?)?;
-            outcome::write(&path, &subject.outcomes())?;
+            self.keep(subject)?;
         }
         Ok(())
+    }
+
+    fn keep(&self, subject: &Subject) -> Result<()> {
+        let path = self.outcomes(subject.mutated);
+        fs::create_dir_all(path.parent().context("outcomes have a folder")?)?;
+        outcome::write(&path, &subject.outcomes())
     }
 }
 
@@ -255,13 +267,17 @@ impl Workshop<'_> {
     /// The programs that judge a file, with how long each may take.
     fn judges(&self, mutated: &Mutated, programs: &Programs) -> Result<Vec<Judge>> {
         // Cargo runs tests in the folder of their package.
-        let mut folders = Path::new(mutated.file).ancestors().map(|folder| self.tree.join(folder));
-        let folder = folders.find(|folder| folder.join("Cargo.toml").exists());
-        let folder = folder.with_context(|| format!("{} has no package", mutated.file))?;
+        let mut folders = Path::new(mutated.file).ancestors();
+        let package = folders.find(|folder| self.tree.join(folder).join("Cargo.toml").exists());
+        let package = package.with_context(|| format!("{} has no package", mutated.file))?;
+        let folder = self.build.module.as_ref().map_or(package, |module| Path::new(module.folder));
         let judge = |tests: &Tests| {
             let path =
                 programs.get(tests.program).with_context(|| format!("`{}` was not built", tests.program))?;
-            let program = Program { path: path.clone(), folder: folder.clone(), filters: tests.filters };
+            let arguments =
+                self.build.module.as_ref().map_or_else(Vec::new, |module| module.tests(tests.program));
+            let (path, folder) = (path.clone(), self.tree.join(folder));
+            let program = Program { path, arguments, folder, filters: tests.filters };
             let patience = program.patience()?;
             Ok((program, patience))
         };

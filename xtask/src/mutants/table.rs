@@ -10,12 +10,43 @@ pub(crate) struct Build {
     pub(crate) package: &'static str,
     /// The feature arguments for Cargo.
     pub(crate) features: &'static str,
+    /// If the tests are those of another language, which loads what is built.
+    pub(crate) module: Option<Module>,
+}
+
+/// A library that an interpreter loads.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Module {
+    /// The file that Cargo makes.
+    pub(crate) library: &'static str,
+    /// Where the interpreter finds it, from the root of the checkout.
+    pub(crate) place: &'static str,
+    /// Where the tests run, from the root of the checkout.
+    pub(crate) folder: &'static str,
+    pub(crate) language: Language,
+}
+
+impl Module {
+    /// The arguments of the interpreter for a file of tests, up to the first that fails.
+    pub(crate) fn tests(&self, file: &str) -> Vec<String> {
+        let words = match self.language {
+            Language::Python => format!("-m pytest -x -q --color=no -p no:cacheprovider tests/{file}"),
+            Language::Ruby => format!("-Ilib -Itest test/{file} --stop-on-failure"),
+        };
+        words.split(' ').map(str::to_owned).collect()
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Language {
+    Python,
+    Ruby,
 }
 
 /// Some tests of a program.
 #[derive(Debug)]
 pub(crate) struct Tests {
-    /// For Cargo: `--lib`, or `--test` with a name.
+    /// For Cargo: `--lib`, or `--test` with a name. For a module: a file of tests.
     pub(crate) program: &'static str,
     /// Parts of names of tests; all tests of the program if empty.
     pub(crate) filters: &'static [&'static str],
@@ -29,8 +60,39 @@ pub(crate) struct Mutated {
     pub(crate) tests: &'static [Tests],
 }
 
-const LIBRARY: &Build =
-    &Build { copy: "library", workspace: ".", package: "crossdock", features: "--no-default-features" };
+const LIBRARY: &Build = &Build {
+    copy: "library",
+    workspace: ".",
+    package: "crossdock",
+    features: "--no-default-features",
+    module: None,
+};
+
+const WHEEL: &Build = &Build {
+    copy: "wheel",
+    workspace: "bindings/python",
+    package: "crossdock-python",
+    features: "",
+    module: Some(Module {
+        library: "lib_crossdock.so",
+        place: "bindings/python/python/crossdock/_crossdock.abi3.so",
+        folder: "bindings/python",
+        language: Language::Python,
+    }),
+};
+
+const GEM: &Build = &Build {
+    copy: "gem",
+    workspace: "bindings/ruby/ext/crossdock",
+    package: "crossdock-ruby",
+    features: "",
+    module: Some(Module {
+        library: "libcrossdock_ruby.so",
+        place: "bindings/ruby/lib/crossdock/crossdock.so",
+        folder: "bindings/ruby",
+        language: Language::Ruby,
+    }),
+};
 
 const fn unit(filters: &'static [&'static str]) -> Tests {
     Tests { program: "--lib", filters }
@@ -49,6 +111,14 @@ const ARRAYS: &[Tests] = &[unit(&["array::"]), test("--test arrays"), test("--te
 const DLPACK: &[Tests] = &[unit(&["dlpack"]), test("--test dlpack")];
 const VIEWS: &[Tests] = &[unit(&["memory_view", "view::"]), test("--test memory_view")];
 const ARROW: &[Tests] = &[unit(&["arrow"]), test("--test arrow_c")];
+
+const LENT: &[Tests] = &[test("test_buffers.py"), test("test_requests.py"), test("test_memory.py")];
+const IMPORTED: &[Tests] = &[test("test_interfaces.py"), test("test_records.py"), test("test_exchange.py")];
+const CAPSULES: &[Tests] = &[test("test_dlpack.py"), test("test_exchange.py"), test("test_devices.py")];
+const TABLES: &[Tests] = &[test("test_arrow.py"), test("test_bugs.py")];
+const GEM_VIEWS: &[Tests] = &[test("test_view.rb"), test("test_views.rb"), test("test_importers.rb")];
+const GEM_VALUES: &[Tests] = &[test("test_elements.rb"), test("test_make.rb"), test("test_index.rb")];
+const GEM_CAPSULES: &[Tests] = &[test("test_dlpack.rb"), test("test_arrow.rb"), test("test_importers.rb")];
 
 /// The files whose tests are tested: a wrong sign there silently corrupts data, or accesses another
 /// owner's memory.
@@ -70,6 +140,15 @@ pub(crate) const FILES: &[Mutated] = &[
     Mutated { file: "crates/crossdock/src/exchange/protocol/memory_view/foreign.rs", build: LIBRARY, tests: VIEWS },
     Mutated { file: "crates/crossdock/src/exchange/protocol/arrow/leaf.rs", build: LIBRARY, tests: ARROW },
     Mutated { file: "crates/crossdock/src/view/producer.rs", build: LIBRARY, tests: VIEWS },
+    Mutated { file: "bindings/python/src/buffer.rs", build: WHEEL, tests: LENT },
+    Mutated { file: "bindings/python/src/import.rs", build: WHEEL, tests: IMPORTED },
+    Mutated { file: "bindings/python/src/interface/import.rs", build: WHEEL, tests: IMPORTED },
+    Mutated { file: "bindings/python/src/dlpack.rs", build: WHEEL, tests: CAPSULES },
+    Mutated { file: "bindings/python/src/arrow/import.rs", build: WHEEL, tests: TABLES },
+    Mutated { file: "bindings/ruby/ext/crossdock/src/import.rs", build: GEM, tests: GEM_VIEWS },
+    Mutated { file: "bindings/ruby/ext/crossdock/src/views.rs", build: GEM, tests: GEM_VIEWS },
+    Mutated { file: "bindings/ruby/ext/crossdock/src/value.rs", build: GEM, tests: GEM_VALUES },
+    Mutated { file: "bindings/ruby/ext/crossdock/src/dlpack.rs", build: GEM, tests: GEM_CAPSULES },
 ];
 
 impl Mutated {
@@ -102,7 +181,8 @@ mod tests {
     #[test]
     fn a_file_is_named_from_its_own_workspace() {
         let named = |file, workspace| {
-            let build = Box::leak(Box::new(Build { copy: "", workspace, package: "", features: "" }));
+            let build =
+                Box::leak(Box::new(Build { copy: "", workspace, package: "", features: "", module: None }));
             Mutated { file, build, tests: &[] }.within()
         };
         assert_eq!(named("crates/crossdock/src/lib.rs", "."), "crates/crossdock/src/lib.rs");

@@ -26,8 +26,10 @@ const PAUSE: Duration = Duration::from_millis(5);
 #[derive(Clone, Debug)]
 pub(super) struct Program {
     pub(super) path: PathBuf,
-    /// Where its package lies, where it runs.
+    pub(super) arguments: Vec<String>,
+    /// Where it runs.
     pub(super) folder: PathBuf,
+    /// Parts of names, each of which a test must have. They are arguments too.
     pub(super) filters: &'static [&'static str],
 }
 
@@ -36,8 +38,10 @@ impl Program {
         // If a mutant takes all memory, the system ends it first, and not what runs beside it.
         let mut command = Command::new("sh");
         command.args(["-c", "echo 1000 2>/dev/null >/proc/self/oom_score_adj; exec \"$@\"", "sh"]);
-        command.arg(&self.path).args(self.filters).current_dir(&self.folder);
+        command.arg(&self.path).args(&self.arguments).args(self.filters).current_dir(&self.folder);
         command.env("CARGO_MANIFEST_DIR", &self.folder).env(CHOICE, mutant.to_string());
+        // For Python, and ignored by the others: the package beside the tests.
+        command.env("PYTHONPATH", self.folder.join("python")).env("PYTHONDONTWRITEBYTECODE", "1");
         command.stdin(Stdio::null()).stderr(Stdio::null());
         command
     }
@@ -50,8 +54,10 @@ impl Program {
         if !output.status.success() {
             bail!("{} fails without a mutant:\n{text}", self.path.display());
         }
-        filter::each_finds_some(self.filters, &filter::ran(&text))
-            .with_context(|| self.path.display().to_string())?;
+        if self.arguments.is_empty() {
+            filter::each_finds_some(self.filters, &filter::ran(&text))
+                .with_context(|| self.path.display().to_string())?;
+        }
         Ok(LEAST + begun.elapsed() * TIMES)
     }
 
@@ -113,7 +119,7 @@ mod tests {
         );
         fs::write(&path, text).unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
-        Program { path, folder, filters: &["a::low"] }
+        Program { path, arguments: vec![], folder, filters: &["a::low"] }
     }
 
     #[test]
