@@ -286,8 +286,12 @@ fn filling_writes_every_element_and_nothing_else() {
     large.slice(s![1..]).unwrap().fill(0x1234).unwrap();
     assert!(large.read().unwrap().to_vec()[1..].iter().all(|&element| element == 0x1234));
     assert_eq!(large.get([0]).unwrap(), 0);
-    let everywhere = Array::<u8, 1>::zeros([1]).unwrap().broadcast_to([3, 5]).unwrap();
-    everywhere.fill(7).unwrap();
+    // A repeated element is written where it is, and not by the view that repeats it.
+    let one = Array::<u8, 1>::zeros([1]).unwrap();
+    let everywhere = one.broadcast_to([3, 5]).unwrap();
+    assert!(everywhere.fill(7).unwrap_err().is_layout());
+    assert_eq!(everywhere.get([2, 4]).unwrap(), 0);
+    one.fill(7).unwrap();
     assert_eq!(everywhere.get([2, 4]).unwrap(), 7);
 }
 
