@@ -38,6 +38,34 @@ def test_columns_go_out_in_place(dtype):
     assert pa.field(ours).type == column.type
 
 
+@pytest.mark.parametrize("dtype", ["M8[s]", "M8[ms]", "M8[us]", "M8[ns]", "m8[s]", "m8[ms]", "m8[us]", "m8[ns]"])
+@pytest.mark.parametrize("shape", [(9,), (3, 3)])
+def test_moments_that_are_no_time_are_null_in_arrow_and_nat_in_numpy(dtype, shape):
+    theirs = np.arange(9).astype(dtype).reshape(shape)
+    theirs.flat[[1, 8]] = "NaT"
+    ours = crossdock.asarray(theirs, frozen=True)
+    before = crossdock.copied_bytes()
+    column = pa.array(ours)
+    assert crossdock.copied_bytes() - before == 2, "the bits alone"
+    values = column.storage.flatten() if len(shape) > 1 else column
+    assert values.null_count == 2 and values.is_null().to_pylist() == np.isnat(theirs).ravel().tolist()
+    if len(shape) == 1:
+        assert polars.Series(ours).is_null().to_list() == np.isnat(theirs).tolist()
+        assert column.to_numpy(zero_copy_only=False).tolist() == theirs.tolist()
+        assert crossdock.asarray(polars.Series(ours), copy=None).tolist().count(None) == 2
+    back = crossdock.asarray(column)
+    assert back.ptr == ours.ptr and np.asarray(back).tolist() == theirs.tolist()
+    valid = crossdock.from_arrow(ours, validity=True)[1]
+    assert valid.tolist() == (~np.isnat(theirs)).tolist()
+
+
+def test_moments_in_records_are_null_where_they_are_no_time():
+    theirs = np.array([("NaT", 1), ("2020-01-01", 2)], [("t", "M8[s]"), ("x", "f8")])
+    column = pa.array(crossdock.to_arrow(crossdock.asarray(theirs, frozen=True), copy=None))
+    assert column.null_count == 0 and column.field("t").is_null().to_pylist() == [True, False]
+    assert column.field("x").null_count == 0
+
+
 def test_axes_behind_the_first_are_tensors():
     theirs = np.arange(24.0).reshape(2, 3, 4)
     for view, permutation in [(theirs, None), (theirs.transpose(0, 2, 1), [1, 0])]:

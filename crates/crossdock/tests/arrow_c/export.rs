@@ -1,6 +1,6 @@
 //! Arrays lent by Arrow's structs: in place, as they are, or refused with the reason.
 
-use crossdock::element::{DType, Field, TimeUnit};
+use crossdock::element::{DType, Field, NAT, TimeUnit};
 use crossdock::exchange::protocol::arrow::abi::{ArrowArray, ArrowSchema};
 use crossdock::exchange::protocol::arrow::{self, ExportOptions};
 use crossdock::layout::{Layout, Order};
@@ -252,6 +252,65 @@ fn a_mask_without_nulls_is_no_bitmap() {
     assert_eq!(exported.array().null_count, 2);
     let error = take_over(exported).into_columns().unwrap_err();
     assert!(error.is_value() && error.to_string().contains("2 of 6"), "{error}");
+}
+
+fn moments(counts: &[i64], shape: &[usize]) -> DArray {
+    let counts = DArray::from_vec(counts.to_vec(), shape).unwrap();
+    counts.view_as(&DType::datetime(TimeUnit::NANOSECOND)).unwrap()
+}
+
+#[test]
+fn moments_that_are_not_a_time_are_null_and_come_back_as_they_are() {
+    let counts: Vec<i64> = (0..20).map(|count| if count % 7 == 3 { NAT } else { count }).collect();
+    for array in [moments(&counts, &[20]), moments(&counts, &[5, 4]).permute(&[0, 1]).unwrap()] {
+        let copied = copied_bytes_here();
+        let exported = arrow::export(&array, &options()).unwrap();
+        assert_eq!((exported.copied_nbytes(), copied_bytes_here() - copied), (0, 3), "the bitmap alone");
+        let back = take_over(exported).into_array().unwrap();
+        let numbers = |array: &DArray| array.view_as(&DType::I64).unwrap();
+        assert!(numbers(&back).equals(&numbers(&array)).unwrap() && back.as_ptr() == array.as_ptr());
+        let valid =
+            take_over(arrow::export(&array, &options()).unwrap()).into_array_with_validity().unwrap().1;
+        let valid = valid.unwrap().flatten().unwrap();
+        assert!((0..20).all(|index| valid.get(&[index]).unwrap().as_bool() == Some(index % 7 != 3)));
+    }
+    let all = moments(&[1, 2, 3], &[3]);
+    let copied = copied_bytes_here();
+    let exported = arrow::export(&all, &options()).unwrap();
+    assert_eq!((exported.array().null_count, exported.schema().flags), (0, 0));
+    assert_eq!(copied_bytes_here(), copied, "no bitmap is made");
+}
+
+#[test]
+fn a_mask_adds_nulls_to_those_that_are_not_a_time() {
+    let array = moments(&[1, NAT, 3, 4], &[4]);
+    let valid = |truth: [bool; 4]| {
+        DArray::from_vec(truth.map(u8::from).to_vec(), &[4]).unwrap().view_as(&DType::BOOL).unwrap()
+    };
+    for (mask, nulls) in [([true; 4], 1), ([false, true, true, true], 2), ([true, false, true, false], 2)] {
+        let exported = arrow::export(&array, &options().validity(valid(mask))).unwrap();
+        assert_eq!(exported.array().null_count, nulls);
+        let (_, again) = take_over(exported).into_array_with_validity().unwrap();
+        let again = again.unwrap();
+        for (index, is_valid) in mask.into_iter().enumerate() {
+            assert_eq!(again.get(&[index]).unwrap().as_bool(), Some(is_valid && index != 1));
+        }
+    }
+    // A null that is a time as a number is refused as an array.
+    let exported = arrow::export(&array, &options().validity(valid([false, true, true, true]))).unwrap();
+    assert!(take_over(exported).into_array().unwrap_err().is_value());
+    let durations = array.view_as(&DType::timedelta(TimeUnit::SECOND)).unwrap();
+    assert_eq!(arrow::export(&durations, &options()).unwrap().array().null_count, 1);
+    let numbers = array.view_as(&DType::I64).unwrap();
+    assert_eq!(arrow::export(&numbers, &options()).unwrap().array().null_count, 0);
+}
+
+#[test]
+fn moments_of_a_device_are_refused_since_nulls_cannot_be_read_there() {
+    let device = FencedDevice::new(4);
+    let array = moments(&[1, NAT], &[2]).copy_to(&device.memory()).unwrap();
+    let refusal = arrow::export_device(&array, &options()).unwrap_err();
+    assert!(refusal.to_string().contains("NaT"), "{refusal}");
 }
 
 #[test]

@@ -2,16 +2,17 @@
 
 use std::sync::Arc;
 
+use arrow_buffer::NullBuffer;
 use arrow_data::ArrayData;
 use arrow_schema::{ArrowError, DataType, Field};
 
 use crate::array::DArray;
-use crate::element::DType;
+use crate::element::{DType, NAT, ScalarKind};
 use crate::error::{Error, Kind, Result};
 use crate::exchange::crates::arrow::buffer::lend_elements;
 use crate::exchange::crates::arrow::dtype::{from_arrow, to_arrow};
 use crate::layout::{Layout, Order};
-use crate::memory::Buffer;
+use crate::memory::{Buffer, count_copied};
 
 impl TryFrom<&ArrayData> for DArray {
     type Error = Error;
@@ -20,7 +21,7 @@ impl TryFrom<&ArrayData> for DArray {
     /// nulls.
     ///
     /// Timestamps, dates in milliseconds, and durations are counts as they are there; the least count, which Arrow takes for a moment, is
-    /// "not a time" here.
+    /// "not a time" here, and may be null there.
     ///
     /// Who wants elements that can be written takes the column apart (`ArrayData::into_parts`), and makes a [`Buffer`] of its buffer.
     ///
@@ -77,10 +78,12 @@ impl<'a> Values<'a> {
             data = child;
         }
         let dtype = from_arrow(data.data_type())?;
-        check_nulls(data, start, len)?;
         let [buffer] = data.buffers() else {
             return Err(missing("buffer", data.buffers().len()));
         };
+        if !is_moment(&dtype) || !nulls_are_no_times(data, buffer, start, len) {
+            check_nulls(data, start, len)?;
+        }
         let start = data.offset().checked_add(start).ok_or_else(|| too_long(column))?;
         Ok(Self { buffer, dtype, shape, start })
     }
@@ -102,6 +105,20 @@ fn check_nulls(data: &ArrayData, start: usize, len: usize) -> Result<()> {
     }
 }
 
+/// Whether every date or duration that is null is no time as a number, too.
+fn nulls_are_no_times(data: &ArrayData, counts: &[u8], start: usize, len: usize) -> bool {
+    let (counts, _) = counts.as_chunks::<8>();
+    let Some(nulls) =
+        data.nulls().filter(|nulls| start.checked_add(len).is_some_and(|end| end <= nulls.len()))
+    else {
+        return false;
+    };
+    let Some(first) = data.offset().checked_add(start) else { return false };
+    let Some(counts) = first.checked_add(len).and_then(|end| counts.get(first..end)) else { return false };
+    let nulls = nulls.slice(start, len);
+    counts.iter().enumerate().all(|(index, count)| nulls.is_valid(index) || i64::from_ne_bytes(*count) == NAT)
+}
+
 fn missing(what: &str, count: usize) -> Error {
     Error::new(Kind::Malformed, format!("the column has {count} of what it must have one: {what}"))
 }
@@ -117,6 +134,7 @@ impl TryFrom<&DArray> for ArrayData {
 
     /// The same elements, under a Read lease, which its last clone gives back: axis 0 is the column, and each further axis, those of
     /// sub-arrays included, a list of a fixed size, of elements that are not null. O(rank²), with a few small heap blocks for each axis.
+    /// Dates and durations are read once: those that are not a time are null, by a bitmap that is made only if there is one.
     ///
     /// # Errors
     ///
@@ -146,14 +164,39 @@ impl TryFrom<&DArray> for ArrayData {
         }
         // SAFETY: without gaps, as just checked, so as many bytes as the elements have.
         let buffer = unsafe { lend_elements(ours.raw(), ours.nbytes(), dtype.alignment()) }?;
-        let mut data =
-            Self::builder(data_type.clone()).len(len).add_buffer(buffer).build().map_err(refused)?;
+        // Arrow has no number that stands for no time.
+        let nulls = match is_moment(dtype) {
+            true => times(&buffer),
+            false => None,
+        };
+        let mut is_nullable = nulls.is_some();
+        let builder = Self::builder(data_type.clone()).len(len).add_buffer(buffer).nulls(nulls);
+        let mut data = builder.build().map_err(refused)?;
         for (size, len) in levels.into_iter().rev() {
-            data_type = DataType::FixedSizeList(Arc::new(Field::new_list_field(data_type, false)), size);
+            let item = Field::new_list_field(data_type, std::mem::take(&mut is_nullable));
+            data_type = DataType::FixedSizeList(Arc::new(item), size);
             data = Self::builder(data_type.clone()).len(len).add_child_data(data).build().map_err(refused)?;
         }
         Ok(data)
     }
+}
+
+/// Whether elements are dates or durations.
+fn is_moment(dtype: &DType) -> bool {
+    let kind = dtype.as_scalar().map(|scalar| scalar.kind());
+    matches!(kind, Some(ScalarKind::DateTime(_) | ScalarKind::TimeDelta(_)))
+}
+
+/// The bitmap of dates or durations, of which those that are not a time are null; `None` where there
+/// is none. It is counted as copied.
+fn times(counts: &[u8]) -> Option<NullBuffer> {
+    let (counts, _) = counts.as_chunks::<8>();
+    let is_time = |count: &[u8; 8]| i64::from_ne_bytes(*count) != NAT;
+    if counts.iter().all(is_time) {
+        return None;
+    }
+    count_copied(counts.len().div_ceil(8));
+    Some(counts.iter().map(is_time).collect::<Vec<bool>>().into())
 }
 
 fn list_size(list: usize) -> Result<i32> {
@@ -193,7 +236,6 @@ mod tests {
     use crate::memory::device::{Device as _, fenced::FencedDevice};
     use crate::memory::{Birth, Protocols, copied_bytes};
     use crate::s;
-    use arrow_buffer::NullBuffer;
 
     fn column(data_type: DataType, len: usize, buffer: arrow_buffer::Buffer) -> ArrayData {
         ArrayData::builder(data_type).len(len).add_buffer(buffer).build().unwrap()
@@ -265,6 +307,31 @@ mod tests {
         assert_eq!((ours.dtype().to_string().as_str(), ours.strides()), ("V3", &[3][..]));
         let halves = column(DataType::Float16, 1, vec![0x3c00u16].into());
         assert_eq!(DArray::try_from(&halves).unwrap().get(&[0]).unwrap(), Value::from(1.0f64));
+    }
+
+    #[test]
+    fn moments_that_are_not_a_time_are_null_and_come_back_as_they_are() {
+        use crate::element::TimeUnit;
+        let counts = DArray::from_vec(vec![1, NAT, 3, 4, 5, NAT], &[3, 2]).unwrap();
+        let ours = counts.view_as(&DType::datetime(TimeUnit::SECOND)).unwrap();
+        let theirs = ArrayData::try_from(&ours).unwrap();
+        theirs.validate_full().unwrap();
+        assert_eq!((theirs.null_count(), theirs.child_data()[0].null_count()), (0, 2));
+        let back = DArray::try_from(&theirs).unwrap();
+        assert!(back.view_as(&DType::I64).unwrap().equals(&counts).unwrap());
+        assert_eq!(
+            (back.as_ptr(), DArray::try_from(&theirs.slice(2, 1)).unwrap().shape()),
+            (ours.as_ptr(), &[1, 2][..])
+        );
+        // A null that is a time as a number is refused.
+        let millis = DataType::Timestamp(arrow_schema::TimeUnit::Millisecond, None);
+        let theirs = column(millis, 2, vec![0i64, NAT].into());
+        for (valid, is_taken) in [([true, false], true), ([false, true], false)] {
+            let theirs = theirs.clone().into_builder().nulls(Some(NullBuffer::from(valid.to_vec()))).build();
+            assert_eq!(DArray::try_from(&theirs.unwrap()).is_ok(), is_taken);
+        }
+        let numbers = ArrayData::try_from(&counts).unwrap();
+        assert_eq!(numbers.child_data()[0].null_count(), 0);
     }
 
     #[test]

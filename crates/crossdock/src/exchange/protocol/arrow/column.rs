@@ -4,7 +4,7 @@ use std::ffi::CString;
 
 use crate::array::DArray;
 use crate::element::dialect::arrow::{BOOL8, FIXED_SHAPE_TENSOR, TensorShape, to_format};
-use crate::element::{DType, DTypeKind, Field};
+use crate::element::{DType, DTypeKind, Field, ScalarKind};
 use crate::error::{Error, Result};
 use crate::exchange::protocol::arrow::event::SyncEvent;
 use crate::exchange::protocol::arrow::metadata::Extension;
@@ -28,13 +28,19 @@ pub(super) struct Column {
 }
 
 impl Column {
-    /// Marks as null what a mask of the array's shape, in the order in which the elements lie, says.
-    pub(super) fn set_nulls(&mut self, nulls: Option<Nulls>) {
+    /// Marks as null what a mask of the array's shape, in the order in which the elements lie, says;
+    /// dates and durations that are not a time stay null.
+    pub(super) fn add_nulls(&mut self, nulls: Option<Nulls>) -> Result<()> {
         // The elements of tensors are a column below.
-        match &mut self.body {
-            Body::List(item) => item.nulls = nulls,
-            Body::Values { .. } | Body::Struct(_) => self.nulls = nulls,
-        }
+        let column = match &mut self.body {
+            Body::List(item) => item,
+            Body::Values { .. } | Body::Struct(_) => self,
+        };
+        column.nulls = match (column.nulls.take(), nulls) {
+            (Some(own), Some(more)) => Some(own.or(more, column.len)?),
+            (own, more) => own.or(more),
+        };
+        Ok(())
     }
 }
 
@@ -227,18 +233,36 @@ fn values(name: CString, len: usize, array: &DArray) -> Result<Column, Reason> {
         )));
     }
     let lease = array.raw().handle().lease(LeaseKind::Read);
+    let lease = lease.map_err(|conflict| Reason::Lease(conflict.into()))?;
+    // Arrow has no number that stands for no time: NaT would be a date 292 years away.
+    let nulls = match is_moment(array.dtype()) {
+        true => Nulls::of_times(array).map_err(Reason::Failed)?,
+        false => None,
+    };
     Ok(Column {
         format,
         name,
         extension: is_bool.then(|| Extension::new(BOOL8, String::new())),
         len,
-        nulls: None,
+        nulls,
         event: None,
-        body: Body::Values {
-            data: if is_empty { std::ptr::null() } else { array.as_ptr() },
-            lease: lease.map_err(|conflict| Reason::Lease(conflict.into()))?,
-        },
+        body: Body::Values { data: if is_empty { std::ptr::null() } else { array.as_ptr() }, lease },
     })
+}
+
+/// Whether elements are dates or durations.
+pub(super) fn is_moment(dtype: &DType) -> bool {
+    let kind = dtype.as_scalar().map(|scalar| scalar.kind());
+    matches!(kind, Some(ScalarKind::DateTime(_) | ScalarKind::TimeDelta(_)))
+}
+
+/// Whether a dtype has dates or durations in it, at whatever depth.
+pub(super) fn has_moments(dtype: &DType) -> bool {
+    match dtype.kind() {
+        DTypeKind::Scalar(_) => is_moment(dtype),
+        DTypeKind::SubArray(subarray) => has_moments(subarray.base()),
+        DTypeKind::Record(record) => record.fields().iter().any(|field| has_moments(field.dtype())),
+    }
 }
 
 /// Whether Arrow has a word for every part of a dtype: asked before anything is copied.

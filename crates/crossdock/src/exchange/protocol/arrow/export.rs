@@ -9,7 +9,7 @@ use crate::array::DArray;
 use crate::element::DType;
 use crate::exchange::protocol::arrow::abi::{ArrowArray, ArrowDeviceArray, ArrowSchema};
 use crate::exchange::protocol::arrow::column::{
-    Column, Parts, check_words, in_order, list_len, no_rows, permutation_of,
+    Column, Parts, check_words, has_moments, in_order, list_len, no_rows, permutation_of,
 };
 use crate::exchange::protocol::arrow::event::SyncEvent;
 use crate::exchange::protocol::arrow::lent::lend;
@@ -45,7 +45,7 @@ impl ExportOptions {
         self
     }
 
-    /// Says which elements are null: those at which a mask of truth values, of the array's shape, is false. Of it a bitmap is made, which
+    /// Says which elements are null (dates and durations that are not a time are null without it): those at which a mask of truth values, of the array's shape, is false. Of it a bitmap is made, which
     /// copies, and counts, a byte for each element; where all of it is true, there is none. Records are null as a whole.
     pub fn validity(mut self, mask: impl Into<DArray>) -> Self {
         self.validity = Some(mask.into());
@@ -60,7 +60,8 @@ impl ExportOptions {
 }
 
 /// Lends an array by the C Data interface: memory that the processor can address. O(rank) for each field, with some small heap
-/// blocks; nothing is copied unless the options permit it.
+/// blocks; nothing is copied unless the options permit it. Dates and durations are read once: those that are not a time (`NAT`) are null
+/// in Arrow, by a bitmap of a bit for each element, which is made, and counted as copied, only if there is one.
 ///
 /// # Errors
 ///
@@ -122,6 +123,7 @@ fn export_array<A: Lent>(
     check(array.place()).map_err(refuse)?;
     check_words(array.dtype()).map_err(refuse)?;
     check_validity(array, options).map_err(refuse)?;
+    check_times(array).map_err(refuse)?;
     list_len(array.shape().get(usize::from(!options.whole)..).unwrap_or_default()).map_err(refuse)?;
     let lend = |column: Column, place, copied| {
         let event = column.event.as_ref().map_or(ptr::null_mut(), |event| event.address());
@@ -155,6 +157,17 @@ fn check_validity(array: &DArray, options: &ExportOptions) -> Result<(), Reason>
     Err(Reason::Unsupported(format!("which elements are null cannot be told by a mask {text}")))
 }
 
+/// Refuses dates and durations that cannot be read from here: which of them are null is unknown.
+fn check_times(array: &DArray) -> Result<(), Reason> {
+    if array.place().is_host() || !has_moments(array.dtype()) {
+        return Ok(());
+    }
+    Err(Reason::Unsupported(format!(
+        "dates and durations that are not a time (NaT) are null in Arrow, and which are cannot be read on {}: copy it to the host",
+        array.place()
+    )))
+}
+
 /// The array with the axis that its rows are.
 fn rows(array: &DArray, options: &ExportOptions) -> Result<DArray, Reason> {
     match options.whole {
@@ -182,7 +195,8 @@ fn column(parts: Parts, options: &ExportOptions, axes: Option<&[usize]>) -> Resu
     if let Some(mask) = &options.validity {
         let mask = rows(mask, options)?;
         let sorted = axes.map_or_else(|| Ok(mask.clone()), |axes| mask.permute(axes));
-        column.set_nulls(sorted.and_then(|mask| Nulls::of(&mask)).map_err(Reason::Failed)?);
+        let nulls = sorted.and_then(|mask| Nulls::of(&mask)).map_err(Reason::Failed)?;
+        column.add_nulls(nulls).map_err(Reason::Failed)?;
     }
     Ok(column)
 }

@@ -7,9 +7,10 @@ use crate::array::DArray;
 use crate::element::DType;
 use crate::error::{Error, Kind, Result};
 use crate::exchange::protocol::arrow::abi::ArrowArray;
+use crate::exchange::protocol::arrow::column::is_moment;
 use crate::exchange::protocol::arrow::field::{Field, FieldKind, children, malformed, unsupported};
 use crate::exchange::protocol::arrow::foreign::Foreign;
-use crate::exchange::protocol::arrow::validity::{Bits, mask};
+use crate::exchange::protocol::arrow::validity::{Bits, mask, nulls_are_no_times};
 use crate::layout::{Layout, Order};
 use crate::memory::{Birth, Buffer, Place};
 
@@ -27,7 +28,8 @@ impl Leaf<'_> {
         &self.above.name
     }
 
-    /// As an array, which keeps the loan.
+    /// As an array, which keeps the loan. Null dates and durations are accepted where each of them is
+    /// not a time as a number, too.
     ///
     /// # Errors
     ///
@@ -35,19 +37,29 @@ impl Leaf<'_> {
     ///
     /// # Safety
     ///
-    /// The leaf is of this loan, on this device.
+    /// 1. The leaf is of this loan, on this device.
     pub(super) unsafe fn into_array(self, loan: &Arc<Foreign<ArrowArray>>, place: Place) -> Result<DArray> {
-        if let Some((nulls, rows)) = self.nulls().next() {
-            return Err(self.named(Error::new(
-                Kind::Value,
-                format!(
-                    "{nulls} of {rows} elements are null, which no dtype says: fill them, leave them out, or take the truth values \
-                     beside them (`into_array_with_validity`)"
-                ),
-            )));
+        let Some((nulls, rows)) = self.nulls().next() else {
+            // SAFETY: clause 1 of `# Safety`: the leaf is of this loan, on this device.
+            return unsafe { self.into_array_of_all(loan, place) };
+        };
+        let levels = self.above.levels.clone();
+        let refused = self.named(Error::new(
+            Kind::Value,
+            format!(
+                "{nulls} of {rows} elements are null, which no dtype says: fill them, leave them out, or take the truth values \
+                 beside them (`into_array_with_validity`)"
+            ),
+        ));
+        if !is_moment(&self.dtype) {
+            return Err(refused);
         }
-        // SAFETY: the caller's word.
-        unsafe { self.into_array_of_all(loan, place) }
+        // SAFETY: clause 1 of `# Safety`: the leaf is of this loan, on this device.
+        let array = unsafe { self.into_array_of_all(loan, place) }?;
+        match nulls_are_no_times(&levels, &array.buffer()?.0.read()?) {
+            true => Ok(array),
+            false => Err(refused),
+        }
     }
 
     /// As an array, with whatever lies where an element is null.

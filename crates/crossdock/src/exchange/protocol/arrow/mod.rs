@@ -29,8 +29,8 @@
 //!   column for each, made in one pass ([`DArray::to_columns`]).
 //! - On a device, work that is under way is not waited for where the device has events: the column comes with one, which its consumer waits
 //!   for. Where work of this library writes the memory, nobody can rely on it before that is over, and the export waits.
-//! - There are no nulls, unless a mask says which ([`ExportOptions::validity`]): the count is 0 and the bitmap null. Offsets are 0. Each column has a lease of its own, so that a consumer may
-//!   move a child away from its parent.
+//! - There are no nulls, unless a mask says which ([`ExportOptions::validity`]), or dates or durations are not a time (`NAT`): the count is 0
+//!   and the bitmap null. Offsets are 0. Each column has a lease of its own, so that a consumer may move a child away from its parent.
 //!
 //! What is imported:
 //!
@@ -40,7 +40,8 @@
 //!   The producer's word is taken for one thing: that what numbers and types say is there is constant memory.
 //! - An event that comes with a column is waited for by whoever touches the memory next, on the device or on the host.
 //! - A bitmap without nulls, or one that the producer says has none, changes nothing. Nulls are refused with their number, or carried
-//!   as truth values beside the array ([`Imported::into_array_with_validity`]).
+//!   as truth values beside the array ([`Imported::into_array_with_validity`]). Null dates and durations that are not a time as numbers
+//!   either (`NAT`) come as they are.
 //! - A struct is taken as columns, in place, or as records, by a copy. The memory is constant: Read and Pin leases can be had, never Share
 //!   nor Write.
 //!

@@ -1,7 +1,7 @@
 //! Bitmaps of what is not null: theirs as truth values, and the other way round.
 
 use crate::array::DArray;
-use crate::element::DType;
+use crate::element::{DType, NAT};
 use crate::error::{Error, Result};
 use crate::layout::{Layout, Order};
 use crate::memory::{BitmapBuilder, Buffer, count_copied};
@@ -87,10 +87,68 @@ impl Nulls {
         for &byte in copy.buffer()?.0.read()?.iter() {
             bits.append(byte != 0)?;
         }
+        Ok(Self::built(bits))
+    }
+
+    /// The bitmap of dates or durations that lie one after the other; `None` where all of them are a
+    /// time. Reads the elements once; where one is not a time, copies, and counts, a byte for eight.
+    ///
+    /// # Errors
+    ///
+    /// `is_out_of_memory`; `is_conflict` while there is a Write lease of the array; `is_place`.
+    pub(super) fn of_times(array: &DArray) -> Result<Option<Self>> {
+        if array.is_empty() {
+            return Ok(None);
+        }
+        let memory = array.buffer()?.0.read()?;
+        let (counts, _) = memory.as_chunks::<8>();
+        if counts.iter().all(is_time) {
+            return Ok(None);
+        }
+        let mut bits = BitmapBuilder::with_capacity(counts.len())?;
+        for count in counts {
+            bits.append(is_time(count))?;
+        }
+        count_copied(counts.len().div_ceil(8));
+        Ok(Self::built(bits))
+    }
+
+    fn built(bits: BitmapBuilder) -> Option<Self> {
         let count = bits.count_false();
         let (bits, _) = bits.finish();
-        Ok((count > 0).then_some(Self { bits, count }))
+        (count > 0).then_some(Self { bits, count })
     }
+
+    /// The bitmap of what one of two bitmaps, of so many elements, says to be null.
+    ///
+    /// # Errors
+    ///
+    /// `is_out_of_memory`.
+    pub(super) fn or(self, other: Self, len: usize) -> Result<Self> {
+        let (one, other) = (self.bits.read()?, other.bits.read()?);
+        let both: Vec<u8> = one.iter().zip(other.iter()).map(|(one, other)| one & other).collect();
+        let valid = |index: &usize| both[index / 8] >> (index % 8) & 1 != 0;
+        let count = (0..len).filter(|index| !valid(index)).count();
+        Ok(Self { bits: Buffer::from_vec(both)?, count })
+    }
+}
+
+fn is_time(count: &[u8; 8]) -> bool {
+    i64::from_ne_bytes(*count) != NAT
+}
+
+/// Whether every element that is null for one of the levels is no time as a number, too, so that the
+/// dtype itself says so. `times` are dates or durations, `levels` the bitmaps above them.
+pub(super) fn nulls_are_no_times(levels: &[Bits<'_>], times: &[u8]) -> bool {
+    let (counts, _) = times.as_chunks::<8>();
+    if counts.is_empty() {
+        return false;
+    }
+    // There are elements, so every level has rows.
+    levels.iter().all(|level| {
+        let rows = counts.chunks_exact(counts.len() / level.rows);
+        rows.enumerate().all(|(row, counts)| level.is_valid(row) || !counts.iter().any(is_time))
+    })
 }
 
 #[cfg(test)]
