@@ -130,16 +130,29 @@ impl Bytes {
 
     fn resize_to(&self, nbytes: usize) -> PyResult<()> {
         let taken = self.lock().take();
-        let mut memory = taken.ok_or_else(being_resized)?;
+        let mut taken = Taken { of: self, memory: Some(taken.ok_or_else(being_resized)?) };
+        let Some(memory) = &mut taken.memory else { return Err(being_resized()) };
         let before = memory.nbytes();
         let resized = memory.resize(nbytes);
-        *self.lock() = Some(memory);
+        drop(taken);
         resized.map_err(|error| match error.is_conflict() {
             true => PyBufferError::new_err(format!(
                 "a Buffer of {before} bytes cannot be resized to {nbytes}: {error}"
             )),
             false => exception(&error),
         })
+    }
+}
+
+/// The memory during a resize. Dropping it puts the memory back, also when the resize panics.
+struct Taken<'a> {
+    of: &'a Bytes,
+    memory: Option<memory::Buffer>,
+}
+
+impl Drop for Taken<'_> {
+    fn drop(&mut self) {
+        *self.of.lock() = self.memory.take();
     }
 }
 
