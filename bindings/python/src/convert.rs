@@ -9,7 +9,7 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyComplex, PyFloat, PyInt, PyList, PyString, PyTuple};
 
-use crate::{import, moment};
+use crate::{import, masked, moment};
 
 /// A number or truth value as a new reference, or null with an exception; none for other values. The caller holds the interpreter.
 #[inline]
@@ -109,6 +109,7 @@ pub(crate) fn to_value(object: &Bound<'_, PyAny>, dtype: Option<&DType>) -> PyRe
     if let Ok(bytes) = object.cast::<PyBytes>() {
         return Ok(Value::Bytes(bytes.as_bytes().to_vec()));
     }
+    masked::check(object)?;
     if let Some(record) = dtype.and_then(DType::as_record) {
         let parts = object.cast::<PyTuple>()?;
         let fields = record.fields();

@@ -21,6 +21,7 @@ use pyo3::{intern, sync::PyOnceLock};
 use crate::arguments::Arguments;
 use crate::capsule::{capsule, pointer, rename};
 use crate::errors;
+use crate::masked;
 
 const LEGACY: &CStr = c"dltensor";
 const VERSIONED: &CStr = c"dltensor_versioned";
@@ -125,6 +126,7 @@ pub(crate) fn import(
     copy: Option<bool>,
 ) -> PyResult<DArray> {
     let py = object.py();
+    masked::check(object)?;
     if is_negated(object)? {
         return Err(PyBufferError::new_err(
             "the tensor's elements are the negatives of what lies in its memory (is_neg()), which DLPack does not say: \

@@ -11,7 +11,12 @@ use pyo3::exceptions::{
 use pyo3::prelude::*;
 
 /// What the library's texts call by its name in Rust, and what that is in Python.
-const NAMES: [(&str, &str); 10] = [
+const NAMES: [(&str, &str); 15] = [
+    ("turn it around (`to_byte_order`)", "convert it (x.astype('=f8') of float64)"),
+    ("see `DArray::from_indirect`", "a buffer of Python's says so itself"),
+    ("raise `most_nbytes` for a peer that is trusted", "send it in parts"),
+    ("copy the array (`to_order`)", "copy the array (x.copy())"),
+    (", or see `Buffer::events` for what it is", ""),
     ("`into_array_with_validity`", "crossdock.from_arrow(obj, validity=True)"),
     ("`into_columns`", "crossdock.from_arrow(obj)"),
     ("`into_records`", "crossdock.asarray(obj, copy=None)"),

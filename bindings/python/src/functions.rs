@@ -7,7 +7,7 @@ use crossdock::array::{ArrayOptions, CopyPolicy};
 use crossdock::element::{DType, Value};
 use crossdock::layout::{Layout, Order};
 use crossdock::memory::{self, Birth, Buffer, Place};
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
 use crate::convert::to_value;
@@ -23,6 +23,9 @@ use crate::{arrow, device, dlpack, import, nested};
 ///
 /// It is taken by the first protocol by which the object shares its memory: a buffer (PEP 3118), Arrow, DLPack, NumPy's array interface,
 /// ``__array__``.
+///
+/// Elements that mean more than their numbers are refused: masked ones of NumPy, nulls, integers that pandas would round. A frame of pandas
+/// is its columns, without the labels of its rows, as in ``DataFrame.to_numpy``; columns of several types are records.
 ///
 /// Parameters
 /// ----------
@@ -324,7 +327,12 @@ pub(crate) fn elements(nbytes: usize, dtype: &DType) -> PyResult<usize> {
 pub(crate) fn extents(shape: &Bound<'_, PyAny>) -> PyResult<Vec<usize>> {
     let lengths: Vec<isize> = match shape.extract() {
         Ok(len) => vec![len],
-        Err(_) => shape.extract()?,
+        Err(_) => shape.extract().map_err(|_| {
+            let name = shape.get_type().qualname().map(|name| name.to_string()).unwrap_or_default();
+            PyTypeError::new_err(format!(
+                "a shape is an integer or a sequence of integers, not {shape} ({name})"
+            ))
+        })?,
     };
     let extent = |len: isize| {
         usize::try_from(len)
@@ -455,7 +463,7 @@ pub(crate) fn from_dlpack<'py>(
 ///     Anything with ``__arrow_c_array__``, ``__arrow_c_device_array__`` or ``__arrow_c_stream__``.
 /// validity : bool, default False
 ///     True gives a pair of arrays for each column: the values, with anything where one is null, and truth values, which are false there
-///     (or None, where no value is null). Otherwise nulls are refused.
+///     (or None, where no value is null). Otherwise nulls are refused, except for dates and durations that are NaT there.
 /// chunks : bool, default False
 ///     True gives a list with an item for each chunk of a stream. Otherwise there has to be one chunk.
 /// pairs : bool, default False
@@ -493,7 +501,8 @@ pub(crate) fn from_arrow<'py>(
 
 /// An array as a column for Arrow's libraries, with what the array itself cannot say.
 ///
-/// Without any of that, ``pyarrow.array(x)`` and the like take the array itself.
+/// Without any of that, ``pyarrow.array(x)`` and the like take the array itself. Dates and durations that are not a time (NaT) are null in
+/// either case.
 ///
 /// Parameters
 /// ----------

@@ -19,7 +19,7 @@ use crate::entry::fetch;
 use crate::errors::{self, Raise};
 use crate::functions::copied;
 use crate::owner::Owner;
-use crate::{memory, moment, protocols, records};
+use crate::{masked, memory, moment, protocols, records};
 
 /// An array, and why it is a copy where none was asked for.
 pub(crate) struct Taken {
@@ -47,6 +47,7 @@ fn take_otherwise(
     policy: CopyPolicy,
     in_place: PyResult<DArray>,
 ) -> PyResult<Taken> {
+    masked::check(object)?;
     let array = match (in_place, policy) {
         (Ok(array), CopyPolicy::Always) => copied(object.py(), &array)?,
         (Ok(array), _) => array,
@@ -111,6 +112,7 @@ pub(crate) fn buffer_to<'a>(
     object: &Bound<'_, PyAny>,
     with: Option<Owner>,
 ) -> PyResult<&'a mut DArray> {
+    masked::check(object)?;
     let may_ask_again = with.is_none();
     match request_to(place, object, with, Flags::FULL_RO) {
         Ok(array) if records::is_certain(array.dtype()) => {}

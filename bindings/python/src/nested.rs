@@ -88,7 +88,11 @@ pub(crate) fn read(object: &Bound<'_, PyAny>, dtype: Option<&DType>) -> PyResult
     found.read(object, 0, &mut true)?;
     let own = match dtype {
         Some(dtype) => dtype.clone(),
-        None => least(&found.values).raise()?,
+        None => {
+            let own = least(&found.values).raise()?;
+            of_one_kind(&own, &found.values)?;
+            own
+        }
     };
     let mut values = found.values.into_iter();
     // As many as the shape has elements.
@@ -139,6 +143,39 @@ impl Found<'_> {
             self.read(&item?, depth + 1, first)?;
         }
         Ok(())
+    }
+}
+
+/// Refuses values of which no dtype holds all: only numbers and truth values of several types have one.
+fn of_one_kind(own: &DType, values: &[Value]) -> PyResult<()> {
+    let kind = own.as_scalar().map(|scalar| scalar.kind());
+    let is_number = !matches!(
+        kind,
+        Some(ScalarKind::Bytes(_) | ScalarKind::Text(_) | ScalarKind::DateTime(_) | ScalarKind::TimeDelta(_))
+    );
+    let (Some(first), true) = (values.first().map(kind_of), is_number) else { return Ok(()) };
+    let Some(other) = values.iter().map(kind_of).find(|kind| *kind != first) else { return Ok(()) };
+    let are_both = |name: &str| first.starts_with(name) && other.starts_with(name);
+    let advice = match are_both("datetime64") || are_both("timedelta64") {
+        true => format!(" (dtype={:?})", if other.ends_with("[D]") { &first } else { &other }),
+        false => String::new(),
+    };
+    Err(PyValueError::new_err(format!(
+        "the values are of several types, {first} and {other}: name the dtype that all are to have{advice}, or convert them"
+    )))
+}
+
+/// The values of which one dtype holds all.
+fn kind_of(value: &Value) -> String {
+    match value {
+        Value::DateTime { unit, .. } => DType::datetime(*unit).to_string(),
+        Value::TimeDelta { unit, .. } => DType::timedelta(*unit).to_string(),
+        Value::Bytes(_) => "bytes".to_owned(),
+        Value::Text(_) => "text".to_owned(),
+        Value::Void(_) => "opaque bytes".to_owned(),
+        Value::Record(_) => "records".to_owned(),
+        Value::Array(_) => "arrays".to_owned(),
+        _ => "numbers".to_owned(),
     }
 }
 

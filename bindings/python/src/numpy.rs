@@ -12,7 +12,7 @@ use crate::arguments::Arguments;
 use crate::errors::{self, Raise};
 use crate::import::{has_buffer, lend as lend_by_any};
 use crate::object::wrap;
-use crate::records;
+use crate::{pandas, records};
 
 /// The types that NumPy does not have by itself, and DLPack and `ml_dtypes` have.
 const EXTENDED: [DType; 13] = [
@@ -180,7 +180,7 @@ pub(crate) fn lend(object: &Bound<'_, PyAny>) -> PyResult<DArray> {
         given => given,
     };
     let refused = |error| errors::producer(py, "__array__(copy=False)", error);
-    let first = taken(&ask().map_err(refused)?)?;
+    let first = taken_of(object, &ask().map_err(refused)?)?;
     // There are those that copy all the same. Two that are alive at once and share their memory are no copies.
     let second = taken(&ask().map_err(refused)?)?;
     if !first.is_empty() && first.as_ptr() != second.as_ptr() {
@@ -195,7 +195,11 @@ pub(crate) fn lend(object: &Bound<'_, PyAny>) -> PyResult<DArray> {
 pub(crate) fn copied(object: &Bound<'_, PyAny>) -> PyResult<DArray> {
     let py = object.py();
     let made = object.call_method0(intern!(py, "__array__"));
-    taken(&made.map_err(|error| errors::producer(py, "__array__()", error))?)
+    taken_of(object, &made.map_err(|error| errors::producer(py, "__array__()", error))?)
+}
+
+fn taken_of(object: &Bound<'_, PyAny>, given: &Bound<'_, PyAny>) -> PyResult<DArray> {
+    taken(given).map_err(|error| pandas::explained(object, error))
 }
 
 /// What `__array__` gave is an array of NumPy's, which has more to say for itself.

@@ -20,7 +20,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyType;
 
 use crate::arrow::Elements;
-use crate::{arrow, dlpack, interface, numpy, pillow, python_buffer};
+use crate::{arrow, dlpack, interface, masked, numpy, pandas, pillow, python_buffer};
 
 /// A protocol by which an object may lend its memory.
 struct Protocol {
@@ -91,6 +91,7 @@ fn lend_by_arrow(object: &Bound<'_, PyAny>) -> Result<DArray, Refused> {
 /// An array in place, by the first protocol that gives one, behind that of buffers. `first` is why that gave none, if it was asked.
 #[cold]
 pub(crate) fn lend(object: &Bound<'_, PyAny>, first: Option<PyErr>) -> PyResult<DArray> {
+    masked::check(object)?;
     let mut refused: Vec<(&str, PyErr)> = first.into_iter().map(|error| ("PEP 3118", error)).collect();
     // Classes have the attributes that their objects have, and lend nothing.
     let others = if object.is_instance_of::<PyType>() { &[] } else { OTHERS };
@@ -174,6 +175,9 @@ pub(crate) fn copied(object: &Bound<'_, PyAny>) -> PyResult<Option<DArray>> {
     }
     // For dictionary-encoded columns and the like, `__array__` may return floats for integers among
     // nulls; and PyArrow turns nulls into entries.
+    if let Some(made) = &array {
+        pandas::check_copy(object, made)?;
+    }
     if let (Some(made), Some(why)) = (&array, unknown)
         && (is_float(made) || has_nulls(object))
     {

@@ -5,6 +5,7 @@ import decimal as decimal_module
 import fractions
 import math
 import operator
+import re
 
 import numpy as np
 import pytest
@@ -359,3 +360,35 @@ def test_arrays_are_not_called_or_subclassed():
         crossdock.Array([1])
     with pytest.raises(TypeError):
         type("Sub", (crossdock.Array,), {})
+
+
+def test_values_without_a_common_dtype_are_named():
+    day, moment = datetime.date(2020, 1, 2), datetime.datetime(2020, 1, 2, 3)
+    for values, words in [
+        ([day, moment], r"datetime64\[D\] and datetime64\[us\].*dtype=\"datetime64\[us\]\""),
+        ([moment, day], r"datetime64\[us\] and datetime64\[D\].*dtype=\"datetime64\[us\]\""),
+        ([day, datetime.timedelta(1)], r"datetime64\[D\] and timedelta64\[us\]: name the dtype"),
+        ([1, "x"], "numbers and text"),
+        ([b"x", "x"], "bytes and text"),
+        ([day, 1], r"datetime64\[D\] and numbers"),
+    ]:
+        with pytest.raises(ValueError, match=words):
+            crossdock.array(values)
+    named = crossdock.array([day, moment], "datetime64[us]")
+    assert named.tolist() == [datetime.datetime(2020, 1, 2), moment]
+
+
+def test_errors_have_no_words_of_rust():
+    attempts = [
+        lambda: crossdock.zeros(2, ">f8").__arrow_c_array__(),
+        lambda: crossdock.zeros(()).__arrow_c_array__(),
+        lambda: crossdock.array([datetime.date(2020, 1, 1), 1]),
+        lambda: crossdock.zeros(2, 5),
+        lambda: crossdock.zeros("a"),
+        lambda: crossdock.asarray(b"abc").__setitem__(0, 1),
+    ]
+    for attempt in attempts:
+        with pytest.raises((BufferError, ValueError, TypeError)) as raised:
+            attempt()
+        text = str(raised.value)
+        assert not re.search(r"::|\bVec\b|DArray|DType|is_[a-z]+|to_byte_order|`[a-z_]+`|__name__", text), text

@@ -1,6 +1,6 @@
 //! Arrow, inwards: objects with `__arrow_c_array__`, `__arrow_c_device_array__` or `__arrow_c_stream__`.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use crossdock::element::DType;
 use crossdock::exchange::protocol::arrow::abi::{
@@ -19,6 +19,7 @@ use crate::detach::both_detached;
 use crate::errors::{self, Raise};
 use crate::functions::copied as copied_of;
 use crate::object::wrap;
+use crate::pandas;
 
 /// What [`take`] is to give.
 #[derive(Clone, Copy)]
@@ -189,8 +190,11 @@ fn only(object: &Bound<'_, PyAny>) -> Result<Imported, Failure> {
 }
 
 /// An array in place on the one column that an object lends.
+///
+/// Labels of rows of a pandas frame are left out, as in its `to_numpy`.
 pub(crate) fn lend(object: &Bound<'_, PyAny>) -> Result<DArray, Failure> {
-    Ok(only(object)?.into_array()?)
+    let bare = pandas::without_labels(object)?;
+    Ok(only(bare.as_ref().unwrap_or(object))?.into_array()?)
 }
 
 /// What Arrow knows about an object's elements, for a caller that copies them.
@@ -204,13 +208,15 @@ pub(crate) enum Elements {
     Unknown(Option<PyErr>),
 }
 
-/// Copies the elements that an object exports.
+/// Copies the elements that an object exports. Labels of rows of a pandas frame are left out, as in
+/// its `to_numpy`.
 ///
 /// # Errors
 ///
 /// If elements mean more than their numbers, by whichever protocol they would be copied.
 pub(crate) fn copied(object: &Bound<'_, PyAny>) -> PyResult<Elements> {
-    let chunks = match ask(object, usize::MAX) {
+    let bare = pandas::without_labels(object)?;
+    let chunks = match ask(bare.as_ref().unwrap_or(object), usize::MAX) {
         Ok(chunks) => chunks,
         Err(failure) if failure.loses() => return Err(failure.raise()),
         Err(Failure::Python(error)) if !error.is_instance_of::<PyException>(object.py()) => {
@@ -221,6 +227,20 @@ pub(crate) fn copied(object: &Bound<'_, PyAny>) -> PyResult<Elements> {
     };
     let (mut arrays, mut nulls) = (Vec::new(), None);
     for chunk in chunks {
+        if let Some(name) = repeated_name(&chunk) {
+            // Records have one field for each name, and a copy by another protocol has one type for all.
+            let columns = chunk.into_columns().map_err(Failure::from);
+            let first = match &columns {
+                Ok(columns) => columns.first().map(|(_, first)| first.dtype()),
+                Err(failure) if failure.loses() => return Err(columns.unwrap_err().raise()),
+                Err(_) => None,
+            };
+            let is_one_type = matches!((&columns, first), (Ok(columns), Some(first)) if columns.iter().all(|(_, column)| column.dtype() == first));
+            return match is_one_type {
+                true => Ok(Elements::Unknown(None)),
+                false => Err(repeated(&name)),
+            };
+        }
         let array = if chunk.child_names().is_some() {
             // Records cannot represent nulls, and no other protocol could copy them.
             chunk.into_records().map_err(Failure::from)
@@ -245,6 +265,21 @@ pub(crate) fn copied(object: &Bound<'_, PyAny>) -> PyResult<Elements> {
         (Some(_), None) => joined(object.py(), &arrays)?.map_or(Elements::Unknown(None), Elements::Copied),
         (None, _) => Elements::Unknown(None),
     })
+}
+
+/// A name that two columns of a struct have.
+fn repeated_name(chunk: &Imported) -> Option<String> {
+    let mut seen = HashSet::new();
+    let mut names = chunk.child_names()?.into_iter();
+    names.find(|&name| !seen.insert(name)).map(str::to_owned)
+}
+
+#[cold]
+fn repeated(name: &str) -> PyErr {
+    PyBufferError::new_err(format!(
+        "two columns are called {name:?}, and records have one field for each name: rename one of them, or take the columns one by \
+         one (crossdock.from_arrow(obj, pairs=True))"
+    ))
 }
 
 /// Concatenates chunks into one array. `None` if they are not rows of the same kind.
