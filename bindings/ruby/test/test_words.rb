@@ -25,7 +25,7 @@ class TestWords < Test::Unit::TestCase
     -> { Crossdock::Array[1].to_readonly.to_dlpack(legacy: true) } => /trust_readonly: true/,
     -> { Crossdock.from_arrow(column_of_two) } => /as: :columns.*as: :records/,
     -> { Crossdock.from_arrow(Crossdock::Array[1, 2].freeze.to_arrow(copy: true, mask: Crossdock::Array[true, false])) } => /as: :masked/,
-    -> { Crossdock::Array.new(5).freeze.to_arrow(copy: true) } => /array\[:new\].*whole: true/,
+    -> { Crossdock::Array.new(5).freeze.to_arrow(copy: true) } => /index :new.*whole: true/,
     -> { Crossdock::Array[1].to_readonly.share_memory(writable: true) } => /copy/,
     -> { Crossdock::Array[1].share_memory } => /copy/,
     -> { array = Crossdock::Array[1].to_readonly; kept = array.to_arrow(copy: true); Crossdock.view(array, writable: true) && kept } => /copy/,

@@ -45,7 +45,7 @@ const NAMES: [(&str, &str); 15] = [
     ("`into_array_with_validity`", "from_arrow with as: :masked"),
     ("`into_columns`", "from_arrow with as: :columns"),
     ("`into_records`", "from_arrow with as: :records"),
-    ("`insert_axis`", "array[:new]"),
+    ("`insert_axis`", "by the index :new"),
     ("`ExportOptions::whole`", "to_arrow with whole: true"),
     ("`to_order`", "copy"),
     ("or implement `Producer`", "by Crossdock.register"),

@@ -10,6 +10,7 @@ use crossdock::exchange::files::npz::Compression;
 use crossdock::exchange::files::{Format, NewFile, OpenOptions, jpeg, npy, npz, png, safetensors};
 use crossdock::layout::Order;
 use crossdock::memory::Buffer;
+use magnus::rb_sys::{FromRawValue, protect};
 use magnus::{RClass, RHash, RModule, RString, Ruby, Value, function, kwargs, method, prelude::*};
 
 use crate::blocking::without_lock;
@@ -62,7 +63,10 @@ fn save(ruby: &Ruby, this: Wrapped, path: PathBuf, wanted: Value) -> Result<Wrap
         closed?;
         return Ok(this);
     }
-    let file = again(ruby, || NewFile::create(&path).map_err(|error| Failure::of_file(ruby, &error, &path)))?;
+    let file = again(ruby, || Ok(NewFile::create(&path)?)).map_err(|failure| match failure {
+        Failure::Ours(error) => Failure::of_file(ruby, &error, &path),
+        other => other,
+    })?;
     let Some(descriptor) = file.written_through().map(AsRawFd::as_raw_fd) else {
         return Err(Failure::ours(ruby, format!("{path:?} became another file meanwhile: try again")));
     };
@@ -106,7 +110,7 @@ fn opened(ruby: &Ruby, path: &Path) -> Result<Value> {
     for name in ["WRONLY", "BINARY", "NOCTTY"] {
         flags |= constants.const_get::<_, i64>(name)?;
     }
-    again(ruby, || Ok(file.funcall("open", (path.to_path_buf(), flags))?))
+    Ok(file.funcall("open", (path.to_path_buf(), flags))?)
 }
 
 fn write_through(ruby: &Ruby, array: &DArray, path: &Path, format: Format, io: Value) -> Result<()> {
@@ -136,11 +140,12 @@ impl io::Write for RubyWriter<'_> {
             return Err(interrupted());
         }
         let bytes = &bytes[..bytes.len().min(MOST)];
-        let string = self.ruby.str_from_slice(bytes);
-        match self.io.funcall::<_, _, usize>("write", (string,)) {
-            Ok(count) => Ok(count),
-            Err(error) => Err(self.failed(error)),
-        }
+        // What is raised for want of memory must not jump over the library's frames.
+        // SAFETY: the bytes are copied before Ruby runs other code.
+        let made = protect(|| unsafe { rb_sys::rb_str_new(bytes.as_ptr().cast(), bytes.len() as _) });
+        // SAFETY: a String that Ruby just made.
+        let written = made.and_then(|made| self.io.funcall("write", (unsafe { Value::from_raw(made) },)));
+        written.map_err(|error| self.failed(error))
     }
 
     fn flush(&mut self) -> io::Result<()> {
