@@ -107,9 +107,10 @@ const COPY: &[Tests] = &[unit(&["plan::", "copy::"]), test("--test arrays")];
 const LEASES: &[Tests] = &[unit(&["word::"]), test("--test memory")];
 const CHARGE: &[Tests] = &[unit(&["charge::"]), test("--test pools")];
 const OVERLAP: &[Tests] = &[unit(&["overlap", "interleave"]), test("--test overlap")];
-const ARRAYS: &[Tests] = &[unit(&["array::"]), test("--test arrays"), test("--test overlap")];
+const ARRAYS: &[Tests] = &[test("--test overlap"), test("--test devices"), test("--test arrays")];
 const DLPACK: &[Tests] = &[unit(&["dlpack"]), test("--test dlpack")];
 const VIEWS: &[Tests] = &[unit(&["memory_view", "view::"]), test("--test memory_view")];
+const COPIES: &[Tests] = &[test("--test memory_view"), test("--test devices"), test("--test arrays")];
 const ARROW: &[Tests] = &[unit(&["arrow"]), test("--test arrow_c")];
 
 const LENT: &[Tests] = &[test("test_buffers.py"), test("test_requests.py"), test("test_memory.py")];
@@ -139,7 +140,7 @@ pub(crate) const FILES: &[Mutated] = &[
     Mutated { file: "crates/crossdock/src/exchange/protocol/dlpack/import.rs", build: LIBRARY, tests: DLPACK },
     Mutated { file: "crates/crossdock/src/exchange/protocol/memory_view/foreign.rs", build: LIBRARY, tests: VIEWS },
     Mutated { file: "crates/crossdock/src/exchange/protocol/arrow/leaf.rs", build: LIBRARY, tests: ARROW },
-    Mutated { file: "crates/crossdock/src/view/producer.rs", build: LIBRARY, tests: VIEWS },
+    Mutated { file: "crates/crossdock/src/view/producer.rs", build: LIBRARY, tests: COPIES },
     Mutated { file: "bindings/python/src/buffer.rs", build: WHEEL, tests: LENT },
     Mutated { file: "bindings/python/src/import.rs", build: WHEEL, tests: IMPORTED },
     Mutated { file: "bindings/python/src/interface/import.rs", build: WHEEL, tests: IMPORTED },

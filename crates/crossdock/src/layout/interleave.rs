@@ -17,8 +17,7 @@ impl Layout {
         }
         // Where the other layout's element begins in a grid cell that begins with an element of
         // this layout.
-        let apart = other_at.abs_diff(at) % grid;
-        let begins = if other_at < at && apart > 0 { grid - apart } else { apart };
+        let begins = (other_at as isize - at as isize).rem_euclid(grid as isize) as usize;
         self.itemsize() <= begins && begins + other.itemsize() <= grid
     }
 }

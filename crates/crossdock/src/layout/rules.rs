@@ -93,8 +93,8 @@ fn too_large(shape: &[usize], itemsize: usize) -> Error {
 #[inline]
 pub(super) fn extent(shape: &[usize], strides: &[isize], itemsize: usize) -> Result<usize> {
     let mut extent = Some(itemsize);
-    for (&len, &stride) in shape.iter().zip(strides).filter(|&(&len, _)| len > 1) {
-        let reach = (len - 1).checked_mul(stride.unsigned_abs());
+    for (&len, &stride) in shape.iter().zip(strides) {
+        let reach = len.saturating_sub(1).checked_mul(stride.unsigned_abs());
         extent = extent.zip(reach).and_then(|(extent, reach)| extent.checked_add(reach));
     }
     match extent {
@@ -281,6 +281,15 @@ mod tests {
         assert_eq!(strides, [10, 10, 2]);
         contiguous_strides(&[4, 1, 5], 2, Order::ColumnMajor, &mut strides);
         assert_eq!(strides, [2, 8, 8]);
+    }
+
+    #[test]
+    fn contiguous_strides_are_filled_in_or_refused() {
+        let mut strides = [0; 2];
+        fill_contiguous(&[2, 3], 8, Order::RowMajor, &mut strides).unwrap();
+        assert_eq!(strides, [24, 8]);
+        let error = fill_contiguous(&[usize::MAX, 3], 8, Order::RowMajor, &mut strides).unwrap_err();
+        assert!(error.is_overflow() && strides == [24, 8], "{error}");
     }
 
     #[test]

@@ -117,20 +117,21 @@ pub(super) fn pick(start: isize, stop: Option<isize>, step: isize, len: usize, o
         }
     };
     *ok &= (a as usize <= len as usize) & (b as usize <= len as usize) & (step != 0);
-    let width = if b > a { b.wrapping_sub(a) as usize } else { 0 };
+    let width = b.wrapping_sub(a).max(0) as usize;
     let picked = if step == 1 { width } else { width.div_ceil(step.unsigned_abs().max(1)) };
-    Picked { first: if step < 0 { b.wrapping_sub(1) } else { a }, len: picked }
+    Picked { first: if step.is_negative() { b.wrapping_sub(1) } else { a }, len: picked }
 }
 
 /// A range as in Python, with the clamping of `slice.indices`; the step is not 0.
 fn pick_numpy(start: Option<isize>, stop: Option<isize>, step: isize, len: usize) -> Picked {
     let len = len as isize;
     // Where a walk in this direction can begin at the earliest and end at the latest.
-    let (lowest, highest) = if step < 0 { (-1, len - 1) } else { (0, len) };
+    let is_backwards = step.is_negative();
+    let (lowest, highest) = if is_backwards { (-1, len - 1) } else { (0, len) };
     let clamp = |bound: isize| (if bound < 0 { bound + len } else { bound }).clamp(lowest, highest);
-    let (front, back) = if step < 0 { (highest, lowest) } else { (lowest, highest) };
+    let (front, back) = if is_backwards { (highest, lowest) } else { (lowest, highest) };
     let (start, stop) = (start.map_or(front, clamp), stop.map_or(back, clamp));
-    let width = (if step < 0 { start - stop } else { stop - start }).max(0) as usize;
+    let width = (if is_backwards { start - stop } else { stop - start }).max(0) as usize;
     let len = if step == 1 { width } else { width.div_ceil(step.unsigned_abs()) };
     Picked { first: start, len }
 }

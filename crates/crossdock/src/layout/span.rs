@@ -33,13 +33,10 @@ impl Span {
             return Self { low: 0, high: 0 };
         }
         let (mut low, mut high) = (0isize, 0isize);
-        for (&len, &stride) in shape.iter().zip(strides).filter(|&(&len, _)| len > 1) {
+        for (&len, &stride) in shape.iter().zip(strides) {
             let reach = stride * (len - 1) as isize;
-            if reach < 0 {
-                low += reach;
-            } else {
-                high += reach;
-            }
+            low += reach.min(0);
+            high += reach.max(0);
         }
         Self { low, high: high.saturating_add_unsigned(itemsize) }
     }

@@ -222,6 +222,35 @@ fn a_byte_size_between_what_the_items_have_and_what_they_cover_contradicts_itsel
 }
 
 #[test]
+fn an_item_without_axes_needs_no_shape() {
+    static BYTES: [u8; 8] = [1, 0, 0, 0, 0, 0, 0, 0];
+    let said = View { format: c"q".as_ptr(), item_size: 8, ndim: 0, shape: ptr::null(), ..lent(&BYTES) };
+    for flags in [Flags::SIMPLE, Flags::STRIDES, Flags::INDIRECT] {
+        // SAFETY: the bytes are constant and live to the end.
+        let array = unsafe { memory_view::adopt(&said, flags, || {}) }.unwrap();
+        assert_eq!((array.shape(), array.get(&[]).unwrap().as_i64()), (&[][..], Some(1)));
+    }
+}
+
+#[test]
+fn items_without_an_address_are_refused() {
+    let said = |nbytes: isize| View {
+        data: ptr::null_mut(),
+        byte_size: nbytes,
+        format: c"q".as_ptr(),
+        item_size: 8,
+        ndim: 1,
+        shape: ptr::null(),
+        ..View::EMPTY
+    };
+    // SAFETY: the array is dropped without an access to its elements.
+    let adopt = |nbytes| unsafe { memory_view::adopt(&said(nbytes), Flags::STRIDES, || {}) };
+    let error = adopt(24).unwrap_err();
+    assert!(error.is_malformed() && error.to_string().contains("data is null, for 3 items"), "{error}");
+    assert_eq!(adopt(0).unwrap().shape(), [0]);
+}
+
+#[test]
 fn an_address_from_which_a_sum_could_wrap_is_refused() {
     let most = isize::MAX as usize;
     let (shape, strides) = ([2_isize, 3], [-16_isize, 4]);
