@@ -132,8 +132,8 @@ TWICE = """
 The same memory, brought in twice: what is assigned through the array of the row, from that of the column, is what the elements were before.
 The numbers say how many operations were compared with NumPy's on a copy that was made before: {operations}; conversion to another type in the
 same bytes and to a wider one behind them; fields of records, where both say them. Shared memory that is mapped twice and rows behind pointers
-are in `bindings/python/tests/test_same_memory.py`. A file that another library has mapped (`numpy.memmap`) counts as
-other memory than another mapping of it, also one of `crossdock.open`: nothing says that the two addresses have the same bytes behind them.
+are in `bindings/python/tests/test_same_memory.py`, and so are files that another library has mapped twice (`numpy.memmap`), or beside
+`crossdock.open`.
 """
 
 

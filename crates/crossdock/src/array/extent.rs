@@ -4,7 +4,7 @@ use crate::array::{DArray, overlap};
 use crate::error::{Error, Kind, Result, try_with_capacity};
 use crate::kernel;
 use crate::layout::{Layout, Span};
-use crate::memory::overlap::{Extent, any_meet, is_elsewhere, meet};
+use crate::memory::overlap::{Extent, Operand, any_meet, is_elsewhere, meet, meet_by_mapping};
 
 /// The addresses of the lowest bytes of all rows behind pointers, and how many bytes a row spans.
 struct Rows {
@@ -25,8 +25,9 @@ impl DArray {
             return Ok(false);
         }
         let (own, others) = (self.rows()?, other.rows()?);
-        if !meet(self.hull(own.as_ref()), other.hull(others.as_ref())) {
-            return Ok(false);
+        let (here, there) = (self.hull(own.as_ref()), other.hull(others.as_ref()));
+        if !meet(here, there) {
+            return Ok(meet_by_mapping(self.operand(here), other.operand(there)));
         }
         Ok(match (&own, &others) {
             (None, None) => !self.lies_between(other),
@@ -89,6 +90,10 @@ impl DArray {
                 Extent::of(self.raw().handle(), low, high.saturating_sub(low))
             }
         }
+    }
+
+    fn operand(&self, extent: Extent) -> Operand<'_> {
+        Operand { header: self.raw().handle().header(), extent }
     }
 
     fn extents(&self, rows: &Rows) -> impl Iterator<Item = Extent> {

@@ -86,6 +86,7 @@ pub(crate) struct Header {
     nbytes: usize,
     owner: &'static Owner,
     place: Place,
+    /// The protocols by which it was exported, and [`PRIVATE`].
     exported: AtomicU32,
     backing: Backing,
     tracked: bool,
@@ -94,6 +95,9 @@ pub(crate) struct Header {
     pub(crate) awaited: AtomicBool,
     spare: Spare,
 }
+
+/// A bit that stands for no protocol.
+const PRIVATE: u32 = 1 << 31;
 
 /// Two words of the owner's own.
 #[derive(Clone, Copy)]
@@ -197,7 +201,17 @@ impl Header {
 
     #[inline]
     pub(crate) fn exported(&self) -> Protocols {
-        Protocols(self.exported.load(Ordering::Relaxed))
+        Protocols(self.exported.load(Ordering::Relaxed) & !PRIVATE)
+    }
+
+    /// Whether the region was found in private anonymous memory: no second mapping shows its bytes.
+    pub(crate) fn is_known_private(&self) -> bool {
+        self.exported.load(Ordering::Relaxed) & PRIVATE != 0
+    }
+
+    /// The region lies in private anonymous memory, and does so as long as its owner keeps it.
+    pub(crate) fn mark_private(&self) {
+        self.exported.fetch_or(PRIVATE, Ordering::Relaxed);
     }
 
     #[cold]

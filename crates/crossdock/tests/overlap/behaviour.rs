@@ -1,7 +1,7 @@
 //! One behaviour at a time, by example.
 
 use std::fs::File;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, AsRawFd};
 
 use crossdock::element::DType;
 use crossdock::layout::{Layout, Order};
@@ -302,7 +302,7 @@ fn shared_memory_that_is_mapped_twice_is_one_memory() {
     let (fd, _) = one.descriptor().unwrap();
     let file = File::from(fd.as_fd().try_clone_to_owned().unwrap());
     check_shifted(&one, &map(file), "as a file");
-    let path = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&fd));
+    let path = format!("/proc/self/fd/{}", fd.as_raw_fd());
     check_shifted(&one, &map(open(path.as_ref())), "opened anew");
 }
 
@@ -418,4 +418,83 @@ fn a_value_is_not_written_over_elements_that_overlap_as_an_array_is_not() {
     row.slice(s![.., ..;-2]).unwrap().fill(&7.into()).unwrap();
     rows(&mut block, &[200, 240], 10).fill(&7.into()).unwrap();
     assert_eq!(numbers(&of(&[2], &[4]))[0], 7);
+}
+
+/// A mapping that the library did not make, imported from its address.
+fn foreign_map(file: &File, nbytes: usize, flags: i32) -> Buffer {
+    let prot = libc::PROT_READ | libc::PROT_WRITE;
+    // SAFETY: a new mapping at an address that the system chooses.
+    let base = unsafe { libc::mmap(std::ptr::null_mut(), nbytes, prot, flags, file.as_raw_fd(), 0) };
+    assert_ne!(base, libc::MAP_FAILED);
+    let address = base.addr();
+    let release = move || {
+        // SAFETY: the mapping made above, unmapped once, after the last access.
+        unsafe { libc::munmap(std::ptr::without_provenance_mut(address), nbytes) };
+    };
+    // SAFETY: mapped until `release`.
+    unsafe { Buffer::from_foreign(base.cast(), nbytes, Place::CPU, Birth::Aliased, release) }.unwrap()
+}
+
+#[test]
+fn mappings_of_a_file_that_another_library_made_are_one_memory() {
+    let folder = Folder::new("foreign");
+    let path = folder.0.join("numbers");
+    std::fs::write(&path, vec![0; 40000]).unwrap();
+    let (file, again) = (open(&path), open(&path));
+    let [one, two] = [&file, &again].map(|file| foreign_map(file, 40000, libc::MAP_SHARED));
+    check_shifted(&one, &two, "both by another library");
+    check_shifted(&one, &map(open(&path)), "beside a mapping of this library");
+    check_shifted(&map(open(&path)), &two, "the other way");
+    // A few elements of each, which an importer knows by their address alone.
+    let few = |buffer: &Buffer, at: usize| {
+        let keep = buffer.clone();
+        let at = buffer.as_ptr().wrapping_add(at).cast_mut();
+        // SAFETY: within the mapping, which the closure keeps.
+        let few = unsafe { Buffer::from_foreign(at, 32, Place::CPU, Birth::Aliased, move || drop(keep)) };
+        over(&few.unwrap(), DType::U32, &[8])
+    };
+    assign(&few(&one, 0), &crossdock::Array::from_vec((0..8u32).collect(), [8]).unwrap().into());
+    assert_eq!(copied(&few(&two, 4), &few(&one, 0)), 64);
+    assert_eq!(numbers(&few(&one, 4)), (0..8).collect::<Vec<u32>>());
+    assert_eq!(copied(&few(&two, 32), &few(&one, 0)), 32, "bytes of the file that do not meet");
+    // A private mapping shows what is written to the file until it is written itself.
+    let private = foreign_map(&file, 40000, libc::MAP_PRIVATE);
+    assign(&few(&one, 0), &crossdock::Array::from_vec((0..8u32).collect(), [8]).unwrap().into());
+    assign(&few(&one, 4), &few(&private, 0));
+    assert_eq!(numbers(&few(&one, 4)), (0..8).collect::<Vec<u32>>());
+    let others = foreign_map(&file, 40000, libc::MAP_PRIVATE);
+    assert_eq!(copied(&few(&private, 4), &few(&others, 0)), 32, "neither shows what the other writes");
+
+    std::fs::write(folder.0.join("others"), vec![0; 40000]).unwrap();
+    let other = foreign_map(&open(&folder.0.join("others")), 40000, libc::MAP_SHARED);
+    assert_eq!(copied(&few(&one, 0), &few(&other, 0)), 32, "another file");
+    assert!(one.copy_into(&other).is_ok());
+}
+
+#[test]
+fn shared_memory_that_another_library_mapped_twice_is_one_memory() {
+    let shared = Buffer::shared(40000).unwrap();
+    let file = File::from(shared.descriptor().unwrap().0.try_clone_to_owned().unwrap());
+    let [one, two] = [(); 2].map(|()| foreign_map(&file, 40000, libc::MAP_SHARED));
+    check_shifted(&one, &two, "both by another library");
+    check_shifted(&shared, &two, "beside the memory itself");
+}
+
+#[test]
+fn imports_of_ordinary_memory_are_copied_once_whatever_their_size() {
+    for nbytes in [64, 40_000, 3 << 20, 40 << 20] {
+        let (mut block, mut other) = (Block::counting(nbytes), Block::counting(nbytes));
+        let len = nbytes / 4;
+        let (one, two) = (block.import(), other.import());
+        for _ in 0..2 {
+            assert_eq!(
+                copied(&over(&one, DType::U32, &[len]), &over(&two, DType::U32, &[len])),
+                nbytes as u64
+            );
+        }
+        assert!(one.exported().is_empty());
+        // Pages that were never touched.
+        let fresh = foreign_map(&File::open("/dev/zero").unwrap(), nbytes, libc::MAP_PRIVATE);
+        assert_eq!(copied(&over(&fresh, DType::U32, &[len]), &over(&two, DType::U32, &[len])), nbytes as u64);
+    }
 }

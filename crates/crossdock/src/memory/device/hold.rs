@@ -9,7 +9,7 @@ use crate::error::{Error, Kind, Result};
 use crate::memory::allocation::{Lease, Orphan};
 use crate::memory::copied::count_copied;
 use crate::memory::device::MemoryManager;
-use crate::memory::overlap::{self, Extent};
+use crate::memory::overlap::{self, Extent, Operand};
 use crate::memory::{Buffer, LeaseKind, Place};
 
 /// A lease for access by a device, to memory at any place: it keeps the memory, keeps others off it as leases do, and gives the
@@ -69,6 +69,10 @@ impl Hold {
 
     fn extent(&self) -> Extent {
         Extent::of_lease(&self.lease, self.ptr.addr().get(), self.nbytes)
+    }
+
+    fn operand(&self) -> Operand<'_> {
+        Operand { header: self.lease.header(), extent: self.extent() }
     }
 }
 
@@ -135,7 +139,8 @@ impl Transfer {
     }
 
     fn checked(src: Hold, dst: Hold) -> Result<Self> {
-        if overlap::meet(src.extent(), dst.extent()) {
+        if overlap::meet(src.extent(), dst.extent()) || overlap::meet_by_mapping(src.operand(), dst.operand())
+        {
             return Err(Error::new(
                 Kind::Bounds,
                 format!("a copy of {} bytes from {:p} to {:p} overlaps itself", src.nbytes, src.ptr, dst.ptr),

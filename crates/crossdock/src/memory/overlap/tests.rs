@@ -165,3 +165,44 @@ fn lists_of_extents_and_rows_of_the_table_agree_with_sets_of_bytes() {
     }
     assert!(met > 200 && apart > 200, "{met} met, {apart} did not");
 }
+
+#[cfg(all(target_os = "linux", not(miri)))]
+#[test]
+fn imported_memory_is_asked_for_once_and_known_to_be_private_from_then_on() {
+    let mut blocks = [vec![1u8; 100], vec![2u8; 100_000], vec![0u8; 32 << 20]];
+    let imported: Vec<Handle> = blocks
+        .iter_mut()
+        .map(|block| {
+            let (ptr, nbytes) = (block.as_mut_ptr(), block.len());
+            // SAFETY: the block outlives the handles, and is not accessed meanwhile.
+            let buffer = unsafe {
+                crate::memory::Buffer::from_foreign(
+                    ptr,
+                    nbytes,
+                    Place::CPU,
+                    crate::memory::Birth::Aliased,
+                    || {},
+                )
+            };
+            buffer.unwrap().into_parts().0
+        })
+        .collect();
+    let operand = |handle: &Handle| {
+        let header = handle.header();
+        Extent::of_host(header.ptr().addr().get(), header.nbytes())
+    };
+    let operands: Vec<Operand<'_>> =
+        imported.iter().map(|handle| Operand { header: handle.header(), extent: operand(handle) }).collect();
+    // One private operand is enough. The third has pages that were never touched, and more of them
+    // than are looked at one by one.
+    assert!(!meet_by_mapping(operands[2], operands[1]));
+    assert_eq!(
+        operands.iter().map(Operand::origin).collect::<Vec<_>>(),
+        [Origin::Foreign, Origin::Private, Origin::Foreign]
+    );
+    assert!(!meet_by_mapping(operands[2], operands[0]));
+    assert_eq!(operands[0].origin(), Origin::Private);
+    let found = maps::find([operands[2], operands[0]].map(|o| maps::Asked::new(o.asked(), o.extent)));
+    assert!(found.unwrap().iter().all(|found| found.is_private));
+    assert!(imported.iter().all(|handle| handle.header().exported().is_empty()));
+}

@@ -1,0 +1,223 @@
+//! What the system tells of addresses: which files they show.
+
+use std::fs::File;
+use std::io::Read;
+use std::ops::Range;
+use std::os::unix::fs::FileExt;
+
+use crate::memory::fault::page_size;
+use crate::memory::overlap::Extent;
+
+/// The most pages that are looked at one by one: 16 MiB. Larger memory is found in the list of
+/// mappings, which takes less time than copying it.
+const MOST_PAGES: u64 = 4096;
+
+/// Bits of an entry of `/proc/self/pagemap`: the page is in memory; it belongs to a file or to shared
+/// memory; no other page table maps it. Pages of a device have none of the last two.
+const PRESENT: u64 = 1 << 63;
+const OF_A_FILE: u64 = 1 << 61;
+const EXCLUSIVE: u64 = 1 << 56;
+
+/// Whether every page of the addresses is private anonymous memory. `false` where this is not known,
+/// as for a page that was never touched.
+pub(super) fn is_private(addresses: Range<u64>) -> bool {
+    let page = page_size() as u64;
+    let (mut at, end) = (addresses.start / page, addresses.end.div_ceil(page));
+    if end - at > MOST_PAGES {
+        return false;
+    }
+    let Ok(pagemap) = File::open("/proc/self/pagemap") else { return false };
+    let mut bytes = [0; 2048];
+    while at < end {
+        let count = (end - at).min(bytes.len() as u64 / 8);
+        let part = &mut bytes[..count as usize * 8];
+        if pagemap.read_exact_at(part, at * 8).is_err() {
+            return false;
+        }
+        let (entries, _) = part.as_chunks();
+        let is_anonymous = |entry: &[u8; 8]| {
+            u64::from_ne_bytes(*entry) & (PRESENT | OF_A_FILE | EXCLUSIVE) == PRESENT | EXCLUSIVE
+        };
+        if !entries.iter().all(is_anonymous) {
+            return false;
+        }
+        at += count;
+    }
+    true
+}
+
+/// Addresses of an operand: those of its allocation, and those of its bytes.
+#[derive(Clone)]
+pub(super) struct Asked {
+    all: Range<u64>,
+    bytes: Range<u64>,
+}
+
+impl Asked {
+    pub(super) fn new(all: Range<u64>, extent: Extent) -> Self {
+        Self { all, bytes: extent.start..extent.end() }
+    }
+}
+
+/// What the list of mappings says of an operand.
+#[derive(Debug)]
+pub(super) struct Found {
+    /// Whether all of its allocation is private anonymous memory.
+    pub(super) is_private: bool,
+    /// The bytes of files that it shows.
+    pieces: Vec<Piece>,
+    /// Whether `pieces` could not grow.
+    is_cut: bool,
+}
+
+/// Bytes of a file that lie at an operand's addresses.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Piece {
+    /// The device, as the list spells it, and the inode.
+    file: (u64, u64),
+    bytes: Range<u64>,
+    is_shared: bool,
+}
+
+/// Looks both operands up in `/proc/self/maps`. `None` if it cannot be read.
+pub(super) fn find(asked: [Asked; 2]) -> Option<[Found; 2]> {
+    let mut lines = Lines::open()?;
+    let mut found = [(); 2].map(|()| Found { is_private: true, pieces: Vec::new(), is_cut: false });
+    while let Some(line) = lines.next()? {
+        // A line that is not understood says nothing of the addresses.
+        let mapping = Mapping::parse(line)?;
+        if mapping.is_anonymous() {
+            continue;
+        }
+        for (asked, found) in asked.iter().zip(&mut found) {
+            found.is_private &= common(&mapping.addresses, &asked.all).is_empty();
+            let here = common(&mapping.addresses, &asked.bytes);
+            if here.is_empty() {
+                continue;
+            }
+            let start = mapping.offset.saturating_add(here.start - mapping.addresses.start);
+            let bytes = start..start.saturating_add(here.end - here.start);
+            match found.pieces.try_reserve(1) {
+                Ok(()) => {
+                    found.pieces.push(Piece { file: mapping.file, bytes, is_shared: mapping.is_shared })
+                }
+                Err(_) => found.is_cut = true,
+            }
+        }
+    }
+    Some(found)
+}
+
+/// Whether the two show a byte of a file in common. Two private mappings do not: what is written to
+/// one is seen in neither the file nor the other.
+pub(super) fn meet([one, other]: &[Found; 2]) -> bool {
+    let meets = |a: &Piece, b: &Piece| {
+        a.file == b.file && (a.is_shared || b.is_shared) && !common(&a.bytes, &b.bytes).is_empty()
+    };
+    one.is_cut
+        || other.is_cut
+        || one.pieces.iter().any(|piece| other.pieces.iter().any(|other| meets(piece, other)))
+}
+
+fn common(one: &Range<u64>, other: &Range<u64>) -> Range<u64> {
+    one.start.max(other.start)..one.end.min(other.end)
+}
+
+/// A line of the list: `7f00-7f10 rw-s 00001000 08:01 1234  /path`.
+#[derive(Debug, PartialEq, Eq)]
+struct Mapping {
+    addresses: Range<u64>,
+    is_shared: bool,
+    offset: u64,
+    file: (u64, u64),
+}
+
+impl Mapping {
+    fn parse(line: &[u8]) -> Option<Self> {
+        let mut words = line.split(|&byte| byte == b' ').map(|word| std::str::from_utf8(word).ok());
+        let number = |text: &str| u64::from_str_radix(text, 16).ok();
+        let (start, end) = words.next()??.split_once('-')?;
+        let is_shared = words.next()??.as_bytes().get(3) == Some(&b's');
+        let offset = number(words.next()??)?;
+        let (major, minor) = words.next()??.split_once(':')?;
+        let device = (number(major)? << 32) | number(minor)?;
+        let inode = words.next()??.parse().ok()?;
+        Some(Self { addresses: number(start)?..number(end)?, is_shared, offset, file: (device, inode) })
+    }
+
+    fn is_anonymous(&self) -> bool {
+        self.file == (0, 0)
+    }
+}
+
+/// The beginnings of the lines of `/proc/self/maps`, without the paths.
+struct Lines {
+    file: File,
+    chunk: [u8; 4096],
+    unread: Range<usize>,
+    line: [u8; Self::MOST],
+}
+
+impl Lines {
+    /// What is kept of a line: more than all numbers take.
+    const MOST: usize = 128;
+
+    fn open() -> Option<Self> {
+        let file = File::open("/proc/self/maps").ok()?;
+        Some(Self { file, chunk: [0; 4096], unread: 0..0, line: [0; Self::MOST] })
+    }
+
+    /// The next line, or `Some(None)` at the end. `None` for an error.
+    #[expect(clippy::option_option, reason = "an error, the end, and a line")]
+    fn next(&mut self) -> Option<Option<&[u8]>> {
+        let mut nbytes = 0;
+        loop {
+            if self.unread.is_empty() {
+                let count = self.file.read(&mut self.chunk).ok()?;
+                if count == 0 {
+                    return Some((nbytes > 0).then_some(&self.line[..nbytes]));
+                }
+                self.unread = 0..count;
+            }
+            let unread = &self.chunk[self.unread.clone()];
+            let end = unread.iter().position(|&byte| byte == b'\n');
+            let part = &unread[..end.unwrap_or(unread.len())];
+            let kept = part.len().min(Self::MOST - nbytes);
+            self.line[nbytes..nbytes + kept].copy_from_slice(&part[..kept]);
+            nbytes += kept;
+            self.unread.start += part.len() + usize::from(end.is_some());
+            if end.is_some() {
+                return Some(Some(&self.line[..nbytes]));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_of_the_list_is_read_without_its_path() {
+        let mapping = Mapping::parse(b"7f00-7f10 rw-s 00001000 08:01 1234   /a b\xff (deleted)").unwrap();
+        assert_eq!(mapping.addresses, 0x7f00..0x7f10);
+        assert_eq!((mapping.is_shared, mapping.offset), (true, 0x1000));
+        assert_eq!(mapping.file, ((8 << 32) | 1, 1234));
+        assert!(Mapping::parse(b"7f00-7f10 rw-p 00000000 00:00 0 ").unwrap().is_anonymous());
+        for line in [&b""[..], b"7f00", b"7f00-7f10 rw-s", b"7f00-7f10 rw-s 0 08:01 x /a"] {
+            assert_eq!(Mapping::parse(line), None);
+        }
+    }
+
+    #[test]
+    fn all_lines_of_the_list_are_read() {
+        let here = std::ptr::from_ref(&MOST_PAGES).addr() as u64;
+        let (mut lines, mut count, mut is_found) = (Lines::open().unwrap(), 0, false);
+        while let Some(line) = lines.next().unwrap() {
+            let mapping = Mapping::parse(line).unwrap();
+            is_found |= mapping.addresses.contains(&here) && !mapping.is_anonymous();
+            count += 1;
+        }
+        assert!(is_found && count > 5, "{count} mappings");
+    }
+}
