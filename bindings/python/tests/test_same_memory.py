@@ -62,6 +62,21 @@ def test_shared_memory_that_is_mapped_twice():
             assign_all(made, lambda: to, lambda: origin)
 
 
+@pytest.mark.parametrize("way", ["numpy.memmap", "crossdock.open"])
+def test_a_file_that_numpy_maps_and_that_is_mapped_again(tmp_path, way):
+    path = tmp_path / "a.npy"
+    for size in [8, 10000]:
+        np.save(path, np.zeros(size, "i8"))
+        x = crossdock.asarray(np.load(path, mmap_mode="r+"))
+        y = crossdock.asarray(np.load(path, mmap_mode="r")) if way == "numpy.memmap" else crossdock.open(path)
+        x[...] = np.arange(size)
+        x[1:] = y[:-1]
+        expected = [0, *range(size - 1)]
+        assert np.asarray(y).tolist() == expected
+        x[...] = y[::-1]
+        assert np.asarray(y).tolist() == expected[::-1]
+
+
 def test_rows_behind_pointers_beside_their_memory():
     testbuffer = need("_testbuffer")
     rows_of = testbuffer.ndarray(list(range(12)), shape=[3, 4], format="i", flags=testbuffer.ND_PIL | testbuffer.ND_WRITABLE)
