@@ -184,10 +184,15 @@ impl Opened {
     }
 }
 
-/// Parts a target at the first colon in front of which there is a file; the whole, where that is a file itself.
+/// Parts a target at the first colon in front of which there is a file; the whole, where that is a file itself. `-` is standard input,
+/// which can be mapped where it is a file.
 fn split(target: &OsStr) -> Result<(PathBuf, String), Failure> {
     if Path::new(target).exists() {
         return Ok((target.into(), String::new()));
+    }
+    let stdin = target.as_bytes().strip_prefix(b"-").filter(|rest| rest.is_empty() || rest[0] == b':');
+    if let Some(rest) = stdin {
+        return split(&OsString::from_vec([&b"/dev/stdin"[..], rest].concat()));
     }
     let bytes = target.as_bytes();
     let colons = bytes.iter().enumerate().filter(|&(_, &byte)| byte == b':').map(|(at, _)| at);
@@ -199,11 +204,6 @@ fn split(target: &OsStr) -> Result<(PathBuf, String), Failure> {
             })?;
             return Ok((path.to_owned(), expr));
         }
-    }
-    if bytes == b"-" {
-        let text =
-            "standard input is not a file, and arrays are mapped: write it to a file, and open that one";
-        return Err(Failure::new(text));
     }
     // Opening it says best why it cannot be.
     let end = bytes.iter().position(|&byte| byte == b':').unwrap_or(bytes.len());

@@ -45,6 +45,7 @@ Exit status: 0, or 1 for what failed or was refused, 2 for wrong arguments, 74 w
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     /// A file (.npy, .npz, .safetensors, PNG, JPEG) and, behind colons, the name of an array in it and a view as in Python.
+    /// `-` is standard input, if that is a file and not a pipe; --at picks a view of it.
     #[arg(value_name = "FILE[:NAME][:EXPR]")]
     target: OsString,
     /// The file to write. Its ending says the format: npy, npz, safetensors, png, jpg, raw. A pipe or a device is written through;

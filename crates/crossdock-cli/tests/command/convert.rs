@@ -335,6 +335,34 @@ fn noted(arguments: &[&str]) -> String {
 }
 
 #[test]
+fn a_file_on_standard_input_is_read_in_place_and_a_pipe_is_refused() {
+    let folder = Folder::new("convert-stdin");
+    let out = folder.path("out.npy");
+    for (target, at) in [("-", ""), ("-:::2, 3:", "::2, 3:")] {
+        let file = std::fs::File::open(data("elevation.npy")).unwrap();
+        let told = answer(
+            &crossdock(["convert", "--force", "--", target, text(&out)]).stdin(file).output().unwrap(),
+        );
+        assert!(told.contains("1 array"), "{told}");
+        let wanted = crossdock::open(data("elevation.npy")).unwrap().at(at).unwrap();
+        assert_eq!(bytes(&crossdock::open(&out).unwrap()), bytes(&wanted));
+    }
+    let output = crossdock(["convert", "-", text(&folder.path("no.npy"))])
+        .stdin(std::process::Stdio::piped())
+        .output()
+        .unwrap();
+    let said = refusal(&output, 1);
+    assert!(
+        said.contains("/dev/stdin: a pipe") && said.contains("write what comes out of it to a file"),
+        "{said}"
+    );
+    // A file of that name is meant, where there is one.
+    std::fs::copy(data("rocket.npy"), folder.path("-")).unwrap();
+    let output = crossdock(["inspect", "-", "--json"]).current_dir(folder.path("")).output().unwrap();
+    assert!(answer(&output).contains("\"uint8\""));
+}
+
+#[test]
 fn what_the_new_file_does_not_hold_is_told() {
     let folder = Folder::new("convert-losses");
     let array = crossdock::open(data("elevation.npy")).unwrap();

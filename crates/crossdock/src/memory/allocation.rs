@@ -210,6 +210,10 @@ impl Header {
     }
 
     /// The region lies in private anonymous memory, and does so as long as its owner keeps it.
+    #[cfg_attr(
+        any(not(target_os = "linux"), miri),
+        expect(dead_code, reason = "only Linux tells what memory is private")
+    )]
     pub(crate) fn mark_private(&self) {
         self.exported.fetch_or(PRIVATE, Ordering::Relaxed);
     }
