@@ -102,9 +102,9 @@ enum Task {
     Ptx,
     /// Test the tests: put one mistake after the other into the files that matter most, and see that each is noticed
     #[command(after_help = "Examples:\n  \
-        cargo xtask mutants                                   every file of the table: hours\n  \
+        cargo xtask mutants                                   every file of the table\n  \
         cargo xtask mutants layout/span.rs layout/rules.rs    these files\n  \
-        cargo xtask mutants layout/span.rs -- --re overlaps   these mutants only\n  \
+        cargo xtask mutants layout/span.rs --only Span::of    these mutants only\n  \
         cargo xtask mutants --last                            the outcomes again")]
     Mutants(mutants::MutantsArgs),
     /// List the suites

@@ -37,16 +37,16 @@ impl Workshop<'_> {
         let what = if module.is_some() { "build --lib --locked" } else { "test --no-run" };
         let mut command = self.door.cargo(what);
         command.args(["--message-format=json", "--package", package]).args(features.split_whitespace());
-        if module.is_some() {
-            command.env("CARGO_PROFILE_DEV_OPT_LEVEL", "1");
-        } else {
+        if module.is_none() {
             command.args(programs.iter().flat_map(|program| program.split_whitespace()));
         }
         command.current_dir(self.tree.join(workspace)).env("CARGO_TARGET_DIR", &self.target);
-        // Compiles as fast as possible, and keeps the debug assertions. A lint is not what judges a
-        // mutant.
-        command.env("CARGO_INCREMENTAL", "1").env("CARGO_PROFILE_DEV_DEBUG", "false");
-        command.env("CARGO_PROFILE_TEST_DEBUG", "false").env("RUSTFLAGS", "--cap-lints=warn");
+        // Built once and run often; the debug assertions stay. A lint is not what judges a mutant.
+        for profile in ["DEV", "TEST"] {
+            command.env(format!("CARGO_PROFILE_{profile}_OPT_LEVEL"), "1");
+            command.env(format!("CARGO_PROFILE_{profile}_DEBUG"), "false");
+        }
+        command.env("CARGO_INCREMENTAL", "1").env("RUSTFLAGS", "--cap-lints=warn");
         let output = command.stderr(Stdio::null()).output().context("Cargo cannot be started")?;
         let text = String::from_utf8_lossy(&output.stdout);
         let messages = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
