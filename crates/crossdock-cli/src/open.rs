@@ -84,7 +84,8 @@ impl Archive {
         self.contents.format().has_names() && !self.rest.is_empty()
     }
 
-    /// The same as [`Archive::view`], after all bytes of the array were compared with the file's checksum.
+    /// The same as [`Archive::view`], after all bytes of the array were compared with the file's
+    /// checksum.
     pub(crate) fn verified_view(&self, entry: &Entry, expr: String) -> Result<Opened, Failure> {
         // What is decoded is compared as it is decoded.
         if entry.copied_because().is_none() {
@@ -184,8 +185,8 @@ impl Opened {
     }
 }
 
-/// Parts a target at the first colon in front of which there is a file; the whole, where that is a file itself. `-` is standard input,
-/// which can be mapped where it is a file.
+/// Parts a target at the first colon in front of which there is a file; the whole, where that is a
+/// file itself. `-` is standard input, which can be mapped where it is a file.
 fn split(target: &OsStr) -> Result<(PathBuf, String), Failure> {
     if Path::new(target).exists() {
         return Ok((target.into(), String::new()));

@@ -38,10 +38,12 @@ Exit status: 0, or 1 for what failed or was refused, 2 for wrong arguments, 74 w
 
 /// Write arrays to a file of another format.
 ///
-/// FILE is opened in place where its format permits it, and its arrays are compared with their checksums where it has some (.npz). What
-/// of FILE has no place in OUT is listed on stderr: texts, names, other files of an archive. Of an image, only pixels are read: its
-/// texts, colour profile and EXIF data are left out without a note. What is written is as large as the elements are, in the order and the type that
-/// they have unless another is asked for, and replaces nothing unless --force is given.
+/// FILE is opened in place where its format permits it, and its arrays are compared with their
+/// checksums where it has some (.npz). What of FILE has no place in OUT is listed on stderr: texts,
+/// names, other files of an archive. Of an image, only pixels are read: its texts, colour profile
+/// and EXIF data are left out without a note. What is written is as large as the elements are, in
+/// the order and the type that they have unless another is asked for, and replaces nothing unless
+/// --force is given.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {

@@ -137,7 +137,8 @@ fn open(archive: &Archive, args: &Args, format: Format) -> Result<Vec<Opened>> {
     }
 }
 
-/// Says what of the file does not go into the new one. Where one array was named, the rest of an archive is not meant to.
+/// Notes which parts of the file the new one does not hold. Where one array was named, the rest of
+/// an archive is left out on purpose.
 fn note_losses(archive: &Archive, opened: &[Opened], format: Format) {
     let contents = &archive.contents;
     let mut lost = Vec::new();

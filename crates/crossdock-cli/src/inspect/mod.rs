@@ -47,8 +47,9 @@ pub(crate) struct Args {
     /// Print JSON in place of text.
     #[arg(long)]
     json: bool,
-    /// Of a file of several arrays, compare each with its checksum, which reads all of them. Damaged ones are listed as such, and the
-    /// exit status is 1. An array that is shown by itself is always compared.
+    /// Of a file of several arrays, compare each with its checksum, which reads all of them.
+    /// Damaged ones are listed as such, and the exit status is 1. An array that is shown by itself
+    /// is always compared.
     #[arg(long)]
     verify: bool,
     /// Show by which protocols it could be handed on in place, and why not by the others.

@@ -58,14 +58,17 @@ const EXAMPLES: &str = concat!(
 
 /// Lend an array to a command, in place.
 ///
-/// FILE is mapped and COMMAND inherits the descriptor: both see the same pages, and nothing is copied. What cannot be had so is
-/// refused, unless --copy permits a copy, which is then reported. When COMMAND ends, so does the loan: TERM and HUP are passed on to it.
+/// FILE is mapped and COMMAND inherits the descriptor: both see the same pages, and nothing is
+/// copied. What cannot be had so is refused, unless --copy permits a copy, which is then reported.
+/// When COMMAND ends, so does the loan: TERM and HUP are passed on to it.
 ///
-/// Without --writable, the descriptor is open for reading only: a map of it cannot be written. This prevents accidents, not intent: COMMAND
-/// runs with your permissions, and can open FILE for writing by its name, or through /proc/self/fd, if you can. To rule that out, lend
-/// a file that you may not write, or a copy (--copy always).
+/// Without --writable, the descriptor is open for reading only: a map of it cannot be written. This
+/// prevents accidents, not intent: COMMAND runs with your permissions, and can open FILE for
+/// writing by its name, or through /proc/self/fd, if you can. To rule that out, lend a file that
+/// you may not write, or a copy (--copy always).
 ///
-/// Checksums of an .npz file are not compared, since that reads all of it: `crossdock inspect` does so.
+/// Checksums of an .npz file are not compared, since that reads all of it: `crossdock inspect` does
+/// so.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct Args {

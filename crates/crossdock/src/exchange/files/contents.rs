@@ -99,9 +99,10 @@ impl Contents {
         &self.metadata
     }
 
-    /// What else the file holds, and is not read, with its size in bytes: the other files of an archive under their names, and
-    /// bytes behind the last element of an array under the name of its file. That name is empty where the format has no names: an
-    /// `.npy` file to which a second array was appended.
+    /// What else the file holds, and is not read, with its size in bytes: the other files of an
+    /// archive under their names, and bytes behind the last element of an array under the name of
+    /// its file. That name is empty where the format has no names: an `.npy` file to which a second
+    /// array was appended.
     pub fn ignored(&self) -> impl ExactSizeIterator<Item = (&str, u64)> {
         self.ignored.iter().map(|(name, nbytes)| (name.as_str(), *nbytes))
     }
@@ -265,7 +266,8 @@ impl Entry {
     /// array's own, and the memory is aliased, since anyone may write the file. Otherwise decoded, once, into new memory of the default pool,
     /// whose bytes are counted as copied; each call decodes anew.
     ///
-    /// What is in place is not read here, so it is not compared with a checksum either: [`Entry::verify`] does.
+    /// What is in place is not read here, so it is not compared with a checksum either:
+    /// [`Entry::verify`] does.
     ///
     /// # Errors
     ///
@@ -277,16 +279,17 @@ impl Entry {
         }
     }
 
-    /// Compares the array with the checksum that the file keeps of it. An `.npz` archive keeps one of each array; `.npy` and
-    /// `.safetensors` files keep none, and pass. Call it before an array in place is written elsewhere, where the damage would get a
-    /// new checksum.
+    /// Compares the array with the checksum that the file keeps of it. An `.npz` archive keeps one
+    /// of each array; `.npy` and `.safetensors` files keep none, and pass. Call it before an array
+    /// in place is written elsewhere, where the damage would get a new checksum.
     ///
-    /// Reads all bytes of the array once, and keeps nothing; images are decoded. O(bytes). It says how the bytes were when they were
-    /// read: another process may write the file afterwards.
+    /// Reads all bytes of the array once, and keeps nothing; images are decoded. O(bytes). It says
+    /// how the bytes were when they were read: another process may write the file afterwards.
     ///
     /// # Errors
     ///
-    /// `is_malformed` for another checksum, with both; otherwise as [`Entry::open`], and `is_fault` where a guarded file shrank.
+    /// `is_malformed` for another checksum, with both; otherwise as [`Entry::open`], and `is_fault`
+    /// where a guarded file shrank.
     pub fn verify(&self) -> Result<()> {
         let verified = match &self.source {
             Source::Mapped(_, checked) => checked.as_ref().map_or(Ok(()), |checked| checked.verify()),

@@ -2,8 +2,9 @@
 //!
 //! The pixels are compressed, and with loss: decoded, once, into memory of the default pool.
 //!
-//! Only pixels are read and written, in the order in which they are stored: texts, colour profiles and EXIF data are left out, the
-//! orientation among them. An array of height × width comes back as height × width × 1.
+//! Only pixels are read and written, in the order in which they are stored: texts, colour profiles
+//! and EXIF data are left out, the orientation among them. An array of height × width comes back as
+//! height × width × 1.
 
 use std::io::Write;
 use std::path::Path;

@@ -57,8 +57,9 @@ impl OpenOptions {
         self
     }
 
-    /// Compares every array with its checksum as the file is opened: see [`Entry::verify`](crate::exchange::files::Entry::verify). Reads
-    /// the whole file, where opening reads only headers otherwise. Damaged arrays are listed in [`Contents::refused`].
+    /// Compares every array with its checksum as the file is opened: see
+    /// [`Entry::verify`](crate::exchange::files::Entry::verify). Reads the whole file, where
+    /// opening reads only headers otherwise. Damaged arrays are listed in [`Contents::refused`].
     pub fn verified(mut self, verified: bool) -> Self {
         self.verified = verified;
         self

@@ -3,8 +3,8 @@
 //! The pixels are compressed, hence decoded: once, into memory of the default pool. One, two and four bits become eight, a
 //! palette becomes its colours, and 16-bit samples come in the machine's byte order. Of an animation, the first picture is read.
 //!
-//! Only pixels are read and written: texts, colour profiles and resolutions are left out. An array of height × width comes back as
-//! height × width × 1.
+//! Only pixels are read and written: texts, colour profiles and resolutions are left out. An array
+//! of height × width comes back as height × width × 1.
 
 use std::io::Write;
 use std::path::Path;

@@ -12,14 +12,14 @@ use crate::memory::overlap::Extent;
 /// mappings, which takes less time than copying it.
 const MOST_PAGES: u64 = 4096;
 
-/// Bits of an entry of `/proc/self/pagemap`: the page is in memory; it belongs to a file or to shared
-/// memory; no other page table maps it. Pages of a device have none of the last two.
+/// Bits of an entry of `/proc/self/pagemap`: the page is in memory; it belongs to a file or to
+/// shared memory; no other page table maps it. Pages of a device have none of the last two.
 const PRESENT: u64 = 1 << 63;
 const OF_A_FILE: u64 = 1 << 61;
 const EXCLUSIVE: u64 = 1 << 56;
 
-/// Whether every page of the addresses is private anonymous memory. `false` where this is not known,
-/// as for a page that was never touched.
+/// Whether every page of the addresses is private anonymous memory. `false` where this is not
+/// known, as for a page that was never touched.
 pub(super) fn is_private(addresses: Range<u64>) -> bool {
     let page = page_size() as u64;
     let (mut at, end) = (addresses.start / page, addresses.end.div_ceil(page));

@@ -165,7 +165,8 @@ impl Operand<'_> {
         }
     }
 
-    /// The addresses to ask for: the whole allocation, so that the answer holds for each part of it.
+    /// The addresses to ask for: the whole allocation, so that the answer holds for each part of
+    /// it.
     #[cfg(all(target_os = "linux", not(miri)))]
     fn asked(&self) -> std::ops::Range<u64> {
         match self.is_within() {
@@ -188,10 +189,10 @@ impl Operand<'_> {
 /// Whether two operands that do not [`meet`] show bytes of one file or of shared memory, because
 /// another library mapped one of them. `false` where the system does not tell.
 ///
-/// O(1) and no system call if either operand is not imported memory, or is known to be private. Else
-/// it reads a word per page of each allocation (up to 16 MiB), which takes about 2 µs for a small
-/// one and tells ordinary memory; the allocation remembers that. For what may be a mapping it reads
-/// `/proc/self/maps`, each time: 10 µs for 40 mappings.
+/// O(1) and no system call if either operand is not imported memory, or is known to be private.
+/// Else it reads a word per page of each allocation (up to 16 MiB), which takes about 2 µs for a
+/// small one and tells ordinary memory; the allocation remembers that. For what may be a mapping it
+/// reads `/proc/self/maps`, each time: 10 µs for 40 mappings.
 pub(crate) fn meet_by_mapping(one: Operand<'_>, other: Operand<'_>) -> bool {
     let origins = [one.origin(), other.origin()];
     if origins.contains(&Origin::Private) || !origins.contains(&Origin::Foreign) {

@@ -206,7 +206,8 @@ impl Header {
         })
     }
 
-    /// Checks that so many bytes, this header among them, hold all elements, and returns how many are left behind the last one.
+    /// Checks that so many bytes, this header among them, hold all elements, and returns how many
+    /// are left behind the last one.
     pub(in crate::exchange::files) fn check_fits(&self, nbytes: usize) -> Result<usize> {
         let (wanted, available) = (self.layout.nbytes(), nbytes.saturating_sub(self.data_offset));
         if wanted > available {

@@ -5,12 +5,14 @@
 //! the archive gives it. A deflated member is inflated, once, when its [`Entry`](crate::exchange::files::Entry) is opened. [`write`](fn@write) and [`save`] store
 //! members at multiples of 64 bytes, or deflate them.
 //!
-//! Names are names: none is ever taken for a path. Members whose names do not end in `.npy` are left alone, and listed by
-//! [`Contents::ignored`].
+//! Names are names: none is ever taken for a path. Members whose names do not end in `.npy` are
+//! left alone, and listed by [`Contents::ignored`].
 //!
-//! The checksum of a deflated member is checked when it is inflated. That of a stored member would cost a read of all its bytes, which
-//! opening in place saves: [`Entry::verify`](crate::exchange::files::Entry::verify) checks it, and
-//! [`OpenOptions::verified`](crate::exchange::files::OpenOptions::verified) does so for all members as the archive is opened.
+//! The checksum of a deflated member is checked when it is inflated. That of a stored member would
+//! cost a read of all its bytes, which opening in place saves:
+//! [`Entry::verify`](crate::exchange::files::Entry::verify) checks it, and
+//! [`OpenOptions::verified`](crate::exchange::files::OpenOptions::verified) does so for all members
+//! as the archive is opened.
 
 mod read;
 mod write;
