@@ -64,7 +64,7 @@ const LIBRARY: &Build = &Build {
     copy: "library",
     workspace: ".",
     package: "crossdock",
-    features: "--no-default-features",
+    features: "--no-default-features --features opencl",
     module: None,
 };
 
@@ -135,6 +135,7 @@ pub(crate) const FILES: &[Mutated] = &[
     Mutated { file: "crates/crossdock/src/memory/pool/charge.rs", build: LIBRARY, tests: CHARGE },
     Mutated { file: "crates/crossdock/src/memory/overlap/mod.rs", build: LIBRARY, tests: OVERLAP },
     Mutated { file: "crates/crossdock/src/memory/overlap/elsewhere.rs", build: LIBRARY, tests: OVERLAP },
+    Mutated { file: "crates/crossdock/src/memory/overlap/maps.rs", build: LIBRARY, tests: OVERLAP },
     Mutated { file: "crates/crossdock/src/array/extent.rs", build: LIBRARY, tests: OVERLAP },
     Mutated { file: "crates/crossdock/src/array/convert.rs", build: LIBRARY, tests: ARRAYS },
     Mutated { file: "crates/crossdock/src/exchange/protocol/dlpack/import.rs", build: LIBRARY, tests: DLPACK },

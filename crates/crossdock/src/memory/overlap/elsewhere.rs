@@ -43,9 +43,9 @@ impl Drop for Elsewhere {
         let mut table = table();
         let key = (self.from.space, self.from.start);
         let first = table.rows.partition_point(|row| row.key() < key);
-        if let Some(at) = table.rows[first..].iter().position(|row| row.number == self.number) {
-            table.rows.remove(first + at);
-            table.settle(first + at);
+        if let Some(at) = (first..table.rows.len()).find(|&at| table.rows[at].number == self.number) {
+            table.rows.remove(at);
+            table.settle(at);
             COUNT.store(table.rows.len(), Ordering::Relaxed);
         }
     }

@@ -1,6 +1,7 @@
 //! Compared with sets of bytes.
 
 use std::collections::BTreeSet;
+use std::ptr::{self, NonNull};
 
 use super::*;
 
@@ -65,6 +66,34 @@ fn the_processor_and_the_devices_of_one_address_space_share_it() {
     for kind in [DeviceKind::OPENCL, DeviceKind::METAL, DeviceKind::EXT_DEV, DeviceKind(77)] {
         assert_eq!(Space::of(Place::new(kind, 1)), Space::Of(Place::new(kind, 1)), "{kind}");
     }
+}
+
+#[test]
+fn memory_of_a_device_without_addresses_is_known_by_its_object() {
+    let base = NonNull::new(ptr::without_provenance_mut::<u8>(4096)).unwrap();
+    let at = |kind, object: usize| {
+        let object = ptr::without_provenance_mut(object);
+        let attached = Attached { manager: crate::memory::device::shared_memory(), object, base };
+        Extent::at(Place::new(kind, 0), || Some(attached), 4196, 8)
+    };
+    let of_object = Extent { space: Space::Object(DeviceKind::OPENCL, 7), start: 100, nbytes: 8 };
+    assert_eq!(at(DeviceKind::OPENCL, 7), of_object);
+    #[cfg(feature = "opencl")]
+    assert_eq!(Extent::of_object(DeviceKind::OPENCL, 7, 100, 8), of_object);
+    // Without an object its addresses count, and on the host they always do.
+    let place = Place::new(DeviceKind::OPENCL, 0);
+    assert_eq!(at(DeviceKind::OPENCL, 0), Extent { space: Space::Of(place), start: 4196, nbytes: 8 });
+    assert_eq!(at(DeviceKind::CPU, 7), host(4196, 8));
+}
+
+#[test]
+fn only_memory_with_a_row_is_elsewhere() {
+    let here = NOWHERE + 0x400_0000;
+    let row = Elsewhere::new(host(here, 4096), Extent::of_file(FILE, 0, 4096)).unwrap();
+    assert!(is_elsewhere(host(here + 4095, 8)) && is_elsewhere(host(here - 7, 8)));
+    assert!(!is_elsewhere(host(here + 4096, 8)) && !is_elsewhere(host(here - 8, 8)));
+    drop(row);
+    assert!(!is_elsewhere(host(here, 8)));
 }
 
 /// Addresses at which no test of this process maps anything.
