@@ -12,7 +12,7 @@ use crate::Result;
 pub(crate) use table::{Reach, Row, Table, Unit};
 
 /// For operations that are quick.
-const LIMITS: Limits = Limits { most: 401, least: 9, budget: Duration::from_secs(6) };
+const LIMITS: Limits = Limits { most: 401, least: 9, budget: Duration::from_secs(3) };
 
 /// One operation.
 pub(crate) struct Case<'a> {

@@ -107,10 +107,10 @@ const COPY: &[Tests] = &[unit(&["plan::", "copy::"]), test("--test arrays")];
 const LEASES: &[Tests] = &[unit(&["word::"]), test("--test memory")];
 const CHARGE: &[Tests] = &[unit(&["charge::"]), test("--test pools")];
 const OVERLAP: &[Tests] = &[unit(&["overlap", "interleave"]), test("--test overlap")];
-const ARRAYS: &[Tests] = &[test("--test overlap"), test("--test devices"), test("--test arrays")];
+const ARRAYS: &[Tests] = &[test("--test overlap"), test("--test fence"), test("--test arrays")];
 const DLPACK: &[Tests] = &[unit(&["dlpack"]), test("--test dlpack")];
 const VIEWS: &[Tests] = &[unit(&["memory_view", "view::"]), test("--test memory_view")];
-const COPIES: &[Tests] = &[test("--test memory_view"), test("--test devices"), test("--test arrays")];
+const COPIES: &[Tests] = &[test("--test arrays"), test("--test fence"), test("--test majel")];
 const ARROW: &[Tests] = &[unit(&["arrow"]), test("--test arrow_c")];
 
 const LENT: &[Tests] = &[test("test_buffers.py"), test("test_requests.py"), test("test_memory.py")];

@@ -134,10 +134,12 @@ impl<'a, T: Element, const D: usize> ArrayViewMut<'a, T, D> {
     }
 }
 
-/// Why there is no mutable access by reference.
+/// Why neither a copy nor `&mut` may write to the elements.
 #[cold]
 pub(crate) fn overlap(shape: &[usize], strides: &[isize]) -> String {
-    format!("elements of shape {shape:?} with strides {strides:?} overlap, so they cannot be had by `&mut`")
+    format!(
+        "elements of shape {shape:?} with strides {strides:?} overlap: what is written to one would change another"
+    )
 }
 
 element_index! { ArrayViewMut<'_, T> }
