@@ -609,7 +609,9 @@ fn every_method_of_a_typed_array_refuses_or_leaves_the_elements_alone() {
         refused(view.all_close(view, 0.0, 0.0, false));
         refused(view.first_not_close(view, 0.0, 0.0, false));
         match view.fill(5) {
-            Err(error) if !view.layout().is_injective(size_of::<i32>()) => assert!(error.is_layout(), "{error}"),
+            Err(error) if !view.layout().is_injective(size_of::<i32>()) => {
+                assert!(error.is_layout(), "{error}")
+            }
             filled if !view.is_readonly() => refused(filled),
             _ => {}
         }

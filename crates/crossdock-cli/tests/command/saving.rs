@@ -180,9 +180,9 @@ fn is_opened_again(folder: &Folder, dtype: &str, nbytes: usize) {
     let told = answer(&run(["convert", text(&file), text(&raw)]));
     let line = told.lines().find_map(|line| line.trim().strip_prefix("to open it: ")).unwrap();
     let back = folder.path("back.npy");
-    let script =
-        format!("{} convert {} {} {line}", env!("CARGO_BIN_EXE_crossdock"), raw.display(), back.display());
-    let output = Command::new("sh").args(["-c", &script]).output().unwrap();
+    let script = format!("\"$0\" convert \"$1\" \"$2\" {line}");
+    let arguments = ["-c", &script, env!("CARGO_BIN_EXE_crossdock"), text(&raw), text(&back)];
+    let output = Command::new("sh").args(arguments).output().unwrap();
     answer(&output);
     let (back, file) = (crossdock::open(back).unwrap(), crossdock::open(file).unwrap());
     assert!(back.dtype() == file.dtype() && back.equals(&file).unwrap());
@@ -286,16 +286,13 @@ fn a_signal_that_is_ignored_stays_so() {
     let file = small(&folder);
     let (pipe, out) = (folder.path("pipe"), folder.path("out.npy"));
     assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
-    let script = format!(
-        "trap '' HUP; exec {} convert {} {} --to raw",
-        env!("CARGO_BIN_EXE_crossdock"),
-        file.display(),
-        pipe.display()
-    );
+    let script = "trap '' HUP; exec \"$0\" convert \"$1\" \"$2\" --to raw";
+    let arguments = ["-c", script, env!("CARGO_BIN_EXE_crossdock"), text(&file), text(&pipe)];
     // The command waits for a reader.
-    let mut child = Command::new("sh").args(["-c", &script]).stdout(Stdio::null()).spawn().unwrap();
+    let mut child = Command::new("sh").args(arguments).stdout(Stdio::null()).spawn().unwrap();
     let comm = format!("/proc/{}/comm", child.id());
     while !std::fs::read_to_string(&comm).unwrap().contains("crossdock") {
+        assert!(child.try_wait().unwrap().is_none(), "the command did not start");
         std::thread::sleep(Duration::from_millis(1));
     }
     kill_process(Pid::from_child(&child), Signal::HUP).unwrap();
