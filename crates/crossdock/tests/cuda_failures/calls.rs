@@ -132,7 +132,9 @@ fn each_call_that_fails_is_an_error_that_names_it_and_the_next_round_succeeds() 
             println!("{function}: {returned} returned and {queued} queued of {count} calls");
             assert!(returned + queued > 0, "{function} never failed");
         }
-        assert!(idle(mock) <= kept + 16, "{kept} events and streams were kept, and now {}", idle(mock));
+        // A device keeps up to 64 idle events, as many as were in use at once. If each call that
+        // fails lost one, there would be hundreds more.
+        assert!(idle(mock) <= kept + 64, "{kept} events and streams were kept, and now {}", idle(mock));
     });
 }
 
