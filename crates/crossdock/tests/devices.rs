@@ -7,10 +7,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use conformance::{Subject, alone, beside, bytes, host, numbers};
-use crossdock::Error;
+use crossdock::layout::Order;
 use crossdock::memory::device::fenced::{FAILURE, FencedDevice, Operation, Ways};
 use crossdock::memory::device::{self, Device, Effect, Event, MemoryManager, Moved, Signal, Transfer, Usage};
 use crossdock::memory::{Backing, Birth, Buffer, DeviceKind, LeaseKind, Place, Pool};
+use crossdock::view::{CopyPolicy, Request};
+use crossdock::{Array, DArray, Error};
 
 conforms!(cpu, of_host(host()));
 conforms!(pool, of_host(device::pool_memory(Pool::system().unwrap())));
@@ -718,5 +720,32 @@ fn a_dropped_stream_loses_no_work_and_its_thread_ends() {
     // It has nothing left to do but to end; how long that takes is up to the system.
     while threads() > 0 {
         std::thread::yield_now();
+    }
+}
+
+// ===== lent to the processor
+
+#[test]
+fn an_array_of_a_device_is_lent_to_the_processor_by_a_map_or_by_one_copy() {
+    for is_mappable in [false, true] {
+        let device = FencedDevice::new(0);
+        device.set_mappable(is_mappable);
+        let array = DArray::from(Array::from_vec(vec![1i32, 2, 3, 4, 5, 6], [2, 3]).unwrap());
+        let array = array.copy_to(&device.memory()).unwrap();
+        // Memory that others map is not constant, so a Read lease needs a copy.
+        for (request, is_lent_by_map) in [
+            (Request::pin(), true),
+            (Request::share(), true),
+            (Request::read(), false),
+            (Request::pin().order(Order::RowMajor), true),
+            (Request::pin().copy(CopyPolicy::Always), false),
+        ] {
+            let policy = request.copy_policy();
+            let policy = if policy == CopyPolicy::Always { policy } else { CopyPolicy::IfNeeded };
+            let view = array.export(&request.place(Place::CPU).copy(policy)).unwrap();
+            let copied = if is_mappable && is_lent_by_map { 0 } else { 24 };
+            assert_eq!(view.grant().copied_nbytes(), copied, "mappable: {is_mappable}, {:?}", view.grant());
+            assert_eq!(view.get(&[1, 2]).unwrap().as_i64(), Some(6));
+        }
     }
 }

@@ -107,7 +107,8 @@ const COPY: &[Tests] = &[unit(&["plan::", "copy::"]), test("--test arrays")];
 const LEASES: &[Tests] = &[unit(&["word::"]), test("--test memory")];
 const CHARGE: &[Tests] = &[unit(&["charge::"]), test("--test pools")];
 const OVERLAP: &[Tests] = &[unit(&["overlap", "interleave"]), test("--test overlap")];
-const ARRAYS: &[Tests] = &[test("--test overlap"), test("--test fence"), test("--test arrays")];
+const ARRAYS: &[Tests] =
+    &[test("--test overlap"), test("--test fence"), test("--test strided_on_devices"), test("--test arrays")];
 const DLPACK: &[Tests] = &[unit(&["dlpack"]), test("--test dlpack")];
 const VIEWS: &[Tests] = &[unit(&["memory_view", "view::"]), test("--test memory_view")];
 const COPIES: &[Tests] = &[test("--test arrays"), test("--test fence"), test("--test majel")];

@@ -583,3 +583,14 @@ fn an_image_with_padded_rows_becomes_a_producer_in_ten_lines() {
     assert_says(crossdock::view(&short, Request::read()).unwrap_err(), &["0..22", "0..21"]);
     assert!(padded_image::Photo { pitch: usize::MAX, ..photo }.export(&Request::pin()).is_err());
 }
+
+#[test]
+fn a_typed_array_is_lent_in_place_unless_a_copy_is_demanded() {
+    let array = Array::from_vec(vec![1i32, 2, 3], [3]).unwrap();
+    for (policy, copied) in [(CopyPolicy::Never, 0), (CopyPolicy::IfNeeded, 0), (CopyPolicy::Always, 12)] {
+        let view = array.export(&Request::read().copy(policy)).unwrap();
+        assert_eq!(view.grant().copied_nbytes(), copied, "{policy:?}");
+        assert_eq!(view.as_slice::<i32>().unwrap(), [1, 2, 3]);
+        assert_eq!(view.as_slice::<i32>().unwrap().as_ptr() == array.as_ptr(), copied == 0, "{policy:?}");
+    }
+}
