@@ -459,9 +459,10 @@ fn mappings_of_a_file_that_another_library_made_are_one_memory() {
     assert_eq!(copied(&few(&two, 32), &few(&one, 0)), 32, "bytes of the file that do not meet");
     // A private mapping shows what is written to the file until it is written itself.
     let private = foreign_map(&file, 40000, libc::MAP_PRIVATE);
-    assign(&few(&one, 0), &crossdock::Array::from_vec((0..8u32).collect(), [8]).unwrap().into());
-    assign(&few(&one, 4), &few(&private, 0));
-    assert_eq!(numbers(&few(&one, 4)), (0..8).collect::<Vec<u32>>());
+    let [shown, all] = [&private, &one].map(|buffer| over(buffer, DType::U32, &[10000]));
+    assign(&all, &Array::from_vec((0..10000u32).collect(), [10000]).unwrap().into());
+    assign(&all.slice(s![1..]).unwrap(), &shown.slice(s![..-1]).unwrap());
+    assert!(numbers(&all).iter().enumerate().all(|(k, &n)| n as usize == k.saturating_sub(1)));
     let others = foreign_map(&file, 40000, libc::MAP_PRIVATE);
     assert_eq!(copied(&few(&private, 4), &few(&others, 0)), 32, "neither shows what the other writes");
 
@@ -469,6 +470,27 @@ fn mappings_of_a_file_that_another_library_made_are_one_memory() {
     let other = foreign_map(&open(&folder.0.join("others")), 40000, libc::MAP_SHARED);
     assert_eq!(copied(&few(&one, 0), &few(&other, 0)), 32, "another file");
     assert!(one.copy_into(&other).is_ok());
+}
+
+#[test]
+fn rows_in_a_mapping_that_another_library_made_are_compared_with_another_mapping() {
+    let folder = Folder::new("foreign-rows");
+    let path = folder.0.join("numbers");
+    std::fs::write(&path, vec![0; 320]).unwrap();
+    let [one, two] = [open(&path), open(&path)].map(|file| foreign_map(&file, 320, libc::MAP_SHARED));
+    let direct = over(&two, DType::U32, &[8, 10]);
+    assign(&direct, &Array::from_vec((0..80u32).collect(), [8, 10]).unwrap().into());
+    let table: Vec<*const u8> = [0, 80, 240].map(|start| one.as_ptr().wrapping_add(start)).to_vec();
+    let layout = Layout::with_suboffsets(&[3, 10], &[8, 4], &[Some(0), None], 4).unwrap();
+    // SAFETY: the pointers lead into the first mapping, which lives to the end.
+    let rows =
+        unsafe { DArray::from_indirect(table.as_ptr().cast(), DType::U32, &layout, Birth::Aliased, || {}) };
+    let rows = rows.unwrap();
+    // Rows 0 and 6 are exchanged: no order of copies does that without another copy.
+    assign(&rows, &direct.slice(s![..7;-3, ..]).unwrap());
+    let first: Vec<u32> = numbers(&direct).into_iter().step_by(10).collect();
+    assert_eq!(first, [60, 10, 30, 30, 40, 50, 0, 70]);
+    assert_eq!(copied(&rows, &over(&Block::counting(120).import(), DType::U32, &[3, 10])), 120);
 }
 
 #[test]

@@ -73,15 +73,16 @@ pub(super) struct Found {
 /// Bytes of a file that lie at an operand's addresses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Piece {
-    /// The device, as the list spells it, and the inode.
-    file: (u64, u64),
+    file: Inode,
     bytes: Range<u64>,
     is_shared: bool,
 }
 
-/// Looks both operands up in `/proc/self/maps`. `None` if it cannot be read.
+const MAPS: &str = "/proc/self/maps";
+
+/// Looks both operands up in the list of mappings. `None` if it cannot be read.
 pub(super) fn find(asked: [Asked; 2]) -> Option<[Found; 2]> {
-    let mut lines = Lines::open()?;
+    let mut lines = Lines::new(File::open(MAPS).ok()?);
     let mut found = [(); 2].map(|()| Found { is_private: true, pieces: Vec::new(), is_cut: false });
     while let Some(line) = lines.next()? {
         // A line that is not understood says nothing of the addresses.
@@ -123,13 +124,16 @@ fn common(one: &Range<u64>, other: &Range<u64>) -> Range<u64> {
     one.start.max(other.start)..one.end.min(other.end)
 }
 
+/// The device, major and minor number, and the inode.
+type Inode = (u64, u64, u64);
+
 /// A line of the list: `7f00-7f10 rw-s 00001000 08:01 1234  /path`.
 #[derive(Debug, PartialEq, Eq)]
 struct Mapping {
     addresses: Range<u64>,
     is_shared: bool,
     offset: u64,
-    file: (u64, u64),
+    file: Inode,
 }
 
 impl Mapping {
@@ -140,49 +144,47 @@ impl Mapping {
         let is_shared = words.next()??.as_bytes().get(3) == Some(&b's');
         let offset = number(words.next()??)?;
         let (major, minor) = words.next()??.split_once(':')?;
-        let device = (number(major)? << 32) | number(minor)?;
-        let inode = words.next()??.parse().ok()?;
-        Some(Self { addresses: number(start)?..number(end)?, is_shared, offset, file: (device, inode) })
+        let file = (number(major)?, number(minor)?, words.next()??.parse().ok()?);
+        Some(Self { addresses: number(start)?..number(end)?, is_shared, offset, file })
     }
 
     fn is_anonymous(&self) -> bool {
-        self.file == (0, 0)
+        self.file == (0, 0, 0)
     }
 }
+
+/// What is kept of a line: more than all numbers take.
+const MOST_OF_A_LINE: usize = 128;
 
 /// The beginnings of the lines of `/proc/self/maps`, without the paths.
-struct Lines {
-    file: File,
+struct Lines<R> {
+    list: R,
     chunk: [u8; 4096],
     unread: Range<usize>,
-    line: [u8; Self::MOST],
+    line: [u8; MOST_OF_A_LINE],
 }
 
-impl Lines {
-    /// What is kept of a line: more than all numbers take.
-    const MOST: usize = 128;
-
-    fn open() -> Option<Self> {
-        let file = File::open("/proc/self/maps").ok()?;
-        Some(Self { file, chunk: [0; 4096], unread: 0..0, line: [0; Self::MOST] })
+impl<R: Read> Lines<R> {
+    fn new(list: R) -> Self {
+        Self { list, chunk: [0; 4096], unread: 0..0, line: [0; MOST_OF_A_LINE] }
     }
 
-    /// The next line, or `Some(None)` at the end. `None` for an error.
+    /// The next line, or `Some(None)` at the end: every line ends in a newline. `None` for an error.
     #[expect(clippy::option_option, reason = "an error, the end, and a line")]
     fn next(&mut self) -> Option<Option<&[u8]>> {
         let mut nbytes = 0;
         loop {
             if self.unread.is_empty() {
-                let count = self.file.read(&mut self.chunk).ok()?;
+                let count = self.list.read(&mut self.chunk).ok()?;
                 if count == 0 {
-                    return Some((nbytes > 0).then_some(&self.line[..nbytes]));
+                    return Some(None);
                 }
                 self.unread = 0..count;
             }
             let unread = &self.chunk[self.unread.clone()];
             let end = unread.iter().position(|&byte| byte == b'\n');
             let part = &unread[..end.unwrap_or(unread.len())];
-            let kept = part.len().min(Self::MOST - nbytes);
+            let kept = part.len().min(MOST_OF_A_LINE - nbytes);
             self.line[nbytes..nbytes + kept].copy_from_slice(&part[..kept]);
             nbytes += kept;
             self.unread.start += part.len() + usize::from(end.is_some());
@@ -202,7 +204,7 @@ mod tests {
         let mapping = Mapping::parse(b"7f00-7f10 rw-s 00001000 08:01 1234   /a b\xff (deleted)").unwrap();
         assert_eq!(mapping.addresses, 0x7f00..0x7f10);
         assert_eq!((mapping.is_shared, mapping.offset), (true, 0x1000));
-        assert_eq!(mapping.file, ((8 << 32) | 1, 1234));
+        assert_eq!(mapping.file, (8, 1, 1234));
         assert!(Mapping::parse(b"7f00-7f10 rw-p 00000000 00:00 0 ").unwrap().is_anonymous());
         for line in [&b""[..], b"7f00", b"7f00-7f10 rw-s", b"7f00-7f10 rw-s 0 08:01 x /a"] {
             assert_eq!(Mapping::parse(line), None);
@@ -210,9 +212,38 @@ mod tests {
     }
 
     #[test]
+    fn the_beginning_of_a_long_line_is_kept_however_it_arrives() {
+        let path = "x".repeat(300);
+        let text = format!("7f00-7f10 rw-s 0 08:01 1 {path}\n7f20-7f30 rw-s 0 08:01 2 {path}\n");
+        for first in [1, 20, 127, 128, 129, 200, 325, 326, 327, 400] {
+            let (one, other) = text.as_bytes().split_at(first);
+            let mut lines = Lines::new(one.chain(other));
+            for inode in [1, 2] {
+                let line = lines.next().unwrap().unwrap();
+                assert_eq!(line.len(), 128);
+                assert_eq!(Mapping::parse(line).unwrap().file, (8, 1, inode), "{first} bytes first");
+            }
+            assert_eq!(lines.next(), Some(None));
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_listed_may_meet_anything() {
+        let [listed, cut] =
+            [false, true].map(|is_cut| Found { is_private: false, pieces: Vec::new(), is_cut });
+        let found = [listed, cut];
+        assert!(meet(&found));
+        let [listed, cut] = found;
+        assert!(meet(&[cut, Found { is_cut: false, ..listed }]));
+        let none = || Found { is_private: false, pieces: Vec::new(), is_cut: false };
+        assert!(!meet(&[none(), none()]));
+    }
+
+    #[test]
     fn all_lines_of_the_list_are_read() {
         let here = std::ptr::from_ref(&MOST_PAGES).addr() as u64;
-        let (mut lines, mut count, mut is_found) = (Lines::open().unwrap(), 0, false);
+        let mut lines = Lines::new(File::open(MAPS).unwrap());
+        let (mut count, mut is_found) = (0, false);
         while let Some(line) = lines.next().unwrap() {
             let mapping = Mapping::parse(line).unwrap();
             is_found |= mapping.addresses.contains(&here) && !mapping.is_anonymous();

@@ -180,7 +180,8 @@ impl Operand<'_> {
 
     #[cfg(all(target_os = "linux", not(miri)))]
     fn remember_private(&self) {
-        if self.is_within() && self.header.backing() == Backing::Foreign {
+        // What is behind pointers is not the header's own memory.
+        if self.is_within() {
             self.header.mark_private();
         }
     }

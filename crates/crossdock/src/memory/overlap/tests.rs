@@ -222,6 +222,26 @@ fn imported_memory_is_asked_for_once_and_known_to_be_private_from_then_on() {
     };
     let operands: Vec<Operand<'_>> =
         imported.iter().map(|handle| Operand { header: handle.header(), extent: operand(handle) }).collect();
+    // Nothing is asked if one operand is the library's own, on a device, or empty.
+    let own = crate::memory::Buffer::from_vec(vec![0u8; 100]).unwrap().into_parts().0;
+    let own = Operand { header: own.header(), extent: operand(&own) };
+    let device = {
+        let at = ptr::without_provenance_mut(4096);
+        let place = Place::new(DeviceKind::CUDA, 0);
+        // SAFETY: no access to the memory is made.
+        let buffer = unsafe {
+            crate::memory::Buffer::from_foreign(at, 64, place, crate::memory::Birth::Aliased, || {})
+        };
+        buffer.unwrap().into_parts().0
+    };
+    let on_device = Operand { header: device.header(), extent: operand(&device) };
+    let empty = Operand { extent: host(operands[0].extent.start as usize, 0), ..operands[0] };
+    for (operand, origin) in [(own, Origin::Private), (on_device, Origin::Private), (empty, Origin::Private)]
+    {
+        assert_eq!(operand.origin(), origin, "{:?}", operand.extent);
+        assert!(!meet_by_mapping(operands[0], operand) && !meet_by_mapping(operand, operands[0]));
+    }
+    assert_eq!(operands[0].origin(), Origin::Foreign, "it was not asked for");
     // One private operand is enough. The third has pages that were never touched, and more of them
     // than are looked at one by one.
     assert!(!meet_by_mapping(operands[2], operands[1]));
