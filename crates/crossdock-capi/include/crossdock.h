@@ -13,7 +13,9 @@
  *
  * Errors. What can fail takes `xd_error_t **error` last, and returns NULL or false when it does. `error` may be NULL; otherwise
  * *error is set whatever happens, to NULL on success, so that it need not be initialised. An error is freed by xd_error_free.
- * No function aborts, throws or leaves by longjmp for anything that a caller does within these rules.
+ * No function aborts, throws or leaves by longjmp for anything that a caller does within these rules. Two things end the
+ * process all the same, as they end any program: touching a mapped file that another program made shorter meanwhile (SIGBUS), and a
+ * system without memory even for small things such as shapes and messages. Memory for elements is XD_ERROR_OUT_OF_MEMORY.
  *
  * Outputs. Parameters that a function sets besides its return value (`*value`, `*equal`, `*offset`,
  * `*validity`, `*field`, ...) are always set, to nothing (nil, false, 0, NULL) if the function
@@ -89,7 +91,7 @@ typedef struct xd_error xd_error_t;
 #define XD_ERROR_REFUSED 15       /* a producer would not lend what was asked for */
 #define XD_ERROR_MALFORMED 16     /* bytes, a text or a descriptor break the rules of their own format */
 #define XD_ERROR_UNSUPPORTED 17   /* well-formed, but not supported */
-#define XD_ERROR_FAULT 18         /* a mapped file shrank */
+#define XD_ERROR_FAULT 18         /* a mapped file shrank, and its map is guarded */
 #define XD_ERROR_IO 19            /* the operating system said no */
 #define XD_ERROR_OUT_OF_MEMORY 20 /* no memory could be had, or the limit of a pool stands in the way */
 #define XD_ERROR_INTERNAL 21      /* a defect of this library, caught before it could do harm; please report it */
@@ -309,10 +311,12 @@ XD_API XD_MUST_USE xd_array_t *xd_array_from_buffer(const xd_buffer_t *buffer, c
                                                     const ssize_t *shape, const ssize_t *strides, size_t offset,
                                                     xd_error_t **error);
 
-/* The one array of a file (.npy), read-only, mapped where it lies there as it is. */
+/* The one array of a file (.npy), read-only, mapped where it lies there as it is. The file must not become shorter while the array
+ * lives: touching what is gone then ends the process. To replace a file, rename a new one over it. */
 XD_API XD_MUST_USE xd_array_t *xd_array_open(const char *path, xd_error_t **error);
 
-/* Writes an array to a file of NumPy's. The file appears, or is replaced, when all of it is on disk. */
+/* Writes an array to a file of NumPy's. The file appears, or is replaced, when all of it is on disk. Pipes and devices are written
+ * through, and a pipe waits for its reader. */
 XD_API bool xd_array_save_npy(const xd_array_t *array, const char *path, xd_error_t **error);
 
 /* Another handle. O(1). */

@@ -85,6 +85,14 @@ auto call(F function, Arguments... arguments) {
   return error.taken(function(arguments..., error));
 }
 
+/* A text for C, which would end at a zero byte within. */
+inline const char *text(const std::string &whole) {
+  const std::size_t end = whole.find('\0');
+  if (end != std::string::npos)
+    throw error(XD_ERROR_ARGUMENT, "the text of " + std::to_string(whole.size()) + " bytes has a zero byte at " + std::to_string(end));
+  return whole.c_str();
+}
+
 template <class T, void (*Free)(T *)>
 struct freed {
   void operator()(T *handle) const noexcept { Free(handle); }
@@ -128,8 +136,8 @@ class dtype {
   explicit dtype(xd_dtype_t *taken) noexcept : handle_(taken) {}
 
   /* NumPy's spelling; Ruby's; that of a type of C++. */
-  static dtype parse(const std::string &typestr) { return dtype(detail::call(xd_dtype_parse, typestr.c_str())); }
-  static dtype parse_pack(const std::string &pack) { return dtype(detail::call(xd_dtype_parse_pack, pack.c_str())); }
+  static dtype parse(const std::string &typestr) { return dtype(detail::call(xd_dtype_parse, detail::text(typestr))); }
+  static dtype parse_pack(const std::string &pack) { return dtype(detail::call(xd_dtype_parse_pack, detail::text(pack))); }
   template <class T>
   static dtype of() {
     return dtype(detail::call(xd_dtype_from_dlpack, detail::code_of<T>(), static_cast<std::uint8_t>(8 * sizeof(T)), std::uint16_t{1}));
@@ -412,7 +420,7 @@ class array {
   static array adopt(std::vector<T> vector, const extents &shape) {
     return from_buffer(buffer::adopt(std::move(vector)), dtype::of<T>(), shape);
   }
-  static array open(const std::string &path) { return array(detail::call(xd_array_open, path.c_str())); }
+  static array open(const std::string &path) { return array(detail::call(xd_array_open, detail::text(path))); }
   /* Any object's view; a tensor of DLPack, which is taken over. */
   static array from_object(void *object, int flags = XD_MEMORY_VIEW_SIMPLE) {
     return array(detail::call(xd_array_from_object, object, flags));
@@ -432,11 +440,11 @@ class array {
   std::uintptr_t address() const noexcept { return xd_array_address(get()); }
 
   /* Views of the same elements. */
-  array at(const std::string &subscript) const { return array(detail::call(xd_array_at, get(), subscript.c_str())); }
+  array at(const std::string &subscript) const { return array(detail::call(xd_array_at, get(), detail::text(subscript))); }
   array slice(std::initializer_list<xd_slice> slices) const {
     return array(detail::call(xd_array_slice, get(), slices.size(), slices.begin()));
   }
-  array field(const std::string &name) const { return array(detail::call(xd_array_field, get(), name.c_str())); }
+  array field(const std::string &name) const { return array(detail::call(xd_array_field, get(), detail::text(name))); }
   array transpose() const { return array(detail::call(xd_array_transpose, get())); }
   array permute(const extents &axes) const { return array(detail::call(xd_array_permute, get(), axes.size(), axes.data())); }
   array reshape(const extents &shape) const { return array(detail::call(xd_array_reshape, get(), shape.size(), shape.data())); }
@@ -454,7 +462,7 @@ class array {
     detail::call(xd_array_equals, get(), other.get(), &equal);
     return equal;
   }
-  void save_npy(const std::string &path) const { detail::call(xd_array_save_npy, get(), path.c_str()); }
+  void save_npy(const std::string &path) const { detail::call(xd_array_save_npy, get(), detail::text(path)); }
 
   /* One element. */
   value get(const extents &index) const {

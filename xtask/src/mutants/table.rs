@@ -111,7 +111,7 @@ const ARRAYS: &[Tests] =
     &[test("--test overlap"), test("--test fence"), test("--test strided_on_devices"), test("--test arrays")];
 const DLPACK: &[Tests] = &[unit(&["dlpack"]), test("--test dlpack")];
 const VIEWS: &[Tests] = &[unit(&["memory_view", "view::"]), test("--test memory_view")];
-const COPIES: &[Tests] = &[test("--test arrays"), test("--test fence"), test("--test majel")];
+const COPIES: &[Tests] = &[test("--test devices"), test("--test arrays")];
 const ARROW: &[Tests] = &[unit(&["arrow"]), test("--test arrow_c")];
 
 const LENT: &[Tests] = &[test("test_buffers.py"), test("test_requests.py"), test("test_memory.py")];

@@ -56,6 +56,17 @@ static void buffers() {
   CHECK(empty.nbytes() == 0);
 }
 
+static void texts() {
+  using namespace std::string_literals;
+  const xd::array array = xd::array::zeros<float>({2, 3});
+  CHECK(kind_of([] { (void)xd::dtype::parse("<f8\0rest"s); }) == XD_ERROR_ARGUMENT);
+  CHECK(kind_of([] { (void)xd::dtype::parse_pack("d\0d"s); }) == XD_ERROR_ARGUMENT);
+  CHECK(kind_of([] { (void)xd::array::open("a.npy\0.old"s); }) == XD_ERROR_ARGUMENT);
+  CHECK(kind_of([&] { (void)array.at("0\0, 99"s); }) == XD_ERROR_ARGUMENT);
+  CHECK(kind_of([&] { (void)array.field("a\0b"s); }) == XD_ERROR_ARGUMENT);
+  CHECK(kind_of([&] { array.save_npy("a\0.npy"s); }) == XD_ERROR_ARGUMENT);
+}
+
 static void arrays() {
   xd::array array = xd::array::zeros<float>({2, 3});
   CHECK(array.dtype() == xd::dtype::of<float>() && array.dtype().typestr() == "<f4" && array.size() == 6);
@@ -136,6 +147,7 @@ static void same_memory_twice() {
 
 int main() {
   buffers();
+  texts();
   arrays();
   records();
   objects();
