@@ -88,6 +88,7 @@ const NOT_UNDER_VALGRIND: &[(&str, &str)] = &[
         "maps more than valgrind's own address space has",
     ),
     ("code_of_another_library_may_fork_under_a_lock", FORKS),
+    ("a_child_gets_the_value_that_another_thread_was_making", FORKS),
     ("handlers_that_are_registered_several_times_hold_the_locks_once", FORKS),
     ("failure_at_any_request_of_a_pool", MANY_TIMES_OVER),
     ("a_hundred_thousand_rows", MANY_TIMES_OVER),
