@@ -94,7 +94,7 @@ fn a_file_appears_whole_and_replaces_only_when_it_is_told_to() {
 }
 
 #[test]
-fn nothing_has_a_name_before_the_file_is_whole() {
+fn nothing_has_a_name_if_the_file_is_forgotten_before_it_is_whole() {
     let folder = Folder::new("new-file-unnamed");
     let mut file = NewFile::create(folder.path("a")).unwrap();
     file.write_all(&[1; 100_000]).unwrap();

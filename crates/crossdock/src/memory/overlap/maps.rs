@@ -36,7 +36,8 @@ pub(super) fn is_private(addresses: Range<u64>) -> bool {
         }
         let (entries, _) = part.as_chunks();
         let is_anonymous = |entry: &[u8; 8]| {
-            u64::from_ne_bytes(*entry) & (PRESENT | OF_A_FILE | EXCLUSIVE) == PRESENT | EXCLUSIVE
+            let has = |bit| u64::from_ne_bytes(*entry) & bit != 0;
+            has(PRESENT) && has(EXCLUSIVE) && !has(OF_A_FILE)
         };
         if !entries.iter().all(is_anonymous) {
             return false;
