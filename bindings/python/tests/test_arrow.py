@@ -422,6 +422,9 @@ def test_what_elements_mean_is_never_dropped(take):
         (polars.Series(["1.5"]).str.to_decimal(scale=1), "decimal"), (pa.array([1], pa.decimal128(5, 2)), "decimal"),
         (pa.array([1], pa.time64("ns")), "time of day"), (pa.array([1], pa.time32("s")), "relabel"),
         (polars.Series([1]).cast(polars.Time), "time of day"),
+        (ZONED.dictionary_encode(), "time zone"), (pa.chunked_array([ZONED.dictionary_encode()]), "time zone"),
+        (pa.RunEndEncodedArray.from_arrays([1, 2], ZONED), "time zone"),
+        (pa.table({"a": ZONED.dictionary_encode()}), "time zone"),
     ]:  # fmt: skip
         with pytest.raises(BufferError, match=word):
             take(thing)

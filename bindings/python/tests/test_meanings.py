@@ -110,6 +110,16 @@ def test_elements_of_pandas_that_are_objects_are_refused_with_what_they_are_made
                 crossdock.asarray(thing, copy=copy)
         with pytest.raises(BufferError, match=f"Python's objects.*{way}"):
             crossdock.asarray(thing, copy=None)
+    # A series lends their numbers by Arrow, under the name of the type.
+    for series in [
+        pd.Series(pd.period_range("2020-01", periods=2, freq="M")),
+        pd.Series(pd.arrays.IntervalArray.from_breaks([0, 1, 2])),
+    ]:
+        for copy in (False, None, True):
+            with pytest.raises(BufferError, match="pandas.(period|interval)"):
+                crossdock.asarray(series, copy=copy)
+            with pytest.raises(BufferError, match="pandas.(period|interval)"):
+                crossdock.asarray(pd.DataFrame({"a": series}), copy=copy)
     assert crossdock.asarray(pd.Series([10, 20], dtype="category"), copy=None).tolist() == [10, 20]
     moments = pd.Series(pd.to_datetime(["2020-01-01", None]))
     assert np.isnat(np.asarray(crossdock.asarray(moments))).tolist() == [False, True]

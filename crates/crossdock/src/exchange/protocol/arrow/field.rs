@@ -100,15 +100,30 @@ impl SchemaReader {
         // SAFETY: the caller's word.
         let format =
             unsafe { text(schema.format, "format") }?.ok_or_else(|| malformed("its format is null"))?;
-        if !schema.dictionary.is_null() {
+        // SAFETY: the caller's word: null, or a schema.
+        if let Some(entries) = unsafe { schema.dictionary.as_ref() } {
+            // SAFETY: the dictionary of a schema that was not released.
+            unsafe { self.meaning(entries, depth) }?;
             return Err(unsupported(format!(
                 "its elements are entries of a dictionary, by indices of the format {format:?}: decode them, or take the \
                  indices as integers"
             )));
         }
-        let format = Format::parse(format)?;
         // SAFETY: the caller's word.
         let children = unsafe { children(schema.n_children, schema.children, "schema") }?;
+        let format = match Format::parse(format) {
+            Ok(format) => format,
+            Err(error) => {
+                for &child in children {
+                    // SAFETY: the caller's word: null, or to a schema.
+                    if let Some(child) = unsafe { child.as_ref() } {
+                        // SAFETY: the child of a schema that was not released.
+                        unsafe { self.meaning(child, depth) }?;
+                    }
+                }
+                return Err(error);
+            }
+        };
         let wanted = match format {
             Format::Scalar(_) => Some(0),
             Format::List(_) => Some(1),
@@ -122,6 +137,15 @@ impl SchemaReader {
         }
         // SAFETY: the caller's word.
         let extension = unsafe { Extension::decode(schema.metadata) }?.unwrap_or_default();
+        if NOT_ITS_STORAGE.contains(&extension.name.as_str()) {
+            let Extension { name, metadata } = extension;
+            return Err(Error::new(
+                Kind::Value,
+                format!(
+                    "its elements are of the type {name} ({metadata}), which its numbers alone do not say: convert it first"
+                ),
+            ));
+        }
         let mut below = Vec::new();
         for (k, &child) in children.iter().enumerate() {
             // SAFETY: the caller's word: null, or to a schema.
@@ -149,7 +173,31 @@ impl SchemaReader {
             }
         }
     }
+
+    /// Checks the schema of what cannot be imported itself, but may be copied in another way.
+    ///
+    /// # Errors
+    ///
+    /// `is_value` where a copy would lose what the elements mean.
+    ///
+    /// # Safety
+    ///
+    /// As for [`SchemaReader::field`], but that it may have been released.
+    unsafe fn meaning(&mut self, schema: &ArrowSchema, depth: usize) -> Result<()> {
+        if schema.release.is_none() {
+            return Ok(());
+        }
+        // SAFETY: it was not released, and the rest is the caller's word.
+        match unsafe { self.field(schema, depth + 1) } {
+            Err(error) if error.is_value() => Err(error),
+            _ => Ok(()),
+        }
+    }
 }
+
+/// Extension types whose elements are not the numbers or structs that store them. Any other that is
+/// not known counts as its storage, as the specification says.
+const NOT_ITS_STORAGE: [&str; 2] = ["pandas.period", "pandas.interval"];
 
 /// The axes of a list.
 fn tensor(len: usize, extension: &Extension) -> Result<TensorShape> {
