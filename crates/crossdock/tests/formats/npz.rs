@@ -427,6 +427,22 @@ fn a_deflated_array_is_verified_without_being_kept() {
 }
 
 #[test]
+fn an_array_whose_name_is_damaged_in_the_directory_is_refused_and_not_left_out() {
+    let data = npy_bytes();
+    let good = Zip::default().file("a.npy", 0, &data, None).file("b.npy", 8, &data, None).finish();
+    let name = good.windows(5).rposition(|part| part == b"a.npy").unwrap();
+    for (at, byte) in [(1, b'_'), (2, b'm'), (3, b'q'), (4, b'x'), (4, b'/')] {
+        let mut bytes = good.clone();
+        bytes[name + at] = byte;
+        let contents = npz::from_buffer(buffer(&bytes)).unwrap();
+        let refused: Vec<_> = contents.refused().collect();
+        assert_eq!(refused.len(), 1, "byte {at}");
+        assert_says(refused[0].1, &["contradicts itself", "names it \"a.npy\""]);
+        assert_eq!(contents.ignored().len(), 0, "byte {at}");
+    }
+}
+
+#[test]
 fn a_header_in_front_of_an_array_that_contradicts_the_directory_is_refused() {
     let data = npy_bytes();
     let good = Zip::default().file("a.npy", 0, &data, None).file("b.npy", 0, &data, None).finish();

@@ -249,8 +249,14 @@ fn list(buffer: &Buffer) -> Result<Listed> {
     while let Some(record) = entries.next_entry().map_err(|error| bad_archive(error, buffer))? {
         count += 1;
         let Some(bytes) = record.file_path().as_bytes().strip_suffix(b".npy").map(<[u8]>::to_vec) else {
-            if !record.is_dir() {
-                let name = String::from_utf8_lossy(record.file_path().as_bytes()).into_owned();
+            let name = String::from_utf8_lossy(record.file_path().as_bytes()).into_owned();
+            // An array whose name is damaged in the directory is no other file.
+            let entry = archive.get_entry(record.wayfinder()).ok();
+            let local = entry.as_ref().and_then(|entry| entry.local_header(&mut front).ok());
+            let array = local.filter(|local| local.file_path().as_bytes().ends_with(b".npy"));
+            if let Some(Err(error)) = array.map(|local| check_local(&record, &local)) {
+                refused.add(name, error)?;
+            } else if !record.is_dir() {
                 ignored.push((name, record.uncompressed_size_hint()));
             }
             continue;
