@@ -100,7 +100,8 @@ enum Task {
     Compare,
     /// Compile the kernels for CUDA anew, after their source has changed
     Ptx,
-    /// Test the tests: put one mistake after the other into the files that matter most, and see that each is noticed
+    /// Test the tests: put one mistake after the other into the files that matter most, and see
+    /// that each is noticed
     #[command(after_help = "Examples:\n  \
         cargo xtask mutants                                   every file of the table\n  \
         cargo xtask mutants layout/span.rs layout/rules.rs    these files\n  \

@@ -63,8 +63,9 @@ impl Report {
     }
 }
 
-/// The table of suites with their times and what all took, the failures with the tails of their logs, the runners' closing lines, the
-/// failures once more in a line each, and on the last line the sum.
+/// The table of suites with their times and what all took, the failures with the tails of their
+/// logs, the runners' closing lines, the failures once more in a line each, and on the last line
+/// the sum.
 pub(crate) fn summary(reports: &[Report], whole: Duration) -> String {
     let mut text = String::new();
     let width = reports.iter().map(|report| report.name.len()).max().unwrap_or(0).max("suite".len());

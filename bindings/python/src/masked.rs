@@ -1,11 +1,13 @@
-//! NumPy's masked arrays: a dtype has no word for what is masked, and a buffer has the values alone.
+//! NumPy's masked arrays: a dtype has no word for what is masked, and a buffer has the values
+//! alone.
 
 use pyo3::exceptions::PyBufferError;
 use pyo3::ffi;
 use pyo3::intern;
 use pyo3::prelude::*;
 
-/// Refuses an array of NumPy of which elements are masked. Objects of classes written in C are none.
+/// Refuses an array of NumPy of which elements are masked. Objects of classes written in C are
+/// none.
 ///
 /// # Errors
 ///

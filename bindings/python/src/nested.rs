@@ -146,7 +146,8 @@ impl Found<'_> {
     }
 }
 
-/// Refuses values of which no dtype holds all: only numbers and truth values of several types have one.
+/// Refuses values of which no dtype holds all: only numbers and truth values of several types have
+/// one.
 fn of_one_kind(own: &DType, values: &[Value]) -> PyResult<()> {
     let kind = own.as_scalar().map(|scalar| scalar.kind());
     let is_number = !matches!(

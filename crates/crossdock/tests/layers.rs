@@ -47,8 +47,8 @@ fn no_layer_uses_one_above_it() {
     assert!(violations.is_empty(), "\n{}\n", violations.join("\n"));
 }
 
-/// What a cell, a static or a lock is set by once: a child that is forked meanwhile waits for a thread
-/// that it does not have.
+/// What a cell, a static or a lock is set by once: a child that is forked meanwhile waits for a
+/// thread that it does not have.
 const ONCE: [&str; 4] = ["get_or_init(", "LazyLock", "call_once", "LazyCell"];
 
 /// Where they may stand, and why.

@@ -247,8 +247,8 @@ impl Workshop<'_> {
                         is_better = true;
                     }
                 }
-                // A mutant's error can show elsewhere in its function, so that the switch is to blame
-                // only if no mutant is.
+                // A mutant's error can show elsewhere in its function, so that the switch is to
+                // blame only if no mutant is.
                 if !blames.iter().any(|blame| matches!(blame, Blame::Mutant(_))) {
                     for blame in blames {
                         if let Blame::Switch(numbers) = blame {

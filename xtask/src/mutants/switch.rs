@@ -1,4 +1,5 @@
-//! All mutants of a file in one text, each behind its number: what is built once can be any of them.
+//! All mutants of a file in one text, each behind its number: what is built once can be any of
+//! them.
 
 use std::ops::{Range, RangeInclusive};
 
@@ -11,7 +12,8 @@ use super::list::{Mutation, Place};
 /// The environment variable with the number of the mutant that a program is to be.
 pub(super) const CHOICE: &str = "CROSSDOCK_MUTANT";
 
-/// The number of the mutant, read once per function. In a function's body it refers to nothing outside.
+/// The number of the mutant, read once per function. In a function's body it refers to nothing
+/// outside.
 const CHOSEN: &str = "{ static CHOSEN: ::std::sync::atomic::AtomicUsize = \
     ::std::sync::atomic::AtomicUsize::new(usize::MAX); \
     match CHOSEN.load(::std::sync::atomic::Ordering::Relaxed) { \
@@ -189,7 +191,8 @@ impl<'ast> Visit<'ast> for Bodies<'_> {
     }
 }
 
-/// Whether a type without a name, `impl Trait`, was seen: each branch of a switch would have another.
+/// Whether a type without a name, `impl Trait`, was seen: each branch of a switch would have
+/// another.
 struct Nameless(bool);
 
 impl<'ast> Visit<'ast> for Nameless {

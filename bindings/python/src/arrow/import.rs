@@ -228,7 +228,8 @@ pub(crate) fn copied(object: &Bound<'_, PyAny>) -> PyResult<Elements> {
     let (mut arrays, mut nulls) = (Vec::new(), None);
     for chunk in chunks {
         if let Some(name) = repeated_name(&chunk) {
-            // Records have one field for each name, and a copy by another protocol has one type for all.
+            // Records have one field for each name, and a copy by another protocol has one type for
+            // all.
             let columns = chunk.into_columns().map_err(Failure::from);
             let first = match &columns {
                 Ok(columns) => columns.first().map(|(_, first)| first.dtype()),

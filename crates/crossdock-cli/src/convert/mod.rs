@@ -51,8 +51,8 @@ pub(crate) struct Args {
     /// `-` is standard input, if that is a file and not a pipe; --at picks a view of it.
     #[arg(value_name = "FILE[:NAME][:EXPR]")]
     target: OsString,
-    /// The file to write. Its ending says the format: npy, npz, safetensors, png, jpg, raw. A pipe or a device is written through;
-    /// `-` is standard output.
+    /// The file to write. Its ending says the format: npy, npz, safetensors, png, jpg, raw. A pipe
+    /// or a device is written through; `-` is standard output.
     #[arg(value_name = "OUT")]
     out: PathBuf,
     /// The view to write, as in Python: '::2, ..., .field'.
@@ -61,8 +61,8 @@ pub(crate) struct Args {
     /// The type to write: float32, <f4, uint8, … A value that does not fit is an error.
     #[arg(long, value_name = "DTYPE")]
     dtype: Option<DType>,
-    /// With --dtype: what does not fit is made to fit. Fractions are cut off towards zero, dates are rounded down, and what is out of
-    /// range becomes the nearer end of it.
+    /// With --dtype: what does not fit is made to fit. Fractions are cut off towards zero, dates
+    /// are rounded down, and what is out of range becomes the nearer end of it.
     #[arg(long, requires = "dtype")]
     saturate: bool,
     /// The order to write: C (rows) or F (columns). Formats that have only rows refuse F.
@@ -80,10 +80,12 @@ pub(crate) struct Args {
     /// How much of a JPEG image is kept, from 1 to 100.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=100))]
     quality: Option<u8>,
-    /// Replace OUT where it exists. Its mode and owner stay; a file that you may not write is refused.
+    /// Replace OUT where it exists. Its mode and owner stay; a file that you may not write is
+    /// refused.
     #[arg(short, long)]
     force: bool,
-    /// Leave out the arrays of FILE that cannot be opened, as those of Python objects, with a note on each.
+    /// Leave out the arrays of FILE that cannot be opened, as those of Python objects, with a note
+    /// on each.
     #[arg(long)]
     skip_refused: bool,
 }

@@ -23,9 +23,10 @@ impl DArray {
     ///
     /// # Errors
     ///
-    /// `is_value` where the value does not fit; `is_layout` where elements overlap, a repeated (broadcast) element among them: fill the
-    /// array before it is broadcast; `is_conflict` while a Read or Write lease is held; `is_read_only`; `is_place`;
-    /// `is_out_of_memory` for a list of the rows behind pointers.
+    /// `is_value` where the value does not fit; `is_layout` where elements overlap, a repeated
+    /// (broadcast) element among them: fill the array before it is broadcast; `is_conflict` while a
+    /// Read or Write lease is held; `is_read_only`; `is_place`; `is_out_of_memory` for a list of
+    /// the rows behind pointers.
     pub fn fill(&self, value: &Value) -> Result<()> {
         let mut bytes = vec![0; self.dtype().itemsize()];
         value.write(self.dtype(), &mut bytes)?;
@@ -111,7 +112,8 @@ impl<T: Element, const D: usize> Array<T, D> {
     ///
     /// # Errors
     ///
-    /// `is_layout` where elements overlap; `is_conflict` while a Read or Write lease is held; `is_read_only`; `is_place`.
+    /// `is_layout` where elements overlap; `is_conflict` while a Read or Write lease is held;
+    /// `is_read_only`; `is_place`.
     pub fn fill(&self, value: T) -> Result<()> {
         // SAFETY: a value of as many bytes, all initialised (Pod 2), which lives until the end of the call.
         let bytes = unsafe { std::slice::from_raw_parts((&raw const value).cast::<u8>(), size_of::<T>()) };

@@ -95,13 +95,13 @@ impl<T: 'static> Drop for ForkLock<T> {
     }
 }
 
-/// Held while a cell gets its value, so that no fork copies a cell that a thread is in the middle of
-/// setting: in the child that thread does not exist, and the cell would block for ever.
+/// Held while a cell gets its value, so that no fork copies a cell that a thread is in the middle
+/// of setting: in the child that thread does not exist, and the cell would block for ever.
 static SETTING: ForkLock<()> = ForkLock::new(());
 
-/// The value of a cell, made on first use. Use this in place of [`OnceLock::get_or_init`] wherever a
-/// forked child may ask. `make` runs under no lock: two threads that come first at the same time both
-/// make a value, and one value is kept.
+/// The value of a cell, made on first use. Use this in place of [`OnceLock::get_or_init`] wherever
+/// a forked child may ask. `make` runs under no lock: two threads that come first at the same time
+/// both make a value, and one value is kept.
 pub(crate) fn get_or_make<T>(cell: &OnceLock<T>, make: impl FnOnce() -> T) -> &T {
     match cell.get() {
         Some(value) => value,

@@ -128,8 +128,8 @@ impl Failure {
         Self::Raised(Error::new(ruby.exception_range_error(), text))
     }
 
-    /// The same error with the place of its cause in front: `element [1, 0]: …`. Only errors that concern a value are
-    /// changed.
+    /// The same error with the place of its cause in front: `element [1, 0]: …`. Only errors that
+    /// concern a value are changed.
     pub(crate) fn within(self, ruby: &Ruby, place: impl fmt::Display) -> Self {
         let concerned = [
             ruby.exception_type_error(),

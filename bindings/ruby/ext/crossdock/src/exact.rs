@@ -1,7 +1,7 @@
 //! Ruby's exact numbers (Integer, Rational, BigDecimal) as floats, rounded once.
 //!
-//! Ruby's own `to_f` does not serve: it rounds large numerators and denominators before it divides them, and a
-//! double rounded to a narrower float is rounded twice.
+//! Ruby's own `to_f` does not serve: it rounds large numerators and denominators before it divides
+//! them, and a double rounded to a narrower float is rounded twice.
 
 use crossdock::element::{ScalarKind, Value as Element};
 use magnus::rb_sys::AsRawValue;
@@ -9,10 +9,12 @@ use magnus::{Float, Integer, Ruby, Value, prelude::*};
 
 use crate::error::{Failure, Result};
 
-/// Beyond this decimal exponent, a number is too large or too small for every float, also for a `long double`.
+/// Beyond this decimal exponent, a number is too large or too small for every float, also for a
+/// `long double`.
 const MOST_DIGITS: i64 = 6000;
 
-/// A quotient is computed with this many bits, or one more: two more than the widest significand needs.
+/// A quotient is computed with this many bits, or one more: two more than the widest significand
+/// needs.
 const QUOTIENT_BITS: i64 = 67;
 
 /// The bytes of a `long double`.
@@ -23,8 +25,8 @@ type Wide = [u8; 16];
 enum Precision {
     /// A double, to the nearest.
     Double,
-    /// A double on the way to a narrower float: an inexact result gets an odd last bit, so that the second rounding
-    /// gives what a single one would (round to odd).
+    /// A double on the way to a narrower float: an inexact result gets an odd last bit, so that the
+    /// second rounding gives what a single one would (round to odd).
     Odd,
     /// A `long double`, to the nearest.
     Extended,
@@ -53,7 +55,8 @@ pub(crate) fn real(ruby: &Ruby, value: Value, kind: ScalarKind) -> Result<Elemen
     })
 }
 
-/// A complex number as an element of a complex type; of any other type, as one of doubles, which does not fit.
+/// A complex number as an element of a complex type; of any other type, as one of doubles, which
+/// does not fit.
 pub(crate) fn complex(ruby: &Ruby, re: Value, im: Value, kind: ScalarKind) -> Result<Element> {
     let precision = match kind {
         ScalarKind::Complex32 | ScalarKind::Complex64 | ScalarKind::ComplexLongDouble => Precision::of(kind),
@@ -126,7 +129,8 @@ fn special(float: f64) -> Wide {
 enum Exact {
     /// A numerator, and a denominator above 0.
     Fraction(Integer, Integer),
-    /// Zeros keep their sign; infinities and NaN have no fraction; other numbers know a double only.
+    /// Zeros keep their sign; infinities and NaN have no fraction; other numbers know a double
+    /// only.
     Float(f64),
     /// Larger than every float.
     Beyond,
@@ -167,7 +171,8 @@ fn fraction(value: Value) -> Result<(Integer, Integer)> {
     Ok((exact.funcall("numerator", ())?, exact.funcall("denominator", ())?))
 }
 
-/// The magnitude `(bits + rest) * 2^exponent`, where the rest is below 1, and 0 only if it is not `inexact`.
+/// The magnitude `(bits + rest) * 2^exponent`, where the rest is below 1, and 0 only if it is not
+/// `inexact`.
 #[derive(Clone, Copy, Debug)]
 struct Quotient {
     negative: bool,
@@ -200,8 +205,8 @@ impl Quotient {
     /// The bits without the lowest `dropped`, rounded to the nearest (ties to even), or to odd.
     fn rounded(self, dropped: i64, to_odd: bool) -> u128 {
         let Ok(dropped @ 0..=127) = u32::try_from(dropped) else {
-            // All of it is below half of the lowest bit that is kept. (There are fewer than 127 bits, and never
-            // fewer than are kept.)
+            // All of it is below half of the lowest bit that is kept. (There are fewer than 127
+            // bits, and never fewer than are kept.)
             return u128::from(to_odd);
         };
         let kept = self.bits >> dropped;
@@ -227,7 +232,8 @@ impl Quotient {
         if highest > 1023 || (highest == 1023 && kept >> 53 != 0) {
             return None;
         }
-        // The leading one of a normal significand adds 1 to the exponent field, and so does a carry.
+        // The leading one of a normal significand adds 1 to the exponent field, and so does a
+        // carry.
         let field = (highest.max(-1022) + 1022) as u64;
         let magnitude = f64::from_bits((field << 52) + kept as u64);
         Some(if self.negative { -magnitude } else { magnitude })
@@ -245,7 +251,8 @@ impl Quotient {
         if kept >> 64 != 0 {
             (kept, field) = (kept >> 1, field + 1);
         }
-        // The leading one is written out: without it, the number is subnormal, with the exponent field 0.
+        // The leading one is written out: without it, the number is subnormal, with the exponent
+        // field 0.
         if kept >> 63 == 0 {
             field = 0;
         }

@@ -46,8 +46,9 @@ fn options(writable: bool, guarded: bool) -> OpenOptions {
 
 /// Writes a file of the given format, or of the format that the path's extension names.
 ///
-/// A pipe or a device can keep a writer waiting for as long as its reader likes, and opening a named pipe waits for a
-/// reader to come. Both wait in Ruby's own IO, so that a signal, `Thread#kill` and `Timeout` end them.
+/// A pipe or a device can keep a writer waiting for as long as its reader likes, and opening a
+/// named pipe waits for a reader to come. Both wait in Ruby's own IO, so that a signal,
+/// `Thread#kill` and `Timeout` end them.
 fn save(ruby: &Ruby, this: Wrapped, path: PathBuf, wanted: Value) -> Result<Wrapped> {
     let array = this.array()?;
     let format = if wanted.is_nil() { by_ending(ruby, &path)? } else { by_name(ruby, wanted)? };
@@ -83,7 +84,8 @@ fn save(ruby: &Ruby, this: Wrapped, path: PathBuf, wanted: Value) -> Result<Wrap
 enum Way {
     /// A pipe or a device with a name, which is opened.
     Opened,
-    /// An open pipe, device or socket that only `/proc` leads to, as `/dev/stdout` does: its descriptor is duplicated.
+    /// An open pipe, device or socket that only `/proc` leads to, as `/dev/stdout` does: its
+    /// descriptor is duplicated.
     Duplicated,
 }
 

@@ -61,8 +61,8 @@ fn shape(ruby: &Ruby, nested: Value) -> Result<Vec<usize>> {
     Ok(shape)
 }
 
-/// Calls `f` with every element, in row-major order; all axes are as long as the shape says. An error of `f` gets the
-/// index of the element in front.
+/// Calls `f` with every element, in row-major order; all axes are as long as the shape says. An
+/// error of `f` gets the index of the element in front.
 fn visit(ruby: &Ruby, nested: Value, shape: &[usize], f: &mut dyn FnMut(Value) -> Result<()>) -> Result<()> {
     visit_axis(ruby, nested, shape, &mut vec![0; shape.len()], 0, f)
 }
@@ -166,7 +166,8 @@ impl Census {
         self.inexact += usize::from(!is_short(number));
     }
 
-    /// Whether an array of the dtype that was named has every number exactly, so that a conversion from it rounds once.
+    /// Whether an array of the dtype that was named has every number exactly, so that a conversion
+    /// from it rounds once.
     fn is_exact_as(&self, natural: &DType) -> bool {
         if *natural == DType::F64 || *natural == DType::C128 {
             return self.inexact == 0;

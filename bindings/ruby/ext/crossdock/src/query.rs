@@ -41,7 +41,8 @@ pub(crate) fn portable_dtype(ruby: &Ruby, dtype: &DType) -> Result<Value> {
     hash.ok_or_else(|| error.into())
 }
 
-/// A Hash of the fields of a record without gaps; `None` for anything else, which a Hash does not describe.
+/// A Hash of the fields of a record without gaps; `None` for anything else, which a Hash does not
+/// describe.
 fn fields_of(
     ruby: &Ruby,
     dtype: &DType,

@@ -96,7 +96,8 @@ pub(crate) fn from_ruby(ruby: &Ruby, value: Value, dtype: &DType) -> Result<Elem
             let (mut given, mut twice) = (Vec::<(String, VALUE)>::new(), None);
             hash.foreach(|key: Value, field: Value| {
                 let name = name(ruby, key).map_err(|failure| failure.into_error(ruby))?;
-                // A Symbol and a String, or Strings of two encodings: different keys, the same name.
+                // A Symbol and a String, or Strings of two encodings: different keys, the same
+                // name.
                 if given.iter().any(|(other, _)| *other == name) {
                     twice = Some(name.clone());
                 }
@@ -246,8 +247,9 @@ pub(crate) fn describe(value: Value) -> String {
 ///
 /// # Errors
 ///
-/// `EncodingError` for bytes that are no characters in its encoding, and those of `String#encode`, which inherit from
-/// it: for characters that Unicode does not have, and for bytes above 127 of a binary String.
+/// `EncodingError` for bytes that are no characters in its encoding, and those of `String#encode`,
+/// which inherit from it: for characters that Unicode does not have, and for bytes above 127 of a
+/// binary String.
 pub(crate) fn characters(ruby: &Ruby, string: RString) -> Result<String> {
     // Ruby's own answer, which it keeps with the String.
     if string.funcall::<_, _, bool>("valid_encoding?", ())? {

@@ -37,8 +37,8 @@ pub(crate) enum Gaps {
 ///
 /// # Errors
 ///
-/// `is_dtype` where the source has no field of a name, or has one that cannot become it, and then nothing is
-/// written; otherwise as [`cast`].
+/// `is_dtype` where the source has no field of a name, or has one that cannot become it, and then
+/// nothing is written; otherwise as [`cast`].
 ///
 /// # Safety
 ///

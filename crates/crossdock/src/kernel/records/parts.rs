@@ -121,13 +121,13 @@ impl Parts {
     }
 }
 
-/// Checks that a conversion can refuse values only, so that a refusal of dtypes comes before anything is
-/// written.
+/// Checks that a conversion can refuse values only, so that a refusal of dtypes comes before
+/// anything is written.
 ///
 /// # Errors
 ///
-/// `is_dtype` where a record has no field of a name, or where only one of the two has fields or items, or
-/// another number of items.
+/// `is_dtype` where a record has no field of a name, or where only one of the two has fields or
+/// items, or another number of items.
 fn check(from: &DType, to: &DType, gaps: Gaps) -> Result<()> {
     match (from.kind(), to.kind()) {
         (DTypeKind::Scalar(_), DTypeKind::Scalar(_)) => Ok(()),

@@ -6,8 +6,8 @@ use std::sync::OnceLock;
 
 use crate::memory::fork::get_or_make;
 
-/// One value of a type that this layer does not know, made on first use. Two threads that come first
-/// at the same time both make it, and one is kept.
+/// One value of a type that this layer does not know, made on first use. Two threads that come
+/// first at the same time both make it, and one is kept.
 #[derive(Default)]
 pub(crate) struct Annex(OnceLock<Box<dyn Any + Send + Sync>>);
 

@@ -170,7 +170,8 @@ impl<R: Read> Lines<R> {
         Self { list, chunk: [0; 4096], unread: 0..0, line: [0; MOST_OF_A_LINE] }
     }
 
-    /// The next line, or `Some(None)` at the end: every line ends in a newline. `None` for an error.
+    /// The next line, or `Some(None)` at the end: every line ends in a newline. `None` for an
+    /// error.
     #[expect(clippy::option_option, reason = "an error, the end, and a line")]
     fn next(&mut self) -> Option<Option<&[u8]>> {
         let mut nbytes = 0;

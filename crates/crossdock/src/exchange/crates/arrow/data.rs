@@ -132,9 +132,11 @@ fn too_long(column: &ArrayData) -> Error {
 impl TryFrom<&DArray> for ArrayData {
     type Error = Error;
 
-    /// The same elements, under a Read lease, which its last clone gives back: axis 0 is the column, and each further axis, those of
-    /// sub-arrays included, a list of a fixed size, of elements that are not null. O(rank²), with a few small heap blocks for each axis.
-    /// Dates and durations are read once: those that are not a time are null, by a bitmap that is made only if there is one.
+    /// The same elements, under a Read lease, which its last clone gives back: axis 0 is the
+    /// column, and each further axis, those of sub-arrays included, a list of a fixed size, of
+    /// elements that are not null. O(rank²), with a few small heap blocks for each axis. Dates and
+    /// durations are read once: those that are not a time are null, by a bitmap that is made only
+    /// if there is one.
     ///
     /// # Errors
     ///
@@ -187,8 +189,8 @@ fn is_moment(dtype: &DType) -> bool {
     matches!(kind, Some(ScalarKind::DateTime(_) | ScalarKind::TimeDelta(_)))
 }
 
-/// The bitmap of dates or durations, of which those that are not a time are null; `None` where there
-/// is none. It is counted as copied.
+/// The bitmap of dates or durations, of which those that are not a time are null; `None` where
+/// there is none. It is counted as copied.
 fn times(counts: &[u8]) -> Option<NullBuffer> {
     let (counts, _) = counts.as_chunks::<8>();
     let is_time = |count: &[u8; 8]| i64::from_ne_bytes(*count) != NAT;

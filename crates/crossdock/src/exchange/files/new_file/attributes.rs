@@ -37,8 +37,8 @@ pub(super) fn keep(old: &File, new: &File) -> Result<()> {
 mod extended {
     use super::*;
 
-    /// Copies the access control list and the attributes in the `user.` namespace. Attributes of the
-    /// system are not copied.
+    /// Copies the access control list and the attributes in the `user.` namespace. Attributes of
+    /// the system are not copied.
     pub(super) fn keep(old: &File, new: &File) -> io::Result<()> {
         match get(old, ACCESS)? {
             Some(list) => set(new, ACCESS, &list)?,

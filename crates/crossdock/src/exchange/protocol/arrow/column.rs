@@ -28,8 +28,8 @@ pub(super) struct Column {
 }
 
 impl Column {
-    /// Marks as null what a mask of the array's shape, in the order in which the elements lie, says;
-    /// dates and durations that are not a time stay null.
+    /// Marks as null what a mask of the array's shape, in the order in which the elements lie,
+    /// says; dates and durations that are not a time stay null.
     pub(super) fn add_nulls(&mut self, nulls: Option<Nulls>) -> Result<()> {
         // The elements of tensors are a column below.
         let column = match &mut self.body {

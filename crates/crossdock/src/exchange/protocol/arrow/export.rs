@@ -45,8 +45,10 @@ impl ExportOptions {
         self
     }
 
-    /// Says which elements are null (dates and durations that are not a time are null without it): those at which a mask of truth values, of the array's shape, is false. Of it a bitmap is made, which
-    /// copies, and counts, a byte for each element; where all of it is true, there is none. Records are null as a whole.
+    /// Says which elements are null (dates and durations that are not a time are null without it):
+    /// those at which a mask of truth values, of the array's shape, is false. Of it a bitmap is
+    /// made, which copies, and counts, a byte for each element; where all of it is true, there is
+    /// none. Records are null as a whole.
     pub fn validity(mut self, mask: impl Into<DArray>) -> Self {
         self.validity = Some(mask.into());
         self
@@ -59,9 +61,10 @@ impl ExportOptions {
     }
 }
 
-/// Lends an array by the C Data interface: memory that the processor can address. O(rank) for each field, with some small heap
-/// blocks; nothing is copied unless the options permit it. Dates and durations are read once: those that are not a time (`NAT`) are null
-/// in Arrow, by a bitmap of a bit for each element, which is made, and counted as copied, only if there is one.
+/// Lends an array by the C Data interface: memory that the processor can address. O(rank) for each
+/// field, with some small heap blocks; nothing is copied unless the options permit it. Dates and
+/// durations are read once: those that are not a time (`NAT`) are null in Arrow, by a bitmap of a
+/// bit for each element, which is made, and counted as copied, only if there is one.
 ///
 /// # Errors
 ///

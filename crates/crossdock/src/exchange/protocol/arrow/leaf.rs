@@ -28,8 +28,8 @@ impl Leaf<'_> {
         &self.above.name
     }
 
-    /// As an array, which keeps the loan. Null dates and durations are accepted where each of them is
-    /// not a time as a number, too.
+    /// As an array, which keeps the loan. Null dates and durations are accepted where each of them
+    /// is not a time as a number, too.
     ///
     /// # Errors
     ///

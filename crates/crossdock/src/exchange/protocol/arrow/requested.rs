@@ -165,7 +165,8 @@ unsafe fn agree(offered: &ArrowSchema, wanted: &ArrowSchema, depth: usize) -> Re
         Data::Numbers => unsafe { number(offered, wanted) },
         Data::Lists(_) => {
             let item = ours.next_back().unwrap_or_else(|| Err(malformed("the offered list has no items")))?;
-            // SAFETY: the items belong to `offered` (clause 1), the other child to `wanted` (clause 2).
+            // SAFETY: the items belong to `offered` (clause 1), the other child to `wanted` (clause
+            // 2).
             unsafe { agree(item, child(0)?, depth + 1) }
         }
         Data::Structs => {
@@ -186,15 +187,16 @@ unsafe fn agree(offered: &ArrowSchema, wanted: &ArrowSchema, depth: usize) -> Re
                 // SAFETY: the child belongs to `offered` and was not released (checked above), so
                 // its name is text or null (clause 1).
                 let name = unsafe { text(own.name, "name") }?.unwrap_or_default();
-                // SAFETY: the child belongs to `wanted` and was not released (checked above), so its
-                // name is text or null (clause 2).
+                // SAFETY: the child belongs to `wanted` and was not released (checked above), so
+                // its name is text or null (clause 2).
                 let asked = unsafe { text(wanted.name, "name") }?.unwrap_or_default();
                 if name != asked {
                     return Err(unsupported(format!(
                         "column {k} is {name:?}, and {asked:?} is wanted there"
                     )));
                 }
-                // SAFETY: one child belongs to `offered` (clause 1), the other to `wanted` (clause 2).
+                // SAFETY: one child belongs to `offered` (clause 1), the other to `wanted` (clause
+                // 2).
                 unsafe { agree(own, wanted, depth + 1) }
                     .map_err(|error| error.within(format_args!("its column {name:?}")))?;
             }

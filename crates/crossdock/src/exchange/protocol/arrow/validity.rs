@@ -90,8 +90,9 @@ impl Nulls {
         Ok(Self::built(bits))
     }
 
-    /// The bitmap of dates or durations that lie one after the other; `None` where all of them are a
-    /// time. Reads the elements once; where one is not a time, copies, and counts, a byte for eight.
+    /// The bitmap of dates or durations that lie one after the other; `None` where all of them are
+    /// a time. Reads the elements once; where one is not a time, copies, and counts, a byte for
+    /// eight.
     ///
     /// # Errors
     ///
@@ -137,8 +138,8 @@ fn is_time(count: &[u8; 8]) -> bool {
     i64::from_ne_bytes(*count) != NAT
 }
 
-/// Whether every element that is null for one of the levels is no time as a number, too, so that the
-/// dtype itself says so. `times` are dates or durations, `levels` the bitmaps above them.
+/// Whether every element that is null for one of the levels is no time as a number, too, so that
+/// the dtype itself says so. `times` are dates or durations, `levels` the bitmaps above them.
 pub(super) fn nulls_are_no_times(levels: &[Bits<'_>], times: &[u8]) -> bool {
     let (counts, _) = times.as_chunks::<8>();
     if counts.is_empty() {

@@ -25,8 +25,8 @@ impl From<Place> for DLDevice {
 }
 
 impl From<DLDevice> for Place {
-    /// The id of CPU memory, pinned memory and managed memory means nothing, and becomes 0. Importers ask
-    /// CUDA's driver for the device of managed memory.
+    /// The id of CPU memory, pinned memory and managed memory means nothing, and becomes 0.
+    /// Importers ask CUDA's driver for the device of managed memory.
     fn from(device: DLDevice) -> Self {
         let kind = DeviceKind(device.device_type);
         Self::new(kind, if is_unnumbered(kind) { 0 } else { device.device_id })

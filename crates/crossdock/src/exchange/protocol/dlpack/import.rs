@@ -21,7 +21,8 @@ use crate::memory::{Birth, Buffer, DeviceKind, Place, device};
 /// The array is read-only where the tensor says so. Its memory is [`Birth::Aliased`]: share or pin it. A tensor that
 /// says that it is a copy made for us is [`Birth::Sole`].
 ///
-/// The device of managed memory, which DLPack numbers 0, is the one that CUDA's driver names; without a driver it is 0.
+/// The device of managed memory, which DLPack numbers 0, is the one that CUDA's driver names;
+/// without a driver it is 0.
 ///
 /// # Errors
 ///

@@ -7,15 +7,17 @@ use crate::layout::Layout;
 impl View {
     /// The address of the item at an index of `ndim` numbers. O(rank), and a pointer to follow for each axis that has one.
     ///
-    /// It works on any struct, also on one that the hub did not fill in: null strides stand for row-major without gaps, a null shape for
-    /// `byte_size / item_size` items where there is one axis, and suboffsets are followed at any rank.
-    /// As on import, an item and every pointer on the way end at most `isize::MAX` bytes from address 0.
+    /// It works on any struct, also on one that the hub did not fill in: null strides stand for
+    /// row-major without gaps, a null shape for `byte_size / item_size` items where there is one
+    /// axis, and suboffsets are followed at any rank. As on import, an item and every pointer on
+    /// the way end at most `isize::MAX` bytes from address 0.
     ///
     /// # Errors
     ///
-    /// `is_bounds`, naming index, axis and length; `is_malformed` where the struct says nothing that an address could be found by: a null
-    /// pointer, a negative number, a null pointer on the way; `is_overflow`, with the address, where an item or a pointer on the way
-    /// leaves the address space.
+    /// `is_bounds`, naming index, axis and length; `is_malformed` where the struct says nothing
+    /// that an address could be found by: a null pointer, a negative number, a null pointer on the
+    /// way; `is_overflow`, with the address, where an item or a pointer on the way leaves the
+    /// address space.
     ///
     /// # Safety
     ///
