@@ -41,9 +41,9 @@ Exit status: 0, or 1 for what failed or was refused, 2 for wrong arguments, 74 w
 /// FILE is opened in place where its format permits it, and its arrays are compared with their
 /// checksums where it has some (.npz). What of FILE has no place in OUT is listed on stderr: texts,
 /// names, other files of an archive. Of an image, only pixels are read: its texts, colour profile
-/// and EXIF data are left out without a note. What is written is as large as the elements are, in
-/// the order and the type that they have unless another is asked for, and replaces nothing unless
-/// --force is given.
+/// and EXIF data are left out without a note. What is written is as large as the elements are, of
+/// the type that they have unless another is asked for, and replaces nothing unless --force is
+/// given.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -58,14 +58,16 @@ pub(crate) struct Args {
     /// The view to write, as in Python: '::2, ..., .field'.
     #[arg(long, value_name = "EXPR", allow_hyphen_values = true)]
     at: Option<String>,
-    /// The type to write: float32, <f4, uint8, … A value that does not fit is an error.
+    /// The type to write: float32, <f4, uint8, … Numbers become the nearest float; any other value
+    /// that does not fit is an error.
     #[arg(long, value_name = "DTYPE")]
     dtype: Option<DType>,
     /// With --dtype: what does not fit is made to fit. Fractions are cut off towards zero, dates
     /// are rounded down, and what is out of range becomes the nearer end of it.
     #[arg(long, requires = "dtype")]
     saturate: bool,
-    /// The order to write: C (rows) or F (columns). Formats that have only rows refuse F.
+    /// The order to write: C (rows) or F (columns). Without it, npy and npz keep the order that the
+    /// elements have, and all else has rows. Formats that have only rows refuse F.
     #[arg(long, value_enum)]
     order: Option<Letter>,
     /// The format to write, whatever the ending of OUT.
