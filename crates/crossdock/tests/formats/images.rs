@@ -73,6 +73,25 @@ mod png {
     }
 
     #[test]
+    fn a_palette_that_is_no_list_of_colours_is_an_error() {
+        // 5 x 4 pixels, and a palette of 49 bytes.
+        #[rustfmt::skip]
+        let file: [u8; 138] = [
+            137, 80, 78, 71, 13, 10, 26, 10, 0, 0, 0, 13, 73, 72, 68, 82,
+            0, 0, 0, 5, 0, 0, 0, 4, 4, 3, 0, 0, 0, 180, 29, 232,
+            115, 0, 0, 0, 49, 80, 76, 84, 69, 112, 72, 89, 115, 4, 5, 6,
+            7, 8, 9, 10, 11, 12, 13, 18, 17, 15, 16, 14, 19, 20, 21, 22,
+            23, 24, 116, 82, 78, 83, 29, 30, 31, 32, 33, 34, 40, 35, 36, 37,
+            38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 173, 151, 142, 239, 0, 0,
+            0, 19, 73, 68, 65, 84, 120, 156, 99, 96, 96, 24, 96, 96, 4, 98,
+            38, 32, 47, 6, 98, 0, 0, 52, 0, 7, 241, 175, 18, 147, 0, 0,
+            0, 0, 73, 69, 78, 68, 174, 66, 96, 130,
+        ];
+        let error = png::from_buffer(buffer(&file)).unwrap_err();
+        assert!(error.is_malformed() && error.to_string().contains("palette of 49 bytes"), "{error}");
+    }
+
+    #[test]
     fn a_truncated_or_damaged_image_is_an_error() {
         let mut bytes = Vec::new();
         png::write(&mut bytes, &pattern("u1", &[5, 7, 3], Order::RowMajor)).unwrap();

@@ -14,11 +14,12 @@ use image::codecs::png::{PngDecoder, PngEncoder};
 
 use crate::array::DArray;
 use crate::element::ScalarKind::{UInt8, UInt16};
-use crate::error::Result;
+use crate::error::{Error, Kind, Result};
 use crate::exchange::files::contents::Contents;
 use crate::exchange::files::format::Format;
 use crate::exchange::files::new_file;
 use crate::exchange::files::options::OpenOptions;
+use crate::exchange::files::pinned::Pinned;
 use crate::exchange::files::pixels::{self, Codec, Samples};
 use crate::memory::Buffer;
 
@@ -28,8 +29,39 @@ const CODEC: Codec = Codec {
     // No deflated byte stands for more than 1032, and of pixels of one bit with a palette, each bit for four bytes.
     most_expanded: 1032 * 32,
     open: |stream| Ok(Box::new(PngDecoder::new(stream)?)),
-    check: |_| Ok(()),
+    check: check_palette,
 };
+
+/// The bytes of a chunk besides its data, and those of the signature in front of the first.
+const AROUND: u64 = 12;
+const SIGNATURE: u64 = 8;
+
+/// Checks that the palette is a list of at most 256 colours of three bytes, which the decoder takes
+/// for granted.
+///
+/// # Errors
+///
+/// `is_malformed`, with the size of the palette.
+fn check_palette(bytes: &Pinned) -> Result<()> {
+    let mut at = SIGNATURE;
+    let mut head = [0; 8];
+    while bytes.load(at, &mut head)? == head.len() {
+        let [a, b, c, d, name @ ..] = head;
+        let nbytes = u32::from_be_bytes([a, b, c, d]);
+        match &name {
+            b"PLTE" if nbytes % 3 != 0 || nbytes > 3 * 256 => {
+                return Err(Error::new(
+                    Kind::Malformed,
+                    format!("its palette of {nbytes} bytes is no list of at most 256 colours of 3 bytes"),
+                ));
+            }
+            // The palette stands in front of the pixels.
+            b"IDAT" => return Ok(()),
+            _ => at += u64::from(nbytes) + AROUND,
+        }
+    }
+    Ok(())
+}
 
 const COLORS: [(usize, crate::element::ScalarKind, ExtendedColorType); 8] = [
     (1, UInt8, ExtendedColorType::L8),
