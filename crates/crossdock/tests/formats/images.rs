@@ -76,7 +76,7 @@ mod png {
     fn a_palette_that_is_no_list_of_colours_is_an_error() {
         // 5 x 4 pixels, and a palette of 49 bytes.
         #[rustfmt::skip]
-        let file: [u8; 138] = [
+        let mut file: [u8; 138] = [
             137, 80, 78, 71, 13, 10, 26, 10, 0, 0, 0, 13, 73, 72, 68, 82,
             0, 0, 0, 5, 0, 0, 0, 4, 4, 3, 0, 0, 0, 180, 29, 232,
             115, 0, 0, 0, 49, 80, 76, 84, 69, 112, 72, 89, 115, 4, 5, 6,
@@ -87,6 +87,9 @@ mod png {
             38, 32, 47, 6, 98, 0, 0, 52, 0, 7, 241, 175, 18, 147, 0, 0,
             0, 0, 73, 69, 78, 68, 174, 66, 96, 130,
         ];
+        let mut crc = flate2::Crc::new();
+        crc.update(&file[37..90]);
+        file[90..94].copy_from_slice(&crc.sum().to_be_bytes());
         let error = png::from_buffer(buffer(&file)).unwrap_err();
         assert!(error.is_malformed() && error.to_string().contains("palette of 49 bytes"), "{error}");
     }
