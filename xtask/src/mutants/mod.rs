@@ -26,8 +26,9 @@ use self::build::{Made, Workshop};
 use self::list::Mutation;
 use self::outcome::{Fate, Mutant, Verdict};
 use self::switch::{Blame, Switched};
-use self::table::{Build, FILES, Language, Module, Mutated, Tests};
+use self::table::{Build, FILES, Language, Mutated, Tests};
 use self::trial::Program;
+use crate::provision;
 use crate::run::{Door, Run, at_once};
 
 /// The tool, in the version whose output this program parses.
@@ -148,11 +149,15 @@ impl Work {
         tree::copy(&self.door, &tree)?;
         let target = self.folder.join("build").join(build.copy);
         let workshop = Workshop { door: &self.door, build, tree, target };
-        if let Some(Module { language: Language::Ruby, folder, .. }) = &build.module {
-            // The tests compile extensions against the headers.
-            let mut stage = Command::new("ruby");
-            stage.args(["-r", "./stage", "-e", "Stage.headers"]).current_dir(workshop.tree.join(folder));
-            Run::new(&self.door, "mutants")?.exec(&mut stage)?;
+        if let Some(module) = &build.module {
+            let mut run = Run::new(&self.door, "mutants")?;
+            provision::ensure(&mut run, module.needs())?;
+            if module.language == Language::Ruby {
+                // The tests compile extensions against the headers.
+                let mut stage = Command::new("ruby");
+                stage.args(["-r", "./stage", "-e", "Stage.headers"]);
+                run.exec(stage.current_dir(workshop.tree.join(module.folder)))?;
+            }
         }
         let mut number = 0;
         let subjects = files.iter().map(|mutated| {

@@ -1,5 +1,7 @@
 //! Which files are mutated, and which tests judge each.
 
+use crate::provision::{CC, LIBCLANG, Need, RUBY, RUBY_HEADERS, VENV, WHEEL_VENV};
+
 /// What is built once for all mutants of some files.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Build {
@@ -27,6 +29,14 @@ pub(crate) struct Module {
 }
 
 impl Module {
+    /// What its build and its tests need.
+    pub(crate) fn needs(&self) -> &'static [Need] {
+        match self.language {
+            Language::Python => &[CC, VENV, WHEEL_VENV],
+            Language::Ruby => &[CC, RUBY, RUBY_HEADERS, LIBCLANG],
+        }
+    }
+
     /// The arguments of the interpreter for a file of tests, up to the first that fails.
     pub(crate) fn tests(&self, file: &str) -> Vec<String> {
         let words = match self.language {

@@ -52,7 +52,7 @@ module Matrix
       Crossdock.from_dlpack(capsule, writable: legacy)
     end
 
-    # By the memory at an address, whoever owns it.
+    # By the memory at an address, of any owner.
     BY_ADDRESS = {
       "MemoryView, by `Crossdock.view`" => ->(address) { Crossdock.view(lender(address), writable: true) },
       "MemoryView of a Fiddle::Pointer" => ->(address) { Crossdock.view(Fiddle::Pointer.new(address, BYTES)).view_as(:int16).reshape(SHAPE) },

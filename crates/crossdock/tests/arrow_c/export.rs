@@ -564,7 +564,7 @@ fn a_column_that_was_moved_out_of_the_schema_on_offer_is_told_and_not_read() {
         let error = unsafe { arrow::requested(&schema, wanted.schema()) }.unwrap_err();
         let text = error.to_string();
         assert!(error.is_malformed() && text.contains(&format!("column {column} was moved out")), "{text}");
-        // SAFETY: as above, in the other place.
+        // SAFETY: the same two schemas: not released, and the child that was moved is marked.
         let error = unsafe { arrow::requested(wanted.schema(), &schema) }.unwrap_err();
         let text = error.to_string();
         assert!(error.is_malformed() && text.contains(&format!("column {column} was released")), "{text}");

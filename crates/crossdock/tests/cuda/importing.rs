@@ -104,7 +104,7 @@ fn managed_memory_comes_in_by_dlpack_at_the_device_that_the_driver_names() {
         assert_eq!(imported.place(), place(DeviceKind::CUDA_MANAGED, ordinal));
         let parts = imported.slice(crossdock::s![500..]).unwrap();
         let exported = dlpack::export_legacy(&parts, &ExportOptions::new()).unwrap();
-        // SAFETY: as above.
+        // SAFETY: exported in the line before, and consumed once.
         let again = unsafe { dlpack::import_legacy(exported.into_raw()) }.unwrap();
         assert_eq!(again.place(), place(DeviceKind::CUDA_MANAGED, ordinal));
     }

@@ -273,7 +273,7 @@ fn a_file_that_is_mapped_twice_is_one_memory() {
     let at = two.as_ptr().cast_mut();
     // SAFETY: the closure keeps the mapping alive.
     let back = unsafe { Buffer::from_foreign(at, 40000, Place::CPU, Birth::Aliased, move || drop(two)) };
-    check_shifted(&one, &back.unwrap(), "an export of ours that came back");
+    check_shifted(&one, &back.unwrap(), "an export that came back");
 }
 
 #[test]
