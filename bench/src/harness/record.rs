@@ -65,7 +65,11 @@ impl Circumstances {
             let text = String::from_utf8(output.stdout).ok()?;
             output.status.success().then(|| text.trim().replace(['"', ',', '\n'], " "))
         };
-        let changed = output("git", &["status", "--porcelain", "--untracked-files=no"]);
+        // The lines of an earlier run, which are appended to the record, change no figure.
+        let changed = output(
+            "git",
+            &["status", "--porcelain", "--untracked-files=no", "--", ":/", ":(top,exclude)bench/record"],
+        );
         let mark = if changed.is_some_and(|files| !files.is_empty()) { "+" } else { "" };
         let commit = output("git", &["rev-parse", "--short", "HEAD"]).map(|commit| commit + mark);
         Self {
