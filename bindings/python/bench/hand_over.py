@@ -124,10 +124,28 @@ def machine():
     return f"{name} family {family} model {model} ({os.cpu_count()} cores)"
 
 
+HEADER = "date machine commit rustc peers table case figure unit ratios reach met".split()
+
+
+def output(*command):
+    """What a command prints, or nothing where it cannot be run."""
+    try:
+        return subprocess.check_output(command, cwd=Path(__file__).parent, text=True).strip()
+    except (OSError, subprocess.CalledProcessError):
+        return ""
+
+
+def commit():
+    """The commit, followed by `+` if the sources had changed since."""
+    changed = output("git", "status", "--porcelain", "--untracked-files=no", "--", ":/", ":(top,exclude)bench/record")
+    return output("git", "rev-parse", "--short", "HEAD") + ("+" if changed else "")
+
+
 def main():
     check()
-    stem, kept = [time.strftime("%F"), machine(), "Python"], []
-    print(f"{', '.join(stem)} {sys.version.split()[0]}, NumPy {np.__version__}")
+    peers = f"CPython {sys.version.split()[0]}; NumPy {np.__version__}"
+    stem, kept = [time.strftime("%F"), machine(), commit(), output("rustc", "--version"), peers, "Python"], []
+    print(", ".join(stem))
     for what, own, peer, theirs, ratio, most in rows():
         beside = f"{own / theirs:.3f} x {peer}" if peer else ""
         reach = f"<= {ratio:.3f} x {peer}" if ratio else f"<= {most:g} ns"
@@ -140,7 +158,7 @@ def main():
         with path.open("a", newline="") as file:
             writer = csv.writer(file, lineterminator="\n")
             if is_new:
-                writer.writerow("date machine table case figure unit ratios reach met".split())
+                writer.writerow(HEADER)
             writer.writerows(kept)
 
 

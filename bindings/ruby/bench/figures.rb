@@ -8,6 +8,7 @@ require "csv"
 require "etc"
 require "fiddle"
 require "native"
+require "open3"
 
 Native.load("peers", folder: __dir__)
 
@@ -31,6 +32,21 @@ def machine
   "#{name} family #{family} model #{model} (#{Etc.nprocessors} cores)"
 end
 
+# What a command prints, or nothing where it cannot be run.
+def output(*command)
+  text, status = Open3.capture2(*command, err: File::NULL, chdir: __dir__)
+  status.success? ? text.strip : ""
+rescue SystemCallError
+  ""
+end
+
+# The commit, followed by `+` if the sources had changed since.
+def commit
+  changed = output("git", "status", "--porcelain", "--untracked-files=no", "--", ":/", ":(top,exclude)bench/record")
+  output("git", "rev-parse", "--short", "HEAD") + (changed.empty? ? "" : "+")
+end
+
+STEM = [Time.now.strftime("%F"), machine, commit, output("rustc", "--version"), "Ruby #{RUBY_VERSION}", "Ruby"].freeze
 ROWS = []
 
 # `reach` is in nanoseconds, or as a ratio to Ruby's own.
@@ -38,9 +54,8 @@ def row(what, peer, ours, theirs, at_most: nil, ratio: nil)
   reach = at_most ? "<= #{at_most} ns" : ratio ? format("<= %.2f x %s", ratio, peer) : ""
   met = reach.empty? ? "" : (at_most ? ours <= at_most : ours <= ratio * theirs) ? "yes" : "no"
   puts format("%-28s %8.2f  %8.2f  %5.2f x %-26s %s %s", what, ours, theirs, ours / theirs, peer, reach, met == "no" ? "missed" : "")
-  stem = [Time.now.strftime("%F"), machine, "Ruby"]
-  ROWS << [*stem, peer, format("%.3f", theirs), "ns", "1.000 x #{peer}", "", ""]
-  ROWS << [*stem, what, format("%.3f", ours), "ns", format("%.3f x %s", ours / theirs, peer), reach, met]
+  ROWS << [*STEM, peer, format("%.3f", theirs), "ns", "1.000 x #{peer}", "", ""]
+  ROWS << [*STEM, what, format("%.3f", ours), "ns", format("%.3f x %s", ours / theirs, peer), reach, met]
 end
 
 def same!(what, ours, theirs)
@@ -89,7 +104,7 @@ row("to_a of 1 M doubles, each", "String#unpack, each", ours, theirs, ratio: 1 /
 
 if ARGV.include?("--record")
   record = File.expand_path("../../../bench/record/ruby.csv", __dir__)
-  header = %w[date machine table case figure unit ratios reach met]
+  header = %w[date machine commit rustc peers table case figure unit ratios reach met]
   File.write(record, header.to_csv) unless File.exist?(record)
   File.open(record, "a") { |file| ROWS.each { |row| file.write(row.to_csv) } }
 end
