@@ -227,6 +227,7 @@ fn arrow(all: &[Runs]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::harness::record::Circumstances;
 
     #[test]
     fn the_pages_have_the_figures_of_the_record() {
@@ -241,6 +242,52 @@ mod tests {
             }
             assert_eq!(text, expected);
         }
+    }
+
+    #[test]
+    fn all_figures_are_of_one_machine_and_one_commit() {
+        let mut states = BTreeSet::new();
+        for group in GROUPS {
+            let all = recorded(group).unwrap();
+            assert!(!all.is_empty(), "{group} has no record");
+            states.extend(all.iter().map(|runs| {
+                let Circumstances { machine, commit, .. } = &runs.last().circumstances;
+                format!("{machine}, commit {commit}")
+            }));
+        }
+        assert_eq!(states.len(), 1, "record all groups again: {states:?}");
+        let state = states.first().unwrap();
+        assert!(!state.ends_with('+'), "the sources had changed: {state}");
+        let tour = tour::figures().unwrap();
+        let tour = tour.lines().next().unwrap_or_default();
+        assert!(
+            tour.contains(state.as_str()),
+            "`cargo xtask bench tour --record` was not of {state}: {tour}"
+        );
+    }
+
+    #[test]
+    fn a_work_that_only_writes_is_compared_with_memset() {
+        let text = kernels(&runs(vec![
+            line("memcpy", 10.0, "1.0 x memcpy; 0.5 x memset", "\"\","),
+            line("memset", 20.0, "2.0 x memcpy; 1.0 x memset", "\"\","),
+            line("crossdock, 1 thread", 15.0, "1.5 x memcpy; 0.75 x memset", "\"\","),
+        ]));
+        assert!(text.contains("| a work | 20.0 (memset) | 0.75 | "), "{text}");
+        let text = kernels(&recorded("kernels").unwrap());
+        let fill = text.lines().find(|row| row.contains(" fill ")).expect("a work only writes");
+        assert!(fill.contains(" (memset) |"), "{fill}");
+    }
+
+    #[test]
+    fn each_work_has_one_row() {
+        let text = kernels(&recorded("kernels").unwrap());
+        let mut rows: Vec<&str> =
+            text.lines().filter_map(|row| row.strip_prefix("| ")?.split(" |").next()).collect();
+        let count = rows.len();
+        rows.sort_unstable();
+        rows.dedup();
+        assert_eq!(rows.len(), count, "{text}");
     }
 
     fn line(case: &str, figure: f64, ratios: &str, held: &str) -> Line {

@@ -11,8 +11,11 @@ const MOST: usize = 5;
 #[derive(Debug)]
 pub(crate) struct Runs(Vec<Line>);
 
-/// The last runs of each case, in the order in which the cases first appear.
-pub(crate) fn runs(lines: Vec<Line>) -> Vec<Runs> {
+/// The runs of each case on the machine and with the sources of the last line. Older lines stay in
+/// the record and do not count.
+pub(crate) fn runs(mut lines: Vec<Line>) -> Vec<Runs> {
+    let Some(last) = lines.last().map(|line| line.circumstances.clone()) else { return Vec::new() };
+    lines.retain(|line| line.circumstances.is_of_the_same_state(&last));
     let mut all: Vec<Runs> = Vec::new();
     for line in lines {
         match all.iter_mut().find(|runs| runs.is_of(&line)) {
@@ -28,13 +31,8 @@ impl Runs {
         (&self.last().table, &self.last().case) == (&line.table, &line.case)
     }
 
-    /// A line from another machine, or from other sources, starts anew.
     fn add(&mut self, line: Line) {
-        let of = |line: &Line| (line.circumstances.machine.clone(), line.circumstances.commit.clone());
-        // Lines without a commit are older than the column, so each of them stands alone.
-        if of(self.last()) != of(&line) || line.circumstances.commit.is_empty() {
-            self.0.clear();
-        } else if self.0.len() == MOST {
+        if self.0.len() == MOST {
             self.0.remove(0);
         }
         self.0.push(line);
@@ -107,11 +105,23 @@ mod tests {
 
     #[test]
     fn runs_of_other_sources_do_not_count_and_only_the_last_five_do() {
-        let all = runs(vec![line("abc", "a", 9.0), line("def", "a", 1.0), line("def", "a", 2.0)]);
-        assert_eq!(all[0].figure_in_words(), "2.0 (1.0–2.0)");
+        let all = runs(vec![
+            line("abc", "a", 9.0),
+            line("abc", "gone", 9.0),
+            line("def", "a", 1.0),
+            line("def", "a", 2.0),
+        ]);
+        assert_eq!((all.len(), all[0].figure_in_words()), (1, "2.0 (1.0–2.0)".to_owned()));
         let all = runs((1..=7).map(|figure| line("abc", "a", f64::from(figure))).collect());
         assert_eq!((all[0].count(), all[0].figure()), (5, 5.0));
-        let old = runs(vec![line("", "a", 9.0), line("", "a", 1.0)]);
-        assert_eq!(old[0].figure_in_words(), "1.0");
+    }
+
+    #[test]
+    fn cases_stand_in_the_order_of_the_last_sources() {
+        let lines = ["abc b", "abc a", "def a", "def b", "def a"];
+        let lines = lines.map(|text| text.split_once(' ').unwrap());
+        let all = runs(lines.map(|(commit, case)| line(commit, case, 1.0)).to_vec());
+        let cases: Vec<_> = all.iter().map(|runs| runs.last().case.as_str()).collect();
+        assert_eq!(cases, ["a", "b"]);
     }
 }

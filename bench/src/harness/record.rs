@@ -81,6 +81,11 @@ impl Circumstances {
         }
     }
 
+    /// Whether both are the same machine and the same commit.
+    pub(crate) fn is_of_the_same_state(&self, other: &Self) -> bool {
+        (&self.machine, &self.commit) == (&other.machine, &other.commit)
+    }
+
     /// Prints the table for people.
     pub(crate) fn in_words(&self) -> String {
         let mut words = format!("{}, {}", self.date, self.machine);

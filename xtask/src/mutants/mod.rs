@@ -34,6 +34,9 @@ use crate::run::{Door, Run, at_once};
 /// The tool, in the version whose output this program parses.
 const TOOL: (&str, &str) = ("cargo-mutants", "27.1.0");
 
+/// The CUDA driver without a GPU, in the target folder.
+const DRIVER: &str = "debug/libcrossdock_mock_cuda.so";
+
 /// The mutants that behave like the original, with the reasons.
 const EQUIVALENT: &str = "xtask/mutants/equivalent.json";
 
@@ -152,6 +155,7 @@ impl Work {
         if let Some(module) = &build.module {
             let mut run = Run::new(&self.door, "mutants")?;
             provision::ensure(&mut run, module.needs())?;
+            run.cargo("build --locked -p crossdock-mock-cuda")?;
             if module.language == Language::Ruby {
                 // The tests compile extensions against the headers.
                 let mut stage = Command::new("ruby");
@@ -282,7 +286,8 @@ impl Workshop<'_> {
             let arguments =
                 self.build.module.as_ref().map_or_else(Vec::new, |module| module.tests(tests.program));
             let (path, folder) = (path.clone(), self.tree.join(folder));
-            let program = Program { path, arguments, folder, filters: tests.filters };
+            let driver = self.build.module.as_ref().map(|_| self.door.target.join(DRIVER));
+            let program = Program { path, arguments, folder, driver, filters: tests.filters };
             let patience = program.patience()?;
             Ok((program, patience))
         };

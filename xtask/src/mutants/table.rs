@@ -124,13 +124,56 @@ const VIEWS: &[Tests] = &[unit(&["memory_view", "view::"]), test("--test memory_
 const COPIES: &[Tests] = &[test("--test devices"), test("--test arrays")];
 const ARROW: &[Tests] = &[unit(&["arrow"]), test("--test arrow_c")];
 
-const LENT: &[Tests] = &[test("test_buffers.py"), test("test_requests.py"), test("test_memory.py")];
-const IMPORTED: &[Tests] = &[test("test_interfaces.py"), test("test_records.py"), test("test_exchange.py")];
-const CAPSULES: &[Tests] = &[test("test_dlpack.py"), test("test_exchange.py"), test("test_devices.py")];
-const TABLES: &[Tests] = &[test("test_arrow.py"), test("test_bugs.py")];
-const GEM_VIEWS: &[Tests] = &[test("test_view.rb"), test("test_views.rb"), test("test_importers.rb")];
-const GEM_VALUES: &[Tests] = &[test("test_elements.rb"), test("test_make.rb"), test("test_index.rb")];
-const GEM_CAPSULES: &[Tests] = &[test("test_dlpack.rb"), test("test_arrow.rb"), test("test_importers.rb")];
+const LENT: &[Tests] = &[
+    test("test_buffers.py"),
+    test("test_requests.py"),
+    test("test_memory.py"),
+    test("test_ledger.py"),
+    test("test_lifetimes.py"),
+];
+const IMPORTED: &[Tests] = &[
+    test("test_array.py"),
+    test("test_interfaces.py"),
+    test("test_records.py"),
+    test("test_buffers.py"),
+    test("test_meanings.py"),
+    test("test_cuda.py"),
+    test("test_exchange.py"),
+    test("test_bugs.py"),
+];
+const CAPSULES: &[Tests] = &[
+    test("test_dlpack.py"),
+    test("test_cuda.py"),
+    test("test_devices.py"),
+    test("test_exchange.py"),
+    test("test_others_dlpack.py"),
+    test("test_bugs.py"),
+];
+const TABLES: &[Tests] =
+    &[test("test_arrow.py"), test("test_meanings.py"), test("test_bugs.py"), test("test_devices.py")];
+const GEM_VIEWS: &[Tests] = &[
+    test("test_view.rb"),
+    test("test_views.rb"),
+    test("test_importers.rb"),
+    test("test_adapters.rb"),
+    test("test_make.rb"),
+    test("test_robust.rb"),
+];
+const GEM_VALUES: &[Tests] = &[
+    test("test_elements.rb"),
+    test("test_make.rb"),
+    test("test_index.rb"),
+    test("test_strings.rb"),
+    test("test_encodings.rb"),
+    test("test_words.rb"),
+];
+const GEM_CAPSULES: &[Tests] = &[
+    test("test_dlpack.rb"),
+    test("test_importers.rb"),
+    test("test_exchange.rb"),
+    test("test_pressure.rb"),
+    test("test_bugs.rb"),
+];
 
 /// The files whose tests are tested: a wrong sign there silently corrupts data, or accesses another
 /// owner's memory.

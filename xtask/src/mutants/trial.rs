@@ -29,6 +29,8 @@ pub(super) struct Program {
     pub(super) arguments: Vec<String>,
     /// Where it runs.
     pub(super) folder: PathBuf,
+    /// The CUDA driver without a GPU, for tests of another language.
+    pub(super) driver: Option<PathBuf>,
     /// Parts of names, each of which a test must have. They are arguments too.
     pub(super) filters: &'static [&'static str],
 }
@@ -42,6 +44,10 @@ impl Program {
         command.env("CARGO_MANIFEST_DIR", &self.folder).env(CHOICE, mutant.to_string());
         // For Python, and ignored by the others: the package beside the tests.
         command.env("PYTHONPATH", self.folder.join("python")).env("PYTHONDONTWRITEBYTECODE", "1");
+        if let Some(driver) = &self.driver {
+            // A skipped test would catch nothing.
+            command.env("CROSSDOCK_CUDA_DRIVER", driver).env("CROSSDOCK_REQUIRE_COUNTERPARTS", "1");
+        }
         command.stdin(Stdio::null()).stderr(Stdio::null());
         command
     }
@@ -119,7 +125,7 @@ mod tests {
         );
         fs::write(&path, text).unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
-        Program { path, arguments: vec![], folder, filters: &["a::low"] }
+        Program { path, arguments: vec![], folder, driver: None, filters: &["a::low"] }
     }
 
     #[test]
