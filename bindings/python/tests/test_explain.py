@@ -22,6 +22,7 @@ from crossdock._explain.profiles import PROFILES
 from crossdock._explain.verdicts import COPIES, IN_PLACE, MISREADS, REFUSES
 from handing import extension
 from handing.consumers import CONSUMERS, OPTIONAL, hand_over
+from handing.reasons import is_the_librarys
 from handing.specimens import Specimen, all_specimens
 from handing.tensors import Handmade, handmade
 
@@ -53,6 +54,8 @@ def test_consumers_do_what_their_profiles_say(profile):
         # Where there is nothing to tell by, it was taken at least.
         if said.outcome != outcome and not (outcome == "takes" and said.outcome != REFUSES):
             wrong.append(f"{specimen.name}: {said.outcome} ({said.reason}), but it {outcome} ({why})")
+        if outcome == REFUSES and not is_the_librarys(profile.name, said.reason, why):
+            wrong.append(f"{specimen.name}: refused because {said.reason!r}, but the library says {why!r}")
         # Claims about zero-copy arrays are checked on the arrays.
         if profile.library == "numpy" and outcome == IN_PLACE and why is not None and said.reason != "it is one":
             words = ["read-only"] if profile.name == "numpy.frombuffer" else ["read-only", "unaligned"]
@@ -61,6 +64,28 @@ def test_consumers_do_what_their_profiles_say(profile):
     print(profile.name, dict(seen))
     assert not wrong, "\n".join(wrong)
     assert sum(seen.values()) > 550 and len(seen) > 1
+
+
+def test_a_reason_that_is_not_the_librarys_is_noticed():
+    message = "BufferError: Buffer must be single dimension"
+    assert is_the_librarys("hashlib, sockets, files", "the object gives several axes to whom", message)
+    assert not is_the_librarys("hashlib, sockets, files", "it offers no PEP 3118", message)
+    assert not is_the_librarys("memoryview", "a reason without a rule", message)
+
+
+def test_an_error_of_a_consumer_s_helper_is_no_refusal():
+    def refused(thing):
+        raise BufferError("of the library")
+        yield
+
+    def broken(thing):
+        yield
+        raise BufferError("of the helper")
+
+    specimen = Specimen("bytes", b"abc", np.frombuffer(b"abc", "u1"))
+    assert hand_over(refused, specimen) == (REFUSES, "BufferError: of the library")
+    with pytest.raises(BufferError, match="of the helper"):
+        hand_over(broken, specimen)
 
 
 @pytest.mark.parametrize("name", OPTIONAL)

@@ -4,8 +4,11 @@ Each is a generator of two steps: first it takes the array, which the library ma
 inspects the result, which must not fail. So an error in these helpers never counts as a refusal.
 """
 
+import contextlib
 import ctypes
 import hashlib
+import socket
+import tempfile
 import tracemalloc
 import warnings
 from dataclasses import dataclass
@@ -78,18 +81,44 @@ def memoryview_items(thing):
     yield Got(items, copied=True)
 
 
-def hashlib_(thing):
-    digest = hashlib.sha256(thing).digest()
-    yield
+def hashlib_sockets_files(thing):
+    """Hashes the bytes, sends them and writes them. All three take them by one request, so one is
+    never refused what another takes."""
+    hasher = hashlib.sha256(thing)
+    with contextlib.ExitStack() as open_ones:
+        here, there = (open_ones.enter_context(end) for end in socket.socketpair())
+        file = open_ones.enter_context(tempfile.TemporaryFile(buffering=0))
+        # More than the socket holds is sent in part.
+        here.setblocking(False)
+        sent, written = here.send(thing), file.write(thing)
+        yield
+        file.seek(0)
+        received = there.recv(sent) if sent else b""
+        in_file = file.read()
+    broken = "" if len(in_file) == written and in_file[:sent] == received else "a file and a socket have other bytes"
+    if hashlib.sha256(in_file).digest() != hasher.digest():
+        broken = "a file and a hash have other bytes"
     buffer = pybuffer.Buffer()
 
     def lend():
         pybuffer.get(thing, ctypes.byref(buffer), 0)
         pybuffer.release(ctypes.byref(buffer))
 
-    # What hashing allocates beyond an export of plain bytes and the creation of an empty hash.
-    more = allocated(lambda: hashlib.sha256(thing)) - allocated(lend) - allocated(hashlib.sha256)
-    yield Got(digest, copied=more >= max(buffer.len, 1))
+    def send():
+        ends = socket.socketpair()
+        with ends[0], ends[1]:
+            ends[0].setblocking(False)
+            return allocated(lambda: ends[0].send(thing))
+
+    def write():
+        with tempfile.TemporaryFile(buffering=0) as file:
+            return allocated(lambda: file.write(thing))
+
+    # What each allocates beyond an export of plain bytes, and hashing beyond the creation of an
+    # empty hash.
+    hashed = allocated(lambda: hashlib.sha256(thing)) - allocated(hashlib.sha256)
+    more = max(hashed, send(), write()) - allocated(lend)
+    yield Got(hasher.digest(), copied=more >= max(buffer.len, 1), broken=broken)
 
 
 def allocated(act):
@@ -254,7 +283,7 @@ CONSUMERS = {
     "numpy.frombuffer": numpy_frombuffer,
     "memoryview": memoryview_,
     "memoryview.tolist": memoryview_items,
-    "hashlib, sockets, files": hashlib_,
+    "hashlib, sockets, files": hashlib_sockets_files,
     "pyarrow.py_buffer": pyarrow_py_buffer,
     "pyarrow.array": pyarrow_array,
     "pyarrow.Tensor.from_numpy": pyarrow_tensor,

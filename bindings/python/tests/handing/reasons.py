@@ -1,0 +1,58 @@
+"""Whether the reason that `explain` gives for a refusal is the library's own, by what it raises."""
+
+import re
+
+#: Consumers that raise one message for whatever they refuse, so that no reason can be compared.
+SAYS_NOTHING = {
+    "arro3.core.Array": "type must be passed for non-Arrow input",
+    "nanobind (nb::ro)": "incompatible function arguments",
+    "nanobind": "incompatible function arguments",
+}
+
+#: The beginning of a reason, and what the library's message then has.
+RULES = [
+    ("it is no numpy.ndarray", "ndarray|numpy array"),
+    ("no type for elements", "[Uu]nsupported (numpy type|dtype|lanes)|data type = |unknown type_code"),
+    ("strides backwards", "Negative ndarray strides"),
+    ("[0-9]+ axes, and at most", "dimensionality"),
+    ("it offers no PEP 3118|no buffer", "bytes-like object|buffer API|must be encoded|string or buffer"),
+    ("the object gives several axes", "single dimension"),
+    ("an array of [0-9]+ axes", "1-dimensional|Unsupported numpy type"),
+    ("items of", "Could not convert|multi-dimensional"),
+    ("neither a column", "Could not convert|not iterable|no len|resolve ArrayBuilder|schema is required|unsupported type"),
+    ("the other byte order", "Byte-swapped|'>.' to Arrow type"),
+    ("no length", "unsized|Can't convert"),
+    ("Python's struct module", "bad char in struct format"),
+    ("dates along one axis only", "cannot cast Array type"),
+    ("no column of timedelta", "resolution"),
+    ("memoryview does not take", "format"),
+    ("it offers no __array_interface__", "no attribute|NumPy has no type string|the array interface"),
+    ("no image has elements", "Cannot handle this data type|tuple index out of range"),
+    ("strides, and no tobytes", "tobytes"),
+    ("a versioned struct", "dltensor"),
+    ("it has no __dlpack__", "__dlpack__|from_dlpack"),
+    ("the processor cannot address", "Unsupported device"),
+    ("its items cannot be had", "subset"),
+    ("suboffsets", "suboffsets"),
+    ("the producer refuses Arrow", "BufferError: (Arrow|a Read lease|an array of rank|the address|the elements)"),
+    ("the producer refuses DLPack", "DLPack|dltensor"),
+    # nanoarrow asks for the length before it asks for the buffer.
+    ("the producer: ValueError: cannot include dtype", "cannot include dtype|unsized|Can't convert|not contiguous"),
+    # NumPy asks by way of a memoryview, which refuses in words of its own.
+    ("the producer: BufferError: SIMPLE asks for", "SIMPLE asks for|not C-contiguous|PEP 3118 has no letter"),
+    ("the producer: BufferError: ndarray cannot be represented without suboffsets", "suboffsets"),
+]
+
+#: What the producer raised, in a reason that quotes it.
+QUOTED = re.compile(r"(?:the producer: |asks for a format: )?\w+Error: (.{1,40})")
+
+
+def is_the_librarys(consumer, reason, message):
+    """Whether a library that refused with `message` had this reason."""
+    if consumer in SAYS_NOTHING:
+        return SAYS_NOTHING[consumer] in message or reason.startswith("the producer refuses Arrow")
+    for begin, words in RULES:
+        if re.match(begin, reason):
+            return re.search(words, message) is not None
+    quoted = QUOTED.search(reason)
+    return quoted is not None and quoted[1] in message
