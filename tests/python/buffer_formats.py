@@ -6,7 +6,11 @@ import random
 import sys
 
 import numpy as np
-from numpy._core._internal import _dtype_from_pep3118
+
+try:
+    from numpy._core._internal import _dtype_from_pep3118
+except ImportError as error:
+    sys.exit(f"NumPy {np.__version__}: {error}; these tests are for the versions in tests/python/requirements.txt")
 
 SCALARS = ["?", "i1", "u1", "<i2", ">i2", "<i4", ">u4", "<i8", ">i8", "<u8", "<f2", ">f2", "<f4", ">f8", "<f8"]
 SCALARS += ["<c8", ">c8", "<c16", "S1", "S5", "<U3", ">U2", "V4", "<f16", "<c32"]

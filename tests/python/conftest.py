@@ -3,10 +3,14 @@
 import os
 import pathlib
 import subprocess
+import sys
 
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.append(str(ROOT / "bindings/python/tests"))
+
+from pinned import pytest_make_collect_report, pytest_report_header  # noqa: E402, F401: hooks
 
 
 @pytest.fixture(scope="session")

@@ -65,6 +65,13 @@ fn is_source(path: &Path) -> bool {
 }
 
 #[test]
+fn the_readme_says_whether_cuda_ran_on_hardware() {
+    let has_record = root().join("bench/record/gpu.csv").exists();
+    let says_not = prose("README.md").contains("CUDA has not run on hardware");
+    assert_eq!(says_not, !has_record, "bench/record/gpu.csv exists: {has_record}");
+}
+
+#[test]
 fn links_lead_somewhere() {
     let mut links = 0;
     for document in &documents() {

@@ -521,7 +521,7 @@ fn the_ledger_is_what_a_model_says_after_every_step_of_any_schedule() {
     let _alone = alone();
     let seed =
         std::env::var("CROSSDOCK_SEED").map_or_else(|_| fastrand::u64(..), |seed| seed.parse().unwrap());
-    let cases = std::env::var("CROSSDOCK_CASES").map_or(300, |cases| cases.parse().unwrap());
+    let cases = crossdock_testkit::cases(300);
     println!("seed {seed}, {cases} schedules");
     let mut rng = fastrand::Rng::with_seed(seed);
     let mut coverage = Coverage::default();

@@ -121,6 +121,18 @@ fn views_types_and_orders_are_those_that_are_asked_for() {
 }
 
 #[test]
+fn fractions_are_cut_off_towards_zero_as_the_help_says() {
+    let folder = Folder::new();
+    let fractions = [0.841f64, -0.841, 1.5, -2.9].map(f64::to_le_bytes).concat();
+    let file = folder.file("a.npy", npy("'<f8'", false, "(4,)", &fractions));
+    let out = folder.path("b.npy");
+    convert(&[text(&file), text(&out), "--dtype", "int8", "--saturate"]);
+    assert_eq!(bytes(&crossdock::open(&out).unwrap()), [0, 0, 1, -2i8 as u8]);
+    let help = answer(&run(["convert", "--help"])).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(help.contains("Fractions are cut off towards zero"), "{help}");
+}
+
+#[test]
 fn several_arrays_go_together_or_one_by_one() {
     let folder = Folder::new("convert-several");
     let two = two_arrays(&folder);

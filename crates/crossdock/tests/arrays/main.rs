@@ -20,10 +20,4 @@ mod views;
 mod visit;
 mod zero_bytes;
 
-/// How many random cases a test does: `CROSSDOCK_CASES`, or what is usual for it.
-fn cases(usual: usize) -> usize {
-    match std::env::var("CROSSDOCK_CASES") {
-        Ok(text) => text.parse().unwrap_or_else(|_| panic!("CROSSDOCK_CASES is {text:?}, not a number")),
-        Err(_) => usual,
-    }
-}
+use crossdock_testkit::cases;

@@ -166,6 +166,45 @@ fn rows_that_are_not_there_are_errors() {
     assert_refused(far, Error::is_overflow, &["9223372036854775807"]);
 }
 
+/// The error of a good column whose C struct was changed.
+#[track_caller]
+fn changed(root: Column, change: fn(&mut ArrowSchema, &mut ArrowArray)) -> Error {
+    let loan = lent(root);
+    // SAFETY: structs on loan, which nothing else uses meanwhile.
+    let (schema, array) = unsafe { (&mut *loan.schema(), &mut *loan.array()) };
+    change(schema, array);
+    let error = take_over(&loan).and_then(Imported::into_columns).expect_err("what nobody can take");
+    assert_all_released(&loan);
+    error
+}
+
+#[test]
+fn pointers_to_pointers_that_are_not_aligned_are_errors() {
+    let buffers = changed(Column::default(), |_, array| array.buffers = array.buffers.wrapping_byte_add(1));
+    let schemas = changed(of(vec![Column::default()]), |schema, _| {
+        schema.children = schema.children.wrapping_byte_add(1);
+    });
+    let arrays = changed(of(vec![Column::default()]), |_, array| {
+        array.children = array.children.wrapping_byte_add(1);
+    });
+    for (error, what) in [(buffers, "buffers"), (schemas, "schema"), (arrays, "array")] {
+        let text = error.to_string();
+        assert!(error.is_malformed() && text.contains("no address of pointers"), "{text}");
+        assert!(text.contains(what), "{text}");
+    }
+}
+
+#[test]
+fn a_bitmap_that_leaves_the_address_space_is_an_error() {
+    let error = changed(Column::default(), |_, array| {
+        array.null_count = 1;
+        // SAFETY: a column of values has two buffers, of which the first is the bitmap.
+        unsafe { array.buffers.write(std::ptr::without_provenance(usize::MAX)) };
+    });
+    assert!(error.is_overflow(), "{error:?}");
+    assert!(error.to_string().contains("its bitmap at 0xffffffffffffffff"), "{error}");
+}
+
 #[test]
 fn circles_and_depths_are_refused() {
     let circle = Column { lies: vec![Lie::Circle], ..of(vec![]) };
@@ -393,7 +432,7 @@ fn check(recipe: &Recipe) -> bool {
 #[test]
 fn columns_of_any_shape_are_what_their_producer_says() {
     let mut rng = Rng::with_seed(seed());
-    let cases: usize = std::env::var("CROSSDOCK_CASES").map_or(4000, |cases| cases.parse().unwrap());
+    let cases: usize = crossdock_testkit::cases(4000);
     let mut coverage = Coverage::default();
     for _ in 0..cases {
         let bytes: Vec<u8> = (0..rng.usize(0..160)).map(|_| rng.u8(..)).collect();

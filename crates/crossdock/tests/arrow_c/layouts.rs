@@ -35,7 +35,7 @@ fn is_box(nested: &Nested, itemsize: usize) -> bool {
 #[test]
 fn what_arrow_can_say_goes_out_in_place_and_the_rest_by_a_copy() {
     let mut rng = Rng::with_seed(seed());
-    let cases: usize = std::env::var("CROSSDOCK_CASES").map_or(4000, |cases| cases.parse().unwrap());
+    let cases: usize = crossdock_testkit::cases(4000);
     let mut coverage = Coverage::default();
     while coverage.cases() < cases {
         if rng.usize(0..12) == 0 {

@@ -107,6 +107,20 @@ fn a_stream_of_another_device_is_refused() {
 }
 
 #[test]
+fn a_stream_of_another_context_of_the_same_device_is_refused() {
+    let _others = beside();
+    begin();
+    let mut context = 0usize;
+    cu!(cuCtxCreate_v2(&raw mut context => *mut usize, 0 => u32, 0 => c_int));
+    let theirs = raw::stream();
+    // SAFETY: a stream of the driver.
+    let error = unsafe { device().wrap_stream(std::ptr::without_provenance_mut(theirs)) }.unwrap_err();
+    assert!(error.is_unsupported() && error.to_string().contains("cuda:0"), "{error}");
+    cu!(cuStreamDestroy_v2(theirs => usize));
+    cu!(cuCtxDestroy_v2(context => usize));
+}
+
+#[test]
 fn events_of_others_are_waited_for_and_left_alone() {
     let _others = beside();
     let _current = Current::of(0);

@@ -364,7 +364,7 @@ fn memory_on_a_device_is_relayed_untouched() {
 #[test]
 fn whatever_the_layout_it_comes_back_in_place_or_is_refused_for_its_strides() {
     const WINDOW: usize = 1 << 16;
-    let cases = std::env::var("CROSSDOCK_CASES").map_or(12_000, |cases| cases.parse().expect("a number"));
+    let cases = crossdock_testkit::cases(12_000);
     let dtypes = [DType::U8, DType::BOOL, DType::BF16, DType::I32, DType::F64, DType::C128];
     let mut rng = Rng::with_seed(seed());
     let mut coverage = Coverage::default();

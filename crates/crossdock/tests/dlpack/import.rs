@@ -405,7 +405,7 @@ fn check(bytes: &[u8], coverage: &mut Coverage) {
 
 #[test]
 fn whatever_a_struct_says_the_answer_is_right_and_the_deleter_is_called_once() {
-    let cases = std::env::var("CROSSDOCK_CASES").map_or(20_000, |cases| cases.parse().expect("a number"));
+    let cases = crossdock_testkit::cases(20_000);
     let mut rng = Rng::with_seed(seed());
     let mut coverage = Coverage::default();
     for _ in 0..cases {

@@ -409,7 +409,7 @@ fn touch(array: &DArray, rng: &mut Rng) {
 
 #[test]
 fn mutated_files_are_errors_or_arrays_and_never_panics() {
-    let cases = std::env::var("CROSSDOCK_CASES").map_or(25_000, |cases| cases.parse().unwrap());
+    let cases = crossdock_testkit::cases(25_000);
     let (mut rng, mut coverage) = (Rng::with_seed(seed()), Coverage::default());
     let seeds = seeds();
     for bytes in &seeds {

@@ -17,10 +17,7 @@ use fastrand::Rng;
 const CASES: usize = 12_000;
 
 fn cases() -> usize {
-    match std::env::var("CROSSDOCK_CASES") {
-        Ok(text) => text.parse().unwrap_or_else(|_| panic!("CROSSDOCK_CASES is {text:?}, not a number")),
-        Err(_) => CASES,
-    }
+    crossdock_testkit::cases(CASES)
 }
 
 struct Scratch(PathBuf);

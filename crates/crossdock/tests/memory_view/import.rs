@@ -84,7 +84,7 @@ fn what_is_read_only_or_not_stays_so() {
 #[test]
 fn every_struct_is_refused_or_is_the_array_that_it_says() {
     let mut rng = Rng::with_seed(seed());
-    let cases = std::env::var("CROSSDOCK_CASES").map_or(20_000, |cases| cases.parse().unwrap());
+    let cases = crossdock_testkit::cases(20_000);
     let mut coverage = Coverage::default();
     for _ in 0..cases {
         let bytes: Vec<u8> = (0..64).map(|_| rng.u8(..)).collect();

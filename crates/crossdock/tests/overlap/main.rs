@@ -10,6 +10,7 @@ use crossdock::element::DType;
 use crossdock::layout::Layout;
 use crossdock::memory::{Birth, Buffer, Place};
 use crossdock::{Array, DArray};
+use crossdock_testkit::cases;
 
 /// Memory of the test, which outlives all arrays on it.
 struct Block(Vec<u64>);
@@ -52,12 +53,4 @@ fn over(buffer: &Buffer, dtype: DType, shape: &[usize]) -> DArray {
 fn numbers(array: &DArray) -> Vec<u32> {
     let array = Array::<u32, 1>::try_from(array.reshape(&[array.len()]).unwrap()).unwrap();
     array.pin().unwrap().values().collect()
-}
-
-/// How many random cases a test runs: `CROSSDOCK_CASES`, or the test's default.
-fn cases(usual: usize) -> usize {
-    match std::env::var("CROSSDOCK_CASES") {
-        Ok(text) => text.parse().unwrap_or_else(|_| panic!("CROSSDOCK_CASES is {text:?}, not a number")),
-        Err(_) => usual,
-    }
 }

@@ -13,8 +13,5 @@ mod requests;
 
 /// How many random cases each property test has.
 fn cases() -> usize {
-    match std::env::var("CROSSDOCK_CASES") {
-        Ok(text) => text.parse().unwrap_or_else(|_| panic!("CROSSDOCK_CASES is {text:?}, not a number")),
-        Err(_) => 4000,
-    }
+    crossdock_testkit::cases(4000)
 }

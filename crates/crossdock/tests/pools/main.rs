@@ -12,10 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use crossdock::memory::Pool;
-
-fn cases(usual: usize) -> usize {
-    std::env::var("CROSSDOCK_CASES").map_or(usual, |cases| cases.parse().unwrap())
-}
+use crossdock_testkit::cases;
 
 /// A pool of its own.
 struct Root {

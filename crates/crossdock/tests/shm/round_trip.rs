@@ -127,7 +127,7 @@ fn pages(buffer: &Buffer) -> (u64, u64, u64) {
 
 #[test]
 fn arrays_arrive_as_they_were_on_the_same_pages() {
-    let cases = std::env::var("CROSSDOCK_CASES").map_or(6000, |cases| cases.parse().unwrap());
+    let cases = crossdock_testkit::cases(6000);
     let (mut rng, mut coverage) = (Rng::with_seed(seed()), Coverage::default());
     let (ours, theirs) = UnixStream::pair().unwrap();
     for _ in 0..cases {

@@ -11,6 +11,7 @@ mod records;
 use std::sync::Arc;
 
 use crossdock::memory::device::{self, Device};
+use crossdock_testkit::cases;
 
 /// The devices that do strided work here.
 fn devices() -> Vec<Arc<dyn Device>> {
@@ -50,12 +51,4 @@ fn cuda() -> Option<Arc<dyn Device>> {
 #[cfg(not(feature = "cuda"))]
 fn cuda() -> Option<Arc<dyn Device>> {
     None
-}
-
-/// How many random cases: `CROSSDOCK_CASES`, or so many.
-fn cases(usual: usize) -> usize {
-    match std::env::var("CROSSDOCK_CASES") {
-        Ok(text) => text.parse().unwrap_or_else(|_| panic!("CROSSDOCK_CASES is {text:?}, not a number")),
-        Err(_) => usual,
-    }
 }
