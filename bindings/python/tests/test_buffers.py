@@ -68,6 +68,23 @@ def test_rows_behind_pointers_are_aligned_where_all_of_them_are():
     assert memoryview(field).format == "<i" and field.tolist() == [[2, 2], [2, 2]]
 
 
+def test_axes_of_one_element_have_the_strides_of_a_contiguous_array():
+    """Consumers compare them, although no element lies there."""
+    row = crossdock.asarray(np.arange(24.0).reshape(4, 6))[0:1, :3]
+    assert row.strides == (48, 8) and memoryview(row).strides == (24, 8)
+    both = crossdock.asarray(np.arange(24.0).reshape(4, 6))[:, :3]
+    assert memoryview(both).strides == both.strides == (48, 8)
+
+
+def test_elements_are_aligned_only_if_the_first_and_all_strides_are():
+    packed = np.zeros(4, "f8, u1")
+    assert packed.ctypes.data % 8 == 0 and packed.strides == (9,)
+    assert memoryview(crossdock.asarray(packed)["f0"]).format == "<d"
+    shifted = np.zeros(33, "u1")[1:].view("f8")
+    assert memoryview(crossdock.asarray(shifted)).format == "<d"
+    assert memoryview(crossdock.asarray(np.zeros(4))).format == "d"
+
+
 def test_addresses_are_written_as_they_are_read():
     ours = crossdock.asarray(memoryview(bytearray(16)).cast("P"))
     ours[0], ours[1:] = 2**64 - 1, 5
