@@ -1,15 +1,12 @@
 //! Between elements and Python's own values.
 
-use std::mem::MaybeUninit;
-use std::{ptr, slice};
-
 use crossdock::element::{DType, ScalarKind, Value};
 use pyo3::exceptions::{PyException, PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyComplex, PyFloat, PyInt, PyList, PyString, PyTuple};
 
-use crate::{import, masked, moment};
+use crate::{masked, moment, protocols};
 
 /// A number or truth value as a new reference, or null with an exception; none for other values. The caller holds the interpreter.
 #[inline]
@@ -54,23 +51,6 @@ pub(crate) fn to_python<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'
             return Err(PyTypeError::new_err(text));
         }
     })
-}
-
-/// New `bytes`, which `fill` writes to the end.
-pub(crate) fn new_bytes<'py>(
-    py: Python<'py>,
-    nbytes: usize,
-    fill: impl FnOnce(&mut [MaybeUninit<u8>]) -> PyResult<()>,
-) -> PyResult<Bound<'py, PyAny>> {
-    // SAFETY: the interpreter is held; without a text the bytes are left to be written.
-    let made = unsafe { ffi::PyBytes_FromStringAndSize(ptr::null(), nbytes.cast_signed()) };
-    // SAFETY: a new reference, or null with an exception.
-    let made = unsafe { Bound::from_owned_ptr_or_err(py, made) }?;
-    // SAFETY: bytes, as just made.
-    let first = unsafe { ffi::PyBytes_AsString(made.as_ptr()) };
-    // SAFETY: so many bytes, which nobody else has seen yet.
-    fill(unsafe { slice::from_raw_parts_mut(first.cast(), nbytes) })?;
-    Ok(made)
 }
 
 /// Whether an object is a value by itself, and no sequence of them.
@@ -159,7 +139,7 @@ pub(crate) fn to_value(object: &Bound<'_, PyAny>, dtype: Option<&DType>) -> PyRe
 /// The element of an array without axes, read from its memory: methods such as `__float__` round
 /// it, or drop the imaginary part.
 fn shared(object: &Bound<'_, PyAny>, dtype: Option<&DType>) -> PyResult<Option<Value>> {
-    let array = match import::lend(object) {
+    let array = match protocols::lend(object) {
         Ok(array) => array,
         Err(error) if !error.is_instance_of::<PyException>(object.py()) => return Err(error),
         Err(_) => return Ok(None),

@@ -7,17 +7,19 @@ use crossdock::array::{ArrayOptions, CopyPolicy};
 use crossdock::element::{DType, Value};
 use crossdock::layout::{Layout, Order};
 use crossdock::memory::{self, Birth, Buffer, Place};
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::convert::to_value;
-use crate::detach::{detached, making};
+use crate::copies::copied;
+use crate::detach::making;
+use crate::dtype::read_dtype;
 use crate::entry::attached;
 use crate::errors::Raise;
-use crate::methods::{order, read_dtype};
 use crate::object::{downcast, wrap, wrap_with};
 use crate::owner::Owner;
-use crate::{arrow, device, dlpack, import, nested};
+use crate::shape::{elements, extents};
+use crate::{arrow, buffer, device, dlpack, import, nested, protocols, shape};
 
 /// An array on the memory of an object.
 ///
@@ -82,8 +84,8 @@ pub(crate) fn asarray<'py>(
             _ => Ok(obj.clone()),
         };
     }
-    let at_once = copy != Some(true) && !frozen && import::has_buffer(obj);
-    let taken = match at_once.then(|| wrap_with(py, |place| import::buffer_to(place, obj, None))) {
+    let at_once = copy != Some(true) && !frozen && buffer::is_offered(obj);
+    let taken = match at_once.then(|| wrap_with(py, |place| buffer::lend_to(place, obj, None))) {
         Some(Ok(made)) => return Ok(made),
         Some(Err(error)) => import::take_without_buffer(obj, policy(copy), error)?,
         None => import::take(obj, policy(copy))?,
@@ -306,39 +308,7 @@ pub(crate) fn full<'py>(
 fn options(order: &str, device: Option<&Bound<'_, PyAny>>) -> PyResult<ArrayOptions<'static>> {
     let place = device.map_or(Ok(Place::CPU), device::place_of)?;
     device::memory_at(place)?;
-    Ok(ArrayOptions::new().order(self::order(order)?).place(place))
-}
-
-/// A copy in row-major order.
-pub(crate) fn copied(py: Python<'_>, array: &DArray) -> PyResult<DArray> {
-    detached(py, array, |array| array.to_order(Order::RowMajor)).raise()
-}
-
-/// How many elements so many bytes are.
-pub(crate) fn elements(nbytes: usize, dtype: &DType) -> PyResult<usize> {
-    let size = dtype.itemsize();
-    let len = nbytes.checked_div(size).filter(|len| len * size == nbytes);
-    len.ok_or_else(|| {
-        PyValueError::new_err(format!("{nbytes} bytes are no whole number of elements of {size} bytes"))
-    })
-}
-
-/// A length, or several.
-pub(crate) fn extents(shape: &Bound<'_, PyAny>) -> PyResult<Vec<usize>> {
-    let lengths: Vec<isize> = match shape.extract() {
-        Ok(len) => vec![len],
-        Err(_) => shape.extract().map_err(|_| {
-            let name = shape.get_type().qualname().map(|name| name.to_string()).unwrap_or_default();
-            PyTypeError::new_err(format!(
-                "a shape is an integer or a sequence of integers, not {shape} ({name})"
-            ))
-        })?,
-    };
-    let extent = |len: isize| {
-        usize::try_from(len)
-            .map_err(|_| PyValueError::new_err(format!("an axis of length {len} in shape {lengths:?}")))
-    };
-    lengths.iter().map(|&len| extent(len)).collect()
+    Ok(ArrayOptions::new().order(shape::order(order)?).place(place))
 }
 
 /// The one array of a file, read-only: in place where it lies there as it is, and decoded otherwise.
@@ -545,7 +515,7 @@ pub(crate) fn to_arrow<'py>(
     let _attached = attached(py);
     let array = match downcast(obj) {
         Some(own) => own.array.clone(),
-        None => import::take(obj, CopyPolicy::Never)?.array,
+        None => protocols::lend_unmasked(obj)?,
     };
     let mask = match validity {
         Some(mask) => match downcast(mask) {

@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use crossdock::DArray;
 use crossdock::element::DType;
 
+use crate::dtype::dtype_text;
 use crate::flags::Flags;
-use crate::methods::dtype_text;
 
 /// The most cells that are drawn along an axis; the rest is left out.
 const MOST: usize = 6;

@@ -1,25 +1,11 @@
-//! Arrays on the memory of other objects: the buffer protocol, inwards, and what is done where it does not serve.
-
-use std::ffi::CStr;
-use std::mem::MaybeUninit;
-use std::{ptr, slice};
+//! Arrays of the elements of other objects: on their memory, or copied where the caller permits it.
 
 use crossdock::DArray;
 use crossdock::array::CopyPolicy;
-use crossdock::element::DType;
-use crossdock::exchange::protocol::pep3118::{Described, Flags, import_to};
-use crossdock::layout::Order;
-use crossdock::memory::{Birth, Buffer};
-use pyo3::exceptions::PyBufferError;
-use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
 
-use crate::entry::fetch;
-use crate::errors::{self, Raise};
-use crate::functions::copied;
-use crate::owner::Owner;
-use crate::{masked, memory, moment, protocols, records};
+use crate::copies::copied;
+use crate::{masked, nested, protocols};
 
 /// An array, and why it is a copy where none was asked for.
 pub(crate) struct Taken {
@@ -29,7 +15,7 @@ pub(crate) struct Taken {
 
 /// An array of an object's elements: on its memory, or a copy where the policy says so.
 pub(crate) fn take(object: &Bound<'_, PyAny>, policy: CopyPolicy) -> PyResult<Taken> {
-    take_otherwise(object, policy, lend(object))
+    take_otherwise(object, policy, protocols::lend(object))
 }
 
 /// As [`take`], where its buffer, which was asked for already, was refused for that reason.
@@ -39,7 +25,7 @@ pub(crate) fn take_without_buffer(
     policy: CopyPolicy,
     error: PyErr,
 ) -> PyResult<Taken> {
-    take_otherwise(object, policy, protocols::lend(object, Some(error)))
+    take_otherwise(object, policy, protocols::lend_without_buffer(object, error))
 }
 
 fn take_otherwise(
@@ -60,152 +46,11 @@ fn take_otherwise(
                     copied(object.py(), &array)?
                 }
                 Some(array) => array,
-                None => crate::nested::read(object, None).map_err(|_| error.clone_ref(object.py()))?,
+                None => nested::read(object, None).map_err(|_| error.clone_ref(object.py()))?,
             };
             let because = (policy == CopyPolicy::IfNeeded).then(|| error.value(object.py()).to_string());
             return Ok(Taken { array, copied_because: because });
         }
     };
     Ok(Taken { array, copied_because: None })
-}
-
-/// Whether the interpreter knows an object as an exporter of buffers.
-#[inline]
-pub(crate) fn has_buffer(object: &Bound<'_, PyAny>) -> bool {
-    // SAFETY: an object, and the interpreter is held.
-    unsafe { ffi::PyObject_CheckBuffer(object.as_ptr()) != 0 }
-}
-
-/// An array on an object's memory.
-pub(crate) fn lend(object: &Bound<'_, PyAny>) -> PyResult<DArray> {
-    if let Some(array) = memory::lent(object) {
-        return array;
-    }
-    if !has_buffer(object) {
-        return protocols::lend(object, None);
-    }
-    // There are those whose elements buffers cannot say, and other protocols can.
-    buffer(object, None).or_else(|error| protocols::lend(object, Some(error)))
-}
-
-/// The bytes of an object's buffer, which have to lie without gaps.
-pub(crate) fn bytes_of(object: &Bound<'_, PyAny>) -> PyResult<Buffer> {
-    let array = buffer(object, None)?;
-    if !array.is_contiguous(Order::RowMajor) {
-        let text = format!("data of shape {:?} with strides {:?} have gaps", array.shape(), array.strides());
-        return Err(PyBufferError::new_err(text));
-    }
-    Ok(array.buffer().raise()?.0)
-}
-
-/// An array on an object's buffer. `with` goes when the buffer has been given back.
-pub(crate) fn buffer(object: &Bound<'_, PyAny>, with: Option<Owner>) -> PyResult<DArray> {
-    let mut place = MaybeUninit::uninit();
-    buffer_to(&mut place, object, with)?;
-    // SAFETY: made there.
-    Ok(unsafe { place.assume_init() })
-}
-
-/// As [`buffer`], made where it is to stay.
-pub(crate) fn buffer_to<'a>(
-    place: &'a mut MaybeUninit<DArray>,
-    object: &Bound<'_, PyAny>,
-    with: Option<Owner>,
-) -> PyResult<&'a mut DArray> {
-    masked::check(object)?;
-    let may_ask_again = with.is_none();
-    match request_to(place, object, with, Flags::FULL_RO) {
-        Ok(array) if records::is_certain(array.dtype()) => {}
-        Ok(array) => {
-            if let Some(dtype) = records::of(object).unwrap_or(None) {
-                describe_as(array, &dtype);
-            }
-        }
-        Err(error) if may_ask_again => {
-            let Ok(Some(dtype)) = records::of(object) else { return Err(error) };
-            // NumPy writes no format for some records, and lends their memory without one.
-            let array = request_to(place, object, None, Flags::STRIDES)?;
-            describe_as(array, &dtype);
-        }
-        Err(error) => return Err(error),
-    }
-    // SAFETY: `request_to` returned an array each time, so it initialised the place.
-    Ok(unsafe { place.assume_init_mut() })
-}
-
-/// Gives the elements the dtype that NumPy itself has for them, if it is of their size.
-fn describe_as(array: &mut DArray, dtype: &DType) {
-    if array.dtype() != dtype
-        && array.dtype().itemsize() == dtype.itemsize()
-        && let Ok(described) = array.view_as(dtype)
-    {
-        *array = described;
-    }
-}
-
-/// An array on the buffer that an object exports for these flags.
-fn request_to<'a>(
-    place: &'a mut MaybeUninit<DArray>,
-    object: &Bound<'_, PyAny>,
-    with: Option<Owner>,
-    flags: Flags,
-) -> PyResult<&'a mut DArray> {
-    let py = object.py();
-    let mut view = Box::new(ffi::Py_buffer::new());
-    // SAFETY: an object, and a struct that stays where it is until it is released.
-    if unsafe { ffi::PyObject_GetBuffer(object.as_ptr(), &mut *view, flags.bits()) } != 0 {
-        return Err(errors::producer(py, "the buffer", fetch(py)));
-    }
-    // What it points to is the exporter's, and stays where it is until the buffer is released.
-    let ffi::Py_buffer { buf, len, itemsize, readonly, ndim, format, shape, strides, suboffsets, .. } = *view;
-    // SAFETY: just filled in.
-    let owner = unsafe { Owner::buffer(view) };
-    // One axis alone may go without a length: that of all items.
-    let rank = usize::try_from(ndim).ok().filter(|&rank| rank <= 1 || !shape.is_null());
-    let rank = rank.ok_or_else(|| {
-        let lengths = if shape.is_null() { "no lengths" } else { "lengths" };
-        PyBufferError::new_err(format!("importing a buffer: it has {ndim} axes, and {lengths} of them"))
-    })?;
-    // SAFETY: null, or as many numbers as there are axes, until the buffer is released (the protocol's word).
-    let numbers = |pointer: *mut isize| unsafe { list(pointer, rank) };
-    let described = Described {
-        buf: buf.cast(),
-        len,
-        itemsize,
-        format: match format.is_null() {
-            true => None,
-            // SAFETY: a C string, until the buffer is released (the protocol's word).
-            false => Some(unsafe { CStr::from_ptr(format) }.to_bytes()),
-        },
-        // No axes are no numbers, wherever they are.
-        shape: if ndim == 0 { Some(&[]) } else { numbers(shape) },
-        strides: if ndim == 0 { Some(&[]) } else { numbers(strides) },
-        suboffsets: numbers(suboffsets),
-    };
-    let readonly = readonly != 0;
-    let constant = readonly && object.is_exact_instance_of::<PyBytes>();
-    let birth = if constant { Birth::Constant } else { Birth::Aliased };
-    // SAFETY: until the owner gives the buffer back, the elements are memory to be used so, and pointers lead on as they say (the
-    // protocol's word). Nobody writes what `bytes` has; what others have, they write by instructions of their own, of which this
-    // program's memory model knows nothing.
-    let array = unsafe { import_to(place, &described, readonly, birth, move || drop((owner, with))) };
-    let array = array.map_err(|error| errors::refusal(&error))?;
-    // NumPy exports its dates through buffers only as eight opaque bytes.
-    if readonly && len == 8 && *array.dtype() == DType::U8 && !constant && moment::is_scalar(object)? {
-        // SAFETY: the array was initialised above and nothing else refers to it; after an error the
-        // caller does not read the place.
-        unsafe { ptr::drop_in_place(array) };
-        return Err(PyBufferError::new_err(
-            "the buffer of one of NumPy's dates or durations is bytes that do not say so: crossdock.array(obj) copies its value",
-        ));
-    }
-    Ok(array)
-}
-
-/// # Safety
-///
-/// Null, or so many numbers that outlive the result.
-unsafe fn list<'a>(pointer: *mut isize, len: usize) -> Option<&'a [isize]> {
-    // SAFETY: the caller's word.
-    if pointer.is_null() { None } else { Some(unsafe { slice::from_raw_parts(pointer, len) }) }
 }

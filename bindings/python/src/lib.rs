@@ -4,14 +4,17 @@
 //! PyO3's. What the interpreter has no part in (formats, which request gets what, DLPack's structs) is the library's.
 
 mod arguments;
+mod array_type;
 mod arrow;
 mod buffer;
 mod capsule;
 mod convert;
+mod copies;
 mod detach;
 mod device;
 mod dlpack;
 mod docstrings;
+mod dtype;
 mod entry;
 mod errors;
 mod exchange;
@@ -37,6 +40,7 @@ mod pillow;
 mod protocols;
 mod python_buffer;
 mod records;
+mod shape;
 mod shared;
 mod subscript;
 mod text;
@@ -78,7 +82,7 @@ mod _crossdock {
         memory::note_type(module.py());
         // Where pickles find it, whatever the parts of the package are called.
         module.getattr("_rebuild")?.setattr("__module__", "crossdock")?;
-        module.add("Array", object::make_type(module.py())?)
+        module.add("Array", array_type::make_type(module.py())?)
     }
 
     /// Which interpreter a thread belongs to is asked of the process, which knows of the main one alone: in another, calls wait for

@@ -5,27 +5,25 @@ use std::ptr;
 
 use crossdock::DArray;
 use crossdock::array::{Casting, CopyPolicy};
-use crossdock::element::{
-    DType, ScalarKind, TimeUnit,
-    dialect::{pep3118, typestr},
-};
 use crossdock::layout::Order;
-use crossdock::view::Request;
 use pyo3::exceptions::{PyAttributeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyComplex, PyTuple};
 use pyo3::{BoundObject, ffi};
 
 use crate::arguments::Arguments;
-use crate::detach::{detached, making};
+use crate::convert::{to_python, to_value};
+use crate::copies::bytes_of;
+use crate::detach::detached;
+use crate::dtype::{dtype_text, read_dtype};
 use crate::entry::{Called, fail};
-use crate::errors::{Raise, refused};
+use crate::errors::Raise;
 use crate::flags::Flags;
 use crate::functions::promised;
 use crate::object::{Own, slot, this, wrap};
+use crate::shape::{inferred, order, spread};
 use crate::{
-    arrow, convert, device, dlpack, docstrings, html, interface, nested, numpy, operators, pickle, records,
-    subscript,
+    arrow, device, dlpack, docstrings, html, interface, nested, numpy, operators, pickle, subscript,
 };
 
 type Getter = for<'py> fn(Python<'py>, &Own) -> PyResult<Bound<'py, PyAny>>;
@@ -183,32 +181,6 @@ fn tuple<'py, T: IntoPyObject<'py> + Copy>(py: Python<'py>, numbers: &[T]) -> Py
     Ok(PyTuple::new(py, numbers.iter().copied())?.into_any())
 }
 
-/// A name, or NumPy's spelling where the name alone does not say it.
-pub(crate) fn dtype_text(dtype: &DType) -> String {
-    match dtype.as_scalar() {
-        Some(scalar) if scalar.is_native() => match scalar.kind() {
-            // NumPy shows the type string of what has a length, and no unit where there is none.
-            ScalarKind::Bytes(_) | ScalarKind::Text(_) | ScalarKind::Void(_) => {
-                typestr::print(dtype).unwrap_or_else(|_| scalar.to_string())
-            }
-            ScalarKind::DateTime(TimeUnit::GENERIC) => "datetime64".into(),
-            ScalarKind::TimeDelta(TimeUnit::GENERIC) => "timedelta64".into(),
-            _ => scalar.to_string(),
-        },
-        _ => typestr::print(dtype).unwrap_or_else(|_| dtype.to_string()),
-    }
-}
-
-pub(crate) fn order(text: &str) -> PyResult<Order> {
-    match text {
-        "C" => Ok(Order::RowMajor),
-        "F" => Ok(Order::ColumnMajor),
-        other => Err(PyValueError::new_err(format!(
-            "order {other:?} is neither 'C' (row-major) nor 'F' (column-major)"
-        ))),
-    }
-}
-
 fn to_list<'py>(py: Python<'py>, this: &Own, arguments: Arguments<'py>) -> PyResult<Bound<'py, PyAny>> {
     arguments.finish()?;
     nested::write(py, &this.array)
@@ -217,12 +189,6 @@ fn to_list<'py>(py: Python<'py>, this: &Own, arguments: Arguments<'py>) -> PyRes
 fn to_bytes<'py>(py: Python<'py>, this: &Own, arguments: Arguments<'py>) -> PyResult<Bound<'py, PyAny>> {
     arguments.finish()?;
     bytes_of(py, &this.array)
-}
-
-/// A copy of the elements' bytes, in row-major order.
-pub(crate) fn bytes_of<'py>(py: Python<'py>, array: &DArray) -> PyResult<Bound<'py, PyAny>> {
-    let view = array.export(&Request::pin().indirect()).map_err(|refusal| refused(&refusal))?;
-    convert::new_bytes(py, view.nbytes(), |room| making(py, room.len(), || view.copy_to_uninit(room)).raise())
 }
 
 fn item<'py>(py: Python<'py>, this: &Own, mut arguments: Arguments<'py>) -> PyResult<Bound<'py, PyAny>> {
@@ -236,7 +202,7 @@ fn item<'py>(py: Python<'py>, this: &Own, mut arguments: Arguments<'py>) -> PyRe
                 format!("item() without an index is for arrays of one element, and this has {}", array.len());
             return Err(PyValueError::new_err(text));
         }
-        return crate::convert::to_python(py, &array.get(&vec![0; array.rank()]).raise()?);
+        return to_python(py, &array.get(&vec![0; array.rank()]).raise()?);
     }
     if given.len() != array.rank() {
         let text = format!("item() was given {} indices for {} axes", given.len(), array.rank());
@@ -248,7 +214,7 @@ fn item<'py>(py: Python<'py>, this: &Own, mut arguments: Arguments<'py>) -> PyRe
         usize::try_from(from_start).unwrap_or(usize::MAX)
     };
     let index: Vec<usize> = given.into_iter().zip(array.shape()).map(inside).collect();
-    crate::convert::to_python(py, &array.get(&index).raise()?)
+    to_python(py, &array.get(&index).raise()?)
 }
 
 fn copy<'py>(py: Python<'py>, this: &Own, mut arguments: Arguments<'py>) -> PyResult<Bound<'py, PyAny>> {
@@ -274,57 +240,12 @@ fn as_type<'py>(py: Python<'py>, this: &Own, mut arguments: Arguments<'py>) -> P
     wrap(py, detached(py, &this.array, cast).raise()?)
 }
 
-const LETTERS: &str = "?bBhHiIlLqQefdgFDG";
-
-/// A dtype from its text, or from an object that has NumPy's `str` or `descr`, or is named as the type of a value.
-pub(crate) fn read_dtype(object: &Bound<'_, PyAny>) -> PyResult<DType> {
-    if let Ok(text) = object.extract::<String>() {
-        // NumPy's letters are those of buffers.
-        return match text.as_str() {
-            letter if letter.len() == 1 && LETTERS.contains(letter) => {
-                pep3118::parse(letter.as_bytes()).raise()
-            }
-            text => text.parse().raise(),
-        };
-    }
-    // NumPy's dtypes of records and sub-arrays, and those that are described by a type string.
-    let says = |name: &str| object.getattr_opt(name).map(|part| part.is_some_and(|part| !part.is_none()));
-    if says("names")? && says("fields")? || says("subdtype")? {
-        return records::of_dtype(object);
-    }
-    let text = match object.getattr_opt("str")? {
-        Some(text) => text.extract::<String>().ok(),
-        None => object.getattr_opt("__name__")?.and_then(|name| name.extract().ok()),
-    };
-    let text = text.ok_or_else(|| {
-        let of = object.get_type().qualname().map(|name| name.to_string()).unwrap_or_default();
-        PyTypeError::new_err(format!(
-            "{object} ({of}) is no dtype: give a name ('float64'), a type string ('<f8'), a literal of fields as text \
-             (\"[('x', '<f8')]\"), or an object such as numpy.dtype([('x', '<f8')])"
-        ))
-    })?;
-    match text.as_str() {
-        "float" => Ok(DType::F64),
-        "int" => Ok(DType::I64),
-        "complex" => Ok(DType::C128),
-        text => text.parse().raise(),
-    }
-}
-
 fn fill<'py>(py: Python<'py>, this: &Own, mut arguments: Arguments<'py>) -> PyResult<Bound<'py, PyAny>> {
     let value = arguments.take("value").ok_or_else(|| PyTypeError::new_err("fill() needs a value"))?;
     arguments.finish()?;
-    let value = crate::convert::to_value(&value, Some(this.array.dtype()))?;
+    let value = to_value(&value, Some(this.array.dtype()))?;
     detached(py, &this.array, |array| array.fill(&value)).raise()?;
     Ok(py.None().into_bound(py))
-}
-
-/// Numbers, or one tuple or list of them.
-fn spread(mut given: Vec<Bound<'_, PyAny>>) -> PyResult<Vec<isize>> {
-    match given.as_slice() {
-        [only] if only.extract::<isize>().is_err() => given.remove(0).extract(),
-        _ => given.iter().map(|number| number.extract()).collect(),
-    }
 }
 
 fn transpose<'py>(py: Python<'py>, this: &Own, mut arguments: Arguments<'py>) -> PyResult<Bound<'py, PyAny>> {
@@ -358,23 +279,6 @@ fn reshape<'py>(py: Python<'py>, this: &Own, mut arguments: Arguments<'py>) -> P
         if policy == CopyPolicy::Never { reshape(&this.array) } else { detached(py, &this.array, reshape) }
             .raise()?,
     )
-}
-
-/// With what makes up the number of elements in the place of -1.
-fn inferred(shape: &[isize], len: usize) -> PyResult<Vec<usize>> {
-    let wrong = || PyValueError::new_err(format!("{len} elements do not go into the shape {shape:?}"));
-    let unknown = shape.iter().filter(|&&extent| extent == -1).count();
-    let known: usize = shape
-        .iter()
-        .filter(|&&extent| extent != -1)
-        .try_fold(1_usize, |product, &extent| product.checked_mul(usize::try_from(extent).ok()?))
-        .ok_or_else(wrong)?;
-    let rest = match unknown {
-        0 => 0,
-        1 if known > 0 && len.is_multiple_of(known) => len / known,
-        _ => return Err(wrong()),
-    };
-    Ok(shape.iter().map(|&extent| usize::try_from(extent).unwrap_or(rest)).collect())
 }
 
 fn dlpack_export<'py>(py: Python<'py>, this: &Own, arguments: Arguments<'py>) -> PyResult<Bound<'py, PyAny>> {
@@ -424,6 +328,6 @@ fn repr_html<'py>(py: Python<'py>, this: &Own, arguments: Arguments<'py>) -> PyR
 
 fn complex<'py>(py: Python<'py>, this: &Own, arguments: Arguments<'py>) -> PyResult<Bound<'py, PyAny>> {
     arguments.finish()?;
-    let value = crate::convert::to_python(py, &operators::only(this, "a complex number")?)?;
+    let value = to_python(py, &operators::only(this, "a complex number")?)?;
     py.get_type::<PyComplex>().call1((value,))
 }

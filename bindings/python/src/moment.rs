@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDate, PyDateTime, PyDelta};
 
-use crate::methods::read_dtype;
+use crate::dtype::read_dtype;
 
 const DAY: i128 = 86_400_000_000;
 /// The days of 0001-01-01 and 9999-12-31, counted from 1970-01-01, as far as Python's dates go.

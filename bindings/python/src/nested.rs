@@ -1,6 +1,5 @@
 //! Between arrays and nested lists.
 
-use crossdock::array::CopyPolicy;
 use crossdock::element::{DType, ScalarKind, Value};
 use crossdock::layout::{MAX_RANK, Order};
 use crossdock::view::Request;
@@ -10,10 +9,10 @@ use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
 
 use crate::convert::{is_value, to_python, to_value};
+use crate::copies::copied;
 use crate::detach::detached;
 use crate::errors::{Raise, refused};
-use crate::functions::copied;
-use crate::{import, moment};
+use crate::{moment, protocols};
 
 /// The elements as Python's own values, in lists as deep as there are axes.
 pub(crate) fn write<'py>(py: Python<'py>, array: &DArray) -> PyResult<Bound<'py, PyAny>> {
@@ -73,9 +72,8 @@ pub(crate) fn read(object: &Bound<'_, PyAny>, dtype: Option<&DType>) -> PyResult
     if !is_list
         && !is_value(object)
         && !moment::is_scalar(object)?
-        && let Ok(taken) = import::take(object, CopyPolicy::Never)
+        && let Ok(array) = protocols::lend_unmasked(object)
     {
-        let array = taken.array;
         return match dtype {
             Some(dtype) => {
                 let cast = |array: &DArray| array.cast(dtype, Order::RowMajor, Casting::Checked);

@@ -10,9 +10,8 @@ use pyo3::types::{PyDict, PyMemoryView, PyTuple};
 
 use crate::arguments::Arguments;
 use crate::errors::{self, Raise};
-use crate::import::{has_buffer, lend as lend_by_any};
 use crate::object::wrap;
-use crate::{pandas, records};
+use crate::{buffer, pandas, records};
 
 /// The types that NumPy does not have by itself, and DLPack and `ml_dtypes` have.
 const EXTENDED: [DType; 13] = [
@@ -163,13 +162,17 @@ pub(crate) fn register_numpy_dtypes(py: Python<'_>) -> PyResult<Bound<'_, PyTupl
 
 // ===== theirs to ours
 
+/// An import by the first protocol that gives an array, NumPy's dates included, which have no
+/// buffer. The table of protocols passes it, since it is above this file.
+type Lend = fn(&Bound<'_, PyAny>) -> PyResult<DArray>;
+
 /// Whether an object has nothing but `__array__`: what has a buffer is asked for that.
 pub(crate) fn is_offered(object: &Bound<'_, PyAny>) -> PyResult<bool> {
-    Ok(object.hasattr(intern!(object.py(), "__array__"))? && !has_buffer(object))
+    Ok(object.hasattr(intern!(object.py(), "__array__"))? && !buffer::is_offered(object))
 }
 
-/// An array in place on the one that `__array__` gives.
-pub(crate) fn lend(object: &Bound<'_, PyAny>) -> PyResult<DArray> {
+/// An array in place on the one that `__array__` gives, which `lend_by_any` imports.
+pub(crate) fn lend(object: &Bound<'_, PyAny>, lend_by_any: Lend) -> PyResult<DArray> {
     let py = object.py();
     let method = object.getattr(intern!(py, "__array__"))?;
     let named = PyDict::new(py);
@@ -180,9 +183,9 @@ pub(crate) fn lend(object: &Bound<'_, PyAny>) -> PyResult<DArray> {
         given => given,
     };
     let refused = |error| errors::producer(py, "__array__(copy=False)", error);
-    let first = taken_of(object, &ask().map_err(refused)?)?;
+    let first = taken_of(object, &ask().map_err(refused)?, lend_by_any)?;
     // There are those that copy all the same. Two that are alive at once and share their memory are no copies.
-    let second = taken(&ask().map_err(refused)?)?;
+    let second = taken(&ask().map_err(refused)?, lend_by_any)?;
     if !first.is_empty() && first.as_ptr() != second.as_ptr() {
         return Err(PyBufferError::new_err(
             "its __array__() makes a new copy each time that it is called, and shares no memory",
@@ -191,20 +194,20 @@ pub(crate) fn lend(object: &Bound<'_, PyAny>) -> PyResult<DArray> {
     Ok(first)
 }
 
-/// An array on the copy that `__array__` gives.
-pub(crate) fn copied(object: &Bound<'_, PyAny>) -> PyResult<DArray> {
+/// An array on the copy that `__array__` gives, which `lend_by_any` imports.
+pub(crate) fn copied(object: &Bound<'_, PyAny>, lend_by_any: Lend) -> PyResult<DArray> {
     let py = object.py();
     let made = object.call_method0(intern!(py, "__array__"));
-    taken_of(object, &made.map_err(|error| errors::producer(py, "__array__()", error))?)
+    taken_of(object, &made.map_err(|error| errors::producer(py, "__array__()", error))?, lend_by_any)
 }
 
-fn taken_of(object: &Bound<'_, PyAny>, given: &Bound<'_, PyAny>) -> PyResult<DArray> {
-    taken(given).map_err(|error| pandas::explained(object, error))
+fn taken_of(object: &Bound<'_, PyAny>, given: &Bound<'_, PyAny>, lend_by_any: Lend) -> PyResult<DArray> {
+    taken(given, lend_by_any).map_err(|error| pandas::explained(object, error))
 }
 
 /// What `__array__` gave is an array of NumPy's, which has more to say for itself.
-fn taken(given: &Bound<'_, PyAny>) -> PyResult<DArray> {
-    if !has_buffer(given) {
+fn taken(given: &Bound<'_, PyAny>, lend_by_any: Lend) -> PyResult<DArray> {
+    if !buffer::is_offered(given) {
         let name = given.get_type().qualname()?;
         return Err(PyBufferError::new_err(format!("its __array__() gives {name}, and no array of NumPy's")));
     }

@@ -1,22 +1,20 @@
-//! The type `crossdock.Array`, made of slots: the objects, their beginning and their end.
+//! The objects of the type `crossdock.Array`: their beginning and their end.
 
-use std::cell::{Cell, OnceCell};
+use std::cell::OnceCell;
 use std::convert::Infallible;
-use std::ffi::{c_int, c_uint, c_ulong, c_void};
+use std::ffi::{c_int, c_void};
 use std::mem::{MaybeUninit, offset_of};
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use crossdock::DArray;
-use pyo3::exceptions::PyTypeError;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyType;
 
-use crate::buffer::{self, Exports};
-use crate::entry::{Attached, Called, fetch};
+use crate::buffer::Exports;
+use crate::entry::{Attached, fetch};
 use crate::kept::Kept;
-use crate::{exchange, methods, operators, subscript};
 
 /// A Python object that is an array.
 ///
@@ -45,64 +43,25 @@ pub(crate) struct Own {
 /// The type, once it is made. It is never freed.
 static TYPE: AtomicPtr<ffi::PyTypeObject> = AtomicPtr::new(ptr::null_mut());
 
-const DOC: &std::ffi::CStr = c"An n-dimensional array on memory that somebody owns.
+/// Where an object has the interpreter's list of weak references.
+pub(crate) const WEAK_REFERENCES: usize = offset_of!(Object, own) + offset_of!(Own, weak);
 
-Indexing and slicing give views, never copies. Arithmetic is NumPy's: ``np.asarray(x) + 1``.
-
-Made by :func:`asarray`, :func:`array`, :func:`zeros`, :func:`open` and their siblings.";
-
-/// Makes the type.
-pub(crate) fn make_type(py: Python<'_>) -> PyResult<Bound<'_, PyType>> {
-    let member = |name: &'static std::ffi::CStr, offset: usize| ffi::PyMemberDef {
-        name: name.as_ptr(),
-        type_code: ffi::Py_T_PYSSIZET,
-        offset: offset.cast_signed(),
-        flags: ffi::Py_READONLY,
-        doc: ptr::null(),
-    };
-    let end = ffi::PyMemberDef { name: ptr::null(), type_code: 0, offset: 0, flags: 0, doc: ptr::null() };
-    let weak = offset_of!(Object, own) + offset_of!(Own, weak);
-    let mut members = [member(c"__weaklistoffset__", weak), end];
-    let mut slots = vec![
-        slot(ffi::Py_tp_doc, DOC.as_ptr().cast_mut().cast()),
-        slot(ffi::Py_tp_members, members.as_mut_ptr().cast()),
-        slot(ffi::Py_tp_new, new as *mut c_void),
-        slot(ffi::Py_tp_dealloc, dealloc as *mut c_void),
-        slot(ffi::Py_bf_getbuffer, buffer::get as *mut c_void),
-        slot(ffi::Py_bf_releasebuffer, buffer::release as *mut c_void),
-        slot(ffi::Py_mp_subscript, subscript::get as *mut c_void),
-        slot(ffi::Py_mp_ass_subscript, subscript::set as *mut c_void),
-        slot(ffi::Py_mp_length, subscript::len as *mut c_void),
-        slot(ffi::Py_sq_item, subscript::item as *mut c_void),
-    ];
-    slots.extend(methods::slots());
-    slots.extend(operators::slots());
-    slots.push(slot(0, ptr::null_mut()));
-    let mut spec = ffi::PyType_Spec {
-        name: c"crossdock.Array".as_ptr(),
-        basicsize: size_of::<Object>() as c_int,
-        itemsize: 0,
-        flags: (ffi::Py_TPFLAGS_DEFAULT as c_ulong) as c_uint,
-        slots: slots.as_mut_ptr(),
-    };
-    // SAFETY: a spec whose slots have the types that their numbers say, and end with a zero. What the type keeps of it is static:
-    // texts, and the tables of methods; the members are read now.
-    let made = unsafe { ffi::PyType_FromSpec(&mut spec) };
-    // SAFETY: a new reference, or null with an exception.
-    let made = unsafe { Bound::from_owned_ptr_or_err(py, made) }?;
-    let made = made.cast_into::<PyType>()?;
-    exchange::offer(&made)?;
+/// Makes `made` the type of new objects, unless they have one already. Returns the type that they
+/// have.
+pub(crate) fn publish(made: Bound<'_, PyType>) -> PyResult<Bound<'_, PyType>> {
     let first =
         TYPE.compare_exchange(ptr::null_mut(), made.as_type_ptr(), Ordering::AcqRel, Ordering::Acquire);
     if first.is_ok() {
-        // The one that stands in `TYPE` lives for ever.
+        // `TYPE` keeps one reference for ever.
         std::mem::forget(made.clone());
         return Ok(made);
     }
-    // SAFETY: a type that lives for ever.
-    Ok(unsafe { Bound::from_borrowed_ptr(py, TYPE.load(Ordering::Acquire).cast()) }.cast_into()?)
+    // SAFETY: `TYPE` is not null, since the exchange failed, and its type is never freed.
+    let known = unsafe { Bound::from_borrowed_ptr(made.py(), TYPE.load(Ordering::Acquire).cast()) };
+    Ok(known.cast_into()?)
 }
 
+/// One slot of the type.
 pub(crate) fn slot(number: c_int, function: *mut c_void) -> ffi::PyType_Slot {
     ffi::PyType_Slot { slot: number, pfunc: function }
 }
@@ -229,21 +188,12 @@ pub(crate) fn downcast<'a>(object: &'a Bound<'_, PyAny>) -> Option<&'a Own> {
     ours.then(|| unsafe { this(object.as_ptr()) })
 }
 
-unsafe extern "C" fn new(
-    _: *mut ffi::PyTypeObject,
-    _: *mut ffi::PyObject,
-    _: *mut ffi::PyObject,
-) -> *mut ffi::PyObject {
-    // SAFETY: the interpreter calls.
-    let called = unsafe { Called::new() };
-    called.enter(|_| {
-        let how =
-            "crossdock.Array is not called: use crossdock.asarray (in place) or crossdock.array (a copy)";
-        Err(PyTypeError::new_err(how))
-    })
-}
-
-unsafe extern "C" fn dealloc(object: *mut ffi::PyObject) {
+/// `tp_dealloc`.
+///
+/// # Safety
+///
+/// The interpreter calls it, with an object of the type to which there is no reference.
+pub(crate) unsafe extern "C" fn dealloc(object: *mut ffi::PyObject) {
     // SAFETY: the interpreter calls.
     let _attached = unsafe { Attached::new() };
     let own = own_of(object);
@@ -258,6 +208,3 @@ unsafe extern "C" fn dealloc(object: *mut ffi::PyObject) {
     // SAFETY: the interpreter calls, and nothing is left.
     unsafe { free(object) };
 }
-
-/// A counter of one thread at a time (Object 2).
-pub(crate) type Count = Cell<usize>;

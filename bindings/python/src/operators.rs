@@ -2,7 +2,6 @@
 
 use std::ffi::{c_int, c_void};
 
-use crossdock::array::CopyPolicy;
 use crossdock::element::{ScalarKind, Value};
 use crossdock::layout::Order;
 use crossdock::{Casting, DArray};
@@ -16,7 +15,7 @@ use crate::detach::both_detached;
 use crate::entry::{Called, Failed};
 use crate::errors::Raise;
 use crate::object::{Own, downcast, slot, this};
-use crate::{import, nested, text};
+use crate::{nested, protocols, text};
 
 /// Runs a slot on the array behind `object`.
 ///
@@ -72,8 +71,8 @@ fn equals(this: &Own, other: &Bound<'_, PyAny>) -> PyResult<Option<bool>> {
     let equal = |other: &DArray| both_detached(py, [&this.array, other], are_equal).raise().map(Some);
     match downcast(other) {
         Some(other) => equal(&other.array),
-        None => match import::take(other, CopyPolicy::Never) {
-            Ok(other) => equal(&other.array),
+        None => match protocols::lend_unmasked(other) {
+            Ok(other) => equal(&other),
             Err(_) => Ok(None),
         },
     }

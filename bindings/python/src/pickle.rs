@@ -1,7 +1,6 @@
 //! Pickles: the bytes that an array covers, beside the pickle where its protocol can, and a text that says where the elements lie.
 
 use crossdock::DArray;
-use crossdock::array::CopyPolicy;
 use crossdock::exchange::protocol::shm::{Description, Frame};
 use crossdock::layout::Order;
 use pyo3::exceptions::{PyBufferError, PyTypeError, PyValueError};
@@ -10,12 +9,12 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyAny, PyTuple};
 
 use crate::arguments::Arguments;
+use crate::copies::bytes_of;
 use crate::detach::detached;
 use crate::entry::attached;
 use crate::errors::{Raise, exception};
-use crate::import;
-use crate::methods::bytes_of;
 use crate::object::{Own, wrap};
+use crate::protocols;
 
 /// `__reduce_ex__(protocol)`.
 pub(crate) fn reduce<'py>(
@@ -66,7 +65,7 @@ pub(crate) fn _rebuild<'py>(
     copy: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
     let _attached = attached(py);
-    let lent = import::take(data, CopyPolicy::Never)?.array;
+    let lent = protocols::lend_unmasked(data)?;
     if lent.order().is_none() {
         let text = format!(
             "the bytes of an array have gaps: shape {:?}, strides {:?}",

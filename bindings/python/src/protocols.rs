@@ -20,7 +20,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyType;
 
 use crate::arrow::Elements;
-use crate::{arrow, dlpack, interface, masked, numpy, pandas, pillow, python_buffer};
+use crate::{arrow, buffer, dlpack, interface, masked, memory, numpy, pandas, pillow, python_buffer};
 
 /// A protocol by which an object may lend its memory.
 struct Protocol {
@@ -67,7 +67,11 @@ const OTHERS: &[Protocol] = &[
         is_offered: interface::is_offered_struct,
         lend: |object| Ok(interface::lend_struct(object)?),
     },
-    Protocol { name: "__array__", is_offered: numpy::is_offered, lend: |object| Ok(numpy::lend(object)?) },
+    Protocol {
+        name: "__array__",
+        is_offered: numpy::is_offered,
+        lend: |object| Ok(numpy::lend(object, lend)?),
+    },
     Protocol {
         name: "__cuda_array_interface__",
         is_offered: interface::is_offered_cuda,
@@ -88,9 +92,35 @@ fn lend_by_arrow(object: &Bound<'_, PyAny>) -> Result<DArray, Refused> {
     })
 }
 
-/// An array in place, by the first protocol that gives one, behind that of buffers. `first` is why that gave none, if it was asked.
+/// An array on an object's memory, by the first protocol that gives one.
+pub(crate) fn lend(object: &Bound<'_, PyAny>) -> PyResult<DArray> {
+    if let Some(array) = memory::lent(object) {
+        return array;
+    }
+    if !buffer::is_offered(object) {
+        return lend_by_others(object, None);
+    }
+    // Other protocols describe some elements for which buffers have no format.
+    buffer::lend(object, None).or_else(|error| lend_by_others(object, Some(error)))
+}
+
+/// As [`lend`], unless elements of the object are masked.
+pub(crate) fn lend_unmasked(object: &Bound<'_, PyAny>) -> PyResult<DArray> {
+    let array = lend(object);
+    masked::check(object)?;
+    array
+}
+
+/// As [`lend`], for an object whose buffer was refused with this error.
 #[cold]
-pub(crate) fn lend(object: &Bound<'_, PyAny>, first: Option<PyErr>) -> PyResult<DArray> {
+pub(crate) fn lend_without_buffer(object: &Bound<'_, PyAny>, refused: PyErr) -> PyResult<DArray> {
+    lend_by_others(object, Some(refused))
+}
+
+/// An array in place, by the first of the protocols after PEP 3118 that gives one. `first` is the
+/// error of PEP 3118, if the object was asked by it.
+#[cold]
+fn lend_by_others(object: &Bound<'_, PyAny>, first: Option<PyErr>) -> PyResult<DArray> {
     masked::check(object)?;
     let mut refused: Vec<(&str, PyErr)> = first.into_iter().map(|error| ("PEP 3118", error)).collect();
     // Classes have the attributes that their objects have, and lend nothing.
@@ -166,7 +196,7 @@ pub(crate) fn copied(object: &Bound<'_, PyAny>) -> PyResult<Option<DArray>> {
         array = interface::copied(object).unwrap_or(None);
     }
     if array.is_none() && numpy::is_offered(object)? {
-        array = Some(numpy::copied(object)?);
+        array = Some(numpy::copied(object, lend)?);
     }
     if let Some((dtype, error)) = nulls
         && array.as_ref().is_some_and(|array| *array.dtype() != dtype)

@@ -6,7 +6,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyMemoryView;
 
-use crate::import;
+use crate::buffer;
 use crate::owner::Owner;
 
 /// The flags of a request for all that there is, to be read or written.
@@ -35,7 +35,7 @@ impl Drop for Given {
 
 /// Whether an object's class has the method.
 pub(crate) fn is_offered(object: &Bound<'_, PyAny>) -> PyResult<bool> {
-    Ok(!import::has_buffer(object) && object.get_type().hasattr(intern!(object.py(), "__buffer__"))?)
+    Ok(!buffer::is_offered(object) && object.get_type().hasattr(intern!(object.py(), "__buffer__"))?)
 }
 
 /// An array on the view that `__buffer__` gives, which goes back by `__release_buffer__`.
@@ -47,5 +47,5 @@ pub(crate) fn lend(object: &Bound<'_, PyAny>) -> PyResult<DArray> {
         return Err(PyTypeError::new_err(format!("__buffer__() gave {name}, and no memoryview")));
     }
     let given = Bound::new(py, Given { object: object.clone().unbind(), view: view.clone().unbind() })?;
-    import::buffer(&view, Some(Owner::object(given.as_any())))
+    buffer::lend(&view, Some(Owner::object(given.as_any())))
 }

@@ -4,7 +4,7 @@
 use std::os::fd::{BorrowedFd, IntoRawFd};
 
 use crossdock::DArray;
-use crossdock::array::{Casting, CopyPolicy};
+use crossdock::array::Casting;
 use crossdock::element::DType;
 use crossdock::exchange::protocol::shm::{self, Description};
 use crossdock::layout::{Layout, Order};
@@ -15,12 +15,12 @@ use pyo3::prelude::*;
 use pyo3::types::{PyInt, PyList, PyTuple};
 
 use crate::detach::detached;
+use crate::dtype::read_dtype;
 use crate::entry::attached;
 use crate::errors::{Raise, refused};
-use crate::functions::extents;
-use crate::import;
-use crate::methods::{order, read_dtype};
 use crate::object::{downcast, wrap};
+use crate::protocols;
+use crate::shape::{extents, order};
 
 /// A new array in memory that other processes can map.
 ///
@@ -71,7 +71,7 @@ pub(crate) fn shared<'py>(
     } else {
         let source = match downcast(obj) {
             Some(own) => own.array.clone(),
-            None => import::take(obj, CopyPolicy::Never)?.array,
+            None => protocols::lend_unmasked(obj)?,
         };
         match dtype.filter(|dtype| dtype != source.dtype()) {
             Some(dtype) => {

@@ -3,7 +3,6 @@
 use std::ffi::c_int;
 use std::ptr;
 
-use crossdock::array::CopyPolicy;
 use crossdock::layout::{AxisSlice, MAX_RANK};
 use crossdock::{Casting, DArray};
 use pyo3::exceptions::{PyBufferError, PyIndexError, PyTypeError, PyValueError};
@@ -16,7 +15,7 @@ use crate::detach::{both_detached, detached};
 use crate::entry::{Called, fail, fetch};
 use crate::errors::{Raise, exception};
 use crate::object::{allocate, allocate_with, downcast, this, wrap};
-use crate::{import, moment, nested};
+use crate::{moment, nested, protocols};
 
 /// Indices and slices up to this many stand on the stack.
 const FEW: usize = 8;
@@ -152,8 +151,8 @@ pub(crate) fn assign(target: &DArray, value: &Bound<'_, PyAny>) -> PyResult<()> 
     if let Some(element) = element {
         return detached(value.py(), target, |target| target.fill(&element)).raise();
     }
-    let other = match import::take(value, CopyPolicy::Never) {
-        Ok(taken) => taken.array,
+    let other = match protocols::lend_unmasked(value) {
+        Ok(other) => other,
         // The reason why the object shares no memory is the better error.
         Err(refused) if refused.is_instance_of::<PyBufferError>(value.py()) => {
             nested::read(value, Some(target.dtype())).map_err(|_| refused)?

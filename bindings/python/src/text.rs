@@ -2,7 +2,7 @@
 
 use crossdock::DArray;
 
-use crate::methods::dtype_text;
+use crate::dtype::dtype_text;
 
 /// The longest line, as in NumPy's texts, and the number of elements from which on the middle is left out.
 const LINE: usize = 75;

@@ -15,9 +15,9 @@ use pyo3::types::{PyDict, PyList, PyTuple};
 use pyo3::{IntoPyObjectExt, intern};
 
 use crate::capsule::{Boxed, unboxed};
+use crate::copies::copied as copied_of;
 use crate::detach::both_detached;
 use crate::errors::{self, Raise};
-use crate::functions::copied as copied_of;
 use crate::object::wrap;
 use crate::pandas;
 

@@ -13,9 +13,9 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+use crate::buffer::bytes_of;
 use crate::capsule::pointer;
 use crate::errors;
-use crate::import::bytes_of;
 use crate::owner::Owner;
 use crate::records;
 

@@ -1,165 +1,24 @@
-//! `crossdock.Buffer`: bytes with an owner, which can be resized while nobody else has them.
+//! The methods of `crossdock.Buffer`.
 
 use std::ffi::c_int;
-use std::ptr;
-use std::sync::atomic::{AtomicPtr, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crossdock::array::CopyPolicy;
 use crossdock::element::DType;
 use crossdock::layout::{Layout, Order};
 use crossdock::{Casting, DArray, memory};
-use pyo3::exceptions::{PyBufferError, PyIndexError, PyOverflowError, PyValueError};
+use pyo3::exceptions::{PyOverflowError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::slice::PySliceIndices;
 use pyo3::types::{PyBool, PyBytes, PySlice};
 
-use crate::detach::{both_detached, detached};
+use super::bytes::{Bytes, as_array};
+use crate::copies;
+use crate::detach::both_detached;
+use crate::dtype::read_dtype;
 use crate::entry::{attached, fetch};
 use crate::errors::{Raise, exception};
-use crate::functions::{elements, extents};
-use crate::import;
-use crate::methods::read_dtype;
 use crate::object::{downcast, wrap};
-
-/// Bytes with an owner: new ones, or a copy of what an object has.
-///
-/// Slices, arrays and exported buffers are views: they lie on the same memory, and keep it. While there is any, the buffer cannot be
-/// resized.
-///
-/// Parameters
-/// ----------
-/// source : int or object, default 0
-///     How many bytes of zeros; or something that shares its memory, whose elements are copied in row-major order.
-///
-/// Examples
-/// --------
-/// >>> import crossdock
-/// >>> buffer = crossdock.Buffer(b'abcdef')
-/// >>> part = buffer[2:4]
-/// >>> part[0] = 67
-/// >>> buffer.tobytes()
-/// b'abCdef'
-/// >>> buffer.resize(8)
-/// Traceback (most recent call last):
-///     ...
-/// BufferError: a Buffer of 6 bytes cannot be resized to 8: exclusive access was refused: 2 handles held
-/// >>> del part
-/// >>> buffer.resize(8)
-/// >>> buffer.tobytes()
-/// b'abCdef\x00\x00'
-#[pyclass(frozen, name = "Buffer", module = "crossdock")]
-pub(crate) struct Bytes {
-    /// Locked only briefly, while this library's code runs. `None` during a resize, which may wait
-    /// for device work; the end of that work releases other memory and runs its owners' code.
-    memory: Mutex<Option<memory::Buffer>>,
-}
-
-/// The type, once the module is there: whoever imports arrays asks each object whether it is of it.
-static TYPE: AtomicPtr<ffi::PyTypeObject> = AtomicPtr::new(ptr::null_mut());
-
-pub(crate) fn note_type(py: Python<'_>) {
-    TYPE.store(py.get_type::<Bytes>().as_type_ptr(), Ordering::Relaxed);
-}
-
-/// An array on the memory of a buffer, if the object is one.
-#[inline]
-pub(crate) fn lent(object: &Bound<'_, PyAny>) -> Option<PyResult<DArray>> {
-    // SAFETY: an object has a type. (There are no subtypes of this one.)
-    let of = unsafe { ffi::Py_TYPE(object.as_ptr()) };
-    if !ptr::eq(of, TYPE.load(Ordering::Relaxed)) {
-        return None;
-    }
-    Some(object.cast::<Bytes>().ok()?.get().bytes())
-}
-
-/// All bytes, as an array.
-fn as_array(memory: memory::Buffer) -> PyResult<DArray> {
-    let layout = Layout::contiguous(&[memory.nbytes()], 1, Order::RowMajor).raise()?;
-    DArray::from_buffer(memory, DType::U8, layout, 0).raise()
-}
-
-impl Bytes {
-    fn of(memory: memory::Buffer) -> Self {
-        Self { memory: Mutex::new(Some(memory)) }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Option<memory::Buffer>> {
-        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Reads something about the memory.
-    ///
-    /// # Errors
-    ///
-    /// `BufferError` while it is being resized.
-    fn look<R>(&self, look: impl FnOnce(&memory::Buffer) -> R) -> PyResult<R> {
-        let answer = self.lock().as_ref().map(look);
-        answer.ok_or_else(being_resized)
-    }
-
-    /// Another handle on the memory.
-    fn handle(&self) -> PyResult<memory::Buffer> {
-        self.look(memory::Buffer::try_clone)?.raise()
-    }
-
-    fn bytes(&self) -> PyResult<DArray> {
-        as_array(self.handle()?)
-    }
-
-    fn at(&self, index: isize) -> PyResult<usize> {
-        let len = self.nbytes()?;
-        let from_start = if index < 0 { index.saturating_add(len.cast_signed()) } else { index };
-        usize::try_from(from_start).ok().filter(|&at| at < len).ok_or_else(|| {
-            PyIndexError::new_err(format!("index {index} is out of bounds for a Buffer of {len} bytes"))
-        })
-    }
-
-    fn part(&self, slice: &Bound<'_, PySlice>) -> PyResult<memory::Buffer> {
-        let memory = self.handle()?;
-        let PySliceIndices { start, step, slicelength, .. } = slice.indices(memory.nbytes().cast_signed())?;
-        if step != 1 && slicelength > 1 {
-            return Err(PyValueError::new_err(format!(
-                "a Buffer is sliced without gaps, and the step is {step}: crossdock.asarray(buffer)[::{step}] is a view"
-            )));
-        }
-        let start = start.unsigned_abs().min(memory.nbytes());
-        memory.slice(start..start + slicelength).raise()
-    }
-
-    fn resize_to(&self, nbytes: usize) -> PyResult<()> {
-        let taken = self.lock().take();
-        let mut taken = Taken { of: self, memory: Some(taken.ok_or_else(being_resized)?) };
-        let Some(memory) = &mut taken.memory else { return Err(being_resized()) };
-        let before = memory.nbytes();
-        let resized = memory.resize(nbytes);
-        drop(taken);
-        resized.map_err(|error| match error.is_conflict() {
-            true => PyBufferError::new_err(format!(
-                "a Buffer of {before} bytes cannot be resized to {nbytes}: {error}"
-            )),
-            false => exception(&error),
-        })
-    }
-}
-
-/// The memory during a resize. Dropping it puts the memory back, also when the resize panics.
-struct Taken<'a> {
-    of: &'a Bytes,
-    memory: Option<memory::Buffer>,
-}
-
-impl Drop for Taken<'_> {
-    fn drop(&mut self) {
-        *self.of.lock() = self.memory.take();
-    }
-}
-
-#[cold]
-fn being_resized() -> PyErr {
-    PyBufferError::new_err("the Buffer is being resized: use it when resize() has returned")
-}
+use crate::protocols;
+use crate::shape::{elements, extents};
 
 fn size(nbytes: isize) -> PyResult<usize> {
     usize::try_from(nbytes)
@@ -172,7 +31,7 @@ fn copied(object: &Bound<'_, PyAny>) -> PyResult<memory::Buffer> {
         return memory::Buffer::copy_from_slice(bytes.as_bytes()).raise();
     }
     let array = taken(object)?;
-    let copy = detached(object.py(), &array, |array| array.to_order(Order::RowMajor)).raise()?;
+    let copy = copies::copied(object.py(), &array)?;
     let (memory, _) = copy.buffer().raise()?;
     drop(copy);
     Ok(memory)
@@ -193,7 +52,7 @@ fn fill_from(py: Python<'_>, target: memory::Buffer, source: &DArray) -> PyResul
 fn taken(object: &Bound<'_, PyAny>) -> PyResult<DArray> {
     match downcast(object) {
         Some(own) => Ok(own.array.clone()),
-        None => Ok(import::take(object, CopyPolicy::Never)?.array),
+        None => protocols::lend_unmasked(object),
     }
 }
 

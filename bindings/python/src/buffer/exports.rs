@@ -1,30 +1,27 @@
-//! The buffer protocol, outwards: `bf_getbuffer` and `bf_releasebuffer`.
+//! What an object remembers of the buffers that it exported: their number, the loan that they share,
+//! and the description that they all get.
 
 use std::cell::{Cell, OnceCell, RefCell};
-use std::ffi::{CString, c_char, c_int};
+use std::ffi::{CString, c_char};
 use std::ptr;
 
 use crossdock::DArray;
 use crossdock::element::dialect::pep3118 as format;
-use crossdock::exchange::protocol::pep3118::{Flags, Loan};
+use crossdock::exchange::protocol::pep3118::Loan;
 use crossdock::layout::{AxisSlice, Layout};
-use pyo3::PyErr;
-use pyo3::exceptions::PyBufferError;
-use pyo3::ffi;
 
-use crate::entry::{Called, fail};
-use crate::errors;
-use crate::object::{Count, Own, this};
 use crate::records;
 
-/// The buffers that consumers have of one object. They share one loan.
+/// The buffers that consumers have of one object. They share one loan. Only threads that hold the
+/// GIL touch it.
 ///
 /// # Invariants
 ///
 /// 1. While `count` is not 0, there is a loan, and what `described` points to stays as it is.
-/// 2. `described` points into the object that this is part of, or into `aside`, which is written once.
+/// 2. `described` points into the object that this is part of, or into `aside`, which is written
+///    once.
 pub(crate) struct Exports {
-    count: Count,
+    count: Cell<usize>,
     loan: RefCell<Option<Loan>>,
     described: Cell<Option<Description>>,
     aside: OnceCell<Box<Aside>>,
@@ -32,13 +29,13 @@ pub(crate) struct Exports {
 
 /// Where the parts of the description lie. Null where an array has none.
 #[derive(Clone, Copy)]
-struct Description {
-    format: *const c_char,
-    shape: *const isize,
-    strides: *const isize,
-    suboffsets: *const isize,
+pub(super) struct Description {
+    pub(super) format: *const c_char,
+    pub(super) shape: *const isize,
+    pub(super) strides: *const isize,
+    pub(super) suboffsets: *const isize,
     /// Why a consumer that asks for the format is refused, although it can be written.
-    misread: Option<&'static str>,
+    pub(super) misread: Option<&'static str>,
 }
 
 /// What of the description does not lie in the array as C wants it.
@@ -65,7 +62,7 @@ impl Exports {
 
     /// The description of the array that this is the record of.
     #[inline]
-    fn describe(&self, array: &DArray) -> crossdock::Result<Description> {
+    pub(super) fn describe(&self, array: &DArray) -> crossdock::Result<Description> {
         match self.described.get() {
             Some(description) => Ok(description),
             None => self.describe_anew(array),
@@ -117,7 +114,7 @@ impl Exports {
 
     /// One buffer more. Whether it is read-only.
     #[inline]
-    fn begin(&self, array: &DArray) -> crossdock::Result<bool> {
+    pub(super) fn begin(&self, array: &DArray) -> crossdock::Result<bool> {
         if self.count.get() == 0 {
             let loan = Loan::new(array)?;
             // Nothing else borrows it: whoever does, does so in these two functions.
@@ -129,21 +126,13 @@ impl Exports {
 
     /// One buffer fewer.
     #[inline]
-    fn end(&self) {
+    pub(super) fn end(&self) {
         let left = self.count.get().saturating_sub(1);
         self.count.set(left);
         if left == 0 {
             drop(self.loan.borrow_mut().take());
         }
     }
-}
-
-#[cold]
-fn misread(array: &DArray, why: &str) -> PyErr {
-    PyBufferError::new_err(format!(
-        "{why}, and these are elements of {}: numpy.asarray(x) gives them in place, and x.tobytes() their bytes",
-        array.dtype()
-    ))
 }
 
 /// Whether every element lies where C would have it. O(1), or O(pointers) for an indirect array.
@@ -164,74 +153,4 @@ fn is_aligned(array: &DArray) -> crossdock::Result<bool> {
 fn suboffsets(layout: &Layout) -> Vec<isize> {
     let all = layout.suboffsets().unwrap_or_default();
     all.iter().map(|suboffset| suboffset.unwrap_or(-1)).collect()
-}
-
-/// `bf_getbuffer`.
-///
-/// # Safety
-///
-/// The interpreter calls it, with an object of the type.
-pub(crate) unsafe extern "C" fn get(
-    object: *mut ffi::PyObject,
-    view: *mut ffi::Py_buffer,
-    flags: c_int,
-) -> c_int {
-    // SAFETY: the caller's word.
-    let called = unsafe { Called::new() };
-    // SAFETY: the caller's word.
-    let this = unsafe { this(object) };
-    // SAFETY: null or a struct that is the callee's for the time being (the protocol's word).
-    let view = unsafe { view.as_mut() };
-    called.enter_fast(|_| fill(this, object, view, Flags::from_bits(flags)))
-}
-
-/// `this` is the array behind the object.
-#[inline(always)]
-fn fill(this: &Own, object: *mut ffi::PyObject, view: Option<&mut ffi::Py_buffer>, flags: Flags) -> c_int {
-    let Some(view) = view else {
-        return fail(|_| PyBufferError::new_err("the address for the buffer is null"));
-    };
-    // Whatever happens: what is released without having been given refers to nothing.
-    view.obj = ptr::null_mut();
-    let array = &this.array;
-    let given = match flags.given(array.layout(), array.is_readonly()) {
-        Ok(given) => given,
-        Err(error) => return fail(|_| errors::refusal(&error)),
-    };
-    let parts = match this.exports.describe(array) {
-        Ok(parts) => parts,
-        Err(error) => return fail(|_| errors::refusal(&error)),
-    };
-    if let Some(why) = parts.misread.filter(|_| given.format) {
-        return fail(|_| misread(array, why));
-    }
-    let readonly = match this.exports.begin(array) {
-        Ok(readonly) => readonly,
-        Err(error) => return fail(|_| errors::refusal(&error)),
-    };
-    let part = |there: bool, pointer: *const isize| if there { pointer.cast_mut() } else { ptr::null_mut() };
-    view.buf = array.as_ptr().cast_mut().cast();
-    view.len = array.nbytes().cast_signed();
-    view.itemsize = array.layout().itemsize().cast_signed();
-    view.readonly = c_int::from(readonly);
-    view.ndim = if given.shape { array.rank() as c_int } else { 1 };
-    view.format = if given.format { parts.format.cast_mut() } else { ptr::null_mut() };
-    view.shape = part(given.shape, parts.shape);
-    view.strides = part(given.strides, parts.strides);
-    view.suboffsets = part(given.suboffsets, parts.suboffsets);
-    view.internal = ptr::null_mut();
-    // SAFETY: an object that the caller refers to.
-    unsafe { ffi::Py_INCREF(object) };
-    view.obj = object;
-    0
-}
-
-/// `bf_releasebuffer`.
-///
-/// # Safety
-///
-/// The interpreter calls it, with an object of the type and what [`get`] filled in, once.
-pub(crate) unsafe extern "C" fn release(object: *mut ffi::PyObject, _: *mut ffi::Py_buffer) {
-    // SAFETY: the caller's word. The loan is not the last that keeps the memory: the object has a handle.
-    unsafe { this(object) }.exports.end();
 }
