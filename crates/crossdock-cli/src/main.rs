@@ -16,6 +16,7 @@ mod lend;
 mod open;
 mod out;
 mod progress;
+mod status;
 mod terminal;
 mod tour;
 mod walk;
@@ -27,20 +28,6 @@ use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
 
 use crate::failure::Failure;
-
-/// Exit statuses that are not 0.
-pub(crate) mod status {
-    /// It was refused, or it failed.
-    pub(crate) const FAILED: u8 = 1;
-    /// The arguments do not go together.
-    pub(crate) const USAGE: u8 = 2;
-    /// A file shrank while it was mapped (`EX_IOERR` of sysexits).
-    pub(crate) const SHRANK: u8 = 74;
-    /// `lend`: the command is not executable.
-    pub(crate) const NOT_EXECUTABLE: u8 = 126;
-    /// `lend`: there is no such command.
-    pub(crate) const NOT_FOUND: u8 = 127;
-}
 
 /// What is shown where the command stands alone.
 const HELP: ErrorKind = ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand;

@@ -14,9 +14,8 @@ use crossdock::exchange::protocol::dlpack::{ExportOptions, export_versioned};
 use crossdock::memory::copied_bytes;
 use crossdock::view::Refusal;
 
-use crate::tour::Outcome;
 use crate::tour::measure::median_ns;
-use crate::tour::report::Handover;
+use crate::tour::report::{Handover, Outcome};
 
 static SOURCE: &str = include_str!("consumer.c");
 const MAX_NDIM: usize = 64;

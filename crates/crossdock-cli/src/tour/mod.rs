@@ -27,7 +27,7 @@ use indicatif::ProgressBar;
 use crate::failure::Result;
 use crate::open::Opened;
 use crate::tour::checksum::Checksum;
-use crate::tour::report::{Handover, Report};
+use crate::tour::report::{Outcome, Report};
 use crate::tour::views::View;
 use crate::{out, progress};
 
@@ -54,14 +54,6 @@ pub(crate) struct Args {
     /// Print JSON in place of the table.
     #[arg(long)]
     json: bool,
-}
-
-/// What a consumer did with an array.
-enum Outcome {
-    /// It took it.
-    Took(Handover),
-    /// It could not, and says why.
-    Declined(String),
 }
 
 /// Runs the tour.

@@ -17,10 +17,9 @@ use crossdock::{DArray, Error};
 use crate::failure::Result;
 use crate::open::Opened;
 use crate::progress;
-use crate::tour::Outcome;
 use crate::tour::checksum::Checksum;
 use crate::tour::measure::{self, median_ns};
-use crate::tour::report::{Handover, Moved, Report};
+use crate::tour::report::{Handover, Moved, Outcome, Report};
 use crate::tour::views;
 
 /// Where the array is, and where what was handed over is copied to.

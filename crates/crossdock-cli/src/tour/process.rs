@@ -18,11 +18,10 @@ use serde::Deserialize;
 use crate::failure::{Failure, Result};
 use crate::lend::Loan;
 use crate::out;
-use crate::tour::Outcome;
 use crate::tour::checksum::Checksum;
 use crate::tour::measure::median_ns;
 use crate::tour::pages::Pages;
-use crate::tour::report::Handover;
+use crate::tour::report::{Handover, Outcome};
 
 static PYTHON: &str = include_str!("consumer.py");
 

@@ -9,7 +9,6 @@ use crossdock::memory::ledger;
 use serde::{Deserialize, Serialize};
 
 use crate::terminal::shown;
-use crate::tour::Outcome;
 use crate::tour::pages::Pages;
 use crate::tour::sharing::Account;
 
@@ -20,6 +19,14 @@ address of its own for the same bytes of the same file; its hand-over is the tim
 there. – is what a consumer has no means to measure: python3's standard library has no views with strides.\n";
 /// What is summed on a device.
 const ON_A_DEVICE: &str = "What was handed over is copied back to be summed, behind the clock; the copies beside are the device's.\n";
+
+/// What a consumer did with an array.
+pub(crate) enum Outcome {
+    /// It took the array.
+    Took(Handover),
+    /// It could not, and says why.
+    Declined(String),
+}
 
 /// What one consumer saw; `None` if it cannot measure that.
 #[derive(Debug, Serialize, Deserialize)]

@@ -8,10 +8,9 @@ use crossdock::{Array, DArray};
 use ndarray::{Dim, Dimension, IntoDimension};
 
 use crate::failure::Result;
-use crate::tour::Outcome;
 use crate::tour::checksum::Checksum;
 use crate::tour::measure::median_ns;
-use crate::tour::report::Handover;
+use crate::tour::report::{Handover, Outcome};
 
 /// Elements whose bytes can be summed.
 trait Bytes: Element {
