@@ -12,10 +12,11 @@ use magnus::{IntoValue, RClass, Ruby, TryConvert, Value, method, prelude::*};
 use rb_sys::rbimpl_typeddata_flags as Flags;
 use rb_sys::{RTYPEDDATA_GET_DATA, RTYPEDDATA_P, RTYPEDDATA_TYPE, VALUE, rb_data_typed_object_wrap};
 
+use crate::class::ARRAY;
 use crate::error::{Failure, Result};
+use crate::keep;
 use crate::pressure::Kept;
 use crate::typed::{Functions, Type};
-use crate::{ARRAY, keep};
 
 /// What a `Crossdock::Array` has.
 ///

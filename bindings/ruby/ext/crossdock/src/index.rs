@@ -8,6 +8,7 @@ use magnus::rb_sys::{AsRawValue, FromRawValue};
 use magnus::{RArray, RClass, Ruby, Value};
 use rb_sys::VALUE;
 
+use crate::class::define;
 use crate::convert::float;
 use crate::entry::entered;
 use crate::error::{Failure, Result};
@@ -153,6 +154,6 @@ pub(crate) fn assign(ruby: &Ruby, target: &DArray, value: Value) -> Result<()> {
 }
 
 pub(crate) fn init(_: &Ruby, class: RClass) -> std::result::Result<(), magnus::Error> {
-    crate::define(class, c"[]", aref)?;
-    crate::define(class, c"[]=", aset)
+    define(class, c"[]", aref)?;
+    define(class, c"[]=", aset)
 }

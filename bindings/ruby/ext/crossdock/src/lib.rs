@@ -15,6 +15,7 @@ mod adapters;
 mod api;
 mod arrow;
 mod blocking;
+mod class;
 mod convert;
 mod dlpack;
 mod entry;
@@ -40,33 +41,8 @@ mod typed;
 mod value;
 mod views;
 
-use core::ffi::{CStr, c_int};
-
-use magnus::rb_sys::{AsRawValue, protect};
 use magnus::value::Lazy;
-use magnus::{Error, RClass, Ruby, prelude::*};
-use rb_sys::VALUE;
-
-/// `Crossdock::Array`.
-static ARRAY: Lazy<RClass> = Lazy::new(|ruby| {
-    // Defined before anything asks for it.
-    ruby.get_inner(&error::CROSSDOCK).const_get("Array").unwrap_or_else(|_| ruby.class_object())
-});
-
-/// A method that Ruby calls with a number of arguments.
-type Method = unsafe extern "C" fn(c_int, *const VALUE, VALUE) -> VALUE;
-
-/// Defines a method that is called without anything between.
-fn define(class: RClass, name: &'static CStr, method: Method) -> Result<(), Error> {
-    protect(|| {
-        // SAFETY: Ruby casts it back to what the number of arguments says: -1 for a number and a list.
-        let method = unsafe { core::mem::transmute::<Method, unsafe extern "C" fn() -> VALUE>(method) };
-        // SAFETY: a class, a name and a method.
-        unsafe { rb_sys::rb_define_method(class.as_raw(), name.as_ptr(), Some(method), -1) };
-        class.as_raw()
-    })?;
-    Ok(())
-}
+use magnus::{Error, Ruby, prelude::*};
 
 /// Called by `require`.
 #[magnus::init(name = "crossdock")]
@@ -79,7 +55,7 @@ fn init(ruby: &Ruby) -> Result<(), Error> {
     module.define_error("Refusal", error)?;
     let class = module.define_class("Array", ruby.class_object())?;
     // Looked up once, here: later several Ractors may ask at the same time.
-    Lazy::force(&ARRAY, ruby);
+    Lazy::force(&class::ARRAY, ruby);
     error::init(ruby);
     handle::init(class)?;
     keep::init()?;
