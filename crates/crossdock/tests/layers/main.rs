@@ -1,0 +1,180 @@
+//! What uses what: the one-way rule between layers, and the cycles of files within a crate.
+//!
+//! The compiler does not hold modules of one crate apart, so these tests read the sources. Code under
+//! `#[cfg(test)]` may use what it likes.
+
+mod cycles;
+mod drawing;
+mod edges;
+mod modules;
+mod rules;
+mod sizes;
+mod tokens;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use modules::{Crate, Source, sources};
+use rules::{Layer, Rules, declared, macros, stem, test_files};
+
+/// Each layer, and the layers that it may use.
+const LAYERS: &[Layer] = &[
+    ("error", &[]),
+    ("memory", &["error"]),
+    ("element", &["error", "memory"]),
+    ("layout", &["error"]),
+    ("kernel", &["error", "memory", "element", "layout"]),
+    ("array", &["error", "memory", "element", "layout", "kernel"]),
+    ("view", &["error", "memory", "element", "layout", "kernel", "array"]),
+    ("exchange", &["error", "memory", "element", "layout", "kernel", "array", "view"]),
+];
+
+/// The sources of each crate, and its cycles of more than [`cycles::MOST`] files that are still
+/// there: the folder that all files of a cycle are in, and how many they are. Cycles may only leave
+/// this list, or get smaller.
+const CRATES: &[(&str, &[(&str, usize)])] = &[
+    (
+        "crates/crossdock/src",
+        &[
+            ("memory", 38),
+            ("memory/device", 16),
+            ("array", 9),
+            ("exchange/files", 10),
+            ("element/dialect/pack", 6),
+            ("kernel/device", 5),
+            ("array", 4),
+            ("element/dialect/typestr", 4),
+            ("kernel", 4),
+            ("kernel/copy/tile", 4),
+            ("layout", 4),
+            ("memory/device/cuda/enabled", 4),
+            ("view", 4),
+        ],
+    ),
+    ("crates/crossdock-capi/src", &[]),
+    ("crates/crossdock-cli/src", &[]),
+    ("bindings/python/src", &[]),
+    ("bindings/ruby/ext/crossdock/src", &[]),
+];
+
+/// The files that have [`sizes::LIMIT`] lines of code or more, and how many they may have.
+const LONG: &[(&str, usize)] =
+    &[("crates/crossdock/src/layout/dynamic.rs", 540), ("crates/crossdock/src/memory/allocation.rs", 549)];
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn library() -> Vec<Source> {
+    sources(&root().join("crates/crossdock/src"))
+}
+
+#[test]
+fn no_layer_uses_one_above_it() {
+    let sources = library();
+    let lib = sources.iter().find(|source| source.file == Path::new("lib.rs")).unwrap();
+    let layers = declared(&lib.text);
+    let rules = Rules {
+        layers: LAYERS,
+        macros: sources.iter().flat_map(|source| macros(&source.file, &source.text)).collect(),
+    };
+    for layer in &layers {
+        assert!(rules.allowed(layer).is_some(), "`{layer}` has no row in the table of layers");
+        let is_in = |file: &Path| file.iter().next().is_some_and(|part| stem(part.as_ref()) == *layer);
+        assert!(sources.iter().any(|source| is_in(&source.file)), "no file of the layer `{layer}` was found");
+    }
+    assert!(layers.len() >= 4, "lib.rs has the layers {layers:?} only");
+
+    let tests: Vec<PathBuf> =
+        sources.iter().flat_map(|source| test_files(&source.file, &source.text)).collect();
+    let mut violations = Vec::new();
+    for Source { file, text } in &sources {
+        if file != Path::new("lib.rs") && !tests.iter().any(|test| file.starts_with(test)) {
+            violations.extend(rules.check(file, text));
+        }
+    }
+    assert!(violations.is_empty(), "\n{}\n", violations.join("\n"));
+}
+
+#[test]
+fn no_new_cycle_has_more_than_three_files() {
+    let mut wrong = String::new();
+    for (folder, known) in CRATES {
+        let sources = sources(&root().join(folder));
+        let whole = Crate::read(&sources);
+        let edges = edges::edges(&whole);
+        assert!(edges.len() >= 5, "{folder}: only {} files use others", edges.len());
+        let known: Vec<_> = known.iter().map(|&(folder, count)| (folder.to_owned(), count)).collect();
+        if let Err(text) = cycles::compared(&known, &cycles::too_large(&sources, &edges)) {
+            wrong += &format!("\n{folder}:{text}");
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+}
+
+#[test]
+fn files_have_fewer_than_400_lines_of_code() {
+    let mut found = Vec::new();
+    for (folder, _) in CRATES {
+        let sources = sources(&root().join(folder));
+        let tests: Vec<PathBuf> =
+            sources.iter().flat_map(|source| test_files(&source.file, &source.text)).collect();
+        for Source { file, text } in &sources {
+            if !tests.iter().any(|test| file.starts_with(test)) {
+                found.push((format!("{folder}/{}", file.display()), sizes::lines(text)));
+            }
+        }
+    }
+    sizes::compared(LONG, &found).unwrap_or_else(|text| panic!("{text}"));
+}
+
+/// What uses the library, and the root of its sources.
+const ARTEFACTS: [(&str, &str); 4] = [
+    ("crossdock-capi", "crates/crossdock-capi/src/lib.rs"),
+    ("crossdock-cli", "crates/crossdock-cli/src/main.rs"),
+    ("bindings/python", "bindings/python/src/lib.rs"),
+    ("bindings/ruby", "bindings/ruby/ext/crossdock/src/lib.rs"),
+];
+
+#[test]
+fn the_architecture_shows_the_drawing_of_the_layers() {
+    let read = |file: &str| fs::read_to_string(root().join(file)).unwrap_or_default();
+    let summary = |layer: &str| {
+        let places = [".rs", "/mod.rs"].map(|ending| read(&format!("crates/crossdock/src/{layer}{ending}")));
+        drawing::first_clause(&places.concat())
+    };
+    let artefacts = ARTEFACTS.map(|(name, file)| (name, drawing::first_clause(&read(file))));
+    let drawn = drawing::drawing(LAYERS, &artefacts, summary);
+    println!("{drawn}");
+    let document = read("ARCHITECTURE.md");
+    let shown = drawing::drawing_in(&document);
+    if shown != drawn && std::env::var_os("CROSSDOCK_BLESS").is_some() {
+        fs::write(root().join("ARCHITECTURE.md"), document.replacen(shown, &drawn, 1)).unwrap();
+        return;
+    }
+    assert_eq!(
+        shown, drawn,
+        "ARCHITECTURE.md is out of date: CROSSDOCK_BLESS=1 cargo test -p crossdock --test layers"
+    );
+}
+
+/// What a cell, a static or a lock is set by once: a child that is forked meanwhile waits for a
+/// thread that it does not have.
+const ONCE: [&str; 4] = ["get_or_init(", "LazyLock", "call_once", "LazyCell"];
+
+/// Where they may stand, and why.
+const MAY_BLOCK: &[(&str, &str)] = &[("memory/fault.rs", "it is set under a lock that is held across forks")];
+
+#[test]
+fn cells_are_set_so_that_a_forked_child_does_not_wait_for_them() {
+    let mut found = Vec::new();
+    for Source { file, text } in library() {
+        let code = text.split("#[cfg(test)]").next().unwrap().split("#[cfg(all(test").next().unwrap();
+        let lines = code.lines().filter(|line| !line.trim_start().starts_with("//"));
+        if lines.into_iter().any(|line| ONCE.iter().any(|word| line.contains(word))) {
+            found.push(file.to_string_lossy().into_owned());
+        }
+    }
+    let expected: Vec<&str> = MAY_BLOCK.iter().map(|(file, _)| *file).collect();
+    assert_eq!(found, expected, "use `memory::fork::get_or_make`");
+}
