@@ -122,7 +122,7 @@ fn views_types_and_orders_are_those_that_are_asked_for() {
 
 #[test]
 fn fractions_are_cut_off_towards_zero_as_the_help_says() {
-    let folder = Folder::new();
+    let folder = Folder::new("convert-fractions");
     let fractions = [0.841f64, -0.841, 1.5, -2.9].map(f64::to_le_bytes).concat();
     let file = folder.file("a.npy", npy("'<f8'", false, "(4,)", &fractions));
     let out = folder.path("b.npy");
