@@ -516,3 +516,61 @@ def test_capsules_have_their_names():
     names = [ours.__arrow_c_schema__(), *ours.__arrow_c_array__(), *ours.__arrow_c_device_array__()]
     expected = [b"arrow_schema", b"arrow_schema", b"arrow_array", b"arrow_schema", b"arrow_device_array"]
     assert [name(capsule) for capsule in names] == expected
+
+
+class Both:
+    """Exports by Arrow, or raises there; and makes a copy for NumPy."""
+
+    def __init__(self, column):
+        self.column = column
+
+    def __arrow_c_array__(self, requested_schema=None):
+        if isinstance(self.column, BaseException):
+            raise self.column
+        return self.column.__arrow_c_array__()
+
+    def __array__(self, dtype=None, copy=None):
+        return np.array([1, 2])
+
+
+class WithoutData:
+    """Columns of numbers whose data are null, by a mistake of the producer."""
+
+    def __init__(self, names):
+        self.batch = pa.RecordBatch.from_arrays([pa.array([1])] * len(names), names)
+
+    def __arrow_c_array__(self, requested_schema=None):
+        schema, array = self.batch.__arrow_c_array__()
+        pointer = ctypes.pythonapi.PyCapsule_GetPointer
+        pointer.argtypes, pointer.restype = [ctypes.py_object, ctypes.c_char_p], ctypes.c_void_p
+        # Five numbers, the buffers, the children.
+        struct = ctypes.POINTER(ctypes.c_void_p)
+        children = ctypes.cast(ctypes.cast(pointer(array, b"arrow_array"), struct)[6], struct)
+        for number in range(len(self.batch.schema)):
+            buffers = ctypes.cast(ctypes.cast(children[number], struct)[5], struct)
+            buffers[1] = None
+        return schema, array
+
+
+def test_a_copy_is_made_by_another_protocol_where_arrow_cannot_say_the_elements():
+    deep = pa.array([1, 2])
+    for _ in range(64):
+        deep = pa.FixedSizeListArray.from_arrays(deep, 1)
+    # Texts have no dtype, and this has an axis more than an array can have.
+    for column in (ValueError("not now"), pa.array(["a", "b"]), deep):
+        assert crossdock.asarray(Both(column), copy=True).tolist() == [1, 2]
+        with pytest.raises(BufferError):
+            crossdock.asarray(Both(column), copy=False)
+    with pytest.raises(KeyboardInterrupt):
+        crossdock.asarray(Both(KeyboardInterrupt()), copy=True)
+    with pytest.raises(BufferError, match="two columns are called"):
+        crossdock.asarray(Both(WithoutData(["n", "n"])), copy=True)
+
+
+def test_two_paths_to_one_name_are_named_and_one_path_is_not():
+    twice = pa.RecordBatch.from_arrays([pa.array([1]), pa.array([2])], ["a", "a"])
+    with pytest.raises(BufferError, match=r"two columns are called \"a\", and a dictionary"):
+        crossdock.from_arrow(twice)
+    dotted = pa.RecordBatch.from_arrays([pa.array([1]), pa.array([{"c": 2}])], ["b.c", "b"])
+    with pytest.raises(BufferError, match=r'two columns are called "b.c", from \["b.c"\] and \["b", "c"\]'):
+        crossdock.from_arrow(dotted)

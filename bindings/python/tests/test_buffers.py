@@ -250,3 +250,12 @@ def test_objects_with_a_buffer_of_their_own_are_taken():
     assert np.frombuffer(crossdock.zeros(2, "i2"), "u1").tolist() == [0] * 4
     assert bytes(crossdock.array([1, 2], "u1")) == b"\x01\x02"
     assert b"".join([crossdock.array([65], "u1")]) == b"A"
+
+
+def test_eight_bytes_that_are_read_only_are_no_date():
+    """NumPy's dates are exported like this, and they alone are refused."""
+    for thing in (b"12345678", memoryview(b"12345678"), np.frombuffer(b"12345678", "u1")):
+        assert crossdock.asarray(thing, copy=False).tolist() == list(b"12345678")
+    assert crossdock.asarray(np.int64(5), copy=False).tolist() == 5
+    with pytest.raises(BufferError, match="dates or durations"):
+        crossdock.asarray(np.datetime64(5, "s"), copy=False)

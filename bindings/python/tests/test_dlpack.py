@@ -4,6 +4,7 @@ import ctypes
 
 import numpy as np
 import pytest
+from hostile import Producer
 
 import crossdock
 
@@ -136,3 +137,34 @@ def test_a_consumer_of_an_older_version_gets_a_struct_that_says_no_newer_one():
         assert list(version) == said
     for asked in [None, (0, 8)]:
         assert pointer(crossdock.zeros(3).__dlpack__(max_version=asked), b"dltensor")
+
+
+class Counting:
+    """An array of the processor that counts what it is asked."""
+
+    def __init__(self):
+        self.elements, self.asked, self.devices = np.arange(3.0), [], 0
+
+    def __dlpack__(self, **named):
+        self.asked.append(named)
+        return self.elements.__dlpack__(**named)
+
+    def __dlpack_device__(self):
+        self.devices += 1
+        return self.elements.__dlpack_device__()
+
+
+def test_a_producer_is_asked_for_what_the_caller_wants_and_no_more():
+    thing, version = Counting(), {"max_version": (1, 3)}
+    crossdock.from_dlpack(thing)
+    crossdock.from_dlpack(thing)
+    assert thing.asked == [version, version] and thing.devices == 0
+    crossdock.from_dlpack(thing, copy=True)
+    assert thing.asked[2] == version | {"dl_device": None, "copy": True} and thing.devices == 1
+    crossdock.from_dlpack(thing)
+    assert thing.asked[3] == version and thing.devices == 1
+
+
+def test_a_tensor_on_a_device_without_a_driver_is_handed_on():
+    ours = crossdock.from_dlpack(Producer(device=(10, 0)))
+    assert ours.device == "rocm:0" and ours.shape == (2, 3)

@@ -508,3 +508,43 @@ def test_an_interface_lives_as_long_as_its_dictionary():
     del ours
     gc.collect()
     assert kept() is None
+
+
+class Fresh:
+    """Makes its elements anew for each caller, as read-only bytes."""
+
+    @property
+    def __array_interface__(self):
+        return dict(version=3, shape=(4,), typestr="<i4", data=bytes(range(16)))
+
+
+def test_a_copy_that_the_producer_made_is_copied_again_only_if_it_must_be_writable():
+    before = crossdock.copied_bytes()
+    read = crossdock.asarray(Fresh(), copy=None)
+    assert read.readonly and crossdock.copied_bytes() - before == 16
+    before = crossdock.copied_bytes()
+    written = crossdock.asarray(Fresh(), copy=True)
+    assert not written.readonly and crossdock.copied_bytes() - before == 32
+    assert read.tolist() == written.tolist() == np.frombuffer(bytes(range(16)), "<i4").tolist()
+
+
+def test_a_copy_that_the_producer_made_to_be_written_is_not_copied_again():
+    pa = pytest.importorskip("pyarrow")
+    chunks = pa.chunked_array([[1, 2], [3]])
+    for copy in (None, True):
+        before = crossdock.copied_bytes()
+        ours = crossdock.asarray(chunks, copy=copy)
+        assert crossdock.copied_bytes() - before == 24
+        assert ours.tolist() == [1, 2, 3]
+
+
+def test_a_dtype_that_is_not_numpys_describes_no_fields():
+    class Dtype:
+        names = ("a",)
+
+    class Thing:
+        dtype = Dtype()
+        elements = np.zeros(2, "V8")
+        __array_interface__ = elements.__array_interface__
+
+    assert str(crossdock.asarray(Thing()).dtype) == "|V8"

@@ -156,3 +156,20 @@ def test_a_wrong_dtype_is_named_with_the_ways_to_say_one():
 def test_dates_in_records_have_an_array():
     theirs = np.zeros(2, [("t", "M8[ns]")])
     assert crossdock.asarray(theirs).__array__().dtype == theirs.dtype
+
+
+def test_a_scalar_of_records_without_a_format_is_imported_in_place():
+    """NumPy writes no format for overlapping fields, and the scalar's array interface makes a copy
+    for each caller."""
+    dtype = np.dtype({"names": ["a", "b"], "formats": ["<i4", "<i2"], "offsets": [0, 2], "itemsize": 8})
+    scalar = np.array((0x00010002, 1), dtype)[()]
+    ours = crossdock.asarray(scalar, copy=False)
+    assert str(ours.dtype) == str(crossdock.asarray(np.zeros(1, dtype)).dtype)
+    assert ours["a"].tolist() == 0x00010002 and ours["b"].tolist() == 1
+
+
+def test_the_bytes_of_records_are_bytes():
+    records = np.zeros(3, [("a", "u1")])
+    raw = pickle.PickleBuffer(records).raw()
+    assert raw.obj is records and raw.format == "B"
+    assert crossdock.asarray(raw).dtype == "uint8"
