@@ -170,8 +170,10 @@ fn rows_that_are_not_there_are_errors() {
 #[track_caller]
 fn changed(root: Column, change: fn(&mut ArrowSchema, &mut ArrowArray)) -> Error {
     let loan = lent(root);
-    // SAFETY: structs on loan, which nothing else uses meanwhile.
-    let (schema, array) = unsafe { (&mut *loan.schema(), &mut *loan.array()) };
+    // SAFETY: the loan keeps the struct, and this is the only reference to it.
+    let schema = unsafe { &mut *loan.schema() };
+    // SAFETY: the loan keeps the struct, and this is the only reference to it.
+    let array = unsafe { &mut *loan.array() };
     change(schema, array);
     let error = take_over(&loan).and_then(Imported::into_columns).expect_err("what nobody can take");
     assert_all_released(&loan);
