@@ -67,6 +67,15 @@ class TestAdapters < Test::Unit::TestCase
     assert_raise(TypeError) { Crossdock::Array.zeros(1)[0] = Object.new }
   end
 
+  def test_lists_of_elements_are_never_asked_of_an_adapter
+    list = Class.new(::Array)
+    with_adapter(list) { |_one, _request| raise "asked" }
+    assert_equal [1, 2], Crossdock::Array.new(list[1, 2]).to_a
+    array = Crossdock::Array.zeros(2)
+    array[true] = list[3, 4]
+    assert_equal [3, 4], array.to_a
+  end
+
   def test_a_class_has_one_adapter_at_most
     with_adapter(Photo) { |one, _| Crossdock::Array.new(one.rows) }
     assert_match(/test_adapters\.rb:\d+/, message_of(ArgumentError) { Crossdock.register(Photo) { nil } })

@@ -107,6 +107,28 @@ class TestElements < Test::Unit::TestCase
     assert_match(/1970-01-01.*NaT.*2024-10-04/, days.inspect)
   end
 
+  def test_spans_are_counts_and_nil
+    spans = Crossdock::Array.new([0, nil, -5], dtype: "timedelta64[s]")
+    assert_equal [:"timedelta64[s]", [0, nil, -5]], [spans.dtype, spans.to_a]
+    assert_match(/nil can't be an element/, message_of(TypeError) { Crossdock::Array.new([nil], dtype: :int8) })
+  end
+
+  def test_truth_values_are_one_and_zero_as_numbers
+    assert_equal [[1, 0, 7], [1.0, 0.0]],
+                 [Crossdock::Array.new([true, false, 7], dtype: :uint8), Crossdock::Array.new([true, false], dtype: :float64)].map(&:to_a)
+    switches = Crossdock::Array.new([{ on: true }, { on: false }], dtype: { on: :bool })
+    assert_equal [{ on: true }, { on: false }], switches.to_a
+  end
+
+  def test_whole_numbers_of_any_class_are_integers_and_no_dates
+    assert_equal [[2, 3], [4]], [Crossdock::Array.new([2r, 3], dtype: :int32), Crossdock::Array.new([Complex(4, 0).real.to_r], dtype: :uint8)].map(&:to_a)
+    [:"datetime64[s]", :"timedelta64[s]"].each do |dtype|
+      assert_match(/2\/1 does not fit/, message_of(RangeError) { Crossdock::Array.new([2r], dtype: dtype) })
+    end
+    assert_match(/5\/2 does not fit int32/, message_of(RangeError) { Crossdock::Array.new([5r / 2], dtype: :int32) })
+    assert_match(/1\+2j\) does not fit/, message_of(RangeError) { Crossdock::Array.new([Complex(1, 2)], dtype: :float64) })
+  end
+
   def test_records_are_hashes
     trades = Crossdock::Array.new([{ price: 1.5, size: 3 }, { price: 2.5, size: 4 }], dtype: { price: :float32, size: :uint8 })
     assert_equal [5, %i[price size], [{ price: 1.5, size: 3 }, { price: 2.5, size: 4 }]], [trades.itemsize, trades.fields, trades.to_a]

@@ -42,6 +42,15 @@ class TestView < Test::Unit::TestCase
     assert_raise(FrozenError) { Crossdock.view(array.freeze, writable: true) }
   end
 
+  def test_elements_are_copied_from_whatever_exports_a_view
+    lender = Probe::Lender.new({ bytes: "abcd" })
+    assert_equal [97, 98, 99, 100], Crossdock::Array.new(lender).to_a
+    array = Crossdock::Array.zeros(2, 4, dtype: :int16)
+    array[1] = lender
+    assert_equal [[0] * 4, [97, 98, 99, 100]], array.to_a
+    assert_equal 0, Probe.exports(lender)
+  end
+
   # A byte count is at least the extent of the items, or exactly the bytes of the items; any other
   # number contradicts shape and strides.
   def test_a_producer_whose_numbers_contradict_each_other_is_refused

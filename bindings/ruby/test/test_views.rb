@@ -22,6 +22,34 @@ class TestViews < Test::Unit::TestCase
     assert_predicate array.broadcast_to([2, 2, 3]), :readonly?
   end
 
+  def test_axes_are_counted_from_the_end_where_they_are_negative
+    array = Crossdock::Array.new([[[1, 2, 3], [4, 5, 6]]])
+    assert_equal [[3, 1, 2], [2, 1, 3], [1, 2, 3]],
+                 [array.transpose(-1, 0, 1), array.transpose(-2, -3, -1), array.transpose(-3, -2, -1)].map(&:shape)
+    assert_match(/axis -4 .* 3 axes/, message_of(IndexError) { array.transpose(-4, 0, 1) })
+    assert_match(/axis 3 .* 3 axes/, message_of(IndexError) { array.transpose(0, 1, 3) })
+  end
+
+  def test_a_length_is_left_open_only_where_it_can_be_known
+    empty = Crossdock::Array.new([[], []])
+    assert_equal [0, 3], empty.reshape(-1, 3).shape
+    assert_match(/0 elements of shape \[2, 0\] fit no shape \[0, -1\]/, message_of(ArgumentError) { empty.reshape(0, -1) })
+  end
+
+  # A number that has no place in the other type, or a type without numbers, is not equal, and no error.
+  def test_arrays_of_any_two_types_are_compared
+    values = { bool: true, int8: -1, uint8: 1, int64: 2**60 + 1, uint64: 2**63, float16: 1.5, bfloat16: 2.0, float32: 0.1, float64: 2.0**60,
+               longdouble: 1.0, complex64: 1i, complex128: 2, float8_e4m3fn: 0.5, S5: "a", U3: "a", V4: "abcd", "datetime64[s]": 5,
+               "timedelta64[D]": 5, { x: :int8 } => { x: 1 }, { y: :float32, x: :int8 } => { x: 1, y: 2 } }
+    arrays = values.map { |dtype, value| Crossdock::Array.new([value], dtype: dtype) }
+    arrays.product(arrays).each do |one, other|
+      assert_equal other == one, one == other, [one.dtype, other.dtype].inspect
+      assert_equal one, other if one.equal?(other)
+    end
+    assert_equal Crossdock::Array.new([2**60]), Crossdock::Array.new([2.0**60])
+    assert_not_equal Crossdock::Array.new([2**60 + 1]), Crossdock::Array.new([1], dtype: :uint8)
+  end
+
   def test_copies_are_new_memory
     array = Crossdock::Array.new([[1, 2], [3, 4]])
     copies = [array.copy, array.dup, array.clone, array.copy(order: :column_major)]

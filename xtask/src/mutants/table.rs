@@ -157,6 +157,8 @@ const GEM_VIEWS: &[Tests] = &[
     test("test_importers.rb"),
     test("test_adapters.rb"),
     test("test_make.rb"),
+    test("test_bugs.rb"),
+    test("test_pressure.rb"),
     test("test_robust.rb"),
 ];
 const GEM_VALUES: &[Tests] = &[
@@ -165,6 +167,7 @@ const GEM_VALUES: &[Tests] = &[
     test("test_index.rb"),
     test("test_strings.rb"),
     test("test_encodings.rb"),
+    test("test_exact.rb"),
     test("test_words.rb"),
 ];
 const GEM_CAPSULES: &[Tests] = &[
