@@ -4,7 +4,7 @@ use std::hint::black_box;
 use std::sync::Arc;
 
 use crossdock::array::ArrayView;
-use crossdock::memory::Buffer;
+use crossdock::buffer::Buffer;
 use crossdock::view::{Refusal, Request};
 use crossdock::{Array, DArray, s};
 

@@ -5,7 +5,8 @@ use std::alloc::{Layout, alloc, dealloc};
 use std::hint::black_box;
 
 use bytes::BytesMut;
-use crossdock::memory::{MutableBuffer, Pool};
+use crossdock::buffer::MutableBuffer;
+use crossdock::pool::Pool;
 
 /// One loop: how often, and how many bytes.
 pub(crate) type Loop = fn(usize, usize) -> usize;

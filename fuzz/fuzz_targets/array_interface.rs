@@ -7,9 +7,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use crossdock::DArray;
+use crossdock::buffer::Buffer;
 use crossdock::exchange::protocol::array_interface::{Described, Words, import};
 use crossdock::layout::Order;
-use crossdock::memory::{Birth, Buffer};
+use crossdock::memory::Birth;
 use crossdock_fuzz::onward;
 use libfuzzer_sys::fuzz_target;
 

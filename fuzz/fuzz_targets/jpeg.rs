@@ -5,8 +5,8 @@
 #![no_main]
 
 use crossdock::DArray;
+use crossdock::buffer::Buffer;
 use crossdock::exchange::files::{Format, OpenOptions, jpeg};
-use crossdock::memory::Buffer;
 use libfuzzer_sys::fuzz_target;
 
 /// The limit of a decoded image, in bytes.

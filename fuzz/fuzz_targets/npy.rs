@@ -4,8 +4,8 @@
 #![no_main]
 
 use crossdock::DArray;
+use crossdock::buffer::Buffer;
 use crossdock::exchange::files::npy::{self, Header};
-use crossdock::memory::Buffer;
 use crossdock_fuzz::{bytes_of, onward};
 use libfuzzer_sys::fuzz_target;
 

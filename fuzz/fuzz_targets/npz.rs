@@ -4,9 +4,9 @@
 #![no_main]
 
 use crossdock::DArray;
+use crossdock::buffer::Buffer;
 use crossdock::exchange::files::npz::{self, Compression};
 use crossdock::exchange::files::{Format, OpenOptions};
-use crossdock::memory::Buffer;
 use crossdock_fuzz::{bytes_of, onward};
 use libfuzzer_sys::fuzz_target;
 

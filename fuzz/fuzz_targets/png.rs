@@ -4,9 +4,9 @@
 
 #![no_main]
 
+use crossdock::buffer::Buffer;
 use crossdock::exchange::files::{Format, OpenOptions, png};
 use crossdock::layout::Order;
-use crossdock::memory::Buffer;
 use crossdock::{Casting, DArray};
 use libfuzzer_sys::fuzz_target;
 

@@ -3,9 +3,9 @@
 
 #![no_main]
 
+use crossdock::buffer::Buffer;
 use crossdock::exchange::files::raw::{self, Description};
 use crossdock::layout::Order;
-use crossdock::memory::Buffer;
 use libfuzzer_sys::fuzz_target;
 
 const NBYTES: usize = 1000;

@@ -3,8 +3,8 @@
 
 #![no_main]
 
+use crossdock::buffer::Buffer;
 use crossdock::exchange::files::safetensors;
-use crossdock::memory::Buffer;
 use crossdock_fuzz::{bytes_of, onward};
 use libfuzzer_sys::fuzz_target;
 

@@ -6,9 +6,9 @@
 
 use std::collections::BTreeMap;
 
+use crossdock::buffer::Buffer;
 use crossdock::exchange::files::safetensors;
 use crossdock::layout::Order;
-use crossdock::memory::Buffer;
 use libfuzzer_sys::fuzz_target;
 use serde_json::Value;
 

@@ -9,10 +9,11 @@
 
 use std::os::fd::AsFd;
 
+use crossdock::buffer::Buffer;
 use crossdock::element::{ByteOrder, DType, Field};
 use crossdock::exchange::protocol::{array_interface, dlpack, pep3118, shm};
 use crossdock::layout::{Layout, Order};
-use crossdock::memory::{Birth, Buffer, Place};
+use crossdock::memory::{Birth, Place};
 use crossdock::{Casting, DArray};
 use crossdock_testkit::dlpack::Choices;
 use libfuzzer_sys::fuzz_target;

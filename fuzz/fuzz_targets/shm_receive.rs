@@ -10,10 +10,10 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::LazyLock;
 
+use crossdock::buffer::Buffer;
 use crossdock::element::DType;
 use crossdock::exchange::protocol::shm::{self, Description, Frame};
 use crossdock::layout::{Layout, Order};
-use crossdock::memory::Buffer;
 use crossdock::view::Request;
 use crossdock::{Array, DArray};
 use crossdock_fuzz::onward;

@@ -3,9 +3,9 @@
 #![no_main]
 
 use crossdock::DArray;
+use crossdock::buffer::Buffer;
 use crossdock::element::{DType, Field};
 use crossdock::layout::Layout;
-use crossdock::memory::Buffer;
 use crossdock_fuzz::{bytes_of, onward};
 use libfuzzer_sys::fuzz_target;
 

@@ -1,12 +1,12 @@
 //! An array through every protocol and file format.
 
+use crossdock::buffer::Buffer;
 use crossdock::element::DType;
 use crossdock::exchange::files::{npy, raw, safetensors};
 use crossdock::exchange::protocol::memory_view::{self, Flags};
 use crossdock::exchange::protocol::shm::{self, Frame};
 use crossdock::exchange::protocol::{arrow, dlpack};
 use crossdock::layout::Order;
-use crossdock::memory::Buffer;
 use crossdock::view::{CopyPolicy, Request};
 use crossdock::{Casting, DArray};
 

@@ -257,7 +257,7 @@ pub(crate) fn loom(run: &mut Run<'_>) -> Result<()> {
     command.args(["--config", "profile.release.package.crossdock.opt-level=1"]);
     command.env("CARGO_TARGET_DIR", run.door.target.join("loom")).env("RUSTFLAGS", "--cfg loom");
     command.env("CARGO_PROFILE_RELEASE_LTO", "off");
-    run.tests(&mut command, &["memory::model", "memory::pool::model", "memory_view::state::model"])
+    run.tests(&mut command, &["memory::model", "pool::model", "memory_view::state::model"])
 }
 
 pub(crate) fn sanitizer(run: &mut Run<'_>) -> Result<()> {

@@ -3,7 +3,8 @@
 use std::cell::RefCell;
 use std::time::Instant;
 
-use crossdock::memory::{Pool, ledger};
+use crossdock::ledger;
+use crossdock::pool::Pool;
 
 use crate::arrow::Arrow;
 use crate::companion::Companion;

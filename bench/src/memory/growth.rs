@@ -4,7 +4,7 @@ use std::hint::black_box;
 
 use arrow_buffer::MutableBuffer;
 use bytes::{BufMut, BytesMut};
-use crossdock::memory::BufferBuilder;
+use crossdock::buffer::BufferBuilder;
 
 use crate::arrow::Arrow;
 use crate::harness::{self, Case, Reach, Table, Unit};

@@ -8,7 +8,7 @@ use std::mem::MaybeUninit;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::SeqCst;
 
-use crossdock::memory::Pool;
+use crossdock::pool::Pool;
 
 use crate::arrow::Arrow;
 use crate::harness::{Reach, Row, Table, Unit};

@@ -7,7 +7,7 @@ pub(crate) mod resident;
 mod slice;
 mod transfer;
 
-use crossdock::memory::MutableBuffer;
+use crossdock::buffer::MutableBuffer;
 
 use crate::Measure;
 

@@ -65,7 +65,7 @@ pub(crate) fn child(owner: &str) -> Result {
             )?
         }
         "crossdock" => excess(
-            || Ok((crossdock::memory::Buffer::copy_from_slice(&vec![7u8; BLOCK])?, BLOCK)),
+            || Ok((crossdock::buffer::Buffer::copy_from_slice(&vec![7u8; BLOCK])?, BLOCK)),
             || Ok(transfer::own_filled(BLOCK)?),
         )?,
         _ => return Err(format!("there is no owner `{owner}`").into()),

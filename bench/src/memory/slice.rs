@@ -3,7 +3,7 @@
 use std::hint::black_box;
 use std::sync::Arc;
 
-use crossdock::memory::Buffer;
+use crossdock::buffer::Buffer;
 
 use crate::arrow::Arrow;
 use crate::harness::{self, Case, Reach, Table, Unit};

@@ -4,7 +4,8 @@ use std::hint::black_box;
 use std::mem::MaybeUninit;
 
 use bytes::{Bytes, BytesMut};
-use crossdock::memory::{Buffer, MutableBuffer, Pool, UninitBuffer};
+use crossdock::buffer::{Buffer, MutableBuffer, UninitBuffer};
+use crossdock::pool::Pool;
 
 use crate::arrow::Arrow;
 use crate::harness::{self, Case, Reach, Table, Unit};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crossdock::array::CopyPolicy;
-use crossdock::memory::device::{self, MemoryManager, Moved, cuda, opencl};
+use crossdock::device::{self, MemoryManager, Moved, cuda, opencl};
 use crossdock::memory::{DeviceKind, Place};
 use crossdock::view::Synchronization;
 use pyo3::exceptions::PyBufferError;

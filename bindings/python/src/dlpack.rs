@@ -6,11 +6,12 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 
 use crossdock::DArray;
 use crossdock::array::CopyPolicy;
+use crossdock::device;
 use crossdock::exchange::protocol::dlpack::abi::{
     DLDevice, DLManagedTensor, DLManagedTensorVersioned, DLPackVersion, VERSION,
 };
 use crossdock::exchange::protocol::dlpack::{self, ExportOptions};
-use crossdock::memory::{DeviceKind, LeaseKind, Place, device};
+use crossdock::memory::{DeviceKind, LeaseKind, Place};
 use crossdock::view::Synchronization;
 use pyo3::exceptions::{PyBufferError, PyTypeError, PyValueError};
 use pyo3::ffi;

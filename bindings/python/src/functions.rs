@@ -4,9 +4,10 @@ use std::path::PathBuf;
 
 use crossdock::DArray;
 use crossdock::array::{ArrayOptions, CopyPolicy};
+use crossdock::buffer::Buffer;
 use crossdock::element::{DType, Value};
 use crossdock::layout::{Layout, Order};
-use crossdock::memory::{self, Birth, Buffer, Place};
+use crossdock::memory::{self, Birth, Place};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 

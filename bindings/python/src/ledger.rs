@@ -1,6 +1,6 @@
 //! `crossdock.ledger()`: which memory is alive, and who holds it.
 
-use crossdock::memory::ledger as book;
+use crossdock::ledger as book;
 use crossdock::memory::{LeaseKind, Protocols};
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;

@@ -5,10 +5,11 @@ use std::os::fd::{BorrowedFd, IntoRawFd};
 
 use crossdock::DArray;
 use crossdock::array::Casting;
+use crossdock::buffer::Buffer;
 use crossdock::element::DType;
 use crossdock::exchange::protocol::shm::{self, Description};
 use crossdock::layout::{Layout, Order};
-use crossdock::memory::{Backing, Buffer};
+use crossdock::memory::Backing;
 use crossdock::view::Request;
 use pyo3::exceptions::{PyBufferError, PyOSError, PyTypeError, PyValueError};
 use pyo3::prelude::*;

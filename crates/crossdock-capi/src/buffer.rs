@@ -2,7 +2,8 @@
 
 use std::ffi::c_void;
 
-use crossdock::memory::{Birth, Buffer, Place};
+use crossdock::buffer::Buffer;
+use crossdock::memory::{Birth, Place};
 
 use crate::error::{Failure, Result};
 use crate::foreign::{given, items};

@@ -205,7 +205,7 @@ pub unsafe extern "C" fn xd_error_free(error: *mut XdError) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crossdock::memory::Buffer;
+    use crossdock::buffer::Buffer;
 
     #[test]
     fn the_library_s_kinds_have_numbers_and_words() {

@@ -3,7 +3,8 @@
 use std::ffi::c_void;
 
 use crossdock::DArray;
-use crossdock::memory::{Buffer, LeaseKind, PinGuard, Protocols, ReadGuard, ShareGuard, WriteGuard};
+use crossdock::buffer::{Buffer, PinGuard, ReadGuard, ShareGuard, WriteGuard};
+use crossdock::memory::{LeaseKind, Protocols};
 use crossdock::view::{MemoryView, Reason, Request};
 
 use crate::error::{Failure, Result, kind_of as kind_of_error};

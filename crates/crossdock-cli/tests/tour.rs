@@ -4,10 +4,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use crossdock::device;
 use crossdock::element::DType;
 use crossdock::exchange::files::npy;
 use crossdock::layout::Order;
-use crossdock::memory::device;
 use crossdock::{Array, DArray};
 use crossdock_testkit::{counterparts_are_required, missing};
 use serde_json::Value;

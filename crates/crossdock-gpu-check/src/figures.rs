@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crossdock::memory::device::{self, Device, MemoryManager, Stream};
-use crossdock::memory::{Buffer, DeviceKind, Place};
+use crossdock::buffer::Buffer;
+use crossdock::device::{self, Device, MemoryManager, Stream};
+use crossdock::memory::{DeviceKind, Place};
 use crossdock_measure::{
     Contender, DEVICE_WORKS, DeviceCopy, Engine, LONG_SAMPLE, Limits, OnDevice, Task, Work, median, ratio,
     rounds,

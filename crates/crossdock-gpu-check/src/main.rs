@@ -13,7 +13,8 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use clap::Parser;
-use crossdock::memory::{DeviceKind, Place, device};
+use crossdock::device;
+use crossdock::memory::{DeviceKind, Place};
 
 type Result<T = (), E = Box<dyn std::error::Error>> = std::result::Result<T, E>;
 

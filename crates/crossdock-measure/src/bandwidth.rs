@@ -5,7 +5,7 @@ use std::sync::Barrier;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crossdock::memory::MutableBuffer;
+use crossdock::buffer::MutableBuffer;
 
 use crate::Result;
 use crate::machine;

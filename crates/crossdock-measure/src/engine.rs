@@ -3,7 +3,7 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use crossdock::memory::MutableBuffer;
+use crossdock::buffer::MutableBuffer;
 
 use crate::{Operation, Result, Task};
 

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use crossdock::buffer::{Buffer, MutableBuffer};
+use crossdock::device::{self, MemoryManager};
 use crossdock::element::{DType, DTypeKind};
 use crossdock::layout::{Layout, Order};
-use crossdock::memory::device::{self, MemoryManager};
-use crossdock::memory::{Buffer, MutableBuffer, Place};
+use crossdock::memory::Place;
 use crossdock::{Casting, DArray};
 
 use crate::numbers::Numbers;

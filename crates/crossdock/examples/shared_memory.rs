@@ -19,8 +19,9 @@ use std::process::Command;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use crossdock::buffer::Buffer;
 use crossdock::exchange::protocol::shm;
-use crossdock::memory::{Buffer, copied_bytes};
+use crossdock::memory::copied_bytes;
 use crossdock::view::Request;
 use crossdock::{Array, DArray};
 

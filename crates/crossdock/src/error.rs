@@ -9,7 +9,7 @@ use std::fmt;
 /// [`Conflict`](crate::memory::Conflict) itself.
 ///
 /// ```
-/// use crossdock::memory::Buffer;
+/// use crossdock::buffer::Buffer;
 ///
 /// let buffer = Buffer::from_vec(vec![1u8, 2, 3])?;
 /// let error = buffer.slice(2..9).unwrap_err();

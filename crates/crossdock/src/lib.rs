@@ -7,7 +7,12 @@
 //!
 //! | layer | what it has |
 //! |---|---|
-//! | [`memory`] | bytes with an owner and a place: [`Buffer`](memory::Buffer), the leases under which they are touched, and the [`Pool`](memory::Pool)s that new ones come from |
+//! | [`memory`] | regions of bytes with an owner and a [`Place`](memory::Place), and the leases under which they are touched |
+//! | [`pool`] | where new memory comes from: [`Pool`](pool::Pool)s, with limits, caches and statistics |
+//! | [`buffer`] | windows on memory: [`Buffer`](buffer::Buffer), its guards, and what makes one step by step |
+//! | [`device`] | memory that is somewhere else: [`Device`](device::Device)s, their streams and events, copies and maps between places |
+//! | [`ledger`] | why memory is still alive: the allocations and leases that there are |
+//! | [`io`] | readers and writers of buffers, on devices too |
 //! | [`element`] | what one element is: [`DType`](element::DType), [`Value`](element::Value), [`Element`](element::Element) |
 //! | [`layout`] | how an index becomes an offset: shape, strides in bytes, and everything that makes a view of a view |
 //! | [`array`](mod@array) | the three together: [`Array<T, D>`](Array), typed; [`DArray`], any dtype and rank |
@@ -34,18 +39,23 @@
 //! - `ndarray`, `nalgebra`, `image`, `arrow`, `candle`: conversions to and from these crates' types, in place, by `From` and
 //!   `TryFrom`; likewise `safetensors-types`, for those of the crate `safetensors`.
 //! - `npz`, `safetensors`, `png`, `jpeg`: files of these formats ([`exchange::files`]).
-//! - `tracing`: pools made by [`Pool::logging`](memory::Pool::logging) tell the `tracing` facade of every block.
+//! - `tracing`: pools made by [`Pool::logging`](pool::Pool::logging) tell the `tracing` facade of every block.
 //! - `allocator-api2`: pools as allocators of collections, and pools over any allocator (`Pool::over`).
 
 mod error;
 
 pub mod array;
+pub mod buffer;
+pub mod device;
 pub mod element;
 pub mod exchange;
+pub mod io;
 mod kernel;
 #[forbid(unsafe_code)]
 pub mod layout;
+pub mod ledger;
 pub mod memory;
+pub mod pool;
 pub mod view;
 
 pub use crate::array::{Array, Casting, DArray};

@@ -3,8 +3,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crossdock::memory::device::{self, Device, fenced::FencedDevice};
-use crossdock::memory::{Allocation, Birth, Buffer, DeviceKind, Place, default_place, set_default_place};
+use crossdock::buffer::Buffer;
+use crossdock::device::fenced::FencedDevice;
+use crossdock::device::{self, Device};
+use crossdock::memory::{Allocation, Birth, DeviceKind, Place, default_place, set_default_place};
 
 /// A kind that no other test of this program registers.
 const KIND: DeviceKind = DeviceKind::EXT_DEV;

@@ -9,13 +9,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use crossdock::buffer::{BitmapBuilder, Buffer, BufferBuilder, BufferView, MutableBuffer, UninitBuffer};
 use crossdock::element::DType;
+use crossdock::io::{BufferReader, BufferWriter, FixedWriter};
 use crossdock::layout::Order;
-use crossdock::memory::io::{BufferReader, BufferWriter, FixedWriter};
-use crossdock::memory::{
-    ALIGNMENT, Birth, BitmapBuilder, Buffer, BufferBuilder, BufferView, LeaseKind, MapOptions, MutableBuffer,
-    Place, Pool, UninitBuffer, ledger, take_damage,
-};
+use crossdock::ledger;
+use crossdock::memory::{Birth, LeaseKind, MapOptions, Place};
+use crossdock::pool::{ALIGNMENT, Pool, take_damage};
 use crossdock::view::{CopyPolicy, Reason, Request};
 use crossdock::{Array, Casting, DArray, Result};
 

@@ -7,10 +7,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use conformance::{Subject, alone, beside, bytes, host, numbers};
+use crossdock::buffer::Buffer;
+use crossdock::device::fenced::{FAILURE, FencedDevice, Operation, Ways};
+use crossdock::device::{self, Device, Effect, Event, MemoryManager, Moved, Signal, Transfer, Usage};
 use crossdock::layout::Order;
-use crossdock::memory::device::fenced::{FAILURE, FencedDevice, Operation, Ways};
-use crossdock::memory::device::{self, Device, Effect, Event, MemoryManager, Moved, Signal, Transfer, Usage};
-use crossdock::memory::{Backing, Birth, Buffer, DeviceKind, LeaseKind, Place, Pool};
+use crossdock::memory::{Backing, Birth, DeviceKind, LeaseKind, Place};
+use crossdock::pool::Pool;
 use crossdock::view::{CopyPolicy, Request};
 use crossdock::{Array, DArray, Error};
 

@@ -5,9 +5,10 @@ mod child;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use child::status_of_child;
-use crossdock::memory::device::fenced::FencedDevice;
-use crossdock::memory::device::{self, Device};
-use crossdock::memory::{Buffer, Place};
+use crossdock::buffer::Buffer;
+use crossdock::device::fenced::FencedDevice;
+use crossdock::device::{self, Device};
+use crossdock::memory::Place;
 
 /// What a child does with a device that it inherited, while work of its parent is under way that will never end for it.
 fn uses_and_drops(

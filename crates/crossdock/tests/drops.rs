@@ -5,7 +5,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, Mutex, MutexGuard, Once, PoisonError};
 
-use crossdock::memory::{Birth, Buffer, DeviceKind, LeaseKind, MapOptions, Place, UninitBuffer, ledger};
+use crossdock::buffer::{Buffer, UninitBuffer};
+use crossdock::ledger;
+use crossdock::memory::{Birth, DeviceKind, LeaseKind, MapOptions, Place};
 
 /// A small generator of pseudo-random numbers (SplitMix64): a seed gives the same run everywhere.
 struct Random(u64);
@@ -226,10 +228,10 @@ impl Kind {
 /// Anything that keeps memory alive.
 enum Holder {
     Buffer(Buffer),
-    Read(crossdock::memory::ReadGuard),
-    Write(crossdock::memory::WriteGuard),
-    Share(crossdock::memory::ShareGuard),
-    Pin(crossdock::memory::PinGuard),
+    Read(crossdock::buffer::ReadGuard),
+    Write(crossdock::buffer::WriteGuard),
+    Share(crossdock::buffer::ShareGuard),
+    Pin(crossdock::buffer::PinGuard),
 }
 
 impl Holder {

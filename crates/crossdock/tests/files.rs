@@ -10,7 +10,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crossdock::memory::{Backing, Birth, Buffer, DeviceKind, MapOptions, Place};
+use crossdock::buffer::Buffer;
+use crossdock::memory::{Backing, Birth, DeviceKind, MapOptions, Place};
 
 const PAGE: usize = 4096;
 

@@ -8,10 +8,12 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crossdock::DArray;
+use crossdock::buffer::Buffer;
 use crossdock::element::DType;
 use crossdock::exchange::protocol::shm;
 use crossdock::layout::Order;
-use crossdock::memory::{Buffer, Pool, ledger};
+use crossdock::ledger;
+use crossdock::pool::Pool;
 use crossdock::view::Request;
 
 /// A fork inherits what every test has: there is one at a time.

@@ -5,15 +5,14 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use crossdock::buffer::{Buffer, PinGuard, ReadGuard, ShareGuard, UninitBuffer, WriteGuard};
+use crossdock::device::{Effect, Signal};
 use crossdock::exchange::protocol::dlpack::{self, ExportOptions};
 use crossdock::exchange::protocol::shm;
 use crossdock::layout::Order;
-use crossdock::memory::device::{Effect, Signal};
-use crossdock::memory::ledger::{self, Entry, Holder};
-use crossdock::memory::{
-    Birth, Buffer, Conflict, LeaseKind, MapOptions, PinGuard, Place, Pool, Protocols, ReadGuard, ShareGuard,
-    UninitBuffer, WriteGuard,
-};
+use crossdock::ledger::{self, Entry, Holder};
+use crossdock::memory::{Birth, Conflict, LeaseKind, MapOptions, Place, Protocols};
+use crossdock::pool::Pool;
 use crossdock::view::{MemoryView, Request};
 use crossdock::{Array, DArray, Error};
 use crossdock_testkit::Coverage;

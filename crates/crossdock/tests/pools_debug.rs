@@ -6,7 +6,8 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use crossdock::memory::{AllocOptions, Damage, MutableBuffer, Pool, take_damage};
+use crossdock::buffer::MutableBuffer;
+use crossdock::pool::{AllocOptions, Damage, Pool, take_damage};
 
 /// What is found is the process's: there is one test at a time.
 fn alone() -> MutexGuard<'static, ()> {

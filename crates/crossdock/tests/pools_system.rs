@@ -5,7 +5,8 @@ use std::os::unix::ffi::OsStringExt;
 use std::process::{Command, Output};
 use std::time::Duration;
 
-use crossdock::memory::{AllocOptions, Buffer, Hints, Pool, take_damage};
+use crossdock::buffer::Buffer;
+use crossdock::pool::{AllocOptions, Hints, Pool, take_damage};
 
 // ===== the environment =====
 
@@ -324,7 +325,7 @@ mod log {
     use std::fmt::Debug;
     use std::sync::{Arc, Mutex};
 
-    use crossdock::memory::Pool;
+    use crossdock::pool::Pool;
     use tracing::field::{Field, Visit};
     use tracing::span::{Attributes, Id, Record};
     use tracing::{Event, Level, Metadata, Subscriber};

@@ -12,11 +12,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use child::status_of_child;
+use crossdock::buffer::Buffer;
+use crossdock::device::fenced::FencedDevice;
+use crossdock::device::{self, Device, DeviceRegion, Effect, Event, Meter, Signal};
 use crossdock::exchange::protocol::dlpack::{self, ExportOptions};
 use crossdock::exchange::protocol::memory_view;
-use crossdock::memory::device::fenced::FencedDevice;
-use crossdock::memory::device::{self, Device, DeviceRegion, Effect, Event, Meter, Signal};
-use crossdock::memory::{Birth, Buffer, DeviceKind, Place, Pool, ledger, take_damage};
+use crossdock::ledger;
+use crossdock::memory::{Birth, DeviceKind, Place};
+use crossdock::pool::{Pool, take_damage};
 use crossdock::view::{self, MemoryView, Request};
 use crossdock::{Array, DArray};
 

@@ -14,10 +14,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use crossdock::DArray;
+use crossdock::buffer::Buffer;
 use crossdock::element::DType;
 use crossdock::exchange::protocol::shm;
 use crossdock::layout::{Layout, Order};
-use crossdock::memory::Buffer;
 use crossdock::view::Request;
 use crossdock_testkit::{Coverage, held, seed};
 use fastrand::Rng;

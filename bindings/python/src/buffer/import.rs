@@ -5,10 +5,11 @@ use std::mem::MaybeUninit;
 use std::{ptr, slice};
 
 use crossdock::DArray;
+use crossdock::buffer::Buffer;
 use crossdock::element::DType;
 use crossdock::exchange::protocol::pep3118::{Described, Flags, import_to};
 use crossdock::layout::Order;
-use crossdock::memory::{Birth, Buffer};
+use crossdock::memory::Birth;
 use pyo3::exceptions::PyBufferError;
 use pyo3::ffi;
 use pyo3::prelude::*;

@@ -3,11 +3,12 @@
 use std::slice;
 
 use crossdock::DArray;
+use crossdock::buffer::Buffer;
 use crossdock::element::dialect::typestr;
 use crossdock::exchange::protocol::array_interface::abi::{HAS_DESCR, PyArrayInterface, WRITEABLE};
 use crossdock::exchange::protocol::array_interface::{Described, cuda, import, type_string};
 use crossdock::layout::MAX_RANK;
-use crossdock::memory::{Birth, Buffer};
+use crossdock::memory::Birth;
 use pyo3::exceptions::{PyBufferError, PyTypeError};
 use pyo3::intern;
 use pyo3::prelude::*;

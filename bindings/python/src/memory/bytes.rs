@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crossdock::element::DType;
 use crossdock::layout::{Layout, Order};
-use crossdock::{DArray, memory};
+use crossdock::{DArray, buffer};
 use pyo3::exceptions::{PyBufferError, PyIndexError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -45,7 +45,7 @@ use crate::errors::{Raise, exception};
 pub(crate) struct Bytes {
     /// Locked only briefly, while this library's code runs. `None` during a resize, which may wait
     /// for device work; the end of that work releases other memory and runs its owners' code.
-    memory: Mutex<Option<memory::Buffer>>,
+    memory: Mutex<Option<buffer::Buffer>>,
 }
 
 /// The type, once the module is there: whoever imports arrays asks each object whether it is of it.
@@ -67,17 +67,17 @@ pub(crate) fn lent(object: &Bound<'_, PyAny>) -> Option<PyResult<DArray>> {
 }
 
 /// All bytes, as an array.
-pub(super) fn as_array(memory: memory::Buffer) -> PyResult<DArray> {
+pub(super) fn as_array(memory: buffer::Buffer) -> PyResult<DArray> {
     let layout = Layout::contiguous(&[memory.nbytes()], 1, Order::RowMajor).raise()?;
     DArray::from_buffer(memory, DType::U8, layout, 0).raise()
 }
 
 impl Bytes {
-    pub(super) fn of(memory: memory::Buffer) -> Self {
+    pub(super) fn of(memory: buffer::Buffer) -> Self {
         Self { memory: Mutex::new(Some(memory)) }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Option<memory::Buffer>> {
+    fn lock(&self) -> MutexGuard<'_, Option<buffer::Buffer>> {
         self.memory.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -86,14 +86,14 @@ impl Bytes {
     /// # Errors
     ///
     /// `BufferError` while it is being resized.
-    pub(super) fn look<R>(&self, look: impl FnOnce(&memory::Buffer) -> R) -> PyResult<R> {
+    pub(super) fn look<R>(&self, look: impl FnOnce(&buffer::Buffer) -> R) -> PyResult<R> {
         let answer = self.lock().as_ref().map(look);
         answer.ok_or_else(being_resized)
     }
 
     /// Another handle on the memory.
-    pub(super) fn handle(&self) -> PyResult<memory::Buffer> {
-        self.look(memory::Buffer::try_clone)?.raise()
+    pub(super) fn handle(&self) -> PyResult<buffer::Buffer> {
+        self.look(buffer::Buffer::try_clone)?.raise()
     }
 
     pub(super) fn bytes(&self) -> PyResult<DArray> {
@@ -101,14 +101,14 @@ impl Bytes {
     }
 
     pub(super) fn at(&self, index: isize) -> PyResult<usize> {
-        let len = self.look(memory::Buffer::nbytes)?;
+        let len = self.look(buffer::Buffer::nbytes)?;
         let from_start = if index < 0 { index.saturating_add(len.cast_signed()) } else { index };
         usize::try_from(from_start).ok().filter(|&at| at < len).ok_or_else(|| {
             PyIndexError::new_err(format!("index {index} is out of bounds for a Buffer of {len} bytes"))
         })
     }
 
-    pub(super) fn part(&self, slice: &Bound<'_, PySlice>) -> PyResult<memory::Buffer> {
+    pub(super) fn part(&self, slice: &Bound<'_, PySlice>) -> PyResult<buffer::Buffer> {
         let memory = self.handle()?;
         let PySliceIndices { start, step, slicelength, .. } = slice.indices(memory.nbytes().cast_signed())?;
         if step != 1 && slicelength > 1 {
@@ -139,7 +139,7 @@ impl Bytes {
 /// The memory during a resize. Dropping it puts the memory back, also when the resize panics.
 struct Taken<'a> {
     of: &'a Bytes,
-    memory: Option<memory::Buffer>,
+    memory: Option<buffer::Buffer>,
 }
 
 impl Drop for Taken<'_> {

@@ -4,7 +4,7 @@ use std::ffi::c_int;
 
 use crossdock::element::DType;
 use crossdock::layout::{Layout, Order};
-use crossdock::{Casting, DArray, memory};
+use crossdock::{Casting, DArray, buffer};
 use pyo3::exceptions::{PyOverflowError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -26,9 +26,9 @@ fn size(nbytes: isize) -> PyResult<usize> {
 }
 
 /// What an object has, as a new block of bytes.
-fn copied(object: &Bound<'_, PyAny>) -> PyResult<memory::Buffer> {
+fn copied(object: &Bound<'_, PyAny>) -> PyResult<buffer::Buffer> {
     if let Ok(bytes) = object.cast::<PyBytes>() {
-        return memory::Buffer::copy_from_slice(bytes.as_bytes()).raise();
+        return buffer::Buffer::copy_from_slice(bytes.as_bytes()).raise();
     }
     let array = taken(object)?;
     let copy = copies::copied(object.py(), &array)?;
@@ -38,7 +38,7 @@ fn copied(object: &Bound<'_, PyAny>) -> PyResult<memory::Buffer> {
 }
 
 /// Writes as many bytes as there are.
-fn fill_from(py: Python<'_>, target: memory::Buffer, source: &DArray) -> PyResult<()> {
+fn fill_from(py: Python<'_>, target: buffer::Buffer, source: &DArray) -> PyResult<()> {
     let (given, wanted) = (source.nbytes(), target.nbytes());
     if given != wanted {
         return Err(PyValueError::new_err(format!(
@@ -62,10 +62,10 @@ impl Bytes {
     #[pyo3(signature = (source=None, /))]
     fn new(py: Python<'_>, source: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
         let _attached = attached(py);
-        let Some(source) = source else { return memory::Buffer::zeroed(0).raise().map(Self::of) };
+        let Some(source) = source else { return buffer::Buffer::zeroed(0).raise().map(Self::of) };
         // NumPy's arrays look like integers, and are some only where they have no axes.
         match source.extract::<isize>() {
-            Ok(nbytes) => memory::Buffer::zeroed(size(nbytes)?).raise().map(Self::of),
+            Ok(nbytes) => buffer::Buffer::zeroed(size(nbytes)?).raise().map(Self::of),
             Err(error) if error.is_instance_of::<PyOverflowError>(py) => Err(error),
             Err(_) => copied(source).map(Self::of),
         }
@@ -74,13 +74,13 @@ impl Bytes {
     /// The number of bytes.
     #[getter]
     fn nbytes(&self) -> PyResult<usize> {
-        self.look(memory::Buffer::nbytes)
+        self.look(buffer::Buffer::nbytes)
     }
 
     /// Whether the bytes may not be written.
     #[getter]
     fn readonly(&self) -> PyResult<bool> {
-        self.look(memory::Buffer::is_readonly)
+        self.look(buffer::Buffer::is_readonly)
     }
 
     /// The device that the memory is on.

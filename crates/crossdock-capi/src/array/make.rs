@@ -1,9 +1,9 @@
 //! Arrays over new memory, and over memory that is there already.
 
 use crossdock::DArray;
+use crossdock::buffer::Buffer;
 use crossdock::element::DType;
 use crossdock::layout::{Layout, Order};
-use crossdock::memory::Buffer;
 
 use crate::array::{XdArray, hand_over_array, order_of};
 use crate::foreign::{given, items, lengths};

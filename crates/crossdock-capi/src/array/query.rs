@@ -4,8 +4,8 @@ use std::ffi::c_char;
 use std::mem::MaybeUninit;
 use std::ptr;
 
+use crossdock::buffer::Buffer;
 use crossdock::element::DType;
-use crossdock::memory::Buffer;
 
 use crate::array::{XdArray, array_of, order_of};
 use crate::foreign::{emptied, string};

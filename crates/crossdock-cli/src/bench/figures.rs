@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crossdock::memory::device::Device;
+use crossdock::device::Device;
 use crossdock_measure::bandwidth::{self, Level};
 use crossdock_measure::{
     Contender, Crossdock, DeviceCopy, Engine, Into, LONG_SAMPLE, Limits, Link, Memcpy, Memset, OnDevice,

@@ -10,7 +10,8 @@ use std::io::IsTerminal;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use crossdock::memory::{Place, device};
+use crossdock::device;
+use crossdock::memory::Place;
 use crossdock_measure::{DEVICE_WORKS, Limits, WORKS, Work, bandwidth, machine};
 use indicatif::ProgressBar;
 

@@ -21,7 +21,8 @@ mod views;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use crossdock::memory::{Place, ledger};
+use crossdock::ledger;
+use crossdock::memory::Place;
 use indicatif::ProgressBar;
 
 use crate::failure::Result;

@@ -7,9 +7,9 @@ use std::ptr;
 use std::sync::Arc;
 use std::time::Instant;
 
+use crossdock::device::{self, Device, MemoryManager};
 use crossdock::exchange::protocol::{arrow, dlpack};
 use crossdock::layout::Order;
-use crossdock::memory::device::{self, Device, MemoryManager};
 use crossdock::memory::{Place, copied_bytes};
 use crossdock::view::{Refusal, Request};
 use crossdock::{DArray, Error};

@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::failure::{Failure, Result};
 use comfy_table::{Cell, CellAlignment, LineStyle, Table, TableStyle};
 use crossdock::DArray;
-use crossdock::memory::ledger;
+use crossdock::ledger;
 use serde::{Deserialize, Serialize};
 
 use crate::terminal::shown;

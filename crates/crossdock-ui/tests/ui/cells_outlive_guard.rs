@@ -1,6 +1,6 @@
 //! Cells are borrowed from their Share guard.
 
-use crossdock::memory::Buffer;
+use crossdock::buffer::Buffer;
 
 fn main() {
     let buffer = Buffer::from_vec(vec![1u8, 2, 3]).unwrap();

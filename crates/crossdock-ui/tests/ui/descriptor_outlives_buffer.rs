@@ -1,6 +1,6 @@
 //! A descriptor is the owner's: it does not outlive the handle it was asked of.
 
-use crossdock::memory::Buffer;
+use crossdock::buffer::Buffer;
 
 fn main() {
     let buffer = Buffer::shared(8).unwrap();

@@ -1,6 +1,6 @@
 //! A lease is counted once: its guard cannot be copied.
 
-use crossdock::memory::Buffer;
+use crossdock::buffer::Buffer;
 
 fn twice<T: Clone>(_: T) {}
 

@@ -1,6 +1,6 @@
 //! No lease can come to be while a mutable slice of the only handle lives.
 
-use crossdock::memory::Buffer;
+use crossdock::buffer::Buffer;
 
 fn main() {
     let mut buffer = Buffer::from_vec(vec![1u8, 2, 3]).unwrap();

@@ -1,6 +1,6 @@
 //! A guard cannot be given back while a mutable slice of it lives.
 
-use crossdock::memory::Buffer;
+use crossdock::buffer::Buffer;
 
 fn main() {
     let buffer = Buffer::from_vec(vec![1u8, 2, 3]).unwrap();

@@ -1,6 +1,6 @@
 //! An owner owns: what it borrows from could be gone before the last holder.
 
-use crossdock::memory::Buffer;
+use crossdock::buffer::Buffer;
 
 fn main() {
     let local = vec![1u8, 2, 3];

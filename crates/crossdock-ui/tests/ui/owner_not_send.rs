@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use crossdock::memory::Buffer;
+use crossdock::buffer::Buffer;
 
 fn main() {
     let _buffer = Buffer::from_owner(Rc::new(vec![1u8, 2, 3]));

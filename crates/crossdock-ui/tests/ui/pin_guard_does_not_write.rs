@@ -1,6 +1,6 @@
 //! A Pin lease never writes.
 
-use crossdock::memory::Buffer;
+use crossdock::buffer::Buffer;
 
 fn main() {
     let guard = Buffer::shared(8).unwrap().pin().unwrap();

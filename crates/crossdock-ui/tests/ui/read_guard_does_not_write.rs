@@ -1,6 +1,6 @@
 //! A Read lease never writes.
 
-use crossdock::memory::Buffer;
+use crossdock::buffer::Buffer;
 
 fn main() {
     let mut guard = Buffer::from_vec(vec![1u8]).unwrap().read().unwrap();

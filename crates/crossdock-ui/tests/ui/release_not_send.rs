@@ -2,7 +2,8 @@
 
 use std::rc::Rc;
 
-use crossdock::memory::{Birth, Buffer, Place};
+use crossdock::buffer::Buffer;
+use crossdock::memory::{Birth, Place};
 
 fn main() {
     let counter = Rc::new(());

@@ -2,8 +2,8 @@
 
 use std::io::BufRead;
 
-use crossdock::memory::Buffer;
-use crossdock::memory::io::BufferReader;
+use crossdock::buffer::Buffer;
+use crossdock::io::BufferReader;
 
 fn main() {
     let mut reader = BufferReader::new(Buffer::from_vec(vec![1u8]).unwrap()).unwrap();

@@ -1,6 +1,6 @@
 //! A shared slice of a Write guard ends before a mutable one begins.
 
-use crossdock::memory::Buffer;
+use crossdock::buffer::Buffer;
 
 fn main() {
     let buffer = Buffer::from_vec(vec![1u8, 2, 3]).unwrap();

@@ -1,6 +1,6 @@
 //! Not every byte is a `bool`.
 
-use crossdock::memory::Buffer;
+use crossdock::buffer::Buffer;
 
 fn main() {
     let guard = Buffer::from_static(&[1u8]).unwrap().read().unwrap();

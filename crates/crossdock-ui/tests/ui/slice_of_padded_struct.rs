@@ -1,6 +1,6 @@
 //! The bytes of a struct with padding are not all initialised.
 
-use crossdock::memory::Buffer;
+use crossdock::buffer::Buffer;
 
 #[derive(Clone, Copy)]
 #[repr(C)]

@@ -1,6 +1,6 @@
 //! Others may write what is pinned: there is no slice of it.
 
-use crossdock::memory::Buffer;
+use crossdock::buffer::Buffer;
 
 fn main() {
     let guard = Buffer::shared(8).unwrap().pin().unwrap();

@@ -1,6 +1,6 @@
 //! A slice is borrowed from its guard: the lease ends with the guard, and the right to rely on constancy with it.
 
-use crossdock::memory::Buffer;
+use crossdock::buffer::Buffer;
 
 fn main() {
     let buffer = Buffer::from_static(&[1u8, 2, 3]).unwrap();

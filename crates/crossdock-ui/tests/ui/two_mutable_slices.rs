@@ -1,6 +1,6 @@
 //! One Write guard gives one `&mut` at a time.
 
-use crossdock::memory::Buffer;
+use crossdock::buffer::Buffer;
 
 fn main() {
     let buffer = Buffer::from_vec(vec![1u8, 2, 3]).unwrap();

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use crossdock::memory::io::BufferWriter;
+use crossdock::io::BufferWriter;
 
 fn main() {
     let mut writer = BufferWriter::new().unwrap();

@@ -3,12 +3,14 @@
 use std::sync::Arc;
 
 use crate::array::{Array, DArray, RawArray};
+use crate::buffer::Buffer;
+use crate::device::{Event, Stream};
 use crate::element::{DType, Element};
 use crate::error::{Error, Kind, Rejected, Result};
 use crate::kernel::{self, Casting, Gaps};
 use crate::layout::{Layout, Order};
-use crate::memory::device::{Event, Stream};
-use crate::memory::{Buffer, LeaseKind, Pool};
+use crate::memory::LeaseKind;
+use crate::pool::Pool;
 
 impl<T: Element, const D: usize> From<Array<T, D>> for DArray {
     /// O(`D`).
@@ -191,7 +193,7 @@ impl DArray {
     /// copy, unless both lie in the same order without gaps.
     ///
     /// Overlap is detected by addresses, by the driver's object, and by the file or shared memory
-    /// behind mappings that this library made (see [`Buffer::map`](crate::memory::Buffer::map)). A
+    /// behind mappings that this library made (see [`Buffer::map`](crate::buffer::Buffer::map)). A
     /// mapping made by another library is known by its addresses alone: beside another mapping of
     /// the same file it counts as different memory.
     ///
@@ -279,11 +281,11 @@ impl DArray {
     }
 
     /// The same array on memory that is sealed against writing, by anybody and for good: Read leases of it can be had. Copies nothing.
-    /// See [`Buffer::into_sealed`](crate::memory::Buffer::into_sealed), of which it has the rules.
+    /// See [`Buffer::into_sealed`](crate::buffer::Buffer::into_sealed), of which it has the rules.
     ///
     /// # Errors
     ///
-    /// As [`Buffer::into_sealed`](crate::memory::Buffer::into_sealed); the array comes back with the error.
+    /// As [`Buffer::into_sealed`](crate::buffer::Buffer::into_sealed); the array comes back with the error.
     #[expect(clippy::result_large_err, reason = "what comes back is the array, in place")]
     pub fn into_sealed(self) -> Result<Self, Rejected<Self>> {
         let (buffer, offset) = match self.buffer() {

@@ -5,10 +5,11 @@ use std::mem::MaybeUninit;
 use crate::array::queries::{dynamic_queries, memory_queries};
 use crate::array::raw::elsewhere;
 use crate::array::{Making, RawArray};
+use crate::buffer::Buffer;
 use crate::element::{DType, no_field};
 use crate::error::Result;
 use crate::layout::{AxisList, AxisSlice, Layout, Order, Reading};
-use crate::memory::{Buffer, Lease, LeaseKind};
+use crate::memory::{Lease, LeaseKind};
 
 /// An n-dimensional array of any dtype and rank: a handle on memory that somebody owns.
 ///

@@ -3,11 +3,12 @@
 use std::ptr::NonNull;
 
 use crate::array::{Array, DArray, RawArray, other_dtype};
+use crate::buffer::Buffer;
 use crate::element::{DType, Element, ScalarKind, Value};
 use crate::error::Result;
 use crate::kernel;
 use crate::layout::Layout;
-use crate::memory::{Buffer, LeaseKind, Pod, racy};
+use crate::memory::{LeaseKind, Pod, racy};
 
 impl<T: Element, const D: usize> Array<T, D> {
     /// One element, by value, under a Pin lease of that moment. Of memory on a device one element is copied (and counted), by the

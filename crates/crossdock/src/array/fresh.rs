@@ -6,12 +6,14 @@ use std::sync::Arc;
 use crate::array::make::check_layout;
 use crate::array::uninit::UninitArray;
 use crate::array::{Array, DArray};
+use crate::buffer::{Buffer, UninitBuffer};
+use crate::device::{self, MemoryManager};
 use crate::element::{DType, Element, Value};
 use crate::error::{Error, Kind, Result};
 use crate::kernel::device::{self as engines, Operand};
 use crate::layout::{FixedLayout, Layout, Order};
-use crate::memory::device::MemoryManager;
-use crate::memory::{ALIGNMENT, AllocOptions, Buffer, Place, Pool, UninitBuffer, device};
+use crate::memory::Place;
+use crate::pool::{ALIGNMENT, AllocOptions, Pool};
 
 /// How a new array is made: in which order its elements lie, and where.
 ///
@@ -21,7 +23,8 @@ use crate::memory::{ALIGNMENT, AllocOptions, Buffer, Place, Pool, UninitBuffer, 
 /// ```
 /// use crossdock::array::ArrayOptions;
 /// use crossdock::layout::Order;
-/// use crossdock::memory::{Pool, default_place};
+/// use crossdock::memory::default_place;
+/// use crossdock::pool::Pool;
 /// use crossdock::{Array, DArray, element::DType};
 ///
 /// let columns = Array::<f32, 2>::zeros_with([2, 3], Order::ColumnMajor)?;

@@ -4,11 +4,12 @@ use std::mem::ManuallyDrop;
 
 use crate::array::make::check_itemsize;
 use crate::array::{DArray, RawArray};
+use crate::buffer::Buffer;
 use crate::element::{DType, Element};
 use crate::error::{Error, Kind, Result, try_with_capacity};
 use crate::kernel;
 use crate::layout::{AxisSlice, Layout, Order, Reading, Way};
-use crate::memory::{Birth, Buffer, Place};
+use crate::memory::{Birth, Place};
 
 /// Pointers to rows, as an owner keeps them: raw parts of a vector.
 struct Table {

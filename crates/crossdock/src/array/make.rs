@@ -4,10 +4,10 @@ use std::ops::Deref;
 
 use crate::array::view::check_len;
 use crate::array::{Array, DArray, RawArray};
+use crate::buffer::Buffer;
 use crate::element::{DType, Element};
 use crate::error::{Error, Kind, Result};
 use crate::layout::{FixedLayout, Layout, Order};
-use crate::memory::Buffer;
 
 impl<T: Element, const D: usize> Array<T, D> {
     /// Adopts a vector, seen row-major. O(1).
@@ -106,8 +106,9 @@ impl DArray {
     /// A buffer or an allocation, seen through a dtype and a layout whose element 0 lies `offset` bytes into it. O(rank).
     ///
     /// ```
+    /// use crossdock::buffer::Buffer;
     /// use crossdock::layout::Layout;
-    /// use crossdock::memory::{Allocation, Buffer, Place};
+    /// use crossdock::memory::{Allocation, Place};
     /// use crossdock::{DArray, element::DType};
     ///
     /// let memory = Buffer::from(Allocation::new(100, Place::CPU)?);

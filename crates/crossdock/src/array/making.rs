@@ -4,10 +4,10 @@ use std::mem::{ManuallyDrop, MaybeUninit};
 
 use crate::array::make::check_layout;
 use crate::array::{DArray, RawArray};
+use crate::buffer::Buffer;
 use crate::element::DType;
 use crate::error::Result;
 use crate::layout::Layout;
-use crate::memory::Buffer;
 
 /// A place that has a layout so far.
 ///

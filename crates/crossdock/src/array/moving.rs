@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use crate::array::{Array, DArray};
+use crate::buffer::Buffer;
+use crate::device::{Event, MemoryManager, Moved, Placed, Stream};
 use crate::element::Element;
 use crate::error::Result;
 use crate::kernel::{Casting, Gaps};
 use crate::layout::{Layout, Order};
-use crate::memory::Buffer;
-use crate::memory::device::{Event, MemoryManager, Moved, Placed, Stream};
 
 /// An array that came to another place.
 #[derive(Debug)]
@@ -43,8 +43,9 @@ impl DArray {
     /// counts, [`DArray::nbytes`]; twice that where it was packed first.
     ///
     /// ```
-    /// use crossdock::memory::device::{Device, fenced::FencedDevice};
-    /// use crossdock::memory::{Place, device};
+    /// use crossdock::device::fenced::FencedDevice;
+    /// use crossdock::device::{self, Device};
+    /// use crossdock::memory::Place;
     /// use crossdock::{Array, DArray, s};
     ///
     /// let rows = DArray::from(Array::from_vec((0..12).collect::<Vec<i32>>(), [3, 4])?);
@@ -170,7 +171,8 @@ impl<T: Element, const D: usize> Array<T, D> {
     ///
     /// ```
     /// use crossdock::Array;
-    /// use crossdock::memory::{Place, device};
+    /// use crossdock::device;
+    /// use crossdock::memory::Place;
     ///
     /// let array = Array::from_vec(vec![1.5f32, 2.5], [2])?.copy_to(&device::shared_memory())?;
     /// assert!(array.buffer()?.0.descriptor().is_some());

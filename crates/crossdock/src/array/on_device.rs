@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use crate::array::DArray;
+use crate::buffer::Buffer;
+use crate::device::{Event, MemoryManager, Stream};
 use crate::element::DType;
 use crate::error::{Error, Result};
 use crate::kernel::device::{self as engines, Engine, Operand};
 use crate::kernel::{Casting, Gaps, has_gaps};
 use crate::layout::{Layout, Order};
-use crate::memory::device::{Event, MemoryManager, Stream};
-use crate::memory::{Buffer, LeaseKind};
+use crate::memory::LeaseKind;
 
 impl DArray {
     /// Who works on the elements where the processor does not; `None` where it does.

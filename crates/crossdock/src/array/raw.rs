@@ -2,9 +2,10 @@
 
 use std::ptr::NonNull;
 
+use crate::buffer::Buffer;
 use crate::error::{Error, Kind, Result};
 use crate::layout::Span;
-use crate::memory::{Buffer, Glance, Handle, Lease, LeaseKind, Place, exclusive, lease, lease_at_once};
+use crate::memory::{Glance, Handle, Lease, LeaseKind, Place, exclusive, lease, lease_at_once};
 
 /// The erased core of an array.
 ///

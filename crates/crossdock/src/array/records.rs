@@ -3,11 +3,13 @@
 use std::collections::HashSet;
 
 use crate::array::DArray;
+use crate::buffer::UninitBuffer;
 use crate::element::DType;
 use crate::error::{Error, Kind, Result};
 use crate::kernel::{self, Casting, Column, Gaps};
 use crate::layout::{Layout, Order};
-use crate::memory::{LeaseKind, Pool, UninitBuffer};
+use crate::memory::LeaseKind;
+use crate::pool::Pool;
 
 impl DArray {
     /// Columns as the fields of records, in new memory of the default pool: packed, row-major, in this order. Copies, and counts, the

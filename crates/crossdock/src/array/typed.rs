@@ -8,10 +8,11 @@ use crate::array::guard::{ArrayPin, ArrayRead, ArrayShare, ArrayWrite};
 use crate::array::queries::{memory_queries, typed_queries};
 use crate::array::view::check_aligned;
 use crate::array::view_mut::ArrayViewMut;
+use crate::buffer::Buffer;
 use crate::element::Element;
 use crate::error::{Error, Kind, Result};
 use crate::layout::FixedLayout;
-use crate::memory::{Buffer, LeaseKind};
+use crate::memory::LeaseKind;
 
 /// An n-dimensional array of `T` with `D` axes: a handle on memory that somebody owns.
 ///

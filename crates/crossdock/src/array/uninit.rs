@@ -7,10 +7,10 @@ use std::slice;
 
 use crate::array::fresh::ArrayOptions;
 use crate::array::{Array, RawArray};
+use crate::buffer::UninitBuffer;
 use crate::element::Element;
 use crate::error::Result;
 use crate::layout::{FixedLayout, Order};
-use crate::memory::UninitBuffer;
 
 /// A new array whose elements are not initialised yet: written once, and then an [`Array`].
 ///

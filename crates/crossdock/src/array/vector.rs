@@ -25,7 +25,7 @@ impl<T: Element, const D: usize> Array<T, D> {
     /// # Errors
     ///
     /// The array comes back with the error. `is_layout` where the elements do not lie row-major without gaps; otherwise as
-    /// [`Buffer::try_into_vec`](crate::memory::Buffer::try_into_vec): among others, of memory that was not a vector's, as that of
+    /// [`Buffer::try_into_vec`](crate::buffer::Buffer::try_into_vec): among others, of memory that was not a vector's, as that of
     /// pools, and of memory that somebody else has.
     pub fn try_into_vec(self) -> Result<Vec<T>, Rejected<Self>> {
         self.try_into_vec_in_order(Order::RowMajor)
@@ -62,7 +62,7 @@ impl<T: Element, const D: usize> Array<T, D> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::memory::Buffer;
+    use crate::buffer::Buffer;
     use crate::s;
 
     #[test]

@@ -3,75 +3,9 @@
 use std::fmt;
 
 use crate::error::{Error, Kind};
-use crate::memory::ledger::{Age, Holder, Way};
+use crate::memory::holder::{Age, Holder, Way};
+use crate::memory::protocols::Protocols;
 use crate::memory::word::{LeaseKind, Reading};
-
-/// The protocols by which an allocation was ever handed out: a set of labels, kept so that a refusal can name them.
-///
-/// Open: a bit without a name prints as its number.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Protocols(pub(crate) u32);
-
-impl Protocols {
-    /// Nothing was ever handed out.
-    pub const NONE: Self = Self(0);
-    /// A [`MemoryView`](crate::view::MemoryView).
-    pub const MEMORY_VIEW: Self = Self(1);
-    /// A DLPack managed tensor.
-    pub const DLPACK: Self = Self(1 << 1);
-    /// A Python buffer (PEP 3118).
-    pub const PEP3118: Self = Self(1 << 2);
-    /// The Arrow C data interface.
-    pub const ARROW: Self = Self(1 << 3);
-    /// NumPy's array interface.
-    pub const ARRAY_INTERFACE: Self = Self(1 << 4);
-    /// A descriptor given to another process.
-    pub const SHARED_MEMORY: Self = Self(1 << 5);
-    /// A type of another Rust crate.
-    pub const CRATE: Self = Self(1 << 6);
-    /// A lease that a C program took of an array (`xd_array_lease`).
-    pub const LEASE: Self = Self(1 << 7);
-
-    const NAMES: [&str; 8] = [
-        "MemoryView",
-        "DLPack",
-        "PEP 3118",
-        "Arrow",
-        "array interface",
-        "shared memory",
-        "a Rust crate",
-        "a C lease",
-    ];
-
-    /// Whether every label of `other` is in this set.
-    #[inline]
-    pub const fn contains(self, other: Self) -> bool {
-        self.0 & other.0 == other.0
-    }
-
-    /// Whether there is no label.
-    pub const fn is_empty(self) -> bool {
-        self.0 == 0
-    }
-}
-
-impl fmt::Display for Protocols {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.is_empty() {
-            return f.write_str("none");
-        }
-        let mut separator = "";
-        for bit in (0..u32::BITS).filter(|bit| self.0 >> bit & 1 == 1) {
-            f.write_str(separator)?;
-            match Self::NAMES.get(bit as usize) {
-                Some(name) => f.write_str(name)?,
-                None => write!(f, "protocol {bit}")?,
-            }
-            separator = ", ";
-        }
-        Ok(())
-    }
-}
 
 /// What was asked of the memory and could not be given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -92,7 +26,8 @@ pub enum Wanted {
 /// It is the source of the [`Error`](crate::Error) for which `is_conflict()` holds.
 ///
 /// ```
-/// use crossdock::memory::{Buffer, Conflict, LeaseKind};
+/// use crossdock::buffer::Buffer;
+/// use crossdock::memory::{Conflict, LeaseKind};
 /// use std::error::Error;
 ///
 /// let buffer = Buffer::from_vec(vec![1u8, 2, 3])?;
@@ -147,12 +82,14 @@ impl Conflict {
         self.exported
     }
 
-    /// The leases on the memory that the [ledger](crate::memory::ledger) knew, the oldest first. None while it is off.
+    /// The leases on the memory that the [ledger](crate::ledger) knew, the oldest first. None while it is off.
     ///
     /// They were looked up after the refusal: some may have been given back, and others taken, in between.
     ///
     /// ```
-    /// use crossdock::memory::{Buffer, Conflict, LeaseKind, Protocols, ledger};
+    /// use crossdock::buffer::Buffer;
+    /// use crossdock::ledger;
+    /// use crossdock::memory::{Conflict, LeaseKind, Protocols};
     /// use std::error::Error;
     ///
     /// ledger::switch_on();
@@ -274,24 +211,13 @@ impl From<Conflict> for Error {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
-    use crate::memory::Buffer;
+    use crate::buffer::Buffer;
     use std::error::Error as _;
-
-    #[test]
-    fn protocols_are_a_set_of_names_and_of_numbers_without_one() {
-        assert_eq!(Protocols::NONE.to_string(), "none");
-        assert!(Protocols::default().is_empty());
-        let set = Protocols(Protocols::DLPACK.0 | Protocols::ARROW.0 | 1 << 31);
-        assert_eq!(set.to_string(), "DLPack, Arrow, protocol 31");
-        assert!(set.contains(Protocols::ARROW) && set.contains(Protocols::NONE));
-        assert!(!set.contains(Protocols::PEP3118));
-        assert!(!set.contains(Protocols(Protocols::ARROW.0 | Protocols::PEP3118.0)));
-    }
 
     #[test]
     fn a_refusal_names_the_protocols_by_which_the_memory_ever_went_out() {
         let buffer = Buffer::from_vec(vec![0u8; 4]).unwrap();
-        let lease = crate::memory::buffer::lease(&buffer.clone().into_parts().0, false, LeaseKind::Share);
+        let lease = crate::memory::lease(&buffer.clone().into_parts().0, false, LeaseKind::Share);
         let lease = lease.unwrap();
         lease.mark_exported(Protocols::DLPACK);
         buffer.clone().into_parts().0.lease(LeaseKind::Pin).unwrap().mark_exported(Protocols::PEP3118);

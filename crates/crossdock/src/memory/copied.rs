@@ -17,7 +17,8 @@ thread_local! {
 /// Where other threads copy meanwhile, [`copied_bytes_here`] says what was of one's own making.
 ///
 /// ```
-/// use crossdock::memory::{Buffer, copied_bytes};
+/// use crossdock::buffer::Buffer;
+/// use crossdock::memory::copied_bytes;
 ///
 /// let before = copied_bytes();
 /// let buffer = Buffer::from_vec(vec![0u8; 1000])?;
@@ -36,7 +37,8 @@ pub fn copied_bytes() -> u64 {
 /// that says it is complete.
 ///
 /// ```
-/// use crossdock::memory::{Buffer, copied_bytes_here};
+/// use crossdock::buffer::Buffer;
+/// use crossdock::memory::copied_bytes_here;
 ///
 /// let (buffer, before) = (Buffer::from_vec(vec![0u8; 1000])?, copied_bytes_here());
 /// let copy = || Buffer::copy_from_slice(&buffer.read()?);
@@ -55,8 +57,8 @@ pub fn copied_bytes_here() -> u64 {
 /// For adapters, which know what a library of others has copied for them on the way to an array: those bytes were copied, too.
 ///
 /// ```
-/// use crossdock::memory::{copied_bytes_here, count_copied};
 /// use crossdock::Array;
+/// use crossdock::memory::{copied_bytes_here, count_copied};
 ///
 /// let picture = [1u8, 2, 3, 4];
 /// let before = copied_bytes_here();

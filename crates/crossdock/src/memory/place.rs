@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::error::{Error, Kind, Result};
 
@@ -29,7 +30,7 @@ impl DeviceKind {
     pub const ROCM: Self = Self(10);
     /// Host memory pinned by ROCm; the processor addresses it too.
     pub const ROCM_HOST: Self = Self(11);
-    /// A device that DLPack has no number for. Here: the [fenced](crate::memory::device::fenced) test device.
+    /// A device that DLPack has no number for. Here: the [fenced](crate::device::fenced) test device.
     pub const EXT_DEV: Self = Self(12);
     /// Memory that CUDA moves between host and device by itself.
     pub const CUDA_MANAGED: Self = Self(13);
@@ -199,7 +200,7 @@ pub enum Backing {
     Shared,
     /// Memory that another library lent, with or without a release callback.
     Foreign,
-    /// Memory that a device's [`MemoryManager`](crate::memory::device::MemoryManager) allocated.
+    /// Memory that a device's [`MemoryManager`](crate::device::MemoryManager) allocated.
     Device,
 }
 
@@ -216,9 +217,38 @@ impl fmt::Display for Backing {
     }
 }
 
+/// Kind and ordinal of the default place, in one word.
+static DEFAULT_PLACE: AtomicU64 = AtomicU64::new(pack(Place::CPU));
+
+const fn pack(place: Place) -> u64 {
+    (place.kind().0 as u32 as u64) << 32 | place.ordinal() as u32 as u64
+}
+
+const fn unpack(word: u64) -> Place {
+    Place::new(DeviceKind((word >> 32) as i32), word as u32 as i32)
+}
+
+/// The place where this process makes memory unless told otherwise: at first, the host.
+pub fn default_place() -> Place {
+    unpack(DEFAULT_PLACE.load(Ordering::Relaxed))
+}
+
+/// Sets the place where this process makes memory unless told otherwise, and returns the one before. What exists stays where it
+/// is. That there is such a device is not asked: allocating says so.
+pub fn set_default_place(place: Place) -> Place {
+    unpack(DEFAULT_PLACE.swap(pack(place), Ordering::Relaxed))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_place_survives_being_packed() {
+        for place in [Place::CPU, Place::new(DeviceKind(-7), i32::MIN), Place::new(DeviceKind::CUDA, 3)] {
+            assert_eq!(unpack(pack(place)), place);
+        }
+    }
 
     #[test]
     fn unknown_device_kinds_are_kept_and_named_by_number() {

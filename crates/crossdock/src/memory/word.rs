@@ -137,8 +137,8 @@ fn unit(kind: LeaseKind) -> u64 {
     if kind == LeaseKind::Pin { PIN } else { LEASE }
 }
 
-/// The word itself. It only counts: what its answers permit is up to [`Handle`](super::allocation::Handle) and
-/// [`Lease`](super::allocation::Lease).
+/// The word itself. It only counts: what its answers permit is up to [`Handle`](super::handle::Handle) and
+/// [`Lease`](super::lease::Lease).
 pub(crate) struct LeaseWord(AtomicU64);
 
 impl LeaseWord {

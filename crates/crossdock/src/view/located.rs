@@ -3,10 +3,11 @@
 use std::mem::MaybeUninit;
 
 use crate::array::{DArray, Making};
+use crate::buffer::Buffer;
 use crate::element::DType;
 use crate::error::{Error, Kind, Result};
 use crate::layout::{Layout, MAX_RANK, Order, Span};
-use crate::memory::{Birth, Buffer, Place};
+use crate::memory::{Birth, Place};
 
 /// How elements lie, in the words of their producer. About nothing of it is anything known.
 #[derive(Clone, Copy, Debug)]

@@ -2,10 +2,10 @@
 
 use crate::array::CopyPolicy;
 use crate::array::{Array, Casting, DArray, PlacedArray, RawArray};
+use crate::device::Moved;
 use crate::element::{DType, Element};
 use crate::error::Error;
 use crate::layout::{Layout, Order};
-use crate::memory::device::Moved;
 use crate::memory::{Lease, LeaseKind};
 use crate::view::handover::{Copied, copy_instead};
 use crate::view::memory_view::MemoryView;

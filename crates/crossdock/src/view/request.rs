@@ -92,7 +92,7 @@ impl Request {
         self
     }
 
-    /// Sets how refusals and the [ledger](crate::memory::ledger) name the holder of the view. The
+    /// Sets how refusals and the [ledger](crate::ledger) name the holder of the view. The
     /// default is [`Protocols::MEMORY_VIEW`]. For bindings that export under other names.
     ///
     /// ```

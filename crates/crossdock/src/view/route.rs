@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use crate::array::DArray;
+use crate::device::{self, MemoryManager};
 use crate::memory::Place;
-use crate::memory::device::{self, MemoryManager};
 use crate::view::Request;
 
 /// How an array comes to be what a request wants.

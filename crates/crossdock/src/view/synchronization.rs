@@ -4,8 +4,8 @@ use std::ptr;
 use std::sync::Arc;
 
 use crate::array::DArray;
+use crate::device::{self, Effect, Stream};
 use crate::error::{Error, Result};
-use crate::memory::device::{self, Effect, Stream};
 use crate::memory::{DeviceKind, LeaseKind, Place};
 
 /// Who waits for work on memory that changes hands while a device may still be writing it.

@@ -6,9 +6,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crossdock::array::{ArrayView, ArrayViewMut};
+use crossdock::buffer::Buffer;
 use crossdock::element::{ByteOrder, DType, Field, ScalarKind, Value};
 use crossdock::layout::{FixedLayout, Layout, Order};
-use crossdock::memory::{Birth, Buffer, Conflict, DeviceKind, LeaseKind, Place, Protocols};
+use crossdock::memory::{Birth, Conflict, DeviceKind, LeaseKind, Place, Protocols};
 use crossdock::view::Request;
 use crossdock::{Array, Casting, DArray, Error, s};
 

@@ -2,9 +2,9 @@
 //!
 //! `CROSSDOCK_SEED` and `CROSSDOCK_CASES` choose the arrays.
 
+use crossdock::buffer::Buffer;
 use crossdock::element::{ByteOrder, DType, Field, NAT, ScalarKind, TimeUnit, Value};
 use crossdock::layout::{AxisSlice, Layout, Order};
-use crossdock::memory::Buffer;
 use crossdock::{Array, Casting, DArray, s};
 use crossdock_testkit::{Coverage, generate, seed};
 use fastrand::Rng;

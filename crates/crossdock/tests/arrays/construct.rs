@@ -5,10 +5,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Once};
 
 use crossdock::array::ArrayOptions;
+use crossdock::buffer::{Buffer, MutableBuffer};
+use crossdock::device::fenced::FencedDevice;
+use crossdock::device::{self, Device};
 use crossdock::element::{DType, Field, Value};
 use crossdock::layout::{FixedLayout, Layout, Order};
-use crossdock::memory::device::{self, Device, fenced::FencedDevice};
-use crossdock::memory::{Allocation, Buffer, DeviceKind, MutableBuffer, Place, Pool};
+use crossdock::memory::{Allocation, DeviceKind, Place};
+use crossdock::pool::Pool;
 use crossdock::{Array, DArray, Error, s};
 
 const ORDERS: [Order; 2] = [Order::RowMajor, Order::ColumnMajor];

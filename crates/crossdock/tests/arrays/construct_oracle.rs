@@ -2,9 +2,10 @@
 //! `CROSSDOCK_SEED` and `CROSSDOCK_CASES` choose the layouts.
 
 use crossdock::array::{Native, Visitor};
+use crossdock::buffer::Buffer;
 use crossdock::element::{DType, Value};
 use crossdock::layout::{Layout, Order};
-use crossdock::memory::{Buffer, Place};
+use crossdock::memory::Place;
 use crossdock::{Array, DArray};
 use crossdock_testkit::{Coverage, generate, seed};
 use fastrand::Rng;

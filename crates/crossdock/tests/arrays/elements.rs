@@ -1,8 +1,8 @@
 //! Elements that Rust's own types cannot be, and fields of structs: typed, by name and by token.
 
+use crossdock::buffer::Buffer;
 use crossdock::element::{Be, Bool8, ByteOrder, DType, Element, Le, ScalarKind, Value, dialect::typestr};
 use crossdock::layout::{Layout, Order};
-use crossdock::memory::Buffer;
 use crossdock::{Array, DArray};
 
 #[track_caller]

@@ -1,9 +1,9 @@
 //! Elements of size 0: an array can have 2^40 of them, so no operation may loop over them.
 
+use crossdock::buffer::Buffer;
 use crossdock::element::{DType, Field, Value};
 use crossdock::exchange::files::{npy, raw};
 use crossdock::layout::Order;
-use crossdock::memory::Buffer;
 use crossdock::view::Request;
 use crossdock::{Array, Casting, DArray};
 

@@ -1,6 +1,7 @@
 //! Wraps of what somebody else has, and bits.
 
-use crossdock::memory::{BitmapBuilder, BufferView, BufferViewMut, Pool};
+use crossdock::buffer::{BitmapBuilder, BufferView, BufferViewMut};
+use crossdock::pool::Pool;
 
 use crate::numbers;
 

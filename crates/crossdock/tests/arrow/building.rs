@@ -1,6 +1,7 @@
 //! Buffers that grow.
 
-use crossdock::memory::{BufferBuilder, MutableBuffer, Pool};
+use crossdock::buffer::{BufferBuilder, MutableBuffer};
+use crossdock::pool::Pool;
 
 use crate::{buffer, numbers};
 

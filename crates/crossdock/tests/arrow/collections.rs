@@ -5,7 +5,7 @@ use std::ptr::NonNull;
 
 use allocator_api2::alloc::{AllocError, Allocator, System};
 use allocator_api2::vec::Vec as PoolVec;
-use crossdock::memory::{AllocOptions, Pool};
+use crossdock::pool::{AllocOptions, Pool};
 
 /// An allocator that aligns just as it is asked to, and never to twice that.
 struct Meagre;

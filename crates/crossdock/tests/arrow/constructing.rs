@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crossdock::memory::{ALIGNMENT, AllocOptions, Birth, Buffer, DeviceKind, Place, Pool, UninitBuffer};
+use crossdock::buffer::{Buffer, UninitBuffer};
+use crossdock::memory::{Birth, DeviceKind, Place};
+use crossdock::pool::{ALIGNMENT, AllocOptions, Pool};
 
 use crate::{buffer, fenced, host, numbers};
 
@@ -162,7 +164,7 @@ fn a_copy_is_made_to_any_memory_and_also_to_the_same() {
     assert_ne!(copy.as_ptr(), here.as_ptr());
     let second = there.copy_to(&memory).unwrap();
     assert_ne!(second.as_ptr(), there.as_ptr());
-    assert_eq!(second.place(), crossdock::memory::device::Device::place(&*device));
+    assert_eq!(second.place(), crossdock::device::Device::place(&*device));
     assert_eq!(second.copy_to(&host()).unwrap().read().unwrap()[..], numbers(100));
 }
 

@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
-use crossdock::memory::device::fenced::{FencedDevice, Operation, Ways};
-use crossdock::memory::device::{self, Device, Effect, Event, Moved, Signal};
-use crossdock::memory::{Buffer, DeviceKind, Place, Pool};
+use crossdock::buffer::Buffer;
+use crossdock::device::fenced::{FencedDevice, Operation, Ways};
+use crossdock::device::{self, Device, Effect, Event, Moved, Signal};
+use crossdock::memory::{DeviceKind, Place};
+use crossdock::pool::Pool;
 
 use crate::{buffer, bytes, fenced, host, numbers};
 

@@ -19,9 +19,10 @@ mod theirs;
 
 use std::sync::Arc;
 
-use crossdock::memory::device::fenced::FencedDevice;
-use crossdock::memory::device::{self, Device, MemoryManager};
-use crossdock::memory::{Buffer, Place};
+use crossdock::buffer::Buffer;
+use crossdock::device::fenced::FencedDevice;
+use crossdock::device::{self, Device, MemoryManager};
+use crossdock::memory::Place;
 
 fn host() -> Arc<dyn MemoryManager> {
     device::memory(Place::CPU).unwrap()

@@ -3,7 +3,8 @@
 use std::process::Command;
 use std::time::Duration;
 
-use crossdock::memory::{ALIGNMENT, AllocOptions, Buffer, Pool};
+use crossdock::buffer::Buffer;
+use crossdock::pool::{ALIGNMENT, AllocOptions, Pool};
 
 use crate::numbers;
 

@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
-use crossdock::memory::device::{Device, Effect, Signal};
-use crossdock::memory::{Buffer, DeviceKind, Place, Pool, copied_bytes};
+use crossdock::buffer::Buffer;
+use crossdock::device::{Device, Effect, Signal};
+use crossdock::memory::{DeviceKind, Place, copied_bytes};
+use crossdock::pool::Pool;
 
 use crate::{buffer, bytes, fenced, host, numbers};
 

@@ -4,9 +4,11 @@ use std::fs::File;
 use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::PathBuf;
 
-use crossdock::memory::device::Device;
-use crossdock::memory::io::{BufferReader, BufferWriter, FixedWriter};
-use crossdock::memory::{Backing, Birth, Buffer, LeaseKind, MapOptions, Pool};
+use crossdock::buffer::Buffer;
+use crossdock::device::Device;
+use crossdock::io::{BufferReader, BufferWriter, FixedWriter};
+use crossdock::memory::{Backing, Birth, LeaseKind, MapOptions};
+use crossdock::pool::Pool;
 
 use crate::{buffer, bytes, fenced, numbers};
 

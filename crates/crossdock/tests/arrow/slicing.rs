@@ -1,7 +1,8 @@
 //! Parts of buffers.
 
-use crossdock::memory::device::Device;
-use crossdock::memory::{Buffer, Pool};
+use crossdock::buffer::Buffer;
+use crossdock::device::Device;
+use crossdock::pool::Pool;
 
 use crate::{buffer, fenced, numbers};
 

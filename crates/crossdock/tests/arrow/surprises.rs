@@ -3,11 +3,11 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use crossdock::memory::device::fenced::Operation;
-use crossdock::memory::device::{self, Device, Effect, Moved, Signal};
-use crossdock::memory::{
-    AllocOptions, Birth, Buffer, Damage, DeviceKind, MapOptions, MutableBuffer, Place, Pool, take_damage,
-};
+use crossdock::buffer::{Buffer, MutableBuffer};
+use crossdock::device::fenced::Operation;
+use crossdock::device::{self, Device, Effect, Moved, Signal};
+use crossdock::memory::{Birth, DeviceKind, MapOptions, Place};
+use crossdock::pool::{AllocOptions, Damage, Pool, take_damage};
 
 use crate::{buffer, bytes, fenced, numbers};
 

@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
-use crossdock::memory::device::{self, Device};
-use crossdock::memory::{AllocOptions, Birth, Buffer, BufferBuilder, MutableBuffer, Place, Pool};
+use crossdock::buffer::{Buffer, BufferBuilder, MutableBuffer};
+use crossdock::device::{self, Device};
+use crossdock::memory::{Birth, Place};
+use crossdock::pool::{AllocOptions, Pool};
 
 use crate::{buffer, bytes, fenced, host, numbers};
 

@@ -1,11 +1,13 @@
 //! Arrays lent by Arrow's structs: in place, as they are, or refused with the reason.
 
+use crossdock::buffer::Buffer;
+use crossdock::device::Device as _;
+use crossdock::device::fenced::FencedDevice;
 use crossdock::element::{DType, Field, NAT, TimeUnit};
 use crossdock::exchange::protocol::arrow::abi::{ArrowArray, ArrowSchema};
 use crossdock::exchange::protocol::arrow::{self, ExportOptions};
 use crossdock::layout::{Layout, Order};
-use crossdock::memory::device::{Device as _, fenced::FencedDevice};
-use crossdock::memory::{Birth, Buffer, DeviceKind, Place, Protocols, copied_bytes_here};
+use crossdock::memory::{Birth, DeviceKind, Place, Protocols, copied_bytes_here};
 use crossdock::view::{CopyPolicy, Reason, Refusal, Request, view};
 use crossdock::{Array, DArray, s};
 

@@ -4,8 +4,9 @@ use std::any::Any;
 use std::fs::File;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use crossdock::memory::device::{self, Effect, Event, MemoryManager, Moved, Stream, Usage};
-use crossdock::memory::{Birth, Buffer, LeaseKind, MapOptions, Place, copied_bytes};
+use crossdock::buffer::Buffer;
+use crossdock::device::{self, Effect, Event, MemoryManager, Moved, Stream, Usage};
+use crossdock::memory::{Birth, LeaseKind, MapOptions, Place, copied_bytes};
 
 /// A device, and what is to be expected of it: what it cannot do is stated, so that nothing is left out in silence.
 pub(crate) struct Subject {
@@ -528,7 +529,7 @@ pub(crate) fn what_work_held_last_may_use_the_stream_when_it_is_released(subject
                 drop(written.hold(LeaseKind::Pin).unwrap());
                 drop(Buffer::on(&memory, 100).unwrap());
                 assert!(memory.usage().live_count > 0 && !device::kinds().is_empty());
-                drop((crossdock::memory::ledger::report(), device::opened(), written.events().unwrap()));
+                drop((crossdock::ledger::report(), device::opened(), written.events().unwrap()));
                 told.send(()).unwrap();
             }
         };

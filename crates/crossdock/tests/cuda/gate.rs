@@ -5,8 +5,9 @@ use std::ffi::{c_int, c_uint, c_void};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crossdock::memory::device::Stream;
-use crossdock::memory::{Buffer, DeviceKind};
+use crossdock::buffer::Buffer;
+use crossdock::device::Stream;
+use crossdock::memory::DeviceKind;
 use libloading::Library;
 
 use crate::setting::{memory, mock};

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crossdock::DArray;
+use crossdock::buffer::Buffer;
+use crossdock::device::cuda;
 use crossdock::element::DType;
 use crossdock::exchange::protocol::dlpack::{self, ExportOptions};
 use crossdock::layout::Order;
-use crossdock::memory::device::cuda;
-use crossdock::memory::{Birth, Buffer, DeviceKind, Place};
+use crossdock::memory::{Birth, DeviceKind, Place};
 
 use crate::conformance::{bytes, host, numbers};
 use crate::raw::{self, Current};

@@ -32,15 +32,15 @@ fn subject(kind: DeviceKind, frees: &'static str) -> Subject {
 
 fn exportable() -> Subject {
     setting::begin();
-    of(crossdock::memory::device::cuda::exportable_memory(0).unwrap(), "cuMemFree_v2", false)
+    of(crossdock::device::cuda::exportable_memory(0).unwrap(), "cuMemFree_v2", false)
 }
 
 fn of(
-    memory: std::sync::Arc<dyn crossdock::memory::device::MemoryManager>,
+    memory: std::sync::Arc<dyn crossdock::device::MemoryManager>,
     frees: &'static str,
     is_mappable: bool,
 ) -> Subject {
-    let device = crossdock::memory::device::get(place(DeviceKind::CUDA, 0)).unwrap();
+    let device = crossdock::device::get(place(DeviceKind::CUDA, 0)).unwrap();
     let stream = device.stream().unwrap().unwrap();
     let paused = stream.clone();
     Subject {

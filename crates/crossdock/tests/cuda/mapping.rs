@@ -1,7 +1,8 @@
 //! The same bytes for the host and for devices.
 
-use crossdock::memory::device::{self, Moved, cuda};
-use crossdock::memory::{Birth, Buffer, DeviceKind, LeaseKind, Place};
+use crossdock::buffer::Buffer;
+use crossdock::device::{self, Moved, cuda};
+use crossdock::memory::{Birth, DeviceKind, LeaseKind, Place};
 
 use crate::conformance::{bytes, host, numbers};
 use crate::setting::{beside, memory, mock, place};

@@ -1,7 +1,8 @@
 //! Where memory comes from, and where it goes.
 
-use crossdock::memory::device::{self, cuda};
-use crossdock::memory::{Buffer, DeviceKind, LeaseKind};
+use crossdock::buffer::Buffer;
+use crossdock::device::{self, cuda};
+use crossdock::memory::{DeviceKind, LeaseKind};
 use crossdock_mock_cuda::{Mock, Status};
 
 use crate::conformance::{bytes, numbers};

@@ -1,7 +1,8 @@
 //! Two devices.
 
-use crossdock::memory::device::{self, cuda};
-use crossdock::memory::{Buffer, DeviceKind, copied_bytes};
+use crossdock::buffer::Buffer;
+use crossdock::device::{self, cuda};
+use crossdock::memory::{DeviceKind, copied_bytes};
 
 use crate::conformance::{bytes, numbers};
 use crate::gate;

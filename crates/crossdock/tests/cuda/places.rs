@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use crossdock::memory::device::{self, cuda};
-use crossdock::memory::{Buffer, DeviceKind};
+use crossdock::buffer::Buffer;
+use crossdock::device::{self, cuda};
+use crossdock::memory::DeviceKind;
 
 use crate::conformance::numbers;
 use crate::raw::{self, Current};

@@ -2,9 +2,10 @@
 
 use std::process::Command;
 
-use crossdock::memory::device;
-use crossdock::memory::device::cuda::{self, IpcHandle};
-use crossdock::memory::{Buffer, DeviceKind, LeaseKind};
+use crossdock::buffer::Buffer;
+use crossdock::device;
+use crossdock::device::cuda::{self, IpcHandle};
+use crossdock::memory::{DeviceKind, LeaseKind};
 
 use crate::child::status_of_child;
 use crate::conformance::{bytes, numbers};

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Once, RwLockReadGuard, RwLockWriteGuard};
 use std::time::{Duration, Instant};
 
-use crossdock::memory::device::{self, MemoryManager};
+use crossdock::device::{self, MemoryManager};
 use crossdock::memory::{DeviceKind, Place};
 use crossdock_mock_cuda::Mock;
 

@@ -3,8 +3,9 @@
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;
 
-use crossdock::memory::device::{self, Device, Effect, Stream};
-use crossdock::memory::{Buffer, DeviceKind, LeaseKind};
+use crossdock::buffer::Buffer;
+use crossdock::device::{self, Device, Effect, Stream};
+use crossdock::memory::{DeviceKind, LeaseKind};
 use crossdock_mock_cuda::Status;
 
 use crate::conformance::{bytes, numbers};

@@ -2,8 +2,9 @@
 
 use std::io::{Read, Seek, SeekFrom, Write};
 
-use crossdock::memory::io::{BufferReader, FixedWriter};
-use crossdock::memory::{Buffer, DeviceKind, LeaseKind};
+use crossdock::buffer::Buffer;
+use crossdock::io::{BufferReader, FixedWriter};
+use crossdock::memory::{DeviceKind, LeaseKind};
 
 use crate::conformance::{bytes, numbers};
 use crate::setting::{alone, beside, memory, mock};

@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crossdock::buffer::Buffer;
 use crossdock::element::DType;
 use crossdock::layout::Order;
-use crossdock::memory::Buffer;
 use crossdock::{DArray, Error};
 use crossdock_mock_cuda::{Live, Mock, Status};
 

@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use crossdock::memory::Buffer;
-use crossdock::memory::device::cuda;
-use crossdock::memory::device::{Event, Stream};
+use crossdock::buffer::Buffer;
+use crossdock::device::{Event, Stream, cuda};
 use crossdock_mock_cuda::Status;
 
 use crate::child::status_of_child;

@@ -5,11 +5,12 @@ use std::fs;
 use std::path::Path;
 use std::ptr::NonNull;
 
+use crossdock::buffer::Buffer;
+use crossdock::device;
+use crossdock::device::cuda::{self, IpcHandle};
 use crossdock::element::DType;
 use crossdock::layout::Order;
-use crossdock::memory::device;
-use crossdock::memory::device::cuda::{self, IpcHandle};
-use crossdock::memory::{Birth, Buffer, DeviceKind, Place};
+use crossdock::memory::{Birth, DeviceKind, Place};
 use crossdock::{DArray, Error};
 use crossdock_mock_cuda::{Mock, Status};
 

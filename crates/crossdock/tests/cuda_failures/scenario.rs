@@ -5,11 +5,12 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use crossdock::buffer::Buffer;
+use crossdock::device::cuda::{self, IpcHandle};
+use crossdock::device::{self, Device, Event, MemoryManager};
 use crossdock::element::DType;
 use crossdock::layout::Order;
-use crossdock::memory::device::cuda::{self, IpcHandle};
-use crossdock::memory::device::{self, Device, Event, MemoryManager};
-use crossdock::memory::{Birth, Buffer, DeviceKind, Place};
+use crossdock::memory::{Birth, DeviceKind, Place};
 use crossdock::{Casting, DArray, Error, Result, s};
 use crossdock_mock_cuda::{Live, Mock};
 

@@ -88,7 +88,7 @@ const NOT_REACHED: &[&str] = &["cuModuleUnload"];
 
 /// The names of all functions that the library looks up: texts of its sources that are nothing else.
 pub(crate) fn functions() -> BTreeSet<String> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/memory/device/cuda/enabled");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/device/cuda/enabled");
     let is_name = |text: &&str| {
         let rest = text.strip_prefix("cu").unwrap_or_default();
         rest.starts_with(char::is_uppercase) && rest.chars().all(|c| c.is_alphanumeric() || c == '_')

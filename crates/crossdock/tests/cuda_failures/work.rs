@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use crossdock::memory::device::Event;
-use crossdock::memory::{Buffer, LeaseKind};
+use crossdock::buffer::Buffer;
+use crossdock::device::Event;
+use crossdock::memory::LeaseKind;
 use crossdock_mock_cuda::Status;
 
 use crate::process::{alone, mock};

@@ -4,6 +4,7 @@ use std::error::Error as _;
 use std::slice;
 use std::thread;
 
+use crossdock::buffer::Buffer;
 use crossdock::element::dialect::dlpack::from_dlpack;
 use crossdock::element::{DType, TimeUnit, Value};
 use crossdock::exchange::protocol::dlpack::abi::{
@@ -13,9 +14,7 @@ use crossdock::exchange::protocol::dlpack::{
     ExportOptions, Exported, export_legacy, export_versioned, import_legacy, import_versioned,
 };
 use crossdock::layout::{Layout, Order};
-use crossdock::memory::{
-    Birth, Buffer, Conflict, DeviceKind, LeaseKind, Place, Protocols, copied_bytes_here,
-};
+use crossdock::memory::{Birth, Conflict, DeviceKind, LeaseKind, Place, Protocols, copied_bytes_here};
 use crossdock::view::{CopyPolicy, Reason, Refusal, Request};
 use crossdock::{Array, DArray, s};
 use crossdock_testkit::{Coverage, generate, seed};

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
+use crossdock::buffer::Buffer;
 use crossdock::layout::{Layout, Order};
-use crossdock::memory::Buffer;
 use crossdock::{DArray, Error};
 
 /// A folder of its own for each test, gone with it.

@@ -6,8 +6,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
+use crossdock::buffer::Buffer;
 use crossdock::exchange::files::{OpenOptions, npy};
-use crossdock::memory::Buffer;
 use crossdock::{DArray, Error};
 use crossdock_testkit::{Coverage, seed};
 use fastrand::Rng;

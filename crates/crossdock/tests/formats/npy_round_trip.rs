@@ -3,10 +3,10 @@
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use crossdock::buffer::Buffer;
 use crossdock::element::{ByteOrder, DType, Field, ScalarKind, TimeUnit, Value};
 use crossdock::exchange::files::{OpenOptions, npy};
 use crossdock::layout::{AxisSlice, Layout, Order};
-use crossdock::memory::Buffer;
 use crossdock::{Array, DArray};
 use crossdock_testkit::seed;
 use fastrand::Rng;

@@ -21,12 +21,20 @@ use rules::{Layer, Rules, declared, macros, stem, test_files};
 const LAYERS: &[Layer] = &[
     ("error", &[]),
     ("memory", &["error"]),
+    ("pool", &["error", "memory"]),
+    ("buffer", &["error", "memory", "pool"]),
+    ("device", &["error", "memory", "pool", "buffer"]),
+    ("ledger", &["error", "memory", "pool", "buffer", "device"]),
+    ("io", &["error", "memory", "pool", "buffer", "device"]),
     ("element", &["error", "memory"]),
     ("layout", &["error"]),
-    ("kernel", &["error", "memory", "element", "layout"]),
-    ("array", &["error", "memory", "element", "layout", "kernel"]),
-    ("view", &["error", "memory", "element", "layout", "kernel", "array"]),
-    ("exchange", &["error", "memory", "element", "layout", "kernel", "array", "view"]),
+    ("kernel", &["error", "memory", "pool", "buffer", "device", "element", "layout"]),
+    ("array", &["error", "memory", "pool", "buffer", "device", "element", "layout", "kernel"]),
+    ("view", &["error", "memory", "pool", "buffer", "device", "element", "layout", "kernel", "array"]),
+    (
+        "exchange",
+        &["error", "memory", "pool", "buffer", "device", "element", "layout", "kernel", "array", "view"],
+    ),
 ];
 
 /// The sources of each crate, and its cycles of more than [`cycles::MOST`] files that are still
@@ -36,8 +44,7 @@ const CRATES: &[(&str, &[(&str, usize)])] = &[
     (
         "crates/crossdock/src",
         &[
-            ("memory", 38),
-            ("memory/device", 16),
+            ("device", 16),
             ("array", 9),
             ("exchange/files", 10),
             ("element/dialect/pack", 6),
@@ -47,7 +54,6 @@ const CRATES: &[(&str, &[(&str, usize)])] = &[
             ("kernel", 4),
             ("kernel/copy/tile", 4),
             ("layout", 4),
-            ("memory/device/cuda/enabled", 4),
             ("view", 4),
         ],
     ),
@@ -58,8 +64,7 @@ const CRATES: &[(&str, &[(&str, usize)])] = &[
 ];
 
 /// The files that have [`sizes::LIMIT`] lines of code or more, and how many they may have.
-const LONG: &[(&str, usize)] =
-    &[("crates/crossdock/src/layout/dynamic.rs", 540), ("crates/crossdock/src/memory/allocation.rs", 549)];
+const LONG: &[(&str, usize)] = &[("crates/crossdock/src/layout/dynamic.rs", 540)];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")

@@ -211,7 +211,7 @@ mod tests {
         let planted = [
             ("memory/word.rs", "use crate::layout::Dim;"),
             ("memory/word.rs", "fn f() { crate::exchange::f() }"),
-            ("layout/span.rs", "use crate::memory::Buffer;"),
+            ("layout/span.rs", "use crate::buffer::Buffer;"),
             ("layout/span.rs", "use crate::element::DType;"),
             ("element/dtype.rs", "use crate::layout::Dim;"),
             ("error.rs", "use crate::memory::Conflict;"),

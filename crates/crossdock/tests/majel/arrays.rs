@@ -1,8 +1,9 @@
 //! Arrays of a static type and rank.
 
 use crossdock::array::ArrayOptions;
+use crossdock::buffer::Buffer;
 use crossdock::layout::{FixedLayout, Order};
-use crossdock::memory::{Allocation, Buffer, Place};
+use crossdock::memory::{Allocation, Place};
 use crossdock::{Array, DArray, s};
 
 use crate::{bytes, gpu};

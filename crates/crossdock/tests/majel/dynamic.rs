@@ -1,9 +1,10 @@
 //! Arrays whose dtype and rank are known at run time, their values, and code that is run on them.
 
 use crossdock::array::{Native, PairVisitor, Visitor};
+use crossdock::buffer::Buffer;
 use crossdock::element::{DType, Value};
 use crossdock::layout::{Layout, Order};
-use crossdock::memory::{Allocation, Buffer, Place, default_place};
+use crossdock::memory::{Allocation, Place, default_place};
 use crossdock::{Array, Casting, DArray, dispatch};
 
 use crate::{DEFAULT_PLACE, assert_says, bytes, gpu};

@@ -13,7 +13,8 @@ mod surprises;
 
 use std::sync::{Arc, Mutex, Once};
 
-use crossdock::memory::device::{self, Device, MemoryManager, fenced::FencedDevice};
+use crossdock::device::fenced::FencedDevice;
+use crossdock::device::{self, Device, MemoryManager};
 use crossdock::memory::{DeviceKind, Place};
 use crossdock::{DArray, Error};
 

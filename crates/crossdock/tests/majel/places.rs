@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crossdock::memory::{Allocation, Backing, Buffer, DeviceKind, Place, default_place, set_default_place};
+use crossdock::buffer::Buffer;
+use crossdock::memory::{Allocation, Backing, DeviceKind, Place, default_place, set_default_place};
 
 use crate::{DEFAULT_PLACE, assert_says, gpu, host};
 
@@ -55,7 +56,7 @@ fn code_for_places_matches_on_their_kind() {
 
 #[test]
 fn memory_is_had_of_a_place_and_goes_back_by_itself() {
-    let memory = crossdock::memory::device::memory(gpu(2)).unwrap();
+    let memory = crossdock::device::memory(gpu(2)).unwrap();
     for place in [Place::CPU, gpu(2)] {
         let allocation = Allocation::new(100, place).unwrap();
         assert_eq!(allocation.place(), place);
@@ -130,7 +131,7 @@ fn a_buffer_tells_address_and_place_and_its_clones_keep_the_memory() {
 #[test]
 fn work_of_a_device_is_waited_for_by_whoever_touches_the_bytes() {
     let there = Buffer::from_vec(vec![1u8, 2, 3]).unwrap();
-    let there = there.copy_to(&crossdock::memory::device::memory(gpu(0)).unwrap()).unwrap();
+    let there = there.copy_to(&crossdock::device::memory(gpu(0)).unwrap()).unwrap();
     there.settle().unwrap();
     assert_eq!(there.copy_to(&host()).unwrap().read().unwrap()[..], [1, 2, 3]);
     assert_says(&there.read().unwrap_err(), &["ext_dev:0"]);

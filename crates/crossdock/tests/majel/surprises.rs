@@ -1,9 +1,10 @@
 //! What surprises in Majel, or is not checked there, and what happens here.
 
 use crossdock::array::{Native, Visitor};
+use crossdock::buffer::Buffer;
 use crossdock::element::{DType, Value};
 use crossdock::layout::{FixedLayout, Layout, Order};
-use crossdock::memory::{Allocation, Buffer, Place, default_place};
+use crossdock::memory::{Allocation, Place, default_place};
 use crossdock::{Array, Casting, DArray, s};
 
 use crate::{DEFAULT_PLACE, assert_says, bytes, gpu};

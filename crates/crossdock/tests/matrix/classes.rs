@@ -2,10 +2,12 @@
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use crossdock::buffer::Buffer;
+use crossdock::device::Device;
+use crossdock::device::fenced::FencedDevice;
 use crossdock::element::{DType, Element};
 use crossdock::layout::{Layout, Order};
-use crossdock::memory::device::{Device, fenced::FencedDevice};
-use crossdock::memory::{Buffer, Place};
+use crossdock::memory::Place;
 use crossdock_testkit::Nested;
 
 use crate::twice;
@@ -262,7 +264,7 @@ pub(crate) unsafe fn bytes_at(address: *const u8, nbytes: usize) -> Vec<u8> {
     let inside =
         |buffer: &&Buffer| (buffer.address()..buffer.address() + buffer.nbytes()).contains(&address.addr());
     if let Some(buffer) = fenced_buffers().iter().find(inside) {
-        let host = buffer.copy_to(&crossdock::memory::device::memory(Place::CPU).unwrap()).unwrap();
+        let host = buffer.copy_to(&crossdock::device::memory(Place::CPU).unwrap()).unwrap();
         let at = address.addr() - buffer.address();
         return host.pin().unwrap().to_vec()[at..at + nbytes].to_vec();
     }

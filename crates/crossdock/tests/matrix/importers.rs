@@ -8,12 +8,13 @@ use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 
+use crossdock::buffer::Buffer;
 use crossdock::element::Element;
 use crossdock::exchange::files::{self, npy, raw};
 use crossdock::exchange::protocol::dlpack::{self, abi};
 use crossdock::exchange::protocol::shm;
 use crossdock::layout::Order;
-use crossdock::memory::{Birth, Buffer};
+use crossdock::memory::Birth;
 use crossdock::view::{MemoryView, Producer, Refusal, Request};
 use crossdock::{Array, DArray, Error};
 

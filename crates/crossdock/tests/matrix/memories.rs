@@ -5,8 +5,9 @@ use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
 use crossdock::DArray;
+use crossdock::buffer::Buffer;
 use crossdock::layout::Layout;
-use crossdock::memory::{Backing, Birth, Buffer, MapOptions};
+use crossdock::memory::{Backing, Birth, MapOptions};
 
 use crate::classes::{Kind, Specimen, Swapped, Trade, block};
 use crate::files::{scratch, with_file};

@@ -5,8 +5,10 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead, BufReader, BufWriter, ErrorKind, LineWriter, Read, Seek, SeekFrom, Write};
 use std::path::PathBuf;
 
-use crossdock::memory::io::{BufferReader, BufferWriter, FixedWriter};
-use crossdock::memory::{ALIGNMENT, Buffer, Conflict, LeaseKind, MapOptions, Pool};
+use crossdock::buffer::Buffer;
+use crossdock::io::{BufferReader, BufferWriter, FixedWriter};
+use crossdock::memory::{Conflict, LeaseKind, MapOptions};
+use crossdock::pool::{ALIGNMENT, Pool};
 use crossdock::{Error, Rejected};
 
 /// A file that is there as long as this.

@@ -4,10 +4,11 @@ use std::io::{self, BufRead, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crossdock::Error;
-use crossdock::memory::device::fenced::{FencedDevice, Operation, Ways};
-use crossdock::memory::device::{self, Device};
-use crossdock::memory::io::{BufferReader, FixedWriter};
-use crossdock::memory::{Buffer, LeaseKind, Place};
+use crossdock::buffer::Buffer;
+use crossdock::device::fenced::{FencedDevice, Operation, Ways};
+use crossdock::device::{self, Device};
+use crossdock::io::{BufferReader, FixedWriter};
+use crossdock::memory::{LeaseKind, Place};
 
 /// More than two blocks.
 const NBYTES: usize = 2_500_000;

@@ -4,10 +4,8 @@ use std::error::Error as _;
 use std::sync::mpsc;
 
 use crossdock::Error;
-use crossdock::memory::{
-    Birth, Buffer, Conflict, DeviceKind, LeaseKind, PinGuard, Place, Protocols, ReadGuard, ShareGuard,
-    Wanted, WriteGuard,
-};
+use crossdock::buffer::{Buffer, PinGuard, ReadGuard, ShareGuard, WriteGuard};
+use crossdock::memory::{Birth, Conflict, DeviceKind, LeaseKind, Place, Protocols, Wanted};
 
 const KINDS: [LeaseKind; 4] = [LeaseKind::Read, LeaseKind::Write, LeaseKind::Share, LeaseKind::Pin];
 

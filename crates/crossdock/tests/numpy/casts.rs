@@ -1,8 +1,8 @@
 //! Conversions against NumPy and ml_dtypes, over a corpus that they write.
 
+use crossdock::buffer::Buffer;
 use crossdock::element::{DType, Value};
 use crossdock::layout::{Layout, Order};
-use crossdock::memory::Buffer;
 use crossdock::{Casting, DArray, s};
 use crossdock_testkit::python;
 use serde_json::Value as Json;

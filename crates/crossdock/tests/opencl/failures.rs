@@ -6,10 +6,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
+use crossdock::buffer::Buffer;
+use crossdock::device::{self, Device, opencl};
 use crossdock::element::Element;
 use crossdock::layout::{Layout, Order};
-use crossdock::memory::device::{self, Device, opencl};
-use crossdock::memory::{Birth, Buffer, LeaseKind, Place};
+use crossdock::memory::{Birth, LeaseKind, Place};
 use crossdock::{DArray, Error};
 use crossdock_testkit::missing;
 use opencl_sys::{CL_MEM_OBJECT_ALLOCATION_FAILURE, CL_OUT_OF_HOST_MEMORY, cl_int};

@@ -17,7 +17,7 @@ mod tensors;
 use std::sync::Arc;
 
 use conformance::Subject;
-use crossdock::memory::device::{self, Device, opencl};
+use crossdock::device::{self, Device, opencl};
 use crossdock_testkit::missing;
 
 /// The first device.

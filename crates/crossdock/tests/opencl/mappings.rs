@@ -1,7 +1,8 @@
 //! Memory that the processor and the device have in common.
 
-use crossdock::memory::device::{self, Moved, opencl};
-use crossdock::memory::{Birth, Buffer, LeaseKind, Place, copied_bytes_here};
+use crossdock::buffer::Buffer;
+use crossdock::device::{self, Moved, opencl};
+use crossdock::memory::{Birth, LeaseKind, Place, copied_bytes_here};
 
 use crate::conformance::{beside, bytes, host, numbers};
 use crate::raw::Library;

@@ -2,10 +2,11 @@
 
 use std::ffi::c_void;
 
+use crossdock::buffer::Buffer;
+use crossdock::device::opencl;
 use crossdock::element::DType;
 use crossdock::layout::{Layout, Order};
-use crossdock::memory::device::opencl;
-use crossdock::memory::{Birth, Buffer, DeviceKind, LeaseKind, Place};
+use crossdock::memory::{Birth, DeviceKind, LeaseKind, Place};
 use crossdock::{Casting, DArray, s};
 
 use crate::conformance::{beside, bytes, host, numbers};

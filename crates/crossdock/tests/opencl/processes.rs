@@ -3,8 +3,9 @@
 use std::ffi::OsStr;
 use std::process::Command;
 
-use crossdock::memory::device::{self, opencl};
-use crossdock::memory::{Buffer, DeviceKind, LeaseKind, Place};
+use crossdock::buffer::Buffer;
+use crossdock::device::{self, opencl};
+use crossdock::memory::{DeviceKind, LeaseKind, Place};
 
 use crate::child::status_of_child;
 use crate::conformance::{bytes, host, numbers};

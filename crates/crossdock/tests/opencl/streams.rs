@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use crossdock::memory::Buffer;
-use crossdock::memory::device::Stream;
+use crossdock::buffer::Buffer;
+use crossdock::device::Stream;
 use opencl_sys::{CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE, CL_QUEUE_PROFILING_ENABLE};
 
 use crate::conformance::{beside, bytes, numbers};
@@ -35,7 +35,7 @@ fn another_programs_queue_does_our_copies_in_the_order_in_which_they_were_put() 
         let object = foreign.buffer(&[0; 50_000]);
         // SAFETY: a memory object that is alive, and that its owner leaves alone.
         let there = unsafe {
-            crossdock::memory::device::opencl::import(object, device.place(), crossdock::memory::Birth::Sole)
+            crossdock::device::opencl::import(object, device.place(), crossdock::memory::Birth::Sole)
         }
         .unwrap();
         let (here, back) = (Buffer::from_vec(numbers(50_000)).unwrap(), Buffer::zeroed(50_000).unwrap());

@@ -1,10 +1,12 @@
 //! DLPack on OpenCL: memory objects change hands with the byte at which the elements begin, and streams by their handles.
 
+use crossdock::buffer::Buffer;
+use crossdock::device;
 use crossdock::element::DType;
 use crossdock::exchange::protocol::dlpack::abi::{DLManagedTensorVersioned, IS_COPIED, READ_ONLY};
 use crossdock::exchange::protocol::dlpack::{self, ExportOptions, Exported};
 use crossdock::layout::Order;
-use crossdock::memory::{Birth, Buffer, LeaseKind, Place, device};
+use crossdock::memory::{Birth, LeaseKind, Place};
 use crossdock::view::{CopyPolicy, Synchronization};
 use crossdock::{Array, DArray, s};
 

@@ -3,10 +3,12 @@
 use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd};
 
+use crossdock::buffer::Buffer;
+use crossdock::device::fenced::FencedDevice;
+use crossdock::device::{self, Device};
 use crossdock::element::DType;
 use crossdock::layout::{Layout, Order};
-use crossdock::memory::device::{Device, fenced::FencedDevice};
-use crossdock::memory::{Birth, Buffer, MapOptions, Place, copied_bytes_here, device};
+use crossdock::memory::{Birth, MapOptions, Place, copied_bytes_here};
 use crossdock::{Array, Casting, DArray, s};
 
 use crate::{Block, numbers, over};

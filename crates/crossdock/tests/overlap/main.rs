@@ -6,9 +6,10 @@ mod random;
 mod roads;
 mod strides;
 
+use crossdock::buffer::Buffer;
 use crossdock::element::DType;
 use crossdock::layout::Layout;
-use crossdock::memory::{Birth, Buffer, Place};
+use crossdock::memory::{Birth, Place};
 use crossdock::{Array, DArray};
 use crossdock_testkit::cases;
 

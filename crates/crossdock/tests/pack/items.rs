@@ -1,9 +1,9 @@
 //! Reading and writing the numbers of an item.
 
 use crate::oracle;
+use crossdock::buffer::Buffer;
 use crossdock::element::dialect::pack::{self, Component, Member};
 use crossdock::element::{DType, Value};
-use crossdock::memory::Buffer;
 use crossdock_testkit::{Coverage, seed};
 use fastrand::Rng;
 

@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use allocator_api2::alloc::{AllocError, Allocator};
-use crossdock::memory::{AllocOptions, Buffer, Pool};
+use crossdock::buffer::Buffer;
+use crossdock::pool::{AllocOptions, Pool};
 
 use crate::counting::root;
 use crate::{Root, cases};

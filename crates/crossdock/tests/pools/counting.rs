@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use allocator_api2::alloc::{AllocError, Allocator, Global};
-use crossdock::memory::Pool;
+use crossdock::pool::Pool;
 
 use crate::Root;
 

@@ -3,7 +3,8 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use crossdock::memory::{AllocOptions, Buffer, Pool};
+use crossdock::buffer::Buffer;
+use crossdock::pool::{AllocOptions, Pool};
 use fastrand::Rng;
 
 use crate::{cases, counting};

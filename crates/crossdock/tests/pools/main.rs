@@ -11,7 +11,7 @@ mod schedule;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use crossdock::memory::Pool;
+use crossdock::pool::Pool;
 use crossdock_testkit::cases;
 
 /// A pool of its own.

@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc;
 use std::time::Duration;
 
-use crossdock::memory::{AllocOptions, Buffer, MutableBuffer, Pool};
+use crossdock::buffer::{Buffer, MutableBuffer};
+use crossdock::pool::{AllocOptions, Pool};
 use crossdock_testkit::{Coverage, seed};
 use fastrand::Rng;
 

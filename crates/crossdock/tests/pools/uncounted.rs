@@ -1,6 +1,6 @@
 //! Without the feature for allocators of our own, nobody counts.
 
-use crossdock::memory::Pool;
+use crossdock::pool::Pool;
 
 use crate::Root;
 

@@ -8,8 +8,9 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::net::UnixStream;
 
 use crossdock::DArray;
+use crossdock::buffer::Buffer;
 use crossdock::exchange::protocol::shm::{self, Description, ReceiveOptions};
-use crossdock::memory::{Buffer, MapOptions};
+use crossdock::memory::MapOptions;
 use crossdock_testkit::held;
 
 const TIB: u64 = 1 << 40;

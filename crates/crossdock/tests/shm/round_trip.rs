@@ -6,10 +6,11 @@ use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixStream;
 
 use crossdock::DArray;
+use crossdock::buffer::Buffer;
 use crossdock::element::{ByteOrder, DType, Field};
 use crossdock::exchange::protocol::shm;
 use crossdock::layout::Layout;
-use crossdock::memory::{Birth, Buffer, copied_bytes_here};
+use crossdock::memory::{Birth, copied_bytes_here};
 use crossdock::view::Request;
 use crossdock_testkit::{Coverage, Placed, generate, seed};
 use fastrand::Rng;

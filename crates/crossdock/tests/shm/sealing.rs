@@ -5,10 +5,11 @@ use std::io::Write;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 
+use crossdock::buffer::Buffer;
 use crossdock::element::DType;
 use crossdock::exchange::protocol::shm;
 use crossdock::layout::{Layout, Order};
-use crossdock::memory::{Backing, Birth, Buffer, Conflict, MapOptions};
+use crossdock::memory::{Backing, Birth, Conflict, MapOptions};
 use crossdock::view::Request;
 use crossdock::{Array, DArray};
 use crossdock_testkit::held;

@@ -10,10 +10,11 @@ use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::time::Duration;
 
+use crossdock::buffer::Buffer;
 use crossdock::element::DType;
 use crossdock::exchange::protocol::shm::{self, Description};
 use crossdock::layout::Order;
-use crossdock::memory::{Birth, Buffer, MapOptions};
+use crossdock::memory::{Birth, MapOptions};
 use crossdock::view::{CopyPolicy, Request};
 use crossdock::{Array, DArray, Error};
 use crossdock_testkit::held;

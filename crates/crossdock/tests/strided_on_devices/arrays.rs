@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use crossdock::array::{ArrayOptions, CopyPolicy};
+use crossdock::buffer::Buffer;
+use crossdock::device::{self, Device, MemoryManager, Moved};
 use crossdock::element::{ByteOrder, DType, Element as _};
 use crossdock::layout::Order;
-use crossdock::memory::device::{self, Device, MemoryManager, Moved};
-use crossdock::memory::{Buffer, Place, copied_bytes_here};
+use crossdock::memory::{Place, copied_bytes_here};
 use crossdock::view::{Reason, Request};
 use crossdock::{Array, Casting, DArray, s};
 

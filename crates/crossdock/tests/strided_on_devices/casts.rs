@@ -1,8 +1,9 @@
 //! Numbers that become others on a device: the bytes, and the refusals, are the processor's.
 
+use crossdock::device;
 use crossdock::element::{ByteOrder, DType, ScalarKind};
 use crossdock::layout::Order;
-use crossdock::memory::{Place, device};
+use crossdock::memory::Place;
 use crossdock::{Array, Casting, DArray, s};
 use crossdock_testkit::{Coverage, seed};
 use fastrand::Rng;
@@ -51,7 +52,7 @@ fn numbers(rng: &mut Rng, kind: ScalarKind, order: ByteOrder) -> DArray {
     let mut random = vec![0; 60 * dtype.itemsize()];
     rng.fill(&mut random);
     let random = DArray::from_buffer(
-        crossdock::memory::Buffer::from_vec(random).unwrap(),
+        crossdock::buffer::Buffer::from_vec(random).unwrap(),
         dtype.clone(),
         crossdock::layout::Layout::contiguous(&[60], dtype.itemsize(), Order::RowMajor).unwrap(),
         0,

@@ -10,7 +10,7 @@ mod records;
 
 use std::sync::Arc;
 
-use crossdock::memory::device::{self, Device};
+use crossdock::device::{self, Device};
 use crossdock_testkit::cases;
 
 /// The devices that do strided work here.

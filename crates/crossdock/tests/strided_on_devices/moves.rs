@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use crossdock::buffer::Buffer;
+use crossdock::device::{self, Device, MemoryManager};
 use crossdock::element::{ByteOrder, DType, ScalarKind, Value};
 use crossdock::layout::{Layout, Order};
-use crossdock::memory::device::{Device, MemoryManager};
-use crossdock::memory::{Buffer, Place, device};
+use crossdock::memory::Place;
 use crossdock::{Casting, DArray};
 use crossdock_testkit::{Coverage, seed};
 use fastrand::Rng;

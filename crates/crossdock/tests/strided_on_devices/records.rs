@@ -1,8 +1,9 @@
 //! Records and sub-arrays on a device: by the names of their fields, and told of as the processor tells.
 
+use crossdock::device;
 use crossdock::element::{DType, Field};
 use crossdock::layout::Order;
-use crossdock::memory::{Place, device};
+use crossdock::memory::Place;
 use crossdock::{Array, Casting, DArray, s};
 
 use crate::devices;

@@ -9,9 +9,10 @@ use std::ptr;
 use std::sync::{Mutex, MutexGuard};
 
 use crossdock::DArray;
+use crossdock::buffer::Buffer;
 use crossdock::element::DType;
 use crossdock::layout::{Layout, Order};
-use crossdock::memory::{self, Birth, Buffer, Place};
+use crossdock::memory::{self, Birth, Place};
 use magnus::rb_sys::{AsRawValue, FromRawValue, protect};
 use magnus::{RArray, RClass, RModule, Ruby, TryConvert, Value, function, prelude::*};
 use rb_sys::VALUE;

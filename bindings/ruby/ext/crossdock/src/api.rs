@@ -5,10 +5,11 @@ use core::mem::offset_of;
 use std::slice;
 
 use crossdock::DArray;
+use crossdock::buffer::Buffer;
 use crossdock::element::DType;
 use crossdock::exchange::protocol::memory_view::View;
 use crossdock::layout::{Layout, Order};
-use crossdock::memory::{Birth, Buffer, Place};
+use crossdock::memory::{Birth, Place};
 use magnus::rb_sys::{AsRawValue, FromRawValue, protect};
 use magnus::{RModule, Ruby, Value, kwargs, prelude::*};
 use rb_sys::{VALUE, rb_data_typed_object_wrap, rb_memory_view_t, rbimpl_typeddata_flags};

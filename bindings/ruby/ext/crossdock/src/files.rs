@@ -6,10 +6,10 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
 use crossdock::DArray;
+use crossdock::buffer::Buffer;
 use crossdock::exchange::files::npz::Compression;
 use crossdock::exchange::files::{Format, NewFile, OpenOptions, jpeg, npy, npz, png, safetensors};
 use crossdock::layout::Order;
-use crossdock::memory::Buffer;
 use magnus::rb_sys::{FromRawValue, protect};
 use magnus::{RClass, RHash, RModule, RString, Ruby, Value, function, kwargs, method, prelude::*};
 

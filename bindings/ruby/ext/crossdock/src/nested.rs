@@ -1,8 +1,8 @@
 //! Arrays made of nested Ruby arrays: looked at once for shape and kind, and once for the numbers.
 
+use crossdock::buffer::Buffer;
 use crossdock::element::{DType, Value as Element};
 use crossdock::layout::{Layout, MAX_RANK, Order};
-use crossdock::memory::Buffer;
 use crossdock::{Casting, DArray};
 use magnus::rb_sys::AsRawValue;
 use magnus::{Float, Integer, RArray, RString, Ruby, Value, prelude::*};

@@ -4,9 +4,10 @@
 //! locked while it is lent, as Ruby locks one that it reads into: whoever would change it meanwhile gets a RuntimeError.
 
 use crossdock::DArray;
+use crossdock::buffer::Buffer;
 use crossdock::element::DType;
 use crossdock::layout::Layout;
-use crossdock::memory::{Birth, Buffer, Place};
+use crossdock::memory::{Birth, Place};
 use magnus::rb_sys::{AsRawValue, protect};
 use magnus::{RClass, RString, Ruby, TryConvert, Value, method, prelude::*};
 use rb_sys::{RSTRING_LEN, RSTRING_PTR, VALUE, rb_str_locktmp, rb_str_unlocktmp};

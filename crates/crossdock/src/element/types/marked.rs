@@ -201,7 +201,7 @@ marked! {
     ///
     /// ```
     /// use crossdock::element::{Be, DType};
-    /// use crossdock::{Array, DArray, layout::Layout, memory::Buffer};
+    /// use crossdock::{Array, DArray, buffer::Buffer, layout::Layout};
     ///
     /// let wire = Buffer::from_vec(vec![0u8, 0, 1, 2, 0xff, 0xff, 0xff, 0xfe, 9])?; // from a socket, say
     /// let layout = Layout::new(&[2], &[4], 4)?;

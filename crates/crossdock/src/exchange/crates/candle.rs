@@ -178,7 +178,8 @@ fn too_far(layout: &Layout) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::memory::{Buffer, copied_bytes};
+    use crate::buffer::Buffer;
+    use crate::memory::copied_bytes;
     use crate::s;
     use candle_core::{CudaStorage, Device, InplaceOp1, MetalStorage};
 

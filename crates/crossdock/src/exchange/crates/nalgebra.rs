@@ -330,7 +330,7 @@ to_views!(1, [], U1);
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::memory::Buffer;
+    use crate::buffer::Buffer;
     use crate::s;
     use nalgebra::{
         DMatrixView, DMatrixViewMut, DVectorView, DVectorViewMut, Matrix2, Matrix2x3, Matrix3, Matrix3xX,

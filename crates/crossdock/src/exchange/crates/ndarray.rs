@@ -21,12 +21,13 @@ use std::ptr::NonNull;
 use ndarray::{ArcArray, Axis, Dim, Dimension, IntoDimension, ShapeBuilder};
 
 use crate::array::{Array, ArrayPin, ArrayShare, ArrayView, ArrayViewMut};
+use crate::buffer::Buffer;
 use crate::element::Element;
 use crate::error::{Error, Rejected, Result};
 use crate::exchange::crates::steps;
 use crate::layout::{FixedLayout, Order};
 use crate::memory::racy::{Pinned, Shared};
-use crate::memory::{Birth, Buffer, Place};
+use crate::memory::{Birth, Place};
 
 /// `ndarray`'s strides, in elements, as ours, in bytes.
 fn layout_of<T: Element, const D: usize>(shape: &[usize], strides: &[isize]) -> Result<FixedLayout<D>> {

@@ -14,10 +14,11 @@
 //! (`exchange::files::safetensors`, which needs no such word, reads a header by itself):
 //!
 //! ```
-//! use crossdock::array::{Array, ArrayView, CopyPolicy};
-//! use crossdock::exchange::LeasedTensor;
-//! use crossdock::memory::{Buffer, MapOptions, copied_bytes};
 //! use crossdock::DArray;
+//! use crossdock::array::{Array, ArrayView, CopyPolicy};
+//! use crossdock::buffer::Buffer;
+//! use crossdock::exchange::LeasedTensor;
+//! use crossdock::memory::{MapOptions, copied_bytes};
 //! use safetensors::SafeTensors;
 //!
 //! # let path = std::env::temp_dir().join(format!("crossdock-types-{}.safetensors", std::process::id()));
@@ -51,11 +52,11 @@ use serde::de::value::{Error as NameError, StrDeserializer};
 use serde::de::{Deserialize, IntoDeserializer};
 
 use crate::array::{ArrayView, CopyPolicy, DArray, other_dtype};
+use crate::buffer::{Buffer, BufferView};
 use crate::element::dialect::safetensors::Stored;
 use crate::element::{DType, Element};
 use crate::error::{Error, Kind, Rejected, Result};
 use crate::layout::{Layout, Order};
-use crate::memory::{Buffer, BufferView};
 use crate::view::{MemoryView, Producer, Request, view};
 
 /// What the crate calls so, where an element has bytes of its own.

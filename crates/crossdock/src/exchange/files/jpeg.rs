@@ -14,6 +14,7 @@ use image::error::{DecodingError, ImageFormatHint};
 use image::{ExtendedColorType, ImageError, ImageFormat};
 
 use crate::array::DArray;
+use crate::buffer::Buffer;
 use crate::element::ScalarKind::UInt8;
 use crate::error::Result;
 use crate::exchange::files::contents::Contents;
@@ -22,7 +23,6 @@ use crate::exchange::files::new_file;
 use crate::exchange::files::options::OpenOptions;
 use crate::exchange::files::pinned::Pinned;
 use crate::exchange::files::pixels::{self, Codec, Samples};
-use crate::memory::Buffer;
 
 const CODEC: Codec = Codec {
     format: Format::Jpeg,

@@ -5,11 +5,12 @@ use std::fs::File;
 use std::path::Path;
 
 use crate::array::DArray;
+use crate::buffer::Buffer;
 use crate::error::{Error, Kind, Result};
 use crate::exchange::files::contents::Contents;
 use crate::exchange::files::format::Format;
 use crate::exchange::files::{magic, npy, shown, source};
-use crate::memory::{Buffer, MapOptions};
+use crate::memory::MapOptions;
 
 /// The most bytes that one array may take when it is decompressed, unless another limit is set: 16 GiB.
 const LIMIT: u64 = 16 << 30;

@@ -3,8 +3,8 @@
 
 use std::io::{self, Read, Seek, SeekFrom};
 
+use crate::buffer::{Buffer, PinGuard};
 use crate::error::{Error, Kind, Result};
-use crate::memory::{Buffer, PinGuard};
 
 /// The bytes of a buffer, with a position. Each read loads what lies there at that moment, and fails where a guarded file shrank.
 #[derive(Debug)]

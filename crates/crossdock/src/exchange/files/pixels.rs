@@ -5,6 +5,7 @@ use std::io::{BufReader, Write};
 use image::{ColorType, ExtendedColorType, ImageDecoder, ImageEncoder, ImageError};
 
 use crate::array::{Casting, DArray};
+use crate::buffer::Buffer;
 use crate::element::{DType, ScalarKind};
 use crate::error::{Error, Kind, Result};
 use crate::exchange::files::contents::{Contents, Encoded, Entry};
@@ -12,7 +13,7 @@ use crate::exchange::files::format::Format;
 use crate::exchange::files::new_file::write_error;
 use crate::exchange::files::pinned::{Pinned, decode_error};
 use crate::layout::{Layout, Order};
-use crate::memory::{Buffer, count_copied};
+use crate::memory::count_copied;
 
 /// Reads what stands in front of the pixels.
 type Open = fn(BufReader<Pinned>) -> Result<Box<dyn ImageDecoder>, ImageError>;

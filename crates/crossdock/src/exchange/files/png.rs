@@ -13,6 +13,7 @@ use image::ExtendedColorType;
 use image::codecs::png::{PngDecoder, PngEncoder};
 
 use crate::array::DArray;
+use crate::buffer::Buffer;
 use crate::element::ScalarKind::{UInt8, UInt16};
 use crate::error::{Error, Kind, Result};
 use crate::exchange::files::contents::Contents;
@@ -21,7 +22,6 @@ use crate::exchange::files::new_file;
 use crate::exchange::files::options::OpenOptions;
 use crate::exchange::files::pinned::Pinned;
 use crate::exchange::files::pixels::{self, Codec, Samples};
-use crate::memory::Buffer;
 
 const CODEC: Codec = Codec {
     format: Format::Png,

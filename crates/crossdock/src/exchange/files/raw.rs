@@ -10,13 +10,14 @@ use std::path::Path;
 use std::str::FromStr;
 
 use crate::array::DArray;
+use crate::buffer::Buffer;
 use crate::element::DType;
 use crate::element::dialect::typestr;
 use crate::error::{Error, Kind, Result, short};
 use crate::exchange::files::options::OpenOptions;
 use crate::exchange::files::{elements, new_file, shown, source};
 use crate::layout::{Layout, Order};
-use crate::memory::{Buffer, LeaseKind};
+use crate::memory::LeaseKind;
 
 /// What the bytes of a raw file are.
 ///

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use crate::buffer::Buffer;
+use crate::device::{Event, MemoryManager, Stream, copy_aside, in_order, settle_before};
 use crate::element::Value;
 use crate::error::{Error, Result};
 use crate::kernel::device::cast::NONE_REFUSED;
@@ -12,8 +14,7 @@ use crate::kernel::device::{Engine, Operand, Work};
 use crate::kernel::records::has_gaps;
 use crate::kernel::{Casting, Gaps, in_element, index_of};
 use crate::layout::Layout;
-use crate::memory::device::{Event, MemoryManager, Stream, copy_aside, in_order, settle_before};
-use crate::memory::{Buffer, LeaseKind, count_copied};
+use crate::memory::{LeaseKind, count_copied};
 
 /// Converts the elements of one array to those of another of the same shape, both in memory that the engine reaches, which do not overlap:
 /// records by the names of their fields, sub-arrays element by element, scalars as `casting` says. Copies, and counts, what it writes.

@@ -33,12 +33,13 @@ use std::sync::Arc;
 pub(crate) use self::convert::{convert, fill};
 use self::ends::Start;
 use self::steps::Step;
+use crate::buffer::Buffer;
+use crate::device::pending::{Held, Leases};
+use crate::device::{Event, Hold, MemoryManager, Orphans, Stream};
 use crate::element::DType;
 use crate::error::Result;
 use crate::layout::Layout;
-use crate::memory::device::pending::{Held, Leases};
-use crate::memory::device::{Event, Hold, MemoryManager, Orphans, Stream};
-use crate::memory::{Buffer, count_copied};
+use crate::memory::count_copied;
 
 /// Elements in memory of a device: element 0 lies `offset` bytes into the buffer, which has all bytes that the layout reaches from there.
 #[derive(Clone, Copy)]

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::error::{Error, Result};
 use crate::memory::fork::ForkLock;
-use crate::memory::overlap::{Extent, Space};
+use crate::memory::overlap::extent::{Extent, Space};
 
 /// Registers, while it lives, that two extents are the same bytes: a mapping and the file behind
 /// it, or host memory and the address at which a device sees it. It must be dropped before the

@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::os::unix::fs::FileExt;
 
 use crate::memory::fault::page_size;
-use crate::memory::overlap::Extent;
+use crate::memory::overlap::extent::Extent;
 
 /// The most pages that are looked at one by one: 16 MiB. Larger memory is found in the list of
 /// mappings, which takes less time than copying it.

@@ -12,97 +12,16 @@
 //! Rows behind pointers that lie among the other operand's addresses are compared by address only.
 
 mod elsewhere;
+mod extent;
 #[cfg(all(target_os = "linux", not(miri)))]
 mod maps;
 
 pub(crate) use elsewhere::Elsewhere;
+pub(crate) use extent::Extent;
 
-use crate::memory::allocation::Header;
-use crate::memory::device::Attached;
-use crate::memory::{Backing, DeviceKind, Handle, Lease, Place};
-
-/// What a position counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Space {
-    /// Addresses of the CPU. CUDA, ROCm and oneAPI allocate in the same address space.
-    Unified,
-    /// Addresses of another device, which mean nothing elsewhere.
-    Of(Place),
-    /// Bytes of a driver's object.
-    Object(DeviceKind, usize),
-    /// Bytes of a file or of shared memory, by device and inode.
-    File(u64, u64),
-}
-
-impl Space {
-    fn of(place: Place) -> Self {
-        match place.kind() {
-            DeviceKind::CUDA | DeviceKind::ROCM | DeviceKind::ROCM_HOST | DeviceKind::ONEAPI => Self::Unified,
-            _ if place.is_host() => Self::Unified,
-            _ => Self::Of(place),
-        }
-    }
-}
-
-/// The bytes that an operand may touch, gaps included.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Extent {
-    space: Space,
-    start: u64,
-    nbytes: u64,
-}
-
-impl Extent {
-    /// `nbytes` bytes at an address of the handle's memory.
-    pub(crate) fn of(handle: &Handle, address: usize, nbytes: usize) -> Self {
-        Self::at(handle.header().place(), || handle.device(), address, nbytes)
-    }
-
-    /// Like [`Extent::of`], for memory under a lease.
-    pub(crate) fn of_lease(lease: &Lease, address: usize, nbytes: usize) -> Self {
-        Self::at(lease.header().place(), || lease.device(), address, nbytes)
-    }
-
-    /// Bytes of a driver's object, for devices of this kind.
-    #[cfg(feature = "opencl")]
-    pub(crate) fn of_object(kind: DeviceKind, object: usize, offset: usize, nbytes: usize) -> Self {
-        Self { space: Space::Object(kind, object), start: offset as u64, nbytes: nbytes as u64 }
-    }
-
-    /// Addresses of the host.
-    pub(crate) fn of_host(address: usize, nbytes: usize) -> Self {
-        Self { space: Space::Unified, start: address as u64, nbytes: nbytes as u64 }
-    }
-
-    /// Bytes of a file or of shared memory, by the numbers of its device and inode.
-    pub(crate) fn of_file((device, inode): (u64, u64), offset: u64, nbytes: usize) -> Self {
-        Self { space: Space::File(device, inode), start: offset, nbytes: nbytes as u64 }
-    }
-
-    fn at(place: Place, device: impl FnOnce() -> Option<Attached>, address: usize, nbytes: usize) -> Self {
-        let space = Space::of(place);
-        if space != Space::Unified
-            && let Some(attached) = device()
-            && !attached.object.is_null()
-        {
-            let space = Space::Object(place.kind(), attached.object.addr());
-            let start = address.wrapping_sub(attached.base.addr().get());
-            return Self { space, start: start as u64, nbytes: nbytes as u64 };
-        }
-        Self { space, start: address as u64, nbytes: nbytes as u64 }
-    }
-
-    fn end(&self) -> u64 {
-        self.start.saturating_add(self.nbytes)
-    }
-
-    /// The bytes in common, if there are any.
-    fn common(&self, other: &Self) -> Option<Self> {
-        let (start, end) = (self.start.max(other.start), self.end().min(other.end()));
-        let is_some = self.space == other.space && start < end;
-        is_some.then(|| Self { space: self.space, start, nbytes: end - start })
-    }
-}
+use crate::memory::header::Header;
+use crate::memory::overlap::extent::Space;
+use crate::memory::place::Backing;
 
 /// Whether two extents may have a byte in common. `false` is certain; `true` may be due to gaps.
 /// O(1); where memory is mapped twice in this process, O(log of the mappings) plus the mappings

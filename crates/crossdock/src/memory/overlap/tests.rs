@@ -4,6 +4,10 @@ use std::collections::BTreeSet;
 use std::ptr::{self, NonNull};
 
 use super::*;
+#[cfg(all(target_os = "linux", not(miri)))]
+use crate::memory::handle::Handle;
+use crate::memory::header::Attached;
+use crate::memory::place::{DeviceKind, Place};
 
 fn host(start: usize, nbytes: usize) -> Extent {
     Extent::of_host(start, nbytes)
@@ -73,7 +77,7 @@ fn memory_of_a_device_without_addresses_is_known_by_its_object() {
     let base = NonNull::new(ptr::without_provenance_mut::<u8>(4096)).unwrap();
     let at = |kind, object: usize| {
         let object = ptr::without_provenance_mut(object);
-        let attached = Attached { manager: crate::memory::device::shared_memory(), object, base };
+        let attached = Attached { manager: &(), object, base };
         Extent::at(Place::new(kind, 0), || Some(attached), 4196, 8)
     };
     let of_object = Extent { space: Space::Object(DeviceKind::OPENCL, 7), start: 100, nbytes: 8 };
@@ -205,7 +209,7 @@ fn imported_memory_is_asked_for_once_and_known_to_be_private_from_then_on() {
             let (ptr, nbytes) = (block.as_mut_ptr(), block.len());
             // SAFETY: the block outlives the handles, and is not accessed meanwhile.
             let buffer = unsafe {
-                crate::memory::Buffer::from_foreign(
+                crate::buffer::Buffer::from_foreign(
                     ptr,
                     nbytes,
                     Place::CPU,
@@ -223,14 +227,14 @@ fn imported_memory_is_asked_for_once_and_known_to_be_private_from_then_on() {
     let operands: Vec<Operand<'_>> =
         imported.iter().map(|handle| Operand { header: handle.header(), extent: operand(handle) }).collect();
     // Nothing is asked if one operand is the library's own, on a device, or empty.
-    let own = crate::memory::Buffer::from_vec(vec![0u8; 100]).unwrap().into_parts().0;
+    let own = crate::buffer::Buffer::from_vec(vec![0u8; 100]).unwrap().into_parts().0;
     let own = Operand { header: own.header(), extent: operand(&own) };
     let device = {
         let at = ptr::without_provenance_mut(4096);
         let place = Place::new(DeviceKind::CUDA, 0);
         // SAFETY: no access to the memory is made.
         let buffer = unsafe {
-            crate::memory::Buffer::from_foreign(at, 64, place, crate::memory::Birth::Aliased, || {})
+            crate::buffer::Buffer::from_foreign(at, 64, place, crate::memory::Birth::Aliased, || {})
         };
         buffer.unwrap().into_parts().0
     };

@@ -4,9 +4,12 @@ use std::ops::Deref;
 use std::ptr::NonNull;
 
 use crate::error::{Error, Result, try_box};
-use crate::memory::Pod;
-use crate::memory::allocation::{Birth, Handle, Keep, Region, adopt, release_quietly};
+use crate::memory::handle::Handle;
+use crate::memory::header::{Birth, Region};
+use crate::memory::owner::keep::{Keep, adopt};
 use crate::memory::place::{Backing, Place};
+use crate::memory::pod::Pod;
+use crate::memory::release::release_quietly;
 
 /// An owner moved to an address of its own, so that a slice which lies within the owner itself stays where it is.
 ///

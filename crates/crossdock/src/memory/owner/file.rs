@@ -6,15 +6,18 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
 
 use crate::error::{Error, Kind, Result};
-use crate::memory::allocation::{Birth, Descriptor, Handle, Keep, Region, adopt};
 use crate::memory::fault;
+use crate::memory::handle::Handle;
+use crate::memory::header::{Birth, Descriptor, Region};
 use crate::memory::overlap::{Elsewhere, Extent};
+use crate::memory::owner::keep::{Keep, adopt};
 use crate::memory::place::{Backing, Place};
 
 /// How to map a file.
 ///
 /// ```
-/// use crossdock::memory::{Buffer, MapOptions};
+/// use crossdock::buffer::Buffer;
+/// use crossdock::memory::MapOptions;
 /// # let path = std::env::temp_dir().join(format!("crossdock-map-{}", std::process::id()));
 /// # std::fs::write(&path, b"0123456789")?;
 /// let file = std::fs::File::open(&path)?;
@@ -55,7 +58,7 @@ impl MapOptions {
     }
 
     /// Turns the fault that comes of a file shrinking under its map into an error that
-    /// [`Buffer::fault`](crate::memory::Buffer::fault) tells, in place of the end of the process. Bytes that are gone
+    /// [`Buffer::fault`](crate::buffer::Buffer::fault) tells, in place of the end of the process. Bytes that are gone
     /// read as zero.
     ///
     /// It installs a handler of `SIGBUS` for the process; a fault elsewhere goes on to the handler before it. At most 128

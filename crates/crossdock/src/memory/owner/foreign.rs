@@ -3,8 +3,11 @@
 use std::ptr::NonNull;
 
 use crate::error::{Error, Kind, Result};
-use crate::memory::allocation::{Birth, Handle, Keep, Region, adopt, release_quietly};
+use crate::memory::handle::Handle;
+use crate::memory::header::{Birth, Region};
+use crate::memory::owner::keep::{Keep, adopt};
 use crate::memory::place::{Backing, Place};
+use crate::memory::release::release_quietly;
 
 /// Called once, on whichever thread the last holder goes.
 struct Release<F>(F);

@@ -3,6 +3,7 @@
 mod adopted;
 mod file;
 mod foreign;
+mod keep;
 mod part;
 mod shared;
 mod vec;
@@ -11,6 +12,7 @@ pub(crate) use adopted::{adopt_owner, adopt_static};
 pub use file::MapOptions;
 pub(crate) use file::map_file;
 pub(crate) use foreign::adopt_foreign;
+pub(crate) use keep::{Keep, MALLOC_ALIGNMENT, adopt};
 pub(crate) use part::adopt_part;
 pub(crate) use shared::{
     NotSealed, allocate_shared, deny_new_writers, is_closed_to_writers, map_shared, seal,

@@ -1,8 +1,9 @@
 //! A part of a region that was divided into disjoint allocations.
 
 use crate::error::Result;
-use crate::memory::allocation::{Descriptor, Handle, Keep, Region, adopt};
-use crate::memory::device::Attached;
+use crate::memory::handle::Handle;
+use crate::memory::header::{Attached, Descriptor, Region};
+use crate::memory::owner::keep::{Keep, adopt};
 
 /// A handle on the whole. All handles on it are kept by parts, so nobody can take a lease of the whole any more, and each
 /// part has a word of its own for its own bytes.
@@ -23,7 +24,7 @@ impl Keep for Part {
         Some(Descriptor { offset: whole.offset + self.offset, ..whole })
     }
 
-    fn device(&self) -> Option<Attached> {
+    fn device(&self) -> Option<Attached<'_>> {
         self.whole.device()
     }
 

@@ -17,10 +17,12 @@ use std::os::unix::ffi::OsStrExt;
 use std::ptr::NonNull;
 
 use crate::error::{Error, Kind, Result};
-use crate::memory::LeaseKind;
-use crate::memory::allocation::{Birth, Handle, Region, adopt};
+use crate::memory::handle::Handle;
+use crate::memory::header::{Birth, Region};
 use crate::memory::owner::file::{HUGE_PAGES, HUGE_PAGES_REFUSED, Mapped, file_system, is_open_for_writing};
+use crate::memory::owner::keep::adopt;
 use crate::memory::place::{Backing, Place};
+use crate::memory::word::LeaseKind;
 
 /// Either of these keeps everybody from mapping the memory for writing.
 const NO_NEW_WRITERS: i32 = libc::F_SEAL_WRITE | libc::F_SEAL_FUTURE_WRITE;

@@ -5,9 +5,11 @@ use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
 
 use crate::error::{Error, Kind, Result};
-use crate::memory::Pod;
-use crate::memory::allocation::{Birth, Handle, Keep, Owner, Region, adopt_as, give_up, kept, owner_of};
+use crate::memory::handle::Handle;
+use crate::memory::header::{Birth, Owner, Region};
+use crate::memory::owner::keep::{Keep, adopt_as, give_up, kept, owner_of};
 use crate::memory::place::{Backing, Place};
+use crate::memory::pod::Pod;
 
 /// The block behind a vector. Not the vector itself: holding one would claim its bytes as ours alone, while guards and
 /// foreign consumers point into them.

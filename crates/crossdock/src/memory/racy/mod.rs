@@ -15,7 +15,7 @@ pub(crate) mod vector;
 use std::cell::UnsafeCell;
 use std::mem::MaybeUninit;
 
-use crate::memory::Pod;
+use crate::memory::pod::Pod;
 
 #[cfg(all(not(any(crossdock_portable, loom, miri)), target_arch = "x86_64"))]
 mod imp {
@@ -280,7 +280,7 @@ pub unsafe fn copy(src: *const u8, dst: *mut u8, nbytes: usize) {
 /// An element that others may write at any time: a transparent cell, loaded and stored racily.
 ///
 /// ```
-/// use crossdock::memory::Buffer;
+/// use crossdock::buffer::Buffer;
 ///
 /// let buffer = Buffer::from_vec(vec![1u32, 2, 3])?;
 /// let (left, right) = (buffer.share()?, buffer.share()?);
@@ -320,7 +320,7 @@ impl<T: Pod + std::fmt::Debug> std::fmt::Debug for Shared<T> {
 /// a Pin lease.
 ///
 /// ```
-/// use crossdock::memory::Buffer;
+/// use crossdock::buffer::Buffer;
 ///
 /// let buffer = Buffer::from_vec(vec![1u32, 2, 3])?;
 /// let (pinned, shared) = (buffer.pin()?, buffer.share()?);

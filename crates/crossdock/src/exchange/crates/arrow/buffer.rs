@@ -6,10 +6,11 @@ use std::sync::Arc;
 use arrow_buffer::{ArrowNativeType, MutableBuffer, ScalarBuffer};
 
 use crate::array::{Array, RawArray};
+use crate::buffer::Buffer;
 use crate::element::Element;
 use crate::error::{Error, Kind, Result};
 use crate::layout::Order;
-use crate::memory::{Birth, Buffer, Lease, LeaseKind, Place, Protocols, lease};
+use crate::memory::{Birth, Lease, LeaseKind, Place, Protocols, lease};
 
 impl TryFrom<MutableBuffer> for Buffer {
     type Error = Error;
@@ -137,8 +138,9 @@ unsafe fn lend(lease: Lease, ptr: NonNull<u8>, nbytes: usize) -> arrow_buffer::B
 mod tests {
     use super::*;
     use crate::array::DArray;
+    use crate::device::Device as _;
+    use crate::device::fenced::FencedDevice;
     use crate::memory::copied_bytes;
-    use crate::memory::device::{Device as _, fenced::FencedDevice};
     use crate::s;
 
     // ===== theirs to ours

@@ -7,12 +7,13 @@ use arrow_data::ArrayData;
 use arrow_schema::{ArrowError, DataType, Field};
 
 use crate::array::DArray;
+use crate::buffer::Buffer;
 use crate::element::{DType, NAT, ScalarKind};
 use crate::error::{Error, Kind, Result};
 use crate::exchange::crates::arrow::buffer::lend_elements;
 use crate::exchange::crates::arrow::dtype::{from_arrow, to_arrow};
 use crate::layout::{Layout, Order};
-use crate::memory::{Buffer, count_copied};
+use crate::memory::count_copied;
 
 impl TryFrom<&ArrayData> for DArray {
     type Error = Error;
@@ -235,7 +236,8 @@ fn refused(error: ArrowError) -> Error {
 mod tests {
     use super::*;
     use crate::array::Array;
-    use crate::memory::device::{Device as _, fenced::FencedDevice};
+    use crate::device::Device as _;
+    use crate::device::fenced::FencedDevice;
     use crate::memory::{Birth, Protocols, copied_bytes};
     use crate::s;
 

@@ -39,7 +39,7 @@
 //! What goes out as an array of elements is aligned for them; a buffer of bytes is at whatever address it has, and where that is none
 //! for the elements that are then made of it (`ScalarBuffer::new`), Arrow panics.
 //!
-//! [`Buffer`]: crate::memory::Buffer
+//! [`Buffer`]: crate::buffer::Buffer
 //! [`Array`]: crate::Array
 //! [`DArray`]: crate::DArray
 

@@ -3,16 +3,16 @@
 use std::path::Path;
 
 use crate::array::DArray;
+use crate::buffer::Buffer;
 use crate::error::Result;
 use crate::exchange::files::npy::header::Header;
 use crate::exchange::files::options::OpenOptions;
 use crate::exchange::files::{shown, source};
-use crate::memory::Buffer;
 
 /// Opens an `.npy` file in place, read-only: maps it and reads its header. Copies nothing, whatever the size.
 ///
 /// The memory is aliased, since anyone may write the file: elements are read one by one ([`DArray::get`]) or under a
-/// Pin lease; with `unsafe` [`assume_constant`](crate::memory::Buffer::assume_constant), as slices.
+/// Pin lease; with `unsafe` [`assume_constant`](crate::buffer::Buffer::assume_constant), as slices.
 ///
 /// ```
 /// use crossdock::{Array, exchange::files::npy, memory::copied_bytes};
@@ -55,7 +55,7 @@ pub fn open_with(path: impl AsRef<Path>, options: &OpenOptions) -> Result<DArray
 /// for alignment.
 ///
 /// ```
-/// use crossdock::{Array, exchange::files::npy, memory::Buffer};
+/// use crossdock::{Array, buffer::Buffer, exchange::files::npy};
 ///
 /// let mut bytes = Vec::new();
 /// npy::write(&mut bytes, &Array::from_vec(vec![1.5f32, 2.5], [2])?.into())?;

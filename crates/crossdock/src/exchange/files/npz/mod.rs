@@ -1,7 +1,7 @@
 //! NumPy's `.npz` archives: `.npy` files in a ZIP archive, each an array under its name without the ending.
 //!
 //! A member that is stored lies in the archive as it is: [`open`] maps the archive once, divides the map into its members
-//! ([`Buffer::partition`](crate::memory::Buffer::partition)), and each array lies in place under leases of its own, at whatever alignment
+//! ([`Buffer::partition`](crate::buffer::Buffer::partition)), and each array lies in place under leases of its own, at whatever alignment
 //! the archive gives it. A deflated member is inflated, once, when its [`Entry`](crate::exchange::files::Entry) is opened. [`write`](fn@write) and [`save`] store
 //! members at multiples of 64 bytes, or deflate them.
 //!
@@ -19,10 +19,10 @@ mod write;
 
 use std::path::Path;
 
+use crate::buffer::Buffer;
 use crate::error::Result;
 use crate::exchange::files::contents::Contents;
 use crate::exchange::files::options::OpenOptions;
-use crate::memory::Buffer;
 
 pub(super) use read::read;
 pub use write::{Compression, save, write};

@@ -8,12 +8,13 @@ use flate2::bufread::DeflateDecoder;
 use rawzip::{CompressionMethod, ZipFileHeaderRecord, ZipLocalFileHeader, ZipLocator};
 
 use crate::array::DArray;
+use crate::buffer::Buffer;
 use crate::error::{Error, Kind, Result, short};
 use crate::exchange::files::contents::{Checked, Contents, Encoded, Entry};
 use crate::exchange::files::format::Format;
 use crate::exchange::files::npy;
 use crate::exchange::files::pinned::{Pinned, decode_error};
-use crate::memory::{Buffer, count_copied};
+use crate::memory::count_copied;
 
 /// No deflated byte stands for more than so many.
 const MOST_INFLATED: u64 = 1032;

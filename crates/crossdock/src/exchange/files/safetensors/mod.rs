@@ -5,7 +5,7 @@
 //!   u64    │ {"__metadata__": {…}, "name": {"dtype": …, "shape": …, "data_offsets": …}, …} │ one after the other, without gaps
 //! ```
 //!
-//! [`open`] maps the file once and divides the map into its tensors ([`Buffer::partition`](crate::memory::Buffer::partition)): each lies in place
+//! [`open`] maps the file once and divides the map into its tensors ([`Buffer::partition`](crate::buffer::Buffer::partition)): each lies in place
 //! under leases of its own, so that one can be read while another is written. The format promises no alignment; tensors of other
 //! writers may lie at any address, and only typed references and slices ask for one. What [`write`](fn@write) and [`save`] write begins at a
 //! multiple of 64 bytes, the widest elements first, and is aligned for every type.
@@ -23,9 +23,9 @@ mod write;
 
 use std::path::Path;
 
+use crate::buffer::Buffer;
 use crate::error::Result;
 use crate::exchange::files::contents::Contents;
-use crate::memory::Buffer;
 
 pub(super) use read::read;
 pub use write::{save, write};

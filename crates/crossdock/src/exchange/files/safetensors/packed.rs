@@ -3,12 +3,13 @@
 use std::io::Read;
 
 use crate::array::DArray;
+use crate::buffer::Buffer;
 use crate::element::DType;
 use crate::error::Result;
 use crate::exchange::files::contents::Encoded;
 use crate::exchange::files::pinned::{Pinned, decode_error};
 use crate::layout::Layout;
-use crate::memory::{Buffer, count_copied};
+use crate::memory::count_copied;
 
 /// A multiple of 3 bytes, which elements of 4 and 6 bits fill without a rest.
 const CHUNK: usize = 3 << 14;

@@ -1,12 +1,12 @@
 //! Tensors out of files, in place.
 
 use crate::array::DArray;
+use crate::buffer::Buffer;
 use crate::error::{Error, Kind, Result};
 use crate::exchange::files::contents::{Contents, Entry};
 use crate::exchange::files::format::Format;
 use crate::exchange::files::safetensors::header::{self, Header, Tensor};
 use crate::exchange::files::safetensors::packed::Packed;
-use crate::memory::Buffer;
 
 /// Divides a file into its tensors.
 pub(in crate::exchange::files) fn read(buffer: Buffer) -> Result<Contents> {

@@ -4,10 +4,11 @@
 //! back: the consumer keeps the object, and the object a [`Loan`].
 
 use crate::array::DArray;
+use crate::device;
 use crate::error::{Error, Kind, Result};
 use crate::exchange::protocol::array_interface::export::Loan;
 use crate::exchange::protocol::array_interface::import::{Described, importing};
-use crate::memory::{Birth, DeviceKind, Place, device};
+use crate::memory::{Birth, DeviceKind, Place};
 use crate::view::Synchronization;
 use crate::view::located::adopt;
 
@@ -99,7 +100,7 @@ pub fn stream(array: &DArray) -> Result<Option<i64>> {
 ///
 /// # Errors
 ///
-/// What [`place_of`](crate::memory::device::cuda::place_of) says.
+/// What [`place_of`](crate::device::cuda::place_of) says.
 pub fn place_of(described: &Described<'_>) -> Result<Place> {
     if described.data.is_null() {
         return Ok(Place::new(DeviceKind::CUDA, 0));

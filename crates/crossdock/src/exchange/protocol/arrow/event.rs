@@ -5,10 +5,10 @@ use std::ptr;
 use std::sync::Arc;
 
 use crate::array::DArray;
+use crate::device::{self, Event};
 use crate::error::{Error, Kind, Result};
 use crate::exchange::protocol::arrow::abi::ArrowDeviceArray;
 use crate::exchange::protocol::arrow::field::unsupported;
-use crate::memory::device::{self, Event};
 use crate::memory::{LeaseKind, Place};
 use crate::view::Reason;
 

@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::array::DArray;
+use crate::device::{Effect, Event};
 use crate::element::DType;
 use crate::error::{Error, Result};
 use crate::exchange::protocol::arrow::abi::{ArrowArray, ArrowDeviceArray, ArrowSchema};
@@ -12,7 +13,6 @@ use crate::exchange::protocol::arrow::field::{Field, FieldKind, SchemaReader, ma
 use crate::exchange::protocol::arrow::foreign::Foreign;
 use crate::exchange::protocol::arrow::leaf::{Leaf, leaves};
 use crate::layout::{Layout, Order};
-use crate::memory::device::{Effect, Event};
 use crate::memory::{DeviceKind, Place};
 
 /// Takes over a column that was lent, as an array: [`take_over`] and [`Imported::into_array`] in one.

@@ -4,6 +4,7 @@ use core::ffi::c_void;
 use std::sync::Arc;
 
 use crate::array::DArray;
+use crate::buffer::Buffer;
 use crate::element::DType;
 use crate::error::{Error, Kind, Result};
 use crate::exchange::protocol::arrow::abi::ArrowArray;
@@ -12,7 +13,7 @@ use crate::exchange::protocol::arrow::field::{Field, FieldKind, children, malfor
 use crate::exchange::protocol::arrow::foreign::Foreign;
 use crate::exchange::protocol::arrow::validity::{Bits, mask, nulls_are_no_times};
 use crate::layout::{Layout, Order};
-use crate::memory::{Birth, Buffer, Place};
+use crate::memory::{Birth, Place};
 
 /// Elements that lie one after the other.
 pub(super) struct Leaf<'a> {

@@ -4,11 +4,12 @@ use core::ffi::c_void;
 use std::ffi::CString;
 use std::ptr;
 
+use crate::buffer::Buffer;
 use crate::exchange::protocol::arrow::abi::{ArrowArray, ArrowSchema, NULLABLE};
 use crate::exchange::protocol::arrow::column::{Body, Column};
 use crate::exchange::protocol::arrow::event::SyncEvent;
 use crate::exchange::protocol::arrow::metadata::Extension;
-use crate::memory::{Buffer, Lease, Protocols};
+use crate::memory::{Lease, Protocols};
 
 /// What a schema of ours refers to: its `private_data`.
 ///

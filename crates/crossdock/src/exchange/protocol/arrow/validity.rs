@@ -1,10 +1,11 @@
 //! Bitmaps of what is not null: theirs as truth values, and the other way round.
 
 use crate::array::DArray;
+use crate::buffer::{BitmapBuilder, Buffer};
 use crate::element::{DType, NAT};
 use crate::error::{Error, Result};
 use crate::layout::{Layout, Order};
-use crate::memory::{BitmapBuilder, Buffer, count_copied};
+use crate::memory::count_copied;
 
 /// The bitmap of one level of a column: a bit for each of its rows, of which each has so many elements below it.
 #[derive(Clone, Copy, Debug)]

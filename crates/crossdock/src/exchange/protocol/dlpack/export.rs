@@ -7,6 +7,7 @@ use std::ptr::{self, NonNull};
 use std::{fmt, slice};
 
 use crate::array::DArray;
+use crate::device;
 use crate::element::dialect::dlpack::{needs_padded_flag, to_dlpack};
 use crate::error::{Error, Kind};
 use crate::exchange::protocol::dlpack::abi::{
@@ -14,7 +15,7 @@ use crate::exchange::protocol::dlpack::abi::{
 };
 use crate::exchange::protocol::dlpack::managed::Managed;
 use crate::layout::{Layout, Order};
-use crate::memory::{Lease, LeaseKind, Place, Protocols, device};
+use crate::memory::{Lease, LeaseKind, Place, Protocols};
 use crate::view::{Copied, CopyPolicy, Reason, Refusal, Request, Source, hand_over, hand_over_as};
 
 /// What the caller permits, and vouches for, in an export.
@@ -43,9 +44,10 @@ impl ExportOptions {
     /// Lends the elements on another place: mapped there where that can be, else copied, as the options permit.
     ///
     /// ```
+    /// use crossdock::device::Device;
+    /// use crossdock::device::fenced::FencedDevice;
     /// use crossdock::exchange::protocol::dlpack::{self, ExportOptions};
     /// use crossdock::memory::Place;
-    /// use crossdock::memory::device::{Device, fenced::FencedDevice};
     /// use crossdock::view::CopyPolicy;
     /// use crossdock::{Array, DArray};
     ///
@@ -98,13 +100,15 @@ impl ExportOptions {
     }
 
     /// Does not wait for work on a device that is under way on the memory: the consumer comes after it otherwise, as the caller has seen to
-    /// ([`Synchronization::order`](crate::view::Synchronization::order), [`Buffer::await_in`](crate::memory::Buffer::await_in)). Of a copy
+    /// ([`Synchronization::order`](crate::view::Synchronization::order), [`Buffer::await_in`](crate::buffer::Buffer::await_in)). Of a copy
     /// that is made nothing is under way.
     ///
     /// ```
+    /// use crossdock::buffer::Buffer;
+    /// use crossdock::device::Device;
+    /// use crossdock::device::fenced::FencedDevice;
     /// use crossdock::exchange::protocol::dlpack::{self, ExportOptions};
-    /// use crossdock::memory::{Buffer, LeaseKind};
-    /// use crossdock::memory::device::{Device, fenced::FencedDevice};
+    /// use crossdock::memory::LeaseKind;
     /// use crossdock::{Array, DArray};
     ///
     /// let device = FencedDevice::new(0);
@@ -155,10 +159,10 @@ impl ExportOptions {
 /// DLPack has no word for.
 ///
 /// ```
-/// use crossdock::exchange::protocol::dlpack::{self, ExportOptions};
-/// use crossdock::memory::Buffer;
-/// use crossdock::view::CopyPolicy;
 /// use crossdock::Array;
+/// use crossdock::buffer::Buffer;
+/// use crossdock::exchange::protocol::dlpack::{self, ExportOptions};
+/// use crossdock::view::CopyPolicy;
 ///
 /// let constant = Array::from_vec(vec![1u8, 2, 3], [3])?.into_readonly();
 /// let refusal = dlpack::export_versioned(&constant, &ExportOptions::new()).unwrap_err();

@@ -3,6 +3,8 @@
 use std::ptr::NonNull;
 
 use crate::array::DArray;
+use crate::buffer::Buffer;
+use crate::device;
 use crate::element::DType;
 use crate::element::dialect::dlpack::from_dlpack;
 use crate::error::{Error, Kind, Result};
@@ -11,7 +13,7 @@ use crate::exchange::protocol::dlpack::abi::{
 };
 use crate::exchange::protocol::dlpack::managed::Managed;
 use crate::layout::{Layout, MAX_RANK, Order};
-use crate::memory::{Birth, Buffer, DeviceKind, Place, device};
+use crate::memory::{Birth, DeviceKind, Place};
 
 /// Takes over a tensor that was lent. O(rank), and copies nothing.
 ///
@@ -33,7 +35,7 @@ use crate::memory::{Birth, Buffer, DeviceKind, Place, device};
 /// widths, elements packed into parts of bytes), and for a device other than OpenCL whose `data` is
 /// a handle; `is_out_of_memory`. For handles also the errors of opening the device, `is_bounds` if
 /// elements lie outside of the object, and those of
-/// [`opencl::import`](crate::memory::device::opencl::import).
+/// [`opencl::import`](crate::device::opencl::import).
 ///
 /// # Safety
 ///

@@ -3,6 +3,7 @@
 use core::ffi::c_void;
 
 use crate::array::DArray;
+use crate::buffer::Buffer;
 use crate::element::DType;
 use crate::element::dialect::pack;
 use crate::error::{Error, Kind, Result};
@@ -13,7 +14,7 @@ use crate::exchange::protocol::memory_view::loan::Loan;
 use crate::exchange::protocol::memory_view::object::{self, ArrayObject};
 use crate::exchange::protocol::memory_view::{classes, format, hub, last};
 use crate::layout::Layout;
-use crate::memory::{Birth, Buffer, Place};
+use crate::memory::{Birth, Place};
 
 /// A view of an object as an array, in place. It is released when the array's last handle or lease goes, on whichever thread that is, or before
 /// this returns an error.

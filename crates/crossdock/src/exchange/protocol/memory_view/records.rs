@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use crate::error::{Error, Kind, Result};
 use crate::exchange::protocol::memory_view::loan::Loan;
 use crate::exchange::protocol::memory_view::state::{GENERATIONS, Refused, State};
-use crate::memory::slot;
+use crate::pool::slot;
 
 /// The first chunk, which is there from the beginning; each further one has twice as many slots as the one before.
 const FIRST: u32 = 32;

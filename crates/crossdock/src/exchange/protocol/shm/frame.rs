@@ -1,11 +1,11 @@
 //! Arrays as bytes, for where no memory is shared: a pickle, a message through a network.
 
 use crate::array::DArray;
+use crate::buffer::Buffer;
 use crate::element::DType;
 use crate::error::{Error, Kind, Result};
 use crate::exchange::protocol::shm::description::Description;
 use crate::layout::{AxisSlice, Layout, Order};
-use crate::memory::Buffer;
 
 /// A view goes with the bytes between its elements if it covers at most so many times as many bytes as its elements have.
 const MOST_GAPS: usize = 2;

@@ -4,9 +4,10 @@ use std::fs::File;
 use std::os::fd::OwnedFd;
 
 use crate::array::DArray;
+use crate::buffer::Buffer;
 use crate::error::{Error, Kind, Result};
 use crate::exchange::protocol::shm::description::Description;
-use crate::memory::{Buffer, MapOptions};
+use crate::memory::MapOptions;
 
 /// Maps the array that another process described, in place. O(rank).
 ///

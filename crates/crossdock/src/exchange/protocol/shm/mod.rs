@@ -76,8 +76,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! [`Buffer::deny_new_writers`]: crate::memory::Buffer::deny_new_writers
-//! [`Buffer::into_sealed`]: crate::memory::Buffer::into_sealed
+//! [`Buffer::deny_new_writers`]: crate::buffer::Buffer::deny_new_writers
+//! [`Buffer::into_sealed`]: crate::buffer::Buffer::into_sealed
 
 mod ancillary;
 mod description;

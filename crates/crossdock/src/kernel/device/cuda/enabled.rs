@@ -3,18 +3,18 @@
 use std::ffi::{CStr, c_void};
 use std::sync::Arc;
 
+use crate::device::cuda::enabled::core::Core;
+use crate::device::cuda::enabled::memory::CudaMemory;
+use crate::device::cuda::enabled::modules::Grid;
+use crate::device::cuda::enabled::stream::CudaStream;
+use crate::device::cuda::enabled::sys::{self, Address};
+use crate::device::{Event, Hold, MemoryManager, Stream};
 use crate::error::{Error, Kind, Result};
 use crate::kernel::device::ends::Start;
 use crate::kernel::device::job::{ITEMS, Program};
 use crate::kernel::device::steps::{Pitched, Rows, Step};
 use crate::kernel::device::{Engine, Work};
 use crate::memory::DeviceKind;
-use crate::memory::device::cuda::enabled::core::Core;
-use crate::memory::device::cuda::enabled::memory::CudaMemory;
-use crate::memory::device::cuda::enabled::modules::Grid;
-use crate::memory::device::cuda::enabled::stream::CudaStream;
-use crate::memory::device::cuda::enabled::sys::{self, Address};
-use crate::memory::device::{Event, Hold, MemoryManager, Stream};
 
 /// The kernels of a program, compiled from its source for no device in particular.
 fn image(program: Program) -> &'static CStr {

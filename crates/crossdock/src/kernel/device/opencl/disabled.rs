@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use crate::device::MemoryManager;
 use crate::error::Result;
 use crate::kernel::device::Engine;
-use crate::memory::device::MemoryManager;
 
 /// Nobody.
 #[expect(clippy::unnecessary_wraps, reason = "the twin of one that asks a driver")]

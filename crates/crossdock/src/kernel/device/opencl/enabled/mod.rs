@@ -6,18 +6,18 @@ use std::sync::Arc;
 
 use opencl_sys::*;
 
+use crate::device::opencl::enabled::context::Context;
+use crate::device::opencl::enabled::copy::Range;
+use crate::device::opencl::enabled::event::ClEvent;
+use crate::device::opencl::enabled::query::{Subject, one};
+use crate::device::opencl::enabled::queue::{ClStream, wait_list};
+use crate::device::pending::DriverEvent;
+use crate::device::{Event, Hold, MemoryManager, Stream};
 use crate::error::{Error, Kind, Result};
 use crate::kernel::device::ends::Start;
 use crate::kernel::device::opencl::enabled::programs::Programs;
 use crate::kernel::device::steps::{Pitched, Rows, Step};
 use crate::kernel::device::{Engine, Work};
-use crate::memory::device::opencl::enabled::context::Context;
-use crate::memory::device::opencl::enabled::copy::Range;
-use crate::memory::device::opencl::enabled::event::ClEvent;
-use crate::memory::device::opencl::enabled::query::{Subject, one};
-use crate::memory::device::opencl::enabled::queue::{ClStream, wait_list};
-use crate::memory::device::pending::DriverEvent;
-use crate::memory::device::{Event, Hold, MemoryManager, Stream};
 
 /// Strided work in memory of a context, by its device.
 #[derive(Debug)]

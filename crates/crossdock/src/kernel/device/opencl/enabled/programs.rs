@@ -6,14 +6,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use opencl_sys::*;
 
+use crate::device::opencl::enabled::context::Context;
+use crate::device::opencl::enabled::error::check;
+use crate::device::opencl::enabled::event::ClEvent;
+use crate::device::opencl::enabled::object::{Object, OfKernel, OfProgram};
+use crate::device::opencl::enabled::query::{Subject, one};
+use crate::device::opencl::enabled::queue::wait_list;
 use crate::error::{Error, Result};
 use crate::kernel::device::job::{ITEMS, Job, Kernel, Program};
-use crate::memory::device::opencl::enabled::context::Context;
-use crate::memory::device::opencl::enabled::error::check;
-use crate::memory::device::opencl::enabled::event::ClEvent;
-use crate::memory::device::opencl::enabled::object::{Object, OfKernel, OfProgram};
-use crate::memory::device::opencl::enabled::query::{Subject, one};
-use crate::memory::device::opencl::enabled::queue::wait_list;
 
 /// What of the source a context has compiled.
 #[derive(Default)]

@@ -1,0 +1,245 @@
+//! What a buffer holds: compared, as text, copied to where it fits better.
+
+use std::ops::RangeBounds;
+
+use crate::buffer::Buffer;
+use crate::buffer::look::Look;
+use crate::buffer::mutable::MutableBuffer;
+use crate::buffer::text::{hex_of, not_utf8};
+use crate::error::{Error, Kind, Rejected, Result, try_with_capacity};
+use crate::memory::count_copied;
+use crate::pool::{self, ALIGNMENT, AllocOptions, Pool};
+
+/// How many bytes of memory that others may write are looked at at a time.
+const CHUNK: usize = 16 << 10;
+
+/// Calls `visit` with the first `nbytes` bytes, in pieces of [`CHUNK`] (the last may be shorter), until it says to stop.
+fn for_each_chunk(
+    buffer: &Buffer,
+    nbytes: usize,
+    mut visit: impl FnMut(&[u8]) -> Result<bool>,
+) -> Result<()> {
+    let look = Look::at(buffer)?;
+    let mut room = [0; CHUNK];
+    for offset in (0..nbytes).step_by(CHUNK) {
+        let chunk = look.bytes(offset..nbytes.min(offset + CHUNK), &mut room)?;
+        if !visit(chunk)? {
+            break;
+        }
+    }
+    Ok(())
+}
+
+impl Buffer {
+    /// Whether both hold the same bytes. O(1) where they are the same memory or of different sizes, else O(n). Memory that others may
+    /// write is compared as it is found, piece by piece.
+    ///
+    /// # Errors
+    ///
+    /// `is_place` where one of them is on a device (and they are not the same memory), `is_conflict` while somebody has a Write
+    /// lease.
+    pub fn equals(&self, other: &Self) -> Result<bool> {
+        if self.nbytes() != other.nbytes() {
+            return Ok(false);
+        }
+        self.equals_prefix(other, self.nbytes())
+    }
+
+    /// Whether both have at least `nbytes` bytes, and the first `nbytes` of them are the same. Cost and errors as [`Buffer::equals`].
+    pub fn equals_prefix(&self, other: &Self, nbytes: usize) -> Result<bool> {
+        if nbytes > self.nbytes() || nbytes > other.nbytes() {
+            return Ok(false);
+        }
+        if nbytes == 0 || (self.as_ptr() == other.as_ptr() && self.place() == other.place()) {
+            return Ok(true);
+        }
+        let (left, right) = (Look::at(self)?, Look::at(other)?);
+        if let (Look::Constant(left), Look::Constant(right)) = (&left, &right) {
+            return Ok(left[..nbytes] == right[..nbytes]);
+        }
+        let (mut left_room, mut right_room) = ([0; CHUNK], [0; CHUNK]);
+        for offset in (0..nbytes).step_by(CHUNK) {
+            let chunk = offset..nbytes.min(offset + CHUNK);
+            if left.bytes(chunk.clone(), &mut left_room)? != right.bytes(chunk, &mut right_room)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// The bytes as hexadecimal digits, upper case, two for each byte, without separators. O(n).
+    ///
+    /// # Errors
+    ///
+    /// `is_place`, `is_conflict`, `is_out_of_memory`.
+    pub fn to_hex_string(&self) -> Result<String> {
+        hex_of(self.nbytes(), |push| for_each_chunk(self, self.nbytes(), push))
+    }
+
+    /// The bytes as text. Copies, and counts, them. (Under a Read lease, [`ReadGuard::as_str`](crate::buffer::ReadGuard::as_str) does without a copy.)
+    ///
+    /// # Errors
+    ///
+    /// `is_malformed` where they are not UTF-8, with the place of the first byte that is not; `is_place`, `is_conflict`,
+    /// `is_out_of_memory`.
+    pub fn to_text(&self) -> Result<String> {
+        let mut bytes = try_with_capacity(self.nbytes())?;
+        for_each_chunk(self, self.nbytes(), |chunk| {
+            bytes.extend_from_slice(chunk);
+            Ok(true)
+        })?;
+        count_copied(bytes.len());
+        String::from_utf8(bytes).map_err(|error| not_utf8(error.utf8_error()))
+    }
+
+    // ===== copies
+
+    /// Copies a part of the bytes into new memory of a pool. Copies, and counts, as many as there are in the range.
+    ///
+    /// # Errors
+    ///
+    /// `is_bounds`, `is_place`, `is_conflict`, `is_out_of_memory`.
+    pub fn copy_slice(&self, range: impl RangeBounds<usize>, pool: &Pool) -> Result<Self> {
+        self.slice(range)?.copy_aligned(ALIGNMENT, pool)
+    }
+
+    fn copy_aligned(&self, align: usize, pool: &Pool) -> Result<Self> {
+        let source = Look::at(self)?;
+        let nbytes = self.nbytes();
+        let mut fresh = AllocOptions::new().align(align).uninit(pool, nbytes)?;
+        let room = fresh.as_uninit_mut();
+        match &source {
+            Look::Constant(guard) => {
+                // SAFETY: as many bytes on both sides; new memory overlaps nothing.
+                unsafe { std::ptr::copy_nonoverlapping(guard.as_ptr(), room.as_mut_ptr().cast(), nbytes) };
+                count_copied(nbytes);
+            }
+            Look::Changing(guard) => guard.copy_to_uninit(room)?,
+        }
+        // SAFETY: all of it was written.
+        Ok(unsafe { fresh.assume_init() })
+    }
+
+    /// The same buffer if it keeps no more alive than it shows (but for padding), or else a copy of its bytes in new memory of
+    /// the pool, so that the rest can be freed. Copies, and counts, its bytes in the second case.
+    ///
+    /// # Errors
+    ///
+    /// `is_place`, `is_conflict`, `is_out_of_memory`. The buffer comes back with the error.
+    pub fn compact(self, pool: &Pool) -> Result<Self, Rejected<Self>> {
+        let tight = self.nbytes().next_multiple_of(ALIGNMENT);
+        if self.retained_nbytes() <= tight {
+            return Ok(self);
+        }
+        match self.copy_aligned(ALIGNMENT, pool) {
+            Ok(copy) => Ok(copy),
+            Err(error) => Err(Rejected { value: self, error }),
+        }
+    }
+
+    // ===== alignment and capacity
+
+    /// The largest power of two that the address of the first byte is a multiple of. (2⁶³ for an address of 0.)
+    pub fn alignment(&self) -> usize {
+        1 << self.as_ptr().addr().trailing_zeros().min(usize::BITS - 1)
+    }
+
+    /// Whether the address of the first byte is a multiple of `align`, which may be any number but 0.
+    pub fn is_aligned_to(&self, align: usize) -> bool {
+        align != 0 && self.as_ptr().addr().is_multiple_of(align)
+    }
+
+    /// Another handle on the buffer if it is aligned to `align`, or else a copy that is. Copies, and counts, its bytes in the
+    /// second case.
+    ///
+    /// # Errors
+    ///
+    /// `is_alignment` where `align` is no power of two, or more than a page and not what there is; `is_place`, `is_conflict`,
+    /// `is_exhausted`, `is_out_of_memory`.
+    pub fn ensure_alignment(&self, align: usize, pool: &Pool) -> Result<Self> {
+        if !align.is_power_of_two() {
+            return Err(Error::new(
+                Kind::Alignment,
+                format!("an alignment of {align} bytes is not a power of two"),
+            ));
+        }
+        if self.is_aligned_to(align) { self.try_clone() } else { self.copy_aligned(align, pool) }
+    }
+
+    /// The number of bytes that the buffer could have without new memory: for a buffer that begins where a pool's block does, all
+    /// of the block, a multiple of [`ALIGNMENT`]; for any other, what it has.
+    pub fn capacity(&self) -> usize {
+        match pool::describe(self.header()) {
+            Some((capacity, _)) if self.as_ptr() == self.header().ptr().as_ptr() => capacity,
+            _ => self.nbytes(),
+        }
+    }
+
+    /// The name of the pool that the memory is charged to; `None` where it is no pool's.
+    pub fn pool_name(&self) -> Option<&'static str> {
+        pool::describe(self.header()).map(|(_, name)| name)
+    }
+
+    /// Sets all bytes behind the buffer's, up to its capacity, to zero. (Up to the next multiple of [`ALIGNMENT`] they are zero
+    /// already, unless this is a slice.) O(capacity).
+    ///
+    /// # Errors
+    ///
+    /// `is_conflict` unless this is the only handle, `is_read_only`, `is_place`.
+    pub fn zero_padding(&mut self) -> Result<()> {
+        let (nbytes, capacity) = (self.nbytes(), self.capacity());
+        self.as_mut_slice()?;
+        if capacity > nbytes {
+            // Not from the slice, whose pointer reaches no further than the slice does.
+            // SAFETY: within the block, of which the buffer has the front (`capacity`).
+            let end = unsafe { self.start().add(nbytes) };
+            // SAFETY: the rest of the block, which this handle alone has: no other, no lease (just checked).
+            unsafe { end.write_bytes(0, capacity - nbytes) };
+        }
+        Ok(())
+    }
+
+    /// Gives the buffer this many bytes, with zeros for new ones. Memory of a pool grows as [`MutableBuffer`] does, in place where it
+    /// can; other memory is replaced by new memory of the default pool, which copies, and counts, the bytes. A smaller size
+    /// is a narrower window, and gives nothing back.
+    ///
+    /// # Errors
+    ///
+    /// `is_conflict` while there is another handle, a lease, or an export, with their number and their protocols; `is_read_only`,
+    /// `is_place`, `is_out_of_memory`. The buffer is as it was.
+    pub fn resize(&mut self, nbytes: usize) -> Result<()> {
+        let bytes = self.as_mut_slice()?;
+        let grows = nbytes > bytes.len();
+        if !grows {
+            self.narrow(nbytes);
+            return Ok(());
+        }
+        if self.is_whole_block() {
+            return self.grow_block(nbytes);
+        }
+        let mut fresh = MutableBuffer::with_capacity(nbytes)?;
+        let bytes = self.as_mut_slice()?;
+        fresh.extend_from_slice::<u8>(bytes)?;
+        count_copied(bytes.len());
+        fresh.resize(nbytes)?;
+        *self = fresh.freeze();
+        Ok(())
+    }
+
+    fn is_whole_block(&self) -> bool {
+        self.as_ptr() == self.header().ptr().as_ptr() && pool::describe(self.header()).is_some()
+    }
+
+    /// As [`Buffer::slice`], for ranges that are known to lie within the buffer.
+    ///
+    /// # Panics
+    ///
+    /// Where `slice` would return an error.
+    #[track_caller]
+    pub fn slice_or_panic(&self, range: impl RangeBounds<usize>) -> Self {
+        match self.slice(range) {
+            Ok(slice) => slice,
+            Err(error) => panic!("{error}"),
+        }
+    }
+}

@@ -1,0 +1,317 @@
+//! Leases of a buffer, and the access that each of them gives.
+
+use std::mem::MaybeUninit;
+use std::ops::{Deref, DerefMut};
+use std::ptr::NonNull;
+
+use crate::buffer::text::not_utf8;
+use crate::buffer::window::count_of;
+use crate::error::{Error, Kind, Result};
+use crate::memory::racy::{self, Pinned, Shared};
+use crate::memory::{Lease, LeaseKind, Pod, count_copied};
+
+/// A lease and the bytes that it covers.
+///
+/// # Invariants
+///
+/// 1. `ptr..ptr + nbytes` lies within the lease's region, on the host.
+struct Covered {
+    lease: Lease,
+    ptr: NonNull<u8>,
+    nbytes: usize,
+}
+
+// SAFETY: the bytes are reached through the guards below alone, each of which answers for what it gives: plain data
+// that may be read, written or dropped on any thread.
+unsafe impl Send for Covered {}
+// SAFETY: as for Send: `&Covered` gives nothing; the guards' shared methods give what many threads may have at once.
+unsafe impl Sync for Covered {}
+
+impl Covered {
+    fn count_of<T: Pod>(&self) -> Result<usize> {
+        count_of::<T>(self.ptr, self.nbytes)
+    }
+
+    /// A pointer for `count_of::<T>()` elements; an empty one may be anywhere, but must be aligned.
+    fn aligned<T>(&self) -> NonNull<T> {
+        if self.nbytes == 0 { NonNull::dangling() } else { self.ptr.cast() }
+    }
+
+    fn copy_to_slice(&self, dst: &mut [u8]) -> Result<()> {
+        if dst.len() != self.nbytes {
+            return Err(Error::new(
+                Kind::Bounds,
+                format!("{} bytes do not fit a destination of {}", self.nbytes, dst.len()),
+            ));
+        }
+        // SAFETY: Covered 1, under a lease; the destination is a slice of as many bytes.
+        unsafe { racy::copy(self.ptr.as_ptr(), dst.as_mut_ptr(), self.nbytes) };
+        count_copied(self.nbytes);
+        Ok(())
+    }
+
+    /// Copies some of the bytes out, racily. Not counted.
+    fn copy_out(&self, offset: usize, dst: &mut [u8]) -> Result<()> {
+        let ptr = self.at(offset, dst.len())?;
+        // SAFETY: within the bytes (checked), which the lease covers; the destination is a slice of as many bytes.
+        unsafe { racy::copy(ptr.as_ptr(), dst.as_mut_ptr(), dst.len()) };
+        Ok(())
+    }
+
+    fn load<T: Pod>(&self, offset: usize) -> Result<T> {
+        let ptr = self.at(offset, size_of::<T>())?;
+        // SAFETY: within the bytes (checked), which the lease covers and keeps alive.
+        Ok(unsafe { racy::load(ptr.as_ptr().cast::<T>()) })
+    }
+
+    fn at(&self, offset: usize, nbytes: usize) -> Result<NonNull<u8>> {
+        if offset.checked_add(nbytes).is_none_or(|end| end > self.nbytes) {
+            return Err(Error::new(
+                Kind::Bounds,
+                format!("{nbytes} bytes at byte {offset} lie outside of {} bytes", self.nbytes),
+            ));
+        }
+        // SAFETY: checked above.
+        Ok(unsafe { self.ptr.add(offset) })
+    }
+}
+
+macro_rules! guard {
+    ($(#[$doc:meta])* $name:ident, $kind:ident) => {
+        $(#[$doc])*
+        pub struct $name(Covered);
+
+        impl $name {
+            /// # Safety
+            ///
+            /// The bytes lie within the lease's region, on the host.
+            pub(crate) unsafe fn new(lease: Lease, ptr: NonNull<u8>, nbytes: usize) -> Self {
+                debug_assert_eq!(lease.kind(), LeaseKind::$kind);
+                Self(Covered { lease, ptr, nbytes })
+            }
+
+            /// The address of the first byte.
+            pub fn as_ptr(&self) -> *const u8 {
+                self.0.ptr.as_ptr()
+            }
+
+            /// The number of bytes.
+            pub fn nbytes(&self) -> usize {
+                self.0.nbytes
+            }
+        }
+
+        impl std::fmt::Debug for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                let Covered { lease, ptr, nbytes } = &self.0;
+                write!(f, "{:?} lease of {nbytes} bytes at {ptr:p}", lease.kind())
+            }
+        }
+    };
+}
+
+guard! {
+    /// A Read lease: while it is held nobody writes, so the bytes are a `&[u8]`.
+    ReadGuard, Read
+}
+
+guard! {
+    /// The Write lease: while it is held nobody else touches the bytes, so they are a `&mut [u8]`.
+    WriteGuard, Write
+}
+
+guard! {
+    /// A Share lease: others may write at any time, and so may the holder, by racy loads and stores.
+    ShareGuard, Share
+}
+
+guard! {
+    /// A Pin lease: others may write at any time; the holder loads racily and never writes.
+    PinGuard, Pin
+}
+
+impl ReadGuard {
+    /// The bytes as elements. O(1).
+    ///
+    /// # Errors
+    ///
+    /// `is_alignment` where the address is not one for `T`, `is_bounds` where the bytes are not a whole number of `T`.
+    pub fn as_slice_of<T: Pod>(&self) -> Result<&[T]> {
+        let count = self.0.count_of::<T>()?;
+        // SAFETY: aligned and large enough (checked), initialised (Header 3) with any pattern a value (Pod 1), and
+        // constant while the Read lease is held (Header 5), which the borrow of the guard outlasts not.
+        Ok(unsafe { std::slice::from_raw_parts(self.0.aligned().as_ptr(), count) })
+    }
+}
+
+impl ReadGuard {
+    /// The bytes as text. O(n): it looks at them.
+    ///
+    /// # Errors
+    ///
+    /// `is_malformed` where they are not UTF-8, with the place of the first byte that is not.
+    pub fn as_str(&self) -> Result<&str> {
+        std::str::from_utf8(self).map_err(not_utf8)
+    }
+}
+
+impl Deref for ReadGuard {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        // SAFETY: as in `as_slice_of`; bytes need no alignment.
+        unsafe { std::slice::from_raw_parts(self.0.ptr.as_ptr(), self.0.nbytes) }
+    }
+}
+
+impl WriteGuard {
+    /// The bytes as elements. O(1). Errors as [`ReadGuard::as_slice_of`].
+    pub fn as_slice_of<T: Pod>(&self) -> Result<&[T]> {
+        let count = self.0.count_of::<T>()?;
+        // SAFETY: as for a Read lease: a Write lease excludes all other access.
+        Ok(unsafe { std::slice::from_raw_parts(self.0.aligned().as_ptr(), count) })
+    }
+
+    /// The bytes as elements, to be written. O(1). Errors as [`ReadGuard::as_slice_of`].
+    pub fn as_mut_slice_of<T: Pod>(&mut self) -> Result<&mut [T]> {
+        let count = self.0.count_of::<T>()?;
+        // SAFETY: as for a Read lease; the Write lease excludes all other access, and `&mut self` all through this guard.
+        Ok(unsafe { std::slice::from_raw_parts_mut(self.0.aligned().as_ptr(), count) })
+    }
+}
+
+impl Deref for WriteGuard {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        // SAFETY: as in `as_slice_of`; bytes need no alignment.
+        unsafe { std::slice::from_raw_parts(self.0.ptr.as_ptr(), self.0.nbytes) }
+    }
+}
+
+impl DerefMut for WriteGuard {
+    fn deref_mut(&mut self) -> &mut [u8] {
+        // SAFETY: as in `as_mut_slice_of`; bytes need no alignment.
+        unsafe { std::slice::from_raw_parts_mut(self.0.ptr.as_ptr(), self.0.nbytes) }
+    }
+}
+
+impl ShareGuard {
+    /// The bytes as cells that anyone may write at any time. O(1). Errors as [`ReadGuard::as_slice_of`].
+    pub fn as_cells_of<T: Pod>(&self) -> Result<&[Shared<T>]> {
+        let count = self.0.count_of::<T>()?;
+        // SAFETY: aligned and large enough (checked). A cell permits others to write, and accesses racily; Share
+        // excludes Read and Write, whose holders rely on more.
+        Ok(unsafe { std::slice::from_raw_parts(self.0.aligned().as_ptr(), count) })
+    }
+
+    /// Loads one element at a byte offset, of any alignment.
+    ///
+    /// # Errors
+    ///
+    /// `is_bounds`.
+    pub fn load<T: Pod>(&self, offset: usize) -> Result<T> {
+        self.0.load(offset)
+    }
+
+    /// Stores one element at a byte offset, of any alignment.
+    ///
+    /// # Errors
+    ///
+    /// `is_bounds`.
+    pub fn store<T: Pod>(&self, offset: usize, value: T) -> Result<()> {
+        let ptr = self.0.at(offset, size_of::<T>())?;
+        // SAFETY: within the bytes (checked), which are writable: Share is not given on read-only handles.
+        unsafe { racy::store(ptr.as_ptr().cast::<T>(), value) };
+        Ok(())
+    }
+
+    /// Copies the bytes out, racily. Copies, and counts, [`ShareGuard::nbytes`].
+    ///
+    /// # Errors
+    ///
+    /// `is_bounds` where the destination has another length.
+    pub fn copy_to_slice(&self, dst: &mut [u8]) -> Result<()> {
+        self.0.copy_to_slice(dst)
+    }
+
+    /// Copies bytes in at a byte offset, racily. Not counted.
+    pub(crate) fn copy_in(&self, offset: usize, src: &[u8]) -> Result<()> {
+        let ptr = self.0.at(offset, src.len())?;
+        // SAFETY: within the bytes (checked), which are writable as in `store`. No slice overlaps
+        // them: a slice of this allocation needs a lease that Share excludes, and any other
+        // allocation of the same bytes is aliased, of which there are no slices (Header 5).
+        unsafe { racy::copy(src.as_ptr(), ptr.as_ptr(), src.len()) };
+        Ok(())
+    }
+
+    /// Copies bytes in, racily. Copies, and counts, [`ShareGuard::nbytes`].
+    ///
+    /// # Errors
+    ///
+    /// `is_bounds` where the source has another length.
+    pub fn copy_from_slice(&self, src: &[u8]) -> Result<()> {
+        if src.len() != self.nbytes() {
+            return Err(Error::new(
+                Kind::Bounds,
+                format!("{} bytes do not fit a destination of {}", src.len(), self.nbytes()),
+            ));
+        }
+        // SAFETY: both sides have the same number of bytes; the destination is writable as in
+        // `store`. No slice overlaps it: a slice of this allocation needs a lease that Share
+        // excludes, and any other allocation of the same bytes is aliased, of which there are no
+        // slices (Header 5).
+        unsafe { racy::copy(src.as_ptr(), self.0.ptr.as_ptr(), src.len()) };
+        count_copied(src.len());
+        Ok(())
+    }
+}
+
+impl PinGuard {
+    /// The bytes as cells that others may write at any time. O(1). Errors as [`ReadGuard::as_slice_of`].
+    pub fn as_cells_of<T: Pod>(&self) -> Result<&[Pinned<T>]> {
+        let count = self.0.count_of::<T>()?;
+        // SAFETY: aligned and large enough (checked). A cell permits others to write, and only loads, racily.
+        Ok(unsafe { std::slice::from_raw_parts(self.0.aligned().as_ptr(), count) })
+    }
+
+    /// Loads one element at a byte offset, of any alignment.
+    ///
+    /// # Errors
+    ///
+    /// `is_bounds`.
+    pub fn load<T: Pod>(&self, offset: usize) -> Result<T> {
+        self.0.load(offset)
+    }
+
+    /// Copies the bytes out, racily. Copies, and counts, [`PinGuard::nbytes`].
+    ///
+    /// # Errors
+    ///
+    /// `is_bounds` where the destination has another length.
+    pub fn copy_to_slice(&self, dst: &mut [u8]) -> Result<()> {
+        self.0.copy_to_slice(dst)
+    }
+
+    /// As [`PinGuard::copy_to_slice`], into memory that is not initialised yet. All of it is, afterwards.
+    pub(crate) fn copy_to_uninit(&self, dst: &mut [MaybeUninit<u8>]) -> Result<()> {
+        let ptr = self.0.at(0, dst.len())?;
+        // SAFETY: as many bytes on both sides (checked), under a lease.
+        unsafe { racy::copy(ptr.as_ptr(), dst.as_mut_ptr().cast(), dst.len()) };
+        count_copied(dst.len());
+        Ok(())
+    }
+
+    /// Copies bytes out from a byte offset on, racily. Not counted.
+    pub(crate) fn copy_out(&self, offset: usize, dst: &mut [u8]) -> Result<()> {
+        self.0.copy_out(offset, dst)
+    }
+
+    /// The bytes of this moment, copied (and counted).
+    pub fn to_vec(&self) -> Vec<u8> {
+        let mut bytes = vec![0; self.nbytes()];
+        let copied = self.copy_to_slice(&mut bytes);
+        debug_assert!(copied.is_ok(), "the vector was made to fit");
+        bytes
+    }
+}

@@ -1,0 +1,38 @@
+//! Windows on memory, the leases under which their bytes are touched, and how new ones are made.
+//!
+//! ```text
+//!                  Buffer          a window: handle, pointer, length. O(1) to clone and slice
+//!                     │
+//!        read · write · share · pin          guards: a lease, and the access that it gives
+//! ```
+//!
+//! [`MutableBuffer`], [`BufferBuilder`] and [`BitmapBuilder`] make one step by step, [`UninitBuffer`] at once. What the compiler can see
+//! the lifetime of is a [`BufferView`], without a count.
+
+mod adopt;
+mod allocation;
+mod bitmap;
+mod borrowed;
+#[expect(clippy::module_inception, reason = "a file is named after the type that it defines")]
+mod buffer;
+mod builder;
+mod bytes;
+mod create;
+mod guard;
+mod look;
+mod mutable;
+mod partition;
+mod shared;
+mod text;
+mod uninit;
+mod vector;
+mod window;
+
+pub use bitmap::BitmapBuilder;
+pub use borrowed::{BufferView, BufferViewMut};
+pub use buffer::Buffer;
+pub use builder::BufferBuilder;
+pub use guard::{PinGuard, ReadGuard, ShareGuard, WriteGuard};
+pub(crate) use look::Look;
+pub use mutable::MutableBuffer;
+pub use uninit::UninitBuffer;

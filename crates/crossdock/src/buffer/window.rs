@@ -1,0 +1,59 @@
+//! Which bytes a range is, and how many elements bytes hold.
+
+use std::ops::{Bound, Range, RangeBounds};
+use std::ptr::NonNull;
+
+use crate::error::{Error, Kind, Result};
+use crate::memory::Pod;
+
+/// A range as two numbers, if it lies within `nbytes` bytes.
+#[inline]
+pub(crate) fn resolve(range: &impl RangeBounds<usize>, nbytes: usize) -> Result<Range<usize>> {
+    let start = match range.start_bound() {
+        Bound::Included(&start) => Some(start),
+        Bound::Excluded(&before) => before.checked_add(1),
+        Bound::Unbounded => Some(0),
+    };
+    let end = match range.end_bound() {
+        Bound::Included(&last) => last.checked_add(1),
+        Bound::Excluded(&end) => Some(end),
+        Bound::Unbounded => Some(nbytes),
+    };
+    match (start, end) {
+        (Some(start), Some(end)) if start <= end && end <= nbytes => Ok(start..end),
+        _ => Err(bad_range(start, end, nbytes)),
+    }
+}
+
+#[cold]
+fn bad_range(start: Option<usize>, end: Option<usize>, nbytes: usize) -> Error {
+    let show = |bound: Option<usize>| bound.map_or("beyond the last address".to_owned(), |at| at.to_string());
+    Error::new(
+        Kind::Bounds,
+        format!("bytes {}..{} do not lie within a buffer of {nbytes} bytes", show(start), show(end)),
+    )
+}
+
+/// The number of `T` that the bytes hold, if they are aligned for it and hold a whole number.
+pub(crate) fn count_of<T: Pod>(ptr: NonNull<u8>, nbytes: usize) -> Result<usize> {
+    let (size, align) = (size_of::<T>(), align_of::<T>());
+    if size == 0 || !nbytes.is_multiple_of(size) {
+        return Err(Error::new(
+            Kind::Bounds,
+            format!("{nbytes} bytes are not a whole number of elements of {size} bytes"),
+        ));
+    }
+    let address = ptr.addr().get();
+    if !address.is_multiple_of(align) && nbytes != 0 {
+        return Err(Error::new(
+            Kind::Alignment,
+            format!("address {address:#x} is not a multiple of {align}, the alignment of the element type"),
+        ));
+    }
+    Ok(nbytes / size)
+}
+
+/// Where the elements begin that [`count_of`] counted. If there are none, they may be anywhere, but must be aligned.
+pub(crate) fn start_of<T: Pod>(ptr: NonNull<u8>, count: usize) -> NonNull<T> {
+    if count == 0 { NonNull::dangling() } else { ptr.cast() }
+}

@@ -1,0 +1,220 @@
+//! Memory that a device allocated becomes a buffer; and what goes wrong when it is freed.
+
+use std::collections::VecDeque;
+use std::ffi::c_void;
+use std::ptr::NonNull;
+use std::sync::{Arc, MutexGuard};
+
+use crate::buffer::Buffer;
+use crate::device::{Charge, Hold, MemoryManager};
+use crate::error::{Error, Result};
+use crate::memory::fork::ForkLock;
+use crate::memory::header::{Attached, Descriptor, Region};
+use crate::memory::owner::{self, Keep};
+use crate::memory::release::release_quietly;
+use crate::memory::{Backing, Birth, Handle, Place};
+
+/// A block of device memory, as the driver gave it.
+#[derive(Clone, Copy, Debug)]
+pub struct DeviceRegion {
+    /// Where it begins. Slices and bounds are computed with it; where the driver's memory has no addresses, a range that is
+    /// reserved for nothing else serves.
+    pub address: NonNull<u8>,
+    /// Its size in bytes.
+    pub nbytes: usize,
+    /// The driver's own object that stands for the memory, or null where the address does.
+    pub object: *mut c_void,
+    /// Who else may touch it.
+    pub birth: Birth,
+}
+
+struct DeviceMemory<F> {
+    region: DeviceRegion,
+    manager: Arc<dyn MemoryManager>,
+    charge: Charge,
+    release: F,
+    is_own: bool,
+}
+
+// SAFETY: the pointers in the region are only handed on (to a manager, which is Send and Sync); what frees them is Send.
+unsafe impl<F: Send> Send for DeviceMemory<F> {}
+
+impl<F: FnOnce() -> Result<()> + Send + 'static> Keep for DeviceMemory<F> {
+    unsafe fn free(self) {
+        let Self { manager, charge, release, .. } = self;
+        if let Err(error) = release() {
+            queue(manager.place(), error);
+        }
+        drop(charge);
+    }
+
+    fn device(&self) -> Option<Attached<'_>> {
+        let DeviceRegion { object, address: base, .. } = self.region;
+        Some(Attached { manager: &self.manager, object, base })
+    }
+
+    fn is_own(&self) -> bool {
+        self.is_own
+    }
+}
+
+/// The manager of memory that [`adopt`] or [`adopt_own`] was given.
+pub(super) fn manager_of(attached: &Attached<'_>) -> Option<Arc<dyn MemoryManager>> {
+    attached.manager.downcast_ref::<Arc<dyn MemoryManager>>().cloned()
+}
+
+impl Hold {
+    /// Who allocated the memory, where that was a device. To find out whether it is one's own, downcast it.
+    pub fn manager(&self) -> Option<Arc<dyn MemoryManager>> {
+        manager_of(&self.attached()?)
+    }
+}
+
+/// Makes a buffer of memory that a device allocated: for those who implement [`MemoryManager::allocate`]. O(1).
+///
+/// `release` is called exactly once, when the last holder goes, on whichever thread that is, or before this returns an error. An
+/// error of it is queued ([`take_release_errors`]); the charge ends after it.
+///
+/// # Errors
+///
+/// `is_out_of_memory` where there is none for the header.
+///
+/// # Safety
+///
+/// As for [`Buffer::from_foreign`], with the manager's place; and where there is an object, it stands for the `nbytes`
+/// bytes until `release` is called.
+pub unsafe fn adopt(
+    manager: Arc<dyn MemoryManager>,
+    region: DeviceRegion,
+    charge: Charge,
+    release: impl FnOnce() -> Result<()> + Send + 'static,
+) -> Result<Buffer> {
+    // SAFETY: `adopt_as` requires what this function requires: the region is valid until `release`
+    // is called.
+    unsafe { adopt_as(manager, region, charge, release, false) }
+}
+
+/// Like [`adopt`], for a release that runs only code of this library and of a driver.
+///
+/// # Errors
+///
+/// As [`adopt`].
+///
+/// # Safety
+///
+/// As for [`adopt`].
+pub(crate) unsafe fn adopt_own(
+    manager: Arc<dyn MemoryManager>,
+    region: DeviceRegion,
+    charge: Charge,
+    release: impl FnOnce() -> Result<()> + Send + 'static,
+) -> Result<Buffer> {
+    // SAFETY: `adopt_as` requires what this function requires: the region is valid until `release`
+    // is called.
+    unsafe { adopt_as(manager, region, charge, release, true) }
+}
+
+unsafe fn adopt_as(
+    manager: Arc<dyn MemoryManager>,
+    region: DeviceRegion,
+    charge: Charge,
+    release: impl FnOnce() -> Result<()> + Send + 'static,
+    is_own: bool,
+) -> Result<Buffer> {
+    let place = manager.place();
+    let erased = Region { ptr: region.address, nbytes: region.nbytes, place, backing: Backing::Device };
+    let keep = DeviceMemory { region, manager, charge, release, is_own };
+    // SAFETY: the caller's word.
+    unsafe { owner::adopt(erased, region.birth, keep) }.map(Buffer::whole)
+}
+
+/// Memory with something beside that goes after it: the charge of who allocates it, the loan that it came by.
+struct Beside<T> {
+    whole: Handle,
+    beside: T,
+}
+
+impl<T: Send + 'static> Keep for Beside<T> {
+    unsafe fn free(self) {
+        let Self { whole, beside } = self;
+        drop(whole);
+        drop(beside);
+    }
+
+    fn retained_nbytes(&self, _: usize) -> usize {
+        self.whole.retained_nbytes()
+    }
+
+    fn descriptor(&self) -> Option<Descriptor> {
+        self.whole.descriptor()
+    }
+
+    fn fault(&self) -> Option<Error> {
+        self.whole.fault()
+    }
+
+    fn device(&self) -> Option<Attached<'_>> {
+        self.whole.device()
+    }
+}
+
+/// Keeps something beside new memory that nobody else has seen, and lets it go after it. O(1), and a small block.
+pub(crate) fn keeping(fresh: Buffer, beside: impl Send + 'static) -> Result<Buffer> {
+    let (whole, ptr, nbytes, _) = fresh.into_parts();
+    let header = whole.header();
+    let region = Region { ptr, nbytes, place: header.place(), backing: header.backing() };
+    let birth = header.birth();
+    // SAFETY: the bytes are the whole's, which the handle keeps alive; it is the only one, so that all access goes through
+    // the new allocation, which is born as the whole was.
+    unsafe { owner::adopt(region, birth, Beside { whole, beside }) }.map(Buffer::whole)
+}
+
+/// What went wrong when device memory was freed, or when a [`FixedWriter`](crate::io::FixedWriter) of it was dropped that
+/// had more to write.
+#[derive(Debug, Default)]
+#[non_exhaustive]
+pub struct ReleaseErrors {
+    /// Where, and what the device said; the oldest first.
+    pub errors: Vec<(Place, Error)>,
+    /// How many more there were, for which there was no room.
+    pub lost: u64,
+}
+
+/// How many errors are kept until somebody asks for them.
+const ROOM: usize = 256;
+
+struct Queue {
+    errors: VecDeque<(Place, Error)>,
+    lost: u64,
+}
+
+static QUEUE: ForkLock<Queue> = ForkLock::new(Queue { errors: VecDeque::new(), lost: 0 });
+
+fn locked() -> MutexGuard<'static, Queue> {
+    // SAFETY: a static stays where it is.
+    unsafe { QUEUE.lock() }
+}
+
+pub(crate) fn queue(place: Place, error: Error) {
+    let mut queue = locked();
+    let unkept = if queue.errors.len() < ROOM && queue.errors.try_reserve(1).is_ok() {
+        queue.errors.push_back((place, error));
+        None
+    } else {
+        queue.lost += 1;
+        Some(error)
+    };
+    drop(queue);
+    // Its source may be anybody's.
+    release_quietly(|| drop(unkept));
+}
+
+/// Takes what went wrong when device memory was freed or a writer of it dropped, in this process, since the last call. Freeing never panics, aborts or
+/// blocks for it: the memory is gone for this program, whatever the device made of it. The first 256 errors are kept, the rest are
+/// counted.
+pub fn take_release_errors() -> ReleaseErrors {
+    let mut queue = locked();
+    let (errors, lost) = (std::mem::take(&mut queue.errors), std::mem::take(&mut queue.lost));
+    drop(queue);
+    ReleaseErrors { errors: errors.into(), lost }
+}

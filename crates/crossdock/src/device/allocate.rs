@@ -1,0 +1,32 @@
+//! New allocations, on any place.
+
+use crate::buffer::Buffer;
+use crate::device::registry;
+use crate::error::Result;
+use crate::memory::{Allocation, Place, default_place};
+
+impl Allocation {
+    /// Allocates `nbytes` bytes on a place: of the default pool on the host, where they are zeroed; of the registered device's
+    /// memory elsewhere.
+    ///
+    /// # Errors
+    ///
+    /// `is_out_of_memory`; as [`memory`](crate::device::memory) where no such device is registered; what the device says.
+    pub fn new(nbytes: usize, place: Place) -> Result<Self> {
+        let buffer = if place == Place::CPU {
+            Buffer::zeroed(nbytes)?
+        } else {
+            registry::memory(place)?.allocate(nbytes)?
+        };
+        Ok(Self::try_from(buffer)?)
+    }
+
+    /// As [`Allocation::new`], on the [`default_place`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Allocation::new`].
+    pub fn on_default_place(nbytes: usize) -> Result<Self> {
+        Self::new(nbytes, default_place())
+    }
+}

@@ -1,0 +1,180 @@
+//! The fenced device's memory: pages without access for the addresses, and pages beside for the bytes.
+
+use std::any::Any;
+use std::ffi::c_void;
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use crate::buffer::Buffer;
+use crate::device::fenced::stream::FencedStream;
+use crate::device::fenced::{Core, Operation};
+use crate::device::pages::Pages;
+use crate::device::{
+    DeviceRegion, Event, Hold, MemoryManager, Meter, Stream, Transfer, Usage, adopt, adopt_own,
+};
+use crate::error::{Error, Result};
+use crate::memory::{Backing, Birth, DeviceKind, LeaseKind, Place, racy};
+
+/// The memory of a [`FencedDevice`](super::FencedDevice).
+#[derive(Debug)]
+pub(super) struct FencedMemory {
+    core: Arc<Core>,
+}
+
+impl FencedMemory {
+    pub(super) fn new(core: Arc<Core>) -> Self {
+        Self { core }
+    }
+
+    pub(super) fn core(&self) -> &Arc<Core> {
+        &self.core
+    }
+
+    /// A buffer with addresses behind a fence, whose bytes are at `object`.
+    ///
+    /// # Safety
+    ///
+    /// Until `behind` is dropped, `nbytes` bytes at `object` are ours to read and write as `birth` says.
+    unsafe fn fenced(
+        self: Arc<Self>,
+        nbytes: usize,
+        object: NonNull<u8>,
+        birth: Birth,
+        behind: impl Send + 'static,
+    ) -> Result<Buffer> {
+        let charge = Meter::charge(&self.core.meter, nbytes)?;
+        let fence = Pages::reserved(nbytes)?;
+        let region =
+            DeviceRegion { address: fence.base(), nbytes, object: object.as_ptr().cast::<c_void>(), birth };
+        let core = self.core.clone();
+        let release = move || {
+            drop((fence, behind));
+            core.attempt(Operation::Release)
+        };
+        // Aliased memory keeps a hold on other memory, whose owner may run foreign code on release.
+        let adopt = if birth == Birth::Sole { adopt_own } else { adopt };
+        // SAFETY: the fence is reserved for nothing else until the release; what is behind it is, too (the caller's word).
+        unsafe { adopt(self, region, charge, release) }
+    }
+
+    /// Maps host memory to the device: the device's side of it is the host's memory itself.
+    fn map_from_host(self: Arc<Self>, buffer: &Buffer) -> Result<Buffer> {
+        let hold = hold_for_mapping(buffer)?;
+        let Some(object) = NonNull::new(hold.address()) else { return Err(lost(self.core.place)) };
+        // SAFETY: host memory that the hold keeps, under Share or Pin; a mapping of read-only memory is read-only.
+        let mapped = unsafe { self.fenced(buffer.nbytes(), object, Birth::Aliased, hold) }?;
+        Ok(as_readonly_as(buffer, mapped))
+    }
+
+    /// Maps the device's memory to the host, as memory that the device may write at any time.
+    fn map_to_host(buffer: &Buffer) -> Result<Option<Buffer>> {
+        let hold = hold_for_mapping(buffer)?;
+        let Some(address) = address(&hold) else { return Ok(None) };
+        let release = move || drop(hold);
+        // SAFETY: the device's side of the buffer's memory, initialised, which the hold keeps under Share or Pin; the device
+        // touches it racily. A mapping of read-only memory is read-only.
+        let mapped =
+            unsafe { Buffer::from_foreign(address, buffer.nbytes(), Place::CPU, Birth::Aliased, release) }?;
+        Ok(Some(as_readonly_as(buffer, mapped)))
+    }
+}
+
+fn as_readonly_as(buffer: &Buffer, mapped: Buffer) -> Buffer {
+    if buffer.is_readonly() { mapped.into_readonly() } else { mapped }
+}
+
+/// Others may rely on no constancy while another allocation has the same bytes.
+fn hold_for_mapping(buffer: &Buffer) -> Result<Hold> {
+    buffer.hold(if buffer.is_readonly() { LeaseKind::Pin } else { LeaseKind::Share })
+}
+
+/// Where the device's own engine finds the bytes; `None` for memory that another device allocated.
+fn address(hold: &Hold) -> Option<*mut u8> {
+    if hold.place().is_host() {
+        return Some(hold.address());
+    }
+    // Another's object would mean something else.
+    let manager = hold.manager()?;
+    let manager: &dyn Any = &*manager;
+    if !manager.is::<FencedMemory>() {
+        return None;
+    }
+    let (object, offset) = hold.object()?;
+    Some(object.cast::<u8>().as_ptr().wrapping_add(offset))
+}
+
+#[cold]
+fn lost(place: Place) -> Error {
+    Error::device(format!("{place} does not know the memory: another device made it"))
+}
+
+/// The copy engine.
+pub(super) fn transfer(core: &Core, transfer: &Transfer) -> Result<()> {
+    core.attempt(Operation::Transfer)?;
+    let (src, dst) = (address(transfer.src()), address(transfer.dst()));
+    let (Some(src), Some(dst)) = (src, dst) else { return Err(lost(core.place)) };
+    // SAFETY: host memory, or a fenced device's own side of its memory, of as many bytes, under leases that permit racy loads
+    // of the one and racy stores to the other, and do not overlap (Transfer 1).
+    unsafe { racy::copy(src, dst, transfer.nbytes()) };
+    Ok(())
+}
+
+impl MemoryManager for FencedMemory {
+    fn place(&self) -> Place {
+        self.core.place
+    }
+
+    fn allocate(self: Arc<Self>, nbytes: usize) -> Result<Buffer> {
+        let room = Pages::zeroed(nbytes)?;
+        // SAFETY: new pages, which go with the allocation.
+        unsafe { self.fenced(nbytes, room.base(), Birth::Sole, room) }
+    }
+
+    fn can_copy(&self, from: Place, to: Place) -> bool {
+        let (core, own) = (&self.core, self.core.place);
+        let is_fenced = |place: Place| place.kind() == DeviceKind::EXT_DEV;
+        match (from == own, to == own) {
+            (true, true) => true,
+            (false, true) if from.is_host() => core.from_host.load(Ordering::Relaxed),
+            (true, false) if to.is_host() => core.to_host.load(Ordering::Relaxed),
+            (false, true) => is_fenced(from) && core.between.load(Ordering::Relaxed),
+            (true, false) => is_fenced(to) && core.between.load(Ordering::Relaxed),
+            (false, false) => false,
+        }
+    }
+
+    fn copy(&self, work: &Transfer) -> Result<()> {
+        transfer(&self.core, work)
+    }
+
+    fn can_enqueue(&self, stream: &dyn Stream) -> bool {
+        FencedStream::of(stream).is_some()
+    }
+
+    fn enqueue(&self, transfer: Transfer, stream: &dyn Stream) -> Result<Arc<dyn Event>> {
+        match FencedStream::of(stream) {
+            Some(stream) => stream.copy(self.core.clone(), transfer),
+            None => Err(Error::unsupported(format!("{stream:?} is not a fenced device's"))),
+        }
+    }
+
+    fn map(&self, buffer: &Buffer, to: &dyn MemoryManager) -> Result<Option<Buffer>> {
+        let is_mine = |place: Place| place == self.core.place;
+        let usual = |place: Place, backing: Backing| place == Place::CPU && backing != Backing::Shared;
+        let incoming = is_mine(to.place()) && buffer.place() == Place::CPU;
+        let outgoing = is_mine(buffer.place()) && usual(to.place(), to.backing());
+        if !self.core.mappable.load(Ordering::Relaxed) || !(incoming || outgoing) {
+            return Ok(None);
+        }
+        self.core.attempt(Operation::Map)?;
+        if outgoing {
+            return Self::map_to_host(buffer);
+        }
+        Arc::new(Self::new(self.core.clone())).map_from_host(buffer).map(Some)
+    }
+
+    fn usage(&self) -> Usage {
+        self.core.meter.usage()
+    }
+}

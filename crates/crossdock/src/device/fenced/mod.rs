@@ -1,0 +1,223 @@
+//! A device for tests, with memory that faults if the processor touches it.
+//!
+//! Its buffers carry addresses of pages without any access, so that a library which forgets where memory is gets a signal there and then,
+//! and not wrong numbers on some machine with a real device. The bytes are in pages beside, known to the device alone, which copies them
+//! by a thread of its own where a stream is used. Switches make it refuse, fail, run out of memory, or hold its work back.
+//!
+//! ```
+//! use crossdock::buffer::Buffer;
+//! use crossdock::device::Device;
+//! use crossdock::device::fenced::FencedDevice;
+//!
+//! let device = FencedDevice::new(0);
+//! let stream = device.stream()?.expect("it has streams");
+//! let source = Buffer::from_vec(vec![7u8; 100])?;
+//!
+//! let paused = device.pause(); // work in its streams waits
+//! let placed = source.copy_to_in(&device.memory(), &*stream)?;
+//! let event = placed.event.expect("it is under way");
+//! assert!(!event.is_done());
+//! drop(paused);
+//! source.write()?.fill(0); // waits for the copy, which reads the source
+//! assert!(event.is_done());
+//! # Ok::<(), crossdock::Error>(())
+//! ```
+
+mod memory;
+mod stream;
+
+use std::fmt;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, MutexGuard, PoisonError};
+
+use crate::device::fenced::memory::FencedMemory;
+use crate::device::fenced::stream::FencedStream;
+use crate::device::{Device, MemoryManager, Meter, Stream};
+use crate::error::{Error, Result};
+use crate::memory::fork::ForkLock;
+use crate::memory::{DeviceKind, Place};
+
+/// What a [`FencedDevice`] can be told to fail at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operation {
+    /// A copy, in a stream or not. (Called so that compilers need not spell the trait `Copy` in full.)
+    Transfer,
+    /// A mapping.
+    Map,
+    /// Freeing memory.
+    Release,
+}
+
+/// Between which places a [`FencedDevice`] copies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ways {
+    /// From the host to it.
+    pub from_host: bool,
+    /// From it to the host.
+    pub to_host: bool,
+    /// Between it and another fenced device, either way.
+    pub between: bool,
+}
+
+impl Ways {
+    /// Everywhere: how a device begins.
+    pub const ALL: Self = Self { from_host: true, to_host: true, between: true };
+    /// Nowhere, but from its own memory to its own memory.
+    pub const NONE: Self = Self { from_host: false, to_host: false, between: false };
+}
+
+/// A device of the kind [`DeviceKind::EXT_DEV`] whose memory the processor cannot touch.
+pub struct FencedDevice {
+    memory: Arc<FencedMemory>,
+}
+
+impl FencedDevice {
+    /// A device with a number, and nothing in common with others of the same number.
+    pub fn new(ordinal: i32) -> Arc<Self> {
+        let place = Place::new(DeviceKind::EXT_DEV, ordinal);
+        Arc::new(Self { memory: Arc::new(FencedMemory::new(Arc::new(Core::new(place)))) })
+    }
+
+    fn core(&self) -> &Arc<Core> {
+        self.memory.core()
+    }
+
+    /// Lets it have no more than this many bytes at a time; `u64::MAX` is no limit.
+    pub fn set_limit(&self, nbytes: u64) {
+        self.core().meter.set_limit(nbytes);
+    }
+
+    /// Whether its memory can be mapped to the host, and the host's to it. Off at first.
+    pub fn set_mappable(&self, mappable: bool) {
+        self.core().mappable.store(mappable, Ordering::Relaxed);
+    }
+
+    /// Between which places it copies.
+    pub fn set_ways(&self, ways: Ways) {
+        let core = self.core();
+        core.from_host.store(ways.from_host, Ordering::Relaxed);
+        core.to_host.store(ways.to_host, Ordering::Relaxed);
+        core.between.store(ways.between, Ordering::Relaxed);
+    }
+
+    /// Makes the `nth` such operation from now on fail, where 1 is the next; 0 takes that back.
+    pub fn fail(&self, operation: Operation, nth: u64) {
+        self.core().failures(operation).store(nth, Ordering::Relaxed);
+    }
+
+    /// Holds all work in its streams back until what this gives is dropped. Work that has begun goes on.
+    #[must_use]
+    pub fn pause(&self) -> Paused {
+        *self.core().pauses() += 1;
+        Paused(self.core().clone())
+    }
+}
+
+impl Device for FencedDevice {
+    fn place(&self) -> Place {
+        self.core().place
+    }
+
+    fn name(&self) -> String {
+        format!("fenced device {}", self.core().place.ordinal())
+    }
+
+    fn memory(&self) -> Arc<dyn MemoryManager> {
+        self.memory.clone()
+    }
+
+    fn stream(&self) -> Result<Option<Arc<dyn Stream>>> {
+        Ok(Some(Arc::new(FencedStream::new(self.core().clone()))))
+    }
+}
+
+impl fmt::Debug for FencedDevice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "FencedDevice({})", self.core().place)
+    }
+}
+
+/// Work in streams is held back while this lives.
+#[derive(Debug)]
+pub struct Paused(Arc<Core>);
+
+impl Drop for Paused {
+    fn drop(&mut self) {
+        *self.0.pauses() -= 1;
+        self.0.resumed.notify_all();
+    }
+}
+
+/// What the device, its memory and its streams share.
+struct Core {
+    place: Place,
+    meter: Arc<Meter>,
+    mappable: AtomicBool,
+    from_host: AtomicBool,
+    to_host: AtomicBool,
+    between: AtomicBool,
+    fail_copy: AtomicU64,
+    fail_map: AtomicU64,
+    fail_release: AtomicU64,
+    pauses: ForkLock<usize>,
+    resumed: Condvar,
+}
+
+impl Core {
+    fn new(place: Place) -> Self {
+        Self {
+            place,
+            meter: Arc::new(Meter::new(u64::MAX)),
+            mappable: AtomicBool::new(false),
+            from_host: AtomicBool::new(true),
+            to_host: AtomicBool::new(true),
+            between: AtomicBool::new(true),
+            fail_copy: AtomicU64::new(0),
+            fail_map: AtomicU64::new(0),
+            fail_release: AtomicU64::new(0),
+            pauses: ForkLock::new(0),
+            resumed: Condvar::new(),
+        }
+    }
+
+    fn failures(&self, operation: Operation) -> &AtomicU64 {
+        match operation {
+            Operation::Transfer => &self.fail_copy,
+            Operation::Map => &self.fail_map,
+            Operation::Release => &self.fail_release,
+        }
+    }
+
+    /// Counts one operation, which fails if it is the one that was to.
+    fn attempt(&self, operation: Operation) -> Result<()> {
+        let count_down = |left: u64| left.checked_sub(1);
+        match self.failures(operation).fetch_update(Ordering::Relaxed, Ordering::Relaxed, count_down) {
+            Ok(1) => Err(Error::device(format!(
+                "{operation:?} on {} failed with error {FAILURE}, as it was told to",
+                self.place
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    fn pauses(&self) -> MutexGuard<'_, usize> {
+        // SAFETY: a core lives in an `Arc`, where it stays (`Core::new` is called there alone).
+        unsafe { self.pauses.lock() }
+    }
+
+    fn wait_while_paused(&self) {
+        let mut pauses = self.pauses();
+        while *pauses > 0 {
+            pauses = self.resumed.wait(pauses).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}
+
+/// The number of the error that a device which was told to fail gives.
+pub const FAILURE: i32 = 719;
+
+impl fmt::Debug for Core {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Core({})", self.place)
+    }
+}

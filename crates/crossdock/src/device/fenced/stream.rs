@@ -1,0 +1,218 @@
+//! The fenced device's streams: a queue, and a thread that works it off.
+//!
+//! The thread plays the driver. It moves bytes and signals the end, and never releases memory:
+//! leases are released as for every driver ([`pending`](crate::device::pending)), so that
+//! an owner's code may wait for the stream.
+
+use std::any::Any;
+use std::collections::VecDeque;
+use std::ffi::c_void;
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Condvar, MutexGuard, PoisonError};
+use std::thread;
+
+use crate::device::fenced::{Core, memory};
+use crate::device::pending::{DriverEvent, Leases, Line, Pending};
+use crate::device::{Completion, Event, Orphans, Signal, Stream, Transfer};
+use crate::error::{Error, Result};
+use crate::memory::Place;
+use crate::memory::fork::{self, ForkLock};
+
+enum Job {
+    Copy(Arc<Core>, Arc<Transfer>, Completion),
+    Wait(Arc<dyn Event>),
+    Record(Completion),
+}
+
+/// The end of work, as the thread signals it.
+#[derive(Debug)]
+struct Ended(Arc<Signal>);
+
+impl DriverEvent for Ended {
+    fn wait(&self) -> Result<()> {
+        self.0.wait()
+    }
+
+    fn poll(&self) -> Option<Result<()>> {
+        self.0.poll()
+    }
+
+    fn raw(&self) -> *mut c_void {
+        std::ptr::null_mut()
+    }
+}
+
+impl Job {
+    /// Does the work. `failed` is what all later work in the stream depends on and has failed.
+    fn run(self, failed: &mut Option<Error>) {
+        match self {
+            Self::Copy(core, transfer, completion) => {
+                let outcome = match failed {
+                    Some(error) => Err(error.again()),
+                    None => memory::transfer(&core, &transfer),
+                };
+                // Dropped before the end is signalled: the queue holds the other reference, and
+                // must be the one that releases the leases.
+                drop((core, transfer));
+                completion.finish(outcome);
+            }
+            Self::Wait(event) => {
+                // For an event of such a stream, wait for the bare signal: concluding the work
+                // would release memory on this thread.
+                let any: &dyn Any = &*event;
+                let outcome = match any.downcast_ref::<Pending<Ended>>() {
+                    Some(pending) => pending.event().wait(),
+                    None => event.wait(),
+                };
+                if let Err(error) = outcome
+                    && failed.is_none()
+                {
+                    *failed = Some(error.within("what the stream waited for failed"));
+                }
+            }
+            Self::Record(completion) => {
+                completion.finish(failed.as_ref().map_or(Ok(()), |error| Err(error.again())));
+            }
+        }
+    }
+}
+
+#[derive(Default)]
+struct Queue {
+    jobs: VecDeque<Job>,
+    is_started: bool,
+    is_closed: bool,
+}
+
+struct Work {
+    core: Arc<Core>,
+    queue: ForkLock<Queue>,
+    more: Condvar,
+}
+
+impl Work {
+    fn queue(&self) -> MutexGuard<'_, Queue> {
+        // SAFETY: it lives in an `Arc`, where it stays (`FencedStream::new` makes it there).
+        unsafe { self.queue.lock() }
+    }
+
+    /// What the thread does: all that is in the queue, until that is closed.
+    fn off(&self) {
+        let mut failed = None;
+        loop {
+            let mut queue = self.queue();
+            let job = loop {
+                match queue.jobs.pop_front() {
+                    Some(job) => break job,
+                    None if queue.is_closed => return,
+                    None => queue = self.more.wait(queue).unwrap_or_else(PoisonError::into_inner),
+                }
+            };
+            drop(queue);
+            self.core.wait_while_paused();
+            // An event of somebody else's may panic. Its completion was dropped then, and says so.
+            let _panicked = catch_unwind(AssertUnwindSafe(|| job.run(&mut failed)));
+        }
+    }
+}
+
+/// A stream. Its thread starts with the first work, and ends when the stream has been dropped and all is done.
+pub(super) struct FencedStream {
+    work: Arc<Work>,
+    line: Arc<Line<Ended>>,
+    generation: u64,
+}
+
+impl FencedStream {
+    pub(super) fn new(core: Arc<Core>) -> Self {
+        let work = Work { core, queue: ForkLock::new(Queue::default()), more: Condvar::new() };
+        Self { work: Arc::new(work), line: Line::new(), generation: fork::generation() }
+    }
+
+    pub(super) fn of(stream: &dyn Stream) -> Option<&Self> {
+        let stream: &dyn Any = stream;
+        stream.downcast_ref()
+    }
+
+    pub(super) fn copy(&self, core: Arc<Core>, transfer: Transfer) -> Result<Arc<dyn Event>> {
+        let transfer = Arc::new(transfer);
+        let give_back = |transfer, has_arrived| {
+            let transfer: Option<Transfer> = Arc::into_inner(transfer);
+            transfer.map_or_else(Orphans::default, |transfer| transfer.give_back(has_arrived))
+        };
+        self.line.push(Leases::new(transfer.clone(), give_back, ()), || {
+            let (signal, completion) = Signal::new();
+            self.push(Job::Copy(core, transfer, completion))?;
+            Ok(Ended(signal))
+        })
+    }
+
+    fn push(&self, job: Job) -> Result<()> {
+        if self.generation != fork::generation() {
+            return Err(Error::device(
+                "a stream stays with the process that made it: make one after the fork",
+            ));
+        }
+        let mut queue = self.work.queue();
+        let refused = match self.start(&mut queue) {
+            Ok(()) => {
+                queue.jobs.push_back(job);
+                None
+            }
+            Err(error) => Some((error, job)),
+        };
+        drop(queue);
+        self.work.more.notify_one();
+        match refused {
+            None => Ok(()),
+            // Dropping the job may release memory, so it happens without the lock.
+            Some((error, job)) => {
+                drop(job);
+                Err(error)
+            }
+        }
+    }
+
+    fn start(&self, queue: &mut Queue) -> Result<()> {
+        if !queue.is_started {
+            let work = self.work.clone();
+            let started =
+                thread::Builder::new().name("crossdock-fenced".to_owned()).spawn(move || work.off());
+            started.map_err(|error| Error::device(format!("the stream's thread did not start: {error}")))?;
+            queue.is_started = true;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for FencedStream {
+    fn drop(&mut self) {
+        self.work.queue().is_closed = true;
+        self.work.more.notify_one();
+    }
+}
+
+impl Stream for FencedStream {
+    fn place(&self) -> Place {
+        self.work.core.place
+    }
+
+    fn record(&self) -> Result<Arc<dyn Event>> {
+        self.line.push((), || {
+            let (signal, completion) = Signal::new();
+            self.push(Job::Record(completion))?;
+            Ok(Ended(signal))
+        })
+    }
+
+    fn wait(&self, event: &Arc<dyn Event>) -> Result<()> {
+        self.push(Job::Wait(event.clone()))
+    }
+}
+
+impl fmt::Debug for FencedStream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "FencedStream({})", self.work.core.place)
+    }
+}

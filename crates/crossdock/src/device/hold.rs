@@ -1,0 +1,179 @@
+//! Leases for access by a device, and the copy that holds two of them.
+
+use std::ffi::c_void;
+use std::fmt;
+use std::ptr::NonNull;
+
+use crate::buffer::Buffer;
+use crate::error::{Error, Kind, Result};
+use crate::memory::header::Attached;
+use crate::memory::overlap::{self, Extent, Operand};
+use crate::memory::release::Orphan;
+use crate::memory::{Lease, LeaseKind, Place, count_copied};
+
+/// A lease for access by a device, to memory at any place: it keeps the memory, keeps others off it as leases do, and gives the
+/// processor nothing.
+///
+/// # Invariants
+///
+/// 1. `ptr..ptr + nbytes` lies within the lease's region.
+pub struct Hold {
+    lease: Lease,
+    ptr: NonNull<u8>,
+    nbytes: usize,
+}
+
+// SAFETY: the pointer goes where the lease goes, and is only told.
+unsafe impl Send for Hold {}
+// SAFETY: as for Send: `&Hold` gives no access to the bytes.
+unsafe impl Sync for Hold {}
+
+impl Hold {
+    /// The kind of lease.
+    pub fn kind(&self) -> LeaseKind {
+        self.lease.kind()
+    }
+
+    /// The device that addresses the memory.
+    pub fn place(&self) -> Place {
+        self.lease.header().place()
+    }
+
+    /// The address of the first byte, in its place.
+    pub fn address(&self) -> *mut u8 {
+        self.ptr.as_ptr()
+    }
+
+    /// The number of bytes.
+    pub fn nbytes(&self) -> usize {
+        self.nbytes
+    }
+
+    pub(super) fn attached(&self) -> Option<Attached<'_>> {
+        self.lease.device()
+    }
+
+    /// The driver's object behind the memory, and the byte of it at which this begins; `None` where there is none.
+    pub fn object(&self) -> Option<(NonNull<c_void>, usize)> {
+        let attached = self.attached()?;
+        let object = NonNull::new(attached.object)?;
+        Some((object, self.ptr.addr().get() - attached.base.addr().get()))
+    }
+
+    /// Releases the lease without running code of the memory's owner; dropping the result runs it.
+    pub(crate) fn give_back(self) -> Option<Orphan> {
+        self.lease.give_back()
+    }
+
+    fn extent(&self) -> Extent {
+        Extent::of_lease(&self.lease, self.ptr.addr().get(), self.nbytes)
+    }
+
+    fn operand(&self) -> Operand<'_> {
+        Operand { header: self.lease.header(), extent: self.extent() }
+    }
+}
+
+impl fmt::Debug for Hold {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?} lease of {} bytes at {:p} on {}", self.kind(), self.nbytes, self.ptr, self.place())
+    }
+}
+
+impl Buffer {
+    /// Takes a lease for access by a device: for those who implement one. It waits for no event; whoever puts work into a stream has
+    /// the stream wait. O(1).
+    ///
+    /// # Errors
+    ///
+    /// `is_conflict`, `is_read_only` and `is_exhausted` as [`Buffer::read`] and its siblings.
+    pub fn hold(&self, kind: LeaseKind) -> Result<Hold> {
+        if self.is_readonly() && matches!(kind, LeaseKind::Write | LeaseKind::Share) {
+            return Err(Error::new(
+                Kind::ReadOnly,
+                "the memory is read-only through this handle: pin or read it, or copy it",
+            ));
+        }
+        let lease = self.handle().lease(kind)?;
+        // Hold 1: Buffer 1.
+        Ok(Hold { lease, ptr: self.start(), nbytes: self.nbytes() })
+    }
+}
+
+/// The allocations that finished work leaves for their owners to release: at most three.
+pub(crate) type Orphans = [Option<Orphan>; 3];
+
+/// A copy that is to be made: the leases that it needs.
+///
+/// # Invariants
+///
+/// 1. The source's lease permits racy loads and the destination's racy stores (Share or Write);
+///    both have the same number of bytes, which do not overlap: compared by address, even across
+///    allocations.
+#[derive(Debug)]
+pub struct Transfer {
+    src: Hold,
+    dst: Hold,
+}
+
+impl Transfer {
+    /// For a copy that is over when the call returns: constancy of the source, and the destination alone, where they can be had.
+    pub(super) fn now(src: &Buffer, dst: &Buffer) -> Result<Self> {
+        let same = std::ptr::eq(src.handle().header(), dst.handle().header());
+        let prefer = |buffer: &Buffer, best, next| match (same, buffer.hold(best)) {
+            (false, Ok(hold)) => Ok(hold),
+            _ => buffer.hold(next),
+        };
+        Self::checked(
+            prefer(src, LeaseKind::Read, LeaseKind::Pin)?,
+            prefer(dst, LeaseKind::Write, LeaseKind::Share)?,
+        )
+    }
+
+    /// For a copy in a stream. Others in the same stream may follow on the same memory before this one is over, and events keep
+    /// them in order: so the leases are the ones that stand beside each other.
+    pub(super) fn later(src: &Buffer, dst: &Buffer) -> Result<Self> {
+        Self::checked(src.hold(LeaseKind::Pin)?, dst.hold(LeaseKind::Share)?)
+    }
+
+    fn checked(src: Hold, dst: Hold) -> Result<Self> {
+        if overlap::meet(src.extent(), dst.extent()) || overlap::meet_by_mapping(src.operand(), dst.operand())
+        {
+            return Err(Error::new(
+                Kind::Bounds,
+                format!("a copy of {} bytes from {:p} to {:p} overlaps itself", src.nbytes, src.ptr, dst.ptr),
+            ));
+        }
+        Ok(Self { src, dst })
+    }
+
+    /// What is copied.
+    pub fn src(&self) -> &Hold {
+        &self.src
+    }
+
+    /// Where to.
+    pub fn dst(&self) -> &Hold {
+        &self.dst
+    }
+
+    /// The number of bytes.
+    pub fn nbytes(&self) -> usize {
+        self.src.nbytes
+    }
+
+    /// Reports that the bytes have arrived: counts them and releases the leases. If one of them was
+    /// the last holder, the owner's release runs here and may run foreign code: do not hold a lock.
+    pub fn complete(self) {
+        drop(self.give_back(true));
+    }
+
+    /// Releases the leases, and counts the bytes if they have arrived. Dropping the result releases
+    /// memory that has no holder left.
+    pub(crate) fn give_back(self, has_arrived: bool) -> Orphans {
+        if has_arrived {
+            count_copied(self.nbytes());
+        }
+        [self.src.give_back(), self.dst.give_back(), None]
+    }
+}

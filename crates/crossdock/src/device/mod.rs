@@ -1,0 +1,78 @@
+//! Devices: memory that is somewhere else, and how it comes and goes.
+//!
+//! ```text
+//!   register(kind, factory) ──> get(place) ──> Device ──> stream() ──> Stream ── record() ──> Event
+//!                                                │
+//!                                            memory() ──> MemoryManager ── allocate ──> Buffer on that place
+//!
+//!   buffer.copy_to(&memory)          a copy, by the manager of the destination, of the source, or over the host
+//!   buffer.map_to(&memory)           the same bytes, reachable from the other place; `None` where that cannot be
+//!   buffer.map_or_copy_to(&memory)   the one where it can be, else the other, and which it was
+//! ```
+//!
+//! Unsupported and failed are different answers: whether a manager copies between two places is asked first
+//! ([`MemoryManager::can_copy`]), so that an error of the copy is always a failure and never sends it another way.
+//!
+//! Work in a [`Stream`] goes on after the call that asked for it. It holds leases of its source and its destination until it is
+//! over, and its [`Event`] is noted on both allocations, where every lease for access by the processor waits for it. If it
+//! failed, that lease is refused with what the device said, and so is every later one until
+//! [`settle`](crate::buffer::Buffer::settle) has been called.
+//!
+//! ```
+//! use crossdock::buffer::Buffer;
+//! use crossdock::device::fenced::FencedDevice;
+//! use crossdock::device::{self, Device};
+//! use crossdock::memory::Place;
+//!
+//! let there = FencedDevice::new(0).memory();
+//! let here = device::memory(Place::CPU)?;
+//! let sent = Buffer::from_vec(vec![1u8, 2, 3])?.copy_to(&there)?;
+//! assert!(sent.read().unwrap_err().is_place()); // the processor cannot address it
+//! assert_eq!(&sent.slice(1..)?.copy_to(&here)?.read()?[..], [2, 3]);
+//! # Ok::<(), crossdock::Error>(())
+//! ```
+//!
+//! # How to add a device
+//!
+//! Implement [`Device`] and [`MemoryManager`]; make buffers by [`adopt`], which charges them to a [`Meter`] and queues what goes wrong
+//! when they are freed ([`take_release_errors`]). Where memory has no addresses, reserve some ([`DeviceRegion::address`]) and put
+//! the driver's object beside: a [`Hold`] gives the object and the byte of it at which the buffer begins. For streams, implement
+//! [`Stream`] and, unless the driver has events, use [`Signal`]. Register it, and run the checks of
+//! `tests/conformance` over it.
+
+mod adopt;
+mod allocate;
+#[cfg(feature = "opencl")]
+pub(crate) mod annex;
+mod copy;
+pub mod cuda;
+mod events;
+pub mod fenced;
+mod hold;
+mod host;
+mod manager;
+mod map;
+mod meter;
+pub mod opencl;
+mod pages;
+pub(crate) mod pending;
+mod placed;
+mod registry;
+mod signal;
+mod stream;
+mod work;
+
+pub use adopt::{DeviceRegion, ReleaseErrors, adopt, take_release_errors};
+pub(crate) use adopt::{adopt_own, keeping, queue};
+pub(crate) use events::noted_at;
+pub use events::{Effect, UnderWay};
+pub(crate) use hold::Orphans;
+pub use hold::{Hold, Transfer};
+pub use host::pool_memory;
+pub use manager::{Device, MemoryManager};
+pub use meter::{Charge, Meter, Usage};
+pub use placed::{Moved, Placed};
+pub use registry::{get, kinds, memory, opened, register, shared_memory, unregister, usage};
+pub use signal::{Completion, Signal};
+pub use stream::{Event, Stream};
+pub(crate) use work::{copy_aside, in_order, settle_before};

@@ -1,0 +1,115 @@
+//! Devices of OpenCL, by its loader, which is opened when the first of them is asked for: nothing of OpenCL is needed to build or to
+//! start.
+//!
+//! The place `opencl:n` is the n-th device that the loader knows, in its order, over all platforms ([`devices`]).
+//! `CROSSDOCK_OPENCL_DRIVER` names a library that is opened in place of the system's loader.
+//!
+//! ```
+//! use crossdock::buffer::Buffer;
+//! use crossdock::device::{self, opencl};
+//! use crossdock::memory::Place;
+//!
+//! let Ok(devices) = opencl::devices() else { return Ok(()) }; // the error says what is missing
+//! let Some(first) = devices.first() else { return Ok(()) };
+//! let there = Buffer::from_vec(vec![1u8, 2, 3])?.copy_to(&device::memory(first.place)?)?;
+//! assert!(there.read().unwrap_err().is_place()); // the processor cannot address it
+//! assert_eq!(&there.copy_to(&device::memory(Place::CPU)?)?.read()?[..], [1, 2, 3]);
+//! # Ok::<(), crossdock::Error>(())
+//! ```
+//!
+//! # Memory
+//!
+//! A buffer is a memory object of the device's context, or a range of one: [`Hold::object`](crate::device::Hold::object)
+//! gives the `cl_mem` and the byte of it at which the buffer begins. What is in new memory is unspecified.
+//!
+//! Where the processor and the device have the same memory in the same state at any time ([`Description::is_mappable`]), [`Buffer::map_to`](crate::buffer::Buffer::map_to)
+//! copies nothing, both ways: on devices that are the processor, and on those that share its memory in fine grain. Elsewhere it
+//! gives `None`: what OpenCL maps there must not be touched by the device meanwhile, while leases let a mapping stand beside the
+//! device's own work. From the host it maps what begins at a multiple of the device's base address alignment.
+//!
+//! # Processes
+//!
+//! A process that is forked from one which has used OpenCL cannot use it: the driver's threads are the parent's. It gets an error, and
+//! what it inherited of devices it may drop, which does nothing.
+
+#[cfg(not(feature = "opencl"))]
+mod disabled;
+#[cfg(feature = "opencl")]
+pub(crate) mod enabled;
+
+use crate::buffer::Buffer;
+use crate::error::Result;
+use crate::memory::{Birth, LeaseKind, Place};
+
+#[cfg(not(feature = "opencl"))]
+use disabled as driver;
+#[cfg(feature = "opencl")]
+use enabled as driver;
+
+pub use driver::SubBuffer;
+pub(super) use driver::open;
+
+/// What a device of OpenCL says of itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Description {
+    /// Its place: `opencl:n`.
+    pub place: Place,
+    /// The device's name.
+    pub name: String,
+    /// The name of the platform that it belongs to.
+    pub platform: String,
+    /// The version of OpenCL, with what the vendor adds to it.
+    pub version: String,
+    /// Its memory in bytes.
+    pub nbytes: u64,
+    /// The largest buffer in bytes.
+    pub largest_nbytes: u64,
+    /// Whether it has its memory in common with the processor.
+    pub is_unified: bool,
+    /// Whether the two have it in the same state at any time, so that memory of the one is mapped to the other.
+    pub is_mappable: bool,
+    /// The alignment, in bytes, at which sub-buffers, and host memory that is mapped, begin.
+    pub alignment: usize,
+}
+
+/// The devices that OpenCL's loader knows, in the order of their places. Asks the loader, each time.
+///
+/// # Errors
+///
+/// `is_unsupported` where there is no loader, no platform, or this program was built without OpenCL; `is_device` where a driver failed.
+pub fn devices() -> Result<Vec<Description>> {
+    driver::devices()
+}
+
+/// Borrows a memory object of OpenCL that somebody else made, whatever its context, as a buffer on a device of that context. It is
+/// retained until the last holder of the buffer goes, and copied by queues of this library's own in its context. O(1), but for the
+/// first object of a context, which is given a queue.
+///
+/// Commands on it that are under way in others' queues are the caller's to wait for, or to
+/// [note](Buffer::note_event) ([`Device::wrap_event`](crate::device::Device::wrap_event)).
+///
+/// # Errors
+///
+/// `is_unsupported` and `is_device` as [`devices`]; `is_malformed` where it is null or not a buffer; `is_place` where its context does
+/// not have the device.
+///
+/// # Safety
+///
+/// `object` is a `cl_mem`, alive for this call. If `birth` is `Sole`, nobody else touches its bytes until the release; if `Constant`,
+/// nobody writes them.
+pub unsafe fn import(object: *mut std::ffi::c_void, place: Place, birth: Birth) -> Result<Buffer> {
+    // SAFETY: the caller's word.
+    unsafe { driver::import(object, place, birth) }
+}
+
+/// A memory object that begins and ends where a buffer does, for consumers that take no offset: OpenCL's own sub-buffer, or the whole
+/// object. Holds the memory under a lease of the kind given.
+///
+/// # Errors
+///
+/// `is_place` where the buffer is not a device's of OpenCL; `is_alignment` where it begins at another byte of its object than a
+/// multiple of [`Description::alignment`]; `is_bounds` where it is empty; those of [`Buffer::hold`]; `is_device`.
+pub fn sub_buffer(buffer: &Buffer, kind: LeaseKind) -> Result<SubBuffer> {
+    driver::sub_buffer(buffer, kind)
+}

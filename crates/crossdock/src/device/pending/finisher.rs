@@ -1,0 +1,110 @@
+//! The thread that finds out that work is over where nobody else does. One for all devices, and only while there is work, or was a
+//! moment ago.
+
+use std::collections::VecDeque;
+use std::ffi::c_void;
+use std::sync::{Arc, Condvar, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use crate::device::Event;
+use crate::memory::fork::{self, ForkLock};
+use crate::memory::release::release_quietly;
+use crate::memory::thread;
+
+/// How long the thread stays without work.
+const LINGERS: Duration = Duration::from_millis(200);
+
+/// How long it sleeps between two looks at what is not over: it waits for none, since another may be over sooner.
+const SHORTEST_PAUSE: Duration = Duration::from_micros(200);
+const LONGEST_PAUSE: Duration = Duration::from_millis(10);
+
+struct Watched {
+    events: VecDeque<Arc<dyn Event>>,
+    /// The generation of the process in which the thread runs, or is about to.
+    thread: Option<u64>,
+}
+
+static WATCHED: ForkLock<Watched> = ForkLock::new(Watched { events: VecDeque::new(), thread: None });
+static MORE: Condvar = Condvar::new();
+
+fn watched() -> MutexGuard<'static, Watched> {
+    // SAFETY: a static stays where it is.
+    unsafe { WATCHED.lock() }
+}
+
+/// Has the thread wait for an event, and for what it gives back. `false` where that cannot be: then the caller waits.
+pub(super) fn watch(event: &Arc<dyn Event>) -> bool {
+    let mut watched = watched();
+    let generation = Some(fork::generation());
+    let mut inherited = VecDeque::new();
+    if watched.thread != generation {
+        // Events of the parent's stay with it.
+        inherited = std::mem::take(&mut watched.events);
+    }
+    let fits = watched.events.try_reserve(1).is_ok();
+    if fits {
+        watched.events.push_back(event.clone());
+    }
+    let starts = fits && watched.thread != generation;
+    if starts {
+        watched.thread = generation;
+    }
+    drop(watched);
+    // What they hold goes without the lock.
+    release_quietly(|| drop(inherited));
+    MORE.notify_one();
+    if starts && !thread::spawn(run) {
+        let mut watched = self::watched();
+        watched.thread = None;
+        let unwatched = std::mem::take(&mut watched.events);
+        drop(watched);
+        unwatched.iter().for_each(|event| release_quietly(|| drop(event.wait())));
+    }
+    fits
+}
+
+extern "C" fn run(_: *mut c_void) -> *mut c_void {
+    // SAFETY: the name is a C string of fewer than 16 bytes, and the thread is this one.
+    unsafe { libc::prctl(libc::PR_SET_NAME, c"crossdock-devs".as_ptr()) };
+    let mut pause = SHORTEST_PAUSE;
+    while let Some(mut events) = next() {
+        let before = events.len();
+        events.retain(|event| !is_over(event));
+        pause = if events.len() < before { SHORTEST_PAUSE } else { LONGEST_PAUSE.min(pause * 2) };
+        if !events.is_empty() {
+            put_back(events);
+            std::thread::sleep(pause);
+        }
+    }
+    std::ptr::null_mut()
+}
+
+/// What is to be looked at; `None` when there has been nothing for a while.
+fn next() -> Option<VecDeque<Arc<dyn Event>>> {
+    let mut watched = watched();
+    loop {
+        if !watched.events.is_empty() {
+            return Some(std::mem::take(&mut watched.events));
+        }
+        let (again, timeout) = MORE.wait_timeout(watched, LINGERS).unwrap_or_else(PoisonError::into_inner);
+        watched = again;
+        if timeout.timed_out() && watched.events.is_empty() {
+            watched.thread = None;
+            return None;
+        }
+    }
+}
+
+/// Behind what came meanwhile.
+fn put_back(mut events: VecDeque<Arc<dyn Event>>) {
+    let mut watched = watched();
+    std::mem::swap(&mut watched.events, &mut events);
+    watched.events.append(&mut events);
+}
+
+/// Asking gives back what the work held. An event is somebody's code, and may panic: then it is not asked again.
+fn is_over(event: &Arc<dyn Event>) -> bool {
+    let mut over = true;
+    release_quietly(|| over = event.is_done());
+    over
+}

@@ -1,0 +1,78 @@
+//! One allocation, as the ledger tells of it.
+
+use std::time::{Duration, Instant};
+
+use crate::device::{self, UnderWay};
+use crate::memory::book::{self, Line};
+use crate::memory::holder::Holder;
+use crate::memory::{Backing, Birth, LeaseKind, Place, Protocols};
+use crate::pool;
+
+/// One live allocation.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Entry {
+    /// Where it begins: an address of its place.
+    pub address: usize,
+    /// Its size in bytes.
+    pub nbytes: usize,
+    /// The device.
+    pub place: Place,
+    /// What stands behind it.
+    pub backing: Backing,
+    /// The name of the pool that it came from, where it came from one.
+    pub pool: Option<&'static str>,
+    /// Who else may touch it.
+    pub birth: Birth,
+    /// How long ago it was made. `None`: before the ledger was on, and it is listed for the leases that were taken since.
+    pub age: Option<Duration>,
+    /// The number of its handles.
+    pub handles: u64,
+    /// The kind and number of Read, Share or Write leases on it.
+    pub leases: Option<(LeaseKind, u64)>,
+    /// The number of Pin leases on it.
+    pub pins: u64,
+    /// The protocols by which it was ever handed out.
+    pub exported: Protocols,
+    /// Those of its leases that were taken while the ledger was on, the oldest first.
+    pub holders: Vec<Holder>,
+    /// The device work noted on it, the oldest first.
+    pub work: Vec<UnderWay>,
+}
+
+impl Entry {
+    /// The holders are unordered, and the work is not looked up yet. Called under a lock of the book: it takes none.
+    fn of(line: &Line<'_>, now: Instant) -> Self {
+        let header = line.header;
+        let reading = header.reading();
+        Self {
+            address: header.ptr().as_ptr().addr(),
+            nbytes: header.nbytes(),
+            place: header.place(),
+            backing: header.backing(),
+            pool: pool::describe(header).map(|(_, name)| name),
+            birth: header.birth(),
+            age: line.since.map(|since| now.saturating_duration_since(since)),
+            handles: reading.handles(),
+            leases: reading.leases(),
+            pins: reading.pins(),
+            exported: header.exported(),
+            holders: line.holders(now),
+            work: Vec::new(),
+        }
+    }
+}
+
+/// Every allocation in the book, in no order.
+pub(super) fn entries() -> Vec<Entry> {
+    let now = Instant::now();
+    // Each beside the address of its header, by which the work noted on it is found.
+    let mut entries = Vec::new();
+    book::read(|line| entries.push((std::ptr::from_ref(line.header).addr(), Entry::of(&line, now))));
+    let finished = |(key, mut entry): (usize, Entry)| {
+        book::sort_oldest_first(&mut entry.holders);
+        entry.work = device::noted_at(key);
+        entry
+    };
+    entries.into_iter().map(finished).collect()
+}

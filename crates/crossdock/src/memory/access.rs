@@ -1,0 +1,49 @@
+//! Leases for access by the processor: whether it can address the memory, may write it, and has nothing to wait for.
+
+use crate::error::{Error, Kind, Result};
+use crate::memory::handle::Handle;
+use crate::memory::lease::Lease;
+use crate::memory::place::Place;
+use crate::memory::word::LeaseKind;
+
+/// Takes a lease for access by the processor through a handle that may be read-only.
+///
+/// Always inlined: out of line, the result travels through memory, which takes as long as the lease itself.
+#[inline(always)]
+pub(crate) fn lease(handle: &Handle, readonly: bool, kind: LeaseKind) -> Result<Lease> {
+    check_access(handle.header().place(), readonly && matches!(kind, LeaseKind::Write | LeaseKind::Share))?;
+    handle.await_work(kind)?;
+    Ok(handle.lease(kind)?)
+}
+
+/// As [`lease`], but refuses where it would wait.
+pub(crate) fn lease_at_once(handle: &Handle, readonly: bool, kind: LeaseKind) -> Result<Lease> {
+    handle.check_work(kind)?;
+    lease(handle, readonly, kind)
+}
+
+/// Asserts that `&mut` to the handle covers the bytes, too, for access by the processor.
+pub(crate) fn exclusive(handle: &mut Handle, readonly: bool) -> Result<()> {
+    check_access(handle.header().place(), readonly)?;
+    handle.await_work(LeaseKind::Write)?;
+    handle.exclusive()?;
+    // Once more: a handle that is gone by now may have noted work since. One load, as a rule.
+    handle.await_work(LeaseKind::Write)
+}
+
+#[inline]
+fn check_access(place: Place, refuse_writing: bool) -> Result<()> {
+    if place.is_host() && !refuse_writing { Ok(()) } else { Err(no_access(place)) }
+}
+
+#[cold]
+pub(crate) fn no_access(place: Place) -> Error {
+    if place.is_host() {
+        Error::new(Kind::ReadOnly, "the memory is read-only through this handle: pin or read it, or copy it")
+    } else {
+        Error::new(
+            Kind::Place,
+            format!("the processor cannot address memory on {place}: copy it to the host"),
+        )
+    }
+}

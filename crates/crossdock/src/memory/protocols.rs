@@ -1,0 +1,86 @@
+//! The protocols by which memory goes out.
+
+use std::fmt;
+
+/// The protocols by which an allocation was ever handed out: a set of labels, kept so that a refusal can name them.
+///
+/// Open: a bit without a name prints as its number.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Protocols(pub(crate) u32);
+
+impl Protocols {
+    /// Nothing was ever handed out.
+    pub const NONE: Self = Self(0);
+    /// A [`MemoryView`](crate::view::MemoryView).
+    pub const MEMORY_VIEW: Self = Self(1);
+    /// A DLPack managed tensor.
+    pub const DLPACK: Self = Self(1 << 1);
+    /// A Python buffer (PEP 3118).
+    pub const PEP3118: Self = Self(1 << 2);
+    /// The Arrow C data interface.
+    pub const ARROW: Self = Self(1 << 3);
+    /// NumPy's array interface.
+    pub const ARRAY_INTERFACE: Self = Self(1 << 4);
+    /// A descriptor given to another process.
+    pub const SHARED_MEMORY: Self = Self(1 << 5);
+    /// A type of another Rust crate.
+    pub const CRATE: Self = Self(1 << 6);
+    /// A lease that a C program took of an array (`xd_array_lease`).
+    pub const LEASE: Self = Self(1 << 7);
+
+    const NAMES: [&str; 8] = [
+        "MemoryView",
+        "DLPack",
+        "PEP 3118",
+        "Arrow",
+        "array interface",
+        "shared memory",
+        "a Rust crate",
+        "a C lease",
+    ];
+
+    /// Whether every label of `other` is in this set.
+    #[inline]
+    pub const fn contains(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// Whether there is no label.
+    pub const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+}
+
+impl fmt::Display for Protocols {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_empty() {
+            return f.write_str("none");
+        }
+        let mut separator = "";
+        for bit in (0..u32::BITS).filter(|bit| self.0 >> bit & 1 == 1) {
+            f.write_str(separator)?;
+            match Self::NAMES.get(bit as usize) {
+                Some(name) => f.write_str(name)?,
+                None => write!(f, "protocol {bit}")?,
+            }
+            separator = ", ";
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn protocols_are_a_set_of_names_and_of_numbers_without_one() {
+        assert_eq!(Protocols::NONE.to_string(), "none");
+        assert!(Protocols::default().is_empty());
+        let set = Protocols(Protocols::DLPACK.0 | Protocols::ARROW.0 | 1 << 31);
+        assert_eq!(set.to_string(), "DLPack, Arrow, protocol 31");
+        assert!(set.contains(Protocols::ARROW) && set.contains(Protocols::NONE));
+        assert!(!set.contains(Protocols::PEP3118));
+        assert!(!set.contains(Protocols(Protocols::ARROW.0 | Protocols::PEP3118.0)));
+    }
+}

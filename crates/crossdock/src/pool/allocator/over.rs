@@ -1,0 +1,92 @@
+//! Blocks from an allocator of the caller's.
+
+use std::alloc::Layout as AllocLayout;
+use std::mem::ManuallyDrop;
+use std::ptr::NonNull;
+
+use allocator_api2::alloc::Allocator;
+
+use crate::error::{Error, Result, try_box};
+use crate::memory::release::release_quietly;
+use crate::pool::Pool;
+use crate::pool::source::{Bytes, Source};
+
+impl Pool {
+    /// A pool of its own that takes all its blocks from an allocator. They grow and shrink by the allocator's own `grow` and
+    /// `shrink`, in place where it can. The allocator lives as long as the pool's last handle and last buffer. (With the feature
+    /// `allocator-api2`.)
+    ///
+    /// A panic of the allocator goes no further: taking memory fails then, and giving it back is over. It is counted among
+    /// [`ledger::failed_releases`](crate::ledger::failed_releases).
+    ///
+    /// ```
+    /// use allocator_api2::alloc::System;
+    /// use crossdock::pool::Pool;
+    ///
+    /// let pool = Pool::over("malloc", System)?;
+    /// let buffer = pool.zeroed(100)?;
+    /// assert_eq!(pool.statistics().live_nbytes, 128);
+    /// assert_eq!(buffer.pool_name(), Some("malloc"));
+    /// # Ok::<(), crossdock::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// `is_out_of_memory`; the allocator is dropped.
+    pub fn over<A>(name: &'static str, allocator: A) -> Result<Self>
+    where
+        A: Allocator + Send + Sync + 'static,
+    {
+        // What should have gone into the box is dropped with the error.
+        let boxed = try_box(Foreign(ManuallyDrop::new(allocator)))
+            .map_err(|foreign| Error::out_of_memory(size_of_val(&foreign), align_of_val(&foreign)))?;
+        Self::of_source(name, Source::foreign(boxed))
+    }
+}
+
+/// An allocator whose panics go no further.
+struct Foreign<A>(ManuallyDrop<A>);
+
+impl<A: Allocator + Send + Sync> Bytes for Foreign<A> {
+    fn allocate(&self, layout: AllocLayout, zeroed: bool) -> Option<NonNull<u8>> {
+        let mut block = None;
+        release_quietly(|| {
+            let taken = if zeroed { self.0.allocate_zeroed(layout) } else { self.0.allocate(layout) };
+            block = taken.ok();
+        });
+        block.map(NonNull::cast)
+    }
+
+    unsafe fn deallocate(&self, block: NonNull<u8>, layout: AllocLayout) {
+        // SAFETY: the caller's word.
+        release_quietly(|| unsafe { self.0.deallocate(block, layout) });
+    }
+
+    unsafe fn reallocate(
+        &self,
+        block: NonNull<u8>,
+        layout: AllocLayout,
+        nbytes: usize,
+    ) -> Option<NonNull<u8>> {
+        let resized = AllocLayout::from_size_align(nbytes, layout.align()).ok()?;
+        let mut moved = None;
+        release_quietly(|| {
+            let result = if nbytes >= layout.size() {
+                // SAFETY: the caller's word; the new size is no less than the old one.
+                unsafe { self.0.grow(block, layout, resized) }
+            } else {
+                // SAFETY: the caller's word; the new size is less than the old one.
+                unsafe { self.0.shrink(block, layout, resized) }
+            };
+            moved = result.ok();
+        });
+        moved.map(NonNull::cast)
+    }
+}
+
+impl<A> Drop for Foreign<A> {
+    fn drop(&mut self) {
+        // SAFETY: dropped once, here.
+        release_quietly(|| unsafe { ManuallyDrop::drop(&mut self.0) });
+    }
+}

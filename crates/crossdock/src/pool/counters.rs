@@ -1,0 +1,360 @@
+//! Statistics that threads do not contend for.
+//!
+//! Each thread adds to counters of its own, by plain loads and stores; whoever asks adds up all of them. Only the peak needs
+//! to know what the others have: a thread tells the sum how much it has gained or lost once that is more than [`BATCH`].
+
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
+
+use crate::pool::slot::{self, SLOTS};
+
+/// How many bytes a thread may gain or lose before it says so.
+const BATCH: i64 = 64 << 10;
+
+/// What has happened in a pool. Bytes are those of the blocks' capacities, without what the allocator needs for itself.
+///
+/// While no other thread allocates, the numbers are exact (but for the peak). While one does, they are added up of what threads had at
+/// different moments, and what was allocated meanwhile can stand among them though it is gone: also above a limit, which holds all
+/// the same. What is in use on each place
+/// is another question, which [`device::usage`](crate::device::usage) answers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Statistics {
+    /// Bytes in use.
+    pub live_nbytes: u64,
+    /// Blocks in use.
+    pub live_count: u64,
+    /// The most bytes that were ever in use, or since [`Pool::reset_peak`](crate::pool::Pool::reset_peak). Exact where one thread
+    /// does it all; otherwise off by 64 KiB at most for each thread that takes part.
+    pub peak_nbytes: u64,
+    /// Bytes that were ever given out: what blocks began with, and what they grew by.
+    pub total_nbytes: u64,
+    /// Blocks that were ever given out.
+    pub allocations: u64,
+    /// How often a block grew.
+    pub growths: u64,
+    /// Bytes that nobody uses and that are kept mapped for the next request. They are not among `live_nbytes`.
+    pub cached_nbytes: u64,
+    /// The most bytes that can be in use, or `None` where the pool has no limit of its own.
+    pub limit_nbytes: Option<u64>,
+}
+
+/// One thread's counters; one cache line.
+///
+/// # Invariants
+///
+/// 1. Written only by the thread that has the slot, so that loads and stores suffice. (Resetting the peak writes `high` from
+///    outside; where both write, the peak is off by what one thread may keep to itself.)
+#[repr(align(64))]
+struct Shard {
+    allocated: AtomicU64,
+    freed: AtomicU64,
+    allocations: AtomicU64,
+    frees: AtomicU64,
+    growths: AtomicU64,
+    /// What of `allocated - freed` the sum knows of.
+    told: AtomicI64,
+    /// The most by which `allocated - freed` was ever above `told`, since that or the peak was last set.
+    high: AtomicI64,
+    /// `told + high`: once `allocated - freed` is above this, there is more to do than to add.
+    mark: AtomicI64,
+}
+
+/// The statistics of one account.
+pub(crate) struct Counters {
+    shards: [Shard; SLOTS],
+    /// For threads without a slot, which add to it atomically.
+    crowd: Shard,
+    sum: Sum,
+}
+
+#[repr(align(64))]
+struct Sum {
+    /// Bytes in use, as far as the threads have told.
+    live: AtomicI64,
+    peak: AtomicI64,
+}
+
+impl Shard {
+    const fn new() -> Self {
+        Self {
+            allocated: AtomicU64::new(0),
+            freed: AtomicU64::new(0),
+            allocations: AtomicU64::new(0),
+            frees: AtomicU64::new(0),
+            growths: AtomicU64::new(0),
+            told: AtomicI64::new(0),
+            high: AtomicI64::new(0),
+            mark: AtomicI64::new(0),
+        }
+    }
+
+    #[inline]
+    fn balance(&self) -> i64 {
+        self.allocated.load(Relaxed).wrapping_sub(self.freed.load(Relaxed)) as i64
+    }
+
+    /// What this thread has gained and not told.
+    fn ahead(&self) -> i64 {
+        self.balance() - self.told.load(Relaxed)
+    }
+}
+
+#[inline]
+fn add(counter: &AtomicU64, more: u64) -> u64 {
+    let sum = counter.load(Relaxed).wrapping_add(more);
+    counter.store(sum, Relaxed);
+    sum
+}
+
+impl Counters {
+    /// Nothing has happened yet.
+    pub(crate) const fn new() -> Self {
+        Self {
+            shards: [const { Shard::new() }; SLOTS],
+            crowd: Shard::new(),
+            sum: Sum { live: AtomicI64::new(0), peak: AtomicI64::new(0) },
+        }
+    }
+
+    /// Notes a new block. The slot is what [`slot::current`] says.
+    #[inline]
+    pub(crate) fn allocated(&self, slot: usize, nbytes: usize) {
+        match self.shards.get(slot) {
+            Some(shard) => self.shard_allocated(shard, nbytes),
+            None => self.allocated_elsewhere(nbytes),
+        }
+    }
+
+    #[inline]
+    fn shard_allocated(&self, shard: &Shard, nbytes: usize) {
+        add(&shard.allocations, 1);
+        self.gained(shard, nbytes);
+    }
+
+    #[cold]
+    fn allocated_elsewhere(&self, nbytes: usize) {
+        match self.shards.get(slot::claim()) {
+            Some(shard) => self.shard_allocated(shard, nbytes),
+            None => {
+                self.crowd.allocations.fetch_add(1, Relaxed);
+                self.crowd_gained(nbytes);
+            }
+        }
+    }
+
+    /// Notes that a block is gone. The slot is what [`slot::current`] says.
+    #[inline]
+    pub(crate) fn freed(&self, slot: usize, nbytes: usize) {
+        match self.shards.get(slot) {
+            Some(shard) => self.shard_freed(shard, nbytes),
+            None => self.freed_elsewhere(nbytes),
+        }
+    }
+
+    #[inline]
+    fn shard_freed(&self, shard: &Shard, nbytes: usize) {
+        add(&shard.frees, 1);
+        self.lost(shard, nbytes);
+    }
+
+    #[cold]
+    fn freed_elsewhere(&self, nbytes: usize) {
+        match self.shards.get(slot::claim()) {
+            Some(shard) => self.shard_freed(shard, nbytes),
+            None => {
+                self.crowd.frees.fetch_add(1, Relaxed);
+                self.crowd_lost(nbytes);
+            }
+        }
+    }
+
+    /// Notes that a block has another size.
+    pub(crate) fn resized(&self, old_nbytes: usize, new_nbytes: usize) {
+        let grown = new_nbytes.checked_sub(old_nbytes);
+        match (self.shards.get(slot::claim()), grown) {
+            (_, Some(0)) => {}
+            (Some(shard), Some(more)) => {
+                add(&shard.growths, 1);
+                self.gained(shard, more);
+            }
+            (Some(shard), None) => self.lost(shard, old_nbytes - new_nbytes),
+            (None, Some(more)) => {
+                self.crowd.growths.fetch_add(1, Relaxed);
+                self.crowd_gained(more);
+            }
+            (None, None) => self.crowd_lost(old_nbytes - new_nbytes),
+        }
+    }
+
+    #[inline]
+    fn gained(&self, shard: &Shard, nbytes: usize) {
+        let allocated = add(&shard.allocated, nbytes as u64);
+        let balance = allocated.wrapping_sub(shard.freed.load(Relaxed)) as i64;
+        if balance > shard.mark.load(Relaxed) {
+            self.rise(shard);
+        }
+    }
+
+    #[inline]
+    fn lost(&self, shard: &Shard, nbytes: usize) {
+        let freed = add(&shard.freed, nbytes as u64);
+        let balance = shard.allocated.load(Relaxed).wrapping_sub(freed) as i64;
+        if balance < shard.told.load(Relaxed) - BATCH {
+            self.tell(shard, shard.ahead());
+        }
+    }
+
+    /// A thread has more than ever, or more than it may keep to itself.
+    #[cold]
+    fn rise(&self, shard: &Shard) {
+        let ahead = shard.ahead();
+        if ahead > BATCH {
+            self.tell(shard, ahead);
+        } else {
+            shard.high.store(ahead, Relaxed);
+            shard.mark.store(shard.told.load(Relaxed) + ahead, Relaxed);
+        }
+    }
+
+    #[cold]
+    fn tell(&self, shard: &Shard, ahead: i64) {
+        let before = self.sum.live.fetch_add(ahead, Relaxed);
+        self.sum.peak.fetch_max(before + shard.high.load(Relaxed).max(ahead), Relaxed);
+        let told = shard.told.load(Relaxed) + ahead;
+        shard.told.store(told, Relaxed);
+        shard.high.store(0, Relaxed);
+        shard.mark.store(told, Relaxed);
+    }
+
+    #[cold]
+    fn crowd_gained(&self, nbytes: usize) {
+        self.crowd.allocated.fetch_add(nbytes as u64, Relaxed);
+        let live = self.sum.live.fetch_add(nbytes as i64, Relaxed) + nbytes as i64;
+        self.sum.peak.fetch_max(live, Relaxed);
+    }
+
+    #[cold]
+    fn crowd_lost(&self, nbytes: usize) {
+        self.crowd.freed.fetch_add(nbytes as u64, Relaxed);
+        self.sum.live.fetch_sub(nbytes as i64, Relaxed);
+    }
+
+    /// Adds everything up. O(1) in the number of blocks: one cache line for each thread.
+    pub(crate) fn read(&self) -> Statistics {
+        let sum = |of: fn(&Shard) -> &AtomicU64| {
+            let shards = self.shards.iter().chain(std::iter::once(&self.crowd));
+            shards.fold(0u64, |sum, shard| sum.wrapping_add(of(shard).load(Relaxed)))
+        };
+        // What is gone is read before what came, so that nothing is gone that never came.
+        let (freed, frees) = (sum(|shard| &shard.freed), sum(|shard| &shard.frees));
+        let (total_nbytes, allocations) = (sum(|shard| &shard.allocated), sum(|shard| &shard.allocations));
+        // What other threads do meanwhile may all the same be seen in another order.
+        let left = |came: u64, gone: u64| (came.wrapping_sub(gone) as i64).max(0) as u64;
+        let live_nbytes = left(total_nbytes, freed);
+        let high: i64 = self.shards.iter().map(|shard| shard.high.load(Relaxed)).sum();
+        let peak = self.sum.peak.load(Relaxed).max(self.sum.live.load(Relaxed) + high).max(0) as u64;
+        Statistics {
+            live_nbytes,
+            live_count: left(allocations, frees),
+            peak_nbytes: peak.max(live_nbytes),
+            total_nbytes,
+            allocations,
+            growths: sum(|shard| &shard.growths),
+            cached_nbytes: 0,
+            limit_nbytes: None,
+        }
+    }
+
+    /// The peak is what is in use now.
+    pub(crate) fn reset_peak(&self) {
+        let mut live = self.sum.live.load(Relaxed);
+        for shard in &self.shards {
+            let ahead = shard.ahead();
+            shard.high.store(ahead, Relaxed);
+            shard.mark.store(i64::MIN, Relaxed);
+            live += ahead;
+        }
+        self.sum.peak.store(live, Relaxed);
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_thread_is_counted_exactly() {
+        let counters = Counters::new();
+        counters.allocated(slot::current(), 128);
+        counters.allocated(slot::current(), 64);
+        counters.freed(slot::current(), 64);
+        assert_eq!(
+            counters.read(),
+            Statistics {
+                live_nbytes: 128,
+                live_count: 1,
+                peak_nbytes: 192,
+                total_nbytes: 192,
+                allocations: 2,
+                ..Statistics::default()
+            }
+        );
+        counters.resized(128, 192);
+        counters.resized(192, 64);
+        counters.resized(64, 64);
+        let now = counters.read();
+        assert_eq!((now.live_nbytes, now.total_nbytes, now.growths), (64, 256, 1));
+        counters.freed(slot::current(), 64);
+        assert_eq!((counters.read().live_nbytes, counters.read().live_count), (0, 0));
+    }
+
+    #[test]
+    fn the_peak_is_exact_for_one_thread_whatever_the_sizes_and_can_be_set_back() {
+        let counters = Counters::new();
+        let mut random = fastrand::Rng::with_seed(7);
+        let (mut live, mut peak, mut blocks) = (0, 0, Vec::new());
+        for round in 0..20_000 {
+            if random.bool() || blocks.is_empty() {
+                let nbytes = 64 * random.usize(0..if round % 3 == 0 { 10_000 } else { 20 });
+                counters.allocated(slot::current(), nbytes);
+                blocks.push(nbytes);
+                live += nbytes as u64;
+                peak = live.max(peak);
+            } else {
+                let nbytes = blocks.swap_remove(random.usize(..blocks.len()));
+                counters.freed(slot::current(), nbytes);
+                live -= nbytes as u64;
+            }
+            let now = counters.read();
+            assert_eq!((now.live_nbytes, now.peak_nbytes), (live, peak));
+            if random.u32(..500) == 0 {
+                counters.reset_peak();
+                peak = live;
+                assert_eq!(counters.read().peak_nbytes, peak);
+            }
+        }
+    }
+
+    #[test]
+    fn many_threads_lose_nothing_and_the_peak_is_within_its_bounds() {
+        let counters = Counters::new();
+        let threads = SLOTS + 6;
+        std::thread::scope(|scope| {
+            for _ in 0..threads {
+                scope.spawn(|| {
+                    for _ in 0..500 {
+                        counters.allocated(slot::current(), 640);
+                    }
+                    for _ in 0..499 {
+                        counters.freed(slot::current(), 640);
+                    }
+                });
+            }
+        });
+        let now = counters.read();
+        let threads = threads as u64;
+        assert_eq!(now.live_nbytes, 640 * threads);
+        assert_eq!((now.live_count, now.allocations), (threads, 500 * threads));
+        assert!(now.peak_nbytes >= 500 * 640 && now.peak_nbytes <= 500 * 640 * threads + threads * 65_536);
+    }
+}

@@ -1,0 +1,40 @@
+//! New memory: pools, what they give, and what they say of it.
+//!
+//! ```text
+//!   Pool ── account ── account ── … ── source      a chain: limits and statistics on the way, memory at the end
+//!              │ charged for
+//!            Block ──> UninitBuffer, MutableBuffer ──> Buffer      made by the layer above
+//! ```
+
+mod account;
+#[cfg(feature = "allocator-api2")]
+mod allocator;
+mod block;
+mod cache;
+mod charge;
+mod counters;
+mod debug;
+mod form;
+mod front;
+mod hints;
+mod log;
+mod mapped;
+#[cfg(all(test, loom))]
+mod model;
+mod numbers;
+mod options;
+mod plain;
+#[expect(clippy::module_inception, reason = "a file is named after the type that it defines")]
+mod pool;
+mod resize;
+pub(crate) mod slot;
+mod source;
+
+pub(crate) use block::{Block, describe, is_block};
+pub use counters::Statistics;
+pub use debug::{Damage, take_damage};
+pub use form::ALIGNMENT;
+pub use hints::Hints;
+pub use options::AllocOptions;
+pub use pool::Pool;
+pub(crate) use pool::take_default;

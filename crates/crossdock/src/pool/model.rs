@@ -1,0 +1,265 @@
+//! The charge of a pool, chains of accounts, and the numbers of threads, in every interleaving (loom).
+
+use std::alloc::Layout;
+use std::ptr::NonNull;
+
+use loom::sync::Arc;
+use loom::sync::atomic::{AtomicUsize, Ordering};
+use loom::{cell::UnsafeCell, thread};
+
+use crate::pool::account::{Account, AccountRef, Plan, Upstream, refund};
+use crate::pool::charge::Charge;
+use crate::pool::numbers::{Numbers, SLOTS};
+use crate::pool::source::{Bytes, Source};
+
+/// Every interleaving in which threads are interrupted three times at most. Of all of them, there are more than anyone waits for
+/// where three threads meet.
+fn bounded(run: impl Fn() + Send + Sync + 'static) {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(3);
+    model.check(run);
+}
+
+/// A core that notes who freed it, and fails where anybody touches it afterwards or touched it unseen before.
+struct Core {
+    charge: std::cell::UnsafeCell<Charge<2>>,
+    /// Written by whoever uses the core, and by whoever frees it.
+    lanes: [UnsafeCell<()>; 3],
+    freed: AtomicUsize,
+}
+
+// SAFETY: the charge is atomics, and touched otherwise by whoever frees it alone.
+unsafe impl Sync for Core {}
+
+impl Core {
+    fn charge(&self) -> &Charge<2> {
+        // SAFETY: alive as long as `self`.
+        unsafe { &*self.charge.get() }
+    }
+
+    fn new(limit: u64) -> Self {
+        let lanes = std::array::from_fn(|_| UnsafeCell::new(()));
+        Self { charge: Charge::contended(limit).into(), lanes, freed: AtomicUsize::new(0) }
+    }
+
+    fn touch(&self, thread: usize) {
+        assert_eq!(self.freed.load(Ordering::Relaxed), 0, "the core is used after it was freed");
+        self.lanes[thread].with_mut(|_| ());
+    }
+
+    fn free_if(&self, last: bool) {
+        if last {
+            self.lanes.iter().for_each(|lane| lane.with_mut(|_| ()));
+            // SAFETY: alive as long as `self`; and nobody uses it any more, which is what is checked.
+            unsafe { Charge::end_purses(self.charge.get()) };
+            self.freed.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Blocks that are given back on several threads while the last handle goes: one of them frees the core, and sees what all did,
+/// whatever is in purses.
+#[test]
+fn whoever_is_last_frees_the_core_once() {
+    bounded(|| {
+        let core = Arc::new(Core::new(10));
+        assert!(core.charge().take(0, 2).is_ok());
+        assert!(core.charge().take(1, 3).is_ok());
+        let threads = [(0, 2), (1, 3)].map(|(thread, units)| {
+            let core = Arc::clone(&core);
+            thread::spawn(move || {
+                core.touch(thread);
+                core.free_if(core.charge().give(thread, units));
+            })
+        });
+        core.touch(2);
+        core.free_if(core.charge().drop_handles());
+        for thread in threads {
+            thread.join().expect("no thread of the model panics");
+        }
+        assert_eq!(core.freed.load(Ordering::Relaxed), 1);
+    });
+}
+
+/// As above, for a thread whose purse is full: whether it is the last or not, it does not touch the purse once others may have freed it.
+#[test]
+fn a_full_purse_is_not_touched_after_the_core_is_freed() {
+    bounded(|| {
+        let core = Arc::new(Core::new(1000));
+        assert!(core.charge().take(0, 192).is_ok());
+        assert!(!core.charge().give(0, 64));
+        assert!(!core.charge().give(0, 64));
+        let other = Arc::clone(&core);
+        let thread = thread::spawn(move || {
+            other.touch(0);
+            other.free_if(other.charge().give(0, 64));
+        });
+        core.touch(2);
+        core.free_if(core.charge().drop_handles());
+        thread.join().expect("no thread of the model panics");
+        assert_eq!(core.freed.load(Ordering::Relaxed), 1);
+    });
+}
+
+/// Threads that want more than there is: never more than the limit is out, and what was refused is not counted.
+#[test]
+fn the_limit_is_never_exceeded() {
+    bounded(|| {
+        const LIMIT: usize = 4;
+        let core = Arc::new(Core::new(LIMIT as u64));
+        let out = Arc::new(AtomicUsize::new(0));
+        let run = |slot: usize, units: usize, core: &Core, out: &AtomicUsize| {
+            for _ in 0..2 {
+                if core.charge().take(slot, units as u64).is_ok() {
+                    let before = out.fetch_add(units, Ordering::Relaxed);
+                    assert!(before + units <= LIMIT, "{} of {LIMIT}", before + units);
+                    out.fetch_sub(units, Ordering::Relaxed);
+                    core.free_if(core.charge().give(slot, units as u64));
+                }
+            }
+        };
+        let thread = {
+            let (core, out) = (Arc::clone(&core), Arc::clone(&out));
+            thread::spawn(move || run(0, 2, &core, &out))
+        };
+        run(1, 3, &core, &out);
+        thread.join().expect("no thread of the model panics");
+        core.free_if(core.charge().drop_handles());
+        assert_eq!(core.freed.load(Ordering::Relaxed), 1);
+    });
+}
+
+/// A limit that all of them fit under refuses nobody, whatever is in flight or in purses.
+#[test]
+fn what_fits_is_not_refused() {
+    bounded(|| {
+        let core = Arc::new(Core::new(4));
+        let other = Arc::clone(&core);
+        let run = |slot: usize, core: &Core| {
+            for _ in 0..2 {
+                assert!(core.charge().take(slot, 2).is_ok());
+                core.free_if(core.charge().give(slot, 2));
+            }
+        };
+        let thread = thread::spawn(move || run(0, &other));
+        run(1, &core);
+        thread.join().expect("no thread of the model panics");
+        core.free_if(core.charge().drop_handles());
+        assert_eq!(core.freed.load(Ordering::Relaxed), 1);
+    });
+}
+
+/// What is left of a source: who used it, and how often it was dropped.
+struct Traces {
+    lanes: [UnsafeCell<()>; 3],
+    dropped: AtomicUsize,
+}
+
+/// A source without memory, at the end of a chain of real accounts. It is dropped with the last of them, and must see then what
+/// all threads did before they let go.
+struct Probe(Arc<Traces>);
+
+// SAFETY: the cells are the model checker's own, which says so where two threads meet in one.
+unsafe impl Send for Probe {}
+// SAFETY: as for Send.
+unsafe impl Sync for Probe {}
+
+impl Bytes for Probe {
+    fn allocate(&self, _: Layout, _: bool) -> Option<NonNull<u8>> {
+        None
+    }
+
+    unsafe fn deallocate(&self, _: NonNull<u8>, _: Layout) {}
+
+    unsafe fn reallocate(&self, _: NonNull<u8>, _: Layout, _: usize) -> Option<NonNull<u8>> {
+        None
+    }
+}
+
+impl Drop for Probe {
+    fn drop(&mut self) {
+        self.0.lanes.iter().for_each(|lane| lane.with_mut(|_| ()));
+        self.0.dropped.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// An account over another one, which stays with the caller.
+fn over(account: &AccountRef) -> AccountRef {
+    let upstream = Upstream::Account(account.clone().into_counted());
+    AccountRef::open(Plan::new("over", upstream)).expect("there is memory")
+}
+
+/// A block of nothing, which is charged.
+struct Charged(NonNull<Account>);
+
+// SAFETY: what is charged may be given back on any thread.
+unsafe impl Send for Charged {}
+
+impl Charged {
+    fn new(account: &AccountRef) -> Self {
+        account.account().charge(SLOTS, 64).expect("there is no limit");
+        Self(NonNull::from(account.account()))
+    }
+
+    fn give_back(self) {
+        // SAFETY: charged in `new`, for as many bytes.
+        unsafe { refund(self.0, SLOTS, 64) }
+    }
+}
+
+/// A chain of three: a block of the lowest account is given back while the last handles of the lowest and of the middle one go, each on
+/// a thread of its own. Each account is freed once, the source with the last, and whoever frees it sees what all did.
+#[test]
+fn a_chain_comes_apart_in_any_order() {
+    bounded(|| {
+        let lanes = std::array::from_fn(|_| UnsafeCell::new(()));
+        let traces = Arc::new(Traces { lanes, dropped: AtomicUsize::new(0) });
+        let source = Source::foreign(Box::new(Probe(Arc::clone(&traces))));
+        let root = AccountRef::open(Plan::new("root", Upstream::Source(source))).expect("there is memory");
+        let middle = over(&root);
+        let lowest = over(&middle);
+        drop(root);
+        let block = Charged::new(&lowest);
+        let threads = {
+            let (ours, others) = (Arc::clone(&traces), Arc::clone(&traces));
+            let giving = thread::spawn(move || {
+                ours.lanes[0].with_mut(|_| ());
+                block.give_back();
+            });
+            let dropping = thread::spawn(move || {
+                others.lanes[1].with_mut(|_| ());
+                drop(middle);
+            });
+            [giving, dropping]
+        };
+        traces.lanes[2].with_mut(|_| ());
+        drop(lowest);
+        for thread in threads {
+            thread.join().expect("no thread of the model panics");
+        }
+        assert_eq!(traces.dropped.load(Ordering::Relaxed), 1);
+    });
+}
+
+/// A thread's number is its own, and what was done under it is seen by the next thread that has it.
+#[test]
+fn a_number_goes_from_thread_to_thread_with_what_was_done_under_it() {
+    bounded(|| {
+        let numbers = Arc::new(Numbers::new());
+        let lanes: Arc<[UnsafeCell<()>; 3]> = Arc::new(std::array::from_fn(|_| UnsafeCell::new(())));
+        let run = |numbers: &Numbers, lanes: &[UnsafeCell<()>; 3]| {
+            let number = numbers.take().expect("there are more numbers than threads");
+            lanes[number].with_mut(|_| ());
+            numbers.give(number);
+        };
+        let threads = [(); 2].map(|()| {
+            let (numbers, lanes) = (Arc::clone(&numbers), Arc::clone(&lanes));
+            thread::spawn(move || run(&numbers, &lanes))
+        });
+        run(&numbers, &lanes);
+        for thread in threads {
+            thread.join().expect("no thread of the model panics");
+        }
+        assert_eq!(numbers.take(), Some(0), "all were given back");
+    });
+}

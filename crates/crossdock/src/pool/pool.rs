@@ -1,0 +1,251 @@
+//! A pool: the handle on an account.
+
+use std::fmt;
+use std::io::Write;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicPtr, Ordering};
+use std::time::Duration;
+
+use crate::error::Result;
+use crate::pool::account::{self, Account, AccountRef, Plan, Upstream};
+use crate::pool::block::Block;
+use crate::pool::cache::Cache;
+use crate::pool::charge::UNIT;
+use crate::pool::counters::Statistics;
+use crate::pool::form::Demand;
+use crate::pool::source::Source;
+use crate::pool::{front, slot};
+
+/// Where new memory comes from, who counts it, and how much of it there may be.
+///
+/// A pool is a counted handle: cloning is O(1), and a pool lives until its last handle and its last buffer are gone, in
+/// whichever order. Pools form chains: [`Pool::capped`] and [`Pool::proxy`] make a pool that takes its memory from another one
+/// and is charged, as that one is, for what it gave.
+///
+/// The default pool takes small blocks from the program's global allocator, and large ones (256 KiB and more) from a cache of
+/// mapped memory, where the system is asked for huge pages. Of the small blocks that a thread gave back, it keeps a few for its next
+/// request ([`Pool::trim`] gives them up). What nobody uses is kept for the next request, up to a limit, and
+/// given back to the system about half a second later. The environment variable `CROSSDOCK_POOL` chooses another: `system` has no cache;
+/// `CROSSDOCK_POOL_DEBUG=1` puts guard bytes around every block (see [`Pool::guarded`]).
+///
+/// ```
+/// use crossdock::pool::Pool;
+///
+/// let pool = Pool::default().capped("thumbnails", 1 << 20)?;
+/// let buffer = pool.zeroed(1000)?;
+/// assert_eq!(pool.statistics().live_nbytes, 1024); // capacities are multiples of 64 bytes
+///
+/// let error = pool.zeroed(1 << 20).unwrap_err();
+/// assert!(error.is_out_of_memory());
+/// assert!(error.to_string().contains("1024"), "it says how much is in use");
+///
+/// drop(pool); // the buffer keeps what it needs
+/// drop(buffer);
+/// # Ok::<(), crossdock::Error>(())
+/// ```
+///
+/// Threads: pools and their buffers go to any thread; allocating blocks on nothing but the cache's lock (large blocks only).
+#[derive(Clone)]
+pub struct Pool {
+    account: AccountRef,
+}
+
+/// The account of the default pool, once it has been opened. It is never freed.
+static DEFAULT: AtomicPtr<Account> = AtomicPtr::new(std::ptr::null_mut());
+
+/// How many unused bytes the default pool keeps at most.
+const CACHE_LIMIT: usize = 1 << 30;
+/// For how long a block is kept that nobody uses.
+const CACHE_QUIET: Duration = Duration::from_millis(500);
+
+impl Pool {
+    /// The default pool's account, which is immortal.
+    #[inline]
+    fn default_account() -> Result<&'static Account> {
+        let account = match NonNull::new(DEFAULT.load(Ordering::Acquire)) {
+            Some(account) => account,
+            None => open_default()?,
+        };
+        // SAFETY: never freed (Account 3).
+        Ok(unsafe { account.as_ref() })
+    }
+
+    /// A handle on the default pool. `Pool::default()` is the same and panics where it fails.
+    ///
+    /// # Errors
+    ///
+    /// `is_out_of_memory`, the first time only.
+    pub fn try_default() -> Result<Self> {
+        let account = NonNull::from(Self::default_account()?);
+        // SAFETY: immortal (Account 3): no handle is counted.
+        Ok(Self { account: unsafe { AccountRef::from_counted(account) } })
+    }
+
+    /// A pool of its own that takes all its blocks from the program's global allocator.
+    ///
+    /// # Errors
+    ///
+    /// `is_out_of_memory`.
+    pub fn system() -> Result<Self> {
+        Self::of_source("system", Source::system())
+    }
+
+    /// A pool of its own with a cache of mapped memory for large blocks, which keeps up to `limit_nbytes` bytes that nobody uses
+    /// for `quiet`. (The default pool keeps 1 GiB for half a second.) A thread that gives them back to the system exists only
+    /// while the cache holds something.
+    ///
+    /// # Errors
+    ///
+    /// `is_out_of_memory`.
+    pub fn caching(limit_nbytes: usize, quiet: Duration) -> Result<Self> {
+        Self::of_source("caching", Source::caching(Cache::new(limit_nbytes, quiet)))
+    }
+
+    pub(super) fn of_source(name: &'static str, source: Source) -> Result<Self> {
+        Ok(Self { account: AccountRef::open(Plan::new(name, Upstream::Source(source)))? })
+    }
+
+    /// A pool that takes its memory from this one, and counts what it took by itself.
+    ///
+    /// # Errors
+    ///
+    /// `is_out_of_memory`.
+    pub fn proxy(&self, name: &'static str) -> Result<Self> {
+        self.downstream(name, |plan| plan)
+    }
+
+    /// A pool that takes its memory from this one, and never has more than `limit_nbytes` of it in use: not by one byte, from any
+    /// number of threads. Capacities count, which are multiples of 64 bytes; an empty block counts as 64. (A block that moves
+    /// because it grows counts once, while its bytes are copied.)
+    ///
+    /// # Errors
+    ///
+    /// `is_out_of_memory`.
+    pub fn capped(&self, name: &'static str, limit_nbytes: usize) -> Result<Self> {
+        self.downstream(name, |plan| Plan { limit: (limit_nbytes / UNIT) as u64, ..plan })
+    }
+
+    /// A pool that takes its memory from this one, and tells the `tracing` facade of every block: events of level TRACE with the
+    /// target `crossdock::pool`. Without the feature `tracing` it is silent.
+    ///
+    /// # Errors
+    ///
+    /// `is_out_of_memory`.
+    pub fn logging(&self, name: &'static str) -> Result<Self> {
+        self.downstream(name, |plan| Plan { logged: true, ..plan })
+    }
+
+    /// A pool in debug mode that takes its memory from this one: guard bytes on both sides of every block (as many as it is aligned to,
+    /// 64 at least), new memory filled with a pattern, and memory that is given back with another. Guards are looked at when a
+    /// block grows and when it is given back; the padding behind a buffer's bytes, which is zero, too. What is found is written to
+    /// standard error and kept for [`take_damage`](crate::pool::take_damage); a damaged block is not given back, so that no allocator trips over it.
+    ///
+    /// Pools that take their memory from this one have guards as well. Guards are not charged. `CROSSDOCK_POOL_DEBUG=1` does the
+    /// same to the default pool.
+    ///
+    /// # Errors
+    ///
+    /// `is_out_of_memory`.
+    pub fn guarded(&self, name: &'static str) -> Result<Self> {
+        self.downstream(name, |plan| Plan { guarded: true, ..plan })
+    }
+
+    fn downstream(&self, name: &'static str, change: impl FnOnce(Plan) -> Plan) -> Result<Self> {
+        let upstream = Upstream::Account(self.account.clone().into_counted());
+        Ok(Self { account: AccountRef::open(change(Plan::new(name, upstream)))? })
+    }
+
+    /// The name.
+    pub fn name(&self) -> &'static str {
+        self.account().name()
+    }
+
+    /// What has happened in this pool and in those that take their memory from it. O(1) in the number of blocks.
+    pub fn statistics(&self) -> Statistics {
+        self.account().statistics()
+    }
+
+    /// Lets the peak begin anew at what is in use now.
+    pub fn reset_peak(&self) {
+        self.account().reset_peak();
+    }
+
+    /// Gives back what is kept for the next request: to the system, what the cache at the end of the chain has; and to the
+    /// global allocator, the few small blocks that this thread has kept, of whichever pool. Returns how many bytes that were. (What
+    /// the global allocator keeps for itself is not ours to give back.)
+    pub fn trim(&self) -> usize {
+        // SAFETY: this thread's slot.
+        let kept = unsafe { front::drain(slot::current()) };
+        kept + self.account().source().cache().map_or(0, Cache::trim)
+    }
+
+    #[inline]
+    pub(super) fn account(&self) -> &Account {
+        self.account.account()
+    }
+}
+
+/// A block of the default pool.
+#[inline]
+pub(crate) fn take_default(nbytes: usize, zeroed: bool) -> Result<Block> {
+    Block::take(Pool::default_account()?, nbytes, zeroed, Demand::PLAIN)
+}
+
+impl Default for Pool {
+    /// The default pool.
+    ///
+    /// # Panics
+    ///
+    /// Where there is no memory for it, the first time. [`Pool::try_default`] returns that error.
+    fn default() -> Self {
+        match Self::try_default() {
+            Ok(pool) => pool,
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
+
+impl fmt::Debug for Pool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names = self.account().chain().map(Account::name);
+        write!(
+            f,
+            "Pool({}, {} bytes in use)",
+            names.collect::<Vec<_>>().join(" of "),
+            self.statistics().live_nbytes
+        )
+    }
+}
+
+/// Opens the default pool as the environment says. An unknown word is told on standard error, and has no effect.
+#[cold]
+fn open_default() -> Result<NonNull<Account>> {
+    let is_set = |name: &str, value: &str| std::env::var_os(name).is_some_and(|text| text == value);
+    let cache = || Source::caching(Cache::new(CACHE_LIMIT, CACHE_QUIET));
+    let source = match std::env::var_os("CROSSDOCK_POOL") {
+        Some(word) if word == "system" => Source::system(),
+        Some(word) if !word.is_empty() && word != "caching" => {
+            let word = word.display();
+            let _unheard = writeln!(
+                std::io::stderr(),
+                "crossdock: CROSSDOCK_POOL={word} is neither `system` nor `caching`"
+            );
+            cache()
+        }
+        _ => cache(),
+    };
+    let guarded = is_set("CROSSDOCK_POOL_DEBUG", "1");
+    let plan = Plan { immortal: true, guarded, ..Plan::new("default", Upstream::Source(source)) };
+    let opened = AccountRef::open(plan)?.into_counted();
+    let first =
+        DEFAULT.compare_exchange(std::ptr::null_mut(), opened.as_ptr(), Ordering::AcqRel, Ordering::Acquire);
+    match first {
+        Ok(_) => Ok(opened),
+        // Another thread was faster; nobody has used ours.
+        Err(other) => {
+            // SAFETY: nobody else knows of it.
+            unsafe { account::discard(opened) };
+            Ok(NonNull::new(other).unwrap_or(opened))
+        }
+    }
+}
