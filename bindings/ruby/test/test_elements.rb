@@ -178,6 +178,8 @@ class TestElements < Test::Unit::TestCase
       assert_match(/\Aelement \[1\]: .*#{text}/, message_of(TypeError) { Crossdock::Array.new([1, object], dtype: "datetime64[s]") })
       assert_match(text, message_of(TypeError) { Crossdock::Array.zeros(3)[true] = object })
     end
+    club = Class.new { include Enumerable }.tap { |made| made.define_method(:members) { [] } }
+    assert_match(/its to_a/, message_of(TypeError) { Crossdock::Array.new([club.new]) })
     assert_match(/to_h/, message_of(TypeError) { Crossdock::Array.new([point.new(1, 2)], dtype: { x: :int8, y: :int8 }) })
     assert_equal [{ x: 1, y: 2 }], Crossdock::Array.new([point.new(1, 2).to_h], dtype: { x: :int8, y: :int8 }).to_a
   end

@@ -51,6 +51,28 @@ class TestView < Test::Unit::TestCase
     assert_equal 0, Probe.exports(lender)
   end
 
+  # RUBY_MEMORY_VIEW_INDIRECT, which has STRIDES, and FORMAT; and WRITABLE.
+  EVERYTHING = (1 << 6) | (1 << 3) | (1 << 2) | (1 << 1)
+  WRITABLE = 1
+
+  def test_a_producer_is_asked_for_everything_first
+    says = { bytes: "abcd", shape: [4], strides: [1], format: "C" }
+    assert_equal 4, Crossdock.view(Probe::Lender.new({ **says, only_flags: EVERYTHING })).size
+    assert_equal 4, Crossdock.view(Probe::Lender.new({ **says, only_flags: EVERYTHING | WRITABLE }), writable: true).size
+    assert_match(/no MemoryView/, message_of(Crossdock::Refusal) { Crossdock.view(Probe::Lender.new({ **says, only_flags: 1 << 1 })) })
+  end
+
+  def test_a_producer_that_names_no_object_stays_as_long_as_the_view
+    alive = ObjectSpace::WeakMap.new
+    views = ::Array.new(20) do
+      lender = Probe::Lender.new({ bytes: "abcd", shape: [4], sparing: true })
+      alive[lender] = true
+      Crossdock.view(lender)
+    end
+    GC.start
+    assert_equal [20, [97, 98, 99, 100]], [alive.size, views.last.to_a]
+  end
+
   # A byte count is at least the extent of the items, or exactly the bytes of the items; any other
   # number contradicts shape and strides.
   def test_a_producer_whose_numbers_contradict_each_other_is_refused

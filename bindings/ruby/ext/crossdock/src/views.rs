@@ -167,11 +167,7 @@ fn same(ruby: &Ruby, ours: &DArray, theirs: &DArray) -> Result<bool> {
     };
     match again(ruby, compare) {
         // A number that does not fit, or has a type that never converts, is not equal.
-        Err(Failure::Ours(error))
-            if error.is_dtype() || error.is_value() || error.is_overflow() || error.is_unsupported() =>
-        {
-            Ok(false)
-        }
+        Err(Failure::Ours(error)) if error.is_dtype() || error.is_value() => Ok(false),
         other => other,
     }
 }
