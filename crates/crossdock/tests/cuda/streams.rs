@@ -111,6 +111,8 @@ fn a_stream_of_another_device_is_refused() {
 fn a_stream_of_another_context_of_the_same_device_is_refused() {
     let _others = beside();
     begin();
+    // The driver is initialised by then, also in a process of its own.
+    let _primary = Current::of(0);
     let mut context = 0usize;
     cu!(cuCtxCreate_v2(&raw mut context => *mut usize, 0 => u32, 0 => c_int));
     let theirs = raw::stream();
