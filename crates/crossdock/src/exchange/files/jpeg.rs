@@ -71,7 +71,7 @@ fn has_end(bytes: &Pinned) -> Result<()> {
 ///
 /// As [`from_buffer`], naming the path, and `is_io`; `is_unsupported` for a file of another format.
 pub fn open(path: impl AsRef<Path>) -> Result<DArray> {
-    super::open_as(path.as_ref(), Format::Jpeg)?.into_array()
+    super::open::open_as(path.as_ref(), Format::Jpeg)?.into_array()
 }
 
 /// Decodes an image that is in memory already. Copies, and counts, the bytes of its pixels.

@@ -35,6 +35,7 @@ mod new_file;
 pub mod npy;
 #[cfg(feature = "npz")]
 pub mod npz;
+mod open;
 mod options;
 #[cfg(any(feature = "npz", feature = "safetensors", feature = "png", feature = "jpeg"))]
 mod pinned;
@@ -49,46 +50,11 @@ mod source;
 
 use std::path::Path;
 
-use crate::array::DArray;
-use crate::error::Result;
-
 pub use contents::{Contents, Entry};
 pub use format::Format;
 pub use new_file::NewFile;
+pub use open::{open, open_all};
 pub use options::OpenOptions;
-
-/// Opens the one array of a file, read-only, whatever its format: in place where it lies there as it is, which copies nothing, and decoded
-/// otherwise.
-///
-/// The memory of a map is aliased, since anyone may write the file: elements are read one by one ([`DArray::get`]) or under a
-/// Pin lease.
-///
-/// ```
-/// use crossdock::{Array, exchange::files::npy};
-/// # let path = std::env::temp_dir().join(format!("crossdock-open-{}.npy", std::process::id()));
-/// npy::save(&path, &Array::from_vec(vec![1.5f64, 2.5, 3.5], [3])?.into())?;
-/// let array = crossdock::open(&path)?;
-/// assert_eq!((array.shape(), array.get(&[2])?.as_f64()), (&[3][..], Some(3.5)));
-/// # std::fs::remove_file(&path)?;
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-///
-/// # Errors
-///
-/// `is_unsupported` for a file of several arrays, which it names ([`open_all`] gives them), for a format that is none of those above,
-/// which it names where it can, and for one whose feature is off; otherwise as the format's own functions.
-pub fn open(path: impl AsRef<Path>) -> Result<DArray> {
-    OpenOptions::new().open(path)
-}
-
-/// Opens a file, read-only, whatever its format, and finds out what is in it: arrays, each under a name where the format has names.
-///
-/// # Errors
-///
-/// As [`open`], but for how many arrays there are.
-pub fn open_all(path: impl AsRef<Path>) -> Result<Contents> {
-    OpenOptions::new().open_all(path)
-}
 
 /// A path for error messages, which end up on terminals and in logs: unchanged, except that
 /// characters that a terminal would act on are escaped.
@@ -105,17 +71,6 @@ fn shown(path: &Path) -> String {
         }
     }
     safe
-}
-
-/// Opens a file that has to be of this format.
-#[cfg(any(feature = "npz", feature = "safetensors", feature = "png", feature = "jpeg"))]
-fn open_as(path: &Path, format: Format) -> Result<Contents> {
-    let contents = open_all(path)?;
-    if contents.format() != format {
-        let text = format!("a {} file, where a {format} file was expected", contents.format());
-        return Err(crate::error::Error::new(crate::error::Kind::Unsupported, text).within(shown(path)));
-    }
-    Ok(contents)
 }
 
 #[cfg(test)]

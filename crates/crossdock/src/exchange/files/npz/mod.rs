@@ -33,7 +33,7 @@ pub use write::{Compression, save, write};
 ///
 /// As [`from_buffer`], naming the path, and `is_io`; `is_unsupported` for a file of another format.
 pub fn open(path: impl AsRef<Path>) -> Result<Contents> {
-    super::open_as(path.as_ref(), super::Format::Npz)
+    super::open::open_as(path.as_ref(), super::Format::Npz)
 }
 
 /// What is in the bytes of an archive, wherever they came from. O(number of arrays).

@@ -50,7 +50,7 @@ pub use write::{save, write};
 ///
 /// As [`from_buffer`], naming the path, and `is_io`; `is_unsupported` for a file of another format.
 pub fn open(path: impl AsRef<Path>) -> Result<Contents> {
-    super::open_as(path.as_ref(), super::Format::Safetensors)
+    super::open::open_as(path.as_ref(), super::Format::Safetensors)
 }
 
 /// What is in the bytes of a file, wherever they came from. In place. O(length of the header).
