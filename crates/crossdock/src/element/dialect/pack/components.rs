@@ -4,10 +4,11 @@ use std::mem::{ManuallyDrop, MaybeUninit};
 use std::ptr::NonNull;
 
 use crate::element::ByteOrder;
+use crate::element::dialect::pack::component::Component;
 use crate::element::dialect::pack::error::{Cause, FormatError};
 use crate::element::dialect::pack::items::Reader;
 use crate::element::dialect::pack::letters::{self, Class, Width};
-use crate::element::dialect::pack::{Component, parse};
+use crate::element::dialect::pack::parse::walk;
 
 /// The component of every number at the start of an item: by letter, native size, byte order.
 static SCALARS: [Component; 4 * letters::COUNT] = {
@@ -80,7 +81,7 @@ impl Components {
         // Of no bytes, `malloc` may answer null.
         let mut components = Self::with_room(format.len().max(1)).ok_or_else(|| out_of_memory(format))?;
         // SAFETY: there is room for one component for each byte of the template, each of which begins one at most.
-        let item_size = parse::walk(format, |component| unsafe { components.push(&component) })?;
+        let item_size = walk(format, |component| unsafe { components.push(&component) })?;
         match components.as_slice() {
             [] => components = Self::NONE,
             [only] => {

@@ -1,6 +1,7 @@
 //! Between templates and dtypes.
 
-use crate::element::dialect::pack::{Component, MAX_ITEM_SIZE, Template, letters};
+use crate::element::dialect::pack::component::MAX_ITEM_SIZE;
+use crate::element::dialect::pack::{Component, Template, letters};
 use crate::element::{ByteOrder, DType, DTypeKind, Field, Record, Scalar, ScalarKind, SubArray};
 use crate::error::{Error, Kind, Result};
 use std::fmt::{self, Write};

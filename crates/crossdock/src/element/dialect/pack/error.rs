@@ -1,6 +1,6 @@
 //! Where and why a template is none.
 
-use crate::element::dialect::pack::{Component, MAX_ITEM_SIZE};
+use crate::element::dialect::pack::component::{Component, MAX_ITEM_SIZE};
 use crate::error::{Error, Kind};
 use std::fmt;
 

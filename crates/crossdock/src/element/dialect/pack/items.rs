@@ -1,6 +1,6 @@
 //! The numbers of one item: reading and writing them.
 
-use crate::element::dialect::pack::Component;
+use crate::element::dialect::pack::component::Component;
 use crate::element::dialect::pack::letters::{Class, letter};
 use crate::element::value::Word;
 use crate::element::{ByteOrder, Member};

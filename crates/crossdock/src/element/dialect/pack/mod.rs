@@ -23,6 +23,7 @@
 //! [`parse`] reads a template, [`to_pack`] writes one, [`read_members`] and [`write_members`] read and write the numbers of one
 //! item. Where the original's parser overflows or writes beyond what it allocated, this one reports an error or reads on.
 
+mod component;
 mod components;
 mod dtype;
 mod error;
@@ -31,60 +32,14 @@ mod letters;
 mod parse;
 mod template;
 
+pub use self::component::Component;
 pub use self::components::{Components, constant_reader};
 pub use self::dtype::{to_pack, to_pack_approximately};
 pub use self::error::FormatError;
 pub use self::items::{Reader, load_members, read_members, store_members, write_members};
 pub use self::template::Template;
-use crate::element::ByteOrder;
 #[doc(no_inline)]
 pub use crate::element::Member;
-
-/// What an item can have at most, in bytes.
-const MAX_ITEM_SIZE: usize = isize::MAX as usize;
-
-/// Numbers of one type, one after the other in each item. It is C's `xd_memory_view_item_component_t`, field by field.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Component {
-    /// The letter.
-    pub format: u8,
-    /// Whether C's own size was asked for, by `!` or `_`.
-    pub native_size: bool,
-    /// Whether the least significant byte comes first.
-    pub little_endian: bool,
-    /// Where the first of them begins, in bytes from the start of the item.
-    pub offset: usize,
-    /// Bytes of each of them.
-    pub size: usize,
-    /// How many there are; may be none.
-    pub repeat: usize,
-}
-
-#[cfg(target_pointer_width = "64")]
-const _: () = assert!(size_of::<Component>() == 32);
-
-impl Component {
-    const NONE: Self =
-        Self { format: 0, native_size: false, little_endian: false, offset: 0, size: 0, repeat: 0 };
-
-    /// Takes over all fields, one by one, out of registers: a component that was just written to memory is slow to move.
-    #[inline(always)]
-    fn set(&mut self, other: &Self) {
-        self.format = other.format;
-        self.native_size = other.native_size;
-        self.little_endian = other.little_endian;
-        self.offset = other.offset;
-        self.size = other.size;
-        self.repeat = other.repeat;
-    }
-
-    /// In which order the bytes of each lie.
-    #[inline(always)]
-    fn byte_order(&self) -> ByteOrder {
-        if self.little_endian { ByteOrder::Little } else { ByteOrder::Big }
-    }
-}
 
 /// Reads a template. One pass; allocates for more than a few components only, and never for a count.
 ///

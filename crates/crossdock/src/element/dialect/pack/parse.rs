@@ -1,9 +1,9 @@
 //! The grammar: one pass over the bytes.
 
 use crate::element::ByteOrder;
+use crate::element::dialect::pack::component::{Component, MAX_ITEM_SIZE};
 use crate::element::dialect::pack::error::{Cause, FormatError};
 use crate::element::dialect::pack::letters::{Class, Letter, Order, letter};
-use crate::element::dialect::pack::{Component, MAX_ITEM_SIZE};
 
 /// Reads a template, hands over each of its components in order, and gives the size of an item. On an error, what was handed over is void.
 #[inline(always)]

@@ -1,6 +1,6 @@
 //! A template that was read: its components, and where they are kept.
 
-use crate::element::dialect::pack::Component;
+use crate::element::dialect::pack::component::Component;
 use crate::element::dialect::pack::components::Components;
 use crate::element::dialect::pack::error::FormatError;
 use std::fmt;

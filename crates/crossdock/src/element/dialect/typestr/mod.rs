@@ -9,13 +9,14 @@
 //! without quotes). [`print_descr`] writes what the header of an `.npy` file and `__array_interface__` want, who know
 //! padding as fields without a name but no dictionaries.
 
+mod error;
 mod read;
 mod scalar;
 mod write;
 
 use crate::element::dialect::literal::{self, Literal};
 use crate::element::{DType, DTypeKind};
-use crate::error::{Error, Kind, Result};
+use crate::error::Result;
 
 /// Reads a typestr (`<f8`) or the Python literal of a dtype.
 ///
@@ -86,20 +87,6 @@ pub fn print_descr(dtype: &DType) -> Result<String> {
 /// The dtype that a literal stands for. See [`parse`].
 pub(crate) fn from_literal(literal: &Literal) -> Result<DType> {
     read::read(literal, 0)
-}
-
-fn malformed(text: String) -> Error {
-    Error::new(Kind::Malformed, text)
-}
-
-/// The beginning of a text from outside, for errors.
-fn shorten(text: &str) -> String {
-    let mut letters = text.chars();
-    let mut short: String = letters.by_ref().take(40).collect();
-    if letters.next().is_some() {
-        short.push('…');
-    }
-    short
 }
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
 //! From a Python literal to a dtype.
 
 use crate::element::dialect::literal::Literal;
-use crate::element::dialect::typestr::{malformed, scalar, shorten};
+use crate::element::dialect::typestr::error::{malformed, shorten};
+use crate::element::dialect::typestr::scalar;
 use crate::element::{DType, Field, MAX_DEPTH, Scalar, ScalarKind};
 use crate::error::{Error, Kind, Result};
 use std::collections::HashMap;

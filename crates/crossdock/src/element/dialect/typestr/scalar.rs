@@ -1,6 +1,6 @@
 //! Type strings: byte order, letter, width, and the unit of a date.
 
-use crate::element::dialect::typestr::{malformed, shorten};
+use crate::element::dialect::typestr::error::{malformed, shorten};
 use crate::element::{ByteOrder, DType, Scalar, ScalarKind, TimeBase, TimeUnit};
 use crate::error::{Error, Kind, Result};
 
