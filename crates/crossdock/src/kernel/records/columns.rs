@@ -4,7 +4,8 @@ use crate::element::DType;
 use crate::error::Result;
 use crate::kernel::Casting;
 use crate::kernel::records::blocks::{BLOCK_NBYTES, Loops};
-use crate::kernel::records::{Gaps, convert};
+use crate::kernel::records::convert;
+use crate::kernel::records::gaps::Gaps;
 use crate::layout::Layout;
 
 /// One array that is copied to another one.

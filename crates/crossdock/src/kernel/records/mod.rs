@@ -7,10 +7,12 @@
 
 mod blocks;
 mod columns;
+mod gaps;
 mod parts;
 mod program;
 
 pub(crate) use columns::{Column, copy_columns};
+pub(crate) use gaps::Gaps;
 
 use crate::element::{DType, DTypeKind, Record};
 use crate::error::Result;
@@ -22,15 +24,6 @@ use crate::kernel::records::program::Program;
 use crate::kernel::{Casting, cast, copy, element_at, in_element, index_of, one_of_all};
 use crate::layout::{Layout, Order};
 use crate::memory::count_copied;
-
-/// What becomes of the bytes of a record that none of its fields covers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Gaps {
-    /// They are written, with zeros or with what is there in the source: the memory is new, and nobody has written it yet.
-    Fill,
-    /// They are left alone: they may be fields of a greater record, of which this one is a view.
-    Keep,
-}
 
 /// Converts the elements of one strided array to another dtype, into another array of the same shape: records by the names of their
 /// fields (the source may have more), sub-arrays element by element, scalars as [`cast`] does. Copies, and counts, what it writes.

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use crate::element::{DType, DTypeKind, Field, Record, Scalar, no_field_among};
 use crate::error::Result;
 use crate::kernel::cast::unlike;
-use crate::kernel::records::Gaps;
+use crate::kernel::records::gaps::Gaps;
 use crate::kernel::records::program::Run;
 
 /// How a record is made of another one.

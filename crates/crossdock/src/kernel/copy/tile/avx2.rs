@@ -4,7 +4,7 @@
 
 use std::arch::x86_64::*;
 
-use crate::kernel::copy::tile::{ROW, TILE, Tile};
+use crate::kernel::copy::tile::shape::{ROW, TILE, Tile};
 use crate::memory::racy::vector;
 
 pub(super) fn tile(width: usize, stream: bool) -> Option<Tile> {

@@ -7,7 +7,7 @@
 
 use std::arch::x86_64::*;
 
-use crate::kernel::copy::tile::Tile;
+use crate::kernel::copy::tile::shape::Tile;
 use crate::memory::racy::vector;
 
 pub(super) fn tile(width: usize, stream: bool) -> Option<Tile> {

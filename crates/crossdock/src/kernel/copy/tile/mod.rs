@@ -8,22 +8,10 @@ mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
 mod portable;
+mod shape;
 
+pub(super) use self::shape::{ROW, TILE, Tile};
 use crate::kernel::cpu::Level;
-
-/// The bytes of a row of a tile: a line of the cache.
-pub(super) const ROW: usize = 64;
-
-/// The bytes of the largest tile, that of elements of one byte.
-pub(super) const TILE: usize = ROW * ROW;
-
-/// Transposes a tile whose rows are so many bytes apart in the source, and in the destination. One that streams needs an aligned
-/// destination, and distances that keep it so.
-///
-/// # Safety
-///
-/// 64 bytes of each row may be loaded, and stored, racily; the processor has the level that the tile was made for.
-pub(super) type Tile = unsafe fn(*const u8, isize, *mut u8, isize);
 
 /// The tile of elements of 1, 2, 4, 8 or 16 bytes; of others there is none.
 #[cfg_attr(not(target_arch = "x86_64"), expect(unused_variables, reason = "the portable level has one way"))]

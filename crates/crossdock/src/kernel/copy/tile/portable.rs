@@ -1,6 +1,6 @@
 //! Tiles by words, for every processor.
 
-use crate::kernel::copy::tile::{ROW, Tile};
+use crate::kernel::copy::tile::shape::{ROW, Tile};
 use crate::memory::racy;
 
 pub(super) fn tile(width: usize) -> Option<Tile> {

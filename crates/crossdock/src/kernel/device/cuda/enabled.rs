@@ -11,9 +11,9 @@ use crate::device::cuda::enabled::sys::{self, Address};
 use crate::device::{Event, Hold, MemoryManager, Stream};
 use crate::error::{Error, Kind, Result};
 use crate::kernel::device::ends::Start;
+use crate::kernel::device::engine::{Engine, Work};
 use crate::kernel::device::job::{ITEMS, Program};
 use crate::kernel::device::steps::{Pitched, Rows, Step};
-use crate::kernel::device::{Engine, Work};
 use crate::memory::DeviceKind;
 
 /// The kernels of a program, compiled from its source for no device in particular.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::device::MemoryManager;
 use crate::error::Result;
-use crate::kernel::device::Engine;
+use crate::kernel::device::engine::Engine;
 
 /// Nobody.
 #[expect(clippy::unnecessary_wraps, reason = "the twin of one that asks a driver")]

@@ -15,9 +15,9 @@ use crate::device::pending::DriverEvent;
 use crate::device::{Event, Hold, MemoryManager, Stream};
 use crate::error::{Error, Kind, Result};
 use crate::kernel::device::ends::Start;
+use crate::kernel::device::engine::{Engine, Work};
 use crate::kernel::device::opencl::enabled::programs::Programs;
 use crate::kernel::device::steps::{Pitched, Rows, Step};
-use crate::kernel::device::{Engine, Work};
 
 /// Strided work in memory of a context, by its device.
 #[derive(Debug)]
