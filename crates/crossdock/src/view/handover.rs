@@ -2,38 +2,8 @@
 //! why it was made.
 
 use crate::array::DArray;
+use crate::view::copied::Copied;
 use crate::view::{CopyPolicy, Offer, Reason, Refusal, Request};
-
-/// What was copied for a hand-over: nothing, where the array was lent in place.
-#[derive(Debug)]
-pub(crate) struct Copied(Option<Box<Made>>);
-
-/// Boxed, because hardly any hand-over has it.
-#[derive(Debug)]
-struct Made {
-    nbytes: usize,
-    because: Option<Refusal>,
-}
-
-impl Copied {
-    /// Lent in place.
-    pub(crate) const NOTHING: Self = Self(None);
-
-    /// Whether a copy was made, if only of no bytes.
-    pub(crate) fn is_made(&self) -> bool {
-        self.0.is_some()
-    }
-
-    pub(crate) fn nbytes(&self) -> usize {
-        self.0.as_ref().map_or(0, |made| made.nbytes)
-    }
-
-    /// The refusal that would have been given had no copy been permitted; `None` where nothing was copied, or where the copy was
-    /// asked for.
-    pub(crate) fn because(&self) -> Option<&Refusal> {
-        self.0.as_ref()?.because.as_ref()
-    }
-}
 
 /// Lends an array as the request's copy policy says: `lend` is given the array, or what `copy` makes of it.
 ///
@@ -105,6 +75,5 @@ pub(super) fn copy_instead<T, C>(
         because => because,
     };
     let (copy, nbytes) = copy(array).map_err(refuse)?;
-    let made = Made { nbytes, because };
-    lend_copy(copy, Copied(Some(Box::new(made)))).map_err(refuse)
+    lend_copy(copy, Copied::made(nbytes, because)).map_err(refuse)
 }

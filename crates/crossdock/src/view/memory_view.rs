@@ -14,9 +14,10 @@ use crate::error::{Error, Kind, Rejected, Result, try_with_capacity};
 use crate::kernel;
 use crate::layout::{FixedLayout, Layout, Order};
 use crate::memory::{Lease, LeaseKind, Place};
-use crate::view::handover::Copied;
+use crate::view::copied::Copied;
+use crate::view::grant::Grant;
 use crate::view::refusal::{Offer, Reason};
-use crate::view::request::{Grant, Request};
+use crate::view::request::Request;
 
 /// An array that was lent: memory, dtype, shape and strides, held under a lease that is given back when this is dropped.
 ///

@@ -11,6 +11,8 @@
 
 pub(crate) mod bits;
 mod chunks;
+mod copied;
+mod grant;
 mod handover;
 pub(crate) mod located;
 mod memory_view;
@@ -24,12 +26,14 @@ mod source;
 mod synchronization;
 
 pub use chunks::Chunks;
-pub(crate) use handover::{Copied, hand_over, hand_over_as};
+pub(crate) use copied::Copied;
+pub use grant::Grant;
+pub(crate) use handover::{hand_over, hand_over_as};
 pub use memory_view::MemoryView;
 pub use producer::{Producer, view};
 pub use refusal::{Offer, Reason, Refusal};
 pub use registry::{ProducerFn, register, unregister, view_any};
-pub use request::{Grant, Request};
+pub use request::Request;
 pub(crate) use rows::{Key, Rows};
 pub use source::Source;
 pub use synchronization::Synchronization;

@@ -1,0 +1,41 @@
+//! What a consumer was given.
+
+use crate::memory::LeaseKind;
+use crate::view::Refusal;
+use crate::view::copied::Copied;
+
+/// What a consumer was given.
+///
+/// ```
+/// use crossdock::Array;
+/// use crossdock::view::{CopyPolicy, Request};
+///
+/// let array = Array::from_vec(vec![1u16, 2, 3], [3])?.into_readonly();
+/// let view = crossdock::view(&array, Request::write().copy(CopyPolicy::IfNeeded))?;
+/// assert_eq!(view.grant().copied_nbytes(), 6);
+/// assert!(view.grant().copied_because().unwrap().to_string().contains("read-only"));
+/// # Ok::<(), crossdock::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Grant {
+    pub(super) lease: LeaseKind,
+    pub(super) copied: Copied,
+}
+
+impl Grant {
+    /// The kind of lease that is held.
+    pub fn lease(&self) -> LeaseKind {
+        self.lease
+    }
+
+    /// How many bytes were copied for this hand-over.
+    pub fn copied_nbytes(&self) -> usize {
+        self.copied.nbytes()
+    }
+
+    /// The refusal that would have been given had no copy been permitted; `None` where nothing was copied, or where the copy was
+    /// asked for.
+    pub fn copied_because(&self) -> Option<&Refusal> {
+        self.copied.because()
+    }
+}
