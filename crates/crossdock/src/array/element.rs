@@ -2,9 +2,10 @@
 
 use std::ptr::NonNull;
 
+use crate::array::load::{NO_VALUE, load_any, quick};
 use crate::array::{Array, DArray, RawArray, other_dtype};
 use crate::buffer::Buffer;
-use crate::element::{DType, Element, ScalarKind, Value};
+use crate::element::{DType, Element, Value};
 use crate::error::Result;
 use crate::kernel;
 use crate::layout::Layout;
@@ -212,12 +213,6 @@ impl RawArray {
     }
 }
 
-/// What is needed to load a machine word that lies a few additions away.
-#[inline(always)]
-fn quick(dtype: &DType, layout: &Layout, index: &[usize]) -> Option<(ScalarKind, isize)> {
-    Some((dtype.as_machine_word()?, layout.quick_offset(index)?))
-}
-
 #[inline]
 fn check_dtype<T: Element>(dtype: &DType) -> Result<()> {
     let wanted = T::dtype();
@@ -229,37 +224,11 @@ fn check_dtype<T: Element>(dtype: &DType) -> Result<()> {
     if same { Ok(()) } else { Err(other_dtype(dtype, &wanted)) }
 }
 
-/// # Safety
-///
-/// The layout, of elements of the dtype, reaches from `ptr` only bytes that may be loaded racily.
-#[inline(always)]
-pub(crate) unsafe fn load_value(
-    ptr: NonNull<u8>,
-    dtype: &DType,
-    layout: &Layout,
-    index: &[usize],
-) -> Result<Value> {
-    if let Some((kind, offset)) = quick(dtype, layout, index) {
-        // SAFETY: one element (the caller's word).
-        if let Some(value) = unsafe { Value::load_word(kind, ptr.as_ptr().wrapping_offset(offset)) } {
-            return Ok(value);
-        }
-    }
-    let mut value = NO_VALUE;
-    // SAFETY: the caller's word.
-    unsafe { load_any(ptr, dtype, layout, index, &mut value) }?;
-    Ok(value)
-}
-
-/// What is there before a slow way writes its value. A slow way that returned one would return it in memory, and the compiler would
-/// have the quick way's result there, too, written in parts and read as a whole, for which a processor waits.
-const NO_VALUE: Value = Value::Bool(false);
-
-/// As [`load_value`], typed.
+/// As [`load_value`](crate::array::load_value), typed.
 ///
 /// # Safety
 ///
-/// As for [`load_value`].
+/// As for [`load_value`](crate::array::load_value).
 #[inline]
 pub(crate) unsafe fn load_as<T: Element>(
     ptr: NonNull<u8>,
@@ -275,26 +244,6 @@ pub(crate) unsafe fn load_as<T: Element>(
     };
     // SAFETY: one element (the caller's word), of `T` as just checked.
     Ok(unsafe { racy::load(element.cast()) })
-}
-
-/// As [`load_value`], for every dtype and layout.
-///
-/// # Safety
-///
-/// As for [`load_value`].
-#[inline(never)]
-unsafe fn load_any(
-    ptr: NonNull<u8>,
-    dtype: &DType,
-    layout: &Layout,
-    index: &[usize],
-    value: &mut Value,
-) -> Result<()> {
-    // SAFETY: the caller's word; pointers of a table are not written (RawArray 3).
-    let element = unsafe { kernel::element_at(ptr.as_ptr(), layout, index) }?;
-    // SAFETY: one element (the caller's word).
-    *value = unsafe { kernel::load_bytes(element, dtype.itemsize(), |bytes| Value::read(dtype, bytes)) }?;
-    Ok(())
 }
 
 /// # Safety

@@ -5,6 +5,7 @@ use std::ptr::NonNull;
 
 use crate::array::access::{element_access, element_access_mut, element_index, element_index_mut};
 use crate::array::display::{Elements, Head, Show, printed};
+use crate::array::parts::{part_access, part_access_mut};
 use crate::array::queries::typed_queries;
 use crate::array::view::{ArrayView, check_aligned};
 use crate::array::view_mut::ArrayViewMut;
@@ -187,6 +188,7 @@ impl<T: Element, const D: usize> ArrayRead<T, D> {
     }
 
     element_access! { '_ self: self.0.ptr, self.0.layout }
+    part_access! { '_ self: self.0.ptr, self.0.layout }
 
     /// Everything from element 0 to the last one that lies behind it, gaps included, as elements; `None` where a stride is
     /// negative or no whole number of elements.
@@ -227,7 +229,9 @@ impl<T: Element, const D: usize> ArrayWrite<T, D> {
     }
 
     element_access! { '_ self: self.0.ptr, self.0.layout }
+    part_access! { '_ self: self.0.ptr, self.0.layout }
     element_access_mut! { self: self.0.ptr, self.0.layout }
+    part_access_mut! { self: self.0.ptr, self.0.layout }
 }
 
 element_index! { ArrayWrite<T> }

@@ -162,3 +162,118 @@ impl<T: Element, P: Parts<E>, const E: usize> Clone for Views<'_, T, P, E> {
         Self { ptr: self.ptr, parts: self.parts.clone(), left: self.left.clone(), lifetime: PhantomData }
     }
 }
+
+/// Iteration over parts of what holds constant elements: `part_access! { 'a self: self.ptr, self.layout }`, with the
+/// arguments of [`element_access!`](crate::array::access::element_access).
+macro_rules! part_access {
+    ($lifetime:lifetime $this:ident: $ptr:expr, $layout:expr) => {
+        /// The lines along the last axis, in row-major order of their other indices. An array of rank 0 has no rows: that does
+        /// not compile. Each costs O(rank), and O(1) where the other axes lie as one.
+        #[inline]
+        pub fn rows(&$this) -> crate::array::Lanes<$lifetime, T, D> {
+            const { assert!(D > 0, "an array of rank 0 has no rows") };
+            // SAFETY: the lines are of elements that may be had by reference.
+            unsafe { crate::array::Lanes::new($ptr, $layout.rows()) }
+        }
+
+        /// The lines along an axis, in row-major order of their other indices. Each costs O(rank), and O(1) where the other axes
+        /// lie as one.
+        ///
+        /// # Errors
+        ///
+        /// `is_bounds` where there is no such axis.
+        pub fn lanes(&$this, axis: usize) -> Result<crate::array::Lanes<$lifetime, T, D>> {
+            let lanes = $layout.lanes(axis)?;
+            // SAFETY: the lines are of elements that may be had by reference.
+            Ok(unsafe { crate::array::Lanes::new($ptr, lanes) })
+        }
+
+        /// What each index of an axis leaves, in turn: arrays without that axis. `OUT` is `D - 1`; anything else does not
+        /// compile. Each costs O(rank).
+        ///
+        /// # Errors
+        ///
+        /// `is_bounds` where there is no such axis.
+        pub fn axis_iter<const OUT: usize>(
+            &$this,
+            axis: usize,
+        ) -> Result<crate::array::AxisIter<$lifetime, T, OUT>> {
+            let parts = $layout.axis_parts(axis)?;
+            // SAFETY: the parts are of elements that may be had by reference.
+            Ok(unsafe { crate::array::AxisIter::new($ptr, parts) })
+        }
+
+        /// Ranges of `chunk` indices of an axis, in turn, the last one of what is left. Each costs O(rank).
+        ///
+        /// # Errors
+        ///
+        /// `is_bounds` where there is no such axis, `is_shape` for chunks of 0.
+        pub fn axis_chunks(
+            &$this,
+            axis: usize,
+            chunk: usize,
+        ) -> Result<crate::array::AxisChunks<$lifetime, T, D>> {
+            let parts = $layout.axis_chunks(axis, chunk)?;
+            // SAFETY: the parts are of elements that may be had by reference.
+            Ok(unsafe { crate::array::AxisChunks::new($ptr, parts) })
+        }
+    };
+}
+
+/// Iteration over parts to be written: `part_access_mut! { self: self.ptr, self.layout }`.
+macro_rules! part_access_mut {
+    ($this:ident: $ptr:expr, $layout:expr) => {
+        /// The lines along the last axis, in row-major order of their other indices, to be written. An array of rank 0 has no
+        /// rows: that does not compile. Each costs O(rank), and O(1) where the other axes lie as one.
+        #[inline]
+        pub fn rows_mut(&mut $this) -> crate::array::LanesMut<'_, T, D> {
+            const { assert!(D > 0, "an array of rank 0 has no rows") };
+            // SAFETY: the lines are disjoint, and of elements that are ours alone.
+            unsafe { crate::array::LanesMut::new($ptr, $layout.rows()) }
+        }
+
+        /// The lines along an axis, in row-major order of their other indices, to be written. Each costs O(rank), and O(1) where
+        /// the other axes lie as one.
+        ///
+        /// # Errors
+        ///
+        /// `is_bounds` where there is no such axis.
+        pub fn lanes_mut(&mut $this, axis: usize) -> Result<crate::array::LanesMut<'_, T, D>> {
+            let lanes = $layout.lanes(axis)?;
+            // SAFETY: the lines are disjoint, and of elements that are ours alone.
+            Ok(unsafe { crate::array::LanesMut::new($ptr, lanes) })
+        }
+
+        /// What each index of an axis leaves, in turn, to be written: arrays without that axis. `OUT` is `D - 1`; anything else
+        /// does not compile. Each costs O(rank).
+        ///
+        /// # Errors
+        ///
+        /// `is_bounds` where there is no such axis.
+        pub fn axis_iter_mut<const OUT: usize>(
+            &mut $this,
+            axis: usize,
+        ) -> Result<crate::array::AxisIterMut<'_, T, OUT>> {
+            let parts = $layout.axis_parts(axis)?;
+            // SAFETY: the parts are disjoint, and of elements that are ours alone.
+            Ok(unsafe { crate::array::AxisIterMut::new($ptr, parts) })
+        }
+
+        /// Ranges of `chunk` indices of an axis, in turn, the last one of what is left, to be written. Each costs O(rank).
+        ///
+        /// # Errors
+        ///
+        /// `is_bounds` where there is no such axis, `is_shape` for chunks of 0.
+        pub fn axis_chunks_mut(
+            &mut $this,
+            axis: usize,
+            chunk: usize,
+        ) -> Result<crate::array::AxisChunksMut<'_, T, D>> {
+            let parts = $layout.axis_chunks(axis, chunk)?;
+            // SAFETY: the parts are disjoint, and of elements that are ours alone.
+            Ok(unsafe { crate::array::AxisChunksMut::new($ptr, parts) })
+        }
+    };
+}
+
+pub(crate) use {part_access, part_access_mut};

@@ -6,6 +6,7 @@ use std::ptr::NonNull;
 use crate::array::access::{element_access, element_index};
 use crate::array::axes::{typed_repeats, typed_views};
 use crate::array::iter::Iter;
+use crate::array::parts::part_access;
 use crate::array::queries::typed_queries;
 use crate::element::Element;
 use crate::error::{Error, Kind, Result};
@@ -97,6 +98,7 @@ impl<'a, T: Element, const D: usize> ArrayView<'a, T, D> {
     typed_queries! { self: self.layout, self.ptr }
 
     element_access! { 'a self: self.ptr, self.layout }
+    part_access! { 'a self: self.ptr, self.layout }
 
     typed_views! { &self => ArrayView<'a, T> }
     typed_repeats! { &self => ArrayView<'a, T> }

@@ -5,6 +5,7 @@ use std::ptr::NonNull;
 
 use crate::array::access::{element_access, element_access_mut, element_index, element_index_mut};
 use crate::array::axes::typed_views;
+use crate::array::parts::{part_access, part_access_mut};
 use crate::array::queries::typed_queries;
 use crate::array::view::{ArrayView, check_len, within};
 use crate::element::Element;
@@ -117,7 +118,9 @@ impl<'a, T: Element, const D: usize> ArrayViewMut<'a, T, D> {
     }
 
     element_access! { '_ self: self.ptr, self.layout }
+    part_access! { '_ self: self.ptr, self.layout }
     element_access_mut! { self: self.ptr, self.layout }
+    part_access_mut! { self: self.ptr, self.layout }
 
     typed_views! { self => ArrayViewMut<'a, T> }
 

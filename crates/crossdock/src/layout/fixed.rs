@@ -181,7 +181,8 @@ impl<const D: usize> FixedLayout<D> {
     where
         S: SliceSpec<D, OUT>,
     {
-        slices.apply(self)
+        let (shape, strides, offset) = slices.apply(&self.shape, &self.strides)?;
+        Ok((FixedLayout { shape, strides }, offset))
     }
 
     /// The axes in another order: axis `k` of the result is axis `axes[k]` of this one.

@@ -10,10 +10,10 @@
 use std::ops::{Range, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive};
 
 use crate::error::Result;
-use crate::layout::FixedLayout;
 use crate::layout::slice::{AxisList, AxisSlice, pick, pick_index, slice_error, stepped_stride};
 
-/// Names a view of an array, one item per axis, for [`FixedLayout::slice`] and its relatives.
+/// Names a view of an array, one item per axis, for [`FixedLayout::slice`](crate::layout::FixedLayout::slice)
+/// and its relatives.
 ///
 /// | item | meaning | axis |
 /// |---|---|---|
@@ -110,13 +110,13 @@ pub trait AxisArg: AxisItem {
 
 /// A slice of an array of rank `D` whose result has rank `OUT`. Sealed: made by [`s!`](crate::s).
 pub trait SliceSpec<const D: usize, const OUT: usize>: sealed::Sealed {
-    /// The layout of the view, and how far its element 0 lies from that of the source, in bytes.
+    /// Shape and strides of the view, and how far its element 0 lies from that of the source, in bytes.
     ///
     /// # Errors
     ///
     /// [`is_bounds`](crate::Error::is_bounds), naming axis, index or range, and length.
     #[doc(hidden)]
-    fn apply(&self, source: &FixedLayout<D>) -> Result<(FixedLayout<OUT>, isize)>;
+    fn apply(&self, shape: &[usize; D], strides: &[isize; D]) -> Result<([usize; OUT], [isize; OUT], isize)>;
 }
 
 mod sealed {
@@ -164,7 +164,8 @@ plus_one!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23);
 #[doc(hidden)]
 #[derive(Debug)]
 pub struct Cutter<'a, const D: usize, const OUT: usize> {
-    source: &'a FixedLayout<D>,
+    source_shape: &'a [usize; D],
+    source_strides: &'a [isize; D],
     input: usize,
     output: usize,
     shape: [usize; OUT],
@@ -178,7 +179,7 @@ pub struct Cutter<'a, const D: usize, const OUT: usize> {
 impl<const D: usize, const OUT: usize> Cutter<'_, D, OUT> {
     #[inline(always)]
     fn take(&mut self) -> (usize, isize) {
-        let axis = (self.source.shape()[self.input], self.source.strides()[self.input]);
+        let axis = (self.source_shape[self.input], self.source_strides[self.input]);
         self.input += 1;
         axis
     }
@@ -220,9 +221,10 @@ where
     A: Args<Takes = Rank<D>, Gives = Rank<OUT>>,
 {
     #[inline(always)]
-    fn apply(&self, source: &FixedLayout<D>) -> Result<(FixedLayout<OUT>, isize)> {
+    fn apply(&self, shape: &[usize; D], strides: &[isize; D]) -> Result<([usize; OUT], [isize; OUT], isize)> {
         let mut cutter = Cutter {
-            source,
+            source_shape: shape,
+            source_strides: strides,
             input: 0,
             output: 0,
             shape: [0; OUT],
@@ -233,10 +235,10 @@ where
         };
         self.0.cut(&mut cutter);
         if !cutter.ok {
-            return Err(self.with_axes(|axes| slice_error(source.shape(), axes)));
+            return Err(self.with_axes(|axes| slice_error(shape, axes)));
         }
         let offset = if cutter.nonempty { cutter.offset } else { 0 };
-        Ok((FixedLayout::trusted(cutter.shape, cutter.strides), offset))
+        Ok((cutter.shape, cutter.strides, offset))
     }
 }
 
@@ -464,7 +466,7 @@ impl AxisItem for AxisSlice {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::layout::Order;
+    use crate::layout::{FixedLayout, Order};
 
     fn axes(slices: impl AxisList) -> Vec<AxisSlice> {
         slices.with_axes(<[_]>::to_vec)
