@@ -49,7 +49,7 @@ const UNDER_VALGRIND: &[(&str, &[&str])] = &[
     ("pools_system", &[]),
     ("arrow", &[]),
     ("memory", &[]),
-    ("crossdock", &["memory::"]),
+    ("crossdock", &["memory::", "pool::", "buffer::", "device::", "ledger::", "io::"]),
     ("allocation", &[]),
     ("allocators", &[]),
     ("drops", &[]),
