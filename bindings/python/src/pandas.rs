@@ -37,16 +37,16 @@ pub(crate) fn without_labels<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option
     Ok(Some(frame))
 }
 
-/// Refuses a copy in which an object of pandas made floats of integers or truth values.
+/// Refuses a copy in which an object of pandas made floats or complex numbers of integers or truth
+/// values.
 ///
 /// # Errors
 ///
 /// `BufferError`.
 pub(crate) fn check_copy(object: &Bound<'_, PyAny>, made: &DArray) -> PyResult<()> {
+    use ScalarKind::{Complex64, Complex128, Float16, Float32, Float64};
     let kind = made.dtype().as_scalar().map(|scalar| scalar.kind());
-    if !matches!(kind, Some(ScalarKind::Float64 | ScalarKind::Float32 | ScalarKind::Float16))
-        || !is_pandas(object)
-    {
+    if !matches!(kind, Some(Float64 | Float32 | Float16 | Complex64 | Complex128)) || !is_pandas(object) {
         return Ok(());
     }
     let dtypes: Vec<Bound<'_, PyAny>> =

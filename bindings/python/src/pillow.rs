@@ -1,9 +1,10 @@
 //! Images of Pillow's. What they lend by Arrow is a row of pixels without width and height, of which some have bytes that mean nothing.
 
 use crossdock::array::CopyPolicy;
-use crossdock::element::DType;
+use crossdock::element::{ByteOrder, DType};
 use crossdock::layout::Order;
 use crossdock::{DArray, s};
+use pyo3::exceptions::PyBufferError;
 use pyo3::prelude::*;
 
 use crate::arrow;
@@ -26,18 +27,39 @@ pub(crate) fn is_offered(object: &Bound<'_, PyAny>) -> PyResult<bool> {
 
 /// An array on an image, in place: rows, columns, and bands where there are several.
 pub(crate) fn lend(object: &Bound<'_, PyAny>) -> PyResult<DArray> {
+    let image = image(object);
+    if let Some((mode, ..)) = &image
+        && let Some(why) = differ(mode)
+    {
+        return Err(PyBufferError::new_err(format!(
+            "Pillow's pixels of mode {mode:?} lie in memory as {why}; crossdock.asarray(image, copy=None) copies what numpy.asarray gives"
+        )));
+    }
     let flat = arrow::lend(object).map_err(arrow::Failure::raise)?;
-    let Some((mode, width, height)) = image(object) else { return Ok(flat) };
+    let Some((mode, width, height)) = image else { return Ok(flat) };
     let mut shape = vec![height, width];
     shape.extend(flat.shape().get(1));
     let pixels = flat.reshape_with(&shape, Order::RowMajor, CopyPolicy::Never).raise()?;
-    // In LAB, a and b are as `getpixel` gives them; the bytes that Pillow makes have 128 added.
-    // Arrow is told of signed numbers, and they have no sign.
-    let pixels = if mode.starts_with("I;16") { pixels.view_as(&DType::U16).raise()? } else { pixels };
+    // Arrow is told of signed numbers in native byte order, whatever they are.
+    let pixels = match mode.as_str() {
+        "I;16B" => pixels.view_as(&DType::U16.with_byte_order(ByteOrder::Big)).raise()?,
+        mode if mode.starts_with("I;16") => pixels.view_as(&DType::U16).raise()?,
+        _ => pixels,
+    };
     // Pixels have four bytes if they have more than one; of two bands, the other one is the last byte.
     match object.call_method0("getbands")?.len()? {
         2 => pixels.slice(s![.., .., ..;3]).raise(),
         3 => pixels.slice(s![.., .., ..3]).raise(),
         _ => Ok(pixels),
+    }
+}
+
+/// How pixels of a mode lie in memory, if NumPy has other values of them. Large images are always
+/// copied as NumPy has them, so small ones in place would have other values than large ones.
+fn differ(mode: &str) -> Option<&'static str> {
+    match mode {
+        "1" => Some("bytes of 0 and 255, and NumPy has truth values"),
+        "LAB" => Some("signed a and b, to which NumPy has 128 added"),
+        _ => None,
     }
 }

@@ -142,3 +142,12 @@ def test_moments_without_a_time_are_missing_in_pandas(pd):
     theirs = np.array(["2020-01-01", "NaT"], "M8[ns]")
     column = pa.array(crossdock.asarray(theirs, frozen=True))
     assert column.to_pandas().isna().tolist() == [False, True]
+
+
+def test_integers_beside_complex_numbers_are_not_rounded(pd):
+    frame = pd.DataFrame({"a": np.array([1j]), "b": [2**53 + 1]})
+    for copy in (True, None):
+        with pytest.raises(BufferError, match="complex128 of elements of int64"):
+            crossdock.asarray(frame, copy=copy)
+    both = pd.DataFrame({"a": np.array([1j]), "b": np.array([2j])})
+    assert crossdock.asarray(both, copy=None).tolist() == [[1j, 2j]]
