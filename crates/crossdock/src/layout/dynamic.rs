@@ -4,11 +4,10 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 
 use crate::error::{Error, Kind, Result};
-use crate::layout::cut::{self, Cut, Way};
+use crate::layout::cut;
 use crate::layout::offsets::{Offsets, Runs};
 use crate::layout::rules::{self, Order};
-use crate::layout::slice::{self, AxisList, AxisSlice, Picked, Reading};
-use crate::layout::{FixedLayout, INLINE_RANK, Span, reshape};
+use crate::layout::{FixedLayout, INLINE_RANK, Span};
 
 /// Shape, byte strides, itemsize and, for indirect arrays, suboffsets of an array of any rank up to
 /// [`MAX_RANK`](crate::layout::MAX_RANK).
@@ -231,7 +230,7 @@ impl Layout {
     }
 
     /// Forgets suboffsets of which none is left (invariant 5).
-    fn settle(&mut self) {
+    pub(super) fn settle(&mut self) {
         if let Some(more) = &mut self.more
             && more.suboffsets.iter().all(Option::is_none)
         {
@@ -439,257 +438,10 @@ impl Layout {
         }
     }
 
-    /// A part of the array, its ranges read as in Rust (see [`s!`](crate::s)), and the distance from this element 0 to
-    /// its element 0.
-    ///
-    /// There must be one item per axis, or an [`Ellipsis`](crate::layout::Ellipsis) for those not named.
-    ///
-    /// # Errors
-    ///
-    /// [`is_shape`](Error::is_shape) if the items are not as many as the axes; [`is_bounds`](Error::is_bounds), naming
-    /// axis, index or range, and length; [`is_layout`](Error::is_layout) where an indirect array cannot drop an axis.
-    pub fn slice(&self, axes: impl AxisList) -> Result<(Self, isize)> {
-        axes.with_axes(|axes| self.slice_as(axes, Reading::Rust))
-    }
-
-    /// A part of the array, its ranges read exactly as NumPy does: bounds are clamped, a negative step begins at the
-    /// first bound, and axes not named are kept whole.
-    ///
-    /// # Errors
-    ///
-    /// [`is_shape`](Error::is_shape) for more items than axes or two ellipses; [`is_bounds`](Error::is_bounds) for an
-    /// integer index out of bounds or a step of 0; [`is_layout`](Error::is_layout) where an indirect array cannot drop
-    /// an axis.
-    pub fn slice_numpy(&self, axes: impl AxisList) -> Result<(Self, isize)> {
-        axes.with_axes(|axes| self.slice_as(axes, Reading::Numpy))
-    }
-
-    /// [`slice`](Self::slice) or [`slice_numpy`](Self::slice_numpy) for a caller that follows pointers: what an index drops may be an
-    /// axis that dereferences, where all axes in front of it are dropped, too.
-    pub(crate) fn slice_following(&self, axes: &[AxisSlice], reading: Reading) -> Result<(Self, Way)> {
-        let mut result = self.blank_like(self.rank_after(axes, reading)?)?;
-        let mut cut = Cut::following(self, &mut result);
-        cut_axes(&mut cut, axes, self.rank(), reading)?;
-        let way = cut.finish_way();
-        result.settle();
-        Ok((result, way))
-    }
-
-    fn slice_as(&self, axes: &[AxisSlice], reading: Reading) -> Result<(Self, isize)> {
-        let mut result = Self::scalar(self.itemsize);
-        let offset = self.slice_to(axes, reading, &mut result)?;
-        Ok((result, offset))
-    }
-
-    /// As [`slice`](Self::slice) or [`slice_numpy`](Self::slice_numpy), written to where the caller wants it. Where it fails, `result` is
-    /// some valid layout.
-    #[inline]
-    pub(crate) fn slice_to(&self, axes: &[AxisSlice], reading: Reading, result: &mut Self) -> Result<isize> {
-        let rank = self.rank_after(axes, reading)?;
-        *result = self.blank_like(rank)?;
-        let mut cut = Cut::new(self, result);
-        cut_axes(&mut cut, axes, self.rank(), reading)?;
-        Ok(cut.finish())
-    }
-
     /// The layout of one element, without axes.
     #[inline]
     pub(crate) fn scalar(itemsize: usize) -> Self {
         Self { rank: 0, itemsize, shape: [0; INLINE_RANK], strides: [0; INLINE_RANK], more: None }
-    }
-
-    /// The rank that a slice leaves.
-    fn rank_after(&self, axes: &[AxisSlice], reading: Reading) -> Result<usize> {
-        let (mut dropped, mut kept, mut added, mut ellipses) = (0, 0, 0, 0);
-        for item in axes {
-            match item {
-                AxisSlice::Index(_) => dropped += 1,
-                AxisSlice::Range { .. } => kept += 1,
-                AxisSlice::NewAxis => added += 1,
-                AxisSlice::Ellipsis => ellipses += 1,
-            }
-        }
-        let named = dropped + kept;
-        let rank = self.rank();
-        if ellipses > 1 {
-            return Err(Error::new(
-                Kind::Shape,
-                format!("{ellipses} ellipses in one slice: at most one has a meaning"),
-            ));
-        }
-        let open = ellipses == 1 || reading == Reading::Numpy;
-        if named > rank || (named < rank && !open) {
-            return Err(Error::new(
-                Kind::Shape,
-                format!("a slice of {named} axes for an array of rank {rank}"),
-            ));
-        }
-        Ok(rank - dropped + added)
-    }
-
-    /// The axes in another order: axis `k` of the result is axis `axes[k]` of this one.
-    ///
-    /// # Errors
-    ///
-    /// [`is_shape`](Error::is_shape) if `axes` does not name each axis once; [`is_layout`](Error::is_layout) if an axis
-    /// of an indirect array would change sides with a dereference.
-    pub fn permute(&self, axes: &[usize]) -> Result<Self> {
-        rules::check_permutation(axes, self.rank())?;
-        let mut result = self.blank_like(self.rank())?;
-        let (shape, strides) = result.dims_mut();
-        for (k, &axis) in axes.iter().enumerate() {
-            shape[k] = self.shape()[axis];
-            strides[k] = self.strides()[axis];
-        }
-        let Some(suboffsets) = self.suboffsets() else { return Ok(result) };
-        for (k, &axis) in axes.iter().enumerate() {
-            if cut::segment(suboffsets, axis) != cut::segment(suboffsets, k) {
-                return Err(Error::new(
-                    Kind::Layout,
-                    format!(
-                        "axes {axes:?} would move axis {axis} across a dereference (suboffsets {suboffsets:?})"
-                    ),
-                ));
-            }
-            // Each segment keeps its place, and so its dereference stays where it was: on its last axis.
-            if let Some(suboffset) = suboffsets[k] {
-                result.set_suboffset(k, suboffset);
-            }
-        }
-        Ok(result)
-    }
-
-    /// The axes in reverse order.
-    ///
-    /// # Errors
-    ///
-    /// [`is_layout`](Error::is_layout) if an axis of an indirect array would change sides with a dereference; otherwise
-    /// none.
-    pub fn transpose(&self) -> Result<Self> {
-        let mut axes = [0; crate::layout::MAX_RANK];
-        let axes = &mut axes[..self.rank()];
-        for (axis, turned) in axes.iter_mut().rev().enumerate() {
-            *turned = axis;
-        }
-        self.permute(axes)
-    }
-
-    /// One axis walked from its end, and the distance to the new element 0.
-    ///
-    /// # Errors
-    ///
-    /// [`is_bounds`](Error::is_bounds) if there is no such axis.
-    pub fn reverse(&self, axis: usize) -> Result<(Self, isize)> {
-        rules::check_axis(axis, self.rank())?;
-        let mut result = self.blank_like(self.rank())?;
-        let mut cut = Cut::new(self, &mut result);
-        for k in 0..self.rank() {
-            let (_, len) = cut.axis();
-            if k == axis {
-                cut.range(Picked { first: len as isize - 1, len }, -1);
-            } else {
-                cut.whole();
-            }
-        }
-        let offset = cut.finish();
-        Ok((result, offset))
-    }
-
-    /// The array repeated, without a copy, to a shape that it fits: axes are matched from the last one, and an axis of
-    /// length 1, or one that is missing in front, is repeated with stride 0 (the rule of NumPy).
-    ///
-    /// # Errors
-    ///
-    /// [`is_shape`](Error::is_shape) if it does not fit; [`is_overflow`](Error::is_overflow) if the elements of the
-    /// result would count as more than `isize::MAX` bytes; [`is_unsupported`](Error::is_unsupported) for more than
-    /// [`MAX_RANK`](crate::layout::MAX_RANK) axes.
-    pub fn broadcast_to(&self, shape: &[usize]) -> Result<Self> {
-        let mut result = self.blank_like(shape.len())?;
-        let (new_shape, strides) = result.dims_mut();
-        reshape::broadcast(self.shape(), self.strides(), shape, self.itemsize, strides)?;
-        new_shape.copy_from_slice(shape);
-        let added = shape.len() - self.rank();
-        for axis in 0..self.rank() {
-            if let Some(suboffset) = self.suboffset(axis) {
-                result.set_suboffset(added + axis, suboffset);
-            }
-        }
-        Ok(result)
-    }
-
-    /// The same elements in the same order (row-major or column-major order of the indices), under another shape.
-    ///
-    /// # Errors
-    ///
-    /// [`is_shape`](Error::is_shape) if the shape has another number of elements; [`is_layout`](Error::is_layout) if
-    /// no strides express it, so that it would need a copy; [`is_overflow`](Error::is_overflow) and
-    /// [`is_unsupported`](Error::is_unsupported) for shapes that no array has.
-    pub fn reshape(&self, shape: &[usize], order: Order) -> Result<Self> {
-        if shape == self.shape() {
-            return Ok(self.clone());
-        }
-        self.direct("other shape that strides could express")?;
-        let mut result = Self::blank(shape.len(), self.itemsize, false)?;
-        let (new_shape, strides) = result.dims_mut();
-        reshape::reshape(self.shape(), self.strides(), shape, self.itemsize, order, strides)?;
-        new_shape.copy_from_slice(shape);
-        Ok(result)
-    }
-
-    /// One index of an axis, and the distance to the new element 0.
-    ///
-    /// # Errors
-    ///
-    /// [`is_bounds`](Error::is_bounds) if there is no such axis or index; [`is_layout`](Error::is_layout) where an
-    /// indirect array cannot drop the axis.
-    pub fn drop_axis(&self, axis: usize, index: usize) -> Result<(Self, isize)> {
-        rules::check_axis(axis, self.rank())?;
-        let mut result = self.blank_like(self.rank() - 1)?;
-        let mut cut = Cut::new(self, &mut result);
-        for k in 0..self.rank() {
-            let (_, len) = cut.axis();
-            if k == axis {
-                let index = isize::try_from(index).unwrap_or(isize::MAX);
-                cut.index(slice::resolve_index(index, axis, len)?)?;
-            } else {
-                cut.whole();
-            }
-        }
-        let offset = cut.finish();
-        Ok((result, offset))
-    }
-
-    /// A new axis of length 1 (with stride 0, as in NumPy) that becomes axis `axis` of the result.
-    ///
-    /// # Errors
-    ///
-    /// [`is_bounds`](Error::is_bounds) if `axis` is more than the rank; [`is_unsupported`](Error::is_unsupported) if
-    /// the rank is [`MAX_RANK`](crate::layout::MAX_RANK) already.
-    pub fn insert_axis(&self, axis: usize) -> Result<Self> {
-        rules::check_axis(axis, self.rank() + 1)?;
-        let mut result = self.blank_like(self.rank() + 1)?;
-        let mut cut = Cut::new(self, &mut result);
-        (0..axis).for_each(|_| cut.whole());
-        cut.insert();
-        (axis..self.rank()).for_each(|_| cut.whole());
-        Ok(result)
-    }
-
-    /// Without the axes of length 1.
-    ///
-    /// # Errors
-    ///
-    /// [`is_layout`](Error::is_layout) where an indirect array cannot drop such an axis; otherwise none.
-    pub fn squeeze(&self) -> Result<Self> {
-        let mut result = self.blank_like(self.shape().iter().filter(|&&len| len != 1).count())?;
-        let mut cut = Cut::new(self, &mut result);
-        for _ in 0..self.rank() {
-            match cut.axis() {
-                (_, 1) => cut.index(0)?,
-                _ => cut.whole(),
-            }
-        }
-        Ok(result)
     }
 
     /// One part of every element, `offset` bytes into it: the same axes, and the distance to the new element 0.
@@ -765,35 +517,6 @@ impl Layout {
     }
 }
 
-/// Hands a slice to a cut, item by item.
-#[inline]
-fn cut_axes(cut: &mut Cut<'_>, axes: &[AxisSlice], rank: usize, reading: Reading) -> Result<()> {
-    let named =
-        axes.iter().filter(|item| matches!(item, AxisSlice::Index(_) | AxisSlice::Range { .. })).count();
-    let mut open = true;
-    for &item in axes {
-        match item {
-            AxisSlice::NewAxis => cut.insert(),
-            AxisSlice::Ellipsis => {
-                (named..rank).for_each(|_| cut.whole());
-                open = false;
-            }
-            AxisSlice::Index(index) => {
-                let (axis, len) = cut.axis();
-                cut.index(slice::resolve_index(index, axis, len)?)?;
-            }
-            AxisSlice::Range { start, stop, step } => {
-                let (axis, len) = cut.axis();
-                cut.range(slice::resolve(reading, start, stop, step, axis, len)?, step);
-            }
-        }
-    }
-    if open {
-        (named..rank).for_each(|_| cut.whole());
-    }
-    Ok(())
-}
-
 impl PartialEq for Layout {
     fn eq(&self, other: &Self) -> bool {
         self.itemsize == other.itemsize
@@ -827,47 +550,12 @@ mod tests {
     use super::*;
     use crate::s;
 
-    /// Two axes in a table of pointers, then two in rows of 4-byte elements.
-    fn table() -> Layout {
-        Layout::with_suboffsets(&[2, 3, 4, 5], &[24, 8, 20, 4], &[None, Some(100), None, None], 4).unwrap()
-    }
-
-    #[test]
-    fn what_is_cut_off_behind_a_pointer_is_added_behind_it() {
-        let (view, offset) = table().slice(s![1.., ..;-1, 1.., 3]).unwrap();
-        assert_eq!((view.shape(), view.strides(), offset), (&[1, 3, 3][..], &[24, -8, 20][..], 24 + 16));
-        assert_eq!(view.suboffsets().unwrap(), [None, Some(100 + 20 + 12), None]);
-        let (reversed, offset) = table().reverse(3).unwrap();
-        assert_eq!((offset, reversed.suboffsets().unwrap()[1]), (0, Some(116)));
-    }
-
-    #[test]
-    fn an_index_hands_the_pointer_to_an_axis_in_front_or_is_refused() {
-        let (view, offset) = table().drop_axis(1, 2).unwrap();
-        assert_eq!((view.suboffsets().unwrap(), offset), (&[Some(100), None, None][..], 16));
-        let (row, _) = table().slice(s![0..1, 2, .., ..]).unwrap();
-        assert_eq!(row.shape(), [1, 4, 5]);
-        let refused = table().slice(s![0, 2, .., ..]).unwrap_err();
-        assert!(refused.is_layout() && refused.to_string().contains("axis 1"), "{refused}");
-        assert!(table().slice(s![0, 2..3, .., ..]).is_ok());
-    }
-
-    #[test]
-    fn axes_stay_on_their_side_of_a_pointer() {
-        let swapped = table().permute(&[1, 0, 3, 2]).unwrap();
-        assert_eq!(swapped.strides(), [8, 24, 4, 20]);
-        assert_eq!(swapped.suboffsets().unwrap(), [None, Some(100), None, None]);
-        let refused = table().transpose().unwrap_err();
-        assert!(refused.is_layout() && refused.to_string().contains("axis 3"), "{refused}");
-        assert!(table().reshape(&[6, 20], Order::RowMajor).unwrap_err().is_layout());
-        assert_eq!(table().reshape(&[2, 3, 4, 5], Order::RowMajor).unwrap(), table());
-        assert!(table().to_fixed::<4>().unwrap_err().is_layout());
-        assert!(table().offset_of(&[0, 0, 0, 0]).unwrap_err().is_layout());
-    }
-
     #[test]
     fn the_span_of_an_indirect_array_is_its_first_table() {
-        let span = table().span();
+        let table =
+            Layout::with_suboffsets(&[2, 3, 4, 5], &[24, 8, 20, 4], &[None, Some(100), None, None], 4)
+                .unwrap();
+        let span = table.span();
         assert_eq!((span.low(), span.high()), (0, 24 + 16 + 8));
         let nothing = Layout::with_suboffsets(&[2, 0], &[8, 4], &[Some(0), None], 4).unwrap().span();
         assert_eq!((nothing.low(), nothing.high()), (0, 0));
@@ -906,20 +594,6 @@ mod tests {
         assert!(layout.reshape(&[1; 65], Order::RowMajor).unwrap_err().is_unsupported());
         assert_eq!(layout.transpose().unwrap().rank(), 64);
         assert_eq!(layout.squeeze().unwrap().rank(), 0);
-    }
-
-    #[test]
-    fn a_slice_of_dynamic_rank_names_each_axis_or_says_where_the_others_are() {
-        let layout = Layout::contiguous(&[2, 3, 4], 1, Order::RowMajor).unwrap();
-        let refused = layout.slice(s![0, ..]).unwrap_err();
-        assert_eq!(refused.to_string(), "a slice of 2 axes for an array of rank 3");
-        assert!(layout.slice(s![0, 0, 0, 0]).unwrap_err().is_shape());
-        assert!(layout.slice_numpy(s![0, 0, 0, 0]).unwrap_err().is_shape());
-        let twice = [AxisSlice::Ellipsis, AxisSlice::Ellipsis];
-        assert!(layout.slice_numpy(&twice[..]).unwrap_err().is_shape());
-        assert_eq!(layout.slice_numpy(s![1]).unwrap().0.shape(), [3, 4]);
-        assert_eq!(layout.slice(s![crate::layout::Ellipsis, 1]).unwrap().0.shape(), [2, 3]);
-        assert_eq!(layout.slice(vec![AxisSlice::ALL; 3]).unwrap().0, layout);
     }
 
     #[test]

@@ -28,6 +28,7 @@
 mod axes;
 mod cut;
 mod dynamic;
+mod dynamic_views;
 mod fixed;
 mod index;
 mod indexed;

@@ -4,7 +4,8 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use crate::buffer::Buffer;
-use crate::device::cuda::{Description, IpcExport, IpcHandle};
+use crate::device::cuda::description::Description;
+use crate::device::cuda::ipc::{IpcExport, IpcHandle};
 use crate::device::{Device, MemoryManager};
 use crate::error::{Error, Result};
 use crate::memory::{Birth, Place};

@@ -45,6 +45,7 @@
 //! A driver that was in use does not survive a fork: in the child every call is an error, and what is dropped there is forgotten. Pinned and
 //! managed memory that a child inherits is not to be touched there; copy it to usual memory before.
 
+mod description;
 #[cfg(not(feature = "cuda"))]
 mod disabled;
 #[cfg(feature = "cuda")]
@@ -67,23 +68,8 @@ use crate::error::Result;
 use crate::memory::{Birth, Place};
 
 pub(super) use build::open;
+pub use description::Description;
 pub use ipc::{IpcExport, IpcHandle};
-
-/// What the driver says of a device.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Description {
-    /// The place of its memory.
-    pub place: Place,
-    /// The model.
-    pub name: String,
-    /// Major and minor.
-    pub compute_capability: (u32, u32),
-    /// The number of multiprocessors.
-    pub multiprocessors: u32,
-    /// All of its memory, in bytes.
-    pub total_nbytes: u64,
-}
 
 /// All devices of the driver, in the order of their numbers. Opens none of them: no context is made, and no memory used.
 ///

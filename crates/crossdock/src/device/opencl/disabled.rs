@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::buffer::Buffer;
 use crate::device::Device;
-use crate::device::opencl::Description;
+use crate::device::opencl::description::Description;
 use crate::error::{Error, Result};
 use crate::memory::{Birth, LeaseKind, Place};
 

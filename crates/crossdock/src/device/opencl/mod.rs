@@ -32,6 +32,7 @@
 //! A process that is forked from one which has used OpenCL cannot use it: the driver's threads are the parent's. It gets an error, and
 //! what it inherited of devices it may drop, which does nothing.
 
+mod description;
 #[cfg(not(feature = "opencl"))]
 mod disabled;
 #[cfg(feature = "opencl")]
@@ -46,32 +47,9 @@ use disabled as driver;
 #[cfg(feature = "opencl")]
 use enabled as driver;
 
+pub use description::Description;
 pub use driver::SubBuffer;
 pub(super) use driver::open;
-
-/// What a device of OpenCL says of itself.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Description {
-    /// Its place: `opencl:n`.
-    pub place: Place,
-    /// The device's name.
-    pub name: String,
-    /// The name of the platform that it belongs to.
-    pub platform: String,
-    /// The version of OpenCL, with what the vendor adds to it.
-    pub version: String,
-    /// Its memory in bytes.
-    pub nbytes: u64,
-    /// The largest buffer in bytes.
-    pub largest_nbytes: u64,
-    /// Whether it has its memory in common with the processor.
-    pub is_unified: bool,
-    /// Whether the two have it in the same state at any time, so that memory of the one is mapped to the other.
-    pub is_mappable: bool,
-    /// The alignment, in bytes, at which sub-buffers, and host memory that is mapped, begin.
-    pub alignment: usize,
-}
 
 /// The devices that OpenCL's loader knows, in the order of their places. Asks the loader, each time.
 ///

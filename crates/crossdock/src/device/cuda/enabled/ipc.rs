@@ -10,7 +10,7 @@ use crate::device::cuda::enabled::import::range;
 use crate::device::cuda::enabled::memory::CudaMemory;
 use crate::device::cuda::enabled::sys::{self, Address, IpcMemory};
 use crate::device::cuda::enabled::{memory_at, not_ours};
-use crate::device::cuda::{IpcExport, IpcHandle};
+use crate::device::cuda::ipc::{IpcExport, IpcHandle};
 use crate::device::queue;
 use crate::error::{Error, Kind, Result};
 use crate::memory::{DeviceKind, LeaseKind};

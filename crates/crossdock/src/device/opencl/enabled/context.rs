@@ -7,7 +7,7 @@ use std::sync::{Arc, MutexGuard, Weak};
 use opencl_sys::*;
 
 use crate::device::annex::Annex;
-use crate::device::opencl::Description;
+use crate::device::opencl::description::Description;
 use crate::device::opencl::enabled::driver::Driver;
 use crate::device::opencl::enabled::event::ClEvent;
 use crate::device::opencl::enabled::object::{Object, OfContext, OfQueue};

@@ -2,6 +2,7 @@
 
 pub(crate) mod context;
 pub(crate) mod copy;
+mod device;
 pub(crate) mod driver;
 pub(crate) mod error;
 pub(crate) mod event;
@@ -14,32 +15,17 @@ pub(crate) mod query;
 pub(crate) mod queue;
 
 use std::ffi::c_void;
-use std::sync::Arc;
 
 use crate::buffer::Buffer;
-use crate::device::opencl::Description;
+use crate::device::opencl::description::Description;
 use crate::device::opencl::enabled::context::Context;
 use crate::device::opencl::enabled::driver::Driver;
-use crate::device::opencl::enabled::event::{Borrowed, ClEvent};
-use crate::device::opencl::enabled::queue::ClStream;
-use crate::device::{Device, Event, MemoryManager, Stream, registry};
+use crate::device::registry;
 use crate::error::{Error, Kind, Result};
 use crate::memory::{Birth, DeviceKind, LeaseKind, Place};
 
+pub(in crate::device) use device::open;
 pub use import::SubBuffer;
-
-/// A device of OpenCL, with a context of its own.
-#[derive(Debug)]
-struct ClDevice {
-    context: Arc<Context>,
-}
-
-/// Opens a device.
-pub(in crate::device) fn open(place: Place) -> Result<Arc<dyn Device>> {
-    let driver = Driver::get()?;
-    let identity = platforms::find(driver, place)?;
-    Ok(Arc::new(ClDevice { context: Context::new(driver, identity, place)? }))
-}
 
 pub(super) fn devices() -> Result<Vec<Description>> {
     platforms::describe(Driver::get()?)
@@ -61,32 +47,4 @@ pub(super) unsafe fn import(object: *mut c_void, place: Place, birth: Birth) -> 
 
 pub(super) fn sub_buffer(buffer: &Buffer, kind: LeaseKind) -> Result<SubBuffer> {
     import::sub_buffer(buffer, kind)
-}
-
-impl Device for ClDevice {
-    fn place(&self) -> Place {
-        self.context.place()
-    }
-
-    fn name(&self) -> String {
-        self.context.description().name.clone()
-    }
-
-    fn memory(&self) -> Arc<dyn MemoryManager> {
-        self.context.clone()
-    }
-
-    fn stream(&self) -> Result<Option<Arc<dyn Stream>>> {
-        Ok(Some(Arc::new(ClStream::new(&self.context)?)))
-    }
-
-    unsafe fn wrap_stream(&self, raw: *mut c_void) -> Result<Option<Arc<dyn Stream>>> {
-        // SAFETY: the caller's word.
-        Ok(Some(Arc::new(unsafe { ClStream::borrowed(raw, &self.context) }?)))
-    }
-
-    unsafe fn wrap_event(&self, raw: *mut c_void) -> Result<Option<Arc<dyn Event>>> {
-        // SAFETY: the caller's word.
-        Ok(Some(Arc::new(Borrowed(unsafe { ClEvent::borrowed(raw, &self.context) }?))))
-    }
 }

@@ -4,7 +4,7 @@ use std::ffi::c_void;
 
 use opencl_sys::*;
 
-use crate::device::opencl::Description;
+use crate::device::opencl::description::Description;
 use crate::device::opencl::enabled::driver::Driver;
 use crate::device::opencl::enabled::error::{failed, name};
 use crate::device::opencl::enabled::query::{Answer, Subject, one, text};
