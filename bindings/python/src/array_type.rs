@@ -12,7 +12,7 @@ use crate::entry::Called;
 use crate::object::{Object, WEAK_REFERENCES, dealloc, publish, slot};
 use crate::{buffer, exchange, methods, operators, subscript};
 
-const DOC: &CStr = c"An n-dimensional array on memory that somebody owns.
+const DOC: &CStr = c"An n-dimensional array on owned or borrowed memory.
 
 Indexing and slicing give views, never copies. Arithmetic is NumPy's: ``np.asarray(x) + 1``.
 

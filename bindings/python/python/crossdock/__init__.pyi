@@ -56,7 +56,7 @@ _Device: TypeAlias = str | tuple[int, int] | Any
 
 @final
 class Array(_Buffer):
-    """An n-dimensional array on memory that somebody owns."""
+    """An n-dimensional array on owned or borrowed memory."""
 
     @property
     def shape(self) -> tuple[int, ...]: ...

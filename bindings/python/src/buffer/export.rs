@@ -31,11 +31,11 @@ pub(crate) unsafe extern "C" fn get(
     view: *mut ffi::Py_buffer,
     flags: c_int,
 ) -> c_int {
-    // SAFETY: the caller's word.
+    // SAFETY: the interpreter calls, so this thread is attached to it (`# Safety`).
     let called = unsafe { Called::new() };
-    // SAFETY: the caller's word.
+    // SAFETY: the interpreter passes an object of the type (`# Safety`).
     let this = unsafe { this(object) };
-    // SAFETY: null or a struct that is the callee's for the time being (the protocol's word).
+    // SAFETY: PEP 3118: null, or a struct that belongs to this function during the call.
     let view = unsafe { view.as_mut() };
     called.enter_fast(|_| fill(this, object, view, Flags::from_bits(flags)))
 }
@@ -87,6 +87,7 @@ fn fill(this: &Own, object: *mut ffi::PyObject, view: Option<&mut ffi::Py_buffer
 ///
 /// The interpreter calls it, with an object of the type and what [`get`] filled in, once.
 pub(crate) unsafe extern "C" fn release(object: *mut ffi::PyObject, _: *mut ffi::Py_buffer) {
-    // SAFETY: the caller's word. The loan is not the last that keeps the memory: the object has a handle.
+    // SAFETY: the interpreter passes an object of the type (`# Safety`). Dropping the loan frees no
+    // memory here: the object still has a handle.
     unsafe { this(object) }.exports.end();
 }

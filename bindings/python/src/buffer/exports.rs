@@ -1,5 +1,5 @@
-//! What an object remembers of the buffers that it exported: their number, the loan that they share,
-//! and the description that they all get.
+//! What an object remembers of the buffers that it exported: their number, the loan that they
+//! share, and the description that they all get.
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::ffi::{CString, c_char};

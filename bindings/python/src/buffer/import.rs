@@ -105,7 +105,7 @@ fn request_to<'a>(
         let lengths = if shape.is_null() { "no lengths" } else { "lengths" };
         PyBufferError::new_err(format!("importing a buffer: it has {ndim} axes, and {lengths} of them"))
     })?;
-    // SAFETY: null, or as many numbers as there are axes, until the buffer is released (the protocol's word).
+    // SAFETY: PEP 3118: null, or one number for each axis, valid until the buffer is released.
     let numbers = |pointer: *mut isize| unsafe { list(pointer, rank) };
     let described = Described {
         buf: buf.cast(),
@@ -113,7 +113,7 @@ fn request_to<'a>(
         itemsize,
         format: match format.is_null() {
             true => None,
-            // SAFETY: a C string, until the buffer is released (the protocol's word).
+            // SAFETY: PEP 3118: a C string, valid until the buffer is released.
             false => Some(unsafe { CStr::from_ptr(format) }.to_bytes()),
         },
         // No axes are no numbers, wherever they are.
@@ -124,9 +124,9 @@ fn request_to<'a>(
     let readonly = readonly != 0;
     let constant = readonly && object.is_exact_instance_of::<PyBytes>();
     let birth = if constant { Birth::Constant } else { Birth::Aliased };
-    // SAFETY: until the owner gives the buffer back, the elements are memory to be used so, and pointers lead on as they say (the
-    // protocol's word). Nobody writes what `bytes` has; what others have, they write by instructions of their own, of which this
-    // program's memory model knows nothing.
+    // SAFETY: PEP 3118: until the owner releases the buffer, the elements and the pointers of an
+    // indirect array are where the description says. `bytes` never changes; other exporters may
+    // write their memory, which `Birth::Aliased` says.
     let array = unsafe { import_to(place, &described, readonly, birth, move || drop((owner, with))) };
     let array = array.map_err(|error| errors::refusal(&error))?;
     // NumPy exports its dates through buffers only as eight opaque bytes.
@@ -143,8 +143,8 @@ fn request_to<'a>(
 
 /// # Safety
 ///
-/// Null, or so many numbers that outlive the result.
+/// The pointer is null, or leads to `len` numbers that outlive the result.
 unsafe fn list<'a>(pointer: *mut isize, len: usize) -> Option<&'a [isize]> {
-    // SAFETY: the caller's word.
+    // SAFETY: not null in this branch, so it leads to `len` numbers that outlive the result.
     if pointer.is_null() { None } else { Some(unsafe { slice::from_raw_parts(pointer, len) }) }
 }

@@ -17,13 +17,14 @@ use crate::errors::{Raise, exception};
 
 /// Bytes with an owner: new ones, or a copy of what an object has.
 ///
-/// Slices, arrays and exported buffers are views: they lie on the same memory, and keep it. While there is any, the buffer cannot be
-/// resized.
+/// Slices, arrays and exported buffers are views of the same memory, and keep it alive. The buffer
+/// cannot be resized while a view exists.
 ///
 /// Parameters
 /// ----------
 /// source : int or object, default 0
-///     How many bytes of zeros; or something that shares its memory, whose elements are copied in row-major order.
+///     The number of zero bytes; or an object that shares its memory, whose elements are copied in
+///     row-major order.
 ///
 /// Examples
 /// --------

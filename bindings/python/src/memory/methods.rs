@@ -181,8 +181,9 @@ impl Bytes {
     /// Raises
     /// ------
     /// BufferError
-    ///     While anybody else has the memory: slices, arrays, exported buffers. It says how many there are, and by which protocols the
-    ///     memory ever went out; with the ledger on (:func:`crossdock.ledger`), who they are.
+    ///     While slices, arrays or exported buffers share the memory. The message has their number and
+    ///     the protocols that exported the memory; with the ledger on (:func:`crossdock.ledger`), each
+    ///     holder.
     ///
     /// Examples
     /// --------
@@ -197,7 +198,7 @@ impl Bytes {
         self.resize_to(size(nbytes)?)
     }
 
-    /// Puts bytes behind those that are there. Sizes grow in steps, so that many short pieces are not moved each time.
+    /// Appends bytes. The capacity grows in steps, so that many short pieces cause few moves.
     ///
     /// Parameters
     /// ----------

@@ -1,8 +1,9 @@
-//! Work of a device that is noted on an allocation: what this layer asks of the one that keeps the notes.
+//! Work of a device that is noted on an allocation: what this layer asks of the one that keeps the
+//! notes.
 //!
-//! A header has room for one flag. The layer of devices keeps the notes, and sets the flag through [`mark`] alone, which
-//! stores its functions first: whoever finds the flag set finds the functions, too. Nothing here waits or is made once, so a
-//! forked child has all of it.
+//! A header has room for one flag. The layer of devices keeps the notes, and sets the flag through
+//! [`mark`] alone, which stores its functions first: a thread that finds the flag set finds the
+//! functions, too. Nothing here waits or is made once, so a forked child has all of it.
 
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicPtr, Ordering};
