@@ -20,6 +20,7 @@ mod ruby;
 mod run;
 mod skips;
 mod suite;
+mod surface;
 mod wheel;
 mod workspace;
 
@@ -108,6 +109,15 @@ enum Task {
         cargo xtask mutants layout/span.rs --only Span::of    these mutants only\n  \
         cargo xtask mutants --last                            the outcomes again")]
     Mutants(mutants::MutantsArgs),
+    /// List the public names of the library, each in its module, with their count
+    #[command(after_help = "Examples:\n  \
+        cargo xtask surface            what a program can name today\n  \
+        cargo xtask surface --bless    kept in docs/surface.txt, which the suite `surface` compares")]
+    Surface {
+        /// Keep the listing
+        #[arg(long)]
+        bless: bool,
+    },
     /// List the suites
     Suites,
 }
@@ -135,6 +145,7 @@ fn main() -> ExitCode {
         Task::Install { prefix } => install::run(&prefix),
         Task::Ptx => ptx::run(),
         Task::Mutants(args) => mutants::run(&args),
+        Task::Surface { bless } => surface::run(bless),
         Task::Suites => {
             print!("{}", suite::list());
             Ok(ExitCode::SUCCESS)

@@ -14,6 +14,7 @@ use crate::provision::{
 use crate::ptx;
 use crate::ruby;
 use crate::run::Run;
+use crate::surface;
 use crate::wheel;
 
 /// When a suite runs.
@@ -52,6 +53,7 @@ pub(crate) const SUITES: &[Suite] = &[
     Suite { name: "deps", tier: Tier::Fast, what: "the default features pull few dependencies", needs: &[], peers: &[], beside: false, minutes: 2, run: checks::default_dependencies },
     Suite { name: "clippy", tier: Tier::Fast, what: "no lint complains, with all features and with none", needs: &[CC, CXX], peers: &[], beside: false, minutes: 20, run: checks::clippy },
     Suite { name: "doc", tier: Tier::Fast, what: "the documentation builds and its links resolve", needs: &[CC, CXX], peers: &[], beside: false, minutes: 15, run: checks::documentation },
+    Suite { name: "surface", tier: Tier::Fast, what: "the public names are those that are listed, and not too many", needs: &[CC, CXX], peers: &[], beside: false, minutes: 15, run: surface::check },
     Suite { name: "test", tier: Tier::Fast, what: "unit and integration tests, all features but the heavy", needs: &[CC, CXX], peers: &[VENV, RUBY, RUBY_HEADERS, POCL], beside: false, minutes: 25, run: checks::tests },
     Suite { name: "doctest", tier: Tier::Fast, what: "the examples in the documentation run", needs: &[CC, CXX], peers: &[], beside: false, minutes: 10, run: checks::doctests },
     Suite { name: "valgrind", tier: Tier::Full, what: "no invalid access, nothing lost (valgrind)", needs: &[CC, CXX, VALGRIND], peers: &[POCL], beside: false, minutes: 15, run: checks::valgrind },

@@ -45,6 +45,8 @@
 mod error;
 
 pub mod array;
+#[doc(hidden)]
+pub mod bindings;
 pub mod buffer;
 pub mod device;
 pub mod element;

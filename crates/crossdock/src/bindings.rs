@@ -1,0 +1,9 @@
+//! What our own bindings need besides the public surface: the wheel, the gem, the library for C and
+//! the command, and the tests that look inside.
+//!
+//! **Outside semantic versioning.** A name here can change or go in any release. Those bindings are
+//! released together with the library, from the same sources. Other crates find what they need in
+//! the documented modules.
+//!
+//! A module here stands for the layer whose names it has. To add a name, make it `pub` where it is
+//! defined, inside a module that is not public itself, and re-export it here.

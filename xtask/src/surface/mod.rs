@@ -1,0 +1,99 @@
+//! `cargo xtask surface`: lists the public names of the library, and compares them with the listing
+//! that is kept, so that a change of the surface is seen in review.
+
+mod listing;
+mod signature;
+
+use std::fs;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, bail};
+
+use self::listing::Listing;
+use crate::checks::UNLOCK;
+use crate::run::{Door, Run};
+
+/// The listing that is kept.
+const KEPT: &str = "docs/surface.txt";
+
+/// The library has at most this many names. It only goes down: see "How are public names counted?"
+/// in `DESIGN.md`.
+const MOST_NAMES: usize = 1225;
+
+/// The limit follows the listing down once it is this far above it.
+const SLACK: usize = 25;
+
+/// Writes the listing, or with `bless` keeps it.
+pub(crate) fn run(bless: bool) -> Result<ExitCode> {
+    let door = Door::new(false)?;
+    let mut run = Run::new(&door, "surface")?;
+    let listing = list(&mut run)?;
+    let text = listing.to_string();
+    if bless {
+        let path = door.root.join(KEPT);
+        fs::write(&path, text).with_context(|| format!("{} cannot be written", path.display()))?;
+        println!("{}", listing.head());
+    } else {
+        print!("{text}");
+    }
+    check_limit(listing.names()).map(|()| ExitCode::SUCCESS)
+}
+
+/// The suite: the listing is the one that is kept, and has no more names than the limit.
+pub(crate) fn check(run: &mut Run<'_>) -> Result<()> {
+    let listing = list(run)?;
+    let path = run.door.root.join(KEPT);
+    let kept = fs::read_to_string(&path).with_context(|| format!("{} cannot be read", path.display()))?;
+    let text = listing.to_string();
+    if text != kept {
+        run.append(&difference(&kept, &text))?;
+        bail!("the public names are not those of {KEPT}: see the log, then `cargo xtask surface --bless`");
+    }
+    run.note(listing.head());
+    check_limit(listing.names())
+}
+
+/// Documents the library as JSON, with all features, and lists what a program can name.
+fn list(run: &mut Run<'_>) -> Result<Listing> {
+    let mut rustdoc = run.door.cargo("rustdoc --package crossdock --lib --all-features --");
+    rustdoc.args(["-Zunstable-options", "--output-format", "json"]).env(UNLOCK.0, UNLOCK.1);
+    // Documented as JSON in a folder of its own: the suite `doc` keeps its pages.
+    run.exec(rustdoc.env("RUSTDOCFLAGS", ""))?;
+    Listing::read(&run.door.target.join("doc/crossdock.json"))
+}
+
+fn check_limit(names: usize) -> Result<()> {
+    if names > MOST_NAMES {
+        bail!("{names} public names, {MOST_NAMES} are the most: cut some, or put them into `bindings`");
+    }
+    if names + SLACK < MOST_NAMES {
+        bail!("{names} public names: lower MOST_NAMES, which is {MOST_NAMES}, to that");
+    }
+    Ok(())
+}
+
+/// The lines that one text has and the other has not.
+fn difference(kept: &str, now: &str) -> String {
+    let missing = |from: &str, to: &str, sign: char| -> String {
+        let there: std::collections::HashSet<&str> = to.lines().collect();
+        from.lines().filter(|line| !there.contains(line)).map(|line| format!("{sign} {line}\n")).collect()
+    };
+    missing(kept, now, '-') + &missing(now, kept, '+')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_difference_names_the_lines_of_either_side() {
+        assert_eq!(difference("a\nb\n", "b\nc\n"), "- a\n+ c\n");
+        assert_eq!(difference("a\n", "a\n"), "");
+    }
+
+    #[test]
+    fn the_limit_holds_from_both_sides() {
+        assert!(check_limit(MOST_NAMES).is_ok() && check_limit(MOST_NAMES - SLACK).is_ok());
+        assert!(check_limit(MOST_NAMES + 1).is_err() && check_limit(MOST_NAMES - SLACK - 1).is_err());
+    }
+}
