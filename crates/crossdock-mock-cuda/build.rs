@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 fn main() {
     let package = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("Cargo says where the package is"));
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("Cargo says where to write"));
-    let kernels = package.join("../crossdock/src/kernel/device/source");
+    let kernels = package.join("../crossdock/src/device/engine/source");
     let dialect = kernels.join("dialect.h");
     println!("cargo:rerun-if-changed={}", kernels.display());
     println!("cargo:rerun-if-changed={}", package.join("host").display());

@@ -28,7 +28,7 @@ const PACKAGES: &str = "--package crossdock-gpu-check --package crossdock-cli";
 const SCRIPT: &str = "bindings/python/bench/gpu.py";
 
 /// The kernels, as the driver is given them.
-const PTX: &str = "crates/crossdock/src/kernel/device/cuda";
+const PTX: &str = "crates/crossdock/src/device/cuda";
 
 /// A bundle is for machines that files are carried to.
 const MOST_BYTES: u64 = 40 << 20;

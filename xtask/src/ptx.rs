@@ -10,8 +10,10 @@ use anyhow::{Context, Result, bail};
 use crate::provision::{self, PTX, PTX_VENV};
 use crate::run::{Door, Run};
 
-/// Where the kernels are, and those of each program, with what stands before them.
-const FOLDER: &str = "crates/crossdock/src/kernel/device";
+/// Where the source of the kernels is, and where the PTX is stored.
+const FOLDER: &str = "crates/crossdock/src/device/engine";
+const STORED: &str = "crates/crossdock/src/device/cuda";
+/// The programs, and the files of each.
 const PROGRAMS: &[(&str, [&str; 2])] =
     &[("copy", ["source/dialect.h", "source/copy.c"]), ("cast", ["source/dialect.h", "source/cast.c"])];
 
@@ -28,7 +30,7 @@ pub(crate) fn run() -> Result<ExitCode> {
     let mut run = Run::new(&door, "ptx")?;
     provision::ensure(&mut run, &[PTX_VENV])?;
     for (name, sources) in PROGRAMS {
-        let output = door.root.join(FOLDER).join("cuda").join(name).with_extension("ptx");
+        let output = door.root.join(STORED).join(name).with_extension("ptx");
         compile(&mut run, sources, &output)?;
         println!("{}", output.display());
     }
@@ -41,7 +43,7 @@ pub(crate) fn check(run: &mut Run<'_>) -> Result<()> {
     let folder = run.door.target.join("xtask/ptx");
     fs::create_dir_all(&folder).with_context(|| format!("{} cannot be made", folder.display()))?;
     for (name, sources) in PROGRAMS {
-        let kept = run.door.root.join(FOLDER).join("cuda").join(name).with_extension("ptx");
+        let kept = run.door.root.join(STORED).join(name).with_extension("ptx");
         let made = folder.join(name).with_extension("ptx");
         compile(run, sources, &made)?;
         if fs::read(&made)? != fs::read(&kept)? {

@@ -161,7 +161,7 @@ fn repeated_by_device(
     element: &[u8],
     nbytes: usize,
 ) -> Result<Option<Buffer>> {
-    let Some(engine) = engines::engine_of(memory)? else { return Ok(None) };
+    let Some(engine) = memory.clone().engine()? else { return Ok(None) };
     let fresh = Buffer::on(memory, nbytes)?;
     let count = nbytes.checked_div(element.len()).unwrap_or(0);
     let dtype = DType::void(element.len())?;

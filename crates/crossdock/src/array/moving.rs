@@ -139,7 +139,7 @@ impl DArray {
         if let (Some(stream), None) = (stream, within) {
             stream.synchronize()?;
         }
-        let direct = engine.reaches(memory);
+        let direct = engine.reaches(&**memory);
         let packed = fresh(if direct { memory } else { &own })?;
         let event = packed.written_by(&*engine, self, Casting::Checked, Gaps::Fill, within)?;
         if direct { Ok(PlacedArray::copied(packed, event)) } else { packed.bytes_to(memory, stream) }

@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use crate::array::DArray;
 use crate::buffer::Buffer;
+use crate::device::engine::Engine;
 use crate::device::{Event, MemoryManager, Stream};
 use crate::element::DType;
 use crate::error::{Error, Result};
-use crate::kernel::device::{self as engines, Engine, Operand};
+use crate::kernel::device::{self as engines, Operand};
 use crate::kernel::{Casting, Gaps, has_gaps};
 use crate::layout::{Layout, Order};
 use crate::memory::LeaseKind;
@@ -25,7 +26,7 @@ impl DArray {
         let engine = match self.memory_manager() {
             // The driver of foreign memory may not be here.
             Err(error) if error.is_unsupported() => None,
-            manager => manager?.map(|manager| engines::engine_of(&manager)).transpose()?.flatten(),
+            manager => manager?.map(MemoryManager::engine).transpose()?.flatten(),
         };
         match engine {
             Some(engine) => Ok(Some(engine)),
@@ -102,7 +103,7 @@ impl DArray {
     /// As [`DArray::engine`].
     pub(super) fn common_engine(&self, other: &Self) -> Result<Option<Arc<dyn Engine>>> {
         let (Some(engine), Some(_)) = (self.engine()?, other.engine()?) else { return Ok(None) };
-        let reaches = other.memory_manager()?.is_some_and(|manager| engine.reaches(&manager));
+        let reaches = other.memory_manager()?.is_some_and(|manager| engine.reaches(&*manager));
         Ok(reaches.then_some(engine))
     }
 

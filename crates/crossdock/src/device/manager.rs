@@ -6,6 +6,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::buffer::Buffer;
+use crate::device::engine::Engine;
 use crate::device::{Event, Stream, Transfer, Usage};
 use crate::error::{Error, Result};
 use crate::memory::{Backing, Place};
@@ -122,6 +123,16 @@ pub trait MemoryManager: Any + Send + Sync + fmt::Debug {
     /// Where it could be, and failed.
     fn map(&self, buffer: &Buffer, to: &dyn MemoryManager) -> Result<Option<Buffer>> {
         let _ = (buffer, to);
+        Ok(None)
+    }
+
+    /// Who does strided work in this memory, such as transposing, casting and filling; `None` where arrays in it can only be copied
+    /// as they lie. Not asked of memory that the processor addresses.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the device says.
+    fn engine(self: Arc<Self>) -> Result<Option<Arc<dyn Engine>>> {
         Ok(None)
     }
 

@@ -42,10 +42,10 @@
 
 mod adopt;
 mod allocate;
-#[cfg(feature = "opencl")]
-pub(crate) mod annex;
 mod copy;
 pub mod cuda;
+pub mod driver;
+pub mod engine;
 mod events;
 pub mod fenced;
 mod hold;
@@ -55,7 +55,6 @@ mod map;
 mod meter;
 pub mod opencl;
 mod pages;
-pub(crate) mod pending;
 mod placed;
 mod registry;
 mod signal;

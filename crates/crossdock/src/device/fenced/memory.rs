@@ -109,15 +109,35 @@ fn lost(place: Place) -> Error {
     Error::device(format!("{place} does not know the memory: another device made it"))
 }
 
-/// The copy engine.
-pub(super) fn transfer(core: &Core, transfer: &Transfer) -> Result<()> {
-    core.attempt(Operation::Transfer)?;
-    let (src, dst) = (address(transfer.src()), address(transfer.dst()));
-    let (Some(src), Some(dst)) = (src, dst) else { return Err(lost(core.place)) };
-    // SAFETY: host memory, or a fenced device's own side of its memory, of as many bytes, under leases that permit racy loads
-    // of the one and racy stores to the other, and do not overlap (Transfer 1).
-    unsafe { racy::copy(src, dst, transfer.nbytes()) };
-    Ok(())
+/// A copy as the device's copy engine is told of it: where the bytes are on the device's own side.
+pub(super) struct Copying {
+    src: Option<*mut u8>,
+    dst: Option<*mut u8>,
+    nbytes: usize,
+}
+
+// SAFETY: addresses that are bound to no thread; `run` says what must hold where they are used.
+unsafe impl Send for Copying {}
+
+impl Copying {
+    pub(super) fn of(transfer: &Transfer) -> Self {
+        Self { src: address(transfer.src()), dst: address(transfer.dst()), nbytes: transfer.nbytes() }
+    }
+
+    /// The copy engine.
+    ///
+    /// # Safety
+    ///
+    /// The transfer that this was made of is alive.
+    pub(super) unsafe fn run(&self, core: &Core) -> Result<()> {
+        core.attempt(Operation::Transfer)?;
+        let (Some(src), Some(dst)) = (self.src, self.dst) else { return Err(lost(core.place)) };
+        // SAFETY: host memory, or a fenced device's own side of its memory, of as many bytes, which the transfer keeps (this
+        // function's clause) under leases that permit racy loads of the one and racy stores to the other, and which do not
+        // overlap (Transfer 1).
+        unsafe { racy::copy(src, dst, self.nbytes) };
+        Ok(())
+    }
 }
 
 impl MemoryManager for FencedMemory {
@@ -145,7 +165,8 @@ impl MemoryManager for FencedMemory {
     }
 
     fn copy(&self, work: &Transfer) -> Result<()> {
-        transfer(&self.core, work)
+        // SAFETY: the caller keeps the transfer until this returns.
+        unsafe { Copying::of(work).run(&self.core) }
     }
 
     fn can_enqueue(&self, stream: &dyn Stream) -> bool {

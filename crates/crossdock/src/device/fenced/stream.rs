@@ -1,26 +1,27 @@
 //! The fenced device's streams: a queue, and a thread that works it off.
 //!
 //! The thread plays the driver. It moves bytes and signals the end, and never releases memory:
-//! leases are released as for every driver ([`pending`](crate::device::pending)), so that
+//! leases are released as for every driver ([`driver`](crate::device::driver)), so that
 //! an owner's code may wait for the stream.
 
 use std::any::Any;
 use std::collections::VecDeque;
-use std::ffi::c_void;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, MutexGuard, PoisonError};
 use std::thread;
 
-use crate::device::fenced::{Core, memory};
-use crate::device::pending::{DriverEvent, Leases, Line, Pending};
-use crate::device::{Completion, Event, Orphans, Signal, Stream, Transfer};
+use crate::device::driver::DriverQueue;
+use crate::device::fenced::Core;
+use crate::device::fenced::memory::Copying;
+use crate::device::{Completion, Event, Signal, Stream, Transfer};
 use crate::error::{Error, Result};
 use crate::memory::Place;
 use crate::memory::fork::{self, ForkLock};
 
 enum Job {
-    Copy(Arc<Core>, Arc<Transfer>, Completion),
+    /// The queue keeps the transfer until the completion is finished.
+    Copy(Arc<Core>, Copying, Completion),
     Wait(Arc<dyn Event>),
     Record(Completion),
 }
@@ -29,7 +30,7 @@ enum Job {
 #[derive(Debug)]
 struct Ended(Arc<Signal>);
 
-impl DriverEvent for Ended {
+impl Event for Ended {
     fn wait(&self) -> Result<()> {
         self.0.wait()
     }
@@ -37,32 +38,26 @@ impl DriverEvent for Ended {
     fn poll(&self) -> Option<Result<()>> {
         self.0.poll()
     }
-
-    fn raw(&self) -> *mut c_void {
-        std::ptr::null_mut()
-    }
 }
 
 impl Job {
     /// Does the work. `failed` is what all later work in the stream depends on and has failed.
     fn run(self, failed: &mut Option<Error>) {
         match self {
-            Self::Copy(core, transfer, completion) => {
+            Self::Copy(core, copying, completion) => {
                 let outcome = match failed {
                     Some(error) => Err(error.again()),
-                    None => memory::transfer(&core, &transfer),
+                    // SAFETY: the queue keeps the transfer until the completion is finished, below.
+                    None => unsafe { copying.run(&core) },
                 };
-                // Dropped before the end is signalled: the queue holds the other reference, and
-                // must be the one that releases the leases.
-                drop((core, transfer));
+                drop(core);
                 completion.finish(outcome);
             }
             Self::Wait(event) => {
                 // For an event of such a stream, wait for the bare signal: concluding the work
                 // would release memory on this thread.
-                let any: &dyn Any = &*event;
-                let outcome = match any.downcast_ref::<Pending<Ended>>() {
-                    Some(pending) => pending.event().wait(),
+                let outcome = match DriverQueue::<Ended>::event_of(&*event) {
+                    Some(ended) => ended.wait(),
                     None => event.wait(),
                 };
                 if let Err(error) = outcome
@@ -120,14 +115,14 @@ impl Work {
 /// A stream. Its thread starts with the first work, and ends when the stream has been dropped and all is done.
 pub(super) struct FencedStream {
     work: Arc<Work>,
-    line: Arc<Line<Ended>>,
+    line: DriverQueue<Ended>,
     generation: u64,
 }
 
 impl FencedStream {
     pub(super) fn new(core: Arc<Core>) -> Self {
         let work = Work { core, queue: ForkLock::new(Queue::default()), more: Condvar::new() };
-        Self { work: Arc::new(work), line: Line::new(), generation: fork::generation() }
+        Self { work: Arc::new(work), line: DriverQueue::new(), generation: fork::generation() }
     }
 
     pub(super) fn of(stream: &dyn Stream) -> Option<&Self> {
@@ -136,14 +131,9 @@ impl FencedStream {
     }
 
     pub(super) fn copy(&self, core: Arc<Core>, transfer: Transfer) -> Result<Arc<dyn Event>> {
-        let transfer = Arc::new(transfer);
-        let give_back = |transfer, has_arrived| {
-            let transfer: Option<Transfer> = Arc::into_inner(transfer);
-            transfer.map_or_else(Orphans::default, |transfer| transfer.give_back(has_arrived))
-        };
-        self.line.push(Leases::new(transfer.clone(), give_back, ()), || {
+        self.line.push(transfer, |transfer| {
             let (signal, completion) = Signal::new();
-            self.push(Job::Copy(core, transfer, completion))?;
+            self.push(Job::Copy(core, Copying::of(transfer), completion))?;
             Ok(Ended(signal))
         })
     }
@@ -199,7 +189,7 @@ impl Stream for FencedStream {
     }
 
     fn record(&self) -> Result<Arc<dyn Event>> {
-        self.line.push((), || {
+        self.line.push((), |()| {
             let (signal, completion) = Signal::new();
             self.push(Job::Record(completion))?;
             Ok(Ended(signal))

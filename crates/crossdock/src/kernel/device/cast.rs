@@ -1,14 +1,11 @@
 //! Numbers that become others on a device, and which of them did not fit.
 
+use crate::device::engine::{Job, Kernel, MOST_AXES, MOST_STEPS, Start, Step};
 use crate::element::{Scalar, ScalarKind};
 use crate::kernel::copy::{Axis as Loop, Plan};
-use crate::kernel::device::ends::{Loops, Start};
-use crate::kernel::device::job::{ITEMS, Job, Kernel, MOST_AXES, MOST_STEPS};
-use crate::kernel::device::steps::{Step, job, launch};
+use crate::kernel::device::ends::Loops;
+use crate::kernel::device::steps::{job, launch};
 use crate::layout::Layout;
-
-/// What no index is: nothing was refused.
-pub(super) const NONE_REFUSED: u32 = u32::MAX;
 
 /// A conversion that the kernel makes, of one number or of the two of a complex one.
 #[derive(Clone, Copy)]
@@ -109,7 +106,7 @@ impl Numbers {
         loops.for_each_part(MOST_AXES, MOST_STEPS, 0, &mut |part| {
             let Job { from, to, rank, axes, .. } = job(part);
             let len = part.axes.iter().map(|axis| axis.len).product();
-            f(launch(Kernel::Cast, ITEMS, Job { from, to, rank, axes, ..whole }), len);
+            f(launch(Kernel::CAST, Kernel::ITEMS, Job { from, to, rank, axes, ..whole }), len);
         });
     }
 }

@@ -3,15 +3,13 @@
 use std::sync::Arc;
 
 use crate::buffer::Buffer;
+use crate::device::engine::{Engine, NONE_REFUSED, Start, Step, Work};
 use crate::device::{Event, MemoryManager, Stream, copy_aside, in_order, settle_before};
 use crate::element::Value;
 use crate::error::{Error, Result};
 use crate::kernel::device::Operand;
-use crate::kernel::device::cast::NONE_REFUSED;
-use crate::kernel::device::ends::Start;
-use crate::kernel::device::engine::{Engine, Work};
 use crate::kernel::device::leaves::{End, Leaf, Way, leaves};
-use crate::kernel::device::steps::{self, Step, check_direct};
+use crate::kernel::device::steps::{self, check_direct};
 use crate::kernel::records::has_gaps;
 use crate::kernel::{Casting, Gaps, in_element, index_of};
 use crate::layout::Layout;
@@ -133,13 +131,14 @@ impl Ends<'_> {
         }
         // What is refused is read at once.
         let stream = self.stream.filter(|_| refused.is_none());
-        let work = Work { steps, to, from, refused, nbytes };
+        let work = Work::new(steps, to, from, refused, nbytes);
         if let Some(stream) = stream {
             let enqueue = || self.engine.enqueue(work, stream);
             return in_order(self.from, self.to, stream, enqueue).map(Some);
         }
         settle_before(self.from, self.to)?;
-        self.engine.run(work)?;
+        self.engine.run(&work)?;
+        work.complete();
         Ok(None)
     }
 

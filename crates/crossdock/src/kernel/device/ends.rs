@@ -1,22 +1,7 @@
 //! Where the elements of one side of a job lie, and in which pieces they can be moved.
 
+use crate::device::engine::Start;
 use crate::kernel::copy::{Axis, Plan};
-
-/// Where element 0 of one side is.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Start {
-    /// In bytes, from where the kernel's pointer points.
-    pub(super) offset: i64,
-    /// A number that the same widths divide as divide its address.
-    pub(super) address: u64,
-}
-
-impl Start {
-    /// So many bytes farther on.
-    pub(super) fn moved(self, by: isize) -> Self {
-        Self { offset: self.offset + by as i64, address: self.address.wrapping_add_signed(by as i64) }
-    }
-}
 
 /// The loops of a job, outermost first, and where they begin.
 #[derive(Clone, Debug)]

@@ -1,63 +1,31 @@
 //! How work is cut into what a device does at once: launches of kernels, and copies of bytes.
 
+use crate::device::engine::{AT_ONCE, Axis, Job, Kernel, MOST_AXES, MOST_STEPS, Pitched, Rows, Start, Step};
 use crate::error::{Error, Result};
 use crate::kernel::copy::{Axis as Loop, Plan};
-use crate::kernel::device::ends::{Loops, Start};
-use crate::kernel::device::job::{AT_ONCE, Axis, ITEMS, Job, Kernel, MOST_AXES, MOST_STEPS};
+use crate::kernel::device::ends::Loops;
 use crate::layout::Layout;
 
-/// One thing that a device does.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Step {
-    /// Bytes without gaps.
-    Bytes { from: u64, to: u64, nbytes: usize },
-    /// Rows of bytes.
-    Rows(Rows),
-    /// A kernel, by so many groups.
-    Launch { kernel: Kernel, groups: u32, job: Box<Job> },
-}
-
-/// Rows of `nbytes` bytes without gaps, `rows` of them in each of `slices` slices: what the copy engines of drivers do by themselves.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Rows {
-    pub(crate) from: Pitched,
-    pub(crate) to: Pitched,
-    pub(crate) nbytes: usize,
-    pub(crate) rows: usize,
-    pub(crate) slices: usize,
-}
-
-/// One side of them, in bytes: where the first row is, and how far it is from row to row and from slice to slice, which is a whole number of
-/// rows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Pitched {
-    pub(crate) offset: u64,
-    pub(crate) row: usize,
-    pub(crate) slice: usize,
-}
-
-impl Rows {
-    /// Loops around runs of `nbytes` bytes as rows, where engines take them so.
-    fn of(loops: &Loops, nbytes: usize) -> Option<Self> {
-        let (slices, rows) = match loops.axes[..] {
-            [rows] => (Loop { len: 1, from: 0, to: 0 }, rows),
-            [slices, rows] => (slices, rows),
-            _ => return None,
-        };
-        let side = |start: Start, row: isize, slice: isize| {
-            let row = usize::try_from(row).ok().filter(|row| (nbytes..=MOST_PITCH).contains(row))?;
-            let whole = row.checked_mul(rows.len)?;
-            let slice = if slices.len == 1 { whole } else { usize::try_from(slice).ok()? };
-            (slice >= whole && slice.is_multiple_of(row)).then_some(Pitched {
-                offset: start.offset as u64,
-                row,
-                slice,
-            })
-        };
-        let from = side(loops.from, rows.from, slices.from)?;
-        let to = side(loops.to, rows.to, slices.to)?;
-        (nbytes >= LONG_ROW).then_some(Self { from, to, nbytes, rows: rows.len, slices: slices.len })
-    }
+/// Loops around runs of `nbytes` bytes as rows, where copy engines take them so.
+fn rows(loops: &Loops, nbytes: usize) -> Option<Rows> {
+    let (slices, rows) = match loops.axes[..] {
+        [rows] => (Loop { len: 1, from: 0, to: 0 }, rows),
+        [slices, rows] => (slices, rows),
+        _ => return None,
+    };
+    let side = |start: Start, row: isize, slice: isize| {
+        let row = usize::try_from(row).ok().filter(|row| (nbytes..=MOST_PITCH).contains(row))?;
+        let whole = row.checked_mul(rows.len)?;
+        let slice = if slices.len == 1 { whole } else { usize::try_from(slice).ok()? };
+        (slice >= whole && slice.is_multiple_of(row)).then_some(Pitched {
+            offset: start.offset as u64,
+            row,
+            slice,
+        })
+    };
+    let from = side(loops.from, rows.from, slices.from)?;
+    let to = side(loops.to, rows.to, slices.to)?;
+    (nbytes >= LONG_ROW).then_some(Rows { from, to, nbytes, rows: rows.len, slices: slices.len })
 }
 
 /// Rows that are at least so long are left to copy engines; of shorter ones, a kernel has more under way.
@@ -130,7 +98,7 @@ fn moved(loops: Loops, width: usize, steps: &mut Vec<Step>) {
         let (from, to) = (loops.from.offset as u64, loops.to.offset as u64);
         return steps.push(Step::Bytes { from, to, nbytes: width });
     }
-    if let Some(rows) = Rows::of(&loops, width) {
+    if let Some(rows) = rows(&loops, width) {
         return steps.push(Step::Rows(rows));
     }
     if width >= RUN {
@@ -157,7 +125,7 @@ fn elements(loops: &Loops, width: usize, swap: bool, steps: &mut Vec<Step>) {
     }
     loops.for_each_part(MOST_AXES, MOST_STEPS, 0, &mut |part| {
         let job = Job { swap: swap.into(), ..job(part) };
-        steps.push(launch(Kernel::Elements(width), ITEMS * AT_ONCE, job));
+        steps.push(launch(Kernel::elements(width), Kernel::ITEMS * AT_ONCE, job));
     });
 }
 
@@ -185,9 +153,9 @@ fn tiles(loops: &Loops, width: usize, across: usize, swap: bool, steps: &mut Vec
     loops.for_each_part(MOST_AXES, most, 2, &mut |part| {
         let mut job = Job { swap: swap.into(), ..job(part) };
         for (axis, of) in job.axes.iter_mut().zip(part.axes.iter().rev()).take(2) {
-            *axis = Axis::of(*of, side);
+            *axis = Axis::new(of.len, of.from, of.to, side);
         }
-        steps.push(launch(Kernel::Tiles(width), 1, job));
+        steps.push(launch(Kernel::tiles(width), 1, job));
     });
 }
 
@@ -203,7 +171,7 @@ fn runs(loops: &Loops, width: usize, steps: &mut Vec<Step>) {
         run.axes.push(pieces);
         run.for_each_part(MOST_AXES, MOST_STEPS, 1, &mut |part| {
             let job = Job { width: nbytes as u64, ..job(part) };
-            steps.push(launch(Kernel::Runs, ITEMS * AT_ONCE, job));
+            steps.push(launch(Kernel::RUNS, Kernel::ITEMS * AT_ONCE, job));
         });
     }
 }
@@ -270,7 +238,7 @@ fn pieces(loops: &Loops, piece: usize, pattern: &[u8; 16], steps: &mut Vec<Step>
     let word = |bytes: &[u8]| bytes.iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte));
     loops.for_each_part(MOST_AXES, MOST_STEPS, 0, &mut |part| {
         let job = Job { pattern: [word(low), word(high)], width: piece as u64, ..job(part) };
-        steps.push(launch(Kernel::Fill, ITEMS * AT_ONCE, job));
+        steps.push(launch(Kernel::FILL, Kernel::ITEMS * AT_ONCE, job));
     });
 }
 
@@ -283,7 +251,7 @@ pub(super) fn job(part: &Loops) -> Job {
         ..Job::default()
     };
     for (axis, of) in job.axes.iter_mut().zip(part.axes.iter().rev()) {
-        *axis = Axis::of(*of, 1);
+        *axis = Axis::new(of.len, of.from, of.to, 1);
     }
     job
 }
@@ -308,7 +276,7 @@ mod tests {
     fn long_rows_are_left_to_copy_engines_where_those_take_them() {
         let pitched = |row, slice| Pitched { offset: 64, row, slice };
         assert_eq!(
-            Rows::of(&loops(&[(10, 5000, 4096)]), 4096),
+            rows(&loops(&[(10, 5000, 4096)]), 4096),
             Some(Rows {
                 from: pitched(5000, 50_000),
                 to: pitched(4096, 40_960),
@@ -317,7 +285,7 @@ mod tests {
                 slices: 1
             })
         );
-        let slices = Rows::of(&loops(&[(3, 100_000, 49_152), (10, 5000, 4096)]), 4096).unwrap();
+        let slices = rows(&loops(&[(3, 100_000, 49_152), (10, 5000, 4096)]), 4096).unwrap();
         assert_eq!((slices.from, slices.to), (pitched(5000, 100_000), pitched(4096, 49_152)));
         for (axes, nbytes) in [
             (&[(10, 5000, 4096)][..], 4095),                   // short
@@ -329,7 +297,7 @@ mod tests {
             (&[(3, 5000, 49_152), (10, 15_000, 4096)], 4096),  // slices between the rows
             (&[(2, 1 << 20, 1 << 20), (3, 100_000, 49_152), (10, 5000, 4096)], 4096),
         ] {
-            assert_eq!(Rows::of(&loops(axes), nbytes), None, "{axes:?}");
+            assert_eq!(rows(&loops(axes), nbytes), None, "{axes:?}");
         }
     }
 }

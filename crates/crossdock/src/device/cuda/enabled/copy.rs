@@ -7,7 +7,6 @@ use crate::device::cuda::enabled::memory::CudaMemory;
 use crate::device::cuda::enabled::staging::{Calls, Direction, Staged};
 use crate::device::cuda::enabled::stream::CudaStream;
 use crate::device::cuda::enabled::sys::{self, Address};
-use crate::device::pending::Leases;
 use crate::device::{Event, Hold, Transfer, host};
 use crate::error::{Error, Result};
 use crate::memory::DeviceKind;
@@ -128,7 +127,7 @@ pub(super) fn later(stream: &CudaStream, transfer: Transfer) -> Result<Arc<dyn E
     let (to, from, nbytes) = (transfer.dst().address(), transfer.src().address(), transfer.nbytes());
     let context = text(&transfer);
     let outcome = if nbytes == 0 {
-        stream.push(Leases::new(transfer, Transfer::give_back, ()), |_| Ok(()))
+        stream.push(transfer, |_, _| Ok(()))
     } else if src.is_of_the_host() && dst.is_of_the_host() {
         staged(stream, transfer, Ok(Staged::on_host(core, to, from, nbytes)))
     } else if src == Side::Pageable {
@@ -140,9 +139,8 @@ pub(super) fn later(stream: &CudaStream, transfer: Transfer) -> Result<Arc<dyn E
     } else {
         let between = between(core, &transfer, src, dst)?;
         let what = (address(transfer.dst()), address(transfer.src()), nbytes);
-        let held = Leases::new(transfer, Transfer::give_back, between.clone());
         // SAFETY: the transfer is held until the work is over (Transfer 1), and so are the devices.
-        stream.push(held, |raw| unsafe { put(core, what, &between, raw) })
+        stream.push((transfer, between), |(_, between), raw| unsafe { put(core, what, between, raw) })
     };
     outcome.map_err(|error| error.within(context))
 }
@@ -153,9 +151,8 @@ fn staged(
     staged: Result<(Staged, Calls)>,
 ) -> Result<Arc<dyn Event>> {
     let (staged, calls) = staged?;
-    let held = Leases::new(transfer, Transfer::give_back, staged);
     // SAFETY: both are held until the work is over (Transfer 1).
-    stream.push(held, |raw| unsafe { calls.enqueue(stream.core(), raw) })
+    stream.push((transfer, staged), |_, raw| unsafe { calls.enqueue(stream.core(), raw) })
 }
 
 #[cold]

@@ -9,7 +9,7 @@ use crate::device::Event;
 use crate::device::cuda::enabled::core::{Core, Lent};
 use crate::device::cuda::enabled::driver::Failure;
 use crate::device::cuda::enabled::sys::{self, code};
-use crate::device::pending::{DriverEvent, Pending};
+use crate::device::driver::DriverQueue;
 use crate::error::Result;
 
 /// An event that was recorded for the end of work. It goes back to the device when nobody has it any more.
@@ -33,7 +33,7 @@ impl Recorded {
     }
 }
 
-impl DriverEvent for Recorded {
+impl Event for Recorded {
     fn wait(&self) -> Result<()> {
         // SAFETY: alive until this is dropped.
         unsafe { wait(self.0.core(), self.0.raw()) }
@@ -95,8 +95,8 @@ impl fmt::Debug for Wrapped {
 /// The driver's event behind one of ours, for a stream to wait for; `None` for those of other devices.
 pub(super) fn raw_of(event: &dyn Event) -> Option<sys::Event> {
     let any: &dyn Any = event;
-    match any.downcast_ref::<Pending<Recorded>>() {
-        Some(pending) => Some(pending.event().0.raw()),
+    match DriverQueue::<Recorded>::event_of(event) {
+        Some(recorded) => Some(recorded.0.raw()),
         None => any.downcast_ref::<Wrapped>().map(|wrapped| wrapped.raw),
     }
 }

@@ -9,9 +9,11 @@ use std::sync::{Arc, OnceLock, Weak};
 use crate::buffer::Buffer;
 use crate::device::cuda::enabled::block::{Block, Source};
 use crate::device::cuda::enabled::core::Core;
+use crate::device::cuda::enabled::engine::CudaEngine;
 use crate::device::cuda::enabled::stream::CudaStream;
 use crate::device::cuda::enabled::sys::Address;
 use crate::device::cuda::enabled::{copy, map};
+use crate::device::engine::Engine;
 use crate::device::{
     DeviceRegion, Effect, Event, MemoryManager, Meter, Stream, Transfer, Usage, adopt, adopt_own, queue,
 };
@@ -160,6 +162,11 @@ impl MemoryManager for CudaMemory {
 
     fn map(&self, buffer: &Buffer, to: &dyn MemoryManager) -> Result<Option<Buffer>> {
         map::map(self, buffer, to)
+    }
+
+    fn engine(self: Arc<Self>) -> Result<Option<Arc<dyn Engine>>> {
+        let has_kernels = self.source.device_kind() == DeviceKind::CUDA;
+        Ok(has_kernels.then(|| -> Arc<dyn Engine> { Arc::new(CudaEngine::new(self.core.clone())) }))
     }
 
     fn usage(&self) -> Usage {

@@ -6,6 +6,7 @@ mod copy;
 pub(crate) mod core;
 mod device;
 pub(crate) mod driver;
+mod engine;
 mod event;
 mod handle;
 mod import;

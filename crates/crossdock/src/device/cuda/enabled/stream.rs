@@ -9,7 +9,7 @@ use crate::device::cuda::enabled::core::Core;
 use crate::device::cuda::enabled::event::{self, Recorded};
 use crate::device::cuda::enabled::handle::Owned;
 use crate::device::cuda::enabled::sys;
-use crate::device::pending::{Held, Line};
+use crate::device::driver::{DriverQueue, Held};
 use crate::device::{Event, Stream};
 use crate::error::{Error, Result};
 use crate::memory::Place;
@@ -18,7 +18,7 @@ use crate::memory::Place;
 pub(crate) struct CudaStream {
     core: Arc<Core>,
     raw: sys::Stream,
-    line: Arc<Line<Recorded>>,
+    queue: DriverQueue<Recorded>,
     /// Destroyed with this, where it is ours.
     _own: Option<Owned<sys::Stream>>,
 }
@@ -29,7 +29,7 @@ impl CudaStream {
     /// What the driver says.
     pub(super) fn new(core: Arc<Core>) -> Result<Self> {
         let own = Owned::<sys::Stream>::new(core.context())?;
-        Ok(Self { core, raw: own.raw(), line: Line::new(), _own: Some(own) })
+        Ok(Self { core, raw: own.raw(), queue: DriverQueue::new(), _own: Some(own) })
     }
 
     /// Somebody else's stream: the driver's handle, 0 or 1 for the default stream that waits for the others, 2 for this thread's.
@@ -54,7 +54,7 @@ impl CudaStream {
                 raw.0
             )));
         }
-        Ok(Self { core, raw, line: Line::new(), _own: None })
+        Ok(Self { core, raw, queue: DriverQueue::new(), _own: None })
     }
 
     /// One of ours, if it is.
@@ -68,19 +68,19 @@ impl CudaStream {
     }
 
     /// Puts work into the stream: `enqueue` does so with the context current, and returns the event
-    /// of its end. `held` is kept until then.
+    /// of its end. `work` is kept until then.
     ///
     /// # Errors
     ///
     /// Of `enqueue`, and what the driver says. No work is under way then.
-    pub(crate) fn push(
+    pub(crate) fn push<W: Held>(
         &self,
-        held: impl Held,
-        enqueue: impl FnOnce(sys::Stream) -> Result<()>,
+        work: W,
+        enqueue: impl FnOnce(&W, sys::Stream) -> Result<()>,
     ) -> Result<Arc<dyn Event>> {
-        self.line.push(held, || {
+        self.queue.push(work, |work| {
             let _current = self.core.enter()?;
-            let recorded = enqueue(self.raw).and_then(|()| {
+            let recorded = enqueue(work, self.raw).and_then(|()| {
                 // SAFETY: the stream is alive while this is, and of the core; the context is current.
                 unsafe { Recorded::of(&self.core, self.raw) }
             });
@@ -96,7 +96,7 @@ impl Stream for CudaStream {
     }
 
     fn record(&self) -> Result<Arc<dyn Event>> {
-        self.push((), |_| Ok(()))
+        self.push((), |(), _| Ok(()))
     }
 
     fn wait(&self, event: &Arc<dyn Event>) -> Result<()> {

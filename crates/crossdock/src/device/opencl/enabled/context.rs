@@ -6,16 +6,15 @@ use std::sync::{Arc, MutexGuard, Weak};
 
 use opencl_sys::*;
 
-use crate::device::annex::Annex;
 use crate::device::opencl::description::Description;
 use crate::device::opencl::enabled::driver::Driver;
 use crate::device::opencl::enabled::event::ClEvent;
 use crate::device::opencl::enabled::object::{Object, OfContext, OfQueue};
 use crate::device::opencl::enabled::platforms::Identity;
+use crate::device::opencl::enabled::programs::Programs;
 use crate::device::opencl::enabled::query::{Subject, all};
 use crate::device::opencl::enabled::queue::wait_list;
-use crate::device::pending::DriverEvent;
-use crate::device::{MemoryManager, Meter};
+use crate::device::{Event, MemoryManager, Meter};
 use crate::error::{Error, Kind, Result};
 use crate::memory::Place;
 use crate::memory::fork::ForkLock;
@@ -31,7 +30,7 @@ pub(crate) struct Context {
     queue: Object<OfQueue>,
     description: Description,
     meter: Arc<Meter>,
-    annex: Annex,
+    programs: Programs,
 }
 
 /// The contexts that are in use, so that objects of one have one.
@@ -88,7 +87,7 @@ impl Context {
             queue,
             description,
             meter,
-            annex: Annex::default(),
+            programs: Programs::default(),
         });
         let mut known = known();
         known.retain(|context| context.strong_count() > 0);
@@ -166,9 +165,9 @@ impl Context {
         &self.meter
     }
 
-    /// What the kernels keep here. Only for the process whose the driver is.
-    pub(crate) fn annex(&self) -> &Annex {
-        &self.annex
+    /// The kernels that it has compiled. Only for the process whose the driver is.
+    pub(crate) fn programs(&self) -> &Programs {
+        &self.programs
     }
 
     /// Whether objects of the one can be used with the other's.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::device::opencl::enabled::context::Context;
 use crate::device::opencl::enabled::driver::Driver;
-use crate::device::opencl::enabled::event::{Borrowed, ClEvent};
+use crate::device::opencl::enabled::event::ClEvent;
 use crate::device::opencl::enabled::platforms;
 use crate::device::opencl::enabled::queue::ClStream;
 use crate::device::{Device, Event, MemoryManager, Stream};
@@ -49,6 +49,6 @@ impl Device for ClDevice {
 
     unsafe fn wrap_event(&self, raw: *mut c_void) -> Result<Option<Arc<dyn Event>>> {
         // SAFETY: the caller's word.
-        Ok(Some(Arc::new(Borrowed(unsafe { ClEvent::borrowed(raw, &self.context) }?))))
+        Ok(Some(Arc::new(unsafe { ClEvent::borrowed(raw, &self.context) }?)))
     }
 }

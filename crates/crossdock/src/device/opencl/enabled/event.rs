@@ -9,11 +9,11 @@ use std::time::Duration;
 use opencl_sys::*;
 
 use crate::device::Event;
+use crate::device::driver::DriverQueue;
 use crate::device::opencl::enabled::context::Context;
 use crate::device::opencl::enabled::error::{failed, name};
 use crate::device::opencl::enabled::object::{Object, OfEvent};
 use crate::device::opencl::enabled::query::{Subject, one};
-use crate::device::pending::{DriverEvent, Pending};
 use crate::error::{Error, Result};
 
 /// The end of a command, or an event that somebody else brings about.
@@ -62,13 +62,10 @@ impl ClEvent {
         Ok(Self { object, context })
     }
 
-    /// The driver's event behind one of ours.
+    /// The driver's event behind an event of a queue of OpenCL, or behind one that another library made.
     pub(crate) fn of(event: &dyn Event) -> Option<&Self> {
-        let event: &dyn std::any::Any = event;
-        event
-            .downcast_ref::<Pending<Self>>()
-            .map(Pending::event)
-            .or_else(|| event.downcast_ref::<Borrowed>().map(|borrowed| &borrowed.0))
+        let any: &dyn std::any::Any = event;
+        DriverQueue::event_of(event).or_else(|| any.downcast_ref())
     }
 
     pub(crate) fn context(&self) -> &Arc<Context> {
@@ -110,7 +107,7 @@ impl ClEvent {
     }
 }
 
-impl DriverEvent for ClEvent {
+impl Event for ClEvent {
     fn wait(&self) -> Result<()> {
         let driver = self.context.driver();
         driver.check_process()?;
@@ -141,28 +138,5 @@ impl DriverEvent for ClEvent {
 impl fmt::Debug for ClEvent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "ClEvent({:?})", self.object)
-    }
-}
-
-/// An event that somebody else made: no work of ours waits behind it.
-pub(super) struct Borrowed(pub(super) ClEvent);
-
-impl Event for Borrowed {
-    fn wait(&self) -> Result<()> {
-        DriverEvent::wait(&self.0)
-    }
-
-    fn poll(&self) -> Option<Result<()>> {
-        DriverEvent::poll(&self.0)
-    }
-
-    fn raw(&self) -> *mut c_void {
-        DriverEvent::raw(&self.0)
-    }
-}
-
-impl fmt::Debug for Borrowed {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?} of another's", self.0)
     }
 }

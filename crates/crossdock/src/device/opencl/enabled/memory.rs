@@ -6,14 +6,15 @@ use std::sync::Arc;
 use opencl_sys::*;
 
 use crate::buffer::Buffer;
+use crate::device::engine::Engine;
 use crate::device::opencl::enabled::context::Context;
 use crate::device::opencl::enabled::copy::Copy;
+use crate::device::opencl::enabled::engine::ClEngine;
 use crate::device::opencl::enabled::error::is_out_of_memory;
 use crate::device::opencl::enabled::map;
 use crate::device::opencl::enabled::object::{Object, OfMemory};
 use crate::device::opencl::enabled::queue::ClStream;
 use crate::device::pages::Pages;
-use crate::device::pending::Leases;
 use crate::device::{DeviceRegion, Event, MemoryManager, Meter, Signal, Stream, Transfer, Usage, adopt_own};
 use crate::error::{Error, Result};
 use crate::memory::{Backing, Birth, DeviceKind, Place};
@@ -105,7 +106,7 @@ impl MemoryManager for Context {
                 completion.finish(Ok(()));
                 Ok(over)
             }
-            _ => queue.put(Leases::new(transfer, Transfer::give_back, ()), |raw, events| match copy {
+            _ => queue.put(transfer, |_, raw, events| match copy {
                 Some(copy) => copy.enqueue(context, raw, events, CL_FALSE),
                 None => context.marker(raw, events),
             }),
@@ -121,6 +122,10 @@ impl MemoryManager for Context {
             (true, _, true) => map::to_host(buffer),
             _ => Ok(None),
         }
+    }
+
+    fn engine(self: Arc<Self>) -> Result<Option<Arc<dyn Engine>>> {
+        Ok(Some(Arc::new(ClEngine::new(self))))
     }
 
     fn usage(&self) -> Usage {

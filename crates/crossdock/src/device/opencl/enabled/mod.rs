@@ -4,6 +4,7 @@ pub(crate) mod context;
 pub(crate) mod copy;
 mod device;
 pub(crate) mod driver;
+mod engine;
 pub(crate) mod error;
 pub(crate) mod event;
 mod import;
@@ -11,6 +12,7 @@ mod map;
 mod memory;
 pub(crate) mod object;
 pub(crate) mod platforms;
+mod programs;
 pub(crate) mod query;
 pub(crate) mod queue;
 

@@ -6,11 +6,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use opencl_sys::*;
 
+use crate::device::driver::{DriverQueue, Held};
 use crate::device::opencl::enabled::context::Context;
 use crate::device::opencl::enabled::event::ClEvent;
 use crate::device::opencl::enabled::object::{Object, OfQueue};
 use crate::device::opencl::enabled::query::{Subject, one};
-use crate::device::pending::{DriverEvent, Held, Line};
 use crate::device::{Event, Stream};
 use crate::error::Result;
 use crate::memory::Place;
@@ -21,7 +21,7 @@ pub(crate) struct ClStream {
     queue: Object<OfQueue>,
     /// Whether the driver does the commands one after the other by itself.
     is_ordered: bool,
-    line: Arc<Line<ClEvent>>,
+    line: DriverQueue<ClEvent>,
     /// What all that is put into the queue from now on comes after, and fails with. Never taken in a child of the process that made it.
     gate: Mutex<Option<ClEvent>>,
 }
@@ -60,7 +60,7 @@ impl ClStream {
     }
 
     fn over(context: &Arc<Context>, queue: Object<OfQueue>, is_ordered: bool) -> Self {
-        Self { context: context.clone(), queue, is_ordered, line: Line::new(), gate: Mutex::new(None) }
+        Self { context: context.clone(), queue, is_ordered, line: DriverQueue::new(), gate: Mutex::new(None) }
     }
 
     pub(crate) fn of(stream: &dyn Stream) -> Option<&Self> {
@@ -73,18 +73,18 @@ impl ClStream {
     }
 
     /// Puts a command into the queue: `enqueue` is passed the queue and the events to wait for, and
-    /// returns the event of the command's end. `held` is kept until then.
+    /// returns the event of the command's end. `work` is kept until then.
     ///
     /// # Errors
     ///
     /// Of `enqueue`, after which nothing is under way; `is_device` in a forked child.
-    pub(crate) fn put(
+    pub(crate) fn put<W: Held>(
         &self,
-        held: impl Held,
-        enqueue: impl FnOnce(cl_command_queue, &[cl_event]) -> Result<ClEvent>,
+        work: W,
+        enqueue: impl FnOnce(&W, cl_command_queue, &[cl_event]) -> Result<ClEvent>,
     ) -> Result<Arc<dyn Event>> {
         self.context.driver().check_process()?;
-        self.line.push(held, || {
+        self.line.push(work, |work| {
             let mut gate = self.gate.lock().unwrap_or_else(PoisonError::into_inner);
             if gate.as_ref().is_some_and(|event| matches!(event.poll(), Some(Ok(())))) {
                 *gate = None;
@@ -92,8 +92,8 @@ impl ClStream {
             if !self.is_ordered {
                 drop(self.barrier(&[])?);
             }
-            let list = gate.as_ref().map(DriverEvent::raw);
-            let event = enqueue(self.queue.raw(), list.as_slice())?;
+            let list = gate.as_ref().map(Event::raw);
+            let event = enqueue(work, self.queue.raw(), list.as_slice())?;
             self.flush();
             Ok(event)
         })
@@ -127,7 +127,7 @@ impl Stream for ClStream {
     }
 
     fn record(&self) -> Result<Arc<dyn Event>> {
-        self.put((), |queue, events| self.context.marker(queue, events))
+        self.put((), |(), queue, events| self.context.marker(queue, events))
     }
 
     fn wait(&self, event: &Arc<dyn Event>) -> Result<()> {
@@ -135,7 +135,7 @@ impl Stream for ClStream {
         let (Some(own), None) = (own, event.poll()) else { return event.wait() };
         self.context.driver().check_process()?;
         let mut gate = self.gate.lock().unwrap_or_else(PoisonError::into_inner);
-        let events: Vec<_> = gate.iter().chain([own]).map(DriverEvent::raw).collect();
+        let events: Vec<_> = gate.iter().chain([own]).map(Event::raw).collect();
         *gate = Some(self.barrier(&events)?);
         self.flush();
         Ok(())

@@ -1,20 +1,15 @@
-//! A build with CUDA.
+//! Strided work on a device of CUDA.
 
 use std::ffi::{CStr, c_void};
 use std::sync::Arc;
 
 use crate::device::cuda::enabled::core::Core;
-use crate::device::cuda::enabled::memory::CudaMemory;
 use crate::device::cuda::enabled::modules::Grid;
 use crate::device::cuda::enabled::stream::CudaStream;
 use crate::device::cuda::enabled::sys::{self, Address};
+use crate::device::engine::{Engine, Kernel, Pitched, Program, Rows, Start, Step, Work};
 use crate::device::{Event, Hold, MemoryManager, Stream};
 use crate::error::{Error, Kind, Result};
-use crate::kernel::device::ends::Start;
-use crate::kernel::device::engine::{Engine, Work};
-use crate::kernel::device::job::{ITEMS, Program};
-use crate::kernel::device::steps::{Pitched, Rows, Step};
-use crate::memory::DeviceKind;
 
 /// The kernels of a program, compiled from its source for no device in particular.
 fn image(program: Program) -> &'static CStr {
@@ -24,8 +19,8 @@ fn image(program: Program) -> &'static CStr {
             Err(_) => panic!("a zero within PTX"),
         }
     }
-    const COPY: &CStr = text(concat!(include_str!("copy.ptx"), "\0").as_bytes());
-    const CAST: &CStr = text(concat!(include_str!("cast.ptx"), "\0").as_bytes());
+    const COPY: &CStr = text(concat!(include_str!("../copy.ptx"), "\0").as_bytes());
+    const CAST: &CStr = text(concat!(include_str!("../cast.ptx"), "\0").as_bytes());
     match program {
         Program::Copy => COPY,
         Program::Cast => CAST,
@@ -34,20 +29,15 @@ fn image(program: Program) -> &'static CStr {
 
 /// Strided work in a device's own memory.
 #[derive(Debug)]
-struct CudaEngine {
+pub(super) struct CudaEngine {
     core: Arc<Core>,
 }
 
-pub(in crate::kernel::device) fn engine_of(
-    manager: &Arc<dyn MemoryManager>,
-) -> Result<Option<Arc<dyn Engine>>> {
-    let memory = CudaMemory::of(&**manager).filter(|memory| memory.place().kind() == DeviceKind::CUDA);
-    let engine =
-        |memory: &CudaMemory| -> Arc<dyn Engine> { Arc::new(CudaEngine { core: memory.core().clone() }) };
-    Ok(memory.map(engine))
-}
-
 impl CudaEngine {
+    pub(super) fn new(core: Arc<Core>) -> Self {
+        Self { core }
+    }
+
     /// # Errors
     ///
     /// `is_place` where it is another device's memory.
@@ -69,11 +59,11 @@ impl CudaEngine {
     ///
     /// What the driver says, its compiler among it; then some may be in the stream.
     fn put(&self, work: &Work, stream: sys::Stream) -> Result<()> {
-        let to = self.address(&work.to)?;
-        let from = work.from.as_ref().map_or(Ok(to), |from| self.address(from))?;
-        let mut pointers = [to, from, work.refused.as_ref().map_or(Ok(0), |refused| self.address(refused))?];
+        let (to, from) = (self.address(work.to())?, self.address(work.from())?);
+        let refused = work.refused().map_or(Ok(0), |refused| self.address(refused))?;
+        let mut pointers = [to, from, refused];
         let modules = self.core.modules();
-        for step in &work.steps {
+        for step in work.steps() {
             match step {
                 Step::Launch { kernel, groups, job } => {
                     let function = modules.function(image(kernel.program()), kernel.name())?;
@@ -85,7 +75,7 @@ impl CudaEngine {
                         (&raw mut *refused).cast(),
                         (&raw mut job).cast(),
                     ];
-                    let grid = Grid { blocks: *groups, threads: ITEMS as u32 };
+                    let grid = Grid { blocks: *groups, threads: Kernel::ITEMS as u32 };
                     // SAFETY: all kernels have these parameters; the job reaches bytes alone that the work holds, as those who planned
                     // it see to, until whoever calls this gives it up; stream and context are the caller's word.
                     unsafe { modules.launch(function, grid, stream, &mut arguments) }?;
@@ -142,10 +132,8 @@ impl Engine for CudaEngine {
         Ok(Start { offset: 0, address: self.address(hold)? })
     }
 
-    fn run(&self, work: Work) -> Result<()> {
-        self.core.now(|stream| self.put(&work, stream))?;
-        work.complete();
-        Ok(())
+    fn run(&self, work: &Work) -> Result<()> {
+        self.core.now(|stream| self.put(work, stream))
     }
 
     fn can_enqueue(&self, stream: &dyn Stream) -> bool {
@@ -156,12 +144,28 @@ impl Engine for CudaEngine {
         let Some(stream) = CudaStream::of(stream) else {
             return Err(Error::unsupported(format!("{stream:?} is no stream of CUDA")));
         };
-        let (held, work) = work.shared();
-        stream.push(held, move |raw| self.put(&work, raw))
+        stream.push(work, |work, raw| self.put(work, raw))
     }
 
-    fn reaches(&self, manager: &Arc<dyn MemoryManager>) -> bool {
-        let memory = CudaMemory::of(&**manager);
-        memory.is_some_and(|memory| memory.place() == self.core.context().place())
+    fn reaches(&self, memory: &dyn MemoryManager) -> bool {
+        memory.place() == self.core.context().place()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::device::engine::Program;
+
+    #[test]
+    fn the_ptx_is_made_of_the_source_as_it_is_and_unchanged_since() {
+        let fnv = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3);
+        let made =
+            [(Program::Copy, include_str!("../copy.ptx")), (Program::Cast, include_str!("../cast.ptx"))];
+        for (program, ptx) in made {
+            let (first, body) = ptx.split_once('\n').unwrap();
+            let bytes = program.source().to_owned() + body;
+            let hash = format!("{:016x}", bytes.as_bytes().iter().fold(0xcbf2_9ce4_8422_2325, fnv));
+            assert!(first.contains(&hash), "{first:?} is not of {hash}: run `cargo xtask ptx`");
+        }
     }
 }

@@ -1,16 +1,19 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
+use std::sync::{Arc, OnceLock};
 
-use super::*;
-use crate::device::{Completion, Effect, Hold, Signal};
-use crate::memory::LeaseKind;
+use crate::buffer::Buffer;
+use crate::device::driver::held::sealed::{GiveBack, Left};
+use crate::device::driver::{DriverQueue, Held};
+use crate::device::{Completion, Effect, Event, Orphans, Signal, Transfer};
+use crate::error::{Error, Result};
 use crate::pool::Pool;
 
 /// A driver's event whose work is over when a test says so.
 #[derive(Debug)]
 struct Told(Arc<Signal>);
 
-impl DriverEvent for Told {
+impl Event for Told {
     fn wait(&self) -> Result<()> {
         self.0.wait()
     }
@@ -18,25 +21,20 @@ impl DriverEvent for Told {
     fn poll(&self) -> Option<Result<()>> {
         self.0.poll()
     }
-
-    fn raw(&self) -> *mut c_void {
-        std::ptr::null_mut()
-    }
 }
 
 /// What work holds: a function that runs when its leases are released, and one that runs when it is
 /// dropped.
-struct Kept<G, R: FnOnce()> {
-    give_back: G,
-    release: Option<R>,
-}
+struct Kept<G, R: FnOnce()>(G, Released<R>);
+
+struct Released<R: FnOnce()>(Option<R>);
 
 fn kept<G, R>(give_back: G, release: R) -> Kept<G, R>
 where
     G: FnMut(bool) + Send + 'static,
     R: FnOnce() + Send + 'static,
 {
-    Kept { give_back, release: Some(release) }
+    Kept(give_back, Released(Some(release)))
 }
 
 /// For tests that only look at the drop.
@@ -44,29 +42,31 @@ fn released(release: impl FnOnce() + Send + 'static) -> impl Held {
     kept(|_| (), release)
 }
 
-impl<G: FnMut(bool) + Send + 'static, R: FnOnce() + Send + 'static> Held for Kept<G, R> {
-    fn give_back(&mut self, is_done: bool) {
-        (self.give_back)(is_done);
+impl<G: FnMut(bool) + Send + 'static, R: FnOnce() + Send + 'static> GiveBack for Kept<G, R> {
+    type Rest = Released<R>;
+    fn give_back(mut self, is_done: bool) -> (Left, Released<R>) {
+        (self.0)(is_done);
+        (Left(Orphans::default()), self.1)
     }
 }
 
-impl<G, R: FnOnce()> Drop for Kept<G, R> {
+impl<R: FnOnce()> Drop for Released<R> {
     fn drop(&mut self) {
-        if let Some(release) = self.release.take() {
+        if let Some(release) = self.0.take() {
             release();
         }
     }
 }
 
-fn push(line: &Arc<Line<Told>>, held: impl Held) -> (Arc<dyn Event>, Completion) {
+fn push(line: &DriverQueue<Told>, held: impl Held) -> (Arc<dyn Event>, Completion) {
     let (signal, completion) = Signal::new();
-    (line.push(held, || Ok(Told(signal))).unwrap(), completion)
+    (line.push(held, |_| Ok(Told(signal))).unwrap(), completion)
 }
 
 #[test]
 fn what_work_held_is_given_back_when_it_is_over_though_nobody_asks() {
     let (given, back) = channel();
-    let (end, completion) = push(&Line::new(), released(move || given.send(7).unwrap()));
+    let (end, completion) = push(&DriverQueue::new(), released(move || given.send(7).unwrap()));
     assert!(end.poll().is_none());
     drop(end);
     assert!(back.try_recv().is_err(), "not before");
@@ -76,7 +76,7 @@ fn what_work_held_is_given_back_when_it_is_over_though_nobody_asks() {
 
 #[test]
 fn who_knows_that_work_is_over_knows_it_of_all_before_it_in_the_queue() {
-    let line = Line::new();
+    let line = DriverQueue::new();
     let (given, back) = channel();
     let [first, second, third] = [1, 2, 3].map(|number| {
         let given = given.clone();
@@ -92,7 +92,7 @@ fn who_knows_that_work_is_over_knows_it_of_all_before_it_in_the_queue() {
 
 #[test]
 fn failed_work_gives_back_what_it_held_without_saying_that_it_is_done() {
-    let line = Line::new();
+    let line = DriverQueue::new();
     let (given, back) = channel();
     let (dropped, gone) = channel();
     let held = kept(move |is_done| given.send(is_done).unwrap(), move || dropped.send(()).unwrap());
@@ -112,7 +112,7 @@ fn failed_work_gives_back_what_it_held_without_saying_that_it_is_done() {
 
 #[test]
 fn work_that_the_driver_refuses_gives_back_what_it_held_at_once() {
-    let (line, dropped) = (Line::<Told>::new(), Arc::new(AtomicUsize::new(0)));
+    let (line, dropped) = (Arc::new(DriverQueue::<Told>::new()), Arc::new(AtomicUsize::new(0)));
     let counted = dropped.clone();
     let inner = line.clone();
     // Without the lock, so that dropping it may use the queue.
@@ -120,7 +120,7 @@ fn work_that_the_driver_refuses_gives_back_what_it_held_at_once() {
         push(&inner, ()).1.finish(Ok(()));
         counted.fetch_add(1, Ordering::SeqCst);
     });
-    let refused = line.push(held, || Err(Error::device("error 2")));
+    let refused = line.push(held, |_| Err(Error::device("error 2")));
     assert_eq!(refused.unwrap_err().to_string(), "error 2");
     assert_eq!(dropped.load(Ordering::SeqCst), 1);
     let (end, completion) = push(&line, ());
@@ -130,9 +130,9 @@ fn work_that_the_driver_refuses_gives_back_what_it_held_at_once() {
 
 #[test]
 fn work_that_does_not_end_holds_up_no_other_queues() {
-    let (blocked, never) = push(&Line::new(), ());
+    let (blocked, never) = push(&DriverQueue::new(), ());
     let (given, back) = channel();
-    let (_, completion) = push(&Line::new(), released(move || given.send(()).unwrap()));
+    let (_, completion) = push(&DriverQueue::new(), released(move || given.send(()).unwrap()));
     completion.finish(Ok(()));
     back.recv().unwrap();
     assert!(blocked.poll().is_none());
@@ -141,7 +141,7 @@ fn work_that_does_not_end_holds_up_no_other_queues() {
 
 #[test]
 fn work_that_is_over_before_older_work_waits_for_none() {
-    let line = Line::new();
+    let line = DriverQueue::new();
     let (older, never) = push(&line, ());
     let (given, back) = channel();
     let (failing, completion) = push(&line, released(move || given.send(()).unwrap()));
@@ -165,7 +165,7 @@ fn nobody_is_told_that_work_is_over_before_its_leases_are_given_back() {
             std::thread::yield_now();
             counted.fetch_add(1, Ordering::SeqCst);
         };
-        let (end, completion) = push(&Line::new(), kept(give_back, || ()));
+        let (end, completion) = push(&DriverQueue::new(), kept(give_back, || ()));
         completion.finish(Ok(()));
         std::thread::scope(|scope| {
             for _ in 0..3 {
@@ -183,7 +183,7 @@ fn nobody_is_told_that_work_is_over_before_its_leases_are_given_back() {
 #[test]
 fn a_release_may_use_its_queue_and_wait_for_any_event_of_it() {
     for asks in [true, false] {
-        let line = Line::new();
+        let line = Arc::new(DriverQueue::new());
         let events = Arc::new(OnceLock::<Vec<Arc<dyn Event>>>::new());
         let (given, back) = channel();
         let work: Vec<_> = (0..3)
@@ -213,7 +213,7 @@ fn a_release_may_use_its_queue_and_wait_for_any_event_of_it() {
 /// A dropped value waits for a thread that waits for the same work: there must be no deadlock.
 #[test]
 fn others_find_out_that_work_is_over_while_what_it_held_is_being_released() {
-    let line = Line::new();
+    let line = DriverQueue::new();
     let (known, knows) = channel();
     let (released_at, at) = channel();
     let release = move || {
@@ -240,9 +240,8 @@ fn memory_of_the_librarys_own_is_back_when_work_is_known_to_be_over() {
     let pool = Pool::system().unwrap().capped("small", 64).unwrap();
     for round in 0..100 {
         let buffer = pool.zeroed(64).unwrap();
-        let give_back = |hold: Hold, _| [hold.give_back(), None, None];
-        let held = Leases::new(buffer.hold(LeaseKind::Pin).unwrap(), give_back, ());
-        let (end, completion) = push(&Line::new(), held);
+        let held = Transfer::later(&buffer, &Buffer::zeroed(64).unwrap()).unwrap();
+        let (end, completion) = push(&DriverQueue::new(), held);
         if round % 2 == 0 {
             buffer.note_event(end.clone(), Effect::Reads).unwrap();
         }
@@ -255,7 +254,11 @@ fn memory_of_the_librarys_own_is_back_when_work_is_known_to_be_over() {
 
 #[test]
 fn a_panic_of_what_was_held_stays_where_it_is() {
-    let (end, completion) = push(&Line::new(), kept(|_| panic!("of a lease"), || panic!("of a release")));
-    completion.finish(Ok(()));
-    end.wait().unwrap();
+    let line = DriverQueue::new();
+    let of_a_lease = push(&line, kept(|_| panic!("of a lease"), || ()));
+    let of_a_release = push(&line, released(|| panic!("of a release")));
+    for (end, completion) in [of_a_lease, of_a_release] {
+        completion.finish(Ok(()));
+        end.wait().unwrap();
+    }
 }

@@ -1,38 +1,31 @@
-//! A build with OpenCL.
-
-mod programs;
+//! Strided work on a device of OpenCL.
 
 use std::sync::Arc;
 
 use opencl_sys::*;
 
+use crate::device::engine::{Engine, Job, Kernel, Pitched, Rows, Start, Step, Work};
 use crate::device::opencl::enabled::context::Context;
 use crate::device::opencl::enabled::copy::Range;
+use crate::device::opencl::enabled::error::check;
 use crate::device::opencl::enabled::event::ClEvent;
+use crate::device::opencl::enabled::programs::Target;
 use crate::device::opencl::enabled::query::{Subject, one};
 use crate::device::opencl::enabled::queue::{ClStream, wait_list};
-use crate::device::pending::DriverEvent;
 use crate::device::{Event, Hold, MemoryManager, Stream};
 use crate::error::{Error, Kind, Result};
-use crate::kernel::device::ends::Start;
-use crate::kernel::device::engine::{Engine, Work};
-use crate::kernel::device::opencl::enabled::programs::Programs;
-use crate::kernel::device::steps::{Pitched, Rows, Step};
 
 /// Strided work in memory of a context, by its device.
 #[derive(Debug)]
-struct ClEngine {
+pub(super) struct ClEngine {
     context: Arc<Context>,
 }
 
-pub(in crate::kernel::device) fn engine_of(
-    manager: &Arc<dyn MemoryManager>,
-) -> Result<Option<Arc<dyn Engine>>> {
-    let engine = |context| -> Arc<dyn Engine> { Arc::new(ClEngine { context }) };
-    Ok(Context::of(manager.clone()).map(engine))
-}
-
 impl ClEngine {
+    pub(super) fn new(context: Arc<Context>) -> Self {
+        Self { context }
+    }
+
     /// The object, of this engine's context, that has the bytes of a hold; `None` where it has none.
     fn range(&self, hold: &Hold) -> Result<Option<Range>> {
         if hold.nbytes() == 0 {
@@ -53,8 +46,8 @@ impl ClEngine {
     /// What the driver says; then what is in the queue already is over.
     fn put(&self, work: &Work, queue: cl_command_queue, events: &[cl_event]) -> Result<ClEvent> {
         let mut last: Option<ClEvent> = None;
-        for step in &work.steps {
-            let before = last.as_ref().map(DriverEvent::raw);
+        for step in work.steps() {
+            let before = last.as_ref().map(Event::raw);
             let put = self.put_step(work, step, queue, before.as_ref().map_or(events, std::slice::from_ref));
             match (put, &last) {
                 (Ok(event), _) => last = Some(event),
@@ -82,19 +75,13 @@ impl ClEngine {
         let object = |hold: &Hold| -> Result<cl_mem> {
             Ok(self.range(hold)?.map_or(std::ptr::null_mut(), |range| range.object))
         };
-        let to = object(&work.to)?;
-        let from = work.from.as_ref().map_or(Ok(to), object)?;
-        let refused = work.refused.as_ref().map_or(Ok(std::ptr::null_mut()), object)?;
+        let (to, from) = (object(work.to())?, object(work.from())?);
+        let refused = work.refused().map_or(Ok(std::ptr::null_mut()), object)?;
         match step {
             Step::Launch { kernel, groups, job } => {
-                let programs = self.context.annex().get_or_make(Programs::default);
-                let programs =
-                    programs.ok_or_else(|| Error::device("something else is kept with the context"))?;
                 // SAFETY: objects of the context, which the work holds, or null; the queue and the events are the context's, and alive, by
                 // those who call this; and the job reaches bytes of the objects alone, as those who planned it see to.
-                unsafe {
-                    programs.launch(&self.context, *kernel, *groups, [to, from, refused], job, queue, events)
-                }
+                unsafe { self.launch(*kernel, *groups, [to, from, refused], job, queue, events) }
             }
             &Step::Rows(Rows { from: source, to: target, nbytes, rows, slices }) => {
                 let ((count, list), mut end) = (wait_list(events), std::ptr::null_mut());
@@ -146,6 +133,63 @@ impl ClEngine {
     }
 }
 
+impl ClEngine {
+    /// Puts a kernel into a queue, behind some events.
+    ///
+    /// # Errors
+    ///
+    /// What the driver says, its compiler among it; `is_unsupported` where the device does not suit the kernels.
+    ///
+    /// # Safety
+    ///
+    /// The objects are null or of the context, and hold all that the job reaches, until the work is over; queue and events are the
+    /// context's, and alive.
+    #[expect(clippy::too_many_arguments, reason = "those of a launch")]
+    unsafe fn launch(
+        &self,
+        kernel: Kernel,
+        groups: u32,
+        objects: [cl_mem; 3],
+        job: &Job,
+        queue: cl_command_queue,
+        events: &[cl_event],
+    ) -> Result<ClEvent> {
+        let (context, driver) = (&self.context, self.context.driver());
+        driver.check_process()?;
+        let target =
+            Target { driver, place: context.place(), context: context.raw(), device: context.device() };
+        let mut compiled = context.programs().lock();
+        let raw = compiled.kernel(&target, kernel)?;
+        let pointers = objects
+            .iter()
+            .map(|object| (size_of::<cl_mem>(), (&raw const *object).cast::<std::ffi::c_void>()));
+        let job = (job.as_bytes().len(), job.as_bytes().as_ptr().cast::<std::ffi::c_void>());
+        for (number, (nbytes, value)) in (0..).zip(pointers.chain([job])) {
+            // SAFETY: a kernel that is alive, and a value of the size that its parameter has (Driver 1).
+            let status = unsafe { (driver.set_kernel_argument)(raw, number, nbytes, value) };
+            check(status, "clSetKernelArg").map_err(|error| error.within(context.place()))?;
+        }
+        let (global, local) = (groups as usize * Kernel::ITEMS, Kernel::ITEMS);
+        let ((count, list), mut end) = (wait_list(events), std::ptr::null_mut());
+        // SAFETY: the caller's word; the kernel has all its arguments (Driver 1).
+        let status = unsafe {
+            (driver.enqueue_kernel)(
+                queue,
+                raw,
+                1,
+                std::ptr::null(),
+                &raw const global,
+                &raw const local,
+                count,
+                list,
+                &raw mut end,
+            )
+        };
+        // SAFETY: the driver gave it.
+        unsafe { ClEvent::made(end, status, context, "clEnqueueNDRangeKernel") }
+    }
+}
+
 impl Engine for ClEngine {
     fn start(&self, hold: &Hold) -> Result<Start> {
         let Some(range) = self.range(hold)? else { return Ok(Start { offset: 0, address: 0 }) };
@@ -158,10 +202,8 @@ impl Engine for ClEngine {
         Ok(Start { offset: range.offset as i64, address })
     }
 
-    fn run(&self, work: Work) -> Result<()> {
-        self.context.now(|queue| self.put(&work, queue, &[]))?;
-        work.complete();
-        Ok(())
+    fn run(&self, work: &Work) -> Result<()> {
+        self.context.now(|queue| self.put(work, queue, &[]))
     }
 
     fn can_enqueue(&self, stream: &dyn Stream) -> bool {
@@ -172,11 +214,11 @@ impl Engine for ClEngine {
         let Some(queue) = ClStream::of(stream) else {
             return Err(Error::unsupported(format!("{stream:?} is not a queue of OpenCL")));
         };
-        let (held, work) = work.shared();
-        queue.put(held, move |raw, events| self.put(&work, raw, events))
+        queue.put(work, |work, raw, events| self.put(work, raw, events))
     }
 
-    fn reaches(&self, manager: &Arc<dyn MemoryManager>) -> bool {
-        Context::of(manager.clone()).is_some_and(|context| context.is(&self.context))
+    fn reaches(&self, memory: &dyn MemoryManager) -> bool {
+        let memory: &dyn std::any::Any = memory;
+        memory.downcast_ref::<Context>().is_some_and(|context| context.is(&self.context))
     }
 }

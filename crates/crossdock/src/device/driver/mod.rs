@@ -1,0 +1,18 @@
+//! What drivers are written with: the in-flight work of a queue, and what it holds until it is over.
+//!
+//! A driver does work by itself, after the call that asked for it, and signals its end by an event of its own. It releases nothing
+//! that the library holds. [`DriverQueue`] puts the two together: it keeps what the work needs ([`Held`]: a
+//! [`Transfer`](crate::device::Transfer), a [`Work`](crate::device::engine::Work), or one of them with a value beside), and returns
+//! an [`Event`](crate::device::Event) that has released it when it says that the work is over.
+//!
+//! Devices that do their work while the caller waits need none of this. Devices whose work is done by a thread of this process use
+//! [`Signal`](crate::device::Signal) as the driver's event.
+
+mod finisher;
+mod held;
+mod queue;
+#[cfg(all(test, not(loom)))]
+mod tests;
+
+pub use held::Held;
+pub use queue::DriverQueue;

@@ -1,0 +1,73 @@
+//! One thing that a device does.
+
+use crate::device::engine::{Job, Kernel};
+
+/// One thing that a device does, between the memory `from` and the memory `to` of a [`Work`](crate::device::engine::Work).
+///
+/// Offsets are in bytes from where the pointer to the memory points: they contain the [`Start::offset`] that the engine named.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Step {
+    /// A copy of `nbytes` bytes without gaps.
+    Bytes {
+        /// The offset in the source.
+        from: u64,
+        /// The offset in the destination.
+        to: u64,
+        /// The number of bytes, one at least.
+        nbytes: usize,
+    },
+    /// A copy of rows, each at least 4096 bytes long: what most copy engines do.
+    Rows(Rows),
+    /// A launch of a kernel.
+    Launch {
+        /// Which kernel.
+        kernel: Kernel,
+        /// The number of groups, of [`Kernel::ITEMS`] work-items each, along one axis.
+        groups: u32,
+        /// The kernel's fourth parameter.
+        job: Box<Job>,
+    },
+}
+
+/// A copy of rows of `nbytes` bytes without gaps, `rows` of them in each of `slices` slices. No two rows overlap.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rows {
+    /// The rows of the source.
+    pub from: Pitched,
+    /// The rows of the destination.
+    pub to: Pitched,
+    /// The bytes of one row.
+    pub nbytes: usize,
+    /// The number of rows in a slice.
+    pub rows: usize,
+    /// The number of slices.
+    pub slices: usize,
+}
+
+/// Where the rows of one memory lie, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pitched {
+    /// The offset of the first row.
+    pub offset: u64,
+    /// The distance from row to row: at least the length of a row, and less than 2^31.
+    pub row: usize,
+    /// The distance from slice to slice: a whole number of rows, at least as many as a slice has.
+    pub slice: usize,
+}
+
+/// Where a kernel finds the first byte of some memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Start {
+    /// Its distance in bytes from where the kernel's pointer points: 0 for devices with addresses, the offset within the object for
+    /// those whose kernels are given objects.
+    pub offset: i64,
+    /// An integer with the same alignment as its address: the address itself, where the device has one.
+    pub address: u64,
+}
+
+impl Start {
+    /// So many bytes farther on.
+    pub(crate) fn moved(self, by: isize) -> Self {
+        Self { offset: self.offset + by as i64, address: self.address.wrapping_add_signed(by as i64) }
+    }
+}

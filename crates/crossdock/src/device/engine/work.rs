@@ -1,0 +1,71 @@
+//! Steps, and the leases of the memory that they touch.
+
+use crate::device::engine::Step;
+use crate::device::{Hold, Orphans};
+use crate::memory::count_copied;
+
+/// Steps that are done one after the other, and the memory that they touch. The library alone makes it.
+///
+/// # Invariants
+///
+/// 1. If every [`Start`](crate::device::engine::Start) that the engine named is true, the steps touch bytes of the holds alone:
+///    they read `from`, write `to`, and lower the 32-bit word of `refused`.
+/// 2. The holds permit that: Pin or Read of `from`, Share or Write of the others.
+#[derive(Debug)]
+pub struct Work {
+    steps: Vec<Step>,
+    to: Hold,
+    from: Option<Hold>,
+    refused: Option<Hold>,
+    /// The number of bytes that count as copied.
+    nbytes: usize,
+}
+
+impl Work {
+    /// The caller ensures the invariants.
+    pub(crate) fn new(
+        steps: Vec<Step>,
+        to: Hold,
+        from: Option<Hold>,
+        refused: Option<Hold>,
+        nbytes: usize,
+    ) -> Self {
+        Self { steps, to, from, refused, nbytes }
+    }
+
+    /// What is done, in this order.
+    pub fn steps(&self) -> &[Step] {
+        &self.steps
+    }
+
+    /// The memory that is written: the kernels' first parameter.
+    pub fn to(&self) -> &Hold {
+        &self.to
+    }
+
+    /// The memory that is read: the kernels' second parameter. Work without a source reads nothing, and kernels are given `to` again.
+    pub fn from(&self) -> &Hold {
+        self.from.as_ref().unwrap_or(&self.to)
+    }
+
+    /// A word of 32 bits for the number of the first element that a checked cast refuses: the kernels' third parameter, or null
+    /// where nothing is checked.
+    pub fn refused(&self) -> Option<&Hold> {
+        self.refused.as_ref()
+    }
+
+    /// Reports that the steps are done: counts the bytes and releases the leases. If one of them was the last holder, the owner's
+    /// release runs here and may run foreign code: do not hold a lock.
+    pub fn complete(self) {
+        drop(self.give_back(true));
+    }
+
+    /// Releases the leases, and counts the copied bytes if the work is done. Dropping the result releases memory that has no holder
+    /// left.
+    pub(crate) fn give_back(self, is_done: bool) -> Orphans {
+        if is_done {
+            count_copied(self.nbytes);
+        }
+        [self.to.give_back(), self.from.and_then(Hold::give_back), self.refused.and_then(Hold::give_back)]
+    }
+}
