@@ -18,6 +18,7 @@ mod dtype;
 mod entry;
 mod errors;
 mod exchange;
+mod explain;
 mod flags;
 mod functions;
 mod html;
@@ -58,6 +59,8 @@ mod _crossdock {
     use super::arrow::ArrowColumn;
     #[pymodule_export]
     use super::device::devices;
+    #[pymodule_export]
+    use super::explain::{_consumers, _judge, _protocols};
     #[pymodule_export]
     use super::functions::{
         array, asarray, copied_bytes, empty, from_address, from_arrow, from_dlpack, full, open, to_arrow,

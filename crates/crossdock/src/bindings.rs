@@ -7,3 +7,10 @@
 //!
 //! A module here stands for the layer whose names it has. To add a name, make it `pub` where it is
 //! defined, inside a module that is not public itself, and re-export it here.
+
+/// What consumers make of an object that a binding describes.
+pub mod explain {
+    pub use crate::exchange::explain::{
+        Answer, ElementType, Outcome, Profile, Protocol, Subject, judge, profiles,
+    };
+}

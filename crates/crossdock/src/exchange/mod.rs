@@ -21,6 +21,7 @@
 //! Each protocol is a folder of its own and knows no other protocol.
 
 mod crates;
+pub(crate) mod explain;
 pub mod files;
 pub mod protocol;
 

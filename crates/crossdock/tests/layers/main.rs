@@ -35,6 +35,13 @@ const LAYERS: &[Layer] = &[
         "exchange",
         &["error", "memory", "pool", "buffer", "device", "element", "layout", "kernel", "array", "view"],
     ),
+    (
+        "bindings",
+        &[
+            "error", "memory", "pool", "buffer", "device", "ledger", "io", "element", "layout", "kernel",
+            "array", "view", "exchange",
+        ],
+    ),
 ];
 
 /// The sources of each crate, and its cycles of more than [`cycles::MOST`] files that are still

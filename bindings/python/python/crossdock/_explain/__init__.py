@@ -1,7 +1,7 @@
 """`crossdock.explain`: what an object offers, and what known consumers do with it.
 
-Probing (`subject.py`, and a file for each family of protocols) makes a description with nothing of the object in it; profiles are rules
-over that description.
+Probing (`subject.py`, and a file for each family of protocols) makes a description that keeps no part of the object. The library has the
+profiles of consumers, and compares the description with them.
 """
 
 import functools
@@ -9,11 +9,11 @@ import warnings
 
 from .._crossdock import asarray
 from .buffers import refusal
+from .consumers import IN_PLACE, PROFILES, REFUSES
+from .facts import judge
 from .offers import STREAM, Subject
-from .profiles import PROFILES
 from .result import Consumer, Explanation
 from .subject import agreement, subject
-from .verdicts import IN_PLACE, REFUSES
 
 __all__ = ["Consumer", "Explanation", "explain"]
 
@@ -47,10 +47,9 @@ def explain(obj: object, /, *, streams: bool | None = None) -> Explanation:
     """
     found = subject(obj, streams)
     consumers = [ours(obj, found)]
-    for profile in PROFILES:
-        outcome, reason = profile.judge(found)
+    for profile, (outcome, reason) in zip(PROFILES, judge(found)):
         version = installed(profile.library)
-        about = profile.library, profile.measured_on, version, profile.holds_for(version), profile.is_verified
+        about = profile.library, profile.measured_on, version, profile.holds_for(version), profile.is_tested
         consumers.append(Consumer(profile.name, outcome, reason, *about))
     return Explanation(found.type_name, list(found.offers.values()), agreement(found.offers), consumers)
 

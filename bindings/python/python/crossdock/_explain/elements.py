@@ -61,12 +61,6 @@ class Element:
         words = {"b": "bool", "O": "Python objects", "bit": "bits", "records": f"records of {self.itemsize} bytes"}
         return words.get(self.kind, self.kind)
 
-    @property
-    def is_number(self) -> bool:
-        """Of NumPy's numbers, truth values among them, but for those wider than C's double."""
-        sizes = {"b": (1,), "i": (1, 2, 4, 8), "u": (1, 2, 4, 8), "f": (2, 4, 8), "c": (8, 16)}
-        return self.itemsize in sizes.get(self.kind, ())
-
 
 def from_format(text: str | None, itemsize: int) -> Element:
     """Of a buffer. What is more than one element of a plain type is records, or the bytes that it has."""

@@ -2,9 +2,9 @@
 
 import textwrap
 
+from .consumers import is_measured
 from .offers import PROTOCOLS, Offer
 from .result import Consumer, Explanation
-from .verdicts import is_measured
 
 WIDTH = 100
 FIRST = 30

@@ -1,0 +1,32 @@
+"""The consumers that the library knows, and which of their versions are installed."""
+
+from typing import NamedTuple
+
+from .._crossdock import _consumers
+
+IN_PLACE, COPIES, REFUSES, MISREADS = "in place", "copies", "refuses", "misreads"
+
+
+class Profile(NamedTuple):
+    """A consumer: its name, the distribution, the version whose behaviour is known, and whether the tests compare it with that."""
+
+    name: str
+    library: str
+    measured_on: str
+    is_tested: bool
+
+    def holds_for(self, installed: str | None) -> bool:
+        """Whether the tests compare the profile with the installed version."""
+        return self.is_tested and is_measured(installed, self.measured_on)
+
+
+PROFILES = [Profile(*known) for known in _consumers()]
+
+
+def is_measured(installed: str | None, measured_on: str) -> bool:
+    """Whether a version is one of those measured (`2.4.6`, `3.11, 3.12 and 3.13`), ignoring its
+    local build tag."""
+    if installed is None:
+        return False
+    public = installed.partition("+")[0] + "."
+    return any(public.startswith(version + ".") for version in measured_on.replace(" and ", ", ").split(", "))

@@ -1,0 +1,88 @@
+"""The description of an object in the terms of the library's profiles, whose verdicts come from the library."""
+
+import struct
+
+from .._crossdock import _judge
+from .offers import Offer, Subject
+
+#: The numbers that the library takes. What exceeds them is no size of anything that exists.
+LEAST, MOST = -(2**63), 2**63 - 1
+
+
+def judge(subject: Subject) -> list[tuple[str, str]]:
+    """What each known consumer does with the object, as outcome and reason."""
+    answers = [facts(offer) for offer in subject.offers.values()]
+    return _judge(
+        answers,
+        subject.kind,
+        subject.is_sequence,
+        subject.item,
+        subject.is_registered,
+        sorted(subject.methods),
+    )
+
+
+def facts(offer: Offer) -> dict[str, object]:
+    """One offer, without what is only shown."""
+    extra = offer.extra
+    found: dict[str, object] = {
+        "protocol": offer.protocol,
+        "refusal": offer.refusal,
+        "address": None if offer.address is None else clamped(offer.address),
+        "shape": clamped_all(offer.shape),
+        "strides": clamped_all(offer.strides),
+        "readonly": offer.readonly,
+        "is_indirect": offer.is_indirect,
+        "device": offer.device[0] if abs(offer.device[0]) < 2**31 else -1,
+        "is_odd": bool(offer.notes),
+        "has_offset": bool(extra.get("byte_offset")),
+        "has_strides": not extra.get("no_strides"),
+    }
+    if offer.element is not None:
+        one = offer.element
+        found["element"] = one.kind, clamped(one.itemsize), one.swapped, one.name, one.unit
+    if "itemsize" in extra:
+        text = found["format"] = str(extra["format"])
+        found["item"] = extra["itemsize"]
+        found["struct_size"] = struct_size(text)
+        found["is_indexable"] = is_indexable(text)
+    if "nulls" in extra:
+        found["nulls"] = extra["nulls"]
+    for name, renamed in RENAMED.items():
+        if name in extra:
+            found[renamed] = extra[name]
+    return found
+
+
+#: What only some protocols say, and its name in the library.
+RENAMED = {
+    "simple": "simple", "any": "any_order", "version": "version", "lanes": "lanes", "deleter": "has_deleter",
+    "extensions": "extensions", "typestr": "typestr", "is_bytes": "is_bytes", "is_old": "is_old", "is_aligned": "is_aligned",
+}  # fmt: skip
+
+
+def clamped(number: int) -> int:
+    """The nearest number that the library takes."""
+    return max(LEAST, min(MOST, number))
+
+
+def clamped_all(numbers: tuple[int, ...] | None) -> list[int] | None:
+    """The same for each, if there are any."""
+    return None if numbers is None else [clamped(number) for number in numbers]
+
+
+def struct_size(text: str) -> int | None:
+    """The bytes that Python's module `struct` finds in a format; None where it cannot read it."""
+    try:
+        return struct.calcsize(text)
+    except struct.error:
+        return None
+
+
+def is_indexable(text: str) -> bool:
+    """Whether this Python's `memoryview` reads elements of the format."""
+    try:
+        memoryview(bytes(32)).cast(text)  # type: ignore[call-overload]
+        return True
+    except (ValueError, TypeError):
+        return False

@@ -1,0 +1,96 @@
+//! NumPy.
+
+use crate::exchange::explain::rule::Is::*;
+use crate::exchange::explain::rule::Outcome::*;
+use crate::exchange::explain::rule::Profile;
+use crate::exchange::explain::rule::Rule::{self, *};
+use crate::exchange::explain::subject::Protocol::*;
+
+pub(super) const PROFILES: &[Profile] = &[
+    Profile {
+        name: "numpy.asarray",
+        library: "numpy",
+        measured_on: "2.4.6",
+        is_tested: true,
+        rules: &[
+            If(&[Class(&["numpy.ndarray"])], InPlace, "it is one"),
+            If(&[Class(&["numpy.generic", "builtins.str"])], Copies, "a value becomes an array without axes"),
+            If(
+                &[Class(&["builtins.bytes"])],
+                Misreads,
+                "bytes become one string in an array without axes; np.frombuffer reads them",
+            ),
+            By(&[Buffer], BUFFER),
+            By(&[InterfaceStruct], INTERFACE),
+            By(&[Interface], &[When(&[Not(&Untyped)], INTERFACE)]),
+            Asks(&[Method], METHOD),
+            If(&[Sequence, ItemUnknown], Refuses, "reading its items fails"),
+            If(&[Sequence], Copies, "item by item"),
+            If(&[], Misreads, "it becomes one Python object in an array without axes"),
+        ],
+    },
+    Profile {
+        name: "numpy.from_dlpack",
+        library: "numpy",
+        measured_on: "2.4.6",
+        is_tested: true,
+        rules: &[
+            If(&[Not(&Has(Tensor))], Refuses, "it has no __dlpack__"),
+            If(&[Not(&HasMethod(&["__dlpack_device__"]))], Refuses, "it has no __dlpack_device__"),
+            By(&[Tensor], TENSOR),
+            If(&[Not(&RefusesVersions(Tensor))], Refuses, "the producer refuses DLPack"),
+            // A TypeError is the answer of producers that know no versions; NumPy asks again without one.
+            By(&[LegacyTensor], TENSOR),
+            If(&[], Refuses, "the producer refuses DLPack before 1.0"),
+        ],
+    },
+    Profile {
+        name: "numpy.frombuffer",
+        library: "numpy",
+        measured_on: "2.4.6",
+        is_tested: true,
+        rules: &[
+            If(&[NoBytes], Refuses, "{refusal of bytes}"),
+            If(
+                &[RefusedBy(Buffer), Class(&["crossdock.Array"])],
+                Refuses,
+                "NumPy's memoryview asks for a format: {refusal of PEP 3118}",
+            ),
+            Asks(&[Buffer], &[If(&[], InPlace, "one row, whose shape and type the caller names{; access}")]),
+            If(&[], Refuses, "it offers no PEP 3118"),
+        ],
+    },
+];
+
+const BUFFER: &[Rule] = &[
+    If(&[Indirect], Refuses, "suboffsets: NumPy follows no pointers"),
+    If(&[Not(&FormatForNumPy)], Refuses, "NumPy has no type for the format '{format}'"),
+    If(&[Odd, Kind(&["V"]), ClassBegins("_ctypes.")], InPlace, "by the ctypes class; the format is wrong"),
+    If(&[], InPlace, "{access, alignment}"),
+];
+
+const INTERFACE: &[Rule] = &[
+    If(&[Class(&["crossdock.Array"])], InPlace, "{access, alignment}"),
+    If(&[Bytes], Copies, "the interface makes bytes"),
+    If(&[Kind(&["V"])], Misreads, "the type is lost: elements become {itemsize} opaque bytes"),
+    If(&[], InPlace, "{access, alignment}"),
+];
+
+const METHOD: &[Rule] = &[
+    If(&[OnDevice], Refuses, "the memory is not accessible from the CPU, and __array__ does not copy it"),
+    If(&[NoAddress], Copies, "__array__ gives nothing without a copy"),
+    If(&[Old], Copies, "what __array__ makes may be a copy"),
+    If(&[Elsewhere], Copies, "__array__(copy=False) makes a copy all the same"),
+    If(&[], InPlace, "{access, alignment}"),
+];
+
+const TENSOR: &[Rule] = &[
+    If(&[Not(&Host)], Refuses, "the memory is not accessible from the CPU"),
+    If(&[Not(&Number)], Refuses, "no type for elements of {dtype}"),
+    If(
+        &[Not(&Versioned)],
+        InPlace,
+        "read-only: the struct from before 1.0 cannot say whether it may be written",
+    ),
+    If(&[], InPlace, "{access, alignment}"),
+];
