@@ -4,8 +4,9 @@
 #![no_main]
 
 use crossdock::DArray;
+use crossdock::bindings::files::Header;
 use crossdock::buffer::Buffer;
-use crossdock::exchange::files::npy::{self, Header};
+use crossdock::exchange::files::npy;
 use crossdock_fuzz::{bytes_of, onward};
 use libfuzzer_sys::fuzz_target;
 

@@ -15,14 +15,13 @@ const LIMIT: u64 = 1 << 16;
 
 fuzz_target!(|bytes: &[u8]| {
     let image = match decoded(bytes) {
-        Ok(Some(image)) => image,
-        Ok(None) => return,
+        Ok(image) => image,
         Err(error) => return assert!(error.is_malformed() || error.is_unsupported(), "{error:?}"),
     };
     assert!(image.nbytes() as u64 <= LIMIT && image.rank() == 3 && !image.is_empty());
     let mut file = Vec::new();
     png::write(&mut file, &image).expect("what was decoded can be encoded");
-    let again = decoded(&file).expect("what was written").expect("a PNG image");
+    let again = decoded(&file).expect("what was written");
     assert_eq!(again.shape(), image.shape());
     assert!(
         again
@@ -32,16 +31,11 @@ fuzz_target!(|bytes: &[u8]| {
     );
 });
 
-fn decoded(bytes: &[u8]) -> crossdock::Result<Option<DArray>> {
+fn decoded(bytes: &[u8]) -> crossdock::Result<DArray> {
     let buffer = Buffer::from_vec(bytes.to_vec()).expect("memory for a file");
-    let contents = OpenOptions::new().limit(LIMIT).read(buffer);
-    // Other formats have targets of their own.
-    if Format::of(&bytes[..bytes.len().min(12)]) != Some(Format::Png) {
-        return Ok(None);
-    }
-    let contents = contents?;
+    let contents = OpenOptions::new().format(Format::Png).limit(LIMIT).read(buffer)?;
     let [entry] = contents.entries() else { panic!("an image is one array") };
     let array = entry.open()?;
     assert_eq!((array.dtype(), array.shape()), (entry.dtype(), entry.shape()));
-    Ok(Some(array))
+    Ok(array)
 }

@@ -5,6 +5,7 @@
 
 use crossdock::buffer::Buffer;
 use crossdock::exchange::files::raw::{self, Description};
+use crossdock::exchange::files::{Format, SaveOptions};
 use crossdock::layout::Order;
 use libfuzzer_sys::fuzz_target;
 
@@ -37,10 +38,12 @@ fuzz_target!(|text: &str| {
     }
     for order in [Order::RowMajor, Order::ColumnMajor] {
         let mut file = Vec::new();
-        raw::write(&mut file, &array, order).expect("a vector takes everything");
+        let options = SaveOptions::new().format(Format::Raw).order(order);
+        options.write(&mut file, &[("", array.clone())]).expect("a vector takes everything");
         assert_eq!(file.len(), array.nbytes());
+        let described = Description::new(array.dtype().clone(), array.shape()).order(order);
         let file = Buffer::from_vec(file).expect("few bytes");
-        let again = raw::from_buffer(file, &Description::of(&array, order)).expect("what was written");
+        let again = raw::from_buffer(file, &described).expect("what was written");
         assert_eq!((again.dtype(), again.shape()), (array.dtype(), array.shape()));
         let copies = [&again, &array].map(|array| {
             let copy = array.to_order(Order::RowMajor).expect("few bytes");

@@ -4,7 +4,7 @@
 #![no_main]
 
 use crossdock::buffer::Buffer;
-use crossdock::exchange::files::safetensors;
+use crossdock::exchange::files::{Format, SaveOptions, safetensors};
 use crossdock_fuzz::{bytes_of, onward};
 use libfuzzer_sys::fuzz_target;
 
@@ -35,7 +35,11 @@ fuzz_target!(|bytes: &[u8]| {
     }
     assert!(covered <= bytes.len());
     let mut file = Vec::new();
-    safetensors::write(&mut file, &arrays, contents.metadata()).expect("what was read can be written");
+    let mut options = SaveOptions::new().format(Format::Safetensors);
+    for (key, text) in contents.metadata() {
+        options = options.metadata(key, text);
+    }
+    options.write(&mut file, &arrays).expect("what was read can be written");
     let again = safetensors::from_buffer(Buffer::from_vec(file).expect("few bytes"))
         .expect("what was written is read");
     assert_eq!(again.metadata(), contents.metadata());

@@ -6,7 +6,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use crossdock::DArray;
-use crossdock::exchange::files::raw::{self, Description};
+use crossdock::exchange::files::raw::Description;
 use crossdock::exchange::files::{Contents, Entry, Format, OpenOptions};
 
 use crate::failure::Failure;
@@ -152,7 +152,7 @@ impl Opened {
     /// Opens `FILE[:EXPR]`, of which nothing but the description says what is in it.
     pub(crate) fn open_raw(target: &OsStr, description: &Description) -> Result<Self, Failure> {
         let (path, expr) = split(target)?;
-        let whole = raw::open_with(&path, description, &OpenOptions::new().guarded(true))?;
+        let whole = OpenOptions::new().raw(description.clone()).guarded(true).open(&path)?;
         let view =
             whole.at(&expr).map_err(|error| Failure::new(format_args!("{}: {error}", path.display())))?;
         let opened = Self { path, name: String::new(), expr, decoded: None, view };

@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 
 use crossdock::device;
 use crossdock::element::DType;
-use crossdock::exchange::files::npy;
+use crossdock::exchange::files;
 use crossdock::layout::Order;
 use crossdock::{Array, DArray};
 use crossdock_testkit::{counterparts_are_required, missing};
@@ -50,7 +50,7 @@ impl Folder {
 
     fn save(&self, array: &DArray) -> PathBuf {
         let path = self.0.join("array.npy");
-        npy::save(&path, array).unwrap();
+        files::save(&path, array).unwrap();
         path
     }
 }

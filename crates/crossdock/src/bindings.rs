@@ -14,3 +14,9 @@ pub mod explain {
         Answer, ElementType, Outcome, Profile, Protocol, Subject, judge, profiles,
     };
 }
+
+/// A file that appears once it is complete, and the header of `.npy` files.
+pub mod files {
+    pub use crate::exchange::files::new_file::NewFile;
+    pub use crate::exchange::files::npy::header::Header;
+}

@@ -14,7 +14,7 @@ use crossdock::buffer::{Buffer, MutableBuffer};
 use crossdock::device::fenced::FencedDevice;
 use crossdock::device::{self, Device, Effect, Signal};
 use crossdock::element::{ByteOrder, DType, Element as _, FieldOf, Value};
-use crossdock::exchange::files::{npy, raw};
+use crossdock::exchange::files::{Format, SaveOptions, npy};
 use crossdock::exchange::protocol::{array_interface, arrow, dlpack, memory_view, pep3118, shm};
 use crossdock::layout::{FixedLayout, Layout, Order};
 use crossdock::ledger;
@@ -662,7 +662,12 @@ fn exporters_to_the_processor_name_the_place_and_nobody_looks() {
         refused(pep3118::Loan::new(view).map(|_| ()));
         refused(npy::write(&mut Vec::new(), view));
         for order in [Order::RowMajor, Order::ColumnMajor] {
-            refused(raw::write(&mut Vec::new(), view, order));
+            refused(
+                SaveOptions::new()
+                    .format(Format::Raw)
+                    .order(order)
+                    .write(&mut Vec::new(), &[("", view.clone())]),
+            );
         }
         for policy in [CopyPolicy::Never, CopyPolicy::IfNeeded, CopyPolicy::Always] {
             let options = arrow::ExportOptions::new().copy(policy);
@@ -677,19 +682,18 @@ fn exporters_to_the_processor_name_the_place_and_nobody_looks() {
         #[cfg(feature = "png")]
         refused(crossdock::exchange::files::png::write(&mut Vec::new(), &pixels));
         #[cfg(feature = "jpeg")]
-        refused(crossdock::exchange::files::jpeg::write(&mut Vec::new(), &pixels, 90));
+        refused(crossdock::exchange::files::jpeg::write(&mut Vec::new(), &pixels));
         drop(pixels);
         #[cfg(feature = "npz")]
         {
             use crossdock::exchange::files::npz;
             let arrays = [("x", view.clone())];
-            refused(npz::write(std::io::Cursor::new(Vec::new()), &arrays, npz::Compression::default()));
+            refused(npz::write(std::io::Cursor::new(Vec::new()), &arrays));
         }
         #[cfg(feature = "safetensors")]
         {
             use crossdock::exchange::files::safetensors;
-            let (arrays, metadata) = ([("x", view.clone())], <[(&str, &str); 0]>::default());
-            refused(safetensors::write(&mut Vec::new(), &arrays, &metadata));
+            refused(safetensors::write(&mut Vec::new(), &[("x", view.clone())]));
         }
     }
     // What only says where the memory is looks at nothing.

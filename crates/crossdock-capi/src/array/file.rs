@@ -2,7 +2,7 @@
 
 use std::ffi::c_char;
 
-use crossdock::exchange::files::npy;
+use crossdock::exchange::files::{Format, SaveOptions};
 
 use crate::array::{XdArray, array_of, hand_over_array};
 use crate::foreign::text;
@@ -34,7 +34,7 @@ pub unsafe extern "C" fn xd_array_save_npy(
     fallible(error, || {
         let array = array_of(array, "array")?;
         // SAFETY: the caller's word.
-        npy::save(unsafe { text(path, "path") }?, array)?;
+        SaveOptions::new().format(Format::Npy).save(unsafe { text(path, "path") }?, array)?;
         Ok(true)
     })
 }

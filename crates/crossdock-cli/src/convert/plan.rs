@@ -2,9 +2,8 @@
 
 use std::path::Path;
 
-use crossdock::exchange::files::npz::Compression;
 use crossdock::exchange::files::raw::Description;
-use crossdock::exchange::files::{Format, OpenOptions, jpeg};
+use crossdock::exchange::files::{Format, OpenOptions, SaveOptions};
 use crossdock::layout::Order;
 use crossdock::{Casting, DArray};
 
@@ -22,8 +21,8 @@ pub(super) struct Plan {
     /// The texts of a `.safetensors` file, which go into another one.
     metadata: Vec<(String, String)>,
     order: Order,
-    pub(super) compression: Compression,
-    pub(super) quality: u8,
+    deflate: bool,
+    quality: Option<u8>,
 }
 
 impl Plan {
@@ -46,8 +45,8 @@ impl Plan {
             opened,
             metadata,
             order: args.order.map_or(Order::RowMajor, Order::from),
-            compression: if args.deflate { Compression::Deflated } else { Compression::Stored },
-            quality: args.quality.unwrap_or(jpeg::QUALITY),
+            deflate: args.deflate,
+            quality: args.quality,
         };
         for opened in &plan.opened {
             let array = convert(opened, args, plan.order).map_err(|error| {
@@ -60,20 +59,25 @@ impl Plan {
         Ok(plan)
     }
 
-    pub(super) fn format(&self) -> Format {
-        self.format
-    }
-
     pub(super) fn arrays(&self) -> &[(String, DArray)] {
         &self.arrays
     }
 
-    pub(super) fn metadata(&self) -> &[(String, String)] {
-        &self.metadata
-    }
-
-    pub(super) fn order(&self) -> Order {
-        self.order
+    /// The format, with those of its options that were given. (Which go together was checked with the arguments.)
+    pub(super) fn options(&self) -> SaveOptions {
+        let mut options = SaveOptions::new().format(self.format).deflated(self.deflate);
+        if self.format == Format::Raw {
+            options = options.order(self.order);
+        }
+        if let Some(quality) = self.quality {
+            options = options.quality(quality);
+        }
+        if self.format == Format::Safetensors {
+            for (key, text) in &self.metadata {
+                options = options.metadata(key, text);
+            }
+        }
+        options
     }
 
     /// Of all elements.
@@ -83,13 +87,13 @@ impl Plan {
 
     /// Whether the file is smaller than the elements.
     pub(super) fn shrinks(&self) -> bool {
-        self.compression == Compression::Deflated || matches!(self.format, Format::Png | Format::Jpeg)
+        self.deflate || matches!(self.format, Format::Png | Format::Jpeg)
     }
 
     /// What has to be said to open a raw file again.
     pub(super) fn description(&self) -> Option<Description> {
         let (_, array) = self.arrays.first().filter(|_| self.format == Format::Raw)?;
-        Some(Description::of(array, self.order))
+        Some(Description::new(array.dtype().clone(), array.shape()).order(self.order))
     }
 
     /// The source files.

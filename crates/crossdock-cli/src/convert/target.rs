@@ -1,12 +1,12 @@
 //! The file or pipe that is written.
 
 use std::fs::{File, Metadata};
-use std::io::{BufWriter, ErrorKind, IsTerminal, Write};
+use std::io::{ErrorKind, IsTerminal, Write};
 use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use crossdock::exchange::files::{Format, NewFile, jpeg, npy, npz, png, raw, safetensors};
+use crossdock::bindings::files::NewFile;
 use indicatif::ProgressBar;
 
 use crate::convert::cleanup;
@@ -67,7 +67,7 @@ impl<'a> Target<'a> {
     pub(super) fn write(mut self, plan: &Plan, bar: &ProgressBar) -> Result<u64> {
         let is_stdout = self.is_stdout();
         let mut counted = Counted { file: &mut self.file, bar, nbytes: 0, has_no_reader: false };
-        let written = encode(plan, BufWriter::with_capacity(64 << 10, &mut counted));
+        let written = plan.options().write(&mut counted, plan.arrays());
         let Counted { nbytes, has_no_reader, .. } = counted;
         // If the source shrank, that is the cause of any other error.
         plan.check()?;
@@ -92,20 +92,6 @@ fn named(path: &Path, error: &crossdock::Error) -> Failure {
 
 fn same(a: &Metadata, b: &Metadata) -> bool {
     (a.dev(), a.ino()) == (b.dev(), b.ino())
-}
-
-fn encode(plan: &Plan, writer: impl Write) -> crossdock::Result<()> {
-    let all = plan.arrays();
-    match (plan.format(), all) {
-        (Format::Npz, _) => npz::write(writer, all, plan.compression),
-        (Format::Safetensors, _) => safetensors::write(writer, all, plan.metadata()),
-        (Format::Npy, [(_, array)]) => npy::write(writer, array),
-        (Format::Png, [(_, array)]) => png::write(writer, array),
-        (Format::Jpeg, [(_, array)]) => jpeg::write(writer, array, plan.quality),
-        (Format::Raw, [(_, array)]) => raw::write(writer, array, plan.order()),
-        // The plan has one array for each format but those two.
-        (format, _) => Err(crossdock::Error::unsupported(format!("{} arrays in a {format} file", all.len()))),
-    }
 }
 
 /// Counts the bytes written, and moves the progress bar.

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crossdock::DArray;
-use crossdock::exchange::files::{self, Format, npz, safetensors};
+use crossdock::exchange::files::{self, Format, SaveOptions};
 use serde_json::{Value, json};
 
 use crate::common::{Folder, answer, crossdock, data, npy, python, refusal, run, stderr, stdout, target};
@@ -33,7 +33,7 @@ fn listed(folder: &Path) -> Vec<String> {
 fn two_arrays(folder: &Folder) -> PathBuf {
     let path = folder.path("two.npz");
     let [a, b] = ["rocket.npy", "elevation.npy"].map(|name| crossdock::open(data(name)).unwrap());
-    npz::save(&path, &[("photo", a), ("height:m", b)], npz::Compression::Stored).unwrap();
+    SaveOptions::new().save_all(&path, &[("photo", a), ("height:m", b)]).unwrap();
     path
 }
 
@@ -61,7 +61,7 @@ fn every_format_becomes_every_other() {
             let contents = files::open_all(&out).unwrap();
             assert_eq!(Some(contents.format()), Format::named(&out));
             assert!(["", "small", "photo"].contains(&contents.single().unwrap().name()), "{contents:?}");
-            assert_eq!(bytes(&contents.into_array().unwrap()), wanted, "{from} to {to}");
+            assert_eq!(bytes(&contents.single().unwrap().open().unwrap()), wanted, "{from} to {to}");
         }
     }
     let raw = folder.path("photo.raw");
@@ -139,11 +139,11 @@ fn several_arrays_go_together_or_one_by_one() {
     let out = folder.path("two.safetensors");
     let told = convert(&[text(&two), text(&out)]);
     assert!(told.contains(": 2 arrays, "), "{told}");
-    let contents = safetensors::open(&out).unwrap();
+    let contents = files::open_all(&out).unwrap();
     assert_eq!(contents.names().collect::<Vec<_>>(), ["photo", "height:m"]);
     let back = folder.path("back.npz");
     convert(&[text(&out), text(&back), "--deflate"]);
-    let contents = npz::open(&back).unwrap();
+    let contents = files::open_all(&back).unwrap();
     assert!(contents.entries().iter().all(|entry| entry.copied_because() == Some("deflated")));
     let heights = bytes(&crossdock::open(data("elevation.npy")).unwrap());
     assert_eq!(bytes(&contents.get("height:m").unwrap().open().unwrap()), heights);
@@ -159,10 +159,12 @@ fn several_arrays_go_together_or_one_by_one() {
 
     // Texts go along.
     let source = folder.path("texts.safetensors");
-    safetensors::save(&source, &[("a", crossdock::open(data("elevation.npy")).unwrap())], &[("k", "v")])
+    SaveOptions::new()
+        .metadata("k", "v")
+        .save_all(&source, &[("a", crossdock::open(data("elevation.npy")).unwrap())])
         .unwrap();
     convert(&[text(&source), text(&folder.path("copy.safetensors"))]);
-    let copy = safetensors::open(folder.path("copy.safetensors")).unwrap();
+    let copy = files::open_all(folder.path("copy.safetensors")).unwrap();
     assert_eq!(copy.metadata(), [("k".to_owned(), "v".to_owned())]);
 }
 
@@ -212,7 +214,7 @@ fn arguments_that_do_not_go_together_are_told() {
     }
     assert!(listed(&folder.path("")).is_empty());
     convert(&[text(&photo), text(&folder.path("a")), "--to", "npz"]);
-    assert!(npz::open(folder.path("a")).is_ok());
+    assert!(files::open_all(folder.path("a")).is_ok());
 }
 
 #[test]
@@ -242,7 +244,7 @@ fn several_arrays_are_listed() {
 
     let names = folder.path("names.npz");
     let odd = crossdock::open(data("elevation.npy")).unwrap();
-    npz::save(&names, &[("a\u{1b}[31m", odd.clone()), ("b", odd)], npz::Compression::Deflated).unwrap();
+    SaveOptions::new().deflated(true).save_all(&names, &[("a\u{1b}[31m", odd.clone()), ("b", odd)]).unwrap();
     let told = answer(&run(["inspect", text(&names)]));
     assert!(told.contains("a\\x1b[31m") && told.contains("deflated") && !told.contains('\u{1b}'), "{told}");
     let said = refusal(&run(["lend", text(&names), "--", "true"]), 1);
@@ -299,9 +301,9 @@ fn a_picture_is_letters_in_a_pipe_and_colours_where_they_are_asked_for() {
 fn damaged(folder: &Folder) -> PathBuf {
     let path = folder.path("damaged.npz");
     let [a, b] = ["rocket.npy", "elevation.npy"].map(|name| crossdock::open(data(name)).unwrap());
-    npz::save(&path, &[("a", a), ("b", b)], npz::Compression::Stored).unwrap();
+    SaveOptions::new().save_all(&path, &[("a", a), ("b", b)]).unwrap();
     let offset = {
-        let contents = npz::open(&path).unwrap();
+        let contents = files::open_all(&path).unwrap();
         let (buffer, within) = contents.get("b").unwrap().open().unwrap().buffer().unwrap();
         buffer.descriptor().unwrap().1 as usize + within
     };
@@ -322,7 +324,7 @@ fn a_damaged_array_gets_no_new_checksum() {
         assert!(!out.exists());
     }
     convert(&[&target(&path, "a"), text(&out)]);
-    npz::open(&out).unwrap().get("a").unwrap().verify().unwrap();
+    files::open_all(&out).unwrap().get("a").unwrap().verify().unwrap();
 
     let said = refusal(&run(["inspect", &target(&path, "b")]), 1);
     assert!(said.contains("array \"b\": damaged: the checksum"), "{said}");
@@ -379,8 +381,8 @@ fn what_the_new_file_does_not_hold_is_told() {
     let folder = Folder::new("convert-losses");
     let array = crossdock::open(data("elevation.npy")).unwrap();
     let tensors = folder.path("a.safetensors");
-    let texts = [("format", "pt"), ("author", "x")];
-    safetensors::save(&tensors, &[("a", array.clone())], &texts).unwrap();
+    let options = SaveOptions::new().metadata("format", "pt").metadata("author", "x");
+    options.save_all(&tensors, &[("a", array.clone())]).unwrap();
     let (npz, npy) = (folder.path("out.npz"), folder.path("out.npy"));
     let left = format!("crossdock: left out of {}: ", text(&tensors));
     let said = noted(&[text(&tensors), text(&npz)]);

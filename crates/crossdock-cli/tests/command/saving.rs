@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crossdock::exchange::files::npz;
+use crossdock::exchange::files::SaveOptions;
 use crossdock::layout::Order;
 use crossdock::{Array, DArray};
 use rustix::process::{Pid, Signal, kill_process};
@@ -202,7 +202,8 @@ fn an_archive_with_objects_is_of_use_without_them() {
     let folder = Folder::new("saving-objects");
     let path = folder.path("mixed.npz");
     let array = |len: usize| DArray::from(Array::from_vec(vec![1u8; len], [len]).unwrap());
-    npz::save(&path, &[("good", array(3)), ("bad", array(4)), ("other", array(5))], npz::Compression::Stored)
+    SaveOptions::new()
+        .save_all(&path, &[("good", array(3)), ("bad", array(4)), ("other", array(5))])
         .unwrap();
     // One file's header says that it contains objects.
     let mut bytes = std::fs::read(&path).unwrap();
@@ -257,7 +258,7 @@ fn a_signal_ends_it_wherever_it_is_and_nothing_is_left() {
     // Large once it is inflated.
     let deflated = folder.path("deflated.npz");
     let zeros = DArray::zeros("u1".parse().unwrap(), &[64 << 20], Order::RowMajor).unwrap();
-    npz::save(&deflated, &[("zeros", zeros)], npz::Compression::Deflated).unwrap();
+    SaveOptions::new().deflated(true).save_all(&deflated, &[("zeros", zeros)]).unwrap();
     let out = folder.path("out.npz");
     let before = listed(&folder);
     for (arguments, file) in [

@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::process::{Command, Stdio};
 
-use crossdock::exchange::files::{npz, safetensors};
+use crossdock::exchange::files::SaveOptions;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
 use crate::common::{Folder, crossdock, data, run, stdout};
@@ -85,10 +85,10 @@ fn files(folder: &Folder) -> Vec<String> {
     let array = crossdock::open(data("elevation.npy")).unwrap();
     let (archive, one) = (folder.path("archive.npz"), folder.path("one.npz"));
     let named = |end: &str| (format!("{HOSTILE}{end}"), array.clone());
-    npz::save(&archive, &[named(""), named("2")], npz::Compression::Deflated).unwrap();
-    npz::save(&one, &[named("")], npz::Compression::Stored).unwrap();
+    SaveOptions::new().deflated(true).save_all(&archive, &[named(""), named("2")]).unwrap();
+    SaveOptions::new().save_all(&one, &[named("")]).unwrap();
     let tensors = folder.path("tensors.safetensors");
-    safetensors::save(&tensors, &[named(""), named("2")], &[(HOSTILE, HOSTILE)]).unwrap();
+    SaveOptions::new().metadata(HOSTILE, HOSTILE).save_all(&tensors, &[named(""), named("2")]).unwrap();
     let name = HOSTILE.replace('/', "");
     let odd = folder.file(&name, std::fs::read(data("elevation.npy")).unwrap());
     [records, archive, one, tensors, odd].map(|path| path.to_str().unwrap().to_owned()).into()

@@ -2,7 +2,7 @@
 
 use crossdock::buffer::Buffer;
 use crossdock::element::{DType, Field, Value};
-use crossdock::exchange::files::{npy, raw};
+use crossdock::exchange::files::{Format, SaveOptions, npy};
 use crossdock::layout::Order;
 use crossdock::view::Request;
 use crossdock::{Array, Casting, DArray};
@@ -145,7 +145,7 @@ fn a_file_of_128_bytes_brings_them_and_every_writer_takes_them() {
         npy::write(&mut written, &grid).unwrap();
         assert_eq!(npy::from_buffer(Buffer::from_vec(written).unwrap()).unwrap().shape(), [2, MANY / 4]);
         let mut written = Vec::new();
-        raw::write(&mut written, &grid, order).unwrap();
+        SaveOptions::new().format(Format::Raw).order(order).write(&mut written, &[("", grid)]).unwrap();
         assert!(written.is_empty());
     }
 }

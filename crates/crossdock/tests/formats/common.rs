@@ -50,7 +50,6 @@ pub(crate) fn pattern(dtype: &str, shape: &[usize], order: Order) -> DArray {
 }
 
 /// 0, 1, 2, …
-#[cfg(any(feature = "npz", feature = "safetensors", feature = "png", feature = "jpeg"))]
 pub(crate) fn ramp<const D: usize>(shape: [usize; D]) -> DArray {
     let len = shape.iter().product();
     DArray::from_vec((0..len).map(|n| n as u8).collect(), &shape).unwrap()

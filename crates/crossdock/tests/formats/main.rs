@@ -2,6 +2,7 @@
 //! error. Formats behind features are tested where these are on.
 
 mod common;
+mod doors;
 #[cfg(any(feature = "png", feature = "jpeg"))]
 mod images;
 mod new_file;

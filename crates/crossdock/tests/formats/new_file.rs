@@ -8,8 +8,8 @@ use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::process::Command;
 
-use crossdock::exchange::files::{NewFile, npy, raw};
-use crossdock::layout::Order;
+use crossdock::bindings::files::NewFile;
+use crossdock::exchange::files::{self, Format, SaveOptions};
 use crossdock::{Array, DArray};
 
 use crate::common::{Folder, assert_says};
@@ -37,33 +37,23 @@ fn array() -> DArray {
     Array::from_vec(vec![1u8, 2, 3], [3]).unwrap().into()
 }
 
-type Saver = (&'static str, fn(&Path) -> crossdock::Result<()>);
-
-/// Every function that writes a file.
-fn savers() -> Vec<Saver> {
-    #[cfg_attr(
-        not(any(feature = "npz", feature = "safetensors", feature = "png", feature = "jpeg")),
-        expect(unused_mut, reason = "the other formats are behind features")
-    )]
-    let mut savers: Vec<Saver> = vec![
-        ("npy", |path| npy::save(path, &array())),
-        ("raw", |path| raw::save(path, &array(), Order::RowMajor)),
-    ];
-    #[cfg(feature = "npz")]
-    savers.push(("npz", |path| {
-        use crossdock::exchange::files::npz;
-        npz::save(path, &[("a", array())], npz::Compression::Stored)
-    }));
-    #[cfg(feature = "safetensors")]
-    savers.push(("safetensors", |path| {
-        crossdock::exchange::files::safetensors::save(path, &[("a", array())], &[("k", "v")])
-    }));
-    #[cfg(feature = "png")]
-    savers.push(("png", |path| crossdock::exchange::files::png::save(path, &array().reshape(&[3, 1])?)));
-    #[cfg(feature = "jpeg")]
-    savers
-        .push(("jpeg", |path| crossdock::exchange::files::jpeg::save(path, &array().reshape(&[3, 1])?, 90)));
-    savers
+/// What is saved in each format that this build writes.
+fn saved() -> Vec<(Format, DArray)> {
+    let image = || array().reshape(&[3, 1]).unwrap();
+    let mut saved = vec![(Format::Npy, array()), (Format::Raw, array())];
+    if cfg!(feature = "npz") {
+        saved.push((Format::Npz, array()));
+    }
+    if cfg!(feature = "safetensors") {
+        saved.push((Format::Safetensors, array()));
+    }
+    if cfg!(feature = "png") {
+        saved.push((Format::Png, image()));
+    }
+    if cfg!(feature = "jpeg") {
+        saved.push((Format::Jpeg, image()));
+    }
+    saved
 }
 
 #[test]
@@ -147,8 +137,9 @@ fn folders_and_sockets_are_refused() {
     for name in ["", "here", "..", "socket"] {
         assert!(NewFile::create(folder.path(name)).unwrap_err().is_unsupported(), "{name}");
     }
-    for (name, save) in savers() {
-        assert!(save(&folder.0).unwrap_err().is_unsupported(), "{name}");
+    for (format, array) in saved() {
+        let refused = SaveOptions::new().format(format).save(&folder.0, &array);
+        assert!(refused.unwrap_err().is_unsupported(), "{format}");
     }
     assert_eq!(names(&folder), ["here", "socket"]);
 }
@@ -156,7 +147,10 @@ fn folders_and_sockets_are_refused() {
 #[test]
 fn devices_and_pipes_are_written_through_by_every_writer() {
     let folder = Folder::new("new-file-through");
-    for (name, save) in savers() {
+    for (format, array) in saved() {
+        let name = format.ending();
+        // The same name for an array in an archive, whatever the file is called.
+        let save = |path: &Path| SaveOptions::new().format(format).save_all(path, &[("a", array.clone())]);
         let (plain, pipe) = (folder.path(name), folder.path(&format!("{name}.pipe")));
         save(&plain).unwrap();
         let wanted = std::fs::read(&plain).unwrap();
@@ -192,7 +186,7 @@ fn a_descriptor_is_written_from_where_it_stands() {
     log.write_all(b"after").unwrap();
     assert_eq!(text(folder.path("log")), "before between between after");
     let (mut reader, writer) = std::io::pipe().unwrap();
-    npy::save(format!("/dev/fd/{}", writer.as_raw_fd()), &array()).unwrap();
+    SaveOptions::new().format(Format::Npy).save(format!("/dev/fd/{}", writer.as_raw_fd()), &array()).unwrap();
     drop(writer);
     let mut bytes = Vec::new();
     reader.read_to_end(&mut bytes).unwrap();
@@ -202,21 +196,21 @@ fn a_descriptor_is_written_from_where_it_stands() {
 #[test]
 fn what_is_replaced_keeps_its_mode_and_what_is_new_has_that_of_the_umask() {
     let folder = Folder::new("new-file-mode");
-    for (name, save) in savers() {
-        let path = folder.path(name);
-        save(&path).unwrap();
+    for (format, array) in saved() {
+        let path = folder.path(&format!("a.{}", format.ending()));
+        files::save(&path, &array).unwrap();
         // Like any other new file of this process.
         std::fs::write(folder.path("plain"), "").unwrap();
         let usual = std::fs::metadata(folder.path("plain")).unwrap().mode();
-        assert_eq!(std::fs::metadata(&path).unwrap().mode(), usual, "{name}");
+        assert_eq!(std::fs::metadata(&path).unwrap().mode(), usual, "{format}");
         for mode in [0o600, 0o640, 0o777] {
             std::fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
             let before = std::fs::metadata(&path).unwrap();
-            save(&path).unwrap();
+            files::save(&path, &array).unwrap();
             let after = std::fs::metadata(&path).unwrap();
-            assert_eq!(after.mode() & 0o7777, mode, "{name}");
+            assert_eq!(after.mode() & 0o7777, mode, "{format}");
             assert_eq!((after.uid(), after.gid()), (before.uid(), before.gid()));
-            assert_ne!(after.ino(), before.ino(), "{name}: written in place");
+            assert_ne!(after.ino(), before.ino(), "{format}: written in place");
         }
     }
 }
@@ -259,15 +253,15 @@ fn what_users_noted_of_a_file_stays() {
 fn a_hard_link_is_cut_and_a_map_of_the_old_file_keeps_its_bytes() {
     let folder = Folder::new("new-file-hard");
     let (a, b) = (folder.path("a.npy"), folder.path("b.npy"));
-    npy::save(&a, &array()).unwrap();
+    files::save(&a, &array()).unwrap();
     std::fs::hard_link(&a, &b).unwrap();
     symlink("b.npy", folder.path("c.npy")).unwrap();
-    let old = npy::open(&a).unwrap();
-    npy::save(folder.path("c.npy"), &old.reverse(0).unwrap()).unwrap();
-    assert_eq!(npy::open(&b).unwrap().get(&[0]).unwrap().as_i64(), Some(3));
-    npy::save(&a, &old.reverse(0).unwrap()).unwrap();
+    let old = files::open(&a).unwrap();
+    files::save(folder.path("c.npy"), &old.reverse(0).unwrap()).unwrap();
+    assert_eq!(files::open(&b).unwrap().get(&[0]).unwrap().as_i64(), Some(3));
+    files::save(&a, &old.reverse(0).unwrap()).unwrap();
     assert_eq!(old.get(&[0]).unwrap().as_i64(), Some(1));
-    assert_eq!(npy::open(&a).unwrap().get(&[0]).unwrap().as_i64(), Some(3));
+    assert_eq!(files::open(&a).unwrap().get(&[0]).unwrap().as_i64(), Some(3));
 }
 
 #[test]
@@ -290,11 +284,11 @@ fn two_that_save_one_name_at_once_leave_one_whole_file() {
             let path = &path;
             scope.spawn(move || {
                 let array = Array::from_vec(vec![byte; 10_000], [10_000]).unwrap().into();
-                (0..25).for_each(|_| npy::save(path, &array).unwrap());
+                (0..25).for_each(|_| files::save(path, &array).unwrap());
             });
         }
     });
-    let array = npy::open(&path).unwrap();
+    let array = files::open(&path).unwrap();
     let first = array.get(&[0]).unwrap();
     assert!((0..10_000).all(|at| array.get(&[at]).unwrap() == first));
     assert_eq!(names(&folder), ["a.npy"]);

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crossdock::buffer::Buffer;
 use crossdock::element::{ByteOrder, DType, Field, ScalarKind, TimeUnit, Value};
-use crossdock::exchange::files::{OpenOptions, npy};
+use crossdock::exchange::files::{self, OpenOptions, npy};
 use crossdock::layout::{AxisSlice, Layout, Order};
 use crossdock::{Array, DArray};
 use crossdock_testkit::seed;
@@ -154,12 +154,12 @@ fn memory_that_others_may_write_is_written_too() {
     let path = directory.0.join("a.npy");
     let mut rng = Rng::with_seed(seed());
     for order in [Order::RowMajor, Order::ColumnMajor] {
-        npy::save(&path, &random(&mut rng, &DType::F32, &[500, 999], order)).unwrap();
-        let mapped = npy::open(&path).unwrap();
+        files::save(&path, &random(&mut rng, &DType::F32, &[500, 999], order)).unwrap();
+        let mapped = files::open(&path).unwrap();
         comes_back(&mapped);
         // Even to the file that it is mapped from: the map keeps what it had.
-        npy::save(&path, &mapped.reverse(0).unwrap()).unwrap();
-        assert_eq!(bytes_of(&npy::open(&path).unwrap()), bytes_of(&mapped.reverse(0).unwrap()),);
+        files::save(&path, &mapped.reverse(0).unwrap()).unwrap();
+        assert_eq!(bytes_of(&files::open(&path).unwrap()), bytes_of(&mapped.reverse(0).unwrap()),);
     }
 }
 
@@ -177,11 +177,11 @@ fn elements_that_are_sub_arrays_are_written_as_more_axes() {
 fn a_writable_array_writes_the_file_and_another_does_not() {
     let directory = Directory::new("writable");
     let path = directory.0.join("a.npy");
-    npy::save(&path, &Array::from_vec(vec![1u32, 2, 3], [3]).unwrap().into()).unwrap();
-    let error = npy::open(&path).unwrap().set(&[1], &Value::from(7u32)).unwrap_err();
+    files::save(&path, &Array::from_vec(vec![1u32, 2, 3], [3]).unwrap().into()).unwrap();
+    let error = files::open(&path).unwrap().set(&[1], &Value::from(7u32)).unwrap_err();
     assert!(error.is_read_only(), "{error:?}");
-    npy::open_with(&path, &OpenOptions::new().writable(true)).unwrap().set(&[1], &Value::from(7u32)).unwrap();
-    assert_eq!(npy::open(&path).unwrap().get(&[1]).unwrap().as_i64(), Some(7));
+    OpenOptions::new().writable(true).open(&path).unwrap().set(&[1], &Value::from(7u32)).unwrap();
+    assert_eq!(files::open(&path).unwrap().get(&[1]).unwrap().as_i64(), Some(7));
     assert_eq!(std::fs::read(&path).unwrap().len(), 128 + 12);
 }
 
@@ -217,9 +217,9 @@ fn a_save_that_fails_leaves_what_was_there_and_nothing_else() {
     let directory = Directory::new("fails");
     let path = directory.0.join("a.npy");
     let small: DArray = Array::from_vec(vec![1u8], [1]).unwrap().into();
-    npy::save(&path, &small).unwrap();
+    files::save(&path, &small).unwrap();
     let unspeakable = DArray::zeros(DType::BF16, &[4], Order::RowMajor).unwrap();
-    let error = npy::save(&path, &unspeakable).unwrap_err();
+    let error = files::save(&path, &unspeakable).unwrap_err();
     assert!(error.is_unsupported() && error.to_string().contains("bfloat16"), "{error}");
     assert!(error.to_string().starts_with(&format!("{}: ", path.display())), "{error}");
 
@@ -227,23 +227,23 @@ fn a_save_that_fails_leaves_what_was_there_and_nothing_else() {
     let writing = buffer.write().unwrap();
     let layout = Layout::contiguous(&[8], 1, Order::RowMajor).unwrap();
     let taken = DArray::from_buffer(buffer.clone(), DType::U8, layout, 0).unwrap();
-    let error = npy::save(&path, &taken).unwrap_err();
+    let error = files::save(&path, &taken).unwrap_err();
     assert!(error.is_conflict() && error.to_string().contains("Write"), "{error}");
     drop(writing);
 
-    assert_eq!(npy::open(&path).unwrap().get(&[0]).unwrap().as_i64(), Some(1));
+    assert_eq!(files::open(&path).unwrap().get(&[0]).unwrap().as_i64(), Some(1));
     assert_eq!(directory.files(), [path]);
     let nowhere = Path::new("/nonexistent/directory/a.npy");
-    assert!(npy::save(nowhere, &small).unwrap_err().is_io());
+    assert!(files::save(nowhere, &small).unwrap_err().is_io());
 }
 
 #[test]
 fn saving_through_a_link_keeps_the_link() {
     let directory = Directory::new("link");
     let (path, link) = (directory.0.join("a.npy"), directory.0.join("link.npy"));
-    npy::save(&path, &Array::from_vec(vec![1u8], [1]).unwrap().into()).unwrap();
+    files::save(&path, &Array::from_vec(vec![1u8], [1]).unwrap().into()).unwrap();
     std::os::unix::fs::symlink(&path, &link).unwrap();
-    npy::save(&link, &Array::from_vec(vec![2u8], [1]).unwrap().into()).unwrap();
+    files::save(&link, &Array::from_vec(vec![2u8], [1]).unwrap().into()).unwrap();
     assert!(link.symlink_metadata().unwrap().is_symlink());
-    assert_eq!(npy::open(&path).unwrap().get(&[0]).unwrap().as_i64(), Some(2));
+    assert_eq!(files::open(&path).unwrap().get(&[0]).unwrap().as_i64(), Some(2));
 }

@@ -6,8 +6,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use crossdock::exchange::files::npz::Compression;
-use crossdock::exchange::files::{self, jpeg, npy, npz, png, safetensors};
+use crossdock::exchange::files::{self, SaveOptions};
 use crossdock::memory::copied_bytes_here;
 use crossdock_testkit::python;
 
@@ -42,7 +41,7 @@ fn what_python_writes_is_opened_and_what_is_written_here_python_reads() {
         for entry in contents.entries() {
             let in_place = entry.copied_because().is_none();
             assert_eq!(in_place, name == "stored.npz" || name == "torch.safetensors", "{name}");
-            let beside = npy::open(folder.path(&format!("{name}.{}.npy", entry.name()))).unwrap();
+            let beside = files::open(folder.path(&format!("{name}.{}.npy", entry.name()))).unwrap();
             let array = entry.open().unwrap();
             if name.ends_with("jpg") {
                 assert_near(&array, &beside);
@@ -57,19 +56,22 @@ fn what_python_writes_is_opened_and_what_is_written_here_python_reads() {
     }
     assert!(count >= 20, "{count} arrays were compared");
 
-    let read = |name: &str| npy::open(folder.path(name)).unwrap();
+    let read = |name: &str| files::open(folder.path(name)).unwrap();
     let arrays: Vec<_> =
         ["a", "b", "c", "d", "e", "f"].map(|name| (name, read(&format!("stored.npz.{name}.npy")))).into();
-    npz::save(folder.path("ours-stored.npz"), &arrays, Compression::Stored).unwrap();
-    npz::save(folder.path("ours-deflated.npz"), &arrays, Compression::Deflated).unwrap();
+    SaveOptions::new().save_all(folder.path("ours-stored.npz"), &arrays).unwrap();
+    SaveOptions::new().deflated(true).save_all(folder.path("ours-deflated.npz"), &arrays).unwrap();
     let tensors = files::open_all(folder.path("torch.safetensors")).unwrap();
     let tensors: Vec<_> =
         tensors.entries().iter().map(|entry| (entry.name().to_owned(), entry.open().unwrap())).collect();
-    safetensors::save(folder.path("ours.safetensors"), &tensors, &[("format", "np"), ("größe", "1")])
+    SaveOptions::new()
+        .metadata("format", "np")
+        .metadata("größe", "1")
+        .save_all(folder.path("ours.safetensors"), &tensors)
         .unwrap();
-    png::save(folder.path("ours-rgb.png"), &read("rgb.png..npy")).unwrap();
-    png::save(folder.path("ours-grey16.png"), &read("grey16.png..npy")).unwrap();
-    jpeg::save(folder.path("ours-rgb.jpg"), &read("rgb.jpg..npy"), 95).unwrap();
+    files::save(folder.path("ours-rgb.png"), &read("rgb.png..npy")).unwrap();
+    files::save(folder.path("ours-grey16.png"), &read("grey16.png..npy")).unwrap();
+    SaveOptions::new().quality(95).save(folder.path("ours-rgb.jpg"), &read("rgb.jpg..npy")).unwrap();
     run(&python, "check", &folder.0);
 }
 
@@ -106,8 +108,8 @@ fn dates_are_cast_as_numpy_casts_them_and_objects_stand_beside_arrays() {
         if kind == "m8" && to == "ns" && ["3M", "2Y"].contains(&from) {
             continue;
         }
-        let source = npy::open(folder.path(&format!("{kind}.{from}.npy"))).unwrap();
-        let wanted = npy::open(folder.path(&name)).unwrap();
+        let source = files::open(folder.path(&format!("{kind}.{from}.npy"))).unwrap();
+        let wanted = files::open(folder.path(&name)).unwrap();
         let got = source.cast(wanted.dtype(), Order::RowMajor, Casting::Saturating).unwrap();
         assert_eq!(values(&got), values(&wanted), "{name}");
         // What is not refused must be equal.

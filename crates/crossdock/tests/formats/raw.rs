@@ -3,7 +3,7 @@
 use crossdock::DArray;
 use crossdock::element::{DType, Value};
 use crossdock::exchange::files::raw::{self, Description};
-use crossdock::exchange::files::{self, OpenOptions};
+use crossdock::exchange::files::{self, Format, OpenOptions, SaveOptions};
 use crossdock::layout::Order;
 use crossdock::memory::{Backing, copied_bytes_here};
 
@@ -18,14 +18,17 @@ fn what_is_written_comes_back_in_place_in_both_orders() {
         {
             let array = pattern(dtype, shape, order);
             let path = folder.path("a.raw");
-            raw::save(&path, &array, order).unwrap();
+            SaveOptions::new().order(order).save(&path, &array).unwrap();
             assert_eq!(std::fs::metadata(&path).unwrap().len(), array.nbytes() as u64);
-            let said = Description::of(&array, order);
+            let said = Description::new(array.dtype().clone(), array.shape()).order(order);
             let copied = copied_bytes_here();
-            let opened = raw::open(&path, &said).unwrap();
+            let opened = OpenOptions::new().raw(said.clone()).open(&path).unwrap();
             assert_eq!((copied_bytes_here(), opened.backing()), (copied, Backing::File));
             assert_same(&opened, &array);
-            assert_same(&raw::open(&path, &said.to_string().parse().unwrap()).unwrap(), &array);
+            assert_same(
+                &OpenOptions::new().raw(said.to_string().parse().unwrap()).open(&path).unwrap(),
+                &array,
+            );
         }
     }
 }
@@ -39,7 +42,11 @@ fn what_lies_apart_is_written_piece_by_piece_in_both_orders() {
     for (array, is_reversed) in [(&indirect, false), (&reversed, true)] {
         for order in [Order::RowMajor, Order::ColumnMajor] {
             let (mut file, before) = (Vec::new(), copied_bytes_here());
-            raw::write(&mut file, array, order).unwrap();
+            SaveOptions::new()
+                .format(Format::Raw)
+                .order(order)
+                .write(&mut file, &[("", array.clone())])
+                .unwrap();
             assert_eq!(copied_bytes_here() - before, array.nbytes() as u64);
             assert_eq!(file.len(), array.nbytes());
             for (at, bytes) in file.chunks_exact(4).enumerate() {
@@ -63,10 +70,10 @@ fn strides_and_offsets_are_heeded() {
     assert_eq!(said, Description::new(DType::U8, &[2, 3]).strides(&[-8, 2]).offset(12));
     let folder = Folder::new("raw-offset");
     std::fs::write(folder.path("a"), &bytes).unwrap();
-    let opened = raw::open(folder.path("a"), &said).unwrap();
+    let opened = OpenOptions::new().raw(said.clone()).open(folder.path("a")).unwrap();
     let (buffer, within) = opened.buffer().unwrap();
     assert_eq!(buffer.descriptor().unwrap().1 + within as u64, 12);
-    let written = raw::open_with(folder.path("a"), &said, &OpenOptions::new().writable(true)).unwrap();
+    let written = OpenOptions::new().raw(said.clone()).writable(true).open(folder.path("a")).unwrap();
     written.set(&[1, 2], &Value::from(99u8)).unwrap();
     assert_eq!(std::fs::read(folder.path("a")).unwrap()[8], 99);
 }
@@ -90,7 +97,8 @@ fn what_does_not_fit_is_refused_with_numbers() {
     let strides = "dtype=u1; shape=2,2; strides=1".parse().unwrap();
     assert!(raw::from_buffer(bytes, &strides).unwrap_err().is_shape());
     let folder = Folder::new("raw-missing");
-    let missing = raw::open(folder.path("none"), &"dtype=u1; shape=".parse().unwrap()).unwrap_err();
+    let missing =
+        OpenOptions::new().raw("dtype=u1; shape=".parse().unwrap()).open(folder.path("none")).unwrap_err();
     assert_says(&missing, &["none: there is no such file"]);
 }
 

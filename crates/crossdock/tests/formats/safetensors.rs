@@ -1,15 +1,12 @@
 //! Tensors.
 
 use crossdock::element::DType;
-use crossdock::exchange::files::safetensors;
-use crossdock::exchange::files::{Format, OpenOptions};
+use crossdock::exchange::files::{self, Format, OpenOptions, SaveOptions, safetensors};
 use crossdock::layout::Order;
 use crossdock::memory::{Backing, copied_bytes_here};
 use crossdock::{Array, DArray};
 
 use crate::common::{Folder, assert_same, assert_says, buffer, pattern, ramp, values};
-
-const NONE: [(&str, &str); 0] = [];
 
 /// Every element type of the format.
 const DTYPES: [&str; 22] = [
@@ -65,9 +62,13 @@ fn every_dtype_comes_back_in_place_but_for_packed_ones() {
                 (name.to_owned(), DArray::from_buffer(self::buffer(&bytes), dtype, layout, 0).unwrap())
             })
             .collect();
-        safetensors::save(&path, &arrays, &[("format", "pt"), ("größe", "\"1\"\n")]).unwrap();
+        SaveOptions::new()
+            .metadata("format", "pt")
+            .metadata("größe", "\"1\"\n")
+            .save_all(&path, &arrays)
+            .unwrap();
         let copied = copied_bytes_here();
-        let contents = safetensors::open(&path).unwrap();
+        let contents = files::open_all(&path).unwrap();
         assert_eq!((contents.format(), contents.entries().len()), (Format::Safetensors, arrays.len()));
         assert_eq!(contents.metadata()[1], ("größe".to_owned(), "\"1\"\n".to_owned()));
         for (entry, (name, array)) in contents.entries().iter().zip(&arrays) {
@@ -96,7 +97,7 @@ fn orders_and_strides_are_written_row_major_and_little_endian() {
         ("parts", parts),
     ];
     let mut bytes = Vec::new();
-    safetensors::write(&mut bytes, &arrays, &NONE).unwrap();
+    safetensors::write(&mut bytes, &arrays).unwrap();
     let contents = safetensors::from_buffer(buffer(&bytes)).unwrap();
     for (entry, (_, array)) in contents.entries().iter().zip(&arrays).take(3) {
         let got = entry.open().unwrap();
@@ -123,10 +124,10 @@ fn an_unaligned_tensor_is_opened_in_place() {
 fn tensors_have_leases_of_their_own_and_can_be_written_in_the_file() {
     let folder = Folder::new("safetensors-write");
     let path = folder.path("a.safetensors");
-    safetensors::save(&path, &[("a", ramp([4])), ("b", ramp([4]))], &NONE).unwrap();
+    SaveOptions::new().save_all(&path, &[("a", ramp([4])), ("b", ramp([4]))]).unwrap();
     let contents = OpenOptions::new().writable(true).open_all(&path).unwrap();
     contents.get("b").unwrap().open().unwrap().set(&[3], &99u8.into()).unwrap();
-    assert_eq!(values(&safetensors::open(&path).unwrap().get("b").unwrap().open().unwrap())[3], "99");
+    assert_eq!(values(&files::open_all(&path).unwrap().get("b").unwrap().open().unwrap())[3], "99");
     let bytes = std::fs::read(&path).unwrap();
     let contents = safetensors::from_buffer(buffer(&bytes)).unwrap();
     let [a, b] = ["a", "b"].map(|name| contents.get(name).unwrap().open().unwrap());
@@ -182,7 +183,7 @@ fn a_bad_header_is_refused_with_numbers() {
     }
     for json in [one("F128", "[1]", "[0,8]"), one("U8", &format!("[8{}]", ",1".repeat(64)), "[0,8]")] {
         let contents = safetensors::from_buffer(buffer(&file(&json, &[0; 8]))).unwrap();
-        assert!(contents.into_array().unwrap_err().is_unsupported());
+        assert!(contents.single().unwrap_err().is_unsupported());
     }
     let not_utf8 = [&10u64.to_le_bytes()[..], b"{\"\xff\xfe\":1} ", &[0; 8]].concat();
     assert_says(&safetensors::from_buffer(buffer(&not_utf8)).unwrap_err(), &["no UTF-8 from its byte 2"]);
@@ -207,7 +208,7 @@ fn a_tensor_of_a_type_that_is_not_known_keeps_nobody_from_the_others() {
     let error = contents.get("new").unwrap_err();
     assert!(error.is_unsupported());
     assert_says(&error, &["tensor \"new\"", "F128"]);
-    assert_says(&contents.into_array().unwrap_err(), &["2 arrays: \"old\", \"new\""]);
+    assert_says(&contents.single().unwrap_err(), &["2 arrays: \"old\", \"new\""]);
     // Its byte range is checked all the same.
     let json = format!("{{{},{}}}", tensor("new", "F128", "[0,5]"), tensor("old", "U8", "[4,8]"));
     let error = safetensors::from_buffer(buffer(&file(&json, &[0; 8]))).unwrap_err();
@@ -217,7 +218,11 @@ fn a_tensor_of_a_type_that_is_not_known_keeps_nobody_from_the_others() {
 #[test]
 fn a_truncated_file_is_an_error_wherever_it_ends() {
     let mut bytes = Vec::new();
-    safetensors::write(&mut bytes, &[("a", ramp([5])), ("b", ramp([2]))], &[("k", "v")]).unwrap();
+    SaveOptions::new()
+        .format(Format::Safetensors)
+        .metadata("k", "v")
+        .write(&mut bytes, &[("a", ramp([5])), ("b", ramp([2]))])
+        .unwrap();
     for end in 0..bytes.len() {
         let error = safetensors::from_buffer(buffer(&bytes[..end])).unwrap_err();
         assert!(error.is_malformed(), "{end} of {}: {error:?}", bytes.len());
@@ -237,11 +242,11 @@ fn what_the_format_cannot_hold_is_not_written() {
         (pattern("float4_e2m1fn", &[3], Order::RowMajor), "4 bits"),
     ] {
         let mut bytes = Vec::new();
-        let error = safetensors::write(&mut bytes, &[("a", array)], &NONE).unwrap_err();
+        let error = safetensors::write(&mut bytes, &[("a", array)]).unwrap_err();
         assert!(error.is_unsupported() && bytes.is_empty());
         assert_says(&error, &["array \"a\"", words]);
     }
     for arrays in [[("a", ramp([1])), ("a", ramp([1]))], [("a", ramp([1])), ("__metadata__", ramp([1]))]] {
-        assert!(safetensors::write(Vec::new(), &arrays, &NONE).unwrap_err().is_unsupported());
+        assert!(safetensors::write(Vec::new(), &arrays).unwrap_err().is_unsupported());
     }
 }

@@ -9,7 +9,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::FileExt;
 
 use crossdock::element::{ByteOrder, DType, Element};
-use crossdock::exchange::files::{npy, npz, png, raw, safetensors};
+use crossdock::exchange::files::{Format, SaveOptions, npy, png};
 use crossdock::exchange::protocol::dlpack::{self, ExportOptions, abi};
 use crossdock::exchange::protocol::shm;
 use crossdock::layout::{Layout, Order};
@@ -138,14 +138,8 @@ pub(crate) const EXPORTERS: &[Exporter] = &[
     },
     Exporter { name: "raw file", hand: Hand::Lend(raw_file) },
     Exporter { name: "`.npy`", hand: Hand::Lend(npy_file) },
-    Exporter {
-        name: "`.npz`",
-        hand: Hand::Lend(|array, _, look| npz_file(array, npz::Compression::Stored, look)),
-    },
-    Exporter {
-        name: "`.npz`, deflated",
-        hand: Hand::Lend(|array, _, look| npz_file(array, npz::Compression::Deflated, look)),
-    },
+    Exporter { name: "`.npz`", hand: Hand::Lend(|array, _, look| npz_file(array, false, look)) },
+    Exporter { name: "`.npz`, deflated", hand: Hand::Lend(|array, _, look| npz_file(array, true, look)) },
     Exporter { name: "`.safetensors`", hand: Hand::Lend(safetensors_file) },
     Exporter { name: "PNG", hand: Hand::Lend(png_file) },
 ];
@@ -273,7 +267,10 @@ fn written(look: Look<'_>, elements: &dyn Fn() -> Vec<Vec<u8>>) {
 
 fn raw_file(array: &DArray, _: CopyPolicy, look: Look<'_>) -> Result<(), No> {
     let mut file = Vec::new();
-    raw::write(&mut file, array, Order::ColumnMajor)?;
+    SaveOptions::new()
+        .format(Format::Raw)
+        .order(Order::ColumnMajor)
+        .write(&mut file, &[("", array.clone())])?;
     written(look, &|| elements(&file, array.shape(), array.dtype().itemsize(), true));
     Ok(())
 }
@@ -285,16 +282,19 @@ fn npy_file(array: &DArray, _: CopyPolicy, look: Look<'_>) -> Result<(), No> {
     Ok(())
 }
 
-fn npz_file(array: &DArray, compression: npz::Compression, look: Look<'_>) -> Result<(), No> {
+fn npz_file(array: &DArray, deflated: bool, look: Look<'_>) -> Result<(), No> {
     let mut file = Vec::new();
-    npz::write(&mut file, &[("a", array.clone())], compression)?;
+    SaveOptions::new().format(Format::Npz).deflated(deflated).write(&mut file, &[("a", array.clone())])?;
     written(look, &|| npz_elements(&file, array.shape(), array.dtype().itemsize()));
     Ok(())
 }
 
 fn safetensors_file(array: &DArray, _: CopyPolicy, look: Look<'_>) -> Result<(), No> {
     let mut file = Vec::new();
-    safetensors::write(&mut file, &[("a", array.clone())], &[("made", "here")])?;
+    SaveOptions::new()
+        .format(Format::Safetensors)
+        .metadata("made", "here")
+        .write(&mut file, &[("a", array.clone())])?;
     written(look, &|| {
         let mut elements = safetensors_elements(&file, array.shape(), array.dtype().itemsize());
         // The format has one byte order.

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use crossdock::buffer::Buffer;
 use crossdock::element::Element;
-use crossdock::exchange::files::{self, npy, raw};
+use crossdock::exchange::files::{self, OpenOptions, raw};
 use crossdock::exchange::protocol::dlpack::{self, abi};
 use crossdock::exchange::protocol::shm;
 use crossdock::layout::Order;
@@ -302,14 +302,14 @@ fn raw_file(specimen: &Specimen) -> Result<Brought, No> {
     }
     let described = raw::Description::new(specimen.kind.dtype(), &specimen.shape);
     let described = described.strides(&specimen.strides).offset(specimen.offset);
-    opened(&specimen.bytes, specimen.offset, |path| raw::open(path, &described))
+    opened(&specimen.bytes, specimen.offset, |path| OpenOptions::new().raw(described.clone()).open(path))
 }
 
 fn npy_file(specimen: &Specimen) -> Result<Brought, No> {
     let mut file = npy_header(specimen, gapless(specimen)?, 0);
     let position = file.len();
     file.extend(&specimen.bytes[specimen.offset..]);
-    opened(&file, position, |path| npy::open(path))
+    opened(&file, position, |path| crossdock::open(path))
 }
 
 fn npz_file(specimen: &Specimen, is_deflated: bool) -> Result<Brought, No> {

@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use crossdock::exchange::files::npy;
 use crossdock_testkit::python;
 use serde_json::Value as Json;
 
@@ -10,7 +9,7 @@ use crate::{Folder, run};
 
 /// As text and, with room for the bracket that follows, as a literal.
 fn printed(folder: &Path, case: &Json) -> [String; 2] {
-    let array = npy::open(folder.join(case["file"].as_str().unwrap())).unwrap();
+    let array = crossdock::open(folder.join(case["file"].as_str().unwrap())).unwrap();
     let mut display = array.display();
     let mut width = 75;
     for (name, value) in case["options"].as_object().unwrap() {

@@ -1,6 +1,5 @@
 //! Against the real NumPy: records that become other records, and columns, by the names of their fields.
 
-use crossdock::exchange::files::npy;
 use crossdock::layout::Order;
 use crossdock::{Casting, DArray};
 use crossdock_testkit::python;
@@ -18,7 +17,7 @@ fn records_become_what_they_become_in_numpy() {
     let cases: usize = run(&python, "records.py", &folder.0).trim().parse().unwrap();
     assert!(cases >= 60, "{cases}");
     for case in 0..cases {
-        let open = |what: &str| npy::open(folder.0.join(format!("{case}.{what}.npy"))).unwrap();
+        let open = |what: &str| crossdock::open(folder.0.join(format!("{case}.{what}.npy"))).unwrap();
         let (from, to) = (open("from"), open("to"));
         let context = format!("case {case}: {} -> {}, shape {:?}", from.dtype(), to.dtype(), from.shape());
         for order in [Order::RowMajor, Order::ColumnMajor] {

@@ -6,9 +6,9 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
 use crossdock::DArray;
+use crossdock::bindings::files::{Header, NewFile};
 use crossdock::buffer::Buffer;
-use crossdock::exchange::files::npz::Compression;
-use crossdock::exchange::files::{Format, NewFile, OpenOptions, jpeg, npy, npz, png, safetensors};
+use crossdock::exchange::files::{Format, OpenOptions, SaveOptions, npy};
 use crossdock::layout::Order;
 use magnus::rb_sys::{FromRawValue, protect};
 use magnus::{RClass, RHash, RModule, RString, Ruby, Value, function, kwargs, method, prelude::*};
@@ -53,7 +53,7 @@ fn save(ruby: &Ruby, this: Wrapped, path: PathBuf, wanted: Value) -> Result<Wrap
     let array = this.array()?;
     let format = if wanted.is_nil() { by_ending(ruby, &path)? } else { by_name(ruby, wanted)? };
     let Some(way) = Way::of(&path) else {
-        again(ruby, || Ok(without_lock(|| write_file(&array, &path, format))??))?;
+        again(ruby, || Ok(without_lock(|| SaveOptions::new().format(format).save(&path, &array))??))?;
         return Ok(this);
     };
     if way == Way::Opened {
@@ -118,7 +118,8 @@ fn opened(ruby: &Ruby, path: &Path) -> Result<Value> {
 fn write_through(ruby: &Ruby, array: &DArray, path: &Path, format: Format, io: Value) -> Result<()> {
     let _old: Value = io.funcall("sync=", (true,))?;
     let mut writer = RubyWriter { ruby, io, raised: None };
-    let written = write(&mut writer, array, path, format);
+    let options = SaveOptions::new().format(format);
+    let written = options.write(&mut writer, &[(stem(path), array.clone())]);
     match writer.raised {
         Some(error) => Err(Failure::Raised(error)),
         None => written.map_err(|error| Failure::of_file(ruby, &error, path)),
@@ -173,33 +174,6 @@ fn interrupted() -> io::Error {
     io::Error::other("an exception was raised")
 }
 
-/// Writes a file that appears once it is complete.
-fn write_file(array: &DArray, path: &Path, format: Format) -> crossdock::Result<()> {
-    let arrays = || [(stem(path), array.clone())];
-    match format {
-        Format::Npz => npz::save(path, &arrays(), Compression::Stored),
-        Format::Safetensors => safetensors::save(path, &arrays(), NO_TEXTS),
-        Format::Png => png::save(path, array),
-        Format::Jpeg => jpeg::save(path, array, jpeg::QUALITY),
-        // Formats that cannot describe their arrays were refused above.
-        _ => npy::save(path, array),
-    }
-}
-
-/// The same bytes to a writer.
-fn write(writer: impl Write, array: &DArray, path: &Path, format: Format) -> crossdock::Result<()> {
-    let arrays = || [(stem(path), array.clone())];
-    match format {
-        Format::Npz => npz::write(io::BufWriter::new(writer), &arrays(), Compression::Stored),
-        Format::Safetensors => safetensors::write(writer, &arrays(), NO_TEXTS),
-        Format::Png => png::write(writer, array),
-        Format::Jpeg => jpeg::write(writer, array, jpeg::QUALITY),
-        _ => npy::write(writer, array),
-    }
-}
-
-const NO_TEXTS: &[(&str, &str)] = &[];
-
 /// The name of an array in a format that names its arrays: that of the file, as in the command.
 fn stem(path: &Path) -> String {
     path.file_stem().map_or_else(|| "array".into(), |stem| stem.to_string_lossy().into_owned())
@@ -237,8 +211,7 @@ fn to_npy(ruby: &Ruby, this: Wrapped) -> Result<Option<RString>> {
     let array = this.array()?;
     let dtype = array.dtype();
     // NumPy has no elements with axes: those of sub-arrays would become axes of the array.
-    let is_spelt =
-        dtype.as_subarray().is_none() && npy::Header::new(dtype.clone(), &[], Order::RowMajor).is_ok();
+    let is_spelt = dtype.as_subarray().is_none() && Header::new(dtype.clone(), &[], Order::RowMajor).is_ok();
     if !is_spelt {
         return Ok(None);
     }

@@ -593,7 +593,8 @@ mod tests {
     #[cfg(feature = "safetensors")]
     #[test]
     fn files_of_the_crate_and_ours_are_read_by_each_other() {
-        use crate::exchange::files::safetensors::{from_buffer, write};
+        use crate::exchange::files::safetensors::from_buffer;
+        use crate::exchange::files::{Format, SaveOptions};
 
         let arrays = [
             ("f64", DArray::from(Array::from_vec(vec![0.5f64, -1.0, 2.0, 3.0], [2, 2]).unwrap())),
@@ -605,7 +606,8 @@ mod tests {
         let theirs = safetensors::serialize(arrays.iter().map(|(name, array)| (*name, leased(array))), None);
         let read = from_buffer(Buffer::from_vec(theirs.unwrap()).unwrap()).unwrap();
         let mut ours = Vec::new();
-        write(&mut ours, &arrays, &[("format", "pt")]).unwrap();
+        let options = SaveOptions::new().format(Format::Safetensors).metadata("format", "pt");
+        options.write(&mut ours, &arrays).unwrap();
         let file = Buffer::from_vec(ours).unwrap();
         let bytes = file.read().unwrap();
         let tensors = SafeTensors::deserialize(&bytes).unwrap();

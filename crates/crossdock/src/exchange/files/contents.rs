@@ -7,15 +7,18 @@ use crate::element::DType;
 use crate::error::{Error, Kind, Result, short};
 use crate::exchange::files::format::Format;
 
+/// The most bytes that one array may take when it is decoded, unless another limit is set: 16 GiB.
+pub(super) const LIMIT: u64 = 16 << 30;
+
 /// What is in a file: arrays, each under a name where the format has names, and the texts that stand beside them. Has the file
 /// mapped, but has decompressed nothing yet: [`Entry::open`] does.
 ///
 /// ```
 /// # #[cfg(feature = "npz")] {
-/// use crossdock::{Array, exchange::files::{self, npz}};
+/// use crossdock::{Array, exchange::files::{self, SaveOptions}};
 /// # let path = std::env::temp_dir().join(format!("crossdock-contents-{}.npz", std::process::id()));
 /// let (prices, sizes) = (Array::from_vec(vec![1.5, 2.5], [2])?, Array::from_vec(vec![3u32], [1])?);
-/// npz::save(&path, &[("prices", prices.into()), ("sizes", sizes.into())], npz::Compression::Stored)?;
+/// SaveOptions::new().save_all(&path, &[("prices", prices.into()), ("sizes", sizes.into())])?;
 /// let contents = files::open_all(&path)?;
 /// assert_eq!(contents.names().collect::<Vec<_>>(), ["prices", "sizes"]);
 /// let prices = contents.get("prices")?.open()?; // in place
@@ -140,15 +143,6 @@ impl Contents {
                 format!("not one array that could be opened by itself: {}", self.listed()),
             )),
         }
-    }
-
-    /// The one array of the file, opened.
-    ///
-    /// # Errors
-    ///
-    /// As [`Contents::single`] and [`Entry::open`].
-    pub fn into_array(self) -> Result<DArray> {
-        self.single()?.open()
     }
 
     /// `it has 3 arrays: "a", "b", "c"`

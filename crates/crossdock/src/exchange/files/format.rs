@@ -4,9 +4,8 @@ use std::fmt;
 use std::path::Path;
 
 use crate::error::{Error, Kind, Result};
-use crate::exchange::files::magic;
 
-/// A format of files. [`Format::of`] tells it by the first bytes, [`Format::named`] by the ending of a name.
+/// A format of files. A file is opened by its first bytes; [`Format::named`] tells the format by the ending of a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Format {
@@ -57,17 +56,12 @@ const ROWS: [Row; 6] = [
 
 impl Format {
     /// All of them.
-    pub const ALL: [Self; 6] = [Self::Npy, Self::Npz, Self::Safetensors, Self::Png, Self::Jpeg, Self::Raw];
+    #[cfg(test)]
+    const ALL: [Self; 6] = [Self::Npy, Self::Npz, Self::Safetensors, Self::Png, Self::Jpeg, Self::Raw];
 
     fn row(self) -> &'static Row {
         // One row for each, which a test asserts.
         ROWS.iter().find(|row| row.format == self).unwrap_or(&ROWS[0])
-    }
-
-    /// The format of a file that begins with these bytes; 12 of them are enough. `None` for others. Raw files begin with anything,
-    /// and are never told.
-    pub fn of(start: &[u8]) -> Option<Self> {
-        magic::format(start)
     }
 
     /// The format that the ending of a name stands for, in small or capital letters.
@@ -91,7 +85,7 @@ impl Format {
     /// # Errors
     ///
     /// `is_unsupported`, naming the feature that is off.
-    pub fn check_built(self) -> Result<()> {
+    pub(super) fn check_built(self) -> Result<()> {
         match self.row().missing {
             None => Ok(()),
             Some(feature) => Err(Error::new(

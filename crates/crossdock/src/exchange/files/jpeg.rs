@@ -7,7 +7,6 @@
 //! height × width × 1.
 
 use std::io::Write;
-use std::path::Path;
 
 use image::codecs::jpeg::{JpegDecoder, JpegEncoder};
 use image::error::{DecodingError, ImageFormatHint};
@@ -17,10 +16,8 @@ use crate::array::DArray;
 use crate::buffer::Buffer;
 use crate::element::ScalarKind::UInt8;
 use crate::error::Result;
-use crate::exchange::files::contents::Contents;
+use crate::exchange::files::contents::{Contents, LIMIT};
 use crate::exchange::files::format::Format;
-use crate::exchange::files::new_file;
-use crate::exchange::files::options::OpenOptions;
 use crate::exchange::files::pinned::Pinned;
 use crate::exchange::files::pixels::{self, Codec, Samples};
 
@@ -40,7 +37,7 @@ const COLORS: [(usize, crate::element::ScalarKind, ExtendedColorType); 2] =
 const END: [u8; 2] = [0xff, 0xd9];
 
 /// The quality that most programs write unless they are told otherwise.
-pub const QUALITY: u8 = 90;
+const QUALITY: u8 = 90;
 
 pub(super) fn read(buffer: Buffer, limit: u64) -> Result<Contents> {
     pixels::read(buffer, CODEC, limit)
@@ -65,43 +62,30 @@ fn has_end(bytes: &Pinned) -> Result<()> {
     }
 }
 
-/// Decodes an image. Copies, and counts, the bytes of its pixels; the file itself is mapped.
-///
-/// # Errors
-///
-/// As [`from_buffer`], naming the path, and `is_io`; `is_unsupported` for a file of another format.
-pub fn open(path: impl AsRef<Path>) -> Result<DArray> {
-    super::open::open_as(path.as_ref(), Format::Jpeg)?.into_array()
-}
-
 /// Decodes an image that is in memory already. Copies, and counts, the bytes of its pixels.
 ///
 /// # Errors
 ///
-/// `is_malformed` for what is truncated or damaged; `is_unsupported` for more than 16 GiB of pixels ([`OpenOptions::limit`] sets another limit);
+/// `is_malformed` for what is truncated or damaged; `is_unsupported` for more than 16 GiB of pixels ([`OpenOptions::limit`](crate::exchange::files::OpenOptions::limit) sets another limit);
 /// `is_out_of_memory`.
 pub fn from_buffer(buffer: Buffer) -> Result<DArray> {
-    read(buffer, OpenOptions::new().decoded_limit())?.into_array()
+    read(buffer, LIMIT)?.single()?.open()
 }
 
-/// Writes an array of height × width, or height × width × 1 or 3 channels (grey, RGB), of `uint8`, with a quality of 1 to 100, such as
-/// [`QUALITY`]. Where it is not row-major without gaps, or others may write it, it is gathered first: copies, and counts, [`DArray::nbytes`] then.
+/// Writes an array of height × width, or height × width × 1 or 3 channels (grey, RGB), of `uint8`, with a quality of 90
+/// ([`SaveOptions::quality`](crate::exchange::files::SaveOptions::quality) sets another one). Where it is not row-major without gaps, or others may write it, it is gathered first: copies, and counts, [`DArray::nbytes`] then.
 ///
 /// # Errors
 ///
 /// `is_shape` and `is_unsupported` for an array that is no such image, or one of more than 65,535 pixels along an axis; `is_io` where the writer
 /// refuses; `is_conflict` while somebody holds Write; `is_place` on a device.
-pub fn write(mut writer: impl Write, array: &DArray, quality: u8) -> Result<()> {
-    Samples::of(array, &COLORS)?.encode(JpegEncoder::new_with_quality(&mut writer, quality.clamp(1, 100)))?;
-    pixels::flush(writer)
+pub fn write(writer: impl Write, array: &DArray) -> Result<()> {
+    encode(writer, array, None)
 }
 
-/// Writes an array to a file, as [`write`](fn@write) does. The file appears, or is replaced, when all of it is on disk; where anything
-/// fails, whatever was there before is untouched.
-///
-/// # Errors
-///
-/// As [`write`](fn@write), with the path named.
-pub fn save(path: impl AsRef<Path>, array: &DArray, quality: u8) -> Result<()> {
-    new_file::save(path.as_ref(), |file| write(std::io::BufWriter::new(file), array, quality))
+/// The same with a quality.
+pub(super) fn encode(mut writer: impl Write, array: &DArray, quality: Option<u8>) -> Result<()> {
+    let quality = quality.unwrap_or(QUALITY);
+    Samples::of(array, &COLORS)?.encode(JpegEncoder::new_with_quality(&mut writer, quality.clamp(1, 100)))?;
+    pixels::flush(writer)
 }

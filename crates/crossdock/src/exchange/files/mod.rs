@@ -1,5 +1,56 @@
 //! Arrays in files, opened in place where they lie there as they are.
 //!
+//! | to | call |
+//! |---|---|
+//! | open the one array of a file, whatever its format | [`open`] |
+//! | see what is in a file of several, and open some | [`open_all`] |
+//! | pick one by its name, write it in place, guard or read the file, describe a raw one | [`OpenOptions`] |
+//! | save an array in the format that the path names | [`save`] |
+//! | save several, or with options of a format, or to a writer | [`SaveOptions`] |
+//! | open or make the bytes of a file in memory | `from_buffer` and `write` of each format, [`OpenOptions::read`], [`SaveOptions::write`] |
+//!
+//! ```
+//! # #[cfg(all(feature = "npz", feature = "safetensors"))] {
+//! use crossdock::buffer::Buffer;
+//! use crossdock::exchange::files::{self, Format, OpenOptions, SaveOptions, npy};
+//! use crossdock::{Array, DArray};
+//! # let folder = std::env::temp_dir().join(format!("crossdock-files-{}", std::process::id()));
+//! # std::fs::create_dir(&folder)?;
+//!
+//! // One array: the ending of the path names the format, and the first bytes of the file tell it.
+//! let image: DArray = Array::from_vec((0..24).collect::<Vec<u16>>(), [4, 6])?.into();
+//! files::save(folder.join("image.npy"), &image)?;
+//! let mapped = files::open(folder.join("image.npy"))?; // in place, read-only
+//! assert_eq!(mapped.get(&[3, 5])?.as_i64(), Some(23));
+//!
+//! // Several arrays under names, with what the format has beside them.
+//! let arrays = [("image", image.clone()), ("first row", image.at("0")?)];
+//! SaveOptions::new().deflated(true).save_all(folder.join("both.npz"), &arrays)?;
+//! SaveOptions::new().metadata("camera", "left").save_all(folder.join("both.safetensors"), &arrays)?;
+//! let contents = files::open_all(folder.join("both.safetensors"))?;
+//! assert_eq!(contents.metadata(), [("camera".to_owned(), "left".to_owned())]);
+//! for entry in contents.entries() {
+//!     println!("{} is {} {:?}", entry.name(), entry.dtype(), entry.shape());
+//! }
+//! let row = OpenOptions::new().name("first row").open(folder.join("both.npz"))?; // inflated
+//! assert_eq!(row.shape(), [6]);
+//!
+//! // Elements and nothing else.
+//! files::save(folder.join("image.raw"), &image)?;
+//! let described = OpenOptions::new().raw("dtype=uint16; shape=4,6".parse()?);
+//! assert!(described.open(folder.join("image.raw"))?.equals(&image)?);
+//!
+//! // Memory of its own instead of a map; and bytes that are no file.
+//! let copy = OpenOptions::new().format(Format::Npy).mapped(false).open(folder.join("image.npy"))?;
+//! assert_eq!(Array::<u16, 2>::try_from(copy)?.read()?[[3, 5]], 23);
+//! let mut bytes = Vec::new();
+//! npy::write(&mut bytes, &image)?;
+//! assert!(npy::from_buffer(Buffer::from_vec(bytes)?)?.equals(&image)?);
+//! # std::fs::remove_dir_all(&folder)?;
+//! # }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! | format | feature | open | write |
 //! |---|---|---|---|
 //! | [`npy`]: NumPy's `.npy`, one array | | mapped, nothing copied | as it lies where it is contiguous, else row-major |
@@ -21,8 +72,8 @@
 )]
 //! | [`raw`]: elements and nothing else | | mapped, by a description | in either order |
 //!
-//! [`open`] and [`open_all`] tell formats apart by their first bytes, never by the name of the file. What is mapped is aliased memory, since anyone
-//! may write a file; [`Entry::copied_because`] says which arrays have to be decoded, and what was decoded is counted by
+//! Formats are told apart by the first bytes of a file, never by its name. What is mapped is aliased memory, since another process can write
+//! the file; [`Entry::copied_because`] says which arrays have to be decoded, and what was decoded is counted by
 //! [`copied_bytes`](crate::memory::copied_bytes).
 
 mod contents;
@@ -31,7 +82,7 @@ mod format;
 #[cfg(feature = "jpeg")]
 pub mod jpeg;
 mod magic;
-mod new_file;
+pub(crate) mod new_file;
 pub mod npy;
 #[cfg(feature = "npz")]
 pub mod npz;
@@ -46,15 +97,16 @@ pub mod png;
 pub mod raw;
 #[cfg(feature = "safetensors")]
 pub mod safetensors;
+mod save;
 mod source;
 
 use std::path::Path;
 
 pub use contents::{Contents, Entry};
 pub use format::Format;
-pub use new_file::NewFile;
 pub use open::{open, open_all};
 pub use options::OpenOptions;
+pub use save::{SaveOptions, save};
 
 /// A path for error messages, which end up on terminals and in logs: unchanged, except that
 /// characters that a terminal would act on are escaped.

@@ -1,7 +1,5 @@
 //! Opens files: finds out which format one has, and calls the reader of that format.
 
-use std::fmt::Display;
-use std::fs::File;
 use std::path::Path;
 
 use crate::array::DArray;
@@ -9,21 +7,24 @@ use crate::buffer::Buffer;
 use crate::error::{Error, Kind, Result};
 use crate::exchange::files::contents::Contents;
 use crate::exchange::files::format::Format;
-use crate::exchange::files::options::OpenOptions;
-use crate::exchange::files::{magic, npy, shown, source};
+use crate::exchange::files::options::{Expected, OpenOptions};
+use crate::exchange::files::{magic, npy, raw, shown, source};
 
 /// Opens the one array of a file, read-only, whatever its format: in place where it lies there as it is, which copies nothing, and decoded
 /// otherwise.
 ///
-/// The memory of a map is aliased, since anyone may write the file: elements are read one by one ([`DArray::get`]) or under a
-/// Pin lease.
+/// The memory of a map is aliased, since another process can write the file: elements are read one by one ([`DArray::get`]) or under a
+/// Pin lease; with `unsafe` [`assume_constant`](crate::buffer::Buffer::assume_constant), as slices.
+/// [`OpenOptions::mapped`] reads the file into memory of its own instead.
 ///
 /// ```
-/// use crossdock::{Array, exchange::files::npy};
+/// use crossdock::{Array, exchange::files, memory::copied_bytes};
 /// # let path = std::env::temp_dir().join(format!("crossdock-open-{}.npy", std::process::id()));
-/// npy::save(&path, &Array::from_vec(vec![1.5f64, 2.5, 3.5], [3])?.into())?;
+/// files::save(&path, &Array::from_vec(vec![1.5f64, 2.5, 3.5], [3])?.into())?;
+/// let before = copied_bytes();
 /// let array = crossdock::open(&path)?;
 /// assert_eq!((array.shape(), array.get(&[2])?.as_f64()), (&[3][..], Some(3.5)));
+/// assert_eq!(copied_bytes(), before);
 /// # std::fs::remove_file(&path)?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -31,7 +32,7 @@ use crate::exchange::files::{magic, npy, shown, source};
 /// # Errors
 ///
 /// `is_unsupported` for a file of several arrays, which it names ([`open_all`] gives them), for a format that is none of those above,
-/// which it names where it can, and for one whose feature is off; otherwise as the format's own functions.
+/// which it names where it can, and for one whose feature is off; otherwise as [`OpenOptions::open_all`].
 pub fn open(path: impl AsRef<Path>) -> Result<DArray> {
     OpenOptions::new().open(path)
 }
@@ -40,74 +41,78 @@ pub fn open(path: impl AsRef<Path>) -> Result<DArray> {
 ///
 /// # Errors
 ///
-/// As [`open`], but for how many arrays there are.
+/// As [`OpenOptions::open_all`].
 pub fn open_all(path: impl AsRef<Path>) -> Result<Contents> {
     OpenOptions::new().open_all(path)
 }
 
-/// Opens a file that has to be of this format.
-#[cfg(any(feature = "npz", feature = "safetensors", feature = "png", feature = "jpeg"))]
-pub(super) fn open_as(path: &Path, format: Format) -> Result<Contents> {
-    let contents = open_all(path)?;
-    if contents.format() != format {
-        let text = format!("a {} file, where a {format} file was expected", contents.format());
-        return Err(Error::new(Kind::Unsupported, text).within(shown(path)));
-    }
-    Ok(contents)
-}
-
 impl OpenOptions {
-    /// Opens the one array of a file: see [`open`](crate::exchange::files::open).
+    /// Opens one array of a file: the one of this [name](OpenOptions::name), or the only one.
     ///
     /// # Errors
     ///
-    /// As [`OpenOptions::open_all`], and `is_unsupported`, naming the arrays, where there are several.
+    /// As [`OpenOptions::open_all`] and [`Entry::open`](crate::exchange::files::Entry::open); `is_bounds` for a name that is not in the
+    /// file; `is_unsupported`, naming the arrays, where there are several and no name is given.
     pub fn open(&self, path: impl AsRef<Path>) -> Result<DArray> {
         let path = path.as_ref();
-        let within = |error: Error| error.within(shown(path));
-        self.open_all(path)?.into_array().map_err(within)
+        let contents = self.open_all(path)?;
+        let entry = match &self.name {
+            Some(name) => contents.get(name),
+            None => contents.single(),
+        };
+        entry.and_then(|entry| entry.open()).map_err(|error| error.within(shown(path)))
     }
 
     /// Opens a file and finds out what is in it: see [`open_all`](crate::exchange::files::open_all).
     ///
     /// # Errors
     ///
-    /// Each names the path. `is_io` where the system does not open or map the file; `is_unsupported` for a format that is
-    /// none of ours, for one that cannot be written in place where that is asked for, and for a directory, a pipe or a device; otherwise as
-    /// the function `from_buffer` of the format.
+    /// Each names the path. `is_io` where the system does not open, map or read the file; `is_unsupported` for a format that is
+    /// none of ours, for another one than was expected, for one that cannot be written in place where that is asked for, and for a directory, a
+    /// pipe or a device; otherwise as the function `from_buffer` of the format.
     pub fn open_all(&self, path: impl AsRef<Path>) -> Result<Contents> {
         let path = path.as_ref();
-        let file = source::open(path, self.is_writable()).map_err(|error| error.within(shown(path)))?;
-        self.open_file(file, shown(path))
+        let opened = self
+            .check()
+            .and_then(|()| source::open(path, self.writes_file()))
+            .and_then(|file| self.load(file))
+            .and_then(|buffer| self.read(buffer));
+        opened.map_err(|error| error.within(shown(path)))
     }
 
-    /// Opens a file that is open already, for writing too if the arrays are to be writable. `name` stands in front of errors.
+    /// What is in the bytes of a file, wherever they came from. In place where [`OpenOptions::open_all`] is. Whether they are mapped,
+    /// guarded and writable was decided when the buffer was made.
     ///
-    /// # Errors
+    /// ```
+    /// use crossdock::{Array, buffer::Buffer, exchange::files::{Format, OpenOptions, npy}};
     ///
-    /// As [`OpenOptions::open_all`].
-    pub fn open_file(&self, file: File, name: impl Display) -> Result<Contents> {
-        // The whole file is one mapping, so that the offset of an array's descriptor is the one in the file.
-        self.map(file).and_then(|buffer| self.read(buffer)).map_err(|error| error.within(name))
-    }
-
-    /// What is in the bytes of a file, wherever they came from. In place where [`OpenOptions::open_all`] is.
+    /// let mut bytes = Vec::new();
+    /// npy::write(&mut bytes, &Array::from_vec(vec![1.5f32, 2.5], [2])?.into())?;
+    /// let contents = OpenOptions::new().read(Buffer::from_vec(bytes)?)?;
+    /// assert_eq!((contents.format(), contents.single()?.shape()), (Format::Npy, &[2][..]));
+    /// # Ok::<(), crossdock::Error>(())
+    /// ```
     ///
     /// # Errors
     ///
     /// As [`OpenOptions::open_all`], without a path.
     pub fn read(&self, buffer: Buffer) -> Result<Contents> {
-        let start = first_bytes(&buffer)?;
-        // What is empty is taken for an `.npy` file, which says best what is missing.
-        let format = Format::of(&start).or(start.is_empty().then_some(Format::Npy));
-        let Some(format) = format else {
-            return Err(Error::new(
-                Kind::Unsupported,
-                format!("not a file of arrays that can be opened here: {}", magic::describe(&start)),
-            ));
+        let format = match &self.expected {
+            Expected::Raw(description) => {
+                let array = raw::from_buffer(buffer, description)?;
+                return Ok(Contents::of_array(Format::Raw, array, 0));
+            }
+            Expected::Format(Format::Raw) => {
+                return Err(Error::new(
+                    Kind::Unsupported,
+                    "a raw file does not say what it holds: describe it with `OpenOptions::raw`",
+                ));
+            }
+            Expected::Format(format) => expected(*format, &first_bytes(&buffer)?)?,
+            Expected::Any => told(&first_bytes(&buffer)?)?,
         };
         format.check_built()?;
-        if self.is_writable() && !matches!(format, Format::Npy | Format::Safetensors) {
+        if self.writes_file() && !matches!(format, Format::Npy | Format::Safetensors) {
             return Err(Error::new(
                 Kind::Unsupported,
                 format!(
@@ -129,6 +134,26 @@ impl OpenOptions {
             _ => Err(Error::new(Kind::Unsupported, format!("a {format} file, which says nothing of itself"))),
         }?;
         if self.verified { contents.verified() } else { Ok(contents) }
+    }
+}
+
+/// The format of a file that begins so.
+fn told(start: &[u8]) -> Result<Format> {
+    // What is empty is taken for an `.npy` file, which says best what is missing.
+    let format = magic::format(start).or(start.is_empty().then_some(Format::Npy));
+    format.ok_or_else(|| {
+        let text = format!("not a file of arrays that can be opened here: {}", magic::describe(start));
+        Error::new(Kind::Unsupported, text)
+    })
+}
+
+/// The expected format. What begins as no format does is left to its reader, which says best what is wrong.
+fn expected(format: Format, start: &[u8]) -> Result<Format> {
+    match magic::format(start) {
+        Some(other) if other != format => {
+            Err(Error::new(Kind::Unsupported, format!("a {other} file, where a {format} file was expected")))
+        }
+        _ => Ok(format),
     }
 }
 

@@ -1,46 +1,107 @@
 //! The options with which files are opened.
 
 use std::fs::File;
+use std::io::Read;
 
 use crate::buffer::Buffer;
-use crate::error::Result;
-use crate::memory::MapOptions;
-
-/// The most bytes that one array may take when it is decompressed, unless another limit is set: 16 GiB.
-const LIMIT: u64 = 16 << 30;
+use crate::error::{Error, Kind, Result};
+use crate::exchange::files::contents::LIMIT;
+use crate::exchange::files::format::Format;
+use crate::exchange::files::raw::Description;
+use crate::memory::{MapOptions, count_copied};
 
 /// How to open a file of arrays.
 ///
 /// ```
-/// use crossdock::{Array, element::Value, exchange::files::{self, npy}};
+/// use crossdock::{Array, element::Value, exchange::files::{self, OpenOptions}};
 /// # let path = std::env::temp_dir().join(format!("crossdock-options-{}.npy", std::process::id()));
-/// npy::save(&path, &Array::from_vec(vec![1u8, 2, 3], [3])?.into())?;
-/// files::OpenOptions::new().writable(true).open(&path)?.set(&[0], &Value::from(9))?;
-/// assert_eq!(crossdock::open(&path)?.get(&[0])?.as_i64(), Some(9));
+/// files::save(&path, &Array::from_vec(vec![1u8, 2, 3], [3])?.into())?;
+/// OpenOptions::new().writable(true).open(&path)?.set(&[0], &Value::from(9))?;
+/// let array = OpenOptions::new().mapped(false).open(&path)?; // memory of its own
+/// assert_eq!(Array::<u8, 1>::try_from(array)?.read()?[[0]], 9);
 /// # std::fs::remove_file(&path)?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct OpenOptions {
-    writable: bool,
-    guarded: bool,
+    pub(super) expected: Expected,
+    pub(super) name: Option<String>,
     pub(super) verified: bool,
     pub(super) limit: u64,
+    writable: bool,
+    guarded: bool,
+    mapped: bool,
+}
+
+/// Which format a file has.
+#[derive(Clone, Debug)]
+pub(super) enum Expected {
+    /// The one that its first bytes tell.
+    Any,
+    /// This one.
+    Format(Format),
+    /// Elements and nothing else.
+    Raw(Description),
 }
 
 impl Default for OpenOptions {
     fn default() -> Self {
-        Self { writable: false, guarded: false, verified: false, limit: LIMIT }
+        Self {
+            expected: Expected::Any,
+            name: None,
+            verified: false,
+            limit: LIMIT,
+            writable: false,
+            guarded: false,
+            mapped: true,
+        }
     }
 }
 
 impl OpenOptions {
-    /// Read-only, unguarded and unverified, with at most 16 GiB for what is decompressed.
+    /// Any format that the first bytes tell, mapped, read-only, unguarded and unverified, with at most 16 GiB for what is decoded.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Lets the arrays be written, and with them the file. Formats that compress or keep checksums refuse it.
+    /// Expects this format: a file of another one is refused. [`OpenOptions::raw`] is for files that have none.
+    pub fn format(mut self, format: Format) -> Self {
+        self.expected = Expected::Format(format);
+        self
+    }
+
+    /// Takes the file for elements and nothing else, as the description says. It replaces [`OpenOptions::format`].
+    ///
+    /// ```
+    /// use crossdock::{Array, exchange::files::{OpenOptions, SaveOptions}, layout::Order};
+    /// # let path = std::env::temp_dir().join(format!("crossdock-raw-{}.raw", std::process::id()));
+    /// let array = Array::from_vec(vec![1u16, 2, 3, 4], [2, 2])?;
+    /// SaveOptions::new().order(Order::ColumnMajor).save(&path, &array.into())?;
+    /// let array = OpenOptions::new().raw("dtype=uint16; shape=2,2; order=F".parse()?).open(&path)?;
+    /// assert_eq!(array.get(&[0, 1])?.as_i64(), Some(2));
+    /// # std::fs::remove_file(&path)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn raw(mut self, description: Description) -> Self {
+        self.expected = Expected::Raw(description);
+        self
+    }
+
+    /// The name of the array that [`OpenOptions::open`] opens, in a file of several.
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.name = Some(name.into());
+        self
+    }
+
+    /// Maps the file, as it is by default; or, with `false`, reads all of it into new memory of the default pool, which is counted as
+    /// copied. That memory is the process's own, so its arrays lend slices and are writable, and nothing that is written to them reaches the
+    /// file.
+    pub fn mapped(mut self, mapped: bool) -> Self {
+        self.mapped = mapped;
+        self
+    }
+
+    /// Lets the arrays of a mapped file be written, and with them the file. Formats that compress or keep checksums refuse it.
     pub fn writable(mut self, writable: bool) -> Self {
         self.writable = writable;
         self
@@ -61,23 +122,42 @@ impl OpenOptions {
         self
     }
 
-    /// The most bytes that one array may take when it is decompressed: a small file can claim a very large one. What is opened in
+    /// The most bytes that one array may take when it is decoded: a small file can claim a very large one. What is opened in
     /// place is as large as it is in the file, and knows no limit.
     pub fn limit(mut self, nbytes: u64) -> Self {
         self.limit = nbytes;
         self
     }
 
-    pub(super) fn map(&self, file: File) -> Result<Buffer> {
-        Buffer::map(file, MapOptions::new().writable(self.writable).guarded(self.guarded))
+    /// The bytes of a file: one mapping, so that the offset of an array's descriptor is the one in the file; or a copy.
+    pub(super) fn load(&self, mut file: File) -> Result<Buffer> {
+        if self.mapped {
+            return Buffer::map(file, MapOptions::new().writable(self.writable).guarded(self.guarded));
+        }
+        let unread =
+            |error: std::io::Error| Error::caused(Kind::Io, format!("it could not be read: {error}"), error);
+        let size = file.metadata().map_err(unread)?.len();
+        // A file of more bytes than can be addressed is refused for want of memory.
+        let nbytes = usize::try_from(size).unwrap_or(usize::MAX);
+        let mut buffer = Buffer::zeroed(nbytes)?;
+        file.read_exact(buffer.as_mut_slice()?).map_err(unread)?;
+        count_copied(nbytes);
+        Ok(buffer)
     }
 
-    #[cfg(any(feature = "npz", feature = "png", feature = "jpeg"))]
-    pub(super) fn decoded_limit(&self) -> u64 {
-        self.limit
-    }
-
-    pub(super) fn is_writable(&self) -> bool {
+    /// Whether the file itself is written.
+    pub(super) fn writes_file(&self) -> bool {
         self.writable
+    }
+
+    /// Refuses to write to a file through a copy of its bytes.
+    pub(super) fn check(&self) -> Result<()> {
+        if self.writable && !self.mapped {
+            return Err(Error::new(
+                Kind::Unsupported,
+                "what is read into memory is not written to the file: map it, or open it without `writable`, which the copy is",
+            ));
+        }
+        Ok(())
     }
 }

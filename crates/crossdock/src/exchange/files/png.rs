@@ -7,7 +7,6 @@
 //! of height × width comes back as height × width × 1.
 
 use std::io::Write;
-use std::path::Path;
 
 use image::ExtendedColorType;
 use image::codecs::png::{PngDecoder, PngEncoder};
@@ -16,10 +15,8 @@ use crate::array::DArray;
 use crate::buffer::Buffer;
 use crate::element::ScalarKind::{UInt8, UInt16};
 use crate::error::{Error, Kind, Result};
-use crate::exchange::files::contents::Contents;
+use crate::exchange::files::contents::{Contents, LIMIT};
 use crate::exchange::files::format::Format;
-use crate::exchange::files::new_file;
-use crate::exchange::files::options::OpenOptions;
 use crate::exchange::files::pinned::Pinned;
 use crate::exchange::files::pixels::{self, Codec, Samples};
 
@@ -78,23 +75,14 @@ pub(super) fn read(buffer: Buffer, limit: u64) -> Result<Contents> {
     pixels::read(buffer, CODEC, limit)
 }
 
-/// Decodes an image. Copies, and counts, the bytes of its pixels; the file itself is mapped.
-///
-/// # Errors
-///
-/// As [`from_buffer`], naming the path, and `is_io`; `is_unsupported` for a file of another format.
-pub fn open(path: impl AsRef<Path>) -> Result<DArray> {
-    super::open::open_as(path.as_ref(), Format::Png)?.into_array()
-}
-
 /// Decodes an image that is in memory already. Copies, and counts, the bytes of its pixels.
 ///
 /// # Errors
 ///
-/// `is_malformed` for what is truncated or damaged; `is_unsupported` for more than 16 GiB of pixels ([`OpenOptions::limit`] sets another limit);
+/// `is_malformed` for what is truncated or damaged; `is_unsupported` for more than 16 GiB of pixels ([`OpenOptions::limit`](crate::exchange::files::OpenOptions::limit) sets another limit);
 /// `is_out_of_memory`.
 pub fn from_buffer(buffer: Buffer) -> Result<DArray> {
-    read(buffer, OpenOptions::new().decoded_limit())?.into_array()
+    read(buffer, LIMIT)?.single()?.open()
 }
 
 /// Writes an array of height × width, or height × width × 1 to 4 channels (grey, grey and alpha, RGB, RGBA), of `uint8` or `uint16`.
@@ -107,14 +95,4 @@ pub fn from_buffer(buffer: Buffer) -> Result<DArray> {
 pub fn write(mut writer: impl Write, array: &DArray) -> Result<()> {
     Samples::of(array, &COLORS)?.encode(PngEncoder::new(&mut writer))?;
     pixels::flush(writer)
-}
-
-/// Writes an array to a file, as [`write`](fn@write) does. The file appears, or is replaced, when all of it is on disk; where anything
-/// fails, whatever was there before is untouched.
-///
-/// # Errors
-///
-/// As [`write`](fn@write), with the path named.
-pub fn save(path: impl AsRef<Path>, array: &DArray) -> Result<()> {
-    new_file::save(path.as_ref(), |file| write(std::io::BufWriter::new(file), array))
 }

@@ -6,7 +6,6 @@
 
 use std::fmt;
 use std::io::Write;
-use std::path::Path;
 use std::str::FromStr;
 
 use crate::array::DArray;
@@ -14,8 +13,7 @@ use crate::buffer::Buffer;
 use crate::element::DType;
 use crate::element::dialect::typestr;
 use crate::error::{Error, Kind, Result, short};
-use crate::exchange::files::options::OpenOptions;
-use crate::exchange::files::{elements, new_file, shown, source};
+use crate::exchange::files::{elements, new_file};
 use crate::layout::{Layout, Order};
 use crate::memory::LeaseKind;
 
@@ -54,11 +52,6 @@ impl Description {
         Self { dtype, shape: shape.to_vec(), lies: Lies::Gapless(Order::RowMajor), offset: 0 }
     }
 
-    /// What an array would be in a file of its own, as [`write`](fn@write) writes it in this order.
-    pub fn of(array: &DArray, order: Order) -> Self {
-        Self::new(array.dtype().clone(), array.shape()).order(order)
-    }
-
     /// Without gaps in this order.
     pub fn order(mut self, order: Order) -> Self {
         self.lies = Lies::Gapless(order);
@@ -91,39 +84,6 @@ impl Description {
     }
 }
 
-/// Opens a raw file in place, read-only: maps it. Copies nothing.
-///
-/// ```
-/// use crossdock::{Array, element::DType, exchange::files::raw, layout::Order};
-/// # let path = std::env::temp_dir().join(format!("crossdock-raw-{}.raw", std::process::id()));
-/// raw::save(&path, &Array::from_vec(vec![1u16, 2, 3, 4], [2, 2])?.into(), Order::ColumnMajor)?;
-/// let array = raw::open(&path, &"dtype=uint16; shape=2,2; order=F".parse()?)?;
-/// assert_eq!(array.get(&[0, 1])?.as_i64(), Some(2));
-/// # std::fs::remove_file(&path)?;
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-///
-/// # Errors
-///
-/// Each names the path. `is_io` where the system does not open or map the file; `is_unsupported` where it is not a regular file;
-/// the others as [`from_buffer`].
-pub fn open(path: impl AsRef<Path>, description: &Description) -> Result<DArray> {
-    open_with(path, description, &OpenOptions::new())
-}
-
-/// The same with options: to be written, or guarded.
-///
-/// # Errors
-///
-/// As [`open`].
-pub fn open_with(path: impl AsRef<Path>, description: &Description, options: &OpenOptions) -> Result<DArray> {
-    let path = path.as_ref();
-    let opened = source::open(path, options.is_writable())
-        .and_then(|file| options.map(file))
-        .and_then(|buffer| from_buffer(buffer, description));
-    opened.map_err(|error| error.within(shown(path)))
-}
-
 /// The array in bytes that are in memory already, in place. O(1).
 ///
 /// # Errors
@@ -138,26 +98,22 @@ pub fn from_buffer(buffer: Buffer, description: &Description) -> Result<DArray> 
         .map_err(|error| within(error.within(format_args!("{nbytes} bytes do not hold it"))))
 }
 
-/// Writes the elements of an array and nothing else, without gaps in this order. Copies, and counts, [`DArray::nbytes`]; never more than
-/// 256 KiB (or one element) of them at a time. [`Description::of`] says what it takes to open them again.
+/// Writes the elements of an array and nothing else, without gaps in row-major order
+/// ([`SaveOptions::order`](crate::exchange::files::SaveOptions::order) writes the other one). Copies, and counts, [`DArray::nbytes`]; never
+/// more than 256 KiB (or one element) of them at a time. [`Description::new`] of its dtype and shape opens them again.
 ///
 /// # Errors
 ///
 /// `is_io` where the writer refuses; `is_conflict` while somebody holds Write; `is_place` on a device.
-pub fn write(mut writer: impl Write, array: &DArray, order: Order) -> Result<()> {
+pub fn write(writer: impl Write, array: &DArray) -> Result<()> {
+    encode(writer, array, Order::RowMajor)
+}
+
+/// The same in this order.
+pub(super) fn encode(mut writer: impl Write, array: &DArray, order: Order) -> Result<()> {
     let _pin = array.lease(LeaseKind::Pin)?;
     elements::write(&mut writer, array, order)?;
     writer.flush().map_err(new_file::write_error)
-}
-
-/// Writes an array to a file, as [`write`](fn@write) does. The file appears, or is replaced, when all of it is on disk; where
-/// anything fails, whatever was there before is untouched.
-///
-/// # Errors
-///
-/// As [`write`](fn@write), with the path named.
-pub fn save(path: impl AsRef<Path>, array: &DArray, order: Order) -> Result<()> {
-    new_file::save(path.as_ref(), |file| write(file, array, order))
 }
 
 impl fmt::Display for Description {

@@ -9,7 +9,6 @@ use std::io::{self, ErrorKind, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Kind, Result};
-use crate::exchange::files::shown;
 use part::Part;
 use place::Place;
 
@@ -37,7 +36,7 @@ use place::Place;
 ///
 /// ```
 /// use std::io::Write;
-/// use crossdock::exchange::files::NewFile;
+/// use crossdock::bindings::files::NewFile;
 /// # let path = std::env::temp_dir().join(format!("crossdock-new-{}", std::process::id()));
 ///
 /// let mut file = NewFile::create(&path)?;
@@ -166,13 +165,15 @@ impl Seek for NewFile {
     }
 }
 
-/// Writes a whole file, like [`NewFile::create`]. Errors name the path.
-pub(super) fn save(path: &Path, write: impl FnOnce(&mut NewFile) -> Result<()>) -> Result<()> {
-    let saved = NewFile::create(path).and_then(|mut file| {
-        write(&mut file)?;
-        file.finish()
-    });
-    saved.map_err(|error| error.within(shown(path)))
+/// Writes a whole file, like [`NewFile::create`] or [`NewFile::create_new`].
+pub(super) fn write(
+    path: &Path,
+    replaces: bool,
+    encode: impl FnOnce(&mut NewFile) -> Result<()>,
+) -> Result<()> {
+    let mut file = NewFile::begin(path, replaces)?;
+    encode(&mut file)?;
+    file.finish()
 }
 
 pub(super) fn put(writer: &mut impl Write, bytes: &[u8]) -> Result<()> {

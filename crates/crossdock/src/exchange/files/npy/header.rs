@@ -19,7 +19,7 @@ const MAX_NBYTES: usize = 16 << 20;
 /// The header of an `.npy` file: what the elements are, and where.
 ///
 /// ```
-/// use crossdock::{element::DType, exchange::files::npy::Header, layout::Order};
+/// use crossdock::{element::DType, bindings::files::Header, layout::Order};
 ///
 /// let header = Header::new(DType::F64, &[480, 640], Order::RowMajor)?;
 /// let bytes = header.to_bytes()?;

@@ -1,52 +1,9 @@
 //! Arrays out of `.npy` files, in place.
 
-use std::path::Path;
-
 use crate::array::DArray;
 use crate::buffer::Buffer;
 use crate::error::Result;
 use crate::exchange::files::npy::header::Header;
-use crate::exchange::files::options::OpenOptions;
-use crate::exchange::files::{shown, source};
-
-/// Opens an `.npy` file in place, read-only: maps it and reads its header. Copies nothing, whatever the size.
-///
-/// The memory is aliased, since anyone may write the file: elements are read one by one ([`DArray::get`]) or under a
-/// Pin lease; with `unsafe` [`assume_constant`](crate::buffer::Buffer::assume_constant), as slices.
-///
-/// ```
-/// use crossdock::{Array, exchange::files::npy, memory::copied_bytes};
-/// # let path = std::env::temp_dir().join(format!("crossdock-npy-{}.npy", std::process::id()));
-/// npy::save(&path, &Array::from_vec(vec![1i32, 2, 3, 4, 5, 6], [2, 3])?.into())?;
-/// let before = copied_bytes();
-/// let array = npy::open(&path)?;
-/// assert_eq!((array.shape(), array.get(&[1, 2])?.as_i64()), (&[2, 3][..], Some(6)));
-/// assert_eq!(copied_bytes(), before);
-/// # std::fs::remove_file(&path)?;
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-///
-/// # Errors
-///
-/// Each names the path. `is_io` where the system does not open or map the file; `is_unsupported` where it is not a regular
-/// file; the others as [`from_buffer`].
-pub fn open(path: impl AsRef<Path>) -> Result<DArray> {
-    open_with(path, &OpenOptions::new())
-}
-
-/// The same with options: to be written, or guarded.
-///
-/// # Errors
-///
-/// As [`open`].
-pub fn open_with(path: impl AsRef<Path>, options: &OpenOptions) -> Result<DArray> {
-    let path = path.as_ref();
-    let opened = source::open(path, options.is_writable())
-        .and_then(|file| options.map(file))
-        // The whole file is one mapping, so that the offset of an array's descriptor is the one in the file.
-        .and_then(from_buffer);
-    opened.map_err(|error| error.within(shown(path)))
-}
 
 /// The array in the bytes of an `.npy` file, wherever they came from. In place: the array keeps the buffer alive, and copies
 /// nothing. O(length of the header).

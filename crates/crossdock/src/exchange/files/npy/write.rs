@@ -1,12 +1,11 @@
 //! Arrays into `.npy` files.
 
 use std::io::Write;
-use std::path::Path;
 
 use crate::array::DArray;
 use crate::error::Result;
 use crate::exchange::files::elements;
-use crate::exchange::files::new_file::{put, save as save_file, write_error};
+use crate::exchange::files::new_file::{put, write_error};
 use crate::exchange::files::npy::Header;
 use crate::layout::Order;
 use crate::memory::LeaseKind;
@@ -19,7 +18,7 @@ use crate::memory::LeaseKind;
 /// # Errors
 ///
 /// `is_unsupported` for a dtype that NumPy cannot spell; `is_io` where the writer refuses; `is_conflict` while somebody
-/// holds Write; `is_place` on a device. Whatever was written until then stays written: [`save`] leaves nothing.
+/// holds Write; `is_place` on a device. Whatever was written until then stays written: [`save`](crate::exchange::files::save) leaves nothing.
 pub fn write(mut writer: impl Write, array: &DArray) -> Result<()> {
     let array = &elements::with_plain_elements(array)?;
     // Refused, if at all, before anything is written.
@@ -29,14 +28,4 @@ pub fn write(mut writer: impl Write, array: &DArray) -> Result<()> {
     put(&mut writer, &header)?;
     elements::write(&mut writer, array, order)?;
     writer.flush().map_err(write_error)
-}
-
-/// Writes an array to a file, as [`write`](fn@write) does. The file appears, or is replaced, when all of it is on disk; where
-/// anything fails, whatever was there before is untouched.
-///
-/// # Errors
-///
-/// As [`write`](fn@write), with the path named.
-pub fn save(path: impl AsRef<Path>, array: &DArray) -> Result<()> {
-    save_file(path.as_ref(), |file| write(file, array))
 }

@@ -1,9 +1,9 @@
 //! NumPy's `.npz` archives: `.npy` files in a ZIP archive, each an array under its name without the ending.
 //!
-//! A member that is stored lies in the archive as it is: [`open`] maps the archive once, divides the map into its members
+//! A member that is stored lies in the archive as it is: [`open_all`](crate::exchange::files::open_all) maps the archive once, divides the map into its members
 //! ([`Buffer::partition`](crate::buffer::Buffer::partition)), and each array lies in place under leases of its own, at whatever alignment
-//! the archive gives it. A deflated member is inflated, once, when its [`Entry`](crate::exchange::files::Entry) is opened. [`write`](fn@write) and [`save`] store
-//! members at multiples of 64 bytes, or deflate them.
+//! the archive gives it. A deflated member is inflated, once, when its [`Entry`](crate::exchange::files::Entry) is opened. [`write`](fn@write)
+//! stores members at multiples of 64 bytes.
 //!
 //! Names are names: none is ever taken for a path. Members whose names do not end in `.npy` are
 //! left alone, and listed by [`Contents::ignored`].
@@ -17,24 +17,13 @@
 mod read;
 mod write;
 
-use std::path::Path;
-
 use crate::buffer::Buffer;
 use crate::error::Result;
-use crate::exchange::files::contents::Contents;
-use crate::exchange::files::options::OpenOptions;
+use crate::exchange::files::contents::{Contents, LIMIT};
 
 pub(super) use read::read;
-pub use write::{Compression, save, write};
-
-/// Opens an archive: maps it and reads its directory and the header of each array. Copies nothing until a deflated array is opened.
-///
-/// # Errors
-///
-/// As [`from_buffer`], naming the path, and `is_io`; `is_unsupported` for a file of another format.
-pub fn open(path: impl AsRef<Path>) -> Result<Contents> {
-    super::open::open_as(path.as_ref(), super::Format::Npz)
-}
+pub(super) use write::encode;
+pub use write::write;
 
 /// What is in the bytes of an archive, wherever they came from. O(number of arrays).
 ///
@@ -44,5 +33,5 @@ pub fn open(path: impl AsRef<Path>) -> Result<Contents> {
 /// array that is not as [`npy::from_buffer`](crate::exchange::files::npy::from_buffer) takes it; `is_unsupported` for encrypted members, other compressions than deflate,
 /// and archives without any `.npy` file; `is_conflict` where the buffer is not the only handle, since it is divided.
 pub fn from_buffer(buffer: Buffer) -> Result<Contents> {
-    read(buffer, OpenOptions::new().decoded_limit())
+    read(buffer, LIMIT)
 }

@@ -2,7 +2,6 @@
 
 use std::collections::HashSet;
 use std::io::Write;
-use std::path::Path;
 
 use flate2::write::DeflateEncoder;
 use rawzip::extra_fields::ExtraFieldId;
@@ -11,7 +10,7 @@ use rawzip::{CompressionMethod, Header, ZipArchiveWriter};
 
 use crate::array::DArray;
 use crate::error::{Error, Kind, Result, short};
-use crate::exchange::files::new_file::{save as save_file, write_error};
+use crate::exchange::files::new_file::write_error;
 use crate::exchange::files::npy;
 
 /// Stored members begin at a multiple of this many bytes, as the elements of an `.npy` file do, so that a mapped archive has both
@@ -27,52 +26,32 @@ const LOCAL_HEADER: u64 = 30;
 /// The longest name, of which the ending is a part.
 const MAX_NAME: usize = u16::MAX as usize;
 
-/// How the arrays of an archive lie.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Compression {
-    /// As they are: they are opened in place.
-    #[default]
-    Stored,
-    /// Deflated, as `numpy.savez_compressed` does.
-    Deflated,
-}
-
-/// Writes arrays as an archive, each under its name, in this order. Copies, and counts, what [`npy::write`](fn@npy::write) does.
+/// Writes arrays as an archive, each under its name, in this order and stored, so that they are opened in place
+/// ([`SaveOptions::deflated`](crate::exchange::files::SaveOptions::deflated) deflates them). Copies, and counts, what [`npy::write`](fn@npy::write) does.
 ///
 /// # Errors
 ///
 /// `is_unsupported` for two arrays of one name, and for a name that ZIP cannot hold, or that would be a path out of a folder;
-/// otherwise as [`npy::write`](fn@npy::write). Whatever was written until then stays written: [`save`] leaves nothing.
-pub fn write<N: AsRef<str>>(
+/// otherwise as [`npy::write`](fn@npy::write). Whatever was written until then stays written.
+pub fn write<N: AsRef<str>>(writer: impl Write, arrays: &[(N, DArray)]) -> Result<()> {
+    encode(writer, arrays, false)
+}
+
+/// The same, deflated if that is wanted.
+pub(in crate::exchange::files) fn encode<N: AsRef<str>>(
     writer: impl Write,
     arrays: &[(N, DArray)],
-    compression: Compression,
+    is_deflated: bool,
 ) -> Result<()> {
     check_names(arrays)?;
     let mut archive = ZipArchiveWriter::new(writer);
     for (name, array) in arrays {
         let name = name.as_ref();
-        let written = match compression {
-            Compression::Stored => store(&mut archive, &file_name(name), array),
-            Compression::Deflated => deflate(&mut archive, &file_name(name), array),
-        };
+        let member = if is_deflated { deflate } else { store };
+        let written = member(&mut archive, &file_name(name), array);
         written.map_err(|error| error.within(format_args!("array {}", short(name))))?;
     }
     archive.finish().map_err(zip_error)?.flush().map_err(write_error)
-}
-
-/// Writes arrays to an archive, as [`write`](fn@write) does. The file appears, or is replaced, when all of it is on disk; where anything
-/// fails, whatever was there before is untouched.
-///
-/// # Errors
-///
-/// As [`write`](fn@write), with the path named.
-pub fn save<N: AsRef<str>>(
-    path: impl AsRef<Path>,
-    arrays: &[(N, DArray)],
-    compression: Compression,
-) -> Result<()> {
-    save_file(path.as_ref(), |file| write(std::io::BufWriter::new(file), arrays, compression))
 }
 
 fn file_name(name: &str) -> String {

@@ -5,9 +5,9 @@
 //!   u64    │ {"__metadata__": {…}, "name": {"dtype": …, "shape": …, "data_offsets": …}, …} │ one after the other, without gaps
 //! ```
 //!
-//! [`open`] maps the file once and divides the map into its tensors ([`Buffer::partition`](crate::buffer::Buffer::partition)): each lies in place
+//! [`open_all`](crate::exchange::files::open_all) maps the file once and divides the map into its tensors ([`Buffer::partition`](crate::buffer::Buffer::partition)): each lies in place
 //! under leases of its own, so that one can be read while another is written. The format promises no alignment; tensors of other
-//! writers may lie at any address, and only typed references and slices ask for one. What [`write`](fn@write) and [`save`] write begins at a
+//! writers may lie at any address, and only typed references and slices ask for one. What [`write`](fn@write) writes begins at a
 //! multiple of 64 bytes, the widest elements first, and is aligned for every type.
 //!
 //! | `dtype` | elements |
@@ -21,39 +21,27 @@ mod packed;
 mod read;
 mod write;
 
-use std::path::Path;
-
 use crate::buffer::Buffer;
 use crate::error::Result;
 use crate::exchange::files::contents::Contents;
 
 pub(super) use read::read;
-pub use write::{save, write};
-
-/// Opens a file: maps it and reads its header. Copies nothing, whatever the size.
-///
-/// ```
-/// use crossdock::{Array, exchange::files::safetensors, memory::copied_bytes};
-/// # let path = std::env::temp_dir().join(format!("crossdock-{}.safetensors", std::process::id()));
-/// let weights = Array::from_vec(vec![0.5f32, -1.0], [2])?;
-/// safetensors::save(&path, &[("layer.weight", weights.into())], &[("format", "pt")])?;
-/// let before = copied_bytes();
-/// let contents = safetensors::open(&path)?;
-/// assert_eq!(contents.metadata(), [("format".to_owned(), "pt".to_owned())]);
-/// let weights = contents.get("layer.weight")?.open()?;
-/// assert_eq!((weights.get(&[1])?.as_f64(), copied_bytes()), (Some(-1.0), before));
-/// # std::fs::remove_file(&path)?;
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-///
-/// # Errors
-///
-/// As [`from_buffer`], naming the path, and `is_io`; `is_unsupported` for a file of another format.
-pub fn open(path: impl AsRef<Path>) -> Result<Contents> {
-    super::open::open_as(path.as_ref(), super::Format::Safetensors)
-}
+pub(super) use write::encode;
+pub use write::write;
 
 /// What is in the bytes of a file, wherever they came from. In place. O(length of the header).
+///
+/// ```
+/// use crossdock::{Array, buffer::Buffer, exchange::files::{Format, SaveOptions, safetensors}};
+///
+/// let (mut bytes, weights) = (Vec::new(), Array::from_vec(vec![0.5f32, -1.0], [2])?);
+/// let options = SaveOptions::new().format(Format::Safetensors).metadata("format", "pt");
+/// options.write(&mut bytes, &[("layer.weight", weights.into())])?;
+/// let contents = safetensors::from_buffer(Buffer::from_vec(bytes)?)?;
+/// assert_eq!(contents.metadata(), [("format".to_owned(), "pt".to_owned())]);
+/// assert_eq!(contents.get("layer.weight")?.open()?.get(&[1])?.as_f64(), Some(-1.0));
+/// # Ok::<(), crossdock::Error>(())
+/// ```
 ///
 /// # Errors
 ///

@@ -3,13 +3,12 @@
 use std::cmp::Reverse;
 use std::collections::HashSet;
 use std::io::Write;
-use std::path::Path;
 
 use crate::array::{Casting, DArray};
 use crate::element::dialect::safetensors::Stored;
 use crate::error::{Error, Kind, Result, short};
 use crate::exchange::files::elements;
-use crate::exchange::files::new_file::{put, save as save_file, write_error};
+use crate::exchange::files::new_file::{put, write_error};
 use crate::exchange::files::safetensors::header::{MAX_NBYTES, METADATA, packed_nbytes};
 use crate::exchange::files::safetensors::packed::pack;
 use crate::layout::Order;
@@ -27,18 +26,23 @@ struct Planned {
     start: usize,
 }
 
-/// Writes arrays as a file, each under its name, with texts beside them. Copies, and counts, their bytes; what lies in the other byte order
+/// Writes arrays as a file, each under its name ([`SaveOptions::metadata`](crate::exchange::files::SaveOptions::metadata) adds texts). Copies, and counts, their bytes; what lies in the other byte order
 /// is turned on the way, which takes a copy of that array, and so does packing.
 ///
 /// # Errors
 ///
-/// `is_unsupported` for a dtype that the format does not have, two arrays or two texts of one name, an array of the name `__metadata__`, or a header
+/// `is_unsupported` for a dtype that the format does not have, two arrays of one name, an array of the name `__metadata__`, or a header
 /// longer than the format allows; `is_io` where the writer refuses; `is_conflict` while somebody holds Write; `is_place` on a device.
-/// Whatever was written until then stays written: [`save`] leaves nothing.
-pub fn write<N: AsRef<str>, K: AsRef<str>, V: AsRef<str>>(
+/// Whatever was written until then stays written.
+pub fn write<N: AsRef<str>>(writer: impl Write, arrays: &[(N, DArray)]) -> Result<()> {
+    encode(writer, arrays, &[])
+}
+
+/// The same, with texts beside the arrays.
+pub(in crate::exchange::files) fn encode<N: AsRef<str>>(
     mut writer: impl Write,
     arrays: &[(N, DArray)],
-    metadata: &[(K, V)],
+    metadata: &[(String, String)],
 ) -> Result<()> {
     let mut plans = plan(arrays)?;
     // Held until the end, so that nobody takes Write between two arrays.
@@ -64,20 +68,6 @@ pub fn write<N: AsRef<str>, K: AsRef<str>, V: AsRef<str>>(
     writer.flush().map_err(write_error)
 }
 
-/// Writes arrays to a file, as [`write`](fn@write) does. The file appears, or is replaced, when all of it is on disk; where anything
-/// fails, whatever was there before is untouched.
-///
-/// # Errors
-///
-/// As [`write`](fn@write), with the path named.
-pub fn save<N: AsRef<str>, K: AsRef<str>, V: AsRef<str>>(
-    path: impl AsRef<Path>,
-    arrays: &[(N, DArray)],
-    metadata: &[(K, V)],
-) -> Result<()> {
-    save_file(path.as_ref(), |file| write(file, arrays, metadata))
-}
-
 /// Where each array will lie: the widest elements first, so that all are aligned.
 fn plan<N: AsRef<str>>(arrays: &[(N, DArray)]) -> Result<Vec<Planned>> {
     let mut plans = Vec::with_capacity(arrays.len());
@@ -101,10 +91,10 @@ fn plan<N: AsRef<str>>(arrays: &[(N, DArray)]) -> Result<Vec<Planned>> {
 }
 
 /// The length, the JSON in the order of the arrays, and spaces up to where the tensors begin.
-fn header<N: AsRef<str>, K: AsRef<str>, V: AsRef<str>>(
+fn header<N: AsRef<str>>(
     arrays: &[(N, DArray)],
     plans: &[Planned],
-    metadata: &[(K, V)],
+    metadata: &[(String, String)],
 ) -> Result<Vec<u8>> {
     let mut json = String::from("{");
     let mut seen = HashSet::from([METADATA]);
@@ -112,13 +102,13 @@ fn header<N: AsRef<str>, K: AsRef<str>, V: AsRef<str>>(
         let mut keys = HashSet::new();
         let mut texts = Vec::with_capacity(metadata.len());
         for (key, text) in metadata {
-            if !keys.insert(key.as_ref()) {
+            if !keys.insert(key) {
                 return Err(Error::new(
                     Kind::Unsupported,
-                    format!("there are two texts of the name {}", short(key.as_ref())),
+                    format!("there are two texts of the name {}", short(key)),
                 ));
             }
-            texts.push(format!("{}:{}", quoted(key.as_ref()), quoted(text.as_ref())));
+            texts.push(format!("{}:{}", quoted(key), quoted(text)));
         }
         json += &format!("{}:{{{}}}", quoted(METADATA), texts.join(","));
     }

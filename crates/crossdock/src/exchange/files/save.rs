@@ -1,0 +1,198 @@
+//! Saves arrays: finds out which format is wanted, and calls the writer of that format.
+
+use std::io::{BufWriter, Write};
+use std::path::Path;
+
+use crate::array::DArray;
+use crate::error::{Error, Kind, Result};
+use crate::exchange::files::format::Format;
+use crate::exchange::files::{new_file, npy, raw, shown};
+use crate::layout::Order;
+
+/// Enough to make calls cheap; what is written in larger pieces is not copied to it.
+const BUFFER: usize = 64 << 10;
+
+/// Saves an array in the format that the ending of the path names. A format of named arrays gets it under the name of the file, without
+/// the ending. Copies, and counts, [`DArray::nbytes`].
+///
+/// The file appears, or is replaced in one step, when all of it is on disk; where anything fails, whatever was there before is untouched.
+/// Arrays that map the old file keep its bytes. A symbolic link stays, and the file that it leads to is replaced; a pipe or a device is
+/// written through.
+///
+/// ```
+/// use crossdock::{Array, exchange::files};
+/// # let path = std::env::temp_dir().join(format!("crossdock-save-{}.npy", std::process::id()));
+/// files::save(&path, &Array::from_vec(vec![1i32, 2, 3, 4, 5, 6], [2, 3])?.into())?;
+/// assert_eq!(files::open(&path)?.get(&[1, 2])?.as_i64(), Some(6));
+/// # std::fs::remove_file(&path)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+///
+/// As [`SaveOptions::save_all`].
+pub fn save(path: impl AsRef<Path>, array: &DArray) -> Result<()> {
+    SaveOptions::new().save(path, array)
+}
+
+/// How to save arrays, each as one format has it. An option that the format does not have is refused.
+///
+/// ```
+/// # #[cfg(feature = "npz")] {
+/// use crossdock::{Array, exchange::files::{self, SaveOptions}};
+/// # let path = std::env::temp_dir().join(format!("crossdock-save-all-{}.npz", std::process::id()));
+/// let (prices, sizes) = (Array::from_vec(vec![1.5, 2.5], [2])?, Array::from_vec(vec![3u32], [1])?);
+/// let arrays = [("prices", prices.into()), ("sizes", sizes.into())];
+/// SaveOptions::new().deflated(true).save_all(&path, &arrays)?;
+/// assert_eq!(files::open_all(&path)?.names().collect::<Vec<_>>(), ["prices", "sizes"]);
+/// assert!(SaveOptions::new().create_new(true).save_all(&path, &arrays).is_err());
+/// # std::fs::remove_file(&path)?;
+/// # }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct SaveOptions {
+    format: Option<Format>,
+    create_new: bool,
+    order: Option<Order>,
+    deflated: bool,
+    quality: Option<u8>,
+    metadata: Vec<(String, String)>,
+}
+
+impl SaveOptions {
+    /// The format that the path names; a file that exists is replaced; row-major order for raw files, stored members for `.npz`
+    /// files, quality 90 for JPEG images, and no texts.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// This format, whatever the path is called.
+    pub fn format(mut self, format: Format) -> Self {
+        self.format = Some(format);
+        self
+    }
+
+    /// Refuses to replace a file: `is_io` (`AlreadyExists`) if one exists, also where another process creates it meanwhile.
+    pub fn create_new(mut self, create_new: bool) -> Self {
+        self.create_new = create_new;
+        self
+    }
+
+    /// The order of the elements of a raw file. The other formats say it themselves, or have one.
+    pub fn order(mut self, order: Order) -> Self {
+        self.order = Some(order);
+        self
+    }
+
+    /// Deflates the arrays of an `.npz` file, as `numpy.savez_compressed` does. Stored, as they are without it, they are opened in place.
+    pub fn deflated(mut self, deflated: bool) -> Self {
+        self.deflated = deflated;
+        self
+    }
+
+    /// The quality of a JPEG image, from 1 to 100.
+    pub fn quality(mut self, quality: u8) -> Self {
+        self.quality = Some(quality);
+        self
+    }
+
+    /// Adds a text to a `.safetensors` file. Keys are unique.
+    pub fn metadata(mut self, key: impl Into<String>, text: impl Into<String>) -> Self {
+        self.metadata.push((key.into(), text.into()));
+        self
+    }
+
+    /// Saves an array: see [`save`](crate::exchange::files::save).
+    ///
+    /// # Errors
+    ///
+    /// As [`SaveOptions::save_all`].
+    pub fn save(&self, path: impl AsRef<Path>, array: &DArray) -> Result<()> {
+        let path = path.as_ref();
+        let name = path.file_stem().map_or_else(|| "array".into(), |stem| stem.to_string_lossy());
+        self.save_all(path, &[(name, array.clone())])
+    }
+
+    /// Saves arrays, each under its name. A format of one array takes one, and leaves its name out.
+    ///
+    /// # Errors
+    ///
+    /// Each names the path. `is_io` where the system refuses: no permission to write the file that exists or to create one in its
+    /// directory, an owner that cannot be kept, a full disk. `is_unsupported` where the path leads to a directory or a socket, and where
+    /// neither its ending nor the options name a format; otherwise as [`SaveOptions::write`].
+    pub fn save_all<N: AsRef<str>>(&self, path: impl AsRef<Path>, arrays: &[(N, DArray)]) -> Result<()> {
+        let path = path.as_ref();
+        let saved = self.format.or_else(|| Format::named(path)).ok_or_else(|| {
+            Error::new(
+                Kind::Unsupported,
+                "its ending names no format: end it in .npy, .npz, .safetensors, .png, .jpg or .raw, or set the format",
+            )
+        });
+        let saved = saved.and_then(|format| {
+            new_file::write(path, !self.create_new, |file| self.encode(format, file, arrays))
+        });
+        saved.map_err(|error| error.within(shown(path)))
+    }
+
+    /// Writes the bytes of such a file, for which the format must be set. They are written as they come, through a buffer of 64 KiB, so what was written
+    /// before an error stays written.
+    ///
+    /// # Errors
+    ///
+    /// `is_unsupported` without a format, for one whose feature is off, for several arrays in a format of one, for an option that the format
+    /// does not have, and for an array or a name that it cannot hold; `is_shape` for an array that is no image, in a format of images; `is_io`
+    /// where the writer refuses; `is_conflict` while another party holds Write; `is_place` on a device.
+    pub fn write<N: AsRef<str>>(&self, writer: impl Write, arrays: &[(N, DArray)]) -> Result<()> {
+        let format = self.format.ok_or_else(|| {
+            Error::new(Kind::Unsupported, "a writer has no name that tells the format: set the format")
+        })?;
+        self.encode(format, writer, arrays)
+    }
+
+    fn encode<N: AsRef<str>>(
+        &self,
+        format: Format,
+        writer: impl Write,
+        arrays: &[(N, DArray)],
+    ) -> Result<()> {
+        format.check_built()?;
+        self.check(format)?;
+        let writer = BufWriter::with_capacity(BUFFER, writer);
+        match (format, arrays) {
+            #[cfg(feature = "npz")]
+            (Format::Npz, _) => crate::exchange::files::npz::encode(writer, arrays, self.deflated),
+            #[cfg(feature = "safetensors")]
+            (Format::Safetensors, _) => {
+                crate::exchange::files::safetensors::encode(writer, arrays, &self.metadata)
+            }
+            (Format::Npy, [(_, array)]) => npy::write(writer, array),
+            #[cfg(feature = "png")]
+            (Format::Png, [(_, array)]) => crate::exchange::files::png::write(writer, array),
+            #[cfg(feature = "jpeg")]
+            (Format::Jpeg, [(_, array)]) => crate::exchange::files::jpeg::encode(writer, array, self.quality),
+            (Format::Raw, [(_, array)]) => raw::encode(writer, array, self.order.unwrap_or(Order::RowMajor)),
+            _ => {
+                let text = format!("{} arrays, where a {format} file holds one", arrays.len());
+                Err(Error::new(Kind::Unsupported, text))
+            }
+        }
+    }
+
+    /// Refuses an option that the format does not have.
+    fn check(&self, format: Format) -> Result<()> {
+        let options = [
+            ("an order of elements to choose", self.order.is_some(), Format::Raw),
+            ("deflated arrays", self.deflated, Format::Npz),
+            ("a quality", self.quality.is_some(), Format::Jpeg),
+            ("texts beside its arrays", !self.metadata.is_empty(), Format::Safetensors),
+        ];
+        match options.into_iter().find(|&(_, is_set, owner)| is_set && owner != format) {
+            None => Ok(()),
+            Some((what, _, owner)) => Err(Error::new(
+                Kind::Unsupported,
+                format!("a {format} file does not have {what}, as a {owner} file has: leave the option out"),
+            )),
+        }
+    }
+}
