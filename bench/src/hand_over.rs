@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crossdock::array::ArrayView;
 use crossdock::buffer::Buffer;
+use crossdock::exchange::protocol::dlpack::{self, ExportOptions, Prepared};
 use crossdock::view::{Refusal, Request};
 use crossdock::{Array, DArray, s};
 
@@ -26,6 +27,10 @@ fn hand_over(_: &Measure, _: Option<&Arrow>) -> Result<Table> {
     let reading = array.read()?;
     let view: ArrayView<'_, u16, 3> = reading.view();
     let pin = Request::pin();
+    let dynamic_shared = DArray::from(Array::from_vec((0..4096).collect::<Vec<u16>>(), shape)?);
+    let options = ExportOptions::new();
+    let arrow_options = crossdock::exchange::protocol::arrow::ExportOptions::new();
+    let prepared = Prepared::of(&dynamic_shared)?;
 
     let cases: Vec<Case<'_>> = vec![
         Case::new(PEER, 41, || {
@@ -70,6 +75,26 @@ fn hand_over(_: &Measure, _: Option<&Arrow>) -> Result<Table> {
         Case::new("crossdock::view(&Array<u16, 3>): get + release", 4096, || {
             let view = crossdock::view(black_box(&array), Request::pin());
             black_box(&view).as_ref().map_or(0, |view| view.shape().iter().product())
+        }),
+        Case::new("DLPack: export + deleter", 3, || {
+            let exported = dlpack::export_versioned(black_box(&dynamic_shared), black_box(&options));
+            black_box(&exported).as_ref().map_or(0, |exported| exported.managed().dl_tensor.ndim as usize)
+        }),
+        Case::new("DLPack: export of what is prepared + deleter", 3, || {
+            // SAFETY: prepared for this array.
+            let exported = unsafe { prepared.lend(black_box(&dynamic_shared), black_box(&options)) };
+            black_box(&exported).as_ref().map_or(0, |exported| exported.managed().dl_tensor.ndim as usize)
+        }),
+        Case::new("buffer protocol: loan + release", 1, || {
+            let loan = crossdock::exchange::protocol::pep3118::Loan::new(black_box(&dynamic_shared));
+            black_box(&loan).as_ref().map_or(0, |loan| usize::from(!loan.is_readonly()))
+        }),
+        Case::new("Arrow: export + release", 16, || {
+            let exported = crossdock::exchange::protocol::arrow::export(
+                black_box(&dynamic_shared),
+                black_box(&arrow_options),
+            );
+            black_box(&exported).as_ref().map_or(0, |exported| exported.array().length as usize)
         }),
         Case::new("DArray::get, one element", 273, || {
             let value = black_box(&dynamic).get(black_box(&[1, 1, 1]));

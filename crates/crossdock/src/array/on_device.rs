@@ -35,9 +35,13 @@ impl DArray {
         }
     }
 
-    /// Whether somebody does strided work on the elements: the processor, or their device.
-    pub(crate) fn is_worked_on(&self) -> bool {
-        self.engine().is_ok()
+    /// Checks that the processor or the elements' device does strided work on them.
+    ///
+    /// # Errors
+    ///
+    /// `is_place` where neither does; what the device says.
+    pub(crate) fn check_worked_on(&self) -> Result<()> {
+        self.engine().map(drop)
     }
 
     /// Whose memory it is.

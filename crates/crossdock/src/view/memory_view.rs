@@ -16,8 +16,10 @@ use crate::layout::{FixedLayout, Layout, Order};
 use crate::memory::{Lease, LeaseKind, Place};
 use crate::view::copied::Copied;
 use crate::view::grant::Grant;
-use crate::view::refusal::{Offer, Reason};
+use crate::view::reason::Reason;
+use crate::view::refusal::Offer;
 use crate::view::request::Request;
+use crate::view::terms::Reach;
 
 /// An array that was lent: memory, dtype, shape and strides, held under a lease that is given back when this is dropped.
 ///
@@ -355,7 +357,7 @@ impl MemoryView {
                 "no copy was permitted, and the producer gave one of {copied} bytes"
             )));
         }
-        request.mismatch(&self.dtype, &self.layout, self.place())
+        request.mismatch(&self.dtype, &self.layout, self.place(), Reach::Host)
     }
 }
 

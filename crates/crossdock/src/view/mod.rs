@@ -12,30 +12,34 @@
 pub(crate) mod bits;
 mod chunks;
 mod copied;
+mod copying;
 mod grant;
-mod handover;
 pub(crate) mod located;
 mod memory_view;
+mod negotiation;
 mod producer;
+mod reason;
 mod refusal;
 mod registry;
 mod request;
-mod route;
 mod rows;
 mod source;
 mod synchronization;
+mod terms;
 
 pub use chunks::Chunks;
 pub(crate) use copied::Copied;
 pub use grant::Grant;
-pub(crate) use handover::{hand_over, hand_over_as};
 pub use memory_view::MemoryView;
+pub(crate) use negotiation::{negotiate, negotiate_as};
 pub use producer::{Producer, view};
-pub use refusal::{Offer, Reason, Refusal};
+pub use reason::Reason;
+pub use refusal::{Offer, Refusal};
 pub use registry::{ProducerFn, register, unregister, view_any};
 pub use request::Request;
 pub(crate) use rows::{Key, Rows};
 pub use source::Source;
 pub use synchronization::Synchronization;
+pub(crate) use terms::{Access, Copies, Reach, Strides, Terms};
 
 pub use crate::array::CopyPolicy;

@@ -1,18 +1,15 @@
 //! Producers, and how arrays lend themselves.
 
-use crate::array::CopyPolicy;
-use crate::array::{Array, Casting, DArray, PlacedArray, RawArray};
-use crate::device::Moved;
-use crate::element::{DType, Element};
-use crate::error::Error;
-use crate::layout::{Layout, Order};
-use crate::memory::{Lease, LeaseKind};
+use crate::array::{Array, CopyPolicy, DArray};
+use crate::element::Element;
+use crate::memory::Lease;
 use crate::view::copied::Copied;
-use crate::view::handover::copy_instead;
+use crate::view::copying;
 use crate::view::memory_view::MemoryView;
-use crate::view::refusal::{Offer, Reason, Refusal};
+use crate::view::negotiation::{copy_instead, lease};
+use crate::view::reason::Reason;
+use crate::view::refusal::Refusal;
 use crate::view::request::Request;
-use crate::view::route::Route;
 
 /// Something that lends its memory as an array.
 ///
@@ -90,7 +87,7 @@ impl<T: Element, const D: usize> Array<T, D> {
     pub fn export(&self, request: &Request) -> Result<MemoryView, Refusal> {
         if request.copy_policy() != CopyPolicy::Always {
             let (dtype, layout) = (T::dtype(), self.layout().to_dynamic_trusted(size_of::<T>()));
-            if let Ok(lease) = lease_for(self.raw(), &dtype, &layout, request) {
+            if let Ok(lease) = lease(self.raw(), &dtype, &layout, request, &request.terms()) {
                 // SAFETY: a lease of this array's allocation, taken through the array; its own dtype and layout.
                 return Ok(unsafe { MemoryView::new(lease, self.raw(), dtype, layout, Copied::NOTHING) });
             }
@@ -111,7 +108,7 @@ impl DArray {
         if request.copy_policy() == CopyPolicy::Always {
             return self.export_copy(request, None);
         }
-        match lease_for(self.raw(), self.dtype(), self.layout(), request) {
+        match lease(self.raw(), self.dtype(), self.layout(), request, &request.terms()) {
             Ok(lease) => Ok(self.under(lease, Copied::NOTHING)),
             Err(reason) => self.export_copy(request, Some(reason)),
         }
@@ -119,67 +116,18 @@ impl DArray {
 
     #[cold]
     fn export_copy(&self, request: &Request, reason: Option<Reason>) -> Result<MemoryView, Refusal> {
-        let copy = |array: &Self| array.copy_for(request);
-        copy_instead(self, request, reason, copy, |copy: Self, copied| {
-            let lease = lease_for(copy.raw(), copy.dtype(), copy.layout(), request)?;
+        let terms = request.terms();
+        let copy = |array: &Self| copying::copy(array, request, &terms);
+        copy_instead(self, request, &terms, reason, copy, |copy: Self, copied| {
+            let lease = lease(copy.raw(), copy.dtype(), copy.layout(), request, &terms)?;
             Ok(copy.under(lease, copied))
         })
     }
 
-    /// The array under a lease that [`lease_for`] took for it.
+    /// The array under a lease of [`lease`].
     #[inline]
     fn under(&self, lease: Lease, copied: Copied) -> MemoryView {
         // SAFETY: a lease of this array's allocation, taken through the array; its own dtype and layout.
         unsafe { MemoryView::new(lease, self.raw(), self.dtype().clone(), self.layout().clone(), copied) }
     }
-
-    /// A copy, or a mapping, that fulfils a request but for the lease, and how many bytes were copied for it.
-    fn copy_for(&self, request: &Request) -> Result<(Self, usize), Reason> {
-        // Asked before anything is copied.
-        let route = Route::find(self, request).map_err(Reason::Place)?;
-        let order = request.wanted_order();
-        let converted = match request.wanted_dtype().filter(|&dtype| dtype != self.dtype()) {
-            Some(dtype) => Some(self.cast(dtype, order.unwrap_or(Order::RowMajor), Casting::Checked)),
-            None if order.is_some_and(|order| !self.layout().is_contiguous(order)) || route.is_beside() => {
-                Some(self.to_order(order.unwrap_or(Order::RowMajor)))
-            }
-            None => None,
-        };
-        let converted = converted.transpose().map_err(Reason::Failed)?;
-        let copied = converted.as_ref().map_or(0, Self::nbytes);
-        let Route::To(memory) = route else {
-            return Ok((converted.unwrap_or_else(|| self.clone()), copied));
-        };
-        let source = converted.as_ref().unwrap_or(self);
-        // Of what is mapped others have the memory, too.
-        let mappable = matches!(request.lease(), LeaseKind::Share | LeaseKind::Pin);
-        let placed = if mappable && request.copy_policy() == CopyPolicy::IfNeeded {
-            source.map_or_copy_to(&memory)
-        } else {
-            source.copy_to(&memory).map(|array| PlacedArray::copied(array, None))
-        }
-        .map_err(Reason::Failed)?;
-        let moved = if let Moved::Copied { nbytes } = placed.moved { nbytes } else { 0 };
-        Ok((placed.array, copied + moved))
-    }
-
-    pub(crate) fn offer(&self) -> Offer {
-        Offer::from(self)
-    }
-}
-
-/// The lease that a request asks for, of an array that fulfils the rest of it.
-#[inline]
-fn lease_for(raw: &RawArray, dtype: &DType, layout: &Layout, request: &Request) -> Result<Lease, Reason> {
-    if let Some(reason) = request.mismatch(dtype, layout, raw.place()) {
-        return Err(reason);
-    }
-    let lease = raw.lease(request.lease()).map_err(no_lease)?;
-    lease.mark_exported(request.holder());
-    Ok(lease)
-}
-
-#[cold]
-fn no_lease(error: Error) -> Reason {
-    if error.is_place() { Reason::Unsupported(error.to_string()) } else { Reason::Lease(error) }
 }

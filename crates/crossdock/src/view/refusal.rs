@@ -1,4 +1,4 @@
-//! Why a hand-over did not happen, as data.
+//! Refusals as data: what was requested, what was on offer, and the reason.
 
 use std::fmt;
 
@@ -7,8 +7,8 @@ use crate::element::DType;
 use crate::error::{Error, Kind};
 use crate::layout::{Layout, Order};
 use crate::memory::{Conflict, LeaseKind, Place};
-use crate::view::Request;
-use crate::view::route::Route;
+use crate::view::reason::Reason;
+use crate::view::request::Request;
 
 /// What a producer had to offer when it refused.
 #[derive(Clone, Debug)]
@@ -26,7 +26,7 @@ pub struct Offer {
     pub place: Place,
     /// Whether the producer refuses to be written.
     pub readonly: bool,
-    /// Whether somebody brings the elements to the place that was asked for.
+    /// Whether a permitted copy can be made where it was requested.
     pub(super) reaches: bool,
 }
 
@@ -42,11 +42,6 @@ impl Offer {
             reaches: false,
         }
     }
-
-    /// The array as it is, to somebody who asked so.
-    pub(super) fn to_request(array: &DArray, request: &Request) -> Self {
-        Self { reaches: Route::find(array, request).is_ok(), ..Self::from(array) }
-    }
 }
 
 impl From<&DArray> for Offer {
@@ -54,27 +49,6 @@ impl From<&DArray> for Offer {
     fn from(array: &DArray) -> Self {
         Self::new(array.dtype(), array.layout(), array.place(), array.is_readonly())
     }
-}
-
-/// Why a producer refused.
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum Reason {
-    /// Another lease, another owner, or a read-only handle: the lease that was asked for cannot be had.
-    Lease(Error),
-    /// The elements do not lie in the order asked for.
-    Order(Order),
-    /// The elements are of another type than was asked for.
-    DType(DType),
-    /// The memory is on another device than was asked for.
-    Place(Place),
-    /// The elements lie so, or in such memory, that the protocol has no words for it, or they overlap where nobody else was
-    /// to touch them. Those of a copy do neither.
-    Layout(String),
-    /// This producer never gives what was asked for.
-    Unsupported(String),
-    /// It was tried, and failed.
-    Failed(Error),
 }
 
 /// A producer would not lend what was asked for: what was asked, what was on offer, and why not.
@@ -105,6 +79,12 @@ impl Refusal {
     #[cold]
     pub fn new(asked: &Request, reason: Reason) -> Self {
         Self(Box::new(Inner { asked: Some(asked.clone()), offer: None, reason }))
+    }
+
+    /// A refusal before any lease is attempted: the array is on offer as it is.
+    #[cold]
+    pub(crate) fn of(array: &DArray, asked: &Request, reason: Reason) -> Self {
+        Self::new(asked, reason).with_offer(Offer::from(array))
     }
 
     /// The same, with what was on offer.
@@ -160,19 +140,6 @@ impl Refusal {
             conflict.is_some_and(|conflict| matches!(conflict.leases(), Some((LeaseKind::Write, _))));
         let pinned = self.asked().is_some_and(|asked| asked.lease() == LeaseKind::Pin);
         !written && !pinned
-    }
-}
-
-impl fmt::Display for Reason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Reason::Lease(error) => write!(f, "{error}"),
-            Reason::Order(order) => write!(f, "the elements do not lie in {order} order"),
-            Reason::DType(dtype) => write!(f, "the elements are not {}", dtype.brief()),
-            Reason::Place(place) => write!(f, "the memory is not on {place}"),
-            Reason::Layout(what) | Reason::Unsupported(what) => f.write_str(what),
-            Reason::Failed(error) => write!(f, "it failed: {error}"),
-        }
     }
 }
 

@@ -4,7 +4,8 @@ use crate::array::{CopyPolicy, overlap};
 use crate::element::DType;
 use crate::layout::{Layout, Order};
 use crate::memory::{LeaseKind, Place, Protocols};
-use crate::view::Reason;
+use crate::view::reason::Reason;
+use crate::view::terms::{Access, Reach, Terms};
 
 /// The least that a consumer needs of an array.
 ///
@@ -112,12 +113,6 @@ impl Request {
         self
     }
 
-    /// The name of the view's holder.
-    #[inline]
-    pub(crate) fn holder(&self) -> Protocols {
-        self.holder
-    }
-
     /// The kind of lease asked for.
     pub fn lease(&self) -> LeaseKind {
         self.lease
@@ -143,9 +138,23 @@ impl Request {
         self.copy
     }
 
-    /// What of the request, but for the lease itself, such an array does not fulfil.
+    /// The terms of a [`MemoryView`](crate::view::MemoryView): the requested lease, of memory that the
+    /// processor addresses.
+    #[inline(always)]
+    pub(crate) fn terms(&self) -> Terms {
+        Terms::new(self.holder, Access::Only(self.lease))
+    }
+
+    /// What of the request, but for the lease itself, such an array does not fulfil. Unless the
+    /// request names a place, the protocol's reach decides.
     #[inline]
-    pub(crate) fn mismatch(&self, dtype: &DType, layout: &Layout, place: Place) -> Option<Reason> {
+    pub(super) fn mismatch(
+        &self,
+        dtype: &DType,
+        layout: &Layout,
+        place: Place,
+        reach: Reach,
+    ) -> Option<Reason> {
         if let Some(wanted) = self.wanted_dtype().filter(|&wanted| wanted != dtype) {
             return Some(Reason::DType(wanted.clone()));
         }
@@ -157,7 +166,7 @@ impl Request {
         }
         match self.wanted_place() {
             Some(wanted) if wanted != place => return Some(Reason::Place(wanted)),
-            None if !place.is_host() => return Some(Reason::Place(Place::CPU)),
+            None if !reach.contains(place) => return Some(Reason::Place(Place::CPU)),
             _ => {}
         }
         if self.lease == LeaseKind::Write && !layout.is_injective() {

@@ -361,6 +361,17 @@ fn memory_on_a_device_is_relayed_untouched() {
 
 /// Random layouts, against what the naive oracle says of them.
 #[test]
+fn a_place_without_devices_is_named() {
+    let here = DArray::from(numbers());
+    for policy in [CopyPolicy::Never, CopyPolicy::IfNeeded, CopyPolicy::Always] {
+        let nowhere = options().place(Place::new(DeviceKind::METAL, 7)).copy(policy);
+        let refusal = export_versioned(&here, &nowhere).unwrap_err();
+        assert!(matches!(refusal.reason(), Reason::Failed(_)) && refusal.would_copy().is_none(), "{refusal}");
+        assert!(refusal.to_string().contains("metal"), "{refusal}");
+    }
+}
+
+#[test]
 fn whatever_the_layout_it_comes_back_in_place_or_is_refused_for_its_strides() {
     const WINDOW: usize = 1 << 16;
     let cases = crossdock_testkit::cases(12_000);

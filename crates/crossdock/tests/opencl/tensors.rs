@@ -102,9 +102,16 @@ fn elements_are_brought_to_another_place_as_the_options_permit() {
     assert_eq!(seen.is_ok(), description.is_unified);
     drop(seen);
     let sent = DArray::from(Array::from_vec(vec![1.5f32, 2.5], [2]).unwrap());
-    let options = ExportOptions::new().place(array.place()).copy(CopyPolicy::Always);
-    let sent = import(dlpack::export_versioned(&sent, &options).unwrap()).unwrap();
-    assert_eq!((sent.place(), sent.get(&[1]).unwrap().to_string()), (array.place(), "2.5".to_owned()));
+    for policy in [CopyPolicy::IfNeeded, CopyPolicy::Always] {
+        let options = ExportOptions::new().place(array.place()).copy(policy);
+        let sent = import(dlpack::export_versioned(&sent, &options).unwrap()).unwrap();
+        assert_eq!((sent.place(), sent.get(&[1]).unwrap().to_string()), (array.place(), "2.5".to_owned()));
+    }
+    // A read-only array is copied where it is.
+    let beside = ExportOptions::new().copy(CopyPolicy::IfNeeded);
+    let copied = dlpack::export_versioned(&array.clone().into_readonly(), &beside).unwrap();
+    assert_eq!((copied.copied_nbytes(), copied.managed().dl_tensor.device.device_type), (96, 4));
+    assert_eq!(value(&import(copied).unwrap(), &[3, 5]), 23);
 }
 
 #[test]

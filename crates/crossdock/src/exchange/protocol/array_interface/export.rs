@@ -5,6 +5,7 @@ use crate::element::DType;
 use crate::element::dialect::typestr;
 use crate::error::{Error, Kind, Result};
 use crate::memory::{Lease, LeaseKind, Protocols};
+use crate::view::{Access, Reach, Terms};
 
 /// A type in the words of the array interface.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,6 +52,9 @@ impl Words {
     }
 }
 
+const TERMS: Terms =
+    Terms { reach: Reach::Anywhere, ..Terms::new(Protocols::ARRAY_INTERFACE, Access::AsFlagged) };
+
 /// The lease under which an array goes out that nobody gives back: Share, or Pin of a read-only one. Whoever hands the array over keeps it
 /// for as long as a consumer can use the memory.
 pub struct Loan(Lease);
@@ -62,8 +66,7 @@ impl Loan {
     ///
     /// `is_conflict` while somebody holds Read (of a writable array) or Write; `is_exhausted`; what failed that was to write the memory.
     pub fn new(array: &DArray) -> Result<Self> {
-        array.raw().handle().await_work(Self::kind(array))?;
-        Self::ordered(array)
+        TERMS.lease(array.raw()).map(Self)
     }
 
     /// As [`Loan::new`], without waiting: the consumer comes after the work otherwise ([`Synchronization`](crate::view::Synchronization),
@@ -73,14 +76,12 @@ impl Loan {
     ///
     /// As [`Loan::new`], but for the work.
     pub fn ordered(array: &DArray) -> Result<Self> {
-        let lease = array.raw().handle().lease(Self::kind(array))?;
-        lease.mark_exported(Protocols::ARRAY_INTERFACE);
-        Ok(Self(lease))
+        Terms { reach: Reach::Ordered, ..TERMS }.lease(array.raw()).map(Self)
     }
 
     /// The lease under which such an array goes out.
     pub fn kind(array: &DArray) -> LeaseKind {
-        if array.is_readonly() { LeaseKind::Pin } else { LeaseKind::Share }
+        TERMS.kind(array.is_readonly())
     }
 
     /// Whether the consumer must not write.

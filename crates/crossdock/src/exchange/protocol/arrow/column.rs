@@ -10,8 +10,12 @@ use crate::exchange::protocol::arrow::event::SyncEvent;
 use crate::exchange::protocol::arrow::metadata::Extension;
 use crate::exchange::protocol::arrow::validity::Nulls;
 use crate::layout::Order;
-use crate::memory::{Lease, LeaseKind};
-use crate::view::Reason;
+use crate::memory::{Lease, LeaseKind, Place, Protocols};
+use crate::view::{Access, Reach, Reason, Terms};
+
+/// Arrow's consumers rely on constant memory, wherever it is, and come after in-flight work by an event.
+pub(super) const TERMS: Terms =
+    Terms { reach: Reach::Ordered, ..Terms::new(Protocols::ARROW, Access::Only(LeaseKind::Read)) };
 
 /// A column to be lent.
 pub(super) struct Column {
@@ -100,6 +104,31 @@ impl Parts {
             fields.push((name, part));
         }
         Ok((Self::Fields(array.shape().to_vec(), fields), nbytes))
+    }
+
+    /// Where the first part is, as all are; the CPU without any.
+    pub(super) fn place(&self) -> Place {
+        match self {
+            Self::Values(array) => array.place(),
+            Self::Fields(_, fields) => fields.first().map_or(Place::CPU, |(_, part)| part.place()),
+        }
+    }
+
+    /// The event after which a consumer uses the parts. Where there are several, their work is waited
+    /// for, and there is none.
+    pub(super) fn event(&self) -> Result<Option<Box<SyncEvent>>, Reason> {
+        match self {
+            Self::Values(array) => SyncEvent::after(array),
+            Self::Fields(_, fields) => fields.iter().try_for_each(|(_, part)| part.settle()).map(|()| None),
+        }
+    }
+
+    /// Waits for in-flight work that writes the parts.
+    fn settle(&self) -> Result<(), Reason> {
+        match self {
+            Self::Values(array) => array.raw().handle().await_work(LeaseKind::Read).map_err(Reason::Lease),
+            Self::Fields(_, fields) => fields.iter().try_for_each(|(_, part)| part.settle()),
+        }
     }
 
     fn shape(&self) -> &[usize] {
@@ -232,8 +261,7 @@ fn values(name: CString, len: usize, array: &DArray) -> Result<Column, Reason> {
             "the address {address:#x} of the column {name:?} is not a multiple of {align}, as Arrow's elements are"
         )));
     }
-    let lease = array.raw().handle().lease(LeaseKind::Read);
-    let lease = lease.map_err(|conflict| Reason::Lease(conflict.into()))?;
+    let lease = TERMS.lease(array.raw()).map_err(Reason::Lease)?;
     // Arrow has no number that stands for no time: NaT would be a date 292 years away.
     let nulls = match is_moment(array.dtype()) {
         true => Nulls::of_times(array).map_err(Reason::Failed)?,

@@ -9,13 +9,13 @@ use crate::array::DArray;
 use crate::element::DType;
 use crate::exchange::protocol::arrow::abi::{ArrowArray, ArrowDeviceArray, ArrowSchema};
 use crate::exchange::protocol::arrow::column::{
-    Column, Parts, check_words, has_moments, in_order, list_len, no_rows, permutation_of,
+    Column, Parts, TERMS, check_words, has_moments, in_order, list_len, no_rows, permutation_of,
 };
 use crate::exchange::protocol::arrow::event::SyncEvent;
 use crate::exchange::protocol::arrow::lent::lend;
 use crate::exchange::protocol::arrow::validity::Nulls;
 use crate::memory::Place;
-use crate::view::{Copied, CopyPolicy, Reason, Refusal, Request, Source, hand_over_as};
+use crate::view::{Copied, CopyPolicy, Reason, Refusal, Request, Source, negotiate_as};
 
 /// What the caller permits, and wishes, in an export.
 #[derive(Clone, Debug, Default)]
@@ -122,7 +122,7 @@ fn export_array<A: Lent>(
     wrap: fn(ArrowArray, Place, *mut c_void) -> A,
 ) -> Result<Exported<A>, Refusal> {
     let request = Request::read().copy(options.copy);
-    let refuse = |reason| Refusal::new(&request, reason).with_offer(array.offer());
+    let refuse = |reason| Refusal::of(array, &request, reason);
     check(array.place()).map_err(refuse)?;
     check_words(array.dtype()).map_err(refuse)?;
     check_validity(array, options).map_err(refuse)?;
@@ -134,12 +134,16 @@ fn export_array<A: Lent>(
         let (schema, array) = lend(column, 0);
         Exported { schema, array: wrap(array, place, event), copied }
     };
-    hand_over_as(
+    negotiate_as(
         array,
         &request,
+        &TERMS,
         |array| Ok(lend(in_place(array, options)?, array.place(), Copied::NOTHING)),
         |array| Parts::copied(&rows(array, options)?).map_err(Reason::Failed),
-        |parts, copied| Ok(lend(column(parts, options, None)?, Place::CPU, copied)),
+        |parts, copied| {
+            let (place, event) = (parts.place(), parts.event()?);
+            Ok(lend(Column { event, ..column(parts, options, None)? }, place, copied))
+        },
     )
 }
 

@@ -9,7 +9,7 @@ use crate::exchange::protocol::arrow::abi::{ArrowArray, ArrowSchema, NULLABLE};
 use crate::exchange::protocol::arrow::column::{Body, Column};
 use crate::exchange::protocol::arrow::event::SyncEvent;
 use crate::exchange::protocol::arrow::metadata::Extension;
-use crate::memory::{Lease, Protocols};
+use crate::memory::Lease;
 
 /// What a schema of ours refers to: its `private_data`.
 ///
@@ -49,10 +49,7 @@ pub(super) fn lend(column: Column, flags: i64) -> (ArrowSchema, ArrowArray) {
     let bitmap = nulls.as_ref().map_or(ptr::null(), |nulls| nulls.bits.as_ptr().cast());
     let flags = if nulls.is_some() { NULLABLE } else { flags };
     let (buffers, children, lease) = match body {
-        Body::Values { data, lease } => {
-            lease.mark_exported(Protocols::ARROW);
-            (vec![bitmap, data.cast()], vec![], Some(lease))
-        }
+        Body::Values { data, lease } => (vec![bitmap, data.cast()], vec![], Some(lease)),
         // Not that there are nulls; but consumers that compare types know the elements of tensors as ones that could be.
         Body::List(item) => (vec![bitmap], vec![lend(*item, NULLABLE)], None),
         Body::Struct(columns) => {

@@ -7,16 +7,17 @@ use std::ptr::{self, NonNull};
 use std::{fmt, slice};
 
 use crate::array::DArray;
-use crate::device;
 use crate::element::dialect::dlpack::{needs_padded_flag, to_dlpack};
-use crate::error::{Error, Kind};
+use crate::error::Error;
 use crate::exchange::protocol::dlpack::abi::{
     self, DLDataType, DLManagedTensor, DLManagedTensorVersioned, DLPackVersion, DLTensor, VERSION,
 };
 use crate::exchange::protocol::dlpack::managed::Managed;
-use crate::layout::{Layout, Order};
+use crate::layout::Layout;
 use crate::memory::{Lease, LeaseKind, Place, Protocols};
-use crate::view::{Copied, CopyPolicy, Reason, Refusal, Request, Source, hand_over, hand_over_as};
+use crate::view::{
+    Access, Copied, CopyPolicy, Reach, Reason, Refusal, Request, Source, Strides, Terms, negotiate,
+};
 
 /// What the caller permits, and vouches for, in an export.
 #[derive(Clone, Copy, Debug, Default)]
@@ -85,8 +86,31 @@ impl ExportOptions {
         self
     }
 
+    /// What a consumer requests by these options.
+    fn request(&self, array: &DArray) -> Request {
+        let request = Request::share().copy(self.copy);
+        match self.place.filter(|&place| place != array.place()) {
+            Some(elsewhere) => request.place(elsewhere),
+            None => request,
+        }
+    }
+
+    /// What the struct can say, and what its consumers may do.
+    #[inline]
+    pub(super) fn terms<M: Managed>(&self) -> Terms {
+        let is_trusted = if M::HAS_FLAGS { self.trust_readonly } else { self.trust_legacy };
+        Terms {
+            reach: if self.is_ordered { Reach::Ordered } else { Reach::Anywhere },
+            strides: Strides::Elements,
+            ..Terms::new(
+                Protocols::DLPACK,
+                if is_trusted { Access::AsFlagged } else { Access::Writable(M::READ_ONLY) },
+            )
+        }
+    }
+
     /// The version in the struct.
-    fn version<M: Managed>(&self) -> Result<DLPackVersion, Reason> {
+    pub(super) fn version<M: Managed>(&self) -> Result<DLPackVersion, Reason> {
         match self.max_version {
             Some(most) if M::HAS_FLAGS && most.major < VERSION.major => Err(Reason::Unsupported(format!(
                 "the consumer knows DLPack up to {}.{}, which is before the versioned struct: use the legacy one",
@@ -194,66 +218,24 @@ pub fn export_legacy(
 }
 
 fn export<M: Managed>(array: &DArray, options: &ExportOptions) -> Result<Exported<M>, Refusal> {
-    let elsewhere = options.place.filter(|&place| place != array.place());
-    let mut request = Request::share().copy(options.copy);
-    if let Some(place) = elsewhere {
-        request = request.place(place);
-    }
-    let words =
-        Words::of::<M>(array).map_err(|reason| Refusal::new(&request, reason).with_offer(array.offer()))?;
-    let Some(place) = elsewhere else {
-        return hand_over(
-            array,
-            &request,
-            |array, copied| lend(array, &words, options, copied),
-            |array| array.to_order(Order::RowMajor).map_err(Reason::Failed),
-        );
-    };
-    // Found out before anything is done: whether there is such a place.
-    let memory = device::memory(place).map_err(Reason::Failed);
-    let memory = memory.map_err(|reason| Refusal::new(&request, reason).with_offer(array.offer()))?;
-    let mapped = |array: &DArray| match array.map_to(&memory).map_err(Reason::Failed)? {
-        Some(mapped) => lend(&mapped, &words, options, Copied::NOTHING),
-        None => Err(Reason::Place(place)),
-    };
-    let copied = |array: &DArray| {
-        let copy = array.copy_to(&memory).map_err(Reason::Failed)?;
-        let nbytes = copy.nbytes();
-        Ok((copy, nbytes))
-    };
-    hand_over_as(array, &request, mapped, copied, |copy, copied| lend(&copy, &words, options, copied))
-}
-
-/// Lends an array, or a copy of one.
-fn lend<M: Managed>(
-    array: &DArray,
-    words: &Words,
-    options: &ExportOptions,
-    copied: Copied,
-) -> Result<Exported<M>, Reason> {
-    let layout = array.layout();
-    check_strides(layout)?;
-    let is_copied = if copied.is_made() { abi::IS_COPIED } else { 0 };
-    let fill = |shape: &mut Numbers, strides: &mut Numbers| write_numbers(layout, shape, strides);
-    let managed = lend_tensor(array, options, words.tensor(array)?, words.flags | is_copied, fill)?;
-    // Exported 1: a new loan, which nobody else has.
-    Ok(Exported { managed, copied })
-}
-
-/// Lends what is described, under the lease that its consumer needs. `fill` writes lengths, and strides in elements.
-#[inline]
-pub(super) fn lend_tensor<M: Managed>(
-    array: &DArray,
-    options: &ExportOptions,
-    tensor: DLTensor,
-    flags: u64,
-    fill: impl FnOnce(&mut Numbers, &mut Numbers),
-) -> Result<NonNull<M>, Reason> {
-    let version = options.version::<M>()?;
-    let lease = lease::<M>(array, options).map_err(Reason::Lease)?;
-    let readonly = if lease.kind() == LeaseKind::Pin { abi::READ_ONLY } else { 0 };
-    lease.mark_exported(Protocols::DLPACK);
-    Block::<M>::lend((tensor, version), flags | readonly, lease, fill).map_err(Reason::Failed)
+    let request = options.request(array);
+    let refuse = |reason| Refusal::of(array, &request, reason);
+    let words = Words::of::<M>(array).map_err(refuse)?;
+    let version = options.version::<M>().map_err(refuse)?;
+    negotiate(
+        array,
+        &request,
+        &options.terms::<M>(),
+        |array| words.tensor(array),
+        |array, tensor, lease, copied| {
+            let is_copied = if copied.is_made() { abi::IS_COPIED } else { 0 };
+            let fill =
+                |shape: &mut Numbers, strides: &mut Numbers| write_numbers(array.layout(), shape, strides);
+            let managed = Block::<M>::lend((tensor, version), words.flags | is_copied, lease, fill)?;
+            // Exported 1: the block was just allocated.
+            Ok(Exported { managed, copied })
+        },
+    )
 }
 
 /// One for each axis, to be written.
@@ -322,52 +304,6 @@ fn object(array: &DArray) -> Result<(*mut c_void, u64), Reason> {
     }
 }
 
-/// The lease for what a consumer of this struct may do. The memory may be on any device, since it is not we who touch it.
-fn lease<M: Managed>(array: &DArray, options: &ExportOptions) -> Result<Lease, Error> {
-    let trusted = if M::HAS_FLAGS { options.trust_readonly } else { options.trust_legacy };
-    let kind = match (array.is_readonly(), trusted) {
-        (false, _) => LeaseKind::Share,
-        (true, true) => LeaseKind::Pin,
-        (true, false) => {
-            return Err(Error::new(
-                Kind::ReadOnly,
-                if M::HAS_FLAGS {
-                    "the array is read-only, and DLPack's flag that says so is advisory: copy it, or vouch for the \
-                     consumer (`trust_readonly`)"
-                } else {
-                    "the array is read-only, and DLPack's legacy struct cannot say so: use the versioned one, copy it, \
-                     or vouch for the consumer (`trust_legacy_readonly`)"
-                },
-            ));
-        }
-    };
-    let handle = array.raw().handle();
-    if !options.is_ordered {
-        handle.await_work(kind)?;
-    }
-    Ok(handle.lease(kind)?)
-}
-
-/// Strides are counted in elements, and there are no pointers to follow.
-pub(super) fn check_strides(layout: &Layout) -> Result<(), Reason> {
-    if let Some(suboffsets) = layout.suboffsets() {
-        return Err(Reason::Layout(format!(
-            "DLPack has no word for an array that follows pointers (suboffsets {suboffsets:?})"
-        )));
-    }
-    let elements = Elements::of(layout);
-    let odd = |(&len, &stride): (&usize, &isize)| len > 1 && !elements.divides(stride);
-    match layout.shape().iter().zip(layout.strides()).position(odd) {
-        // Where there is nothing to step to, the stride is never used.
-        Some(axis) if !layout.is_empty() => Err(Reason::Layout(format!(
-            "DLPack counts strides in elements, and the stride of axis {axis}, {} bytes, is no multiple of the {} bytes of one",
-            layout.strides()[axis],
-            layout.itemsize()
-        ))),
-        _ => Ok(()),
-    }
-}
-
 /// From bytes to elements. A division takes longer than all else that is done for an axis, and hardly any itemsize needs it.
 struct Elements {
     itemsize: isize,
@@ -388,11 +324,6 @@ impl Elements {
     fn count(&self, stride: isize) -> i64 {
         (if self.is_power { stride >> self.shift } else { stride / self.itemsize }) as i64
     }
-
-    #[inline]
-    fn divides(&self, stride: isize) -> bool {
-        if self.is_power { stride & (self.itemsize - 1) == 0 } else { stride % self.itemsize == 0 }
-    }
 }
 
 /// What lies behind the pointer that a consumer gets: the struct, the lease, and behind them the numbers that the struct refers to, in
@@ -404,7 +335,7 @@ impl Elements {
 /// 2. The consumer has the address, and calls the deleter once, last of all.
 /// 3. `rank` is that of the numbers, whatever the consumer makes of the struct.
 #[repr(C)]
-struct Block<M> {
+pub(super) struct Block<M> {
     managed: M,
     lease: Lease,
     rank: usize,
@@ -421,9 +352,10 @@ impl<M: Managed> Block<M> {
         }
     }
 
-    /// A block of its own for a tensor, with the numbers that `fill` writes. (All of them: what it leaves out is anything.)
+    /// A block for a tensor, with the numbers that `fill` writes, which has to write all of them.
+    /// Under a Pin lease the tensor is read-only.
     #[inline]
-    fn lend(
+    pub(super) fn lend(
         (mut tensor, version): (DLTensor, DLPackVersion),
         flags: u64,
         lease: Lease,
@@ -442,7 +374,8 @@ impl<M: Managed> Block<M> {
         fill(shape, strides);
         tensor.shape = shape.as_mut_ptr().cast();
         tensor.strides = strides.as_mut_ptr().cast();
-        let mut managed = M::new(tensor, block.as_ptr().cast(), Self::delete, flags);
+        let readonly = if lease.kind() == LeaseKind::Pin { abi::READ_ONLY } else { 0 };
+        let mut managed = M::new(tensor, block.as_ptr().cast(), Self::delete, flags | readonly);
         managed.set_version(version);
         // SAFETY: freshly allocated, for this type.
         unsafe { block.write(Self { managed, lease, rank }) };

@@ -22,6 +22,9 @@ pub(super) mod sealed {
         /// Whether it has flags, and so can say that it is read-only.
         const HAS_FLAGS: bool;
 
+        /// Why a read-only array is not lent by it, unless the caller vouches for the consumer.
+        const READ_ONLY: &'static str;
+
         fn new(tensor: DLTensor, context: *mut c_void, deleter: Deleter<Self>, flags: u64) -> Self;
 
         /// Sets a version other than [`VERSION`], if the struct has a version.
@@ -45,6 +48,9 @@ pub(super) mod sealed {
 
 impl sealed::Struct for DLManagedTensorVersioned {
     const HAS_FLAGS: bool = true;
+
+    const READ_ONLY: &'static str = "the array is read-only, and DLPack's flag that says so is advisory: copy it, or \
+                                     vouch for the consumer (`trust_readonly`)";
 
     fn new(dl_tensor: DLTensor, manager_ctx: *mut c_void, deleter: Deleter<Self>, flags: u64) -> Self {
         Self { version: VERSION, manager_ctx, deleter: Some(deleter), flags, dl_tensor }
@@ -75,6 +81,9 @@ impl sealed::Struct for DLManagedTensorVersioned {
 
 impl sealed::Struct for DLManagedTensor {
     const HAS_FLAGS: bool = false;
+
+    const READ_ONLY: &'static str = "the array is read-only, and DLPack's legacy struct cannot say so: use the versioned \
+                                     one, copy it, or vouch for the consumer (`trust_legacy_readonly`)";
 
     fn new(dl_tensor: DLTensor, manager_ctx: *mut c_void, deleter: Deleter<Self>, _flags: u64) -> Self {
         Self { dl_tensor, manager_ctx, deleter: Some(deleter) }

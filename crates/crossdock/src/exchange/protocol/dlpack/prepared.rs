@@ -7,10 +7,10 @@ use crate::array::DArray;
 use crate::error::{Error, Kind, Result};
 use crate::exchange::protocol::dlpack::abi::{DLManagedTensorVersioned, DLTensor};
 use crate::exchange::protocol::dlpack::export::{
-    ExportOptions, Exported, Numbers, Words, check_strides, lend_tensor, write_numbers,
+    Block, ExportOptions, Exported, Numbers, Words, write_numbers,
 };
 use crate::memory::LeaseKind;
-use crate::view::{Refusal, Request};
+use crate::view::{Reason, Refusal, Request};
 
 /// What DLPack says of one array.
 ///
@@ -55,9 +55,10 @@ impl Prepared {
     /// # Ok::<(), crossdock::Error>(())
     /// ```
     pub fn of(array: &DArray) -> Result<Self, Refusal> {
-        let refuse = |reason| Refusal::new(&Request::share(), reason).with_offer(array.offer());
+        let refuse = |reason| Refusal::of(array, &Request::share(), reason);
         let words = Words::of::<DLManagedTensorVersioned>(array).map_err(refuse)?;
-        check_strides(array.layout()).map_err(refuse)?;
+        let terms = ExportOptions::new().terms::<DLManagedTensorVersioned>();
+        terms.mismatch(array.layout()).map_or(Ok(()), |reason| Err(refuse(reason)))?;
         let mut tensor = words.tensor(array).map_err(refuse)?;
         let mut numbers = vec![MaybeUninit::new(0); 2 * array.rank()].into_boxed_slice();
         let (shape, strides) = numbers.split_at_mut(array.rank());
@@ -92,9 +93,15 @@ impl Prepared {
             shape.write_copy_of_slice(lengths);
             strides.write_copy_of_slice(steps);
         };
-        match lend_tensor(array, options, self.tensor, self.flags, fill) {
+        let lend = || {
+            let version = options.version::<DLManagedTensorVersioned>()?;
+            let lease =
+                options.terms::<DLManagedTensorVersioned>().lease(array.raw()).map_err(Reason::Lease)?;
+            Block::lend((self.tensor, version), self.flags, lease, fill).map_err(Reason::Failed)
+        };
+        match lend() {
             Ok(managed) => Ok(Exported::in_place(managed)),
-            Err(reason) => Err(Refusal::new(&Request::share(), reason).with_offer(array.offer())),
+            Err(reason) => Err(Refusal::of(array, &Request::share(), reason)),
         }
     }
 

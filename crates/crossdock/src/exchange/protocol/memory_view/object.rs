@@ -13,7 +13,8 @@ use crate::exchange::protocol::memory_view::flags::Flags;
 use crate::exchange::protocol::memory_view::format::Format;
 use crate::exchange::protocol::memory_view::loan::Lender;
 use crate::exchange::protocol::memory_view::records;
-use crate::memory::{self, LeaseKind, Protocols};
+use crate::memory::{LeaseKind, Protocols};
+use crate::view::{Access, Terms};
 
 static CLASS: Class = Class { name: c"crossdock array".as_ptr(), super_: ptr::null() };
 
@@ -97,8 +98,7 @@ impl ArrayObject {
         let raw = self.array.raw();
         let suboffsets = layout.suboffsets().map(in_c).transpose()?;
         let mut record = records::take()?;
-        let lease = memory::lease(raw.handle(), raw.is_readonly(), kind)?;
-        lease.mark_exported(Protocols::MEMORY_VIEW);
+        let lease = Terms::new(Protocols::MEMORY_VIEW, Access::Only(kind)).lease(raw)?;
         let loan = record.loan();
         loan.lender = Lender::Array(lease);
         view.obj = self.as_ptr();

@@ -20,6 +20,7 @@ use crate::exchange::protocol::memory_view::object::ArrayObject;
 use crate::exchange::protocol::memory_view::records::{self, Reserved};
 use crate::memory::fork::get_or_make;
 use crate::memory::{Lease, LeaseKind, Protocols};
+use crate::view::{Access, Terms};
 
 /// An array of which views are given for a hub of another's.
 ///
@@ -161,10 +162,9 @@ impl Inner {
         // For the next one; where it cannot be had, that one is given as this one was.
         if self.standing.get().is_none()
             && self.object.array().layout().suboffsets().is_none()
-            && let Ok(lease) = self.object.array().lease(LeaseKind::Pin)
+            && let Ok(lease) = STANDING.lease(self.object.array().raw())
             && let Ok(record) = records::take()
         {
-            lease.mark_exported(Protocols::MEMORY_VIEW);
             let record = record.reserve(self.object.as_ptr());
             // Of two threads, the second gives its lease and its record back. A child that was
             // forked meanwhile can set its own.
@@ -182,6 +182,9 @@ impl Inner {
         Ok(())
     }
 }
+
+/// The terms of the lease that stays as long as the loan.
+const STANDING: Terms = Terms::new(Protocols::MEMORY_VIEW, Access::Only(LeaseKind::Pin));
 
 const NO_COMPONENTS: ItemDesc = ItemDesc { components: ptr::null(), length: 0 };
 

@@ -3,6 +3,7 @@
 use crate::array::DArray;
 use crate::error::Result;
 use crate::memory::{Lease, LeaseKind, Protocols};
+use crate::view::{Access, Terms};
 
 /// The lease under which the buffer of an array is lent, until it is dropped. It keeps the memory alive by itself.
 ///
@@ -32,10 +33,7 @@ impl Loan {
     /// ```
     #[inline]
     pub fn new(array: &DArray) -> Result<Self> {
-        let kind = if array.is_readonly() { LeaseKind::Pin } else { LeaseKind::Share };
-        let lease = array.raw().lease(kind)?;
-        lease.mark_exported(Protocols::PEP3118);
-        Ok(Self(lease))
+        Terms::new(Protocols::PEP3118, Access::AsFlagged).lease(array.raw()).map(Self)
     }
 
     /// Whether the consumer must not write.

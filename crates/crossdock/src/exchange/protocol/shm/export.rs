@@ -4,12 +4,11 @@ use std::fmt;
 use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
-use crate::array::{Casting, DArray};
+use crate::array::DArray;
 use crate::error::{Error, Kind, Result};
 use crate::exchange::protocol::shm::description::Description;
-use crate::layout::Order;
 use crate::memory::{Backing, Birth, Lease, LeaseKind, Protocols};
-use crate::view::{Copied, Reason, Refusal, Request, hand_over};
+use crate::view::{Access, Copied, Copies, Reason, Refusal, Request, Terms, negotiate};
 
 /// An array on loan to another process.
 ///
@@ -73,35 +72,24 @@ pub fn export(array: &DArray, request: &Request) -> Result<Exported, Refusal> {
             "a {:?} lease does not reach into another process: ask for Pin or Share, or seal the memory for Read",
             request.lease()
         );
-        return Err(Refusal::new(request, Reason::Unsupported(text)).with_offer(array.offer()));
+        return Err(Refusal::of(array, request, Reason::Unsupported(text)));
     }
-    hand_over(
+    let terms = Terms {
+        copies: Copies::Shared,
+        ..Terms::new(Protocols::SHARED_MEMORY, Access::Only(request.lease()))
+    };
+    let writable = request.lease() == LeaseKind::Share;
+    negotiate(
         array,
         request,
-        |array, copied| lend(array, request, copied),
-        |array| {
-            let order = request.wanted_order().unwrap_or(Order::RowMajor);
-            match request.wanted_dtype().filter(|&dtype| dtype != array.dtype()) {
-                Some(dtype) => array.cast_shared(dtype, order, Casting::Checked),
-                None => array.to_shared(order),
-            }
-            .map_err(Reason::Failed)
+        &terms,
+        |array| descriptor(array, writable),
+        |array, (fd, offset), lease, copied| {
+            let (dtype, layout) = (array.dtype().clone(), array.layout().normalized());
+            let description = Description::from_layout(dtype, layout, offset, writable)?;
+            Ok(Exported { lease, fd, description, backing: array.backing(), copied })
         },
     )
-}
-
-/// Lends an array, or a copy of one.
-fn lend(array: &DArray, request: &Request, copied: Copied) -> Result<Exported, Reason> {
-    if let Some(reason) = request.mismatch(array.dtype(), array.layout(), array.place()) {
-        return Err(reason);
-    }
-    let writable = request.lease() == LeaseKind::Share;
-    let lease = array.lease(request.lease()).map_err(Reason::Lease)?;
-    let (fd, offset) = descriptor(array, writable)?;
-    let (dtype, layout) = (array.dtype().clone(), array.layout().normalized());
-    let description = Description::from_layout(dtype, layout, offset, writable).map_err(Reason::Failed)?;
-    lease.mark_exported(Protocols::SHARED_MEMORY);
-    Ok(Exported { lease, fd, description, backing: array.backing(), copied })
 }
 
 /// A descriptor of our own on the array's memory, open for what is permitted, and the byte of it at which element 0 lies.
@@ -146,6 +134,7 @@ mod tests {
     use crate::array::Array;
     use crate::element::DType;
     use crate::exchange::protocol::shm::import;
+    use crate::layout::Order;
     use crate::view::CopyPolicy;
 
     fn sample() -> DArray {

@@ -1,0 +1,174 @@
+//! The negotiation by which every protocol lends an array: in place; else, where the request permits
+//! it, as a copy that records why it was made.
+
+use crate::array::{DArray, RawArray};
+use crate::device;
+use crate::element::DType;
+use crate::error::Error;
+use crate::layout::Layout;
+use crate::memory::{Lease, Place};
+use crate::view::CopyPolicy;
+use crate::view::copied::Copied;
+use crate::view::copying::{self, Route};
+use crate::view::reason::Reason;
+use crate::view::refusal::{Offer, Refusal};
+use crate::view::request::Request;
+use crate::view::terms::{Reach, Terms};
+
+/// Lends an array as the request asks, on a protocol's terms. `describe` says in the protocol's own
+/// words what is lent, the array or a copy of it; `fill` makes the protocol's struct of that.
+///
+/// # Errors
+///
+/// A [`Refusal`] with what the array offers, and the reason why it is not lent in place, or why the
+/// permitted copy could not be made.
+pub(crate) fn negotiate<D, T>(
+    array: &DArray,
+    request: &Request,
+    terms: &Terms,
+    describe: impl Fn(&DArray) -> Result<D, Reason>,
+    fill: impl Fn(&DArray, D, Lease, Copied) -> Result<T, Error>,
+) -> Result<T, Refusal> {
+    let attempt = Attempt { request, terms, describe, fill };
+    let in_place = |array: &DArray| match elsewhere(array, request, terms) {
+        None => attempt.lend(array, Copied::NOTHING),
+        Some(place) => attempt.lend_other(&mapped(array, place)?, Copied::NOTHING),
+    };
+    let copy = |array: &DArray| copying::copy(array, request, terms);
+    negotiate_as(array, request, terms, in_place, copy, |copy, copied| attempt.lend_other(&copy, copied))
+}
+
+/// What [`negotiate`] was called with, to be tried on the array, on a mapping or on a copy.
+struct Attempt<'a, Describe, Fill> {
+    request: &'a Request,
+    terms: &'a Terms,
+    describe: Describe,
+    fill: Fill,
+}
+
+impl<D, T, Describe, Fill> Attempt<'_, Describe, Fill>
+where
+    Describe: Fn(&DArray) -> Result<D, Reason>,
+    Fill: Fn(&DArray, D, Lease, Copied) -> Result<T, Error>,
+{
+    #[inline(always)]
+    fn lend(&self, array: &DArray, copied: Copied) -> Result<T, Reason> {
+        check(array.raw(), array.dtype(), array.layout(), self.request, self.terms)?;
+        let lease = self.terms.take(array.raw()).map_err(no_lease)?;
+        let described = (self.describe)(array)?;
+        lease.mark_exported(self.terms.holder);
+        (self.fill)(array, described, lease, copied).map_err(Reason::Failed)
+    }
+
+    /// As [`Attempt::lend`], out of line.
+    #[cold]
+    fn lend_other(&self, array: &DArray, copied: Copied) -> Result<T, Reason> {
+        self.lend(array, copied)
+    }
+}
+
+/// As [`negotiate`], for a protocol that takes its leases itself (by [`Terms::lease`]) and copies to
+/// something other than one array. `copy` returns that and its number of bytes.
+///
+/// # Errors
+///
+/// As [`negotiate`].
+pub(crate) fn negotiate_as<T, C>(
+    array: &DArray,
+    request: &Request,
+    terms: &Terms,
+    lend: impl FnOnce(&DArray) -> Result<T, Reason>,
+    copy: impl FnOnce(&DArray) -> Result<(C, usize), Reason>,
+    lend_copy: impl FnOnce(C, Copied) -> Result<T, Reason>,
+) -> Result<T, Refusal> {
+    let reason = match request.copy_policy() {
+        CopyPolicy::Always => None,
+        CopyPolicy::Never | CopyPolicy::IfNeeded => match lend(array) {
+            Ok(lent) => return Ok(lent),
+            Err(reason) => Some(reason),
+        },
+    };
+    copy_instead(array, request, terms, reason, copy, lend_copy)
+}
+
+/// The second half of [`negotiate_as`], for an array that is not lent in place: for this reason, or
+/// because a copy was requested. Out of line so that the in-place path stays small enough to inline.
+///
+/// # Errors
+///
+/// As [`negotiate`]: the given reason, where the request permits no copy or a copy would not help.
+#[cold]
+pub(super) fn copy_instead<T, C>(
+    array: &DArray,
+    request: &Request,
+    terms: &Terms,
+    reason: Option<Reason>,
+    copy: impl FnOnce(&DArray) -> Result<(C, usize), Reason>,
+    lend_copy: impl FnOnce(C, Copied) -> Result<T, Reason>,
+) -> Result<T, Refusal> {
+    let refuse = |reason| {
+        let reaches = Route::find(array, request, terms).is_ok();
+        Refusal::new(request, reason).with_offer(Offer { reaches, ..Offer::from(array) })
+    };
+    let because = match reason.map(refuse) {
+        Some(refusal) if request.copy_policy() == CopyPolicy::Never || refusal.would_copy().is_none() => {
+            return Err(refusal);
+        }
+        because => because,
+    };
+    let (copy, nbytes) = copy(array).map_err(refuse)?;
+    lend_copy(copy, Copied::made(nbytes, because)).map_err(refuse)
+}
+
+/// The lease under which an array is lent in place.
+///
+/// # Errors
+///
+/// What the array does not fulfil of the request, or the protocol cannot say of it; `Lease`.
+#[inline(always)]
+pub(super) fn lease(
+    raw: &RawArray,
+    dtype: &DType,
+    layout: &Layout,
+    request: &Request,
+    terms: &Terms,
+) -> Result<Lease, Reason> {
+    check(raw, dtype, layout, request, terms)?;
+    terms.lease(raw).map_err(no_lease)
+}
+
+/// What has to hold of an array before a lease is taken.
+#[inline(always)]
+fn check(
+    raw: &RawArray,
+    dtype: &DType,
+    layout: &Layout,
+    request: &Request,
+    terms: &Terms,
+) -> Result<(), Reason> {
+    match terms.mismatch(layout).or_else(|| request.mismatch(dtype, layout, raw.place(), terms.reach)) {
+        Some(reason) => Err(reason),
+        None => Ok(()),
+    }
+}
+
+/// The place to which the memory has to be mapped before it is lent in place there, as a protocol
+/// that lends memory of any device does. `None` where the array is there already.
+#[inline]
+fn elsewhere(array: &DArray, request: &Request, terms: &Terms) -> Option<Place> {
+    request.wanted_place().filter(|&place| terms.reach != Reach::Host && place != array.place())
+}
+
+/// # Errors
+///
+/// `Place` where the memory cannot be mapped there; `Failed`.
+#[cold]
+fn mapped(array: &DArray, place: Place) -> Result<DArray, Reason> {
+    let memory = device::memory(place).map_err(Reason::Failed)?;
+    array.map_to(&memory).map_err(Reason::Failed)?.ok_or(Reason::Place(place))
+}
+
+#[cold]
+fn no_lease(error: Error) -> Reason {
+    if error.is_place() { Reason::Unsupported(error.to_string()) } else { Reason::Lease(error) }
+}
