@@ -67,14 +67,15 @@ impl MemoryView {
     ///
     /// The lease is one of the array's allocation, taken through the array; dtype and layout are those that go with it.
     #[inline]
-    pub(super) unsafe fn new(
-        lease: Lease,
-        array: &RawArray,
-        dtype: DType,
-        layout: Layout,
-        copied: Copied,
-    ) -> Self {
-        Self { grant: Grant { lease: lease.kind(), copied }, lease, ptr: array.ptr(), dtype, layout }
+    pub(super) unsafe fn new(lease: Lease, array: &RawArray, dtype: DType, layout: Layout) -> Self {
+        let grant = Grant { lease: lease.kind(), copied: Copied::NOTHING };
+        Self { grant, lease, ptr: array.ptr(), dtype, layout }
+    }
+
+    /// The view, of a copy.
+    pub(super) fn with_copied(mut self, copied: Copied) -> Self {
+        self.grant.copied = copied;
+        self
     }
 
     // ===== queries

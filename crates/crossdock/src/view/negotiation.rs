@@ -16,29 +16,31 @@ use crate::view::request::Request;
 use crate::view::terms::{Reach, Terms};
 
 /// Lends an array as the request asks, on a protocol's terms. `describe` says in the protocol's own
-/// words what is lent, the array or a copy of it; `fill` makes the protocol's struct of that.
+/// words what is lent, the array or a copy of it; `fill` makes the protocol's struct of that, and is
+/// told whether it is a copy.
 ///
 /// # Errors
 ///
 /// A [`Refusal`] with what the array offers, and the reason why it is not lent in place, or why the
 /// permitted copy could not be made.
+#[inline]
 pub(crate) fn negotiate<D, T>(
     array: &DArray,
     request: &Request,
     terms: &Terms,
     describe: impl Fn(&DArray) -> Result<D, Reason>,
-    fill: impl Fn(&DArray, D, Lease, Copied) -> Result<T, Error>,
-) -> Result<T, Refusal> {
+    fill: impl Fn(&DArray, D, Lease, bool) -> Result<T, Error>,
+) -> Result<(T, Copied), Refusal> {
     let attempt = Attempt { request, terms, describe, fill };
     let in_place = |array: &DArray| match elsewhere(array, request, terms) {
-        None => attempt.lend(array, Copied::NOTHING),
-        Some(place) => attempt.lend_other(&mapped(array, place)?, Copied::NOTHING),
+        None => attempt.lend(array, false),
+        Some(place) => attempt.lend_other(&mapped(array, place)?, false),
     };
     let copy = |array: &DArray| copying::copy(array, request, terms);
-    negotiate_as(array, request, terms, in_place, copy, |copy, copied| attempt.lend_other(&copy, copied))
+    negotiate_as(array, request, terms, in_place, copy, |copy| attempt.lend_other(&copy, true))
 }
 
-/// What [`negotiate`] was called with, to be tried on the array, on a mapping or on a copy.
+/// The arguments of [`negotiate`], to be tried on the array, on a mapping or on a copy.
 struct Attempt<'a, Describe, Fill> {
     request: &'a Request,
     terms: &'a Terms,
@@ -49,21 +51,21 @@ struct Attempt<'a, Describe, Fill> {
 impl<D, T, Describe, Fill> Attempt<'_, Describe, Fill>
 where
     Describe: Fn(&DArray) -> Result<D, Reason>,
-    Fill: Fn(&DArray, D, Lease, Copied) -> Result<T, Error>,
+    Fill: Fn(&DArray, D, Lease, bool) -> Result<T, Error>,
 {
     #[inline(always)]
-    fn lend(&self, array: &DArray, copied: Copied) -> Result<T, Reason> {
+    fn lend(&self, array: &DArray, is_copy: bool) -> Result<T, Reason> {
         check(array.raw(), array.dtype(), array.layout(), self.request, self.terms)?;
         let lease = self.terms.take(array.raw()).map_err(no_lease)?;
         let described = (self.describe)(array)?;
         lease.mark_exported(self.terms.holder);
-        (self.fill)(array, described, lease, copied).map_err(Reason::Failed)
+        (self.fill)(array, described, lease, is_copy).map_err(Reason::Failed)
     }
 
     /// As [`Attempt::lend`], out of line.
     #[cold]
-    fn lend_other(&self, array: &DArray, copied: Copied) -> Result<T, Reason> {
-        self.lend(array, copied)
+    fn lend_other(&self, array: &DArray, is_copy: bool) -> Result<T, Reason> {
+        self.lend(array, is_copy)
     }
 }
 
@@ -73,18 +75,19 @@ where
 /// # Errors
 ///
 /// As [`negotiate`].
+#[inline]
 pub(crate) fn negotiate_as<T, C>(
     array: &DArray,
     request: &Request,
     terms: &Terms,
     lend: impl FnOnce(&DArray) -> Result<T, Reason>,
     copy: impl FnOnce(&DArray) -> Result<(C, usize), Reason>,
-    lend_copy: impl FnOnce(C, Copied) -> Result<T, Reason>,
-) -> Result<T, Refusal> {
+    lend_copy: impl FnOnce(C) -> Result<T, Reason>,
+) -> Result<(T, Copied), Refusal> {
     let reason = match request.copy_policy() {
         CopyPolicy::Always => None,
         CopyPolicy::Never | CopyPolicy::IfNeeded => match lend(array) {
-            Ok(lent) => return Ok(lent),
+            Ok(lent) => return Ok((lent, Copied::NOTHING)),
             Err(reason) => Some(reason),
         },
     };
@@ -104,8 +107,8 @@ pub(super) fn copy_instead<T, C>(
     terms: &Terms,
     reason: Option<Reason>,
     copy: impl FnOnce(&DArray) -> Result<(C, usize), Reason>,
-    lend_copy: impl FnOnce(C, Copied) -> Result<T, Reason>,
-) -> Result<T, Refusal> {
+    lend_copy: impl FnOnce(C) -> Result<T, Reason>,
+) -> Result<(T, Copied), Refusal> {
     let refuse = |reason| {
         let reaches = Route::find(array, request, terms).is_ok();
         Refusal::new(request, reason).with_offer(Offer { reaches, ..Offer::from(array) })
@@ -117,7 +120,8 @@ pub(super) fn copy_instead<T, C>(
         because => because,
     };
     let (copy, nbytes) = copy(array).map_err(refuse)?;
-    lend_copy(copy, Copied::made(nbytes, because)).map_err(refuse)
+    let lent = lend_copy(copy).map_err(refuse)?;
+    Ok((lent, Copied::made(nbytes, because)))
 }
 
 /// The lease under which an array is lent in place.

@@ -3,7 +3,6 @@
 use crate::array::{Array, CopyPolicy, DArray};
 use crate::element::Element;
 use crate::memory::Lease;
-use crate::view::copied::Copied;
 use crate::view::copying;
 use crate::view::memory_view::MemoryView;
 use crate::view::negotiation::{copy_instead, lease};
@@ -89,7 +88,7 @@ impl<T: Element, const D: usize> Array<T, D> {
             let (dtype, layout) = (T::dtype(), self.layout().to_dynamic_trusted(size_of::<T>()));
             if let Ok(lease) = lease(self.raw(), &dtype, &layout, request, &request.terms()) {
                 // SAFETY: a lease of this array's allocation, taken through the array; its own dtype and layout.
-                return Ok(unsafe { MemoryView::new(lease, self.raw(), dtype, layout, Copied::NOTHING) });
+                return Ok(unsafe { MemoryView::new(lease, self.raw(), dtype, layout) });
             }
         }
         // Refused, or copied, by the one that knows how.
@@ -109,7 +108,7 @@ impl DArray {
             return self.export_copy(request, None);
         }
         match lease(self.raw(), self.dtype(), self.layout(), request, &request.terms()) {
-            Ok(lease) => Ok(self.under(lease, Copied::NOTHING)),
+            Ok(lease) => Ok(self.under(lease)),
             Err(reason) => self.export_copy(request, Some(reason)),
         }
     }
@@ -118,16 +117,17 @@ impl DArray {
     fn export_copy(&self, request: &Request, reason: Option<Reason>) -> Result<MemoryView, Refusal> {
         let terms = request.terms();
         let copy = |array: &Self| copying::copy(array, request, &terms);
-        copy_instead(self, request, &terms, reason, copy, |copy: Self, copied| {
+        let (view, copied) = copy_instead(self, request, &terms, reason, copy, |copy: Self| {
             let lease = lease(copy.raw(), copy.dtype(), copy.layout(), request, &terms)?;
-            Ok(copy.under(lease, copied))
-        })
+            Ok(copy.under(lease))
+        })?;
+        Ok(view.with_copied(copied))
     }
 
     /// The array under a lease of [`lease`].
     #[inline]
-    fn under(&self, lease: Lease, copied: Copied) -> MemoryView {
+    fn under(&self, lease: Lease) -> MemoryView {
         // SAFETY: a lease of this array's allocation, taken through the array; its own dtype and layout.
-        unsafe { MemoryView::new(lease, self.raw(), self.dtype().clone(), self.layout().clone(), copied) }
+        unsafe { MemoryView::new(lease, self.raw(), self.dtype().clone(), self.layout().clone()) }
     }
 }

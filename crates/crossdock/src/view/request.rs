@@ -147,7 +147,7 @@ impl Request {
 
     /// What of the request, but for the lease itself, such an array does not fulfil. Unless the
     /// request names a place, the protocol's reach decides.
-    #[inline]
+    #[inline(always)]
     pub(super) fn mismatch(
         &self,
         dtype: &DType,
@@ -155,6 +155,19 @@ impl Request {
         place: Place,
         reach: Reach,
     ) -> Option<Reason> {
+        let is_plain = self.dtype.is_none() && self.order.is_none() && self.place.is_none();
+        if is_plain
+            && self.lease != LeaseKind::Write
+            && reach.contains(place)
+            && layout.suboffsets().is_none()
+        {
+            return None;
+        }
+        self.mismatch_of_any(dtype, layout, place, reach)
+    }
+
+    /// As [`Request::mismatch`], for a request that wants anything in particular.
+    fn mismatch_of_any(&self, dtype: &DType, layout: &Layout, place: Place, reach: Reach) -> Option<Reason> {
         if let Some(wanted) = self.wanted_dtype().filter(|&wanted| wanted != dtype) {
             return Some(Reason::DType(wanted.clone()));
         }

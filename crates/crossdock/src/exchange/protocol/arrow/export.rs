@@ -128,23 +128,25 @@ fn export_array<A: Lent>(
     check_validity(array, options).map_err(refuse)?;
     check_times(array).map_err(refuse)?;
     list_len(array.shape().get(usize::from(!options.whole)..).unwrap_or_default()).map_err(refuse)?;
-    let lend = |column: Column, place, copied| {
+    let lend = |column: Column, place| {
         let event = column.event.as_ref().map_or(ptr::null_mut(), |event| event.address());
         // Exported 1: new structs, which nobody else has.
         let (schema, array) = lend(column, 0);
-        Exported { schema, array: wrap(array, place, event), copied }
+        Exported { schema, array: wrap(array, place, event), copied: Copied::NOTHING }
     };
-    negotiate_as(
+    let (mut exported, copied) = negotiate_as(
         array,
         &request,
         &TERMS,
-        |array| Ok(lend(in_place(array, options)?, array.place(), Copied::NOTHING)),
+        |array| Ok(lend(in_place(array, options)?, array.place())),
         |array| Parts::copied(&rows(array, options)?).map_err(Reason::Failed),
-        |parts, copied| {
+        |parts| {
             let (place, event) = (parts.place(), parts.event()?);
-            Ok(lend(Column { event, ..column(parts, options, None)? }, place, copied))
+            Ok(lend(Column { event, ..column(parts, options, None)? }, place))
         },
-    )
+    )?;
+    exported.copied = copied;
+    Ok(exported)
 }
 
 /// Refuses a mask that says nothing of this array's elements.

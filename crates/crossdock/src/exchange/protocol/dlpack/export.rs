@@ -222,20 +222,20 @@ fn export<M: Managed>(array: &DArray, options: &ExportOptions) -> Result<Exporte
     let refuse = |reason| Refusal::of(array, &request, reason);
     let words = Words::of::<M>(array).map_err(refuse)?;
     let version = options.version::<M>().map_err(refuse)?;
-    negotiate(
+    let (managed, copied) = negotiate(
         array,
         &request,
         &options.terms::<M>(),
         |array| words.tensor(array),
-        |array, tensor, lease, copied| {
-            let is_copied = if copied.is_made() { abi::IS_COPIED } else { 0 };
+        |array, tensor, lease, is_copy| {
+            let is_copied = if is_copy { abi::IS_COPIED } else { 0 };
             let fill =
                 |shape: &mut Numbers, strides: &mut Numbers| write_numbers(array.layout(), shape, strides);
-            let managed = Block::<M>::lend((tensor, version), words.flags | is_copied, lease, fill)?;
-            // Exported 1: the block was just allocated.
-            Ok(Exported { managed, copied })
+            Block::<M>::lend((tensor, version), words.flags | is_copied, lease, fill)
         },
-    )
+    )?;
+    // Exported 1: the block was just allocated.
+    Ok(Exported { managed, copied })
 }
 
 /// One for each axis, to be written.

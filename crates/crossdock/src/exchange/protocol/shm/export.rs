@@ -79,17 +79,18 @@ pub fn export(array: &DArray, request: &Request) -> Result<Exported, Refusal> {
         ..Terms::new(Protocols::SHARED_MEMORY, Access::Only(request.lease()))
     };
     let writable = request.lease() == LeaseKind::Share;
-    negotiate(
+    let (exported, copied) = negotiate(
         array,
         request,
         &terms,
         |array| descriptor(array, writable),
-        |array, (fd, offset), lease, copied| {
+        |array, (fd, offset), lease, _| {
             let (dtype, layout) = (array.dtype().clone(), array.layout().normalized());
             let description = Description::from_layout(dtype, layout, offset, writable)?;
-            Ok(Exported { lease, fd, description, backing: array.backing(), copied })
+            Ok(Exported { lease, fd, description, backing: array.backing(), copied: Copied::NOTHING })
         },
-    )
+    )?;
+    Ok(Exported { copied, ..exported })
 }
 
 /// A descriptor of our own on the array's memory, open for what is permitted, and the byte of it at which element 0 lies.
