@@ -251,7 +251,7 @@ fn scenario(sample: &Sample) -> Result<()> {
     let ranges: [_; 30] = std::array::from_fn(|index| 3 * index..3 * index + 2);
     let parts = zeroed.partition(&ranges)?;
     assert_eq!(parts.len(), 30);
-    drop(BufferWriter::with_capacity(100)?);
+    drop(BufferWriter::new(MutableBuffer::with_capacity(100)?));
     FixedWriter::new(again.clone())?.write_at(3, b"in plac")?;
     stage(BufferReader::new(again)?)
 }

@@ -2,10 +2,11 @@
 
 use std::io::Write;
 
+use crossdock::buffer::MutableBuffer;
 use crossdock::io::BufferWriter;
 
 fn main() {
-    let mut writer = BufferWriter::new().unwrap();
+    let mut writer = BufferWriter::new(MutableBuffer::new().unwrap());
     let buffer = writer.finish();
     writer.write_all(b"late").unwrap();
     let again = writer.finish();

@@ -5,18 +5,19 @@ use std::io::{self, Seek, SeekFrom, Write};
 use crate::buffer::{Buffer, ShareGuard, WriteGuard};
 use crate::device::{self, Hold};
 use crate::error::{Rejected, Result};
-use crate::io::position::{self, exact};
-use crate::io::stage::{DEVICE_NBYTES, Stage};
+use crate::io::position::exact;
+use crate::io::stage::DEVICE_NBYTES;
+use crate::io::stream::{self, Open, Stream};
 use crate::memory::release::release_quietly;
 use crate::memory::{Birth, LeaseKind};
 
 /// Writes into a buffer, which it never resizes.
 ///
-/// While it is open it holds the Write lease or, where that cannot be had, because the memory is aliased or somebody shares or pins it, a Share
+/// While it is open it holds the Write lease or, where that cannot be had, because the memory is aliased, shared or pinned, a Share
 /// lease: then it stores racily. What is written is in the memory when the call returns.
 ///
 /// Memory on a device is written under a Share lease, through a block of host memory of up to 1 MiB: what is written is there after
-/// [`Write::flush`] or [`FixedWriter::close`]. Whoever drops the writer without them hears of a failure from
+/// [`Write::flush`] or [`FixedWriter::close`]. If the writer is dropped without them, a failure is reported by
 /// [`take_release_errors`](crate::device::take_release_errors) only.
 ///
 /// A write is all or nothing, [`Write::write`] too: where there is no room for all of it, it is an error of the kind
@@ -32,24 +33,14 @@ use crate::memory::{Birth, LeaseKind};
 /// writer.write_all(b"headbody")?;
 /// writer.write_at(1, b"E")?;
 /// assert!(writer.write(b"!").is_err());
-/// assert!(buffer.read().unwrap_err().is_conflict()); // somebody writes
+/// assert!(buffer.read().unwrap_err().is_conflict()); // the writer holds Write
 /// writer.close()?;
 /// assert_eq!(&buffer.read()?[..], b"hEadbody");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
 pub struct FixedWriter {
-    open: Option<Open>,
-    /// No more than `nbytes`.
-    position: usize,
-    nbytes: usize,
-}
-
-#[derive(Debug)]
-struct Open {
-    buffer: Buffer,
-    target: Target,
-    stage: Stage,
+    stream: Stream<Target>,
 }
 
 /// The lease, and how bytes are stored under it.
@@ -78,7 +69,7 @@ impl Target {
     }
 }
 
-impl Open {
+impl Open<Target> {
     /// Keeps bytes for the device, at a position that has room for them, until there is a block of them or they are flushed.
     fn stage(&mut self, at: usize, src: &[u8]) -> Result<()> {
         let Self { buffer, stage, .. } = self;
@@ -105,49 +96,29 @@ impl FixedWriter {
     ///
     /// # Errors
     ///
-    /// `is_read_only`; `is_conflict` while somebody holds Read or Write; `is_exhausted`; `is_device` where work that was to write the memory
+    /// `is_read_only`; `is_conflict` while another party holds Read or Write; `is_exhausted`; `is_device` where work that was to write the memory
     /// failed. The buffer comes back with the error.
     pub fn new(buffer: Buffer) -> Result<Self, Rejected<Buffer>> {
-        match Target::of(&buffer) {
-            Ok(target) => {
-                let nbytes = buffer.nbytes();
-                Ok(Self { open: Some(Open { buffer, target, stage: Stage::default() }), position: 0, nbytes })
-            }
-            Err(error) => Err(Rejected { value: buffer, error }),
-        }
-    }
-
-    fn opened_mut(&mut self) -> Result<&mut Open> {
-        self.open.as_mut().ok_or_else(|| position::closed("writer"))
+        Stream::open("writer", buffer, Target::of).map(|stream| Self { stream })
     }
 
     /// The number of bytes of the buffer. It stays when the writer is closed.
     pub fn nbytes(&self) -> usize {
-        self.nbytes
+        self.stream.nbytes()
     }
 
     /// The position: where the next byte goes.
     pub fn position(&self) -> usize {
-        self.position
-    }
-
-    /// The number of bytes from the position to the end.
-    pub fn remaining(&self) -> usize {
-        self.nbytes - self.position
+        self.stream.position()
     }
 
     /// The lease that is held: Write or Share; `None` once the writer is closed.
     pub fn lease(&self) -> Option<LeaseKind> {
-        self.open.as_ref().map(|open| match &open.target {
+        self.stream.get().map(|open| match &open.access {
             Target::Alone(_) => LeaseKind::Write,
             Target::Shared(_) => LeaseKind::Share,
             Target::Elsewhere(hold) => hold.kind(),
         })
-    }
-
-    /// Whether it was closed.
-    pub fn is_closed(&self) -> bool {
-        self.open.is_none()
     }
 
     /// Writes at byte `offset`; the position stays. All of it or nothing.
@@ -155,13 +126,13 @@ impl FixedWriter {
     /// # Errors
     ///
     /// `is_bounds` where it does not lie within the buffer; `is_closed`; `is_fault` where the memory is a guarded file map whose file shrank;
-    /// `is_device` where the device failed, and `is_unsupported` where nobody copies to it: what was written before is kept for the
+    /// `is_device` where the device failed, and `is_unsupported` where no driver copies to it: what was written before is kept for the
     /// next flush, and where this was more than 1 MiB, part of it may be there.
     pub fn write_at(&mut self, offset: usize, src: &[u8]) -> Result<()> {
-        let nbytes = self.nbytes;
-        let open = self.opened_mut()?;
+        let nbytes = self.nbytes();
+        let open = self.stream.opened_mut()?;
         let range = exact(offset, src.len(), nbytes)?;
-        match &mut open.target {
+        match &mut open.access {
             Target::Alone(guard) => {
                 guard[range].copy_from_slice(src);
                 Ok(())
@@ -181,11 +152,15 @@ impl FixedWriter {
     ///
     /// On a device, as [`FixedWriter::write_at`]: then the writer is open still, and has what could not be written.
     pub fn close(&mut self) -> Result<()> {
-        if let Some(open) = &mut self.open {
-            open.stage.flush_into(&open.buffer)?;
-            self.open = None;
-        }
+        self.send()?;
+        self.stream.close();
         Ok(())
+    }
+
+    /// Sends what is kept for a device.
+    fn send(&mut self) -> Result<()> {
+        let Ok(open) = self.stream.opened_mut() else { return Ok(()) };
+        open.stage.flush_into(&open.buffer)
     }
 
     /// Flushes, gives the lease back, and the buffer to the caller.
@@ -198,15 +173,11 @@ impl FixedWriter {
         reason = "the writer comes back with what it could not write; a box is more than a failure should ask for"
     )]
     pub fn into_inner(mut self) -> Result<Buffer, Rejected<Self>> {
-        let flushed = self.opened_mut().and_then(|open| open.stage.flush_into(&open.buffer));
-        match (flushed, self.open.take()) {
-            (Ok(()), Some(open)) => Ok(open.buffer),
-            (flushed, open) => {
-                self.open = open;
-                let error = flushed.err().unwrap_or_else(|| position::closed("writer"));
-                Err(Rejected { value: self, error })
-            }
+        match self.send() {
+            Ok(()) => self.stream.close().ok_or_else(|| stream::closed("writer")),
+            Err(error) => Err(error),
         }
+        .map_err(|error| Rejected { value: self, error })
     }
 }
 
@@ -214,7 +185,7 @@ impl Drop for FixedWriter {
     fn drop(&mut self) {
         // What copies to a device is not ours.
         release_quietly(|| {
-            let place = self.open.as_ref().map(|open| open.buffer.place());
+            let place = self.stream.get().map(|open| open.buffer.place());
             if let (Err(error), Some(place)) = (self.close(), place) {
                 device::queue(place, error);
             }
@@ -222,20 +193,12 @@ impl Drop for FixedWriter {
     }
 }
 
-impl TryFrom<Buffer> for FixedWriter {
-    type Error = Rejected<Buffer>;
-
-    fn try_from(buffer: Buffer) -> Result<Self, Rejected<Buffer>> {
-        Self::new(buffer)
-    }
-}
-
 impl Write for FixedWriter {
     /// All of it, or an error and nothing of it.
     fn write(&mut self, src: &[u8]) -> io::Result<usize> {
-        match self.write_at(self.position, src) {
+        match self.write_at(self.position(), src) {
             Ok(()) => {
-                self.position += src.len();
+                self.stream.advance(src.len());
                 Ok(src.len())
             }
             Err(error) if error.is_bounds() => Err(io::Error::new(io::ErrorKind::WriteZero, error)),
@@ -245,8 +208,8 @@ impl Write for FixedWriter {
 
     /// Sends what is kept for a device. On the host it is in the memory already.
     fn flush(&mut self) -> io::Result<()> {
-        let open = self.opened_mut()?;
-        Ok(open.stage.flush_into(&open.buffer)?)
+        self.stream.opened()?;
+        Ok(self.send()?)
     }
 }
 
@@ -255,9 +218,6 @@ impl Seek for FixedWriter {
     ///
     /// Before the first byte or behind the end: then the position stays.
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
-        let (from, nbytes) = (self.position, self.nbytes);
-        self.opened_mut()?;
-        self.position = position::seek(from, nbytes, to)?;
-        Ok(self.position as u64)
+        Ok(self.stream.seek(to)? as u64)
     }
 }

@@ -1,7 +1,7 @@
 //! Readers and writers: buffers as streams of the standard library, and by position.
 //!
 //! ```text
-//!   Buffer ──> BufferReader        Read, Seek, BufRead; slices by position; readers of a part
+//!   Buffer ──> BufferReader        Read, Seek, BufRead; slices by position, of which each can have a reader
 //!   Buffer ──> FixedWriter         Write, Seek; never grows
 //!   MutableBuffer ──> BufferWriter ──> Buffer        Write, Seek; grows
 //! ```
@@ -10,9 +10,9 @@
 //! |---|---|---|
 //! | [`BufferReader`] | Read; Pin, where the memory is aliased or shared | when it is closed, dropped or taken apart |
 //! | [`FixedWriter`] | Write; Share, where the memory is aliased, shared, pinned or on a device | when it is closed, dropped or taken apart |
-//! | [`BufferWriter`] | the memory itself, of which nobody else knows | [`BufferWriter::finish`] |
+//! | [`BufferWriter`] | the memory itself, to which there is no other handle | [`BufferWriter::finish`] |
 //!
-//! So nobody can write what is read, or resize what is read or written: they are refused, and told what stands in the way.
+//! So what is read is not written meanwhile, and what is read or written is not resized: such a request fails with the lease that stands in the way.
 //!
 //! # Positions
 //!
@@ -40,6 +40,7 @@ mod fixed;
 mod position;
 mod reader;
 mod stage;
+mod stream;
 mod writer;
 
 pub use fixed::FixedWriter;

@@ -46,11 +46,6 @@ pub(super) fn outside(offset: usize, wanted: usize, nbytes: usize) -> Error {
     )
 }
 
-#[cold]
-pub(super) fn closed(what: &str) -> Error {
-    Error::new(Kind::Closed, format!("the {what} is closed"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

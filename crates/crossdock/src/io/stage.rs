@@ -11,7 +11,7 @@ pub(super) const DEVICE_NBYTES: usize = 1 << 20;
 
 /// Some bytes of a stream: as they were at one moment, or as they are to be. The block is had when it is first needed.
 ///
-/// Whoever fills or empties the block counts what is copied.
+/// The caller that fills or empties the block counts what is copied.
 #[derive(Debug, Default)]
 pub(super) struct Stage {
     block: Option<Buffer>,

@@ -14,9 +14,10 @@ use crate::io::position::{self, outside};
 ///
 /// ```
 /// use std::io::{Seek, Write};
+/// use crossdock::buffer::MutableBuffer;
 /// use crossdock::io::BufferWriter;
 ///
-/// let mut writer = BufferWriter::new()?;
+/// let mut writer = BufferWriter::new(MutableBuffer::new()?);
 /// write!(writer, "0 bytes follow:{:>4}", "end")?;
 /// writer.write_at(0, b"4")?;
 /// let buffer = writer.finish();
@@ -32,7 +33,7 @@ use crate::io::position::{self, outside};
 /// use crossdock::pool::Pool;
 ///
 /// let pool = Pool::default().capped("frames", 4096)?;
-/// let mut writer = BufferWriter::over(pool.mutable(0)?);
+/// let mut writer = BufferWriter::new(pool.mutable(0)?);
 /// let error = writer.write(&[0; 5000]).unwrap_err();
 /// assert!(error.to_string().contains("4096"));
 /// writer.write_all(&[1; 100])?;
@@ -49,33 +50,15 @@ pub struct BufferWriter {
 }
 
 impl BufferWriter {
-    /// An empty writer over the default pool.
-    ///
-    /// # Errors
-    ///
-    /// `is_out_of_memory`.
-    pub fn new() -> Result<Self> {
-        MutableBuffer::new().map(Self::over)
-    }
-
-    /// An empty writer with room for `capacity` bytes.
-    ///
-    /// # Errors
-    ///
-    /// `is_out_of_memory`.
-    pub fn with_capacity(capacity: usize) -> Result<Self> {
-        MutableBuffer::with_capacity(capacity).map(Self::over)
-    }
-
     /// A writer that appends to what there is: its position is the end. The memory stays of its pool.
-    pub fn over(bytes: MutableBuffer) -> Self {
+    pub fn new(bytes: MutableBuffer) -> Self {
         let position = bytes.nbytes();
         Self { bytes, position }
     }
 
-    /// The number of bytes written, those that there were at first among them.
-    pub fn nbytes(&self) -> usize {
-        self.bytes.nbytes()
+    /// What was written, and what there was at first, with its size and the room that there is.
+    pub fn bytes(&self) -> &MutableBuffer {
+        &self.bytes
     }
 
     /// The position: where the next byte goes.
@@ -83,17 +66,7 @@ impl BufferWriter {
         self.position
     }
 
-    /// The number of bytes that there is room for.
-    pub fn capacity(&self) -> usize {
-        self.bytes.capacity()
-    }
-
-    /// What was written.
-    pub fn as_slice(&self) -> &[u8] {
-        &self.bytes
-    }
-
-    /// Writes at byte `offset`, which is no more than [`BufferWriter::nbytes`]; the position stays. All of it or nothing.
+    /// Writes at byte `offset`, which is no more than there are; the position stays. All of it or nothing.
     ///
     /// # Errors
     ///
@@ -108,16 +81,6 @@ impl BufferWriter {
         self.bytes.extend_from_slice(behind)?;
         self.bytes[offset..offset + over.len()].copy_from_slice(over);
         Ok(())
-    }
-
-    /// Makes room for `additional` bytes from the position on, so that writing so many cannot fail.
-    ///
-    /// # Errors
-    ///
-    /// `is_out_of_memory`.
-    pub fn reserve(&mut self, additional: usize) -> Result<()> {
-        let present = self.nbytes() - self.position;
-        self.bytes.reserve(additional.saturating_sub(present))
     }
 
     /// Forgets all that was written. The capacity stays.
@@ -135,18 +98,6 @@ impl BufferWriter {
     /// The growing buffer.
     pub fn into_inner(self) -> MutableBuffer {
         self.bytes
-    }
-}
-
-impl From<MutableBuffer> for BufferWriter {
-    fn from(bytes: MutableBuffer) -> Self {
-        Self::over(bytes)
-    }
-}
-
-impl From<BufferWriter> for Buffer {
-    fn from(writer: BufferWriter) -> Self {
-        writer.finish()
     }
 }
 
@@ -173,7 +124,7 @@ impl Seek for BufferWriter {
     ///
     /// Before the first byte or behind the end: then the position stays.
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
-        self.position = position::seek(self.position, self.nbytes(), to)?;
+        self.position = position::seek(self.position, self.bytes.nbytes(), to)?;
         Ok(self.position as u64)
     }
 }

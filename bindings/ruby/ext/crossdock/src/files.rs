@@ -1,6 +1,6 @@
 //! Arrays in files, and as the bytes of a file.
 
-use std::io::{self, Write};
+use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};

@@ -12,9 +12,9 @@ use crate::memory::{LeaseKind, count_copied};
 const CHUNK: usize = 256 << 10;
 
 /// Writes the elements in this order. Copies, and counts, [`DArray::nbytes`]; never more than 256 KiB (or one element) of them
-/// at a time. Errors: `is_io`, `is_conflict` while somebody holds Write, `is_place` on a device.
+/// at a time. Errors: `is_io`, `is_conflict` while another party holds Write, `is_place` on a device.
 pub(super) fn write(writer: &mut impl Write, array: &DArray, order: Order) -> Result<()> {
-    // Held until the end, so that nobody takes Write between two chunks.
+    // Held until the end, so that no other party takes Write between two chunks.
     let _pin = array.lease(LeaseKind::Pin)?;
     if array.layout().is_contiguous(order)
         && let Ok(bytes) = array.buffer()?.0.read()

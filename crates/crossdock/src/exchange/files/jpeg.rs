@@ -78,7 +78,7 @@ pub fn from_buffer(buffer: Buffer) -> Result<DArray> {
 /// # Errors
 ///
 /// `is_shape` and `is_unsupported` for an array that is no such image, or one of more than 65,535 pixels along an axis; `is_io` where the writer
-/// refuses; `is_conflict` while somebody holds Write; `is_place` on a device.
+/// refuses; `is_conflict` while another party holds Write; `is_place` on a device.
 pub fn write(writer: impl Write, array: &DArray) -> Result<()> {
     encode(writer, array, None)
 }

@@ -68,7 +68,7 @@ impl OpenOptions {
     /// # Errors
     ///
     /// Each names the path. `is_io` where the system does not open, map or read the file; `is_unsupported` for a format that is
-    /// none of ours, for another one than was expected, for one that cannot be written in place where that is asked for, and for a directory, a
+    /// not known here, for another one than was expected, for one that cannot be written in place where that is asked for, and for a directory, a
     /// pipe or a device; otherwise as the function `from_buffer` of the format.
     pub fn open_all(&self, path: impl AsRef<Path>) -> Result<Contents> {
         let path = path.as_ref();

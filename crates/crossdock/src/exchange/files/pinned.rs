@@ -56,7 +56,7 @@ impl Seek for Pinned {
     }
 }
 
-/// An error of ours that went through a decoder as one of the standard library's; or what the decoder itself says, as `damaged` puts it.
+/// An error of this library that went through a decoder as one of the standard library's; or what the decoder itself says, as `damaged` puts it.
 pub(super) fn decode_error(error: io::Error, damaged: impl FnOnce(String) -> String) -> Error {
     match error.downcast::<Error>() {
         Ok(error) => error,

@@ -90,7 +90,7 @@ pub fn from_buffer(buffer: Buffer) -> Result<DArray> {
 ///
 /// # Errors
 ///
-/// `is_shape` and `is_unsupported` for an array that is no such image; `is_io` where the writer refuses; `is_conflict` while somebody
+/// `is_shape` and `is_unsupported` for an array that is no such image; `is_io` where the writer refuses; `is_conflict` while another party
 /// holds Write; `is_place` on a device.
 pub fn write(mut writer: impl Write, array: &DArray) -> Result<()> {
     Samples::of(array, &COLORS)?.encode(PngEncoder::new(&mut writer))?;

@@ -104,7 +104,7 @@ pub fn from_buffer(buffer: Buffer, description: &Description) -> Result<DArray> 
 ///
 /// # Errors
 ///
-/// `is_io` where the writer refuses; `is_conflict` while somebody holds Write; `is_place` on a device.
+/// `is_io` where the writer refuses; `is_conflict` while another party holds Write; `is_place` on a device.
 pub fn write(writer: impl Write, array: &DArray) -> Result<()> {
     encode(writer, array, Order::RowMajor)
 }

@@ -254,7 +254,7 @@ impl Header {
     }
 
     /// The byte of the file at which element 0 lies. A multiple of 64 where NumPy or this library wrote it; any number
-    /// where somebody else did.
+    /// where another party did.
     pub fn data_offset(&self) -> usize {
         self.data_offset
     }

@@ -25,7 +25,7 @@ use crate::exchange::files::npy::header::Header;
 ///
 /// `is_malformed` for another magic, a header that breaks the rules of the format, or fewer bytes than it promises;
 /// `is_unsupported` for other versions than 1.0, 2.0 and 3.0, objects (a pickle, which is never executed), types of NumPy
-/// without a fixed width, more than 64 dimensions; `is_conflict` while somebody holds Write; `is_place` on a device.
+/// without a fixed width, more than 64 dimensions; `is_conflict` while another party holds Write; `is_place` on a device.
 pub fn from_buffer(buffer: Buffer) -> Result<DArray> {
     read(buffer).map(|(array, _)| array)
 }

@@ -17,7 +17,7 @@ use crate::memory::LeaseKind;
 ///
 /// # Errors
 ///
-/// `is_unsupported` for a dtype that NumPy cannot spell; `is_io` where the writer refuses; `is_conflict` while somebody
+/// `is_unsupported` for a dtype that NumPy cannot spell; `is_io` where the writer refuses; `is_conflict` while another party
 /// holds Write; `is_place` on a device. Whatever was written until then stays written: [`save`](crate::exchange::files::save) leaves nothing.
 pub fn write(mut writer: impl Write, array: &DArray) -> Result<()> {
     let array = &elements::with_plain_elements(array)?;

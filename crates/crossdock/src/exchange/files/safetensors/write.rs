@@ -32,7 +32,7 @@ struct Planned {
 /// # Errors
 ///
 /// `is_unsupported` for a dtype that the format does not have, two arrays of one name, an array of the name `__metadata__`, or a header
-/// longer than the format allows; `is_io` where the writer refuses; `is_conflict` while somebody holds Write; `is_place` on a device.
+/// longer than the format allows; `is_io` where the writer refuses; `is_conflict` while another party holds Write; `is_place` on a device.
 /// Whatever was written until then stays written.
 pub fn write<N: AsRef<str>>(writer: impl Write, arrays: &[(N, DArray)]) -> Result<()> {
     encode(writer, arrays, &[])
@@ -45,7 +45,7 @@ pub(in crate::exchange::files) fn encode<N: AsRef<str>>(
     metadata: &[(String, String)],
 ) -> Result<()> {
     let mut plans = plan(arrays)?;
-    // Held until the end, so that nobody takes Write between two arrays.
+    // Held until the end, so that no other party takes Write between two arrays.
     let leases = plans.iter().map(|plan| plan.array.lease(LeaseKind::Pin));
     let _pins = leases.collect::<Result<Vec<_>>>()?;
     put(&mut writer, &header(arrays, &plans, metadata)?)?;
