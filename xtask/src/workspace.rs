@@ -7,7 +7,7 @@ use crate::run::Run;
 
 /// Features of the library that bring so many crates along that the suites together could not afford to build them again and
 /// again. Each is linted and checked as the others are, and tested by a suite of its own.
-pub(crate) const HEAVY: &[&str] = &["candle"];
+pub(crate) const HEAVY: &[&str] = &["candle-0_11"];
 
 const LIBRARY: &str = "crossdock";
 
@@ -78,9 +78,9 @@ mod tests {
         Workspace(json!({ "packages": [
             {
                 "name": "crossdock", "rust_version": "1.90",
-                "features": { "default": [], "candle": ["dep:candle"], "half": ["dep:half"] },
+                "features": { "default": [], "candle-0_11": ["dep:candle"], "half-2": ["dep:half"] },
                 "targets": [
-                    { "name": "crossdock", "kind": ["lib"] }, target("views", &[]), target("matrix", &["half", "candle"])
+                    { "name": "crossdock", "kind": ["lib"] }, target("views", &[]), target("matrix", &["half-2", "candle-0_11"])
                 ],
             },
             { "name": "tool", "rust_version": "1.90", "features": {}, "targets": [] },
@@ -89,8 +89,8 @@ mod tests {
 
     #[test]
     fn light_features_are_all_but_the_heavy_ones() {
-        assert_eq!(workspace().light_features().unwrap(), "--features=crossdock/half");
-        assert_eq!(workspace().library_features().unwrap(), ["candle", "half"]);
+        assert_eq!(workspace().light_features().unwrap(), "--features=crossdock/half-2");
+        assert_eq!(workspace().library_features().unwrap(), ["candle-0_11", "half-2"]);
     }
 
     #[test]

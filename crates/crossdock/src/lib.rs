@@ -34,13 +34,16 @@
 //! # Features
 //!
 //! - `derive`: `#[derive(Element)]` for structs.
-//! - `half`, `num-complex`: these crates' 16-bit floats and complex numbers are elements.
-//! - `bytemuck`: what that crate knows to be plain data is an element (`element::Plain`), and elements of ours are plain to it.
-//! - `ndarray`, `nalgebra`, `image`, `arrow`, `candle`: conversions to and from these crates' types, in place, by `From` and
-//!   `TryFrom`; likewise `safetensors-types`, for those of the crate `safetensors`.
+//! - `half-2`, `num-complex-0_4`: these crates' 16-bit floats and complex numbers are elements.
+//! - `bytemuck-1`: what that crate knows to be plain data is an element (`element::Plain`), and elements of ours are plain to it.
+//! - `ndarray-0_17`, `nalgebra-0_35`, `image-0_25`, `arrow-60`, `candle-0_11`: conversions to and from these crates' types, in place,
+//!   by `From` and `TryFrom`; likewise `safetensors-types-0_8`, for those of the crate `safetensors`.
 //! - `npz`, `safetensors`, `png`, `jpeg`: files of these formats ([`exchange::files`]).
 //! - `tracing`: pools made by [`Pool::logging`](pool::Pool::logging) tell the `tracing` facade of every block.
-//! - `allocator-api2`: pools as allocators of collections, and pools over any allocator (`Pool::over`).
+//! - `allocator-api2-0_2`: pools as allocators of collections, and pools over any allocator (`Pool::over`).
+//!
+//! A feature that brings types of another crate into this one's interface has the version of that crate in its name: the major, or
+//! `0_` and the minor before 1.0. A new version of the crate gets a new feature beside the old one, so both can be on at once.
 
 mod error;
 

@@ -404,12 +404,12 @@ fn pool_scenario() -> Result<()> {
     Ok(())
 }
 
-#[cfg(feature = "allocator-api2")]
+#[cfg(feature = "allocator-api2-0_2")]
 fn foreign() -> Result<Pool> {
     Pool::over("over an allocator", allocator_api2::alloc::Global)
 }
 
-#[cfg(not(feature = "allocator-api2"))]
+#[cfg(not(feature = "allocator-api2-0_2"))]
 fn foreign() -> Result<Pool> {
     Pool::system()
 }

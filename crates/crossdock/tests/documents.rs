@@ -134,3 +134,37 @@ fn the_version_of_rust_is_the_workspaces() {
         manifest.lines().find_map(|line| line.strip_prefix("rust-version = ")).unwrap().trim_matches('"');
     assert!(read("README.md").contains(&format!("Rust {stated} or newer")), "{stated}");
 }
+
+/// `ndarray-0_17` brings types of `ndarray` 0.17, and of no other version.
+#[test]
+fn a_version_in_the_name_of_a_feature_is_that_of_its_crates() {
+    let manifest = read("crates/crossdock/Cargo.toml");
+    let (features, rest) = manifest.split_once("[features]").unwrap().1.split_once("[dependencies]").unwrap();
+    let dependencies = rest.split_once("\n[").unwrap().0;
+    let version = |name: &str| {
+        let line = dependencies.lines().find(|line| line.split(" = ").next() == Some(name));
+        line.unwrap_or_else(|| panic!("no dependency {name}")).split('"').nth(1).unwrap()
+    };
+    let mut versioned = 0;
+    for line in features.lines() {
+        let Some((feature, brings)) = line.split_once(" = ") else { continue };
+        let Some((name, number)) = feature.rsplit_once('-') else { continue };
+        if !number.chars().all(|c| c.is_ascii_digit() || c == '_') {
+            continue;
+        }
+        versioned += 1;
+        // Only the crates of that name are in the interface: `arrow-60` brings several, `serde` is a tool.
+        let first = name.split('-').next().unwrap();
+        let crates = brings.split('"').filter_map(|word| word.strip_prefix("dep:"));
+        let mut crates = crates.filter(|dependency| dependency.starts_with(first)).peekable();
+        assert!(crates.peek().is_some(), "{feature} brings no crate of its name");
+        for dependency in crates {
+            let found = version(dependency);
+            let stated = number.replace('_', ".");
+            let fits =
+                found.strip_prefix(&stated).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
+            assert!(fits, "{feature} brings {dependency} {found}");
+        }
+    }
+    assert!(versioned >= 10, "{versioned} features have a version");
+}

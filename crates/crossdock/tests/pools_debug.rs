@@ -204,7 +204,7 @@ fn good_use_of_any_kind_is_not_reported_and_guards_are_not_charged() {
     }
 }
 
-#[cfg(feature = "allocator-api2")]
+#[cfg(feature = "allocator-api2-0_2")]
 mod raw {
     use std::alloc::Layout;
     use std::ptr::NonNull;

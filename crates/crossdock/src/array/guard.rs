@@ -194,7 +194,7 @@ impl<T: Element, const D: usize> ArrayRead<T, D> {
     /// negative or no whole number of elements.
     ///
     /// Not on [`ArrayView`]: the gaps of a view may be somebody's `&mut`, those under a Read lease are nobody's.
-    #[cfg_attr(not(feature = "image"), expect(dead_code, reason = "only images are described so"))]
+    #[cfg_attr(not(feature = "image-0_25"), expect(dead_code, reason = "only images are described so"))]
     pub(crate) fn as_covering_slice(&self) -> Option<&[T]> {
         let size = size_of::<T>();
         let whole = self.strides().iter().zip(self.shape()).all(|(&stride, &len)| {

@@ -31,7 +31,7 @@ pub use self::padding::Padding;
 pub use self::record::{Field, MAX_DEPTH, MAX_PARTS, Record, SubArray};
 pub use self::scalar::{ByteOrder, Scalar, ScalarKind};
 pub use self::time::{NAT, TimeBase, TimeUnit};
-#[cfg(feature = "bytemuck")]
+#[cfg(feature = "bytemuck-1")]
 pub use self::types::Plain;
 pub use self::types::{Be, Bool8, Le, MultiByte};
 pub(crate) use self::value::digits;
@@ -74,8 +74,8 @@ use crate::memory::Pod;
 /// A Rust type that is the element of an array, with the dtype that describes it.
 ///
 /// Implemented for the integers and floats of the machine, in either byte order ([`Be`], [`Le`]), for [`Bool8`], and for arrays of
-/// elements, which are sub-arrays; with the features `half` and `num-complex` for 16-bit floats and complex numbers, and with
-/// `bytemuck` for whatever that crate knows to be plain (`Plain`). Not elements are:
+/// elements, which are sub-arrays; with the features `half-2` and `num-complex-0_4` for 16-bit floats and complex numbers, and with
+/// `bytemuck-1` for whatever that crate knows to be plain (`Plain`). Not elements are:
 ///
 /// - `bool`, `char` and enums, because memory that came from elsewhere may hold bytes that are none of their values ([`Bool8`] takes
 ///   them all);

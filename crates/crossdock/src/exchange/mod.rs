@@ -11,12 +11,12 @@
 //! | Python's buffers | [`protocol::pep3118`] | in place, under Share or Pin | in place |
 //! | NumPy's array interface | [`protocol::array_interface`] | in place, under Share or Pin, and never given back | in place |
 //! | descriptors of files and shared memory, and the sockets through which they travel | [`protocol::shm`] | in place, under Share, Pin or (sealed) Read | mapped in place |
-//! | the crate `ndarray` (feature) | `From` and `TryFrom` | views, in place; vectors are given back as arrays | owned arrays are adopted, views are views |
-//! | the crate `image` (feature) | `From` and `TryFrom` | `FlatSamples`, in place | buffers are adopted |
-//! | Arrow, by its crates `arrow-buffer` and `arrow-data` (feature `arrow`) | `From` and `TryFrom` | in place, under Read | buffers are adopted or kept |
-//! | the crate `candle-core` (feature `candle`) | `From` and `TryFrom` | vectors are adopted | views, in place |
-//! | the crate `nalgebra` (feature) | `From` and `TryFrom` | views, in place; vectors are given back as matrices | matrices are adopted, views are views |
-//! | the crate `safetensors` (feature `safetensors-types`) | `TryFrom`, `LeasedTensor` | tensors to be written, in place | views, in place |
+//! | the crate `ndarray` (feature `ndarray-0_17`) | `From` and `TryFrom` | views, in place; vectors are given back as arrays | owned arrays are adopted, views are views |
+//! | the crate `image` (feature `image-0_25`) | `From` and `TryFrom` | `FlatSamples`, in place | buffers are adopted |
+//! | Arrow, by its crates `arrow-buffer` and `arrow-data` (feature `arrow-60`) | `From` and `TryFrom` | in place, under Read | buffers are adopted or kept |
+//! | the crate `candle-core` (feature `candle-0_11`) | `From` and `TryFrom` | vectors are adopted | views, in place |
+//! | the crate `nalgebra` (feature `nalgebra-0_35`) | `From` and `TryFrom` | views, in place; vectors are given back as matrices | matrices are adopted, views are views |
+//! | the crate `safetensors` (feature `safetensors-types-0_8`) | `TryFrom`, `LeasedTensor` | tensors to be written, in place | views, in place |
 //!
 //! Each protocol is a folder of its own and knows no other protocol.
 
@@ -25,5 +25,5 @@ pub(crate) mod explain;
 pub mod files;
 pub mod protocol;
 
-#[cfg(feature = "safetensors-types")]
+#[cfg(feature = "safetensors-types-0_8")]
 pub use crates::LeasedTensor;

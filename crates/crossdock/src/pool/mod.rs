@@ -7,7 +7,7 @@
 //! ```
 
 mod account;
-#[cfg(feature = "allocator-api2")]
+#[cfg(feature = "allocator-api2-0_2")]
 mod allocator;
 mod block;
 mod cache;

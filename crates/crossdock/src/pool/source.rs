@@ -82,7 +82,7 @@ impl Source {
 
     /// An allocator of the caller's for everything.
     #[cfg_attr(
-        not(any(feature = "allocator-api2", all(test, loom))),
+        not(any(feature = "allocator-api2-0_2", all(test, loom))),
         expect(dead_code, reason = "other crates' allocators come with a feature")
     )]
     pub(crate) fn foreign(bytes: Box<dyn Bytes>) -> Self {

@@ -18,20 +18,20 @@ fn dtypes_are_those_of_numpy() {
     is_called::<Be<i32>>(">i4", "int32");
     is_called::<Le<u16>>("<u2", "uint16");
     is_called::<Be<f64>>(">f8", "float64");
-    #[cfg(feature = "half")]
+    #[cfg(feature = "half-2")]
     {
         is_called::<Be<half::f16>>(">f2", "float16");
         is_called::<Le<half::f16>>("<f2", "float16");
         assert_eq!(half::f16::dtype(), DType::F16);
         assert_eq!(half::bf16::dtype(), DType::BF16);
     }
-    #[cfg(feature = "num-complex")]
+    #[cfg(feature = "num-complex-0_4")]
     {
         is_called::<Le<num_complex::Complex<f32>>>("<c8", "complex64");
         is_called::<Be<num_complex::Complex<f64>>>(">c16", "complex128");
         assert_eq!(num_complex::Complex::<f64>::dtype(), DType::C128);
     }
-    #[cfg(all(feature = "num-complex", feature = "half"))]
+    #[cfg(all(feature = "num-complex-0_4", feature = "half-2"))]
     assert_eq!(num_complex::Complex::<half::f16>::dtype(), DType::C32);
 }
 
@@ -64,14 +64,14 @@ fn marked_numbers_are_read_as_the_interpreter_reads_them() {
         1.5e-30f32,
         -0.1f64
     );
-    #[cfg(feature = "half")]
+    #[cfg(feature = "half-2")]
     both!(half::f16::from_f32(0.333), half::bf16::from_f32(-3e38));
-    #[cfg(feature = "num-complex")]
+    #[cfg(feature = "num-complex-0_4")]
     both!(num_complex::Complex { re: 0.5f32, im: -7.25 }, num_complex::Complex { re: f64::MIN, im: 1e-300 });
     goes_through_memory(Bool8::TRUE);
 }
 
-#[cfg(feature = "half")]
+#[cfg(feature = "half-2")]
 #[test]
 fn halves_are_read_as_the_interpreter_reads_them() {
     for bits in (0..=u16::MAX).step_by(7) {
@@ -84,7 +84,7 @@ fn halves_are_read_as_the_interpreter_reads_them() {
     goes_through_memory(half::bf16::from_f32(-3e38));
 }
 
-#[cfg(feature = "num-complex")]
+#[cfg(feature = "num-complex-0_4")]
 #[test]
 fn vectors_of_complex_numbers_are_adopted() {
     use num_complex::Complex;
@@ -131,7 +131,7 @@ fn unaligned_numbers_are_had_by_reference_as_marked_ones() {
     assert_eq!(numbers.read().unwrap()[[1]].get(), 0x0807_0605);
 }
 
-#[cfg(feature = "bytemuck")]
+#[cfg(feature = "bytemuck-1")]
 #[test]
 fn plain_types_of_other_crates_are_elements_and_ours_are_plain_to_them() {
     use bytemuck::TransparentWrapperAlloc as _;

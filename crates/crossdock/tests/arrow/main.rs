@@ -3,7 +3,7 @@
 
 mod borrowed;
 mod building;
-#[cfg(feature = "allocator-api2")]
+#[cfg(feature = "allocator-api2-0_2")]
 mod collections;
 mod constructing;
 mod devices;

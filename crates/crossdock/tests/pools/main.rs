@@ -1,9 +1,9 @@
 //! Pools against a model: what is in use, who may have how much, and who keeps what alive, in any order and on any thread.
 
-#[cfg(feature = "allocator-api2")]
+#[cfg(feature = "allocator-api2-0_2")]
 mod allocators;
-#[cfg_attr(feature = "allocator-api2", path = "counting.rs")]
-#[cfg_attr(not(feature = "allocator-api2"), path = "uncounted.rs")]
+#[cfg_attr(feature = "allocator-api2-0_2", path = "counting.rs")]
+#[cfg_attr(not(feature = "allocator-api2-0_2"), path = "uncounted.rs")]
 mod counting;
 mod limits;
 mod schedule;

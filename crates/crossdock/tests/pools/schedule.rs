@@ -385,6 +385,6 @@ fn statistics_limits_and_lifetimes_are_exact_after_every_step_of_any_schedule() 
     }
     println!("{coverage}");
     coverage.assert_at_least(0.01, CLASSES);
-    #[cfg(feature = "allocator-api2")]
+    #[cfg(feature = "allocator-api2-0_2")]
     coverage.assert_at_least(0.2, ["an allocator of ours"]);
 }

@@ -16,6 +16,6 @@ pub(crate) mod literal;
 mod name;
 pub mod pack;
 pub mod pep3118;
-#[cfg(any(feature = "safetensors", feature = "safetensors-types"))]
+#[cfg(any(feature = "safetensors", feature = "safetensors-types-0_8"))]
 pub(crate) mod safetensors;
 pub mod typestr;

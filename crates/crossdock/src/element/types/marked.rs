@@ -8,7 +8,7 @@ use crate::element::{ByteOrder, DType, Element, Value};
 use crate::memory::Pod;
 
 /// A number of more than one byte, which [`Be`] and [`Le`] can hold: the integers and floats of the machine, and those of
-/// the features `half` and `num-complex`. Sealed.
+/// the features `half-2` and `num-complex-0_4`. Sealed.
 pub trait MultiByte: Element + sealed::Bytes {}
 
 pub(super) mod sealed {
@@ -59,7 +59,7 @@ macro_rules! multi_byte {
         )*
     };
 }
-#[cfg(feature = "half")]
+#[cfg(feature = "half-2")]
 pub(super) use multi_byte;
 
 /// From the marked number to the number, for one type at a time: Rust permits no `impl From<Be<T>> for T`.

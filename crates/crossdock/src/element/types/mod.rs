@@ -1,15 +1,15 @@
 //! Elements that Rust's own types cannot be: what memory from elsewhere may hold.
 
 mod bool8;
-#[cfg(feature = "bytemuck")]
+#[cfg(feature = "bytemuck-1")]
 mod bytemuck;
-#[cfg(feature = "half")]
+#[cfg(feature = "half-2")]
 mod half;
 mod marked;
-#[cfg(feature = "num-complex")]
+#[cfg(feature = "num-complex-0_4")]
 mod num_complex;
 
 pub use self::bool8::Bool8;
-#[cfg(feature = "bytemuck")]
+#[cfg(feature = "bytemuck-1")]
 pub use self::bytemuck::Plain;
 pub use self::marked::{Be, Le, MultiByte};

@@ -62,7 +62,7 @@ macro_rules! complex {
 
 complex!(f32 = C64, f64 = C128);
 
-#[cfg(feature = "half")]
+#[cfg(feature = "half-2")]
 complex!(::half::f16 = C32);
 
 #[inline]

@@ -10,7 +10,7 @@
 //! (`Tensor::storage_and_layout`) is held, as a borrowed view; what is to be kept is copied. The second and third forms are what a
 //! custom operation is given (`CustomOp1::cpu_fwd`, `InplaceOp1::cpu_fwd`), so that it can be written on views.
 //!
-//! The elements are `u8`, `u32`, `i16`, `i32`, `i64`, `f32` and `f64`, and with the feature `half` its two floats, too.
+//! The elements are `u8`, `u32`, `i16`, `i32`, `i64`, `f32` and `f64`, and with the feature `half-2` its two floats, too.
 //!
 //! ```
 //! use candle_core::{Device, Tensor};
@@ -307,7 +307,7 @@ mod tests {
             )*};
         }
         written!(U8(1u8), U32(1u32), I16(1i16), I32(1i32), I64(1i64), F32(1f32), F64(1f64));
-        #[cfg(feature = "half")]
+        #[cfg(feature = "half-2")]
         written!(F16(half::f16::ONE), BF16(half::bf16::ONE));
         // Elements of 4 bits lie in a vector of bytes, which they are not.
         for mut storage in [CpuStorage::F4(vec![0; 2]), CpuStorage::U32(vec![0; 2])] {

@@ -1,19 +1,19 @@
 //! Arrays of other Rust crates, in both directions: by `From` and `TryFrom`, each behind the feature named like the crate.
 
-#[cfg(feature = "arrow")]
+#[cfg(feature = "arrow-60")]
 mod arrow;
-#[cfg(feature = "candle")]
+#[cfg(feature = "candle-0_11")]
 mod candle;
-#[cfg(feature = "image")]
+#[cfg(feature = "image-0_25")]
 mod image;
-#[cfg(feature = "nalgebra")]
+#[cfg(feature = "nalgebra-0_35")]
 mod nalgebra;
-#[cfg(feature = "ndarray")]
+#[cfg(feature = "ndarray-0_17")]
 mod ndarray;
-#[cfg(feature = "safetensors-types")]
+#[cfg(feature = "safetensors-types-0_8")]
 mod safetensors;
-#[cfg(any(feature = "nalgebra", feature = "ndarray"))]
+#[cfg(any(feature = "nalgebra-0_35", feature = "ndarray-0_17"))]
 mod steps;
 
-#[cfg(feature = "safetensors-types")]
+#[cfg(feature = "safetensors-types-0_8")]
 pub use safetensors::LeasedTensor;

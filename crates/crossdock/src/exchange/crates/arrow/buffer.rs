@@ -300,7 +300,7 @@ mod tests {
         assert!(ScalarBuffer::try_from(&there).unwrap_err().is_place());
     }
 
-    #[cfg(feature = "half")]
+    #[cfg(feature = "half-2")]
     #[test]
     fn floats_of_16_bits_go_either_way() {
         use half::f16;
