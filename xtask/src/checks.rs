@@ -254,9 +254,7 @@ pub(crate) fn python(run: &mut Run<'_>) -> Result<()> {
 }
 
 pub(crate) fn loom(run: &mut Run<'_>) -> Result<()> {
-    let mut command = run.door.cargo("test --package crossdock --release --lib");
-    // Of the library the models need a corner; to optimise all of it takes longer than they do.
-    command.args(["--config", "profile.release.package.crossdock.opt-level=1"]);
+    let mut command = run.door.cargo("test --package crossdock-loom --release --lib");
     command.env("CARGO_TARGET_DIR", run.door.target.join("loom")).env("RUSTFLAGS", "--cfg loom");
     command.env("CARGO_PROFILE_RELEASE_LTO", "off");
     run.tests(&mut command, &["memory::model", "pool::model", "memory_view::state::model"])

@@ -163,16 +163,17 @@ fn test(args: &TestArgs) -> Result<ExitCode> {
     let whole = args.suites.is_empty() && !args.fast;
     let door = Door { incremental: !whole, ..Door::new(args.long)? };
     let width = chosen.iter().map(|suite| suite.name.len()).max().unwrap_or(0);
-    let (start, mut reports) = (Instant::now(), Vec::new());
-    for group in suite::groups(&chosen) {
-        let run = |suite: &Suite| {
-            println!("{:width$}  {}", suite.name, suite.what);
-            let report = Run::suite(&door, suite)?;
-            println!("{:width$}  {} in {:.1} s", suite.name, report.outcome(), report.took.as_secs_f64());
-            Ok(report)
-        };
-        reports.extend(run::at_once(group, run).into_iter().collect::<Result<Vec<_>>>()?);
-    }
+    let start = Instant::now();
+    let run = |suite: &Suite| {
+        println!("{:width$}  {}", suite.name, suite.what);
+        let report = Run::suite(&door, suite)?;
+        println!("{:width$}  {} in {:.1} s", suite.name, report.outcome(), report.took.as_secs_f64());
+        Ok(report)
+    };
+    let lane = |lane: Vec<&'static Suite>| lane.into_iter().map(run).collect::<Result<Vec<_>>>();
+    let reports = run::at_once(suite::lanes(&chosen), lane).into_iter().collect::<Result<Vec<_>>>()?;
+    let mut reports: Vec<_> = reports.into_iter().flatten().collect();
+    reports.sort_by_key(|report| suite::place(report.name));
     print!("\n{}", report::summary(&reports, start.elapsed()));
     Ok(if reports.iter().all(Report::is_ok) { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

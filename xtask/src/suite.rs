@@ -36,16 +36,16 @@ pub(crate) struct Suite {
     pub(crate) needs: &'static [Need],
     /// Counterparts that some of its tests talk to. The others run without them, but the suite fails.
     pub(crate) peers: &'static [Need],
-    /// Whether it keeps one processor busy for most of its time, with builds in folders of its own: suites of this kind that
-    /// follow each other run at the same time, one for each processor.
+    /// Whether all that it builds goes into folders of its own. Then it runs beside any other suite; those that share the target
+    /// folder would only wait for each other there.
     pub(crate) beside: bool,
     /// What runs longer than this hangs, and is stopped: at least twice what a slow machine takes.
     pub(crate) minutes: u64,
     pub(crate) run: fn(&mut Run<'_>) -> Result<()>,
 }
 
-/// Every suite, in the order in which they run: what fails soonest comes first, and the suites that share a build, or run beside each
-/// other, follow each other.
+/// Every suite. Those that share the target folder run in this order: what fails soonest comes first, and suites that share a build
+/// follow each other. Those that run beside them begin in this order, the longest first.
 #[rustfmt::skip]
 pub(crate) const SUITES: &[Suite] = &[
     Suite { name: "fmt", tier: Tier::Fast, what: "the code is formatted", needs: &[], peers: &[], beside: false, minutes: 2, run: checks::formatted },
@@ -64,14 +64,22 @@ pub(crate) const SUITES: &[Suite] = &[
     Suite { name: "python", tier: Tier::Fast, what: "the command beside CPython and NumPy", needs: &[CC, CXX, VENV], peers: &[], beside: false, minutes: 15, run: checks::python },
     Suite { name: "ruby", tier: Tier::Full, what: "the gem: under the collector's stress, in Ractors, at exit, under valgrind, and installed", needs: &[CC, RUBY, RAKE, RUBY_HEADERS, LIBCLANG, VALGRIND], peers: &[VENV, NARRAY, RMAGICK], beside: true, minutes: 25, run: ruby::ruby },
     Suite { name: "wheel", tier: Tier::Full, what: "the Python wheel, built, installed and tested beside NumPy and others, by others' tests, under valgrind, and on every interpreter", needs: &[CC, CXX, VENV, WHEEL_VENV, VALGRIND], peers: &[PYTHON_TESTS, POCL], beside: true, minutes: 20, run: wheel::wheel },
+    Suite { name: "sanitizer", tier: Tier::Full, what: "addresses and leaks (AddressSanitizer)", needs: &[CC, CXX], peers: &[POCL], beside: true, minutes: 25, run: checks::sanitizer },
+    Suite { name: "fuzz", tier: Tier::Full, what: "every fuzz target, from its kept corpus (libFuzzer)", needs: &[CC, CXX], peers: &[], beside: true, minutes: 20, run: fuzz::suite },
     Suite { name: "loom", tier: Tier::Full, what: "every interleaving of the lease word, the pools' counts and the records of views (loom)", needs: &[CC, CXX], peers: &[], beside: true, minutes: 12, run: checks::loom },
-    Suite { name: "sanitizer", tier: Tier::Full, what: "addresses and leaks (AddressSanitizer)", needs: &[CC, CXX], peers: &[POCL], beside: false, minutes: 25, run: checks::sanitizer },
-    Suite { name: "fuzz", tier: Tier::Full, what: "every fuzz target, from its kept corpus (libFuzzer)", needs: &[CC, CXX], peers: &[], beside: false, minutes: 20, run: fuzz::suite },
 ];
 
-/// The suites in groups that run at the same time: those beside each other, and every other one alone.
-pub(crate) fn groups(suites: &[&'static Suite]) -> Vec<Vec<&'static Suite>> {
-    suites.chunk_by(|suite, next| suite.beside && next.beside).map(<[_]>::to_vec).collect()
+/// The suites in lanes that run at the same time: those that share the target folder in one, one after the other, and every other suite in a
+/// lane of its own.
+pub(crate) fn lanes(suites: &[&'static Suite]) -> Vec<Vec<&'static Suite>> {
+    let (beside, shared): (Vec<_>, Vec<_>) = suites.iter().copied().partition(|suite| suite.beside);
+    let shared = (!shared.is_empty()).then_some(shared);
+    shared.into_iter().chain(beside.into_iter().map(|suite| vec![suite])).collect()
+}
+
+/// Where a suite stands in the table.
+pub(crate) fn place(name: &str) -> Option<usize> {
+    SUITES.iter().position(|suite| suite.name == name)
 }
 
 /// The table as text.
@@ -98,11 +106,12 @@ mod tests {
     }
 
     #[test]
-    fn only_suites_that_say_so_run_beside_others() {
-        let groups = groups(&SUITES.iter().collect::<Vec<_>>());
-        assert_eq!(groups.iter().map(Vec::len).sum::<usize>(), SUITES.len());
-        assert!(groups.iter().any(|group| group.len() > 1), "there are none that do");
-        assert!(groups.iter().all(|group| group.len() == 1 || group.iter().all(|suite| suite.beside)));
+    fn suites_that_share_the_target_folder_run_one_after_the_other() {
+        let lanes = lanes(&SUITES.iter().collect::<Vec<_>>());
+        assert_eq!(lanes.iter().map(Vec::len).sum::<usize>(), SUITES.len());
+        assert!(lanes.len() > 1, "nothing runs beside them");
+        assert_eq!(lanes.iter().filter(|lane| lane.iter().any(|suite| !suite.beside)).count(), 1);
+        assert!(lanes[0].is_sorted_by_key(|suite| place(suite.name)));
     }
 
     #[test]

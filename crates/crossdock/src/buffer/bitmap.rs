@@ -184,7 +184,7 @@ fn pack(values: &[bool]) -> u64 {
     bytes.rev().fold(0, |word, byte| word << 8 | byte)
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests {
     use super::*;
     use crossdock_testkit::seed;

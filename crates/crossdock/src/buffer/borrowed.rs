@@ -238,7 +238,7 @@ impl Buffer {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests {
     use super::*;
     use crate::memory::copied_bytes;

@@ -29,7 +29,7 @@ fn gcd(mut a: usize, mut b: usize) -> usize {
     a
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests {
     use super::*;
 

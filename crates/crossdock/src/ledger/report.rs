@@ -175,7 +175,7 @@ impl fmt::Display for Size {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests {
     use super::*;
     use crate::memory::holder::Holder;

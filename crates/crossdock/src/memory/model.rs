@@ -15,7 +15,7 @@
 //! pair does: the checker fails where the word lets them be held at once, or where the end of one does not happen before
 //! the beginning of the other.
 //!
-//! Run with `RUSTFLAGS="--cfg loom" cargo test -p crossdock --release --lib model`.
+//! Run with `RUSTFLAGS="--cfg loom" cargo test -p crossdock-loom --release`.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 

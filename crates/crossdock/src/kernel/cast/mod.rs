@@ -14,7 +14,7 @@ mod narrow;
 mod number;
 mod plan;
 mod step;
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests;
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};

@@ -28,7 +28,7 @@ mod run;
 mod shuffle;
 mod square;
 mod steps;
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests;
 mod tile;
 

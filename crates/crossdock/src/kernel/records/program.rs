@@ -365,7 +365,7 @@ mod x86 {
     );
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests {
     use fastrand::Rng;
 

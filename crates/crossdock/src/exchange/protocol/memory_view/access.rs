@@ -203,7 +203,7 @@ pub(super) fn malformed(text: impl Into<String>) -> Error {
     Error::new(Kind::Malformed, text)
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests {
     use super::*;
 
