@@ -1,8 +1,6 @@
 //! What a producer says by NumPy's array interface, in lines: the type string, the fields, the name of the type; shape, strides and the place of
 //! element 0 follow as numbers. It is an error, or an array all of whose elements lie within the bytes.
 
-#![no_main]
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
@@ -12,7 +10,6 @@ use crossdock::exchange::protocol::array_interface::{Described, Words, import};
 use crossdock::layout::Order;
 use crossdock::memory::Birth;
 use crossdock_fuzz::onward;
-use libfuzzer_sys::fuzz_target;
 
 /// How many bytes there are.
 const BYTES: usize = 256;

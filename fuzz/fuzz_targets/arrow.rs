@@ -1,14 +1,11 @@
 //! Arrow's C structs, chosen by bytes: columns in lists, tensors and structs, some of which lie. They are taken if and only if none does
 //! and nothing is null, their elements are the ones that the recipe names, and every struct is released exactly once, after the last use.
 
-#![no_main]
-
 use crossdock::DArray;
 use crossdock::exchange::protocol::arrow::{self, ExportOptions, Imported};
 use crossdock::view::CopyPolicy;
 use crossdock_fuzz::{bytes_of, onward};
 use crossdock_testkit::arrow::{Choices, Loan, Recipe};
-use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {
     let recipe = Recipe::choose(&mut Choices(data));

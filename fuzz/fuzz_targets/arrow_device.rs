@@ -2,15 +2,12 @@
 //! producer that may lie. Memory that is not on the host is never read: it is imported and exported
 //! again with the same numbers, on the same device.
 
-#![no_main]
-
 use std::ptr;
 
 use crossdock::exchange::protocol::arrow::abi::ArrowDeviceArray;
 use crossdock::exchange::protocol::arrow::{self, ExportOptions, Imported};
 use crossdock::memory::{DeviceKind, Place};
 use crossdock_testkit::arrow::{Choices, Loan, Recipe};
-use libfuzzer_sys::fuzz_target;
 
 /// DLPack's kinds of devices, those with addresses and those with handles, and some unknown kinds.
 const KINDS: [i32; 20] = [1, 1, 1, 1, 2, 3, 4, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 0, -1];

@@ -3,8 +3,6 @@
 //! metadata, separated by tabs), over a column as long as the schema says: an error, or arrays that
 //! the next consumer imports unchanged.
 
-#![no_main]
-
 use std::ffi::{CString, c_void};
 use std::ptr;
 
@@ -14,7 +12,6 @@ use crossdock::exchange::protocol::arrow::abi::{ArrowArray, ArrowSchema};
 use crossdock::exchange::protocol::arrow::{self, ExportOptions, Imported};
 use crossdock::layout::Order;
 use crossdock::view::CopyPolicy;
-use libfuzzer_sys::fuzz_target;
 
 /// All buffers begin here; longer columns are not read.
 static BLOCK: [u64; 1 << 10] = [0x0101_0101_0101_0101; 1 << 10];

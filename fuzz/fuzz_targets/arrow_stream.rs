@@ -3,8 +3,6 @@
 //! elements that the recipes name; a stream ends after its last column or its first error, and
 //! every struct is released exactly once, the stream too, in any order.
 
-#![no_main]
-
 use std::ffi::{c_char, c_int, c_void};
 use std::ptr;
 
@@ -12,7 +10,6 @@ use crossdock::exchange::protocol::arrow::Stream;
 use crossdock::exchange::protocol::arrow::abi::{ArrowArray, ArrowArrayStream, ArrowSchema};
 use crossdock_fuzz::{bytes_of, onward};
 use crossdock_testkit::arrow::{Choices, Loan, Recipe};
-use libfuzzer_sys::fuzz_target;
 
 /// The producer's message for an error.
 const WORDS: [Option<&[u8]>; 4] = [None, Some(b"it is broken\0"), Some(b"\xff\xfe\0"), Some(b"\0")];

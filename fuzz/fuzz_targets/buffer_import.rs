@@ -4,8 +4,6 @@
 //! That the memory exists is the exporter's word. The recipe knows whether it keeps to its block of data; if it does not, the elements are
 //! left alone.
 
-#![no_main]
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -14,7 +12,6 @@ use crossdock::memory::Birth;
 use crossdock_fuzz::{bytes_of, onward};
 use crossdock_testkit::buffer::{Exporter, FORMATS, Recipe};
 use crossdock_testkit::dlpack::Choices;
-use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {
     let recipe = Recipe::choose(&mut Choices(data));

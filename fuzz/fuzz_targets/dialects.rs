@@ -2,12 +2,9 @@
 //! titles), printed in every dialect: an error if the dialect cannot express it, otherwise it is
 //! read as the same dtype.
 
-#![no_main]
-
 use crossdock::element::{DType, Field};
 use crossdock_fuzz::spellings;
 use crossdock_testkit::dlpack::Choices;
-use libfuzzer_sys::fuzz_target;
 
 const SCALARS: [&str; 48] = [
     "bool",

@@ -4,15 +4,12 @@
 //! That the memory exists is the producer's word. The recipe knows whether it keeps to its block of data; if it does not,
 //! the elements are left alone.
 
-#![no_main]
-
 use crossdock::DArray;
 use crossdock::exchange::protocol::dlpack::{
     ExportOptions, export_versioned, import_legacy, import_versioned,
 };
 use crossdock_fuzz::{bytes_of, onward};
 use crossdock_testkit::dlpack::{Choices, Loan, Recipe};
-use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {
     let recipe = Recipe::choose(&mut Choices(data));

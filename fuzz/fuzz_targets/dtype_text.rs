@@ -1,11 +1,8 @@
 //! Arbitrary text as a dtype: an error, or a dtype that is the same after it is printed and read,
 //! in any dialect.
 
-#![no_main]
-
 use crossdock::element::{DType, dialect::typestr};
 use crossdock_fuzz::spellings;
-use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {
     let named = text.parse::<DType>();

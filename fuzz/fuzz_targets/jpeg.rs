@@ -2,12 +2,9 @@
 //! or not at all. A decoded image can be encoded, with the same number of pixels. (The decoder does
 //! not verify checksums under fuzzing.)
 
-#![no_main]
-
 use crossdock::DArray;
 use crossdock::buffer::Buffer;
 use crossdock::exchange::files::{Format, OpenOptions, jpeg};
-use libfuzzer_sys::fuzz_target;
 
 /// The limit of a decoded image, in bytes.
 const LIMIT: u64 = 1 << 16;

@@ -2,18 +2,15 @@
 //! description: any parser reads it, its numbers are those of the description, and each spelling of
 //! the dtype is read as the same dtype.
 
-#![no_main]
-
 use crossdock::element::dialect::{pep3118, typestr};
 use crossdock::exchange::protocol::shm::Description;
-use libfuzzer_sys::fuzz_target;
 use serde_json::{Value, json};
 
 #[path = "../../crates/crossdock-cli/src/lend/description.rs"]
 mod description;
 
-/// The part of the command that its descriptions need.
-mod failure {
+/// The part of the command that its descriptions need, where they look for it.
+pub(crate) mod failure {
     pub(crate) type Result<T> = std::result::Result<T, Failure>;
 
     #[derive(Debug)]

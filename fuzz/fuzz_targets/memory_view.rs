@@ -4,15 +4,12 @@
 //! That the memory is there is the producer's word. The recipe knows whether it keeps to its block of data; if it does not, the elements are
 //! left alone, and so is what pointers lead to.
 
-#![no_main]
-
 use std::ptr;
 
 use crossdock::exchange::protocol::memory_view::{self, Class, Entry, Flags, View};
 use crossdock_fuzz::onward;
 use crossdock_testkit::dlpack::Choices;
 use crossdock_testkit::hostile::{self, Hostile, Recipe, fill};
-use libfuzzer_sys::fuzz_target;
 
 static CLASS: Class = Class { name: c"Chosen".as_ptr(), super_: ptr::null() };
 

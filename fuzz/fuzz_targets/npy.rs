@@ -1,14 +1,11 @@
 //! Arbitrary bytes as an `.npy` file: an error, or an array whose every element lies in the bytes and that comes back
 //! equal when it is written.
 
-#![no_main]
-
 use crossdock::DArray;
 use crossdock::bindings::files::Header;
 use crossdock::buffer::Buffer;
 use crossdock::exchange::files::npy;
 use crossdock_fuzz::{bytes_of, onward};
-use libfuzzer_sys::fuzz_target;
 
 /// Beyond so many elements, or bytes of them, an array is not walked: elements without bytes can be without number.
 const FEW: usize = 1 << 12;

@@ -1,13 +1,10 @@
 //! Arbitrary bytes as an `.npz` archive: an error, or arrays that lie in the bytes or inflate within the limit, and that come back
 //! equal when they are written.
 
-#![no_main]
-
 use crossdock::DArray;
 use crossdock::buffer::Buffer;
 use crossdock::exchange::files::{Format, OpenOptions, SaveOptions, npz};
 use crossdock_fuzz::{bytes_of, onward};
-use libfuzzer_sys::fuzz_target;
 
 /// What is inflated may have so many bytes.
 const LIMIT: u64 = 1 << 16;

@@ -1,12 +1,9 @@
 //! Arbitrary bytes as an item format: an error with its place, or a template whose components lie inside of the item, one behind
 //! the other; it becomes a dtype, which becomes a template of the same item again.
 
-#![no_main]
-
 use crossdock::Error;
 use crossdock::element::dialect::pack::{self, Component, Member, Template};
 use crossdock_fuzz::spellings;
-use libfuzzer_sys::fuzz_target;
 
 /// Items up to this size are read and written.
 const LARGEST: usize = 1 << 12;

@@ -1,11 +1,8 @@
 //! Arbitrary bytes as a PEP 3118 format, after two bytes for the size of an item: an error, or a
 //! dtype of that size, which every dialect prints as a format of the same dtype.
 
-#![no_main]
-
 use crossdock::element::dialect::pep3118;
 use crossdock_fuzz::spellings;
-use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {
     let (size, format) = data.split_at(data.len().min(2));

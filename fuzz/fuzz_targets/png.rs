@@ -2,13 +2,10 @@
 //! or not at all, and are the same after it is written and read again. (The decoder does not verify
 //! checksums under fuzzing.)
 
-#![no_main]
-
 use crossdock::buffer::Buffer;
 use crossdock::exchange::files::{Format, OpenOptions, png};
 use crossdock::layout::Order;
 use crossdock::{Casting, DArray};
-use libfuzzer_sys::fuzz_target;
 
 /// The limit of a decoded image, in bytes.
 const LIMIT: u64 = 1 << 16;

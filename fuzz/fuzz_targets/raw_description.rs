@@ -1,13 +1,10 @@
 //! Arbitrary text as the description of a raw file: an error, or a description that is the same
 //! after it is written and read again. Over some bytes it makes an array within them, or an error.
 
-#![no_main]
-
 use crossdock::buffer::Buffer;
 use crossdock::exchange::files::raw::{self, Description};
 use crossdock::exchange::files::{Format, SaveOptions};
 use crossdock::layout::Order;
-use libfuzzer_sys::fuzz_target;
 
 const NBYTES: usize = 1000;
 

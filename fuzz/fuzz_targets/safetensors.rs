@@ -1,12 +1,9 @@
 //! Arbitrary bytes as a `.safetensors` file: an error, or tensors that lie in the bytes beside each other, and that come back
 //! equal when they are written.
 
-#![no_main]
-
 use crossdock::buffer::Buffer;
 use crossdock::exchange::files::{Format, SaveOptions, safetensors};
 use crossdock_fuzz::{bytes_of, onward};
-use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
     let buffer = Buffer::from_vec(bytes.to_vec()).expect("memory for a file");

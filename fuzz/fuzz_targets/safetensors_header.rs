@@ -2,14 +2,11 @@
 //! describes: an error, or the tensors that another JSON parser finds, with the same names, types,
 //! shapes and bytes. A header without faults for the other parser is no error.
 
-#![no_main]
-
 use std::collections::BTreeMap;
 
 use crossdock::buffer::Buffer;
 use crossdock::exchange::files::safetensors;
 use crossdock::layout::Order;
-use libfuzzer_sys::fuzz_target;
 use serde_json::Value;
 
 /// The most bytes made, whatever the header says.

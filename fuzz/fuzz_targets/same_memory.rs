@@ -5,8 +5,6 @@
 //! The oracle is a copy of the bytes, and views are lists of positions in it: it reads everything
 //! before it writes.
 
-#![no_main]
-
 use std::os::fd::AsFd;
 
 use crossdock::buffer::Buffer;
@@ -16,7 +14,6 @@ use crossdock::layout::{Layout, Order};
 use crossdock::memory::{Birth, Place};
 use crossdock::{Casting, DArray};
 use crossdock_testkit::dlpack::Choices;
-use libfuzzer_sys::fuzz_target;
 
 /// The size of the memory.
 const NBYTES: usize = 4096;

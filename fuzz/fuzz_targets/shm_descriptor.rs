@@ -3,8 +3,6 @@
 //! has its bytes, and can be read to the end whatever the sender does to the memory afterwards; a
 //! legal message is accepted; and every descriptor is closed.
 
-#![no_main]
-
 use std::ffi::CStr;
 use std::fs::File;
 use std::io;
@@ -18,7 +16,6 @@ use crossdock::exchange::protocol::shm::{self, Description};
 use crossdock::layout::Order;
 use crossdock_testkit::dlpack::Choices;
 use crossdock_testkit::held::send_beside;
-use libfuzzer_sys::fuzz_target;
 
 const PAGE: usize = 4096;
 

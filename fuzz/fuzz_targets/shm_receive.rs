@@ -3,8 +3,6 @@
 //!
 //! The first byte chooses the descriptors, and whether the others are a whole message or only the text of one.
 
-#![no_main]
-
 use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
@@ -18,7 +16,6 @@ use crossdock::view::Request;
 use crossdock::{Array, DArray};
 use crossdock_fuzz::onward;
 use crossdock_testkit::held::send_beside;
-use libfuzzer_sys::fuzz_target;
 
 const NBYTES: usize = 5000;
 

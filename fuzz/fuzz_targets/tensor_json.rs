@@ -2,10 +2,7 @@
 //! written and read again. If another JSON parser reads the text, both find the same shape and
 //! permutation, or neither does.
 
-#![no_main]
-
 use crossdock::element::dialect::arrow::TensorShape;
-use libfuzzer_sys::fuzz_target;
 use serde_json::Value;
 
 fuzz_target!(|text: &str| {

@@ -1,13 +1,10 @@
 //! Arbitrary text as a view of an array of records: an error, or a view whose every element lies in the array's bytes.
 
-#![no_main]
-
 use crossdock::DArray;
 use crossdock::buffer::Buffer;
 use crossdock::element::{DType, Field};
 use crossdock::layout::Layout;
 use crossdock_fuzz::{bytes_of, onward};
-use libfuzzer_sys::fuzz_target;
 
 const SHAPE: [usize; 3] = [5, 4, 3];
 

@@ -17,7 +17,7 @@ use crate::run::{Door, Run, at_once, start};
 pub(crate) const FUZZ_TARGETS: &str = "fuzz/fuzz_targets";
 
 /// The fuzzing time of the suite, for all targets together, in seconds.
-const SECONDS: u64 = 60;
+const SECONDS: u64 = 40;
 const LONG_SECONDS: u64 = 600;
 
 /// The minimum time for a target: the larger corpora take a second to load.
@@ -95,7 +95,7 @@ enum Start {
     Found,
 }
 
-/// Builds all targets, and returns those with these names, or all.
+/// Builds the program with all targets, and returns those with these names, or all.
 fn build(run: &mut Run<'_>, wanted: &[String]) -> Result<Vec<Target>> {
     let mut names = file_stems(&run.door.root.join(FUZZ_TARGETS))?;
     if let Some(unknown) = wanted.iter().find(|name| !names.contains(name)) {
@@ -165,7 +165,7 @@ impl Target {
     fn new(door: &Door, name: String) -> Result<Self> {
         let (kept, work) = (door.root.join("fuzz"), door.target.join("fuzz"));
         let target = Self {
-            program: work.join(TARGET).join("release").join(&name),
+            program: work.join(TARGET).join("release/fuzz"),
             corpus: kept.join("corpus").join(&name),
             found: work.join("corpus").join(&name),
             artifacts: work.join("artifacts").join(&name),
@@ -185,7 +185,7 @@ impl Target {
     /// The target with the arguments of every run.
     fn command(&self, run: &Run<'_>) -> Command {
         let mut command = run.door.command(&self.program, "-timeout=10 -rss_limit_mb=4096");
-        command.arg(format!("-max_len={LONGEST_INPUT}"));
+        command.env("CROSSDOCK_FUZZ_TARGET", &self.name).arg(format!("-max_len={LONGEST_INPUT}"));
         command.arg(format!("-artifact_prefix={}/", self.artifacts.display()));
         command
     }
