@@ -51,11 +51,11 @@ fn target(door: &Door) -> PathBuf {
     door.target.join("ruby")
 }
 
-/// `rake`, told that the extension which the test of the installed gem leaves behind is the one to test.
+/// `rake`, told where the gem is installed whose extension is tested.
 fn rake(door: &Door) -> Command {
     let mut rake = door.command("rake", "");
     rake.current_dir(door.root.join(GEM)).env("CARGO_TARGET_DIR", target(door));
-    rake.env("CROSSDOCK_EXTENSION", door.root.join(GEM).join("lib/crossdock/crossdock.so"));
+    rake.env("CROSSDOCK_GEM_HOME", target(door).join("home"));
     rake
 }
 

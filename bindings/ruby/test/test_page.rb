@@ -10,6 +10,8 @@ require "tmpdir"
 class TestPage < Test::Unit::TestCase
   ROOT = File.expand_path("../../..", __dir__)
   PAGE = File.read(File.join(ROOT, "docs", "ruby.md"))
+  # The sources that the tested extension was built from: the repository's, or those of the gem that was installed.
+  SOURCES = ENV["CROSSDOCK_GEM_HOME"] ? Dir[File.join(ENV["CROSSDOCK_GEM_HOME"], "gems", "crossdock-*", "vendor")].first : ROOT
   LIBRARY = File.expand_path("../lib", __dir__)
 
   # Language and text of everything between fences, in order.
@@ -56,9 +58,9 @@ class TestPage < Test::Unit::TestCase
     package = File.join(folder, name)
     Dir.mkdir(package)
     File.write(File.join(package, "lib.rs"), text)
-    extension = File.expand_path("../ext/crossdock", __dir__)
+    extension = File.join(SOURCES, "bindings", "ruby", "ext", "crossdock")
     manifest = File.read(File.join(extension, "Cargo.toml"))
-    dependencies = manifest[/^\[dependencies\]\n(.*?)\n\n/m, 1].gsub('"../../../../', %("#{ROOT}/))
+    dependencies = manifest[/^\[dependencies\]\n(.*?)\n\n/m, 1].gsub('"../../../../', %("#{SOURCES}/))
     profile = manifest[/^\[profile\.release\]\n.*?\n\n/m]
     File.write(File.join(package, "Cargo.toml"), <<~TOML)
       [workspace]

@@ -20,7 +20,8 @@ class TestGem < Test::Unit::TestCase
     Dir.mktmpdir do |folder|
       package = File.join(folder, "crossdock.gem")
       run_in(GEM, {}, "gem", "build", "crossdock.gemspec", "--output", package)
-      home = File.join(folder, "home")
+      home = ENV.fetch("CROSSDOCK_GEM_HOME", File.join(folder, "home"))
+      FileUtils.rm_rf(home)
       environment = { "GEM_HOME" => home, "GEM_PATH" => home, "RUBYLIB" => nil, "RUBYOPT" => nil }
       # Elsewhere than the repository, so that nothing is found there.
       run_in(folder, environment, "gem", "install", "--local", "--no-document", package)
@@ -37,12 +38,12 @@ class TestGem < Test::Unit::TestCase
     end
   end
 
-  # Where `CROSSDOCK_EXTENSION` asks for it, so that the other tests use what users get, and nothing is built twice.
+  # Where the gem is to stay there, the other tests use its extension, as users do, and nothing is built twice.
   def keep(extensions)
-    to = ENV.fetch("CROSSDOCK_EXTENSION", nil)
-    return unless to
+    return unless ENV["CROSSDOCK_GEM_HOME"]
 
     assert_equal 1, extensions.size
+    to = File.join(GEM, "lib", "crossdock", File.basename(extensions.first))
     # Another file in the place of the old one, which a process may have loaded.
     FileUtils.rm_f(to)
     FileUtils.cp(extensions.first, to)

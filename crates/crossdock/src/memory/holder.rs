@@ -34,19 +34,21 @@ impl fmt::Display for Way {
     }
 }
 
-/// A duration in the unit that suits it.
+/// A duration in the unit that suits it, rounded. In whole numbers, since every program that lends memory links this, and few
+/// write floats.
 pub(crate) struct Age(pub(crate) Duration);
 
 impl fmt::Display for Age {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let seconds = self.0.as_secs_f64();
-        match seconds {
-            s if s < 1e-3 => write!(f, "{} µs", self.0.as_micros()),
-            s if s < 1.0 => write!(f, "{} ms", self.0.as_millis()),
-            s if s < 120.0 => write!(f, "{s:.1} s"),
-            s if s < 7200.0 => write!(f, "{:.0} min", s / 60.0),
-            s if s < 172_800.0 => write!(f, "{:.0} h", s / 3600.0),
-            s => write!(f, "{:.0} days", s / 86_400.0),
+        let micros = u64::try_from(self.0.as_micros()).unwrap_or(u64::MAX);
+        let rounded = |unit: u64| micros.saturating_add(unit / 2) / unit;
+        match self.0.as_secs() {
+            _ if micros < 1_000 => write!(f, "{micros} µs"),
+            0 => write!(f, "{} ms", micros / 1_000),
+            ..120 => write!(f, "{}.{} s", rounded(100_000) / 10, rounded(100_000) % 10),
+            ..7_200 => write!(f, "{} min", rounded(60_000_000)),
+            ..172_800 => write!(f, "{} h", rounded(3_600_000_000)),
+            _ => write!(f, "{} days", rounded(86_400_000_000)),
         }
     }
 }
