@@ -7,7 +7,7 @@
 //! Run with `RUSTFLAGS="--cfg loom" cargo test -p crossdock-loom --release`.
 
 #![cfg(loom)]
-#![expect(dead_code, unused_imports, reason = "the models need a corner of these layers")]
+#![expect(dead_code, unreachable_pub, unused_imports, reason = "the models need a corner of these layers")]
 
 #[path = "../../crossdock/src/error.rs"]
 mod error;

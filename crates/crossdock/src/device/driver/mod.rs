@@ -11,7 +11,7 @@
 mod finisher;
 mod held;
 mod queue;
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests;
 
 pub use held::Held;
