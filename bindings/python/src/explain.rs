@@ -5,6 +5,8 @@ use crossdock::bindings::explain::{self, Answer, ElementType, Protocol, Subject}
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
+use crate::object::downcast;
+
 /// A protocol's answer as `_explain.facts` writes it: the fields of `Answer`, of which those that
 /// stay as they are by default are missing.
 #[derive(FromPyObject)]
@@ -150,6 +152,24 @@ pub(crate) fn _judge(
 ) -> PyResult<Vec<(&'static str, String)>> {
     let answers = answers.into_iter().map(Facts::into_answer).collect::<PyResult<_>>()?;
     let subject = Subject { answers, class: class_name, is_sequence, item, is_registered, methods };
-    let judged = explain::profiles().map(|profile| explain::judge(profile, &subject));
-    Ok(judged.map(|(outcome, reason)| (outcome.name(), reason)).collect())
+    Ok(judged(&subject))
+}
+
+/// What each known consumer does with an array of this type, as outcome and reason, by the library's own
+/// description; `None` for other objects.
+#[pyfunction]
+pub(crate) fn _judge_array(object: &Bound<'_, PyAny>) -> Option<Vec<(&'static str, String)>> {
+    let mut subject = explain::subject_of(&downcast(object)?.array);
+    if object.py().version_info() < (3, 12) {
+        // Its memoryview reads no floats of 16 bits.
+        for (_, answer) in &mut subject.answers {
+            answer.is_indexable &= answer.format != "e";
+        }
+    }
+    Some(judged(&subject))
+}
+
+fn judged(subject: &Subject) -> Vec<(&'static str, String)> {
+    let judged = explain::profiles().map(|profile| explain::judge(profile, subject));
+    judged.map(|(outcome, reason)| (outcome.name(), reason)).collect()
 }

@@ -60,7 +60,7 @@ mod _crossdock {
     #[pymodule_export]
     use super::device::devices;
     #[pymodule_export]
-    use super::explain::{_consumers, _judge, _protocols};
+    use super::explain::{_consumers, _judge, _judge_array, _protocols};
     #[pymodule_export]
     use super::functions::{
         array, asarray, copied_bytes, empty, from_address, from_arrow, from_dlpack, full, open, to_arrow,

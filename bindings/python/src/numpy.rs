@@ -1,6 +1,7 @@
 //! NumPy itself: `__array__`, types that it has from `ml_dtypes`, and its registry of types for DLPack. It is imported when it is asked for.
 
 use crossdock::DArray;
+use crossdock::bindings::explain::misread_format;
 use crossdock::element::DType;
 use crossdock::element::dialect::{dlpack, pep3118, typestr};
 use pyo3::exceptions::{PyBufferError, PyNotImplementedError, PyTypeError, PyValueError};
@@ -11,7 +12,7 @@ use pyo3::types::{PyDict, PyMemoryView, PyTuple};
 use crate::arguments::Arguments;
 use crate::errors::{self, Raise};
 use crate::object::wrap;
-use crate::{buffer, pandas, records};
+use crate::{buffer, pandas};
 
 /// The types that NumPy does not have by itself, and DLPack and `ml_dtypes` have.
 const EXTENDED: [DType; 13] = [
@@ -65,7 +66,7 @@ fn view<'py>(py: Python<'py>, array: &DArray) -> PyResult<Bound<'py, PyAny>> {
         numpy.call_method1("asarray", (view,))
     };
     // NumPy reads some formats of records, and opaque bytes, as something else.
-    let is_plain = dtype.as_record().is_none() && records::misread_format(dtype).is_none();
+    let is_plain = dtype.as_record().is_none() && misread_format(dtype).is_none();
     if is_plain && pep3118::print(dtype).is_ok() {
         return buffer(array.clone());
     }

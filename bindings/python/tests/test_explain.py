@@ -18,7 +18,10 @@ np = need("numpy")
 for library in ["pyarrow", "nanoarrow", "arro3.core", "polars", "PIL", "cv2", "nanobind", "tvm_ffi", "ml_dtypes"]:
     need(library)
 
+from crossdock._crossdock import _judge_array
 from crossdock._explain.consumers import COPIES, IN_PLACE, MISREADS, PROFILES, REFUSES
+from crossdock._explain.facts import judge
+from crossdock._explain.subject import subject
 from handing import extension
 from handing.consumers import CONSUMERS, OPTIONAL, hand_over
 from handing.reasons import is_the_librarys
@@ -63,6 +66,21 @@ def test_consumers_do_what_their_profiles_say(profile):
     print(profile.name, dict(seen))
     assert not wrong, "\n".join(wrong)
     assert sum(seen.values()) > 550 and len(seen) > 1
+
+
+def test_the_librarys_description_of_its_arrays_agrees_with_probing_them():
+    wrong, seen = [], 0
+    for specimen in all_specimens():
+        own = _judge_array(specimen.thing)
+        if own is not None:
+            seen += 1
+            probed = judge(subject(specimen.thing, None))
+            for profile, told, found in zip(PROFILES, own, probed):
+                # Refusals are quoted, in Python's words or in the library's.
+                if told[0] != found[0] or told != found and "BufferError" not in told[1]:
+                    wrong.append(f"{specimen.name}: {profile.name}: {told}, but probing it gives {found}")
+    assert not wrong, "\n".join(wrong)
+    assert seen > 300
 
 
 def test_a_reason_that_is_not_the_librarys_is_noticed():

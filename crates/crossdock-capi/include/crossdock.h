@@ -349,6 +349,11 @@ XD_API XD_MUST_USE xd_lease_t *xd_array_lease(const xd_array_t *array, int32_t k
 /* The elements as NumPy prints them, the middle of long axes left out. */
 XD_API XD_MUST_USE char *xd_array_to_text(const xd_array_t *array, xd_error_t **error);
 
+/* By which protocols the array goes out in place, by a copy or not, and what functions of other libraries do with it
+   in Python: a line for each, with the reason. `library` is a distribution such as "numpy"; null stands for all that
+   are known. The exporters are called, and what they give is released: it may wait for in-flight work of a device. */
+XD_API XD_MUST_USE char *xd_array_explain(const xd_array_t *array, const char *library, xd_error_t **error);
+
 /* ----- views: other handles on the same elements. O(ndim), and nothing is copied ----- */
 
 #define XD_SLICE_RANGE 0

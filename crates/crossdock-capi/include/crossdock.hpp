@@ -496,6 +496,10 @@ class array {
 
   std::string text() const { return detail::owned(detail::call(xd_array_to_text, get())); }
   friend std::ostream &operator<<(std::ostream &out, const array &array) { return out << array.text(); }
+  /* By which protocols it goes out, and what functions of other libraries do with it; null: of all libraries. */
+  std::string explain(const char *library = nullptr) const {
+    return detail::owned(detail::call(xd_array_explain, get(), library));
+  }
 
   /* Lent to others. */
   DLManagedTensorVersioned *to_dlpack(std::uint32_t flags = XD_EXPORT_IN_PLACE) const {

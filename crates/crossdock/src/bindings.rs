@@ -10,8 +10,9 @@
 
 /// What consumers make of an object that a binding describes.
 pub mod explain {
+    pub use crate::exchange::explain::misread::{misread_format, misread_interface};
     pub use crate::exchange::explain::{
-        Answer, ElementType, Outcome, Profile, Protocol, Subject, judge, profiles,
+        Answer, ElementType, Profile, Protocol, Subject, judge, profiles, subject_of, text,
     };
 }
 

@@ -6,11 +6,10 @@ use std::ffi::{CString, c_char};
 use std::ptr;
 
 use crossdock::DArray;
+use crossdock::bindings::explain::misread_format;
 use crossdock::element::dialect::pep3118 as format;
 use crossdock::exchange::protocol::pep3118::Loan;
 use crossdock::layout::{AxisSlice, Layout};
-
-use crate::records;
 
 /// The buffers that consumers have of one object. They share one loan. Only threads that hold the
 /// GIL touch it.
@@ -106,7 +105,7 @@ impl Exports {
             shape: if shape.is_empty() { ptr::null() } else { shape.as_ptr().cast() },
             strides: some(strides),
             suboffsets: some(aside.map_or(&[][..], |aside| &aside.suboffsets)),
-            misread: records::misread_format(dtype),
+            misread: misread_format(dtype),
         };
         self.described.set(Some(description));
         Ok(description)

@@ -5,6 +5,7 @@
 use std::ffi::{c_int, c_void};
 
 use crossdock::DArray;
+use crossdock::bindings::explain::misread_interface;
 use crossdock::element::ScalarKind;
 use crossdock::exchange::protocol::array_interface::abi::{self, PyArrayInterface};
 use crossdock::exchange::protocol::array_interface::{Loan, Words, cuda};
@@ -19,7 +20,6 @@ use crate::capsule::{capsule, pointer};
 use crate::entry::Attached;
 use crate::errors;
 use crate::object::Own;
-use crate::records;
 
 /// What an interface cannot say looks as if it were not there, which is where consumers go on to the next one.
 #[cold]
@@ -41,7 +41,7 @@ pub(crate) fn dictionary<'py>(py: Python<'py>, this: &Own) -> PyResult<Bound<'py
     if !this.array.place().is_host() {
         return Err(elsewhere(&this.array));
     }
-    if records::misread_interface(this.array.dtype()) {
+    if misread_interface(this.array.dtype()) {
         return Err(absent(format!(
             "consumers of the array interface make fields of the padding in {}: numpy.asarray(x) gives it in place",
             this.array.dtype()

@@ -4,11 +4,12 @@ use std::ffi::c_char;
 use std::mem::MaybeUninit;
 use std::ptr;
 
+use crossdock::bindings::explain;
 use crossdock::buffer::Buffer;
 use crossdock::element::DType;
 
 use crate::array::{XdArray, array_of, order_of};
-use crate::foreign::{emptied, string};
+use crate::foreign::{emptied, string, text};
 use crate::guard::{ErrorOut, answer, fallible};
 use crate::handle::{Handle, hand_over};
 use crate::lease::Lease;
@@ -105,4 +106,27 @@ pub extern "C" fn xd_array_lease(array: Option<&XdArray>, kind: i32, error: Erro
 #[unsafe(no_mangle)]
 pub extern "C" fn xd_array_to_text(array: Option<&XdArray>, error: ErrorOut<'_>) -> *mut c_char {
     fallible(error, || string(array_of(array, "array")?.display().to_string()))
+}
+
+/// By which protocols the array goes out, and what consumers of other libraries do with it. Of all
+/// libraries where `library` is null.
+///
+/// # Safety
+///
+/// `library` is null or a text that ends with a zero, which nothing writes during the call.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn xd_array_explain(
+    array: Option<&XdArray>,
+    library: *const c_char,
+    error: ErrorOut<'_>,
+) -> *mut c_char {
+    fallible(error, || {
+        let array = array_of(array, "array")?;
+        let library = match library.is_null() {
+            true => None,
+            // SAFETY: `# Safety`: `library`, which is not null here, is a text that ends with a zero.
+            false => Some(unsafe { text(library, "library") }?),
+        };
+        string(explain::text(array, library))
+    })
 }

@@ -53,6 +53,12 @@ static void made(void)
   CHECK(xd_array_zeros(xd_array_dtype(array), 2, shape, 0, &error) == NULL);
   CHECK_ERROR(XD_ERROR_ARGUMENT, "`order` is 0");
   CHECK(is_text(xd_array_to_text(mirrored, &error), "[[2 1 0]\n [5 4 3]]"));
+  char *explained = xd_array_explain(mirrored, "torch", &error);
+  CHECK(explained != NULL && strstr(explained, "negative strides") != NULL && strstr(explained, "numpy") == NULL);
+  xd_string_free(explained);
+  explained = xd_array_explain(mirrored, NULL, &error);
+  CHECK(explained != NULL && strstr(explained, "numpy.asarray") != NULL && strstr(explained, "PEP 3118") != NULL);
+  xd_string_free(explained);
   xd_array_free(mirrored);
   xd_buffer_free(buffer);
 

@@ -90,6 +90,7 @@ static void arrays() {
   CHECK(kind_of([&] { (void)turned.read<float, 3>(); }) == XD_ERROR_SHAPE);
   CHECK(kind_of([&] { (void)turned.read<double, 2>(); }) == XD_ERROR_DTYPE);
   CHECK(turned.get({2, 1}).number() == 12 && kind_of([&] { (void)turned.get({0}); }) == XD_ERROR_SHAPE);
+  CHECK(turned.explain("numpy").find("numpy.asarray") != std::string::npos);
   CHECK(turned.copy().equals(turned) && turned.slice({XD_RANGE(0, 2, 1), XD_INDEX(1)}).text() == "[10. 11.]");
   CHECK(turned.clone().reshape({3, 2, 1}).ndim() == 3);
   CHECK(turned.cast(xd::dtype::of<std::int8_t>()).permute({1, 0}).strides() == (xd::extents{1, 2}));

@@ -52,7 +52,7 @@ pub(crate) struct Args {
     /// is always compared.
     #[arg(long)]
     verify: bool,
-    /// Show by which protocols it could be handed on in place, and why not by the others.
+    /// Show by which protocols it can be handed on in place, what functions of other libraries do with it, and why.
     #[arg(long)]
     protocols: bool,
     /// What the elements of a raw FILE are: dtype and shape, and order, strides or offset where they are not the usual ones.
@@ -103,8 +103,8 @@ fn inspect(args: &Args, opened: &Opened) -> Result<ExitCode, Failure> {
     progress.finish_and_clear();
     // Where the file shrank, whatever else was found does not count.
     opened.check()?;
-    let protocols = args.protocols.then(|| protocols::ask(&opened.view));
-    let report = Report::new(opened, read?, protocols)?;
+    let exchange = args.protocols.then(|| protocols::ask(&opened.view));
+    let report = Report::new(opened, read?, exchange)?;
     if args.json {
         return out::print_json(&report);
     }

@@ -1,17 +1,20 @@
-//! By which protocols an array could be handed on: each is asked, and what it gave is dropped again.
+//! By which protocols an array can be handed on, and what other libraries do with it: the library's answers
+//! as rows of the report.
 
-use crossdock::element::Element;
-use crossdock::exchange::protocol::dlpack::{self, ExportOptions};
-use crossdock::exchange::protocol::shm;
-use crossdock::memory::racy::Pinned;
-use crossdock::view::{Reason, Refusal, Request};
-use crossdock::{Array, DArray, Error};
-use ndarray::Dim;
+use crossdock::DArray;
+use crossdock::exchange::{self, Consumer, Offered};
 use serde::Serialize;
+
+/// What `--protocols` adds to a report.
+#[derive(Debug, Serialize)]
+pub(super) struct Exchange {
+    pub(super) protocols: Vec<ProtocolRow>,
+    pub(super) consumers: Vec<ConsumerRow>,
+}
 
 /// One protocol, and its answer.
 #[derive(Debug, Serialize)]
-pub(super) struct Row {
+pub(super) struct ProtocolRow {
     pub(super) protocol: &'static str,
     pub(super) in_place: bool,
     /// Why not.
@@ -20,63 +23,34 @@ pub(super) struct Row {
     pub(super) would_copy: Option<usize>,
 }
 
-/// Asks every protocol that there is.
-pub(super) fn ask(array: &DArray) -> Vec<Row> {
-    let exports: [(&str, Result<(), Refusal>); 8] = [
-        ("MemoryView, to look at (Pin)", array.export(&Request::pin()).map(drop)),
-        ("MemoryView, to rely on (Read)", array.export(&Request::read()).map(drop)),
-        ("MemoryView, to write (Share)", array.export(&Request::share()).map(drop)),
-        ("ndarray, to look at", ndarray(array)),
-        ("DLPack 1.x", dlpack::export_versioned(array, &ExportOptions::new()).map(drop)),
-        ("DLPack before 1.0", dlpack::export_legacy(array, &ExportOptions::new()).map(drop)),
-        ("another process, to look at (lend)", shm::export(array, &Request::pin()).map(drop)),
-        ("another process, to write (lend --writable)", shm::export(array, &Request::share()).map(drop)),
-    ];
-    exports.into_iter().map(|(protocol, answer)| Row::new(protocol, answer.err())).collect()
+/// A function of another library, and what it does with the array.
+#[derive(Debug, Serialize)]
+pub(super) struct ConsumerRow {
+    pub(super) name: &'static str,
+    pub(super) library: &'static str,
+    /// The version of the library whose behaviour this is.
+    pub(super) measured_on: &'static str,
+    pub(super) outcome: &'static str,
+    pub(super) reason: String,
 }
 
-/// Asks for a view of `ndarray`'s. The file may change at any time, so its elements are cells.
-fn ndarray(array: &DArray) -> Result<(), Refusal> {
-    macro_rules! ask {
-        ($($ty:ident)*) => {
-            $(
-                if *array.dtype() == $ty::dtype() {
-                    return ask_rank::<$ty>(array);
-                }
-            )*
-        };
-    }
-    ask!(u8 u16 u32 u64 i8 i16 i32 i64 f32 f64);
-    Err(unsupported(format!("no number of Rust's is {}", array.dtype())))
-}
-
-fn ask_rank<T: Element>(array: &DArray) -> Result<(), Refusal> {
-    macro_rules! ask {
-        ($($rank:literal)*) => {
-            match array.rank() {
-                $($rank => {
-                    let pin = Array::<T, $rank>::try_from(array.clone()).map_err(Error::from)?.pin()?;
-                    ndarray::ArrayView::<Pinned<T>, Dim<[usize; $rank]>>::try_from(&pin)?;
-                    Ok(())
-                })*
-                rank => Err(unsupported(format!("this command asks for views up to rank 6, not {rank}"))),
-            }
-        };
-    }
-    ask!(0 1 2 3 4 5 6)
-}
-
-fn unsupported(why: String) -> Refusal {
-    Refusal::new(&Request::pin(), Reason::Unsupported(why))
-}
-
-impl Row {
-    fn new(protocol: &'static str, refusal: Option<Refusal>) -> Self {
-        Self {
-            protocol,
-            in_place: refusal.is_none(),
-            would_copy: refusal.as_ref().and_then(Refusal::would_copy),
-            reason: refusal.map(|refusal| refusal.reason().to_string()),
-        }
+/// Calls every exporter, and judges by the profile of every consumer.
+pub(super) fn ask(array: &DArray) -> Exchange {
+    let protocol = |Offered { protocol, refusal, would_copy, .. }| ProtocolRow {
+        protocol,
+        in_place: refusal.is_none(),
+        reason: refusal,
+        would_copy,
+    };
+    let consumer = |Consumer { name, library, measured_on, outcome, reason, .. }| ConsumerRow {
+        name,
+        library,
+        measured_on,
+        outcome: outcome.name(),
+        reason,
+    };
+    Exchange {
+        protocols: exchange::offers(array).into_iter().map(protocol).collect(),
+        consumers: exchange::explain(array, None).into_iter().map(consumer).collect(),
     }
 }

@@ -8,7 +8,7 @@ use serde::{Serialize, Serializer};
 use serde_json::{Map, json};
 
 use crate::failure::Failure;
-use crate::inspect::protocols::Row;
+use crate::inspect::protocols::Exchange;
 use crate::inspect::sketch::{self, Step};
 use crate::inspect::statistics::{Found, Statistics};
 use crate::lend::order_letter;
@@ -46,15 +46,15 @@ pub(super) struct Report {
     pub(super) memory: Vec<Step>,
     #[serde(serialize_with = "write_statistics")]
     pub(super) statistics: Vec<Statistics>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) protocols: Option<Vec<Row>>,
+    #[serde(flatten)]
+    pub(super) exchange: Option<Exchange>,
 }
 
 impl Report {
     pub(super) fn new(
         opened: &Opened,
         statistics: Vec<Statistics>,
-        protocols: Option<Vec<Row>>,
+        exchange: Option<Exchange>,
     ) -> Result<Self, Failure> {
         let array = &opened.view;
         let (buffer, within) = array.buffer()?;
@@ -88,7 +88,7 @@ impl Report {
             readonly: array.is_readonly(),
             memory: sketch::steps(array),
             statistics,
-            protocols,
+            exchange,
         })
     }
 }

@@ -6,10 +6,11 @@ use anstyle::{AnsiColor, Style};
 use comfy_table::{CellAlignment, Table, presets};
 use crossdock::DArray;
 use crossdock::element::{DType, DTypeKind};
+use crossdock::exchange::Outcome;
 use indicatif::BinaryBytes;
 
 use crate::inspect::picture::Picture;
-use crate::inspect::protocols::Row;
+use crate::inspect::protocols::{ConsumerRow, ProtocolRow};
 use crate::inspect::report::Report;
 use crate::inspect::sketch::{self, Glyphs};
 use crate::inspect::statistics::{Found, Statistics};
@@ -41,9 +42,11 @@ pub(super) fn write(report: &Report, array: &DArray, glyphs: Glyphs, picture: Op
         title(&mut text, &format!("\n{}", picture.caption));
         text += &picture.drawing;
     }
-    if let Some(rows) = &report.protocols {
+    if let Some(exchange) = &report.exchange {
         title(&mut text, "\nhanded on by");
-        protocols(&mut text, rows);
+        protocols(&mut text, &exchange.protocols);
+        title(&mut text, "\nas a crossdock.Array of Python, taken by");
+        consumers(&mut text, &exchange.consumers);
     }
     text
 }
@@ -202,7 +205,17 @@ fn short(number: f64) -> String {
     }
 }
 
-fn protocols(text: &mut String, rows: &[Row]) {
+fn consumers(text: &mut String, rows: &[ConsumerRow]) {
+    let width = rows.iter().map(|row| row.name.len()).max().unwrap_or(0);
+    for row in rows {
+        let style = if row.outcome == Outcome::InPlace.name() { YES } else { NO };
+        let line =
+            format!("  {:<width$}  {style}{:<8}{style:#}  {}", row.name, row.outcome, shown(&row.reason));
+        let _ = writeln!(text, "{}", line.trim_end());
+    }
+}
+
+fn protocols(text: &mut String, rows: &[ProtocolRow]) {
     let width = rows.iter().map(|row| row.protocol.len()).max().unwrap_or(0);
     for row in rows {
         let (style, word) = if row.in_place { (YES, "in place") } else { (NO, "not     ") };

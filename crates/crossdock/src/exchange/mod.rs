@@ -27,3 +27,4 @@ pub mod protocol;
 
 #[cfg(feature = "safetensors-types-0_8")]
 pub use crates::LeasedTensor;
+pub use explain::{Consumer, Offered, Outcome, explain, offers};

@@ -10,7 +10,7 @@ import warnings
 from .._crossdock import asarray
 from .buffers import refusal
 from .consumers import IN_PLACE, PROFILES, REFUSES
-from .facts import judge
+from .facts import verdicts
 from .offers import STREAM, Subject
 from .result import Consumer, Explanation
 from .subject import agreement, subject
@@ -47,7 +47,7 @@ def explain(obj: object, /, *, streams: bool | None = None) -> Explanation:
     """
     found = subject(obj, streams)
     consumers = [ours(obj, found)]
-    for profile, (outcome, reason) in zip(PROFILES, judge(found)):
+    for profile, (outcome, reason) in zip(PROFILES, verdicts(obj, found)):
         version = installed(profile.library)
         about = profile.library, profile.measured_on, version, profile.holds_for(version), profile.is_tested
         consumers.append(Consumer(profile.name, outcome, reason, *about))

@@ -3,9 +3,8 @@
 use std::fmt::Write as _;
 
 use crossdock::DArray;
-use crossdock::exchange::protocol::memory_view::{self, ArrayObject, Flags, View};
+use crossdock::bindings::explain;
 use crossdock::layout::Order;
-use crossdock::view::Request;
 use magnus::error::IntoError;
 use magnus::rb_sys::AsRawValue;
 use magnus::{RModule, Ruby, Value, function, prelude::*};
@@ -15,16 +14,7 @@ use crate::handle::Wrapped;
 use crate::import;
 use crate::producers::{self, Producer};
 
-/// What is asked of an array that is offered, and by which words.
-const REQUESTS: [(&str, Flags); 5] = [
-    ("written in place", Flags::WRITABLE),
-    ("read in row-major order", Flags::ROW_MAJOR),
-    ("read in column-major order", Flags::COLUMN_MAJOR),
-    ("read in either order without gaps", Flags::ANY_CONTIGUOUS),
-    ("read by whoever follows no pointers", Flags::STRIDES),
-];
-
-fn explain(ruby: &Ruby, object: Value) -> Result<String> {
+fn explain_object(ruby: &Ruby, object: Value) -> Result<String> {
     let mut text = format!("{}: ", object_name(object));
     if let Some(own) = Wrapped::of(object) {
         _ = write!(text, "an array of this library");
@@ -88,7 +78,7 @@ fn message(ruby: &Ruby, failure: Failure) -> String {
     }
 }
 
-/// What an array is, and what could not be had of it.
+/// What an array is, by which protocols it goes out, and what Python's libraries do with it.
 fn offer(text: &mut String, array: &DArray) {
     _ = write!(
         text,
@@ -105,21 +95,11 @@ fn offer(text: &mut String, array: &DArray) {
     {
         _ = write!(text, ", {order} without gaps");
     }
-    let object = ArrayObject::approximated(array.clone());
-    for (what, flags) in REQUESTS {
-        let mut view = View::EMPTY;
-        // SAFETY: an object of the library, and a place for a view.
-        match unsafe { memory_view::get(object.as_ptr(), &mut view, flags) } {
-            // SAFETY: the view.
-            Ok(()) => _ = unsafe { memory_view::release(&mut view) },
-            Err(error) => _ = write!(text, "\n  to be {what}: {}", words(error)),
-        }
-    }
-    if let Err(refusal) = array.export(&Request::read()) {
-        _ = write!(text, "\n  by reference, as constant memory: {}", words(refusal.reason()));
+    for line in explain::text(array, None).lines() {
+        _ = write!(text, "\n  {}", words(line));
     }
 }
 
 pub(crate) fn init(module: RModule) -> std::result::Result<(), magnus::Error> {
-    module.define_singleton_method("explain_memory_view", function!(explain, 1))
+    module.define_singleton_method("explain_memory_view", function!(explain_object, 1))
 }

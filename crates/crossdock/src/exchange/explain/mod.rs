@@ -1,10 +1,77 @@
-//! Who can take an array in place, and why not.
+//! Who takes an array in place, and why not: by which protocols this library exports it, and what
+//! known consumers of other libraries do with it.
+//!
+//! | file | |
+//! |---|---|
+//! | `offers.rs` | calls each exporter, and says what it answered |
+//! | `subject.rs` | the description of an object: what it answers by each protocol |
+//! | `python.rs` | the description of an array of this library, as Python's libraries see it |
+//! | `profiles/` | tables: what each consumer asks for, and what it makes of the answers |
+//! | `rule.rs` | evaluates a table over a description |
+//!
+//! A binding describes objects that are not arrays of this library, for only it can ask them.
 
 mod formats;
+pub(crate) mod misread;
+#[cfg(feature = "ndarray-0_17")]
+mod ndarray;
+mod offers;
 mod profiles;
+mod python;
 mod rule;
 mod subject;
+mod text;
 
+use crate::array::DArray;
+
+pub use offers::{Offered, offers};
 pub use profiles::all as profiles;
+pub use python::subject as subject_of;
 pub use rule::{Outcome, Profile, judge};
 pub use subject::{Answer, ElementType, Protocol, Subject};
+pub use text::text;
+
+/// What a function of another library does with an array.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Consumer {
+    /// The function, such as `numpy.asarray`.
+    pub name: &'static str,
+    /// The distribution that it is part of, such as `numpy`.
+    pub library: &'static str,
+    /// The version whose behaviour this is.
+    pub measured_on: &'static str,
+    /// What it does.
+    pub outcome: Outcome,
+    /// Why, or what else matters; often empty where it works in place.
+    pub reason: String,
+}
+
+/// What the known functions of one library, or of all, do with an array that Python has as a
+/// `crossdock.Array`. The verdicts are those of profiles, which state what was measured on one version of
+/// each library; no other library is called.
+///
+/// The exporters are called for the description, as by [`offers`].
+///
+/// ```
+/// use crossdock::exchange::{Outcome, explain};
+/// use crossdock::{Array, s};
+///
+/// let image = Array::<u8, 3>::zeros([480, 640, 3])?.slice(s![.., ..;-1, ..])?;
+/// let numpy = explain(&image.clone().into(), Some("numpy"));
+/// assert_eq!((numpy[0].name, numpy[0].outcome), ("numpy.asarray", Outcome::InPlace));
+/// let torch = explain(&image.into(), Some("torch"));
+/// assert_eq!(torch[0].outcome, Outcome::Refuses);
+/// assert_eq!(torch[0].reason, "negative strides (RuntimeError)");
+/// # Ok::<(), crossdock::Error>(())
+/// ```
+pub fn explain(array: &DArray, library: Option<&str>) -> Vec<Consumer> {
+    let subject = python::subject(array);
+    let is_wanted = |profile: &&Profile| library.is_none_or(|library| profile.library == library);
+    let judged = profiles().filter(is_wanted).map(|profile| {
+        let (outcome, reason) = judge(profile, &subject);
+        let Profile { name, library, measured_on, .. } = *profile;
+        Consumer { name, library, measured_on, outcome, reason }
+    });
+    judged.collect()
+}

@@ -1,0 +1,42 @@
+//! Elements that consumers of a protocol read as something else, though the protocol has a word for
+//! them. The exporters of Python do not offer them by that protocol.
+
+use crate::element::dialect::pep3118;
+use crate::element::{DType, ScalarKind};
+
+/// Why readers of PEP 3118 take elements of this dtype for something else; `None` where they do not.
+pub fn misread_format(dtype: &DType) -> Option<&'static str> {
+    if let Some(scalar) = dtype.as_scalar() {
+        let is_opaque = matches!(scalar.kind(), ScalarKind::Void(_));
+        return is_opaque
+            .then_some("readers of PEP 3118 take opaque bytes ('x') outside of records for padding");
+    }
+    has_title(dtype).then_some("a format of PEP 3118 has no titles of fields")
+}
+
+fn has_title(dtype: &DType) -> bool {
+    match (dtype.as_record(), dtype.as_subarray()) {
+        (Some(record), _) => {
+            record.fields().iter().any(|field| field.title().is_some() || has_title(field.dtype()))
+        }
+        (_, Some(subarray)) => has_title(subarray.base()),
+        _ => false,
+    }
+}
+
+/// Whether NumPy would read the array interface of this dtype, and take its padding for fields: there
+/// is no format that it reads instead.
+pub fn misread_interface(dtype: &DType) -> bool {
+    !is_packed(dtype) && (misread_format(dtype).is_some() || pep3118::print(dtype).is_err())
+}
+
+/// Whether the fields of all records in a dtype follow one another without gaps.
+fn is_packed(dtype: &DType) -> bool {
+    match (dtype.as_record(), dtype.as_subarray()) {
+        (Some(record), _) => {
+            record.is_packed() && record.fields().iter().all(|field| is_packed(field.dtype()))
+        }
+        (_, Some(subarray)) => is_packed(subarray.base()),
+        _ => true,
+    }
+}

@@ -1,0 +1,44 @@
+//! Whether the crate `ndarray` takes an array as a view of cells, which others may write.
+
+use ndarray::{ArrayView, Dim};
+
+use crate::array::{Array, DArray};
+use crate::element::Element;
+use crate::error::Error;
+use crate::memory::racy::Pinned;
+use crate::view::{Reason, Refusal, Request};
+
+/// Asks for a view of `ndarray`'s, which has types for numbers, and here for up to 6 axes.
+pub(super) fn view(array: &DArray) -> Result<(), Refusal> {
+    macro_rules! ask {
+        ($($ty:ident)*) => {
+            $(
+                if *array.dtype() == $ty::dtype() {
+                    return of_type::<$ty>(array);
+                }
+            )*
+        };
+    }
+    ask!(u8 u16 u32 u64 i8 i16 i32 i64 f32 f64);
+    Err(unsupported(format!("{} is not one of Rust's number types", array.dtype().brief())))
+}
+
+fn of_type<T: Element>(array: &DArray) -> Result<(), Refusal> {
+    macro_rules! ask {
+        ($($rank:literal)*) => {
+            match array.rank() {
+                $($rank => {
+                    let pin = Array::<T, $rank>::try_from(array.clone()).map_err(Error::from)?.pin()?;
+                    ArrayView::<Pinned<T>, Dim<[usize; $rank]>>::try_from(&pin)?;
+                    Ok(())
+                })*
+                rank => Err(unsupported(format!("views of ndarray are tried up to 6 axes, and this has {rank}"))),
+            }
+        };
+    }
+    ask!(0 1 2 3 4 5 6)
+}
+
+fn unsupported(why: String) -> Refusal {
+    Refusal::new(&Request::pin(), Reason::Unsupported(why))
+}

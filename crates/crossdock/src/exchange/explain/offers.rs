@@ -1,0 +1,115 @@
+//! By which protocols an array goes out: each exporter is called, and what it gives is dropped.
+
+use crate::array::DArray;
+use crate::error::Error;
+#[cfg(feature = "ndarray-0_17")]
+use crate::exchange::explain::ndarray;
+use crate::exchange::explain::python;
+use crate::exchange::protocol::memory_view::{self, ArrayObject, View};
+use crate::exchange::protocol::{arrow, dlpack, pep3118, shm};
+use crate::view::{Refusal, Request};
+
+/// What one protocol does with an array.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Offered {
+    /// The protocol, and in parentheses the lease or the flags that a consumer requests.
+    pub protocol: &'static str,
+    /// Why it does not go out in place, in the exporter's words; `None` where it does.
+    pub refusal: Option<String>,
+    /// The bytes of a copy that would go out; `None` where it goes out in place or a copy does not help.
+    pub would_copy: Option<usize>,
+}
+
+/// Which protocols export an array in place, which by a copy, and which refuse, with the reason. A row for
+/// each protocol, and for each access that differs.
+///
+/// Each answer is that of the exporter itself: it holds its lease for the length of the call. It may
+/// therefore wait for in-flight work of a device, and reads dates and durations once (Arrow has null for
+/// those that are not a time). Nothing is copied.
+///
+/// ```
+/// use crossdock::Array;
+/// use crossdock::exchange::offers;
+///
+/// let constant = Array::from_vec(vec![1u8, 2, 3], [3])?.into_readonly();
+/// let rows = offers(&constant.into());
+/// let row = |name| rows.iter().find(|row| row.protocol == name).unwrap();
+/// assert!(row("Arrow array").refusal.is_none());
+/// assert!(row("DLPack before 1.0").refusal.as_ref().unwrap().contains("read-only"));
+/// assert_eq!(row("DLPack before 1.0").would_copy, Some(3));
+/// # Ok::<(), crossdock::Error>(())
+/// ```
+pub fn offers(array: &DArray) -> Vec<Offered> {
+    let mut rows: Vec<Offered> =
+        EXPORTERS.iter().map(|(protocol, export)| Offered::refused(protocol, export(array).err())).collect();
+    let object = ArrayObject::approximated(array.clone());
+    rows.extend(REQUESTS.iter().map(|&(protocol, flags)| {
+        let mut view = View::EMPTY;
+        // SAFETY: `object` is alive, and `view` is an empty view that this function owns.
+        let answer = unsafe { memory_view::get(object.as_ptr(), &mut view, flags) };
+        if answer.is_ok() {
+            // SAFETY: `get` has filled in this view, and nothing has released it.
+            _ = unsafe { memory_view::release(&mut view) };
+        }
+        Offered::failed(protocol, answer.err().as_ref(), array)
+    }));
+    let python = [
+        ("PEP 3118", python::buffer(array, pep3118::Flags::FULL_RO).map(drop)),
+        ("__array_interface__", python::interface(array).map(drop)),
+        ("__cuda_array_interface__", python::cuda_interface(array).map(drop)),
+    ];
+    rows.extend(python.map(|(protocol, answer)| Offered::failed(protocol, answer.err().as_ref(), array)));
+    #[cfg(feature = "ndarray-0_17")]
+    rows.push(Offered::refused("ndarray (Pin)", ndarray::view(array).err()));
+    rows
+}
+
+type Export = fn(&DArray) -> Result<(), Refusal>;
+
+const EXPORTERS: &[(&str, Export)] = &[
+    ("MemoryView (Pin)", |array| array.export(&Request::pin()).map(drop)),
+    ("MemoryView (Read)", |array| array.export(&Request::read()).map(drop)),
+    ("MemoryView (Share)", |array| array.export(&Request::share()).map(drop)),
+    ("DLPack", |array| dlpack::export_versioned(array, &tensor()).map(drop)),
+    ("DLPack before 1.0", |array| dlpack::export_legacy(array, &tensor()).map(drop)),
+    ("Arrow array", |array| arrow::export(array, &arrow::ExportOptions::new()).map(drop)),
+    ("Arrow device array", |array| arrow::export_device(array, &arrow::ExportOptions::new()).map(drop)),
+    ("shared memory (Pin)", |array| shm::export(array, &Request::pin()).map(drop)),
+    ("shared memory (Share)", |array| shm::export(array, &Request::share()).map(drop)),
+];
+
+/// What consumers request of a MemoryView in C.
+const REQUESTS: &[(&str, memory_view::Flags)] = &[
+    ("MemoryView in C (WRITABLE)", memory_view::Flags::WRITABLE),
+    ("MemoryView in C (ROW_MAJOR)", memory_view::Flags::ROW_MAJOR),
+    ("MemoryView in C (COLUMN_MAJOR)", memory_view::Flags::COLUMN_MAJOR),
+    ("MemoryView in C (ANY_CONTIGUOUS)", memory_view::Flags::ANY_CONTIGUOUS),
+    ("MemoryView in C (STRIDES)", memory_view::Flags::STRIDES),
+];
+
+/// In-flight work does not matter for whether an array goes out.
+fn tensor() -> dlpack::ExportOptions {
+    dlpack::ExportOptions::new().ordered()
+}
+
+impl Offered {
+    fn refused(protocol: &'static str, refusal: Option<Refusal>) -> Self {
+        Self {
+            protocol,
+            would_copy: refusal.as_ref().and_then(Refusal::would_copy),
+            refusal: refusal.map(|refusal| refusal.reason().to_string()),
+        }
+    }
+
+    /// An exporter that knows no copies: one in row-major order, of memory that can be written, goes out.
+    fn failed(protocol: &'static str, error: Option<&Error>, array: &DArray) -> Self {
+        let helps = |error: &&Error| error.is_layout() || error.is_read_only();
+        let would_copy = error.filter(helps).filter(|_| array.place().is_host());
+        Self {
+            protocol,
+            would_copy: would_copy.map(|_| array.nbytes()),
+            refusal: error.map(ToString::to_string),
+        }
+    }
+}
