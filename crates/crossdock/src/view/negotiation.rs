@@ -9,7 +9,7 @@ use crate::layout::Layout;
 use crate::memory::{Lease, Place};
 use crate::view::CopyPolicy;
 use crate::view::copied::Copied;
-use crate::view::copying::{self, Route};
+use crate::view::copying::Route;
 use crate::view::reason::Reason;
 use crate::view::refusal::{Offer, Refusal};
 use crate::view::request::Request;
@@ -36,7 +36,7 @@ pub(crate) fn negotiate<D, T>(
         None => attempt.lend(array, false),
         Some(place) => attempt.lend_other(&mapped(array, place)?, false),
     };
-    let copy = |array: &DArray| copying::copy(array, request, terms);
+    let copy = |array: &DArray| request.make_copy(array, terms);
     negotiate_as(array, request, terms, in_place, copy, |copy| attempt.lend_other(&copy, true))
 }
 

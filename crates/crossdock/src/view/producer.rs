@@ -3,7 +3,6 @@
 use crate::array::{Array, CopyPolicy, DArray};
 use crate::element::Element;
 use crate::memory::Lease;
-use crate::view::copying;
 use crate::view::memory_view::MemoryView;
 use crate::view::negotiation::{copy_instead, lease};
 use crate::view::reason::Reason;
@@ -116,7 +115,7 @@ impl DArray {
     #[cold]
     fn export_copy(&self, request: &Request, reason: Option<Reason>) -> Result<MemoryView, Refusal> {
         let terms = request.terms();
-        let copy = |array: &Self| copying::copy(array, request, &terms);
+        let copy = |array: &Self| request.make_copy(array, &terms);
         let (view, copied) = copy_instead(self, request, &terms, reason, copy, |copy: Self| {
             let lease = lease(copy.raw(), copy.dtype(), copy.layout(), request, &terms)?;
             Ok(copy.under(lease))

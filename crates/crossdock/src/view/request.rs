@@ -1,9 +1,12 @@
 //! What a consumer asks for.
 
-use crate::array::{CopyPolicy, overlap};
+use std::fmt;
+
+use crate::array::{CopyPolicy, DArray, overlap};
 use crate::element::DType;
 use crate::layout::{Layout, Order};
 use crate::memory::{LeaseKind, Place, Protocols};
+use crate::view::copying;
 use crate::view::reason::Reason;
 use crate::view::terms::{Access, Reach, Terms};
 
@@ -23,8 +26,22 @@ pub struct Request {
     dtype: Option<DType>,
     place: Option<Place>,
     indirect: bool,
-    copy: CopyPolicy,
+    copy: Option<Copier>,
     holder: Protocols,
+}
+
+/// Who makes a copy that is permitted. It is named by requests that permit one alone, so that a program without such a request
+/// links none of the kernels that copy and convert.
+#[derive(Clone, Copy)]
+struct Copier {
+    policy: CopyPolicy,
+    make: fn(&DArray, &Request, &Terms) -> Result<(DArray, usize), Reason>,
+}
+
+impl fmt::Debug for Copier {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.policy.fmt(f)
+    }
 }
 
 impl Request {
@@ -35,7 +52,7 @@ impl Request {
             dtype: None,
             place: None,
             indirect: false,
-            copy: CopyPolicy::Never,
+            copy: None,
             holder: Protocols::MEMORY_VIEW,
         }
     }
@@ -89,7 +106,7 @@ impl Request {
 
     /// Whether a copy may be made.
     pub fn copy(mut self, policy: CopyPolicy) -> Self {
-        self.copy = policy;
+        self.copy = (policy != CopyPolicy::Never).then_some(Copier { policy, make: copying::copy });
         self
     }
 
@@ -135,7 +152,17 @@ impl Request {
 
     /// Whether a copy may be made.
     pub fn copy_policy(&self) -> CopyPolicy {
-        self.copy
+        self.copy.map_or(CopyPolicy::Never, |copier| copier.policy)
+    }
+
+    /// The copy that [`Request::copy`] permitted, and how many bytes were copied.
+    ///
+    /// # Errors
+    ///
+    /// The reason why there is none.
+    pub(super) fn make_copy(&self, array: &DArray, terms: &Terms) -> Result<(DArray, usize), Reason> {
+        let none = || Reason::Unsupported("the request permits no copy".to_owned());
+        (self.copy.ok_or_else(none)?.make)(array, self, terms)
     }
 
     /// The terms of a [`MemoryView`](crate::view::MemoryView): the requested lease, of memory that the
