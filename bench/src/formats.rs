@@ -3,7 +3,7 @@
 use std::hint::black_box;
 use std::sync::Arc;
 
-use crossdock::element::{Member, dialect::pack};
+use crossdock::bindings::dialect::pack::{self, Member};
 
 use crate::arrow::Arrow;
 use crate::harness::{self, Case, Reach, Table, Unit};

@@ -7,7 +7,7 @@ use std::ffi::{CString, c_void};
 use std::ptr;
 
 use crossdock::DArray;
-use crossdock::element::dialect::arrow::{Format, to_format};
+use crossdock::bindings::dialect::arrow::{Format, to_format};
 use crossdock::exchange::protocol::arrow::abi::{ArrowArray, ArrowSchema};
 use crossdock::exchange::protocol::arrow::{self, ExportOptions, Imported};
 use crossdock::layout::Order;

@@ -1,7 +1,8 @@
 //! Arbitrary text as a dtype: an error, or a dtype that is the same after it is printed and read,
 //! in any dialect.
 
-use crossdock::element::{DType, dialect::typestr};
+use crossdock::bindings::dialect::typestr;
+use crossdock::element::DType;
 use crossdock_fuzz::spellings;
 
 fuzz_target!(|text: &str| {

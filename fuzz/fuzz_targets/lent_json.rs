@@ -2,7 +2,7 @@
 //! description: any parser reads it, its numbers are those of the description, and each spelling of
 //! the dtype is read as the same dtype.
 
-use crossdock::element::dialect::{pep3118, typestr};
+use crossdock::bindings::dialect::{pep3118, typestr};
 use crossdock::exchange::protocol::shm::Description;
 use serde_json::{Value, json};
 

@@ -2,7 +2,7 @@
 //! the other; it becomes a dtype, which becomes a template of the same item again.
 
 use crossdock::Error;
-use crossdock::element::dialect::pack::{self, Component, Member, Template};
+use crossdock::bindings::dialect::pack::{self, Component, Member, Template};
 use crossdock_fuzz::spellings;
 
 /// Items up to this size are read and written.

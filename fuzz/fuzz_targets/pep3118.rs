@@ -1,7 +1,7 @@
 //! Arbitrary bytes as a PEP 3118 format, after two bytes for the size of an item: an error, or a
 //! dtype of that size, which every dialect prints as a format of the same dtype.
 
-use crossdock::element::dialect::pep3118;
+use crossdock::bindings::dialect::pep3118;
 use crossdock_fuzz::spellings;
 
 fuzz_target!(|data: &[u8]| {

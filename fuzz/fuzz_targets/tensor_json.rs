@@ -2,7 +2,7 @@
 //! written and read again. If another JSON parser reads the text, both find the same shape and
 //! permutation, or neither does.
 
-use crossdock::element::dialect::arrow::TensorShape;
+use crossdock::bindings::dialect::arrow::TensorShape;
 use serde_json::Value;
 
 fuzz_target!(|text: &str| {

@@ -1,6 +1,6 @@
 //! A dtype in every dialect.
 
-use crossdock::element::dialect::{arrow, dlpack, pack, pep3118, typestr};
+use crossdock::bindings::dialect::{arrow, dlpack, pack, pep3118, typestr};
 use crossdock::element::{DType, DTypeKind, Field};
 use crossdock::exchange::protocol::array_interface::Words;
 

@@ -30,7 +30,6 @@ const FOR_LIBRARIES: &str = "-Clink-arg=-Wl,--export-dynamic-symbol=__asan_*";
 const NOT_SANITIZED: &[(&str, &str)] = &[
     ("documents", "reads text and touches no memory of ours"),
     ("layers", "reads source text and touches no memory of ours"),
-    ("layout", WITHOUT_UNSAFE),
     ("layout_heap", WITHOUT_UNSAFE),
     ("majel", "calls by Majel's names what others call"),
     ("numpy", "asks NumPy what is right; where the same code goes wrong, others show"),

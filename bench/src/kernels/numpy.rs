@@ -6,8 +6,8 @@ use std::path::Path;
 use std::process::Command;
 
 use crossdock::DArray;
+use crossdock::bindings::dialect::typestr;
 use crossdock::element::DType;
-use crossdock::element::dialect::typestr;
 use crossdock::layout::Order;
 use crossdock_measure::{Engine, Job, Operation, Result, Task};
 use serde_json::json;

@@ -74,7 +74,7 @@ pub(crate) fn to_value(object: &Bound<'_, PyAny>, dtype: Option<&DType>) -> PyRe
     }
     if object.is_instance_of::<PyInt>() {
         // An address is read as a number, too.
-        let is_address = dtype == Some(&DType::POINTER);
+        let is_address = dtype == Some(&DType::native(ScalarKind::Pointer));
         return if is_address { Ok(Value::Pointer(object.extract()?)) } else { integer(object) };
     }
     if object.is_instance_of::<PyFloat>() {

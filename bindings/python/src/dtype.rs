@@ -1,6 +1,6 @@
 //! Dtypes as Python writes them: from a text or an object such as NumPy's, and as text.
 
-use crossdock::element::dialect::{pep3118, typestr};
+use crossdock::bindings::dialect::{pep3118, typestr};
 use crossdock::element::{DType, ScalarKind, TimeUnit};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;

@@ -7,7 +7,7 @@ use std::ffi::{CString, c_int, c_void};
 use std::ptr;
 
 use crossdock::DArray;
-use crossdock::element::dialect::dlpack::from_dlpack;
+use crossdock::bindings::dialect::dlpack::from_dlpack;
 use crossdock::exchange::protocol::dlpack::abi::{
     DLManagedTensorVersioned, DLPackExchangeAPI, DLPackExchangeAPIHeader, DLTensor, SetError,
 };

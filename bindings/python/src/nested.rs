@@ -195,7 +195,11 @@ fn least(values: &[Value]) -> crossdock::Result<DType> {
     let any = |is: fn(&Value) -> bool| values.iter().any(is);
     let is_complex = any(|value| matches!(value, Value::Complex { .. } | Value::ComplexLongDouble(_)));
     if any(|value| matches!(value, Value::LongDouble(_) | Value::ComplexLongDouble(_))) {
-        return Ok(if is_complex { DType::COMPLEX_LONG_DOUBLE } else { DType::LONG_DOUBLE });
+        return Ok(if is_complex {
+            DType::native(ScalarKind::ComplexLongDouble)
+        } else {
+            DType::native(ScalarKind::LongDouble)
+        });
     }
     Ok(if is_complex {
         DType::C128

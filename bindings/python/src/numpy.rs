@@ -1,9 +1,9 @@
 //! NumPy itself: `__array__`, types that it has from `ml_dtypes`, and its registry of types for DLPack. It is imported when it is asked for.
 
 use crossdock::DArray;
+use crossdock::bindings::dialect::{dlpack, pep3118, typestr};
 use crossdock::bindings::explain::misread_format;
-use crossdock::element::DType;
-use crossdock::element::dialect::{dlpack, pep3118, typestr};
+use crossdock::element::{DType, ScalarKind};
 use pyo3::exceptions::{PyBufferError, PyNotImplementedError, PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -17,18 +17,18 @@ use crate::{buffer, pandas};
 /// The types that NumPy does not have by itself, and DLPack and `ml_dtypes` have.
 const EXTENDED: [DType; 13] = [
     DType::BF16,
-    DType::C32,
-    DType::F8_E3M4,
-    DType::F8_E4M3,
-    DType::F8_E4M3B11FNUZ,
-    DType::F8_E4M3FN,
-    DType::F8_E4M3FNUZ,
-    DType::F8_E5M2,
-    DType::F8_E5M2FNUZ,
-    DType::F8_E8M0FNU,
-    DType::F6_E2M3FN,
-    DType::F6_E3M2FN,
-    DType::F4_E2M1FN,
+    DType::native(ScalarKind::Complex32),
+    DType::native(ScalarKind::Float8E3M4),
+    DType::native(ScalarKind::Float8E4M3),
+    DType::native(ScalarKind::Float8E4M3B11Fnuz),
+    DType::native(ScalarKind::Float8E4M3Fn),
+    DType::native(ScalarKind::Float8E4M3Fnuz),
+    DType::native(ScalarKind::Float8E5M2),
+    DType::native(ScalarKind::Float8E5M2Fnuz),
+    DType::native(ScalarKind::Float8E8M0Fnu),
+    DType::native(ScalarKind::Float6E2M3Fn),
+    DType::native(ScalarKind::Float6E3M2Fn),
+    DType::native(ScalarKind::Float4E2M1Fn),
 ];
 
 // ===== ours to theirs

@@ -13,8 +13,8 @@
 //! | 9 | `__cuda_array_interface__` | says memory of CUDA's, of which the driver knows the device; the object is kept |
 
 use crossdock::DArray;
+use crossdock::bindings::count_copied;
 use crossdock::element::ScalarKind;
-use crossdock::memory::count_copied;
 use pyo3::exceptions::{PyBufferError, PyException, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::PyType;

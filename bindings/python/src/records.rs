@@ -4,8 +4,9 @@
 //! records with truth values, trailing padding, views of several fields), and none for fields that
 //! overlap or are out of order. The dtype object is right for all of them.
 
-use crossdock::element::dialect::{pep3118, typestr};
-use crossdock::element::{DType, Field, MAX_DEPTH, ScalarKind};
+use crossdock::bindings::MAX_DEPTH;
+use crossdock::bindings::dialect::{pep3118, typestr};
+use crossdock::element::{DType, Field, ScalarKind};
 use pyo3::exceptions::PyTypeError;
 use pyo3::intern;
 use pyo3::prelude::*;

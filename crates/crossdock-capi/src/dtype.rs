@@ -4,7 +4,7 @@ use std::ffi::c_char;
 use std::mem::MaybeUninit;
 
 use crossdock::Error;
-use crossdock::element::dialect::{dlpack, pack, typestr};
+use crossdock::bindings::dialect::{dlpack, pack, typestr};
 use crossdock::element::{ByteOrder, DType, DTypeKind, Field, ScalarKind};
 
 use crate::error::Result;

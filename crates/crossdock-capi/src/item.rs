@@ -4,10 +4,10 @@ use std::ffi::{CStr, c_void};
 use std::slice;
 
 use crossdock::Error;
-use crossdock::element::Member;
-use crossdock::element::dialect::pack::{self, Component, Template};
+use crossdock::bindings::dialect::pack::Member;
+use crossdock::bindings::dialect::pack::{self, Component, Template};
+use crossdock::bindings::racy;
 use crossdock::exchange::protocol::memory_view::View;
-use crossdock::memory::racy;
 
 use crate::error::{
     Failure, Result, XD_ERROR_MALFORMED, XD_ERROR_OVERFLOW, XD_ERROR_READ_ONLY, XD_ERROR_VALUE,

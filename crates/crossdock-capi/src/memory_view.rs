@@ -4,7 +4,7 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 use std::mem::MaybeUninit;
 use std::ptr;
 
-use crossdock::element::dialect::pack::{self, Component};
+use crossdock::bindings::dialect::pack::{self, Component};
 use crossdock::exchange::protocol::memory_view::{self, Class, Entry, Flags, ItemDesc, View};
 use crossdock::layout::Order;
 

@@ -2,7 +2,8 @@
 
 use std::ffi::{CStr, c_char};
 
-use crossdock::memory::{copied_bytes, copied_bytes_here};
+use crossdock::bindings::copied_bytes_here;
+use crossdock::memory::copied_bytes;
 
 use crate::guard::answer;
 

@@ -5,8 +5,16 @@
 //! released together with the library, from the same sources. Other crates find what they need in
 //! the documented modules.
 //!
-//! A module here stands for the layer whose names it has. To add a name, make it `pub` where it is
-//! defined, inside a module that is not public itself, and re-export it here.
+//! To add a name, make it `pub` where it is defined, in a module that is `pub(crate)`, and re-export
+//! it here. A method that only bindings call is `#[doc(hidden)]` at its type.
+
+pub use crate::element::record::MAX_DEPTH;
+pub use crate::memory::copied::{copied_bytes_here, count_copied};
+
+/// Readers and writers of other systems' spellings of a dtype.
+pub mod dialect {
+    pub use crate::element::dialect::{arrow, dlpack, pack, pep3118, typestr};
+}
 
 /// What consumers make of an object that a binding describes.
 pub mod explain {
@@ -20,4 +28,9 @@ pub mod explain {
 pub mod files {
     pub use crate::exchange::files::new_file::NewFile;
     pub use crate::exchange::files::npy::header::Header;
+}
+
+/// Loads, stores and copies of bytes that another thread, process or library may write meanwhile.
+pub mod racy {
+    pub use crate::memory::racy::{copy, load, store};
 }

@@ -72,3 +72,13 @@ pub use crate::view::view;
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 struct Readme;
+
+/// The programs of the page for an application's author run as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/application.md")]
+struct ApplicationPage;
+
+/// The programs of the page for an adapter's author run as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/adapter.md")]
+struct AdapterPage;

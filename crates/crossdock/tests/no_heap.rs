@@ -5,9 +5,9 @@ use std::cell::Cell;
 use std::ffi::{c_int, c_void};
 use std::hint::black_box;
 
+use crossdock::bindings::dialect::pack::{self, Member};
 use crossdock::buffer::Buffer;
 use crossdock::element::DType;
-use crossdock::element::dialect::pack::{self, Member};
 use crossdock::exchange::protocol::memory_view::{self, ArrayObject, Class, Entry, Flags, View};
 use crossdock::layout::{AxisSlice, Order};
 use crossdock::view::Request;

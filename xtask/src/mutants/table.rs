@@ -112,7 +112,7 @@ const fn test(program: &'static str) -> Tests {
     Tests { program, filters: &[] }
 }
 
-const LAYOUT: &[Tests] = &[unit(&["layout::"]), test("--test layout")];
+const LAYOUT: &[Tests] = &[unit(&["layout::"])];
 const COPY: &[Tests] = &[unit(&["plan::", "copy::"]), test("--test arrays")];
 const LEASES: &[Tests] = &[unit(&["word::"]), test("--test memory")];
 const CHARGE: &[Tests] = &[unit(&["charge::"]), test("--test pools")];

@@ -5,6 +5,8 @@ mod listing;
 mod signature;
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
@@ -18,7 +20,7 @@ const KEPT: &str = "docs/surface.txt";
 
 /// The library has at most this many names. It only goes down: see "How are public names counted?"
 /// in `DESIGN.md`.
-const MOST_NAMES: usize = 1225;
+const MOST_NAMES: usize = 1040;
 
 /// The limit follows the listing down once it is this far above it.
 const SLACK: usize = 25;
@@ -55,11 +57,21 @@ pub(crate) fn check(run: &mut Run<'_>) -> Result<()> {
 
 /// Documents the library as JSON, with all features, and lists what a program can name.
 fn list(run: &mut Run<'_>) -> Result<Listing> {
-    let mut rustdoc = run.door.cargo("rustdoc --package crossdock --lib --all-features --");
-    rustdoc.args(["-Zunstable-options", "--output-format", "json"]).env(UNLOCK.0, UNLOCK.1);
-    // Documented as JSON in a folder of its own: the suite `doc` keeps its pages.
-    run.exec(rustdoc.env("RUSTDOCFLAGS", ""))?;
+    let mut cargo = run.door.cargo("rustdoc --package crossdock --lib --all-features --");
+    cargo.args(["-Zunstable-options", "--output-format", "json"]).env("RUSTDOC", unlocked_rustdoc(run)?);
+    run.exec(&mut cargo)?;
     Listing::read(&run.door.target.join("doc/crossdock.json"))
+}
+
+/// A script that starts rustdoc unlocked. Cargo itself must not see the variable: build scripts of other
+/// crates depend on it, so all crates would be built again here, and again in the next suite.
+fn unlocked_rustdoc(run: &Run<'_>) -> Result<PathBuf> {
+    let path = run.door.target.join("xtask/unlocked-rustdoc");
+    let (name, value) = UNLOCK;
+    fs::write(&path, format!("#!/bin/sh\nexec env {name}={value} rustdoc \"$@\"\n"))
+        .and_then(|()| fs::set_permissions(&path, fs::Permissions::from_mode(0o755)))
+        .with_context(|| format!("{} cannot be written", path.display()))?;
+    Ok(path)
 }
 
 fn check_limit(names: usize) -> Result<()> {

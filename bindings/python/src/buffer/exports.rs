@@ -6,8 +6,8 @@ use std::ffi::{CString, c_char};
 use std::ptr;
 
 use crossdock::DArray;
+use crossdock::bindings::dialect::pep3118 as format;
 use crossdock::bindings::explain::misread_format;
-use crossdock::element::dialect::pep3118 as format;
 use crossdock::exchange::protocol::pep3118::Loan;
 use crossdock::layout::{AxisSlice, Layout};
 

@@ -3,8 +3,8 @@
 use std::slice;
 
 use crossdock::DArray;
+use crossdock::bindings::dialect::typestr;
 use crossdock::buffer::Buffer;
-use crossdock::element::dialect::typestr;
 use crossdock::exchange::protocol::array_interface::abi::{HAS_DESCR, PyArrayInterface, WRITEABLE};
 use crossdock::exchange::protocol::array_interface::{Described, cuda, import, type_string};
 use crossdock::layout::MAX_RANK;

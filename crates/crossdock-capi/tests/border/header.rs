@@ -5,7 +5,7 @@ use std::mem::offset_of;
 use std::path::Path;
 use std::process::Command;
 
-use crossdock::element::dialect::pack::Component;
+use crossdock::bindings::dialect::pack::Component;
 use crossdock::exchange::protocol::memory_view::{Class, Entry, Flags, ItemDesc, View};
 use crossdock_capi::array::view::XdSlice;
 use crossdock_capi::dtype::XdField;

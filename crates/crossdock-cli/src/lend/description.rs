@@ -1,6 +1,6 @@
 //! The array as its borrower is told of it: JSON, and plain numbers for C and the shell.
 
-use crossdock::element::dialect::typestr;
+use crossdock::bindings::dialect::typestr;
 use crossdock::element::{ByteOrder, DType, DTypeKind, ScalarKind};
 use crossdock::exchange::protocol::shm::Description;
 use crossdock::layout::Order;

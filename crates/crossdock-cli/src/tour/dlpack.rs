@@ -8,7 +8,7 @@ use std::{fs, io};
 
 use crate::failure::{Failure, Result};
 use crossdock::DArray;
-use crossdock::element::dialect::dlpack::from_dlpack;
+use crossdock::bindings::dialect::dlpack::from_dlpack;
 use crossdock::exchange::protocol::dlpack::abi::DLManagedTensorVersioned;
 use crossdock::exchange::protocol::dlpack::{ExportOptions, export_versioned};
 use crossdock::memory::copied_bytes;

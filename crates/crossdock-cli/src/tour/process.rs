@@ -8,7 +8,7 @@ use std::io;
 use std::process::{Command, ExitCode, Stdio};
 
 use crossdock::DArray;
-use crossdock::element::dialect::{pep3118, typestr};
+use crossdock::bindings::dialect::{pep3118, typestr};
 use crossdock::element::{DType, ScalarKind};
 use crossdock::exchange::protocol::shm;
 use crossdock::memory::copied_bytes;

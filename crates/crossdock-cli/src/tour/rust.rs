@@ -1,8 +1,8 @@
 //! Consumers in this process that know a Rust type: a typed array, `ndarray`, a view.
 
 use crossdock::element::Element;
+use crossdock::memory::Pinned;
 use crossdock::memory::copied_bytes;
-use crossdock::memory::racy::Pinned;
 use crossdock::view::Request;
 use crossdock::{Array, DArray};
 use ndarray::{Dim, Dimension, IntoDimension};

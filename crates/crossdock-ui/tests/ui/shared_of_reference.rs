@@ -1,6 +1,6 @@
 //! A cell that anyone may write holds plain data, not a reference.
 
-use crossdock::memory::racy::Shared;
+use crossdock::memory::Shared;
 
 fn take(_: &Shared<&'static u8>) {}
 

@@ -55,7 +55,9 @@ macro_rules! element_access {
 
         /// The elements in row-major order, each with its index.
         #[inline]
-        pub fn indexed_iter(&$this) -> crate::array::IndexedIter<$lifetime, T, D> {
+        pub fn indexed_iter(
+            &$this,
+        ) -> impl DoubleEndedIterator<Item = ([usize; D], &$lifetime T)> + ExactSizeIterator + Clone {
             // SAFETY: the layout's offsets are those of elements that may be had by reference.
             unsafe { crate::array::IndexedIter::new($ptr, $layout.indexed_offsets()) }
         }
@@ -128,7 +130,9 @@ macro_rules! element_access_mut {
 
         /// The elements in row-major order, each with its index, to be written.
         #[inline]
-        pub fn indexed_iter_mut(&mut $this) -> crate::array::IndexedIterMut<'_, T, D> {
+        pub fn indexed_iter_mut(
+            &mut $this,
+        ) -> impl DoubleEndedIterator<Item = ([usize; D], &mut T)> + ExactSizeIterator {
             // SAFETY: the layout's offsets are those of elements that are ours alone; it gives none twice.
             unsafe { crate::array::IndexedIterMut::new($ptr, $layout.indexed_offsets()) }
         }

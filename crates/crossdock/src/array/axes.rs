@@ -233,7 +233,7 @@ macro_rules! typed_views {
         /// # Errors
         ///
         /// `is_shape` where the number of elements differs, `is_layout` where no strides express it, so that it would take a copy.
-        pub fn reshape_order<const OUT: usize>(
+        pub(crate) fn reshape_order<const OUT: usize>(
             $($by)? $this,
             shape: [usize; OUT],
             order: crate::layout::Order,

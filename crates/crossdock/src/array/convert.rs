@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::array::{Array, DArray, RawArray};
+use crate::array::{Array, ArrayOptions, DArray, RawArray};
 use crate::buffer::Buffer;
-use crate::device::{Event, Stream};
+use crate::device::{self, Event, Stream};
 use crate::element::{DType, Element};
 use crate::error::{Error, Kind, Rejected, Result};
 use crate::kernel::{self, Casting, Gaps};
@@ -59,24 +59,16 @@ enum Target<'a> {
 }
 
 impl DArray {
-    /// The elements without gaps in new memory: of the default pool, or, of an array on a device, of that device, which copies them.
+    /// The elements without gaps in new memory: of the array's device, or of the default pool, unless the options (an [`Order`] alone, as
+    /// a rule) name a pool or another device.
     /// Copies, and counts, [`DArray::nbytes`].
     ///
     /// # Errors
     ///
     /// `is_out_of_memory`; `is_conflict` while somebody holds Write; `is_place` on a device that does no strided work, and what the device
     /// says.
-    pub fn to_order(&self, order: Order) -> Result<Self> {
-        self.copied(Target::Beside, self.dtype(), order, Casting::Checked)
-    }
-
-    /// As [`DArray::to_order`], in memory of a pool.
-    ///
-    /// # Errors
-    ///
-    /// As [`DArray::to_order`].
-    pub fn to_order_in(&self, pool: &Pool, order: Order) -> Result<Self> {
-        self.copied(Target::Pool(pool), self.dtype(), order, Casting::Checked)
+    pub fn to_order<'a>(&self, options: impl Into<ArrayOptions<'a>>) -> Result<Self> {
+        self.copied_with(options.into(), self.dtype(), Casting::Checked)
     }
 
     /// The elements in shared memory, without gaps, for other processes. Copies, and counts, [`DArray::nbytes`].
@@ -124,17 +116,13 @@ impl DArray {
     ///
     /// `is_value` where an element does not fit, with its index; `is_dtype` where a record has no field of a name; `is_out_of_memory`;
     /// `is_conflict` while somebody holds Write; on a device as [`DArray::to_order`], and `is_unsupported` for what its kernels do not convert.
-    pub fn cast(&self, dtype: &DType, order: Order, casting: Casting) -> Result<Self> {
-        self.copied(Target::Beside, dtype, order, casting)
-    }
-
-    /// As [`DArray::cast`], in memory of a pool.
-    ///
-    /// # Errors
-    ///
-    /// As [`DArray::cast`].
-    pub fn cast_in(&self, pool: &Pool, dtype: &DType, order: Order, casting: Casting) -> Result<Self> {
-        self.copied(Target::Pool(pool), dtype, order, casting)
+    pub fn cast<'a>(
+        &self,
+        dtype: &DType,
+        options: impl Into<ArrayOptions<'a>>,
+        casting: Casting,
+    ) -> Result<Self> {
+        self.copied_with(options.into(), dtype, casting)
     }
 
     /// As [`DArray::cast`], in shared memory, for other processes.
@@ -142,8 +130,19 @@ impl DArray {
     /// # Errors
     ///
     /// As [`DArray::cast`], and `is_io`.
+    #[doc(hidden)]
     pub fn cast_shared(&self, dtype: &DType, order: Order, casting: Casting) -> Result<Self> {
         self.copied(Target::Shared, dtype, order, casting)
+    }
+
+    /// A copy where the options say: beside this array, in a pool, or on another device, to which it goes packed.
+    fn copied_with(&self, options: ArrayOptions<'_>, dtype: &DType, casting: Casting) -> Result<Self> {
+        let target = options.chosen_pool().map_or(Target::Beside, Target::Pool);
+        let copy = self.copied(target, dtype, options.order, casting)?;
+        match options.chosen_device() {
+            Some(place) if place != copy.place() => copy.copy_to(&device::memory(place)?),
+            _ => Ok(copy),
+        }
     }
 
     /// All copies into new memory: allocate, fill, wrap.
@@ -316,7 +315,7 @@ impl<T: Element, const D: usize> Array<T, D> {
     /// # Errors
     ///
     /// As [`DArray::to_order`].
-    pub fn to_order(&self, order: Order) -> Result<Self> {
-        Ok(Self::try_from(DArray::from(self.clone()).to_order(order)?)?)
+    pub fn to_order<'a>(&self, options: impl Into<ArrayOptions<'a>>) -> Result<Self> {
+        Ok(Self::try_from(DArray::from(self.clone()).to_order(options)?)?)
     }
 }

@@ -119,7 +119,7 @@ impl DArray {
     /// # Errors
     ///
     /// `is_shape` where the number of elements differs, `is_layout` where no strides express it, so that it would take a copy.
-    pub fn reshape_order(&self, shape: &[usize], order: Order) -> Result<Self> {
+    pub(crate) fn reshape_order(&self, shape: &[usize], order: Order) -> Result<Self> {
         // SAFETY: element 0 stays where it is.
         Ok(unsafe { self.moved(self.layout().reshape(shape, order)?, 0) })
     }

@@ -68,7 +68,7 @@ unsafe fn aligned<T: Element, F: Element, const D: usize>(
     let (layout, offset) = of_fields(layout.0, layout.1, field)?;
     // SAFETY: inside of element 0 (FieldOf 1), if there is one; no step otherwise.
     let ptr = unsafe { ptr.offset(offset) };
-    check_aligned::<F, D>(ptr, &layout)?;
+    check_aligned::<F, D>(ptr.addr().get(), &layout)?;
     Ok((ptr, layout))
 }
 

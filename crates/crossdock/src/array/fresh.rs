@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::array::make::check_layout;
 use crate::array::uninit::UninitArray;
-use crate::array::{Array, DArray};
+use crate::array::{Array, DArray, ShapeSpec};
 use crate::buffer::{Buffer, UninitBuffer};
 use crate::device::{self, MemoryManager};
 use crate::element::{DType, Element, Value};
@@ -27,11 +27,11 @@ use crate::pool::{ALIGNMENT, AllocOptions, Pool};
 /// use crossdock::pool::Pool;
 /// use crossdock::{Array, DArray, element::DType};
 ///
-/// let columns = Array::<f32, 2>::zeros_with([2, 3], Order::ColumnMajor)?;
+/// let columns = Array::<f32, 2>::zeros(([2, 3], Order::ColumnMajor))?;
 /// assert_eq!(columns.strides(), &[4, 8]);
 /// let here = DArray::zeros(DType::F32, &[2, 3], default_place())?;
 /// let pool = Pool::default().capped("thumbnails", 1 << 20)?;
-/// let both = Array::<u8, 2>::full_with([2, 3], 7, ArrayOptions::new().order(Order::ColumnMajor).pool(&pool))?;
+/// let both = Array::<u8, 2>::full(([2, 3], ArrayOptions::new().order(Order::ColumnMajor).pool(&pool)), 7)?;
 /// assert_eq!(both.get([1, 2])?, 7);
 /// # Ok::<(), crossdock::Error>(())
 /// ```
@@ -97,6 +97,16 @@ impl<'a> ArrayOptions<'a> {
     pub fn place(mut self, place: Place) -> Self {
         self.home = if place == Place::CPU { Home::DefaultPool } else { Home::Device(place) };
         self
+    }
+
+    /// The pool that was asked for.
+    pub(super) fn chosen_pool(&self) -> Option<&'a Pool> {
+        if let Home::Pool(pool) = self.home { Some(pool) } else { None }
+    }
+
+    /// The device that was asked for.
+    pub(super) fn chosen_device(&self) -> Option<Place> {
+        if let Home::Device(place) = self.home { Some(place) } else { None }
     }
 
     /// Zeroed bytes.
@@ -185,22 +195,13 @@ fn device_zeroed(place: Place, nbytes: usize) -> Result<Buffer> {
 }
 
 impl<T: Element, const D: usize> Array<T, D> {
-    /// Zeros, row-major, in memory of the default pool.
+    /// Zeros: `zeros([2, 3])`, or with options `zeros(([2, 3], Order::ColumnMajor))`.
     ///
     /// # Errors
     ///
-    /// `is_overflow`, `is_out_of_memory`.
-    pub fn zeros(shape: [usize; D]) -> Result<Self> {
-        Self::zeros_with(shape, ArrayOptions::new())
-    }
-
-    /// Zeros, in an order and at a place.
-    ///
-    /// # Errors
-    ///
-    /// `is_overflow`, `is_out_of_memory`; for a device also what it says, and that there is none.
-    pub fn zeros_with<'a>(shape: [usize; D], options: impl Into<ArrayOptions<'a>>) -> Result<Self> {
-        let options = options.into();
+    /// `is_overflow`, `is_out_of_memory`; for a device also its own errors, and that it does not exist.
+    pub fn zeros<'a>(shape: impl ShapeSpec<'a, D>) -> Result<Self> {
+        let (shape, options) = shape.resolve();
         let layout = FixedLayout::contiguous(shape, size_of::<T>(), options.order)?;
         Self::zeros_with_layout(layout, options)
     }
@@ -210,7 +211,7 @@ impl<T: Element, const D: usize> Array<T, D> {
     ///
     /// # Errors
     ///
-    /// As [`Array::zeros_with`]; `is_overflow` also where the layout was made for a narrower element and does not hold for this one.
+    /// As [`Array::zeros`]; `is_overflow` also where the layout was made for a narrower element and does not hold for this one.
     pub fn zeros_with_layout<'a>(
         layout: FixedLayout<D>,
         options: impl Into<ArrayOptions<'a>>,
@@ -221,22 +222,13 @@ impl<T: Element, const D: usize> Array<T, D> {
         Self::from_buffer_with_layout(buffer, layout, span.low().unsigned_abs())
     }
 
-    /// One value everywhere, row-major, in memory of the default pool.
+    /// One value everywhere.
     ///
     /// # Errors
     ///
-    /// `is_overflow`, `is_out_of_memory`.
-    pub fn full(shape: [usize; D], value: T) -> Result<Self> {
-        Ok(Self::uninit(shape)?.fill(value))
-    }
-
-    /// One value everywhere, in an order and at a place.
-    ///
-    /// # Errors
-    ///
-    /// As [`Array::zeros_with`].
-    pub fn full_with<'a>(shape: [usize; D], value: T, options: impl Into<ArrayOptions<'a>>) -> Result<Self> {
-        let options = options.into();
+    /// As [`Array::zeros`].
+    pub fn full<'a>(shape: impl ShapeSpec<'a, D>, value: T) -> Result<Self> {
+        let (shape, options) = shape.resolve();
         let layout = FixedLayout::contiguous(shape, size_of::<T>(), options.order)?;
         // SAFETY: a value of as many bytes, all initialised (Pod 2), which lives until the end of the call.
         let bytes = unsafe { std::slice::from_raw_parts((&raw const value).cast::<u8>(), size_of::<T>()) };
@@ -246,8 +238,7 @@ impl<T: Element, const D: usize> Array<T, D> {
         }
     }
 
-    /// What a function says of each index, row-major, in memory of the default pool. It is asked once for each, in the order in
-    /// which the elements lie.
+    /// The result of a function for each index. It is called once for each, in the order in which the elements lie.
     ///
     /// ```
     /// use crossdock::Array;
@@ -259,44 +250,14 @@ impl<T: Element, const D: usize> Array<T, D> {
     ///
     /// # Errors
     ///
-    /// `is_overflow`, `is_out_of_memory`.
-    pub fn from_fn(shape: [usize; D], value: impl FnMut([usize; D]) -> T) -> Result<Self> {
-        Ok(Self::uninit(shape)?.fill_with(value))
+    /// As [`Array::zeros`].
+    pub fn from_fn<'a>(shape: impl ShapeSpec<'a, D>, value: impl FnMut([usize; D]) -> T) -> Result<Self> {
+        let (shape, options) = shape.resolve();
+        Self::made(shape, options, |fresh| fresh.fill_with(value))
     }
 
-    /// What a function says of each index, in an order and at a place. It is asked once for each, in the order in which the
-    /// elements lie.
-    ///
-    /// # Errors
-    ///
-    /// As [`Array::zeros_with`].
-    pub fn from_fn_with<'a>(
-        shape: [usize; D],
-        options: impl Into<ArrayOptions<'a>>,
-        value: impl FnMut([usize; D]) -> T,
-    ) -> Result<Self> {
-        Self::made(shape, options.into(), |fresh| fresh.fill_with(value))
-    }
-
-    /// Zeros in the shape of another array, at its place, and in its order where it has one.
-    ///
-    /// # Errors
-    ///
-    /// As [`Array::zeros_with`].
-    pub fn zeros_like<U: Element>(other: &Array<U, D>) -> Result<Self> {
-        Self::zeros_with(*other.shape(), other.options())
-    }
-
-    /// One value everywhere, in the shape of another array, at its place, and in its order where it has one.
-    ///
-    /// # Errors
-    ///
-    /// As [`Array::zeros_with`].
-    pub fn full_like<U: Element>(other: &Array<U, D>, value: T) -> Result<Self> {
-        Self::full_with(*other.shape(), value, other.options())
-    }
-
-    /// The options by which an array comes to lie as this one: its place, and its order where it has one, else row-major.
+    /// The options by which a new array lies as this one: its place, and its order where it has one, else row-major. With them
+    /// `zeros` is NumPy's `zeros_like`, and `full` its `full_like`.
     pub fn options(&self) -> ArrayOptions<'static> {
         let order = self.layout().order(size_of::<T>()).unwrap_or(Order::RowMajor);
         ArrayOptions::from(self.place()).order(order)
@@ -308,7 +269,7 @@ impl<T: Element, const D: usize> Array<T, D> {
         write: impl FnOnce(UninitArray<T, D>) -> Self,
     ) -> Result<Self> {
         let layout = FixedLayout::contiguous(shape, size_of::<T>(), options.order)?;
-        let buffer = options.placed(|options| Ok(write(Self::uninit_with(shape, options)?).buffer()?.0))?;
+        let buffer = options.placed(|options| Ok(write(Self::uninit((shape, options))?).buffer()?.0))?;
         Self::from_buffer_with_layout(buffer, layout, 0)
     }
 }
@@ -435,25 +396,8 @@ impl DArray {
         Self::from_buffer(buffer, dtype, layout, 0)
     }
 
-    /// Zeros of the dtype and in the shape of another array, at its place, and in its order where it has one.
-    ///
-    /// # Errors
-    ///
-    /// As [`DArray::zeros`].
-    pub fn zeros_like(other: &Self) -> Result<Self> {
-        Self::zeros(other.dtype().clone(), other.shape(), other.options())
-    }
-
-    /// One value everywhere, of the dtype and in the shape of another array, at its place, and in its order where it has one.
-    ///
-    /// # Errors
-    ///
-    /// As [`DArray::full`].
-    pub fn full_like(other: &Self, value: impl Into<Value>) -> Result<Self> {
-        Self::full(other.dtype().clone(), other.shape(), value, other.options())
-    }
-
-    /// The options by which an array comes to lie as this one: its place, and its order where it has one, else row-major.
+    /// The options by which a new array lies as this one: its place, and its order where it has one, else row-major. With them
+    /// `zeros` is NumPy's `zeros_like`, and `full` its `full_like`.
     pub fn options(&self) -> ArrayOptions<'static> {
         ArrayOptions::from(self.place()).order(self.layout().order().unwrap_or(Order::RowMajor))
     }

@@ -7,7 +7,7 @@ use crate::array::access::{element_access, element_access_mut, element_index, el
 use crate::array::display::{Elements, Head, Show, printed};
 use crate::array::parts::{part_access, part_access_mut};
 use crate::array::queries::typed_queries;
-use crate::array::view::{ArrayView, check_aligned};
+use crate::array::view::ArrayView;
 use crate::array::view_mut::ArrayViewMut;
 use crate::array::without_bytes;
 use crate::element::Element;
@@ -91,15 +91,6 @@ macro_rules! guard {
             }
 
             typed_queries! { self: self.0.layout, self.0.ptr }
-
-            /// Whether references to the elements may be made.
-            ///
-            /// # Errors
-            ///
-            /// `is_alignment`, with the numbers.
-            pub fn check_aligned(&self) -> Result<()> {
-                check_aligned::<T, D>(self.0.ptr, &self.0.layout)
-            }
         }
 
         impl<T: Element, const D: usize> Show for $name<T, D> {

@@ -11,7 +11,7 @@ use crate::layout::IndexedOffsets;
 macro_rules! indexed {
     ($(#[$doc:meta])* $name:ident gives $reference:ty, by [$($to:tt)+]) => {
         $(#[$doc])*
-        pub struct $name<'a, T: Element, const D: usize> {
+        pub(crate) struct $name<'a, T: Element, const D: usize> {
             ptr: NonNull<u8>,
             offsets: IndexedOffsets<D>,
             lifetime: PhantomData<$reference>,
@@ -86,15 +86,6 @@ macro_rules! indexed {
 
 indexed! {
     /// The elements of an [`ArrayView`](crate::array::ArrayView) with their indices, in row-major order, from either end.
-    ///
-    /// ```
-    /// use crossdock::array::ArrayView;
-    ///
-    /// let view = ArrayView::from_slice(&[3, 9, 4, 1], [2, 2])?;
-    /// let (at, most) = view.indexed_iter().max_by_key(|(_, value)| **value).unwrap();
-    /// assert_eq!((at, *most), ([0, 1], 9));
-    /// # Ok::<(), crossdock::Error>(())
-    /// ```
     ///
     /// # Invariants
     ///

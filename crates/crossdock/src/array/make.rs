@@ -10,7 +10,8 @@ use crate::error::{Error, Kind, Result};
 use crate::layout::{FixedLayout, Layout, Order};
 
 impl<T: Element, const D: usize> Array<T, D> {
-    /// Adopts a vector, seen row-major. O(1).
+    /// Adopts a vector, seen row-major. O(1). A vector of columns is the [`transpose`](Array::transpose) of the array of the
+    /// reversed shape.
     ///
     /// # Errors
     ///
@@ -19,12 +20,8 @@ impl<T: Element, const D: usize> Array<T, D> {
         Self::from_vec_in_order(vec, shape, Order::RowMajor)
     }
 
-    /// Adopts a vector whose elements lie in an order. O(1).
-    ///
-    /// # Errors
-    ///
-    /// As [`Array::from_vec`].
-    pub fn from_vec_in_order(vec: Vec<T>, shape: [usize; D], order: Order) -> Result<Self> {
+    /// As [`Array::from_vec`], of elements that lie in an order.
+    pub(crate) fn from_vec_in_order(vec: Vec<T>, shape: [usize; D], order: Order) -> Result<Self> {
         let layout = FixedLayout::contiguous(shape, size_of::<T>(), order)?;
         check_len(&shape, layout.len(), vec.len())?;
         Self::from_buffer_with_layout(Buffer::from_vec(vec)?, layout, 0)

@@ -9,20 +9,7 @@ use std::ptr::NonNull;
 
 use crate::array::{ArrayView, ArrayViewMut};
 use crate::element::Element;
-use crate::layout::{self, Parts};
-
-/// Lines of an array along one axis.
-pub type Lanes<'a, T, const D: usize> = Views<'a, T, layout::Lanes<D>, 1>;
-/// Lines of an array along one axis, to be written.
-pub type LanesMut<'a, T, const D: usize> = ViewsMut<'a, T, layout::Lanes<D>, 1>;
-/// The indices of one axis, of an array with `E` axes beside it.
-pub type AxisIter<'a, T, const E: usize> = Views<'a, T, layout::AxisParts<E>, E>;
-/// The indices of one axis, of an array with `E` axes beside it, to be written.
-pub type AxisIterMut<'a, T, const E: usize> = ViewsMut<'a, T, layout::AxisParts<E>, E>;
-/// Ranges of one axis.
-pub type AxisChunks<'a, T, const D: usize> = Views<'a, T, layout::AxisChunks<D>, D>;
-/// Ranges of one axis, to be written.
-pub type AxisChunksMut<'a, T, const D: usize> = ViewsMut<'a, T, layout::AxisChunks<D>, D>;
+use crate::layout::Parts;
 
 macro_rules! views {
     ($(#[$doc:meta])* $name:ident gives $view:ident by $make:path, $reference:ty) => {
@@ -170,10 +157,10 @@ macro_rules! part_access {
         /// The lines along the last axis, in row-major order of their other indices. An array of rank 0 has no rows: that does
         /// not compile. Each costs O(rank), and O(1) where the other axes lie as one.
         #[inline]
-        pub fn rows(&$this) -> crate::array::Lanes<$lifetime, T, D> {
+        pub fn rows(&$this) -> crate::array::Views<$lifetime, T, crate::layout::Lanes<D>, 1> {
             const { assert!(D > 0, "an array of rank 0 has no rows") };
             // SAFETY: the lines are of elements that may be had by reference.
-            unsafe { crate::array::Lanes::new($ptr, $layout.rows()) }
+            unsafe { crate::array::Views::new($ptr, $layout.rows()) }
         }
 
         /// The lines along an axis, in row-major order of their other indices. Each costs O(rank), and O(1) where the other axes
@@ -182,10 +169,10 @@ macro_rules! part_access {
         /// # Errors
         ///
         /// `is_bounds` where there is no such axis.
-        pub fn lanes(&$this, axis: usize) -> Result<crate::array::Lanes<$lifetime, T, D>> {
+        pub fn lanes(&$this, axis: usize) -> Result<crate::array::Views<$lifetime, T, crate::layout::Lanes<D>, 1>> {
             let lanes = $layout.lanes(axis)?;
             // SAFETY: the lines are of elements that may be had by reference.
-            Ok(unsafe { crate::array::Lanes::new($ptr, lanes) })
+            Ok(unsafe { crate::array::Views::new($ptr, lanes) })
         }
 
         /// What each index of an axis leaves, in turn: arrays without that axis. `OUT` is `D - 1`; anything else does not
@@ -197,10 +184,10 @@ macro_rules! part_access {
         pub fn axis_iter<const OUT: usize>(
             &$this,
             axis: usize,
-        ) -> Result<crate::array::AxisIter<$lifetime, T, OUT>> {
+        ) -> Result<crate::array::Views<$lifetime, T, crate::layout::AxisParts<OUT>, OUT>> {
             let parts = $layout.axis_parts(axis)?;
             // SAFETY: the parts are of elements that may be had by reference.
-            Ok(unsafe { crate::array::AxisIter::new($ptr, parts) })
+            Ok(unsafe { crate::array::Views::new($ptr, parts) })
         }
 
         /// Ranges of `chunk` indices of an axis, in turn, the last one of what is left. Each costs O(rank).
@@ -212,10 +199,10 @@ macro_rules! part_access {
             &$this,
             axis: usize,
             chunk: usize,
-        ) -> Result<crate::array::AxisChunks<$lifetime, T, D>> {
+        ) -> Result<crate::array::Views<$lifetime, T, crate::layout::AxisChunks<D>, D>> {
             let parts = $layout.axis_chunks(axis, chunk)?;
             // SAFETY: the parts are of elements that may be had by reference.
-            Ok(unsafe { crate::array::AxisChunks::new($ptr, parts) })
+            Ok(unsafe { crate::array::Views::new($ptr, parts) })
         }
     };
 }
@@ -226,10 +213,10 @@ macro_rules! part_access_mut {
         /// The lines along the last axis, in row-major order of their other indices, to be written. An array of rank 0 has no
         /// rows: that does not compile. Each costs O(rank), and O(1) where the other axes lie as one.
         #[inline]
-        pub fn rows_mut(&mut $this) -> crate::array::LanesMut<'_, T, D> {
+        pub fn rows_mut(&mut $this) -> crate::array::ViewsMut<'_, T, crate::layout::Lanes<D>, 1> {
             const { assert!(D > 0, "an array of rank 0 has no rows") };
             // SAFETY: the lines are disjoint, and of elements that are ours alone.
-            unsafe { crate::array::LanesMut::new($ptr, $layout.rows()) }
+            unsafe { crate::array::ViewsMut::new($ptr, $layout.rows()) }
         }
 
         /// The lines along an axis, in row-major order of their other indices, to be written. Each costs O(rank), and O(1) where
@@ -238,10 +225,10 @@ macro_rules! part_access_mut {
         /// # Errors
         ///
         /// `is_bounds` where there is no such axis.
-        pub fn lanes_mut(&mut $this, axis: usize) -> Result<crate::array::LanesMut<'_, T, D>> {
+        pub fn lanes_mut(&mut $this, axis: usize) -> Result<crate::array::ViewsMut<'_, T, crate::layout::Lanes<D>, 1>> {
             let lanes = $layout.lanes(axis)?;
             // SAFETY: the lines are disjoint, and of elements that are ours alone.
-            Ok(unsafe { crate::array::LanesMut::new($ptr, lanes) })
+            Ok(unsafe { crate::array::ViewsMut::new($ptr, lanes) })
         }
 
         /// What each index of an axis leaves, in turn, to be written: arrays without that axis. `OUT` is `D - 1`; anything else
@@ -253,10 +240,10 @@ macro_rules! part_access_mut {
         pub fn axis_iter_mut<const OUT: usize>(
             &mut $this,
             axis: usize,
-        ) -> Result<crate::array::AxisIterMut<'_, T, OUT>> {
+        ) -> Result<crate::array::ViewsMut<'_, T, crate::layout::AxisParts<OUT>, OUT>> {
             let parts = $layout.axis_parts(axis)?;
             // SAFETY: the parts are disjoint, and of elements that are ours alone.
-            Ok(unsafe { crate::array::AxisIterMut::new($ptr, parts) })
+            Ok(unsafe { crate::array::ViewsMut::new($ptr, parts) })
         }
 
         /// Ranges of `chunk` indices of an axis, in turn, the last one of what is left, to be written. Each costs O(rank).
@@ -268,10 +255,10 @@ macro_rules! part_access_mut {
             &mut $this,
             axis: usize,
             chunk: usize,
-        ) -> Result<crate::array::AxisChunksMut<'_, T, D>> {
+        ) -> Result<crate::array::ViewsMut<'_, T, crate::layout::AxisChunks<D>, D>> {
             let parts = $layout.axis_chunks(axis, chunk)?;
             // SAFETY: the parts are disjoint, and of elements that are ours alone.
-            Ok(unsafe { crate::array::AxisChunksMut::new($ptr, parts) })
+            Ok(unsafe { crate::array::ViewsMut::new($ptr, parts) })
         }
     };
 }

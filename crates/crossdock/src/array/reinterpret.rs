@@ -43,7 +43,7 @@ macro_rules! borrowed_view_as {
             /// bytes are no whole number of new elements; `is_alignment`.
             pub fn view_as<U: Element>($($by)? $this) -> Result<$view<'a, U, D>> {
                 let layout = $this.layout.with_itemsize(size_of::<T>(), size_of::<U>())?;
-                check_aligned::<U, D>($this.ptr, &layout)?;
+                check_aligned::<U, D>($this.ptr.addr().get(), &layout)?;
                 // SAFETY: the same bytes, initialised and of any value (Pod), aligned as just checked, each at one index if it
                 // was before; `self` is given up where that matters.
                 Ok(unsafe { $make($this.ptr, layout) })

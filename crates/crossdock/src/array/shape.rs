@@ -51,16 +51,6 @@ impl<T: Element, const D: usize> Array<T, D> {
             _ => self.to_order(order)?.reshape_order(shape, order),
         }
     }
-
-    /// The elements, in this order of their indices, as one axis: as a view, or as a copy in new memory of the default pool, as the
-    /// policy says. O(`D`), or copies, and counts, [`Array::nbytes`].
-    ///
-    /// # Errors
-    ///
-    /// As [`Array::reshape_with`].
-    pub fn flatten_with(&self, order: Order, policy: CopyPolicy) -> Result<Array<T, 1>> {
-        self.reshape_with([self.len()], order, policy)
-    }
 }
 
 impl DArray {
@@ -77,15 +67,5 @@ impl DArray {
             Err(error) if !error.is_layout() || policy == CopyPolicy::Never => Err(error),
             _ => self.to_order(order)?.reshape_order(shape, order),
         }
-    }
-
-    /// The elements, in this order of their indices, as one axis: as a view, or as a copy in new memory of the default pool, as the
-    /// policy says. O(rank), or copies, and counts, [`DArray::nbytes`].
-    ///
-    /// # Errors
-    ///
-    /// As [`DArray::reshape_with`].
-    pub fn flatten_with(&self, order: Order, policy: CopyPolicy) -> Result<Self> {
-        self.reshape_with(&[self.len()], order, policy)
     }
 }

@@ -185,6 +185,6 @@ impl<T: Element, const D: usize> Array<T, D> {
     }
 
     fn check_aligned(&self) -> Result<()> {
-        check_aligned::<T, D>(self.raw.ptr(), &self.layout)
+        check_aligned::<T, D>(self.raw.ptr().addr().get(), &self.layout)
     }
 }

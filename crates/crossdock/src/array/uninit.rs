@@ -5,8 +5,7 @@ use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use std::slice;
 
-use crate::array::fresh::ArrayOptions;
-use crate::array::{Array, RawArray};
+use crate::array::{Array, RawArray, ShapeSpec};
 use crate::buffer::UninitBuffer;
 use crate::element::Element;
 use crate::error::Result;
@@ -37,38 +36,17 @@ pub struct UninitArray<T: Element, const D: usize> {
 }
 
 impl<T: Element, const D: usize> Array<T, D> {
-    /// Elements to be written, row-major, in memory of the default pool.
-    ///
-    /// # Errors
-    ///
-    /// `is_overflow`, `is_out_of_memory`.
-    pub fn uninit(shape: [usize; D]) -> Result<UninitArray<T, D>> {
-        Self::uninit_with(shape, ArrayOptions::new())
-    }
-
-    /// Elements to be written, in an order and a pool.
+    /// Elements to be written.
     ///
     /// # Errors
     ///
     /// `is_overflow`, `is_out_of_memory`; `is_place` for a device, whose memory the processor does not write.
-    pub fn uninit_with<'a>(
-        shape: [usize; D],
-        options: impl Into<ArrayOptions<'a>>,
-    ) -> Result<UninitArray<T, D>> {
-        let options = options.into();
+    pub fn uninit<'a>(shape: impl ShapeSpec<'a, D>) -> Result<UninitArray<T, D>> {
+        let (shape, options) = shape.resolve();
         let order = options.order;
         let layout = FixedLayout::contiguous(shape, size_of::<T>(), order)?;
         let fresh = options.uninit(layout.nbytes(size_of::<T>()), align_of::<T>())?;
         Ok(UninitArray { fresh, layout, order, element: PhantomData })
-    }
-
-    /// Elements to be written, in the shape of another array of the host, and in its order where it has one.
-    ///
-    /// # Errors
-    ///
-    /// As [`Array::uninit_with`].
-    pub fn uninit_like<U: Element>(other: &Array<U, D>) -> Result<UninitArray<T, D>> {
-        Self::uninit_with(*other.shape(), other.options())
     }
 }
 

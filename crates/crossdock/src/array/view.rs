@@ -135,16 +135,16 @@ pub(super) fn within<T: Element, const D: usize>(
     layout.span(size_of::<T>()).check_window(offset, slice.len() * size_of::<T>())?;
     // SAFETY: inside the slice or, without elements, at most just behind its last byte: both as just checked.
     let ptr = unsafe { slice.cast::<u8>().add(offset) };
-    check_aligned::<T, D>(ptr, &layout)?;
+    check_aligned::<T, D>(ptr.addr().get(), &layout)?;
     Ok(ptr)
 }
 
 /// Element 0 and all strides are multiples of the alignment of `T`; where there are no elements, anything is.
 pub(crate) fn check_aligned<T: Element, const D: usize>(
-    ptr: NonNull<u8>,
+    address: usize,
     layout: &FixedLayout<D>,
 ) -> Result<()> {
-    let (address, align) = (ptr.addr().get(), align_of::<T>());
+    let align = align_of::<T>();
     if layout.is_empty() || address.is_multiple_of(align) && layout.is_aligned(align) {
         return Ok(());
     }

@@ -93,26 +93,16 @@ native_scalars! {
     F32 = Float32, "IEEE binary32.";
     F64 = Float64, "IEEE binary64.";
     BF16 = BFloat16, "The upper half of a binary32.";
-    LONG_DOUBLE = LongDouble, "C's `long double` on x86-64.";
-    C32 = Complex32, "Two binary16.";
     C64 = Complex64, "Two binary32.";
     C128 = Complex128, "Two binary64.";
-    COMPLEX_LONG_DOUBLE = ComplexLongDouble, "Two of C's `long double` on x86-64.";
-    POINTER = Pointer, "An address, shown but never followed.";
-    F8_E3M4 = Float8E3M4, "8-bit float, see [`ScalarKind::Float8E3M4`].";
-    F8_E4M3 = Float8E4M3, "8-bit float, see [`ScalarKind::Float8E4M3`].";
-    F8_E4M3B11FNUZ = Float8E4M3B11Fnuz, "8-bit float, see [`ScalarKind::Float8E4M3B11Fnuz`].";
-    F8_E4M3FN = Float8E4M3Fn, "8-bit float, see [`ScalarKind::Float8E4M3Fn`].";
-    F8_E4M3FNUZ = Float8E4M3Fnuz, "8-bit float, see [`ScalarKind::Float8E4M3Fnuz`].";
-    F8_E5M2 = Float8E5M2, "8-bit float, see [`ScalarKind::Float8E5M2`].";
-    F8_E5M2FNUZ = Float8E5M2Fnuz, "8-bit float, see [`ScalarKind::Float8E5M2Fnuz`].";
-    F8_E8M0FNU = Float8E8M0Fnu, "8-bit power of two, see [`ScalarKind::Float8E8M0Fnu`].";
-    F6_E2M3FN = Float6E2M3Fn, "6-bit float in a byte, see [`ScalarKind::Float6E2M3Fn`].";
-    F6_E3M2FN = Float6E3M2Fn, "6-bit float in a byte, see [`ScalarKind::Float6E3M2Fn`].";
-    F4_E2M1FN = Float4E2M1Fn, "4-bit float in a byte, see [`ScalarKind::Float4E2M1Fn`].";
 }
 
 impl DType {
+    /// A scalar of any kind in the machine's byte order, such as `native(ScalarKind::Float8E4M3Fn)`.
+    pub const fn native(kind: ScalarKind) -> Self {
+        Self(Repr::Scalar(Scalar::native(kind)))
+    }
+
     /// A scalar of any kind and byte order.
     ///
     /// # Errors
@@ -386,7 +376,8 @@ impl fmt::Debug for DType {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::element::{MAX_DEPTH, MAX_PARTS};
+    use crate::element::MAX_DEPTH;
+    use crate::element::record::MAX_PARTS;
 
     fn swapped(dtype: DType) -> DType {
         dtype.swapped()
@@ -521,12 +512,12 @@ mod tests {
         for (dtype, text) in [
             (DType::U8, "uint8"),
             (DType::BF16, "bfloat16"),
-            (DType::F8_E4M3FN, "float8_e4m3fn"),
+            (DType::native(ScalarKind::Float8E4M3Fn), "float8_e4m3fn"),
             (DType::datetime(TimeUnit::NANOSECOND), "datetime64[ns]"),
             (DType::bytes(10).unwrap(), "S10"),
             (DType::text(5).unwrap(), "U5"),
             (DType::void(8).unwrap(), "V8"),
-            (DType::LONG_DOUBLE, "longdouble"),
+            (DType::native(ScalarKind::LongDouble), "longdouble"),
         ] {
             assert_eq!(dtype.to_string(), text);
         }

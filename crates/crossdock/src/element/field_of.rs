@@ -72,17 +72,20 @@ pub trait FieldName<T: Element, F: Element> {
     /// # Errors
     ///
     /// `is_dtype` where `T` has no such field, or one of another dtype than `F`'s. A [`FieldOf`] is never refused.
+    #[doc(hidden)]
     fn locate(self) -> Result<FieldOf<T, F>>;
 }
 
 impl<T: Element, F: Element> FieldName<T, F> for FieldOf<T, F> {
     #[inline]
+    #[doc(hidden)]
     fn locate(self) -> Result<FieldOf<T, F>> {
         Ok(self)
     }
 }
 
 impl<T: Element, F: Element> FieldName<T, F> for &str {
+    #[doc(hidden)]
     fn locate(self) -> Result<FieldOf<T, F>> {
         let (dtype, wanted) = (T::dtype(), F::dtype());
         let field = dtype.field(self).ok_or_else(|| no_field(&dtype, self))?;

@@ -6,19 +6,19 @@
 //! others have for dtypes: each is a parser and a printer of this one tree, and what it cannot say is an error that names
 //! the part.
 
-pub mod dialect;
+pub(crate) mod dialect;
 mod dtype;
 mod extended;
 mod field_of;
 mod float;
 mod once;
 mod padding;
-mod record;
+pub(crate) mod record;
 mod scalar;
 mod time;
 mod types;
 mod units;
-mod value;
+pub(crate) mod value;
 
 pub use self::dtype::{DType, DTypeKind};
 pub use self::field_of::{FieldName, FieldOf};
@@ -28,14 +28,15 @@ pub(crate) use self::float::{Flavour, FloatFormat};
 pub use self::once::dtype_made_once;
 #[doc(hidden)]
 pub use self::padding::Padding;
-pub use self::record::{Field, MAX_DEPTH, MAX_PARTS, Record, SubArray};
+pub(crate) use self::record::MAX_DEPTH;
+pub use self::record::{Field, Record, SubArray};
 pub use self::scalar::{ByteOrder, Scalar, ScalarKind};
 pub use self::time::{NAT, TimeBase, TimeUnit};
 #[cfg(feature = "bytemuck-1")]
 pub use self::types::Plain;
 pub use self::types::{Be, Bool8, Le, MultiByte};
-pub(crate) use self::value::digits;
-pub use self::value::{Member, Value};
+pub use self::value::Value;
+pub(crate) use self::value::{Member, digits};
 /// The macro beside the trait: a struct's dtype, and the proof that it has no padding.
 ///
 /// ```

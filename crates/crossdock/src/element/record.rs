@@ -11,7 +11,7 @@ use std::fmt;
 pub const MAX_DEPTH: usize = 64;
 
 /// How many parts a record may have altogether, those of its parts included.
-pub const MAX_PARTS: usize = 1 << 20;
+pub(crate) const MAX_PARTS: usize = 1 << 20;
 
 /// One named part of a record: what it is, and at which byte of the record it begins.
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -204,6 +204,7 @@ impl Record {
     }
 
     /// Whether the fields follow one another in the order of declaration without gap or overlap, to the last byte.
+    #[doc(hidden)]
     pub fn is_packed(&self) -> bool {
         let mut end = 0;
         self.fields.iter().all(|field| field.offset == std::mem::replace(&mut end, field.end()))

@@ -116,6 +116,7 @@ pub enum ScalarKind {
 
 impl ScalarKind {
     /// The most bytes that one scalar may have, which is NumPy's bound.
+    #[doc(hidden)]
     pub const MAX_NBYTES: usize = i32::MAX as usize;
 
     /// Width in bytes. O(1).
@@ -131,6 +132,7 @@ impl ScalarKind {
 
     /// Bytes that one byte swap turns around: half of a complex number, one code point of a text, 1 where there is
     /// nothing to turn.
+    #[doc(hidden)]
     pub const fn component_size(self) -> usize {
         use ScalarKind::*;
         match self {
@@ -145,6 +147,7 @@ impl ScalarKind {
     }
 
     /// Whether its bytes could lie in two orders. A pointer is only ever in the machine's own.
+    #[doc(hidden)]
     pub const fn has_byte_order(self) -> bool {
         self.component_size() > 1 && !matches!(self, Self::Pointer)
     }

@@ -62,11 +62,13 @@ impl TimeBase {
     }
 
     /// The English name, in the plural.
+    #[doc(hidden)]
     pub const fn plural(self) -> &'static str {
         BASES[self as usize].2
     }
 
     /// The base that NumPy writes with these letters.
+    #[doc(hidden)]
     pub fn from_symbol(symbol: &str) -> Option<Self> {
         BASES.iter().find(|(_, letters, _)| *letters == symbol).map(|(base, ..)| *base)
     }

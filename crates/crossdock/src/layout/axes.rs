@@ -14,7 +14,7 @@ impl<const D: usize> FixedLayout<D> {
     /// # Errors
     ///
     /// [`is_bounds`](Error::is_bounds) if there is no such axis.
-    pub fn swap_axes(&self, a: usize, b: usize) -> Result<Self> {
+    pub(crate) fn swap_axes(&self, a: usize, b: usize) -> Result<Self> {
         let mut axes = std::array::from_fn(|axis| axis);
         swap(&mut axes, a, b)?;
         self.permute(axes)
@@ -25,7 +25,7 @@ impl<const D: usize> FixedLayout<D> {
     /// # Errors
     ///
     /// [`is_bounds`](Error::is_bounds) if there is no such axis.
-    pub fn move_axis(&self, from: usize, to: usize) -> Result<Self> {
+    pub(crate) fn move_axis(&self, from: usize, to: usize) -> Result<Self> {
         let mut axes = std::array::from_fn(|axis| axis);
         shift(&mut axes, from, to)?;
         self.permute(axes)
@@ -37,7 +37,7 @@ impl<const D: usize> FixedLayout<D> {
     /// # Errors
     ///
     /// [`is_bounds`](Error::is_bounds) if there is no such axis, or the range leaves it.
-    pub fn slice_axis(&self, axis: usize, range: impl RangeBounds<usize>) -> Result<(Self, isize)> {
+    pub(crate) fn slice_axis(&self, axis: usize, range: impl RangeBounds<usize>) -> Result<(Self, isize)> {
         rules::check_axis(axis, D)?;
         let picked = pick(range, axis, self.shape()[axis])?;
         let mut shape = *self.shape();
@@ -52,7 +52,7 @@ impl<const D: usize> FixedLayout<D> {
     /// # Errors
     ///
     /// [`is_bounds`](Error::is_bounds) if there is no such axis, or its length is less than `index`.
-    pub fn split_at(&self, axis: usize, index: usize) -> Result<(Self, Self, isize)> {
+    pub(crate) fn split_at(&self, axis: usize, index: usize) -> Result<(Self, Self, isize)> {
         check_split(self.shape(), axis, index)?;
         let (before, _) = self.slice_axis(axis, ..index)?;
         let (behind, offset) = self.slice_axis(axis, index..)?;
@@ -66,7 +66,7 @@ impl<const D: usize> FixedLayout<D> {
     /// # Errors
     ///
     /// [`is_bounds`](Error::is_bounds) if there is no such axis, [`is_shape`](Error::is_shape) if both are the same.
-    pub fn diagonal<const OUT: usize>(
+    pub(crate) fn diagonal<const OUT: usize>(
         &self,
         first: usize,
         second: usize,
@@ -84,7 +84,7 @@ impl<const D: usize> FixedLayout<D> {
     /// # Errors
     ///
     /// [`is_shape`](Error::is_shape) if there are more or fewer.
-    pub fn squeeze<const OUT: usize>(&self) -> Result<FixedLayout<OUT>> {
+    pub(crate) fn squeeze<const OUT: usize>(&self) -> Result<FixedLayout<OUT>> {
         const { assert!(OUT <= D, "squeezing adds no axes") };
         let left = self.shape().iter().filter(|&&len| len != 1).count();
         if left != OUT {
@@ -109,7 +109,7 @@ impl Layout {
     ///
     /// [`is_bounds`](Error::is_bounds) if there is no such axis; [`is_layout`](Error::is_layout) as for
     /// [`permute`](Self::permute).
-    pub fn swap_axes(&self, a: usize, b: usize) -> Result<Self> {
+    pub(crate) fn swap_axes(&self, a: usize, b: usize) -> Result<Self> {
         let mut axes: [usize; MAX_RANK] = std::array::from_fn(|axis| axis);
         let axes = &mut axes[..self.rank()];
         swap(axes, a, b)?;
@@ -122,7 +122,7 @@ impl Layout {
     ///
     /// [`is_bounds`](Error::is_bounds) if there is no such axis; [`is_layout`](Error::is_layout) as for
     /// [`permute`](Self::permute).
-    pub fn move_axis(&self, from: usize, to: usize) -> Result<Self> {
+    pub(crate) fn move_axis(&self, from: usize, to: usize) -> Result<Self> {
         let mut axes: [usize; MAX_RANK] = std::array::from_fn(|axis| axis);
         let axes = &mut axes[..self.rank()];
         shift(axes, from, to)?;
@@ -134,7 +134,7 @@ impl Layout {
     /// # Errors
     ///
     /// [`is_bounds`](Error::is_bounds) if there is no such axis, or the range leaves it.
-    pub fn slice_axis(&self, axis: usize, range: impl RangeBounds<usize>) -> Result<(Self, isize)> {
+    pub(crate) fn slice_axis(&self, axis: usize, range: impl RangeBounds<usize>) -> Result<(Self, isize)> {
         rules::check_axis(axis, self.rank())?;
         let picked = pick(range, axis, self.shape()[axis])?;
         let mut result = self.blank_like(self.rank())?;
@@ -151,7 +151,7 @@ impl Layout {
     /// # Errors
     ///
     /// [`is_bounds`](Error::is_bounds) if there is no such axis, or its length is less than `index`.
-    pub fn split_at(&self, axis: usize, index: usize) -> Result<(Self, Self, isize)> {
+    pub(crate) fn split_at(&self, axis: usize, index: usize) -> Result<(Self, Self, isize)> {
         check_split(self.shape(), axis, index)?;
         let (before, _) = self.slice_axis(axis, ..index)?;
         let (behind, offset) = self.slice_axis(axis, index..)?;
@@ -166,7 +166,7 @@ impl Layout {
     ///
     /// [`is_bounds`](Error::is_bounds) if there is no such axis, [`is_shape`](Error::is_shape) if both are the same;
     /// [`is_layout`](Error::is_layout) for an indirect array.
-    pub fn diagonal(&self, first: usize, second: usize, offset: isize) -> Result<(Self, isize)> {
+    pub(crate) fn diagonal(&self, first: usize, second: usize, offset: isize) -> Result<(Self, isize)> {
         check_pair(self.rank(), first, second)?;
         self.direct("diagonal")?;
         let mut result = self.blank_like(self.rank() - 1)?;

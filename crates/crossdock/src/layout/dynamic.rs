@@ -333,6 +333,7 @@ impl Layout {
     /// meet, and may be said of strides that interleave without stepping over each other, which no view of a contiguous
     /// array has. O(rank log rank).
     #[inline]
+    #[doc(hidden)]
     pub fn is_injective(&self) -> bool {
         self.suboffsets().is_none() && rules::is_injective(self.shape(), self.strides(), self.itemsize)
     }
@@ -378,16 +379,7 @@ impl Layout {
     /// # Errors
     ///
     /// As [`offset_of`](Self::offset_of), but for indirect arrays.
-    ///
-    /// ```
-    /// use crossdock::layout::Layout;
-    ///
-    /// // Two rows of three 4-byte elements, behind a table of two pointers.
-    /// let rows = Layout::with_suboffsets(&[2, 3], &[8, 4], &[Some(100), None], 4)?;
-    /// assert!(rows.hops(&[1, 2])?.eq([8, 108]));
-    /// # Ok::<(), crossdock::Error>(())
-    /// ```
-    pub fn hops(&self, index: &[usize]) -> Result<impl Iterator<Item = isize>> {
+    pub(crate) fn hops(&self, index: &[usize]) -> Result<impl Iterator<Item = isize>> {
         self.check_index(index)?;
         let mut axis = 0;
         let mut start = Some(0isize);
@@ -408,6 +400,7 @@ impl Layout {
     ///
     /// [`is_layout`](Error::is_layout) for an indirect array.
     #[inline]
+    #[doc(hidden)]
     pub fn offsets(&self) -> Result<Offsets> {
         self.runs().map(Offsets::new)
     }
@@ -417,7 +410,7 @@ impl Layout {
     /// # Errors
     ///
     /// [`is_layout`](Error::is_layout) for an indirect array.
-    pub fn runs(&self) -> Result<Runs> {
+    pub(crate) fn runs(&self) -> Result<Runs> {
         self.direct("offsets")?;
         Ok(Runs::new(self.shape(), self.strides()))
     }

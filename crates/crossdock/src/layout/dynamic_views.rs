@@ -17,7 +17,7 @@ impl Layout {
     ///
     /// [`is_shape`](Error::is_shape) if the items are not as many as the axes; [`is_bounds`](Error::is_bounds), naming
     /// axis, index or range, and length; [`is_layout`](Error::is_layout) where an indirect array cannot drop an axis.
-    pub fn slice(&self, axes: impl AxisList) -> Result<(Self, isize)> {
+    pub(crate) fn slice(&self, axes: impl AxisList) -> Result<(Self, isize)> {
         axes.with_axes(|axes| self.slice_as(axes, Reading::Rust))
     }
 
@@ -29,7 +29,7 @@ impl Layout {
     /// [`is_shape`](Error::is_shape) for more items than axes or two ellipses; [`is_bounds`](Error::is_bounds) for an
     /// integer index out of bounds or a step of 0; [`is_layout`](Error::is_layout) where an indirect array cannot drop
     /// an axis.
-    pub fn slice_numpy(&self, axes: impl AxisList) -> Result<(Self, isize)> {
+    pub(crate) fn slice_numpy(&self, axes: impl AxisList) -> Result<(Self, isize)> {
         axes.with_axes(|axes| self.slice_as(axes, Reading::Numpy))
     }
 
@@ -96,7 +96,7 @@ impl Layout {
     ///
     /// [`is_shape`](Error::is_shape) if `axes` does not name each axis once; [`is_layout`](Error::is_layout) if an axis
     /// of an indirect array would change sides with a dereference.
-    pub fn permute(&self, axes: &[usize]) -> Result<Self> {
+    pub(crate) fn permute(&self, axes: &[usize]) -> Result<Self> {
         rules::check_permutation(axes, self.rank())?;
         let mut result = self.blank_like(self.rank())?;
         let (shape, strides) = result.dims_mut();
@@ -128,7 +128,7 @@ impl Layout {
     ///
     /// [`is_layout`](Error::is_layout) if an axis of an indirect array would change sides with a dereference; otherwise
     /// none.
-    pub fn transpose(&self) -> Result<Self> {
+    pub(crate) fn transpose(&self) -> Result<Self> {
         let mut axes = [0; crate::layout::MAX_RANK];
         let axes = &mut axes[..self.rank()];
         for (axis, turned) in axes.iter_mut().rev().enumerate() {
@@ -142,7 +142,7 @@ impl Layout {
     /// # Errors
     ///
     /// [`is_bounds`](Error::is_bounds) if there is no such axis.
-    pub fn reverse(&self, axis: usize) -> Result<(Self, isize)> {
+    pub(crate) fn reverse(&self, axis: usize) -> Result<(Self, isize)> {
         rules::check_axis(axis, self.rank())?;
         let mut result = self.blank_like(self.rank())?;
         let mut cut = Cut::new(self, &mut result);
@@ -166,7 +166,7 @@ impl Layout {
     /// [`is_shape`](Error::is_shape) if it does not fit; [`is_overflow`](Error::is_overflow) if the elements of the
     /// result would count as more than `isize::MAX` bytes; [`is_unsupported`](Error::is_unsupported) for more than
     /// [`MAX_RANK`](crate::layout::MAX_RANK) axes.
-    pub fn broadcast_to(&self, shape: &[usize]) -> Result<Self> {
+    pub(crate) fn broadcast_to(&self, shape: &[usize]) -> Result<Self> {
         let mut result = self.blank_like(shape.len())?;
         let (new_shape, strides) = result.dims_mut();
         reshape::broadcast(self.shape(), self.strides(), shape, self.itemsize(), strides)?;
@@ -187,7 +187,7 @@ impl Layout {
     /// [`is_shape`](Error::is_shape) if the shape has another number of elements; [`is_layout`](Error::is_layout) if
     /// no strides express it, so that it would need a copy; [`is_overflow`](Error::is_overflow) and
     /// [`is_unsupported`](Error::is_unsupported) for shapes that no array has.
-    pub fn reshape(&self, shape: &[usize], order: Order) -> Result<Self> {
+    pub(crate) fn reshape(&self, shape: &[usize], order: Order) -> Result<Self> {
         if shape == self.shape() {
             return Ok(self.clone());
         }
@@ -205,7 +205,7 @@ impl Layout {
     ///
     /// [`is_bounds`](Error::is_bounds) if there is no such axis or index; [`is_layout`](Error::is_layout) where an
     /// indirect array cannot drop the axis.
-    pub fn drop_axis(&self, axis: usize, index: usize) -> Result<(Self, isize)> {
+    pub(crate) fn drop_axis(&self, axis: usize, index: usize) -> Result<(Self, isize)> {
         rules::check_axis(axis, self.rank())?;
         let mut result = self.blank_like(self.rank() - 1)?;
         let mut cut = Cut::new(self, &mut result);
@@ -228,7 +228,7 @@ impl Layout {
     ///
     /// [`is_bounds`](Error::is_bounds) if `axis` is more than the rank; [`is_unsupported`](Error::is_unsupported) if
     /// the rank is [`MAX_RANK`](crate::layout::MAX_RANK) already.
-    pub fn insert_axis(&self, axis: usize) -> Result<Self> {
+    pub(crate) fn insert_axis(&self, axis: usize) -> Result<Self> {
         rules::check_axis(axis, self.rank() + 1)?;
         let mut result = self.blank_like(self.rank() + 1)?;
         let mut cut = Cut::new(self, &mut result);
@@ -243,7 +243,7 @@ impl Layout {
     /// # Errors
     ///
     /// [`is_layout`](Error::is_layout) where an indirect array cannot drop such an axis; otherwise none.
-    pub fn squeeze(&self) -> Result<Self> {
+    pub(crate) fn squeeze(&self) -> Result<Self> {
         let mut result = self.blank_like(self.shape().iter().filter(|&&len| len != 1).count())?;
         let mut cut = Cut::new(self, &mut result);
         for _ in 0..self.rank() {

@@ -116,6 +116,7 @@ impl<const D: usize> FixedLayout<D> {
 
     /// Whether no two elements share a byte. `true` is certain; `false` may be said of strides that interleave
     /// without stepping over each other, which no view of a contiguous array has. O(`D` log `D`).
+    #[doc(hidden)]
     pub fn is_injective(&self, itemsize: usize) -> bool {
         rules::is_injective(&self.shape, &self.strides, itemsize)
     }
@@ -138,7 +139,7 @@ impl<const D: usize> FixedLayout<D> {
 
     /// Where an element lies, in bytes from element 0; `None` if there is no such element.
     #[inline(always)]
-    pub fn checked_offset(&self, index: [usize; D]) -> Option<isize> {
+    pub(crate) fn checked_offset(&self, index: [usize; D]) -> Option<isize> {
         let mut inside = true;
         for (index, len) in index.iter().zip(&self.shape) {
             inside &= index < len;
@@ -149,7 +150,7 @@ impl<const D: usize> FixedLayout<D> {
     /// Where an element lies, in bytes from element 0, without asking whether it exists: arithmetic that wraps, and a
     /// number without meaning for an index that is out of bounds.
     #[inline(always)]
-    pub fn offset_at(&self, index: [usize; D]) -> isize {
+    pub(crate) fn offset_at(&self, index: [usize; D]) -> isize {
         let mut offset = 0isize;
         for (index, stride) in index.into_iter().zip(&self.strides) {
             offset = offset.wrapping_add((index as isize).wrapping_mul(*stride));
@@ -159,13 +160,14 @@ impl<const D: usize> FixedLayout<D> {
 
     /// The offsets of all elements in row-major order of their indices, in bytes from element 0.
     #[inline]
+    #[doc(hidden)]
     pub fn offsets(&self) -> Offsets<D> {
         Offsets::new(self.runs())
     }
 
     /// The same as runs of equal step, for loops whose inner part is simple. Axes that lie as one count as one.
     #[inline]
-    pub fn runs(&self) -> Runs<D> {
+    pub(crate) fn runs(&self) -> Runs<D> {
         Runs::new(&self.shape, &self.strides)
     }
 
@@ -177,7 +179,7 @@ impl<const D: usize> FixedLayout<D> {
     ///
     /// [`is_bounds`](crate::Error::is_bounds), naming axis, index or range, and length.
     #[inline(always)]
-    pub fn slice<S, const OUT: usize>(&self, slices: S) -> Result<(FixedLayout<OUT>, isize)>
+    pub(crate) fn slice<S, const OUT: usize>(&self, slices: S) -> Result<(FixedLayout<OUT>, isize)>
     where
         S: SliceSpec<D, OUT>,
     {
@@ -190,13 +192,13 @@ impl<const D: usize> FixedLayout<D> {
     /// # Errors
     ///
     /// [`is_shape`](crate::Error::is_shape) if `axes` does not name each axis once.
-    pub fn permute(&self, axes: [usize; D]) -> Result<Self> {
+    pub(crate) fn permute(&self, axes: [usize; D]) -> Result<Self> {
         rules::check_permutation(&axes, D)?;
         Ok(Self { shape: axes.map(|axis| self.shape[axis]), strides: axes.map(|axis| self.strides[axis]) })
     }
 
     /// The axes in reverse order.
-    pub fn transpose(&self) -> Self {
+    pub(crate) fn transpose(&self) -> Self {
         let mut turned = *self;
         turned.shape.reverse();
         turned.strides.reverse();
@@ -208,7 +210,7 @@ impl<const D: usize> FixedLayout<D> {
     /// # Errors
     ///
     /// [`is_bounds`](crate::Error::is_bounds) if there is no such axis.
-    pub fn reverse(&self, axis: usize) -> Result<(Self, isize)> {
+    pub(crate) fn reverse(&self, axis: usize) -> Result<(Self, isize)> {
         rules::check_axis(axis, D)?;
         let mut reversed = *self;
         let stride = self.strides[axis];
@@ -224,7 +226,11 @@ impl<const D: usize> FixedLayout<D> {
     ///
     /// [`is_shape`](crate::Error::is_shape) if it does not fit; [`is_overflow`](crate::Error::is_overflow) if the elements of the
     /// result would count as more than `isize::MAX` bytes.
-    pub fn broadcast_to<const E: usize>(&self, shape: [usize; E], itemsize: usize) -> Result<FixedLayout<E>> {
+    pub(crate) fn broadcast_to<const E: usize>(
+        &self,
+        shape: [usize; E],
+        itemsize: usize,
+    ) -> Result<FixedLayout<E>> {
         const { assert!(E <= MAX_RANK, "at most 64 axes") };
         let mut strides = [0; E];
         reshape::broadcast(&self.shape, &self.strides, &shape, itemsize, &mut strides)?;
@@ -237,7 +243,7 @@ impl<const D: usize> FixedLayout<D> {
     ///
     /// [`is_shape`](crate::Error::is_shape) if the shape has another number of elements; [`is_layout`](crate::Error::is_layout) if
     /// no strides express it, so that it would need a copy.
-    pub fn reshape<const E: usize>(
+    pub(crate) fn reshape<const E: usize>(
         &self,
         shape: [usize; E],
         itemsize: usize,
@@ -255,7 +261,7 @@ impl<const D: usize> FixedLayout<D> {
     /// # Errors
     ///
     /// [`is_bounds`](crate::Error::is_bounds) if there is no such axis or index.
-    pub fn drop_axis<const OUT: usize>(
+    pub(crate) fn drop_axis<const OUT: usize>(
         &self,
         axis: usize,
         index: usize,
@@ -279,7 +285,7 @@ impl<const D: usize> FixedLayout<D> {
     /// # Errors
     ///
     /// [`is_bounds`](crate::Error::is_bounds) if `axis` is more than `D`.
-    pub fn insert_axis<const OUT: usize>(&self, axis: usize) -> Result<FixedLayout<OUT>> {
+    pub(crate) fn insert_axis<const OUT: usize>(&self, axis: usize) -> Result<FixedLayout<OUT>> {
         const { assert!(OUT == D + 1 && OUT <= MAX_RANK, "inserting an axis makes one more") };
         rules::check_axis(axis, OUT)?;
         let source = |k: usize| (k != axis).then_some(k - usize::from(k > axis));

@@ -17,7 +17,7 @@ use crate::layout::{FixedLayout, Order};
 /// # Ok::<(), crossdock::Error>(())
 /// ```
 #[derive(Clone, Debug)]
-pub struct IndexedOffsets<const D: usize> {
+pub(crate) struct IndexedOffsets<const D: usize> {
     layout: FixedLayout<D>,
     /// The index of the element that comes next from the front, and where it lies.
     index: [usize; D],
@@ -28,7 +28,7 @@ pub struct IndexedOffsets<const D: usize> {
 impl<const D: usize> FixedLayout<D> {
     /// The indices of all elements in row-major order, and how far each lies from element 0, in bytes.
     #[inline]
-    pub fn indexed_offsets(&self) -> IndexedOffsets<D> {
+    pub(crate) fn indexed_offsets(&self) -> IndexedOffsets<D> {
         IndexedOffsets { layout: *self, index: [0; D], offset: 0, left: 0..self.len() }
     }
 }

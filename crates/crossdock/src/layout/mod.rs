@@ -40,22 +40,22 @@ mod rules;
 mod slice;
 mod span;
 mod spec;
+#[cfg(test)]
+mod tests;
 mod tiling;
 
 pub(crate) use self::cut::Way;
 pub use self::dynamic::Layout;
 pub use self::fixed::FixedLayout;
-pub use self::index::Indices;
-pub use self::indexed::IndexedOffsets;
-pub use self::offsets::{Offsets, Runs};
-pub(crate) use self::parts::check_chunk;
-pub use self::parts::{AxisChunks, AxisParts, Lanes, Parts};
+pub(crate) use self::indexed::IndexedOffsets;
+pub(crate) use self::offsets::{Offsets, Runs};
+pub(crate) use self::parts::{AxisChunks, AxisParts, Lanes, Parts, check_chunk};
 pub use self::rules::Order;
 pub(crate) use self::rules::{check_axis, fill_contiguous};
 pub(crate) use self::slice::Reading;
 pub use self::slice::{AxisList, AxisSlice};
 pub use self::span::Span;
-pub use self::spec::{AxisArg, AxisItem, Ellipsis, NewAxis, SliceSpec, Slices, Stepped};
+pub use self::spec::{Ellipsis, NewAxis, SliceSpec};
 #[doc(hidden)]
 pub use self::spec::{slices, stepped};
 #[doc(inline)]
@@ -65,4 +65,4 @@ pub use crate::s;
 pub const MAX_RANK: usize = 64;
 
 /// Up to this rank a [`Layout`] without suboffsets has nothing on the heap.
-pub const INLINE_RANK: usize = 8;
+pub(crate) const INLINE_RANK: usize = 8;

@@ -27,7 +27,7 @@ struct Axis {
 /// # Ok::<(), crossdock::Error>(())
 /// ```
 #[derive(Clone, Debug)]
-pub struct Runs<const N: usize = INLINE_RANK> {
+pub(crate) struct Runs<const N: usize = INLINE_RANK> {
     /// The axes outside of the run, innermost first: in `few` or, if there are more, all in `many`.
     few: [Axis; N],
     many: Vec<Axis>,
@@ -92,13 +92,13 @@ impl<const N: usize> Runs<N> {
 
     /// How many elements each run has.
     #[inline]
-    pub fn run_len(&self) -> usize {
+    pub(crate) fn run_len(&self) -> usize {
         self.run_len
     }
 
     /// How far the elements of a run are apart, in bytes.
     #[inline]
-    pub fn run_stride(&self) -> isize {
+    pub(crate) fn run_stride(&self) -> isize {
         self.run_stride
     }
 

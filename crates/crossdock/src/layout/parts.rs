@@ -100,26 +100,17 @@ impl<const D: usize> FixedLayout<D> {
     /// The lines along one axis, in row-major order of their indices on the others. A part is found in O(`D`), and in O(1) where
     /// the other axes lie as one.
     ///
-    /// ```
-    /// use crossdock::layout::{FixedLayout, Order, Parts};
-    ///
-    /// let columns = FixedLayout::contiguous([2, 3], 4, Order::RowMajor)?.lanes(0)?;
-    /// let (column, offset) = columns.part(2);
-    /// assert_eq!((columns.count(), column.shape(), column.strides(), offset), (3, &[2], &[12], 8));
-    /// # Ok::<(), crossdock::Error>(())
-    /// ```
-    ///
     /// # Errors
     ///
     /// [`is_bounds`](Error::is_bounds) if there is no such axis.
-    pub fn lanes(&self, axis: usize) -> Result<Lanes<D>> {
+    pub(crate) fn lanes(&self, axis: usize) -> Result<Lanes<D>> {
         rules::check_axis(axis, D)?;
         Ok(self.lanes_along(axis))
     }
 
     /// The lines along the last axis: [`lanes`](Self::lanes) of it. Rank 0 does not compile.
     #[inline]
-    pub fn rows(&self) -> Lanes<D> {
+    pub(crate) fn rows(&self) -> Lanes<D> {
         const { assert!(D > 0, "an array of rank 0 has no rows") };
         self.lanes_along(D - 1)
     }
@@ -149,7 +140,7 @@ impl<const D: usize> FixedLayout<D> {
     /// # Errors
     ///
     /// [`is_bounds`](Error::is_bounds) if there is no such axis.
-    pub fn axis_parts<const OUT: usize>(&self, axis: usize) -> Result<AxisParts<OUT>> {
+    pub(crate) fn axis_parts<const OUT: usize>(&self, axis: usize) -> Result<AxisParts<OUT>> {
         const { assert!(OUT + 1 == D && D <= MAX_RANK, "an index of an axis leaves one axis less") };
         rules::check_axis(axis, D)?;
         let source = |k: usize| k + usize::from(k >= axis);
@@ -166,7 +157,7 @@ impl<const D: usize> FixedLayout<D> {
     /// # Errors
     ///
     /// [`is_bounds`](Error::is_bounds) if there is no such axis, [`is_shape`](Error::is_shape) for chunks of 0.
-    pub fn axis_chunks(&self, axis: usize, chunk: usize) -> Result<AxisChunks<D>> {
+    pub(crate) fn axis_chunks(&self, axis: usize, chunk: usize) -> Result<AxisChunks<D>> {
         rules::check_axis(axis, D)?;
         check_chunk(chunk, axis)?;
         let stride = if self.is_empty() { 0 } else { self.strides()[axis] };

@@ -82,6 +82,7 @@ impl Span {
     ///
     /// [`is_bounds`](Error::is_bounds), with both ends and the size of the window.
     #[inline]
+    #[doc(hidden)]
     pub fn check_window(&self, offset: usize, window_nbytes: usize) -> Result<()> {
         let starts = offset.checked_add_signed(self.low).is_some();
         let ends = offset.checked_add_signed(self.high).is_some_and(|end| end <= window_nbytes);
@@ -147,6 +148,7 @@ impl Span {
     /// # Ok::<(), crossdock::Error>(())
     /// ```
     #[inline]
+    #[doc(hidden)]
     pub fn start(&self, at: usize) -> usize {
         at.wrapping_add_signed(self.low)
     }

@@ -12,7 +12,11 @@ impl<const D: usize> FixedLayout<D> {
     ///
     /// [`is_shape`](Error::is_shape) for a window that is empty or longer than its axis; [`is_overflow`](Error::is_overflow) if
     /// the elements of all windows would count as more than `isize::MAX` bytes.
-    pub fn windows<const OUT: usize>(&self, window: [usize; D], itemsize: usize) -> Result<FixedLayout<OUT>> {
+    pub(crate) fn windows<const OUT: usize>(
+        &self,
+        window: [usize; D],
+        itemsize: usize,
+    ) -> Result<FixedLayout<OUT>> {
         const { assert!(OUT == 2 * D && OUT <= MAX_RANK, "windows double the number of axes") };
         let (mut shape, mut strides) = ([0; OUT], [0; OUT]);
         windows((self.shape(), self.strides()), &window, itemsize, (&mut shape, &mut strides))?;
@@ -26,7 +30,11 @@ impl<const D: usize> FixedLayout<D> {
     ///
     /// [`is_shape`](Error::is_shape) for a block that is empty or does not divide its axis; [`is_overflow`](Error::is_overflow)
     /// where an axis is empty and the block too long.
-    pub fn blocks<const OUT: usize>(&self, block: [usize; D], itemsize: usize) -> Result<FixedLayout<OUT>> {
+    pub(crate) fn blocks<const OUT: usize>(
+        &self,
+        block: [usize; D],
+        itemsize: usize,
+    ) -> Result<FixedLayout<OUT>> {
         const { assert!(OUT == 2 * D && OUT <= MAX_RANK, "blocks double the number of axes") };
         let (mut shape, mut strides) = ([0; OUT], [0; OUT]);
         blocks((self.shape(), self.strides()), &block, itemsize, (&mut shape, &mut strides))?;
@@ -40,7 +48,7 @@ impl<const D: usize> FixedLayout<D> {
     ///
     /// [`is_layout`](Error::is_layout) where the sizes differ and the elements of the last axis do not lie without gaps;
     /// [`is_shape`](Error::is_shape) where its bytes are no whole number of new elements.
-    pub fn with_itemsize(&self, itemsize: usize, new: usize) -> Result<Self> {
+    pub(crate) fn with_itemsize(&self, itemsize: usize, new: usize) -> Result<Self> {
         let (mut shape, mut strides) = (*self.shape(), *self.strides());
         resize(&mut shape, &mut strides, itemsize, new)?;
         Ok(Self::trusted(shape, strides))
@@ -56,7 +64,7 @@ impl Layout {
     /// [`is_shape`](Error::is_shape) for a window of another rank, or one that is empty or longer than its axis;
     /// [`is_overflow`](Error::is_overflow) if the elements of all windows would count as more than `isize::MAX` bytes;
     /// [`is_unsupported`](Error::is_unsupported) for too many axes; [`is_layout`](Error::is_layout) for an indirect array.
-    pub fn windows(&self, window: &[usize]) -> Result<Self> {
+    pub(crate) fn windows(&self, window: &[usize]) -> Result<Self> {
         self.check_tile(window, "windows")?;
         let mut result = self.blank_like(2 * self.rank())?;
         windows((self.shape(), self.strides()), window, self.itemsize(), result.dims_mut())?;
@@ -71,7 +79,7 @@ impl Layout {
     /// [`is_shape`](Error::is_shape) for a block of another rank, or one that is empty or does not divide its axis;
     /// [`is_overflow`](Error::is_overflow) where an axis is empty and the block too long;
     /// [`is_unsupported`](Error::is_unsupported) for too many axes; [`is_layout`](Error::is_layout) for an indirect array.
-    pub fn blocks(&self, block: &[usize]) -> Result<Self> {
+    pub(crate) fn blocks(&self, block: &[usize]) -> Result<Self> {
         self.check_tile(block, "blocks")?;
         let mut result = self.blank_like(2 * self.rank())?;
         blocks((self.shape(), self.strides()), block, self.itemsize(), result.dims_mut())?;
@@ -95,7 +103,7 @@ impl Layout {
     ///
     /// [`is_layout`](Error::is_layout) where the sizes differ and the elements of the last axis do not lie without gaps, or the
     /// array is indirect; [`is_shape`](Error::is_shape) where its bytes are no whole number of new elements.
-    pub fn with_itemsize(&self, new: usize) -> Result<Self> {
+    pub(crate) fn with_itemsize(&self, new: usize) -> Result<Self> {
         if new == self.itemsize() {
             return Ok(self.clone());
         }

@@ -112,7 +112,7 @@ impl MemoryView {
         self.check_constant("by reference")?;
         self.check_dtype::<T>()?;
         let layout = self.layout.to_fixed()?;
-        check_aligned::<T, D>(self.ptr, &layout)?;
+        check_aligned::<T, D>(self.ptr.addr().get(), &layout)?;
         // SAFETY: MemoryView 1, typed and aligned as just checked, constant under the lease while `self` is borrowed.
         Ok(unsafe { ArrayView::new(self.ptr, layout) })
     }
@@ -126,7 +126,7 @@ impl MemoryView {
         self.check_lease(self.lease.kind() == LeaseKind::Write, "by mutable reference")?;
         self.check_dtype::<T>()?;
         let layout = self.layout.to_fixed()?;
-        check_aligned::<T, D>(self.ptr, &layout)?;
+        check_aligned::<T, D>(self.ptr.addr().get(), &layout)?;
         // SAFETY: MemoryView 1 and 2, typed and aligned as just checked; the Write lease excludes others, `&mut self` all
         // through this view.
         unsafe { ArrayViewMut::new(self.ptr, layout) }
@@ -142,7 +142,7 @@ impl MemoryView {
         self.check_dtype::<T>()?;
         self.check_row_major()?;
         let flat = FixedLayout::contiguous([self.len()], size_of::<T>(), Order::RowMajor)?;
-        check_aligned::<T, 1>(self.ptr, &flat)?;
+        check_aligned::<T, 1>(self.ptr.addr().get(), &flat)?;
         let ptr = if self.is_empty() { NonNull::dangling() } else { self.ptr.cast() };
         // SAFETY: MemoryView 1, typed, aligned and without gaps as just checked, constant under the lease while `self` is
         // borrowed; an empty slice needs only alignment.

@@ -24,8 +24,8 @@ const NUMBERS: [DType; 16] = [
     DType::U64,
     DType::F16,
     DType::BF16,
-    DType::F8_E4M3FN,
-    DType::F8_E5M2,
+    DType::native(ScalarKind::Float8E4M3Fn),
+    DType::native(ScalarKind::Float8E5M2),
     DType::F32,
     DType::F64,
     DType::C64,
@@ -38,7 +38,7 @@ fn dtype(rng: &mut Rng) -> DType {
         0 => DType::datetime(TimeUnit::DAY),
         1 => DType::bytes(rng.usize(0..6)).unwrap(),
         2 => DType::void(rng.usize(1..90)).unwrap(),
-        3 => DType::LONG_DOUBLE,
+        3 => DType::native(ScalarKind::LongDouble),
         4 => DType::subarray(&[2, 3], number).unwrap(),
         5 => DType::record(
             [

@@ -56,7 +56,7 @@ fn a_vector_is_adopted_in_either_order() {
     let address = numbers.as_ptr();
     let rows = Array::from_vec(numbers, [2, 3]).unwrap();
     assert_eq!(rows.as_ptr(), address);
-    let columns = Array::from_vec_in_order((0..6).collect::<Vec<i32>>(), [2, 3], Order::ColumnMajor).unwrap();
+    let columns = Array::from_vec((0..6).collect::<Vec<i32>>(), [3, 2]).unwrap().transpose();
     for i in 0..2 {
         for j in 0..3 {
             assert_eq!(rows.get([i, j]).unwrap(), (3 * i + j) as i32);
@@ -66,7 +66,7 @@ fn a_vector_is_adopted_in_either_order() {
     let dynamic = DArray::from_vec((0..6).collect::<Vec<i32>>(), &[2, 3]).unwrap();
     assert_eq!((dynamic.dtype(), dynamic.strides()), (&DType::I32, &[12, 4][..]));
     for error in [
-        Array::from_vec_in_order(vec![1u8; 5], [2, 3], Order::ColumnMajor).unwrap_err(),
+        Array::from_vec(vec![1u8; 5], [3, 2]).unwrap_err(),
         DArray::from_vec(vec![1u8; 5], &[2, 3]).unwrap_err(),
     ] {
         assert!(error.is_shape());
@@ -148,10 +148,10 @@ fn ragged_lists_are_refused_and_empty_ones_are_empty() {
 #[test]
 fn zeros_and_one_value_are_made_in_either_order() {
     for order in ORDERS {
-        let zeros = Array::<f64, 3>::zeros_with([2, 3, 4], order).unwrap();
+        let zeros = Array::<f64, 3>::zeros(([2, 3, 4], order)).unwrap();
         assert!(zeros.is_contiguous(order));
         assert!(zeros.read().unwrap().view().iter().all(|&x| x == 0.0));
-        let sevens = Array::<u16, 3>::full_with([2, 3, 4], 7, order).unwrap();
+        let sevens = Array::<u16, 3>::full(([2, 3, 4], order), 7).unwrap();
         assert!(sevens.is_contiguous(order));
         assert!(sevens.read().unwrap().view().iter().all(|&x| x == 7));
         let dynamic = DArray::zeros(DType::C64, &[2, 3, 4], order).unwrap();
@@ -185,7 +185,7 @@ fn a_function_is_asked_once_for_each_index_in_the_order_of_the_elements() {
         let expected: Vec<[usize; 3]> = layout.indices(order).collect();
         let mut asked = vec![];
         let value = |[i, j, k]: [usize; 3]| (100 * i + 10 * j + k) as i32;
-        let array = Array::from_fn_with([3, 1, 4], order, |index| {
+        let array = Array::from_fn(([3, 1, 4], order), |index| {
             asked.push(index);
             value(index)
         })
@@ -222,7 +222,7 @@ fn a_value_that_does_not_fit_is_refused_with_its_index() {
 
 #[test]
 fn elements_are_written_before_there_is_an_array() {
-    let mut fresh = Array::<u32, 2>::uninit_with([2, 3], Order::ColumnMajor).unwrap();
+    let mut fresh = Array::<u32, 2>::uninit(([2, 3], Order::ColumnMajor)).unwrap();
     assert_eq!(fresh.as_uninit_mut().len(), 6);
     assert_eq!(fresh.layout().strides(), &[4, 8]);
     assert!(format!("{fresh:?}").contains("[2, 3]"));
@@ -235,7 +235,7 @@ fn elements_are_written_before_there_is_an_array() {
     assert_eq!(array.get([0, 1]).unwrap(), 2);
     let point = Array::<f32, 0>::uninit([]).unwrap().fill(0.5);
     assert_eq!(point.get([]).unwrap(), 0.5);
-    let like = Array::<u8, 2>::uninit_like(&array).unwrap();
+    let like = Array::<u8, 2>::uninit((*array.shape(), array.options())).unwrap();
     assert_eq!(like.layout().strides(), &[1, 2]);
     let nothing = Array::<[u8; 0], 2>::full([1 << 30, 1 << 30], []).unwrap();
     assert_eq!((nothing.len(), nothing.nbytes()), (1 << 60, 0));
@@ -245,7 +245,7 @@ fn elements_are_written_before_there_is_an_array() {
 fn a_panic_while_elements_are_written_gives_the_memory_back() {
     let pool = Pool::default().proxy("panic").unwrap();
     let panicked = catch_unwind(AssertUnwindSafe(|| {
-        Array::<u8, 1>::from_fn_with([100], &pool, |[i]| if i == 50 { panic!("halfway") } else { 0 })
+        Array::<u8, 1>::from_fn(([100], &pool), |[i]| if i == 50 { panic!("halfway") } else { 0 })
     }));
     assert!(panicked.is_err());
     assert_eq!(pool.statistics().live_count, 0);
@@ -288,18 +288,18 @@ fn memory_for_strides_is_as_large_as_the_strides_reach() {
 
 #[test]
 fn arrays_like_others_have_their_shape_order_and_place() {
-    let columns = Array::<u16, 2>::full_with([3, 4], 5, Order::ColumnMajor).unwrap();
+    let columns = Array::<u16, 2>::full(([3, 4], Order::ColumnMajor), 5).unwrap();
     let rows = columns.transpose();
     let holes = columns.slice(s![..;2, ..]).unwrap();
-    let like = Array::<f64, 2>::zeros_like(&columns).unwrap();
+    let like = Array::<f64, 2>::zeros((*columns.shape(), columns.options())).unwrap();
     assert!(like.is_contiguous(Order::ColumnMajor) && like.shape() == columns.shape());
-    assert!(Array::<u8, 2>::full_like(&rows, 1).unwrap().is_contiguous(Order::RowMajor));
-    assert_eq!(Array::<u8, 2>::zeros_like(&holes).unwrap().strides(), &[4, 1]);
+    assert!(Array::<u8, 2>::full((*rows.shape(), rows.options()), 1).unwrap().is_contiguous(Order::RowMajor));
+    assert_eq!(Array::<u8, 2>::zeros((*holes.shape(), holes.options())).unwrap().strides(), &[4, 1]);
     let dynamic = DArray::from(columns);
-    let like = DArray::zeros_like(&dynamic).unwrap();
+    let like = DArray::zeros(dynamic.dtype().clone(), dynamic.shape(), dynamic.options()).unwrap();
     assert_eq!((like.layout(), like.dtype()), (dynamic.layout(), dynamic.dtype()));
     assert_ne!(like.as_ptr(), dynamic.as_ptr());
-    let ones = DArray::full_like(&dynamic, 1).unwrap();
+    let ones = DArray::full(dynamic.dtype().clone(), dynamic.shape(), 1, dynamic.options()).unwrap();
     assert_eq!((ones.layout(), ones.get(&[2, 3]).unwrap()), (dynamic.layout(), Value::UInt(1)));
 }
 
@@ -308,16 +308,16 @@ fn a_pool_is_charged_for_what_is_made_in_it() {
     let pool = Pool::default().capped("constructors", 4096).unwrap();
     let options = ArrayOptions::new().pool(&pool).order(Order::ColumnMajor);
     let arrays = (
-        Array::<u8, 2>::zeros_with([3, 5], &pool).unwrap(),
-        Array::<u8, 2>::full_with([3, 5], 1, options).unwrap(),
-        Array::<u8, 2>::from_fn_with([3, 5], options, |[i, j]| (i * j) as u8).unwrap(),
+        Array::<u8, 2>::zeros(([3, 5], &pool)).unwrap(),
+        Array::<u8, 2>::full(([3, 5], options), 1).unwrap(),
+        Array::<u8, 2>::from_fn(([3, 5], options), |[i, j]| (i * j) as u8).unwrap(),
         DArray::zeros(DType::F32, &[3], &pool).unwrap(),
         DArray::full(DType::F32, &[3], 0.5, options).unwrap(),
         DArray::from_fn(DType::F32, &[3], &pool, |_| 1.into()).unwrap(),
     );
     assert_eq!(pool.statistics().live_count, 6);
     assert!(arrays.1.is_contiguous(Order::ColumnMajor) && arrays.2.get([2, 4]).unwrap() == 8);
-    let error = Array::<u8, 1>::zeros_with([4096], &pool).unwrap_err();
+    let error = Array::<u8, 1>::zeros(([4096], &pool)).unwrap_err();
     assert!(error.is_out_of_memory());
     drop(arrays);
     assert_eq!(pool.statistics().live_count, 0);
@@ -336,8 +336,8 @@ fn on_a_device_everything_is_made_but_what_the_processor_would_write() {
     assert_eq!(many.place(), place);
     assert!(brought(&many).buffer().unwrap().0.read().unwrap().iter().all(|&byte| byte == 0));
 
-    let full = Array::<u16, 2>::full_with([2, 3], 7, options).unwrap();
-    let table = Array::<u16, 2>::from_fn_with([2, 3], options, |[i, j]| (10 * i + j) as u16).unwrap();
+    let full = Array::<u16, 2>::full(([2, 3], options), 7).unwrap();
+    let table = Array::<u16, 2>::from_fn(([2, 3], options), |[i, j]| (10 * i + j) as u16).unwrap();
     let dynamic =
         DArray::from_fn(DType::F32, &[2, 3], options, |i| Value::from((i[0] + i[1]) as u64)).unwrap();
     let ones = DArray::full(DType::F32, &[2, 3], 1, place).unwrap();
@@ -355,10 +355,10 @@ fn on_a_device_everything_is_made_but_what_the_processor_would_write() {
     let strided = Layout::new(&[3, 5], &[-16, 2], 2).unwrap();
     let strided = DArray::zeros_with_layout(DType::I16, strided, place).unwrap();
     assert_eq!(strided.buffer().unwrap().0.nbytes(), 42);
-    let like = DArray::zeros_like(&strided).unwrap();
+    let like = DArray::zeros(strided.dtype().clone(), strided.shape(), strided.options()).unwrap();
     assert_eq!((like.place(), like.strides()), (place, &[10, 2][..]));
 
-    let error = Array::<u8, 1>::uninit_with([4], place).unwrap_err();
+    let error = Array::<u8, 1>::uninit(([4], place)).unwrap_err();
     assert!(error.is_place());
     assert_says(&error, &["ext_dev:3", "host"]);
     let nobody = DArray::zeros(DType::U8, &[4], Place::new(DeviceKind::METAL, 2)).unwrap_err();
@@ -373,7 +373,7 @@ fn sizes_that_do_not_fit_are_refused_in_every_constructor() {
         Array::<u8, 2>::full(huge, 1).unwrap_err(),
         Array::<u8, 2>::from_fn(huge, |_| 1).unwrap_err(),
         Array::<u8, 2>::uninit(huge).unwrap_err(),
-        Array::<u8, 2>::full_with(huge, 1, there()).unwrap_err(),
+        Array::<u8, 2>::full((huge, there()), 1).unwrap_err(),
         DArray::zeros(DType::U8, &huge, Order::RowMajor).unwrap_err(),
         DArray::full(DType::U8, &huge, 1, Order::RowMajor).unwrap_err(),
         DArray::from_fn(DType::U8, &huge, Order::RowMajor, |_| 1.into()).unwrap_err(),
@@ -411,10 +411,10 @@ fn elements_that_want_more_than_the_pools_alignment_get_it() {
     let pool = Pool::default().proxy("aligned").unwrap();
     for options in [ArrayOptions::new(), ArrayOptions::from(&pool)] {
         for _ in 0..4 {
-            let array = Array::<Block, 1>::zeros_with([3], options).unwrap();
+            let array = Array::<Block, 1>::zeros(([3], options)).unwrap();
             assert_eq!(array.as_ptr().addr() % 512, 0);
             assert!(array.read().is_ok());
-            let array = Array::full_with([3], Block([7; 512]), options).unwrap();
+            let array = Array::full(([3], options), Block([7; 512])).unwrap();
             assert_eq!(array.read().unwrap().view()[[2]].0, [7; 512]);
         }
     }

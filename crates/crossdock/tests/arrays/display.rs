@@ -1,12 +1,12 @@
 //! Arrays as text: fixed texts, which NumPy printed once, and what is printed where there is nothing to be looked at.
 
 use crossdock::array::ArrayView;
+use crossdock::bindings::copied_bytes_here;
 use crossdock::buffer::Buffer;
 use crossdock::device::fenced::FencedDevice;
 use crossdock::device::{Device, Effect, Signal};
 use crossdock::element::{DType, Element, ScalarKind, TimeUnit, Value};
 use crossdock::layout::{Layout, Order};
-use crossdock::memory::copied_bytes_here;
 use crossdock::view::Request;
 use crossdock::{Array, DArray, s};
 
@@ -69,11 +69,12 @@ fn elements_of_other_dtypes_are_printed_too() {
     // What NumPy does not have takes the digits of its own format.
     let brain = filled(&DType::BF16, &[0.1.into(), 2.5.into(), (-100.0).into()]);
     assert_eq!(brain.to_string(), "[   0.1    2.5 -100. ]");
-    let eighth = filled(&DType::F8_E4M3FN, &[0.1.into(), 448.0.into(), f64::NAN.into()]);
+    let eighth =
+        filled(&DType::native(ScalarKind::Float8E4M3Fn), &[0.1.into(), 448.0.into(), f64::NAN.into()]);
     assert_eq!(eighth.to_string(), "[1.0e-01 4.5e+02     nan]");
-    let scale = filled(&DType::F8_E8M0FNU, &[0.5.into(), 4.0.into()]);
+    let scale = filled(&DType::native(ScalarKind::Float8E8M0Fnu), &[0.5.into(), 4.0.into()]);
     assert_eq!(scale.to_string(), "[0.5 4. ]");
-    let pointers = filled(&DType::POINTER, &[Value::Pointer(16), Value::Pointer(0)]);
+    let pointers = filled(&DType::native(ScalarKind::Pointer), &[Value::Pointer(16), Value::Pointer(0)]);
     assert_eq!(pointers.to_string(), "[0x10  0x0]");
 }
 

@@ -1,13 +1,14 @@
 //! Arrays lent by Arrow's structs: in place, as they are, or refused with the reason.
 
+use crossdock::bindings::copied_bytes_here;
 use crossdock::buffer::Buffer;
 use crossdock::device::Device as _;
 use crossdock::device::fenced::FencedDevice;
-use crossdock::element::{DType, Field, NAT, TimeUnit};
+use crossdock::element::{DType, Field, NAT, ScalarKind, TimeUnit};
 use crossdock::exchange::protocol::arrow::abi::{ArrowArray, ArrowSchema};
 use crossdock::exchange::protocol::arrow::{self, ExportOptions};
 use crossdock::layout::{Layout, Order};
-use crossdock::memory::{Birth, DeviceKind, Place, Protocols, copied_bytes_here};
+use crossdock::memory::{Birth, DeviceKind, Place, Protocols};
 use crossdock::view::{CopyPolicy, Reason, Refusal, Request, view};
 use crossdock::{Array, DArray, s};
 
@@ -347,7 +348,7 @@ fn assert_unsupported(array: &DArray, part: &str) {
 fn what_arrow_cannot_say_is_named() {
     for (dtype, part) in [
         (DType::F64.swapped(), "byte order"),
-        (DType::LONG_DOUBLE, "no such type"),
+        (DType::native(ScalarKind::LongDouble), "no such type"),
         (DType::C64, "complex64"),
         (DType::text(3).unwrap(), "text"),
         (DType::datetime(TimeUnit::DAY), "datetime64[D]"),

@@ -3,11 +3,12 @@
 
 use std::thread;
 
+use crossdock::bindings::copied_bytes_here;
 use crossdock::element::DType;
 use crossdock::exchange::protocol::arrow::abi::{ArrowArray, ArrowSchema};
 use crossdock::exchange::protocol::arrow::{self, Imported};
 use crossdock::layout::Order;
-use crossdock::memory::{Birth, DeviceKind, Place, copied_bytes_here};
+use crossdock::memory::{Birth, DeviceKind, Place};
 use crossdock::{DArray, Error, Result};
 use crossdock_testkit::arrow::{Choices, Column, Kind, Lie, Loan, Nulls, Recipe, fill};
 use crossdock_testkit::{Coverage, seed};

@@ -4,9 +4,10 @@ use std::error::Error as _;
 use std::slice;
 use std::thread;
 
+use crossdock::bindings::copied_bytes_here;
+use crossdock::bindings::dialect::dlpack::from_dlpack;
 use crossdock::buffer::Buffer;
-use crossdock::element::dialect::dlpack::from_dlpack;
-use crossdock::element::{DType, TimeUnit, Value};
+use crossdock::element::{DType, ScalarKind, TimeUnit, Value};
 use crossdock::exchange::protocol::dlpack::abi::{
     DLManagedTensorVersioned, DLPackVersion, DLTensor, IS_COPIED, IS_SUBBYTE_TYPE_PADDED, READ_ONLY,
 };
@@ -14,7 +15,7 @@ use crossdock::exchange::protocol::dlpack::{
     ExportOptions, Exported, export_legacy, export_versioned, import_legacy, import_versioned,
 };
 use crossdock::layout::{Layout, Order};
-use crossdock::memory::{Birth, Conflict, DeviceKind, LeaseKind, Place, Protocols, copied_bytes_here};
+use crossdock::memory::{Birth, Conflict, DeviceKind, LeaseKind, Place, Protocols};
 use crossdock::view::{CopyPolicy, Reason, Refusal, Request};
 use crossdock::{Array, DArray, s};
 use crossdock_testkit::{Coverage, generate, seed};
@@ -133,7 +134,7 @@ fn types_that_dlpack_cannot_say_are_named() {
     let copied = copied_bytes_here();
     for (dtype, part) in [
         (DType::F64.swapped(), "byte order"),
-        (DType::LONG_DOUBLE, "no such type"),
+        (DType::native(ScalarKind::LongDouble), "no such type"),
         (DType::text(3).unwrap(), "no such type"),
         (DType::bytes(3).unwrap(), "no such type"),
         (DType::datetime(TimeUnit::SECOND), "no such type"),

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crossdock::element::dialect::dlpack::code;
+use crossdock::bindings::dialect::dlpack::code;
 use crossdock::exchange::protocol::dlpack::abi::{
     DLDataType, DLDevice, DLManagedTensor, DLManagedTensorVersioned, DLPackExchangeAPI,
     DLPackExchangeAPIHeader, DLPackVersion, DLTensor, IS_COPIED, IS_SUBBYTE_TYPE_PADDED, READ_ONLY, VERSION,

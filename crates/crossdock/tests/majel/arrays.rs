@@ -16,9 +16,9 @@ fn table() -> Array<i32, 2> {
 #[test]
 fn new_storage_is_zeroed_or_of_a_type_that_is_no_array_yet() {
     assert!(Array::<f32, 1>::zeros([0]).unwrap().is_empty());
-    let zeros = Array::<f32, 2>::zeros_with([2, 3], Order::ColumnMajor).unwrap();
+    let zeros = Array::<f32, 2>::zeros(([2, 3], Order::ColumnMajor)).unwrap();
     assert_eq!(zeros.get([1, 2]).unwrap(), 0.0);
-    let there = Array::<f32, 2>::zeros_with([2, 3], gpu(0)).unwrap();
+    let there = Array::<f32, 2>::zeros(([2, 3], gpu(0))).unwrap();
     assert_eq!((there.place(), bytes(&there.into())), (gpu(0), vec![0; 24]));
     let filled = Array::<f32, 2>::uninit([2, 3]).unwrap().fill(1.5);
     assert_eq!(filled.get([1, 2]).unwrap(), 1.5);
@@ -131,7 +131,7 @@ fn a_vector_is_adopted_or_goes_to_a_place() {
     let array = Array::from_vec(numbers, [3]).unwrap();
     assert_eq!(array.as_ptr(), address);
     let read = array.read().unwrap();
-    let there = Array::from_fn_with([3], ArrayOptions::from(gpu(0)), |index| read.view()[index]).unwrap();
+    let there = Array::from_fn(([3], ArrayOptions::from(gpu(0))), |index| read.view()[index]).unwrap();
     assert_eq!(there.place(), gpu(0));
     assert_eq!(bytes(&DArray::from(there)), bytes(&DArray::from(array.clone())));
 }

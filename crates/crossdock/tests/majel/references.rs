@@ -1,9 +1,9 @@
 //! References to one element, and text.
 
 use crossdock::array::Reference;
+use crossdock::bindings::copied_bytes_here;
 use crossdock::element::{DType, Value};
 use crossdock::layout::Order;
-use crossdock::memory::copied_bytes_here;
 use crossdock::{Array, DArray};
 
 use crate::{assert_says, gpu};
@@ -98,7 +98,7 @@ fn one_axis_is_shown_in_a_line() {
 
 #[test]
 fn an_element_of_a_device_is_one_copy_of_that_element() {
-    let array = Array::<f32, 2>::full_with([2, 3], 1.5, gpu(0)).unwrap();
+    let array = Array::<f32, 2>::full(([2, 3], gpu(0)), 1.5).unwrap();
     let element = array.reference([1, 2]).unwrap();
     assert_eq!((element.place(), element.get().unwrap()), (gpu(0), 1.5));
     element.set(2.5).unwrap();

@@ -10,7 +10,7 @@ use crossdock::{Array, Casting, DArray, s};
 use crate::{DEFAULT_PLACE, assert_says, bytes, gpu};
 
 fn table(order: Order) -> Array<i32, 2> {
-    Array::from_fn_with([2, 3], order, |[i, j]| (10 * i + j) as i32).unwrap()
+    Array::from_fn(([2, 3], order), |[i, j]| (10 * i + j) as i32).unwrap()
 }
 
 #[test]

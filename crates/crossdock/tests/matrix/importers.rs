@@ -145,7 +145,7 @@ fn vec(specimen: &Specimen) -> Result<Brought, No> {
         let vec = specimen.vector::<T>();
         let address = vec.as_ptr().addr();
         let shape: [usize; D] = specimen.shape[..].try_into().unwrap();
-        at_address(Array::from_vec_in_order(vec, shape, order)?, address)
+        at_address(Array::<T, D>::from_buffer_in_order(Buffer::from_vec(vec)?, shape, order)?, address)
     }
     if specimen.is_readonly {
         return Err(READONLY);

@@ -5,7 +5,7 @@ use std::ffi::{c_int, c_void};
 use std::mem::offset_of;
 use std::ptr;
 
-use crossdock::element::dialect::pack::{self, Component, Member};
+use crossdock::bindings::dialect::pack::{self, Component, Member};
 use crossdock::exchange::protocol::memory_view::{self, ArrayObject, Class, Entry, Flags, ItemDesc, View};
 use crossdock::{Array, DArray};
 use crossdock_testkit::bugs::BUGS;

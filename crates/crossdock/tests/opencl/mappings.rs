@@ -1,8 +1,9 @@
 //! Memory that the processor and the device have in common.
 
+use crossdock::bindings::copied_bytes_here;
 use crossdock::buffer::Buffer;
 use crossdock::device::{self, Moved, opencl};
-use crossdock::memory::{Birth, LeaseKind, Place, copied_bytes_here};
+use crossdock::memory::{Birth, LeaseKind, Place};
 
 use crate::conformance::{beside, bytes, host, numbers};
 use crate::raw::Library;

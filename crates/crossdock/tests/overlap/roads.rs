@@ -169,7 +169,7 @@ fn window(memory: &Memory, base: &Base, rng: &mut Rng) -> Option<DArray> {
 }
 
 fn buffer_protocol(memory: &Memory, base: &Base, rng: &mut Rng) -> Option<DArray> {
-    let format = crossdock::element::dialect::pep3118::print(&base.dtype).ok()?;
+    let format = crossdock::bindings::dialect::pep3118::print(&base.dtype).ok()?;
     let shape: Vec<isize> = base.shape.iter().map(|&len| len as isize).collect();
     let described = pep3118::Described {
         buf: memory.address(rng).wrapping_add(base.offset).cast(),
@@ -215,7 +215,7 @@ unsafe extern "C" fn delete(managed: *mut abi::DLManagedTensorVersioned) {
 
 fn tensor(memory: &Memory, base: &Base, rng: &mut Rng) -> Option<DArray> {
     let itemsize = base.dtype.itemsize() as isize;
-    let (code, bits, lanes) = crossdock::element::dialect::dlpack::to_dlpack(&base.dtype).ok()?;
+    let (code, bits, lanes) = crossdock::bindings::dialect::dlpack::to_dlpack(&base.dtype).ok()?;
     if base.strides.iter().any(|stride| stride % itemsize != 0) {
         return None;
     }

@@ -1,8 +1,8 @@
 //! Templates become dtypes, and dtypes templates.
 
 use crate::oracle;
-use crossdock::element::dialect::pack::{self, Member};
-use crossdock::element::{DType, DTypeKind, Field, TimeUnit, Value};
+use crossdock::bindings::dialect::pack::{self, Member};
+use crossdock::element::{DType, DTypeKind, Field, ScalarKind, TimeUnit, Value};
 use crossdock_testkit::{Coverage, seed};
 use fastrand::Rng;
 
@@ -101,15 +101,15 @@ fn what_ruby_cannot_say_is_named() {
         (sub(&[1], DType::C64), "sub-array", Some("ff")),
         (DType::datetime(TimeUnit::NANOSECOND), "datetime64[ns]", Some("q")),
         (DType::timedelta(TimeUnit::NANOSECOND).swapped(), "timedelta64[ns]", Some("q>")),
-        (DType::POINTER, "pointer", Some("Q")),
+        (DType::native(ScalarKind::Pointer), "pointer", Some("Q")),
         (DType::bytes(5).unwrap(), "S5", Some("C5")),
         (DType::text(2).unwrap(), "U2", Some("L2")),
         (DType::void(1).unwrap(), "V1", Some("C")),
         (DType::F16, "float16", None),
         (DType::BF16, "bfloat16", None),
-        (DType::F8_E4M3FN, "float8_e4m3fn", None),
-        (DType::C32, "complex32", None),
-        (DType::LONG_DOUBLE, "longdouble", None),
+        (DType::native(ScalarKind::Float8E4M3Fn), "float8_e4m3fn", None),
+        (DType::native(ScalarKind::Complex32), "complex32", None),
+        (DType::native(ScalarKind::LongDouble), "longdouble", None),
         (sub(&[2, 3], DType::F64), "(2, 3)float64", Some("d6")),
         (sub(&[1], DType::F64), "(1,)float64", Some("d")),
         (sub(&[2], inner.clone()), "f0: float32", Some("ffff")),
@@ -203,7 +203,7 @@ fn countable(rng: &mut Rng, depth: usize) -> DType {
             DType::C128,
             DType::datetime(TimeUnit::NANOSECOND),
             DType::timedelta(TimeUnit::GENERIC),
-            DType::POINTER,
+            DType::native(ScalarKind::Pointer),
             DType::bytes(3).unwrap(),
             DType::void(2).unwrap(),
             DType::text(2).unwrap(),

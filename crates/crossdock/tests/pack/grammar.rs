@@ -2,7 +2,7 @@
 
 use crate::oracle::{self, Answer};
 use crossdock::Error;
-use crossdock::element::dialect::pack;
+use crossdock::bindings::dialect::pack;
 use crossdock_testkit::{Coverage, seed};
 use fastrand::Rng;
 

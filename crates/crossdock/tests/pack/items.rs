@@ -1,8 +1,8 @@
 //! Reading and writing the numbers of an item.
 
 use crate::oracle;
+use crossdock::bindings::dialect::pack::{self, Component, Member};
 use crossdock::buffer::Buffer;
-use crossdock::element::dialect::pack::{self, Component, Member};
 use crossdock::element::{DType, Value};
 use crossdock_testkit::{Coverage, seed};
 use fastrand::Rng;

@@ -1,6 +1,6 @@
 //! A second reader of templates, in the most obvious way: it cuts the text into parts, and computes with numbers that have room.
 
-use crossdock::element::dialect::pack;
+use crossdock::bindings::dialect::pack;
 use fastrand::Rng;
 
 /// What a template says.

@@ -1,6 +1,6 @@
 //! What Ruby itself answered.
 
-use crossdock::element::{Member, dialect::pack};
+use crossdock::bindings::dialect::pack::{self, Member};
 use crossdock_testkit::vectors::{self, Answer, Extracted, Number};
 
 fn component(component: &pack::Component) -> vectors::Component {

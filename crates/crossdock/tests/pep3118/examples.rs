@@ -1,7 +1,8 @@
 //! Formats that people write, and what cannot be said.
 
-use crossdock::element::dialect::pep3118;
-use crossdock::element::{DType, Field, MAX_DEPTH, TimeUnit};
+use crossdock::bindings::MAX_DEPTH;
+use crossdock::bindings::dialect::pep3118;
+use crossdock::element::{DType, Field, ScalarKind, TimeUnit};
 
 fn sub(shape: &[usize], base: DType) -> DType {
     DType::subarray(shape, base).unwrap()
@@ -21,10 +22,10 @@ fn dtypes_and_formats_stand_for_each_other() {
         (DType::U64.swapped(), ">Q", ">Q"),
         (DType::U16.swapped(), ">H", ">H"),
         (DType::F16, "e", "<e"),
-        (DType::LONG_DOUBLE, "g", "^g"),
+        (DType::native(ScalarKind::LongDouble), "g", "^g"),
         (DType::C64, "Zf", "<Zf"),
         (DType::C128.swapped(), ">Zd", ">Zd"),
-        (DType::POINTER, "P", "P"),
+        (DType::native(ScalarKind::Pointer), "P", "P"),
         (DType::bytes(1).unwrap(), "c", "c"),
         (DType::bytes(7).unwrap(), "7s", "7s"),
         (DType::text(3).unwrap(), "3w", "<3w"),
@@ -105,13 +106,13 @@ fn what_cannot_be_said_is_named() {
     let field = |name: &str, dtype: DType| record(&[(name, 0, dtype.clone())], dtype.itemsize());
     for (dtype, part) in [
         (DType::BF16, "bfloat16"),
-        (DType::F8_E5M2, "float8_e5m2"),
-        (DType::F4_E2M1FN, "float4_e2m1fn"),
-        (DType::C32, "complex32"),
+        (DType::native(ScalarKind::Float8E5M2), "float8_e5m2"),
+        (DType::native(ScalarKind::Float4E2M1Fn), "float4_e2m1fn"),
+        (DType::native(ScalarKind::Complex32), "complex32"),
         (DType::datetime(TimeUnit::NANOSECOND), "datetime64[ns]"),
         (DType::timedelta(TimeUnit::NANOSECOND), "timedelta64[ns]"),
-        (DType::LONG_DOUBLE.swapped(), "longdouble"),
-        (field("at", DType::POINTER), "\"at\""),
+        (DType::native(ScalarKind::LongDouble).swapped(), "longdouble"),
+        (field("at", DType::native(ScalarKind::Pointer)), "\"at\""),
         (field("at", field("in", DType::BF16)), "field \"at\": field \"in\""),
         (field("a:b", DType::U8), "\"a:b\""),
         (field("a\0", DType::U8), "\"a\\0\""),

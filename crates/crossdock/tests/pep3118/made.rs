@@ -1,6 +1,6 @@
 //! Formats that are made beside the dtype that they mean, by laying out the items one by one.
 
-use crossdock::element::{ByteOrder, DType, Field};
+use crossdock::element::{ByteOrder, DType, Field, ScalarKind};
 use crossdock_testkit::Coverage;
 use fastrand::Rng;
 
@@ -26,11 +26,11 @@ const NUMBERS: &[(&str, DType, DType)] = &[
 
 /// Letters that NumPy does not read, or not everywhere.
 const RARE: &[(&str, DType, DType)] = &[
-    ("g", DType::LONG_DOUBLE, DType::LONG_DOUBLE),
-    ("Zg", DType::COMPLEX_LONG_DOUBLE, DType::COMPLEX_LONG_DOUBLE),
+    ("g", DType::native(ScalarKind::LongDouble), DType::native(ScalarKind::LongDouble)),
+    ("Zg", DType::native(ScalarKind::ComplexLongDouble), DType::native(ScalarKind::ComplexLongDouble)),
     ("F", DType::C64, DType::C64),
     ("D", DType::C128, DType::C128),
-    ("G", DType::COMPLEX_LONG_DOUBLE, DType::COMPLEX_LONG_DOUBLE),
+    ("G", DType::native(ScalarKind::ComplexLongDouble), DType::native(ScalarKind::ComplexLongDouble)),
 ];
 
 /// What makes formats.
@@ -175,7 +175,7 @@ impl<'a> Maker<'a> {
                 let dtype = match letter {
                     'n' => DType::I64,
                     'N' => DType::U64,
-                    _ => DType::POINTER,
+                    _ => DType::native(ScalarKind::Pointer),
                 };
                 (repeated(dtype), 8)
             }

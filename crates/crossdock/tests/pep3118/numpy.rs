@@ -1,7 +1,7 @@
 //! Against the real NumPy, which reads formats and writes them.
 
 use crate::made::Maker;
-use crossdock::element::dialect::{pep3118, typestr};
+use crossdock::bindings::dialect::{pep3118, typestr};
 use crossdock_testkit::{Coverage, python, seed};
 use fastrand::Rng;
 use serde_json::{Value as Json, json};

@@ -1,8 +1,8 @@
 //! Random formats, whole and damaged.
 
 use crate::made::Maker;
+use crossdock::bindings::dialect::pep3118;
 use crossdock::element::DType;
-use crossdock::element::dialect::pep3118;
 use crossdock_testkit::{Coverage, seed};
 use fastrand::Rng;
 

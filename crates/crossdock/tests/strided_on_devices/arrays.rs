@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use crossdock::array::{ArrayOptions, CopyPolicy};
+use crossdock::bindings::copied_bytes_here;
 use crossdock::buffer::Buffer;
 use crossdock::device::{self, Device, MemoryManager, Moved};
 use crossdock::element::{ByteOrder, DType, Element as _};
 use crossdock::layout::Order;
-use crossdock::memory::{Place, copied_bytes_here};
+use crossdock::memory::Place;
 use crossdock::view::{Reason, Request};
 use crossdock::{Array, Casting, DArray, s};
 
@@ -49,8 +50,8 @@ fn what_is_made_of_an_array_stays_where_the_array_is() {
             ),
             (array.to_byte_order(ByteOrder::Big), here.to_byte_order(ByteOrder::Big)),
             (
-                array.flatten_with(Order::RowMajor, CopyPolicy::IfNeeded),
-                here.flatten_with(Order::RowMajor, CopyPolicy::IfNeeded),
+                array.reshape_with(&[array.len()], Order::RowMajor, CopyPolicy::IfNeeded),
+                here.reshape_with(&[here.len()], Order::RowMajor, CopyPolicy::IfNeeded),
             ),
             (
                 array.reshape_with(&[4, 3], Order::ColumnMajor, CopyPolicy::IfNeeded),
@@ -82,7 +83,7 @@ fn new_arrays_are_made_by_the_device() {
         let before = copied_bytes_here();
         let zeros = DArray::zeros(DType::F32, &[30, 7], options).unwrap();
         let sevens = DArray::full(DType::I16, &[30, 7], 7, options).unwrap();
-        let typed = Array::<f64, 2>::full_with([5, 3], 0.1, options).unwrap();
+        let typed = Array::<f64, 2>::full(([5, 3], options), 0.1).unwrap();
         let records = DType::packed_record([("a", DType::U8), ("b", DType::F64)]).unwrap();
         let many = DArray::zeros(records, &[100], device.place()).unwrap();
         let none = DArray::full(DType::U8, &[0], 7, options).unwrap();

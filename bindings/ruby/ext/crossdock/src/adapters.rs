@@ -304,7 +304,7 @@ fn is_exporter(object: Value) -> bool {
 
 /// Counts bytes that somebody else has copied for an array of ours.
 fn count_copied(nbytes: usize) {
-    memory::count_copied(nbytes);
+    crossdock::bindings::count_copied(nbytes);
 }
 
 /// How many bytes of array data were copied since the process began.

@@ -4,7 +4,8 @@ use std::error::Error as _;
 use std::path::Path;
 use std::{fmt, io};
 
-use crossdock::element::{DType, MAX_DEPTH};
+use crossdock::bindings::MAX_DEPTH;
+use crossdock::element::DType;
 use crossdock::view::{Offer, Reason, Refusal, Request};
 use magnus::error::{ErrorType, IntoError};
 use magnus::value::{Lazy, ReprValue};

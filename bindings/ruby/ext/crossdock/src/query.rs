@@ -3,7 +3,7 @@
 use core::fmt::Write;
 
 use crossdock::element::DType;
-use crossdock::element::dialect::typestr;
+use crossdock::bindings::dialect::typestr;
 use magnus::{IntoValue, RClass, Ruby, Value, method, prelude::*};
 
 use crate::error::Result;

@@ -89,7 +89,8 @@ const TABLE: [(u8, u8, ScalarKind); 28] = [
 /// text, dates, long doubles, and the byte order that is not the machine's.
 ///
 /// ```
-/// use crossdock::element::{DType, dialect::dlpack};
+/// use crossdock::bindings::dialect::dlpack;
+/// use crossdock::element::DType;
 ///
 /// assert_eq!(dlpack::to_dlpack(&DType::BF16)?, (4, 16, 1));
 /// assert_eq!(dlpack::from_dlpack(4, 16, 1, false)?, DType::BF16);
@@ -184,7 +185,7 @@ mod tests {
     fn what_dlpack_cannot_say_is_named() {
         for dtype in [
             DType::F64.swapped(),
-            DType::LONG_DOUBLE,
+            DType::native(ScalarKind::LongDouble),
             DType::bytes(8).unwrap(),
             DType::void(8).unwrap(),
             DType::text(2).unwrap(),

@@ -18,7 +18,7 @@ use crate::memory::Pod;
 /// use crossdock::{Array, DArray};
 ///
 /// assert_eq!(Bool8::dtype(), DType::BOOL);
-/// let mask = Array::from_vec(vec![Bool8::from(true), Bool8::FALSE, Bool8::from_byte(2)], [3])?;
+/// let mask = Array::from_vec(vec![Bool8::from(true), Bool8::from(false), Bool8::from(2u8)], [3])?;
 /// assert_eq!(mask.read()?.iter().filter(|flag| flag.get()).count(), 2);
 /// assert_eq!(DArray::from(mask).get(&[2])?.as_bool(), Some(true));
 /// # Ok::<(), crossdock::Error>(())
@@ -28,28 +28,10 @@ use crate::memory::Pod;
 pub struct Bool8(u8);
 
 impl Bool8 {
-    /// The byte 0.
-    pub const FALSE: Self = Self(0);
-
-    /// The byte 1, which is what `true` is written as.
-    pub const TRUE: Self = Self(1);
-
-    /// What this byte stands for. It is kept as it is.
-    #[inline]
-    pub const fn from_byte(byte: u8) -> Self {
-        Self(byte)
-    }
-
     /// Whether the byte is not 0.
     #[inline]
     pub const fn get(self) -> bool {
         self.0 != 0
-    }
-
-    /// The byte as it lies in memory.
-    #[inline]
-    pub const fn to_byte(self) -> u8 {
-        self.0
     }
 }
 
@@ -60,6 +42,22 @@ unsafe impl Pod for Bool8 {}
 unsafe impl Element for Bool8 {
     fn dtype() -> DType {
         DType::BOOL
+    }
+}
+
+/// Any byte, kept as it is.
+impl From<u8> for Bool8 {
+    #[inline]
+    fn from(byte: u8) -> Self {
+        Self(byte)
+    }
+}
+
+/// The byte as it lies in memory.
+impl From<Bool8> for u8 {
+    #[inline]
+    fn from(value: Bool8) -> Self {
+        value.0
     }
 }
 

@@ -16,7 +16,7 @@ macro_rules! complex {
             // SAFETY: 1. and 2. the real part, then the imaginary part, as in the dtype.
             unsafe impl Element for Complex<$ty> {
                 fn dtype() -> DType {
-                    DType::$name
+                    DType::native(crate::element::ScalarKind::$name)
                 }
             }
 
@@ -60,10 +60,10 @@ macro_rules! complex {
     };
 }
 
-complex!(f32 = C64, f64 = C128);
+complex!(f32 = Complex64, f64 = Complex128);
 
 #[cfg(feature = "half-2")]
-complex!(::half::f16 = C32);
+complex!(::half::f16 = Complex32);
 
 #[inline]
 fn join<const HALF: usize, const WHOLE: usize>(re: [u8; HALF], im: [u8; HALF]) -> [u8; WHOLE] {

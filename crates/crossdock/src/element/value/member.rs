@@ -8,7 +8,8 @@ use crate::memory::racy;
 /// One number out of an item that has several: what [`Value`] is of a whole element, as plain data.
 ///
 /// ```
-/// use crossdock::element::{Value, dialect::pack::Member};
+/// use crossdock::bindings::dialect::pack::Member;
+/// use crossdock::element::Value;
 ///
 /// assert_eq!(Value::from(Member::UInt(7)), Value::UInt(7));
 /// ```

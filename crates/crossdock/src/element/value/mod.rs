@@ -2,14 +2,14 @@
 
 pub(crate) mod digits;
 mod equal;
-mod member;
+pub(crate) mod member;
 mod read;
 mod show;
 mod write;
 
 use crate::element::{TimeUnit, extended};
 
-pub use self::member::Member;
+pub(crate) use self::member::Member;
 pub(crate) use self::member::Word;
 
 /// One element, out of its array: what [`DType`](crate::element::DType) says of bytes, made into a value.

@@ -225,7 +225,8 @@ fn read_text(scalar: Scalar, bytes: &[u8]) -> Result<Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::element::{Field, MAX_PARTS, TimeUnit};
+    use crate::element::record::MAX_PARTS;
+    use crate::element::{Field, TimeUnit};
 
     fn little(kind: ScalarKind) -> DType {
         DType::scalar(kind, ByteOrder::Little).unwrap()

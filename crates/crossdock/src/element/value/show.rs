@@ -213,7 +213,7 @@ mod tests {
         assert_eq!(read(&DType::F16, 65504.0), "6.55e+04");
         assert_eq!(read(&DType::F16, 0.333), "0.333");
         assert_eq!(read(&DType::BF16, 2.53), "2.53");
-        assert_eq!(read(&DType::F8_E4M3FN, 0.1), "0.1");
+        assert_eq!(read(&DType::native(ScalarKind::Float8E4M3Fn), 0.1), "0.1");
         assert_eq!(read(&DType::C64, 0.1), "(0.1+0j)");
         let pair = DType::packed_record([("x", DType::subarray(&[1, 2], DType::F32).unwrap())]).unwrap();
         let value = Value::read(&pair, [0.1f32.to_ne_bytes(), 0.2f32.to_ne_bytes()].as_flattened()).unwrap();

@@ -297,23 +297,23 @@ mod tests {
         DType::F32,
         DType::F64,
         DType::BF16,
-        DType::C32,
+        DType::native(ScalarKind::Complex32),
         DType::C64,
         DType::C128,
-        DType::LONG_DOUBLE,
-        DType::COMPLEX_LONG_DOUBLE,
-        DType::POINTER,
-        DType::F8_E3M4,
-        DType::F8_E4M3,
-        DType::F8_E4M3B11FNUZ,
-        DType::F8_E4M3FN,
-        DType::F8_E4M3FNUZ,
-        DType::F8_E5M2,
-        DType::F8_E5M2FNUZ,
-        DType::F8_E8M0FNU,
-        DType::F6_E2M3FN,
-        DType::F6_E3M2FN,
-        DType::F4_E2M1FN,
+        DType::native(ScalarKind::LongDouble),
+        DType::native(ScalarKind::ComplexLongDouble),
+        DType::native(ScalarKind::Pointer),
+        DType::native(ScalarKind::Float8E3M4),
+        DType::native(ScalarKind::Float8E4M3),
+        DType::native(ScalarKind::Float8E4M3B11Fnuz),
+        DType::native(ScalarKind::Float8E4M3Fn),
+        DType::native(ScalarKind::Float8E4M3Fnuz),
+        DType::native(ScalarKind::Float8E5M2),
+        DType::native(ScalarKind::Float8E5M2Fnuz),
+        DType::native(ScalarKind::Float8E8M0Fnu),
+        DType::native(ScalarKind::Float6E2M3Fn),
+        DType::native(ScalarKind::Float6E3M2Fn),
+        DType::native(ScalarKind::Float4E2M1Fn),
     ];
 
     fn fits(value: impl Into<Value>, dtype: &DType) -> bool {
@@ -346,9 +346,11 @@ mod tests {
                         seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
                     *byte = (seed >> 56) as u8;
                 }
-                if [DType::F6_E2M3FN, DType::F6_E3M2FN].contains(&dtype) {
+                if [DType::native(ScalarKind::Float6E2M3Fn), DType::native(ScalarKind::Float6E3M2Fn)]
+                    .contains(&dtype)
+                {
                     bytes[0] &= 0x3f;
-                } else if dtype == DType::F4_E2M1FN {
+                } else if dtype == DType::native(ScalarKind::Float4E2M1Fn) {
                     bytes[0] &= 0x0f;
                 }
                 let value = Value::read(&dtype, &bytes).unwrap();
@@ -405,8 +407,14 @@ mod tests {
         assert!(!fits(f64::MAX, &DType::F32) && !fits(1e39, &DType::F32));
         assert!(fits(f64::INFINITY, &DType::F32) && fits(f64::NAN, &DType::F32));
         assert!(fits(65519.0, &DType::F16) && !fits(65520.0, &DType::F16));
-        assert!(!fits(f64::INFINITY, &DType::F8_E4M3FN) && fits(f64::NAN, &DType::F8_E4M3FN));
-        assert!(!fits(0.0, &DType::F8_E8M0FNU) && !fits(f64::NAN, &DType::F4_E2M1FN));
+        assert!(
+            !fits(f64::INFINITY, &DType::native(ScalarKind::Float8E4M3Fn))
+                && fits(f64::NAN, &DType::native(ScalarKind::Float8E4M3Fn))
+        );
+        assert!(
+            !fits(0.0, &DType::native(ScalarKind::Float8E8M0Fnu))
+                && !fits(f64::NAN, &DType::native(ScalarKind::Float4E2M1Fn))
+        );
         assert!(fits(1.0, &DType::C64) && !fits(Value::Complex { re: 0.0, im: 1e300 }, &DType::C64));
         assert!(!fits(Value::Complex { re: 1.0, im: 0.0 }, &DType::F64));
     }
@@ -430,7 +438,9 @@ mod tests {
     #[test]
     fn long_doubles_become_other_numbers_where_they_fit() {
         let long = |value: f64| Value::LongDouble(extended::from_f64(value));
-        for dtype in NUMBERS.iter().filter(|&dtype| ![DType::POINTER, DType::F8_E8M0FNU].contains(dtype)) {
+        for dtype in NUMBERS.iter().filter(|&dtype| {
+            ![DType::native(ScalarKind::Pointer), DType::native(ScalarKind::Float8E8M0Fnu)].contains(dtype)
+        }) {
             let mut bytes = vec![0xa5; dtype.itemsize()];
             for value in [0.0, 1.0] {
                 long(value).write(dtype, &mut bytes).unwrap();
@@ -497,7 +507,7 @@ mod tests {
         }
         assert!(fits(moment(NAT, TimeUnit::DAY), &seconds));
         assert!(!fits(Value::TimeDelta { count: 1, unit: TimeUnit::SECOND }, &seconds));
-        assert!(!fits(1, &seconds) && !fits(1, &DType::POINTER));
+        assert!(!fits(1, &seconds) && !fits(1, &DType::native(ScalarKind::Pointer)));
     }
 
     #[test]

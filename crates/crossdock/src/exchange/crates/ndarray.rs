@@ -20,7 +20,7 @@ use std::ptr::NonNull;
 
 use ndarray::{ArcArray, Axis, Dim, Dimension, IntoDimension, ShapeBuilder};
 
-use crate::array::{Array, ArrayPin, ArrayShare, ArrayView, ArrayViewMut};
+use crate::array::{Array, ArrayPin, ArrayShare, ArrayView, ArrayViewMut, check_aligned};
 use crate::buffer::Buffer;
 use crate::element::Element;
 use crate::error::{Error, Rejected, Result};
@@ -222,7 +222,7 @@ macro_rules! cells {
             ///
             /// `is_layout` where a stride is no whole number of elements, `is_alignment` where they are unaligned.
             fn try_from(array: &'a $guard<T, D>) -> Result<Self> {
-                array.check_aligned()?;
+                check_aligned::<T, D>(array.as_ptr().addr(), array.layout())?;
                 let forwards = Forwards::new::<T>(array.shape(), array.strides())?;
                 let shape = Dim(*array.shape()).strides(Dim(forwards.strides));
                 let lowest = forwards.lowest(array.as_ptr().cast_mut(), array.is_empty()).cast::<$cell<T>>();

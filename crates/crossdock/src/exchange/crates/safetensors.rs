@@ -599,7 +599,7 @@ mod tests {
         let arrays = [
             ("f64", DArray::from(Array::from_vec(vec![0.5f64, -1.0, 2.0, 3.0], [2, 2]).unwrap())),
             ("i16", DArray::from(Array::from_vec(vec![-1i16, 2, 3], [3]).unwrap())),
-            ("bool", DArray::from(Array::from_vec(vec![Bool8::TRUE], []).unwrap())),
+            ("bool", DArray::from(Array::from_vec(vec![Bool8::from(true)], []).unwrap())),
             ("none", DArray::from(Array::<u32, 2>::from_vec(vec![], [0, 7]).unwrap())),
         ];
         let leased = |array| LeasedTensor::new(array, CopyPolicy::Never).unwrap();

@@ -776,6 +776,10 @@ fn what_loops_do_not_know_goes_by_value() {
         &DType::text(1).unwrap().swapped(),
     );
     assert_eq!(letters.unwrap(), [0, 0, 0, 0xe9]);
-    assert!(run(cast, &DType::F64, &1.5_f64.to_ne_bytes(), &DType::LONG_DOUBLE).is_ok());
-    assert!(run(cast, &DType::F64, &1.5_f64.to_ne_bytes(), &DType::POINTER).unwrap_err().is_value());
+    assert!(run(cast, &DType::F64, &1.5_f64.to_ne_bytes(), &DType::native(ScalarKind::LongDouble)).is_ok());
+    assert!(
+        run(cast, &DType::F64, &1.5_f64.to_ne_bytes(), &DType::native(ScalarKind::Pointer))
+            .unwrap_err()
+            .is_value()
+    );
 }

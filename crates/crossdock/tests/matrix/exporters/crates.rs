@@ -5,7 +5,7 @@ use candle_core::{CpuStorage, Storage, Tensor};
 use crossdock::element::{DType, Element};
 use crossdock::exchange::LeasedTensor;
 use crossdock::memory::Birth;
-use crossdock::memory::racy::Pinned;
+use crossdock::memory::Pinned;
 use crossdock::view::CopyPolicy;
 use crossdock::{Array, DArray, Error, Rejected};
 use image::FlatSamples;

@@ -66,7 +66,8 @@ impl Format {
     /// width beyond the limit of an element.
     ///
     /// ```
-    /// use crossdock::element::{DType, dialect::arrow::Format};
+    /// use crossdock::bindings::dialect::arrow::Format;
+    /// use crossdock::element::DType;
     ///
     /// assert_eq!(Format::parse("g")?, Format::Scalar(DType::F64));
     /// assert_eq!(Format::parse("w:16")?, Format::Scalar(DType::void(16)?));
@@ -168,7 +169,8 @@ fn not_strided(shown: &str) -> String {
 /// records structs: their parts have formats.
 ///
 /// ```
-/// use crossdock::element::{DType, TimeUnit, dialect::arrow};
+/// use crossdock::bindings::dialect::arrow;
+/// use crossdock::element::{DType, TimeUnit};
 ///
 /// assert_eq!(arrow::to_format(&DType::datetime(TimeUnit::NANOSECOND))?, "tsn:");
 /// assert!(arrow::to_format(&DType::C64).unwrap_err().to_string().contains("complex64"));

@@ -10,7 +10,7 @@ use crate::error::{Error, Kind, Result};
 /// Written as JSON: `{"shape":[2,3],"permutation":[1,0]}`. Names of axes are read over: arrays have none.
 ///
 /// ```
-/// use crossdock::element::dialect::arrow::TensorShape;
+/// use crossdock::bindings::dialect::arrow::TensorShape;
 ///
 /// let tensor = TensorShape::parse(r#"{"shape": [100, 200, 500], "permutation": [2, 0, 1]}"#)?;
 /// assert_eq!(tensor.shape(), [100, 200, 500]);

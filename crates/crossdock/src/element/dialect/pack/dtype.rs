@@ -28,7 +28,8 @@ impl Template {
     /// `is_unsupported` for more than [`MAX_PARTS`](crate::element::MAX_PARTS) components.
     ///
     /// ```
-    /// use crossdock::element::{DType, dialect::pack};
+    /// use crossdock::bindings::dialect::pack;
+    /// use crossdock::element::DType;
     ///
     /// assert_eq!(pack::parse(b"d")?.to_dtype()?, DType::F64);
     /// assert_eq!(pack::parse(b"n3")?.to_dtype()?.to_string(), "(3,)>uint16");
@@ -59,7 +60,8 @@ impl Template {
 /// what is the same numbers nevertheless, see [`to_pack_approximately`].
 ///
 /// ```
-/// use crossdock::element::{DType, Field, dialect::pack};
+/// use crossdock::bindings::dialect::pack;
+/// use crossdock::element::{DType, Field};
 ///
 /// let padded = DType::record([Field::new("kind", 0, DType::U8), Field::new("price", 8, DType::F64)], 16)?;
 /// assert_eq!(pack::to_pack(&padded)?, "Cx7d");
@@ -94,7 +96,8 @@ pub fn to_pack(dtype: &DType) -> Result<String> {
 /// overlap or are not in the order of their offsets.
 ///
 /// ```
-/// use crossdock::element::{DType, dialect::pack};
+/// use crossdock::bindings::dialect::pack;
+/// use crossdock::element::DType;
 ///
 /// let point = DType::packed_record([("set", DType::BOOL), ("at", DType::subarray(&[2, 3], DType::C128)?)])?;
 /// assert_eq!(pack::to_pack_approximately(&point)?, "Cd12");

@@ -9,7 +9,7 @@ use std::fmt;
 /// It becomes an [`Error`] by `?`: `is_overflow` where an item would be larger than memory is, otherwise `is_malformed`.
 ///
 /// ```
-/// use crossdock::element::dialect::pack;
+/// use crossdock::bindings::dialect::pack;
 ///
 /// let error = pack::parse(b"ccc4a").unwrap_err();
 /// assert_eq!(error.offset(), 4);

@@ -105,7 +105,8 @@ impl Reader {
 /// handed over before is void.
 ///
 /// ```
-/// use crossdock::element::{Member, dialect::pack};
+/// use crossdock::bindings::dialect::pack;
+/// use crossdock::bindings::dialect::pack::Member;
 ///
 /// let template = pack::parse(b"s>2d")?;
 /// let mut item = vec![0x01, 0x02, 0xff, 0xfe];
@@ -160,7 +161,8 @@ pub unsafe fn load_members(
 /// [`read_members`].
 ///
 /// ```
-/// use crossdock::element::{Member, dialect::pack};
+/// use crossdock::bindings::dialect::pack;
+/// use crossdock::bindings::dialect::pack::Member;
 ///
 /// let template = pack::parse(b"xCs>")?;
 /// let mut item = [9; 4];

@@ -39,7 +39,7 @@ pub use self::error::FormatError;
 pub use self::items::{Reader, load_members, read_members, store_members, write_members};
 pub use self::template::Template;
 #[doc(no_inline)]
-pub use crate::element::Member;
+pub use crate::element::value::member::Member;
 
 /// Reads a template. One pass; allocates for more than a few components only, and never for a count.
 ///
@@ -49,7 +49,7 @@ pub use crate::element::Member;
 /// left is reported.
 ///
 /// ```
-/// use crossdock::element::dialect::pack;
+/// use crossdock::bindings::dialect::pack;
 ///
 /// let template = pack::parse(b"ccc2 f3 x2 d4 q!<")?;
 /// assert_eq!(template.item_size(), 58);
@@ -71,7 +71,7 @@ pub fn parse(format: &[u8]) -> Result<Template, FormatError> {
 /// As [`parse`]; what was handed over before is void.
 ///
 /// ```
-/// use crossdock::element::dialect::pack;
+/// use crossdock::bindings::dialect::pack;
 ///
 /// let mut letters = String::new();
 /// let item_size = pack::parse_each(b"Cx3s2", |component| letters.push(component.format.into()))?;
@@ -89,7 +89,7 @@ pub fn parse_each(format: &[u8], found: impl FnMut(Component)) -> Result<usize, 
 /// As [`parse`].
 ///
 /// ```
-/// use crossdock::element::dialect::pack;
+/// use crossdock::bindings::dialect::pack;
 ///
 /// assert_eq!(pack::item_size(b"iqc")?, 13);
 /// assert_eq!(pack::item_size(b"|iqc")?, 24);

@@ -10,7 +10,7 @@ use std::fmt;
 /// The components of a single scalar lie in a table that is constant ([`Template::as_static`]), others in a block of `malloc`.
 ///
 /// ```
-/// use crossdock::element::dialect::pack;
+/// use crossdock::bindings::dialect::pack;
 ///
 /// let template = pack::parse(b"|cq2")?;
 /// assert_eq!(template.item_size(), 24);

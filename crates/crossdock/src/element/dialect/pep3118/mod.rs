@@ -33,6 +33,36 @@ use crate::element::{DType, Scalar};
 use crate::error::{Error, Kind, Result};
 use std::ffi::CStr;
 
+impl DType {
+    /// Reads the format of a Python buffer, such as `<d` or `T{b:kind:(2)d:at:}`.
+    ///
+    /// ```
+    /// use crossdock::element::DType;
+    ///
+    /// let record = DType::from_pep3118(b"T{b:kind:(2)d:at:}")?;
+    /// assert_eq!(record.to_string(), "{kind: int8 @0, at: (2,)float64 @8; 24}");
+    /// assert_eq!(DType::from_pep3118(DType::F64.to_pep3118()?.as_bytes())?, DType::F64);
+    /// # Ok::<(), crossdock::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`is_malformed`](Error::is_malformed) for a format that breaks the rules, with the byte where it does;
+    /// [`is_unsupported`](Error::is_unsupported) for object references, typed pointers, bit fields and formats nested too deep.
+    pub fn from_pep3118(format: &[u8]) -> Result<Self> {
+        parse(format)
+    }
+
+    /// The format of this dtype for a Python buffer.
+    ///
+    /// # Errors
+    ///
+    /// [`is_unsupported`](Error::is_unsupported), naming the part that PEP 3118 has no spelling for, such as dates.
+    pub fn to_pep3118(&self) -> Result<String> {
+        print(self)
+    }
+}
+
 /// Reads a format. What stands outside of a record has no padding behind it, as in Python's `struct`.
 ///
 /// # Errors
@@ -41,7 +71,8 @@ use std::ffi::CStr;
 /// fields, `u`, and what is nested too deep; `is_dtype` for a name that stands twice; `is_overflow`.
 ///
 /// ```
-/// use crossdock::element::{DType, dialect::pep3118};
+/// use crossdock::bindings::dialect::pep3118;
+/// use crossdock::element::DType;
 ///
 /// assert_eq!(pep3118::parse(b"<d")?.with_byte_order(crossdock::element::ByteOrder::NATIVE), DType::F64);
 /// let record = pep3118::parse(b"T{b:kind:(2)d:at:h:n:}")?;
@@ -62,7 +93,7 @@ pub fn parse(format: &[u8]) -> Result<DType> {
 /// something else altogether: such an item is no more than its bytes.
 ///
 /// ```
-/// use crossdock::element::dialect::pep3118;
+/// use crossdock::bindings::dialect::pep3118;
 ///
 /// assert_eq!(pep3118::parse_sized(b"dc", 9)?.itemsize(), 9);
 /// assert_eq!(pep3118::parse_sized(b"dc", 16)?.itemsize(), 16);
@@ -108,7 +139,8 @@ fn read(format: &[u8], itemsize: Option<usize>) -> Result<DType> {
 /// overlap or are not in the order of their offsets, names with a colon, and sub-arrays of opaque bytes outside of records.
 ///
 /// ```
-/// use crossdock::element::{DType, Field, dialect::pep3118};
+/// use crossdock::bindings::dialect::pep3118;
+/// use crossdock::element::{DType, Field};
 ///
 /// assert_eq!(pep3118::print(&DType::C128)?, "Zd");
 /// let padded = DType::record([Field::new("kind", 0, DType::U8), Field::new("price", 8, DType::F64)], 16)?;
@@ -129,7 +161,8 @@ pub fn print(dtype: &DType) -> Result<String> {
 /// As [`print`](fn@print).
 ///
 /// ```
-/// use crossdock::element::{DType, dialect::pep3118};
+/// use crossdock::bindings::dialect::pep3118;
+/// use crossdock::element::DType;
 ///
 /// assert_eq!(pep3118::print_unaligned(&DType::F64)?, if cfg!(target_endian = "little") { "<d" } else { ">d" });
 /// assert_eq!(pep3118::print_unaligned(&DType::U8)?, "B");
@@ -143,7 +176,8 @@ pub fn print_unaligned(dtype: &DType) -> Result<String> {
 /// and allocates nothing.
 ///
 /// ```
-/// use crossdock::element::{DType, dialect::pep3118};
+/// use crossdock::bindings::dialect::pep3118;
+/// use crossdock::element::DType;
 ///
 /// assert_eq!(pep3118::print_static(&DType::F64), Some(c"d"));
 /// assert_eq!(pep3118::print_static(&DType::F64.swapped()), None);

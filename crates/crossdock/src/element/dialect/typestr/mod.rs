@@ -18,6 +18,28 @@ use crate::element::dialect::literal::{self, Literal};
 use crate::element::{DType, DTypeKind};
 use crate::error::Result;
 
+impl DType {
+    /// NumPy's spelling of this dtype: a typestr for a scalar, otherwise a Python literal of which `numpy.dtype` makes the equal dtype.
+    /// Its inverse is [`FromStr`](std::str::FromStr), which reads all of NumPy's spellings.
+    ///
+    /// ```
+    /// use crossdock::element::DType;
+    ///
+    /// assert_eq!(DType::F64.to_typestr()?, "<f8");
+    /// let point = DType::packed_record([("x", DType::F32), ("y", DType::F32)])?;
+    /// assert_eq!(point.to_typestr()?, "[('x', '<f4'), ('y', '<f4')]");
+    /// assert_eq!("[('x', '<f4'), ('y', '<f4')]".parse::<DType>()?, point);
+    /// # Ok::<(), crossdock::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`is_unsupported`](crate::Error::is_unsupported), naming the part that NumPy has no spelling for, such as `bfloat16`.
+    pub fn to_typestr(&self) -> Result<String> {
+        print(self)
+    }
+}
+
 /// Reads a typestr (`<f8`) or the Python literal of a dtype.
 ///
 /// The order `=`, `|` or none at all means the machine's own. Records made from lists are packed, and their padding
@@ -29,7 +51,8 @@ use crate::error::Result;
 /// executed) and for types of NumPy that have no fixed width.
 ///
 /// ```
-/// use crossdock::element::{DType, dialect::typestr};
+/// use crossdock::bindings::dialect::typestr;
+/// use crossdock::element::DType;
 ///
 /// assert_eq!(typestr::parse("|u1")?, DType::U8);
 /// assert_eq!(typestr::parse("?")?, DType::BOOL);
@@ -53,7 +76,8 @@ pub fn parse(text: &str) -> Result<DType> {
 /// `is_unsupported`, naming the part which NumPy has no spelling for, as `bfloat16`.
 ///
 /// ```
-/// use crossdock::element::{ByteOrder, DType, Field, ScalarKind, dialect::typestr};
+/// use crossdock::bindings::dialect::typestr;
+/// use crossdock::element::{ByteOrder, DType, Field, ScalarKind};
 ///
 /// let price = DType::scalar(ScalarKind::Float64, ByteOrder::Big)?;
 /// assert_eq!(typestr::print(&price)?, ">f8");
@@ -356,7 +380,13 @@ mod tests {
 
     #[test]
     fn what_numpy_cannot_say_is_named() {
-        for dtype in [DType::BF16, DType::C32, DType::POINTER, DType::F8_E4M3FN, DType::F4_E2M1FN] {
+        for dtype in [
+            DType::BF16,
+            DType::native(ScalarKind::Complex32),
+            DType::native(ScalarKind::Pointer),
+            DType::native(ScalarKind::Float8E4M3Fn),
+            DType::native(ScalarKind::Float4E2M1Fn),
+        ] {
             let error = print(&dtype).unwrap_err();
             assert!(error.is_unsupported() && error.to_string().contains(&dtype.to_string()), "{error}");
         }

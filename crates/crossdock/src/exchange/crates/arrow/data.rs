@@ -515,7 +515,7 @@ mod tests {
         );
         assert!(refused(&long.unwrap(), "2147483648").is_overflow());
         assert!(
-            refused(&DArray::from_vec(vec![crate::element::Bool8::TRUE], &[1]).unwrap(), "bool")
+            refused(&DArray::from_vec(vec![crate::element::Bool8::from(true)], &[1]).unwrap(), "bool")
                 .is_unsupported()
         );
     }

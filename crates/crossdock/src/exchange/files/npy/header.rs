@@ -446,7 +446,11 @@ mod tests {
         for (dtype, part) in [
             (DType::BF16, "bfloat16"),
             (DType::record(union, 8).unwrap(), "\"b\""),
-            (DType::packed_record([("price", DType::F8_E5M2)]).unwrap(), "\"price\""),
+            (
+                DType::packed_record([("price", DType::native(crate::element::ScalarKind::Float8E5M2))])
+                    .unwrap(),
+                "\"price\"",
+            ),
         ] {
             let error = Header::new(dtype, &[1], Order::RowMajor).unwrap_err();
             assert!(error.is_unsupported() && error.to_string().contains(part), "{error}");

@@ -130,7 +130,7 @@ fn without_repeats(array: &DArray) -> Result<DArray> {
 mod tests {
     use super::*;
     use crate::array::Array;
-    use crate::memory::copied_bytes_here;
+    use crate::memory::copied::copied_bytes_here;
     use crate::view::Request;
 
     fn sample() -> DArray {

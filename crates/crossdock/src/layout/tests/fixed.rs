@@ -3,8 +3,8 @@
 
 use std::fmt::Debug;
 
-use crossdock::layout::{AxisList, FixedLayout, Layout, NewAxis, Order, Parts, SliceSpec};
-use crossdock::{Result, s};
+use crate::layout::{AxisList, FixedLayout, Layout, NewAxis, Order, Parts, SliceSpec};
+use crate::{Result, s};
 use crossdock_testkit::{cases, generate, seed};
 use fastrand::Rng;
 

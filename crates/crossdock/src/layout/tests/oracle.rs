@@ -1,7 +1,7 @@
 //! Every operation on layouts against the naive oracle, over random layouts of every class.
 
-use crossdock::Result;
-use crossdock::layout::{AxisSlice, Layout, Order};
+use crate::Result;
+use crate::layout::{AxisSlice, Layout, Order};
 use crossdock_testkit::invalid::{Fault, invalid, just_valid};
 use crossdock_testkit::{Coverage, Memory, Nested, Pick, Placed, Plain, cases, generate, seed};
 use fastrand::Rng;
