@@ -13,15 +13,18 @@ use crate::memory::{Birth, LeaseKind};
 
 /// Writes into a buffer, which it never resizes.
 ///
-/// While it is open it holds the Write lease or, where that cannot be had, because the memory is aliased, shared or pinned, a Share
-/// lease: then it stores racily. What is written is in the memory when the call returns.
+/// While it is open it holds the Write lease or, where that cannot be had, because the memory is
+/// aliased, shared or pinned, a Share lease: then it stores racily. What is written is in the
+/// memory when the call returns.
 ///
-/// Memory on a device is written under a Share lease, through a block of host memory of up to 1 MiB: what is written is there after
-/// [`Write::flush`] or [`FixedWriter::close`]. If the writer is dropped without them, a failure is reported by
+/// Memory on a device is written under a Share lease, through a block of host memory of up to 1
+/// MiB: what is written is there after [`Write::flush`] or [`FixedWriter::close`]. If the writer is
+/// dropped without them, a failure is reported by
 /// [`take_release_errors`](crate::device::take_release_errors) only.
 ///
-/// A write is all or nothing, [`Write::write`] too: where there is no room for all of it, it is an error of the kind
-/// [`WriteZero`](io::ErrorKind::WriteZero), and neither a byte nor the position has changed.
+/// A write is all or nothing, [`Write::write`] too: where there is no room for all of it, it is an
+/// error of the kind [`WriteZero`](io::ErrorKind::WriteZero), and neither a byte nor the position
+/// has changed.
 ///
 /// ```
 /// use std::io::Write;
@@ -55,7 +58,8 @@ enum Target {
 impl Target {
     fn of(buffer: &Buffer) -> Result<Self> {
         if !buffer.is_host() {
-            // The copies to the device take a lease of their own, for which Write would leave no room.
+            // The copies to the device take a lease of their own, for which Write would leave no
+            // room.
             return buffer.hold(LeaseKind::Share).map(Self::Elsewhere);
         }
         if buffer.birth() != Birth::Aliased {
@@ -70,7 +74,8 @@ impl Target {
 }
 
 impl Open<Target> {
-    /// Keeps bytes for the device, at a position that has room for them, until there is a block of them or they are flushed.
+    /// Keeps bytes for the device, at a position that has room for them, until there is a block of
+    /// them or they are flushed.
     fn stage(&mut self, at: usize, src: &[u8]) -> Result<()> {
         let Self { buffer, stage, .. } = self;
         let limit = buffer.nbytes().min(DEVICE_NBYTES);
@@ -96,8 +101,9 @@ impl FixedWriter {
     ///
     /// # Errors
     ///
-    /// `is_read_only`; `is_conflict` while another party holds Read or Write; `is_exhausted`; `is_device` where work that was to write the memory
-    /// failed. The buffer comes back with the error.
+    /// `is_read_only`; `is_conflict` while another party holds Read or Write; `is_exhausted`;
+    /// `is_device` where work that was to write the memory failed. The buffer comes back with the
+    /// error.
     pub fn new(buffer: Buffer) -> Result<Self, Rejected<Buffer>> {
         Stream::open("writer", buffer, Target::of).map(|stream| Self { stream })
     }
@@ -125,9 +131,10 @@ impl FixedWriter {
     ///
     /// # Errors
     ///
-    /// `is_bounds` where it does not lie within the buffer; `is_closed`; `is_fault` where the memory is a guarded file map whose file shrank;
-    /// `is_device` where the device failed, and `is_unsupported` where no driver copies to it: what was written before is kept for the
-    /// next flush, and where this was more than 1 MiB, part of it may be there.
+    /// `is_bounds` where it does not lie within the buffer; `is_closed`; `is_fault` where the
+    /// memory is a guarded file map whose file shrank; `is_device` where the device failed, and
+    /// `is_unsupported` where no driver copies to it: what was written before is kept for the next
+    /// flush, and where this was more than 1 MiB, part of it may be there.
     pub fn write_at(&mut self, offset: usize, src: &[u8]) -> Result<()> {
         let nbytes = self.nbytes();
         let open = self.stream.opened_mut()?;
@@ -145,12 +152,13 @@ impl FixedWriter {
         }
     }
 
-    /// Flushes, and gives the lease and the memory back. All that writes is an error from now on. Closing once more is nothing.
-    /// Dropping a writer closes it.
+    /// Flushes, and gives the lease and the memory back. All that writes is an error from now on.
+    /// Closing once more is nothing. Dropping a writer closes it.
     ///
     /// # Errors
     ///
-    /// On a device, as [`FixedWriter::write_at`]: then the writer is open still, and has what could not be written.
+    /// On a device, as [`FixedWriter::write_at`]: then the writer is open still, and has what could
+    /// not be written.
     pub fn close(&mut self) -> Result<()> {
         self.send()?;
         self.stream.close();

@@ -11,18 +11,22 @@ use crate::io::stage::{DEVICE_NBYTES, HOST_NBYTES, copy_from_device};
 use crate::io::stream::{self, Open, Stream};
 use crate::memory::{LeaseKind, count_copied, fault};
 
-/// Reads a buffer: as a stream ([`Read`], [`BufRead`], [`Seek`]), and by position as slices that copy nothing and keep the
-/// memory.
+/// Reads a buffer: as a stream ([`Read`], [`BufRead`], [`Seek`]), and by position as slices that
+/// copy nothing and keep the memory.
 ///
-/// While it is open it holds a Read lease, or where that cannot be had, because the memory is aliased or shared, a Pin
-/// lease. Under Read the bytes are constant, and [`BufRead::fill_buf`] gives the memory itself. Under Pin others may write meanwhile, so that there
-/// can be no `&[u8]` of it: `fill_buf` gives a copy of up to 64 KiB, [`Read::read`] copies racily, and slices are the memory
-/// itself all the same. Whatever `fill_buf` has shown is what `read` then gives, up to the next seek.
+/// While it is open it holds a Read lease, or where that cannot be had, because the memory is
+/// aliased or shared, a Pin lease. Under Read the bytes are constant, and [`BufRead::fill_buf`]
+/// gives the memory itself. Under Pin others may write meanwhile, so that there can be no `&[u8]`
+/// of it: `fill_buf` gives a copy of up to 64 KiB, [`Read::read`] copies racily, and slices are the
+/// memory itself all the same. Whatever `fill_buf` has shown is what `read` then gives, up to the
+/// next seek.
 ///
 /// Memory on a device is read through a block of host memory of up to 1 MiB, which its
-/// [`MemoryManager`](crate::device::MemoryManager) fills; reads wait for the work that is under way on it. Slices stay on the device.
+/// [`MemoryManager`](crate::device::MemoryManager) fills; reads wait for the work that is under way
+/// on it. Slices stay on the device.
 ///
-/// A read of a guarded file map whose file shrank is an error ([`is_fault`](crate::Error::is_fault)), not a row of zeros.
+/// A read of a guarded file map whose file shrank is an error
+/// ([`is_fault`](crate::Error::is_fault)), not a row of zeros.
 ///
 /// ```
 /// use std::io::{BufRead, Seek, SeekFrom};
@@ -109,7 +113,8 @@ impl Open<Source> {
         Ok(nbytes)
     }
 
-    /// The bytes of a range, or as many of them as can be shown at once. Counts those that are staged.
+    /// The bytes of a range, or as many of them as can be shown at once. Counts those that are
+    /// staged.
     fn show(&mut self, range: Range<usize>) -> Result<&[u8]> {
         let Self { buffer, access: source, stage } = self;
         let limit = match source {
@@ -137,8 +142,8 @@ impl BufferReader {
     ///
     /// # Errors
     ///
-    /// `is_conflict` while another party holds Write; `is_exhausted`; `is_device` where work that was to write the memory failed. The buffer comes
-    /// back with the error.
+    /// `is_conflict` while another party holds Write; `is_exhausted`; `is_device` where work that
+    /// was to write the memory failed. The buffer comes back with the error.
     pub fn new(buffer: Buffer) -> Result<Self, Rejected<Buffer>> {
         Stream::open("reader", buffer, Source::of).map(|stream| Self { stream })
     }
@@ -155,7 +160,8 @@ impl BufferReader {
         self.stream.position()
     }
 
-    /// The lease that is held: Read, where the bytes are constant, or Pin; `None` once the reader is closed.
+    /// The lease that is held: Read, where the bytes are constant, or Pin; `None` once the reader
+    /// is closed.
     pub fn lease(&self) -> Option<LeaseKind> {
         self.stream.get().map(|open| match &open.access {
             Source::Here(look) => look.kind(),
@@ -165,8 +171,8 @@ impl BufferReader {
 
     // ===== the next bytes
 
-    /// The next bytes, at most `nbytes` of them, as a slice that keeps the memory; the position moves behind them. Empty at
-    /// the end. O(1): copies nothing.
+    /// The next bytes, at most `nbytes` of them, as a slice that keeps the memory; the position
+    /// moves behind them. Empty at the end. O(1): copies nothing.
     ///
     /// The slice is a handle, and holds no lease.
     ///
@@ -190,12 +196,13 @@ impl BufferReader {
 
     // ===== bytes by position
 
-    /// At most `nbytes` bytes from byte `offset` on, as a slice that keeps the memory; fewer where the stream ends. O(1): copies nothing,
-    /// and the position stays.
+    /// At most `nbytes` bytes from byte `offset` on, as a slice that keeps the memory; fewer where
+    /// the stream ends. O(1): copies nothing, and the position stays.
     ///
     /// # Errors
     ///
-    /// `is_bounds` where `offset` lies behind the end; `is_closed`; `is_exhausted` as [`Buffer::try_clone`].
+    /// `is_bounds` where `offset` lies behind the end; `is_closed`; `is_exhausted` as
+    /// [`Buffer::try_clone`].
     pub fn read_at(&self, offset: usize, nbytes: usize) -> Result<Buffer> {
         let open = self.stream.opened()?;
         open.buffer.slice(clamped(offset, nbytes, self.nbytes())?)
@@ -203,7 +210,8 @@ impl BufferReader {
 
     /// As [`BufferReader::read_at`], but all of `nbytes` bytes or none.
     ///
-    /// A reader of them has a position and a lease of its own, ends where they end, and stays open when this one is closed:
+    /// A reader of them has a position and a lease of its own, ends where they end, and stays open
+    /// when this one is closed:
     ///
     /// ```
     /// use std::io::Read;
@@ -226,13 +234,14 @@ impl BufferReader {
         open.buffer.slice(exact(offset, nbytes, self.nbytes())?)
     }
 
-    /// Copies bytes from byte `offset` on into memory of the caller's, and returns how many: fewer than asked for where the stream ends. The
-    /// position stays. Copies, and counts, that many bytes.
+    /// Copies bytes from byte `offset` on into memory of the caller's, and returns how many: fewer
+    /// than asked for where the stream ends. The position stays. Copies, and counts, that many
+    /// bytes.
     ///
     /// # Errors
     ///
-    /// `is_bounds` where `offset` lies behind the end; `is_closed`; `is_fault`; on a device `is_device`, and `is_unsupported` where
-    /// no driver copies from there.
+    /// `is_bounds` where `offset` lies behind the end; `is_closed`; `is_fault`; on a device
+    /// `is_device`, and `is_unsupported` where no driver copies from there.
     pub fn copy_at(&self, offset: usize, dst: &mut [u8]) -> Result<usize> {
         let open = self.stream.opened()?;
         let range = clamped(offset, dst.len(), self.nbytes())?;
@@ -241,8 +250,8 @@ impl BufferReader {
         Ok(range.len())
     }
 
-    /// Says that bytes will soon be read, so that the system may fetch them: a file map's from the disk. A hint: what the
-    /// system answers does not matter.
+    /// Says that bytes will soon be read, so that the system may fetch them: a file map's from the
+    /// disk. A hint: what the system answers does not matter.
     ///
     /// # Errors
     ///
@@ -255,7 +264,8 @@ impl BufferReader {
             // The system counts in pages, and refuses an address within one.
             let within = address % fault::page_size();
             let page = open.buffer.as_ptr().wrapping_add(range.start).wrapping_sub(within);
-            // SAFETY: advice to fetch pages, those of memory that the buffer keeps alive: it changes nothing that a program sees.
+            // SAFETY: advice to fetch pages, those of memory that the buffer keeps alive: it
+            // changes nothing that a program sees.
             unsafe { libc::madvise(page.cast_mut().cast(), range.len() + within, libc::MADV_WILLNEED) };
         }
         Ok(())
@@ -263,8 +273,8 @@ impl BufferReader {
 
     // ===== the end
 
-    /// Gives the lease and the memory back. Slices and readers of a part stay as they are; all that reads is an error from now on. Closing
-    /// once more is nothing. Dropping a reader closes it.
+    /// Gives the lease and the memory back. Slices and readers of a part stay as they are; all that
+    /// reads is an error from now on. Closing once more is nothing. Dropping a reader closes it.
     pub fn close(&mut self) {
         self.stream.close();
     }
@@ -313,9 +323,8 @@ impl Read for BufferReader {
 }
 
 impl BufRead for BufferReader {
-    /// All the bytes that remain, in place, under a Read lease on the host; else a copy of up to 64 KiB of them, or of
-    /// 1 MiB from a device, which is counted. Empty at the end
-    /// only.
+    /// All the bytes that remain, in place, under a Read lease on the host; else a copy of up to 64
+    /// KiB of them, or of 1 MiB from a device, which is counted. Empty at the end only.
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
         let range = self.position()..self.nbytes();
         Ok(self.stream.opened_mut()?.show(range)?)

@@ -1,4 +1,5 @@
-//! A block of host memory through which bytes pass that the processor cannot be shown where they are, or cannot reach there.
+//! A block of host memory through which bytes pass that the processor cannot be shown where they
+//! are, or cannot reach there.
 
 use crate::buffer::Buffer;
 use crate::error::Result;
@@ -9,7 +10,8 @@ pub(super) const HOST_NBYTES: usize = 64 << 10;
 /// The size of a block, in bytes, for memory of a device: a copy from or to it takes long to begin.
 pub(super) const DEVICE_NBYTES: usize = 1 << 20;
 
-/// Some bytes of a stream: as they were at one moment, or as they are to be. The block is had when it is first needed.
+/// Some bytes of a stream: as they were at one moment, or as they are to be. The block is had when
+/// it is first needed.
 ///
 /// The caller that fills or empties the block counts what is copied.
 #[derive(Debug, Default)]
@@ -38,8 +40,8 @@ impl Stage {
         }
     }
 
-    /// Lets `fill` put `nbytes` bytes, which stand at a position of the stream, into a buffer of as many. What was here is gone,
-    /// also after an error.
+    /// Lets `fill` put `nbytes` bytes, which stand at a position of the stream, into a buffer of as
+    /// many. What was here is gone, also after an error.
     pub(super) fn fill(
         &mut self,
         position: usize,
@@ -53,8 +55,9 @@ impl Stage {
         Ok(())
     }
 
-    /// Keeps bytes that are to stand at a position of the stream until they are flushed. `false`: there are others, on which they do not
-    /// follow or beside which there is no room in a block of `limit` bytes.
+    /// Keeps bytes that are to stand at a position of the stream until they are flushed. `false`:
+    /// there are others, on which they do not follow or beside which there is no room in a block of
+    /// `limit` bytes.
     pub(super) fn keep(&mut self, position: usize, src: &[u8], limit: usize) -> Result<bool> {
         let kept = self.nbytes;
         let follows = kept == 0 || self.start + kept == position;

@@ -1,4 +1,5 @@
-//! What readers and writers of a buffer share: the lease that they hold while they are open, and a position.
+//! What readers and writers of a buffer share: the lease that they hold while they are open, and a
+//! position.
 
 use std::io::SeekFrom;
 
@@ -7,7 +8,8 @@ use crate::error::{Error, Kind, Rejected, Result};
 use crate::io::position;
 use crate::io::stage::Stage;
 
-/// A buffer with a position, open under a lease until it is closed. Size and position stay after that.
+/// A buffer with a position, open under a lease until it is closed. Size and position stay after
+/// that.
 #[derive(Debug)]
 pub(super) struct Stream<Access> {
     open: Option<Open<Access>>,

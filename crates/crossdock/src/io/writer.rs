@@ -8,9 +8,10 @@ use crate::io::position::{self, outside};
 
 /// Writes into new memory that grows: a [`MutableBuffer`] with a position.
 ///
-/// What is written over bytes that there are replaces them, and what goes past the end extends them; a hole is never left. Growing is geometric, and
-/// takes large blocks along without a copy. [`BufferWriter::finish`] consumes the writer, so that nothing can be written, or finished,
-/// after it.
+/// What is written over bytes that there are replaces them, and what goes past the end extends
+/// them; a hole is never left. Growing is geometric, and takes large blocks along without a copy.
+/// [`BufferWriter::finish`] consumes the writer, so that nothing can be written, or finished, after
+/// it.
 ///
 /// ```
 /// use std::io::{Seek, Write};
@@ -50,7 +51,8 @@ pub struct BufferWriter {
 }
 
 impl BufferWriter {
-    /// A writer that appends to what there is: its position is the end. The memory stays of its pool.
+    /// A writer that appends to what there is: its position is the end. The memory stays of its
+    /// pool.
     pub fn new(bytes: MutableBuffer) -> Self {
         let position = bytes.nbytes();
         Self { bytes, position }
@@ -66,7 +68,8 @@ impl BufferWriter {
         self.position
     }
 
-    /// Writes at byte `offset`, which is no more than there are; the position stays. All of it or nothing.
+    /// Writes at byte `offset`, which is no more than there are; the position stays. All of it or
+    /// nothing.
     ///
     /// # Errors
     ///
@@ -89,8 +92,9 @@ impl BufferWriter {
         self.position = 0;
     }
 
-    /// The buffer: all that was written, with zeros behind it up to a multiple of [`ALIGNMENT`](crate::pool::ALIGNMENT). O(1): copies nothing. Capacity
-    /// beyond that stays; [`BufferWriter::into_inner`] leads to [`MutableBuffer::shrink_to_fit`].
+    /// The buffer: all that was written, with zeros behind it up to a multiple of
+    /// [`ALIGNMENT`](crate::pool::ALIGNMENT). O(1): copies nothing. Capacity beyond that stays;
+    /// [`BufferWriter::into_inner`] leads to [`MutableBuffer::shrink_to_fit`].
     pub fn finish(self) -> Buffer {
         self.bytes.freeze()
     }

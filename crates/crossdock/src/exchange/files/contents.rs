@@ -10,8 +10,8 @@ use crate::exchange::files::format::Format;
 /// The most bytes that one array may take when it is decoded, unless another limit is set: 16 GiB.
 pub(super) const LIMIT: u64 = 16 << 30;
 
-/// What is in a file: arrays, each under a name where the format has names, and the texts that stand beside them. Has the file
-/// mapped, but has decompressed nothing yet: [`Entry::open`] does.
+/// What is in a file: arrays, each under a name where the format has names, and the texts that
+/// stand beside them. Has the file mapped, but has decompressed nothing yet: [`Entry::open`] does.
 ///
 /// ```
 /// # #[cfg(feature = "npz")] {
@@ -244,11 +244,13 @@ impl Entry {
 
     /// How many bytes all elements take in memory.
     pub fn nbytes(&self) -> usize {
-        // A layout of this shape was checked, so that nothing overflows; where an axis is empty, whatever the others are.
+        // A layout of this shape was checked, so that nothing overflows; where an axis is empty,
+        // whatever the others are.
         self.shape.iter().fold(self.dtype.itemsize(), |nbytes, &len| nbytes.saturating_mul(len))
     }
 
-    /// Why the elements cannot be had in place: they are deflated, packed, or an image. `None` where they can.
+    /// Why the elements cannot be had in place: they are deflated, packed, or an image. `None`
+    /// where they can.
     pub fn copied_because(&self) -> Option<&'static str> {
         match &self.source {
             Source::Mapped(..) => None,
@@ -256,16 +258,18 @@ impl Entry {
         }
     }
 
-    /// The array. In place, O(1), where [`Entry::copied_because`] says nothing: the file lies under it, with leases of this
-    /// array's own, and the memory is aliased, since anyone may write the file. Otherwise decoded, once, into new memory of the default pool,
-    /// whose bytes are counted as copied; each call decodes anew.
+    /// The array. In place, O(1), where [`Entry::copied_because`] says nothing: the file lies under
+    /// it, with leases of this array's own, and the memory is aliased, since anyone may write the
+    /// file. Otherwise decoded, once, into new memory of the default pool, whose bytes are counted
+    /// as copied; each call decodes anew.
     ///
     /// What is in place is not read here, so it is not compared with a checksum either:
     /// [`Entry::verify`] does.
     ///
     /// # Errors
     ///
-    /// `is_malformed` for what cannot be decoded, `is_unsupported` for more bytes than the limit, `is_out_of_memory`.
+    /// `is_malformed` for what cannot be decoded, `is_unsupported` for more bytes than the limit,
+    /// `is_out_of_memory`.
     pub fn open(&self) -> Result<DArray> {
         match &self.source {
             Source::Mapped(array, _) => Ok(array.clone()),

@@ -8,11 +8,13 @@ use crate::exchange::files::new_file::put;
 use crate::layout::{AxisSlice, Layout, Order};
 use crate::memory::{LeaseKind, count_copied};
 
-/// How many bytes are gathered before they are written: enough to make calls cheap, few enough to stay in the cache.
+/// How many bytes are gathered before they are written: enough to make calls cheap, few enough to
+/// stay in the cache.
 const CHUNK: usize = 256 << 10;
 
-/// Writes the elements in this order. Copies, and counts, [`DArray::nbytes`]; never more than 256 KiB (or one element) of them
-/// at a time. Errors: `is_io`, `is_conflict` while another party holds Write, `is_place` on a device.
+/// Writes the elements in this order. Copies, and counts, [`DArray::nbytes`]; never more than 256
+/// KiB (or one element) of them at a time. Errors: `is_io`, `is_conflict` while another party holds
+/// Write, `is_place` on a device.
 pub(super) fn write(writer: &mut impl Write, array: &DArray, order: Order) -> Result<()> {
     // Held until the end, so that no other party takes Write between two chunks.
     let _pin = array.lease(LeaseKind::Pin)?;
@@ -26,8 +28,8 @@ pub(super) fn write(writer: &mut impl Write, array: &DArray, order: Order) -> Re
     gathered(writer, array, order)
 }
 
-/// The same where the elements lie apart, or where others may write them meanwhile. Halves the slowest axis until a piece
-/// fits the chunk.
+/// The same where the elements lie apart, or where others may write them meanwhile. Halves the
+/// slowest axis until a piece fits the chunk.
 fn gathered(writer: &mut impl Write, array: &DArray, order: Order) -> Result<()> {
     let is_long = |&len: &usize| len > 1;
     let slowest = match order {
@@ -47,7 +49,8 @@ fn gathered(writer: &mut impl Write, array: &DArray, order: Order) -> Result<()>
     Ok(())
 }
 
-/// The axes of a sub-array behind those of the array, in place: for formats whose elements have no axes.
+/// The axes of a sub-array behind those of the array, in place: for formats whose elements have no
+/// axes.
 pub(super) fn with_plain_elements(array: &DArray) -> Result<DArray> {
     let Some(subarray) = array.dtype().as_subarray() else { return Ok(array.clone()) };
     let base = subarray.base().clone();

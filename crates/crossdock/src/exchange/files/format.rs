@@ -5,7 +5,8 @@ use std::path::Path;
 
 use crate::error::{Error, Kind, Result};
 
-/// A format of files. A file is opened by its first bytes; [`Format::named`] tells the format by the ending of a name.
+/// A format of files. A file is opened by its first bytes; [`Format::named`] tells the format by
+/// the ending of a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Format {

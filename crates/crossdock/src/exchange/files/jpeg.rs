@@ -43,7 +43,8 @@ pub(super) fn read(buffer: Buffer, limit: u64) -> Result<Contents> {
     pixels::read(buffer, CODEC, limit)
 }
 
-/// The decoder makes grey of what is missing. So the marker at the end is looked for; behind it there may be anything.
+/// The decoder makes grey of what is missing. So the marker at the end is looked for; behind it
+/// there may be anything.
 fn has_end(bytes: &Pinned) -> Result<()> {
     let (mut offset, mut chunk, mut last) = (0, vec![0; 64 << 10], None);
     loop {
@@ -66,19 +67,23 @@ fn has_end(bytes: &Pinned) -> Result<()> {
 ///
 /// # Errors
 ///
-/// `is_malformed` for what is truncated or damaged; `is_unsupported` for more than 16 GiB of pixels ([`OpenOptions::limit`](crate::exchange::files::OpenOptions::limit) sets another limit);
+/// `is_malformed` for what is truncated or damaged; `is_unsupported` for more than 16 GiB of pixels
+/// ([`OpenOptions::limit`](crate::exchange::files::OpenOptions::limit) sets another limit);
 /// `is_out_of_memory`.
 pub fn from_buffer(buffer: Buffer) -> Result<DArray> {
     read(buffer, LIMIT)?.single()?.open()
 }
 
-/// Writes an array of height × width, or height × width × 1 or 3 channels (grey, RGB), of `uint8`, with a quality of 90
-/// ([`SaveOptions::quality`](crate::exchange::files::SaveOptions::quality) sets another one). Where it is not row-major without gaps, or others may write it, it is gathered first: copies, and counts, [`DArray::nbytes`] then.
+/// Writes an array of height × width, or height × width × 1 or 3 channels (grey, RGB), of `uint8`,
+/// with a quality of 90 ([`SaveOptions::quality`](crate::exchange::files::SaveOptions::quality)
+/// sets another one). Where it is not row-major without gaps, or others may write it, it is
+/// gathered first: copies, and counts, [`DArray::nbytes`] then.
 ///
 /// # Errors
 ///
-/// `is_shape` and `is_unsupported` for an array that is no such image, or one of more than 65,535 pixels along an axis; `is_io` where the writer
-/// refuses; `is_conflict` while another party holds Write; `is_place` on a device.
+/// `is_shape` and `is_unsupported` for an array that is no such image, or one of more than 65,535
+/// pixels along an axis; `is_io` where the writer refuses; `is_conflict` while another party holds
+/// Write; `is_place` on a device.
 pub fn write(writer: impl Write, array: &DArray) -> Result<()> {
     encode(writer, array, None)
 }

@@ -72,8 +72,9 @@
 )]
 //! | [`raw`]: elements and nothing else | | mapped, by a description | in either order |
 //!
-//! Formats are told apart by the first bytes of a file, never by its name. What is mapped is aliased memory, since another process can write
-//! the file; [`Entry::copied_because`] says which arrays have to be decoded, and what was decoded is counted by
+//! Formats are told apart by the first bytes of a file, never by its name. What is mapped is
+//! aliased memory, since another process can write the file; [`Entry::copied_because`] says which
+//! arrays have to be decoded, and what was decoded is counted by
 //! [`copied_bytes`](crate::memory::copied_bytes).
 
 mod contents;

@@ -10,12 +10,13 @@ use crate::exchange::files::format::Format;
 use crate::exchange::files::options::{Expected, OpenOptions};
 use crate::exchange::files::{magic, npy, raw, shown, source};
 
-/// Opens the one array of a file, read-only, whatever its format: in place where it lies there as it is, which copies nothing, and decoded
-/// otherwise.
+/// Opens the one array of a file, read-only, whatever its format: in place where it lies there as
+/// it is, which copies nothing, and decoded otherwise.
 ///
-/// The memory of a map is aliased, since another process can write the file: elements are read one by one ([`DArray::get`]) or under a
-/// Pin lease; with `unsafe` [`assume_constant`](crate::buffer::Buffer::assume_constant), as slices.
-/// [`OpenOptions::mapped`] reads the file into memory of its own instead.
+/// The memory of a map is aliased, since another process can write the file: elements are read one
+/// by one ([`DArray::get`]) or under a Pin lease; with `unsafe`
+/// [`assume_constant`](crate::buffer::Buffer::assume_constant), as slices. [`OpenOptions::mapped`]
+/// reads the file into memory of its own instead.
 ///
 /// ```
 /// use crossdock::{Array, exchange::files, memory::copied_bytes};
@@ -31,13 +32,15 @@ use crate::exchange::files::{magic, npy, raw, shown, source};
 ///
 /// # Errors
 ///
-/// `is_unsupported` for a file of several arrays, which it names ([`open_all`] gives them), for a format that is none of those above,
-/// which it names where it can, and for one whose feature is off; otherwise as [`OpenOptions::open_all`].
+/// `is_unsupported` for a file of several arrays, which it names ([`open_all`] gives them), for a
+/// format that is none of those above, which it names where it can, and for one whose feature is
+/// off; otherwise as [`OpenOptions::open_all`].
 pub fn open(path: impl AsRef<Path>) -> Result<DArray> {
     OpenOptions::new().open(path)
 }
 
-/// Opens a file, read-only, whatever its format, and finds out what is in it: arrays, each under a name where the format has names.
+/// Opens a file, read-only, whatever its format, and finds out what is in it: arrays, each under a
+/// name where the format has names.
 ///
 /// # Errors
 ///
@@ -51,8 +54,9 @@ impl OpenOptions {
     ///
     /// # Errors
     ///
-    /// As [`OpenOptions::open_all`] and [`Entry::open`](crate::exchange::files::Entry::open); `is_bounds` for a name that is not in the
-    /// file; `is_unsupported`, naming the arrays, where there are several and no name is given.
+    /// As [`OpenOptions::open_all`] and [`Entry::open`](crate::exchange::files::Entry::open);
+    /// `is_bounds` for a name that is not in the file; `is_unsupported`, naming the arrays, where
+    /// there are several and no name is given.
     pub fn open(&self, path: impl AsRef<Path>) -> Result<DArray> {
         let path = path.as_ref();
         let contents = self.open_all(path)?;
@@ -63,13 +67,15 @@ impl OpenOptions {
         entry.and_then(|entry| entry.open()).map_err(|error| error.within(shown(path)))
     }
 
-    /// Opens a file and finds out what is in it: see [`open_all`](crate::exchange::files::open_all).
+    /// Opens a file and finds out what is in it: see
+    /// [`open_all`](crate::exchange::files::open_all).
     ///
     /// # Errors
     ///
-    /// Each names the path. `is_io` where the system does not open, map or read the file; `is_unsupported` for a format that is
-    /// not known here, for another one than was expected, for one that cannot be written in place where that is asked for, and for a directory, a
-    /// pipe or a device; otherwise as the function `from_buffer` of the format.
+    /// Each names the path. `is_io` where the system does not open, map or read the file;
+    /// `is_unsupported` for a format that is not known here, for another one than was expected, for
+    /// one that cannot be written in place where that is asked for, and for a directory, a pipe or
+    /// a device; otherwise as the function `from_buffer` of the format.
     pub fn open_all(&self, path: impl AsRef<Path>) -> Result<Contents> {
         let path = path.as_ref();
         let opened = self
@@ -80,8 +86,9 @@ impl OpenOptions {
         opened.map_err(|error| error.within(shown(path)))
     }
 
-    /// What is in the bytes of a file, wherever they came from. In place where [`OpenOptions::open_all`] is. Whether they are mapped,
-    /// guarded and writable was decided when the buffer was made.
+    /// What is in the bytes of a file, wherever they came from. In place where
+    /// [`OpenOptions::open_all`] is. Whether they are mapped, guarded and writable was decided when
+    /// the buffer was made.
     ///
     /// ```
     /// use crossdock::{Array, buffer::Buffer, exchange::files::{Format, OpenOptions, npy}};
@@ -147,7 +154,8 @@ fn told(start: &[u8]) -> Result<Format> {
     })
 }
 
-/// The expected format. What begins as no format does is left to its reader, which says best what is wrong.
+/// The expected format. What begins as no format does is left to its reader, which says best what
+/// is wrong.
 fn expected(format: Format, start: &[u8]) -> Result<Format> {
     match magic::format(start) {
         Some(other) if other != format => {

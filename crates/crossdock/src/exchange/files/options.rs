@@ -59,18 +59,21 @@ impl Default for OpenOptions {
 }
 
 impl OpenOptions {
-    /// Any format that the first bytes tell, mapped, read-only, unguarded and unverified, with at most 16 GiB for what is decoded.
+    /// Any format that the first bytes tell, mapped, read-only, unguarded and unverified, with at
+    /// most 16 GiB for what is decoded.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Expects this format: a file of another one is refused. [`OpenOptions::raw`] is for files that have none.
+    /// Expects this format: a file of another one is refused. [`OpenOptions::raw`] is for files
+    /// that have none.
     pub fn format(mut self, format: Format) -> Self {
         self.expected = Expected::Format(format);
         self
     }
 
-    /// Takes the file for elements and nothing else, as the description says. It replaces [`OpenOptions::format`].
+    /// Takes the file for elements and nothing else, as the description says. It replaces
+    /// [`OpenOptions::format`].
     ///
     /// ```
     /// use crossdock::{Array, exchange::files::{OpenOptions, SaveOptions}, layout::Order};
@@ -93,15 +96,16 @@ impl OpenOptions {
         self
     }
 
-    /// Maps the file, as it is by default; or, with `false`, reads all of it into new memory of the default pool, which is counted as
-    /// copied. That memory is the process's own, so its arrays lend slices and are writable, and nothing that is written to them reaches the
-    /// file.
+    /// Maps the file, as it is by default; or, with `false`, reads all of it into new memory of the
+    /// default pool, which is counted as copied. That memory is the process's own, so its arrays
+    /// lend slices and are writable, and nothing that is written to them reaches the file.
     pub fn mapped(mut self, mapped: bool) -> Self {
         self.mapped = mapped;
         self
     }
 
-    /// Lets the arrays of a mapped file be written, and with them the file. Formats that compress or keep checksums refuse it.
+    /// Lets the arrays of a mapped file be written, and with them the file. Formats that compress
+    /// or keep checksums refuse it.
     pub fn writable(mut self, writable: bool) -> Self {
         self.writable = writable;
         self
@@ -122,14 +126,15 @@ impl OpenOptions {
         self
     }
 
-    /// The most bytes that one array may take when it is decoded: a small file can claim a very large one. What is opened in
-    /// place is as large as it is in the file, and knows no limit.
+    /// The most bytes that one array may take when it is decoded: a small file can claim a very
+    /// large one. What is opened in place is as large as it is in the file, and knows no limit.
     pub fn limit(mut self, nbytes: u64) -> Self {
         self.limit = nbytes;
         self
     }
 
-    /// The bytes of a file: one mapping, so that the offset of an array's descriptor is the one in the file; or a copy.
+    /// The bytes of a file: one mapping, so that the offset of an array's descriptor is the one in
+    /// the file; or a copy.
     pub(super) fn load(&self, mut file: File) -> Result<Buffer> {
         if self.mapped {
             return Buffer::map(file, MapOptions::new().writable(self.writable).guarded(self.guarded));

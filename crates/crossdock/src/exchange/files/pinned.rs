@@ -1,12 +1,13 @@
-//! Bytes in memory as a stream for decoders: read under a Pin lease, since others may be writing them, and uncounted,
-//! since what comes out of a decoder is what counts.
+//! Bytes in memory as a stream for decoders: read under a Pin lease, since others may be writing
+//! them, and uncounted, since what comes out of a decoder is what counts.
 
 use std::io::{self, Read, Seek, SeekFrom};
 
 use crate::buffer::{Buffer, PinGuard};
 use crate::error::{Error, Kind, Result};
 
-/// The bytes of a buffer, with a position. Each read loads what lies there at that moment, and fails where a guarded file shrank.
+/// The bytes of a buffer, with a position. Each read loads what lies there at that moment, and
+/// fails where a guarded file shrank.
 #[derive(Debug)]
 pub(super) struct Pinned {
     buffer: Buffer,
@@ -20,7 +21,8 @@ impl Pinned {
         Ok(Self { buffer: buffer.try_clone()?, bytes: buffer.pin()?, position: 0 })
     }
 
-    /// As many bytes as there are from an offset on, up to the length of `dst`, and how many those are.
+    /// As many bytes as there are from an offset on, up to the length of `dst`, and how many those
+    /// are.
     pub(super) fn load(&self, offset: u64, dst: &mut [u8]) -> Result<usize> {
         let nbytes = self.bytes.nbytes();
         let start = usize::try_from(offset).unwrap_or(nbytes).min(nbytes);
@@ -56,7 +58,8 @@ impl Seek for Pinned {
     }
 }
 
-/// An error of this library that went through a decoder as one of the standard library's; or what the decoder itself says, as `damaged` puts it.
+/// An error of this library that went through a decoder as one of the standard library's; or what
+/// the decoder itself says, as `damaged` puts it.
 pub(super) fn decode_error(error: io::Error, damaged: impl FnOnce(String) -> String) -> Error {
     match error.downcast::<Error>() {
         Ok(error) => error,

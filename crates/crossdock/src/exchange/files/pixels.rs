@@ -38,7 +38,8 @@ struct Picture {
     limit: u64,
 }
 
-/// Reads the size of an image; its pixels are decoded when the entry is opened, into at most `limit` bytes.
+/// Reads the size of an image; its pixels are decoded when the entry is opened, into at most
+/// `limit` bytes.
 pub(super) fn read(bytes: Buffer, codec: Codec, limit: u64) -> Result<Contents> {
     let picture = Picture { bytes, codec, limit };
     let (dtype, shape) = samples(&*picture.decoder()?)?;
@@ -117,8 +118,9 @@ pub(super) struct Samples {
 }
 
 impl Samples {
-    /// The samples of an array of height × width, or × channels. Gathered, once, where they do not lie so already, in the machine's byte
-    /// order and constant: copies, and counts, [`DArray::nbytes`] then. `colors` says which there are: channels, bytes of a sample.
+    /// The samples of an array of height × width, or × channels. Gathered, once, where they do not
+    /// lie so already, in the machine's byte order and constant: copies, and counts,
+    /// [`DArray::nbytes`] then. `colors` says which there are: channels, bytes of a sample.
     pub(super) fn of(array: &DArray, colors: &[(usize, ScalarKind, ExtendedColorType)]) -> Result<Self> {
         let (height, width, channels) = match *array.shape() {
             [height, width] => (height, width, 1),

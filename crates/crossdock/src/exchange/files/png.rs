@@ -1,7 +1,8 @@
 //! PNG images (feature `png`): arrays of height × width × channels, of 8-bit or 16-bit samples.
 //!
-//! The pixels are compressed, hence decoded: once, into memory of the default pool. One, two and four bits become eight, a
-//! palette becomes its colours, and 16-bit samples come in the machine's byte order. Of an animation, the first picture is read.
+//! The pixels are compressed, hence decoded: once, into memory of the default pool. One, two and
+//! four bits become eight, a palette becomes its colours, and 16-bit samples come in the machine's
+//! byte order. Of an animation, the first picture is read.
 //!
 //! Only pixels are read and written: texts, colour profiles and resolutions are left out. An array
 //! of height × width comes back as height × width × 1.
@@ -23,7 +24,8 @@ use crate::exchange::files::pixels::{self, Codec, Samples};
 const CODEC: Codec = Codec {
     format: Format::Png,
     what: "a PNG image",
-    // No deflated byte stands for more than 1032, and of pixels of one bit with a palette, each bit for four bytes.
+    // No deflated byte stands for more than 1032, and of pixels of one bit with a palette, each bit
+    // for four bytes.
     most_expanded: 1032 * 32,
     open: |stream| Ok(Box::new(PngDecoder::new(stream)?)),
     check: check_palette,
@@ -79,19 +81,21 @@ pub(super) fn read(buffer: Buffer, limit: u64) -> Result<Contents> {
 ///
 /// # Errors
 ///
-/// `is_malformed` for what is truncated or damaged; `is_unsupported` for more than 16 GiB of pixels ([`OpenOptions::limit`](crate::exchange::files::OpenOptions::limit) sets another limit);
+/// `is_malformed` for what is truncated or damaged; `is_unsupported` for more than 16 GiB of pixels
+/// ([`OpenOptions::limit`](crate::exchange::files::OpenOptions::limit) sets another limit);
 /// `is_out_of_memory`.
 pub fn from_buffer(buffer: Buffer) -> Result<DArray> {
     read(buffer, LIMIT)?.single()?.open()
 }
 
-/// Writes an array of height × width, or height × width × 1 to 4 channels (grey, grey and alpha, RGB, RGBA), of `uint8` or `uint16`.
-/// Where it is not row-major without gaps, or others may write it, it is gathered first: copies, and counts, [`DArray::nbytes`] then.
+/// Writes an array of height × width, or height × width × 1 to 4 channels (grey, grey and alpha,
+/// RGB, RGBA), of `uint8` or `uint16`. Where it is not row-major without gaps, or others may write
+/// it, it is gathered first: copies, and counts, [`DArray::nbytes`] then.
 ///
 /// # Errors
 ///
-/// `is_shape` and `is_unsupported` for an array that is no such image; `is_io` where the writer refuses; `is_conflict` while another party
-/// holds Write; `is_place` on a device.
+/// `is_shape` and `is_unsupported` for an array that is no such image; `is_io` where the writer
+/// refuses; `is_conflict` while another party holds Write; `is_place` on a device.
 pub fn write(mut writer: impl Write, array: &DArray) -> Result<()> {
     Samples::of(array, &COLORS)?.encode(PngEncoder::new(&mut writer))?;
     pixels::flush(writer)

@@ -1,4 +1,5 @@
-//! Files of elements and nothing else: what they are is said by a [`Description`], and mapped in place.
+//! Files of elements and nothing else: what they are is said by a [`Description`], and mapped in
+//! place.
 //!
 //! ```text
 //!   dtype=uint16; shape=480,640; order=F; offset=512
@@ -88,8 +89,9 @@ impl Description {
 ///
 /// # Errors
 ///
-/// `is_bounds` where the elements leave the bytes at either end; `is_shape` where there are not as many strides as axes; `is_overflow` for
-/// more bytes than can be addressed; `is_unsupported` for too many dimensions.
+/// `is_bounds` where the elements leave the bytes at either end; `is_shape` where there are not as
+/// many strides as axes; `is_overflow` for more bytes than can be addressed; `is_unsupported` for
+/// too many dimensions.
 pub fn from_buffer(buffer: Buffer, description: &Description) -> Result<DArray> {
     let within = |error: Error| error.within(format_args!("as {description}"));
     let layout = description.layout().map_err(within)?;
@@ -99,12 +101,14 @@ pub fn from_buffer(buffer: Buffer, description: &Description) -> Result<DArray> 
 }
 
 /// Writes the elements of an array and nothing else, without gaps in row-major order
-/// ([`SaveOptions::order`](crate::exchange::files::SaveOptions::order) writes the other one). Copies, and counts, [`DArray::nbytes`]; never
-/// more than 256 KiB (or one element) of them at a time. [`Description::new`] of its dtype and shape opens them again.
+/// ([`SaveOptions::order`](crate::exchange::files::SaveOptions::order) writes the other one).
+/// Copies, and counts, [`DArray::nbytes`]; never more than 256 KiB (or one element) of them at a
+/// time. [`Description::new`] of its dtype and shape opens them again.
 ///
 /// # Errors
 ///
-/// `is_io` where the writer refuses; `is_conflict` while another party holds Write; `is_place` on a device.
+/// `is_io` where the writer refuses; `is_conflict` while another party holds Write; `is_place` on a
+/// device.
 pub fn write(writer: impl Write, array: &DArray) -> Result<()> {
     encode(writer, array, Order::RowMajor)
 }

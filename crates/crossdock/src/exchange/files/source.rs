@@ -1,4 +1,5 @@
-//! Opening a file that is to be mapped, with an answer for everything that a name can turn out to be.
+//! Opening a file that is to be mapped, with an answer for everything that a name can turn out to
+//! be.
 
 use std::fs::File;
 use std::io::ErrorKind;

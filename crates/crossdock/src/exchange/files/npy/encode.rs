@@ -7,10 +7,12 @@ use crate::error::{Error, Kind, Result};
 use crate::exchange::files::npy::header::{Header, MAGIC, Version};
 use crate::layout::Order;
 
-/// The elements begin at a multiple of this many bytes, so that a mapped file has them aligned for every type.
+/// The elements begin at a multiple of this many bytes, so that a mapped file has them aligned for
+/// every type.
 const ALIGN: usize = 64;
 
-/// NumPy leaves room for this many digits of the slowest dimension, so that the file can grow in place.
+/// NumPy leaves room for this many digits of the slowest dimension, so that the file can grow in
+/// place.
 const GROWTH_DIGITS: usize = 21;
 
 pub(super) struct Encoded {

@@ -13,7 +13,8 @@ use crate::layout::{Layout, MAX_RANK, Order};
 pub(super) const MAGIC: &[u8] = b"\x93NUMPY";
 
 /// The greatest header that is read. Enough for a dtype of a million parts
-/// ([`MAX_PARTS`](crate::element::MAX_PARTS)); without a bound, a sparse file could claim gigabytes.
+/// ([`MAX_PARTS`](crate::element::MAX_PARTS)); without a bound, a sparse file could claim
+/// gigabytes.
 const MAX_NBYTES: usize = 16 << 20;
 
 /// The header of an `.npy` file: what the elements are, and where.
@@ -76,7 +77,8 @@ impl Preamble {
     /// The longest preamble.
     pub(super) const NBYTES: usize = 12;
 
-    /// Reads the first bytes of a file of `nbytes` bytes: [`Preamble::NBYTES`], or all of them where there are fewer.
+    /// Reads the first bytes of a file of `nbytes` bytes: [`Preamble::NBYTES`], or all of them
+    /// where there are fewer.
     pub(super) fn parse(start: &[u8], nbytes: usize) -> Result<Self> {
         if start.is_empty() {
             return Err(malformed(
@@ -136,11 +138,13 @@ impl Preamble {
 impl Header {
     // ===== constructors
 
-    /// The header of an array that lies without gaps in this order, in the lowest version that can say it.
+    /// The header of an array that lies without gaps in this order, in the lowest version that can
+    /// say it.
     ///
     /// # Errors
     ///
-    /// `is_overflow` for more bytes than can be addressed; `is_unsupported` for too many dimensions.
+    /// `is_overflow` for more bytes than can be addressed; `is_unsupported` for too many
+    /// dimensions.
     pub fn new(dtype: DType, shape: &[usize], order: Order) -> Result<Self> {
         let layout = Layout::contiguous(shape, dtype.itemsize(), order)?;
         let mut header = Self { version: Version::One, dtype, layout, order, data_offset: 0 };
@@ -149,12 +153,14 @@ impl Header {
         Ok(header)
     }
 
-    /// Reads the header at the beginning of `bytes`; what comes behind it is ignored. O(length of the header).
+    /// Reads the header at the beginning of `bytes`; what comes behind it is ignored. O(length of
+    /// the header).
     ///
     /// # Errors
     ///
-    /// `is_malformed` for what breaks the rules of the format, the end of `bytes` inside the header included;
-    /// `is_unsupported` for another version, objects, more than [`MAX_RANK`] dimensions, a header of more than 16 MiB.
+    /// `is_malformed` for what breaks the rules of the format, the end of `bytes` inside the header
+    /// included; `is_unsupported` for another version, objects, more than [`MAX_RANK`] dimensions,
+    /// a header of more than 16 MiB.
     pub fn parse(bytes: &[u8]) -> Result<Self> {
         let start = &bytes[..bytes.len().min(Preamble::NBYTES)];
         let preamble = Preamble::parse(start, bytes.len())?;
@@ -162,8 +168,8 @@ impl Header {
         Self::parse_literal(&preamble, &bytes[preamble.literal()])
     }
 
-    /// Reads the header of an array of `nbytes` bytes, it among them, of which `load` fills in those of a range. The ranges follow each
-    /// other.
+    /// Reads the header of an array of `nbytes` bytes, it among them, of which `load` fills in
+    /// those of a range. The ranges follow each other.
     pub(in crate::exchange::files) fn read(
         nbytes: usize,
         mut load: impl FnMut(usize, &mut [u8]) -> Result<()>,
@@ -253,19 +259,19 @@ impl Header {
         &self.layout
     }
 
-    /// The byte of the file at which element 0 lies. A multiple of 64 where NumPy or this library wrote it; any number
-    /// where another party did.
+    /// The byte of the file at which element 0 lies. A multiple of 64 where NumPy or this library
+    /// wrote it; any number where another party did.
     pub fn data_offset(&self) -> usize {
         self.data_offset
     }
 
-    /// The bytes of a file with this header: the header in the lowest version that can say it, a multiple of 64 bytes long, as
-    /// NumPy writes it.
+    /// The bytes of a file with this header: the header in the lowest version that can say it, a
+    /// multiple of 64 bytes long, as NumPy writes it.
     ///
     /// # Errors
     ///
-    /// `is_unsupported` for a dtype that NumPy cannot spell, or that a list of fields cannot say: overlapping fields, or
-    /// fields that are not in the order of their offsets.
+    /// `is_unsupported` for a dtype that NumPy cannot spell, or that a list of fields cannot say:
+    /// overlapping fields, or fields that are not in the order of their offsets.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
         self.encode().map(|encoded| encoded.bytes)
     }

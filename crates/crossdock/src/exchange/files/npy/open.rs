@@ -5,11 +5,11 @@ use crate::buffer::Buffer;
 use crate::error::Result;
 use crate::exchange::files::npy::header::Header;
 
-/// The array in the bytes of an `.npy` file, wherever they came from. In place: the array keeps the buffer alive, and copies
-/// nothing. O(length of the header).
+/// The array in the bytes of an `.npy` file, wherever they came from. In place: the array keeps the
+/// buffer alive, and copies nothing. O(length of the header).
 ///
-/// Bytes behind the last element are ignored. The elements may lie at any address; only typed references and slices ask
-/// for alignment.
+/// Bytes behind the last element are ignored. The elements may lie at any address; only typed
+/// references and slices ask for alignment.
 ///
 /// ```
 /// use crossdock::{Array, buffer::Buffer, exchange::files::npy};
@@ -23,9 +23,10 @@ use crate::exchange::files::npy::header::Header;
 ///
 /// # Errors
 ///
-/// `is_malformed` for another magic, a header that breaks the rules of the format, or fewer bytes than it promises;
-/// `is_unsupported` for other versions than 1.0, 2.0 and 3.0, objects (a pickle, which is never executed), types of NumPy
-/// without a fixed width, more than 64 dimensions; `is_conflict` while another party holds Write; `is_place` on a device.
+/// `is_malformed` for another magic, a header that breaks the rules of the format, or fewer bytes
+/// than it promises; `is_unsupported` for other versions than 1.0, 2.0 and 3.0, objects (a pickle,
+/// which is never executed), types of NumPy without a fixed width, more than 64 dimensions;
+/// `is_conflict` while another party holds Write; `is_place` on a device.
 pub fn from_buffer(buffer: Buffer) -> Result<DArray> {
     read(buffer).map(|(array, _)| array)
 }

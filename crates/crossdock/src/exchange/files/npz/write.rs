@@ -13,8 +13,8 @@ use crate::error::{Error, Kind, Result, short};
 use crate::exchange::files::new_file::write_error;
 use crate::exchange::files::npy;
 
-/// Stored members begin at a multiple of this many bytes, as the elements of an `.npy` file do, so that a mapped archive has both
-/// aligned for every type.
+/// Stored members begin at a multiple of this many bytes, as the elements of an `.npy` file do, so
+/// that a mapped archive has both aligned for every type.
 const ALIGN: u64 = 64;
 
 /// The field that `zipalign` of Android made for such padding: the alignment, and zeros.
@@ -26,13 +26,15 @@ const LOCAL_HEADER: u64 = 30;
 /// The longest name, of which the ending is a part.
 const MAX_NAME: usize = u16::MAX as usize;
 
-/// Writes arrays as an archive, each under its name, in this order and stored, so that they are opened in place
-/// ([`SaveOptions::deflated`](crate::exchange::files::SaveOptions::deflated) deflates them). Copies, and counts, what [`npy::write`](fn@npy::write) does.
+/// Writes arrays as an archive, each under its name, in this order and stored, so that they are
+/// opened in place ([`SaveOptions::deflated`](crate::exchange::files::SaveOptions::deflated)
+/// deflates them). Copies, and counts, what [`npy::write`](fn@npy::write) does.
 ///
 /// # Errors
 ///
-/// `is_unsupported` for two arrays of one name, and for a name that ZIP cannot hold, or that would be a path out of a folder;
-/// otherwise as [`npy::write`](fn@npy::write). Whatever was written until then stays written.
+/// `is_unsupported` for two arrays of one name, and for a name that ZIP cannot hold, or that would
+/// be a path out of a folder; otherwise as [`npy::write`](fn@npy::write). Whatever was written
+/// until then stays written.
 pub fn write<N: AsRef<str>>(writer: impl Write, arrays: &[(N, DArray)]) -> Result<()> {
     encode(writer, arrays, false)
 }
@@ -58,7 +60,8 @@ fn file_name(name: &str) -> String {
     format!("{name}.npy")
 }
 
-/// A name as it is, where ZIP knows its letters without being told; else marked as UTF-8, which `check_names` saw changes nothing.
+/// A name as it is, where ZIP knows its letters without being told; else marked as UTF-8, which
+/// `check_names` saw changes nothing.
 fn path(file: &str) -> EntryPath<'_> {
     if file.is_ascii() { EntryPath::verbatim(file.as_bytes()) } else { EntryPath::conformant(file) }
 }
@@ -92,7 +95,8 @@ fn check_names<N: AsRef<str>>(arrays: &[(N, DArray)]) -> Result<()> {
 }
 
 fn store(archive: &mut ZipArchiveWriter<impl Write>, file: &str, array: &DArray) -> Result<()> {
-    // What stands in front of the member is its header, its name, and this one field: 4 bytes, the alignment, and zeros.
+    // What stands in front of the member is its header, its name, and this one field: 4 bytes, the
+    // alignment, and zeros.
     let taken = archive.stream_offset() + LOCAL_HEADER + file.len() as u64 + 4 + 2;
     let mut field = (ALIGN as u16).to_le_bytes().to_vec();
     field.resize(2 + (taken.next_multiple_of(ALIGN) - taken) as usize, 0);

@@ -181,7 +181,8 @@ impl Info {
     }
 }
 
-/// The whole object, with its entries in their order and none of them lost, as a map would lose those of one name.
+/// The whole object, with its entries in their order and none of them lost, as a map would lose
+/// those of one name.
 #[derive(Default)]
 struct Root {
     tensors: Vec<(String, Info)>,

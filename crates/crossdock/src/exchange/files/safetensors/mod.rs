@@ -5,10 +5,12 @@
 //!   u64    │ {"__metadata__": {…}, "name": {"dtype": …, "shape": …, "data_offsets": …}, …} │ one after the other, without gaps
 //! ```
 //!
-//! [`open_all`](crate::exchange::files::open_all) maps the file once and divides the map into its tensors ([`Buffer::partition`](crate::buffer::Buffer::partition)): each lies in place
-//! under leases of its own, so that one can be read while another is written. The format promises no alignment; tensors of other
-//! writers may lie at any address, and only typed references and slices ask for one. What [`write`](fn@write) writes begins at a
-//! multiple of 64 bytes, the widest elements first, and is aligned for every type.
+//! [`open_all`](crate::exchange::files::open_all) maps the file once and divides the map into its
+//! tensors ([`Buffer::partition`](crate::buffer::Buffer::partition)): each lies in place under
+//! leases of its own, so that one can be read while another is written. The format promises no
+//! alignment; tensors of other writers may lie at any address, and only typed references and slices
+//! ask for one. What [`write`](fn@write) writes begins at a multiple of 64 bytes, the widest
+//! elements first, and is aligned for every type.
 //!
 //! | `dtype` | elements |
 //! |---|---|
@@ -45,10 +47,11 @@ pub use write::write;
 ///
 /// # Errors
 ///
-/// `is_malformed` for a header that breaks the rules of the format: no JSON or no UTF-8, a name or a key twice, tensors that overlap, leave a
-/// hole or a rest, or lie outside of the file, sizes that contradict dtype and shape; `is_unsupported` for a dtype that the format did not
-/// have, more than 64 dimensions, a header of more than 100,000,000 bytes; `is_conflict` where the buffer is not the only handle, since
-/// it is divided.
+/// `is_malformed` for a header that breaks the rules of the format: no JSON or no UTF-8, a name or
+/// a key twice, tensors that overlap, leave a hole or a rest, or lie outside of the file, sizes
+/// that contradict dtype and shape; `is_unsupported` for a dtype that the format did not have, more
+/// than 64 dimensions, a header of more than 100,000,000 bytes; `is_conflict` where the buffer is
+/// not the only handle, since it is divided.
 pub fn from_buffer(buffer: Buffer) -> Result<Contents> {
     read(buffer)
 }

@@ -14,7 +14,8 @@ use crate::exchange::files::safetensors::packed::pack;
 use crate::layout::Order;
 use crate::memory::LeaseKind;
 
-/// The tensors begin at a multiple of this many bytes, so that a mapped file has them aligned for every type.
+/// The tensors begin at a multiple of this many bytes, so that a mapped file has them aligned for
+/// every type.
 const ALIGN: usize = 64;
 
 /// A tensor, and how it will lie.
@@ -26,14 +27,17 @@ struct Planned {
     start: usize,
 }
 
-/// Writes arrays as a file, each under its name ([`SaveOptions::metadata`](crate::exchange::files::SaveOptions::metadata) adds texts). Copies, and counts, their bytes; what lies in the other byte order
-/// is turned on the way, which takes a copy of that array, and so does packing.
+/// Writes arrays as a file, each under its name
+/// ([`SaveOptions::metadata`](crate::exchange::files::SaveOptions::metadata) adds texts). Copies,
+/// and counts, their bytes; what lies in the other byte order is turned on the way, which takes a
+/// copy of that array, and so does packing.
 ///
 /// # Errors
 ///
-/// `is_unsupported` for a dtype that the format does not have, two arrays of one name, an array of the name `__metadata__`, or a header
-/// longer than the format allows; `is_io` where the writer refuses; `is_conflict` while another party holds Write; `is_place` on a device.
-/// Whatever was written until then stays written.
+/// `is_unsupported` for a dtype that the format does not have, two arrays of one name, an array of
+/// the name `__metadata__`, or a header longer than the format allows; `is_io` where the writer
+/// refuses; `is_conflict` while another party holds Write; `is_place` on a device. Whatever was
+/// written until then stays written.
 pub fn write<N: AsRef<str>>(writer: impl Write, arrays: &[(N, DArray)]) -> Result<()> {
     encode(writer, arrays, &[])
 }
