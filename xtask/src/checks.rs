@@ -33,11 +33,14 @@ const NOT_SANITIZED: &[(&str, &str)] = &[
     ("layout_heap", WITHOUT_UNSAFE),
     ("majel", "calls by Majel's names what others call"),
     ("numpy", "asks NumPy what is right; where the same code goes wrong, others show"),
-    (
-        "strided_on_devices",
-        "has a driver's compiler work, which leaks; what devices hold, and give back, `opencl` shows",
-    ),
 ];
+
+/// The crates of drivers, each with its integration tests.
+const DRIVERS: &[(&str, &[&str])] =
+    &[("crossdock-cuda", &["cuda", "cuda_failures"]), ("crossdock-opencl", &["opencl"])];
+
+/// Checks of strided work have a driver's compiler work, which leaks and takes long; what devices hold and release, the others show.
+const COMPILES: &str = "::strided::";
 
 const WITHOUT_UNSAFE: &str = "runs a layer in which the compiler permits no unsafe code";
 
@@ -281,6 +284,10 @@ pub(crate) fn sanitizer(run: &mut Run<'_>) -> Result<()> {
     let workspace = Workspace::of(run)?;
     let mut command =
         run.door.cargo(&format!("test --package crossdock --target {TARGET} --no-fail-fast --lib"));
+    for (package, tests) in DRIVERS {
+        let left = tests.iter().filter(|test| !LEFT_TO_VALGRIND.contains(test));
+        command.args(["--package", package]).args(left.flat_map(|test| ["--test", test]));
+    }
     command.arg(workspace.light_features()?);
     let tests = workspace.integration_tests()?;
     for (name, why) in NOT_SANITIZED {
@@ -299,7 +306,7 @@ pub(crate) fn sanitizer(run: &mut Run<'_>) -> Result<()> {
     // To optimise the crates of others takes longer than their part of the tests.
     command.args(["--config", "profile.dev.package.'*'.opt-level=0"]);
     // A forgotten guard leaks by design; the tests that show it say so in their names.
-    command.args(["--", "--skip", LOSES_MEMORY]);
+    command.args(["--", "--skip", LOSES_MEMORY, "--skip", COMPILES]);
     command.env(UNLOCK.0, UNLOCK.1).env("RUSTFLAGS", format!("{SANITIZED} {FOR_LIBRARIES}"));
     command.env("CARGO_TARGET_DIR", run.door.target.join("sanitizer"));
     // Hardly ever built twice: what would be kept for the next time costs more than it saves.
@@ -332,7 +339,9 @@ pub(crate) fn valgrind(run: &mut Run<'_>) -> Result<()> {
     let messages = run.stdout(build.arg(features))?;
     let (mut chains, mut listed) = (Vec::new(), Vec::new());
     for (target, filters) in UNDER_VALGRIND {
-        let binary = test_binary(&messages, &run.door.root.join("crates/crossdock"), target)
+        let of_driver = DRIVERS.iter().find(|(_, tests)| tests.contains(target));
+        let package = of_driver.map_or("crossdock", |(package, _)| package);
+        let binary = test_binary(&messages, &run.door.root.join("crates").join(package), target)
             .with_context(|| format!("there is no test binary `{target}`"))?;
         let names = filter::listed(&run.stdout(run.door.command(&binary, "--list").args(*filters))?);
         filter::each_finds_some(filters, &names).with_context(|| format!("in the tests `{target}`"))?;
@@ -342,7 +351,7 @@ pub(crate) fn valgrind(run: &mut Run<'_>) -> Result<()> {
         command.arg(binary).args(*filters).arg("--test-threads=1");
         // The same tests over fewer random cases: valgrind is some fifty times slower.
         command.env("CROSSDOCK_CASES", "200");
-        command.args(["--skip", LOSES_MEMORY]);
+        command.args(["--skip", LOSES_MEMORY, "--skip", COMPILES]);
         command.args(NOT_UNDER_VALGRIND.iter().flat_map(|(name, _)| ["--skip", name]));
         chains.push((format!("valgrind-{target}"), vec![command]));
     }

@@ -13,12 +13,11 @@ use crate::provision::{self, VENV};
 use crate::run::{Door, Run, start};
 use crate::wheel;
 
-/// The integration tests of the library that run on a GPU where they are told to.
-const TESTS: &[&str] = &["cuda", "strided_on_devices"];
+/// The integration tests of the driver of CUDA that run on a GPU where they are told to.
+const TESTS: &[&str] = &["cuda"];
 
 /// What is asked for when the programs are built, so that both builds are one.
-const TESTED: &str =
-    "test --release --package crossdock --features cuda,opencl --no-run --message-format=json";
+const TESTED: &str = "test --release --package crossdock-cuda --no-run --message-format=json";
 
 /// The program that runs the others, and the command.
 const PROGRAMS: &[&str] = &["crossdock-gpu-check", "crossdock"];
@@ -28,7 +27,7 @@ const PACKAGES: &str = "--package crossdock-gpu-check --package crossdock-cli";
 const SCRIPT: &str = "bindings/python/bench/gpu.py";
 
 /// The kernels, as the driver is given them.
-const PTX: &str = "crates/crossdock/src/device/cuda";
+const PTX: &str = "crates/crossdock-cuda/src";
 
 /// A bundle is for machines that files are carried to.
 const MOST_BYTES: u64 = 40 << 20;
@@ -122,7 +121,7 @@ fn gather(door: &Door, folder: &Path) -> Result<()> {
     }
     let messages = run.stdout(&mut tests)?;
     for test in TESTS {
-        let binary = test_binary(&messages, &door.root.join("crates/crossdock"), test)
+        let binary = test_binary(&messages, &door.root.join("crates/crossdock-cuda"), test)
             .with_context(|| format!("there is no test binary `{test}`"))?;
         place(door, &binary, &folder.join(format!("test-{test}")))?;
     }

@@ -12,7 +12,7 @@ use crate::run::{Door, Run};
 
 /// Where the source of the kernels is, and where the PTX is stored.
 const FOLDER: &str = "crates/crossdock/src/device/engine";
-const STORED: &str = "crates/crossdock/src/device/cuda";
+const STORED: &str = "crates/crossdock-cuda/src";
 /// The programs, and the files of each.
 const PROGRAMS: &[(&str, [&str; 2])] =
     &[("copy", ["source/dialect.h", "source/copy.c"]), ("cast", ["source/dialect.h", "source/cast.c"])];

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crossdock::array::CopyPolicy;
-use crossdock::device::{self, MemoryManager, Moved, cuda, opencl};
+use crossdock::device::{self, MemoryManager, Moved};
 use crossdock::memory::{DeviceKind, Place};
 use crossdock::view::Synchronization;
 use pyo3::exceptions::PyBufferError;
@@ -118,12 +118,12 @@ pub(crate) fn devices(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     let _attached = attached(py);
     let found = PyDict::new(py);
     found.set_item(Place::CPU.to_string(), device::get(Place::CPU).raise()?.name())?;
-    for device in cuda::devices().unwrap_or_default() {
+    for device in crossdock_cuda::devices().unwrap_or_default() {
         for kind in [DeviceKind::CUDA, DeviceKind::CUDA_HOST, DeviceKind::CUDA_MANAGED] {
             found.set_item(Place::new(kind, device.place.ordinal()).to_string(), &device.name)?;
         }
     }
-    for device in opencl::devices().unwrap_or_default() {
+    for device in crossdock_opencl::devices().unwrap_or_default() {
         found.set_item(device.place.to_string(), &device.name)?;
     }
     Ok(found)

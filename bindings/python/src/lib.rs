@@ -50,6 +50,8 @@ use pyo3::exceptions::PyImportError;
 use pyo3::ffi;
 use pyo3::prelude::*;
 
+use crate::errors::Raise as _;
+
 /// What is written in Rust of the package `crossdock`.
 #[pymodule]
 mod _crossdock {
@@ -82,6 +84,8 @@ mod _crossdock {
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         main_interpreter()?;
+        crossdock_cuda::register().raise()?;
+        crossdock_opencl::register().raise()?;
         memory::note_type(module.py());
         // Where pickles find it, whatever the parts of the package are called.
         module.getattr("_rebuild")?.setattr("__module__", "crossdock")?;

@@ -78,6 +78,10 @@ fn main() -> ExitCode {
         // The help and the version, asked for, or shown where nothing was asked.
         Err(answer) => answer.exit(),
     };
+    // The only drivers of this process: no other has their kinds.
+    for registered in [crossdock_cuda::register(), crossdock_opencl::register()] {
+        registered.expect("the kinds of both are free");
+    }
     let outcome = match &arguments.command {
         Command::Lend(args) => lend::run(args),
         Command::Inspect(args) => inspect::run(args),

@@ -46,7 +46,7 @@ fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let deadline = Instant::now() + Duration::from_secs(arguments.seconds);
     let place = Place::new(DeviceKind::CUDA, 0);
-    let device = match device::get(place) {
+    let device = match crossdock_cuda::register().and_then(|()| device::get(place)) {
         Ok(device) => device,
         Err(error) => {
             println!("no device: {error}");

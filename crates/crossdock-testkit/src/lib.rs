@@ -10,6 +10,7 @@
 //! - [`hostile`]: the hostile producer of memory views, with a switch for each misbehaviour;
 //! - [`python`]: the interpreter that tests talk to, and what to do if it or another counterpart is
 //!   [`missing`], or the machine cannot run a check ([`not_run`]);
+//! - [`status_of_child`]: how a forked child ended that did one thing;
 //! - [`held`]: which processes have shared memory of a name open or mapped, and how to send descriptors in any number;
 //! - [`vectors`]: what Ruby's own MemoryView answered, and which of its answers are wrong;
 //! - [`layouts`]: what it answered of strides, contiguity and item pointers;
@@ -21,6 +22,7 @@
 pub mod arrow;
 pub mod buffer;
 pub mod bugs;
+mod child;
 mod counterpart;
 mod coverage;
 pub mod dlpack;
@@ -37,6 +39,7 @@ pub use crate::counterpart::{counterparts_are_required, missing, not_run, python
 pub use crate::coverage::Coverage;
 pub use crate::nested::{Nested, Pick};
 pub use crate::plain::{Memory, Placed, Plain};
+pub use child::status_of_child;
 
 /// How many random cases a test runs: `CROSSDOCK_CASES` from the environment, or the test's own
 /// default. A test that runs at least its default asserts everything that it asserts by default.

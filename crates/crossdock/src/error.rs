@@ -98,6 +98,12 @@ impl Error {
         Self(Repr::OutOfMemory { nbytes, align })
     }
 
+    /// As [`Error::out_of_memory`], in a driver's own words: for those who implement a device.
+    #[cold]
+    pub fn no_memory(text: impl Into<String>) -> Self {
+        Self::new(Kind::OutOfMemory, text)
+    }
+
     /// A device, or work on it, failed: for those who implement one. `text` is one sentence in lower case with the numbers in
     /// it, the driver's own number among them.
     #[cold]
@@ -112,9 +118,34 @@ impl Error {
         Self::new(Kind::Unsupported, text)
     }
 
-    /// The same kind and text once more, without the source: what failed once may be asked about many times.
+    /// What was asked for lies outside of what there is: for those who implement a device.
     #[cold]
-    pub(crate) fn again(&self) -> Self {
+    pub fn bounds(text: impl Into<String>) -> Self {
+        Self::new(Kind::Bounds, text)
+    }
+
+    /// Memory is on another place than is needed: for those who implement a device.
+    #[cold]
+    pub fn place(text: impl Into<String>) -> Self {
+        Self::new(Kind::Place, text)
+    }
+
+    /// Memory begins at another address than a multiple of what is needed: for those who implement a device.
+    #[cold]
+    pub fn alignment(text: impl Into<String>) -> Self {
+        Self::new(Kind::Alignment, text)
+    }
+
+    /// What came from outside is not what it should be: for those who implement a device.
+    #[cold]
+    pub fn malformed(text: impl Into<String>) -> Self {
+        Self::new(Kind::Malformed, text)
+    }
+
+    /// The same kind and text once more, without the source: for what failed once and is asked about many times, as an
+    /// [`Event`](crate::device::Event) is.
+    #[cold]
+    pub fn again(&self) -> Self {
         match &self.0 {
             Repr::OutOfMemory { nbytes, align } => Self::out_of_memory(*nbytes, *align),
             Repr::Full(inner) => Self::new(inner.kind, inner.text.to_string()),
@@ -133,8 +164,16 @@ impl Error {
     }
 
     /// Says where the error arose, in front of what it says already: `context: text`.
+    ///
+    /// ```
+    /// use crossdock::Error;
+    ///
+    /// let error = Error::device("error 719").within("copying 100 bytes from cpu to gpu:0");
+    /// assert_eq!(error.to_string(), "copying 100 bytes from cpu to gpu:0: error 719");
+    /// assert!(error.is_device());
+    /// ```
     #[cold]
-    pub(crate) fn within(self, context: impl fmt::Display) -> Self {
+    pub fn within(self, context: impl fmt::Display) -> Self {
         match self.0 {
             Repr::OutOfMemory { .. } => self,
             Repr::Full(mut inner) => {

@@ -27,7 +27,8 @@ fn an_owned_allocation_is_zeroed_on_the_host_and_tells_its_bounds() {
 fn new_memory_is_made_on_the_default_place_and_what_exists_stays() {
     let nobody = Place::new(DeviceKind::METAL, 7);
     let there = Place::new(KIND, 5);
-    device::register(KIND, |ordinal| Ok(FencedDevice::new(ordinal) as Arc<dyn Device>)).unwrap();
+    let open = |place: Place| Ok(FencedDevice::new(place.ordinal()) as Arc<dyn Device>);
+    device::register(Arc::new((KIND, open))).unwrap();
     assert_eq!(default_place(), Place::CPU);
     let here = Allocation::on_default_place(10).unwrap();
     assert_eq!(set_default_place(there), Place::CPU);

@@ -1,12 +1,8 @@
 //! Every device behaves as the others do; and what each of them refuses, fails at, and reports.
 
-#[macro_use]
-mod conformance;
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use conformance::{Subject, alone, beside, bytes, host, numbers};
 use crossdock::buffer::Buffer;
 use crossdock::device::fenced::{FAILURE, FencedDevice, Operation, Ways};
 use crossdock::device::{self, Device, Effect, Event, MemoryManager, Moved, Signal, Transfer, Usage};
@@ -14,7 +10,8 @@ use crossdock::layout::Order;
 use crossdock::memory::{Backing, Birth, DeviceKind, LeaseKind, Place};
 use crossdock::pool::Pool;
 use crossdock::view::{CopyPolicy, Request};
-use crossdock::{Array, DArray, Error};
+use crossdock::{Array, DArray, Error, Result};
+use crossdock_conformance::{Subject, alone, beside, bytes, conforms, host, numbers};
 
 conforms!(cpu, of_host(host()));
 conforms!(pool, of_host(device::pool_memory(Pool::system().unwrap())));
@@ -24,15 +21,7 @@ conforms!(fenced_and_mappable, of_fenced(true));
 
 fn of_host(memory: Arc<dyn MemoryManager>) -> Subject {
     let manager = if memory.backing() == Backing::Heap { host() } else { memory.clone() };
-    Subject {
-        memory,
-        manager,
-        stream: None,
-        pause: None,
-        is_mappable: true,
-        fail_release: None,
-        is_exact: false,
-    }
+    Subject { manager, is_mappable: true, is_exact: false, ..Subject::new(memory) }
 }
 
 fn of_fenced(is_mappable: bool) -> Subject {
@@ -40,13 +29,11 @@ fn of_fenced(is_mappable: bool) -> Subject {
     device.set_mappable(is_mappable);
     let (pausing, failing) = (device.clone(), device.clone());
     Subject {
-        memory: device.memory(),
-        manager: device.memory(),
         stream: device.stream().unwrap(),
         pause: Some(Box::new(move || Box::new(pausing.pause()))),
         is_mappable,
         fail_release: Some(Box::new(move || failing.fail(Operation::Release, 1))),
-        is_exact: true,
+        ..Subject::new(device.memory())
     }
 }
 
@@ -276,16 +263,18 @@ fn a_kind_is_registered_once_and_an_unknown_one_is_unsupported() {
             self.0.memory()
         }
     }
-    device::register(kind, move |ordinal| {
+    let open = move |place: Place| -> Result<Arc<dyn Device>> {
         OPENED.fetch_add(1, Ordering::Relaxed);
-        match ordinal {
-            0..4 => Ok(Arc::new(Other(FencedDevice::new(ordinal), Place::new(kind, ordinal)))),
+        match place.ordinal() {
+            0..4 => Ok(Arc::new(Other(FencedDevice::new(place.ordinal()), place))),
             7 => Ok(FencedDevice::new(7)),
-            _ => Err(Error::device(format!("there is no device {ordinal}"))),
+            ordinal => Err(Error::device(format!("there is no device {ordinal}"))),
         }
-    })
-    .unwrap();
-    let error = device::register(kind, |_| Err(Error::device("never asked"))).unwrap_err();
+    };
+    let driver = Arc::new((kind, open));
+    device::register(driver.clone()).unwrap();
+    device::register(driver).unwrap(); // the same driver again changes nothing
+    let error = device::register(Arc::new((kind, open))).unwrap_err();
     assert!(error.is_conflict() && error.to_string().contains("4242"), "{error}");
     let device = device::get(Place::new(kind, 1)).unwrap();
     assert!(Arc::ptr_eq(&device, &device::get(Place::new(kind, 1)).unwrap()));
@@ -314,7 +303,8 @@ fn a_kind_is_registered_once_and_an_unknown_one_is_unsupported() {
 #[test]
 fn the_processor_is_always_there_under_the_number_0() {
     let _others = beside();
-    assert!(device::register(DeviceKind::CPU, |_| Err(Error::device("never"))).unwrap_err().is_conflict());
+    let never = |_: Place| -> Result<Arc<dyn Device>> { Err(Error::device("never")) };
+    assert!(device::register(Arc::new((DeviceKind::CPU, never))).unwrap_err().is_conflict());
     assert!(device::unregister(DeviceKind::CPU).unwrap_err().is_unsupported());
     let error = device::get(Place::new(DeviceKind::CPU, 3)).unwrap_err();
     assert!(error.is_bounds() && error.to_string().contains("cpu:3"), "{error}");
@@ -447,7 +437,8 @@ impl MemoryManager for Reaching {
         let charge = device::Meter::charge(&Arc::new(device::Meter::new(u64::MAX)), nbytes)?;
         let base = Buffer::zeroed(nbytes)?;
         let address = std::ptr::NonNull::new(base.as_ptr().cast_mut()).unwrap();
-        let region = device::DeviceRegion { address, nbytes, object, birth: Birth::Sole };
+        let region =
+            device::DeviceRegion { address: Some(address), nbytes, object, birth: Birth::Sole, aliases: &[] };
         // SAFETY: the bytes are those of a buffer that goes with the release and that nobody else has.
         unsafe {
             device::adopt(self, region, charge, move || {

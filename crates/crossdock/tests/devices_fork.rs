@@ -1,14 +1,12 @@
 //! After a fork the child uses and drops the devices that it inherited, whatever other threads were doing with them.
 
-mod child;
-
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use child::status_of_child;
 use crossdock::buffer::Buffer;
 use crossdock::device::fenced::FencedDevice;
 use crossdock::device::{self, Device};
 use crossdock::memory::Place;
+use crossdock_testkit::status_of_child;
 
 /// What a child does with a device that it inherited, while work of its parent is under way that will never end for it.
 fn uses_and_drops(

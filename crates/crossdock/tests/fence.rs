@@ -1,14 +1,11 @@
 //! No path of the processor follows an address of a device: everything public is called on memory that would fault.
 
-mod child;
-
 use std::collections::BTreeSet;
 use std::io::Write as _;
 use std::mem::MaybeUninit;
 use std::path::Path;
 use std::sync::Arc;
 
-use child::status_of_child;
 use crossdock::array::{ArrayOptions, Native, PairVisitor, Visitor};
 use crossdock::buffer::{Buffer, MutableBuffer};
 use crossdock::device::fenced::FencedDevice;
@@ -22,6 +19,7 @@ use crossdock::memory::{Birth, LeaseKind, Place};
 use crossdock::pool::Pool;
 use crossdock::view::{CopyPolicy, Request, Synchronization};
 use crossdock::{Array, Casting, DArray, Error, s};
+use crossdock_testkit::status_of_child;
 
 /// The bytes of 2 × 3 × 4 numbers, behind the fence.
 fn fenced() -> (Arc<FencedDevice>, Buffer) {

@@ -3,15 +3,12 @@
 //! Each test has one kind of such code (an owner's release, an event, a factory, an allocator, a C
 //! deleter, …), which does everything in [`everything`]. If a lock is held, the process hangs.
 
-mod child;
-
 use std::cell::Cell;
 use std::fmt;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use child::status_of_child;
 use crossdock::buffer::Buffer;
 use crossdock::device::fenced::FencedDevice;
 use crossdock::device::{self, Device, DeviceRegion, Effect, Event, Meter, Signal};
@@ -22,6 +19,7 @@ use crossdock::memory::{Birth, DeviceKind, Place};
 use crossdock::pool::{Pool, take_damage};
 use crossdock::view::{self, MemoryView, Request};
 use crossdock::{Array, DArray};
+use crossdock_testkit::status_of_child;
 
 /// Serialises the tests, which look at state of the whole process. Switches the ledger on.
 fn alone() -> MutexGuard<'static, ()> {
@@ -64,7 +62,8 @@ fn everything(pool: &Pool) {
     there.copy_into_in(&small, &*stream).unwrap();
     assert_eq!(small.read().unwrap()[99], 0);
     let inside = DeviceKind::METAL;
-    device::register(inside, |ordinal| Ok(FencedDevice::new(ordinal))).unwrap();
+    let open = |place: Place| Ok(FencedDevice::new(place.ordinal()) as Arc<dyn Device>);
+    device::register(Arc::new((inside, open))).unwrap();
     assert!(device::kinds().contains(&inside));
     drop((
         device::opened(),
@@ -238,11 +237,11 @@ fn a_factory_of_devices_when_it_opens_one_and_when_it_goes() {
         }
     }
     let last = Last(calls.clone());
-    device::register(DeviceKind::EXT_DEV, move |ordinal| {
+    let open = move |place: Place| {
         last.0.call();
-        Ok(FencedDevice::new(ordinal))
-    })
-    .unwrap();
+        Ok(FencedDevice::new(place.ordinal()) as Arc<dyn Device>)
+    };
+    device::register(Arc::new((DeviceKind::EXT_DEV, open))).unwrap();
     let opened = device::get(Place::new(DeviceKind::EXT_DEV, 4)).unwrap();
     assert_eq!((calls.count(), opened.place().ordinal()), (1, 4));
     device::unregister(DeviceKind::EXT_DEV).unwrap();
@@ -256,7 +255,8 @@ fn memory_of_a_device_that_is_released() {
     let meter = Arc::new(Meter::new(1 << 20));
     let mut bytes = vec![0u8; 64];
     let region = DeviceRegion {
-        address: NonNull::new(bytes.as_mut_ptr()).unwrap(),
+        address: NonNull::new(bytes.as_mut_ptr()),
+        aliases: &[],
         nbytes: 64,
         object: std::ptr::null_mut(),
         birth: Birth::Sole,

@@ -117,11 +117,11 @@ struct Fixture {
 impl Fixture {
     fn new() -> Self {
         static FENCED: LazyLock<Mutex<Vec<Arc<FencedDevice>>>> = LazyLock::new(|| {
-            let open = |ordinal: i32| {
-                let fenced = FENCED.lock().unwrap()[ordinal as usize].clone();
+            let open = |place: Place| {
+                let fenced = FENCED.lock().unwrap()[place.ordinal() as usize].clone();
                 Ok(Arc::new(Handled { fenced }) as Arc<dyn Device>)
             };
-            device::register(DeviceKind::EXT_DEV, open).unwrap();
+            device::register(Arc::new((DeviceKind::EXT_DEV, open))).unwrap();
             Mutex::default()
         });
         let fenced = {

@@ -74,7 +74,7 @@ const LIBRARY: &Build = &Build {
     copy: "library",
     workspace: ".",
     package: "crossdock",
-    features: "--no-default-features --features opencl",
+    features: "--no-default-features",
     module: None,
 };
 
@@ -118,7 +118,7 @@ const LEASES: &[Tests] = &[unit(&["word::"]), test("--test memory")];
 const CHARGE: &[Tests] = &[unit(&["charge::"]), test("--test pools")];
 const OVERLAP: &[Tests] = &[unit(&["overlap", "interleave"]), test("--test overlap")];
 const ARRAYS: &[Tests] =
-    &[test("--test overlap"), test("--test fence"), test("--test strided_on_devices"), test("--test arrays")];
+    &[test("--test overlap"), test("--test fence"), test("--test own_device"), test("--test arrays")];
 const DLPACK: &[Tests] = &[unit(&["dlpack"]), test("--test dlpack")];
 const VIEWS: &[Tests] = &[unit(&["memory_view", "view::"]), test("--test memory_view")];
 const COPIES: &[Tests] = &[test("--test devices"), test("--test arrays")];

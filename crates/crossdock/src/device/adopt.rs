@@ -6,51 +6,87 @@ use std::ptr::NonNull;
 use std::sync::{Arc, MutexGuard};
 
 use crate::buffer::Buffer;
+use crate::device::pages::Pages;
 use crate::device::{Charge, Hold, MemoryManager};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, try_with_capacity};
 use crate::memory::fork::ForkLock;
 use crate::memory::header::{Attached, Descriptor, Region};
+use crate::memory::overlap::{Elsewhere, Extent};
 use crate::memory::owner::{self, Keep};
 use crate::memory::release::release_quietly;
-use crate::memory::{Backing, Birth, Handle, Place};
+use crate::memory::{Backing, Birth, DeviceKind, Handle, Place};
 
-/// A block of device memory, as the driver gave it.
+/// A block of device memory, as the driver allocated it.
 #[derive(Clone, Copy, Debug)]
-pub struct DeviceRegion {
-    /// Where it begins. Slices and bounds are computed with it; where the driver's memory has no addresses, a range that is
-    /// reserved for nothing else serves.
-    pub address: NonNull<u8>,
+pub struct DeviceRegion<'a> {
+    /// Where it begins, which slices and bounds are computed with. `None` for memory without addresses: then a range is reserved, in
+    /// which the processor faults, until the memory is released.
+    pub address: Option<NonNull<u8>>,
     /// Its size in bytes.
     pub nbytes: usize,
     /// The driver's own object that stands for the memory, or null where the address does.
     pub object: *mut c_void,
     /// Who else may touch it.
     pub birth: Birth,
+    /// Where else the bytes of an object are, if they are: so that overlapping operands are found.
+    pub aliases: &'a [Alias],
+}
+
+/// A second way to the bytes of a driver's object.
+#[derive(Clone, Copy, Debug)]
+pub enum Alias {
+    /// They are a part of another object of the same kind of devices, from a byte on.
+    Object {
+        /// The object.
+        object: *mut c_void,
+        /// The byte of it at which they begin.
+        offset: usize,
+    },
+    /// They are host memory.
+    Host {
+        /// The address of the first.
+        address: *mut c_void,
+    },
+}
+
+impl Alias {
+    /// Registers it for the bytes of an object.
+    fn register(self, kind: DeviceKind, object: *mut c_void, nbytes: usize) -> Result<Elsewhere> {
+        let there = match self {
+            Self::Object { object, offset } => Extent::of_object(kind, object.addr(), offset, nbytes),
+            Self::Host { address } => Extent::of_host(address.addr(), nbytes),
+        };
+        Elsewhere::new(Extent::of_object(kind, object.addr(), 0, nbytes), there)
+    }
 }
 
 struct DeviceMemory<F> {
-    region: DeviceRegion,
+    base: NonNull<u8>,
+    object: *mut c_void,
     manager: Arc<dyn MemoryManager>,
     charge: Charge,
     release: F,
     is_own: bool,
+    elsewhere: Vec<Elsewhere>,
+    reserved: Option<Pages>,
 }
 
-// SAFETY: the pointers in the region are only handed on (to a manager, which is Send and Sync); what frees them is Send.
+// SAFETY: the pointers are only handed on (to a manager, which is Send and Sync); what frees them is Send.
 unsafe impl<F: Send> Send for DeviceMemory<F> {}
 
 impl<F: FnOnce() -> Result<()> + Send + 'static> Keep for DeviceMemory<F> {
     unsafe fn free(self) {
-        let Self { manager, charge, release, .. } = self;
+        let Self { manager, charge, release, elsewhere, reserved, .. } = self;
+        // Before the driver can make another object of the same address.
+        drop(elsewhere);
         if let Err(error) = release() {
-            queue(manager.place(), error);
+            report_release_error(manager.place(), error);
         }
-        drop(charge);
+        drop((reserved, charge));
     }
 
     fn device(&self) -> Option<Attached<'_>> {
-        let DeviceRegion { object, address: base, .. } = self.region;
-        Some(Attached { manager: &self.manager, object, base })
+        Some(Attached { manager: &self.manager, object: self.object, base: self.base })
     }
 
     fn is_own(&self) -> bool {
@@ -70,22 +106,23 @@ impl Hold {
     }
 }
 
-/// Makes a buffer of memory that a device allocated: for those who implement [`MemoryManager::allocate`]. O(1).
+/// Makes a buffer of memory that a device allocated: for those who implement [`MemoryManager::allocate`]. O(1), and a system call
+/// where addresses are reserved.
 ///
 /// `release` is called exactly once, when the last holder goes, on whichever thread that is, or before this returns an error. An
 /// error of it is queued ([`take_release_errors`]); the charge ends after it.
 ///
 /// # Errors
 ///
-/// `is_out_of_memory` where there is none for the header.
+/// `is_out_of_memory` where there is none for the header, or no addresses.
 ///
 /// # Safety
 ///
 /// As for [`Buffer::from_foreign`], with the manager's place; and where there is an object, it stands for the `nbytes`
-/// bytes until `release` is called.
+/// bytes until `release` is called, and the aliases are true as long.
 pub unsafe fn adopt(
     manager: Arc<dyn MemoryManager>,
-    region: DeviceRegion,
+    region: DeviceRegion<'_>,
     charge: Charge,
     release: impl FnOnce() -> Result<()> + Send + 'static,
 ) -> Result<Buffer> {
@@ -94,7 +131,9 @@ pub unsafe fn adopt(
     unsafe { adopt_as(manager, region, charge, release, false) }
 }
 
-/// Like [`adopt`], for a release that runs only code of this library and of a driver.
+/// Like [`adopt`], for memory of the driver's own, which `release` frees by calling the driver alone. It may run under the lock of a
+/// [`DriverQueue`](crate::device::driver::DriverQueue), so that memory which finished work held last is free again when the work is
+/// known to be over. So `release` must use no queue, and run no code of another library.
 ///
 /// # Errors
 ///
@@ -103,9 +142,9 @@ pub unsafe fn adopt(
 /// # Safety
 ///
 /// As for [`adopt`].
-pub(crate) unsafe fn adopt_own(
+pub unsafe fn adopt_own(
     manager: Arc<dyn MemoryManager>,
-    region: DeviceRegion,
+    region: DeviceRegion<'_>,
     charge: Charge,
     release: impl FnOnce() -> Result<()> + Send + 'static,
 ) -> Result<Buffer> {
@@ -116,16 +155,37 @@ pub(crate) unsafe fn adopt_own(
 
 unsafe fn adopt_as(
     manager: Arc<dyn MemoryManager>,
-    region: DeviceRegion,
+    region: DeviceRegion<'_>,
     charge: Charge,
     release: impl FnOnce() -> Result<()> + Send + 'static,
     is_own: bool,
 ) -> Result<Buffer> {
-    let place = manager.place();
-    let erased = Region { ptr: region.address, nbytes: region.nbytes, place, backing: Backing::Device };
-    let keep = DeviceMemory { region, manager, charge, release, is_own };
-    // SAFETY: the caller's word.
-    unsafe { owner::adopt(erased, region.birth, keep) }.map(Buffer::whole)
+    let (place, DeviceRegion { address, nbytes, object, birth, aliases }) = (manager.place(), region);
+    let prepared = || -> Result<_> {
+        let mut elsewhere = try_with_capacity(aliases.len())?;
+        for alias in aliases {
+            elsewhere.push(alias.register(place.kind(), object, nbytes)?);
+        }
+        let Some(base) = address else {
+            let reserved = Pages::reserved(nbytes)?;
+            return Ok((reserved.base(), elsewhere, Some(reserved)));
+        };
+        Ok((base, elsewhere, None))
+    };
+    let (base, elsewhere, reserved) = match prepared() {
+        Ok(prepared) => prepared,
+        Err(error) => {
+            if let Err(also) = release() {
+                report_release_error(place, also);
+            }
+            return Err(error);
+        }
+    };
+    let erased = Region { ptr: base, nbytes, place, backing: Backing::Device };
+    let keep = DeviceMemory { base, object, manager, charge, release, is_own, elsewhere, reserved };
+    // SAFETY: `nbytes` bytes at `base` until the release: clause of this function's callers for the driver's addresses; those that
+    // are reserved are `keep`'s (Pages 1), and nothing follows them.
+    unsafe { owner::adopt(erased, birth, keep) }.map(Buffer::whole)
 }
 
 /// Memory with something beside that goes after it: the charge of who allocates it, the loan that it came by.
@@ -191,11 +251,11 @@ struct Queue {
 static QUEUE: ForkLock<Queue> = ForkLock::new(Queue { errors: VecDeque::new(), lost: 0 });
 
 fn locked() -> MutexGuard<'static, Queue> {
-    // SAFETY: a static stays where it is.
-    unsafe { QUEUE.lock() }
+    QUEUE.lock()
 }
 
-pub(crate) fn queue(place: Place, error: Error) {
+/// Queues what went wrong where no caller can be told, such as when a driver's object is dropped, for [`take_release_errors`].
+pub fn report_release_error(place: Place, error: Error) {
     let mut queue = locked();
     let unkept = if queue.errors.len() < ROOM && queue.errors.try_reserve(1).is_ok() {
         queue.errors.push_back((place, error));

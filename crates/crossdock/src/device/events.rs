@@ -55,8 +55,7 @@ type Rows = HashMap<usize, Box<Notes>, BuildHasherDefault<DefaultHasher>>;
 static NOTED: ForkLock<Rows> = ForkLock::new(HashMap::with_hasher(BuildHasherDefault::new()));
 
 fn rows() -> MutexGuard<'static, Rows> {
-    // SAFETY: a static stays where it is.
-    unsafe { NOTED.lock() }
+    NOTED.lock()
 }
 
 fn key(header: &Header) -> usize {

@@ -60,6 +60,11 @@ impl Hold {
         Some((object, self.ptr.addr().get() - attached.base.addr().get()))
     }
 
+    /// The number of bytes of the allocation that lie before the first: the lease covers them, too.
+    pub fn bytes_before(&self) -> usize {
+        self.ptr.addr().get() - self.lease.header().ptr().addr().get()
+    }
+
     /// Releases the lease without running code of the memory's owner; dropping the result runs it.
     pub(crate) fn give_back(self) -> Option<Orphan> {
         self.lease.give_back()

@@ -1,4 +1,4 @@
-//! The two traits of a device: what it is, and what its memory can do.
+//! The three traits of a device: who opens it, what it is, and what its memory can do.
 
 use std::any::Any;
 use std::ffi::c_void;
@@ -9,7 +9,44 @@ use crate::buffer::Buffer;
 use crate::device::engine::Engine;
 use crate::device::{Event, Stream, Transfer, Usage};
 use crate::error::{Error, Result};
-use crate::memory::{Backing, Place};
+use crate::memory::{Backing, Birth, DeviceKind, Place};
+
+/// Opens the devices of some kinds. [`register`](crate::device::register) takes one.
+///
+/// Any thread may call any of this at any time. A pair of a kind and a closure is a driver, too.
+pub trait Driver: Send + Sync {
+    /// The kinds whose devices it opens; the same ones each time.
+    fn kinds(&self) -> &[DeviceKind];
+
+    /// Opens the device at a place of one of its kinds. It is called once for each place, when that device is first asked for, and
+    /// again if it failed.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the driver says; `is_bounds` where there is no device of the number.
+    fn open(&self, place: Place) -> Result<Arc<dyn Device>>;
+
+    /// Where the memory at an address is, for protocols that do not carry a place; `None` for memory that the driver does not know,
+    /// and for drivers that look nothing up.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the driver says.
+    fn place_of(&self, address: *const u8) -> Result<Option<Place>> {
+        let _ = address;
+        Ok(None)
+    }
+}
+
+impl<F: Fn(Place) -> Result<Arc<dyn Device>> + Send + Sync> Driver for (DeviceKind, F) {
+    fn kinds(&self) -> &[DeviceKind] {
+        std::slice::from_ref(&self.0)
+    }
+
+    fn open(&self, place: Place) -> Result<Arc<dyn Device>> {
+        (self.1)(place)
+    }
+}
 
 /// One device: where it is, its memory, and its queues of work.
 ///
@@ -59,6 +96,22 @@ pub trait Device: Send + Sync + fmt::Debug {
     /// `raw` is an event of this device's driver, alive until what is returned is dropped.
     unsafe fn wrap_event(&self, raw: *mut c_void) -> Result<Option<Arc<dyn Event>>> {
         let _ = raw;
+        Ok(None)
+    }
+
+    /// Borrows the driver's own memory object, for protocols that carry one in place of an address; `None` where the device has none.
+    /// The object is retained until the last holder of the buffer goes.
+    ///
+    /// # Errors
+    ///
+    /// `is_malformed` for what is no object of memory; whatever the device says.
+    ///
+    /// # Safety
+    ///
+    /// `raw` is a memory object of this device's driver, alive for this call. If `birth` is `Sole`, nothing else touches its bytes
+    /// until the release; if `Constant`, nothing writes them.
+    unsafe fn wrap_object(&self, raw: *mut c_void, birth: Birth) -> Result<Option<Buffer>> {
+        let _ = (raw, birth);
         Ok(None)
     }
 }

@@ -1,7 +1,7 @@
 //! Devices: memory that is somewhere else, and how it comes and goes.
 //!
 //! ```text
-//!   register(kind, factory) ──> get(place) ──> Device ──> stream() ──> Stream ── record() ──> Event
+//!   register(driver) ──> get(place) ──> Device ──> stream() ──> Stream ── record() ──> Event
 //!                                                │
 //!                                            memory() ──> MemoryManager ── allocate ──> Buffer on that place
 //!
@@ -32,18 +32,19 @@
 //! # Ok::<(), crossdock::Error>(())
 //! ```
 //!
-//! # How to add a device
+//! # How to bring a device
 //!
-//! Implement [`Device`] and [`MemoryManager`]; make buffers by [`adopt`], which charges them to a [`Meter`] and queues what goes wrong
-//! when they are freed ([`take_release_errors`]). Where memory has no addresses, reserve some ([`DeviceRegion::address`]) and put
-//! the driver's object beside: a [`Hold`] gives the object and the byte of it at which the buffer begins. For streams, implement
-//! [`Stream`] and, unless the driver has events, use [`Signal`]. Register it, and run the checks of
-//! `tests/conformance` over it.
+//! No driver is built in. A crate that brings one implements [`Driver`], [`Device`] and [`MemoryManager`], and calls [`register`]:
+//! `crossdock-cuda` and `crossdock-opencl` do. Buffers are made by [`adopt`], which charges them to a [`Meter`] and queues what goes
+//! wrong when they are freed ([`take_release_errors`]). Memory without addresses has the driver's object ([`DeviceRegion::object`]):
+//! a [`Hold`] tells the object and the byte of it at which the buffer begins. For strided work, implement
+//! [`Engine`](engine::Engine). For streams, implement [`Stream`]; [`driver`] has the queue that holds what in-flight work needs, and
+//! [`Signal`] is an event for devices whose driver has none. The page `docs/device.md` shows a whole device in 200 lines, and how the
+//! checks of `crossdock-conformance` run over it.
 
 mod adopt;
 mod allocate;
 mod copy;
-pub mod cuda;
 pub mod driver;
 pub mod engine;
 mod events;
@@ -53,7 +54,6 @@ mod host;
 mod manager;
 mod map;
 mod meter;
-pub mod opencl;
 mod pages;
 mod placed;
 mod registry;
@@ -61,16 +61,17 @@ mod signal;
 mod stream;
 mod work;
 
-pub use adopt::{DeviceRegion, ReleaseErrors, adopt, take_release_errors};
-pub(crate) use adopt::{adopt_own, keeping, queue};
+pub(crate) use adopt::keeping;
+pub use adopt::{Alias, DeviceRegion, ReleaseErrors, adopt, adopt_own, take_release_errors};
 pub(crate) use events::noted_at;
 pub use events::{Effect, UnderWay};
 pub(crate) use hold::Orphans;
 pub use hold::{Hold, Transfer};
 pub use host::pool_memory;
-pub use manager::{Device, MemoryManager};
+pub use manager::{Device, Driver, MemoryManager};
 pub use meter::{Charge, Meter, Usage};
 pub use placed::{Moved, Placed};
+pub(crate) use registry::place_of;
 pub use registry::{get, kinds, memory, opened, register, shared_memory, unregister, usage};
 pub use signal::{Completion, Signal};
 pub use stream::{Event, Stream};

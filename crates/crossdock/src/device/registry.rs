@@ -1,67 +1,18 @@
-//! Which devices there are, by kind.
+//! Which devices there are, by kind: those that drivers brought.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, MutexGuard};
 
 use crate::device::host::{HostDevice, HostMemory, SharedMemory};
-use crate::device::{Device, MemoryManager, Usage, cuda, opencl};
+use crate::device::{Device, Driver, MemoryManager, Usage};
 use crate::error::{Error, Kind, Result};
 use crate::memory::fork::ForkLock;
 use crate::memory::{Backing, DeviceKind, Place};
 
-/// What opens the device of one kind with a number.
-type Factory = Arc<dyn Fn(i32) -> Result<Arc<dyn Device>> + Send + Sync>;
-
-/// Who opens a device.
-enum Opener {
-    BuiltIn(Open),
-    Registered(Factory),
-}
-
-impl Opener {
-    fn of(kind: DeviceKind, registry: &Registry) -> Option<Self> {
-        let built_in = BUILT_IN.iter().find(|&&(of, _)| of == kind).map(|&(_, open)| Self::BuiltIn(open));
-        built_in.or_else(|| registry.factories.get(&kind).cloned().map(Self::Registered))
-    }
-
-    fn open(&self, place: Place) -> Result<Arc<dyn Device>> {
-        let opened = match self {
-            Self::BuiltIn(open) => open(place),
-            Self::Registered(factory) => factory(place.ordinal()),
-        };
-        opened.map_err(|error| error.within(format_args!("{place} cannot be opened")))
-    }
-
-    /// Whether it was not taken out meanwhile.
-    fn is_still(&self, kind: DeviceKind, registry: &Registry) -> bool {
-        match self {
-            Self::BuiltIn(_) => true,
-            Self::Registered(factory) => {
-                registry.factories.get(&kind).is_some_and(|now| Arc::ptr_eq(now, factory))
-            }
-        }
-    }
-}
-
-/// What opens the devices of a kind that is built in.
-type Open = fn(Place) -> Result<Arc<dyn Device>>;
-
-/// The kinds that nobody has to register, and what opens them.
-const BUILT_IN: &[(DeviceKind, Open)] = &[
-    (DeviceKind::CUDA, cuda::open),
-    (DeviceKind::CUDA_HOST, cuda::open),
-    (DeviceKind::CUDA_MANAGED, cuda::open),
-    (DeviceKind::OPENCL, opencl::open),
-];
-
-fn is_built_in(kind: DeviceKind) -> bool {
-    kind == DeviceKind::CPU || BUILT_IN.iter().any(|&(built_in, _)| built_in == kind)
-}
-
-/// Nothing of a device or a factory is called or dropped under the lock.
+/// Nothing of a device or a driver is called or dropped under the lock.
 struct Registry {
     host: Option<Host>,
-    factories: BTreeMap<DeviceKind, Factory>,
+    drivers: BTreeMap<DeviceKind, Arc<dyn Driver>>,
     opened: BTreeMap<Place, Arc<dyn Device>>,
 }
 
@@ -74,11 +25,10 @@ struct Host {
 }
 
 static REGISTRY: ForkLock<Registry> =
-    ForkLock::new(Registry { host: None, factories: BTreeMap::new(), opened: BTreeMap::new() });
+    ForkLock::new(Registry { host: None, drivers: BTreeMap::new(), opened: BTreeMap::new() });
 
 fn registry() -> MutexGuard<'static, Registry> {
-    // SAFETY: a static stays where it is.
-    unsafe { REGISTRY.lock() }
+    REGISTRY.lock()
 }
 
 fn the_host() -> Host {
@@ -90,15 +40,17 @@ fn the_host() -> Host {
     registry().host.get_or_insert_with(make).clone()
 }
 
-/// Registers what opens the devices of a kind. It is called once for each number, when that device is first asked for, and again
-/// if it failed.
+/// Registers a driver for all of its kinds: all devices but the processor come in this way. To register the same driver again changes
+/// nothing.
 ///
 /// ```
-/// use crossdock::device;
+/// use std::sync::Arc;
 /// use crossdock::device::fenced::FencedDevice;
+/// use crossdock::device::{self, Device};
 /// use crossdock::memory::{DeviceKind, Place};
 ///
-/// device::register(DeviceKind::EXT_DEV, |ordinal| Ok(FencedDevice::new(ordinal)))?;
+/// let open = |place: Place| Ok(FencedDevice::new(place.ordinal()) as Arc<dyn Device>);
+/// device::register(Arc::new((DeviceKind::EXT_DEV, open)))?;
 /// let device = device::get(Place::new(DeviceKind::EXT_DEV, 3))?;
 /// assert_eq!(device.place().to_string(), "ext_dev:3");
 /// assert!(device::get(Place::new(DeviceKind::METAL, 0)).unwrap_err().is_unsupported());
@@ -107,18 +59,22 @@ fn the_host() -> Host {
 ///
 /// # Errors
 ///
-/// `is_conflict` where there is one for the kind already; those of the processor, of CUDA and of OpenCL are always there.
-pub fn register(
-    kind: DeviceKind,
-    factory: impl Fn(i32) -> Result<Arc<dyn Device>> + Send + Sync + 'static,
-) -> Result<()> {
-    let factory: Factory = Arc::new(factory);
+/// `is_conflict` where another driver has one of the kinds; the processor's is never free.
+pub fn register(driver: Arc<dyn Driver>) -> Result<()> {
+    // Asked without the lock: it is foreign code.
+    let kinds = driver.kinds().to_vec();
     let mut registry = registry();
-    if is_built_in(kind) || registry.factories.contains_key(&kind) {
+    let is_taken = |kind: &DeviceKind| {
+        *kind == DeviceKind::CPU
+            || registry.drivers.get(kind).is_some_and(|registered| !Arc::ptr_eq(registered, &driver))
+    };
+    if let Some(&kind) = kinds.iter().find(|kind| is_taken(kind)) {
         drop(registry);
         return Err(Error::new(Kind::Conflict, format!("devices of the kind {kind} are registered already")));
     }
-    registry.factories.insert(kind, factory);
+    for kind in kinds {
+        registry.drivers.entry(kind).or_insert_with(|| driver.clone());
+    }
     Ok(())
 }
 
@@ -129,7 +85,7 @@ pub fn register(
 /// `is_unsupported` where the kind is not registered, or is the processor's.
 pub fn unregister(kind: DeviceKind) -> Result<()> {
     let mut registry = registry();
-    let Some(factory) = registry.factories.remove(&kind) else {
+    let Some(driver) = registry.drivers.remove(&kind) else {
         drop(registry);
         return Err(unknown(kind));
     };
@@ -138,7 +94,7 @@ pub fn unregister(kind: DeviceKind) -> Result<()> {
         closed.extend(registry.opened.remove(&place));
     }
     drop(registry);
-    drop((factory, closed));
+    drop((driver, closed));
     Ok(())
 }
 
@@ -152,21 +108,23 @@ pub fn get(place: Place) -> Result<Arc<dyn Device>> {
     if place.kind() == DeviceKind::CPU {
         return if place == Place::CPU { Ok(the_host().device) } else { Err(no_such(place)) };
     }
-    let opener = {
+    let driver = {
         let registry = registry();
         if let Some(device) = registry.opened.get(&place) {
             return Ok(device.clone());
         }
-        Opener::of(place.kind(), &registry)
+        registry.drivers.get(&place.kind()).cloned()
     };
-    let opener = opener.ok_or_else(|| unknown(place.kind()))?;
-    let device = opener.open(place)?;
+    let driver = driver.ok_or_else(|| unknown(place.kind()))?;
+    let device =
+        driver.open(place).map_err(|error| error.within(format_args!("{place} cannot be opened")))?;
     if device.place() != place {
         return Err(Error::device(format!("{place} was to be opened, and {} came", device.place())));
     }
     let mut registry = registry();
-    // Taken out meanwhile, it is not put back.
-    if !opener.is_still(place.kind(), &registry) {
+    // A driver that was taken out meanwhile is not put back.
+    if !registry.drivers.get(&place.kind()).is_some_and(|now| Arc::ptr_eq(now, &driver)) {
+        drop(registry);
         return Ok(device);
     }
     let kept = registry.opened.entry(place).or_insert_with(|| device.clone()).clone();
@@ -195,7 +153,7 @@ pub(super) fn host() -> Arc<dyn MemoryManager> {
 
 /// Who answers for memory that no device's manager allocated; `None` where its kind is not registered.
 pub(super) fn manager_of(place: Place, backing: Backing) -> Result<Option<Arc<dyn MemoryManager>>> {
-    let is_known = || Opener::of(place.kind(), &registry()).is_some();
+    let is_known = || registry().drivers.contains_key(&place.kind());
     match (place.is_host(), backing) {
         (true, Backing::Shared) => Ok(Some(shared_memory())),
         (true, _) => Ok(Some(host())),
@@ -204,11 +162,10 @@ pub(super) fn manager_of(place: Place, backing: Backing) -> Result<Option<Arc<dy
     }
 }
 
-/// The kinds that are built in, the processor's first, and those that are registered.
+/// The processor's kind, and those that are registered.
 pub fn kinds() -> Vec<DeviceKind> {
     let mut kinds = vec![DeviceKind::CPU];
-    kinds.extend(BUILT_IN.iter().map(|&(kind, _)| kind));
-    kinds.extend(registry().factories.keys());
+    kinds.extend(registry().drivers.keys());
     kinds
 }
 
@@ -227,8 +184,27 @@ pub fn usage() -> Vec<(String, Place, Usage)> {
     rows
 }
 
+/// Where memory is, as the driver of a kind looks it up by its address; `None` where the driver knows nothing of it, or looks nothing
+/// up.
+///
+/// # Errors
+///
+/// `is_unsupported` where the kind is not registered; whatever the driver says.
+pub(crate) fn place_of(kind: DeviceKind, address: *const u8) -> Result<Option<Place>> {
+    let driver = registry().drivers.get(&kind).cloned();
+    driver.ok_or_else(|| unknown(kind))?.place_of(address)
+}
+
+#[cold]
 fn unknown(kind: DeviceKind) -> Error {
-    Error::new(Kind::Unsupported, format!("no devices of the kind {kind} are registered"))
+    let hint = match kind {
+        DeviceKind::CUDA | DeviceKind::CUDA_HOST | DeviceKind::CUDA_MANAGED => {
+            ": call `crossdock_cuda::register()`"
+        }
+        DeviceKind::OPENCL => ": call `crossdock_opencl::register()`",
+        _ => "",
+    };
+    Error::new(Kind::Unsupported, format!("no devices of the kind {kind} are registered{hint}"))
 }
 
 fn no_such(place: Place) -> Error {

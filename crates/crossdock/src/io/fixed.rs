@@ -195,7 +195,7 @@ impl Drop for FixedWriter {
         release_quietly(|| {
             let place = self.stream.get().map(|open| open.buffer.place());
             if let (Err(error), Some(place)) = (self.close(), place) {
-                device::queue(place, error);
+                device::driver::report_release_error(place, error);
             }
         });
     }

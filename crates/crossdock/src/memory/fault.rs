@@ -117,8 +117,7 @@ impl Drop for Watch {
 fn install() -> Result<()> {
     /// Held across forks, so that a child finds the handler installed or not, and never in between.
     static INSTALLED: ForkLock<Option<bool>> = ForkLock::new(None);
-    // SAFETY: the lock is a static, which never moves.
-    let mut installed = unsafe { INSTALLED.lock() };
+    let mut installed = INSTALLED.lock();
     let is_installed = *installed.get_or_insert_with(|| {
         unload::stay_loaded();
         // What was in force is put down first: the handler may be called as soon as it is installed.

@@ -7,25 +7,44 @@
 //! Nobody takes one of these locks while having another; the fork alone has all of them.
 
 use std::cell::{Cell, UnsafeCell};
+use std::fmt;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
-/// How often this process descends from a fork. Whoever started a thread compares: a child has none of its parent's.
 static GENERATION: AtomicU64 = AtomicU64::new(0);
 
-pub(crate) fn generation() -> u64 {
+/// How many forks lie between the process that loaded this library and this one. A driver stores it when it is loaded and compares:
+/// in a child, the driver's threads, and those that the parent started, do not exist.
+///
+/// ```
+/// let opened = crossdock::device::driver::generation();
+/// let is_inherited = || crossdock::device::driver::generation() != opened;
+/// assert!(!is_inherited()); // true in a child of this process
+/// ```
+pub fn generation() -> u64 {
     GENERATION.load(Ordering::Relaxed)
 }
 
-/// A lock that is held across forks.
+/// A lock that is held across forks, for a `static` that a forked child uses as well: a child has the memory of its parent, but of
+/// its threads only the one that forked, so that an ordinary lock that another thread had would stay locked for ever.
+///
+/// No thread takes one of these locks while it holds another.
+///
+/// ```
+/// use crossdock::device::driver::ForkLock;
+///
+/// static OPENED: ForkLock<Vec<String>> = ForkLock::new(Vec::new());
+/// OPENED.lock().push("libdriver.so".to_owned());
+/// assert_eq!(OPENED.lock().len(), 1);
+/// ```
 ///
 /// # Invariants
 ///
 /// 1. `held` is touched only by a thread that forks, between the system's call of [`before_fork`] and of what follows the
 ///    fork, while that thread has the lock.
 /// 2. Once it has been registered, it stays at its address until it is dropped, which takes it out of the registry.
-pub(crate) struct ForkLock<T: 'static> {
+pub struct ForkLock<T: 'static> {
     mutex: Mutex<T>,
     held: UnsafeCell<Option<MutexGuard<'static, T>>>,
     registered: AtomicU8,
@@ -41,16 +60,23 @@ unsafe impl<T: Send> Sync for ForkLock<T> {}
 unsafe impl<T: Send> Send for ForkLock<T> {}
 
 impl<T: Send> ForkLock<T> {
-    pub(crate) const fn new(value: T) -> Self {
+    /// A lock that is free.
+    pub const fn new(value: T) -> Self {
         Self { mutex: Mutex::new(value), held: UnsafeCell::new(None), registered: AtomicU8::new(NEW) }
     }
 
     /// Takes the lock. What is guarded must be whole whenever code runs that may panic: a poisoned lock is taken all the same.
+    pub fn lock(&'static self) -> MutexGuard<'static, T> {
+        // SAFETY: what is borrowed for `'static` stays where it is, and is never dropped.
+        unsafe { self.lock_in_place() }
+    }
+
+    /// As [`ForkLock::lock`], for a lock that is not a `static`.
     ///
     /// # Safety
     ///
     /// From the first call on, until it is dropped, the lock stays where it is. (A `static` does.)
-    pub(crate) unsafe fn lock(&self) -> MutexGuard<'_, T> {
+    pub(crate) unsafe fn lock_in_place(&self) -> MutexGuard<'_, T> {
         if self.registered.load(Ordering::Acquire) == NEW {
             self.register();
         }
@@ -60,11 +86,8 @@ impl<T: Send> ForkLock<T> {
     /// Marks that foreign code runs under this lock, which the caller holds, until the result is
     /// dropped. If that code forks, the fork handlers leave the lock to this thread, in the parent
     /// and in the child.
-    #[cfg_attr(
-        not(any(feature = "cuda", feature = "opencl", test)),
-        expect(dead_code, reason = "drivers run under locks")
-    )]
-    pub(crate) fn calls_out(&self) -> CallsOut {
+    #[must_use = "the mark lasts until the result is dropped"]
+    pub fn calls_out(&self) -> CallsOut {
         CallsOut(OWN.replace(std::ptr::from_ref(self).cast()))
     }
 
@@ -83,6 +106,12 @@ impl<T: Send> ForkLock<T> {
             locks.push(Entry(lock));
             self.registered.store(REGISTERED, Ordering::Release);
         }
+    }
+}
+
+impl<T> fmt::Debug for ForkLock<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ForkLock")
     }
 }
 
@@ -111,8 +140,7 @@ pub(crate) fn get_or_make<T>(cell: &OnceLock<T>, make: impl FnOnce() -> T) -> &T
 
 #[cold]
 fn set<T>(cell: &OnceLock<T>, made: T) -> &T {
-    // SAFETY: the lock is a static, which never moves.
-    let setting = unsafe { SETTING.lock() };
+    let setting = SETTING.lock();
     let second = cell.set(made);
     // Dropping a second value can take other locks.
     drop(setting);
@@ -128,8 +156,9 @@ thread_local! {
     static DEPTH: Cell<usize> = const { Cell::new(0) };
 }
 
-/// See [`ForkLock::calls_out`]. Holds the previous lock, to restore it.
-pub(crate) struct CallsOut(*const ());
+/// Foreign code runs under a lock while this lives: see [`ForkLock::calls_out`].
+#[derive(Debug)]
+pub struct CallsOut(*const ());
 
 impl Drop for CallsOut {
     fn drop(&mut self) {
@@ -310,8 +339,7 @@ mod tests {
     static LOCK: ForkLock<u32> = ForkLock::new(0);
 
     fn lock() -> MutexGuard<'static, u32> {
-        // SAFETY: the lock is a static, which never moves.
-        unsafe { LOCK.lock() }
+        LOCK.lock()
     }
 
     #[test]

@@ -111,8 +111,7 @@ impl fmt::Display for Damage {
 static FOUND: ForkLock<Vec<Damage>> = ForkLock::new(Vec::new());
 
 fn found() -> MutexGuard<'static, Vec<Damage>> {
-    // SAFETY: a static stays where it is.
-    unsafe { FOUND.lock() }
+    FOUND.lock()
 }
 
 /// All damage that debug mode has found since the process began, or since it was last asked, in the order in which it was found.

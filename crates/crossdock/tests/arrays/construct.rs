@@ -20,8 +20,8 @@ const ORDERS: [Order; 2] = [Order::RowMajor, Order::ColumnMajor];
 fn there() -> Place {
     static REGISTERED: Once = Once::new();
     REGISTERED.call_once(|| {
-        device::register(DeviceKind::EXT_DEV, |ordinal| Ok(FencedDevice::new(ordinal) as Arc<dyn Device>))
-            .unwrap();
+        let open = |place: Place| Ok(FencedDevice::new(place.ordinal()) as Arc<dyn Device>);
+        device::register(Arc::new((DeviceKind::EXT_DEV, open))).unwrap();
     });
     Place::new(DeviceKind::EXT_DEV, 3)
 }

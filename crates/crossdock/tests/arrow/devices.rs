@@ -167,11 +167,11 @@ fn a_stream_waits_for_events_and_is_waited_for() {
 #[test]
 fn a_kind_is_registered_once_and_can_be_taken_out() {
     let kind = DeviceKind(4711);
-    let open = |ordinal| Ok(FencedDevice::new(ordinal) as Arc<dyn Device>);
-    device::register(kind, open).unwrap();
-    let error = device::register(kind, open).unwrap_err();
+    let open = |place: Place| Ok(FencedDevice::new(place.ordinal()) as Arc<dyn Device>);
+    device::register(Arc::new((kind, open))).unwrap();
+    let error = device::register(Arc::new((kind, open))).unwrap_err();
     assert!(error.is_conflict() && error.to_string().contains("4711"), "{error}");
-    assert!(device::register(DeviceKind::CPU, open).unwrap_err().is_conflict());
+    assert!(device::register(Arc::new((DeviceKind::CPU, open))).unwrap_err().is_conflict());
     device::unregister(kind).unwrap();
     assert!(device::unregister(kind).unwrap_err().is_unsupported());
 }

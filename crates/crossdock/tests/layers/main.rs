@@ -51,6 +51,9 @@ const CRATES: &[(&str, &[(&str, usize)])] = &[
     ("crates/crossdock/src", &[]),
     ("crates/crossdock-capi/src", &[]),
     ("crates/crossdock-cli/src", &[]),
+    ("crates/crossdock-conformance/src", &[]),
+    ("crates/crossdock-cuda/src", &[]),
+    ("crates/crossdock-opencl/src", &[]),
     ("bindings/python/src", &[]),
     ("bindings/ruby/ext/crossdock/src", &[]),
 ];
@@ -126,7 +129,9 @@ fn files_have_fewer_than_400_lines_of_code() {
 }
 
 /// What uses the library, and the root of its sources.
-const ARTEFACTS: [(&str, &str); 4] = [
+const ARTEFACTS: [(&str, &str); 6] = [
+    ("crossdock-cuda", "crates/crossdock-cuda/src/lib.rs"),
+    ("crossdock-opencl", "crates/crossdock-opencl/src/lib.rs"),
     ("crossdock-capi", "crates/crossdock-capi/src/lib.rs"),
     ("crossdock-cli", "crates/crossdock-cli/src/main.rs"),
     ("bindings/python", "bindings/python/src/lib.rs"),

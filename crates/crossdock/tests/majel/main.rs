@@ -24,8 +24,8 @@ static DEFAULT_PLACE: Mutex<()> = Mutex::new(());
 /// A device whose memory the processor cannot touch, registered for this program.
 fn gpu(ordinal: i32) -> Place {
     static REGISTERED: Once = Once::new();
-    let open = |ordinal| Ok(FencedDevice::new(ordinal) as Arc<dyn Device>);
-    REGISTERED.call_once(|| device::register(DeviceKind::EXT_DEV, open).unwrap());
+    let open = |place: Place| Ok(FencedDevice::new(place.ordinal()) as Arc<dyn Device>);
+    REGISTERED.call_once(|| device::register(Arc::new((DeviceKind::EXT_DEV, open))).unwrap());
     Place::new(DeviceKind::EXT_DEV, ordinal)
 }
 

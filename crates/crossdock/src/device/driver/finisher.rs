@@ -28,8 +28,7 @@ static WATCHED: ForkLock<Watched> = ForkLock::new(Watched { events: VecDeque::ne
 static MORE: Condvar = Condvar::new();
 
 fn watched() -> MutexGuard<'static, Watched> {
-    // SAFETY: a static stays where it is.
-    unsafe { WATCHED.lock() }
+    WATCHED.lock()
 }
 
 /// Has the thread wait for an event, and for what it gives back. `false` where that cannot be: then the caller waits.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use crate::buffer::Buffer;
+use crate::device::engine::{Engine, Start, Work};
 use crate::device::fenced::stream::FencedStream;
 use crate::device::fenced::{Core, Operation};
 use crate::device::pages::Pages;
@@ -44,17 +45,16 @@ impl FencedMemory {
         behind: impl Send + 'static,
     ) -> Result<Buffer> {
         let charge = Meter::charge(&self.core.meter, nbytes)?;
-        let fence = Pages::reserved(nbytes)?;
-        let region =
-            DeviceRegion { address: fence.base(), nbytes, object: object.as_ptr().cast::<c_void>(), birth };
+        let object = object.as_ptr().cast::<c_void>();
+        let region = DeviceRegion { address: None, nbytes, object, birth, aliases: &[] };
         let core = self.core.clone();
         let release = move || {
-            drop((fence, behind));
+            drop(behind);
             core.attempt(Operation::Release)
         };
         // Aliased memory keeps a hold on other memory, whose owner may run foreign code on release.
         let adopt = if birth == Birth::Sole { adopt_own } else { adopt };
-        // SAFETY: the fence is reserved for nothing else until the release; what is behind it is, too (the caller's word).
+        // SAFETY: the bytes behind the object are there until the release (the clause of this function).
         unsafe { adopt(self, region, charge, release) }
     }
 
@@ -195,7 +195,41 @@ impl MemoryManager for FencedMemory {
         Arc::new(Self::new(self.core.clone())).map_from_host(buffer).map(Some)
     }
 
+    fn engine(self: Arc<Self>) -> Result<Option<Arc<dyn Engine>>> {
+        let engine = self.core.engine.clone();
+        Ok(engine.map(|engine| -> Arc<dyn Engine> { Arc::new(FencedEngine(engine)) }))
+    }
+
     fn usage(&self) -> Usage {
         self.core.meter.usage()
+    }
+}
+
+/// An engine that does its work at once, and what puts it into streams.
+#[derive(Debug)]
+struct FencedEngine(Arc<dyn Engine>);
+
+impl Engine for FencedEngine {
+    fn start(&self, hold: &Hold) -> Result<Start> {
+        self.0.start(hold)
+    }
+
+    fn run(&self, work: &Work) -> Result<()> {
+        self.0.run(work)
+    }
+
+    fn can_enqueue(&self, stream: &dyn Stream) -> bool {
+        FencedStream::of(stream).is_some()
+    }
+
+    fn enqueue(&self, work: Work, stream: &dyn Stream) -> Result<Arc<dyn Event>> {
+        match FencedStream::of(stream) {
+            Some(stream) => stream.work(self.0.clone(), work),
+            None => Err(Error::unsupported(format!("{stream:?} is not a fenced device's"))),
+        }
+    }
+
+    fn reaches(&self, memory: &dyn MemoryManager) -> bool {
+        self.0.reaches(memory)
     }
 }

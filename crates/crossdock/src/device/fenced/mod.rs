@@ -30,6 +30,7 @@ use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, MutexGuard, PoisonError};
 
+use crate::device::engine::Engine;
 use crate::device::fenced::memory::FencedMemory;
 use crate::device::fenced::stream::FencedStream;
 use crate::device::{Device, MemoryManager, Meter, Stream};
@@ -72,10 +73,20 @@ pub struct FencedDevice {
 }
 
 impl FencedDevice {
-    /// A device with a number, and nothing in common with others of the same number.
+    /// A device with a number, and nothing in common with others of the same number. It does no strided work.
     pub fn new(ordinal: i32) -> Arc<Self> {
+        Self::of(ordinal, None)
+    }
+
+    /// A device whose strided work an engine does: in its streams by their threads, which call [`Engine::run`]. The engine finds the
+    /// bytes of the memory by [`Hold::object`](crate::device::Hold::object), which is their address.
+    pub fn with_engine(ordinal: i32, engine: Arc<dyn Engine>) -> Arc<Self> {
+        Self::of(ordinal, Some(engine))
+    }
+
+    fn of(ordinal: i32, engine: Option<Arc<dyn Engine>>) -> Arc<Self> {
         let place = Place::new(DeviceKind::EXT_DEV, ordinal);
-        Arc::new(Self { memory: Arc::new(FencedMemory::new(Arc::new(Core::new(place)))) })
+        Arc::new(Self { memory: Arc::new(FencedMemory::new(Arc::new(Core::new(place, engine)))) })
     }
 
     fn core(&self) -> &Arc<Core> {
@@ -151,6 +162,7 @@ impl Drop for Paused {
 /// What the device, its memory and its streams share.
 struct Core {
     place: Place,
+    engine: Option<Arc<dyn Engine>>,
     meter: Arc<Meter>,
     mappable: AtomicBool,
     from_host: AtomicBool,
@@ -164,9 +176,10 @@ struct Core {
 }
 
 impl Core {
-    fn new(place: Place) -> Self {
+    fn new(place: Place, engine: Option<Arc<dyn Engine>>) -> Self {
         Self {
             place,
+            engine,
             meter: Arc::new(Meter::new(u64::MAX)),
             mappable: AtomicBool::new(false),
             from_host: AtomicBool::new(true),
@@ -202,7 +215,7 @@ impl Core {
 
     fn pauses(&self) -> MutexGuard<'_, usize> {
         // SAFETY: a core lives in an `Arc`, where it stays (`Core::new` is called there alone).
-        unsafe { self.pauses.lock() }
+        unsafe { self.pauses.lock_in_place() }
     }
 
     fn wait_while_paused(&self) {

@@ -8,10 +8,12 @@ use std::any::Any;
 use std::collections::VecDeque;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr::NonNull;
 use std::sync::{Arc, Condvar, MutexGuard, PoisonError};
 use std::thread;
 
 use crate::device::driver::DriverQueue;
+use crate::device::engine::{Engine, Work as EngineWork};
 use crate::device::fenced::Core;
 use crate::device::fenced::memory::Copying;
 use crate::device::{Completion, Event, Signal, Stream, Transfer};
@@ -22,9 +24,17 @@ use crate::memory::fork::{self, ForkLock};
 enum Job {
     /// The queue keeps the transfer until the completion is finished.
     Copy(Arc<Core>, Copying, Completion),
+    /// The queue keeps the work until the completion is finished.
+    Work(Arc<dyn Engine>, KeptWork, Completion),
     Wait(Arc<dyn Event>),
     Record(Completion),
 }
+
+/// Work that the queue keeps.
+struct KeptWork(NonNull<EngineWork>);
+
+// SAFETY: a pointer to a value that is Sync, which `Job::run` follows while the queue keeps it.
+unsafe impl Send for KeptWork {}
 
 /// The end of work, as the thread signals it.
 #[derive(Debug)]
@@ -51,6 +61,14 @@ impl Job {
                     None => unsafe { copying.run(&core) },
                 };
                 drop(core);
+                completion.finish(outcome);
+            }
+            Self::Work(engine, work, completion) => {
+                let outcome = match failed {
+                    Some(error) => Err(error.again()),
+                    // SAFETY: the queue keeps the work where it is until the completion is finished, below.
+                    None => engine.run(unsafe { work.0.as_ref() }),
+                };
                 completion.finish(outcome);
             }
             Self::Wait(event) => {
@@ -89,7 +107,7 @@ struct Work {
 impl Work {
     fn queue(&self) -> MutexGuard<'_, Queue> {
         // SAFETY: it lives in an `Arc`, where it stays (`FencedStream::new` makes it there).
-        unsafe { self.queue.lock() }
+        unsafe { self.queue.lock_in_place() }
     }
 
     /// What the thread does: all that is in the queue, until that is closed.
@@ -134,6 +152,14 @@ impl FencedStream {
         self.line.push(transfer, |transfer| {
             let (signal, completion) = Signal::new();
             self.push(Job::Copy(core, Copying::of(transfer), completion))?;
+            Ok(Ended(signal))
+        })
+    }
+
+    pub(super) fn work(&self, engine: Arc<dyn Engine>, work: EngineWork) -> Result<Arc<dyn Event>> {
+        self.line.push(work, |work| {
+            let (signal, completion) = Signal::new();
+            self.push(Job::Work(engine, KeptWork(NonNull::from(work)), completion))?;
             Ok(Ended(signal))
         })
     }

@@ -95,8 +95,7 @@ struct Row {
 unsafe impl Send for Row {}
 
 fn locked(shard: &'static ForkLock<Shard>) -> MutexGuard<'static, Shard> {
-    // SAFETY: the locks are statics, which never move.
-    unsafe { shard.lock() }
+    shard.lock()
 }
 
 /// The locked shard of a header address.

@@ -86,8 +86,7 @@ static TABLE: ForkLock<Table> = ForkLock::new(Table { rows: Vec::new(), last: 0 
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 
 fn table() -> MutexGuard<'static, Table> {
-    // SAFETY: the table is a static, which never moves.
-    unsafe { TABLE.lock() }
+    TABLE.lock()
 }
 
 /// Whether any memory is known to be reachable in a second space. One load.

@@ -48,7 +48,6 @@ impl Extent {
     }
 
     /// Bytes of a driver's object, for devices of this kind.
-    #[cfg(feature = "opencl")]
     pub(crate) fn of_object(kind: DeviceKind, object: usize, offset: usize, nbytes: usize) -> Self {
         Self { space: Space::Object(kind, object), start: offset as u64, nbytes: nbytes as u64 }
     }

@@ -82,7 +82,6 @@ fn memory_of_a_device_without_addresses_is_known_by_its_object() {
     };
     let of_object = Extent { space: Space::Object(DeviceKind::OPENCL, 7), start: 100, nbytes: 8 };
     assert_eq!(at(DeviceKind::OPENCL, 7), of_object);
-    #[cfg(feature = "opencl")]
     assert_eq!(Extent::of_object(DeviceKind::OPENCL, 7, 100, 8), of_object);
     // Without an object its addresses count, and on the host they always do.
     let place = Place::new(DeviceKind::OPENCL, 0);

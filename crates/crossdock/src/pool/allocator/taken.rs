@@ -48,8 +48,7 @@ static TABLE: ForkLock<Table> = ForkLock::new(Table {
 });
 
 fn table() -> MutexGuard<'static, Table> {
-    // SAFETY: a static stays where it is.
-    unsafe { TABLE.lock() }
+    TABLE.lock()
 }
 
 /// Writes a block down, or says that there is no memory for that.

@@ -38,8 +38,7 @@ pub(super) struct All {
 unsafe impl Send for All {}
 
 pub(super) fn lock() -> MutexGuard<'static, All> {
-    // SAFETY: a static stays where it is.
-    unsafe { ALL.lock() }
+    ALL.lock()
 }
 
 impl All {

@@ -100,10 +100,10 @@ pub fn stream(array: &DArray) -> Result<Option<i64>> {
 ///
 /// # Errors
 ///
-/// What [`place_of`](crate::device::cuda::place_of) says.
+/// `is_unsupported` where no driver of CUDA is registered; whatever the driver says.
 pub fn place_of(described: &Described<'_>) -> Result<Place> {
     if described.data.is_null() {
         return Ok(Place::new(DeviceKind::CUDA, 0));
     }
-    device::cuda::place_of(described.data)
+    Ok(device::place_of(DeviceKind::CUDA, described.data)?.unwrap_or(Place::CPU))
 }

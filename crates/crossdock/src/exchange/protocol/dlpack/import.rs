@@ -35,7 +35,7 @@ use crate::memory::{Birth, DeviceKind, Place};
 /// widths, elements packed into parts of bytes), and for a device other than OpenCL whose `data` is
 /// a handle; `is_out_of_memory`. For handles also the errors of opening the device, `is_bounds` if
 /// elements lie outside of the object, and those of
-/// [`opencl::import`](crate::device::opencl::import).
+/// [`Device::wrap_object`](crate::device::Device::wrap_object).
 ///
 /// # Safety
 ///
@@ -148,9 +148,6 @@ impl<M: Managed> Foreign<M> {
             )));
         }
         let place = place_of(&tensor);
-        if !place.is_addressed() && place.kind() != DeviceKind::OPENCL {
-            return Err(unsupported(format!("on {place}, data is a handle and not an address")));
-        }
         let abi::DLDataType { code, bits, lanes } = tensor.dtype;
         let dtype = from_dlpack(code, bits, lanes, flags & abi::IS_SUBBYTE_TYPE_PADDED != 0)?;
         // SAFETY: Foreign 1: shape and strides are null or point to `ndim` numbers.
@@ -159,7 +156,7 @@ impl<M: Managed> Foreign<M> {
         let readonly =
             |array: DArray| if flags & abi::READ_ONLY != 0 { array.into_readonly() } else { array };
         if !place.is_addressed() {
-            return self.into_array_in_object(&tensor, dtype, layout, birth).map(readonly);
+            return self.into_array_in_object(&tensor, place, dtype, layout, birth).map(readonly);
         }
         let begin = begin(&tensor, &layout)?;
         let span = layout.span();
@@ -169,18 +166,20 @@ impl<M: Managed> Foreign<M> {
         DArray::from_buffer(buffer, dtype, layout, span.low().unsigned_abs()).map(readonly)
     }
 
-    /// An array in a memory object of OpenCL's, of which the driver knows the size.
+    /// An array in a driver's memory object, of which the driver knows the size.
     fn into_array_in_object(
         self,
         tensor: &DLTensor,
+        place: Place,
         dtype: DType,
         layout: Layout,
         birth: Birth,
     ) -> Result<DArray> {
-        let place = Place::new(DeviceKind::OPENCL, tensor.device.device_id);
+        let is_handle = || format!("on {place}, data is a handle and not an address");
+        let device = device::get(place).map_err(|error| error.within(is_handle()))?;
         if layout.is_empty() {
             // Without elements there need not be an object either.
-            let nothing = Buffer::on(&device::memory(place)?, 0)?;
+            let nothing = Buffer::on(&device.memory(), 0)?;
             return DArray::from_buffer(
                 nothing,
                 dtype,
@@ -192,20 +191,21 @@ impl<M: Managed> Foreign<M> {
             overflow(format!("a byte_offset of {} leaves the address space", tensor.byte_offset))
         })?;
         // SAFETY: an object that is alive until the deleter is called (Foreign 1), which the buffer keeps; who else touches it is as said.
-        let whole = unsafe { device::opencl::import(tensor.data, place, birth) }?;
+        let whole = unsafe { device.wrap_object(tensor.data, birth) }?;
+        let whole = whole.ok_or_else(|| unsupported(is_handle()))?;
         DArray::from_buffer(device::keeping(whole, self)?, dtype, layout, offset)
     }
 }
 
-/// Where a tensor is. DLPack numbers the device of managed memory 0, whichever it is; CUDA's driver
+/// Where a tensor is. DLPack numbers the device of CUDA's managed memory 0, whichever it is; the driver
 /// knows it, as for CUDA's array interface. If the driver does not answer, the number stays 0.
 fn place_of(tensor: &DLTensor) -> Place {
     let place = Place::from(tensor.device);
     if place.kind() != DeviceKind::CUDA_MANAGED || tensor.data.is_null() {
         return place;
     }
-    let found = device::cuda::place_of(tensor.data.cast_const().cast());
-    found.ok().filter(|found| found.kind() == place.kind()).unwrap_or(place)
+    let found = device::place_of(place.kind(), tensor.data.cast_const().cast());
+    found.ok().flatten().filter(|found| found.kind() == place.kind()).unwrap_or(place)
 }
 
 /// Shape and strides, checked.

@@ -1,0 +1,190 @@
+//! What every device of Crossdock does, whatever it is: the same checks for all of them.
+//!
+//! A crate that brings a device describes it as a [`Subject`], and [`conforms!`](crate::conforms) makes a test of each check:
+//!
+//! ```
+//! use crossdock::device::{Device as _, fenced::FencedDevice};
+//! use crossdock_conformance::{Subject, conforms};
+//!
+//! fn subject() -> Subject {
+//!     Subject::new(FencedDevice::new(0).memory())
+//! }
+//!
+//! conforms!(as_every_device_does, subject()); // at the top of a file of tests
+//! # fn main() {}
+//! ```
+//!
+//! The checks of strided work compare with the processor's: the device that they are given must be registered, since they make
+//! arrays by its place.
+
+#[expect(missing_docs, reason = "a check is named after what it checks")]
+pub mod copies;
+#[expect(missing_docs, reason = "a check is named after what it checks")]
+pub mod memory;
+#[expect(missing_docs, reason = "a check is named after what it checks")]
+pub mod streams;
+#[expect(missing_docs, reason = "a check is named after what it checks")]
+pub mod strided;
+
+use std::any::Any;
+use std::fmt;
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use crossdock::buffer::Buffer;
+use crossdock::device::{self, Device, MemoryManager, Stream};
+use crossdock::memory::Place;
+
+/// A device, and what is to be expected of it: what it cannot do is stated, so that nothing is left out in silence.
+pub struct Subject {
+    /// The memory that is checked.
+    pub memory: Arc<dyn MemoryManager>,
+    /// Who answers for its buffers: itself, or the host's.
+    pub manager: Arc<dyn MemoryManager>,
+    /// Its queue of work, if it has any.
+    pub stream: Option<Arc<dyn Stream>>,
+    /// Holds work in the stream back while what it gives lives.
+    pub pause: Option<Box<dyn Fn() -> Box<dyn Any>>>,
+    /// Whether the host can see the memory without a copy.
+    pub is_mappable: bool,
+    /// Makes the next release of its memory fail.
+    pub fail_release: Option<Box<dyn Fn()>>,
+    /// Whether the numbers of its usage are those of its own buffers to the byte. (A pool rounds up.)
+    pub is_exact: bool,
+    /// The registered device whose usual memory this is, if it does strided work.
+    pub strided: Option<Arc<dyn Device>>,
+}
+
+impl Subject {
+    /// Memory that answers for its own buffers, is counted to the byte and can do nothing beyond copies.
+    pub fn new(memory: Arc<dyn MemoryManager>) -> Self {
+        Self {
+            manager: memory.clone(),
+            memory,
+            stream: None,
+            pause: None,
+            is_mappable: false,
+            fail_release: None,
+            is_exact: true,
+            strided: None,
+        }
+    }
+
+    fn sent(&self, content: &[u8]) -> Buffer {
+        Buffer::copy_from_slice(content).unwrap().copy_to(&self.memory).unwrap()
+    }
+
+    fn paused_stream(&self) -> (Arc<dyn Stream>, Box<dyn Any>) {
+        (self.stream.clone().unwrap(), self.pause.as_ref().unwrap()())
+    }
+}
+
+impl fmt::Debug for Subject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Subject({:?})", self.memory)
+    }
+}
+
+/// Some checks look at numbers of the whole process, which the others change.
+static PROCESS: RwLock<()> = RwLock::new(());
+
+/// Held while checks run that may run beside each other.
+pub fn beside() -> RwLockReadGuard<'static, ()> {
+    PROCESS.read().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Held while a check runs that must be alone in the process.
+pub fn alone() -> RwLockWriteGuard<'static, ()> {
+    PROCESS.write().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// All checks for one device, each as a test of its own in a module of the name given: for a [`Subject`], or an `Option` of one
+/// where the device may be missing.
+#[macro_export]
+macro_rules! conforms {
+    ($name:ident, $subject:expr) => {
+        mod $name {
+            use super::*;
+            $crate::conforms! { @beside $subject;
+                [memory] new_memory_is_of_the_place_the_size_and_the_manager
+                [copies] bytes_arrive_unchanged_from_every_kind_of_memory
+                [copies] a_range_is_copied_into_a_range_and_nothing_beside
+                [copies] sizes_that_differ_and_ranges_that_overlap_are_refused
+                [memory] memory_is_mapped_or_copied_and_which_it_was_is_said
+                [memory] a_slice_keeps_place_manager_mutability_and_events
+                [copies] nothing_is_copied_mapped_and_sliced_too
+                [memory] more_memory_than_there_is_is_an_error_that_changes_nothing
+                [memory] leases_decide_what_may_be_copied
+                [streams] work_in_a_stream_is_done_in_its_order
+                [streams] work_holds_its_leases_until_it_is_over
+                [streams] the_host_waits_for_work_whatever_it_asks_for
+                [streams] a_stream_waits_for_another
+                [copies] many_threads_copy_at_once
+                [streams] what_work_held_last_may_use_the_stream_when_it_is_released
+            }
+            $crate::conforms! { @alone $subject;
+                [memory] what_is_in_use_is_counted_with_its_peak
+                [copies] every_byte_that_is_copied_is_counted_and_no_other
+                [memory] what_goes_wrong_in_a_release_is_queued_and_readable
+            }
+            mod strided {
+                use super::*;
+                $crate::conforms! { @beside $subject;
+                    [strided::arrays] what_is_made_of_an_array_stays_where_the_array_is
+                    [strided::arrays] new_arrays_are_made_by_the_device
+                    [strided::arrays] elements_are_assigned_between_places_whatever_the_strides
+                    [strided::arrays] arrays_come_to_a_device_and_back_without_their_gaps
+                    [strided::arrays] work_in_a_stream_gives_its_event_and_comes_in_order
+                    [strided::arrays] elements_are_assigned_in_a_stream_behind_what_is_in_it
+                    [strided::arrays] a_request_that_names_a_place_is_given_it_where_a_copy_is_permitted
+                    [strided::arrays] memory_that_is_mapped_has_the_same_elements
+                    [strided::arrays] others_are_kept_off_while_a_device_works
+                    [strided::casts] numbers_become_the_same_bytes_as_on_the_processor_and_the_same_ones_are_refused
+                    [strided::casts] complex_numbers_are_cast_part_by_part
+                    [strided::casts] what_no_kernel_converts_is_unsupported_and_says_so
+                    [strided::moves] elements_arrive_whatever_the_strides_and_nothing_else_changes
+                    [strided::moves] more_loops_than_a_launch_has_are_as_many_launches
+                    [strided::moves] one_element_is_written_everywhere_and_nowhere_else
+                    [strided::moves] long_rows_and_slices_of_them_arrive_with_nothing_beside
+                    [strided::records] records_become_others_by_the_names_of_their_fields
+                    [strided::records] what_lies_between_the_fields_that_are_assigned_is_left_alone
+                    [strided::records] the_first_record_that_does_not_fit_is_told_as_on_the_processor
+                }
+            }
+        }
+    };
+    (@beside $subject:expr; $([$($module:ident)::+] $check:ident)*) => {$(
+        #[test]
+        fn $check() {
+            let _others = $crate::beside();
+            if let Some(subject) = Into::<Option<$crate::Subject>>::into($subject) {
+                $crate::$($module)::+::$check(&subject);
+            }
+        }
+    )*};
+    (@alone $subject:expr; $([$($module:ident)::+] $check:ident)*) => {$(
+        #[test]
+        fn $check() {
+            let _alone = $crate::alone();
+            if let Some(subject) = Into::<Option<$crate::Subject>>::into($subject) {
+                $crate::$($module)::+::$check(&subject);
+            }
+        }
+    )*};
+}
+
+const SIZES: [usize; 6] = [1, 63, 64, 4096, 100_003, 1 << 20];
+
+/// The memory of the host.
+pub fn host() -> Arc<dyn MemoryManager> {
+    device::memory(Place::CPU).unwrap()
+}
+
+/// Bytes of which no two neighbours are the same.
+pub fn numbers(nbytes: usize) -> Vec<u8> {
+    (0..nbytes).map(|index| (index * 7 + index / 251) as u8).collect()
+}
+
+/// The bytes of a buffer, wherever they are.
+pub fn bytes(buffer: &Buffer) -> Vec<u8> {
+    buffer.copy_to(&host()).unwrap().pin().unwrap().to_vec()
+}

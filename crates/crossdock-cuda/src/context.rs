@@ -1,0 +1,209 @@
+//! A device's primary context, which everybody in the process shares, and what it means that it is current.
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use crate::driver::{Driver, Failure};
+use crate::load::{self, Loaded};
+use crate::sys;
+use crossdock::device::driver::{generation, report_release_error};
+use crossdock::memory::{DeviceKind, Place};
+use crossdock::{Error, Result};
+
+/// The primary context of one device, retained until this is dropped.
+pub(crate) struct Context {
+    loaded: &'static Loaded,
+    ordinal: i32,
+    device: sys::Device,
+    raw: sys::Context,
+}
+
+impl Context {
+    /// # Errors
+    ///
+    /// As [`load::loaded`]; `is_bounds` where there is no device of the number; what the driver says.
+    pub(crate) fn retain(ordinal: i32) -> Result<Self> {
+        let loaded = load::loaded()?;
+        let driver = loaded.driver();
+        let device = device(driver, ordinal)?;
+        let mut raw = sys::Context::NULL;
+        // SAFETY: a device of the driver's.
+        unsafe { driver.primary_context_retain(&raw mut raw, device) }?;
+        Ok(Self { loaded, ordinal, device, raw })
+    }
+
+    pub(crate) fn driver(&self) -> &'static Driver {
+        self.loaded.driver()
+    }
+
+    /// The place of the device's own memory.
+    pub(crate) fn place(&self) -> Place {
+        Place::new(DeviceKind::CUDA, self.ordinal)
+    }
+
+    pub(crate) fn ordinal(&self) -> i32 {
+        self.ordinal
+    }
+
+    pub(crate) fn device(&self) -> sys::Device {
+        self.device
+    }
+
+    pub(crate) fn raw(&self) -> sys::Context {
+        self.raw
+    }
+
+    /// Whether this process is a child of the one that the context belongs to.
+    pub(crate) fn is_inherited(&self) -> bool {
+        self.loaded.generation() != generation()
+    }
+
+    /// Makes the context current for this thread until what this gives is dropped.
+    ///
+    /// # Errors
+    ///
+    /// What the driver says; in a forked child.
+    pub(crate) fn enter(&self) -> Result<Current<'_>> {
+        if self.is_inherited() {
+            return Err(load::forked());
+        }
+        Ok(self.make_current()?)
+    }
+
+    fn make_current(&self) -> Result<Current<'_>, Failure> {
+        let mut before = sys::Context::NULL;
+        // SAFETY: the answer goes to a variable of ours.
+        unsafe { self.driver().context_get_current(&raw mut before) }?;
+        let is_pushed = before != self.raw;
+        if is_pushed {
+            // SAFETY: the context is retained while this lives.
+            unsafe { self.driver().context_push_current(self.raw) }?;
+        }
+        Ok(Current { context: self, is_pushed, thread: PhantomData })
+    }
+
+    /// Frees something of the context's. In a forked child, and where the context has gone with all that was in it, there is nothing
+    /// to be freed.
+    ///
+    /// # Errors
+    ///
+    /// Of `free`, and those of making the context current.
+    pub(crate) fn release(&self, free: impl FnOnce(&Driver) -> Result<(), Failure>) -> Result<()> {
+        if self.is_inherited() {
+            return Ok(());
+        }
+        let outcome = match self.make_current() {
+            Ok(_current) => free(self.driver()),
+            Err(failure) => Err(failure),
+        };
+        Failure::unless_gone(outcome)
+    }
+
+    /// As [`Context::release`], for those who have nobody to tell of an error: it is queued.
+    pub(crate) fn release_quietly(&self, free: impl FnOnce(&Driver) -> Result<(), Failure>) {
+        if let Err(error) = self.release(free) {
+            report_release_error(self.place(), error);
+        }
+    }
+
+    /// A number that the driver has for the device.
+    ///
+    /// # Errors
+    ///
+    /// What the driver says.
+    pub(crate) fn attribute(&self, attribute: i32) -> Result<i32> {
+        attribute_of(self.driver(), self.device, attribute)
+    }
+}
+
+impl Drop for Context {
+    fn drop(&mut self) {
+        if self.is_inherited() {
+            return;
+        }
+        // SAFETY: retained once in `retain`, and released here alone.
+        let outcome = unsafe { self.driver().primary_context_release(self.device) };
+        if let Err(error) = Failure::unless_gone(outcome) {
+            report_release_error(self.place(), error);
+        }
+    }
+}
+
+impl fmt::Debug for Context {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Context({})", self.place())
+    }
+}
+
+/// A context is current for this thread. Dropped, the one before is current again.
+pub(crate) struct Current<'a> {
+    context: &'a Context,
+    is_pushed: bool,
+    /// The driver has a current context for each thread.
+    thread: PhantomData<*const ()>,
+}
+
+impl Drop for Current<'_> {
+    fn drop(&mut self) {
+        if !self.is_pushed {
+            return;
+        }
+        let mut popped = sys::Context::NULL;
+        // SAFETY: the context that this thread pushed when the guard was made; whoever pushes meanwhile pops as well.
+        let outcome = unsafe { self.context.driver().context_pop_current(&raw mut popped) };
+        if let Err(error) = Failure::unless_gone(outcome) {
+            report_release_error(self.context.place(), error);
+        }
+    }
+}
+
+/// Whether any context is current for this thread.
+///
+/// # Errors
+///
+/// What the driver says.
+pub(crate) fn is_any_current(driver: &Driver) -> Result<bool> {
+    let mut current = sys::Context::NULL;
+    // SAFETY: the answer goes to a variable of ours.
+    unsafe { driver.context_get_current(&raw mut current) }?;
+    Ok(current != sys::Context::NULL)
+}
+
+/// How many devices the driver has.
+///
+/// # Errors
+///
+/// What the driver says.
+pub(crate) fn count(driver: &Driver) -> Result<i32> {
+    let mut count = 0;
+    // SAFETY: the answer goes to a variable of ours.
+    unsafe { driver.device_get_count(&raw mut count) }?;
+    Ok(count)
+}
+
+/// # Errors
+///
+/// `is_bounds` where there is none of the number; what the driver says.
+pub(crate) fn device(driver: &Driver, ordinal: i32) -> Result<sys::Device> {
+    let count = count(driver)?;
+    if !(0..count).contains(&ordinal) {
+        let place = Place::new(DeviceKind::CUDA, ordinal);
+        return Err(Error::bounds(format!(
+            "there is no {place}: the CUDA driver has {count} devices, counted from 0"
+        )));
+    }
+    let mut device = 0;
+    // SAFETY: the answer goes to a variable of ours.
+    unsafe { driver.device_get(&raw mut device, ordinal) }?;
+    Ok(device)
+}
+
+/// # Errors
+///
+/// What the driver says.
+pub(crate) fn attribute_of(driver: &Driver, device: sys::Device, attribute: i32) -> Result<i32> {
+    let mut value = 0;
+    // SAFETY: a device of the driver's; the answer goes to a variable of ours.
+    unsafe { driver.device_get_attribute(&raw mut value, attribute, device) }?;
+    Ok(value)
+}

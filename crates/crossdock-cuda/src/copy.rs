@@ -1,0 +1,162 @@
+//! Copies, which all memory of CUDA has in common: addresses are the same for all devices and the host.
+
+use std::sync::Arc;
+
+use crate::core::Core;
+use crate::memory::CudaMemory;
+use crate::staging::{Calls, Direction, Staged};
+use crate::stream::CudaStream;
+use crate::sys::{self, Address};
+use crossdock::device::{Event, Hold, Transfer};
+use crossdock::memory::{DeviceKind, Place};
+use crossdock::{Error, Result};
+
+/// What the driver can do with one side of a copy by itself, while the caller goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Side {
+    /// Nothing: it has to be staged.
+    Pageable,
+    /// All; but copies within the host are not its business.
+    Pinned,
+    Managed,
+    Device(i32),
+}
+
+impl Side {
+    /// # Errors
+    ///
+    /// `is_device` for memory whose address means nothing to the driver.
+    fn of(hold: &Hold) -> Result<Self> {
+        let place = hold.place();
+        let side = match place.kind() {
+            DeviceKind::CUDA => Self::Device(place.ordinal()),
+            DeviceKind::CUDA_MANAGED => Self::Managed,
+            DeviceKind::CUDA_HOST => Self::Pinned,
+            _ if place.is_host() => Self::Pageable,
+            _ => return Err(Error::unsupported(format!("CUDA does not copy memory of {place}"))),
+        };
+        // Of CUDA's memory, the address is all there is. An object would be of a device that somebody else made.
+        if side != Self::Pageable && hold.object().is_some() {
+            return Err(Error::device(format!(
+                "CUDA does not know the memory on {place}: another device made it"
+            )));
+        }
+        Ok(side)
+    }
+
+    fn is_of_the_host(self) -> bool {
+        matches!(self, Self::Pageable | Self::Pinned)
+    }
+}
+
+fn address(hold: &Hold) -> Address {
+    hold.address().expose_provenance() as Address
+}
+
+/// The device of a side of a copy, kept in use until the copy is over.
+fn core_of(hold: &Hold, ordinal: i32) -> Result<Arc<Core>> {
+    let manager = hold.manager();
+    match manager.as_deref().and_then(CudaMemory::of) {
+        Some(memory) => Ok(memory.core().clone()),
+        None => Core::of(ordinal),
+    }
+}
+
+/// Two devices between which a copy goes, the source's first.
+type Between = Option<(Arc<Core>, Arc<Core>)>;
+
+fn between(by: &Core, transfer: &Transfer, src: Side, dst: Side) -> Result<Between> {
+    let (Side::Device(from), Side::Device(to)) = (src, dst) else { return Ok(None) };
+    if from == to {
+        return Ok(None);
+    }
+    let (from, to) = (core_of(transfer.src(), from)?, core_of(transfer.dst(), to)?);
+    by.peers().allow(by.context(), from.context(), from.pool().map(|pool| pool.raw()))?;
+    by.peers().allow(by.context(), to.context(), to.pool().map(|pool| pool.raw()))?;
+    Ok(Some((from, to)))
+}
+
+/// Puts a copy into a stream that the driver makes by itself.
+///
+/// # Errors
+///
+/// What the driver says.
+///
+/// # Safety
+///
+/// Both sides are kept, under leases for racy loads and racy stores, until the work is over; the stream is the core's, and alive.
+unsafe fn put(
+    core: &Core,
+    (dst, src, nbytes): (Address, Address, usize),
+    between: &Between,
+    stream: sys::Stream,
+) -> Result<()> {
+    let driver = core.driver();
+    let outcome = match between {
+        // SAFETY: the caller's word.
+        None => unsafe { driver.memcpy_async(dst, src, nbytes, stream) },
+        Some((from, to)) => {
+            let (from, to) = (from.context().raw(), to.context().raw());
+            // SAFETY: the caller's word; both contexts are retained by `between`.
+            unsafe { driver.memcpy_peer_async(dst, to, src, from, nbytes, stream) }
+        }
+    };
+    Ok(outcome?)
+}
+
+/// Copies while the caller waits.
+pub(crate) fn now(core: &Arc<Core>, transfer: &Transfer) -> Result<()> {
+    let (src, dst) = (Side::of(transfer.src())?, Side::of(transfer.dst())?);
+    if transfer.nbytes() == 0 {
+        return Ok(());
+    }
+    if src.is_of_the_host() && dst.is_of_the_host() {
+        return crossdock::device::memory(Place::CPU)?.copy(transfer);
+    }
+    let between = between(core, transfer, src, dst)?;
+    let what = (address(transfer.dst()), address(transfer.src()), transfer.nbytes());
+    // SAFETY: the transfer is kept until `now` returns, when the work is over (Transfer 1).
+    core.now(|stream| unsafe { put(core, what, &between, stream) })
+        .map_err(|error| error.within(text(transfer)))
+}
+
+/// Puts a copy into a stream.
+pub(crate) fn later(stream: &CudaStream, transfer: Transfer) -> Result<Arc<dyn Event>> {
+    let core = stream.core();
+    let (src, dst) = (Side::of(transfer.src())?, Side::of(transfer.dst())?);
+    let (to, from, nbytes) = (transfer.dst().address(), transfer.src().address(), transfer.nbytes());
+    let context = text(&transfer);
+    let outcome = if nbytes == 0 {
+        stream.push(transfer, |_, _| Ok(()))
+    } else if src.is_of_the_host() && dst.is_of_the_host() {
+        staged(stream, transfer, Ok(Staged::on_host(core, to, from, nbytes)))
+    } else if src == Side::Pageable {
+        let device = address(transfer.dst());
+        staged(stream, transfer, Staged::over_slot(core, Direction::FromHost, from, device, nbytes))
+    } else if dst == Side::Pageable {
+        let device = address(transfer.src());
+        staged(stream, transfer, Staged::over_slot(core, Direction::ToHost, to, device, nbytes))
+    } else {
+        let between = between(core, &transfer, src, dst)?;
+        let what = (address(transfer.dst()), address(transfer.src()), nbytes);
+        // SAFETY: the transfer is held until the work is over (Transfer 1), and so are the devices.
+        stream.push((transfer, between), |(_, between), raw| unsafe { put(core, what, between, raw) })
+    };
+    outcome.map_err(|error| error.within(context))
+}
+
+fn staged(
+    stream: &CudaStream,
+    transfer: Transfer,
+    staged: Result<(Staged, Calls)>,
+) -> Result<Arc<dyn Event>> {
+    let (staged, calls) = staged?;
+    // SAFETY: both are held until the work is over (Transfer 1).
+    stream.push((transfer, staged), |_, raw| unsafe { calls.enqueue(stream.core(), raw) })
+}
+
+#[cold]
+fn text(transfer: &Transfer) -> String {
+    let (src, dst) = (transfer.src().place(), transfer.dst().place());
+    format!("copying {} bytes from {src} to {dst}", transfer.nbytes())
+}

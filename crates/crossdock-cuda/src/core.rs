@@ -1,0 +1,260 @@
+//! What all memory, streams and events of one device share.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use crate::context::{Context, Current};
+use crate::driver::Driver;
+use crate::handle::{Kind, Owned};
+use crate::modules::Modules;
+use crate::peers::Peers;
+use crate::pool::StreamPool;
+use crate::staging::Slots;
+use crate::{load, sys};
+use crossdock::Result;
+
+/// How many events and streams wait for their next use.
+const IDLE_EVENTS: usize = 64;
+const IDLE_STREAMS: usize = 8;
+
+/// One device, opened once while anybody uses it. Nothing of it works in a forked child, where its locks are never taken.
+pub(crate) struct Core {
+    context: Arc<Context>,
+    total_nbytes: u64,
+    pool: Option<StreamPool>,
+    events: Idle<sys::Event>,
+    streams: Idle<sys::Stream>,
+    slots: Slots,
+    modules: Modules,
+    peers: Peers,
+}
+
+static CORES: Mutex<BTreeMap<i32, Weak<Core>>> = Mutex::new(BTreeMap::new());
+
+fn cores() -> MutexGuard<'static, BTreeMap<i32, Weak<Core>>> {
+    CORES.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Core {
+    /// The device of a number.
+    ///
+    /// # Errors
+    ///
+    /// As [`Context::retain`].
+    pub(crate) fn of(ordinal: i32) -> Result<Arc<Self>> {
+        // Before the lock, which another thread may have had when this process was forked.
+        load::loaded()?;
+        if let Some(core) = cores().get(&ordinal).and_then(Weak::upgrade) {
+            return Ok(core);
+        }
+        let opened = Arc::new(Self::open(ordinal)?);
+        let mut cores = cores();
+        if let Some(first) = cores.get(&ordinal).and_then(Weak::upgrade) {
+            drop(cores);
+            return Ok(first);
+        }
+        cores.insert(ordinal, Arc::downgrade(&opened));
+        Ok(opened)
+    }
+
+    /// A device that is in use already, if any is.
+    pub(crate) fn any() -> Option<Arc<Self>> {
+        cores().values().find_map(Weak::upgrade)
+    }
+
+    fn open(ordinal: i32) -> Result<Self> {
+        let context = Arc::new(Context::retain(ordinal)?);
+        let mut total = 0;
+        // SAFETY: a device of the driver's; the answer goes to a variable of ours.
+        unsafe { context.driver().device_total_mem(&raw mut total, context.device()) }?;
+        let pool = StreamPool::open(&context, total as u64)?;
+        Ok(Self {
+            total_nbytes: total as u64,
+            pool,
+            events: Idle::new(IDLE_EVENTS),
+            streams: Idle::new(IDLE_STREAMS),
+            slots: Slots::new(),
+            modules: Modules::new(context.clone()),
+            peers: Peers::new(),
+            context,
+        })
+    }
+
+    pub(crate) fn context(&self) -> &Arc<Context> {
+        &self.context
+    }
+
+    pub(crate) fn driver(&self) -> &'static Driver {
+        self.context.driver()
+    }
+
+    /// As [`Context::enter`].
+    pub(crate) fn enter(&self) -> Result<Current<'_>> {
+        self.context.enter()
+    }
+
+    /// All memory of the device, in bytes.
+    pub(crate) fn total_nbytes(&self) -> u64 {
+        self.total_nbytes
+    }
+
+    /// What of the device's memory nobody has, in bytes, as the driver sees it.
+    ///
+    /// # Errors
+    ///
+    /// What the driver says.
+    pub(crate) fn free_nbytes(&self) -> Result<u64> {
+        let _current = self.enter()?;
+        let (mut free, mut total) = (0, 0);
+        // SAFETY: the answers go to variables of ours.
+        unsafe { self.driver().mem_get_info(&raw mut free, &raw mut total) }?;
+        Ok(free as u64)
+    }
+
+    pub(crate) fn pool(&self) -> Option<&StreamPool> {
+        self.pool.as_ref()
+    }
+
+    pub(crate) fn slots(&self) -> &Slots {
+        &self.slots
+    }
+
+    pub(crate) fn modules(&self) -> &Modules {
+        &self.modules
+    }
+
+    pub(crate) fn peers(&self) -> &Peers {
+        &self.peers
+    }
+
+    /// An event for one use.
+    ///
+    /// # Errors
+    ///
+    /// What the driver says.
+    pub(crate) fn event(self: &Arc<Self>) -> Result<Lent<sys::Event>> {
+        Lent::of(self, |core| &core.events)
+    }
+
+    /// A stream that nobody else has, for work that the caller waits for.
+    ///
+    /// # Errors
+    ///
+    /// What the driver says.
+    fn stream(self: &Arc<Self>) -> Result<Lent<sys::Stream>> {
+        Lent::of(self, |core| &core.streams)
+    }
+
+    /// Has work done while the caller waits: `enqueue` puts it into a stream, in which nothing else is. The context is current meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// Of `enqueue`, and what the driver says. No work is under way then.
+    pub(crate) fn now(self: &Arc<Self>, enqueue: impl FnOnce(sys::Stream) -> Result<()>) -> Result<()> {
+        let _current = self.enter()?;
+        let stream = self.stream()?;
+        let outcome = enqueue(stream.raw());
+        let done = self.finish(stream.raw());
+        outcome.and(done)
+    }
+
+    /// Waits until nothing in a stream is under way.
+    ///
+    /// # Errors
+    ///
+    /// What the driver says.
+    pub(crate) fn finish(&self, stream: sys::Stream) -> Result<()> {
+        // SAFETY: the caller has the stream, which is alive.
+        let synchronize = || unsafe { self.driver().stream_synchronize(stream) };
+        // Whatever went wrong, the work must not go on while its memory goes: where it can, a second call waits. Where the context is
+        // broken nothing is done in it any more.
+        let outcome = synchronize();
+        if outcome.is_err() {
+            let _now_it_may = synchronize();
+        }
+        Ok(outcome?)
+    }
+}
+
+impl fmt::Debug for Core {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Core({})", self.context.place())
+    }
+}
+
+/// Objects that were used, and will be again.
+struct Idle<T: Kind> {
+    objects: Mutex<Vec<Owned<T>>>,
+    room: usize,
+}
+
+impl<T: Kind> Idle<T> {
+    fn new(room: usize) -> Self {
+        Self { objects: Mutex::new(Vec::new()), room }
+    }
+
+    fn take(&self) -> Option<Owned<T>> {
+        self.lock().pop()
+    }
+
+    /// What there is no room for is given back.
+    fn give(&self, object: Owned<T>) -> Option<Owned<T>> {
+        let mut objects = self.lock();
+        if objects.len() == self.room || objects.try_reserve(1).is_err() {
+            return Some(object);
+        }
+        objects.push(object);
+        None
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Owned<T>>> {
+        self.objects.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// An object from those that wait for their next use, to which it goes back.
+pub(crate) struct Lent<T: Kind> {
+    /// There until it is dropped.
+    object: Option<Owned<T>>,
+    raw: T,
+    core: Arc<Core>,
+    home: fn(&Core) -> &Idle<T>,
+}
+
+impl<T: Kind> Lent<T> {
+    fn of(core: &Arc<Core>, home: fn(&Core) -> &Idle<T>) -> Result<Self> {
+        let object = match home(core).take() {
+            Some(object) => object,
+            None => Owned::new(&core.context)?,
+        };
+        Ok(Self { raw: object.raw(), object: Some(object), core: core.clone(), home })
+    }
+
+    pub(crate) fn raw(&self) -> T {
+        self.raw
+    }
+
+    pub(crate) fn core(&self) -> &Arc<Core> {
+        &self.core
+    }
+}
+
+impl<T: Kind> Drop for Lent<T> {
+    fn drop(&mut self) {
+        let Some(object) = self.object.take() else { return };
+        // A child takes no lock of its parent's.
+        let surplus = if self.core.context.is_inherited() {
+            Some(object)
+        } else {
+            (self.home)(&self.core).give(object)
+        };
+        drop(surplus);
+    }
+}
+
+impl<T: Kind> fmt::Debug for Lent<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.raw.fmt(f)
+    }
+}

@@ -1,0 +1,19 @@
+//! What CUDA says of its devices.
+
+use crossdock::memory::Place;
+
+/// What the driver says of a device.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Description {
+    /// The place of its memory.
+    pub place: Place,
+    /// The model.
+    pub name: String,
+    /// Major and minor.
+    pub compute_capability: (u32, u32),
+    /// The number of multiprocessors.
+    pub multiprocessors: u32,
+    /// All of its memory, in bytes.
+    pub total_nbytes: u64,
+}

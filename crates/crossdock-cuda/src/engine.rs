@@ -1,0 +1,167 @@
+//! Strided work on a device of CUDA.
+
+use std::ffi::{CStr, c_void};
+use std::sync::Arc;
+
+use crate::core::Core;
+use crate::modules::Grid;
+use crate::stream::CudaStream;
+use crate::sys::{self, Address};
+use crossdock::device::engine::{Engine, Kernel, Pitched, Program, Rows, Start, Step, Work};
+use crossdock::device::{Event, Hold, MemoryManager, Stream};
+use crossdock::{Error, Result};
+
+/// The kernels of a program, compiled from its source for no device in particular.
+fn image(program: Program) -> &'static CStr {
+    const fn text(bytes: &'static [u8]) -> &'static CStr {
+        match CStr::from_bytes_with_nul(bytes) {
+            Ok(text) => text,
+            Err(_) => panic!("a zero within PTX"),
+        }
+    }
+    const COPY: &CStr = text(concat!(include_str!("copy.ptx"), "\0").as_bytes());
+    const CAST: &CStr = text(concat!(include_str!("cast.ptx"), "\0").as_bytes());
+    match program {
+        Program::Copy => COPY,
+        Program::Cast => CAST,
+    }
+}
+
+/// Strided work in a device's own memory.
+#[derive(Debug)]
+pub(crate) struct CudaEngine {
+    core: Arc<Core>,
+}
+
+impl CudaEngine {
+    pub(crate) fn new(core: Arc<Core>) -> Self {
+        Self { core }
+    }
+
+    /// # Errors
+    ///
+    /// `is_place` where it is another device's memory.
+    fn address(&self, hold: &Hold) -> Result<Address> {
+        let place = self.core.context().place();
+        if hold.place() != place || hold.object().is_some() {
+            let its = hold.place();
+            return Err(Error::place(format!("the kernels of {place} do not reach the memory on {its}")));
+        }
+        Ok(hold.address().expose_provenance() as Address)
+    }
+
+    /// Puts all steps into a stream of the core, whose context is current.
+    ///
+    /// # Errors
+    ///
+    /// What the driver says, its compiler among it; then some may be in the stream.
+    fn put(&self, work: &Work, stream: sys::Stream) -> Result<()> {
+        let (to, from) = (self.address(work.to())?, self.address(work.from())?);
+        let refused = work.refused().map_or(Ok(0), |refused| self.address(refused))?;
+        let mut pointers = [to, from, refused];
+        let modules = self.core.modules();
+        for step in work.steps() {
+            match step {
+                Step::Launch { kernel, groups, job } => {
+                    let function = modules.function(image(kernel.program()), kernel.name())?;
+                    let [to, from, refused] = &mut pointers;
+                    let mut job = **job;
+                    let mut arguments = [
+                        (&raw mut *to).cast::<c_void>(),
+                        (&raw mut *from).cast(),
+                        (&raw mut *refused).cast(),
+                        (&raw mut job).cast(),
+                    ];
+                    let grid = Grid { blocks: *groups, threads: Kernel::ITEMS as u32 };
+                    // SAFETY: all kernels have these parameters; the job reaches bytes alone that the work holds, as those who planned
+                    // it see to, until whoever calls this gives it up; stream and context are the caller's word.
+                    unsafe { modules.launch(function, grid, stream, &mut arguments) }?;
+                }
+                &Step::Rows(rows) => {
+                    // SAFETY: bytes that the work holds, as above.
+                    unsafe { self.put_rows(rows, from, to, stream) }?;
+                }
+                &Step::Bytes { from: from_offset, to: to_offset, nbytes } => {
+                    let (src, dst) = (from.wrapping_add(from_offset), to.wrapping_add(to_offset));
+                    // SAFETY: bytes that the work holds, as above.
+                    unsafe { self.core.driver().memcpy_async(dst, src, nbytes, stream) }?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl CudaEngine {
+    /// Puts a copy of rows into a stream.
+    ///
+    /// # Errors
+    ///
+    /// What the driver says.
+    ///
+    /// # Safety
+    ///
+    /// From the two addresses on, the rows lie in memory of the device's that is kept, under leases for racy loads and racy stores, until the
+    /// work is over; the stream is the core's, and alive, and its context current.
+    unsafe fn put_rows(&self, rows: Rows, from: Address, to: Address, stream: sys::Stream) -> Result<()> {
+        let driver = self.core.driver();
+        let side = |address: Address, side: Pitched| sys::Side {
+            device: address.wrapping_add(side.offset),
+            pitch: side.row,
+            height: side.slice / side.row,
+        };
+        let (src, dst) = (side(from, rows.from), side(to, rows.to));
+        let outcome = if rows.slices == 1 {
+            let copy = sys::CopyRectangle::of(src, dst, rows.nbytes, rows.rows);
+            // SAFETY: the caller's word; the description is read before this returns.
+            unsafe { driver.memcpy_2d_async(&raw const copy, stream) }
+        } else {
+            let copy = sys::CopyBox::of(src, dst, rows.nbytes, rows.rows, rows.slices);
+            // SAFETY: as above.
+            unsafe { driver.memcpy_3d_async(&raw const copy, stream) }
+        };
+        Ok(outcome?)
+    }
+}
+
+impl Engine for CudaEngine {
+    fn start(&self, hold: &Hold) -> Result<Start> {
+        Ok(Start { offset: 0, address: self.address(hold)? })
+    }
+
+    fn run(&self, work: &Work) -> Result<()> {
+        self.core.now(|stream| self.put(work, stream))
+    }
+
+    fn can_enqueue(&self, stream: &dyn Stream) -> bool {
+        CudaStream::of(stream).is_some_and(|stream| Arc::ptr_eq(stream.core(), &self.core))
+    }
+
+    fn enqueue(&self, work: Work, stream: &dyn Stream) -> Result<Arc<dyn Event>> {
+        let Some(stream) = CudaStream::of(stream) else {
+            return Err(Error::unsupported(format!("{stream:?} is no stream of CUDA")));
+        };
+        stream.push(work, |work, raw| self.put(work, raw))
+    }
+
+    fn reaches(&self, memory: &dyn MemoryManager) -> bool {
+        memory.place() == self.core.context().place()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crossdock::device::engine::Program;
+
+    #[test]
+    fn the_ptx_is_made_of_the_source_as_it_is_and_unchanged_since() {
+        let fnv = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3);
+        let made = [(Program::Copy, include_str!("copy.ptx")), (Program::Cast, include_str!("cast.ptx"))];
+        for (program, ptx) in made {
+            let (first, body) = ptx.split_once('\n').unwrap();
+            let bytes = program.source().to_owned() + body;
+            let hash = format!("{:016x}", bytes.as_bytes().iter().fold(0xcbf2_9ce4_8422_2325, fnv));
+            assert!(first.contains(&hash), "{first:?} is not of {hash}: run `cargo xtask ptx`");
+        }
+    }
+}

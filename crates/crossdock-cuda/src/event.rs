@@ -1,0 +1,140 @@
+//! The driver's events: of our streams, and of somebody else's.
+
+use std::any::Any;
+use std::ffi::c_void;
+use std::fmt;
+use std::sync::Arc;
+
+use crate::core::{Core, Lent};
+use crate::driver::Failure;
+use crate::sys::{self, code};
+use crossdock::Result;
+use crossdock::device::Event;
+use crossdock::device::driver::DriverQueue;
+
+/// An event that was recorded for the end of work. It goes back to the device when nobody has it any more.
+pub(crate) struct Recorded(Lent<sys::Event>);
+
+impl Recorded {
+    /// Records what is in a stream now.
+    ///
+    /// # Errors
+    ///
+    /// What the driver says.
+    ///
+    /// # Safety
+    ///
+    /// The stream is the core's, and alive; the context is current.
+    pub(crate) unsafe fn of(core: &Arc<Core>, stream: sys::Stream) -> Result<Self> {
+        let event = core.event()?;
+        // SAFETY: the caller's word; nobody else has the event.
+        unsafe { core.driver().event_record(event.raw(), stream) }?;
+        Ok(Self(event))
+    }
+}
+
+impl Event for Recorded {
+    fn wait(&self) -> Result<()> {
+        // SAFETY: alive until this is dropped.
+        unsafe { wait(self.0.core(), self.0.raw()) }
+    }
+
+    fn poll(&self) -> Option<Result<()>> {
+        // SAFETY: alive until this is dropped.
+        unsafe { poll(self.0.core(), self.0.raw()) }
+    }
+
+    fn raw(&self) -> *mut c_void {
+        self.0.raw().0
+    }
+}
+
+impl fmt::Debug for Recorded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "event of {}", self.0.core().context().place())
+    }
+}
+
+/// An event that somebody else made and destroys.
+pub(crate) struct Wrapped {
+    core: Arc<Core>,
+    raw: sys::Event,
+}
+
+impl Wrapped {
+    /// # Safety
+    ///
+    /// The event is of this driver, and alive until what is returned is dropped.
+    pub(crate) unsafe fn new(core: Arc<Core>, raw: sys::Event) -> Self {
+        Self { core, raw }
+    }
+}
+
+impl Event for Wrapped {
+    fn wait(&self) -> Result<()> {
+        // SAFETY: the word of whoever wrapped it.
+        unsafe { wait(&self.core, self.raw) }
+    }
+
+    fn poll(&self) -> Option<Result<()>> {
+        // SAFETY: the word of whoever wrapped it.
+        unsafe { poll(&self.core, self.raw) }
+    }
+
+    fn raw(&self) -> *mut c_void {
+        self.raw.0
+    }
+}
+
+impl fmt::Debug for Wrapped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "another's event of {}", self.core.context().place())
+    }
+}
+
+/// The driver's event behind one of ours, for a stream to wait for; `None` for those of other devices.
+pub(crate) fn raw_of(event: &dyn Event) -> Option<sys::Event> {
+    let any: &dyn Any = event;
+    match DriverQueue::<Recorded>::event_of(event) {
+        Some(recorded) => Some(recorded.0.raw()),
+        None => any.downcast_ref::<Wrapped>().map(|wrapped| wrapped.raw),
+    }
+}
+
+/// # Safety
+///
+/// The event is of this driver, and alive.
+unsafe fn wait(core: &Core, event: sys::Event) -> Result<()> {
+    let _current = core.enter()?;
+    // SAFETY: the caller's word.
+    let synchronize = || unsafe { core.driver().event_synchronize(event) };
+    // What is held until the work is over must not go while it goes on, whatever went wrong: see `Core::finish`.
+    let outcome = synchronize();
+    if outcome.is_err() {
+        let _now_it_may = synchronize();
+    }
+    Ok(outcome?)
+}
+
+/// # Safety
+///
+/// As [`wait`].
+unsafe fn poll(core: &Core, event: sys::Event) -> Option<Result<()>> {
+    let current = match core.enter() {
+        Ok(current) => current,
+        Err(error) => return Some(Err(error)),
+    };
+    // SAFETY: the caller's word.
+    let asked: Result<(), Failure> = unsafe { core.driver().event_query(event) };
+    let outcome = match asked {
+        Err(failure) if failure.code == code::NOT_READY => return None,
+        Err(failure) => {
+            // SAFETY: the caller's word.
+            let _ended = unsafe { core.driver().event_synchronize(event) };
+            Err(failure.into())
+        }
+        Ok(()) => Ok(()),
+    };
+    drop(current);
+    Some(outcome)
+}

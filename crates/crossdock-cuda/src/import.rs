@@ -1,0 +1,119 @@
+//! Memory that others allocated: CUDA's by its address, and the host's, which is pinned.
+
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use crate::core::Core;
+use crate::info::{memory_at, not_ours};
+use crate::lookup::place_of;
+use crate::memory::CudaMemory;
+use crate::sys::{self, Address, attribute};
+use crossdock::buffer::Buffer;
+use crossdock::memory::{Birth, DeviceKind, LeaseKind, Place};
+use crossdock::{Error, Result};
+
+pub(crate) unsafe fn import(
+    address: NonNull<u8>,
+    nbytes: usize,
+    birth: Birth,
+    release: impl FnOnce() + Send + 'static,
+) -> Result<Buffer> {
+    match check(address, nbytes) {
+        // SAFETY: the caller's word; the place is the driver's.
+        Ok(place) => unsafe { Buffer::from_foreign(address.as_ptr(), nbytes, place, birth, release) },
+        Err(error) => {
+            release();
+            Err(error)
+        }
+    }
+}
+
+/// Where memory is, if all of it is one allocation of the driver's.
+fn check(address: NonNull<u8>, nbytes: usize) -> Result<Place> {
+    let place = place_of(address.as_ptr())?.unwrap_or(Place::CPU);
+    if place == Place::CPU {
+        return Err(Error::place(format!(
+            "the CUDA driver knows nothing of {address:p}: adopt it as memory of the host, or pin it"
+        )));
+    }
+    if place.kind() != DeviceKind::CUDA {
+        return Ok(place);
+    }
+    let start = address.as_ptr().expose_provenance() as Address;
+    let (base, extent) = range(&*Core::of(place.ordinal())?, start)?;
+    let room = extent - (start - base) as usize;
+    if nbytes > room {
+        return Err(Error::bounds(format!(
+            "{nbytes} bytes at {address:p} on {place}: the allocation ends {room} bytes from there"
+        )));
+    }
+    Ok(place)
+}
+
+/// The allocation around an address: where it begins, and its size.
+pub(crate) fn range(core: &Core, address: Address) -> Result<(Address, usize)> {
+    let _current = core.enter()?;
+    let (mut base, mut nbytes) = (0, 0);
+    // SAFETY: the answers go to variables of ours.
+    unsafe { core.driver().mem_get_address_range(&raw mut base, &raw mut nbytes, address) }?;
+    if !(base..=base + nbytes as Address).contains(&address) {
+        return Err(Error::device(format!(
+            "cuMemGetAddressRange_v2 gave {nbytes} bytes at {base:#x} for the address {address:#x}"
+        )));
+    }
+    Ok((base, nbytes))
+}
+
+pub(crate) fn pin(buffer: &Buffer, ordinal: i32) -> Result<Buffer> {
+    if buffer.place() != Place::CPU {
+        let text =
+            format!("memory on {} is not pinned: that is for usual memory of the host", buffer.place());
+        return Err(Error::place(text));
+    }
+    let memory = memory_at(DeviceKind::CUDA_HOST, ordinal)?;
+    let memory = CudaMemory::of(&*memory).ok_or_else(|| not_ours(&*memory))?;
+    let core = memory.core().clone();
+    let readonly = buffer.is_readonly();
+    if readonly && core.context().attribute(attribute::READ_ONLY_HOST_REGISTER_SUPPORTED)? == 0 {
+        let place = core.context().place();
+        return Err(Error::unsupported(format!(
+            "{place} pins no read-only memory: copy it to pinned memory instead"
+        )));
+    }
+    let hold = buffer.hold(if readonly { LeaseKind::Pin } else { LeaseKind::Share })?;
+    let address = hold.address();
+    // Nothing needs no pinning, and the driver would refuse it.
+    if buffer.nbytes() > 0 {
+        let flags = sys::HOST_PORTABLE_AND_MAPPED | if readonly { sys::HOST_REGISTER_READ_ONLY } else { 0 };
+        let _current = core.enter()?;
+        // SAFETY: memory of the host, which the hold keeps until it is unregistered.
+        unsafe { core.driver().mem_host_register(address.cast(), buffer.nbytes(), flags) }
+            .map_err(|failure| Error::from(failure).within(format!("pinning {} bytes", buffer.nbytes())))?;
+    }
+    let registered = Registered { core, address };
+    let nbytes = buffer.nbytes();
+    let release = move || {
+        let outcome = if nbytes > 0 { registered.end() } else { Ok(()) };
+        drop(hold);
+        outcome
+    };
+    // SAFETY: the host's memory, which the hold keeps, under Share or Pin; a mapping of read-only memory is read-only.
+    let pinned = unsafe { memory.lend(address.expose_provenance() as Address, nbytes, release) }?;
+    Ok(if readonly { pinned.into_readonly() } else { pinned })
+}
+
+/// Memory of the host that was pinned.
+struct Registered {
+    core: Arc<Core>,
+    address: *mut u8,
+}
+
+// SAFETY: an address, which is only told to the driver.
+unsafe impl Send for Registered {}
+
+impl Registered {
+    fn end(self) -> Result<()> {
+        // SAFETY: registered when this was made, and unregistered here alone.
+        self.core.context().release(|driver| unsafe { driver.mem_host_unregister(self.address.cast()) })
+    }
+}

@@ -1,0 +1,146 @@
+//! Memory of a device that other processes open.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::core::Core;
+use crate::import::range;
+use crate::info::{memory_at, not_ours};
+use crate::ipc_handle::{IpcExport, IpcHandle};
+use crate::memory::CudaMemory;
+use crate::sys::{self, Address, IpcMemory};
+use crossdock::buffer::Buffer;
+use crossdock::device::driver::report_release_error;
+use crossdock::memory::{DeviceKind, LeaseKind};
+use crossdock::{Error, Result};
+
+pub(crate) fn export_ipc(buffer: &Buffer) -> Result<IpcExport> {
+    let place = buffer.place();
+    if place.kind() != DeviceKind::CUDA {
+        let text = format!(
+            "memory on {place} is not opened by other processes: that is for memory of a CUDA device"
+        );
+        return Err(Error::place(text));
+    }
+    for (event, _) in buffer.events()? {
+        event.wait()?;
+    }
+    // Others write it at any time.
+    let hold = buffer.hold(LeaseKind::Share)?;
+    let core = Core::of(place.ordinal())?;
+    let address = hold.address().expose_provenance() as Address;
+    let (base, _) = range(&core, address)?;
+    let mut handle = IpcMemory([0; 64]);
+    let _current = core.enter()?;
+    // SAFETY: memory of the device, which the hold keeps; the answer goes to a variable of ours.
+    unsafe { core.driver().ipc_get_mem_handle(&raw mut handle, base) }.map_err(|failure| {
+        Error::from(failure)
+            .within("only memory of `cuda::exportable_memory` can be opened by other processes")
+    })?;
+    let handle = IpcHandle::new(handle.0, address - base, hold.nbytes() as u64);
+    Ok(IpcExport::new(handle, hold))
+}
+
+/// A handle and the device by which it was opened.
+type Key = ([u8; 64], i32);
+
+/// An allocation of another process.
+struct Opened {
+    address: Address,
+    nbytes: usize,
+    buffers: usize,
+}
+
+/// What is open: an allocation once, however many buffers there are on it. The driver is called under the lock, so that what is being closed
+/// is not opened meanwhile. Never taken in a forked child.
+static OPENED: Mutex<BTreeMap<Key, Opened>> = Mutex::new(BTreeMap::new());
+
+fn opened() -> MutexGuard<'static, BTreeMap<Key, Opened>> {
+    OPENED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+pub(crate) unsafe fn open_ipc(handle: &IpcHandle, ordinal: i32) -> Result<Buffer> {
+    let memory = memory_at(DeviceKind::CUDA, ordinal)?;
+    let memory = CudaMemory::of(&*memory).ok_or_else(|| not_ours(&*memory))?;
+    let core = memory.core().clone();
+    let current = core.enter()?;
+    let use_of = Use::begin(&core, (*handle.driver(), ordinal))?;
+    drop(current);
+    let (offset, nbytes) = (handle.offset(), handle.nbytes());
+    if offset.checked_add(nbytes).is_none_or(|end| end > use_of.nbytes as u64) {
+        return Err(Error::bounds(format!(
+            "the handle is for {nbytes} bytes from byte {offset} on, of an allocation of {}",
+            use_of.nbytes
+        )));
+    }
+    let address = use_of.address + offset;
+    // SAFETY: memory of the allocation, as just checked, which is open until the release; that its owner keeps it is the caller's word.
+    unsafe { memory.lend(address, nbytes as usize, move || use_of.end()) }
+}
+
+/// The context is current.
+fn open(core: &Core, handle: [u8; 64]) -> Result<Opened> {
+    let mut address = 0;
+    let (handle, flags) = (IpcMemory(handle), sys::IPC_LAZY_ENABLE_PEER_ACCESS);
+    // SAFETY: any bytes may be asked for; the answer goes to a variable of ours.
+    unsafe { core.driver().ipc_open_mem_handle(&raw mut address, handle, flags) }
+        .map_err(|failure| Error::from(failure).within("opening memory of another process"))?;
+    let (base, nbytes) = range(core, address).inspect_err(|_| {
+        // SAFETY: opened above, and nobody has it. The first error is the one to tell.
+        let _also = unsafe { core.driver().ipc_close_mem_handle(address) };
+    })?;
+    Ok(Opened { address: base, nbytes, buffers: 0 })
+}
+
+/// One buffer's use of what is open.
+struct Use {
+    core: Arc<Core>,
+    key: Key,
+    address: Address,
+    nbytes: usize,
+    has_ended: bool,
+}
+
+impl Use {
+    /// The context is current.
+    fn begin(core: &Arc<Core>, key: Key) -> Result<Self> {
+        let mut opened = opened();
+        let row = match opened.entry(key) {
+            Entry::Occupied(row) => row.into_mut(),
+            Entry::Vacant(room) => room.insert(open(core, key.0)?),
+        };
+        row.buffers += 1;
+        let (address, nbytes) = (row.address, row.nbytes);
+        drop(opened);
+        Ok(Self { core: core.clone(), key, address, nbytes, has_ended: false })
+    }
+
+    fn end(mut self) -> Result<()> {
+        self.close()
+    }
+
+    fn close(&mut self) -> Result<()> {
+        if std::mem::replace(&mut self.has_ended, true) || self.core.context().is_inherited() {
+            return Ok(());
+        }
+        let mut opened = opened();
+        let Some(row) = opened.get_mut(&self.key) else { return Ok(()) };
+        row.buffers -= 1;
+        if row.buffers > 0 {
+            return Ok(());
+        }
+        let address = row.address;
+        opened.remove(&self.key);
+        // SAFETY: opened in `begin`, and closed here alone, for the last buffer.
+        self.core.context().release(|driver| unsafe { driver.ipc_close_mem_handle(address) })
+    }
+}
+
+impl Drop for Use {
+    fn drop(&mut self) {
+        if let Err(error) = self.close() {
+            report_release_error(self.core.context().place(), error);
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! What is sent to another process, so that it opens memory of a device.
+
+use std::fmt;
+
+use crossdock::device::Hold;
+use crossdock::{Error, Result};
+
+/// What a process needs to open memory of another: the driver's handle of the allocation, and which bytes of it are meant.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct IpcHandle {
+    driver: [u8; 64],
+    offset: u64,
+    nbytes: u64,
+}
+
+impl IpcHandle {
+    /// The length of [`IpcHandle::to_bytes`].
+    pub const LEN: usize = 80;
+
+    pub(crate) fn new(driver: [u8; 64], offset: u64, nbytes: u64) -> Self {
+        Self { driver, offset, nbytes }
+    }
+
+    /// The driver's own handle, a `CUipcMemHandle`: of the whole allocation.
+    pub fn driver(&self) -> &[u8; 64] {
+        &self.driver
+    }
+
+    /// The byte of the allocation at which the memory begins.
+    pub fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// The number of bytes.
+    pub fn nbytes(&self) -> u64 {
+        self.nbytes
+    }
+
+    /// The handle as bytes, to be sent: the driver's, then the offset and the number of bytes, each with the least byte first.
+    pub fn to_bytes(&self) -> [u8; Self::LEN] {
+        let mut bytes = [0; Self::LEN];
+        bytes[..64].copy_from_slice(&self.driver);
+        bytes[64..72].copy_from_slice(&self.offset.to_le_bytes());
+        bytes[72..].copy_from_slice(&self.nbytes.to_le_bytes());
+        bytes
+    }
+
+    /// The handle that was sent as bytes. What it says is checked when it is opened.
+    ///
+    /// # Errors
+    ///
+    /// `is_malformed` for another number of bytes.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
+        let wrong = || {
+            let text = format!("a handle of memory of CUDA has {} bytes, and not {}", Self::LEN, bytes.len());
+            Error::malformed(text)
+        };
+        let (driver, rest) = bytes.split_first_chunk::<64>().ok_or_else(wrong)?;
+        let (offset, rest) = rest.split_first_chunk::<8>().ok_or_else(wrong)?;
+        let nbytes: &[u8; 8] = rest.try_into().map_err(|_| wrong())?;
+        Ok(Self { driver: *driver, offset: u64::from_le_bytes(*offset), nbytes: u64::from_le_bytes(*nbytes) })
+    }
+}
+
+impl fmt::Debug for IpcHandle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "IpcHandle({} bytes from byte {} on)", self.nbytes, self.offset)
+    }
+}
+
+/// Memory that other processes may have open: as long as this lives, it is kept under a Share lease.
+#[derive(Debug)]
+pub struct IpcExport {
+    handle: IpcHandle,
+    _hold: Hold,
+}
+
+impl IpcExport {
+    pub(crate) fn new(handle: IpcHandle, hold: Hold) -> Self {
+        Self { handle, _hold: hold }
+    }
+
+    /// What the other process needs.
+    pub fn handle(&self) -> IpcHandle {
+        self.handle
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_handle_is_the_same_after_it_was_sent() {
+        let handle = IpcHandle::new(std::array::from_fn(|index| index as u8), 1 << 40, 12_345);
+        let bytes = handle.to_bytes();
+        assert_eq!(IpcHandle::from_bytes(&bytes).unwrap(), handle);
+        for wrong in [&bytes[..79], &[bytes.as_slice(), &[0]].concat(), &[]] {
+            assert!(IpcHandle::from_bytes(wrong).unwrap_err().is_malformed(), "{} bytes", wrong.len());
+        }
+    }
+}

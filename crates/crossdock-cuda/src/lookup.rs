@@ -1,0 +1,88 @@
+//! What the driver knows of an address.
+
+use std::ffi::c_void;
+
+use crate::context::is_any_current;
+use crate::core::Core;
+use crate::driver::Driver;
+use crate::load;
+use crate::sys::{self, Address, memory_type};
+use crossdock::Result;
+use crossdock::memory::{DeviceKind, Place};
+
+/// Memory that the driver knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Found {
+    Device {
+        ordinal: i32,
+    },
+    /// Pinned memory of the host, by the address that the host has for it.
+    Pinned {
+        ordinal: i32,
+        host: Address,
+    },
+    Managed {
+        ordinal: i32,
+    },
+}
+
+/// Where the memory at an address is; `None` where the driver knows nothing of it.
+///
+/// # Errors
+///
+/// As [`look_up_anywhere`].
+pub(crate) fn place_of(address: *const u8) -> Result<Option<Place>> {
+    let found = look_up_anywhere(address.expose_provenance() as Address)?;
+    Ok(found.map(|found| match found {
+        Found::Device { ordinal } => Place::new(DeviceKind::CUDA, ordinal),
+        Found::Pinned { ordinal, .. } => Place::new(DeviceKind::CUDA_HOST, ordinal),
+        Found::Managed { ordinal } => Place::new(DeviceKind::CUDA_MANAGED, ordinal),
+    }))
+}
+
+/// As [`look_up`], in whichever context: the driver has the same addresses for all of them.
+///
+/// # Errors
+///
+/// As [`look_up`], and of opening the first device where none was in use.
+fn look_up_anywhere(address: Address) -> Result<Option<Found>> {
+    let driver = load::loaded()?.driver();
+    if is_any_current(driver)? {
+        return in_current(driver, address);
+    }
+    let core = Core::any().map_or_else(|| Core::of(0), Ok)?;
+    look_up(&core, address)
+}
+
+/// What is at an address; `None` for memory of which the driver knows nothing, as it is for most of the host's.
+///
+/// # Errors
+///
+/// What the driver says.
+pub(crate) fn look_up(core: &Core, address: Address) -> Result<Option<Found>> {
+    let _current = core.enter()?;
+    in_current(core.driver(), address)
+}
+
+fn in_current(driver: &Driver, address: Address) -> Result<Option<Found>> {
+    use sys::pointer::{DEVICE_ORDINAL, HOST_POINTER, IS_MANAGED, MEMORY_TYPE};
+    let (mut kind, mut is_managed, mut ordinal, mut host): (u32, u32, i32, Address) = (0, 0, 0, 0);
+    let mut attributes = [MEMORY_TYPE, IS_MANAGED, DEVICE_ORDINAL, HOST_POINTER];
+    let mut answers: [*mut c_void; 4] = [
+        (&raw mut kind).cast(),
+        (&raw mut is_managed).cast(),
+        (&raw mut ordinal).cast(),
+        (&raw mut host).cast(),
+    ];
+    let count = attributes.len() as u32;
+    let (attributes, answers) = (attributes.as_mut_ptr(), answers.as_mut_ptr());
+    // SAFETY: as many attributes as answers, which go to variables of ours, each of the size that its attribute has.
+    unsafe { driver.pointer_get_attributes(count, attributes, answers, address) }?;
+    Ok(match kind {
+        // The flag is of one byte or of four, by the driver's version.
+        _ if kind != 0 && is_managed & 0xFF != 0 => Some(Found::Managed { ordinal }),
+        memory_type::HOST => Some(Found::Pinned { ordinal, host }),
+        memory_type::DEVICE => Some(Found::Device { ordinal }),
+        _ => None,
+    })
+}

@@ -1,0 +1,88 @@
+//! The same bytes at another place: pinned and managed memory, which the host and the devices reach.
+//!
+//! Other memory of the host is not mapped: it would have to be pinned first, which takes long, and may be refused for what lies beside
+//! it in a page. Whoever wants that says so, by [`pin`](crate::pin).
+
+use std::sync::Arc;
+
+use crate::block::Source;
+use crate::core::Core;
+use crate::lookup::{Found, look_up};
+use crate::memory::CudaMemory;
+use crate::sys::Address;
+use crossdock::Result;
+use crossdock::buffer::Buffer;
+use crossdock::device::MemoryManager;
+use crossdock::memory::{Backing, Birth, DeviceKind, LeaseKind, Place};
+
+/// Where a buffer is mapped to.
+enum Target<'a> {
+    /// The host's usual memory.
+    Host,
+    Cuda(&'a CudaMemory),
+}
+
+pub(crate) fn map(own: &CudaMemory, buffer: &Buffer, to: &dyn MemoryManager) -> Result<Option<Buffer>> {
+    let target = match CudaMemory::of(to) {
+        Some(memory) => Target::Cuda(memory),
+        None if to.place() == Place::CPU && to.backing() == Backing::Heap => Target::Host,
+        None => return Ok(None),
+    };
+    let Some(address) = address_there(own, buffer, &target)? else { return Ok(None) };
+    // Others may rely on no constancy while another allocation has the same bytes.
+    let hold = buffer.hold(if buffer.is_readonly() { LeaseKind::Pin } else { LeaseKind::Share })?;
+    let mapped = match target {
+        Target::Host => {
+            let address = std::ptr::with_exposed_provenance_mut(address as usize);
+            // SAFETY: memory of the host that the hold keeps, initialised, under Share or Pin; a mapping of read-only memory is
+            // read-only.
+            unsafe {
+                Buffer::from_foreign(address, buffer.nbytes(), Place::CPU, Birth::Aliased, move || drop(hold))
+            }?
+        }
+        Target::Cuda(memory) => {
+            let release = move || {
+                drop(hold);
+                Ok(())
+            };
+            // SAFETY: memory that is reached by this address from there, and that the hold keeps, under Share or Pin; a mapping of
+            // read-only memory is read-only.
+            unsafe { memory.lend(address, buffer.nbytes(), release) }?
+        }
+    };
+    Ok(Some(if buffer.is_readonly() { mapped.into_readonly() } else { mapped }))
+}
+
+/// The address by which a buffer is reached from a place, if it is.
+fn address_there(own: &CudaMemory, buffer: &Buffer, target: &Target<'_>) -> Result<Option<Address>> {
+    let here = buffer.as_ptr().expose_provenance() as Address;
+    if buffer.nbytes() == 0 {
+        return Ok(None);
+    }
+    let to = match target {
+        Target::Host => None,
+        Target::Cuda(memory) => Some((memory.source(), memory.core())),
+    };
+    match (buffer.place().kind(), to) {
+        (DeviceKind::CUDA_HOST | DeviceKind::CUDA_MANAGED, None)
+        | (DeviceKind::CUDA_HOST, Some((Source::Pinned, _)))
+        | (DeviceKind::CUDA_MANAGED, Some((Source::Managed | Source::Pool, _))) => Ok(Some(here)),
+        (DeviceKind::CUDA_HOST, Some((Source::Pool, core))) => device_address(core, here).map(Some),
+        (DeviceKind::CUDA, to) => Ok(match (look_up(own.core(), here)?, to) {
+            (Some(Found::Pinned { host, .. }), None | Some((Source::Pinned, _))) => Some(host),
+            (Some(Found::Managed { .. }), None | Some((Source::Managed, _))) => Some(here),
+            _ => None,
+        }),
+        _ => Ok(None),
+    }
+}
+
+/// The address of pinned memory for a device.
+fn device_address(core: &Arc<Core>, host: Address) -> Result<Address> {
+    let _current = core.enter()?;
+    let mut device = 0;
+    let host = std::ptr::with_exposed_provenance_mut(host as usize);
+    // SAFETY: pinned memory (by its place); the answer goes to a variable of ours.
+    unsafe { core.driver().mem_host_get_device_pointer(&raw mut device, host, 0) }?;
+    Ok(device)
+}

@@ -1,0 +1,121 @@
+//! Streams: of ours, and of somebody else's.
+
+use std::any::Any;
+use std::ffi::c_void;
+use std::fmt;
+use std::sync::Arc;
+
+use crate::core::Core;
+use crate::event::{self, Recorded};
+use crate::handle::Owned;
+use crate::sys;
+use crossdock::device::driver::{DriverQueue, Held};
+use crossdock::device::{Event, Stream};
+use crossdock::memory::Place;
+use crossdock::{Error, Result};
+
+/// A queue of work on a device of CUDA.
+pub(crate) struct CudaStream {
+    core: Arc<Core>,
+    raw: sys::Stream,
+    queue: DriverQueue<Recorded>,
+    /// Destroyed with this, where it is ours.
+    _own: Option<Owned<sys::Stream>>,
+}
+
+impl CudaStream {
+    /// # Errors
+    ///
+    /// What the driver says.
+    pub(crate) fn new(core: Arc<Core>) -> Result<Self> {
+        let own = Owned::<sys::Stream>::new(core.context())?;
+        Ok(Self { core, raw: own.raw(), queue: DriverQueue::new(), _own: Some(own) })
+    }
+
+    /// Somebody else's stream: the driver's handle, 0 or 1 for the default stream that waits for the others, 2 for this thread's.
+    ///
+    /// # Errors
+    ///
+    /// `is_unsupported` where it belongs to another context than the device's primary one; what the driver says.
+    ///
+    /// # Safety
+    ///
+    /// The stream is alive until what is returned is dropped.
+    pub(crate) unsafe fn wrap(core: Arc<Core>, raw: sys::Stream) -> Result<Self> {
+        let current = core.enter()?;
+        let mut context = sys::Context::NULL;
+        // SAFETY: the caller's word; the answer goes to a variable of ours.
+        unsafe { core.driver().stream_get_context(raw, &raw mut context) }?;
+        drop(current);
+        if context != core.context().raw() {
+            let place = core.context().place();
+            return Err(Error::unsupported(format!(
+                "the stream {:p} is not of the primary context of {place}: wrap it for the device that it is of",
+                raw.0
+            )));
+        }
+        Ok(Self { core, raw, queue: DriverQueue::new(), _own: None })
+    }
+
+    /// One of ours, if it is.
+    pub(crate) fn of(stream: &dyn Stream) -> Option<&Self> {
+        let stream: &dyn Any = stream;
+        stream.downcast_ref()
+    }
+
+    pub(crate) fn core(&self) -> &Arc<Core> {
+        &self.core
+    }
+
+    /// Puts work into the stream: `enqueue` does so with the context current, and returns the event
+    /// of its end. `work` is kept until then.
+    ///
+    /// # Errors
+    ///
+    /// Of `enqueue`, and what the driver says. No work is under way then.
+    pub(crate) fn push<W: Held>(
+        &self,
+        work: W,
+        enqueue: impl FnOnce(&W, sys::Stream) -> Result<()>,
+    ) -> Result<Arc<dyn Event>> {
+        self.queue.push(work, |work| {
+            let _current = self.core.enter()?;
+            let recorded = enqueue(work, self.raw).and_then(|()| {
+                // SAFETY: the stream is alive while this is, and of the core; the context is current.
+                unsafe { Recorded::of(&self.core, self.raw) }
+            });
+            // A part of it may have got into the stream.
+            recorded.inspect_err(|_| drop(self.core.finish(self.raw)))
+        })
+    }
+}
+
+impl Stream for CudaStream {
+    fn place(&self) -> Place {
+        self.core.context().place()
+    }
+
+    fn record(&self) -> Result<Arc<dyn Event>> {
+        self.push((), |(), _| Ok(()))
+    }
+
+    fn wait(&self, event: &Arc<dyn Event>) -> Result<()> {
+        let Some(raw) = event::raw_of(&**event) else { return event.wait() };
+        if let Some(outcome) = event.poll() {
+            return outcome;
+        }
+        let _current = self.core.enter()?;
+        // SAFETY: the stream is alive while this is, and the event while the caller has it; 0 is the only value of the flags.
+        Ok(unsafe { self.core.driver().stream_wait_event(self.raw, raw, 0) }?)
+    }
+
+    fn raw(&self) -> *mut c_void {
+        self.raw.0
+    }
+}
+
+impl fmt::Debug for CudaStream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "CudaStream({}, {:p})", self.place(), self.raw.0)
+    }
+}

@@ -1,0 +1,95 @@
+//! Which driver the tests run over.
+
+use std::sync::{Arc, Once, RwLockReadGuard, RwLockWriteGuard};
+use std::time::{Duration, Instant};
+
+use crossdock::device::{self, MemoryManager};
+use crossdock::memory::{DeviceKind, Place};
+use crossdock_mock_cuda::Mock;
+
+use crate::conformance;
+
+/// Devices of the driver without a GPU that lack something.
+pub(crate) const WITHOUT_POOLS: i32 = 2;
+pub(crate) const WITHOUT_MANAGED: i32 = 3;
+
+/// The driver without a GPU, unless the tests are to run over the real one.
+pub(crate) fn mock() -> Option<&'static Mock> {
+    std::env::var_os("CROSSDOCK_REQUIRE_GPU").is_none().then(Mock::get)
+}
+
+/// The driver without a GPU, for tests of what only that driver does, counts, or can be told to do.
+/// Over the real driver, reports that the test was not run.
+pub(crate) fn only_mock() -> Option<&'static Mock> {
+    let mock = mock();
+    if mock.is_none() {
+        crossdock_testkit::not_run("a test of the driver without a GPU: the tests run over the real one");
+    }
+    mock
+}
+
+/// What the driver without a GPU is for these tests.
+pub(crate) fn set(mock: &Mock) {
+    // As the real one does: what the library copies in a stream may not wait.
+    mock.set("pageable_waits", 1);
+    mock.set("device_count", 4);
+    mock.set_attribute(WITHOUT_POOLS, 115, 0);
+    mock.set_attribute(WITHOUT_MANAGED, 89, 0);
+}
+
+/// Before CUDA is asked for anything.
+pub(crate) fn begin() {
+    static BEGUN: Once = Once::new();
+    BEGUN.call_once(|| {
+        if let Some(mock) = mock() {
+            set(mock);
+            // SAFETY: no code of these tests reads the environment but by the standard library, which takes a lock.
+            unsafe { std::env::set_var("CROSSDOCK_CUDA_DRIVER", Mock::path()) };
+        }
+        crossdock_cuda::register().unwrap();
+    });
+}
+
+pub(crate) fn place(kind: DeviceKind, ordinal: i32) -> Place {
+    Place::new(kind, ordinal)
+}
+
+pub(crate) fn memory(kind: DeviceKind, ordinal: i32) -> Arc<dyn MemoryManager> {
+    begin();
+    device::memory(place(kind, ordinal)).unwrap()
+}
+
+/// A test that is under way. At its end, whatever has run by then has used the driver as it must be.
+pub(crate) struct Test<G> {
+    _others: G,
+}
+
+impl<G> Drop for Test<G> {
+    fn drop(&mut self) {
+        if let (Some(mock), false) = (mock(), std::thread::panicking()) {
+            assert_eq!(mock.misuses(), [""; 0]);
+        }
+    }
+}
+
+/// As [`conformance::beside`].
+pub(crate) fn beside() -> Test<RwLockReadGuard<'static, ()>> {
+    Test { _others: conformance::beside() }
+}
+
+/// As [`conformance::alone`], after all that other tests have left is over: work of which nobody asked for the end.
+pub(crate) fn alone() -> Test<RwLockWriteGuard<'static, ()>> {
+    begin();
+    let test = Test { _others: conformance::alone() };
+    let is_cuda = |place: Place| {
+        matches!(place.kind(), DeviceKind::CUDA | DeviceKind::CUDA_HOST | DeviceKind::CUDA_MANAGED)
+    };
+    let left =
+        || device::usage().into_iter().find(|(_, place, usage)| is_cuda(*place) && usage.live_count > 0);
+    let hangs = Instant::now() + Duration::from_secs(30);
+    while let Some(left) = left() {
+        assert!(Instant::now() < hangs, "somebody keeps {left:?}");
+        std::thread::yield_now();
+    }
+    test
+}

@@ -1,0 +1,192 @@
+//! One round through what CUDA offers, which ends at the first error.
+
+use std::collections::BTreeSet;
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crossdock::buffer::Buffer;
+use crossdock::device::{self, Device, Event, MemoryManager};
+use crossdock::element::DType;
+use crossdock::layout::Order;
+use crossdock::memory::{Birth, DeviceKind, Place};
+use crossdock::{Casting, DArray, Error, Result, s};
+use crossdock_cuda::{self as cuda, IpcHandle};
+use crossdock_mock_cuda::{Live, Mock};
+
+const NBYTES: usize = 5000;
+
+pub(crate) fn place(kind: DeviceKind, ordinal: i32) -> Place {
+    Place::new(kind, ordinal)
+}
+
+/// Two devices, and all memory of the first.
+pub(crate) struct Devices {
+    pub(crate) first: Arc<dyn Device>,
+    pub(crate) device: Arc<dyn MemoryManager>,
+    pub(crate) pinned: Arc<dyn MemoryManager>,
+    pub(crate) managed: Arc<dyn MemoryManager>,
+    pub(crate) exportable: Arc<dyn MemoryManager>,
+    pub(crate) other: Arc<dyn MemoryManager>,
+    pub(crate) host: Arc<dyn MemoryManager>,
+}
+
+impl Devices {
+    pub(crate) fn open() -> Self {
+        let at = |kind, ordinal| device::memory(place(kind, ordinal)).unwrap();
+        Self {
+            first: device::get(place(DeviceKind::CUDA, 0)).unwrap(),
+            device: at(DeviceKind::CUDA, 0),
+            pinned: at(DeviceKind::CUDA_HOST, 0),
+            managed: at(DeviceKind::CUDA_MANAGED, 0),
+            exportable: cuda::exportable_memory(0).unwrap(),
+            other: at(DeviceKind::CUDA, 1),
+            host: device::memory(Place::CPU).unwrap(),
+        }
+    }
+
+    /// One round. Bytes that arrive are the right ones.
+    pub(crate) fn round(&self) -> Result<()> {
+        let content: Vec<u8> = (0..NBYTES).map(|index| (index % 251) as u8).collect();
+        let source = Buffer::copy_from_slice(&content)?;
+        cuda::devices()?;
+        self.copies(&source, &content)?;
+        self.streams(&source, &content)?;
+        self.mappings(&source, &content)?;
+        self.processes(&content)?;
+        self.strided()?;
+        cuda::trim(0, 0)?;
+        cuda::trim(1, 0)
+    }
+
+    /// While the caller waits: there, on, to the other device and back, by way of each kind of memory.
+    fn copies(&self, source: &Buffer, content: &[u8]) -> Result<()> {
+        for memory in [&self.device, &self.pinned, &self.managed, &self.exportable] {
+            let there = source.copy_to(memory)?;
+            let further = there.copy_to(&self.other)?;
+            let back = further.copy_to(&self.device)?.copy_to(&self.host)?;
+            assert!(back.read()?[..] == *content);
+        }
+        drop(Buffer::on(&self.device, 0)?);
+        assert!(cuda::free_nbytes(0)? > 0);
+        Ok(())
+    }
+
+    /// In streams: one of ours, and the driver's own.
+    fn streams(&self, source: &Buffer, content: &[u8]) -> Result<()> {
+        let (stream, second) = (self.first.stream()?, self.first.stream()?);
+        let (stream, second) = (stream.expect("CUDA has streams"), second.expect("CUDA has streams"));
+        let there = source.copy_to_in(&self.device, &*stream)?.buffer;
+        let further = there.copy_to_in(&self.other, &*stream)?.buffer;
+        // While it is not over, whoever comes after it has to wait.
+        let held_back = Mock::get().hold_back();
+        let event: Arc<dyn Event> = stream.record()?;
+        second.wait(&event)?;
+        event.wait()?;
+        drop(held_back);
+        let back = Buffer::zeroed(NBYTES)?;
+        further.copy_into_in(&back, &*second)?;
+        assert!(back.read()?[..] == *content, "who reads waits");
+        // SAFETY: the old default stream is always there.
+        let default = unsafe { self.first.wrap_stream(std::ptr::without_provenance_mut(1)) }?;
+        let default = default.expect("CUDA has streams");
+        let pinned = there.copy_to_in(&self.pinned, &*default)?.buffer;
+        // SAFETY: the event is alive, and is so until the end of the function.
+        let wrapped = unsafe { self.first.wrap_event(event.raw()) }?.expect("CUDA has events");
+        default.wait(&wrapped)?;
+        while wrapped.poll().transpose()?.is_none() {
+            std::thread::yield_now();
+        }
+        default.synchronize()?;
+        assert!(pinned.read()?[..] == *content);
+        // Each piece of work is asked for how it ended.
+        [source, &there, &further, &back, &pinned].into_iter().try_for_each(Buffer::settle)
+    }
+
+    /// The same bytes at another place, and memory of others.
+    fn mappings(&self, source: &Buffer, content: &[u8]) -> Result<()> {
+        let pinned = cuda::pin(source, 0)?;
+        let there = pinned.map_to(&self.device)?.expect("pinned memory is mapped");
+        assert!(there.copy_to(&self.host)?.read()?[..] == *content);
+        let managed = source.copy_to(&self.managed)?;
+        let mapped = managed.map_to(&self.host)?.expect("managed memory is mapped");
+        assert!(mapped.pin()?.to_vec() == *content);
+        let device = source.copy_to(&self.device)?;
+        let address = NonNull::new(device.as_ptr().cast_mut()).expect("memory has an address");
+        assert_eq!(cuda::place_of(address.as_ptr())?, self.device.place());
+        let kept = device.try_clone()?;
+        // SAFETY: memory of the device, kept until it is released.
+        let imported = unsafe { cuda::import(address, NBYTES, Birth::Aliased, move || drop(kept)) }?;
+        assert!(imported.copy_to(&self.host)?.read()?[..] == *content);
+        Ok(())
+    }
+
+    /// What kernels do, at once and in a stream.
+    fn strided(&self) -> Result<()> {
+        let there = DArray::full(DType::I32, &[30, 20], 3, self.device.place())?;
+        there.slice(s![..;2, 1..])?.fill(&100.into())?;
+        let bytes = there.transpose()?.cast(&DType::I8, Order::RowMajor, Casting::Checked)?;
+        let refused = DArray::full(DType::I32, &[5], 1000, self.device.place())?;
+        match refused.cast(&DType::I8, Order::RowMajor, Casting::Checked) {
+            Err(error) if error.is_device() => return Err(error),
+            outcome => assert!(outcome.unwrap_err().is_value()),
+        }
+        let stream = self.first.stream()?.expect("CUDA has streams");
+        let part = bytes.slice(s![.., 1..;3])?.copy_to_in(&self.device, &*stream)?.array;
+        let back = part.copy_to(&self.host)?;
+        assert_eq!(
+            (back.shape(), back.get(&[0, 1])?.as_i64(), back.get(&[1, 1])?.as_i64()),
+            (&[20, 10][..], Some(3), Some(100))
+        );
+        let wide = DArray::full(DType::U8, &[3, 4, 5000], 7, self.device.place())?;
+        let rows = wide.slice(s![0, .., 10..4500])?.copy_to_in(&self.device, &*stream)?.array;
+        let slices = wide.slice(s![.., 1.., 10..4500])?.to_order(Order::RowMajor)?;
+        assert_eq!(rows.copy_to(&self.host)?.get(&[3, 4489])?.as_i64(), Some(7));
+        assert_eq!(slices.copy_to(&self.host)?.get(&[2, 2, 4489])?.as_i64(), Some(7));
+        rows.buffer()?.0.settle()?;
+        [&bytes, &part].into_iter().try_for_each(|array| array.buffer()?.0.settle())
+    }
+
+    /// As another process would open it.
+    fn processes(&self, content: &[u8]) -> Result<()> {
+        let source = Buffer::copy_from_slice(content)?.copy_to(&self.exportable)?;
+        let export = cuda::export_ipc(&source.slice(10..100)?)?;
+        let handle = IpcHandle::from_bytes(&export.handle().to_bytes())?;
+        // SAFETY: the memory is kept by its export.
+        let open = || unsafe { cuda::open_ipc(&handle, 0) };
+        let (opened, again) = (open()?, open()?);
+        assert!(opened.copy_to(&self.host)?.read()?[..] == content[10..100]);
+        drop((opened, again));
+        Ok(())
+    }
+}
+
+/// What was queued since it was last asked for.
+pub(crate) fn queued() -> Vec<Error> {
+    device::take_release_errors().errors.into_iter().map(|(_, error)| error).collect()
+}
+
+/// What is left when nothing is used, once the work that is under way has given back what it holds: no more than is expected. Events
+/// and streams are kept for their next use, and are told apart.
+#[track_caller]
+pub(crate) fn at_rest(mock: &Mock, at: &str, is_expected: impl Fn(&Live) -> bool) -> Live {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    loop {
+        mock.settle();
+        for ordinal in opened() {
+            cuda::trim(ordinal, 0).unwrap();
+        }
+        let live = Live { events: 0, streams: 0, ..mock.live() };
+        if is_expected(&live) {
+            return live;
+        }
+        assert!(Instant::now() < deadline, "{live:?} are left after {at}");
+        std::thread::yield_now();
+    }
+}
+
+/// The numbers of the devices that are in use.
+fn opened() -> BTreeSet<i32> {
+    let places = device::opened().into_iter().map(|device| device.place());
+    places.filter(|place| place.kind() == DeviceKind::CUDA).map(Place::ordinal).collect()
+}

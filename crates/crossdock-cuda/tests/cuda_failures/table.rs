@@ -1,0 +1,115 @@
+//! Which test makes which function of the driver's table fail.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+/// Failing while the driver is loaded (`loading`).
+pub(crate) const TO_START: &[&str] = &["cuDriverGetVersion", "cuInit"];
+
+/// Failing while a device is opened.
+pub(crate) const TO_OPEN: &[&str] = &[
+    "cuCtxGetCurrent",
+    "cuCtxPopCurrent_v2",
+    "cuCtxPushCurrent_v2",
+    "cuDeviceGet",
+    "cuDeviceGetAttribute",
+    "cuDeviceGetCount",
+    "cuDeviceGetName",
+    "cuDevicePrimaryCtxRetain",
+    "cuDeviceTotalMem_v2",
+    "cuMemPoolCreate",
+    "cuMemPoolSetAttribute",
+    "cuStreamCreate",
+];
+
+/// Failing while an attempt to open a device is undone.
+pub(crate) const TO_UNDO: &[&str] =
+    &["cuDevicePrimaryCtxRelease_v2", "cuMemPoolDestroy", "cuStreamDestroy_v2"];
+
+/// Failing when two devices meet for the first time (`calls`).
+pub(crate) const TO_MEET: &[&str] = &["cuCtxEnablePeerAccess", "cuDeviceCanAccessPeer", "cuMemPoolSetAccess"];
+
+/// Failing in a round through what CUDA offers.
+pub(crate) const IN_A_ROUND: &[&str] = &[
+    "cuCtxGetCurrent",
+    "cuCtxPopCurrent_v2",
+    "cuCtxPushCurrent_v2",
+    "cuDeviceGet",
+    "cuDeviceGetAttribute",
+    "cuDeviceGetCount",
+    "cuDeviceGetName",
+    "cuDeviceTotalMem_v2",
+    "cuEventQuery",
+    "cuEventRecord",
+    "cuEventSynchronize",
+    "cuIpcCloseMemHandle",
+    "cuIpcGetMemHandle",
+    "cuIpcOpenMemHandle_v2",
+    "cuLaunchHostFunc",
+    "cuLaunchKernel",
+    "cuMemAllocFromPoolAsync",
+    "cuMemAllocManaged",
+    "cuMemAlloc_v2",
+    "cuMemFreeAsync",
+    "cuMemFreeHost",
+    "cuMemFree_v2",
+    "cuMemGetAddressRange_v2",
+    "cuMemGetInfo_v2",
+    "cuMemHostAlloc",
+    "cuMemHostGetDevicePointer_v2",
+    "cuMemHostRegister_v2",
+    "cuMemHostUnregister",
+    "cuMemPoolTrimTo",
+    "cuMemcpy2DAsync_v2",
+    "cuMemcpy3DAsync_v2",
+    "cuMemcpyAsync",
+    "cuMemcpyPeerAsync",
+    "cuMemsetD8Async",
+    "cuPointerGetAttributes",
+    "cuStreamCreate",
+    "cuStreamDestroy_v2",
+    "cuStreamGetCtx",
+    "cuStreamQuery",
+    "cuStreamSynchronize",
+    "cuStreamWaitEvent",
+];
+
+/// Failing when more events are in use than are kept.
+pub(crate) const OF_MANY_EVENTS: &[&str] = &["cuEventCreate", "cuEventDestroy_v2"];
+
+/// Failing after another function did.
+pub(crate) const OF_WORDS: &[&str] = &["cuGetErrorName", "cuGetErrorString"];
+
+/// Failing when the first kernel is launched (`calls`).
+pub(crate) const TO_LAUNCH: &[&str] = &["cuModuleLoadData", "cuModuleGetFunction"];
+
+/// What no test reaches: programs go with their device, which stays open; and nothing calls the driver's own engines for rectangles.
+const NOT_REACHED: &[&str] = &["cuModuleUnload"];
+
+/// The names of all functions that the library looks up: texts of its sources that are nothing else.
+pub(crate) fn functions() -> BTreeSet<String> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let is_name = |text: &&str| {
+        let rest = text.strip_prefix("cu").unwrap_or_default();
+        rest.starts_with(char::is_uppercase) && rest.chars().all(|c| c.is_alphanumeric() || c == '_')
+    };
+    let mut names = BTreeSet::new();
+    for source in ["driver.rs", "load.rs"] {
+        let text = std::fs::read_to_string(folder.join(source)).unwrap();
+        names.extend(text.split('"').filter(is_name).map(str::to_owned));
+    }
+    assert!(names.len() > 50 && names.contains("cuInit"), "{names:?}");
+    names
+}
+
+/// The functions of some lists.
+pub(crate) fn of(lists: &[&[&str]]) -> BTreeSet<String> {
+    lists.iter().flat_map(|list| list.iter().map(|&name| name.to_owned())).collect()
+}
+
+#[test]
+fn each_function_of_the_table_is_made_to_fail() {
+    let lists =
+        [TO_START, TO_OPEN, TO_UNDO, TO_MEET, IN_A_ROUND, OF_MANY_EVENTS, OF_WORDS, TO_LAUNCH, NOT_REACHED];
+    assert_eq!(functions(), of(&lists));
+}

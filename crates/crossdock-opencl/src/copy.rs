@@ -1,0 +1,194 @@
+//! Copies of bytes, put into a queue.
+
+use std::ffi::c_void;
+use std::sync::Arc;
+
+use opencl_sys::*;
+
+use crate::context::Context;
+use crate::event::ClEvent;
+use crate::map::Mapping;
+use crate::queue::wait_list;
+use crossdock::device::{Hold, Transfer};
+use crossdock::memory::Place;
+use crossdock::{Error, Result};
+
+/// Bytes within a memory object.
+#[derive(Clone)]
+pub(crate) struct Range {
+    pub(crate) context: Arc<Context>,
+    pub(crate) object: cl_mem,
+    pub(crate) offset: usize,
+}
+
+impl Range {
+    /// The bytes of a hold; `None` where its memory is not one of OpenCL's that this library knows the object of.
+    pub(crate) fn known(hold: &Hold) -> Option<Self> {
+        let context = Context::of(hold.manager()?)?;
+        let (object, offset) = hold.object()?;
+        Some(Self { context, object: object.as_ptr(), offset })
+    }
+
+    /// The bytes of a hold; `None` where its memory is the host's.
+    ///
+    /// # Errors
+    ///
+    /// `is_device` where another device made the memory, or nobody knows its object.
+    pub(crate) fn of(hold: &Hold) -> Result<Option<Self>> {
+        match Self::known(hold) {
+            None if !hold.place().is_host() => Err(lost(hold.place())),
+            known => Ok(known),
+        }
+    }
+}
+
+#[cold]
+fn lost(place: Place) -> Error {
+    Error::device(format!(
+        "OpenCL does not know the memory on {place}: another device made it, or it has no bytes"
+    ))
+}
+
+/// What is copied from where to where.
+///
+/// # Invariants
+///
+/// 1. Both ends have `nbytes` bytes, alive for as long as the transfer is from which this was made; one at least is an object's.
+pub(crate) struct Copy {
+    from: End,
+    to: End,
+    nbytes: usize,
+}
+
+#[derive(Clone)]
+enum End {
+    Host(*mut c_void),
+    Object(Range),
+}
+
+impl End {
+    fn of(hold: &Hold) -> Result<Self> {
+        Ok(Range::of(hold)?.map_or(Self::Host(hold.address().cast()), Self::Object))
+    }
+
+    fn context(&self) -> Option<&Arc<Context>> {
+        match self {
+            Self::Host(_) => None,
+            Self::Object(range) => Some(&range.context),
+        }
+    }
+}
+
+impl Copy {
+    /// `None` where there is nothing to copy.
+    ///
+    /// # Errors
+    ///
+    /// As [`Range::of`]; `is_unsupported` where both ends are the host's.
+    pub(crate) fn of(transfer: &Transfer) -> Result<Option<Self>> {
+        if transfer.nbytes() == 0 {
+            return Ok(None);
+        }
+        let copy =
+            Self { from: End::of(transfer.src())?, to: End::of(transfer.dst())?, nbytes: transfer.nbytes() };
+        copy.context()?;
+        Ok(Some(copy))
+    }
+
+    /// The context by which it is made: the destination's, or the source's.
+    pub(crate) fn context(&self) -> Result<&Arc<Context>> {
+        let context = self.to.context().or(self.from.context());
+        context.ok_or_else(|| Error::unsupported("OpenCL does not copy from the host to the host"))
+    }
+
+    /// Whether one queue of a context can make it.
+    pub(crate) fn is_within(&self, context: &Context) -> bool {
+        [&self.from, &self.to].into_iter().filter_map(End::context).all(|own| own.is(context))
+    }
+
+    /// Makes it, and returns when that is done.
+    pub(crate) fn now(&self) -> Result<()> {
+        let context = self.context()?;
+        match &self.from {
+            // No queue can use objects of two contexts: the host sees the one, and writes it into the other.
+            End::Object(from) if !from.context.is(context) => {
+                let seen = Mapping::new(from, self.nbytes, CL_MAP_READ)?;
+                let (from, to, nbytes) = (End::Host(seen.address().cast()), self.to.clone(), self.nbytes);
+                let there = Self { from, to, nbytes };
+                let copied = context.now(|queue| there.enqueue(context, queue, &[], CL_TRUE));
+                let unmapped = seen.unmap();
+                copied.and(unmapped)
+            }
+            _ => context.now(|queue| self.enqueue(context, queue, &[], CL_TRUE)),
+        }
+    }
+
+    /// Puts it into a queue of its context, behind some events.
+    pub(crate) fn enqueue(
+        &self,
+        context: &Arc<Context>,
+        queue: cl_command_queue,
+        events: &[cl_event],
+        blocking: cl_bool,
+    ) -> Result<ClEvent> {
+        let (driver, nbytes) = (context.driver(), self.nbytes);
+        let ((count, list), mut end) = (wait_list(events), std::ptr::null_mut());
+        let (status, function) = match (&self.from, &self.to) {
+            (&End::Host(from), End::Object(Range { object, offset, .. })) => {
+                // SAFETY: `nbytes` bytes that stay until the end (Copy 1), an object of the queue's context, and events that the
+                // caller holds (Driver 1).
+                let status = unsafe {
+                    (driver.enqueue_write)(
+                        queue,
+                        *object,
+                        blocking,
+                        *offset,
+                        nbytes,
+                        from,
+                        count,
+                        list,
+                        &raw mut end,
+                    )
+                };
+                (status, "clEnqueueWriteBuffer")
+            }
+            (End::Object(Range { object, offset, .. }), &End::Host(to)) => {
+                // SAFETY: as above.
+                let status = unsafe {
+                    (driver.enqueue_read)(
+                        queue,
+                        *object,
+                        blocking,
+                        *offset,
+                        nbytes,
+                        to,
+                        count,
+                        list,
+                        &raw mut end,
+                    )
+                };
+                (status, "clEnqueueReadBuffer")
+            }
+            (End::Object(from), End::Object(to)) => {
+                // SAFETY: as above, of both objects.
+                let status = unsafe {
+                    (driver.enqueue_copy)(
+                        queue,
+                        from.object,
+                        to.object,
+                        from.offset,
+                        to.offset,
+                        nbytes,
+                        count,
+                        list,
+                        &raw mut end,
+                    )
+                };
+                (status, "clEnqueueCopyBuffer")
+            }
+            (End::Host(_), End::Host(_)) => return context.marker(queue, events),
+        };
+        // SAFETY: the driver gave it.
+        unsafe { ClEvent::made(end, status, context, function) }
+    }
+}

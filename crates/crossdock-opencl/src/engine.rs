@@ -1,0 +1,224 @@
+//! Strided work on a device of OpenCL.
+
+use std::sync::Arc;
+
+use opencl_sys::*;
+
+use crate::context::Context;
+use crate::copy::Range;
+use crate::error::check;
+use crate::event::ClEvent;
+use crate::programs::Target;
+use crate::query::{Subject, one};
+use crate::queue::{ClStream, wait_list};
+use crossdock::device::engine::{Engine, Job, Kernel, Pitched, Rows, Start, Step, Work};
+use crossdock::device::{Event, Hold, MemoryManager, Stream};
+use crossdock::{Error, Result};
+
+/// Strided work in memory of a context, by its device.
+#[derive(Debug)]
+pub(crate) struct ClEngine {
+    context: Arc<Context>,
+}
+
+impl ClEngine {
+    pub(crate) fn new(context: Arc<Context>) -> Self {
+        Self { context }
+    }
+
+    /// The object, of this engine's context, that has the bytes of a hold; `None` where it has none.
+    fn range(&self, hold: &Hold) -> Result<Option<Range>> {
+        if hold.nbytes() == 0 {
+            return Ok(None);
+        }
+        let range = Range::of(hold)?.filter(|range| range.context.is(&self.context));
+        let elsewhere = || {
+            let (own, its) = (self.context.place(), hold.place());
+            Error::place(format!("the kernels of {own} do not reach the memory on {its}"))
+        };
+        range.map(Some).ok_or_else(elsewhere)
+    }
+
+    /// Puts all steps into a queue, one after the other, behind some events, and gives the event of the last.
+    ///
+    /// # Errors
+    ///
+    /// What the driver says; then what is in the queue already is over.
+    fn put(&self, work: &Work, queue: cl_command_queue, events: &[cl_event]) -> Result<ClEvent> {
+        let mut last: Option<ClEvent> = None;
+        for step in work.steps() {
+            let before = last.as_ref().map(Event::raw);
+            let put = self.put_step(work, step, queue, before.as_ref().map_or(events, std::slice::from_ref));
+            match (put, &last) {
+                (Ok(event), _) => last = Some(event),
+                (Err(error), Some(last)) => {
+                    // What is under way has the leases of those who get the error.
+                    let _outcome = last.wait();
+                    return Err(error);
+                }
+                (Err(error), None) => return Err(error),
+            }
+        }
+        match last {
+            Some(last) => Ok(last),
+            None => self.context.marker(queue, events),
+        }
+    }
+
+    fn put_step(
+        &self,
+        work: &Work,
+        step: &Step,
+        queue: cl_command_queue,
+        events: &[cl_event],
+    ) -> Result<ClEvent> {
+        let object = |hold: &Hold| -> Result<cl_mem> {
+            Ok(self.range(hold)?.map_or(std::ptr::null_mut(), |range| range.object))
+        };
+        let (to, from) = (object(work.to())?, object(work.from())?);
+        let refused = work.refused().map_or(Ok(std::ptr::null_mut()), object)?;
+        match step {
+            Step::Launch { kernel, groups, job } => {
+                // SAFETY: objects of the context, which the work holds, or null; the queue and the events are the context's, and alive, by
+                // those who call this; and the job reaches bytes of the objects alone, as those who planned it see to.
+                unsafe { self.launch(*kernel, *groups, [to, from, refused], job, queue, events) }
+            }
+            &Step::Rows(Rows { from: source, to: target, nbytes, rows, slices }) => {
+                let ((count, list), mut end) = (wait_list(events), std::ptr::null_mut());
+                let origin = |side: Pitched| [side.offset as usize, 0, 0];
+                let (from_origin, to_origin, region) =
+                    (origin(source), origin(target), [nbytes, rows, slices]);
+                // SAFETY: rows in objects of the context, which the work holds; three numbers each; the rest as above (Driver 1).
+                let status = unsafe {
+                    (self.context.driver().enqueue_copy_rows)(
+                        queue,
+                        from,
+                        to,
+                        from_origin.as_ptr(),
+                        to_origin.as_ptr(),
+                        region.as_ptr(),
+                        source.row,
+                        source.slice,
+                        target.row,
+                        target.slice,
+                        count,
+                        list,
+                        &raw mut end,
+                    )
+                };
+                // SAFETY: the driver gave it.
+                unsafe { ClEvent::made(end, status, &self.context, "clEnqueueCopyBufferRect") }
+            }
+            &Step::Bytes { from: from_offset, to: to_offset, nbytes } => {
+                let ((count, list), mut end) = (wait_list(events), std::ptr::null_mut());
+                let (from_offset, to_offset) = (from_offset as usize, to_offset as usize);
+                // SAFETY: ranges of objects of the context, which the work holds; the rest as above (Driver 1).
+                let status = unsafe {
+                    (self.context.driver().enqueue_copy)(
+                        queue,
+                        from,
+                        to,
+                        from_offset,
+                        to_offset,
+                        nbytes,
+                        count,
+                        list,
+                        &raw mut end,
+                    )
+                };
+                // SAFETY: the driver gave it.
+                unsafe { ClEvent::made(end, status, &self.context, "clEnqueueCopyBuffer") }
+            }
+        }
+    }
+}
+
+impl ClEngine {
+    /// Puts a kernel into a queue, behind some events.
+    ///
+    /// # Errors
+    ///
+    /// What the driver says, its compiler among it; `is_unsupported` where the device does not suit the kernels.
+    ///
+    /// # Safety
+    ///
+    /// The objects are null or of the context, and hold all that the job reaches, until the work is over; queue and events are the
+    /// context's, and alive.
+    #[expect(clippy::too_many_arguments, reason = "those of a launch")]
+    unsafe fn launch(
+        &self,
+        kernel: Kernel,
+        groups: u32,
+        objects: [cl_mem; 3],
+        job: &Job,
+        queue: cl_command_queue,
+        events: &[cl_event],
+    ) -> Result<ClEvent> {
+        let (context, driver) = (&self.context, self.context.driver());
+        driver.check_process()?;
+        let target =
+            Target { driver, place: context.place(), context: context.raw(), device: context.device() };
+        let mut compiled = context.programs().lock();
+        let raw = compiled.kernel(&target, kernel)?;
+        let pointers = objects
+            .iter()
+            .map(|object| (size_of::<cl_mem>(), (&raw const *object).cast::<std::ffi::c_void>()));
+        let job = (job.as_bytes().len(), job.as_bytes().as_ptr().cast::<std::ffi::c_void>());
+        for (number, (nbytes, value)) in (0..).zip(pointers.chain([job])) {
+            // SAFETY: a kernel that is alive, and a value of the size that its parameter has (Driver 1).
+            let status = unsafe { (driver.set_kernel_argument)(raw, number, nbytes, value) };
+            check(status, "clSetKernelArg").map_err(|error| error.within(context.place()))?;
+        }
+        let (global, local) = (groups as usize * Kernel::ITEMS, Kernel::ITEMS);
+        let ((count, list), mut end) = (wait_list(events), std::ptr::null_mut());
+        // SAFETY: the caller's word; the kernel has all its arguments (Driver 1).
+        let status = unsafe {
+            (driver.enqueue_kernel)(
+                queue,
+                raw,
+                1,
+                std::ptr::null(),
+                &raw const global,
+                &raw const local,
+                count,
+                list,
+                &raw mut end,
+            )
+        };
+        // SAFETY: the driver gave it.
+        unsafe { ClEvent::made(end, status, context, "clEnqueueNDRangeKernel") }
+    }
+}
+
+impl Engine for ClEngine {
+    fn start(&self, hold: &Hold) -> Result<Start> {
+        let Some(range) = self.range(hold)? else { return Ok(Start { offset: 0, address: 0 }) };
+        self.context.driver().check_process()?;
+        // Objects begin where all widths divide the address, but for those over memory of the host, which may begin anywhere.
+        let subject = Subject::Memory(range.object);
+        // SAFETY: the hold keeps the object.
+        let host = unsafe { one::<*mut std::ffi::c_void>(self.context.driver(), subject, CL_MEM_HOST_PTR) }?;
+        let address = (host.addr() as u64).wrapping_add(range.offset as u64);
+        Ok(Start { offset: range.offset as i64, address })
+    }
+
+    fn run(&self, work: &Work) -> Result<()> {
+        self.context.now(|queue| self.put(work, queue, &[]))
+    }
+
+    fn can_enqueue(&self, stream: &dyn Stream) -> bool {
+        ClStream::of(stream).is_some_and(|stream| stream.context().is(&self.context))
+    }
+
+    fn enqueue(&self, work: Work, stream: &dyn Stream) -> Result<Arc<dyn Event>> {
+        let Some(queue) = ClStream::of(stream) else {
+            return Err(Error::unsupported(format!("{stream:?} is not a queue of OpenCL")));
+        };
+        queue.put(work, |work, raw, events| self.put(work, raw, events))
+    }
+
+    fn reaches(&self, memory: &dyn MemoryManager) -> bool {
+        let memory: &dyn std::any::Any = memory;
+        memory.downcast_ref::<Context>().is_some_and(|context| context.is(&self.context))
+    }
+}

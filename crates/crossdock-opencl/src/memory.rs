@@ -1,0 +1,131 @@
+//! The memory of a device: objects with addresses that are reserved for them.
+
+use std::ffi::c_void;
+use std::sync::Arc;
+
+use opencl_sys::*;
+
+use crate::context::Context;
+use crate::copy::Copy;
+use crate::engine::ClEngine;
+use crate::error::is_out_of_memory;
+use crate::map;
+use crate::object::{Object, OfMemory};
+use crate::queue::ClStream;
+use crossdock::buffer::Buffer;
+use crossdock::device::engine::Engine;
+use crossdock::device::{
+    DeviceRegion, Event, MemoryManager, Meter, Signal, Stream, Transfer, Usage, adopt_own,
+};
+use crossdock::memory::{Backing, Birth, DeviceKind, Place};
+use crossdock::{Error, Result};
+
+impl Context {
+    /// A new object of `nbytes` bytes, which are not none.
+    ///
+    /// # Errors
+    ///
+    /// `is_out_of_memory`; what the driver says.
+    ///
+    /// # Safety
+    ///
+    /// `host` is null, or as the flags want it.
+    pub(crate) unsafe fn create_buffer(
+        &self,
+        flags: cl_mem_flags,
+        nbytes: usize,
+        host: *mut c_void,
+    ) -> Result<Object<OfMemory>> {
+        self.driver().check_process()?;
+        let mut status = CL_SUCCESS;
+        // SAFETY: the context is alive (Object 1); the rest is the caller's word (Driver 1).
+        let raw = unsafe { (self.driver().create_buffer)(self.raw(), flags, nbytes, host, &raw mut status) };
+        if is_out_of_memory(status) {
+            return Err(Error::out_of_memory(nbytes, self.description().alignment));
+        }
+        // SAFETY: the driver gave it.
+        unsafe { Object::made(raw, status, self.driver(), self.place(), "clCreateBuffer") }
+    }
+}
+
+impl MemoryManager for Context {
+    fn place(&self) -> Place {
+        self.place()
+    }
+
+    fn allocate(self: Arc<Self>, nbytes: usize) -> Result<Buffer> {
+        let description = self.description();
+        // A driver may find out later, when the memory is first touched: what can be told now is told now.
+        if nbytes as u64 > description.largest_nbytes {
+            return Err(Error::out_of_memory(nbytes, description.alignment));
+        }
+        let charge = Meter::charge(self.meter(), nbytes)?;
+        // What the host is to see is best where it can.
+        let flags = CL_MEM_READ_WRITE | if description.is_mappable { CL_MEM_ALLOC_HOST_PTR } else { 0 };
+        let object = match nbytes {
+            0 => None,
+            // SAFETY: without memory of the host's.
+            _ => Some(unsafe { self.create_buffer(flags, nbytes, std::ptr::null_mut()) }?),
+        };
+        let raw = object.as_ref().map_or(std::ptr::null_mut(), Object::raw);
+        let region = DeviceRegion { address: None, nbytes, object: raw, birth: Birth::Sole, aliases: &[] };
+        let release = move || object.map_or(Ok(()), Object::release);
+        // SAFETY: nobody else has the object, which goes with the release.
+        unsafe { adopt_own(self, region, charge, release) }
+    }
+
+    fn can_copy(&self, from: Place, to: Place) -> bool {
+        let is_ours = |place: Place| place == self.place();
+        let is_reached = |place: Place| place.is_host() || place.kind() == DeviceKind::OPENCL;
+        is_ours(from) && is_reached(to) || is_reached(from) && is_ours(to)
+    }
+
+    fn copy(&self, transfer: &Transfer) -> Result<()> {
+        Copy::of(transfer)?.map_or(Ok(()), |copy| copy.now())
+    }
+
+    fn can_enqueue(&self, stream: &dyn Stream) -> bool {
+        ClStream::of(stream).is_some()
+    }
+
+    fn enqueue(&self, transfer: Transfer, stream: &dyn Stream) -> Result<Arc<dyn Event>> {
+        let Some(queue) = ClStream::of(stream) else {
+            return Err(Error::unsupported(format!("{stream:?} is not a queue of OpenCL")));
+        };
+        let (context, copy) = (queue.context(), Copy::of(&transfer)?);
+        match copy {
+            Some(copy) if !copy.is_within(context) => {
+                // No command of the queue can be given objects of another context.
+                stream.synchronize()?;
+                copy.now()?;
+                transfer.complete();
+                let (over, completion) = Signal::new();
+                completion.finish(Ok(()));
+                Ok(over)
+            }
+            _ => queue.put(transfer, |_, raw, events| match copy {
+                Some(copy) => copy.enqueue(context, raw, events, CL_FALSE),
+                None => context.marker(raw, events),
+            }),
+        }
+    }
+
+    fn map(&self, buffer: &Buffer, to: &dyn MemoryManager) -> Result<Option<Buffer>> {
+        let is_incoming = to.place() == self.place() && buffer.place() == Place::CPU;
+        let is_outgoing =
+            buffer.place() == self.place() && to.place() == Place::CPU && to.backing() != Backing::Shared;
+        match (self.description().is_mappable, is_incoming, is_outgoing) {
+            (true, true, _) => self.counted().map_or(Ok(None), |context| map::from_host(&context, buffer)),
+            (true, _, true) => map::to_host(buffer),
+            _ => Ok(None),
+        }
+    }
+
+    fn engine(self: Arc<Self>) -> Result<Option<Arc<dyn Engine>>> {
+        Ok(Some(Arc::new(ClEngine::new(self))))
+    }
+
+    fn usage(&self) -> Usage {
+        self.meter().usage()
+    }
+}

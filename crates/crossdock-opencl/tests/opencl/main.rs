@@ -1,0 +1,71 @@
+//! Devices of OpenCL, on whichever the loader has first: they behave as every device does, take in what others made, and say what is
+//! missing. Without a device nothing is run, unless `CROSSDOCK_REQUIRE_COUNTERPARTS` is set: then that is a failure.
+
+mod failures;
+mod mappings;
+mod objects;
+mod processes;
+mod raw;
+mod streams;
+mod tensors;
+
+use std::sync::Arc;
+
+use crossdock::device::{self, Device};
+use crossdock_conformance::{self as conformance, Subject, conforms};
+use crossdock_opencl as opencl;
+use crossdock_testkit::missing;
+
+/// The first device.
+fn first() -> Option<(opencl::Description, Arc<dyn Device>)> {
+    opencl::register().unwrap();
+    match opencl::devices() {
+        Ok(devices) => {
+            let first = devices.into_iter().next().unwrap();
+            let device = device::get(first.place).unwrap();
+            Some((first, device))
+        }
+        Err(error) => {
+            missing(&format!("a device of OpenCL ({error})"));
+            None
+        }
+    }
+}
+
+/// Waits for what another thread brings about, and not for ever.
+fn eventually(is_so: impl Fn() -> bool) -> bool {
+    (0..20_000).any(|_| {
+        let is_so = is_so();
+        if !is_so {
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+        is_so
+    })
+}
+
+fn subject() -> Option<Subject> {
+    let (description, device) = first()?;
+    let (stream, strided) = (device.stream().unwrap().unwrap(), device.clone());
+    let (paused, raw) = (stream.clone(), raw::Library::open());
+    let pause = move || -> Box<dyn std::any::Any> {
+        let gate = raw.user_event(paused.raw());
+        // SAFETY: an event of the driver's, which lives as long as the gate.
+        let event = unsafe { device.wrap_event(gate.event()) }.unwrap().unwrap();
+        paused.wait(&event).unwrap();
+        Box::new(gate)
+    };
+    Some(Subject {
+        memory: device::memory(description.place).unwrap(),
+        manager: device::memory(description.place).unwrap(),
+        stream: Some(stream),
+        pause: Some(Box::new(pause)),
+        // It is, where the device is the processor, as the one is that the tests install.
+        is_mappable: description.is_mappable,
+        // A driver's release fails by a fault of the program's own, and of that it may crash.
+        fail_release: None,
+        is_exact: true,
+        strided: Some(strided),
+    })
+}
+
+conforms!(as_others, subject());
