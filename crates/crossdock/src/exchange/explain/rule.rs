@@ -19,7 +19,8 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// `in place`, `copies`, `refuses`, `misreads`.
+    /// `in place`, `copies`, `refuses`, `misreads`. For bindings.
+    #[doc(hidden)]
     pub fn name(self) -> &'static str {
         match self {
             Self::InPlace => "in place",
