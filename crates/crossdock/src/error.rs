@@ -94,6 +94,7 @@ impl Error {
 
     /// No memory could be had for `nbytes` bytes at a multiple of `align`. Allocates nothing.
     #[cold]
+    #[doc(hidden)]
     pub fn out_of_memory(nbytes: usize, align: usize) -> Self {
         Self(Repr::OutOfMemory { nbytes, align })
     }

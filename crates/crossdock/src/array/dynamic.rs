@@ -138,6 +138,7 @@ impl DArray {
     /// # Errors
     ///
     /// As [`DArray::slice_numpy`]; nothing is in the place then.
+    #[doc(hidden)]
     pub fn slice_numpy_to<'a>(
         &self,
         slices: impl AxisList,

@@ -231,6 +231,7 @@ impl Buffer {
     /// # Safety
     ///
     /// Until the last handle, lease and export of the memory is gone, the slice is alive and nobody writes it.
+    #[doc(hidden)]
     pub unsafe fn from_borrowed_unchecked<T: Pod>(slice: &[T]) -> Result<Self> {
         let start = slice.as_ptr().cast_mut().cast();
         // SAFETY: initialised (Pod 2); valid and constant for as long by the caller's word.

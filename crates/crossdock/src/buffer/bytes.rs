@@ -229,17 +229,4 @@ impl Buffer {
     fn is_whole_block(&self) -> bool {
         self.as_ptr() == self.header().ptr().as_ptr() && pool::describe(self.header()).is_some()
     }
-
-    /// As [`Buffer::slice`], for ranges that are known to lie within the buffer.
-    ///
-    /// # Panics
-    ///
-    /// Where `slice` would return an error.
-    #[track_caller]
-    pub fn slice_or_panic(&self, range: impl RangeBounds<usize>) -> Self {
-        match self.slice(range) {
-            Ok(slice) => slice,
-            Err(error) => panic!("{error}"),
-        }
-    }
 }

@@ -119,6 +119,7 @@ impl Place {
 
     /// Whether memory there is reached by address, to which offsets can be added, and not by the handle of a buffer object (OpenCL, Vulkan,
     /// Metal, WebGPU).
+    #[doc(hidden)]
     pub const fn is_addressed(self) -> bool {
         const WEBGPU: DeviceKind = DeviceKind(15);
         !matches!(self.kind, DeviceKind::OPENCL | DeviceKind::VULKAN | DeviceKind::METAL | WEBGPU)

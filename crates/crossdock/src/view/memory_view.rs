@@ -286,6 +286,7 @@ impl MemoryView {
     /// # Errors
     ///
     /// As [`copy_to_slice`](Self::copy_to_slice); nothing was written then.
+    #[doc(hidden)]
     pub fn copy_to_uninit(&self, bytes: &mut [MaybeUninit<u8>]) -> Result<()> {
         if bytes.len() != self.nbytes() {
             let text =

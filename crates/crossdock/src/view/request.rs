@@ -125,6 +125,7 @@ impl Request {
     /// # drop(held);
     /// # Ok::<(), crossdock::Error>(())
     /// ```
+    #[doc(hidden)]
     pub fn held_by(mut self, holder: Protocols) -> Self {
         self.holder = holder;
         self

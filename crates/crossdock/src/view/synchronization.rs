@@ -90,6 +90,7 @@ impl Synchronization {
 
     /// The number by which a producer of such memory is asked, so that [`Synchronization::note`] knows what comes before: `None` where
     /// the host is to wait, as for kinds whose producers know no streams.
+    #[doc(hidden)]
     pub fn to_ask(kind: DeviceKind) -> Option<i64> {
         // Not left to the producer: there are those that take None for "do not synchronize".
         match kind {

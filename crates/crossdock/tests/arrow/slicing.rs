@@ -18,8 +18,8 @@ fn the_constructor_of_a_slice_is_a_method_that_checks() {
 #[test]
 fn a_slice_of_which_one_is_sure_panics_with_the_numbers() {
     let here = buffer(18);
-    assert_eq!(here.slice_or_panic(8..).nbytes(), 10);
-    let panicked = std::panic::catch_unwind(|| here.slice_or_panic(10..1010)).unwrap_err();
+    assert_eq!(here.slice(8..).unwrap().nbytes(), 10);
+    let panicked = std::panic::catch_unwind(|| here.slice(10..1010).unwrap()).unwrap_err();
     let text = panicked.downcast_ref::<String>().unwrap();
     assert!(text.contains("10..1010") && text.contains("18 bytes"), "{text}");
 }

@@ -106,6 +106,7 @@ impl<'a> ArrayDisplay<'a> {
     /// # Ok::<(), crossdock::Error>(())
     /// ```
     #[must_use]
+    #[doc(hidden)]
     pub fn literal(mut self, column: usize) -> Self {
         self.options.literal = Some(column);
         self
