@@ -66,7 +66,7 @@ fn a_vector_is_adopted_in_either_order() {
     let dynamic = DArray::from_vec((0..6).collect::<Vec<i32>>(), &[2, 3]).unwrap();
     assert_eq!((dynamic.dtype(), dynamic.strides()), (&DType::I32, &[12, 4][..]));
     for error in [
-        Array::from_vec(vec![1u8; 5], [3, 2]).unwrap_err(),
+        Array::from_vec(vec![1u8; 5], [2, 3]).unwrap_err(),
         DArray::from_vec(vec![1u8; 5], &[2, 3]).unwrap_err(),
     ] {
         assert!(error.is_shape());
