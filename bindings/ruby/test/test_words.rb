@@ -7,8 +7,8 @@ require "tmpdir"
 class TestWords < Test::Unit::TestCase
   include Helper
 
-  # Names of the library in Rust: a path, a method in backticks, a type, a predicate of its errors.
-  RUST = /`|::(?!Array|Error|Refusal)|\b(?:into|to_byte|is|as|with)_[a-z_]+|\bDArray\b|\bKind\b|\b(?:Share|Pin|Read|Write) lease|this handle/
+  # Names of the library in Rust: a path, a method in backticks, a type, a predicate of its errors. `nb::ro` is C++.
+  RUST = /`|(?<!\(nb)::(?!Array|Error|Refusal)|\b(?:into|to_byte|is|as|with)_[a-z_]+|\bDArray\b|\bKind\b|\b(?:Share|Pin|Read|Write) lease|this handle/
 
   def swapped
     Crossdock::Array.new([1, 2], dtype: :">int16")
