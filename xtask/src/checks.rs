@@ -181,6 +181,11 @@ pub(crate) fn default_dependencies(run: &mut Run<'_>) -> Result<()> {
 }
 
 pub(crate) fn clippy(run: &mut Run<'_>) -> Result<()> {
+    if run.door.fast {
+        let features = Workspace::of(run)?.light_features()?;
+        let mut command = run.door.cargo("clippy --workspace --lib --bins");
+        return run.exec(command.arg(features).args(["--", "-D", "warnings"]));
+    }
     run.cargo("clippy --workspace --all-targets --all-features -- -D warnings")?;
     // Only the library has features. In the whole workspace it would have those that the command asks for.
     run.cargo("clippy --package crossdock --all-targets --no-default-features -- -D warnings")
@@ -218,17 +223,42 @@ pub(crate) fn builds(run: &mut Run<'_>) -> Result<()> {
     Ok(())
 }
 
+/// The integration tests for daily work: one for each thing that most changes touch.
+const DAILY: &[&str] = &[
+    "layers",
+    "memory",
+    "pools",
+    "arrays",
+    "overlap",
+    "dlpack",
+    "arrow_c",
+    "memory_view",
+    "pep3118",
+    "formats",
+    "documents",
+];
+
 /// With real counterparts: where one is missing, its tests fail instead of being skipped.
 pub(crate) fn tests(run: &mut Run<'_>) -> Result<()> {
     let nextest = run.exec(&mut run.door.cargo("nextest --version")).is_ok();
-    let features = Workspace::of(run)?.light_features()?;
-    let mut command = run.door.cargo(if nextest {
-        "nextest run --workspace --no-fail-fast"
+    let workspace = Workspace::of(run)?;
+    let features = workspace.light_features()?;
+    let tests = workspace.integration_tests()?;
+    if let Some(unknown) = DAILY.iter().find(|name| !tests.iter().any(|test| test.name == **name)) {
+        bail!("`{unknown}` is for daily work, but there are no such tests");
+    }
+    // All of the workspace is chosen either way, so that both build its crates with the same features.
+    let mut command = run.door.cargo(if nextest { "nextest run --workspace" } else { "test --workspace" });
+    command.args(["--no-fail-fast", "--lib"]);
+    if run.door.fast {
+        command.args(DAILY.iter().flat_map(|name| ["--test", name]));
     } else {
-        "test --workspace --lib --bins --tests --examples --no-fail-fast"
-    });
+        command.args(["--bins", "--tests", "--examples"]);
+    }
     command.arg(features);
-    command.env("CROSSDOCK_REQUIRE_COUNTERPARTS", "1").env("CROSSDOCK_PYTHON", TESTS.python(run.door));
+    if !run.door.fast {
+        command.env("CROSSDOCK_REQUIRE_COUNTERPARTS", "1").env("CROSSDOCK_PYTHON", TESTS.python(run.door));
+    }
     if run.door.long {
         command.env("CROSSDOCK_CASES", "200000");
     }

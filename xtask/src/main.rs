@@ -161,7 +161,7 @@ fn test(args: &TestArgs) -> Result<ExitCode> {
     let chosen = choose(args)?;
     // The whole is for a state of the sources that is done; daily work builds again and again.
     let whole = args.suites.is_empty() && !args.fast;
-    let door = Door { incremental: !whole, ..Door::new(args.long)? };
+    let door = Door { incremental: !whole, fast: args.fast, ..Door::new(args.long)? };
     let width = chosen.iter().map(|suite| suite.name.len()).max().unwrap_or(0);
     let start = Instant::now();
     let run = |suite: &Suite| {

@@ -45,9 +45,9 @@ impl fmt::Display for Age {
         match self.0.as_secs() {
             _ if micros < 1_000 => write!(f, "{micros} µs"),
             0 => write!(f, "{} ms", micros / 1_000),
-            ..120 => write!(f, "{}.{} s", rounded(100_000) / 10, rounded(100_000) % 10),
-            ..7_200 => write!(f, "{} min", rounded(60_000_000)),
-            ..172_800 => write!(f, "{} h", rounded(3_600_000_000)),
+            1..120 => write!(f, "{}.{} s", rounded(100_000) / 10, rounded(100_000) % 10),
+            120..7_200 => write!(f, "{} min", rounded(60_000_000)),
+            7_200..172_800 => write!(f, "{} h", rounded(3_600_000_000)),
             _ => write!(f, "{} days", rounded(86_400_000_000)),
         }
     }

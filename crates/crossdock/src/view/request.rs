@@ -35,8 +35,11 @@ pub struct Request {
 #[derive(Clone, Copy)]
 struct Copier {
     policy: CopyPolicy,
-    make: fn(&DArray, &Request, &Terms) -> Result<(DArray, usize), Reason>,
+    make: Make,
 }
+
+/// Gives the copy, and how many bytes were copied.
+type Make = fn(&DArray, &Request, &Terms) -> Result<(DArray, usize), Reason>;
 
 impl fmt::Debug for Copier {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

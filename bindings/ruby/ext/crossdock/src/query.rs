@@ -2,8 +2,8 @@
 
 use core::fmt::Write;
 
-use crossdock::element::DType;
 use crossdock::bindings::dialect::typestr;
+use crossdock::element::DType;
 use magnus::{IntoValue, RClass, Ruby, Value, method, prelude::*};
 
 use crate::error::Result;
