@@ -24,7 +24,7 @@ module Stage
       manifest = copy("crates/#{crate}/Cargo.toml")
       # The tests stay behind, and what they need.
       File.write(manifest, File.read(manifest).gsub(/^\[(?:\[test\]|dev-dependencies)\]\n(?:(?!\[).*\n)*/, ""))
-      Dir.chdir(REPOSITORY) { Dir["crates/#{crate}/src/**/*.rs"] }.each { |file| copy(file) }
+      Dir.chdir(REPOSITORY) { Dir["crates/#{crate}/src/**/*.{rs,c,h}"] }.each { |file| copy(file) }
     end
     Dir.chdir(REPOSITORY) { Dir["bindings/ruby/ext/crossdock/{*.rb,*.rs,Cargo.*,src/**/*.rs}"] }.each { |file| copy(file) }
     copy("README.md")

@@ -144,7 +144,6 @@ impl ClEngine {
     ///
     /// The objects are null or of the context, and hold all that the job reaches, until the work is over; queue and events are the
     /// context's, and alive.
-    #[expect(clippy::too_many_arguments, reason = "those of a launch")]
     unsafe fn launch(
         &self,
         kernel: Kernel,
