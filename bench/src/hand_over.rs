@@ -4,8 +4,8 @@ use std::hint::black_box;
 use std::sync::Arc;
 
 use crossdock::array::ArrayView;
+use crossdock::bindings::dlpack::{self, ExportOptions, Prepared};
 use crossdock::buffer::Buffer;
-use crossdock::exchange::protocol::dlpack::{self, ExportOptions, Prepared};
 use crossdock::view::{Refusal, Request};
 use crossdock::{Array, DArray, s};
 
@@ -86,7 +86,7 @@ fn hand_over(_: &Measure, _: Option<&Arrow>) -> Result<Table> {
             black_box(&exported).as_ref().map_or(0, |exported| exported.managed().dl_tensor.ndim as usize)
         }),
         Case::new("buffer protocol: loan + release", 1, || {
-            let loan = crossdock::exchange::protocol::pep3118::Loan::new(black_box(&dynamic_shared));
+            let loan = crossdock::bindings::pep3118::Loan::new(black_box(&dynamic_shared));
             black_box(&loan).as_ref().map_or(0, |loan| usize::from(!loan.is_readonly()))
         }),
         Case::new("Arrow: export + release", 16, || {

@@ -5,7 +5,7 @@ use std::hint::black_box;
 use std::ptr;
 use std::sync::Arc;
 
-use crossdock::exchange::protocol::memory_view::{self, ArrayObject, Class, Entry, Flags, View};
+use crossdock::bindings::memory_view::{self, ArrayObject, Class, Entry, Flags, View};
 use crossdock::{Array, DArray};
 
 use crate::arrow::Arrow;

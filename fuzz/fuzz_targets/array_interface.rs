@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use crossdock::DArray;
 use crossdock::buffer::Buffer;
-use crossdock::exchange::protocol::array_interface::{Described, Words, import};
+use crossdock::bindings::array_interface::{Described, Words, import};
 use crossdock::layout::Order;
 use crossdock::memory::Birth;
 use crossdock_fuzz::onward;

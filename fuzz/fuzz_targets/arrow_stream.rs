@@ -6,8 +6,9 @@
 use std::ffi::{c_char, c_int, c_void};
 use std::ptr;
 
-use crossdock::exchange::protocol::arrow::Stream;
-use crossdock::exchange::protocol::arrow::abi::{ArrowArray, ArrowArrayStream, ArrowSchema};
+use crossdock::bindings::arrow::Stream;
+use crossdock::bindings::arrow::ArrowArrayStream;
+use crossdock::bindings::arrow::abi::{ArrowArray, ArrowSchema};
 use crossdock_fuzz::{bytes_of, onward};
 use crossdock_testkit::arrow::{Choices, Loan, Recipe};
 

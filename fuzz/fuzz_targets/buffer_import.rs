@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crossdock::exchange::protocol::pep3118::{Described, Flags, import};
+use crossdock::bindings::pep3118::{Described, Flags, import};
 use crossdock::memory::Birth;
 use crossdock_fuzz::{bytes_of, onward};
 use crossdock_testkit::buffer::{Exporter, FORMATS, Recipe};

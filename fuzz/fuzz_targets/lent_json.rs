@@ -34,10 +34,10 @@ fuzz_target!(|text: &str| {
     for (key, value) in [
         ("fd", json!(5)),
         ("itemsize", json!(described.dtype().itemsize())),
-        ("shape", json!(described.shape())),
-        ("strides", json!(described.strides())),
+        ("shape", json!(described.layout().shape())),
+        ("strides", json!(described.layout().strides())),
         ("offset", json!(described.offset())),
-        ("nbytes", json!(described.nbytes())),
+        ("nbytes", json!(described.layout().nbytes())),
         ("span", json!([span.start, span.end])),
         ("writable", json!(described.is_writable())),
         ("dtype", json!(described.dtype().to_string())),

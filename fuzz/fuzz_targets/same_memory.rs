@@ -9,7 +9,7 @@ use std::os::fd::AsFd;
 
 use crossdock::buffer::Buffer;
 use crossdock::element::{ByteOrder, DType, Field};
-use crossdock::exchange::protocol::{array_interface, dlpack, pep3118, shm};
+use crossdock::bindings::{array_interface, dlpack, pep3118, shm};
 use crossdock::layout::{Layout, Order};
 use crossdock::memory::{Birth, Place};
 use crossdock::{Casting, DArray};

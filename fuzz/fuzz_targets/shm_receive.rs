@@ -10,7 +10,7 @@ use std::sync::LazyLock;
 
 use crossdock::buffer::Buffer;
 use crossdock::element::DType;
-use crossdock::exchange::protocol::shm::{self, Description, Frame};
+use crossdock::bindings::shm::{self, Description, Frame};
 use crossdock::layout::{Layout, Order};
 use crossdock::view::Request;
 use crossdock::{Array, DArray};

@@ -2,7 +2,7 @@
 
 use crossdock::bindings::dialect::{arrow, dlpack, pack, pep3118, typestr};
 use crossdock::element::{DType, DTypeKind, Field};
-use crossdock::exchange::protocol::array_interface::Words;
+use crossdock::bindings::array_interface::Words;
 
 /// Prints a dtype in every dialect, in either byte order: an error, or text that is read as the
 /// same dtype.

@@ -3,8 +3,8 @@
 use crossdock::buffer::Buffer;
 use crossdock::element::DType;
 use crossdock::exchange::files::{npy, raw, safetensors};
-use crossdock::exchange::protocol::memory_view::{self, Flags};
-use crossdock::exchange::protocol::shm::{self, Frame};
+use crossdock::bindings::memory_view::{self, Flags};
+use crossdock::bindings::shm::{self, Frame};
 use crossdock::exchange::protocol::{arrow, dlpack};
 use crossdock::layout::Order;
 use crossdock::view::{CopyPolicy, Request};

@@ -8,10 +8,10 @@ use std::ptr;
 
 use crossdock::DArray;
 use crossdock::bindings::dialect::dlpack::from_dlpack;
-use crossdock::exchange::protocol::dlpack::abi::{
-    DLManagedTensorVersioned, DLPackExchangeAPI, DLPackExchangeAPIHeader, DLTensor, SetError,
+use crossdock::bindings::dlpack::abi::{DLManagedTensorVersioned, DLTensor};
+use crossdock::bindings::dlpack::{
+    self, DLPackExchangeAPI, DLPackExchangeAPIHeader, ExportOptions, SetError,
 };
-use crossdock::exchange::protocol::dlpack::{self, ExportOptions};
 use crossdock::layout::MAX_RANK;
 use crossdock::memory::{LeaseKind, Place};
 use crossdock::view::Synchronization;

@@ -3,9 +3,9 @@
 use std::cell::OnceCell;
 
 use crossdock::DArray;
-use crossdock::exchange::protocol::array_interface::Loan;
-use crossdock::exchange::protocol::dlpack::abi::{DLManagedTensorVersioned, DLTensor};
-use crossdock::exchange::protocol::dlpack::{ExportOptions, Exported, Prepared};
+use crossdock::bindings::array_interface::Loan;
+use crossdock::bindings::dlpack::abi::{DLManagedTensorVersioned, DLTensor};
+use crossdock::bindings::dlpack::{ExportOptions, Exported, Prepared};
 use crossdock::view::Refusal;
 use pyo3::PyErr;
 

@@ -1,7 +1,7 @@
 //! Pickles: the bytes that an array covers, beside the pickle where its protocol can, and a text that says where the elements lie.
 
 use crossdock::DArray;
-use crossdock::exchange::protocol::shm::{Description, Frame};
+use crossdock::bindings::shm::{Description, Frame};
 use crossdock::layout::Order;
 use pyo3::exceptions::{PyBufferError, PyTypeError, PyValueError};
 use pyo3::prelude::*;

@@ -7,7 +7,7 @@ use crossdock::DArray;
 use crossdock::array::Casting;
 use crossdock::buffer::Buffer;
 use crossdock::element::DType;
-use crossdock::exchange::protocol::shm::{self, Description};
+use crossdock::bindings::shm::{self, Description};
 use crossdock::layout::{Layout, Order};
 use crossdock::memory::Backing;
 use crossdock::view::Request;

@@ -5,7 +5,7 @@ use std::mem::MaybeUninit;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
 
-use crossdock::exchange::protocol::memory_view;
+use crossdock::bindings::memory_view;
 
 use crate::error::{Failure, Result, XD_ERROR_INTERNAL, XdError};
 

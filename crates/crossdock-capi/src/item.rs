@@ -6,8 +6,8 @@ use std::slice;
 use crossdock::Error;
 use crossdock::bindings::dialect::pack::Member;
 use crossdock::bindings::dialect::pack::{self, Component, Template};
+use crossdock::bindings::memory_view::View;
 use crossdock::bindings::racy;
-use crossdock::exchange::protocol::memory_view::View;
 
 use crate::error::{
     Failure, Result, XD_ERROR_MALFORMED, XD_ERROR_OVERFLOW, XD_ERROR_READ_ONLY, XD_ERROR_VALUE,

@@ -5,7 +5,7 @@ use std::mem::MaybeUninit;
 use std::ptr;
 
 use crossdock::bindings::dialect::pack::{self, Component};
-use crossdock::exchange::protocol::memory_view::{self, Class, Entry, Flags, ItemDesc, View};
+use crossdock::bindings::memory_view::{self, Class, Entry, Flags, ItemDesc, View};
 use crossdock::layout::Order;
 
 use crate::array::{XdArray, hand_over_array};

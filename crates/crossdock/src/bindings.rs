@@ -34,3 +34,49 @@ pub mod files {
 pub mod racy {
     pub use crate::memory::racy::{copy, load, store};
 }
+
+/// Python's array interface, for an interpreter's objects.
+pub mod array_interface {
+    pub use crate::exchange::protocol::array_interface::*;
+}
+
+/// Arrow, with its streams and what a capsule's `requested_schema` asks for.
+pub mod arrow {
+    pub use crate::exchange::protocol::arrow::requested::requested;
+    pub use crate::exchange::protocol::arrow::stream::Stream;
+    pub use crate::exchange::protocol::arrow::stream_abi::ArrowArrayStream;
+    pub use crate::exchange::protocol::arrow::*;
+}
+
+/// DLPack, with its C exchange API for Python types.
+pub mod dlpack {
+    pub use crate::exchange::protocol::dlpack::exchange_api::{
+        DLPackExchangeAPI, DLPackExchangeAPIHeader, SetError,
+    };
+    pub use crate::exchange::protocol::dlpack::import::import_legacy_writable;
+    pub use crate::exchange::protocol::dlpack::prepared::Prepared;
+    pub use crate::exchange::protocol::dlpack::*;
+}
+
+/// MemoryView, with the hub itself: what the C functions and Ruby's extension call.
+pub mod memory_view {
+    pub use crate::exchange::protocol::memory_view::abi::{Available, Get, Release};
+    pub use crate::exchange::protocol::memory_view::contiguous::fill_contiguous_strides;
+    pub use crate::exchange::protocol::memory_view::hub::{available, exports, get, release};
+    pub use crate::exchange::protocol::memory_view::import::adopt;
+    pub use crate::exchange::protocol::memory_view::last::{keep_refusal, last_refusal, last_refusal_ptr};
+    pub use crate::exchange::protocol::memory_view::object::class as array_class;
+    pub use crate::exchange::protocol::memory_view::standing::{StandingLoan, take_back};
+    pub use crate::exchange::protocol::memory_view::*;
+}
+
+/// Python's buffer protocol, for an interpreter's objects.
+pub mod pep3118 {
+    pub use crate::exchange::protocol::pep3118::*;
+}
+
+/// Shared memory, and frames for transports that carry bytes alone.
+pub mod shm {
+    pub use crate::exchange::protocol::shm::frame::Frame;
+    pub use crate::exchange::protocol::shm::*;
+}

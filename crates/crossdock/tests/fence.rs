@@ -7,12 +7,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crossdock::array::{ArrayOptions, Native, PairVisitor, Visitor};
+use crossdock::bindings::{array_interface, arrow, dlpack, memory_view, pep3118, shm};
 use crossdock::buffer::{Buffer, MutableBuffer};
 use crossdock::device::fenced::FencedDevice;
 use crossdock::device::{self, Device, Effect, Signal};
 use crossdock::element::{ByteOrder, DType, Element as _, FieldOf, Value};
 use crossdock::exchange::files::{Format, SaveOptions, npy};
-use crossdock::exchange::protocol::{array_interface, arrow, dlpack, memory_view, pep3118, shm};
 use crossdock::layout::{FixedLayout, Layout, Order};
 use crossdock::ledger;
 use crossdock::memory::{Birth, LeaseKind, Place};

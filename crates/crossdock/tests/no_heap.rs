@@ -6,9 +6,9 @@ use std::ffi::{c_int, c_void};
 use std::hint::black_box;
 
 use crossdock::bindings::dialect::pack::{self, Member};
+use crossdock::bindings::memory_view::{self, ArrayObject, Class, Entry, Flags, View};
 use crossdock::buffer::Buffer;
 use crossdock::element::DType;
-use crossdock::exchange::protocol::memory_view::{self, ArrayObject, Class, Entry, Flags, View};
 use crossdock::layout::{AxisSlice, Order};
 use crossdock::view::Request;
 use crossdock::{Array, DArray, s};

@@ -9,11 +9,11 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use crossdock::bindings::memory_view;
 use crossdock::buffer::Buffer;
 use crossdock::device::fenced::FencedDevice;
 use crossdock::device::{self, Device, DeviceRegion, Effect, Event, Meter, Signal};
 use crossdock::exchange::protocol::dlpack::{self, ExportOptions};
-use crossdock::exchange::protocol::memory_view;
 use crossdock::ledger;
 use crossdock::memory::{Birth, DeviceKind, Place};
 use crossdock::pool::{Pool, take_damage};

@@ -7,11 +7,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, Mutex};
 use std::thread;
 
+use crossdock::bindings::array_interface::{self, Described, cuda};
 use crossdock::buffer::Buffer;
 use crossdock::device::fenced::{FencedDevice, Paused};
 use crossdock::device::{self, Completion, Device, Effect, Event, MemoryManager, Signal, Stream};
 use crossdock::element::DType;
-use crossdock::exchange::protocol::array_interface::{self, Described, cuda};
 use crossdock::exchange::protocol::{arrow, dlpack};
 use crossdock::layout::Order;
 use crossdock::memory::{Birth, DeviceKind, LeaseKind, Place};

@@ -1,8 +1,8 @@
 //! Arrow, outwards: `__arrow_c_schema__`, `__arrow_c_array__`, `__arrow_c_device_array__`.
 
 use crossdock::array::CopyPolicy;
-use crossdock::exchange::protocol::arrow::abi::ArrowSchema;
-use crossdock::exchange::protocol::arrow::{self, ExportOptions, Exported, Lent};
+use crossdock::bindings::arrow::abi::ArrowSchema;
+use crossdock::bindings::arrow::{self, ExportOptions, Exported, Lent};
 use crossdock::layout::Order;
 use crossdock::view::Refusal;
 use crossdock::{Casting, DArray};

@@ -3,10 +3,9 @@
 use std::collections::{HashMap, HashSet};
 
 use crossdock::element::DType;
-use crossdock::exchange::protocol::arrow::abi::{
-    ArrowArray, ArrowArrayStream, ArrowDeviceArray, ArrowSchema,
-};
-use crossdock::exchange::protocol::arrow::{self, Imported, Stream};
+use crossdock::bindings::arrow::ArrowArrayStream;
+use crossdock::bindings::arrow::abi::{ArrowArray, ArrowDeviceArray, ArrowSchema};
+use crossdock::bindings::arrow::{self, Imported, Stream};
 use crossdock::layout::{AxisSlice, Order};
 use crossdock::{Casting, DArray};
 use pyo3::exceptions::{PyBufferError, PyException, PyTypeError};

@@ -5,9 +5,8 @@ mod import;
 
 use std::ffi::CStr;
 
-use crossdock::exchange::protocol::arrow::abi::{
-    ArrowArray, ArrowArrayStream, ArrowDeviceArray, ArrowSchema,
-};
+use crossdock::bindings::arrow::ArrowArrayStream;
+use crossdock::bindings::arrow::abi::{ArrowArray, ArrowDeviceArray, ArrowSchema};
 
 pub(crate) use export::{ArrowColumn, array, device_array, schema};
 pub(crate) use import::{Elements, Failure, Wanted, copied, is_offered, lend, take};

@@ -4,7 +4,7 @@ use std::ffi::c_int;
 use std::ptr;
 
 use crossdock::DArray;
-use crossdock::exchange::protocol::pep3118::Flags;
+use crossdock::bindings::pep3118::Flags;
 use pyo3::PyErr;
 use pyo3::exceptions::PyBufferError;
 use pyo3::ffi;

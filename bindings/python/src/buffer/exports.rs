@@ -8,7 +8,7 @@ use std::ptr;
 use crossdock::DArray;
 use crossdock::bindings::dialect::pep3118 as format;
 use crossdock::bindings::explain::misread_format;
-use crossdock::exchange::protocol::pep3118::Loan;
+use crossdock::bindings::pep3118::Loan;
 use crossdock::layout::{AxisSlice, Layout};
 
 /// The buffers that consumers have of one object. They share one loan. Only threads that hold the

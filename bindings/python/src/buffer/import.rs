@@ -7,7 +7,7 @@ use std::{ptr, slice};
 use crossdock::DArray;
 use crossdock::buffer::Buffer;
 use crossdock::element::DType;
-use crossdock::exchange::protocol::pep3118::{Described, Flags, import_to};
+use crossdock::bindings::pep3118::{Described, Flags, import_to};
 use crossdock::layout::Order;
 use crossdock::memory::Birth;
 use pyo3::exceptions::PyBufferError;

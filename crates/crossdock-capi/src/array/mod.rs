@@ -8,7 +8,7 @@ pub mod query;
 pub mod view;
 
 use crossdock::DArray;
-use crossdock::exchange::protocol::memory_view::ArrayObject;
+use crossdock::bindings::memory_view::ArrayObject;
 use crossdock::layout::Order;
 
 use crate::error::{Failure, Result};

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 
 use crossdock::bindings::dialect::pack::Component;
-use crossdock::exchange::protocol::memory_view::{Class, Entry, Flags, ItemDesc, View};
+use crossdock::bindings::memory_view::{Class, Entry, Flags, ItemDesc, View};
 use crossdock_capi::array::view::XdSlice;
 use crossdock_capi::dtype::XdField;
 use crossdock_capi::value::XdValue;

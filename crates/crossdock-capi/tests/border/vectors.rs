@@ -4,7 +4,7 @@ use std::ffi::{CString, c_char, c_void};
 use std::ptr;
 
 use crossdock::bindings::dialect::pack::Component;
-use crossdock::exchange::protocol::memory_view::View;
+use crossdock::bindings::memory_view::View;
 use crossdock_capi::value::{
     XD_VALUE_FLOAT, XD_VALUE_INT, XD_VALUE_LIST, XD_VALUE_NIL, XD_VALUE_UINT, XdValue,
 };

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
+use crossdock::bindings::array_interface::abi::{NOTSWAPPED, PyArrayInterface, WRITEABLE};
+use crossdock::bindings::array_interface::{Described, Loan, Words, import, type_string};
 use crossdock::element::{DType, Field, TimeUnit};
-use crossdock::exchange::protocol::array_interface::abi::{NOTSWAPPED, PyArrayInterface, WRITEABLE};
-use crossdock::exchange::protocol::array_interface::{Described, Loan, Words, import, type_string};
 use crossdock::memory::{Birth, Protocols};
 use crossdock::{Array, DArray, Result};
 

@@ -1,12 +1,12 @@
 //! Arrays lent by Arrow's structs: in place, as they are, or refused with the reason.
 
+use crossdock::bindings::arrow::abi::{ArrowArray, ArrowSchema};
+use crossdock::bindings::arrow::{self, ExportOptions};
 use crossdock::bindings::copied_bytes_here;
 use crossdock::buffer::Buffer;
 use crossdock::device::Device as _;
 use crossdock::device::fenced::FencedDevice;
 use crossdock::element::{DType, Field, NAT, ScalarKind, TimeUnit};
-use crossdock::exchange::protocol::arrow::abi::{ArrowArray, ArrowSchema};
-use crossdock::exchange::protocol::arrow::{self, ExportOptions};
 use crossdock::layout::{Layout, Order};
 use crossdock::memory::{Birth, DeviceKind, Place, Protocols};
 use crossdock::view::{CopyPolicy, Reason, Refusal, Request, view};

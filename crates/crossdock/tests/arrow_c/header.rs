@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
-use crossdock::exchange::protocol::arrow::abi::{
-    ArrowArray, ArrowArrayStream, ArrowDeviceArray, ArrowSchema, DICTIONARY_ORDERED, MAP_KEYS_SORTED,
-    NULLABLE,
+use crossdock::bindings::arrow::ArrowArrayStream;
+use crossdock::bindings::arrow::abi::{
+    ArrowArray, ArrowDeviceArray, ArrowSchema, DICTIONARY_ORDERED, MAP_KEYS_SORTED, NULLABLE,
 };
 use crossdock::memory::DeviceKind;
 

@@ -3,10 +3,10 @@
 
 use std::thread;
 
+use crossdock::bindings::arrow::abi::{ArrowArray, ArrowSchema};
+use crossdock::bindings::arrow::{self, Imported};
 use crossdock::bindings::copied_bytes_here;
 use crossdock::element::DType;
-use crossdock::exchange::protocol::arrow::abi::{ArrowArray, ArrowSchema};
-use crossdock::exchange::protocol::arrow::{self, Imported};
 use crossdock::layout::Order;
 use crossdock::memory::{Birth, DeviceKind, Place};
 use crossdock::{DArray, Error, Result};

@@ -10,9 +10,9 @@ mod stream;
 mod theirs;
 
 use crossdock::DArray;
+use crossdock::bindings::arrow::abi::{ArrowArray, ArrowSchema};
+use crossdock::bindings::arrow::{self, ExportOptions, Exported, Imported};
 use crossdock::element::DType;
-use crossdock::exchange::protocol::arrow::abi::{ArrowArray, ArrowSchema};
-use crossdock::exchange::protocol::arrow::{self, ExportOptions, Exported, Imported};
 
 /// Hands an export over to ourselves.
 fn take_over(exported: Exported<ArrowArray>) -> Imported {

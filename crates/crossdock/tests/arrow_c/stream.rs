@@ -8,8 +8,9 @@ use std::sync::Arc;
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::{ArrayRef, Int32Array, RecordBatch, RecordBatchIterator};
 use arrow_schema::ArrowError;
-use crossdock::exchange::protocol::arrow::abi::{ArrowArray, ArrowArrayStream, ArrowSchema};
-use crossdock::exchange::protocol::arrow::{self, ExportOptions, Stream};
+use crossdock::bindings::arrow::ArrowArrayStream;
+use crossdock::bindings::arrow::abi::{ArrowArray, ArrowSchema};
+use crossdock::bindings::arrow::{self, ExportOptions, Stream};
 use crossdock::{Array, Result};
 
 fn batch(numbers: Vec<i32>) -> RecordBatch {

@@ -8,10 +8,10 @@ use arrow_array::{Array as _, ArrayRef, Float64Array, Int32Array, StructArray, m
 use arrow_buffer::NullBuffer;
 use arrow_data::ArrayData;
 use arrow_schema::{DataType, Field};
+use crossdock::bindings::arrow::abi::{ArrowArray, ArrowSchema};
+use crossdock::bindings::arrow::{self, Exported, Imported};
 use crossdock::bindings::copied_bytes_here;
 use crossdock::element::DType;
-use crossdock::exchange::protocol::arrow::abi::{ArrowArray, ArrowSchema};
-use crossdock::exchange::protocol::arrow::{self, Exported, Imported};
 use crossdock::layout::Order;
 use crossdock::memory::{Birth, Protocols};
 use crossdock::view::CopyPolicy;

@@ -7,8 +7,8 @@ use std::process::Command;
 use std::ptr;
 use std::thread;
 
-use crossdock::exchange::protocol::dlpack::abi::{DLManagedTensorVersioned, IS_COPIED, READ_ONLY};
-use crossdock::exchange::protocol::dlpack::{ExportOptions, export_versioned, import_versioned};
+use crossdock::bindings::dlpack::abi::{DLManagedTensorVersioned, IS_COPIED, READ_ONLY};
+use crossdock::bindings::dlpack::{ExportOptions, export_versioned, import_versioned};
 use crossdock::view::CopyPolicy;
 use crossdock::{Array, DArray, s};
 use crossdock_testkit::missing;

@@ -6,14 +6,14 @@ use std::thread;
 
 use crossdock::bindings::copied_bytes_here;
 use crossdock::bindings::dialect::dlpack::from_dlpack;
-use crossdock::buffer::Buffer;
-use crossdock::element::{DType, ScalarKind, TimeUnit, Value};
-use crossdock::exchange::protocol::dlpack::abi::{
+use crossdock::bindings::dlpack::abi::{
     DLManagedTensorVersioned, DLPackVersion, DLTensor, IS_COPIED, IS_SUBBYTE_TYPE_PADDED, READ_ONLY,
 };
-use crossdock::exchange::protocol::dlpack::{
+use crossdock::bindings::dlpack::{
     ExportOptions, Exported, export_legacy, export_versioned, import_legacy, import_versioned,
 };
+use crossdock::buffer::Buffer;
+use crossdock::element::{DType, ScalarKind, TimeUnit, Value};
 use crossdock::layout::{Layout, Order};
 use crossdock::memory::{Birth, Conflict, DeviceKind, LeaseKind, Place, Protocols};
 use crossdock::view::{CopyPolicy, Reason, Refusal, Request};
@@ -462,7 +462,7 @@ fn the_number_of_pinned_and_managed_memory_is_0() {
         let exported = export_versioned(&array, &options()).unwrap();
         let device = exported.managed().dl_tensor.device;
         assert_eq!((device.device_type, device.device_id), (kind.0, 0));
-        let prepared = crossdock::exchange::protocol::dlpack::Prepared::of(&array).unwrap();
+        let prepared = crossdock::bindings::dlpack::Prepared::of(&array).unwrap();
         // SAFETY: `prepared` was made from this array, and no thread writes it.
         assert_eq!(unsafe { prepared.describe(&array) }.unwrap().device, device);
     }
@@ -474,7 +474,7 @@ fn a_consumer_of_an_older_version_gets_a_struct_that_says_no_newer_one() {
     let said = |major, minor| {
         let options = options().max_version(DLPackVersion { major, minor });
         let exported = export_versioned(&array, &options).unwrap();
-        let prepared = crossdock::exchange::protocol::dlpack::Prepared::of(&array).unwrap();
+        let prepared = crossdock::bindings::dlpack::Prepared::of(&array).unwrap();
         // SAFETY: `prepared` was made from this array.
         let again = unsafe { prepared.lend(&array, &options) }.unwrap();
         assert_eq!(again.managed().version, exported.managed().version);

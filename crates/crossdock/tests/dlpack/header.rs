@@ -3,10 +3,11 @@
 use std::fmt::Write as _;
 
 use crossdock::bindings::dialect::dlpack::code;
-use crossdock::exchange::protocol::dlpack::abi::{
-    DLDataType, DLDevice, DLManagedTensor, DLManagedTensorVersioned, DLPackExchangeAPI,
-    DLPackExchangeAPIHeader, DLPackVersion, DLTensor, IS_COPIED, IS_SUBBYTE_TYPE_PADDED, READ_ONLY, VERSION,
+use crossdock::bindings::dlpack::abi::{
+    DLDataType, DLDevice, DLManagedTensor, DLManagedTensorVersioned, DLPackVersion, DLTensor, IS_COPIED,
+    IS_SUBBYTE_TYPE_PADDED, READ_ONLY, VERSION,
 };
+use crossdock::bindings::dlpack::{DLPackExchangeAPI, DLPackExchangeAPIHeader};
 use crossdock::memory::DeviceKind;
 
 use crate::c_header::{Header, structs};

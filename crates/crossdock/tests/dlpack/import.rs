@@ -3,8 +3,8 @@
 
 use std::thread;
 
+use crossdock::bindings::dlpack::{import_legacy, import_legacy_writable, import_versioned};
 use crossdock::element::{DType, Value};
-use crossdock::exchange::protocol::dlpack::{import_legacy, import_legacy_writable, import_versioned};
 use crossdock::layout::Order;
 use crossdock::memory::{Birth, DeviceKind, Place};
 use crossdock::{DArray, Error, Result};

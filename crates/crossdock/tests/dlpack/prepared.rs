@@ -2,8 +2,8 @@
 
 use std::slice;
 
-use crossdock::exchange::protocol::dlpack::abi::{DLTensor, READ_ONLY};
-use crossdock::exchange::protocol::dlpack::{ExportOptions, Prepared, export_versioned};
+use crossdock::bindings::dlpack::abi::{DLTensor, READ_ONLY};
+use crossdock::bindings::dlpack::{ExportOptions, Prepared, export_versioned};
 use crossdock::{Array, DArray, s};
 
 fn arrays() -> Vec<DArray> {

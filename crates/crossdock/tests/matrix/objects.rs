@@ -5,7 +5,7 @@ use std::ptr;
 use std::sync::Once;
 
 use crossdock::DArray;
-use crossdock::exchange::protocol::memory_view::{self, ArrayObject, Class, Entry, Flags, View};
+use crossdock::bindings::memory_view::{self, ArrayObject, Class, Entry, Flags, View};
 use crossdock::layout::Layout;
 use crossdock::view::CopyPolicy;
 

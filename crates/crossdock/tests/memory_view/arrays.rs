@@ -4,10 +4,10 @@ use std::ffi::{c_int, c_void};
 use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crossdock::element::DType;
-use crossdock::exchange::protocol::memory_view::{
+use crossdock::bindings::memory_view::{
     self as memory_view, ArrayObject, Class, Entry, Flags, View, last_refusal,
 };
+use crossdock::element::DType;
 use crossdock::{Array, DArray, s};
 
 use super::{bytes, format, get, numbers, release};

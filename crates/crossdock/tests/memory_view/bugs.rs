@@ -6,7 +6,7 @@ use std::mem::offset_of;
 use std::ptr;
 
 use crossdock::bindings::dialect::pack::{self, Component, Member};
-use crossdock::exchange::protocol::memory_view::{self, ArrayObject, Class, Entry, Flags, ItemDesc, View};
+use crossdock::bindings::memory_view::{self, ArrayObject, Class, Entry, Flags, ItemDesc, View};
 use crossdock::{Array, DArray};
 use crossdock_testkit::bugs::BUGS;
 

@@ -3,7 +3,7 @@
 use std::ffi::{c_int, c_void};
 use std::ptr;
 
-use crossdock::exchange::protocol::memory_view::{
+use crossdock::bindings::memory_view::{
     self, ArrayObject, Class, Entry, Flags, View, array_class, last_refusal,
 };
 use crossdock::{Array, DArray};

@@ -2,8 +2,8 @@
 
 use std::ffi::c_void;
 
+use crossdock::bindings::memory_view::{ArrayObject, Flags, View};
 use crossdock::element::DType;
-use crossdock::exchange::protocol::memory_view::{ArrayObject, Flags, View};
 use crossdock::layout::Order;
 use crossdock::{Array, DArray, s};
 

@@ -2,9 +2,7 @@
 
 use std::ptr;
 
-use crossdock::exchange::protocol::memory_view::{
-    self, ArrayObject, Class, Entry, Flags, View, last_refusal,
-};
+use crossdock::bindings::memory_view::{self, ArrayObject, Class, Entry, Flags, View, last_refusal};
 use crossdock_testkit::hostile::drive::{self, Hub, Struct};
 use crossdock_testkit::hostile::{self, Format, Hostile, Recipe};
 

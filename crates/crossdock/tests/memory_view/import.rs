@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crossdock::DArray;
+use crossdock::bindings::memory_view::{self, ArrayObject, Class, Entry, Flags, View};
 use crossdock::element::DType;
-use crossdock::exchange::protocol::memory_view::{self, ArrayObject, Class, Entry, Flags, View};
 use crossdock::layout::Order;
 use crossdock::memory::Birth;
 use crossdock_testkit::dlpack::Choices;

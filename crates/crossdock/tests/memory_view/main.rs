@@ -14,7 +14,7 @@ use std::ffi::{CStr, c_void};
 use std::ptr;
 
 use crossdock::Result;
-use crossdock::exchange::protocol::memory_view::{self as memory_view, Flags, View};
+use crossdock::bindings::memory_view::{self as memory_view, Flags, View};
 
 fn get(obj: *mut c_void, view: &mut View, flags: Flags) -> Result<()> {
     // SAFETY: the objects of these tests are null, or begin with their class.

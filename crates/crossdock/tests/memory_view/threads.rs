@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
 use std::thread;
 
-use crossdock::exchange::protocol::memory_view::{self, ArrayObject, Class, Entry, Flags, View};
+use crossdock::bindings::memory_view::{self, ArrayObject, Class, Entry, Flags, View};
 use crossdock::{Array, DArray};
 
 use super::{get, numbers, release};

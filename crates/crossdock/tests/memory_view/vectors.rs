@@ -2,7 +2,7 @@
 
 use std::ptr;
 
-use crossdock::exchange::protocol::memory_view::{View, fill_contiguous_strides};
+use crossdock::bindings::memory_view::{View, fill_contiguous_strides};
 use crossdock::layout::Order;
 use crossdock_testkit::layouts::{self, Recorded};
 

@@ -7,11 +7,11 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use crossdock::DArray;
+use crossdock::bindings::memory_view::{self, ArrayObject, Flags};
+use crossdock::bindings::{array_interface, pep3118, shm};
 use crossdock::buffer::Buffer;
 use crossdock::element::{DType, Field};
 use crossdock::exchange::protocol::dlpack::{self, abi};
-use crossdock::exchange::protocol::memory_view::{self, ArrayObject, Flags};
-use crossdock::exchange::protocol::{array_interface, pep3118, shm};
 use crossdock::layout::Layout;
 use crossdock::memory::{Birth, MapOptions, Place};
 use crossdock::view::Request;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use crossdock::DArray;
-use crossdock::exchange::protocol::pep3118::{Described, import};
+use crossdock::bindings::pep3118::{Described, import};
 use crossdock::memory::Birth;
 use crossdock_testkit::buffer::{Exporter, FORMATS, Recipe};
 use crossdock_testkit::dlpack::{Choices, Data};

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
+use crossdock::bindings::pep3118::{Described, Loan, import};
 use crossdock::element::DType;
-use crossdock::exchange::protocol::pep3118::{Described, Loan, import};
 use crossdock::memory::{Birth, Protocols};
 use crossdock::{Array, DArray, Result};
 

@@ -1,7 +1,7 @@
 //! What a consumer is given of each class of layout, for every request: as CPython's own exporters answer it.
 
 use crate::numpy::ask;
-use crossdock::exchange::protocol::pep3118::{Flags, Given};
+use crossdock::bindings::pep3118::{Flags, Given};
 use crossdock::layout::{Layout, Order};
 use crossdock_testkit::python;
 use serde_json::{Value as Json, json};

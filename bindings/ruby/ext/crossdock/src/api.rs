@@ -7,7 +7,7 @@ use std::slice;
 use crossdock::DArray;
 use crossdock::buffer::Buffer;
 use crossdock::element::DType;
-use crossdock::exchange::protocol::memory_view::View;
+use crossdock::bindings::memory_view::View;
 use crossdock::layout::{Layout, Order};
 use crossdock::memory::{Birth, Place};
 use magnus::rb_sys::{AsRawValue, FromRawValue, protect};

@@ -9,8 +9,8 @@ use std::ptr;
 use std::sync::Arc;
 
 use crossdock::DArray;
-use crossdock::exchange::protocol::arrow::abi::{ArrowArray, ArrowSchema};
-use crossdock::exchange::protocol::arrow::{self, ExportOptions, Imported};
+use crossdock::bindings::arrow::abi::{ArrowArray, ArrowSchema};
+use crossdock::bindings::arrow::{self, ExportOptions, Imported};
 use magnus::rb_sys::{AsRawValue, protect};
 use magnus::{
     DataTypeFunctions, IntoValue, RClass, RModule, RString, Ruby, TryConvert, TypedData, Value, function,

@@ -10,8 +10,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use crossdock::DArray;
-use crossdock::exchange::protocol::dlpack::abi::{DLManagedTensor, DLManagedTensorVersioned, VERSION};
-use crossdock::exchange::protocol::dlpack::{self, ExportOptions};
+use crossdock::bindings::dlpack::abi::{DLManagedTensor, DLManagedTensorVersioned, VERSION};
+use crossdock::bindings::dlpack::{self, ExportOptions};
 use magnus::rb_sys::{AsRawValue, protect};
 use magnus::{
     DataTypeFunctions, Integer, RClass, RModule, Ruby, TryConvert, TypedData, Value, function, method,

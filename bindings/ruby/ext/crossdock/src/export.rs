@@ -9,7 +9,7 @@ use core::mem::offset_of;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 
-use crossdock::exchange::protocol::memory_view::{self, Flags, View};
+use crossdock::bindings::memory_view::{self, Flags, View};
 use magnus::rb_sys::{AsRawValue, protect};
 use magnus::{RClass, Ruby};
 use rb_sys::{VALUE, rb_memory_view_entry_t, rb_memory_view_register, rb_memory_view_t};

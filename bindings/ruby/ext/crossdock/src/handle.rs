@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use crossdock::DArray;
-use crossdock::exchange::protocol::memory_view::StandingLoan;
+use crossdock::bindings::memory_view::StandingLoan;
 use magnus::rb_sys::{AsRawValue, FromRawValue, protect};
 use magnus::{IntoValue, RClass, Ruby, TryConvert, Value, method, prelude::*};
 use rb_sys::rbimpl_typeddata_flags as Flags;

@@ -4,7 +4,7 @@ use core::ffi::c_int;
 use core::mem::MaybeUninit;
 
 use crossdock::DArray;
-use crossdock::exchange::protocol::memory_view::{self, Flags, View};
+use crossdock::bindings::memory_view::{self, Flags, View};
 use magnus::rb_sys::{AsRawValue, protect};
 use magnus::{RModule, Ruby, Value, function, kwargs, prelude::*};
 use rb_sys::{VALUE, rb_memory_view_entry_t, rb_memory_view_get, rb_memory_view_release, rb_memory_view_t};

@@ -5,7 +5,7 @@ use crate::error::Error;
 #[cfg(feature = "ndarray-0_17")]
 use crate::exchange::explain::ndarray;
 use crate::exchange::explain::python;
-use crate::exchange::protocol::memory_view::{self, ArrayObject, View};
+use crate::exchange::protocol::memory_view::{self, ArrayObject, View, hub};
 use crate::exchange::protocol::{arrow, dlpack, pep3118, shm};
 use crate::view::{Refusal, Request};
 
@@ -47,10 +47,10 @@ pub fn offers(array: &DArray) -> Vec<Offered> {
     rows.extend(REQUESTS.iter().map(|&(protocol, flags)| {
         let mut view = View::EMPTY;
         // SAFETY: `object` is alive, and `view` is an empty view that this function owns.
-        let answer = unsafe { memory_view::get(object.as_ptr(), &mut view, flags) };
+        let answer = unsafe { hub::get(object.as_ptr(), &mut view, flags) };
         if answer.is_ok() {
             // SAFETY: `get` has filled in this view, and nothing has released it.
-            _ = unsafe { memory_view::release(&mut view) };
+            _ = unsafe { hub::release(&mut view) };
         }
         Offered::failed(protocol, answer.err().as_ref(), array)
     }));

@@ -78,7 +78,7 @@ pub unsafe fn import(
 /// What the work says that failed, and was to write the memory; what the device says.
 ///
 /// ```
-/// use crossdock::exchange::protocol::array_interface::cuda;
+/// use crossdock::bindings::array_interface::cuda;
 /// use crossdock::{Array, DArray};
 ///
 /// let array = DArray::from(Array::from_vec(vec![1u8, 2, 3], [3])?);

@@ -21,7 +21,7 @@ impl Words {
     ///
     /// ```
     /// use crossdock::element::DType;
-    /// use crossdock::exchange::protocol::array_interface::Words;
+    /// use crossdock::bindings::array_interface::Words;
     ///
     /// let record = DType::packed_record([("x", DType::U8), ("y", DType::I8)])?;
     /// let words = Words::of(&record)?;

@@ -15,7 +15,7 @@
 //! [`Words`], what an array's type is called; [`import`](import()), the one check of what others say; [`Loan`].
 //!
 //! ```
-//! use crossdock::exchange::protocol::array_interface::{self, Described, Loan, Words};
+//! use crossdock::bindings::array_interface::{self, Described, Loan, Words};
 //! use crossdock::memory::Birth;
 //! use crossdock::{Array, DArray};
 //!

@@ -1,17 +1,20 @@
-//! The C structs of Arrow's C Data, C Stream and C Device interfaces, as they lie in memory. Source: `arrow/c/abi.h` of Arrow 26, on a
+//! The C structs of Arrow's C Data and C Device interfaces, as they lie in memory. Source: `arrow/c/abi.h` of Arrow 26, on a
 //! machine with 64-bit pointers.
 //!
 //! The names are the header's. A struct whose `release` is null is empty: it was released, or moved elsewhere. To move one is to copy
 //! its bytes and to set `release` of the source to null. A test compiles the offsets against the installed header.
 
-use core::ffi::{c_char, c_int, c_void};
+use core::ffi::{c_char, c_void};
 use core::ptr;
 
 /// In [`ArrowSchema::flags`]: the order of a dictionary's entries means something.
+#[doc(hidden)]
 pub const DICTIONARY_ORDERED: i64 = 1;
 /// In [`ArrowSchema::flags`]: there may be nulls.
+#[doc(hidden)]
 pub const NULLABLE: i64 = 2;
 /// In [`ArrowSchema::flags`]: the keys of each map are sorted.
+#[doc(hidden)]
 pub const MAP_KEYS_SORTED: i64 = 4;
 
 /// The type of a column.
@@ -24,7 +27,7 @@ pub struct ArrowSchema {
     pub name: *const c_char,
     /// Pairs of keys and values, each behind its length, behind their number; or null.
     pub metadata: *const c_char,
-    /// [`NULLABLE`], [`DICTIONARY_ORDERED`], [`MAP_KEYS_SORTED`].
+    /// Bits of the specification: 2 where there may be nulls; 1 and 4 say how dictionaries and maps are sorted.
     pub flags: i64,
     /// The number of children.
     pub n_children: i64,
@@ -78,22 +81,6 @@ pub struct ArrowDeviceArray {
     pub sync_event: *mut c_void,
     /// Zero.
     pub reserved: [i64; 3],
-}
-
-/// Columns of one type, one after the other, each of which is asked for. Its functions are called by one thread at a time.
-#[derive(Debug)]
-#[repr(C)]
-pub struct ArrowArrayStream {
-    /// Fills in the type of all columns. Gives 0, or a number as `errno` has them.
-    pub get_schema: Option<unsafe extern "C" fn(*mut ArrowArrayStream, *mut ArrowSchema) -> c_int>,
-    /// Fills in the next column, or one that is released where there is no more. Gives 0, or a number as `errno` has them.
-    pub get_next: Option<unsafe extern "C" fn(*mut ArrowArrayStream, *mut ArrowArray) -> c_int>,
-    /// What the last call failed of, ended by NUL, until the next one; or null.
-    pub get_last_error: Option<unsafe extern "C" fn(*mut ArrowArrayStream) -> *const c_char>,
-    /// Frees what the struct refers to, and marks it as released. Called once. Columns stay.
-    pub release: Option<unsafe extern "C" fn(*mut ArrowArrayStream)>,
-    /// The producer's own.
-    pub private_data: *mut c_void,
 }
 
 impl ArrowSchema {
@@ -158,10 +145,6 @@ const _: () = {
     assert!(offset_of!(ArrowArray, buffers) == 40 && offset_of!(ArrowArray, children) == 48);
     assert!(offset_of!(ArrowArray, dictionary) == 56 && offset_of!(ArrowArray, release) == 64);
     assert!(offset_of!(ArrowArray, private_data) == 72);
-    assert!(size_of::<ArrowArrayStream>() == 40 && offset_of!(ArrowArrayStream, get_schema) == 0);
-    assert!(offset_of!(ArrowArrayStream, get_next) == 8);
-    assert!(offset_of!(ArrowArrayStream, get_last_error) == 16);
-    assert!(offset_of!(ArrowArrayStream, release) == 24 && offset_of!(ArrowArrayStream, private_data) == 32);
     assert!(size_of::<ArrowDeviceArray>() == 128 && offset_of!(ArrowDeviceArray, array) == 0);
     assert!(offset_of!(ArrowDeviceArray, device_id) == 80);
     assert!(offset_of!(ArrowDeviceArray, device_type) == 88);

@@ -1,8 +1,9 @@
 //! Structs that were lent to us, about which nothing is known yet.
 
 use crate::error::Result;
-use crate::exchange::protocol::arrow::abi::{ArrowArray, ArrowArrayStream, ArrowSchema};
+use crate::exchange::protocol::arrow::abi::{ArrowArray, ArrowSchema};
 use crate::exchange::protocol::arrow::field::malformed;
+use crate::exchange::protocol::arrow::stream_abi::ArrowArrayStream;
 
 /// What can be lent by one of the structs.
 pub(super) trait Struct: Sized {

@@ -175,6 +175,7 @@ impl Imported {
     }
 
     /// The names of the children, where it is a struct.
+    #[doc(hidden)]
     pub fn child_names(&self) -> Option<Vec<&str>> {
         self.field.child_names()
     }
@@ -198,6 +199,7 @@ impl Imported {
     /// assert_eq!(imported.column_paths(), [vec!["b.c"], vec!["b", "c"]]);
     /// # Ok::<(), crossdock::Error>(())
     /// ```
+    #[doc(hidden)]
     pub fn column_paths(&self) -> Vec<Vec<&str>> {
         let mut found = Vec::new();
         self.field.paths(&[], &mut found);
@@ -205,6 +207,7 @@ impl Imported {
     }
 
     /// Where the memory is.
+    #[doc(hidden)]
     pub fn place(&self) -> Place {
         self.place
     }

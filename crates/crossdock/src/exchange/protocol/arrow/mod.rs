@@ -1,4 +1,4 @@
-//! Apache Arrow's C Data, C Stream and C Device interfaces: columns on loan between libraries, by C structs. No crate of Arrow's is needed.
+//! Apache Arrow's C Data and C Device interfaces (and, for our bindings, the C Stream interface): columns on loan between libraries, by C structs. No crate of Arrow's is needed.
 //!
 //! ```text
 //!   export                                                    import
@@ -76,13 +76,10 @@ mod import;
 mod leaf;
 mod lent;
 mod metadata;
-mod requested;
-mod stream;
+pub(crate) mod requested;
+pub(crate) mod stream;
+pub(crate) mod stream_abi;
 mod validity;
 
 pub use export::{ExportOptions, Exported, Lent, export, export_device};
 pub use import::{Imported, import, import_device, take_over, take_over_device};
-pub use requested::requested;
-pub use stream::Stream;
-
-pub use crate::view::Source;

@@ -43,7 +43,7 @@ use crate::exchange::protocol::arrow::metadata::Extension;
 /// ```
 /// use crossdock::Array;
 /// use crossdock::element::DType;
-/// use crossdock::exchange::protocol::arrow::{self, ExportOptions};
+/// use crossdock::bindings::arrow::{self, ExportOptions};
 ///
 /// let options = ExportOptions::new();
 /// let offered = arrow::export(&Array::from_vec(vec![1i64, 2], [2])?, &options)?;

@@ -6,10 +6,11 @@ use std::io;
 use std::sync::Arc;
 
 use crate::error::{Error, Kind, Result};
-use crate::exchange::protocol::arrow::abi::{ArrowArray, ArrowArrayStream, ArrowSchema};
+use crate::exchange::protocol::arrow::abi::{ArrowArray, ArrowSchema};
 use crate::exchange::protocol::arrow::field::{Field, malformed};
 use crate::exchange::protocol::arrow::foreign::Foreign;
 use crate::exchange::protocol::arrow::import::{Imported, read, within};
+use crate::exchange::protocol::arrow::stream_abi::ArrowArrayStream;
 use crate::memory::Place;
 
 /// Columns of one type that somebody else produces, one after the other.

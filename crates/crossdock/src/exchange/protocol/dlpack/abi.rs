@@ -3,8 +3,7 @@
 //! The names are the header's. Enumerations are plain integers, since they come from outside and grow. A test compiles
 //! the offsets against the installed header.
 
-use core::ffi::{c_char, c_int, c_void};
-use core::ptr;
+use core::ffi::c_void;
 
 /// The version that is spoken here. A greater minor version only adds enumeration values and flag bits.
 pub const VERSION: DLPackVersion = DLPackVersion { major: 1, minor: 3 };
@@ -17,7 +16,7 @@ pub const IS_COPIED: u64 = 1 << 1;
 pub const IS_SUBBYTE_TYPE_PADDED: u64 = 1 << 2;
 
 /// The flags that [`VERSION`] defines.
-pub const KNOWN_FLAGS: u64 = READ_ONLY | IS_COPIED | IS_SUBBYTE_TYPE_PADDED;
+pub(crate) const KNOWN_FLAGS: u64 = READ_ONLY | IS_COPIED | IS_SUBBYTE_TYPE_PADDED;
 
 /// The version of the struct that begins with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,63 +100,6 @@ pub struct DLManagedTensorVersioned {
     pub dl_tensor: DLTensor,
 }
 
-/// What stays where it is in every version of [`DLPackExchangeAPI`].
-#[derive(Debug)]
-#[repr(C)]
-pub struct DLPackExchangeAPIHeader {
-    /// To be looked at before anything else.
-    pub version: DLPackVersion,
-    /// The table of an earlier major version, or null.
-    pub prev_api: *const DLPackExchangeAPIHeader,
-}
-
-/// Says what went wrong, in the second argument the kind of error and in the third the reason. The first is the caller's.
-pub type SetError = unsafe extern "C" fn(*mut c_void, *const c_char, *const c_char);
-
-/// The functions by which objects of one Python type go to C and come from there, without Python's calls. All of them but the
-/// allocator are called by a thread that holds the interpreter; those that return a number return 0, or -1 with an exception.
-#[derive(Debug)]
-#[repr(C)]
-pub struct DLPackExchangeAPI {
-    /// The version.
-    pub header: DLPackExchangeAPIHeader,
-    /// Makes a tensor of this type, shape and device; or calls the last argument with the one before it.
-    pub managed_tensor_allocator: Option<
-        unsafe extern "C" fn(
-            *mut DLTensor,
-            *mut *mut DLManagedTensorVersioned,
-            *mut c_void,
-            Option<SetError>,
-        ) -> c_int,
-    >,
-    /// Lends an object.
-    pub managed_tensor_from_py_object_no_sync:
-        Option<unsafe extern "C" fn(*mut c_void, *mut *mut DLManagedTensorVersioned) -> c_int>,
-    /// Makes an object of a tensor, which is consumed in any case.
-    pub managed_tensor_to_py_object_no_sync:
-        Option<unsafe extern "C" fn(*mut DLManagedTensorVersioned, *mut *mut c_void) -> c_int>,
-    /// Describes an object until the caller returns. Null where that takes memory.
-    pub dltensor_from_py_object_no_sync: Option<unsafe extern "C" fn(*mut c_void, *mut DLTensor) -> c_int>,
-    /// The stream on which work on this device is put at the moment; null on the processor.
-    pub current_work_stream: Option<unsafe extern "C" fn(i32, i32, *mut *mut c_void) -> c_int>,
-}
-
-// SAFETY: a table that is read, and never written once it is there.
-unsafe impl Sync for DLPackExchangeAPI {}
-
-impl DLPackExchangeAPIHeader {
-    /// That of this version, with none before it.
-    pub const fn new() -> Self {
-        Self { version: VERSION, prev_api: ptr::null() }
-    }
-}
-
-impl Default for DLPackExchangeAPIHeader {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 const _: () = {
     use core::mem::offset_of;
     assert!(size_of::<*const c_void>() == 8, "offsets are known for 64-bit pointers only");
@@ -176,10 +118,4 @@ const _: () = {
     assert!(offset_of!(DLManagedTensorVersioned, deleter) == 16);
     assert!(offset_of!(DLManagedTensorVersioned, flags) == 24);
     assert!(offset_of!(DLManagedTensorVersioned, dl_tensor) == 32);
-    assert!(size_of::<DLPackExchangeAPIHeader>() == 16 && size_of::<DLPackExchangeAPI>() == 56);
-    assert!(offset_of!(DLPackExchangeAPI, managed_tensor_allocator) == 16);
-    assert!(offset_of!(DLPackExchangeAPI, managed_tensor_from_py_object_no_sync) == 24);
-    assert!(offset_of!(DLPackExchangeAPI, managed_tensor_to_py_object_no_sync) == 32);
-    assert!(offset_of!(DLPackExchangeAPI, dltensor_from_py_object_no_sync) == 40);
-    assert!(offset_of!(DLPackExchangeAPI, current_work_stream) == 48);
 };

@@ -69,14 +69,12 @@
 
 pub mod abi;
 mod device;
+pub(crate) mod exchange_api;
 mod export;
-mod import;
+pub(crate) mod import;
 mod managed;
-mod prepared;
+pub(crate) mod prepared;
 
 pub use export::{ExportOptions, Exported, export_legacy, export_versioned};
-pub use import::{import_legacy, import_legacy_writable, import_versioned};
+pub use import::{import_legacy, import_versioned};
 pub use managed::Managed;
-pub use prepared::Prepared;
-
-pub use crate::view::Source;

@@ -39,7 +39,7 @@ impl Prepared {
     /// A [`Refusal`] for a type, a device or strides for which DLPack has no word, as of [`export_versioned`](super::export_versioned).
     ///
     /// ```
-    /// use crossdock::exchange::protocol::dlpack::{ExportOptions, Prepared};
+    /// use crossdock::bindings::dlpack::{ExportOptions, Prepared};
     /// use crossdock::{Array, DArray};
     ///
     /// let array = DArray::from(Array::from_vec(vec![1i32, 2, 3, 4, 5, 6], [2, 3])?);

@@ -23,6 +23,7 @@ impl View {
     ///
     /// What the struct points to is there: `ndim` numbers wherever there are any, and the tables of pointers that suboffsets lead over.
     /// `index` points to `ndim` numbers.
+    #[doc(hidden)]
     #[inline]
     pub unsafe fn item_pointer(&self, index: *const isize) -> Result<*mut u8> {
         // SAFETY: the caller's word.
@@ -39,6 +40,7 @@ impl View {
     /// # Safety
     ///
     /// As for [`View::item_pointer`].
+    #[doc(hidden)]
     #[inline(always)]
     pub unsafe fn plain_item_pointer(&self, index: *const isize) -> Option<*mut u8> {
         let Self { data, ndim, shape, strides, sub_offsets, item_size, .. } = *self;

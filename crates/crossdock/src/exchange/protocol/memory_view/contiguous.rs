@@ -18,6 +18,7 @@ impl View {
     /// # Safety
     ///
     /// Shape, strides and suboffsets point to `ndim` numbers, or are null.
+    #[doc(hidden)]
     pub unsafe fn is_row_major_contiguous(&self) -> bool {
         // SAFETY: the caller's word.
         unsafe { self.is_contiguous_in(Order::RowMajor) }
@@ -28,6 +29,7 @@ impl View {
     /// # Safety
     ///
     /// As for [`View::is_row_major_contiguous`].
+    #[doc(hidden)]
     pub unsafe fn is_column_major_contiguous(&self) -> bool {
         // SAFETY: the caller's word.
         unsafe { self.is_contiguous_in(Order::ColumnMajor) }
@@ -38,6 +40,7 @@ impl View {
     /// # Safety
     ///
     /// As for [`View::is_row_major_contiguous`].
+    #[doc(hidden)]
     pub unsafe fn is_contiguous(&self) -> bool {
         // SAFETY: the caller's word.
         let row_major = unsafe { self.is_row_major_contiguous() };
@@ -95,6 +98,7 @@ impl View {
     /// # Safety
     ///
     /// As for [`View::is_row_major_contiguous`].
+    #[doc(hidden)]
     pub unsafe fn is_row_major_contiguous_strictly(&self) -> bool {
         // SAFETY: the caller's word.
         unsafe { self.is_contiguous_strictly(Order::RowMajor) }
@@ -105,6 +109,7 @@ impl View {
     /// # Safety
     ///
     /// As for [`View::is_row_major_contiguous`].
+    #[doc(hidden)]
     pub unsafe fn is_column_major_contiguous_strictly(&self) -> bool {
         // SAFETY: the caller's word.
         unsafe { self.is_contiguous_strictly(Order::ColumnMajor) }

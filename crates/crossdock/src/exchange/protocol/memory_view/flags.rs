@@ -63,6 +63,7 @@ impl Flags {
     }
 
     /// Flags as C has them.
+    #[doc(hidden)]
     #[inline]
     pub const fn bits(self) -> c_int {
         self.0

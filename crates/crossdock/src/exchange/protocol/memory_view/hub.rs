@@ -23,7 +23,7 @@ use crate::exchange::protocol::memory_view::{classes, last};
 /// Where no producer is registered for the object's class (`is_unsupported`), where the producer says no (`is_refused`), or lies: as
 /// numbers that contradict each other (`is_malformed`, `is_overflow`); where the view would not keep to the flags (`is_read_only`,
 /// `is_layout`). An array of ours refuses what its leases forbid (`is_conflict`). The text is kept as the thread's
-/// [`last_refusal`](super::last_refusal), too.
+/// [`last_refusal`](super::last::last_refusal), too.
 ///
 /// # Safety
 ///
@@ -163,7 +163,7 @@ impl Producer {
 /// producer gets the struct that it filled in. Where it says that it does not take that back, the view stays as it is, and `false` is
 /// returned; it can be tried again.
 ///
-/// `false` explains itself by [`last_refusal`](super::last_refusal).
+/// `false` explains itself by [`last_refusal`](super::last::last_refusal).
 ///
 /// # Safety
 ///

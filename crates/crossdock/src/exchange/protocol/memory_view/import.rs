@@ -24,11 +24,11 @@ use crate::memory::{Birth, Place};
 ///
 /// # Errors
 ///
-/// As [`get`](super::get); `is_malformed` for a null pointer on the way to an element of an indirect array.
+/// As [`get`](super::hub::get); `is_malformed` for a null pointer on the way to an element of an indirect array.
 ///
 /// # Safety
 ///
-/// As for [`get`](super::get). Of an indirect array, the pointers may be followed, and each leads to the bytes from the lowest to the
+/// As for [`get`](super::hub::get). Of an indirect array, the pointers may be followed, and each leads to the bytes from the lowest to the
 /// highest element behind it.
 pub unsafe fn import(obj: *mut c_void, flags: Flags) -> Result<DArray> {
     // SAFETY: the caller's word.
@@ -88,7 +88,7 @@ impl Held {
 /// As of [`import`], the memory is aliased, and where the view is read-only, so is the array.
 ///
 /// ```
-/// use crossdock::exchange::protocol::memory_view::{self, Flags, View};
+/// use crossdock::bindings::memory_view::{self, Flags, View};
 ///
 /// let (samples, shape) = ([1.5f32, 2.5, 3.5, 4.5], [2, 2]);
 /// let lent = View {

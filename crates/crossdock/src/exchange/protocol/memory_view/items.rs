@@ -27,6 +27,7 @@ impl View {
     /// # Errors
     ///
     /// As [`View::of_bytes`].
+    #[doc(hidden)]
     #[inline]
     pub fn init_as_bytes(
         view: &mut MaybeUninit<Self>,
@@ -62,6 +63,7 @@ impl View {
     ///
     /// `view` points to a struct whose format is null or a C string; it is not released meanwhile, and nobody touches its item description but by
     /// this function.
+    #[doc(hidden)]
     pub unsafe fn prepare_item_desc(view: *mut Self) -> Result<()> {
         // SAFETY: the caller's word.
         let place = unsafe { &raw mut (*view).item_desc.components };
@@ -106,6 +108,7 @@ fn desc_of(components: &[Component]) -> ItemDesc {
 
 impl ItemDesc {
     /// The components of a template as C has them, to be given to [`ItemDesc::free`]. O(1).
+    #[doc(hidden)]
     #[inline]
     pub fn of(template: Template) -> Self {
         let (components, length) = template.into_components().into_raw();
@@ -117,6 +120,7 @@ impl ItemDesc {
     /// # Safety
     ///
     /// Made by [`ItemDesc::of`], or null; nobody uses the components any more.
+    #[doc(hidden)]
     #[inline]
     pub unsafe fn free(self) {
         if let Some(components) = NonNull::new(self.components.cast_mut()) {

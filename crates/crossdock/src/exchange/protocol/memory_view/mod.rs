@@ -17,33 +17,29 @@
 //! - Flags are what a view has at least: see [`Flags`]. Shape, strides, format, item size and components are always filled in, and are the
 //!   hub's.
 //! - A view is released once, whatever happened to the struct meanwhile: the hub knows it by a number of its own. A copy is the same view.
-//! - On refusal the consumer's struct is as it was, and [`last_refusal`] says why.
+//! - On refusal the consumer's struct is as it was, and the thread's last refusal says why.
 //!
 //! An object that lends another object's data keeps that one alive by means of its own, from its `get` to its `release`.
 
-mod abi;
+pub(crate) mod abi;
 mod access;
 mod classes;
-mod contiguous;
+pub(crate) mod contiguous;
 mod flags;
 mod foreign;
 mod format;
-mod hub;
-mod import;
+pub(crate) mod hub;
+pub(crate) mod import;
 mod items;
-mod last;
+pub(crate) mod last;
 mod loan;
-mod object;
+pub(crate) mod object;
 mod records;
-mod standing;
+pub(crate) mod standing;
 mod state;
 
-pub use self::abi::{Available, Class, Entry, Get, ItemDesc, Release, View};
+pub use self::abi::{Class, Entry, ItemDesc, View};
 pub use self::classes::{register, unregister};
-pub use self::contiguous::fill_contiguous_strides;
 pub use self::flags::Flags;
-pub use self::hub::{available, exports, get, release};
-pub use self::import::{adopt, import};
-pub use self::last::{keep_refusal, last_refusal, last_refusal_ptr};
-pub use self::object::{ArrayObject, class as array_class};
-pub use self::standing::{StandingLoan, take_back};
+pub use self::import::import;
+pub use self::object::ArrayObject;

@@ -24,28 +24,23 @@ pub fn class() -> &'static Class {
     &CLASS
 }
 
-/// An array as an object of C: a pointer to this is one that [`get`](super::get) takes.
+/// An array as an object of C: a pointer to this is one that [`get`](super::hub::get) takes.
 ///
 /// A view of it is taken under a Share lease where `WRITABLE` is asked for, and otherwise under a Pin lease and read-only. It keeps the memory
 /// by itself: the object may be gone before the view is released.
 ///
 /// ```
 /// use crossdock::Array;
-/// use crossdock::exchange::protocol::memory_view::{self, ArrayObject, Flags, View};
+/// use crossdock::exchange::protocol::memory_view::{self, ArrayObject, Flags};
 ///
 /// let array = Array::from_vec(vec![1.5f64, 2.5, 3.5, 4.5], [2, 2])?;
 /// let object = ArrayObject::new(array.clone().into());
 ///
-/// let mut view = View::EMPTY;
-/// // SAFETY: an object, and a place for a view.
-/// unsafe { memory_view::get(object.as_ptr(), &mut view, Flags::WRITABLE) }?;
-/// assert!(array.read().unwrap_err().is_conflict()); // the consumer may write
-/// // SAFETY: a view that is held, and as many indices as it has axes.
-/// let item = unsafe { view.item_pointer([1, 0].as_ptr()) }?;
-/// assert_eq!(item, view.data.cast::<u8>().wrapping_add(16));
-/// // SAFETY: the view.
-/// assert!(unsafe { memory_view::release(&mut view) });
-/// assert!(array.read().is_ok());
+/// // SAFETY: an object of this library.
+/// let imported = unsafe { memory_view::import(object.as_ptr(), Flags::WRITABLE) }?;
+/// assert_eq!(imported.as_ptr(), array.as_ptr().cast());
+/// imported.set(&[1, 0], &8.5.into())?;
+/// assert_eq!(array.get([1, 0])?, 8.5);
 /// # Ok::<(), crossdock::Error>(())
 /// ```
 #[repr(C)]
@@ -72,6 +67,7 @@ impl ArrayObject {
 
     /// As [`ArrayObject::new`], where what no template says is said by the numbers that it consists of: `bool` as `C`, complex numbers
     /// as two floats. (See [`pack::to_pack_approximately`].)
+    #[doc(hidden)]
     pub fn approximated(array: DArray) -> Self {
         let format = pack::to_pack_approximately(array.dtype()).and_then(Format::spelt);
         Self { class: &CLASS, array, format }
@@ -84,6 +80,7 @@ impl ArrayObject {
     }
 
     /// The array.
+    #[doc(hidden)]
     pub fn array(&self) -> &DArray {
         &self.array
     }

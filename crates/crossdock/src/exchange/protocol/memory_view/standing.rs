@@ -2,7 +2,7 @@
 //!
 //! Of what a view costs, the lease and the record are four atomic exchanges, as much as all the rest. A loan that stands does with none, for one view
 //! at a time that is not to be written, which nearly all are: by a lease that stays as long as the loan does, and by a record of its own. All other
-//! views are given as [`get`](super::get) gives them.
+//! views are given as [`get`](super::hub::get) gives them.
 
 use core::ffi::c_void;
 use std::fmt;
@@ -24,7 +24,7 @@ use crate::view::{Access, Terms};
 
 /// An array of which views are given for a hub of another's.
 ///
-/// They keep to the flags as those of [`get`](super::get) do, and shape, strides and format are always filled in; components are not, since
+/// They keep to the flags as those of [`get`](super::hub::get) do, and shape, strides and format are always filled in; components are not, since
 /// they would be the other hub's to free. Each is known by a name in [`View::reserved`], which the binding keeps wherever the other hub leaves room
 /// for it, and by which alone it is [taken back](take_back).
 ///
@@ -33,7 +33,7 @@ use crate::view::{Access, Terms};
 ///
 /// ```
 /// use crossdock::Array;
-/// use crossdock::exchange::protocol::memory_view::{self, Flags, StandingLoan, View};
+/// use crossdock::bindings::memory_view::{self, Flags, StandingLoan, View};
 ///
 /// let loan = StandingLoan::new(Array::from_vec(vec![1.5f64, 2.5], [2])?.into());
 /// let mut view = View::EMPTY;
@@ -83,7 +83,7 @@ impl StandingLoan {
     ///
     /// # Errors
     ///
-    /// As [`get`](super::get).
+    /// As [`get`](super::hub::get).
     pub fn lend(&self, view: &mut View, flags: Flags) -> Result<()> {
         self.inner.lend(view, flags).inspect_err(last::keep)
     }
@@ -93,7 +93,7 @@ impl StandingLoan {
     ///
     /// # Errors
     ///
-    /// As [`get`](super::get).
+    /// As [`get`](super::hub::get).
     ///
     /// # Safety
     ///
@@ -333,7 +333,7 @@ mod tests {
         for _ in 0..3 {
             let mut view = lent(&loan, Flags::SIMPLE, true).unwrap();
             // SAFETY: a view that is held.
-            assert!(unsafe { crate::exchange::protocol::memory_view::release(&mut view) });
+            assert!(unsafe { crate::exchange::protocol::memory_view::hub::release(&mut view) });
         }
         let (first, second) =
             (lent(&loan, Flags::SIMPLE, true).unwrap(), lent(&loan, Flags::SIMPLE, true).unwrap());

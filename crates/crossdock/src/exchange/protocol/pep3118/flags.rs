@@ -12,7 +12,7 @@ use crate::view::bits;
 /// A flag of several bits is asked for by all of them. Bits that mean nothing here are ignored, as CPython's own exporters do.
 ///
 /// ```
-/// use crossdock::exchange::protocol::pep3118::Flags;
+/// use crossdock::bindings::pep3118::Flags;
 /// use crossdock::layout::{Layout, Order};
 ///
 /// let columns = Layout::contiguous(&[2, 3], 8, Order::ColumnMajor)?;

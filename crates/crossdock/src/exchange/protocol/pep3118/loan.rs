@@ -21,7 +21,7 @@ impl Loan {
     /// address; `is_exhausted`.
     ///
     /// ```
-    /// use crossdock::exchange::protocol::pep3118::Loan;
+    /// use crossdock::bindings::pep3118::Loan;
     /// use crossdock::{Array, DArray};
     ///
     /// let numbers = Array::from_vec(vec![1.5f64, 2.5], [2])?;

@@ -65,16 +65,6 @@ impl Description {
         &self.layout
     }
 
-    /// The lengths of the axes.
-    pub fn shape(&self) -> &[usize] {
-        self.layout.shape()
-    }
-
-    /// The distance between neighbours along each axis, in bytes.
-    pub fn strides(&self) -> &[isize] {
-        self.layout.strides()
-    }
-
     /// The byte of the descriptor at which element `[0, 0, …]` lies.
     pub fn offset(&self) -> u64 {
         self.offset
@@ -82,16 +72,12 @@ impl Description {
 
     /// The bytes of the descriptor from the lowest to the highest that the elements touch, gaps included. It begins in front of
     /// [`offset`](Self::offset) where a stride is negative.
+    #[doc(hidden)]
     pub fn span(&self) -> Range<u64> {
         let span = self.layout.span();
         // Neither wraps (Description 2).
         let at = |end: isize| self.offset.wrapping_add_signed(end as i64);
         at(span.low())..at(span.high())
-    }
-
-    /// The number of bytes of all elements, without gaps.
-    pub fn nbytes(&self) -> usize {
-        self.layout.nbytes()
     }
 
     /// Whether the descriptor may be mapped for writing.
@@ -107,7 +93,7 @@ mod tests {
     #[test]
     fn the_span_surrounds_every_element() {
         let described = Description::new(DType::I16, &[3, 4], &[-100, 2], 1000, false).unwrap();
-        assert_eq!((described.span(), described.nbytes()), (800..1008, 24));
+        assert_eq!((described.span(), described.layout().nbytes()), (800..1008, 24));
         let empty = Description::new(DType::I16, &[0, 4], &[-100, 2], 7, false).unwrap();
         assert_eq!(empty.span(), 7..7);
         let scalar = Description::new(DType::F64, &[], &[], u64::MAX - 8, false).unwrap();

@@ -37,6 +37,7 @@ impl Exported {
     }
 
     /// What stands behind the descriptor: shared memory, or a file, which can shrink.
+    #[doc(hidden)]
     pub fn backing(&self) -> Backing {
         self.backing
     }

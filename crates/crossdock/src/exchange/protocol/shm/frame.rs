@@ -23,16 +23,16 @@ impl Frame {
     /// row-major order. What an axis repeats (of stride 0) counts once, and is copied once.
     ///
     /// ```
-    /// use crossdock::exchange::protocol::shm::Frame;
+    /// use crossdock::bindings::shm::Frame;
     /// use crossdock::{Array, DArray};
     ///
     /// let array = DArray::from(Array::from_vec((0..100i32).collect(), [10, 10])?);
     /// let halves = Frame::new(&array.at(":, ::-2")?)?;
-    /// assert_eq!((halves.nbytes(), halves.description().strides()), (396, &[40, -8][..])); // in place, but for the first element
+    /// assert_eq!((halves.nbytes(), halves.description().layout().strides()), (396, &[40, -8][..])); // in place, but for the first element
     /// let column = Frame::new(&array.at(":, 3")?)?;
-    /// assert_eq!((column.nbytes(), column.description().strides()), (40, &[4][..])); // copied, instead of 364 bytes
+    /// assert_eq!((column.nbytes(), column.description().layout().strides()), (40, &[4][..])); // copied, instead of 364 bytes
     /// let repeated = Frame::new(&array.at("0, :3")?.broadcast_to(&[1000, 3])?)?;
-    /// assert_eq!((repeated.nbytes(), repeated.description().strides()), (12, &[0, 4][..]));
+    /// assert_eq!((repeated.nbytes(), repeated.description().layout().strides()), (12, &[0, 4][..]));
     /// # Ok::<(), crossdock::Error>(())
     /// ```
     ///
@@ -198,7 +198,7 @@ mod tests {
         ] {
             let view = array.at(expr).unwrap().broadcast_to(shape).unwrap();
             let frame = Frame::new(&view).unwrap();
-            assert_eq!((frame.nbytes(), frame.description().strides()[0]), (nbytes, 0), "{expr:?}");
+            assert_eq!((frame.nbytes(), frame.description().layout().strides()[0]), (nbytes, 0), "{expr:?}");
             assert_eq!(bytes(&travel(&frame)), bytes(&view), "{expr:?}");
         }
     }

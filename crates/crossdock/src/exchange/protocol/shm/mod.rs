@@ -36,8 +36,8 @@
 //!   everything that the peer sends, and [`receive_with`] limits how much memory one message can
 //!   cost. A message consists of 16 bytes, the text of the description, and one descriptor beside
 //!   them.
-//! - Where memory cannot be shared (a pickle, a network): [`Frame`], the bytes that an array covers
-//!   and the text of its description.
+//! - Where memory cannot be shared (a pickle, a network), our bindings send the bytes that an array
+//!   covers and the text of its description.
 //! - By inheritance, or by any other transport of descriptors: [`Exported::fd`] and
 //!   [`Description::to_text`], `parse` and [`import`], for file maps as well. (The command
 //!   `crossdock lend` passes the same description to programs in other languages, as JSON.)
@@ -82,7 +82,7 @@
 mod ancillary;
 mod description;
 mod export;
-mod frame;
+pub(crate) mod frame;
 mod import;
 mod message;
 mod options;
@@ -91,7 +91,6 @@ mod text;
 
 pub use description::Description;
 pub use export::{Exported, export};
-pub use frame::Frame;
 pub use import::import;
 pub use options::ReceiveOptions;
 pub use socket::{receive, receive_with, send};

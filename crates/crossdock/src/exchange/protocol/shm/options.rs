@@ -28,9 +28,10 @@ impl Default for ReceiveOptions {
 
 impl ReceiveOptions {
     /// The default of [`most_nbytes`](Self::most_nbytes): 16 GiB.
+    #[doc(hidden)]
     pub const MOST_NBYTES: u64 = 16 << 30;
 
-    /// Arrays that cover up to [`MOST_NBYTES`](Self::MOST_NBYTES) bytes.
+    /// Arrays that cover up to 16 GiB.
     pub fn new() -> Self {
         Self { most_nbytes: Self::MOST_NBYTES }
     }

@@ -56,7 +56,7 @@ pub fn send(socket: &UnixStream, exported: &Exported) -> Result<()> {
 /// writing, which [`DArray::birth`](crate::DArray::birth) reports: for constant memory the kernel
 /// guarantees the seal.
 ///
-/// An array may cover at most [`ReceiveOptions::MOST_NBYTES`] bytes; [`receive_with`] sets another
+/// An array may cover at most 16 GiB; [`receive_with`] sets another
 /// limit.
 ///
 /// Blocks until the peer sends or goes; the stream's `set_read_timeout` bounds the wait for each piece of a message.

@@ -54,6 +54,7 @@ impl Description {
     /// # Errors
     ///
     /// As [`Description::to_text`].
+    #[doc(hidden)]
     pub fn to_portable_text(&self) -> Result<String> {
         self.spelt(|scalar| match scalar.byte_order() {
             Some(order) => format!("{}{}", order.symbol(), scalar.kind()),
@@ -67,7 +68,7 @@ impl Description {
             DTypeKind::Scalar(kind) => scalar(kind),
             _ => typestr::print(self.dtype())?,
         };
-        let (shape, strides) = (join(self.shape()), join(self.strides()));
+        let (shape, strides) = (join(self.layout().shape()), join(self.layout().strides()));
         Ok(format!(
             "offset={}; access={access}; shape={shape}; strides={strides}; dtype={dtype}",
             self.offset()
@@ -147,7 +148,7 @@ mod tests {
             for text in [described.to_text().unwrap(), described.to_portable_text().unwrap()] {
                 let again: Description = text.parse().unwrap();
                 assert_eq!(again.dtype(), described.dtype(), "{text}");
-                assert_eq!((again.shape(), again.strides()), (shape, strides), "{text}");
+                assert_eq!((again.layout().shape(), again.layout().strides()), (shape, strides), "{text}");
                 assert_eq!((again.offset(), again.is_writable()), (offset, writable), "{text}");
             }
         }
