@@ -2,6 +2,7 @@
 //! C++ compiler, as a driver's compiler would.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::ffi::c_void;
 use std::fmt::Display;
 use std::process::Command;
@@ -145,10 +146,10 @@ impl Compiled {
     /// The function that runs a kernel, and the kernel.
     fn kernel(&self, kernel: Kernel) -> Result<(Launch, *const c_void)> {
         let mut programs = self.programs.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        if !programs.contains_key(&kernel.program()) {
-            programs.insert(kernel.program(), Self::compile(kernel.program())?);
-        }
-        let library = &programs[&kernel.program()];
+        let library = match programs.entry(kernel.program()) {
+            Entry::Occupied(compiled) => compiled.into_mut(),
+            Entry::Vacant(room) => room.insert(Self::compile(kernel.program())?),
+        };
         let missing = |error: libloading::Error| Error::device(format!("{kernel:?}: {error}"));
         // SAFETY: `launch.cpp` defines it with this type.
         let launch = unsafe { library.get::<Launch>("launch") }.map_err(missing)?;
