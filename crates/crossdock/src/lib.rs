@@ -31,6 +31,8 @@
 //! # Ok::<(), crossdock::Error>(())
 //! ```
 //!
+//! Three pages list the names that each author needs: `docs/application.md`, `docs/adapter.md` and `docs/device.md`.
+//!
 //! # Features
 //!
 //! - `derive`: `#[derive(Element)]` for structs.
