@@ -32,13 +32,12 @@ use crate::layout::{FixedLayout, INLINE_RANK, Span};
 ///
 /// ```
 /// use crossdock::layout::{Layout, Order};
-/// use crossdock::s;
 ///
 /// let layout = Layout::contiguous(&[2, 3, 4], 8, Order::ColumnMajor)?;
 /// assert_eq!(layout.strides(), [8, 16, 48]);
-/// let (view, offset) = layout.slice(s![-1, .., ..;-1])?;
-/// assert_eq!((view.shape(), view.strides(), offset), (&[3, 4][..], &[16, -48][..], 8 + 144));
-/// assert!(view.reshape(&[12], Order::RowMajor).unwrap_err().is_layout());
+/// let padded = Layout::new(&[3, 5], &[-16, 2], 2)?; // rows of 16 bytes, the last one first
+/// assert_eq!((padded.span().low(), padded.span().high()), (-32, 10));
+/// assert!(Layout::new(&[1 << 40, 1 << 40], &[1, 1], 8).unwrap_err().is_overflow());
 /// # Ok::<(), crossdock::Error>(())
 /// ```
 pub struct Layout {

@@ -8,14 +8,6 @@ use crate::layout::{FixedLayout, Order};
 
 /// The indices of all elements in row-major order, and how far each lies from element 0, in bytes. From the front a step is an
 /// addition, mostly; from the back, and over many at once, it is O(`D`) divisions.
-///
-/// ```
-/// use crossdock::layout::{FixedLayout, Order};
-///
-/// let layout = FixedLayout::contiguous([2, 2], 4, Order::ColumnMajor)?;
-/// assert!(layout.indexed_offsets().eq([([0, 0], 0), ([0, 1], 8), ([1, 0], 4), ([1, 1], 12)]));
-/// # Ok::<(), crossdock::Error>(())
-/// ```
 #[derive(Clone, Debug)]
 pub(crate) struct IndexedOffsets<const D: usize> {
     layout: FixedLayout<D>,

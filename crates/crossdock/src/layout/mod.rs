@@ -6,22 +6,22 @@
 //! | type | rank | for |
 //! |---|---|---|
 //! | [`FixedLayout<D>`] | known to the compiler | typed arrays; `Copy`; the itemsize is passed in, since it is `size_of::<T>()` |
-//! | [`Layout`] | known at run time, up to [`MAX_RANK`] | arrays from outside; itemsize and suboffsets inside; no heap up to [`INLINE_RANK`] axes |
+//! | [`Layout`] | known at run time, up to [`MAX_RANK`] | arrays from outside; itemsize and suboffsets inside; no heap up to 8 axes |
 //!
 //! Both are checked once, when they are made, and every operation keeps them valid: no product, no sum of
 //! `(len - 1) * stride` and therefore no offset can overflow. Whether they fit a piece of memory is one more question,
-//! which [`Span::check_window`] answers, once per array; no operation here can leave a window that held its source.
+//! which is answered once per array, when it is made; no view can leave a window that held its source.
 //!
-//! Operations that move element 0 return the move: `(layout, offset)`, in bytes, to be added to the pointer of
-//! element 0. Where the result has no elements the offset is 0, so that the pointer stays where it may point.
+//! A layout describes; views are taken of arrays.
 //!
 //! ```
 //! use crossdock::layout::{FixedLayout, Order};
-//! use crossdock::s;
+//! use crossdock::{Array, s};
 //!
-//! let image = FixedLayout::contiguous([480, 640, 3], 1, Order::RowMajor)?;
-//! let (red, offset) = image.slice(s![100.., ..;2, 0])?;
-//! assert_eq!((red.shape(), red.strides(), offset), (&[380, 320], &[1920, 6], 192_000));
+//! let image = Array::<u8, 3>::zeros([480, 640, 3])?;
+//! assert_eq!(*image.layout(), FixedLayout::contiguous([480, 640, 3], 1, Order::RowMajor)?);
+//! let red = image.slice(s![100.., ..;2, 0])?;
+//! assert_eq!((red.shape(), red.strides()), (&[380, 320], &[1920, 6]));
 //! # Ok::<(), crossdock::Error>(())
 //! ```
 

@@ -15,17 +15,6 @@ struct Axis {
 ///
 /// Neighbouring axes that lie as one are merged first, so a contiguous array is one run. Allocates only if more than `N` axes
 /// remain: never for layouts whose rank the compiler knows, which is their `N`.
-///
-/// ```
-/// use crossdock::layout::{FixedLayout, Order};
-/// use crossdock::s;
-///
-/// let (left, _) = FixedLayout::contiguous([2, 4, 6], 1, Order::RowMajor)?.slice(s![.., .., ..3])?;
-/// let runs = left.runs();
-/// assert_eq!((runs.run_len(), runs.run_stride(), runs.len()), (3, 1, 8));
-/// assert!(runs.eq([0, 6, 12, 18, 24, 30, 36, 42]));
-/// # Ok::<(), crossdock::Error>(())
-/// ```
 #[derive(Clone, Debug)]
 pub(crate) struct Runs<const N: usize = INLINE_RANK> {
     /// The axes outside of the run, innermost first: in `few` or, if there are more, all in `many`.

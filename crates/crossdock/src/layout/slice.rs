@@ -16,12 +16,13 @@ use crate::error::{Error, Kind, Result};
 /// What to take from one axis, known at run time.
 ///
 /// ```
-/// use crossdock::layout::{AxisSlice, Layout, Order};
+/// use crossdock::DArray;
+/// use crossdock::layout::AxisSlice;
 ///
-/// let layout = Layout::contiguous(&[4, 5], 1, Order::RowMajor)?;
+/// let array = DArray::from_vec((0..20).collect::<Vec<u8>>(), &[4, 5])?;
 /// let every_second = AxisSlice::Range { start: None, stop: None, step: 2 };
-/// let (view, offset) = layout.slice([AxisSlice::Index(-1), every_second])?;
-/// assert_eq!((view.shape(), view.strides(), offset), (&[3][..], &[2][..], 15));
+/// let view = array.slice([AxisSlice::Index(-1), every_second])?;
+/// assert_eq!((view.shape(), view.strides(), view.to_string()), (&[3][..], &[2][..], "[15 17 19]".into()));
 /// # Ok::<(), crossdock::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -12,8 +12,7 @@ use std::ops::{Range, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToIncl
 use crate::error::Result;
 use crate::layout::slice::{AxisList, AxisSlice, pick, pick_index, slice_error, stepped_stride};
 
-/// Names a view of an array, one item per axis, for [`FixedLayout::slice`](crate::layout::FixedLayout::slice)
-/// and its relatives.
+/// Names a view of an array, one item per axis, for [`Array::slice`](crate::Array::slice) and its relatives.
 ///
 /// | item | meaning | axis |
 /// |---|---|---|
@@ -29,24 +28,23 @@ use crate::layout::slice::{AxisList, AxisSlice, pick, pick_index, slice_error, s
 /// that -1 counts from the end.)
 ///
 /// ```
-/// use crossdock::layout::{FixedLayout, NewAxis, Order};
-/// use crossdock::s;
+/// use crossdock::layout::NewAxis;
+/// use crossdock::{Array, s};
 ///
-/// let layout = FixedLayout::contiguous([4, 5, 6], 1, Order::RowMajor)?;
-/// let (view, offset) = layout.slice(s![-1, ..;-2, NewAxis, 1..=3])?;
-/// assert_eq!((view.shape(), view.strides(), offset), (&[3, 1, 3], &[-12, 0, 1], 90 + 24 + 1));
-/// assert!(layout.slice(s![.., .., 7]).unwrap_err().is_bounds());
+/// let array = Array::from_vec((0..120).collect::<Vec<u8>>(), [4, 5, 6])?;
+/// let view = array.slice(s![-1, ..;-2, NewAxis, 1..=3])?;
+/// assert_eq!((view.shape(), view.strides(), view.get([0, 0, 0])?), (&[3, 1, 3], &[-12, 0, 1], 90 + 24 + 1));
+/// assert!(array.slice(s![.., .., 7]).unwrap_err().is_bounds());
 /// # Ok::<(), crossdock::Error>(())
 /// ```
 ///
 /// The rank is part of the type:
 ///
 /// ```compile_fail,E0271
-/// use crossdock::layout::{FixedLayout, Order};
-/// use crossdock::s;
+/// use crossdock::{Array, s};
 ///
-/// let layout = FixedLayout::contiguous([4, 5, 6], 1, Order::RowMajor)?;
-/// let _ = layout.slice(s![0, ..]);
+/// let array = Array::<u8, 3>::zeros([4, 5, 6])?;
+/// let _ = array.slice(s![0, ..]);
 /// # Ok::<(), crossdock::Error>(())
 /// ```
 #[macro_export]
