@@ -9,8 +9,8 @@ use std::sync::Arc;
 /// What one element is: a scalar, a record with named fields, or a sub-array.
 ///
 /// Two dtypes are equal when they describe the same bytes with the same names. A clone costs a few instructions:
-/// scalars lie inline, records and sub-arrays are shared. Trees are bounded ([`MAX_DEPTH`](crate::element::MAX_DEPTH),
-/// [`MAX_PARTS`](crate::element::MAX_PARTS)), so that walking one cannot exhaust the stack.
+/// scalars lie inline, records and sub-arrays are shared. Trees are bounded (`MAX_DEPTH`,
+/// `MAX_PARTS`), so that walking one cannot exhaust the stack.
 ///
 /// [`Display`](fmt::Display) writes NumPy's names with the byte order in front where it is not the machine's
 /// (`float64`, `>float64`, `S10`, `datetime64[ns]`), `(2, 3)float64` for a sub-array, and
@@ -168,7 +168,7 @@ impl DType {
     ///
     /// `is_dtype` for an empty or repeated name (titles count as names here), or a field that reaches beyond
     /// `itemsize`; `is_overflow` for an `itemsize` above `isize::MAX`; `is_unsupported` beyond
-    /// [`MAX_DEPTH`](crate::element::MAX_DEPTH) or [`MAX_PARTS`](crate::element::MAX_PARTS).
+    /// `MAX_DEPTH` or `MAX_PARTS`.
     ///
     /// ```
     /// use crossdock::element::{DType, Field};
@@ -206,7 +206,7 @@ impl DType {
     /// # Errors
     ///
     /// `is_overflow` where the shape (its zero extents left out) times the width of `base` exceeds `isize::MAX`
-    /// bytes; `is_unsupported` beyond [`MAX_DEPTH`](crate::element::MAX_DEPTH).
+    /// bytes; `is_unsupported` beyond `MAX_DEPTH`.
     pub fn subarray(shape: &[usize], base: DType) -> Result<Self> {
         if shape.is_empty() {
             return Ok(base);

@@ -2,9 +2,9 @@
 //!
 //! A [`DType`] is a tree: a [`Scalar`], a [`Record`] with named fields, or a [`SubArray`]. It says how the bytes of one
 //! element are to be read, in either byte order and at any address. Rust types that have a fixed dtype implement
-//! [`Element`]; a [`Value`] is one element whose type is known only at run time. The [`dialect`]s are the spellings that
-//! others have for dtypes: each is a parser and a printer of this one tree, and what it cannot say is an error that names
-//! the part.
+//! [`Element`]; a [`Value`] is one element whose type is known only at run time. A dtype is read from
+//! NumPy's spellings by [`FromStr`](std::str::FromStr) and written by [`DType::to_typestr`], and in that of Python's buffers by
+//! [`DType::from_pep3118`] and [`DType::to_pep3118`]; what a spelling cannot say is an error that names the part.
 
 pub(crate) mod dialect;
 mod dtype;

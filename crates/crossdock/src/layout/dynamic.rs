@@ -12,7 +12,7 @@ use crate::layout::{FixedLayout, INLINE_RANK, Span};
 /// Shape, byte strides, itemsize and, for indirect arrays, suboffsets of an array of any rank up to
 /// [`MAX_RANK`](crate::layout::MAX_RANK).
 ///
-/// Up to [`INLINE_RANK`] axes without suboffsets, nothing is on the heap, and cloning copies a few words. Everything here is
+/// Up to `INLINE_RANK` axes without suboffsets, nothing is on the heap, and cloning copies a few words. Everything here is
 /// O(rank), unless it says otherwise.
 ///
 /// # Indirect arrays
@@ -25,9 +25,9 @@ use crate::layout::{FixedLayout, INLINE_RANK, Span};
 /// - slicing and reversing work on every axis: what is cut off behind a dereference is added to its suboffset;
 /// - an index drops an axis that dereferences only where an axis of the same segment is left in front of it (arrays, which can
 ///   follow the pointer, drop it everywhere);
-/// - [`permute`](Self::permute) works among the axes between two dereferences, not across one;
-/// - [`broadcast_to`](Self::broadcast_to) works, [`reshape`](Self::reshape) only to the same shape;
-/// - [`offset_of`](Self::offset_of) and [`offsets`](Self::offsets) are refused; [`hops`](Self::hops) gives the way;
+/// - `permute` works among the axes between two dereferences, not across one;
+/// - `broadcast_to` works, `reshape` only to the same shape;
+/// - [`offset_of`](Self::offset_of) and [`offsets`](Self::offsets) are refused; `hops` gives the way;
 /// - [`span`](Self::span) is that of the first table of pointers. What the pointers lead to is not ours to check.
 ///
 /// ```
@@ -97,7 +97,7 @@ impl Layout {
         Ok(Self::trusted(shape, strides, itemsize))
     }
 
-    /// As [`new`](Self::new), of lengths that are not negative, as C writes them, and no more than [`INLINE_RANK`]; written to where the
+    /// As [`new`](Self::new), of lengths that are not negative, as C writes them, and no more than `INLINE_RANK`; written to where the
     /// caller wants it. `None` where there is more to be said, which [`new`](Self::new) does; `result` is some valid layout then.
     #[inline]
     pub(crate) fn new_to(
@@ -348,7 +348,7 @@ impl Layout {
     /// # Errors
     ///
     /// [`is_shape`](Error::is_shape) if there is not one index per axis; [`is_bounds`](Error::is_bounds), naming index,
-    /// axis and length; [`is_layout`](Error::is_layout) for an indirect array: see [`hops`](Self::hops).
+    /// axis and length; [`is_layout`](Error::is_layout) for an indirect array: see `hops`.
     pub fn offset_of(&self, index: &[usize]) -> Result<isize> {
         self.direct("one offset")?;
         self.check_index(index)?;

@@ -304,7 +304,7 @@ impl<const D: usize> FixedLayout<D> {
     }
 
     /// The same layout with its rank known at run time. Allocates only for a rank above
-    /// [`INLINE_RANK`](crate::layout::INLINE_RANK).
+    /// `INLINE_RANK`.
     ///
     /// # Errors
     ///

@@ -41,7 +41,7 @@ pub fn generation() -> u64 {
 ///
 /// # Invariants
 ///
-/// 1. `held` is touched only by a thread that forks, between the system's call of [`before_fork`] and of what follows the
+/// 1. `held` is touched only by a thread that forks, between the system's call of `before_fork` and of what follows the
 ///    fork, while that thread has the lock.
 /// 2. Once it has been registered, it stays at its address until it is dropped, which takes it out of the registry.
 pub struct ForkLock<T: 'static> {

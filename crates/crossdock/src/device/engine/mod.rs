@@ -15,7 +15,7 @@
 //! C++17 accept. All kernels have the same four parameters: the pointers `to`, `from` and `refused`, and a [`Job`] by value. So an
 //! engine compiles the text once, finds a kernel by its [name](Kernel::name), and launches it: about fifty lines.
 //!
-//! A memory manager names its engine by [`MemoryManager::engine`](crate::device::MemoryManager::engine). `docs/device.md` shows a
+//! A memory manager names its engine by [`MemoryManager::engine`]. `docs/device.md` shows a
 //! whole device with an engine.
 
 mod job;

@@ -20,7 +20,7 @@
 //! Parts follow one another without gaps, unless the very first byte is `|`: then each is aligned as C aligns it in a struct,
 //! and so is the item. There are no other letters; those of `String#unpack` that this list lacks are errors.
 //!
-//! [`parse`] reads a template, [`to_pack`] writes one, [`read_members`] and [`write_members`] read and write the numbers of one
+//! `parse` reads a template, [`to_pack`] writes one, [`read_members`] and [`write_members`] read and write the numbers of one
 //! item. Where the original's parser overflows or writes beyond what it allocated, this one reports an error or reads on.
 
 mod component;
@@ -63,12 +63,12 @@ pub fn parse(format: &[u8]) -> Result<Template, FormatError> {
     Template::parse(format)
 }
 
-/// Reads a template as [`parse`] does, and hands over each component instead of keeping them: for who has a place for them.
+/// Reads a template as `parse` does, and hands over each component instead of keeping them: for who has a place for them.
 /// Gives the size of an item. Allocates nothing.
 ///
 /// # Errors
 ///
-/// As [`parse`]; what was handed over before is void.
+/// As `parse`; what was handed over before is void.
 ///
 /// ```
 /// use crossdock::bindings::dialect::pack;
@@ -86,7 +86,7 @@ pub fn parse_each(format: &[u8], found: impl FnMut(Component)) -> Result<usize, 
 ///
 /// # Errors
 ///
-/// As [`parse`].
+/// As `parse`.
 ///
 /// ```
 /// use crossdock::bindings::dialect::pack;
