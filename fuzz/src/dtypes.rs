@@ -1,8 +1,8 @@
 //! A dtype in every dialect.
 
+use crossdock::bindings::array_interface::Words;
 use crossdock::bindings::dialect::{arrow, dlpack, pack, pep3118, typestr};
 use crossdock::element::{DType, DTypeKind, Field};
-use crossdock::bindings::array_interface::Words;
 
 /// Prints a dtype in every dialect, in either byte order: an error, or text that is read as the
 /// same dtype.

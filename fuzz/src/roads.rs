@@ -1,10 +1,10 @@
 //! An array through every protocol and file format.
 
+use crossdock::bindings::memory_view::{self, Flags};
+use crossdock::bindings::shm::{self, Frame};
 use crossdock::buffer::Buffer;
 use crossdock::element::DType;
 use crossdock::exchange::files::{npy, raw, safetensors};
-use crossdock::bindings::memory_view::{self, Flags};
-use crossdock::bindings::shm::{self, Frame};
 use crossdock::exchange::protocol::{arrow, dlpack};
 use crossdock::layout::Order;
 use crossdock::view::{CopyPolicy, Request};

@@ -5,9 +5,9 @@ use std::os::fd::{BorrowedFd, IntoRawFd};
 
 use crossdock::DArray;
 use crossdock::array::Casting;
+use crossdock::bindings::shm::{self, Description};
 use crossdock::buffer::Buffer;
 use crossdock::element::DType;
-use crossdock::bindings::shm::{self, Description};
 use crossdock::layout::{Layout, Order};
 use crossdock::memory::Backing;
 use crossdock::view::Request;

@@ -2,10 +2,10 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crossdock::element::DType;
 use crossdock::bindings::arrow::ArrowArrayStream;
 use crossdock::bindings::arrow::abi::{ArrowArray, ArrowDeviceArray, ArrowSchema};
 use crossdock::bindings::arrow::{self, Imported, Stream};
+use crossdock::element::DType;
 use crossdock::layout::{AxisSlice, Order};
 use crossdock::{Casting, DArray};
 use pyo3::exceptions::{PyBufferError, PyException, PyTypeError};

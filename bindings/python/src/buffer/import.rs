@@ -5,9 +5,9 @@ use std::mem::MaybeUninit;
 use std::{ptr, slice};
 
 use crossdock::DArray;
+use crossdock::bindings::pep3118::{Described, Flags, import_to};
 use crossdock::buffer::Buffer;
 use crossdock::element::DType;
-use crossdock::bindings::pep3118::{Described, Flags, import_to};
 use crossdock::layout::Order;
 use crossdock::memory::Birth;
 use pyo3::exceptions::PyBufferError;

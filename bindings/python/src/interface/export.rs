@@ -5,10 +5,10 @@
 use std::ffi::{c_int, c_void};
 
 use crossdock::DArray;
-use crossdock::bindings::explain::misread_interface;
-use crossdock::element::ScalarKind;
 use crossdock::bindings::array_interface::abi::{self, PyArrayInterface};
 use crossdock::bindings::array_interface::{Loan, Words, cuda};
+use crossdock::bindings::explain::misread_interface;
+use crossdock::element::ScalarKind;
 use crossdock::layout::Order;
 use crossdock::view::Synchronization;
 use pyo3::exceptions::PyAttributeError;

@@ -3,10 +3,10 @@
 use std::slice;
 
 use crossdock::DArray;
-use crossdock::bindings::dialect::typestr;
-use crossdock::buffer::Buffer;
 use crossdock::bindings::array_interface::abi::{HAS_DESCR, PyArrayInterface, WRITEABLE};
 use crossdock::bindings::array_interface::{Described, cuda, import, type_string};
+use crossdock::bindings::dialect::typestr;
+use crossdock::buffer::Buffer;
 use crossdock::layout::MAX_RANK;
 use crossdock::memory::Birth;
 use pyo3::exceptions::{PyBufferError, PyTypeError};

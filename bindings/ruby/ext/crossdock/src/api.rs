@@ -5,9 +5,9 @@ use core::mem::offset_of;
 use std::slice;
 
 use crossdock::DArray;
+use crossdock::bindings::memory_view::View;
 use crossdock::buffer::Buffer;
 use crossdock::element::DType;
-use crossdock::bindings::memory_view::View;
 use crossdock::layout::{Layout, Order};
 use crossdock::memory::{Birth, Place};
 use magnus::rb_sys::{AsRawValue, FromRawValue, protect};
