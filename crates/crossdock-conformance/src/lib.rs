@@ -1,6 +1,7 @@
 //! What every device of Crossdock does, whatever it is: the same checks for all of them.
 //!
-//! A crate that brings a device describes it as a [`Subject`], and [`conforms!`](crate::conforms) makes a test of each check:
+//! A crate that brings a device describes it as a [`Subject`], and [`conforms!`](crate::conforms)
+//! makes a test of each check:
 //!
 //! ```
 //! use crossdock::device::{Device as _, fenced::FencedDevice};
@@ -14,8 +15,8 @@
 //! # fn main() {}
 //! ```
 //!
-//! The checks of strided work compare with the processor's: the device that they are given must be registered, since they make
-//! arrays by its place.
+//! The checks of strided work compare with the processor's: the device that they are given must be
+//! registered, since they make arrays by its place.
 
 #[expect(missing_docs, reason = "a check is named after what it checks")]
 pub mod copies;
@@ -34,7 +35,8 @@ use crossdock::buffer::Buffer;
 use crossdock::device::{self, Device, MemoryManager, Stream};
 use crossdock::memory::Place;
 
-/// A device, and what is to be expected of it: what it cannot do is stated, so that nothing is left out in silence.
+/// A device, and what is to be expected of it: what it cannot do is stated, so that nothing is left
+/// out in silence.
 pub struct Subject {
     /// The memory that is checked.
     pub memory: Arc<dyn MemoryManager>,
@@ -48,14 +50,16 @@ pub struct Subject {
     pub is_mappable: bool,
     /// Makes the next release of its memory fail.
     pub fail_release: Option<Box<dyn Fn()>>,
-    /// Whether the numbers of its usage are those of its own buffers to the byte. (A pool rounds up.)
+    /// Whether the numbers of its usage are those of its own buffers to the byte. (A pool rounds
+    /// up.)
     pub is_exact: bool,
     /// The registered device whose usual memory this is, if it does strided work.
     pub strided: Option<Arc<dyn Device>>,
 }
 
 impl Subject {
-    /// Memory that answers for its own buffers, is counted to the byte and can do nothing beyond copies.
+    /// Memory that answers for its own buffers, is counted to the byte and can do nothing beyond
+    /// copies.
     pub fn new(memory: Arc<dyn MemoryManager>) -> Self {
         Self {
             manager: memory.clone(),
@@ -97,8 +101,8 @@ pub fn alone() -> RwLockWriteGuard<'static, ()> {
     PROCESS.write().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// All checks for one device, each as a test of its own in a module of the name given: for a [`Subject`], or an `Option` of one
-/// where the device may be missing.
+/// All checks for one device, each as a test of its own in a module of the name given: for a
+/// [`Subject`], or an `Option` of one where the device may be missing.
 #[macro_export]
 macro_rules! conforms {
     ($name:ident, $subject:expr) => {

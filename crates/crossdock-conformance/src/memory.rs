@@ -38,7 +38,8 @@ pub fn memory_is_mapped_or_copied_and_which_it_was_is_said(subject: &Subject) {
     }
     if let Some(mapped) = mapped {
         assert_eq!(mapped.pin().unwrap().to_vec(), content[8..]);
-        // The same bytes: what is written here is seen there; and they outlive the buffer that was mapped.
+        // The same bytes: what is written here is seen there; and they outlive the buffer that was
+        // mapped.
         mapped.share().unwrap().store(0, 0xAAu8).unwrap();
         assert_eq!(bytes(&there)[0], 0xAA);
         drop((there, placed));

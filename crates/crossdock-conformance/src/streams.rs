@@ -38,7 +38,8 @@ pub fn work_holds_its_leases_until_it_is_over(subject: &Subject) {
     assert!(!event.is_done() && event.poll().is_none());
     assert_eq!(here.events().unwrap().len(), 1);
     assert_eq!(there.slice(7..9).unwrap().events().unwrap()[0].1, Effect::Writes);
-    // A reader of the source has nothing to wait for; a writer would. A device that wants either alone is refused.
+    // A reader of the source has nothing to wait for; a writer would. A device that wants either
+    // alone is refused.
     assert_eq!(here.pin().unwrap().load::<u8>(5).unwrap(), content[5]);
     for kind in [LeaseKind::Read, LeaseKind::Write] {
         assert!(there.hold(kind).unwrap_err().is_conflict(), "{kind:?}");

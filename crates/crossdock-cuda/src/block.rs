@@ -103,7 +103,8 @@ impl Block {
     /// On the device, where it is most likely used first.
     fn fill_with_zeros(&self, nbytes: usize) -> Result<()> {
         let driver = self.core.driver();
-        // SAFETY: as many bytes, which nobody else knows; the context is current in `now`, and the work over after it.
+        // SAFETY: as many bytes, which nobody else knows; the context is current in `now`, and the
+        // work over after it.
         self.core.now(|stream| Ok(unsafe { driver.memset_d8_async(self.address, 0, nbytes, stream) }?))
     }
 
@@ -113,7 +114,8 @@ impl Block {
     pub(crate) fn free(self) -> Result<()> {
         let Self { core, source, address, .. } = self;
         core.context().release(|driver| match (source, core.pool()) {
-            // SAFETY: allocated by the pool in `allocate`, and freed here alone; the context is current.
+            // SAFETY: allocated by the pool in `allocate`, and freed here alone; the context is
+            // current.
             (Source::Pool, Some(pool)) => unsafe { pool.free(driver, address) },
             (Source::Pinned, _) => {
                 let host = std::ptr::with_exposed_provenance_mut(address as usize);
@@ -172,8 +174,9 @@ fn too_much(core: &Core, source: Source, nbytes: usize, there_are: u64) -> Error
     Error::no_memory(format!("out of memory: {asked} were asked for, of a device with {there_are}"))
 }
 
-/// Managed memory that the device has no room for would go to and fro as long as it is used: it is refused. And while the device
-/// works, the processor may touch managed memory only where both can at a time.
+/// Managed memory that the device has no room for would go to and fro as long as it is used: it is
+/// refused. And while the device works, the processor may touch managed memory only where both can
+/// at a time.
 fn check_managed(core: &Core, nbytes: usize) -> Result<()> {
     for needed in [attribute::MANAGED_MEMORY, attribute::CONCURRENT_MANAGED_ACCESS] {
         if core.context().attribute(needed)? == 0 {

@@ -1,4 +1,5 @@
-//! A device's primary context, which everybody in the process shares, and what it means that it is current.
+//! A device's primary context, which everybody in the process shares, and what it means that it is
+//! current.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -21,7 +22,8 @@ pub(crate) struct Context {
 impl Context {
     /// # Errors
     ///
-    /// As [`load::loaded`]; `is_bounds` where there is no device of the number; what the driver says.
+    /// As [`load::loaded`]; `is_bounds` where there is no device of the number; what the driver
+    /// says.
     pub(crate) fn retain(ordinal: i32) -> Result<Self> {
         let loaded = load::loaded()?;
         let driver = loaded.driver();
@@ -82,8 +84,8 @@ impl Context {
         Ok(Current { context: self, is_pushed, thread: PhantomData })
     }
 
-    /// Frees something of the context's. In a forked child, and where the context has gone with all that was in it, there is nothing
-    /// to be freed.
+    /// Frees something of the context's. In a forked child, and where the context has gone with all
+    /// that was in it, there is nothing to be freed.
     ///
     /// # Errors
     ///
@@ -149,7 +151,8 @@ impl Drop for Current<'_> {
             return;
         }
         let mut popped = sys::Context::NULL;
-        // SAFETY: the context that this thread pushed when the guard was made; whoever pushes meanwhile pops as well.
+        // SAFETY: the context that this thread pushed when the guard was made; whoever pushes
+        // meanwhile pops as well.
         let outcome = unsafe { self.context.driver().context_pop_current(&raw mut popped) };
         if let Err(error) = Failure::unless_gone(outcome) {
             report_release_error(self.context.place(), error);

@@ -1,4 +1,5 @@
-//! Copies, which all memory of CUDA has in common: addresses are the same for all devices and the host.
+//! Copies, which all memory of CUDA has in common: addresses are the same for all devices and the
+//! host.
 
 use std::sync::Arc;
 
@@ -35,7 +36,8 @@ impl Side {
             _ if place.is_host() => Self::Pageable,
             _ => return Err(Error::unsupported(format!("CUDA does not copy memory of {place}"))),
         };
-        // Of CUDA's memory, the address is all there is. An object would be of a device that somebody else made.
+        // Of CUDA's memory, the address is all there is. An object would be of a device that
+        // somebody else made.
         if side != Self::Pageable && hold.object().is_some() {
             return Err(Error::device(format!(
                 "CUDA does not know the memory on {place}: another device made it"
@@ -84,7 +86,8 @@ fn between(by: &Core, transfer: &Transfer, src: Side, dst: Side) -> Result<Betwe
 ///
 /// # Safety
 ///
-/// Both sides are kept, under leases for racy loads and racy stores, until the work is over; the stream is the core's, and alive.
+/// Both sides are kept, under leases for racy loads and racy stores, until the work is over; the
+/// stream is the core's, and alive.
 unsafe fn put(
     core: &Core,
     (dst, src, nbytes): (Address, Address, usize),

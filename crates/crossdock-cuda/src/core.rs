@@ -18,7 +18,8 @@ use crossdock::Result;
 const IDLE_EVENTS: usize = 64;
 const IDLE_STREAMS: usize = 8;
 
-/// One device, opened once while anybody uses it. Nothing of it works in a forked child, where its locks are never taken.
+/// One device, opened once while anybody uses it. Nothing of it works in a forked child, where its
+/// locks are never taken.
 pub(crate) struct Core {
     context: Arc<Context>,
     total_nbytes: u64,
@@ -146,7 +147,8 @@ impl Core {
         Lent::of(self, |core| &core.streams)
     }
 
-    /// Has work done while the caller waits: `enqueue` puts it into a stream, in which nothing else is. The context is current meanwhile.
+    /// Has work done while the caller waits: `enqueue` puts it into a stream, in which nothing else
+    /// is. The context is current meanwhile.
     ///
     /// # Errors
     ///
@@ -167,8 +169,8 @@ impl Core {
     pub(crate) fn finish(&self, stream: sys::Stream) -> Result<()> {
         // SAFETY: the caller has the stream, which is alive.
         let synchronize = || unsafe { self.driver().stream_synchronize(stream) };
-        // Whatever went wrong, the work must not go on while its memory goes: where it can, a second call waits. Where the context is
-        // broken nothing is done in it any more.
+        // Whatever went wrong, the work must not go on while its memory goes: where it can, a
+        // second call waits. Where the context is broken nothing is done in it any more.
         let outcome = synchronize();
         if outcome.is_err() {
             let _now_it_may = synchronize();

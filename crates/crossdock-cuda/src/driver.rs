@@ -8,7 +8,8 @@ use crossdock::{Error, Result};
 /// A function that the driver calls in a stream.
 pub(crate) type HostFunction = unsafe extern "C" fn(*mut c_void);
 
-/// One method for each function: it calls the driver, and says which function failed with which number.
+/// One method for each function: it calls the driver, and says which function failed with which
+/// number.
 macro_rules! functions {
     ($($(#[$doc:meta])* $symbol:literal: $name:ident($($arg:ident: $type:ty),*);)*) => {
         /// The driver, loaded for good.
@@ -26,7 +27,8 @@ macro_rules! functions {
             ///
             /// # Safety
             ///
-            /// What is found is the function of the driver that has this name, and stays where it is.
+            /// What is found is the function of the driver that has this name, and stays where it
+            /// is.
             pub(crate) unsafe fn of(find: impl Fn(&'static str) -> Result<*mut c_void>) -> Result<Self> {
                 // SAFETY: the caller's word.
                 let words = unsafe { Words::of(&find) }?;
@@ -174,7 +176,8 @@ pub(crate) struct Failure {
 }
 
 impl Failure {
-    /// Whether the driver or the context has gone, and everything with it: at the end of the process, or since somebody reset the device.
+    /// Whether the driver or the context has gone, and everything with it: at the end of the
+    /// process, or since somebody reset the device.
     pub(crate) fn is_gone(&self) -> bool {
         matches!(self.code, code::DEINITIALIZED | code::CONTEXT_IS_DESTROYED)
     }

@@ -73,8 +73,9 @@ impl CudaEngine {
                         (&raw mut job).cast(),
                     ];
                     let grid = Grid { blocks: *groups, threads: Kernel::ITEMS as u32 };
-                    // SAFETY: all kernels have these parameters; the job reaches bytes alone that the work holds, as those who planned
-                    // it see to, until whoever calls this gives it up; stream and context are the caller's word.
+                    // SAFETY: all kernels have these parameters; the job reaches bytes alone that
+                    // the work holds, as those who planned it see to, until whoever calls this
+                    // gives it up; stream and context are the caller's word.
                     unsafe { modules.launch(function, grid, stream, &mut arguments) }?;
                 }
                 &Step::Rows(rows) => {
@@ -101,8 +102,9 @@ impl CudaEngine {
     ///
     /// # Safety
     ///
-    /// From the two addresses on, the rows lie in memory of the device's that is kept, under leases for racy loads and racy stores, until the
-    /// work is over; the stream is the core's, and alive, and its context current.
+    /// From the two addresses on, the rows lie in memory of the device's that is kept, under leases
+    /// for racy loads and racy stores, until the work is over; the stream is the core's, and alive,
+    /// and its context current.
     unsafe fn put_rows(&self, rows: Rows, from: Address, to: Address, stream: sys::Stream) -> Result<()> {
         let driver = self.core.driver();
         let side = |address: Address, side: Pitched| sys::Side {

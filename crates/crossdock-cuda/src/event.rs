@@ -12,7 +12,8 @@ use crossdock::Result;
 use crossdock::device::Event;
 use crossdock::device::driver::DriverQueue;
 
-/// An event that was recorded for the end of work. It goes back to the device when nobody has it any more.
+/// An event that was recorded for the end of work. It goes back to the device when nobody has it
+/// any more.
 pub(crate) struct Recorded(Lent<sys::Event>);
 
 impl Recorded {
@@ -92,7 +93,8 @@ impl fmt::Debug for Wrapped {
     }
 }
 
-/// The driver's event behind one of ours, for a stream to wait for; `None` for those of other devices.
+/// The driver's event behind one of ours, for a stream to wait for; `None` for those of other
+/// devices.
 pub(crate) fn raw_of(event: &dyn Event) -> Option<sys::Event> {
     let any: &dyn Any = event;
     match DriverQueue::<Recorded>::event_of(event) {
@@ -108,7 +110,8 @@ unsafe fn wait(core: &Core, event: sys::Event) -> Result<()> {
     let _current = core.enter()?;
     // SAFETY: the caller's word.
     let synchronize = || unsafe { core.driver().event_synchronize(event) };
-    // What is held until the work is over must not go while it goes on, whatever went wrong: see `Core::finish`.
+    // What is held until the work is over must not go while it goes on, whatever went wrong: see
+    // `Core::finish`.
     let outcome = synchronize();
     if outcome.is_err() {
         let _now_it_may = synchronize();

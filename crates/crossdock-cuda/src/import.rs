@@ -97,7 +97,8 @@ pub(crate) fn pin(buffer: &Buffer, ordinal: i32) -> Result<Buffer> {
         drop(hold);
         outcome
     };
-    // SAFETY: the host's memory, which the hold keeps, under Share or Pin; a mapping of read-only memory is read-only.
+    // SAFETY: the host's memory, which the hold keeps, under Share or Pin; a mapping of read-only
+    // memory is read-only.
     let pinned = unsafe { memory.lend(address.expose_provenance() as Address, nbytes, release) }?;
     Ok(if readonly { pinned.into_readonly() } else { pinned })
 }

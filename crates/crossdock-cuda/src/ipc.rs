@@ -52,8 +52,9 @@ struct Opened {
     buffers: usize,
 }
 
-/// What is open: an allocation once, however many buffers there are on it. The driver is called under the lock, so that what is being closed
-/// is not opened meanwhile. Never taken in a forked child.
+/// What is open: an allocation once, however many buffers there are on it. The driver is called
+/// under the lock, so that what is being closed is not opened meanwhile. Never taken in a forked
+/// child.
 static OPENED: Mutex<BTreeMap<Key, Opened>> = Mutex::new(BTreeMap::new());
 
 fn opened() -> MutexGuard<'static, BTreeMap<Key, Opened>> {
@@ -75,7 +76,8 @@ pub(crate) unsafe fn open_ipc(handle: &IpcHandle, ordinal: i32) -> Result<Buffer
         )));
     }
     let address = use_of.address + offset;
-    // SAFETY: memory of the allocation, as just checked, which is open until the release; that its owner keeps it is the caller's word.
+    // SAFETY: memory of the allocation, as just checked, which is open until the release; that its
+    // owner keeps it is the caller's word.
     unsafe { memory.lend(address, nbytes as usize, move || use_of.end()) }
 }
 

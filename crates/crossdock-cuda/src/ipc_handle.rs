@@ -5,7 +5,8 @@ use std::fmt;
 use crossdock::device::Hold;
 use crossdock::{Error, Result};
 
-/// What a process needs to open memory of another: the driver's handle of the allocation, and which bytes of it are meant.
+/// What a process needs to open memory of another: the driver's handle of the allocation, and which
+/// bytes of it are meant.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct IpcHandle {
     driver: [u8; 64],
@@ -36,7 +37,8 @@ impl IpcHandle {
         self.nbytes
     }
 
-    /// The handle as bytes, to be sent: the driver's, then the offset and the number of bytes, each with the least byte first.
+    /// The handle as bytes, to be sent: the driver's, then the offset and the number of bytes, each
+    /// with the least byte first.
     pub fn to_bytes(&self) -> [u8; Self::LEN] {
         let mut bytes = [0; Self::LEN];
         bytes[..64].copy_from_slice(&self.driver);
@@ -68,7 +70,8 @@ impl fmt::Debug for IpcHandle {
     }
 }
 
-/// Memory that other processes may have open: as long as this lives, it is kept under a Share lease.
+/// Memory that other processes may have open: as long as this lives, it is kept under a Share
+/// lease.
 #[derive(Debug)]
 pub struct IpcExport {
     handle: IpcHandle,

@@ -7,10 +7,12 @@
 //!   cuda_managed:n memory that goes where it is used                 the host, and every device
 //! ```
 //!
-//! All three are had by [`device::get`](crossdock::device::get) and [`device::memory`](crossdock::device::memory), as every
-//! device is, and work with the methods of [`Buffer`]; what is here is what only CUDA has. Nothing of CUDA is needed to build or to start. The
-//! library is `libcuda.so.1`, or what the environment variable `CROSSDOCK_CUDA_DRIVER` names; without it, or without a
-//! device, every call returns an error for which [`is_unsupported`](Error::is_unsupported) holds. A program calls [`register`] once.
+//! All three are had by [`device::get`](crossdock::device::get) and
+//! [`device::memory`](crossdock::device::memory), as every device is, and work with the methods of
+//! [`Buffer`]; what is here is what only CUDA has. Nothing of CUDA is needed to build or to start.
+//! The library is `libcuda.so.1`, or what the environment variable `CROSSDOCK_CUDA_DRIVER` names;
+//! without it, or without a device, every call returns an error for which
+//! [`is_unsupported`](Error::is_unsupported) holds. A program calls [`register`] once.
 //!
 //! ```
 //! use crossdock::buffer::Buffer;
@@ -30,22 +32,26 @@
 //!
 //! # Contexts, streams, and others in the process
 //!
-//! A device's primary context is used, which the CUDA runtime uses as well; it is current during calls only, and what was current before is
-//! so again after them. Streams made here do not wait for the legacy default stream. Those of others are wrapped by
-//! [`Device::wrap_stream`](crossdock::device::Device::wrap_stream), which takes the driver's handle, 1 for the legacy default stream and 2
-//! for the one of the calling thread.
+//! A device's primary context is used, which the CUDA runtime uses as well; it is current during
+//! calls only, and what was current before is so again after them. Streams made here do not wait
+//! for the legacy default stream. Those of others are wrapped by
+//! [`Device::wrap_stream`](crossdock::device::Device::wrap_stream), which takes the driver's
+//! handle, 1 for the legacy default stream and 2 for the one of the calling thread.
 //!
-//! New memory of a pool has an event ([`Buffer::events`]), which is over in a moment; everything that works on buffers waits for it, by
-//! itself. Memory goes back to the pool when its last holder drops it: work of this library holds it until that is over, and who hands the
-//! address to somebody else keeps the buffer until *their* work is over.
+//! New memory of a pool has an event ([`Buffer::events`]), which is over in a moment; everything
+//! that works on buffers waits for it, by itself. Memory goes back to the pool when its last holder
+//! drops it: work of this library holds it until that is over, and who hands the address to
+//! somebody else keeps the buffer until *their* work is over.
 //!
-//! Copies in a stream between a device and usual (pageable) memory of the host go over pinned memory of the library's, so that the call
-//! returns at once; pinned memory is copied without that way, and faster.
+//! Copies in a stream between a device and usual (pageable) memory of the host go over pinned
+//! memory of the library's, so that the call returns at once; pinned memory is copied without that
+//! way, and faster.
 //!
 //! # Forks
 //!
-//! A driver that was in use does not survive a fork: in the child every call is an error, and what is dropped there is forgotten. Pinned and
-//! managed memory that a child inherits is not to be touched there; copy it to usual memory before.
+//! A driver that was in use does not survive a fork: in the child every call is an error, and what
+//! is dropped there is forgotten. Pinned and managed memory that a child inherits is not to be
+//! touched there; copy it to usual memory before.
 
 mod block;
 mod context;
@@ -85,8 +91,9 @@ use crossdock::memory::{Birth, Place};
 pub use description::Description;
 pub use ipc_handle::{IpcExport, IpcHandle};
 
-/// Makes the places of CUDA known to the library: from now on [`device::get`](crossdock::device::get) opens its devices. Loads nothing.
-/// To call it again changes nothing.
+/// Makes the places of CUDA known to the library: from now on
+/// [`device::get`](crossdock::device::get) opens its devices. Loads nothing. To call it again
+/// changes nothing.
 ///
 /// # Errors
 ///
@@ -95,7 +102,8 @@ pub fn register() -> Result<()> {
     device::register()
 }
 
-/// All devices of the driver, in the order of their numbers. Opens none of them: no context is made, and no memory used.
+/// All devices of the driver, in the order of their numbers. Opens none of them: no context is
+/// made, and no memory used.
 ///
 /// ```
 /// for device in crossdock_cuda::devices().unwrap_or_default() {
@@ -105,7 +113,8 @@ pub fn register() -> Result<()> {
 ///
 /// # Errors
 ///
-/// `is_unsupported` where there is no driver, or no device for it; `is_device` where the driver failed.
+/// `is_unsupported` where there is no driver, or no device for it; `is_device` where the driver
+/// failed.
 pub fn devices() -> Result<Vec<Description>> {
     info::devices()
 }
@@ -128,8 +137,9 @@ pub fn free_nbytes(ordinal: i32) -> Result<u64> {
     info::free_nbytes(ordinal)
 }
 
-/// Gives memory that is kept for its next use, and that nobody uses now, back to the system: all of the pinned memory that copies go over,
-/// and of the device's pool all but `keep_nbytes`. A pool keeps up to a thirty-second part of the device's memory by itself.
+/// Gives memory that is kept for its next use, and that nobody uses now, back to the system: all of
+/// the pinned memory that copies go over, and of the device's pool all but `keep_nbytes`. A pool
+/// keeps up to a thirty-second part of the device's memory by itself.
 ///
 /// # Errors
 ///
@@ -138,8 +148,9 @@ pub fn trim(ordinal: i32, keep_nbytes: usize) -> Result<()> {
     info::trim(ordinal, keep_nbytes)
 }
 
-/// Memory of a device that other processes can open ([`export_ipc`]): of the place `cuda:n`, and so beside the usual memory there. It is not of
-/// a pool, hence slower to allocate, and freeing it waits for all work of the device.
+/// Memory of a device that other processes can open ([`export_ipc`]): of the place `cuda:n`, and so
+/// beside the usual memory there. It is not of a pool, hence slower to allocate, and freeing it
+/// waits for all work of the device.
 ///
 /// # Errors
 ///
@@ -148,8 +159,8 @@ pub fn exportable_memory(ordinal: i32) -> Result<Arc<dyn MemoryManager>> {
     info::exportable_memory(ordinal)
 }
 
-/// What another process needs to open memory of a device, which is of [`exportable_memory`], or a slice of it. Waits for the work that is
-/// under way on it. O(1).
+/// What another process needs to open memory of a device, which is of [`exportable_memory`], or a
+/// slice of it. Waits for the work that is under way on it. O(1).
 ///
 /// ```
 /// use crossdock::buffer::Buffer;
@@ -165,19 +176,21 @@ pub fn exportable_memory(ordinal: i32) -> Result<Arc<dyn MemoryManager>> {
 ///
 /// # Errors
 ///
-/// `is_place` for memory that is not a CUDA device's; `is_device` for memory of a pool, or where the driver failed; `is_conflict` and
-/// `is_read_only`, since others may write it: as [`Buffer::share`].
+/// `is_place` for memory that is not a CUDA device's; `is_device` for memory of a pool, or where
+/// the driver failed; `is_conflict` and `is_read_only`, since others may write it: as
+/// [`Buffer::share`].
 pub fn export_ipc(buffer: &Buffer) -> Result<IpcExport> {
     ipc::export_ipc(buffer)
 }
 
-/// Opens memory that another process exported, on the device that has this number here. It is aliased; an allocation is opened once, however
-/// many parts of it are asked for, and closed when the last of them is dropped.
+/// Opens memory that another process exported, on the device that has this number here. It is
+/// aliased; an allocation is opened once, however many parts of it are asked for, and closed when
+/// the last of them is dropped.
 ///
 /// # Errors
 ///
-/// `is_bounds` where the handle says more than the allocation has; `is_device` where the driver does not open it, as in the process that
-/// exported it; and as [`free_nbytes`].
+/// `is_bounds` where the handle says more than the allocation has; `is_device` where the driver
+/// does not open it, as in the process that exported it; and as [`free_nbytes`].
 ///
 /// # Safety
 ///
@@ -187,8 +200,8 @@ pub unsafe fn open_ipc(handle: &IpcHandle, ordinal: i32) -> Result<Buffer> {
     unsafe { ipc::open_ipc(handle, ordinal) }
 }
 
-/// Where memory is, as the driver says: device, pinned or managed memory, with the number of the device. `cpu` for an address that the driver
-/// does not know.
+/// Where memory is, as the driver says: device, pinned or managed memory, with the number of the
+/// device. `cpu` for an address that the driver does not know.
 ///
 /// # Errors
 ///
@@ -197,16 +210,18 @@ pub fn place_of(address: *const u8) -> Result<Place> {
     Ok(lookup::place_of(address)?.unwrap_or(Place::CPU))
 }
 
-/// Adopts memory of CUDA that another library allocated, by its address alone: as [`Buffer::from_foreign`], with the place that the driver
-/// names ([`place_of`]), and device memory checked to have so many bytes. Work that is under way on it is told by
-/// [`Buffer::note_event`] with an event of [`Device::wrap_event`](crossdock::device::Device::wrap_event).
+/// Adopts memory of CUDA that another library allocated, by its address alone: as
+/// [`Buffer::from_foreign`], with the place that the driver names ([`place_of`]), and device memory
+/// checked to have so many bytes. Work that is under way on it is told by [`Buffer::note_event`]
+/// with an event of [`Device::wrap_event`](crossdock::device::Device::wrap_event).
 ///
-/// `release` is called exactly once: when the last holder goes, on whichever thread that is, or before this returns an error.
+/// `release` is called exactly once: when the last holder goes, on whichever thread that is, or
+/// before this returns an error.
 ///
 /// # Errors
 ///
-/// `is_place` for memory that the driver does not know; `is_bounds` where the allocation ends before; as [`Buffer::from_foreign`], and
-/// as [`devices`].
+/// `is_place` for memory that the driver does not know; `is_bounds` where the allocation ends
+/// before; as [`Buffer::from_foreign`], and as [`devices`].
 ///
 /// # Safety
 ///
@@ -221,9 +236,10 @@ pub unsafe fn import(
     unsafe { import::import(address, nbytes, birth, release) }
 }
 
-/// The bytes of a buffer in usual memory of the host, as pinned memory of the place `cuda_host:n`: no copy, but the pages are locked, which
-/// takes about as long as touching all of them. It keeps the buffer under Share (Pin where that is read-only), and unpins the pages
-/// when the last holder drops it.
+/// The bytes of a buffer in usual memory of the host, as pinned memory of the place `cuda_host:n`:
+/// no copy, but the pages are locked, which takes about as long as touching all of them. It keeps
+/// the buffer under Share (Pin where that is read-only), and unpins the pages when the last holder
+/// drops it.
 ///
 /// ```
 /// use crossdock::buffer::Buffer;
@@ -241,8 +257,9 @@ pub unsafe fn import(
 ///
 /// # Errors
 ///
-/// `is_place` for memory that is not at `cpu`; `is_device` where the driver refuses, as for pages a part of which is pinned already;
-/// `is_unsupported` for read-only memory where the device cannot; `is_conflict` as [`Buffer::share`]; and as [`free_nbytes`].
+/// `is_place` for memory that is not at `cpu`; `is_device` where the driver refuses, as for pages a
+/// part of which is pinned already; `is_unsupported` for read-only memory where the device cannot;
+/// `is_conflict` as [`Buffer::share`]; and as [`free_nbytes`].
 pub fn pin(buffer: &Buffer, ordinal: i32) -> Result<Buffer> {
     import::pin(buffer, ordinal)
 }

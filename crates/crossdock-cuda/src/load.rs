@@ -42,7 +42,8 @@ impl Loaded {
     }
 }
 
-/// Why a library cannot be used, and which one. (Why a driver does not start is asked of it each time.)
+/// Why a library cannot be used, and which one. (Why a driver does not start is asked of it each
+/// time.)
 type Failed = Option<(OsString, Error)>;
 
 static LOADED: AtomicPtr<Loaded> = AtomicPtr::new(std::ptr::null_mut());
@@ -52,12 +53,13 @@ fn failed() -> MutexGuard<'static, Failed> {
     FAILED.lock()
 }
 
-/// The driver. That a library cannot be used is kept for its name, and told again without another attempt.
+/// The driver. That a library cannot be used is kept for its name, and told again without another
+/// attempt.
 ///
 /// # Errors
 ///
-/// `is_unsupported` where there is no driver, none that can be used, or no device for it; `is_device` where it does not start, or was
-/// started before this process was forked.
+/// `is_unsupported` where there is no driver, none that can be used, or no device for it;
+/// `is_device` where it does not start, or was started before this process was forked.
 pub(crate) fn loaded() -> Result<&'static Loaded> {
     if let Some(loaded) = already() {
         return check(loaded);
@@ -113,14 +115,16 @@ pub(crate) fn forked() -> Error {
 /// The table of a library, and its version.
 fn load(name: &OsString) -> Result<(Driver, c_int)> {
     let shown = name.to_string_lossy();
-    // SAFETY: what the library does when it is loaded is the word of whoever installed the driver, or named another.
+    // SAFETY: what the library does when it is loaded is the word of whoever installed the driver,
+    // or named another.
     let library = unsafe { Library::new(name) }.map_err(|error| {
         Error::unsupported(format!("there is no CUDA driver: {shown} cannot be loaded ({error})"))
     })?;
     let find = |symbol: &'static str| -> Result<*mut c_void> {
         // SAFETY: a pointer of any kind, of which nothing is done here.
         let found = unsafe { library.get::<*mut c_void>(symbol) }.ok();
-        // SAFETY: it is used after the library was made to stay, but for the version, which is asked before.
+        // SAFETY: it is used after the library was made to stay, but for the version, which is
+        // asked before.
         let found = found.and_then(|found| unsafe { found.try_as_raw_ptr() });
         found.ok_or_else(|| {
             Error::unsupported(format!("{shown} has no function {symbol}: a newer CUDA driver is needed"))

@@ -54,7 +54,8 @@ fn look_up_anywhere(address: Address) -> Result<Option<Found>> {
     look_up(&core, address)
 }
 
-/// What is at an address; `None` for memory of which the driver knows nothing, as it is for most of the host's.
+/// What is at an address; `None` for memory of which the driver knows nothing, as it is for most of
+/// the host's.
 ///
 /// # Errors
 ///
@@ -76,7 +77,8 @@ fn in_current(driver: &Driver, address: Address) -> Result<Option<Found>> {
     ];
     let count = attributes.len() as u32;
     let (attributes, answers) = (attributes.as_mut_ptr(), answers.as_mut_ptr());
-    // SAFETY: as many attributes as answers, which go to variables of ours, each of the size that its attribute has.
+    // SAFETY: as many attributes as answers, which go to variables of ours, each of the size that
+    // its attribute has.
     unsafe { driver.pointer_get_attributes(count, attributes, answers, address) }?;
     Ok(match kind {
         // The flag is of one byte or of four, by the driver's version.

@@ -1,7 +1,9 @@
-//! The same bytes at another place: pinned and managed memory, which the host and the devices reach.
+//! The same bytes at another place: pinned and managed memory, which the host and the devices
+//! reach.
 //!
-//! Other memory of the host is not mapped: it would have to be pinned first, which takes long, and may be refused for what lies beside
-//! it in a page. Whoever wants that says so, by [`pin`](crate::pin).
+//! Other memory of the host is not mapped: it would have to be pinned first, which takes long, and
+//! may be refused for what lies beside it in a page. Whoever wants that says so, by
+//! [`pin`](crate::pin).
 
 use std::sync::Arc;
 
@@ -34,8 +36,8 @@ pub(crate) fn map(own: &CudaMemory, buffer: &Buffer, to: &dyn MemoryManager) -> 
     let mapped = match target {
         Target::Host => {
             let address = std::ptr::with_exposed_provenance_mut(address as usize);
-            // SAFETY: memory of the host that the hold keeps, initialised, under Share or Pin; a mapping of read-only memory is
-            // read-only.
+            // SAFETY: memory of the host that the hold keeps, initialised, under Share or Pin; a
+            // mapping of read-only memory is read-only.
             unsafe {
                 Buffer::from_foreign(address, buffer.nbytes(), Place::CPU, Birth::Aliased, move || drop(hold))
             }?
@@ -45,8 +47,8 @@ pub(crate) fn map(own: &CudaMemory, buffer: &Buffer, to: &dyn MemoryManager) -> 
                 drop(hold);
                 Ok(())
             };
-            // SAFETY: memory that is reached by this address from there, and that the hold keeps, under Share or Pin; a mapping of
-            // read-only memory is read-only.
+            // SAFETY: memory that is reached by this address from there, and that the hold keeps,
+            // under Share or Pin; a mapping of read-only memory is read-only.
             unsafe { memory.lend(address, buffer.nbytes(), release) }?
         }
     };

@@ -127,7 +127,8 @@ impl MemoryManager for CudaMemory {
         }
         let block = Block::allocate(&self.core, self.source, nbytes)?;
         let (region, event) = (region(block.address(), nbytes, Birth::Sole)?, block.event());
-        // SAFETY: as many bytes of the driver's, which nobody else knows, until they are freed; those of the host are initialised.
+        // SAFETY: as many bytes of the driver's, which nobody else knows, until they are freed;
+        // those of the host are initialised.
         let fresh = unsafe { adopt_own(self, region, charge, move || block.free()) }?;
         if let Some(event) = event {
             fresh.note_event(event, Effect::Writes)?;

@@ -32,8 +32,8 @@ impl Modules {
         Self { context, loaded: Mutex::new(Vec::new()) }
     }
 
-    /// A function of a program, which is given as PTX: the driver compiles it for the device when it is first asked for. It stays as
-    /// long as the device is in use.
+    /// A function of a program, which is given as PTX: the driver compiles it for the device when
+    /// it is first asked for. It stays as long as the device is in use.
     ///
     /// # Errors
     ///
@@ -47,7 +47,8 @@ impl Modules {
             Some(place) => place,
             None => {
                 let mut module = sys::Module::NULL;
-                // SAFETY: the context is current; the text ends with a zero, and lives as long as the program.
+                // SAFETY: the context is current; the text ends with a zero, and lives as long as
+                // the program.
                 unsafe { driver.module_load_data(&raw mut module, image.as_ptr().cast::<c_void>()) }?;
                 programs.push(Loaded { image, module, functions: Vec::new() });
                 programs.len() - 1
@@ -74,8 +75,9 @@ impl Modules {
     ///
     /// # Safety
     ///
-    /// The function is of this device, and takes arguments of the types that `arguments` point to; the memory that it touches stays
-    /// until it is over. The stream is of this device, and the context current.
+    /// The function is of this device, and takes arguments of the types that `arguments` point to;
+    /// the memory that it touches stays until it is over. The stream is of this device, and the
+    /// context current.
     pub(crate) unsafe fn launch(
         &self,
         function: sys::Function,
@@ -101,7 +103,8 @@ impl Drop for Modules {
     fn drop(&mut self) {
         let programs = std::mem::take(self.loaded.get_mut().unwrap_or_else(PoisonError::into_inner));
         for program in programs {
-            // SAFETY: loaded in `function`, and unloaded here alone; whoever launches has the device, and hence this.
+            // SAFETY: loaded in `function`, and unloaded here alone; whoever launches has the
+            // device, and hence this.
             self.context.release_quietly(|driver| unsafe { driver.module_unload(program.module) });
         }
     }

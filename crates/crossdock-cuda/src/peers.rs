@@ -15,8 +15,9 @@ impl Peers {
         Self(Mutex::new(BTreeSet::new()))
     }
 
-    /// Lets the device whose context and peers these are reach the memory of another, `pool` among it, if it can at all; where it
-    /// cannot, the driver copies over the host by itself. Asked for once for each device: the whole process shares the answer.
+    /// Lets the device whose context and peers these are reach the memory of another, `pool` among
+    /// it, if it can at all; where it cannot, the driver copies over the host by itself. Asked for
+    /// once for each device: the whole process shares the answer.
     ///
     /// # Errors
     ///
@@ -33,7 +34,8 @@ impl Peers {
         unsafe { driver.device_can_access_peer(&raw mut can, device, other.device()) }?;
         if can != 0 {
             let _current = own.enter()?;
-            // SAFETY: a context of another device, retained while the other lives; 0 is the only value of the flags.
+            // SAFETY: a context of another device, retained while the other lives; 0 is the only
+            // value of the flags.
             match unsafe { driver.context_enable_peer_access(other.raw(), 0) } {
                 Err(failure) if failure.code != code::PEER_ACCESS_ALREADY_ENABLED => {
                     return Err(failure.into());
@@ -42,7 +44,8 @@ impl Peers {
             }
             if let Some(pool) = pool {
                 let access = sys::Access::of(device);
-                // SAFETY: the other's pool, alive as it is; one description, which the driver copies.
+                // SAFETY: the other's pool, alive as it is; one description, which the driver
+                // copies.
                 unsafe { driver.mem_pool_set_access(pool, &raw const access, 1) }?;
             }
         }

@@ -15,12 +15,13 @@ use crossdock::device::Event;
 /// Which part of the device's memory the pool keeps though nobody uses it: one in so many bytes.
 const KEPT_ONE_IN: u64 = 32;
 
-/// A pool of our own, so that what it keeps changes nothing for others in the process who use the device's default pool; and a stream in
-/// which memory comes and goes, and nothing else happens.
+/// A pool of our own, so that what it keeps changes nothing for others in the process who use the
+/// device's default pool; and a stream in which memory comes and goes, and nothing else happens.
 ///
-/// What is freed here has no use any more, whatever the stream: whoever works on memory has a lease of it until the work is over. So the
-/// pool has nothing to wait for. Who is given memory has to wait until the stream has come to it before using it elsewhere, which is an
-/// event on the allocation ([`Allocated`]).
+/// What is freed here has no use any more, whatever the stream: whoever works on memory has a lease
+/// of it until the work is over. So the pool has nothing to wait for. Who is given memory has to
+/// wait until the stream has come to it before using it elsewhere, which is an event on the
+/// allocation ([`Allocated`]).
 pub(crate) struct StreamPool {
     context: Arc<Context>,
     raw: sys::Pool,
@@ -79,7 +80,8 @@ impl StreamPool {
         Ok((address, self.taken.fetch_add(1, Ordering::AcqRel) + 1))
     }
 
-    /// Waits until memory can be used in every stream: seldom for long, since the stream has little to do.
+    /// Waits until memory can be used in every stream: seldom for long, since the stream has little
+    /// to do.
     ///
     /// # Errors
     ///
@@ -130,7 +132,8 @@ impl StreamPool {
 
 impl Drop for StreamPool {
     fn drop(&mut self) {
-        // SAFETY: created in `open`, and destroyed here alone. Memory of it that is alive keeps whoever has the pool.
+        // SAFETY: created in `open`, and destroyed here alone. Memory of it that is alive keeps
+        // whoever has the pool.
         self.context.release_quietly(|driver| unsafe { driver.mem_pool_destroy(self.raw) });
     }
 }

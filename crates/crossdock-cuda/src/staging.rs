@@ -1,8 +1,9 @@
-//! Copies in a stream between a device and pageable host memory: over pinned memory of ours, by functions that the driver calls in the
-//! stream's order.
+//! Copies in a stream between a device and pageable host memory: over pinned memory of ours, by
+//! functions that the driver calls in the stream's order.
 //!
-//! The driver by itself reads pageable memory when it is asked for such a copy, though work that is to write it may be before it in the
-//! stream; and in the other direction it does not return before the stream has come so far.
+//! The driver by itself reads pageable memory when it is asked for such a copy, though work that is
+//! to write it may be before it in the stream; and in the other direction it does not return before
+//! the stream has come so far.
 
 use std::ffi::c_void;
 use std::ptr::NonNull;
@@ -104,7 +105,8 @@ unsafe extern "C" fn copy_on_host(copy: *mut c_void) {
     let copy: *const HostCopy = copy.cast_const().cast();
     // SAFETY: whoever put this into the stream keeps it until the stream is done with it.
     let HostCopy { dst, src, nbytes } = unsafe { copy.read() };
-    // SAFETY: host memory on both sides, of so many bytes, under leases that the work in the stream holds, or our own.
+    // SAFETY: host memory on both sides, of so many bytes, under leases that the work in the stream
+    // holds, or our own.
     unsafe { racy_copy(src, dst, nbytes) };
 }
 
@@ -123,10 +125,12 @@ pub(crate) struct Staged {
     copies: NonNull<[HostCopy]>,
 }
 
-// SAFETY: the addresses in the copies are only followed by the stream, under the leases of whoever made this.
+// SAFETY: the addresses in the copies are only followed by the stream, under the leases of whoever
+// made this.
 unsafe impl Send for Staged {}
 
-/// The calls that put them into the stream: of addresses that stay where they are when [`Staged`] is moved.
+/// The calls that put them into the stream: of addresses that stay where they are when [`Staged`]
+/// is moved.
 pub(crate) struct Calls {
     copies: NonNull<[HostCopy]>,
     /// Of each piece: the device's memory, and the slot's.
@@ -189,14 +193,15 @@ impl Calls {
     ///
     /// # Safety
     ///
-    /// The [`Staged`] that came with this, and leases of the memory on both sides, are kept until what is in the stream now is over. The
-    /// stream is alive, and a context current.
+    /// The [`Staged`] that came with this, and leases of the memory on both sides, are kept until
+    /// what is in the stream now is over. The stream is alive, and a context current.
     pub(crate) unsafe fn enqueue(self, core: &Core, stream: sys::Stream) -> Result<()> {
         let driver = core.driver();
         let mut done = 0;
         for place in 0..self.copies.len() {
             let copy = self.copies.cast::<HostCopy>().as_ptr().wrapping_add(place);
-            // SAFETY: one of the copies, which are kept (the caller's word), and which nobody changes.
+            // SAFETY: one of the copies, which are kept (the caller's word), and which nobody
+            // changes.
             let nbytes = unsafe { (*copy).nbytes };
             // SAFETY: the function gets the copy that it expects, which is kept until it is over.
             let on_host = || unsafe { driver.launch_host_func(stream, copy_on_host, copy.cast()) };
@@ -204,7 +209,8 @@ impl Calls {
                 None => on_host()?,
                 Some((Direction::FromHost, device, slot)) => {
                     on_host()?;
-                    // SAFETY: the slot and the device's memory, kept by the caller's word; the next piece comes after it.
+                    // SAFETY: the slot and the device's memory, kept by the caller's word; the next
+                    // piece comes after it.
                     unsafe { driver.memcpy_async(device + done, slot, nbytes, stream) }?;
                 }
                 Some((Direction::ToHost, device, slot)) => {
@@ -221,7 +227,8 @@ impl Calls {
 
 impl Drop for Staged {
     fn drop(&mut self) {
-        // SAFETY: the box that was leaked in `with`; the stream is done with it (the word of whoever put it there).
+        // SAFETY: the box that was leaked in `with`; the stream is done with it (the word of
+        // whoever put it there).
         drop(unsafe { Box::from_raw(self.copies.as_ptr()) });
         let Some(slot) = self.slot.take() else { return };
         // A child takes no lock of its parent's.

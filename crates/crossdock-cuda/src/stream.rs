@@ -32,11 +32,13 @@ impl CudaStream {
         Ok(Self { core, raw: own.raw(), queue: DriverQueue::new(), _own: Some(own) })
     }
 
-    /// Somebody else's stream: the driver's handle, 0 or 1 for the default stream that waits for the others, 2 for this thread's.
+    /// Somebody else's stream: the driver's handle, 0 or 1 for the default stream that waits for
+    /// the others, 2 for this thread's.
     ///
     /// # Errors
     ///
-    /// `is_unsupported` where it belongs to another context than the device's primary one; what the driver says.
+    /// `is_unsupported` where it belongs to another context than the device's primary one; what the
+    /// driver says.
     ///
     /// # Safety
     ///
@@ -81,7 +83,8 @@ impl CudaStream {
         self.queue.push(work, |work| {
             let _current = self.core.enter()?;
             let recorded = enqueue(work, self.raw).and_then(|()| {
-                // SAFETY: the stream is alive while this is, and of the core; the context is current.
+                // SAFETY: the stream is alive while this is, and of the core; the context is
+                // current.
                 unsafe { Recorded::of(&self.core, self.raw) }
             });
             // A part of it may have got into the stream.
@@ -105,7 +108,8 @@ impl Stream for CudaStream {
             return outcome;
         }
         let _current = self.core.enter()?;
-        // SAFETY: the stream is alive while this is, and the event while the caller has it; 0 is the only value of the flags.
+        // SAFETY: the stream is alive while this is, and the event while the caller has it; 0 is
+        // the only value of the flags.
         Ok(unsafe { self.core.driver().stream_wait_event(self.raw, raw, 0) }?)
     }
 

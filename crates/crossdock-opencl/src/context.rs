@@ -50,8 +50,8 @@ impl Context {
         let properties =
             [CL_CONTEXT_PLATFORM as cl_context_properties, identity.platform() as cl_context_properties, 0];
         let (device, mut status) = (identity.device(), CL_SUCCESS);
-        // SAFETY: the properties end with a zero, the device is one of the platform (Identity 1), and the driver tells of nothing
-        // later (Driver 1).
+        // SAFETY: the properties end with a zero, the device is one of the platform (Identity 1),
+        // and the driver tells of nothing later (Driver 1).
         let raw = unsafe {
             (driver.create_context)(
                 properties.as_ptr(),
@@ -97,7 +97,8 @@ impl Context {
         Ok(context)
     }
 
-    /// The context by its handle, on the device of another one: that one, another that is in use, or a new one of ours around it.
+    /// The context by its handle, on the device of another one: that one, another that is in use,
+    /// or a new one of ours around it.
     ///
     /// # Errors
     ///
@@ -203,7 +204,8 @@ impl Context {
     /// An event that happens when all that is in a queue, and these events, are over.
     pub(crate) fn marker(self: &Arc<Self>, queue: cl_command_queue, events: &[cl_event]) -> Result<ClEvent> {
         let (mut end, (count, list)) = (std::ptr::null_mut(), wait_list(events));
-        // SAFETY: a queue of this context and events of it that are alive, by those who call this from within `put` (Driver 1).
+        // SAFETY: a queue of this context and events of it that are alive, by those who call this
+        // from within `put` (Driver 1).
         let status = unsafe { (self.driver.enqueue_marker)(queue, count, list, &raw mut end) };
         // SAFETY: the driver gave it.
         unsafe { ClEvent::made(end, status, self, "clEnqueueMarkerWithWaitList") }

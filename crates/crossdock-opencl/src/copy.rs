@@ -22,7 +22,8 @@ pub(crate) struct Range {
 }
 
 impl Range {
-    /// The bytes of a hold; `None` where its memory is not one of OpenCL's that this library knows the object of.
+    /// The bytes of a hold; `None` where its memory is not one of OpenCL's that this library knows
+    /// the object of.
     pub(crate) fn known(hold: &Hold) -> Option<Self> {
         let context = Context::of(hold.manager()?)?;
         let (object, offset) = hold.object()?;
@@ -53,7 +54,8 @@ fn lost(place: Place) -> Error {
 ///
 /// # Invariants
 ///
-/// 1. Both ends have `nbytes` bytes, alive for as long as the transfer is from which this was made; one at least is an object's.
+/// 1. Both ends have `nbytes` bytes, alive for as long as the transfer is from which this was made;
+///    one at least is an object's.
 pub(crate) struct Copy {
     from: End,
     to: End,
@@ -110,7 +112,8 @@ impl Copy {
     pub(crate) fn now(&self) -> Result<()> {
         let context = self.context()?;
         match &self.from {
-            // No queue can use objects of two contexts: the host sees the one, and writes it into the other.
+            // No queue can use objects of two contexts: the host sees the one, and writes it into
+            // the other.
             End::Object(from) if !from.context.is(context) => {
                 let seen = Mapping::new(from, self.nbytes, CL_MAP_READ)?;
                 let (from, to, nbytes) = (End::Host(seen.address().cast()), self.to.clone(), self.nbytes);
@@ -135,8 +138,8 @@ impl Copy {
         let ((count, list), mut end) = (wait_list(events), std::ptr::null_mut());
         let (status, function) = match (&self.from, &self.to) {
             (&End::Host(from), End::Object(Range { object, offset, .. })) => {
-                // SAFETY: `nbytes` bytes that stay until the end (Copy 1), an object of the queue's context, and events that the
-                // caller holds (Driver 1).
+                // SAFETY: `nbytes` bytes that stay until the end (Copy 1), an object of the queue's
+                // context, and events that the caller holds (Driver 1).
                 let status = unsafe {
                     (driver.enqueue_write)(
                         queue,

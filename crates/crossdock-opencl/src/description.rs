@@ -20,7 +20,8 @@ pub struct Description {
     pub largest_nbytes: u64,
     /// Whether it has its memory in common with the processor.
     pub is_unified: bool,
-    /// Whether the two have it in the same state at any time, so that memory of the one is mapped to the other.
+    /// Whether the two have it in the same state at any time, so that memory of the one is mapped
+    /// to the other.
     pub is_mappable: bool,
     /// The alignment, in bytes, at which sub-buffers, and host memory that is mapped, begin.
     pub alignment: usize,

@@ -31,11 +31,13 @@ impl<F: Copy> Described for Option<F> {
 
 macro_rules! functions {
     ($($field:ident: $description:ident = $symbol:literal,)*) => {
-        /// The functions of the loader, which passes each call on to the driver of the platform that it concerns.
+        /// The functions of the loader, which passes each call on to the driver of the platform
+        /// that it concerns.
         ///
         /// # Invariants
         ///
-        /// 1. Each is the function of that name in a library that is an OpenCL loader and is never closed.
+        /// 1. Each is the function of that name in a library that is an OpenCL loader and is never
+        ///    closed.
         pub(crate) struct Driver {
             $(pub(crate) $field: <$description as Described>::Function,)*
             generation: u64,
@@ -44,7 +46,8 @@ macro_rules! functions {
         impl Driver {
             fn find(library: &Library) -> Result<Self> {
                 Ok(Self {
-                    // SAFETY: what has OpenCL's name for a function is that function, by the promise of whoever installed it.
+                    // SAFETY: what has OpenCL's name for a function is that function, by the
+                    // promise of whoever installed it.
                     $($field: unsafe { symbol::<$description>(library, $symbol) }?,)*
                     generation: driver::generation(),
                 })
@@ -119,8 +122,8 @@ impl Driver {
     ///
     /// # Errors
     ///
-    /// `is_unsupported` where there is no loader, or an older one than OpenCL 1.2's; `is_device` in a process that was forked from
-    /// one which had it.
+    /// `is_unsupported` where there is no loader, or an older one than OpenCL 1.2's; `is_device` in
+    /// a process that was forked from one which had it.
     pub(crate) fn get() -> Result<&'static Self> {
         let loaded = LOADED.load(Ordering::Acquire);
         // SAFETY: null, or put there by `load`, which leaks it.
@@ -139,7 +142,8 @@ impl Driver {
         // Drivers have threads that run its code.
         std::mem::forget(library);
         let mine = Box::into_raw(driver);
-        // Another thread may have been faster; the lock that would keep it out could be held across a fork.
+        // Another thread may have been faster; the lock that would keep it out could be held across
+        // a fork.
         let kept =
             match LOADED.compare_exchange(std::ptr::null_mut(), mine, Ordering::AcqRel, Ordering::Acquire) {
                 Ok(_) => mine,
@@ -180,7 +184,8 @@ fn open() -> Result<Library> {
     };
     let mut why = String::new();
     for name in &names {
-        // SAFETY: what the system's loader of OpenCL, or what the user says is one, does when it is opened is the user's choice.
+        // SAFETY: what the system's loader of OpenCL, or what the user says is one, does when it is
+        // opened is the user's choice.
         match unsafe { Library::new(name) } {
             Ok(library) => return Ok(library),
             // The first is what people install.

@@ -26,7 +26,8 @@ impl ClEngine {
         Self { context }
     }
 
-    /// The object, of this engine's context, that has the bytes of a hold; `None` where it has none.
+    /// The object, of this engine's context, that has the bytes of a hold; `None` where it has
+    /// none.
     fn range(&self, hold: &Hold) -> Result<Option<Range>> {
         if hold.nbytes() == 0 {
             return Ok(None);
@@ -39,7 +40,8 @@ impl ClEngine {
         range.map(Some).ok_or_else(elsewhere)
     }
 
-    /// Puts all steps into a queue, one after the other, behind some events, and gives the event of the last.
+    /// Puts all steps into a queue, one after the other, behind some events, and gives the event of
+    /// the last.
     ///
     /// # Errors
     ///
@@ -79,8 +81,9 @@ impl ClEngine {
         let refused = work.refused().map_or(Ok(std::ptr::null_mut()), object)?;
         match step {
             Step::Launch { kernel, groups, job } => {
-                // SAFETY: objects of the context, which the work holds, or null; the queue and the events are the context's, and alive, by
-                // those who call this; and the job reaches bytes of the objects alone, as those who planned it see to.
+                // SAFETY: objects of the context, which the work holds, or null; the queue and the
+                // events are the context's, and alive, by those who call this; and the job reaches
+                // bytes of the objects alone, as those who planned it see to.
                 unsafe { self.launch(*kernel, *groups, [to, from, refused], job, queue, events) }
             }
             &Step::Rows(Rows { from: source, to: target, nbytes, rows, slices }) => {
@@ -88,7 +91,8 @@ impl ClEngine {
                 let origin = |side: Pitched| [side.offset as usize, 0, 0];
                 let (from_origin, to_origin, region) =
                     (origin(source), origin(target), [nbytes, rows, slices]);
-                // SAFETY: rows in objects of the context, which the work holds; three numbers each; the rest as above (Driver 1).
+                // SAFETY: rows in objects of the context, which the work holds; three numbers each;
+                // the rest as above (Driver 1).
                 let status = unsafe {
                     (self.context.driver().enqueue_copy_rows)(
                         queue,
@@ -112,7 +116,8 @@ impl ClEngine {
             &Step::Bytes { from: from_offset, to: to_offset, nbytes } => {
                 let ((count, list), mut end) = (wait_list(events), std::ptr::null_mut());
                 let (from_offset, to_offset) = (from_offset as usize, to_offset as usize);
-                // SAFETY: ranges of objects of the context, which the work holds; the rest as above (Driver 1).
+                // SAFETY: ranges of objects of the context, which the work holds; the rest as above
+                // (Driver 1).
                 let status = unsafe {
                     (self.context.driver().enqueue_copy)(
                         queue,
@@ -138,12 +143,13 @@ impl ClEngine {
     ///
     /// # Errors
     ///
-    /// What the driver says, its compiler among it; `is_unsupported` where the device does not suit the kernels.
+    /// What the driver says, its compiler among it; `is_unsupported` where the device does not suit
+    /// the kernels.
     ///
     /// # Safety
     ///
-    /// The objects are null or of the context, and hold all that the job reaches, until the work is over; queue and events are the
-    /// context's, and alive.
+    /// The objects are null or of the context, and hold all that the job reaches, until the work is
+    /// over; queue and events are the context's, and alive.
     unsafe fn launch(
         &self,
         kernel: Kernel,
@@ -164,7 +170,8 @@ impl ClEngine {
             .map(|object| (size_of::<cl_mem>(), (&raw const *object).cast::<std::ffi::c_void>()));
         let job = (job.as_bytes().len(), job.as_bytes().as_ptr().cast::<std::ffi::c_void>());
         for (number, (nbytes, value)) in (0..).zip(pointers.chain([job])) {
-            // SAFETY: a kernel that is alive, and a value of the size that its parameter has (Driver 1).
+            // SAFETY: a kernel that is alive, and a value of the size that its parameter has
+            // (Driver 1).
             let status = unsafe { (driver.set_kernel_argument)(raw, number, nbytes, value) };
             check(status, "clSetKernelArg").map_err(|error| error.within(context.place()))?;
         }
@@ -193,7 +200,8 @@ impl Engine for ClEngine {
     fn start(&self, hold: &Hold) -> Result<Start> {
         let Some(range) = self.range(hold)? else { return Ok(Start { offset: 0, address: 0 }) };
         self.context.driver().check_process()?;
-        // Objects begin where all widths divide the address, but for those over memory of the host, which may begin anywhere.
+        // Objects begin where all widths divide the address, but for those over memory of the host,
+        // which may begin anywhere.
         let subject = Subject::Memory(range.object);
         // SAFETY: the hold keeps the object.
         let host = unsafe { one::<*mut std::ffi::c_void>(self.context.driver(), subject, CL_MEM_HOST_PTR) }?;

@@ -31,7 +31,8 @@ impl ClEvent {
     ///
     /// # Safety
     ///
-    /// Where `status` says so, `raw` is an event of the context, and one reference of it is the caller's to give.
+    /// Where `status` says so, `raw` is an event of the context, and one reference of it is the
+    /// caller's to give.
     pub(crate) unsafe fn made(
         raw: cl_event,
         status: cl_int,
@@ -62,7 +63,8 @@ impl ClEvent {
         Ok(Self { object, context })
     }
 
-    /// The driver's event behind an event of a queue of OpenCL, or behind one that another library made.
+    /// The driver's event behind an event of a queue of OpenCL, or behind one that another library
+    /// made.
     pub(crate) fn of(event: &dyn Event) -> Option<&Self> {
         let any: &dyn std::any::Any = event;
         DriverQueue::event_of(event).or_else(|| any.downcast_ref())

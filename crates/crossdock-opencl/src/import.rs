@@ -48,12 +48,13 @@ pub(crate) unsafe fn import(object: *mut c_void, on: &Arc<Context>, birth: Birth
     let charge = Meter::charge(context.meter(), 0)?;
     let region = DeviceRegion { address: None, nbytes, object: object.raw(), birth, aliases: &aliases };
     let release = move || object.release();
-    // SAFETY: the release gives our reference to the object back; what the driver says of its aliases holds as long as the object;
-    // which others touch it is the clause of this function.
+    // SAFETY: the release gives our reference to the object back; what the driver says of its
+    // aliases holds as long as the object; which others touch it is the clause of this function.
     unsafe { adopt(context, region, charge, release) }
 }
 
-/// Where else an object's bytes are: in the object that it is a part of, and in the host memory that it was made from.
+/// Where else an object's bytes are: in the object that it is a part of, and in the host memory
+/// that it was made from.
 ///
 /// # Errors
 ///
@@ -73,7 +74,8 @@ fn aliases(object: &Object<OfMemory>, driver: &Driver) -> Result<[Option<Alias>;
     Ok([of_whole, is_of_host.then_some(Alias::Host { address: host })])
 }
 
-/// A memory object that begins and ends where a buffer does. The memory is held under a lease for as long as this lives.
+/// A memory object that begins and ends where a buffer does. The memory is held under a lease for
+/// as long as this lives.
 #[derive(Debug)]
 pub struct SubBuffer {
     /// Goes first: it is a part of what the hold keeps.
@@ -116,8 +118,8 @@ pub(crate) fn sub_buffer(buffer: &Buffer, kind: LeaseKind) -> Result<SubBuffer> 
         )));
     }
     let (region, mut status) = (cl_buffer_region { origin: offset, size: nbytes }, CL_SUCCESS);
-    // SAFETY: an object that the hold keeps, and a region within it (Hold 1), valid for the call (Driver 1). Without flags it is as
-    // its object is.
+    // SAFETY: an object that the hold keeps, and a region within it (Hold 1), valid for the call
+    // (Driver 1). Without flags it is as its object is.
     let raw = unsafe {
         (driver.create_sub_buffer)(
             object,

@@ -1,8 +1,9 @@
-//! Devices of OpenCL, by its loader, which is opened when the first of them is asked for: nothing of OpenCL is needed to build or to
-//! start.
+//! Devices of OpenCL, by its loader, which is opened when the first of them is asked for: nothing
+//! of OpenCL is needed to build or to start.
 //!
-//! The place `opencl:n` is the n-th device that the loader knows, in its order, over all platforms ([`devices`]).
-//! `CROSSDOCK_OPENCL_DRIVER` names a library that is opened in place of the system's loader. A program calls [`register`] once.
+//! The place `opencl:n` is the n-th device that the loader knows, in its order, over all platforms
+//! ([`devices`]). `CROSSDOCK_OPENCL_DRIVER` names a library that is opened in place of the system's
+//! loader. A program calls [`register`] once.
 //!
 //! ```
 //! use crossdock::buffer::Buffer;
@@ -21,18 +22,22 @@
 //!
 //! # Memory
 //!
-//! A buffer is a memory object of the device's context, or a range of one: [`Hold::object`](crossdock::device::Hold::object)
-//! gives the `cl_mem` and the byte of it at which the buffer begins. What is in new memory is unspecified.
+//! A buffer is a memory object of the device's context, or a range of one:
+//! [`Hold::object`](crossdock::device::Hold::object) gives the `cl_mem` and the byte of it at which
+//! the buffer begins. What is in new memory is unspecified.
 //!
-//! Where the processor and the device have the same memory in the same state at any time ([`Description::is_mappable`]), [`Buffer::map_to`](crossdock::buffer::Buffer::map_to)
-//! copies nothing, both ways: on devices that are the processor, and on those that share its memory in fine grain. Elsewhere it
-//! gives `None`: what OpenCL maps there must not be touched by the device meanwhile, while leases let a mapping stand beside the
-//! device's own work. From the host it maps what begins at a multiple of the device's base address alignment.
+//! Where the processor and the device have the same memory in the same state at any time
+//! ([`Description::is_mappable`]), [`Buffer::map_to`](crossdock::buffer::Buffer::map_to) copies
+//! nothing, both ways: on devices that are the processor, and on those that share its memory in
+//! fine grain. Elsewhere it gives `None`: what OpenCL maps there must not be touched by the device
+//! meanwhile, while leases let a mapping stand beside the device's own work. From the host it maps
+//! what begins at a multiple of the device's base address alignment.
 //!
 //! # Processes
 //!
-//! A process that is forked from one which has used OpenCL cannot use it: the driver's threads are the parent's. It gets an error, and
-//! what it inherited of devices it may drop, which does nothing.
+//! A process that is forked from one which has used OpenCL cannot use it: the driver's threads are
+//! the parent's. It gets an error, and what it inherited of devices it may drop, which does
+//! nothing.
 
 mod context;
 mod copy;
@@ -58,8 +63,9 @@ use crossdock::{Error, Result};
 pub use description::Description;
 pub use import::SubBuffer;
 
-/// Makes the places of OpenCL known to the library: from now on [`device::get`](crossdock::device::get) opens its devices. Opens
-/// nothing. To call it again changes nothing.
+/// Makes the places of OpenCL known to the library: from now on
+/// [`device::get`](crossdock::device::get) opens its devices. Opens nothing. To call it again
+/// changes nothing.
 ///
 /// # Errors
 ///
@@ -68,31 +74,34 @@ pub fn register() -> Result<()> {
     device::register()
 }
 
-/// The devices that OpenCL's loader knows, in the order of their places. Asks the loader, each time.
+/// The devices that OpenCL's loader knows, in the order of their places. Asks the loader, each
+/// time.
 ///
 /// # Errors
 ///
-/// `is_unsupported` where there is no loader, no platform, or this program was built without OpenCL; `is_device` where a driver failed.
+/// `is_unsupported` where there is no loader, no platform, or this program was built without
+/// OpenCL; `is_device` where a driver failed.
 pub fn devices() -> Result<Vec<Description>> {
     platforms::describe(driver::Driver::get()?)
 }
 
-/// Borrows a memory object of OpenCL that somebody else made, whatever its context, as a buffer on a device of that context. It is
-/// retained until the last holder of the buffer goes, and copied by queues of this library's own in its context. O(1), but for the
-/// first object of a context, which is given a queue.
+/// Borrows a memory object of OpenCL that somebody else made, whatever its context, as a buffer on
+/// a device of that context. It is retained until the last holder of the buffer goes, and copied by
+/// queues of this library's own in its context. O(1), but for the first object of a context, which
+/// is given a queue.
 ///
 /// Commands on it that are under way in others' queues are the caller's to wait for, or to
 /// [note](Buffer::note_event) ([`Device::wrap_event`](crossdock::device::Device::wrap_event)).
 ///
 /// # Errors
 ///
-/// `is_unsupported` and `is_device` as [`devices`]; `is_malformed` where it is null or not a buffer; `is_place` where its context does
-/// not have the device.
+/// `is_unsupported` and `is_device` as [`devices`]; `is_malformed` where it is null or not a
+/// buffer; `is_place` where its context does not have the device.
 ///
 /// # Safety
 ///
-/// `object` is a `cl_mem`, alive for this call. If `birth` is `Sole`, nobody else touches its bytes until the release; if `Constant`,
-/// nobody writes them.
+/// `object` is a `cl_mem`, alive for this call. If `birth` is `Sole`, nobody else touches its bytes
+/// until the release; if `Constant`, nobody writes them.
 pub unsafe fn import(object: *mut std::ffi::c_void, place: Place, birth: Birth) -> Result<Buffer> {
     if place.kind() != DeviceKind::OPENCL {
         return Err(Error::place(format!("memory of OpenCL is not on {place}")));
@@ -103,13 +112,14 @@ pub unsafe fn import(object: *mut std::ffi::c_void, place: Place, birth: Birth) 
     wrapped.ok_or_else(|| Error::device(format!("{place} is a device of another driver")))
 }
 
-/// A memory object that begins and ends where a buffer does, for consumers that take no offset: OpenCL's own sub-buffer, or the whole
-/// object. Holds the memory under a lease of the kind given.
+/// A memory object that begins and ends where a buffer does, for consumers that take no offset:
+/// OpenCL's own sub-buffer, or the whole object. Holds the memory under a lease of the kind given.
 ///
 /// # Errors
 ///
-/// `is_place` where the buffer is not a device's of OpenCL; `is_alignment` where it begins at another byte of its object than a
-/// multiple of [`Description::alignment`]; `is_bounds` where it is empty; those of [`Buffer::hold`]; `is_device`.
+/// `is_place` where the buffer is not a device's of OpenCL; `is_alignment` where it begins at
+/// another byte of its object than a multiple of [`Description::alignment`]; `is_bounds` where it
+/// is empty; those of [`Buffer::hold`]; `is_device`.
 pub fn sub_buffer(buffer: &Buffer, kind: LeaseKind) -> Result<SubBuffer> {
     import::sub_buffer(buffer, kind)
 }

@@ -24,7 +24,8 @@ pub(crate) struct Mapping {
     address: Option<NonNull<u8>>,
 }
 
-// SAFETY: an address that anybody may use, and a range of an object, on which the driver permits calls from any thread.
+// SAFETY: an address that anybody may use, and a range of an object, on which the driver permits
+// calls from any thread.
 unsafe impl Send for Mapping {}
 
 impl Mapping {
@@ -38,7 +39,8 @@ impl Mapping {
         let mut address = std::ptr::null_mut();
         context.now(|queue| {
             let (mut end, mut status) = (std::ptr::null_mut(), CL_SUCCESS);
-            // SAFETY: a queue of the object's context, and an object that is alive as long as the caller has the hold (Driver 1).
+            // SAFETY: a queue of the object's context, and an object that is alive as long as the
+            // caller has the hold (Driver 1).
             address = unsafe {
                 (context.driver().enqueue_map)(
                     queue,
@@ -83,7 +85,8 @@ impl Mapping {
         };
         context.now(|queue| {
             let mut end = std::ptr::null_mut();
-            // SAFETY: a queue of the object's context, and a mapping of it (Mapping 1), whose object the caller keeps (Driver 1).
+            // SAFETY: a queue of the object's context, and a mapping of it (Mapping 1), whose
+            // object the caller keeps (Driver 1).
             let status = unsafe {
                 (context.driver().enqueue_unmap)(
                     queue,
@@ -124,14 +127,16 @@ pub(crate) fn to_host(buffer: &Buffer) -> Result<Option<Buffer>> {
     let address = mapping.address();
     // The mapping goes first: the hold keeps its object.
     let release = move || drop((mapping, hold));
-    // SAFETY: mapped until the release, and the driver's to fill, hence initialised; the hold keeps it under Share or Pin, and the
-    // device touches it in ways that no memory model of the host's knows. A mapping of read-only memory is read-only.
+    // SAFETY: mapped until the release, and the driver's to fill, hence initialised; the hold keeps
+    // it under Share or Pin, and the device touches it in ways that no memory model of the host's
+    // knows. A mapping of read-only memory is read-only.
     let mapped =
         unsafe { Buffer::from_foreign(address, buffer.nbytes(), Place::CPU, Birth::Aliased, release) }?;
     Ok(Some(as_readonly_as(buffer, mapped)))
 }
 
-/// The host's memory as the device's, where the two are one. `None` too where it does not begin as the device wants it.
+/// The host's memory as the device's, where the two are one. `None` too where it does not begin as
+/// the device wants it.
 ///
 /// # Errors
 ///
@@ -151,7 +156,8 @@ pub(crate) fn from_host(context: &Arc<Context>, buffer: &Buffer) -> Result<Optio
     let whole = before + nbytes;
     let flags =
         if buffer.is_readonly() { CL_MEM_READ_ONLY | CL_MEM_HOST_READ_ONLY } else { CL_MEM_READ_WRITE };
-    // SAFETY: within the allocation, which the hold keeps under Share or Pin until the object has been released, below.
+    // SAFETY: within the allocation, which the hold keeps under Share or Pin until the object has
+    // been released, below.
     let object = unsafe { context.create_buffer(flags | CL_MEM_USE_HOST_PTR, whole, start.cast()) }?;
     let range = Range { context: context.clone(), object: object.raw(), offset: 0 };
     let seen = Mapping::new(&range, whole, CL_MAP_READ)?;

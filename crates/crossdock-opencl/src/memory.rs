@@ -55,7 +55,8 @@ impl MemoryManager for Context {
 
     fn allocate(self: Arc<Self>, nbytes: usize) -> Result<Buffer> {
         let description = self.description();
-        // A driver may find out later, when the memory is first touched: what can be told now is told now.
+        // A driver may find out later, when the memory is first touched: what can be told now is
+        // told now.
         if nbytes as u64 > description.largest_nbytes {
             return Err(Error::out_of_memory(nbytes, description.alignment));
         }

@@ -56,7 +56,8 @@ kinds! {
     OfEvent: retain_event "clRetainEvent" release_event "clReleaseEvent";
 }
 
-/// A reference to an object of the driver, given back when this is dropped; in a forked child it is forgotten.
+/// A reference to an object of the driver, given back when this is dropped; in a forked child it is
+/// forgotten.
 ///
 /// # Invariants
 ///
@@ -82,7 +83,8 @@ impl<K: Counted> Object<K> {
     ///
     /// # Safety
     ///
-    /// Where `status` says so, `raw` is an object of this kind with a reference that is the caller's to give.
+    /// Where `status` says so, `raw` is an object of this kind with a reference that is the
+    /// caller's to give.
     pub(crate) unsafe fn made(
         raw: *mut c_void,
         status: cl_int,

@@ -32,11 +32,13 @@ unsafe impl Sync for Identity {}
 /// exposes half-initialised state to other threads. A fork on another thread waits for it.
 static LISTING: ForkLock<()> = ForkLock::new(());
 
-/// All devices, in the loader's order. A platform that fails is passed over while others have devices.
+/// All devices, in the loader's order. A platform that fails is passed over while others have
+/// devices.
 ///
 /// # Errors
 ///
-/// `is_unsupported` where there is no platform, or none has a device; what the first platform says that failed, where no other has one.
+/// `is_unsupported` where there is no platform, or none has a device; what the first platform says
+/// that failed, where no other has one.
 pub(crate) fn all(driver: &Driver) -> Result<Vec<Identity>> {
     let listing = LISTING.lock();
     let calls_out = LISTING.calls_out();
@@ -59,7 +61,8 @@ pub(crate) fn all(driver: &Driver) -> Result<Vec<Identity>> {
 
 fn platforms(driver: &Driver) -> Result<Vec<cl_platform_id>> {
     let ask = |room, list, count| {
-        // SAFETY: the list has the room that is told, or none is asked for; the count is valid for the call (Driver 1).
+        // SAFETY: the list has the room that is told, or none is asked for; the count is valid for
+        // the call (Driver 1).
         unsafe { (driver.get_platform_ids)(room, list, count) }
     };
     match list(ask) {
@@ -81,8 +84,8 @@ fn no_platform(status: cl_int) -> Error {
 
 fn devices_of(driver: &Driver, platform: cl_platform_id) -> Result<Vec<cl_device_id>> {
     let ask = |room, list, count| {
-        // SAFETY: a platform that the driver gave; the list has the room that is told, or none is asked for; the count is valid for
-        // the call (Driver 1).
+        // SAFETY: a platform that the driver gave; the list has the room that is told, or none is
+        // asked for; the count is valid for the call (Driver 1).
         unsafe { (driver.get_device_ids)(platform, CL_DEVICE_TYPE_ALL, room, list, count) }
     };
     match list(ask) {
@@ -135,7 +138,8 @@ impl Identity {
         let kind: cl_device_type = self.ask(driver, CL_DEVICE_TYPE)?;
         // Asked of a device of OpenCL 1, it is an error.
         let shares: cl_device_svm_capabilities = self.ask(driver, CL_DEVICE_SVM_CAPABILITIES).unwrap_or(0);
-        // Mapped or not: the device is the processor, or shares the processor's memory in fine grain.
+        // Mapped or not: the device is the processor, or shares the processor's memory in fine
+        // grain.
         let is_fine = kind & CL_DEVICE_TYPE_CPU != 0 || shares & CL_DEVICE_SVM_FINE_GRAIN_BUFFER != 0;
         Ok(Description {
             place,

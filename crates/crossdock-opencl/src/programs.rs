@@ -17,8 +17,8 @@ use crossdock::{Error, Result};
 /// What of the source a context has compiled.
 #[derive(Default)]
 pub(crate) struct Programs {
-    /// Held while a kernel is given its arguments and put into a queue: the driver keeps them with the kernel. Never taken in a child of the
-    /// process that made it.
+    /// Held while a kernel is given its arguments and put into a queue: the driver keeps them with
+    /// the kernel. Never taken in a child of the process that made it.
     compiled: Mutex<Compiled>,
 }
 
@@ -48,7 +48,8 @@ impl Compiled {
     ///
     /// # Errors
     ///
-    /// What the driver says, its compiler among it; `is_unsupported` where the device does not suit the kernels.
+    /// What the driver says, its compiler among it; `is_unsupported` where the device does not suit
+    /// the kernels.
     pub(crate) fn kernel(&mut self, target: &Target, kernel: Kernel) -> Result<cl_kernel> {
         if let Some(made) = self.kernels.get(&kernel) {
             return Ok(made.raw());
@@ -76,14 +77,16 @@ impl Compiled {
         let source = program.source();
         let mut text = source.as_ptr().cast::<c_char>();
         let (length, mut status) = (source.len(), CL_SUCCESS);
-        // SAFETY: a context that is alive, and a text with its length, which the driver copies (Driver 1).
+        // SAFETY: a context that is alive, and a text with its length, which the driver copies
+        // (Driver 1).
         let raw =
             unsafe { (driver.create_program)(context, 1, &raw mut text, &raw const length, &raw mut status) };
         // SAFETY: the driver gave it.
         let built =
             unsafe { Object::<OfProgram>::made(raw, status, driver, place, "clCreateProgramWithSource") }?;
         const OPTIONS: &CStr = c"-cl-std=CL1.2";
-        // SAFETY: a program of the context, one of its devices, and options that end with a zero; nobody is told later (Driver 1).
+        // SAFETY: a program of the context, one of its devices, and options that end with a zero;
+        // nobody is told later (Driver 1).
         let status = unsafe {
             (driver.build_program)(raw, 1, &raw const device, OPTIONS.as_ptr(), None, std::ptr::null_mut())
         };
@@ -100,7 +103,8 @@ fn log(target: &Target, program: cl_program) -> String {
     const MOST: usize = 2000;
     let mut text = vec![0_u8; MOST];
     let mut nbytes = 0;
-    // SAFETY: a program that is alive and a device of its context; the text has room for as much as is told (Driver 1).
+    // SAFETY: a program that is alive and a device of its context; the text has room for as much as
+    // is told (Driver 1).
     let status = unsafe {
         (target.driver.get_build_info)(
             program,

@@ -68,7 +68,8 @@ pub(crate) unsafe fn one<A: Answer>(driver: &Driver, subject: Subject, what: cl_
     let (ask, subject, function) = subject.ask(driver);
     let mut answer = MaybeUninit::<A>::zeroed();
     let mut nbytes = 0;
-    // SAFETY: the subject is alive (the caller's word), the answer has room for its size, and both are valid for the call (Driver 1).
+    // SAFETY: the subject is alive (the caller's word), the answer has room for its size, and both
+    // are valid for the call (Driver 1).
     let status = unsafe { ask(subject, what, size_of::<A>(), answer.as_mut_ptr().cast(), &raw mut nbytes) };
     check(status, function)?;
     if nbytes != size_of::<A>() {
@@ -101,7 +102,8 @@ pub(crate) unsafe fn all<A: Answer>(driver: &Driver, subject: Subject, what: cl_
     answer.try_reserve_exact(count).map_err(|_| Error::out_of_memory(nbytes, align_of::<A>()))?;
     // SAFETY: every bit pattern is a value (Answer).
     answer.resize(count, unsafe { MaybeUninit::<A>::zeroed().assume_init() });
-    // SAFETY: the subject is alive, and the answer has room for as many bytes as are told (Driver 1).
+    // SAFETY: the subject is alive, and the answer has room for as many bytes as are told (Driver
+    // 1).
     let status = unsafe {
         ask(subject, what, count * size_of::<A>(), answer.as_mut_ptr().cast(), std::ptr::null_mut())
     };

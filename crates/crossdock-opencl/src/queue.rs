@@ -22,7 +22,8 @@ pub(crate) struct ClStream {
     /// Whether the driver does the commands one after the other by itself.
     is_ordered: bool,
     line: DriverQueue<ClEvent>,
-    /// What all that is put into the queue from now on comes after, and fails with. Never taken in a child of the process that made it.
+    /// What all that is put into the queue from now on comes after, and fails with. Never taken in
+    /// a child of the process that made it.
     gate: Mutex<Option<ClEvent>>,
 }
 
@@ -99,17 +100,20 @@ impl ClStream {
         })
     }
 
-    /// What comes behind it in the queue begins after these events, and after all that is in the queue.
+    /// What comes behind it in the queue begins after these events, and after all that is in the
+    /// queue.
     fn barrier(&self, events: &[cl_event]) -> Result<ClEvent> {
         let (driver, mut end) = (self.context.driver(), std::ptr::null_mut());
         let (count, list) = wait_list(events);
-        // SAFETY: the queue is alive (Object 1), and so are the events, of its context (the callers hold them) (Driver 1).
+        // SAFETY: the queue is alive (Object 1), and so are the events, of its context (the callers
+        // hold them) (Driver 1).
         let status = unsafe { (driver.enqueue_barrier)(self.queue.raw(), count, list, &raw mut end) };
         // SAFETY: the driver gave it.
         unsafe { ClEvent::made(end, status, &self.context, "clEnqueueBarrierWithWaitList") }
     }
 
-    /// Has the driver begin. Should it fail, the commands are in the queue all the same, and who waits for them flushes again.
+    /// Has the driver begin. Should it fail, the commands are in the queue all the same, and who
+    /// waits for them flushes again.
     fn flush(&self) {
         // SAFETY: the queue is alive (Object 1, Driver 1).
         let _status = unsafe { (self.context.driver().flush)(self.queue.raw()) };

@@ -1,4 +1,5 @@
-//! Records and sub-arrays on a device: by the names of their fields, and told of as the processor tells.
+//! Records and sub-arrays on a device: by the names of their fields, and told of as the processor
+//! tells.
 
 use crossdock::device;
 use crossdock::element::{DType, Field};

@@ -1,5 +1,5 @@
-//! A device of its own: memory that the processor does not address, and an engine that compiles the kernels with the machine's
-//! C++ compiler, as a driver's compiler would.
+//! A device of its own: memory that the processor does not address, and an engine that compiles the
+//! kernels with the machine's C++ compiler, as a driver's compiler would.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -54,7 +54,8 @@ impl Device for OwnDevice {
     }
 }
 
-// 3. Its memory: blocks that only the device knows. The library reserves addresses for them, at which the processor faults.
+// 3. Its memory: blocks that only the device knows. The library reserves addresses for them, at
+//    which the processor faults.
 
 #[derive(Debug)]
 struct OwnMemory {
@@ -63,7 +64,8 @@ struct OwnMemory {
     engine: Arc<Compiled>,
 }
 
-/// Where the device finds the bytes of a hold: in its own block, or, for host memory, at their address.
+/// Where the device finds the bytes of a hold: in its own block, or, for host memory, at their
+/// address.
 fn bytes_of(hold: &Hold) -> *mut u8 {
     let in_block =
         |(block, offset): (NonNull<c_void>, usize)| block.as_ptr().cast::<u8>().wrapping_add(offset);
@@ -87,7 +89,8 @@ impl MemoryManager for OwnMemory {
             drop(block);
             Ok(())
         };
-        // SAFETY: the block has `nbytes` bytes, which nothing else knows, and goes with the release.
+        // SAFETY: the block has `nbytes` bytes, which nothing else knows, and goes with the
+        // release.
         unsafe { device::adopt_own(self, region, charge, release) }
     }
 
@@ -98,8 +101,8 @@ impl MemoryManager for OwnMemory {
 
     fn copy(&self, transfer: &Transfer) -> Result<()> {
         let (src, dst) = (bytes_of(transfer.src()), bytes_of(transfer.dst()));
-        // SAFETY: the transfer's leases permit racy loads of the source and racy stores to the destination, which have as many
-        // bytes and do not overlap (Transfer 1).
+        // SAFETY: the transfer's leases permit racy loads of the source and racy stores to the
+        // destination, which have as many bytes and do not overlap (Transfer 1).
         unsafe { racy_copy(src, dst, transfer.nbytes()) };
         Ok(())
     }
@@ -185,7 +188,8 @@ impl Engine for Compiled {
                 }
                 Step::Launch { kernel, groups, job } => {
                     let (launch, function) = self.kernel(*kernel)?;
-                    // SAFETY: all kernels have these parameters; the job reaches the work's holds alone (Work 1, Work 2).
+                    // SAFETY: all kernels have these parameters; the job reaches the work's holds
+                    // alone (Work 1, Work 2).
                     unsafe { launch(function, to, from, refused, &raw const **job, *groups) }
                 }
             }

@@ -19,8 +19,9 @@ use crate::memory::{Backing, Birth, DeviceKind, Handle, Place};
 /// A block of device memory, as the driver allocated it.
 #[derive(Clone, Copy, Debug)]
 pub struct DeviceRegion<'a> {
-    /// Where it begins, which slices and bounds are computed with. `None` for memory without addresses: then a range is reserved, in
-    /// which the processor faults, until the memory is released.
+    /// Where it begins, which slices and bounds are computed with. `None` for memory without
+    /// addresses: then a range is reserved, in which the processor faults, until the memory is
+    /// released.
     pub address: Option<NonNull<u8>>,
     /// Its size in bytes.
     pub nbytes: usize,
@@ -71,7 +72,8 @@ struct DeviceMemory<F> {
     reserved: Option<Pages>,
 }
 
-// SAFETY: the pointers are only handed on (to a manager, which is Send and Sync); what frees them is Send.
+// SAFETY: the pointers are only handed on (to a manager, which is Send and Sync); what frees them
+// is Send.
 unsafe impl<F: Send> Send for DeviceMemory<F> {}
 
 impl<F: FnOnce() -> Result<()> + Send + 'static> Keep for DeviceMemory<F> {
@@ -100,17 +102,19 @@ pub(super) fn manager_of(attached: &Attached<'_>) -> Option<Arc<dyn MemoryManage
 }
 
 impl Hold {
-    /// Who allocated the memory, where that was a device. To find out whether it is one's own, downcast it.
+    /// Who allocated the memory, where that was a device. To find out whether it is one's own,
+    /// downcast it.
     pub fn manager(&self) -> Option<Arc<dyn MemoryManager>> {
         manager_of(&self.attached()?)
     }
 }
 
-/// Makes a buffer of memory that a device allocated: for those who implement [`MemoryManager::allocate`]. O(1), and a system call
-/// where addresses are reserved.
+/// Makes a buffer of memory that a device allocated: for those who implement
+/// [`MemoryManager::allocate`]. O(1), and a system call where addresses are reserved.
 ///
-/// `release` is called exactly once, when the last holder goes, on whichever thread that is, or before this returns an error. An
-/// error of it is queued ([`take_release_errors`]); the charge ends after it.
+/// `release` is called exactly once, when the last holder goes, on whichever thread that is, or
+/// before this returns an error. An error of it is queued ([`take_release_errors`]); the charge
+/// ends after it.
 ///
 /// # Errors
 ///
@@ -118,8 +122,8 @@ impl Hold {
 ///
 /// # Safety
 ///
-/// As for [`Buffer::from_foreign`], with the manager's place; and where there is an object, it stands for the `nbytes`
-/// bytes until `release` is called, and the aliases are true as long.
+/// As for [`Buffer::from_foreign`], with the manager's place; and where there is an object, it
+/// stands for the `nbytes` bytes until `release` is called, and the aliases are true as long.
 pub unsafe fn adopt(
     manager: Arc<dyn MemoryManager>,
     region: DeviceRegion<'_>,
@@ -131,9 +135,10 @@ pub unsafe fn adopt(
     unsafe { adopt_as(manager, region, charge, release, false) }
 }
 
-/// Like [`adopt`], for memory of the driver's own, which `release` frees by calling the driver alone. It may run under the lock of a
-/// [`DriverQueue`](crate::device::driver::DriverQueue), so that memory which finished work held last is free again when the work is
-/// known to be over. So `release` must use no queue, and run no code of another library.
+/// Like [`adopt`], for memory of the driver's own, which `release` frees by calling the driver
+/// alone. It may run under the lock of a [`DriverQueue`](crate::device::driver::DriverQueue), so
+/// that memory which finished work held last is free again when the work is known to be over. So
+/// `release` must use no queue, and run no code of another library.
 ///
 /// # Errors
 ///
@@ -183,12 +188,13 @@ unsafe fn adopt_as(
     };
     let erased = Region { ptr: base, nbytes, place, backing: Backing::Device };
     let keep = DeviceMemory { base, object, manager, charge, release, is_own, elsewhere, reserved };
-    // SAFETY: `nbytes` bytes at `base` until the release: clause of this function's callers for the driver's addresses; those that
-    // are reserved are `keep`'s (Pages 1), and nothing follows them.
+    // SAFETY: `nbytes` bytes at `base` until the release: clause of this function's callers for the
+    // driver's addresses; those that are reserved are `keep`'s (Pages 1), and nothing follows them.
     unsafe { owner::adopt(erased, birth, keep) }.map(Buffer::whole)
 }
 
-/// Memory with something beside that goes after it: the charge of who allocates it, the loan that it came by.
+/// Memory with something beside that goes after it: the charge of who allocates it, the loan that
+/// it came by.
 struct Beside<T> {
     whole: Handle,
     beside: T,
@@ -218,19 +224,20 @@ impl<T: Send + 'static> Keep for Beside<T> {
     }
 }
 
-/// Keeps something beside new memory that nobody else has seen, and lets it go after it. O(1), and a small block.
+/// Keeps something beside new memory that nobody else has seen, and lets it go after it. O(1), and
+/// a small block.
 pub(crate) fn keeping(fresh: Buffer, beside: impl Send + 'static) -> Result<Buffer> {
     let (whole, ptr, nbytes, _) = fresh.into_parts();
     let header = whole.header();
     let region = Region { ptr, nbytes, place: header.place(), backing: header.backing() };
     let birth = header.birth();
-    // SAFETY: the bytes are the whole's, which the handle keeps alive; it is the only one, so that all access goes through
-    // the new allocation, which is born as the whole was.
+    // SAFETY: the bytes are the whole's, which the handle keeps alive; it is the only one, so that
+    // all access goes through the new allocation, which is born as the whole was.
     unsafe { owner::adopt(region, birth, Beside { whole, beside }) }.map(Buffer::whole)
 }
 
-/// What went wrong when device memory was freed, or when a [`FixedWriter`](crate::io::FixedWriter) of it was dropped that
-/// had more to write.
+/// What went wrong when device memory was freed, or when a [`FixedWriter`](crate::io::FixedWriter)
+/// of it was dropped that had more to write.
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct ReleaseErrors {
@@ -254,7 +261,8 @@ fn locked() -> MutexGuard<'static, Queue> {
     QUEUE.lock()
 }
 
-/// Queues what went wrong where no caller can be told, such as when a driver's object is dropped, for [`take_release_errors`].
+/// Queues what went wrong where no caller can be told, such as when a driver's object is dropped,
+/// for [`take_release_errors`].
 pub fn report_release_error(place: Place, error: Error) {
     let mut queue = locked();
     let unkept = if queue.errors.len() < ROOM && queue.errors.try_reserve(1).is_ok() {
@@ -269,9 +277,9 @@ pub fn report_release_error(place: Place, error: Error) {
     release_quietly(|| drop(unkept));
 }
 
-/// Takes what went wrong when device memory was freed or a writer of it dropped, in this process, since the last call. Freeing never panics, aborts or
-/// blocks for it: the memory is gone for this program, whatever the device made of it. The first 256 errors are kept, the rest are
-/// counted.
+/// Takes what went wrong when device memory was freed or a writer of it dropped, in this process,
+/// since the last call. Freeing never panics, aborts or blocks for it: the memory is gone for this
+/// program, whatever the device made of it. The first 256 errors are kept, the rest are counted.
 pub fn take_release_errors() -> ReleaseErrors {
     let mut queue = locked();
     let (errors, lost) = (std::mem::take(&mut queue.errors), std::mem::take(&mut queue.lost));

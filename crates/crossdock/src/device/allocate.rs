@@ -6,12 +6,13 @@ use crate::error::Result;
 use crate::memory::{Allocation, Place, default_place};
 
 impl Allocation {
-    /// Allocates `nbytes` bytes on a place: of the default pool on the host, where they are zeroed; of the registered device's
-    /// memory elsewhere.
+    /// Allocates `nbytes` bytes on a place: of the default pool on the host, where they are zeroed;
+    /// of the registered device's memory elsewhere.
     ///
     /// # Errors
     ///
-    /// `is_out_of_memory`; as [`memory`](crate::device::memory) where no such device is registered; what the device says.
+    /// `is_out_of_memory`; as [`memory`](crate::device::memory) where no such device is registered;
+    /// what the device says.
     pub fn new(nbytes: usize, place: Place) -> Result<Self> {
         let buffer = if place == Place::CPU {
             Buffer::zeroed(nbytes)?

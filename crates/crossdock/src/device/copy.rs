@@ -19,7 +19,8 @@ enum Route {
 }
 
 impl Route {
-    /// The destination's manager is asked first, then the source's, then both for a way over the host.
+    /// The destination's manager is asked first, then the source's, then both for a way over the
+    /// host.
     fn find(src: &Buffer, dst: &Buffer) -> Result<Self> {
         let (from, to) = (src.place(), dst.place());
         let (source, destination) = (src.memory_manager()?, dst.memory_manager()?);
@@ -66,7 +67,8 @@ fn nobody(from: Place, to: Place) -> Error {
 }
 
 impl Buffer {
-    /// New memory of `nbytes` bytes of a manager. Zeroed or not is the device's matter; host memory is zeroed.
+    /// New memory of `nbytes` bytes of a manager. Zeroed or not is the device's matter; host memory
+    /// is zeroed.
     ///
     /// # Errors
     ///
@@ -84,8 +86,9 @@ impl Buffer {
         )))
     }
 
-    /// Whose memory this is, for copies: the device's that allocated it, this process's, or that of the device which is registered for
-    /// the place (and is opened for the answer). `None` where nobody is.
+    /// Whose memory this is, for copies: the device's that allocated it, this process's, or that of
+    /// the device which is registered for the place (and is opened for the answer). `None` where
+    /// nobody is.
     ///
     /// # Errors
     ///
@@ -97,8 +100,9 @@ impl Buffer {
         }
     }
 
-    /// Copies the bytes into new memory of another manager, waits for what is under way on them, and returns when the copy is
-    /// done. Copies, and counts, [`Buffer::nbytes`]; twice that where only the way over the host is left.
+    /// Copies the bytes into new memory of another manager, waits for what is under way on them,
+    /// and returns when the copy is done. Copies, and counts, [`Buffer::nbytes`]; twice that where
+    /// only the way over the host is left.
     ///
     /// ```
     /// use crossdock::buffer::Buffer;
@@ -113,34 +117,37 @@ impl Buffer {
     ///
     /// # Errors
     ///
-    /// `is_unsupported` where nobody copies between the two places, which is found out before anything is done; `is_device` where the
-    /// copy failed, or work that it waited for did; `is_conflict` while somebody holds Write; `is_out_of_memory`.
+    /// `is_unsupported` where nobody copies between the two places, which is found out before
+    /// anything is done; `is_device` where the copy failed, or work that it waited for did;
+    /// `is_conflict` while somebody holds Write; `is_out_of_memory`.
     pub fn copy_to(&self, memory: &Arc<dyn MemoryManager>) -> Result<Self> {
         let fresh = Self::on(memory, self.nbytes())?;
         self.copy_into(&fresh)?;
         Ok(fresh)
     }
 
-    /// As [`Buffer::copy_to`], in a stream: it returns when the copy is in the queue. Where no manager puts such copies into such a
-    /// stream, it waits for the stream and copies at once, and the result has no event.
+    /// As [`Buffer::copy_to`], in a stream: it returns when the copy is in the queue. Where no
+    /// manager puts such copies into such a stream, it waits for the stream and copies at once, and
+    /// the result has no event.
     ///
     /// # Errors
     ///
-    /// As [`Buffer::copy_to`]. What fails later is told by the event, and by every lease for access to the new memory by the
-    /// processor.
+    /// As [`Buffer::copy_to`]. What fails later is told by the event, and by every lease for access
+    /// to the new memory by the processor.
     pub fn copy_to_in(&self, memory: &Arc<dyn MemoryManager>, stream: &dyn Stream) -> Result<Placed> {
         let buffer = Self::on(memory, self.nbytes())?;
         let event = self.copy_into_in(&buffer, stream)?;
         Ok(Placed { buffer, moved: Moved::Copied { nbytes: self.nbytes() }, event })
     }
 
-    /// Copies the bytes into memory that is there already, at whichever place, as [`Buffer::copy_to`] does. A range of it is a slice.
+    /// Copies the bytes into memory that is there already, at whichever place, as
+    /// [`Buffer::copy_to`] does. A range of it is a slice.
     ///
     /// # Errors
     ///
-    /// As [`Buffer::copy_to`]; `is_bounds` where the other has another size, or the two overlap; `is_read_only`; `is_conflict` while
-    /// anybody reads the destination or holds Write on either. Nothing is copied then. After `is_device` the destination has
-    /// unspecified bytes.
+    /// As [`Buffer::copy_to`]; `is_bounds` where the other has another size, or the two overlap;
+    /// `is_read_only`; `is_conflict` while anybody reads the destination or holds Write on either.
+    /// Nothing is copied then. After `is_device` the destination has unspecified bytes.
     pub fn copy_into(&self, destination: &Self) -> Result<()> {
         self.check_size(destination)?;
         let route = Route::find(self, destination)?;
@@ -148,9 +155,10 @@ impl Buffer {
         route.copy(self, destination)
     }
 
-    /// As [`Buffer::copy_into`], in a stream, as [`Buffer::copy_to_in`] does: the event is the end of the copy, `None` where that is done.
-    /// Until then the copy holds a Pin lease of the source and a Share lease of the destination, so that other work in the stream
-    /// can follow on both, and the event is noted on them.
+    /// As [`Buffer::copy_into`], in a stream, as [`Buffer::copy_to_in`] does: the event is the end
+    /// of the copy, `None` where that is done. Until then the copy holds a Pin lease of the source
+    /// and a Share lease of the destination, so that other work in the stream can follow on both,
+    /// and the event is noted on them.
     ///
     /// # Errors
     ///

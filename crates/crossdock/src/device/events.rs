@@ -1,7 +1,8 @@
 //! Work that is under way on an allocation, for whoever touches it next.
 //!
-//! A header has room for one flag; the events are in a table beside, which is asked only where the flag is set. They are the
-//! allocation's, hence shared by all its slices, and go when it is released.
+//! A header has room for one flag; the events are in a table beside, which is asked only where the
+//! flag is set. They are the allocation's, hence shared by all its slices, and go when it is
+//! released.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -45,11 +46,13 @@ struct Noted {
     since: Instant,
 }
 
-/// The notes of one allocation, the oldest first. In a box, so that they go as one thing when the allocation does.
+/// The notes of one allocation, the oldest first. In a box, so that they go as one thing when the
+/// allocation does.
 #[derive(Default)]
 struct Notes(Vec<Noted>);
 
-/// By the address of the header. Nothing of an event is called or dropped under the lock: events have locks of their own.
+/// By the address of the header. Nothing of an event is called or dropped under the lock: events
+/// have locks of their own.
 type Rows = HashMap<usize, Box<Notes>, BuildHasherDefault<DefaultHasher>>;
 
 static NOTED: ForkLock<Rows> = ForkLock::new(HashMap::with_hasher(BuildHasherDefault::new()));
@@ -62,8 +65,8 @@ fn key(header: &Header) -> usize {
     std::ptr::from_ref(header).addr()
 }
 
-/// Notes an event that comes after those in `superseded`, which are taken out. `false`: there was no memory for that, and the
-/// caller has to wait for it.
+/// Notes an event that comes after those in `superseded`, which are taken out. `false`: there was
+/// no memory for that, and the caller has to wait for it.
 #[must_use]
 pub(super) fn note(
     header: &Header,
@@ -100,8 +103,8 @@ pub(super) fn note(
     fits
 }
 
-/// Waits for the work that access under a lease of this kind comes after. What failed stays noted, so that it is told to
-/// everyone who asks, until somebody settles it.
+/// Waits for the work that access under a lease of this kind comes after. What failed stays noted,
+/// so that it is told to everyone who asks, until somebody settles it.
 #[cold]
 fn wait(header: &Header, kind: LeaseKind) -> Result<()> {
     while let Some(noted) = first(header, |effect| effect.concerns(kind)) {
@@ -116,7 +119,8 @@ fn wait(header: &Header, kind: LeaseKind) -> Result<()> {
     Ok(())
 }
 
-/// Takes out what is noted on an allocation without holders. The caller drops the events, which are foreign code.
+/// Takes out what is noted on an allocation without holders. The caller drops the events, which are
+/// foreign code.
 fn take(header: NonNull<Header>) -> Forgotten {
     let notes = rows().remove(&header.as_ptr().addr());
     notes.map_or_else(Forgotten::default, |notes| Forgotten::new(notes))
@@ -126,7 +130,8 @@ fn first(header: &Header, concerns: impl Fn(Effect) -> bool) -> Option<Noted> {
     rows().get(&key(header))?.0.iter().find(|noted| concerns(noted.effect)).cloned()
 }
 
-/// Takes out an event: one event can be noted for each effect, as the end of a copy within one allocation is.
+/// Takes out an event: one event can be noted for each effect, as the end of a copy within one
+/// allocation is.
 fn remove(header: &Header, event: &Arc<dyn Event>, effect: Option<Effect>) {
     let mut rows = rows();
     let Some(row) = rows.get_mut(&key(header)) else { return };
@@ -137,7 +142,8 @@ fn remove(header: &Header, event: &Arc<dyn Event>, effect: Option<Effect>) {
     let removed = place.map(|place| row.0.remove(place));
     if row.0.is_empty() {
         rows.remove(&key(header));
-        // Release: whoever sees that nothing is to be awaited any more comes after what was awaited.
+        // Release: whoever sees that nothing is to be awaited any more comes after what was
+        // awaited.
         header.awaited.store(false, Ordering::Release);
     }
     drop(rows);
@@ -195,7 +201,8 @@ fn chosen(key: usize, is_chosen: impl Fn(Effect) -> bool) -> Result<Vec<Noted>> 
 ///
 /// # Errors
 ///
-/// What failed already, and was to write: who reads would copy what nobody wrote, and who writes a part would hide it.
+/// What failed already, and was to write: who reads would copy what nobody wrote, and who writes a
+/// part would hide it.
 pub(super) fn before(header: &Header, kind: LeaseKind) -> Result<Vec<Arc<dyn Event>>> {
     if !header.awaited.load(Ordering::Acquire) {
         return Ok(Vec::new());
@@ -243,8 +250,9 @@ impl Buffer {
         self.handle().await_work(LeaseKind::Write)
     }
 
-    /// Lets all that is put into a stream from now on come after the work that is noted on the allocation, as far as a lease of this kind
-    /// does: for those who hand memory on in order with a stream, instead of waiting.
+    /// Lets all that is put into a stream from now on come after the work that is noted on the
+    /// allocation, as far as a lease of this kind does: for those who hand memory on in order with
+    /// a stream, instead of waiting.
     ///
     /// # Errors
     ///
@@ -253,9 +261,9 @@ impl Buffer {
         before(self.handle().header(), kind)?.iter().try_for_each(|event| stream.wait(event))
     }
 
-    /// Notes that work is under way on the allocation: every slice of it, and everything made over it, waits for the event
-    /// before the processor touches the bytes. Keeping the memory until then is up to whoever does the work, by a
-    /// [`Hold`](crate::device::Hold).
+    /// Notes that work is under way on the allocation: every slice of it, and everything made over
+    /// it, waits for the event before the processor touches the bytes. Keeping the memory until
+    /// then is up to whoever does the work, by a [`Hold`](crate::device::Hold).
     ///
     /// Waits for the event at once where there is no memory to note it.
     ///
@@ -266,8 +274,8 @@ impl Buffer {
         if note(self.handle().header(), &event, effect, &[]) { Ok(()) } else { event.wait() }
     }
 
-    /// The work that is noted on the allocation, the oldest first: what is not over, and what was to write and failed;
-    /// for protocols that carry events.
+    /// The work that is noted on the allocation, the oldest first: what is not over, and what was
+    /// to write and failed; for protocols that carry events.
     ///
     /// # Errors
     ///
@@ -281,8 +289,8 @@ impl Buffer {
         Ok(list(header)?.into_iter().map(|noted| (noted.event, noted.effect)).collect())
     }
 
-    /// Waits for all the work that is noted on the allocation, and forgets it. After a failure the memory can be touched again;
-    /// what is in it is unspecified.
+    /// Waits for all the work that is noted on the allocation, and forgets it. After a failure the
+    /// memory can be touched again; what is in it is unspecified.
     ///
     /// # Errors
     ///

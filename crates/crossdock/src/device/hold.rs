@@ -11,8 +11,8 @@ use crate::memory::overlap::{self, Extent, Operand};
 use crate::memory::release::Orphan;
 use crate::memory::{Lease, LeaseKind, Place, count_copied};
 
-/// A lease for access by a device, to memory at any place: it keeps the memory, keeps others off it as leases do, and gives the
-/// processor nothing.
+/// A lease for access by a device, to memory at any place: it keeps the memory, keeps others off it
+/// as leases do, and gives the processor nothing.
 ///
 /// # Invariants
 ///
@@ -53,7 +53,8 @@ impl Hold {
         self.lease.device()
     }
 
-    /// The driver's object behind the memory, and the byte of it at which this begins; `None` where there is none.
+    /// The driver's object behind the memory, and the byte of it at which this begins; `None` where
+    /// there is none.
     pub fn object(&self) -> Option<(NonNull<c_void>, usize)> {
         let attached = self.attached()?;
         let object = NonNull::new(attached.object)?;
@@ -86,8 +87,8 @@ impl fmt::Debug for Hold {
 }
 
 impl Buffer {
-    /// Takes a lease for access by a device: for those who implement one. It waits for no event; whoever puts work into a stream has
-    /// the stream wait. O(1).
+    /// Takes a lease for access by a device: for those who implement one. It waits for no event;
+    /// whoever puts work into a stream has the stream wait. O(1).
     ///
     /// # Errors
     ///
@@ -122,7 +123,8 @@ pub struct Transfer {
 }
 
 impl Transfer {
-    /// For a copy that is over when the call returns: constancy of the source, and the destination alone, where they can be had.
+    /// For a copy that is over when the call returns: constancy of the source, and the destination
+    /// alone, where they can be had.
     pub(super) fn now(src: &Buffer, dst: &Buffer) -> Result<Self> {
         let same = std::ptr::eq(src.handle().header(), dst.handle().header());
         let prefer = |buffer: &Buffer, best, next| match (same, buffer.hold(best)) {
@@ -135,8 +137,9 @@ impl Transfer {
         )
     }
 
-    /// For a copy in a stream. Others in the same stream may follow on the same memory before this one is over, and events keep
-    /// them in order: so the leases are the ones that stand beside each other.
+    /// For a copy in a stream. Others in the same stream may follow on the same memory before this
+    /// one is over, and events keep them in order: so the leases are the ones that stand beside
+    /// each other.
     pub(super) fn later(src: &Buffer, dst: &Buffer) -> Result<Self> {
         Self::checked(src.hold(LeaseKind::Pin)?, dst.hold(LeaseKind::Share)?)
     }

@@ -37,7 +37,8 @@ impl Device for HostDevice {
     }
 }
 
-/// Memory of a pool, the default one where there is none here; and what copies between all kinds of host memory.
+/// Memory of a pool, the default one where there is none here; and what copies between all kinds of
+/// host memory.
 #[derive(Debug)]
 pub(super) struct HostMemory {
     pool: Option<Pool>,
@@ -91,7 +92,8 @@ impl MemoryManager for HostMemory {
     }
 
     fn map(&self, buffer: &Buffer, to: &dyn MemoryManager) -> Result<Option<Buffer>> {
-        // All that is `cpu` is this memory already, whatever its backing. Not so the other way round, below.
+        // All that is `cpu` is this memory already, whatever its backing. Not so the other way
+        // round, below.
         let is_here = is(self, to) && buffer.place() == Place::CPU;
         Ok(if is_here { Some(buffer.try_clone()?) } else { None })
     }
@@ -164,8 +166,8 @@ pub(super) fn copy_on_host(transfer: &Transfer) -> Result<()> {
     if !(src.place().is_host() && dst.place().is_host()) {
         return Err(Error::unsupported(format!("the processor does not copy from {src:?} to {dst:?}")));
     }
-    // SAFETY: both are host memory (as just checked) of as many bytes, under leases that permit racy loads of the one and
-    // racy stores to the other, and do not overlap (Transfer 1).
+    // SAFETY: both are host memory (as just checked) of as many bytes, under leases that permit
+    // racy loads of the one and racy stores to the other, and do not overlap (Transfer 1).
     unsafe { racy::copy(src.address(), dst.address(), transfer.nbytes()) };
     Ok(())
 }

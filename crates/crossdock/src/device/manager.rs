@@ -18,16 +18,16 @@ pub trait Driver: Send + Sync {
     /// The kinds whose devices it opens; the same ones each time.
     fn kinds(&self) -> &[DeviceKind];
 
-    /// Opens the device at a place of one of its kinds. It is called once for each place, when that device is first asked for, and
-    /// again if it failed.
+    /// Opens the device at a place of one of its kinds. It is called once for each place, when that
+    /// device is first asked for, and again if it failed.
     ///
     /// # Errors
     ///
     /// Whatever the driver says; `is_bounds` where there is no device of the number.
     fn open(&self, place: Place) -> Result<Arc<dyn Device>>;
 
-    /// Where the memory at an address is, for protocols that do not carry a place; `None` for memory that the driver does not know,
-    /// and for drivers that look nothing up.
+    /// Where the memory at an address is, for protocols that do not carry a place; `None` for
+    /// memory that the driver does not know, and for drivers that look nothing up.
     ///
     /// # Errors
     ///
@@ -58,10 +58,12 @@ pub trait Device: Send + Sync + fmt::Debug {
     /// What people call it: a model, a number.
     fn name(&self) -> String;
 
-    /// Its usual memory; the same one each time. A device may have others (pinned, managed) with places of their own.
+    /// Its usual memory; the same one each time. A device may have others (pinned, managed) with
+    /// places of their own.
     fn memory(&self) -> Arc<dyn MemoryManager>;
 
-    /// A new queue of work, or `None` where the device has none: then it works while the caller waits.
+    /// A new queue of work, or `None` where the device has none: then it works while the caller
+    /// waits.
     ///
     /// # Errors
     ///
@@ -70,8 +72,8 @@ pub trait Device: Send + Sync + fmt::Debug {
         Ok(None)
     }
 
-    /// The driver's own stream, which somebody else made, as one of ours; `None` where the device has none. Dropping it leaves the
-    /// driver's alone.
+    /// The driver's own stream, which somebody else made, as one of ours; `None` where the device
+    /// has none. Dropping it leaves the driver's alone.
     ///
     /// # Errors
     ///
@@ -99,8 +101,9 @@ pub trait Device: Send + Sync + fmt::Debug {
         Ok(None)
     }
 
-    /// Borrows the driver's own memory object, for protocols that carry one in place of an address; `None` where the device has none.
-    /// The object is retained until the last holder of the buffer goes.
+    /// Borrows the driver's own memory object, for protocols that carry one in place of an address;
+    /// `None` where the device has none. The object is retained until the last holder of the buffer
+    /// goes.
     ///
     /// # Errors
     ///
@@ -108,39 +111,42 @@ pub trait Device: Send + Sync + fmt::Debug {
     ///
     /// # Safety
     ///
-    /// `raw` is a memory object of this device's driver, alive for this call. If `birth` is `Sole`, nothing else touches its bytes
-    /// until the release; if `Constant`, nothing writes them.
+    /// `raw` is a memory object of this device's driver, alive for this call. If `birth` is `Sole`,
+    /// nothing else touches its bytes until the release; if `Constant`, nothing writes them.
     unsafe fn wrap_object(&self, raw: *mut c_void, birth: Birth) -> Result<Option<Buffer>> {
         let _ = (raw, birth);
         Ok(None)
     }
 }
 
-/// Memory of one kind at one place: who allocates it, copies it, and makes it reachable from elsewhere.
+/// Memory of one kind at one place: who allocates it, copies it, and makes it reachable from
+/// elsewhere.
 ///
-/// Users call the methods of [`Buffer`] ([`Buffer::on`], [`Buffer::copy_to`], [`Buffer::map_to`] and their siblings), which take the
-/// leases, wait for what has to be waited for, and find out whose work it is; these call the manager.
+/// Users call the methods of [`Buffer`] ([`Buffer::on`], [`Buffer::copy_to`], [`Buffer::map_to`]
+/// and their siblings), which take the leases, wait for what has to be waited for, and find out
+/// whose work it is; these call the manager.
 ///
 /// Any thread may call any of this at any time.
 pub trait MemoryManager: Any + Send + Sync + fmt::Debug {
     /// Where the memory is.
     fn place(&self) -> Place;
 
-    /// What stands behind it. A place can have several memories: `cpu` has the heap's, and memory shared with other processes.
+    /// What stands behind it. A place can have several memories: `cpu` has the heap's, and memory
+    /// shared with other processes.
     fn backing(&self) -> Backing {
         Backing::Device
     }
 
-    /// New memory of `nbytes` bytes, which may be none. Zeroed or not is the device's matter, except that host memory is
-    /// initialised.
+    /// New memory of `nbytes` bytes, which may be none. Zeroed or not is the device's matter,
+    /// except that host memory is initialised.
     ///
     /// # Errors
     ///
     /// `is_out_of_memory`; `is_device` where the driver failed.
     fn allocate(self: Arc<Self>, nbytes: usize) -> Result<Buffer>;
 
-    /// Whether this manager copies from one place to another, one of which is its own. The answer costs nothing and does
-    /// nothing; the one asked first is the destination's.
+    /// Whether this manager copies from one place to another, one of which is its own. The answer
+    /// costs nothing and does nothing; the one asked first is the destination's.
     fn can_copy(&self, from: Place, to: Place) -> bool;
 
     /// Copies, and returns when that is done.
@@ -156,20 +162,22 @@ pub trait MemoryManager: Any + Send + Sync + fmt::Debug {
         false
     }
 
-    /// Puts a copy into a stream for which [`MemoryManager::can_enqueue`] holds, and returns the event of its end. When the
-    /// bytes have arrived, and before the event says so, the device calls [`Transfer::complete`]; if the work failed it drops the
-    /// transfer instead.
+    /// Puts a copy into a stream for which [`MemoryManager::can_enqueue`] holds, and returns the
+    /// event of its end. When the bytes have arrived, and before the event says so, the device
+    /// calls [`Transfer::complete`]; if the work failed it drops the transfer instead.
     ///
     /// # Errors
     ///
-    /// Where the copy could not be put into the stream: then nothing will be done, and the transfer is dropped.
+    /// Where the copy could not be put into the stream: then nothing will be done, and the transfer
+    /// is dropped.
     fn enqueue(&self, transfer: Transfer, stream: &dyn Stream) -> Result<Arc<dyn Event>> {
         drop(transfer);
         Err(Error::unsupported(format!("memory on {} has no copies in {stream:?}", self.place())))
     }
 
-    /// The same bytes as memory of another manager, or `None` where that cannot be. Either `to` is this manager, or the buffer
-    /// is this manager's. What is returned keeps the buffer alive under a [`Hold`](crate::device::Hold), is aliased, and is read-only where the buffer is.
+    /// The same bytes as memory of another manager, or `None` where that cannot be. Either `to` is
+    /// this manager, or the buffer is this manager's. What is returned keeps the buffer alive under
+    /// a [`Hold`](crate::device::Hold), is aliased, and is read-only where the buffer is.
     ///
     /// # Errors
     ///
@@ -179,8 +187,9 @@ pub trait MemoryManager: Any + Send + Sync + fmt::Debug {
         Ok(None)
     }
 
-    /// Who does strided work in this memory, such as transposing, casting and filling; `None` where arrays in it can only be copied
-    /// as they lie. Not asked of memory that the processor addresses.
+    /// Who does strided work in this memory, such as transposing, casting and filling; `None` where
+    /// arrays in it can only be copied as they lie. Not asked of memory that the processor
+    /// addresses.
     ///
     /// # Errors
     ///

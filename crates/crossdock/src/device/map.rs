@@ -9,9 +9,10 @@ use crate::memory::Birth;
 use crate::memory::overlap::{Elsewhere, Extent};
 
 impl Buffer {
-    /// Makes the bytes reachable as memory of another manager without a copy, or `None` where that cannot be. It waits for the
-    /// work that is under way on them. What it gives is another handle where the manager is this buffer's own; else it has leases of
-    /// its own, is aliased, and keeps this memory under Share (Pin where it is read-only). O(1) but for the device's part.
+    /// Makes the bytes reachable as memory of another manager without a copy, or `None` where that
+    /// cannot be. It waits for the work that is under way on them. What it gives is another handle
+    /// where the manager is this buffer's own; else it has leases of its own, is aliased, and keeps
+    /// this memory under Share (Pin where it is read-only). O(1) but for the device's part.
     ///
     /// ```
     /// use crossdock::buffer::Buffer;
@@ -29,8 +30,8 @@ impl Buffer {
     ///
     /// # Errors
     ///
-    /// `is_device` where it could be and failed, or where work that was waited for did; `is_conflict` while somebody relies on the
-    /// bytes being constant, or holds Write.
+    /// `is_device` where it could be and failed, or where work that was waited for did;
+    /// `is_conflict` while somebody relies on the bytes being constant, or holds Write.
     #[doc(alias = "view")]
     pub fn map_to(&self, memory: &Arc<dyn MemoryManager>) -> Result<Option<Self>> {
         let own = self.memory_manager()?;
@@ -70,8 +71,8 @@ impl Buffer {
         if is_known { Ok(mapped) } else { keeping(mapped, Elsewhere::new(there, here)?) }
     }
 
-    /// Maps where that can be, else copies, and says which it was. Only "cannot be" leads to a copy: what could be and failed is an
-    /// error.
+    /// Maps where that can be, else copies, and says which it was. Only "cannot be" leads to a
+    /// copy: what could be and failed is an error.
     ///
     /// # Errors
     ///

@@ -19,8 +19,8 @@ pub(super) struct Pages {
 unsafe impl Send for Pages {}
 
 impl Pages {
-    /// Addresses for `nbytes` bytes, one at least, which nobody else has and the processor faults at: for memory that has none of its
-    /// own.
+    /// Addresses for `nbytes` bytes, one at least, which nobody else has and the processor faults
+    /// at: for memory that has none of its own.
     pub(super) fn reserved(nbytes: usize) -> Result<Self> {
         Self::new(nbytes, libc::PROT_NONE)
     }

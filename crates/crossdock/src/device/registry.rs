@@ -40,8 +40,8 @@ fn the_host() -> Host {
     registry().host.get_or_insert_with(make).clone()
 }
 
-/// Registers a driver for all of its kinds: all devices but the processor come in this way. To register the same driver again changes
-/// nothing.
+/// Registers a driver for all of its kinds: all devices but the processor come in this way. To
+/// register the same driver again changes nothing.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -78,7 +78,8 @@ pub fn register(driver: Arc<dyn Driver>) -> Result<()> {
     Ok(())
 }
 
-/// Takes a kind out, with the devices of it that were opened. Their memory stays good: it keeps its manager.
+/// Takes a kind out, with the devices of it that were opened. Their memory stays good: it keeps its
+/// manager.
 ///
 /// # Errors
 ///
@@ -102,8 +103,8 @@ pub fn unregister(kind: DeviceKind) -> Result<()> {
 ///
 /// # Errors
 ///
-/// `is_unsupported` where the kind is not registered, `is_bounds` where the processor is asked for by another number than 0, and
-/// whatever opening it says.
+/// `is_unsupported` where the kind is not registered, `is_bounds` where the processor is asked for
+/// by another number than 0, and whatever opening it says.
 pub fn get(place: Place) -> Result<Arc<dyn Device>> {
     if place.kind() == DeviceKind::CPU {
         return if place == Place::CPU { Ok(the_host().device) } else { Err(no_such(place)) };
@@ -141,8 +142,9 @@ pub fn memory(place: Place) -> Result<Arc<dyn MemoryManager>> {
     Ok(get(place)?.memory())
 }
 
-/// Memory of this process that other processes can map ([`Buffer::shared`](crate::buffer::Buffer::shared)): at the place `cpu`, and so
-/// beside the usual memory there.
+/// Memory of this process that other processes can map
+/// ([`Buffer::shared`](crate::buffer::Buffer::shared)): at the place `cpu`, and so beside the usual
+/// memory there.
 pub fn shared_memory() -> Arc<dyn MemoryManager> {
     the_host().shared
 }
@@ -151,7 +153,8 @@ pub(super) fn host() -> Arc<dyn MemoryManager> {
     the_host().memory
 }
 
-/// Who answers for memory that no device's manager allocated; `None` where its kind is not registered.
+/// Who answers for memory that no device's manager allocated; `None` where its kind is not
+/// registered.
 pub(super) fn manager_of(place: Place, backing: Backing) -> Result<Option<Arc<dyn MemoryManager>>> {
     let is_known = || registry().drivers.contains_key(&place.kind());
     match (place.is_host(), backing) {
@@ -176,7 +179,8 @@ pub fn opened() -> Vec<Arc<dyn Device>> {
     devices
 }
 
-/// What is in use of the memory of each device that was opened, the processor's first; its shared memory has a row of its own.
+/// What is in use of the memory of each device that was opened, the processor's first; its shared
+/// memory has a row of its own.
 pub fn usage() -> Vec<(String, Place, Usage)> {
     let mut rows: Vec<_> =
         opened().into_iter().map(|device| (device.name(), device.place(), device.memory().usage())).collect();
@@ -184,8 +188,8 @@ pub fn usage() -> Vec<(String, Place, Usage)> {
     rows
 }
 
-/// Where memory is, as the driver of a kind looks it up by its address; `None` where the driver knows nothing of it, or looks nothing
-/// up.
+/// Where memory is, as the driver of a kind looks it up by its address; `None` where the driver
+/// knows nothing of it, or looks nothing up.
 ///
 /// # Errors
 ///

@@ -8,9 +8,11 @@ use std::sync::Arc;
 use crate::error::Result;
 use crate::memory::Place;
 
-/// A queue of work on a device: what is put into it is done in that order, after the call that put it there.
+/// A queue of work on a device: what is put into it is done in that order, after the call that put
+/// it there.
 ///
-/// Dropping a stream loses no work. A stream belongs to the process that made it: after a fork the child makes its own.
+/// Dropping a stream loses no work. A stream belongs to the process that made it: after a fork the
+/// child makes its own.
 pub trait Stream: Any + Send + Sync + fmt::Debug {
     /// The device whose work this is.
     fn place(&self) -> Place;
@@ -22,8 +24,9 @@ pub trait Stream: Any + Send + Sync + fmt::Debug {
     /// Whatever the device says.
     fn record(&self) -> Result<Arc<dyn Event>>;
 
-    /// Lets all that is put into the queue from now on begin after an event, which may be another stream's or another device's; and
-    /// fail, if that failed. A device that cannot do so by itself waits here and now.
+    /// Lets all that is put into the queue from now on begin after an event, which may be another
+    /// stream's or another device's; and fail, if that failed. A device that cannot do so by itself
+    /// waits here and now.
     ///
     /// # Errors
     ///
@@ -41,8 +44,8 @@ pub trait Stream: Any + Send + Sync + fmt::Debug {
         self.record()?.wait()
     }
 
-    /// The driver's own handle, for protocols that carry it; null where there is none. It is the stream's, which outlives
-    /// its use.
+    /// The driver's own handle, for protocols that carry it; null where there is none. It is the
+    /// stream's, which outlives its use.
     fn raw(&self) -> *mut c_void {
         std::ptr::null_mut()
     }
@@ -50,7 +53,8 @@ pub trait Stream: Any + Send + Sync + fmt::Debug {
 
 /// A moment in the work of a device: over, or not yet.
 ///
-/// When [`Event::wait`] has returned, or [`Event::poll`] is not `None`, the leases that the work held have been given back.
+/// When [`Event::wait`] has returned, or [`Event::poll`] is not `None`, the leases that the work
+/// held have been given back.
 pub trait Event: Any + Send + Sync + fmt::Debug {
     /// Waits until the work before the event is over.
     ///
@@ -67,8 +71,8 @@ pub trait Event: Any + Send + Sync + fmt::Debug {
         self.poll().is_some()
     }
 
-    /// The driver's own handle, for protocols that carry it; null where there is none. It is the event's, which outlives
-    /// its use.
+    /// The driver's own handle, for protocols that carry it; null where there is none. It is the
+    /// event's, which outlives its use.
     fn raw(&self) -> *mut c_void {
         std::ptr::null_mut()
     }

@@ -8,8 +8,8 @@ use crate::device::{Effect, Event, MemoryManager, Stream, Transfer};
 use crate::error::{Error, Result};
 use crate::memory::LeaseKind;
 
-/// Puts work that reads one buffer and writes another into a stream, behind all that is under way on them, and notes its end on both.
-/// `enqueue` takes the leases, and puts it there.
+/// Puts work that reads one buffer and writes another into a stream, behind all that is under way
+/// on them, and notes its end on both. `enqueue` takes the leases, and puts it there.
 ///
 /// # Errors
 ///
@@ -49,7 +49,8 @@ pub(crate) fn settle_before(read: Option<&Buffer>, written: &Buffer) -> Result<(
     written.handle().await_work(LeaseKind::Share)
 }
 
-/// Copies between memory of a manager and the host's, without counting: for what is no data of an array, or a single element.
+/// Copies between memory of a manager and the host's, without counting: for what is no data of an
+/// array, or a single element.
 ///
 /// # Errors
 ///

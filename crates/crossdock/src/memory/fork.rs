@@ -1,8 +1,8 @@
 //! Locks that a forked child can take.
 //!
-//! A child has the memory of its parent, but of its threads only the one that forked: a lock that another thread had would
-//! stay locked in the child for ever, and what it guards half changed. So whoever forks takes all of these locks first,
-//! and both sides give them back.
+//! A child has the memory of its parent, but of its threads only the one that forked: a lock that
+//! another thread had would stay locked in the child for ever, and what it guards half changed. So
+//! whoever forks takes all of these locks first, and both sides give them back.
 //!
 //! Nobody takes one of these locks while having another; the fork alone has all of them.
 
@@ -14,8 +14,9 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 static GENERATION: AtomicU64 = AtomicU64::new(0);
 
-/// How many forks lie between the process that loaded this library and this one. A driver stores it when it is loaded and compares:
-/// in a child, the driver's threads, and those that the parent started, do not exist.
+/// How many forks lie between the process that loaded this library and this one. A driver stores it
+/// when it is loaded and compares: in a child, the driver's threads, and those that the parent
+/// started, do not exist.
 ///
 /// ```
 /// let opened = crossdock::device::driver::generation();
@@ -26,8 +27,9 @@ pub fn generation() -> u64 {
     GENERATION.load(Ordering::Relaxed)
 }
 
-/// A lock that is held across forks, for a `static` that a forked child uses as well: a child has the memory of its parent, but of
-/// its threads only the one that forked, so that an ordinary lock that another thread had would stay locked for ever.
+/// A lock that is held across forks, for a `static` that a forked child uses as well: a child has
+/// the memory of its parent, but of its threads only the one that forked, so that an ordinary lock
+/// that another thread had would stay locked for ever.
 ///
 /// No thread takes one of these locks while it holds another.
 ///
@@ -41,9 +43,10 @@ pub fn generation() -> u64 {
 ///
 /// # Invariants
 ///
-/// 1. `held` is touched only by a thread that forks, between the system's call of `before_fork` and of what follows the
-///    fork, while that thread has the lock.
-/// 2. Once it has been registered, it stays at its address until it is dropped, which takes it out of the registry.
+/// 1. `held` is touched only by a thread that forks, between the system's call of `before_fork` and
+///    of what follows the fork, while that thread has the lock.
+/// 2. Once it has been registered, it stays at its address until it is dropped, which takes it out
+///    of the registry.
 pub struct ForkLock<T: 'static> {
     mutex: Mutex<T>,
     held: UnsafeCell<Option<MutexGuard<'static, T>>>,
@@ -56,7 +59,8 @@ const REGISTERED: u8 = 1;
 // SAFETY: the mutex gives the value to one thread at a time; `held` is ordered by it (ForkLock 1).
 unsafe impl<T: Send> Sync for ForkLock<T> {}
 
-// SAFETY: as for Sync; `held` is empty but while a fork is under way, which has the lock where it is.
+// SAFETY: as for Sync; `held` is empty but while a fork is under way, which has the lock where it
+// is.
 unsafe impl<T: Send> Send for ForkLock<T> {}
 
 impl<T: Send> ForkLock<T> {
@@ -65,7 +69,8 @@ impl<T: Send> ForkLock<T> {
         Self { mutex: Mutex::new(value), held: UnsafeCell::new(None), registered: AtomicU8::new(NEW) }
     }
 
-    /// Takes the lock. What is guarded must be whole whenever code runs that may panic: a poisoned lock is taken all the same.
+    /// Takes the lock. What is guarded must be whole whenever code runs that may panic: a poisoned
+    /// lock is taken all the same.
     pub fn lock(&'static self) -> MutexGuard<'static, T> {
         // SAFETY: what is borrowed for `'static` stays where it is, and is never dropped.
         unsafe { self.lock_in_place() }
@@ -100,7 +105,8 @@ impl<T: Send> ForkLock<T> {
         let mut locks = registry();
         if self.registered.load(Ordering::Relaxed) == NEW && locks.try_reserve(1).is_ok() {
             let lock: NonNull<dyn AcrossFork + '_> = NonNull::from(self);
-            // SAFETY: only the lifetime changes: the entry is taken out before the lock is gone (ForkLock 2, `drop`).
+            // SAFETY: only the lifetime changes: the entry is taken out before the lock is gone
+            // (ForkLock 2, `drop`).
             let lock =
                 unsafe { std::mem::transmute::<NonNull<dyn AcrossFork + '_>, NonNull<dyn AcrossFork>>(lock) };
             locks.push(Entry(lock));
@@ -178,15 +184,16 @@ impl<T: Send> AcrossFork for ForkLock<T> {
             return;
         }
         let guard = self.mutex.lock().unwrap_or_else(PoisonError::into_inner);
-        // SAFETY: only the lifetime changes: the guard is dropped in `give`, while the fork has the registry, without
-        // which the lock cannot be dropped.
+        // SAFETY: only the lifetime changes: the guard is dropped in `give`, while the fork has the
+        // registry, without which the lock cannot be dropped.
         let guard = unsafe { std::mem::transmute::<MutexGuard<'_, T>, MutexGuard<'static, T>>(guard) };
         // SAFETY: ForkLock 1: we have the lock.
         unsafe { *self.held.get() = Some(guard) }
     }
 
     fn give(&self) {
-        // SAFETY: ForkLock 1: this thread, or the one that it is a copy of, took the lock in `take`.
+        // SAFETY: ForkLock 1: this thread, or the one that it is a copy of, took the lock in
+        // `take`.
         drop(unsafe { (*self.held.get()).take() });
     }
 }

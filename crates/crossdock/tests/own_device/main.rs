@@ -1,5 +1,5 @@
-//! A device that a third party brings does all that a device does, strided work among it: that of the page `docs/device.md`, and the
-//! fenced device with an engine from outside.
+//! A device that a third party brings does all that a device does, strided work among it: that of
+//! the page `docs/device.md`, and the fenced device with an engine from outside.
 
 use std::sync::{Arc, Once, OnceLock};
 

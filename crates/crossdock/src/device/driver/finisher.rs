@@ -1,5 +1,5 @@
-//! The thread that finds out that work is over where nobody else does. One for all devices, and only while there is work, or was a
-//! moment ago.
+//! The thread that finds out that work is over where nobody else does. One for all devices, and
+//! only while there is work, or was a moment ago.
 
 use std::collections::VecDeque;
 use std::ffi::c_void;
@@ -14,7 +14,8 @@ use crate::memory::thread;
 /// How long the thread stays without work.
 const LINGERS: Duration = Duration::from_millis(200);
 
-/// How long it sleeps between two looks at what is not over: it waits for none, since another may be over sooner.
+/// How long it sleeps between two looks at what is not over: it waits for none, since another may
+/// be over sooner.
 const SHORTEST_PAUSE: Duration = Duration::from_micros(200);
 const LONGEST_PAUSE: Duration = Duration::from_millis(10);
 
@@ -31,7 +32,8 @@ fn watched() -> MutexGuard<'static, Watched> {
     WATCHED.lock()
 }
 
-/// Has the thread wait for an event, and for what it gives back. `false` where that cannot be: then the caller waits.
+/// Has the thread wait for an event, and for what it gives back. `false` where that cannot be: then
+/// the caller waits.
 pub(super) fn watch(event: &Arc<dyn Event>) -> bool {
     let mut watched = watched();
     let generation = Some(fork::generation());
@@ -101,7 +103,8 @@ fn put_back(mut events: VecDeque<Arc<dyn Event>>) {
     watched.events.append(&mut events);
 }
 
-/// Asking gives back what the work held. An event is somebody's code, and may panic: then it is not asked again.
+/// Asking gives back what the work held. An event is somebody's code, and may panic: then it is not
+/// asked again.
 fn is_over(event: &Arc<dyn Event>) -> bool {
     let mut over = true;
     release_quietly(|| over = event.is_done());

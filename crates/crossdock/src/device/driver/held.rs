@@ -4,8 +4,8 @@ use crate::device::engine::Work;
 use crate::device::{Orphans, Transfer};
 use crate::memory::release::{Orphan, release_quietly};
 
-/// What work holds until it is over: a [`Transfer`], a [`Work`], nothing (`()`), or one of them with a value beside it, `(W, B)`,
-/// which is dropped after the leases were released.
+/// What work holds until it is over: a [`Transfer`], a [`Work`], nothing (`()`), or one of them
+/// with a value beside it, `(W, B)`, which is dropped after the leases were released.
 pub trait Held: sealed::GiveBack + Send + 'static {}
 
 impl<W: sealed::GiveBack + Send + 'static> Held for W {}
@@ -20,8 +20,8 @@ pub(super) mod sealed {
         /// What is left after the leases were released.
         type Rest: Send + 'static;
 
-        /// Releases the leases, and counts the bytes if the work succeeded. Runs no code of a foreign owner: dropping the results
-        /// does.
+        /// Releases the leases, and counts the bytes if the work succeeded. Runs no code of a
+        /// foreign owner: dropping the results does.
         fn give_back(self, is_done: bool) -> (Left, Self::Rest);
     }
 
@@ -55,7 +55,8 @@ pub(super) mod sealed {
     }
 }
 
-/// What work holds, whatever its type. Dropping it releases memory that has no holder left, and may run foreign code.
+/// What work holds, whatever its type. Dropping it releases memory that has no holder left, and may
+/// run foreign code.
 pub(super) trait Kept: Send {
     /// Releases the leases, at most once, under the queue's lock.
     fn give_back(&mut self, is_done: bool);
@@ -80,7 +81,8 @@ impl<W: Held> Kept for Leases<W> {
         if let Some(work) = self.work.take() {
             let (left, rest) = work.give_back(is_done);
             (self.orphans, self.rest) = (left.0, Some(rest));
-            // A thread that sees the work over must find its memory available again, also under a limit.
+            // A thread that sees the work over must find its memory available again, also under a
+            // limit.
             self.orphans.iter_mut().flatten().for_each(Orphan::release_own);
         }
     }
@@ -88,7 +90,7 @@ impl<W: Held> Kept for Leases<W> {
 
 impl<W: Held> Drop for Leases<W> {
     fn drop(&mut self) {
-        // Each separately, so that one owner's panic does not keep the others from releasing theirs.
+        // Each separately: one owner's panic must not keep the other owners from releasing.
         for orphan in &mut self.orphans {
             release_quietly(|| drop(orphan.take()));
         }

@@ -1,12 +1,13 @@
 //! The in-flight work of one queue of a driver, and the events of its end.
 //!
-//! The first thread that finds the work over, by waiting or polling, releases what it held, and what all earlier
-//! work in the same queue held, which is over as well. If no thread asks, a background thread does
-//! ([`finisher`]).
+//! The first thread that finds the work over, by waiting or polling, releases what it held, and
+//! what all earlier work in the same queue held, which is over as well. If no thread asks, a
+//! background thread does ([`finisher`]).
 //!
-//! Work ends in three steps. Under the queue's lock its leases are released, with memory that is the library's own, and its outcome
-//! is published. After the lock is released, everything else that it held is dropped, and only then do foreign owners run their
-//! code: such an owner may use the same queue, and wait for any event, including that of this work.
+//! Work ends in three steps. Under the queue's lock its leases are released, with memory that is
+//! the library's own, and its outcome is published. After the lock is released, everything else
+//! that it held is dropped, and only then do foreign owners run their code: such an owner may use
+//! the same queue, and wait for any event, including that of this work.
 
 use std::any::Any;
 use std::collections::VecDeque;
@@ -22,9 +23,11 @@ use crate::error::{Error, Result};
 use crate::memory::fork;
 use crate::memory::release::release_quietly;
 
-/// One queue of a driver, which does its work in order: keeps what in-flight work holds until its end.
+/// One queue of a driver, which does its work in order: keeps what in-flight work holds until its
+/// end.
 ///
-/// `E` is the driver's own event. It holds nothing, so that its [`wait`](Event::wait) and [`poll`](Event::poll) only ask the driver.
+/// `E` is the driver's own event. It holds nothing, so that its [`wait`](Event::wait) and
+/// [`poll`](Event::poll) only ask the driver.
 ///
 /// ```
 /// use std::ffi::c_void;
@@ -62,15 +65,17 @@ impl<E: Event> DriverQueue<E> {
         Self(Arc::new(Line { under_way: Mutex::new(ordered), generation: fork::generation() }))
     }
 
-    /// Puts work into the driver's queue: calls `enqueue` under this queue's lock, which returns the driver's event of the work's
-    /// end. `work` is kept until then. If `enqueue` fails, it is dropped at once, without the lock. `enqueue` must not use this queue.
+    /// Puts work into the driver's queue: calls `enqueue` under this queue's lock, which returns
+    /// the driver's event of the work's end. `work` is kept until then. If `enqueue` fails, it is
+    /// dropped at once, without the lock. `enqueue` must not use this queue.
     ///
-    /// The event that is returned has released what the work held when it says that the work is over.
+    /// The event that is returned has released what the work held when it says that the work is
+    /// over.
     ///
     /// # Errors
     ///
-    /// Of `enqueue`, after which no work may be in flight; `is_out_of_memory`; `is_device` in a forked child, for a queue of its
-    /// parent.
+    /// Of `enqueue`, after which no work may be in flight; `is_out_of_memory`; `is_device` in a
+    /// forked child, for a queue of its parent.
     pub fn push<W: Held>(&self, work: W, enqueue: impl FnOnce(&W) -> Result<E>) -> Result<Arc<dyn Event>> {
         // Declared before the lock, so an early return drops it after the lock.
         let held = Box::new(Leases::new(work));
@@ -85,14 +90,15 @@ impl<E: Event> DriverQueue<E> {
         drop(ordered);
         let end: Arc<dyn Event> = end;
         if !finisher::watch(&end) {
-            // It is told to whoever asks the event.
+            // The event reports the outcome.
             let _outcome = end.wait();
         }
         Ok(end)
     }
 
-    /// The driver's own event behind one that [`DriverQueue::push`] returned, of any queue whose driver has such events: for a stream
-    /// that waits for it by the driver, and for threads of the driver, which must release nothing.
+    /// The driver's own event behind one that [`DriverQueue::push`] returned, of any queue whose
+    /// driver has such events: for a stream that waits for it by the driver, and for threads of the
+    /// driver, which must release nothing.
     pub fn event_of(event: &dyn Event) -> Option<&E> {
         let event: &dyn Any = event;
         event.downcast_ref::<Pending<E>>().map(|pending| &pending.event)

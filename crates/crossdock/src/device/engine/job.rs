@@ -25,8 +25,8 @@ pub(crate) struct Axis {
 }
 
 impl Axis {
-    /// A loop of `len` elements, which are `from` and `to` bytes apart, counted in steps of `side` elements. It has fewer than 2^31
-    /// steps.
+    /// A loop of `len` elements, which are `from` and `to` bytes apart, counted in steps of `side`
+    /// elements. It has fewer than 2^31 steps.
     pub(crate) fn new(len: usize, from: isize, to: isize, side: usize) -> Self {
         let steps = len.div_ceil(side) as u32;
         // `(index * magic / 2^32 + index) / 2^shift` is `index / steps` for all indices below 2^31.
@@ -40,8 +40,8 @@ impl Axis {
     }
 }
 
-/// What one launch does: the struct `Job` that the source of the kernels declares, and that every kernel takes by value as its
-/// fourth parameter. An engine passes the bytes on.
+/// What one launch does: the struct `Job` that the source of the kernels declares, and that every
+/// kernel takes by value as its fourth parameter. An engine passes the bytes on.
 ///
 /// It is as large as drivers permit at least: less than 1024 bytes with three pointers beside it.
 #[repr(C)]
@@ -65,8 +65,8 @@ pub struct Job {
 impl Job {
     /// Its bytes, for drivers that take parameters as bytes.
     pub fn as_bytes(&self) -> &[u8] {
-        // SAFETY: a struct of integers without padding (its size is asserted below) is initialised in every byte, and is borrowed
-        // as long as the slice.
+        // SAFETY: a struct of integers without padding (its size is asserted below) is initialised
+        // in every byte, and is borrowed as long as the slice.
         unsafe { std::slice::from_raw_parts(std::ptr::from_ref(self).cast(), size_of::<Self>()) }
     }
 }
@@ -91,7 +91,8 @@ pub enum Program {
 }
 
 impl Program {
-    /// The text, in a dialect that OpenCL C 1.2, CUDA C++ and C++17 have in common. Its beginning says what a C++ host provides.
+    /// The text, in a dialect that OpenCL C 1.2, CUDA C++ and C++17 have in common. Its beginning
+    /// says what a C++ host provides.
     ///
     /// ```
     /// use crossdock::device::engine::Program;

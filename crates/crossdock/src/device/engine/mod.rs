@@ -10,10 +10,12 @@
 //!   Engine   of a device: does the Work now, or puts it into a Stream and returns the event of its end
 //! ```
 //!
-//! The library knows layouts and dtypes; an engine knows neither. A [`Step`] is a copy of bytes, a copy of rows, or one launch of a
-//! [`Kernel`]. The kernels are text ([`Program::source`]) in C with a dozen macros, which compilers of OpenCL C 1.2, CUDA C++ and
-//! C++17 accept. All kernels have the same four parameters: the pointers `to`, `from` and `refused`, and a [`Job`] by value. So an
-//! engine compiles the text once, finds a kernel by its [name](Kernel::name), and launches it: about fifty lines.
+//! The library knows layouts and dtypes; an engine knows neither. A [`Step`] is a copy of bytes, a
+//! copy of rows, or one launch of a [`Kernel`]. The kernels are text ([`Program::source`]) in C
+//! with a dozen macros, which compilers of OpenCL C 1.2, CUDA C++ and C++17 accept. All kernels
+//! have the same four parameters: the pointers `to`, `from` and `refused`, and a [`Job`] by value.
+//! So an engine compiles the text once, finds a kernel by its [name](Kernel::name), and launches
+//! it: about fifty lines.
 //!
 //! A memory manager names its engine by [`MemoryManager::engine`]. `docs/device.md` shows a
 //! whole device with an engine.
@@ -44,7 +46,8 @@ pub trait Engine: Send + Sync + fmt::Debug {
     /// `is_place` for memory that this engine does not reach.
     fn start(&self, hold: &Hold) -> Result<Start>;
 
-    /// Does the steps one after the other, and returns when they are done. The caller releases the leases.
+    /// Does the steps one after the other, and returns when they are done. The caller releases the
+    /// leases.
     ///
     /// # Errors
     ///
@@ -57,9 +60,10 @@ pub trait Engine: Send + Sync + fmt::Debug {
         false
     }
 
-    /// Puts work into a stream for which [`Engine::can_enqueue`] holds, and returns the event of its end. When the steps are done,
-    /// and before the event says so, the work's leases are released: by the [`DriverQueue`](crate::device::driver::DriverQueue) that
-    /// holds the work, or by [`Work::complete`].
+    /// Puts work into a stream for which [`Engine::can_enqueue`] holds, and returns the event of
+    /// its end. When the steps are done, and before the event says so, the work's leases are
+    /// released: by the [`DriverQueue`](crate::device::driver::DriverQueue) that holds the work, or
+    /// by [`Work::complete`].
     ///
     /// # Errors
     ///

@@ -2,9 +2,11 @@
 
 use crate::device::engine::{Job, Kernel};
 
-/// One thing that a device does, between the memory `from` and the memory `to` of a [`Work`](crate::device::engine::Work).
+/// One thing that a device does, between the memory `from` and the memory `to` of a
+/// [`Work`](crate::device::engine::Work).
 ///
-/// Offsets are in bytes from where the pointer to the memory points: they contain the [`Start::offset`] that the engine named.
+/// Offsets are in bytes from where the pointer to the memory points: they contain the
+/// [`Start::offset`] that the engine named.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Step {
     /// A copy of `nbytes` bytes without gaps.
@@ -29,7 +31,8 @@ pub enum Step {
     },
 }
 
-/// A copy of rows of `nbytes` bytes without gaps, `rows` of them in each of `slices` slices. No two rows overlap.
+/// A copy of rows of `nbytes` bytes without gaps, `rows` of them in each of `slices` slices. No two
+/// rows overlap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rows {
     /// The rows of the source.
@@ -58,10 +61,11 @@ pub struct Pitched {
 /// Where a kernel finds the first byte of some memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Start {
-    /// Its distance in bytes from where the kernel's pointer points: 0 for devices with addresses, the offset within the object for
-    /// those whose kernels are given objects.
+    /// Its distance in bytes from where the kernel's pointer points: 0 for devices with addresses,
+    /// the offset within the object for those whose kernels are given objects.
     pub offset: i64,
-    /// An integer with the same alignment as its address: the address itself, where the device has one.
+    /// An integer with the same alignment as its address: the address itself, where the device has
+    /// one.
     pub address: u64,
 }
 

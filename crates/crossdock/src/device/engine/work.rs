@@ -4,12 +4,14 @@ use crate::device::engine::Step;
 use crate::device::{Hold, Orphans};
 use crate::memory::count_copied;
 
-/// Steps that are done one after the other, and the memory that they touch. The library alone makes it.
+/// Steps that are done one after the other, and the memory that they touch. The library alone makes
+/// it.
 ///
 /// # Invariants
 ///
-/// 1. If every [`Start`](crate::device::engine::Start) that the engine named is true, the steps touch bytes of the holds alone:
-///    they read `from`, write `to`, and lower the 32-bit word of `refused`.
+/// 1. If every [`Start`](crate::device::engine::Start) that the engine named is true, the steps
+///    touch bytes of the holds alone: they read `from`, write `to`, and lower the 32-bit word of
+///    `refused`.
 /// 2. The holds permit that: Pin or Read of `from`, Share or Write of the others.
 #[derive(Debug)]
 pub struct Work {
@@ -43,25 +45,27 @@ impl Work {
         &self.to
     }
 
-    /// The memory that is read: the kernels' second parameter. Work without a source reads nothing, and kernels are given `to` again.
+    /// The memory that is read: the kernels' second parameter. Work without a source reads nothing,
+    /// and kernels are given `to` again.
     pub fn from(&self) -> &Hold {
         self.from.as_ref().unwrap_or(&self.to)
     }
 
-    /// A word of 32 bits for the number of the first element that a checked cast refuses: the kernels' third parameter, or null
-    /// where nothing is checked.
+    /// A word of 32 bits for the number of the first element that a checked cast refuses: the
+    /// kernels' third parameter, or null where nothing is checked.
     pub fn refused(&self) -> Option<&Hold> {
         self.refused.as_ref()
     }
 
-    /// Reports that the steps are done: counts the bytes and releases the leases. If one of them was the last holder, the owner's
-    /// release runs here and may run foreign code: do not hold a lock.
+    /// Reports that the steps are done: counts the bytes and releases the leases. If one of them
+    /// was the last holder, the owner's release runs here and may run foreign code: do not hold a
+    /// lock.
     pub fn complete(self) {
         drop(self.give_back(true));
     }
 
-    /// Releases the leases, and counts the copied bytes if the work is done. Dropping the result releases memory that has no holder
-    /// left.
+    /// Releases the leases, and counts the copied bytes if the work is done. Dropping the result
+    /// releases memory that has no holder left.
     pub(crate) fn give_back(self, is_done: bool) -> Orphans {
         if is_done {
             count_copied(self.nbytes);

@@ -1,4 +1,5 @@
-//! The fenced device's memory: pages without access for the addresses, and pages beside for the bytes.
+//! The fenced device's memory: pages without access for the addresses, and pages beside for the
+//! bytes.
 
 use std::any::Any;
 use std::ffi::c_void;
@@ -36,7 +37,8 @@ impl FencedMemory {
     ///
     /// # Safety
     ///
-    /// Until `behind` is dropped, `nbytes` bytes at `object` are ours to read and write as `birth` says.
+    /// Until `behind` is dropped, `nbytes` bytes at `object` are ours to read and write as `birth`
+    /// says.
     unsafe fn fenced(
         self: Arc<Self>,
         nbytes: usize,
@@ -54,7 +56,8 @@ impl FencedMemory {
         };
         // Aliased memory keeps a hold on other memory, whose owner may run foreign code on release.
         let adopt = if birth == Birth::Sole { adopt_own } else { adopt };
-        // SAFETY: the bytes behind the object are there until the release (the clause of this function).
+        // SAFETY: the bytes behind the object are there until the release (the clause of this
+        // function).
         unsafe { adopt(self, region, charge, release) }
     }
 
@@ -62,7 +65,8 @@ impl FencedMemory {
     fn map_from_host(self: Arc<Self>, buffer: &Buffer) -> Result<Buffer> {
         let hold = hold_for_mapping(buffer)?;
         let Some(object) = NonNull::new(hold.address()) else { return Err(lost(self.core.place)) };
-        // SAFETY: host memory that the hold keeps, under Share or Pin; a mapping of read-only memory is read-only.
+        // SAFETY: host memory that the hold keeps, under Share or Pin; a mapping of read-only
+        // memory is read-only.
         let mapped = unsafe { self.fenced(buffer.nbytes(), object, Birth::Aliased, hold) }?;
         Ok(as_readonly_as(buffer, mapped))
     }
@@ -72,8 +76,8 @@ impl FencedMemory {
         let hold = hold_for_mapping(buffer)?;
         let Some(address) = address(&hold) else { return Ok(None) };
         let release = move || drop(hold);
-        // SAFETY: the device's side of the buffer's memory, initialised, which the hold keeps under Share or Pin; the device
-        // touches it racily. A mapping of read-only memory is read-only.
+        // SAFETY: the device's side of the buffer's memory, initialised, which the hold keeps under
+        // Share or Pin; the device touches it racily. A mapping of read-only memory is read-only.
         let mapped =
             unsafe { Buffer::from_foreign(address, buffer.nbytes(), Place::CPU, Birth::Aliased, release) }?;
         Ok(Some(as_readonly_as(buffer, mapped)))
@@ -132,9 +136,9 @@ impl Copying {
     pub(super) unsafe fn run(&self, core: &Core) -> Result<()> {
         core.attempt(Operation::Transfer)?;
         let (Some(src), Some(dst)) = (self.src, self.dst) else { return Err(lost(core.place)) };
-        // SAFETY: host memory, or a fenced device's own side of its memory, of as many bytes, which the transfer keeps (this
-        // function's clause) under leases that permit racy loads of the one and racy stores to the other, and which do not
-        // overlap (Transfer 1).
+        // SAFETY: host memory, or a fenced device's own side of its memory, of as many bytes, which
+        // the transfer keeps (this function's clause) under leases that permit racy loads of the
+        // one and racy stores to the other, and which do not overlap (Transfer 1).
         unsafe { racy::copy(src, dst, self.nbytes) };
         Ok(())
     }

@@ -1,8 +1,10 @@
 //! A device for tests, with memory that faults if the processor touches it.
 //!
-//! Its buffers carry addresses of pages without any access, so that a library which forgets where memory is gets a signal there and then,
-//! and not wrong numbers on some machine with a real device. The bytes are in pages beside, known to the device alone, which copies them
-//! by a thread of its own where a stream is used. Switches make it refuse, fail, run out of memory, or hold its work back.
+//! Its buffers carry addresses of pages without any access, so that a library which forgets where
+//! memory is gets a signal there and then, and not wrong numbers on some machine with a real
+//! device. The bytes are in pages beside, known to the device alone, which copies them by a thread
+//! of its own where a stream is used. Switches make it refuse, fail, run out of memory, or hold its
+//! work back.
 //!
 //! ```
 //! use crossdock::buffer::Buffer;
@@ -41,7 +43,8 @@ use crate::memory::{DeviceKind, Place};
 /// What a [`FencedDevice`] can be told to fail at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
-    /// A copy, in a stream or not. (Called so that compilers need not spell the trait `Copy` in full.)
+    /// A copy, in a stream or not. (Called so that compilers need not spell the trait `Copy` in
+    /// full.)
     Transfer,
     /// A mapping.
     Map,
@@ -73,13 +76,15 @@ pub struct FencedDevice {
 }
 
 impl FencedDevice {
-    /// A device with a number, and nothing in common with others of the same number. It does no strided work.
+    /// A device with a number, and nothing in common with others of the same number. It does no
+    /// strided work.
     pub fn new(ordinal: i32) -> Arc<Self> {
         Self::of(ordinal, None)
     }
 
-    /// A device whose strided work an engine does: in its streams by their threads, which call [`Engine::run`]. The engine finds the
-    /// bytes of the memory by [`Hold::object`](crate::device::Hold::object), which is their address.
+    /// A device whose strided work an engine does: in its streams by their threads, which call
+    /// [`Engine::run`]. The engine finds the bytes of the memory by
+    /// [`Hold::object`](crate::device::Hold::object), which is their address.
     pub fn with_engine(ordinal: i32, engine: Arc<dyn Engine>) -> Arc<Self> {
         Self::of(ordinal, Some(engine))
     }
@@ -116,7 +121,8 @@ impl FencedDevice {
         self.core().failures(operation).store(nth, Ordering::Relaxed);
     }
 
-    /// Holds all work in its streams back until what this gives is dropped. Work that has begun goes on.
+    /// Holds all work in its streams back until what this gives is dropped. Work that has begun
+    /// goes on.
     #[must_use]
     pub fn pause(&self) -> Paused {
         *self.core().pauses() += 1;

@@ -66,7 +66,8 @@ impl Job {
             Self::Work(engine, work, completion) => {
                 let outcome = match failed {
                     Some(error) => Err(error.again()),
-                    // SAFETY: the queue keeps the work where it is until the completion is finished, below.
+                    // SAFETY: the queue keeps the work where it is until the completion is
+                    // finished, below.
                     None => engine.run(unsafe { work.0.as_ref() }),
                 };
                 completion.finish(outcome);
@@ -124,13 +125,14 @@ impl Work {
             };
             drop(queue);
             self.core.wait_while_paused();
-            // An event of somebody else's may panic. Its completion was dropped then, and says so.
+            // A foreign event may panic. Its completion was dropped then, and reports that.
             let _panicked = catch_unwind(AssertUnwindSafe(|| job.run(&mut failed)));
         }
     }
 }
 
-/// A stream. Its thread starts with the first work, and ends when the stream has been dropped and all is done.
+/// A stream. Its thread starts with the first work, and ends when the stream has been dropped and
+/// all is done.
 pub(super) struct FencedStream {
     work: Arc<Work>,
     line: DriverQueue<Ended>,
