@@ -20,7 +20,7 @@ const KEPT: &str = "docs/surface.txt";
 
 /// The library has at most this many names. It only goes down: see "How are public names counted?"
 /// in `DESIGN.md`.
-const MOST_NAMES: usize = 907;
+const MOST_NAMES: usize = 900;
 
 /// The limit follows the listing down once it is this far above it.
 const SLACK: usize = 25;

@@ -165,12 +165,6 @@ impl<'a> BufferViewMut<'a> {
         self.bytes
     }
 
-    /// A part of the bytes, to be written while this waits. O(1). Errors as [`BufferView::slice`].
-    pub fn slice_mut(&mut self, range: impl RangeBounds<usize>) -> Result<BufferViewMut<'_>> {
-        let range = resolve(&range, self.bytes.len())?;
-        Ok(BufferViewMut { bytes: &mut self.bytes[range] })
-    }
-
     /// The bytes in front of `at` and those from it on, each to be written by itself. O(1).
     ///
     /// # Errors
@@ -293,9 +287,8 @@ mod tests {
         let (mut front, mut back) = back.value.split_at_mut(2).unwrap();
         std::thread::scope(|scope| {
             scope.spawn(|| front.as_mut_bytes().fill(1));
-            back.slice_mut(1..3).unwrap().as_mut_bytes().fill(2);
+            back.as_mut_bytes()[1..3].fill(2);
         });
-        assert!(back.slice_mut(3..5).is_err());
         assert_eq!((front.nbytes(), back.nbytes(), back.is_empty()), (2, 4, false));
         assert_eq!(bytes, [1, 1, 0, 2, 2, 0]);
     }

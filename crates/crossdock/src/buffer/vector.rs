@@ -122,7 +122,7 @@ mod tests {
         assert!(refused::<[u16; 0]>(of(vec![1]), "2 bytes").1.is_bounds());
         let behind = of(vec![1, 2]).slice(2..).unwrap();
         assert!(refused::<u16>(behind, "byte 2").1.is_bounds());
-        let pool = Buffer::from(Allocation::on_default_place(4).unwrap());
+        let pool = Buffer::from(Allocation::new(4, crate::memory::Place::CPU).unwrap());
         assert!(refused::<u16>(pool, "adopted from a vector").1.is_unsupported());
         let owned = Buffer::from_owner(std::sync::Arc::new(vec![1u16])).unwrap();
         assert!(refused::<u16>(owned, "read-only").1.is_read_only());

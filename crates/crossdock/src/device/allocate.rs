@@ -3,7 +3,7 @@
 use crate::buffer::Buffer;
 use crate::device::registry;
 use crate::error::Result;
-use crate::memory::{Allocation, Place, default_place};
+use crate::memory::{Allocation, Place};
 
 impl Allocation {
     /// Allocates `nbytes` bytes on a place: of the default pool on the host, where they are zeroed;
@@ -20,14 +20,5 @@ impl Allocation {
             registry::memory(place)?.allocate(nbytes)?
         };
         Ok(Self::try_from(buffer)?)
-    }
-
-    /// As [`Allocation::new`], on the [`default_place`].
-    ///
-    /// # Errors
-    ///
-    /// As [`Allocation::new`].
-    pub fn on_default_place(nbytes: usize) -> Result<Self> {
-        Self::new(nbytes, default_place())
     }
 }

@@ -108,6 +108,7 @@ impl<const D: usize> FixedLayout<D> {
     /// assert!(layout.indices(Order::ColumnMajor).eq([[0, 0], [1, 0], [0, 1], [1, 1]]));
     /// # Ok::<(), crossdock::Error>(())
     /// ```
+    #[doc(hidden)]
     pub fn indices(&self, order: Order) -> Indices<D> {
         Indices { shape: *self.shape(), order, next: [0; D], left: self.len() }
     }

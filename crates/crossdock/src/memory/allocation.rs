@@ -19,7 +19,7 @@ use crate::memory::place::Place;
 /// use crossdock::memory::{Allocation, Place};
 ///
 /// let allocation = Allocation::new(100, Place::CPU)?;
-/// assert_eq!(allocation.end().addr() - allocation.ptr().addr(), 100);
+/// assert_eq!(allocation.nbytes(), 100);
 /// let buffer = Buffer::from(allocation);
 /// let shared = buffer.clone();
 /// let refused = Allocation::try_from(buffer).unwrap_err(); // there is another handle
@@ -85,11 +85,6 @@ impl Allocation {
     /// The address of the first byte, in its place. It gives no permission to touch it.
     pub fn ptr(&self) -> *const u8 {
         self.handle.header().ptr().as_ptr()
-    }
-
-    /// The address behind the last byte.
-    pub fn end(&self) -> *const u8 {
-        self.ptr().wrapping_add(self.nbytes())
     }
 
     /// The number of bytes.

@@ -107,6 +107,7 @@ impl Conflict {
     }
 
     /// Whether nothing stood in the way but that there are as many holders of this kind as can be counted.
+    #[doc(hidden)]
     pub fn is_full(&self) -> bool {
         match self.wanted {
             Wanted::Lease(kind) => self.found.is_full(kind),

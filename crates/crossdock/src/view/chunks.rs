@@ -37,6 +37,7 @@ impl MemoryView {
     /// # Errors
     ///
     /// None that a valid view has.
+    #[doc(hidden)]
     pub fn chunks(&self) -> Result<Chunks<'_>> {
         let itemsize = self.layout().itemsize().max(1);
         let nbytes = self.nbytes().min((CHUNK_NBYTES / itemsize).max(1) * itemsize);

@@ -27,6 +27,7 @@ mod source;
 mod synchronization;
 mod terms;
 
+#[doc(hidden)]
 pub use chunks::Chunks;
 pub(crate) use copied::Copied;
 pub use grant::Grant;
