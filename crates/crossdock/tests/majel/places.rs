@@ -103,7 +103,7 @@ fn memory_of_others_is_pointed_at_or_adopted_with_a_callback() {
 #[test]
 fn an_allocation_tells_its_bounds_and_its_place() {
     let allocation = Allocation::new(24, Place::CPU).unwrap();
-    assert_eq!(allocation.nbytes(), 24);
+    assert_eq!((allocation.ptr().is_null(), allocation.nbytes()), (false, 24));
     assert_eq!((allocation.nbytes(), allocation.place()), (24, Place::CPU));
 }
 
