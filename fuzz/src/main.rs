@@ -1,5 +1,5 @@
-//! All fuzz targets in one program: what they share, the library above all, is compiled and linked once.
-//! `CROSSDOCK_FUZZ_TARGET` names the one that runs.
+//! All fuzz targets in one program: what they share, the library above all, is compiled and linked
+//! once. `CROSSDOCK_FUZZ_TARGET` names the one that runs.
 
 #![no_main]
 

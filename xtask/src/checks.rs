@@ -39,13 +39,14 @@ const NOT_SANITIZED: &[(&str, &str)] = &[
 const DRIVERS: &[(&str, &[&str])] =
     &[("crossdock-cuda", &["cuda", "cuda_failures"]), ("crossdock-opencl", &["opencl"])];
 
-/// Checks of strided work have a driver's compiler work, which leaks and takes long; what devices hold and release, the others show.
+/// Checks of strided work have a driver's compiler work, which leaks and takes long; what devices
+/// hold and release, the others show.
 const COMPILES: &str = "::strided::";
 
 const WITHOUT_UNSAFE: &str = "runs a layer in which the compiler permits no unsafe code";
 
-/// Integration tests that the address sanitizer leaves to valgrind, which runs all of them and sees the same there: accesses to memory
-/// that was freed or never allocated, and what is lost.
+/// Integration tests that the address sanitizer leaves to valgrind, which runs all of them and sees
+/// the same there: accesses to memory that was freed or never allocated, and what is lost.
 const LEFT_TO_VALGRIND: &[&str] = &[
     "allocation",
     "allocators",
@@ -59,9 +60,10 @@ const LEFT_TO_VALGRIND: &[&str] = &[
     "pools_debug",
 ];
 
-/// Test binaries of `crossdock` that run under valgrind, the longest first, with the filters that pick tests in them. The sanitizer runs
-/// all others; valgrind is slower by far, but also sees uninitialised bytes and the inline assembly. (Not `fork` and
-/// `devices_fork`: in a child, what only its parent's threads knew of is lost, the test harness's own memory among it.)
+/// Test binaries of `crossdock` that run under valgrind, the longest first, with the filters that
+/// pick tests in them. The sanitizer runs all others; valgrind is slower by far, but also sees
+/// uninitialised bytes and the inline assembly. (Not `fork` and `devices_fork`: in a child, what
+/// only its parent's threads knew of is lost, the test harness's own memory among it.)
 const UNDER_VALGRIND: &[(&str, &[&str])] = &[
     ("pools_system", &[]),
     ("arrow", &[]),
@@ -247,7 +249,8 @@ pub(crate) fn tests(run: &mut Run<'_>) -> Result<()> {
     if let Some(unknown) = DAILY.iter().find(|name| !tests.iter().any(|test| test.name == **name)) {
         bail!("`{unknown}` is for daily work, but there are no such tests");
     }
-    // All of the workspace is chosen either way, so that both build its crates with the same features.
+    // All of the workspace is chosen either way, so that both build its crates with the same
+    // features.
     let mut command = run.door.cargo(if nextest { "nextest run --workspace" } else { "test --workspace" });
     command.args(["--no-fail-fast", "--lib"]);
     if run.door.fast {

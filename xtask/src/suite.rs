@@ -36,16 +36,17 @@ pub(crate) struct Suite {
     pub(crate) needs: &'static [Need],
     /// Counterparts that some of its tests talk to. The others run without them, but the suite fails.
     pub(crate) peers: &'static [Need],
-    /// Whether all that it builds goes into folders of its own. Then it runs beside any other suite; those that share the target
-    /// folder would only wait for each other there.
+    /// Whether all that it builds goes into folders of its own. Then it runs beside any other
+    /// suite; those that share the target folder would only wait for each other there.
     pub(crate) beside: bool,
     /// What runs longer than this hangs, and is stopped: at least twice what a slow machine takes.
     pub(crate) minutes: u64,
     pub(crate) run: fn(&mut Run<'_>) -> Result<()>,
 }
 
-/// Every suite. Those that share the target folder run in this order: what fails soonest comes first, and suites that share a build
-/// follow each other. Those that run beside them begin in this order, the longest first.
+/// Every suite. Those that share the target folder run in this order: what fails soonest comes
+/// first, and suites that share a build follow each other. Those that run beside them begin in this
+/// order, the longest first.
 #[rustfmt::skip]
 pub(crate) const SUITES: &[Suite] = &[
     Suite { name: "fmt", tier: Tier::Fast, what: "the code is formatted", needs: &[], peers: &[], beside: false, minutes: 2, run: checks::formatted },
@@ -69,8 +70,8 @@ pub(crate) const SUITES: &[Suite] = &[
     Suite { name: "loom", tier: Tier::Full, what: "every interleaving of the lease word, the pools' counts and the records of views (loom)", needs: &[CC, CXX], peers: &[], beside: true, minutes: 12, run: checks::loom },
 ];
 
-/// The suites in lanes that run at the same time: those that share the target folder in one, one after the other, and every other suite in a
-/// lane of its own.
+/// The suites in lanes that run at the same time: those that share the target folder in one, one
+/// after the other, and every other suite in a lane of its own.
 pub(crate) fn lanes(suites: &[&'static Suite]) -> Vec<Vec<&'static Suite>> {
     let (beside, shared): (Vec<_>, Vec<_>) = suites.iter().copied().partition(|suite| suite.beside);
     let shared = (!shared.is_empty()).then_some(shared);

@@ -155,8 +155,8 @@ pub(crate) fn _judge(
     Ok(judged(&subject))
 }
 
-/// What each known consumer does with an array of this type, as outcome and reason, by the library's own
-/// description; `None` for other objects.
+/// What each known consumer does with an array of this type, as outcome and reason, by the
+/// library's own description; `None` for other objects.
 #[pyfunction]
 pub(crate) fn _judge_array(object: &Bound<'_, PyAny>) -> Option<Vec<(&'static str, String)>> {
     let mut subject = explain::subject_of(&downcast(object)?.array);

@@ -1,6 +1,6 @@
 //! The names in the documents are those of the real thing: Rust's in the listing of public names,
-//! Python's in the wheel's stub, Ruby's in the gem's signatures, C's in the header, the command's in
-//! its help.
+//! Python's in the wheel's stub, Ruby's in the gem's signatures, C's in the header, the command's
+//! in its help.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -20,7 +20,8 @@ fn names(text: &str) -> impl Iterator<Item = &str> {
     text.split('`').skip(1).step_by(2)
 }
 
-/// Modules, the names in each, and the types that have each name; the empty type is the module itself.
+/// Modules, the names in each, and the types that have each name; the empty type is the module
+/// itself.
 struct Listing(BTreeMap<String, BTreeMap<String, BTreeSet<String>>>);
 
 impl Listing {

@@ -13,7 +13,7 @@ pub fn work_in_a_stream_is_done_in_its_order(subject: &Subject) {
     let content = numbers(50_000);
     let here = Buffer::from_vec(content.clone()).unwrap();
     let back = Buffer::zeroed(content.len()).unwrap();
-    // There, there once more, and back: nobody waits in between.
+    // To the device, to a second buffer on it, and back; the host does not wait in between.
     let first = here.copy_to_in(&subject.memory, &**stream).unwrap();
     let second = first.buffer.copy_to_in(&subject.memory, &**stream).unwrap();
     assert_eq!(second.moved, Moved::Copied { nbytes: content.len() });
@@ -45,7 +45,7 @@ pub fn work_holds_its_leases_until_it_is_over(subject: &Subject) {
         assert!(there.hold(kind).unwrap_err().is_conflict(), "{kind:?}");
     }
     assert!(here.hold(LeaseKind::Write).unwrap_err().is_conflict());
-    // Nobody has a handle on the source any more, and its bytes arrive all the same.
+    // The last handle on the source is dropped before the work ends, and its bytes still arrive.
     let kept = there.slice(..).unwrap();
     drop((here, there));
     drop(paused);

@@ -70,7 +70,8 @@ impl Block {
             (Source::Pool | Source::Driver, _) => Ok(block(or_trimmed(core, source, nbytes, on_device)?)),
             (Source::Pinned, _) => {
                 let block = block(or_trimmed(core, source, nbytes, on_host)?);
-                // SAFETY: as many bytes of the host's, which nobody else knows.
+                // SAFETY: the driver allocated `nbytes` bytes of host memory above, and their address
+                // has not left this function.
                 unsafe {
                     std::ptr::with_exposed_provenance_mut::<u8>(block.address as usize).write_bytes(0, nbytes)
                 };
@@ -103,8 +104,9 @@ impl Block {
     /// On the device, where it is most likely used first.
     fn fill_with_zeros(&self, nbytes: usize) -> Result<()> {
         let driver = self.core.driver();
-        // SAFETY: as many bytes, which nobody else knows; the context is current in `now`, and the
-        // work over after it.
+        // SAFETY: `allocate` obtained `nbytes` bytes at `address` and has not returned the block yet,
+        // so no other work touches them. `now` makes the context current and returns after the work
+        // is over.
         self.core.now(|stream| Ok(unsafe { driver.memset_d8_async(self.address, 0, nbytes, stream) }?))
     }
 

@@ -1,5 +1,5 @@
-//! A device's primary context, which everybody in the process shares, and what it means that it is
-//! current.
+//! A device's primary context, which all libraries in the process share, and the guard that makes
+//! it current.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -151,8 +151,9 @@ impl Drop for Current<'_> {
             return;
         }
         let mut popped = sys::Context::NULL;
-        // SAFETY: the context that this thread pushed when the guard was made; whoever pushes
-        // meanwhile pops as well.
+        // SAFETY: the driver writes to a live local variable. This thread pushed the context when
+        // the guard was made (it is not `Send`), and code that pushes another one meanwhile pops it
+        // before the guard is dropped.
         let outcome = unsafe { self.context.driver().context_pop_current(&raw mut popped) };
         if let Err(error) = Failure::unless_gone(outcome) {
             report_release_error(self.context.place(), error);

@@ -36,8 +36,8 @@ impl Side {
             _ if place.is_host() => Self::Pageable,
             _ => return Err(Error::unsupported(format!("CUDA does not copy memory of {place}"))),
         };
-        // Of CUDA's memory, the address is all there is. An object would be of a device that
-        // somebody else made.
+        // CUDA's memory is known by its address alone. A hold with an object belongs to the device
+        // of another driver.
         if side != Self::Pageable && hold.object().is_some() {
             return Err(Error::device(format!(
                 "CUDA does not know the memory on {place}: another device made it"

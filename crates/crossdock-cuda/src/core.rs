@@ -18,8 +18,8 @@ use crossdock::Result;
 const IDLE_EVENTS: usize = 64;
 const IDLE_STREAMS: usize = 8;
 
-/// One device, opened once while anybody uses it. Nothing of it works in a forked child, where its
-/// locks are never taken.
+/// One device, opened by its first user in the process, shared, and closed by its last. In a forked
+/// child every call fails, and its locks are never taken.
 pub(crate) struct Core {
     context: Arc<Context>,
     total_nbytes: u64,

@@ -176,8 +176,8 @@ pub(crate) struct Failure {
 }
 
 impl Failure {
-    /// Whether the driver or the context has gone, and everything with it: at the end of the
-    /// process, or since somebody reset the device.
+    /// Whether the driver or the context is gone, and all its objects with it: at the end of the
+    /// process, or after another library reset the device.
     pub(crate) fn is_gone(&self) -> bool {
         matches!(self.code, code::DEINITIALIZED | code::CONTEXT_IS_DESTROYED)
     }

@@ -73,9 +73,10 @@ impl CudaEngine {
                         (&raw mut job).cast(),
                     ];
                     let grid = Grid { blocks: *groups, threads: Kernel::ITEMS as u32 };
-                    // SAFETY: all kernels have these parameters; the job reaches bytes alone that
-                    // the work holds, as those who planned it see to, until whoever calls this
-                    // gives it up; stream and context are the caller's word.
+                    // SAFETY: all kernels have these four parameters. The job touches bytes of the
+                    // work's holds alone (Work 1), and `run` and `enqueue` keep the work until the
+                    // stream is done with it. The stream is the core's, with its context current:
+                    // `Core::now` and `CudaStream::push` see to both.
                     unsafe { modules.launch(function, grid, stream, &mut arguments) }?;
                 }
                 &Step::Rows(rows) => {

@@ -12,8 +12,8 @@ use crossdock::Result;
 use crossdock::device::Event;
 use crossdock::device::driver::DriverQueue;
 
-/// An event that was recorded for the end of work. It goes back to the device when nobody has it
-/// any more.
+/// An event that was recorded for the end of work. The device reuses it after the last handle is
+/// dropped.
 pub(crate) struct Recorded(Lent<sys::Event>);
 
 impl Recorded {
@@ -28,7 +28,8 @@ impl Recorded {
     /// The stream is the core's, and alive; the context is current.
     pub(crate) unsafe fn of(core: &Arc<Core>, stream: sys::Stream) -> Result<Self> {
         let event = core.event()?;
-        // SAFETY: the caller's word; nobody else has the event.
+        // SAFETY: the stream is the core's, alive, and its context current (`# Safety`); the event
+        // was taken from the core above, and no other thread has it.
         unsafe { core.driver().event_record(event.raw(), stream) }?;
         Ok(Self(event))
     }
@@ -56,7 +57,7 @@ impl fmt::Debug for Recorded {
     }
 }
 
-/// An event that somebody else made and destroys.
+/// An event that another library made and destroys.
 pub(crate) struct Wrapped {
     core: Arc<Core>,
     raw: sys::Event,
@@ -93,7 +94,7 @@ impl fmt::Debug for Wrapped {
     }
 }
 
-/// The driver's event behind one of ours, for a stream to wait for; `None` for those of other
+/// The driver's handle of a CUDA event, for a stream to wait for; `None` for events of other
 /// devices.
 pub(crate) fn raw_of(event: &dyn Event) -> Option<sys::Event> {
     let any: &dyn Any = event;

@@ -40,8 +40,8 @@
 //!
 //! New memory of a pool has an event ([`Buffer::events`]), which is over in a moment; everything
 //! that works on buffers waits for it, by itself. Memory goes back to the pool when its last holder
-//! drops it: work of this library holds it until that is over, and who hands the address to
-//! somebody else keeps the buffer until *their* work is over.
+//! drops it. In-flight work of this library holds it; a caller that passes the address to another
+//! library must keep the buffer until that library's work is over.
 //!
 //! Copies in a stream between a device and usual (pageable) memory of the host go over pinned
 //! memory of the library's, so that the call returns at once; pinned memory is copied without that
@@ -128,7 +128,7 @@ pub fn driver_version() -> Result<(u32, u32)> {
     info::driver_version()
 }
 
-/// How many bytes of a device's memory nobody has, in this process or another. Opens the device.
+/// The number of bytes of a device's memory that no process has allocated. Opens the device.
 ///
 /// # Errors
 ///
@@ -137,9 +137,9 @@ pub fn free_nbytes(ordinal: i32) -> Result<u64> {
     info::free_nbytes(ordinal)
 }
 
-/// Gives memory that is kept for its next use, and that nobody uses now, back to the system: all of
-/// the pinned memory that copies go over, and of the device's pool all but `keep_nbytes`. A pool
-/// keeps up to a thirty-second part of the device's memory by itself.
+/// Returns unused memory that is kept for reuse to the system: all of the idle pinned memory for
+/// staged copies, and all but `keep_nbytes` of the idle memory of the device's pool. A pool keeps
+/// up to a thirty-second part of the device's memory by itself.
 ///
 /// # Errors
 ///

@@ -115,8 +115,8 @@ pub(crate) fn forked() -> Error {
 /// The table of a library, and its version.
 fn load(name: &OsString) -> Result<(Driver, c_int)> {
     let shown = name.to_string_lossy();
-    // SAFETY: what the library does when it is loaded is the word of whoever installed the driver,
-    // or named another.
+    // SAFETY: the file is the system's CUDA driver, or the library that the user named in its
+    // place; its initialisers run as in any program that links it.
     let library = unsafe { Library::new(name) }.map_err(|error| {
         Error::unsupported(format!("there is no CUDA driver: {shown} cannot be loaded ({error})"))
     })?;

@@ -77,8 +77,8 @@ fn in_current(driver: &Driver, address: Address) -> Result<Option<Found>> {
     ];
     let count = attributes.len() as u32;
     let (attributes, answers) = (attributes.as_mut_ptr(), answers.as_mut_ptr());
-    // SAFETY: as many attributes as answers, which go to variables of ours, each of the size that
-    // its attribute has.
+    // SAFETY: `count` attributes, and as many answers, each a pointer to a live local variable of
+    // the size that its attribute has.
     unsafe { driver.pointer_get_attributes(count, attributes, answers, address) }?;
     Ok(match kind {
         // The flag is of one byte or of four, by the driver's version.

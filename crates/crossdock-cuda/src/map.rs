@@ -1,8 +1,8 @@
 //! The same bytes at another place: pinned and managed memory, which the host and the devices
 //! reach.
 //!
-//! Other memory of the host is not mapped: it would have to be pinned first, which takes long, and
-//! may be refused for what lies beside it in a page. Whoever wants that says so, by
+//! Pageable memory of the host is not mapped: it would have to be pinned first, which is slow, and
+//! can fail because of other data in the same page. A caller that wants it calls
 //! [`pin`](crate::pin).
 
 use std::sync::Arc;

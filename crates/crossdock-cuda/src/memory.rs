@@ -20,7 +20,7 @@ use crossdock::device::{
 use crossdock::memory::{Birth, DeviceKind, Place};
 use crossdock::{Error, Result};
 
-/// What memory of no bytes has for an address: ours, and nobody else's.
+/// The address of memory without bytes, which no other allocation has.
 #[repr(align(256))]
 struct Nothing;
 static NOTHING: (Nothing, u8) = (Nothing, 0);
@@ -122,13 +122,14 @@ impl MemoryManager for CudaMemory {
         if nbytes == 0 {
             let address = (&raw const NOTHING).expose_provenance() as Address;
             let region = region(address, 0, Birth::Sole)?;
-            // SAFETY: no bytes at an address that nobody else has.
+            // SAFETY: the region has no bytes, so no access can be out of bounds or race; `NOTHING`
+            // is a static, and there is nothing to release.
             return unsafe { adopt_own(self, region, charge, || Ok(())) };
         }
         let block = Block::allocate(&self.core, self.source, nbytes)?;
         let (region, event) = (region(block.address(), nbytes, Birth::Sole)?, block.event());
-        // SAFETY: as many bytes of the driver's, which nobody else knows, until they are freed;
-        // those of the host are initialised.
+        // SAFETY: the driver allocated `nbytes` bytes for this block, and only this region has their
+        // address; they stay until `block.free()`. Host memory is initialised.
         let fresh = unsafe { adopt_own(self, region, charge, move || block.free()) }?;
         if let Some(event) = event {
             fresh.note_event(event, Effect::Writes)?;

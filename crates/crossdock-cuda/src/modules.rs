@@ -103,8 +103,8 @@ impl Drop for Modules {
     fn drop(&mut self) {
         let programs = std::mem::take(self.loaded.get_mut().unwrap_or_else(PoisonError::into_inner));
         for program in programs {
-            // SAFETY: loaded in `function`, and unloaded here alone; whoever launches has the
-            // device, and hence this.
+            // SAFETY: loaded in `function`, and unloaded here alone. The stream and the event of each
+            // launch own the `Core`, and with it these modules, so no launch is in flight.
             self.context.release_quietly(|driver| unsafe { driver.module_unload(program.module) });
         }
     }

@@ -12,16 +12,15 @@ use crate::sys::{self, Address, attribute, code};
 use crossdock::Result;
 use crossdock::device::Event;
 
-/// Which part of the device's memory the pool keeps though nobody uses it: one in so many bytes.
+/// How much idle memory the pool keeps for reuse: one in so many bytes of the device's memory.
 const KEPT_ONE_IN: u64 = 32;
 
-/// A pool of our own, so that what it keeps changes nothing for others in the process who use the
-/// device's default pool; and a stream in which memory comes and goes, and nothing else happens.
+/// A pool of this library, apart from the device's default pool, so that the memory it keeps does
+/// not affect other libraries in the process; and a stream for allocations and frees alone.
 ///
-/// What is freed here has no use any more, whatever the stream: whoever works on memory has a lease
-/// of it until the work is over. So the pool has nothing to wait for. Who is given memory has to
-/// wait until the stream has come to it before using it elsewhere, which is an event on the
-/// allocation ([`Allocated`]).
+/// Memory that is freed here is in use in no stream: work holds a lease of its memory until it is
+/// over. So the pool waits for no work. New memory can be used in another stream after the
+/// allocation has run in this one; an event on the allocation ([`Allocated`]) marks that moment.
 pub(crate) struct StreamPool {
     context: Arc<Context>,
     raw: sys::Pool,
@@ -109,13 +108,14 @@ impl StreamPool {
     ///
     /// # Safety
     ///
-    /// The context is current; the memory is of this pool, and nobody uses it from now on.
+    /// The context is current; the memory is of this pool, and no work uses it from now on.
     pub(crate) unsafe fn free(&self, driver: &Driver, address: Address) -> Result<(), Failure> {
-        // SAFETY: the caller's word; the stream is alive.
+        // SAFETY: the memory is of this pool and no longer used, and the context is current
+        // (`# Safety`); the stream lives as long as the pool.
         unsafe { driver.mem_free_async(address, self.stream.raw()) }
     }
 
-    /// Gives back to the device what nobody uses, but for so many bytes.
+    /// Returns unused memory to the device, all but so many bytes.
     ///
     /// # Errors
     ///
@@ -132,8 +132,8 @@ impl StreamPool {
 
 impl Drop for StreamPool {
     fn drop(&mut self) {
-        // SAFETY: created in `open`, and destroyed here alone. Memory of it that is alive keeps
-        // whoever has the pool.
+        // SAFETY: created in `open`, and destroyed here alone. Each block of the pool keeps the
+        // `Core` that owns the pool, so none is alive.
         self.context.release_quietly(|driver| unsafe { driver.mem_pool_destroy(self.raw) });
     }
 }

@@ -1,5 +1,5 @@
-//! Copies in a stream between a device and pageable host memory: over pinned memory of ours, by
-//! functions that the driver calls in the stream's order.
+//! Copies in a stream between a device and pageable host memory: through pinned memory of this
+//! library, by functions that the driver calls in the stream's order.
 //!
 //! The driver by itself reads pageable memory when it is asked for such a copy, though work that is
 //! to write it may be before it in the stream; and in the other direction it does not return before
@@ -31,16 +31,16 @@ struct Slot {
     nbytes: usize,
 }
 
-// SAFETY: an address, bound to no thread; whoever has the slot has the memory.
+// SAFETY: pinned memory is bound to no thread, and the slot is its only owner.
 unsafe impl Send for Slot {}
-// SAFETY: as for Send: `&Slot` gives no access to the bytes.
+// SAFETY: `&Slot` gives no access to the bytes.
 unsafe impl Sync for Slot {}
 
 impl Slot {
     fn new(context: &Arc<Context>, nbytes: usize) -> Result<Self> {
         let _current = context.enter()?;
         let mut address = std::ptr::null_mut();
-        // SAFETY: the context is current; the answer goes to a variable of ours.
+        // SAFETY: the context is current; the driver writes the address to a live local variable.
         unsafe { context.driver().mem_host_alloc(&raw mut address, nbytes, sys::HOST_PORTABLE_AND_MAPPED) }?;
         let address =
             NonNull::new(address.cast()).ok_or_else(|| Error::device("cuMemHostAlloc gave no memory"))?;
@@ -103,10 +103,11 @@ struct HostCopy {
 
 unsafe extern "C" fn copy_on_host(copy: *mut c_void) {
     let copy: *const HostCopy = copy.cast_const().cast();
-    // SAFETY: whoever put this into the stream keeps it until the stream is done with it.
+    // SAFETY: `enqueue` passes one entry of `Staged::copies`, which its caller keeps until the
+    // stream is done.
     let HostCopy { dst, src, nbytes } = unsafe { copy.read() };
-    // SAFETY: host memory on both sides, of so many bytes, under leases that the work in the stream
-    // holds, or our own.
+    // SAFETY: `nbytes` bytes of host memory on both sides. They are in the slot, or under leases
+    // that the work in the stream holds.
     unsafe { racy_copy(src, dst, nbytes) };
 }
 
@@ -121,12 +122,12 @@ pub(crate) enum Direction {
 pub(crate) struct Staged {
     core: Arc<Core>,
     slot: Option<Slot>,
-    /// A box of our own, by its address: the stream has it, too.
+    /// A leaked box, which only this frees; the stream reads it until the copies are done.
     copies: NonNull<[HostCopy]>,
 }
 
-// SAFETY: the addresses in the copies are only followed by the stream, under the leases of whoever
-// made this.
+// SAFETY: this frees the copies and never follows the addresses in them. Only the stream does,
+// while the work that owns this also owns the `Transfer` with the leases of the memory.
 unsafe impl Send for Staged {}
 
 /// The calls that put them into the stream: of addresses that stay where they are when [`Staged`]
@@ -200,21 +201,23 @@ impl Calls {
         let mut done = 0;
         for place in 0..self.copies.len() {
             let copy = self.copies.cast::<HostCopy>().as_ptr().wrapping_add(place);
-            // SAFETY: one of the copies, which are kept (the caller's word), and which nobody
-            // changes.
+            // SAFETY: `place` is less than the number of copies. The caller keeps the `Staged` that
+            // owns them (`# Safety`), and no code writes them after `with`.
             let nbytes = unsafe { (*copy).nbytes };
-            // SAFETY: the function gets the copy that it expects, which is kept until it is over.
+            // SAFETY: `copy_on_host` gets the `HostCopy` that it expects, which the caller keeps
+            // until the stream is done (`# Safety`).
             let on_host = || unsafe { driver.launch_host_func(stream, copy_on_host, copy.cast()) };
             match self.device {
                 None => on_host()?,
                 Some((Direction::FromHost, device, slot)) => {
                     on_host()?;
-                    // SAFETY: the slot and the device's memory, kept by the caller's word; the next
-                    // piece comes after it.
+                    // SAFETY: the caller keeps the slot and leases of the device's memory until the
+                    // stream is done (`# Safety`); stream order puts the next piece after this one.
                     unsafe { driver.memcpy_async(device + done, slot, nbytes, stream) }?;
                 }
                 Some((Direction::ToHost, device, slot)) => {
-                    // SAFETY: as above.
+                    // SAFETY: the caller keeps the slot and leases of the device's memory until the
+                    // stream is done (`# Safety`); stream order puts the next piece after this one.
                     unsafe { driver.memcpy_async(slot, device + done, nbytes, stream) }?;
                     on_host()?;
                 }
@@ -227,8 +230,8 @@ impl Calls {
 
 impl Drop for Staged {
     fn drop(&mut self) {
-        // SAFETY: the box that was leaked in `with`; the stream is done with it (the word of
-        // whoever put it there).
+        // SAFETY: the box that was leaked in `with`, freed here alone. `enqueue` requires that this
+        // is kept until the stream is done, so the stream no longer reads it.
         drop(unsafe { Box::from_raw(self.copies.as_ptr()) });
         let Some(slot) = self.slot.take() else { return };
         // A child takes no lock of its parent's.

@@ -32,8 +32,8 @@ impl CudaStream {
         Ok(Self { core, raw: own.raw(), queue: DriverQueue::new(), _own: Some(own) })
     }
 
-    /// Somebody else's stream: the driver's handle, 0 or 1 for the default stream that waits for
-    /// the others, 2 for this thread's.
+    /// Wraps another library's stream: the driver's handle, 0 or 1 for the legacy default stream,
+    /// which synchronises with the other streams, 2 for the one of the calling thread.
     ///
     /// # Errors
     ///

@@ -1,8 +1,8 @@
 //! The lease word, the counts of the pools, and the records of views, under the model checker.
 //!
-//! The models stand beside the code that they check. This crate builds the layers that they need from
-//! the library's own sources, by path, so that nothing else is compiled for the checker. It is empty
-//! without `--cfg loom`.
+//! The models stand beside the code that they check. This crate builds the layers that they need
+//! from the library's own sources, by path, so that nothing else is compiled for the checker. It is
+//! empty without `--cfg loom`.
 //!
 //! Run with `RUSTFLAGS="--cfg loom" cargo test -p crossdock-loom --release`.
 

@@ -97,8 +97,8 @@ impl Context {
         Ok(context)
     }
 
-    /// The context by its handle, on the device of another one: that one, another that is in use,
-    /// or a new one of ours around it.
+    /// The context with this handle, on the device of `like`: `like` itself, another one that is in
+    /// use, or a new wrapper of the handle.
     ///
     /// # Errors
     ///

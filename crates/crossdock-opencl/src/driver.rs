@@ -46,8 +46,8 @@ macro_rules! functions {
         impl Driver {
             fn find(library: &Library) -> Result<Self> {
                 Ok(Self {
-                    // SAFETY: what has OpenCL's name for a function is that function, by the
-                    // promise of whoever installed it.
+                    // SAFETY: the library is an OpenCL loader, so a symbol with the name of an
+                    // OpenCL function has the type of that function.
                     $($field: unsafe { symbol::<$description>(library, $symbol) }?,)*
                     generation: driver::generation(),
                 })

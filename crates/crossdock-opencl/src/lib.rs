@@ -85,13 +85,14 @@ pub fn devices() -> Result<Vec<Description>> {
     platforms::describe(driver::Driver::get()?)
 }
 
-/// Borrows a memory object of OpenCL that somebody else made, whatever its context, as a buffer on
-/// a device of that context. It is retained until the last holder of the buffer goes, and copied by
-/// queues of this library's own in its context. O(1), but for the first object of a context, which
-/// is given a queue.
+/// Borrows a memory object of OpenCL that another library made, in any context, as a buffer on a
+/// device of that context. The object is retained until the last holder of the buffer drops it.
+/// Queues of this library in that context copy it. O(1), except for the first object of a context,
+/// for which a queue is made.
 ///
-/// Commands on it that are under way in others' queues are the caller's to wait for, or to
-/// [note](Buffer::note_event) ([`Device::wrap_event`](crossdock::device::Device::wrap_event)).
+/// The caller must wait for in-flight commands on the object in the other library's queues, or
+/// [note](Buffer::note_event) their events
+/// ([`Device::wrap_event`](crossdock::device::Device::wrap_event)).
 ///
 /// # Errors
 ///
@@ -100,8 +101,9 @@ pub fn devices() -> Result<Vec<Description>> {
 ///
 /// # Safety
 ///
-/// `object` is a `cl_mem`, alive for this call. If `birth` is `Sole`, nobody else touches its bytes
-/// until the release; if `Constant`, nobody writes them.
+/// 1. `object` is a `cl_mem`, alive for this call.
+/// 2. If `birth` is `Sole`, only holders of the buffer touch its bytes until the release; if
+///    `Constant`, no library writes them.
 pub unsafe fn import(object: *mut std::ffi::c_void, place: Place, birth: Birth) -> Result<Buffer> {
     if place.kind() != DeviceKind::OPENCL {
         return Err(Error::place(format!("memory of OpenCL is not on {place}")));

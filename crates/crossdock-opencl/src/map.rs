@@ -24,8 +24,8 @@ pub(crate) struct Mapping {
     address: Option<NonNull<u8>>,
 }
 
-// SAFETY: an address that anybody may use, and a range of an object, on which the driver permits
-// calls from any thread.
+// SAFETY: the mapped address is valid in every thread of the process, and OpenCL permits calls on
+// the object of the range from any thread.
 unsafe impl Send for Mapping {}
 
 impl Mapping {

@@ -71,7 +71,8 @@ impl MemoryManager for Context {
         let raw = object.as_ref().map_or(std::ptr::null_mut(), Object::raw);
         let region = DeviceRegion { address: None, nbytes, object: raw, birth: Birth::Sole, aliases: &[] };
         let release = move || object.map_or(Ok(()), Object::release);
-        // SAFETY: nobody else has the object, which goes with the release.
+        // SAFETY: the object, if there is one, was made above with `nbytes` bytes; only this region
+        // has it, until `release`, which owns it, releases it.
         unsafe { adopt_own(self, region, charge, release) }
     }
 

@@ -86,7 +86,7 @@ impl Compiled {
             unsafe { Object::<OfProgram>::made(raw, status, driver, place, "clCreateProgramWithSource") }?;
         const OPTIONS: &CStr = c"-cl-std=CL1.2";
         // SAFETY: a program of the context, one of its devices, and options that end with a zero;
-        // nobody is told later (Driver 1).
+        // no callback is passed, so the call returns when the build is done (Driver 1).
         let status = unsafe {
             (driver.build_program)(raw, 1, &raw const device, OPTIONS.as_ptr(), None, std::ptr::null_mut())
         };

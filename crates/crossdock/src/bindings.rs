@@ -5,8 +5,8 @@
 //! released together with the library, from the same sources. Other crates find what they need in
 //! the documented modules.
 //!
-//! To add a name, make it `pub` where it is defined, in a module that is `pub(crate)`, and re-export
-//! it here. A method that only bindings call is `#[doc(hidden)]` at its type.
+//! To add a name, make it `pub` where it is defined, in a module that is `pub(crate)`, and
+//! re-export it here. A method that only bindings call is `#[doc(hidden)]` at its type.
 
 pub use crate::element::record::MAX_DEPTH;
 pub use crate::memory::copied::{copied_bytes_here, count_copied};

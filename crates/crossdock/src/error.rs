@@ -131,7 +131,8 @@ impl Error {
         Self::new(Kind::Place, text)
     }
 
-    /// Memory begins at another address than a multiple of what is needed: for those who implement a device.
+    /// Memory begins at another address than a multiple of what is needed: for those who implement
+    /// a device.
     #[cold]
     pub fn alignment(text: impl Into<String>) -> Self {
         Self::new(Kind::Alignment, text)
@@ -143,8 +144,8 @@ impl Error {
         Self::new(Kind::Malformed, text)
     }
 
-    /// The same kind and text once more, without the source: for what failed once and is asked about many times, as an
-    /// [`Event`](crate::device::Event) is.
+    /// The same kind and text once more, without the source: for what failed once and is asked
+    /// about many times, as an [`Event`](crate::device::Event) is.
     #[cold]
     pub fn again(&self) -> Self {
         match &self.0 {

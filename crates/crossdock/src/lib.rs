@@ -31,21 +31,26 @@
 //! # Ok::<(), crossdock::Error>(())
 //! ```
 //!
-//! Three pages list the names that each author needs: `docs/application.md`, `docs/adapter.md` and `docs/device.md`.
+//! Three pages list the names that each author needs: `docs/application.md`, `docs/adapter.md` and
+//! `docs/device.md`.
 //!
 //! # Features
 //!
 //! - `derive`: `#[derive(Element)]` for structs.
 //! - `half-2`, `num-complex-0_4`: these crates' 16-bit floats and complex numbers are elements.
-//! - `bytemuck-1`: what that crate knows to be plain data is an element (`element::Plain`), and elements of ours are plain to it.
-//! - `ndarray-0_17`, `nalgebra-0_35`, `image-0_25`, `arrow-60`, `candle-0_11`: conversions to and from these crates' types, in place,
-//!   by `From` and `TryFrom`; likewise `safetensors-types-0_8`, for those of the crate `safetensors`.
+//! - `bytemuck-1`: types that are plain data to that crate are elements (`element::Plain`), and
+//!   this crate's elements are plain data to it.
+//! - `ndarray-0_17`, `nalgebra-0_35`, `image-0_25`, `arrow-60`, `candle-0_11`: conversions to and
+//!   from these crates' types, in place, by `From` and `TryFrom`; likewise `safetensors-types-0_8`,
+//!   for those of the crate `safetensors`.
 //! - `npz`, `safetensors`, `png`, `jpeg`: files of these formats ([`exchange::files`]).
 //! - `tracing`: pools made by [`Pool::logging`](pool::Pool::logging) tell the `tracing` facade of every block.
-//! - `allocator-api2-0_2`: pools as allocators of collections, and pools over any allocator (`Pool::over`).
+//! - `allocator-api2-0_2`: pools as allocators of collections, and pools over any allocator
+//!   (`Pool::over`).
 //!
-//! A feature that brings types of another crate into this one's interface has the version of that crate in its name: the major, or
-//! `0_` and the minor before 1.0. A new version of the crate gets a new feature beside the old one, so both can be on at once.
+//! A feature that brings types of another crate into this one's interface has the version of that
+//! crate in its name: the major, or `0_` and the minor before 1.0. A new version of the crate gets
+//! a new feature beside the old one, so both can be on at once.
 
 mod error;
 

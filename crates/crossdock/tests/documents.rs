@@ -153,7 +153,8 @@ fn a_version_in_the_name_of_a_feature_is_that_of_its_crates() {
             continue;
         }
         versioned += 1;
-        // Only the crates of that name are in the interface: `arrow-60` brings several, `serde` is a tool.
+        // Only the crates of that name are in the interface: `arrow-60` brings several, `serde` is
+        // a tool.
         let first = name.split('-').next().unwrap();
         let crates = brings.split('"').filter_map(|word| word.strip_prefix("dep:"));
         let mut crates = crates.filter(|dependency| dependency.starts_with(first)).peekable();

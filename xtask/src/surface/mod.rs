@@ -63,8 +63,8 @@ fn list(run: &mut Run<'_>) -> Result<Listing> {
     Listing::read(&run.door.target.join("doc/crossdock.json"))
 }
 
-/// A script that starts rustdoc unlocked. Cargo itself must not see the variable: build scripts of other
-/// crates depend on it, so all crates would be built again here, and again in the next suite.
+/// A script that starts rustdoc unlocked. Cargo itself must not see the variable: build scripts of
+/// other crates depend on it, so all crates would be built again here, and again in the next suite.
 fn unlocked_rustdoc(run: &Run<'_>) -> Result<PathBuf> {
     let path = run.door.target.join("xtask/unlocked-rustdoc");
     let (name, value) = UNLOCK;

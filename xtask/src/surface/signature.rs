@@ -20,8 +20,8 @@ pub(super) fn without_modules(text: &str) -> String {
     short
 }
 
-/// What is left of a function's text once its name is told: generics, parameters, result and bounds,
-/// behind `unsafe` or `const` if it is. Of a constant and a type, what follows the name.
+/// What is left of a function's text once its name is told: generics, parameters, result and
+/// bounds, behind `unsafe` or `const` if it is. Of a constant and a type, what follows the name.
 pub(super) fn after_name(text: &str, name: &str) -> String {
     let text = text.strip_prefix("pub ").unwrap_or(text);
     let qualifiers: Vec<_> = text

@@ -124,7 +124,8 @@ pub unsafe extern "C" fn xd_array_explain(
         let array = array_of(array, "array")?;
         let library = match library.is_null() {
             true => None,
-            // SAFETY: `# Safety`: `library`, which is not null here, is a text that ends with a zero.
+            // SAFETY: `# Safety`: `library`, which is not null here, is a text that ends with a
+            // zero.
             false => Some(unsafe { text(library, "library") }?),
         };
         string(explain::text(array, library))

@@ -63,7 +63,8 @@ impl Plan {
         &self.arrays
     }
 
-    /// The format, with those of its options that were given. (Which go together was checked with the arguments.)
+    /// The format, with those of its options that were given. (Which go together was checked with
+    /// the arguments.)
     pub(super) fn options(&self) -> SaveOptions {
         let mut options = SaveOptions::new().format(self.format).deflated(self.deflate);
         if self.format == Format::Raw {

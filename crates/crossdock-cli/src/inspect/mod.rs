@@ -52,7 +52,8 @@ pub(crate) struct Args {
     /// is always compared.
     #[arg(long)]
     verify: bool,
-    /// Show by which protocols it can be handed on in place, what functions of other libraries do with it, and why.
+    /// Show by which protocols it can be handed on in place, what functions of other libraries do
+    /// with it, and why.
     #[arg(long)]
     protocols: bool,
     /// What the elements of a raw FILE are: dtype and shape, and order, strides or offset where they are not the usual ones.

@@ -1,5 +1,5 @@
-//! By which protocols an array can be handed on, and what other libraries do with it: the library's answers
-//! as rows of the report.
+//! By which protocols an array can be handed on, and what other libraries do with it: the library's
+//! answers as rows of the report.
 
 use crossdock::DArray;
 use crossdock::exchange::{self, Consumer, Offered};

@@ -249,8 +249,8 @@ pub fn a_request_that_names_a_place_is_given_it_where_a_copy_is_permitted(subjec
         assert_eq!(source.export(&request).unwrap_err().would_copy(), None);
     }
     assert_eq!(copied_bytes_here(), before);
-    // No place is named: what the processor addresses is wanted, and nobody said that a device's
-    // may be copied for it.
+    // A request that names no place wants memory that the processor addresses. `IfNeeded` alone
+    // does not permit a copy from a device for that.
     assert!(array.export(&Request::pin().copy(CopyPolicy::IfNeeded)).is_err());
 }
 

@@ -59,9 +59,9 @@ enum Target<'a> {
 }
 
 impl DArray {
-    /// The elements without gaps in new memory: of the array's device, or of the default pool, unless the options (an [`Order`] alone, as
-    /// a rule) name a pool or another device.
-    /// Copies, and counts, [`DArray::nbytes`].
+    /// The elements without gaps in new memory: of the array's device, or of the default pool,
+    /// unless the options (an [`Order`] alone, as a rule) name a pool or another device. Copies,
+    /// and counts, [`DArray::nbytes`].
     ///
     /// # Errors
     ///
@@ -135,7 +135,8 @@ impl DArray {
         self.copied(Target::Shared, dtype, order, casting)
     }
 
-    /// A copy where the options say: beside this array, in a pool, or on another device, to which it goes packed.
+    /// A copy where the options say: beside this array, in a pool, or on another device, to which
+    /// it goes packed.
     fn copied_with(&self, options: ArrayOptions<'_>, dtype: &DType, casting: Casting) -> Result<Self> {
         let target = options.chosen_pool().map_or(Target::Beside, Target::Pool);
         let copy = self.copied(target, dtype, options.order, casting)?;

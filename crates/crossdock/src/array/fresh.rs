@@ -199,7 +199,8 @@ impl<T: Element, const D: usize> Array<T, D> {
     ///
     /// # Errors
     ///
-    /// `is_overflow`, `is_out_of_memory`; for a device also its own errors, and that it does not exist.
+    /// `is_overflow`, `is_out_of_memory`; for a device also its own errors, and that it does not
+    /// exist.
     pub fn zeros<'a>(shape: impl ShapeSpec<'a, D>) -> Result<Self> {
         let (shape, options) = shape.resolve();
         let layout = FixedLayout::contiguous(shape, size_of::<T>(), options.order)?;
@@ -211,7 +212,8 @@ impl<T: Element, const D: usize> Array<T, D> {
     ///
     /// # Errors
     ///
-    /// As [`Array::zeros`]; `is_overflow` also where the layout was made for a narrower element and does not hold for this one.
+    /// As [`Array::zeros`]; `is_overflow` also where the layout was made for a narrower element and
+    /// does not hold for this one.
     pub fn zeros_with_layout<'a>(
         layout: FixedLayout<D>,
         options: impl Into<ArrayOptions<'a>>,
@@ -238,7 +240,8 @@ impl<T: Element, const D: usize> Array<T, D> {
         }
     }
 
-    /// The result of a function for each index. It is called once for each, in the order in which the elements lie.
+    /// The result of a function for each index. It is called once for each, in the order in which
+    /// the elements lie.
     ///
     /// ```
     /// use crossdock::Array;
@@ -256,8 +259,8 @@ impl<T: Element, const D: usize> Array<T, D> {
         Self::made(shape, options, |fresh| fresh.fill_with(value))
     }
 
-    /// The options by which a new array lies as this one: its place, and its order where it has one, else row-major. With them
-    /// `zeros` is NumPy's `zeros_like`, and `full` its `full_like`.
+    /// The options by which a new array lies as this one: its place, and its order where it has
+    /// one, else row-major. With them `zeros` is NumPy's `zeros_like`, and `full` its `full_like`.
     pub fn options(&self) -> ArrayOptions<'static> {
         let order = self.layout().order(size_of::<T>()).unwrap_or(Order::RowMajor);
         ArrayOptions::from(self.place()).order(order)
@@ -396,8 +399,8 @@ impl DArray {
         Self::from_buffer(buffer, dtype, layout, 0)
     }
 
-    /// The options by which a new array lies as this one: its place, and its order where it has one, else row-major. With them
-    /// `zeros` is NumPy's `zeros_like`, and `full` its `full_like`.
+    /// The options by which a new array lies as this one: its place, and its order where it has
+    /// one, else row-major. With them `zeros` is NumPy's `zeros_like`, and `full` its `full_like`.
     pub fn options(&self) -> ArrayOptions<'static> {
         ArrayOptions::from(self.place()).order(self.layout().order().unwrap_or(Order::RowMajor))
     }

@@ -10,8 +10,8 @@ use crate::error::{Error, Kind, Result};
 use crate::layout::{FixedLayout, Layout, Order};
 
 impl<T: Element, const D: usize> Array<T, D> {
-    /// Adopts a vector, seen row-major. O(1). A vector of columns is the [`transpose`](Array::transpose) of the array of the
-    /// reversed shape.
+    /// Adopts a vector, seen row-major. O(1). A vector of columns is the
+    /// [`transpose`](Array::transpose) of the array of the reversed shape.
     ///
     /// # Errors
     ///

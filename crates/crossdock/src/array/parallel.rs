@@ -1,6 +1,8 @@
 //! Parts of views, shared among the threads of `rayon`: rows, the indices of an axis, and chunks of one.
 //!
-//! The parts that [`Views`] and [`ViewsMut`] yield in turn go to several threads by `into_par_iter()`. The work is divided by the number of parts, so parts that are short want `with_min_len`.
+//! The parts that [`Views`] and [`ViewsMut`] yield in turn go to several threads by
+//! `into_par_iter()`. The work is divided by the number of parts, so parts that are short want
+//! `with_min_len`.
 
 use rayon::iter::plumbing::{Consumer, Producer, ProducerCallback, UnindexedConsumer, bridge};
 use rayon::iter::{IndexedParallelIterator, IntoParallelIterator, ParallelIterator};

@@ -2,8 +2,8 @@
 
 use crate::array::ArrayOptions;
 
-/// The shape of a new array: `[2, 3]` alone is row-major in the default pool; `([2, 3], options)` adds an order, a
-/// pool or a place, as [`ArrayOptions`] or one of them.
+/// The shape of a new array: `[2, 3]` alone is row-major in the default pool; `([2, 3], options)`
+/// adds an order, a pool or a place, as [`ArrayOptions`] or one of them.
 ///
 /// ```
 /// use crossdock::Array;

@@ -224,8 +224,8 @@ impl<T: Send + 'static> Keep for Beside<T> {
     }
 }
 
-/// Keeps something beside new memory that nobody else has seen, and lets it go after it. O(1), and
-/// a small block.
+/// Keeps a value beside new memory to which there is no other handle, and drops it after the
+/// memory. O(1); allocates a small block.
 pub(crate) fn keeping(fresh: Buffer, beside: impl Send + 'static) -> Result<Buffer> {
     let (whole, ptr, nbytes, _) = fresh.into_parts();
     let header = whole.header();

@@ -86,9 +86,9 @@ impl Buffer {
         )))
     }
 
-    /// Whose memory this is, for copies: the device's that allocated it, this process's, or that of
-    /// the device which is registered for the place (and is opened for the answer). `None` where
-    /// nobody is.
+    /// The manager that copies this memory: that of the device that allocated it, the host's, or
+    /// that of the device registered for the place (which this call opens). `None` where no device
+    /// is registered.
     ///
     /// # Errors
     ///
@@ -117,9 +117,9 @@ impl Buffer {
     ///
     /// # Errors
     ///
-    /// `is_unsupported` where nobody copies between the two places, which is found out before
+    /// `is_unsupported` where no manager copies between the two places, which is checked before
     /// anything is done; `is_device` where the copy failed, or work that it waited for did;
-    /// `is_conflict` while somebody holds Write; `is_out_of_memory`.
+    /// `is_conflict` while another lease is Write; `is_out_of_memory`.
     pub fn copy_to(&self, memory: &Arc<dyn MemoryManager>) -> Result<Self> {
         let fresh = Self::on(memory, self.nbytes())?;
         self.copy_into(&fresh)?;
@@ -145,8 +145,9 @@ impl Buffer {
     ///
     /// # Errors
     ///
-    /// As [`Buffer::copy_to`]; `is_bounds` where the other has another size, or the two overlap;
-    /// `is_read_only`; `is_conflict` while anybody reads the destination or holds Write on either.
+    /// As [`Buffer::copy_to`]; `is_bounds` where the sizes differ, or the two overlap;
+    /// `is_read_only`; `is_conflict` while the destination has a Read lease or either has a Write
+    /// lease.
     /// Nothing is copied then. After `is_device` the destination has unspecified bytes.
     pub fn copy_into(&self, destination: &Self) -> Result<()> {
         self.check_size(destination)?;

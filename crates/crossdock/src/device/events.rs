@@ -103,8 +103,8 @@ pub(super) fn note(
     fits
 }
 
-/// Waits for the work that access under a lease of this kind comes after. What failed stays noted,
-/// so that it is told to everyone who asks, until somebody settles it.
+/// Waits for the work that access under a lease of this kind comes after. Failed writes stay noted,
+/// so that every later access fails with their error, until a caller settles them.
 #[cold]
 fn wait(header: &Header, kind: LeaseKind) -> Result<()> {
     while let Some(noted) = first(header, |effect| effect.concerns(kind)) {
@@ -142,7 +142,7 @@ fn remove(header: &Header, event: &Arc<dyn Event>, effect: Option<Effect>) {
     let removed = place.map(|place| row.0.remove(place));
     if row.0.is_empty() {
         rows.remove(&key(header));
-        // Release: whoever sees that nothing is to be awaited any more comes after what was
+        // Release: a thread that reads `false` (Acquire) sees the effects of the work that was
         // awaited.
         header.awaited.store(false, Ordering::Release);
     }
@@ -150,7 +150,7 @@ fn remove(header: &Header, event: &Arc<dyn Event>, effect: Option<Effect>) {
     drop(removed);
 }
 
-/// Takes out what is over, and nobody has to be told of.
+/// Removes finished work, except writes that failed.
 fn sweep(header: &Header) {
     // Without memory for the list, it stays as it is.
     for noted in list(header).unwrap_or_default() {
@@ -201,8 +201,8 @@ fn chosen(key: usize, is_chosen: impl Fn(Effect) -> bool) -> Result<Vec<Noted>> 
 ///
 /// # Errors
 ///
-/// What failed already, and was to write: who reads would copy what nobody wrote, and who writes a
-/// part would hide it.
+/// The error of a write that failed already: a reader would copy bytes that were never written, and
+/// a writer of a part would hide the failure.
 pub(super) fn before(header: &Header, kind: LeaseKind) -> Result<Vec<Arc<dyn Event>>> {
     if !header.awaited.load(Ordering::Acquire) {
         return Ok(Vec::new());
@@ -262,8 +262,8 @@ impl Buffer {
     }
 
     /// Notes that work is under way on the allocation: every slice of it, and everything made over
-    /// it, waits for the event before the processor touches the bytes. Keeping the memory until
-    /// then is up to whoever does the work, by a [`Hold`](crate::device::Hold).
+    /// it, waits for the event before the processor touches the bytes. The code that submits the
+    /// work must keep the memory until then, by a [`Hold`](crate::device::Hold).
     ///
     /// Waits for the event at once where there is no memory to note it.
     ///

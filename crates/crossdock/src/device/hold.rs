@@ -87,8 +87,8 @@ impl fmt::Debug for Hold {
 }
 
 impl Buffer {
-    /// Takes a lease for access by a device: for those who implement one. It waits for no event;
-    /// whoever puts work into a stream has the stream wait. O(1).
+    /// Takes a lease for access by a device: for implementers of devices. It waits for no event;
+    /// the code that puts work into a stream makes the stream wait. O(1).
     ///
     /// # Errors
     ///

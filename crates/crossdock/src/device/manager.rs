@@ -72,8 +72,8 @@ pub trait Device: Send + Sync + fmt::Debug {
         Ok(None)
     }
 
-    /// The driver's own stream, which somebody else made, as one of ours; `None` where the device
-    /// has none. Dropping it leaves the driver's alone.
+    /// Wraps a stream of the driver that another library made as a [`Stream`]; `None` where the
+    /// device has no streams. Dropping the result does not destroy the driver's stream.
     ///
     /// # Errors
     ///

@@ -31,7 +31,7 @@ impl Buffer {
     /// # Errors
     ///
     /// `is_device` where it could be and failed, or where work that was waited for did;
-    /// `is_conflict` while somebody relies on the bytes being constant, or holds Write.
+    /// `is_conflict` while a lease requires the bytes to be constant, or is Write.
     #[doc(alias = "view")]
     pub fn map_to(&self, memory: &Arc<dyn MemoryManager>) -> Result<Option<Self>> {
         let own = self.memory_manager()?;

@@ -19,8 +19,8 @@ pub(super) struct Pages {
 unsafe impl Send for Pages {}
 
 impl Pages {
-    /// Addresses for `nbytes` bytes, one at least, which nobody else has and the processor faults
-    /// at: for memory that has none of its own.
+    /// Reserves addresses for `nbytes` bytes, one at least, at which the processor faults: for
+    /// memory that has no addresses of its own.
     pub(super) fn reserved(nbytes: usize) -> Result<Self> {
         Self::new(nbytes, libc::PROT_NONE)
     }

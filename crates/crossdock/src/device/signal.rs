@@ -7,8 +7,8 @@ use crate::device::Event;
 use crate::error::{Error, Result};
 use crate::memory::fork;
 
-/// An event for devices whose driver has none, or whose work is done by a thread. Whoever does the
-/// work has the [`Completion`].
+/// An event for devices whose driver has none, or whose work is done by a thread. The code that
+/// does the work has the [`Completion`].
 ///
 /// It needs no lock, so that a forked child never finds one held: there, a signal that had not
 /// happened is an error, since the thread that would have brought it about stayed with the parent.

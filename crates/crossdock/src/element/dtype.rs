@@ -98,7 +98,8 @@ native_scalars! {
 }
 
 impl DType {
-    /// A scalar of any kind in the machine's byte order, such as `native(ScalarKind::Float8E4M3Fn)`.
+    /// A scalar of any kind in the machine's byte order, such as
+    /// `native(ScalarKind::Float8E4M3Fn)`.
     pub const fn native(kind: ScalarKind) -> Self {
         Self(Repr::Scalar(Scalar::native(kind)))
     }

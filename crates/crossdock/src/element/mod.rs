@@ -1,10 +1,11 @@
 //! What one element is.
 //!
-//! A [`DType`] is a tree: a [`Scalar`], a [`Record`] with named fields, or a [`SubArray`]. It says how the bytes of one
-//! element are to be read, in either byte order and at any address. Rust types that have a fixed dtype implement
-//! [`Element`]; a [`Value`] is one element whose type is known only at run time. A dtype is read from
-//! NumPy's spellings by [`FromStr`](std::str::FromStr) and written by [`DType::to_typestr`], and in that of Python's buffers by
-//! [`DType::from_pep3118`] and [`DType::to_pep3118`]; what a spelling cannot say is an error that names the part.
+//! A [`DType`] is a tree: a [`Scalar`], a [`Record`] with named fields, or a [`SubArray`]. It says
+//! how the bytes of one element are to be read, in either byte order and at any address. Rust types
+//! that have a fixed dtype implement [`Element`]; a [`Value`] is one element whose type is known
+//! only at run time. A dtype is read from NumPy's spellings by [`FromStr`](std::str::FromStr) and
+//! written by [`DType::to_typestr`], and in that of Python's buffers by [`DType::from_pep3118`] and
+//! [`DType::to_pep3118`]; what a spelling cannot say is an error that names the part.
 
 pub(crate) mod dialect;
 mod dtype;
@@ -74,9 +75,10 @@ use crate::memory::Pod;
 
 /// A Rust type that is the element of an array, with the dtype that describes it.
 ///
-/// Implemented for the integers and floats of the machine, in either byte order ([`Be`], [`Le`]), for [`Bool8`], and for arrays of
-/// elements, which are sub-arrays; with the features `half-2` and `num-complex-0_4` for 16-bit floats and complex numbers, and with
-/// `bytemuck-1` for whatever that crate knows to be plain (`Plain`). Not elements are:
+/// Implemented for the integers and floats of the machine, in either byte order ([`Be`], [`Le`]),
+/// for [`Bool8`], and for arrays of elements, which are sub-arrays; with the features `half-2` and
+/// `num-complex-0_4` for 16-bit floats and complex numbers, and with `bytemuck-1` for whatever that
+/// crate knows to be plain (`Plain`). Not elements are:
 ///
 /// - `bool`, `char` and enums, because memory that came from elsewhere may hold bytes that are none of their values ([`Bool8`] takes
 ///   them all);

@@ -12,8 +12,8 @@ use crate::layout::{FixedLayout, INLINE_RANK, Span};
 /// Shape, byte strides, itemsize and, for indirect arrays, suboffsets of an array of any rank up to
 /// [`MAX_RANK`](crate::layout::MAX_RANK).
 ///
-/// Up to `INLINE_RANK` axes without suboffsets, nothing is on the heap, and cloning copies a few words. Everything here is
-/// O(rank), unless it says otherwise.
+/// Up to `INLINE_RANK` axes without suboffsets, nothing is on the heap, and cloning copies a few
+/// words. Everything here is O(rank), unless it says otherwise.
 ///
 /// # Indirect arrays
 ///
@@ -27,7 +27,8 @@ use crate::layout::{FixedLayout, INLINE_RANK, Span};
 ///   follow the pointer, drop it everywhere);
 /// - `permute` works among the axes between two dereferences, not across one;
 /// - `broadcast_to` works, `reshape` only to the same shape;
-/// - [`offset_of`](Self::offset_of) and [`offsets`](Self::offsets) are refused; `hops` gives the way;
+/// - [`offset_of`](Self::offset_of) and [`offsets`](Self::offsets) are refused; `hops` gives the
+///   way;
 /// - [`span`](Self::span) is that of the first table of pointers. What the pointers lead to is not ours to check.
 ///
 /// ```
@@ -97,8 +98,9 @@ impl Layout {
         Ok(Self::trusted(shape, strides, itemsize))
     }
 
-    /// As [`new`](Self::new), of lengths that are not negative, as C writes them, and no more than `INLINE_RANK`; written to where the
-    /// caller wants it. `None` where there is more to be said, which [`new`](Self::new) does; `result` is some valid layout then.
+    /// As [`new`](Self::new), of lengths that are not negative, as C writes them, and no more than
+    /// `INLINE_RANK`; written to where the caller wants it. `None` where there is more to be said,
+    /// which [`new`](Self::new) does; `result` is some valid layout then.
     #[inline]
     pub(crate) fn new_to(
         shape: &[isize],

@@ -8,9 +8,10 @@
 //! | [`FixedLayout<D>`] | known to the compiler | typed arrays; `Copy`; the itemsize is passed in, since it is `size_of::<T>()` |
 //! | [`Layout`] | known at run time, up to [`MAX_RANK`] | arrays from outside; itemsize and suboffsets inside; no heap up to 8 axes |
 //!
-//! Both are checked once, when they are made, and every operation keeps them valid: no product, no sum of
-//! `(len - 1) * stride` and therefore no offset can overflow. Whether they fit a piece of memory is one more question,
-//! which is answered once per array, when it is made; no view can leave a window that held its source.
+//! Both are checked once, when they are made, and every operation keeps them valid: no product, no
+//! sum of `(len - 1) * stride` and therefore no offset can overflow. Whether they fit a piece of
+//! memory is one more question, which is answered once per array, when it is made; no view can
+//! leave a window that held its source.
 //!
 //! A layout describes; views are taken of arrays.
 //!

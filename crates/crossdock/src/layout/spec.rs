@@ -12,7 +12,8 @@ use std::ops::{Range, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToIncl
 use crate::error::Result;
 use crate::layout::slice::{AxisList, AxisSlice, pick, pick_index, slice_error, stepped_stride};
 
-/// Names a view of an array, one item per axis, for [`Array::slice`](crate::Array::slice) and its relatives.
+/// Names a view of an array, one item per axis, for [`Array::slice`](crate::Array::slice) and its
+/// relatives.
 ///
 /// | item | meaning | axis |
 /// |---|---|---|

@@ -2,9 +2,9 @@
 //!
 //! A child has the memory of its parent, but of its threads only the one that forked: a lock that
 //! another thread had would stay locked in the child for ever, and what it guards half changed. So
-//! whoever forks takes all of these locks first, and both sides give them back.
+//! the thread that forks takes all of these locks first, and parent and child release them.
 //!
-//! Nobody takes one of these locks while having another; the fork alone has all of them.
+//! No thread takes one of these locks while it holds another; only the fork holds all of them.
 
 use std::cell::{Cell, UnsafeCell};
 use std::fmt;

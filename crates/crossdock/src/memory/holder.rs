@@ -34,8 +34,8 @@ impl fmt::Display for Way {
     }
 }
 
-/// A duration in the unit that suits it, rounded. In whole numbers, since every program that lends memory links this, and few
-/// write floats.
+/// A duration in the unit that suits it, rounded. In whole numbers, since every program that lends
+/// memory links this, and few write floats.
 pub(crate) struct Age(pub(crate) Duration);
 
 impl fmt::Display for Age {

@@ -22,8 +22,8 @@ pub(super) enum Route {
 impl Route {
     /// # Errors
     ///
-    /// `Place` where the elements cannot be brought to the place that is wanted; `Failed` where there
-    /// is no such place, or no engine that does strided work at the array's own.
+    /// `Place` where the elements cannot be brought to the place that is wanted; `Failed` where
+    /// there is no such place, or no engine that does strided work at the array's own.
     pub(super) fn find(array: &DArray, request: &Request, terms: &Terms) -> Result<Self, Reason> {
         let (from, reach) = (array.place(), terms.reach);
         let usual = if reach == Reach::Host { Place::CPU } else { from };
@@ -73,7 +73,8 @@ fn no_way(from: Place, to: Place) -> Error {
     Error::unsupported(format!("no device copies from {from} to {to}, neither directly nor over the host"))
 }
 
-/// A copy, or a mapping, that fulfils a request but for the lease, and how many bytes were copied for it.
+/// A copy, or a mapping, that fulfils a request but for the lease, and how many bytes were copied
+/// for it.
 ///
 /// # Errors
 ///

@@ -1,5 +1,5 @@
-//! The negotiation by which every protocol lends an array: in place; else, where the request permits
-//! it, as a copy that records why it was made.
+//! The negotiation by which every protocol lends an array: in place; else, where the request
+//! permits it, as a copy that records why it was made.
 
 use crate::array::{DArray, RawArray};
 use crate::device;
@@ -16,8 +16,8 @@ use crate::view::request::Request;
 use crate::view::terms::{Reach, Terms};
 
 /// Lends an array as the request asks, on a protocol's terms. `describe` says in the protocol's own
-/// words what is lent, the array or a copy of it; `fill` makes the protocol's struct of that, and is
-/// told whether it is a copy.
+/// words what is lent, the array or a copy of it; `fill` makes the protocol's struct of that, and
+/// is told whether it is a copy.
 ///
 /// # Errors
 ///
@@ -69,8 +69,8 @@ where
     }
 }
 
-/// As [`negotiate`], for a protocol that takes its leases itself (by [`Terms::lease`]) and copies to
-/// something other than one array. `copy` returns that and its number of bytes.
+/// As [`negotiate`], for a protocol that takes its leases itself (by [`Terms::lease`]) and copies
+/// to something other than one array. `copy` returns that and its number of bytes.
 ///
 /// # Errors
 ///
@@ -95,7 +95,8 @@ pub(crate) fn negotiate_as<T, C>(
 }
 
 /// The second half of [`negotiate_as`], for an array that is not lent in place: for this reason, or
-/// because a copy was requested. Out of line so that the in-place path stays small enough to inline.
+/// because a copy was requested. Out of line so that the in-place path stays small enough to
+/// inline.
 ///
 /// # Errors
 ///

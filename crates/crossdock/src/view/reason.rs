@@ -11,7 +11,8 @@ use crate::memory::Place;
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Reason {
-    /// Another lease, another owner, or a read-only handle: the lease that was asked for cannot be had.
+    /// Another lease, another owner, or a read-only handle: the lease that was asked for cannot be
+    /// had.
     Lease(Error),
     /// The elements do not lie in the order asked for.
     Order(Order),

@@ -30,8 +30,8 @@ pub struct Request {
     holder: Protocols,
 }
 
-/// Who makes a copy that is permitted. It is named by requests that permit one alone, so that a program without such a request
-/// links none of the kernels that copy and convert.
+/// Who makes a copy that is permitted. It is named by requests that permit one alone, so that a
+/// program without such a request links none of the kernels that copy and convert.
 #[derive(Clone, Copy)]
 struct Copier {
     policy: CopyPolicy,
@@ -169,8 +169,8 @@ impl Request {
         (self.copy.ok_or_else(none)?.make)(array, self, terms)
     }
 
-    /// The terms of a [`MemoryView`](crate::view::MemoryView): the requested lease, of memory that the
-    /// processor addresses.
+    /// The terms of a [`MemoryView`](crate::view::MemoryView): the requested lease, of memory that
+    /// the processor addresses.
     #[inline(always)]
     pub(crate) fn terms(&self) -> Terms {
         Terms::new(self.holder, Access::Only(self.lease))

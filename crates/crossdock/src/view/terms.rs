@@ -95,8 +95,8 @@ impl Terms {
     ///
     /// # Errors
     ///
-    /// `is_read_only`; `is_conflict`; `is_place` for memory out of reach; `is_exhausted`; the error of
-    /// in-flight work that failed.
+    /// `is_read_only`; `is_conflict`; `is_place` for memory out of reach; `is_exhausted`; the error
+    /// of in-flight work that failed.
     #[inline(always)]
     pub(super) fn take(&self, raw: &RawArray) -> Result<Lease> {
         if let Access::Writable(why) = self.access

@@ -1,5 +1,5 @@
-//! The thread that finds out that work is over where nobody else does. One for all devices, and
-//! only while there is work, or was a moment ago.
+//! The thread that notices the end of work for which no other thread waits. One for all devices,
+//! and only while there is work, or was a moment ago.
 
 use std::collections::VecDeque;
 use std::ffi::c_void;
@@ -103,8 +103,8 @@ fn put_back(mut events: VecDeque<Arc<dyn Event>>) {
     watched.events.append(&mut events);
 }
 
-/// Asking gives back what the work held. An event is somebody's code, and may panic: then it is not
-/// asked again.
+/// Polling releases what finished work held. An event runs code of the device's implementer, which
+/// may panic: such an event is not polled again.
 fn is_over(event: &Arc<dyn Event>) -> bool {
     let mut over = true;
     release_quietly(|| over = event.is_done());

@@ -10,7 +10,8 @@
 //! (`Tensor::storage_and_layout`) is held, as a borrowed view; what is to be kept is copied. The second and third forms are what a
 //! custom operation is given (`CustomOp1::cpu_fwd`, `InplaceOp1::cpu_fwd`), so that it can be written on views.
 //!
-//! The elements are `u8`, `u32`, `i16`, `i32`, `i64`, `f32` and `f64`, and with the feature `half-2` its two floats, too.
+//! The elements are `u8`, `u32`, `i16`, `i32`, `i64`, `f32` and `f64`, and with the feature
+//! `half-2` its two floats, too.
 //!
 //! ```
 //! use candle_core::{Device, Tensor};

@@ -208,7 +208,8 @@ impl<'a, T: Element, const D: usize> TryFrom<ArrayView<'a, T, D>> for TensorView
     }
 }
 
-/// An array under a lease, as a tensor that the crate `safetensors` writes (feature `safetensors-types-0_8`): row-major, in place.
+/// An array under a lease, as a tensor that the crate `safetensors` writes (feature
+/// `safetensors-types-0_8`): row-major, in place.
 ///
 /// It is a `View` of that crate: `safetensors::serialize` takes arrays of any dtypes and ranks by it, and writes them from where they lie.
 /// What does not lie so is refused when it is made, or copied (and counted) then, where that is permitted: the crate

@@ -1,7 +1,7 @@
 //! Which formats of buffers (PEP 3118) NumPy reads.
 
-/// Whether NumPy finds a type for a format. It reads spaces, byte orders, sub-arrays, counts, records,
-/// names, and the letters of its own types.
+/// Whether NumPy finds a type for a format. It reads spaces, byte orders, sub-arrays, counts,
+/// records, names, and the letters of its own types.
 pub(super) fn numpy_reads(format: &str) -> bool {
     if matches!(format, "n" | "N") {
         return true;

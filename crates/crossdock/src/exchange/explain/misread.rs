@@ -4,7 +4,8 @@
 use crate::element::dialect::pep3118;
 use crate::element::{DType, ScalarKind};
 
-/// Why readers of PEP 3118 take elements of this dtype for something else; `None` where they do not.
+/// Why readers of PEP 3118 take elements of this dtype for something else; `None` where they do
+/// not.
 pub fn misread_format(dtype: &DType) -> Option<&'static str> {
     if let Some(scalar) = dtype.as_scalar() {
         let is_opaque = matches!(scalar.kind(), ScalarKind::Void(_));
@@ -24,8 +25,8 @@ fn has_title(dtype: &DType) -> bool {
     }
 }
 
-/// Whether NumPy would read the array interface of this dtype, and take its padding for fields: there
-/// is no format that it reads instead.
+/// Whether NumPy would read the array interface of this dtype, and take its padding for fields:
+/// there is no format that it reads instead.
 pub fn misread_interface(dtype: &DType) -> bool {
     !is_packed(dtype) && (misread_format(dtype).is_some() || pep3118::print(dtype).is_err())
 }

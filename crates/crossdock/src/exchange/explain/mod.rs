@@ -48,8 +48,8 @@ pub struct Consumer {
 }
 
 /// What the known functions of one library, or of all, do with an array that Python has as a
-/// `crossdock.Array`. The verdicts are those of profiles, which state what was measured on one version of
-/// each library; no other library is called.
+/// `crossdock.Array`. The verdicts are those of profiles, which state what was measured on one
+/// version of each library; no other library is called.
 ///
 /// The exporters are called for the description, as by [`offers`].
 ///

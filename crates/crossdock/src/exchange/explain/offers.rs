@@ -17,16 +17,17 @@ pub struct Offered {
     pub protocol: &'static str,
     /// Why it does not go out in place, in the exporter's words; `None` where it does.
     pub refusal: Option<String>,
-    /// The bytes of a copy that would go out; `None` where it goes out in place or a copy does not help.
+    /// The bytes of a copy that would go out; `None` where it goes out in place or a copy does not
+    /// help.
     pub would_copy: Option<usize>,
 }
 
-/// Which protocols export an array in place, which by a copy, and which refuse, with the reason. A row for
-/// each protocol, and for each access that differs.
+/// Which protocols export an array in place, which by a copy, and which refuse, with the reason. A
+/// row for each protocol, and for each access that differs.
 ///
-/// Each answer is that of the exporter itself: it holds its lease for the length of the call. It may
-/// therefore wait for in-flight work of a device, and reads dates and durations once (Arrow has null for
-/// those that are not a time). Nothing is copied.
+/// Each answer is that of the exporter itself: it holds its lease for the length of the call. It
+/// may therefore wait for in-flight work of a device, and reads dates and durations once (Arrow has
+/// null for those that are not a time). Nothing is copied.
 ///
 /// ```
 /// use crossdock::Array;
@@ -102,7 +103,8 @@ impl Offered {
         }
     }
 
-    /// An exporter that knows no copies: one in row-major order, of memory that can be written, goes out.
+    /// An exporter that knows no copies: one in row-major order, of memory that can be written,
+    /// goes out.
     fn failed(protocol: &'static str, error: Option<&Error>, array: &DArray) -> Self {
         let helps = |error: &&Error| error.is_layout() || error.is_read_only();
         let would_copy = error.filter(helps).filter(|_| array.place().is_host());

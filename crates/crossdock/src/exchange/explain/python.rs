@@ -124,8 +124,8 @@ fn words(array: &DArray) -> Result<Words> {
     array_interface::Loan::ordered(array).map(|_| words)
 }
 
-/// Whether the struct of the array interface describes elements of this dtype: of text consumers read
-/// other letters, and of dates it has no unit.
+/// Whether the struct of the array interface describes elements of this dtype: of text consumers
+/// read other letters, and of dates it has no unit.
 fn has_struct(dtype: &DType) -> bool {
     dtype.as_scalar().is_some_and(|scalar| {
         !matches!(scalar.kind(), ScalarKind::Text(_) | ScalarKind::DateTime(_) | ScalarKind::TimeDelta(_))
@@ -194,7 +194,8 @@ fn legacy_tensor(array: &DArray, described: &Answer) -> Answer {
     }
 }
 
-/// The names of Arrow's extension types that a column of this array has, of those that profiles know.
+/// The names of Arrow's extension types that a column of this array has, of those that profiles
+/// know.
 fn extensions(array: &DArray) -> Vec<String> {
     if *array.dtype() == DType::BOOL { vec![BOOL8.to_owned()] } else { Vec::new() }
 }

@@ -14,7 +14,8 @@ pub enum Outcome {
     Copies,
     /// It raises.
     Refuses,
-    /// It takes something else than was offered, breaks a rule of the protocol, or ends the process.
+    /// It takes something else than was offered, breaks a rule of the protocol, or ends the
+    /// process.
     Misreads,
 }
 

@@ -60,8 +60,8 @@ impl Protocol {
 /// The type of an element, in terms that all protocols share.
 #[derive(Clone, Debug, Default)]
 pub struct ElementType {
-    /// NumPy's letter (`i`, `u`, `f`, `c`, `b`, `S`, `U`, `V`, `M`, `m`, `O`), or a name (`records`,
-    /// `bit`, `bfloat16`, …).
+    /// NumPy's letter (`i`, `u`, `f`, `c`, `b`, `S`, `U`, `V`, `M`, `m`, `O`), or a name
+    /// (`records`, `bit`, `bfloat16`, …).
     pub kind: String,
     /// Bytes of one element.
     pub itemsize: i64,
@@ -282,7 +282,8 @@ impl Answer {
 pub struct Subject {
     /// Its answers, in the order of [`Protocol`].
     pub answers: Vec<(Protocol, Answer)>,
-    /// Which of the classes it is that consumers treat apart, such as `numpy.ndarray`; empty for others.
+    /// Which of the classes it is that consumers treat apart, such as `numpy.ndarray`; empty for
+    /// others.
     pub class: String,
     /// Whether it has a length and items by position.
     pub is_sequence: bool,

@@ -10,8 +10,9 @@
 //!   device::engine      of the memory's manager: does the steps, or puts them into a stream
 //! ```
 //!
-//! There is one source of kernels (`device/engine/source/`), in a dialect that OpenCL's compilers, CUDA's and the host's take. Between two places nothing
-//! strided is moved: whoever has the elements packs them, and whoever gets them unpacks them.
+//! There is one source of kernels (`device/engine/source/`), in a dialect that OpenCL's compilers,
+//! CUDA's and the host's take. Only packed elements move between two places: the source's
+//! engine packs them, and the destination's engine unpacks them.
 
 mod cast;
 mod convert;

@@ -179,9 +179,10 @@ unsafe fn move_to(
     Some(fresh)
 }
 
-/// Collections and boxes that charge a pool. (With the feature `allocator-api2-0_2`.) They take their memory from where the pool's small
-/// blocks come from, at the alignment that their layout asks for: sizes of any kind are charged in multiples of 64 bytes, and where a limit
-/// stands in the way, that is [`AllocError`]. What has no bytes is charged nothing.
+/// Collections and boxes that charge a pool. (With the feature `allocator-api2-0_2`.) They take
+/// their memory from where the pool's small blocks come from, at the alignment that their layout
+/// asks for: sizes of any kind are charged in multiples of 64 bytes, and where a limit stands in
+/// the way, that is [`AllocError`]. What has no bytes is charged nothing.
 ///
 /// ```
 /// use allocator_api2::vec::Vec;

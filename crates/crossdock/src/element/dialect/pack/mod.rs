@@ -20,8 +20,9 @@
 //! Parts follow one another without gaps, unless the very first byte is `|`: then each is aligned as C aligns it in a struct,
 //! and so is the item. There are no other letters; those of `String#unpack` that this list lacks are errors.
 //!
-//! `parse` reads a template, [`to_pack`] writes one, [`read_members`] and [`write_members`] read and write the numbers of one
-//! item. Where the original's parser overflows or writes beyond what it allocated, this one reports an error or reads on.
+//! `parse` reads a template, [`to_pack`] writes one, [`read_members`] and [`write_members`] read
+//! and write the numbers of one item. Where the original's parser overflows or writes beyond what
+//! it allocated, this one reports an error or reads on.
 
 mod component;
 mod components;
@@ -63,8 +64,8 @@ pub fn parse(format: &[u8]) -> Result<Template, FormatError> {
     Template::parse(format)
 }
 
-/// Reads a template as `parse` does, and hands over each component instead of keeping them: for who has a place for them.
-/// Gives the size of an item. Allocates nothing.
+/// Reads a template as `parse` does, and hands over each component instead of keeping them: for who
+/// has a place for them. Gives the size of an item. Allocates nothing.
 ///
 /// # Errors
 ///

@@ -47,8 +47,9 @@ impl DType {
     ///
     /// # Errors
     ///
-    /// [`is_malformed`](Error::is_malformed) for a format that breaks the rules, with the byte where it does;
-    /// [`is_unsupported`](Error::is_unsupported) for object references, typed pointers, bit fields and formats nested too deep.
+    /// [`is_malformed`](Error::is_malformed) for a format that breaks the rules, with the byte
+    /// where it does; [`is_unsupported`](Error::is_unsupported) for object references, typed
+    /// pointers, bit fields and formats nested too deep.
     pub fn from_pep3118(format: &[u8]) -> Result<Self> {
         parse(format)
     }
@@ -57,7 +58,8 @@ impl DType {
     ///
     /// # Errors
     ///
-    /// [`is_unsupported`](Error::is_unsupported), naming the part that PEP 3118 has no spelling for, such as dates.
+    /// [`is_unsupported`](Error::is_unsupported), naming the part that PEP 3118 has no spelling
+    /// for, such as dates.
     pub fn to_pep3118(&self) -> Result<String> {
         print(self)
     }

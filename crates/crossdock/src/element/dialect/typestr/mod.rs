@@ -19,8 +19,9 @@ use crate::element::{DType, DTypeKind};
 use crate::error::Result;
 
 impl DType {
-    /// NumPy's spelling of this dtype: a typestr for a scalar, otherwise a Python literal of which `numpy.dtype` makes the equal dtype.
-    /// Its inverse is [`FromStr`](std::str::FromStr), which reads all of NumPy's spellings.
+    /// NumPy's spelling of this dtype: a typestr for a scalar, otherwise a Python literal of which
+    /// `numpy.dtype` makes the equal dtype. Its inverse is [`FromStr`](std::str::FromStr), which
+    /// reads all of NumPy's spellings.
     ///
     /// ```
     /// use crossdock::element::DType;
@@ -34,7 +35,8 @@ impl DType {
     ///
     /// # Errors
     ///
-    /// [`is_unsupported`](crate::Error::is_unsupported), naming the part that NumPy has no spelling for, such as `bfloat16`.
+    /// [`is_unsupported`](crate::Error::is_unsupported), naming the part that NumPy has no spelling
+    /// for, such as `bfloat16`.
     pub fn to_typestr(&self) -> Result<String> {
         print(self)
     }

@@ -1,4 +1,5 @@
-//! The consumers that are known, as tables: what each asks for, and what it makes of what it is given.
+//! The consumers that are known, as tables: what each asks for, and what it makes of what it is
+//! given.
 
 mod arrow;
 mod compiled;

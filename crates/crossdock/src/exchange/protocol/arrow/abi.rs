@@ -1,5 +1,5 @@
-//! The C structs of Arrow's C Data and C Device interfaces, as they lie in memory. Source: `arrow/c/abi.h` of Arrow 26, on a
-//! machine with 64-bit pointers.
+//! The C structs of Arrow's C Data and C Device interfaces, as they lie in memory. Source:
+//! `arrow/c/abi.h` of Arrow 26, on a machine with 64-bit pointers.
 //!
 //! The names are the header's. A struct whose `release` is null is empty: it was released, or moved elsewhere. To move one is to copy
 //! its bytes and to set `release` of the source to null. A test compiles the offsets against the installed header.
@@ -27,7 +27,8 @@ pub struct ArrowSchema {
     pub name: *const c_char,
     /// Pairs of keys and values, each behind its length, behind their number; or null.
     pub metadata: *const c_char,
-    /// Bits of the specification: 2 where there may be nulls; 1 and 4 say how dictionaries and maps are sorted.
+    /// Bits of the specification: 2 where there may be nulls; 1 and 4 say how dictionaries and maps
+    /// are sorted.
     pub flags: i64,
     /// The number of children.
     pub n_children: i64,

@@ -13,7 +13,8 @@ use crate::layout::Order;
 use crate::memory::{Lease, LeaseKind, Place, Protocols};
 use crate::view::{Access, Reach, Reason, Terms};
 
-/// Arrow's consumers rely on constant memory, wherever it is, and come after in-flight work by an event.
+/// Arrow's consumers rely on constant memory, wherever it is, and come after in-flight work by an
+/// event.
 pub(super) const TERMS: Terms =
     Terms { reach: Reach::Ordered, ..Terms::new(Protocols::ARROW, Access::Only(LeaseKind::Read)) };
 
@@ -114,8 +115,8 @@ impl Parts {
         }
     }
 
-    /// The event after which a consumer uses the parts. Where there are several, their work is waited
-    /// for, and there is none.
+    /// The event after which a consumer uses the parts. Where there are several, their work is
+    /// waited for, and there is none.
     pub(super) fn event(&self) -> Result<Option<Box<SyncEvent>>, Reason> {
         match self {
             Self::Values(array) => SyncEvent::after(array),

@@ -1,4 +1,5 @@
-//! Apache Arrow's C Data and C Device interfaces (and, for our bindings, the C Stream interface): columns on loan between libraries, by C structs. No crate of Arrow's is needed.
+//! Apache Arrow's C Data and C Device interfaces (and, for our bindings, the C Stream interface):
+//! columns on loan between libraries, by C structs. No crate of Arrow's is needed.
 //!
 //! ```text
 //!   export                                                    import

@@ -16,17 +16,20 @@ pub struct DLPackExchangeAPIHeader {
     pub prev_api: *const DLPackExchangeAPIHeader,
 }
 
-/// Says what went wrong, in the second argument the kind of error and in the third the reason. The first is the caller's.
+/// Says what went wrong, in the second argument the kind of error and in the third the reason. The
+/// first is the caller's.
 pub type SetError = unsafe extern "C" fn(*mut c_void, *const c_char, *const c_char);
 
-/// The functions by which objects of one Python type go to C and come from there, without Python's calls. All of them but the
-/// allocator are called by a thread that holds the interpreter; those that return a number return 0, or -1 with an exception.
+/// The functions by which objects of one Python type go to C and come from there, without Python's
+/// calls. All of them but the allocator are called by a thread that holds the interpreter; those
+/// that return a number return 0, or -1 with an exception.
 #[derive(Debug)]
 #[repr(C)]
 pub struct DLPackExchangeAPI {
     /// The version.
     pub header: DLPackExchangeAPIHeader,
-    /// Makes a tensor of this type, shape and device; or calls the last argument with the one before it.
+    /// Makes a tensor of this type, shape and device; or calls the last argument with the one
+    /// before it.
     pub managed_tensor_allocator: Option<
         unsafe extern "C" fn(
             *mut DLTensor,

@@ -197,8 +197,9 @@ impl<M: Managed> Foreign<M> {
     }
 }
 
-/// Where a tensor is. DLPack numbers the device of CUDA's managed memory 0, whichever it is; the driver
-/// knows it, as for CUDA's array interface. If the driver does not answer, the number stays 0.
+/// Where a tensor is. DLPack numbers the device of CUDA's managed memory 0, whichever it is; the
+/// driver knows it, as for CUDA's array interface. The number stays 0 if
+/// the driver does not answer.
 fn place_of(tensor: &DLTensor) -> Place {
     let place = Place::from(tensor.device);
     if place.kind() != DeviceKind::CUDA_MANAGED || tensor.data.is_null() {

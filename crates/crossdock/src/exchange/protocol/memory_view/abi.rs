@@ -8,8 +8,8 @@ use crate::element::dialect::pack::Component;
 
 /// C's `xd_memory_view_t`: what a producer lent, or is to fill in.
 ///
-/// After a successful [`get`](super::hub::get), shape, strides, format, item size and components are always there, and belong to the hub: they
-/// are valid until [`release`](super::hub::release).
+/// After a successful [`get`](super::hub::get), shape, strides, format, item size and components
+/// are always there, and belong to the hub: they are valid until [`release`](super::hub::release).
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct View {
@@ -40,7 +40,8 @@ pub struct View {
     pub sub_offsets: *const isize,
     /// The producer's own.
     pub private_data: *mut c_void,
-    /// The hub's own: by what [`release`](super::hub::release) knows the view. Null in a view that the hub did not give.
+    /// The hub's own: by what [`release`](super::hub::release) knows the view. Null in a view that
+    /// the hub did not give.
     pub reserved: *mut c_void,
 }
 

@@ -24,12 +24,13 @@ use crate::memory::{Birth, Place};
 ///
 /// # Errors
 ///
-/// As [`get`](super::hub::get); `is_malformed` for a null pointer on the way to an element of an indirect array.
+/// As [`get`](super::hub::get); `is_malformed` for a null pointer on the way to an element of an
+/// indirect array.
 ///
 /// # Safety
 ///
-/// As for [`get`](super::hub::get). Of an indirect array, the pointers may be followed, and each leads to the bytes from the lowest to the
-/// highest element behind it.
+/// As for [`get`](super::hub::get). Of an indirect array, the pointers may be followed, and each
+/// leads to the bytes from the lowest to the highest element behind it.
 pub unsafe fn import(obj: *mut c_void, flags: Flags) -> Result<DArray> {
     // SAFETY: the caller's word.
     let result = unsafe { try_import(obj, flags) };

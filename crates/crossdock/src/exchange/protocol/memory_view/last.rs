@@ -63,8 +63,9 @@ pub fn keep_refusal(why: &dyn fmt::Display) {
     });
 }
 
-/// Why this thread was refused last: what [`get`](super::hub::get), [`register`](super::register) and the others that say no answered, or
-/// why [`release`](super::hub::release) did nothing. `None` where nothing was ever refused; what succeeds meanwhile does not change it.
+/// Why this thread was refused last: what [`get`](super::hub::get), [`register`](super::register)
+/// and the others that say no answered, or why [`release`](super::hub::release) did nothing. `None`
+/// where nothing was ever refused; what succeeds meanwhile does not change it.
 ///
 /// ```
 /// use crossdock::bindings::memory_view::{self, View};

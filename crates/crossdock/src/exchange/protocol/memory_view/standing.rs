@@ -24,9 +24,10 @@ use crate::view::{Access, Terms};
 
 /// An array of which views are given for a hub of another's.
 ///
-/// They keep to the flags as those of [`get`](super::hub::get) do, and shape, strides and format are always filled in; components are not, since
-/// they would be the other hub's to free. Each is known by a name in [`View::reserved`], which the binding keeps wherever the other hub leaves room
-/// for it, and by which alone it is [taken back](take_back).
+/// They keep to the flags as those of [`get`](super::hub::get) do, and shape, strides and format
+/// are always filled in; components are not, since they would be the other hub's to free. Each is
+/// known by a name in [`View::reserved`], which the binding keeps wherever the other hub leaves
+/// room for it, and by which alone it is [taken back](take_back).
 ///
 /// What a view shows stays while it is held, also where the loan is dropped before: so it goes where a process ends, and objects are freed in no
 /// order.
