@@ -70,8 +70,8 @@ impl Block {
             (Source::Pool | Source::Driver, _) => Ok(block(or_trimmed(core, source, nbytes, on_device)?)),
             (Source::Pinned, _) => {
                 let block = block(or_trimmed(core, source, nbytes, on_host)?);
-                // SAFETY: the driver allocated `nbytes` bytes of host memory above, and their address
-                // has not left this function.
+                // SAFETY: the driver allocated `nbytes` bytes of host memory above, and their
+                // address has not left this function.
                 unsafe {
                     std::ptr::with_exposed_provenance_mut::<u8>(block.address as usize).write_bytes(0, nbytes)
                 };
@@ -104,9 +104,9 @@ impl Block {
     /// On the device, where it is most likely used first.
     fn fill_with_zeros(&self, nbytes: usize) -> Result<()> {
         let driver = self.core.driver();
-        // SAFETY: `allocate` obtained `nbytes` bytes at `address` and has not returned the block yet,
-        // so no other work touches them. `now` makes the context current and returns after the work
-        // is over.
+        // SAFETY: `allocate` obtained `nbytes` bytes at `address` and has not returned the block
+        // yet, so no other work touches them. `now` makes the context current and returns after the
+        // work is over.
         self.core.now(|stream| Ok(unsafe { driver.memset_d8_async(self.address, 0, nbytes, stream) }?))
     }
 
@@ -135,21 +135,21 @@ type Allocate = fn(&Core, usize) -> Result<Address>;
 
 fn on_device(core: &Core, nbytes: usize) -> Result<Address> {
     let mut address = 0;
-    // SAFETY: the answer goes to a variable of ours.
+    // SAFETY: the driver writes the address to a live local variable.
     unsafe { core.driver().mem_alloc(&raw mut address, nbytes) }?;
     Ok(address)
 }
 
 fn on_host(core: &Core, nbytes: usize) -> Result<Address> {
     let mut address = std::ptr::null_mut();
-    // SAFETY: the answer goes to a variable of ours.
+    // SAFETY: the driver writes the address to a live local variable.
     unsafe { core.driver().mem_host_alloc(&raw mut address, nbytes, sys::HOST_PORTABLE_AND_MAPPED) }?;
     Ok(address.expose_provenance() as Address)
 }
 
 fn managed(core: &Core, nbytes: usize) -> Result<Address> {
     let mut address = 0;
-    // SAFETY: the answer goes to a variable of ours.
+    // SAFETY: the driver writes the address to a live local variable.
     unsafe { core.driver().mem_alloc_managed(&raw mut address, nbytes, sys::ATTACH_GLOBAL) }?;
     Ok(address)
 }

@@ -74,7 +74,7 @@ impl Context {
 
     fn make_current(&self) -> Result<Current<'_>, Failure> {
         let mut before = sys::Context::NULL;
-        // SAFETY: the answer goes to a variable of ours.
+        // SAFETY: the driver writes its answer to a live local variable.
         unsafe { self.driver().context_get_current(&raw mut before) }?;
         let is_pushed = before != self.raw;
         if is_pushed {
@@ -101,7 +101,7 @@ impl Context {
         Failure::unless_gone(outcome)
     }
 
-    /// As [`Context::release`], for those who have nobody to tell of an error: it is queued.
+    /// As [`Context::release`], for destructors, which cannot return an error: it is queued.
     pub(crate) fn release_quietly(&self, free: impl FnOnce(&Driver) -> Result<(), Failure>) {
         if let Err(error) = self.release(free) {
             report_release_error(self.place(), error);
@@ -168,7 +168,7 @@ impl Drop for Current<'_> {
 /// What the driver says.
 pub(crate) fn is_any_current(driver: &Driver) -> Result<bool> {
     let mut current = sys::Context::NULL;
-    // SAFETY: the answer goes to a variable of ours.
+    // SAFETY: the driver writes its answer to a live local variable.
     unsafe { driver.context_get_current(&raw mut current) }?;
     Ok(current != sys::Context::NULL)
 }
@@ -180,7 +180,7 @@ pub(crate) fn is_any_current(driver: &Driver) -> Result<bool> {
 /// What the driver says.
 pub(crate) fn count(driver: &Driver) -> Result<i32> {
     let mut count = 0;
-    // SAFETY: the answer goes to a variable of ours.
+    // SAFETY: the driver writes its answer to a live local variable.
     unsafe { driver.device_get_count(&raw mut count) }?;
     Ok(count)
 }
@@ -197,7 +197,7 @@ pub(crate) fn device(driver: &Driver, ordinal: i32) -> Result<sys::Device> {
         )));
     }
     let mut device = 0;
-    // SAFETY: the answer goes to a variable of ours.
+    // SAFETY: the driver writes its answer to a live local variable.
     unsafe { driver.device_get(&raw mut device, ordinal) }?;
     Ok(device)
 }
@@ -207,7 +207,7 @@ pub(crate) fn device(driver: &Driver, ordinal: i32) -> Result<sys::Device> {
 /// What the driver says.
 pub(crate) fn attribute_of(driver: &Driver, device: sys::Device, attribute: i32) -> Result<i32> {
     let mut value = 0;
-    // SAFETY: a device of the driver's; the answer goes to a variable of ours.
+    // SAFETY: a device of the driver's; the answer goes to a live local variable.
     unsafe { driver.device_get_attribute(&raw mut value, attribute, device) }?;
     Ok(value)
 }

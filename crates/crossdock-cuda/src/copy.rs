@@ -96,11 +96,13 @@ unsafe fn put(
 ) -> Result<()> {
     let driver = core.driver();
     let outcome = match between {
-        // SAFETY: the caller's word.
+        // SAFETY: both sides are kept under leases until the work is over, and the stream is the
+        // core's and alive (`# Safety`).
         None => unsafe { driver.memcpy_async(dst, src, nbytes, stream) },
         Some((from, to)) => {
             let (from, to) = (from.context().raw(), to.context().raw());
-            // SAFETY: the caller's word; both contexts are retained by `between`.
+            // SAFETY: both sides are kept under leases until the work is over, and the stream is
+            // the core's and alive (`# Safety`); `between` retains both contexts.
             unsafe { driver.memcpy_peer_async(dst, to, src, from, nbytes, stream) }
         }
     };

@@ -67,7 +67,7 @@ impl Core {
     fn open(ordinal: i32) -> Result<Self> {
         let context = Arc::new(Context::retain(ordinal)?);
         let mut total = 0;
-        // SAFETY: a device of the driver's; the answer goes to a variable of ours.
+        // SAFETY: a device of the driver's; the answer goes to a live local variable.
         unsafe { context.driver().device_total_mem(&raw mut total, context.device()) }?;
         let pool = StreamPool::open(&context, total as u64)?;
         Ok(Self {
@@ -100,7 +100,7 @@ impl Core {
         self.total_nbytes
     }
 
-    /// What of the device's memory nobody has, in bytes, as the driver sees it.
+    /// The free memory of the device in bytes, as the driver reports it.
     ///
     /// # Errors
     ///
@@ -108,7 +108,7 @@ impl Core {
     pub(crate) fn free_nbytes(&self) -> Result<u64> {
         let _current = self.enter()?;
         let (mut free, mut total) = (0, 0);
-        // SAFETY: the answers go to variables of ours.
+        // SAFETY: the answers go to two live local variables.
         unsafe { self.driver().mem_get_info(&raw mut free, &raw mut total) }?;
         Ok(free as u64)
     }
@@ -138,7 +138,7 @@ impl Core {
         Lent::of(self, |core| &core.events)
     }
 
-    /// A stream that nobody else has, for work that the caller waits for.
+    /// A stream for this caller alone, for work that the caller waits for.
     ///
     /// # Errors
     ///

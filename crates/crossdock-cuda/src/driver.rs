@@ -30,12 +30,13 @@ macro_rules! functions {
             /// What is found is the function of the driver that has this name, and stays where it
             /// is.
             pub(crate) unsafe fn of(find: impl Fn(&'static str) -> Result<*mut c_void>) -> Result<Self> {
-                // SAFETY: the caller's word.
+                // SAFETY: `find` returns the driver's function of each name (`# Safety`).
                 let words = unsafe { Words::of(&find) }?;
                 Ok(Self { words, $(
                     $name: {
                         let found = find($symbol)?;
-                        // SAFETY: the caller's word; the types are those of the driver's reference.
+                        // SAFETY: `find` returned the driver's function of this name (`# Safety`);
+                        // the types are those of the driver's reference.
                         unsafe { std::mem::transmute::<*mut c_void, unsafe extern "C" fn($($type),*) -> c_int>(found) }
                     },
                 )*})
@@ -45,7 +46,7 @@ macro_rules! functions {
                 $(#[$doc])*
                 #[doc = concat!("`", $symbol, "`.\n\n# Errors\n\nWhat the driver says.\n\n# Safety\n\nAs its reference demands: handles are alive, pointers are valid.")]
                 pub(crate) unsafe fn $name(&self, $($arg: $type),*) -> Result<(), Failure> {
-                    // SAFETY: the caller's word.
+                    // SAFETY: the arguments are as the driver's reference demands (`# Safety`).
                     self.outcome($symbol, unsafe { (self.$name)($($arg),*) })
                 }
             )*
@@ -151,7 +152,7 @@ impl Words {
     /// As for [`Driver::of`].
     unsafe fn of(find: &impl Fn(&'static str) -> Result<*mut c_void>) -> Result<Self> {
         let (name, text) = (find("cuGetErrorName")?, find("cuGetErrorString")?);
-        // SAFETY: the caller's word; both functions have this type.
+        // SAFETY: `find` returned the driver's two functions (`# Safety`), which have this type.
         let [name, text] = unsafe { std::mem::transmute::<[*mut c_void; 2], [Say; 2]>([name, text]) };
         Ok(Self { name, text })
     }
@@ -160,7 +161,7 @@ impl Words {
 /// What the driver says of an error; nothing for a number that it does not know.
 fn said(say: Say, code: c_int) -> Option<&'static CStr> {
     let mut words = std::ptr::null();
-    // SAFETY: any number may be asked for, at any time; the answer goes to a variable of ours.
+    // SAFETY: any number may be asked for, at any time; the answer goes to a live local variable.
     let outcome = unsafe { say(code, &raw mut words) };
     // SAFETY: text of the driver's, which is never unloaded.
     (outcome == code::SUCCESS && !words.is_null()).then(|| unsafe { CStr::from_ptr(words) })

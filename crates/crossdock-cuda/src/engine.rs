@@ -80,12 +80,16 @@ impl CudaEngine {
                     unsafe { modules.launch(function, grid, stream, &mut arguments) }?;
                 }
                 &Step::Rows(rows) => {
-                    // SAFETY: bytes that the work holds, as above.
+                    // SAFETY: the rows are bytes of the work's holds (Work 1), which permit it
+                    // (Work 2) and are kept until the stream is done; the stream is the core's, its
+                    // context current.
                     unsafe { self.put_rows(rows, from, to, stream) }?;
                 }
                 &Step::Bytes { from: from_offset, to: to_offset, nbytes } => {
                     let (src, dst) = (from.wrapping_add(from_offset), to.wrapping_add(to_offset));
-                    // SAFETY: bytes that the work holds, as above.
+                    // SAFETY: both ranges are bytes of the work's holds (Work 1), which permit it
+                    // (Work 2) and are kept until the stream is done; the stream is the core's, its
+                    // context current.
                     unsafe { self.core.driver().memcpy_async(dst, src, nbytes, stream) }?;
                 }
             }
@@ -116,11 +120,15 @@ impl CudaEngine {
         let (src, dst) = (side(from, rows.from), side(to, rows.to));
         let outcome = if rows.slices == 1 {
             let copy = sys::CopyRectangle::of(src, dst, rows.nbytes, rows.rows);
-            // SAFETY: the caller's word; the description is read before this returns.
+            // SAFETY: the rows are device memory that is kept until the work is over, and the
+            // context is current (`# Safety`); the driver reads the description before this
+            // returns.
             unsafe { driver.memcpy_2d_async(&raw const copy, stream) }
         } else {
             let copy = sys::CopyBox::of(src, dst, rows.nbytes, rows.rows, rows.slices);
-            // SAFETY: as above.
+            // SAFETY: the rows are device memory that is kept until the work is over, and the
+            // context is current (`# Safety`); the driver reads the description before this
+            // returns.
             unsafe { driver.memcpy_3d_async(&raw const copy, stream) }
         };
         Ok(outcome?)

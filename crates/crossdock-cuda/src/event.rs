@@ -1,4 +1,4 @@
-//! The driver's events: of our streams, and of somebody else's.
+//! The driver's events: of this library's streams, and of other libraries' streams.
 
 use std::any::Any;
 use std::ffi::c_void;
@@ -74,12 +74,12 @@ impl Wrapped {
 
 impl Event for Wrapped {
     fn wait(&self) -> Result<()> {
-        // SAFETY: the word of whoever wrapped it.
+        // SAFETY: the event is of this driver and alive while this is (`# Safety` of `new`).
         unsafe { wait(&self.core, self.raw) }
     }
 
     fn poll(&self) -> Option<Result<()>> {
-        // SAFETY: the word of whoever wrapped it.
+        // SAFETY: the event is of this driver and alive while this is (`# Safety` of `new`).
         unsafe { poll(&self.core, self.raw) }
     }
 
@@ -109,7 +109,7 @@ pub(crate) fn raw_of(event: &dyn Event) -> Option<sys::Event> {
 /// The event is of this driver, and alive.
 unsafe fn wait(core: &Core, event: sys::Event) -> Result<()> {
     let _current = core.enter()?;
-    // SAFETY: the caller's word.
+    // SAFETY: the event is of this driver, and alive (`# Safety`).
     let synchronize = || unsafe { core.driver().event_synchronize(event) };
     // What is held until the work is over must not go while it goes on, whatever went wrong: see
     // `Core::finish`.
@@ -128,12 +128,12 @@ unsafe fn poll(core: &Core, event: sys::Event) -> Option<Result<()>> {
         Ok(current) => current,
         Err(error) => return Some(Err(error)),
     };
-    // SAFETY: the caller's word.
+    // SAFETY: the event is of this driver, and alive (`# Safety`).
     let asked: Result<(), Failure> = unsafe { core.driver().event_query(event) };
     let outcome = match asked {
         Err(failure) if failure.code == code::NOT_READY => return None,
         Err(failure) => {
-            // SAFETY: the caller's word.
+            // SAFETY: the event is of this driver, and alive (`# Safety`).
             let _ended = unsafe { core.driver().event_synchronize(event) };
             Err(failure.into())
         }

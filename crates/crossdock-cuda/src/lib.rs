@@ -196,7 +196,7 @@ pub fn export_ipc(buffer: &Buffer) -> Result<IpcExport> {
 ///
 /// The process that exported the memory keeps it until the buffer has been dropped.
 pub unsafe fn open_ipc(handle: &IpcHandle, ordinal: i32) -> Result<Buffer> {
-    // SAFETY: the caller's word.
+    // SAFETY: the exporting process keeps the memory until the buffer is dropped (`# Safety`).
     unsafe { ipc::open_ipc(handle, ordinal) }
 }
 
@@ -232,7 +232,7 @@ pub unsafe fn import(
     birth: Birth,
     release: impl FnOnce() + Send + 'static,
 ) -> Result<Buffer> {
-    // SAFETY: the caller's word.
+    // SAFETY: both functions require what `Buffer::from_foreign` requires.
     unsafe { import::import(address, nbytes, birth, release) }
 }
 

@@ -144,7 +144,8 @@ fn version(function: *mut c_void, library: &str) -> Result<c_int> {
     let get =
         unsafe { std::mem::transmute::<*mut c_void, unsafe extern "C" fn(*mut c_int) -> c_int>(function) };
     let mut version = 0;
-    // SAFETY: it may be called before the driver is initialised, and fills in a variable of ours.
+    // SAFETY: it may be called before the driver is initialised; it writes to a live local
+    // variable.
     let outcome = unsafe { get(&raw mut version) };
     if outcome != code::SUCCESS {
         return Err(Error::device(format!("cuDriverGetVersion of {library} failed with error {outcome}")));

@@ -84,7 +84,7 @@ fn device_address(core: &Arc<Core>, host: Address) -> Result<Address> {
     let _current = core.enter()?;
     let mut device = 0;
     let host = std::ptr::with_exposed_provenance_mut(host as usize);
-    // SAFETY: pinned memory (by its place); the answer goes to a variable of ours.
+    // SAFETY: pinned memory (by its place); the answer goes to a live local variable.
     unsafe { core.driver().mem_host_get_device_pointer(&raw mut device, host, 0) }?;
     Ok(device)
 }

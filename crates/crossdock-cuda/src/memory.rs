@@ -33,7 +33,7 @@ pub(crate) struct CudaMemory {
     meter: Arc<Meter>,
     /// Counts what was allocated by others, which is no use of this memory.
     others: Arc<Meter>,
-    /// The device's memory that other processes can open, once somebody has asked for it.
+    /// The device's memory that other processes can open, made by the first caller that needs it.
     exportable: OnceLock<Arc<CudaMemory>>,
 }
 
@@ -51,7 +51,7 @@ impl CudaMemory {
         })
     }
 
-    /// One of ours, if it is.
+    /// This manager as a [`CudaMemory`], if it is one.
     pub(crate) fn of(manager: &dyn MemoryManager) -> Option<&Self> {
         let manager: &dyn Any = manager;
         manager.downcast_ref()
@@ -84,13 +84,13 @@ impl CudaMemory {
         nbytes: usize,
         release: impl FnOnce() -> Result<()> + Send + 'static,
     ) -> Result<Buffer> {
-        // There is one: nobody calls this but over an `Arc`.
+        // There is one: all callers have this in an `Arc`.
         let this = self.this.upgrade().ok_or_else(|| Error::device("memory without a manager"));
         let prepared = this.and_then(|this| {
             Ok((this, region(address, nbytes, Birth::Aliased)?, Meter::charge(&self.others, nbytes)?))
         });
         match prepared {
-            // SAFETY: the caller's word.
+            // SAFETY: this function requires what `adopt` requires.
             Ok((this, region, charge)) => unsafe { adopt(this, region, charge, release) },
             Err(error) => {
                 if let Err(also) = release() {
@@ -128,8 +128,8 @@ impl MemoryManager for CudaMemory {
         }
         let block = Block::allocate(&self.core, self.source, nbytes)?;
         let (region, event) = (region(block.address(), nbytes, Birth::Sole)?, block.event());
-        // SAFETY: the driver allocated `nbytes` bytes for this block, and only this region has their
-        // address; they stay until `block.free()`. Host memory is initialised.
+        // SAFETY: the driver allocated `nbytes` bytes for this block, and only this region has
+        // their address; they stay until `block.free()`. Host memory is initialised.
         let fresh = unsafe { adopt_own(self, region, charge, move || block.free()) }?;
         if let Some(event) = event {
             fresh.note_event(event, Effect::Writes)?;

@@ -88,7 +88,8 @@ impl Modules {
         let driver = self.context.driver();
         let Grid { blocks, threads } = grid;
         let (arguments, nothing) = (arguments.as_mut_ptr(), std::ptr::null_mut());
-        // SAFETY: the caller's word; the driver copies the arguments before it returns.
+        // SAFETY: the arguments are those of the function, the memory that it touches stays, and
+        // the context is current (`# Safety`); the driver copies the arguments before it returns.
         Ok(unsafe {
             driver.launch_kernel(function, blocks, 1, 1, threads, 1, 1, 0, stream, arguments, nothing)
         }?)
@@ -103,8 +104,8 @@ impl Drop for Modules {
     fn drop(&mut self) {
         let programs = std::mem::take(self.loaded.get_mut().unwrap_or_else(PoisonError::into_inner));
         for program in programs {
-            // SAFETY: loaded in `function`, and unloaded here alone. The stream and the event of each
-            // launch own the `Core`, and with it these modules, so no launch is in flight.
+            // SAFETY: loaded in `function`, and unloaded here alone. The stream and the event of
+            // each launch own the `Core`, and with it these modules, so no launch is in flight.
             self.context.release_quietly(|driver| unsafe { driver.module_unload(program.module) });
         }
     }

@@ -45,7 +45,7 @@ impl StreamPool {
         let _current = context.enter()?;
         let properties = sys::PoolProperties::on(context.device());
         let mut raw = sys::Pool::NULL;
-        // SAFETY: both are variables of ours.
+        // SAFETY: both point to live local variables.
         unsafe { context.driver().mem_pool_create(&raw mut raw, &raw const properties) }?;
         // From here on it is destroyed when something fails.
         let (taken, ready) = (AtomicU64::new(0), AtomicU64::new(0));
@@ -75,7 +75,8 @@ impl StreamPool {
         let mut address = 0;
         // SAFETY: the pool and the stream are of the context, and alive.
         unsafe { driver.mem_alloc_from_pool_async(&raw mut address, nbytes, self.raw, self.stream.raw()) }?;
-        // AcqRel: whoever reads this number, or a higher one, asks the driver after the call above.
+        // AcqRel: a thread that reads this number, or a higher one, asks the driver after the call
+        // above.
         Ok((address, self.taken.fetch_add(1, Ordering::AcqRel) + 1))
     }
 
@@ -94,7 +95,7 @@ impl StreamPool {
         // SAFETY: the stream is alive. Asking takes less time than waiting.
         let mut outcome = unsafe { self.context.driver().stream_query(stream) };
         if outcome.is_err_and(|failure| failure.code == code::NOT_READY) {
-            // SAFETY: as above.
+            // SAFETY: the pool owns the stream, which is alive.
             outcome = unsafe { self.context.driver().stream_synchronize(stream) };
         }
         outcome?;

@@ -1,4 +1,4 @@
-//! Streams: of ours, and of somebody else's.
+//! Streams: of this library, and of other libraries.
 
 use std::any::Any;
 use std::ffi::c_void;
@@ -19,7 +19,7 @@ pub(crate) struct CudaStream {
     core: Arc<Core>,
     raw: sys::Stream,
     queue: DriverQueue<Recorded>,
-    /// Destroyed with this, where it is ours.
+    /// The stream that is destroyed with this; `None` for another library's.
     _own: Option<Owned<sys::Stream>>,
 }
 
@@ -46,7 +46,7 @@ impl CudaStream {
     pub(crate) unsafe fn wrap(core: Arc<Core>, raw: sys::Stream) -> Result<Self> {
         let current = core.enter()?;
         let mut context = sys::Context::NULL;
-        // SAFETY: the caller's word; the answer goes to a variable of ours.
+        // SAFETY: the stream is alive (`# Safety`); the answer goes to a live local variable.
         unsafe { core.driver().stream_get_context(raw, &raw mut context) }?;
         drop(current);
         if context != core.context().raw() {
@@ -59,7 +59,7 @@ impl CudaStream {
         Ok(Self { core, raw, queue: DriverQueue::new(), _own: None })
     }
 
-    /// One of ours, if it is.
+    /// This stream as a [`CudaStream`], if it is one.
     pub(crate) fn of(stream: &dyn Stream) -> Option<&Self> {
         let stream: &dyn Any = stream;
         stream.downcast_ref()

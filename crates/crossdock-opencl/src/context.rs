@@ -19,7 +19,8 @@ use crossdock::device::{Event, MemoryManager, Meter};
 use crossdock::memory::Place;
 use crossdock::{Error, Result};
 
-/// A context of ours, or of others whose objects came here; and the memory in it.
+/// A context that this library made, or one of another library whose object was imported; and the
+/// memory in it.
 pub(crate) struct Context {
     own: Weak<Self>,
     driver: &'static Driver,
@@ -117,7 +118,7 @@ impl Context {
         if let Some(found) = in_use.iter().find(|context| is_it(context)) {
             return Ok(found.clone());
         }
-        // SAFETY: the caller's word.
+        // SAFETY: `raw` is a context that is alive (`# Safety`).
         let object = unsafe { Object::retained(raw, like.driver, like.place) }?;
         // SAFETY: retained just now.
         let devices = unsafe { all::<cl_device_id>(like.driver, Subject::Context(raw), CL_CONTEXT_DEVICES) }?;

@@ -105,7 +105,7 @@ functions! {
 ///
 /// What has the name is what `D` describes.
 unsafe fn symbol<D: Described>(library: &Library, name: &str) -> Result<D::Function> {
-    // SAFETY: the caller's word.
+    // SAFETY: the symbol of this name is what `D` describes (`# Safety`).
     let found = unsafe { library.get::<D>(name) };
     let missing = || {
         Error::unsupported(format!(
@@ -148,7 +148,7 @@ impl Driver {
             match LOADED.compare_exchange(std::ptr::null_mut(), mine, Ordering::AcqRel, Ordering::Acquire) {
                 Ok(_) => mine,
                 Err(theirs) => {
-                    // SAFETY: made above, and seen by nobody.
+                    // SAFETY: made above; the exchange failed, so no other thread has seen it.
                     drop(unsafe { Box::from_raw(mine) });
                     theirs
                 }

@@ -38,7 +38,8 @@ impl Context {
     ) -> Result<Object<OfMemory>> {
         self.driver().check_process()?;
         let mut status = CL_SUCCESS;
-        // SAFETY: the context is alive (Object 1); the rest is the caller's word (Driver 1).
+        // SAFETY: the context is alive (Object 1); `host` is null or as the flags want it
+        // (`# Safety`).
         let raw = unsafe { (self.driver().create_buffer)(self.raw(), flags, nbytes, host, &raw mut status) };
         if is_out_of_memory(status) {
             return Err(Error::out_of_memory(nbytes, self.description().alignment));

@@ -65,8 +65,8 @@ impl DArray {
     ///
     /// # Errors
     ///
-    /// `is_out_of_memory`; `is_conflict` while somebody holds Write; `is_place` on a device that does no strided work, and what the device
-    /// says.
+    /// `is_out_of_memory`; `is_conflict` while another lease is Write; `is_place` on a device
+    /// without strided work; the errors of the device.
     pub fn to_order<'a>(&self, options: impl Into<ArrayOptions<'a>>) -> Result<Self> {
         self.copied_with(options.into(), self.dtype(), Casting::Checked)
     }
@@ -75,7 +75,7 @@ impl DArray {
     ///
     /// # Errors
     ///
-    /// `is_io`; `is_conflict` while somebody holds Write; `is_place`.
+    /// `is_io`; `is_conflict` while another lease is Write; `is_place`.
     pub fn to_shared(&self, order: Order) -> Result<Self> {
         self.copied(Target::Shared, self.dtype(), order, Casting::Checked)
     }
@@ -114,8 +114,9 @@ impl DArray {
     ///
     /// # Errors
     ///
-    /// `is_value` where an element does not fit, with its index; `is_dtype` where a record has no field of a name; `is_out_of_memory`;
-    /// `is_conflict` while somebody holds Write; on a device as [`DArray::to_order`], and `is_unsupported` for what its kernels do not convert.
+    /// `is_value` where an element does not fit, with its index; `is_dtype` where a record has no
+    /// field of a name; `is_out_of_memory`; `is_conflict` while another lease is Write; on a device
+    /// as [`DArray::to_order`], and `is_unsupported` for dtypes that its kernels do not convert.
     pub fn cast<'a>(
         &self,
         dtype: &DType,
@@ -208,9 +209,10 @@ impl DArray {
     ///
     /// # Errors
     ///
-    /// `is_shape` where the source cannot be broadcast; `is_layout` where elements of this array overlap; `is_value` where an element
-    /// does not fit, with its index (of the others any may have been written); `is_conflict` while somebody holds Read or Write
-    /// here, or Write there; `is_read_only`; `is_place`.
+    /// `is_shape` where the source cannot be broadcast; `is_layout` where elements of this array
+    /// overlap; `is_value` where an element does not fit, with its index (any of the others may
+    /// have been written); `is_conflict` while this array has another Read or Write lease, or the
+    /// source has a Write lease; `is_read_only`; `is_place`.
     pub fn assign(&self, source: &Self, casting: Casting) -> Result<()> {
         let wide = self.assigned(source)?;
         let source = if !source.may_overlap(self)? {
@@ -280,8 +282,9 @@ impl DArray {
         unsafe { kernel::convert(src, from, own, dst, dtype, layout, casting, gaps) }
     }
 
-    /// The same array on memory that is sealed against writing, by anybody and for good: Read leases of it can be had. Copies nothing.
-    /// See [`Buffer::into_sealed`](crate::buffer::Buffer::into_sealed), of which it has the rules.
+    /// The same array on memory that is sealed: no process can write it again, so it has Read
+    /// leases. Copies nothing. [`Buffer::into_sealed`](crate::buffer::Buffer::into_sealed) has the
+    /// rules.
     ///
     /// # Errors
     ///

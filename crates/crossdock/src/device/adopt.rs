@@ -247,7 +247,7 @@ pub struct ReleaseErrors {
     pub lost: u64,
 }
 
-/// How many errors are kept until somebody asks for them.
+/// How many errors are kept until [`take_release_errors`] is called.
 const ROOM: usize = 256;
 
 struct Queue {
@@ -273,7 +273,7 @@ pub fn report_release_error(place: Place, error: Error) {
         Some(error)
     };
     drop(queue);
-    // Its source may be anybody's.
+    // Dropping the error's source may run code of another library.
     release_quietly(|| drop(unkept));
 }
 

@@ -1,4 +1,4 @@
-//! Work that is under way on an allocation, for whoever touches it next.
+//! In-flight work on an allocation, which the next access waits for.
 //!
 //! A header has room for one flag; the events are in a table beside, which is asked only where the
 //! flag is set. They are the allocation's, hence shared by all its slices, and go when it is
@@ -28,7 +28,7 @@ static KEEPER: Keeper = Keeper { wait, check, take };
 pub enum Effect {
     /// It reads: writers have to wait for it.
     Reads,
-    /// It writes: everybody has to wait for it.
+    /// It writes: readers and writers have to wait for it.
     Writes,
 }
 

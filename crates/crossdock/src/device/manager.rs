@@ -153,7 +153,7 @@ pub trait MemoryManager: Any + Send + Sync + fmt::Debug {
     ///
     /// # Errors
     ///
-    /// Whatever the device says. It is a failure, and nobody else is asked to copy.
+    /// The device's error. The copy fails then; no other manager is asked to copy.
     fn copy(&self, transfer: &Transfer) -> Result<()>;
 
     /// Whether this manager puts copies into such a stream.

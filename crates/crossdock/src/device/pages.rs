@@ -5,11 +5,11 @@ use std::ptr::NonNull;
 use crate::error::{Error, Result};
 use crate::memory::fault;
 
-/// Pages of our own.
+/// Pages that this process mapped.
 ///
 /// # Invariants
 ///
-/// 1. `base..base + nbytes` is a mapping of our own, which nobody else unmaps.
+/// 1. `base..base + nbytes` is a mapping that `new` made, which this value alone unmaps.
 pub(super) struct Pages {
     base: NonNull<u8>,
     nbytes: usize,
@@ -34,7 +34,7 @@ impl Pages {
         let out_of_memory = || Error::out_of_memory(nbytes, fault::page_size());
         let rounded = nbytes.max(1).checked_next_multiple_of(fault::page_size()).ok_or_else(out_of_memory)?;
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
-        // SAFETY: a new mapping at an address that the system chooses touches no memory of ours.
+        // SAFETY: a new mapping at an address that the system chooses touches no existing mapping.
         let base = unsafe { libc::mmap(std::ptr::null_mut(), rounded, protection, flags, -1, 0) };
         if base == libc::MAP_FAILED {
             return Err(out_of_memory());
