@@ -300,6 +300,22 @@ pub(crate) fn short(text: &str) -> String {
     }
 }
 
+/// Text from outside for messages, which end up on terminals and in logs: unchanged, except that
+/// characters that a terminal would act on are escaped.
+pub(crate) fn shown(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for letter in text.chars() {
+        // A leading combining mark would be escaped, too, so the text is escaped behind another
+        // character.
+        let behind = String::from_iter(['x', letter]);
+        match letter {
+            '\'' | '"' | '\\' => safe.push(letter),
+            _ => safe.extend(behind.escape_debug().skip(1)),
+        }
+    }
+    safe
+}
+
 /// An empty vector with room for `len` elements, or an error where there is no memory for them.
 pub(crate) fn try_with_capacity<T>(len: usize) -> Result<Vec<T>> {
     let mut vec = Vec::new();

@@ -8,8 +8,8 @@
 //! | DLPack 1.x, and the struct from before | [`protocol::dlpack`] | in place, under Share or Pin | in place |
 //! | Arrow's C Data and C Device interfaces, and C Stream inwards | [`protocol::arrow`] | in place, under Read | in place, constant |
 //! | MemoryView: objects of C, and the producers of their classes | [`protocol::memory_view`] | in place, under Share or Pin | in place |
-//! | Python's buffers | [`protocol::pep3118`] | in place, under Share or Pin | in place |
-//! | NumPy's array interface | [`protocol::array_interface`] | in place, under Share or Pin, and never given back | in place |
+//! | Python's buffers | the wheel | in place, under Share or Pin | in place |
+//! | NumPy's array interface | the wheel | in place, under Share or Pin, and never given back | in place |
 //! | descriptors of files and shared memory, and the sockets through which they travel | [`protocol::shm`] | in place, under Share, Pin or (sealed) Read | mapped in place |
 //! | the crate `ndarray` (feature `ndarray-0_17`) | `From` and `TryFrom` | views, in place; vectors are given back as arrays | owned arrays are adopted, views are views |
 //! | the crate `image` (feature `image-0_25`) | `From` and `TryFrom` | `FlatSamples`, in place | buffers are adopted |

@@ -1,7 +1,6 @@
 //! Profiles of consumers: tables of rules over a description, and the one function that reads them.
 
-use std::fmt::Write as _;
-
+use crate::error::shown;
 use crate::exchange::explain::subject::{Answer, Protocol, Subject};
 
 /// What a consumer does with an object.
@@ -315,14 +314,14 @@ impl Scene<'_> {
         })
     }
 
-    /// A reason with its placeholders replaced.
+    /// A reason with its placeholders replaced, names of fields from outside among them.
     fn fill_in(self, reason: &str) -> String {
         let mut text = String::new();
         let mut rest = reason;
         while let Some((before, behind)) = rest.split_once('{') {
             let Some((name, after)) = behind.split_once('}') else { break };
             text += before;
-            _ = write!(text, "{}", self.value(name));
+            text += &shown(&self.value(name));
             rest = after;
         }
         text + rest

@@ -103,27 +103,17 @@ mod source;
 
 use std::path::Path;
 
+use crate::error;
+
 pub use contents::{Contents, Entry};
 pub use format::Format;
 pub use open::{open, open_all};
 pub use options::OpenOptions;
 pub use save::{SaveOptions, save};
 
-/// A path for error messages, which end up on terminals and in logs: unchanged, except that
-/// characters that a terminal would act on are escaped.
+/// A path for error messages.
 fn shown(path: &Path) -> String {
-    let text = path.display().to_string();
-    let mut safe = String::with_capacity(text.len());
-    for letter in text.chars() {
-        // A leading combining mark would be escaped, too, so the text is escaped behind another
-        // character.
-        let behind = String::from_iter(['x', letter]);
-        match letter {
-            '\'' | '"' | '\\' => safe.push(letter),
-            _ => safe.extend(behind.escape_debug().skip(1)),
-        }
-    }
-    safe
+    error::shown(&path.display().to_string())
 }
 
 #[cfg(test)]
