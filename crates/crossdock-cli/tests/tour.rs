@@ -25,7 +25,7 @@ fn tour_json(file: &Path) -> Value {
 /// On a device of OpenCL, where there is one.
 fn tour_on_a_device(file: &Path) -> Option<Value> {
     let place = "opencl:0";
-    if let Err(error) = device::get(place.parse().unwrap()) {
+    if let Err(error) = crossdock_opencl::register().and_then(|()| device::get(place.parse().unwrap())) {
         missing(&error.to_string());
         return None;
     }

@@ -38,7 +38,7 @@ impl Drop for Folder {
 
 /// Whether there is a device; where one is required, it is a failure if there is none.
 pub(crate) fn has_device(place: &str) -> bool {
-    let opened = crossdock::device::get(place.parse().unwrap());
+    let opened = crossdock_opencl::register().and_then(|()| crossdock::device::get(place.parse().unwrap()));
     opened.inspect_err(|error| missing(&error.to_string())).is_ok()
 }
 
