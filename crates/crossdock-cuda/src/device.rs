@@ -85,13 +85,13 @@ impl Device for CudaDevice {
     }
 
     unsafe fn wrap_stream(&self, raw: *mut c_void) -> Result<Option<Arc<dyn Stream>>> {
-        // SAFETY: the caller's word.
+        // SAFETY: a stream of this driver that outlives what is returned (`Device::wrap_stream`).
         let stream = unsafe { CudaStream::wrap(self.memory.core().clone(), sys::Stream(raw)) }?;
         Ok(Some(Arc::new(stream)))
     }
 
     unsafe fn wrap_event(&self, raw: *mut c_void) -> Result<Option<Arc<dyn Event>>> {
-        // SAFETY: the caller's word.
+        // SAFETY: an event of this driver that outlives what is returned (`Device::wrap_event`).
         Ok(Some(Arc::new(unsafe { Wrapped::new(self.memory.core().clone(), sys::Event(raw)) })))
     }
 }

@@ -22,13 +22,13 @@ pub(crate) trait Kind: Copy + fmt::Debug {
 impl Kind for sys::Stream {
     fn make(driver: &Driver) -> Result<Self, Failure> {
         let mut stream = Self::NULL;
-        // SAFETY: a context is current; the answer goes to a variable of ours.
+        // SAFETY: a context is current; the answer goes to the local above.
         unsafe { driver.stream_create(&raw mut stream, sys::STREAM_NON_BLOCKING) }?;
         Ok(stream)
     }
 
     unsafe fn destroy(self, driver: &Driver) -> Result<(), Failure> {
-        // SAFETY: the caller's word.
+        // SAFETY: `make` created the stream, and nothing uses it any more (`Kind::destroy`).
         unsafe { driver.stream_destroy(self) }
     }
 }
@@ -37,13 +37,13 @@ impl Kind for sys::Stream {
 impl Kind for sys::Event {
     fn make(driver: &Driver) -> Result<Self, Failure> {
         let mut event = Self::NULL;
-        // SAFETY: a context is current; the answer goes to a variable of ours.
+        // SAFETY: a context is current; the answer goes to the local above.
         unsafe { driver.event_create(&raw mut event, sys::EVENT_DISABLE_TIMING | sys::EVENT_BLOCKING_SYNC) }?;
         Ok(event)
     }
 
     unsafe fn destroy(self, driver: &Driver) -> Result<(), Failure> {
-        // SAFETY: the caller's word.
+        // SAFETY: `make` created the event, and nothing uses it any more (`Kind::destroy`).
         unsafe { driver.event_destroy(self) }
     }
 }

@@ -19,7 +19,8 @@ pub(crate) unsafe fn import(
     release: impl FnOnce() + Send + 'static,
 ) -> Result<Buffer> {
     match check(address, nbytes) {
-        // SAFETY: the caller's word; the place is the driver's.
+        // SAFETY: the clauses of this function are those of `from_foreign`; the driver says that the
+        // bytes are at this place.
         Ok(place) => unsafe { Buffer::from_foreign(address.as_ptr(), nbytes, place, birth, release) },
         Err(error) => {
             release();
@@ -54,7 +55,7 @@ fn check(address: NonNull<u8>, nbytes: usize) -> Result<Place> {
 pub(crate) fn range(core: &Core, address: Address) -> Result<(Address, usize)> {
     let _current = core.enter()?;
     let (mut base, mut nbytes) = (0, 0);
-    // SAFETY: the answers go to variables of ours.
+    // SAFETY: the answers go to `base` and `nbytes`; the driver checks the address.
     unsafe { core.driver().mem_get_address_range(&raw mut base, &raw mut nbytes, address) }?;
     if !(base..=base + nbytes as Address).contains(&address) {
         return Err(Error::device(format!(

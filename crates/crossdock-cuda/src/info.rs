@@ -34,7 +34,7 @@ fn info(driver: &driver::Driver, ordinal: i32) -> Result<Description> {
     let device = context::device(driver, ordinal)?;
     let attribute = |attribute| context::attribute_of(driver, device, attribute).map(i32::unsigned_abs);
     let mut total_nbytes = 0;
-    // SAFETY: a device of the driver's; the answer goes to a variable of ours.
+    // SAFETY: a device of the driver's; the answer goes to the local above.
     unsafe { driver.device_total_mem(&raw mut total_nbytes, device) }?;
     Ok(Description {
         place: Place::new(DeviceKind::CUDA, ordinal),

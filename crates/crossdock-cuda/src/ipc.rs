@@ -33,7 +33,7 @@ pub(crate) fn export_ipc(buffer: &Buffer) -> Result<IpcExport> {
     let (base, _) = range(&core, address)?;
     let mut handle = IpcMemory([0; 64]);
     let _current = core.enter()?;
-    // SAFETY: memory of the device, which the hold keeps; the answer goes to a variable of ours.
+    // SAFETY: memory of the device, which the hold keeps; the answer goes to `handle`.
     unsafe { core.driver().ipc_get_mem_handle(&raw mut handle, base) }.map_err(|failure| {
         Error::from(failure)
             .within("only memory of `cuda::exportable_memory` can be opened by other processes")
@@ -76,8 +76,8 @@ pub(crate) unsafe fn open_ipc(handle: &IpcHandle, ordinal: i32) -> Result<Buffer
         )));
     }
     let address = use_of.address + offset;
-    // SAFETY: memory of the allocation, as just checked, which is open until the release; that its
-    // owner keeps it is the caller's word.
+    // SAFETY: memory of the allocation, as just checked, which is open until the release; the caller
+    // promises that the exporter keeps it.
     unsafe { memory.lend(address, nbytes as usize, move || use_of.end()) }
 }
 
@@ -85,7 +85,7 @@ pub(crate) unsafe fn open_ipc(handle: &IpcHandle, ordinal: i32) -> Result<Buffer
 fn open(core: &Core, handle: [u8; 64]) -> Result<Opened> {
     let mut address = 0;
     let (handle, flags) = (IpcMemory(handle), sys::IPC_LAZY_ENABLE_PEER_ACCESS);
-    // SAFETY: any bytes may be asked for; the answer goes to a variable of ours.
+    // SAFETY: the driver checks the handle, whatever its bytes; the answer goes to `address`.
     unsafe { core.driver().ipc_open_mem_handle(&raw mut address, handle, flags) }
         .map_err(|failure| Error::from(failure).within("opening memory of another process"))?;
     let (base, nbytes) = range(core, address).inspect_err(|_| {

@@ -30,7 +30,7 @@ impl Peers {
         }
         let (driver, device) = (own.driver(), own.device());
         let mut can = 0;
-        // SAFETY: both are devices of the driver's; the answer goes to a variable of ours.
+        // SAFETY: both are devices of the driver's; the answer goes to `can`.
         unsafe { driver.device_can_access_peer(&raw mut can, device, other.device()) }?;
         if can != 0 {
             let _current = own.enter()?;

@@ -156,7 +156,8 @@ impl Copy {
                 (status, "clEnqueueWriteBuffer")
             }
             (End::Object(Range { object, offset, .. }), &End::Host(to)) => {
-                // SAFETY: as above.
+                // SAFETY: room for `nbytes` bytes that stays until the end (Copy 1), an object of the
+                // queue's context, and events that the caller holds (Driver 1).
                 let status = unsafe {
                     (driver.enqueue_read)(
                         queue,
@@ -173,7 +174,8 @@ impl Copy {
                 (status, "clEnqueueReadBuffer")
             }
             (End::Object(from), End::Object(to)) => {
-                // SAFETY: as above, of both objects.
+                // SAFETY: two objects of the queue's context, and events that the caller holds
+                // (Driver 1).
                 let status = unsafe {
                     (driver.enqueue_copy)(
                         queue,

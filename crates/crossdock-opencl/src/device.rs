@@ -65,12 +65,12 @@ impl Device for ClDevice {
     }
 
     unsafe fn wrap_stream(&self, raw: *mut c_void) -> Result<Option<Arc<dyn Stream>>> {
-        // SAFETY: the caller's word.
+        // SAFETY: null or a queue of this driver, alive during the call (`Device::wrap_stream`).
         Ok(Some(Arc::new(unsafe { ClStream::borrowed(raw, &self.context) }?)))
     }
 
     unsafe fn wrap_event(&self, raw: *mut c_void) -> Result<Option<Arc<dyn Event>>> {
-        // SAFETY: the caller's word.
+        // SAFETY: null or an event of this driver, alive during the call (`Device::wrap_event`).
         Ok(Some(Arc::new(unsafe { ClEvent::borrowed(raw, &self.context) }?)))
     }
 

@@ -177,7 +177,8 @@ impl ClEngine {
         }
         let (global, local) = (groups as usize * Kernel::ITEMS, Kernel::ITEMS);
         let ((count, list), mut end) = (wait_list(events), std::ptr::null_mut());
-        // SAFETY: the caller's word; the kernel has all its arguments (Driver 1).
+        // SAFETY: queue and events are alive, and the objects hold all that the job reaches, by the
+        // clause above; the kernel has all its arguments (Driver 1).
         let status = unsafe {
             (driver.enqueue_kernel)(
                 queue,

@@ -39,7 +39,7 @@ impl ClEvent {
         context: &Arc<Context>,
         function: &str,
     ) -> Result<Self> {
-        // SAFETY: the caller's word.
+        // SAFETY: an event with a reference to give, where `status` says so, by the clause above.
         let object = unsafe { Object::made(raw, status, context.driver(), context.place(), function) }?;
         Ok(Self { object, context: context.clone() })
     }
@@ -54,7 +54,7 @@ impl ClEvent {
     ///
     /// `raw` is null, or an event that is alive.
     pub(crate) unsafe fn borrowed(raw: cl_event, context: &Arc<Context>) -> Result<Self> {
-        // SAFETY: the caller's word.
+        // SAFETY: null, or an event that is alive, by the clause above.
         let object = unsafe { Object::retained(raw, context.driver(), context.place()) }?;
         // SAFETY: retained just now.
         let its = unsafe { one::<cl_context>(context.driver(), Subject::Event(raw), CL_EVENT_CONTEXT) }?;

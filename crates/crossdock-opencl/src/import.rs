@@ -27,7 +27,7 @@ use crossdock::{Error, Result};
 pub(crate) unsafe fn import(object: *mut c_void, on: &Arc<Context>, birth: Birth) -> Result<Buffer> {
     let (driver, place) = (on.driver(), on.place());
     driver.check_process()?;
-    // SAFETY: the caller's word.
+    // SAFETY: null, or an object that is alive, by the first clause of `crate::import`.
     let object: Object<OfMemory> = unsafe { Object::retained(object, driver, place) }?;
     let subject = Subject::Memory(object.raw());
     // SAFETY: retained just now.

@@ -111,7 +111,7 @@ impl<K: Counted> Object<K> {
         if raw.is_null() {
             return Err(Error::malformed(format!("{place}: the handle of an OpenCL object is null")));
         }
-        // SAFETY: the caller's word.
+        // SAFETY: not null, so an object of this kind that is alive, by the clause above (Driver 1).
         let status = unsafe { (K::retain(driver))(raw) };
         // SAFETY: retained just now.
         unsafe { Self::made(raw, status, driver, place, K::RETAIN) }

@@ -52,7 +52,7 @@ unsafe impl Answer for cl_uint {}
 unsafe impl Answer for cl_ulong {}
 // SAFETY: integers.
 unsafe impl Answer for usize {}
-// SAFETY: pointers, which nobody follows here.
+// SAFETY: any bits are a pointer, and none is followed here.
 unsafe impl Answer for *mut c_void {}
 
 /// One answer of a fixed size.
@@ -68,7 +68,7 @@ pub(crate) unsafe fn one<A: Answer>(driver: &Driver, subject: Subject, what: cl_
     let (ask, subject, function) = subject.ask(driver);
     let mut answer = MaybeUninit::<A>::zeroed();
     let mut nbytes = 0;
-    // SAFETY: the subject is alive (the caller's word), the answer has room for its size, and both
+    // SAFETY: the subject is alive, by the clause above; the answer has room for its size, and both
     // are valid for the call (Driver 1).
     let status = unsafe { ask(subject, what, size_of::<A>(), answer.as_mut_ptr().cast(), &raw mut nbytes) };
     check(status, function)?;
@@ -94,7 +94,7 @@ pub(crate) unsafe fn one<A: Answer>(driver: &Driver, subject: Subject, what: cl_
 pub(crate) unsafe fn all<A: Answer>(driver: &Driver, subject: Subject, what: cl_uint) -> Result<Vec<A>> {
     let (ask, subject, function) = subject.ask(driver);
     let mut nbytes = 0;
-    // SAFETY: the subject is alive (the caller's word); only the size is asked for (Driver 1).
+    // SAFETY: the subject is alive, by the clause above; only the size is asked for (Driver 1).
     let status = unsafe { ask(subject, what, 0, std::ptr::null_mut(), &raw mut nbytes) };
     check(status, function)?;
     let count = nbytes / size_of::<A>();
@@ -121,7 +121,7 @@ pub(crate) unsafe fn all<A: Answer>(driver: &Driver, subject: Subject, what: cl_
 ///
 /// The subject is alive.
 pub(crate) unsafe fn text(driver: &Driver, subject: Subject, what: cl_uint) -> Result<String> {
-    // SAFETY: the caller's word.
+    // SAFETY: the subject is alive, by the clause above.
     let bytes = unsafe { all::<u8>(driver, subject, what) }?;
     let text = bytes.split(|&byte| byte == 0).next().unwrap_or_default();
     Ok(String::from_utf8_lossy(text).trim().to_owned())

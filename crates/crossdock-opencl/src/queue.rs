@@ -33,7 +33,7 @@ impl ClStream {
         Ok(Self::over(context, context.new_queue()?, true))
     }
 
-    /// A queue that somebody else made.
+    /// A queue that another library made.
     ///
     /// # Errors
     ///
@@ -44,7 +44,7 @@ impl ClStream {
     /// `raw` is null, or a queue that is alive.
     pub(crate) unsafe fn borrowed(raw: cl_command_queue, context: &Arc<Context>) -> Result<Self> {
         let driver = context.driver();
-        // SAFETY: the caller's word.
+        // SAFETY: null, or a queue that is alive, by the clause above.
         let queue = unsafe { Object::retained(raw, driver, context.place()) }?;
         let subject = Subject::Queue(raw);
         // SAFETY: retained just now.
