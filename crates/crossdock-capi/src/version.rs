@@ -2,8 +2,8 @@
 
 use std::ffi::{CStr, c_char};
 
-use crossdock::bindings::copied_bytes_here;
 use crossdock::memory::copied_bytes;
+use crossdock::memory::copied_bytes_here;
 
 use crate::guard::answer;
 

@@ -9,7 +9,7 @@
 //! re-export it here. A method that only bindings call is `#[doc(hidden)]` at its type.
 
 pub use crate::element::record::MAX_DEPTH;
-pub use crate::memory::copied::{copied_bytes_here, count_copied};
+pub use crate::memory::copied::count_copied;
 
 /// Readers and writers of other systems' spellings of a dtype.
 pub mod dialect {

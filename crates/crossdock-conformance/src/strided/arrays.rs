@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use crossdock::array::{ArrayOptions, CopyPolicy};
-use crossdock::bindings::copied_bytes_here;
 use crossdock::buffer::Buffer;
 use crossdock::device::{self, Device, MemoryManager, Moved, Stream};
 use crossdock::element::{ByteOrder, DType, Element as _};
 use crossdock::layout::Order;
 use crossdock::memory::Place;
+use crossdock::memory::copied_bytes_here;
 use crossdock::view::{Reason, Request};
 use crossdock::{Array, Casting, DArray, s};
 

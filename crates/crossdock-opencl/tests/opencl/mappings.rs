@@ -1,8 +1,8 @@
 //! Memory that the processor and the device have in common.
 
-use crossdock::bindings::copied_bytes_here;
 use crossdock::buffer::Buffer;
 use crossdock::device::{self, Moved};
+use crossdock::memory::copied_bytes_here;
 use crossdock::memory::{Birth, LeaseKind, Place};
 use crossdock_opencl as opencl;
 

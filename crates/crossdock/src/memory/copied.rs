@@ -38,7 +38,7 @@ pub fn copied_bytes() -> u64 {
 ///
 /// ```
 /// use crossdock::buffer::Buffer;
-/// use crossdock::bindings::copied_bytes_here;
+/// use crossdock::memory::copied_bytes_here;
 ///
 /// let (buffer, before) = (Buffer::from_vec(vec![0u8; 1000])?, copied_bytes_here());
 /// let copy = || Buffer::copy_from_slice(&buffer.read()?);
@@ -58,7 +58,7 @@ pub fn copied_bytes_here() -> u64 {
 ///
 /// ```
 /// use crossdock::Array;
-/// use crossdock::bindings::copied_bytes_here;
+/// use crossdock::memory::copied_bytes_here;
 /// use crossdock::bindings::count_copied;
 ///
 /// let picture = [1u8, 2, 3, 4];

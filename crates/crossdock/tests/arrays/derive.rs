@@ -1,8 +1,8 @@
 //! Structs of a program as records of arrays: typed by the derive, dynamic by name, and their fields in place.
 
-use crossdock::bindings::copied_bytes_here;
 use crossdock::element::{DType, Element, Value};
 use crossdock::layout::Order;
+use crossdock::memory::copied_bytes_here;
 use crossdock::view::Request;
 use crossdock::{Array, DArray, s};
 

@@ -1,12 +1,12 @@
 //! Arrays as text: fixed texts, which NumPy printed once, and what is printed where there is nothing to be looked at.
 
 use crossdock::array::ArrayView;
-use crossdock::bindings::copied_bytes_here;
 use crossdock::buffer::Buffer;
 use crossdock::device::fenced::FencedDevice;
 use crossdock::device::{Device, Effect, Signal};
 use crossdock::element::{DType, Element, ScalarKind, TimeUnit, Value};
 use crossdock::layout::{Layout, Order};
+use crossdock::memory::copied_bytes_here;
 use crossdock::view::Request;
 use crossdock::{Array, DArray, s};
 

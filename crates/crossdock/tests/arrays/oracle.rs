@@ -4,11 +4,11 @@
 //! bytes to be found. `CROSSDOCK_SEED` and `CROSSDOCK_CASES` choose the arrays.
 
 use crossdock::array::ArrayViewMut;
-use crossdock::bindings::copied_bytes_here;
 use crossdock::buffer::Buffer;
 use crossdock::element::{ByteOrder, DType, Element, Field, ScalarKind, Value};
 use crossdock::layout::{AxisSlice, Layout, Order};
 use crossdock::memory::LeaseKind;
+use crossdock::memory::copied_bytes_here;
 use crossdock::view::{CopyPolicy, Request};
 use crossdock::{Array, DArray, Result};
 use crossdock_testkit::{Coverage, Nested, Pick, Placed, Plain, generate, seed};

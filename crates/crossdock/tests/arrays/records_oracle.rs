@@ -2,10 +2,10 @@
 //!
 //! `CROSSDOCK_SEED` and `CROSSDOCK_CASES` choose the arrays.
 
-use crossdock::bindings::copied_bytes_here;
 use crossdock::buffer::Buffer;
 use crossdock::element::{DType, Field, Value};
 use crossdock::layout::{Layout, Order};
+use crossdock::memory::copied_bytes_here;
 use crossdock::{Casting, DArray};
 use crossdock_testkit::{Coverage, generate, seed};
 use fastrand::Rng;

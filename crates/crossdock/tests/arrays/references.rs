@@ -1,12 +1,12 @@
 //! One element: had by index, and as a reference that keeps the memory; on the host and on a device.
 
 use crossdock::array::{DReference, Reference};
-use crossdock::bindings::copied_bytes_here;
 use crossdock::device::fenced::FencedDevice;
 use crossdock::device::{Device, Effect, Signal};
 use crossdock::element::{DType, Field, Value};
 use crossdock::layout::{Layout, Order};
 use crossdock::ledger;
+use crossdock::memory::copied_bytes_here;
 use crossdock::view::Request;
 use crossdock::{Array, DArray, s};
 

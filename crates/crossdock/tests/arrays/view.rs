@@ -3,10 +3,10 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier};
 
-use crossdock::bindings::copied_bytes_here;
 use crossdock::buffer::Buffer;
 use crossdock::element::{DType, Value};
 use crossdock::layout::Order;
+use crossdock::memory::copied_bytes_here;
 use crossdock::memory::{Birth, DeviceKind, LeaseKind, Place};
 use crossdock::view::{CopyPolicy, MemoryView, Offer, Producer, Reason, Refusal, Request};
 use crossdock::{Array, Casting, DArray, Error, s};

@@ -3,10 +3,10 @@
 use std::fmt::Debug;
 
 use crossdock::array::{ArrayView, ArrayViewMut, CopyPolicy};
-use crossdock::bindings::copied_bytes_here;
 use crossdock::buffer::Buffer;
 use crossdock::element::{DType, Element};
 use crossdock::layout::{FixedLayout, Layout, Order};
+use crossdock::memory::copied_bytes_here;
 use crossdock::view::Request;
 use crossdock::{Array, DArray, Result, s};
 use crossdock_testkit::{Coverage, Nested, generate, seed};

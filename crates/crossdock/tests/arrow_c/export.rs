@@ -2,12 +2,12 @@
 
 use crossdock::bindings::arrow::abi::{ArrowArray, ArrowSchema};
 use crossdock::bindings::arrow::{self, ExportOptions};
-use crossdock::bindings::copied_bytes_here;
 use crossdock::buffer::Buffer;
 use crossdock::device::Device as _;
 use crossdock::device::fenced::FencedDevice;
 use crossdock::element::{DType, Field, NAT, ScalarKind, TimeUnit};
 use crossdock::layout::{Layout, Order};
+use crossdock::memory::copied_bytes_here;
 use crossdock::memory::{Birth, DeviceKind, Place, Protocols};
 use crossdock::view::{CopyPolicy, Reason, Refusal, Request, view};
 use crossdock::{Array, DArray, s};

@@ -5,9 +5,9 @@ use std::thread;
 
 use crossdock::bindings::arrow::abi::{ArrowArray, ArrowSchema};
 use crossdock::bindings::arrow::{self, Imported};
-use crossdock::bindings::copied_bytes_here;
 use crossdock::element::DType;
 use crossdock::layout::Order;
+use crossdock::memory::copied_bytes_here;
 use crossdock::memory::{Birth, DeviceKind, Place};
 use crossdock::{DArray, Error, Result};
 use crossdock_testkit::arrow::{Choices, Column, Kind, Lie, Loan, Nulls, Recipe, fill};

@@ -1,10 +1,10 @@
 //! Arrays of any layout, out and in again, beside the list of the addresses of their elements.
 
 use crossdock::bindings::arrow;
-use crossdock::bindings::copied_bytes_here;
 use crossdock::buffer::Buffer;
 use crossdock::element::DType;
 use crossdock::layout::{Layout, Order};
+use crossdock::memory::copied_bytes_here;
 use crossdock::view::{CopyPolicy, Reason};
 use crossdock::{Array, DArray};
 use crossdock_testkit::{Coverage, Nested, generate, seed};

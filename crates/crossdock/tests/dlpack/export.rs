@@ -4,7 +4,6 @@ use std::error::Error as _;
 use std::slice;
 use std::thread;
 
-use crossdock::bindings::copied_bytes_here;
 use crossdock::bindings::dialect::dlpack::from_dlpack;
 use crossdock::bindings::dlpack::abi::{
     DLManagedTensorVersioned, DLPackVersion, DLTensor, IS_COPIED, IS_SUBBYTE_TYPE_PADDED, READ_ONLY,
@@ -15,6 +14,7 @@ use crossdock::bindings::dlpack::{
 use crossdock::buffer::Buffer;
 use crossdock::element::{DType, ScalarKind, TimeUnit, Value};
 use crossdock::layout::{Layout, Order};
+use crossdock::memory::copied_bytes_here;
 use crossdock::memory::{Birth, Conflict, DeviceKind, LeaseKind, Place, Protocols};
 use crossdock::view::{CopyPolicy, Reason, Refusal, Request};
 use crossdock::{Array, DArray, s};

@@ -1,8 +1,8 @@
 //! Images.
 
-use crossdock::bindings::copied_bytes_here;
 use crossdock::exchange::files::{self, Format, OpenOptions, SaveOptions};
 use crossdock::layout::Order;
+use crossdock::memory::copied_bytes_here;
 use crossdock::{Array, DArray};
 
 use crate::common::{Folder, assert_says, buffer, pattern, ramp, values};

@@ -2,11 +2,11 @@
 
 use std::io::Write;
 
-use crossdock::bindings::copied_bytes_here;
 use crossdock::exchange::files::npz;
 use crossdock::exchange::files::{self, Format, OpenOptions, SaveOptions, npy};
 use crossdock::layout::Order;
 use crossdock::memory::Backing;
+use crossdock::memory::copied_bytes_here;
 use crossdock::{Array, DArray, Error};
 use flate2::write::DeflateEncoder;
 

@@ -6,8 +6,8 @@
 use std::path::Path;
 use std::process::Command;
 
-use crossdock::bindings::copied_bytes_here;
 use crossdock::exchange::files::{self, SaveOptions};
+use crossdock::memory::copied_bytes_here;
 use crossdock_testkit::python;
 
 use crate::common::{Folder, assert_same, values};

@@ -1,12 +1,12 @@
 //! Raw files, by what is said of them.
 
 use crossdock::DArray;
-use crossdock::bindings::copied_bytes_here;
 use crossdock::element::{DType, Value};
 use crossdock::exchange::files::raw::{self, Description};
 use crossdock::exchange::files::{self, Format, OpenOptions, SaveOptions};
 use crossdock::layout::Order;
 use crossdock::memory::Backing;
+use crossdock::memory::copied_bytes_here;
 
 use crate::common::{Folder, assert_same, assert_says, buffer, pattern, values};
 

@@ -1,10 +1,10 @@
 //! Tensors.
 
-use crossdock::bindings::copied_bytes_here;
 use crossdock::element::DType;
 use crossdock::exchange::files::{self, Format, OpenOptions, SaveOptions, safetensors};
 use crossdock::layout::Order;
 use crossdock::memory::Backing;
+use crossdock::memory::copied_bytes_here;
 use crossdock::{Array, DArray};
 
 use crate::common::{Folder, assert_same, assert_says, buffer, pattern, ramp, values};

@@ -1,9 +1,9 @@
 //! References to one element, and text.
 
 use crossdock::array::Reference;
-use crossdock::bindings::copied_bytes_here;
 use crossdock::element::{DType, Value};
 use crossdock::layout::Order;
+use crossdock::memory::copied_bytes_here;
 use crossdock::{Array, DArray};
 
 use crate::{assert_says, gpu};

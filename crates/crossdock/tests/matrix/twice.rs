@@ -10,11 +10,11 @@ use std::fs::File;
 use std::os::fd::AsRawFd;
 use std::path::PathBuf;
 
-use crossdock::bindings::copied_bytes_here;
 use crossdock::buffer::Buffer;
 use crossdock::element::DType;
 use crossdock::layout::Order;
 use crossdock::memory::MapOptions;
+use crossdock::memory::copied_bytes_here;
 use crossdock::{Casting, DArray, Error, s};
 
 use crate::classes::{Kind, Specimen};

@@ -7,11 +7,11 @@ use std::fs::{self, OpenOptions};
 use std::io::{BufRead, Cursor, Read, Seek, SeekFrom, Write};
 use std::path::PathBuf;
 
-use crossdock::bindings::copied_bytes_here;
 use crossdock::buffer::Buffer;
 use crossdock::device::fenced::FencedDevice;
 use crossdock::device::{self, Device};
 use crossdock::io::{BufferReader, BufferWriter, FixedWriter};
+use crossdock::memory::copied_bytes_here;
 use crossdock::memory::{LeaseKind, MapOptions, Place};
 use crossdock::pool::Pool;
 use crossdock_testkit::{Coverage, seed};

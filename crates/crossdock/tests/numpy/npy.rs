@@ -4,12 +4,12 @@ use std::fs::File;
 use std::path::Path;
 
 use crossdock::DArray;
-use crossdock::bindings::copied_bytes_here;
 use crossdock::bindings::dialect::typestr;
 use crossdock::element::{DType, Value};
 use crossdock::exchange::files::npy;
 use crossdock::layout::{AxisSlice, Order};
 use crossdock::memory::Backing;
+use crossdock::memory::copied_bytes_here;
 use crossdock_testkit::python;
 use serde_json::{Value as Json, json};
 

@@ -3,12 +3,12 @@
 use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd};
 
-use crossdock::bindings::copied_bytes_here;
 use crossdock::buffer::Buffer;
 use crossdock::device::fenced::FencedDevice;
 use crossdock::device::{self, Device};
 use crossdock::element::DType;
 use crossdock::layout::{Layout, Order};
+use crossdock::memory::copied_bytes_here;
 use crossdock::memory::{Birth, MapOptions, Place};
 use crossdock::{Array, Casting, DArray, s};
 

@@ -3,9 +3,9 @@
 //!
 //! `CROSSDOCK_SEED` and `CROSSDOCK_CASES` choose the pairs.
 
-use crossdock::bindings::copied_bytes_here;
 use crossdock::element::{DType, Field};
 use crossdock::layout::AxisSlice;
+use crossdock::memory::copied_bytes_here;
 use crossdock::{Casting, DArray};
 use crossdock_testkit::{Coverage, seed};
 use fastrand::Rng;

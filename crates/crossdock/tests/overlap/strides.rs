@@ -3,9 +3,9 @@
 //!
 //! `CROSSDOCK_SEED` and `CROSSDOCK_CASES` choose the views.
 
-use crossdock::bindings::copied_bytes_here;
 use crossdock::element::{DType, Value};
 use crossdock::layout::Layout;
+use crossdock::memory::copied_bytes_here;
 use crossdock::{Casting, DArray};
 use crossdock_testkit::{Coverage, seed};
 use fastrand::Rng;

@@ -6,12 +6,12 @@ use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixStream;
 
 use crossdock::DArray;
-use crossdock::bindings::copied_bytes_here;
 use crossdock::buffer::Buffer;
 use crossdock::element::{ByteOrder, DType, Field};
 use crossdock::exchange::protocol::shm;
 use crossdock::layout::Layout;
 use crossdock::memory::Birth;
+use crossdock::memory::copied_bytes_here;
 use crossdock::view::Request;
 use crossdock_testkit::{Coverage, Placed, generate, seed};
 use fastrand::Rng;
