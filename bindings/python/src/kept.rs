@@ -3,7 +3,7 @@
 use std::cell::OnceCell;
 
 use crossdock::DArray;
-use crossdock::bindings::array_interface::Loan;
+use crossdock::bindings::array_interface::{Loan, lend_ordered};
 use crossdock::bindings::dlpack::abi::{DLManagedTensorVersioned, DLTensor};
 use crossdock::bindings::dlpack::{ExportOptions, Exported, Prepared};
 use crossdock::view::Refusal;
@@ -80,7 +80,7 @@ impl Kept {
         if let Some(loan) = told.get() {
             return Ok(loan.is_readonly());
         }
-        let loan = Loan::ordered(array)?;
+        let loan = lend_ordered(array)?;
         Ok(told.get_or_init(|| loan).is_readonly())
     }
 }

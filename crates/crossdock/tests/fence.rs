@@ -654,7 +654,7 @@ fn exporters_to_the_processor_name_the_place_and_nobody_looks() {
     let bytes = array.view_as(&u8::dtype()).unwrap();
     let pixels = Layout::contiguous(&[4, 8, 3], 1, Order::RowMajor).unwrap();
     for view in [&array, &array.reverse(1).unwrap(), &bytes, &bytes.clone().into_readonly()] {
-        refused(pep3118::Loan::new(view).map(|_| ()));
+        refused(pep3118::lend(view).map(|_| ()));
         refused(npy::write(&mut Vec::new(), view));
         for order in [Order::RowMajor, Order::ColumnMajor] {
             refused(
@@ -692,7 +692,7 @@ fn exporters_to_the_processor_name_the_place_and_nobody_looks() {
         }
     }
     // What only says where the memory is looks at nothing.
-    assert!(!array_interface::Loan::new(&array).unwrap().is_readonly());
+    assert!(!array_interface::lend(&array).unwrap().is_readonly());
     assert!(!array_interface::cuda::is_for(array.place()));
     let lent = dlpack::export_legacy(&array, &dlpack::ExportOptions::new()).unwrap();
     assert_eq!(lent.managed().dl_tensor.data.cast_const().cast(), array.as_ptr());

@@ -363,7 +363,7 @@ fn the_words_of_arrays_are_the_same_wherever_they_are() {
     let fixture = Fixture::new();
     let array = fixture.array();
     assert_eq!(array_interface::Words::of(array.dtype()).unwrap().typestr(), "<i4");
-    assert!(!array_interface::Loan::new(&array).unwrap().is_readonly());
+    assert!(!array_interface::lend(&array).unwrap().is_readonly());
 }
 
 // ===== Arrow's events

@@ -8,7 +8,7 @@ use std::ptr;
 use crossdock::DArray;
 use crossdock::bindings::dialect::pep3118 as format;
 use crossdock::bindings::explain::misread_format;
-use crossdock::bindings::pep3118::Loan;
+use crossdock::bindings::pep3118::{Loan, lend};
 use crossdock::layout::{AxisSlice, Layout};
 
 /// The buffers that consumers have of one object. They share one loan. Only threads that hold the
@@ -115,7 +115,7 @@ impl Exports {
     #[inline]
     pub(super) fn begin(&self, array: &DArray) -> crossdock::Result<bool> {
         if self.count.get() == 0 {
-            let loan = Loan::new(array)?;
+            let loan = lend(array)?;
             // Nothing else borrows it: whoever does, does so in these two functions.
             *self.loan.borrow_mut() = Some(loan);
         }

@@ -6,7 +6,7 @@ use std::ffi::{c_int, c_void};
 
 use crossdock::DArray;
 use crossdock::bindings::array_interface::abi::{self, PyArrayInterface};
-use crossdock::bindings::array_interface::{Loan, Words, cuda};
+use crossdock::bindings::array_interface::{Loan, Words, cuda, lease_kind, lend};
 use crossdock::bindings::explain::misread_interface;
 use crossdock::element::ScalarKind;
 use crossdock::layout::Order;
@@ -54,7 +54,7 @@ pub(crate) fn dictionary<'py>(py: Python<'py>, this: &Own) -> PyResult<Bound<'py
 /// Whoever is told an address of the processor's knows no streams: the host waits.
 fn settle(array: &DArray) -> PyResult<()> {
     // SAFETY: there is no stream.
-    let settled = unsafe { Synchronization::Host.order(array, Loan::kind(array)) };
+    let settled = unsafe { Synchronization::Host.order(array, lease_kind(array)) };
     settled.map_err(|error| errors::refusal(&error))
 }
 
@@ -161,7 +161,7 @@ pub(crate) fn structure<'py>(py: Python<'py>, this: &Own) -> PyResult<Bound<'py,
         data: array.as_ptr().cast_mut().cast(),
         descr: std::ptr::null_mut(),
     };
-    let loan = Loan::new(array).map_err(|error| errors::refusal(&error))?;
+    let loan = lend(array).map_err(|error| errors::refusal(&error))?;
     let described =
         Described { _interface: interface, _numbers: numbers, _loan: loan, _array: array.clone() };
     let described: *mut c_void = Box::into_raw(Box::new(described)).cast();

@@ -9,6 +9,27 @@ use crate::error::{Error, Kind, Result};
 use crate::layout::{Layout, MAX_RANK, Order, Span};
 use crate::memory::{Birth, Place};
 
+/// What a producer says of elements at an address. About nothing of it is anything known.
+pub trait Describe {
+    /// What fails where this says something wrong: "importing a buffer".
+    const DOING: &'static str;
+
+    /// The device whose memory it is.
+    fn place(&self) -> Place {
+        Place::CPU
+    }
+
+    /// The address of element 0.
+    fn first(&self) -> *mut u8;
+
+    /// Gives the type of the elements and fills in how they lie: the one check of what is said, but for the address.
+    ///
+    /// # Errors
+    ///
+    /// Whatever contradicts itself or is not known.
+    fn read(&self, layout: &mut Layout) -> Result<DType>;
+}
+
 /// How elements lie, in the words of their producer. About nothing of it is anything known.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Located<'a> {
@@ -77,68 +98,93 @@ fn check_address(first: *mut u8, span: Span) -> Result<*mut u8> {
     span.check_address(first.addr()).map(|lowest| first.with_addr(lowest))
 }
 
-/// An array on elements from an address of a device on, made where it is to stay. `describe` fills their layout in and gives their dtype. `release` is
-/// called exactly once: when the last handle or lease goes, on whichever thread, or before this returns an error.
+/// Takes over the elements that a producer describes. O(rank), and copies nothing.
+///
+/// `release` is called exactly once: when the last handle or lease goes, on whichever thread that is, or before this returns an error.
 ///
 /// # Errors
 ///
-/// Those of `describe`; `is_malformed` for null with elements, `is_overflow`; `is_out_of_memory`; as of indirect arrays.
+/// `is_malformed` for a null address with elements, negative lengths, strides for another number of axes, and descriptions that
+/// contradict themselves; `is_overflow` where shape and strides leave the address space; `is_unsupported` for elements that no
+/// other program may touch, and for more than 64 axes; `is_out_of_memory`; as the dialect of the protocol for types that are none.
 ///
 /// # Safety
 ///
-/// Until `release` is called, all elements that the layout reaches from `first` are memory of the device: on the host initialised, valid for
-/// reads, and unless `readonly` is said for writes. If `birth` is `Sole`, nobody else touches them; if `Constant`, nobody writes them; if `Aliased`, others may
-/// write them in ways that this program's memory model does not see or that are atomic. Where there are suboffsets, the pointers may be
-/// followed now, and each leads to the bytes from the lowest to the highest element behind it.
-#[inline]
-pub(crate) unsafe fn adopt_to(
-    place: &mut MaybeUninit<DArray>,
-    (at, first): (Place, *mut u8),
-    describe: impl FnOnce(&mut Layout) -> Result<DType>,
-    readonly: bool,
-    birth: Birth,
-    release: impl FnOnce() + Send + 'static,
-) -> Result<&mut DArray> {
-    let release = OnDrop(Some(release));
-    let mut making = Making::new(place);
-    let dtype = describe(making.layout())?;
-    let span = making.layout().span();
-    let begin = check_address(first, span)?;
-    let release = move || drop(release);
-    if making.layout().suboffsets().is_some() {
-        let (place, layout) = making.into_parts();
-        // SAFETY: the caller's word.
-        let array = unsafe { DArray::from_indirect(first, dtype, &layout, birth, release) }?;
-        return Ok(place.write(if readonly { array.into_readonly() } else { array }));
-    }
-    // SAFETY: from the lowest byte that is reached to the highest, which lie in the address space, the memory is to be used so until
-    // `release` is called (the caller's word).
-    let buffer = unsafe { Buffer::from_foreign(begin, span.nbytes(), at, birth, release) }?;
-    let buffer = if readonly { buffer.into_readonly() } else { buffer };
-    making.finish_on(buffer, dtype, span.low().unsigned_abs())
-}
-
-/// As [`adopt_to`], by value.
-///
-/// # Errors
-///
-/// As [`adopt_to`].
-///
-/// # Safety
-///
-/// As for [`adopt_to`].
-pub(crate) unsafe fn adopt(
-    (at, first): (Place, *mut u8),
-    describe: impl FnOnce(&mut Layout) -> Result<DType>,
+/// Until `release` is called, all elements that shape and strides reach from the first are memory of the device: on the host
+/// initialised, valid for reads, and unless `readonly` is said for writes. If `birth` is `Sole`, nobody else touches them; if
+/// `Constant`, nobody writes them; if `Aliased`, others may write them in ways that this program's memory model does not see or that
+/// are atomic. Where there are suboffsets, the pointers may be followed now, and each leads to the bytes from the lowest to the
+/// highest element behind it.
+pub unsafe fn import<D: Describe>(
+    described: &D,
     readonly: bool,
     birth: Birth,
     release: impl FnOnce() + Send + 'static,
 ) -> Result<DArray> {
     let mut place = MaybeUninit::uninit();
-    // SAFETY: the caller's word.
-    unsafe { adopt_to(&mut place, (at, first), describe, readonly, birth, release) }?;
-    // SAFETY: made there.
+    // SAFETY: the memory is what the caller of this function says of it, for the same description.
+    unsafe { import_to(&mut place, described, readonly, birth, release) }?;
+    // SAFETY: without an error the array was made there.
     Ok(unsafe { place.assume_init() })
+}
+
+/// As [`import`], made where it is to stay, whose owner drops it: for objects of an interpreter.
+///
+/// # Errors
+///
+/// As [`import`]; nothing is in the place then.
+///
+/// # Safety
+///
+/// As for [`import`].
+#[inline]
+pub unsafe fn import_to<'a, D: Describe>(
+    place: &'a mut MaybeUninit<DArray>,
+    described: &D,
+    readonly: bool,
+    birth: Birth,
+    release: impl FnOnce() + Send + 'static,
+) -> Result<&'a mut DArray> {
+    // SAFETY: the memory is what the caller of this function says of it, for the same description.
+    unsafe { adopt(place, described, readonly, birth, OnDrop(Some(release))) }.map_err(importing::<D>)
+}
+
+/// The work of [`import_to`].
+///
+/// # Safety
+///
+/// As for [`import`].
+#[inline]
+unsafe fn adopt<'a, D: Describe>(
+    place: &'a mut MaybeUninit<DArray>,
+    described: &D,
+    readonly: bool,
+    birth: Birth,
+    release: OnDrop<impl FnOnce() + Send + 'static>,
+) -> Result<&'a mut DArray> {
+    let mut making = Making::new(place);
+    let dtype = described.read(making.layout())?;
+    let first = described.first();
+    let span = making.layout().span();
+    let begin = check_address(first, span)?;
+    let release = move || drop(release);
+    if making.layout().suboffsets().is_some() {
+        let (place, layout) = making.into_parts();
+        // SAFETY: the layout is the one that was described, whose pointers may be followed and whose elements are memory of the
+        // host until `release` is called (this function's contract).
+        let array = unsafe { DArray::from_indirect(first, dtype, &layout, birth, release) }?;
+        return Ok(place.write(if readonly { array.into_readonly() } else { array }));
+    }
+    // SAFETY: `span` is that of the described layout, so its bytes are memory of the device until `release` is called (this
+    // function's contract); they lie in the address space (`check_address`).
+    let buffer = unsafe { Buffer::from_foreign(begin, span.nbytes(), described.place(), birth, release) }?;
+    let buffer = if readonly { buffer.into_readonly() } else { buffer };
+    making.finish_on(buffer, dtype, span.low().unsigned_abs())
+}
+
+#[cold]
+pub(crate) fn importing<D: Describe>(error: Error) -> Error {
+    error.within(D::DOING)
 }
 
 /// Calls it when it goes.

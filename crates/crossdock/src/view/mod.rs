@@ -9,11 +9,12 @@
 //! the processor can address, where the request does not say. The lease is just the one asked for. Nothing is copied unless the request permits it,
 //! and a copy that was made is in the grant, with the reason.
 
-pub(crate) mod bits;
 mod chunks;
 mod copied;
 mod copying;
+pub(crate) mod flags;
 mod grant;
+pub(crate) mod loan;
 pub(crate) mod located;
 mod memory_view;
 mod negotiation;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use crossdock::bindings::array_interface::abi::{NOTSWAPPED, PyArrayInterface, WRITEABLE};
-use crossdock::bindings::array_interface::{Described, Loan, Words, import, type_string};
+use crossdock::bindings::array_interface::{Described, Words, import, lend, type_string};
 use crossdock::element::{DType, Field, TimeUnit};
 use crossdock::memory::{Birth, Protocols};
 use crossdock::{Array, DArray, Result};
@@ -163,17 +163,17 @@ fn structs_become_type_strings() {
 }
 
 #[test]
-fn a_loan_shares_what_is_written_and_pins_what_is_read() {
+fn lending_shares_what_is_written_and_pins_what_is_read() {
     let numbers = Array::from_vec(vec![1u8, 2], [2]).unwrap();
-    let loan = Loan::new(&DArray::from(numbers.clone())).unwrap();
+    let loan = lend(&DArray::from(numbers.clone())).unwrap();
     assert!(!loan.is_readonly() && numbers.read().unwrap_err().is_conflict() && numbers.share().is_ok());
     drop(loan);
-    let loan = Loan::new(&DArray::from(numbers.clone()).into_readonly()).unwrap();
+    let loan = lend(&DArray::from(numbers.clone()).into_readonly()).unwrap();
     assert!(loan.is_readonly() && numbers.read().is_ok() && numbers.write().is_err());
     assert!(DArray::from(numbers.clone()).exported().contains(Protocols::ARRAY_INTERFACE));
     drop(loan);
     let reading = numbers.read().unwrap();
-    assert!(Loan::new(&DArray::from(numbers.clone())).is_err());
+    assert!(lend(&DArray::from(numbers.clone())).is_err());
     drop(reading);
 }
 

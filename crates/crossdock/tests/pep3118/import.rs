@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use crossdock::bindings::pep3118::{Described, Loan, import};
+use crossdock::bindings::pep3118::{Described, import, lend};
 use crossdock::element::DType;
 use crossdock::memory::{Birth, Protocols};
 use crossdock::{Array, DArray, Result};
@@ -138,15 +138,15 @@ fn what_contradicts_itself_is_refused() {
 }
 
 #[test]
-fn a_loan_keeps_others_from_relying_on_constancy() {
+fn lending_keeps_others_from_relying_on_constancy() {
     let array = Array::from_vec(vec![1u8, 2, 3], [3]).unwrap();
-    let loan = Loan::new(&array.clone().into()).unwrap();
-    let another = Loan::new(&array.clone().into()).unwrap();
+    let loan = lend(&array.clone().into()).unwrap();
+    let another = lend(&array.clone().into()).unwrap();
     assert!(!loan.is_readonly() && array.exported().contains(Protocols::PEP3118));
     assert!(array.read().unwrap_err().is_conflict() && array.write().unwrap_err().is_conflict());
     drop((loan, another));
     let reader = array.read().unwrap();
-    assert!(Loan::new(&array.clone().into()).err().unwrap().is_conflict());
-    let beside = Loan::new(&DArray::from(array.clone()).into_readonly()).unwrap();
+    assert!(lend(&array.clone().into()).err().unwrap().is_conflict());
+    let beside = lend(&DArray::from(array.clone()).into_readonly()).unwrap();
     assert!(beside.is_readonly() && reader[[1]] == 2);
 }

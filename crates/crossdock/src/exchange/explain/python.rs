@@ -47,7 +47,7 @@ pub fn subject(array: &DArray) -> Subject {
         |protocol: &Protocol| answers.iter().any(|(own, answer)| own == protocol && answer.refusal.is_none());
     if ![Protocol::Buffer, Protocol::Interface, Protocol::InterfaceStruct].iter().any(is_offered) {
         let is_aligned = array.dtype().as_scalar().map(|_| is_aligned(array));
-        let answer = match pep3118::Loan::new(array) {
+        let answer = match pep3118::lend(array) {
             Ok(_) => Answer { address: Some(address(array)), is_aligned, ..described },
             Err(error) => refused(&error),
         };
@@ -77,7 +77,7 @@ pub(super) fn buffer(array: &DArray, flags: pep3118::Flags) -> Result<String> {
             format!("{why}, and these are elements of {}", dtype.brief()),
         ));
     }
-    pep3118::Loan::new(array).map(|_| text)
+    pep3118::lend(array).map(|_| text)
 }
 
 fn address(array: &DArray) -> i64 {
@@ -121,7 +121,7 @@ fn words(array: &DArray) -> Result<Words> {
         let text = format!("the array follows pointers (suboffsets {suboffsets:?})");
         return Err(Error::new(Kind::Layout, text));
     }
-    array_interface::Loan::ordered(array).map(|_| words)
+    array_interface::lend_ordered(array).map(|_| words)
 }
 
 /// Whether the struct of the array interface describes elements of this dtype: of text consumers

@@ -1,16 +1,18 @@
 //! CUDA's array interface, version 3: the dictionary of NumPy's, of memory that CUDA addresses, and a stream.
 //!
 //! The key `stream` says in which stream the producer has put its work, so that a consumer comes after it. As with NumPy's, nothing is given
-//! back: the consumer keeps the object, and the object a [`Loan`].
+//! back: the consumer keeps the object, and the object the [`Loan`](super::Loan) of [`lend`](super::lend).
 
 use crate::array::DArray;
 use crate::device;
+use crate::element::DType;
 use crate::error::{Error, Kind, Result};
-use crate::exchange::protocol::array_interface::export::Loan;
-use crate::exchange::protocol::array_interface::import::{Described, importing};
+use crate::exchange::protocol::array_interface::export::lease_kind;
+use crate::exchange::protocol::array_interface::import::Described;
+use crate::layout::Layout;
 use crate::memory::{Birth, DeviceKind, Place};
 use crate::view::Synchronization;
-use crate::view::located::adopt;
+use crate::view::located::{self, Describe, importing};
 
 /// Whether the interface is for memory there: of a device of CUDA's, or managed by it.
 pub fn is_for(place: Place) -> bool {
@@ -57,17 +59,38 @@ pub unsafe fn import(
     readonly: bool,
     release: impl FnOnce() + Send + 'static,
 ) -> Result<DArray> {
-    let checked = |layout: &mut _| match is_for(place) {
-        true => described.read(layout),
-        false => Err(Error::new(Kind::Place, format!("{place} is no place of CUDA's array interface"))),
-    };
-    // SAFETY: the caller's word.
-    let array = unsafe { adopt((place, described.data), checked, readonly, Birth::Aliased, release) };
-    let noted = |array: DArray| {
-        // SAFETY: the caller's word.
-        unsafe { synchronization.note(&array) }.map(|()| array)
-    };
-    array.and_then(noted).map_err(importing)
+    // SAFETY: the elements are memory at this place until `release` is called (this function's contract).
+    let array =
+        unsafe { located::import(&OnDevice { described, place }, readonly, Birth::Aliased, release) }?;
+    // SAFETY: the stream is one of CUDA's, alive until this returns (this function's contract).
+    unsafe { synchronization.note(&array) }.map_err(importing::<Described<'_>>)?;
+    Ok(array)
+}
+
+/// What is described, at a place that the interface does not say.
+struct OnDevice<'a> {
+    described: &'a Described<'a>,
+    place: Place,
+}
+
+impl Describe for OnDevice<'_> {
+    const DOING: &'static str = Described::DOING;
+
+    fn place(&self) -> Place {
+        self.place
+    }
+
+    fn first(&self) -> *mut u8 {
+        self.described.first()
+    }
+
+    fn read(&self, layout: &mut Layout) -> Result<DType> {
+        if !is_for(self.place) {
+            let text = format!("{} is no place of CUDA's array interface", self.place);
+            return Err(Error::new(Kind::Place, text));
+        }
+        self.described.read(layout)
+    }
 }
 
 /// What the key `stream` of an array of ours is to say: none, where no work on the memory is under way; else the legacy default stream, which
@@ -90,7 +113,7 @@ pub fn stream(array: &DArray) -> Result<Option<i64>> {
         return Ok(None);
     }
     // SAFETY: a stream that is always there.
-    unsafe { Synchronization::LEGACY_DEFAULT.order(array, Loan::kind(array)) }?;
+    unsafe { Synchronization::LEGACY_DEFAULT.order(array, lease_kind(array)) }?;
     let is_over = array.raw().handle().is_idle();
     Ok(if is_over { None } else { Synchronization::to_ask(DeviceKind::CUDA) })
 }

@@ -4,7 +4,8 @@ use crate::array::DArray;
 use crate::element::DType;
 use crate::element::dialect::typestr;
 use crate::error::{Error, Kind, Result};
-use crate::memory::{Lease, LeaseKind, Protocols};
+use crate::memory::{LeaseKind, Protocols};
+use crate::view::loan::Loan;
 use crate::view::{Access, Reach, Terms};
 
 /// A type in the words of the array interface.
@@ -56,36 +57,28 @@ const TERMS: Terms =
     Terms { reach: Reach::Anywhere, ..Terms::new(Protocols::ARRAY_INTERFACE, Access::AsFlagged) };
 
 /// The lease under which an array goes out that nobody gives back: Share, or Pin of a read-only one. Whoever hands the array over keeps it
-/// for as long as a consumer can use the memory.
-pub struct Loan(Lease);
+/// for as long as a consumer can use the memory. One compare-and-swap.
+///
+/// The memory may be on any device, since it is not we who touch it; work that is under way on it is waited for.
+///
+/// # Errors
+///
+/// `is_conflict` while somebody holds Read (of a writable array) or Write; `is_exhausted`; what failed that was to write the memory.
+pub fn lend(array: &DArray) -> Result<Loan> {
+    Loan::new(&TERMS, array)
+}
 
-impl Loan {
-    /// One compare-and-swap. The memory may be on any device, since it is not we who touch it; work that is under way on it is waited for.
-    ///
-    /// # Errors
-    ///
-    /// `is_conflict` while somebody holds Read (of a writable array) or Write; `is_exhausted`; what failed that was to write the memory.
-    pub fn new(array: &DArray) -> Result<Self> {
-        TERMS.lease(array.raw()).map(Self)
-    }
+/// As [`lend`], without waiting: the consumer comes after the work otherwise ([`Synchronization`](crate::view::Synchronization),
+/// [`cuda::stream`](super::cuda::stream)).
+///
+/// # Errors
+///
+/// As [`lend`], but for the work.
+pub fn lend_ordered(array: &DArray) -> Result<Loan> {
+    Loan::new(&Terms { reach: Reach::Ordered, ..TERMS }, array)
+}
 
-    /// As [`Loan::new`], without waiting: the consumer comes after the work otherwise ([`Synchronization`](crate::view::Synchronization),
-    /// [`cuda::stream`](super::cuda::stream)).
-    ///
-    /// # Errors
-    ///
-    /// As [`Loan::new`], but for the work.
-    pub fn ordered(array: &DArray) -> Result<Self> {
-        Terms { reach: Reach::Ordered, ..TERMS }.lease(array.raw()).map(Self)
-    }
-
-    /// The lease under which such an array goes out.
-    pub fn kind(array: &DArray) -> LeaseKind {
-        TERMS.kind(array.is_readonly())
-    }
-
-    /// Whether the consumer must not write.
-    pub fn is_readonly(&self) -> bool {
-        self.0.kind() == LeaseKind::Pin
-    }
+/// The lease under which such an array goes out.
+pub fn lease_kind(array: &DArray) -> LeaseKind {
+    TERMS.kind(array.is_readonly())
 }

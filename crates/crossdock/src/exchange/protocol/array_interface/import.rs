@@ -1,13 +1,11 @@
 //! From a description in the words of the array interface to an array.
 
-use crate::array::DArray;
 use crate::element::DType;
 use crate::element::dialect::typestr;
 use crate::error::{Error, Kind, Result};
 use crate::exchange::protocol::array_interface::abi::{NOTSWAPPED, PyArrayInterface};
 use crate::layout::Layout;
-use crate::memory::{Birth, Place};
-use crate::view::located::{Located, adopt, malformed};
+use crate::view::located::{Describe, Located, importing, malformed};
 
 /// What a producer says. About nothing of it is anything known.
 #[derive(Clone, Copy, Debug)]
@@ -26,30 +24,19 @@ pub struct Described<'a> {
     pub strides: Option<&'a [isize]>,
 }
 
-/// Takes over what was described. O(rank), and copies nothing.
-///
-/// `release` is called exactly once: when the last handle or lease goes, on whichever thread that is, or before this returns an error.
-///
-/// # Errors
-///
-/// `is_malformed` for a null address with elements, negative lengths, strides for another number of axes, type strings and fields that are
-/// none, or contradict each other; `is_unsupported` for object references, types without a fixed width, more than 64 axes, and opaque bytes
-/// under a name that is not known; `is_overflow`; `is_out_of_memory`.
-///
-/// # Safety
-///
-/// Until `release` is called, all elements that shape and strides reach from `data` are initialised memory, valid for reads, and
-/// unless `readonly` is said for writes. If `birth` is `Sole`, nobody else touches them; if `Constant`, nobody writes them; if
-/// `Aliased`, others may write them in ways that this program's memory model does not see or that are atomic.
-pub unsafe fn import(
-    described: &Described<'_>,
-    readonly: bool,
-    birth: Birth,
-    release: impl FnOnce() + Send + 'static,
-) -> Result<DArray> {
-    // SAFETY: the caller's word.
-    unsafe { adopt((Place::CPU, described.data), |layout| described.read(layout), readonly, birth, release) }
-        .map_err(importing)
+impl Describe for Described<'_> {
+    const DOING: &'static str = "importing an array interface";
+
+    fn first(&self) -> *mut u8 {
+        self.data
+    }
+
+    fn read(&self, layout: &mut Layout) -> Result<DType> {
+        let dtype = self.dtype()?;
+        let located = Located { shape: self.shape, strides: self.strides, suboffsets: None };
+        located.layout_to(dtype.itemsize(), layout)?;
+        Ok(dtype)
+    }
 }
 
 impl Described<'_> {
@@ -57,18 +44,11 @@ impl Described<'_> {
     ///
     /// # Errors
     ///
-    /// As [`import`](import()), but for the address.
+    /// As [`import`](super::import()), but for the address.
     pub fn checked(&self) -> Result<(DType, Layout)> {
         let mut layout = Layout::scalar(0);
-        let dtype = self.read(&mut layout).map_err(importing)?;
+        let dtype = self.read(&mut layout).map_err(importing::<Self>)?;
         Ok((dtype, layout))
-    }
-
-    pub(super) fn read(&self, layout: &mut Layout) -> Result<DType> {
-        let dtype = self.dtype()?;
-        let located = Located { shape: self.shape, strides: self.strides, suboffsets: None };
-        located.layout_to(dtype.itemsize(), layout)?;
-        Ok(dtype)
     }
 
     fn dtype(&self) -> Result<DType> {
@@ -104,11 +84,6 @@ impl Described<'_> {
             )),
         }
     }
-}
-
-#[cold]
-pub(super) fn importing(error: Error) -> Error {
-    error.within("importing an array interface")
 }
 
 /// Whether a type string of this dtype may stand for something else.

@@ -9,19 +9,19 @@
 //! CUDA's array interface, `__cuda_array_interface__`, is the dictionary with a stream beside: see [`cuda`].
 //!
 //! Nothing in either gives anything back: a consumer keeps the object that it asked, and uses the memory until that object goes. So the
-//! object that is asked keeps a [`Loan`] from then on, for as long as it lives.
+//! object that is asked keeps the [`Loan`] of [`lend`] from then on, for as long as it lives.
 //!
 //! The dictionary and the capsule themselves are objects of Python's, which the wheel makes and reads. What there is to decide is decided here:
-//! [`Words`], what an array's type is called; [`import`](import()), the one check of what others say; [`Loan`].
+//! [`Words`], what an array's type is called; [`import`](import()), the one check of what others say; [`lend`].
 //!
 //! ```
-//! use crossdock::bindings::array_interface::{self, Described, Loan, Words};
+//! use crossdock::bindings::array_interface::{self, Described, Words};
 //! use crossdock::memory::Birth;
 //! use crossdock::{Array, DArray};
 //!
 //! let array = DArray::from(Array::from_vec(vec![1.5f64, 2.5, 3.5, 4.5], [2, 2])?);
 //! let words = Words::of(array.dtype())?;
-//! let loan = Loan::new(&array)?;
+//! let loan = array_interface::lend(&array)?;
 //!
 //! let described = Described {
 //!     typestr: words.typestr(), descr: None, name: None,
@@ -38,5 +38,8 @@ pub mod cuda;
 mod export;
 mod import;
 
-pub use export::{Loan, Words};
-pub use import::{Described, import, type_string};
+pub use export::{Words, lease_kind, lend, lend_ordered};
+pub use import::{Described, type_string};
+
+pub use crate::view::loan::Loan;
+pub use crate::view::located::import;

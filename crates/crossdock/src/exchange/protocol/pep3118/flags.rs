@@ -1,72 +1,52 @@
 //! What a consumer asks for, as bits, and what it is given.
 
-use core::ffi::c_int;
-use std::fmt;
-
 use crate::error::{Error, Kind, Result};
 use crate::layout::{Layout, Order};
-use crate::view::bits;
+use crate::view::flags::{Needs, flags, lies_otherwise};
 
-/// What a consumer of a buffer asks for: how much of the description it reads, and how the elements have to lie for it.
-///
-/// A flag of several bits is asked for by all of them. Bits that mean nothing here are ignored, as CPython's own exporters do.
-///
-/// ```
-/// use crossdock::bindings::pep3118::Flags;
-/// use crossdock::layout::{Layout, Order};
-///
-/// let columns = Layout::contiguous(&[2, 3], 8, Order::ColumnMajor)?;
-/// let given = Flags::FULL_RO.given(&columns, true)?;
-/// assert!(given.shape && given.strides && given.format && !given.suboffsets);
-/// let error = Flags::ND.given(&columns, true).unwrap_err();
-/// assert!(error.is_layout() && error.to_string().contains("[8, 16]"));
-/// # Ok::<(), crossdock::Error>(())
-/// ```
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub struct Flags(c_int);
+flags! {
+    /// What a consumer of a buffer asks for: how much of the description it reads, and how the elements have to lie for it.
+    ///
+    /// A flag of several bits is asked for by all of them. Bits that mean nothing here are ignored, as CPython's own exporters do.
+    ///
+    /// ```
+    /// use crossdock::bindings::pep3118::Flags;
+    /// use crossdock::layout::{Layout, Order};
+    ///
+    /// let columns = Layout::contiguous(&[2, 3], 8, Order::ColumnMajor)?;
+    /// let given = Flags::FULL_RO.given(&columns, true)?;
+    /// assert!(given.shape && given.strides && given.format && !given.suboffsets);
+    /// let error = Flags::ND.given(&columns, true).unwrap_err();
+    /// assert!(error.is_layout() && error.to_string().contains("[8, 16]"));
+    /// # Ok::<(), crossdock::Error>(())
+    /// ```
+    {
+        /// Everything, to be written.
+        FULL = Self::FULL_RO.0 | Self::WRITABLE.0;
+        /// Everything, to be read.
+        FULL_RO = Self::INDIRECT.0 | Self::FORMAT.0;
+        /// Suboffsets, where there are any.
+        INDIRECT = 1 << 8 | Self::STRIDES.0;
+        /// Row-major order, without gaps.
+        C_CONTIGUOUS = 1 << 5 | Self::STRIDES.0;
+        /// Column-major order, without gaps.
+        F_CONTIGUOUS = 1 << 6 | Self::STRIDES.0;
+        /// One of the two orders.
+        ANY_CONTIGUOUS = 1 << 7 | Self::STRIDES.0;
+        /// Strides, and a shape.
+        STRIDES = 1 << 4 | Self::ND.0;
+        /// A shape.
+        ND = 1 << 3;
+        /// A format.
+        FORMAT = 1 << 2;
+        /// Elements that may be written.
+        WRITABLE = 1;
+        /// The bytes, in row-major order.
+        SIMPLE = 0;
+    }
+}
 
 impl Flags {
-    /// The bytes, in row-major order.
-    pub const SIMPLE: Self = Self(0);
-    /// Elements that may be written.
-    pub const WRITABLE: Self = Self(1);
-    /// A format.
-    pub const FORMAT: Self = Self(1 << 2);
-    /// A shape.
-    pub const ND: Self = Self(1 << 3);
-    /// Strides, and a shape.
-    pub const STRIDES: Self = Self(1 << 4 | Self::ND.0);
-    /// Row-major order, without gaps.
-    pub const C_CONTIGUOUS: Self = Self(1 << 5 | Self::STRIDES.0);
-    /// Column-major order, without gaps.
-    pub const F_CONTIGUOUS: Self = Self(1 << 6 | Self::STRIDES.0);
-    /// One of the two orders.
-    pub const ANY_CONTIGUOUS: Self = Self(1 << 7 | Self::STRIDES.0);
-    /// Suboffsets, where there are any.
-    pub const INDIRECT: Self = Self(1 << 8 | Self::STRIDES.0);
-    /// Everything, to be read.
-    pub const FULL_RO: Self = Self(Self::INDIRECT.0 | Self::FORMAT.0);
-    /// Everything, to be written.
-    pub const FULL: Self = Self(Self::FULL_RO.0 | Self::WRITABLE.0);
-
-    /// Flags as C has them.
-    #[inline]
-    pub const fn from_bits(bits: c_int) -> Self {
-        Self(bits)
-    }
-
-    /// Flags as C has them.
-    #[inline]
-    pub const fn bits(self) -> c_int {
-        self.0
-    }
-
-    /// Whether all bits of `other` are set.
-    #[inline]
-    pub const fn contains(self, other: Self) -> bool {
-        self.0 & other.0 == other.0
-    }
-
     /// What a consumer that asks so is given of an array that lies so. O(rank) at most, and O(1) for those who read strides.
     ///
     /// It is the rule of CPython's own exporters, in their order.
@@ -78,9 +58,10 @@ impl Flags {
     #[inline]
     pub fn given(self, layout: &Layout, readonly: bool) -> Result<Given> {
         const SEES_ALL: Flags = Flags::INDIRECT;
-        const ORDERS: c_int =
-            (Flags::C_CONTIGUOUS.0 | Flags::F_CONTIGUOUS.0 | Flags::ANY_CONTIGUOUS.0) & !Flags::STRIDES.0;
-        let asks_for_no_more = self.contains(SEES_ALL) && self.0 & ORDERS == 0;
+        const ORDERS: Flags = Flags(
+            (Flags::C_CONTIGUOUS.0 | Flags::F_CONTIGUOUS.0 | Flags::ANY_CONTIGUOUS.0) & !Flags::STRIDES.0,
+        );
+        let asks_for_no_more = self.contains(SEES_ALL) && self.0 & ORDERS.0 == 0;
         if asks_for_no_more && !(readonly && self.contains(Self::WRITABLE)) {
             let suboffsets = layout.suboffsets().is_some();
             return Ok(Given { format: self.contains(Self::FORMAT), shape: true, strides: true, suboffsets });
@@ -95,26 +76,16 @@ impl Flags {
                 format!("{self} asks for elements that may be written, and the array is read-only: copy it"),
             ));
         }
-        let lies = |order| layout.suboffsets().is_none() && layout.is_contiguous(order);
-        let row_major = lies(Order::RowMajor);
-        if self.contains(Self::C_CONTIGUOUS) && !row_major {
-            return Err(self.lies_otherwise(layout, "row-major order"));
-        }
-        if self.contains(Self::F_CONTIGUOUS) && !lies(Order::ColumnMajor) {
-            return Err(self.lies_otherwise(layout, "column-major order"));
-        }
-        if self.contains(Self::ANY_CONTIGUOUS) && !row_major && !lies(Order::ColumnMajor) {
-            return Err(self.lies_otherwise(layout, "row-major or column-major order"));
-        }
-        if let Some(suboffsets) = layout.suboffsets().filter(|_| !self.contains(Self::INDIRECT)) {
-            let text = format!(
-                "{self} does not ask for suboffsets, without which the elements are not found: they are {suboffsets:?}"
-            );
-            return Err(Error::new(Kind::Layout, text));
-        }
+        let needs = Needs {
+            indirect: self.contains(Self::INDIRECT),
+            row_major: self.contains(Self::C_CONTIGUOUS),
+            column_major: self.contains(Self::F_CONTIGUOUS),
+            any_order: self.contains(Self::ANY_CONTIGUOUS),
+        };
+        needs.check(layout, &self)?;
         let strides = self.contains(Self::STRIDES);
-        if !strides && !row_major {
-            return Err(self.lies_otherwise(layout, "row-major order, without which strides have to be read"));
+        if !strides && !layout.is_contiguous(Order::RowMajor) {
+            return Err(lies_otherwise(layout, &self, "row-major order (for want of strides)"));
         }
         let (shape, format) = (self.contains(Self::ND), self.contains(Self::FORMAT));
         if format && !shape {
@@ -126,19 +97,6 @@ impl Flags {
             ));
         }
         Ok(Given { format, shape, strides, suboffsets: layout.suboffsets().is_some() })
-    }
-
-    #[cold]
-    fn lies_otherwise(self, layout: &Layout, order: &str) -> Error {
-        Error::new(
-            Kind::Layout,
-            format!(
-                "{self} asks for {order}; shape {:?} with strides {:?} and items of {} bytes lies otherwise: copy it",
-                layout.shape(),
-                layout.strides(),
-                layout.itemsize()
-            ),
-        )
     }
 }
 
@@ -153,31 +111,6 @@ pub struct Given {
     pub strides: bool,
     /// The suboffsets.
     pub suboffsets: bool,
-}
-
-impl fmt::Display for Flags {
-    /// The names of the greatest flags that are contained, and the bits that have none.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const NAMES: [(c_int, &str); 10] = [
-            (Flags::FULL.0, "FULL"),
-            (Flags::FULL_RO.0, "FULL_RO"),
-            (Flags::INDIRECT.0, "INDIRECT"),
-            (Flags::C_CONTIGUOUS.0, "C_CONTIGUOUS"),
-            (Flags::F_CONTIGUOUS.0, "F_CONTIGUOUS"),
-            (Flags::ANY_CONTIGUOUS.0, "ANY_CONTIGUOUS"),
-            (Flags::STRIDES.0, "STRIDES"),
-            (Flags::ND.0, "ND"),
-            (Flags::FORMAT.0, "FORMAT"),
-            (Flags::WRITABLE.0, "WRITABLE"),
-        ];
-        bits::show(self.0, &NAMES, f)
-    }
-}
-
-impl fmt::Debug for Flags {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Flags({self})")
-    }
 }
 
 #[cfg(test)]

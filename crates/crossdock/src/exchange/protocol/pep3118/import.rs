@@ -1,14 +1,10 @@
 //! From a buffer that somebody lends to an array.
 
-use std::mem::MaybeUninit;
-
-use crate::array::DArray;
 use crate::element::DType;
 use crate::element::dialect::pep3118 as format;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::layout::{Layout, Order};
-use crate::memory::{Birth, Place};
-use crate::view::located::{Located, adopt, adopt_to, malformed};
+use crate::view::located::{Describe, Located, malformed};
 
 /// What an exporter filled in, as it stands in C's `Py_buffer`. About nothing of it is anything known.
 #[derive(Clone, Copy, Debug)]
@@ -29,74 +25,16 @@ pub struct Described<'a> {
     pub suboffsets: Option<&'a [isize]>,
 }
 
-/// Takes over a buffer that was lent. O(rank), and copies nothing.
-///
-/// `release` is called exactly once: when the last handle or lease goes, on whichever thread that is, or before this returns an error.
-///
-/// A format that stands for items of another size than they are said to have (ctypes writes some for unions and bit fields, and before
-/// Python 3.12 for whatever has padding) says nothing: such items are opaque bytes.
-///
-/// # Errors
-///
-/// `is_malformed` for a null address with elements, a negative length or size, a number of bytes that is not what shape and size
-/// make; `is_overflow` where shape and strides leave the address space; `is_unsupported` for elements that no other program may
-/// touch, and for more than 64 axes; `is_out_of_memory`; as [`parse`](crate::element::dialect::pep3118::parse) for formats that are none.
-///
-/// # Safety
-///
-/// Until `release` is called, all elements that shape and strides reach from `buf` are initialised memory, valid for reads, and
-/// unless `readonly` is said for writes. If `birth` is `Sole`, nobody else touches them; if `Constant`, nobody writes them; if
-/// `Aliased`, others may write them in ways that this program's memory model does not see or that are atomic. Where there are
-/// suboffsets, the pointers may be followed now, and each leads to the bytes from the lowest to the highest element behind it.
-pub unsafe fn import(
-    described: &Described<'_>,
-    readonly: bool,
-    birth: Birth,
-    release: impl FnOnce() + Send + 'static,
-) -> Result<DArray> {
-    // SAFETY: the caller's word.
-    unsafe { adopt((Place::CPU, described.buf), |layout| described.read(layout), readonly, birth, release) }
-        .map_err(importing)
-}
+/// A format that stands for items of another size than they are said to have (ctypes writes some for unions and bit fields, and
+/// before Python 3.12 for whatever has padding) says nothing: such items are opaque bytes.
+impl Describe for Described<'_> {
+    const DOING: &'static str = "importing a buffer";
 
-/// As [`import`](import()), made where it is to stay, whose owner drops it: for objects of an interpreter.
-///
-/// # Errors
-///
-/// As [`import`](import()); nothing is in the place then.
-///
-/// # Safety
-///
-/// As for [`import`](import()).
-#[inline]
-pub unsafe fn import_to<'a>(
-    place: &'a mut MaybeUninit<DArray>,
-    described: &Described<'_>,
-    readonly: bool,
-    birth: Birth,
-    release: impl FnOnce() + Send + 'static,
-) -> Result<&'a mut DArray> {
-    // SAFETY: the caller's word.
-    unsafe {
-        adopt_to(
-            place,
-            (Place::CPU, described.buf),
-            |layout| described.read(layout),
-            readonly,
-            birth,
-            release,
-        )
+    #[inline]
+    fn first(&self) -> *mut u8 {
+        self.buf
     }
-    .map_err(importing)
-}
 
-#[cold]
-fn importing(error: Error) -> Error {
-    error.within("importing a buffer")
-}
-
-impl Described<'_> {
-    /// The one check of what an exporter filled in, but for the address.
     #[inline]
     fn read(&self, layout: &mut Layout) -> Result<DType> {
         let itemsize = usize::try_from(self.itemsize)
@@ -123,7 +61,9 @@ impl Described<'_> {
         }
         Ok(dtype)
     }
+}
 
+impl Described<'_> {
     fn dtype(&self, itemsize: usize) -> Result<DType> {
         match self.format {
             None if itemsize == 1 => Ok(DType::U8),

@@ -1,0 +1,34 @@
+//! The lease under which a buffer is lent.
+
+use crate::array::DArray;
+use crate::error::Result;
+use crate::memory::Protocols;
+use crate::view::loan::Loan;
+use crate::view::{Access, Terms};
+
+/// The lease under which the buffer of an array is lent, until the loan is dropped. One compare-and-swap.
+///
+/// A buffer that is not read-only may be written by whoever has it: it is lent under a Share lease, and others can be lent beside it,
+/// but nobody is promised constancy or exclusive access meanwhile. A read-only one is lent under a Pin lease: PEP 3118 binds its
+/// consumers to the flag.
+///
+/// # Errors
+///
+/// `is_conflict` while somebody holds Read (of a writable array) or Write; `is_place` for memory that the processor does not
+/// address; `is_exhausted`.
+///
+/// ```
+/// use crossdock::bindings::pep3118::lend;
+/// use crossdock::{Array, DArray};
+///
+/// let numbers = Array::from_vec(vec![1.5f64, 2.5], [2])?;
+/// let loan = lend(&DArray::from(numbers.clone()))?;
+/// assert!(numbers.read().unwrap_err().is_conflict()); // the consumer may write
+/// drop(loan);
+/// assert_eq!(numbers.read()?.to_vec(), [1.5, 2.5]);
+/// # Ok::<(), crossdock::Error>(())
+/// ```
+#[inline]
+pub fn lend(array: &DArray) -> Result<Loan> {
+    Loan::new(&Terms::new(Protocols::PEP3118, Access::AsFlagged), array)
+}

@@ -1,0 +1,138 @@
+//! Requests that are written as bits of a C `int`: the type of such flags, and the check of what
+//! they ask of a layout.
+
+use std::ffi::c_int;
+use std::fmt;
+
+use crate::error::{Error, Kind, Result};
+use crate::layout::{Layout, Order};
+
+/// Defines `Flags`, a C `int` with named flags of several bits each. They stand in the order in
+/// which they are shown: the greatest first.
+macro_rules! flags {
+    ($(#[$of_type:meta])* { $($(#[$of_flag:meta])* $name:ident = $bits:expr;)* }) => {
+        $(#[$of_type])*
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
+        pub struct Flags(::std::ffi::c_int);
+
+        impl Flags {
+            $($(#[$of_flag])* pub const $name: Self = Self($bits);)*
+
+            /// Flags as C has them.
+            #[inline]
+            pub const fn from_bits(bits: ::std::ffi::c_int) -> Self {
+                Self(bits)
+            }
+
+            /// Flags as C has them.
+            #[doc(hidden)]
+            #[inline]
+            pub const fn bits(self) -> ::std::ffi::c_int {
+                self.0
+            }
+
+            /// Whether all bits of `other` are set.
+            #[inline]
+            pub const fn contains(self, other: Self) -> bool {
+                self.0 & other.0 == other.0
+            }
+        }
+
+        impl ::std::ops::BitOr for Flags {
+            type Output = Self;
+
+            fn bitor(self, other: Self) -> Self {
+                Self(self.0 | other.0)
+            }
+        }
+
+        impl ::std::fmt::Display for Flags {
+            /// The names of the greatest flags that are contained, and the bits that have none.
+            fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
+                $crate::view::flags::show(self.0, &[$((Flags::$name.0, stringify!($name))),*], f)
+            }
+        }
+
+        impl ::std::fmt::Debug for Flags {
+            fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
+                write!(f, "Flags({self})")
+            }
+        }
+    };
+}
+
+pub(crate) use flags;
+
+/// Writes the names of the flags that are contained, and the bits that have none. A flag is left
+/// out whose bits were all named before. Without any bit it is `SIMPLE`, as both protocols that
+/// have such flags call it.
+pub(crate) fn show(bits: c_int, names: &[(c_int, &str)], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let (mut named, mut separator) = (0, "");
+    for &(flag, name) in names {
+        if bits & flag == flag && flag & !named != 0 {
+            write!(f, "{separator}{name}")?;
+            named |= flag;
+            separator = " | ";
+        }
+    }
+    match bits & !named {
+        0 if named == 0 => f.write_str("SIMPLE"),
+        0 => Ok(()),
+        rest => write!(f, "{separator}{rest:#x}"),
+    }
+}
+
+/// What flags ask of a layout.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Needs {
+    /// Whether the consumer follows pointers.
+    pub(crate) indirect: bool,
+    /// Row-major order without gaps.
+    pub(crate) row_major: bool,
+    /// Column-major order without gaps.
+    pub(crate) column_major: bool,
+    /// One of the two orders.
+    pub(crate) any_order: bool,
+}
+
+impl Needs {
+    /// O(rank).
+    ///
+    /// # Errors
+    ///
+    /// `is_layout` for suboffsets that `flags` do not ask for, and for another order.
+    pub(crate) fn check(self, layout: &Layout, flags: &dyn fmt::Display) -> Result<()> {
+        if let Some(suboffsets) = layout.suboffsets().filter(|_| !self.indirect) {
+            let text = format!(
+                "the array follows pointers (suboffsets {suboffsets:?}), which {flags} does not ask for: ask for \
+                 INDIRECT, or for a copy"
+            );
+            return Err(Error::new(Kind::Layout, text));
+        }
+        let lies = |order| layout.is_contiguous(order);
+        if self.row_major && !lies(Order::RowMajor) {
+            return Err(lies_otherwise(layout, flags, "row-major order"));
+        }
+        if self.column_major && !lies(Order::ColumnMajor) {
+            return Err(lies_otherwise(layout, flags, "column-major order"));
+        }
+        if self.any_order && !lies(Order::RowMajor) && !lies(Order::ColumnMajor) {
+            return Err(lies_otherwise(layout, flags, "row-major or column-major order"));
+        }
+        Ok(())
+    }
+}
+
+#[cold]
+pub(crate) fn lies_otherwise(layout: &Layout, flags: &dyn fmt::Display, order: &str) -> Error {
+    Error::new(
+        Kind::Layout,
+        format!(
+            "{flags} asks for {order} without gaps; shape {:?} with strides {:?} and items of {} bytes lies otherwise: \
+             copy it",
+            layout.shape(),
+            layout.strides(),
+            layout.itemsize()
+        ),
+    )
+}

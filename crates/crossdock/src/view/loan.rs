@@ -1,0 +1,27 @@
+//! What is lent to consumers that a flag binds.
+
+use crate::array::DArray;
+use crate::error::Result;
+use crate::memory::{Lease, LeaseKind};
+use crate::view::Terms;
+
+/// The lease under which an array is lent, until it is dropped. It keeps the memory alive by itself.
+pub struct Loan(Lease);
+
+impl Loan {
+    /// One compare-and-swap.
+    ///
+    /// # Errors
+    ///
+    /// As [`Terms::lease`].
+    #[inline]
+    pub(crate) fn new(terms: &Terms, array: &DArray) -> Result<Self> {
+        terms.lease(array.raw()).map(Self)
+    }
+
+    /// Whether the consumer must not write.
+    #[inline]
+    pub fn is_readonly(&self) -> bool {
+        self.0.kind() == LeaseKind::Pin
+    }
+}
