@@ -16,7 +16,7 @@ const INSTRUMENTS: &[(&str, &[&str])] = &[("", &[]), ("valgrind", PROGRAMS), ("a
 
 pub(crate) fn c(run: &mut Run<'_>) -> Result<()> {
     // The arguments of the suite `test`, so that what it built is at hand.
-    let features = Workspace::of(run)?.light_features()?;
+    let features = Workspace::of(run)?.all_features()?;
     run.exec(run.door.cargo("test --workspace --no-run --test border").arg(&features))?;
     let prefix = run.door.target.join("xtask/prefix");
     if prefix.exists() {

@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::filter;
 use crate::provision::TESTS;
 use crate::run::Run;
-use crate::workspace::{HEAVY, Workspace};
+use crate::workspace::{self, Workspace};
 
 /// The default features of `crossdock` may pull this many crates, and no more.
 const MOST_DEPENDENCIES: usize = 5;
@@ -58,6 +58,15 @@ const LEFT_TO_VALGRIND: &[&str] = &[
     "opencl",
     "pools",
     "pools_debug",
+];
+
+/// Tests of long copies, each by a part of its name, that the address sanitizer leaves out: without
+/// assembly and unoptimised they take minutes. The same loops run over shorter rows there, and
+/// these tests compare all bytes around what they copy.
+const LONG_COPIES: &[&str] = &[
+    "large_copies_are_streamed_and_shared",
+    "arrays_of_many_chunks_come_back",
+    "long_copies_of_usual_memory_go_in_pieces",
 ];
 
 /// Test binaries of `crossdock` that run under valgrind, the longest first, with the filters that
@@ -190,38 +199,38 @@ pub(crate) fn clippy(run: &mut Run<'_>) -> Result<()> {
     }
     run.cargo("clippy --workspace --all-targets --all-features -- -D warnings")?;
     // Only the library has features. In the whole workspace it would have those that the command asks for.
-    run.cargo("clippy --package crossdock --all-targets --no-default-features -- -D warnings")
+    run.cargo("clippy --package crossdock --lib --no-default-features -- -D warnings")
 }
 
-/// Libraries only: the command's page would have the name of the library's.
-pub(crate) fn documentation(run: &mut Run<'_>) -> Result<()> {
-    let mut command = run.door.cargo("doc --workspace --lib --no-deps --all-features");
-    run.exec(command.env("RUSTDOCFLAGS", "-D warnings"))
-}
-
-/// In two chains with a target folder each: of one crate that is only checked, one processor has all the work.
+/// Every feature builds, and none. Of any two features one build has the first without the second;
+/// in the long run each builds alone. In two chains with a target folder each: of one crate that is
+/// only checked, one processor has all the work.
 pub(crate) fn builds(run: &mut Run<'_>) -> Result<()> {
     let workspace = Workspace::of(run)?;
     let features = workspace.library_features()?;
+    let sets = match run.door.long {
+        true => features.iter().map(|&feature| vec![feature]).collect(),
+        false => workspace::apart(&features),
+    };
     let check = |args: &str, target: &Path| {
         let mut command = run.door.cargo(&format!("check {args} --no-default-features"));
         // Each is built once.
         command.env("CARGO_TARGET_DIR", target).env("CARGO_INCREMENTAL", "0");
         command
     };
-    let alone = |feature: &&str, target: &Path| {
-        check(&format!("--package crossdock --lib --features {feature}"), target)
+    let with = |set: &Vec<&str>, target: &Path| {
+        check(&format!("--package crossdock --lib --features {}", set.join(",")), target)
     };
-    // What is heavy goes first, into the folder where the lints have left what it needs.
-    let (heavy, light): (Vec<_>, Vec<_>) = features.iter().partition(|feature| HEAVY.contains(feature));
-    let (first, second) = light.split_at(light.len() / 2);
+    let (first, second) = sets.split_at(sets.len() / 2);
+    // The first chain goes on where the lints have left what crates need.
     let (here, beside) = (&run.door.target, run.door.target.join("builds"));
-    let mut chain: Vec<_> = heavy.iter().chain(first).map(|feature| alone(feature, here)).collect();
+    let mut chain: Vec<_> = first.iter().map(|set| with(set, here)).collect();
     chain.push(check("--workspace", here));
-    let mut other: Vec<_> = second.iter().map(|feature| alone(feature, &beside)).collect();
+    let mut other: Vec<_> = second.iter().map(|set| with(set, &beside)).collect();
     other.push(check("--package crossdock --lib", &beside));
+    let count = sets.len();
     run.side_by_side(vec![("builds-first".to_owned(), chain), ("builds-second".to_owned(), other)])?;
-    run.note(format!("none, then each of {} alone", features.len()));
+    run.note(format!("none, and {count} sets of {} features", features.len()));
     Ok(())
 }
 
@@ -244,7 +253,7 @@ const DAILY: &[&str] = &[
 pub(crate) fn tests(run: &mut Run<'_>) -> Result<()> {
     let nextest = run.exec(&mut run.door.cargo("nextest --version")).is_ok();
     let workspace = Workspace::of(run)?;
-    let features = workspace.light_features()?;
+    let features = if run.door.fast { workspace.light_features()? } else { workspace.all_features()? };
     let tests = workspace.integration_tests()?;
     if let Some(unknown) = DAILY.iter().find(|name| !tests.iter().any(|test| test.name == **name)) {
         bail!("`{unknown}` is for daily work, but there are no such tests");
@@ -257,6 +266,10 @@ pub(crate) fn tests(run: &mut Run<'_>) -> Result<()> {
         command.args(DAILY.iter().flat_map(|name| ["--test", name]));
     } else {
         command.args(["--bins", "--tests", "--examples"]);
+        if nextest {
+            // The suite `c` runs them, plain and under instruments.
+            command.args(["-E", "not binary_id(crossdock-capi::border)"]);
+        }
     }
     command.arg(features);
     if !run.door.fast {
@@ -271,31 +284,15 @@ pub(crate) fn tests(run: &mut Run<'_>) -> Result<()> {
 }
 
 pub(crate) fn doctests(run: &mut Run<'_>) -> Result<()> {
-    let features = Workspace::of(run)?.light_features()?;
+    let features = Workspace::of(run)?.all_features()?;
     run.exec(run.door.cargo("test --doc --workspace").arg(features))?;
     run.expect_tests()
-}
-
-/// What no other suite builds: see [`HEAVY`].
-pub(crate) fn heavy(run: &mut Run<'_>) -> Result<()> {
-    for feature in HEAVY {
-        // The module of an adapter is named after its crate, without the version.
-        let name = feature.rsplit_once('-').map_or(*feature, |(name, _)| name);
-        let module = format!("{name}::");
-        run.tests(&mut run.door.cargo("test --package crossdock --all-features --lib"), &[&module])?;
-        run.tests(&mut run.door.cargo("test --package crossdock --all-features --doc"), &[name])?;
-    }
-    for test in Workspace::of(run)?.integration_tests()?.iter().filter(|test| test.is_heavy) {
-        let command = format!("test --package crossdock --all-features --test {}", test.name);
-        run.tests(&mut run.door.cargo(&command), &[])?;
-    }
-    Ok(())
 }
 
 /// The command in the hands of CPython and NumPy.
 pub(crate) fn python(run: &mut Run<'_>) -> Result<()> {
     // A test of the command brings the command along; and with the arguments of the suite `test`, what that built is at hand.
-    let features = Workspace::of(run)?.light_features()?;
+    let features = Workspace::of(run)?.all_features()?;
     run.exec(run.door.cargo("test --workspace --test command --no-run").arg(features))?;
     let mut pytest = run.door.command(TESTS.python(run.door), "-m pytest tests/python -q -rs --color=no");
     pytest.env("CROSSDOCK_BIN", run.door.target.join("debug/crossdock"));
@@ -340,6 +337,7 @@ pub(crate) fn sanitizer(run: &mut Run<'_>) -> Result<()> {
     command.args(["--config", "profile.dev.package.'*'.opt-level=0"]);
     // A forgotten guard leaks by design; the tests that show it say so in their names.
     command.args(["--", "--skip", LOSES_MEMORY, "--skip", COMPILES]);
+    command.args(LONG_COPIES.iter().flat_map(|name| ["--skip", name]));
     command.env(UNLOCK.0, UNLOCK.1).env("RUSTFLAGS", format!("{SANITIZED} {FOR_LIBRARIES}"));
     command.env("CARGO_TARGET_DIR", run.door.target.join("sanitizer"));
     // Hardly ever built twice: what would be kept for the next time costs more than it saves.
@@ -348,13 +346,10 @@ pub(crate) fn sanitizer(run: &mut Run<'_>) -> Result<()> {
     // more than there is, and want to be told so. A driver of OpenCL changes the signal stack of its callers, which the sanitizer
     // then does not find again.
     command.env("ASAN_OPTIONS", "handle_sigbus=0:allocator_may_return_null=1:use_sigaltstack=0");
-    // Instrumented and unoptimised, the property tests would take minutes.
-    command.env("CARGO_PROFILE_TEST_OPT_LEVEL", "1").env("CARGO_PROFILE_DEV_OPT_LEVEL", "1");
-    // What is optimised across the units of a crate at this level takes a third of the build, and saves nothing here.
-    command.env("CARGO_PROFILE_TEST_LTO", "off").env("CARGO_PROFILE_DEV_LTO", "off");
-    // The suite `test` runs all of their cases.
+    // Not optimised: to optimise what is instrumented takes longer than the tests do. So they run over fewer random cases,
+    // as under valgrind; the suite `test` runs all.
     if !run.door.long {
-        command.env("CROSSDOCK_CASES", "1000");
+        command.env("CROSSDOCK_CASES", "400");
     }
     run.seed(&mut command);
     run.exec(&mut command)?;
@@ -367,7 +362,7 @@ pub(crate) fn valgrind(run: &mut Run<'_>) -> Result<()> {
     run.must_fail(run.door.command("valgrind", memcheck).arg(canary), "definitely lost")?;
 
     // The arguments of the suite `test`, so that what it built is at hand.
-    let features = Workspace::of(run)?.light_features()?;
+    let features = Workspace::of(run)?.all_features()?;
     let mut build = run.door.cargo("test --workspace --no-run --message-format=json");
     let messages = run.stdout(build.arg(features))?;
     let (mut chains, mut listed) = (Vec::new(), Vec::new());
@@ -438,6 +433,20 @@ mod tests {
         for name in LEFT_TO_VALGRIND {
             let row = UNDER_VALGRIND.iter().find(|(target, _)| target == name);
             assert!(row.is_some_and(|(_, filters)| filters.is_empty()), "{name} under valgrind: {row:?}");
+        }
+    }
+
+    #[test]
+    fn long_copies_that_the_sanitizer_leaves_out_are_tests_that_there_are() {
+        let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates");
+        let files = [
+            "crossdock/src/kernel/copy/tests.rs",
+            "crossdock/tests/formats/npy_round_trip.rs",
+            "crossdock-cuda/tests/cuda/streams.rs",
+        ];
+        for (name, file) in LONG_COPIES.iter().zip(files) {
+            let source = fs::read_to_string(crates.join(file)).unwrap();
+            assert_eq!(source.matches(&format!("fn {name}")).count(), 1, "{name} in {file}");
         }
     }
 

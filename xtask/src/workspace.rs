@@ -5,8 +5,8 @@ use serde_json::Value;
 
 use crate::run::Run;
 
-/// Features of the library that bring so many crates along that the suites together could not afford to build them again and
-/// again. Each is linted and checked as the others are, and tested by a suite of its own.
+/// Features of the library that bring a forest of crates along: daily work and the sanitizer go without
+/// them.
 pub(crate) const HEAVY: &[&str] = &["candle-0_11"];
 
 const LIBRARY: &str = "crossdock";
@@ -48,11 +48,15 @@ impl Workspace {
         Ok(all.map(String::as_str).filter(|name| *name != "default").collect())
     }
 
+    /// The argument for all features. Suites that give the same one share what they build.
+    pub(crate) fn all_features(&self) -> Result<String> {
+        Ok(argument(self.library_features()?))
+    }
+
     /// The argument for all features but those that are [`HEAVY`].
     pub(crate) fn light_features(&self) -> Result<String> {
         let light = self.library_features()?.into_iter().filter(|feature| !HEAVY.contains(feature));
-        let light: Vec<_> = light.map(|feature| format!("{LIBRARY}/{feature}")).collect();
-        Ok(format!("--features={}", light.join(",")))
+        Ok(argument(light))
     }
 
     pub(crate) fn integration_tests(&self) -> Result<Vec<IntegrationTest<'_>>> {
@@ -60,6 +64,23 @@ impl Workspace {
         let tests = targets.filter(|target| target["kind"][0] == "test");
         Ok(tests.filter_map(integration_test).collect())
     }
+}
+
+fn argument<'a>(features: impl IntoIterator<Item = &'a str>) -> String {
+    let features: Vec<_> = features.into_iter().map(|feature| format!("{LIBRARY}/{feature}")).collect();
+    format!("--features={}", features.join(","))
+}
+
+/// Few sets of features, such that of any two features some set has the one and not the other: what
+/// a feature takes from another one without saying so is missing in that set. Each feature is in
+/// half of the sets, no two in the same ones.
+pub(crate) fn apart<'a>(features: &[&'a str]) -> Vec<Vec<&'a str>> {
+    let choices = |sets: u32| (0_u32..1 << sets).filter(move |choice| choice.count_ones() == sets / 2);
+    let sets = (2..u32::BITS).find(|&sets| choices(sets).count() >= features.len()).unwrap_or(u32::BITS);
+    let chosen: Vec<_> = features.iter().zip(choices(sets)).collect();
+    let set =
+        |at| chosen.iter().filter(move |(_, choice)| choice >> at & 1 == 1).map(|(feature, _)| **feature);
+    (0..sets).map(|at| set(at).collect()).collect()
 }
 
 fn integration_test(target: &Value) -> Option<IntegrationTest<'_>> {
@@ -88,7 +109,29 @@ mod tests {
     }
 
     #[test]
+    fn of_any_two_features_a_set_has_the_one_without_the_other() {
+        const NAMES: [&str; 20] = [
+            "a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n", "o", "p", "q", "r", "s",
+            "t",
+        ];
+        for count in 2..=NAMES.len() {
+            let sets = apart(&NAMES[..count]);
+            assert!(sets.len() <= 6, "{} sets for {count} features", sets.len());
+            for one in &NAMES[..count] {
+                for other in NAMES[..count].iter().filter(|other| *other != one) {
+                    assert!(
+                        sets.iter().any(|set| set.contains(one) && !set.contains(other)),
+                        "{one}, {other}"
+                    );
+                }
+            }
+        }
+        assert!(apart(&["a"]).concat().contains(&"a"));
+    }
+
+    #[test]
     fn light_features_are_all_but_the_heavy_ones() {
+        assert_eq!(workspace().all_features().unwrap(), "--features=crossdock/candle-0_11,crossdock/half-2");
         assert_eq!(workspace().light_features().unwrap(), "--features=crossdock/half-2");
         assert_eq!(workspace().library_features().unwrap(), ["candle-0_11", "half-2"]);
     }

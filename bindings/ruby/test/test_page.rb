@@ -61,7 +61,7 @@ class TestPage < Test::Unit::TestCase
     extension = File.join(SOURCES, "bindings", "ruby", "ext", "crossdock")
     manifest = File.read(File.join(extension, "Cargo.toml"))
     dependencies = manifest[/^\[dependencies\]\n(.*?)\n\n/m, 1].gsub('"../../../../', %("#{SOURCES}/))
-    profile = manifest[/^\[profile\.release\]\n.*?\n\n/m]
+    profile = manifest[/^\[profile\.release\]\n.*?\n\n(?=\[lints)/m]
     File.write(File.join(package, "Cargo.toml"), <<~TOML)
       [workspace]
 

@@ -11,7 +11,7 @@ use fastrand::Rng;
 
 use crate::cases;
 
-const CASES: usize = 4_000;
+const CASES: usize = 2_000;
 
 const NUMBERS: [DType; 16] = [
     DType::BOOL,

@@ -16,7 +16,7 @@ use fastrand::Rng;
 
 use crate::cases;
 
-const CASES: usize = 12_000;
+const CASES: usize = 6_000;
 
 /// Windows above this are not made: strides that reach across the address space are the layout tests' own.
 const MAX_WINDOW: usize = 1 << 16;

@@ -12,7 +12,7 @@ use fastrand::Rng;
 
 use crate::cases;
 
-const CASES: usize = 2000;
+const CASES: usize = 1000;
 
 /// A field before and after.
 struct Pair {

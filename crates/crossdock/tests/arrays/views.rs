@@ -14,7 +14,7 @@ use fastrand::Rng;
 
 use crate::cases;
 
-const CASES: usize = 6_000;
+const CASES: usize = 3_000;
 const MAX_WINDOW: i128 = 1 << 14;
 
 /// Where the elements of a view lie, from the beginning of the memory, and its shape; or the kind of its error.

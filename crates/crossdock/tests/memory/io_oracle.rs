@@ -17,7 +17,7 @@ use crossdock::pool::Pool;
 use crossdock_testkit::{Coverage, seed};
 use fastrand::Rng;
 
-const CASES: usize = 12_000;
+const CASES: usize = 6_000;
 
 fn cases() -> usize {
     crossdock_testkit::cases(CASES)

@@ -12,7 +12,7 @@ use fastrand::Rng;
 
 use crate::roads::{Base, Memory, ROADS};
 
-const CASES: usize = 10_000;
+const CASES: usize = 6_000;
 
 /// More than a few pages, so that windows on a file begin in different pages.
 const NBYTES: usize = 9 << 10;

@@ -352,7 +352,7 @@ fn some_root(random: &mut Rng) -> Root {
 fn statistics_limits_and_lifetimes_are_exact_after_every_step_of_any_schedule() {
     let mut random = Rng::with_seed(seed());
     let mut coverage = Coverage::default();
-    while coverage.cases() < cases(10_000) {
+    while coverage.cases() < cases(5_000) {
         coverage.case();
         let mut notes = Notes::default();
         let elsewhere = Elsewhere::start();

@@ -365,14 +365,17 @@ fn every_pair_of_kinds_is_converted_as_values_are_and_saturates_as_numbers_do() 
     let oracles = KINDS.map(Oracle::new);
     for kind in KINDS {
         let from = native(kind);
-        // Where fewer cases are asked for, only some of the values are tried.
-        let stride = CASES.div_ceil(cases().max(1)).clamp(1, 64);
-        let elements: Vec<_> = elements(kind, &mut rng).into_iter().step_by(stride).collect();
+        let values = elements(kind, &mut rng);
+        // All values of 16 bits are tried in the long run alone; before, another part of them with
+        // each type. Where fewer cases are asked for, only some of all values are tried.
+        let part = if values.len() > CASES { 4 * CASES } else { CASES };
+        let stride = part.div_ceil(cases().max(1)).clamp(1, 64);
         for (to, oracle) in KINDS.into_iter().zip(&oracles) {
             if to == kind {
                 continue;
             }
             pairs += 1;
+            let elements: Vec<_> = values.iter().skip(pairs % stride).step_by(stride).cloned().collect();
             let to_dtype = native(to);
             // Where a float only gets an imaginary part it is moved, a signalling NaN as it is.
             let moved = matches!(

@@ -10,7 +10,7 @@ use super::*;
 use crate::kernel::cpu::Level;
 use crate::layout::Order;
 
-const CASES: usize = 24_000;
+const CASES: usize = 12_000;
 
 fn cases() -> usize {
     match std::env::var("CROSSDOCK_CASES") {

@@ -6,7 +6,7 @@ use crossdock_testkit::invalid::{Fault, invalid, just_valid};
 use crossdock_testkit::{Coverage, Memory, Nested, Pick, Placed, Plain, cases, generate, seed};
 use fastrand::Rng;
 
-const CASES: usize = 12_000;
+const CASES: usize = 6_000;
 const INVALID_CASES: usize = 4_000;
 
 fn layout_of(plain: &Plain) -> Result<Layout> {
