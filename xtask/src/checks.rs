@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::filter;
 use crate::provision::TESTS;
 use crate::run::Run;
-use crate::workspace::{self, Workspace};
+use crate::workspace::{self, HEAVY, Workspace};
 
 /// The default features of `crossdock` may pull this many crates, and no more.
 const MOST_DEPENDENCIES: usize = 5;
@@ -208,6 +208,10 @@ pub(crate) fn clippy(run: &mut Run<'_>) -> Result<()> {
 pub(crate) fn builds(run: &mut Run<'_>) -> Result<()> {
     let workspace = Workspace::of(run)?;
     let features = workspace.library_features()?;
+    // What is heavy stands first, so that only the first half of the sets have it.
+    let (mut features, light): (Vec<_>, _) =
+        features.into_iter().partition(|feature| HEAVY.contains(feature));
+    features.extend::<Vec<_>>(light);
     let sets = match run.door.long {
         true => features.iter().map(|&feature| vec![feature]).collect(),
         false => workspace::apart(&features),

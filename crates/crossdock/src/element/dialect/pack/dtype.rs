@@ -25,7 +25,7 @@ impl Template {
     ///
     /// # Errors
     ///
-    /// `is_unsupported` for more than [`MAX_PARTS`](crate::element::MAX_PARTS) components.
+    /// `is_unsupported` for more than 1,048,576 components.
     ///
     /// ```
     /// use crossdock::bindings::dialect::pack;
