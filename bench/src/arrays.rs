@@ -9,7 +9,7 @@ use crossdock::{Array, DArray, s};
 use ndarray::s as theirs;
 
 use crate::arrow::Arrow;
-use crate::harness::{self, Case, Reach, Table, Unit};
+use crate::harness::{self, Case, Reach, Scale, Table};
 use crate::{Measure, Result};
 
 pub(crate) const MEASURES: &[Measure] = &[
@@ -56,9 +56,9 @@ fn index(_: &Measure, _: Option<&Arrow>) -> Result<Table> {
             }),
         ),
         Case::new("ArrayView, a[[i, j]]", answer, by_index!(&view, |a, i, j| a[[i, j]]))
-            .reaching(Reach::Ratio(1.0 / 1.05, PEER)),
+            .reaching(Reach::ratio(1.0 / 1.05, PEER)),
         Case::new("ArrayRead, a[[i, j]]", answer, by_index!(&guard, |a, i, j| a[[i, j]]))
-            .reaching(Reach::Ratio(1.0 / 1.05, PEER)),
+            .reaching(Reach::ratio(1.0 / 1.05, PEER)),
         Case::new(
             "ArrayView::get_unchecked",
             answer,
@@ -69,7 +69,7 @@ fn index(_: &Measure, _: Option<&Arrow>) -> Result<Table> {
         ),
         Case::new("ndarray, a[[i, j]]", answer, by_index!(&theirs, |a, i, j| a[[i, j]])),
     ];
-    harness::measure("sum of 1024 x 1024 f32 by index", Unit::gigabytes(SIDE * SIDE * 4), &[PEER], cases)
+    harness::measure("sum of 1024 x 1024 f32 by index", Scale::gigabytes(SIDE * SIDE * 4), &[PEER], cases)
 }
 
 /// Adds up all elements, row by row. Integers may be added several at a time, and are where the compiler sees that they lie
@@ -95,7 +95,7 @@ fn rows(_: &Measure, _: Option<&Arrow>) -> Result<Table> {
             rows.fold(0u32, |sum, row| sum.wrapping_add(row.iter().fold(0, |sum, &x| sum.wrapping_add(x))))
                 as usize
         })
-        .reaching(Reach::Ratio(0.8, PEER)),
+        .reaching(Reach::ratio(0.8, PEER)),
         Case::new("ArrayView::iter", answer, || {
             black_box(&view).iter().fold(0u32, |sum, &x| sum.wrapping_add(x)) as usize
         }),
@@ -105,7 +105,7 @@ fn rows(_: &Measure, _: Option<&Arrow>) -> Result<Table> {
                 as usize
         }),
     ];
-    harness::measure("sum of 256 x 256 u32 row by row", Unit::gigabytes(SIDE * SIDE * 4), &[PEER], cases)
+    harness::measure("sum of 256 x 256 u32 row by row", Scale::gigabytes(SIDE * SIDE * 4), &[PEER], cases)
 }
 
 /// One element whose place, and in a dynamic array whose type, is known at run time only.
@@ -124,9 +124,9 @@ fn element(_: &Measure, _: Option<&Arrow>) -> Result<Table> {
         Case::new("DArray::get, by a bare handle", 273, || {
             number(black_box(&dynamic).get(black_box(&[1, 1, 1])))
         })
-        .reaching(Reach::Ratio(1.5, ARC)),
+        .reaching(Reach::ratio(1.5, ARC)),
         Case::new("MemoryView::get, by a view", 273, || number(black_box(&lent).get(black_box(&[1, 1, 1]))))
-            .reaching(Reach::Figure(4.0)),
+            .reaching(Reach::value(4.0)),
         Case::new("Array<u16, 3>::get, by a bare handle", 273, || {
             usize::from(black_box(&array).get(black_box([1, 1, 1])).unwrap_or(0))
         }),
@@ -134,7 +134,7 @@ fn element(_: &Measure, _: Option<&Arrow>) -> Result<Table> {
             usize::from(black_box(&view)[black_box([1, 1, 1])])
         }),
     ];
-    harness::measure("one element", Unit::Nanoseconds, &[ARC], cases)
+    harness::measure("one element", Scale::NANOSECONDS, &[ARC], cases)
 }
 
 /// A view of a view.
@@ -155,12 +155,12 @@ fn view(_: &Measure, _: Option<&Arrow>) -> Result<Table> {
             let slice = black_box(black_box(&array).slice(s![black_box(1)..16, ..;2, 3..9]));
             slice.map_or(0, |slice| slice.len())
         })
-        .reaching(Reach::Figure(15.0)),
+        .reaching(Reach::value(15.0)),
         Case::new("ArrayView<u16, 3>, s![] of three axes", ANSWER, || {
             let slice = black_box(black_box(&view).slice(s![black_box(1)..16, ..;2, 3..9]));
             slice.map_or(0, |slice| slice.len())
         })
-        .reaching(Reach::Figure(5.0)),
+        .reaching(Reach::value(5.0)),
         Case::new("DArray, s![] of three axes", ANSWER, || {
             let slice = black_box(black_box(&dynamic).slice(s![black_box(1)..16, ..;2, 3..9]));
             slice.map_or(0, |slice| slice.len())
@@ -172,5 +172,5 @@ fn view(_: &Measure, _: Option<&Arrow>) -> Result<Table> {
             black_box(black_box(&their_view).slice(theirs![black_box(1)..16, ..;2, 3..9])).len()
         }),
     ];
-    harness::measure("slice + drop, three axes", Unit::Nanoseconds, &[ARC], cases)
+    harness::measure("slice + drop, three axes", Scale::NANOSECONDS, &[ARC], cases)
 }

@@ -11,7 +11,7 @@ use libloading::Library;
 
 use crate::arrow::Arrow;
 use crate::companion::Companion;
-use crate::harness::{self, Case, Reach, Table, Unit};
+use crate::harness::{self, Case, Reach, Scale, Table};
 use crate::{Measure, Result, threads};
 
 pub(crate) const MEASURES: &[Measure] = &[
@@ -104,16 +104,16 @@ fn views(_: &Measure, _: Option<&Arrow>) -> Result<Table> {
     let mut cases = vec![
         arc(),
         Case::looped("get + release of an array, through C", 800, |count| loops.run(c"get-array", count))
-            .reaching(Reach::Ratio(2.4, PEER)),
+            .reaching(Reach::ratio(2.4, PEER)),
         Case::timed("the same on two threads, an array each", 800, |count| {
             threads::on_two(count, |count| loops.run(c"get-array", count))
         })
         .threaded()
-        .reaching(Reach::Ratio(2.4, PEER)),
+        .reaching(Reach::ratio(2.4, PEER)),
         Case::looped("get + release of a C producer", 800, |count| loops.run(c"get", count)),
     ];
     cases.extend(ruby.as_ref().map(|ruby| original(RUBY_GET, ruby, "get", 800)));
-    harness::measure("views through C", Unit::Nanoseconds, &[PEER, RUBY_GET], cases)
+    harness::measure("views through C", Scale::NANOSECONDS, &[PEER, RUBY_GET], cases)
 }
 
 fn items(_: &Measure, _: Option<&Arrow>) -> Result<Table> {
@@ -122,12 +122,12 @@ fn items(_: &Measure, _: Option<&Arrow>) -> Result<Table> {
     let mut cases = vec![
         arc(),
         Case::looped("item 'd' as a value", 7, |count| loops.run(c"item-d", count))
-            .reaching(Reach::Figure(3.0)),
+            .reaching(Reach::value(3.0)),
         Case::looped("item 'd' into a place", 7, |count| loops.run(c"read-d", count))
-            .reaching(Reach::Figure(3.0)),
+            .reaching(Reach::value(3.0)),
         Case::looped("item 'iqc' as a value", 6, |count| loops.run(c"item-iqc", count)),
         Case::looped("item 'iqc' into a place", 6, |count| loops.run(c"read-iqc", count))
-            .reaching(Reach::Figure(10.0)),
+            .reaching(Reach::value(10.0)),
     ];
     if let Some(ruby) = &ruby {
         cases.push(original("Ruby: item 'd'", ruby, "item-d", 7));
@@ -135,7 +135,7 @@ fn items(_: &Measure, _: Option<&Arrow>) -> Result<Table> {
     }
     harness::measure(
         "items through C",
-        Unit::Nanoseconds,
+        Scale::NANOSECONDS,
         &[PEER, "Ruby: item 'd'", "Ruby: item 'iqc'"],
         cases,
     )
@@ -146,10 +146,10 @@ fn formats(_: &Measure, _: Option<&Arrow>) -> Result<Table> {
     let loops = &loops;
     let mut cases = vec![
         arc(),
-        Case::looped("parse 'd'", 9, |count| loops.run(c"parse-d", count)).reaching(Reach::Figure(10.0)),
-        Case::looped("parse 'iqc'", 16, |count| loops.run(c"parse-iqc", count)).reaching(Reach::Figure(25.0)),
+        Case::looped("parse 'd'", 9, |count| loops.run(c"parse-d", count)).reaching(Reach::value(10.0)),
+        Case::looped("parse 'iqc'", 16, |count| loops.run(c"parse-iqc", count)).reaching(Reach::value(25.0)),
         Case::looped("parse 'ccc2f3x2d4q!<'", 64, |count| loops.run(c"parse-long", count))
-            .reaching(Reach::Figure(60.0)),
+            .reaching(Reach::value(60.0)),
     ];
     let originals = ["Ruby: parse 'd'", "Ruby: parse 'iqc'", "Ruby: parse 'ccc2f3x2d4q!<'"];
     if let Some(ruby) = &ruby {
@@ -160,7 +160,7 @@ fn formats(_: &Measure, _: Option<&Arrow>) -> Result<Table> {
     }
     harness::measure(
         "formats through C",
-        Unit::Nanoseconds,
+        Scale::NANOSECONDS,
         &[PEER, originals[0], originals[1], originals[2]],
         cases,
     )

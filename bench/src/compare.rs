@@ -8,11 +8,11 @@ use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crossdock_measure::record::{self, Line};
 use crossdock_measure::{MEMCPY, MEMSET};
 
-use crate::harness::record::{self, Line};
 use crate::runs::{Runs, runs};
-use crate::{Result, tour};
+use crate::{Result, record_of, tour};
 
 const BEGIN: &str = "<!-- figures: ";
 const END: &str = "<!-- end -->\n";
@@ -67,7 +67,7 @@ fn with_figures(page: &str, text: &str) -> Result<String> {
 }
 
 fn recorded(group: &str) -> Result<Vec<Runs>> {
-    Ok(runs(record::read(group)?))
+    Ok(runs(record::read(&record_of(group))?))
 }
 
 /// The dates, machines and sources of the runs, and their number.
@@ -226,8 +226,9 @@ fn arrow(all: &[Runs]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use crossdock_measure::record::Circumstances;
+
     use super::*;
-    use crate::harness::record::Circumstances;
 
     #[test]
     fn the_pages_have_the_figures_of_the_record() {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crossdock::bindings::dialect::pack::{self, Member};
 
 use crate::arrow::Arrow;
-use crate::harness::{self, Case, Reach, Table, Unit};
+use crate::harness::{self, Case, Reach, Scale, Table};
 use crate::{Measure, Result};
 
 pub(crate) const MEASURES: &[Measure] = &[Measure { group: "hand-over", name: "formats", run: formats }];
@@ -54,22 +54,22 @@ fn formats(_: &Measure, _: Option<&Arrow>) -> Result<Table> {
     let (bits, double) = (double.to_bits() as usize, double.to_ne_bytes());
     let cases = vec![
         Case::new(PEER, 41, || **black_box(&Arc::clone(black_box(&arc)))),
-        Case::new("parse 'd' + drop", 1 + 8, || parse(ONE)).reaching(Reach::Ratio(10.0 / 10.6, PEER)),
-        Case::new("parse 'iqc' + drop", 3 + 13, || parse(FEW)).reaching(Reach::Ratio(25.0 / 10.6, PEER)),
+        Case::new("parse 'd' + drop", 1 + 8, || parse(ONE)).reaching(Reach::ratio(10.0 / 10.6, PEER)),
+        Case::new("parse 'iqc' + drop", 3 + 13, || parse(FEW)).reaching(Reach::ratio(25.0 / 10.6, PEER)),
         Case::new("parse 'ccc2f3x2d4q!<' + drop", 6 + 58, || parse(ALL))
-            .reaching(Reach::Ratio(60.0 / 10.6, PEER)),
+            .reaching(Reach::ratio(60.0 / 10.6, PEER)),
         Case::new("item size of 'd'", 8, || size(ONE)),
         Case::new("item size of 'iqc'", 13, || size(FEW)),
         Case::new("item size of 'ccc2f3x2d4q!<'", 58, || size(ALL)),
         Case::new("read an item of 'd'", bits, || sum(&double, one.components()))
-            .reaching(Reach::Ratio(3.0 / 10.6, PEER)),
+            .reaching(Reach::ratio(3.0 / 10.6, PEER)),
         Case::new("read an item of 'iqc'", 41, || sum(&item, few.components()))
-            .reaching(Reach::Ratio(10.0 / 10.6, PEER)),
+            .reaching(Reach::ratio(10.0 / 10.6, PEER)),
         Case::new("write an item of 'iqc'", 8, || {
             let done =
                 pack::write_members(black_box(&mut target), black_box(few.components()), black_box(&numbers));
             if done.is_ok() { usize::from(target[12]) } else { 0 }
         }),
     ];
-    harness::measure("item formats", Unit::Nanoseconds, &[PEER], cases)
+    harness::measure("item formats", Scale::NANOSECONDS, &[PEER], cases)
 }

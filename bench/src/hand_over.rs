@@ -10,7 +10,7 @@ use crossdock::view::{Refusal, Request};
 use crossdock::{Array, DArray, s};
 
 use crate::arrow::Arrow;
-use crate::harness::{self, Case, Reach, Table, Unit};
+use crate::harness::{self, Case, Reach, Scale, Table};
 use crate::{Measure, Result};
 
 pub(crate) const MEASURES: &[Measure] = &[Measure { group: "hand-over", name: "lend", run: hand_over }];
@@ -45,17 +45,17 @@ fn hand_over(_: &Measure, _: Option<&Arrow>) -> Result<Table> {
             let slice = black_box(black_box(&buffer).slice(black_box(24..1024)));
             slice.map_or(0, |slice| slice.nbytes())
         })
-        .reaching(Reach::Ratio(1.3, PEER)),
+        .reaching(Reach::ratio(1.3, PEER)),
         Case::new("Array<u16, 3>::slice of three axes + drop", 15 * 8 * 6, || {
             let slice = black_box(black_box(&array).slice(s![black_box(1)..16, ..;2, 3..9]));
             slice.map_or(0, |slice| slice.len())
         })
-        .reaching(Reach::Ratio(1.3, PEER)),
+        .reaching(Reach::ratio(1.3, PEER)),
         Case::new("ArrayView<u16, 3>::slice of three axes", 15 * 8 * 6, || {
             let slice = black_box(black_box(&view).slice(s![black_box(1)..16, ..;2, 3..9]));
             slice.map_or(0, |slice| slice.len())
         })
-        .reaching(Reach::Ratio(8.0 / 10.6, PEER)),
+        .reaching(Reach::ratio(8.0 / 10.6, PEER)),
         Case::new("DArray::clone + drop", 4096, || {
             let clone = black_box(&dynamic).clone();
             black_box(&clone).len()
@@ -64,7 +64,7 @@ fn hand_over(_: &Measure, _: Option<&Arrow>) -> Result<Table> {
             let view = black_box(&dynamic).export(black_box(&pin));
             black_box(&view).as_ref().map_or(0, |view| view.shape().iter().product())
         })
-        .reaching(Reach::Ratio(1.9, PEER)),
+        .reaching(Reach::ratio(1.9, PEER)),
         Case::new("MemoryView: get + release, moved by `?`", 4096, || {
             lend(black_box(&dynamic), black_box(&pin)).unwrap_or(0)
         }),
@@ -104,7 +104,7 @@ fn hand_over(_: &Measure, _: Option<&Arrow>) -> Result<Table> {
             usize::from(black_box(&array).get(black_box([1, 1, 1])).unwrap_or(0))
         }),
     ];
-    harness::measure("hand-over", Unit::Nanoseconds, &[PEER], cases)
+    harness::measure("hand-over", Scale::NANOSECONDS, &[PEER], cases)
 }
 
 /// A consumer that takes the view by value, as code with `?` does: the view is moved once.

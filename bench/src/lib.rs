@@ -21,14 +21,29 @@ mod views;
 
 use std::error::Error;
 use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
+
+use crossdock_measure::record::{self, Circumstances, HEADER, Line};
 
 use crate::arrow::Arrow;
 use crate::harness::Table;
-use crate::harness::record::{self, Circumstances, HEADER, Line};
 use crate::kernels::{NumPy, native};
 
 type Result<T = (), E = Box<dyn Error>> = std::result::Result<T, E>;
+
+/// Tells this program, which is built twice, the versions of the peers.
+const PEERS: &str = "CROSSDOCK_BENCH_PEERS";
+
+/// The folder of records.
+fn record_folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("record")
+}
+
+/// The record of a group of tables.
+fn record_of(group: &str) -> PathBuf {
+    record_folder().join(format!("{group}.csv"))
+}
 
 /// One table.
 #[derive(Clone, Copy)]
@@ -83,7 +98,11 @@ fn main(args: &[&str]) -> Result {
     if let ["--here", name] = args {
         let measure = measures().find(|measure| measure.name == *name).ok_or("there is no such table")?;
         let table = (measure.run)(&measure, Arrow::load()?.as_ref())?;
-        print!("{table}\n{HEADER}\n{}", table.to_lines(&Circumstances::now()));
+        println!("{table}\n{HEADER}");
+        let peers = std::env::var(PEERS).unwrap_or_default();
+        for line in table.to_lines(&Circumstances::now().beside(&peers)) {
+            println!("{line}");
+        }
         return Ok(());
     }
     if let [native::ARGUMENT, peer, work] = args {
@@ -106,7 +125,7 @@ fn main(args: &[&str]) -> Result {
         let mut command = Command::new(std::env::current_exe()?);
         let output = command
             .args(["--here", measure.name])
-            .env(record::PEERS, peers.trim())
+            .env(PEERS, peers.trim())
             .stderr(Stdio::inherit())
             .output()?;
         let text = String::from_utf8(output.stdout)?;
@@ -115,18 +134,18 @@ fn main(args: &[&str]) -> Result {
             return Err(format!("the table `{}` failed", measure.name).into());
         };
         print!("{table}");
+        let new = new.lines().map(Line::parse).collect::<Result<Vec<_>>>()?;
         if recorded {
-            println!("recorded in {}\n", record::append(measure.group, new)?.display());
+            let path = record_of(measure.group);
+            record::append(&path, &new)?;
+            println!("recorded in {}\n", path.display());
         }
-        for line in new.lines() {
-            lines.push((measure.group, Line::parse(line)?));
-        }
+        lines.extend(new.into_iter().map(|line| (measure.group, line)));
     }
     for group in GROUPS {
         let lines: Vec<&Line> = lines.iter().filter(|(of, _)| *of == group).map(|(_, line)| line).collect();
         if let Some(svg) = picture::draw(&lines) {
-            let folder =
-                if recorded { record::folder() } else { std::env::current_exe()?.with_file_name("") };
+            let folder = if recorded { record_folder() } else { std::env::current_exe()?.with_file_name("") };
             let path = folder.join(format!("{group}.svg"));
             fs::write(&path, svg)?;
             println!("drawn in {}", path.display());
@@ -205,6 +224,17 @@ mod tests {
             assert!(!names[..index].contains(name), "{name} stands twice");
         }
         assert!(measures().all(|measure| GROUPS.contains(&measure.group)));
+    }
+
+    #[test]
+    fn all_that_is_recorded_can_be_read() {
+        for file in fs::read_dir(record_folder()).unwrap() {
+            let path = file.unwrap().path();
+            if path.extension().is_some_and(|kind| kind == "csv") {
+                assert!(!record::read(&path).unwrap().is_empty(), "{}", path.display());
+            }
+        }
+        assert!(GROUPS.iter().all(|group| record_of(group).exists()));
     }
 
     #[test]

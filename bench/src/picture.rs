@@ -3,8 +3,7 @@
 use std::fmt::Write;
 
 use crossdock_measure::MEMCPY;
-
-use crate::harness::record::Line;
+use crossdock_measure::record::Line;
 
 /// Ours, as bars: who, the colour, and where the bar lies within a row.
 const BARS: [(&str, &str, f64, f64); 3] = [

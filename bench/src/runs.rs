@@ -1,8 +1,7 @@
 //! Several runs of one case, from the record.
 
 use crossdock_measure::median;
-
-use crate::harness::record::Line;
+use crossdock_measure::record::Line;
 
 /// At most this many of the last runs count.
 const MOST: usize = 5;

@@ -5,14 +5,15 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-use crate::Result;
-use crate::harness::record::{self, Circumstances};
+use crossdock_measure::record::Circumstances;
+
+use crate::{Result, record_folder};
 
 /// The command, which is built beside this program.
 const PROGRAM: &str = "crossdock";
 
 fn path() -> PathBuf {
-    record::folder().join("tour.txt")
+    record_folder().join("tour.txt")
 }
 
 /// Runs the tour, prints its output, and records it if requested.

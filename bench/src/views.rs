@@ -9,7 +9,7 @@ use crossdock::bindings::memory_view::{self, ArrayObject, Class, Entry, Flags, V
 use crossdock::{Array, DArray};
 
 use crate::arrow::Arrow;
-use crate::harness::{self, Case, Reach, Table, Unit};
+use crate::harness::{self, Case, Reach, Scale, Table};
 use crate::threads;
 use crate::{Measure, Result};
 
@@ -70,7 +70,7 @@ fn views(_: &Measure, _: Option<&Arrow>) -> Result<Table> {
     let cases: Vec<Case<'_>> = vec![
         Case::new(PEER, 41, || **black_box(&Arc::clone(black_box(&arc)))),
         Case::new("get + release, an array", 8192, || get_and_release(obj, &mut view, Flags::SIMPLE))
-            .reaching(Reach::Ratio(2.4, PEER)),
+            .reaching(Reach::ratio(2.4, PEER)),
         Case::new("get + release, an array, WRITABLE | ROW_MAJOR", 8192, || {
             get_and_release(obj, &mut demanding, Flags::WRITABLE | Flags::ROW_MAJOR)
         }),
@@ -84,7 +84,7 @@ fn views(_: &Measure, _: Option<&Arrow>) -> Result<Table> {
             item.map_or(0, |item| item.addr() - held.data.addr())
         }),
     ];
-    let table = harness::measure("views of objects", Unit::Nanoseconds, &[PEER], cases);
+    let table = harness::measure("views of objects", Scale::NANOSECONDS, &[PEER], cases);
     // SAFETY: the view.
     unsafe { memory_view::release(&mut held) };
     memory_view::unregister(&CLASS);

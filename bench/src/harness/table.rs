@@ -2,76 +2,15 @@
 
 use std::fmt;
 
-/// What the figures of a table are.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Unit {
-    /// For each operation: less is better.
-    Nanoseconds,
-    /// More is better.
-    Gigabytes {
-        /// The bytes of one operation.
-        nbytes: usize,
-    },
-    /// Less is better.
-    Percent,
-    /// Less is better.
-    Times,
-}
-
-impl Unit {
-    /// Gigabytes in a second, where one operation is about `nbytes` bytes.
-    pub(crate) fn gigabytes(nbytes: usize) -> Self {
-        Self::Gigabytes { nbytes }
-    }
-
-    /// The figure of an operation that took so many nanoseconds.
-    ///
-    /// # Panics
-    ///
-    /// Where the unit is not one of time.
-    pub(super) fn figure(self, each: f64) -> f64 {
-        match self {
-            Self::Nanoseconds => each,
-            Self::Gigabytes { nbytes } => nbytes as f64 / each,
-            Self::Percent | Self::Times => panic!("what is counted is not timed"),
-        }
-    }
-
-    pub(super) fn symbol(self) -> &'static str {
-        match self {
-            Self::Nanoseconds => "ns",
-            Self::Gigabytes { .. } => "GB/s",
-            Self::Percent => "%",
-            Self::Times => "times",
-        }
-    }
-
-    fn more_is_better(self) -> bool {
-        matches!(self, Self::Gigabytes { .. })
-    }
-
-    fn decimals(self) -> usize {
-        if matches!(self, Self::Times) { 0 } else { 2 }
-    }
-}
-
-/// What a case should reach: at most that, or at least, as its unit has it.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Reach {
-    /// The figure itself.
-    Figure(f64),
-    /// The ratio to a peer. Without the peer there is nothing to reach.
-    Ratio(f64, &'static str),
-}
+use crossdock_measure::record::{Circumstances, Line};
+use crossdock_measure::{Figure, Unit};
 
 /// One case.
 #[derive(Debug)]
 pub(crate) struct Row {
     pub(crate) name: &'static str,
-    pub(crate) figure: f64,
-    /// One for each peer of the table.
-    pub(crate) ratios: Vec<f64>,
-    pub(crate) reach: Option<Reach>,
+    /// Its ratios are to the peers of the table.
+    pub(crate) figure: Figure,
 }
 
 /// The figures of some cases, beside each other.
@@ -108,26 +47,10 @@ impl Table {
         letters.collect()
     }
 
-    /// What a row is held against, and whether it holds.
-    pub(super) fn verdict(&self, row: &Row) -> Option<(f64, bool)> {
-        let (bound, own) = match row.reach? {
-            Reach::Figure(bound) => (bound, row.figure),
-            Reach::Ratio(bound, peer) => {
-                let column = self.against.iter().position(|name| *name == peer)?;
-                (bound, row.ratios[column])
-            }
-        };
-        Some((bound, if self.unit.more_is_better() { own >= bound } else { own <= bound }))
-    }
-
-    /// What a row should reach, in words: `<= 1.60 x malloc + free`.
-    pub(super) fn reach(&self, row: &Row) -> Option<String> {
-        self.verdict(row)?;
-        let sign = if self.unit.more_is_better() { ">=" } else { "<=" };
-        Some(match row.reach? {
-            Reach::Figure(bound) => format!("{sign} {bound} {}", self.unit.symbol()),
-            Reach::Ratio(bound, peer) => format!("{sign} {bound:.2} x {peer}"),
-        })
+    /// The lines of the table for a record, one for each case.
+    pub(crate) fn to_lines(&self, circumstances: &Circumstances) -> Vec<Line> {
+        let line = |row: &Row| Line::new(circumstances, self.title, row.name, &row.figure);
+        self.rows.iter().map(line).collect()
     }
 }
 
@@ -139,15 +62,16 @@ impl fmt::Display for Table {
             write!(f, " {:>width$}", format!("x {peer}"))?;
         }
         writeln!(f, "  {}reach", if self.bars { format!("{:<32}", "") } else { String::new() })?;
-        for row in &self.rows {
-            write!(f, "  {:<44} {:>9.*}", row.name, self.unit.decimals(), row.figure)?;
-            for (ratio, &width) in row.ratios.iter().zip(&widths) {
+        let decimals = if self.unit == Unit::Times { 0 } else { 2 };
+        for Row { name, figure } in &self.rows {
+            write!(f, "  {name:<44} {:>9.decimals$}", figure.value)?;
+            for ((ratio, _), &width) in figure.ratios.iter().zip(&widths) {
                 write!(f, " {ratio:>width$.2}")?;
             }
-            let mark = if self.verdict(row).is_some_and(|(_, met)| !met) { " missed" } else { "" };
-            let reach = self.reach(row).unwrap_or_default() + mark;
-            let end = match row.ratios.first() {
-                Some(&ratio) if self.bars => format!("{:<30}  {reach}", Self::bar(ratio)),
+            let mark = if figure.met() == Some(false) { " missed" } else { "" };
+            let reach = figure.reach_in_words().unwrap_or_default() + mark;
+            let end = match figure.ratios.first() {
+                Some(&(ratio, _)) if self.bars => format!("{:<30}  {reach}", Self::bar(ratio)),
                 _ => reach,
             };
             match end.trim_end() {
@@ -161,29 +85,41 @@ impl fmt::Display for Table {
 
 #[cfg(test)]
 mod tests {
+    use crossdock_measure::Reach;
+
     use super::*;
 
-    fn table(unit: Unit, figure: f64, ratio: f64, reach: Reach) -> Table {
-        let row = Row { name: "own", figure, ratios: vec![ratio], reach: Some(reach) };
-        Table { title: "title", unit, against: vec!["peer"], rows: vec![row], bars: false }
+    fn table(value: f64, reach: Reach) -> Table {
+        let unit = Unit::Nanoseconds;
+        let figure =
+            Figure { value, unit, ratios: vec![(value / 10.0, "peer".to_owned())], reach: Some(reach) };
+        Table {
+            title: "title",
+            unit,
+            against: vec!["peer"],
+            rows: vec![Row { name: "own", figure }],
+            bars: false,
+        }
     }
 
     #[test]
-    fn time_is_missed_above_its_reach_and_throughput_below() {
-        let missed =
-            |unit, figure, ratio, reach| table(unit, figure, ratio, reach).to_string().contains(" missed");
-        let ratio = Reach::Ratio(1.5, "peer");
-        assert!(missed(Unit::Nanoseconds, 10.0, 1.6, ratio));
-        assert!(!missed(Unit::Nanoseconds, 10.0, 1.4, ratio));
-        assert!(missed(Unit::gigabytes(1), 10.0, 1.4, ratio));
-        assert!(missed(Unit::gigabytes(1), 4.0, 9.0, Reach::Figure(5.0)));
-        assert!(missed(Unit::Times, 1.0, 1.0, Reach::Figure(0.0)));
-        assert!(!missed(Unit::Times, 0.0, 1.0, Reach::Figure(0.0)));
+    fn a_missed_figure_is_marked() {
+        let row = |value, reach| {
+            let text = table(value, reach).to_string();
+            text.lines().last().unwrap().split_whitespace().collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(row(16.0, Reach::ratio(1.5, "peer")), "own 16.00 1.60 <= 1.50 x peer missed");
+        assert_eq!(row(14.0, Reach::ratio(1.5, "peer")), "own 14.00 1.40 <= 1.50 x peer");
+        assert_eq!(row(90.0, Reach::ratio(1.5, "absent")), "own 90.00 9.00");
     }
 
     #[test]
-    fn nothing_is_held_against_a_peer_that_is_not_there() {
-        let table = table(Unit::Nanoseconds, 10.0, 9.0, Reach::Ratio(1.5, "absent"));
-        assert!(table.verdict(&table.rows[0]).is_none() && table.reach(&table.rows[0]).is_none());
+    fn a_table_has_a_line_for_each_case_in_the_record() {
+        let lines = table(12.0, Reach::value(10.0)).to_lines(&Circumstances::default());
+        assert_eq!(lines.len(), 1);
+        assert_eq!(
+            (lines[0].table.as_str(), lines[0].case.as_str(), lines[0].met),
+            ("title", "own", Some(false))
+        );
     }
 }

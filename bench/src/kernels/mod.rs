@@ -11,12 +11,11 @@ mod typed;
 use std::time::Duration;
 
 use crossdock_measure::{
-    Crossdock, Engine, Into, Limits, MEMCPY, MEMSET, Memcpy, Memset, Operation, Reach as Ratios, Task, WORKS,
-    Work,
+    Crossdock, Engine, Into, Limits, MEMCPY, MEMSET, Memcpy, Memset, Operation, Task, WORKS, Work, WorkReach,
 };
 
 use crate::arrow::Arrow;
-use crate::harness::{self, Case, Reach, Table, Unit};
+use crate::harness::{self, Case, Reach, Scale, Table};
 use crate::{Measure, Result};
 
 pub(crate) use self::numpy::{NumPy, PYTHON};
@@ -67,27 +66,27 @@ fn kernel(measure: &Measure, _: Option<&Arrow>) -> Result<Table> {
     for engine in &engines {
         let name = engine.name();
         let told = |error| format!("{}, {name}: {error}", work.name);
-        let Some(job) = engine.job(&task).map_err(told)? else { continue };
-        let case = Case::proven(name, job.proven(&task).map_err(told)?).settled();
+        let Some(case) = Case::of(&**engine, &task).map_err(told)? else { continue };
+        let case = case.settled();
         cases.push(match reach(work, name) {
             Some(reach) => case.reaching(reach),
             None => case,
         });
     }
-    let unit = Unit::gigabytes(task.nbytes());
-    let table = harness::measure_within(LIMITS, measure.name, unit, &[MEMCPY, MEMSET, ONE], cases)?;
+    let scale = Scale::gigabytes(task.nbytes());
+    let table = harness::measure_within(LIMITS, measure.name, scale, &[MEMCPY, MEMSET, ONE], cases)?;
     Ok(table.with_bars())
 }
 
 /// What one of ours should reach.
 fn reach(work: &Work, name: &str) -> Option<Reach> {
-    let Ratios { one, two, gigabytes } = work.reach;
+    let WorkReach { one, two, gigabytes } = work.reach;
     match (work.operation, name) {
         // What is claimed of a new array is claimed beside one that is there.
-        (Operation::New, NEW) => Some(Reach::Ratio(one?, ONE)),
+        (Operation::New, NEW) => Some(Reach::ratio(one?, ONE)),
         (Operation::New, _) => None,
-        (_, ONE) => gigabytes.map(Reach::Figure).or(Some(Reach::Ratio(one?, MEMCPY))),
-        (_, TWO) => Some(Reach::Ratio(two?, MEMCPY)),
+        (_, ONE) => gigabytes.map(Reach::value).or(Some(Reach::ratio(one?, MEMCPY))),
+        (_, TWO) => Some(Reach::ratio(two?, MEMCPY)),
         _ => None,
     }
 }

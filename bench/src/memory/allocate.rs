@@ -8,7 +8,7 @@ use crossdock::pool::Pool;
 
 use crate::arrow::Arrow;
 use crate::companion::Companion;
-use crate::harness::{self, Case, Reach, Table, Unit};
+use crate::harness::{self, Case, Reach, Scale, Table};
 use crate::memory::{ARROW, ARROW_CAPPED, KIB, MALLOC, MIB};
 use crate::{Measure, Result, loops, threads};
 
@@ -42,7 +42,7 @@ struct Bounds {
 
 fn reaching<'a>(case: Case<'a>, bound: Option<f64>) -> Case<'a> {
     match bound {
-        Some(bound) => case.reaching(Reach::Ratio(bound, MALLOC)),
+        Some(bound) => case.reaching(Reach::ratio(bound, MALLOC)),
         None => case,
     }
 }
@@ -73,7 +73,7 @@ fn one_thread(title: &'static str, arrow: Option<&Arrow>, nbytes: usize, bounds:
     let capped = Pool::default().capped("capped", FAR)?;
     let own = Case::looped(OWN_CAPPED, 1, move |count| loops::crossdock_pool(count, nbytes, &capped));
     cases.push(reaching(own, bounds.capped));
-    harness::measure(title, Unit::Nanoseconds, &[MALLOC, ARROW], cases)
+    harness::measure(title, Scale::NANOSECONDS, &[MALLOC, ARROW], cases)
 }
 
 /// The companion's cases, and what the companion calls them.
@@ -106,13 +106,13 @@ pub(super) fn two_threads(_: &Measure, arrow: Option<&Arrow>) -> Result<Table> {
             cases.push(Case::timed(name, 1, run).threaded());
         }
     }
-    cases.push(on_two(OWN, loops::crossdock).reaching(Reach::Ratio(1.5, MALLOC)));
-    cases.push(on_two(OWN_FROZEN, loops::crossdock_frozen).reaching(Reach::Ratio(1.5, MALLOC)));
+    cases.push(on_two(OWN, loops::crossdock).reaching(Reach::ratio(1.5, MALLOC)));
+    cases.push(on_two(OWN_FROZEN, loops::crossdock_frozen).reaching(Reach::ratio(1.5, MALLOC)));
     let capped = Pool::default().capped("capped", FAR)?;
     let own = move |count| threads::on_two(count, |count| loops::crossdock_pool(count, 64, &capped));
-    cases.push(Case::timed(OWN_CAPPED, 1, own).threaded().reaching(Reach::Ratio(5.0, MALLOC)));
+    cases.push(Case::timed(OWN_CAPPED, 1, own).threaded().reaching(Reach::ratio(5.0, MALLOC)));
     let title = "allocate + free 64 B, 2 threads";
-    harness::measure(title, Unit::Nanoseconds, &[MALLOC, ARROW], cases)
+    harness::measure(title, Scale::NANOSECONDS, &[MALLOC, ARROW], cases)
 }
 
 /// The library cannot be built without its ledger, hence there is no figure without one to compare with: what the
@@ -121,7 +121,7 @@ pub(super) fn ledger(_: &Measure, _: Option<&Arrow>) -> Result<Table> {
     let frozen = |count| loops::crossdock_frozen(count, 64);
     let cases = vec![
         Case::looped(MALLOC, 1, |count| loops::malloc(count, 64)),
-        Case::looped(OFF, 1, frozen).reaching(Reach::Ratio(1.6, MALLOC)),
+        Case::looped(OFF, 1, frozen).reaching(Reach::ratio(1.6, MALLOC)),
         Case::timed("ledger on", 1, move |count| {
             ledger::switch_on();
             let start = Instant::now();
@@ -130,10 +130,10 @@ pub(super) fn ledger(_: &Measure, _: Option<&Arrow>) -> Result<Table> {
             ledger::switch_off();
             (elapsed, sum)
         }),
-        Case::looped("ledger off again", 1, frozen).reaching(Reach::Ratio(1.6, MALLOC)),
+        Case::looped("ledger off again", 1, frozen).reaching(Reach::ratio(1.6, MALLOC)),
     ];
     let title = "allocate + free 64 B to a shared Buffer";
-    harness::measure(title, Unit::Nanoseconds, &[MALLOC, OFF], cases)
+    harness::measure(title, Scale::NANOSECONDS, &[MALLOC, OFF], cases)
 }
 
 const OFF: &str = "ledger off";

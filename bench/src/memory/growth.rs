@@ -7,7 +7,7 @@ use bytes::{BufMut, BytesMut};
 use crossdock::buffer::BufferBuilder;
 
 use crate::arrow::Arrow;
-use crate::harness::{self, Case, Reach, Table, Unit};
+use crate::harness::{self, Case, Reach, Scale, Table};
 use crate::memory::{ARROW, KIB, MIB, warm};
 use crate::{Measure, Result};
 
@@ -69,9 +69,9 @@ pub(super) fn append(_: &Measure, arrow: Option<&Arrow>) -> Result<Table> {
             }
             answer(&buffer)
         }),
-        Case::new("crossdock", ANSWER, || own(&chunk).unwrap_or(0)).reaching(Reach::Figure(12.0)),
+        Case::new("crossdock", ANSWER, || own(&chunk).unwrap_or(0)).reaching(Reach::value(12.0)),
     ]);
-    let unit = Unit::gigabytes(WHOLE);
+    let scale = Scale::gigabytes(WHOLE);
     let cases = cases.into_iter().map(Case::settled).collect();
-    harness::measure("append 4 KiB chunks to 64 MiB", unit, &[LIMIT, ARROW], cases)
+    harness::measure("append 4 KiB chunks to 64 MiB", scale, &[LIMIT, ARROW], cases)
 }

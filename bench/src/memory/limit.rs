@@ -9,9 +9,10 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::SeqCst;
 
 use crossdock::pool::Pool;
+use crossdock_measure::{Figure, Reach, Unit};
 
 use crate::arrow::Arrow;
-use crate::harness::{Reach, Row, Table, Unit};
+use crate::harness::{Row, Table};
 use crate::memory::{ARROW_CAPPED, KIB};
 use crate::{Measure, Result, threads};
 
@@ -26,13 +27,13 @@ pub(super) fn limit(_: &Measure, arrow: Option<&Arrow>) -> Result<Table> {
         let pool = arrow.capped(arrow.live() + LIMIT);
         assert_eq!(arrow.allocate_capped(1, BLOCK, pool), 1, "there is room for one");
         let exceeded = race(|held| arrow.race(OPERATIONS, pool, BLOCK, LIMIT, held));
-        rows.push(Row { name: ARROW_CAPPED, figure: exceeded as f64, ratios: vec![], reach: None });
+        rows.push(Row { name: ARROW_CAPPED, figure: Figure::alone(exceeded as f64, Unit::Times) });
     }
     let pool = Pool::default().capped("capped", LIMIT)?;
     assert!(pool.mutable(BLOCK).is_ok(), "there is room for one");
     let exceeded = race(|held| own(&pool, held));
-    let reach = Some(Reach::Figure(0.0));
-    rows.push(Row { name: "crossdock: capped pool", figure: exceeded as f64, ratios: vec![], reach });
+    let figure = Figure::alone(exceeded as f64, Unit::Times).reaching(Some(Reach::value(0.0)));
+    rows.push(Row { name: "crossdock: capped pool", figure });
     let title = "limit exceeded, 2 threads x 600k operations";
     Ok(Table { title, unit: Unit::Times, against: vec![], rows, bars: false })
 }

@@ -7,8 +7,10 @@ use std::fs;
 use std::process::Command;
 use std::time::Duration;
 
+use crossdock_measure::{Figure, Reach, Unit};
+
 use crate::arrow::Arrow;
-use crate::harness::{Reach, Row, Table, Unit};
+use crate::harness::{Row, Table};
 use crate::memory::{MIB, transfer};
 use crate::{Measure, Result};
 
@@ -35,9 +37,9 @@ pub(super) fn resident(_: &Measure, arrow: Option<&Arrow>) -> Result<Table> {
         let [first, second] = figures[..] else {
             return Err(format!("{owner}: {}", String::from_utf8_lossy(&output.stderr)).into());
         };
-        let reach = (owner == "crossdock").then_some(Reach::Figure(5.0));
-        rows.push(Row { name: at_once, figure: first, ratios: vec![], reach: None });
-        rows.push(Row { name: later, figure: second, ratios: vec![], reach });
+        let reach = (owner == "crossdock").then_some(Reach::value(5.0));
+        rows.push(Row { name: at_once, figure: Figure::alone(first, Unit::Percent) });
+        rows.push(Row { name: later, figure: Figure::alone(second, Unit::Percent).reaching(reach) });
     }
     let title = "resident beyond 64 MiB that live";
     Ok(Table { title, unit: Unit::Percent, against: vec![], rows, bars: false })

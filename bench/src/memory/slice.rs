@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crossdock::buffer::Buffer;
 
 use crate::arrow::Arrow;
-use crate::harness::{self, Case, Reach, Table, Unit};
+use crate::harness::{self, Case, Reach, Scale, Table};
 use crate::memory::{ARROW, KIB};
 use crate::{Measure, Result};
 
@@ -40,7 +40,7 @@ pub(super) fn slice(_: &Measure, arrow: Option<&Arrow>) -> Result<Table> {
             let slice = black_box(&own).slice(black_box(OFFSET)..end);
             black_box(&slice).as_ref().map_or(0, Buffer::nbytes)
         })
-        .reaching(Reach::Ratio(1.2, PEER)),
+        .reaching(Reach::ratio(1.2, PEER)),
     ]);
-    harness::measure("slice + drop", Unit::Nanoseconds, &[PEER, ARROW], cases)
+    harness::measure("slice + drop", Scale::NANOSECONDS, &[PEER, ARROW], cases)
 }

@@ -8,7 +8,7 @@ use crossdock::buffer::{Buffer, MutableBuffer, UninitBuffer};
 use crossdock::pool::Pool;
 
 use crate::arrow::Arrow;
-use crate::harness::{self, Case, Reach, Table, Unit};
+use crate::harness::{self, Case, Reach, Scale, Table};
 use crate::memory::{ARROW, MIB, warm};
 use crate::{Measure, Result};
 
@@ -58,11 +58,11 @@ pub(super) fn allocate_and_write(_: &Measure, arrow: Option<&Arrow>) -> Result<T
             black_box(&buffer)[WHOLE - 1].into()
         }),
         Case::new("crossdock", last, || own_filled(WHOLE).map_or(0, |last| last.into()))
-            .reaching(Reach::Ratio(1.0, ARROW)),
+            .reaching(Reach::ratio(1.0, ARROW)),
     ]);
-    let unit = Unit::gigabytes(WHOLE);
+    let scale = Scale::gigabytes(WHOLE);
     let cases = cases.into_iter().map(Case::settled).collect();
-    harness::measure("allocate + write + free 64 MiB", unit, &[LIMIT, ARROW], cases)
+    harness::measure("allocate + write + free 64 MiB", scale, &[LIMIT, ARROW], cases)
 }
 
 /// Allocates from the default pool and fills with sevens; the last byte, read from the finished buffer.
@@ -128,9 +128,9 @@ pub(super) fn hex(_: &Measure, arrow: Option<&Arrow>) -> Result<Table> {
         cases.push(Case::looped(ARROW, expected, |count| arrow.hex(count, &bytes)));
     }
     let digits = || black_box(&own).to_hex_string().map_or(0, |digits| answer(digits.as_bytes()));
-    cases.push(Case::new("crossdock", expected, digits).reaching(Reach::Figure(5.0)));
-    let unit = Unit::gigabytes(MIB);
-    harness::measure("hex of 1 MiB", unit, &[LIMIT, ARROW], cases)
+    cases.push(Case::new("crossdock", expected, digits).reaching(Reach::value(5.0)));
+    let scale = Scale::gigabytes(MIB);
+    harness::measure("hex of 1 MiB", scale, &[LIMIT, ARROW], cases)
 }
 
 /// The answer of each is the number of bytes and the last of them.
@@ -166,9 +166,9 @@ pub(super) fn copy(_: &Measure, arrow: Option<&Arrow>) -> Result<Table> {
             copy.and_then(|copy| Ok(answer(&copy.read()?))).unwrap_or(0)
         }),
     ]);
-    let unit = Unit::gigabytes(WHOLE);
+    let scale = Scale::gigabytes(WHOLE);
     let cases = cases.into_iter().map(Case::settled).collect();
-    harness::measure("copy 64 MiB to a new buffer", unit, &[LIMIT, ARROW], cases)
+    harness::measure("copy 64 MiB to a new buffer", scale, &[LIMIT, ARROW], cases)
 }
 
 /// The answer of each is 1. That a difference in the last byte is seen is asserted once.
@@ -197,6 +197,6 @@ pub(super) fn equal(_: &Measure, arrow: Option<&Arrow>) -> Result<Table> {
         Case::new("arrow-buffer", 1, || usize::from(black_box(&rust[0]) == black_box(&rust[1]))),
         Case::new("crossdock", 1, || black_box(&own[0]).equals(black_box(&own[1])).map_or(0, usize::from)),
     ]);
-    let unit = Unit::gigabytes(WHOLE);
-    harness::measure("compare 64 MiB with 64 MiB", unit, &[LIMIT, ARROW], cases)
+    let scale = Scale::gigabytes(WHOLE);
+    harness::measure("compare 64 MiB with 64 MiB", scale, &[LIMIT, ARROW], cases)
 }

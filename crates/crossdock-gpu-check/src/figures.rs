@@ -7,15 +7,17 @@ use crossdock::buffer::Buffer;
 use crossdock::device::{self, Device, MemoryManager, Stream};
 use crossdock::memory::{DeviceKind, Place};
 use crossdock_measure::{
-    Contender, DEVICE_WORKS, DeviceCopy, Engine, LONG_SAMPLE, Limits, OnDevice, Task, Work, median, ratio,
-    rounds,
+    Case, DEVICE_WORKS, DeviceCopy, Figure, Limits, OnDevice, Reach, Scale, Task, Work, compare,
 };
 
 use crate::Result;
 use crate::peer::Peer;
-use crate::table::{Figure, Outcome, Reach, Row};
+use crate::table::{Outcome, Row};
 
 const LIMITS: Limits = Limits { most: 21, least: 5, budget: Duration::from_millis(800) };
+
+/// Why there is no figure of a work.
+const DECLINED: &str = "it cannot be done";
 
 /// How many bytes are copied.
 const COPIED: usize = 1 << 30;
@@ -47,14 +49,23 @@ fn stream_of(device: &dyn Device) -> Result<Arc<dyn Stream>> {
     Ok(device.stream()?.ok_or("the device has no streams")?)
 }
 
-/// Two contenders, of which the second one is the peer: the medians of their times, and the ratio of their speeds.
-fn compare(own: Contender<'_>, peer: Contender<'_>) -> Result<(f64, f64)> {
-    let samples = rounds(&mut [own, peer], LIMITS)?;
-    Ok((median(samples[0].clone()), ratio(&samples[1], &samples[0])))
+/// The figure of the first case beside the second one.
+fn beside(own: Case<'_>, peer: Case<'_>, scale: Scale) -> Result<Figure> {
+    let against = [peer.name()];
+    let figures = compare(vec![own, peer], &against, scale, LIMITS)?;
+    Ok(figures.into_iter().next().ok_or("there is no figure")?.1)
 }
 
-fn long<'a>(run: impl FnMut(usize) -> Result<Duration> + 'a) -> Contender<'a> {
-    Contender { sample: LONG_SAMPLE, ..Contender::new(run) }
+/// The library beside the driver's function of this name. `bound` is the ratio to reach.
+fn beside_the_driver<'a>(
+    name: &'static str,
+    bound: f64,
+    own: impl FnMut(usize) -> Result<Duration> + 'a,
+    theirs: impl FnMut(usize) -> Result<Duration> + 'a,
+    scale: Scale,
+) -> Result<Figure> {
+    let own = Case::proven("crossdock", own).threaded().reaching(Reach::ratio(bound, name));
+    beside(own, Case::proven(name, theirs).threaded(), scale)
 }
 
 /// A copy between two buffers in a stream, again and again.
@@ -77,34 +88,22 @@ fn copies<'a>(
 fn copy_within(device: &dyn Device, nbytes: usize) -> Result<Figure> {
     let (peer, stream, memory) = (Peer::open()?, stream_of(device)?, device.memory());
     let (source, target) = (filled(&memory, nbytes)?, Buffer::on(&memory, nbytes)?);
-    let own = copies(&source, &target, &*stream);
-    let (nanoseconds, ratio) = compare(long(own), long(peer.copies_within(nbytes)?))?;
+    let (own, theirs) = (copies(&source, &target, &*stream), peer.copies_within(nbytes)?);
+    let scale = Scale::terabytes(2 * nbytes);
+    let figure = beside_the_driver("cuMemcpyDtoDAsync", 0.95, own, theirs, scale)?;
     prove(&target)?;
-    let value = 2.0 * nbytes as f64 / nanoseconds / 1e3;
-    Ok(Figure {
-        value,
-        unit: "TB/s".into(),
-        ratio,
-        peer: "cuMemcpyDtoDAsync".into(),
-        reach: Some(Reach::AtLeast(0.95)),
-    })
+    Ok(figure)
 }
 
 fn copy_from_pinned(device: &dyn Device, nbytes: usize) -> Result<Figure> {
     let (peer, stream, memory) = (Peer::open()?, stream_of(device)?, device.memory());
     let pinned = device::memory(Place::new(DeviceKind::CUDA_HOST, device.place().ordinal()))?;
     let (source, target) = (filled(&pinned, nbytes)?, Buffer::on(&memory, nbytes)?);
-    let own = copies(&source, &target, &*stream);
-    let (nanoseconds, ratio) = compare(long(own), long(peer.copies_from_pinned(nbytes)?))?;
+    let (own, theirs) = (copies(&source, &target, &*stream), peer.copies_from_pinned(nbytes)?);
+    let scale = Scale::gigabytes(nbytes);
+    let figure = beside_the_driver("cuMemcpyHtoDAsync", 0.97, own, theirs, scale)?;
     prove(&target)?;
-    let value = nbytes as f64 / nanoseconds;
-    Ok(Figure {
-        value,
-        unit: "GB/s".into(),
-        ratio,
-        peer: "cuMemcpyHtoDAsync".into(),
-        reach: Some(Reach::AtLeast(0.97)),
-    })
+    Ok(figure)
 }
 
 fn allocate_and_free(device: &dyn Device) -> Result<Figure> {
@@ -117,30 +116,19 @@ fn allocate_and_free(device: &dyn Device) -> Result<Figure> {
         Ok(start.elapsed())
     };
     let theirs = |count| peer.allocate_and_free(ALLOCATED, count);
-    let (nanoseconds, speed) = compare(long(own), long(theirs))?;
-    // Of times, less is better.
-    let ratio = 1.0 / speed;
-    Ok(Figure {
-        value: nanoseconds,
-        unit: "ns".into(),
-        ratio,
-        peer: "cuMemAllocAsync".into(),
-        reach: Some(Reach::AtMost(1.2)),
-    })
+    beside_the_driver("cuMemAllocAsync", 1.2, own, theirs, Scale::NANOSECONDS)
 }
 
 /// A work beside the device's own copy of as many bytes.
 fn beside_a_copy(device: &dyn Device, work: &'static Work, shrink: usize) -> Result<Figure> {
     let task = Task::on(&device.memory(), work, shrink)?;
     let (own, copy) = (OnDevice::new(device)?, DeviceCopy::new(device)?);
-    let (nanoseconds, ratio) = compare(proven(&own, &task)?, proven(&copy, &task)?)?;
-    let value = 2.0 * task.nbytes() as f64 / nanoseconds / 1e3;
-    let reach = work.reach.one.map(Reach::AtLeast);
-    Ok(Figure { value, unit: "TB/s".into(), ratio, peer: "a copy".into(), reach })
-}
-
-fn proven<'a>(engine: &'a dyn Engine, task: &'a Task) -> Result<Contender<'a>> {
-    Ok(long(engine.job(task)?.ok_or("it cannot be done")?.proven(task)?))
+    let own = Case::of(&own, &task)?.ok_or(DECLINED)?;
+    let peer = Case::of(&copy, &task)?.ok_or(DECLINED)?;
+    let reach = work.reach.one.map(|bound| Reach::ratio(bound, peer.name()));
+    // The mean of the bytes read and written; the figure counts both.
+    let figure = beside(own, peer, Scale::terabytes(2 * task.nbytes()))?;
+    Ok(figure.reaching(reach))
 }
 
 fn filled(memory: &Arc<dyn MemoryManager>, nbytes: usize) -> Result<Buffer> {

@@ -7,7 +7,9 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::table::{Figure, Outcome, Reach, Row};
+use crossdock_measure::{Figure, Reach, Unit};
+
+use crate::table::{Outcome, Row};
 use crate::{Arguments, Result};
 
 /// Programs whose names begin so are suites of tests.
@@ -58,9 +60,10 @@ pub(crate) fn run(arguments: &Arguments, deadline: Instant) -> Vec<Row> {
 fn figure(line: &str) -> Option<Row> {
     let parts: Vec<&str> = line.split('\t').collect();
     let ["FIGURE", what, value, unit, ratio, peer, reach] = parts[..] else { return None };
-    let (value, ratio) = (value.parse().ok()?, ratio.parse().ok()?);
-    let (unit, peer, reach) = (unit.to_owned(), peer.to_owned(), Some(Reach::parse(reach)?));
-    Some(Row::new(what, Outcome::Measured(Figure { value, unit, ratio, peer, reach })))
+    let (value, ratio, unit) = (value.parse().ok()?, ratio.parse().ok()?, Unit::parse(unit)?);
+    let bound = reach.strip_prefix(unit.sign())?.strip_prefix(' ')?.parse().ok()?;
+    let (ratios, reach) = (vec![(ratio, peer.to_owned())], Some(Reach::ratio(bound, peer)));
+    Some(Row::new(what, Outcome::Measured(Figure { value, unit, ratios, reach })))
 }
 
 fn own_folder() -> Result<PathBuf> {
@@ -155,14 +158,18 @@ mod tests {
     #[test]
     fn a_figure_is_read_from_a_line_and_other_lines_are_none() {
         let row = figure("FIGURE\tto PyTorch\t812.5\tns\t0.970\ttorch.from_dlpack\t<= 1").unwrap();
-        let Outcome::Measured(Figure { value, ratio, reach, .. }) = row.outcome else { panic!("no figure") };
-        assert_eq!((value, ratio, reach), (812.5, 0.97, Some(Reach::AtMost(1.0))));
+        let Outcome::Measured(told) = row.outcome else { panic!("no figure") };
+        assert_eq!((told.value, told.unit), (812.5, Unit::Nanoseconds));
+        assert_eq!(told.ratio("torch.from_dlpack"), Some(0.97));
+        assert_eq!(told.reach, Some(Reach::ratio(1.0, "torch.from_dlpack")));
         for line in [
             "",
             "13 checks passed",
             "FIGURE\tx",
             "FIGURE\tx\tmany\tns\t1\tit\t<= 1",
             "FIGURE\tx\t1\tns\t1\tit\t1",
+            "FIGURE\tx\t1\tns\t1\tit\t>= 1",
+            "FIGURE\tx\t1\tfurlongs\t1\tit\t<= 1",
         ] {
             assert!(figure(line).is_none(), "{line:?}");
         }

@@ -1,11 +1,10 @@
 //! What came of each check, as a table and as a record.
 
-use std::fs::OpenOptions;
-use std::io::Write;
 use std::path::Path;
 
 use comfy_table::{Cell, CellAlignment, LineStyle, Table, TableStyle};
-use crossdock_measure::machine;
+use crossdock_measure::record::{self, Circumstances, Line};
+use crossdock_measure::{Figure, Reach};
 
 use crate::Result;
 
@@ -25,63 +24,6 @@ pub(crate) enum Outcome {
     /// It was left out, and why.
     LeftOut(String),
     Measured(Figure),
-}
-
-/// A figure beside what it is compared with.
-#[derive(Debug)]
-pub(crate) struct Figure {
-    pub(crate) value: f64,
-    pub(crate) unit: String,
-    /// Its ratio to another figure of the same rounds, and whose that is.
-    pub(crate) ratio: f64,
-    pub(crate) peer: String,
-    pub(crate) reach: Option<Reach>,
-}
-
-/// What a ratio should be.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Reach {
-    AtLeast(f64),
-    AtMost(f64),
-}
-
-impl Reach {
-    fn is_met(self, ratio: f64) -> bool {
-        match self {
-            Self::AtLeast(least) => ratio >= least,
-            Self::AtMost(most) => ratio <= most,
-        }
-    }
-
-    /// As [`Reach::to_text`] writes it.
-    pub(crate) fn parse(text: &str) -> Option<Self> {
-        match text.split_once(' ')? {
-            (">=", least) => least.parse().ok().map(Self::AtLeast),
-            ("<=", most) => most.parse().ok().map(Self::AtMost),
-            _ => None,
-        }
-    }
-
-    fn to_text(self) -> String {
-        match self {
-            Self::AtLeast(least) => format!(">= {least}"),
-            Self::AtMost(most) => format!("<= {most}"),
-        }
-    }
-}
-
-impl Figure {
-    fn met(&self) -> &'static str {
-        match self.reach {
-            None => "",
-            Some(reach) if reach.is_met(self.ratio) => "yes",
-            Some(_) => "no",
-        }
-    }
-
-    fn reach(&self) -> String {
-        self.reach.map_or(String::new(), Reach::to_text)
-    }
 }
 
 impl Row {
@@ -109,60 +51,65 @@ pub(crate) fn draw(rows: &[Row]) -> Table {
             Outcome::Passed(last) => said("passed", last),
             Outcome::Failed(why) => said("FAILED", why),
             Outcome::LeftOut(why) => said("left out", why),
-            Outcome::Measured(figure) => [
-                Cell::new(what),
-                Cell::new("measured"),
-                Cell::new(format!("{:.3} {}", figure.value, figure.unit)).set_alignment(CellAlignment::Right),
-                Cell::new(format!("{:.3}", figure.ratio)).set_alignment(CellAlignment::Right),
-                Cell::new(&figure.peer),
-                Cell::new(figure.reach()),
-                Cell::new(figure.met()),
-                Cell::new(""),
-            ],
+            Outcome::Measured(figure) => {
+                let Figure { value, unit, ratios, reach } = figure;
+                let (ratio, peer) = ratios
+                    .first()
+                    .map_or_else(Default::default, |(ratio, peer)| (format!("{ratio:.3}"), peer.as_str()));
+                let reach = reach.as_ref().map(|Reach { bound, .. }| format!("{} {bound}", unit.sign()));
+                let met = figure.met().map_or("", |met| if met { "yes" } else { "no" });
+                [
+                    Cell::new(what),
+                    Cell::new("measured"),
+                    Cell::new(format!("{value:.3} {}", unit.symbol())).set_alignment(CellAlignment::Right),
+                    Cell::new(ratio).set_alignment(CellAlignment::Right),
+                    Cell::new(peer),
+                    Cell::new(reach.unwrap_or_default()),
+                    Cell::new(met),
+                    Cell::new(""),
+                ]
+            }
         });
     }
     table
 }
 
-/// Appends the figures to a file, in the form of the records of the benchmarks.
+/// Appends the figures to a record, with the device in place of the machine.
 pub(crate) fn record(rows: &[Row], device: &str, path: &Path) -> Result {
-    let mut file = OpenOptions::new().create(true).append(true).open(path)?;
-    for Row { what, outcome } in rows {
-        let Outcome::Measured(figure) = outcome else { continue };
-        let Figure { value, unit, ratio, peer, .. } = figure;
-        let reach = figure.reach.map_or(String::new(), |reach| format!("{} x {peer}", reach.to_text()));
-        let (date, met) = (machine::date(), figure.met());
-        writeln!(
-            file,
-            "{date},{device},\"gpu\",\"{what}\",{value:.3},{unit},\"{ratio:.3} x {peer}\",\"{reach}\",{met}"
-        )?;
-    }
-    Ok(())
+    let circumstances = Circumstances::now().on(device);
+    let lines = rows.iter().filter_map(|row| match &row.outcome {
+        Outcome::Measured(figure) => Some(Line::new(&circumstances, "gpu", &row.what, figure)),
+        _ => None,
+    });
+    record::append(path, &lines.collect::<Vec<_>>())
 }
 
 #[cfg(test)]
 mod tests {
+    use crossdock_measure::Unit;
+
     use super::*;
 
-    fn measured(ratio: f64, reach: Option<Reach>) -> Row {
-        let figure =
-            Figure { value: 1.5, unit: "GB/s".to_owned(), ratio, peer: "the driver".to_owned(), reach };
-        Row::new("a copy", Outcome::Measured(figure))
+    fn measured(unit: Unit, ratio: f64, bound: f64) -> Row {
+        let (ratios, reach) =
+            (vec![(ratio, "the driver".to_owned())], Some(Reach::ratio(bound, "the driver")));
+        Row::new("a copy", Outcome::Measured(Figure { value: 1.5, unit, ratios, reach }))
     }
 
     #[test]
     fn a_figure_says_whether_it_is_what_it_should_be() {
-        for (ratio, reach, met) in [
-            (0.96, Reach::AtLeast(0.95), " yes"),
-            (0.94, Reach::AtLeast(0.95), " no"),
-            (1.2, Reach::AtMost(1.2), " yes"),
-            (1.3, Reach::AtMost(1.2), " no"),
+        for (unit, ratio, bound, end) in [
+            (Unit::Gigabytes, 0.96, 0.95, ">= 0.95 yes"),
+            (Unit::Gigabytes, 0.94, 0.95, ">= 0.95 no"),
+            (Unit::Nanoseconds, 1.2, 1.2, "<= 1.2 yes"),
+            (Unit::Nanoseconds, 1.3, 1.2, "<= 1.2 no"),
         ] {
-            let text = draw(&[measured(ratio, Some(reach))]).to_string();
+            let text = draw(&[measured(unit, ratio, bound)]).to_string();
             let row = text.lines().find(|line| line.contains("a copy")).unwrap();
-            assert!(row.trim_end().ends_with(met), "{row:?}");
+            let words = row.split_whitespace().collect::<Vec<_>>().join(" ");
+            assert!(words.ends_with(end), "{row:?}");
         }
-        assert!(!measured(0.1, Some(Reach::AtLeast(1.0))).is_failed());
+        assert!(!measured(Unit::Gigabytes, 0.1, 1.0).is_failed());
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Output};
 
+use crossdock_measure::record;
 use crossdock_mock_cuda::Mock;
 
 fn check(driver: &str, arguments: &[&str]) -> Output {
@@ -57,10 +58,9 @@ fn a_device_is_named_and_nothing_else_where_that_is_all_that_was_asked() {
 #[test]
 fn every_check_has_a_row_and_every_figure_a_line_in_the_record() {
     let programs = Programs::new("well", "echo 3 passed");
-    let record = programs.0.join("record.csv");
+    let path = programs.0.join("record.csv");
     let arguments = ["--shrink", "1024", "--programs", programs.0.to_str().unwrap(), "--record"];
-    let output =
-        check(Mock::path().to_str().unwrap(), &[&arguments[..], &[record.to_str().unwrap()]].concat());
+    let output = check(Mock::path().to_str().unwrap(), &[&arguments[..], &[path.to_str().unwrap()]].concat());
     let table = text(&output);
     assert!(output.status.success(), "{table}");
     let suite = table.lines().find(|line| line.contains("test-it")).unwrap();
@@ -68,7 +68,10 @@ fn every_check_has_a_row_and_every_figure_a_line_in_the_record() {
     let measured = table.lines().filter(|line| line.contains(" measured ")).count();
     assert_eq!(measured, 3 + crossdock_measure::DEVICE_WORKS.len(), "{table}");
     assert!(table.trim_end().ends_with(" checks, 0 failed"), "{table}");
-    assert_eq!(fs::read_to_string(record).unwrap().lines().count(), measured);
+    let lines = record::read(&path).unwrap();
+    assert_eq!(lines.len(), measured);
+    assert!(lines.iter().all(|line| line.table == "gpu" && line.ratios.len() == 1));
+    assert_eq!(fs::read_to_string(path).unwrap().lines().count(), 1 + measured);
 }
 
 #[test]

@@ -48,7 +48,7 @@ impl DeviceCopy {
 
 impl Engine for DeviceCopy {
     fn name(&self) -> &'static str {
-        "copy"
+        "a copy"
     }
 
     fn job<'a>(&'a self, task: &'a Task) -> Result<Option<Job<'a>>> {

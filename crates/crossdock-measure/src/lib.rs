@@ -2,28 +2,34 @@
 //! user what the machine at hand makes of it.
 //!
 //! ```text
-//!   WORKS ── a table of what is done ──> Task ── arrays, and what must come out ──> Engine ── Job ──> rounds ── medians
+//!   WORKS ── a table of what is done ──> Task ── arrays, and what must come out ──> Engine ── Case ──> compare ── Figure ──> record
 //! ```
 //!
 //! A [`Work`] is data. [`Task::new`] makes arrays of it, an [`Engine`] (ours, `memcpy`, a peer) does it or declines, and
-//! [`rounds`] takes the time of all of them in turn.
+//! [`compare`] takes the time of all of them in turn. A [`Figure`] has a unit, ratios to peers and what it should reach; [`record`]
+//! keeps it in a file.
 
 pub mod bandwidth;
+mod comparison;
 mod device;
 mod engine;
+mod figure;
 pub mod machine;
 mod numbers;
+pub mod record;
 mod rounds;
 mod task;
 mod work;
 
 use std::error::Error;
 
+pub use self::comparison::{Case, compare};
 pub use self::device::{DeviceCopy, Link, OnDevice, links};
 pub use self::engine::{Crossdock, Engine, Into, Job, MEMCPY, MEMSET, Memcpy, Memset};
+pub use self::figure::{Figure, Reach, Scale, Unit};
 pub use self::rounds::{Contender, LONG_SAMPLE, Limits, SAMPLE, median, ratio, rounds};
 pub use self::task::Task;
-pub use self::work::{DEVICE_WORKS, Operation, Reach, Section, WORKS, Work};
+pub use self::work::{DEVICE_WORKS, Operation, Section, WORKS, Work, WorkReach};
 
 /// What goes wrong while measuring ends it, with a sentence.
 pub type Result<T = (), E = Box<dyn Error>> = std::result::Result<T, E>;

@@ -23,7 +23,7 @@ pub struct Work {
     /// The dtype of the elements that are written, row-major.
     pub into: &'static str,
     /// Above which ratio it should come.
-    pub reach: Reach,
+    pub reach: WorkReach,
 }
 
 /// What kind of work it is.
@@ -67,7 +67,7 @@ pub enum Operation {
 
 /// What a work should reach on one thread, and on two: ratios to `memcpy`, and a figure of its own.
 #[derive(Clone, Copy, Debug)]
-pub struct Reach {
+pub struct WorkReach {
     /// By one thread.
     pub one: Option<f64>,
     /// By two.
@@ -76,17 +76,17 @@ pub struct Reach {
     pub gigabytes: Option<f64>,
 }
 
-const fn reach(one: f64, two: f64) -> Reach {
-    Reach { one: Some(one), two: Some(two), ..ANY }
+const fn reach(one: f64, two: f64) -> WorkReach {
+    WorkReach { one: Some(one), two: Some(two), ..ANY }
 }
 
-const fn reach_one(one: f64) -> Reach {
-    Reach { one: Some(one), ..ANY }
+const fn reach_one(one: f64) -> WorkReach {
+    WorkReach { one: Some(one), ..ANY }
 }
 
-const ANY: Reach = Reach { one: None, two: None, gigabytes: None };
+const ANY: WorkReach = WorkReach { one: None, two: None, gigabytes: None };
 /// What is said of records.
-const RECORDS_REACH: Reach = Reach { gigabytes: Some(15.0), ..ANY };
+const RECORDS_REACH: WorkReach = WorkReach { gigabytes: Some(15.0), ..ANY };
 
 const F32: &str = "float32";
 const F64: &str = "float64";
@@ -113,7 +113,7 @@ const COPY: Work = Work {
     reach: ANY,
 };
 const CUBE: Work = Work { dtype: F64, shape: &[256, 256, 256], into: F64, ..COPY };
-const CUBE_REACH: Reach = reach(0.55, 0.85);
+const CUBE_REACH: WorkReach = reach(0.55, 0.85);
 const CONVERSION: Work = Work { section: Section::Conversions, ..COPY };
 const RECORDS: Work = Work { section: Section::Records, ..COPY };
 

@@ -5,8 +5,8 @@ use std::time::Duration;
 use crossdock::device::Device;
 use crossdock_measure::bandwidth::{self, Level};
 use crossdock_measure::{
-    Contender, Crossdock, DeviceCopy, Engine, Into, LONG_SAMPLE, Limits, Link, Memcpy, Memset, OnDevice,
-    Operation, Result, Task, median, ratio, rounds,
+    Case, Crossdock, DeviceCopy, Engine, Into, Limits, Link, Memcpy, Memset, OnDevice, Operation, Result,
+    Scale, Task, compare,
 };
 
 use crate::bench::report::{Figure, Memory, Traffic, Work};
@@ -40,7 +40,7 @@ pub(super) fn work(
     if threads > 1 {
         engines.push(Box::new(Crossdock::new("all threads", threads, into)?));
     }
-    compare(work, &task, &engines, limits)
+    beside_the_limit(work, &task, &engines, limits)
 }
 
 /// One work beside the device's own copy.
@@ -53,30 +53,31 @@ pub(super) fn work_on(
     let task = Task::on(&device.memory(), work, shrink)?;
     let engines: [Box<dyn Engine>; 2] =
         [Box::new(DeviceCopy::new(device)?), Box::new(OnDevice::new(device)?)];
-    compare(work, &task, &engines, limits)
+    beside_the_limit(work, &task, &engines, limits)
 }
 
 /// The figures of two or three engines, of which the first one is the limit.
-fn compare(
+fn beside_the_limit(
     work: &'static crossdock_measure::Work,
     task: &Task,
     engines: &[Box<dyn Engine>],
     limits: Limits,
 ) -> Result<Work> {
-    let mut contenders = Vec::new();
+    let mut cases = Vec::new();
     for engine in engines {
-        let job = engine.job(task)?.ok_or("it cannot be done")?;
-        contenders.push(Contender { sample: LONG_SAMPLE, ..Contender::new(job.proven(task)?) });
+        cases.push(Case::of(&**engine, task)?.ok_or("it cannot be done")?);
     }
-    let samples = rounds(&mut contenders, limits)?;
-    let gigabytes = |of: usize| task.nbytes() as f64 / median(samples[of].clone());
-    // The samples are times, of which the limit has the shorter ones.
-    let figure = |of: usize| Figure { gigabytes: gigabytes(of), ratio: ratio(&samples[0], &samples[of]) };
+    let limit = cases[0].name();
+    let figures = compare(cases, &[limit], Scale::gigabytes(task.nbytes()), limits)?;
+    let figure = |of: usize| {
+        let figure = &figures[of].1;
+        Figure { gigabytes: figure.value, ratio: figure.ratio(limit).unwrap_or(1.0) }
+    };
     Ok(Work {
         name: work.name,
         section: work.section.name(),
         nbytes: task.nbytes(),
-        memcpy: gigabytes(0),
+        memcpy: figure(0).gigabytes,
         one_thread: figure(1),
         all_threads: (engines.len() > 2).then(|| figure(2)),
     })
