@@ -1,5 +1,6 @@
 //! How a run ends that did not go well: one sentence, and an exit status.
 
+use std::error::Error;
 use std::fmt;
 use std::path::Path;
 use std::process::ExitCode;
@@ -74,6 +75,16 @@ impl Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)
+    }
+}
+
+/// For measurements, whose errors are boxed.
+impl Error for Failure {}
+
+impl From<Box<dyn Error>> for Failure {
+    /// The failure that was boxed, or the words of another error.
+    fn from(error: Box<dyn Error>) -> Self {
+        error.downcast().map_or_else(Self::new, |failure| *failure)
     }
 }
 
