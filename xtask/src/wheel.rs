@@ -15,7 +15,8 @@ const MANIFEST: &str = "bindings/python/Cargo.toml";
 pub(crate) fn wheel(run: &mut Run<'_>) -> Result<()> {
     let target = target(run.door);
     run.step("lints");
-    let mut clippy = run.door.cargo(&format!("clippy --release --locked --manifest-path {MANIFEST} -- -D warnings"));
+    let mut clippy =
+        run.door.cargo(&format!("clippy --release --locked --manifest-path {MANIFEST} -- -D warnings"));
     run.exec(clippy.env("CARGO_TARGET_DIR", &target))?;
 
     let wheel = build(run)?;
