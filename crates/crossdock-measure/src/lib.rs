@@ -2,12 +2,12 @@
 //! user what the machine at hand makes of it.
 //!
 //! ```text
-//!   WORKS ── a table of what is done ──> Task ── arrays, and what must come out ──> Engine ── Case ──> compare ── Figure ──> record
+//!   WORKS ──> Task ──> Engine ──> Case ──> compare ──> Figure ──> record
 //! ```
 //!
-//! A [`Work`] is data. [`Task::new`] makes arrays of it, an [`Engine`] (ours, `memcpy`, a peer) does it or declines, and
-//! [`compare`] takes the time of all of them in turn. A [`Figure`] has a unit, ratios to peers and what it should reach; [`record`]
-//! keeps it in a file.
+//! A [`Work`] is data. [`Task::new`] makes arrays of it, and an [`Engine`] (ours, `memcpy`, a peer)
+//! does it or declines. [`compare`] takes the time of several [`Case`]s in turn. A [`Figure`] has a
+//! unit, ratios to peers and what it should reach; [`record`] keeps it in a file.
 
 pub mod bandwidth;
 mod comparison;
