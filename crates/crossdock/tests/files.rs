@@ -11,7 +11,11 @@ use std::process::{Command, ExitStatus};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crossdock::buffer::Buffer;
+use crossdock::exchange::files;
+use crossdock::layout::Order;
 use crossdock::memory::{Backing, Birth, DeviceKind, MapOptions, Place};
+use crossdock::view::{CopyPolicy, Request};
+use crossdock::{Array, DArray};
 
 const PAGE: usize = 4096;
 
@@ -295,6 +299,13 @@ fn a_guarded_map_of_a_file_that_shrinks_reads_zeros_and_tells() {
     assert_eq!(pin.load::<u64>(2 * PAGE).unwrap(), 0, "every page that is gone");
     assert_eq!(hit.fault().unwrap().to_string(), fault.to_string(), "the first fault is told");
     assert!(hit.slice(1..2).unwrap().fault().is_some(), "through every handle");
+    // A copy of zeros that were no elements is none.
+    let array = Array::<u8, 1>::from_buffer(hit.clone(), [3 * PAGE]).unwrap();
+    let error = DArray::from(array.clone()).to_order(Order::RowMajor).unwrap_err();
+    assert!(error.is_fault(), "{error}");
+    let request = Request::read().copy(CopyPolicy::IfNeeded);
+    assert!(crossdock::view(&array, request).unwrap_err().to_string().contains("was gone"));
+    assert!(files::save(file.0.with_extension("npy"), &array.into()).unwrap_err().is_fault());
 
     // The other map of the same file lost the same bytes, but nobody touched them there.
     let text = spared.fault().unwrap().to_string();

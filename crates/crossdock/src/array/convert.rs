@@ -141,7 +141,7 @@ impl DArray {
     fn copied_with(&self, options: ArrayOptions<'_>, dtype: &DType, casting: Casting) -> Result<Self> {
         let target = options.chosen_pool().map_or(Target::Beside, Target::Pool);
         let copy = self.copied(target, dtype, options.order, casting)?;
-        match options.chosen_device() {
+        match options.chosen_place() {
             Some(place) if place != copy.place() => copy.copy_to(&device::memory(place)?),
             _ => Ok(copy),
         }
@@ -181,6 +181,10 @@ impl DArray {
                 buffer
             }
         };
+        // What was read of a file that shrank are zeros, and no elements.
+        if let Some(fault) = self.raw().handle().fault() {
+            return Err(fault);
+        }
         Self::from_buffer(buffer, dtype.clone(), layout, 0)
     }
 

@@ -188,7 +188,7 @@ macro_rules! __dispatch {
     (@one_rank $label:lifetime $array:ident [$ty:ty] [$($rank:tt),+] [$x:pat_param] [$body:expr]) => {
         match $array.rank() {
             $(
-                $rank => break $label match $crate::array::Array::<$ty, $rank>::try_from($array) {
+                $rank => break $label match <$crate::array::Array::<$ty, $rank> as ::core::convert::TryFrom<_>>::try_from($array) {
                     ::core::result::Result::Ok($x) => ::core::result::Result::Ok($body),
                     ::core::result::Result::Err(rejected) => ::core::result::Result::Err(rejected),
                 },

@@ -44,6 +44,8 @@ pub struct ArrayOptions<'a> {
 #[derive(Clone, Copy, Debug)]
 enum Home<'a> {
     DefaultPool,
+    /// The default pool, of an array on a device, too.
+    Host,
     Pool(&'a Pool),
     /// Any place but `cpu`.
     Device(Place),
@@ -95,7 +97,7 @@ impl<'a> ArrayOptions<'a> {
     /// device itself writes zeros and one value everywhere, if it does strided work; other elements are made on the host and copied, since
     /// the processor does not write a device's memory.
     pub fn place(mut self, place: Place) -> Self {
-        self.home = if place == Place::CPU { Home::DefaultPool } else { Home::Device(place) };
+        self.home = if place == Place::CPU { Home::Host } else { Home::Device(place) };
         self
     }
 
@@ -104,16 +106,22 @@ impl<'a> ArrayOptions<'a> {
         if let Home::Pool(pool) = self.home { Some(pool) } else { None }
     }
 
-    /// The device that was asked for.
-    pub(super) fn chosen_device(&self) -> Option<Place> {
-        if let Home::Device(place) = self.home { Some(place) } else { None }
+    /// The place that was asked for.
+    pub(super) fn chosen_place(&self) -> Option<Place> {
+        match self.home {
+            Home::Device(place) => Some(place),
+            Home::Host => Some(Place::CPU),
+            Home::DefaultPool | Home::Pool(_) => None,
+        }
     }
 
     /// Zeroed bytes.
     fn zeroed(self, nbytes: usize, align: usize) -> Result<Buffer> {
         match self.home {
-            Home::DefaultPool if align <= ALIGNMENT => Buffer::zeroed(nbytes),
-            Home::DefaultPool => AllocOptions::new().align(align).zeroed(&Pool::try_default()?, nbytes),
+            Home::DefaultPool | Home::Host if align <= ALIGNMENT => Buffer::zeroed(nbytes),
+            Home::DefaultPool | Home::Host => {
+                AllocOptions::new().align(align).zeroed(&Pool::try_default()?, nbytes)
+            }
             Home::Pool(pool) => AllocOptions::new().align(align.max(ALIGNMENT)).zeroed(pool, nbytes),
             Home::Device(place) => device_zeroed(place, nbytes),
         }
@@ -122,8 +130,10 @@ impl<'a> ArrayOptions<'a> {
     /// Bytes of the host, to be written.
     pub(super) fn uninit(self, nbytes: usize, align: usize) -> Result<UninitBuffer> {
         match self.home {
-            Home::DefaultPool if align <= ALIGNMENT => UninitBuffer::new(nbytes),
-            Home::DefaultPool => AllocOptions::new().align(align).uninit(&Pool::try_default()?, nbytes),
+            Home::DefaultPool | Home::Host if align <= ALIGNMENT => UninitBuffer::new(nbytes),
+            Home::DefaultPool | Home::Host => {
+                AllocOptions::new().align(align).uninit(&Pool::try_default()?, nbytes)
+            }
             Home::Pool(pool) => AllocOptions::new().align(align.max(ALIGNMENT)).uninit(pool, nbytes),
             Home::Device(place) => Err(Error::new(
                 Kind::Place,

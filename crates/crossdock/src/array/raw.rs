@@ -116,6 +116,11 @@ impl RawArray {
         &self.handle
     }
 
+    /// Whether the memory has addresses that its device uses, and not only an object of its driver.
+    pub(crate) fn has_addresses(&self) -> bool {
+        self.handle.device().is_none_or(|attached| attached.is_addressed)
+    }
+
     /// Asserts that `&mut self` covers the bytes, too.
     pub(crate) fn exclusive(&mut self) -> Result<()> {
         exclusive(&mut self.handle, self.readonly)

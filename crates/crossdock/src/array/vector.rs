@@ -35,8 +35,8 @@ impl<T: Element, const D: usize> Array<T, D> {
     pub(crate) fn try_into_vec_in_order(self, order: Order) -> Result<Vec<T>, Rejected<Self>> {
         if !self.is_contiguous(order) {
             let text = format!(
-                "elements of shape {:?} with strides {:?} do not lie {order} without gaps, as in a vector: copy the array \
-                 (`to_order`)",
+                "elements of shape {:?} with strides {:?} do not lie {order} without gaps, as in a vector: read the \
+                 array and copy its elements (`read()?.to_vec()`)",
                 self.shape(),
                 self.strides()
             );

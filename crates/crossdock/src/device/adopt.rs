@@ -8,7 +8,7 @@ use std::sync::{Arc, MutexGuard};
 use crate::buffer::Buffer;
 use crate::device::pages::Pages;
 use crate::device::{Charge, Hold, MemoryManager};
-use crate::error::{Error, Result, try_with_capacity};
+use crate::error::{Error, Kind, Result, try_with_capacity};
 use crate::memory::fork::ForkLock;
 use crate::memory::header::{Attached, Descriptor, Region};
 use crate::memory::overlap::{Elsewhere, Extent};
@@ -25,7 +25,9 @@ pub struct DeviceRegion<'a> {
     pub address: Option<NonNull<u8>>,
     /// Its size in bytes.
     pub nbytes: usize,
-    /// The driver's own object that stands for the memory, or null where the address does.
+    /// The driver's own object that stands for the memory, or null where the address does. Its value
+    /// is that of no other object of any device of this kind, as the handle of a driver is: operands
+    /// that overlap are found by it.
     pub object: *mut c_void,
     /// Who else may touch it.
     pub birth: Birth,
@@ -88,7 +90,8 @@ impl<F: FnOnce() -> Result<()> + Send + 'static> Keep for DeviceMemory<F> {
     }
 
     fn device(&self) -> Option<Attached<'_>> {
-        Some(Attached { manager: &self.manager, object: self.object, base: self.base })
+        let is_addressed = self.reserved.is_none();
+        Some(Attached { manager: &self.manager, object: self.object, base: self.base, is_addressed })
     }
 
     fn is_own(&self) -> bool {
@@ -172,6 +175,10 @@ unsafe fn adopt_as(
             elsewhere.push(alias.register(place.kind(), object, nbytes)?);
         }
         let Some(base) = address else {
+            if object.is_null() && nbytes > 0 {
+                let text = format!("{nbytes} bytes on {place} have neither an address nor an object");
+                return Err(Error::new(Kind::Malformed, text));
+            }
             let reserved = Pages::reserved(nbytes)?;
             return Ok((reserved.base(), elsewhere, Some(reserved)));
         };

@@ -55,6 +55,9 @@ pub(crate) struct Attached<'a> {
     pub(crate) object: *mut c_void,
     /// The address at which the object begins.
     pub(crate) base: NonNull<u8>,
+    /// Whether the device uses these addresses. Else they are a range of the process in which nothing
+    /// lies.
+    pub(crate) is_addressed: bool,
 }
 
 /// What an owner can do: its function table.

@@ -359,6 +359,13 @@ impl MemoryView {
                 "no copy was permitted, and the producer gave one of {copied} bytes"
             )));
         }
+        if request.copy_policy() == CopyPolicy::Always && !self.grant.copied.is_made() {
+            return Some(Reason::Unsupported(
+                "a copy was asked for, and the producer lent its own memory: have the array export itself by the \
+                 request"
+                    .to_owned(),
+            ));
+        }
         request.mismatch(&self.dtype, &self.layout, self.place(), Reach::Host)
     }
 }

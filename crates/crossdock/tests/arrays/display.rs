@@ -23,6 +23,16 @@ fn filled(dtype: &DType, values: &[Value]) -> DArray {
 }
 
 #[test]
+fn debug_tells_the_address_of_the_elements() {
+    let array = array(vec![1_u8, 2], [2]);
+    let address = format!(" at {:p} on cpu", array.as_ptr());
+    assert!(format!("{array:?}").contains(&address), "{array:?}");
+    assert!(format!("{:?}", DArray::from(array.clone())).contains(&address));
+    assert!(format!("{:?}", array.read().unwrap()).contains(&address));
+    assert!(format!("{:?}", crossdock::view(&array, Request::read()).unwrap()).contains(&address));
+}
+
+#[test]
 fn numbers_stand_below_each_other() {
     assert_eq!(array(vec![1, -20, 300, 4], [2, 2]).to_string(), "[[  1 -20]\n [300   4]]");
     assert_eq!(

@@ -596,3 +596,21 @@ fn a_typed_array_is_lent_in_place_unless_a_copy_is_demanded() {
         assert_eq!(view.as_slice::<i32>().unwrap().as_ptr() == array.as_ptr(), copied == 0, "{policy:?}");
     }
 }
+
+#[test]
+fn a_producer_that_lends_its_own_where_a_copy_was_asked_for_is_refused() {
+    struct Careless(Array<u8, 1>);
+    impl Producer for Careless {
+        fn export(&self, request: &Request) -> Result<MemoryView, Refusal> {
+            let copy = if self.0.is_empty() { request.copy_policy() } else { CopyPolicy::Never };
+            self.0.export(&Request::write().copy(copy))
+        }
+    }
+    let request = || Request::write().copy(CopyPolicy::Always);
+    let careless = Careless(Array::from_vec(vec![1, 2, 3], [3]).unwrap());
+    let refusal = crossdock::view(&careless, request()).unwrap_err();
+    assert!(refusal.to_string().contains("a copy was asked for"), "{refusal}");
+    assert!(careless.0.write().is_ok(), "its lease was given back");
+    let empty = Careless(Array::from_vec(vec![], [0]).unwrap());
+    assert!(crossdock::view(&empty, request()).is_ok(), "a copy of nothing is one");
+}

@@ -5,7 +5,7 @@ use crossdock::buffer::Buffer;
 use crossdock::element::Value;
 use crossdock::exchange::files::{self, Format, OpenOptions, SaveOptions, npy};
 use crossdock::layout::Order;
-use crossdock::memory::copied_bytes;
+use crossdock::memory::copied_bytes_here;
 
 use crate::common::{Folder, assert_same, assert_says, ramp};
 
@@ -53,9 +53,9 @@ fn a_file_that_is_read_has_memory_of_its_own() {
     let folder = Folder::new("doors-read");
     let path = folder.path("a.npy");
     files::save(&path, &ramp([2, 3])).unwrap();
-    let before = copied_bytes();
+    let before = copied_bytes_here();
     let array = OpenOptions::new().mapped(false).open(&path).unwrap();
-    assert_eq!(copied_bytes() - before, 128 + 6);
+    assert_eq!(copied_bytes_here() - before, 128 + 6);
     std::fs::write(&path, b"").unwrap();
     assert_same(&array, &ramp([2, 3]));
     array.set(&[0, 0], &Value::from(9)).unwrap();

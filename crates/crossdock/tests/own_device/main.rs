@@ -3,9 +3,15 @@
 
 use std::sync::{Arc, Once, OnceLock};
 
+use crossdock::array::ArrayOptions;
 use crossdock::device::fenced::FencedDevice;
 use crossdock::device::{self, Device};
+use crossdock::element::DType;
+use crossdock::exchange::protocol::arrow;
+use crossdock::exchange::protocol::dlpack::{self, ExportOptions};
+use crossdock::layout::Order;
 use crossdock::memory::{DeviceKind, Place};
+use crossdock::{Array, Casting, DArray};
 use crossdock_conformance::{Subject, conforms};
 
 #[path = "../../examples/own_device/main.rs"]
@@ -38,6 +44,29 @@ fn fenced() -> Subject {
         strided: Some(device.clone()),
         ..Subject::new(device.memory())
     }
+}
+
+#[test]
+fn memory_that_its_driver_knows_by_an_object_is_not_lent_by_address() {
+    let device = own().strided.unwrap();
+    let numbers = DArray::from(Array::from_vec((0..12_i32).collect(), [3, 4]).unwrap());
+    let there = numbers.copy_to(&device.memory()).unwrap();
+    let refusal = dlpack::export_versioned(&there, &ExportOptions::new()).unwrap_err();
+    assert!(refusal.to_string().contains("by an object"), "{refusal}");
+    assert!(dlpack::export_versioned(&numbers, &ExportOptions::new()).is_ok());
+    assert!(arrow::export_device(&there, &Default::default()).is_err());
+}
+
+#[test]
+fn copies_with_options_go_to_the_host_where_it_is_named() {
+    let device = own().strided.unwrap();
+    let numbers = DArray::from(Array::from_vec((0..12_i32).collect(), [3, 4]).unwrap());
+    let there = numbers.copy_to(&device.memory()).unwrap();
+    assert_eq!(there.to_order(Order::ColumnMajor).unwrap().place(), there.place());
+    let here = there.to_order(ArrayOptions::new().order(Order::ColumnMajor).place(Place::CPU)).unwrap();
+    assert!(here.place() == Place::CPU && here.equals(&numbers).unwrap());
+    let cast = there.cast(&DType::F64, Place::CPU, Casting::Checked).unwrap();
+    assert!(cast.place() == Place::CPU && cast.get(&[2, 3]).unwrap().as_f64() == Some(11.0));
 }
 
 /// The page shows the files as they are.

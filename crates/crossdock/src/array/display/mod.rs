@@ -168,6 +168,8 @@ pub(crate) struct Head<'a> {
 impl fmt::Display for Head<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { name, dtype, shape, strides, address, place, more } = self;
+        // By value: the address of a reference is that of this struct.
+        let address: *const u8 = *address;
         let dtype = dtype.brief();
         write!(
             f,

@@ -48,10 +48,12 @@ impl FencedMemory {
     ) -> Result<Buffer> {
         let charge = Meter::charge(&self.core.meter, nbytes)?;
         let object = object.as_ptr().cast::<c_void>();
-        let region = DeviceRegion { address: None, nbytes, object, birth, aliases: &[] };
+        // The addresses of the device, which the processor cannot follow.
+        let addresses = Pages::reserved(nbytes)?;
+        let region = DeviceRegion { address: Some(addresses.base()), nbytes, object, birth, aliases: &[] };
         let core = self.core.clone();
         let release = move || {
-            drop(behind);
+            drop((behind, addresses));
             core.attempt(Operation::Release)
         };
         // Aliased memory keeps a hold on other memory, whose owner may run foreign code on release.

@@ -131,10 +131,18 @@ struct Forwards<const D: usize> {
 impl<const D: usize> Forwards<D> {
     fn new<T: Element>(shape: &[usize; D], strides: &[isize; D]) -> Result<Self> {
         let mut forwards = Self { strides: [0; D], inverted: [false; D], offset: 0 };
-        let empty = shape.contains(&0);
+        if shape.contains(&0) {
+            // Nothing is reached. `ndarray` wants strides by which each element would be reached once.
+            let mut stride = 1;
+            for axis in (0..D).rev() {
+                forwards.strides[axis] = stride;
+                stride *= shape[axis].max(1);
+            }
+            return Ok(forwards);
+        }
         for axis in 0..D {
             let (len, stride) = (shape[axis], strides[axis]);
-            if len <= 1 || empty {
+            if len <= 1 {
                 continue;
             }
             forwards.strides[axis] = steps::in_elements::<T>(axis, stride, "ndarray")?.unsigned_abs();
@@ -363,6 +371,27 @@ mod tests {
         let mut theirs = ndarray::ArrayViewMut::<u16, Ix2>::try_from(view).unwrap();
         theirs[[1, 0]] = 7;
         assert_eq!(array.read().unwrap().as_slice(), Some(&[0, 0, 0, 0, 0, 7][..]));
+    }
+
+    #[test]
+    fn arrays_without_elements_become_views_to_be_written() {
+        fn check<const D: usize>(shape: [usize; D], order: Order)
+        where
+            Dim<[usize; D]>: Dimension,
+            [usize; D]: IntoDimension<Dim = Dim<[usize; D]>>,
+        {
+            let array = Array::<f32, D>::zeros((shape, order)).unwrap();
+            let mut guard = array.write().unwrap();
+            let view = ndarray::ArrayViewMut::<f32, Dim<[usize; D]>>::try_from(guard.view_mut()).unwrap();
+            assert_eq!(view.shape(), shape);
+        }
+        for order in [Order::RowMajor, Order::ColumnMajor] {
+            check([0], order);
+            check([2, 0], order);
+            check([0, 2], order);
+            check([2, 2, 0], order);
+            check([2, 0, 3], order);
+        }
     }
 
     #[test]

@@ -77,7 +77,7 @@ fn memory_of_a_device_without_addresses_is_known_by_its_object() {
     let base = NonNull::new(ptr::without_provenance_mut::<u8>(4096)).unwrap();
     let at = |kind, object: usize| {
         let object = ptr::without_provenance_mut(object);
-        let attached = Attached { manager: &(), object, base };
+        let attached = Attached { manager: &(), object, base, is_addressed: true };
         Extent::at(Place::new(kind, 0), || Some(attached), 4196, 8)
     };
     let of_object = Extent { space: Space::Object(DeviceKind::OPENCL, 7), start: 100, nbytes: 8 };

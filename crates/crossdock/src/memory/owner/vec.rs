@@ -76,7 +76,7 @@ pub(crate) unsafe fn take_vec<T: Pod>(handle: Handle, len: usize) -> Result<Vec<
     if !handle.is_owned_by(&OWNER) {
         let nbytes = handle.header().nbytes();
         let text = format!(
-            "{nbytes} bytes of {backing} memory that was not adopted from a vector cannot become one: copy it"
+            "{nbytes} bytes of {backing} memory that was not adopted from a vector cannot become one: read it and copy its elements (`read()?.to_vec()`)"
         );
         return Err((handle, Error::new(Kind::Unsupported, text)));
     }

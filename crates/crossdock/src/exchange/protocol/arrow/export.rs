@@ -118,12 +118,12 @@ pub fn export_device(
 fn export_array<A: Lent>(
     array: &DArray,
     options: &ExportOptions,
-    check: fn(Place) -> Result<(), Reason>,
+    check: fn(&DArray) -> Result<(), Reason>,
     wrap: fn(ArrowArray, Place, *mut c_void) -> A,
 ) -> Result<Exported<A>, Refusal> {
     let request = Request::read().copy(options.copy);
     let refuse = |reason| Refusal::of(array, &request, reason);
-    check(array.place()).map_err(refuse)?;
+    check(array).map_err(refuse)?;
     check_words(array.dtype()).map_err(refuse)?;
     check_validity(array, options).map_err(refuse)?;
     check_times(array).map_err(refuse)?;
@@ -210,7 +210,8 @@ fn column(parts: Parts, options: &ExportOptions, axes: Option<&[usize]>) -> Resu
     Ok(column)
 }
 
-fn check_host(place: Place) -> Result<(), Reason> {
+fn check_host(array: &DArray) -> Result<(), Reason> {
+    let place = array.place();
     if place.is_host() {
         return Ok(());
     }
@@ -220,8 +221,9 @@ fn check_host(place: Place) -> Result<(), Reason> {
     Err(Reason::Unsupported(text))
 }
 
-fn check_addressed(place: Place) -> Result<(), Reason> {
-    if place.is_addressed() {
+fn check_addressed(array: &DArray) -> Result<(), Reason> {
+    let place = array.place();
+    if place.is_host() || place.is_addressed() && array.raw().has_addresses() {
         return Ok(());
     }
     Err(Reason::Unsupported(format!(

@@ -274,11 +274,7 @@ impl Words {
     /// `Unsupported` for memory of a device that has no addresses, where this library has no handle either.
     pub(super) fn tensor(&self, array: &DArray) -> Result<DLTensor, Reason> {
         let place = array.place();
-        let (data, byte_offset) = match place.is_addressed() {
-            _ if array.is_empty() => (ptr::null_mut(), 0),
-            true => (array.as_ptr().cast_mut().cast(), 0),
-            false => object(array)?,
-        };
+        let (data, byte_offset) = if array.is_empty() { (ptr::null_mut(), 0) } else { location(array)? };
         Ok(DLTensor {
             data,
             device: place.into(),
@@ -289,6 +285,22 @@ impl Words {
             byte_offset,
         })
     }
+}
+
+/// Where element 0 is: at an address, or so many bytes into the driver's object.
+#[inline]
+fn location(array: &DArray) -> Result<(*mut c_void, u64), Reason> {
+    let place = array.place();
+    if place.is_host() || place.is_addressed() && array.raw().has_addresses() {
+        return Ok((array.as_ptr().cast_mut().cast(), 0));
+    }
+    if place.is_addressed() {
+        return Err(Reason::Unsupported(format!(
+            "on {place}, DLPack lends addresses, and this memory has none: its driver knows it by an object; copy it to \
+             the host"
+        )));
+    }
+    object(array)
 }
 
 /// The driver's object behind memory that has no addresses, and the byte of it at which element 0 begins: nothing can be added to a handle.
