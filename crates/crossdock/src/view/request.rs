@@ -95,6 +95,9 @@ impl Request {
     /// Only on this device. Unless this is said, memory that the processor can address is wanted, and elements on a device are refused,
     /// whatever may be copied. With it, a copy that is permitted brings them: mapped where others may have the memory (Share, Pin) and it
     /// can be, else copied, and converted before that by their device.
+    ///
+    /// A [`MemoryView`](crate::view::MemoryView) is of memory that the processor addresses: for it, the place is `cpu`, or one of
+    /// pinned or managed memory. To another device, [`DArray::copy_to`] copies.
     pub fn place(mut self, place: Place) -> Self {
         self.place = Some(place);
         self
