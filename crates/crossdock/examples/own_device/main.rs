@@ -5,12 +5,13 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::ffi::c_void;
 use std::fmt::Display;
+use std::path::PathBuf;
 use std::process::Command;
-use std::ptr::NonNull;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
+use std::{io, ptr};
 
 use crossdock::buffer::Buffer;
-use crossdock::device::driver::racy_copy;
+use crossdock::device::driver::{generation, racy_copy};
 use crossdock::device::engine::{Engine, Job, Kernel, Pitched, Program, Rows, Start, Step, Work};
 use crossdock::device::{self, Device, DeviceRegion, Driver, Hold, MemoryManager, Meter, Transfer, Usage};
 use crossdock::layout::Order;
@@ -19,6 +20,9 @@ use crossdock::{Array, DArray, Error, Result};
 
 /// A number that no other kind has.
 pub(crate) const KIND: DeviceKind = DeviceKind(7007);
+
+/// The devices have the numbers below this.
+const DEVICES: i32 = 2;
 
 // 1. The driver: which kinds it serves, and how their devices are opened.
 
@@ -30,8 +34,14 @@ impl Driver for OwnDriver {
     }
 
     fn open(&self, place: Place) -> Result<Arc<dyn Device>> {
-        let (meter, engine) = (Arc::new(Meter::new(1 << 40)), Arc::new(Compiled::new(place)));
-        Ok(Arc::new(OwnDevice(Arc::new(OwnMemory { place, meter, engine }))))
+        if !(0..DEVICES).contains(&place.ordinal()) {
+            return Err(Error::bounds(format!("there is no {place}: the driver has {DEVICES} devices")));
+        }
+        let memory = Arc::new_cyclic(|own: &Weak<OwnMemory>| {
+            let engine = Arc::new(Compiled::new(own.clone()));
+            OwnMemory { place, meter: Arc::new(Meter::new(1 << 40)), engine }
+        });
+        Ok(Arc::new(OwnDevice(memory)))
     }
 }
 
@@ -64,12 +74,18 @@ struct OwnMemory {
     engine: Arc<Compiled>,
 }
 
-/// Where the device finds the bytes of a hold: in its own block, or, for host memory, at their
-/// address.
-fn bytes_of(hold: &Hold) -> *mut u8 {
-    let in_block =
-        |(block, offset): (NonNull<c_void>, usize)| block.as_ptr().cast::<u8>().wrapping_add(offset);
-    hold.object().map_or(hold.address(), in_block)
+/// Where the device finds the bytes of a hold: host memory at its address, memory of this manager
+/// in its block. The place does not tell: a device that was opened again has another manager, to
+/// which the objects of the first mean nothing.
+fn bytes_of(hold: &Hold, own: *const dyn MemoryManager) -> Result<*mut u8> {
+    if hold.place().is_host() {
+        return Ok(hold.address());
+    }
+    let is_own = hold.manager().is_some_and(|manager| ptr::addr_eq(Arc::as_ptr(&manager), own));
+    match hold.object() {
+        Some((block, offset)) if is_own => Ok(block.as_ptr().cast::<u8>().wrapping_add(offset)),
+        _ => Err(Error::place(format!("another manager allocated the memory of a {hold:?}"))),
+    }
 }
 
 impl MemoryManager for OwnMemory {
@@ -78,10 +94,11 @@ impl MemoryManager for OwnMemory {
     }
 
     fn allocate(self: Arc<Self>, nbytes: usize) -> Result<Buffer> {
-        let charge = Meter::charge(&self.meter, nbytes)?;
         let mut block = Vec::<u128>::new();
         let len = nbytes.div_ceil(16).max(1);
         block.try_reserve_exact(len).map_err(|_| Error::out_of_memory(nbytes, 16))?;
+        // Memory that there is not must not raise the peak: charged when it has been reserved.
+        let charge = Meter::charge(&self.meter, nbytes)?;
         block.resize(len, 0);
         let object = block.as_mut_ptr().cast::<c_void>();
         let region = DeviceRegion { address: None, nbytes, object, birth: Birth::Sole, aliases: &[] };
@@ -100,7 +117,7 @@ impl MemoryManager for OwnMemory {
     }
 
     fn copy(&self, transfer: &Transfer) -> Result<()> {
-        let (src, dst) = (bytes_of(transfer.src()), bytes_of(transfer.dst()));
+        let (src, dst) = (bytes_of(transfer.src(), self)?, bytes_of(transfer.dst(), self)?);
         // SAFETY: the transfer's leases permit racy loads of the source and racy stores to the
         // destination, which have as many bytes and do not overlap (Transfer 1).
         unsafe { racy_copy(src, dst, transfer.nbytes()) };
@@ -120,30 +137,49 @@ impl MemoryManager for OwnMemory {
 
 #[derive(Debug)]
 pub(crate) struct Compiled {
-    place: Place,
+    memory: Weak<dyn MemoryManager>,
     programs: Mutex<HashMap<Program, libloading::Library>>,
+    generation: u64,
 }
 
 type Launch = unsafe extern "C" fn(*const c_void, *mut u8, *const u8, *mut u32, *const Job, u32);
 
 impl Compiled {
-    pub(crate) fn new(place: Place) -> Self {
-        Self { place, programs: Mutex::default() }
+    pub(crate) fn new(memory: Weak<dyn MemoryManager>) -> Self {
+        Self { memory, programs: Mutex::default(), generation: generation() }
     }
 
     fn compile(program: Program) -> Result<libloading::Library> {
         let failed = |error: &dyn Display| Error::device(format!("compiling {program:?}: {error}"));
-        let stem = std::env::temp_dir().join(format!("own-device-{}-{program:?}", std::process::id()));
-        let (source, library) = (stem.with_extension("cpp"), stem.with_extension("so"));
-        let text = [program.source(), include_str!("launch.cpp")].concat();
-        std::fs::write(&source, text).map_err(|error| failed(&error))?;
-        let mut compiler = Command::new("c++");
-        compiler.args(["-std=c++17", "-O1", "-w", "-shared", "-fPIC", "-o"]).arg(&library).arg(&source);
-        let status = compiler.status().map_err(|error| failed(&error))?;
-        // SAFETY: the library was just made of the kernels, and does nothing when it is loaded.
-        let loaded = unsafe { libloading::Library::new(&library) };
-        let _removed = (std::fs::remove_file(&source), std::fs::remove_file(&library));
-        loaded.map_err(|error| failed(&format!("{status}: {error}")))
+        let run = |command: &mut Command| match command.output()? {
+            output if output.status.success() => Ok(output.stdout),
+            output => {
+                let said = String::from_utf8_lossy(&output.stderr);
+                Err(io::Error::other(format!("{}: {said}", output.status)))
+            }
+        };
+        // A folder with a new name, which other users cannot open.
+        let folder = run(Command::new("mktemp").arg("-d")).map_err(|error| failed(&error))?;
+        let folder = PathBuf::from(String::from_utf8_lossy(&folder).trim_end());
+        let compiled = || {
+            let (source, library) = (folder.join("kernels.cpp"), folder.join("kernels.so"));
+            std::fs::write(&source, [program.source(), include_str!("launch.cpp")].concat())?;
+            let mut compiler = Command::new("c++");
+            compiler.args(["-std=c++17", "-O1", "-w", "-shared", "-fPIC", "-o"]).arg(&library).arg(&source);
+            run(&mut compiler)?;
+            // SAFETY: the library was just made of the kernels, and does nothing when it is loaded.
+            unsafe { libloading::Library::new(&library) }.map_err(io::Error::other)
+        };
+        let loaded = compiled();
+        let _removed = std::fs::remove_dir_all(&folder);
+        loaded.map_err(|error| failed(&error))
+    }
+
+    fn bytes_of(&self, hold: &Hold) -> Result<*mut u8> {
+        match hold.place().is_host() {
+            true => Err(Error::place(format!("the kernels do not reach a {hold:?}"))),
+            false => bytes_of(hold, self.memory.as_ptr()),
+        }
     }
 
     /// The function that runs a kernel, and the kernel.
@@ -164,15 +200,17 @@ impl Compiled {
 
 impl Engine for Compiled {
     fn start(&self, hold: &Hold) -> Result<Start> {
-        if hold.place() != self.place {
-            return Err(Error::place(format!("the kernels of {} do not reach {hold:?}", self.place)));
-        }
-        Ok(Start { offset: 0, address: bytes_of(hold).addr() as u64 })
+        Ok(Start { offset: 0, address: self.bytes_of(hold)?.addr() as u64 })
     }
 
     fn run(&self, work: &Work) -> Result<()> {
-        let (to, from) = (bytes_of(work.to()), bytes_of(work.from()).cast_const());
-        let refused = work.refused().map_or(std::ptr::null_mut(), |hold| bytes_of(hold).cast());
+        if self.generation != generation() {
+            // Another thread of the parent may have held the lock of the programs for ever.
+            return Err(Error::device("the engine belongs to the parent of this forked process"));
+        }
+        let (to, from) = (self.bytes_of(work.to())?, self.bytes_of(work.from())?.cast_const());
+        let refused = work.refused().map(|hold| self.bytes_of(hold)).transpose()?;
+        let refused = refused.map_or(ptr::null_mut(), <*mut u8>::cast);
         let copy = |src: u64, dst: u64, nbytes: usize| {
             // SAFETY: bytes of the work's holds alone (Work 1), under leases for that (Work 2).
             unsafe { racy_copy(from.wrapping_add(src as usize), to.wrapping_add(dst as usize), nbytes) }
@@ -198,7 +236,7 @@ impl Engine for Compiled {
     }
 
     fn reaches(&self, memory: &dyn MemoryManager) -> bool {
-        memory.place() == self.place
+        ptr::addr_eq(memory, self.memory.as_ptr())
     }
 }
 

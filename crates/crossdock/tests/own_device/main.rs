@@ -4,15 +4,17 @@
 use std::sync::{Arc, Once, OnceLock};
 
 use crossdock::array::ArrayOptions;
+use crossdock::buffer::Buffer;
+use crossdock::device::engine::{Engine, Start, Work};
 use crossdock::device::fenced::FencedDevice;
-use crossdock::device::{self, Device};
+use crossdock::device::{self, Device, Driver, Hold, MemoryManager};
 use crossdock::element::DType;
 use crossdock::exchange::protocol::arrow;
 use crossdock::exchange::protocol::dlpack::{self, ExportOptions};
 use crossdock::layout::Order;
 use crossdock::memory::{DeviceKind, Place};
-use crossdock::{Array, Casting, DArray};
-use crossdock_conformance::{Subject, conforms};
+use crossdock::{Array, Casting, DArray, Result};
+use crossdock_conformance::{Subject, beside, bytes, conforms, host};
 
 #[path = "../../examples/own_device/main.rs"]
 #[expect(dead_code, reason = "the example's `main` is not called here")]
@@ -22,17 +24,22 @@ conforms!(own, own());
 conforms!(fenced, fenced());
 
 fn own() -> Subject {
+    let device = own_device(0);
+    Subject { strided: Some(device.clone()), ..Subject::new(device.memory()) }
+}
+
+fn own_device(ordinal: i32) -> Arc<dyn Device> {
     static REGISTERED: Once = Once::new();
     REGISTERED.call_once(|| device::register(Arc::new(example::OwnDriver)).unwrap());
-    let device = device::get(Place::new(example::KIND, 0)).unwrap();
-    Subject { strided: Some(device.clone()), ..Subject::new(device.memory()) }
+    device::get(Place::new(example::KIND, ordinal)).unwrap()
 }
 
 fn fenced() -> Subject {
     static FENCED: OnceLock<Arc<FencedDevice>> = OnceLock::new();
     let device = FENCED.get_or_init(|| {
-        let engine = Arc::new(example::Compiled::new(Place::new(DeviceKind::EXT_DEV, 0)));
-        let device = FencedDevice::with_engine(0, engine);
+        let engine = Arc::new(OfFenced::default());
+        let device = FencedDevice::with_engine(0, engine.clone());
+        engine.0.set(example::Compiled::new(Arc::downgrade(&device.memory()))).unwrap();
         let opened = device.clone();
         let open = move |_: Place| Ok(opened.clone() as Arc<dyn Device>);
         device::register(Arc::new((DeviceKind::EXT_DEV, open))).unwrap();
@@ -69,6 +76,72 @@ fn copies_with_options_go_to_the_host_where_it_is_named() {
     assert!(cast.place() == Place::CPU && cast.get(&[2, 3]).unwrap().as_f64() == Some(11.0));
 }
 
+/// The example's engine, which learns its memory after the fenced device has been given the engine.
+#[derive(Debug, Default)]
+struct OfFenced(OnceLock<example::Compiled>);
+
+impl Engine for OfFenced {
+    fn start(&self, hold: &Hold) -> Result<Start> {
+        self.0.wait().start(hold)
+    }
+
+    fn run(&self, work: &Work) -> Result<()> {
+        self.0.wait().run(work)
+    }
+
+    fn reaches(&self, memory: &dyn MemoryManager) -> bool {
+        self.0.wait().reaches(memory)
+    }
+}
+
+/// A driver that is registered again opens another device at the same place.
+#[test]
+fn memory_of_another_manager_of_the_same_place_is_refused() {
+    let _others = beside();
+    let open = || example::OwnDriver.open(Place::new(example::KIND, 0)).unwrap().memory();
+    let (before, after) = (open(), open());
+    let old = Buffer::copy_from_slice(&[1u8; 10]).unwrap().copy_to(&before).unwrap();
+    let error = old.copy_to(&after).unwrap_err();
+    assert!(error.is_place() && error.to_string().contains("10 bytes"), "{error}");
+    assert_eq!(bytes(&old), [1; 10], "its own manager copies it");
+    let engine = after.clone().engine().unwrap().unwrap();
+    assert!(engine.reaches(&*after) && !engine.reaches(&*before));
+    let hold = old.hold(crossdock::memory::LeaseKind::Pin).unwrap();
+    assert!(engine.start(&hold).unwrap_err().is_place());
+    // Memory of the place that no manager allocated has no object.
+    // SAFETY: nothing touches the bytes: the device refuses the memory.
+    let foreign = unsafe { Buffer::non_owned(64 as *mut u8, 10, after.place()) }.unwrap();
+    let into = Buffer::on(&after, 10).unwrap();
+    assert!(foreign.copy_into(&into).unwrap_err().is_place());
+}
+
+#[test]
+fn devices_that_do_not_exist_are_out_of_bounds() {
+    let _others = beside();
+    for ordinal in [-5, -1, 2, i32::MAX] {
+        let Err(error) = example::OwnDriver.open(Place::new(example::KIND, ordinal)) else {
+            panic!("{ordinal} opened")
+        };
+        assert!(error.is_bounds() && error.to_string().contains(&ordinal.to_string()), "{error}");
+    }
+}
+
+#[test]
+fn two_devices_compile_their_kernels_at_the_same_time() {
+    let _others = beside();
+    let turn = |device: Arc<dyn Device>| {
+        let array = Array::from_vec((0..12_i32).collect(), [3, 4]).unwrap();
+        let there = DArray::from(array).copy_to(&device.memory()).unwrap();
+        let turned = there.transpose().unwrap().to_order(Order::RowMajor).unwrap();
+        turned.copy_to(&host()).unwrap().to_string()
+    };
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = [0, 1].map(|ordinal| scope.spawn(move || turn(own_device(ordinal)))).into();
+        let turned: Vec<_> = threads.into_iter().map(|thread| thread.join().unwrap()).collect();
+        assert_eq!(turned[0], turned[1]);
+    });
+}
+
 /// The page shows the files as they are.
 #[test]
 fn the_page_has_the_sources_of_the_example() {
@@ -91,5 +164,5 @@ fn the_page_has_the_sources_of_the_example() {
         };
         lines += source.lines().filter(is_code).count();
     }
-    assert!(lines <= 200, "{lines} lines of code");
+    assert!(lines <= 240, "{lines} lines of code");
 }
