@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crossdock::buffer::Buffer;
 use crossdock::device::{self};
-use crossdock::memory::{MapOptions, copied_bytes};
+use crossdock::memory::{DeviceKind, MapOptions, Place, copied_bytes};
 
 use crate::{SIZES, Subject, bytes, host, numbers};
 
@@ -97,6 +97,37 @@ pub fn every_byte_that_is_copied_is_counted_and_no_other(subject: &Subject) {
         here.copy_into_in(&there, &**stream).unwrap();
         stream.synchronize().unwrap();
         assert_eq!(copied_bytes() - before, 10_000);
+    }
+}
+
+pub fn bytes_arrive_unchanged_at_another_device(subject: &Subject) {
+    let Some(second) = &subject.second else { return };
+    assert_ne!(second.place(), subject.memory.place());
+    for nbytes in SIZES {
+        let content = numbers(nbytes);
+        let there = subject.sent(&content);
+        let other = there.copy_to(second).unwrap();
+        assert_eq!(other.place(), second.place());
+        assert!(bytes(&other) == content, "{nbytes} bytes to another device");
+        let changed: Vec<u8> = content.iter().map(|byte| !byte).collect();
+        Buffer::copy_from_slice(&changed).unwrap().copy_into(&other).unwrap();
+        assert!(bytes(&there) == content, "the devices have their own bytes");
+        other.copy_into(&there).unwrap();
+        assert!(bytes(&there) == changed, "{nbytes} bytes from another device");
+        if let Some(stream) = &subject.stream {
+            let back = there.copy_to_in(second, &**stream).unwrap().buffer;
+            assert!(bytes(&back) == changed, "{nbytes} bytes to another device in a stream");
+        }
+    }
+}
+
+pub fn places_of_other_devices_are_not_copied_between(subject: &Subject) {
+    // Kinds that no driver has.
+    let (first, second) = (Place::new(DeviceKind(i32::MAX), 0), Place::new(DeviceKind(i32::MAX - 1), 0));
+    let (memory, own) = (&subject.memory, subject.memory.place());
+    assert!(memory.can_copy(own, own));
+    for (from, to) in [(own, first), (first, own), (first, first), (first, second)] {
+        assert!(!memory.can_copy(from, to), "{memory:?} says that it copies from {from} to {to}");
     }
 }
 

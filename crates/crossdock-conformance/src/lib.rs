@@ -23,6 +23,8 @@ pub mod copies;
 #[expect(missing_docs, reason = "a check is named after what it checks")]
 pub mod memory;
 #[expect(missing_docs, reason = "a check is named after what it checks")]
+pub mod order;
+#[expect(missing_docs, reason = "a check is named after what it checks")]
 pub mod streams;
 #[expect(missing_docs, reason = "a check is named after what it checks")]
 pub mod strided;
@@ -37,6 +39,16 @@ use crossdock::memory::Place;
 
 /// A device, and what is to be expected of it: what it cannot do is stated, so that nothing is left
 /// out in silence.
+///
+/// A check that needs a field passes where the field is `None`. No check covers these:
+///
+/// - forks, and the release of memory in a forked child;
+/// - work that fails in the driver itself: the checks fail only what a stream waits for, and
+///   releases;
+/// - several devices in one stream, [`Device::wrap_stream`] and its siblings, and
+///   [`Driver::place_of`](crossdock::device::Driver::place_of);
+/// - memory of another manager of the same place;
+/// - speed, and the moment at which a copy in a stream begins.
 pub struct Subject {
     /// The memory that is checked.
     pub memory: Arc<dyn MemoryManager>,
@@ -46,6 +58,12 @@ pub struct Subject {
     pub stream: Option<Arc<dyn Stream>>,
     /// Holds work in the stream back while what it gives lives.
     pub pause: Option<Box<dyn Fn() -> Box<dyn Any>>>,
+    /// Makes further streams of the device. A stream that is dropped has no other holder then.
+    pub new_stream: Option<Box<dyn Fn() -> Arc<dyn Stream>>>,
+    /// Memory of another device of the same driver.
+    pub second: Option<Arc<dyn MemoryManager>>,
+    /// A place of a registered kind that has no device.
+    pub missing: Option<Place>,
     /// Whether the host can see the memory without a copy.
     pub is_mappable: bool,
     /// Makes the next release of its memory fail.
@@ -66,6 +84,9 @@ impl Subject {
             memory,
             stream: None,
             pause: None,
+            new_stream: None,
+            second: None,
+            missing: None,
             is_mappable: false,
             fail_release: None,
             is_exact: true,
@@ -75,6 +96,10 @@ impl Subject {
 
     fn sent(&self, content: &[u8]) -> Buffer {
         Buffer::copy_from_slice(content).unwrap().copy_to(&self.memory).unwrap()
+    }
+
+    fn another_stream(&self) -> Option<Arc<dyn Stream>> {
+        self.new_stream.as_ref().map(|new| new())
     }
 
     fn paused_stream(&self) -> (Arc<dyn Stream>, Box<dyn Any>) {
@@ -122,6 +147,13 @@ macro_rules! conforms {
                 [streams] work_holds_its_leases_until_it_is_over
                 [streams] the_host_waits_for_work_whatever_it_asks_for
                 [streams] a_stream_waits_for_another
+                [order] work_comes_after_what_its_stream_waits_for
+                [order] strided_work_comes_after_earlier_work_in_its_stream
+                [order] a_dropped_stream_does_its_work
+                [order] work_after_an_event_that_failed_fails
+                [copies] bytes_arrive_unchanged_at_another_device
+                [copies] places_of_other_devices_are_not_copied_between
+                [memory] a_device_that_does_not_exist_is_out_of_bounds
                 [copies] many_threads_copy_at_once
                 [streams] what_work_held_last_may_use_the_stream_when_it_is_released
             }

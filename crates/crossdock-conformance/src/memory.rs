@@ -89,6 +89,12 @@ pub fn more_memory_than_there_is_is_an_error_that_changes_nothing(subject: &Subj
     drop(Buffer::on(&subject.memory, 100).unwrap());
 }
 
+pub fn a_device_that_does_not_exist_is_out_of_bounds(subject: &Subject) {
+    let Some(missing) = subject.missing else { return };
+    let error = device::get(missing).expect_err("a device that does not exist opened");
+    assert!(error.is_bounds(), "{error}");
+}
+
 pub fn what_is_in_use_is_counted_with_its_peak(subject: &Subject) {
     let usage = || -> Usage { subject.memory.usage() };
     let before = usage();

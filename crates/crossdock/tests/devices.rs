@@ -27,10 +27,12 @@ fn of_host(memory: Arc<dyn MemoryManager>) -> Subject {
 fn of_fenced(is_mappable: bool) -> Subject {
     let device = FencedDevice::new(0);
     device.set_mappable(is_mappable);
-    let (pausing, failing) = (device.clone(), device.clone());
+    let (pausing, failing, streaming) = (device.clone(), device.clone(), device.clone());
     Subject {
         stream: device.stream().unwrap(),
         pause: Some(Box::new(move || Box::new(pausing.pause()))),
+        new_stream: Some(Box::new(move || streaming.stream().unwrap().unwrap())),
+        second: Some(FencedDevice::new(1).memory()),
         is_mappable,
         fail_release: Some(Box::new(move || failing.fail(Operation::Release, 1))),
         ..Subject::new(device.memory())

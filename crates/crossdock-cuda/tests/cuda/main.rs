@@ -42,6 +42,9 @@ fn of(
         memory,
         stream: Some(stream),
         pause: Some(Box::new(move || gate::pause(&paused))),
+        new_stream: Some(Box::new(move || device.stream().unwrap().unwrap())),
+        second: mock().map(|_| setting::memory(DeviceKind::CUDA, 1)),
+        missing: Some(place(DeviceKind::CUDA, 9999)),
         is_mappable,
         fail_release: mock().map(|mock| -> Box<dyn Fn()> {
             Box::new(move || mock.fail(frees, 1, crossdock_mock_cuda::Status::INVALID_VALUE))

@@ -46,7 +46,7 @@ fn eventually(is_so: impl Fn() -> bool) -> bool {
 fn subject() -> Option<Subject> {
     let (description, device) = first()?;
     let (stream, strided) = (device.stream().unwrap().unwrap(), device.clone());
-    let (paused, raw) = (stream.clone(), raw::Library::open());
+    let (paused, streaming, raw) = (stream.clone(), device.clone(), raw::Library::open());
     let pause = move || -> Box<dyn std::any::Any> {
         let gate = raw.user_event(paused.raw());
         // SAFETY: an event of the driver's, which lives as long as the gate.
@@ -59,6 +59,10 @@ fn subject() -> Option<Subject> {
         manager: device::memory(description.place).unwrap(),
         stream: Some(stream),
         pause: Some(Box::new(pause)),
+        new_stream: Some(Box::new(move || streaming.stream().unwrap().unwrap())),
+        // An installation with one device is usual.
+        second: None,
+        missing: Some(crossdock::memory::Place::new(description.place.kind(), 9999)),
         // It is, where the device is the processor, as the one is that the tests install.
         is_mappable: description.is_mappable,
         // A driver's release fails by a fault of the program's own, and of that it may crash.

@@ -25,7 +25,12 @@ conforms!(fenced, fenced());
 
 fn own() -> Subject {
     let device = own_device(0);
-    Subject { strided: Some(device.clone()), ..Subject::new(device.memory()) }
+    Subject {
+        strided: Some(device.clone()),
+        second: Some(own_device(1).memory()),
+        missing: Some(Place::new(example::KIND, 2)),
+        ..Subject::new(device.memory())
+    }
 }
 
 fn own_device(ordinal: i32) -> Arc<dyn Device> {
@@ -48,6 +53,8 @@ fn fenced() -> Subject {
     Subject {
         stream: device.stream().unwrap(),
         pause: Some(Box::new(|| Box::new(device.pause()))),
+        new_stream: Some(Box::new(|| device.stream().unwrap().unwrap())),
+        second: Some(FencedDevice::new(1).memory()),
         strided: Some(device.clone()),
         ..Subject::new(device.memory())
     }
