@@ -67,7 +67,7 @@ impl<E: Event> DriverQueue<E> {
 
     /// Puts work into the driver's queue: calls `enqueue` under this queue's lock, which returns
     /// the driver's event of the work's end. `work` is kept until then. If `enqueue` fails, it is
-    /// dropped at once, without the lock. `enqueue` must not use this queue.
+    /// dropped at once, without the lock. An `enqueue` that uses this queue deadlocks.
     ///
     /// The event that is returned has released what the work held when it says that the work is
     /// over.
