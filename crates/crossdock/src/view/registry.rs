@@ -136,6 +136,7 @@ impl Producer for Registered<'_> {
 
 #[cold]
 fn unknown(request: &Request) -> Refusal {
-    let text = "no producer is registered for the type of this value: register one, or implement `Producer`";
+    let text = "no producer is registered for the type of this value: register one (`view::register`); what \
+         implements `Producer` is asked by `view`";
     Refusal::new(request, Reason::Unsupported(text.into()))
 }
