@@ -148,7 +148,6 @@ macro_rules! conforms {
                 [streams] the_host_waits_for_work_whatever_it_asks_for
                 [streams] a_stream_waits_for_another
                 [order] work_comes_after_what_its_stream_waits_for
-                [order] strided_work_comes_after_earlier_work_in_its_stream
                 [order] a_dropped_stream_does_its_work
                 [order] work_after_an_event_that_failed_fails
                 [copies] bytes_arrive_unchanged_at_another_device
@@ -174,6 +173,7 @@ macro_rules! conforms {
                     [strided::arrays] a_request_that_names_a_place_is_given_it_where_a_copy_is_permitted
                     [strided::arrays] memory_that_is_mapped_has_the_same_elements
                     [strided::arrays] others_are_kept_off_while_a_device_works
+                    [order] strided_work_comes_after_earlier_work_in_its_stream
                     [strided::casts] numbers_become_the_same_bytes_as_on_the_processor_and_the_same_ones_are_refused
                     [strided::casts] complex_numbers_are_cast_part_by_part
                     [strided::casts] what_no_kernel_converts_is_unsupported_and_says_so
