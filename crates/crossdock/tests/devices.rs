@@ -90,9 +90,9 @@ fn two_devices_copy_directly_over_a_host_copy_or_over_a_host_mapping() {
         for device in [&first, &second] {
             device.set_ways(ways);
         }
-        let before = crossdock::memory::copied_bytes();
+        let before = crossdock::memory::copied_bytes_here();
         let copy = source.copy_to(&second.memory()).unwrap();
-        let counted = crossdock::memory::copied_bytes() - before;
+        let counted = crossdock::memory::copied_bytes_here() - before;
         assert_eq!((copy.place(), counted), (second.place(), copies * 1000), "{ways:?}");
         for device in [&first, &second] {
             device.set_ways(Ways::ALL);

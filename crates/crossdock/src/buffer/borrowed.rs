@@ -236,7 +236,7 @@ impl Buffer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::memory::copied_bytes;
+    use crate::memory::copied_bytes_here;
 
     #[test]
     fn a_view_is_the_bytes_of_what_it_was_made_of() {
@@ -296,12 +296,12 @@ mod tests {
     #[test]
     fn what_outlives_the_borrow_is_a_counted_copy_in_its_pool() {
         let pool = Pool::default().proxy("copies").unwrap();
-        let before = copied_bytes();
+        let before = copied_bytes_here();
         let buffer = {
             let numbers = [7u64; 3];
             BufferView::from(&numbers[..]).to_buffer(&pool).unwrap()
         };
-        assert!(copied_bytes() - before >= 24);
+        assert!(copied_bytes_here() - before >= 24);
         assert_eq!(buffer.read().unwrap().as_slice_of::<u64>().unwrap(), [7; 3]);
         assert_eq!(pool.statistics().live_nbytes, 64);
     }

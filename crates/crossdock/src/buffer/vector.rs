@@ -62,19 +62,19 @@ impl Buffer {
 mod tests {
     use super::*;
     use crate::device::{Effect, Signal};
-    use crate::memory::{Allocation, copied_bytes};
+    use crate::memory::{Allocation, copied_bytes_here};
 
     #[test]
     fn a_vector_comes_back_with_its_address_and_capacity() {
         let mut vec = Vec::with_capacity(10);
         vec.extend([1u32, 2, 3]);
-        let (address, copied) = (vec.as_ptr(), copied_bytes());
+        let (address, copied) = (vec.as_ptr(), copied_bytes_here());
         let buffer = Buffer::from_vec(vec).unwrap();
         assert_eq!(buffer.retained_nbytes(), 40);
         let mut vec: Vec<u32> = buffer.try_into_vec().unwrap();
         assert_eq!((vec.as_ptr(), vec.capacity(), &vec[..]), (address, 10, &[1, 2, 3][..]));
         vec.push(4);
-        assert_eq!((vec.as_ptr(), copied_bytes()), (address, copied), "there was room");
+        assert_eq!((vec.as_ptr(), copied_bytes_here()), (address, copied), "there was room");
     }
 
     #[test]

@@ -180,7 +180,7 @@ fn too_far(layout: &Layout) -> Error {
 mod tests {
     use super::*;
     use crate::buffer::Buffer;
-    use crate::memory::copied_bytes;
+    use crate::memory::copied_bytes_here;
     use crate::s;
     use candle_core::{CudaStorage, Device, InplaceOp1, MetalStorage};
 
@@ -194,7 +194,7 @@ mod tests {
     #[track_caller]
     fn is_seen<const D: usize>(tensor: &Tensor) {
         let expected = tensor.flatten_all().unwrap().to_vec1::<i64>().unwrap();
-        let copied = copied_bytes();
+        let copied = copied_bytes_here();
         let (storage, layout) = tensor.storage_and_layout();
         let view = ArrayView::<i64, D>::try_from((&*storage, layout)).unwrap();
         assert_eq!(view.shape(), layout.dims());
@@ -203,7 +203,7 @@ mod tests {
         if !expected.is_empty() {
             assert_eq!(view.as_ptr(), &raw const vec[layout.start_offset()]);
         }
-        assert_eq!(copied_bytes(), copied);
+        assert_eq!(copied_bytes_here(), copied);
     }
 
     #[test]
@@ -331,14 +331,14 @@ mod tests {
     #[test]
     fn a_vector_becomes_a_tensor() {
         let vec = vec![1f64, 2., 3., 4., 5., 6.];
-        let (address, copied) = (vec.as_ptr(), copied_bytes());
+        let (address, copied) = (vec.as_ptr(), copied_bytes_here());
         let tensor = Tensor::try_from(Array::from_vec(vec, [2, 3]).unwrap()).unwrap();
         assert_eq!((tensor.dims(), tensor.dtype()), (&[2, 3][..], DType::F64));
         {
             let (storage, layout) = tensor.storage_and_layout();
             assert_eq!(ArrayView::<f64, 2>::try_from((&*storage, layout)).unwrap().as_ptr(), address);
         }
-        assert_eq!(copied_bytes(), copied);
+        assert_eq!(copied_bytes_here(), copied);
         assert_eq!((tensor + 1.).unwrap().to_vec2::<f64>().unwrap(), [[2., 3., 4.], [5., 6., 7.]]);
     }
 

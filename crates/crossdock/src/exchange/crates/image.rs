@@ -107,7 +107,7 @@ impl<'a, T: Element> TryFrom<&'a ArrayRead<T, 3>> for FlatSamples<&'a [T]> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::memory::copied_bytes;
+    use crate::memory::copied_bytes_here;
     use crate::s;
     use image::{GenericImageView, Luma, Rgb};
 
@@ -118,9 +118,9 @@ mod tests {
     #[test]
     fn an_image_is_adopted_as_height_width_channels() {
         let image = photo();
-        let (address, copied) = (image.as_ptr(), copied_bytes());
+        let (address, copied) = (image.as_ptr(), copied_bytes_here());
         let array = Array::<u8, 3>::try_from(image).unwrap();
-        assert_eq!((array.as_ptr(), copied_bytes()), (address, copied));
+        assert_eq!((array.as_ptr(), copied_bytes_here()), (address, copied));
         assert_eq!(array.shape(), &[3, 5, 3]);
         assert_eq!(array.get([2, 4, 0]).unwrap(), 4);
         assert_eq!(array.get([2, 4, 1]).unwrap(), 2);
@@ -144,12 +144,12 @@ mod tests {
     fn a_strided_view_is_seen_as_an_image_in_place() {
         let array = Array::<u8, 3>::try_from(photo()).unwrap();
         let guard = array.slice(s![1.., ..;2, ..]).unwrap().read().unwrap();
-        let copied = copied_bytes();
+        let copied = copied_bytes_here();
         let flat = FlatSamples::try_from(&guard).unwrap();
         let image = flat.as_view::<Rgb<u8>>().unwrap();
         assert_eq!(image.dimensions(), (3, 2));
         assert_eq!(image.get_pixel(2, 1), Rgb([4, 2, 7]));
-        assert_eq!(copied_bytes(), copied);
+        assert_eq!(copied_bytes_here(), copied);
         let green = array.slice(s![.., .., 1..2]).unwrap().read().unwrap();
         let flat = FlatSamples::try_from(&green).unwrap();
         assert_eq!(flat.as_view::<Luma<u8>>().unwrap().get_pixel(0, 2), Luma([2]));

@@ -253,7 +253,7 @@ cells!(ArrayShare, Shared);
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::memory::copied_bytes;
+    use crate::memory::copied_bytes_here;
     use crate::s;
     use ndarray::{ArrayView as NdView, Ix2, Ix3};
 
@@ -267,9 +267,9 @@ mod tests {
         theirs.invert_axis(Axis(1));
         theirs.swap_axes(0, 2);
         let (expected, address) = (theirs.clone(), theirs.as_ptr());
-        let copied = copied_bytes();
+        let copied = copied_bytes_here();
         let ours = Array::<i32, 3>::try_from(theirs).unwrap();
-        assert_eq!((ours.as_ptr(), copied_bytes()), (address, copied));
+        assert_eq!((ours.as_ptr(), copied_bytes_here()), (address, copied));
         for (index, &value) in expected.indexed_iter() {
             assert_eq!(ours.get([index.0, index.1, index.2]).unwrap(), value);
         }
@@ -330,7 +330,7 @@ mod tests {
         let array = Array::<i32, 3>::try_from(numbers()).unwrap();
         let guard = array.read().unwrap();
         let ours = guard.view().slice(s![..;-1, 1..;2, ..;-2]).unwrap();
-        let copied = copied_bytes();
+        let copied = copied_bytes_here();
         let theirs = NdView::<i32, Ix3>::try_from(ours).unwrap();
         assert_eq!(theirs.shape(), ours.shape());
         assert!(ours.iter().eq(theirs.iter()));
@@ -339,7 +339,7 @@ mod tests {
             (back.as_ptr(), back.strides(), back.shape()),
             (ours.as_ptr(), ours.strides(), ours.shape())
         );
-        assert_eq!(copied_bytes(), copied);
+        assert_eq!(copied_bytes_here(), copied);
     }
 
     #[test]

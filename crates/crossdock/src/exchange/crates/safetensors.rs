@@ -340,7 +340,7 @@ mod tests {
     use super::*;
     use crate::array::Array;
     use crate::element::{Be, Bool8, Le};
-    use crate::memory::copied_bytes;
+    use crate::memory::copied_bytes_here;
     use crate::s;
     use safetensors::SafeTensors;
 
@@ -548,9 +548,9 @@ mod tests {
         let columns = Array::from_vec(vec![1u16, 2, 3, 4, 5, 6], [2, 3]).unwrap().transpose();
         let error = LeasedTensor::new(&columns, CopyPolicy::Never).unwrap_err();
         assert!(error.is_refused(), "{error}");
-        let before = copied_bytes();
+        let before = copied_bytes_here();
         let copy = LeasedTensor::new(&columns, CopyPolicy::IfNeeded).unwrap();
-        assert!(copied_bytes() >= before + 12, "{} bytes are counted", copied_bytes() - before);
+        assert!(copied_bytes_here() >= before + 12, "{} bytes are counted", copied_bytes_here() - before);
         assert_eq!((copy.shape(), copy.data().as_ref()), (&[3, 2][..], bytes_of(&[1u16, 4, 2, 5, 3, 6])));
         assert_eq!(copy.view().grant().copied_nbytes(), 12);
 

@@ -77,13 +77,13 @@ impl rawzip::ReaderAt for Pinned {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::memory::copied_bytes;
+    use crate::memory::copied_bytes_here;
 
     #[test]
     fn bytes_are_read_from_any_position_and_not_counted() {
         let buffer = Buffer::from_vec((0..100u8).collect()).unwrap();
         let mut stream = Pinned::new(&buffer).unwrap();
-        let (mut bytes, copied) = ([0; 8], copied_bytes());
+        let (mut bytes, copied) = ([0; 8], copied_bytes_here());
         assert_eq!(stream.seek(SeekFrom::End(-4)).unwrap(), 96);
         assert_eq!((stream.read(&mut bytes).unwrap(), &bytes[..4]), (4, &[96, 97, 98, 99][..]));
         assert_eq!(stream.read(&mut bytes).unwrap(), 0);
@@ -92,6 +92,6 @@ mod tests {
         assert!(stream.seek(SeekFrom::Start(0)).is_ok() && stream.seek(SeekFrom::Current(-1)).is_err());
         assert_eq!((stream.load(3, &mut bytes).unwrap(), bytes[0]), (8, 3));
         assert_eq!(stream.load(u64::MAX, &mut bytes).unwrap(), 0);
-        assert_eq!(copied_bytes(), copied);
+        assert_eq!(copied_bytes_here(), copied);
     }
 }

@@ -140,7 +140,7 @@ mod tests {
     use crate::array::DArray;
     use crate::device::Device as _;
     use crate::device::fenced::FencedDevice;
-    use crate::memory::copied_bytes;
+    use crate::memory::copied_bytes_here;
     use crate::s;
 
     // ===== theirs to ours
@@ -149,7 +149,7 @@ mod tests {
     fn what_nobody_else_has_is_adopted() {
         let mut theirs = MutableBuffer::with_capacity(100);
         theirs.extend_from_slice(&[1u8, 2, 3]);
-        let (address, copied) = (theirs.as_ptr(), copied_bytes());
+        let (address, copied) = (theirs.as_ptr(), copied_bytes_here());
         let ours = Buffer::try_from(theirs).unwrap();
         assert_eq!((ours.as_ptr(), ours.nbytes(), ours.birth()), (address, 3, Birth::Sole));
         ours.write().unwrap()[2] = 30;
@@ -160,7 +160,7 @@ mod tests {
         let ours = Buffer::try_from(arrow_buffer::Buffer::from(vec)).unwrap();
         assert_eq!((ours.as_ptr(), ours.nbytes(), ours.birth()), (address.cast(), 12, Birth::Sole));
         assert!(ours.write().is_ok());
-        assert_eq!(copied_bytes(), copied);
+        assert_eq!(copied_bytes_here(), copied);
     }
 
     #[test]
@@ -223,7 +223,7 @@ mod tests {
     #[test]
     fn bytes_are_lent_under_a_read_lease() {
         let ours = Buffer::from_vec(vec![1u8, 2, 3, 4]).unwrap();
-        let copied = copied_bytes();
+        let copied = copied_bytes_here();
         let theirs = arrow_buffer::Buffer::try_from(&ours.slice(1..).unwrap()).unwrap();
         assert_eq!((theirs.as_ptr(), theirs.as_slice()), (ours.as_ptr().wrapping_add(1), &[2, 3, 4][..]));
         let clone = theirs.slice(1);
@@ -236,7 +236,7 @@ mod tests {
         let theirs = arrow_buffer::Buffer::try_from(&ours).unwrap();
         drop(ours);
         assert_eq!(theirs.as_slice(), [1, 2, 3, 4]);
-        assert_eq!(copied_bytes(), copied);
+        assert_eq!(copied_bytes_here(), copied);
     }
 
     #[test]

@@ -238,7 +238,7 @@ mod tests {
     use crate::array::Array;
     use crate::device::Device as _;
     use crate::device::fenced::FencedDevice;
-    use crate::memory::{Birth, Protocols, copied_bytes};
+    use crate::memory::{Birth, Protocols, copied_bytes_here};
     use crate::s;
 
     fn column(data_type: DataType, len: usize, buffer: arrow_buffer::Buffer) -> ArrayData {
@@ -263,7 +263,7 @@ mod tests {
     #[test]
     fn a_column_is_kept_read_only_where_it_lies() {
         let theirs = counted().slice(3, 5);
-        let copied = copied_bytes();
+        let copied = copied_bytes_here();
         let ours = DArray::try_from(&theirs).unwrap();
         assert_eq!(ours.as_ptr().addr(), theirs.buffers()[0].as_ptr().addr() + 12);
         assert_eq!((ours.shape(), ours.birth(), ours.is_readonly()), (&[5][..], Birth::Constant, true));
@@ -271,7 +271,7 @@ mod tests {
         let ours = Array::<i32, 1>::try_from(ours).unwrap();
         assert_eq!(ours.read().unwrap().as_slice(), Some(&[3, 4, 5, 6, 7][..]));
         assert!(ours.write().unwrap_err().is_read_only());
-        assert_eq!(copied_bytes(), copied);
+        assert_eq!(copied_bytes_here(), copied);
     }
 
     #[test]
@@ -430,7 +430,7 @@ mod tests {
     fn an_array_goes_out_as_lists_and_comes_back() {
         let vec: Vec<f64> = (0..24).map(f64::from).collect();
         let address = vec.as_ptr();
-        let copied = copied_bytes();
+        let copied = copied_bytes_here();
         let ours = DArray::from_vec(vec, &[2, 3, 4]).unwrap();
         let theirs = ArrayData::try_from(&ours).unwrap();
         theirs.validate_full().unwrap();
@@ -443,7 +443,7 @@ mod tests {
             (ours.shape(), ours.strides(), ours.as_ptr())
         );
         assert!(back.equals(&ours).unwrap());
-        assert_eq!(copied_bytes(), copied);
+        assert_eq!(copied_bytes_here(), copied);
     }
 
     #[test]
