@@ -2,8 +2,7 @@
 
 use std::ffi::{CStr, c_char};
 
-use crossdock::memory::copied_bytes;
-use crossdock::memory::copied_bytes_here;
+use crossdock::memory::{copied_bytes, copied_bytes_here};
 
 use crate::guard::answer;
 

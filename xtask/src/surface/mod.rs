@@ -56,9 +56,9 @@ pub(crate) fn check(run: &mut Run<'_>) -> Result<()> {
     check_limit(listing.names())
 }
 
-/// Documents the libraries, with all features, and lists what a program can name of ours. As JSON: links and
-/// examples are checked as for the pages, which nobody here would read. (The command is left out: its
-/// page would have the name of the library's.)
+/// Documents the libraries, with all features, and lists the public names of `crossdock`. rustdoc
+/// checks the same as for HTML when it writes JSON. (The command is left out: its page would have
+/// the name of the library's.)
 fn list(run: &mut Run<'_>) -> Result<Listing> {
     let mut cargo = run.door.cargo("doc --workspace --lib --no-deps --all-features");
     cargo.env("RUSTDOCFLAGS", "-D warnings -Zunstable-options --output-format json");

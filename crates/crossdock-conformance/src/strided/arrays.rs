@@ -7,8 +7,7 @@ use crossdock::buffer::Buffer;
 use crossdock::device::{self, Device, MemoryManager, Moved, Stream};
 use crossdock::element::{ByteOrder, DType, Element as _};
 use crossdock::layout::Order;
-use crossdock::memory::Place;
-use crossdock::memory::copied_bytes_here;
+use crossdock::memory::{Place, copied_bytes_here};
 use crossdock::view::{Reason, Request};
 use crossdock::{Array, Casting, DArray, s};
 

@@ -18,8 +18,9 @@ use crate::exchange::files::{magic, npy, raw, shown, source};
 /// [`assume_constant`](crate::buffer::Buffer::assume_constant), as slices. [`OpenOptions::mapped`]
 /// reads the file into memory of its own instead.
 ///
-/// If the file shrinks while it is mapped, access to what is gone ends the process (SIGBUS), as with any
-/// map. [`OpenOptions::guarded`] reads zeros there instead, and copies then fail with `is_fault`.
+/// If the file shrinks while it is mapped, access to what is gone ends the process (SIGBUS), as
+/// with any map. [`OpenOptions::guarded`] reads zeros there instead, and copies fail with
+/// `is_fault`.
 ///
 /// ```
 /// use crossdock::{Array, exchange::files, memory::copied_bytes};

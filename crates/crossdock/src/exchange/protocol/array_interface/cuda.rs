@@ -1,7 +1,8 @@
 //! CUDA's array interface, version 3: the dictionary of NumPy's, of memory that CUDA addresses, and a stream.
 //!
-//! The key `stream` says in which stream the producer has put its work, so that a consumer comes after it. As with NumPy's, nothing is given
-//! back: the consumer keeps the object, and the object the [`Loan`](super::Loan) of [`lend`](super::lend).
+//! The key `stream` says in which stream the producer has put its work, so that a consumer comes
+//! after it. As with NumPy's, nothing is given back: the consumer keeps the object, and the object
+//! keeps the [`Loan`](super::Loan) of [`lend`](super::lend).
 
 use crate::array::DArray;
 use crate::device;
@@ -59,7 +60,8 @@ pub unsafe fn import(
     readonly: bool,
     release: impl FnOnce() + Send + 'static,
 ) -> Result<DArray> {
-    // SAFETY: the elements are memory at this place until `release` is called (this function's contract).
+    // SAFETY: the elements are memory at this place until `release` is called (this function's
+    // contract).
     let array =
         unsafe { located::import(&OnDevice { described, place }, readonly, Birth::Aliased, release) }?;
     // SAFETY: the stream is one of CUDA's, alive until this returns (this function's contract).

@@ -56,20 +56,23 @@ impl Words {
 const TERMS: Terms =
     Terms { reach: Reach::Anywhere, ..Terms::new(Protocols::ARRAY_INTERFACE, Access::AsFlagged) };
 
-/// The lease under which an array goes out that nobody gives back: Share, or Pin of a read-only one. Whoever hands the array over keeps it
-/// for as long as a consumer can use the memory. One compare-and-swap.
+/// The lease under which an array is exported by this protocol: Share, or Pin for a read-only array.
+/// No consumer gives anything back, so the exporter keeps the loan for as long as a consumer can use
+/// the memory. One compare-and-swap.
 ///
-/// The memory may be on any device, since it is not we who touch it; work that is under way on it is waited for.
+/// The memory may be on any device, because the library does not touch it. In-flight work on it is
+/// waited for.
 ///
 /// # Errors
 ///
-/// `is_conflict` while somebody holds Read (of a writable array) or Write; `is_exhausted`; what failed that was to write the memory.
+/// `is_conflict` while another party holds Read (of a writable array) or Write; `is_exhausted`; the
+/// error of in-flight work that was to write the memory and failed.
 pub fn lend(array: &DArray) -> Result<Loan> {
     Loan::new(&TERMS, array)
 }
 
-/// As [`lend`], without waiting: the consumer comes after the work otherwise ([`Synchronization`](crate::view::Synchronization),
-/// [`cuda::stream`](super::cuda::stream)).
+/// As [`lend`], without waiting: the caller orders the consumer after in-flight work
+/// ([`Synchronization`](crate::view::Synchronization), [`cuda::stream`](super::cuda::stream)).
 ///
 /// # Errors
 ///
@@ -78,7 +81,7 @@ pub fn lend_ordered(array: &DArray) -> Result<Loan> {
     Loan::new(&Terms { reach: Reach::Ordered, ..TERMS }, array)
 }
 
-/// The lease under which such an array goes out.
+/// The kind of lease of [`lend`].
 pub fn lease_kind(array: &DArray) -> LeaseKind {
     TERMS.kind(array.is_readonly())
 }

@@ -18,8 +18,8 @@ flags! {
     /// | `ANY_CONTIGUOUS` | its elements in one of the two orders: the bits are those of both, and cannot be told from them |
     /// | `INDIRECT` | suboffsets, where the array is indirect. Without this flag such an array is refused |
     ///
-    /// A flag of several bits is asked for by all of them, as the original tests it. Bits that mean nothing here are refused, since nobody
-    /// could keep what they ask for.
+    /// A flag of several bits is requested by all of them, as Ruby tests it. Unknown bits are
+    /// refused, because no producer could do what they request.
     ///
     /// ```
     /// use crossdock::exchange::protocol::memory_view::Flags;

@@ -6,16 +6,17 @@ use crate::memory::Protocols;
 use crate::view::loan::Loan;
 use crate::view::{Access, Terms};
 
-/// The lease under which the buffer of an array is lent, until the loan is dropped. One compare-and-swap.
+/// The lease under which the buffer of an array is lent, until the loan is dropped. One
+/// compare-and-swap.
 ///
-/// A buffer that is not read-only may be written by whoever has it: it is lent under a Share lease, and others can be lent beside it,
-/// but nobody is promised constancy or exclusive access meanwhile. A read-only one is lent under a Pin lease: PEP 3118 binds its
-/// consumers to the flag.
+/// The consumer of a writable buffer may write it, so it is lent under a Share lease: others can be
+/// lent beside it, and no party gets Read or Write meanwhile. A read-only buffer is lent under a Pin
+/// lease: PEP 3118 binds its consumers to the flag.
 ///
 /// # Errors
 ///
-/// `is_conflict` while somebody holds Read (of a writable array) or Write; `is_place` for memory that the processor does not
-/// address; `is_exhausted`.
+/// `is_conflict` while another party holds Read (of a writable array) or Write; `is_place` for
+/// memory that the processor does not address; `is_exhausted`.
 ///
 /// ```
 /// use crossdock::bindings::pep3118::lend;
