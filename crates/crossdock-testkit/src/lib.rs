@@ -54,6 +54,25 @@ pub fn cases(usual: usize) -> usize {
     }
 }
 
+/// How often a test repeats what takes luck or a process each time: `usual` times, and
+/// proportionally fewer where `CROSSDOCK_CASES` names fewer than 2,000 random cases.
+///
+/// # Panics
+///
+/// If the variable is set to something that is not a number.
+pub fn rounds(usual: usize) -> usize {
+    const USUAL_CASES: usize = 2000;
+    (usual * cases(USUAL_CASES).min(USUAL_CASES)).div_ceil(USUAL_CASES)
+}
+
+/// Fills `bytes` with a count that no two neighbours share and that differs from page to page.
+/// (Here because this crate is optimised in every suite.)
+pub fn count_into(bytes: &mut [u8]) {
+    for (index, byte) in bytes.iter_mut().enumerate() {
+        *byte = (index * 7 + index / 251) as u8;
+    }
+}
+
 /// The seed of a test run: `CROSSDOCK_SEED` from the environment, or else always the same one. Prints it.
 ///
 /// # Panics

@@ -6,7 +6,7 @@ use crossdock::buffer::Buffer;
 use crossdock::device::fenced::FencedDevice;
 use crossdock::device::{self, Device};
 use crossdock::memory::Place;
-use crossdock_testkit::status_of_child;
+use crossdock_testkit::{rounds, status_of_child};
 
 /// What a child does with a device that it inherited, while work of its parent is under way that will never end for it.
 fn uses_and_drops(
@@ -47,7 +47,7 @@ fn a_child_uses_devices_that_it_inherited_while_another_thread_and_a_stream_had_
                 here.settle().unwrap();
             }
         });
-        for _ in 0..200 {
+        for _ in 0..rounds(200) {
             let under_way = Buffer::zeroed(100).unwrap();
             let paused = device.pause();
             at_rest.copy_into_in(&under_way, &*stream).unwrap();

@@ -15,6 +15,7 @@ use crossdock::layout::Order;
 use crossdock::ledger;
 use crossdock::pool::Pool;
 use crossdock::view::Request;
+use crossdock_testkit::rounds;
 
 /// A fork inherits what every test has: there is one at a time.
 fn alone() -> MutexGuard<'static, ()> {
@@ -62,7 +63,7 @@ fn a_child_uses_and_drops_what_it_inherited_while_another_thread_had_the_ledger(
                 drop((own, pin, reading));
             }
         });
-        for _ in 0..300 {
+        for _ in 0..rounds(300) {
             let status = fork_and_wait(|| {
                 let (copy, reading) = (inherited.clone(), lease[99] == 5);
                 let fresh = Buffer::zeroed(10);
@@ -220,7 +221,7 @@ fn a_child_allocates_resizes_and_frees_whatever_other_threads_did_in_the_pools()
     let _alone = alone();
     let pools = pools();
     while_others_allocate(&pools, || {
-        for round in 0..120 {
+        for round in 0..rounds(120) {
             let pool = &pools[round % pools.len()];
             let buffers = inherited(pool);
             let status = fork_and_wait(|| use_pool(pool, buffers));
@@ -237,7 +238,7 @@ fn a_child_goes_on_when_its_parent_is_gone() {
     let _alone = alone();
     let pools = pools();
     while_others_allocate(&pools, || {
-        for round in 0..24 {
+        for round in 0..rounds(24) {
             let pool = &pools[round % pools.len()];
             let (mut ours, theirs) = UnixStream::pair().unwrap();
             let buffers = inherited(pool);

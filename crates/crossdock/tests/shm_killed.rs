@@ -19,7 +19,7 @@ use crossdock::element::DType;
 use crossdock::exchange::protocol::shm;
 use crossdock::layout::{Layout, Order};
 use crossdock::view::Request;
-use crossdock_testkit::{Coverage, held, seed};
+use crossdock_testkit::{Coverage, held, rounds, seed};
 use fastrand::Rng;
 
 #[path = "../examples/shared_memory.rs"]
@@ -156,11 +156,13 @@ fn assert_nothing_is_left(name: &str) {
 
 #[test]
 fn two_programs_survive_the_death_of_either_at_any_moment() {
+    const USUAL: usize = 200;
     let _alone = alone();
     let mut rng = Rng::with_seed(seed());
     let mut coverage = Coverage::default();
     let (start, before) = (Instant::now(), descriptors());
-    for round in 0..200 {
+    let times = rounds(USUAL);
+    for round in 0..times {
         coverage.case();
         let name = format!("killed-{}-{round}", std::process::id());
         // One round of the example is over in a moment; where one is to be killed amid it, it goes on for ever.
@@ -210,11 +212,13 @@ fn two_programs_survive_the_death_of_either_at_any_moment() {
         assert_nothing_is_left(&name);
     }
     println!("{coverage}");
-    println!("200 rounds in {:?}", start.elapsed());
+    println!("{times} rounds in {:?}", start.elapsed());
     assert_eq!(descriptors(), before, "this program's own descriptors");
     coverage.assert_at_least(0.05, ["nobody was killed"]);
-    coverage.assert_at_least(0.3, ["killed", "killed while it had the memory", "both were killed"]);
-    coverage.assert_at_least(0.2, ["survived with an error", "survived with an error amid the exchange"]);
+    if times == USUAL {
+        coverage.assert_at_least(0.3, ["killed", "killed while it had the memory", "both were killed"]);
+        coverage.assert_at_least(0.2, ["survived with an error", "survived with an error amid the exchange"]);
+    }
 }
 
 /// An array whose description does not fit into a socket, so that sending it takes as long as the receiver likes.

@@ -81,6 +81,12 @@ fn strided(rng: &mut Rng, dtype: &DType, shape: &[usize]) -> (DArray, DArray) {
     (base.slice(slices).unwrap().permute(&back).unwrap(), base)
 }
 
+/// The bytes of an array that begins in its buffer and has no gaps.
+fn contiguous_bytes(array: &DArray) -> Vec<u8> {
+    let (buffer, offset) = array.buffer().unwrap();
+    buffer.read().unwrap()[offset..][..array.layout().nbytes()].to_vec()
+}
+
 fn indices(shape: &[usize]) -> Vec<Vec<usize>> {
     shape.iter().fold(vec![vec![]], |all, &len| {
         all.iter().flat_map(|index| (0..len).map(move |at| [&index[..], &[at]].concat())).collect()
@@ -256,7 +262,7 @@ fn filling_writes_every_element_and_nothing_else() {
         for index in indices(base.shape()) {
             base.set(&index, &before).unwrap();
         }
-        let (expected, _) = strided(&mut rng, &dtype, base.shape());
+        let expected = DArray::zeros(dtype.clone(), base.shape(), Order::RowMajor).unwrap();
         expected.assign(&base, Casting::Checked).unwrap();
         let value = value(&mut rng, &dtype);
         // Where the view's elements are in the base: as many bytes from it.
@@ -276,6 +282,10 @@ fn filling_writes_every_element_and_nothing_else() {
             expected.set(&in_base, &value).unwrap();
         }
         array.fill(&value).unwrap();
+        if contiguous_bytes(&base) == contiguous_bytes(&expected) {
+            continue;
+        }
+        // Values may be the same where their padding is not.
         for index in indices(base.shape()) {
             let (got, expected) = (base.get(&index).unwrap(), expected.get(&index).unwrap());
             assert_eq!(format!("{got:?}"), format!("{expected:?}"), "{array:?} at {index:?} of the base");

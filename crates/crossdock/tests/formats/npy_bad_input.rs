@@ -130,7 +130,7 @@ fn cases() -> Vec<Case> {
         Case("boolean", with("'<f8'", "(True,)"), malformed, &["dimension 0", "a boolean"]),
         Case("text length", with("'<f8'", "('3',)"), malformed, &["dimension 0", "a string"]),
         Case("65 dimensions", with("'<f8'", &dims(65)), unsupported, &["65 dimensions", "64"]),
-        Case("a million dimensions", with("'<f8'", &dims(1_000_000)), unsupported, &["1000000 dimensions"]),
+        Case("many dimensions", with("'<f8'", &dims(100_000)), unsupported, &["100000 dimensions"]),
         Case(
             "beyond 64 bits",
             with("'<f8'", "(18446744073709551616,)"),

@@ -401,14 +401,19 @@ mod tests {
             let len = rng.usize(0..200);
             let (gap, start) = (rng.usize(0..3) * 5, rng.usize(0..70));
             let (from_stride, to_stride) = (from_size + gap, to_size + gap);
-            let src: Vec<u8> = (0..len * from_stride).map(|_| rng.u8(..)).collect();
-            let before: Vec<u8> = (0..start + len * to_stride + 70).map(|_| rng.u8(..)).collect();
+            let (mut src, mut before) = (vec![0; len * from_stride], vec![0; start + len * to_stride + 70]);
+            rng.fill(&mut src);
+            rng.fill(&mut before);
             let mut wanted = before.clone();
             for record in 0..len {
                 for run in &runs {
-                    for byte in 0..run.nbytes {
-                        wanted[start + record * to_stride + run.to + byte] =
-                            run.from.map_or(0, |from| src[record * from_stride + from + byte]);
+                    let bytes = &mut wanted[start + record * to_stride + run.to..][..run.nbytes];
+                    match run.from {
+                        Some(from) => {
+                            let from = record * from_stride + from;
+                            bytes.copy_from_slice(&src[from..from + run.nbytes]);
+                        }
+                        None => bytes.fill(0),
                     }
                 }
             }
