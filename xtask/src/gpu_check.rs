@@ -77,7 +77,7 @@ fn make_bundle(door: &Door, folder: &Path) -> Result<ExitCode> {
     gather(door, folder)?;
     let mut run = Run::new(door, "gpu-check")?;
     provision::ensure(&mut run, &[VENV])?;
-    let wheel = wheel::build(&mut run)?;
+    let wheel = wheel::build(&mut run, |_, _| {})?;
     copy(&wheel, &folder.join(wheel.file_name().context("the wheel has no name")?))?;
     for file in
         files(&door.root.join(PTX))?.iter().filter(|file| file.extension().is_some_and(|it| it == "ptx"))

@@ -1,4 +1,5 @@
-//! The suite of the gem: its extension in a workspace of its own, its tests, under valgrind too, and the gem as it is installed.
+//! The suite of the gem: its extension in a workspace of its own, its tests, under valgrind too, and
+//! the gem as it is installed. The long run builds it as users do.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -24,6 +25,7 @@ pub(crate) fn ruby(run: &mut Run<'_>) -> Result<()> {
         bail!("the gem was not installed");
     }
     let mut clippy = run.door.cargo(&format!("clippy --manifest-path {MANIFEST} --release --locked"));
+    run.door.build_for_tests(&mut clippy);
     run.exec(clippy.args(["--", "-D", "warnings"]).env("CARGO_TARGET_DIR", target(run.door)))?;
 
     run.step("test");
@@ -56,6 +58,7 @@ fn rake(door: &Door) -> Command {
     let mut rake = door.command("rake", "");
     rake.current_dir(door.root.join(GEM)).env("CARGO_TARGET_DIR", target(door));
     rake.env("CROSSDOCK_GEM_HOME", target(door).join("home"));
+    door.build_for_tests(&mut rake);
     rake
 }
 

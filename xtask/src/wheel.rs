@@ -1,8 +1,9 @@
-//! The suite of the Python wheel: built as it is shipped, installed into an environment that has nothing but its counterparts, and in
-//! the hands of Python and NumPy.
+//! The suite of the Python wheel: built, installed into an environment that has nothing but its counterparts, and in the
+//! hands of Python and NumPy. The long run builds it as it is shipped.
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
@@ -17,9 +18,10 @@ pub(crate) fn wheel(run: &mut Run<'_>) -> Result<()> {
     run.step("lints");
     let mut clippy =
         run.door.cargo(&format!("clippy --release --locked --manifest-path {MANIFEST} -- -D warnings"));
+    run.door.build_for_tests(&mut clippy);
     run.exec(clippy.env("CARGO_TARGET_DIR", &target))?;
 
-    let wheel = build(run)?;
+    let wheel = build(run, Door::build_for_tests)?;
     let nbytes = fs::metadata(&wheel)?.len();
 
     interpreters::audit(run, &wheel)?;
@@ -56,8 +58,9 @@ fn target(door: &Door) -> PathBuf {
     door.target.join("wheel")
 }
 
-/// Builds the wheel as it is shipped, with the environment of the tests.
-pub(crate) fn build(run: &mut Run<'_>) -> Result<PathBuf> {
+/// Builds the wheel with the environment of the tests: as it is shipped, but for what `change`
+/// does to the command.
+pub(crate) fn build(run: &mut Run<'_>, change: impl Fn(&Door, &mut Command)) -> Result<PathBuf> {
     run.step("build");
     let target = target(run.door);
     let folder = target.join("wheels");
@@ -68,6 +71,7 @@ pub(crate) fn build(run: &mut Run<'_>) -> Result<PathBuf> {
     let mut build =
         run.door.command(&python, &format!("-m maturin build --release --locked -m {MANIFEST} --out"));
     build.arg(&folder).arg("--interpreter").arg(&python);
+    change(run.door, &mut build);
     run.exec(build.env("CARGO_TARGET_DIR", &target))?;
     only_wheel(&folder)
 }

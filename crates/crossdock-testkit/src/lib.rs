@@ -73,6 +73,11 @@ pub fn count_into(bytes: &mut [u8]) {
     }
 }
 
+/// Whether all bytes are zero. (Here because this crate is optimised in every suite.)
+pub fn are_zero(bytes: &[u8]) -> bool {
+    bytes.iter().all(|&byte| byte == 0)
+}
+
 /// The seed of a test run: `CROSSDOCK_SEED` from the environment, or else always the same one. Prints it.
 ///
 /// # Panics

@@ -325,7 +325,7 @@ fn every_owner_releases_once_in_any_order_of_drops_on_two_threads() {
     let mut random = Random::new(1);
     for kind in KINDS {
         let (failed_before, descriptors_before) = (ledger::failed_releases(), open_descriptors());
-        let schedules = if cfg!(miri) { 5 } else { 200 };
+        let schedules = if cfg!(miri) { 5 } else { crossdock_testkit::rounds(200) as u64 };
         for _ in 0..schedules {
             run_schedule(kind, &mut random);
         }

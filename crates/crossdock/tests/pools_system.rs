@@ -312,7 +312,7 @@ fn alignments_up_to_a_page_are_kept_over_growth_in_every_kind_of_pool() {
                 let mut buffer = bytes.freeze();
                 buffer.resize(nbytes + 400).unwrap();
                 assert!(aligned(buffer.as_ptr()));
-                assert!(buffer.read().unwrap()[200..].iter().all(|&byte| byte == 0));
+                assert!(crossdock_testkit::are_zero(&buffer.read().unwrap()[200..]));
             }
         }
     }

@@ -58,7 +58,7 @@ pub(crate) fn command(action: &Action) -> Result<ExitCode> {
     let door = Door::new(false)?;
     let mut run = Run::new(&door, "fuzz")?;
     let (Action::Run { targets, .. } | Action::Merge { targets } | Action::Record { targets }) = action;
-    let targets = build(&mut run, targets)?;
+    let targets = build(&mut run, targets, |_, _| {})?;
     match action {
         Action::Run { seconds, .. } => {
             println!("{}", fuzz(&mut run, &targets, *seconds, Start::Found)?.join("\n"));
@@ -76,7 +76,7 @@ pub(crate) fn command(action: &Action) -> Result<ExitCode> {
 /// The suite: every target runs from its corpus for its share of the time. New inputs go to the
 /// target folder, so the checkout is unchanged.
 pub(crate) fn suite(run: &mut Run<'_>) -> Result<()> {
-    let targets = build(run, &[])?;
+    let targets = build(run, &[], Door::build_for_tests)?;
     let all = if run.door.long { LONG_SECONDS } else { SECONDS };
     let processors = thread::available_parallelism().map_or(1, usize::from);
     let seconds = (all * processors as u64 / targets.len() as u64).max(LEAST_SECONDS);
@@ -95,8 +95,9 @@ enum Start {
     Found,
 }
 
-/// Builds the program with all targets, and returns those with these names, or all.
-fn build(run: &mut Run<'_>, wanted: &[String]) -> Result<Vec<Target>> {
+/// Builds the program with all targets by a command that `change` may change, and returns those
+/// with these names, or all.
+fn build(run: &mut Run<'_>, wanted: &[String], change: impl Fn(&Door, &mut Command)) -> Result<Vec<Target>> {
     let mut names = file_stems(&run.door.root.join(FUZZ_TARGETS))?;
     if let Some(unknown) = wanted.iter().find(|name| !names.contains(name)) {
         bail!("there is no fuzz target `{unknown}`; there are: {}", names.join(", "));
@@ -108,6 +109,7 @@ fn build(run: &mut Run<'_>, wanted: &[String]) -> Result<Vec<Target>> {
     let mut build =
         run.door.cargo(&format!("build --manifest-path fuzz/Cargo.toml --release --bins --target {TARGET}"));
     build.env("CARGO_TARGET_DIR", &work).env(UNLOCK.0, UNLOCK.1).env("RUSTFLAGS", flags());
+    change(run.door, &mut build);
     run.exec(&mut build)?;
     names.retain(|name| wanted.is_empty() || wanted.contains(name));
     names.into_iter().map(|name| Target::new(run.door, name)).collect()
