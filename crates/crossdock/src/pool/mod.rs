@@ -15,7 +15,6 @@ mod charge;
 mod counters;
 mod debug;
 mod form;
-mod front;
 mod hints;
 mod log;
 mod mapped;
