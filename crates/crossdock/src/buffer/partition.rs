@@ -63,12 +63,13 @@ impl Buffer {
                 "the memory is a part of a partition already: one level is all",
             ));
         }
-        let mut sorted = try_with_capacity::<&Range<usize>>(ranges.len())?;
-        sorted.extend(ranges);
-        sorted.sort_unstable_by_key(|range| (range.start, range.end));
+        let mut sorted = try_with_capacity(ranges.len())?;
+        sorted.extend(ranges.iter().map(|range| (range.start, range.end)));
+        sorted.sort_unstable();
         let mut free_from = 0;
-        for range in sorted {
-            resolve(range, self.nbytes())?;
+        for (start, end) in sorted {
+            let range = start..end;
+            resolve(&range, self.nbytes())?;
             if !range.is_empty() && range.start < free_from {
                 return Err(Error::new(
                     Kind::Bounds,

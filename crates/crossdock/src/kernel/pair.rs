@@ -1,7 +1,7 @@
 //! Two arrays of one shape, walked in an order that suits the one that is written.
 
 use crate::error::Result;
-use crate::layout::{AxisSlice, Layout, MAX_RANK, Order};
+use crate::layout::{AxisSlice, Layout, MAX_RANK, Order, sort_few};
 
 /// Two layouts of one shape, with their axes in another order, and where their elements 0 are then, in bytes from where they were.
 pub(crate) struct Pair {
@@ -33,7 +33,7 @@ impl Pair {
         let mut axes: [usize; MAX_RANK] = std::array::from_fn(|axis| axis);
         let axes = &mut axes[..to.rank()];
         if !axes.is_sorted_by_key(|axis| std::cmp::Reverse(step(axis))) {
-            axes.sort_by_key(|axis| std::cmp::Reverse(step(axis)));
+            sort_few(axes, |axis| std::cmp::Reverse(step(axis)));
             (pair.from, pair.to) = (pair.from.permute(axes)?, pair.to.permute(axes)?);
         }
         Ok(pair)

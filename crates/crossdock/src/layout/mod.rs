@@ -52,7 +52,7 @@ pub(crate) use self::indexed::IndexedOffsets;
 pub(crate) use self::offsets::{Offsets, Runs};
 pub(crate) use self::parts::{AxisChunks, AxisParts, Lanes, Parts, check_chunk};
 pub use self::rules::Order;
-pub(crate) use self::rules::{check_axis, fill_contiguous};
+pub(crate) use self::rules::{check_axis, fill_contiguous, sort_few};
 pub(crate) use self::slice::Reading;
 pub use self::slice::{AxisList, AxisSlice};
 pub use self::span::Span;

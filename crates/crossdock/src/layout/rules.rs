@@ -196,13 +196,27 @@ pub(super) fn is_injective(shape: &[usize], strides: &[isize], itemsize: usize) 
         count += 1;
     }
     let axes = &mut axes[..count];
-    axes.sort_unstable();
+    sort_few(axes, |&axis| axis);
     let mut extent = itemsize;
     axes.iter().all(|&(stride, len)| {
         let clear = stride >= extent;
         extent = extent.saturating_add(stride.saturating_mul(len - 1));
         clear
     })
+}
+
+/// Sorts a few items, such as the axes of an array, by a key. Items of equal keys keep their order.
+///
+/// O(n²), so only for lists with a bound such as [`MAX_RANK`]. An insertion sort is what std runs up to
+/// 20 items, too; std's code for longer lists is 10 KB for each type.
+pub(crate) fn sort_few<T, K: Ord>(items: &mut [T], key: impl Fn(&T) -> K) {
+    for end in 1..items.len() {
+        let mut place = end;
+        while place > 0 && key(&items[place]) < key(&items[place - 1]) {
+            items.swap(place, place - 1);
+            place -= 1;
+        }
+    }
 }
 
 /// Whether every stride that is ever multiplied by more than 0 is a multiple of `align`.

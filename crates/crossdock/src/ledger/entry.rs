@@ -1,5 +1,6 @@
 //! One allocation, as the ledger tells of it.
 
+use std::cmp::Ordering;
 use std::time::{Duration, Instant};
 
 use crate::device::{self, UnderWay};
@@ -61,6 +62,11 @@ impl Entry {
             work: Vec::new(),
         }
     }
+}
+
+/// Sorts entries. The order is a function pointer, so that one copy of std's sort serves every order.
+pub(super) fn sort(entries: &mut [Entry], order: fn(&Entry, &Entry) -> Ordering) {
+    entries.sort_unstable_by(order);
 }
 
 /// Every allocation in the book, in no order.

@@ -64,7 +64,7 @@ pub use report::Report;
 /// during the call: other threads take and release leases meanwhile.
 pub fn live() -> Vec<Entry> {
     let mut entries = entry::entries();
-    entries.sort_unstable_by_key(|entry| entry.address);
+    entry::sort(&mut entries, |a, b| a.address.cmp(&b.address));
     entries
 }
 

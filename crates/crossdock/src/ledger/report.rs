@@ -5,7 +5,7 @@ use std::fmt;
 use std::time::Duration;
 
 use crate::device::{Effect, UnderWay};
-use crate::ledger::entry::Entry;
+use crate::ledger::entry::{self, Entry};
 use crate::memory::LeaseKind;
 use crate::memory::holder::Age;
 
@@ -30,8 +30,12 @@ pub struct Report {
 impl Report {
     pub(crate) fn new(mut entries: Vec<Entry>, missed: u64, is_on: bool) -> Self {
         // What is older than the ledger is older than anything of a known age.
-        let age = |entry: &Entry| entry.age.unwrap_or(Duration::MAX);
-        entries.sort_by_key(|entry| (Reverse(entry.nbytes), Reverse(age(entry)), entry.address));
+        entry::sort(&mut entries, |a, b| {
+            let key = |entry: &Entry| {
+                (Reverse(entry.nbytes), Reverse(entry.age.unwrap_or(Duration::MAX)), entry.address)
+            };
+            key(a).cmp(&key(b))
+        });
         Self { entries, missed, is_on }
     }
 

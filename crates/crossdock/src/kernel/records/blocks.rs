@@ -4,7 +4,7 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::error::Result;
 use crate::kernel::threads;
-use crate::layout::Layout;
+use crate::layout::{Layout, sort_few};
 
 /// So many bytes of all arrays together are in a block: little enough that what one pass brings to the second-level cache is there for
 /// the next one, and so much that what it costs to begin a block does not count.
@@ -41,7 +41,7 @@ impl Loops {
             }
             axes.push((len, strides));
         }
-        axes.sort_by_key(|(_, strides)| {
+        sort_few(&mut axes, |(_, strides)| {
             std::cmp::Reverse((strides[0], strides[strides.len() - 1].unsigned_abs()))
         });
         axes.dedup_by(|(inner_len, inner), (len, outer)| {

@@ -106,7 +106,10 @@ impl Parts {
     /// Runs that go on where others end become one.
     fn merge(&mut self) {
         self.runs.retain(|run| run.nbytes > 0);
-        self.runs.sort_by_key(|run| run.to);
+        // Pairs of numbers are sorted elsewhere, too: one copy of std's sort serves them all.
+        let mut order: Vec<_> = self.runs.iter().map(|run| run.to).zip(0_usize..).collect();
+        order.sort_unstable();
+        self.runs = order.into_iter().map(|(_, index)| self.runs[index]).collect();
         self.runs.dedup_by(|next, run| {
             let follows = next.to == run.to + run.nbytes
                 && match (run.from, next.from) {

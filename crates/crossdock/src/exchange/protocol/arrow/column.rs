@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::exchange::protocol::arrow::event::SyncEvent;
 use crate::exchange::protocol::arrow::metadata::Extension;
 use crate::exchange::protocol::arrow::validity::Nulls;
-use crate::layout::Order;
+use crate::layout::{Order, sort_few};
 use crate::memory::{Lease, LeaseKind, Place, Protocols};
 use crate::view::{Access, Reach, Reason, Terms};
 
@@ -209,7 +209,7 @@ pub(super) fn in_order(array: &DArray) -> Result<Option<Vec<usize>>, Reason> {
     }
     let normal = layout.normalized();
     let mut axes: Vec<usize> = (0..array.rank()).collect();
-    axes[1..].sort_by_key(|&axis| std::cmp::Reverse(normal.strides()[axis].unsigned_abs()));
+    sort_few(&mut axes[1..], |&axis| std::cmp::Reverse(normal.strides()[axis].unsigned_abs()));
     match layout.suboffsets().is_none()
         && layout.permute(&axes).is_ok_and(|it| it.is_contiguous(Order::RowMajor))
     {

@@ -13,6 +13,7 @@ use crate::kernel::copy::elements::{self, offset};
 use crate::kernel::copy::plan::Axis;
 use crate::kernel::copy::run;
 use crate::kernel::cpu::Level;
+use crate::layout::sort_few;
 
 /// The registers of a level: how many lanes they have within which bytes can change places, and how many bytes a lane has.
 #[derive(Clone, Copy)]
@@ -283,7 +284,7 @@ fn inputs(registers: Registers, bytes: &[Option<isize>]) -> Vec<Input> {
     let mut inputs: Vec<Input> = Vec::new();
     for (lane, bytes) in bytes.chunks(registers.lane).enumerate() {
         let mut wanted: Vec<isize> = bytes.iter().copied().flatten().collect();
-        wanted.sort_unstable();
+        sort_few(&mut wanted, |&byte| byte);
         let mut count = 0;
         while let Some(&low) = wanted.first() {
             // As far back as its bytes lie within one lane, so that nothing behind the last one is loaded.
