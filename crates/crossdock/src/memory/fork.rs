@@ -83,7 +83,7 @@ impl<T: Send> ForkLock<T> {
     /// From the first call on, until it is dropped, the lock stays where it is. (A `static` does.)
     pub(crate) unsafe fn lock_in_place(&self) -> MutexGuard<'_, T> {
         if self.registered.load(Ordering::Acquire) == NEW {
-            self.register();
+            register(NonNull::from(self), &self.registered);
         }
         self.mutex.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -95,24 +95,29 @@ impl<T: Send> ForkLock<T> {
     pub fn calls_out(&self) -> CallsOut {
         CallsOut(OWN.replace(std::ptr::from_ref(self).cast()))
     }
+}
 
-    #[cold]
-    fn register(&self) {
-        // If the system is out of memory, the next thread that takes the lock tries again.
-        if !HANDLERS.ensure(register_handlers) {
-            return;
-        }
-        let mut locks = registry();
-        if self.registered.load(Ordering::Relaxed) == NEW && locks.try_reserve(1).is_ok() {
-            let lock: NonNull<dyn AcrossFork + '_> = NonNull::from(self);
-            // SAFETY: only the lifetime changes: the entry is taken out before the lock is gone
-            // (ForkLock 2, `drop`).
-            let lock =
-                unsafe { std::mem::transmute::<NonNull<dyn AcrossFork + '_>, NonNull<dyn AcrossFork>>(lock) };
-            locks.push(Entry(lock));
-            self.registered.store(REGISTERED, Ordering::Release);
-        }
+/// Registers a lock, whose field `registered` is the second argument. Not generic: one copy serves
+/// all locks.
+#[cold]
+fn register(lock: NonNull<dyn AcrossFork + '_>, registered: &AtomicU8) {
+    // If the system is out of memory, the next thread that takes the lock tries again.
+    if !HANDLERS.ensure(register_handlers) {
+        return;
     }
+    let mut locks = registry();
+    if registered.load(Ordering::Relaxed) == NEW && locks.try_reserve(1).is_ok() {
+        // SAFETY: only the lifetime changes: the entry is taken out before the lock is gone
+        // (ForkLock 2, `drop`).
+        let lock =
+            unsafe { std::mem::transmute::<NonNull<dyn AcrossFork + '_>, NonNull<dyn AcrossFork>>(lock) };
+        locks.push(Entry(lock));
+        registered.store(REGISTERED, Ordering::Release);
+    }
+}
+
+fn unregister(lock: *const ()) {
+    registry().retain(|entry| !std::ptr::addr_eq(entry.0.as_ptr(), lock));
 }
 
 impl<T> fmt::Debug for ForkLock<T> {
@@ -124,8 +129,7 @@ impl<T> fmt::Debug for ForkLock<T> {
 impl<T: 'static> Drop for ForkLock<T> {
     fn drop(&mut self) {
         if *self.registered.get_mut() == REGISTERED {
-            let this: *const () = std::ptr::from_ref(self).cast();
-            registry().retain(|entry| !std::ptr::addr_eq(entry.0.as_ptr(), this));
+            unregister(std::ptr::from_ref(self).cast());
         }
     }
 }

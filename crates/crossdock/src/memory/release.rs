@@ -1,5 +1,6 @@
 //! The end of an allocation: who releases it, and what becomes of a panic on the way.
 
+use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -115,7 +116,14 @@ pub fn failed_releases() -> u64 {
 /// Runs what an owner does to release its memory. An owner's panic must not unwind into whoever happened to drop last: it
 /// is counted and goes no further.
 pub(crate) fn release_quietly(release: impl FnOnce()) {
-    let Err(mut payload) = catch_unwind(AssertUnwindSafe(release)) else { return };
+    if let Err(payload) = catch_unwind(AssertUnwindSafe(release)) {
+        count_failure(payload);
+    }
+}
+
+/// Not generic: [`release_quietly`] is compiled for each of its callers' closures.
+#[cold]
+fn count_failure(mut payload: Box<dyn Any + Send>) {
     FAILED_RELEASES.fetch_add(1, Ordering::Relaxed);
     // A payload's own drop may panic, with a payload whose drop may, and so on. A few are followed; the last is let go.
     for _ in 0..4 {

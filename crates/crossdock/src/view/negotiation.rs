@@ -110,10 +110,7 @@ pub(super) fn copy_instead<T, C>(
     copy: impl FnOnce(&DArray) -> Result<(C, usize), Reason>,
     lend_copy: impl FnOnce(C) -> Result<T, Reason>,
 ) -> Result<(T, Copied), Refusal> {
-    let refuse = |reason| {
-        let reaches = Route::find(array, request, terms).is_ok();
-        Refusal::new(request, reason).with_offer(Offer { reaches, ..Offer::from(array) })
-    };
+    let refuse = |reason| refuse(array, request, terms, reason);
     let because = match reason.map(refuse) {
         Some(refusal) if request.copy_policy() == CopyPolicy::Never || refusal.would_copy().is_none() => {
             return Err(refusal);
@@ -123,6 +120,14 @@ pub(super) fn copy_instead<T, C>(
     let (copy, nbytes) = copy(array).map_err(refuse)?;
     let lent = lend_copy(copy).map_err(refuse)?;
     Ok((lent, Copied::made(nbytes, because)))
+}
+
+/// Not generic: [`copy_instead`] is compiled for each protocol.
+#[cold]
+#[inline(never)]
+fn refuse(array: &DArray, request: &Request, terms: &Terms, reason: Reason) -> Refusal {
+    let reaches = Route::find(array, request, terms).is_ok();
+    Refusal::new(request, reason).with_offer(Offer { reaches, ..Offer::from(array) })
 }
 
 /// The lease under which an array is lent in place.

@@ -33,7 +33,24 @@ pub(crate) unsafe fn adopt_foreign<F>(
 where
     F: FnOnce() + Send + 'static,
 {
-    let checked = match NonNull::new(ptr) {
+    match check(ptr, nbytes) {
+        Ok(ptr) => {
+            let region = Region { ptr, nbytes, place, backing: Backing::Foreign };
+            // SAFETY: the caller's word.
+            unsafe { adopt(region, birth, Release(release)) }
+        }
+        Err(error) => {
+            release_quietly(release);
+            Err(error)
+        }
+    }
+}
+
+/// The start of a region, if a program can address all of it.
+///
+/// Not generic: [`adopt_foreign`] is compiled for each of its callers' closures.
+fn check(ptr: *mut u8, nbytes: usize) -> Result<NonNull<u8>> {
+    match NonNull::new(ptr) {
         // A tensor without elements may come without an address.
         None if nbytes == 0 => Ok(NonNull::dangling()),
         None => Err(Error::new(Kind::Malformed, format!("a null pointer was given for {nbytes} bytes"))),
@@ -46,17 +63,6 @@ where
             format!("a region of {nbytes} bytes at {ptr:p} goes past the last address, {:#x}", isize::MAX),
         )),
         Some(ptr) => Ok(ptr),
-    };
-    match checked {
-        Ok(ptr) => {
-            let region = Region { ptr, nbytes, place, backing: Backing::Foreign };
-            // SAFETY: the caller's word.
-            unsafe { adopt(region, birth, Release(release)) }
-        }
-        Err(error) => {
-            release_quietly(release);
-            Err(error)
-        }
     }
 }
 
