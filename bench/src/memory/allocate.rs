@@ -16,7 +16,7 @@ use crate::{Measure, Result, loops, threads};
 const FAR: usize = 1 << 40;
 
 pub(super) fn small(_: &Measure, arrow: Option<&Arrow>) -> Result<Table> {
-    let reach = Bounds { default: Some(3.0), capped: Some(4.0) };
+    let reach = Bounds { default: Some(1.6), capped: Some(2.5) };
     one_thread("allocate + free 64 B", arrow, 64, reach)
 }
 
@@ -106,8 +106,8 @@ pub(super) fn two_threads(_: &Measure, arrow: Option<&Arrow>) -> Result<Table> {
             cases.push(Case::timed(name, 1, run).threaded());
         }
     }
-    cases.push(on_two(OWN, loops::crossdock).reaching(Reach::ratio(3.0, MALLOC)));
-    cases.push(on_two(OWN_FROZEN, loops::crossdock_frozen).reaching(Reach::ratio(3.0, MALLOC)));
+    cases.push(on_two(OWN, loops::crossdock).reaching(Reach::ratio(1.5, MALLOC)));
+    cases.push(on_two(OWN_FROZEN, loops::crossdock_frozen).reaching(Reach::ratio(1.5, MALLOC)));
     let capped = Pool::default().capped("capped", FAR)?;
     let own = move |count| threads::on_two(count, |count| loops::crossdock_pool(count, 64, &capped));
     cases.push(Case::timed(OWN_CAPPED, 1, own).threaded().reaching(Reach::ratio(5.0, MALLOC)));
@@ -121,7 +121,7 @@ pub(super) fn ledger(_: &Measure, _: Option<&Arrow>) -> Result<Table> {
     let frozen = |count| loops::crossdock_frozen(count, 64);
     let cases = vec![
         Case::looped(MALLOC, 1, |count| loops::malloc(count, 64)),
-        Case::looped(OFF, 1, frozen).reaching(Reach::ratio(3.0, MALLOC)),
+        Case::looped(OFF, 1, frozen).reaching(Reach::ratio(1.6, MALLOC)),
         Case::timed("ledger on", 1, move |count| {
             ledger::switch_on();
             let start = Instant::now();
@@ -130,7 +130,7 @@ pub(super) fn ledger(_: &Measure, _: Option<&Arrow>) -> Result<Table> {
             ledger::switch_off();
             (elapsed, sum)
         }),
-        Case::looped("ledger off again", 1, frozen).reaching(Reach::ratio(3.0, MALLOC)),
+        Case::looped("ledger off again", 1, frozen).reaching(Reach::ratio(1.6, MALLOC)),
     ];
     let title = "allocate + free 64 B to a shared Buffer";
     harness::measure(title, Scale::NANOSECONDS, &[MALLOC, OFF], cases)

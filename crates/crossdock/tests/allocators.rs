@@ -133,6 +133,7 @@ fn pool_memory_is_aligned_and_padded_with_zeros_wherever_its_block_begins() {
     // What a block that is kept has for itself would be given back by another thread: nothing is kept here.
     let mapped = Pool::caching(0, Duration::ZERO).unwrap();
     drop((Buffer::zeroed(1).unwrap(), mapped.zeroed(1 << 20).unwrap()));
+    Pool::default().trim();
     let live = LIVE.get();
     for nbytes in (0..200).chain([1000, 4095, 4096, 1 << 20]) {
         let pool = if nbytes < 1 << 18 { Pool::default() } else { mapped.clone() };
@@ -154,6 +155,8 @@ fn pool_memory_is_aligned_and_padded_with_zeros_wherever_its_block_begins() {
         }
         drop(pool.uninit(nbytes).unwrap());
     }
+    // What this thread keeps for its next request.
+    Pool::default().trim();
     assert_eq!(LIVE.get(), live, "bytes that were not freed");
 }
 
@@ -296,7 +299,7 @@ fn fail_everywhere(swallowed: bool) -> u64 {
             Ok(()) if FAILED.get() => assert!(swallowed, "request {nth} failed, and nothing was said"),
             Ok(()) => return nth,
         }
-        // Nor what the pool keeps for the next request.
+        // Nor what threads and pools keep for the next request.
         undisturbed(|| Pool::default().trim());
         // The ledger's table keeps its room.
         assert!(swallowed || LIVE.get() == live, "request {nth}: bytes that were not freed");
@@ -426,6 +429,8 @@ fn fail_everywhere_in_pools(always: bool) -> (u64, u64) {
         let outcome = pool_scenario();
         FAIL_AFTER.set(None);
         FAIL_ALWAYS.set(false);
+        // What this thread keeps for its next request.
+        Pool::default().trim();
         match outcome {
             Err(error) => assert!(FAILED.get() && error.is_out_of_memory(), "request {nth}: {error}"),
             Ok(()) if FAILED.get() => did_without += 1,

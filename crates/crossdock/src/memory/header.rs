@@ -148,6 +148,21 @@ impl Header {
         self.nbytes = nbytes;
     }
 
+    pub(crate) fn set_spare_ptr(&mut self, ptr: *const ()) {
+        self.spare.ptr = ptr;
+    }
+
+    /// Makes the header of a region that is gone one of a new region, of the same owner, at the same place.
+    #[inline]
+    pub(crate) fn renew(&mut self, ptr: *const ()) {
+        self.word = LeaseWord::new(false);
+        self.exported = AtomicU32::new(0);
+        self.tracked = false;
+        self.constant = AtomicBool::new(false);
+        self.awaited = AtomicBool::new(false);
+        self.spare.ptr = ptr;
+    }
+
     pub(crate) fn is_owned_by(&self, owner: &'static Owner) -> bool {
         std::ptr::eq(self.owner, owner)
     }

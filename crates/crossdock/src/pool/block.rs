@@ -12,7 +12,7 @@
 //! A block becomes an allocation, with a lease word to count who has it, when it is frozen; one that only a single handle
 //! knows of can be thawed again.
 
-use std::mem::MaybeUninit;
+use std::mem::{ManuallyDrop, MaybeUninit};
 use std::ptr::NonNull;
 
 use crate::error::{Error, Kind, Result};
@@ -26,7 +26,7 @@ use crate::pool::form::{
 use crate::pool::mapped::class_nbytes;
 use crate::pool::plain::{deallocate_plain, drop_header};
 use crate::pool::source::{Bytes, Global, LARGE};
-use crate::pool::{debug, slot};
+use crate::pool::{debug, front, slot};
 
 static OWNER: Owner = Owner {
     release,
@@ -37,10 +37,6 @@ static OWNER: Owner = Owner {
     is_own,
     is_part: false,
 };
-
-/// Blocks of no more bytes are zeroed here: `calloc` bypasses the C library's cache for each thread
-/// (glibc before 2.41), which costs more than the zeros.
-const ZEROED_HERE: usize = 1024;
 
 /// The length of the guards on both sides of the bytes, which are aligned to `align`.
 fn guard_nbytes(account: &Account, align: usize) -> usize {
@@ -84,7 +80,12 @@ impl Block {
         }
         let capacity = nbytes.next_multiple_of(ALIGNMENT);
         account.charge(slot::current(), capacity)?;
-        Self::take_small(account, capacity, zeroed).ok_or_else(|| {
+        let block = if zeroed {
+            Self::take_small::<true>(account, capacity)
+        } else {
+            Self::take_small::<false>(account, capacity)
+        };
+        block.ok_or_else(|| {
             account.refund_unused(capacity);
             Error::out_of_memory(nbytes, ALIGNMENT)
         })
@@ -93,18 +94,30 @@ impl Block {
     /// The short way, for small blocks of the global allocator, which have been charged. Not inlined, and with the error apart: what
     /// it returns is one register.
     #[inline(never)]
-    fn take_small(account: &Account, capacity: usize, zeroed: bool) -> Option<Self> {
-        let zeroed_here = zeroed && capacity <= ZEROED_HERE;
-        // SAFETY: fewer bytes than a large block has (the caller), hence far from where a size does not fit.
-        let layout = unsafe { plain_layout(capacity) };
-        let base = Global.allocate(layout, zeroed && !zeroed_here)?;
-        account.note_allocated(slot::current(), capacity);
-        // SAFETY: the layout is that of a block of this account's source, which is the global allocator.
-        let mut block = unsafe { Self::begin_in_front(account, base, capacity, ALIGNMENT, 0) };
-        if zeroed_here {
+    fn take_small<const ZEROED: bool>(account: &Account, capacity: usize) -> Option<Self> {
+        let slot = slot::current();
+        // SAFETY: this thread's slot.
+        let Some(mut header) = (unsafe { front::take(slot, capacity) }) else {
+            return Self::take_fresh::<ZEROED>(account, capacity);
+        };
+        account.note_allocated(slot, capacity);
+        // SAFETY: ours alone.
+        unsafe { header.as_mut() }.renew(std::ptr::from_ref(account).cast());
+        let mut block = Self { header };
+        if ZEROED {
             block.as_uninit_mut().fill(MaybeUninit::new(0));
         }
         Some(block)
+    }
+
+    #[inline(never)]
+    fn take_fresh<const ZEROED: bool>(account: &Account, capacity: usize) -> Option<Self> {
+        // SAFETY: fewer bytes than a large block has (the caller), hence far from where a size does not fit.
+        let layout = unsafe { plain_layout(capacity) };
+        let base = Global.allocate(layout, ZEROED)?;
+        account.note_allocated(slot::current(), capacity);
+        // SAFETY: the layout is that of a block of this account's source, which is the global allocator.
+        Some(unsafe { Self::begin_in_front(account, base, capacity, ALIGNMENT, 0) })
     }
 
     #[inline(never)]
@@ -312,15 +325,33 @@ impl Block {
 }
 
 impl Drop for Block {
-    #[inline(never)]
+    #[inline(always)]
     fn drop(&mut self) {
-        let parts = self.parts();
-        inspect_padding(self);
-        // SAFETY: Block 1: given back once, here.
-        unsafe { give_back(self.header, &parts) };
-        // SAFETY: Block 2, and the source has its memory again.
-        unsafe { refund(parts.account, slot::current(), parts.capacity) }
+        let Parts { account, capacity, form, .. } = self.parts();
+        // SAFETY: Block 2.
+        let direct = unsafe { account.as_ref() }.is_direct();
+        let slot = slot::current();
+        // SAFETY: this thread's slot; a block of the global allocator (Block 1), which goes here.
+        if direct && form.is_plain() && unsafe { front::give(slot, capacity, self.header) } {
+            // SAFETY: Block 2, and the source has its memory again, or keeps it.
+            return unsafe { refund(account, slot, capacity) };
+        }
+        drop_any(self.header);
     }
+}
+
+/// # Safety
+///
+/// As for dropping the block, which is what this does.
+#[inline(never)]
+fn drop_any(header: NonNull<Header>) {
+    let block = ManuallyDrop::new(Block { header });
+    let parts = block.parts();
+    inspect_padding(&block);
+    // SAFETY: Block 1: given back once, here.
+    unsafe { give_back(block.header, &parts) };
+    // SAFETY: Block 2, and the source has its memory again.
+    unsafe { refund(parts.account, slot::current(), parts.capacity) }
 }
 
 /// Gives a block's memory back to its source. It stays charged.

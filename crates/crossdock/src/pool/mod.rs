@@ -15,6 +15,7 @@ mod charge;
 mod counters;
 mod debug;
 mod form;
+mod front;
 mod hints;
 mod log;
 mod mapped;

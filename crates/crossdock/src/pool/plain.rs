@@ -3,7 +3,7 @@
 use std::ptr::NonNull;
 
 use crate::memory::header::Header;
-use crate::pool::form::plain_layout;
+use crate::pool::form::{Form, plain_layout};
 use crate::pool::source::{Bytes, Global};
 
 /// # Safety
@@ -19,6 +19,16 @@ pub(super) unsafe fn deallocate_plain(header: NonNull<Header>, lead: usize, capa
     let layout = unsafe { plain_layout(capacity) };
     // SAFETY: as above, by the global allocator.
     unsafe { Global.deallocate(base, layout) };
+}
+
+/// # Safety
+///
+/// A header of a plain block of the global allocator. Neither is used any more.
+pub(crate) unsafe fn deallocate_kept(header: NonNull<Header>) {
+    // SAFETY: the caller's word.
+    let (form, capacity) = Form::unpack(unsafe { header.as_ref() }.spare().word);
+    // SAFETY: the caller's word.
+    unsafe { deallocate_plain(header, form.lead, capacity) };
 }
 
 /// A header holds nothing that needs a drop. (The model checker's atomics do.)

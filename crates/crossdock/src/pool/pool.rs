@@ -14,6 +14,7 @@ use crate::pool::charge::UNIT;
 use crate::pool::counters::Statistics;
 use crate::pool::form::Demand;
 use crate::pool::source::Source;
+use crate::pool::{front, slot};
 
 /// Where new memory comes from, who counts it, and how much of it there may be.
 ///
@@ -21,11 +22,11 @@ use crate::pool::source::Source;
 /// whichever order. Pools form chains: [`Pool::capped`] and [`Pool::proxy`] make a pool that takes its memory from another one
 /// and is charged, as that one is, for what it gave.
 ///
-/// The default pool takes small blocks from the program's global allocator, and large ones (256 KiB and
-/// more) from a cache of mapped memory, where the system is asked for huge pages. The cache keeps unused
-/// memory for the next request, up to a limit, and returns it to the system about half a second later
-/// ([`Pool::trim`] does so at once). The environment variable `CROSSDOCK_POOL` chooses another: `system`
-/// has no cache; `CROSSDOCK_POOL_DEBUG=1` puts guard bytes around every block (see [`Pool::guarded`]).
+/// The default pool takes small blocks from the program's global allocator, and large ones (256 KiB and more) from a cache of
+/// mapped memory, where the system is asked for huge pages. Of the small blocks that a thread gave back, it keeps a few for its next
+/// request ([`Pool::trim`] gives them up). What nobody uses is kept for the next request, up to a limit, and
+/// given back to the system about half a second later. The environment variable `CROSSDOCK_POOL` chooses another: `system` has no cache;
+/// `CROSSDOCK_POOL_DEBUG=1` puts guard bytes around every block (see [`Pool::guarded`]).
 ///
 /// ```
 /// use crossdock::pool::Pool;
@@ -169,10 +170,13 @@ impl Pool {
         self.account().reset_peak();
     }
 
-    /// Returns to the system all memory that the cache at the end of the chain keeps for the next
-    /// request. Returns the number of bytes. (The global allocator keeps its own free blocks.)
+    /// Gives back what is kept for the next request: to the system, what the cache at the end of the chain has; and to the
+    /// global allocator, the few small blocks that this thread has kept, of whichever pool. Returns how many bytes that were. (What
+    /// the global allocator keeps for itself is not ours to give back.)
     pub fn trim(&self) -> usize {
-        self.account().source().cache().map_or(0, Cache::trim)
+        // SAFETY: this thread's slot.
+        let kept = unsafe { front::drain(slot::current()) };
+        kept + self.account().source().cache().map_or(0, Cache::trim)
     }
 
     #[inline]

@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 
+use crate::pool::front;
 use crate::pool::numbers::Numbers;
 
 pub(crate) use crate::pool::numbers::SLOTS;
@@ -21,6 +22,8 @@ impl Drop for GiveBack {
     fn drop(&mut self) {
         let slot = SLOT.replace(SLOTS);
         if slot < SLOTS {
+            // SAFETY: this thread's, until it is given back below.
+            unsafe { front::drain(slot) };
             // What this thread counted happens before what the next one that has the number counts on top.
             numbers().inspect(|numbers| numbers.give(slot));
         }
