@@ -207,8 +207,8 @@ pub(super) fn is_injective(shape: &[usize], strides: &[isize], itemsize: usize) 
 
 /// Sorts a few items, such as the axes of an array, by a key. Items of equal keys keep their order.
 ///
-/// O(n²), so only for lists with a bound such as [`MAX_RANK`]. An insertion sort is what std runs up to
-/// 20 items, too; std's code for longer lists is 10 KB for each type.
+/// O(n²), so only for lists with a bound such as [`MAX_RANK`]. Up to 20 items, std sorts by
+/// insertion, too; its code for longer lists is 10 KB for each type.
 pub(crate) fn sort_few<T, K: Ord>(items: &mut [T], key: impl Fn(&T) -> K) {
     for end in 1..items.len() {
         let mut place = end;

@@ -64,7 +64,8 @@ impl Entry {
     }
 }
 
-/// Sorts entries. The order is a function pointer, so that one copy of std's sort serves every order.
+/// Sorts entries. The order is a function pointer, so that one copy of std's sort serves every
+/// order.
 pub(super) fn sort(entries: &mut [Entry], order: fn(&Entry, &Entry) -> Ordering) {
     entries.sort_unstable_by(order);
 }
