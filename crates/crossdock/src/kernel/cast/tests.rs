@@ -368,8 +368,8 @@ fn every_pair_of_kinds_is_converted_as_values_are_and_saturates_as_numbers_do() 
         let values = elements(kind, &mut rng);
         // All values of 16 bits are tried in the long run alone; before, another part of them with
         // each type. Where fewer cases are asked for, only some of all values are tried.
-        let part = if values.len() > CASES { 4 * CASES } else { CASES };
-        let stride = part.div_ceil(cases().max(1)).clamp(1, 64);
+        let part = if values.len() > CASES { 8 * CASES } else { CASES };
+        let stride = part.div_ceil(cases().max(1)).clamp(1, 128);
         for (to, oracle) in KINDS.into_iter().zip(&oracles) {
             if to == kind {
                 continue;
