@@ -9,6 +9,10 @@ use crate::install;
 use crate::provision::{self, BENCH, BENCH_VENV, CC, CXX, RUBY, RUBY_HEADERS};
 use crate::run::{Door, Run};
 
+/// Builds with Cargo's default, as a program that depends on the library or on a peer does. The
+/// workspace's own profile saves build time.
+const DEFAULTS: &str = "--config profile.release.codegen-units=16";
+
 /// Tells the benchmark where the built peer is.
 const LIBRARY: &str = "CROSSDOCK_BENCH_ARROW";
 
@@ -57,7 +61,8 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode> {
 /// Builds the benchmark once more, for this machine's CPU.
 fn native(door: &Door) -> Result<PathBuf> {
     let target = door.target.join("native");
-    let mut build = door.cargo("build --release --package crossdock-bench --bin crossdock-bench");
+    let mut build =
+        door.cargo(&format!("build {DEFAULTS} --release --package crossdock-bench --bin crossdock-bench"));
     build.env("CARGO_TARGET_DIR", &target).env("RUSTFLAGS", "-Ctarget-cpu=native");
     if !build.status()?.success() {
         bail!("the benchmarks do not build with target-cpu=native");
@@ -75,11 +80,8 @@ fn build(door: &Door) -> Result<Command> {
     if !door.root.join("bench/Cargo.toml").exists() {
         bail!("there are no benchmarks: bench/Cargo.toml does not exist");
     }
-    if !door
-        .cargo("build --release --package crossdock-bench --package crossdock-capi --package crossdock-cli")
-        .status()?
-        .success()
-    {
+    let packages = "--package crossdock-bench --package crossdock-capi --package crossdock-cli";
+    if !door.cargo(&format!("build {DEFAULTS} --release {packages}")).status()?.success() {
         bail!("the benchmarks do not build");
     }
     Ok(door.command(door.target.join("release/crossdock-bench"), ""))
