@@ -11,7 +11,9 @@ use crate::run::{Door, Run};
 
 /// Builds with Cargo's default, as a program that depends on the library or on a peer does. The
 /// workspace's own profile saves build time.
-const DEFAULTS: &str = "--config profile.release.codegen-units=16";
+const DEFAULTS: &str = "--config profile.release.codegen-units=16 \
+    --config profile.release.package.crossdock.codegen-units=16 \
+    --config profile.release.package.crossdock-cli.codegen-units=16";
 
 /// Tells the benchmark where the built peer is.
 const LIBRARY: &str = "CROSSDOCK_BENCH_ARROW";
