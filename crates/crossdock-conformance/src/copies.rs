@@ -7,12 +7,12 @@ use crossdock::buffer::Buffer;
 use crossdock::device::{self};
 use crossdock::memory::{DeviceKind, MapOptions, Place, copied_bytes};
 
-use crate::{SIZES, Subject, bytes, host, numbers};
+use crate::{Subject, bytes, host, numbers, sizes};
 
 pub fn bytes_arrive_unchanged_from_every_kind_of_memory(subject: &Subject) {
     static CONSTANT: [u8; 5000] = [9; 5000];
     let path = std::env::temp_dir().join(format!("crossdock-devices-{}", std::process::id()));
-    for nbytes in SIZES {
+    for &nbytes in sizes() {
         let content = numbers(nbytes);
         std::fs::write(&path, &content).unwrap();
         let map = Buffer::map(File::open(&path).unwrap(), MapOptions::new()).unwrap();
@@ -103,7 +103,7 @@ pub fn every_byte_that_is_copied_is_counted_and_no_other(subject: &Subject) {
 pub fn bytes_arrive_unchanged_at_another_device(subject: &Subject) {
     let Some(second) = &subject.second else { return };
     assert_ne!(second.place(), subject.memory.place());
-    for nbytes in SIZES {
+    for &nbytes in sizes() {
         let content = numbers(nbytes);
         let there = subject.sent(&content);
         let other = there.copy_to(second).unwrap();

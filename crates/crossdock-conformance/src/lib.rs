@@ -210,6 +210,12 @@ macro_rules! conforms {
 
 const SIZES: [usize; 6] = [1, 63, 64, 4096, 100_003, 1 << 20];
 
+/// The sizes that are copied: without the largest where fewer random cases are asked for, since an
+/// instrument is slow there.
+fn sizes() -> &'static [usize] {
+    &SIZES[..SIZES.len() - usize::from(crossdock_testkit::rounds(100) < 100)]
+}
+
 /// The memory of the host.
 pub fn host() -> Arc<dyn MemoryManager> {
     device::memory(Place::CPU).unwrap()

@@ -83,7 +83,8 @@ impl<T: Send> ForkLock<T> {
     /// From the first call on, until it is dropped, the lock stays where it is. (A `static` does.)
     pub(crate) unsafe fn lock_in_place(&self) -> MutexGuard<'_, T> {
         if self.registered.load(Ordering::Acquire) == NEW {
-            register(NonNull::from(self), &self.registered);
+            // SAFETY: clause 1 is this function's own contract, and `drop` unregisters the lock.
+            unsafe { register(NonNull::from(self), &self.registered) };
         }
         self.mutex.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -99,16 +100,21 @@ impl<T: Send> ForkLock<T> {
 
 /// Registers a lock, whose field `registered` is the second argument. Not generic: one copy serves
 /// all locks.
+///
+/// # Safety
+///
+/// 1. The lock stays where it is until it is dropped.
+/// 2. Its drop calls [`unregister`] if `registered` is [`REGISTERED`].
 #[cold]
-fn register(lock: NonNull<dyn AcrossFork + '_>, registered: &AtomicU8) {
+unsafe fn register(lock: NonNull<dyn AcrossFork + '_>, registered: &AtomicU8) {
     // If the system is out of memory, the next thread that takes the lock tries again.
     if !HANDLERS.ensure(register_handlers) {
         return;
     }
     let mut locks = registry();
     if registered.load(Ordering::Relaxed) == NEW && locks.try_reserve(1).is_ok() {
-        // SAFETY: only the lifetime changes: the entry is taken out before the lock is gone
-        // (ForkLock 2, `drop`).
+        // SAFETY: only the lifetime changes: by clauses 1 and 2 the entry is taken out before the
+        // lock is gone.
         let lock =
             unsafe { std::mem::transmute::<NonNull<dyn AcrossFork + '_>, NonNull<dyn AcrossFork>>(lock) };
         locks.push(Entry(lock));

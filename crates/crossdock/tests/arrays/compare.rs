@@ -258,10 +258,15 @@ fn filling_writes_every_element_and_nothing_else() {
         let shape = generate::shape(&mut rng, case % 9);
         let (array, base) = strided(&mut rng, &dtype, &shape);
         note(&mut coverage, &array);
-        let before = value(&mut rng, &dtype);
-        for index in indices(base.shape()) {
-            base.set(&index, &before).unwrap();
-        }
+        let mut before = vec![0; dtype.itemsize()];
+        value(&mut rng, &dtype).write(&dtype, &mut before).unwrap();
+        let before = DArray::from_buffer(
+            Buffer::from_vec(before.repeat(base.len())).unwrap(),
+            dtype.clone(),
+            Layout::contiguous(base.shape(), dtype.itemsize(), Order::RowMajor).unwrap(),
+            0,
+        );
+        base.assign(&before.unwrap(), Casting::Checked).unwrap();
         let expected = DArray::zeros(dtype.clone(), base.shape(), Order::RowMajor).unwrap();
         expected.assign(&base, Casting::Checked).unwrap();
         let value = value(&mut rng, &dtype);
