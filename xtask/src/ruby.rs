@@ -1,5 +1,5 @@
-//! The suite of the gem: its extension in a workspace of its own, its tests, under valgrind too, and
-//! the gem as it is installed. The long run builds it as users do.
+//! The suite of the gem: its extension in a workspace of its own, its tests, under valgrind too,
+//! and the gem as it is installed. The long run builds it as users do.
 
 use std::path::PathBuf;
 use std::process::Command;

@@ -30,9 +30,8 @@ pub(crate) struct Door {
     pub(crate) long: bool,
     /// What daily work asks for, within the suites that it runs.
     pub(crate) fast: bool,
-    /// Whether what is built is kept in a form for the next build, which costs this one up to half as
-    /// much again. Where it is not, test programs have no line tables either: a seventh of their
-    /// builds.
+    /// Whether builds are incremental, which costs the first one up to half as much again. Builds
+    /// that are not have no line tables either, which are a seventh of their time.
     pub(crate) incremental: bool,
 }
 

@@ -1,5 +1,5 @@
-//! The suite of the Python wheel: built, installed into an environment that has nothing but its counterparts, and in the
-//! hands of Python and NumPy. The long run builds it as it is shipped.
+//! The suite of the Python wheel: built, installed into an environment that has nothing but its
+//! counterparts, and in the hands of Python and NumPy. The long run builds it as it is shipped.
 
 use std::fs;
 use std::path::{Path, PathBuf};

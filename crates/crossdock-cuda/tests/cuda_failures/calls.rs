@@ -125,7 +125,8 @@ fn each_call_that_fails_is_an_error_that_names_it_and_the_next_round_succeeds() 
         let kept = idle(mock);
         for (function, &count) in &functions {
             let (mut returned, mut queued) = (0, 0);
-            // Where an instrument is slow, each fifth call fails, and the first one of each function.
+            // With a fifth of the rounds, each fifth call fails, the first one of each function
+            // included.
             let step = 100 / crossdock_testkit::rounds(100);
             for nth in (1..=count.min(MOST)).step_by(step) {
                 let told = fail_once(mock, &devices, function, nth, &mut rest);

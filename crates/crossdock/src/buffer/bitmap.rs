@@ -198,8 +198,7 @@ mod tests {
     fn any_sequence_of_appends_gives_the_bits_of_a_vector() {
         let mut random = fastrand::Rng::with_seed(seed());
         let (mut words, mut runs) = (0, 0);
-        let cases = std::env::var("CROSSDOCK_CASES").map_or(2000, |cases| cases.parse().unwrap());
-        for _ in 0..cases {
+        for _ in 0..crossdock_testkit::cases(2000) {
             let mut builder = BitmapBuilder::with_capacity(random.usize(..100)).unwrap();
             let mut bits = Vec::new();
             for _ in 0..random.usize(..20) {

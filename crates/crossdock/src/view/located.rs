@@ -110,12 +110,12 @@ fn check_address(first: *mut u8, span: Span) -> Result<*mut u8> {
 ///
 /// # Safety
 ///
-/// Until `release` is called, all elements that shape and strides reach from the first are memory of
-/// the device. On the host they are initialised and valid for reads, and for writes unless `readonly`
-/// is true. If `birth` is `Sole`, no other code accesses them; if `Constant`, no code writes them; if
-/// `Aliased`, other code may write them, atomically or in ways that this program's memory model does
-/// not see. Where there are suboffsets, the pointers may be followed now, and each leads to the bytes
-/// from the lowest to the highest element behind it.
+/// Until `release` is called, all elements that shape and strides reach from the first are memory
+/// of the device. On the host they are initialised and valid for reads, and for writes unless
+/// `readonly` is true. If `birth` is `Sole`, no other code accesses them; if `Constant`, no code
+/// writes them; if `Aliased`, other code may write them, atomically or in ways that this program's
+/// memory model does not see. Where there are suboffsets, the pointers may be followed now, and
+/// each leads to the bytes from the lowest to the highest element behind it.
 pub unsafe fn import<D: Describe>(
     described: &D,
     readonly: bool,

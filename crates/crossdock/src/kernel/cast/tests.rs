@@ -499,10 +499,7 @@ fn the_first_element_that_is_lost_is_named_as_values_name_it() {
 const CASES: usize = 20_000;
 
 fn cases() -> usize {
-    match std::env::var("CROSSDOCK_CASES") {
-        Ok(text) => text.parse().unwrap_or_else(|_| panic!("CROSSDOCK_CASES is {text:?}, not a number")),
-        Err(_) => CASES,
-    }
+    crossdock_testkit::cases(CASES)
 }
 
 /// A layout in a window of memory.

@@ -13,10 +13,7 @@ use crate::layout::Order;
 const CASES: usize = 12_000;
 
 fn cases() -> usize {
-    match std::env::var("CROSSDOCK_CASES") {
-        Ok(text) => text.parse().unwrap_or_else(|_| panic!("CROSSDOCK_CASES is {text:?}, not a number")),
-        Err(_) => CASES,
-    }
+    crossdock_testkit::cases(CASES)
 }
 
 /// One side of a copy, and the memory that it reaches.

@@ -36,7 +36,8 @@ where
     match check(ptr, nbytes) {
         Ok(ptr) => {
             let region = Region { ptr, nbytes, place, backing: Backing::Foreign };
-            // SAFETY: the caller's word.
+            // SAFETY: this function's contract is that of `adopt`, and `Release` runs `release`
+            // when it is freed.
             unsafe { adopt(region, birth, Release(release)) }
         }
         Err(error) => {

@@ -56,9 +56,9 @@ impl Words {
 const TERMS: Terms =
     Terms { reach: Reach::Anywhere, ..Terms::new(Protocols::ARRAY_INTERFACE, Access::AsFlagged) };
 
-/// The lease under which an array is exported by this protocol: Share, or Pin for a read-only array.
-/// No consumer gives anything back, so the exporter keeps the loan for as long as a consumer can use
-/// the memory. One compare-and-swap.
+/// The lease under which an array is exported by this protocol: Share, or Pin for a read-only
+/// array. Consumers give nothing back, so the exporter keeps the loan for as long as a consumer can
+/// use the memory. One compare-and-swap.
 ///
 /// The memory may be on any device, because the library does not touch it. In-flight work on it is
 /// waited for.

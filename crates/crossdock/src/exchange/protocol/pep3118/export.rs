@@ -10,8 +10,8 @@ use crate::view::{Access, Terms};
 /// compare-and-swap.
 ///
 /// The consumer of a writable buffer may write it, so it is lent under a Share lease: others can be
-/// lent beside it, and no party gets Read or Write meanwhile. A read-only buffer is lent under a Pin
-/// lease: PEP 3118 binds its consumers to the flag.
+/// lent beside it, and no party gets Read or Write meanwhile. A read-only buffer is lent under a
+/// Pin lease: PEP 3118 binds its consumers to the flag.
 ///
 /// # Errors
 ///
