@@ -7,15 +7,28 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 
-/// Waits for `child`. Past the deadline, stops it with all that it started; there is no status then.
-pub(crate) fn wait(child: &mut Child, deadline: Option<Instant>) -> Result<Option<ExitStatus>> {
-    let Some(deadline) = deadline else { return Ok(Some(child.wait()?)) };
+/// How many ticks of its clock Linux counts to programs in a second, on every machine.
+const TICKS: u64 = 100;
+
+/// What became of a command.
+pub(crate) struct Ended {
+    pub(crate) status: ExitStatus,
+    /// The processor time of the command and of the processes that it waited for.
+    pub(crate) work: Duration,
+}
+
+/// Waits for `child`. Past the deadline, stops it with all that it started and returns `None`.
+pub(crate) fn wait(child: &mut Child, deadline: Option<Instant>) -> Result<Option<Ended>> {
     let mut pause = Duration::from_millis(1);
     loop {
-        if let Some(status) = child.try_wait()? {
-            return Ok(Some(status));
+        // The kernel keeps the times of a process that has ended until its parent reads the status.
+        if let Some(stat) = Stat::of(child.id()).filter(|stat| stat.state == "Z") {
+            return Ok(Some(Ended { status: child.wait()?, work: stat.work }));
         }
-        if Instant::now() >= deadline {
+        if let Some(status) = child.try_wait()? {
+            return Ok(Some(Ended { status, work: Duration::ZERO }));
+        }
+        if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
             stop(child)?;
             return Ok(None);
         }
@@ -41,16 +54,32 @@ pub(crate) fn stop(child: &mut Child) -> Result<()> {
     Ok(())
 }
 
+/// What the kernel says of a process (proc_pid_stat(5)).
+struct Stat {
+    /// `Z` once it has ended.
+    state: String,
+    parent: u32,
+    /// Its processor time, and that of the processes that it waited for.
+    work: Duration,
+}
+
+impl Stat {
+    /// `None` if there is no such process.
+    fn of(process: u32) -> Option<Self> {
+        let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+        // The name in parentheses may contain anything; the state, field 3, follows it.
+        let fields: Vec<_> = stat.rsplit_once(')')?.1.split_whitespace().collect();
+        let ticks = fields.get(11..15)?.iter().map(|field| field.parse::<u64>().unwrap_or(0)).sum::<u64>();
+        let work = Duration::from_millis(ticks * 1000 / TICKS);
+        Some(Self { state: (*fields.first()?).to_owned(), parent: fields.get(1)?.parse().ok()?, work })
+    }
+}
+
 /// Every process with its parent.
 fn parents() -> Vec<(u32, u32)> {
     let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
-    let parent = |process: u32| {
-        let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-        // The name in parentheses may contain anything; behind it come the state and the parent.
-        let parent = stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()?;
-        Some((process, parent))
-    };
-    processes.filter_map(|entry| parent(entry.file_name().to_str()?.parse().ok()?)).collect()
+    let numbers = processes.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    numbers.filter_map(|process| Some((process, Stat::of(process)?.parent))).collect()
 }
 
 #[cfg(test)]
@@ -61,7 +90,16 @@ mod tests {
     fn what_ends_in_time_has_its_status() {
         let mut child = Command::new("sh").args(["-c", "exit 3"]).spawn().unwrap();
         let deadline = Instant::now() + Duration::from_secs(600);
-        assert_eq!(wait(&mut child, Some(deadline)).unwrap().unwrap().code(), Some(3));
+        let ended = wait(&mut child, Some(deadline)).unwrap().unwrap();
+        assert_eq!(ended.status.code(), Some(3));
+    }
+
+    #[test]
+    fn the_work_of_a_command_counts_what_it_started() {
+        let script = "(i=0; while [ $i -lt 300000 ]; do i=$((i + 1)); done) & wait";
+        let mut child = Command::new("sh").args(["-c", script]).spawn().unwrap();
+        let ended = wait(&mut child, None).unwrap().unwrap();
+        assert!(ended.status.success() && ended.work > Duration::ZERO, "{:?}", ended.work);
     }
 
     #[test]

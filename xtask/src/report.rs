@@ -17,6 +17,8 @@ const REASON: usize = 300;
 pub(crate) struct Report {
     pub(crate) name: &'static str,
     pub(crate) took: Duration,
+    /// The processor time of its commands.
+    pub(crate) work: Duration,
     pub(crate) error: Option<String>,
     pub(crate) counts: Counts,
     /// The closing lines of its test runners.
@@ -63,19 +65,22 @@ impl Report {
     }
 }
 
-/// The table of suites with their times and what all took, the failures with the tails of their
+/// The table of suites with their times, the processor time of their commands, and the sums, the failures with the tails of their
 /// logs, the runners' closing lines, the failures once more in a line each, and on the last line
 /// the sum.
 pub(crate) fn summary(reports: &[Report], whole: Duration) -> String {
     let mut text = String::new();
     let width = reports.iter().map(|report| report.name.len()).max().unwrap_or(0).max("suite".len());
-    let _ = writeln!(text, "{:width$}  outcome   seconds", "suite");
+    let _ = writeln!(text, "{:width$}  outcome   seconds      work", "suite");
     for report in reports {
         let (outcome, seconds) = (report.outcome(), report.took.as_secs_f64());
-        let line = format!("{:width$}  {outcome:7}  {seconds:8.1}  {}", report.name, report.remark());
+        let (name, work, remark) = (report.name, report.work.as_secs_f64(), report.remark());
+        let line = format!("{name:width$}  {outcome:7}  {seconds:8.1}  {work:8.1}  {remark}");
         let _ = writeln!(text, "{}", line.trim_end());
     }
-    let _ = writeln!(text, "{:width$}  {:7}  {:8.1}", "all", "", whole.as_secs_f64());
+    let work = reports.iter().map(|report| report.work).sum::<Duration>();
+    let (seconds, work) = (whole.as_secs_f64(), work.as_secs_f64());
+    let _ = writeln!(text, "{:width$}  {:7}  {seconds:8.1}  {work:8.1}", "all", "");
 
     for report in reports.iter().filter(|report| !report.is_ok()) {
         let _ = writeln!(text, "\n{} failed: {}", report.name, report.reason());
@@ -125,6 +130,7 @@ mod tests {
         Report {
             name,
             took: Duration::from_millis(1500),
+            work: Duration::from_millis(2500),
             error: error.map(str::to_owned),
             counts: Counts { passed, failed, skipped: 0 },
             closing: (passed + failed > 0)
@@ -181,8 +187,8 @@ mod tests {
     fn every_suite_has_its_time_and_every_failure_its_reason() {
         let reports = [report("fmt", None, 0, 0), report("loom", Some("not one test ran"), 0, 0)];
         let text = summary(&reports, Duration::from_secs(3));
-        assert!(text.contains("fmt    ok            1.5"), "{text}");
-        assert!(text.contains("all                  3.0"), "{text}");
+        assert!(text.contains("fmt    ok            1.5       2.5"), "{text}");
+        assert!(text.contains("all                  3.0       5.0"), "{text}");
         assert!(text.contains("loom failed: not one test ran"), "{text}");
     }
 }

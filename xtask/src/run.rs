@@ -4,6 +4,7 @@ use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -93,6 +94,8 @@ pub(crate) struct Run<'a> {
     log: File,
     path: PathBuf,
     start: Instant,
+    /// The processor time of its commands, in milliseconds.
+    work: AtomicU64,
     /// When a command is taken to hang.
     deadline: Option<Instant>,
     pub(crate) counts: Counts,
@@ -120,6 +123,7 @@ impl<'a> Run<'a> {
             log,
             path,
             start: Instant::now(),
+            work: AtomicU64::new(0),
             deadline: None,
             counts: Counts::default(),
             closing: Vec::new(),
@@ -151,6 +155,7 @@ impl Run<'_> {
         Ok(Report {
             name: suite.name,
             took: run.start.elapsed(),
+            work: run.work(),
             error: result.err().map(|error| format!("{error:#}")),
             counts: run.counts,
             closing: run.closing,
@@ -233,6 +238,7 @@ impl Run<'_> {
         for (run, result) in done {
             self.append(&fs::read_to_string(&run.path)?)?;
             self.counts.add(run.counts);
+            self.add_work(run.work());
             self.skips.extend(run.skips());
             self.closing.extend(run.closing);
             failures.extend(result.err().map(|error| format!("{error:#}")));
@@ -267,8 +273,20 @@ impl Run<'_> {
 
     /// Waits for what was started as `name`, no longer than the suite's minutes.
     pub(crate) fn wait(&self, child: &mut Child, name: &str) -> Result<ExitStatus> {
-        let status = processes::wait(child, self.deadline)?;
-        status.with_context(|| format!("`{name}` was stopped: it ran past the minutes that its suite has"))
+        let ended = processes::wait(child, self.deadline)?;
+        let ended = ended
+            .with_context(|| format!("`{name}` was stopped: it ran past the minutes that its suite has"))?;
+        self.add_work(ended.work);
+        Ok(ended.status)
+    }
+
+    fn add_work(&self, work: Duration) {
+        self.work.fetch_add(work.as_millis() as u64, Ordering::Relaxed);
+    }
+
+    /// The processor time of its commands so far.
+    fn work(&self) -> Duration {
+        Duration::from_millis(self.work.load(Ordering::Relaxed))
     }
 
     /// The reasons of the tests not run so far, one for each.
