@@ -7,7 +7,8 @@ from pinned import pytest_make_collect_report, pytest_report_header  # noqa: F40
 from pybuffer import Buffer, get, release
 
 
-def pytest_collection_finish():
+@pytest.fixture(autouse=True, scope="module")
+def only_own_garbage():
     """Keeps what the imported libraries allocated out of the tests' garbage collections, which otherwise take half
     of the time."""
     gc.collect()

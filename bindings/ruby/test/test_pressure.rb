@@ -46,11 +46,11 @@ class TestPressure < Test::Unit::TestCase
   # ----- bytes
 
   def test_arrays_that_nobody_has_are_collected_before_memory_runs_short
-    [["Crossdock::Array.zeros(4 << 20)", 600], ["Crossdock::Array.zeros(4 << 20).fill(k)", 100], ["one.copy", 100], ["one.cast(:int64)", 100],
+    [["Crossdock::Array.zeros(1 << 20)", 600], ["Crossdock::Array.zeros(1 << 20).fill(k)", 100], ["one.copy", 100], ["one.cast(:int64)", 100],
      ["one.to_shared_memory", 100], ["Crossdock::Array.new(one)", 100], ["one[true].reshape(-1, 1).transpose.flatten(copy: true).copy", 60]].each do |make, count|
       output = run_program(<<~RUBY)
-        limit(:AS, 2_000_000 << 10)
-        one = Crossdock::Array.zeros(4 << 20)
+        limit(:AS, (File.read("/proc/self/statm").split[0].to_i << 12) + (450 << 20))
+        one = Crossdock::Array.zeros(1 << 20)
         GC.start
         before = GC.count
         #{count}.times { |k| #{make} }
@@ -66,11 +66,11 @@ class TestPressure < Test::Unit::TestCase
   end
 
   def test_a_limit_of_memory_is_met_by_a_collection_and_another_attempt
-    ["Crossdock::Array.zeros(4 << 20)", "one.copy", "one.cast(:int64)", "one.to_shared_memory", "Crossdock::Array.new(one)", "one.to_dlpack(copy: :always)",
+    ["Crossdock::Array.zeros(1 << 20)", "one.copy", "one.cast(:int64)", "one.to_shared_memory", "Crossdock::Array.new(one)", "one.to_dlpack(copy: :always)",
      "one.to_arrow(copy: :always)", "one.share_memory(copy: true)", "Crossdock.open(file)"].each do |make|
       output = run_program(<<~RUBY, DEAF)
-        limit(:AS, 2_000_000 << 10)
-        one = Crossdock::Array.zeros(4 << 20)
+        limit(:AS, (File.read("/proc/self/statm").split[0].to_i << 12) + (450 << 20))
+        one = Crossdock::Array.zeros(1 << 20)
         file = File.join(Dir.mktmpdir, "x.npy")
         one.save(file)
         100.times { #{make} }

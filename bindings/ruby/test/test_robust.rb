@@ -93,7 +93,7 @@ class TestRobust < Test::Unit::TestCase
       end.shuffle
       $stdout.print $views.size
     RUBY
-    20.times do |seed|
+    (ENV["CROSSDOCK_SEED"] ? 20 : 6).times do |seed|
       ENV["SEED"] = seed.to_s
       assert_equal "2000", run_program(program)
     end
