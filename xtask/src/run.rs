@@ -54,12 +54,12 @@ impl Door {
         command
     }
 
-    /// Builds releases that only this suite's tests use, in half the time: hardly optimised, and
-    /// not at link time. The long run tests what users get.
+    /// Builds releases that only this suite's tests use, in half the time: hardly optimised, not at
+    /// link time, and without line tables. The long run tests what users get.
     pub(crate) fn build_for_tests(&self, command: &mut Command) {
         if !self.long {
             command.env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "1").env("CARGO_PROFILE_RELEASE_LTO", "off");
-            command.env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16");
+            command.env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16").env("CARGO_PROFILE_RELEASE_DEBUG", "0");
         }
     }
 
