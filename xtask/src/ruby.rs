@@ -8,6 +8,7 @@ use anyhow::{Result, bail};
 
 use crate::provision::TESTS;
 use crate::run::{Door, Run};
+use crate::wheel;
 
 const GEM: &str = "bindings/ruby";
 const MANIFEST: &str = "bindings/ruby/ext/crossdock/Cargo.toml";
@@ -26,7 +27,8 @@ pub(crate) fn ruby(run: &mut Run<'_>) -> Result<()> {
     }
     let mut clippy = run.door.cargo(&format!("clippy --manifest-path {MANIFEST} --release --locked"));
     run.door.build_for_tests(&mut clippy);
-    run.exec(clippy.args(["--", "-D", "warnings"]).env("CARGO_TARGET_DIR", target(run.door)))?;
+    // The wheel's lints, which look at the same crates, use that folder too.
+    run.exec(clippy.args(["--", "-D", "warnings"]).env("CARGO_TARGET_DIR", wheel::target(run.door)))?;
 
     run.step("test");
     let mut test = rake(run.door);

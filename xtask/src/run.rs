@@ -60,6 +60,8 @@ impl Door {
         if !self.long {
             command.env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "1").env("CARGO_PROFILE_RELEASE_LTO", "off");
             command.env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16").env("CARGO_PROFILE_RELEASE_DEBUG", "0");
+            // Where all of this is the same, what crates need is built once for all suites.
+            command.env("CARGO_PROFILE_RELEASE_STRIP", "none");
         }
     }
 

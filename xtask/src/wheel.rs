@@ -54,7 +54,8 @@ pub(crate) fn wheel(run: &mut Run<'_>) -> Result<()> {
     run.expect_tests()
 }
 
-fn target(door: &Door) -> PathBuf {
+/// What the wheel is built into: apart from the workspace, whose lock file and features are others.
+pub(crate) fn target(door: &Door) -> PathBuf {
     door.target.join("wheel")
 }
 

@@ -1,10 +1,12 @@
 //! Which structs are taken.
 
-use syn::{Attribute, Data, DeriveInput, Error, Fields, Ident, LitStr, Member, Result, Token, Type, token};
+use syn::{Attribute, Data, DeriveInput, Error, Fields, Ident, LitStr, Member, Path, Result, Token, Type, token};
 
 /// A struct whose layout is known, as far as the syntax can tell.
 pub(crate) struct Struct<'a> {
     pub(crate) name: &'a Ident,
+    /// The path of the library: `::crossdock`, or what `#[element(crate = …)]` says.
+    pub(crate) library: Path,
     pub(crate) is_transparent: bool,
     /// Not empty, in the order of their offsets; exactly one where the struct is transparent.
     pub(crate) fields: Vec<Field<'a>>,
@@ -62,12 +64,7 @@ impl<'a> Struct<'a> {
                 ),
             ));
         }
-        if let Some(attribute) = own(&input.attrs).next() {
-            return Err(Error::new_spanned(
-                attribute,
-                "`#[element(name = \"…\")]` names a field, and stands at one",
-            ));
-        }
+        let library = library(&input.attrs)?;
         let fields = named(fields)?;
         if fields.is_empty() {
             return Err(Error::new_spanned(
@@ -103,7 +100,7 @@ impl<'a> Struct<'a> {
                 return Err(Error::new(at.map_or_else(|| name.span(), syn::LitStr::span), text));
             }
         }
-        Ok(Self { name, is_transparent: repr.transparent, fields })
+        Ok(Self { name, library, is_transparent: repr.transparent, fields })
     }
 }
 
@@ -127,6 +124,26 @@ fn named(fields: &Fields) -> Result<Vec<Field<'_>>> {
 /// The attributes that are for this derive.
 fn own(attributes: &[Attribute]) -> impl Iterator<Item = &Attribute> {
     attributes.iter().filter(|attribute| attribute.path().is_ident("element"))
+}
+
+/// The path of `#[element(crate = …)]` at a struct, or `::crossdock`.
+fn library(attributes: &[Attribute]) -> Result<Path> {
+    let mut library = None;
+    for attribute in own(attributes) {
+        attribute.parse_nested_meta(|meta| {
+            if meta.path.is_ident("name") {
+                return Err(meta.error("`name = \"…\"` names a field; move it to that field"));
+            }
+            if !meta.path.is_ident("crate") {
+                return Err(meta.error("a struct takes only `crate = path::of::crossdock` here"));
+            }
+            match library.replace(meta.value()?.call(Path::parse_mod_style)?) {
+                None => Ok(()),
+                Some(_) => Err(meta.error("the struct has a `crate` already")),
+            }
+        })?;
+    }
+    Ok(library.unwrap_or_else(|| syn::parse_quote!(::crossdock)))
 }
 
 /// The text of `#[element(name = "…")]`.

@@ -20,6 +20,9 @@ use syn::{DeriveInput, parse_macro_input};
 /// `#[repr(transparent)]` with one field, and its dtype is that field's. It is also `Copy`, and has no generics. Every
 /// field is an `Element`: a number, an array of elements, or another struct with this derive.
 ///
+/// Where the library has another name than `crossdock` (a renamed dependency, or a crate that exports
+/// it), `#[element(crate = path::to::crossdock)]` at the struct says its path.
+///
 /// A struct with padding does not compile, because the bytes of padding may be uninitialised; the error says where a
 /// field is missing and how long it is.
 ///

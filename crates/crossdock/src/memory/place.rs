@@ -42,9 +42,12 @@ impl DeviceKind {
         NAMES.iter().find(|&&(number, _)| number == self.0).map(|&(_, name)| name)
     }
 
-    /// The kind that has a name.
-    fn of_name(name: &str) -> Option<Self> {
-        NAMES.iter().find(|&&(_, known)| known == name).map(|&(number, _)| Self(number))
+    /// The kind that [`Display`](fmt::Display) writes as `text`.
+    fn of_text(text: &str) -> Option<Self> {
+        if let Some(number) = text.strip_prefix(UNNAMED) {
+            return number.parse().ok().map(Self);
+        }
+        NAMES.iter().find(|&&(_, known)| known == text).map(|&(number, _)| Self(number))
     }
 }
 
@@ -68,11 +71,14 @@ const NAMES: &[(i32, &str)] = &[
     (18, "trainium"),
 ];
 
+/// Precedes the number of a kind without a name.
+const UNNAMED: &str = "kind";
+
 impl fmt::Display for DeviceKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.name() {
             Some(name) => f.write_str(name),
-            None => write!(f, "device kind {}", self.0),
+            None => write!(f, "{UNNAMED}{}", self.0),
         }
     }
 }
@@ -147,7 +153,8 @@ impl fmt::Display for Place {
 impl FromStr for Place {
     type Err = Error;
 
-    /// A place as [`Display`](fmt::Display) writes it, `cuda:1`; without a number it is the first of its kind.
+    /// A place as [`Display`](fmt::Display) writes it: `cuda:1`, or `kind77:1` for a kind without a name. Without an
+    /// ordinal it is the first of its kind.
     ///
     /// ```
     /// use crossdock::memory::{DeviceKind, Place};
@@ -164,7 +171,7 @@ impl FromStr for Place {
     fn from_str(text: &str) -> Result<Self> {
         let (name, ordinal) = text.split_once(':').unwrap_or((text, "0"));
         let number = || ordinal.parse().ok().filter(|&number: &i32| number >= 0);
-        match (DeviceKind::of_name(name), number()) {
+        match (DeviceKind::of_text(name), number()) {
             (Some(kind), Some(ordinal)) => Ok(Self::new(kind, ordinal)),
             (None, _) => {
                 let known = NAMES.iter().map(|&(_, name)| name).collect::<Vec<_>>().join(", ");
@@ -229,13 +236,14 @@ const fn unpack(word: u64) -> Place {
     Place::new(DeviceKind((word >> 32) as i32), word as u32 as i32)
 }
 
-/// The place where this process makes memory unless told otherwise: at first, the host.
+/// The place that programs pass where they have no other in mind: at first, the host. Every function
+/// that allocates takes its place as an argument, so this default changes only calls that pass it.
 pub fn default_place() -> Place {
     unpack(DEFAULT_PLACE.load(Ordering::Relaxed))
 }
 
-/// Sets the place where this process makes memory unless told otherwise, and returns the one before. What exists stays where it
-/// is. That there is such a device is not asked: allocating says so.
+/// Sets what [`default_place`] returns in this process, and returns the place before. Memory that
+/// exists stays where it is. A place without a device is accepted; allocating there fails.
 pub fn set_default_place(place: Place) -> Place {
     unpack(DEFAULT_PLACE.swap(pack(place), Ordering::Relaxed))
 }
@@ -255,7 +263,10 @@ mod tests {
     fn unknown_device_kinds_are_kept_and_named_by_number() {
         let place = Place::new(DeviceKind(77), 2);
         assert_eq!(place.kind(), DeviceKind(77));
-        assert_eq!(place.to_string(), "device kind 77:2");
+        assert_eq!(place.to_string(), "kind77:2");
+        assert_eq!("kind77:2".parse::<Place>().unwrap(), place);
+        assert_eq!("kind-5".parse::<Place>().unwrap(), Place::new(DeviceKind(-5), 0));
+        assert!("kind".parse::<Place>().is_err() && "kind 77:2".parse::<Place>().is_err());
         assert!(!place.is_host());
     }
 

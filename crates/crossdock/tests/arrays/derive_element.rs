@@ -37,6 +37,24 @@ struct HalfPacked {
 #[repr(C)]
 struct Point(f32, f32);
 
+/// As a crate that exports the library under a name of its own.
+mod hub {
+    pub(super) use crossdock as arrays;
+}
+
+#[derive(Clone, Copy, Element)]
+#[repr(C)]
+#[element(crate = hub::arrays)]
+struct Elsewhere {
+    #[element(name = "at")]
+    point: [f32; 2],
+}
+
+#[test]
+fn the_library_may_have_another_path() {
+    assert_eq!(printed::<Elsewhere>(), "{at: (2,)float32 @0; 8}");
+}
+
 #[derive(Clone, Copy, Element)]
 #[repr(transparent)]
 struct Metres(f64);
