@@ -1,4 +1,4 @@
-//! Leases for access by the processor: whether it can address the memory, may write it, and has nothing to wait for.
+//! Leases for access by the CPU: checks the place, write permission and pending device work.
 
 use crate::error::{Error, Kind, Result};
 use crate::memory::handle::Handle;
@@ -6,9 +6,10 @@ use crate::memory::lease::Lease;
 use crate::memory::place::Place;
 use crate::memory::word::LeaseKind;
 
-/// Takes a lease for access by the processor through a handle that may be read-only.
+/// Takes a lease for access by the CPU through a handle that may be read-only.
 ///
-/// Always inlined: out of line, the result travels through memory, which takes as long as the lease itself.
+/// Always inlined: out of line, the result travels through memory, which takes as long as the lease
+/// itself.
 #[inline(always)]
 pub(crate) fn lease(handle: &Handle, readonly: bool, kind: LeaseKind) -> Result<Lease> {
     check_access(handle.header().place(), readonly && matches!(kind, LeaseKind::Write | LeaseKind::Share))?;
@@ -16,18 +17,18 @@ pub(crate) fn lease(handle: &Handle, readonly: bool, kind: LeaseKind) -> Result<
     Ok(handle.lease(kind)?)
 }
 
-/// As [`lease`], but refuses where it would wait.
+/// Like [`lease`], but fails if it would have to wait.
 pub(crate) fn lease_at_once(handle: &Handle, readonly: bool, kind: LeaseKind) -> Result<Lease> {
     handle.check_work(kind)?;
     lease(handle, readonly, kind)
 }
 
-/// Asserts that `&mut` to the handle covers the bytes, too, for access by the processor.
+/// Fails unless `&mut` to the handle covers the bytes, too, for access by the CPU.
 pub(crate) fn exclusive(handle: &mut Handle, readonly: bool) -> Result<()> {
     check_access(handle.header().place(), readonly)?;
     handle.await_work(LeaseKind::Write)?;
     handle.exclusive()?;
-    // Once more: a handle that is gone by now may have noted work since. One load, as a rule.
+    // Again, because a handle dropped meanwhile may have noted work. Usually one load.
     handle.await_work(LeaseKind::Write)
 }
 

@@ -1,4 +1,4 @@
-//! An allocation while one owner has it.
+//! An allocation with one owner.
 
 use std::fmt;
 
@@ -9,10 +9,12 @@ use crate::memory::header::Birth;
 use crate::memory::owner::adopt_foreign;
 use crate::memory::place::Place;
 
-/// One region of memory on a place, owned by whoever has this: not to be cloned. It becomes a [`Buffer`](crate::buffer::Buffer) to be shared and
-/// sliced, and a buffer that nobody else has becomes one again.
+/// One region of memory on a place, with one owner: it cannot be cloned. It becomes a
+/// [`Buffer`](crate::buffer::Buffer) to be shared and sliced, and a buffer without other handles
+/// becomes one again.
 ///
-/// It is owned and freed with the last holder; or adopted, with a callback in the place of freeing; or not owned at all.
+/// Its memory is freed with the last holder, or released by a callback if it was adopted, or not
+/// freed at all if it is non-owned.
 ///
 /// ```
 /// use crossdock::buffer::Buffer;
@@ -37,7 +39,8 @@ pub struct Allocation {
 }
 
 impl Allocation {
-    /// Takes over memory of somebody else's. `release` is called exactly once, as for [`Buffer::from_foreign`](crate::buffer::Buffer::from_foreign).
+    /// Adopts memory of another library. `release` is called exactly once, as for
+    /// [`Buffer::from_foreign`](crate::buffer::Buffer::from_foreign).
     ///
     /// # Errors
     ///
@@ -45,20 +48,26 @@ impl Allocation {
     ///
     /// # Safety
     ///
-    /// As for [`Buffer::from_foreign`](crate::buffer::Buffer::from_foreign) with [`Birth::Sole`]: nobody else touches the memory until `release` is called.
+    /// Until `release` is called:
+    ///
+    /// 1. `nbytes` bytes at `ptr` are valid for reads and writes; if the place is the host, they
+    ///    are initialised.
+    /// 2. The memory is neither freed nor moved.
+    /// 3. Only this allocation's holders access it ([`Birth::Sole`]).
     pub unsafe fn adopt(
         ptr: *mut u8,
         nbytes: usize,
         place: Place,
         release: impl FnOnce() + Send + 'static,
     ) -> Result<Self> {
-        // SAFETY: the caller's word: as for `adopt_foreign` of memory born sole.
+        // SAFETY: clauses 1 to 3 of `# Safety` are those that `adopt_foreign` requires of memory
+        // with `Birth::Sole`.
         let handle = unsafe { adopt_foreign(ptr, nbytes, place, Birth::Sole, release) }?;
         Ok(Self { handle })
     }
 
-    /// Points at memory that somebody else owns, uses, and frees at some time after the last use here. Its leases are Share and Pin
-    /// only.
+    /// Points to memory that another party owns, uses, and frees after the last use here. Its
+    /// leases are Share and Pin only.
     ///
     /// # Errors
     ///
@@ -66,14 +75,21 @@ impl Allocation {
     ///
     /// # Safety
     ///
-    /// As for [`Buffer::non_owned`](crate::buffer::Buffer::non_owned).
+    /// While a handle or lease of the memory lives:
+    ///
+    /// 1. `nbytes` bytes at `ptr` are valid for reads and writes; if the place is the host, they
+    ///    are initialised.
+    /// 2. The memory is neither freed nor moved.
+    /// 3. Other parties access it only atomically, or in ways that this program's memory model does
+    ///    not cover.
     pub unsafe fn non_owned(ptr: *mut u8, nbytes: usize, place: Place) -> Result<Self> {
-        // SAFETY: the caller's word: as for `adopt_foreign` of aliased memory, for as long as any handle or lease lives.
+        // SAFETY: clauses 1 to 3 of `# Safety` are those that `adopt_foreign` requires of memory
+        // with `Birth::Aliased`, until the last holder calls the empty `release`.
         let handle = unsafe { adopt_foreign(ptr, nbytes, place, Birth::Aliased, || {}) }?;
         Ok(Self { handle })
     }
 
-    /// What this handle, the only one on memory that is not constant, owns.
+    /// Makes an allocation of a handle that is the only one, on memory that is not constant.
     pub(crate) fn of(handle: Handle) -> Self {
         Self { handle }
     }
@@ -82,7 +98,7 @@ impl Allocation {
         self.handle
     }
 
-    /// The address of the first byte, in its place. It gives no permission to touch it.
+    /// The address of the first byte, in its place. It gives no permission to access the memory.
     pub fn ptr(&self) -> *const u8 {
         self.handle.header().ptr().as_ptr()
     }
@@ -97,16 +113,18 @@ impl Allocation {
         self.handle.header().place()
     }
 
-    /// The bytes, to be written. O(1).
+    /// The bytes, mutably. O(1).
     ///
     /// # Errors
     ///
-    /// As [`Buffer::as_mut_slice`](crate::buffer::Buffer::as_mut_slice): `is_place` on a device, `is_conflict` where the memory is not ours alone.
+    /// As [`Buffer::as_mut_slice`](crate::buffer::Buffer::as_mut_slice): `is_place` on a device,
+    /// `is_conflict` if the memory has another holder or owner.
     pub fn as_mut_slice(&mut self) -> Result<&mut [u8]> {
         exclusive(&mut self.handle, false)?;
         let header = self.handle.header();
-        // SAFETY: the whole region, initialised (Header 3). The handle is exclusive and mutably borrowed, so no lease or other
-        // handle can come to be while the slice lives.
+        // SAFETY: the slice is the whole region, initialised on the host (Header 3). `exclusive`
+        // found no other holder and no other owner, and the mutable borrow prevents new ones while
+        // the slice lives.
         Ok(unsafe { std::slice::from_raw_parts_mut(header.ptr().as_ptr(), header.nbytes()) })
     }
 }

@@ -1,4 +1,4 @@
-//! What stands in the way of a lease, as data.
+//! The reasons for refusing a lease, as data.
 
 use std::fmt;
 
@@ -7,13 +7,13 @@ use crate::memory::holder::{Age, Holder, Way};
 use crate::memory::protocols::Protocols;
 use crate::memory::word::{LeaseKind, Reading};
 
-/// What was asked of the memory and could not be given.
+/// The request that was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Wanted {
     /// A lease of this kind.
     Lease(LeaseKind),
-    /// To be the only holder, with nobody outside who may write: `&mut` access, resizing.
+    /// To be the only holder, without another owner who may write: `&mut` access, resizing.
     Exclusive,
     /// To be the only holder in this process: partition, sealing.
     OnlyHandle,
@@ -21,7 +21,7 @@ pub enum Wanted {
     Handle,
 }
 
-/// A lease or exclusive access was refused: what was wanted, and what stood in the way at that moment.
+/// A refused lease or exclusive access: what was requested, and what prevented it at that moment.
 ///
 /// It is the source of the [`Error`](crate::Error) for which `is_conflict()` holds.
 ///
@@ -47,17 +47,18 @@ pub struct Conflict {
 }
 
 impl Conflict {
-    /// What the ledger knows of `holders` has their number as its capacity: nothing is allocated here.
+    /// `holders` is shrunk to its length; it is empty while the ledger is off.
     pub(crate) fn new(wanted: Wanted, found: Reading, exported: Protocols, holders: Vec<Holder>) -> Self {
         Self { wanted, found, exported, holders: holders.into_boxed_slice() }
     }
 
-    /// What was asked for.
+    /// The request.
     pub fn wanted(&self) -> Wanted {
         self.wanted
     }
 
-    /// The kind and number of Read, Share or Write leases that were held. (These three exclude each other.)
+    /// The kind and number of Read, Share or Write leases that were held. (These three exclude each
+    /// other.)
     pub fn leases(&self) -> Option<(LeaseKind, u64)> {
         self.found.leases()
     }
@@ -67,24 +68,26 @@ impl Conflict {
         self.found.pins()
     }
 
-    /// The number of handles that there were, the caller's own among them.
+    /// The number of handles that existed, the caller's own included.
     pub fn handles(&self) -> u64 {
         self.found.handles()
     }
 
-    /// Whether another owner may write the memory at any time, so that neither Read nor Write can be given.
+    /// Whether another owner may write the memory at any time, which excludes Read and Write
+    /// leases.
     pub fn is_aliased(&self) -> bool {
         self.found.is_aliased()
     }
 
-    /// The protocols by which the memory was ever handed out.
+    /// The protocols by which the memory was ever exported.
     pub fn exported(&self) -> Protocols {
         self.exported
     }
 
-    /// The leases on the memory that the [ledger](crate::ledger) knew, the oldest first. None while it is off.
+    /// The leases on the memory that the [ledger](crate::ledger) listed, the oldest first. Empty
+    /// while it is off.
     ///
-    /// They were looked up after the refusal: some may have been given back, and others taken, in between.
+    /// They were looked up after the refusal: leases may have been released or taken in between.
     ///
     /// ```
     /// use crossdock::buffer::Buffer;
@@ -106,7 +109,7 @@ impl Conflict {
         &self.holders
     }
 
-    /// Whether nothing stood in the way but that there are as many holders of this kind as can be counted.
+    /// Whether the only obstacle was a full count of holders of this kind.
     #[doc(hidden)]
     pub fn is_full(&self) -> bool {
         match self.wanted {
@@ -135,7 +138,7 @@ impl Conflict {
         if separator.is_empty() { f.write_str("nothing is held by now") } else { f.write_str(" held") }
     }
 
-    /// In brackets, what the ledger knows of the `count` leases of `kind`.
+    /// Writes, in brackets, what the ledger lists of the `count` leases of `kind`.
     fn name_holders(&self, f: &mut fmt::Formatter<'_>, kind: LeaseKind, count: u64) -> fmt::Result {
         let count = usize::try_from(count).unwrap_or(usize::MAX);
         let known = self.holders.iter().filter(|holder| holder.kind == kind);

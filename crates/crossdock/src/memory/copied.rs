@@ -1,4 +1,4 @@
-//! The one counter of copied bytes.
+//! The counter of copied bytes.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,10 +11,11 @@ thread_local! {
 
 /// How many bytes of array data this library has copied since the process began, on all threads.
 ///
-/// Every copy of array data goes through this counter, whether it was asked for or allowed, so that "nothing was copied"
-/// is a measurement: the difference of two readings. Single elements that are read or written by value do not count.
+/// Every copy of array data goes through this counter, whether it was requested or permitted. So
+/// "nothing was copied" is a measurement: the difference of two readings. Single elements that are
+/// read or written by value do not count.
 ///
-/// Where other threads copy meanwhile, [`copied_bytes_here`] says what was of one's own making.
+/// If other threads copy meanwhile, [`copied_bytes_here`] counts this thread's copies.
 ///
 /// ```
 /// use crossdock::buffer::Buffer;
@@ -31,10 +32,10 @@ pub fn copied_bytes() -> u64 {
     COPIED.load(Ordering::Relaxed)
 }
 
-/// How many of the [`copied_bytes`] calls on this thread have copied, since the thread began.
+/// Like [`copied_bytes`], for calls on this thread, since the thread began.
 ///
-/// A copy that is shared among worker threads counts where it was called. What a device's stream copies counts on the thread
-/// that says it is complete.
+/// A copy that is divided among worker threads counts on the thread that called it. What a device's
+/// stream copies counts on the thread that reports its completion.
 ///
 /// ```
 /// use crossdock::buffer::Buffer;
@@ -52,9 +53,11 @@ pub fn copied_bytes_here() -> u64 {
     COPIED_HERE.get()
 }
 
-/// Counts bytes of array data that were copied: called by whatever copies them, with the number that arrived.
+/// Counts bytes of array data that were copied. The code that copies them calls it, with the number
+/// that arrived.
 ///
-/// For adapters, which know what a library of others has copied for them on the way to an array: those bytes were copied, too.
+/// For adapters: another library may have copied bytes on the way to an array, and those count,
+/// too.
 ///
 /// ```
 /// use crossdock::Array;

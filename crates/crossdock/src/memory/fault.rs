@@ -1,8 +1,9 @@
 //! The guard for files that shrink while they are mapped.
 //!
-//! Touching a page of a map behind the file's end raises `SIGBUS`, which ends the process. For ranges that are watched, a
-//! handler puts a page of zeros in the place of the one that is gone and notes the address; the access goes on, and
-//! whoever asks afterwards is told. The handler touches only the table below and makes one system call.
+//! Accessing a mapped page beyond the file's end raises `SIGBUS`, which ends the process. For
+//! watched ranges a handler replaces the missing page with a page of zeros and records the address.
+//! The access then continues, and a later query reports the fault. The handler accesses only the
+//! table below and makes one system call.
 
 use std::mem::MaybeUninit;
 use std::ptr::NonNull;
@@ -13,29 +14,33 @@ use crate::error::{Error, Kind, Result};
 use crate::memory::fork::ForkLock;
 use crate::memory::unload;
 
-/// How many ranges can be watched at once. A fixed table, because a signal handler can neither lock nor allocate.
+/// The most ranges that can be watched at once. A fixed table, because a signal handler can neither
+/// lock nor allocate.
 const SLOTS: usize = 128;
 
 static TABLE: [Slot; SLOTS] = [const { Slot::new() }; SLOTS];
 
-/// What was in force before the handler was installed. Set once, under the lock of [`install`],
-/// before any range is watched.
+/// The action that was in force before the handler was installed. Set once, under the lock of
+/// [`install`], before any range is watched.
 static PREVIOUS: OnceLock<Option<Previous>> = OnceLock::new();
 
 struct Previous(libc::sigaction);
 
-// SAFETY: a plain record; the function it names may be called on any thread, being a signal handler.
+// SAFETY: a plain record without thread-bound state; the function it names is a signal handler,
+// which may run on any thread.
 unsafe impl Send for Previous {}
-// SAFETY: as for Send.
+// SAFETY: the record never changes once it is stored in `PREVIOUS`, so that threads only read it.
 unsafe impl Sync for Previous {}
 
-/// The size of a page, put down before the first range is watched, so that the handler need not ask for it.
+/// The size of a page, stored before the first range is watched, so that the handler need not query
+/// it.
 static PAGE_SIZE: AtomicUsize = AtomicUsize::new(0);
 
 struct Slot {
     used: AtomicBool,
-    /// Odd while the slot watches a range; counted up with every change. A thread that faults in a watched range holds
-    /// the memory, so the slot of that range stands still; one that changes under the reader is another's.
+    /// Odd while the slot watches a range; incremented with every change. A thread that faults in a
+    /// watched range holds that memory, so the slot of the range cannot change; a slot that changes
+    /// under the reader belongs to another range.
     version: AtomicUsize,
     start: AtomicUsize,
     end: AtomicUsize,
@@ -56,7 +61,7 @@ impl Slot {
         }
     }
 
-    /// Whether the slot watches `address`, read while others may be changing it.
+    /// Whether the slot watches `address`. Other threads may be changing the slot meanwhile.
     fn covers(&self, address: usize) -> bool {
         let version = self.version.load(Ordering::Acquire);
         let range = self.start.load(Ordering::Relaxed)..self.end.load(Ordering::Relaxed);
@@ -69,7 +74,7 @@ impl Slot {
 ///
 /// # Invariants
 ///
-/// 1. The slot is ours, and its range is mapped.
+/// 1. The slot belongs to this watch, and its range is mapped.
 pub(crate) struct Watch(&'static Slot);
 
 impl Watch {
@@ -77,8 +82,9 @@ impl Watch {
     ///
     /// # Safety
     ///
-    /// The range is a mapping of the caller's own, readable and, if `writable`, writable, which stays mapped until the watch
-    /// is dropped: where it is gone, the handler maps zeros over whatever lies there by then.
+    /// 1. The range is the caller's own mapping, readable and, if `writable`, writable.
+    /// 2. It stays mapped until the watch is dropped. Otherwise the handler could map zeros over
+    ///    other memory at these addresses.
     pub(crate) unsafe fn new(base: NonNull<u8>, nbytes: usize, writable: bool) -> Result<Self> {
         install()?;
         let free = TABLE.iter().find(|slot| {
@@ -91,7 +97,7 @@ impl Watch {
             )
         })?;
         let start = base.addr().get();
-        // Who sees any of what follows sees, too, that the version of the watch before is over.
+        // A reader that sees any of the stores below also sees that the previous version has ended.
         fence(Ordering::Release);
         slot.fault.store(0, Ordering::Relaxed);
         slot.start.store(start, Ordering::Relaxed);
@@ -101,7 +107,7 @@ impl Watch {
         Ok(Self(slot))
     }
 
-    /// The first address of the range that was gone when it was touched.
+    /// The first faulting address in the range.
     pub(crate) fn fault(&self) -> Option<usize> {
         Some(self.0.fault.load(Ordering::Acquire)).filter(|&address| address != 0)
     }
@@ -115,12 +121,13 @@ impl Drop for Watch {
 }
 
 fn install() -> Result<()> {
-    /// Held across forks, so that a child finds the handler installed or not, and never in between.
+    /// Held across forks, so that a child finds the handler either installed or not.
     static INSTALLED: ForkLock<Option<bool>> = ForkLock::new(None);
     let mut installed = INSTALLED.lock();
     let is_installed = *installed.get_or_insert_with(|| {
         unload::stay_loaded();
-        // What was in force is put down first: the handler may be called as soon as it is installed.
+        // The previous action is stored first, because the handler may run as soon as it is
+        // installed.
         PAGE_SIZE.store(page_size(), Ordering::Relaxed);
         PREVIOUS.get_or_init(in_force).is_some() && replace_handler()
     });
@@ -133,36 +140,43 @@ fn install() -> Result<()> {
 
 fn in_force() -> Option<Previous> {
     let mut previous = MaybeUninit::<libc::sigaction>::zeroed();
-    // SAFETY: asks only; the record is valid for the call.
+    // SAFETY: with a null action the call changes nothing; `previous` is a record of the right type
+    // that it may write.
     let failed = unsafe { libc::sigaction(libc::SIGBUS, std::ptr::null(), previous.as_mut_ptr()) } != 0;
-    // SAFETY: zeroed in full; every field of the record is a number, for which zero is a value.
+    // SAFETY: the record was zeroed before the call; every field of it is a number, for which zero
+    // is a value.
     (!failed).then(|| Previous(unsafe { previous.assume_init() }))
 }
 
 fn replace_handler() -> bool {
     let mut action = MaybeUninit::<libc::sigaction>::zeroed();
     let handler: extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void) = on_fault;
-    // SAFETY: as in `in_force`.
+    // SAFETY: the record was zeroed above; every field of it is a number, for which zero is a
+    // value.
     let fields = unsafe { action.assume_init_mut() };
     fields.sa_sigaction = handler as usize;
     fields.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
-    // SAFETY: the record is valid for the call, and the handler keeps to what a handler may do.
+    // SAFETY: `action` lives until the call returns and names a function of the type that
+    // `SA_SIGINFO` requires. `on_fault` makes only calls that a signal handler may make.
     unsafe { libc::sigaction(libc::SIGBUS, action.as_ptr(), std::ptr::null_mut()) == 0 }
 }
 
 /// The size of a page of memory, in bytes.
 pub(crate) fn page_size() -> usize {
-    // SAFETY: asks for a constant of the system.
+    // SAFETY: `sysconf` returns a constant of the system and takes no pointer, so it accesses no
+    // memory of the caller.
     let size = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
     usize::try_from(size).unwrap_or(4096)
 }
 
 extern "C" fn on_fault(signal: libc::c_int, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
-    // SAFETY: with SA_SIGINFO the system passes a valid record.
+    // SAFETY: the handler is installed with `SA_SIGINFO` (`replace_handler`), so the system passes
+    // a valid record.
     let fault = unsafe { &*info };
-    // Any other code is an unaligned access, broken memory, or a signal that somebody sent: not a file that shrank.
+    // Any other code is an unaligned access, broken memory, or a signal that a process sent.
     let gone = fault.si_code == libc::BUS_ADRERR;
-    // SAFETY: of a SIGBUS with this code, the record holds an address.
+    // SAFETY: the system sets the address in the record of a `SIGBUS` whose code is `BUS_ADRERR`
+    // (`gone`, checked here).
     if gone && replace_watched_page(unsafe { fault.si_addr() }.addr()) {
         return;
     }
@@ -170,16 +184,17 @@ extern "C" fn on_fault(signal: libc::c_int, info: *mut libc::siginfo_t, context:
     forward(signal, info, context, sent);
 }
 
-/// Puts a page of zeros where the address lies, if it lies in a watched range.
+/// Replaces the page at the address with a page of zeros if the address is in a watched range.
 fn replace_watched_page(address: usize) -> bool {
     let Some(slot) = TABLE.iter().find(|slot| slot.covers(address)) else { return false };
     let page_size = PAGE_SIZE.load(Ordering::Relaxed);
     let page = address & !(page_size - 1);
     let write = if slot.writable.load(Ordering::Relaxed) { libc::PROT_WRITE } else { 0 };
-    // Noted before the zeros are there to be seen: who has read them and then asks is told.
+    // Recorded before the zeros become visible, so that a thread that has read them finds the
+    // fault.
     let _first_only = slot.fault.compare_exchange(0, address, Ordering::Release, Ordering::Relaxed);
-    // SAFETY: the page lies in a range that its owner mapped and has not unmapped (Watch 1). Replacing it changes
-    // bytes that may change at any time anyway: file maps are aliased.
+    // SAFETY: Watch 1: the page lies in a range that is mapped now. Replacing the page changes only
+    // bytes that may change at any time anyway, since file maps are aliased.
     let fresh = unsafe {
         libc::mmap(
             std::ptr::with_exposed_provenance_mut(page),
@@ -193,8 +208,8 @@ fn replace_watched_page(address: usize) -> bool {
     fresh != libc::MAP_FAILED
 }
 
-/// Hands a signal that is not ours to whoever handled it before: a function, or the system, which ends the process. `sent`:
-/// by somebody, not raised by a fault.
+/// Forwards a signal to the previous handler: a function, or the system's default, which ends the
+/// process. `sent`: a process sent the signal; it was not raised by a fault.
 fn forward(signal: libc::c_int, info: *mut libc::siginfo_t, context: *mut libc::c_void, sent: bool) {
     type Plain = extern "C" fn(libc::c_int);
     type Informed = extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void);
@@ -202,23 +217,27 @@ fn forward(signal: libc::c_int, info: *mut libc::siginfo_t, context: *mut libc::
     match previous.map(|previous| previous.0) {
         Some(action) if action.sa_sigaction != libc::SIG_DFL && action.sa_sigaction != libc::SIG_IGN => {
             if action.sa_flags & libc::SA_SIGINFO != 0 {
-                // SAFETY: with this flag, the field holds a function of this type.
+                // SAFETY: `SA_SIGINFO` is set and the field is neither `SIG_DFL` nor `SIG_IGN`
+                // (checked above), so it holds a function of this type.
                 let handler = unsafe { std::mem::transmute::<usize, Informed>(action.sa_sigaction) };
                 handler(signal, info, context);
             } else {
-                // SAFETY: without the flag, the field holds a function of this type.
+                // SAFETY: `SA_SIGINFO` is not set and the field is neither `SIG_DFL` nor `SIG_IGN`
+                // (checked above), so it holds a function of this type.
                 let handler = unsafe { std::mem::transmute::<usize, Plain>(action.sa_sigaction) };
                 handler(signal);
             }
         }
         Some(action) if sent && action.sa_sigaction == libc::SIG_IGN => {}
         _ => {
-            // SAFETY: a system call that a signal handler may make.
+            // SAFETY: `signal` is async-signal-safe, and `SIG_DFL` is a valid action for every
+            // signal that reaches this handler.
             unsafe { libc::signal(signal, libc::SIG_DFL) };
-            // Under the default action, a faulting instruction runs again and ends the process where it is. A signal that
-            // was sent would not come again.
+            // With the default action, a faulting instruction runs again and ends the process
+            // there. A signal that was sent would not be repeated.
             if sent {
-                // SAFETY: as above; the signal is delivered when this handler has returned.
+                // SAFETY: `raise` is async-signal-safe; the system delivers the signal when this
+                // handler has returned.
                 unsafe { libc::raise(signal) };
             }
         }

@@ -1,8 +1,8 @@
 //! Locks that a forked child can take.
 //!
-//! A child has the memory of its parent, but of its threads only the one that forked: a lock that
-//! another thread had would stay locked in the child for ever, and what it guards half changed. So
-//! the thread that forks takes all of these locks first, and parent and child release them.
+//! A child has the memory of its parent, but only the thread that forked. A lock that another
+//! thread held would stay locked in the child for ever, and its data could be half changed. So the
+//! thread that forks takes all of these locks first, and parent and child release them.
 //!
 //! No thread takes one of these locks while it holds another; only the fork holds all of them.
 
@@ -14,9 +14,9 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 static GENERATION: AtomicU64 = AtomicU64::new(0);
 
-/// How many forks lie between the process that loaded this library and this one. A driver stores it
-/// when it is loaded and compares: in a child, the driver's threads, and those that the parent
-/// started, do not exist.
+/// The number of forks between the process that loaded this library and this one. A driver stores
+/// it when it is loaded and compares it later: in a child, threads that the driver or the parent
+/// started do not exist.
 ///
 /// ```
 /// let opened = crossdock::device::driver::generation();
@@ -27,9 +27,9 @@ pub fn generation() -> u64 {
     GENERATION.load(Ordering::Relaxed)
 }
 
-/// A lock that is held across forks, for a `static` that a forked child uses as well: a child has
-/// the memory of its parent, but of its threads only the one that forked, so that an ordinary lock
-/// that another thread had would stay locked for ever.
+/// A lock that is held across forks, for a `static` that a forked child uses as well. A child has
+/// the memory of its parent, but only the thread that forked: an ordinary lock that another thread
+/// held would stay locked for ever.
 ///
 /// No thread takes one of these locks while it holds another.
 ///
@@ -43,10 +43,10 @@ pub fn generation() -> u64 {
 ///
 /// # Invariants
 ///
-/// 1. `held` is touched only by a thread that forks, between the system's call of `before_fork` and
-///    of what follows the fork, while that thread has the lock.
-/// 2. Once it has been registered, it stays at its address until it is dropped, which takes it out
-///    of the registry.
+/// 1. Only a thread that forks accesses `held`: from the call of `before_fork` to the end of the
+///    handler that runs after the fork, and while that thread holds the lock.
+/// 2. A registered lock stays at its address until it is dropped, and its drop removes it from the
+///    registry.
 pub struct ForkLock<T: 'static> {
     mutex: Mutex<T>,
     held: UnsafeCell<Option<MutexGuard<'static, T>>>,
@@ -56,34 +56,38 @@ pub struct ForkLock<T: 'static> {
 const NEW: u8 = 0;
 const REGISTERED: u8 = 1;
 
-// SAFETY: the mutex gives the value to one thread at a time; `held` is ordered by it (ForkLock 1).
+// SAFETY: the mutex gives one thread at a time access to the value, and by ForkLock 1 only the
+// holder of the mutex accesses `held`.
 unsafe impl<T: Send> Sync for ForkLock<T> {}
 
-// SAFETY: as for Sync; `held` is empty but while a fork is under way, which has the lock where it
-// is.
+// SAFETY: the value is `Send`. `held` is empty except during a fork, and a lock that takes part in
+// a fork is registered, so it does not move (ForkLock 2).
 unsafe impl<T: Send> Send for ForkLock<T> {}
 
 impl<T: Send> ForkLock<T> {
-    /// A lock that is free.
+    /// An unlocked lock.
     pub const fn new(value: T) -> Self {
         Self { mutex: Mutex::new(value), held: UnsafeCell::new(None), registered: AtomicU8::new(NEW) }
     }
 
-    /// Takes the lock. What is guarded must be whole whenever code runs that may panic: a poisoned
-    /// lock is taken all the same.
+    /// Takes the lock, poisoned or not. The data must be consistent whenever code that may panic
+    /// runs.
     pub fn lock(&'static self) -> MutexGuard<'static, T> {
-        // SAFETY: what is borrowed for `'static` stays where it is, and is never dropped.
+        // SAFETY: clause 1 of `lock_in_place`: what is borrowed for `'static` never moves and is
+        // never dropped.
         unsafe { self.lock_in_place() }
     }
 
-    /// As [`ForkLock::lock`], for a lock that is not a `static`.
+    /// Like [`ForkLock::lock`], for a lock that is not a `static`.
     ///
     /// # Safety
     ///
-    /// From the first call on, until it is dropped, the lock stays where it is. (A `static` does.)
+    /// 1. From the first call until it is dropped, the lock stays at its address. (A `static`
+    ///    does.)
     pub(crate) unsafe fn lock_in_place(&self) -> MutexGuard<'_, T> {
         if self.registered.load(Ordering::Acquire) == NEW {
-            // SAFETY: clause 1 is this function's own contract, and `drop` unregisters the lock.
+            // SAFETY: clause 1 of `register` is clause 1 of `# Safety`; clause 2: `ForkLock::drop`
+            // unregisters the lock.
             unsafe { register(NonNull::from(self), &self.registered) };
         }
         self.mutex.lock().unwrap_or_else(PoisonError::into_inner)
@@ -113,8 +117,8 @@ unsafe fn register(lock: NonNull<dyn AcrossFork + '_>, registered: &AtomicU8) {
     }
     let mut locks = registry();
     if registered.load(Ordering::Relaxed) == NEW && locks.try_reserve(1).is_ok() {
-        // SAFETY: only the lifetime changes: by clauses 1 and 2 the entry is taken out before the
-        // lock is gone.
+        // SAFETY: only the lifetime changes. By clause 1 of `# Safety` the lock does not move, and
+        // by clause 2 its drop removes the entry, so the pointer never outlives the lock.
         let lock =
             unsafe { std::mem::transmute::<NonNull<dyn AcrossFork + '_>, NonNull<dyn AcrossFork>>(lock) };
         locks.push(Entry(lock));
@@ -140,13 +144,13 @@ impl<T: 'static> Drop for ForkLock<T> {
     }
 }
 
-/// Held while a cell gets its value, so that no fork copies a cell that a thread is in the middle
-/// of setting: in the child that thread does not exist, and the cell would block for ever.
+/// Held while a cell is set, so that no fork copies a cell that another thread is setting. The
+/// child lacks that thread, so the cell would block for ever.
 static SETTING: ForkLock<()> = ForkLock::new(());
 
 /// The value of a cell, made on first use. Use this in place of [`OnceLock::get_or_init`] wherever
-/// a forked child may ask. `make` runs under no lock: two threads that come first at the same time
-/// both make a value, and one value is kept.
+/// a forked child may need the value. `make` runs under no lock: two threads that arrive at the
+/// same time both make a value, and one value is kept.
 pub(crate) fn get_or_make<T>(cell: &OnceLock<T>, make: impl FnOnce() -> T) -> &T {
     match cell.get() {
         Some(value) => value,
@@ -172,7 +176,7 @@ thread_local! {
     static DEPTH: Cell<usize> = const { Cell::new(0) };
 }
 
-/// Foreign code runs under a lock while this lives: see [`ForkLock::calls_out`].
+/// Foreign code runs under a lock while this value lives: see [`ForkLock::calls_out`].
 #[derive(Debug)]
 pub struct CallsOut(*const ());
 
@@ -182,7 +186,7 @@ impl Drop for CallsOut {
     }
 }
 
-/// The two halves of holding a lock across a fork.
+/// The two steps of holding a lock across a fork.
 trait AcrossFork: Sync {
     fn take(&self);
     fn give(&self);
@@ -194,31 +198,34 @@ impl<T: Send> AcrossFork for ForkLock<T> {
             return;
         }
         let guard = self.mutex.lock().unwrap_or_else(PoisonError::into_inner);
-        // SAFETY: only the lifetime changes: the guard is dropped in `give`, while the fork has the
-        // registry, without which the lock cannot be dropped.
+        // SAFETY: only the lifetime changes: `give` drops the guard while the fork holds the
+        // registry, and without the registry the lock cannot be dropped.
         let guard = unsafe { std::mem::transmute::<MutexGuard<'_, T>, MutexGuard<'static, T>>(guard) };
-        // SAFETY: ForkLock 1: we have the lock.
+        // SAFETY: ForkLock 1: this thread is forking and has just taken the lock, so no other
+        // thread accesses `held`.
         unsafe { *self.held.get() = Some(guard) }
     }
 
     fn give(&self) {
-        // SAFETY: ForkLock 1: this thread, or the one that it is a copy of, took the lock in
-        // `take`.
+        // SAFETY: ForkLock 1: this thread, or the parent's thread of which it is a copy, took the
+        // lock in `take` and still holds it.
         drop(unsafe { (*self.held.get()).take() });
     }
 }
 
 /// # Invariants
 ///
-/// 1. It points to a lock that is alive: a lock's drop takes its entry out.
+/// 1. It points to a lock that is alive: the drop of a lock removes its entry.
 struct Entry(NonNull<dyn AcrossFork>);
 
-// SAFETY: a shared reference to something Sync (Entry 1).
+// SAFETY: Entry 1: it acts as a shared reference to a live `AcrossFork`, which is `Sync` (its
+// supertrait).
 unsafe impl Send for Entry {}
 
 impl Entry {
     fn lock(&self) -> &dyn AcrossFork {
-        // SAFETY: Entry 1.
+        // SAFETY: Entry 1: the lock is alive while its entry is in the registry, and only shared
+        // references to it are made.
         unsafe { self.0.as_ref() }
     }
 }
@@ -229,14 +236,16 @@ fn registry() -> MutexGuard<'static, Vec<Entry>> {
     LOCKS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The registry, while a fork is under way.
+/// The registry's guard during a fork.
 ///
 /// # Invariants
 ///
-/// 1. As [`ForkLock`] 1, of the registry's lock.
+/// 1. Only a thread that forks accesses the cell: from the call of `before_fork` to the end of the
+///    handler that runs after the fork, and while that thread holds the registry's lock.
 struct Held(UnsafeCell<Option<MutexGuard<'static, Vec<Entry>>>>);
 
-// SAFETY: Held 1: the lock orders all access.
+// SAFETY: Held 1: only the thread that holds the registry's lock accesses the cell, so the lock
+// orders all accesses.
 unsafe impl Sync for Held {}
 
 static HELD: Held = Held(UnsafeCell::new(None));
@@ -254,7 +263,7 @@ impl Handlers {
     ///
     /// Not a `Once`: a fork in the middle of it would leave it locked in the child. Two threads can
     /// both register instead, and so can a child forked before its parent recorded the
-    /// registration; the handlers tolerate running several times for one fork.
+    /// registration. The handlers tolerate running several times for one fork.
     fn ensure(&self, register: impl FnOnce() -> bool) -> bool {
         if self.are_registered.load(Ordering::Acquire) {
             return true;
@@ -268,8 +277,9 @@ impl Handlers {
 }
 
 fn register_handlers() -> bool {
-    // SAFETY: the three handlers are functions of this program, and do only what is permitted
-    // around a fork.
+    // SAFETY: the three handlers are functions of the required type. They only lock and unlock
+    // mutexes and access state of this module and of their own thread, which is permitted around a
+    // fork.
     unsafe { libc::pthread_atfork(Some(before_fork), Some(in_parent), Some(in_child)) == 0 }
 }
 
@@ -283,20 +293,22 @@ unsafe extern "C" fn before_fork() {
     for entry in locks.iter() {
         entry.lock().take();
     }
-    // SAFETY: Held 1: we have the lock.
+    // SAFETY: Held 1: this thread is forking and holds the registry's lock, in `locks`, so no other
+    // thread accesses the cell.
     unsafe { *HELD.0.get() = Some(locks) }
 }
 
 unsafe extern "C" fn in_parent() {
     let depth = DEPTH.get();
-    // Another thread registered the handlers during this fork, so `before_fork` was not called for
-    // it.
+    // Another thread registered the handlers during this fork, so the system did not call
+    // `before_fork`.
     let Some(left) = depth.checked_sub(1) else { return };
     DEPTH.set(left);
     if left > 0 {
         return;
     }
-    // SAFETY: Held 1: this thread, or the one that it is a copy of, took the lock in `before_fork`.
+    // SAFETY: Held 1: `depth` was 1, so this thread, or the parent's thread of which it is a copy,
+    // took the registry's lock in `before_fork`.
     let Some(locks) = (unsafe { (*HELD.0.get()).take() }) else { return };
     for entry in locks.iter().rev() {
         entry.lock().give();
@@ -307,7 +319,8 @@ unsafe extern "C" fn in_child() {
     if DEPTH.get() <= 1 {
         GENERATION.fetch_add(1, Ordering::Relaxed);
     }
-    // SAFETY: the system calls this after a fork, as `in_parent` requires.
+    // SAFETY: the system calls `in_child` after a fork, on the only thread of the child, which ran
+    // `before_fork` in the parent; `in_parent` requires no more.
     unsafe { in_parent() }
 }
 
@@ -337,18 +350,22 @@ mod tests {
 
     /// Whether a forked child finished its work. A child that hangs is killed by the alarm.
     fn child_ends(does: impl FnOnce()) -> bool {
-        // SAFETY: the child only takes a lock and ends by `_exit`.
+        // SAFETY: the child is single-threaded; it runs the test's closure, which takes fork-safe
+        // locks only, and ends by `_exit`.
         let pid = unsafe { libc::fork() };
         assert!(pid >= 0, "no process could be made");
         if pid == 0 {
-            // SAFETY: `alarm` accesses no memory.
+            // SAFETY: `alarm` takes an integer, accesses no memory of this process, and the child
+            // has no handler for the signal.
             unsafe { libc::alarm(60) };
             does();
-            // SAFETY: `_exit` ends the child without running the parent's destructors.
+            // SAFETY: `_exit` takes an integer and ends the child at once, without running the
+            // destructors or exit handlers of the parent.
             unsafe { libc::_exit(0) }
         }
         let mut status = 0;
-        // SAFETY: `waitpid` writes to `status`, which lives until it returns.
+        // SAFETY: `waitpid` writes to `status` only, a local of the right type that lives until the
+        // call returns.
         let ended = unsafe { libc::waitpid(pid, &raw mut status, 0) };
         ended == pid && status == 0
     }
@@ -407,19 +424,23 @@ mod tests {
             drop::<MutexGuard<'_, u32>>(held);
             drop(lock());
         };
-        // SAFETY: the child only takes a lock and ends by `_exit`.
+        // SAFETY: the child is single-threaded; it drops a guard, takes a fork-safe lock, and ends
+        // by `_exit`.
         let pid = unsafe { libc::fork() };
         assert!(pid >= 0, "no process could be made");
         if pid == 0 {
-            // SAFETY: `alarm` accesses no memory.
+            // SAFETY: `alarm` takes an integer, accesses no memory of this process, and the child
+            // has no handler for the signal.
             unsafe { libc::alarm(60) };
             drop(out);
             child(held);
-            // SAFETY: `_exit` ends the child without running the parent's destructors.
+            // SAFETY: `_exit` takes an integer and ends the child at once, without running the
+            // destructors or exit handlers of the parent.
             unsafe { libc::_exit(0) }
         }
         let mut status = 0;
-        // SAFETY: `waitpid` writes to `status`, which lives until it returns.
+        // SAFETY: `waitpid` writes to `status` only, a local of the right type that lives until the
+        // call returns.
         assert_eq!(unsafe { libc::waitpid(pid, &raw mut status, 0) }, pid);
         assert_eq!(status, 0);
         drop((out, held));

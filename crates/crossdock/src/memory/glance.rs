@@ -1,4 +1,4 @@
-//! Leases of a moment, for one element.
+//! Brief leases, for the access to one element.
 
 use std::sync::atomic::Ordering;
 
@@ -7,11 +7,12 @@ use crate::memory::handle::Handle;
 use crate::memory::header::Header;
 use crate::memory::word::LeaseKind;
 
-/// A lease that a borrowed handle outlives: it keeps nothing alive by itself, stands in no list, and is one register.
+/// A lease that borrows a handle: it keeps no memory alive by itself, is in no list, and fits one
+/// register.
 ///
 /// # Invariants
 ///
-/// 1. It is counted once, as `kind`, in the word of the header.
+/// 1. The header's word counts it once, as `kind`.
 pub(crate) struct Glance<'a> {
     header: &'a Header,
     kind: LeaseKind,
@@ -20,19 +21,20 @@ pub(crate) struct Glance<'a> {
 impl Drop for Glance<'_> {
     #[inline(always)]
     fn drop(&mut self) {
-        // Glance 1. Never the last: the handle that it was taken from is borrowed.
+        // Glance 1. Never the last holder, since the handle is borrowed.
         let _never_last = self.header.word().give(self.kind);
     }
 }
 
 impl Handle {
-    /// Takes a lease for access by the processor for a moment. `None` where that takes more than one step: on refusal, while work on a
-    /// device is under way, while the ledger lists leases. [`lease`](crate::memory::lease()) knows what to do then.
+    /// Takes a lease for one brief access by the CPU. Returns `None` if that takes more than one
+    /// step: on refusal, during device work, and while the ledger lists leases. The caller then
+    /// uses [`lease`](crate::memory::lease()).
     #[inline(always)]
     pub(crate) fn glance(&self, kind: LeaseKind) -> Option<Glance<'_>> {
         let header = self.header();
         let at_once = header.place().is_host() && !header.awaited.load(Ordering::Acquire) && !book::is_on();
-        // Made where it is counted, and nowhere else: what is made is given back.
+        // Constructed only where it is counted, because its drop releases one count.
         if at_once && header.word().take(kind).is_ok() { Some(Glance { header, kind }) } else { None }
     }
 }

@@ -12,29 +12,32 @@ use crate::memory::release::release;
 use crate::memory::word::{LeaseKind, Reading};
 use crate::memory::work;
 
-/// A counted reference to an allocation: keeps it alive, and permits nothing by itself.
+/// A counted reference to an allocation: keeps it alive, and permits no access by itself.
 ///
 /// # Invariants
 ///
-/// 1. It is counted once in the word of the header it points to (hence [`Header`] 1 holds while it lives).
+/// 1. The word of the header counts it once (hence [`Header`] 1 holds while it lives).
 pub(crate) struct Handle(NonNull<Header>);
 
-// SAFETY: all of the header that changes is atomic (Header 4), and owners accept release on any thread (OwnerBlock::new,
-// pool). The bytes are touched through leases only, which exclude racing accesses or make them atomic.
+// SAFETY: all parts of the header that change are atomic (Header 4), and owners are `Send`, so
+// `release` may run on any thread. Access to the bytes needs a lease, which excludes races or makes
+// accesses racy ones.
 unsafe impl Send for Handle {}
-// SAFETY: as for Send; `&Handle` offers nothing that is not atomic.
+// SAFETY: Header 4: through `&Handle` another thread reaches constant fields and atomics only.
 unsafe impl Sync for Handle {}
 
 impl Handle {
-    /// Takes over the first handle of a header that is complete.
+    /// Makes the first handle of a complete header.
     ///
     /// # Safety
     ///
-    /// `header` points to a valid [`Header`], whose word counts one handle that nobody else has.
+    /// 1. `header` points to a valid [`Header`], which only the caller can reach.
+    /// 2. Its word counts one handle and no lease. That handle becomes the result.
     #[inline]
     pub(crate) unsafe fn first(header: NonNull<Header>) -> Self {
         if book::is_on() {
-            // SAFETY: the caller's word.
+            // SAFETY: clause 1 of `# Safety`: the header is valid, and only the caller can reach
+            // it.
             unsafe { list(header) };
         }
         Self(header)
@@ -42,11 +45,12 @@ impl Handle {
 
     #[inline]
     pub(crate) fn header(&self) -> &Header {
-        // SAFETY: Handle 1: the header is alive, and only shared references to it exist.
+        // SAFETY: Handle 1: the header is alive, and while a handle is borrowed only shared
+        // references to the header exist.
         unsafe { self.0.as_ref() }
     }
 
-    /// The header, by a pointer that also reaches what its owner keeps behind it.
+    /// The header, as a pointer with provenance for the owner's data behind it.
     pub(super) fn header_ptr(&self) -> NonNull<Header> {
         self.0
     }
@@ -64,18 +68,21 @@ impl Handle {
     pub(crate) fn lease(&self, kind: LeaseKind) -> Result<Lease, Conflict> {
         match self.header().word().take(kind) {
             Ok(()) if book::is_on() => {
-                // SAFETY: the word counts the lease, which nobody else has.
+                // SAFETY: `take` has just counted this lease in the word, and only this value
+                // represents it.
                 Ok(unsafe { Lease::noted(self.0, kind) })
             }
             Ok(()) => {
-                // SAFETY: the word counts the lease, which nobody else has.
+                // SAFETY: `take` has just counted this lease in the word, and only this value
+                // represents it.
                 Ok(unsafe { Lease::unnoted(self.0, kind) })
             }
             Err(found) => Err(refused(self.header(), Wanted::Lease(kind), found)),
         }
     }
 
-    /// Asserts that this is the only holder and nobody outside may write: then `&mut self` covers the bytes too.
+    /// Fails unless this is the only holder and no other owner may write: `&mut self` then covers
+    /// the bytes, too.
     #[inline]
     pub(crate) fn exclusive(&mut self) -> Result<(), Conflict> {
         if self.header().word().is_exclusive() {
@@ -85,7 +92,7 @@ impl Handle {
         }
     }
 
-    /// Asserts that this is the only holder in this process.
+    /// Fails unless this is the only holder in this process.
     pub(crate) fn only_handle(&mut self) -> Result<(), Conflict> {
         if self.header().word().is_only_handle() {
             Ok(())
@@ -94,21 +101,26 @@ impl Handle {
         }
     }
 
-    /// Takes the caller's word that no owner outside writes the memory.
+    /// Ends the aliased state: the caller guarantees that no other owner writes the memory.
     ///
     /// # Safety
     ///
-    /// From now on, until the last holder is gone, every write goes through leases of this allocation, and every read
-    /// by others is over.
+    /// From now on, until the last holder is dropped:
+    ///
+    /// 1. Every write goes through leases of this allocation.
+    /// 2. Other parties no longer read the memory.
     pub(crate) unsafe fn assume_not_aliased(&self) {
         self.header().word().clear_aliased();
     }
 
-    /// Takes the caller's word that nobody writes the memory any more.
+    /// Marks the memory constant: the caller guarantees that no party writes it any more.
     ///
     /// # Safety
     ///
-    /// From now on, until the last holder is gone, nobody writes the memory; every handle is read-only.
+    /// From now on, until the last holder is dropped:
+    ///
+    /// 1. No party writes the memory.
+    /// 2. Every handle is read-only.
     pub(crate) unsafe fn mark_constant(&self) {
         self.header().constant.store(true, Ordering::Relaxed);
         self.header().word().clear_aliased();
@@ -118,25 +130,29 @@ impl Handle {
         self.header().is_owned_by(owner)
     }
 
-    /// The header, to be taken apart by its owner. The handle, which is the only one, is not given up: the caller has it now.
+    /// Returns the header for its owner to take apart. The handle must be the only holder; the word
+    /// still counts it, now for the caller.
     pub(crate) fn into_header(self) -> NonNull<Header> {
         let mut header = self.0;
         std::mem::forget(self);
-        // SAFETY: the only handle, hence nobody else reaches the header.
+        // SAFETY: Handle 1: the header is alive; this handle, which was forgotten above, was the
+        // only holder.
         if std::mem::take(&mut unsafe { header.as_mut() }.tracked) {
             book::forget(header);
         }
         header
     }
 
-    /// Lets the owner move the header. The handle is the only one, and what `owner` returns is the header of the same allocation. The
-    /// owner does not panic once it has moved it: this handle would still point to where it was.
+    /// Lets the owner move the header. The handle is the only holder, and `owner` returns the
+    /// header of the same allocation. After moving the header `owner` must not panic, because this
+    /// handle would still point to the old address.
     pub(crate) fn rebuild(&mut self, owner: impl FnOnce(NonNull<Header>) -> NonNull<Header>) {
-        // Its place is taken by what the owner returns.
+        // The result of `owner` replaces this pointer below.
         let header = Self(self.0).into_header();
         self.0 = owner(header);
         std::mem::forget(std::mem::replace(self, {
-            // SAFETY: the same allocation, whose one handle is ours.
+            // SAFETY: `owner` returned the moved header of this allocation, whose word counts the
+            // one handle that `into_header` left to the caller, and no other holder exists.
             unsafe { Self::first(self.0) }
         }));
     }
@@ -147,42 +163,47 @@ impl Handle {
 
     pub(crate) fn descriptor(&self) -> Option<Descriptor> {
         let describe = self.header().owner.descriptor;
-        // SAFETY: Handle 1: the header is alive, and it is this owner's own.
+        // SAFETY: Handle 1: the header is alive, and the function comes from its own table (Owner
+        // 1).
         unsafe { describe(self.0) }
     }
 
     pub(crate) fn device(&self) -> Option<Attached<'_>> {
         let device = self.header().owner.device;
-        // SAFETY: Handle 1: the header is alive while `self` is borrowed, and it is this owner's own.
+        // SAFETY: Handle 1: the header is alive while `self` is borrowed, and the function comes
+        // from its own table (Owner 1).
         unsafe { device(&self.0) }
     }
 
-    /// Waits for the work on a device that access under a lease of this kind comes after. One load where there is none.
+    /// Waits for the device work that must end before access under a lease of this kind. One load
+    /// if there is none.
     #[inline]
     pub(crate) fn await_work(&self, kind: LeaseKind) -> Result<()> {
         if self.header().awaited.load(Ordering::Acquire) { work::wait(self.header(), kind) } else { Ok(()) }
     }
 
-    /// Whether no work on a device is noted. One load.
+    /// Whether no device work is noted. One load.
     #[inline]
     pub(crate) fn is_idle(&self) -> bool {
         !self.header().awaited.load(Ordering::Acquire)
     }
 
-    /// As [`Handle::await_work`], but refuses where it would wait.
+    /// Like [`Handle::await_work`], but fails if it would have to wait.
     pub(crate) fn check_work(&self, kind: LeaseKind) -> Result<()> {
         if self.header().awaited.load(Ordering::Acquire) { work::check(self.header(), kind) } else { Ok(()) }
     }
 
     pub(crate) fn retained_nbytes(&self) -> usize {
         let retained = self.header().owner.retained;
-        // SAFETY: Handle 1: the header is alive, and it is this owner's own.
+        // SAFETY: Handle 1: the header is alive, and the function comes from its own table (Owner
+        // 1).
         unsafe { retained(self.0) }
     }
 
     pub(crate) fn fault(&self) -> Option<Error> {
         let fault = self.header().owner.fault;
-        // SAFETY: Handle 1: the header is alive, and it is this owner's own.
+        // SAFETY: Handle 1: the header is alive, and the function comes from its own table (Owner
+        // 1).
         unsafe { fault(self.0) }
     }
 }
@@ -190,7 +211,7 @@ impl Handle {
 impl Clone for Handle {
     /// # Panics
     ///
-    /// When the allocation has as many handles as its word can count (2²³ - 1).
+    /// If the allocation has as many handles as its word can count (2²³ - 1).
     #[inline]
     fn clone(&self) -> Self {
         match self.try_clone() {
@@ -204,14 +225,15 @@ impl Drop for Handle {
     #[inline]
     fn drop(&mut self) {
         if self.header().word().drop_handle() {
-            // SAFETY: the word said that this was the last holder.
+            // SAFETY: clauses 1 and 2 of `release`: `drop_handle` returned `true`, so this was the
+            // last holder, and the word reports that to one caller only.
             unsafe { release(self.0) }
         }
     }
 }
 
 impl Lease {
-    /// Gives the lease back and keeps the memory; or it comes back, where there are as many handles as can be counted.
+    /// Converts the lease into a handle. Fails, and returns the lease, if the handle count is full.
     pub(crate) fn into_handle(self) -> Result<Handle, Rejected<Self>> {
         match self.header().word().exchange_for_handle(self.kind()) {
             Ok(()) => {
@@ -227,7 +249,7 @@ impl Lease {
         }
     }
 
-    /// A handle beside the lease.
+    /// A further handle on the leased memory.
     pub(crate) fn to_handle(&self) -> Result<Handle, Conflict> {
         match self.header().word().add_handle() {
             Ok(()) => Ok(Handle(self.header)),
@@ -243,15 +265,15 @@ fn refused(header: &Header, wanted: Wanted, found: Reading) -> Conflict {
     Conflict::new(wanted, found, header.exported(), holders)
 }
 
-/// Puts an allocation on the ledger's list.
+/// Adds an allocation to the ledger's list.
 ///
 /// # Safety
 ///
-/// The header is complete, and nobody but the caller knows of it yet.
+/// 1. The header is valid, and only the caller can reach it.
 #[cold]
 #[inline(never)]
 unsafe fn list(mut header: NonNull<Header>) {
-    // SAFETY: the caller's word.
+    // SAFETY: clause 1 of `# Safety`: the header is valid, and no other reference to it exists.
     unsafe { header.as_mut() }.tracked = true;
     book::record(header);
 }

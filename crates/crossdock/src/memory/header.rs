@@ -1,4 +1,4 @@
-//! What is known of one region: who owns it, where it lies, and the word that counts who has it.
+//! The header of a region: its owner, its place, and the word that counts its holders.
 //!
 //! ```text
 //!   Handle ──┐
@@ -6,9 +6,9 @@
 //!   Lease  ──┘         owner: &'static Owner ── release(header)
 //! ```
 //!
-//! A header lives in a block of its own together with what its owner needs to free the region
-//! ([`adopt`](super::owner::adopt)), or, for pool memory, in front of the bytes. Everything that must survive slicing
-//! is here, so that a slice is a handle, a pointer and a length.
+//! A header lies in a block of its own, followed by what its owner needs to free the region
+//! ([`adopt`](super::owner::adopt)), or, for pool memory, in front of the bytes. It contains
+//! everything that slicing must preserve, so that a slice is a handle, a pointer and a length.
 
 use std::any::Any;
 use std::ffi::c_void;
@@ -20,18 +20,18 @@ use crate::memory::place::{Backing, Place};
 use crate::memory::protocols::Protocols;
 use crate::memory::word::{LeaseWord, Reading};
 
-/// Who else may touch a region when it becomes ours.
+/// Which other parties may access a region when this library adopts it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Birth {
-    /// Nobody: all access goes through this library's leases.
+    /// None: all access goes through this library's leases.
     Sole,
-    /// Everybody may read it and nobody will ever write it.
+    /// All parties may read it, and none ever writes it.
     Constant,
-    /// Another owner may write it at any time. Only Share and Pin leases can be had.
+    /// Another owner may write it at any time. Only Share and Pin leases are possible.
     Aliased,
 }
 
-/// A region of memory: where it begins, how many bytes it has, and where it is.
+/// A region of memory: its address, its length in bytes, and its place.
 #[derive(Clone, Copy)]
 pub(crate) struct Region {
     pub(crate) ptr: NonNull<u8>,
@@ -47,31 +47,37 @@ pub(crate) struct Descriptor {
     pub(crate) writable: bool,
 }
 
-/// What stands behind memory of a device.
+/// The driver's view of device memory.
 pub(crate) struct Attached<'a> {
-    /// The manager of the memory, as the layer of devices keeps it.
+    /// The memory manager, as the layer of devices stores it.
     pub(crate) manager: &'a dyn Any,
     /// The driver's object, or null.
     pub(crate) object: *mut c_void,
     /// The address at which the object begins.
     pub(crate) base: NonNull<u8>,
-    /// Whether the device uses these addresses. Else they are a range of the process in which nothing
-    /// lies.
+    /// Whether the device uses these addresses. If not, they are a reserved range of the process
+    /// without memory.
     pub(crate) is_addressed: bool,
 }
 
-/// What an owner can do: its function table.
+/// The function table of an owner.
+///
+/// # Invariants
+///
+/// 1. Each function is called only with a header that has this table as its `owner`, and that is
+///    alive when the call begins.
 pub(crate) struct Owner {
-    /// Frees the region and the header. Called once, by whoever dropped the last handle or lease, on that thread.
+    /// Frees the region and the header. Called once, on the thread that drops the last handle or
+    /// lease.
     pub(crate) release: unsafe fn(NonNull<Header>),
-    /// The descriptor behind the region, where there is one.
+    /// The descriptor behind the region, if there is one.
     pub(crate) descriptor: unsafe fn(NonNull<Header>) -> Option<Descriptor>,
-    /// The error that befell the region, where there is one: a mapped file that shrank.
+    /// The error that damaged the region, if there is one: a mapped file that shrank.
     pub(crate) fault: unsafe fn(NonNull<Header>) -> Option<Error>,
-    /// The device's memory manager behind the region, where there is one. Who has the reference to the pointer keeps the
-    /// header alive.
+    /// The device's memory manager behind the region, if there is one. The borrow of the pointer
+    /// keeps the header alive.
     pub(crate) device: unsafe fn(&NonNull<Header>) -> Option<Attached<'_>>,
-    /// How many bytes a handle keeps alive.
+    /// The number of bytes that a handle keeps alive.
     pub(crate) retained: unsafe fn(NonNull<Header>) -> usize,
     /// Whether `release` runs only code of this library, the system, and drivers.
     pub(crate) is_own: unsafe fn(NonNull<Header>) -> bool,
@@ -79,17 +85,18 @@ pub(crate) struct Owner {
     pub(crate) is_part: bool,
 }
 
-/// What is known of one region.
+/// What the library knows of one region.
 ///
 /// # Invariants
 ///
-/// 1. While the word counts any handle or lease, the header, and the region of `nbytes` bytes at `ptr`, are alive, and
-///    nobody but `owner.release` frees them.
-/// 2. `owner.release` is called exactly once: by whoever brought the word's counts to zero.
-/// 3. The region's bytes are initialised, where the place is the host.
-/// 4. All of it but `word`, `exported`, `awaited` and `constant` is constant from the first handle on.
-/// 5. If the word is not marked aliased, every access to the bytes is covered by a lease of this word or by its
-///    exclusive handle.
+/// 1. While the word counts a handle or lease, the header and the region of `nbytes` bytes at `ptr`
+///    are alive, and only `owner.release` frees them.
+/// 2. `owner.release` is called exactly once: by the thread that brings the word's counts to zero.
+/// 3. The region's bytes are initialised if the place is the host.
+/// 4. From the first handle on, all fields but `word`, `exported`, `awaited` and `constant` are
+///    constant.
+/// 5. If the word is not marked aliased, a lease of this word or its exclusive handle covers every
+///    access to the bytes.
 #[repr(C, align(64))]
 pub(crate) struct Header {
     word: LeaseWord,
@@ -102,15 +109,15 @@ pub(crate) struct Header {
     backing: Backing,
     pub(super) tracked: bool,
     pub(super) constant: AtomicBool,
-    /// Whether events are noted that host access has to wait for.
+    /// Whether host access has to wait for noted events.
     pub(crate) awaited: AtomicBool,
     spare: Spare,
 }
 
-/// A bit that stands for no protocol.
+/// A bit of `exported` that is no protocol: see [`Header::is_known_private`].
 const PRIVATE: u32 = 1 << 31;
 
-/// Two words of the owner's own.
+/// Two words for use by the owner.
 #[derive(Clone, Copy)]
 pub(crate) struct Spare {
     pub(crate) ptr: *const (),
@@ -124,7 +131,7 @@ impl Spare {
 const _: () = assert!(size_of::<Header>() == 64 || cfg!(loom), "a header is one cache line");
 
 impl Header {
-    /// A header with one handle, in no list.
+    /// A header with one handle, unlisted.
     #[inline]
     pub(crate) fn new(region: Region, birth: Birth, owner: &'static Owner, spare: Spare) -> Self {
         Self {
@@ -142,7 +149,7 @@ impl Header {
         }
     }
 
-    /// Says that the region has `nbytes` bytes, while nobody else knows of it.
+    /// Sets the length of the region, before any other party knows the header.
     #[inline]
     pub(crate) fn set_nbytes(&mut self, nbytes: usize) {
         self.nbytes = nbytes;
@@ -152,7 +159,7 @@ impl Header {
         self.spare.ptr = ptr;
     }
 
-    /// Makes the header of a region that is gone one of a new region, of the same owner, at the same place.
+    /// Reuses the header of a freed region for a new region of the same owner at the same place.
     #[inline]
     pub(crate) fn renew(&mut self, ptr: *const ()) {
         self.word = LeaseWord::new(false);
@@ -215,12 +222,13 @@ impl Header {
         Protocols(self.exported.load(Ordering::Relaxed) & !PRIVATE)
     }
 
-    /// Whether the region was found in private anonymous memory: no second mapping shows its bytes.
+    /// Whether the region is known to be private anonymous memory: no second mapping shows its
+    /// bytes.
     pub(crate) fn is_known_private(&self) -> bool {
         self.exported.load(Ordering::Relaxed) & PRIVATE != 0
     }
 
-    /// The region lies in private anonymous memory, and does so as long as its owner keeps it.
+    /// Records that the region is private anonymous memory, and stays so while its owner keeps it.
     #[cfg_attr(
         any(not(target_os = "linux"), miri),
         expect(dead_code, reason = "only Linux tells what memory is private")

@@ -1,4 +1,4 @@
-//! Who holds a lease: what the ledger knows of it, and how that is written.
+//! Lease holders: what the ledger records about one, and how it is displayed.
 
 use std::fmt;
 use std::time::Duration;
@@ -6,15 +6,16 @@ use std::time::Duration;
 use crate::memory::protocols::Protocols;
 use crate::memory::word::LeaseKind;
 
-/// One lease that is held.
+/// A lease that is held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Holder {
     /// What it permits.
     pub kind: LeaseKind,
-    /// The protocols by which it went out. None for a guard, and while an element is read or written.
+    /// The protocols by which it was exported. Empty for a guard, and while an element is read or
+    /// written.
     pub protocols: Protocols,
-    /// How long ago it was taken.
+    /// The time since it was taken.
     pub age: Duration,
 }
 
@@ -25,7 +26,7 @@ impl fmt::Display for Holder {
     }
 }
 
-/// By what a lease went out.
+/// The protocols by which a lease was exported, as text.
 pub(crate) struct Way(pub(crate) Protocols);
 
 impl fmt::Display for Way {
@@ -34,8 +35,8 @@ impl fmt::Display for Way {
     }
 }
 
-/// A duration in the unit that suits it, rounded. In whole numbers, since every program that lends
-/// memory links this, and few write floats.
+/// A duration in a suitable unit, rounded. It uses integers only: every program that lends memory
+/// links this, and few format floats.
 pub(crate) struct Age(pub(crate) Duration);
 
 impl fmt::Display for Age {

@@ -1,4 +1,4 @@
-//! Permission to touch the bytes of an allocation.
+//! Permission to access the bytes of an allocation.
 
 use std::num::NonZeroU32;
 use std::ptr::NonNull;
@@ -10,12 +10,13 @@ use crate::memory::protocols::Protocols;
 use crate::memory::release::{Orphan, release};
 use crate::memory::word::LeaseKind;
 
-/// Permission to touch an allocation's bytes in one way; it keeps them alive, too.
+/// Permission to access an allocation's bytes in one way. It keeps them alive, too.
 ///
 /// # Invariants
 ///
-/// 1. It is counted once, as `kind`, in the word of the header it points to (hence [`Header`] 1 holds while it lives).
-/// 2. If it has a note, the ledger's row of the header has a record of that number, which is this lease's alone.
+/// 1. The word of the header counts it once, as `kind` (hence [`Header`] 1 holds while it lives).
+/// 2. If it has a note, the ledger's row of the header has a record of that number, for this lease
+///    only.
 pub(crate) struct Lease {
     pub(super) header: NonNull<Header>,
     tag: Tag,
@@ -23,8 +24,8 @@ pub(crate) struct Lease {
 
 const _: () = assert!(size_of::<Lease>() == 16, "a lease travels in two registers");
 
-/// The kind of a lease and the number of its note, if it has one. One word and not two fields, so that a lease is a pair of
-/// scalars, which the compiler moves in registers.
+/// The kind of a lease and the number of its note, if it has one. One word, so that a lease is a
+/// pair of scalars, which the compiler moves in registers.
 #[derive(Clone, Copy)]
 struct Tag(u64);
 
@@ -54,31 +55,36 @@ impl Tag {
     }
 }
 
-// SAFETY: as for Handle: it offers nothing that is not atomic. (Guards say for themselves what they may cross.)
+// SAFETY: all parts of the header that change are atomic (Header 4), and owners may be released on
+// any thread (`Keep: Send`). Guards define which threads may use the bytes.
 unsafe impl Send for Lease {}
-// SAFETY: as for Send.
+// SAFETY: Header 4: through `&Lease` another thread reaches constant fields and atomics of the
+// header only.
 unsafe impl Sync for Lease {}
 
 impl Lease {
-    /// A lease that the ledger does not list.
+    /// A lease without a record in the ledger.
     ///
     /// # Safety
     ///
-    /// The word of `header` counts a lease of `kind` that nobody else has.
+    /// 1. `header` points to a valid [`Header`], whose word counts a lease of `kind`.
+    /// 2. No other [`Lease`] represents that lease.
     #[inline]
     pub(super) unsafe fn unnoted(header: NonNull<Header>, kind: LeaseKind) -> Self {
         Self { header, tag: Tag::new(kind, None) }
     }
 
-    /// A lease that the ledger lists, if it has the memory.
+    /// A lease with a record in the ledger, unless out of memory.
     ///
     /// # Safety
     ///
-    /// The word of `header` counts a lease of `kind` that nobody else has.
+    /// 1. `header` points to a valid [`Header`], whose word counts a lease of `kind`.
+    /// 2. No other [`Lease`] represents that lease.
     #[cold]
     #[inline(never)]
     pub(super) unsafe fn noted(header: NonNull<Header>, kind: LeaseKind) -> Self {
-        // SAFETY: the lease is ours from now on; whatever gives it back calls `forget_note` before.
+        // SAFETY: clause 1 of `note_lease`: the word counts the lease, by clause 1 of `# Safety`.
+        // Clause 2: every path that releases a `Lease` first calls `forget_note`.
         let note = unsafe { book::note_lease(header, kind) };
         Self { header, tag: Tag::new(kind, note) }
     }
@@ -97,17 +103,19 @@ impl Lease {
 
     #[inline]
     pub(crate) fn header(&self) -> &Header {
-        // SAFETY: Lease 1: the header is alive, and only shared references to it exist.
+        // SAFETY: Lease 1: the header is alive, and while a lease is borrowed only shared
+        // references to the header exist.
         unsafe { self.header.as_ref() }
     }
 
     pub(crate) fn device(&self) -> Option<Attached<'_>> {
         let device = self.header().owner.device;
-        // SAFETY: Lease 1: the header is alive while `self` is borrowed, and it is this owner's own.
+        // SAFETY: Lease 1: the header is alive while `self` is borrowed, and the function comes
+        // from its own table (Owner 1).
         unsafe { device(&self.header) }
     }
 
-    /// Notes by which protocol the memory goes out. Once noted, it costs a load.
+    /// Records the protocol by which the memory is exported. A repetition costs one load.
     #[inline]
     pub(crate) fn mark_exported(&self, protocol: Protocols) {
         let header = self.header();
@@ -119,16 +127,17 @@ impl Lease {
         }
     }
 
-    /// Releases the lease without running code of the owner. If it was the last holder, the result
-    /// is the allocation, which its owner still has to release.
+    /// Releases the lease without running code of the owner. If it was the last holder, returns the
+    /// allocation, which its owner still has to release.
     pub(crate) fn give_back(self) -> Option<Orphan> {
         self.forget_note();
         let header = self.header;
         let was_last = self.header().word().give(self.kind());
         std::mem::forget(self);
-        // Not made otherwise: dropping an `Orphan` releases the allocation.
+        // Only then: dropping an `Orphan` releases the allocation.
         if was_last {
-            // SAFETY: the word said that this was the last holder.
+            // SAFETY: clauses 1 and 2 of `Orphan::new`: `give` returned `true`, so this was the
+            // last holder, and the word reports that to one caller only.
             Some(unsafe { Orphan::new(header) })
         } else {
             None
@@ -141,7 +150,8 @@ impl Drop for Lease {
     fn drop(&mut self) {
         self.forget_note();
         if self.header().word().give(self.kind()) {
-            // SAFETY: the word said that this was the last holder.
+            // SAFETY: clauses 1 and 2 of `release`: `give` returned `true`, so this was the last
+            // holder, and the word reports that to one caller only.
             unsafe { release(self.header) }
         }
     }

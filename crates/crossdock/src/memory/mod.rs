@@ -1,4 +1,4 @@
-//! Regions of bytes with an owner and a place, and the leases under which they are touched. Knows nothing of shapes.
+//! Regions of bytes with an owner and a place, and the leases that permit access. Knows no shapes.
 //!
 //! ```text
 //!   Vec · static · file · shared memory · foreign pointer · what the layers above bring     owners: who frees it
@@ -6,8 +6,8 @@
 //!                Allocation        one region, one owner, one word that counts handles and leases
 //! ```
 //!
-//! The layers above make windows on regions ([`buffer`](crate::buffer)), take new ones from pools ([`pool`](crate::pool)), and have
-//! them on devices ([`device`](crate::device)).
+//! The layers above make windows on regions ([`buffer`](crate::buffer)), allocate regions from
+//! pools ([`pool`](crate::pool)), and place them on devices ([`device`](crate::device)).
 
 mod access;
 mod allocation;

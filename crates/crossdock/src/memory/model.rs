@@ -1,19 +1,19 @@
-//! The lease word under the model checker: every pair of what two threads may do with it, in every interleaving and with
-//! every reordering that the memory model permits.
+//! The lease word under the model checker: every pair of operations of two threads on it, in every
+//! interleaving and with every reordering that the memory model permits.
 //!
-//! What the leases protect is modelled by cells that report any access which is not ordered against another that excludes
-//! it. Each thread has two lanes of its own:
+//! Cells stand for what the leases protect. They report any access that is not ordered against
+//! another access that excludes it. Each thread has two lanes of its own:
 //!
-//! | holder of | has, to itself | reads |
+//! | holder of | exclusive access to | reads |
 //! |---|---|---|
 //! | Read | | the racy lane of every thread |
 //! | Share | the racy lane of its thread | |
 //! | Pin | the pin lane of its thread | |
-//! | Write, exclusive handle, whoever releases | every lane | |
+//! | Write, exclusive handle, release | every lane | |
 //!
-//! So two Share leases, or two Pin leases, or Pin and Read, or Pin and Share, never touch the same lane, and every other
-//! pair does: the checker fails where the word lets them be held at once, or where the end of one does not happen before
-//! the beginning of the other.
+//! So two Share leases, or two Pin leases, or Pin and Read, or Pin and Share, never access the same
+//! lane, and every other pair does. The checker fails if the word lets them be held at once, or if
+//! the end of one does not happen before the beginning of the other.
 //!
 //! Run with `RUSTFLAGS="--cfg loom" cargo test -p crossdock-loom --release`.
 
@@ -34,13 +34,15 @@ struct Model {
     word: LeaseWord,
     racy: [UnsafeCell<()>; MOST_THREADS],
     pins: [UnsafeCell<()>; MOST_THREADS],
-    /// Outside of the model (the checker runs one thread at a time): how often the memory was released.
+    /// Outside the model (the checker runs one thread at a time): the number of releases.
     released: AtomicUsize,
 }
 
-// SAFETY: the cells are there to be checked for just this.
+// SAFETY: the cells of `loom` detect unordered accesses, which the test looks for; the other fields
+// are atomics.
 unsafe impl Send for Model {}
-// SAFETY: as above.
+// SAFETY: the cells of `loom` report unordered accesses as failures of the test; the other fields
+// are atomics.
 unsafe impl Sync for Model {}
 
 impl Model {
@@ -102,7 +104,7 @@ impl Model {
     }
 }
 
-/// What one thread does with the one handle that it has at first, and has given up at the end.
+/// What one thread does with its one handle, which it has released at the end.
 #[derive(Clone, Copy, Debug)]
 enum Script {
     Drop,
@@ -110,17 +112,17 @@ enum Script {
     Clone,
     /// Takes `&mut` to the bytes, if the handle is the only holder.
     Exclusive,
-    /// Divides the bytes, if the handle is the only holder in this process, and has every part to itself.
+    /// Divides the bytes, if the handle is the only holder in this process, and owns every part.
     Partition,
-    /// Gives its word that no owner outside writes, and takes a lease that outlives the handle.
+    /// Declares that no other owner writes, and takes a lease that outlives the handle.
     AssumeSole(LeaseKind),
-    /// Takes a lease, and gives it back before the handle.
+    /// Takes a lease, and releases it before the handle.
     Lease(LeaseKind),
     /// The lease outlives the handle.
     Outlive(LeaseKind),
-    /// The lease outlives the handle, and turns into a new one.
+    /// The lease outlives the handle, and turns into a new handle.
     Exchange(LeaseKind),
-    /// A handle is made from a lease that outlived the first one.
+    /// Makes a handle from a lease that outlived the first handle.
     HandleOf(LeaseKind),
 }
 
@@ -191,7 +193,8 @@ fn run(script: Script, model: &Model, thread: usize) {
     }
 }
 
-/// Runs one script per thread, each with a handle of its own, the last on the thread that began.
+/// Runs one script per thread, each with its own handle; the last script runs on the initial
+/// thread.
 fn check(scripts: &[Script], aliased: bool, preemptions: Option<usize>) {
     let (last, others) = scripts.split_last().expect("a script at least");
     let (last, others) = (*last, others.to_vec());
@@ -238,7 +241,7 @@ fn every_pair_of_leases_on_aliased_memory() {
     }
 }
 
-/// Two threads work through one borrowed handle, whose owner drops it when both are done.
+/// Two threads work through one borrowed handle, whose owner drops it after both.
 #[test]
 fn every_pair_of_leases_through_one_shared_handle() {
     for first in KINDS {

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::error::{Error, Kind, Result};
 
-/// The kind of a device, with DLPack's numbers. Open: a number that has no name here is kept as it is.
+/// The kind of a device, with DLPack's numbers. Open: an unknown number is kept unchanged.
 ///
 /// Source: `DLDeviceType` of DLPack 1.3.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -30,7 +30,8 @@ impl DeviceKind {
     pub const ROCM: Self = Self(10);
     /// Host memory pinned by ROCm; the processor addresses it too.
     pub const ROCM_HOST: Self = Self(11);
-    /// A device that DLPack has no number for. Here: the [fenced](crate::device::fenced) test device.
+    /// A device that DLPack has no number for. Here: the [fenced](crate::device::fenced) test
+    /// device.
     pub const EXT_DEV: Self = Self(12);
     /// Memory that CUDA moves between host and device by itself.
     pub const CUDA_MANAGED: Self = Self(13);
@@ -123,18 +124,18 @@ impl Place {
         self.ordinal
     }
 
-    /// Whether memory there is reached by address, to which offsets can be added, and not by the handle of a buffer object (OpenCL, Vulkan,
-    /// Metal, WebGPU).
+    /// Whether memory there is reached by address, to which offsets can be added. `false` for
+    /// places that use handles of buffer objects (OpenCL, Vulkan, Metal, WebGPU).
     #[doc(hidden)]
     pub const fn is_addressed(self) -> bool {
         const WEBGPU: DeviceKind = DeviceKind(15);
         !matches!(self.kind, DeviceKind::OPENCL | DeviceKind::VULKAN | DeviceKind::METAL | WEBGPU)
     }
 
-    /// Whether the processor may dereference addresses of this place.
+    /// Whether the CPU may dereference addresses of this place.
     ///
-    /// Pinned and managed memory count as host memory here: the processor addresses them, and only their protocols
-    /// tell them apart.
+    /// Pinned and managed memory count as host memory here: the CPU can address them, and only
+    /// their protocols distinguish them.
     #[inline]
     pub const fn is_host(self) -> bool {
         matches!(
@@ -153,8 +154,8 @@ impl fmt::Display for Place {
 impl FromStr for Place {
     type Err = Error;
 
-    /// A place as [`Display`](fmt::Display) writes it: `cuda:1`, or `kind77:1` for a kind without a name. Without an
-    /// ordinal it is the first of its kind.
+    /// Parses a place as [`Display`](fmt::Display) writes it: `cuda:1`, or `kind77:1` for a kind
+    /// without a name. Without an ordinal it is the first of its kind.
     ///
     /// ```
     /// use crossdock::memory::{DeviceKind, Place};
@@ -167,7 +168,7 @@ impl FromStr for Place {
     ///
     /// # Errors
     ///
-    /// `is_malformed` for a name that no kind has, and for what is no number of a device.
+    /// `is_malformed` for an unknown kind and for an invalid device number.
     fn from_str(text: &str) -> Result<Self> {
         let (name, ordinal) = text.split_once(':').unwrap_or((text, "0"));
         let number = || ordinal.parse().ok().filter(|&number: &i32| number >= 0);
@@ -194,7 +195,8 @@ impl fmt::Debug for Place {
     }
 }
 
-/// What stands behind an allocation. All of these are device `cpu` to every protocol, except `Device`.
+/// What kind of memory an allocation has. All of these are device `cpu` to every protocol, except
+/// `Device`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Backing {
@@ -236,8 +238,8 @@ const fn unpack(word: u64) -> Place {
     Place::new(DeviceKind((word >> 32) as i32), word as u32 as i32)
 }
 
-/// The place that programs pass where they have no other in mind: at first, the host. Every function
-/// that allocates takes its place as an argument, so this default changes only calls that pass it.
+/// The place that a program passes by default: at first, the host. Every function that allocates
+/// takes its place as an argument, so this default changes only calls that pass it.
 pub fn default_place() -> Place {
     unpack(DEFAULT_PLACE.load(Ordering::Relaxed))
 }

@@ -1,11 +1,12 @@
 //! Types whose bytes are their value.
 
-/// Plain old data: every bit pattern of `size_of::<Self>()` bytes is a value, and no byte of a value is padding.
+/// Plain old data: every bit pattern of `size_of::<Self>()` bytes is a value, and no byte of a
+/// value is padding.
 ///
-/// It is what makes a view of bytes as `&[T]`, and of `&[T]` as bytes, sound. `bool`, `char` and enums are not (not
-/// every pattern is a value), neither are structs with padding (their bytes may be uninitialised), references, or
-/// anything with interior mutability. `#[derive(Element)]` (feature `derive`) implements it for structs and proves
-/// both halves.
+/// It makes a view of bytes as `&[T]`, and of `&[T]` as bytes, sound. Excluded are `bool`, `char`
+/// and enums (not every pattern is a value), structs with padding (their bytes may be
+/// uninitialised), references, and types with interior mutability. `#[derive(Element)]` (feature
+/// `derive`) implements it for structs and proves both halves.
 ///
 /// # Safety
 ///
@@ -17,7 +18,8 @@ pub unsafe trait Pod: Copy + Send + Sync + 'static {}
 macro_rules! pod {
     ($($ty:ty),*) => {
         $(
-            // SAFETY: a primitive number: 1. every pattern is a value, 2. one part, 3. a plain value.
+            // SAFETY: a primitive number. Clause 1: every bit pattern is a value. Clause 2: it has
+            // one part, hence no padding. Clause 3: it is neither a cell nor a pointer.
             unsafe impl Pod for $ty {}
         )*
     };
@@ -25,5 +27,6 @@ macro_rules! pod {
 
 pod!(u8, u16, u32, u64, u128, usize, i8, i16, i32, i64, i128, isize, f32, f64);
 
-// SAFETY: 1. and 3. hold as they hold for `T`; 2. an array has no bytes but those of its elements.
+// SAFETY: clauses 1 and 3 hold because `T: Pod`. Clause 2: an array has no bytes beside those of
+// its elements.
 unsafe impl<T: Pod, const N: usize> Pod for [T; N] {}

@@ -1,15 +1,15 @@
-//! The protocols by which memory goes out.
+//! The protocols by which memory is exported.
 
 use std::fmt;
 
-/// The protocols by which an allocation was ever handed out: a set of labels, kept so that a refusal can name them.
+/// The protocols by which an allocation was ever exported: a set of labels, which a refusal names.
 ///
-/// Open: a bit without a name prints as its number.
+/// An open set: a bit without a name prints as its number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Protocols(pub(crate) u32);
 
 impl Protocols {
-    /// Nothing was ever handed out.
+    /// Never exported.
     pub const NONE: Self = Self(0);
     /// A [`MemoryView`](crate::view::MemoryView).
     pub const MEMORY_VIEW: Self = Self(1);
@@ -21,11 +21,11 @@ impl Protocols {
     pub const ARROW: Self = Self(1 << 3);
     /// NumPy's array interface.
     pub const ARRAY_INTERFACE: Self = Self(1 << 4);
-    /// A descriptor given to another process.
+    /// A descriptor sent to another process.
     pub const SHARED_MEMORY: Self = Self(1 << 5);
     /// A type of another Rust crate.
     pub const CRATE: Self = Self(1 << 6);
-    /// A lease that a C program took of an array (`xd_array_lease`).
+    /// A lease that a C program took on an array (`xd_array_lease`).
     pub const LEASE: Self = Self(1 << 7);
 
     const NAMES: [&str; 8] = [
@@ -45,7 +45,7 @@ impl Protocols {
         self.0 & other.0 == other.0
     }
 
-    /// Whether there is no label.
+    /// Whether the set is empty.
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }

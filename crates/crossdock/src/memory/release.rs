@@ -1,4 +1,4 @@
-//! The end of an allocation: who releases it, and what becomes of a panic on the way.
+//! Ends an allocation: calls its owner, and stops a panic of the owner.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -23,16 +23,17 @@ pub(crate) struct Orphan {
     events: Forgotten,
 }
 
-// SAFETY: owners may be released on any thread, and the header's mutable parts are atomic (Header
-// 4).
+// SAFETY: owners may be released on any thread (`Keep: Send`), the mutable parts of the header are
+// atomic (Header 4), and `Forgotten` holds a `Send` value.
 unsafe impl Send for Orphan {}
 
 impl Orphan {
     /// # Safety
     ///
-    /// The word of `header` counts no holder any more, and nothing else releases the allocation.
+    /// 1. The word of `header` counts no holder any more.
+    /// 2. No other party releases the allocation.
     pub(super) unsafe fn new(header: NonNull<Header>) -> Self {
-        // Orphan 1: the caller's word.
+        // Orphan 1 follows from clauses 1 and 2 of `# Safety`.
         Self { header: Some(header), events: Forgotten::default() }
     }
 
@@ -46,8 +47,8 @@ impl Orphan {
         if unsafe { (owner.is_own)(header) } {
             self.events = work::take(header);
             self.header = None;
-            // SAFETY: Orphan 1: no holder is left; the header was taken out, so this is the only
-            // call.
+            // SAFETY: clause 1 of `release`: no holder is left (Orphan 1). Clause 2: `header` was
+            // taken out of `self`, so this call is the only one.
             unsafe { release(header) }
         }
     }
@@ -56,8 +57,8 @@ impl Orphan {
 impl Drop for Orphan {
     fn drop(&mut self) {
         if let Some(header) = self.header.take() {
-            // SAFETY: Orphan 1: no holder is left; the header was taken out, so this is the only
-            // call.
+            // SAFETY: clause 1 of `release`: no holder is left (Orphan 1). Clause 2: `header` was
+            // taken out of `self`, so this call is the only one.
             unsafe { release(header) }
         }
     }
@@ -65,56 +66,64 @@ impl Drop for Orphan {
 
 /// # Safety
 ///
-/// The word of `header` counts no holder any more, and this is called once for it.
+/// 1. The word of `header` counts no holder any more.
+/// 2. This is the only call for that allocation.
 #[inline(never)]
 pub(super) unsafe fn release(header: NonNull<Header>) {
     let (noted, owner) = {
-        // SAFETY: Header 2: nobody but us frees the header, and we have not yet.
+        // SAFETY: Header 2: only `owner.release` frees the header, and by clause 2 of `# Safety` it
+        // was not called before.
         let header = unsafe { header.as_ref() };
         (header.tracked || header.awaited.load(Ordering::Relaxed), header.owner)
     };
     if noted {
-        // SAFETY: the caller's word.
+        // SAFETY: clauses 1 and 2 of `# Safety` are those of `release_listed`, which this function
+        // calls in place of the owner.
         return unsafe { release_listed(header) };
     }
-    // SAFETY: Header 2: the counts are at zero, and this is the one call.
+    // SAFETY: clauses 1 and 2 of `# Safety`: the counts are at zero, and this is the one call
+    // (Header 2); the function is in the header's own table (Owner 1).
     unsafe { (owner.release)(header) }
 }
 
-/// As [`release`], for an allocation that is on a list.
+/// Like [`release`], for an allocation with noted work or an entry in the ledger.
 ///
 /// # Safety
 ///
-/// As for [`release`].
+/// 1. The word of `header` counts no holder any more.
+/// 2. This is the only call for that allocation.
 #[cold]
 #[inline(never)]
 unsafe fn release_listed(header: NonNull<Header>) {
     forget_work(header);
     book::forget(header);
-    // SAFETY: Header 2: nobody but us frees the header, and we have not yet.
+    // SAFETY: Header 2: only `owner.release` frees the header, and by clause 2 of `# Safety` it was
+    // not called before.
     let owner = unsafe { header.as_ref() }.owner;
-    // SAFETY: Header 2: the counts are at zero, and this is the one call.
+    // SAFETY: clauses 1 and 2 of `# Safety`: the counts are at zero, and this is the one call
+    // (Header 2); the function is in the header's own table (Owner 1).
     unsafe { (owner.release)(header) }
 }
 
-/// Forgets the work that is noted on an allocation without holders.
+/// Drops the work that is noted on an allocation without holders.
 #[cold]
 pub(super) fn forget_work(header: NonNull<Header>) {
     let noted = work::take(header);
-    // An event may be foreign, and its drop may panic: the memory is released all the same.
+    // An event may be foreign and its drop may panic: the memory is released all the same.
     release_quietly(|| drop(noted));
 }
 
 static FAILED_RELEASES: AtomicU64 = AtomicU64::new(0);
 
-/// How often the code of somebody else panicked in the middle of ours, since the process began: an owner that released its memory, an
-/// allocator behind a pool, an event that was dropped, a listener of a logging pool. Such a panic goes no further.
+/// The number of panics of foreign code that this library has caught since the process began: in an
+/// owner that released memory, an allocator behind a pool, the drop of an event, or a listener of a
+/// logging pool. Such a panic does not propagate.
 pub fn failed_releases() -> u64 {
     FAILED_RELEASES.load(Ordering::Relaxed)
 }
 
-/// Runs what an owner does to release its memory. An owner's panic must not unwind into whoever happened to drop last: it
-/// is counted and goes no further.
+/// Runs an owner's release. A panic of the owner must not unwind into the thread that dropped the
+/// last holder: it is counted and stops here.
 pub(crate) fn release_quietly(release: impl FnOnce()) {
     if let Err(payload) = catch_unwind(AssertUnwindSafe(release)) {
         count_failure(payload);
@@ -125,7 +134,8 @@ pub(crate) fn release_quietly(release: impl FnOnce()) {
 #[cold]
 fn count_failure(mut payload: Box<dyn Any + Send>) {
     FAILED_RELEASES.fetch_add(1, Ordering::Relaxed);
-    // A payload's own drop may panic, with a payload whose drop may, and so on. A few are followed; the last is let go.
+    // A payload's drop may panic, with a payload whose drop may panic, too. A few are followed; the
+    // last is leaked.
     for _ in 0..4 {
         match catch_unwind(AssertUnwindSafe(|| drop(payload))) {
             Ok(()) => return,

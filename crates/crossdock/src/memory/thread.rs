@@ -5,39 +5,47 @@ use std::mem::MaybeUninit;
 
 use crate::memory::unload;
 
-/// The stack, in bytes: addresses, of which a few KiB are touched, but for owners who do more when they are given memory back.
+/// The stack in bytes. This reserves addresses; only a few KiB are touched, unless an owner does
+/// much work when it frees memory.
 const STACK: usize = 2 << 20;
 
-/// Starts a detached thread with all signals blocked; `false` where none can be had. Not one of the standard
-/// library's, which end the process where there is no memory for their names.
+/// Starts a detached thread with all signals blocked; `false` if it cannot be started. The standard
+/// library's threads end the process if there is no memory for their names.
 pub(crate) fn spawn(run: extern "C" fn(*mut c_void) -> *mut c_void) -> bool {
     unload::stay_loaded();
     let mut attributes = MaybeUninit::<libc::pthread_attr_t>::zeroed();
-    // SAFETY: valid for the call, which makes it whole.
+    // SAFETY: `attributes` is a record of the right type that lives until the call returns, and
+    // `pthread_attr_init` initialises it.
     if unsafe { libc::pthread_attr_init(attributes.as_mut_ptr()) } != 0 {
         return false;
     }
-    // SAFETY: initialised above. A system that wants more than this has its own size instead.
+    // SAFETY: `attributes` was initialised above. A system that requires a larger stack keeps its
+    // default size.
     let _own_size = unsafe { libc::pthread_attr_setstacksize(attributes.as_mut_ptr(), STACK) };
-    // SAFETY: initialised above.
+    // SAFETY: `attributes` was initialised above by `pthread_attr_init`, which succeeded, and it is
+    // not destroyed yet.
     unsafe { libc::pthread_attr_setdetachstate(attributes.as_mut_ptr(), libc::PTHREAD_CREATE_DETACHED) };
     let mut blocked = MaybeUninit::<libc::sigset_t>::zeroed();
     let mut before = MaybeUninit::<libc::sigset_t>::zeroed();
-    // SAFETY: valid for the call.
+    // SAFETY: `blocked` is a record of the right type that lives until the call returns;
+    // `sigfillset` initialises it.
     unsafe { libc::sigfillset(blocked.as_mut_ptr()) };
-    // The thread begins with the mask of whoever starts it.
-    // SAFETY: both are valid for the call, and the first is initialised.
+    // A new thread inherits the mask of the thread that starts it.
+    // SAFETY: `blocked` was initialised above; `before` is a record of the right type that the call
+    // may write.
     let masked =
         unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, blocked.as_ptr(), before.as_mut_ptr()) } == 0;
     let mut thread = MaybeUninit::<libc::pthread_t>::zeroed();
-    // SAFETY: the attributes are initialised, and `run` is a function of code that stays loaded.
+    // SAFETY: `attributes` was initialised above, `thread` may be written, and `run` is code that
+    // `stay_loaded` keeps loaded.
     let failed =
         unsafe { libc::pthread_create(thread.as_mut_ptr(), attributes.as_ptr(), run, std::ptr::null_mut()) };
     if masked {
-        // SAFETY: written by the call above.
+        // SAFETY: `pthread_sigmask` succeeded above (`masked`), so it wrote the previous mask to
+        // `before`.
         unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, before.as_ptr(), std::ptr::null_mut()) };
     }
-    // SAFETY: initialised above, and used no more.
+    // SAFETY: `attributes` was initialised above by `pthread_attr_init`, and this is its last use.
     unsafe { libc::pthread_attr_destroy(attributes.as_mut_ptr()) };
     failed == 0
 }

@@ -1,26 +1,30 @@
-//! A shared object whose code a thread runs, or the system calls for a signal, must never be unloaded.
+//! Keeps this shared object loaded: a thread or a signal handler may be running its code.
 
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Keeps the shared object that contains this library loaded for as long as the process lives. To be called before the
-/// first thread is started and before a signal handler is installed. The main program stays without being asked.
+/// Keeps the shared object that contains this library loaded while the process lives. Call it
+/// before starting the first thread and before installing a signal handler. The main program always
+/// stays loaded.
 pub(crate) fn stay_loaded() {
-    // Asked twice by two threads at once, the loader says the same twice. A lock could be held by a thread that a forked
-    // child does not have.
+    // Not under a lock: a thread that a forked child does not have could hold it. Two threads may
+    // both ask the loader, which returns the same answer twice.
     static ASKED: AtomicBool = AtomicBool::new(false);
     if ASKED.load(Ordering::Relaxed) {
         return;
     }
     let own: fn() = stay_loaded;
     let mut found = MaybeUninit::<libc::Dl_info>::zeroed();
-    // SAFETY: asks only; any address may be asked for, and the record is valid for the call.
+    // SAFETY: `dladdr` accepts any address, and `found` is a record of the right type that the call
+    // may write.
     let known = unsafe { libc::dladdr(own as *const c_void, found.as_mut_ptr()) } != 0;
-    // SAFETY: zeroed in full, and every field is a pointer that may be null.
+    // SAFETY: the record was zeroed before the call, and every field of it is a pointer, for which
+    // null is a value.
     let name = unsafe { found.assume_init() }.dli_fname;
     if known && !name.is_null() {
-        // SAFETY: a C string of the loader's own. What is loaded already is opened, so none of its code runs.
+        // SAFETY: `name` is not null, so `dladdr` set it to the loader's C string. `RTLD_NOLOAD`
+        // opens only what is loaded already, so none of its code runs.
         let _stays = unsafe { libc::dlopen(name, libc::RTLD_LAZY | libc::RTLD_NOLOAD | libc::RTLD_NODELETE) };
     }
     ASKED.store(true, Ordering::Relaxed);

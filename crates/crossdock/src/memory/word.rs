@@ -8,19 +8,20 @@
 //! +------+-------+----------------+----------------+---------------+
 //! ```
 //!
-//! A lease is a handle: the memory lives until every count is zero, so taking a lease is one compare-and-swap and
-//! giving it back one subtraction, with no second reference count beside. Read, Share and Write leases exclude each
-//! other, hence one count and a mode serve all three. The mode goes stale when that count falls to zero; whoever takes
-//! the next lease overwrites it, which is why giving back needs no loop.
+//! A lease is a handle: the memory lives until every count is zero. So taking a lease is one
+//! compare-and-swap, releasing it one subtraction, without a second reference count. Read, Share
+//! and Write leases exclude each other, so one count and a mode serve all three. The mode becomes
+//! stale when that count falls to zero. The next lease overwrites it, so releasing needs no loop.
 //!
-//! Orderings. A lease is taken with Acquire and given back with Release: what its holder did happens before what the
-//! next, excluded, holder does. (Read-modify-writes in between continue the release sequence.) A handle is added with
-//! Relaxed, since it is made from another handle that keeps the memory alive meanwhile, and dropped with Release; the
-//! last one out fences with Acquire, so that everything done through any handle happens before the release.
+//! Orderings. A lease is taken with Acquire and released with Release: what its holder does happens
+//! before what the next, excluded, holder does. (Read-modify-writes in between continue the release
+//! sequence.) A handle is added with Relaxed, since another handle keeps the memory alive
+//! meanwhile, and dropped with Release. The last holder fences with Acquire, so that everything
+//! done through any handle happens before the release.
 
 use crate::memory::sync::{AtomicU64, Ordering, fence};
 
-/// What a holder of memory may do, and what it keeps others from.
+/// What a lease permits its holder, and which other leases it excludes.
 ///
 /// | lease | how many | its holder may | it excludes |
 /// |---|---|---|---|
@@ -30,13 +31,13 @@ use crate::memory::sync::{AtomicU64, Ordering, fence};
 /// | `Pin` | any | load racily | `Write` |
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum LeaseKind {
-    /// Others may read, nobody may write.
+    /// Other holders may read; no party may write.
     Read,
-    /// Nobody else may touch the bytes.
+    /// Only the holder may access the bytes.
     Write,
-    /// Others may write at any time, and so may the holder.
+    /// Other holders may write at any time, and so may this one.
     Share,
-    /// Others may write at any time; the holder never does.
+    /// Other holders may write at any time; this one never does.
     Pin,
 }
 
@@ -54,14 +55,14 @@ const MODE_READ: u64 = 1 << 62;
 const MODE_SHARE: u64 = 2 << 62;
 const MODE_WRITE: u64 = 3 << 62;
 
-/// Everything that keeps the memory alive.
+/// The counts that keep the memory alive.
 const HOLDERS: u64 = HANDLES | PINS | LEASES;
 
-/// Adding a handle is an unconditional addition, undone when it went past this bound. The other half of the field is
-/// room for the threads that may be between the two.
+/// Adding a handle is an unconditional addition, undone if it passed this bound. The upper half of
+/// the field is room for threads between these two steps.
 const MOST_HANDLES: u64 = HANDLES / 2;
 
-/// One moment's reading of the word.
+/// One value of the word.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Reading(u64);
 
@@ -90,7 +91,7 @@ impl Reading {
         self.0 & ALIASED != 0
     }
 
-    /// Whether another lease of `kind` would be given if only more of them could be counted.
+    /// Whether another lease of `kind` is refused only because its count is full.
     pub(crate) fn is_full(self, kind: LeaseKind) -> bool {
         match kind {
             LeaseKind::Write => false,
@@ -105,7 +106,8 @@ impl Reading {
         }
     }
 
-    /// The word with one more lease of `kind`, or `None` where a lease, the birth, or a full count forbids it.
+    /// The word with one more lease of `kind`, or `None` if a lease, the birth, or a full count
+    /// forbids it.
     #[inline]
     fn admit(self, kind: LeaseKind) -> Option<u64> {
         let word = self.0;
@@ -137,12 +139,13 @@ fn unit(kind: LeaseKind) -> u64 {
     if kind == LeaseKind::Pin { PIN } else { LEASE }
 }
 
-/// The word itself. It only counts: what its answers permit is up to [`Handle`](super::handle::Handle) and
-/// [`Lease`](super::lease::Lease).
+/// The word itself. It only counts: [`Handle`](super::handle::Handle) and
+/// [`Lease`](super::lease::Lease) define what its answers permit.
 pub(crate) struct LeaseWord(AtomicU64);
 
 impl LeaseWord {
-    /// One handle, no lease. `aliased` memory admits neither Read nor Write, ever: another owner may write it.
+    /// One handle, no lease. `aliased` memory never admits Read or Write, because another owner may
+    /// write it.
     pub(crate) fn new(aliased: bool) -> Self {
         Self(AtomicU64::new(HANDLE | if aliased { ALIASED } else { 0 }))
     }
@@ -151,7 +154,7 @@ impl LeaseWord {
         Reading(self.0.load(Ordering::Relaxed))
     }
 
-    /// Counts one more handle. The caller has one, or a lease, already.
+    /// Counts one more handle. The caller has a handle or a lease already.
     #[inline]
     pub(crate) fn add_handle(&self) -> Result<(), Reading> {
         let before = self.0.fetch_add(HANDLE, Ordering::Relaxed);
@@ -160,20 +163,22 @@ impl LeaseWord {
 
     #[cold]
     fn undo_handle(&self) -> Reading {
-        // Never the last one: the caller has a handle or lease of its own.
+        // Never the last holder: the caller has a handle or a lease.
         Reading(self.0.fetch_sub(HANDLE, Ordering::Relaxed))
     }
 
-    /// Gives one handle up. `true`: that was the last of everything, and the caller must release the memory.
+    /// Releases one handle. `true`: it was the last holder, and the caller must release the memory.
     #[inline]
     #[must_use]
     pub(crate) fn drop_handle(&self) -> bool {
-        // Alone, nobody else can reach the word to change it: no read-modify-write is needed. (Acquire: the others'
-        // drops happen before the release that follows.)
+        // If this is the only holder, no other thread can reach the word to change it: no
+        // read-modify-write is needed. (Acquire: the drops of other threads happen before the
+        // release that follows.)
         self.0.load(Ordering::Acquire) & HOLDERS == HANDLE || self.subtract(HANDLE)
     }
 
-    /// Takes a lease, which from then on keeps the memory alive by itself. On refusal nothing changed.
+    /// Takes a lease, which from then on keeps the memory alive by itself. On refusal the word is
+    /// unchanged.
     #[inline]
     pub(crate) fn take(&self, kind: LeaseKind) -> Result<(), Reading> {
         let mut word = self.0.load(Ordering::Relaxed);
@@ -186,33 +191,33 @@ impl LeaseWord {
         }
     }
 
-    /// Gives a lease back. `true`: that was the last of everything, and the caller must release the memory.
+    /// Releases a lease. `true`: it was the last holder, and the caller must release the memory.
     #[inline]
     #[must_use]
     pub(crate) fn give(&self, kind: LeaseKind) -> bool {
         self.subtract(unit(kind))
     }
 
-    /// Turns a lease into a handle, in one step: the memory is held throughout.
+    /// Turns a lease into a handle, adding the handle first: the memory is held throughout.
     pub(crate) fn exchange_for_handle(&self, kind: LeaseKind) -> Result<(), Reading> {
         self.add_handle()?;
         let _never_last = self.give(kind);
         Ok(())
     }
 
-    /// Whether one handle is all there is: no lease, no other handle, no other owner. Acquire: what former holders did
-    /// happens before what the caller does next.
+    /// Whether one handle is all there is: no lease, no other handle, no other owner. Acquire: what
+    /// former holders did happens before what the caller does next.
     #[inline]
     pub(crate) fn is_exclusive(&self) -> bool {
         self.0.load(Ordering::Acquire) & (HOLDERS | ALIASED) == HANDLE
     }
 
-    /// As [`LeaseWord::is_exclusive`], but another owner outside may write the memory.
+    /// Like [`LeaseWord::is_exclusive`], but another owner may write the memory.
     pub(crate) fn is_only_handle(&self) -> bool {
         self.0.load(Ordering::Acquire) & HOLDERS == HANDLE
     }
 
-    /// Forgets that the memory was born aliased. Whether that is true is the caller's word.
+    /// Ends the aliased state. The caller guarantees that no other owner writes the memory.
     pub(crate) fn clear_aliased(&self) {
         self.0.fetch_and(!ALIASED, Ordering::Relaxed);
     }
@@ -234,7 +239,7 @@ mod tests {
 
     const KINDS: [LeaseKind; 4] = [Read, Write, Share, Pin];
 
-    /// The table of the design, spelt out: may the second be taken while the first is held?
+    /// The table of the design in full: may the second be taken while the first is held?
     fn coexist(first: LeaseKind, second: LeaseKind) -> bool {
         matches!((first, second), (Read | Pin, Read) | (Share | Pin, Share) | (Read | Share | Pin, Pin))
     }

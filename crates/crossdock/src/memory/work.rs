@@ -1,9 +1,9 @@
-//! Work of a device that is noted on an allocation: what this layer asks of the one that keeps the
-//! notes.
+//! Device work that is noted on an allocation: the interface to the layer that keeps the notes.
 //!
 //! A header has room for one flag. The layer of devices keeps the notes, and sets the flag through
-//! [`mark`] alone, which stores its functions first: a thread that finds the flag set finds the
-//! functions, too. Nothing here waits or is made once, so a forked child has all of it.
+//! [`mark`] only, which stores that layer's functions first. So a thread that finds the flag set
+//! finds the functions, too. Nothing here blocks or needs one-time initialisation, so all of it
+//! works in a forked child.
 
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -14,15 +14,15 @@ use crate::memory::word::LeaseKind;
 
 /// The functions of the layer that keeps the notes.
 pub(crate) struct Keeper {
-    /// Waits for the work that access under a lease of this kind comes after.
+    /// Waits for the work that must end before access under a lease of this kind.
     pub(crate) wait: fn(&Header, LeaseKind) -> Result<()>,
-    /// Refuses access that would have to wait.
+    /// Fails if access would have to wait.
     pub(crate) check: fn(&Header, LeaseKind) -> Result<()>,
-    /// Takes out the notes of an allocation without holders.
+    /// Removes the notes of an allocation without holders, and returns them.
     pub(crate) take: fn(NonNull<Header>) -> Forgotten,
 }
 
-/// The notes of an allocation that is no more, to be dropped where foreign code may run.
+/// The notes of an ended allocation, to be dropped where foreign code may run.
 #[derive(Default)]
 pub(crate) struct Forgotten(#[expect(dead_code, reason = "kept to be dropped")] Option<Box<dyn Send>>);
 
@@ -32,34 +32,36 @@ impl Forgotten {
     }
 }
 
-/// Null, or from [`mark`].
+/// Null, or stored by [`mark`].
 static KEEPER: AtomicPtr<Keeper> = AtomicPtr::new(ptr::null_mut());
 
-/// Notes on the header that access has to wait for work.
+/// Sets the header's flag: access has to wait for work.
 pub(crate) fn mark(header: &Header, keeper: &'static Keeper) {
     KEEPER.store(ptr::from_ref(keeper).cast_mut(), Ordering::Release);
-    // Release: a thread that sees the flag sees the functions.
+    // Release pairs with the Acquire load of the flag: a thread that sees the flag sees the
+    // functions.
     header.awaited.store(true, Ordering::Release);
 }
 
 fn keeper() -> Option<&'static Keeper> {
-    // SAFETY: null, or a reference that lives as long as the program (`mark`).
+    // SAFETY: the pointer is null or was made by `mark` from a `&'static Keeper`, which is never
+    // freed.
     unsafe { KEEPER.load(Ordering::Acquire).as_ref() }
 }
 
-/// Waits for the work that access under a lease of this kind comes after.
+/// Waits for the work that must end before access under a lease of this kind.
 #[cold]
 pub(super) fn wait(header: &Header, kind: LeaseKind) -> Result<()> {
     keeper().map_or(Ok(()), |keeper| (keeper.wait)(header, kind))
 }
 
-/// Refuses access that would have to wait.
+/// Fails if access would have to wait.
 #[cold]
 pub(super) fn check(header: &Header, kind: LeaseKind) -> Result<()> {
     keeper().map_or(Ok(()), |keeper| (keeper.check)(header, kind))
 }
 
-/// Takes out what is noted on an allocation without holders.
+/// Removes the notes of an allocation without holders, and returns them.
 #[cold]
 pub(super) fn take(header: NonNull<Header>) -> Forgotten {
     keeper().map_or_else(Forgotten::default, |keeper| (keeper.take)(header))

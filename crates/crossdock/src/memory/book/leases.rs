@@ -38,8 +38,8 @@ impl Leases {
         self.records.len()
     }
 
-    /// Lists a lease taken now, under a number after `last`. `None` if out of memory; then nothing
-    /// has changed.
+    /// Lists a lease taken now, under a number after `last`. `None` if out of memory; then the list
+    /// is unchanged.
     pub(super) fn insert(&mut self, last: &mut u32, kind: LeaseKind) -> Option<NonZeroU32> {
         self.records.try_reserve(1).ok()?;
         self.places.try_reserve(1).ok()?;
@@ -49,8 +49,8 @@ impl Leases {
         Some(number)
     }
 
-    /// A number that no lease in this list has. Numbers wrap after 2³² leases, and a few of the old
-    /// ones may still be held.
+    /// A number that no lease in this list has. Numbers wrap after 2³² leases, while a few of the
+    /// old ones may still be held.
     fn next_number(&self, last: &mut u32) -> NonZeroU32 {
         loop {
             *last = last.wrapping_add(1);

@@ -1,7 +1,7 @@
-//! The ledger's book: a row for each allocation that is alive, and in it a record for each lease.
+//! The ledger's book: a row for each live allocation, and in it a record for each lease.
 //!
-//! It is written here, where allocations and leases come and go. The layer above reads it, beside what only that layer knows of
-//! pools and devices ([`ledger`](crate::ledger)).
+//! It is written here, where allocations and leases begin and end. The layer above reads it and
+//! adds what only that layer knows of pools and devices ([`ledger`](crate::ledger)).
 
 mod leases;
 
@@ -22,18 +22,18 @@ use crate::memory::word::LeaseKind;
 
 const OFF: u8 = 0;
 const ON: u8 = 1;
-/// Not decided yet: the environment decides.
+/// Undecided: the environment decides.
 const OPEN: u8 = 2;
 
 static STATE: AtomicU8 = AtomicU8::new(OPEN);
 static MISSED: AtomicU64 = AtomicU64::new(0);
 
-/// Lists the allocations that are made, and the leases that are taken, from now on.
+/// Lists allocations and leases that begin from now on.
 pub fn switch_on() {
     STATE.store(ON, Ordering::Relaxed);
 }
 
-/// Stops listing what is new. What is listed stays so until it is released or given back.
+/// Stops listing new allocations and leases. Listed ones stay until they are released.
 pub fn switch_off() {
     STATE.store(OFF, Ordering::Relaxed);
 }
@@ -45,7 +45,8 @@ pub fn is_on() -> bool {
     state != OFF && (state == ON || ask_environment())
 }
 
-/// Where the variable is set, its value is copied, in memory that is not asked for politely: once, before anything is made.
+/// Copies the variable's value if it is set, in memory whose allocation cannot fail gracefully:
+/// once, before the first allocation is listed.
 #[cold]
 #[inline(never)]
 fn ask_environment() -> bool {
@@ -57,7 +58,7 @@ fn ask_environment() -> bool {
     }
 }
 
-/// How many allocations and leases were left out for want of memory, since the process began.
+/// How many allocations and leases were left out because memory was short, since the process began.
 pub fn missed() -> u64 {
     MISSED.load(Ordering::Relaxed)
 }
@@ -82,16 +83,18 @@ static BOOK: [ForkLock<Shard>; SHARDS] =
 
 /// # Invariants
 ///
-/// 1. `header` is alive. Of an allocation that was listed when it was made (`since`), [`forget`] takes the row out, under the
-///    lock, before its owner frees the header. Any other has a lease in `leases`, which keeps the header alive, and
-///    [`forget_lease`] takes the row out with the last of them, under the lock, before that is given back.
+/// 1. `header` is alive. If the allocation was listed when it was made (`since`), [`forget`]
+///    removes the row under the lock before the owner frees the header. Otherwise a lease in
+///    `leases` keeps the header alive, and [`forget_lease`] removes the row with the last of them,
+///    under the lock, before that lease is released.
 struct Row {
     header: NonNull<Header>,
     since: Option<Instant>,
     leases: Leases,
 }
 
-// SAFETY: Row 1: the header is alive while the row is in the table, and what is read of it is atomic or constant.
+// SAFETY: Row 1: the header is alive while the row is in the table, and readers access its atomic
+// and constant fields only (Header 4).
 unsafe impl Send for Row {}
 
 fn locked(shard: &'static ForkLock<Shard>) -> MutexGuard<'static, Shard> {
@@ -106,7 +109,7 @@ fn shard_of(address: usize) -> MutexGuard<'static, Shard> {
     locked(&BOOK[(spread >> (u64::BITS - SHARDS.ilog2())) as usize])
 }
 
-/// Lists an allocation. One for whose row there is no memory is left out.
+/// Lists an allocation, unless there is no memory for its row.
 #[cold]
 #[inline(never)]
 pub(crate) fn record(header: NonNull<Header>) {
@@ -120,18 +123,20 @@ pub(crate) fn record(header: NonNull<Header>) {
     }
 }
 
-/// Takes an allocation out that was listed when it was made.
+/// Removes the row of an allocation that was listed when it was made.
 pub(crate) fn forget(header: NonNull<Header>) {
     let address = header.as_ptr().addr();
     let row = shard_of(address).rows.remove(&address);
     drop(row);
 }
 
-/// Lists a lease, and answers with its number. One for which there is no memory is left out, and has none.
+/// Lists a lease and returns its number. `None` if there is no memory for its record.
 ///
 /// # Safety
 ///
-/// The caller has the lease, and hands its number to [`forget_lease`] before it gives the lease back.
+/// 1. `header` is valid, and its word counts the caller's lease.
+/// 2. The caller passes the number to [`forget_lease`] while a lease or handle of its own still
+///    keeps the header alive.
 pub(crate) unsafe fn note_lease(header: NonNull<Header>, kind: LeaseKind) -> Option<NonZeroU32> {
     let number = shard_of(header.as_ptr().addr()).note(header, kind);
     if number.is_none() {
@@ -140,7 +145,7 @@ pub(crate) unsafe fn note_lease(header: NonNull<Header>, kind: LeaseKind) -> Opt
     number
 }
 
-/// Adds a protocol to those by which a lease went out.
+/// Adds a protocol to those by which a lease was exported.
 #[cold]
 #[inline(never)]
 pub(crate) fn mark_lease(header: NonNull<Header>, number: NonZeroU32, protocol: Protocols) {
@@ -150,7 +155,7 @@ pub(crate) fn mark_lease(header: NonNull<Header>, number: NonZeroU32, protocol: 
     }
 }
 
-/// Takes a lease out that is about to be given back.
+/// Removes the record of a lease that is about to be released.
 #[cold]
 #[inline(never)]
 pub(crate) fn forget_lease(header: NonNull<Header>, number: NonZeroU32) {
@@ -181,7 +186,7 @@ pub(crate) fn holders_of(header: &Header) -> Vec<Holder> {
     holders
 }
 
-/// What a row says, while its shard is locked: `read` takes no lock of this book.
+/// The contents of a row, while its shard is locked: `read` takes no lock of this book.
 pub(crate) struct Line<'a> {
     pub(crate) header: &'a Header,
     /// When the allocation was made, if it was listed then.
@@ -190,17 +195,18 @@ pub(crate) struct Line<'a> {
 }
 
 impl Line<'_> {
-    /// The listed leases, in no order.
+    /// The listed leases, unordered.
     pub(crate) fn holders(&self, now: Instant) -> Vec<Holder> {
         self.leases.holders(now).collect()
     }
 }
 
-/// Shows every row to `read`, in no order, one locked shard after the other.
+/// Passes every row to `read`, unordered, one locked shard after another.
 pub(crate) fn read(mut read: impl FnMut(Line<'_>)) {
     for shard in &BOOK {
         for row in locked(shard).rows.values() {
-            // SAFETY: Row 1, under the lock.
+            // SAFETY: Row 1: the row is in the table and the shard is locked, so the header stays
+            // alive while `read` uses it.
             let header = unsafe { row.header.as_ref() };
             read(Line { header, since: row.since, leases: &row.leases });
         }
@@ -261,8 +267,9 @@ mod tests {
             let (handle, numbers) = &mut self.0[index];
             for _ in 0..leases {
                 std::mem::forget(handle.lease(LeaseKind::Pin).unwrap());
-                // SAFETY: the lease was forgotten above, so it is held; `remove` takes it off the
-                // list before it releases it.
+                // SAFETY: clause 1 of `note_lease`: the lease was forgotten above, so the word
+                // still counts it. Clause 2: `remove` calls `forget_lease` before it releases the
+                // lease.
                 numbers.push(unsafe { note_lease(NonNull::from(handle.header()), LeaseKind::Pin) }.unwrap());
             }
         }

@@ -8,8 +8,8 @@ use crate::memory::fork::ForkLock;
 use crate::memory::overlap::extent::{Extent, Space};
 
 /// Registers, while it lives, that two extents are the same bytes: a mapping and the file behind
-/// it, or host memory and the address at which a device sees it. It must be dropped before the
-/// extent can become other memory.
+/// it, or host memory and its address on a device. It must be dropped before the extent can become
+/// other memory.
 #[derive(Debug)]
 pub(crate) struct Elsewhere {
     from: Extent,
@@ -116,8 +116,8 @@ impl Table {
         self.rows[..end].iter().rev().take_while(may_touch)
     }
 
-    /// Adds an extent, and all others by which its bytes are known. `None` if the list cannot be
-    /// allocated.
+    /// Adds an extent, and all extents with the same bytes in other spaces. `None` if the list
+    /// cannot be allocated.
     fn add(&self, list: &mut Vec<Entry>, is_other: bool, extent: Extent, depth: usize) -> Option<()> {
         list.try_reserve(1).ok()?;
         list.push(Entry { space: extent.space, start: extent.start, end: extent.end(), is_other });

@@ -1,4 +1,4 @@
-//! What the system tells of addresses: which files they show.
+//! Asks the system which files are mapped at given addresses.
 
 use std::fs::File;
 use std::io::Read;
@@ -8,8 +8,8 @@ use std::os::unix::fs::FileExt;
 use crate::memory::fault::page_size;
 use crate::memory::overlap::extent::Extent;
 
-/// The most pages that are looked at one by one: 16 MiB. Larger memory is found in the list of
-/// mappings, which takes less time than copying it.
+/// The most pages that are examined one by one: 16 MiB. Larger memory is looked up in the list of
+/// mappings, which takes less time than copying the memory.
 const MOST_PAGES: u64 = 4096;
 
 /// Bits of an entry of `/proc/self/pagemap`: the page is in memory; it belongs to a file or to
@@ -18,8 +18,8 @@ const PRESENT: u64 = 1 << 63;
 const OF_A_FILE: u64 = 1 << 61;
 const EXCLUSIVE: u64 = 1 << 56;
 
-/// Whether every page of the addresses is private anonymous memory. `false` where this is not
-/// known, as for a page that was never touched.
+/// Whether every page of the addresses is private anonymous memory. `false` if this is unknown, as
+/// for a page that was never touched.
 pub(super) fn is_private(addresses: Range<u64>) -> bool {
     let page = page_size() as u64;
     let (mut at, end) = (addresses.start / page, addresses.end.div_ceil(page));
@@ -60,12 +60,12 @@ impl Asked {
     }
 }
 
-/// What the list of mappings says of an operand.
+/// What the list of mappings contains about an operand.
 #[derive(Debug)]
 pub(super) struct Found {
     /// Whether all of its allocation is private anonymous memory.
     pub(super) is_private: bool,
-    /// The bytes of files that it shows.
+    /// The bytes of files that it maps.
     pieces: Vec<Piece>,
     /// Whether `pieces` could not grow.
     is_cut: bool,
@@ -86,7 +86,7 @@ pub(super) fn find(asked: [Asked; 2]) -> Option<[Found; 2]> {
     let mut lines = Lines::new(File::open(MAPS).ok()?);
     let mut found = [(); 2].map(|()| Found { is_private: true, pieces: Vec::new(), is_cut: false });
     while let Some(line) = lines.next()? {
-        // A line that is not understood says nothing of the addresses.
+        // A line that cannot be parsed gives no information about the addresses.
         let mapping = Mapping::parse(line)?;
         if mapping.is_anonymous() {
             continue;
@@ -110,8 +110,8 @@ pub(super) fn find(asked: [Asked; 2]) -> Option<[Found; 2]> {
     Some(found)
 }
 
-/// Whether the two show a byte of a file in common. Two private mappings do not: what is written to
-/// one is seen in neither the file nor the other.
+/// Whether the two map a byte of a file in common. Two private mappings do not: what is written to
+/// one is visible in neither the file nor the other.
 pub(super) fn meet([one, other]: &[Found; 2]) -> bool {
     let meets = |a: &Piece, b: &Piece| {
         a.file == b.file && (a.is_shared || b.is_shared) && !common(&a.bytes, &b.bytes).is_empty()
@@ -154,7 +154,7 @@ impl Mapping {
     }
 }
 
-/// What is kept of a line: more than all numbers take.
+/// The kept length of a line: longer than all its numbers.
 const MOST_OF_A_LINE: usize = 128;
 
 /// The beginnings of the lines of `/proc/self/maps`, without the paths.

@@ -1,4 +1,4 @@
-//! Whether two operands may have bytes in common: the only place that decides it.
+//! Decides whether two operands may have bytes in common.
 //!
 //! This is a question of addresses, not of allocations: the same memory can be imported several
 //! ways, and each import has a header of its own. Operands are compared as ranges of one [`Space`]:
@@ -30,8 +30,8 @@ pub(crate) fn meet(one: Extent, other: Extent) -> bool {
     one.common(&other).is_some() || (elsewhere::is_any() && elsewhere::meet([one], [other]))
 }
 
-/// Whether some bytes of the extent are known to be reachable in a second space. O(1), or O(log of
-/// the mappings).
+/// Whether some bytes of the extent are reachable in a second space. O(1), or O(log of the
+/// mappings).
 pub(crate) fn is_elsewhere(extent: Extent) -> bool {
     elsewhere::is_any() && elsewhere::leads_on(extent)
 }
@@ -44,12 +44,12 @@ pub(crate) fn any_meet(
     elsewhere::meet(one, other)
 }
 
-/// What is known of an operand's memory without asking the system.
+/// The origin of an operand's memory, as far as it is known without a system call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Origin {
     /// No second mapping in this process shows it, or its rows are in the table.
     Private,
-    /// A mapping of this library's own.
+    /// One of this library's own mappings.
     Mapped,
     /// Imported: it may be a mapping of a file.
     Foreign,
@@ -84,7 +84,7 @@ impl Operand<'_> {
         }
     }
 
-    /// The addresses to ask for: the whole allocation, so that the answer holds for each part of
+    /// The addresses to look up: the whole allocation, so that the answer holds for each part of
     /// it.
     #[cfg(all(target_os = "linux", not(miri)))]
     fn asked(&self) -> std::ops::Range<u64> {
@@ -99,7 +99,7 @@ impl Operand<'_> {
 
     #[cfg(all(target_os = "linux", not(miri)))]
     fn remember_private(&self) {
-        // What is behind pointers is not the header's own memory.
+        // Memory behind pointers does not belong to this header's allocation.
         if self.is_within() {
             self.header.mark_private();
         }
@@ -107,12 +107,12 @@ impl Operand<'_> {
 }
 
 /// Whether two operands that do not [`meet`] show bytes of one file or of shared memory, because
-/// another library mapped one of them. `false` where the system does not tell.
+/// another library mapped one of them. `false` if the system does not report it.
 ///
 /// O(1) and no system call if either operand is not imported memory, or is known to be private.
-/// Else it reads a word per page of each allocation (up to 16 MiB), which takes about 2 µs for a
-/// small one and tells ordinary memory; the allocation remembers that. For what may be a mapping it
-/// reads `/proc/self/maps`, each time: 10 µs for 40 mappings.
+/// Otherwise it reads a word per page of each allocation (up to 16 MiB), which takes about 2 µs for
+/// a small one and recognises ordinary memory; the allocation remembers that. For memory that may
+/// be a mapping it reads `/proc/self/maps`, each time: 10 µs for 40 mappings.
 pub(crate) fn meet_by_mapping(one: Operand<'_>, other: Operand<'_>) -> bool {
     let origins = [one.origin(), other.origin()];
     if origins.contains(&Origin::Private) || !origins.contains(&Origin::Foreign) {

@@ -206,7 +206,8 @@ fn imported_memory_is_asked_for_once_and_known_to_be_private_from_then_on() {
         .iter_mut()
         .map(|block| {
             let (ptr, nbytes) = (block.as_mut_ptr(), block.len());
-            // SAFETY: the block outlives the handles, and is not accessed meanwhile.
+            // SAFETY: the block outlives the handles, is initialised and neither moves nor is
+            // accessed while they live.
             let buffer = unsafe {
                 crate::buffer::Buffer::from_foreign(
                     ptr,
@@ -225,13 +226,14 @@ fn imported_memory_is_asked_for_once_and_known_to_be_private_from_then_on() {
     };
     let operands: Vec<Operand<'_>> =
         imported.iter().map(|handle| Operand { header: handle.header(), extent: operand(handle) }).collect();
-    // Nothing is asked if one operand is the library's own, on a device, or empty.
+    // The system is not asked if one operand is the library's own, on a device, or empty.
     let own = crate::buffer::Buffer::from_vec(vec![0u8; 100]).unwrap().into_parts().0;
     let own = Operand { header: own.header(), extent: operand(&own) };
     let device = {
         let at = ptr::without_provenance_mut(4096);
         let place = Place::new(DeviceKind::CUDA, 0);
-        // SAFETY: no access to the memory is made.
+        // SAFETY: the memory belongs to a device, so this library never dereferences its address;
+        // the test makes no copy of it.
         let buffer = unsafe {
             crate::buffer::Buffer::from_foreign(at, 64, place, crate::memory::Birth::Aliased, || {})
         };

@@ -1,4 +1,4 @@
-//! Anything that dereferences to a slice and may be kept: `Arc<Vec<T>>`, `Bytes`, `String`, `Cow`, …
+//! Adopts any owner that dereferences to a slice: `Arc<Vec<T>>`, `Bytes`, `String`, `Cow`, …
 
 use std::ops::Deref;
 use std::ptr::NonNull;
@@ -11,19 +11,23 @@ use crate::memory::place::{Backing, Place};
 use crate::memory::pod::Pod;
 use crate::memory::release::release_quietly;
 
-/// An owner moved to an address of its own, so that a slice which lies within the owner itself stays where it is.
+/// An owner at a fixed address, so that a slice within the owner itself stays valid.
 ///
 /// # Invariants
 ///
-/// 1. It points to an owner in a block as [`Box`] would have it, and nobody else does. Not a `Box`: moving one claims its
-///    contents as ours alone, while the slice may point into them.
+/// 1. It points to an owner in a block as [`Box`] allocates it, and no other pointer owns that
+///    block.
+///
+/// It is no `Box`: moving a `Box` asserts unique access to its contents, and the slice may point
+/// into them.
 struct Boxed<O>(NonNull<O>);
 
-// SAFETY: the pointer is the only one to its owner, which is Send.
+// SAFETY: Boxed 1: no other pointer owns the block, so moving this moves the owner, which is
+// `Send`.
 unsafe impl<O: Send> Send for Boxed<O> {}
 
 impl<O> Boxed<O> {
-    /// As `Box::new`, with an error in the place of an abort. The owner is dropped with the error.
+    /// Like `Box::new`, but returns an error if out of memory. The owner is then dropped.
     fn try_new(owner: O) -> Result<Self> {
         match try_box(owner) {
             Ok(owner) => Ok(Self(NonNull::from(Box::leak(owner)))),
@@ -37,7 +41,8 @@ impl<O> Boxed<O> {
 
 impl<O> Drop for Boxed<O> {
     fn drop(&mut self) {
-        // SAFETY: Boxed 1.
+        // SAFETY: Boxed 1: the block came from a `Box` (`try_new`), and only this drop, which runs
+        // once, frees it.
         drop(unsafe { Box::from_raw(self.0.as_ptr()) });
     }
 }
@@ -48,17 +53,18 @@ impl<O: Send + 'static> Keep for Boxed<O> {
     }
 }
 
-/// O(1) but for one small box. The owner is dereferenced once, and never touched again until it is dropped: what its
-/// slice promised then (constant bytes at a fixed address) it must keep while nobody has `&mut` to it, as any type does
-/// that is sound in safe Rust.
+/// O(1): one small allocation. The owner is dereferenced once and is not touched again until it is
+/// dropped. Its slice stays constant at a fixed address while no `&mut` to the owner exists, as
+/// safe Rust guarantees.
 pub(crate) fn adopt_owner<T, O>(owner: O) -> Result<Handle>
 where
     T: Pod,
     O: Deref<Target: AsRef<[T]>> + Send + 'static,
 {
-    // The owner is dropped if dereferencing panics.
+    // If dereferencing panics, `keep` drops the owner.
     let keep = Boxed::try_new(owner)?;
-    // SAFETY: Boxed 1; from here on, the owner is touched through shared references only, until it is dropped.
+    // SAFETY: Boxed 1: the block is alive, and until `keep` is freed the owner is reached through
+    // this shared reference only.
     let owner = unsafe { keep.0.as_ref() };
     let slice: &[T] = (**owner).as_ref();
     let region = Region {
@@ -67,12 +73,13 @@ where
         place: Place::CPU,
         backing: Backing::Heap,
     };
-    // SAFETY: the slice's bytes are initialised (Pod 2). They stay alive and unchanged while the owner, which nobody
-    // can reach any more, does: they were lent by `&self`, and are read-only here.
+    // SAFETY: clause 1 of `adopt`: a slice of `T` is initialised (Pod 2). Clauses 2 and 3: `keep`
+    // holds the owner, and no other path reaches it, so the bytes that `&self` lent stay alive and
+    // constant; a `Constant` region is only read.
     unsafe { adopt(region, Birth::Constant, keep) }
 }
 
-/// Nothing to free.
+/// An owner with nothing to free.
 struct Forever;
 
 impl Keep for Forever {
@@ -87,6 +94,7 @@ pub(crate) fn adopt_static<T: Pod>(slice: &'static [T]) -> Result<Handle> {
         place: Place::CPU,
         backing: Backing::Static,
     };
-    // SAFETY: a `&'static` slice is initialised (Pod 2), alive and constant for ever.
+    // SAFETY: clauses 1 to 3 of `adopt`: a `&'static` slice is initialised (Pod 2), is never freed,
+    // and is never written.
     unsafe { adopt(region, Birth::Constant, Forever) }
 }

@@ -47,7 +47,7 @@ impl MapOptions {
         self
     }
 
-    /// Lets the array be written, and with it the file, which must be open for reading and writing.
+    /// Makes the array writable, and with it the file, which must be open for reading and writing.
     pub fn writable(mut self, writable: bool) -> Self {
         self.writable = writable;
         self
@@ -57,12 +57,13 @@ impl MapOptions {
         self.writable
     }
 
-    /// Turns the fault that comes of a file shrinking under its map into an error that
-    /// [`Buffer::fault`](crate::buffer::Buffer::fault) tells, in place of the end of the process. Bytes that are gone
-    /// read as zero.
+    /// Reports a file that shrinks under its map as an error of
+    /// [`Buffer::fault`](crate::buffer::Buffer::fault), instead of ending the process. Bytes beyond
+    /// the new end read as zero.
     ///
-    /// It installs a handler of `SIGBUS` for the process; a fault elsewhere goes on to the handler before it. At most 128
-    /// maps are guarded at a time: one more is an error (`is_exhausted`).
+    /// It installs a handler of `SIGBUS` for the process; the handler forwards faults elsewhere to
+    /// the previous handler. At most 128 maps are guarded at a time: one more is an error
+    /// (`is_exhausted`).
     pub fn guarded(mut self, guarded: bool) -> Self {
         self.guarded = guarded;
         self
@@ -71,17 +72,19 @@ impl MapOptions {
 
 /// # Invariants
 ///
-/// 1. `base..base + nbytes` is a mapping of our own, which nobody else unmaps.
+/// 1. `base..base + nbytes` is a mapping that `new` made, and only the drop of this value unmaps
+///    it.
 pub(super) struct Mapping {
     base: NonNull<u8>,
     nbytes: usize,
 }
 
-// SAFETY: an address range of the process, bound to no thread.
+// SAFETY: Mapping 1: an address range belongs to the process, and `munmap` may run on any thread.
 unsafe impl Send for Mapping {}
 
 impl Mapping {
-    /// Maps `nbytes` (not 0) from byte `offset`, a multiple of the page size; at the address `near`, if nothing lies there.
+    /// Maps `nbytes` (not 0) from byte `offset`, a multiple of the page size; at the address `near`
+    /// if that range is free.
     pub(super) fn new(
         fd: i32,
         offset: u64,
@@ -94,7 +97,8 @@ impl Mapping {
             return Err(std::io::ErrorKind::FileTooLarge.into());
         };
         let near = near.map_or(std::ptr::null_mut(), NonNull::as_ptr);
-        // SAFETY: a new mapping at an address that the system chooses (`near` is a hint) touches no memory of ours.
+        // SAFETY: without `MAP_FIXED`, `near` is a hint and the system picks a free range, so that
+        // no existing mapping changes.
         let base = unsafe { libc::mmap(near.cast(), nbytes, protection, libc::MAP_SHARED, fd, offset) };
         if base == libc::MAP_FAILED {
             return Err(std::io::Error::last_os_error());
@@ -116,30 +120,32 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: Mapping 1.
+        // SAFETY: Mapping 1: the range is this value's own mapping, and the drop, which runs once,
+        // unmaps it.
         unsafe { libc::munmap(self.base.as_ptr().cast(), self.nbytes) };
     }
 }
 
 /// A mapping of a file or of shared memory, with the descriptor that it came from.
 pub(super) struct Mapped {
-    // These two are declared before the mapping, so they are dropped before it: a watched range is
-    // always mapped.
+    // The next two fields are declared before the mapping, and so are dropped before it: a watched
+    // range is always mapped.
     /// The file behind the mapping, for [`overlap`](crate::memory::overlap): it may be mapped a
     /// second time.
     _file: Option<Elsewhere>,
     pub(super) watch: Option<fault::Watch>,
-    /// `None` where there was nothing to map: an empty range.
+    /// `None` for an empty range.
     pub(super) mapping: Option<Mapping>,
     pub(super) fd: OwnedFd,
-    /// The byte of the file at which the region begins, and how many it has.
+    /// The byte of the file at which the region begins, and the region's length.
     pub(super) offset: u64,
     pub(super) nbytes: usize,
 }
 
 impl Mapped {
-    /// Maps `nbytes` from byte `offset` of a descriptor, which has them, at any offset; and where the first of them lies.
-    /// That is `near`, if nothing else is there.
+    /// Maps `nbytes` bytes of a descriptor from byte `offset` on, which need not be page-aligned;
+    /// the descriptor has these bytes. Returns the address of the first byte: `near` if that range
+    /// is free.
     pub(super) fn new(
         fd: OwnedFd,
         offset: u64,
@@ -153,7 +159,7 @@ impl Mapped {
                 NonNull::dangling(),
             ));
         }
-        // A mapping begins at a page; what lies in front of the range is mapped along.
+        // A mapping begins at a page, so the bytes between the page and the range are mapped, too.
         let lead = (offset % fault::page_size() as u64) as usize;
         let whole = nbytes.checked_add(lead).ok_or_else(|| Error::out_of_memory(nbytes, 1))?;
         let first = offset - lead as u64;
@@ -165,17 +171,18 @@ impl Mapped {
                 error,
             )
         })?;
-        // SAFETY: `lead` bytes are mapped in front of the range.
+        // SAFETY: the mapping has `whole = lead + nbytes` bytes, so that the sum stays within it.
         let ptr = unsafe { mapping.base().add(lead) };
         let bytes = Extent::of_host(mapping.base().addr().get(), whole);
         let file = Elsewhere::new(bytes, Extent::of_file(identity(&fd)?, first, whole))?;
         Ok((Self { _file: Some(file), watch: None, mapping: Some(mapping), fd, offset, nbytes }, ptr))
     }
 
-    /// With the guard for files that shrink.
+    /// Adds the guard for files that shrink.
     fn watched(mut self, writable: bool) -> Result<Self> {
         if let Some(mapping) = &self.mapping {
-            // SAFETY: a mapping of our own, which is unmapped after the watch has been dropped.
+            // SAFETY: Mapping 1: `self` owns the mapping, which has the access `writable` states,
+            // and drops it after `watch`, which is declared first.
             self.watch = Some(unsafe { fault::Watch::new(mapping.base(), mapping.nbytes(), writable) }?);
         }
         Ok(self)
@@ -188,7 +195,8 @@ impl Keep for Mapped {
     }
 
     fn descriptor(&self) -> Option<Descriptor> {
-        // Asked of the system: a read-only map can come from a descriptor that is open for writing.
+        // The system reports the mode: a read-only map can come from a descriptor that is open for
+        // writing.
         Some(Descriptor {
             fd: self.fd.as_raw_fd(),
             offset: self.offset,
@@ -207,7 +215,7 @@ impl Keep for Mapped {
                 format!("the mapped file shrank: its byte {byte} was gone when it was touched"),
             ));
         }
-        // A file that ends within a page gives zeros for the rest of that page, and no fault.
+        // If a file ends within a page, the rest of that page reads as zeros, without a fault.
         let size = fstat_nbytes(&self.fd)?;
         let end = self.offset + self.nbytes as u64;
         (size < end).then(|| {
@@ -254,9 +262,9 @@ pub(crate) fn map_file(file: File, options: &MapOptions) -> Result<Handle> {
     let (keep, ptr) = Mapped::new(file.into(), offset, nbytes, options.writable, None)?;
     let keep = if options.guarded { keep.watched(options.writable)? } else { keep };
     let region = Region { ptr, nbytes, place: Place::CPU, backing: Backing::File };
-    // SAFETY: the region lies within the mapping, which `keep` unmaps and nobody else. A file's bytes are initialised.
-    // Other processes may write them, hence aliased; what they do is not part of this program's memory model, and our
-    // own accesses are racy ones.
+    // SAFETY: clause 1 of `adopt`: the region lies within the mapping, and a file's bytes are
+    // initialised. Clause 2: only `keep` unmaps it. Clause 3: other processes may write the file,
+    // hence `Aliased`; this library's accesses to aliased memory are racy ones.
     unsafe { adopt(region, Birth::Aliased, keep) }
 }
 
@@ -271,22 +279,25 @@ pub(super) const HUGE_PAGES_REFUSED: &str = "the descriptor is memory of huge pa
 /// report it.
 pub(super) fn file_system(fd: BorrowedFd<'_>) -> Option<u32> {
     let mut stat = MaybeUninit::<libc::statfs>::zeroed();
-    // SAFETY: the record is valid for the call, and the descriptor is open.
+    // SAFETY: `fd` is borrowed, so it is open, and `stat` is a record of the right type that the
+    // call may write.
     let failed = unsafe { libc::fstatfs(fd.as_raw_fd(), stat.as_mut_ptr()) } != 0;
-    // SAFETY: zeroed in full; every field of the record is a number, for which zero is a value.
+    // SAFETY: the record was zeroed before the call; every field of it is a number, for which zero
+    // is a value.
     let stat = unsafe { stat.assume_init() };
     // The numbers have 32 bits; some systems sign-extend them.
     (!failed).then_some(stat.f_type as u32)
 }
 
-/// Whether writing through the descriptor is permitted; `true` where the system does not say.
+/// Whether the descriptor permits writing; `true` if the system does not report it.
 pub(super) fn is_open_for_writing(fd: &OwnedFd) -> bool {
-    // SAFETY: a system call on a descriptor of ours.
+    // SAFETY: `fd` is borrowed, so the descriptor is open; `F_GETFL` reads its flags and accesses
+    // no memory of this process.
     let flags = unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_GETFL) };
     flags < 0 || flags & libc::O_ACCMODE != libc::O_RDONLY
 }
 
-/// How many bytes a file has now, or `None` where the system does not say.
+/// The present size of a file in bytes, or `None` if the system does not report it.
 fn fstat_nbytes(fd: &OwnedFd) -> Option<u64> {
     fstat(fd).ok().and_then(|stat| u64::try_from(stat.st_size).ok())
 }
@@ -302,11 +313,13 @@ fn identity(fd: &OwnedFd) -> Result<(u64, u64)> {
 
 fn fstat(fd: &OwnedFd) -> std::io::Result<libc::stat> {
     let mut stat = MaybeUninit::<libc::stat>::zeroed();
-    // SAFETY: the record is valid for the call, and the descriptor is open.
+    // SAFETY: `fd` is borrowed, so it is open, and `stat` is a record of the right type that the
+    // call may write.
     let failed = unsafe { libc::fstat(fd.as_raw_fd(), stat.as_mut_ptr()) } != 0;
     if failed {
         return Err(std::io::Error::last_os_error());
     }
-    // SAFETY: zeroed in full; every field of the record is a number, for which zero is a value.
+    // SAFETY: the record was zeroed before the call; every field of it is a number, for which zero
+    // is a value.
     Ok(unsafe { stat.assume_init() })
 }

@@ -1,4 +1,4 @@
-//! Memory of another library: a pointer, and what to call when we are done with it.
+//! Memory of another library: a pointer, and a callback that releases it.
 
 use std::ptr::NonNull;
 
@@ -9,7 +9,7 @@ use crate::memory::owner::keep::{Keep, adopt};
 use crate::memory::place::{Backing, Place};
 use crate::memory::release::release_quietly;
 
-/// Called once, on whichever thread the last holder goes.
+/// Called once, on the thread that drops the last holder.
 struct Release<F>(F);
 
 impl<F: FnOnce() + Send + 'static> Keep for Release<F> {
@@ -18,11 +18,11 @@ impl<F: FnOnce() + Send + 'static> Keep for Release<F> {
     }
 }
 
-/// O(1). Where it fails, `release` has been called.
+/// O(1). If it fails, it has called `release`.
 ///
 /// # Safety
 ///
-/// As for [`adopt`], with `release` in the place of `keep.free()`.
+/// 1. Clauses 1 to 3 of [`adopt`] hold, with `release` in the place of `keep.free()`.
 pub(crate) unsafe fn adopt_foreign<F>(
     ptr: *mut u8,
     nbytes: usize,
@@ -36,8 +36,8 @@ where
     match check(ptr, nbytes) {
         Ok(ptr) => {
             let region = Region { ptr, nbytes, place, backing: Backing::Foreign };
-            // SAFETY: this function's contract is that of `adopt`, and `Release` runs `release`
-            // when it is freed.
+            // SAFETY: clause 1 of `# Safety` holds for `adopt`, since freeing `Release` calls
+            // `release`.
             unsafe { adopt(region, birth, Release(release)) }
         }
         Err(error) => {
@@ -47,12 +47,12 @@ where
     }
 }
 
-/// The start of a region, if a program can address all of it.
+/// The start of a region, if all of it is addressable.
 ///
-/// Not generic: [`adopt_foreign`] is compiled for each of its callers' closures.
+/// Not generic: [`adopt_foreign`] is compiled for each closure type of its callers.
 fn check(ptr: *mut u8, nbytes: usize) -> Result<NonNull<u8>> {
     match NonNull::new(ptr) {
-        // A tensor without elements may come without an address.
+        // A producer may export a tensor without elements with a null pointer.
         None if nbytes == 0 => Ok(NonNull::dangling()),
         None => Err(Error::new(Kind::Malformed, format!("a null pointer was given for {nbytes} bytes"))),
         Some(_) if nbytes > isize::MAX as usize => Err(Error::new(

@@ -1,4 +1,4 @@
-//! What an owner keeps, and the block in which it stands behind the header.
+//! What an owner stores, and the block in which it lies behind the header.
 
 use std::alloc::{Layout as AllocLayout, alloc, dealloc};
 use std::ptr::NonNull;
@@ -9,27 +9,28 @@ use crate::memory::handle::Handle;
 use crate::memory::header::{Attached, Birth, Descriptor, Header, Owner, Region, Spare};
 use crate::memory::release::{forget_work, release_quietly};
 
-/// What allocators give at no extra cost.
+/// The alignment that allocators provide at no extra cost.
 pub(crate) const MALLOC_ALIGNMENT: usize = 16;
 
-/// What an owner keeps in order to free its region.
+/// What an owner stores in order to free its region.
 pub(crate) trait Keep: Send + 'static {
     /// Whether the region is a part of one that was divided.
     const IS_PART: bool = false;
 
-    /// Frees the region. A panic in here is caught; the block itself is freed all the same.
+    /// Frees the region. A panic is caught; the block itself is freed all the same.
     ///
     /// # Safety
     ///
-    /// Called once, when nobody can reach the region any more.
+    /// 1. The call is the only one for the region.
+    /// 2. No handle or lease reaches the region any more.
     unsafe fn free(self);
 
-    /// The descriptor behind the region, where there is one.
+    /// The descriptor behind the region, if there is one.
     fn descriptor(&self) -> Option<Descriptor> {
         None
     }
 
-    /// The error that befell the region.
+    /// The error that damaged the region, if there is one.
     fn fault(&self) -> Option<Error> {
         None
     }
@@ -39,7 +40,7 @@ pub(crate) trait Keep: Send + 'static {
         None
     }
 
-    /// How many bytes are kept alive for a region of `nbytes`.
+    /// The number of bytes kept alive for a region of `nbytes`.
     fn retained_nbytes(&self, nbytes: usize) -> usize {
         nbytes
     }
@@ -50,7 +51,7 @@ pub(crate) trait Keep: Send + 'static {
     }
 }
 
-/// A header and, behind it, what its owner keeps.
+/// A header, and behind it what its owner stores.
 #[repr(C)]
 struct OwnerBlock<K> {
     header: Header,
@@ -68,7 +69,8 @@ impl<K: Keep> OwnerBlock<K> {
         is_part: K::IS_PART,
     };
 
-    /// Asked for at the alignment that allocators give on their fast path, with room to align the block in it.
+    /// Allocated at the alignment of the allocators' fast path, with room to align the block within
+    /// it.
     const LAYOUT: AllocLayout = {
         let align = if align_of::<Self>() < MALLOC_ALIGNMENT { align_of::<Self>() } else { MALLOC_ALIGNMENT };
         match AllocLayout::from_size_align(size_of::<Self>() + align_of::<Self>() - align, align) {
@@ -77,92 +79,115 @@ impl<K: Keep> OwnerBlock<K> {
         }
     };
 
-    /// Makes a block, or gives back what it was to keep.
+    /// Allocates a block, or returns `keep` if out of memory.
     fn new(region: Region, birth: Birth, keep: K, owner: &'static Owner) -> Result<NonNull<Self>, K> {
-        // SAFETY: a block is not zero-sized: it has a header.
+        // SAFETY: `LAYOUT` has the size of `Self` at least, which contains a `Header` and so is not
+        // zero.
         let Some(base) = NonNull::new(unsafe { alloc(Self::LAYOUT) }) else { return Err(keep) };
         let lead = base.addr().get().wrapping_neg() % align_of::<Self>();
-        // SAFETY: the layout has room for a block behind so many bytes.
+        // SAFETY: `LAYOUT` exceeds `Self` by `align_of::<Self>() - align` bytes, which is the most
+        // that `lead` can be.
         let block = unsafe { base.add(lead) }.cast::<Self>();
         let header = Header::new(region, birth, owner, Spare { word: lead as u64, ..Spare::NONE });
-        // SAFETY: as above; aligned by the lead.
+        // SAFETY: `LAYOUT` has room for `Self` behind `lead` bytes, which align it, and the new
+        // block is reached from here only.
         unsafe { block.write(Self { header, keep }) };
         Ok(block)
     }
 
-    /// Takes a block apart, whose memory goes back to the allocator.
+    /// Moves a block's contents out and frees its memory.
     ///
     /// # Safety
     ///
-    /// The header begins a block that [`OwnerBlock::new`] made, and that nobody uses any more.
+    /// 1. `header` begins a block that [`OwnerBlock::new`] made for this `K`.
+    /// 2. No other pointer is used to access the block, now or later.
     unsafe fn take(header: NonNull<Header>) -> Self {
         let place = header.cast::<Self>();
-        // SAFETY: the caller's word.
+        // SAFETY: clauses 1 and 2 of `# Safety`: a `Self` lies there, and this read is the last
+        // access to it.
         let block = unsafe { place.read() };
-        // SAFETY: the lead is what `new` put between the allocator's block and this one.
+        // SAFETY: clause 1 of `# Safety`: `new` put the block `word` bytes behind the start of the
+        // allocation, and stored that number in `spare`.
         let base = unsafe { place.cast::<u8>().sub(block.header.spare().word as usize) };
-        // SAFETY: allocated in `new` with this layout, and read for the last time above.
+        // SAFETY: clause 1 of `# Safety`: `new` allocated `base` with `LAYOUT`; the contents were
+        // moved out above.
         unsafe { dealloc(base.as_ptr(), Self::LAYOUT) };
         block
     }
 
     unsafe fn release(header: NonNull<Header>) {
-        // SAFETY: this table is installed by `adopt_as::<K>` alone, whose headers begin a `OwnerBlock<K>`; Header 2 makes this the only call.
+        // SAFETY: only `adopt_as::<K>` installs this table, and its headers begin an
+        // `OwnerBlock<K>`. Header 2: this is the one release, and no holder is left to access the
+        // block.
         let keep = unsafe { Self::take(header) }.keep;
-        // SAFETY: Header 2: the counts are at zero, and this is the one call.
+        // SAFETY: Header 2: the counts are at zero, so no handle or lease is left, and `release`
+        // runs once, so `free` does, too.
         release_quietly(|| unsafe { keep.free() });
     }
 
     unsafe fn descriptor(header: NonNull<Header>) -> Option<Descriptor> {
-        // SAFETY: as in `release`, the header begins a `OwnerBlock<K>`; a handle keeps it alive during the call.
+        // SAFETY: only `adopt_as::<K>` installs this table, and its headers begin an
+        // `OwnerBlock<K>`; the caller's handle keeps the block alive (Owner 1).
         unsafe { header.cast::<Self>().as_ref() }.keep.descriptor()
     }
 
     unsafe fn retained(header: NonNull<Header>) -> usize {
-        // SAFETY: as in `release`, the header begins a `OwnerBlock<K>`; a handle keeps it alive during the call.
+        // SAFETY: only `adopt_as::<K>` installs this table, and its headers begin an
+        // `OwnerBlock<K>`; the caller's handle keeps the block alive (Owner 1).
         let block = unsafe { header.cast::<Self>().as_ref() };
         block.keep.retained_nbytes(block.header.nbytes())
     }
 
     unsafe fn fault(header: NonNull<Header>) -> Option<Error> {
-        // SAFETY: as in `release`, the header begins a `OwnerBlock<K>`; a handle keeps it alive during the call.
+        // SAFETY: only `adopt_as::<K>` installs this table, and its headers begin an
+        // `OwnerBlock<K>`; the caller's handle keeps the block alive (Owner 1).
         unsafe { header.cast::<Self>().as_ref() }.keep.fault()
     }
 
     unsafe fn device(header: &NonNull<Header>) -> Option<Attached<'_>> {
-        // SAFETY: as in `release`, the header begins a `OwnerBlock<K>`; a handle keeps it alive during the call.
+        // SAFETY: only `adopt_as::<K>` installs this table, and its headers begin an
+        // `OwnerBlock<K>`; the block is alive while the header is borrowed (Owner 1).
         unsafe { header.cast::<Self>().as_ref() }.keep.device()
     }
 
     unsafe fn is_own(header: NonNull<Header>) -> bool {
-        // SAFETY: only `adopt_as::<K>` installs this table, and its headers begin a `OwnerBlock<K>`; the
-        // header is not released yet.
+        // SAFETY: only `adopt_as::<K>` installs this table, and its headers begin an
+        // `OwnerBlock<K>`; the header is not released yet (Owner 1).
         unsafe { header.cast::<Self>().as_ref() }.keep.is_own()
     }
 }
 
-/// Makes an allocation of a region that `keep` frees. If no header can be had, `keep` frees it at once.
+/// Makes an allocation of a region that `keep` frees. If out of memory, `keep` frees the region at
+/// once.
 ///
 /// # Safety
 ///
-/// Until `keep.free()` is called, the region is valid for reads (and, unless it is constant, for writes) of
-/// `region.nbytes` bytes, initialised, and not freed or moved by anyone. If `birth` is `Sole`, nobody else touches it;
-/// if `Constant`, nobody writes it; if `Aliased`, others touch it in ways that race with nothing but atomic accesses.
+/// Until `keep.free()` is called:
+///
+/// 1. The region is valid for reads of `region.nbytes` initialised bytes and, unless `birth` is
+///    `Constant`, for writes.
+/// 2. The region is not freed or moved.
+/// 3. If `birth` is `Sole`, only this allocation's holders access the region. If `Constant`, no
+///    party writes it. If `Aliased`, accesses by other parties may race only with atomic and racy
+///    accesses.
 pub(crate) unsafe fn adopt<K: Keep>(region: Region, birth: Birth, keep: K) -> Result<Handle> {
-    // SAFETY: the caller's word.
+    // SAFETY: clauses 1 to 3 of `# Safety` are those of `adopt_as`, and `OWNER` is the table that
+    // `owner_of` returns for `K`.
     unsafe { adopt_as(region, birth, keep, &OwnerBlock::<K>::OWNER) }
 }
 
-/// The function table of what is adopted with such a `keep`, for a static by which it is told from all others.
+/// The function table for a `keep` of this type, for a static whose address identifies what was
+/// adopted with it.
 pub(crate) const fn owner_of<K: Keep>() -> Owner {
     OwnerBlock::<K>::OWNER
 }
 
-/// As [`adopt`], under a function table that the caller knows again.
+/// Like [`adopt`], with a function table that the caller can recognise later.
 ///
 /// # Safety
 ///
-/// As for [`adopt`]; `owner` is [`owner_of`] this `K`.
+/// 1. Clauses 1 to 3 of [`adopt`] hold.
+/// 2. `owner` is the result of [`owner_of`] for this `K`.
 pub(crate) unsafe fn adopt_as<K: Keep>(
     region: Region,
     birth: Birth,
@@ -172,7 +197,8 @@ pub(crate) unsafe fn adopt_as<K: Keep>(
     let block = match OwnerBlock::new(region, birth, keep, owner) {
         Ok(block) => block,
         Err(keep) => {
-            // SAFETY: nobody else knows of the region, and this is the one call.
+            // SAFETY: no header was made, so no holder reaches the region, and `keep` was returned
+            // unfreed: this call is the only one.
             release_quietly(|| unsafe { keep.free() });
             return Err(Error::out_of_memory(
                 OwnerBlock::<K>::LAYOUT.size(),
@@ -180,32 +206,37 @@ pub(crate) unsafe fn adopt_as<K: Keep>(
             ));
         }
     };
-    // SAFETY: the header is complete, and this is its one handle.
+    // SAFETY: `OwnerBlock::new` wrote a complete header whose word counts one handle and no lease,
+    // and this handle is that one.
     Ok(unsafe { Handle::first(block.cast()) })
 }
 
-/// What [`adopt_as`] was given, to be looked at.
+/// Borrows what [`adopt_as`] stored.
 ///
 /// # Safety
 ///
-/// The allocation was made by [`adopt_as`] with a `K`.
+/// 1. [`adopt_as`] made the allocation with a `K`.
 pub(crate) unsafe fn kept<K: Keep>(handle: &Handle) -> &K {
-    // SAFETY: the caller's word: the header begins a `OwnerBlock<K>`, which the handle keeps alive.
+    // SAFETY: clause 1 of `# Safety`: the header begins an `OwnerBlock<K>`, which the borrowed
+    // handle keeps alive (Handle 1).
     &unsafe { handle.header_ptr().cast::<OwnerBlock<K>>().as_ref() }.keep
 }
 
-/// What [`adopt_as`] was given, back: the allocation is no more, and its region is the caller's to free.
+/// Ends the allocation and returns what [`adopt_as`] stored: the caller then frees the region.
 ///
 /// # Safety
 ///
-/// The handle is the only one on an allocation that was made by [`adopt_as`] with a `K`, there is no lease of it, and its work was
-/// waited for.
+/// 1. [`adopt_as`] made the allocation with a `K`.
+/// 2. The handle is the only one, and no lease of the allocation is held.
+/// 3. The allocation's device work has been waited for.
 pub(crate) unsafe fn give_up<K: Keep>(handle: Handle) -> K {
     let header = handle.into_header();
-    // SAFETY: nobody else has the header.
+    // SAFETY: clause 2 of `# Safety`: the handle was the only holder, so the header is alive until
+    // `take` frees it below.
     if unsafe { header.as_ref() }.awaited.load(Ordering::Relaxed) {
         forget_work(header);
     }
-    // SAFETY: the caller's word: the header begins a `OwnerBlock<K>`, which nobody else has.
+    // SAFETY: clause 1 of `# Safety`: the header begins an `OwnerBlock<K>`; by clause 2 no other
+    // holder accesses it.
     unsafe { OwnerBlock::<K>::take(header) }.keep
 }

@@ -1,4 +1,4 @@
-//! Who frees a region: one file for each kind of owner.
+//! The owners of regions, one file for each kind. An owner frees its region.
 
 mod adopted;
 mod file;

@@ -5,8 +5,8 @@ use crate::memory::handle::Handle;
 use crate::memory::header::{Attached, Descriptor, Region};
 use crate::memory::owner::keep::{Keep, adopt};
 
-/// A handle on the whole. All handles on it are kept by parts, so nobody can take a lease of the whole any more, and each
-/// part has a word of its own for its own bytes.
+/// A handle on the whole. Only parts own handles on it, so that no lease of the whole can be taken
+/// any more; each part has a lease word for its own bytes.
 struct Part {
     whole: Handle,
     offset: u64,
@@ -41,18 +41,22 @@ impl Keep for Part {
 ///
 /// # Safety
 ///
-/// `offset + nbytes` lies within the whole; no lease of the whole is held or will be taken; no other part overlaps.
+/// 1. `offset + nbytes` lies within the whole.
+/// 2. No lease of the whole is held or will be taken.
+/// 3. No other part overlaps this one.
 pub(crate) unsafe fn adopt_part(whole: Handle, offset: usize, nbytes: usize) -> Result<Handle> {
     let header = whole.header();
     let region = Region {
-        // SAFETY: within the whole: the caller's word.
+        // SAFETY: clause 1 of `# Safety`: `offset` bytes behind the start lie within the whole's
+        // region, which `whole` keeps alive.
         ptr: unsafe { header.ptr().add(offset) },
         nbytes,
         place: header.place(),
         backing: header.backing(),
     };
     let birth = header.birth();
-    // SAFETY: the part's bytes belong to the whole, which the kept handle keeps alive and which nobody can touch but
-    // through its parts; of these, only this one covers the bytes (the caller's word).
+    // SAFETY: clauses 1 and 2 of `adopt`: the bytes lie in the whole (clause 1 of `# Safety`),
+    // which `Part` keeps alive. Clause 3 of `adopt`: by clauses 2 and 3 of `# Safety` only this
+    // part's holders access them, beside what the whole's `birth` permits.
     unsafe { adopt(region, birth, Part { whole, offset: offset as u64 }) }
 }

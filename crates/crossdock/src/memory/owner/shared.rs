@@ -1,13 +1,14 @@
-//! Memory that is shared with other processes: an anonymous file whose size is sealed, and which can be sealed against
-//! writing.
+//! Memory that is shared with other processes: an anonymous file whose size is sealed, and which
+//! can be sealed against writing.
 //!
-//! | seal | set by | from then on |
+//! | seal | set by | effect |
 //! |---|---|---|
-//! | `F_SEAL_SHRINK`, `F_SEAL_GROW` | [`allocate_shared`] | its size stays, so that no map of it can fault |
-//! | `F_SEAL_FUTURE_WRITE` | [`deny_new_writers`] | the maps that can write are those that there are; nobody gets another |
-//! | `F_SEAL_WRITE`, `F_SEAL_SEAL` | [`seal`] | nobody writes it, ever |
+//! | `F_SEAL_SHRINK`, `F_SEAL_GROW` | [`allocate_shared`] | fixed size: no map can fault |
+//! | `F_SEAL_FUTURE_WRITE` | [`deny_new_writers`] | existing maps can write; no new writable map |
+//! | `F_SEAL_WRITE`, `F_SEAL_SEAL` | [`seal`] | no process can write it |
 //!
-//! Seals belong to the memory, not to a descriptor or a process; none is ever taken off. Source: `fcntl(2)`, "File Sealing".
+//! Seals belong to the memory, not to a descriptor or a process, and are never removed. Source:
+//! `fcntl(2)`, "File Sealing".
 
 use std::ffi::{CStr, OsStr};
 use std::fs::File;
@@ -24,10 +25,11 @@ use crate::memory::owner::keep::adopt;
 use crate::memory::place::{Backing, Place};
 use crate::memory::word::LeaseKind;
 
-/// Either of these keeps everybody from mapping the memory for writing.
+/// Either of these denies every process a new writable map.
 const NO_NEW_WRITERS: i32 = libc::F_SEAL_WRITE | libc::F_SEAL_FUTURE_WRITE;
 
-/// Makes `nbytes` zeroed bytes of shared memory. Its size is sealed, so that no map of it can fault.
+/// Allocates `nbytes` zeroed bytes of shared memory. Its size is sealed, so that no map of it can
+/// fault.
 pub(crate) fn allocate_shared(nbytes: usize, name: &CStr) -> Result<Handle> {
     let fd = sized_memory(nbytes, name).map_err(|error| {
         Error::caused(Kind::Io, format!("{nbytes} bytes of shared memory: {error}"), error)
@@ -38,8 +40,8 @@ pub(crate) fn allocate_shared(nbytes: usize, name: &CStr) -> Result<Handle> {
 /// The file system of a `memfd` (`TMPFS_MAGIC`): a missing page is allocated when it is touched.
 const ORDINARY_PAGES: u32 = 0x0102_1994;
 
-/// Maps shared memory that another process made and sealed against shrinking. Where it is sealed against writing, too, it is
-/// constant.
+/// Maps shared memory that another process made and sealed against shrinking. If it is sealed
+/// against writing, too, it is constant.
 ///
 /// Huge pages are refused: the seal keeps their size, but the sender can still punch a hole, and
 /// the reader gets `SIGBUS` if no huge page is free to fill it. A hole in ordinary pages reads as
@@ -86,15 +88,16 @@ pub(crate) fn map_shared(fd: OwnedFd, offset: u64, nbytes: usize, writable: bool
     if seals & libc::F_SEAL_WRITE == 0 {
         return map(file.into(), offset, nbytes, writable, None, Birth::Aliased);
     }
-    // Systems before Linux 6.7 refuse any shared map of sealed memory through a descriptor that is open for writing.
+    // Systems before Linux 6.7 refuse any shared map of write-sealed memory through a descriptor
+    // that is open for writing.
     let fd = OwnedFd::from(file);
     let fd = if is_open_for_writing(&fd) { for_reading(fd.as_fd()).unwrap_or(fd) } else { fd };
-    // The seal stays, so what was read of it above is still true.
+    // A seal is never removed, so the seals read above still hold.
     map(fd, offset, nbytes, false, None, Birth::Constant)
 }
 
-/// Keeps everybody from mapping the memory for writing, and from writing it through a descriptor, from now on. The maps that
-/// there are stay as they are.
+/// Denies all processes new writable maps of the memory, and writes through a descriptor. Existing
+/// maps are unchanged.
 pub(crate) fn deny_new_writers(handle: &Handle) -> Result<()> {
     let (fd, seals) = sealable(handle, NO_NEW_WRITERS)?;
     if seals & NO_NEW_WRITERS != 0 {
@@ -104,25 +107,26 @@ pub(crate) fn deny_new_writers(handle: &Handle) -> Result<()> {
         .map_err(|error| Error::caused(Kind::Io, format!("new writers could not be denied: {error}"), error))
 }
 
-/// Whether nobody can map the memory for writing any more.
+/// Whether new writable maps of the memory are denied.
 pub(crate) fn is_closed_to_writers(handle: &Handle) -> bool {
-    // Sealed or not, there is nothing that could be asked of other memory.
+    // Other memory than shared memory has no seals.
     sealable(handle, NO_NEW_WRITERS).is_ok_and(|(_, seals)| seals & NO_NEW_WRITERS != 0)
 }
 
-/// What became of memory that was not sealed.
+/// The result of a failed [`seal`].
 pub(crate) struct NotSealed {
-    /// The memory, as it was or (`is_readonly`) mapped for reading only.
+    /// The memory, unchanged or (`is_readonly`) mapped for reading only.
     pub(crate) handle: Handle,
     pub(crate) is_readonly: bool,
     pub(crate) error: Error,
 }
 
-/// Seals the memory against writing, once and for all, and makes it constant. The whole region of the handle gets a new map,
-/// which is read-only.
+/// Seals the memory against writing, permanently, and makes it constant. The handle's whole region
+/// gets a new, read-only map.
 ///
-/// The system refuses while any map of the memory can write, ours included, so that one goes first. If the system refuses all the
-/// same, it is mapped for writing again: where it lay before, if that can be had.
+/// The system refuses while any writable map exists, this handle's included, so that map is removed
+/// first. If the system refuses because of another map, the memory is mapped for writing again, at
+/// the same address if that is free.
 pub(crate) fn seal(mut handle: Handle, is_readonly: bool) -> Result<Handle, NotSealed> {
     if handle.header().birth() == Birth::Constant && handle.header().backing() == Backing::Shared {
         return Ok(handle);
@@ -132,11 +136,12 @@ pub(crate) fn seal(mut handle: Handle, is_readonly: bool) -> Result<Handle, NotS
         Ok(prepared) => prepared,
         Err(error) => return Err(NotSealed { handle, is_readonly, error }),
     };
-    // The only handle: this unmaps it.
+    // This is the only handle: dropping it unmaps the memory.
     drop(handle);
     let Err(error) = add_seals(writer.as_fd(), libc::F_SEAL_WRITE | libc::F_SEAL_SEAL) else {
-        // SAFETY: the system refuses every write from now on, and took the seal only because no map could write any more.
-        // There is one handle, and what is made of constant memory is read-only.
+        // SAFETY: clause 1 of `mark_constant`: `F_SEAL_WRITE` was added, which the system does only
+        // if no writable map exists, and it refuses new ones. Clause 2: `reader` is the one handle,
+        // and buffers made of constant memory are read-only.
         unsafe { reader.mark_constant() };
         return Ok(reader);
     };
@@ -156,16 +161,16 @@ pub(crate) fn seal(mut handle: Handle, is_readonly: bool) -> Result<Handle, NotS
             note_exports(&reader, &handle);
             NotSealed { handle, is_readonly, error }
         }
-        // It was denied new writers before, or there is no memory for a map any more.
+        // New writers were denied before, or there is no memory for a map.
         Err(_) => NotSealed { handle: reader, is_readonly: true, error },
     })
 }
 
-/// Everything that can fail before the memory is touched.
+/// Everything that can fail before the memory is changed.
 struct Prepared {
     /// A descriptor that can write.
     writer: OwnedFd,
-    /// Where the region lies: its address, its size, and where in the memory it begins.
+    /// The address, the size and the offset of the region.
     ptr: NonNull<u8>,
     nbytes: usize,
     offset: u64,
@@ -195,14 +200,16 @@ impl Prepared {
     }
 }
 
-/// The descriptor behind shared memory which has one of the wanted seals, or may be given it, and the seals that there are.
+/// The descriptor behind shared memory that has one of the wanted seals or can get it, and its
+/// present seals.
 fn sealable(handle: &Handle, wanted: i32) -> Result<(BorrowedFd<'_>, i32)> {
     let backing = handle.header().backing();
     let Some(descriptor) = handle.descriptor().filter(|_| backing == Backing::Shared) else {
         let text = format!("{backing} memory cannot be sealed, only shared memory");
         return Err(Error::new(Kind::Unsupported, text));
     };
-    // SAFETY: the descriptor is the owner's, which the handle keeps alive while it is borrowed.
+    // SAFETY: the owner keeps this descriptor open, and `handle`, which the result borrows, keeps
+    // the owner alive.
     let fd = unsafe { BorrowedFd::borrow_raw(descriptor.fd) };
     let seals = seals(fd);
     if seals & wanted == 0 {
@@ -218,7 +225,8 @@ fn sealable(handle: &Handle, wanted: i32) -> Result<(BorrowedFd<'_>, i32)> {
     Ok((fd, seals))
 }
 
-/// Maps a range of shared memory that it has. `Birth::Constant` is for memory that is sealed against writing.
+/// Maps a range that the shared memory has. `Birth::Constant` requires that the memory is sealed
+/// against writing.
 fn map(
     fd: OwnedFd,
     offset: u64,
@@ -229,37 +237,38 @@ fn map(
 ) -> Result<Handle> {
     let (keep, ptr) = Mapped::new(fd, offset, nbytes, writable, near)?;
     let region = Region { ptr, nbytes, place: Place::CPU, backing: Backing::Shared };
-    // SAFETY: the region lies within the mapping, which `keep` unmaps and nobody else; its bytes are initialised, as those of
-    // any file are. Other processes may write them, hence aliased, and our own accesses are racy ones; or nobody can, where
-    // they are sealed.
+    // SAFETY: clause 1 of `adopt`: the region lies within the mapping, and a file's bytes are
+    // initialised. Clause 2: only `keep` unmaps it. Clause 3: other processes may write the bytes,
+    // hence `Aliased`; `map_shared` alone passes `Constant`, after it found `F_SEAL_WRITE` set.
     unsafe { adopt(region, birth, keep) }
 }
 
 /// The same memory, opened for reading only.
 fn for_reading(fd: BorrowedFd<'_>) -> io::Result<OwnedFd> {
-    // On the stack: out of memory, this must not end the process.
+    // The path is on the stack, so that running out of memory cannot end the process.
     let mut path = io::Cursor::new([0; 32]);
     write!(path, "/proc/self/fd/{}", fd.as_raw_fd())?;
     let nbytes = path.position() as usize;
     File::open(OsStr::from_bytes(&path.get_ref()[..nbytes])).map(OwnedFd::from)
 }
 
-/// What is told of the memory in a refusal goes with it to its new handle.
+/// Copies the record of exports, which a refusal names, to the new handle.
 fn note_exports(from: &Handle, to: &Handle) {
     if let Ok(lease) = to.lease(LeaseKind::Pin) {
         lease.mark_exported(from.header().exported());
     }
 }
 
-/// The seals of the memory behind a descriptor; none, where it is something else.
+/// The seals of the memory behind a descriptor; none if it is no memfd.
 fn seals(fd: BorrowedFd<'_>) -> i32 {
-    // SAFETY: a system call on an open descriptor.
+    // SAFETY: `fd` is borrowed, so it is open; `F_GET_SEALS` accesses no memory of this process.
     let seals = unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_GET_SEALS) };
     seals.max(0)
 }
 
 fn add_seals(fd: BorrowedFd<'_>, seals: i32) -> io::Result<()> {
-    // SAFETY: a system call on an open descriptor.
+    // SAFETY: `fd` is borrowed, so it is open; `F_ADD_SEALS` takes an integer and accesses no
+    // memory of this process.
     match unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_ADD_SEALS, seals) } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
@@ -267,16 +276,19 @@ fn add_seals(fd: BorrowedFd<'_>, seals: i32) -> io::Result<()> {
 }
 
 fn sized_memory(nbytes: usize, name: &CStr) -> io::Result<OwnedFd> {
-    // SAFETY: the name is a C string; a new descriptor touches no memory of ours.
+    // SAFETY: `name` is a `CStr`, so it ends in NUL; the call only reads it and opens a new
+    // descriptor.
     let fd = unsafe { libc::memfd_create(name.as_ptr(), libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING) };
     if fd < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the descriptor is new, open and ours.
+    // SAFETY: `memfd_create` returned `fd`, which is not negative, so it is open, and nothing else
+    // owns it.
     let fd = unsafe { OwnedFd::from_raw_fd(fd) };
-    // At least one byte, so that whoever gets the descriptor can map it.
+    // At least one byte, so that the receiver of the descriptor can map it.
     let size = libc::off_t::try_from(nbytes.max(1)).map_err(|_| io::ErrorKind::FileTooLarge)?;
-    // SAFETY: a system call on a descriptor of ours.
+    // SAFETY: `fd` is an open descriptor that this function owns; the file is new, and no map of it
+    // exists yet.
     if unsafe { libc::ftruncate(fd.as_raw_fd(), size) } != 0 {
         return Err(io::Error::last_os_error());
     }

@@ -1,4 +1,4 @@
-//! A `Vec`, adopted without a copy, and given back the same way.
+//! A `Vec`, adopted and released without a copy.
 
 use std::alloc::{Layout as AllocLayout, dealloc};
 use std::mem::ManuallyDrop;
@@ -11,28 +11,31 @@ use crate::memory::owner::keep::{Keep, adopt_as, give_up, kept, owner_of};
 use crate::memory::place::{Backing, Place};
 use crate::memory::pod::Pod;
 
-/// The block behind a vector. Not the vector itself: holding one would claim its bytes as ours alone, while guards and
-/// foreign consumers point into them.
+/// The block behind a vector. A `Vec` in its place would assert unique access to bytes that guards
+/// and foreign consumers point into.
 ///
 /// # Invariants
 ///
-/// 1. `ptr` and `layout` are those of a vector's block, which nobody else frees; without a size, there is none.
+/// 1. `ptr` and `layout` are those of a vector's block, and only this value frees it. If
+///    `layout.size()` is 0, there is no block.
 struct VecBlock {
     ptr: NonNull<u8>,
     layout: AllocLayout,
 }
 
-/// By its address, a vector is told from what else was adopted.
+/// The address of this table distinguishes adopted vectors from other memory.
 static OWNER: Owner = owner_of::<VecBlock>();
 
-// SAFETY: a block that nobody else has, of plain data (`T: Pod` is Send).
+// SAFETY: VecBlock 1: only this value frees the block, and the global allocator accepts it from any
+// thread; `T: Pod` is `Send`.
 unsafe impl Send for VecBlock {}
 
 impl Keep for VecBlock {
     unsafe fn free(self) {
         if self.layout.size() != 0 {
-            // SAFETY: VecBlock 1: a vector has its block from the global allocator, by the layout of an array of its capacity.
-            // The elements need no drop (Pod: Copy).
+            // SAFETY: VecBlock 1: a vector allocates its block from the global allocator with the
+            // layout of an array of its capacity, and this value alone frees it. The elements need
+            // no drop (`Pod: Copy`).
             unsafe { dealloc(self.ptr.as_ptr(), self.layout) };
         }
     }
@@ -49,28 +52,32 @@ impl Keep for VecBlock {
 /// O(1): the vector's block becomes the allocation.
 pub(crate) fn adopt_vec<T: Pod>(vec: Vec<T>) -> Result<Handle> {
     let overflow = |_| Error::out_of_memory(isize::MAX as usize, align_of::<T>());
-    // The size is what the vector has, so it does not overflow; without a size, elements have no block.
+    // A vector's block never overflows `isize`; a vector without bytes has no block.
     let layout = AllocLayout::array::<T>(vec.capacity()).map_err(overflow)?;
     let mut vec = ManuallyDrop::new(vec);
-    // SAFETY: a vector's pointer is never null.
+    // SAFETY: `Vec::as_mut_ptr` never returns null: a vector without a block returns a dangling,
+    // aligned pointer.
     let ptr = unsafe { NonNull::new_unchecked(vec.as_mut_ptr().cast()) };
     let nbytes = vec.len() * size_of::<T>();
     let region = Region { ptr, nbytes, place: Place::CPU, backing: Backing::Heap };
-    // SAFETY: the bytes are those of a vector's elements, initialised (Pod 2: no padding), ours alone, and freed by
-    // VecBlock only, whose table this is.
+    // SAFETY: clause 1 of `adopt`: the bytes are a vector's elements, initialised (Pod 2). Clauses
+    // 2 and 3: `vec` was passed by value, so only `VecBlock` has the block and frees it. `OWNER` is
+    // `owner_of::<VecBlock>()`.
     unsafe { adopt_as(region, Birth::Sole, VecBlock { ptr, layout }, &OWNER) }
 }
 
-/// The vector that was adopted, of which `len` elements are left. O(1).
+/// Returns the adopted vector, truncated to `len` elements. O(1).
 ///
 /// # Errors
 ///
-/// `is_unsupported` where the memory is not a vector's, `is_alignment` or `is_bounds` where the vector's block is none of a vector of
-/// `T`. The handle comes back.
+/// `is_unsupported` if the memory was not adopted from a vector; `is_alignment` or `is_bounds` if
+/// the block does not fit a vector of `T`. The error returns the handle.
 ///
 /// # Safety
 ///
-/// The handle is exclusive, its work was waited for, and the region has `len` elements at least.
+/// 1. The handle is exclusive: no other handle and no lease of the allocation exists.
+/// 2. The allocation's device work has been waited for.
+/// 3. The region has at least `len` elements of `T`.
 pub(crate) unsafe fn take_vec<T: Pod>(handle: Handle, len: usize) -> Result<Vec<T>, (Handle, Error)> {
     let backing = handle.header().backing();
     if !handle.is_owned_by(&OWNER) {
@@ -80,20 +87,24 @@ pub(crate) unsafe fn take_vec<T: Pod>(handle: Handle, len: usize) -> Result<Vec<
         );
         return Err((handle, Error::new(Kind::Unsupported, text)));
     }
-    // SAFETY: just seen: it was made by `adopt_vec`.
+    // SAFETY: `is_owned_by(&OWNER)` holds (checked above), and only `adopt_vec` installs `OWNER`,
+    // with a `VecBlock`.
     let layout = unsafe { kept::<VecBlock>(&handle) }.layout;
     let capacity = match capacity_of::<T>(layout) {
         Ok(capacity) => capacity,
         Err(error) => return Err((handle, error)),
     };
-    // SAFETY: as above; the rest is the caller's word.
+    // SAFETY: `is_owned_by(&OWNER)` holds, so `adopt_vec` made the allocation with a `VecBlock`;
+    // clauses 1 and 2 of `# Safety` are clauses 2 and 3 of `give_up`.
     let block = unsafe { give_up::<VecBlock>(handle) };
-    // SAFETY: VecBlock 1: a block of the layout of so many `T`, of which the first `len` are initialised (Header 3), with any
-    // pattern a value (Pod 1).
+    // SAFETY: VecBlock 1: the block has the layout of `capacity` elements of `T` (`capacity_of`)
+    // and is the caller's. The first `len` lie in the region (clause 3 of `# Safety`), are
+    // initialised (Header 3), and any pattern is a value (Pod 1).
     Ok(unsafe { Vec::from_raw_parts(block.ptr.as_ptr().cast(), len, capacity) })
 }
 
-/// How many `T` a vector with such a block has room for: the allocator wants it back by the layout by which it gave it.
+/// The capacity in `T` of a vector with such a block. The allocator requires the layout of the
+/// allocation when it frees the block.
 fn capacity_of<T: Pod>(layout: AllocLayout) -> Result<usize> {
     let (size, align) = (size_of::<T>(), align_of::<T>());
     if layout.align() != align {

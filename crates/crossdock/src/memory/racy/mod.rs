@@ -1,13 +1,14 @@
-//! Access to bytes that others may be writing.
+//! Access to bytes that another thread or process may be writing.
 //!
-//! Under a Share or a Pin lease another thread, process or language may write the bytes while they are read. A plain or
-//! volatile access would be a data race, which is undefined behaviour; so would be atomic accesses of different sizes.
-//! What is done here has the meaning of byte-wise relaxed atomic accesses in an unspecified order: a race yields a
-//! mixture of old and new bytes, and nothing worse. Whoever needs one consistent value loads once, and then decides.
+//! Under a Share or a Pin lease another thread, process or language may write the bytes while they
+//! are read. A plain or volatile access would be a data race, which is undefined behaviour; so
+//! would atomic accesses of different sizes. The functions here have the meaning of byte-wise
+//! relaxed atomic accesses in an unspecified order: a race yields a mixture of old and new bytes,
+//! and nothing worse. Code that needs one consistent value loads once, and then decides.
 //!
-//! On x86-64 and aarch64 an access is one inline-assembly instruction, which the compiler can neither split, repeat nor
-//! reason about. Elsewhere, and where `--cfg crossdock_portable` or the model checker asks for it, it is a loop over
-//! atomic bytes (which sanitizers see).
+//! On x86-64 and aarch64 an access is one inline-assembly instruction, which the compiler can
+//! neither split, repeat nor reason about. Elsewhere, and with `--cfg crossdock_portable` or under
+//! the model checker, it is a loop over atomic bytes (which sanitizers see).
 
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod vector;
@@ -19,6 +20,13 @@ use crate::memory::pod::Pod;
 
 #[cfg(all(not(any(crossdock_portable, loom, miri)), target_arch = "x86_64"))]
 mod imp {
+    //! # Safety
+    //!
+    //! Of every function, with the bytes of the access counted from the pointer:
+    //!
+    //! 1. `src` is valid for reads of initialised bytes, `dst` for writes.
+    //! 2. Concurrent accesses to these bytes are those of clause 2 of [`load`](super::load).
+
     use std::arch::asm;
 
     macro_rules! access {
@@ -26,7 +34,8 @@ mod imp {
             #[inline]
             pub(super) unsafe fn $load(src: *const u8) -> $ty {
                 let value: $ty;
-                // SAFETY: one load of readable bytes (the caller's word), at any alignment.
+                // SAFETY: clause 1 of this module's `# Safety`: `src` is readable for the size of
+                // `$ty`. `mov` loads once, at any alignment.
                 unsafe {
                     asm!(concat!("mov {", $format, "}, [{}]"), out($class) value, in(reg) src,
                          options(nostack, readonly, preserves_flags));
@@ -36,7 +45,8 @@ mod imp {
 
             #[inline]
             pub(super) unsafe fn $store(dst: *mut u8, value: $ty) {
-                // SAFETY: one store to writable bytes (the caller's word), at any alignment.
+                // SAFETY: clause 1 of this module's `# Safety`: `dst` is writable for the size of
+                // `$ty`. `mov` stores once, at any alignment.
                 unsafe {
                     asm!(concat!("mov [{}], {", $format, "}"), in(reg) dst, in($class) value,
                          options(nostack, preserves_flags));
@@ -52,7 +62,8 @@ mod imp {
 
     #[inline]
     pub(super) unsafe fn copy(src: *const u8, dst: *mut u8, nbytes: usize) {
-        // SAFETY: readable and writable bytes (the caller's word); the direction flag is clear, as the ABI has it.
+        // SAFETY: clause 1 of this module's `# Safety`: `src` is readable and `dst` writable for
+        // `nbytes` bytes. The ABI keeps the direction flag clear, so both pointers ascend.
         unsafe {
             asm!("rep movsb", inout("rcx") nbytes => _, inout("rsi") src => _, inout("rdi") dst => _,
                  options(nostack, preserves_flags));
@@ -62,6 +73,13 @@ mod imp {
 
 #[cfg(all(not(any(crossdock_portable, loom, miri)), target_arch = "aarch64"))]
 mod imp {
+    //! # Safety
+    //!
+    //! Of every function, with the bytes of the access counted from the pointer:
+    //!
+    //! 1. `src` is valid for reads of initialised bytes, `dst` for writes.
+    //! 2. Concurrent accesses to these bytes are those of clause 2 of [`load`](super::load).
+
     use std::arch::asm;
 
     macro_rules! access {
@@ -69,7 +87,8 @@ mod imp {
             #[inline]
             pub(super) unsafe fn $load(src: *const u8) -> $ty {
                 let value: $ty;
-                // SAFETY: one load of readable bytes (the caller's word), at any alignment.
+                // SAFETY: clause 1 of this module's `# Safety`: `src` is readable for the size of
+                // `$ty`. The instruction loads once, at any alignment.
                 unsafe {
                     asm!(concat!($ldr, " {", $format, "}, [{}]"), out(reg) value, in(reg) src,
                          options(nostack, readonly, preserves_flags));
@@ -79,7 +98,8 @@ mod imp {
 
             #[inline]
             pub(super) unsafe fn $store(dst: *mut u8, value: $ty) {
-                // SAFETY: one store to writable bytes (the caller's word), at any alignment.
+                // SAFETY: clause 1 of this module's `# Safety`: `dst` is writable for the size of
+                // `$ty`. The instruction stores once, at any alignment.
                 unsafe {
                     asm!(concat!($str, " {1", $format, "}, [{0}]"), in(reg) dst, in(reg) value,
                          options(nostack, preserves_flags));
@@ -97,15 +117,19 @@ mod imp {
     pub(super) unsafe fn copy(src: *const u8, dst: *mut u8, nbytes: usize) {
         let words = nbytes / 8;
         for index in 0..words {
-            // SAFETY: within the readable bytes (the caller's word).
+            // SAFETY: clause 1 of this module's `# Safety`: `index < words`, so these 8 bytes lie
+            // within the `nbytes` readable bytes at `src`.
             let word = unsafe { load8(src.wrapping_add(8 * index)) };
-            // SAFETY: within the writable bytes (the caller's word).
+            // SAFETY: clause 1 of this module's `# Safety`: `index < words`, so these 8 bytes lie
+            // within the `nbytes` writable bytes at `dst`.
             unsafe { store8(dst.wrapping_add(8 * index), word) }
         }
         for index in 8 * words..nbytes {
-            // SAFETY: within the readable bytes (the caller's word).
+            // SAFETY: clause 1 of this module's `# Safety`: `index < nbytes`, so this byte is one
+            // of the readable bytes at `src`.
             let byte = unsafe { load1(src.wrapping_add(index)) };
-            // SAFETY: within the writable bytes (the caller's word).
+            // SAFETY: clause 1 of this module's `# Safety`: `index < nbytes`, so this byte is one
+            // of the writable bytes at `dst`.
             unsafe { store1(dst.wrapping_add(index), byte) }
         }
     }
@@ -113,19 +137,30 @@ mod imp {
 
 #[cfg(any(crossdock_portable, loom, miri, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
 mod imp {
+    //! # Safety
+    //!
+    //! Of every function, with the bytes of the access counted from the pointer:
+    //!
+    //! 1. `src` is valid for reads of initialised bytes, `dst` for writes.
+    //! 2. Concurrent accesses to these bytes are those of clause 2 of [`load`](super::load).
+
     use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
     unsafe fn load<const N: usize>(src: *const u8) -> [u8; N] {
         std::array::from_fn(|index| {
             let byte = src.wrapping_add(index).cast_mut();
-            // SAFETY: readable (the caller's word); an atomic byte needs no alignment.
+            // SAFETY: clause 1 of this module's `# Safety`: `index < N`, so the byte is readable.
+            // An atomic byte needs no alignment, and by clause 2 concurrent accesses are atomic,
+            // too.
             unsafe { AtomicU8::from_ptr(byte) }.load(Relaxed)
         })
     }
 
     unsafe fn store<const N: usize>(dst: *mut u8, bytes: [u8; N]) {
         for (index, byte) in bytes.into_iter().enumerate() {
-            // SAFETY: writable (the caller's word); an atomic byte needs no alignment.
+            // SAFETY: clause 1 of this module's `# Safety`: `index < N`, so the byte is writable.
+            // An atomic byte needs no alignment, and by clause 2 concurrent accesses are atomic,
+            // too.
             unsafe { AtomicU8::from_ptr(dst.wrapping_add(index)) }.store(byte, Relaxed);
         }
     }
@@ -133,12 +168,14 @@ mod imp {
     macro_rules! access {
         ($load:ident, $store:ident, $ty:ty) => {
             pub(super) unsafe fn $load(src: *const u8) -> $ty {
-                // SAFETY: the caller's word.
+                // SAFETY: clauses 1 and 2 of this module's `# Safety`, for as many bytes as `$ty`
+                // has, which `from_ne_bytes` makes `N`.
                 <$ty>::from_ne_bytes(unsafe { load(src) })
             }
 
             pub(super) unsafe fn $store(dst: *mut u8, value: $ty) {
-                // SAFETY: the caller's word.
+                // SAFETY: clauses 1 and 2 of this module's `# Safety`, for as many bytes as `$ty`
+                // has, which `to_ne_bytes` makes `N`.
                 unsafe { store(dst, value.to_ne_bytes()) }
             }
         };
@@ -151,29 +188,34 @@ mod imp {
 
     pub(super) unsafe fn copy(src: *const u8, dst: *mut u8, nbytes: usize) {
         for index in 0..nbytes {
-            // SAFETY: within the readable bytes (the caller's word).
+            // SAFETY: clause 1 of this module's `# Safety`: `index < nbytes`, so this byte is one
+            // of the readable bytes at `src`.
             let byte = unsafe { load1(src.wrapping_add(index)) };
-            // SAFETY: within the writable bytes (the caller's word).
+            // SAFETY: clause 1 of this module's `# Safety`: `index < nbytes`, so this byte is one
+            // of the writable bytes at `dst`.
             unsafe { store1(dst.wrapping_add(index), byte) }
         }
     }
 }
 
-/// Loads a value from bytes that others may be writing. Any alignment.
+/// Loads a value from bytes that another thread or process may be writing. Any alignment.
 ///
 /// # Safety
 ///
-/// `src` is valid for reads of `size_of::<T>()` initialised bytes, and whoever else accesses them meanwhile does so
-/// through this module, from another process, or in foreign code that this program's rules do not bind.
+/// 1. `src` is valid for reads of `size_of::<T>()` initialised bytes.
+/// 2. Concurrent accesses to these bytes go through this module, or come from another process or
+///    from foreign code that this program's memory model does not cover.
 #[inline]
 pub unsafe fn load<T: Pod>(src: *const T) -> T {
     let mut value = MaybeUninit::<T>::uninit();
     let (src, dst) = (src.cast::<u8>(), value.as_mut_ptr());
     macro_rules! load_as {
         ($load:ident, $word:ty, $at:expr) => {{
-            // SAFETY: within the value (the caller's word).
+            // SAFETY: clauses 1 and 2 of `# Safety`: `done` and the width of the word stay within
+            // `size_of::<T>()`, for which `src` is readable.
             let word: $word = unsafe { imp::$load(src.wrapping_add($at)) };
-            // SAFETY: the local has as many bytes. It is written plainly: nobody else sees it.
+            // SAFETY: `value` has `size_of::<T>()` bytes, within which `done` and the width of the
+            // word stay. A plain write suffices: the local is not shared.
             unsafe { dst.cast::<u8>().wrapping_add($at).cast::<$word>().write_unaligned(word) }
         }};
     }
@@ -196,26 +238,31 @@ pub unsafe fn load<T: Pod>(src: *const T) -> T {
                 load_as!(load1, u8, done);
             }
         }
-        // SAFETY: the caller's word, and the local has as many bytes.
+        // SAFETY: clauses 1 and 2 of `# Safety`: `src` is readable for `nbytes`, and `value`, a
+        // local, is writable for as many.
         nbytes => unsafe { copy(src, dst.cast(), nbytes) },
     }
-    // SAFETY: every byte is written, and every pattern of them is a value (Pod 1).
+    // SAFETY: the steps above wrote all `size_of::<T>()` bytes, and every pattern of them is a
+    // value (Pod 1).
     unsafe { value.assume_init() }
 }
 
-/// Stores a value to bytes that others may be reading or writing. Any alignment.
+/// Stores a value to bytes that another thread or process may be reading or writing. Any alignment.
 ///
 /// # Safety
 ///
-/// As for [`load`], with writes.
+/// 1. `dst` is valid for writes of `size_of::<T>()` bytes.
+/// 2. Concurrent accesses to these bytes are those of clause 2 of [`load`].
 #[inline]
 pub unsafe fn store<T: Pod>(dst: *mut T, value: T) {
     let (src, dst) = ((&raw const value), dst.cast::<u8>());
     macro_rules! store_as {
         ($store:ident, $word:ty, $at:expr) => {{
-            // SAFETY: the value has as many bytes, all initialised (Pod 2).
+            // SAFETY: `done` and the width of the word stay within `size_of::<T>()` bytes of
+            // `value`, all of which are initialised (Pod 2).
             let word = unsafe { src.cast::<u8>().wrapping_add($at).cast::<$word>().read_unaligned() };
-            // SAFETY: within the value (the caller's word).
+            // SAFETY: clauses 1 and 2 of `# Safety`: `done` and the width of the word stay within
+            // `size_of::<T>()`, for which `dst` is writable.
             unsafe { imp::$store(dst.wrapping_add($at), word) }
         }};
     }
@@ -238,46 +285,55 @@ pub unsafe fn store<T: Pod>(dst: *mut T, value: T) {
                 store_as!(store1, u8, done);
             }
         }
-        // SAFETY: the caller's word, and the value has as many bytes, all initialised (Pod 2).
+        // SAFETY: clauses 1 and 2 of `# Safety`: `dst` is writable for `nbytes`, and `value` has as
+        // many bytes, all initialised (Pod 2).
         nbytes => unsafe { copy(src.cast(), dst, nbytes) },
     }
 }
 
-/// Values of up to this many bytes are loaded and stored word by word, and stay in registers.
+/// Values of up to this many bytes are loaded and stored word by word and stay in registers.
 const REGISTERS: usize = 64;
 
-/// Below this many bytes, a loop over words beats the string instruction's start-up.
+/// Below this many bytes, a loop over words is faster than starting the string instruction.
 const SHORT: usize = 256;
 
-/// Copies bytes that other threads or processes may be accessing. The ranges should not overlap: if
-/// they do, the bytes of the destination are unspecified. Not counted: see
+/// Copies bytes that other threads or processes may be accessing. If the ranges overlap, the bytes
+/// of the destination are unspecified. This copy is not counted: see
 /// [`copied_bytes`](crate::memory::copied_bytes) for the copies that are.
 ///
 /// # Safety
 ///
-/// `src` as for [`load`], `dst` as for [`store`], both for `nbytes` bytes.
+/// 1. `src` is valid for reads of `nbytes` initialised bytes, and `dst` for writes of `nbytes`
+///    bytes.
+/// 2. Concurrent accesses to these bytes are those of clause 2 of [`load`].
 #[inline]
 pub unsafe fn copy(src: *const u8, dst: *mut u8, nbytes: usize) {
     if nbytes >= SHORT {
-        // SAFETY: the caller's word.
+        // SAFETY: clauses 1 and 2 of `# Safety` are those of `imp`, for `nbytes` bytes at `src` and
+        // `dst`.
         return unsafe { imp::copy(src, dst, nbytes) };
     }
     let words = nbytes / 8;
     for index in 0..words {
-        // SAFETY: within the ranges.
+        // SAFETY: clause 1 of `# Safety`: `index < words`, so these 8 bytes lie within the `nbytes`
+        // readable bytes at `src`.
         let word = unsafe { imp::load8(src.wrapping_add(8 * index)) };
-        // SAFETY: within the ranges.
+        // SAFETY: clause 1 of `# Safety`: `index < words`, so these 8 bytes lie within the `nbytes`
+        // writable bytes at `dst`.
         unsafe { imp::store8(dst.wrapping_add(8 * index), word) }
     }
     for index in 8 * words..nbytes {
-        // SAFETY: within the ranges.
+        // SAFETY: clause 1 of `# Safety`: `index < nbytes`, so this byte is one of the readable
+        // bytes at `src`.
         let byte = unsafe { imp::load1(src.wrapping_add(index)) };
-        // SAFETY: within the ranges.
+        // SAFETY: clause 1 of `# Safety`: `index < nbytes`, so this byte is one of the writable
+        // bytes at `dst`.
         unsafe { imp::store1(dst.wrapping_add(index), byte) }
     }
 }
 
-/// An element that others may write at any time: a transparent cell, loaded and stored racily.
+/// An element that another holder may write at any time: a transparent cell, loaded and stored
+/// racily.
 ///
 /// ```
 /// use crossdock::buffer::Buffer;
@@ -291,21 +347,24 @@ pub unsafe fn copy(src: *const u8, dst: *mut u8, nbytes: usize) {
 #[repr(transparent)]
 pub struct Shared<T: Pod>(UnsafeCell<T>);
 
-// SAFETY: every access goes through `load` and `store`, which are atomic by the byte.
+// SAFETY: every access goes through `load` and `store`, which act as atomic accesses by the byte
+// and so never race.
 unsafe impl<T: Pod> Sync for Shared<T> {}
 
 impl<T: Pod> Shared<T> {
-    /// The value at this moment, or a mixture of bytes if it is being written.
+    /// The present value, or a mixture of old and new bytes if it is being written.
     #[inline]
     pub fn load(&self) -> T {
-        // SAFETY: the reference is valid, and others keep to this type or to other racy access.
+        // SAFETY: clause 1 of `load`: `&self` is valid for a `T`, initialised (Pod 2). Clause 2:
+        // other accesses to the cell go through this type or are racy, too.
         unsafe { load(self.0.get()) }
     }
 
     /// Writes the value.
     #[inline]
     pub fn store(&self, value: T) {
-        // SAFETY: as for `load`; a cell may be written through a shared reference.
+        // SAFETY: clause 1 of `store`: an `UnsafeCell` may be written through `&self`. Clause 2:
+        // other accesses to the cell go through this type or are racy, too.
         unsafe { store(self.0.get(), value) }
     }
 }
@@ -316,8 +375,8 @@ impl<T: Pod + std::fmt::Debug> std::fmt::Debug for Shared<T> {
     }
 }
 
-/// An element that others may write at any time and the holder never does: what [`Shared`] is to a Share lease, this is to
-/// a Pin lease.
+/// An element that another holder may write at any time and this holder never does: [`Pinned`] is
+/// to a Pin lease what [`Shared`] is to a Share lease.
 ///
 /// ```
 /// use crossdock::buffer::Buffer;
@@ -332,7 +391,7 @@ impl<T: Pod + std::fmt::Debug> std::fmt::Debug for Shared<T> {
 pub struct Pinned<T: Pod>(Shared<T>);
 
 impl<T: Pod> Pinned<T> {
-    /// The value at this moment, or a mixture of bytes if it is being written.
+    /// The present value, or a mixture of old and new bytes if it is being written.
     #[inline]
     pub fn load(&self) -> T {
         self.0.load()
@@ -352,9 +411,11 @@ mod tests {
     fn round_trip<T: Pod + PartialEq + std::fmt::Debug>(value: T) {
         let mut bytes = vec![0xA5u8; size_of::<T>() + 2];
         let ptr = bytes.as_mut_ptr().wrapping_add(1).cast::<T>();
-        // SAFETY: one byte in, the value fits, and nobody else has the vector.
+        // SAFETY: `bytes` has room for one byte, the value and one byte more, and only this thread
+        // accesses the vector.
         unsafe { store(ptr, value) };
-        // SAFETY: as above.
+        // SAFETY: the `store` above initialised all `size_of::<T>()` bytes at `ptr`, and only this
+        // thread accesses the vector.
         let loaded = unsafe { load(ptr) };
         assert_eq!(loaded, value);
         assert_eq!((bytes[0], bytes[size_of::<T>() + 1]), (0xA5, 0xA5), "neighbours of {value:?}");
@@ -379,7 +440,8 @@ mod tests {
             let src: Vec<u8> = (0..nbytes).map(|index| index as u8 ^ 0x55).collect();
             let mut dst = vec![0u8; nbytes + 2];
             let inner = dst.as_mut_ptr().wrapping_add(1);
-            // SAFETY: both have `nbytes` bytes there, and nobody else has the vectors.
+            // SAFETY: `src` has `nbytes` bytes, `dst` has `nbytes` behind its first, and only this
+            // thread accesses the vectors.
             unsafe { copy(src.as_ptr(), inner, nbytes) };
             assert_eq!(&dst[1..=nbytes], &src[..], "{nbytes} bytes");
             assert_eq!((dst[0], dst[nbytes + 1]), (0, 0));
@@ -390,7 +452,8 @@ mod tests {
     fn racing_writers_leave_whole_bytes_of_one_or_the_other() {
         let mut memory = vec![0u64; 64];
         let cells = memory.as_mut_ptr().cast::<Shared<u64>>();
-        // SAFETY: a cell is transparent, and the memory is touched through cells only while they live.
+        // SAFETY: `Shared<u64>` is transparent, `memory` has 64 elements, and it is accessed
+        // through these cells only while they live.
         let cells: &[Shared<u64>] = unsafe { std::slice::from_raw_parts(cells, 64) };
         std::thread::scope(|scope| {
             for value in [0u64, u64::MAX] {

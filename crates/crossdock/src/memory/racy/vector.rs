@@ -1,8 +1,9 @@
-//! Racy access through vector registers, for kernels that have asked which ones there are.
+//! Racy access through vector registers, for kernels that have detected the CPU's features.
 //!
-//! Like the words of [`crate::memory::racy`], each access is one instruction that the compiler can neither split, repeat
-//! nor reason about, at any alignment unless it says otherwise. Where `--cfg crossdock_portable` or the model checker asks
-//! for it, it is a loop over atomic bytes, so that sanitizers see what the kernels touch.
+//! Like the words of [`crate::memory::racy`], each access is one instruction that the compiler can
+//! neither split, repeat nor reason about. It works at any alignment unless stated otherwise. With
+//! `--cfg crossdock_portable` or under the model checker it is a loop over atomic bytes, so that
+//! sanitizers see what the kernels access.
 
 use std::arch::x86_64::{__m128i, __m256i, __m512i, _MM_HINT_T0, _mm_prefetch};
 
@@ -10,21 +11,27 @@ macro_rules! access {
     ($load:ident, $store:ident, $ty:ty, $class:ident, $feature:literal, $mov:literal) => {
         /// # Safety
         ///
-        /// As for [`load`](crate::memory::racy::load), for as many bytes as the register has.
+        /// 1. `src` is valid for reads of as many initialised bytes as the register has.
+        /// 2. Concurrent accesses to these bytes are those of clause 2 of
+        ///    [`load`](crate::memory::racy::load).
+        /// 3. The CPU has the feature that this function enables.
         #[inline]
         #[target_feature(enable = $feature)]
         pub(crate) unsafe fn $load(src: *const u8) -> $ty {
             #[cfg(any(crossdock_portable, loom))]
             {
-                // SAFETY: the caller's word.
+                // SAFETY: clauses 1 and 2 of `# Safety` are those of `load`, for an array of as
+                // many bytes as `$ty` has.
                 let bytes = unsafe { super::load(src.cast::<[u8; size_of::<$ty>()]>()) };
-                // SAFETY: as many bytes, every pattern of which is a value.
+                // SAFETY: the array has `size_of::<$ty>()` bytes, all initialised, and every
+                // pattern is a value of a vector register.
                 unsafe { std::mem::transmute::<[u8; size_of::<$ty>()], $ty>(bytes) }
             }
             #[cfg(not(any(crossdock_portable, loom)))]
             {
                 let value: $ty;
-                // SAFETY: one load of readable bytes (the caller's word), at any alignment.
+                // SAFETY: clause 1 of `# Safety`: `src` is readable for the register's size, at any
+                // alignment; clause 3: the CPU has the instruction.
                 unsafe {
                     std::arch::asm!(concat!($mov, " {}, [{}]"), out($class) value, in(reg) src,
                          options(nostack, readonly, preserves_flags));
@@ -35,19 +42,25 @@ macro_rules! access {
 
         /// # Safety
         ///
-        /// As for [`store`](crate::memory::racy::store), for as many bytes as the register has.
+        /// 1. `dst` is valid for writes of as many bytes as the register has.
+        /// 2. Concurrent accesses to these bytes are those of clause 2 of
+        ///    [`load`](crate::memory::racy::load).
+        /// 3. The CPU has the feature that this function enables.
         #[inline]
         #[target_feature(enable = $feature)]
         pub(crate) unsafe fn $store(dst: *mut u8, value: $ty) {
             #[cfg(any(crossdock_portable, loom))]
             {
-                // SAFETY: as many bytes, all initialised.
+                // SAFETY: a vector register's value has `size_of::<$ty>()` bytes without padding,
+                // so all bytes of the array are initialised.
                 let bytes = unsafe { std::mem::transmute::<$ty, [u8; size_of::<$ty>()]>(value) };
-                // SAFETY: the caller's word.
+                // SAFETY: clauses 1 and 2 of `# Safety` are those of `store`, for an array of as
+                // many bytes as `$ty` has.
                 unsafe { super::store(dst.cast(), bytes) }
             }
             #[cfg(not(any(crossdock_portable, loom)))]
-            // SAFETY: one store to writable bytes (the caller's word), at any alignment.
+            // SAFETY: clause 1 of `# Safety`: `dst` is writable for the register's size, at any
+            // alignment; clause 3: the CPU has the instruction.
             unsafe {
                 std::arch::asm!(concat!($mov, " [{}], {}"), in(reg) dst, in($class) value,
                      options(nostack, preserves_flags));
@@ -58,24 +71,32 @@ macro_rules! access {
 
 macro_rules! stream {
     ($stream:ident, $ty:ty, $class:ident, $feature:literal) => {
-        /// Past the caches: for memory that is written whole and not read soon. [`fence`] comes before anybody else is told.
+        /// A store past the caches, for memory that is written in full and not read soon.
         ///
         /// # Safety
         ///
-        /// As for the store, with `dst` aligned to the width of the register.
+        /// 1. `dst` is valid for writes of as many bytes as the register has, and aligned to that
+        ///    size.
+        /// 2. Concurrent accesses to these bytes are those of clause 2 of
+        ///    [`load`](crate::memory::racy::load).
+        /// 3. The CPU has the feature that this function enables.
+        /// 4. The caller calls [`fence`] before another thread learns of the stored bytes.
         #[inline]
         #[target_feature(enable = $feature)]
         pub(crate) unsafe fn $stream(dst: *mut u8, value: $ty) {
             debug_assert!(dst.addr().is_multiple_of(size_of::<$ty>()));
             #[cfg(any(crossdock_portable, loom))]
             {
-                // SAFETY: as many bytes, all initialised.
+                // SAFETY: a vector register's value has `size_of::<$ty>()` bytes without padding,
+                // so all bytes of the array are initialised.
                 let bytes = unsafe { std::mem::transmute::<$ty, [u8; size_of::<$ty>()]>(value) };
-                // SAFETY: the caller's word.
+                // SAFETY: clauses 1 and 2 of `# Safety` are those of `store`, for an array of as
+                // many bytes as `$ty` has.
                 unsafe { super::store(dst.cast(), bytes) }
             }
             #[cfg(not(any(crossdock_portable, loom)))]
-            // SAFETY: one aligned store to writable bytes (the caller's word).
+            // SAFETY: clause 1 of `# Safety`: `dst` is writable for the register's size, and
+            // aligned as the instruction requires; clause 3: the CPU has it.
             unsafe {
                 std::arch::asm!("vmovntdq [{}], {}", in(reg) dst, in($class) value,
                      options(nostack, preserves_flags));
@@ -91,41 +112,50 @@ stream!(stream16, __m128i, xmm_reg, "avx2");
 stream!(stream32, __m256i, ymm_reg, "avx2");
 stream!(stream64, __m512i, zmm_reg, "avx512f");
 
-/// The bytes that a mask names; the others are not touched, and need not be memory.
+/// Stores the bytes that `mask` selects. The other bytes are not accessed, and may be invalid
+/// addresses.
 ///
 /// # Safety
 ///
-/// As for [`store`](crate::memory::racy::store), for the bytes that are named.
+/// 1. `dst` is valid for writes of the bytes that `mask` selects, counted from `dst`.
+/// 2. Concurrent accesses to these bytes are those of clause 2 of
+///    [`load`](crate::memory::racy::load).
+/// 3. The CPU has AVX-512F and AVX-512BW.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw")]
 pub(crate) unsafe fn store64_masked(dst: *mut u8, mask: u64, value: __m512i) {
     #[cfg(any(crossdock_portable, loom))]
     {
-        // SAFETY: as many bytes, all initialised.
+        // SAFETY: a vector register's value has 64 bytes without padding, so all bytes of the array
+        // are initialised.
         let bytes = unsafe { std::mem::transmute::<__m512i, [u8; 64]>(value) };
         for (index, byte) in bytes.into_iter().enumerate().filter(|&(index, _)| mask >> index & 1 != 0) {
-            // SAFETY: the caller's word.
+            // SAFETY: clauses 1 and 2 of `# Safety`: `mask` selects the byte at `index` (`filter`),
+            // so it is writable.
             unsafe { super::store(dst.wrapping_add(index), byte) };
         }
     }
     #[cfg(not(any(crossdock_portable, loom)))]
-    // SAFETY: one store to bytes that are writable where they are named (the caller's word).
+    // SAFETY: clause 1 of `# Safety`: the instruction accesses the bytes that `mask` selects, and
+    // suppresses faults at the others; clause 3: the CPU has it.
     unsafe {
         std::arch::asm!("vmovdqu8 [{}]{{{}}}, {}", in(reg) dst, in(kreg) mask, in(zmm_reg) value,
              options(nostack, preserves_flags));
     }
 }
 
-/// Asks for the line of memory at an address, which need not be readable.
+/// Prefetches the cache line at an address, which need not be readable.
 #[inline]
 pub(crate) fn prefetch(src: *const u8) {
-    // SAFETY: every x86-64 has it, and it touches nothing that a program could see.
+    // SAFETY: every x86-64 CPU has the instruction (SSE); it never faults and changes no state that
+    // a program observes.
     unsafe { _mm_prefetch::<_MM_HINT_T0>(src.cast()) };
 }
 
-/// Orders what was streamed before it with every store behind it.
+/// Orders the streamed stores before it with every later store.
 #[inline]
 pub(crate) fn fence() {
-    // SAFETY: every x86-64 has it, and it touches nothing.
+    // SAFETY: every x86-64 CPU has the instruction (SSE), which orders stores and accesses no
+    // memory itself.
     unsafe { std::arch::x86_64::_mm_sfence() };
 }
