@@ -1,4 +1,4 @@
-//! One allocation, as the ledger tells of it.
+//! One allocation, as the ledger lists it.
 
 use std::cmp::Ordering;
 use std::time::{Duration, Instant};
@@ -13,19 +13,20 @@ use crate::pool;
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Entry {
-    /// Where it begins: an address of its place.
+    /// The address of its first byte, in its place.
     pub address: usize,
     /// Its size in bytes.
     pub nbytes: usize,
     /// The device.
     pub place: Place,
-    /// What stands behind it.
+    /// What kind of memory it has.
     pub backing: Backing,
-    /// The name of the pool that it came from, where it came from one.
+    /// The name of its pool, if it came from one.
     pub pool: Option<&'static str>,
-    /// Who else may touch it.
+    /// Which other parties may access it.
     pub birth: Birth,
-    /// How long ago it was made. `None`: before the ledger was on, and it is listed for the leases that were taken since.
+    /// The time since it was made. `None`: it was made while the ledger was off, and is listed
+    /// because of leases taken since.
     pub age: Option<Duration>,
     /// The number of its handles.
     pub handles: u64,
@@ -33,16 +34,17 @@ pub struct Entry {
     pub leases: Option<(LeaseKind, u64)>,
     /// The number of Pin leases on it.
     pub pins: u64,
-    /// The protocols by which it was ever handed out.
+    /// The protocols by which it was ever exported.
     pub exported: Protocols,
-    /// Those of its leases that were taken while the ledger was on, the oldest first.
+    /// Its leases that were taken while the ledger was on, the oldest first.
     pub holders: Vec<Holder>,
     /// The device work noted on it, the oldest first.
     pub work: Vec<UnderWay>,
 }
 
 impl Entry {
-    /// The holders are unordered, and the work is not looked up yet. Called under a lock of the book: it takes none.
+    /// The holders are unordered, and the work is not looked up yet. Called under a lock of the
+    /// book: it takes none.
     fn of(line: &Line<'_>, now: Instant) -> Self {
         let header = line.header;
         let reading = header.reading();
@@ -70,10 +72,10 @@ pub(super) fn sort(entries: &mut [Entry], order: fn(&Entry, &Entry) -> Ordering)
     entries.sort_unstable_by(order);
 }
 
-/// Every allocation in the book, in no order.
+/// Every allocation in the book, unordered.
 pub(super) fn entries() -> Vec<Entry> {
     let now = Instant::now();
-    // Each beside the address of its header, by which the work noted on it is found.
+    // Each with the address of its header, which identifies the work noted on it.
     let mut entries = Vec::new();
     book::read(|line| entries.push((std::ptr::from_ref(line.header).addr(), Entry::of(&line, now))));
     let finished = |(key, mut entry): (usize, Entry)| {

@@ -1,18 +1,18 @@
-//! Which allocations are alive, and who holds them: the answer to "why is this memory still alive?".
+//! Lists live allocations and their holders: the answer to "why is this memory still alive?".
 //!
-//! Off, it costs one look at a flag for each allocation and each lease that is taken. On ([`switch_on`], or the environment
-//! variable `CROSSDOCK_LEDGER`), it lists
+//! While off, it costs one load of a flag for each allocation and each lease. While on
+//! ([`switch_on`], or the environment variable `CROSSDOCK_LEDGER`), it lists
 //!
-//! - every allocation that is made from then on, with its place, backing, pool, size and age;
-//! - every lease that is taken from then on, of older allocations too, with its kind, the protocols by which it went out,
-//!   and its age. A leaked lease stays listed, since it holds the memory for ever: that is what the
-//!   ledger is for;
+//! - every allocation made from then on, with its place, backing, pool, size and age;
+//! - every lease taken from then on, of older allocations too, with its kind, the protocols by
+//!   which it was exported, and its age. A leaked lease stays listed, since it holds the memory for
+//!   ever: finding it is the purpose of the ledger;
 //! - for each of these allocations, the device work noted on it that access has to wait for. Work
-//!   whose end is never signalled is found here, and ended by
-//!   [`Signal::give_up`](crate::device::Signal::give_up).
+//!   whose end is never signalled appears here, and
+//!   [`Signal::give_up`](crate::device::Signal::give_up) ends it.
 //!
-//! The list is had as data ([`live`]) and as text ([`report`]); a refused lease names what is listed of those that stand in its
-//! way ([`Conflict::holders`](crate::memory::Conflict::holders)).
+//! The list is available as data ([`live`]) and as text ([`report`]). A refused lease names the
+//! listed leases that caused the refusal ([`Conflict::holders`](crate::memory::Conflict::holders)).
 //!
 //! ```
 //! use crossdock::buffer::Buffer;
@@ -40,8 +40,8 @@
 //!
 //! # `CROSSDOCK_LEDGER`
 //!
-//! Set to anything but nothing and `0`, it switches the ledger on before the first allocation. It is read once, and a program
-//! that has switched the ledger on or off before that has its way.
+//! Any value except an empty one and `0` switches the ledger on before the first allocation. It is
+//! read once; a program that has already switched the ledger on or off takes precedence.
 //!
 //! # Cost
 //!
@@ -61,14 +61,14 @@ pub use report::Report;
 /// The listed live allocations, by address. O(n log n) in the number of allocations and holders.
 ///
 /// An allocation that lives throughout the call is listed. Its fields were true at some moment
-/// during the call: other threads take and release leases meanwhile.
+/// during the call, since other threads take and release leases meanwhile.
 pub fn live() -> Vec<Entry> {
     let mut entries = entry::entries();
     entry::sort(&mut entries, |a, b| a.address.cmp(&b.address));
     entries
 }
 
-/// What [`live`] lists, as a table: the largest first, the holders of each below it. O(n log n).
+/// What [`live`] lists, as a table: the largest first, with its holders below it. O(n log n).
 pub fn report() -> Report {
     Report::new(live(), missed(), is_on())
 }

@@ -9,7 +9,8 @@ use crate::ledger::entry::{self, Entry};
 use crate::memory::LeaseKind;
 use crate::memory::holder::Age;
 
-/// What the ledger lists, as a table for people: [`report`](crate::ledger::report). "older": than the ledger.
+/// The content of the ledger as a table for people: [`report`](crate::ledger::report). "older"
+/// means made before the ledger was switched on.
 ///
 /// ```text
 ///   bytes           address     place  backing   pool        age  handles  leases          went out by
@@ -29,7 +30,7 @@ pub struct Report {
 
 impl Report {
     pub(crate) fn new(mut entries: Vec<Entry>, missed: u64, is_on: bool) -> Self {
-        // What is older than the ledger is older than anything of a known age.
+        // An allocation without a known age is older than the ledger, and so than any with one.
         entry::sort(&mut entries, |a, b| {
             let key = |entry: &Entry| {
                 (Reverse(entry.nbytes), Reverse(entry.age.unwrap_or(Duration::MAX)), entry.address)
@@ -44,13 +45,14 @@ impl Report {
         &self.entries
     }
 
-    /// The bytes of all of them. (A part of a partition counts its own, and the whole that it keeps alive counts all.)
+    /// The bytes of all entries. (A part of a partition counts its own bytes, and the whole that it
+    /// keeps alive counts all.)
     pub fn nbytes(&self) -> u128 {
         self.entries.iter().map(|entry| entry.nbytes as u128).sum()
     }
 }
 
-/// A title, and whether numbers stand below it, which end where it ends.
+/// A title, and whether its column is numeric, which aligns it to the right.
 const COLUMNS: [(&str, bool); 10] = [
     ("bytes", true),
     ("", true),
@@ -89,7 +91,7 @@ impl Entry {
         texts.reduce(|text, more| format!("{text}, {more}"))
     }
 
-    /// How many of its leases the ledger knows nothing of.
+    /// The number of its leases that are not listed.
     fn unlisted(&self) -> u64 {
         let leases = self.leases.map_or(0, |(_, count)| count) + self.pins;
         leases.saturating_sub(self.holders.len() as u64)
@@ -158,7 +160,7 @@ impl fmt::Display for Waits<'_> {
     }
 }
 
-/// A number of bytes in the unit that suits it.
+/// A number of bytes in a suitable unit.
 struct Size(u128);
 
 impl fmt::Display for Size {
@@ -169,7 +171,7 @@ impl fmt::Display for Size {
         }
         let (mut value, mut unit) = (nbytes as f64 / 1024.0, "KiB");
         for larger in ["MiB", "GiB", "TiB", "PiB", "EiB"] {
-            // What would be printed as 1024.0 is one of the next unit.
+            // A value that would be printed as 1024.0 belongs to the next unit.
             if value < 1023.95 {
                 break;
             }

@@ -5,8 +5,8 @@
 //!   Block ─────────┘
 //! ```
 //!
-//! What a block takes is charged to each account on the way. A block keeps the first one alive by its charge, and each
-//! account keeps the next.
+//! A block is charged to each account on the way. A block keeps the first account alive by its
+//! charge, and each account keeps the next one.
 
 use std::alloc::{Layout as AllocLayout, alloc, dealloc};
 use std::ptr::NonNull;
@@ -19,7 +19,7 @@ use crate::pool::log;
 use crate::pool::slot::{self, SLOTS};
 use crate::pool::source::Source;
 
-/// Where an account passes its requests on to.
+/// The destination of an account's requests.
 pub(crate) enum Upstream {
     /// Another account. It counts as a handle on that one.
     Account(NonNull<Account>),
@@ -28,28 +28,30 @@ pub(crate) enum Upstream {
 
 /// # Invariants
 ///
-/// 1. It is alive while anybody has a handle on it or while it is charged for anything; `charge` tells the one who must free it.
-/// 2. `handles` counts the handles: [`AccountRef`]s and accounts downstream.
-/// 3. If it is `immortal`, it is never freed, it is the end of its chain, and neither `charge` nor `handles` is used.
+/// 1. It is alive while a handle on it exists or while it is charged for anything; `charge` tells
+///    the thread that must free it.
+/// 2. `handles` counts the handles: [`AccountRef`]s and downstream accounts.
+/// 3. If it is `immortal`, it is never freed once it is in use, it is the end of its chain, and
+///    neither `charge` nor `handles` is used.
 pub(crate) struct Account {
     charge: Charge<SLOTS>,
     upstream: Upstream,
-    /// The account upstream, once more: null at the end of the chain.
+    /// The upstream account, again: null at the end of the chain.
     next: *const Account,
     immortal: bool,
-    /// Whether small blocks come from the global allocator without further ado.
+    /// Whether small blocks come directly from the global allocator.
     direct: bool,
-    /// Whether, beside that, statistics are all that is kept: immortal, at the end of its chain, and silent.
+    /// Whether, moreover, only statistics are kept: immortal, at the end of its chain, and silent.
     plain: bool,
     logged: bool,
-    /// Whether its blocks have guards, which they have too where one further on in the chain wants them.
+    /// Whether its blocks have guards, because of this account or of one upstream.
     guarded: bool,
     name: &'static str,
     handles: AtomicU64,
     counters: Counters,
 }
 
-/// What to make an account of.
+/// The properties of a new account.
 pub(crate) struct Plan {
     pub(crate) name: &'static str,
     pub(crate) upstream: Upstream,
@@ -61,7 +63,7 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// Without a limit, silent, and freed when nobody needs it any more.
+    /// Without a limit, silent, and freed when it is not needed any more.
     pub(crate) fn new(name: &'static str, upstream: Upstream) -> Self {
         Self { name, upstream, limit: UNLIMITED, immortal: false, logged: false, guarded: false }
     }
@@ -71,31 +73,37 @@ impl Plan {
 ///
 /// # Invariants
 ///
-/// 1. It is counted in the account's `handles`, unless the account is immortal (hence [`Account`] 1 holds while it lives).
+/// 1. It is counted in the account's `handles`, unless the account is immortal (hence [`Account`] 1
+///    holds while it lives).
 pub(crate) struct AccountRef(NonNull<Account>);
 
-// SAFETY: an account is atomics, constants, and a source, which is Sync and Send.
+// SAFETY: an account consists of atomics, constants, and a `Source`, which is `Send` and `Sync`;
+// the last handle may free it on any thread.
 unsafe impl Send for AccountRef {}
-// SAFETY: as for Send.
+// SAFETY: through `&AccountRef` threads reach the account's atomics, constants and its `Source`,
+// which is `Sync`.
 unsafe impl Sync for AccountRef {}
 
 impl AccountRef {
-    /// Opens an account. Where there is no memory for it, the plan is dropped, and with it its hold on what is upstream.
+    /// Opens an account. If out of memory, the plan is dropped, and with it its handle on the
+    /// upstream account.
     pub(crate) fn open(plan: Plan) -> Result<Self> {
         let layout = AllocLayout::new::<Account>();
-        // SAFETY: the layout is not zero-sized.
+        // SAFETY: `layout` is that of an `Account`, whose size is not zero.
         let room = NonNull::new(unsafe { alloc(layout) }.cast::<Account>());
         let Plan { name, upstream, limit, immortal, logged, guarded } = plan;
         let Some(room) = room else {
             if let Upstream::Account(next) = upstream {
-                // SAFETY: the plan's hold was a handle, which ends here.
+                // SAFETY: clause 1 of `from_counted`: the plan's handle keeps the account alive.
+                // Clause 2: the plan's handle ends here, passed to the result.
                 drop(unsafe { Self::from_counted(next) });
             }
             return Err(Error::out_of_memory(layout.size(), layout.align()));
         };
         let (next, direct, guarded) = match &upstream {
             Upstream::Account(next) => {
-                // SAFETY: the plan's hold on it is a handle.
+                // SAFETY: Account 1: the plan has a handle on the upstream account, which keeps it
+                // alive.
                 let account = unsafe { next.as_ref() };
                 (next.as_ptr().cast_const(), account.direct && !guarded, account.guarded || guarded)
             }
@@ -115,19 +123,22 @@ impl AccountRef {
             handles: AtomicU64::new(1),
             counters: Counters::new(),
         };
-        // SAFETY: freshly allocated with the layout of an account.
+        // SAFETY: `room` was allocated above with the layout of an `Account`, and only this
+        // function has its address.
         unsafe { room.write(account) };
         Ok(Self(room))
     }
 
     /// # Safety
     ///
-    /// The account is alive, and the caller has a handle on it that is not given up elsewhere.
+    /// 1. The account is alive.
+    /// 2. The caller has a handle on it, which passes to the result; on an immortal account handles
+    ///    are not counted.
     pub(crate) unsafe fn from_counted(account: NonNull<Account>) -> Self {
         Self(account)
     }
 
-    /// The account, with the handle that this was.
+    /// Returns the account, with the handle that this was.
     pub(crate) fn into_counted(self) -> NonNull<Account> {
         let account = self.0;
         std::mem::forget(self);
@@ -136,7 +147,8 @@ impl AccountRef {
 
     #[inline]
     pub(crate) fn account(&self) -> &Account {
-        // SAFETY: AccountRef 1, Account 1.
+        // SAFETY: AccountRef 1 and Account 1: this handle is counted, or the account is immortal,
+        // so it is alive.
         unsafe { self.0.as_ref() }
     }
 }
@@ -144,7 +156,7 @@ impl AccountRef {
 impl Clone for AccountRef {
     fn clone(&self) -> Self {
         if !self.account().immortal {
-            // As many handles as would wrap the count cannot be had: each takes memory.
+            // The count cannot wrap, since each handle takes memory.
             self.account().handles.fetch_add(1, Ordering::Relaxed);
         }
         Self(self.0)
@@ -155,7 +167,8 @@ impl Drop for AccountRef {
     #[inline]
     fn drop(&mut self) {
         if !self.account().immortal {
-            // SAFETY: AccountRef 1: this is that handle, which nobody uses again.
+            // SAFETY: clause 1 of `drop_handle`: this value is a counted handle (AccountRef 1), and
+            // it ends here.
             unsafe { drop_handle(self.0) };
         }
     }
@@ -163,13 +176,14 @@ impl Drop for AccountRef {
 
 /// # Safety
 ///
-/// The caller has a handle on the account, and gives it up.
+/// 1. The caller has a handle on the account, which ends here.
 unsafe fn drop_handle(account: NonNull<Account>) {
     let mut next = Some(account);
-    // A chain can be long: it is walked, not recursed into.
+    // A chain can be long, so this loops instead of recursing.
     while let Some(account) = next.take() {
         let dead = {
-            // SAFETY: Account 1: the handle, which is given up here, keeps it alive.
+            // SAFETY: Account 1: the handle of clause 1 of `# Safety`, or the handle that `free`
+            // returned, keeps it alive until `drop_handles`.
             let account = unsafe { account.as_ref() };
             !account.immortal && account.handles.fetch_sub(1, Ordering::Release) == 1 && {
                 // What was done through other handles happens before what follows.
@@ -178,37 +192,42 @@ unsafe fn drop_handle(account: NonNull<Account>) {
             }
         };
         if dead {
-            // SAFETY: the charge said that nobody is left.
+            // SAFETY: clauses 1 and 2 of `free`: `drop_handles` returned `true`, which it does
+            // once, when no handle and no charge is left.
             next = unsafe { free(account) };
         }
     }
 }
 
-/// Frees an immortal account that nobody has used.
+/// Frees an immortal account that was never used.
 ///
 /// # Safety
 ///
-/// Nobody else knows of it.
+/// 1. Only the caller knows the account.
 pub(crate) unsafe fn discard(account: NonNull<Account>) {
-    // SAFETY: the caller's word.
+    // SAFETY: clauses 1 and 2 of `free`: only the caller knows the account (clause 1 of
+    // `# Safety`), so no other handle or charge exists.
     let _upstream = unsafe { free(account) };
 }
 
-/// Frees an account, and returns the one upstream, with the handle on it that the account had.
+/// Frees an account, and returns the upstream one, with the handle on it that the account had.
 ///
 /// # Safety
 ///
-/// Its charge said that it has no handle and is charged for nothing; and this is called once for it.
+/// 1. The account has no handle and no charge any more.
+/// 2. The call is the only one for the account.
 unsafe fn free(account: NonNull<Account>) -> Option<NonNull<Account>> {
     let next = {
-        // SAFETY: nobody else reaches the account any more.
+        // SAFETY: clause 2 of `# Safety`: the account is not freed yet, and by clause 1 no other
+        // thread reaches it.
         let account = unsafe { account.as_ref() };
         NonNull::new(account.next.cast_mut())
     };
-    // In place: a source must not be moved, since its locks are known by their addresses.
-    // SAFETY: as above; its last use.
+    // Dropped in place: a source must not move, since its locks are known by their addresses.
+    // SAFETY: clauses 1 and 2 of `# Safety`: no other thread reaches the account, and this is its
+    // last use.
     unsafe { account.drop_in_place() };
-    // SAFETY: allocated by `open` with this layout, and nobody's any more.
+    // SAFETY: `open` allocated the account with this layout, and its content was dropped above.
     unsafe { dealloc(account.as_ptr().cast(), AllocLayout::new::<Account>()) };
     next
 }
@@ -229,31 +248,33 @@ impl Account {
         self.guarded
     }
 
-    /// Whether releasing a block runs no foreign code: neither a foreign allocator's nor a
-    /// listener's.
+    /// Whether releasing a block runs no foreign code, neither that of an allocator nor that of a
+    /// listener.
     pub(crate) fn is_own(&self) -> bool {
         self.source().is_direct() && self.chain().all(|account| !account.logged)
     }
 
-    /// This account, the one upstream, and so on.
+    /// This account, the upstream one, and so on.
     pub(crate) fn chain(&self) -> impl Iterator<Item = &Self> {
         std::iter::successors(Some(self), |account| account.next())
     }
 
     #[inline]
     fn next(&self) -> Option<&Self> {
-        // SAFETY: an account's hold on the one upstream is a handle (Account 1 and 2).
+        // SAFETY: Account 1 and 2: an account has a handle on the upstream one, which is alive
+        // while `self` is; otherwise the pointer is null.
         unsafe { self.next.as_ref() }
     }
 
-    /// Where the chain ends.
+    /// The source at the end of the chain.
     #[inline]
     pub(crate) fn source(&self) -> &Source {
         let mut account = self;
         loop {
             match &account.upstream {
                 Upstream::Source(source) => return source,
-                // SAFETY: as in `next`.
+                // SAFETY: Account 1 and 2: an account has a handle on the upstream one, which is
+                // alive while `self` is.
                 Upstream::Account(next) => account = unsafe { next.as_ref() },
             }
         }
@@ -263,7 +284,7 @@ impl Account {
     ///
     /// # Errors
     ///
-    /// `is_out_of_memory`, with the numbers of the account whose limit stands in the way.
+    /// `is_out_of_memory`, with the numbers of the account whose limit is reached.
     #[inline]
     pub(crate) fn charge(&self, slot: usize, nbytes: usize) -> Result<()> {
         if self.plain { Ok(()) } else { self.charge_units(slot, units(nbytes), nbytes) }
@@ -278,8 +299,8 @@ impl Account {
         }
     }
 
-    /// Charges the chain, as far as the account that refuses; `used` is what that one has in use. Not inlined, and with the number
-    /// apart: what it returns is one register.
+    /// Charges the chain up to the account that refuses; `used` is the number of units which that
+    /// one has in use. Not inlined, and with the number apart, so that the result is one register.
     #[inline(never)]
     fn refusing(&self, slot: usize, units: u64, used: &mut u64) -> Option<&Self> {
         let mut account = self;
@@ -288,7 +309,7 @@ impl Account {
                 *used = in_use;
                 return Some(account);
             }
-            // The end of a chain that is not immortal is a source's.
+            // A chain without an immortal account ends at the account of a source.
             let Some(next) = account.next() else { break };
             account = next;
         }
@@ -303,8 +324,8 @@ impl Account {
         Error::limit(limit, used.saturating_mul(UNIT as u64), nbytes.max(UNIT), UNIT)
     }
 
-    /// Takes back units that were charged to the accounts of the chain, or to those in front of `end`. None of them is freed by that:
-    /// the caller has a handle on the first, or units of its own there.
+    /// Refunds units that were charged to the accounts of the chain, or to those in front of `end`.
+    /// This frees none of them: the caller has a handle on the first, or units there.
     #[cold]
     fn give(&self, slot: usize, units: u64, end: Option<&Self>) {
         let is_end = |account: &Self| end.is_some_and(|end| std::ptr::eq(account, end));
@@ -315,7 +336,7 @@ impl Account {
         }
     }
 
-    /// Charges what a block has more now. It is charged for already, so its accounts are alive.
+    /// Charges the growth of a block. The block is charged already, so its accounts are alive.
     pub(crate) fn charge_growth(&self, old_nbytes: usize, new_nbytes: usize) -> Result<()> {
         match units(new_nbytes).saturating_sub(units(old_nbytes)) {
             0 => Ok(()),
@@ -323,7 +344,8 @@ impl Account {
         }
     }
 
-    /// Takes back what a block is charged too much after a resize. The block keeps its charge for `new_nbytes`.
+    /// Refunds what a block no longer needs after a resize. The block keeps its charge for
+    /// `new_nbytes`.
     pub(crate) fn refund_shrinkage(&self, old_nbytes: usize, new_nbytes: usize) {
         match units(old_nbytes).saturating_sub(units(new_nbytes)) {
             0 => {}
@@ -331,7 +353,7 @@ impl Account {
         }
     }
 
-    /// Notes, in the statistics of the chain, a block that was had.
+    /// Counts a new block in the statistics of the chain.
     #[inline]
     pub(crate) fn note_allocated(&self, slot: usize, nbytes: usize) {
         if self.plain { self.counters.allocated(slot, nbytes) } else { self.note_chain(slot, nbytes) }
@@ -361,7 +383,7 @@ impl Account {
         }
     }
 
-    /// Takes back, from every account of the chain, what was charged for a block that never came to be.
+    /// Refunds, to every account of the chain, the charge for a block that was not allocated.
     #[cold]
     pub(crate) fn refund_unused(&self, nbytes: usize) {
         self.give(slot::current(), units(nbytes), None);
@@ -371,7 +393,8 @@ impl Account {
         let limit = self.charge.limit();
         let limit_nbytes = (limit < UNLIMITED).then(|| limit * UNIT as u64);
         let read = self.counters.read();
-        // The sums are of no one moment while threads allocate; the limit holds at every moment.
+        // While threads allocate, the sums are of no single moment; the limit holds at every
+        // moment.
         let most = limit_nbytes.unwrap_or(u64::MAX);
         Statistics {
             live_nbytes: read.live_nbytes.min(most),
@@ -387,33 +410,38 @@ impl Account {
     }
 }
 
-/// Takes back what was charged for a block that is gone now, and frees the accounts that nobody needs any more.
+/// Refunds the charge for a freed block, and frees the accounts that are not needed any more.
 ///
 /// # Safety
 ///
-/// The account was charged for a block of `nbytes`, which has been given back to the source.
+/// 1. The account was charged for a block of `nbytes`, which is not refunded otherwise.
+/// 2. The block has been returned to its source, or a thread's list of free blocks has it.
 #[inline]
 pub(crate) unsafe fn refund(account: NonNull<Account>, slot: usize, nbytes: usize) {
     {
-        // SAFETY: Account 1: it is charged for the block.
+        // SAFETY: Account 1: the account is charged for the block (clause 1 of `# Safety`), so it
+        // is alive.
         let account = unsafe { account.as_ref() };
         if account.plain {
             return account.counters.freed(slot, nbytes);
         }
     }
-    // SAFETY: the caller's word.
+    // SAFETY: clauses 1 and 2 of `# Safety` are those of `refund_chain`, for the same account and
+    // size.
     unsafe { refund_chain(account, slot, nbytes) }
 }
 
 /// # Safety
 ///
-/// As for [`refund`].
+/// 1. The account was charged for a block of `nbytes`, which is not refunded otherwise.
+/// 2. The block has been returned to its source, or a thread's list of free blocks has it.
 #[inline(never)]
 unsafe fn refund_chain(first: NonNull<Account>, slot: usize, nbytes: usize) {
     let units = units(nbytes);
     let mut at = first;
     loop {
-        // SAFETY: Account 1: it is charged for the block. What follows its own refund touches the one upstream only.
+        // SAFETY: Account 1: each account of the chain is charged for the block until its own
+        // refund below, so it is alive; afterwards only `next` is used.
         let account = unsafe { at.as_ref() };
         account.counters.freed(slot, nbytes);
         if account.logged {
@@ -424,7 +452,8 @@ unsafe fn refund_chain(first: NonNull<Account>, slot: usize, nbytes: usize) {
         }
         let next = account.next;
         if account.charge.give(slot, units) {
-            // SAFETY: the charge said that nobody is left.
+            // SAFETY: clauses 1 and 2 of `free_downstream`: `give` returned `true`, which it does
+            // once, when no handle and no charge is left.
             unsafe { free_downstream(at) };
         }
         match NonNull::new(next.cast_mut()) {
@@ -434,17 +463,20 @@ unsafe fn refund_chain(first: NonNull<Account>, slot: usize, nbytes: usize) {
     }
 }
 
-/// Frees an account in the middle of a refund: the one upstream is charged for the block still, and stays.
+/// Frees an account in the middle of a refund. The upstream account is still charged for the block,
+/// and stays.
 ///
 /// # Safety
 ///
-/// As for [`free`].
+/// 1. The account has no handle and no charge any more.
+/// 2. The call is the only one for the account.
 #[cold]
 unsafe fn free_downstream(account: NonNull<Account>) {
-    // SAFETY: the caller's word.
+    // SAFETY: clauses 1 and 2 of `# Safety` are those of `free`, for the same account.
     if let Some(upstream) = unsafe { free(account) } {
-        // The handle that the dead account had on it.
-        // SAFETY: handed over by `free`.
+        // The handle of the freed account.
+        // SAFETY: clauses 1 and 2 of `from_counted`: `free` returned the handle of the freed
+        // account, which keeps `upstream` alive.
         drop(unsafe { AccountRef::from_counted(upstream) });
     }
 }

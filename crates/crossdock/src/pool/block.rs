@@ -1,16 +1,16 @@
-//! A block of a pool: memory with room for a header, which nobody else knows of yet.
+//! A block of a pool: memory with room for a header, not yet shared.
 //!
 //! ```text
 //!  in front:  | lead | header | guard? | bytes (aligned) … capacity | guard? |
 //!  apart:     | header |   …   | guard? | bytes (aligned) … capacity | guard? | rest of the mapping |
 //! ```
 //!
-//! A small block has its header in front of the bytes. It is asked for at the allocator's usual alignment and aligned here,
-//! which keeps it on the allocator's fast path. A mapped block has its header apart, so that it begins at a page. Guards
-//! exist in debug mode only.
+//! A small block has its header in front of the bytes. It is allocated at the allocator's usual
+//! alignment and aligned here, which keeps it on the allocator's fast path. A mapped block has its
+//! header apart, so that its bytes begin at a page. Guards exist in debug mode only.
 //!
-//! A block becomes an allocation, with a lease word to count who has it, when it is frozen; one that only a single handle
-//! knows of can be thawed again.
+//! Freezing turns a block into an allocation, whose lease word counts its holders. An allocation
+//! with a single handle can be thawed again.
 
 use std::mem::{ManuallyDrop, MaybeUninit};
 use std::ptr::NonNull;
@@ -38,23 +38,25 @@ static OWNER: Owner = Owner {
     is_part: false,
 };
 
-/// The length of the guards on both sides of the bytes, which are aligned to `align`.
+/// The length of the guards on both sides of bytes that are aligned to `align`.
 fn guard_nbytes(account: &Account, align: usize) -> usize {
     if account.is_guarded() { align } else { 0 }
 }
 
-/// One pointer: everything about a block is in its header from the beginning, so that passing it on moves one word.
+/// One pointer: the header describes the whole block from the beginning, so that passing the block
+/// on moves one word.
 ///
 /// # Invariants
 ///
-/// 1. The header was written by [`Block::begin`]: its spare words name the account, and the form and capacity of a block of
-///    that account's source, which are ours alone. Its region begins at the bytes. The capacity is a multiple of [`ALIGNMENT`].
+/// 1. [`Block::begin`] wrote the header. Its spare words hold the account, and the form and
+///    capacity of a block of that account's source. Only this value owns the header and the block.
+///    The header's region begins at the bytes, and the capacity is a multiple of [`ALIGNMENT`].
 /// 2. The chain of accounts is charged for the capacity (hence it is alive).
 pub(crate) struct Block {
     pub(super) header: NonNull<Header>,
 }
 
-/// What a header says of its block.
+/// What a header records about its block.
 pub(super) struct Parts {
     pub(super) bytes: NonNull<u8>,
     pub(super) capacity: usize,
@@ -62,17 +64,20 @@ pub(super) struct Parts {
     pub(super) account: NonNull<Account>,
 }
 
-// SAFETY: memory that nobody else knows of, and that may be given back on any thread; an account is Sync.
+// SAFETY: Block 1: only this value owns the memory, which any thread may free; `Account` is shared
+// by atomics only.
 unsafe impl Send for Block {}
-// SAFETY: `&Block` gives no access to the bytes.
+// SAFETY: `&Block` reads the header, which only `&mut Block` or an owned block changes, and gives
+// no access to the bytes.
 unsafe impl Sync for Block {}
 
 impl Block {
-    /// Takes a block of at least `nbytes` bytes, zeroed if `zeroed` says so; otherwise they are uninitialised.
+    /// Allocates a block of at least `nbytes` bytes, zeroed if `zeroed`, otherwise uninitialised.
     ///
     /// # Errors
     ///
-    /// `is_out_of_memory` where there is none, where it has no size that fits, or where the limit of a pool stands in the way.
+    /// `is_out_of_memory` if there is no memory, if the size is too large, or if a pool's limit is
+    /// reached.
     #[inline]
     pub(crate) fn take(account: &Account, nbytes: usize, zeroed: bool, demand: Demand) -> Result<Self> {
         if !(demand.is_plain() && nbytes < LARGE && account.is_direct()) {
@@ -91,17 +96,19 @@ impl Block {
         })
     }
 
-    /// The short way, for small blocks of the global allocator, which have been charged. Not inlined, and with the error apart: what
-    /// it returns is one register.
+    /// The fast path, for small blocks of the global allocator, which have been charged. Not
+    /// inlined, and with the error apart, so that the result is one register.
     #[inline(never)]
     fn take_small<const ZEROED: bool>(account: &Account, capacity: usize) -> Option<Self> {
         let slot = slot::current();
-        // SAFETY: this thread's slot.
+        // SAFETY: clause 1 of `front::take`: `slot::current` returns this thread's slot, or a
+        // number that is no slot.
         let Some(mut header) = (unsafe { front::take(slot, capacity) }) else {
             return Self::take_fresh::<ZEROED>(account, capacity);
         };
         account.note_allocated(slot, capacity);
-        // SAFETY: ours alone.
+        // SAFETY: `front::take` returned the header, which is in no list any more (Front 2), so no
+        // other reference to it exists.
         unsafe { header.as_mut() }.renew(std::ptr::from_ref(account).cast());
         let mut block = Self { header };
         if ZEROED {
@@ -112,11 +119,13 @@ impl Block {
 
     #[inline(never)]
     fn take_fresh<const ZEROED: bool>(account: &Account, capacity: usize) -> Option<Self> {
-        // SAFETY: fewer bytes than a large block has (the caller), hence far from where a size does not fit.
+        // SAFETY: clause 1 of `plain_layout`: `take` checked `nbytes < LARGE`, so the sum in
+        // `front_layout` neither overflows nor exceeds `isize::MAX`.
         let layout = unsafe { plain_layout(capacity) };
         let base = Global.allocate(layout, ZEROED)?;
         account.note_allocated(slot::current(), capacity);
-        // SAFETY: the layout is that of a block of this account's source, which is the global allocator.
+        // SAFETY: clause 1 of `begin_in_front`: `take` found the account direct, so its source is
+        // the global allocator, which has just allocated `base` with the plain layout.
         Some(unsafe { Self::begin_in_front(account, base, capacity, ALIGNMENT, 0) })
     }
 
@@ -137,7 +146,7 @@ impl Block {
         }
     }
 
-    /// `growing`: for a block that has grown, and will probably grow again.
+    /// `growing`: the block has grown, and will probably grow again.
     pub(super) fn take_charged(
         account: &Account,
         capacity: usize,
@@ -155,17 +164,20 @@ impl Block {
                 } else {
                     cache.take(nbytes, demand.hints)?
                 };
-                // SAFETY: as large as the class of what was asked for, and ours.
+                // SAFETY: clause 1 of `begin_mapped`: the cache of this account's source has just
+                // returned `mapped`, with at least `nbytes = capacity + 2 * guard` bytes.
                 unsafe { Self::begin_mapped(account, mapped, capacity, zeroed, demand, guard) }
             }
             _ => {
                 let base = source.allocate(front_layout(capacity, demand.align, guard)?, zeroed)?;
-                // SAFETY: a block of this account's source with that layout.
+                // SAFETY: clause 1 of `begin_in_front`: the account's source has just allocated
+                // `base` with `front_layout` of the same numbers.
                 unsafe { Self::begin_in_front(account, base, capacity, demand.align, guard) }
             }
         };
         if guard != 0 {
-            // SAFETY: Block 1, with guards of this length on both sides.
+            // SAFETY: clause 1 of `prepare`: the block is new and not shared, and both ways above
+            // left `guard` bytes on each side of its capacity.
             unsafe { debug::prepare(block.as_ptr(), capacity, guard, zeroed) };
         }
         Some(block)
@@ -173,7 +185,8 @@ impl Block {
 
     /// # Safety
     ///
-    /// The mapping came from the account's source, for the capacity and two guards, and nobody else has it.
+    /// 1. `mapped` came from the account's source, with room for the capacity and two guards.
+    /// 2. No other party owns the mapping or the place of its header.
     unsafe fn begin_mapped(
         account: &Account,
         mapped: MappedBlock,
@@ -182,14 +195,17 @@ impl Block {
         demand: Demand,
         guard: usize,
     ) -> Self {
-        // SAFETY: the mapping has room for the guard, the capacity and the other guard.
+        // SAFETY: clause 1 of `# Safety`: the mapping has room for the guard, the capacity and the
+        // second guard.
         let bytes = unsafe { mapped.base.add(guard) };
         if zeroed && !mapped.zeroed {
-            // SAFETY: as above; the mapping is ours alone.
+            // SAFETY: clause 1 of `# Safety`: `capacity` bytes behind the first guard lie within
+            // the mapping, which by clause 2 no other party accesses.
             unsafe { bytes.write_bytes(0, capacity) };
         }
         let form = Form { lead: 0, align: demand.align, apart: true, cacheable: demand.hints.is_common() };
-        // SAFETY: the mapping and the place of its header are ours.
+        // SAFETY: clauses 1 and 2 of `begin` are clauses 1 and 2 of `# Safety`: `mapped.header` has
+        // room for a header, and `bytes` for the capacity.
         unsafe {
             Self::begin(mapped.header, Parts { bytes, capacity, form, account: NonNull::from(account) })
         }
@@ -197,7 +213,9 @@ impl Block {
 
     /// # Safety
     ///
-    /// `base` is a block of the account's source with the layout of [`front_layout`], which nobody else has.
+    /// 1. `base` is a block of the account's source with the layout of [`front_layout`] for these
+    ///    numbers.
+    /// 2. No other party owns the block.
     #[inline]
     pub(super) unsafe fn begin_in_front(
         account: &Account,
@@ -208,12 +226,15 @@ impl Block {
     ) -> Self {
         let before = HEADER + guard;
         let lead = lead_of(base, before, align);
-        // SAFETY: the lead is less than the alignment and a multiple of the block's; the layout has room for it.
+        // SAFETY: clause 1 of `# Safety`: the lead is below `align` and a multiple of
+        // `MALLOC_ALIGNMENT`, for which `front_layout` adds `align - MALLOC_ALIGNMENT` bytes.
         let header = unsafe { base.add(lead) }.cast::<Header>();
-        // SAFETY: the layout has room for the header and the guard, too.
+        // SAFETY: clause 1 of `# Safety`: `front_layout` has room for the lead, the header, both
+        // guards and the capacity.
         let bytes = unsafe { base.add(lead + before) };
         let form = Form { lead, align, apart: false, cacheable: false };
-        // SAFETY: the caller's word.
+        // SAFETY: clauses 1 and 2 of `begin`: the header and the bytes lie in the block at `base`,
+        // which has room for both and which by clause 2 of `# Safety` the caller owns.
         unsafe { Self::begin(header, Parts { bytes, capacity, form, account: NonNull::from(account) }) }
     }
 
@@ -221,24 +242,27 @@ impl Block {
     ///
     /// # Safety
     ///
-    /// `header` has room for one, the parts are those of a block of the account's source, and nobody else has either.
+    /// 1. `header` has room for a header, and `parts` describes a block of the account's source.
+    /// 2. No other party owns either of them.
     #[inline]
     pub(super) unsafe fn begin(header: NonNull<Header>, parts: Parts) -> Self {
         let Parts { bytes, capacity, form, account } = parts;
         let region = Region { ptr: bytes, nbytes: 0, place: Place::CPU, backing: Backing::Heap };
         let spare = Spare { ptr: account.as_ptr().cast(), word: form.pack(capacity) };
-        // SAFETY: the caller's word.
+        // SAFETY: clauses 1 and 2 of `# Safety`: there is room for a header at `header`, and no
+        // other party accesses it.
         unsafe { header.write(Header::new(region, Birth::Sole, &OWNER, spare)) };
         Self { header }
     }
 
     #[inline]
     pub(super) fn parts(&self) -> Parts {
-        // SAFETY: Block 1.
+        // SAFETY: Block 1: `begin` wrote the header, and only this value owns it, so it is alive.
         let header = unsafe { self.header.as_ref() };
         let spare = header.spare();
         let (form, capacity) = Form::unpack(spare.word);
-        // SAFETY: Block 1: an account is there.
+        // SAFETY: Block 1: the spare pointer is an account's address, which `begin` took from a
+        // `NonNull`.
         let account = unsafe { NonNull::new_unchecked(spare.ptr.cast_mut().cast::<Account>()) };
         Parts { bytes: header.ptr(), capacity, form, account }
     }
@@ -258,7 +282,8 @@ impl Block {
     }
 
     pub(crate) fn account(&self) -> &Account {
-        // SAFETY: Block 2.
+        // SAFETY: Block 2: the account is charged for this block's capacity, which keeps it alive
+        // while `self` is borrowed.
         unsafe { self.parts().account.as_ref() }
     }
 
@@ -266,40 +291,46 @@ impl Block {
     #[inline]
     pub(crate) fn as_uninit_mut(&mut self) -> &mut [MaybeUninit<u8>] {
         let Parts { bytes, capacity, .. } = self.parts();
-        // SAFETY: Block 1, and `&mut self` is the only way to the bytes.
+        // SAFETY: Block 1: `capacity` bytes at `bytes` belong to this block, and `&mut self`
+        // excludes every other access to them.
         unsafe { std::slice::from_raw_parts_mut(bytes.as_ptr().cast(), capacity) }
     }
 
-    /// Makes an allocation of the first `nbytes` bytes, with one handle. The padding behind them, up to a multiple of
-    /// [`ALIGNMENT`], is zeroed.
+    /// Makes an allocation of the first `nbytes` bytes, with one handle. The padding behind them,
+    /// up to a multiple of [`ALIGNMENT`], is zeroed.
     ///
     /// # Safety
     ///
-    /// `nbytes` bytes are initialised, and that is no more than the capacity.
+    /// 1. `nbytes` is at most the capacity.
+    /// 2. The first `nbytes` bytes are initialised.
     #[inline]
     pub(crate) unsafe fn freeze(self, nbytes: usize) -> Handle {
         debug_assert!(nbytes <= self.capacity(), "{nbytes} bytes of {}", self.capacity());
         let padding = nbytes.next_multiple_of(ALIGNMENT) - nbytes;
         if padding != 0 {
-            // SAFETY: the caller's word.
+            // SAFETY: clause 1 of `# Safety`: `nbytes` is at most the capacity, so the sum stays
+            // within the block's bytes.
             let end = unsafe { self.as_ptr().add(nbytes) };
-            // SAFETY: the capacity is a multiple of the alignment (Block 1), hence covers the padding.
+            // SAFETY: Block 1: the capacity is a multiple of `ALIGNMENT` and at least `nbytes`, so
+            // it covers the padding.
             unsafe { end.write_bytes(0, padding) };
         }
         let mut header = self.header;
         std::mem::forget(self);
-        // SAFETY: Block 1: nobody else knows of the header.
+        // SAFETY: Block 1: only this block, which was forgotten above, owned the header, so no
+        // other reference to it exists.
         unsafe { header.as_mut() }.set_nbytes(nbytes);
-        // SAFETY: the header is complete, and this is its one handle.
+        // SAFETY: clause 1 of `Handle::first`: the header is complete, and only this function can
+        // reach it. Clause 2: `begin` or `renew` gave its word one handle and no lease.
         unsafe { Handle::first(header) }
     }
 
-    /// Takes an allocation apart again, into the block and the number of its initialised bytes.
+    /// Turns an allocation back into its block, and returns the number of its initialised bytes.
     ///
     /// # Errors
     ///
-    /// `is_unsupported` where the memory is not a pool's, `is_conflict` while anything but this handle keeps it; what work says
-    /// that is noted on it. The handle comes back.
+    /// `is_unsupported` if the memory is not a pool's, `is_conflict` if it has another holder, or
+    /// the error of work noted on it. The error returns the handle.
     pub(crate) fn thaw(mut handle: Handle) -> Result<(Self, usize), (Handle, Error)> {
         if !is_block(&handle) {
             let text =
@@ -309,16 +340,17 @@ impl Block {
         if let Err(conflict) = handle.exclusive() {
             return Err((handle, conflict.into()));
         }
-        // A header that becomes a block's again, and perhaps another allocation's, must have no work noted. (What was noted before, the
-        // caller has waited for; a handle that is gone by now may have noted more since.)
+        // A header that is reused must have no work noted. (The caller has waited for earlier work,
+        // but a handle dropped since may have noted more.)
         if let Err(error) = handle.await_work(LeaseKind::Write) {
             return Err((handle, error));
         }
         let nbytes = handle.header().nbytes();
-        // Its only handle becomes a block again, with no bytes that anybody has been told of.
+        // The only handle becomes a block again, which publishes no bytes.
         let mut block = Self { header: handle.into_header() };
         inspect_padding(&block);
-        // SAFETY: Block 1: nobody else knows of the header.
+        // SAFETY: Block 1: `exclusive` found no other holder, and `into_header` consumed the
+        // handle, so only `block` owns the header.
         unsafe { block.header.as_mut() }.set_nbytes(0);
         Ok((block, nbytes))
     }
@@ -328,78 +360,98 @@ impl Drop for Block {
     #[inline(always)]
     fn drop(&mut self) {
         let Parts { account, capacity, form, .. } = self.parts();
-        // SAFETY: Block 2.
+        // SAFETY: Block 2: the account is charged for this block until `refund`, so it is alive.
         let direct = unsafe { account.as_ref() }.is_direct();
         let slot = slot::current();
-        // SAFETY: this thread's slot; a block of the global allocator (Block 1), which goes here.
+        // SAFETY: clause 1 of `front::give`: the slot is this thread's or none. Clause 2: the
+        // account is direct and the form plain, so by Block 1 the header belongs to a plain block
+        // of the global allocator, which is dropped here.
         if direct && form.is_plain() && unsafe { front::give(slot, capacity, self.header) } {
-            // SAFETY: Block 2, and the source has its memory again, or keeps it.
+            // SAFETY: clause 1 of `refund`: the account is charged for `capacity` (Block 2). Clause
+            // 2: the thread's list has the block now, so this value uses the account no more.
             return unsafe { refund(account, slot, capacity) };
         }
         drop_any(self.header);
     }
 }
 
+/// Frees a block.
+///
 /// # Safety
 ///
-/// As for dropping the block, which is what this does.
+/// 1. `header` is that of a [`Block`] that the caller owns and does not use or drop again.
 #[inline(never)]
 fn drop_any(header: NonNull<Header>) {
     let block = ManuallyDrop::new(Block { header });
     let parts = block.parts();
     inspect_padding(&block);
-    // SAFETY: Block 1: given back once, here.
+    // SAFETY: clause 1 of `give_back`: the parts come from this header. Clause 2: `block` is in
+    // `ManuallyDrop` and is not used again.
     unsafe { give_back(block.header, &parts) };
-    // SAFETY: Block 2, and the source has its memory again.
+    // SAFETY: clause 1 of `refund`: the account is charged for the capacity (Block 2). Clause 2:
+    // `give_back` has returned the block to its source.
     unsafe { refund(parts.account, slot::current(), parts.capacity) }
 }
 
-/// Gives a block's memory back to its source. It stays charged.
+/// Returns a block's memory to its source. The block stays charged.
 ///
 /// # Safety
 ///
-/// Called once; the parts are those of the block with this header, and neither the bytes nor the header is used any more.
+/// 1. `parts` are those of the block with this header.
+/// 2. The call is the only one for the block, whose header and bytes are not used any more.
 #[inline]
 pub(super) unsafe fn give_back(header: NonNull<Header>, parts: &Parts) {
-    // SAFETY: the block is charged to it until `refund`.
+    // SAFETY: Block 2: the account is charged for the block until `refund`, which the caller calls
+    // later if at all.
     let account = unsafe { parts.account.as_ref() };
     if account.is_direct() && parts.form.is_plain() {
-        // SAFETY: of the global allocator (Block 1), and not used any more.
+        // SAFETY: clause 1 of `deallocate_plain`: the account is direct and the form plain, so the
+        // global allocator allocated the block (Block 1). Clause 2 is clause 2 of `# Safety`.
         unsafe { deallocate_plain(header, parts.form.lead, parts.capacity) };
     } else {
-        // SAFETY: the caller's word.
+        // SAFETY: clauses 1 and 2 of `# Safety` are those of `give_back_any`, and `account` is the
+        // account of `parts`.
         unsafe { give_back_any(account, header, parts) };
     }
 }
 
 /// # Safety
 ///
-/// As for [`give_back`].
+/// 1. `parts` are those of the block with this header, and `account` is its account.
+/// 2. The call is the only one for the block, whose header and bytes are not used any more.
 #[inline(never)]
 unsafe fn give_back_any(account: &Account, header: NonNull<Header>, parts: &Parts) {
     let Parts { bytes, capacity, form: Form { lead, align, apart, cacheable }, .. } = *parts;
-    // SAFETY: the last use of the header.
+    // SAFETY: clause 2 of `# Safety`: the header is not used any more; `parts` holds what is needed
+    // below.
     unsafe { drop_header(header) };
     let (source, guard) = (account.source(), guard_nbytes(account, align));
     if guard != 0 {
-        // SAFETY: Block 1, with guards of this length, which `prepare` filled.
+        // SAFETY: clauses 1 and 2 of `inspect`: `take_charged` called `prepare` with this capacity
+        // and guard. Clause 3: by clause 2 of `# Safety` the bytes are not used any more.
         let whole = unsafe { debug::inspect(bytes, capacity, guard) };
         if !whole {
-            // Somebody wrote where nobody may: the allocator shall not trip over it.
+            // Code outside the block wrote to a guard: the memory is leaked, so that no allocator
+            // trips over it.
             return;
         }
     }
     if apart {
-        // SAFETY: the mapping begins a guard's length in front of the bytes.
+        // SAFETY: `begin_mapped` placed the bytes a guard's length behind the beginning of the
+        // mapping.
         let base = unsafe { bytes.sub(guard) };
         if let (Some(cache), Some(nbytes)) = (source.cache(), class_nbytes(capacity + 2 * guard)) {
-            // SAFETY: it came from this cache (Block 1), whose class it has.
+            // SAFETY: clauses 1 and 2 of `Cache::give`: this cache mapped the block for
+            // `capacity + 2 * guard` bytes (Block 1). Clause 3: it is not used any more (clause 2
+            // of `# Safety`). Clause 4: `cacheable` was stored when it was taken.
             unsafe { cache.give(base, nbytes, header, cacheable) };
         }
     } else if let Some(layout) = front_layout(capacity, align, guard) {
-        // SAFETY: the header lies `lead` bytes behind the beginning of the allocator's block.
+        // SAFETY: `begin_in_front` placed the header `lead` bytes behind the beginning of the
+        // allocator's block.
         let base = unsafe { header.cast::<u8>().sub(lead) };
-        // SAFETY: allocated by the same source with the same layout (Block 1).
+        // SAFETY: clause 1 of `deallocate`: the same source allocated `base` with this layout
+        // (Block 1). Clause 2: the block is not used any more (clause 2 of `# Safety`).
         unsafe { source.deallocate(base, layout) };
     }
 }
@@ -409,27 +461,32 @@ pub(crate) fn is_block(handle: &Handle) -> bool {
     handle.is_owned_by(&OWNER)
 }
 
-/// How many bytes the block behind an allocation has, and the name of its pool; `None` where it is no block.
+/// The size of the block behind an allocation, and the name of its pool; `None` if it is no block.
 pub(crate) fn describe(header: &Header) -> Option<(usize, &'static str)> {
     header.is_owned_by(&OWNER).then(|| {
         let spare = header.spare();
-        // SAFETY: `begin` put an account there, which is alive while it is charged for the block.
+        // SAFETY: the header has this module's table, so `begin` or `renew` stored an account,
+        // which is alive while it is charged for the block.
         let account = unsafe { &*spare.ptr.cast::<Account>() };
         (Form::unpack(spare.word).1, account.name())
     })
 }
 
 unsafe fn release(header: NonNull<Header>) {
-    // This table is installed by `begin` alone, and its release is called once, when nobody has a handle any more (Header 2).
+    // Only `begin` installs this table, and `release` is called once, when no holder is left
+    // (Header 2), so the header is a block's again.
     drop(Block { header });
 }
 
-/// In debug mode, reports where the padding behind a frozen block's bytes is not zero any more.
+/// In debug mode, reports padding behind a frozen block's bytes that is not zero any more.
 pub(super) fn inspect_padding(block: &Block) {
     if block.account().is_guarded() {
-        // SAFETY: Block 1.
+        // SAFETY: Block 1: `begin` wrote the header, and the borrowed block owns it, so it is
+        // alive.
         let nbytes = unsafe { block.header.as_ref() }.nbytes();
-        // SAFETY: within the capacity, and zeroed by `freeze` where there are any.
+        // SAFETY: clause 1 of `debug::inspect_padding`: the bytes and their padding lie within the
+        // capacity (Block 1). Clause 2: `freeze` zeroed the padding; without a freeze `nbytes` is
+        // 0, and there is none.
         unsafe { debug::inspect_padding(block.as_ptr(), nbytes) };
     }
 }
@@ -443,15 +500,17 @@ unsafe fn no_device(_: &NonNull<Header>) -> Option<Attached<'_>> {
 }
 
 unsafe fn retained(header: NonNull<Header>) -> usize {
-    // SAFETY: a handle keeps it alive during the call.
+    // SAFETY: the caller's handle keeps the header alive during the call (Owner 1).
     Form::unpack(unsafe { header.as_ref() }.spare().word).1
 }
 
-/// False for a foreign allocator, and for a logging pool, which calls its listeners.
+/// False for a foreign allocator, and for a logging pool, which calls listeners.
 unsafe fn is_own(header: NonNull<Header>) -> bool {
-    // SAFETY: the header is not released yet, as the caller of `is_own` guarantees.
+    // SAFETY: the header is alive when the function is called (Owner 1), and it is not released
+    // yet.
     let account = unsafe { header.as_ref() }.spare().ptr.cast::<Account>();
-    // SAFETY: `begin` stored an account there, which lives while it is charged for the block.
+    // SAFETY: `begin` or `renew` stored an account there, which is alive while it is charged for
+    // the block.
     unsafe { &*account }.is_own()
 }
 
@@ -476,7 +535,8 @@ mod tests {
         let (handle, ptr, nbytes, readonly) = buffer.into_parts();
         let Err((handle, error)) = Block::thaw(handle) else { panic!("the work was noted, and failed") };
         assert!(error.is_device(), "{error}");
-        // SAFETY: the parts of the buffer above.
+        // SAFETY: the handle, pointer, length and mode are those that `into_parts` returned for the
+        // buffer above.
         let buffer = unsafe { Buffer::from_parts(handle, ptr, nbytes, readonly) };
         assert!(buffer.settle().is_err());
         assert!(buffer.try_into_mut().is_ok());

@@ -1,56 +1,62 @@
-//! How much of a pool is in use: one word, which holds the limit and keeps the pool's core alive.
+//! The amount of a pool that is in use: one word, which enforces the limit and keeps the pool's
+//! core alive.
 
 use crate::memory::sync::{AtomicBool, AtomicU64, Ordering, fence};
 
-/// What is charged for memory is counted in units of this many bytes.
+/// Memory is charged in units of this many bytes.
 pub(crate) const UNIT: usize = 64;
 
-/// Set while anybody has a handle on the pool.
+/// Set while any handle on the pool exists.
 const HANDLED: u64 = 1 << 63;
-/// More than any address space holds; far enough below [`HANDLED`] that no sum of a charge and a request reaches it.
+/// More than any address space; far enough below [`HANDLED`] that no sum of a charge and a request
+/// reaches it.
 pub(crate) const UNLIMITED: u64 = 1 << 58;
 
-/// The number of units that a block of `nbytes` is charged: at least one, so that every block keeps its pool's core alive.
+/// The number of units charged for a block of `nbytes`: at least one, so that every block keeps its
+/// pool's core alive.
 pub(crate) fn units(nbytes: usize) -> u64 {
     nbytes.div_ceil(UNIT).max(1) as u64
 }
 
-/// What a thread may keep of the units that it gave back, for its next request.
+/// The most units that a thread keeps of those it released, for its next request.
 const MOST_IN_PURSE: u64 = 64;
-/// Of a purse that takes nothing any more. (What is put into one all the same is given back otherwise, and counts for nothing.)
+/// Marks a purse that takes no more units. (Units that are added all the same are returned to the
+/// word instead, and their number in the purse is ignored.)
 const SHUT: u64 = 1 << 63;
 
-/// Units in use, and one bit for all handles together; and `SLOTS` purses, where threads keep a few units between two requests.
+/// Units in use, and one bit for all handles together; and `SLOTS` purses, where threads keep a few
+/// units between two requests.
 ///
-/// What is in a purse counts as in use: the limit holds whatever the purses have. Before a request is refused, all purses are shut
-/// for good and emptied, so that none is refused for what nobody uses. (Where several threads meet the limit for the first
-/// time at once, one can be refused what another is just taking out of a purse.) The same happens when the last handle goes, so
-/// that purses do not keep the core alive.
+/// Units in a purse count as in use, so the limit holds in any case. Before a request is refused,
+/// all purses are shut permanently and emptied, so that unused units cause no refusal. (When
+/// several threads first reach the limit at the same time, one can be refused units that another is
+/// just taking out of a purse.) The same happens when the last handle is dropped, so that purses do
+/// not keep the core alive.
 ///
-/// Orderings. Whoever gives units or the handles' bit back releases what it did with the core; the one who brings the
-/// word to zero fences with Acquire, so that all of it happens before the core is freed. A purse passes on to whoever
-/// empties it what its thread did. Taking units of the word is Relaxed: the taker has a handle, or units of its own, which keep
-/// the core alive meanwhile.
+/// Orderings. Releasing units or the handles' bit is a Release of what the thread did with the
+/// core. The thread that brings the word to zero fences with Acquire, so that all of it happens
+/// before the core is freed. A purse passes what its thread did to the thread that empties it.
+/// Taking units from the word is Relaxed: the taker has a handle, or other units, which keep the
+/// core alive meanwhile.
 pub(crate) struct Charge<const SLOTS: usize> {
     word: Word,
     limit: u64,
-    /// Whether two threads have met at the word. Until then it is cheaper than purses.
+    /// Whether two threads have contended for the word. Until then it is cheaper than purses.
     is_contended: AtomicBool,
     purses: [Purse; SLOTS],
 }
 
-// In cache lines of its own: threads that meet here shall not take what is around it from each other, too. (Processors fetch
-// lines in pairs.)
+// Padded to two cache lines to avoid false sharing (adjacent-line prefetch loads lines in pairs).
 #[repr(align(128))]
 struct Word(AtomicU64);
 
-/// Units that a thread has taken and does not use, or [`SHUT`] and more. Added to and taken from by the thread that has the slot
-/// alone; whoever else writes it shuts it.
+/// Units that a thread has taken and does not use, or [`SHUT`] and more. Only the thread with the
+/// slot adds and removes units; any other thread that writes it shuts it.
 #[repr(align(64))]
 struct Purse(AtomicU64);
 
 impl<const SLOTS: usize> Charge<SLOTS> {
-    /// Nothing in use, and a handle. `limit` counts units, [`UNLIMITED`] at most.
+    /// Nothing in use, and a handle. `limit` is in units, at most [`UNLIMITED`].
     pub(crate) fn new(limit: u64) -> Self {
         Self {
             word: Word(AtomicU64::new(HANDLED)),
@@ -60,7 +66,7 @@ impl<const SLOTS: usize> Charge<SLOTS> {
         }
     }
 
-    /// One whose threads have met already.
+    /// A charge whose threads have contended already.
     #[cfg(test)]
     pub(crate) fn contended(limit: u64) -> Self {
         Self { is_contended: AtomicBool::new(true), ..Self::new(limit) }
@@ -77,8 +83,8 @@ impl<const SLOTS: usize> Charge<SLOTS> {
         self.word.0.load(Ordering::Relaxed) & !HANDLED
     }
 
-    /// Takes `units` if the limit permits it, from the thread's purse or, in one compare-and-swap, from what is not in use. Otherwise nothing
-    /// changed, and the error says how many are in use.
+    /// Takes `units` if the limit permits it: from the thread's purse or, in one compare-and-swap,
+    /// from the word. Otherwise nothing changes, and the error is the number of units in use.
     #[inline]
     pub(crate) fn take(&self, slot: usize, units: u64) -> Result<(), u64> {
         if self.is_contended.load(Ordering::Relaxed)
@@ -117,18 +123,20 @@ impl<const SLOTS: usize> Charge<SLOTS> {
     #[cold]
     fn take_of_all(&self, units: u64) -> Result<(), u64> {
         for purse in &self.purses {
-            // The caller has a handle, or units: these are never the last.
+            // Never the last units: the caller has a handle, or units.
             let _never_last = self.subtract(purse.shut());
         }
         self.take_of_word(units)
     }
 
-    /// Gives `units` back. `true`: those were the last, there is no handle, and the caller must free the core.
+    /// Releases `units`. `true`: they were the last, there is no handle, and the caller must free
+    /// the core.
     #[inline]
     #[must_use]
     pub(crate) fn give(&self, slot: usize, units: u64) -> bool {
-        // What is in a purse does not keep the core alive for us: whoever shuts the purse meanwhile may be the one to free the core. So
-        // the purse is asked before it gets the units, and not touched once it took them.
+        // Units in a purse do not keep the core alive: a thread that shuts the purse meanwhile may
+        // free the core. So the purse is checked before it receives the units, and not touched
+        // afterwards.
         if self.is_contended.load(Ordering::Relaxed)
             && units <= MOST_IN_PURSE
             && let Some(Purse(purse)) = self.purses.get(slot)
@@ -140,22 +148,25 @@ impl<const SLOTS: usize> Charge<SLOTS> {
         self.subtract(units)
     }
 
-    /// The last handle is gone. `true`: nothing is in use either, and the caller must free the core.
+    /// Releases the bit of all handles. `true`: nothing is in use either, and the caller must free
+    /// the core.
     #[must_use]
     pub(crate) fn drop_handles(&self) -> bool {
         let kept: u64 = self.purses.iter().map(Purse::shut).sum();
         self.subtract(HANDLED + kept)
     }
 
-    /// What freeing the core does to the purses, for the model checker: it fails where anybody else touches one at that time or after.
+    /// Accesses the purses as freeing the core does, for the model checker: it fails if another
+    /// thread accesses one then or later.
     ///
     /// # Safety
     ///
-    /// `this` is alive, and nobody uses it any more, as far as the caller can know.
+    /// 1. `this` is alive, and no other thread uses it any more, as far as the caller can know.
     #[cfg(all(test, loom))]
     pub(crate) unsafe fn end_purses(this: *mut Self) {
         for slot in 0..SLOTS {
-            // SAFETY: the caller's word; the model checker says so where it is wrong.
+            // SAFETY: clause 1 of `# Safety`: `this` is alive and unused; a concurrent access is
+            // what the model checker detects here.
             unsafe { (*this).purses[slot].0.with_mut(|_| ()) };
         }
     }
@@ -171,7 +182,7 @@ impl<const SLOTS: usize> Charge<SLOTS> {
 }
 
 impl Purse {
-    /// Shuts the purse for good, and returns what was in it.
+    /// Shuts the purse permanently, and returns its units.
     fn shut(&self) -> u64 {
         let held = self.0.swap(SHUT, Ordering::Acquire);
         if held >= SHUT { 0 } else { held }

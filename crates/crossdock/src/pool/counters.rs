@@ -1,21 +1,22 @@
-//! Statistics that threads do not contend for.
+//! Statistics without contention.
 //!
-//! Each thread adds to counters of its own, by plain loads and stores; whoever asks adds up all of them. Only the peak needs
-//! to know what the others have: a thread tells the sum how much it has gained or lost once that is more than [`BATCH`].
+//! Each thread adds to its own counters, by plain loads and stores; a reader adds up all of them.
+//! Only the peak needs a global sum: a thread reports its gain or loss to the sum once it exceeds
+//! [`BATCH`].
 
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
 
 use crate::pool::slot::{self, SLOTS};
 
-/// How many bytes a thread may gain or lose before it says so.
+/// The most bytes that a thread gains or loses before it reports them.
 const BATCH: i64 = 64 << 10;
 
-/// What has happened in a pool. Bytes are those of the blocks' capacities, without what the allocator needs for itself.
+/// The statistics of a pool. Bytes are the capacities of blocks, without the allocator's overhead.
 ///
-/// While no other thread allocates, the numbers are exact (but for the peak). While one does, they are added up of what threads had at
-/// different moments, and what was allocated meanwhile can stand among them though it is gone: also above a limit, which holds all
-/// the same. What is in use on each place
-/// is another question, which [`device::usage`](crate::device::usage) answers.
+/// While no other thread allocates, the numbers are exact (except the peak). Otherwise they are
+/// sums of values from different moments, and can include memory that was freed meanwhile. They can
+/// then exceed a limit, although the limit holds. [`device::usage`](crate::device::usage) reports
+/// the bytes in use on each place.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Statistics {
@@ -23,18 +24,19 @@ pub struct Statistics {
     pub live_nbytes: u64,
     /// Blocks in use.
     pub live_count: u64,
-    /// The most bytes that were ever in use, or since [`Pool::reset_peak`](crate::pool::Pool::reset_peak). Exact where one thread
-    /// does it all; otherwise off by 64 KiB at most for each thread that takes part.
+    /// The most bytes that were ever in use, or since
+    /// [`Pool::reset_peak`](crate::pool::Pool::reset_peak). Exact for a single thread; otherwise
+    /// off by at most 64 KiB for each thread that takes part.
     pub peak_nbytes: u64,
-    /// Bytes that were ever given out: what blocks began with, and what they grew by.
+    /// Bytes ever allocated: the initial sizes of blocks, and their growth.
     pub total_nbytes: u64,
-    /// Blocks that were ever given out.
+    /// Blocks ever allocated.
     pub allocations: u64,
-    /// How often a block grew.
+    /// The number of times that a block grew.
     pub growths: u64,
-    /// Bytes that nobody uses and that are kept mapped for the next request. They are not among `live_nbytes`.
+    /// Unused bytes that are kept mapped for the next request. Not included in `live_nbytes`.
     pub cached_nbytes: u64,
-    /// The most bytes that can be in use, or `None` where the pool has no limit of its own.
+    /// The most bytes that can be in use, or `None` if the pool has no limit of its own.
     pub limit_nbytes: Option<u64>,
 }
 
@@ -42,8 +44,9 @@ pub struct Statistics {
 ///
 /// # Invariants
 ///
-/// 1. Written only by the thread that has the slot, so that loads and stores suffice. (Resetting the peak writes `high` from
-///    outside; where both write, the peak is off by what one thread may keep to itself.)
+/// 1. Only the thread that has the slot writes it, so that loads and stores suffice. (Resetting the
+///    peak writes `high` from outside; if both write, the peak is off by at most a thread's
+///    unreported bytes.)
 #[repr(align(64))]
 struct Shard {
     allocated: AtomicU64,
@@ -51,11 +54,11 @@ struct Shard {
     allocations: AtomicU64,
     frees: AtomicU64,
     growths: AtomicU64,
-    /// What of `allocated - freed` the sum knows of.
+    /// The part of `allocated - freed` that the sum includes.
     told: AtomicI64,
-    /// The most by which `allocated - freed` was ever above `told`, since that or the peak was last set.
+    /// The most by which `allocated - freed` exceeded `told`, since that or the peak was last set.
     high: AtomicI64,
-    /// `told + high`: once `allocated - freed` is above this, there is more to do than to add.
+    /// `told + high`: once `allocated - freed` exceeds this, more than an addition is needed.
     mark: AtomicI64,
 }
 
@@ -69,7 +72,7 @@ pub(crate) struct Counters {
 
 #[repr(align(64))]
 struct Sum {
-    /// Bytes in use, as far as the threads have told.
+    /// Bytes in use, as far as threads have reported them.
     live: AtomicI64,
     peak: AtomicI64,
 }
@@ -93,7 +96,7 @@ impl Shard {
         self.allocated.load(Relaxed).wrapping_sub(self.freed.load(Relaxed)) as i64
     }
 
-    /// What this thread has gained and not told.
+    /// What this thread has gained and not reported.
     fn ahead(&self) -> i64 {
         self.balance() - self.told.load(Relaxed)
     }
@@ -107,7 +110,7 @@ fn add(counter: &AtomicU64, more: u64) -> u64 {
 }
 
 impl Counters {
-    /// Nothing has happened yet.
+    /// All counters zero.
     pub(crate) const fn new() -> Self {
         Self {
             shards: [const { Shard::new() }; SLOTS],
@@ -116,7 +119,7 @@ impl Counters {
         }
     }
 
-    /// Notes a new block. The slot is what [`slot::current`] says.
+    /// Counts a new block. `slot` is the result of [`slot::current`].
     #[inline]
     pub(crate) fn allocated(&self, slot: usize, nbytes: usize) {
         match self.shards.get(slot) {
@@ -142,7 +145,7 @@ impl Counters {
         }
     }
 
-    /// Notes that a block is gone. The slot is what [`slot::current`] says.
+    /// Counts a freed block. `slot` is the result of [`slot::current`].
     #[inline]
     pub(crate) fn freed(&self, slot: usize, nbytes: usize) {
         match self.shards.get(slot) {
@@ -168,7 +171,7 @@ impl Counters {
         }
     }
 
-    /// Notes that a block has another size.
+    /// Counts a resize of a block.
     pub(crate) fn resized(&self, old_nbytes: usize, new_nbytes: usize) {
         let grown = new_nbytes.checked_sub(old_nbytes);
         match (self.shards.get(slot::claim()), grown) {
@@ -204,7 +207,7 @@ impl Counters {
         }
     }
 
-    /// A thread has more than ever, or more than it may keep to itself.
+    /// The thread has more than ever, or more unreported bytes than permitted.
     #[cold]
     fn rise(&self, shard: &Shard) {
         let ahead = shard.ahead();
@@ -239,16 +242,17 @@ impl Counters {
         self.sum.live.fetch_sub(nbytes as i64, Relaxed);
     }
 
-    /// Adds everything up. O(1) in the number of blocks: one cache line for each thread.
+    /// Adds up all counters. O(1) in the number of blocks: one cache line for each thread.
     pub(crate) fn read(&self) -> Statistics {
         let sum = |of: fn(&Shard) -> &AtomicU64| {
             let shards = self.shards.iter().chain(std::iter::once(&self.crowd));
             shards.fold(0u64, |sum, shard| sum.wrapping_add(of(shard).load(Relaxed)))
         };
-        // What is gone is read before what came, so that nothing is gone that never came.
+        // Frees are read before allocations, so that no block is counted as freed but not as
+        // allocated.
         let (freed, frees) = (sum(|shard| &shard.freed), sum(|shard| &shard.frees));
         let (total_nbytes, allocations) = (sum(|shard| &shard.allocated), sum(|shard| &shard.allocations));
-        // What other threads do meanwhile may all the same be seen in another order.
+        // Changes by other threads may still be seen in another order.
         let left = |came: u64, gone: u64| (came.wrapping_sub(gone) as i64).max(0) as u64;
         let live_nbytes = left(total_nbytes, freed);
         let high: i64 = self.shards.iter().map(|shard| shard.high.load(Relaxed)).sum();
@@ -265,7 +269,7 @@ impl Counters {
         }
     }
 
-    /// The peak is what is in use now.
+    /// Resets the peak to what is in use now.
     pub(crate) fn reset_peak(&self) {
         let mut live = self.sum.live.load(Relaxed);
         for shard in &self.shards {

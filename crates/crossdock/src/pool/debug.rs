@@ -1,4 +1,4 @@
-//! Debug mode: guard bytes around every block, and poison in memory that is new or gone.
+//! Debug mode: guard bytes around every block, and patterns in memory that is new or freed.
 
 use std::fmt;
 use std::io::Write;
@@ -8,11 +8,11 @@ use std::sync::MutexGuard;
 use crate::memory::fork::ForkLock;
 use crate::pool::form::ALIGNMENT;
 
-/// What guards are filled with.
+/// The pattern of guards.
 const GUARD: u8 = 0xFD;
-/// What new memory is filled with, unless zeroed.
+/// The pattern of new memory, unless zeroed.
 const FRESH: u8 = 0xCD;
-/// What memory is filled with before it is given back.
+/// The pattern of memory that is about to be freed.
 const GONE: u8 = 0xDD;
 
 /// Damage that debug mode found.
@@ -34,43 +34,44 @@ pub enum Damage {
         address: usize,
         /// The bytes that may be written.
         nbytes: usize,
-        /// How far behind the block's end the write was, in bytes: 0 for the first byte that is not the block's.
+        /// How far behind the block's end the write was, in bytes: 0 for the first byte beyond the
+        /// block.
         behind: usize,
     },
-    /// Memory was given back with another size than it was taken with.
+    /// Memory was freed with another size than it was taken with.
     WrongSize {
         /// The address of the block's first byte.
         address: usize,
         /// The size that was taken.
         taken: usize,
-        /// The size that was given back.
+        /// The size at the free.
         given: usize,
     },
-    /// Memory was given back with another alignment than it was taken with.
+    /// Memory was freed with another alignment than it was taken with.
     WrongAlignment {
         /// The address of the block's first byte.
         address: usize,
         /// The alignment that was taken.
         taken: usize,
-        /// The alignment that was given back.
+        /// The alignment at the free.
         given: usize,
     },
-    /// Memory was given back to another pool than it was taken from.
+    /// Memory was freed to another pool than it was taken from.
     WrongPool {
         /// The address of the block's first byte.
         address: usize,
         /// The name of the pool that it was taken from.
         taken: &'static str,
-        /// The name of the pool that it was given back to.
+        /// The name of the pool that it was freed to.
         given: &'static str,
     },
-    /// Memory was given back that had been given back before, or was never taken.
+    /// Memory was freed twice, or was never taken.
     NotTaken {
-        /// The address that was given back.
+        /// The address that was freed.
         address: usize,
-        /// The size that was given back.
+        /// The size at the free.
         given: usize,
-        /// The size that it had when it was taken, where it once was.
+        /// The size with which it was once taken, if it was.
         once: Option<usize>,
     },
 }
@@ -114,14 +115,15 @@ fn found() -> MutexGuard<'static, Vec<Damage>> {
     FOUND.lock()
 }
 
-/// All damage that debug mode has found since the process began, or since it was last asked, in the order in which it was found.
-/// It is also written to standard error as it is found.
+/// Removes and returns all damage that debug mode has found since the last call, or since the
+/// process began, in the order of discovery. Damage is also written to standard error when it is
+/// found.
 pub fn take_damage() -> Vec<Damage> {
     std::mem::take(&mut *found())
 }
 
 pub(crate) fn report(damage: Damage) {
-    // `eprintln!` would panic where nobody reads standard error any more, in the middle of giving a block back.
+    // `eprintln!` would panic if standard error is closed, while a block is being freed.
     let _unheard = writeln!(std::io::stderr(), "crossdock: {damage}");
     let mut found = found();
     if found.try_reserve(1).is_ok() {
@@ -129,64 +131,76 @@ pub(crate) fn report(damage: Damage) {
     }
 }
 
-/// Fills the guards, and new memory with what nobody takes for zeros.
+/// Fills the guards, and fills new memory with a pattern that is not zero.
 ///
 /// # Safety
 ///
-/// `guard` bytes on both sides of `bytes..bytes + capacity` are the caller's own, and so are those bytes.
+/// 1. `bytes..bytes + capacity`, and `guard` bytes on each side of it, are valid for writes, and
+///    only the caller accesses them.
 pub(crate) unsafe fn prepare(bytes: NonNull<u8>, capacity: usize, guard: usize, zeroed: bool) {
-    // SAFETY: the caller's word.
+    // SAFETY: clause 1 of `# Safety`: the range begins `guard` bytes in front of `bytes`.
     let front = unsafe { bytes.sub(guard) };
-    // SAFETY: the caller's word.
+    // SAFETY: clause 1 of `# Safety`: the `guard` bytes in front of `bytes` are writable.
     unsafe { front.write_bytes(GUARD, guard) };
-    // SAFETY: the caller's word.
+    // SAFETY: clause 1 of `# Safety`: the range continues `guard` bytes behind `bytes + capacity`.
     let back = unsafe { bytes.add(capacity) };
-    // SAFETY: the caller's word.
+    // SAFETY: clause 1 of `# Safety`: the `guard` bytes behind the capacity are writable.
     unsafe { back.write_bytes(GUARD, guard) };
     if !zeroed {
-        // SAFETY: the caller's word.
+        // SAFETY: clause 1 of `# Safety`: the `capacity` bytes at `bytes` are writable, and only
+        // the caller accesses them.
         unsafe { bytes.write_bytes(FRESH, capacity) };
     }
 }
 
-/// Whether the guards are as they were filled; reports where they are not. Poisons the bytes.
+/// Returns whether the guards are intact, and reports damage. Fills the bytes with a pattern.
 ///
 /// # Safety
 ///
-/// As for [`prepare`], which was called for these bytes; nobody uses them any more.
+/// 1. `bytes..bytes + capacity`, and `guard` bytes on each side of it, are valid for reads and
+///    writes, and only the caller accesses them.
+/// 2. [`prepare`] was called with these bytes, this capacity and this guard.
+/// 3. The bytes are not used any more.
 pub(crate) unsafe fn inspect(bytes: NonNull<u8>, capacity: usize, guard: usize) -> bool {
     let (address, nbytes) = (bytes.addr().get(), capacity);
-    // SAFETY: the caller's word.
+    // SAFETY: clause 1 of `# Safety`: the range begins `guard` bytes in front of `bytes`.
     let front = unsafe { bytes.sub(guard) };
-    // SAFETY: filled by `prepare`.
+    // SAFETY: clauses 1 and 2 of `# Safety`: the `guard` bytes in front are readable, and `prepare`
+    // initialised them.
     let front = unsafe { std::slice::from_raw_parts(front.as_ptr(), guard) };
     let before = front.iter().rev().position(|&byte| byte != GUARD);
     if let Some(distance) = before {
         report(Damage::Underflow { address, nbytes, before: distance + 1 });
     }
-    // SAFETY: the caller's word.
+    // SAFETY: clause 1 of `# Safety`: the range continues `guard` bytes behind `bytes + capacity`.
     let back = unsafe { bytes.add(capacity) };
-    // SAFETY: filled by `prepare`.
+    // SAFETY: clauses 1 and 2 of `# Safety`: the `guard` bytes behind are readable, and `prepare`
+    // initialised them.
     let back = unsafe { std::slice::from_raw_parts(back.as_ptr(), guard) };
     let behind = back.iter().position(|&byte| byte != GUARD);
     if let Some(behind) = behind {
         report(Damage::Overflow { address, nbytes, behind });
     }
-    // SAFETY: the caller's word.
+    // SAFETY: clauses 1 and 3 of `# Safety`: the `capacity` bytes at `bytes` are writable, and they
+    // are not used any more.
     unsafe { bytes.write_bytes(GONE, capacity) };
     before.is_none() && behind.is_none()
 }
 
-/// Reports where the padding behind `nbytes` bytes, up to a multiple of the alignment, is not zero any more.
+/// Reports padding behind `nbytes` bytes, up to a multiple of the alignment, that is not zero any
+/// more.
 ///
 /// # Safety
 ///
-/// The bytes and their padding are the caller's own; the padding was zeroed.
+/// 1. The bytes and their padding are valid for reads, and only the caller accesses them.
+/// 2. The padding was zeroed.
 pub(crate) unsafe fn inspect_padding(bytes: NonNull<u8>, nbytes: usize) {
-    // SAFETY: the caller's word.
+    // SAFETY: clause 1 of `# Safety`: the `nbytes` bytes at `bytes` belong to the range, so the sum
+    // is its padding's address.
     let end = unsafe { bytes.add(nbytes) };
     let padding = nbytes.next_multiple_of(ALIGNMENT) - nbytes;
-    // SAFETY: the caller's word.
+    // SAFETY: clauses 1 and 2 of `# Safety`: the padding is readable, and it was initialised with
+    // zeros.
     let padding = unsafe { std::slice::from_raw_parts(end.as_ptr(), padding) };
     if let Some(behind) = padding.iter().position(|&byte| byte != 0) {
         report(Damage::Overflow { address: bytes.addr().get(), nbytes, behind });

@@ -1,4 +1,5 @@
-//! How a block lies: where its header is, how it is aligned, and how that fits into one word.
+//! The form of a block: the place of its header, its alignment, and how both are packed into one
+//! word.
 
 use std::alloc::Layout as AllocLayout;
 use std::ptr::NonNull;
@@ -10,7 +11,8 @@ use crate::memory::owner::MALLOC_ALIGNMENT;
 use crate::pool::hints::Hints;
 use crate::pool::source::LARGE;
 
-/// The alignment of new memory, in bytes: a cache line, and what Arrow and XLA ask for. Capacities are multiples of it.
+/// The alignment of new memory, in bytes: a cache line, and what Arrow and XLA require. Capacities
+/// are multiples of it.
 pub const ALIGNMENT: usize = 64;
 
 pub(super) const HEADER: usize = size_of::<Header>();
@@ -18,7 +20,7 @@ pub(super) const HEADER: usize = size_of::<Header>();
 const _: () =
     assert!(HEADER.is_multiple_of(MALLOC_ALIGNMENT), "a header in front keeps to the block's alignment");
 
-/// What is asked of a block beside its size.
+/// The requirements on a block besides its size.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Demand {
     pub(super) align: usize,
@@ -50,22 +52,22 @@ impl Demand {
     }
 }
 
-/// How a block lies: what has to be known to give it back, beside its capacity.
+/// The form of a block: what is needed to free it, besides its capacity.
 #[derive(Clone, Copy)]
 pub(super) struct Form {
-    /// From the allocator's block to the header, in bytes. 0 where the header is apart.
+    /// From the allocator's block to the header, in bytes. 0 if the header is apart.
     pub(super) lead: usize,
     pub(super) align: usize,
     pub(super) apart: bool,
-    /// Mapped without hints, so that anyone can have it next.
+    /// Mapped without special hints, so that any later request can use it.
     pub(super) cacheable: bool,
 }
 
-/// Set in a word that holds any other form than the plain one.
+/// Set in a word that holds a form other than the plain one.
 const OTHER: u64 = 1;
 
 impl Form {
-    /// Of a small block of the global allocator.
+    /// The form of a small block of the global allocator.
     #[inline]
     pub(super) fn plain(lead: usize) -> Self {
         Self { lead, align: ALIGNMENT, apart: false, cacheable: false }
@@ -76,8 +78,9 @@ impl Form {
         self.align == ALIGNMENT && !self.apart
     }
 
-    /// Packs the form and the capacity into one word. The plain form is no more than the sum of lead and capacity, which is
-    /// a multiple of the alignment; the other has 40 bits of capacity, 16 of lead, and 8 for the rest.
+    /// Packs the form and the capacity into one word. The plain form is the sum of the lead and the
+    /// capacity, which is a multiple of the alignment. The other form has 40 bits of capacity, 16
+    /// of lead, and 8 for the rest.
     #[inline]
     pub(super) fn pack(self, capacity: usize) -> u64 {
         if self.is_plain() { (capacity | self.lead) as u64 } else { self.pack_other(capacity) }
@@ -111,11 +114,11 @@ impl Form {
     }
 }
 
-/// The most bytes that a block can have: what is packed into a word, and far more than there is.
+/// The most bytes of a block: the limit of the packed word, far above any machine's memory.
 const MOST: usize = (1 << 40) * ALIGNMENT - ALIGNMENT;
 
-/// The layout of the allocator's block around `capacity` bytes with the header in front, or `None` where it has no size that
-/// fits.
+/// The layout of the allocator's block around `capacity` bytes with the header in front, or `None`
+/// if its size overflows.
 #[inline]
 pub(super) fn front_layout(capacity: usize, align: usize, guard: usize) -> Option<AllocLayout> {
     let total = capacity.checked_add(align - MALLOC_ALIGNMENT + HEADER + 2 * guard)?;
@@ -126,15 +129,16 @@ pub(super) fn front_layout(capacity: usize, align: usize, guard: usize) -> Optio
 ///
 /// # Safety
 ///
-/// [`front_layout`] has one for the capacity.
+/// 1. [`front_layout`] returns a layout for this capacity with [`ALIGNMENT`] and without guards.
 #[inline]
 pub(super) unsafe fn plain_layout(capacity: usize) -> AllocLayout {
     let total = capacity + (ALIGNMENT - MALLOC_ALIGNMENT + HEADER);
-    // SAFETY: the same numbers as in `front_layout`, which found nothing to say (the caller's word).
+    // SAFETY: clause 1 of `# Safety`: `front_layout` accepts the same total and alignment, so the
+    // size is valid.
     unsafe { AllocLayout::from_size_align_unchecked(total, MALLOC_ALIGNMENT) }
 }
 
-/// The capacity of a block for `nbytes`, or `None` where there is none so large.
+/// The capacity of a block for `nbytes`, or `None` if that is too large.
 #[inline]
 pub(super) fn capacity_for(nbytes: usize) -> Option<usize> {
     if nbytes > MOST { None } else { nbytes.checked_next_multiple_of(ALIGNMENT) }
@@ -145,10 +149,11 @@ pub(super) fn wants_map(capacity: usize, demand: Demand) -> bool {
     capacity >= LARGE || (demand.hints != Hints::new() && capacity >= fault::page_size())
 }
 
-/// How far behind the beginning of a block its header lies, so that what follows `before` bytes behind it is aligned.
+/// The distance from the beginning of a block to its header, with which the bytes that follow
+/// `before` bytes later are aligned.
 #[inline]
 pub(super) fn lead_of(base: NonNull<u8>, before: usize, align: usize) -> usize {
-    // The alignment is a power of two (Demand).
+    // `Demand` ensures that the alignment is a power of two.
     (base.addr().get() + before).wrapping_neg() & (align - 1)
 }
 

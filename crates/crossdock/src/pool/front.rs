@@ -1,8 +1,9 @@
-//! Small blocks that a thread gave back a moment ago, for its next request of the same size.
+//! Small blocks that a thread freed recently, for its next request of the same size.
 //!
-//! What the global allocator does for one request takes longer than all that we do. So each thread keeps a few blocks,
-//! headers and all, in lists that nobody else touches: they hang on its number ([`slot`](super::slot)), and go back to the
-//! allocator when it ends, or by [`Pool::trim`](crate::pool::Pool::trim).
+//! The global allocator takes longer for one request than all the work of this library. So each
+//! thread keeps a few blocks with their headers, in lists that no other thread touches. The lists
+//! belong to the thread's number ([`slot`](super::slot)). They are emptied when the thread ends, or
+//! by [`Pool::trim`](crate::pool::Pool::trim).
 
 use std::cell::Cell;
 use std::ptr::NonNull;
@@ -12,22 +13,23 @@ use crate::pool::form::ALIGNMENT;
 use crate::pool::numbers::SLOTS;
 use crate::pool::plain::deallocate_kept;
 
-/// Blocks of more bytes are not kept.
+/// Larger blocks are not kept.
 const LARGEST: usize = 1024;
-/// How many blocks of a size a thread keeps.
+/// The most blocks of one size that a thread keeps.
 const KEPT: u8 = 8;
 const CLASSES: usize = LARGEST / ALIGNMENT + 1;
 
-/// Sanitizers are to see each block go, and the model checker's headers are not plain memory.
+/// Off for sanitizers, which must see each block freed, and for the model checker, whose headers
+/// are not plain memory.
 const IS_ON: bool = !cfg!(any(crossdock_portable, loom));
 
 /// One thread's lists, by capacity.
 ///
 /// # Invariants
 ///
-/// 1. Touched only by the thread that has the slot.
-/// 2. `tops` are headers of plain blocks of that capacity, of the global allocator, which nobody else has; the next one is where the
-///    account's address was. `counts` are their numbers.
+/// 1. Only the thread that has the slot accesses it.
+/// 2. `tops` are headers of plain blocks of that capacity, of the global allocator, which the list
+///    owns. The next header's address is in place of the account's. `counts` are the lengths.
 #[repr(align(64))]
 struct Front {
     tops: [Cell<Option<NonNull<Header>>>; CLASSES],
@@ -36,7 +38,8 @@ struct Front {
 
 struct Fronts([Front; SLOTS]);
 
-// SAFETY: each thread touches the front of its own slot only (Front 1), and passes it on with the slot.
+// SAFETY: Front 1: each thread accesses the front of its own slot only, and releasing and taking a
+// slot orders these accesses (`Numbers`).
 unsafe impl Sync for Fronts {}
 
 static FRONTS: Fronts = Fronts(
@@ -44,29 +47,31 @@ static FRONTS: Fronts = Fronts(
         SLOTS],
 );
 
-/// A block of the capacity, whose header is that of its former life.
+/// A block of the capacity, whose header still has its former content.
 ///
 /// # Safety
 ///
-/// The slot is this thread's, or none.
+/// 1. The slot is this thread's, or none.
 #[inline]
 pub(crate) unsafe fn take(slot: usize, capacity: usize) -> Option<NonNull<Header>> {
     let front = FRONTS.0.get(slot)?;
     let class = capacity / ALIGNMENT;
     let header = front.tops.get(class)?.get()?;
-    // SAFETY: Front 2.
+    // SAFETY: Front 2: the list owns the header, which is alive, and by clause 1 of `# Safety` the
+    // list is this thread's.
     let next = unsafe { header.as_ref() }.spare().ptr;
     front.tops[class].set(NonNull::new(next.cast_mut().cast()));
     front.counts[class].set(front.counts[class].get() - 1);
     Some(header)
 }
 
-/// Keeps a block, and says whether it did.
+/// Keeps a block, and returns whether it did.
 ///
 /// # Safety
 ///
-/// The slot is this thread's, or none. The header is one of a plain block of the capacity, of the global allocator, which the caller
-/// gives up if the answer is yes.
+/// 1. The slot is this thread's, or none.
+/// 2. The header is that of a plain block of the capacity, of the global allocator. The caller owns
+///    it, and loses it if the result is `true`.
 #[inline]
 pub(crate) unsafe fn give(slot: usize, capacity: usize, mut header: NonNull<Header>) -> bool {
     let class = capacity / ALIGNMENT;
@@ -78,23 +83,25 @@ pub(crate) unsafe fn give(slot: usize, capacity: usize, mut header: NonNull<Head
     count.set(count.get() + 1);
     let next = front.tops[class].replace(Some(header));
     let next = next.map_or(std::ptr::null(), |next| next.as_ptr().cast_const().cast());
-    // SAFETY: nobody else has the header (the caller's word).
+    // SAFETY: clause 2 of `# Safety`: the caller owned the header and passes it to this list, so no
+    // other reference to it exists.
     unsafe { header.as_mut() }.set_spare_ptr(next);
     true
 }
 
-/// Gives back to the allocator what a thread has kept, and says how many bytes that were.
+/// Frees the blocks that a thread keeps, and returns the number of their bytes.
 ///
 /// # Safety
 ///
-/// The slot is this thread's, or none.
+/// 1. The slot is this thread's, or none.
 pub(crate) unsafe fn drain(slot: usize) -> usize {
     let mut nbytes = 0;
     for capacity in (0..=LARGEST).step_by(ALIGNMENT) {
-        // SAFETY: the caller's word.
+        // SAFETY: clause 1 of `take` is clause 1 of `# Safety`: the slot is this thread's, or none.
         while let Some(header) = unsafe { take(slot, capacity) } {
             nbytes += capacity;
-            // SAFETY: Front 2: ours, and not used any more.
+            // SAFETY: clause 1 of `deallocate_kept`: Front 2: the list held plain blocks of the
+            // global allocator. Clause 2: `take` removed this one from the list.
             unsafe { deallocate_kept(header) };
         }
     }

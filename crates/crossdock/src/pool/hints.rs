@@ -1,11 +1,12 @@
-//! How new memory should be had.
+//! Hints about how the system provides new memory.
 
-/// Wishes about new memory: huge pages, pages at hand at once, a node of the machine.
+/// Hints about new memory: huge pages, pages that are resident at once, a node of the machine.
 ///
-/// They are hints: where the system does not grant one, the memory is had without it. They concern blocks that are large
-/// enough to be mapped on their own; smaller ones share pages with others.
+/// If the system does not grant a hint, the memory is allocated without it. Hints apply to blocks
+/// that are large enough for a mapping of their own; smaller ones share pages with other blocks.
 ///
-/// A block with a node, or with huge pages refused, is not kept for others when it is freed: it goes back to the system.
+/// A block with a node, or with huge pages refused, is not kept when it is freed: it is returned to
+/// the system.
 ///
 /// ```
 /// use crossdock::pool::Hints;
@@ -21,27 +22,29 @@ pub struct Hints {
 }
 
 impl Hints {
-    /// No wishes: huge pages where a block has room for one, pages when they are first touched, any node.
+    /// No hints: huge pages if a block has room for one, pages on first touch, any node.
     pub const fn new() -> Self {
         Self { huge: None, populate: false, node: None }
     }
 
-    /// Whether to ask for huge pages (2 MiB). Refused, the block is resident by small pages: slower at first touch, but
-    /// only what was touched is resident.
+    /// Whether to request huge pages (2 MiB). With `false`, the block is resident by small pages:
+    /// slower at first touch, but only touched bytes are resident.
     #[must_use]
     pub const fn huge(mut self, huge: bool) -> Self {
         self.huge = Some(huge);
         self
     }
 
-    /// Whether all pages are to be had at once rather than when they are first touched. O(n) in the bytes of the block.
+    /// Whether all pages become resident at once instead of on first touch. O(n) in the bytes of
+    /// the block.
     #[must_use]
     pub const fn populate(mut self, populate: bool) -> Self {
         self.populate = populate;
         self
     }
 
-    /// The node of the machine (as `numactl --hardware` counts them) from which to have the pages if it has free ones.
+    /// The preferred node of the machine (numbered as in `numactl --hardware`), used if it has free
+    /// pages.
     #[must_use]
     pub const fn node(mut self, node: u32) -> Self {
         self.node = Some(node);
@@ -60,7 +63,7 @@ impl Hints {
         self.node
     }
 
-    /// Whether memory had in this way is like any other, so that a cache may hand it to whoever comes next.
+    /// Whether this memory is like any other, so that a cache may use it for the next request.
     pub(crate) const fn is_common(self) -> bool {
         self.node.is_none() && !matches!(self.huge, Some(false))
     }

@@ -1,10 +1,10 @@
 //! Large blocks: private anonymous mappings of their own.
 //!
-//! From 2 MiB on, a block begins at a multiple of 2 MiB, so that huge pages can stand behind it. Its end need not: what
-//! is left over at the end is had in small pages, and only what was touched is resident.
+//! From 2 MiB on, a block begins at a multiple of 2 MiB, so that huge pages can back it. Its end
+//! need not: the rest at the end uses small pages, and only touched bytes are resident.
 //!
-//! A block is always *one* mapping in the system's eyes, because `mremap` moves no more than one (until Linux 6.17): pages
-//! of two blocks are never put together.
+//! A block is always *one* mapping of the system, because `mremap` moves only one (until Linux
+//! 6.17): pages of two blocks are never combined.
 
 use std::ffi::c_void;
 use std::ptr::NonNull;
@@ -14,19 +14,20 @@ use crate::pool::hints::Hints;
 /// The size of a huge page, in bytes.
 pub(crate) const HUGE: usize = 2 << 20;
 
-/// What sizes are multiples of, at least: a multiple of every page size that Linux has.
+/// All sizes are multiples of this, which is a multiple of every page size of Linux.
 const GRAIN: usize = 64 << 10;
 
-/// The steps in which sizes go from one power of two to the next: less than 1/8 of a block is beyond what was asked for.
+/// The steps from one power of two to the next: less than 1/8 of a block exceeds the request.
 const STEPS_LOG2: u32 = 3;
 
-/// The largest block, in bytes: an address space has no more.
+/// The largest block, in bytes: the size of an address space.
 const LARGEST: usize = 1 << 47;
 
-/// How many sizes there are.
+/// The number of sizes.
 pub(crate) const CLASSES: usize = class_index(LARGEST) + 1;
 
-/// The size of the block for a request, in bytes: `nbytes` rounded up to 1/8 of a power of two, and to 64 KiB.
+/// The size of the block for a request, in bytes: `nbytes` rounded up to 1/8 of a power of two, and
+/// to 64 KiB.
 pub(crate) const fn class_nbytes(nbytes: usize) -> Option<usize> {
     match nbytes {
         0 => Some(GRAIN),
@@ -35,7 +36,7 @@ pub(crate) const fn class_nbytes(nbytes: usize) -> Option<usize> {
     }
 }
 
-/// The place of a size in the sequence of sizes.
+/// The index of a size in the sequence of sizes.
 pub(crate) const fn class_index(class_nbytes: usize) -> usize {
     let step_log2 = step_log2(class_nbytes);
     (((step_log2 - GRAIN.ilog2()) as usize) << STEPS_LOG2) + ((class_nbytes - 1) >> step_log2)
@@ -46,7 +47,7 @@ const fn step_log2(nbytes: usize) -> u32 {
     if step > GRAIN.ilog2() { step } else { GRAIN.ilog2() }
 }
 
-/// Maps a block of zeros, or says that there is no memory.
+/// Maps a block of zeros. `None`: out of memory.
 pub(crate) fn map(nbytes: usize, hints: Hints) -> Option<NonNull<u8>> {
     let prot = libc::PROT_READ | libc::PROT_WRITE;
     let base = if nbytes < HUGE { map_anywhere(nbytes, prot)? } else { map_aligned(nbytes, prot)? };
@@ -60,30 +61,38 @@ pub(crate) fn map(nbytes: usize, hints: Hints) -> Option<NonNull<u8>> {
     Some(base)
 }
 
-/// Gives a range back to the system.
+/// Unmaps a range.
 ///
 /// # Safety
 ///
-/// The range is a block from [`map`], or the end of one, and nobody uses it.
+/// 1. The range is a block from [`map`], or a part of one, and begins and ends at a page.
+/// 2. It is not used any more.
 pub(crate) unsafe fn unmap(base: NonNull<u8>, nbytes: usize) -> bool {
-    // SAFETY: the caller's promise.
+    // SAFETY: clauses 1 and 2 of `# Safety`: the range is this library's own mapping, and no
+    // reference to it is left.
     unsafe { libc::munmap(base.as_ptr().cast(), nbytes) == 0 }
 }
 
-/// Makes a block larger or smaller, in place or elsewhere, by its pages: nothing is copied. `None`: nothing has changed.
+/// Grows or shrinks a block, in place or by moving its pages: nothing is copied. `None`: the block
+/// is unchanged.
 ///
 /// # Safety
 ///
-/// `base` is a block of `old` bytes from [`map`] or from here, and nobody uses it (nor, if the result is `Some`, what was
-/// behind the old address).
+/// 1. `base` is a block of `old` bytes from [`map`] or from this function, and both sizes are
+///    multiples of the page size.
+/// 2. No other party accesses the block; if the result is `Some`, its old addresses are not used
+///    any more.
 pub(crate) unsafe fn resize(base: NonNull<u8>, old: usize, new: usize, hints: Hints) -> Option<NonNull<u8>> {
     if new <= old {
-        // SAFETY: within the block.
+        // SAFETY: `new <= old`, and the block has `old` bytes (clause 1 of `# Safety`), so the sum
+        // stays within it.
         let end = unsafe { base.add(new) };
-        // SAFETY: the caller's promise.
+        // SAFETY: clause 1 of `unmap`: the range is the end of the block (clause 1 of `# Safety`).
+        // Clause 2: by clause 2 of `# Safety` no party uses it.
         return (new == old || unsafe { unmap(end, old - new) }).then_some(base);
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: clauses 1 and 2 of `# Safety` are those of `grow`; `new > old`, since the other case
+    // returned above.
     let moved = unsafe { grow(base, old, new)? };
     if old < HUGE {
         advise_huge(moved, new, hints);
@@ -96,15 +105,19 @@ pub(crate) unsafe fn resize(base: NonNull<u8>, old: usize, new: usize, hints: Hi
 
 /// # Safety
 ///
-/// As [`resize`], where `new` is more than `old`.
+/// 1. `base` is a block of `old` bytes from [`map`] or [`resize`], and `new` is larger than `old`.
+/// 2. No other party accesses the block; if the result is `Some`, its old addresses are not used
+///    any more.
 unsafe fn grow(base: NonNull<u8>, old: usize, new: usize) -> Option<NonNull<u8>> {
     let ptr: *mut c_void = base.as_ptr().cast();
     if new < HUGE {
-        // SAFETY: the caller's promise; the system chooses the place.
+        // SAFETY: clauses 1 and 2 of `# Safety`: the range is this library's own mapping, and
+        // without `MREMAP_FIXED` the system picks free addresses.
         return block(unsafe { libc::mremap(ptr, old, new, libc::MREMAP_MAYMOVE) });
     }
     if is_aligned(base) {
-        // SAFETY: the caller's promise; it stays where it is, or nothing changes.
+        // SAFETY: clauses 1 and 2 of `# Safety`: the range is this library's own mapping; without
+        // `MREMAP_MAYMOVE` it grows in place, or the call fails.
         let stayed = block(unsafe { libc::mremap(ptr, old, new, 0) });
         if stayed.is_some() {
             return stayed;
@@ -112,39 +125,43 @@ unsafe fn grow(base: NonNull<u8>, old: usize, new: usize) -> Option<NonNull<u8>>
     }
     let place = map_aligned(new, libc::PROT_NONE)?;
     let flags = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED;
-    // SAFETY: the caller's promise; what lies in that place is ours alone, and nobody knows of it.
+    // SAFETY: clauses 1 and 2 of `# Safety`: the range is this library's own mapping. `place` was
+    // reserved above by `map_aligned` for `new` bytes, and no other party knows it.
     let moved = unsafe { libc::mremap(ptr, old, new, flags, place.as_ptr().cast::<c_void>()) };
-    // Where this fails, the system has as a rule given the place up already, and somebody else's memory may lie there by
-    // now. So it is not touched again. At worst (too many mappings), addresses stay reserved, without memory.
+    // If this fails, the system has usually unmapped `place` already, and other memory may lie
+    // there. So it is not touched again. At worst (too many mappings), addresses stay reserved,
+    // without memory.
     block(moved)
 }
 
-/// Has all pages of a block at once, as far as there are any.
+/// Makes all pages of a block resident at once, as far as memory suffices.
 pub(crate) fn populate(base: NonNull<u8>, nbytes: usize) {
-    // SAFETY: changes no byte of the range, which is mapped.
+    // SAFETY: `MADV_POPULATE_WRITE` changes no byte of the range, which callers have mapped.
     let _refused = unsafe { libc::madvise(base.as_ptr().cast(), nbytes, libc::MADV_POPULATE_WRITE) };
 }
 
 fn advise_huge(base: NonNull<u8>, nbytes: usize, hints: Hints) {
     let advice = match hints.is_huge() {
         Some(false) => libc::MADV_NOHUGEPAGE,
-        // No room for a huge page: the advice would only keep the mapping apart from its neighbours.
+        // No room for a huge page: the advice would only keep the mapping from merging with its
+        // neighbours.
         _ if nbytes < HUGE => return,
         _ => libc::MADV_HUGEPAGE,
     };
-    // SAFETY: changes no byte of the range, which is mapped.
+    // SAFETY: advice on huge pages changes no byte of the range, which callers have mapped.
     let _refused = unsafe { libc::madvise(base.as_ptr().cast(), nbytes, advice) };
 }
 
-/// Asks for the pages of a range to come from a node, if it has free ones.
+/// Makes a node preferred for the pages of a range.
 fn prefer_node(base: NonNull<u8>, nbytes: usize, node: u32) {
     const WORDS: usize = 16;
     let mut nodes = [0u64; WORDS];
     let Some(word) = nodes.get_mut(node as usize / 64) else { return };
     *word = 1 << (node % 64);
-    // The system leaves out the last of the bits that it is told of.
+    // The system ignores the last of the bits that it is passed.
     let bits = WORDS * 64 + 1;
-    // SAFETY: changes no byte of the range, which is mapped; the mask is valid for the call.
+    // SAFETY: `mbind` changes no byte of the range. It reads `bits - 1` bits of the mask, which is
+    // the size of `nodes`.
     let _refused = unsafe {
         libc::syscall(libc::SYS_mbind, base.as_ptr(), nbytes, libc::MPOL_PREFERRED, nodes.as_ptr(), bits, 0)
     };
@@ -152,28 +169,34 @@ fn prefer_node(base: NonNull<u8>, nbytes: usize, node: u32) {
 
 fn map_anywhere(nbytes: usize, prot: i32) -> Option<NonNull<u8>> {
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
-    // SAFETY: a new mapping where nothing is mapped.
+    // SAFETY: a null address without `MAP_FIXED`: the system picks a free range, so no existing
+    // mapping changes.
     block(unsafe { libc::mmap(std::ptr::null_mut(), nbytes, prot, flags, -1, 0) })
 }
 
-/// A mapping that begins at a multiple of [`HUGE`]: a longer one is made, and its ends are cut off.
+/// A mapping that begins at a multiple of [`HUGE`]: maps a longer range and unmaps its ends.
 fn map_aligned(nbytes: usize, prot: i32) -> Option<NonNull<u8>> {
     let whole = nbytes.checked_add(HUGE)?;
     let start = map_anywhere(whole, prot)?;
     let lead = start.addr().get().wrapping_neg() % HUGE;
-    // SAFETY: within the mapping, which has room for that and for the block.
+    // SAFETY: `lead < HUGE`, and the mapping has `nbytes + HUGE` bytes, so the sum stays within it.
     let base = unsafe { start.add(lead) };
-    // SAFETY: ours alone, and nobody knows of it.
+    // SAFETY: clauses 1 and 2 of `unmap`: the range is the front of the mapping made above, which
+    // no other party knows.
     if lead > 0 && !unsafe { unmap(start, lead) } {
-        // SAFETY: as above; nothing has been cut off.
+        // SAFETY: clauses 1 and 2 of `unmap`: the failed call removed nothing, so the whole mapping
+        // made above is left, which no other party knows.
         unsafe { unmap(start, whole) };
         return None;
     }
-    // SAFETY: within the mapping: less than all of `HUGE` was cut off in front.
+    // SAFETY: `lead < HUGE` bytes lie in front of `base`, so `nbytes` more stay within the
+    // `nbytes + HUGE` bytes of the mapping.
     let end = unsafe { base.add(nbytes) };
-    // SAFETY: ours alone, and nobody knows of it.
+    // SAFETY: clauses 1 and 2 of `unmap`: the range is the end of the mapping made above, which no
+    // other party knows.
     if !unsafe { unmap(end, HUGE - lead) } {
-        // SAFETY: as above; nothing behind the base has been cut off.
+        // SAFETY: clauses 1 and 2 of `unmap`: the failed call removed nothing, so all of the
+        // mapping from `base` on is left, which no other party knows.
         unsafe { unmap(base, whole - lead) };
         return None;
     }

@@ -1,4 +1,4 @@
-//! New memory: pools, what they give, and what they say of it.
+//! New memory: pools, their blocks and their statistics.
 //!
 //! ```text
 //!   Pool ── account ── account ── … ── source      a chain: limits and statistics on the way, memory at the end

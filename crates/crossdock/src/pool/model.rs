@@ -1,4 +1,5 @@
-//! The charge of a pool, chains of accounts, and the numbers of threads, in every interleaving (loom).
+//! The charge of a pool, chains of accounts, and the numbers of threads, in every interleaving
+//! (loom).
 
 use std::alloc::Layout;
 use std::ptr::NonNull;
@@ -12,28 +13,31 @@ use crate::pool::charge::Charge;
 use crate::pool::numbers::{Numbers, SLOTS};
 use crate::pool::source::{Bytes, Source};
 
-/// Every interleaving in which threads are interrupted three times at most. Of all of them, there are more than anyone waits for
-/// where three threads meet.
+/// Every interleaving in which threads are interrupted at most three times. With three threads,
+/// checking all interleavings would take too long.
 fn bounded(run: impl Fn() + Send + Sync + 'static) {
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(3);
     model.check(run);
 }
 
-/// A core that notes who freed it, and fails where anybody touches it afterwards or touched it unseen before.
+/// A core that records its release. It fails if a thread accesses it afterwards, or accessed it
+/// before without synchronisation.
 struct Core {
     charge: std::cell::UnsafeCell<Charge<2>>,
-    /// Written by whoever uses the core, and by whoever frees it.
+    /// Written by each thread that uses the core, and by the thread that frees it.
     lanes: [UnsafeCell<()>; 3],
     freed: AtomicUsize,
 }
 
-// SAFETY: the charge is atomics, and touched otherwise by whoever frees it alone.
+// SAFETY: the charge consists of atomics; only the thread that frees the core accesses it
+// otherwise, which the model checker verifies.
 unsafe impl Sync for Core {}
 
 impl Core {
     fn charge(&self) -> &Charge<2> {
-        // SAFETY: alive as long as `self`.
+        // SAFETY: the charge lies in `self` and is alive while `self` is borrowed; only
+        // `end_purses` accesses it mutably.
         unsafe { &*self.charge.get() }
     }
 
@@ -50,15 +54,16 @@ impl Core {
     fn free_if(&self, last: bool) {
         if last {
             self.lanes.iter().for_each(|lane| lane.with_mut(|_| ()));
-            // SAFETY: alive as long as `self`; and nobody uses it any more, which is what is checked.
+            // SAFETY: the charge is alive as long as `self`; clause 1 of `end_purses` is what this
+            // test checks.
             unsafe { Charge::end_purses(self.charge.get()) };
             self.freed.fetch_add(1, Ordering::Relaxed);
         }
     }
 }
 
-/// Blocks that are given back on several threads while the last handle goes: one of them frees the core, and sees what all did,
-/// whatever is in purses.
+/// Blocks are freed on several threads while the last handle is dropped. One of the threads frees
+/// the core, and sees the effects of all, whatever purses contain.
 #[test]
 fn whoever_is_last_frees_the_core_once() {
     bounded(|| {
@@ -81,7 +86,8 @@ fn whoever_is_last_frees_the_core_once() {
     });
 }
 
-/// As above, for a thread whose purse is full: whether it is the last or not, it does not touch the purse once others may have freed it.
+/// The same for a thread whose purse is full. Last or not, it does not touch the purse once another
+/// thread may have freed it.
 #[test]
 fn a_full_purse_is_not_touched_after_the_core_is_freed() {
     bounded(|| {
@@ -101,7 +107,8 @@ fn a_full_purse_is_not_touched_after_the_core_is_freed() {
     });
 }
 
-/// Threads that want more than there is: never more than the limit is out, and what was refused is not counted.
+/// Threads that request more than there is: never more than the limit is in use, and refused units
+/// are not counted.
 #[test]
 fn the_limit_is_never_exceeded() {
     bounded(|| {
@@ -129,7 +136,7 @@ fn the_limit_is_never_exceeded() {
     });
 }
 
-/// A limit that all of them fit under refuses nobody, whatever is in flight or in purses.
+/// A limit that suffices for all threads refuses none, whatever is in flight or in purses.
 #[test]
 fn what_fits_is_not_refused() {
     bounded(|| {
@@ -149,19 +156,21 @@ fn what_fits_is_not_refused() {
     });
 }
 
-/// What is left of a source: who used it, and how often it was dropped.
+/// The record of a source: which threads used it, and how often it was dropped.
 struct Traces {
     lanes: [UnsafeCell<()>; 3],
     dropped: AtomicUsize,
 }
 
-/// A source without memory, at the end of a chain of real accounts. It is dropped with the last of them, and must see then what
-/// all threads did before they let go.
+/// A source without memory, at the end of a chain of real accounts. It is dropped with the last
+/// account, and must then see the effects of all threads before their release.
 struct Probe(Arc<Traces>);
 
-// SAFETY: the cells are the model checker's own, which says so where two threads meet in one.
+// SAFETY: the cells are those of the model checker, which reports unordered accesses of two threads
+// as failures.
 unsafe impl Send for Probe {}
-// SAFETY: as for Send.
+// SAFETY: the cells are those of the model checker, which fails the test if two threads access one
+// without order.
 unsafe impl Sync for Probe {}
 
 impl Bytes for Probe {
@@ -189,10 +198,11 @@ fn over(account: &AccountRef) -> AccountRef {
     AccountRef::open(Plan::new("over", upstream)).expect("there is memory")
 }
 
-/// A block of nothing, which is charged.
+/// A block without memory, which is charged.
 struct Charged(NonNull<Account>);
 
-// SAFETY: what is charged may be given back on any thread.
+// SAFETY: the account consists of atomics and constants, and its charge may be refunded on any
+// thread.
 unsafe impl Send for Charged {}
 
 impl Charged {
@@ -202,13 +212,15 @@ impl Charged {
     }
 
     fn give_back(self) {
-        // SAFETY: charged in `new`, for as many bytes.
+        // SAFETY: clause 1 of `refund`: `new` charged the account for 64 bytes. Clause 2: the block
+        // has no memory; the value is consumed.
         unsafe { refund(self.0, SLOTS, 64) }
     }
 }
 
-/// A chain of three: a block of the lowest account is given back while the last handles of the lowest and of the middle one go, each on
-/// a thread of its own. Each account is freed once, the source with the last, and whoever frees it sees what all did.
+/// A chain of three accounts: a block of the lowest is freed while the last handles of the lowest
+/// and of the middle one are dropped, each on its own thread. Each account is freed once, and the
+/// source with the last. The freeing thread sees the effects of all.
 #[test]
 fn a_chain_comes_apart_in_any_order() {
     bounded(|| {
@@ -241,7 +253,8 @@ fn a_chain_comes_apart_in_any_order() {
     });
 }
 
-/// A thread's number is its own, and what was done under it is seen by the next thread that has it.
+/// A thread's number is unique, and what was done under it is visible to the next thread that has
+/// it.
 #[test]
 fn a_number_goes_from_thread_to_thread_with_what_was_done_under_it() {
     bounded(|| {

@@ -1,13 +1,14 @@
-//! Small numbers that are taken and given back: a bit for each.
+//! Small numbers that are taken and released: one bit each.
 
 use crate::memory::sync::{AtomicU64, Ordering};
 
-/// How many threads at a time have a number of their own.
+/// The most threads that have a number at a time.
 pub(crate) const SLOTS: usize = if cfg!(loom) { 3 } else { 64 };
 
 /// One bit for each number that is taken.
 ///
-/// Orderings. Whoever gives a number back releases what it did under that number, and whoever takes it next acquires it.
+/// Orderings. Releasing a number is a Release, and taking it an Acquire: what was done under a
+/// number happens before what its next owner does.
 pub(crate) struct Numbers(AtomicU64);
 
 impl Numbers {
@@ -22,7 +23,7 @@ impl Numbers {
         Self(AtomicU64::new(0))
     }
 
-    /// A number that nobody has, if there is one.
+    /// A free number, if there is one.
     pub(crate) fn take(&self) -> Option<usize> {
         let mut taken = self.0.load(Ordering::Relaxed);
         loop {
@@ -42,7 +43,7 @@ impl Numbers {
         }
     }
 
-    /// Gives a number back that the caller has taken.
+    /// Releases a number that the caller has taken.
     pub(crate) fn give(&self, number: usize) {
         self.0.fetch_and(!(1 << number), Ordering::Release);
     }

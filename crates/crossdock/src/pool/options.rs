@@ -1,4 +1,4 @@
-//! How new memory is to be had.
+//! Options of a new allocation.
 
 use crate::error::Result;
 use crate::pool::block::Block;
@@ -6,7 +6,7 @@ use crate::pool::form::{ALIGNMENT, Demand};
 use crate::pool::hints::Hints;
 use crate::pool::pool::Pool;
 
-/// How new memory is to be had: its alignment, and hints to the system.
+/// Options of a new allocation: its alignment, and hints to the system.
 ///
 /// ```
 /// use crossdock::pool::{AllocOptions, Pool};
@@ -34,16 +34,17 @@ impl AllocOptions {
         Self { align: ALIGNMENT, hints: Hints::new() }
     }
 
-    /// The alignment of the first byte: a power of two, a page at most. Less than [`ALIGNMENT`] is as good as that. It is kept when
-    /// a buffer grows.
+    /// The alignment of the first byte: a power of two, at most a page. A value below [`ALIGNMENT`]
+    /// has the effect of [`ALIGNMENT`]. A buffer keeps it when it grows.
     pub const fn align(mut self, align: usize) -> Self {
         self.align = align;
         self
     }
 
-    /// What the system is asked to do for the memory. Nothing fails where it does not; small blocks and pools without a cache
-    /// ignore it. It concerns the block as it is had first: what it grows by is the system's choice, except for what is true of
-    /// a whole mapping (huge pages, a node).
+    /// Hints to the system. An allocation succeeds even if the system ignores them; small blocks
+    /// and pools without a cache ignore them. They apply to the block when it is first allocated.
+    /// What it grows by is the system's choice, except for properties of a whole mapping (huge
+    /// pages, a node).
     pub const fn hints(mut self, hints: Hints) -> Self {
         self.hints = hints;
         self

@@ -1,4 +1,4 @@
-//! Small blocks of the global allocator, each with its header in front: how they go back to it.
+//! Small blocks of the global allocator, with a header in front: how they are freed.
 
 use std::ptr::NonNull;
 
@@ -8,38 +8,47 @@ use crate::pool::source::{Bytes, Global};
 
 /// # Safety
 ///
-/// The header is in front of a block of the global allocator with the plain alignment and no guards. Neither is used any more.
+/// 1. `header` lies `lead` bytes behind the beginning of a block of the global allocator with the
+///    plain layout of `capacity`.
+/// 2. Header and block are not used any more.
 #[inline]
 pub(super) unsafe fn deallocate_plain(header: NonNull<Header>, lead: usize, capacity: usize) {
-    // SAFETY: the last use of the header.
+    // SAFETY: clause 1 of `drop_header`: by clause 2 of `# Safety` this is the last use of the
+    // header.
     unsafe { drop_header(header) };
-    // SAFETY: the header lies `lead` bytes behind the beginning of the allocator's block.
+    // SAFETY: clause 1 of `# Safety`: the allocator's block begins `lead` bytes in front of the
+    // header.
     let base = unsafe { header.cast::<u8>().sub(lead) };
-    // SAFETY: the block was allocated with it.
+    // SAFETY: clause 1 of `plain_layout`: the block exists, so its layout was valid when it was
+    // allocated.
     let layout = unsafe { plain_layout(capacity) };
-    // SAFETY: as above, by the global allocator.
+    // SAFETY: clause 1 of `deallocate`: the global allocator allocated `base` with this layout
+    // (clause 1 of `# Safety`). Clause 2 is clause 2 of `# Safety`.
     unsafe { Global.deallocate(base, layout) };
 }
 
 /// # Safety
 ///
-/// A header of a plain block of the global allocator. Neither is used any more.
+/// 1. `header` is that of a plain block of the global allocator, as `Block::begin` wrote it.
+/// 2. Header and block are not used any more.
 pub(crate) unsafe fn deallocate_kept(header: NonNull<Header>) {
-    // SAFETY: the caller's word.
+    // SAFETY: clause 1 of `# Safety`: a header lies there, whose spare word holds the form and the
+    // capacity.
     let (form, capacity) = Form::unpack(unsafe { header.as_ref() }.spare().word);
-    // SAFETY: the caller's word.
+    // SAFETY: clause 1 of `deallocate_plain`: the lead and the capacity come from the header of
+    // this plain block. Clause 2 is clause 2 of `# Safety`.
     unsafe { deallocate_plain(header, form.lead, capacity) };
 }
 
-/// A header holds nothing that needs a drop. (The model checker's atomics do.)
+/// Drops a header. Only the model checker's atomics need it.
 ///
 /// # Safety
 ///
-/// The header is not used any more, or written anew.
+/// 1. The header is not used any more, or is written anew before its next use.
 #[inline]
 pub(super) unsafe fn drop_header(_header: NonNull<Header>) {
     #[cfg(loom)]
-    // SAFETY: the caller's word.
+    // SAFETY: clause 1 of `# Safety`: the header is valid now, and it is not used again as it is.
     unsafe {
         _header.drop_in_place()
     };

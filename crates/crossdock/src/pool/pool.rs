@@ -1,4 +1,4 @@
-//! A pool: the handle on an account.
+//! A pool: a handle on an account.
 
 use std::fmt;
 use std::io::Write;
@@ -16,17 +16,19 @@ use crate::pool::form::Demand;
 use crate::pool::source::Source;
 use crate::pool::{front, slot};
 
-/// Where new memory comes from, who counts it, and how much of it there may be.
+/// Where new memory comes from, with its statistics and its limit.
 ///
-/// A pool is a counted handle: cloning is O(1), and a pool lives until its last handle and its last buffer are gone, in
-/// whichever order. Pools form chains: [`Pool::capped`] and [`Pool::proxy`] make a pool that takes its memory from another one
-/// and is charged, as that one is, for what it gave.
+/// A pool is a counted handle: cloning is O(1), and a pool lives until its last handle and its last
+/// buffer are dropped, in any order. Pools form chains: [`Pool::capped`] and [`Pool::proxy`] make a
+/// pool that takes its memory from another pool. Both are charged for it.
 ///
-/// The default pool takes small blocks from the program's global allocator, and large ones (256 KiB and more) from a cache of
-/// mapped memory, where the system is asked for huge pages. Of the small blocks that a thread gave back, it keeps a few for its next
-/// request ([`Pool::trim`] gives them up). What nobody uses is kept for the next request, up to a limit, and
-/// given back to the system about half a second later. The environment variable `CROSSDOCK_POOL` chooses another: `system` has no cache;
-/// `CROSSDOCK_POOL_DEBUG=1` puts guard bytes around every block (see [`Pool::guarded`]).
+/// The default pool takes small blocks from the program's global allocator, and large ones (256 KiB
+/// and more) from a cache of mapped memory, which requests huge pages. Each thread keeps a few of
+/// the small blocks that it freed for its next request ([`Pool::trim`] releases them). The cache
+/// keeps unused blocks for the next request, up to a limit, and returns them to the system about
+/// half a second later. The environment variable `CROSSDOCK_POOL` selects another source: `system`
+/// has no cache. `CROSSDOCK_POOL_DEBUG=1` puts guard bytes around every block (see
+/// [`Pool::guarded`]).
 ///
 /// ```
 /// use crossdock::pool::Pool;
@@ -44,44 +46,46 @@ use crate::pool::{front, slot};
 /// # Ok::<(), crossdock::Error>(())
 /// ```
 ///
-/// Threads: pools and their buffers go to any thread; allocating blocks on nothing but the cache's lock (large blocks only).
+/// Threads: pools and their buffers can move to any thread. Allocating blocks only on the cache's
+/// lock (large blocks only).
 #[derive(Clone)]
 pub struct Pool {
     account: AccountRef,
 }
 
-/// The account of the default pool, once it has been opened. It is never freed.
+/// The account of the default pool, once it is open. It is never freed.
 static DEFAULT: AtomicPtr<Account> = AtomicPtr::new(std::ptr::null_mut());
 
-/// How many unused bytes the default pool keeps at most.
+/// The most unused bytes that the default pool keeps.
 const CACHE_LIMIT: usize = 1 << 30;
-/// For how long a block is kept that nobody uses.
+/// How long an unused block is kept.
 const CACHE_QUIET: Duration = Duration::from_millis(500);
 
 impl Pool {
-    /// The default pool's account, which is immortal.
+    /// The account of the default pool, which is immortal.
     #[inline]
     fn default_account() -> Result<&'static Account> {
         let account = match NonNull::new(DEFAULT.load(Ordering::Acquire)) {
             Some(account) => account,
             None => open_default()?,
         };
-        // SAFETY: never freed (Account 3).
+        // SAFETY: Account 3: `open_default` made the account immortal, so it is never freed.
         Ok(unsafe { account.as_ref() })
     }
 
-    /// A handle on the default pool. `Pool::default()` is the same and panics where it fails.
+    /// A handle on the default pool. `Pool::default()` returns the same, or panics.
     ///
     /// # Errors
     ///
     /// `is_out_of_memory`, the first time only.
     pub fn try_default() -> Result<Self> {
         let account = NonNull::from(Self::default_account()?);
-        // SAFETY: immortal (Account 3): no handle is counted.
+        // SAFETY: clause 1 of `from_counted`: the account is never freed (Account 3). Clause 2:
+        // handles on an immortal account are not counted.
         Ok(Self { account: unsafe { AccountRef::from_counted(account) } })
     }
 
-    /// A pool of its own that takes all its blocks from the program's global allocator.
+    /// A separate pool that takes all its blocks from the program's global allocator.
     ///
     /// # Errors
     ///
@@ -90,9 +94,9 @@ impl Pool {
         Self::of_source("system", Source::system())
     }
 
-    /// A pool of its own with a cache of mapped memory for large blocks, which keeps up to `limit_nbytes` bytes that nobody uses
-    /// for `quiet`. (The default pool keeps 1 GiB for half a second.) A thread that gives them back to the system exists only
-    /// while the cache holds something.
+    /// A separate pool with a cache of mapped memory for large blocks, which keeps up to
+    /// `limit_nbytes` unused bytes for `quiet`. (The default pool keeps 1 GiB for half a second.) A
+    /// helper thread returns them to the system; it exists only while the cache holds a block.
     ///
     /// # Errors
     ///
@@ -105,7 +109,7 @@ impl Pool {
         Ok(Self { account: AccountRef::open(Plan::new(name, Upstream::Source(source)))? })
     }
 
-    /// A pool that takes its memory from this one, and counts what it took by itself.
+    /// A pool that takes its memory from this one, with statistics of its own.
     ///
     /// # Errors
     ///
@@ -114,9 +118,10 @@ impl Pool {
         self.downstream(name, |plan| plan)
     }
 
-    /// A pool that takes its memory from this one, and never has more than `limit_nbytes` of it in use: not by one byte, from any
-    /// number of threads. Capacities count, which are multiples of 64 bytes; an empty block counts as 64. (A block that moves
-    /// because it grows counts once, while its bytes are copied.)
+    /// A pool that takes its memory from this one, with a limit: never more than `limit_nbytes` are
+    /// in use, not by one byte, from any number of threads. Capacities count, which are multiples
+    /// of 64 bytes; an empty block counts as 64. (A block that moves because it grows counts once,
+    /// while its bytes are copied.)
     ///
     /// # Errors
     ///
@@ -125,8 +130,9 @@ impl Pool {
         self.downstream(name, |plan| Plan { limit: (limit_nbytes / UNIT) as u64, ..plan })
     }
 
-    /// A pool that takes its memory from this one, and tells the `tracing` facade of every block: events of level TRACE with the
-    /// target `crossdock::pool`. Without the feature `tracing` it is silent.
+    /// A pool that takes its memory from this one, and reports every block to the `tracing` facade:
+    /// events of level TRACE with the target `crossdock::pool`. Without the feature `tracing` it is
+    /// silent.
     ///
     /// # Errors
     ///
@@ -135,13 +141,15 @@ impl Pool {
         self.downstream(name, |plan| Plan { logged: true, ..plan })
     }
 
-    /// A pool in debug mode that takes its memory from this one: guard bytes on both sides of every block (as many as it is aligned to,
-    /// 64 at least), new memory filled with a pattern, and memory that is given back with another. Guards are looked at when a
-    /// block grows and when it is given back; the padding behind a buffer's bytes, which is zero, too. What is found is written to
-    /// standard error and kept for [`take_damage`](crate::pool::take_damage); a damaged block is not given back, so that no allocator trips over it.
+    /// A pool in debug mode that takes its memory from this one. Every block has guard bytes on
+    /// both sides (as many as its alignment, at least 64). New memory is filled with a pattern, and
+    /// freed memory with another. Guards are checked when a block grows and when it is freed, and
+    /// so is the padding behind a buffer's bytes, which is zero. Damage is written to standard
+    /// error and kept for [`take_damage`](crate::pool::take_damage). A damaged block is leaked, so
+    /// that no allocator trips over it.
     ///
-    /// Pools that take their memory from this one have guards as well. Guards are not charged. `CROSSDOCK_POOL_DEBUG=1` does the
-    /// same to the default pool.
+    /// Pools that take their memory from this one have guards as well. Guards are not charged.
+    /// `CROSSDOCK_POOL_DEBUG=1` does the same to the default pool.
     ///
     /// # Errors
     ///
@@ -160,21 +168,24 @@ impl Pool {
         self.account().name()
     }
 
-    /// What has happened in this pool and in those that take their memory from it. O(1) in the number of blocks.
+    /// The statistics of this pool, including the pools that take their memory from it. O(1) in the
+    /// number of blocks.
     pub fn statistics(&self) -> Statistics {
         self.account().statistics()
     }
 
-    /// Lets the peak begin anew at what is in use now.
+    /// Resets the peak to what is in use now.
     pub fn reset_peak(&self) {
         self.account().reset_peak();
     }
 
-    /// Gives back what is kept for the next request: to the system, what the cache at the end of the chain has; and to the
-    /// global allocator, the few small blocks that this thread has kept, of whichever pool. Returns how many bytes that were. (What
-    /// the global allocator keeps for itself is not ours to give back.)
+    /// Releases what is kept for the next request: to the system, the content of the cache at the
+    /// end of the chain; to the global allocator, the few small blocks that this thread keeps, of
+    /// any pool. Returns the number of these bytes. (Memory that the global allocator itself keeps
+    /// is not included.)
     pub fn trim(&self) -> usize {
-        // SAFETY: this thread's slot.
+        // SAFETY: clause 1 of `drain`: `slot::current` returns this thread's slot, or a number that
+        // is no slot.
         let kept = unsafe { front::drain(slot::current()) };
         kept + self.account().source().cache().map_or(0, Cache::trim)
     }
@@ -196,7 +207,7 @@ impl Default for Pool {
     ///
     /// # Panics
     ///
-    /// Where there is no memory for it, the first time. [`Pool::try_default`] returns that error.
+    /// If there is no memory for it, the first time. [`Pool::try_default`] returns that error.
     fn default() -> Self {
         match Self::try_default() {
             Ok(pool) => pool,
@@ -217,7 +228,8 @@ impl fmt::Debug for Pool {
     }
 }
 
-/// Opens the default pool as the environment says. An unknown word is told on standard error, and has no effect.
+/// Opens the default pool as the environment specifies. An unknown value is reported on standard
+/// error and ignored.
 #[cold]
 fn open_default() -> Result<NonNull<Account>> {
     let is_set = |name: &str, value: &str| std::env::var_os(name).is_some_and(|text| text == value);
@@ -241,9 +253,9 @@ fn open_default() -> Result<NonNull<Account>> {
         DEFAULT.compare_exchange(std::ptr::null_mut(), opened.as_ptr(), Ordering::AcqRel, Ordering::Acquire);
     match first {
         Ok(_) => Ok(opened),
-        // Another thread was faster; nobody has used ours.
+        // Another thread was faster; the account opened here is unused.
         Err(other) => {
-            // SAFETY: nobody else knows of it.
+            // SAFETY: clause 1 of `discard`: `opened` was not stored, so no other party knows it.
             unsafe { account::discard(opened) };
             Ok(NonNull::new(other).unwrap_or(opened))
         }

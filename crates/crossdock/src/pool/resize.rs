@@ -1,4 +1,4 @@
-//! Blocks that change their size: in place, by moving pages, or by moving to another block.
+//! Resizes blocks: in place, by moving pages, or by moving to another block.
 
 use std::mem::{ManuallyDrop, MaybeUninit};
 
@@ -11,12 +11,13 @@ use crate::pool::mapped::class_nbytes;
 use crate::pool::plain::drop_header;
 
 impl Block {
-    /// Gives the block at least `nbytes` bytes of capacity, more or less than it has, and keeps the first `keep` bytes. What lies
-    /// behind them is uninitialised. Where the block is grown in place, or by moving its pages, nothing is copied.
+    /// Changes the capacity to at least `nbytes` bytes and keeps the first `keep` bytes. The bytes
+    /// behind them are uninitialised. If the block grows in place, or by moving its pages, nothing
+    /// is copied.
     ///
     /// # Errors
     ///
-    /// As [`Block::take`]; the block is as it was.
+    /// As [`Block::take`]; the block is unchanged.
     pub(crate) fn resize(&mut self, nbytes: usize, keep: usize) -> Result<()> {
         let Parts { capacity: old, form, account, .. } = self.parts();
         let out_of_memory = || Error::out_of_memory(nbytes, form.align);
@@ -24,10 +25,11 @@ impl Block {
         if capacity == old {
             return Ok(());
         }
-        // SAFETY: Block 2: it is charged for what this block has, throughout.
+        // SAFETY: Block 2: the account is charged for this block's capacity throughout, so it is
+        // alive.
         let account = unsafe { account.as_ref() };
         account.charge_growth(old, capacity)?;
-        // The allocator copies what it moves. Where nothing is kept, another block is cheaper than that.
+        // The allocator copies what it moves. If nothing is kept, a new block is cheaper.
         let (keep, apart) = (keep.min(capacity), form.apart);
         let resized =
             (keep > 0 || apart) && self.resize_in_kind(capacity, keep) || self.move_to(capacity, keep);
@@ -41,7 +43,7 @@ impl Block {
         }
     }
 
-    /// Resizes the block by the means of its kind, if the new capacity is one of that kind.
+    /// Resizes the block by the means of its kind, if the new capacity suits that kind.
     fn resize_in_kind(&mut self, capacity: usize, keep: usize) -> bool {
         let Parts { form, .. } = self.parts();
         if self.account().is_guarded() {
@@ -64,21 +66,24 @@ impl Block {
             return false;
         };
         if old != new {
-            // SAFETY: a mapping of the cache's of this class (Block 1), which is ours alone.
+            // SAFETY: clause 1 of `Cache::resize`: this cache mapped the block for its capacity,
+            // and `is_guarded` is false (`resize_in_kind`). Clause 2: `class_nbytes` returned both
+            // sizes. Clause 3: `&mut self` owns the block (Block 1).
             let moved = unsafe { cache.resize(parts.bytes, old, new, Hints::new()) };
             let Some(base) = moved else { return false };
             parts.bytes = base;
         }
         parts.capacity = capacity;
-        // SAFETY: it is written anew below.
+        // SAFETY: clause 1 of `drop_header`: `begin` writes the header anew before its next use.
         unsafe { drop_header(self.header) };
-        // SAFETY: the header stays where it is, and says what is true of the block now.
+        // SAFETY: clauses 1 and 2 of `begin`: this block owns the header and the resized mapping
+        // (Block 1), which `parts` now describes.
         let same = unsafe { Self::begin(self.header, parts) };
         std::mem::forget(same);
         true
     }
 
-    /// Keeps the first `keep` bytes, of which both capacities have as many.
+    /// Keeps the first `keep` bytes, which both capacities have.
     fn reallocate(&mut self, capacity: usize, keep: usize) -> bool {
         let Parts { capacity: old, form: Form { lead, align, .. }, .. } = self.parts();
         let (Some(layout), Some(grown)) = (front_layout(old, align, 0), front_layout(capacity, align, 0))
@@ -86,50 +91,61 @@ impl Block {
             return false;
         };
         let account = self.account();
-        // SAFETY: the header lies `lead` bytes behind the beginning of the allocator's block.
+        // SAFETY: Block 1: `begin_in_front` placed the header `lead` bytes behind the beginning of
+        // the allocator's block.
         let base = unsafe { self.header.cast::<u8>().sub(lead) };
-        // SAFETY: Block 1: it came from this source, with this layout.
+        // SAFETY: clause 1 of `reallocate`: this source allocated the block with this layout (Block
+        // 1). Clause 2: `front_layout` returned a layout for the new size, which includes a header.
         let moved = unsafe { account.source().reallocate(base, layout, grown.size()) };
         let Some(base) = moved else { return false };
         let new_lead = lead_of(base, HEADER, align);
         if new_lead != lead {
-            // SAFETY: where the bytes were before they moved with the block.
+            // SAFETY: the bytes lay there before the block moved, and both layouts have room for
+            // `lead + HEADER + keep` bytes.
             let from = unsafe { base.add(lead + HEADER) };
-            // SAFETY: where they belong: as in `begin_in_front`.
+            // SAFETY: `front_layout` has room for every lead that `lead_of` returns, the header and
+            // the new capacity.
             let to = unsafe { base.add(new_lead + HEADER) };
-            // SAFETY: both lie within the block, for as many bytes as both layouts have room for.
+            // SAFETY: `keep` is at most both capacities, and the new layout has room for that many
+            // bytes behind either lead. The ranges may overlap.
             unsafe { from.copy_to(to, keep) };
         }
-        // The header that moved along holds nothing that needs a drop: it is written anew.
-        // SAFETY: the block has the layout of the new capacity now.
+        // The header that moved along needs no drop: it is written anew.
+        // SAFETY: clause 1 of `begin_in_front`: the block came from this source and now has the
+        // layout of the new capacity. Clause 2: `&mut self` owns it.
         let block = unsafe { Self::begin_in_front(account, base, capacity, align, 0) };
-        // The block that this was is the new one: nothing is given back.
+        // The new block replaces this one, whose memory it has: nothing is freed.
         std::mem::forget(std::mem::replace(self, block));
         true
     }
 
-    /// Moves to a new block of the capacity, copying the first `keep` bytes. The accounts have been charged for it already.
+    /// Moves to a new block of the capacity, and copies the first `keep` bytes. The accounts have
+    /// been charged for it already.
     fn move_to(&mut self, capacity: usize, keep: usize) -> bool {
         let Parts { bytes, capacity: old, form, account } = self.parts();
         let growing = capacity > old;
         let demand = Demand { align: form.align, hints: Hints::new() };
-        // SAFETY: Block 2.
+        // SAFETY: Block 2: the account is charged for this block's capacity throughout, so it is
+        // alive.
         let account = unsafe { account.as_ref() };
         let Some(fresh) = Self::take_charged(account, capacity, false, demand, growing) else { return false };
-        // SAFETY: both blocks have that many bytes (Block 1), and are not the same.
+        // SAFETY: `resize` limits `keep` to the new capacity, and its callers to the old one; the
+        // new block does not overlap the old one.
         unsafe { bytes.copy_to_nonoverlapping(fresh.as_ptr(), keep) };
         let old = std::mem::replace(self, fresh);
-        // What was charged stays with the block that stays.
-        // SAFETY: Block 1: given back once, here.
+        // The charge stays with the new block.
+        // SAFETY: clause 1 of `give_back`: the parts come from this header. Clause 2: `old` was
+        // replaced, and it is forgotten below.
         unsafe { give_back(old.header, &old.parts()) };
         std::mem::forget(old);
         true
     }
 
-    /// Gives an allocation `nbytes` bytes, of which the first `keep` are kept and the others are zero. More capacity is taken where
-    /// there is not enough. On an error, the allocation is as it was.
+    /// Sets the length of an allocation to `nbytes`. The first `keep` bytes are kept, the others
+    /// are zero. If the capacity is too small, it grows. On an error, the allocation is unchanged.
     ///
-    /// The handle is the only one on a block, and `keep` is no more than `nbytes` or than the bytes that there are.
+    /// The handle must be the only one on a block. `keep` must be at most `nbytes` and at most the
+    /// number of existing bytes.
     pub(crate) fn grow_allocation(handle: &mut Handle, keep: usize, nbytes: usize) -> Result<()> {
         debug_assert!(is_block(handle) && handle.exclusive().is_ok(), "a block of our own");
         let mut result = Ok(());
@@ -142,7 +158,8 @@ impl Block {
             if result.is_ok() {
                 let end = nbytes.next_multiple_of(ALIGNMENT);
                 block.as_uninit_mut()[keep..end].fill(MaybeUninit::new(0));
-                // SAFETY: Block 1: nobody else knows of the header while the handle is rebuilt.
+                // SAFETY: Block 1: `rebuild` has consumed the only handle, so only `block` reaches
+                // the header.
                 unsafe { block.header.as_mut() }.set_nbytes(nbytes);
             }
             block.header

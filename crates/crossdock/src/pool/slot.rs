@@ -1,4 +1,4 @@
-//! Small numbers for threads, so that each can have counters that nobody else writes.
+//! Small numbers for threads, so that each thread has counters that only it writes.
 
 use std::cell::Cell;
 
@@ -7,7 +7,7 @@ use crate::pool::numbers::Numbers;
 
 pub(crate) use crate::pool::numbers::SLOTS;
 
-/// Of a thread that has not asked yet.
+/// The value of a thread that has not requested a number yet.
 const UNKNOWN: usize = usize::MAX;
 
 thread_local! {
@@ -15,36 +15,37 @@ thread_local! {
     static GIVE_BACK: GiveBack = const { GiveBack };
 }
 
-/// Gives the thread's number back when the thread ends.
+/// Releases the thread's number when the thread ends.
 struct GiveBack;
 
 impl Drop for GiveBack {
     fn drop(&mut self) {
         let slot = SLOT.replace(SLOTS);
         if slot < SLOTS {
-            // SAFETY: this thread's, until it is given back below.
+            // SAFETY: clause 1 of `drain`: the slot is this thread's until `numbers().give` below
+            // releases it.
             unsafe { front::drain(slot) };
-            // What this thread counted happens before what the next one that has the number counts on top.
+            // What this thread counted happens before what the next thread with this number adds.
             numbers().inspect(|numbers| numbers.give(slot));
         }
     }
 }
 
-/// This thread's number, which is below [`SLOTS`] and which no other thread has meanwhile; or something else, where it has none,
-/// or not yet: see [`claim`].
+/// This thread's number, which is below [`SLOTS`] and belongs to this thread alone. If the thread
+/// has no number, or none yet, the result is [`SLOTS`] or more: see [`claim`].
 #[inline]
 pub(crate) fn current() -> usize {
     SLOT.get()
 }
 
-/// Gives this thread a number, if it has not asked before. [`SLOTS`], where there is none to be had: there are too many threads,
-/// or this one is ending.
+/// Assigns a number to this thread on the first call. Returns [`SLOTS`] if there is none: too many
+/// threads have one, or this thread is ending.
 #[cold]
 pub(crate) fn claim() -> usize {
     if SLOT.get() != UNKNOWN {
         return SLOT.get();
     }
-    // Where the thread is ending already, nobody would give the number back.
+    // If the thread is ending already, nothing would release the number.
     let registered = GIVE_BACK.try_with(|_| ()).is_ok();
     let number = if registered { numbers().and_then(Numbers::take) } else { None };
     let slot = number.unwrap_or(SLOTS);
@@ -52,7 +53,7 @@ pub(crate) fn claim() -> usize {
     slot
 }
 
-/// The model checker's atomics live no longer than a run of it: there, no thread has a number.
+/// The model checker's atomics live no longer than one run of it: there, no thread has a number.
 #[cfg(not(loom))]
 static NUMBERS: Numbers = Numbers::new();
 

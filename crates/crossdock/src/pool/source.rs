@@ -1,28 +1,34 @@
-//! Where blocks come from: the program's global allocator, an allocator of the caller's, mapped memory that is kept for a while.
+//! Sources of blocks: the program's global allocator, an allocator of the caller, and cached mapped
+//! memory.
 
 use std::alloc::{Layout as AllocLayout, alloc, alloc_zeroed, dealloc, realloc};
 use std::ptr::NonNull;
 
 use crate::pool::cache::Cache;
 
-/// Blocks of this many bytes or more are mapped where the source has a cache.
+/// Blocks of this many bytes or more are mapped if the source has a cache.
 pub(crate) const LARGE: usize = 256 << 10;
 
-/// An allocator of bytes, as [`std::alloc::GlobalAlloc`], with errors for what fails.
+/// An allocator of bytes, like [`std::alloc::GlobalAlloc`], but with errors instead of null
+/// pointers.
 pub(crate) trait Bytes: Send + Sync {
-    /// The layout is not zero-sized.
+    /// The layout must not be zero-sized.
     fn allocate(&self, layout: AllocLayout, zeroed: bool) -> Option<NonNull<u8>>;
 
     /// # Safety
     ///
-    /// `block` came from this allocator, has this layout, and is not used any more.
+    /// 1. `block` came from this allocator with this layout.
+    /// 2. It is not used any more.
     unsafe fn deallocate(&self, block: NonNull<u8>, layout: AllocLayout);
 
-    /// The block with another size, and as much of its bytes as fit; or `None`, and the block is as it was.
+    /// Returns the block with another size, and as many of its bytes as fit. `None`: the block is
+    /// unchanged.
     ///
     /// # Safety
     ///
-    /// As for `deallocate`, but for its bytes. `nbytes`, rounded up to the alignment, is not 0 and no more than `isize::MAX`.
+    /// 1. `block` came from this allocator with this layout; if the result is `Some`, its old
+    ///    address is not used any more.
+    /// 2. `nbytes`, rounded up to the alignment, is not 0 and at most `isize::MAX`.
     unsafe fn reallocate(
         &self,
         block: NonNull<u8>,
@@ -38,17 +44,20 @@ impl Bytes for Global {
     #[inline]
     fn allocate(&self, layout: AllocLayout, zeroed: bool) -> Option<NonNull<u8>> {
         if zeroed {
-            // SAFETY: not zero-sized (the trait's rule).
+            // SAFETY: the rule of `Bytes::allocate`, which all callers keep: the layout is not
+            // zero-sized.
             NonNull::new(unsafe { alloc_zeroed(layout) })
         } else {
-            // SAFETY: as above.
+            // SAFETY: the rule of `Bytes::allocate`, which all callers keep: the layout is not
+            // zero-sized.
             NonNull::new(unsafe { alloc(layout) })
         }
     }
 
     #[inline]
     unsafe fn deallocate(&self, block: NonNull<u8>, layout: AllocLayout) {
-        // SAFETY: the caller's word.
+        // SAFETY: clauses 1 and 2 of `# Safety`: the global allocator allocated the block with this
+        // layout, and it is not used any more.
         unsafe { dealloc(block.as_ptr(), layout) }
     }
 
@@ -58,12 +67,13 @@ impl Bytes for Global {
         layout: AllocLayout,
         nbytes: usize,
     ) -> Option<NonNull<u8>> {
-        // SAFETY: the caller's word.
+        // SAFETY: clause 1 of `# Safety`: the global allocator allocated the block with this
+        // layout. Clause 2: the new size is not 0 and does not overflow.
         NonNull::new(unsafe { realloc(block.as_ptr(), layout, nbytes) })
     }
 }
 
-/// The end of a chain of accounts.
+/// The end of a chain of accounts, where blocks come from.
 pub(crate) struct Source {
     foreign: Option<Box<dyn Bytes>>,
     cache: Option<Cache>,
@@ -80,7 +90,7 @@ impl Source {
         Self { cache: Some(cache), ..Self::system() }
     }
 
-    /// An allocator of the caller's for everything.
+    /// An allocator of the caller for everything.
     #[cfg_attr(
         not(any(feature = "allocator-api2-0_2", all(test, loom))),
         expect(dead_code, reason = "other crates' allocators come with a feature")
@@ -89,12 +99,12 @@ impl Source {
         Self { foreign: Some(bytes), ..Self::system() }
     }
 
-    /// Whether small blocks come from the global allocator without further ado.
+    /// Whether small blocks come directly from the global allocator.
     pub(crate) fn is_direct(&self) -> bool {
         self.foreign.is_none()
     }
 
-    /// As [`Bytes::allocate`].
+    /// See [`Bytes::allocate`].
     #[inline]
     pub(crate) fn allocate(&self, layout: AllocLayout, zeroed: bool) -> Option<NonNull<u8>> {
         match &self.foreign {
@@ -105,20 +115,25 @@ impl Source {
 
     /// # Safety
     ///
-    /// As for [`Bytes::deallocate`].
+    /// 1. `block` came from this source with this layout.
+    /// 2. It is not used any more.
     #[inline]
     pub(crate) unsafe fn deallocate(&self, block: NonNull<u8>, layout: AllocLayout) {
         match &self.foreign {
-            // SAFETY: the caller's word.
+            // SAFETY: clauses 1 and 2 of `# Safety`: without a foreign allocator, `allocate` took
+            // the block from `Global`.
             None => unsafe { Global.deallocate(block, layout) },
-            // SAFETY: the caller's word.
+            // SAFETY: clauses 1 and 2 of `# Safety`: `allocate` took the block from this foreign
+            // allocator, which never changes.
             Some(bytes) => unsafe { bytes.deallocate(block, layout) },
         }
     }
 
     /// # Safety
     ///
-    /// As for [`Bytes::reallocate`].
+    /// 1. `block` came from this source with this layout; if the result is `Some`, its old address
+    ///    is not used any more.
+    /// 2. `nbytes`, rounded up to the alignment, is not 0 and at most `isize::MAX`.
     pub(crate) unsafe fn reallocate(
         &self,
         block: NonNull<u8>,
@@ -126,9 +141,11 @@ impl Source {
         nbytes: usize,
     ) -> Option<NonNull<u8>> {
         match &self.foreign {
-            // SAFETY: the caller's word.
+            // SAFETY: clauses 1 and 2 of `# Safety`: without a foreign allocator, `allocate` took
+            // the block from `Global`.
             None => unsafe { Global.reallocate(block, layout, nbytes) },
-            // SAFETY: the caller's word.
+            // SAFETY: clauses 1 and 2 of `# Safety`: `allocate` took the block from this foreign
+            // allocator, which never changes.
             Some(bytes) => unsafe { bytes.reallocate(block, layout, nbytes) },
         }
     }

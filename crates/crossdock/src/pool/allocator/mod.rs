@@ -1,4 +1,5 @@
-//! Pools and the allocators of the crate `allocator-api2`: a pool over any of them, and any pool as one of them.
+//! Pools and the allocators of the crate `allocator-api2`: a pool over any allocator, and any pool
+//! as an allocator.
 
 mod over;
 mod raw;

@@ -1,4 +1,4 @@
-//! Blocks from an allocator of the caller's.
+//! Blocks from an allocator that the caller provides.
 
 use std::alloc::Layout as AllocLayout;
 use std::mem::ManuallyDrop;
@@ -12,12 +12,12 @@ use crate::pool::Pool;
 use crate::pool::source::{Bytes, Source};
 
 impl Pool {
-    /// A pool of its own that takes all its blocks from an allocator. They grow and shrink by the allocator's own `grow` and
-    /// `shrink`, in place where it can. The allocator lives as long as the pool's last handle and last buffer. (With the feature
-    /// `allocator-api2`.)
+    /// A separate pool that takes all its blocks from an allocator. Blocks grow and shrink by the
+    /// allocator's own `grow` and `shrink`, in place if it can. The allocator lives until the
+    /// pool's last handle and last buffer are dropped. (With the feature `allocator-api2`.)
     ///
-    /// A panic of the allocator goes no further: taking memory fails then, and giving it back is over. It is counted among
-    /// [`ledger::failed_releases`](crate::ledger::failed_releases).
+    /// A panic of the allocator stops here: an allocation then fails, and a deallocation counts as
+    /// done. [`ledger::failed_releases`](crate::ledger::failed_releases) counts such panics.
     ///
     /// ```
     /// use allocator_api2::alloc::System;
@@ -37,14 +37,14 @@ impl Pool {
     where
         A: Allocator + Send + Sync + 'static,
     {
-        // What should have gone into the box is dropped with the error.
+        // On failure the allocator is dropped with the value that did not fit.
         let boxed = try_box(Foreign(ManuallyDrop::new(allocator)))
             .map_err(|foreign| Error::out_of_memory(size_of_val(&foreign), align_of_val(&foreign)))?;
         Self::of_source(name, Source::foreign(boxed))
     }
 }
 
-/// An allocator whose panics go no further.
+/// An allocator whose panics stop here.
 struct Foreign<A>(ManuallyDrop<A>);
 
 impl<A: Allocator + Send + Sync> Bytes for Foreign<A> {
@@ -58,7 +58,8 @@ impl<A: Allocator + Send + Sync> Bytes for Foreign<A> {
     }
 
     unsafe fn deallocate(&self, block: NonNull<u8>, layout: AllocLayout) {
-        // SAFETY: the caller's word.
+        // SAFETY: clauses 1 and 2 of `Bytes::deallocate`: the block came from this allocator with
+        // this layout, and is not used any more.
         release_quietly(|| unsafe { self.0.deallocate(block, layout) });
     }
 
@@ -72,10 +73,14 @@ impl<A: Allocator + Send + Sync> Bytes for Foreign<A> {
         let mut moved = None;
         release_quietly(|| {
             let result = if nbytes >= layout.size() {
-                // SAFETY: the caller's word; the new size is no less than the old one.
+                // SAFETY: clause 1 of `Bytes::reallocate`: the block came from this allocator with
+                // this layout. The new layout has the same alignment, and its size is no less than
+                // the old one.
                 unsafe { self.0.grow(block, layout, resized) }
             } else {
-                // SAFETY: the caller's word; the new size is less than the old one.
+                // SAFETY: clause 1 of `Bytes::reallocate`: the block came from this allocator with
+                // this layout. The new layout has the same alignment, and its size is less than the
+                // old one.
                 unsafe { self.0.shrink(block, layout, resized) }
             };
             moved = result.ok();
@@ -86,7 +91,7 @@ impl<A: Allocator + Send + Sync> Bytes for Foreign<A> {
 
 impl<A> Drop for Foreign<A> {
     fn drop(&mut self) {
-        // SAFETY: dropped once, here.
+        // SAFETY: the field is dropped here only, and a value's `drop` runs once.
         release_quietly(|| unsafe { ManuallyDrop::drop(&mut self.0) });
     }
 }

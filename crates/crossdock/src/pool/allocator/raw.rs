@@ -4,8 +4,8 @@
 //!   | guard? | bytes (aligned as the layout says) | guard? |
 //! ```
 //!
-//! Whoever gives such bytes back says how many there are. Debug mode writes down what was taken, so that it can tell where
-//! that is not true.
+//! The owner of such bytes states their number when it frees them. Debug mode records each block
+//! that is taken, so that it detects a wrong number.
 
 use std::alloc::Layout as AllocLayout;
 use std::ptr::NonNull;
@@ -18,9 +18,9 @@ use crate::pool::charge::UNIT;
 use crate::pool::form::ALIGNMENT;
 use crate::pool::{Pool, debug, slot};
 
-/// What a block of this size is charged.
+/// The charge of a block of this size.
 fn charged(nbytes: usize) -> usize {
-    // A layout has `isize::MAX` bytes at most.
+    // A layout has at most `isize::MAX` bytes.
     nbytes.next_multiple_of(UNIT)
 }
 
@@ -34,45 +34,54 @@ fn outer(account: &Account, layout: AllocLayout) -> Option<(AllocLayout, usize)>
     Some((AllocLayout::from_size_align(nbytes, layout.align()).ok()?, guard))
 }
 
-/// A block of the account's source, which has been charged already, with guards where it wants them.
+/// A block of the account's source, which has been charged already, with guards if the account has
+/// them.
 fn take(account: &Account, layout: AllocLayout, zeroed: bool) -> Option<NonNull<u8>> {
     let (outer, guard) = outer(account, layout)?;
     let base = account.source().allocate(outer, zeroed)?;
     if guard == 0 {
         return Some(base);
     }
-    // SAFETY: the block begins with a guard.
+    // SAFETY: `outer` has room for a guard, the bytes and a second guard, so the sum stays within
+    // the block.
     let bytes = unsafe { base.add(guard) };
     let taken = Taken { pool: account.into(), nbytes: layout.size(), align: layout.align() };
     if taken::note(bytes, taken) {
-        // SAFETY: the block has a guard on both sides of the bytes.
+        // SAFETY: clause 1 of `prepare`: the block is new and not shared, and `outer` has `guard`
+        // bytes on both sides of the bytes.
         unsafe { debug::prepare(bytes, layout.size(), guard, zeroed) };
         Some(bytes)
     } else {
-        // SAFETY: taken above, with this layout.
+        // SAFETY: clause 1 of `deallocate`: this source allocated `base` above with this layout.
+        // Clause 2: no other party knows it.
         unsafe { account.source().deallocate(base, outer) };
         None
     }
 }
 
-/// Gives a block back to the account's source, unless it is damaged. It stays charged.
+/// Returns a block to the account's source, unless it is damaged. It stays charged.
 ///
 /// # Safety
 ///
-/// It came from [`take`] with this layout, is noted no more, and is not used any more.
+/// 1. The block came from [`take`] with this account and layout.
+/// 2. It is not in the debug table any more, and it is not used any more.
 unsafe fn give_back(account: &Account, bytes: NonNull<u8>, layout: AllocLayout) {
     let Some((outer, guard)) = outer(account, layout) else { return };
-    // SAFETY: prepared by `take` with guards of that length.
+    // SAFETY: clauses 1 and 2 of `inspect`: `take` called `prepare` with this size and guard.
+    // Clause 3 is clause 2 of `# Safety`.
     if guard != 0 && !unsafe { debug::inspect(bytes, layout.size(), guard) } {
         return;
     }
-    // SAFETY: the block begins a guard's length in front of the bytes.
+    // SAFETY: clause 1 of `# Safety`: `take` placed the bytes a guard's length behind the beginning
+    // of the block.
     let base = unsafe { bytes.sub(guard) };
-    // SAFETY: the caller's word.
+    // SAFETY: clause 1 of `deallocate`: `take` allocated `base` from this source with this layout
+    // (clause 1 of `# Safety`). Clause 2: it is not used any more.
     unsafe { account.source().deallocate(base, outer) };
 }
 
-/// In debug mode, whether these bytes were taken so, and are no more; it reports where they were not.
+/// In debug mode, whether the bytes were taken with this layout; they are then removed from the
+/// table. Reports a mismatch.
 fn is_returned(account: &Account, bytes: NonNull<u8>, layout: AllocLayout) -> bool {
     let given = Taken { pool: account.into(), nbytes: layout.size(), align: layout.align() };
     match taken::strike(bytes, given) {
@@ -104,11 +113,12 @@ impl Pool {
         }
     }
 
-    /// Moves or resizes a block; whatever is beyond the smaller of the two sizes is uninitialised.
+    /// Moves or resizes a block; bytes beyond the smaller of the two sizes are uninitialised.
     ///
     /// # Safety
     ///
-    /// The block is one of this pool's with the old layout.
+    /// 1. The block is one of this pool's with the layout `old`.
+    /// 2. No other party accesses it; if the result is `Ok`, its old address is not used any more.
     unsafe fn resize_raw(
         &self,
         bytes: NonNull<u8>,
@@ -119,7 +129,8 @@ impl Pool {
             return self.take_raw(new, false);
         }
         if new.size() == 0 {
-            // SAFETY: the caller's word.
+            // SAFETY: clauses 1 and 2 of `# Safety`: the block is this pool's with the layout
+            // `old`, and it is not used any more.
             unsafe { self.deallocate(bytes, old) };
             return self.take_raw(new, false);
         }
@@ -127,10 +138,13 @@ impl Pool {
         let (before, after) = (charged(old.size()), charged(new.size()));
         account.charge_growth(before, after).map_err(|_| AllocError)?;
         let resized = if account.is_guarded() || old.align() != new.align() {
-            // SAFETY: the caller's word.
+            // SAFETY: clauses 1 and 2 of `# Safety` are those of `move_to`, and `account` is this
+            // pool's.
             unsafe { move_to(account, bytes, old, new) }
         } else {
-            // SAFETY: the caller's word; a layout's size fits, and this one is not 0.
+            // SAFETY: clause 1 of `reallocate`: the pool's source allocated the block with the
+            // layout `old`, since there are no guards. Clause 2: `new` is a layout of the same
+            // alignment, and not empty.
             unsafe { account.source().reallocate(bytes, old, new.size()) }
         };
         match resized {
@@ -147,19 +161,20 @@ impl Pool {
     }
 }
 
-/// Moves to a new block. In debug mode, the old one is looked at first; one that was not taken so stays where it is, and nothing is
-/// moved.
+/// Moves to a new block. In debug mode the old block is checked first. If it was not taken with
+/// this layout, it stays where it is, and nothing is moved.
 ///
 /// # Safety
 ///
-/// As for [`Pool::resize_raw`].
+/// 1. The block is one of the account's with the layout `old`.
+/// 2. No other party accesses it; if the result is `Some`, its old address is not used any more.
 unsafe fn move_to(
     account: &Account,
     bytes: NonNull<u8>,
     old: AllocLayout,
     new: AllocLayout,
 ) -> Option<NonNull<u8>> {
-    // Asked first: memory that was given back already could be what is taken next.
+    // Checked first: memory that was freed already could be allocated again below.
     if account.is_guarded() && !taken::is_noted(bytes) {
         is_returned(account, bytes, old);
         return None;
@@ -168,21 +183,24 @@ unsafe fn move_to(
     if account.is_guarded() && !is_returned(account, bytes, old) {
         let wrong = taken::strike_whatever(fresh);
         debug_assert!(wrong, "it was noted when it was taken");
-        // SAFETY: taken above, with this layout, and noted no more.
+        // SAFETY: clause 1 of `give_back`: `take` allocated `fresh` above with this layout. Clause
+        // 2: it was struck off, and no other party knows it.
         unsafe { give_back(account, fresh, new) };
         return None;
     }
-    // SAFETY: both blocks have that many bytes, and are not the same.
+    // SAFETY: both blocks have at least as many bytes as the smaller layout; `fresh` is new, so
+    // they do not overlap.
     unsafe { bytes.copy_to_nonoverlapping(fresh, old.size().min(new.size())) };
-    // SAFETY: the caller's word; in debug mode, it was struck off above.
+    // SAFETY: clause 1 of `give_back`: clause 1 of `# Safety`. Clause 2: `is_returned` struck it
+    // off in debug mode, and its content has moved.
     unsafe { give_back(account, bytes, old) };
     Some(fresh)
 }
 
-/// Collections and boxes that charge a pool. (With the feature `allocator-api2-0_2`.) They take
-/// their memory from where the pool's small blocks come from, at the alignment that their layout
-/// asks for: sizes of any kind are charged in multiples of 64 bytes, and where a limit stands in
-/// the way, that is [`AllocError`]. What has no bytes is charged nothing.
+/// Collections and boxes that charge a pool. (With the feature `allocator-api2-0_2`.) Their memory
+/// comes from the source of the pool's small blocks, at the alignment of their layout. Sizes of any
+/// kind are charged in multiples of 64 bytes; a reached limit is an [`AllocError`]. An empty layout
+/// is not charged.
 ///
 /// ```
 /// use allocator_api2::vec::Vec;
@@ -196,11 +214,12 @@ unsafe fn move_to(
 /// # Ok::<(), crossdock::Error>(())
 /// ```
 ///
-/// In debug mode ([`Pool::guarded`]) every such block is written down. One that is given back twice, that was never taken, or is
-/// given back with another size or alignment or to another pool, is reported ([`take_damage`](crate::pool::take_damage)) and
-/// not given back.
-// SAFETY: a block is the source's, at the layout's alignment and of its size, and stays where it is until it is given back: the
-// charge keeps the account alive, and that the source. A clone is a handle on the same account.
+/// Debug mode ([`Pool::guarded`]) records every such block. A block that is freed twice, was never
+/// taken, or is freed with another size or alignment or to another pool, is reported
+/// ([`take_damage`](crate::pool::take_damage)) and leaked.
+// SAFETY: a block comes from the account's source with the layout's size and alignment, and stays
+// valid until it is freed: its charge keeps the account alive, and the account the source. A clone
+// is a handle on the same account.
 unsafe impl Allocator for Pool {
     fn allocate(&self, layout: AllocLayout) -> Result<NonNull<[u8]>, AllocError> {
         self.take_raw(layout, false)
@@ -222,9 +241,11 @@ unsafe impl Allocator for Pool {
         } else if layout.size() == 0 {
             return;
         }
-        // SAFETY: the caller's word; in debug mode, it was struck off above.
+        // SAFETY: clause 1 of `give_back`: by the contract of `deallocate` this pool allocated the
+        // block with a layout that fits. Clause 2: `is_returned` struck it off in debug mode.
         unsafe { give_back(account, bytes, layout) };
-        // SAFETY: charged when it was taken; the source has its memory again.
+        // SAFETY: clause 1 of `refund`: `take_raw` charged the account for this size. Clause 2: the
+        // block has just been returned to the source.
         unsafe { refund(account.into(), slot::current(), charged(layout.size())) };
     }
 
@@ -234,7 +255,8 @@ unsafe impl Allocator for Pool {
         old: AllocLayout,
         new: AllocLayout,
     ) -> Result<NonNull<[u8]>, AllocError> {
-        // SAFETY: the caller's word.
+        // SAFETY: clauses 1 and 2 of `resize_raw`: by the contract of `grow` this pool allocated
+        // the block with a layout that `old` fits, and the caller passes it on.
         unsafe { self.resize_raw(bytes, old, new) }
     }
 
@@ -247,11 +269,14 @@ unsafe impl Allocator for Pool {
         if old.size() == 0 {
             return self.take_raw(new, true);
         }
-        // SAFETY: the caller's word.
+        // SAFETY: clauses 1 and 2 of `resize_raw`: by the contract of `grow_zeroed` this pool
+        // allocated the block with a layout that `old` fits, and the caller passes it on.
         let block = unsafe { self.resize_raw(bytes, old, new) }?;
-        // SAFETY: the old size is no more than the new one (the caller's word).
+        // SAFETY: the contract of `grow_zeroed`: `old.size()` is at most `new.size()`, the size of
+        // `block`.
         let behind = unsafe { block.cast::<u8>().add(old.size()) };
-        // SAFETY: the rest of the block.
+        // SAFETY: `new.size() - old.size()` bytes follow in `block`, which `resize_raw` returned
+        // and only this function knows.
         unsafe { behind.write_bytes(0, new.size() - old.size()) };
         Ok(block)
     }
@@ -262,7 +287,8 @@ unsafe impl Allocator for Pool {
         old: AllocLayout,
         new: AllocLayout,
     ) -> Result<NonNull<[u8]>, AllocError> {
-        // SAFETY: the caller's word.
+        // SAFETY: clauses 1 and 2 of `resize_raw`: by the contract of `shrink` this pool allocated
+        // the block with a layout that `old` fits, and the caller passes it on.
         unsafe { self.resize_raw(bytes, old, new) }
     }
 }

@@ -1,4 +1,4 @@
-//! What is taken and not given back yet, in debug mode, and what was given back lately.
+//! The blocks that are taken in debug mode, and those that were freed recently.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, DefaultHasher};
@@ -9,8 +9,8 @@ use crate::memory::fork::ForkLock;
 use crate::pool::account::Account;
 use crate::pool::debug::Damage;
 
-/// How many blocks are remembered that were given back: enough to tell a block that is given back twice from one that was never
-/// taken.
+/// The number of freed blocks that are remembered. They distinguish a block that is freed twice
+/// from one that was never taken.
 const REMEMBERED: usize = 1024;
 
 /// The pool of a block: an account, by its address and name.
@@ -26,7 +26,7 @@ impl From<&Account> for Whose {
     }
 }
 
-/// How a block was taken, or is given back.
+/// How a block was taken, or is freed.
 #[derive(Clone, Copy)]
 pub(super) struct Taken {
     pub(super) pool: Whose,
@@ -51,7 +51,7 @@ fn table() -> MutexGuard<'static, Table> {
     TABLE.lock()
 }
 
-/// Writes a block down, or says that there is no memory for that.
+/// Records a block. `false`: out of memory.
 pub(super) fn note(bytes: NonNull<u8>, taken: Taken) -> bool {
     let mut table = table();
     let has_room = table.taken.try_reserve(1).is_ok();
@@ -61,12 +61,13 @@ pub(super) fn note(bytes: NonNull<u8>, taken: Taken) -> bool {
     has_room
 }
 
-/// Whether a block at this address is written down.
+/// Whether a block at this address is recorded.
 pub(super) fn is_noted(bytes: NonNull<u8>) -> bool {
     table().taken.contains_key(&bytes.addr().get())
 }
 
-/// Strikes off a block that is given back as it was taken. Otherwise it stays, and the error says what is wrong.
+/// Removes the record of a block that is freed as it was taken. Otherwise the record stays, and the
+/// error describes the mismatch.
 pub(super) fn strike(bytes: NonNull<u8>, given: Taken) -> Result<(), Damage> {
     let address = bytes.addr().get();
     let mut table = table();
@@ -88,7 +89,7 @@ pub(super) fn strike(bytes: NonNull<u8>, given: Taken) -> Result<(), Damage> {
     Ok(())
 }
 
-/// Strikes off a block that nobody was given.
+/// Removes the record of a block that no caller received.
 pub(super) fn strike_whatever(bytes: NonNull<u8>) -> bool {
     table().taken.remove(&bytes.addr().get()).is_some()
 }
@@ -100,7 +101,7 @@ impl Table {
         self.next_gone = self.next_gone.wrapping_add(1);
     }
 
-    /// The size that a block at this address had last, if that was lately.
+    /// The last size of a block at this address, if it was freed recently.
     fn once(&self, address: usize) -> Option<usize> {
         let newest_first = (1..=REMEMBERED).map(|back| self.next_gone.wrapping_sub(back) % REMEMBERED);
         newest_first.map(|at| self.gone[at]).find(|&(at, _)| at == address).map(|(_, nbytes)| nbytes)

@@ -1,7 +1,7 @@
-//! The thread that gives back what nobody has asked for in a while. One for all caches, and only while one of them holds
-//! something.
+//! The thread that releases cached blocks after their quiet time. One serves all caches, and only
+//! while one of them holds a block.
 //!
-//! It sleeps and looks, so that nobody has to wake it. A child of a fork does not have it, and starts its own.
+//! It polls, so that no thread has to wake it. A forked child does not have it, and starts its own.
 
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
@@ -13,28 +13,30 @@ use crate::memory::fork::{self, ForkLock};
 use crate::memory::thread;
 use crate::pool::cache::list::{Link, Node, State};
 
-/// How often the thread looks, in milliseconds: four times in the time that a block is kept, within these bounds.
+/// How often the thread looks: four times per quiet time, with a pause of milliseconds within these
+/// bounds.
 const LOOKS_PER_QUIET: u64 = 4;
 const SHORTEST_PAUSE: u64 = 1;
 const LONGEST_PAUSE: u64 = 250;
 
 static ALL: ForkLock<All> = ForkLock::new(All { first: None, now: 0, helper: None });
 
-/// What the one lock of all caches guards, beside the states themselves.
+/// What the lock of all caches guards, besides the states themselves.
 ///
 /// # Invariants
 ///
-/// 1. The states from `first` on, by `next`, are alive, and touched only under the lock.
-/// 2. If `helper` is the generation of this process, a thread runs in it that will look after all states, or one is about
-///    to be started by whoever wrote that down.
+/// 1. The states from `first` on, linked by `next`, are alive and accessed only under the lock.
+/// 2. If `helper` is the generation of this process, a thread of this process will visit all
+///    states, or the thread that stored the generation is about to start it.
 pub(super) struct All {
     first: Option<NonNull<State>>,
-    /// The time when the thread looked last, in milliseconds: new blocks are stamped with it.
+    /// When the thread last looked, in milliseconds: new blocks are stamped with it.
     now: u64,
     helper: Option<u64>,
 }
 
-// SAFETY: the pointers are followed under the lock only (All 1).
+// SAFETY: All 1: the states that the pointers lead to are accessed under the lock only, on any
+// thread.
 unsafe impl Send for All {}
 
 pub(super) fn lock() -> MutexGuard<'static, All> {
@@ -42,13 +44,14 @@ pub(super) fn lock() -> MutexGuard<'static, All> {
 }
 
 impl All {
-    /// When the thread looked last.
+    /// When the thread last looked.
     #[inline]
     pub(super) fn now(&self) -> u64 {
         self.now
     }
 
-    /// Called when something is cached. Whoever gets `true` lets go of the lock and calls [`start`].
+    /// Called when a block is cached. On `true` the caller must release the lock and call
+    /// [`start`].
     #[inline]
     pub(super) fn wants_helper(&mut self) -> bool {
         let generation = Some(fork::generation());
@@ -62,28 +65,33 @@ impl All {
 
     /// # Safety
     ///
-    /// The state stays alive until it is given to [`All::remove`].
+    /// 1. The state stays alive until [`All::remove`] is called with it.
     pub(super) unsafe fn add(&mut self, mut state: NonNull<State>) {
-        // SAFETY: the caller's promise.
+        // SAFETY: clause 1 of `# Safety`: the state is alive; it is in no list yet, and the lock is
+        // held.
         unsafe { state.as_mut() }.next = self.first;
         if let Some(mut next) = self.first {
-            // SAFETY: All 1.
+            // SAFETY: All 1: the first state of the list is alive, and `&mut self` shows that the
+            // lock is held.
             unsafe { next.as_mut() }.previous = Some(state);
         }
         self.first = Some(state);
     }
 
-    /// Takes a state out that is in the list.
+    /// Removes a state from the list.
     pub(super) fn remove(&mut self, state: NonNull<State>) {
-        // SAFETY: All 1.
+        // SAFETY: All 1: the state is in the list, so it is alive, and `&mut self` shows that the
+        // lock is held.
         let State { previous, next, .. } = *unsafe { state.as_ref() };
         match previous {
-            // SAFETY: All 1.
+            // SAFETY: All 1: `previous` is in the list, so it is alive, and `&mut self` shows that
+            // the lock is held.
             Some(mut previous) => unsafe { previous.as_mut() }.next = next,
             None => self.first = next,
         }
         if let Some(mut next) = next {
-            // SAFETY: All 1.
+            // SAFETY: All 1: `next` is in the list, so it is alive, and `&mut self` shows that the
+            // lock is held.
             unsafe { next.as_mut() }.previous = previous;
         }
     }
@@ -91,7 +99,8 @@ impl All {
     fn each(&mut self, mut visit: impl FnMut(&mut State) -> Link) -> Link {
         let mut next = self.first;
         while let Some(mut state) = next {
-            // SAFETY: All 1.
+            // SAFETY: All 1: the state is in the list, so it is alive, and `&mut self` shows that
+            // the lock is held.
             let state = unsafe { state.as_mut() };
             let found = visit(state);
             if found.is_some() {
@@ -102,18 +111,18 @@ impl All {
         None
     }
 
-    /// A block that nobody has asked for in its cache's time.
+    /// A block whose quiet time has passed.
     fn pop_expired(&mut self) -> Link {
         let now = self.now;
         self.each(|state| {
-            // What was given back between two looks was stamped with the first.
+            // A block released between two looks has the time of the first.
             let kept = state.quiet.saturating_add(pause(state.quiet));
             state.oldest_since().filter(|since| now.saturating_sub(*since) >= kept)?;
             state.pop_oldest()
         })
     }
 
-    /// How long until the thread looks again, in milliseconds, or `None` where nothing is cached.
+    /// The time until the next look, in milliseconds, or `None` if nothing is cached.
     fn next_pause(&mut self) -> Option<u64> {
         let mut shortest = None;
         self.each(|state| {
@@ -130,19 +139,21 @@ fn pause(quiet: u64) -> u64 {
     (quiet / LOOKS_PER_QUIET).clamp(SHORTEST_PAUSE, LONGEST_PAUSE)
 }
 
-/// Gives back all that is in any cache.
+/// Releases all blocks of all caches.
 fn release_all() {
     loop {
         let chain = lock().each(State::pop_all);
         if chain.is_none() {
             return;
         }
-        // SAFETY: ours, as the state gave it.
+        // SAFETY: clause 1 of `release_chain`: `pop_all` took the chain out of its state and passed
+        // it to this function.
         unsafe { Node::release_chain(chain) };
     }
 }
 
-/// Starts the thread. If none can be had, nothing is kept in the caches: it could stay there for ever.
+/// Starts the thread. If that fails, the caches are emptied, because their blocks could stay for
+/// ever.
 #[cold]
 pub(super) fn start() {
     if !thread::spawn(run) {
@@ -152,7 +163,8 @@ pub(super) fn start() {
 }
 
 extern "C" fn run(_: *mut c_void) -> *mut c_void {
-    // SAFETY: the name is a C string of fewer than 16 bytes, and the thread is this one.
+    // SAFETY: `PR_SET_NAME` reads a C string of at most 16 bytes with its NUL, which the literal
+    // is, and names the calling thread.
     unsafe { libc::prctl(libc::PR_SET_NAME, c"crossdock-cache".as_ptr()) };
     while let Some(pause) = look() {
         std::thread::sleep(Duration::from_millis(pause));
@@ -160,7 +172,8 @@ extern "C" fn run(_: *mut c_void) -> *mut c_void {
     std::ptr::null_mut()
 }
 
-/// Gives back what nobody has asked for in a while, and says when to look again: not at all where nothing is left.
+/// Releases blocks whose quiet time has passed, and returns the pause until the next look; `None`
+/// if nothing is left.
 fn look() -> Option<u64> {
     lock().now = clock();
     loop {
@@ -173,18 +186,20 @@ fn look() -> Option<u64> {
             return pause;
         };
         drop(all);
-        // One at a time, and without the lock: the system takes a while for a large block.
-        // SAFETY: ours, as the state gave it.
+        // One at a time and without the lock, because unmapping a large block takes a while.
+        // SAFETY: clause 1 of `release_chain`: `pop_expired` took this one block out of its state
+        // and passed it to this function.
         unsafe { Node::release_chain(Some(expired)) };
     }
 }
 
-/// A clock that does not go back, in milliseconds.
+/// A monotonic clock, in milliseconds.
 fn clock() -> u64 {
     let mut now = MaybeUninit::<libc::timespec>::zeroed();
-    // SAFETY: valid for the call.
+    // SAFETY: `now` is a record of the right type that lives until the call returns.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, now.as_mut_ptr()) };
-    // SAFETY: zeroed in full, and both fields are numbers.
+    // SAFETY: the record was zeroed before the call, and both of its fields are numbers, for which
+    // zero is a value.
     let now = unsafe { now.assume_init() };
     now.tv_sec.unsigned_abs() * 1000 + now.tv_nsec.unsigned_abs() / 1_000_000
 }

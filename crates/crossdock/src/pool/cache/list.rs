@@ -1,9 +1,11 @@
-//! The blocks of one cache: by size, the one given back last in front, and by age.
+//! The blocks of one cache: by size, the last released first, and by age.
 //!
-//! A block may be divided: its front is in use and will probably grow, and what is left of it stays here, a *remainder*.
-//! The front grows into it without a system call, and when the front is given back, the two are one block again.
+//! A block may be divided: its front is in use and will probably grow, and its rest stays here as a
+//! *remainder*. The front grows into the remainder without a system call. When the front is
+//! released, the two are one block again.
 //!
-//! A block in a cache is described by a node in the place of its header, so that giving one back takes no memory.
+//! A node in the place of the header describes a cached block, so that releasing a block allocates
+//! nothing.
 
 use std::alloc::Layout as AllocLayout;
 use std::ptr::NonNull;
@@ -13,10 +15,10 @@ use crate::pool::mapped::{self, CLASSES, HUGE};
 
 pub(super) type Link = Option<NonNull<Node>>;
 
-/// The list of the remainders, behind those of the classes.
+/// The index of the list of remainders, behind those of the classes.
 const REMAINDERS: usize = CLASSES;
 
-/// How many remainders there are at most: they are found by looking at each.
+/// The most remainders: they are found by a linear search.
 const MOST_REMAINDERS: usize = 16;
 
 /// Room for a header or for a node. (The model checker's header is larger than a node.)
@@ -31,35 +33,37 @@ const SLOT: AllocLayout = AllocLayout::new::<Slot>();
 const _: () = assert!(size_of::<Slot>() == 64 || cfg!(loom), "a node fits where a header was");
 
 pub(super) fn new_slot() -> Option<NonNull<Slot>> {
-    // SAFETY: a slot is not zero-sized.
+    // SAFETY: `SLOT` is the layout of a `Slot`, whose size is not zero.
     NonNull::new(unsafe { std::alloc::alloc(SLOT) }.cast())
 }
 
 /// # Safety
 ///
-/// The slot comes from [`new_slot`], and nobody uses it.
+/// 1. The slot comes from [`new_slot`].
+/// 2. It is not used any more.
 pub(super) unsafe fn free_slot(slot: NonNull<Slot>) {
-    // SAFETY: allocated with the same layout.
+    // SAFETY: clause 1 of `# Safety`: `new_slot` allocated it with the layout `SLOT`; by clause 2
+    // this is its last use.
     unsafe { std::alloc::dealloc(slot.as_ptr().cast(), SLOT) };
 }
 
-/// A block that nobody uses.
+/// An unused block.
 ///
 /// # Invariants
 ///
-/// 1. It lies in a slot from [`new_slot`], and it and the mapping of `nbytes` bytes at `base`
-///    belong to whoever has the node: the [`State`] whose lists it is in, or else the chain.
-/// 2. It is a whole block, whose size is a class's, or a remainder: what was, in the same mapping, behind a block that has been
-///    in use since, and ends where this one begins.
+/// 1. It lies in a slot from [`new_slot`]. It and the mapping of `nbytes` bytes at `base` belong to
+///    the owner of the node: the [`State`] whose lists contain it, or else the chain.
+/// 2. It is a whole block, whose size is that of a class, or a remainder: the rest of a mapping
+///    whose front is a block in use that ends where this one begins.
 #[repr(C, align(64))]
 pub(super) struct Node {
     pub(super) base: NonNull<u8>,
     pub(super) nbytes: usize,
-    /// When it was given back, in milliseconds.
+    /// When it was released, in milliseconds.
     since: u64,
-    /// Which list it is in: that of its class, or of the remainders.
+    /// The list that contains it: that of its class, or of the remainders.
     list: usize,
-    /// Given back before this one. In a chain: the next.
+    /// Released before this one. In a chain: the next.
     older: Link,
     newer: Link,
     /// Of the same size.
@@ -72,46 +76,50 @@ impl Node {
         Self { base, nbytes, since: 0, list: 0, older: None, newer: None, above: None, below: None }
     }
 
-    /// Puts a chain behind this one.
+    /// Appends a chain behind this node.
     pub(super) fn set_next(&mut self, chain: Link) {
         self.older = chain;
     }
 
-    /// Gives a chain of blocks back to the system, and says how many bytes they had.
+    /// Releases a chain of blocks to the system, and returns the number of their bytes.
     ///
     /// # Safety
     ///
-    /// The caller has the chain.
+    /// 1. The caller owns the chain.
     pub(super) unsafe fn release_chain(mut chain: Link) -> usize {
         let mut nbytes = 0;
         while let Some(node) = chain {
-            // SAFETY: Node 1.
+            // SAFETY: clause 1 of `# Safety`: the chain's nodes are alive (Node 1), and each is
+            // read once.
             let block = unsafe { node.read() };
             chain = block.older;
             nbytes += block.nbytes;
-            // SAFETY: Node 1: the block's own, which nobody uses.
+            // SAFETY: clauses 1 and 2 of `unmap`: the mapping belongs to the node (Node 1), and no
+            // party uses the block.
             unsafe { mapped::unmap(block.base, block.nbytes) };
-            // SAFETY: Node 1, and the node has been read.
+            // SAFETY: clauses 1 and 2 of `free_slot`: the node lies in a slot of `new_slot` (Node
+            // 1), and it was read out above.
             unsafe { free_slot(node.cast()) };
         }
         nbytes
     }
 }
 
-/// What a cache holds.
+/// The contents of a cache.
 ///
 /// # Invariants
 ///
-/// 1. A node is in the list of its class and in that by age, or in neither; those in the lists are alive, and are ours.
-/// 2. `nbytes` is the sum of theirs, and `remainders` the number of those that are remainders.
-/// 3. `previous` and `next` are states that are alive, which the lock of all caches guards.
+/// 1. A node is in the list of its class and in that by age, or in neither. The nodes in the lists
+///    are alive and belong to the state.
+/// 2. `nbytes` is the sum of their sizes, and `remainders` the number of remainders among them.
+/// 3. `previous` and `next` are live states, which the lock of all caches guards.
 pub(super) struct State {
     tops: [Link; CLASSES + 1],
     remainders: usize,
     oldest: Link,
     newest: Link,
     pub(super) nbytes: usize,
-    /// How long a block is kept that nobody asks for, in milliseconds.
+    /// How long an unused block is kept, in milliseconds.
     pub(super) quiet: u64,
     pub(super) previous: Option<NonNull<State>>,
     pub(super) next: Option<NonNull<State>>,
@@ -123,33 +131,39 @@ impl State {
         Self { tops, remainders: 0, oldest: None, newest: None, nbytes: 0, quiet, previous: None, next: None }
     }
 
-    /// Takes over the node of a whole block.
+    /// Adds the node of a whole block.
     ///
     /// # Safety
     ///
-    /// The caller has the node, in no chain, and gives it to us.
+    /// 1. The caller owns the node, which is in no list or chain, and passes it to the state.
     #[inline]
     pub(super) unsafe fn push(&mut self, node: NonNull<Node>, now: u64) {
-        // SAFETY: the caller has the node.
+        // SAFETY: clause 1 of `# Safety`: the caller owns the node, so it is alive (Node 1).
         let nbytes = unsafe { node.as_ref() }.nbytes;
-        // SAFETY: the caller's promise.
+        // SAFETY: clause 1 of `# Safety` is that of `push_to`, and the index is that of the block's
+        // class.
         unsafe { self.push_to(mapped::class_index(nbytes), node, now) };
     }
 
-    /// Takes over the node of a remainder.
+    /// Adds the node of a remainder.
     ///
     /// # Safety
     ///
-    /// As [`State::push`].
+    /// 1. The caller owns the node, which is in no list or chain, and passes it to the state.
     pub(super) unsafe fn push_remainder(&mut self, node: NonNull<Node>, now: u64) {
         self.remainders += 1;
-        // SAFETY: the caller's promise.
+        // SAFETY: clause 1 of `# Safety` is that of `push_to`, and `REMAINDERS` is the index of the
+        // last list.
         unsafe { self.push_to(REMAINDERS, node, now) };
     }
 
+    /// # Safety
+    ///
+    /// 1. The caller owns the node, which is in no list or chain, and passes it to the state.
     #[inline]
     unsafe fn push_to(&mut self, list: usize, mut node: NonNull<Node>, now: u64) {
-        // SAFETY: the caller has the node.
+        // SAFETY: clause 1 of `# Safety`: the caller owns the node, so it is alive (Node 1) and not
+        // shared.
         let block = unsafe { node.as_mut() };
         let top = &mut self.tops[list];
         block.list = list;
@@ -160,17 +174,19 @@ impl State {
         block.older = self.newest.replace(node);
         self.nbytes += block.nbytes;
         if let Some(mut below) = block.below {
-            // SAFETY: State 1.
+            // SAFETY: State 1: `below` was the top of a list of this state, so it is alive, and
+            // `&mut self` excludes other access.
             unsafe { below.as_mut() }.above = Some(node);
         }
         match block.older {
-            // SAFETY: State 1.
+            // SAFETY: State 1: `older` was the newest node of this state, so it is alive, and
+            // `&mut self` excludes other access.
             Some(mut older) => unsafe { older.as_mut() }.newer = Some(node),
             None => self.oldest = Some(node),
         }
     }
 
-    /// The block of that size that was given back last. It becomes the caller's.
+    /// The last released block of that size. The caller owns it.
     #[inline]
     pub(super) fn pop(&mut self, nbytes: usize) -> Link {
         let node = self.tops[mapped::class_index(nbytes)]?;
@@ -178,8 +194,8 @@ impl State {
         Some(node)
     }
 
-    /// Divides the largest block that has more than `nbytes` bytes and begins at a multiple of 2 MiB. Its front becomes the
-    /// caller's; what is left of it stays.
+    /// Divides the largest block that has more than `nbytes` bytes and begins at a multiple of 2
+    /// MiB. The caller owns its front; the rest stays.
     pub(super) fn split_largest(&mut self, nbytes: usize, now: u64) -> Option<NonNull<u8>> {
         if self.remainders >= MOST_REMAINDERS {
             return None;
@@ -187,23 +203,26 @@ impl State {
         let smallest = mapped::class_index(nbytes + 1).max(mapped::class_index(HUGE));
         let mut node = self.tops[smallest..CLASSES].iter().rev().find_map(|top| *top)?;
         self.remove(node);
-        // SAFETY: State 1: alive, and taken out.
+        // SAFETY: State 1: the node was in a list of this state, so it is alive; `remove` took it
+        // out, so it is not shared.
         let block = unsafe { node.as_mut() };
         let front = block.base;
-        // SAFETY: the block has more bytes than that.
+        // SAFETY: the search began at the class of `nbytes + 1`, so the block has more than
+        // `nbytes` bytes.
         block.base = unsafe { front.add(nbytes) };
         block.nbytes -= nbytes;
-        // SAFETY: taken out above.
+        // SAFETY: clause 1 of `push_remainder`: `remove` took the node out of all lists above, and
+        // it now describes the rest behind `front`.
         unsafe { self.push_remainder(node, now) };
         Some(front)
     }
 
-    /// The remainder of the block that ends at `end`. It becomes the caller's.
+    /// The remainder of the block that ends at `end`. The caller owns it.
     #[inline]
     pub(super) fn pop_behind(&mut self, end: NonNull<u8>) -> Link {
         let mut next = self.tops[REMAINDERS];
         while let Some(node) = next {
-            // SAFETY: State 1.
+            // SAFETY: State 1: the node is in the list of remainders of this state, so it is alive.
             let block = unsafe { node.as_ref() };
             if block.base == end {
                 self.remove(node);
@@ -214,22 +233,23 @@ impl State {
         None
     }
 
-    /// The block that has been here longest. It becomes the caller's, a chain of one.
+    /// The block that was released first. The caller owns it, as a chain of one.
     pub(super) fn pop_oldest(&mut self) -> Link {
         let mut node = self.oldest?;
         self.remove(node);
-        // SAFETY: State 1: alive, and now the caller's.
+        // SAFETY: State 1: the node was in a list of this state, so it is alive; `remove` took it
+        // out, so it is not shared.
         unsafe { node.as_mut() }.older = None;
         Some(node)
     }
 
-    /// Since when the oldest block has been here.
+    /// When the oldest block was released.
     pub(super) fn oldest_since(&self) -> Option<u64> {
-        // SAFETY: State 1.
+        // SAFETY: State 1: `oldest` is in the lists of this state, so it is alive.
         self.oldest.map(|node| unsafe { node.as_ref() }.since)
     }
 
-    /// All blocks, as a chain that becomes the caller's.
+    /// All blocks, as a chain that the caller owns.
     pub(super) fn pop_all(&mut self) -> Link {
         self.tops = [None; CLASSES + 1];
         self.remainders = 0;
@@ -240,28 +260,32 @@ impl State {
 
     #[inline]
     fn remove(&mut self, node: NonNull<Node>) {
-        // SAFETY: State 1: of our lists.
+        // SAFETY: State 1: callers pass a node of this state's lists, so it is alive.
         let block = unsafe { node.as_ref() };
         self.nbytes -= block.nbytes;
         if block.list == REMAINDERS {
             self.remainders -= 1;
         }
         match block.above {
-            // SAFETY: State 1.
+            // SAFETY: State 1: `above` is in the same list of this state, so it is alive, and
+            // `&mut self` excludes other access.
             Some(mut above) => unsafe { above.as_mut() }.below = block.below,
             None => self.tops[block.list] = block.below,
         }
         if let Some(mut below) = block.below {
-            // SAFETY: State 1.
+            // SAFETY: State 1: `below` is in the same list of this state, so it is alive, and
+            // `&mut self` excludes other access.
             unsafe { below.as_mut() }.above = block.above;
         }
         match block.newer {
-            // SAFETY: State 1.
+            // SAFETY: State 1: `newer` is in the list by age of this state, so it is alive, and
+            // `&mut self` excludes other access.
             Some(mut newer) => unsafe { newer.as_mut() }.older = block.older,
             None => self.newest = block.older,
         }
         match block.older {
-            // SAFETY: State 1.
+            // SAFETY: State 1: `older` is in the list by age of this state, so it is alive, and
+            // `&mut self` excludes other access.
             Some(mut older) => unsafe { older.as_mut() }.newer = block.newer,
             None => self.oldest = block.newer,
         }

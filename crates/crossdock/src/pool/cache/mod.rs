@@ -1,7 +1,7 @@
-//! Large blocks that were freed a moment ago and may be wanted again: what was resident stays so for a while.
+//! Recently freed large blocks, kept resident for a while for the next request.
 //!
-//! Taking and giving back cost one lock and a few pointers each. What nobody has asked for during the quiet time goes back
-//! to the system, which needs no further call ([`helper`]).
+//! Taking and returning a block costs one lock and a few pointer updates each. Blocks that stay
+//! unused for the quiet time are returned to the system by a helper thread ([`helper`]).
 
 mod helper;
 mod list;
@@ -20,12 +20,13 @@ use crate::pool::cache::list::{Link, Node, State, free_slot, new_slot};
 use crate::pool::hints::Hints;
 use crate::pool::mapped::{self, class_nbytes};
 
-/// A mapped block, of [`class_nbytes`] of what was asked for, and the place of its header, which is apart from it.
+/// A mapped block, of [`class_nbytes`] of the requested size, and the place of its header, which
+/// lies elsewhere.
 pub(crate) struct MappedBlock {
     pub(crate) base: NonNull<u8>,
     /// Room for a header, not initialised.
     pub(crate) header: NonNull<Header>,
-    /// Nobody has written to it: every byte is 0.
+    /// Never written: every byte is 0.
     pub(crate) zeroed: bool,
 }
 
@@ -33,28 +34,30 @@ pub(crate) struct MappedBlock {
 ///
 /// # Invariants
 ///
-/// 1. `state` is touched only under the lock of all caches. Once it is set it stays, and is alive and in their list until
-///    the cache is dropped.
+/// 1. `state` is accessed only under the lock of all caches. Once set it never changes, and it is
+///    alive and in their list until the cache is dropped.
 pub(crate) struct Cache {
     limit_nbytes: usize,
     quiet: Duration,
     state: UnsafeCell<Option<NonNull<State>>>,
 }
 
-// SAFETY: the state is behind a pointer, and touched under the lock (Cache 1); its blocks are nobody's.
+// SAFETY: Cache 1: the state is behind a pointer and accessed under the lock only, and the blocks
+// it owns may be unmapped on any thread.
 unsafe impl Send for Cache {}
-// SAFETY: as for Send.
+// SAFETY: Cache 1: through `&Cache` threads access the state under the lock only; the other fields
+// are constant.
 unsafe impl Sync for Cache {}
 
 impl Cache {
-    /// A cache that holds `limit_nbytes` bytes at most, each block for about `quiet` (a quarter more, and up to a quarter
-    /// of a second). Holds nothing where either is zero.
+    /// A cache that holds at most `limit_nbytes` bytes, each block for about `quiet` (a quarter
+    /// more, and up to a quarter of a second). It holds nothing if either is zero.
     pub(crate) const fn new(limit_nbytes: usize, quiet: Duration) -> Self {
         Self { limit_nbytes, quiet, state: UnsafeCell::new(None) }
     }
 
-    /// A block of [`class_nbytes`]`(nbytes)` bytes: one from the cache, or a new mapping. Where there is no memory, the
-    /// cache gives back what it holds before a last attempt. `None`: out of memory.
+    /// A block of [`class_nbytes`]`(nbytes)` bytes: from the cache, or newly mapped. If there is no
+    /// memory, the cache first releases what it holds and tries once more. `None`: out of memory.
     #[inline]
     pub(crate) fn take(&self, nbytes: usize, hints: Hints) -> Option<MappedBlock> {
         let nbytes = class_nbytes(nbytes)?;
@@ -64,9 +67,10 @@ impl Cache {
         }
     }
 
-    /// As [`Cache::take`], for what has grown already and will probably grow again: where a larger block is cached, this is
-    /// its front, and [`Cache::resize`] then goes on into what is left of it, without a system call and without touching
-    /// new pages. What is left stays cached, and goes back to the system in time like the rest.
+    /// Like [`Cache::take`], for a block that has grown and will probably grow again. If a larger
+    /// block is cached, the result is its front. [`Cache::resize`] then extends it into the rest,
+    /// without a system call and without touching new pages. The rest stays cached, and is returned
+    /// to the system in time like other blocks.
     pub(crate) fn take_growing(&self, nbytes: usize, hints: Hints) -> Option<MappedBlock> {
         let class = class_nbytes(nbytes)?;
         let front = if hints.is_common() { self.take_front(class, hints) } else { None };
@@ -84,7 +88,7 @@ impl Cache {
             helper::start();
         }
         let Some(base) = front else {
-            // SAFETY: new.
+            // SAFETY: `new_slot` returned the slot above, and it was neither used nor passed on.
             unsafe { free_slot(slot) };
             return None;
         };
@@ -108,7 +112,8 @@ impl Cache {
             helper::start();
         }
         let node = node?;
-        // SAFETY: Node 1: alive, and ours now.
+        // SAFETY: Node 1: `pop` took the node out of the lists and passed it to this function, so
+        // it is alive.
         let base = unsafe { node.as_ref() }.base;
         if hints.is_populated() {
             mapped::populate(base, nbytes);
@@ -122,7 +127,8 @@ impl Cache {
         let fresh = || {
             let slot = new_slot()?;
             let Some(base) = mapped::map(nbytes, hints) else {
-                // SAFETY: new.
+                // SAFETY: `new_slot` returned the slot above, and it was neither used nor passed
+                // on.
                 unsafe { free_slot(slot) };
                 return None;
             };
@@ -131,13 +137,16 @@ impl Cache {
         fresh().or_else(|| if self.trim() > 0 { fresh() } else { None })
     }
 
-    /// Takes a block back, and keeps it for a while if `cacheable`. Takes no memory and cannot fail.
+    /// Releases a block, and keeps it for a while if `cacheable`. It allocates nothing and cannot
+    /// fail.
     ///
     /// # Safety
     ///
-    /// The block and the place of its header come from this cache ([`Cache::take`], [`Cache::take_growing`]), or the block
-    /// from its [`Cache::resize`]; `nbytes` is its class's size; nobody uses either any more. If `cacheable`, it was taken
-    /// and resized with hints that are common.
+    /// 1. The block and the place of its header come from this cache ([`Cache::take`],
+    ///    [`Cache::take_growing`]), or the block from its [`Cache::resize`].
+    /// 2. `nbytes` is the size of the block's class.
+    /// 3. The block and its header are not used any more.
+    /// 4. If `cacheable`, the block was taken and resized with common hints.
     #[inline]
     pub(crate) unsafe fn give(
         &self,
@@ -147,9 +156,10 @@ impl Cache {
         cacheable: bool,
     ) {
         let mut node = header.cast::<Node>();
-        // SAFETY: a slot, which has room for a node, and nobody uses it.
+        // SAFETY: clause 1 of `# Safety`: the place of a header is a `Slot`, which has room for a
+        // node; by clause 3 it is not used any more.
         unsafe { node.write(Node::new(base, nbytes)) };
-        // SAFETY: the end of the block.
+        // SAFETY: clauses 1 and 2 of `# Safety`: the block has `nbytes` bytes, so this is its end.
         let end = unsafe { base.add(nbytes) };
         let mut surplus = Some(node);
         let mut rest = None;
@@ -157,27 +167,32 @@ impl Cache {
         let mut all = helper::lock();
         if let Some(state) = self.state(&mut all) {
             rest = state.pop_behind(end);
-            // SAFETY: written above, and the caller's.
+            // SAFETY: the node was written above and is in no list, so no other reference to it
+            // exists.
             let block = unsafe { node.as_mut() };
-            // SAFETY: ours, as the state gave it.
+            // SAFETY: `pop_behind` took the node out of the lists and passed it to this function
+            // (Node 1), so it is alive.
             block.nbytes += rest.map_or(0, |rest| unsafe { rest.as_ref() }.nbytes);
             if cacheable && block.nbytes <= self.limit_nbytes {
                 surplus = make_room(state, self.limit_nbytes - block.nbytes);
                 wants_helper = all.wants_helper();
                 let now = all.now();
                 if let Some(state) = self.state(&mut all) {
-                    // SAFETY: written above, the caller's until now, and in no chain.
+                    // SAFETY: clause 1 of `push`: the node was written above, is in no list or
+                    // chain, and is passed on here.
                     unsafe { state.push(node, now) };
                 }
             }
         }
         drop(all);
         if let Some(rest) = rest {
-            // SAFETY: ours; what it described belongs to the block now (Node 2: the same mapping).
+            // SAFETY: `pop_behind` passed the node to this function, and its range now belongs to
+            // the block (Node 2: the same mapping), so the slot is unused.
             unsafe { free_slot(rest.cast()) };
         }
         if surplus.is_some() {
-            // SAFETY: ours: what was given, or what the state gave up for it.
+            // SAFETY: clause 1 of `release_chain`: the chain is the node written above, which was
+            // not pushed, or what `make_room` took out of the state.
             unsafe { Node::release_chain(surplus) };
         }
         if wants_helper {
@@ -185,14 +200,17 @@ impl Cache {
         }
     }
 
-    /// Makes a block larger or smaller: from the class of one size to that of another. What it holds stays, up to the
-    /// smaller size, and what is behind that holds anything. Nothing is copied, but the pages may move, to a place that is
-    /// aligned as that of a new block is. `None`: out of memory, and nothing has changed.
+    /// Grows or shrinks a block from the class of one size to that of another. The content stays,
+    /// up to the smaller size; what lies behind is unspecified. Nothing is copied, but the pages
+    /// may move, to an address that is aligned as that of a new block. `None`: out of memory, and
+    /// the block is unchanged.
     ///
     /// # Safety
     ///
-    /// `base` is a block of `old_nbytes` bytes from this cache: from [`Cache::take`], [`Cache::take_growing`] or from here;
-    /// both sizes are classes'; nobody uses the block.
+    /// 1. `base` is a block of `old_nbytes` bytes from this cache: from [`Cache::take`],
+    ///    [`Cache::take_growing`] or this function.
+    /// 2. Both sizes are sizes of classes.
+    /// 3. No other party accesses the block.
     pub(crate) unsafe fn resize(
         &self,
         base: NonNull<u8>,
@@ -200,14 +218,18 @@ impl Cache {
         new_nbytes: usize,
         hints: Hints,
     ) -> Option<NonNull<u8>> {
-        // SAFETY: the caller's promise.
+        // SAFETY: clauses 1 to 3 of `# Safety` are those of `resize_once`; a first call that failed
+        // left the block unchanged.
         let resize = || unsafe { self.resize_once(base, old_nbytes, new_nbytes, hints) };
         resize().or_else(|| if self.trim() > 0 { resize() } else { None })
     }
 
     /// # Safety
     ///
-    /// As [`Cache::resize`].
+    /// 1. `base` is a block of `old` bytes from this cache: from [`Cache::take`],
+    ///    [`Cache::take_growing`] or [`Cache::resize`].
+    /// 2. Both sizes are sizes of classes.
+    /// 3. No other party accesses the block.
     unsafe fn resize_once(
         &self,
         base: NonNull<u8>,
@@ -215,23 +237,28 @@ impl Cache {
         new: usize,
         hints: Hints,
     ) -> Option<NonNull<u8>> {
-        // SAFETY: the end of the block.
+        // SAFETY: clause 1 of `# Safety`: the block has `old` bytes, so this is its end.
         let end = unsafe { base.add(old) };
         let rest = self.state(&mut helper::lock()).and_then(|state| state.pop_behind(end));
         let Some(mut node) = rest else {
-            // SAFETY: the caller's promise.
+            // SAFETY: clause 1 of `mapped::resize`: the block has `old` bytes and no remainder, so
+            // it is a whole block. Clause 2 is clause 3 of `# Safety`.
             return unsafe { mapped::resize(base, old, new, hints) };
         };
-        // SAFETY: ours, as the state gave it.
+        // SAFETY: `pop_behind` took the node out of the lists and passed it to this function (Node
+        // 1), so it is alive and not shared.
         let rest = unsafe { node.as_mut() };
         let whole = old + rest.nbytes;
         let result = if new <= whole {
-            // SAFETY: within the block and its remainder, which are of one mapping (Node 2).
+            // SAFETY: `new <= whole`: the sum stays within the block and its remainder, which are
+            // one mapping (Node 2).
             rest.base = unsafe { base.add(new) };
             rest.nbytes = whole - new;
             Some(base)
         } else {
-            // SAFETY: the caller's promise; with its remainder, it is a block again (Node 2).
+            // SAFETY: clause 1 of `mapped::resize`: the block and its remainder together are a
+            // whole block of `whole` bytes (Node 2). Clause 2: clause 3 of `# Safety`, and
+            // `pop_behind` passed the remainder to this function.
             let moved = unsafe { mapped::resize(base, whole, new, hints) };
             if moved.is_some() {
                 rest.nbytes = 0;
@@ -239,10 +266,12 @@ impl Cache {
             moved
         };
         if rest.nbytes > 0 {
-            // SAFETY: ours, and it begins where the block ends.
+            // SAFETY: clause 1 of `keep_remainder`: this function owns the node, whose range now
+            // begins where the block ends.
             unsafe { self.keep_remainder(node) };
         } else {
-            // SAFETY: ours, and it describes nothing any more.
+            // SAFETY: this function owns the node, which lies in a slot of `new_slot` (Node 1) and
+            // describes no bytes any more.
             unsafe { free_slot(node.cast()) };
         }
         if hints.is_populated()
@@ -255,66 +284,76 @@ impl Cache {
 
     /// # Safety
     ///
-    /// The caller has the node, which is a remainder.
+    /// 1. The caller owns the node, which is in no list or chain and describes a remainder.
     unsafe fn keep_remainder(&self, node: NonNull<Node>) {
         let mut all = helper::lock();
         let wants_helper = all.wants_helper();
         let now = all.now();
         let mut surplus = None;
         if let Some(state) = self.state(&mut all) {
-            // SAFETY: the caller's promise.
+            // SAFETY: clause 1 of `push_remainder` is clause 1 of `# Safety`: the caller passes the
+            // node on.
             unsafe { state.push_remainder(node, now) };
             surplus = make_room(state, self.limit_nbytes);
         }
         drop(all);
-        // SAFETY: ours, as the state gave it.
+        // SAFETY: clause 1 of `release_chain`: `make_room` took the chain out of the state and
+        // passed it to this function.
         unsafe { Node::release_chain(surplus) };
         if wants_helper {
             helper::start();
         }
     }
 
-    /// Gives all that is cached back to the system now, and says how many bytes that were.
+    /// Releases all cached blocks to the system now, and returns the number of their bytes.
     pub(crate) fn trim(&self) -> usize {
         let chain = self.state(&mut helper::lock()).and_then(State::pop_all);
-        // SAFETY: ours, as the state gave it.
+        // SAFETY: clause 1 of `release_chain`: `pop_all` took the chain out of the state and passed
+        // it to this function.
         unsafe { Node::release_chain(chain) }
     }
 
-    /// How many bytes are cached now.
+    /// The number of cached bytes.
     pub(crate) fn cached_nbytes(&self) -> usize {
         self.state(&mut helper::lock()).map_or(0, |state| state.nbytes)
     }
 
     #[inline]
     fn state<'a>(&self, _all: &'a mut MutexGuard<'static, All>) -> Option<&'a mut State> {
-        // SAFETY: Cache 1: the lock is held.
+        // SAFETY: Cache 1: `_all` shows that the lock of all caches is held, so no other thread
+        // accesses the cell.
         let state = unsafe { *self.state.get() };
-        // SAFETY: Cache 1: alive, and the lock is held for as long as the reference lives.
+        // SAFETY: Cache 1: the state is alive, and the result borrows the guard, so the lock is
+        // held while the reference lives.
         state.map(|mut state| unsafe { state.as_mut() })
     }
 
-    /// Makes the state, so that giving back needs no memory. Where there is none, nothing is cached.
+    /// Allocates the state, so that releasing a block needs no memory. If there is no memory,
+    /// nothing is cached.
     fn prepare(&self) {
         if self.limit_nbytes == 0 || self.quiet.is_zero() || self.state(&mut helper::lock()).is_some() {
             return;
         }
-        // SAFETY: a state is not zero-sized.
+        // SAFETY: `STATE` is the layout of a `State`, whose size is not zero.
         let fresh = unsafe { std::alloc::alloc(STATE) }.cast::<State>();
         let Some(fresh) = NonNull::new(fresh) else { return };
         let quiet = u64::try_from(self.quiet.as_millis()).unwrap_or(u64::MAX / 2);
-        // SAFETY: allocated above with the layout of a state.
+        // SAFETY: `fresh` was allocated above with the layout `STATE`, and only this function has
+        // its address.
         unsafe { fresh.write(State::new(quiet)) };
         let mut all = helper::lock();
-        // SAFETY: Cache 1: the lock is held.
+        // SAFETY: Cache 1: `all` holds the lock of all caches, so no other thread accesses the
+        // cell.
         let state = unsafe { &mut *self.state.get() };
         if state.is_none() {
             *state = Some(fresh);
-            // SAFETY: alive until `drop`, which takes it out.
+            // SAFETY: clause 1 of `add`: `Cache::drop` removes the state from the list before it
+            // frees it (Cache 1).
             unsafe { all.add(fresh) };
         } else {
             drop(all);
-            // SAFETY: allocated above with the same layout; nobody knows of it.
+            // SAFETY: `fresh` was allocated above with the layout `STATE`, and it was not stored
+            // anywhere.
             unsafe { std::alloc::dealloc(fresh.as_ptr().cast(), STATE) };
         }
     }
@@ -322,13 +361,15 @@ impl Cache {
 
 const STATE: AllocLayout = AllocLayout::new::<State>();
 
-/// Takes the oldest blocks out until there are `nbytes` bytes at most: a chain that becomes the caller's.
+/// Takes the oldest blocks out until at most `nbytes` bytes are left. The caller owns the resulting
+/// chain.
 #[inline]
 fn make_room(state: &mut State, nbytes: usize) -> Link {
     let mut chain = None;
     while state.nbytes > nbytes {
         let Some(mut oldest) = state.pop_oldest() else { break };
-        // SAFETY: ours, as the state gave it.
+        // SAFETY: `pop_oldest` took the node out of the lists and passed it to this function (Node
+        // 1), so it is alive and not shared.
         unsafe { oldest.as_mut() }.set_next(chain);
         chain = Some(oldest);
     }
@@ -340,12 +381,15 @@ impl Drop for Cache {
         let Some(mut state) = *self.state.get_mut() else { return };
         let mut all = helper::lock();
         all.remove(state);
-        // SAFETY: Cache 1: alive, and the lock is held.
+        // SAFETY: Cache 1: the state is alive, the lock is held, and `remove` took it out of the
+        // list.
         let chain = unsafe { state.as_mut() }.pop_all();
         drop(all);
-        // SAFETY: ours, as the state gave it.
+        // SAFETY: clause 1 of `release_chain`: `pop_all` took the chain out of the state and passed
+        // it to this function.
         unsafe { Node::release_chain(chain) };
-        // SAFETY: allocated in `prepare` with the same layout; it is in no list any more.
+        // SAFETY: `prepare` allocated the state with the layout `STATE`; it is in no list any more,
+        // and the cache ends here.
         unsafe { std::alloc::dealloc(state.as_ptr().cast(), STATE) };
     }
 }

@@ -1,4 +1,4 @@
-//! What a cache of mapped blocks promises.
+//! Tests of the cache of mapped blocks.
 
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,7 +11,7 @@ use crate::pool::mapped::HUGE;
 
 const MIB: usize = 1 << 20;
 const HOUR: Duration = Duration::from_secs(3600);
-/// How long to wait for what happens by itself.
+/// How long to wait for the helper thread.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A mapped block and its size.
@@ -36,25 +36,28 @@ fn take_growing(cache: &Cache, nbytes: usize) -> Block {
 }
 
 fn give(cache: &Cache, block: Block) {
-    // SAFETY: as it was taken, and nobody uses it any more.
+    // SAFETY: clauses 1 and 2 of `Cache::give`: the block came from this cache with this size.
+    // Clause 3: it is passed by value. Clause 4: the hints were common.
     unsafe { cache.give(block.base, block.nbytes, block.header, true) }
 }
 
 /// Resizes to the class of `nbytes`.
 fn resize(cache: &Cache, block: &mut Block, nbytes: usize) {
     let new = class_nbytes(nbytes).unwrap();
-    // SAFETY: a block of that cache, of that size, which nobody else uses.
+    // SAFETY: clauses 1 and 2 of `Cache::resize`: the block came from this cache, and both sizes
+    // are classes'. Clause 3: `&mut` excludes other access.
     let moved = unsafe { cache.resize(block.base, block.nbytes, new, Hints::new()) };
     block.base = moved.expect("there is memory for a test");
     block.nbytes = new;
 }
 
 fn bytes(block: &mut Block) -> &mut [u8] {
-    // SAFETY: mapped, initialised by the system, and borrowed with the block.
+    // SAFETY: the block is a mapping of `nbytes` bytes, which the system initialised, and `&mut`
+    // excludes other access.
     unsafe { std::slice::from_raw_parts_mut(block.base.as_ptr(), block.nbytes) }
 }
 
-/// A byte that tells the places of a block apart, one for each 256 bytes or so.
+/// A byte that distinguishes the positions of a block, one for each 256 bytes or so.
 fn mark(at: usize) -> u8 {
     (at / 251) as u8 ^ (at / 65_521) as u8
 }
@@ -72,7 +75,8 @@ fn has_marks(block: &mut Block, nbytes: usize) -> bool {
 /// Whether all of a range is mapped.
 fn is_mapped(base: NonNull<u8>, nbytes: usize) -> bool {
     let mut pages = vec![0u8; nbytes.div_ceil(4096)];
-    // SAFETY: asks only; there is a byte for each page, of whatever size they are.
+    // SAFETY: `mincore` accesses no byte of the range, and `pages` has a byte for each page,
+    // because no page is smaller than assumed.
     unsafe { libc::mincore(base.as_ptr().cast(), nbytes, pages.as_mut_ptr()) == 0 }
 }
 
@@ -84,26 +88,32 @@ fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
     }
 }
 
-/// Runs `child` in a fork of this process, and says whether it came to a good end. A child that hangs is ended by an alarm.
+/// Runs `child` in a fork of this process, and returns whether it succeeded. An alarm ends a child
+/// that hangs.
 ///
-/// Its good end is a signal: on an orderly exit, what looks for leaks would find all that threads had which it does not
-/// have.
+/// Success is a signal: on an orderly exit, a leak checker would report the memory of threads that
+/// the child does not have.
 fn in_child(child: impl FnOnce() -> bool) -> bool {
-    // SAFETY: the child does what a program with threads may do after a fork by glibc, and does not return.
+    // SAFETY: the child uses fork-safe locks and the allocator, which glibc makes usable after a
+    // fork, and it ends by a signal or `_exit`.
     let pid = unsafe { libc::fork() };
     assert!(pid >= 0, "no process could be made");
     if pid == 0 {
-        // SAFETY: a system call.
+        // SAFETY: `alarm` takes an integer, accesses no memory of this process, and the child has
+        // no handler for the signal.
         unsafe { libc::alarm(60) };
         if std::panic::catch_unwind(std::panic::AssertUnwindSafe(child)).is_ok_and(|good| good) {
-            // SAFETY: a system call.
+            // SAFETY: `raise` takes an integer and ends the child, since no process can handle
+            // `SIGKILL`.
             unsafe { libc::raise(libc::SIGKILL) };
         }
-        // SAFETY: ends the process without running what belongs to the parent.
+        // SAFETY: `_exit` takes an integer and ends the child at once, without running the
+        // destructors or exit handlers of the parent.
         unsafe { libc::_exit(1) }
     }
     let mut status = 0;
-    // SAFETY: the record is valid for the call.
+    // SAFETY: `waitpid` writes to `status` only, a local of the right type that lives until the
+    // call returns.
     let ended = unsafe { libc::waitpid(pid, &raw mut status, 0) };
     assert_eq!(ended, pid);
     println!("the child ended with status {status:#x}");
@@ -177,7 +187,8 @@ fn hints_are_taken_or_ignored() {
         assert_eq!(block.zeroed, !hints.is_common(), "{hints:?}: only common memory comes from the cache");
         write_marks(&mut block, 0);
         assert!(has_marks(&mut block, 4 * MIB));
-        // SAFETY: as it was taken.
+        // SAFETY: clauses 1 and 2 of `Cache::give`: the block came from this cache with this size.
+        // Clause 3: it is not used again. Clause 4: `cacheable` is `is_common`.
         unsafe { cache.give(block.base, block.nbytes, block.header, hints.is_common()) };
         assert_eq!(cache.cached_nbytes(), cached);
     }
@@ -226,7 +237,7 @@ fn trim_gives_all_back_at_once() {
 #[test]
 fn what_nobody_asks_for_goes_back_without_a_call() {
     let cache = Cache::new(64 * MIB, Duration::from_millis(200));
-    // Twice: the thread ends when nothing is left, and comes again.
+    // Twice: the thread ends when nothing is left, and starts again.
     for _ in 0..2 {
         let mut block = take(&cache, 8 * MIB);
         write_marks(&mut block, 0);
@@ -243,7 +254,7 @@ fn a_time_as_long_as_can_be_said_is_as_good_as_for_ever() {
     for quiet in [Duration::MAX, Duration::from_millis(u64::MAX), Duration::from_millis(u64::MAX - 100)] {
         let cache = Cache::new(64 * MIB, quiet);
         give(&cache, take(&cache, MIB));
-        // The thread has looked at all caches twice when it gave these back.
+        // The thread has looked at all caches twice when it has released these.
         for _ in 0..2 {
             let other = Cache::new(64 * MIB, Duration::from_millis(1));
             give(&other, take(&other, MIB));
@@ -263,7 +274,7 @@ fn a_cache_is_dropped_with_blocks_in_it_while_the_thread_sleeps() {
             give(&cache, take(&cache, nbytes));
         }
         std::thread::sleep(Duration::from_millis(3));
-        // Moved while it holds something, too.
+        // Moved while it holds content, too.
         let moved = Box::new(cache);
         give(&moved, take(&moved, MIB));
         drop(moved);
@@ -280,7 +291,7 @@ fn resizing_keeps_bytes_and_alignment_in_place_and_elsewhere() {
     let mut obstacles = Vec::new();
     for nbytes in [300 << 10, MIB, 2 * MIB, 3 * MIB, 5 * MIB, 4 * MIB, 12 * MIB, 3 * MIB, MIB, 8 * MIB] {
         let (base, old) = (block.base, block.nbytes);
-        // Something that may lie right behind it.
+        // A block that may lie directly behind it.
         obstacles.push(take(&cache, 64 << 10));
         resize(&cache, &mut block, nbytes);
         assert!(has_marks(&mut block, old.min(nbytes)), "from {old} to {nbytes}");
@@ -369,19 +380,22 @@ fn out_of_memory_is_none_and_nothing_is_lost() {
         write_marks(&mut block, 0);
         let pages: usize =
             std::fs::read_to_string("/proc/self/statm").unwrap().split(' ').next().unwrap().parse().unwrap();
-        // SAFETY: asks for a constant of the system.
+        // SAFETY: `sysconf` takes an integer, returns a constant of the system, and accesses no
+        // memory of this process.
         let limit = pages as u64 * unsafe { libc::sysconf(libc::_SC_PAGESIZE) } as u64 + 24 * MIB as u64;
         let limit = libc::rlimit { rlim_cur: limit, rlim_max: limit };
-        // SAFETY: the record is valid for the call.
+        // SAFETY: `limit` is a record of the right type, which the call only reads; it restricts
+        // this child process alone.
         let limited = unsafe { libc::setrlimit(libc::RLIMIT_AS, &raw const limit) } == 0;
         let refused =
             cache.take(32 * MIB, Hints::new()).is_none() && cache.take(usize::MAX, Hints::new()).is_none();
-        // SAFETY: a block of that size, which nobody else uses.
+        // SAFETY: clauses 1 and 2 of `Cache::resize`: the block came from this cache with 16 MiB,
+        // and both sizes are classes'. Clause 3: only this thread accesses it.
         let stuck = unsafe { cache.resize(block.base, 16 * MIB, 64 * MIB, Hints::new()) }.is_none();
         let unchanged = has_marks(&mut block, 16 * MIB);
         give(&cache, block);
         let cached = cache.cached_nbytes() == 16 * MIB;
-        // Only what the cache gives back makes room for this.
+        // Only memory that the cache releases makes room for this block.
         let other = cache.take(32 * MIB, Hints::new());
         let roomy = other.is_some() && cache.cached_nbytes() == 0;
         limited && refused && stuck && unchanged && cached && roomy
@@ -389,7 +403,7 @@ fn out_of_memory_is_none_and_nothing_is_lost() {
     assert!(good);
 }
 
-/// Takes, writes, grows and gives back, and says whether all bytes stayed.
+/// Takes, writes, grows and releases blocks, and returns whether all bytes were kept.
 fn use_it(cache: &Cache, random: &mut fastrand::Rng) -> bool {
     let nbytes = random.usize(1..3 * MIB);
     let growing = random.bool();

@@ -1,6 +1,7 @@
 //! Events of level TRACE, with the target `crossdock::pool`.
 //!
-//! Who listens is anybody's code. A panic of it goes no further: the block and its accounts are in the middle of a change.
+//! A listener is foreign code. Its panic must stop here, because the block and its accounts are in
+//! the middle of a change.
 
 use crate::memory::release::release_quietly;
 

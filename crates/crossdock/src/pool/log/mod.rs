@@ -1,4 +1,4 @@
-//! What logging pools say, through the `tracing` facade where the feature is on.
+//! The events of logging pools, through the `tracing` facade if the feature is on.
 
 #[cfg_attr(feature = "tracing", path = "enabled.rs")]
 #[cfg_attr(not(feature = "tracing"), path = "disabled.rs")]
