@@ -19,7 +19,7 @@ pub struct Entry {
     pub nbytes: usize,
     /// The device.
     pub place: Place,
-    /// What kind of memory it has.
+    /// The kind of memory.
     pub backing: Backing,
     /// The name of its pool, if it came from one.
     pub pool: Option<&'static str>,

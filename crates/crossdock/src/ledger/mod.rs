@@ -68,7 +68,7 @@ pub fn live() -> Vec<Entry> {
     entries
 }
 
-/// What [`live`] lists, as a table: the largest first, with its holders below it. O(n log n).
+/// The list of [`live`] as a table: the largest first, with its holders below it. O(n log n).
 pub fn report() -> Report {
     Report::new(live(), missed(), is_on())
 }

@@ -135,8 +135,8 @@ impl Handle {
     pub(crate) fn into_header(self) -> NonNull<Header> {
         let mut header = self.0;
         std::mem::forget(self);
-        // SAFETY: Handle 1: the header is alive; this handle, which was forgotten above, was the
-        // only holder.
+        // SAFETY: Handle 1: the header is alive. By this function's condition the handle, which was
+        // forgotten above, was the only holder.
         if std::mem::take(&mut unsafe { header.as_mut() }.tracked) {
             book::forget(header);
         }
@@ -151,8 +151,9 @@ impl Handle {
         let header = Self(self.0).into_header();
         self.0 = owner(header);
         std::mem::forget(std::mem::replace(self, {
-            // SAFETY: `owner` returned the moved header of this allocation, whose word counts the
-            // one handle that `into_header` left to the caller, and no other holder exists.
+            // SAFETY: by this function's conditions `owner` returned the moved header of this
+            // allocation, and no other holder exists. Its word counts the one handle that
+            // `into_header` left to this function.
             unsafe { Self::first(self.0) }
         }));
     }

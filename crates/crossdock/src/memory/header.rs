@@ -85,7 +85,7 @@ pub(crate) struct Owner {
     pub(crate) is_part: bool,
 }
 
-/// What the library knows of one region.
+/// The record of one region.
 ///
 /// # Invariants
 ///

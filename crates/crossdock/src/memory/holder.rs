@@ -10,7 +10,7 @@ use crate::memory::word::LeaseKind;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Holder {
-    /// What it permits.
+    /// The access that it permits.
     pub kind: LeaseKind,
     /// The protocols by which it was exported. Empty for a guard, and while an element is read or
     /// written.

@@ -29,7 +29,7 @@ use crate::memory::word::LeaseWord;
 const KINDS: [LeaseKind; 4] = [Read, Write, Share, Pin];
 const MOST_THREADS: usize = 3;
 
-/// An allocation without a header: the word, and what stands for the bytes.
+/// An allocation without a header: the word, and cells in place of the bytes.
 struct Model {
     word: LeaseWord,
     racy: [UnsafeCell<()>; MOST_THREADS],

@@ -1,4 +1,4 @@
-//! Where memory is: the device that can address it, and what stands behind it.
+//! Places of memory: the device that can address it, and the kind of memory.
 
 use std::fmt;
 use std::str::FromStr;
@@ -195,7 +195,7 @@ impl fmt::Debug for Place {
     }
 }
 
-/// What kind of memory an allocation has. All of these are device `cpu` to every protocol, except
+/// The kind of memory of an allocation. All of these are device `cpu` to every protocol, except
 /// `Device`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]

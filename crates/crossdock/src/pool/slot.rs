@@ -25,7 +25,7 @@ impl Drop for GiveBack {
             // SAFETY: clause 1 of `drain`: the slot is this thread's until `numbers().give` below
             // releases it.
             unsafe { front::drain(slot) };
-            // What this thread counted happens before what the next thread with this number adds.
+            // This thread's counting happens before that of the next thread with this number.
             numbers().inspect(|numbers| numbers.give(slot));
         }
     }

@@ -1,7 +1,7 @@
 //! The ledger's book: a row for each live allocation, and in it a record for each lease.
 //!
 //! It is written here, where allocations and leases begin and end. The layer above reads it and
-//! adds what only that layer knows of pools and devices ([`ledger`](crate::ledger)).
+//! adds what only that layer records of pools and devices ([`ledger`](crate::ledger)).
 
 mod leases;
 
@@ -45,8 +45,8 @@ pub fn is_on() -> bool {
     state != OFF && (state == ON || ask_environment())
 }
 
-/// Copies the variable's value if it is set, in memory whose allocation cannot fail gracefully:
-/// once, before the first allocation is listed.
+/// Reads the variable once, before the first allocation is listed. `var_os` copies a value that is
+/// set, and aborts if out of memory.
 #[cold]
 #[inline(never)]
 fn ask_environment() -> bool {

@@ -1,11 +1,11 @@
-//! The bytes that an operand may touch, as a range of a space in which they can be compared.
+//! The bytes that an operand may access, as a range of a space in which they can be compared.
 
 use crate::memory::handle::Handle;
 use crate::memory::header::Attached;
 use crate::memory::lease::Lease;
 use crate::memory::place::{DeviceKind, Place};
 
-/// What a position counts.
+/// The unit and origin of a position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Space {
     /// Addresses of the CPU. CUDA, ROCm and oneAPI allocate in the same address space.
@@ -28,7 +28,7 @@ impl Space {
     }
 }
 
-/// The bytes that an operand may touch, gaps included.
+/// The bytes that an operand may access, gaps included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Extent {
     pub(super) space: Space,

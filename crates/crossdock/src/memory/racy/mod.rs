@@ -22,7 +22,7 @@ use crate::memory::pod::Pod;
 mod imp {
     //! # Safety
     //!
-    //! Of every function, with the bytes of the access counted from the pointer:
+    //! For every function and the bytes that it accesses:
     //!
     //! 1. `src` is valid for reads of initialised bytes, `dst` for writes.
     //! 2. Concurrent accesses to these bytes are those of clause 2 of [`load`](super::load).
@@ -75,7 +75,7 @@ mod imp {
 mod imp {
     //! # Safety
     //!
-    //! Of every function, with the bytes of the access counted from the pointer:
+    //! For every function and the bytes that it accesses:
     //!
     //! 1. `src` is valid for reads of initialised bytes, `dst` for writes.
     //! 2. Concurrent accesses to these bytes are those of clause 2 of [`load`](super::load).
@@ -139,7 +139,7 @@ mod imp {
 mod imp {
     //! # Safety
     //!
-    //! Of every function, with the bytes of the access counted from the pointer:
+    //! For every function and the bytes that it accesses:
     //!
     //! 1. `src` is valid for reads of initialised bytes, `dst` for writes.
     //! 2. Concurrent accesses to these bytes are those of clause 2 of [`load`](super::load).

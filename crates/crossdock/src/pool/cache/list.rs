@@ -66,7 +66,7 @@ pub(super) struct Node {
     /// Released before this one. In a chain: the next.
     older: Link,
     newer: Link,
-    /// Of the same size.
+    /// The neighbours of the same size.
     above: Link,
     below: Link,
 }
