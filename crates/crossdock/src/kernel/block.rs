@@ -1,20 +1,21 @@
-//! A few hundred elements at a time in a block of our own, between two arrays that others may be touching.
+//! A block: a private copy of a few hundred elements between two arrays that other threads may be
+//! writing.
 //!
-//! A kernel that computes loads a block racily, works on it with plain code, which the compiler is free to turn into vector
-//! instructions, and stores it racily. Blocks are so small that the processor has several of them under way at once, and one
-//! loads while another one is stored: with blocks of the size of a cache it would do either the one or the other.
+//! A kernel that computes loads a block racily, works on it with plain code, which the compiler may
+//! vectorise, and stores it racily. Blocks are small, so the CPU has several in flight: one loads
+//! while another is stored. Blocks of the size of a cache would serialise the two.
 
 use crate::error::Result;
 use crate::kernel::cpu::Level;
 use crate::layout::{Layout, Runs};
 use crate::memory::{Pod, racy};
 
-/// So many numbers of at most eight bytes.
+/// Room for `LANES` numbers of at most eight bytes.
 #[repr(C, align(64))]
 pub(crate) struct Block([u8; Block::NBYTES]);
 
 impl Block {
-    /// How many numbers it holds, whatever their width: enough that the calls of the loops do not count.
+    /// How many numbers it holds, whatever their width: enough to amortise the calls of the loops.
     pub(crate) const LANES: usize = 256;
     pub(crate) const NBYTES: usize = 8 * Self::LANES;
 
@@ -27,21 +28,24 @@ impl Block {
     pub(crate) fn lanes<T: Pod>(&self, len: usize) -> &[T] {
         const { assert!(align_of::<T>() <= 64) };
         assert!(len * size_of::<T>() <= Self::NBYTES);
-        // SAFETY: as many bytes, as just checked, aligned to 64 and initialised, and every pattern is a value (Pod 1).
+        // SAFETY: `self.0` has `len * size_of::<T>()` bytes (asserted above), is aligned to 64, and
+        // is initialised; every pattern of its bytes is a value (Pod 1).
         unsafe { std::slice::from_raw_parts(self.0.as_ptr().cast(), len) }
     }
 
-    /// The first `len` numbers, to be written.
+    /// The first `len` numbers, for writing.
     #[inline(always)]
     pub(crate) fn lanes_mut<T: Pod>(&mut self, len: usize) -> &mut [T] {
         const { assert!(align_of::<T>() <= 64) };
         assert!(len * size_of::<T>() <= Self::NBYTES);
-        // SAFETY: as in `lanes`, borrowed mutably; what is written has no padding (Pod 2).
+        // SAFETY: `self.0` has `len * size_of::<T>()` bytes (asserted above), is aligned to 64, and
+        // is borrowed mutably. Every pattern is a `T` (Pod 1), and a `T` leaves no byte
+        // uninitialised (Pod 2).
         unsafe { std::slice::from_raw_parts_mut(self.0.as_mut_ptr().cast(), len) }
     }
 }
 
-/// The elements of an array in row-major order, from which blocks are loaded.
+/// Loads blocks from the elements of an array, in row-major order.
 pub(crate) struct Reader {
     walk: Walk,
     src: *const u8,
@@ -55,11 +59,13 @@ impl Reader {
         Ok(Self { walk: Walk::new(level, layout)?, src })
     }
 
-    /// Loads the next `count` elements. There are as many left, and the block has room for them.
+    /// Loads the next `count` elements, of which at least `count` are left, into a block that has
+    /// room for them.
     ///
     /// # Safety
     ///
-    /// The layout, applied at `src`, reaches only bytes that may be loaded racily, and the level is available.
+    /// 1. The layout, applied at `src`, reaches only bytes that may be loaded racily.
+    /// 2. The level is available.
     #[inline]
     pub(crate) unsafe fn load(&mut self, block: &mut Block, count: usize) {
         let itemsize = self.walk.itemsize;
@@ -69,10 +75,13 @@ impl Reader {
         self.walk.pieces(count, |offset, stride, len| {
             let src = src.wrapping_offset(offset);
             if stride == itemsize as isize {
-                // SAFETY: elements of one run without gaps (the caller's word), for which the block has room.
+                // SAFETY: clause 1 of `# Safety`: `pieces` yields elements of the layout, here
+                // contiguous ones. The assertion above bounds `dst`; clause 2 covers the level.
                 unsafe { load_bytes(level, src, dst, len * itemsize) };
             } else {
-                // SAFETY: elements of one run (the caller's word), for which the block has room.
+                // SAFETY: clause 1 of `# Safety`: `pieces` yields `len` elements of the layout,
+                // `stride` bytes apart. The assertion above bounds the part of the block that they
+                // fill.
                 unsafe { copy_strided(src, stride, dst, itemsize as isize, itemsize, len) };
             }
             dst = dst.wrapping_add(len * itemsize);
@@ -80,14 +89,15 @@ impl Reader {
     }
 }
 
-/// The elements of an array in row-major order, to which blocks are stored.
+/// Stores blocks to the elements of an array, in row-major order.
 pub(crate) struct Writer {
     walk: Walk,
     dst: *mut u8,
     streams: bool,
 }
 
-/// From so many bytes on, what is written goes past the caches: it would push out everything else, and be pushed out itself.
+/// Jobs of at least this many bytes bypass the caches with non-temporal stores: their result would
+/// evict everything else, and then itself.
 const STREAMED: usize = 8 << 20;
 
 impl Writer {
@@ -100,18 +110,21 @@ impl Writer {
         Ok(Self { walk, dst, streams })
     }
 
-    /// With how many elements to begin, so that everything behind them can be stored past the caches; at most `most`.
+    /// How many elements to store first so that all later stores are aligned and may bypass the
+    /// caches; at most `most`.
     pub(crate) fn first(&self, most: usize) -> usize {
         let (gap, itemsize) = (self.dst.addr().wrapping_neg() % 64, self.walk.itemsize.max(1));
         let head = gap / itemsize;
         if self.streams && gap != 0 && gap.is_multiple_of(itemsize) { head.min(most) } else { most }
     }
 
-    /// Stores `count` elements of the block to the next places. There are as many left.
+    /// Stores `count` elements of the block to the next `count` places, of which at least `count`
+    /// are left.
     ///
     /// # Safety
     ///
-    /// The layout, applied at `dst`, reaches only bytes that may be stored racily, and the level is available.
+    /// 1. The layout, applied at `dst`, reaches only bytes that may be stored racily.
+    /// 2. The level is available.
     #[inline]
     pub(crate) unsafe fn store(&mut self, block: &Block, count: usize) {
         let itemsize = self.walk.itemsize;
@@ -121,22 +134,25 @@ impl Writer {
         self.walk.pieces(count, |offset, stride, len| {
             let dst = dst.wrapping_offset(offset);
             if stride == itemsize as isize {
-                // SAFETY: the places of one run without gaps (the caller's word); the block has as many elements.
+                // SAFETY: clause 1 of `# Safety`: `pieces` yields elements of the layout, here
+                // contiguous ones. The assertion above bounds `src`; clause 2 covers the level.
                 unsafe { store_bytes(level, src, dst, len * itemsize, streams) };
             } else {
-                // SAFETY: the places of one run (the caller's word); the block has as many elements.
+                // SAFETY: clause 1 of `# Safety`: `pieces` yields `len` elements of the layout,
+                // `stride` bytes apart. The assertion above bounds the part of the block that is
+                // read.
                 unsafe { copy_strided(src, itemsize as isize, dst, stride, itemsize, len) };
             }
             src = src.wrapping_add(len * itemsize);
         });
     }
 
-    /// Leaves out the next `count` places.
+    /// Skips the next `count` places.
     pub(crate) fn skip(&mut self, count: usize) {
         self.walk.pieces(count, |_, _, _| {});
     }
 
-    /// Orders what was stored past the caches with every store behind it. To be called when all is stored.
+    /// Orders the non-temporal stores before every later store. Call it after the last block.
     pub(crate) fn finish(&self) {
         #[cfg(target_arch = "x86_64")]
         if self.streams {
@@ -145,12 +161,13 @@ impl Writer {
     }
 }
 
-/// A walk over an array, some elements at a time.
+/// A walk over an array, a few elements at a time.
 struct Walk {
     level: Level,
     runs: Runs,
     itemsize: usize,
-    /// Where the rest of the current run begins, in bytes from element 0, and how many elements it has.
+    /// The offset of the rest of the current run, in bytes from element 0, and how many elements it
+    /// has.
     next: isize,
     left: usize,
 }
@@ -160,12 +177,13 @@ impl Walk {
         Ok(Self { level, runs: layout.runs()?, itemsize: layout.itemsize(), next: 0, left: 0 })
     }
 
-    /// Whether everything lies without gaps, in order.
+    /// Whether the elements are contiguous and in order.
     fn is_one_run(&self) -> bool {
         self.runs.len() == 1 && self.runs.run_stride() == self.itemsize as isize
     }
 
-    /// Calls `f` with the offset, the stride and the length of each piece of a run that the next `count` elements lie in.
+    /// Calls `f` with the offset, the stride and the length of each piece of a run that holds some
+    /// of the next `count` elements.
     #[inline]
     fn pieces(&mut self, mut count: usize, mut f: impl FnMut(isize, isize, usize)) {
         let stride = self.runs.run_stride();
@@ -176,7 +194,7 @@ impl Walk {
             }
             let len = self.left.min(count);
             f(self.next, stride, len);
-            // Behind the last element of all it leads nowhere, and is not followed.
+            // After the last element the offset leads nowhere, and is never used.
             self.next = self.next.wrapping_add(stride.wrapping_mul(len as isize));
             self.left -= len;
             count -= len;
@@ -188,78 +206,95 @@ impl Walk {
 ///
 /// # Safety
 ///
-/// `nbytes` bytes at `src` may be loaded racily, there are as many at `dst` that nobody else has, and the level is available.
+/// 1. `nbytes` bytes at `src` may be loaded racily.
+/// 2. `nbytes` bytes at `dst` may be written, and no other thread accesses them.
+/// 3. The level is available.
 #[inline]
 unsafe fn load_bytes(level: Level, src: *const u8, dst: *mut u8, nbytes: usize) {
     #[cfg(target_arch = "x86_64")]
     let done = match level {
         Level::Baseline => 0,
-        // SAFETY: the caller's word.
+        // SAFETY: clauses 1 and 2 of `# Safety` cover both ranges; clause 3: the level is Avx2, so
+        // the CPU has AVX2.
         Level::Avx2 => unsafe { x86::load_by_32(src, dst, nbytes) },
-        // SAFETY: the caller's word.
+        // SAFETY: clauses 1 and 2 of `# Safety` cover both ranges; clause 3: the level is Avx512,
+        // so the CPU has AVX-512 F.
         Level::Avx512 => unsafe { x86::load_by_64(src, dst, nbytes) },
     };
     #[cfg(not(target_arch = "x86_64"))]
     let done = usize::from(level != Level::Baseline);
     if done < nbytes {
-        // SAFETY: what is left (the caller's word).
+        // SAFETY: `done < nbytes`, so these are the last `nbytes - done` bytes of the ranges in
+        // clauses 1 and 2 of `# Safety`.
         unsafe { racy::copy(src.wrapping_add(done), dst.wrapping_add(done), nbytes - done) };
     }
 }
 
-/// Copies bytes out of a block, past the caches if so asked and if the destination is aligned to 64.
+/// Copies bytes out of a block. Bypasses the caches if `streams` is set and the destination is
+/// aligned to 64 bytes.
 ///
 /// # Safety
 ///
-/// `nbytes` bytes at `dst` may be stored racily, there are as many at `src` that nobody else has, and the level is available.
+/// 1. `nbytes` bytes at `dst` may be stored racily.
+/// 2. `nbytes` bytes at `src` are initialised, and no other thread writes them.
+/// 3. The level is available.
 #[inline]
 unsafe fn store_bytes(level: Level, src: *const u8, dst: *mut u8, nbytes: usize, streams: bool) {
     #[cfg(target_arch = "x86_64")]
     let done = match (level, streams && dst.addr().is_multiple_of(64)) {
         (Level::Baseline, _) => 0,
-        // SAFETY: the caller's word.
+        // SAFETY: clauses 1 and 2 of `# Safety` cover both ranges; clause 3: the level is Avx2, so
+        // the CPU has AVX2.
         (Level::Avx2, false) => unsafe { x86::store_by_32(src, dst, nbytes) },
-        // SAFETY: the caller's word, and aligned as just checked.
+        // SAFETY: clauses 1 and 2 of `# Safety` cover both ranges, clause 3 covers AVX2, and the
+        // match found `dst` aligned to 64 bytes.
         (Level::Avx2, true) => unsafe { x86::stream_by_32(src, dst, nbytes) },
-        // SAFETY: the caller's word.
+        // SAFETY: clauses 1 and 2 of `# Safety` cover both ranges; clause 3: the level is Avx512,
+        // so the CPU has AVX-512 F.
         (Level::Avx512, false) => unsafe { x86::store_by_64(src, dst, nbytes) },
-        // SAFETY: the caller's word, and aligned as just checked.
+        // SAFETY: clauses 1 and 2 of `# Safety` cover both ranges, clause 3 covers AVX-512 F, and
+        // the match found `dst` aligned to 64 bytes.
         (Level::Avx512, true) => unsafe { x86::stream_by_64(src, dst, nbytes) },
     };
     #[cfg(not(target_arch = "x86_64"))]
     let done = usize::from(level != Level::Baseline && streams);
     if done < nbytes {
-        // SAFETY: what is left (the caller's word).
+        // SAFETY: `done < nbytes`, so these are the last `nbytes - done` bytes of the ranges in
+        // clauses 1 and 2 of `# Safety`.
         unsafe { racy::copy(src.wrapping_add(done), dst.wrapping_add(done), nbytes - done) };
     }
 }
 
 #[cfg(target_arch = "x86_64")]
 mod x86 {
-    //! Whole registers between a block and an array; each says how many bytes it moved.
+    //! Moves whole registers between a block and an array. Each function returns how many bytes it
+    //! moved.
 
     use std::arch::x86_64::{__m256i, __m512i};
 
     use crate::memory::racy::vector;
 
-    /// How far in front of a load the line is asked for, in bytes: farther than the processor's own guesses reach, which end with a page.
+    /// How many bytes ahead of a load to prefetch: farther than the hardware prefetcher, which
+    /// stops at the end of a page.
     const AHEAD: usize = 2048;
 
     macro_rules! moves {
         ($load:ident, $store:ident, $stream:ident, $feature:literal, $ty:ty, $vload:ident, $vstore:ident, $vstream:ident) => {
             /// # Safety
             ///
-            /// As [`load_bytes`](super::load_bytes).
+            /// Clauses 1 to 3 of [`load_bytes`](super::load_bytes).
             #[inline]
             #[target_feature(enable = $feature)]
             pub(super) unsafe fn $load(src: *const u8, dst: *mut u8, nbytes: usize) -> usize {
                 let mut done = 0;
                 while done + size_of::<$ty>() <= nbytes {
-                    // No access: it may lead anywhere.
+                    // A prefetch is no access, so the address may be invalid.
                     vector::prefetch(src.wrapping_add(done + AHEAD));
-                    // SAFETY: one register of the source (the caller's word).
+                    // SAFETY: clause 1 of `load_bytes`: `done + size_of::<$ty>() <= nbytes`, so the
+                    // register lies within the `nbytes` bytes at `src`.
                     let some = unsafe { vector::$vload(src.wrapping_add(done)) };
-                    // SAFETY: its place in the block, which is ours.
+                    // SAFETY: clause 2 of `load_bytes`: `done + size_of::<$ty>() <= nbytes`, so the
+                    // register lies within the `nbytes` private bytes at `dst`.
                     unsafe { dst.wrapping_add(done).cast::<$ty>().write_unaligned(some) };
                     done += size_of::<$ty>();
                 }
@@ -272,15 +307,19 @@ mod x86 {
         ($name:ident, $feature:literal, $ty:ty, $vstore:ident) => {
             /// # Safety
             ///
-            /// As [`store_bytes`](super::store_bytes); where it streams, `dst` is aligned to the register.
+            /// 1. Clauses 1 to 3 of [`store_bytes`](super::store_bytes).
+            /// 2. Where it streams, `dst` is aligned to the register.
             #[inline]
             #[target_feature(enable = $feature)]
             pub(super) unsafe fn $name(src: *const u8, dst: *mut u8, nbytes: usize) -> usize {
                 let mut done = 0;
                 while done + size_of::<$ty>() <= nbytes {
-                    // SAFETY: one register of the block, which is ours.
+                    // SAFETY: clause 2 of `store_bytes`: `done + size_of::<$ty>() <= nbytes`, so
+                    // the register lies within the `nbytes` initialised bytes at `src`.
                     let some = unsafe { src.wrapping_add(done).cast::<$ty>().read_unaligned() };
-                    // SAFETY: its place in the destination (the caller's word).
+                    // SAFETY: clause 1 of `store_bytes`: the register lies within the `nbytes`
+                    // bytes at `dst`. It is aligned for streaming (clause 2), as `done` is a
+                    // multiple of its size.
                     unsafe { vector::$vstore(dst.wrapping_add(done), some) };
                     done += size_of::<$ty>();
                 }
@@ -293,11 +332,12 @@ mod x86 {
     moves!(load_by_64, store_by_64, stream_by_64, "avx512f", __m512i, load64, store64, stream64);
 }
 
-/// Copies `len` elements from places that lie `step` bytes apart to places that lie `stride` bytes apart.
+/// Copies `len` elements that lie `step` bytes apart to places that lie `stride` bytes apart.
 ///
 /// # Safety
 ///
-/// All of them may be loaded racily there, and stored racily here.
+/// 1. `len` elements of `itemsize` bytes, `step` bytes apart from `src` on, may be loaded racily.
+/// 2. `len` elements of `itemsize` bytes, `stride` bytes apart from `dst` on, may be stored racily.
 unsafe fn copy_strided(
     src: *const u8,
     step: isize,
@@ -309,9 +349,11 @@ unsafe fn copy_strided(
     macro_rules! copy_as {
         ($word:ty) => {
             for index in 0..len as isize {
-                // SAFETY: one element (the caller's word).
+                // SAFETY: clause 1 of `# Safety`: `index < len`, and the word is as wide as the
+                // element at `index`.
                 let word: $word = unsafe { racy::load(src.wrapping_offset(index * step).cast()) };
-                // SAFETY: its place (the caller's word).
+                // SAFETY: clause 2 of `# Safety`: `index < len`, and the word is as wide as the
+                // element at `index`.
                 unsafe { racy::store(dst.wrapping_offset(index * stride).cast(), word) };
             }
         };
@@ -324,7 +366,8 @@ unsafe fn copy_strided(
         _ => {
             for index in 0..len as isize {
                 let (src, dst) = (src.wrapping_offset(index * step), dst.wrapping_offset(index * stride));
-                // SAFETY: one element, and its place (the caller's word).
+                // SAFETY: clauses 1 and 2 of `# Safety`: `index < len`, and both pointers lead to
+                // `itemsize` bytes of the element at `index`.
                 unsafe { racy::copy(src, dst, itemsize) };
             }
         }

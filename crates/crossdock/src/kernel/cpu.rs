@@ -1,11 +1,12 @@
-//! Which instructions the kernels use.
+//! The instruction sets that kernels use.
 
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
-/// A set of instructions that a kernel may have an implementation for. Each has those of the ones before it.
+/// A set of instructions that a kernel may have an implementation for. Each level includes the ones
+/// before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Level {
-    /// What every processor of the architecture has: portable code.
+    /// What every CPU of the architecture has: portable code.
     Baseline,
     /// x86-64 with AVX2, FMA, F16C, BMI1 and BMI2.
     Avx2,
@@ -16,14 +17,15 @@ pub(crate) enum Level {
 const ALL: [(Level, &str); 3] =
     [(Level::Baseline, "baseline"), (Level::Avx2, "avx2"), (Level::Avx512, "avx512")];
 
-/// Lowers the level: for measurements, for tests, and to find out whether an instruction is to blame.
+/// Lowers the level: for measurements, for tests, and to find out whether an instruction causes a
+/// bug.
 const VARIABLE: &str = "CROSSDOCK_CPU";
 
 impl Level {
-    /// The best one that this processor has and the environment permits. Found out once.
+    /// The best level that this CPU has and the environment permits, detected once.
     #[inline]
     pub(crate) fn current() -> Self {
-        /// 0 until it is known, then its place in `ALL` and 1.
+        /// 0 until it is known, then its index in `ALL` plus 1.
         static KNOWN: AtomicU8 = AtomicU8::new(0);
         match KNOWN.load(Relaxed) {
             0 => {
@@ -35,7 +37,7 @@ impl Level {
         }
     }
 
-    /// All that this processor has and the environment permits, the plainest first.
+    /// All levels that this CPU has and the environment permits, the lowest first.
     #[cfg_attr(not(test), expect(dead_code, reason = "tests run every kernel at each of them"))]
     pub(crate) fn available() -> impl Iterator<Item = Self> {
         ALL.into_iter().map(|(level, _)| level).filter(|&level| level <= Self::current())
@@ -73,8 +75,8 @@ impl Level {
     }
 }
 
-/// Defines the functions `baseline`, `avx2` and `avx512` around one generic body, which is inlined into all of them and so compiled
-/// for each level.
+/// Defines the functions `baseline`, `avx2` and `avx512` around one generic body. The body is
+/// inlined into each of them, and so compiled for each level.
 macro_rules! at_each_level {
     ($generic:ident: $bound:ident, ($($arg:ident: $ty:ty),*) $(-> $result:ty)?, $body:ident) => {
         fn baseline<$generic: $bound>($($arg: $ty),*) $(-> $result)? {

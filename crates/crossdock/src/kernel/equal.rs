@@ -13,16 +13,16 @@ use crate::kernel::{Casting, Racy, each_direct, load_bytes, one_of_all, threads}
 use crate::layout::{Layout, Order};
 use crate::memory::Pod;
 
-/// When two elements are taken for the same.
+/// When two elements count as the same.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Rule {
-    /// As NumPy's `==`: NaN is unequal to itself, -0.0 is 0.0, padding does not count.
+    /// As NumPy's `==`: NaN is unequal to itself, -0.0 equals 0.0, padding is ignored.
     Equal,
     /// As NumPy's `isclose`: `|a - b| <= atol + rtol * |b|`, in double precision.
     Close {
-        /// How much of `|b|`.
+        /// The tolerance relative to `|b|`.
         rtol: f64,
-        /// How much at least.
+        /// The absolute tolerance.
         atol: f64,
         /// Whether NaN is close to NaN.
         equal_nan: bool,
@@ -37,30 +37,38 @@ pub(crate) struct Side<'a> {
     pub(crate) layout: &'a Layout,
 }
 
-/// The position, in row-major order, of the first element that is not the same in both; none where all are. Copies nothing.
+/// The position, in row-major order, of the first element that differs; `None` if there is none.
+/// Copies nothing.
 ///
 /// # Errors
 ///
-/// `is_dtype` where the dtypes do not go together: equal but for byte orders and for where the fields of records lie, or, for what
-/// is to be close, numbers of at most 64 bits (or two of them). `is_value` for a text that is none.
+/// `is_dtype` where the dtypes do not match. For equality, they may differ in byte order and in the
+/// offsets of fields. For closeness, they must be numbers of at most 64 bits, or complex ones.
+/// `is_value` for invalid text.
 ///
 /// # Safety
 ///
-/// Each layout, of elements of its dtype, applied at its `src`, reaches only bytes that may be loaded racily. The shapes are equal.
+/// 1. Each layout, of elements of its dtype, applied at its `src`, reaches only bytes that may be
+///    loaded racily. Pointers that it follows are as for [`element_at`](crate::kernel::element_at).
+/// 2. The shapes are equal.
 pub(crate) unsafe fn first_difference(left: Side<'_>, right: Side<'_>, rule: Rule) -> Result<Option<usize>> {
     let compare = Compare { rule, level: Level::current() };
     let part = |first, (left_src, left_layout): Ends<'_>, (right_src, right_layout): Ends<'_>| {
         let left = Side { src: left_src, dtype: left.dtype, layout: left_layout };
         let right = Side { src: right_src, dtype: right.dtype, layout: right_layout };
-        // SAFETY: a part of both (the caller's word).
+        // SAFETY: clauses 1 and 2 of `# Safety`: `each_direct` passes direct parts of both arrays,
+        // which have one shape.
         let found = unsafe { compare.any(left, right) }?;
         Ok(found.map(|position: usize| first + position))
     };
-    // SAFETY: the caller's word.
+    // SAFETY: clauses 1 and 2 of `# Safety`: both layouts go with their pointers, and their shapes
+    // are equal.
     unsafe { each_direct((left.src.cast_mut(), left.layout), (right.src.cast_mut(), right.layout), part) }
 }
 
-/// How to compare. The level is available.
+/// How to compare.
+///
+/// Invariant 1: `level` is available.
 #[derive(Clone, Copy)]
 struct Compare {
     rule: Rule,
@@ -70,7 +78,7 @@ struct Compare {
 impl Compare {
     /// # Safety
     ///
-    /// As [`first_difference`].
+    /// Clauses 1 and 2 of [`first_difference`], for direct layouts.
     unsafe fn any(self, left: Side<'_>, right: Side<'_>) -> Result<Option<usize>> {
         let differ = || {
             let (left, right) = (left.dtype.brief(), right.dtype.brief());
@@ -78,7 +86,8 @@ impl Compare {
         };
         if left.layout.itemsize() == 0 && right.layout.itemsize() == 0 && left.layout.len() > 1 {
             let (one, other) = (one_of_all(left.layout)?, one_of_all(right.layout)?);
-            // SAFETY: an element of size 0 at this address accesses no bytes.
+            // SAFETY: the elements have size 0, so `one` and `other` reach no byte; their shapes
+            // are equal because the layouts' are (clause 2 of `first_difference`).
             return unsafe { self.any(Side { layout: &one, ..left }, Side { layout: &other, ..right }) };
         }
         match (left.dtype.kind(), right.dtype.kind()) {
@@ -95,10 +104,12 @@ impl Compare {
                             level: self.level,
                             width,
                         };
-                        // SAFETY: the caller's word.
+                        // SAFETY: clauses 1 and 2 of `first_difference`: both arrays are passed on
+                        // unchanged, and the plans load scalars of their dtypes.
                         unsafe { numbers.first(left, right) }
                     }
-                    // SAFETY: the caller's word.
+                    // SAFETY: clauses 1 and 2 of `first_difference`: both arrays are passed on
+                    // unchanged, with the dtypes of their elements.
                     _ => unsafe { by_value(left, right) },
                 }
             }
@@ -120,7 +131,8 @@ impl Compare {
                         (left.src.wrapping_add(field.offset()), right.src.wrapping_add(other.offset()));
                     let a = Side { src: a_at, dtype: field.dtype(), layout: &a };
                     let b = Side { src: b_at, dtype: other.dtype(), layout: &b };
-                    // SAFETY: the field of each element (the caller's word).
+                    // SAFETY: clauses 1 and 2 of `first_difference`: a field lies within its
+                    // record, so both parts reach bytes of the arrays, and they keep the shapes.
                     let found = unsafe { self.any(a, b) }?;
                     first = first.into_iter().chain(found).min();
                 }
@@ -134,7 +146,8 @@ impl Compare {
                 let (a, b) = (inner(left, one)?, inner(right, other)?);
                 let a = Side { src: left.src, dtype: one.base(), layout: &a };
                 let b = Side { src: right.src, dtype: other.base(), layout: &b };
-                // SAFETY: the elements of the elements (the caller's word).
+                // SAFETY: clauses 1 and 2 of `first_difference`: the inner layouts reach the same
+                // bytes, as elements of the base dtypes, and both sub-arrays have one shape.
                 let found = unsafe { self.any(a, b) }?;
                 Ok(found.map(|position| position / one.len()))
             }
@@ -142,7 +155,8 @@ impl Compare {
         }
     }
 
-    /// What each of two scalars becomes before they are compared; none where they do not go together.
+    /// The kinds to which two scalars are converted before they are compared; `None` where they do
+    /// not match.
     fn scalars(self, one: Scalar, other: Scalar) -> Option<(ScalarKind, ScalarKind)> {
         let both = |kind| Some((kind, kind));
         match self.rule {
@@ -170,14 +184,15 @@ impl Compare {
         }
     }
 
-    /// The steps to what is compared, and its width; none where loops do not lead there.
+    /// The steps to the kind that is compared, and its width; `None` if there are no loops for
+    /// them.
     fn plan(self, from: Scalar, kind: ScalarKind) -> Option<(Plan, usize)> {
         let to = Scalar::new(kind, crate::element::ByteOrder::NATIVE).ok()?;
         let width = kind.itemsize();
         if let Some(plan) = Plan::new(from, to, Casting::Saturating, self.level) {
             return Some((plan, width));
         }
-        // What has no numbers in it is compared as bytes.
+        // Scalars that hold no numbers are compared as bytes.
         let bytes = matches!(
             kind,
             ScalarKind::Bytes(_) | ScalarKind::Void(_) | ScalarKind::Text(_) | ScalarKind::Pointer
@@ -205,29 +220,34 @@ impl Compare {
 }
 
 /// A comparison by loops over blocks.
+///
+/// Invariant 1: `level` is available, and both plans and `same` were made for it.
 struct Numbers {
     left: Plan,
     right: Plan,
     same: Same,
     rule: Rule,
     level: Level,
-    /// The width of what is compared.
+    /// The item size of the kind that is compared.
     width: usize,
 }
 
 impl Numbers {
     /// # Safety
     ///
-    /// As [`first_difference`].
+    /// Clauses 1 and 2 of [`first_difference`], for direct layouts and scalars that the plans
+    /// convert.
     unsafe fn first(&self, left: Side<'_>, right: Side<'_>) -> Result<Option<usize>> {
-        // In an order that suits the memory first: most arrays that are compared are equal, and then it does not matter.
+        // First in the order of the memory: most arrays that are compared are equal, and then the
+        // order does not matter.
         let parts = Pair::arranged(right.layout, left.layout)?.split(threads::count(), PER_THREAD)?;
         let (left_at, right_at) = (Racy(left.src.cast_mut()), Racy(right.src.cast_mut()));
         let whole = AtomicBool::new(true);
         threads::each(parts.len(), |part| {
             let pair = &parts[part];
             let (left, right) = (left_at.at(pair.to_offset), right_at.at(pair.from_offset));
-            // SAFETY: a part of both (the caller's word).
+            // SAFETY: clauses 1 and 2 of `first_difference`: a part of a split pair holds elements
+            // of both arrays, with one shape.
             let found = unsafe { self.walk(left, &pair.to, right, &pair.from) };
             if !matches!(found, Ok(None)) {
                 whole.store(false, Relaxed);
@@ -236,13 +256,15 @@ impl Numbers {
         if whole.into_inner() {
             return Ok(None);
         }
-        // SAFETY: the caller's word.
+        // SAFETY: clauses 1 and 2 of `first_difference`: the pointers and the layouts are passed on
+        // unchanged.
         unsafe { self.walk(left.src, left.layout, right.src, right.layout) }
     }
 
     /// # Safety
     ///
-    /// As [`first_difference`].
+    /// Clauses 1 and 2 of [`first_difference`], for direct layouts and scalars that the plans
+    /// convert.
     unsafe fn walk(
         &self,
         left: *const u8,
@@ -257,17 +279,20 @@ impl Numbers {
         let (numel, mut done) = (left_layout.len(), 0);
         while done < numel {
             let count = per_block.min(numel - done);
-            // SAFETY: the caller's word; there are as many left.
+            // SAFETY: clause 1 of `first_difference` covers `left_layout` at `left`, from which the
+            // reader was made; the level is available (Numbers 1).
             unsafe { lefts.load(&mut a[0], count) };
-            // SAFETY: the caller's word; there are as many left.
+            // SAFETY: clause 1 of `first_difference` covers `right_layout` at `right`, from which
+            // the reader was made; the level is available (Numbers 1).
             unsafe { rights.load(&mut b[0], count) };
             let (Some(a_at), Some(b_at)) = (self.left.run(&mut a, count), self.right.run(&mut b, count))
             else {
-                // Only what is checked is ever refused.
+                // Only checked conversions refuse elements, and these saturate.
                 return Ok(Some(done));
             };
             let bytes = count * self.width;
-            // SAFETY: the level is available (`Compare`).
+            // SAFETY: `same` accesses only the blocks that it borrows; it was compiled for the
+            // level, which is available (Numbers 1).
             let same = unsafe { (self.same)(&self.rule, &a[a_at], &b[b_at], bytes) };
             if same < bytes {
                 return Ok(Some(done + same / self.width));
@@ -280,12 +305,13 @@ impl Numbers {
 
 /// # Safety
 ///
-/// As [`first_difference`].
+/// Clauses 1 and 2 of [`first_difference`], for direct layouts.
 unsafe fn by_value(left: Side<'_>, right: Side<'_>) -> Result<Option<usize>> {
     for (position, (a, b)) in left.layout.offsets()?.zip(right.layout.offsets()?).enumerate() {
         let read = |side: Side<'_>, offset: isize| {
             let src = side.src.wrapping_offset(offset);
-            // SAFETY: one element (the caller's word).
+            // SAFETY: clause 1 of `first_difference`: `offset` is that of an element, which has the
+            // item size of the dtype.
             unsafe { load_bytes(src, side.dtype.itemsize(), |bytes| Value::read(side.dtype, bytes)) }
         };
         if !read(left, a)?.equals(&read(right, b)?) {
@@ -297,7 +323,7 @@ unsafe fn by_value(left: Side<'_>, right: Side<'_>) -> Result<Option<usize>> {
 
 // ===== the loops
 
-/// How many of so many bytes lie in front of the first pair of lanes that is not the same.
+/// The length, in bytes, of the equal front of two blocks of so many bytes, in whole lanes.
 type Same = unsafe fn(&Rule, &Block, &Block, usize) -> usize;
 
 trait Lanes {
@@ -311,7 +337,7 @@ fn same<L: Lanes>(level: Level) -> Same {
     fn body<L: Lanes>(rule: &Rule, left: &Block, right: &Block, nbytes: usize) -> usize {
         let (len, rule) = (nbytes / size_of::<L::Of>(), *rule);
         let (left, right) = (left.lanes::<L::Of>(len), right.lanes::<L::Of>(len));
-        // All of them without a branch, which compilers make vector instructions of; which one it was is asked only then.
+        // All lanes without a branch, which compilers vectorise; only then which one differs.
         let all = left.iter().zip(right).fold(true, |all, (&left, &right)| all & L::same(&rule, left, right));
         if all {
             return nbytes;
@@ -362,7 +388,7 @@ impl<T: Pod + PartialEq> Lanes for EqualFloats<T> {
     }
 }
 
-/// Whether two numbers are close, given how far they are apart and how large the second one is.
+/// Whether two numbers are close, from their distance and the size of the second one.
 #[inline(always)]
 fn close(rule: &Rule, apart: f64, size: f64, equal: bool, nan: bool) -> bool {
     match *rule {

@@ -1,4 +1,4 @@
-//! The same element everywhere.
+//! Fills an array with one element.
 
 use crate::error::Result;
 use crate::kernel::block::{Block, Writer};
@@ -9,30 +9,36 @@ use crate::kernel::pair::Pair;
 use crate::layout::Layout;
 use crate::memory::racy;
 
-/// Writes the bytes of one element to every place of a strided array. Not counted as a copy: nothing of an array is copied.
+/// Writes the bytes of one element to every place of a strided array. This is not counted as a
+/// copy.
 ///
 /// # Errors
 ///
-/// None that a valid layout has.
+/// None for a valid layout.
 ///
 /// # Safety
 ///
-/// `layout`, of elements of as many bytes, applied at `dst`, reaches only bytes that may be stored racily.
+/// 1. `layout`, applied at `dst`, reaches only bytes that may be stored racily. Pointers that it
+///    follows are as for [`element_at`](crate::kernel::element_at).
+/// 2. The item size of `layout` is the length of `element`.
 pub(crate) unsafe fn fill(dst: *mut u8, layout: &Layout, element: &[u8]) -> Result<()> {
     let whole = layout.nbytes();
     let part = |_, (dst, layout): Ends<'_>, _: Ends<'_>| {
-        // SAFETY: a part (the caller's word), and the level of this processor.
+        // SAFETY: clauses 1 and 2 of `# Safety`: `each_direct` passes a direct part of the array.
+        // `Level::current` is a level of this CPU.
         unsafe { fill_direct(Level::current(), dst, layout, element, whole) }.map(|()| None::<()>)
     };
-    // SAFETY: the caller's word.
+    // SAFETY: clause 1 of `# Safety`: `layout` goes with `dst`, and both arrays are this one, so
+    // the shapes are equal.
     unsafe { each_direct((dst, layout), (dst, layout), part) }.map(drop)
 }
 
-/// Writes to what is direct, of `whole` bytes in all.
+/// Fills a direct part of an array of `whole` bytes.
 ///
 /// # Safety
 ///
-/// As [`fill`], and the level is available.
+/// 1. Clauses 1 and 2 of [`fill`], for a direct layout.
+/// 2. The level is available.
 unsafe fn fill_direct(
     level: Level,
     dst: *mut u8,
@@ -44,7 +50,8 @@ unsafe fn fill_direct(
     let per_block = Block::NBYTES.checked_div(element.len()).unwrap_or(0);
     if per_block == 0 {
         for offset in layout.offsets()?.filter(|_| !element.is_empty()) {
-            // SAFETY: one place (the caller's word).
+            // SAFETY: clause 1 of `# Safety`: `offset` is that of an element, whose item size is
+            // the length of `element`.
             unsafe { racy::copy(element.as_ptr(), dst.wrapping_offset(offset), element.len()) };
         }
         return Ok(());
@@ -54,14 +61,15 @@ unsafe fn fill_direct(
     for place in bytes.chunks_exact_mut(element.len()) {
         place.copy_from_slice(element);
     }
-    // Every place gets the same, so that they may be taken in the order that suits the memory.
+    // Every place becomes the same, so the order is that of the memory.
     let pair = Pair::arranged(layout, layout)?;
     let dst = dst.wrapping_offset(pair.to_offset);
     let mut writer = Writer::new(level, dst, &pair.to, whole)?;
     let (mut left, mut most) = (layout.len(), writer.first(per_block));
     while left > 0 {
         let count = left.min(most);
-        // SAFETY: the caller's word; there are as many left.
+        // SAFETY: clause 1 of `# Safety` covers the elements of `pair.to`, which are those of
+        // `layout`, from `dst` on; clause 2 covers the level.
         unsafe { writer.store(&block, count) };
         (left, most) = (left - count, per_block);
     }

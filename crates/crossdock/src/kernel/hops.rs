@@ -1,10 +1,10 @@
-//! Following the pointers of indirect arrays.
+//! Follows the pointers of indirect arrays.
 
 use crate::error::Result;
 use crate::kernel::{one_of_all, set_index};
 use crate::layout::Layout;
 
-/// The address of one element, whether the array is indirect or not.
+/// The address of one element of a direct or indirect array.
 ///
 /// # Errors
 ///
@@ -12,39 +12,49 @@ use crate::layout::Layout;
 ///
 /// # Safety
 ///
-/// `layout` goes with `ptr`: the pointers that it follows from there may be read, are never written, and lead on as it says.
+/// The layout goes with the pointer:
+///
+/// 1. Each pointer that `layout` follows from `ptr` on is valid for reads, and is never written.
+/// 2. Each of these pointers leads where `layout` continues.
 #[inline]
 pub(crate) unsafe fn element_at(ptr: *mut u8, layout: &Layout, index: &[usize]) -> Result<*mut u8> {
     if layout.suboffsets().is_none() {
         return Ok(ptr.wrapping_offset(layout.offset_of(index)?));
     }
-    // SAFETY: the caller's word.
+    // SAFETY: clauses 1 and 2 of `# Safety`: the pointer, the layout and the index are passed on
+    // unchanged.
     unsafe { indirect_element_at(ptr, layout, index) }
 }
 
+/// # Safety
+///
+/// Clauses 1 and 2 of [`element_at`].
 #[cold]
 unsafe fn indirect_element_at(ptr: *mut u8, layout: &Layout, index: &[usize]) -> Result<*mut u8> {
     let mut hops = layout.hops(index)?;
     let mut at = ptr.wrapping_offset(hops.next().unwrap_or(0));
     for hop in hops {
-        // SAFETY: where the layout has another hop there is a pointer (the caller's word).
+        // SAFETY: clause 1 of `element_at`: the layout has another hop, so a readable pointer that
+        // is never written lies at `at`.
         at = unsafe { follow(at) }.wrapping_offset(hop);
     }
     Ok(at)
 }
 
-/// The pointer that lies there, at any alignment.
+/// The pointer at an address, of any alignment.
 ///
 /// # Safety
 ///
-/// There is one, and nobody writes it.
+/// 1. A pointer lies at `at`, and is valid for reads.
+/// 2. It is never written.
 #[inline]
 pub(crate) unsafe fn follow(at: *const u8) -> *mut u8 {
-    // SAFETY: the caller's word. A plain read, which keeps the pointer's provenance.
+    // SAFETY: clauses 1 and 2 of `# Safety`: the pointer may be read, and no write races with it. A
+    // plain read keeps its provenance.
     unsafe { at.cast::<*mut u8>().read_unaligned() }
 }
 
-/// An array: its element 0, or where the way to it begins, and its layout.
+/// The pointer from which an array is reached, and its layout.
 pub(crate) type Ends<'a> = (*mut u8, &'a Layout);
 
 /// Calls `f` with the direct parts of two arrays of one shape, in row-major order and with the
@@ -53,11 +63,12 @@ pub(crate) type Ends<'a> = (*mut u8, &'a Layout);
 ///
 /// # Errors
 ///
-/// Those of `f`, and none else that valid layouts have.
+/// Those of `f`. Valid layouts cause no others.
 ///
 /// # Safety
 ///
-/// As [`element_at`], for both.
+/// 1. Clauses 1 and 2 of [`element_at`], for both arrays.
+/// 2. The shapes are equal.
 pub(crate) unsafe fn each_direct<R>(
     left: Ends<'_>,
     right: Ends<'_>,
@@ -75,16 +86,18 @@ pub(crate) unsafe fn each_direct<R>(
     let direct = |layout: &Layout| Layout::new(inner, &layout.strides()[depth..], layout.itemsize());
     let (left_part, right_part) = (direct(left.1)?, direct(right.1)?);
     if shape.contains(&0) {
-        // Nothing to follow. Whatever is to be said of the dtypes is said all the same.
+        // Nothing to follow. `f` still checks the dtypes.
         let none = |layout: &Layout| Layout::new(shape, layout.strides(), layout.itemsize());
         return f(0, (left.0, &none(left.1)?), (right.0, &none(right.1)?));
     }
     let mut index = vec![0; shape.len()];
     for part in 0..outer.iter().product() {
         set_index(&mut index[..depth], outer, part);
-        // SAFETY: the caller's word.
+        // SAFETY: clause 1 of `# Safety`: `left.1` goes with `left.0`, whose pointers `element_at`
+        // follows along the outer axes.
         let left = unsafe { element_at(left.0, left.1, &index) }?;
-        // SAFETY: the caller's word.
+        // SAFETY: clause 1 of `# Safety`: `right.1` goes with `right.0`, whose pointers
+        // `element_at` follows along the outer axes.
         let right = unsafe { element_at(right.0, right.1, &index) }?;
         if let Some(found) = f(part * left_part.len(), (left, &left_part), (right, &right_part))? {
             return Ok(Some(found));

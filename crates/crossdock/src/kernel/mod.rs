@@ -1,7 +1,7 @@
-//! Work on strided elements. Takes raw pointers, layouts and dtypes, never an array.
+//! Kernels on strided elements. They take raw pointers, layouts and dtypes, never an array.
 //!
-//! Everything here touches memory racily ([`crate::memory::racy`]), so that it may run under a Share or a Pin lease. What the processor does
-//! not address is worked on by [`device`].
+//! All accesses to elements are racy ([`crate::memory::racy`]), so kernels may run under a Share or
+//! a Pin lease. [`device`] works on memory that the CPU cannot address.
 
 mod block;
 mod cast;
@@ -27,22 +27,21 @@ pub(crate) use records::{Column, Gaps, convert, copy_columns, has_gaps};
 use crate::error::{Error, Result};
 use crate::layout::{Layout, Order};
 
-/// The index of the element that comes `position`-th in row-major order.
+/// The index of the element at `position` in row-major order.
 pub(crate) fn index_of(shape: &[usize], position: usize) -> Vec<usize> {
     let mut index = vec![0; shape.len()];
     set_index(&mut index, shape, position);
     index
 }
 
-/// A layout of one element, in place of a layout whose elements have size 0: all of them have the
-/// same value, and there may be 2^40 or more. A position found in it is that of element 0, which is
-/// the first.
+/// A layout of one element that stands for a layout whose elements have size 0. All of those have
+/// the same value, and there may be 2^40 or more. A position found in it is 0, the first element.
 pub(in crate::kernel) fn one_of_all(layout: &Layout) -> Result<Layout> {
     let shape: Vec<usize> = layout.shape().iter().map(|&len| len.min(1)).collect();
     Layout::contiguous(&shape, layout.itemsize(), Order::RowMajor)
 }
 
-/// The same, into the first places of an index that is there.
+/// Writes the index of the element at `position` into the first entries of `index`.
 pub(crate) fn set_index(index: &mut [usize], shape: &[usize], mut position: usize) {
     for (index, len) in index.iter_mut().zip(shape).rev() {
         *index = position % len;
@@ -50,16 +49,17 @@ pub(crate) fn set_index(index: &mut [usize], shape: &[usize], mut position: usiz
     }
 }
 
-/// An error, with the index of the element that it is about, if the array has any axes.
+/// Adds the element's index to an error, if the array has any axes.
 #[cold]
 fn in_element(error: Error, index: &[usize]) -> Error {
     if index.is_empty() { error } else { error.within(format_args!("element {index:?}")) }
 }
 
-/// A pointer for threads that access it racily.
+/// A pointer that threads access racily.
 pub(crate) struct Racy(pub(crate) *mut u8);
 
-// SAFETY: an address; whoever accesses it does so racily, under a lease that the caller holds meanwhile.
+// SAFETY: `Racy` holds an address and accesses nothing. Every access through `at` is racy, and is
+// covered by the `# Safety` of the kernel that makes it.
 unsafe impl Sync for Racy {}
 
 impl Racy {

@@ -1,9 +1,10 @@
-//! Two arrays of one shape, walked in an order that suits the one that is written.
+//! Two arrays of one shape, walked in the order of the destination.
 
 use crate::error::Result;
 use crate::layout::{AxisSlice, Layout, MAX_RANK, Order, sort_few};
 
-/// Two layouts of one shape, with their axes in another order, and where their elements 0 are then, in bytes from where they were.
+/// Two layouts of one shape with reordered axes, and the offsets of their new elements 0, in bytes
+/// from the old ones.
 pub(crate) struct Pair {
     pub(crate) from: Layout,
     pub(crate) to: Layout,
@@ -12,7 +13,8 @@ pub(crate) struct Pair {
 }
 
 impl Pair {
-    /// Axes along which the destination runs backwards are walked from behind, and the longest steps are taken outermost.
+    /// Reverses the axes along which the destination runs backwards, and puts its longest steps
+    /// outermost.
     ///
     /// # Errors
     ///
@@ -39,7 +41,8 @@ impl Pair {
         Ok(pair)
     }
 
-    /// Parts of it, whose elements are all its elements: at most `most`, of at least `least` elements each, as far as that goes.
+    /// Divides the elements into at most `most` parts of at least `least` elements each, as far as
+    /// possible.
     pub(crate) fn split(self, most: usize, least: usize) -> Result<Vec<Self>> {
         let numel = self.to.len();
         let parts = most.min(numel / least.max(1));
@@ -70,5 +73,6 @@ impl Pair {
     }
 }
 
-/// So many elements are worth a thread of their own: tens of microseconds of work, where waking one takes a few.
+/// The elements that pay for a thread: tens of microseconds of work, where waking a thread takes a
+/// few.
 pub(crate) const PER_THREAD: usize = 1 << 17;

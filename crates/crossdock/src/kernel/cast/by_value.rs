@@ -1,4 +1,5 @@
-//! Conversion element by element, by way of [`Value`]: whatever the loops do not know, and what they are compared with.
+//! Conversion element by element, by way of [`Value`]: for dtypes that the loops do not know, and
+//! as the reference for those that they do.
 
 use crate::element::{DType, Value};
 use crate::error::Result;
@@ -15,7 +16,7 @@ use crate::memory::racy;
 ///
 /// # Safety
 ///
-/// As [`cast`](super::cast).
+/// Clauses 1 to 4 of [`cast`](super::cast).
 pub(super) unsafe fn cast(
     src: *const u8,
     from: &DType,
@@ -28,7 +29,8 @@ pub(super) unsafe fn cast(
     let mut bytes = vec![0; to.itemsize()];
     for (position, (offset, place)) in from_layout.offsets()?.zip(to_layout.offsets()?).enumerate() {
         let (src, dst) = (src.wrapping_offset(offset), dst.wrapping_offset(place));
-        // SAFETY: one element, and its place (the caller's word).
+        // SAFETY: clauses 1 and 2 of `cast`: `offsets` yields the elements of both layouts, and
+        // `bytes` has the item size of `to`.
         if let Err(error) = unsafe { cast_one(src, from, dst, to, &mut bytes, casting) } {
             return Ok(Some(Lost { position, error }));
         }
@@ -36,7 +38,7 @@ pub(super) unsafe fn cast(
     Ok(None)
 }
 
-/// Converts one element; `bytes` has the width of what it becomes.
+/// Converts one element. `bytes` has the item size of `to`.
 ///
 /// # Errors
 ///
@@ -44,7 +46,8 @@ pub(super) unsafe fn cast(
 ///
 /// # Safety
 ///
-/// The element may be loaded racily at `src`, and stored racily at `dst`.
+/// 1. `from.itemsize()` bytes at `src` may be loaded racily.
+/// 2. `bytes.len()` bytes at `dst` may be stored racily.
 pub(super) unsafe fn cast_one(
     src: *const u8,
     from: &DType,
@@ -53,11 +56,13 @@ pub(super) unsafe fn cast_one(
     bytes: &mut [u8],
     casting: Casting,
 ) -> Result<()> {
-    // SAFETY: one element (the caller's word).
+    // SAFETY: clause 1 of `# Safety`: the `from.itemsize()` bytes at `src`, those of one element,
+    // may be loaded racily.
     let value = unsafe { load_bytes(src, from.itemsize(), |bytes| Value::read(from, bytes)) }?;
     let value = if casting == Casting::Saturating { value.saturated(to) } else { value };
     value.write(to, bytes)?;
-    // SAFETY: its place in the destination (the caller's word).
+    // SAFETY: clause 2 of `# Safety`: the destination has `bytes.len()` bytes; the source is a
+    // slice that `bytes` borrows.
     unsafe { racy::copy(bytes.as_ptr(), dst, bytes.len()) };
     Ok(())
 }

@@ -5,9 +5,10 @@
 //!                 bytes swapped · narrow floats decoded · numbers converted · encoded · bytes swapped
 //! ```
 //!
-//! Numbers go through loops over blocks, of which [`plan`] says which ones; parts of records and sub-arrays are converted each for
-//! itself, as the strided arrays that they are; everything else goes element by element through
-//! [`Value`](crate::element::Value), which is also what tells of an element that does not fit.
+//! Loops over blocks convert numbers; [`plan`] chooses the loops. Parts of records and sub-arrays
+//! are strided arrays themselves, and each is converted as one. Everything else is converted
+//! element by element through [`Value`](crate::element::Value), which also describes an element
+//! that does not fit.
 
 mod by_value;
 mod narrow;
@@ -31,20 +32,25 @@ use crate::kernel::{Casting, Racy, each_direct, fill, in_element, index_of, one_
 use crate::layout::{Layout, Order};
 use crate::memory::count_copied;
 
-/// Converts the elements of one strided array to another dtype, into another array of the same shape. Copies, and counts, as many bytes
-/// as the elements have in the dtype that they become. Padding of records becomes zeros.
+/// Converts the elements of one strided array to another dtype, into another array of the same
+/// shape. Copies, and counts, the bytes of the destination. Padding of records becomes zeros.
 ///
 /// # Errors
 ///
-/// `is_dtype` where only one of the two has fields or items, or other ones: nothing is written.
-/// `is_value` for the first element, in row-major order, that `casting` refuses, with its index: of the others, any may have been
-/// written.
+/// `is_dtype` where only one of the two has fields or items, or where these differ: then nothing is
+/// written. `is_value`, with an index, for the first element in row-major order that `casting`
+/// refuses: any of the others may have been written.
 ///
 /// # Safety
 ///
-/// `from_layout`, of elements of the dtype `from`, applied at `src`, reaches only bytes that may be loaded racily; `to_layout`, of
-/// elements of the dtype `to`, applied at `dst`, only bytes that may be stored racily; the two do not overlap, or the item sizes are
-/// equal and each element becomes what lies in its place. The shapes are equal.
+/// 1. `from_layout`, of elements of the dtype `from`, applied at `src`, reaches only bytes that may
+///    be loaded racily. Pointers that it follows are as for
+///    [`element_at`](crate::kernel::element_at).
+/// 2. `to_layout`, of elements of the dtype `to`, applied at `dst`, reaches only bytes that may be
+///    stored racily. Pointers that it follows are as for [`element_at`](crate::kernel::element_at).
+/// 3. The two do not overlap, or the item sizes are equal and each element replaces the one in its
+///    place.
+/// 4. The shapes are equal.
 pub(crate) unsafe fn cast(
     src: *const u8,
     from: &DType,
@@ -55,7 +61,8 @@ pub(crate) unsafe fn cast(
     casting: Casting,
 ) -> Result<()> {
     let cast = Cast { casting, level: Level::current() };
-    // SAFETY: the caller's word.
+    // SAFETY: clauses 1 to 4 of `# Safety`: the pointers, the layouts and the dtypes are passed on
+    // unchanged.
     unsafe { cast.run(src, from, from_layout, dst, to, to_layout) }
 }
 
@@ -65,7 +72,9 @@ struct Lost {
     error: Error,
 }
 
-/// How to convert. The level is available.
+/// How to convert.
+///
+/// Invariant 1: `level` is available.
 #[derive(Clone, Copy)]
 struct Cast {
     casting: Casting,
@@ -79,7 +88,7 @@ impl Cast {
     ///
     /// # Safety
     ///
-    /// As [`cast`].
+    /// Clauses 1 to 4 of [`cast`].
     unsafe fn run(
         self,
         src: *const u8,
@@ -96,14 +105,17 @@ impl Cast {
         let zeros = if has_gaps(to) && !in_place { vec![0; to.itemsize()] } else { vec![] };
         let convert = |first, (src, from_layout): Ends<'_>, (dst, to_layout): Ends<'_>| {
             if !zeros.is_empty() {
-                // SAFETY: a part of the destination (the caller's word).
+                // SAFETY: clause 2 of `cast`: `each_direct` passes a direct part of the
+                // destination; `zeros` has the item size of `to`.
                 unsafe { fill(dst, to_layout, &zeros) }?;
             }
-            // SAFETY: a part of both (the caller's word).
+            // SAFETY: clauses 1 to 4 of `cast`: `each_direct` passes direct parts of both arrays,
+            // which have one shape.
             let lost = unsafe { self.any(src, from, from_layout, dst, to, to_layout) }?;
             Ok(lost.map(|Lost { position, error }| Lost { position: first + position, error }))
         };
-        // SAFETY: the caller's word.
+        // SAFETY: clauses 1, 2 and 4 of `cast`: both layouts go with their pointers, and their
+        // shapes are equal.
         match unsafe { each_direct((src.cast_mut(), from_layout), (dst, to_layout), convert) }? {
             Some(Lost { position, error }) => Err(in_element(error, &index_of(to_layout.shape(), position))),
             None => {
@@ -113,11 +125,11 @@ impl Cast {
         }
     }
 
-    /// Converts what is direct.
+    /// Converts a direct array.
     ///
     /// # Safety
     ///
-    /// As [`cast`].
+    /// Clauses 1 to 4 of [`cast`], for direct layouts.
     unsafe fn any(
         self,
         src: *const u8,
@@ -129,19 +141,22 @@ impl Cast {
     ) -> Result<Option<Lost>> {
         if from_layout.itemsize() == 0 && to_layout.itemsize() == 0 && to_layout.len() > 1 {
             let (one, other) = (one_of_all(from_layout)?, one_of_all(to_layout)?);
-            // SAFETY: an element of size 0 at this address accesses no bytes.
+            // SAFETY: the elements have size 0, so `one` and `other` reach no byte; their shapes
+            // are equal because the layouts' are (clause 4 of `cast`).
             return unsafe { self.any(src, from, &one, dst, to, &other) };
         }
         match (from.kind(), to.kind()) {
             (DTypeKind::Scalar(source), DTypeKind::Scalar(target)) => {
                 if let Some(plan) = Plan::new(source, target, self.casting, self.level) {
                     let numbers = Numbers { plan, from, to, level: self.level };
-                    // SAFETY: the caller's word.
+                    // SAFETY: clauses 1 to 4 of `cast`: the arrays are passed on unchanged, and the
+                    // plan converts scalars of their dtypes.
                     return unsafe { numbers.run(src, from_layout, dst, to_layout) };
                 }
             }
             (DTypeKind::Record(source), DTypeKind::Record(target)) if same_names(source, target) => {
-                // SAFETY: the caller's word.
+                // SAFETY: clauses 1 to 4 of `cast`: the arrays are passed on unchanged, and the
+                // guard compared the names of the fields.
                 return unsafe { self.fields(src, source, from_layout, dst, target, to_layout) };
             }
             (DTypeKind::SubArray(source), DTypeKind::SubArray(target))
@@ -152,24 +167,28 @@ impl Cast {
                     let inner = Layout::contiguous(part.shape(), itemsize, Order::RowMajor)?;
                     outer.with_inner(&inner)
                 };
-                // Where the axes of both are too many for one layout, the elements go one by one.
+                // Element by element below, where both sets of axes together exceed what one layout
+                // can have.
                 if let (Ok(inner_from), Ok(inner_to)) = (inner(from_layout, source), inner(to_layout, target))
                 {
                     let (from, to) = (source.base(), target.base());
-                    // SAFETY: the elements of the elements (the caller's word).
+                    // SAFETY: clauses 1 to 4 of `cast`: the inner layouts reach the same bytes, as
+                    // elements of the base dtypes, and the shapes of both sub-arrays are equal.
                     let lost = unsafe { self.any(src, from, &inner_from, dst, to, &inner_to) }?;
                     return Ok(lost.map(|lost| lost.in_subarray(target)));
                 }
             }
             _ => {}
         }
-        // SAFETY: the caller's word.
+        // SAFETY: clauses 1 to 4 of `cast`: the pointers, the layouts and the dtypes are passed on
+        // unchanged.
         unsafe { by_value::cast(src, from, from_layout, dst, to, to_layout, self.casting) }
     }
 
     /// # Safety
     ///
-    /// As [`cast`], for records with fields of the same names.
+    /// 1. Clauses 1 to 4 of [`cast`], for direct layouts of elements of these records.
+    /// 2. The fields of both have the same names.
     unsafe fn fields(
         self,
         src: *const u8,
@@ -187,7 +206,8 @@ impl Cast {
             let (inner_from, inner_to) =
                 (part(from_layout, source.dtype())?, part(to_layout, target.dtype())?);
             let (src, dst) = (src.wrapping_add(source.offset()), dst.wrapping_add(target.offset()));
-            // SAFETY: the field of each element (the caller's word).
+            // SAFETY: clauses 1 to 4 of `cast`: a field lies within its record, so both parts reach
+            // bytes of the arrays, and they keep the shapes.
             let lost = unsafe { self.any(src, source.dtype(), &inner_from, dst, target.dtype(), &inner_to) }?;
             if let Some(Lost { position, error }) = lost
                 && first.as_ref().is_none_or(|first| position < first.position)
@@ -201,7 +221,7 @@ impl Cast {
 }
 
 impl Lost {
-    /// Its place among the elements of which each is such a sub-array.
+    /// The error for an array of sub-arrays, of whose items this is one.
     #[cold]
     fn in_subarray(self, subarray: &SubArray) -> Self {
         let (position, within) = (self.position / subarray.len(), self.position % subarray.len());
@@ -212,7 +232,8 @@ impl Lost {
     }
 }
 
-/// Whether the bytes of an element can be turned around where they lie: no byte belongs to two numbers, and loops do it.
+/// Whether the bytes of an element can be swapped in place: no byte belongs to two numbers, and
+/// loops do the work.
 pub(crate) fn turns_in_place(dtype: &DType) -> bool {
     match dtype.kind() {
         DTypeKind::Scalar(scalar) => {
@@ -230,7 +251,7 @@ pub(crate) fn turns_in_place(dtype: &DType) -> bool {
     }
 }
 
-/// Whether both have the same fields and items, of whatever scalars.
+/// Whether both have the same fields and items, whatever their scalars are.
 fn is_alike(from: &DType, to: &DType) -> bool {
     match (from.kind(), to.kind()) {
         (DTypeKind::Scalar(_), DTypeKind::Scalar(_)) => true,
@@ -245,7 +266,7 @@ fn is_alike(from: &DType, to: &DType) -> bool {
     }
 }
 
-/// The refusal of two dtypes of which one has other fields or items than the other.
+/// The error for two dtypes that differ in their fields or items.
 #[cold]
 pub(super) fn unlike(from: &DType, to: &DType) -> Error {
     let (from, to) = (from.brief(), to.brief());
@@ -260,7 +281,9 @@ fn same_names(from: &Record, to: &Record) -> bool {
     names(from) == names(to) && from.fields().iter().zip(to.fields()).all(|(a, b)| a.name() == b.name())
 }
 
-/// A conversion that loops over blocks make.
+/// A conversion by loops over blocks.
+///
+/// Invariant 1: `level` is available, and the plan was made for it.
 struct Numbers<'a> {
     plan: Plan,
     from: &'a DType,
@@ -271,7 +294,7 @@ struct Numbers<'a> {
 impl Numbers<'_> {
     /// # Safety
     ///
-    /// As [`cast`].
+    /// Clauses 1 to 4 of [`cast`], for direct layouts and scalars that the plan converts.
     unsafe fn run(&self, src: *const u8, from: &Layout, dst: *mut u8, to: &Layout) -> Result<Option<Lost>> {
         let pair = Pair::arranged(from, to)?;
         let parts = pair.split(threads::count(), PER_THREAD)?;
@@ -280,7 +303,8 @@ impl Numbers<'_> {
         threads::each(parts.len(), |part| {
             let pair = &parts[part];
             let src = src_at.at(pair.from_offset).cast_const();
-            // SAFETY: a part of both (the caller's word).
+            // SAFETY: clauses 1 to 4 of `cast`: a part of a split pair holds elements of both
+            // arrays, and no other part holds them.
             let done = unsafe { self.walk(src, &pair.from, dst_at.at(pair.to_offset), &pair.to, nbytes) };
             if !matches!(done, Ok(true)) {
                 whole.store(false, Relaxed);
@@ -289,15 +313,16 @@ impl Numbers<'_> {
         if whole.into_inner() {
             return Ok(None);
         }
-        // SAFETY: the caller's word.
+        // SAFETY: clauses 1 to 4 of `cast`: the pointers and the layouts are passed on unchanged.
         unsafe { self.find_lost(src, from, dst, to) }
     }
 
-    /// Converts all blocks up to the first in which an element would be lost, and says whether there was none.
+    /// Converts all blocks up to the first that holds a lossy element. Returns whether there was no
+    /// such block.
     ///
     /// # Safety
     ///
-    /// As [`cast`].
+    /// Clauses 1 to 4 of [`cast`], for direct layouts and scalars that the plan converts.
     unsafe fn walk(
         &self,
         src: *const u8,
@@ -312,10 +337,12 @@ impl Numbers<'_> {
         let (mut left, mut most) = (to.len(), writer.first(self.plan.per_block()));
         while left > 0 {
             let count = left.min(most);
-            // SAFETY: the caller's word; there are as many left.
+            // SAFETY: clause 1 of `cast` covers `from` at `src`, from which the reader was made;
+            // the level is available (Numbers 1).
             unsafe { reader.load(&mut blocks[0], count) };
             let Some(result) = self.plan.run(&mut blocks, count) else { return Ok(false) };
-            // SAFETY: the caller's word; there are as many left.
+            // SAFETY: clause 2 of `cast` covers `to` at `dst`, from which the writer was made; the
+            // level is available (Numbers 1).
             unsafe { writer.store(&blocks[result], count) };
             (left, most) = (left - count, self.plan.per_block());
         }
@@ -323,12 +350,12 @@ impl Numbers<'_> {
         Ok(true)
     }
 
-    /// Converts everything once more, in row-major order, up to the first element that would be lost. (Nothing may be lost by now:
-    /// others may be writing the source.)
+    /// Converts everything again, in row-major order, up to the first element that does not fit.
+    /// There may be none by now, as other threads may write the source.
     ///
     /// # Safety
     ///
-    /// As [`cast`].
+    /// Clauses 1 to 4 of [`cast`], for direct layouts and scalars that the plan converts.
     #[cold]
     unsafe fn find_lost(
         &self,
@@ -344,10 +371,12 @@ impl Numbers<'_> {
         let mut done = 0;
         while done < to.len() {
             let count = self.plan.per_block().min(to.len() - done);
-            // SAFETY: the caller's word; there are as many left.
+            // SAFETY: clause 1 of `cast` covers `from` at `src`, from which the reader was made;
+            // the level is available (Numbers 1).
             unsafe { reader.load(&mut blocks[0], count) };
             if let Some(result) = self.plan.run(&mut blocks, count) {
-                // SAFETY: the caller's word; there are as many left.
+                // SAFETY: clause 2 of `cast` covers `to` at `dst`, from which the writer was made;
+                // the level is available (Numbers 1).
                 unsafe { writer.store(&blocks[result], count) };
             } else {
                 for position in done..done + count {
@@ -356,7 +385,8 @@ impl Numbers<'_> {
                         src.wrapping_offset(from.offset_of(&index)?),
                         dst.wrapping_offset(to.offset_of(&index)?),
                     );
-                    // SAFETY: one element, and its place (the caller's word).
+                    // SAFETY: clauses 1 and 2 of `cast`: `index` is an index of both shapes, which
+                    // are equal (clause 4); `bytes` has the item size of `to`.
                     let one = unsafe {
                         by_value::cast_one(src, self.from, dst, self.to, &mut bytes, Casting::Checked)
                     };

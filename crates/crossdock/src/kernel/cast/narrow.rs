@@ -1,7 +1,7 @@
-//! Steps between `f32` and the floats of 16 bits and less.
+//! Steps between `f32` and floats of at most 16 bits.
 //!
-//! All values of such a float are `f32`s, too: those of 8 bits are looked up, those of 16 are moved into place. The way back is one
-//! loop for all formats, which differ in the numbers that it is given.
+//! Every value of such a float is an `f32`. A table decodes formats of 8 bits; shifts decode those
+//! of 16. One loop encodes all formats, with different constants.
 
 use std::sync::OnceLock;
 
@@ -11,22 +11,23 @@ use crate::memory::fork::get_or_make;
 
 const INFINITE: u32 = 0x7f80_0000;
 
-/// A float format, as the loops that write it need it.
+/// The constants with which the loops encode a float format.
 #[derive(Clone, Copy)]
 pub(super) struct Narrow {
     /// How many bits of the mantissa of an `f32` are dropped.
     dropped: u32,
-    /// By how much its exponents are less than those of an `f32`, in place.
+    /// The difference of the exponent biases, shifted into place.
     rebias: u32,
-    /// The least normal number, as bits of an `f32`; 0 where subnormal numbers are those of an `f32`.
+    /// The least normal number, as bits of an `f32`; 0 where an `f32` has the same subnormal
+    /// numbers.
     least_normal: u32,
-    /// The power of two to which a subnormal number is added, so that the addition rounds it.
+    /// The power of two whose addition to a subnormal number rounds it.
     magic: u32,
-    /// What is too large becomes this pattern: infinity, or the greatest number.
+    /// The pattern for values that are too large: infinity, or the greatest number.
     greatest: u32,
-    /// The pattern of NaN; that of 0 where there is none.
+    /// The pattern of NaN, or of 0 in a format without NaN.
     nan: u32,
-    /// Where its sign stands.
+    /// The position of the sign bit.
     sign: u32,
     /// Whether zero has a sign.
     signed_zero: bool,
@@ -77,7 +78,7 @@ impl Narrow {
         if magnitude > INFINITE { self.nan } else { rounded | sign }
     }
 
-    /// The magnitudes that it cannot say, from `low` to `high`, as bits of an `f32`.
+    /// The magnitudes that the format cannot represent, from `low` to `high`, as bits of an `f32`.
     fn lost(format: FloatFormat) -> Args {
         let max = u32::from(format.max_finite());
         let narrow = Self::of(format);
@@ -93,7 +94,7 @@ impl Narrow {
     }
 }
 
-/// What the steps to and from a format are told.
+/// The arguments of the steps to and from a format.
 pub(super) struct Format {
     pub(super) decode: Args,
     pub(super) encode: Args,
@@ -131,14 +132,14 @@ const BYTES: [ScalarKind; 11] = [
     ScalarKind::Float4E2M1Fn,
 ];
 
-/// The values of the patterns of a format of at most 8 bits, made when they are first asked for.
+/// The decoded values of a format of at most 8 bits, computed on first use.
 fn table(kind: ScalarKind, format: FloatFormat) -> Option<&'static [f32; 256]> {
     static TABLES: [OnceLock<[f32; 256]>; BYTES.len()] = [const { OnceLock::new() }; BYTES.len()];
     let table = &TABLES[BYTES.iter().position(|&other| other == kind)?];
     Some(get_or_make(table, || std::array::from_fn(|bits| format.decode(bits as u16) as f32)))
 }
 
-/// A pattern of 8 bits, looked up.
+/// Decodes a pattern of 8 bits by table.
 pub(super) struct FromTable;
 
 impl Map for FromTable {
@@ -151,14 +152,14 @@ impl Map for FromTable {
     }
 }
 
-/// The one NaN that stands for all of the sign: what is narrower keeps no payload.
+/// Replaces every NaN by the one of its sign: narrower formats keep no payload.
 #[inline(always)]
 fn plain_nan(bits: u32) -> f32 {
     let nan = (bits & 0x8000_0000) | f32::NAN.to_bits();
     f32::from_bits(if bits & 0x7fff_ffff > INFINITE { nan } else { bits })
 }
 
-/// A `bfloat16`, the upper half of an `f32`.
+/// Decodes a `bfloat16`, the upper half of an `f32`.
 pub(super) struct FromBrain;
 
 impl Map for FromBrain {
@@ -171,7 +172,7 @@ impl Map for FromBrain {
     }
 }
 
-/// A `binary16`, by integers.
+/// Decodes a `binary16` with integer operations.
 pub(super) struct FromHalf;
 
 impl Map for FromHalf {
@@ -180,7 +181,7 @@ impl Map for FromHalf {
 
     #[inline(always)]
     fn map(_: &Args, value: u16) -> f32 {
-        /// 2^-14, the least normal number, with whose mantissa a subnormal one begins.
+        /// 2^-14, the least normal number, whose mantissa the subnormal numbers extend.
         const LEAST: u32 = (127 - 14) << 23;
         let magnitude = u32::from(value & 0x7fff) << 13;
         let normal = magnitude + ((127 - 15) << 23);
@@ -191,7 +192,7 @@ impl Map for FromHalf {
     }
 }
 
-/// To a format of 8 bits or less.
+/// Encodes a format of at most 8 bits.
 pub(super) struct ToNarrow8;
 
 impl Map for ToNarrow8 {
@@ -204,7 +205,7 @@ impl Map for ToNarrow8 {
     }
 }
 
-/// To a `bfloat16`, of which every number, subnormal or not, is cut off in the same place.
+/// Encodes a `bfloat16`: every number, subnormal or not, is cut off at the same bit.
 pub(super) struct ToBrain;
 
 impl Map for ToBrain {
@@ -219,7 +220,7 @@ impl Map for ToBrain {
     }
 }
 
-/// To a format of 16 bits.
+/// Encodes a format of 16 bits.
 pub(super) struct ToNarrow16;
 
 impl Map for ToNarrow16 {
@@ -232,7 +233,7 @@ impl Map for ToNarrow16 {
     }
 }
 
-/// Whether a magnitude is one of those that a format cannot say.
+/// Whether the format cannot represent a magnitude.
 pub(super) struct LostToNarrow;
 
 impl Test for LostToNarrow {
@@ -245,7 +246,8 @@ impl Test for LostToNarrow {
     }
 }
 
-/// To exponents alone: what is too small, negative numbers included, becomes the least one. A tie goes up.
+/// Encodes a bare exponent. What is too small, negative numbers included, becomes the least one; a
+/// tie goes up.
 pub(super) struct PowerOfTwo;
 
 impl PowerOfTwo {
@@ -259,7 +261,7 @@ impl Map for PowerOfTwo {
 
     #[inline(always)]
     fn map(_: &Args, value: f32) -> u8 {
-        /// The middle between 2^-127 and 2^-126, both bits of an `f32`.
+        /// The middle between 2^-127 and 2^-126, as bits of an `f32`.
         const LEAST_TIE: u32 = 0x0060_0000;
         let bits = value.to_bits();
         let magnitude = bits & 0x7fff_ffff;
@@ -286,7 +288,7 @@ impl Test for PowerOfTwo {
 
 #[cfg(target_arch = "x86_64")]
 pub(super) mod f16c {
-    //! `binary16` by the processor's own instructions, which keep payloads of NaN that we do not.
+    //! `binary16` by the CPU's own instructions. They keep payloads of NaN, which are dropped here.
 
     use std::arch::x86_64::{
         __m128i, __m256, _CMP_UNORD_Q, _MM_FROUND_TO_NEAREST_INT, _mm256_and_ps, _mm256_blendv_ps,
@@ -296,36 +298,42 @@ pub(super) mod f16c {
     use crate::kernel::block::Block;
     use crate::kernel::cast::step::Args;
 
-    /// As [`FromHalf`](super::FromHalf). Eight at a time, also those behind `len`, which the block has.
+    /// As [`FromHalf`](super::FromHalf), eight lanes at a time. The block has room for the lanes
+    /// beyond `len`.
     #[target_feature(enable = "avx2,f16c")]
     pub(crate) fn from_half(_: &Args, src: &Block, dst: &mut Block, len: usize) {
         let len = len.next_multiple_of(8);
         let (src, dst) = (src.lanes::<[u16; 8]>(len / 8), dst.lanes_mut::<[f32; 8]>(len / 8));
         let (sign, nan) = (_mm256_set1_ps(-0.0), _mm256_set1_ps(f32::NAN));
         for (to, from) in dst.iter_mut().zip(src) {
-            // SAFETY: as many bytes, every pattern of which is a value.
+            // SAFETY: both types have 16 bytes, and every pattern of 16 bytes is a value of
+            // `__m128i`.
             let value = _mm256_cvtph_ps(unsafe { std::mem::transmute::<[u16; 8], __m128i>(*from) });
             let is_nan = _mm256_cmp_ps::<_CMP_UNORD_Q>(value, value);
             let plain = _mm256_or_ps(_mm256_and_ps(value, sign), nan);
             let value = _mm256_blendv_ps(value, plain, is_nan);
-            // SAFETY: as many bytes, every pattern of which is a value.
+            // SAFETY: both types have 32 bytes, and every pattern of 32 bytes is a value of
+            // `[f32; 8]`.
             *to = unsafe { std::mem::transmute::<__m256, [f32; 8]>(value) };
         }
     }
 
-    /// As [`ToNarrow16`](super::ToNarrow16), for `binary16`. Eight at a time, also those behind `len`, which the block has.
+    /// As [`ToNarrow16`](super::ToNarrow16) for `binary16`, eight lanes at a time. The block has
+    /// room for the lanes beyond `len`.
     #[target_feature(enable = "avx2,f16c")]
     pub(crate) fn to_half(_: &Args, src: &Block, dst: &mut Block, len: usize) {
         let len = len.next_multiple_of(8);
         let (src, dst) = (src.lanes::<[f32; 8]>(len / 8), dst.lanes_mut::<[u16; 8]>(len / 8));
         let nan = _mm256_set1_ps(f32::NAN);
         for (to, from) in dst.iter_mut().zip(src) {
-            // SAFETY: as many bytes, every pattern of which is a value.
+            // SAFETY: both types have 32 bytes, and every pattern of 32 bytes is a value of
+            // `__m256`.
             let value = unsafe { std::mem::transmute::<[f32; 8], __m256>(*from) };
             let is_nan = _mm256_cmp_ps::<_CMP_UNORD_Q>(value, value);
             let value = _mm256_blendv_ps(value, nan, is_nan);
             let half = _mm256_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(value);
-            // SAFETY: as many bytes, every pattern of which is a value.
+            // SAFETY: both types have 16 bytes, and every pattern of 16 bytes is a value of
+            // `[u16; 8]`.
             *to = unsafe { std::mem::transmute::<__m128i, [u16; 8]>(half) };
         }
     }

@@ -1,4 +1,4 @@
-//! Steps between the integers and floats of the machine, and of bytes.
+//! Steps between native integers and floats, and byte swaps.
 
 use std::marker::PhantomData;
 
@@ -6,7 +6,8 @@ use crate::kernel::block::Block;
 use crate::kernel::cast::step::{Args, Grows, Map, Step, Test};
 use crate::memory::Pod;
 
-/// Rust's `as`, where it takes no care: integers wrap, and a number becomes the nearest float, ties to even.
+/// Rust's `as` without saturation: integers wrap, and a number becomes the nearest float, ties to
+/// even.
 pub(super) struct As<S, D>(PhantomData<(S, D)>);
 
 macro_rules! as_of {
@@ -38,8 +39,9 @@ as_of! {
     f64 => f32;
 }
 
-/// A float without its fraction as an integer; what is outside of the doubles `low..=high` becomes `low`, or `top`, and NaN 0. Rust's
-/// `as` says the same for whole types, in a form that compilers do not make vector instructions of.
+/// Truncates a float to an integer. Values outside of the doubles `low..=high` become `low` or
+/// `top`, and NaN becomes 0. Rust's `as` gives the same for whole types, but compilers do not
+/// vectorise it.
 pub(super) struct Fit<S, D>(PhantomData<(S, D)>);
 
 macro_rules! fit {
@@ -54,7 +56,8 @@ macro_rules! fit {
                     let (low, high) = (f64::from_bits(args.low) as $from, f64::from_bits(args.high) as $from);
                     let within = if value > low { value } else { low };
                     let within = if within < high { within } else { high };
-                    // SAFETY: not NaN, and between two numbers that the integer can say (`Plan::fit`).
+                    // SAFETY: the two comparisons replace NaN by `low` and clamp to `low..=high`,
+                    // and the integer type represents both bounds (`Plan::fit`).
                     let near = unsafe { within.to_int_unchecked::<$to>() };
                     let near = if value > high { args.top as $to } else { near };
                     if value.is_nan() { 0 } else { near }
@@ -69,22 +72,22 @@ fit! {
     f64 => i32, i64, u32, u64;
 }
 
-/// Integers outside of `low..=high` become its ends.
+/// Clamps integers to `low..=high`.
 pub(super) struct Clamp<T>(PhantomData<T>);
 
 /// Whether an integer is outside of `low..=high`.
 pub(super) struct Outside<T>(PhantomData<T>);
 
-/// Whether a number is not 0: 1 or 0 in a byte. A NaN is not.
+/// Whether a number is not 0, as 1 or 0 in a byte. NaN counts as not 0.
 pub(super) struct NonZero<T>(PhantomData<T>);
 
-/// The bytes in reverse order.
+/// Reverses the bytes.
 pub(super) struct Swap<T>(PhantomData<T>);
 
-/// A zero behind each lane.
+/// Puts a zero after each lane.
 pub(super) struct WithZeros<T>(PhantomData<T>);
 
-/// Every other lane, from the first.
+/// Keeps every other lane, from the first.
 pub(super) struct Evens<T>(PhantomData<T>);
 
 macro_rules! integers {
@@ -181,11 +184,11 @@ impl Step for Either {
     }
 }
 
-/// Whether a float is no whole number of `low..=high`, which are doubles.
+/// Whether a float is fractional or outside of `low..=high`, which are doubles.
 pub(super) struct NotWhole<T>(PhantomData<T>);
 
-/// A number as an `f32` on the way to a narrower float: what does not fit into 24 bits sets the last of them, so that the second
-/// rounding goes the way that a single one would.
+/// Rounds a number to an `f32` on the way to a narrower float. Bits beyond the 24 of the mantissa
+/// set the last of these, so the second rounding goes the way of a single one.
 pub(super) struct ToOdd<T>(PhantomData<T>);
 
 macro_rules! floats {
@@ -229,7 +232,8 @@ fn to_odd(value: f64) -> f32 {
     f32::from_bits(odd)
 }
 
-/// An integer of which a double holds all, or the 53 highest bits with the last of them set if any below is.
+/// An integer as a double: all of it, or the 53 highest bits with the last of them set if any lower
+/// bit is.
 macro_rules! to_odd_of_long {
     ($value:ident, $ty:ty, $magnitude:expr) => {{
         const BELOW: $ty = (1 << 11) - 1;
@@ -270,7 +274,8 @@ impl Test for TooLarge {
 
     #[inline(always)]
     fn is_lost(_: &Args, value: f64) -> bool {
-        // The middle between the greatest `f32` and what would come next; the tie goes to the even one, which is infinite.
+        // The middle between the greatest `f32` and the next step. The tie goes to the even one,
+        // which is infinite.
         const LIMIT: f64 = (f32::MAX as f64) + (1_u128 << 103) as f64;
         (value.abs() >= LIMIT) & (value.abs() < f64::INFINITY)
     }

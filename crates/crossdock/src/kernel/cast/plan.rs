@@ -1,9 +1,9 @@
-//! Which steps lead from one scalar to another.
+//! The choice of steps from one scalar to another.
 //!
-//! Not one loop for each of the hundreds of pairs: what is narrow or of the other byte order becomes a number of the machine first (a
-//! *lane*), lanes become each other, and at the end what is narrow or of the other byte order is made of a lane. No way rounds
-//! twice: to the floats of 16 bits and less all numbers go by way of an `f32` that is rounded to odd, from which the second rounding
-//! goes as it would have gone from the first number.
+//! There is no loop for each of the hundreds of pairs. Narrow or byte-swapped scalars first become
+//! native numbers (*lanes*), lanes are converted to each other, and lanes become narrow or
+//! byte-swapped at the end. No conversion rounds twice: floats of at most 16 bits are made of an
+//! `f32` that is rounded to odd, from which the second rounding gives the result of a single one.
 
 use crate::element::{Scalar, ScalarKind};
 use crate::kernel::Casting;
@@ -17,7 +17,7 @@ use crate::kernel::cast::number::{
 use crate::kernel::cast::step::{Args, Grows, Stage, Step, step, test};
 use crate::kernel::cpu::Level;
 
-/// A number of the machine.
+/// A native number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Lane {
     I8,
@@ -33,7 +33,7 @@ enum Lane {
 }
 
 impl Lane {
-    /// The lane that a kind is, or that it is decoded to.
+    /// The lane of a kind, or the lane that the kind is decoded to.
     fn of(kind: ScalarKind) -> Option<Self> {
         Some(match kind {
             ScalarKind::Int8 => Self::I8,
@@ -80,7 +80,7 @@ fn float_below(lane: Lane, max: i128) -> f64 {
     }
 }
 
-/// One number, or the two of a complex one.
+/// The kind of the parts, and how many there are: two for complex numbers.
 fn parts(kind: ScalarKind) -> (ScalarKind, usize) {
     match kind {
         ScalarKind::Complex32 => (ScalarKind::Float16, 2),
@@ -90,29 +90,31 @@ fn parts(kind: ScalarKind) -> (ScalarKind, usize) {
     }
 }
 
-/// More steps than this no conversion has.
+/// The most steps that a conversion has.
 const MOST: usize = 8;
 
 /// The steps of a conversion.
+///
+/// Invariant 1: `level` is available, and every step was compiled for it or for a lower one.
 pub(crate) struct Plan {
     level: Level,
     steps: [Option<Stage>; MOST],
     len: usize,
-    /// How many lanes an element has, and how many elements a block.
+    /// How many lanes an element has, and how many elements fit a block.
     lanes: usize,
     per_block: usize,
 }
 
 impl Plan {
-    /// The steps from one scalar to another, if loops over blocks lead there.
+    /// The steps from one scalar to another, or `None` if there are no loops for them.
     ///
-    /// The level is available.
+    /// The level must be available (Plan 1).
     pub(crate) fn new(from: Scalar, to: Scalar, casting: Casting, level: Level) -> Option<Self> {
         let ((source, from_parts), (target, to_parts)) = (parts(from.kind()), parts(to.kind()));
         let per_block = Block::LANES / from_parts.max(to_parts);
         let mut plan = Self { level, steps: [None; MOST], len: 0, lanes: from_parts, per_block };
         if from.kind() == to.kind() {
-            // Bytes that are only turned around may be those of anything but text, in which not every number is a letter.
+            // Byte swaps may move anything but text, in which not every number is a letter.
             let known = Lane::of(source).is_some()
                 || matches!(source, ScalarKind::DateTime(_) | ScalarKind::TimeDelta(_));
             known.then_some(())?;
@@ -149,7 +151,8 @@ impl Plan {
         Some(plan)
     }
 
-    /// No steps at all, for elements of any width that a block has room for.
+    /// A plan without steps, for elements of any width that fits a block. The level must be
+    /// available (Plan 1).
     pub(crate) fn bytes(itemsize: usize, level: Level) -> Option<Self> {
         let per_block = Block::NBYTES.checked_div(itemsize).filter(|&count| count > 0)?;
         Some(Self { level, steps: [None; MOST], len: 0, lanes: 1, per_block })
@@ -160,7 +163,7 @@ impl Plan {
         Format::of(kind).is_some()
     }
 
-    /// Whether a kind is a number that loops convert, or two of them.
+    /// Whether loops convert the kind: a number, or a complex one.
     pub(crate) fn is_number(kind: ScalarKind) -> bool {
         Lane::of(parts(kind).0).is_some()
     }
@@ -170,8 +173,8 @@ impl Plan {
         self.per_block
     }
 
-    /// Converts the elements of the first block, with the second one to help, and says in which of the two they are then; none
-    /// where one of them would be lost.
+    /// Converts the elements of the first block, with the second one as scratch space. Returns
+    /// which of the two holds the result, or `None` if an element would be lost.
     #[inline]
     pub(crate) fn run(&self, blocks: &mut [Block; 2], count: usize) -> Option<usize> {
         let (mut at, mut len) = (0, count * self.lanes);
@@ -180,12 +183,14 @@ impl Plan {
             let (src, dst) = if at == 0 { (&*first, second) } else { (&*second, first) };
             match step {
                 Stage::Map(run, args, grows) => {
-                    // SAFETY: the level is available (`new`).
+                    // SAFETY: the step was compiled for `self.level` or for a lower one, and that
+                    // level is available (Plan 1).
                     unsafe { run(args, src, dst, len) };
                     (at, len) = (1 - at, grows.of(len));
                 }
                 Stage::Test(is_lost, args) => {
-                    // SAFETY: the level is available (`new`).
+                    // SAFETY: the test was compiled for `self.level` or for a lower one, and that
+                    // level is available (Plan 1).
                     if unsafe { is_lost(args, src, len) } {
                         return None;
                     }
@@ -229,7 +234,7 @@ impl Plan {
         }
     }
 
-    /// From a kind in the machine's byte order to a lane.
+    /// Decodes a native kind to its lane.
     fn decode(&mut self, kind: ScalarKind) -> Option<Lane> {
         let lane = Lane::of(kind)?;
         match kind {
@@ -249,7 +254,7 @@ impl Plan {
         Some(lane)
     }
 
-    /// From a lane to a kind in the machine's byte order.
+    /// Encodes a lane as a native kind.
     fn convert(&mut self, lane: Lane, source: ScalarKind, kind: ScalarKind, checked: bool) -> Option<()> {
         let target = Lane::of(kind)?;
         if kind == ScalarKind::Bool {
@@ -286,7 +291,7 @@ impl Plan {
             self.cast(lane, target);
             return Some(());
         }
-        // Bools are 0 or 1, which every integer can say.
+        // Bools are 0 or 1, which every integer type represents.
         let (least, greatest) = if source == ScalarKind::Bool { (0, 1) } else { lane.range() };
         let (low, high) = target.range();
         let may_be_lost = least < low || greatest > high;
@@ -304,14 +309,16 @@ impl Plan {
         Some(())
     }
 
-    /// From a float to an integer: to one that is wide enough for the processor first, but within the range of the target.
+    /// Converts a float to an integer type that the CPU supports directly, clamped to the range of
+    /// the target, and narrows that.
     fn fit(&mut self, lane: Lane, target: Lane) {
         let wide = match target {
             Lane::I8 | Lane::I16 | Lane::U8 | Lane::U16 => Lane::I32,
             wide => wide,
         };
         let (low, high) = target.range();
-        // Both ends are in range: the lower one is exact, the upper one the next float below.
+        // Both bounds are in range: the lower one is exact, and the upper one is the next float
+        // below.
         let (low, below) = ((low as f64).to_bits(), float_below(lane, high).to_bits());
         let args = Args { low, high: below, top: high as u64, ..Args::NONE };
         match (lane, wide) {
@@ -338,7 +345,7 @@ impl Plan {
         }
     }
 
-    /// To an `f32`, rounded to odd.
+    /// Converts to an `f32`, rounded to odd.
     fn round_to_odd(&mut self, lane: Lane) {
         match lane {
             Lane::I32 => self.push::<ToOdd<i32>>(Args::NONE),
@@ -350,7 +357,7 @@ impl Plan {
         }
     }
 
-    /// Refuses what is no whole number from `low` to `high`.
+    /// Refuses fractions, and numbers outside of `low..=high`.
     fn test_range(&mut self, lane: Lane, low: i128, high: i128) {
         if lane.is_float() {
             let args = Args::range((low as f64).to_bits(), float_below(lane, high).to_bits());
@@ -373,7 +380,7 @@ impl Plan {
         });
     }
 
-    /// Takes integers to the ends of `low..=high`, both of which the lane can say.
+    /// Clamps integers to `low..=high`, both of which the lane represents.
     fn clamp(&mut self, lane: Lane, low: i128, high: i128) {
         let args = Args::range(low as u64, high as u64);
         match lane {
@@ -390,7 +397,7 @@ impl Plan {
 
     /// Rust's `as`.
     fn cast(&mut self, from: Lane, to: Lane) {
-        // Whether narrower integers are signed does not matter where bits are dropped.
+        // The signedness of a narrower integer does not matter where bits are dropped.
         let pair = match (from, to) {
             (Lane::I16, Lane::I8 | Lane::U8) => (Lane::U16, Lane::U8),
             (Lane::I32, Lane::I8 | Lane::U8) => (Lane::U32, Lane::U8),
@@ -401,7 +408,7 @@ impl Plan {
             (Lane::U16 | Lane::U32 | Lane::U64, Lane::I8) => (from, Lane::U8),
             (Lane::U32 | Lane::U64, Lane::I16) => (from, Lane::U16),
             (Lane::U64, Lane::I32) => (from, Lane::U32),
-            // Wider ones are made by the sign of what they are made of.
+            // Widening follows the signedness of the source.
             (Lane::U8, Lane::I16) => (from, Lane::U16),
             (Lane::U8 | Lane::U16, Lane::I32) => (from, Lane::U32),
             (Lane::U8 | Lane::U16 | Lane::U32, Lane::I64) => (from, Lane::U64),
@@ -414,7 +421,7 @@ impl Plan {
             ($($from:ident $from_ty:ty => $($to:ident $to_ty:ty),*;)*) => {
                 match pair {
                     $($((Lane::$from, Lane::$to) => self.push::<As<$from_ty, $to_ty>>(Args::NONE),)*)*
-                    // The same bits: no other pairs are left.
+                    // All other pairs have the same bits.
                     _ => {}
                 }
             };

@@ -5,14 +5,14 @@ use crate::kernel::cast::narrow::Narrow;
 use crate::kernel::cpu::{Level, at_each_level};
 use crate::memory::Pod;
 
-/// What the loops are told: each takes from it what it needs.
+/// The arguments of the loops. Each loop reads those that it needs.
 #[derive(Clone, Copy)]
 pub(super) struct Args {
-    /// The least and the greatest number that passes: bits of an integer of the lane's width, of an `f64`, or of an `f32` without
-    /// sign, as the step says.
+    /// The least and the greatest number that passes. The step defines their meaning: bits of an
+    /// integer of the lane's width, of an `f64`, or of an `f32` without its sign.
     pub(super) low: u64,
     pub(super) high: u64,
-    /// What is above `high` becomes this integer.
+    /// The integer that replaces values above `high`.
     pub(super) top: u64,
     pub(super) narrow: Narrow,
     pub(super) table: &'static [f32; 256],
@@ -29,13 +29,13 @@ impl Args {
 /// A step of a conversion.
 #[derive(Clone, Copy)]
 pub(super) enum Stage {
-    /// Makes one block of another, with as many lanes as `grows` says.
+    /// Makes one block of another. The last field is the number of lanes that come out.
     Map(unsafe fn(&Args, &Block, &mut Block, usize), Args, Grows),
-    /// Asks whether any of the lanes cannot be said.
+    /// Tests whether any of the lanes would be lost.
     Test(unsafe fn(&Args, &Block, usize) -> bool, Args),
 }
 
-/// How many lanes a step makes of those that it takes.
+/// How many lanes a step produces from those that it consumes.
 #[derive(Clone, Copy)]
 pub(super) enum Grows {
     Same,
@@ -57,11 +57,11 @@ impl Grows {
 pub(super) trait Step {
     const GROWS: Grows = Grows::Same;
 
-    /// `#[inline(always)]`, so that it is compiled for the level of whoever calls it.
+    /// Must be `#[inline(always)]`, so that it is compiled for the level of its caller.
     fn run(args: &Args, src: &Block, dst: &mut Block, len: usize);
 }
 
-/// A step in which each lane depends on one other.
+/// A step in which each lane depends on one lane of the source.
 pub(super) trait Map {
     type From: Pod;
     type To: Pod;
@@ -80,14 +80,14 @@ impl<M: Map> Step for M {
     }
 }
 
-/// A question about each lane.
+/// A test of each lane.
 pub(super) trait Test {
     type Of: Pod;
 
     fn is_lost(args: &Args, value: Self::Of) -> bool;
 }
 
-/// A step for a level.
+/// The step compiled for a level.
 pub(super) fn step<S: Step>(level: Level, args: Args) -> Stage {
     #[inline(always)]
     fn body<S: Step>(args: &Args, src: &Block, dst: &mut Block, len: usize) {
@@ -104,7 +104,7 @@ pub(super) fn step<S: Step>(level: Level, args: Args) -> Stage {
     Stage::Map(run, args, S::GROWS)
 }
 
-/// A test for a level.
+/// The test compiled for a level.
 pub(super) fn test<T: Test>(level: Level, args: Args) -> Stage {
     #[inline(always)]
     fn body<T: Test>(args: &Args, src: &Block, len: usize) -> bool {

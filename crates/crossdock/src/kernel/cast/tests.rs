@@ -1,5 +1,5 @@
-//! Every pair of kinds at every level: against `Value` where the conversion is checked, against an oracle that knows nothing of bits
-//! where it saturates; and random layouts of both.
+//! Every pair of kinds at every level: checked conversions against `Value`, saturating ones against
+//! an oracle that knows nothing of bits. Then random layouts of both.
 
 use std::cmp::Ordering;
 
@@ -53,8 +53,8 @@ fn native(kind: ScalarKind) -> DType {
 
 // ===== the oracle of what saturates
 
-/// The patterns of a float format that are finite and not negative, with their values, the least first; what comes behind the
-/// greatest of them is infinity, where there is one.
+/// The patterns of a float format that are finite and not negative, with their values, the least
+/// first. Infinity, where there is one, follows the greatest of them.
 struct Patterns {
     values: Vec<(f64, u64)>,
     infinity: Option<u64>,
@@ -96,7 +96,7 @@ impl Patterns {
         }
     }
 
-    /// The nearest, ties to the even pattern; an infinite one as if it were the next number behind the greatest.
+    /// The nearest pattern, ties to even. Infinity counts as the next number after the greatest.
     fn nearest(&self, number: Number) -> u64 {
         let Number::Float(value) = number else { return self.nearest_magnitude(number, false) };
         if value.is_nan() {
@@ -115,13 +115,13 @@ impl Patterns {
         }
         let (last, greatest) = *self.values.last().unwrap();
         let before = self.values[self.values.len() - 2].0;
-        // What would come next, were there one more exponent: as far again, where mantissas are that long.
+        // The next number, were there one more exponent: as far again, where there is a mantissa.
         let next = if self.sign == 0 { 2.0 * last } else { last + (last - before) };
         let at = |index: usize| match self.values.get(index) {
             Some(&pair) => pair,
             None => (next, self.infinity.unwrap_or(greatest)),
         };
-        // How many of the middles between neighbours lie below it.
+        // The index of the nearest value is the number of midpoints below the number.
         let middle = |index: usize| at(index).0 + (at(index + 1).0 - at(index).0) / 2.0;
         let (mut index, mut above) = (0, self.values.len());
         while index < above {
@@ -129,7 +129,7 @@ impl Patterns {
             let up = match number.compare(middle(between)) {
                 Ordering::Less => false,
                 Ordering::Greater => true,
-                // One of two neighbours is even. Exponents alone have no even ones.
+                // One of two neighbours is even. Bare exponents have no even ones.
                 Ordering::Equal => self.sign == 0 || between % 2 == 1,
             };
             if up { index = between + 1 } else { above = between }
@@ -170,7 +170,7 @@ fn number(bytes: &[u8]) -> u64 {
     u64::from_ne_bytes(word)
 }
 
-/// What a value becomes in a kind in the machine's byte order; NaN only by its sign and by being one.
+/// The result of a conversion to a native kind. NaN is compared by its sign only.
 struct Oracle {
     to: ScalarKind,
     patterns: Option<Patterns>,
@@ -244,7 +244,7 @@ fn double(number: Number) -> f64 {
     }
 }
 
-/// Whether two elements are the same bytes, or have NaN of one sign in the same places.
+/// Whether two elements have the same bytes, or NaN of one sign in the same places.
 fn same(kind: ScalarKind, left: &[u8], right: &[u8]) -> bool {
     if left == right {
         return true;
@@ -264,7 +264,8 @@ fn same(kind: ScalarKind, left: &[u8], right: &[u8]) -> bool {
 
 // ===== the elements that are tried
 
-/// Numbers at which something changes: ends of integers, of floats, and the middles between them, with their neighbours.
+/// Numbers at which something changes: the ends of integers and of floats, the middles between
+/// floats, and their neighbours.
 fn landmarks() -> Vec<f64> {
     let mut all =
         vec![0.0, 0.5, 1.0, 1.5, 2.5, 3.0, 255.5, 1e-320, f64::MIN_POSITIVE, f64::MAX, 3.402_823_5e38];
@@ -284,8 +285,8 @@ fn landmarks() -> Vec<f64> {
     all
 }
 
-/// Elements of a kind: all patterns if they are 65,536 at most, else landmarks with both signs and neighbours, NaN with payloads, and
-/// random ones.
+/// Elements of a kind: all patterns if they are 65,536 at most, else landmarks with both signs and
+/// neighbours, NaN with payloads, and random ones.
 fn elements(kind: ScalarKind, rng: &mut Rng) -> Vec<Vec<u8>> {
     let nbytes = kind.itemsize();
     if nbytes <= 2 {
@@ -312,7 +313,7 @@ fn elements(kind: ScalarKind, rng: &mut Rng) -> Vec<Vec<u8>> {
         ScalarKind::Float64 | ScalarKind::Complex128 => {
             words.extend([f64::INFINITY.to_bits(), f64::NEG_INFINITY.to_bits(), f64::NAN.to_bits()]);
             words.extend([0xfff8_0000_0000_0001, 0x7ff0_0000_0000_0001, u64::MAX]);
-            // Just beside the ties of narrower floats.
+            // Neighbours of the ties of narrower floats.
             words.extend((0..300).map(|_| {
                 let single = f64::from(f32::from_bits(rng.u32(..) & 0xffff_8000)).to_bits();
                 single.wrapping_add(rng.u64(0..3)).wrapping_sub(1)
@@ -335,12 +336,13 @@ fn run(cast: Cast, from: &DType, elements: &[u8], to: &DType) -> crate::Result<V
     let len = elements.len() / from.itemsize();
     let layout = |dtype: &DType| Layout::contiguous(&[len], dtype.itemsize(), Order::RowMajor).unwrap();
     let mut out = vec![0xa5; len * to.itemsize()];
-    // SAFETY: as many elements in both, which are ours.
+    // SAFETY: `elements` and `out` hold `len` contiguous elements each, as the layouts say, and
+    // only this function accesses them.
     unsafe { cast.run(elements.as_ptr(), from, &layout(from), out.as_mut_ptr(), to, &layout(to)) }?;
     Ok(out)
 }
 
-/// What `Value` makes of an element.
+/// The result of `Value` for an element.
 fn by_value(from: &DType, element: &[u8], to: &DType) -> Option<Vec<u8>> {
     let mut bytes = vec![0; to.itemsize()];
     Value::read(from, element).unwrap().write(to, &mut bytes).ok().map(|()| bytes)
@@ -350,7 +352,7 @@ fn concat<'a>(elements: impl Iterator<Item = &'a Vec<u8>>) -> Vec<u8> {
     elements.flat_map(|element| element.iter().copied()).collect()
 }
 
-/// Whether a block of one such element would be refused.
+/// Whether a block of this one element is refused.
 fn is_refused(plan: &Plan, element: &[u8]) -> bool {
     let mut blocks = [const { Block::new() }; 2];
     blocks[0].lanes_mut::<u8>(element.len()).copy_from_slice(element);
@@ -366,8 +368,8 @@ fn every_pair_of_kinds_is_converted_as_values_are_and_saturates_as_numbers_do() 
     for kind in KINDS {
         let from = native(kind);
         let values = elements(kind, &mut rng);
-        // All values of 16 bits are tried in the long run alone; before, another part of them with
-        // each type. Where fewer cases are asked for, only some of all values are tried.
+        // The long run tries all values of 16 bits. Other runs try another part of them with each
+        // type, and fewer where fewer cases are requested.
         let part = if values.len() > CASES { 8 * CASES } else { CASES };
         let stride = part.div_ceil(cases().max(1)).clamp(1, 128);
         for (to, oracle) in KINDS.into_iter().zip(&oracles) {
@@ -377,7 +379,8 @@ fn every_pair_of_kinds_is_converted_as_values_are_and_saturates_as_numbers_do() 
             pairs += 1;
             let elements: Vec<_> = values.iter().skip(pairs % stride).step_by(stride).cloned().collect();
             let to_dtype = native(to);
-            // Where a float only gets an imaginary part it is moved, a signalling NaN as it is.
+            // Where a float only gets an imaginary part it is moved, and a signalling NaN stays as
+            // it is.
             let moved = matches!(
                 (kind, to),
                 (ScalarKind::Float32, ScalarKind::Complex64) | (ScalarKind::Float64, ScalarKind::Complex128)
@@ -472,7 +475,8 @@ fn the_first_element_that_is_lost_is_named_as_values_name_it() {
                     |dtype: &DType, order| Layout::contiguous(&shape, dtype.itemsize(), order).unwrap();
                 let mut out = vec![0; len * to.itemsize()];
                 let order = *rng.choice(&[Order::RowMajor, Order::ColumnMajor]).unwrap();
-                // SAFETY: as many elements in both, which are ours.
+                // SAFETY: `elements` and `out` hold `len` elements each, as the layouts of `shape`
+                // say, and only this function accesses them.
                 let error = unsafe {
                     cast.run(
                         elements.as_ptr(),
@@ -563,7 +567,7 @@ impl Window {
     }
 }
 
-/// A record with gaps, its other half with the same fields elsewhere and of other kinds.
+/// Two records with gaps and the same fields, at different offsets and of different kinds.
 fn records(rng: &mut Rng, kinds: impl Fn(&mut Rng) -> DType) -> (DType, DType) {
     let count = rng.usize(1..4);
     let mut side = |kinds: &dyn Fn(&mut Rng) -> DType| {
@@ -633,7 +637,7 @@ fn arrays_of_every_layout_are_converted_as_element_by_element() {
         coverage.note_if(!aligned(&source, &from) || !aligned(&target, &to), "unaligned");
         coverage.note_if(shape.contains(&0), "empty");
         coverage.note_if(from.as_record().is_some(), "records");
-        // Small numbers, so that most fit into most, and now and then anything.
+        // Small numbers, so that most fit into most, and sometimes anything.
         let mut memory: Vec<u8> =
             (0..source.nbytes + 8).map(|_| rng.u8(..) & if rng.bool() { 1 } else { 0 }).collect();
         if rng.usize(0..3) == 0 {
@@ -659,7 +663,7 @@ fn arrays_of_every_layout_are_converted_as_element_by_element() {
             } else if casting == Casting::Checked {
                 if let Err(error) = Value::read(&from, bytes).unwrap().write(&to, &mut one) {
                     let index = super::index_of(&shape, position);
-                    // The one element of rank 0 needs no name.
+                    // The one element of rank 0 has no index.
                     answer = Err(match &index[..] {
                         [] => error.to_string(),
                         index => error.within(format_args!("element {index:?}")).to_string(),
@@ -678,7 +682,8 @@ fn arrays_of_every_layout_are_converted_as_element_by_element() {
             expected[place..][..to.itemsize()].copy_from_slice(&one);
         }
         let (src, dst) = (memory[source.offset..].as_ptr(), out[target.offset..].as_mut_ptr());
-        // SAFETY: the windows are those of the layouts, and ours.
+        // SAFETY: both windows hold all bytes that their layouts reach, the shapes are equal, and
+        // only this test accesses the vectors.
         let got =
             unsafe { Cast { casting, level }.run(src, &from, &source.layout, dst, &to, &target.layout) };
         coverage.note_if(got.is_err(), "refused");
@@ -705,7 +710,8 @@ fn arrays_of_every_layout_are_converted_as_element_by_element() {
     }
 }
 
-/// Where kinds stay and byte orders alone may change, bytes are moved, whatever they mean.
+/// Moves bytes where the kinds are equal and at most the byte orders differ, whatever the bytes
+/// mean.
 fn moved(from: &DType, bytes: &[u8], to: &DType, one: &mut [u8]) {
     if let (Some(source), Some(target)) = (from.as_scalar(), to.as_scalar()) {
         if source.kind() == target.kind() {
@@ -727,7 +733,7 @@ fn moved(from: &DType, bytes: &[u8], to: &DType, one: &mut [u8]) {
     }
 }
 
-/// Everything is the same but for the payloads of NaN, of which the oracle knows nothing.
+/// Compares everything but the payloads of NaN, which the oracle does not know.
 fn check_but_for_nan(out: &[u8], expected: &[u8], target: &Window, to: &DType, context: &str) {
     let (mut out, mut expected) = (out.to_vec(), expected.to_vec());
     for offset in target.layout.offsets().unwrap() {
@@ -755,7 +761,8 @@ fn what_loops_do_not_know_goes_by_value() {
     let text = DType::text(2).unwrap();
     let layout = Layout::contiguous(&[1], 8, Order::RowMajor).unwrap();
     let (mut out, source) = ([0_u8; 8], [0xff_u8; 8]);
-    // SAFETY: one element each, which are ours.
+    // SAFETY: `source` and `out` hold the one element of 8 bytes that `layout` reaches, and only
+    // this test accesses them.
     let lost = unsafe {
         by_value::cast(
             source.as_ptr(),

@@ -1,4 +1,4 @@
-//! The choice of a way to copy between two direct layouts.
+//! Chooses the way to copy between two direct layouts.
 
 use crate::kernel::copy::elements;
 use crate::kernel::copy::machine::Machine;
@@ -8,10 +8,10 @@ use crate::kernel::copy::shuffle::Shuffle;
 use crate::kernel::copy::square::Square;
 use crate::kernel::copy::tile::ROW;
 
-/// So many elements beside each other are few.
+/// At most this many neighbouring elements count as few.
 const FEW: usize = 16;
 
-/// A copy: loops, and what is done in each step of them.
+/// A copy: loops, and the work of each step.
 pub(super) struct Direct {
     outer: Plan,
     inner: Inner,
@@ -20,7 +20,7 @@ pub(super) struct Direct {
 }
 
 enum Inner {
-    /// One run.
+    /// A contiguous run of bytes.
     Run(usize),
     /// Element by element, along two axes.
     Elements {
@@ -28,7 +28,7 @@ enum Inner {
         outer: Axis,
         inner: Axis,
     },
-    /// One element, again and again.
+    /// One element, repeated.
     Repeated {
         width: usize,
         axis: Axis,
@@ -38,7 +38,7 @@ enum Inner {
 }
 
 impl Direct {
-    /// The copy of a plan that is perhaps a part of one which copies `nbytes` bytes in all.
+    /// The copy of a plan, which may be a part of a copy of `nbytes` bytes.
     pub(super) fn new(machine: Machine, plan: &Plan, nbytes: usize) -> Self {
         let stream = nbytes >= machine.stream_nbytes;
         let tables = plan.len() >= machine.shuffle_len;
@@ -49,11 +49,14 @@ impl Direct {
 
     /// # Safety
     ///
-    /// The plan's elements, and what lies between them in the source, may be loaded from `src`, and the elements stored to `dst`,
-    /// racily; the processor has the level.
+    /// 1. The plan's elements, and the bytes between them in the source, may be loaded from `src`
+    ///    racily.
+    /// 2. The plan's elements may be stored to `dst` racily.
+    /// 3. The CPU has the machine's level.
     pub(super) unsafe fn copy(&self, src: *const u8, dst: *mut u8) {
         if let (Inner::Run(nbytes), true) = (&self.inner, self.stream) {
-            // SAFETY: the caller's word.
+            // SAFETY: clauses 1 to 3 of `# Safety`: `stream_runs` has the same contract, and
+            // `nbytes` is the width of the run.
             return unsafe { self.stream_runs(src, dst, *nbytes) };
         }
         let mut stage = None;
@@ -61,23 +64,30 @@ impl Direct {
             let (src, dst) = (src.wrapping_offset(from), dst.wrapping_offset(to));
             match self.inner {
                 Inner::Run(nbytes) => {
-                    // SAFETY: a run of the plan (Plan 1 and the caller's word).
+                    // SAFETY: clauses 1 and 2 of `# Safety`: no axis was taken, so the offsets and
+                    // `nbytes` are those of one element of the plan (Plan 1).
                     unsafe { (self.run)(src, dst, nbytes) };
                 }
                 Inner::Elements { width, outer, inner } => {
-                    // SAFETY: two axes of the plan (as above).
+                    // SAFETY: clauses 1 and 2 of `# Safety`: the offsets, with the two axes that
+                    // were taken, give elements of the plan (Plan 1).
                     unsafe { elements::table(src, dst, width, outer, inner, self.run) };
                 }
                 Inner::Repeated { width, axis } => {
-                    // SAFETY: an axis of the plan (as above).
+                    // SAFETY: clauses 1 and 2 of `# Safety`: the offsets and the axis that was
+                    // taken give elements of the plan (Plan 1). `Question::repeated` checked the
+                    // strides and the width.
                     unsafe { elements::repeat(src, dst, width, axis, self.run) };
                 }
                 Inner::Shuffle(ref shuffle) => {
-                    // SAFETY: one or two axes of the plan (as above).
+                    // SAFETY: clauses 1 to 3 of `# Safety`: the offsets and the axes that were
+                    // taken give elements of the plan (Plan 1), and the bytes between them may be
+                    // loaded.
                     unsafe { shuffle.copy(src, dst) };
                 }
                 Inner::Square(ref square) => {
-                    // SAFETY: two axes of the plan (as above).
+                    // SAFETY: clauses 1 to 3 of `# Safety`: the offsets, with the two axes that
+                    // were taken, give elements of the plan (Plan 1).
                     unsafe { square.copy(src, dst, &mut stage) };
                 }
             }
@@ -89,11 +99,12 @@ impl Direct {
 }
 
 impl Direct {
-    /// Runs past the caches, the beginning of each of which is asked for before the one in front of it is copied.
+    /// Copies runs past the caches. It prefetches the beginning of each run before it copies the
+    /// one before.
     ///
     /// # Safety
     ///
-    /// As for [`Direct::copy`].
+    /// Clauses 1 to 3 of [`Direct::copy`], for a plan whose elements are runs of `nbytes` bytes.
     unsafe fn stream_runs(&self, src: *const u8, dst: *mut u8, nbytes: usize) {
         let mut waiting = None;
         self.outer.for_each(|from, to| {
@@ -102,19 +113,21 @@ impl Direct {
                 run::prefetch(next.0.wrapping_add(line));
             }
             if let Some((src, dst)) = waiting.replace(next) {
-                // SAFETY: a run of the plan (Plan 1 and the caller's word).
+                // SAFETY: clauses 1 and 2 of `Direct::copy`: `waiting` holds the place of one run
+                // of the plan (Plan 1), of `nbytes` bytes.
                 unsafe { (self.run)(src, dst, nbytes) };
             }
         });
         if let Some((src, dst)) = waiting {
-            // SAFETY: the last run of the plan (as above).
+            // SAFETY: clauses 1 and 2 of `Direct::copy`: `waiting` holds the place of the last run
+            // of the plan (Plan 1), of `nbytes` bytes.
             unsafe { (self.run)(src, dst, nbytes) };
         }
         run::fence();
     }
 }
 
-/// A way, and the numbers of the plan's axes that it takes upon itself.
+/// A way, and the indices of the plan's axes that it takes over.
 type Choice = (Inner, [Option<usize>; 2]);
 
 /// What the choice depends on.
@@ -123,17 +136,17 @@ struct Question<'a> {
     width: usize,
     axes: &'a [Axis],
     stream: bool,
-    /// Whether there is enough to do for a table.
+    /// Whether there are enough elements to build a table.
     tables: bool,
 }
 
 impl Question<'_> {
-    /// The first of the ways that fits, those that move most bytes at once in front.
+    /// The first of the ways that fits. Ways that move most bytes at once come first.
     fn choose(&self) -> Choice {
         let Some(last) = self.axes.len().checked_sub(1).filter(|_| self.width <= 2 * ROW) else {
             return (Inner::Run(self.width), [None; 2]);
         };
-        // The axis along which the source goes on in the smallest steps, if that is another one than the destination's.
+        // The axis along which the source has the smallest steps, if that is not the destination's.
         let smaller = |&axis: &usize| self.from(axis) != 0 && self.from(axis) < self.from(last);
         let near = (0..last).filter(smaller).min_by_key(|&axis| self.from(axis));
         self.repeated(last)
@@ -161,13 +174,13 @@ impl Question<'_> {
         fits.then_some((Inner::Repeated { width, axis }, [Some(last), None]))
     }
 
-    /// Few elements beside each other in the destination, from planes of the source.
+    /// Few neighbouring elements in the destination, from planes of the source.
     fn interleaved(&self, last: usize) -> Option<Choice> {
         let along = last.checked_sub(1)?;
         if self.axes[last].len <= FEW { self.shuffle(along, Some(last)) } else { None }
     }
 
-    /// Few elements beside each other in the source, to planes of the destination.
+    /// Few neighbouring elements in the source, to planes of the destination.
     fn deinterleaved(&self, near: usize, last: usize) -> Option<Choice> {
         let few = self.axes[near].len;
         let together = few <= FEW && (few - 1) * self.from(near) < self.from(last);
@@ -188,7 +201,7 @@ impl Question<'_> {
         let (columns, rows) = (self.axes[near], self.axes[last]);
         let side = ROW / self.width.min(ROW);
         let gapless = rows.to == self.width as isize && self.from(near) == self.width;
-        // A border is a tile of which some is thrown away.
+        // At a border, part of each tile is discarded.
         let worthwhile =
             columns.len * rows.len >= side * side / 2 && columns.len.min(rows.len) >= side.min(8) / 2;
         if !gapless || !worthwhile {
@@ -201,7 +214,7 @@ impl Question<'_> {
 
 #[cfg(test)]
 impl Direct {
-    /// The name of the way that was chosen.
+    /// The name of the chosen way.
     pub(super) fn way(&self) -> &'static str {
         match self.inner {
             Inner::Run(_) => "run",

@@ -1,26 +1,32 @@
-//! One element at a time: any strides, any width, every processor.
+//! Copies one element at a time: any strides, any width, every CPU.
 
 use crate::kernel::copy::plan::Axis;
 use crate::kernel::copy::run::{self, Run};
 use crate::memory::racy;
 
-/// A block of two axes, neither of which need be short in either layout, stays in the nearest cache.
+/// A block of so many steps of two axes fits the L1 cache, even where both strides are large in one
+/// of the layouts.
 const BLOCK: usize = 32;
 
-/// Copies the elements of two axes, the second of which the destination walks in smaller steps.
+/// Copies the elements of two axes, of which the destination walks the second in smaller steps.
 ///
-/// Where the source walks the first in smaller steps, they are taken in blocks, so that what is loaded of a line is used.
+/// If the source walks the first in smaller steps, blocks are copied, so that each loaded line is
+/// used.
 ///
 /// # Safety
 ///
-/// The elements of both axes, `width` bytes each, may be loaded from `src` and stored to `dst` racily.
+/// 1. The elements of both axes, `width` bytes each, may be loaded from `src` racily.
+/// 2. The elements of both axes, `width` bytes each, may be stored to `dst` racily.
+/// 3. The CPU has the level of `run`.
 pub(super) unsafe fn table(src: *const u8, dst: *mut u8, width: usize, outer: Axis, inner: Axis, run: Run) {
     macro_rules! words {
         ($word:ty) => {
             walk(src, dst, outer, inner, |src, dst| {
-                // SAFETY: one element (the caller's word).
+                // SAFETY: clause 1 of `# Safety`: `walk` passes the place of one element, which is
+                // as wide as the word.
                 let word = unsafe { racy::load(src.cast::<$word>()) };
-                // SAFETY: its place.
+                // SAFETY: clause 2 of `# Safety`: `walk` passes the place of one element, which is
+                // as wide as the word.
                 unsafe { racy::store(dst.cast::<$word>(), word) };
             })
         };
@@ -33,11 +39,13 @@ pub(super) unsafe fn table(src: *const u8, dst: *mut u8, width: usize, outer: Ax
         16 => words!([u64; 2]),
         24 => words!([u64; 3]),
         ..=64 => walk(src, dst, outer, inner, |src, dst| {
-            // SAFETY: one element, and its place (the caller's word).
+            // SAFETY: clauses 1 and 2 of `# Safety`: `walk` passes the places of one element, and
+            // `width` is at most 64.
             unsafe { run::short(src, dst, width) };
         }),
         _ => walk(src, dst, outer, inner, |src, dst| {
-            // SAFETY: one element, and its place (the caller's word).
+            // SAFETY: clauses 1 and 2 of `# Safety`: `walk` passes the places of one element;
+            // clause 3 covers `run`.
             unsafe { run(src, dst, width) };
         }),
     }
@@ -47,13 +55,13 @@ pub(super) unsafe fn table(src: *const u8, dst: *mut u8, width: usize, outer: Ax
 ///
 /// # Safety
 ///
-/// As for [`table`].
+/// Clauses 1 to 3 of [`table`], for the one axis.
 pub(super) unsafe fn line(src: *const u8, dst: *mut u8, width: usize, axis: Axis, run: Run) {
-    // SAFETY: the caller's word.
+    // SAFETY: clauses 1 to 3 of `table` hold for `axis`, and `Axis::SINGLE` adds no step.
     unsafe { table(src, dst, width, Axis::SINGLE, axis, run) };
 }
 
-/// Calls `f` with the place of each element on both sides.
+/// Calls `f` with the source and the destination of each element.
 #[inline]
 fn walk(src: *const u8, dst: *mut u8, outer: Axis, inner: Axis, f: impl Fn(*const u8, *mut u8)) {
     let block = if outer.from.unsigned_abs() < inner.from.unsigned_abs() && outer.len > 1 {
@@ -75,22 +83,24 @@ fn walk(src: *const u8, dst: *mut u8, outer: Axis, inner: Axis, f: impl Fn(*cons
     }
 }
 
-/// Where a step of an axis leads.
+/// The places of one step of an axis.
 #[inline]
 pub(super) fn offset(src: *const u8, dst: *mut u8, axis: Axis, step: usize) -> (*const u8, *mut u8) {
     let step = step as isize;
     (src.wrapping_offset(step * axis.from), dst.wrapping_offset(step * axis.to))
 }
 
-/// Copies one element to every place of an axis that has no gaps in the destination.
+/// Copies one element to every place of an axis along which the destination is contiguous.
 ///
 /// # Safety
 ///
-/// As for [`table`].
+/// 1. Clauses 1 to 3 of [`table`], for the one axis.
+/// 2. `axis.from` is 0, `axis.to` is `width`, and `width` is at most 64.
 pub(super) unsafe fn repeat(src: *const u8, dst: *mut u8, width: usize, axis: Axis, run: Run) {
     let mut pattern = [0; 1024];
     let count = (pattern.len() / width).min(axis.len);
-    // SAFETY: the element (the caller's word), and a local with room for it.
+    // SAFETY: clause 1: `src` leads to the one element, of `width` bytes, at most 64 (clause 2);
+    // the local has 1024.
     unsafe { run::short(src, pattern.as_mut_ptr(), width) };
     let mut filled = 1;
     while filled < count {
@@ -100,7 +110,8 @@ pub(super) unsafe fn repeat(src: *const u8, dst: *mut u8, width: usize, axis: Ax
     }
     for start in (0..axis.len).step_by(count) {
         let nbytes = count.min(axis.len - start) * width;
-        // SAFETY: as many bytes of the local, and their places in the destination (the caller's word).
+        // SAFETY: clauses 1 and 2: the `nbytes` bytes at `dst + start * width` are places of the
+        // axis, and at most `count` elements, which the local holds.
         unsafe { run(pattern.as_ptr(), dst.wrapping_add(start * width), nbytes) };
     }
 }

@@ -1,4 +1,5 @@
-//! Arrays that follow pointers: the axes up to the last dereference of either side are walked here, what lies behind is direct.
+//! Indirect arrays: walks the axes up to the last dereference of either array. The axes behind are
+//! direct.
 
 use crate::kernel::copy::machine::Machine;
 use crate::kernel::copy::parts::{self, Ends};
@@ -7,12 +8,12 @@ use crate::kernel::hops::follow;
 use crate::kernel::threads;
 use crate::layout::Layout;
 
-/// Strides and suboffsets of one side of a copy.
+/// Strides and suboffsets of the source or of the destination.
 #[derive(Clone, Copy)]
 pub(super) struct Side<'a> {
     pub(super) strides: &'a [isize],
     pub(super) suboffsets: Option<&'a [Option<isize>]>,
-    /// How many axes come before the direct part.
+    /// How many axes precede the direct part.
     pub(super) indirect: usize,
 }
 
@@ -26,21 +27,23 @@ impl<'a> Side<'a> {
     ///
     /// # Safety
     ///
-    /// The index exists, and where the axis dereferences there is a pointer, which nobody writes.
+    /// 1. `index` is less than the length of the axis.
+    /// 2. Where the axis dereferences, there is a pointer at the index, and it is never written.
     #[inline]
     pub(super) unsafe fn step(&self, ptr: *const u8, axis: usize, index: usize) -> *const u8 {
         let ptr = ptr.wrapping_offset(index as isize * self.strides[axis]);
         match self.suboffsets.and_then(|suboffsets| suboffsets[axis]) {
             None => ptr,
             Some(suboffset) => {
-                // SAFETY: a pointer of the table, which nobody writes (the caller's word).
+                // SAFETY: clauses 1 and 2 of `# Safety`: the axis has a suboffset, so a pointer
+                // that is never written lies at `index`.
                 unsafe { follow(ptr) }.wrapping_offset(suboffset).cast_const()
             }
         }
     }
 }
 
-/// A copy, and the machine that does it.
+/// A copy, and the machine parameters for it.
 pub(super) struct Job<'a> {
     pub(super) machine: Machine,
     pub(super) shape: &'a [usize],
@@ -52,7 +55,8 @@ pub(super) struct Job<'a> {
 impl Job<'_> {
     /// # Safety
     ///
-    /// As for [`copy`](crate::kernel::copy), on a processor that has the machine's level.
+    /// 1. The contract of [`copy`](crate::kernel::copy), for these layouts.
+    /// 2. The CPU has the machine's level.
     pub(super) unsafe fn copy(&self, src: *const u8, dst: *mut u8) {
         let depth = self.from.indirect.max(self.to.indirect);
         let (outer, inner) = self.shape.split_at(depth);
@@ -65,26 +69,30 @@ impl Job<'_> {
                 let chunk = len.div_ceil(parts);
                 threads::each(len.div_ceil(chunk), |part| {
                     let range = part * chunk..len.min((part + 1) * chunk);
-                    // SAFETY: a part of the elements (the caller's word), which are in no other.
+                    // SAFETY: clauses 1 and 2 of `# Safety`: `range` is a part of the first axis,
+                    // which no other thread walks.
                     unsafe { self.walk(&plan, 1, 0, range, &ends) };
                 });
             }
             Some(&len) => {
-                // SAFETY: all of the elements (the caller's word).
+                // SAFETY: clauses 1 and 2 of `# Safety`: the range is all of the first axis, so
+                // these are the elements of the copy.
                 unsafe { self.walk(&plan, parts, 0, 0..len, &ends) };
             }
             None => {
-                // SAFETY: all of the elements (the caller's word).
+                // SAFETY: clauses 1 and 2 of `# Safety`: no axis dereferences, so the plan has all
+                // elements of the two layouts (Plan 1).
                 unsafe { parts::copy(self.machine, &plan, ends, parts) };
             }
         }
     }
 
-    /// Copies what lies at these indices of an axis, and on the axes behind it.
+    /// Copies the elements at these indices of an axis, for all indices of the axes behind it.
     ///
     /// # Safety
     ///
-    /// As for [`Job::copy`], for these elements.
+    /// 1. Clauses 1 and 2 of [`Job::copy`], for these elements.
+    /// 2. `indices` lie within the axis, which precedes the direct part.
     unsafe fn walk(
         &self,
         plan: &Plan,
@@ -95,13 +103,16 @@ impl Job<'_> {
     ) {
         let depth = self.from.indirect.max(self.to.indirect);
         for index in indices {
-            // SAFETY: an index that exists (the caller's word).
+            // SAFETY: clause 2 of `# Safety` bounds `index`; clause 1 covers the pointers that the
+            // source follows.
             let src = unsafe { self.from.step(ends.src, axis, index) };
-            // SAFETY: an index that exists (the caller's word).
+            // SAFETY: clause 2 of `# Safety` bounds `index`; clause 1 covers the pointers that the
+            // destination follows.
             let dst = unsafe { self.to.step(ends.dst, axis, index) };
             let ends = Ends { src, dst: dst.cast_mut() };
             if axis + 1 == depth {
-                // SAFETY: the direct part behind these indices (the caller's word).
+                // SAFETY: clause 1 of `# Safety`: this was the last axis that dereferences, so the
+                // plan has the direct elements at `ends` (Plan 1).
                 unsafe {
                     parts::copy(
                         self.machine,
@@ -111,7 +122,8 @@ impl Job<'_> {
                     )
                 };
             } else {
-                // SAFETY: the elements behind this index (the caller's word).
+                // SAFETY: clause 1 of `# Safety`: these are the elements at `index`; the range is
+                // all of the next axis, which precedes the direct part.
                 unsafe { self.walk(plan, parts, axis + 1, 0..self.shape[axis + 1], &ends) };
             }
         }

@@ -1,19 +1,20 @@
-//! What a copy knows about the machine.
+//! The machine parameters of a copy.
 
 use crate::kernel::cpu::Level;
 
-/// The instructions that a copy uses, and from which sizes on it does what would not pay for fewer bytes. Tests choose others.
+/// The instructions that a copy uses, and the sizes from which its optimisations pay. Tests choose
+/// others.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Machine {
     pub(super) level: Level,
-    /// From so many bytes on what is written does not stay in a cache of its own, and goes past the caches, which saves the read of
-    /// each line that an ordinary store begins with.
+    /// Copies of at least this many bytes bypass the caches: they would not stay in a core's own
+    /// cache, and non-temporal stores save the read of each line.
     pub(super) stream_nbytes: usize,
-    /// From so many on threads share the work.
+    /// Copies of at least this many bytes are shared among threads.
     pub(super) share_nbytes: usize,
-    /// The fewest for each of them.
+    /// The smallest part for a thread, in bytes.
     pub(super) part_nbytes: usize,
-    /// From so many elements on the table of a shuffle costs less than it saves.
+    /// From this many elements on, the table of a shuffle costs less than it saves.
     pub(super) shuffle_len: usize,
 }
 

@@ -14,8 +14,9 @@
 //!             └── elements   one at a time: any strides, any width
 //! ```
 //!
-//! Each way has an implementation for every [`Level`](crate::kernel::cpu::Level); all of them touch memory racily, load what lies between the elements of the
-//! source where that is cheaper, and write nothing but elements of the destination (some of them twice).
+//! Each way has an implementation for every [`Level`](crate::kernel::cpu::Level). All of them
+//! access memory racily. They may load the bytes between the elements of the source where that is
+//! cheaper. They write only elements of the destination, some of them twice.
 
 mod direct;
 mod elements;
@@ -40,16 +41,20 @@ use crate::kernel::copy::machine::Machine;
 use crate::layout::{Layout, MAX_RANK};
 use crate::memory::{count_copied, racy};
 
-/// Copies the elements of one strided array to another of the same shape and itemsize, both of which may be indirect. Copies, and
-/// counts, `to.nbytes()`.
+/// Copies the elements of one strided array to another of the same shape and item size; both may be
+/// indirect. Copies, and counts, `to.nbytes()`.
 ///
 /// Large copies are shared among threads.
 ///
 /// # Safety
 ///
-/// `from`, applied at `src`, reaches only bytes that may be loaded racily, and so may all that lie between them (between those behind
-/// one pointer); `to`, applied at `dst`, only bytes that may be stored racily, none of them twice; the two do not overlap. Shapes and
-/// item sizes are equal.
+/// 1. `from`, applied at `src`, reaches only bytes that may be loaded racily, as may all bytes
+///    between them (between those behind one pointer). Pointers that it follows are as for
+///    [`element_at`](crate::kernel::element_at).
+/// 2. `to`, applied at `dst`, reaches only bytes that may be stored racily, and none of them twice.
+///    Pointers that it follows are as for [`element_at`](crate::kernel::element_at).
+/// 3. The two do not overlap.
+/// 4. Shapes and item sizes are equal.
 pub(crate) unsafe fn copy(src: *const u8, from: &Layout, dst: *mut u8, to: &Layout) {
     debug_assert_eq!((from.shape(), from.itemsize()), (to.shape(), to.itemsize()));
     let job = Job {
@@ -59,17 +64,19 @@ pub(crate) unsafe fn copy(src: *const u8, from: &Layout, dst: *mut u8, to: &Layo
         from: Side::of(from),
         to: Side::of(to),
     };
-    // SAFETY: the caller's word; the machine is this one.
+    // SAFETY: clauses 1 to 4 of `# Safety`: the job has these layouts; `Machine::current` has a
+    // level of this CPU.
     unsafe { job.copy(src, dst) };
     count_copied(to.nbytes());
 }
 
-/// Copies the elements of a strided array, in row-major order of its indices, to contiguous memory. Copies, and counts,
-/// `layout.nbytes()`.
+/// Copies the elements of a strided array, in row-major order of its indices, to contiguous memory.
+/// Copies, and counts, `layout.nbytes()`.
 ///
 /// # Safety
 ///
-/// As for [`copy`], with `layout.nbytes()` bytes at `dst`.
+/// 1. Clause 1 of [`copy`], for `layout`.
+/// 2. `layout.nbytes()` bytes at `dst` may be stored racily, and do not overlap the source.
 pub(crate) unsafe fn gather(src: *const u8, layout: &Layout, dst: *mut u8) {
     let mut strides = [0; MAX_RANK];
     let mut stride = layout.itemsize() as isize;
@@ -84,12 +91,14 @@ pub(crate) unsafe fn gather(src: *const u8, layout: &Layout, dst: *mut u8) {
         from: Side::of(layout),
         to: Side { strides: &strides[..layout.rank()], suboffsets: None, indirect: 0 },
     };
-    // SAFETY: the caller's word; the machine is this one.
+    // SAFETY: clause 1 of `# Safety` covers the source. The strides are those of a contiguous array
+    // at `dst` (clause 2). `Machine::current` has a level of this CPU.
     unsafe { job.copy(src, dst) };
     count_copied(layout.nbytes());
 }
 
-/// Calls `f` with the bytes of one element, loaded once. On the heap only if it is wider than a cache line.
+/// Calls `f` with the bytes of one element, loaded once. Allocates only if the element is wider
+/// than a cache line.
 ///
 /// # Safety
 ///
@@ -103,7 +112,8 @@ pub(crate) unsafe fn load_bytes<R>(src: *const u8, nbytes: usize, f: impl FnOnce
         many.resize(nbytes, 0);
         &mut many[..]
     };
-    // SAFETY: the caller's word; the local has as many bytes.
+    // SAFETY: `# Safety`: `nbytes` bytes at `src` may be loaded racily; `bytes` is a local of as
+    // many bytes.
     unsafe { racy::copy(src, bytes.as_mut_ptr(), nbytes) };
     f(bytes)
 }

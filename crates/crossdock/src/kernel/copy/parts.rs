@@ -1,4 +1,4 @@
-//! One copy, shared among threads.
+//! Divides one copy among threads.
 
 use crate::kernel::copy::direct::Direct;
 use crate::kernel::copy::machine::Machine;
@@ -6,10 +6,10 @@ use crate::kernel::copy::plan::{Axis, Plan};
 use crate::kernel::copy::run;
 use crate::kernel::threads;
 
-/// Parts for each thread, so that one which is late does not hold up all.
+/// Parts for each thread, so that one slow part does not delay the whole copy.
 const EACH: usize = 4;
 
-/// Where a copy begins on both sides.
+/// Where the source and the destination of a copy begin.
 #[derive(Clone, Copy)]
 pub(super) struct Ends {
     pub(super) src: *const u8,
@@ -17,37 +17,40 @@ pub(super) struct Ends {
 }
 
 impl Ends {
-    /// So many bytes farther on.
+    /// The places at these distances, in bytes.
     pub(super) fn at(&self, from: isize, to: isize) -> (*const u8, *mut u8) {
         (self.src.wrapping_offset(from), self.dst.wrapping_offset(to))
     }
 }
 
-// SAFETY: whoever made a copy's promises about these pointers made them for all threads that it uses.
+// SAFETY: `Ends` holds two addresses and accesses nothing; `copy` requires of its caller that any
+// thread may access the memory behind them.
 unsafe impl Sync for Ends {}
 
-/// In how many parts so many bytes are copied.
+/// The number of parts for a copy of `nbytes` bytes.
 pub(super) fn count(machine: Machine, nbytes: usize) -> usize {
     let threads = if nbytes < machine.share_nbytes { 1 } else { threads::count() };
     if threads == 1 { 1 } else { (threads * EACH).min(nbytes / machine.part_nbytes) }
 }
 
-/// Copies what a plan says, in `parts` parts.
+/// Copies what a plan describes, in `parts` parts.
 ///
 /// # Safety
 ///
-/// As for [`Direct::copy`], on any thread.
+/// Clauses 1 to 3 of [`Direct::copy`], on any thread.
 pub(super) unsafe fn copy(machine: Machine, plan: &Plan, ends: Ends, parts: usize) {
     let nbytes = plan.nbytes();
     let axes = plan.axes();
     match to_share(axes, parts) {
         None if parts <= 1 && nbytes < machine.stream_nbytes => {
             let (src, dst) = ends.at(plan.from_start, plan.to_start);
-            // SAFETY: the one run that the plan is (Plan 1 and the caller's word).
+            // SAFETY: clauses 1 to 3 of `Direct::copy`: there are no axes, so the plan is one run
+            // of `nbytes` bytes at its starts (Plan 1).
             unsafe { run::run(machine.level, false)(src, dst, nbytes) };
         }
         _ if parts <= 1 => {
-            // SAFETY: the caller's word.
+            // SAFETY: clauses 1 to 3 of `Direct::copy`: the plan, the machine and the pointers are
+            // passed on unchanged.
             unsafe { Direct::new(machine, plan, nbytes).copy(ends.src, ends.dst) };
         }
         None => {
@@ -57,7 +60,8 @@ pub(super) unsafe fn copy(machine: Machine, plan: &Plan, ends: Ends, parts: usiz
             threads::each(nbytes.div_ceil(chunk), |part| {
                 let start = (part * chunk) as isize;
                 let (src, dst) = ends.at(from + start, to + start);
-                // SAFETY: a part of the one run (the caller's word).
+                // SAFETY: clauses 1 to 3 of `Direct::copy`: the plan is one run of `nbytes` bytes
+                // (Plan 1), of which this part begins at `start` and ends within.
                 unsafe { run(src, dst, chunk.min(nbytes - part * chunk)) };
                 run::fence();
             });
@@ -65,7 +69,7 @@ pub(super) unsafe fn copy(machine: Machine, plan: &Plan, ends: Ends, parts: usiz
         Some(axis) => {
             let len = axes[axis].len;
             let mut chunk = len.div_ceil(parts);
-            // Whole lines of elements that lie side by side.
+            // Whole cache lines of neighbouring elements.
             let near = axes[axis].from.unsigned_abs().min(axes[axis].to.unsigned_abs());
             if near < run::LINE {
                 chunk = chunk.next_multiple_of(run::LINE);
@@ -73,15 +77,17 @@ pub(super) unsafe fn copy(machine: Machine, plan: &Plan, ends: Ends, parts: usiz
             threads::each(len.div_ceil(chunk), |part| {
                 let (src, dst) = ends.at(0, 0);
                 let plan = plan.with_part(axis, part * chunk, chunk);
-                // SAFETY: a part of the plan (the caller's word), the elements of which are in no other.
+                // SAFETY: clauses 1 to 3 of `Direct::copy`: the elements of `with_part` are
+                // elements of the plan, and no other part has them.
                 unsafe { Direct::new(machine, &plan, nbytes).copy(src, dst) };
             });
         }
     }
 }
 
-/// The axis to share: of those that are long enough the one along which both sides go farthest, so that no two threads work on one
-/// line or page; of those the longest. Where none is long enough, the longest of all.
+/// The axis to share. Of the axes that are long enough, it is the one with the largest steps in
+/// both arrays, so that no two threads work on one line or page; of several such axes the longest.
+/// If no axis is long enough, it is the longest of all.
 fn to_share(axes: &[Axis], parts: usize) -> Option<usize> {
     let apart = |&axis: &usize| axes[axis].from.unsigned_abs().min(axes[axis].to.unsigned_abs());
     let long = (0..axes.len()).rev().filter(|&axis| axes[axis].len >= 4 * parts);

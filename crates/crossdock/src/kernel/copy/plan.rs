@@ -1,8 +1,8 @@
-//! Two layouts of the same elements as one list of loops: sorted, merged, in the order in which memory likes them.
+//! Two layouts of the same elements as one list of loops: sorted and merged for locality.
 
 use crate::layout::{INLINE_RANK, MAX_RANK};
 
-/// A loop over both layouts: how often, and how far each of them goes on.
+/// A loop over both layouts: its length, and the step of each layout in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::kernel) struct Axis {
     pub(in crate::kernel) len: usize,
@@ -14,17 +14,17 @@ impl Axis {
     /// One step.
     pub(super) const SINGLE: Self = Self { len: 1, from: 0, to: 0 };
 
-    /// What is left behind the first `start` steps, at most `len` of them.
+    /// The steps from `start` on, at most `len` of them.
     pub(super) fn part(self, start: usize, len: usize) -> Self {
         Self { len: len.min(self.len - start), ..self }
     }
 }
 
-/// The loops of a copy, and what is copied in each step of the innermost one.
+/// The loops of a copy, and the number of bytes that each step of the innermost one copies.
 #[derive(Clone, Debug)]
 pub(in crate::kernel) struct Plan {
-    /// Invariant 1: the offsets that these loops make of `from_start` and `to_start`, each with the `width` bytes behind it, are, pair
-    /// by pair, those of the layouts' elements.
+    /// Invariant 1: the loops give pairs of offsets, from `from_start` and `to_start` on. These,
+    /// each with the `width` bytes behind it, are the pairs of the layouts' elements.
     axes: Axes,
     pub(in crate::kernel) width: usize,
     pub(in crate::kernel) from_start: isize,
@@ -60,7 +60,7 @@ impl Axes {
         self.rank += 1;
     }
 
-    /// Forgets all but the first ones. Nothing is pushed after that.
+    /// Keeps only the first axes. No `push` may follow.
     fn truncate(&mut self, rank: usize) {
         self.rank = rank;
     }
@@ -69,9 +69,9 @@ impl Axes {
 impl Plan {
     /// The plan for two direct layouts of one shape; `None` where there is nothing to copy.
     ///
-    /// The order is that of the destination: the axis along which it goes on in the smallest steps comes last. No step of the
-    /// destination is negative. Neighbours that both layouts walk as one are one, and where the last axis has no gaps in either, it
-    /// becomes part of the element.
+    /// The order is that of the destination: the axis with its smallest steps comes last, and no
+    /// step of the destination is negative. Neighbouring axes that both layouts walk as one are
+    /// merged. If the last axis is contiguous in both, it becomes part of the element.
     pub(in crate::kernel) fn new(
         shape: &[usize],
         from: &[isize],
@@ -89,8 +89,8 @@ impl Plan {
         Some(plan)
     }
 
-    /// The same, but that each element stays for itself: for what does more than move bytes. The sides may then have elements of different
-    /// widths, of which `itemsize` is one.
+    /// As [`Plan::new`], but each element stays separate, for work that does more than move bytes.
+    /// Source and destination may have elements of different widths, of which `itemsize` is one.
     pub(in crate::kernel) fn apart(
         shape: &[usize],
         from: &[isize],
@@ -116,12 +116,12 @@ impl Plan {
         self.len() * self.width
     }
 
-    /// The number of elements, where those without gaps between them on both sides are one.
+    /// The number of elements. Elements that are contiguous in both layouts count as one.
     pub(super) fn len(&self) -> usize {
         self.axes().iter().map(|axis| axis.len).product()
     }
 
-    /// Puts an axis where it belongs, walked so that the destination goes up.
+    /// Inserts an axis at its place in the order, with an upward step in the destination.
     fn insert(&mut self, mut axis: Axis) {
         if axis.to < 0 {
             let last = (axis.len - 1) as isize;
@@ -152,7 +152,7 @@ impl Plan {
         self.axes.truncate(rank);
     }
 
-    /// The same plan for a part of one axis.
+    /// The plan for a part of one axis.
     pub(super) fn with_part(&self, axis: usize, start: usize, len: usize) -> Self {
         let mut part = self.clone();
         let whole = self.axes()[axis];
@@ -162,7 +162,7 @@ impl Plan {
         part
     }
 
-    /// Without the axes that somebody else walks.
+    /// The plan without the axes that the caller walks.
     pub(super) fn without(&self, taken: [Option<usize>; 2]) -> Self {
         let mut rest = Self { axes: Axes::default(), ..*self };
         for (index, &axis) in self.axes().iter().enumerate() {
@@ -173,7 +173,7 @@ impl Plan {
         rest
     }
 
-    /// Calls `f` with the offsets at which each step of the loops begins.
+    /// Calls `f` with both offsets of each step of the loops.
     pub(super) fn for_each(&self, mut f: impl FnMut(isize, isize)) {
         let (mut from, mut to) = (self.from_start, self.to_start);
         let Some((last, outer)) = self.axes().split_last() else { return f(from, to) };
@@ -304,7 +304,7 @@ mod tests {
     fn parts_are_the_whole(plan: &Plan, axis: usize, rng: &mut Rng, wanted: &[(isize, isize)]) {
         let len = plan.axes()[axis].len;
         let cut = rng.usize(0..len);
-        // The last part asks for more than is left.
+        // The last part requests more than is left.
         let parts = [(0, cut), (cut, len)].map(|(start, most)| plan.with_part(axis, start, most));
         assert_eq!(parts.each_ref().map(|part| part.axes()[axis].len), [cut, len - cut]);
         let moved = parts.iter().filter(|part| part.axes()[axis].len > 0).flat_map(moved);

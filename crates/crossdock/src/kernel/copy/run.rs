@@ -1,18 +1,24 @@
-//! Bytes without gaps.
+//! Copies of contiguous bytes.
 
 use crate::kernel::cpu::Level;
 use crate::memory::racy;
 #[cfg(target_arch = "x86_64")]
 use crate::memory::racy::vector;
 
-/// Runs from here on are left to the string instruction, where the processor has it and nothing is streamed.
+/// Runs of at least this many bytes use the string instruction, unless they are streamed.
 #[cfg(target_arch = "x86_64")]
 const STRING_NBYTES: usize = 1 << 15;
 
-/// Copies `nbytes` bytes that lie without gaps on both sides.
+/// Copies `nbytes` bytes that are contiguous in source and destination.
+///
+/// # Safety
+///
+/// 1. `nbytes` bytes at the first pointer may be loaded racily.
+/// 2. `nbytes` bytes at the second pointer may be stored racily.
+/// 3. The CPU has the level that the function was chosen for.
 pub(super) type Run = unsafe fn(*const u8, *mut u8, usize);
 
-/// The way to copy runs. After those that stream, a [`fence`].
+/// The function that copies runs. A [`fence`] must follow those that stream.
 pub(super) fn run(level: Level, stream: bool) -> Run {
     match (level, stream) {
         #[cfg(target_arch = "x86_64")]
@@ -27,18 +33,22 @@ pub(super) fn run(level: Level, stream: bool) -> Run {
     }
 }
 
-/// From one tile of each row to the next, with room in front for a line that is left over.
+/// The distance between the kept rows: a line that is left over, and a line of the present tile.
 pub(super) const KEPT_PITCH: usize = 2 * LINE;
 
-/// Streams, for each of so many rows of the destination that are so far apart, the line that the 64 bytes at `dst` complete: what is left
-/// over from the bytes before stands in the first 64 of `kept`, those bytes behind it. They are left over in turn.
+/// Streams one line to each of `count` rows of the destination, which are `to` bytes apart: the
+/// line that the 64 bytes at `dst` complete. The first 64 bytes of `kept` hold the bytes before
+/// `dst`, the next 64 those from `dst` on, which become the first in turn.
 ///
 /// # Safety
 ///
-/// All of these lines may be stored racily, and nobody else has what is kept; the processor has the level.
+/// 1. In each row, the line around `dst`, from the previous multiple of 64 on, may be stored
+///    racily.
+/// 2. `KEPT_PITCH` bytes at `kept` for each row are initialised, and no other thread accesses them.
+/// 3. The CPU has the level that the function was chosen for.
 pub(super) type Lines = unsafe fn(*mut u8, *mut u8, isize, usize);
 
-/// `None` where nothing is streamed.
+/// `None` for a level that does not stream.
 pub(super) fn lines(level: Level) -> Option<Lines> {
     match level {
         #[cfg(target_arch = "x86_64")]
@@ -49,7 +59,7 @@ pub(super) fn lines(level: Level) -> Option<Lines> {
     }
 }
 
-/// Asks for the line at an address, which need not be readable, where the processor can be asked.
+/// Prefetches the line at an address, which may be invalid, if the CPU has the instruction.
 pub(super) fn prefetch(src: *const u8) {
     #[cfg(target_arch = "x86_64")]
     vector::prefetch(src);
@@ -57,7 +67,7 @@ pub(super) fn prefetch(src: *const u8) {
     let _ = src;
 }
 
-/// Comes after all streaming of a thread, and before anybody is told.
+/// Must follow the last streaming store of a thread, before another thread learns of the result.
 pub(super) fn fence() {
     #[cfg(target_arch = "x86_64")]
     vector::fence();
@@ -65,33 +75,41 @@ pub(super) fn fence() {
 
 /// # Safety
 ///
-/// `nbytes` bytes at `src` may be loaded, and as many at `dst` stored, racily.
+/// Clauses 1 and 2 of [`Run`].
 unsafe fn portable(src: *const u8, dst: *mut u8, nbytes: usize) {
     if nbytes <= 64 {
-        // SAFETY: the caller's word.
+        // SAFETY: clauses 1 and 2 of `Run` cover `nbytes` bytes on both sides, which are at most 64
+        // (just checked).
         return unsafe { short(src, dst, nbytes) };
     }
-    // SAFETY: the caller's word.
+    // SAFETY: clauses 1 and 2 of `Run`: `nbytes` bytes at `src` may be loaded, and `nbytes` at
+    // `dst` stored, racily.
     unsafe { racy::copy(src, dst, nbytes) }
 }
 
-/// Copies at most 64 bytes: words from the front, and one up to the end, which may write some bytes twice.
+/// Copies at most 64 bytes: words from the front, and one that ends at the end. Some bytes may be
+/// written twice.
 ///
 /// # Safety
 ///
-/// As for every [`Run`].
+/// 1. Clauses 1 and 2 of [`Run`].
+/// 2. `nbytes` is at most 64.
 #[inline]
 pub(super) unsafe fn short(src: *const u8, dst: *mut u8, nbytes: usize) {
     macro_rules! two {
         ($word:ty) => {{
             let back = nbytes - size_of::<$word>();
-            // SAFETY: the first bytes (the caller's word).
+            // SAFETY: clause 1 of `Run`: the match arm has `nbytes` no less than the word, which
+            // lies at the front of the run.
             let first = unsafe { racy::load(src.cast::<$word>()) };
-            // SAFETY: the last bytes.
+            // SAFETY: clause 1 of `Run`: `back` is `nbytes` less the size of the word, which
+            // therefore ends with the run.
             let last = unsafe { racy::load(src.wrapping_add(back).cast::<$word>()) };
-            // SAFETY: their places.
+            // SAFETY: clause 2 of `Run`: the match arm has `nbytes` no less than the word, which
+            // lies at the front of the run.
             unsafe { racy::store(dst.cast(), first) };
-            // SAFETY: their places.
+            // SAFETY: clause 2 of `Run`: `back` is `nbytes` less the size of the word, which
+            // therefore ends with the run.
             unsafe { racy::store(dst.wrapping_add(back).cast(), last) };
         }};
     }
@@ -104,16 +122,20 @@ pub(super) unsafe fn short(src: *const u8, dst: *mut u8, nbytes: usize) {
         _ => {
             let mut done = 0;
             while done + 16 < nbytes {
-                // SAFETY: 16 bytes of the run.
+                // SAFETY: clause 1 of `Run`: `done + 16 < nbytes`, so the 16 bytes lie within the
+                // run at `src`.
                 let words = unsafe { racy::load(src.wrapping_add(done).cast::<[u64; 2]>()) };
-                // SAFETY: their places.
+                // SAFETY: clause 2 of `Run`: `done + 16 < nbytes`, so the 16 bytes lie within the
+                // run at `dst`.
                 unsafe { racy::store(dst.wrapping_add(done).cast(), words) };
                 done += 16;
             }
             let back = nbytes - 16;
-            // SAFETY: the last 16 bytes of the run.
+            // SAFETY: clause 1 of `Run`: the match arm has `nbytes` above 16, and these are the
+            // last 16 bytes at `src`.
             let words = unsafe { racy::load(src.wrapping_add(back).cast::<[u64; 2]>()) };
-            // SAFETY: their places.
+            // SAFETY: clause 2 of `Run`: the match arm has `nbytes` above 16, and these are the
+            // last 16 bytes at `dst`.
             unsafe { racy::store(dst.wrapping_add(back).cast(), words) };
         }
     }
@@ -124,66 +146,87 @@ macro_rules! wide {
     ($store_run:ident, $stream_run:ident, $lines:ident, $bytes:literal, $feature:literal, $load:ident, $store:ident, $stream:ident) => {
         /// # Safety
         ///
-        /// As for every [`Run`], on a processor that has the instructions.
+        /// Clauses 1 to 3 of [`Run`].
         #[target_feature(enable = $feature)]
         unsafe fn $store_run(src: *const u8, dst: *mut u8, nbytes: usize) {
             const N: usize = $bytes;
             if nbytes < 2 * N {
-                // SAFETY: the caller's word.
+                // SAFETY: clauses 1 to 3 of `Run` cover both sides and AVX2; `nbytes` is below 128,
+                // as two registers have at most 128 bytes.
                 return unsafe { few(src, dst, nbytes) };
             }
             if nbytes >= STRING_NBYTES {
-                // SAFETY: the caller's word.
+                // SAFETY: clauses 1 and 2 of `Run`: `nbytes` bytes at `src` may be loaded, and
+                // `nbytes` at `dst` stored, racily.
                 return unsafe { racy::copy(src, dst, nbytes) };
             }
             let mut done = 0;
             while done + 4 * N <= nbytes {
-                // SAFETY: four registers of the run.
+                // SAFETY: clauses 1 to 3 of `Run`: `done + 4 * N <= nbytes`, so four registers of
+                // the run follow `done` on both sides.
                 unsafe { $store_run::four(src.wrapping_add(done), dst.wrapping_add(done)) };
                 done += 4 * N;
             }
             while done + N < nbytes {
-                // SAFETY: within the run.
+                // SAFETY: clause 1 of `Run`: `done + N < nbytes`, so the register lies within the
+                // run at `src`.
                 let value = unsafe { vector::$load(src.wrapping_add(done)) };
-                // SAFETY: its place.
+                // SAFETY: clause 2 of `Run`: `done + N < nbytes`, so the register lies within the
+                // run at `dst`.
                 unsafe { vector::$store(dst.wrapping_add(done), value) };
                 done += N;
             }
-            // SAFETY: the last bytes of the run, some of them again.
+            // SAFETY: clause 1 of `Run`: `nbytes` is at least `2 * N` (checked first), and these
+            // are the last `N` bytes at `src`.
             let value = unsafe { vector::$load(src.wrapping_add(nbytes - N)) };
-            // SAFETY: their places.
+            // SAFETY: clause 2 of `Run`: `nbytes` is at least `2 * N` (checked first), and these
+            // are the last `N` bytes at `dst`.
             unsafe { vector::$store(dst.wrapping_add(nbytes - N), value) };
         }
 
         mod $store_run {
             use super::*;
 
-            /// Loads all of them before it stores the first.
+            /// Copies four registers. Loads all of them before it stores the first.
+            ///
+            /// # Safety
+            ///
+            /// 1. Four registers of bytes at `src` may be loaded racily.
+            /// 2. Four registers of bytes at `dst` may be stored racily.
+            /// 3. The CPU has the instructions.
             #[inline]
             #[target_feature(enable = $feature)]
             pub(super) unsafe fn four(src: *const u8, dst: *mut u8) {
-                // SAFETY: within the run (the caller's word).
+                // SAFETY: clause 1 of `# Safety`: this is the first of the four registers that may
+                // be loaded from `src`.
                 let a = unsafe { vector::$load(src) };
-                // SAFETY: as above.
+                // SAFETY: clause 1 of `# Safety`: this is the second of the four registers that may
+                // be loaded from `src`.
                 let b = unsafe { vector::$load(src.wrapping_add($bytes)) };
-                // SAFETY: as above.
+                // SAFETY: clause 1 of `# Safety`: this is the third of the four registers that may
+                // be loaded from `src`.
                 let c = unsafe { vector::$load(src.wrapping_add(2 * $bytes)) };
-                // SAFETY: as above.
+                // SAFETY: clause 1 of `# Safety`: this is the last of the four registers that may
+                // be loaded from `src`.
                 let d = unsafe { vector::$load(src.wrapping_add(3 * $bytes)) };
-                // SAFETY: their places.
+                // SAFETY: clause 2 of `# Safety`: this is the first of the four registers that may
+                // be stored to `dst`.
                 unsafe { vector::$store(dst, a) };
-                // SAFETY: as above.
+                // SAFETY: clause 2 of `# Safety`: this is the second of the four registers that may
+                // be stored to `dst`.
                 unsafe { vector::$store(dst.wrapping_add($bytes), b) };
-                // SAFETY: as above.
+                // SAFETY: clause 2 of `# Safety`: this is the third of the four registers that may
+                // be stored to `dst`.
                 unsafe { vector::$store(dst.wrapping_add(2 * $bytes), c) };
-                // SAFETY: as above.
+                // SAFETY: clause 2 of `# Safety`: this is the last of the four registers that may
+                // be stored to `dst`.
                 unsafe { vector::$store(dst.wrapping_add(3 * $bytes), d) };
             }
         }
 
         /// # Safety
         ///
-        /// As for every [`Lines`], on a processor that has the instructions.
+        /// Clauses 1 to 3 of [`Lines`].
         #[target_feature(enable = $feature)]
         unsafe fn $lines(kept: *mut u8, dst: *mut u8, to: isize, count: usize) {
             for row in 0..count {
@@ -191,33 +234,40 @@ macro_rules! wide {
                     (kept.wrapping_add(row * KEPT_PITCH), dst.wrapping_offset(row as isize * to));
                 let before = dst.addr() % LINE;
                 for part in (0..LINE).step_by($bytes) {
-                    // SAFETY: what is kept, and the bytes behind it (the caller's word).
+                    // SAFETY: clause 2 of `Lines`: `before` is at most 63 and `part` ends within
+                    // the line, so this lies within the `KEPT_PITCH` bytes of the row.
                     let value = unsafe { vector::$load(kept.wrapping_add(LINE - before + part)) };
-                    // SAFETY: its place in a whole line.
+                    // SAFETY: clause 1 of `Lines`: `dst - before` is the line around `dst`, and
+                    // `part` is a multiple of the register's size within it, hence aligned.
                     unsafe { vector::$stream(dst.wrapping_sub(before).wrapping_add(part), value) };
                 }
                 for part in (0..LINE).step_by($bytes) {
-                    // SAFETY: the bytes behind what is kept.
+                    // SAFETY: clause 2 of `Lines`: `LINE + part` and the register end within the
+                    // `KEPT_PITCH` bytes of the row.
                     let value = unsafe { vector::$load(kept.wrapping_add(LINE + part)) };
-                    // SAFETY: what was kept is written.
+                    // SAFETY: clause 2 of `Lines`: `part` and the register end within the first
+                    // line of the row, whose old bytes are written.
                     unsafe { vector::$store(kept.wrapping_add(part), value) };
                 }
             }
         }
 
-        /// Whole lines past the caches; what is left of lines at both ends through them.
+        /// Streams whole lines past the caches, and stores the partial lines at both ends through
+        /// them.
         ///
         /// # Safety
         ///
-        /// As for every [`Run`], on a processor that has the instructions.
+        /// Clauses 1 to 3 of [`Run`].
         #[target_feature(enable = $feature)]
         unsafe fn $stream_run(src: *const u8, dst: *mut u8, nbytes: usize) {
             if nbytes < 512 {
-                // SAFETY: the caller's word.
+                // SAFETY: clauses 1 to 3 of `Run`: the run and the level are passed on unchanged,
+                // to the function that does not stream.
                 return unsafe { $store_run(src, dst, nbytes) };
             }
             let head = dst.addr().wrapping_neg() % LINE;
-            // SAFETY: the bytes in front of the first whole line.
+            // SAFETY: clauses 1 and 2 of `Run`: `head` is at most 63, and `nbytes` is at least 512
+            // (checked above).
             unsafe { short(src, dst, head) };
             let mut done = head;
             while done + LINE <= nbytes {
@@ -225,23 +275,27 @@ macro_rules! wide {
                     vector::prefetch(src.wrapping_add(done + AHEAD));
                 }
                 for part in (0..LINE).step_by($bytes) {
-                    // SAFETY: within the run.
+                    // SAFETY: clause 1 of `Run`: `done + LINE <= nbytes`, and the register lies
+                    // within the line that begins at `done`.
                     let value = unsafe { vector::$load(src.wrapping_add(done + part)) };
-                    // SAFETY: its place, in a whole line.
+                    // SAFETY: clause 2 of `Run`: `done + LINE <= nbytes`. `dst + done` begins a
+                    // line, since `head` led to one, and `part` is a multiple of the register's
+                    // size.
                     unsafe { vector::$stream(dst.wrapping_add(done + part), value) };
                 }
                 done += LINE;
             }
-            // SAFETY: the bytes behind the last whole line.
+            // SAFETY: clauses 1 and 2 of `Run`: the loop ended with fewer than `LINE` bytes left,
+            // which are the last of the run.
             unsafe { short(src.wrapping_add(done), dst.wrapping_add(done), nbytes - done) };
         }
     };
 }
 
-/// The bytes of a line of the cache, on every x86-64.
+/// The size of a cache line, on every x86-64.
 pub(super) const LINE: usize = 64;
 
-/// How far ahead of a stream its source is asked for.
+/// How many bytes ahead of a stream to prefetch its source.
 pub(super) const AHEAD: usize = 1024;
 
 #[cfg(target_arch = "x86_64")]
@@ -249,11 +303,12 @@ wide!(store32, stream32, lines32, 32, "avx2", load32, store32, stream32);
 #[cfg(target_arch = "x86_64")]
 wide!(store64, stream64, lines64, 64, "avx512f,avx2", load64, store64, stream64);
 
-/// Fewer than 128 bytes: by registers from the front, and one up to the end.
+/// Copies fewer than 128 bytes: registers from the front, and one that ends at the end.
 ///
 /// # Safety
 ///
-/// As for every [`Run`], on a processor that has the instructions.
+/// 1. Clauses 1 and 2 of [`Run`].
+/// 2. `nbytes` is below 128, and the CPU has AVX2.
 #[cfg(target_arch = "x86_64")]
 #[inline]
 #[target_feature(enable = "avx2")]
@@ -263,9 +318,11 @@ unsafe fn few(src: *const u8, dst: *mut u8, nbytes: usize) {
             let mut done = 0;
             loop {
                 let at = done.min(nbytes - $bytes);
-                // SAFETY: within the run (the caller's word).
+                // SAFETY: clause 1 of `Run`: the match arm has `nbytes` no less than the register,
+                // and `at` leaves room for it.
                 let value = unsafe { vector::$load(src.wrapping_add(at)) };
-                // SAFETY: its place.
+                // SAFETY: clause 2 of `Run`: the match arm has `nbytes` no less than the register,
+                // and `at` leaves room for it.
                 unsafe { vector::$store(dst.wrapping_add(at), value) };
                 done += $bytes;
                 if done >= nbytes {
@@ -275,7 +332,8 @@ unsafe fn few(src: *const u8, dst: *mut u8, nbytes: usize) {
         }};
     }
     match nbytes {
-        // SAFETY: the caller's word.
+        // SAFETY: clauses 1 and 2 of `Run` cover `nbytes` bytes on both sides, which are below 16
+        // (the match arm).
         ..16 => unsafe { short(src, dst, nbytes) },
         16..32 => by!(load16, store16, 16),
         32.. => by!(load32, store32, 32),

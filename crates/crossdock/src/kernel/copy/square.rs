@@ -1,4 +1,4 @@
-//! Transposes of two axes: the source has no gaps along one, the destination none along the other.
+//! Transposes of two axes: the source is contiguous along one, the destination along the other.
 
 use crate::kernel::copy::elements::offset;
 use crate::kernel::copy::plan::Axis;
@@ -6,30 +6,32 @@ use crate::kernel::copy::run::{self, Lines};
 use crate::kernel::copy::tile::{self, ROW, TILE, Tile};
 use crate::kernel::cpu::Level;
 
-/// Rows a multiple of this apart share a set of a cache of the second level.
+/// Rows that are a multiple of this apart share a set of the L2 cache.
 const FAR: usize = 1 << 16;
 
-/// How many rows of the destination are worked on at a time where each keeps a line of its own until that is full: as many as a cache
-/// of the second level holds.
+/// The number of rows of the destination for which `by_lines` keeps a partial line: as many as the
+/// L2 cache holds.
 const KEPT: usize = 2048;
 
 /// A transpose of elements of one width.
 pub(super) struct Square {
     width: usize,
-    /// The axis along which the source has no gaps, walked upwards, and the step of the plan's axis at which that begins.
+    /// The axis along which the source is contiguous, walked upwards; and the plan's axis, with the
+    /// step at which that walk begins.
     columns: Axis,
     start: (Axis, usize),
-    /// The axis along which the destination has none.
+    /// The axis along which the destination is contiguous.
     rows: Axis,
-    /// What transposes straight into the destination.
+    /// Transposes straight into the destination.
     whole: Tile,
-    /// What transposes into the stage, and unaligned.
+    /// Transposes into the stage, and to unaligned places.
     staged: Tile,
-    /// Where the destination is streamed: what brings lines of the stage there.
+    /// Copies lines of the stage to the destination, where that is streamed.
     lines: Option<Lines>,
 }
 
-/// Memory for one tile of the source, and behind it for rows of the destination, none of which are wider than a tile's.
+/// Scratch memory: one tile of the source, then rows of the destination that are no wider than a
+/// tile's.
 pub(super) struct Stage(Vec<u8>);
 
 impl Stage {
@@ -54,7 +56,7 @@ struct Part {
 }
 
 impl Square {
-    /// `None` for elements of which there are no tiles.
+    /// `None` for widths that have no tiles.
     pub(super) fn new(level: Level, width: usize, columns: Axis, rows: Axis, stream: bool) -> Option<Self> {
         let staged = tile::tile(level, width, false)?;
         let start = (columns, if columns.from < 0 { columns.len - 1 } else { 0 });
@@ -67,11 +69,14 @@ impl Square {
 
     /// # Safety
     ///
-    /// The elements of both axes may be loaded from `src`, and stored to `dst`, racily; the processor has the level.
+    /// 1. The elements of both axes may be loaded from `src` racily.
+    /// 2. The elements of both axes may be stored to `dst` racily.
+    /// 3. The CPU has the level.
     pub(super) unsafe fn copy(&self, src: *const u8, dst: *mut u8, stage: &mut Option<Stage>) {
         let side = ROW / self.width;
         let (src, dst) = offset(src, dst, self.start.0, self.start.1);
-        // So many rows come first that the others begin with a line, where they can all do so at once.
+        // The number of rows before the first line, after which all columns begin with a line if
+        // `aligned`.
         let head = (dst.addr().wrapping_neg() % ROW / self.width).min(self.rows.len);
         let aligned = dst.addr().wrapping_add(head * self.width).is_multiple_of(ROW)
             && self.columns.to % ROW as isize == 0;
@@ -80,7 +85,8 @@ impl Square {
                 let (src, dst) = offset(src, dst, self.columns, column);
                 let part =
                     Part { src, dst, columns: self.columns.part(column, KEPT).len, rows: self.rows.len };
-                // SAFETY: a part of both axes (the caller's word).
+                // SAFETY: clauses 1 to 3 of `# Safety`: the part has at most `KEPT` columns from
+                // `column` on, and all rows.
                 unsafe { self.by_lines(part, lines, stage) };
             }
             return;
@@ -94,15 +100,18 @@ impl Square {
                 let (src, dst) = offset(src, dst, self.rows, row);
                 let part = Part { src, dst, columns: self.columns.part(column, side).len, rows };
                 self.prefetch(part);
-                // SAFETY: a part of both axes (the caller's word).
+                // SAFETY: clauses 1 to 3 of `# Safety`: the part lies within both axes. A streaming
+                // tile comes only after `head` rows and where `aligned` holds, so `dst` begins a
+                // line.
                 unsafe { self.straight(part, if row < head { self.staged } else { tile }, stage) };
             }
             row += rows;
         }
     }
 
-    /// How many rows of the source are worked on at a time. More are too many for those who fetch from memory ahead and, where they are
-    /// so far apart that they meet in a cache, for its ways; fewer write less of each row of the destination at once.
+    /// How many rows of the source to work on at once. More would exceed what the prefetchers
+    /// follow, and the ways of a cache where the rows share a set. Fewer would write less of each
+    /// row of the destination at once.
     fn rows_at_once(&self) -> usize {
         let rows = match self.lines {
             None => 128,
@@ -112,7 +121,7 @@ impl Square {
         rows.max(ROW / self.width)
     }
 
-    /// Asks for what comes next in the rows of the source, where they are too many to lie in a cache.
+    /// Prefetches the next part of the rows of the source, where there are too many for a cache.
     fn prefetch(&self, part: Part) {
         if self.lines.is_some() {
             for row in 0..part.rows {
@@ -122,70 +131,85 @@ impl Square {
         }
     }
 
-    /// Tiles that are whole into the destination, the others by the stage.
+    /// Transposes whole tiles into the destination, the others by way of the stage.
     ///
     /// # Safety
     ///
-    /// As for [`Square::copy`], for this part of the axes; with a tile that streams, the destination begins with lines.
+    /// 1. Clauses 1 to 3 of [`Square::copy`], for this part of the axes, which has no more columns
+    ///    than a tile.
+    /// 2. With a tile that streams, every column of the destination begins with a line, and whole
+    ///    tiles keep it so.
     unsafe fn straight(&self, part: Part, tile: Tile, stage: &mut Option<Stage>) {
         let side = ROW / self.width;
         for row in (0..part.rows).step_by(side) {
             let (src, dst) = offset(part.src, part.dst, self.rows, row);
             let rows = side.min(part.rows - row);
             if (part.columns, rows) == (side, side) {
-                // SAFETY: a tile of this part.
+                // SAFETY: clauses 1 and 2 of `# Safety`: the part has `side` columns and `side`
+                // rows here, 64 bytes each, and both axes are contiguous in their array.
                 unsafe { tile(src, self.rows.from, dst, self.columns.to) };
             } else {
-                // SAFETY: some of this part.
+                // SAFETY: clause 1 of `# Safety`: these are `rows` rows of the part, at most
+                // `side`, and the part has no more columns than a tile.
                 unsafe { self.by_stage(Part { src, dst, rows, ..part }, stage) };
             }
         }
     }
 
-    /// One tile, or some of it, by the stage.
+    /// Transposes one tile, or a part of one, by way of the stage.
     ///
     /// # Safety
     ///
-    /// As for [`Square::copy`], for this part of the axes, which has no more columns and rows than a tile.
+    /// 1. Clauses 1 to 3 of [`Square::copy`], for this part of the axes.
+    /// 2. The part has no more columns and rows than a tile.
     unsafe fn by_stage(&self, part: Part, stage: &mut Option<Stage>) {
         let (few, tile) = Stage::of(stage, TILE);
-        // SAFETY: some of both axes (the caller's word), and memory of a tile.
+        // SAFETY: clauses 1 and 2 of `# Safety` cover the part. `Stage::of` returned `TILE` bytes
+        // each at `few` and `tile`, where rows of `ROW` bytes fit.
         unsafe { self.to_stage(part, few, tile, ROW) };
         for column in 0..part.columns {
             let dst = part.dst.wrapping_offset(column as isize * self.columns.to);
-            // SAFETY: as many bytes of the stage, and their places in one row of the destination (the caller's word).
+            // SAFETY: the stage has `ROW` bytes for each column, and `rows * width` is at most that
+            // (clause 2). The destination is contiguous along the rows (clause 1).
             unsafe { run::short(tile.wrapping_add(column * ROW), dst, part.rows * self.width) };
         }
     }
 
-    /// Transposes one tile, or some of it, into rows of the stage that are `pitch` bytes apart.
+    /// Transposes one tile, or a part of one, into rows of the stage that are `pitch` bytes apart.
     ///
     /// # Safety
     ///
-    /// As for [`Square::by_stage`]; nobody else has the memory of a tile at `few`, and 64 bytes of each row at `tile`.
+    /// 1. Clauses 1 and 2 of [`Square::by_stage`].
+    /// 2. `TILE` bytes at `few` are initialised, and no other thread accesses them.
+    /// 3. 64 bytes at `tile`, for each column of a tile, `pitch` bytes apart, may be written, and
+    ///    no other thread accesses them.
     unsafe fn to_stage(&self, part: Part, few: *mut u8, tile: *mut u8, pitch: usize) {
         let side = ROW / self.width;
         let (mut src, mut from) = (part.src, self.rows.from);
         if (part.columns, part.rows) != (side, side) {
             for row in 0..part.rows {
                 let (src, _) = offset(part.src, part.dst, self.rows, row);
-                // SAFETY: elements of one row of the source (the caller's word), no more than a tile has.
+                // SAFETY: clause 1 of `# Safety`: the source has `columns` contiguous elements in
+                // the row, at most 64 bytes, for which `few` has a row (clause 2).
                 unsafe { run::short(src, few.wrapping_add(row * ROW), part.columns * self.width) };
             }
             (src, from) = (few, ROW as isize);
         }
-        // SAFETY: a tile of the source, or of the stage (the caller's word).
+        // SAFETY: `src` leads to a whole tile: of the source (clause 1), or of `few` (clause 2).
+        // Clause 3 covers the rows at `tile`; `staged` does not stream.
         unsafe { (self.staged)(src, from, tile, pitch as isize) };
     }
 
-    /// Tiles into the stage and, as soon as a line of the destination is complete, from there: for rows that do not begin with one.
+    /// Transposes tiles into the stage, and streams each line of the destination as soon as it is
+    /// complete. For rows that do not begin with a line.
     ///
     /// # Safety
     ///
-    /// As for [`Square::copy`], for this part of the axes.
+    /// Clauses 1 to 3 of [`Square::copy`], for this part of the axes, and those of `lines`.
     unsafe fn by_lines(&self, part: Part, lines: Lines, stage: &mut Option<Stage>) {
         let side = ROW / self.width;
-        // For each column, what is left over of the tile before, and behind it the present one.
+        // For each column: the bytes left over from the previous tile, then those of the present
+        // one.
         let (few, kept) = Stage::of(stage, part.columns.next_multiple_of(side) * run::KEPT_PITCH);
         for row in (0..part.rows).step_by(side) {
             let rows = side.min(part.rows - row);
@@ -195,25 +219,33 @@ impl Square {
                 let part = Part { src, dst, columns: side.min(part.columns - column), rows };
                 let kept = kept.wrapping_add(column * run::KEPT_PITCH);
                 self.prefetch(part);
-                // SAFETY: some of both axes (the caller's word), and memory of a tile behind what is kept.
+                // SAFETY: the part is a tile at most, of both axes (clauses 1 to 3). `kept` has
+                // `KEPT_PITCH` bytes for each column of a tile, of which `ROW` are for the present
+                // one.
                 unsafe { self.to_stage(part, few, kept.wrapping_add(ROW), run::KEPT_PITCH) };
                 if row != 0 && rows == side {
-                    // SAFETY: what is kept of these columns, and the lines that it completes (the caller's word).
+                    // SAFETY: `row` is not 0, so the previous tile's 64 bytes precede `dst` in each
+                    // column: the line lies within the column (clause 2). `kept` is private scratch
+                    // memory.
                     unsafe { lines(kept, dst, self.columns.to, part.columns) };
                     continue;
                 }
                 for column in 0..part.columns {
                     let kept = kept.wrapping_add(column * run::KEPT_PITCH);
                     let dst = dst.wrapping_offset(column as isize * self.columns.to);
-                    // What stands in front of the first line, or of the end: in the first tile all of it, in the last one all that is
-                    // left over, too.
+                    // The bytes before `dst` that are still to be stored: none in the first tile,
+                    // which is stored whole; in the last one, all that are left over.
                     let before = if row == 0 { 0 } else { dst.addr() % ROW };
                     let (from, to) = (kept.wrapping_add(ROW - before), dst.wrapping_sub(before));
-                    // SAFETY: what was left over, and its place (the caller's word).
+                    // SAFETY: `before` is below 64. The stage holds as many bytes before the
+                    // present tile, and the previous tile's places in the column precede `dst`
+                    // (clause 2).
                     unsafe { run::short(from, to, before) };
-                    // SAFETY: the present tile, and its place (the caller's word).
+                    // SAFETY: the stage holds the present tile's 64 bytes of the column, and
+                    // `rows * width` of them have places at `dst` (clause 2).
                     unsafe { run::short(kept.wrapping_add(ROW), dst, rows * self.width) };
-                    // SAFETY: the present tile and what comes before it, both of the stage.
+                    // SAFETY: both are lines of the column in the stage, which is private:
+                    // `kept + ROW` is the present tile, and `kept` the line before.
                     unsafe { run::short(kept.wrapping_add(ROW), kept, ROW) };
                 }
             }
@@ -224,7 +256,8 @@ impl Square {
                 let dst = dst.wrapping_add(part.rows * self.width);
                 let before = dst.addr() % ROW;
                 let from = kept.wrapping_add(column * run::KEPT_PITCH + ROW - before);
-                // SAFETY: what is left over, and its place (the caller's word).
+                // SAFETY: `before` is below 64, and the last tile was whole: its last `before`
+                // bytes are kept, and precede the end of the column (clause 2).
                 unsafe { run::short(from, dst.wrapping_sub(before), before) };
             }
         }

@@ -1,4 +1,4 @@
-//! The elements of a strided array, some at a time.
+//! The elements of a strided array, a few at a time.
 
 use crate::error::Result;
 use crate::kernel::copy::elements;
@@ -8,15 +8,16 @@ use crate::kernel::copy::run;
 use crate::kernel::cpu::Level;
 use crate::layout::{Layout, Runs};
 
-/// A walk over the elements of a strided array in row-major order, some at a time.
+/// A walk over the elements of a strided array in row-major order, a few at a time.
 pub(crate) struct Steps {
     layout: Layout,
-    /// The index of the axes up to the last dereference at which the walk is; `None` at its end.
+    /// The present index of the axes up to the last dereference; `None` at the end of the walk.
     outer: Option<Vec<usize>>,
-    /// The direct part behind those axes, as a whole, and what is left of it.
+    /// The runs of the direct part behind those axes: all of them, and those that are left.
     whole: Runs,
     runs: Runs,
-    /// Where the rest of the current run begins, in bytes from where the direct part does, and how many elements it has.
+    /// The offset of the rest of the current run, in bytes from the start of the direct part, and
+    /// how many elements it has.
     next: isize,
     left: usize,
 }
@@ -33,12 +34,15 @@ impl Steps {
         Ok(Self { layout: layout.clone(), outer, runs: whole.clone(), whole, next: 0, left: 0 })
     }
 
-    /// Loads the next elements into `dst`, as many as it holds, and says how many bytes they have. Not counted as a copy: it
-    /// is how a program looks at memory that may change under it.
+    /// Loads the next elements into `dst`, as many as it holds, and returns how many bytes they
+    /// have. This is not counted as a copy: it lets a program look at memory that may change
+    /// meanwhile.
     ///
     /// # Safety
     ///
-    /// The layout, applied at `src`, reaches only bytes that may be loaded racily, and `dst` is none of them.
+    /// 1. The layout, applied at `src`, reaches only bytes that may be loaded racily. Pointers that
+    ///    it follows are as for [`element_at`](crate::kernel::element_at).
+    /// 2. `dst` is none of these bytes.
     pub(crate) unsafe fn load(&mut self, src: *const u8, dst: &mut [u8]) -> usize {
         if self.outer.is_none() {
             return 0;
@@ -47,14 +51,16 @@ impl Steps {
         let capacity = dst.len().checked_div(itemsize).unwrap_or(0);
         let run = run::run(Level::current(), false);
         let mut count = 0;
-        // SAFETY: the caller's word.
+        // SAFETY: clause 1 of `# Safety` covers the pointers that the layout follows; `outer` is
+        // not `None` (checked above).
         let mut base = unsafe { self.base(src) };
         while count < capacity {
             if self.left == 0 {
                 match self.runs.next() {
                     Some(offset) => (self.next, self.left) = (offset, self.runs.run_len()),
                     None if self.advance() => {
-                        // SAFETY: the caller's word.
+                        // SAFETY: clause 1 of `# Safety` covers the pointers that the layout
+                        // follows; `advance` moved `outer` to an index that exists.
                         base = unsafe { self.base(src) };
                         continue;
                     }
@@ -66,13 +72,15 @@ impl Steps {
             let (src, dst) =
                 (base.wrapping_offset(self.next), dst.as_mut_ptr().wrapping_add(count * itemsize));
             if few == 1 || axis.from == axis.to {
-                // SAFETY: elements of one run without gaps (the caller's word), for which the slice has room.
+                // SAFETY: clause 1 of `# Safety`: the run has `few` more contiguous elements at
+                // `self.next`. `dst` has room: `count + few` is at most `capacity`.
                 unsafe { run(src, dst, few * itemsize) };
             } else {
-                // SAFETY: elements of one run (the caller's word), for which the slice has room.
+                // SAFETY: clause 1 of `# Safety`: the run has `few` more elements at `self.next`.
+                // `dst` has room: `count + few` is at most `capacity`.
                 unsafe { elements::line(src, dst, itemsize, axis, run) };
             }
-            // Behind the last element of all it leads nowhere, and is not followed.
+            // After the last element the offset leads nowhere, and is never used.
             self.next = self.next.wrapping_add(axis.from.wrapping_mul(few as isize));
             self.left -= few;
             count += few;
@@ -80,21 +88,22 @@ impl Steps {
         count * itemsize
     }
 
-    /// Where the direct part at the present index begins.
+    /// The start of the direct part at the present index.
     ///
     /// # Safety
     ///
-    /// As for [`Steps::load`].
+    /// Clause 1 of [`Steps::load`].
     unsafe fn base(&self, src: *const u8) -> *const u8 {
         let (side, mut ptr) = (Side::of(&self.layout), src);
         for (axis, &index) in self.outer.iter().flatten().enumerate() {
-            // SAFETY: an index that exists (the caller's word).
+            // SAFETY: `outer` is an index of the axes that dereference, and clause 1 of `load`
+            // covers the pointers that they follow.
             ptr = unsafe { side.step(ptr, axis, index) };
         }
         ptr
     }
 
-    /// Goes on to the next index of the axes that are followed, if there is one.
+    /// Moves to the next index of the axes that dereference. Returns whether there is one.
     fn advance(&mut self) -> bool {
         let Some(outer) = &mut self.outer else { return false };
         for (index, &len) in outer.iter_mut().zip(self.layout.shape()).rev() {

@@ -1,7 +1,8 @@
-//! Every way to copy, at every level of this processor, against a copy element by element.
+//! Every way to copy, at every level of this CPU, against a copy element by element.
 //!
-//! `CROSSDOCK_SEED` and `CROSSDOCK_CASES` choose the layouts. Each side has memory of just its size, so that sanitizers find what is
-//! loaded or stored beside it; what lies between elements of the destination must stay as it was.
+//! `CROSSDOCK_SEED` and `CROSSDOCK_CASES` choose the layouts. Source and destination have memory of
+//! exactly their size, so that sanitizers detect accesses beside it. The bytes between elements of
+//! the destination must stay unchanged.
 
 use crossdock_testkit::{Coverage, seed};
 use fastrand::Rng;
@@ -16,7 +17,7 @@ fn cases() -> usize {
     crossdock_testkit::cases(CASES)
 }
 
-/// One side of a copy, and the memory that it reaches.
+/// The source or the destination of a copy, and the memory that it reaches.
 struct World {
     layout: Layout,
     base: *mut u8,
@@ -24,7 +25,7 @@ struct World {
 }
 
 impl World {
-    /// Where each element lies, in row-major order of the indices.
+    /// The place of each element, in row-major order of the indices.
     fn places(&self) -> Vec<*mut u8> {
         if let Ok(offsets) = self.layout.offsets() {
             return offsets.map(|offset| self.base.wrapping_offset(offset)).collect();
@@ -33,11 +34,12 @@ impl World {
         let mut index = vec![0; shape.len()];
         let mut places = Vec::with_capacity(self.layout.len());
         while places.len() < self.layout.len() {
-            // One pointer after the other.
+            // Follows one pointer after the other.
             let mut hops = self.layout.hops(&index).unwrap();
             let first = hops.next().unwrap();
             places.push(hops.fold(self.base.wrapping_offset(first), |place, hop| {
-                // SAFETY: a slot that `World::region` filled.
+                // SAFETY: the layout has another hop, so `place` is a slot of the table in which
+                // `World::region` stored a pointer.
                 let next = unsafe { place.cast::<*mut u8>().read_unaligned() };
                 next.wrapping_offset(hop)
             }));
@@ -52,7 +54,8 @@ impl World {
         places
     }
 
-    /// Random bytes under a layout with these strides, which are those of tables of pointers up to the last dereference.
+    /// Random bytes under a layout with these strides. Up to the last dereference, they are strides
+    /// of tables of pointers.
     fn new(rng: &mut Rng, shape: &[usize], strides: &[isize], follows: &[bool], itemsize: usize) -> Self {
         let suboffsets: Vec<Option<isize>> =
             follows.iter().map(|&follows| follows.then(|| rng.isize(-50..50))).collect();
@@ -62,7 +65,8 @@ impl World {
         world
     }
 
-    /// A region for the segment that begins at an axis, and for all behind it. Where its element 0 lies.
+    /// Makes a region for the segment that begins at axis `first`, and regions for all behind it.
+    /// Returns the place of its element 0.
     fn region(&mut self, rng: &mut Rng, first: usize, suboffsets: &[Option<isize>]) -> *mut u8 {
         let (shape, strides) = (self.layout.shape().to_vec(), self.layout.strides().to_vec());
         let end = suboffsets[first..].iter().position(Option::is_some).map(|axis| first + axis + 1);
@@ -81,7 +85,8 @@ impl World {
                 let suboffset = suboffsets[end - 1].unwrap();
                 let next = self.region(rng, end, suboffsets).wrapping_offset(-suboffset);
                 next.expose_provenance();
-                // SAFETY: a slot of the region just made.
+                // SAFETY: the region has room for all slots of the segment, `offset` is one of
+                // them, and no other thread has it.
                 unsafe { base.wrapping_offset(offset).cast::<*mut u8>().write_unaligned(next) };
             }
         }
@@ -89,11 +94,12 @@ impl World {
     }
 }
 
-/// The bytes of so many elements, one behind the other.
+/// The bytes of these elements, concatenated.
 fn load(places: &[*mut u8], itemsize: usize) -> Vec<u8> {
     let mut bytes = vec![0; places.len() * itemsize];
     for (&place, bytes) in places.iter().zip(bytes.chunks_mut(itemsize.max(1))) {
-        // SAFETY: an element, in a region of its world, which nobody writes meanwhile.
+        // SAFETY: `place` is an element, `itemsize` bytes in a region of its world, which no thread
+        // writes meanwhile; `bytes` has as many.
         unsafe { place.copy_to_nonoverlapping(bytes.as_mut_ptr(), itemsize) };
     }
     bytes
@@ -101,12 +107,13 @@ fn load(places: &[*mut u8], itemsize: usize) -> Vec<u8> {
 
 fn store(places: &[*mut u8], bytes: &[u8], itemsize: usize) {
     for (&place, bytes) in places.iter().zip(bytes.chunks(itemsize.max(1))) {
-        // SAFETY: as for `load`.
+        // SAFETY: `place` is an element, `itemsize` bytes in a region of its world, which no other
+        // thread accesses; `bytes` has as many.
         unsafe { place.copy_from_nonoverlapping(bytes.as_ptr(), itemsize) };
     }
 }
 
-/// Strides that reach each element by its own bytes: some order of the axes, with gaps or without.
+/// Strides under which no two elements overlap: any order of the axes, with or without gaps.
 fn injective(rng: &mut Rng, shape: &[usize], unit: usize, order: &[usize]) -> Vec<isize> {
     let mut strides = vec![0; shape.len()];
     let (gaps, negative) = (rng.usize(0..3) == 0, rng.usize(0..3) == 0);
@@ -121,7 +128,7 @@ fn injective(rng: &mut Rng, shape: &[usize], unit: usize, order: &[usize]) -> Ve
     strides
 }
 
-/// A shape, and the order in which each side walks it, from the innermost.
+/// A shape, and the orders in which source and destination walk it, from the innermost axis.
 fn shape_and_orders(rng: &mut Rng) -> (Vec<usize>, Vec<usize>, Vec<usize>) {
     let rank = rng.usize(0..=8);
     let mut shape: Vec<usize> = vec![];
@@ -129,7 +136,7 @@ fn shape_and_orders(rng: &mut Rng) -> (Vec<usize>, Vec<usize>, Vec<usize>) {
     for _ in 0..rank {
         let len = match rng.usize(0..12) {
             0 => 1,
-            // Channels, tiles and what is left of them.
+            // Channels, tiles and their remainders.
             1..5 => rng.usize(2..=5),
             5..8 => rng.usize(1..=20),
             8..10 => *rng.choice(&[8, 16, 31, 32, 33, 64, 65, 80]).unwrap(),
@@ -157,16 +164,16 @@ fn shape_and_orders(rng: &mut Rng) -> (Vec<usize>, Vec<usize>, Vec<usize>) {
 /// Which axes of a side dereference.
 fn follows(rng: &mut Rng, rank: usize) -> Vec<bool> {
     let indirect = rng.usize(0..6) == 0;
-    // Those in front alone, so that something direct is left.
+    // Only leading axes, so that a direct part is left.
     (0..rank).map(|axis| indirect && axis < 2 && rng.bool()).collect()
 }
 
-/// Strides of a side, segment by segment.
+/// A world whose strides are random, segment by segment.
 fn side(rng: &mut Rng, shape: &[usize], itemsize: usize, order: &[usize], source: bool) -> World {
     let follows = follows(rng, shape.len());
     let tables = follows.iter().rposition(|&follows| follows).map_or(0, |axis| axis + 1);
     let numel: usize = shape[..tables].iter().product();
-    // No more than a few rows, each of which is a region.
+    // At most 200 rows, each of which is a region.
     let follows = if numel > 200 { vec![false; shape.len()] } else { follows };
     let mut strides = vec![0; shape.len()];
     let mut first = 0;
@@ -178,7 +185,7 @@ fn side(rng: &mut Rng, shape: &[usize], itemsize: usize, order: &[usize], source
             let part = injective(rng, &shape[first..=axis], unit, &order);
             strides[first..=axis].copy_from_slice(&part);
             if source && !follows[axis] && rng.usize(0..5) == 0 {
-                // The same element again, or elements over one another; the same again is most common along the last axis.
+                // Repeated or overlapping elements. Repetition is most common along the last axis.
                 let some = if rng.bool() { axis } else { rng.usize(first..=axis) };
                 strides[some] = if rng.bool() { 0 } else { rng.isize(-9..9) };
             }
@@ -188,7 +195,7 @@ fn side(rng: &mut Rng, shape: &[usize], itemsize: usize, order: &[usize], source
     World::new(rng, shape, &strides, &follows, itemsize)
 }
 
-/// Copies, and asserts that the elements arrived and nothing else changed.
+/// Copies, and asserts that the elements were copied and that nothing else changed.
 #[track_caller]
 fn check(machine: Machine, src: &World, dst: &World) {
     let (from, to, itemsize) = (&src.layout, &dst.layout, src.layout.itemsize());
@@ -196,21 +203,23 @@ fn check(machine: Machine, src: &World, dst: &World) {
     let (wanted, old) = (load(&src.places(), itemsize), load(&places, itemsize));
     assert!(in_steps(src, 1 + wanted.len() % 301) == wanted, "steps of {from:?}");
     let job = Job { machine, shape: from.shape(), itemsize, from: Side::of(from), to: Side::of(to) };
-    // SAFETY: both sides' memory is theirs, and the level is one of this processor's.
+    // SAFETY: each world owns the memory that its layout reaches, and the machine has a level that
+    // this CPU has.
     unsafe { job.copy(src.base, dst.base) };
     assert!(load(&places, itemsize) == wanted, "{from:?} to {to:?}, {machine:?}");
-    // With the old elements everything is as it was.
+    // With the old elements restored, everything is unchanged.
     store(&places, &old, itemsize);
     assert!(dst.regions == before, "beside {to:?}, from {from:?}, {machine:?}");
 }
 
-/// The elements of a world, loaded into so little memory at a time that it holds a few of them.
+/// The elements of a world, loaded in steps that hold a few of them.
 fn in_steps(world: &World, few: usize) -> Vec<u8> {
     let (mut steps, mut scratch) =
         (Steps::new(&world.layout).unwrap(), vec![0; few * world.layout.itemsize()]);
     let mut all = vec![];
     loop {
-        // SAFETY: the world's own memory.
+        // SAFETY: the world owns all memory that its layout reaches, no thread writes it, and
+        // `scratch` is a vector of its own.
         let nbytes = unsafe { steps.load(world.base, &mut scratch) };
         if nbytes == 0 {
             return all;
@@ -219,7 +228,7 @@ fn in_steps(world: &World, few: usize) -> Vec<u8> {
     }
 }
 
-/// Every level of this processor, with streams and without, with tables for any number of bytes.
+/// Every level of this CPU, with and without streaming, with tables for any number of elements.
 fn machines() -> impl Iterator<Item = Machine> {
     let streams = |level| [0, usize::MAX].map(|stream_nbytes| (level, stream_nbytes));
     Level::available().flat_map(streams).map(|(level, stream_nbytes)| Machine {
@@ -279,7 +288,7 @@ fn transposes_of_whole_tiles_and_borders_at_any_address() {
             for _ in 0..4 {
                 let (rows, columns) = (rng.usize(side..4 * side), rng.usize(side..3 * side));
                 let (width, sign) = (itemsize as isize, *rng.choice(&[1, -1]).unwrap());
-                // Rows that begin with lines, and others.
+                // Rows that begin with lines, and rows that do not.
                 let pitch = (columns * itemsize).next_multiple_of(64) + *rng.choice(&[0, 0, 64, 3]).unwrap();
                 let to_pitch = (rows * itemsize).next_multiple_of(64) + *rng.choice(&[0, 0, 64, 5]).unwrap();
                 let none = [false; 2];
@@ -321,7 +330,8 @@ fn channels_taken_apart_and_put_together() {
 #[test]
 fn large_copies_are_streamed_and_shared_as_they_are_outside_of_tests() {
     let mut rng = Rng::with_seed(seed());
-    // A little more than a machine streams from, in a shape that no part divides evenly.
+    // A little more than the size from which a machine streams, in shapes that no part divides
+    // evenly.
     let shapes: [(&[usize], usize, &[usize]); 6] = [
         (&[4_300_001], 1, &[0]),
         (&[1031, 1033], 4, &[1, 0]),
@@ -332,7 +342,8 @@ fn large_copies_are_streamed_and_shared_as_they_are_outside_of_tests() {
     ];
     let levels: Vec<Level> = Level::available().collect();
     for (number, (shape, itemsize, axes)) in shapes.into_iter().enumerate() {
-        // The long run has all levels; before, each shape has the best one and another one in turn.
+        // The long run tries all levels. Other runs try the best one and another one in turn for
+        // each shape.
         let others = levels.len() - 1;
         let is_tried = |at: usize| at == others || cases() > CASES || at == number % others.max(1);
         for (_, &level) in levels.iter().enumerate().filter(|&(at, _)| is_tried(at)) {

@@ -1,4 +1,4 @@
-//! Numbers that become others on a device, and which of them did not fit.
+//! Conversion of numbers on a device, and which of them do not fit.
 
 use crate::device::engine::{Job, Kernel, MOST_AXES, MOST_STEPS, Start, Step};
 use crate::element::{Scalar, ScalarKind};
@@ -7,7 +7,7 @@ use crate::kernel::device::ends::Loops;
 use crate::kernel::device::steps::{job, launch};
 use crate::layout::Layout;
 
-/// A conversion that the kernel makes, of one number or of the two of a complex one.
+/// A conversion that the kernel supports, of one number or of both parts of a complex one.
 #[derive(Clone, Copy)]
 pub(super) struct Numbers {
     from: Number,
@@ -38,7 +38,7 @@ impl Number {
 }
 
 impl Numbers {
-    /// `None` where the kernel does not know the one or the other.
+    /// `None` where the kernel does not support one of the scalars.
     pub(super) fn new(from: Scalar, to: Scalar) -> Option<Self> {
         let part = |kind| match kind {
             ScalarKind::Complex32 => (ScalarKind::Float16, 2),
@@ -51,7 +51,7 @@ impl Numbers {
         Some(Self { from: Number::of(from, source)?, to: Number::of(to, target)?, parts })
     }
 
-    /// The layouts of the numbers: those of the elements, with the two parts as one more axis.
+    /// The strides of the numbers: those of the elements, with the two parts as one more axis.
     fn strides(&self, layout: &Layout, width: usize) -> Vec<isize> {
         let inner = if self.parts > 1 { Some(width as isize) } else { None };
         layout.strides().iter().copied().chain(inner).collect()
@@ -61,7 +61,7 @@ impl Numbers {
         layout.shape().iter().copied().chain((self.parts > 1).then_some(self.parts)).collect()
     }
 
-    /// The launches, in the order that suits the destination.
+    /// The launches, in the order of the destination.
     pub(super) fn steps(&self, from: (&Layout, Start), to: (&Layout, Start), checked: bool) -> Vec<Step> {
         let (source, target) = (self.strides(from.0, self.from.width), self.strides(to.0, self.to.width));
         let mut steps = Vec::new();
@@ -86,7 +86,7 @@ impl Numbers {
         steps
     }
 
-    /// The position of the element that has the number at a position.
+    /// The position of the element to which the number at a position belongs.
     pub(super) fn element_at(&self, number: usize) -> usize {
         number / self.parts
     }

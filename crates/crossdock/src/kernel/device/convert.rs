@@ -1,4 +1,4 @@
-//! Elements that become others on a device, and one value everywhere: as the processor's kernels do it.
+//! Conversion and fill on a device, with the results of the CPU's kernels.
 
 use std::sync::Arc;
 
@@ -15,15 +15,18 @@ use crate::kernel::{Casting, Gaps, in_element, index_of};
 use crate::layout::Layout;
 use crate::memory::{LeaseKind, count_copied};
 
-/// Converts the elements of one array to those of another of the same shape, both in memory that the engine reaches, which do not overlap:
-/// records by the names of their fields, sub-arrays element by element, scalars as `casting` says. Copies, and counts, what it writes.
-/// In a stream, for which the engine's `can_enqueue` holds, the work may go on after the call, and gives its event then.
+/// Converts the elements of one array to those of another of the same shape. Both lie in memory
+/// that the engine reaches, and do not overlap. Records are converted by the names of their fields,
+/// sub-arrays element by element, scalars according to `casting`. Copies, and counts, what it
+/// writes. In a stream, for which the engine's `can_enqueue` must hold, the work may go on after
+/// the call, which then returns its event.
 ///
 /// # Errors
 ///
-/// `is_value` for the first element, in row-major order, that does not fit, with its index: of the others, any may have been written;
-/// `is_dtype` where the source has no field of a name; `is_unsupported` for indirect arrays and for what no kernel converts; `is_conflict`,
-/// `is_read_only`, and whatever the device says.
+/// `is_value`, with an index, for the first element in row-major order that does not fit: any of
+/// the others may have been written. `is_dtype` where the source lacks a field. `is_unsupported`
+/// for indirect arrays and for dtypes that no kernel converts. `is_conflict`, `is_read_only`, and
+/// errors of the device.
 pub(crate) fn convert(
     engine: &dyn Engine,
     from: Operand<'_>,
@@ -47,7 +50,7 @@ pub(crate) fn convert(
     for leaf in plain {
         steps.extend(leaf_steps(leaf, source, target)?);
     }
-    // Fields may lie over each other, so that their bytes are more than those of the records.
+    // Fields may overlap, so their bytes may exceed those of the records.
     let of_leaves: usize = checked.iter().map(|leaf| leaf.to.layout.nbytes()).sum();
     let nbytes =
         if zeroed { to.layout.nbytes() } else { all.iter().map(|leaf| leaf.to.layout.nbytes()).sum() };
@@ -63,18 +66,18 @@ pub(crate) fn convert(
     match first {
         Some((_, error)) => Err(error),
         None => {
-            // What they refuse is known only when they are over.
+            // Their refusals are known only at their end.
             count_copied(of_leaves);
             Ok(event)
         }
     }
 }
 
-/// Writes one element everywhere. Nothing is counted: nothing of an array is copied.
+/// Writes one element everywhere. This is not counted as a copy.
 ///
 /// # Errors
 ///
-/// `is_unsupported` for indirect arrays; `is_conflict`, `is_read_only`, and whatever the device says.
+/// `is_unsupported` for indirect arrays; `is_conflict`, `is_read_only`, and errors of the device.
 pub(crate) fn fill(engine: &dyn Engine, to: Operand<'_>, element: &[u8]) -> Result<()> {
     let ends = Ends { engine, from: None, to: to.buffer, stream: None };
     let (_, target) = ends.starts()?;
@@ -100,7 +103,7 @@ fn sides(leaf: &Leaf, source: Start, target: Start) -> ((&Layout, Start), (&Layo
     ((&leaf.from.layout, side(&leaf.from, source)), (&leaf.to.layout, side(&leaf.to, target)))
 }
 
-/// What work reads and writes, and who does it where.
+/// The buffers that work reads and writes, the engine, and the stream.
 struct Ends<'a> {
     engine: &'a dyn Engine,
     from: Option<&'a Buffer>,
@@ -115,8 +118,8 @@ impl Ends<'_> {
         Ok((self.from.map_or(Ok(target), start)?, target))
     }
 
-    /// Has the steps done, behind all that is under way, under leases that stand beside others in the same stream. Without steps nothing
-    /// is done.
+    /// Runs the steps after all in-flight work, under leases that coexist with others of the same
+    /// stream. Does nothing without steps.
     fn run(
         &self,
         steps: Vec<Step>,
@@ -129,7 +132,7 @@ impl Ends<'_> {
         if steps.is_empty() {
             return Ok(None);
         }
-        // What is refused is read at once.
+        // The answer is read at once, so such work cannot stay in a stream.
         let stream = self.stream.filter(|_| refused.is_none());
         let work = Work::new(steps, to, from, refused, nbytes);
         if let Some(stream) = stream {
@@ -142,7 +145,7 @@ impl Ends<'_> {
         Ok(None)
     }
 
-    /// Casts a leaf, and says which element is the first, in row-major order, of which a number does not fit.
+    /// Casts a leaf. Returns the first element, in row-major order, of which a number does not fit.
     fn cast_checked(&self, leaf: &Leaf) -> Result<Option<(usize, Error)>> {
         let Way::Cast(numbers) = leaf.way else { return Ok(None) };
         let (source, target) = self.starts()?;
@@ -152,7 +155,8 @@ impl Ends<'_> {
         if answer.read()?.is_none() {
             return Ok(None);
         }
-        // Once more in row-major order, launch by launch. (Nothing may be refused by now: others may be writing the source.)
+        // Again in row-major order, launch by launch. There may be no refusal now, as other threads
+        // may write the source.
         for (step, first) in numbers.in_order(from, to) {
             answer.clear()?;
             self.run(vec![step], 0, Some(&answer.on_device))?;
@@ -164,7 +168,7 @@ impl Ends<'_> {
         Ok(None)
     }
 
-    /// Why an element does not fit, and the position of the one that it is a part of.
+    /// Why an element does not fit, and the position of the element that it belongs to.
     #[cold]
     fn refusal(&self, leaf: &Leaf, position: usize) -> Result<Option<(usize, Error)>> {
         let (dtype, layout) = (&leaf.from.dtype, &leaf.from.layout);
@@ -188,13 +192,13 @@ impl Ends<'_> {
     }
 }
 
-/// Whose memory it is.
+/// The manager of a buffer's memory.
 fn manager(buffer: &Buffer) -> Result<Arc<dyn MemoryManager>> {
     let nobody = || Error::unsupported(format!("nobody allocates and copies memory on {}", buffer.place()));
     buffer.memory_manager()?.ok_or_else(nobody)
 }
 
-/// A word on the device, for the index of the first number that a launch refused.
+/// A word on the device, for the index of the first number that a launch refuses.
 struct Answer {
     memory: Arc<dyn MemoryManager>,
     on_device: Buffer,

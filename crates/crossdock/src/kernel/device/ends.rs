@@ -1,9 +1,9 @@
-//! Where the elements of one side of a job lie, and in which pieces they can be moved.
+//! The loops over source and destination of a job, and the pieces in which they can be moved.
 
 use crate::device::engine::Start;
 use crate::kernel::copy::{Axis, Plan};
 
-/// The loops of a job, outermost first, and where they begin.
+/// The loops of a job, outermost first, and where source and destination begin.
 #[derive(Clone, Debug)]
 pub(super) struct Loops {
     pub(super) axes: Vec<Axis>,
@@ -12,12 +12,13 @@ pub(super) struct Loops {
 }
 
 impl Loops {
-    /// Those of a plan whose sides begin there.
+    /// The loops of a plan for a source and a destination that begin there.
     pub(super) fn of(plan: &Plan, from: Start, to: Start) -> Self {
         Self { axes: plan.axes().to_vec(), from: from.moved(plan.from_start), to: to.moved(plan.to_start) }
     }
 
-    /// The greatest power of two, 16 at most, that divides `width` and all addresses that the loops reach on both sides.
+    /// The greatest power of two, at most 16, that divides `width` and all addresses that the loops
+    /// reach in source and destination.
     pub(super) fn piece(&self, width: usize) -> usize {
         let strides = self.axes.iter().map(|axis| axis.from | axis.to).fold(0, |all, strides| all | strides);
         let all = (strides as u64) | self.from.address | self.to.address | width as u64 | 16;
@@ -30,13 +31,13 @@ impl Loops {
         all.is_multiple_of(width as u64)
     }
 
-    /// The same in the destination.
+    /// Whether `width` divides all addresses that the loops reach in the destination.
     pub(super) fn target_is_aligned(&self, width: usize) -> bool {
         let all = self.axes.iter().fold(self.to.address, |all, axis| all | axis.to as u64);
         all.is_multiple_of(width as u64)
     }
 
-    /// With one more loop, the innermost, through pieces that lie side by side.
+    /// Adds an innermost loop, over adjacent pieces.
     pub(super) fn in_pieces(mut self, len: usize, piece: usize) -> Self {
         if len > 1 {
             self.axes.push(Axis { len, from: piece as isize, to: piece as isize });
@@ -44,8 +45,8 @@ impl Loops {
         self
     }
 
-    /// The same loops in parts of which each has at most so many loops and steps, in the order in which the loops go. The last `whole`
-    /// loops are in no part cut up, and `steps_of` says how many steps a loop makes.
+    /// Calls `f` with parts of the loops, in order, each of which has at most so many loops and
+    /// steps. The last `whole` loops stay uncut.
     pub(super) fn for_each_part(
         &self,
         most_axes: usize,
@@ -60,7 +61,8 @@ impl Loops {
             return f(self);
         };
         let below = inner.iter().fold(1_usize, |steps, axis| steps.saturating_mul(axis.len));
-        // Many indices of the outermost loop at once where all loops have room, else one after the other, without it.
+        // Many indices of the outermost loop at once where the number of loops fits, else one at a
+        // time, without that loop.
         let chunk = if self.axes.len() <= most_axes { (most_steps / below).max(1) } else { 1 };
         for start in (0..outer.len).step_by(chunk) {
             let len = chunk.min(outer.len - start);

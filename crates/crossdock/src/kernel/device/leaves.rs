@@ -1,4 +1,4 @@
-//! Elements taken apart, down to scalars that are moved or converted as one.
+//! Divides elements into leaves: parts that are moved or converted as one.
 
 use crate::element::{DType, DTypeKind, Scalar, ScalarKind, no_field_among};
 use crate::error::{Error, Result};
@@ -7,17 +7,17 @@ use crate::kernel::device::cast::Numbers;
 use crate::kernel::records::has_gaps;
 use crate::layout::{Layout, Order};
 
-/// Some part of every element of one side: which bytes it has, and what they are.
+/// A part of every element of the source or of the destination: its dtype and its place.
 #[derive(Clone)]
 pub(super) struct End {
     pub(super) dtype: DType,
     pub(super) layout: Layout,
-    /// Of its first one, in bytes from where the buffer begins.
+    /// The offset of the first one, in bytes from the start of the buffer.
     pub(super) offset: usize,
 }
 
 impl End {
-    /// A part of this part.
+    /// A part of this part, `offset` bytes into it.
     fn part(&self, offset: usize, dtype: &DType) -> Self {
         let (layout, _) = self.layout.part(offset, dtype.itemsize());
         Self { dtype: dtype.clone(), layout, offset: self.offset + offset }
@@ -29,11 +29,11 @@ impl End {
     }
 }
 
-/// What becomes of a leaf.
+/// How a leaf is converted.
 #[derive(Clone, Copy)]
 pub(super) enum Way {
     Moved,
-    /// The bytes of parts so wide are turned around.
+    /// The bytes of parts of this width are swapped.
     Swapped(usize),
     Cast(Numbers),
 }
@@ -43,24 +43,25 @@ pub(super) struct Leaf {
     pub(super) from: End,
     pub(super) to: End,
     pub(super) way: Way,
-    /// The names of the fields that it is in.
+    /// The names of the fields that contain it.
     pub(super) path: String,
-    /// How many axes the elements have that it is a part of.
+    /// The rank of the array of elements that it is a part of.
     pub(super) outer_rank: usize,
 }
 
-/// Takes elements apart into the leaves that make one of the other: records by the names of the fields of what they become.
+/// Divides elements into the leaves that convert one dtype to the other: records by the names of
+/// the destination's fields.
 ///
 /// # Errors
 ///
-/// `is_dtype` where a record has no field of a name, `is_unsupported` for what no kernel converts.
+/// `is_dtype` where a record lacks a field, `is_unsupported` for dtypes that no kernel converts.
 pub(super) fn leaves(from: End, to: End, gaps: Gaps) -> Result<Vec<Leaf>> {
     let (mut list, outer_rank) = (Vec::new(), to.layout.rank());
     add(from, to, gaps, ("", outer_rank), &mut list)?;
     Ok(list)
 }
 
-/// Recurses as deep as the dtypes are, which is bounded.
+/// Recurses to the depth of the dtypes, which is bounded.
 fn add(
     from: End,
     to: End,
@@ -102,7 +103,7 @@ fn way(source: Scalar, target: Scalar) -> Option<Way> {
     if source.kind() != target.kind() {
         return Numbers::new(source, target).map(Way::Cast);
     }
-    // Not every number is a letter.
+    // Swaps may move anything but text, in which not every number is a letter.
     let is_text = matches!(source.kind(), ScalarKind::Text(_) | ScalarKind::LongDouble);
     (!is_text).then_some(Way::Swapped(source.kind().component_size()))
 }

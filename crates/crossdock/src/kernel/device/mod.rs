@@ -10,9 +10,9 @@
 //!   device::engine      of the memory's manager: does the steps, or puts them into a stream
 //! ```
 //!
-//! There is one source of kernels (`device/engine/source/`), in a dialect that OpenCL's compilers,
-//! CUDA's and the host's take. Only packed elements move between two places: the source's
-//! engine packs them, and the destination's engine unpacks them.
+//! There is one source of kernels (`device/engine/source/`), in a dialect that the compilers of
+//! OpenCL, of CUDA and of the host accept. Only packed elements move between two devices: the
+//! source's engine packs them, and the destination's engine unpacks them.
 
 mod cast;
 mod convert;
@@ -25,7 +25,8 @@ use crate::buffer::Buffer;
 use crate::element::DType;
 use crate::layout::Layout;
 
-/// Elements in memory of a device: element 0 lies `offset` bytes into the buffer, which has all bytes that the layout reaches from there.
+/// Elements in memory of a device. Element 0 lies `offset` bytes into the buffer, which has all
+/// bytes that the layout reaches from there.
 #[derive(Clone, Copy)]
 pub(crate) struct Operand<'a> {
     pub(crate) buffer: &'a Buffer,

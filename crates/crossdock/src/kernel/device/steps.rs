@@ -1,4 +1,4 @@
-//! How work is cut into what a device does at once: launches of kernels, and copies of bytes.
+//! Divides work into the steps of a device: launches of kernels, and copies of bytes.
 
 use crate::device::engine::{AT_ONCE, Axis, Job, Kernel, MOST_AXES, MOST_STEPS, Pitched, Rows, Start, Step};
 use crate::error::{Error, Result};
@@ -6,7 +6,7 @@ use crate::kernel::copy::{Axis as Loop, Plan};
 use crate::kernel::device::ends::Loops;
 use crate::layout::Layout;
 
-/// Loops around runs of `nbytes` bytes as rows, where copy engines take them so.
+/// Loops around runs of `nbytes` bytes as pitched rows, if copy engines support them.
 fn rows(loops: &Loops, nbytes: usize) -> Option<Rows> {
     let (slices, rows) = match loops.axes[..] {
         [rows] => (Loop { len: 1, from: 0, to: 0 }, rows),
@@ -28,20 +28,21 @@ fn rows(loops: &Loops, nbytes: usize) -> Option<Rows> {
     (nbytes >= LONG_ROW).then_some(Rows { from, to, nbytes, rows: rows.len, slices: slices.len })
 }
 
-/// Rows that are at least so long are left to copy engines; of shorter ones, a kernel has more under way.
+/// Rows of at least this many bytes use copy engines; for shorter ones, a kernel has more in
+/// flight.
 const LONG_ROW: usize = 4096;
 
-/// The longest way from row to row that every engine takes.
+/// The longest pitch that every engine supports.
 const MOST_PITCH: usize = i32::MAX as usize;
 
-/// Runs of this many bytes are copied as such; shorter ones element by element.
+/// Runs of at least this many bytes are copied as runs, shorter ones element by element.
 const RUN: usize = 32;
 
-/// Shorter axes are not worth tiles.
+/// Axes shorter than this do not pay for tiles.
 const TILED: usize = 8;
 
-/// Copies the elements of one layout to another of the same shape and itemsize, both direct; `swap` is the width of the parts of an element
-/// whose bytes are turned around.
+/// Copies the elements of one layout to another of the same shape and item size, both direct.
+/// `swap` is the width of the parts of an element whose bytes are swapped.
 ///
 /// # Errors
 ///
@@ -67,7 +68,7 @@ pub(super) fn copy(
     Ok(steps)
 }
 
-/// Axes of parts of the elements.
+/// The axes of the parts of the elements.
 struct Inside {
     shape: Vec<usize>,
     strides: Vec<isize>,
@@ -112,13 +113,13 @@ fn swapped(loops: Loops, width: usize, steps: &mut Vec<Step>) {
     if loops.piece(width) == width {
         return elements(&loops, width, true, steps);
     }
-    // Byte for byte, backwards through the source.
+    // Byte by byte, backwards through the source.
     let mut bytewise = Loops { from: loops.from.moved(width as isize - 1), ..loops };
     bytewise.axes.push(Loop { len: width, from: -1, to: 1 });
     elements(&bytewise, 1, false, steps);
 }
 
-/// Elements of a width that kernels have, each for itself, or a tile of them at a time.
+/// Copies elements of a width that kernels support, one by one or a tile at a time.
 fn elements(loops: &Loops, width: usize, swap: bool, steps: &mut Vec<Step>) {
     if let Some(across) = across(loops) {
         return tiles(loops, width, across, swap, steps);
@@ -129,7 +130,8 @@ fn elements(loops: &Loops, width: usize, swap: bool, steps: &mut Vec<Step>) {
     });
 }
 
-/// The loop that the source goes through in the smallest steps, where that is another than the innermost, and both are long.
+/// The loop in which the source has its smallest steps, if that is not the innermost, and both are
+/// long.
 fn across(loops: &Loops) -> Option<usize> {
     let (last, outer) = loops.axes.split_last()?;
     let near = |axis: &Loop| axis.from.unsigned_abs();
@@ -145,7 +147,7 @@ fn tiles(loops: &Loops, width: usize, across: usize, swap: bool, steps: &mut Vec
     let across = loops.axes.remove(across);
     let place = loops.axes.len() - 1;
     loops.axes.insert(place, across);
-    // As many steps as there are tiles: the two innermost loops are cut into tiles alone.
+    // As many steps as there are tiles: only the two innermost loops are cut into tiles.
     let in_tiles = |axis: &Loop| axis.len.div_ceil(side);
     let squares = in_tiles(&loops.axes[place]) * in_tiles(&loops.axes[place + 1]);
     let within = loops.axes[place].len * loops.axes[place + 1].len;
@@ -161,7 +163,7 @@ fn tiles(loops: &Loops, width: usize, across: usize, swap: bool, steps: &mut Vec
 
 fn runs(loops: &Loops, width: usize, steps: &mut Vec<Step>) {
     const PIECE: usize = 16;
-    // One more than there are whole ones, since the first and the last may be short.
+    // One more than the whole pieces, since the first and the last may be short.
     let most = (MOST_STEPS - 1) * PIECE;
     for start in (0..width).step_by(most) {
         let nbytes = most.min(width - start);
@@ -184,7 +186,7 @@ fn runs(loops: &Loops, width: usize, steps: &mut Vec<Step>) {
 pub(super) fn fill(to: &Layout, to_start: Start, element: &[u8]) -> Result<Vec<Step>> {
     check_direct(to)?;
     let mut steps = Vec::new();
-    // What is the same byte again and again is as good as elements of one byte.
+    // An element of equal bytes is filled as elements of one byte.
     let element = match element {
         [first, rest @ ..] if rest.iter().all(|byte| byte == first) => &element[..1],
         _ => element,
@@ -216,7 +218,8 @@ pub(super) fn fill(to: &Layout, to_start: Start, element: &[u8]) -> Result<Vec<S
     Ok(steps)
 }
 
-/// Runs of `nbytes` bytes of a pattern: what is in front of the first address that 16 divides, what is behind the last, and all between.
+/// Fills runs of `nbytes` bytes with a pattern: up to the first address that 16 divides, then up to
+/// the last, then the rest.
 fn same(loops: &Loops, nbytes: usize, pattern: &[u8; 16], steps: &mut Vec<Step>) {
     const LONG: usize = 256;
     let head = (loops.to.address.wrapping_neg() % 16) as usize;
@@ -226,7 +229,7 @@ fn same(loops: &Loops, nbytes: usize, pattern: &[u8; 16], steps: &mut Vec<Step>)
     for nbytes in parts.into_iter().filter(|&nbytes| nbytes > 0) {
         let mut part = loops.clone();
         (part.from, part.to) = (part.from.moved(at as isize), part.to.moved(at as isize));
-        // No less than an element of the pattern, which is one of the widths that kernels have.
+        // At least an element of the pattern, which has a width that kernels support.
         let piece = part.piece(nbytes);
         pieces(&part.in_pieces(nbytes / piece, piece), piece, pattern, steps);
         at += nbytes;
@@ -242,7 +245,7 @@ fn pieces(loops: &Loops, piece: usize, pattern: &[u8; 16], steps: &mut Vec<Step>
     });
 }
 
-/// The job of a part, of which every loop is counted in single steps.
+/// The job of a part, with every loop counted in single steps.
 pub(super) fn job(part: &Loops) -> Job {
     let mut job = Job {
         from: part.from.offset as u64,

@@ -1,4 +1,4 @@
-//! Several strided arrays of one shape, walked together a block at a time.
+//! Several strided arrays of one shape, walked together, one block at a time.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -6,25 +6,26 @@ use crate::error::Result;
 use crate::kernel::threads;
 use crate::layout::{Layout, sort_few};
 
-/// So many bytes of all arrays together are in a block: little enough that what one pass brings to the second-level cache is there for
-/// the next one, and so much that what it costs to begin a block does not count.
+/// The size of a block, in bytes of all arrays together: small enough that one pass leaves it in
+/// the L2 cache for the next, and large enough to amortise the start of a block.
 pub(super) const BLOCK_NBYTES: usize = 128 << 10;
 
-/// From so many blocks on, threads share them.
+/// From this many blocks on, threads share them.
 const SHARED_BLOCKS: usize = 16;
 
-/// Loops over several arrays of one shape, in the order that the first of them likes.
+/// Loops over several arrays of one shape, in the order of the first.
 pub(super) struct Loops {
-    /// The lengths, outermost first, none of them 1 or 0.
+    /// The lengths, outermost first, all above 1.
     lens: Vec<usize>,
-    /// Those of the first array, then those of the second one, and so on.
+    /// The strides of the first array, then those of the second one, and so on.
     strides: Vec<isize>,
     /// Where each array begins, in bytes from its element 0.
     starts: Vec<isize>,
 }
 
 impl Loops {
-    /// `None` where there are no elements. All arrays are direct, and have as many strides as the shape has axes.
+    /// `None` if there are no elements. All arrays must be direct, with as many strides as the
+    /// shape has axes.
     pub(super) fn new(shape: &[usize], arrays: &[&[isize]]) -> Option<Self> {
         if shape.contains(&0) {
             return None;
@@ -63,7 +64,7 @@ impl Loops {
         &self.strides[array * rank..][..rank]
     }
 
-    /// Blocks of at most `most` elements, and at least one.
+    /// Blocks of at most `most` elements, but at least one.
     pub(super) fn blocks(&self, most: usize) -> Blocks<'_> {
         let (mut axis, mut inner) = (self.lens.len(), 1_usize);
         while let Some(outer) = axis.checked_sub(1)
@@ -71,14 +72,15 @@ impl Loops {
         {
             (axis, inner) = (outer, inner * self.lens[outer]);
         }
-        // All of the axes behind this one, and so many steps of it.
+        // All axes behind this one, and so many steps of it.
         let axis = axis.saturating_sub(1);
         let whole = self.lens.get(axis).copied().unwrap_or(1);
         let inner = self.lens.iter().skip(axis + 1).product::<usize>();
         Blocks { loops: self, axis, step: (most / inner).clamp(1, whole) }
     }
 
-    /// Calls `f` for each step of the outer loops, with the offset and the stride of each array in the innermost one, and its length.
+    /// Calls `f` for each step of the outer loops, with the offset and the stride of each array in
+    /// the innermost loop, and its length.
     pub(super) fn runs(&self, mut f: impl FnMut(&[isize], &[isize], usize)) {
         let Some(last) = self.lens.len().checked_sub(1) else {
             return f(&self.starts, &vec![0; self.starts.len()], 1);
@@ -107,10 +109,11 @@ impl Loops {
     }
 }
 
-/// The parts that loops are divided into.
+/// The parts into which loops are divided.
 pub(super) struct Blocks<'a> {
     loops: &'a Loops,
-    /// The axis that is cut into pieces of `step` indices; of those before it, a block has one index, of those behind it all.
+    /// The axis that is cut into pieces of `step` indices. A block has one index of each axis
+    /// before it, and all indices of those behind.
     axis: usize,
     step: usize,
 }
@@ -139,7 +142,8 @@ impl<'a> Blocks<'a> {
         Block { loops: self.loops, axis: self.axis, index, len }
     }
 
-    /// Calls `f` with every block; on several threads where there are many. Returns one of the errors, if there are any.
+    /// Calls `f` with every block, on several threads if there are many blocks. Returns one of the
+    /// errors, if there are any.
     pub(super) fn try_each(&self, f: impl Fn(Block<'_>) -> Result<()> + Sync) -> Result<()> {
         if self.len() < SHARED_BLOCKS || threads::count() < 2 {
             return (0..self.len()).try_for_each(|number| f(self.get(number)));
@@ -154,17 +158,17 @@ impl<'a> Blocks<'a> {
     }
 }
 
-/// Part of the elements.
+/// A part of the elements.
 pub(super) struct Block<'a> {
     loops: &'a Loops,
     axis: usize,
     index: Vec<usize>,
-    /// How many indices of the axis that is cut; 1 where there are no axes.
+    /// The number of indices of the axis that is cut; 1 if there are no axes.
     len: usize,
 }
 
 impl Block<'_> {
-    /// Where it begins in an array, in bytes from that array's element 0.
+    /// The offset of its first element in an array, in bytes from that array's element 0.
     pub(super) fn offset(&self, array: usize) -> isize {
         let steps = self.index.iter().zip(self.loops.strides(array));
         self.loops.starts[array] + steps.map(|(&index, stride)| index as isize * stride).sum::<isize>()
@@ -202,7 +206,7 @@ impl Block<'_> {
 mod tests {
     use super::*;
 
-    /// The offsets of all elements by the blocks, sorted, against those of nested loops.
+    /// Compares the offsets of all elements by blocks, sorted, with those of nested loops.
     fn check(shape: &[usize], strides: [&[isize]; 2], most: usize) {
         let mut wanted = vec![(0, 0)];
         for (axis, &len) in shape.iter().enumerate() {

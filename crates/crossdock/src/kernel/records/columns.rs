@@ -1,4 +1,4 @@
-//! Records to columns and back: many copies that have one side in common.
+//! Records to columns and back: many copies that share one array.
 
 use crate::element::DType;
 use crate::error::Result;
@@ -8,7 +8,7 @@ use crate::kernel::records::convert;
 use crate::kernel::records::gaps::Gaps;
 use crate::layout::Layout;
 
-/// One array that is copied to another one.
+/// One array that is copied to another.
 pub(crate) struct Column<'a> {
     pub(crate) src: *const u8,
     pub(crate) from: &'a DType,
@@ -18,19 +18,23 @@ pub(crate) struct Column<'a> {
     pub(crate) to_layout: &'a Layout,
 }
 
-// SAFETY: what the pointers lead to is accessed racily, by whoever has the caller's word for it, on any thread.
+// SAFETY: `Column` holds addresses and accesses nothing; `copy_columns` requires of its caller that
+// any thread may access the memory behind them racily.
 unsafe impl Sync for Column<'_> {}
 
-/// Converts the elements of each column, a block of all of them at a time: what lies together in memory is brought to the cache once.
-/// Each column may have axes of its own behind those of `shape`. Copies, and counts, the bytes of the destinations.
+/// Converts the elements of each column, one block of all columns at a time, so that neighbouring
+/// bytes are loaded into the cache once. A column may have axes behind those of `shape`. Copies,
+/// and counts, the bytes of the destinations.
 ///
 /// # Errors
 ///
-/// As [`convert`], without an index; it is not said which elements were written.
+/// As [`convert`], without an index. Any of the elements may have been written.
 ///
 /// # Safety
 ///
-/// As for [`convert`], for each column. All of their shapes begin with `shape`, and no two destinations overlap.
+/// 1. Clauses 1 and 2 of [`convert`], for each column, on any thread.
+/// 2. The shapes of all columns begin with `shape`.
+/// 3. No two destinations overlap.
 pub(crate) unsafe fn copy_columns(
     shape: &[usize],
     columns: &[Column<'_>],
@@ -54,7 +58,8 @@ pub(crate) unsafe fn copy_columns(
         // column by column.
         return columns.iter().try_for_each(|column| {
             let Column { src, from, from_layout, dst, to, to_layout } = column;
-            // SAFETY: the caller's word.
+            // SAFETY: clause 1 of `# Safety`: these are the pointers, the layouts and the dtypes of
+            // one column, unchanged.
             unsafe { convert(*src, from, from_layout, *dst, to, to_layout, casting, gaps) }
         });
     }
@@ -73,7 +78,8 @@ pub(crate) unsafe fn copy_columns(
                 (whole(2 * number, column.to_layout)?, whole(2 * number + 1, column.from_layout)?);
             let dst = column.dst.wrapping_offset(block.offset(2 * number));
             let src = column.src.wrapping_offset(block.offset(2 * number + 1));
-            // SAFETY: some of the elements (the caller's word).
+            // SAFETY: clauses 1 and 2 of `# Safety`: the block's offsets and axes, with the
+            // column's inner axes, reach elements of the column, on both sides the same.
             unsafe { convert(src, column.from, &from_layout, dst, column.to, &to_layout, casting, gaps) }?;
         }
         Ok(())

@@ -1,8 +1,9 @@
-//! Elements with parts: records that become other records, and records that become columns and come of them.
+//! Elements with parts: records to other records, and records to columns and back.
 //!
-//! A record is made of another one by the names of its fields. What only moves (`parts.rs` finds out what does) is moved for the whole
-//! record at once, as a program of byte shuffles where the processor has them (`program.rs`); what is converted follows field by
-//! field, while a block of records is still in the cache (`blocks.rs`). Columns are copied block by block in the same way
+//! A record is made of another one by the names of its fields. Bytes that only move (found by
+//! `parts.rs`) are moved for the whole record at once, as a program of byte shuffles where the CPU
+//! has them (`program.rs`). Fields that are converted follow one by one, while a block of records
+//! is still in the cache (`blocks.rs`). Columns are copied block by block in the same way
 //! (`columns.rs`).
 
 mod blocks;
@@ -25,17 +26,19 @@ use crate::kernel::{Casting, cast, copy, element_at, in_element, index_of, one_o
 use crate::layout::{Layout, Order};
 use crate::memory::count_copied;
 
-/// Converts the elements of one strided array to another dtype, into another array of the same shape: records by the names of their
-/// fields (the source may have more), sub-arrays element by element, scalars as [`cast`] does. Copies, and counts, what it writes.
+/// Converts the elements of one strided array to another dtype, into another array of the same
+/// shape. Records are converted by the names of their fields (the source may have more), sub-arrays
+/// element by element, scalars as [`cast`] does. Copies, and counts, what it writes.
 ///
 /// # Errors
 ///
-/// `is_dtype` where the source has no field of a name, or has one that cannot become it, and then
-/// nothing is written; otherwise as [`cast`].
+/// `is_dtype` where the source lacks a field, or has one that cannot be converted: then nothing is
+/// written. Otherwise as [`cast`].
 ///
 /// # Safety
 ///
-/// As for [`cast`].
+/// 1. Clauses 1 to 4 of [`cast`].
+/// 2. The bytes between the elements of the source may be loaded racily (clause 1 of [`copy`]).
 #[expect(clippy::too_many_arguments, reason = "two arrays, and how the one becomes the other")]
 pub(crate) unsafe fn convert(
     src: *const u8,
@@ -49,13 +52,15 @@ pub(crate) unsafe fn convert(
 ) -> Result<()> {
     match (from.kind(), to.kind()) {
         _ if from == to && (gaps == Gaps::Fill || !has_gaps(to)) => {
-            // SAFETY: the caller's word.
+            // SAFETY: clauses 1 and 2 of `# Safety`: the dtypes are equal, hence the item sizes;
+            // the bytes between the source's elements may be loaded.
             unsafe { copy(src, from_layout, dst, to_layout) };
             Ok(())
         }
         (DTypeKind::Record(source), DTypeKind::Record(target)) => {
             let relayout = Relayout::new(Level::current(), source, target, gaps)?;
-            // SAFETY: the caller's word.
+            // SAFETY: clauses 1 and 2 of `# Safety`: the arrays are passed on unchanged, and
+            // `relayout` was made of their records.
             unsafe { relayout.run(src, from_layout, dst, to_layout, casting) }
         }
         (DTypeKind::SubArray(source), DTypeKind::SubArray(target)) if source.shape() == target.shape() => {
@@ -64,23 +69,26 @@ pub(crate) unsafe fn convert(
             };
             let (from_layout, to_layout) =
                 (inside(from_layout, source.base())?, inside(to_layout, target.base())?);
-            // SAFETY: the same bytes (the caller's word), with more axes.
+            // SAFETY: clauses 1 and 2 of `# Safety`: the inner layouts reach the same bytes, as
+            // elements of the base dtypes, and both sub-arrays have one shape.
             unsafe {
                 convert(src, source.base(), &from_layout, dst, target.base(), &to_layout, casting, gaps)
             }
         }
-        // SAFETY: the caller's word.
+        // SAFETY: clause 1 of `# Safety`: the pointers, the layouts and the dtypes are passed on
+        // unchanged.
         _ => unsafe { cast(src, from, from_layout, dst, to, to_layout, casting) },
     }
 }
 
-/// Where element 0 lies in the source and in the destination.
+/// Element 0 of the source and of the destination.
 struct Ends {
     src: *const u8,
     dst: *mut u8,
 }
 
-// SAFETY: what the pointers lead to is accessed racily, by whoever has the caller's word for it, on any thread.
+// SAFETY: `Ends` holds two addresses and accesses nothing; `run` requires of its caller that the
+// memory behind them may be accessed racily, on any thread.
 unsafe impl Sync for Ends {}
 
 impl Ends {
@@ -105,7 +113,7 @@ impl Relayout {
 
     /// # Safety
     ///
-    /// As for [`convert`], with the records that this was made of.
+    /// Clauses 1 and 2 of [`convert`], for the records that this was made of, on any thread.
     unsafe fn run(
         &self,
         src: *const u8,
@@ -115,22 +123,25 @@ impl Relayout {
         casting: Casting,
     ) -> Result<()> {
         if from.itemsize() == 0 && to.itemsize() == 0 && to.len() > 1 {
-            // SAFETY: a record of size 0 at this address accesses no bytes.
+            // SAFETY: the records have size 0, so the layouts of one record reach no byte; their
+            // shapes are equal because those of the arrays are.
             return unsafe { self.run(src, &one_of_all(from)?, dst, &one_of_all(to)?, casting) };
         }
         if from.suboffsets().is_some() || to.suboffsets().is_some() {
-            // SAFETY: the caller's word.
+            // SAFETY: clauses 1 and 2 of `convert`: the pointers and the layouts are passed on
+            // unchanged.
             return unsafe { self.run_in_order(src, from, dst, to, casting) };
         }
         let Some(loops) = Loops::new(to.shape(), &[to.strides(), from.strides()]) else { return Ok(()) };
         let most = BLOCK_NBYTES / (from.itemsize() + to.itemsize()).max(1);
         let ends = Ends { src, dst };
-        // Bytes that a conversion follows upon are better left in the cache.
+        // Bytes that are converted afterwards should stay in the cache.
         let whole_nbytes = if self.parts.changes.is_empty() { to.nbytes() } else { 0 };
         let result = loops.blocks(most).try_each(|block| {
             block.loops().runs(|offsets, strides, len| {
                 let (src, dst) = ends.at(offsets[1], offsets[0]);
-                // SAFETY: the records of one run (the caller's word).
+                // SAFETY: clause 1 of `convert`: `runs` yields the offsets of `len` records of both
+                // arrays, and their strides. `Level::current` is a level of this CPU.
                 unsafe { self.program.run(src, strides[1], dst, strides[0], len, whole_nbytes) };
             });
             for change in &self.parts.changes {
@@ -138,24 +149,27 @@ impl Relayout {
                 let (src, dst) = (src.wrapping_add(change.from_offset), dst.wrapping_add(change.to_offset));
                 let from = block.layout(1, change.from.itemsize())?;
                 let to = block.layout(0, change.to.itemsize())?;
-                // SAFETY: a field of each of these records (the caller's word).
+                // SAFETY: clauses 1 and 2 of `convert`: `block` has records of both arrays, and the
+                // field lies within each of them.
                 unsafe { convert(src, &change.from, &from, dst, &change.to, &to, casting, self.gaps) }?;
             }
             Ok(())
         });
         if result.is_err() {
-            // SAFETY: the caller's word.
+            // SAFETY: clauses 1 and 2 of `convert`: the pointers and the layouts are passed on
+            // unchanged.
             return unsafe { self.run_in_order(src, from, dst, to, casting) };
         }
         count_copied(to.len() * self.parts.moved_nbytes());
         Ok(())
     }
 
-    /// One record after the other: for arrays that follow pointers, and to find out which one is the first that does not fit.
+    /// One record after the other: for indirect arrays, and to find the first record that does not
+    /// fit.
     ///
     /// # Safety
     ///
-    /// As for [`Relayout::run`].
+    /// Clauses 1 and 2 of [`convert`], for the records that this was made of.
     #[cold]
     unsafe fn run_in_order(
         &self,
@@ -167,17 +181,21 @@ impl Relayout {
     ) -> Result<()> {
         for position in 0..to.len() {
             let index = index_of(to.shape(), position);
-            // SAFETY: the caller's word.
+            // SAFETY: clause 1 of `convert`: the pointers that `from` follows from `src` on are as
+            // `element_at` requires.
             let src = unsafe { element_at(src.cast_mut(), from, &index) }?;
-            // SAFETY: the caller's word.
+            // SAFETY: clause 1 of `convert`: the pointers that `to` follows from `dst` on are as
+            // `element_at` requires.
             let dst = unsafe { element_at(dst, to, &index) }?;
-            // SAFETY: one record (the caller's word).
+            // SAFETY: clause 1 of `convert`: `src` and `dst` lead to the record at `index`.
+            // `Level::current` is a level of this CPU.
             unsafe { self.program.run(src, 0, dst, 0, 1, 0) };
             for change in &self.parts.changes {
                 let (src, dst) = (src.wrapping_add(change.from_offset), dst.wrapping_add(change.to_offset));
                 let one = |dtype: &DType| Layout::new(&[], &[], dtype.itemsize());
                 let (from_layout, to_layout) = (one(&change.from)?, one(&change.to)?);
-                // SAFETY: one field of it.
+                // SAFETY: clause 1 of `convert`: the field lies within the record at `index`, and a
+                // layout of one element has nothing between.
                 unsafe {
                     convert(src, &change.from, &from_layout, dst, &change.to, &to_layout, casting, self.gaps)
                 }

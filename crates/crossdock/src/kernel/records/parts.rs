@@ -1,4 +1,4 @@
-//! Which bytes of one record become which bytes of another, and which fields have to be converted.
+//! Which bytes of one record become which bytes of another, and which fields are converted.
 
 use std::collections::HashMap;
 
@@ -10,14 +10,15 @@ use crate::kernel::records::program::Run;
 
 /// How a record is made of another one.
 pub(super) struct Parts {
-    /// The bytes that move, in the order of the result; with [`Gaps::Fill`] every byte of it that is not in `changes` is in one of them.
+    /// The bytes that move, in the order of the result. With [`Gaps::Fill`], every byte that is not
+    /// in `changes` is in one of the runs.
     pub(super) runs: Vec<Run>,
     pub(super) changes: Vec<Change>,
 }
 
 /// A field that is converted.
 pub(super) struct Change {
-    /// Its name, and before it those of the fields that it is in.
+    /// Its name, after those of the fields that contain it.
     pub(super) path: String,
     pub(super) from: DType,
     pub(super) from_offset: usize,
@@ -28,7 +29,7 @@ pub(super) struct Change {
 impl Parts {
     /// # Errors
     ///
-    /// `is_dtype` where `to` has a field that `from` has not, or one that cannot become it.
+    /// `is_dtype` where `to` has a field that `from` lacks, or one that cannot be converted.
     pub(super) fn new(from: &Record, to: &Record, gaps: Gaps) -> Result<Self> {
         let mut parts = Self { runs: Vec::new(), changes: Vec::new() };
         parts.add(from, to, (0, 0), "", gaps)?;
@@ -39,12 +40,12 @@ impl Parts {
         Ok(parts)
     }
 
-    /// How many bytes of each record are moved, or filled.
+    /// How many bytes of each record are moved or filled.
     pub(super) fn moved_nbytes(&self) -> usize {
         self.runs.iter().map(|run| run.nbytes).sum()
     }
 
-    /// Recurses as deep as the dtypes are, which is bounded.
+    /// Recurses to the depth of the dtypes, which is bounded.
     fn add(&mut self, from: &Record, to: &Record, at: (usize, usize), path: &str, gaps: Gaps) -> Result<()> {
         let by_name: HashMap<&str, &Field> =
             from.fields().iter().map(|field| (field.name(), field)).collect();
@@ -78,7 +79,7 @@ impl Parts {
         Ok(())
     }
 
-    /// A scalar whose components are turned around, each by itself.
+    /// A byte-swapped scalar, each of its components by itself.
     fn swap(&mut self, scalar: Scalar, from: usize, to: usize) {
         let width = scalar.alignment();
         for byte in 0..scalar.itemsize() {
@@ -87,7 +88,7 @@ impl Parts {
         }
     }
 
-    /// Zeros where nothing else is written.
+    /// Zeros for all bytes that are not written otherwise.
     fn fill(&mut self, itemsize: usize) {
         let moved = self.runs.iter().map(|run| (run.to, run.to + run.nbytes));
         let changed =
@@ -103,10 +104,10 @@ impl Parts {
         }
     }
 
-    /// Runs that go on where others end become one.
+    /// Merges runs that continue each other.
     fn merge(&mut self) {
         self.runs.retain(|run| run.nbytes > 0);
-        // Pairs of numbers are sorted elsewhere, too: one copy of std's sort serves them all.
+        // Pairs of numbers are sorted elsewhere, too: all share one copy of std's sort.
         let mut order: Vec<_> = self.runs.iter().map(|run| run.to).zip(0_usize..).collect();
         order.sort_unstable();
         self.runs = order.into_iter().map(|(_, index)| self.runs[index]).collect();
@@ -124,13 +125,13 @@ impl Parts {
     }
 }
 
-/// Checks that a conversion can refuse values only, so that a refusal of dtypes comes before
+/// Checks that a conversion can refuse only values, so that a refusal of dtypes comes before
 /// anything is written.
 ///
 /// # Errors
 ///
-/// `is_dtype` where a record has no field of a name, or where only one of the two has fields or
-/// items, or another number of items.
+/// `is_dtype` where a record lacks a field, or where only one of the two has fields or items, or
+/// another number of items.
 fn check(from: &DType, to: &DType, gaps: Gaps) -> Result<()> {
     match (from.kind(), to.kind()) {
         (DTypeKind::Scalar(_), DTypeKind::Scalar(_)) => Ok(()),
@@ -142,7 +143,7 @@ fn check(from: &DType, to: &DType, gaps: Gaps) -> Result<()> {
     }
 }
 
-/// Whether there are bytes in an element that no scalar covers.
+/// Whether an element has bytes that no scalar covers.
 pub(crate) fn has_gaps(dtype: &DType) -> bool {
     match dtype.kind() {
         DTypeKind::Scalar(_) => false,

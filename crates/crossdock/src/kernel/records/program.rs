@@ -1,13 +1,16 @@
-//! Moving the bytes of records: one record at a time, or a register full of them by byte shuffles.
+//! Moves the bytes of records: one record at a time, or a register full of records by byte
+//! shuffles.
 //!
-//! A shuffle makes a register of the result out of a few windows of the source, as wide as a register each, whatever the fields are: a
-//! record of 15 bytes that becomes one of 24 costs one load, one shuffle and one store for 64 bytes. The pattern repeats after as many
-//! records as fill a whole number of registers.
+//! A shuffle makes a register of the result out of a few windows of the source, each as wide as a
+//! register, whatever the fields are. A record of 15 bytes that becomes one of 24 costs one load,
+//! one shuffle and one store for 64 bytes. The pattern repeats after as many records as fill a
+//! whole number of registers.
 
 use crate::kernel::cpu::Level;
 use crate::memory::racy;
 
-/// Bytes of a record that come from one place of another one; `None` is zeros.
+/// Bytes of a record that are copied from one place of another record, or zeroed if `from` is
+/// `None`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Run {
     pub(super) from: Option<usize>,
@@ -16,6 +19,9 @@ pub(super) struct Run {
 }
 
 /// How records are moved.
+///
+/// Invariant 1: `runs` lie within records of `from_size` and `to_size` bytes, and the shuffles were
+/// made of them, for an available level.
 pub(super) struct Program {
     runs: Vec<Run>,
     from_size: usize,
@@ -24,7 +30,8 @@ pub(super) struct Program {
 }
 
 enum Shuffles {
-    /// None: the level has no instructions for them, some bytes are not to be written, or records are too large for it to pay.
+    /// None: the level has no instructions for them, some bytes must not be written, or records are
+    /// too large for it to pay.
     No,
     #[cfg(target_arch = "x86_64")]
     By16(Pattern<16>),
@@ -32,22 +39,26 @@ enum Shuffles {
     By64(Pattern<64>),
 }
 
-/// From so many bytes on, what is written goes past the caches: it would push out everything else, and be pushed out itself.
+/// Jobs of at least this many bytes bypass the caches with non-temporal stores: their result would
+/// evict everything else, and then itself.
 const STREAMED: usize = 8 << 20;
 
 impl Program {
-    /// The runs lie within records of these sizes.
+    /// The runs must lie within records of these sizes, and the level must be available (Program
+    /// 1).
     pub(super) fn new(level: Level, runs: Vec<Run>, from_size: usize, to_size: usize) -> Self {
         let shuffles = Shuffles::new(level, &runs, from_size, to_size);
         Self { runs, from_size, to_size, shuffles }
     }
 
-    /// Makes `len` records out of as many. `whole_nbytes` is the size of all of the work that this is part of.
+    /// Makes `len` records out of as many. `whole_nbytes` is the size of the whole job.
     ///
     /// # Safety
     ///
-    /// `len` records at `src`, `from_stride` bytes apart, may be loaded racily, and `len` at `dst`, `to_stride` bytes apart, stored
-    /// racily; they do not overlap. The level is available.
+    /// 1. `len` records at `src`, `from_stride` bytes apart, may be loaded racily.
+    /// 2. `len` records at `dst`, `to_stride` bytes apart, may be stored racily.
+    /// 3. The two do not overlap.
+    /// 4. The level is available.
     pub(super) unsafe fn run(
         &self,
         src: *const u8,
@@ -64,7 +75,8 @@ impl Program {
             for index in records {
                 let src = src.wrapping_offset(index as isize * from_stride);
                 let dst = dst.wrapping_offset(index as isize * to_stride);
-                // SAFETY: one record (the caller's word).
+                // SAFETY: clauses 1 and 2 of `# Safety`: `index` is below `len`, so both pointers
+                // lead to one of the records.
                 unsafe { self.one(src, dst) };
             }
         };
@@ -76,7 +88,9 @@ impl Program {
                 let steps = ($pattern.records * from_size, $pattern.records * to_size);
                 let src = src.wrapping_add(head.records * from_size);
                 let dst = dst.wrapping_add(head.records * to_size);
-                // SAFETY: whole groups without gaps, in both arrays (the caller's word), aligned where they are streamed.
+                // SAFETY: clauses 1 and 2: the records are contiguous (`dense`), and `groups`
+                // counts those whose windows and registers fit. `head` aligned `dst` if it streams.
+                // Clause 4 covers the level.
                 unsafe { $by($pattern, src, dst, groups, head.streams, steps) };
                 one_by_one(head.records + groups * $pattern.records..len);
             }};
@@ -92,13 +106,15 @@ impl Program {
 
     /// # Safety
     ///
-    /// As for [`Program::run`], for one record.
+    /// Clauses 1 to 3 of [`Program::run`], for one record.
     unsafe fn one(&self, src: *const u8, dst: *mut u8) {
         macro_rules! word {
             ($word:ty, $src:expr, $dst:expr) => {{
-                // SAFETY: within the record (the caller's word).
+                // SAFETY: clause 1 of `run`: the run lies within the record at the source (Program
+                // 1), and is as wide as the word.
                 let word: $word = unsafe { racy::load($src.cast()) };
-                // SAFETY: within the record (the caller's word).
+                // SAFETY: clause 2 of `run`: the run lies within the record at the destination
+                // (Program 1), and is as wide as the word.
                 unsafe { racy::store($dst.cast(), word) }
             }};
         }
@@ -109,13 +125,15 @@ impl Program {
                 (Some(src), 2) => word!(u16, src, dst),
                 (Some(src), 4) => word!(u32, src, dst),
                 (Some(src), 8) => word!(u64, src, dst),
-                // SAFETY: within the records (the caller's word).
+                // SAFETY: clauses 1 and 2 of `run`: the run, of `nbytes` bytes, lies within both
+                // records (Program 1).
                 (Some(src), nbytes) => unsafe { racy::copy(src, dst, nbytes) },
                 (None, nbytes) => {
                     const ZEROS: [u8; 64] = [0; 64];
                     for start in (0..nbytes).step_by(ZEROS.len()) {
                         let few = ZEROS.len().min(nbytes - start);
-                        // SAFETY: as many zeros; within the record (the caller's word).
+                        // SAFETY: clause 2 of `run`: the run lies within the record (Program 1),
+                        // and `start + few` is at most `nbytes`; `ZEROS` has `few` bytes.
                         unsafe { racy::copy(ZEROS.as_ptr(), dst.wrapping_add(start), few) };
                     }
                 }
@@ -127,7 +145,7 @@ impl Program {
 impl Shuffles {
     #[cfg(target_arch = "x86_64")]
     fn new(level: Level, runs: &[Run], from_size: usize, to_size: usize) -> Self {
-        /// Records beyond this have runs that are long by themselves, and a table that is not worth its making.
+        /// Larger records have long runs, and their table does not pay.
         const LARGEST: usize = 4096;
         if level == Level::Baseline || to_size == 0 || to_size > LARGEST || from_size > LARGEST {
             return Self::No;
@@ -151,24 +169,24 @@ impl Shuffles {
     }
 }
 
-/// Where a byte of the result comes from.
+/// The source of a byte of the result.
 #[cfg(target_arch = "x86_64")]
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Byte {
     From(usize),
     Zero,
-    /// Not ours to write, or not written by moving.
+    /// Not part of the result, or not written by moving.
     Foreign,
 }
 
-/// Some bytes of one window, put where they belong in a register.
+/// Moves some bytes of one window to their places in a register.
 #[cfg(target_arch = "x86_64")]
 #[repr(C, align(16))]
 struct Shuffle<const W: usize> {
     /// Which byte of the window each byte of the register is; 0x80 where `mask` has no bit.
     index: [u8; W],
     mask: u64,
-    /// Where the window begins, in bytes from the group.
+    /// The offset of the window in the group.
     window: usize,
 }
 
@@ -177,17 +195,17 @@ struct Shuffle<const W: usize> {
 struct Pattern<const W: usize> {
     /// Invariant 1: every window ends within `reach` bytes from the beginning of a group.
     shuffles: Vec<Shuffle<W>>,
-    /// For each register of the group, one behind its last shuffle.
+    /// For each register of the group, the index after its last shuffle.
     ends: Vec<usize>,
     records: usize,
     reach: usize,
     /// Whether a group fills its registers exactly.
     is_whole: bool,
-    /// For each register, which of its bytes are written, where some are not.
+    /// For each register, the bytes that are written, if some are not.
     masks: Option<Vec<u64>>,
 }
 
-/// What comes before the first group.
+/// The records before the first group.
 #[cfg(target_arch = "x86_64")]
 struct Head {
     records: usize,
@@ -196,15 +214,17 @@ struct Head {
 
 #[cfg(target_arch = "x86_64")]
 impl<const W: usize> Pattern<W> {
-    /// More than that would push the data out of the first-level cache.
+    /// More would evict the data from the L1 cache.
     const MOST_SHUFFLES: usize = 256;
 
-    /// `None` where bytes are not to be written and no instruction leaves them out, or the records are too large.
+    /// `None` if some bytes must not be written and no instruction leaves them out, or if the
+    /// records are too large.
     fn new(table: &[Byte], from_size: usize) -> Option<Self> {
         if W < 64 && table.contains(&Byte::Foreign) {
             return None;
         }
-        // As many records as fill whole registers; if those are too many, one, of which the last register reaches into the next one.
+        // As many records as fill whole registers. If those are too many: one, whose last register
+        // reaches into the next record.
         let common = (table.len() & table.len().wrapping_neg()).min(W);
         Self::of_records(W / common, table, from_size)
             .or_else(|| if table.len() >= 4 * W { Self::of_records(1, table, from_size) } else { None })
@@ -225,7 +245,8 @@ impl<const W: usize> Pattern<W> {
             wanted.sort_unstable();
             let mut rest = &wanted[..];
             while let Some(&(first, _)) = rest.first() {
-                // Within the group, if it is so long, so that the last group of an array is one, too.
+                // Within the group, if that is long enough, so that the last group of an array can
+                // be loaded, too.
                 let window = first.min(from_nbytes.saturating_sub(W));
                 let (taken, left) = rest.split_at(rest.partition_point(|&(from, _)| from < window + W));
                 let mut shuffle = Shuffle { index: [0x80; W], mask: 0, window };
@@ -252,7 +273,8 @@ impl<const W: usize> Pattern<W> {
         Some(pattern)
     }
 
-    /// How many of `len` records come first, so that everything behind them lies in whole registers, and can be streamed.
+    /// How many of `len` records precede the first whole register, so that all groups can be
+    /// streamed.
     fn head(&self, dst: usize, to_size: usize, len: usize, streams: bool) -> Head {
         let aligns = |records: &usize| (dst + records * to_size).is_multiple_of(W);
         let records = if streams && self.is_whole && self.masks.is_none() {
@@ -263,7 +285,7 @@ impl<const W: usize> Pattern<W> {
         Head { records: records.unwrap_or(0), streams: records.is_some() }
     }
 
-    /// How many groups there are in `len` records, with everything that is loaded and stored for them.
+    /// How many groups fit `len` records, with everything that is loaded and stored for them.
     fn groups(&self, from_size: usize, to_size: usize, len: usize) -> usize {
         let fit = |nbytes: usize, group: usize, reach: usize| match nbytes.checked_sub(reach) {
             None => 0,
@@ -282,11 +304,11 @@ mod x86 {
     use super::Pattern;
     use crate::memory::racy::vector;
 
-    /// No instruction leaves out bytes of so narrow a register, so that [`Pattern::new`] makes no masks for it.
+    /// A register of 16 bytes has no masked store, so [`Pattern::new`] makes no masks for it.
     ///
     /// # Safety
     ///
-    /// None: it touches nothing.
+    /// No requirements: it accesses nothing.
     unsafe fn never(_: *mut u8, _: u64, _: __m128i) {
         unreachable!("a pattern of 16 bytes with masks")
     }
@@ -295,8 +317,12 @@ mod x86 {
         ($name:ident, $width:literal, $register:ty, $features:literal, $load:ident, $store:ident, $stream:ident, $masked:path, $zero:expr, $step:expr) => {
             /// # Safety
             ///
-            /// `groups` groups of records, without gaps, may be loaded racily at `src`, with what else is in the windows of the last one,
-            /// and stored racily at `dst`, with the rest of the last register; `dst` is aligned to the register if it is to be streamed.
+            /// 1. `groups` groups of contiguous records at `src` may be loaded racily, with the
+            ///    `reach` bytes from the last group on.
+            /// 2. `groups` groups of contiguous records at `dst` may be stored racily, with all
+            ///    registers of the last group; where there are masks, only the bytes in them.
+            /// 3. If it streams, `dst` and the steps are aligned to the register.
+            /// 4. The CPU has the instructions.
             #[target_feature(enable = $features)]
             pub(super) unsafe fn $name(
                 pattern: &Pattern<$width>,
@@ -311,21 +337,26 @@ mod x86 {
                     for (number, &end) in pattern.ends.iter().enumerate() {
                         let mut register = $zero;
                         for shuffle in &pattern.shuffles[first..end] {
-                            // SAFETY: a window of this group (the caller's word).
+                            // SAFETY: clause 1 of `# Safety`: the window ends within `reach` bytes
+                            // from the beginning of this group (Pattern 1).
                             let window = unsafe { vector::$load(src.wrapping_add(shuffle.window)) };
                             let index = shuffle.index.as_ptr().cast::<$register>();
-                            // SAFETY: as many bytes.
+                            // SAFETY: `index` is an array of as many bytes as the register has; the
+                            // read needs no alignment.
                             let index = unsafe { index.read_unaligned() };
                             register = $step(register, window, index, shuffle.mask);
                         }
                         if let Some(masks) = &pattern.masks {
-                            // SAFETY: the bytes of the register that are ours (the caller's word).
+                            // SAFETY: clause 2 of `# Safety`: the mask has only bytes of this
+                            // register that may be stored; the others are not accessed.
                             unsafe { $masked(place, masks[number], register) };
                         } else if streams {
-                            // SAFETY: a register of the result (the caller's word).
+                            // SAFETY: clause 2 of `# Safety`: this is one of the group's registers,
+                            // all of which may be stored; clause 3 aligns it.
                             unsafe { vector::$stream(place, register) };
                         } else {
-                            // SAFETY: a register of the result (the caller's word).
+                            // SAFETY: clause 2 of `# Safety`: this is one of the group's registers,
+                            // all of which may be stored, at any alignment.
                             unsafe { vector::$store(place, register) };
                         }
                         (first, place) = (end, place.wrapping_add($width));
@@ -371,7 +402,7 @@ mod tests {
 
     use super::*;
 
-    /// Random runs, of which no two write the same byte. Whole: none is left out.
+    /// Random runs, no two of which write the same byte. If `whole`, they cover every byte.
     fn runs(rng: &mut Rng, from_size: usize, to_size: usize, whole: bool) -> Vec<Run> {
         let mut runs = vec![];
         let mut to = 0;
@@ -425,14 +456,16 @@ mod tests {
                     let mut memory = before.clone();
                     let dst = memory.as_mut_ptr().wrapping_add(start);
                     let strides = (from_stride as isize, to_stride as isize);
-                    // SAFETY: both vectors hold as many records, and nobody else has them.
+                    // SAFETY: both vectors hold `len` records at these strides, no other thread
+                    // accesses them, and the level is available.
                     unsafe { program.run(src.as_ptr(), strides.0, dst, strides.1, len, whole_nbytes) };
                     assert!(memory == wanted, "{level:?} {from_size} -> {to_size}, {len} records, {runs:?}");
                     let first = len.saturating_sub(1);
                     let mut memory = before.clone();
                     let dst = memory.as_mut_ptr().wrapping_add(start + first * to_stride);
                     let src = src.as_ptr().wrapping_add(first * from_stride);
-                    // SAFETY: the same records from the other end.
+                    // SAFETY: these are the same records, from the last one backwards; no other
+                    // thread accesses them, and the level is available.
                     unsafe { program.run(src, -strides.0, dst, -strides.1, len, whole_nbytes) };
                     assert!(
                         memory == wanted,

@@ -1,6 +1,6 @@
-//! Everything on the caller's thread.
+//! Runs everything on the caller's thread.
 
-/// How many threads would share work.
+/// How many threads share work.
 #[inline]
 pub(crate) fn count() -> usize {
     1

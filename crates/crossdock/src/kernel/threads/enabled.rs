@@ -1,8 +1,8 @@
-//! On the current pool of `rayon`, which the program may have chosen by `ThreadPool::install`.
+//! Runs on the current pool of `rayon`, which the program can choose with `ThreadPool::install`.
 
 use rayon::prelude::*;
 
-/// How many threads would share work.
+/// How many threads share work.
 #[inline]
 pub(crate) fn count() -> usize {
     rayon::current_num_threads()

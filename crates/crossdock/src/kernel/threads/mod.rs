@@ -1,4 +1,4 @@
-//! Work in parts, on the threads of `rayon` where that feature is on.
+//! Work in parts, on the threads of `rayon` if that feature is enabled.
 
 #[cfg(not(feature = "rayon"))]
 mod disabled;

@@ -1,12 +1,12 @@
-//! Shuffles of bytes within the lanes of registers of 32.
+//! Byte shuffles within the lanes of registers of 32 bytes.
 
 use std::arch::x86_64::*;
 
 use crate::kernel::copy::shuffle::{Blocks, Pass, Shuffle};
 use crate::memory::racy::vector;
 
-/// The passes for so many registers of the source, for each of so many of the destination: those that are met often keep the table in
-/// registers.
+/// The passes for so many registers of the source and of the destination. Frequent combinations
+/// keep the table in registers.
 pub(super) fn passes(inputs: usize, outputs: usize) -> (Pass, Pass) {
     match (inputs, outputs) {
         (1, 1) => (pass::<1, 1, false>, pass::<1, 1, true>),
@@ -22,28 +22,30 @@ pub(super) fn passes(inputs: usize, outputs: usize) -> (Pass, Pass) {
 #[inline]
 #[target_feature(enable = "avx2")]
 fn register(table: &[u8; 64]) -> __m256i {
-    // SAFETY: an array of more bytes.
+    // SAFETY: `table` has 64 bytes, of which this loads the first 32; the load needs no alignment.
     unsafe { _mm256_loadu_si256(table.as_ptr().cast()) }
 }
 
-/// A register whose lanes come from two places.
+/// A register whose two lanes are loaded from two places.
 ///
 /// # Safety
 ///
-/// 16 bytes at each distance from `src` may be loaded racily.
+/// 16 bytes at each distance in `from` from `src` may be loaded racily.
 #[inline]
 #[target_feature(enable = "avx2")]
 unsafe fn load(src: *const u8, from: [isize; 2]) -> __m256i {
-    // SAFETY: the caller's word.
+    // SAFETY: `# Safety`: 16 bytes at the first distance from `src` may be loaded racily; the load
+    // needs no alignment.
     let low = unsafe { vector::load16(src.wrapping_offset(from[0])) };
-    // SAFETY: the caller's word.
+    // SAFETY: `# Safety`: 16 bytes at the second distance from `src` may be loaded racily; the load
+    // needs no alignment.
     let high = unsafe { vector::load16(src.wrapping_offset(from[1])) };
     _mm256_inserti128_si256::<1>(_mm256_castsi128_si256(low), high)
 }
 
 /// # Safety
 ///
-/// As for every [`Pass`].
+/// Clauses 1 to 4 of [`Pass`].
 #[target_feature(enable = "avx2")]
 unsafe fn pass<const IN: usize, const OUT: usize, const STREAM: bool>(shuffle: &Shuffle, blocks: Blocks) {
     let mut tables = [[_mm256_setzero_si256(); IN]; OUT];
@@ -62,11 +64,13 @@ unsafe fn pass<const IN: usize, const OUT: usize, const STREAM: bool>(shuffle: &
         for index in 0..OUT {
             let mut value = _mm256_setzero_si256();
             for place in 0..IN {
-                // SAFETY: within the block (the caller's word).
+                // SAFETY: clause 1 of `Pass`: `from` holds the distances of an input, which a block
+                // at `src` loads, 16 bytes each.
                 let more = unsafe { load(src, from[index][place]) };
                 value = _mm256_or_si256(value, _mm256_shuffle_epi8(more, tables[index][place]));
             }
-            // SAFETY: 32 bytes of the destination, aligned where they are streamed (the caller's word).
+            // SAFETY: clause 2 of `Pass`: the 32 bytes of this output are elements of the block at
+            // `dst`. Clause 3 aligns the first block, and `to` and the steps are multiples of 32.
             unsafe { store::<STREAM>(dst.wrapping_offset(to[index]), value) };
         }
         src = src.wrapping_offset(src_step);
@@ -76,7 +80,7 @@ unsafe fn pass<const IN: usize, const OUT: usize, const STREAM: bool>(shuffle: &
 
 /// # Safety
 ///
-/// As for every [`Pass`].
+/// Clauses 1 to 4 of [`Pass`].
 #[target_feature(enable = "avx2")]
 unsafe fn any<const STREAM: bool>(shuffle: &Shuffle, blocks: Blocks) {
     let (src_step, dst_step) = shuffle.steps();
@@ -85,11 +89,13 @@ unsafe fn any<const STREAM: bool>(shuffle: &Shuffle, blocks: Blocks) {
         for output in &shuffle.outputs {
             let mut value = _mm256_setzero_si256();
             for input in &output.inputs {
-                // SAFETY: within the block (the caller's word).
+                // SAFETY: clause 1 of `Pass`: `input.from` holds the distances of an input, which a
+                // block at `src` loads, 16 bytes each.
                 let more = unsafe { load(src, input.from) };
                 value = _mm256_or_si256(value, _mm256_shuffle_epi8(more, register(&input.table)));
             }
-            // SAFETY: 32 bytes of the destination, aligned where they are streamed (the caller's word).
+            // SAFETY: clause 2 of `Pass`: the 32 bytes of this output are elements of the block at
+            // `dst`. Clause 3 aligns the first block, and `to` and the steps are multiples of 32.
             unsafe { store::<STREAM>(dst.wrapping_offset(output.to), value) };
         }
         src = src.wrapping_offset(src_step);
@@ -99,15 +105,18 @@ unsafe fn any<const STREAM: bool>(shuffle: &Shuffle, blocks: Blocks) {
 
 /// # Safety
 ///
-/// 32 bytes at `dst` may be stored racily; it is aligned where they are streamed.
+/// 1. 32 bytes at `dst` may be stored racily.
+/// 2. If `STREAM` is set, `dst` is aligned to 32 bytes.
 #[inline]
 #[target_feature(enable = "avx2")]
 unsafe fn store<const STREAM: bool>(dst: *mut u8, value: __m256i) {
     if STREAM {
-        // SAFETY: the caller's word.
+        // SAFETY: clauses 1 and 2 of `# Safety`: 32 bytes at `dst` may be stored racily, and `dst`
+        // is aligned to 32 bytes.
         unsafe { vector::stream32(dst, value) };
     } else {
-        // SAFETY: the caller's word.
+        // SAFETY: clause 1 of `# Safety`: 32 bytes at `dst` may be stored racily; the store needs
+        // no alignment.
         unsafe { vector::store32(dst, value) };
     }
 }

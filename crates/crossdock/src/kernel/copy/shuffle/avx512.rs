@@ -1,12 +1,12 @@
-//! Shuffles of bytes across registers of 64.
+//! Byte shuffles across registers of 64 bytes.
 
 use std::arch::x86_64::*;
 
 use crate::kernel::copy::shuffle::{Blocks, Pass, Shuffle};
 use crate::memory::racy::vector;
 
-/// The passes for so many registers of the source, for each of so many of the destination: those that are met often keep the table in
-/// registers.
+/// The passes for so many registers of the source and of the destination. Frequent combinations
+/// keep the table in registers.
 pub(super) fn passes(inputs: usize, outputs: usize) -> (Pass, Pass) {
     match (inputs, outputs) {
         (1, 1) => (pass::<1, 1, false>, pass::<1, 1, true>),
@@ -24,11 +24,11 @@ pub(super) fn passes(inputs: usize, outputs: usize) -> (Pass, Pass) {
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn register(table: &[u8; 64]) -> __m512i {
-    // SAFETY: an array of as many bytes.
+    // SAFETY: `table` has 64 bytes, all of which this loads; the load needs no alignment.
     unsafe { _mm512_loadu_si512(table.as_ptr().cast()) }
 }
 
-/// Which bytes a table names: `NONE` alone has a sign.
+/// The bytes that a table sets: only `NONE` has its sign bit set.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw")]
 fn named(table: __m512i) -> u64 {
@@ -37,7 +37,7 @@ fn named(table: __m512i) -> u64 {
 
 /// # Safety
 ///
-/// As for every [`Pass`].
+/// Clauses 1 to 4 of [`Pass`].
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
 unsafe fn pass<const IN: usize, const OUT: usize, const STREAM: bool>(shuffle: &Shuffle, blocks: Blocks) {
     let mut tables = [[_mm512_setzero_si512(); IN]; OUT];
@@ -59,23 +59,29 @@ unsafe fn pass<const IN: usize, const OUT: usize, const STREAM: bool>(shuffle: &
     let (mut src, mut dst) = (blocks.src, blocks.dst);
     for _ in 0..blocks.count {
         for index in 0..OUT {
-            // SAFETY: within the block (the caller's word).
+            // SAFETY: clause 1 of `Pass`: `from` holds the distance of the first input, which a
+            // block at `src` loads, 64 bytes.
             let value = unsafe { vector::load64(src.wrapping_offset(from[index][0])) };
             let mut value = _mm512_permutexvar_epi8(tables[index][0], value);
             for place in 1..IN {
-                // SAFETY: as above.
+                // SAFETY: clause 1 of `Pass`: `from` holds the distance of input `place`, which a
+                // block at `src` loads, 64 bytes.
                 let more = unsafe { vector::load64(src.wrapping_offset(from[index][place])) };
                 value = _mm512_mask_permutexvar_epi8(value, masks[index][place], tables[index][place], more);
             }
             let dst = dst.wrapping_offset(to[index]);
             if STREAM {
-                // SAFETY: 64 bytes of the destination, a whole line of the cache (the caller's word).
+                // SAFETY: clause 2 of `Pass`: where it streams, the 64 bytes of each output are
+                // elements. Clause 3 aligns the first block, and `to` and the steps are multiples
+                // of 64.
                 unsafe { vector::stream64(dst, value) };
             } else if whole {
-                // SAFETY: 64 bytes of the destination (the caller's word).
+                // SAFETY: clause 2 of `Pass`: `whole` says that all 64 bytes of every output are
+                // bytes of elements at `dst`.
                 unsafe { vector::store64(dst, value) };
             } else {
-                // SAFETY: those of 64 bytes that belong to elements of the destination (the caller's word).
+                // SAFETY: clause 2 of `Pass`: the mask has only the bytes of the output that belong
+                // to elements; the others are not accessed.
                 unsafe { vector::store64_masked(dst, written[index], value) };
             }
         }
@@ -86,7 +92,7 @@ unsafe fn pass<const IN: usize, const OUT: usize, const STREAM: bool>(shuffle: &
 
 /// # Safety
 ///
-/// As for every [`Pass`].
+/// Clauses 1 to 4 of [`Pass`].
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
 unsafe fn any<const STREAM: bool>(shuffle: &Shuffle, blocks: Blocks) {
     let (src_step, dst_step) = shuffle.steps();
@@ -95,17 +101,21 @@ unsafe fn any<const STREAM: bool>(shuffle: &Shuffle, blocks: Blocks) {
         for output in &shuffle.outputs {
             let mut value = _mm512_setzero_si512();
             for input in &output.inputs {
-                // SAFETY: within the block (the caller's word).
+                // SAFETY: clause 1 of `Pass`: `input.from` holds the distance of an input, which a
+                // block at `src` loads, 64 bytes.
                 let more = unsafe { vector::load64(src.wrapping_offset(input.from[0])) };
                 let table = register(&input.table);
                 value = _mm512_mask_permutexvar_epi8(value, named(table), table, more);
             }
             let dst = dst.wrapping_offset(output.to);
             if STREAM {
-                // SAFETY: 64 bytes of the destination, a whole line of the cache (the caller's word).
+                // SAFETY: clause 2 of `Pass`: where it streams, the 64 bytes of each output are
+                // elements. Clause 3 aligns the first block, and `to` and the steps are multiples
+                // of 64.
                 unsafe { vector::stream64(dst, value) };
             } else {
-                // SAFETY: those of 64 bytes that belong to elements of the destination (the caller's word).
+                // SAFETY: clause 2 of `Pass`: the mask has only the bytes of the output that belong
+                // to elements; the others are not accessed.
                 unsafe { vector::store64_masked(dst, output.named, value) };
             }
         }

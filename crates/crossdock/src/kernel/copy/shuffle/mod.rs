@@ -1,8 +1,9 @@
-//! Elements that lie a few bytes apart: every other one, reversed ones, fields of small records, channels to be taken apart or put
-//! together. All of them are one thing: a register of the destination is made of bytes of a few registers of the source, always the
-//! same ones, block after block.
+//! Elements that lie a few bytes apart: every other one, reversed ones, fields of small records,
+//! channels that are split or interleaved. In all cases a register of the destination is made of
+//! bytes of a few registers of the source, always the same ones, block after block.
 //!
-//! So the work is a table, made once for each copy: for each byte of a block of the destination, where it comes from.
+//! A table, made once for each copy, maps each byte of a block of the destination to a byte of the
+//! source.
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
@@ -15,12 +16,13 @@ use crate::kernel::copy::run;
 use crate::kernel::cpu::Level;
 use crate::layout::sort_few;
 
-/// The registers of a level: how many lanes they have within which bytes can change places, and how many bytes a lane has.
+/// The registers of a level: the number of lanes within which bytes can change places, and the
+/// bytes of a lane.
 #[derive(Clone, Copy)]
 struct Registers {
     lanes: usize,
     lane: usize,
-    /// Whether bytes of a register can be left unwritten.
+    /// Whether some bytes of a register can be left unwritten.
     masks: bool,
 }
 
@@ -43,15 +45,15 @@ impl Registers {
 /// The most registers of the destination in a block, and of the source for each of them.
 const MOST: usize = 16;
 
-/// A byte that comes from nowhere.
+/// A byte without a source.
 const NONE: u8 = 0x80;
 
-/// What a register of the destination takes from one of the source.
+/// The bytes of one register of the source that a register of the destination needs.
 #[derive(Clone, Copy)]
 struct Input {
     /// Where each lane is loaded, in bytes from element 0 of the block.
     from: [isize; 2],
-    /// For each byte its place in its lane, or `NONE`.
+    /// For each byte of the register its index in the lane, or `NONE`.
     table: [u8; 64],
 }
 
@@ -59,7 +61,7 @@ struct Input {
 struct Output {
     to: isize,
     inputs: Vec<Input>,
-    /// The bytes that are written.
+    /// The bytes that are written, one bit each.
     named: u64,
 }
 
@@ -67,11 +69,14 @@ struct Output {
 ///
 /// # Safety
 ///
-/// What a block takes from the source may be loaded from there, and the elements that it makes stored, racily, for each of the blocks;
-/// where it streams, the destination of the first begins with a line. The processor has the level.
+/// 1. For each of the blocks, all inputs of the shuffle may be loaded from the source racily.
+/// 2. For each of the blocks, the elements that it makes may be stored racily.
+/// 3. Where it streams, every byte of the outputs belongs to an element, and the destination of the
+///    first block begins a cache line.
+/// 4. The CPU has the level that the function was chosen for.
 type Pass = unsafe fn(&Shuffle, Blocks);
 
-/// Some blocks of a shuffle, one behind the other.
+/// Consecutive blocks of a shuffle.
 #[derive(Clone, Copy)]
 struct Blocks {
     src: *const u8,
@@ -79,7 +84,7 @@ struct Blocks {
     count: usize,
 }
 
-/// A copy of elements of one axis, or of one axis and a few beside each of its elements.
+/// A copy of the elements of one axis, or of one axis and a few neighbours of each element.
 pub(super) struct Shuffle {
     width: usize,
     /// The long axis.
@@ -89,7 +94,8 @@ pub(super) struct Shuffle {
     /// How many elements of the long axis a block has.
     block: usize,
     outputs: Vec<Output>,
-    /// The bytes around element 0 of a block that are loaded for it, and those that the elements of all blocks have.
+    /// The range of bytes that a block loads, from its element 0; and the range that the elements
+    /// of all blocks occupy, from element 0 of all.
     reach: (isize, isize),
     limits: (isize, isize),
     stream: bool,
@@ -98,14 +104,16 @@ pub(super) struct Shuffle {
 }
 
 impl Shuffle {
-    /// The table for two axes, the destination of which walks `along` without gaps or, `beside` being the innermost, both as one.
-    /// `None` where element by element is as good: at a level that has no such instructions, for few elements, or for too many
-    /// registers of the source.
+    /// The table for two axes. The destination must be contiguous along `along` or, where `beside`
+    /// is the innermost, along both as one. Returns `None` where element by element is as good: at
+    /// a level without such instructions, for few elements, or for too many registers of the
+    /// source.
     pub(super) fn new(level: Level, width: usize, along: Axis, beside: Axis, stream: bool) -> Option<Self> {
         let registers = Registers::of(level)?;
         let size = registers.nbytes();
         let inner = beside.to.unsigned_abs() < along.to.unsigned_abs();
-        // A row of the destination: the elements of one step of the long axis or, where each of these has a plane of its own, one.
+        // A row of the destination has the elements of one step of the long axis or, where each of
+        // these has a plane of its own, one element.
         let (pitch, planes) = if inner { (along.to.unsigned_abs(), 1) } else { (width, beside.len) };
         let row = if inner { beside.len * width } else { width };
         let gapless = along.to == row as isize;
@@ -119,7 +127,7 @@ impl Shuffle {
         if along.len < block || count * planes > MOST {
             return None;
         }
-        // Where a byte of one row comes from.
+        // The source of a byte of one row.
         let source = |plane: usize, byte: usize| {
             let (step, rest) = (byte / pitch, byte % pitch);
             let (element, byte) = if inner { (rest / width, rest % width) } else { (plane, rest) };
@@ -140,7 +148,7 @@ impl Shuffle {
             }
         }
         let inputs = outputs.iter().map(|output| output.inputs.len()).max()?;
-        // What this does against what it saves: a load and a store of each element.
+        // The cost of the shuffles against a load and a store of each element.
         let elements = block * beside.len;
         if inputs > MOST || 4 * inputs * outputs.len() > 3 * elements {
             return None;
@@ -167,11 +175,13 @@ impl Shuffle {
 
     /// # Safety
     ///
-    /// The elements of both axes, and what lies between them in the source, may be loaded from `src`, and the elements stored to `dst`,
-    /// racily; the processor has the level.
+    /// 1. The elements of both axes, and the bytes between them in the source, may be loaded from
+    ///    `src` racily.
+    /// 2. The elements of both axes may be stored to `dst` racily.
+    /// 3. The CPU has the level.
     pub(super) unsafe fn copy(&self, src: *const u8, dst: *mut u8) {
         let Axis { len, from, .. } = self.along;
-        // A block may begin where nothing is loaded that lies outside.
+        // A block may begin where its loads stay within the bytes of the elements.
         let fits = |start: usize| {
             let start = start as isize * from;
             start + self.reach.0 >= self.limits.0 && start + self.reach.1 <= self.limits.1
@@ -185,22 +195,28 @@ impl Shuffle {
             end -= 1;
         }
         if first == end {
-            // SAFETY: all elements (the caller's word).
+            // SAFETY: clauses 1 and 2 of `# Safety`: 0 to `len` are all steps of the long axis.
             return unsafe { self.one_by_one(src, dst, 0, len) };
         }
-        // SAFETY: some elements (the caller's word).
+        // SAFETY: clauses 1 and 2 of `# Safety`: `first` is at most `last`, so these are steps of
+        // the long axis.
         unsafe { self.one_by_one(src, dst, 0, first) };
-        // SAFETY: blocks that may be loaded, and elements that may be stored.
+        // SAFETY: clauses 1 to 3 of `# Safety`: `fits` holds at `first` and at `end - 1`, hence
+        // between them, so the blocks load only bytes among the elements.
         let done = unsafe { self.blocks(src, dst, first, end - 1) };
-        // SAFETY: some elements (the caller's word).
+        // SAFETY: clauses 1 and 2 of `# Safety`: `done` is the end of a block that ends within the
+        // axis, so these are the last steps.
         unsafe { self.one_by_one(src, dst, done, len - done) };
     }
 
-    /// Blocks that begin at an element from `first` to `last`, the two of them included. Says where the last one ends.
+    /// Copies the blocks that begin at the elements from `first` to `last`, both included. Returns
+    /// where the last block ends.
     ///
     /// # Safety
     ///
-    /// As for [`Shuffle::copy`], where blocks that begin there can be loaded.
+    /// 1. Clauses 1 to 3 of [`Shuffle::copy`].
+    /// 2. Blocks that begin at `first`, at `last` and between them load only bytes among the
+    ///    elements, and end within the axis.
     unsafe fn blocks(&self, src: *const u8, dst: *mut u8, first: usize, last: usize) -> usize {
         let at = |start: usize, count: usize| {
             let (src, dst) = offset(src, dst, self.along, start);
@@ -215,7 +231,8 @@ impl Shuffle {
                 .find(|skip| dst.addr().wrapping_add((first + skip) * step).is_multiple_of(run::LINE));
             if let Some(skip) = aligned {
                 if skip != 0 {
-                    // SAFETY: a block (the caller's word), some of whose elements come once more.
+                    // SAFETY: clauses 1 and 2 of `# Safety` cover the block at `first`. Some of its
+                    // elements are stored again later.
                     unsafe { (self.store)(self, at(first, 1)) };
                 }
                 start += skip;
@@ -223,28 +240,32 @@ impl Shuffle {
             }
         }
         let count = (last - start) / self.block + 1;
-        // SAFETY: blocks one behind the other (the caller's word).
+        // SAFETY: clauses 1 and 2 of `# Safety`: the last of the `count` blocks begins at `last` at
+        // most. `stream_pass` begins a line (`skip`), and `new` allowed it only for contiguous
+        // outputs.
         unsafe { pass(self, at(start, count)) };
         let done = start + count * self.block;
         if done < last + self.block {
-            // SAFETY: the last block, some of whose elements come once more.
+            // SAFETY: clauses 1 and 2 of `# Safety` cover the block at `last`. Some of its elements
+            // were stored before.
             unsafe { (self.store)(self, at(last, 1)) };
         }
         last + self.block
     }
 
-    /// How far a block is from the one before it.
+    /// The distance from one block to the next, in the source and in the destination.
     fn steps(&self) -> (isize, isize) {
         (self.block as isize * self.along.from, self.block as isize * self.along.to)
     }
 
     /// # Safety
     ///
-    /// As for [`Shuffle::copy`].
+    /// Clauses 1 and 2 of [`Shuffle::copy`], for the `len` steps of the long axis from `start` on.
     unsafe fn one_by_one(&self, src: *const u8, dst: *mut u8, start: usize, len: usize) {
         for step in start..start + len {
             let (src, dst) = offset(src, dst, self.along, step);
-            // SAFETY: the elements beside one another at one step (the caller's word).
+            // SAFETY: clauses 1 and 2 of `copy`: these are the neighbours at one step of the long
+            // axis. Every CPU has `Level::Baseline`.
             unsafe { elements::line(src, dst, self.width, self.beside, run::run(Level::Baseline, false)) };
         }
     }
@@ -261,14 +282,14 @@ fn passes(level: Level, inputs: usize, outputs: usize) -> Option<(Pass, Pass)> {
     }
 }
 
-/// The bytes that the inputs of a block load, from element 0 of the block.
+/// The range of bytes that the inputs of a block load, from element 0 of the block.
 fn reach(registers: Registers, outputs: &[Output]) -> Option<(isize, isize)> {
     let inputs = outputs.iter().flat_map(|output| &output.inputs);
     let loads = inputs.flat_map(|input| &input.from[..registers.lanes]);
     Some((*loads.clone().min()?, *loads.max()? + registers.lane as isize))
 }
 
-/// The bytes among which the elements of both axes lie in the source, from element 0 of all.
+/// The range of bytes that the elements of both axes occupy in the source, from element 0 of all.
 fn limits(width: usize, along: Axis, beside: Axis) -> (isize, isize) {
     let last = |axis: Axis| (axis.len - 1) as isize * axis.from;
     let (a, b) = (last(along), last(beside));
@@ -279,7 +300,7 @@ fn gcd(a: usize, b: usize) -> usize {
     if b == 0 { a } else { gcd(b, a % b) }
 }
 
-/// The registers of the source that have these bytes.
+/// The registers of the source that hold these bytes.
 fn inputs(registers: Registers, bytes: &[Option<isize>]) -> Vec<Input> {
     let mut inputs: Vec<Input> = Vec::new();
     for (lane, bytes) in bytes.chunks(registers.lane).enumerate() {
@@ -287,7 +308,8 @@ fn inputs(registers: Registers, bytes: &[Option<isize>]) -> Vec<Input> {
         sort_few(&mut wanted, |&byte| byte);
         let mut count = 0;
         while let Some(&low) = wanted.first() {
-            // As far back as its bytes lie within one lane, so that nothing behind the last one is loaded.
+            // As far back as all of its bytes fit one lane, so that nothing behind the last one is
+            // loaded.
             let within = wanted.iter().take_while(|&&byte| byte < low + registers.lane as isize);
             let high = within.clone().last().copied().unwrap_or(low);
             let start = if wanted.len() == within.clone().count() {

@@ -1,6 +1,7 @@
-//! Tiles in registers of 32 bytes: four quarters, put together in the nearest cache so that whole lines are written.
+//! Tiles in registers of 32 bytes: four quarters, assembled in the L1 cache so that whole lines are
+//! written.
 //!
-//! Within a quarter as in those of 64 bytes, with two lanes in place of four.
+//! Each quarter is transposed as in the module for 64 bytes, with two lanes in place of four.
 
 use std::arch::x86_64::*;
 
@@ -30,7 +31,7 @@ macro_rules! tile {
     ($name:ident, $rows:literal, $low:ident, $high:ident) => {
         /// # Safety
         ///
-        /// As for every [`Tile`].
+        /// Clauses 1 to 4 of [`Tile`].
         #[target_feature(enable = "avx2")]
         unsafe fn $name<const STREAM: bool>(src: *const u8, from: isize, dst: *mut u8, to: isize) {
             const N: usize = $rows;
@@ -42,7 +43,8 @@ macro_rules! tile {
                     for (group, rows) in groups.iter_mut().enumerate() {
                         for (row, value) in rows.iter_mut().enumerate() {
                             let src = src.wrapping_offset((group * N + row) as isize * from);
-                            // SAFETY: half of one row of the tile (the caller's word).
+                            // SAFETY: clause 1 of `Tile`: the row is one of the tile's `4 * N`, and
+                            // these are the left or right 32 of its 64 bytes.
                             *value = unsafe { vector::load32(src) };
                         }
                         for _ in 0..N.trailing_zeros() {
@@ -65,10 +67,12 @@ macro_rules! tile {
                 for (half, &value) in line.iter().enumerate() {
                     let dst = dst.wrapping_offset(column as isize * to).wrapping_add(half * HALF);
                     if STREAM {
-                        // SAFETY: half of one row of the destination, a whole line of the cache (the caller's word).
+                        // SAFETY: clause 2 of `Tile`: `column` is one of the tile's `4 * N`, and
+                        // this is half of its 64 bytes. Clause 4 aligns the row to 64.
                         unsafe { vector::stream32(dst, value) };
                     } else {
-                        // SAFETY: half of one row of the destination (the caller's word).
+                        // SAFETY: clause 2 of `Tile`: `column` is one of the tile's `4 * N`, and
+                        // this is half of its 64 bytes.
                         unsafe { vector::store32(dst, value) };
                     }
                 }
@@ -81,5 +85,5 @@ tile!(bytes, 16, _mm256_unpacklo_epi8, _mm256_unpackhi_epi8);
 tile!(pairs, 8, _mm256_unpacklo_epi16, _mm256_unpackhi_epi16);
 tile!(words, 4, _mm256_unpacklo_epi32, _mm256_unpackhi_epi32);
 tile!(doubles, 2, _mm256_unpacklo_epi64, _mm256_unpackhi_epi64);
-// Elements as wide as a lane have nothing to interleave.
+// Elements as wide as a lane need no interleaving.
 tile!(lanes, 1, _mm256_unpacklo_epi64, _mm256_unpackhi_epi64);

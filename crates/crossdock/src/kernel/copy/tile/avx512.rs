@@ -1,9 +1,10 @@
 //! Tiles in registers of 64 bytes.
 //!
-//! A register is four lanes of 16 bytes. Rows come in four groups of as many as a lane has elements. Within each group, interleaving
-//! the elements of row `i` with those of the row half the group farther on turns the number of an element, row in front and column
-//! behind, by one binary digit; when the digits of the row have come to stand behind, lane `k` of register `r` is a column, of
-//! the rows of this group. A transpose of lanes puts the four groups of a column together.
+//! A register is four lanes of 16 bytes. Rows come in four groups of as many rows as a lane has
+//! elements. Interleaving the elements of row `i` with those of the row half a group further on
+//! rotates the index of an element, row first and column second, by one bit. After as many rounds
+//! as the row has bits, lane `k` of register `r` is a column of the rows of this group. A transpose
+//! of lanes then joins the four groups of each column.
 
 use std::arch::x86_64::*;
 
@@ -30,7 +31,7 @@ macro_rules! tile {
     ($name:ident, $rows:literal, $low:ident, $high:ident) => {
         /// # Safety
         ///
-        /// As for every [`Tile`].
+        /// Clauses 1 to 4 of [`Tile`].
         #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
         unsafe fn $name<const STREAM: bool>(src: *const u8, from: isize, dst: *mut u8, to: isize) {
             const N: usize = $rows;
@@ -38,7 +39,8 @@ macro_rules! tile {
             for (group, rows) in groups.iter_mut().enumerate() {
                 for (row, value) in rows.iter_mut().enumerate() {
                     let src = src.wrapping_offset((group * N + row) as isize * from);
-                    // SAFETY: one row of the tile (the caller's word).
+                    // SAFETY: clause 1 of `Tile`: the row is one of the tile's `4 * N`, of which 64
+                    // bytes may be loaded racily.
                     *value = unsafe { vector::load64(src) };
                 }
                 for _ in 0..N.trailing_zeros() {
@@ -54,10 +56,12 @@ macro_rules! tile {
                 for (lane, line) in lines.into_iter().enumerate() {
                     let dst = dst.wrapping_offset((lane * N + row) as isize * to);
                     if STREAM {
-                        // SAFETY: one row of the destination, a whole line of the cache (the caller's word).
+                        // SAFETY: clause 2 of `Tile`: the row is one of the tile's `4 * N`, of
+                        // which 64 bytes may be stored racily; clause 4 aligns it to 64.
                         unsafe { vector::stream64(dst, line) };
                     } else {
-                        // SAFETY: one row of the destination (the caller's word).
+                        // SAFETY: clause 2 of `Tile`: the row is one of the tile's `4 * N`, of
+                        // which 64 bytes may be stored racily.
                         unsafe { vector::store64(dst, line) };
                     }
                 }
@@ -70,7 +74,7 @@ tile!(bytes, 16, _mm512_unpacklo_epi8, _mm512_unpackhi_epi8);
 tile!(pairs, 8, _mm512_unpacklo_epi16, _mm512_unpackhi_epi16);
 tile!(words, 4, _mm512_unpacklo_epi32, _mm512_unpackhi_epi32);
 tile!(doubles, 2, _mm512_unpacklo_epi64, _mm512_unpackhi_epi64);
-// Elements as wide as a lane have nothing to interleave.
+// Elements as wide as a lane need no interleaving.
 tile!(lanes, 1, _mm512_unpacklo_epi64, _mm512_unpackhi_epi64);
 
 #[inline]

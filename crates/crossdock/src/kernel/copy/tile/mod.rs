@@ -1,7 +1,8 @@
-//! Squares of elements, transposed: 64 bytes of each of so many rows that they become 64 bytes of each of as many others.
+//! Square tiles that are transposed: a tile has rows of 64 bytes, and as many rows as a row has
+//! elements.
 //!
-//! So each line of the source is loaded once, and each line of the destination written once and whole, however far the rows of
-//! either are apart.
+//! Each line of the source is loaded once, and each line of the destination is written once and
+//! whole, however far apart the rows are.
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
@@ -13,7 +14,7 @@ mod shape;
 pub(super) use self::shape::{ROW, TILE, Tile};
 use crate::kernel::cpu::Level;
 
-/// The tile of elements of 1, 2, 4, 8 or 16 bytes; of others there is none.
+/// The function for elements of 1, 2, 4, 8 or 16 bytes; `None` for other widths.
 #[cfg_attr(not(target_arch = "x86_64"), expect(unused_variables, reason = "the portable level has one way"))]
 pub(super) fn tile(level: Level, width: usize, stream: bool) -> Option<Tile> {
     match level {

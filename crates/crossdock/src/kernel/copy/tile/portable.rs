@@ -1,4 +1,4 @@
-//! Tiles by words, for every processor.
+//! Tiles by words, for every CPU.
 
 use crate::kernel::copy::tile::shape::{ROW, Tile};
 use crate::memory::racy;
@@ -16,7 +16,7 @@ pub(super) fn tile(width: usize) -> Option<Tile> {
 
 /// # Safety
 ///
-/// As for every [`Tile`].
+/// Clauses 1 and 2 of [`Tile`].
 unsafe fn one<T: crate::memory::Pod + Default, const N: usize>(
     src: *const u8,
     from: isize,
@@ -28,10 +28,12 @@ unsafe fn one<T: crate::memory::Pod + Default, const N: usize>(
         let mut line = [T::default(); N];
         let src = src.wrapping_add(column * size_of::<T>());
         for (row, element) in line.iter_mut().enumerate() {
-            // SAFETY: one element of the tile (the caller's word).
+            // SAFETY: clause 1 of `Tile`: `row` and `column` are below `N`, so the element lies
+            // within the 64 bytes of its row.
             *element = unsafe { racy::load(src.wrapping_offset(row as isize * from).cast()) };
         }
-        // SAFETY: a row of the destination (the caller's word).
+        // SAFETY: clause 2 of `Tile`: `column` is below `N`, and `line` is as large as a row
+        // (asserted above).
         unsafe { racy::store(dst.wrapping_offset(column as isize * to).cast(), line) };
     }
 }
