@@ -1,4 +1,4 @@
-//! Memory that is there already, as buffers: vectors, owners, files, pointers of other libraries.
+//! Buffers over existing memory: vectors, owners, files, pointers of other libraries.
 
 use std::fs::File;
 use std::ops::Deref;
@@ -13,7 +13,7 @@ impl Buffer {
     ///
     /// # Errors
     ///
-    /// `is_out_of_memory` where there is none for the header.
+    /// `is_out_of_memory` where there is no memory for the header.
     pub fn from_vec<T: Pod>(vec: Vec<T>) -> Result<Self> {
         owner::adopt_vec(vec).map(Self::whole)
     }
@@ -22,16 +22,18 @@ impl Buffer {
     ///
     /// # Errors
     ///
-    /// `is_out_of_memory` where there is none for the header.
+    /// `is_out_of_memory` where there is no memory for the header.
     pub fn from_string(text: String) -> Result<Self> {
         Self::from_vec(text.into_bytes())
     }
 
-    /// Adopts anything that dereferences to a slice: `Arc<Vec<T>>`, `Arc<[T]>`, `String`, an image, a `bytes::Bytes`. Read-only, since others may
-    /// have the same owner. O(1), but for a small box around the owner.
+    /// Adopts anything that dereferences to a slice: `Arc<Vec<T>>`, `Arc<[T]>`, `String`, an image,
+    /// a `bytes::Bytes`. Read-only, since the owner may be shared. O(1), except for a small box
+    /// around the owner.
     ///
-    /// The owner is dereferenced once, here, and dropped with the last holder, on that thread. A panic in its drop goes
-    /// no further; [`ledger::failed_releases`](crate::ledger::failed_releases) counts it.
+    /// The owner is dereferenced once, here, and dropped with the last holder, on that holder's
+    /// thread. A panic in its drop is caught, and counted by
+    /// [`ledger::failed_releases`](crate::ledger::failed_releases).
     ///
     /// ```
     /// use std::sync::Arc;
@@ -45,7 +47,7 @@ impl Buffer {
     ///
     /// # Errors
     ///
-    /// `is_out_of_memory` where there is none for the header.
+    /// `is_out_of_memory` where there is no memory for the header.
     pub fn from_owner<T, O>(owner: O) -> Result<Self>
     where
         T: Pod,
@@ -58,18 +60,18 @@ impl Buffer {
     ///
     /// # Errors
     ///
-    /// `is_out_of_memory` where there is none for the header.
+    /// `is_out_of_memory` where there is no memory for the header.
     pub fn from_static<T: Pod>(slice: &'static [T]) -> Result<Self> {
         owner::adopt_static(slice).map(Self::whole)
     }
 
-    /// Maps a file, or part of one. The memory is aliased, since any process may write the file:
+    /// Maps a file, or a part of one. The memory is aliased, since any process may write the file:
     /// Share and Pin leases can be taken, Read and Write leases cannot. O(1) until the pages are
     /// touched.
     ///
-    /// Two such maps of one file, by whichever path or descriptor, are known to be the same memory:
-    /// a copy between overlapping ranges is refused, or done as if the source had been copied
-    /// first. A map made by another library is known by its addresses alone.
+    /// Two such maps of one file, by any path or descriptor, are known to be the same memory: a
+    /// copy between overlapping ranges is refused, or done as if the source had been copied first.
+    /// A map made by another library is known by its addresses alone.
     ///
     /// # Errors
     ///
@@ -80,20 +82,23 @@ impl Buffer {
         owner::map_file(file, &options).map(Self::whole).map(|map| map.with_readonly(readonly))
     }
 
-    /// Adopts memory of another library. `release` is called exactly once: when the last holder goes, on whichever thread
-    /// that is, or before this returns an error.
+    /// Adopts memory of another library. `release` is called exactly once: when the last holder is
+    /// dropped, on that holder's thread, or before this function returns an error.
     ///
     /// # Errors
     ///
-    /// `is_malformed` for a null pointer to more than 0 bytes, `is_overflow` beyond `isize::MAX` bytes,
-    /// `is_out_of_memory`.
+    /// `is_malformed` for a null pointer to more than 0 bytes, `is_overflow` beyond `isize::MAX`
+    /// bytes, `is_out_of_memory`.
     ///
     /// # Safety
     ///
-    /// Until `release` is called, `nbytes` bytes at `ptr` are valid for reads, and unless `birth` is `Constant` for writes; if
-    /// the place is the host, they are initialised. If `birth` is `Sole`, nobody else touches them; if `Constant`, nobody
-    /// writes them. If it is `Aliased`, others may write them, in ways that this program's memory model does not see or that
-    /// are atomic.
+    /// 1. Until `release` is called, `nbytes` bytes at `ptr` are valid for reads and, unless
+    ///    `birth` is `Constant`, for writes.
+    /// 2. If the place is the host, they are initialised.
+    /// 3. If `birth` is `Sole`, no other party accesses them. If it is `Constant`, no party writes
+    ///    them.
+    /// 4. If `birth` is `Aliased`, other parties may write them, but only atomically or in ways
+    ///    that this program's memory model does not see.
     pub unsafe fn from_foreign(
         ptr: *mut u8,
         nbytes: usize,
@@ -101,12 +106,13 @@ impl Buffer {
         birth: Birth,
         release: impl FnOnce() + Send + 'static,
     ) -> Result<Self> {
-        // SAFETY: the caller's word.
+        // SAFETY: clauses 1 to 4 of `# Safety` are those of `adopt_foreign`, with the same memory,
+        // place, birth and `release`.
         unsafe { owner::adopt_foreign(ptr, nbytes, place, birth, release) }.map(Self::whole)
     }
 
-    /// Points at memory that somebody else owns and frees, at some time after the last use. Majel's non-owned allocation.
-    /// Aliased: share or pin it.
+    /// Points at memory that another party owns, and frees at some time after the last use. Majel's
+    /// non-owned allocation. Aliased: share or pin it.
     ///
     /// # Errors
     ///
@@ -114,9 +120,11 @@ impl Buffer {
     ///
     /// # Safety
     ///
-    /// As for [`Buffer::from_foreign`] with an aliased birth, for as long as any handle or lease lives.
+    /// Clauses 1, 2 and 4 of [`Buffer::from_foreign`], for an aliased birth and for as long as any
+    /// handle or lease lives.
     pub unsafe fn non_owned(ptr: *mut u8, nbytes: usize, place: Place) -> Result<Self> {
-        // SAFETY: the caller's word.
+        // SAFETY: `# Safety` holds for as long as any handle or lease lives, which is until
+        // `from_foreign` calls the empty `release`.
         unsafe { Self::from_foreign(ptr, nbytes, place, Birth::Aliased, || {}) }
     }
 }

@@ -1,4 +1,4 @@
-//! A buffer of which nobody else has the memory, as an allocation, and back.
+//! Exclusive buffers as allocations, and back.
 
 use crate::buffer::Buffer;
 use crate::error::{Error, Kind, Rejected, Result};
@@ -7,8 +7,8 @@ use crate::memory::Allocation;
 impl Buffer {
     /// # Errors
     ///
-    /// `is_conflict` while anything but this handle keeps the memory, `is_bounds` where the buffer does not cover all of it,
-    /// `is_read_only`.
+    /// `is_conflict` while anything but this handle keeps the memory alive, `is_bounds` where the
+    /// buffer covers only a part of it, `is_read_only`.
     fn check_only_and_whole(&mut self) -> Result<()> {
         self.handle_mut().only_handle()?;
         self.mutable_address()?;
@@ -32,7 +32,8 @@ impl From<Allocation> for Buffer {
 impl TryFrom<Buffer> for Allocation {
     type Error = Rejected<Buffer>;
 
-    /// `is_conflict` while anything but this handle keeps the memory, `is_bounds` where the buffer does not cover all of it, `is_read_only`.
+    /// `is_conflict` while anything but this handle keeps the memory alive, `is_bounds` where the
+    /// buffer covers only a part of it, `is_read_only`.
     fn try_from(mut buffer: Buffer) -> Result<Self, Rejected<Buffer>> {
         match buffer.check_only_and_whole() {
             Ok(()) => Ok(Self::of(buffer.into_parts().0)),

@@ -1,11 +1,11 @@
-//! Bits that are appended to a buffer.
+//! Appends bits to a buffer.
 
 use crate::buffer::Buffer;
 use crate::buffer::mutable::MutableBuffer;
 use crate::error::{Error, Result};
 
-/// Bits that are appended to a buffer, as Arrow lays out validity and booleans: bit `i` is bit `i % 8` of byte `i / 8`, the least
-/// significant one first.
+/// A buffer of bits that grows, in Arrow's layout for validity and booleans: bit `i` is bit `i % 8`
+/// of byte `i / 8`, the least significant bit first.
 ///
 /// ```
 /// use crossdock::buffer::BitmapBuilder;
@@ -54,11 +54,12 @@ impl BitmapBuilder {
         MutableBuffer::with_capacity(capacity.div_ceil(8)).map(Self::over)
     }
 
-    /// A builder that appends to what there is: eight bits for each byte. O(n): they are counted. An empty buffer of any pool
-    /// ([`Pool::mutable`](crate::pool::Pool::mutable)) makes a builder over that pool.
+    /// A builder that appends to the bits of a buffer, eight for each byte. O(n): it counts them.
+    /// An empty buffer of any pool ([`Pool::mutable`](crate::pool::Pool::mutable)) makes a builder
+    /// over that pool.
     pub fn over(bytes: MutableBuffer) -> Self {
         let ones = bytes.iter().map(|byte| byte.count_ones() as usize).sum();
-        // A block has fewer bytes than would make this more than a word can hold.
+        // This cannot overflow: a block is far smaller than `usize::MAX / 8` bytes.
         Self { len: 8 * bytes.nbytes(), ones, bytes }
     }
 
@@ -72,22 +73,22 @@ impl BitmapBuilder {
         self.len == 0
     }
 
-    /// The number of bits that there is room for.
+    /// The number of bits that fit without a new allocation.
     pub fn capacity(&self) -> usize {
         8 * self.bytes.capacity()
     }
 
-    /// How many of the bits are false: the nulls, where the bits say what is valid. O(1).
+    /// The number of false bits: the nulls, if the bits are validity. O(1).
     pub fn count_false(&self) -> usize {
         self.len - self.ones
     }
 
-    /// The bytes so far. Bits behind the last one are 0.
+    /// The bytes so far. Bits after the last one are 0.
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// The bit at `index`, if there are so many.
+    /// The bit at `index`; `None` if `index` is out of bounds.
     pub fn get(&self, index: usize) -> Option<bool> {
         (index < self.len).then(|| self.bytes[index / 8] >> (index % 8) & 1 != 0)
     }
@@ -96,13 +97,13 @@ impl BitmapBuilder {
     ///
     /// # Errors
     ///
-    /// `is_out_of_memory`; the builder is as it was.
+    /// `is_out_of_memory`; the builder is unchanged.
     pub fn reserve(&mut self, additional: usize) -> Result<()> {
         let more = self.bytes_beyond(additional)?;
         self.bytes.reserve(more)
     }
 
-    /// How many bytes `additional` more bits need that are not there yet.
+    /// How many new bytes `additional` more bits need.
     fn bytes_beyond(&self, additional: usize) -> Result<usize> {
         match self.len.checked_add(additional) {
             Some(len) => Ok(len.div_ceil(8) - self.bytes.nbytes()),
@@ -123,7 +124,8 @@ impl BitmapBuilder {
         Ok(())
     }
 
-    /// Appends `count` times the same bit: whole bytes at a time. Errors as [`BitmapBuilder::reserve`].
+    /// Appends the same bit `count` times, whole bytes at a time. Errors as
+    /// [`BitmapBuilder::reserve`].
     pub fn append_n(&mut self, count: usize, value: bool) -> Result<()> {
         self.reserve(count)?;
         let first = count.min(self.len.wrapping_neg() % 8);
@@ -134,7 +136,8 @@ impl BitmapBuilder {
         let whole = rest / 8;
         let byte = if value { 0xFF } else { 0 };
         self.bytes.spare_capacity_mut()[..whole].fill(std::mem::MaybeUninit::new(byte));
-        // SAFETY: room was made for them, and they were filled.
+        // SAFETY: the slice above proves that the capacity has room for `whole` more bytes, and
+        // `fill` initialised them.
         unsafe { self.bytes.set_nbytes(self.bytes.nbytes() + whole) };
         self.len += 8 * whole;
         self.ones += if value { 8 * whole } else { 0 };
@@ -165,7 +168,7 @@ impl BitmapBuilder {
         Ok(())
     }
 
-    /// The bits and their number. O(1); the capacity stays. See [`MutableBuffer::shrink_to_fit`].
+    /// The bits and their number. O(1); the capacity stays (see [`MutableBuffer::shrink_to_fit`]).
     pub fn finish(self) -> (Buffer, usize) {
         (self.bytes.freeze(), self.len)
     }
@@ -174,8 +177,8 @@ impl BitmapBuilder {
 /// Packs a word's bits, the first one lowest.
 #[inline]
 fn pack(values: &[bool]) -> u64 {
-    // Eight bytes of 0 or 1 are brought together in the highest byte: the summand 2^(56 - 7k) takes byte k, which is bit 8k, to
-    // bit 56 + k, and no two products meet.
+    // Gathers eight bytes of 0 or 1 in the highest byte: the summand 2^(56 - 7k) moves byte k,
+    // which is bit 8k, to bit 56 + k, and no two products meet.
     const GATHER: u64 = 0x0102_0408_1020_4080;
     let bytes = values.chunks_exact(8).map(|eight| {
         let eight = eight.iter().rev().fold(0u64, |word, &value| word << 8 | u64::from(value));

@@ -1,4 +1,4 @@
-//! Bytes that are borrowed: their lifetime is in the type, so nobody has to count.
+//! Borrowed bytes: the lifetime is in the type, so there is no count.
 
 use std::fmt;
 use std::ops::RangeBounds;
@@ -11,8 +11,9 @@ use crate::error::{Error, Kind, Rejected, Result};
 use crate::memory::{Birth, Place, Pod};
 use crate::pool::Pool;
 
-/// Borrowed bytes, to be read: a slice of numbers, or text, where no [`Buffer`] is needed. O(1) to make, copy and slice; the compiler
-/// sees to it that the bytes outlive it and that nobody writes them meanwhile.
+/// Borrowed bytes for reading: a slice of numbers, or text, where no [`Buffer`] is needed. O(1) to
+/// make, copy and slice. The compiler checks that the bytes outlive the view and are not written
+/// meanwhile.
 ///
 /// ```
 /// use crossdock::buffer::BufferView;
@@ -27,13 +28,14 @@ use crate::pool::Pool;
 /// # Ok::<(), crossdock::Error>(())
 /// ```
 ///
-/// Two are equal if their bytes are.
+/// Two views are equal if their bytes are.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct BufferView<'a> {
     bytes: &'a [u8],
 }
 
-/// Borrowed bytes, to be written through this alone. Disjoint windows of it ([`BufferViewMut::split_at_mut`]) coexist.
+/// Borrowed bytes for writing, exclusive to the view. Disjoint windows of it
+/// ([`BufferViewMut::split_at_mut`]) coexist.
 ///
 /// ```
 /// use crossdock::buffer::BufferViewMut;
@@ -53,7 +55,8 @@ pub struct BufferViewMut<'a> {
 
 impl<'a, T: Pod> From<&'a [T]> for BufferView<'a> {
     fn from(slice: &'a [T]) -> Self {
-        // SAFETY: as many initialised bytes (Pod 2), borrowed for as long, without interior mutability (Pod 3).
+        // SAFETY: the slice has `size_of_val` bytes, all initialised (Pod 2) and without interior
+        // mutability (Pod 3). The view borrows them for the slice's lifetime.
         Self { bytes: unsafe { std::slice::from_raw_parts(slice.as_ptr().cast(), size_of_val(slice)) } }
     }
 }
@@ -67,8 +70,8 @@ impl<'a> From<&'a str> for BufferView<'a> {
 impl<'a, T: Pod> From<&'a mut [T]> for BufferViewMut<'a> {
     fn from(slice: &'a mut [T]) -> Self {
         let nbytes = size_of_val(slice);
-        // SAFETY: as many initialised bytes (Pod 2), borrowed for as long and by nobody else; whatever is written to them is a
-        // value (Pod 1).
+        // SAFETY: the slice has `nbytes` bytes, all initialised (Pod 2) and mutably borrowed for
+        // `'a`. Any bytes that are written are a value (Pod 1).
         Self { bytes: unsafe { std::slice::from_raw_parts_mut(slice.as_mut_ptr().cast(), nbytes) } }
     }
 }
@@ -108,19 +111,21 @@ impl<'a> BufferView<'a> {
     ///
     /// # Errors
     ///
-    /// `is_alignment` where the address is not one for `T`, `is_bounds` where the bytes are not a whole number of `T`.
+    /// `is_alignment` where the address is not aligned for `T`, `is_bounds` where the bytes are not
+    /// a whole number of `T`.
     pub fn as_slice_of<T: Pod>(self) -> Result<&'a [T]> {
         let bytes = NonNull::from(self.bytes).cast();
         let len = count_of::<T>(bytes, self.bytes.len())?;
-        // SAFETY: aligned and as many (checked), initialised, of which any pattern is a value (Pod 1); borrowed for as long.
+        // SAFETY: `count_of` checked the alignment and the length. The bytes are initialised, every
+        // pattern is a value (Pod 1), and they are borrowed for `'a`.
         Ok(unsafe { std::slice::from_raw_parts(start_of(bytes, len).as_ptr(), len) })
     }
 
-    /// The bytes as text. O(n): they are checked.
+    /// The bytes as text. O(n): it checks them.
     ///
     /// # Errors
     ///
-    /// `is_malformed` where they are not UTF-8, with the place of the first byte that is not.
+    /// `is_malformed` where they are not UTF-8, with the index of the first invalid byte.
     pub fn as_str(self) -> Result<&'a str> {
         std::str::from_utf8(self.bytes).map_err(not_utf8)
     }
@@ -134,7 +139,7 @@ impl<'a> BufferView<'a> {
         hex_of(self.bytes.len(), |push| push(self.bytes).map(drop))
     }
 
-    /// A buffer of a pool with these bytes. Copies, and counts, them.
+    /// A new buffer of a pool with these bytes. Copies, and counts, them.
     ///
     /// # Errors
     ///
@@ -155,7 +160,7 @@ impl<'a> BufferViewMut<'a> {
         self.bytes.is_empty()
     }
 
-    /// The same bytes, to be read.
+    /// The same bytes, for reading.
     pub fn as_view(&self) -> BufferView<'_> {
         BufferView { bytes: self.bytes }
     }
@@ -165,11 +170,11 @@ impl<'a> BufferViewMut<'a> {
         self.bytes
     }
 
-    /// The bytes in front of `at` and those from it on, each to be written by itself. O(1).
+    /// The bytes before `at`, and those from it on, as two views for writing. O(1).
     ///
     /// # Errors
     ///
-    /// `is_bounds` where `at` lies behind the end. The view comes back with the error.
+    /// `is_bounds` where `at` lies behind the end. The error returns the view.
     pub fn split_at_mut(self, at: usize) -> Result<(Self, Self), Rejected<Self>> {
         if at > self.bytes.len() {
             let text = format!("byte {at} does not lie within a view of {} bytes", self.bytes.len());
@@ -179,13 +184,13 @@ impl<'a> BufferViewMut<'a> {
         Ok((Self { bytes: front }, Self { bytes: back }))
     }
 
-    /// The bytes as elements, to be written. O(1). Errors as [`BufferView::as_slice_of`].
+    /// The bytes as elements, for writing. O(1). Errors as [`BufferView::as_slice_of`].
     pub fn as_mut_slice_of<T: Pod>(&mut self) -> Result<&mut [T]> {
         let nbytes = self.bytes.len();
         let bytes = NonNull::from(&mut *self.bytes).cast();
         let len = count_of::<T>(bytes, nbytes)?;
-        // SAFETY: as in `BufferView::as_slice_of`, and borrowed from `&mut self`, the only way to the bytes; they were a slice of
-        // a `Pod` type, for which whatever is written is a value (Pod 1).
+        // SAFETY: `count_of` checked the alignment and the length, and `&mut self` is the only
+        // access. The bytes were a slice of a `Pod` type, of which any pattern is a value (Pod 1).
         Ok(unsafe { std::slice::from_raw_parts_mut(start_of(bytes, len).as_ptr(), len) })
     }
 }
@@ -203,8 +208,9 @@ impl fmt::Debug for BufferViewMut<'_> {
 }
 
 impl Buffer {
-    /// Wraps a slice whose lifetime the compiler does not watch any more. Constant: Read leases can be had, Write and Share not. O(1), no
-    /// copy. (See [`BufferView`] for the same with a lifetime, [`Buffer::non_owned`] for memory that others write.)
+    /// Wraps a slice without its lifetime. Constant: Read leases can be taken, Write and Share
+    /// leases cannot. O(1), no copy. (See [`BufferView`] for the same with a lifetime,
+    /// [`Buffer::non_owned`] for memory that other parties write.)
     ///
     /// ```
     /// use crossdock::buffer::Buffer;
@@ -220,15 +226,17 @@ impl Buffer {
     ///
     /// # Errors
     ///
-    /// `is_out_of_memory` where there is none for the header.
+    /// `is_out_of_memory` where there is no memory for the header.
     ///
     /// # Safety
     ///
-    /// Until the last handle, lease and export of the memory is gone, the slice is alive and nobody writes it.
+    /// Until the last handle, lease and export of the memory is gone, the slice is alive and no
+    /// party writes it.
     #[doc(hidden)]
     pub unsafe fn from_borrowed_unchecked<T: Pod>(slice: &[T]) -> Result<Self> {
         let start = slice.as_ptr().cast_mut().cast();
-        // SAFETY: initialised (Pod 2); valid and constant for as long by the caller's word.
+        // SAFETY: `from_foreign` needs readable, initialised and constant bytes on the host: a
+        // slice of `Pod` is initialised (Pod 2), and `# Safety` keeps it alive and unwritten.
         unsafe { Self::from_foreign(start, size_of_val(slice), Place::CPU, Birth::Constant, || {}) }
     }
 }
@@ -309,12 +317,14 @@ mod tests {
     #[test]
     fn an_unchecked_wrap_is_constant_and_in_place() {
         let numbers = vec![1u32, 2];
-        // SAFETY: the vector outlives the buffer and its lease.
+        // SAFETY: `numbers` outlives the buffer and its lease, both of which end with this test,
+        // and is not written.
         let buffer = unsafe { Buffer::from_borrowed_unchecked(&numbers) }.unwrap();
         assert_eq!(buffer.as_ptr(), numbers.as_ptr().cast());
         assert!(buffer.write().unwrap_err().is_read_only());
         assert_eq!(buffer.read().unwrap().as_slice_of::<u32>().unwrap(), numbers);
-        // SAFETY: no bytes at all.
+        // SAFETY: the slice is empty and `'static`, so there is no byte that must stay alive or
+        // unwritten.
         assert_eq!(unsafe { Buffer::from_borrowed_unchecked::<u8>(&[]) }.unwrap().nbytes(), 0);
     }
 }

@@ -14,11 +14,12 @@ use crate::memory::{
 };
 use crate::pool::Block;
 
-/// Bytes that somebody owns: a counted handle on an allocation, a pointer and a length.
+/// A counted handle on an allocation, with a pointer and a length.
 ///
-/// Cloning and slicing are O(1), copy nothing and allocate nothing; every clone and slice keeps the whole allocation alive. A
-/// buffer by itself gives no access: the bytes are touched under a lease ([`Buffer::read`], [`Buffer::write`],
-/// [`Buffer::share`], [`Buffer::pin`]), or through `&mut` when it is the only handle ([`Buffer::as_mut_slice`]).
+/// Cloning and slicing are O(1), copy nothing and allocate nothing. Every clone and slice keeps the
+/// whole allocation alive. A buffer by itself gives no access: its bytes are accessed under a lease
+/// ([`Buffer::read`], [`Buffer::write`], [`Buffer::share`], [`Buffer::pin`]), or through `&mut` if
+/// it is the only handle ([`Buffer::as_mut_slice`]).
 ///
 /// ```text
 ///   Buffer { handle, ptr, nbytes, readonly }
@@ -48,10 +49,11 @@ pub struct Buffer {
     readonly: bool,
 }
 
-// SAFETY: the pointer goes where the handle goes, into memory that the handle keeps alive on any thread; access to it is
-// covered by leases.
+// SAFETY: the pointer leads into memory that the handle keeps alive on any thread (Header 1), and
+// every access to it is covered by a lease (Header 5).
 unsafe impl Send for Buffer {}
-// SAFETY: as for Send; `&Buffer` gives no access to the bytes without a lease.
+// SAFETY: `&Buffer` gives no access to the bytes without a lease, and the leases' counts are
+// atomic, so threads may share it.
 unsafe impl Sync for Buffer {}
 
 impl Buffer {
@@ -64,11 +66,11 @@ impl Buffer {
         Self { handle, ptr, nbytes, readonly }
     }
 
-    /// The whole region of a handle on new memory of ours, which has `nbytes` bytes.
+    /// The whole region of a handle on newly allocated memory, which has `nbytes` bytes.
     #[inline]
     pub(crate) fn fresh(handle: Handle, nbytes: usize) -> Self {
         debug_assert_eq!(handle.header().nbytes(), nbytes, "Buffer 1");
-        // The size is not read back from the header: a load of what was stored a moment ago, and in two pieces, stalls.
+        // Not read back from the header: loading a size that was just stored in two pieces stalls.
         let ptr = handle.header().ptr();
         Self { handle, ptr, nbytes, readonly: false }
     }
@@ -86,13 +88,14 @@ impl Buffer {
         self.nbytes
     }
 
-    /// The number of bytes that this buffer keeps alive: those of the whole allocation; for a part of a partition, those of what
-    /// was divided.
+    /// The number of bytes that this buffer keeps alive: those of the whole allocation or, for a
+    /// part of a partition, of the memory that was divided.
     pub fn retained_nbytes(&self) -> usize {
         self.handle.retained_nbytes()
     }
 
-    /// Gives the block behind the buffer, which begins where the buffer does and which nobody else has, this many bytes.
+    /// Grows the pool's block behind the buffer to this many bytes. The buffer must begin where the
+    /// block does, and be its only holder.
     pub(crate) fn grow_block(&mut self, nbytes: usize) -> Result<()> {
         let result = Block::grow_allocation(&mut self.handle, self.nbytes, nbytes);
         self.ptr = self.handle.header().ptr();
@@ -105,24 +108,24 @@ impl Buffer {
         self.handle.header()
     }
 
-    /// Drops all bytes behind the first `nbytes`, of which there are no fewer, from the window.
+    /// Narrows the window to its first `nbytes` bytes, of which there are at least as many.
     pub(crate) fn narrow(&mut self, nbytes: usize) {
         debug_assert!(nbytes <= self.nbytes, "Buffer 1");
         self.nbytes = nbytes.min(self.nbytes);
     }
 
-    /// The address of the first byte, in its place. It gives no permission to touch it.
+    /// The address of the first byte, as a pointer. It permits no access by itself.
     #[inline]
     pub fn as_ptr(&self) -> *const u8 {
         self.ptr.as_ptr()
     }
 
-    /// The address of the first byte, in its place.
+    /// The address of the first byte.
     pub fn address(&self) -> usize {
         self.ptr.addr().get()
     }
 
-    /// The address of the first byte, for writing. It gives no permission to touch it.
+    /// The address of the first byte, for writing. It permits no access by itself.
     ///
     /// # Errors
     ///
@@ -131,7 +134,7 @@ impl Buffer {
         if self.readonly { Err(no_access(Place::CPU)) } else { Ok(self.address()) }
     }
 
-    /// Whether the processor can address the memory: [`Place::is_host`].
+    /// Whether the CPU can address the memory: [`Place::is_host`].
     pub fn is_host(&self) -> bool {
         self.place().is_host()
     }
@@ -141,12 +144,12 @@ impl Buffer {
         self.handle.header().place()
     }
 
-    /// What stands behind the memory.
+    /// The kind of memory.
     pub fn backing(&self) -> Backing {
         self.handle.header().backing()
     }
 
-    /// Who else may touch the memory.
+    /// Which other parties may access the memory.
     pub fn birth(&self) -> Birth {
         self.handle.header().birth()
     }
@@ -156,57 +159,60 @@ impl Buffer {
         self.readonly
     }
 
-    /// Whether this is the only handle, there is no lease, and the memory is not aliased: what `&mut` access asks for. (A
-    /// read-only handle, and memory on a device, refuse it all the same.)
+    /// Whether this is the only handle, there is no lease, and the memory is not aliased, as `&mut`
+    /// access requires. (Read-only handles and memory on a device refuse such access nevertheless.)
     pub fn is_exclusive(&mut self) -> bool {
         self.handle.exclusive().is_ok()
     }
 
-    /// The protocols by which the memory was ever handed out.
+    /// The protocols by which the memory was ever exported.
     pub fn exported(&self) -> Protocols {
         self.handle.header().exported()
     }
 
-    /// The descriptor behind a file map or shared memory, and the byte of it at which this buffer begins.
+    /// The descriptor behind a file map or shared memory, and the offset in it at which this buffer
+    /// begins.
     pub fn descriptor(&self) -> Option<(BorrowedFd<'_>, u64)> {
         let descriptor = self.handle.descriptor()?;
         let within = self.ptr.addr().get() - self.handle.header().ptr().addr().get();
-        // SAFETY: the descriptor is the owner's, which the handle keeps alive while `self` is borrowed.
+        // SAFETY: the owner keeps the descriptor open, the handle keeps the owner alive (Header 1),
+        // and the result borrows `self`.
         let fd = unsafe { BorrowedFd::borrow_raw(descriptor.fd) };
         Some((fd, descriptor.offset + within as u64))
     }
 
-    /// What befell the memory, if anything did: a guarded file map whose file shrank.
+    /// The fault of a guarded file map whose file shrank, if there was one.
     pub fn fault(&self) -> Option<Error> {
         self.handle.fault()
     }
 
     // ===== narrower handles
 
-    /// A handle on part of the bytes. O(1): one atomic addition.
+    /// A handle on a part of the bytes. O(1): one atomic addition.
     ///
     /// # Errors
     ///
     /// `is_bounds` where the range goes past the end or ends before it begins, `is_exhausted` as
-    /// [`Buffer::try_clone`].
+    /// for [`Buffer::try_clone`].
     #[inline]
     pub fn slice(&self, range: impl RangeBounds<usize>) -> Result<Self> {
         let range = resolve(&range, self.nbytes)?;
         Ok(Self {
             handle: self.handle.try_clone()?,
-            // SAFETY: within the buffer (checked), hence within the region (Buffer 1).
+            // SAFETY: `resolve` checked that the range lies within the buffer's `nbytes`, which lie
+            // within the region (Buffer 1).
             ptr: unsafe { self.ptr.add(range.start) },
             nbytes: range.len(),
             readonly: self.readonly,
         })
     }
 
-    /// The same bytes, never to be written through this handle or what is made from it.
+    /// The same bytes, read-only through this handle and through all handles made from it.
     pub fn into_readonly(self) -> Self {
         self.with_readonly(true)
     }
 
-    /// Another handle, or an error where there are as many as can be counted (2²³ - 1). `clone` panics there.
+    /// Another handle, or an error where no more can be counted (2²³ - 1). `clone` panics there.
     ///
     /// # Errors
     ///
@@ -226,81 +232,92 @@ impl Buffer {
     ///
     /// # Errors
     ///
-    /// `is_conflict` while somebody holds Share or Write, or where the memory is aliased; `is_place` on a device;
-    /// `is_exhausted` where there are as many as can be counted (2¹⁸ - 1 Read or Share leases, 2¹⁹ - 1 Pin leases); and, as of every
-    /// lease, what failed work says that was to write the memory ([`Buffer::note_event`]), `is_device` where it was a device's.
+    /// `is_conflict` while another holder has a Share or Write lease, or where the memory is
+    /// aliased; `is_place` on a device; `is_exhausted` where no more leases can be counted (2¹⁸ - 1
+    /// Read or Share leases, 2¹⁹ - 1 Pin leases). As for every lease, also the error of failed work
+    /// that was to write the memory ([`Buffer::note_event`]), `is_device` if it ran on a device.
     pub fn read(&self) -> Result<ReadGuard> {
         let lease = self.lease(LeaseKind::Read)?;
-        // SAFETY: Buffer 1, and `lease` refuses devices.
+        // SAFETY: the bytes lie within the region (Buffer 1), which the lease covers, and `lease`
+        // refuses places other than the host.
         Ok(unsafe { ReadGuard::new(lease, self.ptr, self.nbytes) })
     }
 
-    /// Takes the Write lease: `&mut [u8]`. O(1).
+    /// Takes the Write lease: exclusive bytes, as `&mut [u8]`. O(1).
     ///
     /// # Errors
     ///
-    /// `is_conflict` while anybody holds any lease, or where the memory is aliased; `is_read_only`; `is_place`.
+    /// `is_conflict` while any lease is held, or where the memory is aliased;
+    /// `is_read_only`; `is_place`.
     pub fn write(&self) -> Result<WriteGuard> {
         let lease = self.lease(LeaseKind::Write)?;
-        // SAFETY: as in `read`.
+        // SAFETY: the bytes lie within the region (Buffer 1), which the lease covers, and `lease`
+        // refuses places other than the host.
         Ok(unsafe { WriteGuard::new(lease, self.ptr, self.nbytes) })
     }
 
-    /// Takes a Share lease: racy loads and stores, beside others who do the same. O(1).
+    /// Takes a Share lease: racy loads and stores, concurrently with other Share leases. O(1).
     ///
     /// # Errors
     ///
-    /// `is_conflict` while somebody holds Read or Write; `is_read_only`; `is_place`; `is_exhausted`.
+    /// `is_conflict` while a Read or Write lease is held; `is_read_only`; `is_place`;
+    /// `is_exhausted`.
     pub fn share(&self) -> Result<ShareGuard> {
         let lease = self.lease(LeaseKind::Share)?;
-        // SAFETY: as in `read`.
+        // SAFETY: the bytes lie within the region (Buffer 1), which the lease covers, and `lease`
+        // refuses places other than the host.
         Ok(unsafe { ShareGuard::new(lease, self.ptr, self.nbytes) })
     }
 
-    /// Takes a Pin lease: racy loads, beside anyone but a Write lease. O(1).
+    /// Takes a Pin lease: racy loads, concurrently with all leases but Write. O(1).
     ///
     /// # Errors
     ///
-    /// `is_conflict` while somebody holds Write; `is_place`; `is_exhausted`.
+    /// `is_conflict` while the Write lease is held; `is_place`; `is_exhausted`.
     pub fn pin(&self) -> Result<PinGuard> {
         let lease = self.lease(LeaseKind::Pin)?;
-        // SAFETY: as in `read`.
+        // SAFETY: the bytes lie within the region (Buffer 1), which the lease covers, and `lease`
+        // refuses places other than the host.
         Ok(unsafe { PinGuard::new(lease, self.ptr, self.nbytes) })
     }
 
-    /// The bytes, to be written, with no lease at all: this is the only handle. O(1).
+    /// The bytes for writing, without a lease, if this is the only handle. O(1).
     ///
     /// # Errors
     ///
-    /// `is_conflict`, which says how many leases or other handles there are and by which protocols the memory went out;
-    /// `is_read_only`; `is_place`; of failed work as [`Buffer::read`].
+    /// `is_conflict`, with the number of leases and other handles and the protocols of export;
+    /// `is_read_only`; `is_place`; the error of failed work, as for [`Buffer::read`].
     pub fn as_mut_slice(&mut self) -> Result<&mut [u8]> {
         exclusive(&mut self.handle, self.readonly)?;
-        // SAFETY: Buffer 1, initialised (Header 3). The handle is exclusive and mutably borrowed, so no lease or other
-        // handle can come to be while the slice lives.
+        // SAFETY: the bytes lie within the region (Buffer 1) and are initialised (Header 3).
+        // `exclusive` found no other handle and no lease, and none can be made while the slice
+        // borrows `self` mutably.
         Ok(unsafe { std::slice::from_raw_parts_mut(self.ptr.as_ptr(), self.nbytes) })
     }
 
-    /// Takes the caller's word that nothing outside of this program's leases writes the memory: then Read and Write can
-    /// be had. O(1).
+    /// Declares that only this program's leases write the memory: then Read and Write leases can be
+    /// taken. O(1).
     ///
     /// # Safety
     ///
-    /// From now on until the last holder is gone, every access to the memory, from whichever process or language, is
-    /// covered by a lease of this allocation.
+    /// From now on until the last holder is gone, every access to the memory, from any process or
+    /// language, is covered by a lease of this allocation.
     pub unsafe fn assume_sole(self) -> Self {
-        // SAFETY: the caller's word.
+        // SAFETY: `# Safety`: a lease of this allocation covers every access, so every write goes
+        // through a lease, and no outside read goes on.
         unsafe { self.handle.assume_not_aliased() };
         self
     }
 
-    /// Takes the caller's word that nobody writes the memory any more: then Read can be had. O(1).
+    /// Declares that no party writes the memory any more: then Read leases can be taken. O(1).
     ///
     /// # Safety
     ///
-    /// From now on until the last holder is gone, nobody writes the memory, from whichever process or language.
+    /// From now on until the last holder is gone, no party writes the memory, from any process or
+    /// language.
     pub unsafe fn assume_constant(self) -> Self {
-        // SAFETY: the caller's word.
+        // SAFETY: `# Safety`: no party writes the memory from now on, so a Read lease's bytes are
+        // constant, and outside reads race with no write.
         unsafe { self.handle.assume_not_aliased() };
         self.into_readonly()
     }
@@ -325,7 +342,8 @@ impl Buffer {
 
     /// # Safety
     ///
-    /// `ptr..ptr + nbytes` lies within the region of the handle; `readonly` is set if its memory is constant.
+    /// 1. `ptr..ptr + nbytes` lies within the region of the handle (Buffer 1).
+    /// 2. `readonly` is set if its memory is constant (Buffer 2).
     pub(crate) unsafe fn from_parts(handle: Handle, ptr: NonNull<u8>, nbytes: usize, readonly: bool) -> Self {
         Self { handle, ptr, nbytes, readonly }
     }

@@ -1,4 +1,4 @@
-//! Elements of one type, appended one after the other.
+//! Appends elements of one type to a buffer.
 
 use std::mem::MaybeUninit;
 
@@ -7,7 +7,7 @@ use crate::buffer::mutable::MutableBuffer;
 use crate::error::{Error, Kind, Result};
 use crate::memory::Pod;
 
-/// Elements of one type that are appended to a buffer: [`MutableBuffer`] with a type.
+/// A buffer of elements of one type that grows: [`MutableBuffer`] with a type.
 ///
 /// ```
 /// use crossdock::buffer::BufferBuilder;
@@ -51,12 +51,12 @@ impl<T: Pod> BufferBuilder<T> {
         Self::over(MutableBuffer::with_capacity(nbytes)?)
     }
 
-    /// A builder that appends to what there is.
+    /// A builder that appends to the elements of a buffer.
     ///
     /// # Errors
     ///
-    /// `is_bounds` where the bytes are not a whole number of `T`, `is_alignment` where `T` needs a larger alignment than the buffer
-    /// keeps.
+    /// `is_bounds` where the bytes are not a whole number of `T`, `is_alignment` where `T` needs a
+    /// larger alignment than the buffer keeps.
     pub fn over(bytes: MutableBuffer) -> Result<Self> {
         bytes.as_slice_of::<T>()?;
         if bytes.alignment() < align_of::<T>() {
@@ -82,7 +82,7 @@ impl<T: Pod> BufferBuilder<T> {
         self.bytes.is_empty()
     }
 
-    /// The number of elements that there is room for.
+    /// The number of elements that fit without a new allocation.
     pub fn capacity(&self) -> usize {
         self.bytes.capacity() / size_of::<T>()
     }
@@ -91,7 +91,7 @@ impl<T: Pod> BufferBuilder<T> {
     ///
     /// # Errors
     ///
-    /// `is_out_of_memory`; the builder is as it was.
+    /// `is_out_of_memory`; the builder is unchanged.
     pub fn reserve(&mut self, additional: usize) -> Result<()> {
         self.bytes.reserve(nbytes_of::<T>(additional)?)
     }
@@ -102,18 +102,19 @@ impl<T: Pod> BufferBuilder<T> {
         self.bytes.push(value)
     }
 
-    /// Appends `count` times the same. Errors as [`BufferBuilder::reserve`].
+    /// Appends the same element `count` times. Errors as [`BufferBuilder::reserve`].
     pub fn append_n(&mut self, count: usize, value: T) -> Result<()> {
         let nbytes = nbytes_of::<T>(count)?;
         self.bytes.reserve(nbytes)?;
         let spare = &mut self.bytes.spare_capacity_mut()[..nbytes];
-        // SAFETY: there is room for `count` elements, as the slice has `nbytes` bytes. The bytes so
-        // far are a whole number of elements from an address aligned for them (BufferBuilder 1), so
-        // their end is aligned, too. Any bytes are a valid `MaybeUninit`.
+        // SAFETY: `spare` has `nbytes` bytes, room for `count` elements. The bytes before it are a
+        // whole number of elements from an aligned address on (BufferBuilder 1), so it is aligned,
+        // too. Any bytes are a valid `MaybeUninit`.
         let elements =
             unsafe { std::slice::from_raw_parts_mut(spare.as_mut_ptr().cast::<MaybeUninit<T>>(), count) };
         elements.fill(MaybeUninit::new(value));
-        // SAFETY: reserved, and written just now.
+        // SAFETY: `reserve` made room for `nbytes` more bytes, and `fill` just initialised all of
+        // them (Pod 2).
         unsafe { self.bytes.set_nbytes(self.bytes.nbytes() + nbytes) };
         Ok(())
     }
@@ -124,30 +125,33 @@ impl<T: Pod> BufferBuilder<T> {
         self.bytes.extend_from_slice(slice)
     }
 
-    /// Keeps the first `len` elements only. The capacity stays.
+    /// Keeps only the first `len` elements. The capacity stays.
     pub fn truncate(&mut self, len: usize) {
         self.bytes.truncate(len.saturating_mul(size_of::<T>()));
     }
 
     /// The elements.
     pub fn as_slice(&self) -> &[T] {
-        // SAFETY: BufferBuilder 1, MutableBuffer 2.
+        // SAFETY: the bytes are a whole number of aligned elements (BufferBuilder 1), and
+        // initialised (MutableBuffer 2); every pattern is a value (Pod 1).
         unsafe { std::slice::from_raw_parts(self.bytes.as_ptr().cast(), self.len()) }
     }
 
-    /// The elements, to be written.
+    /// The elements, for writing.
     pub fn as_mut_slice(&mut self) -> &mut [T] {
         let len = self.len();
-        // SAFETY: as in `as_slice`; `&mut self` is the only way to the bytes.
+        // SAFETY: the bytes are a whole number of aligned elements (BufferBuilder 1), and
+        // initialised (MutableBuffer 2); every pattern is a value (Pod 1), and `&mut self` is the
+        // only access.
         unsafe { std::slice::from_raw_parts_mut(self.bytes.as_mut_ptr().cast(), len) }
     }
 
-    /// The bytes, to be appended to as something else.
+    /// The bytes, to which other types may be appended.
     pub fn into_inner(self) -> MutableBuffer {
         self.bytes
     }
 
-    /// The buffer. O(1); the capacity stays. See [`MutableBuffer::shrink_to_fit`].
+    /// The buffer. O(1); the capacity stays (see [`MutableBuffer::shrink_to_fit`]).
     pub fn finish(self) -> Buffer {
         self.bytes.freeze()
     }

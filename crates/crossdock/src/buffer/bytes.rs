@@ -1,4 +1,4 @@
-//! What a buffer holds: compared, as text, copied to where it fits better.
+//! The contents of a buffer: comparison, text, alignment and copies.
 
 use std::ops::RangeBounds;
 
@@ -10,10 +10,11 @@ use crate::error::{Error, Kind, Rejected, Result, try_with_capacity};
 use crate::memory::count_copied;
 use crate::pool::{self, ALIGNMENT, AllocOptions, Pool};
 
-/// How many bytes of memory that others may write are looked at at a time.
+/// How many bytes are read at a time from memory that may change.
 const CHUNK: usize = 16 << 10;
 
-/// Calls `visit` with the first `nbytes` bytes, in pieces of [`CHUNK`] (the last may be shorter), until it says to stop.
+/// Calls `visit` with the first `nbytes` bytes, in pieces of [`CHUNK`] (the last may be shorter),
+/// until it returns false.
 fn for_each_chunk(
     buffer: &Buffer,
     nbytes: usize,
@@ -31,13 +32,13 @@ fn for_each_chunk(
 }
 
 impl Buffer {
-    /// Whether both hold the same bytes. O(1) where they are the same memory or of different sizes, else O(n). Memory that others may
-    /// write is compared as it is found, piece by piece.
+    /// Whether both hold the same bytes. O(1) if they are the same memory or have different sizes,
+    /// else O(n). Memory that may change is compared as it is found, piece by piece.
     ///
     /// # Errors
     ///
-    /// `is_place` where one of them is on a device (and they are not the same memory), `is_conflict` while somebody has a Write
-    /// lease.
+    /// `is_place` where one of them is on a device (and they are not the same memory),
+    /// `is_conflict` while a Write lease is held.
     pub fn equals(&self, other: &Self) -> Result<bool> {
         if self.nbytes() != other.nbytes() {
             return Ok(false);
@@ -45,7 +46,8 @@ impl Buffer {
         self.equals_prefix(other, self.nbytes())
     }
 
-    /// Whether both have at least `nbytes` bytes, and the first `nbytes` of them are the same. Cost and errors as [`Buffer::equals`].
+    /// Whether both have at least `nbytes` bytes, and the first `nbytes` of them are equal. Cost
+    /// and errors as for [`Buffer::equals`].
     pub fn equals_prefix(&self, other: &Self, nbytes: usize) -> Result<bool> {
         if nbytes > self.nbytes() || nbytes > other.nbytes() {
             return Ok(false);
@@ -76,12 +78,13 @@ impl Buffer {
         hex_of(self.nbytes(), |push| for_each_chunk(self, self.nbytes(), push))
     }
 
-    /// The bytes as text. Copies, and counts, them. (Under a Read lease, [`ReadGuard::as_str`](crate::buffer::ReadGuard::as_str) does without a copy.)
+    /// The bytes as text. Copies, and counts, them. (Under a Read lease,
+    /// [`ReadGuard::as_str`](crate::buffer::ReadGuard::as_str) needs no copy.)
     ///
     /// # Errors
     ///
-    /// `is_malformed` where they are not UTF-8, with the place of the first byte that is not; `is_place`, `is_conflict`,
-    /// `is_out_of_memory`.
+    /// `is_malformed` where they are not UTF-8, with the index of the first invalid byte;
+    /// `is_place`, `is_conflict`, `is_out_of_memory`.
     pub fn to_text(&self) -> Result<String> {
         let mut bytes = try_with_capacity(self.nbytes())?;
         for_each_chunk(self, self.nbytes(), |chunk| {
@@ -94,7 +97,8 @@ impl Buffer {
 
     // ===== copies
 
-    /// Copies a part of the bytes into new memory of a pool. Copies, and counts, as many as there are in the range.
+    /// Copies a part of the bytes into new memory of a pool. Copies, and counts, the bytes of the
+    /// range.
     ///
     /// # Errors
     ///
@@ -110,22 +114,24 @@ impl Buffer {
         let room = fresh.as_uninit_mut();
         match &source {
             Look::Constant(guard) => {
-                // SAFETY: as many bytes on both sides; new memory overlaps nothing.
+                // SAFETY: the source is this buffer's `nbytes` bytes, and `room` has as many. New
+                // memory overlaps no other.
                 unsafe { std::ptr::copy_nonoverlapping(guard.as_ptr(), room.as_mut_ptr().cast(), nbytes) };
                 count_copied(nbytes);
             }
             Look::Changing(guard) => guard.copy_to_uninit(room)?,
         }
-        // SAFETY: all of it was written.
+        // SAFETY: both arms of the match wrote all `nbytes` bytes of `room`, or returned an error.
         Ok(unsafe { fresh.assume_init() })
     }
 
-    /// The same buffer if it keeps no more alive than it shows (but for padding), or else a copy of its bytes in new memory of
-    /// the pool, so that the rest can be freed. Copies, and counts, its bytes in the second case.
+    /// The same buffer if it keeps no more memory alive than it covers (except for padding), or
+    /// else a copy of its bytes in new memory of the pool, so that the rest can be freed. Copies,
+    /// and counts, its bytes in the second case.
     ///
     /// # Errors
     ///
-    /// `is_place`, `is_conflict`, `is_out_of_memory`. The buffer comes back with the error.
+    /// `is_place`, `is_conflict`, `is_out_of_memory`. The error returns the buffer.
     pub fn compact(self, pool: &Pool) -> Result<Self, Rejected<Self>> {
         let tight = self.nbytes().next_multiple_of(ALIGNMENT);
         if self.retained_nbytes() <= tight {
@@ -139,23 +145,24 @@ impl Buffer {
 
     // ===== alignment and capacity
 
-    /// The largest power of two that the address of the first byte is a multiple of. (2⁶³ for an address of 0.)
+    /// The largest power of two that divides the address of the first byte. (2⁶³ for an address of
+    /// 0.)
     pub fn alignment(&self) -> usize {
         1 << self.as_ptr().addr().trailing_zeros().min(usize::BITS - 1)
     }
 
-    /// Whether the address of the first byte is a multiple of `align`, which may be any number but 0.
+    /// Whether `align`, any number but 0, divides the address of the first byte.
     pub fn is_aligned_to(&self, align: usize) -> bool {
         align != 0 && self.as_ptr().addr().is_multiple_of(align)
     }
 
-    /// Another handle on the buffer if it is aligned to `align`, or else a copy that is. Copies, and counts, its bytes in the
-    /// second case.
+    /// Another handle on the buffer if it is aligned to `align`, or else an aligned copy. Copies,
+    /// and counts, its bytes in the second case.
     ///
     /// # Errors
     ///
-    /// `is_alignment` where `align` is no power of two, or more than a page and not what there is; `is_place`, `is_conflict`,
-    /// `is_exhausted`, `is_out_of_memory`.
+    /// `is_alignment` where `align` is not a power of two, or exceeds a page and the present
+    /// alignment; `is_place`, `is_conflict`, `is_exhausted`, `is_out_of_memory`.
     pub fn ensure_alignment(&self, align: usize, pool: &Pool) -> Result<Self> {
         if !align.is_power_of_two() {
             return Err(Error::new(
@@ -166,8 +173,9 @@ impl Buffer {
         if self.is_aligned_to(align) { self.try_clone() } else { self.copy_aligned(align, pool) }
     }
 
-    /// The number of bytes that the buffer could have without new memory: for a buffer that begins where a pool's block does, all
-    /// of the block, a multiple of [`ALIGNMENT`]; for any other, what it has.
+    /// The number of bytes that the buffer could have without new memory. For a buffer that begins
+    /// at a pool's block, that is the whole block, a multiple of [`ALIGNMENT`]; for any other, its
+    /// size.
     pub fn capacity(&self) -> usize {
         match pool::describe(self.header()) {
             Some((capacity, _)) if self.as_ptr() == self.header().ptr().as_ptr() => capacity,
@@ -175,13 +183,13 @@ impl Buffer {
         }
     }
 
-    /// The name of the pool that the memory is charged to; `None` where it is no pool's.
+    /// The name of the pool that the memory is charged to; `None` for memory of no pool.
     pub fn pool_name(&self) -> Option<&'static str> {
         pool::describe(self.header()).map(|(_, name)| name)
     }
 
-    /// Sets all bytes behind the buffer's, up to its capacity, to zero. (Up to the next multiple of [`ALIGNMENT`] they are zero
-    /// already, unless this is a slice.) O(capacity).
+    /// Zeroes all bytes after the buffer's, up to its capacity. (Up to the next multiple of
+    /// [`ALIGNMENT`] they are zero already, unless this is a slice.) O(capacity).
     ///
     /// # Errors
     ///
@@ -190,23 +198,26 @@ impl Buffer {
         let (nbytes, capacity) = (self.nbytes(), self.capacity());
         self.as_mut_slice()?;
         if capacity > nbytes {
-            // Not from the slice, whose pointer reaches no further than the slice does.
-            // SAFETY: within the block, of which the buffer has the front (`capacity`).
+            // Not from the slice, whose pointer reaches only the slice.
+            // SAFETY: `capacity` exceeds `nbytes`, so the buffer is the front of a pool's block of
+            // `capacity` bytes, and the sum stays within it.
             let end = unsafe { self.start().add(nbytes) };
-            // SAFETY: the rest of the block, which this handle alone has: no other, no lease (just checked).
+            // SAFETY: `end` begins the last `capacity - nbytes` bytes of the block. `as_mut_slice`
+            // found no other handle and no lease, so no other access exists.
             unsafe { end.write_bytes(0, capacity - nbytes) };
         }
         Ok(())
     }
 
-    /// Gives the buffer this many bytes, with zeros for new ones. Memory of a pool grows as [`MutableBuffer`] does, in place where it
-    /// can; other memory is replaced by new memory of the default pool, which copies, and counts, the bytes. A smaller size
-    /// is a narrower window, and gives nothing back.
+    /// Resizes the buffer, with zeros for new bytes. Memory of a pool grows as in
+    /// [`MutableBuffer`], in place where possible. Other memory is replaced by new memory of the
+    /// default pool, which copies, and counts, the bytes. A smaller size narrows the window, and
+    /// releases no memory.
     ///
     /// # Errors
     ///
-    /// `is_conflict` while there is another handle, a lease, or an export, with their number and their protocols; `is_read_only`,
-    /// `is_place`, `is_out_of_memory`. The buffer is as it was.
+    /// `is_conflict` while there is another handle, a lease, or an export, with their number and
+    /// their protocols; `is_read_only`, `is_place`, `is_out_of_memory`. The buffer is unchanged.
     pub fn resize(&mut self, nbytes: usize) -> Result<()> {
         let bytes = self.as_mut_slice()?;
         let grows = nbytes > bytes.len();

@@ -1,4 +1,4 @@
-//! New memory of a pool, as buffers.
+//! Buffers in new memory of a pool.
 
 use crate::buffer::Buffer;
 use crate::buffer::mutable::MutableBuffer;
@@ -15,7 +15,8 @@ impl Buffer {
     /// `is_out_of_memory`.
     #[inline]
     pub fn zeroed(nbytes: usize) -> Result<Self> {
-        // SAFETY: zeroed, and within the capacity.
+        // SAFETY: `take_default` zeroed the block on request, so its bytes are initialised, and its
+        // capacity is at least `nbytes`.
         Ok(Self::fresh(unsafe { pool::take_default(nbytes, true)?.freeze(nbytes) }, nbytes))
     }
 
@@ -34,13 +35,13 @@ impl Pool {
     ///
     /// # Errors
     ///
-    /// `is_out_of_memory`, where there is none or where a limit stands in the way.
+    /// `is_out_of_memory`, where there is no memory or a limit would be exceeded.
     #[inline]
     pub fn zeroed(&self, nbytes: usize) -> Result<Buffer> {
         AllocOptions::new().zeroed(self, nbytes)
     }
 
-    /// `nbytes` bytes that are not initialised yet. Errors as [`Pool::zeroed`].
+    /// `nbytes` uninitialised bytes. Errors as [`Pool::zeroed`].
     #[inline]
     pub fn uninit(&self, nbytes: usize) -> Result<UninitBuffer> {
         AllocOptions::new().uninit(self, nbytes)
@@ -63,22 +64,24 @@ impl AllocOptions {
     ///
     /// # Errors
     ///
-    /// `is_out_of_memory`, where there is none or where a limit stands in the way; `is_alignment` where the alignment is no power
-    /// of two, or more than a page.
+    /// `is_out_of_memory`, where there is no memory or a limit would be exceeded; `is_alignment`
+    /// where the alignment is not a power of two, or exceeds a page.
     #[inline]
     pub fn zeroed(&self, pool: &Pool, nbytes: usize) -> Result<Buffer> {
         let block = self.block(pool, nbytes, true)?;
-        // SAFETY: zeroed, and within the capacity.
+        // SAFETY: `block` zeroed the bytes on request, so they are initialised, and its capacity is
+        // at least `nbytes`.
         Ok(Buffer::fresh(unsafe { block.freeze(nbytes) }, nbytes))
     }
 
-    /// `nbytes` bytes that are not initialised yet. Errors as [`AllocOptions::zeroed`].
+    /// `nbytes` uninitialised bytes. Errors as [`AllocOptions::zeroed`].
     #[inline]
     pub fn uninit(&self, pool: &Pool, nbytes: usize) -> Result<UninitBuffer> {
         Ok(UninitBuffer::of_block(self.block(pool, nbytes, false)?, nbytes))
     }
 
-    /// An empty buffer that grows, with room for `capacity` bytes. Errors as [`AllocOptions::zeroed`].
+    /// An empty buffer that grows, with room for `capacity` bytes. Errors as
+    /// [`AllocOptions::zeroed`].
     #[inline]
     pub fn mutable(&self, pool: &Pool, capacity: usize) -> Result<MutableBuffer> {
         Ok(MutableBuffer::of_block(self.block(pool, capacity, false)?, 0))
@@ -90,9 +93,10 @@ pub(crate) fn copy<T: Pod>(slice: &[T], mut fresh: UninitBuffer) -> Buffer {
     let nbytes = size_of_val(slice);
     let room = fresh.as_uninit_mut();
     assert_eq!(room.len(), nbytes, "the buffer was made to fit");
-    // SAFETY: as many bytes on both sides, initialised on the slice's (Pod 2); new memory overlaps nothing.
+    // SAFETY: `room` has `nbytes` bytes (asserted above), as has the slice, whose bytes are
+    // initialised (Pod 2). New memory overlaps no other.
     unsafe { std::ptr::copy_nonoverlapping(slice.as_ptr().cast(), room.as_mut_ptr().cast::<u8>(), nbytes) };
     count_copied(nbytes);
-    // SAFETY: all of it was written.
+    // SAFETY: the copy above wrote all `nbytes` bytes of `room`, which are all bytes of `fresh`.
     unsafe { fresh.assume_init() }
 }

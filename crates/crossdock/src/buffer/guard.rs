@@ -21,10 +21,11 @@ struct Covered {
     nbytes: usize,
 }
 
-// SAFETY: the bytes are reached through the guards below alone, each of which answers for what it gives: plain data
-// that may be read, written or dropped on any thread.
+// SAFETY: only the guards below give access to the bytes. These are plain data, which any thread
+// may read, write or release.
 unsafe impl Send for Covered {}
-// SAFETY: as for Send: `&Covered` gives nothing; the guards' shared methods give what many threads may have at once.
+// SAFETY: `&Covered` gives no access by itself; the shared methods of the guards give only access
+// that many threads may have at once.
 unsafe impl Sync for Covered {}
 
 impl Covered {
@@ -32,7 +33,7 @@ impl Covered {
         count_of::<T>(self.ptr, self.nbytes)
     }
 
-    /// A pointer for `count_of::<T>()` elements; an empty one may be anywhere, but must be aligned.
+    /// A pointer for `count_of::<T>()` elements. Without elements it is dangling, but aligned.
     fn aligned<T>(&self) -> NonNull<T> {
         if self.nbytes == 0 { NonNull::dangling() } else { self.ptr.cast() }
     }
@@ -44,23 +45,26 @@ impl Covered {
                 format!("{} bytes do not fit a destination of {}", self.nbytes, dst.len()),
             ));
         }
-        // SAFETY: Covered 1, under a lease; the destination is a slice of as many bytes.
+        // SAFETY: the `nbytes` bytes lie within the region (Covered 1), and a Share or Pin lease
+        // permits racy loads. `dst` has as many bytes (checked above).
         unsafe { racy::copy(self.ptr.as_ptr(), dst.as_mut_ptr(), self.nbytes) };
         count_copied(self.nbytes);
         Ok(())
     }
 
-    /// Copies some of the bytes out, racily. Not counted.
+    /// Copies some of the bytes to `dst`, racily. Not counted.
     fn copy_out(&self, offset: usize, dst: &mut [u8]) -> Result<()> {
         let ptr = self.at(offset, dst.len())?;
-        // SAFETY: within the bytes (checked), which the lease covers; the destination is a slice of as many bytes.
+        // SAFETY: `at` checked that `dst.len()` bytes at `ptr` lie within the covered bytes, which
+        // the lease keeps alive; `dst` has as many bytes.
         unsafe { racy::copy(ptr.as_ptr(), dst.as_mut_ptr(), dst.len()) };
         Ok(())
     }
 
     fn load<T: Pod>(&self, offset: usize) -> Result<T> {
         let ptr = self.at(offset, size_of::<T>())?;
-        // SAFETY: within the bytes (checked), which the lease covers and keeps alive.
+        // SAFETY: `at` checked that a `T` at `ptr` lies within the covered bytes, which the lease
+        // keeps alive.
         Ok(unsafe { racy::load(ptr.as_ptr().cast::<T>()) })
     }
 
@@ -71,7 +75,8 @@ impl Covered {
                 format!("{nbytes} bytes at byte {offset} lie outside of {} bytes", self.nbytes),
             ));
         }
-        // SAFETY: checked above.
+        // SAFETY: `offset + nbytes` is at most `self.nbytes` (checked above), and those bytes lie
+        // within the region (Covered 1).
         Ok(unsafe { self.ptr.add(offset) })
     }
 }
@@ -84,7 +89,7 @@ macro_rules! guard {
         impl $name {
             /// # Safety
             ///
-            /// The bytes lie within the lease's region, on the host.
+            /// The bytes lie within the lease's region, on the host (Covered 1).
             pub(crate) unsafe fn new(lease: Lease, ptr: NonNull<u8>, nbytes: usize) -> Self {
                 debug_assert_eq!(lease.kind(), LeaseKind::$kind);
                 Self(Covered { lease, ptr, nbytes })
@@ -111,22 +116,24 @@ macro_rules! guard {
 }
 
 guard! {
-    /// A Read lease: while it is held nobody writes, so the bytes are a `&[u8]`.
+    /// A Read lease: while it is held no party writes, so the bytes are a `&[u8]`.
     ReadGuard, Read
 }
 
 guard! {
-    /// The Write lease: while it is held nobody else touches the bytes, so they are a `&mut [u8]`.
+    /// The Write lease: while it is held no other party accesses the bytes, so they are a
+    /// `&mut [u8]`.
     WriteGuard, Write
 }
 
 guard! {
-    /// A Share lease: others may write at any time, and so may the holder, by racy loads and stores.
+    /// A Share lease: other holders may write at any time, as may this one, by racy loads and
+    /// stores.
     ShareGuard, Share
 }
 
 guard! {
-    /// A Pin lease: others may write at any time; the holder loads racily and never writes.
+    /// A Pin lease: other holders may write at any time; this one loads racily and never writes.
     PinGuard, Pin
 }
 
@@ -135,21 +142,23 @@ impl ReadGuard {
     ///
     /// # Errors
     ///
-    /// `is_alignment` where the address is not one for `T`, `is_bounds` where the bytes are not a whole number of `T`.
+    /// `is_alignment` where the address is not aligned for `T`, `is_bounds` where the bytes are not
+    /// a whole number of `T`.
     pub fn as_slice_of<T: Pod>(&self) -> Result<&[T]> {
         let count = self.0.count_of::<T>()?;
-        // SAFETY: aligned and large enough (checked), initialised (Header 3) with any pattern a value (Pod 1), and
-        // constant while the Read lease is held (Header 5), which the borrow of the guard outlasts not.
+        // SAFETY: `count_of` checked alignment and length. The bytes are initialised (Header 3),
+        // every pattern is a value (Pod 1), and no party writes them while the guard, which the
+        // slice borrows, holds the Read lease (Header 5).
         Ok(unsafe { std::slice::from_raw_parts(self.0.aligned().as_ptr(), count) })
     }
 }
 
 impl ReadGuard {
-    /// The bytes as text. O(n): it looks at them.
+    /// The bytes as text. O(n): it checks them.
     ///
     /// # Errors
     ///
-    /// `is_malformed` where they are not UTF-8, with the place of the first byte that is not.
+    /// `is_malformed` where they are not UTF-8, with the index of the first invalid byte.
     pub fn as_str(&self) -> Result<&str> {
         std::str::from_utf8(self).map_err(not_utf8)
     }
@@ -159,7 +168,8 @@ impl Deref for ReadGuard {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        // SAFETY: as in `as_slice_of`; bytes need no alignment.
+        // SAFETY: the bytes lie within the region (Covered 1), are initialised (Header 3), and are
+        // constant while the guard, which the slice borrows, holds the Read lease (Header 5).
         unsafe { std::slice::from_raw_parts(self.0.ptr.as_ptr(), self.0.nbytes) }
     }
 }
@@ -168,14 +178,18 @@ impl WriteGuard {
     /// The bytes as elements. O(1). Errors as [`ReadGuard::as_slice_of`].
     pub fn as_slice_of<T: Pod>(&self) -> Result<&[T]> {
         let count = self.0.count_of::<T>()?;
-        // SAFETY: as for a Read lease: a Write lease excludes all other access.
+        // SAFETY: `count_of` checked alignment and length. The bytes are initialised (Header 3),
+        // every pattern is a value (Pod 1), and the Write lease excludes all other access (Header
+        // 5).
         Ok(unsafe { std::slice::from_raw_parts(self.0.aligned().as_ptr(), count) })
     }
 
-    /// The bytes as elements, to be written. O(1). Errors as [`ReadGuard::as_slice_of`].
+    /// The bytes as elements, for writing. O(1). Errors as [`ReadGuard::as_slice_of`].
     pub fn as_mut_slice_of<T: Pod>(&mut self) -> Result<&mut [T]> {
         let count = self.0.count_of::<T>()?;
-        // SAFETY: as for a Read lease; the Write lease excludes all other access, and `&mut self` all through this guard.
+        // SAFETY: `count_of` checked alignment and length. The bytes are initialised (Header 3),
+        // every pattern is a value (Pod 1). The Write lease excludes all other holders (Header 5),
+        // and `&mut self` all other use of this guard.
         Ok(unsafe { std::slice::from_raw_parts_mut(self.0.aligned().as_ptr(), count) })
     }
 }
@@ -184,24 +198,29 @@ impl Deref for WriteGuard {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        // SAFETY: as in `as_slice_of`; bytes need no alignment.
+        // SAFETY: the bytes lie within the region (Covered 1), are initialised (Header 3), and the
+        // Write lease excludes all other access (Header 5).
         unsafe { std::slice::from_raw_parts(self.0.ptr.as_ptr(), self.0.nbytes) }
     }
 }
 
 impl DerefMut for WriteGuard {
     fn deref_mut(&mut self) -> &mut [u8] {
-        // SAFETY: as in `as_mut_slice_of`; bytes need no alignment.
+        // SAFETY: the bytes lie within the region (Covered 1), and are initialised (Header 3). The
+        // Write lease excludes all other holders (Header 5), and `&mut self` all other use of this
+        // guard.
         unsafe { std::slice::from_raw_parts_mut(self.0.ptr.as_ptr(), self.0.nbytes) }
     }
 }
 
 impl ShareGuard {
-    /// The bytes as cells that anyone may write at any time. O(1). Errors as [`ReadGuard::as_slice_of`].
+    /// The bytes as cells, which every holder of a Share lease may write at any time. O(1). Errors
+    /// as [`ReadGuard::as_slice_of`].
     pub fn as_cells_of<T: Pod>(&self) -> Result<&[Shared<T>]> {
         let count = self.0.count_of::<T>()?;
-        // SAFETY: aligned and large enough (checked). A cell permits others to write, and accesses racily; Share
-        // excludes Read and Write, whose holders rely on more.
+        // SAFETY: `count_of` checked alignment and length, and the bytes are initialised (Header 3).
+        // A cell permits concurrent writes and accesses racily; Share excludes Read and Write
+        // leases, which rely on more.
         Ok(unsafe { std::slice::from_raw_parts(self.0.aligned().as_ptr(), count) })
     }
 
@@ -221,7 +240,8 @@ impl ShareGuard {
     /// `is_bounds`.
     pub fn store<T: Pod>(&self, offset: usize, value: T) -> Result<()> {
         let ptr = self.0.at(offset, size_of::<T>())?;
-        // SAFETY: within the bytes (checked), which are writable: Share is not given on read-only handles.
+        // SAFETY: `at` checked that a `T` at `ptr` lies within the covered bytes. These are
+        // writable, since `lease` refuses Share through read-only handles.
         unsafe { racy::store(ptr.as_ptr().cast::<T>(), value) };
         Ok(())
     }
@@ -235,17 +255,18 @@ impl ShareGuard {
         self.0.copy_to_slice(dst)
     }
 
-    /// Copies bytes in at a byte offset, racily. Not counted.
+    /// Copies `src` to a byte offset, racily. Not counted.
     pub(crate) fn copy_in(&self, offset: usize, src: &[u8]) -> Result<()> {
         let ptr = self.0.at(offset, src.len())?;
-        // SAFETY: within the bytes (checked), which are writable as in `store`. No slice overlaps
-        // them: a slice of this allocation needs a lease that Share excludes, and any other
-        // allocation of the same bytes is aliased, of which there are no slices (Header 5).
+        // SAFETY: `at` checked the range, and `lease` refuses Share through read-only handles, so
+        // it is writable. No slice overlaps it: a slice of this allocation needs a lease that Share
+        // excludes, and any other allocation of the same bytes is aliased, of which there are no
+        // slices (Header 5).
         unsafe { racy::copy(src.as_ptr(), ptr.as_ptr(), src.len()) };
         Ok(())
     }
 
-    /// Copies bytes in, racily. Copies, and counts, [`ShareGuard::nbytes`].
+    /// Copies `src` to the bytes, racily. Copies, and counts, [`ShareGuard::nbytes`].
     ///
     /// # Errors
     ///
@@ -257,10 +278,10 @@ impl ShareGuard {
                 format!("{} bytes do not fit a destination of {}", src.len(), self.nbytes()),
             ));
         }
-        // SAFETY: both sides have the same number of bytes; the destination is writable as in
-        // `store`. No slice overlaps it: a slice of this allocation needs a lease that Share
-        // excludes, and any other allocation of the same bytes is aliased, of which there are no
-        // slices (Header 5).
+        // SAFETY: both have `src.len()` bytes (checked above), and `lease` refuses Share through
+        // read-only handles, so the destination is writable. No slice overlaps it: a slice of this
+        // allocation needs a lease that Share excludes, and any other allocation of the same bytes
+        // is aliased, of which there are no slices (Header 5).
         unsafe { racy::copy(src.as_ptr(), self.0.ptr.as_ptr(), src.len()) };
         count_copied(src.len());
         Ok(())
@@ -268,10 +289,12 @@ impl ShareGuard {
 }
 
 impl PinGuard {
-    /// The bytes as cells that others may write at any time. O(1). Errors as [`ReadGuard::as_slice_of`].
+    /// The bytes as cells, which other holders may write at any time. O(1). Errors as
+    /// [`ReadGuard::as_slice_of`].
     pub fn as_cells_of<T: Pod>(&self) -> Result<&[Pinned<T>]> {
         let count = self.0.count_of::<T>()?;
-        // SAFETY: aligned and large enough (checked). A cell permits others to write, and only loads, racily.
+        // SAFETY: `count_of` checked alignment and length, and the bytes are initialised (Header 3).
+        // A cell permits concurrent writes, and only loads, racily, as a Pin lease does.
         Ok(unsafe { std::slice::from_raw_parts(self.0.aligned().as_ptr(), count) })
     }
 
@@ -293,21 +316,22 @@ impl PinGuard {
         self.0.copy_to_slice(dst)
     }
 
-    /// As [`PinGuard::copy_to_slice`], into memory that is not initialised yet. All of it is, afterwards.
+    /// As [`PinGuard::copy_to_slice`], into uninitialised memory, all of which it initialises.
     pub(crate) fn copy_to_uninit(&self, dst: &mut [MaybeUninit<u8>]) -> Result<()> {
         let ptr = self.0.at(0, dst.len())?;
-        // SAFETY: as many bytes on both sides (checked), under a lease.
+        // SAFETY: `at` checked that `dst.len()` bytes at `ptr` lie within the covered bytes, of
+        // which a Pin lease permits racy loads; `dst` has as many.
         unsafe { racy::copy(ptr.as_ptr(), dst.as_mut_ptr().cast(), dst.len()) };
         count_copied(dst.len());
         Ok(())
     }
 
-    /// Copies bytes out from a byte offset on, racily. Not counted.
+    /// Copies bytes from a byte offset on to `dst`, racily. Not counted.
     pub(crate) fn copy_out(&self, offset: usize, dst: &mut [u8]) -> Result<()> {
         self.0.copy_out(offset, dst)
     }
 
-    /// The bytes of this moment, copied (and counted).
+    /// The present bytes, copied (and counted).
     pub fn to_vec(&self) -> Vec<u8> {
         let mut bytes = vec![0; self.nbytes()];
         let copied = self.copy_to_slice(&mut bytes);

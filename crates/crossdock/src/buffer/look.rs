@@ -1,4 +1,4 @@
-//! A lease for looking at a buffer's bytes, whichever can be had.
+//! The best lease for reading a buffer's bytes.
 
 use std::ops::Range;
 
@@ -7,7 +7,7 @@ use crate::buffer::guard::{PinGuard, ReadGuard};
 use crate::error::Result;
 use crate::memory::{Birth, LeaseKind};
 
-/// The bytes in place where nobody writes them, else racily.
+/// A Read lease, for bytes that are constant, or a Pin lease, for racy loads.
 #[derive(Debug)]
 pub(crate) enum Look {
     Constant(ReadGuard),
@@ -15,7 +15,7 @@ pub(crate) enum Look {
 }
 
 impl Look {
-    /// Errors as [`Buffer::pin`]: where a Read lease cannot be had, a Pin lease will do.
+    /// Takes a Read lease or, where that is refused, a Pin lease. Errors as [`Buffer::pin`].
     pub(crate) fn at(buffer: &Buffer) -> Result<Self> {
         if buffer.birth() != Birth::Aliased {
             match buffer.read() {
@@ -34,7 +34,7 @@ impl Look {
         }
     }
 
-    /// Some of the bytes: in place, or copied to `room`, which has as much room. Not counted.
+    /// Some of the bytes: zero-copy, or copied to `room`, which must be large enough. Not counted.
     pub(crate) fn bytes<'a>(&'a self, range: Range<usize>, room: &'a mut [u8]) -> Result<&'a [u8]> {
         match self {
             Self::Constant(guard) => Ok(&guard[range]),
@@ -46,7 +46,7 @@ impl Look {
         }
     }
 
-    /// Copies bytes out, from an offset on that has as many. Not counted.
+    /// Copies bytes from an offset on, which must have as many, to `dst`. Not counted.
     pub(crate) fn copy_out(&self, offset: usize, dst: &mut [u8]) -> Result<()> {
         match self {
             Self::Constant(guard) => {

@@ -1,4 +1,5 @@
-//! Windows on memory, the leases under which their bytes are touched, and how new ones are made.
+//! Windows on memory, the leases under which their bytes are accessed, and the creation of new
+//! ones.
 //!
 //! ```text
 //!                  Buffer          a window: handle, pointer, length. O(1) to clone and slice
@@ -6,8 +7,9 @@
 //!        read · write · share · pin          guards: a lease, and the access that it gives
 //! ```
 //!
-//! [`MutableBuffer`], [`BufferBuilder`] and [`BitmapBuilder`] make one step by step, [`UninitBuffer`] at once. What the compiler can see
-//! the lifetime of is a [`BufferView`], without a count.
+//! [`MutableBuffer`], [`BufferBuilder`] and [`BitmapBuilder`] create a buffer step by step,
+//! [`UninitBuffer`] at once. A [`BufferView`] has a lifetime that the compiler checks, and no
+//! count.
 
 mod adopt;
 mod allocation;

@@ -1,4 +1,4 @@
-//! A buffer while it is made: it grows, and nobody else knows of it.
+//! A buffer under construction: it grows, and has no other handle.
 
 use std::fmt;
 use std::mem::MaybeUninit;
@@ -11,11 +11,12 @@ use crate::error::{Error, Kind, Rejected, Result};
 use crate::memory::{LeaseKind, Place, Pod, no_access};
 use crate::pool::{self, Block};
 
-/// A buffer that grows: the only handle on its memory, hence `&mut [u8]` with no lease.
+/// A buffer that grows. It is the only handle on its memory, so its bytes are a `&mut [u8]` without
+/// a lease.
 ///
-/// Capacity grows geometrically, or exactly on request; it shrinks only when told. Large blocks grow in place or by moving
-/// their pages, without a copy. [`MutableBuffer::freeze`] makes it a [`Buffer`] in O(1), and
-/// [`Buffer::try_into_mut`] goes back, while nobody else has the memory.
+/// Capacity grows geometrically, or exactly on request, and shrinks only on request. Large blocks
+/// grow in place or by remapping their pages, without a copy. [`MutableBuffer::freeze`] turns it
+/// into a [`Buffer`] in O(1), and [`Buffer::try_into_mut`] turns an exclusive buffer back.
 ///
 /// ```
 /// use crossdock::buffer::MutableBuffer;
@@ -42,9 +43,11 @@ pub struct MutableBuffer {
     block: Block,
 }
 
-// SAFETY: the pointer is the block's, which goes to any thread.
+// SAFETY: the pointer is that of the block (MutableBuffer 1), which this alone owns and which may
+// be freed on any thread.
 unsafe impl Send for MutableBuffer {}
-// SAFETY: `&MutableBuffer` gives `&[u8]` and nothing else.
+// SAFETY: `&MutableBuffer` gives shared reads of plain bytes and of sizes, which many threads may
+// do at once.
 unsafe impl Sync for MutableBuffer {}
 
 impl MutableBuffer {
@@ -58,8 +61,8 @@ impl MutableBuffer {
         Self::with_capacity(0)
     }
 
-    /// An empty buffer of the default pool with room for `capacity` bytes. See [`Pool::mutable`](crate::pool::Pool::mutable) for
-    /// another pool.
+    /// An empty buffer of the default pool with room for `capacity` bytes.
+    /// [`Pool::mutable`](crate::pool::Pool::mutable) is the same for another pool.
     ///
     /// # Errors
     ///
@@ -69,7 +72,7 @@ impl MutableBuffer {
         Ok(Self::of_block(pool::take_default(capacity, false)?, 0))
     }
 
-    /// The first `nbytes` bytes of the block are initialised.
+    /// The first `nbytes` bytes of the block must be initialised (MutableBuffer 2).
     #[inline]
     pub(crate) fn of_block(block: Block, nbytes: usize) -> Self {
         debug_assert!(nbytes <= block.capacity(), "MutableBuffer 2");
@@ -84,13 +87,14 @@ impl MutableBuffer {
         self.nbytes
     }
 
-    /// The number of bytes that there is room for: a multiple of [`ALIGNMENT`](crate::pool::ALIGNMENT).
+    /// The number of bytes that fit without a new allocation: a multiple of
+    /// [`ALIGNMENT`](crate::pool::ALIGNMENT).
     #[inline]
     pub fn capacity(&self) -> usize {
         self.capacity
     }
 
-    /// The alignment of the first byte, which it keeps when it grows.
+    /// The alignment of the first byte, which stays when the buffer grows.
     pub fn alignment(&self) -> usize {
         self.block.align()
     }
@@ -102,12 +106,13 @@ impl MutableBuffer {
 
     // ===== size
 
-    /// Makes room for `additional` more bytes: at least twice the capacity there was, so that appending takes constant time
-    /// for each byte on average; and no more than they need where twice cannot be had. The address may change.
+    /// Makes room for `additional` more bytes. The capacity at least doubles, so that appending
+    /// takes amortised constant time for each byte, or grows to what is needed where twice is not
+    /// available. The address may change.
     ///
     /// # Errors
     ///
-    /// `is_out_of_memory`; the buffer is as it was.
+    /// `is_out_of_memory`; the buffer is unchanged.
     #[inline]
     pub fn reserve(&mut self, additional: usize) -> Result<()> {
         if additional > self.capacity - self.nbytes { self.grow(additional) } else { Ok(()) }
@@ -118,7 +123,8 @@ impl MutableBuffer {
     fn grow(&mut self, additional: usize) -> Result<()> {
         let needed = self.needed(additional)?;
         let generous = needed.max(self.capacity.saturating_mul(2));
-        // Where there is not so much, or a limit stands in the way, what is needed may still be had.
+        // If there is not so much, or a limit would be exceeded, what is needed may still be
+        // available.
         self.set_capacity(generous, self.nbytes).or_else(|_| self.set_capacity(needed, self.nbytes))
     }
 
@@ -128,17 +134,18 @@ impl MutableBuffer {
             .ok_or_else(|| Error::out_of_memory(usize::MAX, self.block.align()))
     }
 
-    /// Makes room for `additional` more bytes, and no more than that (but for the rounding). Errors as [`MutableBuffer::reserve`].
+    /// Makes room for `additional` more bytes, and for no more (except for rounding). Errors as
+    /// [`MutableBuffer::reserve`].
     pub fn reserve_exact(&mut self, additional: usize) -> Result<()> {
         let needed = self.needed(additional)?;
         if needed > self.capacity { self.set_capacity(needed, self.nbytes) } else { Ok(()) }
     }
 
-    /// Makes room for `capacity` bytes, and forgets the bytes that there are: nothing is copied.
+    /// Makes room for `capacity` bytes, and discards the present bytes: nothing is copied.
     ///
     /// # Errors
     ///
-    /// `is_out_of_memory`; the buffer is as it was, with its bytes.
+    /// `is_out_of_memory`; the buffer is unchanged, with its bytes.
     pub fn reserve_discard(&mut self, capacity: usize) -> Result<()> {
         if capacity > self.capacity {
             self.set_capacity(capacity, 0)?;
@@ -147,28 +154,28 @@ impl MutableBuffer {
         Ok(())
     }
 
-    /// Gives back the capacity beyond the bytes. A large block stays where it is or moves by its pages; the bytes of another one may be
-    /// copied. The address may change.
+    /// Releases the capacity beyond the bytes. A large block stays in place or moves by remapping
+    /// its pages; the bytes of other blocks may be copied. The address may change.
     ///
     /// # Errors
     ///
-    /// `is_out_of_memory`: a smaller block can be another one. The buffer is as it was.
+    /// `is_out_of_memory`: a smaller block may be a new one. The buffer is unchanged.
     pub fn shrink_to_fit(&mut self) -> Result<()> {
         self.set_capacity(self.nbytes, self.nbytes)
     }
 
-    /// The first `keep` bytes are kept; those that are initialised must be among the new capacity.
+    /// Keeps the first `keep` bytes. The initialised bytes must fit the new capacity.
     fn set_capacity(&mut self, capacity: usize, keep: usize) -> Result<()> {
         let result = self.block.resize(capacity, keep);
         (self.ptr, self.capacity) = (self.block.as_ptr(), self.block.capacity());
         result
     }
 
-    /// Gives the buffer this many bytes. New ones are zero. The capacity grows exactly, and never shrinks.
+    /// Resizes the buffer, with zeros for new bytes. The capacity grows exactly, and never shrinks.
     ///
     /// # Errors
     ///
-    /// `is_out_of_memory`; the buffer is as it was.
+    /// `is_out_of_memory`; the buffer is unchanged.
     pub fn resize(&mut self, nbytes: usize) -> Result<()> {
         if let Some(more) = nbytes.checked_sub(self.nbytes) {
             self.reserve_exact(more)?;
@@ -178,7 +185,7 @@ impl MutableBuffer {
         Ok(())
     }
 
-    /// Drops all bytes behind the first `nbytes`, if there are more. The capacity stays.
+    /// Drops all bytes after the first `nbytes`. The capacity stays.
     pub fn truncate(&mut self, nbytes: usize) {
         self.nbytes = self.nbytes.min(nbytes);
     }
@@ -188,20 +195,23 @@ impl MutableBuffer {
         self.nbytes = 0;
     }
 
-    /// The room behind the bytes.
+    /// The room after the bytes.
     #[inline]
     pub fn spare_capacity_mut(&mut self) -> &mut [MaybeUninit<u8>] {
-        // SAFETY: within the capacity (MutableBuffer 2).
+        // SAFETY: `nbytes` is no more than `capacity` (MutableBuffer 2), so the sum stays within
+        // the block or at its end (MutableBuffer 1).
         let end = unsafe { self.ptr.add(self.nbytes) };
-        // SAFETY: the rest of the block, which only `&mut self` reaches (MutableBuffer 1).
+        // SAFETY: the `capacity - nbytes` bytes from `end` on are the rest of the block
+        // (MutableBuffer 1), to which `&mut self` is the only access.
         unsafe { std::slice::from_raw_parts_mut(end.as_ptr().cast(), self.capacity - self.nbytes) }
     }
 
-    /// Says that there are `nbytes` bytes.
+    /// Sets the number of bytes.
     ///
     /// # Safety
     ///
-    /// `nbytes` is no more than the capacity, and that many bytes are initialised.
+    /// 1. `nbytes` is no more than the capacity.
+    /// 2. The first `nbytes` bytes are initialised.
     #[inline]
     pub unsafe fn set_nbytes(&mut self, nbytes: usize) {
         debug_assert!(nbytes <= self.capacity, "MutableBuffer 2");
@@ -214,30 +224,35 @@ impl MutableBuffer {
     ///
     /// # Errors
     ///
-    /// `is_out_of_memory`; the buffer is as it was.
+    /// `is_out_of_memory`; the buffer is unchanged.
     #[inline]
     pub fn push<T: Pod>(&mut self, value: T) -> Result<()> {
         self.reserve(size_of::<T>())?;
-        // SAFETY: within the capacity (MutableBuffer 2).
+        // SAFETY: `nbytes` is no more than `capacity` (MutableBuffer 2), so the sum stays within
+        // the block or at its end (MutableBuffer 1).
         let end = unsafe { self.ptr.add(self.nbytes) };
-        // SAFETY: there is room for it behind the bytes (reserved).
+        // SAFETY: `reserve` made room for `size_of::<T>()` bytes after the bytes, and `&mut self`
+        // is the only access; the write needs no alignment.
         unsafe { end.cast::<T>().write_unaligned(value) };
         self.nbytes += size_of::<T>();
         Ok(())
     }
 
-    /// Appends the bytes of a slice: one copy. (It is data that comes in, not a hand-over: it is not counted as copied.)
+    /// Appends the bytes of a slice: one copy. (It is new data, not an export, so it is not counted
+    /// as copied.)
     ///
     /// # Errors
     ///
-    /// `is_out_of_memory`; the buffer is as it was.
+    /// `is_out_of_memory`; the buffer is unchanged.
     #[inline]
     pub fn extend_from_slice<T: Pod>(&mut self, slice: &[T]) -> Result<()> {
         let nbytes = size_of_val(slice);
         self.reserve(nbytes)?;
-        // SAFETY: within the capacity (MutableBuffer 2).
+        // SAFETY: `nbytes` is no more than `capacity` (MutableBuffer 2), so the sum stays within
+        // the block or at its end (MutableBuffer 1).
         let end = unsafe { self.ptr.add(self.nbytes) };
-        // SAFETY: there is room for them behind the bytes (reserved); a borrowed slice does not overlap what only we know of.
+        // SAFETY: `reserve` made room for `nbytes` bytes at `end`. The slice does not overlap them,
+        // as only `&mut self` reaches the room behind the bytes.
         unsafe { std::ptr::copy_nonoverlapping(slice.as_ptr().cast(), end.as_ptr(), nbytes) };
         self.nbytes += nbytes;
         Ok(())
@@ -249,17 +264,20 @@ impl MutableBuffer {
     ///
     /// # Errors
     ///
-    /// `is_alignment` where the address is not one for `T`, `is_bounds` where the bytes are not a whole number of `T`.
+    /// `is_alignment` where the address is not aligned for `T`, `is_bounds` where the bytes are not
+    /// a whole number of `T`.
     pub fn as_slice_of<T: Pod>(&self) -> Result<&[T]> {
         let len = self.count_of::<T>()?;
-        // SAFETY: aligned and as many (checked), initialised (MutableBuffer 2), of which any pattern is a value (Pod 1).
+        // SAFETY: `count_of` checked alignment and length; the bytes are initialised (MutableBuffer
+        // 2), and every pattern is a value (Pod 1).
         Ok(unsafe { std::slice::from_raw_parts(start_of(self.ptr, len).as_ptr(), len) })
     }
 
-    /// The bytes as elements, to be written. O(1). Errors as [`MutableBuffer::as_slice_of`].
+    /// The bytes as elements, for writing. O(1). Errors as [`MutableBuffer::as_slice_of`].
     pub fn as_mut_slice_of<T: Pod>(&mut self) -> Result<&mut [T]> {
         let len = self.count_of::<T>()?;
-        // SAFETY: as in `as_slice_of`; `&mut self` is the only way to the bytes.
+        // SAFETY: `count_of` checked alignment and length; the bytes are initialised (MutableBuffer
+        // 2), every pattern is a value (Pod 1), and `&mut self` is the only access.
         Ok(unsafe { std::slice::from_raw_parts_mut(start_of(self.ptr, len).as_ptr(), len) })
     }
 
@@ -267,11 +285,13 @@ impl MutableBuffer {
         count_of::<T>(self.ptr, self.nbytes)
     }
 
-    /// The buffer, finished. O(1): the padding up to a multiple of [`ALIGNMENT`](crate::pool::ALIGNMENT) is zeroed; the capacity stays
-    /// until it is shrunk.
+    /// The finished buffer. O(1): the padding up to a multiple of
+    /// [`ALIGNMENT`](crate::pool::ALIGNMENT) is zeroed; the capacity stays until the buffer is
+    /// shrunk.
     #[inline]
     pub fn freeze(self) -> Buffer {
-        // SAFETY: MutableBuffer 2.
+        // SAFETY: the first `nbytes` bytes are initialised, and `nbytes` is no more than the
+        // capacity (MutableBuffer 2).
         Buffer::fresh(unsafe { self.block.freeze(self.nbytes) }, self.nbytes)
     }
 }
@@ -281,7 +301,8 @@ impl Deref for MutableBuffer {
 
     #[inline]
     fn deref(&self) -> &[u8] {
-        // SAFETY: MutableBuffer 1 and 2.
+        // SAFETY: the first `nbytes` bytes of the block at `ptr` (MutableBuffer 1) are initialised
+        // (MutableBuffer 2), and `&self` excludes writes.
         unsafe { std::slice::from_raw_parts(self.ptr.as_ptr(), self.nbytes) }
     }
 }
@@ -289,7 +310,8 @@ impl Deref for MutableBuffer {
 impl DerefMut for MutableBuffer {
     #[inline]
     fn deref_mut(&mut self) -> &mut [u8] {
-        // SAFETY: MutableBuffer 1 and 2; `&mut self` is the only way to the bytes.
+        // SAFETY: the first `nbytes` bytes of the block at `ptr` (MutableBuffer 1) are initialised
+        // (MutableBuffer 2), and `&mut self` is the only access.
         unsafe { std::slice::from_raw_parts_mut(self.ptr.as_ptr(), self.nbytes) }
     }
 }
@@ -315,17 +337,19 @@ impl TryFrom<Buffer> for MutableBuffer {
 }
 
 impl Buffer {
-    /// The buffer as one that can grow, while this is the only handle on it. O(1).
+    /// The buffer as one that grows, if this is the only handle on it. O(1).
     ///
     /// # Errors
     ///
-    /// `is_conflict`, which says how many leases or other handles there are and by which protocols the memory went out;
-    /// `is_read_only`; `is_unsupported` where the memory is not a pool's, or does not begin where the buffer does; of failed work as
-    /// [`Buffer::read`]. The buffer comes back with the error.
+    /// `is_conflict`, with the number of leases and other handles and the protocols of export;
+    /// `is_read_only`; `is_unsupported` where the memory does not belong to a pool, or does not
+    /// begin where the buffer does; the error of failed work, as for [`Buffer::read`]. The error
+    /// returns the buffer.
     pub fn try_into_mut(self) -> Result<MutableBuffer, Rejected<Self>> {
         let (handle, ptr, nbytes, readonly) = self.into_parts();
         let back = |handle, error| {
-            // SAFETY: the parts of one buffer, as they were.
+            // SAFETY: `into_parts` returned this pointer, size and flag with this handle, so Buffer
+            // 1 and 2 hold for them again.
             let value = unsafe { Self::from_parts(handle, ptr, nbytes, readonly) };
             Rejected { value, error }
         };

@@ -1,4 +1,4 @@
-//! Memory that is divided into allocations of their own.
+//! Partitions of memory into independent allocations.
 
 use std::ops::Range;
 
@@ -8,8 +8,9 @@ use crate::error::{Error, Kind, Rejected, Result, try_with_capacity};
 use crate::memory::{LeaseKind, owner};
 
 impl Buffer {
-    /// Divides the memory into allocations of their own, each with its own leases: the tensors of a file, the arrays of
-    /// a batch. One level deep, and only while this is the only holder. Each part keeps the whole alive.
+    /// Divides the memory into allocations, each with its own leases: the tensors of a file, the
+    /// arrays of a batch. Requires that this is the only holder, and that it is not a part itself.
+    /// Each part keeps the whole alive.
     ///
     /// ```
     /// use crossdock::buffer::Buffer;
@@ -24,8 +25,10 @@ impl Buffer {
     ///
     /// # Errors
     ///
-    /// `is_bounds` where a range goes past the end, two overlap, or the memory is a part already; `is_conflict` where there is another handle or
-    /// lease, `is_exhausted` where that is more parts than handles can be counted (2²³ - 1), `is_out_of_memory`. The buffer comes back with the error.
+    /// `is_bounds` where a range goes past the end, two overlap, or the memory is a part already;
+    /// `is_conflict` where there is another handle or lease; `is_exhausted` where there are more
+    /// parts than handles can be counted (2²³ - 1); `is_out_of_memory`. The error returns the
+    /// buffer.
     pub fn partition(mut self, ranges: &[Range<usize>]) -> Result<Vec<Self>, Rejected<Self>> {
         if let Err(error) = self.check_partition(ranges) {
             return Err(Rejected { value: self, error });
@@ -36,15 +39,16 @@ impl Buffer {
         }
     }
 
-    /// The parts of a buffer for which `check_partition` found nothing to say. Where it fails, those that were made are
-    /// gone again.
+    /// The parts of a buffer that `check_partition` accepted. On an error, the parts made so far
+    /// are dropped.
     fn parts(&self, ranges: &[Range<usize>]) -> Result<Vec<Self>> {
         let within = self.address() - self.header().ptr().addr().get();
         let mut parts = try_with_capacity(ranges.len())?;
         for range in ranges {
             let whole = self.handle().try_clone()?;
-            // SAFETY: the range lies within the buffer, hence the region; the ranges are disjoint; this was the only
-            // holder, and the handles cloned from it go into the parts, so no lease of the whole can be had.
+            // SAFETY: the range lies within the buffer, hence the region, and the ranges are
+            // disjoint (`check_partition`). This was the only holder, and its clones are inside the
+            // parts, so no lease of the whole can be taken.
             let part = unsafe { owner::adopt_part(whole, within + range.start, range.len()) }?;
             parts.push(Self::whole(part).with_readonly(self.is_readonly()));
         }
@@ -55,7 +59,7 @@ impl Buffer {
         // The parts have no events but their own.
         self.handle().await_work(LeaseKind::Write)?;
         self.handle_mut().only_handle()?;
-        // As in `exclusive`.
+        // A handle that is gone by now may have noted work since.
         self.handle().await_work(LeaseKind::Write)?;
         if self.handle().is_part() {
             return Err(Error::new(

@@ -1,4 +1,4 @@
-//! Memory that is shared with other processes.
+//! Memory shared with other processes.
 
 use std::ffi::CStr;
 use std::os::fd::OwnedFd;
@@ -8,19 +8,21 @@ use crate::error::{Rejected, Result};
 use crate::memory::{Handle, LeaseKind, owner};
 
 impl Buffer {
-    /// `nbytes` zeroed bytes that can be shared with other processes through [`Buffer::descriptor`]. Aliased, like any
-    /// memory that others can write. The size is sealed: neither side can shrink it under the other.
+    /// `nbytes` zeroed bytes that can be shared with other processes through
+    /// [`Buffer::descriptor`]. Aliased, like any memory that other processes can write. The size is
+    /// sealed: no process can shrink it.
     ///
-    /// Nothing of it has a path: the memory lives while any process has it mapped or has a descriptor of it, or one is on its
-    /// way through a socket, and is gone with the last of these, however that process ends.
+    /// The memory has no path. It lives while any process maps it or has a descriptor of it, or
+    /// while one is in transit through a socket. It is freed with the last of these, however that
+    /// process ends.
     ///
-    /// Who may write it is decided in three steps, of which none is ever taken back:
+    /// Three steps, none of which can be undone, decide who may write it:
     ///
     /// | shared memory | who can write |
     /// |---|---|
-    /// | as it is made | whoever has a descriptor, even one for reading only: it can be opened anew through `/proc` |
-    /// | after [`Buffer::deny_new_writers`] | whoever had a map for writing by then |
-    /// | after [`Buffer::into_sealed`] | nobody |
+    /// | as it is made | any process with a descriptor, even a read-only one, through `/proc` |
+    /// | after [`Buffer::deny_new_writers`] | processes that had a writable map by then |
+    /// | after [`Buffer::into_sealed`] | none |
     ///
     /// # Errors
     ///
@@ -29,8 +31,8 @@ impl Buffer {
         Self::shared_named(nbytes, c"crossdock")
     }
 
-    /// As [`Buffer::shared`], with a name by which `/proc/*/maps` and `/proc/*/fd` tell the memory from other memory. It is a
-    /// label: nobody finds the memory by it.
+    /// As [`Buffer::shared`], with a name that `/proc/*/maps` and `/proc/*/fd` show for the memory.
+    /// It is a label: the memory cannot be opened by it.
     ///
     /// # Errors
     ///
@@ -39,8 +41,9 @@ impl Buffer {
         owner::allocate_shared(nbytes, name).map(Self::whole)
     }
 
-    /// Maps shared memory whose descriptor came from another process: `nbytes` bytes from byte `offset` on. Memory that is
-    /// sealed against writing is constant, so that Read leases can be had; all other is aliased.
+    /// Maps shared memory by a descriptor of another process: `nbytes` bytes from byte `offset` on.
+    /// Memory that is sealed against writing is constant, so Read leases can be taken; all other is
+    /// aliased.
     ///
     /// A page that the other process never wrote takes no memory until this process touches it. If
     /// the sender is not trusted, limit `nbytes`, as
@@ -58,11 +61,12 @@ impl Buffer {
             .map(|map| map.with_readonly(!writable))
     }
 
-    /// Keeps every process, this one included, from mapping the shared memory for writing and from writing it through a
-    /// descriptor, from now on and for good (`F_SEAL_FUTURE_WRITE`). What is mapped for writing already stays so: this buffer, and
-    /// the maps of those to whom it was lent for writing before. All of the memory is meant, of which this buffer may be a part.
+    /// Permanently keeps every process, this one included, from mapping the shared memory for
+    /// writing and from writing it through a descriptor (`F_SEAL_FUTURE_WRITE`). Existing writable
+    /// maps stay: this buffer, and the maps of processes that received it for writing before. It
+    /// applies to all of the memory, of which this buffer may be a part.
     ///
-    /// It binds a reader who does not keep to his descriptor: one for reading only can be opened anew for writing through `/proc`.
+    /// Without it, a consumer can open a read-only descriptor anew for writing through `/proc`.
     ///
     /// ```
     /// use crossdock::buffer::Buffer;
@@ -77,15 +81,17 @@ impl Buffer {
     ///
     /// # Errors
     ///
-    /// `is_unsupported` for other than shared memory, and where its maker forbids more seals; `is_read_only` where the
-    /// descriptor behind it is for reading only; `is_io`, as on Linux before 5.1.
+    /// `is_unsupported` for memory that is not shared memory, and where its maker forbids more
+    /// seals; `is_read_only` where the descriptor behind it is read-only; `is_io`, as on Linux
+    /// before 5.1.
     pub fn deny_new_writers(&self) -> Result<()> {
         owner::deny_new_writers(self.handle())
     }
 
-    /// Seals shared memory against writing, by anybody and for good (`F_SEAL_WRITE`), and makes it constant: Read leases
-    /// (`&[u8]`) can be had here, and by whoever maps the memory from now on. All of the memory is sealed, of which this buffer may be
-    /// a part. Copies nothing; it is mapped anew, at another address. Sealed memory comes back as it is.
+    /// Permanently seals shared memory against all writes (`F_SEAL_WRITE`), and makes it constant:
+    /// Read leases (`&[u8]`) can be taken here, and by every process that maps the memory from now
+    /// on. It applies to all of the memory, of which this buffer may be a part. Copies nothing, but
+    /// maps the memory anew, at another address. Sealed memory is returned unchanged.
     ///
     /// ```
     /// use crossdock::buffer::Buffer;
@@ -105,23 +111,27 @@ impl Buffer {
     ///
     /// # Errors
     ///
-    /// The buffer comes back with the error. `is_conflict` where there is another handle, a lease or an export of it, and where
-    /// another process (a forked child, too) or another buffer has it mapped so that it could write; `is_unsupported` and
-    /// `is_read_only` as for [`Buffer::deny_new_writers`], and for a part of a partition; `is_io`, `is_out_of_memory`.
+    /// The error returns the buffer. `is_conflict` where there is another handle, a lease or an
+    /// export of it, and where another process (a forked child, too) or another buffer has a
+    /// writable map of it; `is_unsupported` and `is_read_only` as for [`Buffer::deny_new_writers`],
+    /// and for a part of a partition; `is_io`, `is_out_of_memory`.
     ///
-    /// Where only the system found what stands in the way, the buffer was unmapped meanwhile and may have moved; if it cannot be
-    /// mapped for writing again, because new writers were denied before, it comes back read-only.
+    /// If only the system finds the conflict, the buffer was unmapped meanwhile and may have moved.
+    /// If it cannot be mapped for writing again, because new writers were denied before, it is
+    /// returned read-only.
     pub fn into_sealed(self) -> Result<Self, Rejected<Self>> {
-        // What was to be written and was not does not become constant.
+        // Memory whose pending write failed must not become constant.
         if let Err(error) = self.handle().await_work(LeaseKind::Write) {
             return Err(Rejected { value: self, error });
         }
         let within = self.address() - self.header().ptr().addr().get();
         let (handle, _, nbytes, readonly) = self.into_parts();
         let again = |handle: Handle, readonly| {
-            // SAFETY: a map of the same region as before, in which the window lies as before (Buffer 1).
+            // SAFETY: `seal` returns a map of the same region, within which `within` leads to the
+            // window, as it did before (Buffer 1).
             let ptr = unsafe { handle.header().ptr().add(within) };
-            // SAFETY: as above; `readonly` is set where the memory became constant, and kept otherwise.
+            // SAFETY: the window lies within the new map of the region (Buffer 1), and `readonly`
+            // is set if the memory became constant (Buffer 2).
             unsafe { Self::from_parts(handle, ptr, nbytes, readonly) }
         };
         match owner::seal(handle, readonly) {
@@ -132,12 +142,13 @@ impl Buffer {
         }
     }
 
-    /// Whether the descriptor behind the memory, if there is one, is open for writing, whatever this handle permits.
+    /// Whether the descriptor behind the memory, if any, is open for writing, even if this handle
+    /// is read-only.
     pub(crate) fn is_descriptor_writable(&self) -> bool {
         self.handle().descriptor().is_some_and(|descriptor| descriptor.writable)
     }
 
-    /// Whether the memory is sealed, so that nobody can map it for writing any more.
+    /// Whether the memory is sealed, so that it can never be mapped for writing again.
     pub(crate) fn is_closed_to_writers(&self) -> bool {
         owner::is_closed_to_writers(self.handle())
     }

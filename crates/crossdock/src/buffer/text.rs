@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Kind, Result, try_with_capacity};
 
-/// The digits of `nbytes` bytes, which `feed` passes on piece by piece.
+/// The hexadecimal digits of `nbytes` bytes, which `feed` passes on piece by piece.
 pub(crate) fn hex_of(
     nbytes: usize,
     feed: impl FnOnce(&mut dyn FnMut(&[u8]) -> Result<bool>) -> Result<()>,

@@ -1,4 +1,4 @@
-//! New memory whose bytes are not initialised yet.
+//! New memory with uninitialised bytes.
 
 use std::fmt;
 use std::mem::MaybeUninit;
@@ -7,7 +7,7 @@ use crate::buffer::Buffer;
 use crate::error::Result;
 use crate::pool::{self, Block};
 
-/// New memory whose bytes are not initialised yet: filled once, and then a [`Buffer`].
+/// New memory with uninitialised bytes: filled once, and then a [`Buffer`].
 ///
 /// ```
 /// use crossdock::buffer::UninitBuffer;
@@ -31,11 +31,12 @@ pub struct UninitBuffer {
 }
 
 impl UninitBuffer {
-    /// Allocates `nbytes` bytes of the default pool, aligned to [`ALIGNMENT`](crate::pool::ALIGNMENT). Nothing is written.
+    /// Allocates `nbytes` bytes of the default pool, aligned to
+    /// [`ALIGNMENT`](crate::pool::ALIGNMENT). Writes nothing.
     ///
     /// # Errors
     ///
-    /// `is_out_of_memory` where there is none, or where `nbytes` is more than an address space holds.
+    /// `is_out_of_memory` where there is no memory, or where `nbytes` exceeds the address space.
     #[inline]
     pub fn new(nbytes: usize) -> Result<Self> {
         Ok(Self::of_block(pool::take_default(nbytes, false)?, nbytes))
@@ -53,20 +54,21 @@ impl UninitBuffer {
         self.nbytes
     }
 
-    /// The bytes, to be written.
+    /// The bytes, for writing.
     #[inline]
     pub fn as_uninit_mut(&mut self) -> &mut [MaybeUninit<u8>] {
         &mut self.block.as_uninit_mut()[..self.nbytes]
     }
 
-    /// Takes the caller's word that every byte has been written. O(1): the padding behind them is zeroed.
+    /// Declares that every byte has been written. O(1): zeroes the padding behind the bytes.
     ///
     /// # Safety
     ///
     /// Every byte of [`UninitBuffer::as_uninit_mut`] is initialised.
     #[inline]
     pub unsafe fn assume_init(self) -> Buffer {
-        // SAFETY: initialised (the caller's word), and within the capacity (UninitBuffer 1).
+        // SAFETY: `# Safety`: all `nbytes` bytes are initialised; `nbytes` is no more than the
+        // block's capacity (UninitBuffer 1).
         Buffer::fresh(unsafe { self.block.freeze(self.nbytes) }, self.nbytes)
     }
 }

@@ -1,4 +1,4 @@
-//! Buffers that were vectors, back as vectors.
+//! Buffers that were vectors, as vectors again.
 
 use crate::buffer::Buffer;
 use crate::buffer::window::count_of;
@@ -6,11 +6,11 @@ use crate::error::{Error, Kind, Rejected, Result};
 use crate::memory::{Pod, exclusive, owner};
 
 impl Buffer {
-    /// The vector that was adopted ([`Buffer::from_vec`]), while this is the only handle on it: with the elements of this buffer,
-    /// and the capacity that it had. O(1).
+    /// The adopted vector ([`Buffer::from_vec`]), if this is the only handle on it, with the
+    /// elements of this buffer and its original capacity. O(1).
     ///
-    /// `T` may be another type than the vector had, if it is aligned as that one and as many of it fill the vector's capacity:
-    /// `f32` for `u32`.
+    /// `T` may differ from the vector's type if it has the same alignment and a whole number of `T`
+    /// fills the vector's capacity: `f32` for `u32`.
     ///
     /// ```
     /// use crossdock::buffer::Buffer;
@@ -25,14 +25,16 @@ impl Buffer {
     ///
     /// # Errors
     ///
-    /// The buffer comes back with the error. `is_conflict`, which says how many leases or other handles there are; `is_read_only`;
-    /// `is_place`; `is_unsupported` where the memory is not a vector's; `is_bounds` where the buffer does not begin with it or holds
-    /// no whole number of `T`; `is_alignment` and `is_bounds` where the vector's block is none of a vector of `T`; of failed work as
-    /// [`Buffer::read`].
+    /// The error returns the buffer. `is_conflict`, with the number of leases and other handles;
+    /// `is_read_only`; `is_place`; `is_unsupported` where the memory was not a vector; `is_bounds`
+    /// where the buffer does not begin with it or does not hold a whole number of `T`;
+    /// `is_alignment` and `is_bounds` where the vector's block does not fit a vector of `T`; the
+    /// error of failed work, as for [`Buffer::read`].
     pub fn try_into_vec<T: Pod>(self) -> Result<Vec<T>, Rejected<Self>> {
         let (mut handle, ptr, nbytes, readonly) = self.into_parts();
         let back = |handle, error| {
-            // SAFETY: the parts of one buffer, as they were.
+            // SAFETY: `into_parts` returned this pointer, size and flag with this handle, so Buffer
+            // 1 and 2 hold for them again.
             let value = unsafe { Self::from_parts(handle, ptr, nbytes, readonly) };
             Err(Rejected { value, error })
         };
@@ -50,7 +52,9 @@ impl Buffer {
             Ok(len) => len,
             Err(error) => return back(handle, error),
         };
-        // SAFETY: exclusive, and waited for, as just asserted; the buffer lies within the region (Buffer 1).
+        // SAFETY: `exclusive` found no other handle and no lease, and waited for work. The buffer
+        // begins at byte 0 of the region (checked) and lies within it (Buffer 1), hence `len`
+        // elements do.
         match unsafe { owner::take_vec(handle, len) } {
             Ok(vec) => Ok(vec),
             Err((handle, error)) => back(handle, error),
@@ -100,7 +104,7 @@ mod tests {
         assert_eq!(rows, [[1, 2], [3, 4]]);
     }
 
-    /// The buffer comes back as it was.
+    /// Asserts that the error returns the buffer unchanged.
     #[track_caller]
     fn refused<T: Pod>(buffer: Buffer, says: &str) -> (Buffer, Error) {
         let (address, nbytes) = (buffer.as_ptr(), buffer.nbytes());

@@ -1,4 +1,4 @@
-//! Which bytes a range is, and how many elements bytes hold.
+//! Ranges of bytes, and the number of elements that bytes hold.
 
 use std::ops::{Bound, Range, RangeBounds};
 use std::ptr::NonNull;
@@ -53,7 +53,8 @@ pub(crate) fn count_of<T: Pod>(ptr: NonNull<u8>, nbytes: usize) -> Result<usize>
     Ok(nbytes / size)
 }
 
-/// Where the elements begin that [`count_of`] counted. If there are none, they may be anywhere, but must be aligned.
+/// The start of the elements that [`count_of`] counted. Without elements it is dangling, but
+/// aligned.
 pub(crate) fn start_of<T: Pod>(ptr: NonNull<u8>, count: usize) -> NonNull<T> {
     if count == 0 { NonNull::dangling() } else { ptr.cast() }
 }
