@@ -1,4 +1,4 @@
-//! Writing into a buffer that is there already.
+//! Writing into an existing buffer.
 
 use std::io::{self, Seek, SeekFrom, Write};
 
@@ -13,18 +13,18 @@ use crate::memory::{Birth, LeaseKind};
 
 /// Writes into a buffer, which it never resizes.
 ///
-/// While it is open it holds the Write lease or, where that cannot be had, because the memory is
-/// aliased, shared or pinned, a Share lease: then it stores racily. What is written is in the
-/// memory when the call returns.
+/// While it is open it holds the Write lease. Where that is refused, because the memory is aliased,
+/// shared or pinned, it holds a Share lease, and stores racily. All written bytes are in the memory
+/// when the call returns.
 ///
 /// Memory on a device is written under a Share lease, through a block of host memory of up to 1
-/// MiB: what is written is there after [`Write::flush`] or [`FixedWriter::close`]. If the writer is
-/// dropped without them, a failure is reported by
-/// [`take_release_errors`](crate::device::take_release_errors) only.
+/// MiB. Its bytes are on the device after [`Write::flush`] or [`FixedWriter::close`]. If the writer
+/// is dropped without them, only [`take_release_errors`](crate::device::take_release_errors)
+/// reports a failure.
 ///
-/// A write is all or nothing, [`Write::write`] too: where there is no room for all of it, it is an
-/// error of the kind [`WriteZero`](io::ErrorKind::WriteZero), and neither a byte nor the position
-/// has changed.
+/// A write is all or nothing, [`Write::write`] included. Where there is no room for all of it, it
+/// fails with [`WriteZero`](io::ErrorKind::WriteZero), and leaves the bytes and the position
+/// unchanged.
 ///
 /// ```
 /// use std::io::Write;
@@ -46,20 +46,19 @@ pub struct FixedWriter {
     stream: Stream<Target>,
 }
 
-/// The lease, and how bytes are stored under it.
+/// The lease, and the way to store bytes under it.
 #[derive(Debug)]
 enum Target {
     Alone(WriteGuard),
     Shared(ShareGuard),
-    /// On a device, shared: bytes have to be sent.
+    /// A Share lease of memory on a device, to which bytes are copied.
     Elsewhere(Hold),
 }
 
 impl Target {
     fn of(buffer: &Buffer) -> Result<Self> {
         if !buffer.is_host() {
-            // The copies to the device take a lease of their own, for which Write would leave no
-            // room.
+            // The copies to the device take a lease of their own, which Write would refuse.
             return buffer.hold(LeaseKind::Share).map(Self::Elsewhere);
         }
         if buffer.birth() != Birth::Aliased {
@@ -74,8 +73,8 @@ impl Target {
 }
 
 impl Open<Target> {
-    /// Keeps bytes for the device, at a position that has room for them, until there is a block of
-    /// them or they are flushed.
+    /// Keeps bytes for the device, at a position with room for them, until there is a block of them
+    /// or they are flushed.
     fn stage(&mut self, at: usize, src: &[u8]) -> Result<()> {
         let Self { buffer, stage, .. } = self;
         let limit = buffer.nbytes().min(DEVICE_NBYTES);
@@ -108,12 +107,12 @@ impl FixedWriter {
         Stream::open("writer", buffer, Target::of).map(|stream| Self { stream })
     }
 
-    /// The number of bytes of the buffer. It stays when the writer is closed.
+    /// The number of bytes of the buffer, even after the writer is closed.
     pub fn nbytes(&self) -> usize {
         self.stream.nbytes()
     }
 
-    /// The position: where the next byte goes.
+    /// The position of the next byte.
     pub fn position(&self) -> usize {
         self.stream.position()
     }
@@ -127,14 +126,14 @@ impl FixedWriter {
         })
     }
 
-    /// Writes at byte `offset`; the position stays. All of it or nothing.
+    /// Writes at byte `offset`, all or nothing. The position stays.
     ///
     /// # Errors
     ///
-    /// `is_bounds` where it does not lie within the buffer; `is_closed`; `is_fault` where the
+    /// `is_bounds` where the bytes do not lie within the buffer; `is_closed`; `is_fault` where the
     /// memory is a guarded file map whose file shrank; `is_device` where the device failed, and
-    /// `is_unsupported` where no driver copies to it: what was written before is kept for the next
-    /// flush, and where this was more than 1 MiB, part of it may be there.
+    /// `is_unsupported` where no driver copies to it. In the last two cases, bytes written before
+    /// are kept for the next flush; of a write of more than 1 MiB, a part may be on the device.
     pub fn write_at(&mut self, offset: usize, src: &[u8]) -> Result<()> {
         let nbytes = self.nbytes();
         let open = self.stream.opened_mut()?;
@@ -152,30 +151,30 @@ impl FixedWriter {
         }
     }
 
-    /// Flushes, and gives the lease and the memory back. All that writes is an error from now on.
-    /// Closing once more is nothing. Dropping a writer closes it.
+    /// Flushes, and releases the lease and the memory. All later writes fail. Closing again does
+    /// nothing. Dropping a writer closes it.
     ///
     /// # Errors
     ///
-    /// On a device, as [`FixedWriter::write_at`]: then the writer is open still, and has what could
-    /// not be written.
+    /// On a device, as [`FixedWriter::write_at`]: then the writer stays open, with the bytes that
+    /// could not be written.
     pub fn close(&mut self) -> Result<()> {
         self.send()?;
         self.stream.close();
         Ok(())
     }
 
-    /// Sends what is kept for a device.
+    /// Copies kept bytes to the device.
     fn send(&mut self) -> Result<()> {
         let Ok(open) = self.stream.opened_mut() else { return Ok(()) };
         open.stage.flush_into(&open.buffer)
     }
 
-    /// Flushes, gives the lease back, and the buffer to the caller.
+    /// Flushes, releases the lease, and returns the buffer.
     ///
     /// # Errors
     ///
-    /// `is_closed`, and as [`FixedWriter::close`]. The writer comes back with the error.
+    /// `is_closed`, and as [`FixedWriter::close`]. The error returns the writer.
     #[expect(
         clippy::result_large_err,
         reason = "the writer comes back with what it could not write; a box is more than a failure should ask for"
@@ -191,7 +190,7 @@ impl FixedWriter {
 
 impl Drop for FixedWriter {
     fn drop(&mut self) {
-        // What copies to a device is not ours.
+        // The copy to the device runs a driver's code, which may panic.
         release_quietly(|| {
             let place = self.stream.get().map(|open| open.buffer.place());
             if let (Err(error), Some(place)) = (self.close(), place) {
@@ -202,7 +201,7 @@ impl Drop for FixedWriter {
 }
 
 impl Write for FixedWriter {
-    /// All of it, or an error and nothing of it.
+    /// Writes all bytes, or fails and writes none.
     fn write(&mut self, src: &[u8]) -> io::Result<usize> {
         match self.write_at(self.position(), src) {
             Ok(()) => {
@@ -214,7 +213,7 @@ impl Write for FixedWriter {
         }
     }
 
-    /// Sends what is kept for a device. On the host it is in the memory already.
+    /// Copies kept bytes to the device. On the host, all bytes are in the memory already.
     fn flush(&mut self) -> io::Result<()> {
         self.stream.opened()?;
         Ok(self.send()?)
@@ -224,7 +223,7 @@ impl Write for FixedWriter {
 impl Seek for FixedWriter {
     /// # Errors
     ///
-    /// Before the first byte or behind the end: then the position stays.
+    /// A position before the first byte or behind the end is an error, and the position stays.
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
         Ok(self.stream.seek(to)? as u64)
     }

@@ -1,11 +1,11 @@
-//! Positions in a stream of a known size: all the arithmetic that there is.
+//! Arithmetic of positions in a stream of a known size.
 
 use std::io::SeekFrom;
 use std::ops::Range;
 
 use crate::error::{Error, Kind, Result};
 
-/// Where a seek leads: within the stream or to its end.
+/// The target of a seek, within the stream or at its end.
 pub(super) fn seek(position: usize, nbytes: usize, to: SeekFrom) -> Result<usize> {
     // No sum of two 64-bit numbers overflows 128 bits.
     let target = match to {
@@ -22,7 +22,7 @@ pub(super) fn seek(position: usize, nbytes: usize, to: SeekFrom) -> Result<usize
     }
 }
 
-/// As many of `wanted` bytes from `offset` on as there are.
+/// The range of `wanted` bytes from `offset` on, cut off at the end of the stream.
 pub(super) fn clamped(offset: usize, wanted: usize, nbytes: usize) -> Result<Range<usize>> {
     match nbytes.checked_sub(offset) {
         Some(available) => Ok(offset..offset + wanted.min(available)),
@@ -30,7 +30,7 @@ pub(super) fn clamped(offset: usize, wanted: usize, nbytes: usize) -> Result<Ran
     }
 }
 
-/// All of `wanted` bytes from `offset` on.
+/// The range of all `wanted` bytes from `offset` on.
 pub(super) fn exact(offset: usize, wanted: usize, nbytes: usize) -> Result<Range<usize>> {
     match nbytes.checked_sub(offset) {
         Some(available) if wanted <= available => Ok(offset..offset + wanted),

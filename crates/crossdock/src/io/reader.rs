@@ -11,22 +11,22 @@ use crate::io::stage::{DEVICE_NBYTES, HOST_NBYTES, copy_from_device};
 use crate::io::stream::{self, Open, Stream};
 use crate::memory::{LeaseKind, count_copied, fault};
 
-/// Reads a buffer: as a stream ([`Read`], [`BufRead`], [`Seek`]), and by position as slices that
-/// copy nothing and keep the memory.
+/// Reads a buffer as a stream ([`Read`], [`BufRead`], [`Seek`]), and by position as zero-copy
+/// slices that keep the memory alive.
 ///
-/// While it is open it holds a Read lease, or where that cannot be had, because the memory is
-/// aliased or shared, a Pin lease. Under Read the bytes are constant, and [`BufRead::fill_buf`]
-/// gives the memory itself. Under Pin others may write meanwhile, so that there can be no `&[u8]`
-/// of it: `fill_buf` gives a copy of up to 64 KiB, [`Read::read`] copies racily, and slices are the
-/// memory itself all the same. Whatever `fill_buf` has shown is what `read` then gives, up to the
-/// next seek.
+/// While it is open it holds a Read lease. Where that is refused, because the memory is aliased or
+/// shared, it holds a Pin lease. Under Read the bytes are constant, and [`BufRead::fill_buf`]
+/// returns the memory itself. Under Pin another holder may write meanwhile, so there can be no
+/// `&[u8]` of the memory: `fill_buf` returns a copy of up to 64 KiB, and [`Read::read`] copies
+/// racily. Slices are zero-copy in both cases. `read` returns the bytes that `fill_buf` last
+/// returned, up to the next seek.
 ///
 /// Memory on a device is read through a block of host memory of up to 1 MiB, which its
-/// [`MemoryManager`](crate::device::MemoryManager) fills; reads wait for the work that is under way
-/// on it. Slices stay on the device.
+/// [`MemoryManager`](crate::device::MemoryManager) fills. Reads wait for the in-flight work on it.
+/// Slices stay on the device.
 ///
 /// A read of a guarded file map whose file shrank is an error
-/// ([`is_fault`](crate::Error::is_fault)), not a row of zeros.
+/// ([`is_fault`](crate::Error::is_fault)), not zeros.
 ///
 /// ```
 /// use std::io::{BufRead, Seek, SeekFrom};
@@ -54,11 +54,11 @@ pub struct BufferReader {
     stream: Stream<Source>,
 }
 
-/// The lease, and how the bytes are had under it.
+/// The lease, and the way to read bytes under it.
 #[derive(Debug)]
 enum Source {
     Here(Look),
-    /// On a device, under either lease: bytes have to be fetched.
+    /// A lease of memory on a device, from which bytes are copied.
     Elsewhere(Hold),
 }
 
@@ -76,7 +76,7 @@ impl Source {
 }
 
 impl Open<Source> {
-    /// Copies bytes out, from a position on that has as many. Not counted.
+    /// Copies bytes from a position on, which must have as many. Not counted.
     fn copy_out(&self, at: usize, dst: &mut [u8]) -> Result<()> {
         match &self.access {
             Source::Here(look) => {
@@ -90,13 +90,13 @@ impl Open<Source> {
         }
     }
 
-    /// As `copy_out`, but first what was shown already.
+    /// As `copy_out`, but takes bytes that `show` returned from the stage.
     fn copy_next(&mut self, at: usize, dst: &mut [u8]) -> Result<()> {
         let shown = self.copy_shown(at, dst)?;
         let (at, rest) = (at + shown, &mut dst[shown..]);
         match self.access {
             _ if rest.is_empty() => Ok(()),
-            // Many small reads of a device are one large one.
+            // Batches many small reads of a device into one large read.
             Source::Elsewhere(_) if rest.len() < DEVICE_NBYTES => {
                 self.show(at..self.buffer.nbytes())?;
                 self.copy_shown(at, rest).map(drop)
@@ -105,7 +105,7 @@ impl Open<Source> {
         }
     }
 
-    /// Copies what was shown of the bytes from a position on, and returns how many those are.
+    /// Copies staged bytes from a position on, and returns how many those are.
     fn copy_shown(&mut self, at: usize, dst: &mut [u8]) -> Result<usize> {
         let shown = self.stage.bytes_from(at)?;
         let nbytes = shown.len().min(dst.len());
@@ -113,8 +113,7 @@ impl Open<Source> {
         Ok(nbytes)
     }
 
-    /// The bytes of a range, or as many of them as can be shown at once. Counts those that are
-    /// staged.
+    /// The bytes of a range, or as many as can be shown at once. Counts bytes that it stages.
     fn show(&mut self, range: Range<usize>) -> Result<&[u8]> {
         let Self { buffer, access: source, stage } = self;
         let limit = match source {
@@ -142,26 +141,25 @@ impl BufferReader {
     ///
     /// # Errors
     ///
-    /// `is_conflict` while another party holds Write; `is_exhausted`; `is_device` where work that
-    /// was to write the memory failed. The buffer comes back with the error.
+    /// `is_conflict` while the Write lease is held; `is_exhausted`; `is_device` where work that was
+    /// to write the memory failed. The error returns the buffer.
     pub fn new(buffer: Buffer) -> Result<Self, Rejected<Buffer>> {
         Stream::open("reader", buffer, Source::of).map(|stream| Self { stream })
     }
 
     // ===== queries
 
-    /// The number of bytes of the whole stream. It stays when the reader is closed.
+    /// The number of bytes of the whole stream, even after the reader is closed.
     pub fn nbytes(&self) -> usize {
         self.stream.nbytes()
     }
 
-    /// The position: the byte that is read next.
+    /// The position of the next byte.
     pub fn position(&self) -> usize {
         self.stream.position()
     }
 
-    /// The lease that is held: Read, where the bytes are constant, or Pin; `None` once the reader
-    /// is closed.
+    /// The lease that is held: Read, for constant bytes, or Pin; `None` once the reader is closed.
     pub fn lease(&self) -> Option<LeaseKind> {
         self.stream.get().map(|open| match &open.access {
             Source::Here(look) => look.kind(),
@@ -171,10 +169,10 @@ impl BufferReader {
 
     // ===== the next bytes
 
-    /// The next bytes, at most `nbytes` of them, as a slice that keeps the memory; the position
-    /// moves behind them. Empty at the end. O(1): copies nothing.
+    /// The next bytes, at most `nbytes`, as a slice that keeps the memory alive. Advances the
+    /// position. Empty at the end. O(1): copies nothing.
     ///
-    /// The slice is a handle, and holds no lease.
+    /// The slice is a handle without a lease.
     ///
     /// # Errors
     ///
@@ -185,7 +183,7 @@ impl BufferReader {
         Ok(slice)
     }
 
-    /// As [`BufferReader::read_slice`], and the position stays.
+    /// As [`BufferReader::read_slice`], but the position stays.
     ///
     /// # Errors
     ///
@@ -196,8 +194,8 @@ impl BufferReader {
 
     // ===== bytes by position
 
-    /// At most `nbytes` bytes from byte `offset` on, as a slice that keeps the memory; fewer where
-    /// the stream ends. O(1): copies nothing, and the position stays.
+    /// At most `nbytes` bytes from byte `offset` on, as a slice that keeps the memory alive; fewer
+    /// where the stream ends. The position stays. O(1): copies nothing.
     ///
     /// # Errors
     ///
@@ -208,10 +206,10 @@ impl BufferReader {
         open.buffer.slice(clamped(offset, nbytes, self.nbytes())?)
     }
 
-    /// As [`BufferReader::read_at`], but all of `nbytes` bytes or none.
+    /// As [`BufferReader::read_at`], but returns all `nbytes` bytes or fails.
     ///
-    /// A reader of them has a position and a lease of its own, ends where they end, and stays open
-    /// when this one is closed:
+    /// A reader of the slice has a position and a lease of its own, ends where the slice ends, and
+    /// stays open when this one is closed:
     ///
     /// ```
     /// use std::io::Read;
@@ -234,9 +232,8 @@ impl BufferReader {
         open.buffer.slice(exact(offset, nbytes, self.nbytes())?)
     }
 
-    /// Copies bytes from byte `offset` on into memory of the caller's, and returns how many: fewer
-    /// than asked for where the stream ends. The position stays. Copies, and counts, that many
-    /// bytes.
+    /// Copies bytes from byte `offset` on to `dst`, and returns how many: fewer where the stream
+    /// ends. The position stays. Copies, and counts, that many bytes.
     ///
     /// # Errors
     ///
@@ -250,8 +247,8 @@ impl BufferReader {
         Ok(range.len())
     }
 
-    /// Says that bytes will soon be read, so that the system may fetch them: a file map's from the
-    /// disk. A hint: what the system answers does not matter.
+    /// Announces that bytes will soon be read, so that the system may fetch them, from the disk in
+    /// a file map. A hint: an error of the system is ignored.
     ///
     /// # Errors
     ///
@@ -261,11 +258,11 @@ impl BufferReader {
         let range = exact(offset, nbytes, self.nbytes())?;
         if !range.is_empty() && open.buffer.is_host() {
             let address = open.buffer.address() + range.start;
-            // The system counts in pages, and refuses an address within one.
+            // `madvise` requires the address of a page.
             let within = address % fault::page_size();
             let page = open.buffer.as_ptr().wrapping_add(range.start).wrapping_sub(within);
-            // SAFETY: advice to fetch pages, those of memory that the buffer keeps alive: it
-            // changes nothing that a program sees.
+            // SAFETY: `MADV_WILLNEED` only prefetches, and changes nothing that a program sees. The
+            // range covers pages of memory that the buffer keeps alive (Header 1).
             unsafe { libc::madvise(page.cast_mut().cast(), range.len() + within, libc::MADV_WILLNEED) };
         }
         Ok(())
@@ -273,13 +270,13 @@ impl BufferReader {
 
     // ===== the end
 
-    /// Gives the lease and the memory back. Slices and readers of a part stay as they are; all that
-    /// reads is an error from now on. Closing once more is nothing. Dropping a reader closes it.
+    /// Releases the lease and the memory. Existing slices, and readers of them, stay valid; all
+    /// later reads of this one fail. Closing again does nothing. Dropping a reader closes it.
     pub fn close(&mut self) {
         self.stream.close();
     }
 
-    /// Gives the lease back, and the buffer to the caller.
+    /// Releases the lease, and returns the buffer.
     ///
     /// # Errors
     ///
@@ -290,7 +287,7 @@ impl BufferReader {
 }
 
 impl Read for BufferReader {
-    /// Copies, and counts, as many bytes as there are and as have room.
+    /// Copies, and counts, as many bytes as are left and fit `dst`.
     fn read(&mut self, dst: &mut [u8]) -> io::Result<usize> {
         let (at, nbytes) = (self.position(), dst.len().min(self.stream.remaining()));
         self.stream.opened_mut()?.copy_next(at, &mut dst[..nbytes])?;
@@ -299,7 +296,8 @@ impl Read for BufferReader {
         Ok(nbytes)
     }
 
-    /// All of them or, where there are fewer, none: then the position stays.
+    /// Copies all of `dst.len()` bytes. Where fewer are left it copies none, and the position
+    /// stays.
     fn read_exact(&mut self, dst: &mut [u8]) -> io::Result<()> {
         let at = self.position();
         let open = self.stream.opened_mut()?;
@@ -323,14 +321,14 @@ impl Read for BufferReader {
 }
 
 impl BufRead for BufferReader {
-    /// All the bytes that remain, in place, under a Read lease on the host; else a copy of up to 64
-    /// KiB of them, or of 1 MiB from a device, which is counted. Empty at the end only.
+    /// All remaining bytes, zero-copy, under a Read lease on the host. Otherwise a copy of up to 64
+    /// KiB of them, or of 1 MiB from a device, which is counted. Empty only at the end.
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
         let range = self.position()..self.nbytes();
         Ok(self.stream.opened_mut()?.show(range)?)
     }
 
-    /// Moves the position, at most to the end.
+    /// Advances the position, at most to the end.
     fn consume(&mut self, nbytes: usize) {
         if self.stream.get().is_some() {
             self.stream.advance(nbytes.min(self.stream.remaining()));
@@ -341,7 +339,7 @@ impl BufRead for BufferReader {
 impl Seek for BufferReader {
     /// # Errors
     ///
-    /// Before the first byte or behind the end: then the position stays.
+    /// A position before the first byte or behind the end is an error, and the position stays.
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
         let from = self.position();
         let target = self.stream.seek(to)?;

@@ -1,23 +1,22 @@
-//! A block of host memory through which bytes pass that the processor cannot be shown where they
-//! are, or cannot reach there.
+//! A block of host memory that stages bytes which the CPU cannot borrow or address where they are.
 
 use crate::buffer::Buffer;
 use crate::error::Result;
 
-/// The size of a block, in bytes, for memory that the processor addresses but others may write.
+/// The size of a block, in bytes, for host memory that another holder may write.
 pub(super) const HOST_NBYTES: usize = 64 << 10;
 
-/// The size of a block, in bytes, for memory of a device: a copy from or to it takes long to begin.
+/// The size of a block, in bytes, for memory of a device, where starting a copy takes long.
 pub(super) const DEVICE_NBYTES: usize = 1 << 20;
 
-/// Some bytes of a stream: as they were at one moment, or as they are to be. The block is had when
-/// it is first needed.
+/// Some bytes of a stream: a copy of them, or bytes still to be written. The block is allocated on
+/// first use.
 ///
-/// The caller that fills or empties the block counts what is copied.
+/// The caller that fills or empties the block counts the copies.
 #[derive(Debug, Default)]
 pub(super) struct Stage {
     block: Option<Buffer>,
-    /// The position in the stream of the first byte, and how many there are.
+    /// The position of the first byte in the stream, and the number of bytes.
     start: usize,
     nbytes: usize,
 }
@@ -31,7 +30,7 @@ impl Stage {
         Ok(self.block.insert(block))
     }
 
-    /// The bytes from a position of the stream on, none where they are not here.
+    /// The staged bytes from a position of the stream on; empty if that position is not staged.
     pub(super) fn bytes_from(&mut self, position: usize) -> Result<&[u8]> {
         let skipped = position.checked_sub(self.start).filter(|&skipped| skipped < self.nbytes);
         match (&mut self.block, skipped) {
@@ -40,8 +39,8 @@ impl Stage {
         }
     }
 
-    /// Lets `fill` put `nbytes` bytes, which stand at a position of the stream, into a buffer of as
-    /// many. What was here is gone, also after an error.
+    /// Calls `fill` with a buffer for the `nbytes` bytes at a position of the stream. Discards the
+    /// staged bytes, even after an error.
     pub(super) fn fill(
         &mut self,
         position: usize,
@@ -55,9 +54,8 @@ impl Stage {
         Ok(())
     }
 
-    /// Keeps bytes that are to stand at a position of the stream until they are flushed. `false`:
-    /// there are others, on which they do not follow or beside which there is no room in a block of
-    /// `limit` bytes.
+    /// Stages bytes for a position of the stream until they are flushed. Returns `false` if they do
+    /// not follow the staged bytes, or do not fit a block of `limit` bytes with them.
     pub(super) fn keep(&mut self, position: usize, src: &[u8], limit: usize) -> Result<bool> {
         let kept = self.nbytes;
         let follows = kept == 0 || self.start + kept == position;
@@ -71,7 +69,7 @@ impl Stage {
         Ok(true)
     }
 
-    /// Copies what is kept to where it belongs. After an error it is kept still.
+    /// Writes the staged bytes to the buffer. After an error they stay staged.
     pub(super) fn flush_into(&mut self, buffer: &Buffer) -> Result<()> {
         if let (Some(block), 1..) = (&self.block, self.nbytes) {
             block.slice(..self.nbytes)?.copy_into(&buffer.slice(self.start..self.start + self.nbytes)?)?;
@@ -85,7 +83,8 @@ impl Stage {
     }
 }
 
-/// Copies bytes of a buffer on a device, from a position on that has as many, by blocks.
+/// Copies bytes of a buffer on a device to `dst`, block by block, from a position on that has as
+/// many.
 pub(super) fn copy_from_device(buffer: &Buffer, at: usize, dst: &mut [u8]) -> Result<()> {
     let block = Buffer::zeroed(dst.len().min(DEVICE_NBYTES))?;
     let mut at = at;

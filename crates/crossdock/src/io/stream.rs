@@ -1,5 +1,5 @@
-//! What readers and writers of a buffer share: the lease that they hold while they are open, and a
-//! position.
+//! The part that readers and writers share: a position, and the lease that they hold while they are
+//! open.
 
 use std::io::SeekFrom;
 
@@ -8,19 +8,18 @@ use crate::error::{Error, Kind, Rejected, Result};
 use crate::io::position;
 use crate::io::stage::Stage;
 
-/// A buffer with a position, open under a lease until it is closed. Size and position stay after
-/// that.
+/// A buffer with a position, open under a lease until it is closed. Size and position survive that.
 #[derive(Debug)]
 pub(super) struct Stream<Access> {
     open: Option<Open<Access>>,
-    /// No more than `nbytes`.
+    /// At most `nbytes`.
     position: usize,
     nbytes: usize,
     /// `reader` or `writer`.
     name: &'static str,
 }
 
-/// The buffer, how its bytes are reached under the lease, and those that were shown or kept back.
+/// The buffer, the access to its bytes under the lease, and the staged bytes.
 #[derive(Debug)]
 pub(super) struct Open<Access> {
     pub(super) buffer: Buffer,
@@ -29,7 +28,8 @@ pub(super) struct Open<Access> {
 }
 
 impl<Access> Stream<Access> {
-    /// At the first byte, under the lease that `access` takes. Without it, the buffer comes back.
+    /// Opens the buffer at the first byte, under the lease that `access` takes. The error returns
+    /// the buffer.
     pub(super) fn open(
         name: &'static str,
         buffer: Buffer,
@@ -53,7 +53,7 @@ impl<Access> Stream<Access> {
         self.open.as_mut().ok_or_else(|| closed(self.name))
     }
 
-    /// What is open, if it is not closed.
+    /// The open buffer; `None` once it is closed.
     pub(super) fn get(&self) -> Option<&Open<Access>> {
         self.open.as_ref()
     }
@@ -66,24 +66,25 @@ impl<Access> Stream<Access> {
         self.position
     }
 
-    /// How many bytes there are from the position to the end.
+    /// How many bytes are left from the position to the end.
     pub(super) fn remaining(&self) -> usize {
         self.nbytes - self.position
     }
 
-    /// Moves the position by bytes that were read or written, which are no more than remain.
+    /// Advances the position by bytes that were read or written, at most as many as are left.
     pub(super) fn advance(&mut self, nbytes: usize) {
         self.position += nbytes;
     }
 
-    /// Moves the position within the stream or to its end, and returns it. After an error it stays.
+    /// Moves the position within the stream or to its end, and returns it. After an error it is
+    /// unchanged.
     pub(super) fn seek(&mut self, to: SeekFrom) -> Result<usize> {
         self.opened()?;
         self.position = position::seek(self.position, self.nbytes, to)?;
         Ok(self.position)
     }
 
-    /// Gives the lease back, and the buffer where it was open still.
+    /// Releases the lease, and returns the buffer if it was open.
     pub(super) fn close(&mut self) -> Option<Buffer> {
         self.open.take().map(|open| open.buffer)
     }

@@ -1,4 +1,4 @@
-//! Writing new memory, as much as there comes.
+//! Writing into new memory that grows.
 
 use std::io::{self, Seek, SeekFrom, Write};
 
@@ -8,10 +8,9 @@ use crate::io::position::{self, outside};
 
 /// Writes into new memory that grows: a [`MutableBuffer`] with a position.
 ///
-/// What is written over bytes that there are replaces them, and what goes past the end extends
-/// them; a hole is never left. Growing is geometric, and takes large blocks along without a copy.
-/// [`BufferWriter::finish`] consumes the writer, so that nothing can be written, or finished, after
-/// it.
+/// Written bytes replace existing ones, and extend them beyond the end, without holes. Growth is
+/// geometric, and moves large blocks without a copy. [`BufferWriter::finish`] consumes the writer,
+/// so no write or second `finish` can follow.
 ///
 /// ```
 /// use std::io::{Seek, Write};
@@ -26,7 +25,7 @@ use crate::io::position::{self, outside};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// Over another pool, and with no more memory kept than there are bytes:
+/// With another pool, and without spare capacity:
 ///
 /// ```
 /// use std::io::Write;
@@ -46,30 +45,29 @@ use crate::io::position::{self, outside};
 #[derive(Debug)]
 pub struct BufferWriter {
     bytes: MutableBuffer,
-    /// No more than there are bytes.
+    /// At most the number of bytes.
     position: usize,
 }
 
 impl BufferWriter {
-    /// A writer that appends to what there is: its position is the end. The memory stays of its
+    /// A writer that appends to existing bytes: its position is the end. The memory stays in its
     /// pool.
     pub fn new(bytes: MutableBuffer) -> Self {
         let position = bytes.nbytes();
         Self { bytes, position }
     }
 
-    /// What was written, and what there was at first, with its size and the room that there is.
+    /// The existing and the written bytes, with their size and capacity.
     pub fn bytes(&self) -> &MutableBuffer {
         &self.bytes
     }
 
-    /// The position: where the next byte goes.
+    /// The position of the next byte.
     pub fn position(&self) -> usize {
         self.position
     }
 
-    /// Writes at byte `offset`, which is no more than there are; the position stays. All of it or
-    /// nothing.
+    /// Writes at byte `offset`, at most the number of bytes, all or nothing. The position stays.
     ///
     /// # Errors
     ///
@@ -80,21 +78,21 @@ impl BufferWriter {
             return Err(outside(offset, src.len(), nbytes));
         };
         let (over, behind) = src.split_at(present.min(src.len()));
-        // The one thing that can fail comes first.
+        // The only operation that can fail comes first.
         self.bytes.extend_from_slice(behind)?;
         self.bytes[offset..offset + over.len()].copy_from_slice(over);
         Ok(())
     }
 
-    /// Forgets all that was written. The capacity stays.
+    /// Discards all bytes. The capacity stays.
     pub fn reset(&mut self) {
         self.bytes.clear();
         self.position = 0;
     }
 
-    /// The buffer: all that was written, with zeros behind it up to a multiple of
+    /// The buffer of all bytes, with zeros behind them up to a multiple of
     /// [`ALIGNMENT`](crate::pool::ALIGNMENT). O(1): copies nothing. Capacity beyond that stays;
-    /// [`BufferWriter::into_inner`] leads to [`MutableBuffer::shrink_to_fit`].
+    /// [`BufferWriter::into_inner`] and [`MutableBuffer::shrink_to_fit`] release it.
     pub fn finish(self) -> Buffer {
         self.bytes.freeze()
     }
@@ -106,7 +104,7 @@ impl BufferWriter {
 }
 
 impl Write for BufferWriter {
-    /// All of it or, without memory for it, nothing.
+    /// Writes all bytes or, without memory for them, none.
     fn write(&mut self, src: &[u8]) -> io::Result<usize> {
         self.write_at(self.position, src)?;
         self.position += src.len();
@@ -117,7 +115,7 @@ impl Write for BufferWriter {
         self.write(src).map(drop)
     }
 
-    /// Nothing: what is written is there.
+    /// Does nothing: all written bytes are in memory already.
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
@@ -126,7 +124,7 @@ impl Write for BufferWriter {
 impl Seek for BufferWriter {
     /// # Errors
     ///
-    /// Before the first byte or behind the end: then the position stays.
+    /// A position before the first byte or behind the end is an error, and the position stays.
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
         self.position = position::seek(self.position, self.bytes.nbytes(), to)?;
         Ok(self.position as u64)
