@@ -88,7 +88,7 @@ impl<'a> BufferView<'a> {
         self.bytes.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no bytes.
     pub fn is_empty(self) -> bool {
         self.bytes.is_empty()
     }
@@ -155,7 +155,7 @@ impl<'a> BufferViewMut<'a> {
         self.bytes.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no bytes.
     pub fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }

@@ -232,10 +232,10 @@ impl Buffer {
     ///
     /// # Errors
     ///
-    /// `is_conflict` while another holder has a Share or Write lease, or where the memory is
-    /// aliased; `is_place` on a device; `is_exhausted` where no more leases can be counted (2¹⁸ - 1
-    /// Read or Share leases, 2¹⁹ - 1 Pin leases). As for every lease, also the error of failed work
-    /// that was to write the memory ([`Buffer::note_event`]), `is_device` if it ran on a device.
+    /// `is_conflict` while a Share or Write lease is held, or where the memory is aliased;
+    /// `is_place` on a device; `is_exhausted` where no more leases can be counted (2¹⁸ - 1 Read or
+    /// Share leases, 2¹⁹ - 1 Pin leases). As for every lease, also the error of failed work that
+    /// was to write the memory ([`Buffer::note_event`]), `is_device` if it ran on a device.
     pub fn read(&self) -> Result<ReadGuard> {
         let lease = self.lease(LeaseKind::Read)?;
         // SAFETY: the bytes lie within the region (Buffer 1), which the lease covers, and `lease`

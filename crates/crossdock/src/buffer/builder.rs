@@ -77,7 +77,7 @@ impl<T: Pod> BufferBuilder<T> {
         self.bytes.nbytes() / size_of::<T>()
     }
 
-    /// Whether there are none.
+    /// Whether there are no elements.
     pub fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }

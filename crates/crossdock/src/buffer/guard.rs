@@ -218,8 +218,8 @@ impl ShareGuard {
     /// as [`ReadGuard::as_slice_of`].
     pub fn as_cells_of<T: Pod>(&self) -> Result<&[Shared<T>]> {
         let count = self.0.count_of::<T>()?;
-        // SAFETY: `count_of` checked alignment and length, and the bytes are initialised (Header 3).
-        // A cell permits concurrent writes and accesses racily; Share excludes Read and Write
+        // SAFETY: `count_of` checked alignment and length, and the bytes are initialised (Header
+        // 3). A cell permits concurrent writes and accesses racily; Share excludes Read and Write
         // leases, which rely on more.
         Ok(unsafe { std::slice::from_raw_parts(self.0.aligned().as_ptr(), count) })
     }
@@ -293,8 +293,8 @@ impl PinGuard {
     /// [`ReadGuard::as_slice_of`].
     pub fn as_cells_of<T: Pod>(&self) -> Result<&[Pinned<T>]> {
         let count = self.0.count_of::<T>()?;
-        // SAFETY: `count_of` checked alignment and length, and the bytes are initialised (Header 3).
-        // A cell permits concurrent writes, and only loads, racily, as a Pin lease does.
+        // SAFETY: `count_of` checked alignment and length, and the bytes are initialised (Header
+        // 3). A cell permits concurrent writes, and only loads, racily, as a Pin lease does.
         Ok(unsafe { std::slice::from_raw_parts(self.0.aligned().as_ptr(), count) })
     }
 

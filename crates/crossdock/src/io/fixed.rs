@@ -100,9 +100,8 @@ impl FixedWriter {
     ///
     /// # Errors
     ///
-    /// `is_read_only`; `is_conflict` while another party holds Read or Write; `is_exhausted`;
-    /// `is_device` where work that was to write the memory failed. The buffer comes back with the
-    /// error.
+    /// `is_read_only`; `is_conflict` while a Read or Write lease is held; `is_exhausted`;
+    /// `is_device` where work that was to write the memory failed. The error returns the buffer.
     pub fn new(buffer: Buffer) -> Result<Self, Rejected<Buffer>> {
         Stream::open("writer", buffer, Target::of).map(|stream| Self { stream })
     }

@@ -251,7 +251,7 @@ pub(crate) fn turns_in_place(dtype: &DType) -> bool {
     }
 }
 
-/// Whether both have the same fields and items, whatever their scalars are.
+/// Whether both have the same fields and items; their scalars may differ.
 fn is_alike(from: &DType, to: &DType) -> bool {
     match (from.kind(), to.kind()) {
         (DTypeKind::Scalar(_), DTypeKind::Scalar(_)) => true,

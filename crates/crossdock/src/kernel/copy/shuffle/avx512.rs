@@ -5,8 +5,8 @@ use std::arch::x86_64::*;
 use crate::kernel::copy::shuffle::{Blocks, Pass, Shuffle};
 use crate::memory::racy::vector;
 
-/// The passes for so many registers of the source and of the destination. Frequent combinations
-/// keep the table in registers.
+/// The passes for a shuffle with these numbers of source and destination registers. Frequent
+/// combinations keep the table in registers.
 pub(super) fn passes(inputs: usize, outputs: usize) -> (Pass, Pass) {
     match (inputs, outputs) {
         (1, 1) => (pass::<1, 1, false>, pass::<1, 1, true>),
