@@ -78,7 +78,7 @@ pub(super) fn fence() {
 /// Clauses 1 and 2 of [`Run`].
 unsafe fn portable(src: *const u8, dst: *mut u8, nbytes: usize) {
     if nbytes <= 64 {
-        // SAFETY: clauses 1 and 2 of `Run` cover `nbytes` bytes on both sides, which are at most 64
+        // SAFETY: clauses 1 and 2 of `Run` cover `nbytes` bytes of both runs, which are at most 64
         // (just checked).
         return unsafe { short(src, dst, nbytes) };
     }
@@ -151,7 +151,7 @@ macro_rules! wide {
         unsafe fn $store_run(src: *const u8, dst: *mut u8, nbytes: usize) {
             const N: usize = $bytes;
             if nbytes < 2 * N {
-                // SAFETY: clauses 1 to 3 of `Run` cover both sides and AVX2; `nbytes` is below 128,
+                // SAFETY: clauses 1 to 3 of `Run` cover both runs and AVX2; `nbytes` is below 128,
                 // as two registers have at most 128 bytes.
                 return unsafe { few(src, dst, nbytes) };
             }
@@ -163,7 +163,7 @@ macro_rules! wide {
             let mut done = 0;
             while done + 4 * N <= nbytes {
                 // SAFETY: clauses 1 to 3 of `Run`: `done + 4 * N <= nbytes`, so four registers of
-                // the run follow `done` on both sides.
+                // both runs follow `done`.
                 unsafe { $store_run::four(src.wrapping_add(done), dst.wrapping_add(done)) };
                 done += 4 * N;
             }
@@ -332,7 +332,7 @@ unsafe fn few(src: *const u8, dst: *mut u8, nbytes: usize) {
         }};
     }
     match nbytes {
-        // SAFETY: clauses 1 and 2 of `Run` cover `nbytes` bytes on both sides, which are below 16
+        // SAFETY: clauses 1 and 2 of `Run` cover `nbytes` bytes of both runs, which are below 16
         // (the match arm).
         ..16 => unsafe { short(src, dst, nbytes) },
         16..32 => by!(load16, store16, 16),

@@ -79,7 +79,7 @@ pub(crate) unsafe fn copy_columns(
             let dst = column.dst.wrapping_offset(block.offset(2 * number));
             let src = column.src.wrapping_offset(block.offset(2 * number + 1));
             // SAFETY: clauses 1 and 2 of `# Safety`: the block's offsets and axes, with the
-            // column's inner axes, reach elements of the column, on both sides the same.
+            // column's inner axes, reach the same elements of its source and destination.
             unsafe { convert(src, column.from, &from_layout, dst, column.to, &to_layout, casting, gaps) }?;
         }
         Ok(())
