@@ -1,18 +1,20 @@
-//! DLPack's C structs, as they lie in memory. Source: `dlpack.h` of version 1.3, on a machine with 64-bit pointers.
+//! DLPack's C structs. Source: `dlpack.h` of version 1.3, on a machine with 64-bit pointers.
 //!
-//! The names are the header's. Enumerations are plain integers, since they come from outside and grow. A test compiles
-//! the offsets against the installed header.
+//! The names are the header's. Enumerations are plain integers, since foreign code writes them and
+//! later versions add values. A test compiles the offsets against the installed header.
 
 use core::ffi::c_void;
 
-/// The version that is spoken here. A greater minor version only adds enumeration values and flag bits.
+/// The version that this library implements. A greater minor version only adds enumeration values
+/// and flag bits.
 pub const VERSION: DLPackVersion = DLPackVersion { major: 1, minor: 3 };
 
-/// In [`DLManagedTensorVersioned::flags`]: the consumer must not write. Advisory: there are consumers that do.
+/// In [`DLManagedTensorVersioned::flags`]: the consumer must not write. Advisory: some consumers
+/// do.
 pub const READ_ONLY: u64 = 1;
-/// In [`DLManagedTensorVersioned::flags`]: the tensor is a copy made for this consumer, who has it alone.
+/// In [`DLManagedTensorVersioned::flags`]: the tensor is a copy made for this consumer alone.
 pub const IS_COPIED: u64 = 1 << 1;
-/// In [`DLManagedTensorVersioned::flags`]: elements narrower than a byte have a byte each.
+/// In [`DLManagedTensorVersioned::flags`]: elements narrower than a byte take one byte each.
 pub const IS_SUBBYTE_TYPE_PADDED: u64 = 1 << 2;
 
 /// The flags that [`VERSION`] defines.
@@ -22,9 +24,9 @@ pub(crate) const KNOWN_FLAGS: u64 = READ_ONLY | IS_COPIED | IS_SUBBYTE_TYPE_PADD
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct DLPackVersion {
-    /// Another major version is another struct, of which only what lies up to `flags` is where it was.
+    /// In another major version, only the fields up to `flags` keep their offsets.
     pub major: u32,
-    /// Another minor version is the same struct.
+    /// Another minor version has the same struct.
     pub minor: u32,
 }
 
@@ -34,11 +36,11 @@ pub struct DLPackVersion {
 pub struct DLDevice {
     /// `DLDeviceType`, open.
     pub device_type: i32,
-    /// Which of its kind.
+    /// The number among devices of this kind.
     pub device_id: i32,
 }
 
-/// The type of an element: `bits` bits of the kind `code`, `lanes` times.
+/// The type of an element: `lanes` lanes of the kind `code`, `bits` bits each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct DLDataType {
@@ -50,13 +52,13 @@ pub struct DLDataType {
     pub lanes: u16,
 }
 
-/// An array that somebody else owns.
+/// A borrowed array.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct DLTensor {
-    /// Where the data is: an address, or on some devices a handle.
+    /// The data: an address, or on some devices a handle.
     pub data: *mut c_void,
-    /// On which device.
+    /// The device.
     pub device: DLDevice,
     /// The number of axes.
     pub ndim: i32,
@@ -64,36 +66,36 @@ pub struct DLTensor {
     pub dtype: DLDataType,
     /// `ndim` lengths.
     pub shape: *mut i64,
-    /// `ndim` distances in elements, signed. Null stands for row-major without gaps (until version 1.1).
+    /// `ndim` strides in elements, signed. Null stands for row-major (until version 1.1).
     pub strides: *mut i64,
     /// Bytes from `data` to element 0.
     pub byte_offset: u64,
 }
 
-/// An array on loan, as before version 1.0: it cannot say that it is read-only.
+/// A managed array, as before version 1.0: it has no read-only flag.
 #[derive(Debug)]
 #[repr(C)]
 pub struct DLManagedTensor {
     /// The array.
     pub dl_tensor: DLTensor,
-    /// The producer's own.
+    /// The producer's private data.
     pub manager_ctx: *mut c_void,
-    /// Gives the loan back. Called once, on any thread; null where there is nothing to do.
+    /// Releases the array. Called once, on any thread; null if there is nothing to release.
     pub deleter: Option<unsafe extern "C" fn(*mut DLManagedTensor)>,
 }
 
-/// An array on loan.
+/// A managed array.
 #[derive(Debug)]
 #[repr(C)]
 pub struct DLManagedTensorVersioned {
-    /// To be looked at before anything else.
+    /// Consumers check it first.
     pub version: DLPackVersion,
-    /// The producer's own.
+    /// The producer's private data.
     pub manager_ctx: *mut c_void,
-    /// Gives the loan back. Called once, on any thread; null where there is nothing to do.
+    /// Releases the array. Called once, on any thread; null if there is nothing to release.
     pub deleter: Option<unsafe extern "C" fn(*mut DLManagedTensorVersioned)>,
     /// [`READ_ONLY`], [`IS_COPIED`], [`IS_SUBBYTE_TYPE_PADDED`]. In a struct of a version up to
-    /// [`VERSION`] other bits mean nothing; in one of a later minor version they may have a
+    /// [`VERSION`], other bits mean nothing. In one of a later minor version they may have a
     /// meaning, so an import refuses them.
     pub flags: u64,
     /// The array.

@@ -1,4 +1,4 @@
-//! Places as DLPack numbers them.
+//! Conversions between places and DLPack's device numbers.
 
 use crate::exchange::protocol::dlpack::abi::DLDevice;
 use crate::memory::{DeviceKind, Place};
@@ -26,7 +26,7 @@ impl From<Place> for DLDevice {
 
 impl From<DLDevice> for Place {
     /// The id of CPU memory, pinned memory and managed memory means nothing, and becomes 0.
-    /// Importers ask CUDA's driver for the device of managed memory.
+    /// Importers query CUDA's driver for the device of managed memory.
     fn from(device: DLDevice) -> Self {
         let kind = DeviceKind(device.device_type);
         Self::new(kind, if is_unnumbered(kind) { 0 } else { device.device_id })

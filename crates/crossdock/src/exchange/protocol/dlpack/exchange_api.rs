@@ -1,35 +1,35 @@
-//! DLPack's C exchange API, as it lies in memory: a table of functions by which objects of a Python
-//! type become tensors and back without calls of Python. Source: `dlpack.h` of version 1.3.
+//! DLPack's C exchange API: a table of functions that convert objects of a Python type to tensors
+//! and back without Python calls. Source: `dlpack.h` of version 1.3.
 
 use core::ffi::{c_char, c_int, c_void};
 use core::ptr;
 
 use crate::exchange::protocol::dlpack::abi::{DLManagedTensorVersioned, DLPackVersion, DLTensor, VERSION};
 
-/// What stays where it is in every version of [`DLPackExchangeAPI`].
+/// The part of [`DLPackExchangeAPI`] that keeps its offsets in every version.
 #[derive(Debug)]
 #[repr(C)]
 pub struct DLPackExchangeAPIHeader {
-    /// To be looked at before anything else.
+    /// Consumers check it first.
     pub version: DLPackVersion,
     /// The table of an earlier major version, or null.
     pub prev_api: *const DLPackExchangeAPIHeader,
 }
 
-/// Says what went wrong, in the second argument the kind of error and in the third the reason. The
-/// first is the caller's.
+/// Reports an error: the second argument is its kind, the third the reason. The first is the
+/// caller's.
 pub type SetError = unsafe extern "C" fn(*mut c_void, *const c_char, *const c_char);
 
-/// The functions by which objects of one Python type go to C and come from there, without Python's
-/// calls. All of them but the allocator are called by a thread that holds the interpreter; those
-/// that return a number return 0, or -1 with an exception.
+/// The functions that convert objects of one Python type to C and back, without Python calls.
+/// Callers hold the GIL for all of them but the allocator. Those that return a number return 0, or
+/// -1 with an exception.
 #[derive(Debug)]
 #[repr(C)]
 pub struct DLPackExchangeAPI {
     /// The version.
     pub header: DLPackExchangeAPIHeader,
-    /// Makes a tensor of this type, shape and device; or calls the last argument with the one
-    /// before it.
+    /// Allocates a tensor of this type, shape and device; or reports an error by the last argument,
+    /// called with the one before it.
     pub managed_tensor_allocator: Option<
         unsafe extern "C" fn(
             *mut DLTensor,
@@ -38,23 +38,24 @@ pub struct DLPackExchangeAPI {
             Option<SetError>,
         ) -> c_int,
     >,
-    /// Lends an object.
+    /// Exports an object.
     pub managed_tensor_from_py_object_no_sync:
         Option<unsafe extern "C" fn(*mut c_void, *mut *mut DLManagedTensorVersioned) -> c_int>,
-    /// Makes an object of a tensor, which is consumed in any case.
+    /// Creates an object from a tensor, which it consumes in any case.
     pub managed_tensor_to_py_object_no_sync:
         Option<unsafe extern "C" fn(*mut DLManagedTensorVersioned, *mut *mut c_void) -> c_int>,
-    /// Describes an object until the caller returns. Null where that takes memory.
+    /// Describes an object until the caller returns. Null if that allocates memory.
     pub dltensor_from_py_object_no_sync: Option<unsafe extern "C" fn(*mut c_void, *mut DLTensor) -> c_int>,
-    /// The stream on which work on this device is put at the moment; null on the processor.
+    /// The stream that currently receives work on this device; null on the CPU.
     pub current_work_stream: Option<unsafe extern "C" fn(i32, i32, *mut *mut c_void) -> c_int>,
 }
 
-// SAFETY: a table that is read, and never written once it is there.
+// SAFETY: a shared reference permits only reads of numbers, pointers and function pointers: no
+// field has interior mutability, and following `prev_api` is unsafe.
 unsafe impl Sync for DLPackExchangeAPI {}
 
 impl DLPackExchangeAPIHeader {
-    /// That of this version, with none before it.
+    /// A header of this version, with no table before it.
     pub const fn new() -> Self {
         Self { version: VERSION, prev_api: ptr::null() }
     }

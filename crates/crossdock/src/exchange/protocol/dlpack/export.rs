@@ -1,4 +1,4 @@
-//! From an array to a DLPack struct.
+//! Exports an array as a DLPack struct.
 
 use core::ffi::c_void;
 use std::alloc::{Layout as AllocLayout, alloc, dealloc};
@@ -19,7 +19,7 @@ use crate::view::{
     Access, Copied, CopyPolicy, Reach, Reason, Refusal, Request, Source, Strides, Terms, negotiate,
 };
 
-/// What the caller permits, and vouches for, in an export.
+/// What the caller of an export permits, and vouches for.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ExportOptions {
     copy: CopyPolicy,
@@ -31,7 +31,7 @@ pub struct ExportOptions {
 }
 
 impl ExportOptions {
-    /// Nothing is copied, and no consumer is trusted.
+    /// Permits no copy, and trusts no consumer.
     pub fn new() -> Self {
         Self::default()
     }
@@ -42,7 +42,8 @@ impl ExportOptions {
         self
     }
 
-    /// Lends the elements on another place: mapped there where that can be, else copied, as the options permit.
+    /// Exports the elements on another place: mapped there if possible, else copied, if the options
+    /// permit it.
     ///
     /// ```
     /// use crossdock::device::Device;
@@ -86,7 +87,7 @@ impl ExportOptions {
         self
     }
 
-    /// What a consumer requests by these options.
+    /// The request of a consumer with these options.
     fn request(&self, array: &DArray) -> Request {
         let request = Request::share().copy(self.copy);
         match self.place.filter(|&place| place != array.place()) {
@@ -95,7 +96,7 @@ impl ExportOptions {
         }
     }
 
-    /// What the struct can say, and what its consumers may do.
+    /// What the struct can describe, and what its consumers may do.
     #[inline]
     pub(super) fn terms<M: Managed>(&self) -> Terms {
         let is_trusted = if M::HAS_FLAGS { self.trust_readonly } else { self.trust_legacy };
@@ -123,9 +124,10 @@ impl ExportOptions {
         }
     }
 
-    /// Does not wait for work on a device that is under way on the memory: the consumer comes after it otherwise, as the caller has seen to
-    /// ([`Synchronization::order`](crate::view::Synchronization::order), [`Buffer::await_in`](crate::buffer::Buffer::await_in)). Of a copy
-    /// that is made nothing is under way.
+    /// Does not wait for in-flight work of devices on the memory: the caller orders the consumer
+    /// after it ([`Synchronization::order`](crate::view::Synchronization::order),
+    /// [`Buffer::await_in`](crate::buffer::Buffer::await_in)). A copy made for the export has no
+    /// in-flight work.
     ///
     /// ```
     /// use crossdock::buffer::Buffer;
@@ -151,36 +153,39 @@ impl ExportOptions {
         self
     }
 
-    /// Lets read-only arrays go out by the versioned struct: flagged `READ_ONLY`, and under a Pin lease.
+    /// Permits exports of read-only arrays by the versioned struct, flagged `READ_ONLY`, under a
+    /// Pin lease.
     ///
     /// # Safety
     ///
-    /// No consumer that gets hold of an export of a read-only array with these options writes it. The flag asks for that;
-    /// PyTorch up to 2.15, for one, does not heed it.
+    /// No consumer of a read-only array exported with these options writes it. The flag requests
+    /// that; PyTorch up to 2.15, for one, ignores the flag.
     pub unsafe fn trust_readonly(mut self) -> Self {
         self.trust_readonly = true;
         self
     }
 
-    /// Lets read-only arrays go out by the legacy struct, which cannot say so: under a Pin lease.
+    /// Permits exports of read-only arrays by the legacy struct, which has no read-only flag, under
+    /// a Pin lease.
     ///
     /// # Safety
     ///
-    /// No consumer that gets hold of an export of a read-only array with these options writes it, though nothing tells it
-    /// not to. (JAX, whose arrays are immutable, does not.)
+    /// No consumer of a read-only array exported with these options writes it, though nothing in
+    /// the struct forbids it. (JAX, whose arrays are immutable, does not write.)
     pub unsafe fn trust_legacy_readonly(mut self) -> Self {
         self.trust_legacy = true;
         self
     }
 }
 
-/// Lends an array by the struct of version 1. O(rank), with one heap block; nothing is copied unless the options permit it.
+/// Exports an array by the struct of version 1. O(rank), with one heap block. Copies only if the
+/// options permit it.
 ///
 /// # Errors
 ///
-/// A [`Refusal`], with [`Reason::Lease`] while somebody holds Read or Write or where the array is read-only,
-/// [`Reason::Layout`] for a stride that is no whole number of elements, [`Reason::Unsupported`] for a type or device that
-/// DLPack has no word for.
+/// A [`Refusal`], with [`Reason::Lease`] while another party holds Read or Write, or if the array
+/// is read-only; [`Reason::Layout`] for a stride that is not a whole number of elements;
+/// [`Reason::Unsupported`] for a type or device that DLPack cannot describe.
 ///
 /// ```
 /// use crossdock::Array;
@@ -204,8 +209,9 @@ pub fn export_versioned(
     source.lend(|array| export(array, options))
 }
 
-/// As [`export_versioned`], by the struct from before version 1.0, for consumers that know no other. It cannot say that an
-/// array is read-only, nor that elements narrower than a byte have a byte each.
+/// As [`export_versioned`], by the struct from before version 1.0, for consumers that know no
+/// other. That struct has no flag for read-only arrays, nor for elements narrower than a byte that
+/// take a byte each.
 ///
 /// # Errors
 ///
@@ -234,14 +240,14 @@ fn export<M: Managed>(array: &DArray, options: &ExportOptions) -> Result<Exporte
             Block::<M>::lend((tensor, version), words.flags | is_copied, lease, fill)
         },
     )?;
-    // Exported 1: the block was just allocated.
+    // Exported 1: `Block::lend` just returned it.
     Ok(Exported { managed, copied })
 }
 
-/// One for each axis, to be written.
+/// One number for each axis, to be written.
 pub(super) type Numbers = [MaybeUninit<i64>];
 
-/// What DLPack calls the type.
+/// The type of an array as DLPack describes it.
 pub(super) struct Words {
     dtype: DLDataType,
     pub(super) flags: u64,
@@ -267,11 +273,11 @@ impl Words {
         })
     }
 
-    /// The tensor, but for its lengths and strides.
+    /// The tensor, without lengths and strides.
     ///
     /// # Errors
     ///
-    /// `Unsupported` for memory of a device that has no addresses, where this library has no handle either.
+    /// `Unsupported` for memory of a device without addresses, if this library has no handle of it.
     pub(super) fn tensor(&self, array: &DArray) -> Result<DLTensor, Reason> {
         let place = array.place();
         let (data, byte_offset) = if array.is_empty() { (ptr::null_mut(), 0) } else { location(array)? };
@@ -287,7 +293,7 @@ impl Words {
     }
 }
 
-/// Where element 0 is: at an address, or so many bytes into the driver's object.
+/// Where element 0 is: an address, or a byte offset in the driver's object.
 #[inline]
 fn location(array: &DArray) -> Result<(*mut c_void, u64), Reason> {
     let place = array.place();
@@ -303,7 +309,8 @@ fn location(array: &DArray) -> Result<(*mut c_void, u64), Reason> {
     object(array)
 }
 
-/// The driver's object behind memory that has no addresses, and the byte of it at which element 0 begins: nothing can be added to a handle.
+/// The driver's object behind memory without addresses, and the byte offset of element 0 in it: no
+/// offset can be added to a handle.
 fn object(array: &DArray) -> Result<(*mut c_void, u64), Reason> {
     match array.raw().handle().device() {
         Some(attached) if !attached.object.is_null() => {
@@ -316,7 +323,8 @@ fn object(array: &DArray) -> Result<(*mut c_void, u64), Reason> {
     }
 }
 
-/// From bytes to elements. A division takes longer than all else that is done for an axis, and hardly any itemsize needs it.
+/// Converts strides from bytes to elements. A division costs more than all other work for an axis,
+/// so powers of two are shifted.
 struct Elements {
     itemsize: isize,
     shift: u32,
@@ -324,7 +332,7 @@ struct Elements {
 }
 
 impl Elements {
-    /// No type that DLPack has a word for is of no bytes.
+    /// DLPack has no type of zero bytes.
     #[inline]
     fn of(layout: &Layout) -> Self {
         let itemsize = layout.itemsize().max(1);
@@ -338,14 +346,16 @@ impl Elements {
     }
 }
 
-/// What lies behind the pointer that a consumer gets: the struct, the lease, and behind them the numbers that the struct refers to, in
-/// one heap block: as many lengths as there are axes, and as many strides.
+/// One heap block behind the pointer that a consumer gets: the struct, the lease, and the numbers
+/// to which the struct points, a length and a stride for each axis.
 ///
 /// # Invariants
 ///
-/// 1. `managed` comes first, so that its address is the block's, and its deleter is [`Block::delete`] of this very type.
-/// 2. The consumer has the address, and calls the deleter once, last of all.
-/// 3. `rank` is that of the numbers, whatever the consumer makes of the struct.
+/// 1. `managed` is the first field, so its address is the block's, and its deleter is
+///    [`Block::delete`] of this same type.
+/// 2. The consumer has the address. It calls the deleter once, as its last use of the block.
+/// 3. `rank` is the number of axes for which numbers were allocated, even if the consumer changes
+///    the struct.
 #[repr(C)]
 pub(super) struct Block<M> {
     managed: M,
@@ -354,7 +364,7 @@ pub(super) struct Block<M> {
 }
 
 impl<M: Managed> Block<M> {
-    /// Of a block with its numbers, which begin where it ends.
+    /// The memory layout of a block with its numbers, which begin at its end.
     fn layout(rank: usize) -> Result<AllocLayout, Error> {
         let numbers = AllocLayout::array::<[i64; 2]>(rank);
         let both = numbers.and_then(|numbers| AllocLayout::new::<Self>().extend(numbers));
@@ -364,7 +374,7 @@ impl<M: Managed> Block<M> {
         }
     }
 
-    /// A block for a tensor, with the numbers that `fill` writes, which has to write all of them.
+    /// A block for a tensor, with the numbers that `fill` writes, which must write all of them.
     /// Under a Pin lease the tensor is read-only.
     #[inline]
     pub(super) fn lend(
@@ -375,12 +385,14 @@ impl<M: Managed> Block<M> {
     ) -> Result<NonNull<M>, Error> {
         let rank = tensor.ndim as usize;
         let layout = Self::layout(rank)?;
-        // SAFETY: a block is not zero-sized.
+        // SAFETY: the layout begins with a `Self`, which holds a lease, so its size is not zero.
         let block = NonNull::new(unsafe { alloc(layout) }.cast::<Self>())
             .ok_or_else(|| Error::out_of_memory(layout.size(), layout.align()))?;
-        // SAFETY: the numbers begin where the block ends, inside of what was allocated.
+        // SAFETY: `Self::layout` checks that the numbers begin `size_of::<Self>()` bytes into the
+        // block, so one `Self` further is inside of this allocation or at its end.
         let numbers = unsafe { block.add(1) }.cast::<MaybeUninit<i64>>();
-        // SAFETY: so many were allocated, and nobody else knows of them.
+        // SAFETY: `Self::layout` reserves `2 * rank` aligned numbers from there in a block just
+        // allocated, so no other reference exists; they need no initialisation as `MaybeUninit`.
         let numbers = unsafe { slice::from_raw_parts_mut(numbers.as_ptr(), 2 * rank) };
         let (shape, strides) = numbers.split_at_mut(rank);
         fill(shape, strides);
@@ -389,33 +401,37 @@ impl<M: Managed> Block<M> {
         let readonly = if lease.kind() == LeaseKind::Pin { abi::READ_ONLY } else { 0 };
         let mut managed = M::new(tensor, block.as_ptr().cast(), Self::delete, flags | readonly);
         managed.set_version(version);
-        // SAFETY: freshly allocated, for this type.
+        // SAFETY: the block was just allocated with `Self::layout`, which has the size and the
+        // alignment of a `Self` and more.
         unsafe { block.write(Self { managed, lease, rank }) };
         Ok(block.cast())
     }
 
-    /// Gives the lease back, and with it, perhaps, the memory. That neither unwinds: owners that panic are caught where
-    /// they are called.
+    /// Releases the lease, and with the last one the memory. Neither unwinds: panics of owners are
+    /// caught where they are called.
     ///
     /// # Safety
     ///
-    /// `managed` is null, or from [`Block::lend`] of this type, and this is the one call for it.
+    /// 1. `managed` is null, or comes from [`Block::lend`] of this type.
+    /// 2. This is the only call for it, and no other code uses it afterwards.
     unsafe extern "C" fn delete(managed: *mut M) {
         let Some(block) = NonNull::new(managed.cast::<Self>()) else { return };
-        // SAFETY: Block 1, and the caller's word.
+        // SAFETY: clause 1 of `# Safety` and Block 1: `managed` is the address of a block that
+        // `Block::lend` wrote; clause 2: it is read out only once.
         let Self { lease, rank, .. } = unsafe { block.read() };
         if let Ok(layout) = Self::layout(rank) {
-            // SAFETY: allocated with it (Block 3), and read for the last time above.
+            // SAFETY: `Block::lend` allocated it with the layout of this rank (Block 3), and the
+            // lines above read it for the last time (clause 2 of `# Safety`).
             unsafe { dealloc(block.as_ptr().cast(), layout) };
         }
         drop(lease);
     }
 }
 
-/// Lengths, and strides in elements.
+/// Writes lengths, and strides in elements.
 pub(super) fn write_numbers(layout: &Layout, shape: &mut Numbers, strides: &mut Numbers) {
     let elements = Elements::of(layout);
-    // Consumers look at strides that they will never use, too.
+    // Consumers check strides of axes of length 1, too, so those get ordinary values.
     let normal = layout.shape().iter().any(|&len| len <= 1).then(|| layout.normalized());
     let from = normal.as_ref().unwrap_or(layout);
     for (to, &len) in shape.iter_mut().zip(from.shape()) {
@@ -426,49 +442,53 @@ pub(super) fn write_numbers(layout: &Layout, shape: &mut Numbers, strides: &mut 
     }
 }
 
-/// An array on loan by DLPack that was not handed over yet. Dropping it calls the deleter; [`Exported::into_raw`] leaves that
-/// to the consumer.
+/// An array exported by DLPack, before a consumer has it. Dropping it calls the deleter;
+/// [`Exported::into_raw`] leaves that to the consumer.
 ///
 /// # Invariants
 ///
-/// 1. `managed` is from `Block::lend`, and its deleter was not called.
+/// 1. `managed` is from `Block::lend`, its deleter was not called, and no other party has the
+///    address.
 pub struct Exported<M: Managed> {
     managed: NonNull<M>,
     copied: Copied,
 }
 
-// SAFETY: a lease and plain data, which nobody else has and any thread may have.
+// SAFETY: Exported 1: no other party has the block, which holds plain numbers and a `Lease`, itself
+// `Send`; its deleter may run on any thread.
 unsafe impl<M: Managed> Send for Exported<M> {}
-// SAFETY: `&Exported` gives nothing but reading of that plain data.
+// SAFETY: the methods of `&Exported` only read the struct and the refusal; nothing writes either
+// before `into_raw` or drop, which need the value itself.
 unsafe impl<M: Managed> Sync for Exported<M> {}
 
 impl<M: Managed> Exported<M> {
-    /// A new loan, which nobody else has, and of which nothing is a copy: Exported 1.
+    /// A new export without a copy (Exported 1: `Block::lend` just returned `managed`).
     pub(super) fn in_place(managed: NonNull<M>) -> Self {
         Self { managed, copied: Copied::NOTHING }
     }
 
-    /// Hands the tensor over: whoever has the pointer calls its deleter, once, on any thread. If nobody does, the memory stays
-    /// on loan for ever, which is a leak and nothing worse.
+    /// Exports the tensor: the consumer of the pointer calls its deleter, once, on any thread. If
+    /// it never does, the lease is leaked.
     pub fn into_raw(self) -> *mut M {
         let mut this = ManuallyDrop::new(self);
         this.copied = Copied::NOTHING;
         this.managed.as_ptr()
     }
 
-    /// The struct, to be looked at.
+    /// The struct, for inspection.
     pub fn managed(&self) -> &M {
-        // SAFETY: Exported 1, and nobody else has the address.
+        // SAFETY: Exported 1: the block from `Block::lend` is initialised and not yet released, and
+        // no other party has its address to write it.
         unsafe { self.managed.as_ref() }
     }
 
-    /// How many bytes were copied for this hand-over.
+    /// The number of bytes that this export copied.
     pub fn copied_nbytes(&self) -> usize {
         self.copied.nbytes()
     }
 
-    /// The refusal that would have been given had no copy been permitted; `None` where nothing was copied, or where the copy was
-    /// asked for.
+    /// The reason why the export copied: the refusal without permission to copy. `None` if nothing
+    /// was copied, or if the copy was requested.
     pub fn copied_because(&self) -> Option<&Refusal> {
         self.copied.because()
     }
@@ -476,10 +496,12 @@ impl<M: Managed> Exported<M> {
 
 impl<M: Managed> Drop for Exported<M> {
     fn drop(&mut self) {
-        // SAFETY: Exported 1.
+        // SAFETY: Exported 1: `managed` is from `Block::lend`, which wrote a struct of this kind,
+        // and it is not released yet.
         let deleter = unsafe { M::deleter(self.managed.as_ptr()) };
         if let Some(deleter) = deleter {
-            // SAFETY: Exported 1: this is the one call.
+            // SAFETY: Exported 1: `Block::delete` gets a block of its own type, and this drop makes
+            // the only call.
             unsafe { deleter(self.managed.as_ptr()) }
         }
     }

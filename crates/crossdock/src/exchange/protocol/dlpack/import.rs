@@ -1,4 +1,4 @@
-//! From a DLPack struct to an array.
+//! Imports an array from a DLPack struct.
 
 use std::ptr::NonNull;
 
@@ -15,16 +15,16 @@ use crate::exchange::protocol::dlpack::managed::Managed;
 use crate::layout::{Layout, MAX_RANK, Order};
 use crate::memory::{Birth, DeviceKind, Place};
 
-/// Takes over a tensor that was lent. O(rank), and copies nothing.
+/// Imports an exported tensor without a copy. O(rank).
 ///
-/// The deleter is called exactly once: when the last handle or lease goes, on whichever thread that is, or before this
-/// returns an error.
+/// The deleter is called exactly once: when the last handle or lease is dropped, on any thread, or
+/// before this returns an error.
 ///
-/// The array is read-only where the tensor says so. Its memory is [`Birth::Aliased`]: share or pin it. A tensor that
-/// says that it is a copy made for us is [`Birth::Sole`].
+/// The array is read-only if the tensor has the read-only flag. Its memory is [`Birth::Aliased`]:
+/// share or pin it. A tensor flagged as a copy for this consumer is [`Birth::Sole`].
 ///
-/// The device of managed memory, which DLPack numbers 0, is the one that CUDA's driver names;
-/// without a driver it is 0.
+/// DLPack numbers the device of managed memory 0. The array gets the device that CUDA's driver
+/// names, or 0 without a driver.
 ///
 /// # Errors
 ///
@@ -39,15 +39,21 @@ use crate::memory::{Birth, DeviceKind, Place};
 ///
 /// # Safety
 ///
-/// The pointer is null, or to a struct that somebody lent to the caller and nobody else consumes; where its major version
-/// is 1,
+/// The pointer is null, or:
 ///
-/// - `shape` and `strides`, unless they are null, point to as many numbers as there are axes;
-/// - where `data` is a handle, it is one of an object of the device's driver, alive until the deleter is called;
-/// - until the deleter is called, all elements that shape and strides reach are memory of the device: on the host
-///   initialised, valid for reads, and unless `READ_ONLY` is set for writes. Who else writes them does so in ways that
-///   this program's memory model does not see or that are atomic; with `IS_COPIED`, nobody else touches them;
-/// - the deleter may be called on any thread.
+/// 1. It points to a struct that a producer exported to the caller, and no other party consumes it.
+///
+/// If its major version is 1, also:
+///
+/// 2. `shape` and `strides` are each null or point to `ndim` numbers.
+/// 3. Where `data` is a handle, it is one of an object of the device's driver, alive until the
+///    deleter is called.
+/// 4. Until the deleter is called, all elements that shape and strides reach are memory of the
+///    device. On the host they are initialised, valid for reads and, unless `READ_ONLY` is set, for
+///    writes.
+/// 5. As long, other code writes the elements only atomically or in ways that this program's memory
+///    model does not see. With `IS_COPIED`, no other code accesses them.
+/// 6. The deleter may be called on any thread.
 ///
 /// ```
 /// use crossdock::Array;
@@ -61,12 +67,12 @@ use crate::memory::{Birth, DeviceKind, Place};
 /// # Ok::<(), crossdock::Error>(())
 /// ```
 pub unsafe fn import_versioned(tensor: *mut DLManagedTensorVersioned) -> Result<DArray> {
-    // SAFETY: the caller's word.
+    // SAFETY: `# Safety`: the pointer is null or meets clauses 1 to 6, which are those of `import`.
     unsafe { import(tensor) }
 }
 
-/// As [`import_versioned`], for the struct from before version 1.0. The array is read-only: there are producers that lend
-/// constant memory in this struct, which cannot say so.
+/// As [`import_versioned`], for the struct from before version 1.0. The array is read-only: that
+/// struct has no read-only flag, and some producers export constant memory in it.
 ///
 /// # Errors
 ///
@@ -74,13 +80,15 @@ pub unsafe fn import_versioned(tensor: *mut DLManagedTensorVersioned) -> Result<
 ///
 /// # Safety
 ///
-/// As for [`import_versioned`], but the elements need not be valid for writes.
+/// As for [`import_versioned`], but in clause 4 the elements need not be valid for writes.
 pub unsafe fn import_legacy(tensor: *mut DLManagedTensor) -> Result<DArray> {
-    // SAFETY: the caller's word.
+    // SAFETY: `# Safety`: the pointer is null or meets the clauses of `import_versioned`, except
+    // validity for writes; the array becomes read-only before any code can write it.
     unsafe { import_legacy_writable(tensor) }.map(DArray::into_readonly)
 }
 
-/// As [`import_legacy`], with the caller's word that the producer permits writing.
+/// As [`import_legacy`], for a producer that, as the caller knows, permits writes: the array is
+/// writable.
 ///
 /// # Errors
 ///
@@ -90,7 +98,8 @@ pub unsafe fn import_legacy(tensor: *mut DLManagedTensor) -> Result<DArray> {
 ///
 /// As for [`import_versioned`].
 pub unsafe fn import_legacy_writable(tensor: *mut DLManagedTensor) -> Result<DArray> {
-    // SAFETY: the caller's word.
+    // SAFETY: `# Safety`: the pointer is null or meets clauses 1 to 6 of `import_versioned`, which
+    // are those of `import`.
     unsafe { import(tensor) }
 }
 
@@ -103,23 +112,25 @@ unsafe fn import<M: Managed>(tensor: *mut M) -> Result<DArray> {
     foreign.and_then(Foreign::into_array).map_err(|error| error.within("importing a DLPack tensor"))
 }
 
-/// A tensor that was lent to us, about which nothing is known yet. Dropping it gives it back.
+/// An exported tensor, not checked yet. Dropping it calls the deleter.
 ///
 /// # Invariants
 ///
-/// 1. It points to a struct that obeys the safety section of [`import_versioned`], whose deleter was not called yet and is
-///    called by nobody else.
+/// 1. It points to a struct that meets the clauses of `# Safety` of [`import_versioned`]. Its
+///    deleter was not called yet, and no other party calls it.
 struct Foreign<M: Managed>(NonNull<M>);
 
-// SAFETY: the deleter may be called on any thread (Foreign 1), and the rest is plain data that nobody else uses.
+// SAFETY: Foreign 1: clause 6 permits the deleter on any thread; by clause 1 no other party uses
+// the struct, which is plain data otherwise.
 unsafe impl<M: Managed> Send for Foreign<M> {}
 
 impl<M: Managed> Drop for Foreign<M> {
     fn drop(&mut self) {
-        // SAFETY: Foreign 1.
+        // SAFETY: Foreign 1: the pointer leads to a struct of this kind, of whichever version, that
+        // is not released yet.
         let deleter = unsafe { M::deleter(self.0.as_ptr()) };
         if let Some(deleter) = deleter {
-            // SAFETY: Foreign 1: this is the one call.
+            // SAFETY: Foreign 1: the deleter was not called yet, and this drop makes the only call.
             unsafe { deleter(self.0.as_ptr()) }
         }
     }
@@ -127,7 +138,8 @@ impl<M: Managed> Drop for Foreign<M> {
 
 impl<M: Managed> Foreign<M> {
     fn into_array(self) -> Result<DArray> {
-        // SAFETY: Foreign 1.
+        // SAFETY: Foreign 1: the pointer leads to a struct of this kind, of whichever version, that
+        // is not released yet.
         let version = unsafe { M::version(self.0.as_ptr()) };
         if version.major != VERSION.major {
             return Err(unsupported(format!(
@@ -136,7 +148,8 @@ impl<M: Managed> Foreign<M> {
             )));
         }
         let (tensor, flags) = {
-            // SAFETY: Foreign 1, and the version says that it is this struct.
+            // SAFETY: Foreign 1: the struct is live and no other party writes it; the check above
+            // made sure of its major version, so all fields are there.
             let managed = unsafe { self.0.as_ref() };
             (*managed.tensor(), managed.flags())
         };
@@ -150,7 +163,8 @@ impl<M: Managed> Foreign<M> {
         let place = place_of(&tensor);
         let abi::DLDataType { code, bits, lanes } = tensor.dtype;
         let dtype = from_dlpack(code, bits, lanes, flags & abi::IS_SUBBYTE_TYPE_PADDED != 0)?;
-        // SAFETY: Foreign 1: shape and strides are null or point to `ndim` numbers.
+        // SAFETY: Foreign 1, clause 2 of `import_versioned`: `shape` and `strides` are null or
+        // point to `ndim` numbers.
         let layout = unsafe { layout(&tensor, dtype.itemsize()) }?;
         let birth = if flags & abi::IS_COPIED != 0 { Birth::Sole } else { Birth::Aliased };
         let readonly =
@@ -160,13 +174,15 @@ impl<M: Managed> Foreign<M> {
         }
         let begin = begin(&tensor, &layout)?;
         let span = layout.span();
-        // SAFETY: from `begin`, as many bytes as the layout spans are memory of the place, to be used so until the deleter
-        // is called (Foreign 1); `begin` refused what wraps around.
+        // SAFETY: Foreign 1, clauses 4 and 5 of `import_versioned`: the elements, so the bytes that
+        // the layout spans from `begin`, are memory of `place` until the deleter is called,
+        // accessed by other code as `birth` says. `begin` refused what wraps around; what
+        // `READ_ONLY` forbids to write becomes read-only below.
         let buffer = unsafe { Buffer::from_foreign(begin, span.nbytes(), place, birth, move || drop(self)) }?;
         DArray::from_buffer(buffer, dtype, layout, span.low().unsigned_abs()).map(readonly)
     }
 
-    /// An array in a driver's memory object, of which the driver knows the size.
+    /// An array in a driver's memory object, whose size the driver knows.
     fn into_array_in_object(
         self,
         tensor: &DLTensor,
@@ -178,7 +194,7 @@ impl<M: Managed> Foreign<M> {
         let is_handle = || format!("on {place}, data is a handle and not an address");
         let device = device::get(place).map_err(|error| error.within(is_handle()))?;
         if layout.is_empty() {
-            // Without elements there need not be an object either.
+            // Without elements, the producer need not have an object.
             let nothing = Buffer::on(&device.memory(), 0)?;
             return DArray::from_buffer(
                 nothing,
@@ -190,16 +206,17 @@ impl<M: Managed> Foreign<M> {
         let offset = usize::try_from(tensor.byte_offset).map_err(|_| {
             overflow(format!("a byte_offset of {} leaves the address space", tensor.byte_offset))
         })?;
-        // SAFETY: an object that is alive until the deleter is called (Foreign 1), which the buffer keeps; who else touches it is as said.
+        // SAFETY: Foreign 1, clauses 3 and 5 of `import_versioned`: `data` is an object of the
+        // device's driver, alive until the deleter is called, and other code accesses it as `birth`
+        // says. `keeping` below ties the deleter to the buffer.
         let whole = unsafe { device.wrap_object(tensor.data, birth) }?;
         let whole = whole.ok_or_else(|| unsupported(is_handle()))?;
         DArray::from_buffer(device::keeping(whole, self)?, dtype, layout, offset)
     }
 }
 
-/// Where a tensor is. DLPack numbers the device of CUDA's managed memory 0, whichever it is; the
-/// driver knows it, as for CUDA's array interface. The number stays 0 if
-/// the driver does not answer.
+/// The place of a tensor. DLPack numbers the device of CUDA's managed memory 0; CUDA's driver knows
+/// the real one, as for CUDA's array interface. The number stays 0 if the driver does not answer.
 fn place_of(tensor: &DLTensor) -> Place {
     let place = Place::from(tensor.device);
     if place.kind() != DeviceKind::CUDA_MANAGED || tensor.data.is_null() {
@@ -209,11 +226,11 @@ fn place_of(tensor: &DLTensor) -> Place {
     found.ok().flatten().filter(|found| found.kind() == place.kind()).unwrap_or(place)
 }
 
-/// Shape and strides, checked.
+/// Checks shape and strides.
 ///
 /// # Safety
 ///
-/// Where they are not null, `shape` and `strides` point to `ndim` numbers.
+/// `shape` and `strides` are each null or point to `ndim` numbers.
 unsafe fn layout(tensor: &DLTensor, itemsize: usize) -> Result<Layout> {
     let DLTensor { ndim, shape: shape_ptr, strides: strides_ptr, .. } = *tensor;
     let rank = usize::try_from(ndim).map_err(|_| malformed(format!("it has {ndim} axes")))?;
@@ -226,21 +243,24 @@ unsafe fn layout(tensor: &DLTensor, itemsize: usize) -> Result<Layout> {
     let (mut shape, mut strides) = ([0usize; MAX_RANK], [0isize; MAX_RANK]);
     let (shape, strides) = (&mut shape[..rank], &mut strides[..rank]);
     for (axis, len) in shape.iter_mut().enumerate() {
-        // SAFETY: one of `ndim` numbers (the caller's word).
+        // SAFETY: `# Safety`: `shape` is not null (checked above if there are axes), so it points
+        // to `ndim` numbers, and `axis < rank`, which is `ndim`.
         let given = unsafe { shape_ptr.wrapping_add(axis).read_unaligned() };
         *len =
             usize::try_from(given).map_err(|_| malformed(format!("axis {axis} has the length {given}")))?;
     }
-    // Without elements the strides are never used, whatever they are.
+    // Strides of an array without elements are never used.
     if strides_ptr.is_null() || shape.contains(&0) {
         return Layout::contiguous(shape, itemsize, Order::RowMajor);
     }
     for (axis, stride) in strides.iter_mut().enumerate() {
-        // SAFETY: one of `ndim` numbers (the caller's word).
+        // SAFETY: `# Safety`: `strides` is not null (checked above), so it points to `ndim`
+        // numbers, and `axis < rank`, which is `ndim`.
         let given = unsafe { strides_ptr.wrapping_add(axis).read_unaligned() };
         *stride = match (given as isize).checked_mul(itemsize as isize) {
             Some(stride) => stride,
-            // Nor is that of an axis of length 1; people leave there what they like.
+            // The stride of an axis of length 1 is never used either; some producers write
+            // arbitrary values.
             None if shape[axis] == 1 => itemsize as isize,
             None => {
                 return Err(overflow(format!(
@@ -253,7 +273,7 @@ unsafe fn layout(tensor: &DLTensor, itemsize: usize) -> Result<Layout> {
     Layout::new(shape, strides, itemsize)
 }
 
-/// The address of the lowest byte that the array touches, which together with the highest lies in the address space.
+/// The address of the lowest byte of the array. It and the highest are in the address space.
 fn begin(tensor: &DLTensor, layout: &Layout) -> Result<*mut u8> {
     let (data, byte_offset, span) = (tensor.data.cast::<u8>(), tensor.byte_offset, layout.span());
     if data.is_null() && !layout.is_empty() {

@@ -1,4 +1,4 @@
-//! What the versioned and the legacy struct have in common.
+//! The common interface of the versioned and the legacy struct.
 
 use core::ffi::c_void;
 
@@ -6,10 +6,11 @@ use crate::exchange::protocol::dlpack::abi::{
     DLManagedTensor, DLManagedTensorVersioned, DLPackVersion, DLTensor, VERSION,
 };
 
-/// A function that gives a loan back.
+/// A function that releases a managed tensor.
 pub(super) type Deleter<M> = unsafe extern "C" fn(*mut M);
 
-/// One of the two structs by which tensors are lent: [`DLManagedTensorVersioned`] or [`DLManagedTensor`]. Sealed.
+/// One of the two structs that export tensors: [`DLManagedTensorVersioned`] or [`DLManagedTensor`].
+/// Sealed.
 pub trait Managed: sealed::Struct {}
 
 impl Managed for DLManagedTensorVersioned {}
@@ -19,10 +20,10 @@ pub(super) mod sealed {
     use super::*;
 
     pub trait Struct: Sized + 'static {
-        /// Whether it has flags, and so can say that it is read-only.
+        /// Whether it has flags, and so a read-only flag.
         const HAS_FLAGS: bool;
 
-        /// Why a read-only array is not lent by it, unless the caller vouches for the consumer.
+        /// Why it does not export a read-only array, unless the caller vouches for the consumer.
         const READ_ONLY: &'static str;
 
         fn new(tensor: DLTensor, context: *mut c_void, deleter: Deleter<Self>, flags: u64) -> Self;
@@ -69,12 +70,14 @@ impl sealed::Struct for DLManagedTensorVersioned {
     }
 
     unsafe fn version(this: *const Self) -> DLPackVersion {
-        // SAFETY: the caller's word; the field is where it is in every version.
+        // SAFETY: `# Safety` of the trait's function: `this` points to a struct of this kind, and
+        // every version begins with `version`.
         unsafe { (*this).version }
     }
 
     unsafe fn deleter(this: *const Self) -> Option<Deleter<Self>> {
-        // SAFETY: as in `version`.
+        // SAFETY: `# Safety` of the trait's function: `this` points to a struct of this kind, and
+        // `deleter` has the same offset in every version.
         unsafe { (*this).deleter }
     }
 }
@@ -100,12 +103,13 @@ impl sealed::Struct for DLManagedTensor {
     }
 
     unsafe fn version(_: *const Self) -> DLPackVersion {
-        // It has none, and never changed.
+        // The legacy struct has no version, and never changed.
         VERSION
     }
 
     unsafe fn deleter(this: *const Self) -> Option<Deleter<Self>> {
-        // SAFETY: the caller's word.
+        // SAFETY: `# Safety` of the trait's function: `this` points to a legacy struct, which has
+        // one version and so one place of `deleter`.
         unsafe { (*this).deleter }
     }
 }

@@ -1,4 +1,4 @@
-//! DLPack, version 1.3: tensors on loan between libraries, by C structs.
+//! DLPack, version 1.3: tensors exchanged between libraries by C structs.
 //!
 //! ```text
 //!   export                                             import
@@ -6,7 +6,7 @@
 //!                          │ dropped: deleter                     its last handle goes: deleter
 //! ```
 //!
-//! What is exported:
+//! Exports:
 //!
 //! - The address is that of element 0, and `byte_offset` is 0: some consumers ignore it. (On
 //!   OpenCL, `data` is the `cl_mem`, to which no offset can be added.) Strides are always present,
@@ -24,7 +24,7 @@
 //!   ([`ExportOptions::max_version`]).
 //! - `device_id` is 0 for CPU memory, pinned memory and managed memory.
 //!
-//! What is imported:
+//! Imports:
 //!
 //! - The deleter is called exactly once in all cases: when the last handle or lease is dropped, or
 //!   before the error is returned. Of a struct of another major version only the version and the
@@ -42,9 +42,10 @@
 //!   OpenCL's memory objects are imported, and on other such devices (Vulkan, Metal, WebGPU) the
 //!   tensor is refused.
 //!
-//! On devices, work may be under way on what changes hands. An export waits for it, unless the consumer's stream does
-//! ([`ExportOptions::ordered`], [`Synchronization`](crate::view::Synchronization)); what comes in is ready, unless the importer notes the
-//! producer's stream on it. A consumer calls the deleter when its work on the device is over: the memory may be somebody else's at once.
+//! On devices, in-flight work may use the memory. An export waits for it, unless the consumer's
+//! stream does ([`ExportOptions::ordered`], [`Synchronization`](crate::view::Synchronization)). An
+//! import is ready for use, unless the importer notes the producer's stream on it. A consumer calls
+//! the deleter after its own work on the device: the memory may be reused at once.
 //!
 //! ```
 //! use crossdock::exchange::protocol::dlpack::{self, ExportOptions};

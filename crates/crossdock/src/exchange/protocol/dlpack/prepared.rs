@@ -1,4 +1,5 @@
-//! What DLPack says of an array, found out once: for arrays that are handed over again and again, in nanoseconds.
+//! The DLPack description of an array, computed once: for arrays that are exported again and again,
+//! in nanoseconds.
 
 use std::mem::MaybeUninit;
 use std::ptr::NonNull;
@@ -12,11 +13,12 @@ use crate::exchange::protocol::dlpack::export::{
 use crate::memory::LeaseKind;
 use crate::view::{Reason, Refusal, Request};
 
-/// What DLPack says of one array.
+/// The DLPack description of one array.
 ///
 /// # Invariants
 ///
-/// 1. `numbers` is a box that is dropped here, and does not change: the shape, and behind it the strides. Those of the tensor point there.
+/// 1. `numbers` comes from a box that `Drop` frees, and does not change: the shape, then the
+///    strides. `shape` and `strides` of `tensor` point into it.
 #[derive(Debug)]
 pub struct Prepared {
     tensor: DLTensor,
@@ -26,7 +28,7 @@ pub struct Prepared {
 
 impl Drop for Prepared {
     fn drop(&mut self) {
-        // SAFETY: Prepared 1.
+        // SAFETY: Prepared 1: `numbers` comes from a box, and only this drop frees it.
         drop(unsafe { Box::from_raw(self.numbers.as_ptr()) });
     }
 }
@@ -36,7 +38,8 @@ impl Prepared {
     ///
     /// # Errors
     ///
-    /// A [`Refusal`] for a type, a device or strides for which DLPack has no word, as of [`export_versioned`](super::export_versioned).
+    /// A [`Refusal`] for a type, a device or strides that DLPack cannot describe, as of
+    /// [`export_versioned`](super::export_versioned).
     ///
     /// ```
     /// use crossdock::bindings::dlpack::{ExportOptions, Prepared};
@@ -66,27 +69,29 @@ impl Prepared {
         let numbers = Box::into_raw(numbers) as *mut [i64];
         tensor.shape = numbers.cast();
         tensor.strides = tensor.shape.wrapping_add(array.rank());
-        // SAFETY: a box is not null.
+        // SAFETY: `Box::into_raw`, three lines above, never returns null.
         let numbers = unsafe { NonNull::new_unchecked(numbers) };
         Ok(Self { tensor, flags: words.flags, numbers })
     }
 
-    /// As [`export_versioned`](super::export_versioned), where nothing is copied.
+    /// As [`export_versioned`](super::export_versioned) without a copy.
     ///
     /// # Errors
     ///
-    /// A [`Refusal`] with [`Reason::Lease`](crate::view::Reason::Lease), or where there is no memory for the struct.
+    /// A [`Refusal`] with [`Reason::Lease`](crate::view::Reason::Lease), or for want of memory for
+    /// the struct.
     ///
     /// # Safety
     ///
-    /// This was made of `array`.
+    /// `self` was made by [`Prepared::of`] for `array`.
     #[inline]
     pub unsafe fn lend(
         &self,
         array: &DArray,
         options: &ExportOptions,
     ) -> Result<Exported<DLManagedTensorVersioned>, Refusal> {
-        // SAFETY: Prepared 1.
+        // SAFETY: Prepared 1: `numbers` comes from a box that lives as long as `self` and does not
+        // change.
         let numbers = unsafe { self.numbers.as_ref() };
         let (lengths, steps) = numbers.split_at(numbers.len() / 2);
         let fill = |shape: &mut Numbers, strides: &mut Numbers| {
@@ -105,18 +110,22 @@ impl Prepared {
         }
     }
 
-    /// The tensor, for a consumer that is done with it before this thread goes on: nothing is lent, and nothing is given back. Shape and
-    /// strides are there as long as this is. One load.
+    /// The tensor, for a consumer that finishes before this thread continues. It takes no lease,
+    /// and there is nothing to release. Shape and strides live as long as `self`. One load.
     ///
     /// # Errors
     ///
-    /// `is_read_only`, which a tensor that is only described cannot say; `is_conflict` while somebody holds Read or Write.
+    /// `is_read_only`, since a bare tensor has no read-only flag; `is_conflict` while another party
+    /// holds Read or Write.
     ///
     /// # Safety
     ///
-    /// This was made of `array`. The consumer accesses its memory while nobody takes Read or Write of it, by instructions of which this
-    /// program's memory model knows nothing, and after the work of devices that is under way on it
-    /// ([`Synchronization::order`](crate::view::Synchronization::order)): nothing is waited for.
+    /// 1. `self` was made by [`Prepared::of`] for `array`.
+    /// 2. No party takes Read or Write of the array's memory while the consumer accesses it.
+    /// 3. The consumer's instructions are ones that this program's memory model does not see.
+    /// 4. The consumer accesses the memory after in-flight work of devices on it
+    ///    ([`Synchronization::order`](crate::view::Synchronization::order)): this function does not
+    ///    wait.
     #[inline]
     pub unsafe fn describe(&self, array: &DArray) -> Result<DLTensor> {
         let held = array.raw().handle().header().reading().leases();
@@ -127,7 +136,7 @@ impl Prepared {
     }
 }
 
-/// Why an array is not described.
+/// The reason why an array is not described.
 #[cold]
 fn refused(array: &DArray) -> Error {
     if array.is_readonly() {
@@ -135,7 +144,7 @@ fn refused(array: &DArray) -> Error {
             "the array is read-only, and a tensor that is only described cannot say so: take a managed one";
         return Error::new(Kind::ReadOnly, text);
     }
-    // What stands in the way is said by the lease that cannot be had; unless it has just been given back.
+    // The lease that conflicts gives the reason, unless it was just released.
     match array.raw().handle().lease(LeaseKind::Share) {
         Err(conflict) => conflict.into(),
         Ok(_) => Error::new(Kind::Conflict, "somebody relied on the memory until this moment: try again"),
