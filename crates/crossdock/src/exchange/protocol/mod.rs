@@ -1,7 +1,7 @@
-//! The protocols by which arrays change hands in memory.
+//! The protocols that exchange arrays in memory.
 //!
-//! The pure halves of Python's buffer protocol and array interface are here too, for the wheel
-//! alone: all of them needs an interpreter. Rust code hands Python arrays over by [`dlpack`] or
+//! Python's buffer protocol and array interface are here without their Python part, which needs an
+//! interpreter: only the wheel uses them. Rust code exports arrays to Python by [`dlpack`] or
 //! [`arrow`].
 
 pub(crate) mod array_interface;

@@ -1,28 +1,30 @@
-//! The C struct of NumPy's array interface, as it lies in memory: what a capsule from `__array_struct__` leads to. Source:
+//! The C struct of NumPy's array interface, as a capsule from `__array_struct__` holds it. Source:
 //! `numpy/ndarraytypes.h` of NumPy 2.4, on a machine with 64-bit pointers.
 //!
-//! The names are the header's. The wheel's tests have NumPy fill in such structs, and read ours.
+//! The names are the header's. In the wheel's tests, NumPy fills in such structs and reads those of
+//! this library.
 
 use core::ffi::{c_char, c_int, c_void};
 
-/// In [`PyArrayInterface::flags`]: the elements lie in row-major order without gaps.
+/// In [`PyArrayInterface::flags`]: the elements are C-contiguous (row-major).
 pub const C_CONTIGUOUS: c_int = 1;
-/// The elements lie in column-major order without gaps.
+/// The elements are Fortran-contiguous (column-major).
 pub const F_CONTIGUOUS: c_int = 2;
 /// The elements are aligned.
 pub const ALIGNED: c_int = 0x100;
-/// The byte order is the machine's.
+/// The byte order is native.
 pub const NOTSWAPPED: c_int = 0x200;
-/// The elements may be written.
+/// The elements are writable.
 pub const WRITEABLE: c_int = 0x400;
-/// `descr` says more of the type.
+/// `descr` describes the type further.
 pub const HAS_DESCR: c_int = 0x800;
 
-/// An array of somebody else's, who has no say in how long it is used: its consumer keeps the object that it came from.
+/// An array of a producer. The struct has no release function: the consumer keeps the object from
+/// which it came.
 #[derive(Debug)]
 #[repr(C)]
 pub struct PyArrayInterface {
-    /// 2, to be looked at before anything else.
+    /// 2: consumers check it first.
     pub two: c_int,
     /// The number of axes.
     pub nd: c_int,
@@ -34,11 +36,11 @@ pub struct PyArrayInterface {
     pub flags: c_int,
     /// `nd` lengths.
     pub shape: *mut isize,
-    /// `nd` distances in bytes, or null for row-major order.
+    /// `nd` strides in bytes, or null for row-major order.
     pub strides: *mut isize,
     /// The address of element 0.
     pub data: *mut c_void,
-    /// A Python object, with [`HAS_DESCR`]; otherwise anything.
+    /// A Python object, with [`HAS_DESCR`]; otherwise undefined.
     pub descr: *mut c_void,
 }
 

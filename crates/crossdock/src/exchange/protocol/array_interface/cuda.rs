@@ -1,8 +1,9 @@
-//! CUDA's array interface, version 3: the dictionary of NumPy's, of memory that CUDA addresses, and a stream.
+//! CUDA's array interface, version 3: NumPy's dictionary for memory that CUDA addresses, with a
+//! stream.
 //!
-//! The key `stream` says in which stream the producer has put its work, so that a consumer comes
-//! after it. As with NumPy's, nothing is given back: the consumer keeps the object, and the object
-//! keeps the [`Loan`](super::Loan) of [`lend`](super::lend).
+//! The key `stream` names the stream that holds the producer's work, so that the consumer can order
+//! its own work after it. As in NumPy's interface, the consumer releases nothing: it keeps the
+//! object, and the object keeps the [`Loan`](super::Loan) of [`lend`](super::lend).
 
 use crate::array::DArray;
 use crate::device;
@@ -15,16 +16,16 @@ use crate::memory::{Birth, DeviceKind, Place};
 use crate::view::Synchronization;
 use crate::view::located::{self, Describe, importing};
 
-/// Whether the interface is for memory there: of a device of CUDA's, or managed by it.
+/// Whether the interface covers memory there: on a CUDA device, or managed by CUDA.
 pub fn is_for(place: Place) -> bool {
     matches!(place.kind(), DeviceKind::CUDA | DeviceKind::CUDA_MANAGED)
 }
 
-/// What a producer's key `stream` says: none, that there is nothing to wait for.
+/// Reads a producer's key `stream`. None means that there is nothing to wait for.
 ///
 /// # Errors
 ///
-/// `is_malformed` for 0, which the interface forbids since it is ambiguous, and for negative numbers.
+/// `is_malformed` for 0, which the interface forbids as ambiguous, and for negative numbers.
 pub fn synchronization(stream: Option<i64>) -> Result<Synchronization> {
     match stream.map(usize::try_from) {
         None => Ok(Synchronization::Nobody),
@@ -39,20 +40,23 @@ pub fn synchronization(stream: Option<i64>) -> Result<Synchronization> {
     }
 }
 
-/// Takes over what was described, on a device of CUDA's. O(rank), and copies nothing. Whoever touches the memory next comes after what its
-/// producer has put into the stream.
+/// Imports the described elements, on a CUDA device, without a copy. O(rank). Later accesses to the
+/// memory are ordered after the producer's work in the stream.
 ///
-/// `release` is called exactly once, as by [`import`](super::import()).
+/// `release` is called exactly once, as in [`import`](super::import()).
 ///
 /// # Errors
 ///
-/// As [`import`](super::import()), and as [`Synchronization::note`]; `is_place` for a place that [`is_for`] denies.
+/// As [`import`](super::import()) and [`Synchronization::note`]; `is_place` for a place that
+/// [`is_for`] rejects.
 ///
 /// # Safety
 ///
-/// Until `release` is called, all elements that shape and strides reach from `data` are memory at this place, valid for reads and
-/// unless `readonly` is said for writes; managed memory is initialised. Others may write them in ways that this program's memory model does
-/// not see. The stream is one of CUDA's, alive until this returns.
+/// 1. Until `release` is called, all elements that shape and strides reach from `data` are memory
+///    at `place`, valid for reads and, unless `readonly` is true, for writes. Managed memory is
+///    initialised.
+/// 2. Other code writes them only in ways that this program's memory model does not see.
+/// 3. The stream is one of CUDA's, alive until this returns.
 pub unsafe fn import(
     described: &Described<'_>,
     place: Place,
@@ -60,16 +64,18 @@ pub unsafe fn import(
     readonly: bool,
     release: impl FnOnce() + Send + 'static,
 ) -> Result<DArray> {
-    // SAFETY: the elements are memory at this place until `release` is called (this function's
-    // contract).
+    // SAFETY: clause 1 of `# Safety`: until `release` is called, the elements are memory at
+    // `place`. Clause 2 is what `Birth::Aliased` permits other code. `Described` has no suboffsets,
+    // so no pointers are followed.
     let array =
         unsafe { located::import(&OnDevice { described, place }, readonly, Birth::Aliased, release) }?;
-    // SAFETY: the stream is one of CUDA's, alive until this returns (this function's contract).
+    // SAFETY: clause 3 of `# Safety`: the stream is one of CUDA's, alive until this returns; the
+    // import above failed unless the array is on CUDA (`is_for`).
     unsafe { synchronization.note(&array) }.map_err(importing::<Described<'_>>)?;
     Ok(array)
 }
 
-/// What is described, at a place that the interface does not say.
+/// A description, with the place that the interface leaves out.
 struct OnDevice<'a> {
     described: &'a Described<'a>,
     place: Place,
@@ -95,12 +101,12 @@ impl Describe for OnDevice<'_> {
     }
 }
 
-/// What the key `stream` of an array of ours is to say: none, where no work on the memory is under way; else the legacy default stream, which
-/// is made to wait for it.
+/// The value of the key `stream` for an array: none if no work on the memory is in flight.
+/// Otherwise the legacy default stream, which waits for that work.
 ///
 /// # Errors
 ///
-/// What the work says that failed, and was to write the memory; what the device says.
+/// The error of in-flight work that was to write the memory and failed; the errors of the device.
 ///
 /// ```
 /// use crossdock::bindings::array_interface::cuda;
@@ -114,18 +120,19 @@ pub fn stream(array: &DArray) -> Result<Option<i64>> {
     if array.raw().handle().is_idle() {
         return Ok(None);
     }
-    // SAFETY: a stream that is always there.
+    // SAFETY: the handle is 1, CUDA's legacy default stream, which exists as long as CUDA's driver
+    // does; the interface is for arrays of CUDA's.
     unsafe { Synchronization::LEGACY_DEFAULT.order(array, lease_kind(array)) }?;
     let is_over = array.raw().handle().is_idle();
     Ok(if is_over { None } else { Synchronization::to_ask(DeviceKind::CUDA) })
 }
 
-/// Where the memory that a producer describes is, which the interface does not say: as the driver knows it. Without an address, which
-/// arrays without elements need not have, on the first device.
+/// Where the described memory is, according to CUDA's driver: the interface does not tell. A null
+/// address, which arrays without elements may have, means the first device.
 ///
 /// # Errors
 ///
-/// `is_unsupported` where no driver of CUDA is registered; whatever the driver says.
+/// `is_unsupported` if no CUDA driver is registered; the errors of the driver.
 pub fn place_of(described: &Described<'_>) -> Result<Place> {
     if described.data.is_null() {
         return Ok(Place::new(DeviceKind::CUDA, 0));

@@ -1,4 +1,4 @@
-//! What an array is called, and the lease under which it goes out.
+//! The type of an array in terms of the interface, and the lease of an export.
 
 use crate::array::DArray;
 use crate::element::DType;
@@ -8,7 +8,7 @@ use crate::memory::{LeaseKind, Protocols};
 use crate::view::loan::Loan;
 use crate::view::{Access, Reach, Terms};
 
-/// A type in the words of the array interface.
+/// A type as the array interface describes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Words {
     typestr: String,
@@ -18,7 +18,8 @@ pub struct Words {
 impl Words {
     /// # Errors
     ///
-    /// `is_unsupported`, naming the part for which NumPy has no word, and for elements that are arrays themselves.
+    /// `is_unsupported`, naming the part that NumPy has no type for, and for elements that are
+    /// arrays themselves.
     ///
     /// ```
     /// use crossdock::element::DType;
@@ -42,12 +43,12 @@ impl Words {
         Ok(Self { typestr: typestr::print(dtype)?, descr: None })
     }
 
-    /// `<f8`; `|V16` of records.
+    /// `<f8`; `|V16` for records.
     pub fn typestr(&self) -> &str {
         &self.typestr
     }
 
-    /// The list of fields as a Python literal, of records.
+    /// The list of fields as a Python literal, for records.
     pub fn descr(&self) -> Option<&str> {
         self.descr.as_deref()
     }
@@ -56,9 +57,9 @@ impl Words {
 const TERMS: Terms =
     Terms { reach: Reach::Anywhere, ..Terms::new(Protocols::ARRAY_INTERFACE, Access::AsFlagged) };
 
-/// The lease under which an array is exported by this protocol: Share, or Pin for a read-only
-/// array. Consumers give nothing back, so the exporter keeps the loan for as long as a consumer can
-/// use the memory. One compare-and-swap.
+/// The lease under which this protocol exports an array: Share, or Pin for a read-only array.
+/// Consumers release nothing, so the exporter keeps the loan for as long as a consumer can use the
+/// memory. One compare-and-swap.
 ///
 /// The memory may be on any device, because the library does not touch it. In-flight work on it is
 /// waited for.
@@ -76,7 +77,7 @@ pub fn lend(array: &DArray) -> Result<Loan> {
 ///
 /// # Errors
 ///
-/// As [`lend`], but for the work.
+/// As [`lend`], but not the error of the work.
 pub fn lend_ordered(array: &DArray) -> Result<Loan> {
     Loan::new(&Terms { reach: Reach::Ordered, ..TERMS }, array)
 }

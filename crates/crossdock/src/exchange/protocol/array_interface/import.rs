@@ -1,4 +1,4 @@
-//! From a description in the words of the array interface to an array.
+//! Imports an array that the array interface describes.
 
 use crate::element::DType;
 use crate::element::dialect::typestr;
@@ -7,20 +7,21 @@ use crate::exchange::protocol::array_interface::abi::{NOTSWAPPED, PyArrayInterfa
 use crate::layout::Layout;
 use crate::view::located::{Describe, Located, importing, malformed};
 
-/// What a producer says. About nothing of it is anything known.
+/// A producer's description. Nothing in it is checked yet.
 #[derive(Clone, Copy, Debug)]
 pub struct Described<'a> {
     /// The type string.
     pub typestr: &'a str,
-    /// The fields, as a Python literal. It counts where the type string is one of opaque bytes.
+    /// The fields, as a Python literal. Used if the type string is opaque bytes.
     pub descr: Option<&'a str>,
-    /// What the producer calls the type elsewhere. It counts where the type string loses what it is: opaque bytes, or none of NumPy's.
+    /// The name of the type elsewhere at the producer. Used if the type string loses the type:
+    /// opaque bytes, or not a type of NumPy's.
     pub name: Option<&'a str>,
     /// The address of element 0.
     pub data: *mut u8,
     /// The lengths of the axes.
     pub shape: &'a [isize],
-    /// The distances between neighbours along each axis, in bytes. None stands for row-major order.
+    /// The strides in bytes. None stands for row-major order.
     pub strides: Option<&'a [isize]>,
 }
 
@@ -40,11 +41,12 @@ impl Describe for Described<'_> {
 }
 
 impl Described<'_> {
-    /// What elements there are, and how they lie from element 0 on; about the address nothing is checked. For data that are part of a buffer.
+    /// The element type and the layout from element 0 on, for data that are part of a buffer. The
+    /// address is not checked.
     ///
     /// # Errors
     ///
-    /// As [`import`](super::import()), but for the address.
+    /// As [`import`](super::import()), except for the address.
     pub fn checked(&self) -> Result<(DType, Layout)> {
         let mut layout = Layout::scalar(0);
         let dtype = self.read(&mut layout).map_err(importing::<Self>)?;
@@ -55,14 +57,14 @@ impl Described<'_> {
         let plain = typestr::parse(self.typestr);
         let size = match &plain {
             Ok(dtype) if !is_opaque(dtype) => return plain,
-            // Object references stay what they are, under whichever name.
+            // Object references stay unsupported, under any name.
             Err(error) if error.is_unsupported() => return plain,
             Ok(dtype) => Some(dtype.itemsize()),
             Err(_) => None,
         };
         if let (Some(descr), Some(size)) = (self.descr, size) {
             let fields = typestr::parse(descr)?;
-            // One entry without a name, as NumPy gives it for what has no fields, says nothing.
+            // NumPy describes a type without fields as one entry without a name.
             if fields.as_record().is_none_or(|record| !record.fields().is_empty()) {
                 return match size == fields.itemsize() {
                     true => Ok(fields),
@@ -86,17 +88,17 @@ impl Described<'_> {
     }
 }
 
-/// Whether a type string of this dtype may stand for something else.
+/// Whether a type string of this dtype may stand for another type.
 fn is_opaque(dtype: &DType) -> bool {
     typestr::print(dtype).is_ok_and(|text| text.starts_with("|V"))
 }
 
-/// The type string of what a C struct describes.
+/// The type string of a C struct's elements.
 ///
 /// # Errors
 ///
-/// `is_malformed` for a struct that does not begin with 2, a negative size, a letter that is none; `is_unsupported` for dates and durations,
-/// of which the struct does not say the unit.
+/// `is_malformed` for a struct that does not begin with 2, a negative size, and an unknown kind;
+/// `is_unsupported` for dates and durations, whose unit the struct lacks.
 pub fn type_string(described: &PyArrayInterface) -> Result<String> {
     let PyArrayInterface { two, typekind, itemsize, flags, .. } = *described;
     if two != 2 {
@@ -110,7 +112,7 @@ pub fn type_string(described: &PyArrayInterface) -> Result<String> {
                 format!("elements of the kind {kind:?} have a unit, which the struct does not say"),
             ));
         }
-        // Letters, of four bytes each.
+        // The size counts bytes; a letter has four.
         'U' => itemsize / 4,
         _ => itemsize,
     };

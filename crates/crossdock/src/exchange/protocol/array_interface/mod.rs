@@ -1,18 +1,24 @@
-//! NumPy's array interface, without Python: `__array_interface__`, a dictionary, and `__array_struct__`, a C struct in a capsule.
+//! NumPy's array interface, without Python: `__array_interface__`, a dictionary, and
+//! `__array_struct__`, a C struct in a capsule.
 //!
 //! | key | struct | says |
 //! |---|---|---|
-//! | `typestr`, `descr` | `typekind`, `itemsize`, `flags`, `descr` | the type, in the dialect of [`typestr`](crate::element::dialect::typestr) |
-//! | `shape`, `strides` | the same | lengths, and distances in bytes; without strides row-major |
-//! | `data` | `data`, `flags` | the address of element 0, and whether it may be written |
+//! | `typestr`, `descr` | `typekind`, `itemsize`, `flags`, `descr` | the type, as in [`typestr`] |
+//! | `shape`, `strides` | the same | lengths, and strides in bytes; row-major if there are none |
+//! | `data` | `data`, `flags` | the address of element 0, and whether it is writable |
 //!
-//! CUDA's array interface, `__cuda_array_interface__`, is the dictionary with a stream beside: see [`cuda`].
+//! CUDA's array interface, `__cuda_array_interface__`, is the dictionary with a stream: see
+//! [`cuda`].
 //!
-//! Nothing in either gives anything back: a consumer keeps the object that it asked, and uses the memory until that object goes. So the
-//! object that is asked keeps the [`Loan`] of [`lend`] from then on, for as long as it lives.
+//! Neither has a release function: a consumer keeps the object and uses the memory for as long as
+//! that object lives. So the object keeps the [`Loan`] of [`lend`] from the first request on, for
+//! the rest of its life.
 //!
-//! The dictionary and the capsule themselves are objects of Python's, which the wheel makes and reads. What there is to decide is decided here:
-//! [`Words`], what an array's type is called; [`import`](import()), the one check of what others say; [`lend`].
+//! The wheel creates and reads the dictionary and the capsule, which are Python objects. This
+//! module decides: [`Words`] names an array's type; [`import`](import()) is the one check of what
+//! producers describe; [`lend`] takes the lease.
+//!
+//! [`typestr`]: crate::element::dialect::typestr
 //!
 //! ```
 //! use crossdock::bindings::array_interface::{self, Described, Words};

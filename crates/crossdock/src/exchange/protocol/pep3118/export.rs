@@ -1,4 +1,4 @@
-//! The lease under which a buffer is lent.
+//! The lease of an exported buffer.
 
 use crate::array::DArray;
 use crate::error::Result;
@@ -6,17 +6,17 @@ use crate::memory::Protocols;
 use crate::view::loan::Loan;
 use crate::view::{Access, Terms};
 
-/// The lease under which the buffer of an array is lent, until the loan is dropped. One
+/// Takes the lease under which the buffer of an array is exported, until the loan is dropped. One
 /// compare-and-swap.
 ///
-/// The consumer of a writable buffer may write it, so it is lent under a Share lease: others can be
-/// lent beside it, and no party gets Read or Write meanwhile. A read-only buffer is lent under a
-/// Pin lease: PEP 3118 binds its consumers to the flag.
+/// The consumer of a writable buffer may write it, so it is exported under a Share lease: other
+/// exports can exist beside it, and no party gets Read or Write meanwhile. A read-only buffer is
+/// exported under a Pin lease: PEP 3118 binds its consumers to the flag.
 ///
 /// # Errors
 ///
 /// `is_conflict` while another party holds Read (of a writable array) or Write; `is_place` for
-/// memory that the processor does not address; `is_exhausted`.
+/// memory that is not accessible from the CPU; `is_exhausted`.
 ///
 /// ```
 /// use crossdock::bindings::pep3118::lend;

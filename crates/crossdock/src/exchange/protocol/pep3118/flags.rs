@@ -1,13 +1,15 @@
-//! What a consumer asks for, as bits, and what it is given.
+//! The flags of a consumer's request, and the parts of the description that answer it.
 
 use crate::error::{Error, Kind, Result};
 use crate::layout::{Layout, Order};
 use crate::view::flags::{Needs, flags, lies_otherwise};
 
 flags! {
-    /// What a consumer of a buffer asks for: how much of the description it reads, and how the elements have to lie for it.
+    /// A consumer's request for a buffer: which parts of the description it reads, and which memory
+    /// order it needs.
     ///
-    /// A flag of several bits is asked for by all of them. Bits that mean nothing here are ignored, as CPython's own exporters do.
+    /// A flag of several bits is set if all of them are. Unknown bits are ignored, as CPython's own
+    /// exporters do.
     ///
     /// ```
     /// use crossdock::bindings::pep3118::Flags;
@@ -21,25 +23,25 @@ flags! {
     /// # Ok::<(), crossdock::Error>(())
     /// ```
     {
-        /// Everything, to be written.
+        /// Everything, writable.
         FULL = Self::FULL_RO.0 | Self::WRITABLE.0;
-        /// Everything, to be read.
+        /// Everything, for reading.
         FULL_RO = Self::INDIRECT.0 | Self::FORMAT.0;
         /// Suboffsets, where there are any.
         INDIRECT = 1 << 8 | Self::STRIDES.0;
-        /// Row-major order, without gaps.
+        /// C-contiguous (row-major).
         C_CONTIGUOUS = 1 << 5 | Self::STRIDES.0;
-        /// Column-major order, without gaps.
+        /// Fortran-contiguous (column-major).
         F_CONTIGUOUS = 1 << 6 | Self::STRIDES.0;
-        /// One of the two orders.
+        /// Contiguous in either order.
         ANY_CONTIGUOUS = 1 << 7 | Self::STRIDES.0;
-        /// Strides, and a shape.
+        /// Strides and a shape.
         STRIDES = 1 << 4 | Self::ND.0;
         /// A shape.
         ND = 1 << 3;
         /// A format.
         FORMAT = 1 << 2;
-        /// Elements that may be written.
+        /// Writable elements.
         WRITABLE = 1;
         /// The bytes, in row-major order.
         SIMPLE = 0;
@@ -47,14 +49,16 @@ flags! {
 }
 
 impl Flags {
-    /// What a consumer that asks so is given of an array that lies so. O(rank) at most, and O(1) for those who read strides.
+    /// The parts of the description that a consumer with these flags gets for this layout. At most
+    /// O(rank); O(1) for consumers that read strides.
     ///
-    /// It is the rule of CPython's own exporters, in their order.
+    /// The rule is that of CPython's own exporters, checked in their order.
     ///
     /// # Errors
     ///
-    /// `is_read_only`; `is_layout` for an order that the elements do not have, and for what the consumer would have to read to find
-    /// them; `is_unsupported` for a format without a shape.
+    /// `is_read_only`; `is_layout` for an order that the elements do not have, and for strides or
+    /// suboffsets that the consumer would have to read; `is_unsupported` for a format without a
+    /// shape.
     #[inline]
     pub fn given(self, layout: &Layout, readonly: bool) -> Result<Given> {
         const SEES_ALL: Flags = Flags::INDIRECT;
@@ -100,12 +104,14 @@ impl Flags {
     }
 }
 
-/// Which parts of the description a buffer has. What it does not have is null; the size of an item is always there.
+/// The parts of the description that a buffer has. The others are null; the item size is always
+/// present.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Given {
     /// The format.
     pub format: bool,
-    /// The shape. Without it there is one axis, of as many bytes as there are, and the number of axes is told as 1.
+    /// The shape. Without it the buffer has one axis, of as many bytes as there are, and `ndim` is
+    /// 1.
     pub shape: bool,
     /// The strides.
     pub strides: bool,

@@ -1,4 +1,4 @@
-//! From a buffer that somebody lends to an array.
+//! Imports a buffer that a producer exports.
 
 use crate::element::DType;
 use crate::element::dialect::pep3118 as format;
@@ -6,27 +6,29 @@ use crate::error::Result;
 use crate::layout::{Layout, Order};
 use crate::view::located::{Describe, Located, malformed};
 
-/// What an exporter filled in, as it stands in C's `Py_buffer`. About nothing of it is anything known.
+/// The fields of C's `Py_buffer` as an exporter filled them in. Nothing in them is checked yet.
 #[derive(Clone, Copy, Debug)]
 pub struct Described<'a> {
     /// The address of element 0.
     pub buf: *mut u8,
     /// The number of bytes of all elements.
     pub len: isize,
-    /// The size of one.
+    /// The size of one element.
     pub itemsize: isize,
-    /// The format, without the NUL behind it. None stands for unsigned bytes, unless the items have another size.
+    /// The format, without its NUL. None stands for unsigned bytes, or for opaque bytes if the item
+    /// size is not 1.
     pub format: Option<&'a [u8]>,
     /// The lengths of the axes. None stands for one axis.
     pub shape: Option<&'a [isize]>,
-    /// The distances between neighbours along each axis, in bytes. None stands for row-major order.
+    /// The strides in bytes. None stands for row-major order.
     pub strides: Option<&'a [isize]>,
-    /// Where pointers have to be followed: an axis of which the number is not negative.
+    /// The suboffsets: an axis with a value that is not negative is followed through pointers.
     pub suboffsets: Option<&'a [isize]>,
 }
 
-/// A format that stands for items of another size than they are said to have (ctypes writes some for unions and bit fields, and
-/// before Python 3.12 for whatever has padding) says nothing: such items are opaque bytes.
+/// If the format describes items of another size than `itemsize`, the items are opaque bytes.
+/// ctypes writes such formats for some unions and bit fields, and before Python 3.12 for any struct
+/// with padding.
 impl Describe for Described<'_> {
     const DOING: &'static str = "importing a buffer";
 
@@ -71,7 +73,7 @@ impl Described<'_> {
             Some(text) => match format::parse_sized(text, itemsize) {
                 Ok(dtype) => Ok(dtype),
                 Err(error) => match format::parse(text) {
-                    // Well said, of something else.
+                    // A valid format, of items of another size.
                     Ok(_) => DType::void(itemsize),
                     Err(_) => Err(error),
                 },
@@ -79,7 +81,7 @@ impl Described<'_> {
         }
     }
 
-    /// One axis, of as many items as there are bytes for.
+    /// One axis, of as many items as the bytes hold.
     #[cold]
     fn list(&self, itemsize: usize) -> Result<Layout> {
         let items = usize::try_from(self.len).map_err(|_| malformed(format!("it has {} bytes", self.len)))?;

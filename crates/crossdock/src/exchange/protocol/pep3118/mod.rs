@@ -1,12 +1,14 @@
-//! Python's buffer protocol, without Python: what a consumer is given, and under which lease.
+//! Python's buffer protocol, without Python: the answer to a consumer's request, and its lease.
 //!
-//! The struct itself, `Py_buffer`, holds a reference to a Python object, so that filling it in belongs to the wheel, which has an
-//! interpreter. What there is to decide is decided here: [`Flags::given`], which parts of the description a consumer gets or why it
-//! is refused; [`lend`], which gives the [`Loan`] that is held until the consumer releases the buffer; [`import`](import()), the one check of what
-//! others fill in; and the formats, which are [`element::dialect::pep3118`](crate::element::dialect::pep3118).
+//! The struct itself, `Py_buffer`, holds a reference to a Python object, so the wheel, which has an
+//! interpreter, fills it in. This module decides: [`Flags::given`], which parts of the description
+//! a consumer gets, or why its request is refused; [`lend`], which returns the [`Loan`] that lives
+//! until the consumer releases the buffer; [`import`](import()), the one check of a producer's
+//! description; and the formats, which are
+//! [`element::dialect::pep3118`](crate::element::dialect::pep3118).
 //!
-//! The [tests](https://github.com/python/cpython/blob/main/Modules/_testbuffer.c) of CPython have a reference exporter; every answer is
-//! compared with its.
+//! CPython's [tests](https://github.com/python/cpython/blob/main/Modules/_testbuffer.c) have a
+//! reference exporter; tests compare every answer with its answer.
 
 mod export;
 mod flags;
