@@ -1,13 +1,14 @@
-//! The C structs of Arrow's C Data and C Device interfaces, as they lie in memory. Source:
-//! `arrow/c/abi.h` of Arrow 26, on a machine with 64-bit pointers.
+//! The C structs of Arrow's C Data and C Device interfaces. Source: `arrow/c/abi.h` of Arrow 26, on
+//! a machine with 64-bit pointers.
 //!
-//! The names are the header's. A struct whose `release` is null is empty: it was released, or moved elsewhere. To move one is to copy
-//! its bytes and to set `release` of the source to null. A test compiles the offsets against the installed header.
+//! The names are the header's. A struct whose `release` is null is empty: it was released, or moved
+//! elsewhere. To move one is to copy its bytes and to set `release` of the source to null. A test
+//! compiles the offsets against the installed header.
 
 use core::ffi::{c_char, c_void};
 use core::ptr;
 
-/// In [`ArrowSchema::flags`]: the order of a dictionary's entries means something.
+/// In [`ArrowSchema::flags`]: the order of a dictionary's entries has a meaning.
 #[doc(hidden)]
 pub const DICTIONARY_ORDERED: i64 = 1;
 /// In [`ArrowSchema::flags`]: there may be nulls.
@@ -21,50 +22,50 @@ pub const MAP_KEYS_SORTED: i64 = 4;
 #[derive(Debug)]
 #[repr(C)]
 pub struct ArrowSchema {
-    /// The type in a few letters, ended by NUL. UTF-8.
+    /// The type as a short format string, ended by NUL. UTF-8.
     pub format: *const c_char,
     /// The name of the column, ended by NUL, or null. UTF-8.
     pub name: *const c_char,
-    /// Pairs of keys and values, each behind its length, behind their number; or null.
+    /// The number of pairs, then keys and values, each after its length; or null.
     pub metadata: *const c_char,
-    /// Bits of the specification: 2 where there may be nulls; 1 and 4 say how dictionaries and maps
-    /// are sorted.
+    /// Bits of the specification: 2 for a column that may have nulls; 1 and 4 describe how
+    /// dictionaries and maps are sorted.
     pub flags: i64,
     /// The number of children.
     pub n_children: i64,
     /// The types of the children.
     pub children: *mut *mut ArrowSchema,
-    /// The type of the entries, where this is one of indices into a dictionary.
+    /// The type of the dictionary's entries, if the elements are indices into one.
     pub dictionary: *mut ArrowSchema,
     /// Frees what the struct refers to, and marks it as released. Called once.
     pub release: Option<unsafe extern "C" fn(*mut ArrowSchema)>,
-    /// The producer's own.
+    /// The producer's private data.
     pub private_data: *mut c_void,
 }
 
-/// A column that somebody else owns. What its buffers hold is constant.
+/// A borrowed column. The contents of its buffers are constant.
 #[derive(Debug)]
 #[repr(C)]
 pub struct ArrowArray {
     /// The number of elements.
     pub length: i64,
-    /// How many of them are null; -1 where nobody counted.
+    /// How many of them are null; -1 if not counted.
     pub null_count: i64,
-    /// How many elements of the buffers come before the first.
+    /// How many elements of the buffers precede the first.
     pub offset: i64,
-    /// The number of buffers, as the type says.
+    /// The number of buffers, which depends on the type.
     pub n_buffers: i64,
-    /// The number of children, as the type says.
+    /// The number of children, which depends on the type.
     pub n_children: i64,
-    /// The bitmap of what is not null, or null; then what the type says.
+    /// The validity bitmap, or null; then the buffers of the type.
     pub buffers: *mut *const c_void,
-    /// The columns below.
+    /// The child columns.
     pub children: *mut *mut ArrowArray,
-    /// The entries, where the elements are indices into a dictionary.
+    /// The dictionary's entries, if the elements are indices into one.
     pub dictionary: *mut ArrowArray,
-    /// Gives the loan back, and marks the struct as released. Called once, on any thread.
+    /// Releases the column, and marks the struct as released. Called once, on any thread.
     pub release: Option<unsafe extern "C" fn(*mut ArrowArray)>,
-    /// The producer's own.
+    /// The producer's private data.
     pub private_data: *mut c_void,
 }
 
@@ -72,20 +73,20 @@ pub struct ArrowArray {
 #[derive(Debug)]
 #[repr(C)]
 pub struct ArrowDeviceArray {
-    /// The column. Its buffers, and its children's, are the device's.
+    /// The column. Its buffers, and those of its children, are memory of the device.
     pub array: ArrowArray,
-    /// Which of its kind; -1 for the processor.
+    /// The number among devices of this kind; -1 for the CPU.
     pub device_id: i64,
     /// The kind, with DLPack's numbers.
     pub device_type: i32,
-    /// What has to be waited for: a pointer to an event of the device's; or null.
+    /// The event that a consumer waits for: a pointer to the device's handle of it; or null.
     pub sync_event: *mut c_void,
     /// Zero.
     pub reserved: [i64; 3],
 }
 
 impl ArrowSchema {
-    /// One that holds nothing: to be filled by whoever exports.
+    /// An empty schema, for an exporter to fill in.
     pub const fn empty() -> Self {
         Self {
             format: ptr::null(),
@@ -102,7 +103,7 @@ impl ArrowSchema {
 }
 
 impl ArrowArray {
-    /// One that holds nothing: to be filled by whoever exports.
+    /// An empty column, for an exporter to fill in.
     pub const fn empty() -> Self {
         Self {
             length: 0,
@@ -120,7 +121,7 @@ impl ArrowArray {
 }
 
 impl ArrowDeviceArray {
-    /// One that holds nothing: to be filled by whoever exports.
+    /// An empty column on the CPU, for an exporter to fill in.
     pub const fn empty() -> Self {
         Self {
             array: ArrowArray::empty(),

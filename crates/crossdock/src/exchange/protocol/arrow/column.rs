@@ -1,4 +1,4 @@
-//! What an array is in Arrow: columns, of which some are lists of a fixed size and some structs of others.
+//! An array as Arrow's columns: some are lists of a fixed size, some structs of other columns.
 
 use std::ffi::CString;
 
@@ -13,30 +13,30 @@ use crate::layout::{Order, sort_few};
 use crate::memory::{Lease, LeaseKind, Place, Protocols};
 use crate::view::{Access, Reach, Reason, Terms};
 
-/// Arrow's consumers rely on constant memory, wherever it is, and come after in-flight work by an
-/// event.
+/// Arrow's consumers rely on constant memory, on any device, and order themselves after in-flight
+/// work by an event.
 pub(super) const TERMS: Terms =
     Terms { reach: Reach::Ordered, ..Terms::new(Protocols::ARROW, Access::Only(LeaseKind::Read)) };
 
-/// A column to be lent.
+/// A column to export.
 pub(super) struct Column {
     pub(super) format: CString,
     pub(super) name: CString,
     pub(super) extension: Option<Extension>,
     /// The number of elements.
     pub(super) len: usize,
-    /// Which of them are null, if any is.
+    /// The null elements, if there are any.
     pub(super) nulls: Option<Nulls>,
-    /// What has to be waited for before it is touched, of the outermost one.
+    /// The event to wait for before access; only the outermost column has one.
     pub(super) event: Option<Box<SyncEvent>>,
     pub(super) body: Body,
 }
 
 impl Column {
-    /// Marks as null what a mask of the array's shape, in the order in which the elements lie,
-    /// says; dates and durations that are not a time stay null.
+    /// Marks as null the elements that a mask of the array's shape, in memory order, marks; dates
+    /// and durations that are not a time stay null.
     pub(super) fn add_nulls(&mut self, nulls: Option<Nulls>) -> Result<()> {
-        // The elements of tensors are a column below.
+        // A tensor's elements are its child column.
         let column = match &mut self.body {
             Body::List(item) => item,
             Body::Values { .. } | Body::Struct(_) => self,
@@ -50,28 +50,28 @@ impl Column {
 }
 
 pub(super) enum Body {
-    /// Elements one after the other, and the lease under which they are lent.
+    /// Contiguous elements, and the lease under which they are exported.
     Values { data: *const u8, lease: Lease },
-    /// So many elements of the one column each (`+w`).
+    /// Each element is a list of so many elements of the one column (`+w`).
     List(Box<Column>),
-    /// One element of each of the columns (`+s`).
+    /// Each element has one element of each of the columns (`+s`).
     Struct(Vec<Column>),
 }
 
-/// An array taken apart into the arrays that Arrow has for it: those whose elements have no parts.
+/// An array split into the arrays that Arrow has columns for: those whose elements have no parts.
 ///
 /// # Invariants
 ///
-/// 1. The leading axes of every part are those of the whole.
+/// 1. The leading axes of every part are those of the whole array.
 pub(super) enum Parts {
     /// Elements without parts.
     Values(DArray),
-    /// The fields of records, and the shape of the whole.
+    /// The fields of records, and the shape of the whole array.
     Fields(Vec<usize>, Vec<(String, Parts)>),
 }
 
 impl Parts {
-    /// Takes an array apart in place. O(rank) for each field.
+    /// Splits an array in place. O(rank) for each field.
     pub(super) fn of(array: DArray) -> Result<Self> {
         let array = with_inner_axes(array)?;
         let Some(record) = array.dtype().as_record() else { return Ok(Self::Values(array)) };
@@ -80,8 +80,8 @@ impl Parts {
         Ok(Self::Fields(array.shape().to_vec(), fields))
     }
 
-    /// Copies of the parts, row-major without gaps, each in memory of its own; and how many bytes were copied: those of records within
-    /// records once for each level.
+    /// Copies of the parts, C-contiguous, each in its own memory; and the number of bytes copied,
+    /// which counts nested records once for each level.
     pub(super) fn copied(array: &DArray) -> Result<(Self, usize)> {
         let base = array.dtype().as_subarray().map_or(array.dtype(), |subarray| subarray.base());
         if base.as_record().is_none() {
@@ -107,7 +107,7 @@ impl Parts {
         Ok((Self::Fields(array.shape().to_vec(), fields), nbytes))
     }
 
-    /// Where the first part is, as all are; the CPU without any.
+    /// The place of the first part, which is that of all; the CPU if there are none.
     pub(super) fn place(&self) -> Place {
         match self {
             Self::Values(array) => array.place(),
@@ -115,8 +115,8 @@ impl Parts {
         }
     }
 
-    /// The event after which a consumer uses the parts. Where there are several, their work is
-    /// waited for, and there is none.
+    /// The event after which a consumer uses the parts. If there are several, this waits for their
+    /// work instead and returns none.
     pub(super) fn event(&self) -> Result<Option<Box<SyncEvent>>, Reason> {
         match self {
             Self::Values(array) => SyncEvent::after(array),
@@ -139,12 +139,13 @@ impl Parts {
         }
     }
 
-    /// The parts as a column, of which the first `rows` axes are the elements, and the others tensors within them.
+    /// The parts as a column: the first `rows` axes are its elements, the others tensors within
+    /// them.
     ///
     /// # Errors
     ///
-    /// `Layout` where elements do not lie row-major without gaps, or are unaligned; `Unsupported` for what Arrow has no word for;
-    /// `Lease`.
+    /// `Layout` if elements are not C-contiguous, or are unaligned; `Unsupported` for types that
+    /// Arrow does not have; `Lease`.
     pub(super) fn into_column(
         self,
         name: String,
@@ -187,7 +188,7 @@ impl Parts {
     }
 }
 
-/// The axes of an array whose elements are arrays themselves, behind its own.
+/// Appends the axes of elements that are arrays to the array's own axes.
 fn with_inner_axes(array: DArray) -> Result<DArray> {
     if array.dtype().as_subarray().is_none() {
         return Ok(array);
@@ -197,11 +198,11 @@ fn with_inner_axes(array: DArray) -> Result<DArray> {
     array.view_as(&whole)?.field(VALUE)
 }
 
-/// The axes in the order in which their elements lie, the first of them where it is; `None` where they are in that order.
+/// The axes in memory order, the first of them unchanged; `None` if they are in that order already.
 ///
 /// # Errors
 ///
-/// `Layout` where the elements do not lie one after the other whatever the order of these axes.
+/// `Layout` if no order of these axes makes the elements contiguous.
 pub(super) fn in_order(array: &DArray) -> Result<Option<Vec<usize>>, Reason> {
     let layout = array.layout();
     if array.is_contiguous(Order::RowMajor) {
@@ -218,7 +219,8 @@ pub(super) fn in_order(array: &DArray) -> Result<Option<Vec<usize>>, Reason> {
     }
 }
 
-/// As a tensor says it: axis i of it is axis k behind the first of what lies there, where axis k is i.
+/// The permutation as a tensor describes it: axis `i` of the tensor is axis `k` after the first in
+/// memory, where `axes[k]` is `i`, both counted after the first.
 pub(super) fn permutation_of(axes: &[usize]) -> Vec<usize> {
     let mut permutation = vec![0; axes.len() - 1];
     for (k, &axis) in axes.iter().enumerate().skip(1) {
@@ -263,7 +265,7 @@ fn values(name: CString, len: usize, array: &DArray) -> Result<Column, Reason> {
         )));
     }
     let lease = TERMS.lease(array.raw()).map_err(Reason::Lease)?;
-    // Arrow has no number that stands for no time: NaT would be a date 292 years away.
+    // Arrow has no NaT: as a number it would be a date 292 years away.
     let nulls = match is_moment(array.dtype()) {
         true => Nulls::of_times(array).map_err(Reason::Failed)?,
         false => None,
@@ -285,7 +287,7 @@ pub(super) fn is_moment(dtype: &DType) -> bool {
     matches!(kind, Some(ScalarKind::DateTime(_) | ScalarKind::TimeDelta(_)))
 }
 
-/// Whether a dtype has dates or durations in it, at whatever depth.
+/// Whether a dtype contains dates or durations, at any depth.
 pub(super) fn has_moments(dtype: &DType) -> bool {
     match dtype.kind() {
         DTypeKind::Scalar(_) => is_moment(dtype),
@@ -294,7 +296,7 @@ pub(super) fn has_moments(dtype: &DType) -> bool {
     }
 }
 
-/// Whether Arrow has a word for every part of a dtype: asked before anything is copied.
+/// Whether Arrow has a type for every part of a dtype: checked before a copy.
 ///
 /// # Errors
 ///
@@ -318,7 +320,7 @@ fn unsupported(error: Error) -> Reason {
     Reason::Unsupported(error.to_string())
 }
 
-/// Text as C has it.
+/// Text as a C string.
 fn c_string(text: impl Into<Vec<u8>>) -> Result<CString, Reason> {
     CString::new(text).map_err(|error| {
         let text = String::from_utf8_lossy(error.into_vec().as_slice()).into_owned();
@@ -326,7 +328,7 @@ fn c_string(text: impl Into<Vec<u8>>) -> Result<CString, Reason> {
     })
 }
 
-/// The product of lengths, as a column counts. It is one that a layout has.
+/// The product of lengths, as a column counts them. A layout has it, so it does not overflow.
 fn count(shape: &[usize]) -> Result<usize, Reason> {
     let product = match shape.contains(&0) {
         true => Some(0),
@@ -337,7 +339,8 @@ fn count(shape: &[usize]) -> Result<usize, Reason> {
     })
 }
 
-/// The length of the lists that tensors are. Arrow's libraries count it with 31 bits, and the number of elements altogether with 63.
+/// The length of the lists that are tensors. Arrow's libraries count it with 31 bits, and all
+/// elements with 63.
 pub(super) fn list_len(shape: &[usize]) -> Result<usize, Reason> {
     let len = count(shape)?;
     if i32::try_from(len).is_err() {
@@ -349,7 +352,7 @@ pub(super) fn list_len(shape: &[usize]) -> Result<usize, Reason> {
     Ok(len)
 }
 
-/// What is exported has rows.
+/// Why an array without axes is not exported.
 pub(super) fn no_rows() -> String {
     "an array of rank 0 is no column: insert an axis (`insert_axis`), or lend it whole (`ExportOptions::whole`)".to_owned()
 }

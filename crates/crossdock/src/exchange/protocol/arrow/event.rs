@@ -1,4 +1,4 @@
-//! The event of a column on a device: what a consumer has to wait for, ours and theirs.
+//! The event of a column on a device, which its consumer waits for: exported and imported.
 
 use core::ffi::c_void;
 use std::ptr;
@@ -12,7 +12,8 @@ use crate::exchange::protocol::arrow::field::unsupported;
 use crate::memory::{LeaseKind, Place};
 use crate::view::Reason;
 
-/// An event that a consumer waits for, and the place of its handle: the interface leads there (`cudaEvent_t *`, `cl_event *`).
+/// An event that a consumer waits for, with storage for its handle: the interface passes a pointer
+/// to the handle (`cudaEvent_t *`, `cl_event *`).
 ///
 /// # Invariants
 ///
@@ -23,18 +24,19 @@ pub(super) struct SyncEvent {
 }
 
 impl SyncEvent {
-    /// Sees to it that a consumer comes after the work that is under way on an array's memory: by one event of the device, where it has
-    /// some; otherwise by waiting here. None where nothing is left to be waited for.
+    /// Orders a consumer after in-flight work on an array's memory: by one event of the device, if
+    /// it has events; otherwise it waits here. None if there is nothing left to wait for.
     ///
     /// # Errors
     ///
-    /// `Lease` where the work failed, `Failed` where the device did.
+    /// `Lease` if the work failed, `Failed` if the device did.
     pub(super) fn after(array: &DArray) -> Result<Option<Box<Self>>, Reason> {
         let handle = array.raw().handle();
         if handle.is_idle() {
             return Ok(None);
         }
-        // Work of ours that writes holds a lease beside which nobody has constancy, until it is over.
+        // In-flight work of this library that writes holds a lease that excludes Read until it
+        // ends.
         let is_constant = handle.lease(LeaseKind::Read).is_ok();
         if is_constant
             && !array.place().is_host()
@@ -46,9 +48,9 @@ impl SyncEvent {
         Ok(None)
     }
 
-    /// One event for all of the work; whatever it is, the device's own stream waits for it.
+    /// Records one event after all of the work: the device's own stream waits for it first.
     fn recorded(array: &DArray) -> Result<Option<Box<Self>>, Reason> {
-        // A device that is not known has no events either.
+        // An unknown device has no events.
         let Ok(device) = device::get(array.place()) else { return Ok(None) };
         let Some(stream) = device.stream().map_err(Reason::Failed)? else { return Ok(None) };
         let (memory, _) = array.buffer().map_err(Reason::Failed)?;
@@ -58,22 +60,23 @@ impl SyncEvent {
         Ok((!raw.is_null()).then(|| Box::new(Self { raw, _event: event })))
     }
 
-    /// What the interface calls the event.
+    /// The pointer that the interface passes for the event.
     pub(super) fn address(&self) -> *mut c_void {
         ptr::from_ref(&self.raw).cast_mut().cast()
     }
 }
 
-/// What has to be waited for before a column of somebody else's is touched: an event of our own, which does not end with the loan. None
-/// where nothing is left to be waited for.
+/// The event to wait for before a producer's column is accessed: an event of this library, which
+/// outlives the column. None if there is nothing left to wait for.
 ///
 /// # Errors
 ///
-/// `is_unsupported` on devices that are not known here, or have no events; what the device says.
+/// `is_unsupported` on devices that are unknown here or have no events; the errors of the device.
 ///
 /// # Safety
 ///
-/// The event is null, or leads to one of the driver of the place, as the interface says, and stays until this returns.
+/// 1. `sync_event` is null, or points to a handle of an event of the driver of `place`.
+/// 2. The event lives until this returns.
 pub(super) unsafe fn taken_over(array: &ArrowDeviceArray, place: Place) -> Result<Option<Arc<dyn Event>>> {
     let address = array.sync_event.cast::<*mut c_void>();
     if address.is_null() {
@@ -83,11 +86,13 @@ pub(super) unsafe fn taken_over(array: &ArrowDeviceArray, place: Place) -> Resul
         return Err(unsupported("it comes with an event of cpu, which has none".to_owned()));
     }
     let device = device::get(place).map_err(|error| nobody_waits(place, Some(error)))?;
-    // SAFETY: the caller's word.
+    // SAFETY: clause 1 of `# Safety`: `sync_event` is not null (checked above), so it points to a
+    // handle, of any alignment.
     let raw = unsafe { address.read_unaligned() };
-    // SAFETY: the caller's word.
+    // SAFETY: clauses 1 and 2 of `# Safety`: the handle is of an event of the driver of `place`,
+    // whose device this is, and lives until this returns.
     let theirs = unsafe { device.wrap_event(raw) }?.ok_or_else(|| nobody_waits(place, None))?;
-    // Of pinned and managed memory the processor reads bitmaps, at once.
+    // The CPU reads bitmaps of pinned and managed memory at once, so it waits here.
     let stream = if place.is_host() { None } else { device.stream()? };
     let (Some(stream), None) = (stream, theirs.poll()) else { return theirs.wait().map(|()| None) };
     stream.wait(&theirs)?;

@@ -1,4 +1,4 @@
-//! From an array to Arrow's C structs.
+//! Exports an array as Arrow's C structs.
 
 use core::ffi::c_void;
 use std::fmt;
@@ -17,7 +17,7 @@ use crate::exchange::protocol::arrow::validity::Nulls;
 use crate::memory::Place;
 use crate::view::{Copied, CopyPolicy, Reason, Refusal, Request, Source, negotiate_as};
 
-/// What the caller permits, and wishes, in an export.
+/// What the caller of an export permits and requests.
 #[derive(Clone, Debug, Default)]
 pub struct ExportOptions {
     copy: CopyPolicy,
@@ -27,7 +27,7 @@ pub struct ExportOptions {
 }
 
 impl ExportOptions {
-    /// Nothing is copied, axis 0 is the rows, and the column has no name.
+    /// Permits no copy; axis 0 is the rows, and the column has no name.
     pub fn new() -> Self {
         Self::default()
     }
@@ -38,39 +38,41 @@ impl ExportOptions {
         self
     }
 
-    /// Lends the array as the one element of a column: as one tensor, all of whose axes may lie in any order. So column-major arrays,
-    /// and those without axes, go out in place. What comes back in has one more axis, of length 1, in front.
+    /// Exports the array as the one element of a column: as one tensor, all of whose axes may be in
+    /// any order. So column-major arrays, and those of rank 0, are exported zero-copy. An import of
+    /// it has one more axis, of length 1, in front.
     pub fn whole(mut self) -> Self {
         self.whole = true;
         self
     }
 
-    /// Says which elements are null (dates and durations that are not a time are null without it):
-    /// those at which a mask of truth values, of the array's shape, is false. Of it a bitmap is
-    /// made, which copies, and counts, a byte for each element; where all of it is true, there is
-    /// none. Records are null as a whole.
+    /// Marks elements as null by a mask: booleans of the array's shape, false where an element is
+    /// null. (Dates and durations that are not a time are null without it.) The mask becomes a
+    /// bitmap, which copies, and counts, a byte for each element; there is none if all of the mask
+    /// is true. Records are null as a whole.
     pub fn validity(mut self, mask: impl Into<DArray>) -> Self {
         self.validity = Some(mask.into());
         self
     }
 
-    /// Gives the column a name.
+    /// Names the column.
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = name.into();
         self
     }
 }
 
-/// Lends an array by the C Data interface: memory that the processor can address. O(rank) for each
-/// field, with some small heap blocks; nothing is copied unless the options permit it. Dates and
-/// durations are read once: those that are not a time (`NAT`) are null in Arrow, by a bitmap of a
-/// bit for each element, which is made, and counted as copied, only if there is one.
+/// Exports an array by the C Data interface: memory that is accessible from the CPU. O(rank) for
+/// each field, with some small heap blocks. Copies only if the options permit it. Dates and
+/// durations are read once: those that are not a time (`NAT`) are null in Arrow. Their bitmap, of a
+/// bit for each element, is made and counted as copied only if there is one.
 ///
 /// # Errors
 ///
-/// A [`Refusal`], with [`Reason::Lease`] while somebody holds Share or Write and where others may write the memory, [`Reason::Layout`]
-/// for elements that do not lie as Arrow's do (several fields of records never do), [`Reason::Unsupported`] for a type that Arrow has
-/// no word for, for rank 0, and for memory of a device.
+/// A [`Refusal`], with [`Reason::Lease`] while another party holds Share or Write, or if other
+/// parties may write the memory; [`Reason::Layout`] for elements in another layout than Arrow's
+/// (several fields of records always are); [`Reason::Unsupported`] for a type that Arrow does not
+/// have, for rank 0, and for memory of a device.
 ///
 /// ```
 /// use crossdock::exchange::protocol::arrow::{self, ExportOptions};
@@ -93,12 +95,13 @@ pub fn export(source: &impl Source, options: &ExportOptions) -> Result<Exported<
     source.lend(|array| export_array(array, options, check_host, |array, _, _| array))
 }
 
-/// Lends an array by the C Device interface: memory of any device that has addresses. Where work on it is under way of which this library
-/// knows, the column comes with an event of the device after it; where the device has none, and where the work writes, it is waited for.
+/// Exports an array by the C Device interface: memory of any device that has addresses. If this
+/// library knows of in-flight work on it, the column has an event of the device that follows the
+/// work. The export waits instead if the device has no events, or if the work writes.
 ///
 /// # Errors
 ///
-/// As [`export`]; what failed that was to write the memory.
+/// As [`export`]; the error of in-flight work that was to write the memory and failed.
 pub fn export_device(
     source: &impl Source,
     options: &ExportOptions,
@@ -106,7 +109,7 @@ pub fn export_device(
     source.lend(|array| {
         export_array(array, options, check_addressed, |array, place, sync_event| ArrowDeviceArray {
             array,
-            // The processor is one.
+            // The CPU has no number.
             device_id: if place == Place::CPU { -1 } else { place.ordinal().into() },
             device_type: place.kind().0,
             sync_event,
@@ -130,7 +133,7 @@ fn export_array<A: Lent>(
     list_len(array.shape().get(usize::from(!options.whole)..).unwrap_or_default()).map_err(refuse)?;
     let lend = |column: Column, place| {
         let event = column.event.as_ref().map_or(ptr::null_mut(), |event| event.address());
-        // Exported 1: new structs, which nobody else has.
+        // Exported 1: `lend` just created both structs.
         let (schema, array) = lend(column, 0);
         Exported { schema, array: wrap(array, place, event), copied: Copied::NOTHING }
     };
@@ -149,7 +152,7 @@ fn export_array<A: Lent>(
     Ok(exported)
 }
 
-/// Refuses a mask that says nothing of this array's elements.
+/// Refuses a mask that does not fit the array's elements.
 fn check_validity(array: &DArray, options: &ExportOptions) -> Result<(), Reason> {
     let Some(mask) = &options.validity else { return Ok(()) };
     let text = match () {
@@ -166,7 +169,7 @@ fn check_validity(array: &DArray, options: &ExportOptions) -> Result<(), Reason>
     Err(Reason::Unsupported(format!("which elements are null cannot be told by a mask {text}")))
 }
 
-/// Refuses dates and durations that cannot be read from here: which of them are null is unknown.
+/// Refuses dates and durations that the CPU cannot read: which of them are null is unknown.
 fn check_times(array: &DArray) -> Result<(), Reason> {
     if array.place().is_host() || !has_moments(array.dtype()) {
         return Ok(());
@@ -177,7 +180,7 @@ fn check_times(array: &DArray) -> Result<(), Reason> {
     )))
 }
 
-/// The array with the axis that its rows are.
+/// The array with axis 0 as its rows.
 fn rows(array: &DArray, options: &ExportOptions) -> Result<DArray, Reason> {
     match options.whole {
         true => array.insert_axis(0).map_err(Reason::Failed),
@@ -198,7 +201,7 @@ fn in_place(array: &DArray, options: &ExportOptions) -> Result<Column, Reason> {
     Ok(Column { event, ..column })
 }
 
-/// The column of an array whose axes were brought into this order.
+/// The column of an array whose axes were permuted to this order.
 fn column(parts: Parts, options: &ExportOptions, axes: Option<&[usize]>) -> Result<Column, Reason> {
     let mut column = parts.into_column(options.name.clone(), 1, axes.map(permutation_of))?;
     if let Some(mask) = &options.validity {
@@ -231,7 +234,7 @@ fn check_addressed(array: &DArray) -> Result<(), Reason> {
     )))
 }
 
-/// A struct by which a column is lent: [`ArrowArray`] or [`ArrowDeviceArray`]. Sealed.
+/// A struct that exports a column: [`ArrowArray`] or [`ArrowDeviceArray`]. Sealed.
 pub trait Lent: sealed::Struct {}
 
 impl Lent for ArrowArray {}
@@ -263,46 +266,49 @@ mod sealed {
     }
 }
 
-/// A column on loan that was not handed over yet. Dropping it releases both structs; [`Exported::into_raw`] leaves that to the consumer.
+/// An exported column, before a consumer has it. Dropping it releases both structs;
+/// [`Exported::into_raw`] leaves that to the consumer.
 ///
 /// # Invariants
 ///
-/// 1. Each of the two structs is from `lend`, and was not released; or is empty.
+/// 1. Each of the two structs is from `lend`, was not released, and has no other user; or is empty.
 pub struct Exported<A: Lent> {
     schema: ArrowSchema,
     array: A,
     copied: Copied,
 }
 
-// SAFETY: leases and plain data, which nobody else has and any thread may have.
+// SAFETY: Exported 1: no other party uses the structs. Their bodies hold text, leases, buffers and
+// events, all of which are `Send`, and the interface permits releases on any thread.
 unsafe impl<A: Lent> Send for Exported<A> {}
-// SAFETY: `&Exported` gives nothing but reading of that plain data.
+// SAFETY: the methods of `&Exported` only read the structs' numbers and pointers, and the refusal;
+// release needs `&mut`.
 unsafe impl<A: Lent> Sync for Exported<A> {}
 
 impl<A: Lent> Exported<A> {
-    /// Hands both structs over: whoever has them releases each once, on any thread, from wherever they were moved to. If nobody does, the
-    /// memory stays on loan for ever, which is a leak and nothing worse.
+    /// Exports both structs: the consumer releases each once, on any thread, from wherever it moved
+    /// them. If it never does, the leases are leaked.
     pub fn into_raw(mut self) -> (ArrowSchema, A) {
         (mem::replace(&mut self.schema, ArrowSchema::empty()), mem::replace(&mut self.array, A::EMPTY))
     }
 
-    /// The type of the column, to be looked at.
+    /// The type of the column, for inspection.
     pub fn schema(&self) -> &ArrowSchema {
         &self.schema
     }
 
-    /// The column, to be looked at.
+    /// The column, for inspection.
     pub fn array(&self) -> &A {
         &self.array
     }
 
-    /// How many bytes were copied for this hand-over.
+    /// The number of bytes that this export copied.
     pub fn copied_nbytes(&self) -> usize {
         self.copied.nbytes()
     }
 
-    /// The refusal that would have been given had no copy been permitted; `None` where nothing was copied, or where the copy was
-    /// asked for.
+    /// The reason why the export copied: the refusal without permission to copy. `None` if nothing
+    /// was copied, or if the copy was requested.
     pub fn copied_because(&self) -> Option<&Refusal> {
         self.copied.because()
     }
@@ -311,12 +317,14 @@ impl<A: Lent> Exported<A> {
 impl<A: Lent> Drop for Exported<A> {
     fn drop(&mut self) {
         if let Some(release) = self.schema.release {
-            // SAFETY: Exported 1: this is the one call.
+            // SAFETY: Exported 1: the schema is from `lend` and was not released (`release` is
+            // set); no other code uses it, and this is the one call.
             unsafe { release(&mut self.schema) }
         }
         let array = self.array.column();
         if let Some(release) = array.release {
-            // SAFETY: Exported 1: this is the one call.
+            // SAFETY: Exported 1: the column is from `lend` and was not released (`release` is
+            // set); no other code uses it, and this is the one call.
             unsafe { release(ptr::from_mut(array)) }
         }
     }

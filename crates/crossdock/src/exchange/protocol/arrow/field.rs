@@ -1,4 +1,4 @@
-//! What a schema says, once it is read: a tree of ours, with which the columns are compared.
+//! The contents of a schema as a tree, which the columns are checked against.
 
 use core::ffi::{CStr, c_char};
 
@@ -8,7 +8,8 @@ use crate::error::{Error, Kind, Result};
 use crate::exchange::protocol::arrow::abi::ArrowSchema;
 use crate::exchange::protocol::arrow::metadata::Extension;
 
-/// More columns than this in one schema are refused: pointers can lead in circles.
+/// The limit of columns in one schema. Schemas with more are refused, since pointers can form
+/// cycles.
 const MAX_COLUMNS: usize = 1 << 16;
 
 /// The type of a column, and its name.
@@ -19,7 +20,7 @@ pub(super) struct Field {
 }
 
 impl Field {
-    /// The names of the children, where it is a struct.
+    /// The names of the children, if it is a struct.
     pub(super) fn child_names(&self) -> Option<Vec<&str>> {
         match &self.kind {
             FieldKind::Struct(fields) => Some(fields.iter().map(|field| &*field.name).collect()),
@@ -48,14 +49,14 @@ pub(super) enum FieldKind {
     Values(DType),
     List {
         len: usize,
-        /// The tensor that a list is; any other list has one axis.
+        /// The tensor that a list is; other lists have one axis.
         tensor: TensorShape,
         item: Box<Field>,
     },
     Struct(Vec<Field>),
 }
 
-/// A schema on its way to a tree.
+/// Reads a schema into a tree, and counts its columns.
 pub(super) struct SchemaReader {
     columns: usize,
 }
@@ -69,12 +70,14 @@ impl SchemaReader {
     ///
     /// # Errors
     ///
-    /// `is_malformed` for null pointers, negative numbers, what was released, text that is not UTF-8, and metadata that contradict
-    /// the type; `is_unsupported` for types that no dtype is, dictionaries, and too many parts or levels.
+    /// `is_malformed` for null pointers, negative numbers, released schemas, text that is not
+    /// UTF-8, and metadata that contradict the type; `is_unsupported` for types without a dtype,
+    /// dictionaries, and too many parts or levels.
     ///
     /// # Safety
     ///
-    /// The schema was not released, and what it refers to is as the specification says.
+    /// 1. The schema was not released.
+    /// 2. It, and what it refers to, follow the specification and stay unchanged during the call.
     pub(super) unsafe fn field(&mut self, schema: &ArrowSchema, depth: usize) -> Result<Field> {
         self.columns += 1;
         if depth > MAX_DEPTH || self.columns > MAX_COLUMNS {
@@ -82,12 +85,14 @@ impl SchemaReader {
                 "its columns are nested more than {MAX_DEPTH} levels deep, or more than {MAX_COLUMNS}"
             )));
         }
-        // SAFETY: the caller's word.
+        // SAFETY: clauses 1 and 2 of `# Safety`: the schema was not released, so its name is null
+        // or ends by NUL, and stays unchanged until it is copied here.
         let name = unsafe { text(schema.name, "name") }?.unwrap_or_default().to_owned();
-        // SAFETY: the caller's word.
+        // SAFETY: clauses 1 and 2 of `# Safety`, which are those of `kind`: the schema was not
+        // released and follows the specification.
         match unsafe { self.kind(schema, depth) } {
             Ok(kind) => Ok(Field { name, kind }),
-            // The top has no name that would help, and nested ones say theirs one by one.
+            // The top schema needs no name in an error; nested ones add their names one by one.
             Err(error) if depth == 0 => Err(error),
             Err(error) => Err(error.within(format_args!("its column {name:?}"))),
         }
@@ -95,29 +100,35 @@ impl SchemaReader {
 
     /// # Safety
     ///
-    /// As for [`SchemaReader::field`].
+    /// The clauses of [`SchemaReader::field`].
     unsafe fn kind(&mut self, schema: &ArrowSchema, depth: usize) -> Result<FieldKind> {
-        // SAFETY: the caller's word.
+        // SAFETY: clauses 1 and 2 of `field`: the schema was not released, so its format is null or
+        // ends by NUL, and stays unchanged during the call.
         let format =
             unsafe { text(schema.format, "format") }?.ok_or_else(|| malformed("its format is null"))?;
-        // SAFETY: the caller's word: null, or a schema.
+        // SAFETY: clauses 1 and 2 of `field`: the schema was not released, so its dictionary is
+        // null or points to a schema.
         if let Some(entries) = unsafe { schema.dictionary.as_ref() } {
-            // SAFETY: the dictionary of a schema that was not released.
+            // SAFETY: clause 2 of `field`: the dictionary belongs to a schema that follows the
+            // specification, so it follows it, too.
             unsafe { self.meaning(entries, depth) }?;
             return Err(unsupported(format!(
                 "its elements are entries of a dictionary, by indices of the format {format:?}: decode them, or take the \
                  indices as integers"
             )));
         }
-        // SAFETY: the caller's word.
+        // SAFETY: clauses 1 and 2 of `field`: the schema was not released, so `children` points to
+        // `n_children` pointers, unchanged during the call.
         let children = unsafe { children(schema.n_children, schema.children, "schema") }?;
         let format = match Format::parse(format) {
             Ok(format) => format,
             Err(error) => {
                 for &child in children {
-                    // SAFETY: the caller's word: null, or to a schema.
+                    // SAFETY: clause 2 of `field`: a pointer to a child is null or points to a
+                    // schema.
                     if let Some(child) = unsafe { child.as_ref() } {
-                        // SAFETY: the child of a schema that was not released.
+                        // SAFETY: clause 2 of `field`: the child belongs to a schema that follows
+                        // the specification, so it follows it, too.
                         unsafe { self.meaning(child, depth) }?;
                     }
                 }
@@ -135,7 +146,8 @@ impl SchemaReader {
                 children.len()
             )));
         }
-        // SAFETY: the caller's word.
+        // SAFETY: clauses 1 and 2 of `field`: the schema was not released, so its metadata are null
+        // or as long as their numbers announce.
         let extension = unsafe { Extension::decode(schema.metadata) }?.unwrap_or_default();
         if NOT_ITS_STORAGE.contains(&extension.name.as_str()) {
             let Extension { name, metadata } = extension;
@@ -148,11 +160,12 @@ impl SchemaReader {
         }
         let mut below = Vec::new();
         for (k, &child) in children.iter().enumerate() {
-            // SAFETY: the caller's word: null, or to a schema.
+            // SAFETY: clause 2 of `field`: a pointer to a child is null or points to a schema.
             let child = unsafe { child.as_ref() }.filter(|child| child.release.is_some());
             let child = child
                 .ok_or_else(|| malformed(format!("child {k} of its schema is null, or was released")))?;
-            // SAFETY: the caller's word, and it was not released.
+            // SAFETY: clause 1 of `field`: the child was not released (the filter above). Clause 2:
+            // it belongs to a schema that follows the specification.
             below.push(unsafe { self.field(child, depth + 1) }?);
         }
         match (format, below.pop()) {
@@ -174,20 +187,22 @@ impl SchemaReader {
         }
     }
 
-    /// Checks the schema of what cannot be imported itself, but may be copied in another way.
+    /// Checks a schema that cannot be imported itself, but that another way of copying may accept.
     ///
     /// # Errors
     ///
-    /// `is_value` where a copy would lose what the elements mean.
+    /// `is_value` if a copy would lose the meaning of the elements.
     ///
     /// # Safety
     ///
-    /// As for [`SchemaReader::field`], but that it may have been released.
+    /// The schema follows the specification and stays unchanged during the call; it may have been
+    /// released.
     unsafe fn meaning(&mut self, schema: &ArrowSchema, depth: usize) -> Result<()> {
         if schema.release.is_none() {
             return Ok(());
         }
-        // SAFETY: it was not released, and the rest is the caller's word.
+        // SAFETY: clause 1 of `field`: the schema was not released (checked above). Clause 2:
+        // `# Safety` of this function says the same.
         match unsafe { self.field(schema, depth + 1) } {
             Err(error) if error.is_value() => Err(error),
             _ => Ok(()),
@@ -195,8 +210,8 @@ impl SchemaReader {
     }
 }
 
-/// Extension types whose elements are not the numbers or structs that store them. Any other that is
-/// not known counts as its storage, as the specification says.
+/// Extension types whose elements mean more than the numbers or structs that store them. Any other
+/// unknown type counts as its storage, as the specification says.
 const NOT_ITS_STORAGE: [&str; 2] = ["pandas.period", "pandas.interval"];
 
 /// The axes of a list.
@@ -211,16 +226,18 @@ fn tensor(len: usize, extension: &Extension) -> Result<TensorShape> {
     Ok(tensor)
 }
 
-/// Text of a schema; `None` where there is none.
+/// Text of a schema; `None` if there is none.
 ///
 /// # Safety
 ///
-/// Null, or text that ends by NUL and is there as long as it is used.
+/// 1. `text` is null, or points to text that ends by NUL.
+/// 2. The text stays unchanged for `'a`.
 pub(super) unsafe fn text<'a>(text: *const c_char, what: &str) -> Result<Option<&'a str>> {
     if text.is_null() {
         return Ok(None);
     }
-    // SAFETY: the caller's word.
+    // SAFETY: clauses 1 and 2 of `# Safety`: `text` is not null (checked above), so it ends by NUL,
+    // and stays unchanged for `'a`.
     let text = unsafe { CStr::from_ptr(text) };
     text.to_str().map(Some).map_err(|_| malformed(format!("the {what} of its schema is not UTF-8: {text:?}")))
 }
@@ -229,7 +246,8 @@ pub(super) unsafe fn text<'a>(text: *const c_char, what: &str) -> Result<Option<
 ///
 /// # Safety
 ///
-/// Null, or to so many pointers, which are there as long as they are used.
+/// 1. `pointers` is null, or points to `count` pointers.
+/// 2. They stay unchanged for `'a`.
 pub(super) unsafe fn children<'a, T>(count: i64, pointers: *mut *mut T, what: &str) -> Result<&'a [*mut T]> {
     let len = usize::try_from(count).map_err(|_| malformed(format!("its {what} has {count} children")))?;
     if len > MAX_COLUMNS {
@@ -246,7 +264,8 @@ pub(super) unsafe fn children<'a, T>(count: i64, pointers: *mut *mut T, what: &s
             format!("the children of its {what} are listed at {pointers:p}, which is no address of pointers");
         return Err(malformed(text));
     }
-    // SAFETY: the caller's word.
+    // SAFETY: clauses 1 and 2 of `# Safety`: `pointers` is not null and is aligned (checked above),
+    // so it points to `len` pointers, unchanged for `'a`; `MAX_COLUMNS` bounds their size.
     Ok(unsafe { std::slice::from_raw_parts(pointers, len) })
 }
 

@@ -1,11 +1,11 @@
-//! Structs that were lent to us, about which nothing is known yet.
+//! Structs of producers, moved here and not checked yet.
 
 use crate::error::Result;
 use crate::exchange::protocol::arrow::abi::{ArrowArray, ArrowSchema};
 use crate::exchange::protocol::arrow::field::malformed;
 use crate::exchange::protocol::arrow::stream_abi::ArrowArrayStream;
 
-/// What can be lent by one of the structs.
+/// One of the structs that producers export.
 pub(super) trait Struct: Sized {
     const NAME: &str;
 
@@ -36,20 +36,23 @@ impl Struct for ArrowArrayStream {
     }
 }
 
-/// A struct that was lent to us, moved here. Dropping it releases it.
+/// A producer's struct, moved here. Dropping it releases it.
 ///
 /// # Invariants
 ///
-/// 1. It obeys the safety section of [`take_over`](super::take_over), and was not released; nobody else has it.
+/// 1. It meets the clauses of `# Safety` of [`take_over`](super::take_over) (a stream those of
+///    `Stream::take_over`) and is not released. No other party uses it.
 pub(super) struct Foreign<S: Struct>(S);
 
-// SAFETY: it may be released on any thread (Foreign 1), and the rest is plain data that nobody else uses.
+// SAFETY: Foreign 1: the producer permits its release on any thread, and no other party uses the
+// struct, which is plain data otherwise.
 unsafe impl<S: Struct> Send for Foreign<S> {}
-// SAFETY: `&Foreign` gives nothing but reading of that plain data.
+// SAFETY: `&Foreign` permits only reads of the struct's numbers and pointers: `release` and
+// `get_mut` need the value or `&mut`.
 unsafe impl<S: Struct> Sync for Foreign<S> {}
 
 impl<S: Struct> Foreign<S> {
-    /// Moves a struct here, and marks it as released where it was.
+    /// Moves a struct here, and marks its source as released.
     ///
     /// # Errors
     ///
@@ -57,17 +60,19 @@ impl<S: Struct> Foreign<S> {
     ///
     /// # Safety
     ///
-    /// Null, or Foreign 1, unless it was released.
+    /// `theirs` is null, or points to a struct that was released or meets Foreign 1.
     pub(super) unsafe fn moved_from(theirs: *mut S) -> Result<Self> {
         if theirs.is_null() {
             return Err(malformed(format!("the pointer to its {} is null", S::NAME)));
         }
-        // SAFETY: the caller's word: to a struct, whatever is in it.
+        // SAFETY: `# Safety`: `theirs` is not null (checked above), so it points to a struct; its
+        // copy here has no destructor of its own.
         let mut ours = unsafe { theirs.read() };
         if ours.release().is_none() {
             return Err(malformed(format!("its {} was released, or moved elsewhere, before", S::NAME)));
         }
-        // SAFETY: as above, and nobody else has it.
+        // SAFETY: `# Safety`: the struct behind `theirs` was not released (checked above), so by
+        // Foreign 1 no other party uses it during this write.
         *unsafe { &mut *theirs }.release() = None;
         Ok(Self(ours))
     }
@@ -76,7 +81,7 @@ impl<S: Struct> Foreign<S> {
         &self.0
     }
 
-    /// To be given to a function of its producer's.
+    /// For calls of the producer's functions.
     pub(super) fn get_mut(&mut self) -> &mut S {
         &mut self.0
     }
@@ -85,7 +90,8 @@ impl<S: Struct> Foreign<S> {
 impl<S: Struct> Drop for Foreign<S> {
     fn drop(&mut self) {
         if let Some(release) = *self.0.release() {
-            // SAFETY: Foreign 1: this is the one call, for a struct that was moved here.
+            // SAFETY: Foreign 1: the struct was moved here and is not released, so its own
+            // `release` takes it; this drop makes the only call.
             unsafe { release(&mut self.0) }
         }
     }

@@ -1,4 +1,4 @@
-//! From Arrow's C structs to arrays.
+//! Imports arrays from Arrow's C structs.
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::exchange::protocol::arrow::leaf::{Leaf, leaves};
 use crate::layout::{Layout, Order};
 use crate::memory::{DeviceKind, Place};
 
-/// Takes over a column that was lent, as an array: [`take_over`] and [`Imported::into_array`] in one.
+/// Imports a column as an array: [`take_over`] and [`Imported::into_array`] in one.
 ///
 /// # Errors
 ///
@@ -38,7 +38,8 @@ use crate::memory::{DeviceKind, Place};
 /// # Ok::<(), crossdock::Error>(())
 /// ```
 pub unsafe fn import(schema: *mut ArrowSchema, array: *mut ArrowArray) -> Result<DArray> {
-    // SAFETY: the caller's word.
+    // SAFETY: `# Safety`: both pointers meet clauses 1 to 4 of `take_over`, which are all that it
+    // requires.
     unsafe { take_over(schema, array) }?.into_array()
 }
 
@@ -52,66 +53,80 @@ pub unsafe fn import(schema: *mut ArrowSchema, array: *mut ArrowArray) -> Result
 ///
 /// As for [`take_over_device`].
 pub unsafe fn import_device(schema: *mut ArrowSchema, array: *mut ArrowDeviceArray) -> Result<DArray> {
-    // SAFETY: the caller's word.
+    // SAFETY: `# Safety`: both pointers meet clauses 1 and 2 of `take_over_device`, which are all
+    // that it requires.
     unsafe { take_over_device(schema, array) }?.into_array()
 }
 
-/// Takes over a column that was lent by the C Data interface. O(columns).
+/// Imports a column by the C Data interface. O(columns).
 ///
-/// Both structs are moved: what the pointers lead to is marked as released when this returns. The schema is read and released at
-/// once. The column is released exactly once: when the last handle or lease on what becomes of it goes, on whichever thread that is,
-/// or before this or a method of [`Imported`] returns an error.
+/// Both structs are moved: the sources are marked as released when this returns. The schema is read
+/// and released at once. The column is released exactly once: when the last handle or lease on the
+/// resulting arrays is dropped, on any thread, or before this or a method of [`Imported`] returns
+/// an error.
 ///
 /// # Errors
 ///
-/// `is_malformed` for null pointers, structs that were released, and schemas that contradict themselves; `is_unsupported` for types
-/// that no dtype is, for dictionaries, and for more columns and levels than any real schema has.
+/// `is_malformed` for null pointers, structs that were released, and schemas that contradict
+/// themselves; `is_unsupported` for types without a dtype, for dictionaries, and for more columns
+/// and levels than any real schema has.
 ///
 /// # Safety
 ///
-/// Each pointer is null, or to a struct that somebody lent to the caller and nobody else consumes, as the specification of the C Data
-/// interface says it:
+/// Each pointer is null, or:
 ///
-/// - strings end, and arrays of pointers, metadata and buffers have what the numbers beside them, and the type, say;
-/// - what the buffers hold is initialised, and constant until the column is released;
-/// - it may be released on any thread.
+/// 1. It points to a struct that a producer exported to the caller and no other party uses. The
+///    struct follows the specification of the C Data interface; it may have been released.
+/// 2. Strings end by NUL. Arrays of pointers, metadata and buffers are as long as the numbers
+///    beside them, and the type, require.
+/// 3. The contents of the buffers are initialised, and constant until the column is released.
+/// 4. The struct may be released on any thread.
 pub unsafe fn take_over(schema: *mut ArrowSchema, array: *mut ArrowArray) -> Result<Imported> {
-    // Both are taken before either is looked at, so that both are released.
-    // SAFETY: the caller's word.
+    // Both structs are moved here before either is checked, so that both are released.
+    // SAFETY: clauses 1 to 4 of `# Safety`: `schema` is null, or points to a struct that was
+    // released or meets Foreign 1.
     let schema = unsafe { Foreign::moved_from(schema) };
-    // SAFETY: the caller's word.
+    // SAFETY: clauses 1 to 4 of `# Safety`: `array` is null, or points to a struct that was
+    // released or meets Foreign 1.
     let array = unsafe { Foreign::moved_from(array) };
     schema.and_then(|schema| Imported::new(schema, array?, Place::CPU)).map_err(within)
 }
 
-/// Takes over a column that was lent by the C Device interface. What is on a device that is not known here can be handed on, and not
-/// touched.
+/// Imports a column by the C Device interface. A column on an unknown device can be exported again,
+/// but not accessed.
 ///
 /// # Errors
 ///
-/// As [`take_over`]; `is_unsupported` where an event has to be waited for of a device that is not known here, and on devices whose
-/// buffers are handles and no addresses; what the device says of the event.
+/// As [`take_over`]; `is_unsupported` if there is an event of an unknown device, and on devices
+/// whose buffers are handles instead of addresses; the errors of the device for the event.
 ///
 /// # Safety
 ///
-/// As for [`take_over`], where the buffers are memory of the device, and the event is null or leads to one of its driver's.
+/// 1. Each pointer is null or meets the clauses of [`take_over`], where the buffers are memory of
+///    the device.
+/// 2. `sync_event` is null, or points to a handle of an event of the device's driver; the event
+///    lives until the column is released.
 pub unsafe fn take_over_device(schema: *mut ArrowSchema, array: *mut ArrowDeviceArray) -> Result<Imported> {
-    // SAFETY: the caller's word.
+    // SAFETY: clause 1 of `# Safety`: `schema` is null, or points to a struct that was released or
+    // meets Foreign 1.
     let schema = unsafe { Foreign::moved_from(schema) };
-    // SAFETY: the caller's word.
+    // SAFETY: clause 1 of `# Safety`: `array` is null, or points to a struct that no other party
+    // uses.
     let Some(array) = (unsafe { array.as_mut() }) else {
         return Err(within(malformed("the pointer to its array is null")));
     };
     let place = place(array);
-    // SAFETY: the caller's word.
+    // SAFETY: clause 1 of `# Safety`: the column in the struct was released or meets Foreign 1, and
+    // no other party uses it.
     let column = unsafe { Foreign::moved_from(&mut array.array) };
     let mut imported = schema.and_then(|schema| Imported::new(schema, column?, place?)).map_err(within)?;
-    // SAFETY: the caller's word; the column was not released.
+    // SAFETY: clause 2 of `# Safety`: `sync_event` is null or points to an event's handle of the
+    // driver of `place`; the event lives, since `imported` holds the column unreleased.
     imported.event = unsafe { event::taken_over(array, imported.place) }.map_err(within)?;
     Ok(imported)
 }
 
-/// Where a column is, if its buffers are addresses.
+/// The place of a column whose buffers are addresses.
 fn place(array: &ArrowDeviceArray) -> Result<Place> {
     let place = match DeviceKind(array.device_type) {
         DeviceKind::CPU => Place::CPU,
@@ -129,10 +144,11 @@ fn place(array: &ArrowDeviceArray) -> Result<Place> {
     Ok(place)
 }
 
-/// A column of somebody else's, of which the type is known, to be seen as arrays. Dropping it releases it.
+/// A column from a producer, with a known type, to be imported as arrays. Dropping it releases it.
 ///
-/// Its memory is constant: Read and Pin leases can be had, and all arrays are read-only. Lists of a fixed size are further axes;
-/// tensors of one shape have all of theirs, permuted as they say.
+/// Its memory is constant: Read and Pin leases can be taken, and all arrays are read-only. Lists of
+/// a fixed size become further axes; fixed-shape tensors keep all their axes, permuted as the type
+/// describes.
 ///
 /// ```
 /// use crossdock::element::DType;
@@ -155,7 +171,7 @@ pub struct Imported {
     field: Arc<Field>,
     loan: Arc<Foreign<ArrowArray>>,
     place: Place,
-    /// What has to be waited for before the memory is touched.
+    /// The event to wait for before the memory is accessed.
     event: Option<Arc<dyn Event>>,
 }
 
@@ -164,17 +180,17 @@ impl Imported {
         Ok(Self::of_type(read(&schema)?, array, place))
     }
 
-    /// A column of a type that is known.
+    /// A column of a known type.
     pub(super) fn of_type(field: Arc<Field>, array: Foreign<ArrowArray>, place: Place) -> Self {
         Self { field, loan: Arc::new(array), place, event: None }
     }
 
-    /// The name of the column; empty where it has none.
+    /// The name of the column; empty if it has none.
     pub fn name(&self) -> &str {
         &self.field.name
     }
 
-    /// The names of the children, where it is a struct.
+    /// The names of the children, if it is a struct.
     #[doc(hidden)]
     pub fn child_names(&self) -> Option<Vec<&str>> {
         self.field.child_names()
@@ -206,29 +222,33 @@ impl Imported {
         found
     }
 
-    /// Where the memory is.
+    /// The place of the memory.
     #[doc(hidden)]
     pub fn place(&self) -> Place {
         self.place
     }
 
-    /// The column as an array, in place. O(rank); a bitmap is read where the producer says that there are nulls, or did not count them.
+    /// The column as an array, zero-copy. O(rank); the bitmap is read if the producer announces
+    /// nulls, or did not count them.
     ///
     /// # Errors
     ///
-    /// `is_value` where elements are null, with their number; `is_unsupported` for structs, more than 64 axes, and bitmaps on a device;
-    /// `is_malformed` for negative or missing numbers, missing children and buffers; `is_bounds` where lists reach beyond their elements;
-    /// `is_overflow`; `is_out_of_memory`.
+    /// `is_value` if elements are null, with their number; `is_unsupported` for structs, more than
+    /// 64 axes, and bitmaps on a device; `is_malformed` for negative or missing numbers, missing
+    /// children and buffers; `is_bounds` if lists reach beyond their elements; `is_overflow`;
+    /// `is_out_of_memory`.
     pub fn into_array(self) -> Result<DArray> {
         self.array(self.single()?).map_err(within)
     }
 
-    /// As [`Imported::into_array`], with nulls: beside the array, which has whatever lies where an element is null, one of truth values of
-    /// the same shape, true where it is none; `None` where there are no nulls. Copies, and counts, a byte for each element in that case.
+    /// As [`Imported::into_array`], with nulls. The second array holds booleans of the same shape,
+    /// false where an element is null; it is `None` if there are no nulls. Null elements of the
+    /// first array hold arbitrary values. Copies, and counts, a byte for each element if there are
+    /// nulls.
     ///
     /// # Errors
     ///
-    /// As [`Imported::into_array`], but for the nulls.
+    /// As [`Imported::into_array`], except for nulls.
     ///
     /// ```
     /// use crossdock::exchange::protocol::arrow::{self, ExportOptions};
@@ -277,13 +297,15 @@ impl Imported {
         self.leaves().and_then(|leaves| leaves.into_iter().map(column).collect()).map_err(within)
     }
 
-    /// The children of a struct as the fields of records, in new memory: packed, row-major. Lists, and tensors, in a struct are
-    /// sub-arrays. Copies, and counts, the bytes of all columns: those of structs within once for each level. What is no struct is what
-    /// [`Imported::into_array`] gives.
+    /// The children of a struct as the fields of records, in new memory: packed, row-major. Lists
+    /// and tensors in a struct become sub-arrays. Copies, and counts, the bytes of all columns,
+    /// those of nested structs once for each level. Other columns become the array of
+    /// [`Imported::into_array`].
     ///
     /// # Errors
     ///
-    /// As [`Imported::into_array`], and as [`DArray::from_columns`]: names that are empty or repeated, structs without children.
+    /// As [`Imported::into_array`], and as [`DArray::from_columns`]: names that are empty or
+    /// repeated, structs without children.
     pub fn into_records(self) -> Result<DArray> {
         let array = |leaf: Leaf<'_>| self.array(leaf);
         let arrays: Result<Vec<_>> = self.leaves().and_then(|leaves| leaves.into_iter().map(array).collect());
@@ -292,16 +314,18 @@ impl Imported {
     }
 
     fn array(&self, leaf: Leaf<'_>) -> Result<DArray> {
-        // SAFETY: a leaf of this loan.
+        // SAFETY: clause 1 of `# Safety` of `Leaf::into_array`: every caller passes a leaf from
+        // `self.leaves`, which are of `self.loan` on `self.place`.
         self.awaiting(unsafe { leaf.into_array(&self.loan, self.place) }?)
     }
 
     fn array_of_all(&self, leaf: Leaf<'_>) -> Result<DArray> {
-        // SAFETY: a leaf of this loan.
+        // SAFETY: clause 1 of `# Safety` of `Leaf::into_array`: every caller passes a leaf from
+        // `self.leaves`, which are of `self.loan` on `self.place`.
         self.awaiting(unsafe { leaf.into_array_of_all(&self.loan, self.place) }?)
     }
 
-    /// Whoever touches the memory comes after the event.
+    /// Orders later accesses to the memory after the event.
     fn awaiting(&self, array: DArray) -> Result<DArray> {
         if let Some(event) = &self.event {
             array.buffer()?.0.note_event(event.clone(), Effect::Writes)?;
@@ -310,7 +334,9 @@ impl Imported {
     }
 
     fn leaves(&self) -> Result<Vec<Leaf<'_>>> {
-        // SAFETY: Foreign 1, and the schema that came with it.
+        // SAFETY: clauses 1 and 2 of `leaves`: `self.field` was read from the schema of this
+        // column, which meets Foreign 1 on `self.place`. Clause 3: `self.loan` keeps it unreleased
+        // while the leaves borrow it.
         unsafe { leaves(&self.field, self.loan.get(), self.place) }
     }
 
@@ -332,9 +358,10 @@ impl Imported {
     }
 }
 
-/// The type that a schema says.
+/// The type that a schema describes.
 pub(super) fn read(schema: &Foreign<ArrowSchema>) -> Result<Arc<Field>> {
-    // SAFETY: Foreign 1.
+    // SAFETY: Foreign 1: the schema is not released, and what it refers to follows the
+    // specification (clauses 1 and 2 of `SchemaReader::field`).
     unsafe { SchemaReader::new().field(schema.get(), 0) }.map(Arc::new)
 }
 
@@ -354,7 +381,7 @@ fn records(field: &Field, columns: &mut impl Iterator<Item = DArray>, rank: usiz
     }
 }
 
-/// The axes behind the first `rank` as those of sub-arrays.
+/// Turns the axes after the first `rank` into those of sub-arrays.
 fn with_rank(array: DArray, rank: usize) -> Result<DArray> {
     let Some((outer, inner)) = array.shape().split_at_checked(rank).filter(|(_, inner)| !inner.is_empty())
     else {

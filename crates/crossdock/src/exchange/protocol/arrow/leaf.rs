@@ -15,11 +15,11 @@ use crate::exchange::protocol::arrow::validity::{Bits, mask, nulls_are_no_times}
 use crate::layout::{Layout, Order};
 use crate::memory::{Birth, Place};
 
-/// Elements that lie one after the other.
+/// Contiguous elements of a column.
 pub(super) struct Leaf<'a> {
     above: Above<'a>,
     data: *mut u8,
-    /// How many elements lie before the first of these.
+    /// How many elements of the buffer precede the first of these.
     first: usize,
     dtype: DType,
 }
@@ -29,19 +29,20 @@ impl Leaf<'_> {
         &self.above.name
     }
 
-    /// As an array, which keeps the loan. Null dates and durations are accepted where each of them
-    /// is not a time as a number, too.
+    /// The leaf as an array, which holds the loan. Null dates and durations are accepted if each of
+    /// them is also not a time as a number.
     ///
     /// # Errors
     ///
-    /// `is_value` where elements are null; otherwise as [`Leaf::into_array_of_all`].
+    /// `is_value` if elements are null; otherwise as [`Leaf::into_array_of_all`].
     ///
     /// # Safety
     ///
     /// 1. The leaf is of this loan, on this device.
     pub(super) unsafe fn into_array(self, loan: &Arc<Foreign<ArrowArray>>, place: Place) -> Result<DArray> {
         let Some((nulls, rows)) = self.nulls().next() else {
-            // SAFETY: clause 1 of `# Safety`: the leaf is of this loan, on this device.
+            // SAFETY: clause 1 of `# Safety`: the leaf is of this loan, on this device, which is
+            // all that `into_array_of_all` requires.
             return unsafe { self.into_array_of_all(loan, place) };
         };
         let levels = self.above.levels.clone();
@@ -55,7 +56,8 @@ impl Leaf<'_> {
         if !is_moment(&self.dtype) {
             return Err(refused);
         }
-        // SAFETY: clause 1 of `# Safety`: the leaf is of this loan, on this device.
+        // SAFETY: clause 1 of `# Safety`: the leaf is of this loan, on this device, which is all
+        // that `into_array_of_all` requires.
         let array = unsafe { self.into_array_of_all(loan, place) }?;
         match nulls_are_no_times(&levels, &array.buffer()?.0.read()?) {
             true => Ok(array),
@@ -63,16 +65,16 @@ impl Leaf<'_> {
         }
     }
 
-    /// As an array, with whatever lies where an element is null.
+    /// The leaf as an array, with arbitrary values for null elements.
     ///
     /// # Errors
     ///
-    /// `is_malformed` for null data with elements; `is_overflow` beyond the address space; `is_unsupported` for more than 64 axes;
-    /// `is_out_of_memory`.
+    /// `is_malformed` for null data with elements; `is_overflow` beyond the address space;
+    /// `is_unsupported` for more than 64 axes; `is_out_of_memory`.
     ///
     /// # Safety
     ///
-    /// As for [`Leaf::into_array`].
+    /// 1. The leaf is of this loan, on this device.
     pub(super) unsafe fn into_array_of_all(
         self,
         loan: &Arc<Foreign<ArrowArray>>,
@@ -82,15 +84,16 @@ impl Leaf<'_> {
         let begin = layout.and_then(|layout| Ok((self.begin(&layout)?, layout)));
         let (begin, layout) = begin.map_err(|error| self.named(error))?;
         let loan = loan.clone();
-        // SAFETY: so many elements are memory of the device, initialised and constant until the loan is given back (Foreign 1); `begin`
-        // refused what wraps around.
+        // SAFETY: clause 1 of `# Safety`: the leaf is of this loan, so its elements are memory of
+        // `place`, initialised and constant until the loan is released (Foreign 1); `Parts::first`
+        // checked their number, and `begin` refused what wraps around.
         let buffer = unsafe {
             Buffer::from_foreign(begin, layout.nbytes(), place, Birth::Constant, move || drop(loan))
         }?;
         DArray::from_buffer(buffer, self.dtype, layout, 0)?.permute(&self.above.order)
     }
 
-    /// Where element 0 lies, from where all of them lie in the address space.
+    /// The address of element 0, from which all elements are in the address space.
     fn begin(&self, layout: &Layout) -> Result<*mut u8> {
         let (nbytes, itemsize) = (layout.nbytes(), self.dtype.itemsize());
         if nbytes == 0 {
@@ -113,12 +116,12 @@ impl Leaf<'_> {
         }
     }
 
-    /// Of each bitmap with nulls, how many of how many.
+    /// For each bitmap with nulls, the number of nulls and of rows.
     fn nulls(&self) -> impl Iterator<Item = (usize, usize)> {
         self.above.levels.iter().map(|bits| (bits.nulls(), bits.rows())).filter(|&(nulls, _)| nulls > 0)
     }
 
-    /// A truth value for each element, if any is null.
+    /// A boolean for each element, if any is null.
     ///
     /// # Errors
     ///
@@ -136,21 +139,21 @@ impl Leaf<'_> {
     }
 }
 
-/// What the columns above say of their elements.
+/// What the parent columns determine about a leaf's elements.
 #[derive(Clone, Default)]
 struct Above<'a> {
-    /// The names of the structs' children, with dots between them.
+    /// The names of the structs' children, joined by dots.
     name: String,
-    /// The lengths of the axes, as the elements lie.
+    /// The lengths of the axes, in memory order.
     shape: Vec<usize>,
-    /// Which of these each axis of the array is.
+    /// For each axis of the array, its number in memory order.
     order: Vec<usize>,
-    /// The bitmaps that were there.
+    /// The bitmaps found so far.
     levels: Vec<Bits<'a>>,
 }
 
 impl Above<'_> {
-    /// Says in which column an error arose.
+    /// Adds the column's name to an error.
     #[cold]
     fn named(&self, error: Error) -> Error {
         match self.name.is_empty() {
@@ -168,13 +171,15 @@ impl Above<'_> {
 ///
 /// # Safety
 ///
-/// A column of this type, on this device, which obeys the safety section of [`take_over`](super::take_over) and stays as it is while the
-/// leaves are used.
+/// 1. `array` is a column of the type `field`, on `place`.
+/// 2. It meets the clauses of [`take_over`](super::take_over).
+/// 3. It is not released, and stays unchanged, while the leaves are used.
 pub(super) unsafe fn leaves<'a>(field: &Field, array: &'a ArrowArray, place: Place) -> Result<Vec<Leaf<'a>>> {
     let len = length(array)?;
     let above = Above { shape: vec![len], order: vec![0], ..Above::default() };
     let mut walk = Walk { place, found: Vec::new() };
-    // SAFETY: the caller's word.
+    // SAFETY: clauses 1 to 3 of `# Safety` are those of `visit`, for the same column, type and
+    // place.
     unsafe { walk.visit(field, array, 0, len, above) }?;
     Ok(walk.found)
 }
@@ -185,11 +190,11 @@ struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    /// Elements `start..start + len` of a column.
+    /// Visits elements `start..start + len` of a column.
     ///
     /// # Safety
     ///
-    /// As for [`leaves`].
+    /// The clauses of [`leaves`], for `field` and `array`.
     unsafe fn visit(
         &mut self,
         field: &Field,
@@ -199,10 +204,12 @@ impl<'a> Walk<'a> {
         mut above: Above<'a>,
     ) -> Result<()> {
         let named = |error| above.named(error);
-        // SAFETY: the caller's word.
+        // SAFETY: `# Safety`: `array` is a column of the type `field` that meets the clauses of
+        // `leaves`.
         let parts = unsafe { Parts::of(field, array) }.map_err(named)?;
         let first = parts.first(start, len).map_err(named)?;
-        // SAFETY: the caller's word.
+        // SAFETY: `# Safety`: `parts` are those of `array`, which meets the clauses of `leaves`;
+        // `Parts::first` found `first..first + len` within the column.
         let bits = unsafe { self.bits(&parts, first, len) }.map_err(named)?;
         above.levels.extend(bits);
         match &field.kind {
@@ -219,21 +226,25 @@ impl<'a> Walk<'a> {
                     Some(axes_of) => above.order.extend(axes_of.iter().map(|axis| axes + axis)),
                     None => above.order.extend(axes..above.shape.len()),
                 }
-                // SAFETY: the caller's word.
+                // SAFETY: clauses 2 and 3 of `leaves`: `parts` are those of `array`, whose pointers
+                // to children stay unchanged.
                 let items = unsafe { child(&parts, 0) }.map_err(|error| above.named(error))?;
-                // SAFETY: the caller's word.
+                // SAFETY: clause 2 of `leaves`: `items` is the child of a list, so it is a column
+                // of the type `item` and meets the clauses, too.
                 unsafe { self.visit(item, items, start, len, above) }
             }
             FieldKind::Struct(fields) => {
                 for (k, field) in fields.iter().enumerate() {
-                    // SAFETY: the caller's word.
+                    // SAFETY: clauses 2 and 3 of `leaves`: `parts` are those of `array`, whose
+                    // pointers to children stay unchanged.
                     let column = unsafe { child(&parts, k) }.map_err(|error| above.named(error))?;
                     let mut above = above.clone();
                     if !above.name.is_empty() {
                         above.name.push('.');
                     }
                     above.name.push_str(&field.name);
-                    // SAFETY: the caller's word.
+                    // SAFETY: clause 2 of `leaves`: `column` is child `k` of a struct, so it is a
+                    // column of the type of field `k` and meets the clauses, too.
                     unsafe { self.visit(field, column, first, len, above) }?;
                 }
                 Ok(())
@@ -241,11 +252,12 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// The bitmap of these elements, unless the producer says that no element of the column is null.
+    /// The bitmap of these elements, unless the producer announces a column without nulls.
     ///
     /// # Safety
     ///
-    /// As for [`leaves`].
+    /// 1. `parts` are those of a column that meets the clauses of [`leaves`].
+    /// 2. Elements `first..first + len`, counted as the buffers do, are within the column.
     unsafe fn bits(&self, parts: &Parts<'a>, first: usize, len: usize) -> Result<Option<Bits<'a>>> {
         let (nulls, length) = (parts.array.null_count, parts.array.length);
         let bitmap = parts.buffers.first().map_or(std::ptr::null(), |&bitmap| bitmap);
@@ -272,12 +284,14 @@ impl<'a> Walk<'a> {
                 format!("its bitmap at {bitmap:p}, bits {first}..{first}+{len}, leaves the address space");
             return Err(Error::new(Kind::Overflow, text));
         }
-        // SAFETY: the caller's word: a bit for each element of the column, of which these are some.
+        // SAFETY: clauses 1 and 2 of `# Safety`: the bitmap has a bit for each element of the
+        // column, these among them, and stays constant. It is not null, on the host and in the
+        // address space (checked above).
         Ok(Some(unsafe { Bits::new(bitmap.cast(), first, len) }))
     }
 }
 
-/// What a struct points to, once the numbers of it are those of its type.
+/// The arrays of pointers of a struct, whose lengths were compared with its type.
 struct Parts<'a> {
     array: &'a ArrowArray,
     buffers: &'a [*const c_void],
@@ -287,7 +301,7 @@ struct Parts<'a> {
 impl<'a> Parts<'a> {
     /// # Safety
     ///
-    /// As for [`leaves`].
+    /// The clauses of [`leaves`], for `field` and `array`.
     unsafe fn of(field: &Field, array: &'a ArrowArray) -> Result<Self> {
         let (buffers, below) = match &field.kind {
             FieldKind::Values(_) => (2, 0),
@@ -312,14 +326,16 @@ impl<'a> Parts<'a> {
                 array.buffers
             )));
         }
-        // SAFETY: the caller's word.
+        // SAFETY: clauses 2 and 3 of `leaves`: `array.buffers` points to `n_buffers` pointers,
+        // which is `buffers` (checked above); it is not null and aligned (checked above).
         let buffers = unsafe { std::slice::from_raw_parts(array.buffers, buffers as usize) };
-        // SAFETY: the caller's word.
+        // SAFETY: clauses 2 and 3 of `leaves`: `array.children` is null or points to `n_children`
+        // pointers, which stay unchanged for `'a`.
         let children = unsafe { children(array.n_children, array.children, "array") }?;
         Ok(Self { array, buffers, children })
     }
 
-    /// The first of the elements `start..start + len`, counted as the buffers do.
+    /// The index in the buffers of the first of the elements `start..start + len`.
     fn first(&self, start: usize, len: usize) -> Result<usize> {
         let length = length(self.array)?;
         if start.checked_add(len).is_none_or(|end| end > length) {
@@ -341,14 +357,15 @@ fn length(array: &ArrowArray) -> Result<usize> {
     usize::try_from(array.length).map_err(|_| malformed(format!("its length is {}", array.length)))
 }
 
-/// One of the columns below.
+/// A child column.
 ///
 /// # Safety
 ///
-/// As for [`leaves`].
+/// `parts` are those of a column that meets the clauses of [`leaves`].
 unsafe fn child<'a>(parts: &Parts<'a>, k: usize) -> Result<&'a ArrowArray> {
     let child = parts.children.get(k).copied().unwrap_or_default();
-    // SAFETY: the caller's word: null, or to a struct that is there as long as the one above it.
+    // SAFETY: `# Safety`, clause 2 of `leaves`: a pointer to a child is null, or points to a struct
+    // that lives as long as its parent.
     unsafe { child.as_ref() }
         .filter(|child| child.release.is_some())
         .ok_or_else(|| malformed(format!("child {k} of its array is null, or was released")))

@@ -1,4 +1,4 @@
-//! The C structs of columns on loan, and the functions that give them back.
+//! The C structs of exported columns, and the functions that release them.
 
 use core::ffi::c_void;
 use std::ffi::CString;
@@ -11,35 +11,39 @@ use crate::exchange::protocol::arrow::event::SyncEvent;
 use crate::exchange::protocol::arrow::metadata::Extension;
 use crate::memory::Lease;
 
-/// What a schema of ours refers to: its `private_data`.
+/// The `private_data` of an exported schema: what it refers to.
 ///
 /// # Invariants
 ///
-/// 1. A box, for the one struct whose `release` is [`release_schema`], wherever that struct is moved.
-/// 2. Each of `children` is a box, which nobody else frees. What it holds is released, or moved elsewhere, by the consumer or by
-///    whoever releases the parent.
+/// 1. It is a box, owned by the one struct whose `release` is [`release_schema`], wherever that
+///    struct is moved.
+/// 2. Each of `children` is a box that only [`release_schema`] of the parent frees. The struct in
+///    it is released, or moved elsewhere, by the consumer or by the release of the parent.
 struct SchemaBody {
-    // Kept for the pointers to them in the struct.
+    // Owned here for the pointers to them in the struct.
     _format: CString,
     _name: CString,
     _metadata: Option<Box<[u8]>>,
     children: Box<[*mut ArrowSchema]>,
 }
 
-/// What an array of ours refers to: its `private_data`.
+/// The `private_data` of an exported column: what it refers to.
 ///
 /// # Invariants
 ///
-/// 1. A box, for the one struct whose `release` is [`release_array`], wherever that struct is moved.
-/// 2. As [`SchemaBody`] 2.
+/// 1. It is a box, owned by the one struct whose `release` is [`release_array`], wherever that
+///    struct is moved.
+/// 2. Each of `children` is a box that only [`release_array`] of the parent frees. The struct in it
+///    is released, or moved elsewhere, by the consumer or by the release of the parent.
 struct ArrayBody {
     buffers: Box<[*const c_void]>,
     children: Box<[*mut ArrowArray]>,
-    // Kept for its drop, which gives it back. Each column has its own, so that a child may be moved away from its parent.
+    // Its drop ends the lease. Each column has its own, so that a child may be moved away from its
+    // parent.
     _lease: Option<Lease>,
-    // Nobody else has the bitmap, so nobody writes it.
+    // No other party has the bitmap, so it stays constant.
     _bits: Option<Buffer>,
-    // Kept for the consumer, which was told where it is.
+    // Owned here for the consumer, which has a pointer to its handle.
     _event: Option<Box<SyncEvent>>,
 }
 
@@ -50,7 +54,8 @@ pub(super) fn lend(column: Column, flags: i64) -> (ArrowSchema, ArrowArray) {
     let flags = if nulls.is_some() { NULLABLE } else { flags };
     let (buffers, children, lease) = match body {
         Body::Values { data, lease } => (vec![bitmap, data.cast()], vec![], Some(lease)),
-        // Not that there are nulls; but consumers that compare types know the elements of tensors as ones that could be.
+        // There are no nulls; but consumers that compare types mark the items of tensors as
+        // nullable.
         Body::List(item) => (vec![bitmap], vec![lend(*item, NULLABLE)], None),
         Body::Struct(columns) => {
             (vec![bitmap], columns.into_iter().map(|column| lend(column, 0)).collect(), None)
@@ -87,20 +92,22 @@ pub(super) fn lend(column: Column, flags: i64) -> (ArrowSchema, ArrowArray) {
     (with_schema_body(schema, body), with_array_body(array, of_array))
 }
 
-/// The pointers into a body are taken when it is where it stays.
+/// Takes the pointers into a body once it is in its final place.
 fn with_schema_body(mut schema: ArrowSchema, body: SchemaBody) -> ArrowSchema {
     let body = Box::into_raw(Box::new(body));
-    // SAFETY: just made, and nobody else has it.
+    // SAFETY: `body` comes from `Box::into_raw` one line above, and no other reference to it
+    // exists.
     let children = unsafe { &mut (*body).children };
     schema.children = if children.is_empty() { ptr::null_mut() } else { children.as_mut_ptr() };
     schema.private_data = body.cast();
     schema
 }
 
-/// As [`with_schema_body`].
+/// Takes the pointers into a body once it is in its final place.
 fn with_array_body(mut array: ArrowArray, body: ArrayBody) -> ArrowArray {
     let body = Box::into_raw(Box::new(body));
-    // SAFETY: just made, and nobody else has it.
+    // SAFETY: `body` comes from `Box::into_raw` one line above, and no other reference to it
+    // exists.
     let ArrayBody { buffers, children, .. } = unsafe { &mut *body };
     array.buffers = buffers.as_mut_ptr();
     array.children = if children.is_empty() { ptr::null_mut() } else { children.as_mut_ptr() };
@@ -108,49 +115,62 @@ fn with_array_body(mut array: ArrowArray, body: ArrayBody) -> ArrowArray {
     array
 }
 
-/// Frees what a schema refers to. That it does not unwind: nothing in it does.
+/// Frees what a schema refers to. Does not unwind: none of the destructors panics.
 ///
 /// # Safety
 ///
-/// `schema` is null, or to a struct of [`lend`], moved or not; if it says that it was released, nothing happens.
+/// 1. `schema` is null, or points to a struct of [`lend`], moved or not. Nothing happens if it was
+///    released.
+/// 2. No other code uses the struct during the call.
 unsafe extern "C" fn release_schema(schema: *mut ArrowSchema) {
-    // SAFETY: the caller's word.
+    // SAFETY: clauses 1 and 2 of `# Safety`: `schema` is null or points to a struct that no other
+    // code uses during the call.
     let Some(schema) = (unsafe { schema.as_mut() }) else { return };
     if schema.release.take().is_none() {
         return;
     }
-    // SAFETY: SchemaBody 1: it was not released before.
+    // SAFETY: SchemaBody 1: the struct was not released before (`release` was set, checked above),
+    // so `private_data` is its own box.
     let body = unsafe { Box::from_raw(schema.private_data.cast::<SchemaBody>()) };
     schema.private_data = ptr::null_mut();
     for &child in &body.children {
-        // SAFETY: SchemaBody 2.
+        // SAFETY: SchemaBody 2: the child is a box that only this release of its parent frees, and
+        // its parent is released once.
         let mut child = unsafe { Box::from_raw(child) };
         if let Some(release) = child.release {
-            // SAFETY: it was not moved away, so it is released with its parent.
+            // SAFETY: SchemaBody 2: `release` is set, so the struct was neither moved away nor
+            // released, and it is released with its parent.
             unsafe { release(&mut *child) };
         }
     }
 }
 
-/// Gives a column back, and with it, perhaps, the memory. That neither unwinds: owners that panic are caught where they are called.
+/// Releases a column, and with the last lease the memory. Neither unwinds: panics of owners are
+/// caught where they are called.
 ///
 /// # Safety
 ///
-/// `array` is null, or to a struct of [`lend`], moved or not; if it says that it was released, nothing happens.
+/// 1. `array` is null, or points to a struct of [`lend`], moved or not. Nothing happens if it was
+///    released.
+/// 2. No other code uses the struct during the call.
 unsafe extern "C" fn release_array(array: *mut ArrowArray) {
-    // SAFETY: the caller's word.
+    // SAFETY: clauses 1 and 2 of `# Safety`: `array` is null or points to a struct that no other
+    // code uses during the call.
     let Some(array) = (unsafe { array.as_mut() }) else { return };
     if array.release.take().is_none() {
         return;
     }
-    // SAFETY: ArrayBody 1: it was not released before.
+    // SAFETY: ArrayBody 1: the struct was not released before (`release` was set, checked above),
+    // so `private_data` is its own box.
     let body = unsafe { Box::from_raw(array.private_data.cast::<ArrayBody>()) };
     array.private_data = ptr::null_mut();
     for &child in &body.children {
-        // SAFETY: ArrayBody 2.
+        // SAFETY: ArrayBody 2: the child is a box that only this release of its parent frees, and
+        // its parent is released once.
         let mut child = unsafe { Box::from_raw(child) };
         if let Some(release) = child.release {
-            // SAFETY: it was not moved away, so it is released with its parent.
+            // SAFETY: ArrayBody 2: `release` is set, so the struct was neither moved away nor
+            // released, and it is released with its parent.
             unsafe { release(&mut *child) };
         }
     }

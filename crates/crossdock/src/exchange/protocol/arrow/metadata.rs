@@ -1,15 +1,15 @@
 //! The metadata of a schema: pairs of keys and values, as bytes.
 //!
-//! The number of pairs, then for each pair the length of the key, the key, the length of the value, the value; numbers are 32-bit
-//! integers in the machine's byte order, at whatever address.
+//! The number of pairs, then for each pair the length of the key, the key, the length of the value,
+//! the value. Numbers are 32-bit integers in native byte order, unaligned.
 
 use core::ffi::c_char;
 
 use crate::error::{Error, Kind, Result};
 
-/// The key under which a column says which extension type it has.
+/// The key of a column's extension type.
 pub(super) const EXTENSION_NAME: &str = "ARROW:extension:name";
-/// The key of what that type says of itself.
+/// The key of that type's own metadata.
 pub(super) const EXTENSION_METADATA: &str = "ARROW:extension:metadata";
 
 /// The extension type of a column.
@@ -24,39 +24,44 @@ impl Extension {
         Self { name: name.to_owned(), metadata }
     }
 
-    /// The bytes that say so, in a schema.
+    /// The bytes of a schema's metadata that name this type.
     pub(super) fn encode(&self) -> Box<[u8]> {
         let pairs = [(EXTENSION_NAME, &*self.name), (EXTENSION_METADATA, &*self.metadata)];
         let mut bytes = (pairs.len() as i32).to_ne_bytes().to_vec();
         for text in pairs.iter().flat_map(|&(key, value)| [key, value]) {
-            // A name of ours, or the shape of an array: short.
+            // A name of this library's, or the shape of an array: short.
             bytes.extend((text.len() as i32).to_ne_bytes());
             bytes.extend(text.as_bytes());
         }
         bytes.into()
     }
 
-    /// The extension type that metadata name, if they name one. Values that are no text are read over, unless they are the name.
+    /// The extension type that metadata name, if any. Values that are not text are ignored, except
+    /// the name.
     ///
     /// # Errors
     ///
-    /// `is_malformed` for negative numbers, and a name that is no text.
+    /// `is_malformed` for negative numbers, and a name that is not text.
     ///
     /// # Safety
     ///
-    /// Null, or to as many bytes as the numbers in them say, until the first that is negative.
+    /// `metadata` is null, or points to as many bytes as the numbers in it announce, up to the
+    /// first negative number.
     pub(super) unsafe fn decode(metadata: *const c_char) -> Result<Option<Self>> {
         if metadata.is_null() {
             return Ok(None);
         }
         let mut cursor = Cursor(metadata.cast());
-        // SAFETY: the caller's word.
+        // SAFETY: `# Safety`: `metadata` is not null (checked above), so it begins with the four
+        // bytes that count the pairs.
         let pairs = unsafe { cursor.number("pairs") }?;
         let (mut name, mut said) = (None, String::new());
         for _ in 0..pairs {
-            // SAFETY: the caller's word.
+            // SAFETY: `# Safety`: no number so far was negative (`?`), and the loop reads no more
+            // pairs than were announced, so a key follows.
             let key = unsafe { cursor.text() }?;
-            // SAFETY: the caller's word.
+            // SAFETY: `# Safety`: the length of the key was not negative (`?`), so the value of
+            // this announced pair follows the key.
             let value = unsafe { cursor.text() }?;
             if key == EXTENSION_NAME.as_bytes() {
                 name = Some(String::from_utf8(value.to_vec()).map_err(|_| {
@@ -70,15 +75,17 @@ impl Extension {
     }
 }
 
-/// Bytes that are read one after the other.
+/// Reads bytes sequentially.
 struct Cursor(*const u8);
 
 impl Cursor {
     /// # Safety
     ///
-    /// So many bytes can be read here, for as long as what is returned is used.
+    /// 1. `len` bytes can be read here.
+    /// 2. They stay unchanged while the result is used.
     unsafe fn take<'a>(&mut self, len: usize) -> &'a [u8] {
-        // SAFETY: the caller's word.
+        // SAFETY: clauses 1 and 2 of `# Safety`: `len` bytes can be read here, and stay unchanged
+        // for `'a`; bytes need no alignment.
         let bytes = unsafe { std::slice::from_raw_parts(self.0, len) };
         self.0 = self.0.wrapping_add(len);
         bytes
@@ -88,7 +95,8 @@ impl Cursor {
     ///
     /// Four bytes can be read here.
     unsafe fn number(&mut self, what: &str) -> Result<usize> {
-        // SAFETY: the caller's word.
+        // SAFETY: `# Safety`: four bytes can be read here, and the line below uses them before this
+        // returns.
         let bytes = unsafe { self.take(4) };
         let number = bytes.iter().rev().fold(0u32, |number, &byte| number << 8 | u32::from(byte));
         let number = if cfg!(target_endian = "little") { number } else { number.swap_bytes() } as i32;
@@ -99,11 +107,14 @@ impl Cursor {
 
     /// # Safety
     ///
-    /// A length can be read here, and as many bytes behind it.
+    /// 1. Four bytes, a length, can be read here, and that many bytes behind it unless it is
+    ///    negative.
+    /// 2. They stay unchanged while the result is used.
     unsafe fn text<'a>(&mut self) -> Result<&'a [u8]> {
-        // SAFETY: the caller's word.
+        // SAFETY: clause 1 of `# Safety`: a length of four bytes can be read here.
         let len = unsafe { self.number("bytes") }?;
-        // SAFETY: the caller's word.
+        // SAFETY: clauses 1 and 2 of `# Safety`: the length was not negative (`?`), so `len` bytes
+        // follow it, unchanged for `'a`.
         Ok(unsafe { self.take(len) })
     }
 }
@@ -113,7 +124,8 @@ mod tests {
     use super::*;
 
     fn decode(bytes: &[u8]) -> Result<Option<Extension>> {
-        // SAFETY: the bytes of these tests say how many they are.
+        // SAFETY: the numbers in the bytes of these tests count bytes that follow in the same
+        // slice, or are negative.
         unsafe { Extension::decode(bytes.as_ptr().cast()) }
     }
 
@@ -122,10 +134,10 @@ mod tests {
         let extension = Extension::new("arrow.bool8", String::new());
         assert_eq!(decode(&extension.encode()).unwrap(), Some(extension));
         let extension = Extension::new("a", "{\"shape\":[2]}".to_owned());
-        // At any address.
+        // Unaligned.
         let bytes = [&[0][..], &extension.encode()].concat();
         assert_eq!(decode(&bytes[1..]).unwrap(), Some(extension));
-        // SAFETY: null.
+        // SAFETY: `decode` accepts a null pointer, from which it reads nothing.
         assert_eq!(unsafe { Extension::decode(std::ptr::null()) }.unwrap(), None);
     }
 

@@ -1,5 +1,5 @@
-//! Apache Arrow's C Data and C Device interfaces (and, for our bindings, the C Stream interface):
-//! columns on loan between libraries, by C structs. No crate of Arrow's is needed.
+//! Apache Arrow's C Data and C Device interfaces (and, for the bindings, the C Stream interface):
+//! columns exchanged between libraries by C structs. No crate of Arrow's is needed.
 //!
 //! ```text
 //!   export                                                    import
@@ -10,41 +10,50 @@
 //! | dtype | format | |
 //! |---|---|---|
 //! | integers and floats of 8 to 64 bits | `c` `C` `s` `S` `i` `I` `l` `L` `e` `f` `g` | |
-//! | `datetime64`, `timedelta64` of s, ms, µs, ns | `tss:` …, `tDs` … | `tdm` is imported as ms; time zones are refused |
+//! | `datetime64`, `timedelta64` (s, ms, µs, ns) | `tss:` …, `tDs` … | `tdm` as ms; no time zones |
 //! | `V` of `n` bytes | `w:n` | |
-//! | `bool` | `c`, as `arrow.bool8` | Arrow's own are bits, and refused |
-//! | sub-arrays, and axes behind the first | `+w:n`, as `arrow.fixed_shape_tensor` | lists without the name have one axis |
-//! | records | `+s` | fields lie in columns apart |
+//! | `bool` | `c`, as `arrow.bool8` | Arrow's own booleans are bits, and refused |
+//! | sub-arrays, inner axes | `+w:n`, as `arrow.fixed_shape_tensor` | other lists have one axis |
+//! | records | `+s` | fields are separate columns |
 //!
-//! What one side cannot say is refused and named: nothing is approximated.
+//! Types without an equivalent are refused by name: nothing is approximated.
 //!
-//! What is exported:
+//! Exports:
 //!
-//! - Arrow's consumers rely on constancy, so everything goes out under a Read lease: until the column is released, nobody writes the memory.
-//!   Memory that others may write at any time (mapped files, shared memory, what came by DLPack) has no such lease, and is refused
-//!   unless a copy is permitted.
-//! - Axis 0 is the rows, which lie one after the other. The other axes may lie in any order, which the tensor says as a permutation;
-//!   strides with gaps, backwards or of 0 are refused, or copied. An array all of whose axes lie in any order goes out as one tensor
+//! - Arrow's consumers rely on constant data, so every export has a Read lease: no party writes the
+//!   memory until the column is released. Memory that other parties may write at any time (mapped
+//!   files, shared memory, DLPack imports) has no such lease. It is refused unless a copy is
+//!   permitted.
+//! - Axis 0 is the rows, which are contiguous. The other axes may be in any order, which the tensor
+//!   describes as a permutation. Strides with gaps, negative strides and strides of 0 are refused,
+//!   or copied. An array with all axes in any order is exported as one tensor
 //!   ([`ExportOptions::whole`]).
-//! - Fields of records lie apart from each other: in place only where there is one field, or one record. A copy that is permitted has a
-//!   column for each, made in one pass ([`DArray::to_columns`]).
-//! - On a device, work that is under way is not waited for where the device has events: the column comes with one, which its consumer waits
-//!   for. Where work of this library writes the memory, nobody can rely on it before that is over, and the export waits.
-//! - There are no nulls, unless a mask says which ([`ExportOptions::validity`]), or dates or durations are not a time (`NAT`): the count is 0
-//!   and the bitmap null. Offsets are 0. Each column has a lease of its own, so that a consumer may move a child away from its parent.
+//! - Fields of a record are separate columns, so records are exported zero-copy only if they have
+//!   one field, or there is one record. A permitted copy has a column for each field, made in one
+//!   pass ([`DArray::to_columns`]).
+//! - On a device with events, an export does not wait for in-flight work: the column has an event
+//!   that its consumer waits for. If work of this library writes the memory, the data is constant
+//!   only afterwards, so the export waits.
+//! - There are no nulls, unless a mask describes them ([`ExportOptions::validity`]) or dates or
+//!   durations are not a time (`NAT`): the count is 0 and the bitmap null. Offsets are 0. Each
+//!   column has its own lease, so a consumer may move a child away from its parent.
 //!
-//! What is imported:
+//! Imports:
 //!
-//! - Whatever happens, each struct is released exactly once: the schema at once, the column when the last handle or lease goes, or before
-//!   the error is returned. What the caller's pointers lead to is moved, and marked so.
-//! - Numbers that contradict each other, or the type, are errors; so are pointers that lead in circles, dictionaries, and what was released.
-//!   The producer's word is taken for one thing: that what numbers and types say is there is constant memory.
-//! - An event that comes with a column is waited for by whoever touches the memory next, on the device or on the host.
-//! - A bitmap without nulls, or one that the producer says has none, changes nothing. Nulls are refused with their number, or carried
-//!   as truth values beside the array ([`Imported::into_array_with_validity`]). Null dates and durations that are not a time as numbers
-//!   either (`NAT`) come as they are.
-//! - A struct is taken as columns, in place, or as records, by a copy. The memory is constant: Read and Pin leases can be had, never Share
-//!   nor Write.
+//! - Each struct is released exactly once in all cases. The schema is released at once; the column
+//!   when the last handle or lease is dropped, or before the error is returned. The caller's
+//!   structs are moved, and marked as released.
+//! - Numbers that contradict each other, or the type, are errors. So are cycles of pointers,
+//!   dictionaries, and released structs. The producer is trusted for one thing: that the memory
+//!   that numbers and types describe exists and is constant.
+//! - The next access to the memory, on the device or on the host, waits for an event that comes
+//!   with the column.
+//! - A bitmap without nulls, or with a null count of 0, changes nothing. Nulls are refused with
+//!   their number, or returned as booleans beside the array
+//!   ([`Imported::into_array_with_validity`]). Null dates and durations that are also not a time as
+//!   numbers (`NAT`) are imported as they are.
+//! - A struct is imported as columns, zero-copy, or as records, by a copy. The memory is constant:
+//!   Read and Pin leases can be taken, never Share or Write.
 //!
 //! ```
 //! use crossdock::exchange::protocol::arrow::{self, ExportOptions};

@@ -7,10 +7,9 @@ use crate::exchange::protocol::arrow::abi::ArrowSchema;
 use crate::exchange::protocol::arrow::field::{children, malformed, text, unsupported};
 use crate::exchange::protocol::arrow::metadata::Extension;
 
-/// Compares the type that a consumer requests with the one that is offered, as for the
-/// `requested_schema` of Arrow's PyCapsule interface. Another representation of the same data is a
-/// wish that the producer may ignore; other data is an error of the consumer. O(parts of the
-/// types).
+/// Compares the type that a consumer requests with the offered one, as for the `requested_schema`
+/// of Arrow's PyCapsule interface. A producer may ignore a request for another representation of
+/// the same data; a request for other data is an error of the consumer. O(parts of the types).
 ///
 /// | offered | the same data |
 /// |---|---|
@@ -25,7 +24,7 @@ use crate::exchange::protocol::arrow::metadata::Extension;
 ///
 /// `Some` is the requested element type, if it differs from the offered one and a numeric
 /// conversion would produce it: the producer may convert. `None` means that the column is exported
-/// as it is, which the specification permits.
+/// unchanged, which the specification permits.
 ///
 /// # Errors
 ///
@@ -34,10 +33,11 @@ use crate::exchange::protocol::arrow::metadata::Extension;
 ///
 /// # Safety
 ///
-/// 1. `offered` was not released.
-/// 2. `wanted` is null or points to a schema that follows the specification of the C Data interface.
-/// 3. Neither schema, nor a child or dictionary of one, is moved out or released during the call. One
-///    that was moved out or released before is marked so (its `release` is null), as the
+/// 1. `offered` follows the specification of the C Data interface, and was not released.
+/// 2. `wanted` is null or points to a schema that follows the specification of the C Data
+///    interface.
+/// 3. Neither schema, nor a child or dictionary of one, is moved out or released during the call.
+///    One that was moved out or released before is marked so (its `release` is null), as the
 ///    specification requires.
 ///
 /// ```
@@ -57,16 +57,17 @@ use crate::exchange::protocol::arrow::metadata::Extension;
 /// # Ok::<(), crossdock::Error>(())
 /// ```
 pub unsafe fn requested(offered: &ArrowSchema, wanted: *const ArrowSchema) -> Result<Option<DType>> {
-    // SAFETY: clause 2: `wanted` is null or points to a schema.
+    // SAFETY: clause 2 of `# Safety`: `wanted` is null or points to a schema, which clause 3 keeps
+    // unchanged during the call.
     let Some(wanted) = (unsafe { wanted.as_ref() }) else {
         return Err(malformed("the requested schema is null").within("a requested schema"));
     };
-    // SAFETY: clause 1: `offered` was not released. Clause 2: `wanted` follows the specification.
-    // Clause 3: both stay as they are, and what was moved out of them is marked.
+    // SAFETY: clauses 1 and 2 of `# Safety`: both schemas follow the specification. Clause 3: both
+    // stay unchanged, and what was moved out of them is marked.
     unsafe { agree(offered, wanted, 0) }.map_err(|error| error.within("a requested schema"))
 }
 
-/// What columns of these formats hold, whatever the representation.
+/// The data in columns of these formats, whatever the representation.
 #[derive(Clone, Copy, PartialEq)]
 enum Data {
     Numbers,
@@ -124,27 +125,31 @@ unsafe fn agree(offered: &ArrowSchema, wanted: &ArrowSchema, depth: usize) -> Re
     if depth > MAX_DEPTH {
         return Err(unsupported(format!("it is nested more than {MAX_DEPTH} levels deep")));
     }
-    // SAFETY: `offered` was not released (checked above), so its format is text or null.
+    // SAFETY: clause 1 of `# Safety`: `offered` follows the specification; it was not released
+    // (checked above).
     let own = unsafe { format(offered) }?;
-    // SAFETY: `wanted` was not released (checked above), so by clause 2 its dictionary is null or
-    // points to a schema.
+    // SAFETY: clause 2 of `# Safety`: `wanted` was not released (checked above), so its dictionary
+    // is null or points to a schema.
     if let Some(entries) = unsafe { wanted.dictionary.as_ref() } {
-        // SAFETY: clause 1 for `offered`; the schema of the values belongs to `wanted`, so clause 2
-        // covers it.
+        // SAFETY: clause 1 of `# Safety` covers `offered`; the schema of the values belongs to
+        // `wanted`, so clause 2 covers it; neither changes (clause 3).
         return unsafe { agree(offered, entries, depth + 1) };
     }
-    // SAFETY: `wanted` was not released (checked above), so its format is text or null.
+    // SAFETY: clause 2 of `# Safety`: `wanted` follows the specification; it was not released
+    // (checked above).
     let format = unsafe { format(wanted) }?;
-    // SAFETY: `wanted` was not released (checked above): `children` points to `n_children`
-    // pointers.
+    // SAFETY: clauses 2 and 3 of `# Safety`: `wanted` was not released (checked above), so
+    // `children` points to `n_children` pointers, which stay unchanged.
     let below = unsafe { children(wanted.n_children, wanted.children, "requested schema") }?;
-    // SAFETY: clause 2: a pointer to a child is null or points to a schema.
+    // SAFETY: clause 2 of `# Safety`: a pointer to a child of `wanted` is null or points to a
+    // schema.
     let child = |k: usize| match unsafe { below.get(k).and_then(|child| child.as_ref()) } {
         Some(child) => Ok(child),
         None => Err(malformed(format!("{format:?} has no child {k}"))),
     };
     if format == "+r" {
-        // SAFETY: clause 1 for `offered`; the child belongs to `wanted`, so clause 2 covers it.
+        // SAFETY: clause 1 of `# Safety` covers `offered`; the child belongs to `wanted`, so clause
+        // 2 covers it; neither changes (clause 3).
         return unsafe { agree(offered, child(1)?, depth + 1) };
     }
     let data = Data::of(own);
@@ -153,20 +158,22 @@ unsafe fn agree(offered: &ArrowSchema, wanted: &ArrowSchema, depth: usize) -> Re
             "columns of the format {own:?} are no {format:?}: ask for no type, and convert what comes"
         )));
     }
-    // SAFETY: `offered` was not released (checked above): `children` points to `n_children`
-    // pointers.
+    // SAFETY: clauses 1 and 3 of `# Safety`: `offered` was not released (checked above), so
+    // `children` points to `n_children` pointers, which stay unchanged.
     let ours = unsafe { children(offered.n_children, offered.children, "schema") }?;
     let mut ours = ours.iter().map(|&child| {
-        // SAFETY: clause 1: a pointer to a child is null or points to a schema.
+        // SAFETY: clause 1 of `# Safety`: a pointer to a child of `offered` is null or points to a
+        // schema.
         unsafe { child.as_ref() }.ok_or_else(|| malformed("a child of the offered schema is null"))
     });
     match data {
-        // SAFETY: neither was released, as checked above.
+        // SAFETY: clauses 1 and 2 of `# Safety`: both schemas follow the specification; neither was
+        // released (checked above).
         Data::Numbers => unsafe { number(offered, wanted) },
         Data::Lists(_) => {
             let item = ours.next_back().unwrap_or_else(|| Err(malformed("the offered list has no items")))?;
-            // SAFETY: the items belong to `offered` (clause 1), the other child to `wanted` (clause
-            // 2).
+            // SAFETY: the items belong to `offered` (clause 1 of `# Safety`), the other child to
+            // `wanted` (clause 2); neither changes (clause 3).
             unsafe { agree(item, child(0)?, depth + 1) }
         }
         Data::Structs => {
@@ -184,19 +191,19 @@ unsafe fn agree(offered: &ArrowSchema, wanted: &ArrowSchema, depth: usize) -> Re
                         "its column {k} was released, or moved elsewhere, before"
                     )));
                 }
-                // SAFETY: the child belongs to `offered` and was not released (checked above), so
-                // its name is text or null (clause 1).
+                // SAFETY: clause 1 of `# Safety`: the child belongs to `offered` and was not
+                // released (checked above), so its name is null or ends by NUL; clause 3 keeps it.
                 let name = unsafe { text(own.name, "name") }?.unwrap_or_default();
-                // SAFETY: the child belongs to `wanted` and was not released (checked above), so
-                // its name is text or null (clause 2).
+                // SAFETY: clause 2 of `# Safety`: the child belongs to `wanted` and was not
+                // released (checked above), so its name is null or ends by NUL; clause 3 keeps it.
                 let asked = unsafe { text(wanted.name, "name") }?.unwrap_or_default();
                 if name != asked {
                     return Err(unsupported(format!(
                         "column {k} is {name:?}, and {asked:?} is wanted there"
                     )));
                 }
-                // SAFETY: one child belongs to `offered` (clause 1), the other to `wanted` (clause
-                // 2).
+                // SAFETY: one child belongs to `offered` (clause 1 of `# Safety`), the other to
+                // `wanted` (clause 2); neither changes (clause 3).
                 unsafe { agree(own, wanted, depth + 1) }
                     .map_err(|error| error.within(format_args!("its column {name:?}")))?;
             }
@@ -210,31 +217,39 @@ unsafe fn agree(offered: &ArrowSchema, wanted: &ArrowSchema, depth: usize) -> Re
 ///
 /// # Safety
 ///
-/// Neither schema was released, and both follow the specification.
+/// 1. Neither schema was released.
+/// 2. Both follow the specification, and stay unchanged during the call.
 unsafe fn number(offered: &ArrowSchema, wanted: &ArrowSchema) -> Result<Option<DType>> {
-    // SAFETY: `offered` was not released and follows the specification, as this function requires.
+    // SAFETY: clauses 1 and 2 of `# Safety`: `offered` was not released, follows the specification
+    // and stays unchanged.
     let own = unsafe { dtype(offered) }?;
-    // SAFETY: `wanted` was not released and follows the specification, as this function requires.
+    // SAFETY: clauses 1 and 2 of `# Safety`: `wanted` was not released, follows the specification
+    // and stays unchanged.
     let other = unsafe { dtype(wanted) }?;
-    // The consumer makes decimals and bits itself.
+    // The consumer itself converts to decimals and bits.
     Ok(other.filter(|other| Some(other) != own.as_ref()))
 }
 
 /// # Safety
 ///
-/// The schema was not released, and follows the specification.
+/// 1. The schema was not released.
+/// 2. It follows the specification, and stays unchanged during the call.
 unsafe fn dtype(schema: &ArrowSchema) -> Result<Option<DType>> {
-    // SAFETY: the schema was not released, so its format is text or null.
+    // SAFETY: clauses 1 and 2 of `# Safety`: the schema was not released, follows the specification
+    // and stays unchanged.
     let Ok(Format::Scalar(dtype)) = Format::parse(unsafe { format(schema) }?) else { return Ok(None) };
-    // SAFETY: the schema was not released, so its metadata are null or as long as they say.
+    // SAFETY: clauses 1 and 2 of `# Safety`: the schema was not released, so its metadata are null
+    // or as long as their numbers announce.
     let extension = unsafe { Extension::decode(schema.metadata) }?.unwrap_or_default();
     Ok(Some(if extension.name == BOOL8 { DType::BOOL } else { dtype }))
 }
 
 /// # Safety
 ///
-/// The schema was not released, and follows the specification.
+/// 1. The schema was not released.
+/// 2. It follows the specification, and stays unchanged while the result is used.
 unsafe fn format(schema: &ArrowSchema) -> Result<&str> {
-    // SAFETY: the schema was not released, so its format is text or null.
+    // SAFETY: clauses 1 and 2 of `# Safety`: the schema was not released, so its format is null or
+    // text that ends by NUL, unchanged while the result is used.
     unsafe { text(schema.format, "format") }?.ok_or_else(|| malformed("its format is null"))
 }

@@ -1,4 +1,4 @@
-//! Streams of columns: Arrow's C Stream interface, inwards.
+//! Streams of columns: imports by Arrow's C Stream interface.
 
 use core::ffi::{CStr, c_int};
 use std::fmt;
@@ -13,14 +13,14 @@ use crate::exchange::protocol::arrow::import::{Imported, read, within};
 use crate::exchange::protocol::arrow::stream_abi::ArrowArrayStream;
 use crate::memory::Place;
 
-/// Columns of one type that somebody else produces, one after the other.
+/// A sequence of columns of one type from a producer.
 ///
-/// Each of them is a loan of its own: it may outlive the stream, which is released when this is dropped. After an error, or the last
-/// column, there is none.
+/// Each column is independent: it may outlive the stream, which is released when this is dropped.
+/// The sequence ends after an error or the last column.
 ///
 /// # Invariants
 ///
-/// 1. The struct obeys the safety section of [`Stream::take_over`].
+/// 1. The struct meets the clauses of `# Safety` of [`Stream::take_over`], and is not released.
 pub struct Stream {
     foreign: Foreign<ArrowArrayStream>,
     field: Arc<Field>,
@@ -28,21 +28,25 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// Takes over a stream that was lent, and asks for the type of its columns. The struct is moved: what the pointer leads to is marked as
-    /// released when this returns.
+    /// Imports a stream and requests the type of its columns. The struct is moved: the source is
+    /// marked as released when this returns.
     ///
     /// # Errors
     ///
-    /// `is_malformed` for a null pointer, a struct that was released or lacks functions, and as [`take_over`](super::take_over) of the
-    /// schema; `is_io` where the producer failed, in its words.
+    /// `is_malformed` for a null pointer, a struct that was released or lacks functions, and as
+    /// [`take_over`](super::take_over) of the schema; `is_io`, with the producer's message, if the
+    /// producer failed.
     ///
     /// # Safety
     ///
-    /// The pointer is null, or to a struct that somebody lent to the caller and nobody else consumes, as the specification of the C Stream
-    /// interface says it. The type and the columns that its functions fill in are as [`take_over`](super::take_over) wants them; the
-    /// functions may be called on any thread.
+    /// 1. The pointer is null, or points to a struct that a producer exported to the caller, that
+    ///    follows the specification of the C Stream interface, and that no other party uses.
+    /// 2. The schema and the columns that its functions fill in meet the clauses of
+    ///    [`take_over`](super::take_over).
+    /// 3. Its functions may be called on any thread.
     pub unsafe fn take_over(stream: *mut ArrowArrayStream) -> Result<Self> {
-        // SAFETY: the caller's word.
+        // SAFETY: clauses 1 to 3 of `# Safety`: `stream` is null, or points to a struct that was
+        // released or meets Foreign 1.
         let foreign = unsafe { Foreign::moved_from(stream) };
         foreign.and_then(Self::of).map_err(streaming)
     }
@@ -50,24 +54,27 @@ impl Stream {
     fn of(mut foreign: Foreign<ArrowArrayStream>) -> Result<Self> {
         let get_schema = foreign.get().get_schema.ok_or_else(|| malformed("it has no get_schema"))?;
         let mut schema = ArrowSchema::empty();
-        // SAFETY: Stream 1, and a schema that holds nothing.
+        // SAFETY: Foreign 1: the function belongs to this stream, which is not released; `schema`
+        // is empty, as the interface requires, and outlives the call.
         let code = unsafe { get_schema(foreign.get_mut(), &mut schema) };
         check(&mut foreign, code, "get_schema")?;
-        // SAFETY: just filled in, and nobody else has it.
+        // SAFETY: `get_schema` filled in `schema` without an error, so it meets Foreign 1 (clause 2
+        // of `Stream::take_over`) or is still empty; no other party has this variable.
         let schema = unsafe { Foreign::moved_from(&mut schema) }?;
         Ok(Self { foreign, field: read(&schema)?, is_over: false })
     }
 
-    /// The names of the children, where the columns are structs.
+    /// The names of the children, if the columns are structs.
     pub fn child_names(&self) -> Option<Vec<&str>> {
         self.field.child_names()
     }
 
-    /// The next column. `None` where there is no more.
+    /// The next column. `None` after the last.
     ///
     /// # Errors
     ///
-    /// `is_io` where the producer failed, in its words; `is_malformed` where it lacks the function.
+    /// `is_io`, with the producer's message, if the producer failed; `is_malformed` if the stream
+    /// lacks the function.
     pub fn next_column(&mut self) -> Result<Option<Imported>> {
         if self.is_over {
             return Ok(None);
@@ -80,13 +87,15 @@ impl Stream {
     fn ask(&mut self) -> Result<Option<Imported>> {
         let get_next = self.foreign.get().get_next.ok_or_else(|| malformed("it has no get_next"))?;
         let mut array = ArrowArray::empty();
-        // SAFETY: Stream 1, and a column that holds nothing.
+        // SAFETY: Stream 1: the function belongs to this stream, which is not released; `array` is
+        // empty, as the interface requires, and outlives the call.
         let code = unsafe { get_next(self.foreign.get_mut(), &mut array) };
         check(&mut self.foreign, code, "get_next")?;
         if array.release.is_none() {
             return Ok(None);
         }
-        // SAFETY: just filled in, and nobody else has it.
+        // SAFETY: `get_next` filled in `array` without an error, so it meets Foreign 1 (clause 2 of
+        // `Stream::take_over`); no other party has this variable.
         let array = unsafe { Foreign::moved_from(&mut array) }?;
         Ok(Some(Imported::of_type(self.field.clone(), array, Place::CPU)))
     }
@@ -100,20 +109,22 @@ impl Iterator for Stream {
     }
 }
 
-/// What a call came to, in the producer's words where it has some.
+/// The result of a call, with the producer's message if there is one.
 fn check(stream: &mut Foreign<ArrowArrayStream>, code: c_int, function: &str) -> Result<()> {
     if code == 0 {
         return Ok(());
     }
     let said = match stream.get().get_last_error {
-        // SAFETY: Stream 1, and the last call failed.
+        // SAFETY: Foreign 1: the function belongs to this stream, which is not released, and its
+        // last call failed (`code` is not 0).
         Some(get_last_error) => unsafe { get_last_error(stream.get_mut()) },
         None => std::ptr::null(),
     };
     let error = io::Error::from_raw_os_error(code);
     let mut text = format!("{function} of the producer failed with {code}");
     if !said.is_null() {
-        // SAFETY: Stream 1: text that ends, until the next call.
+        // SAFETY: the specification of the C Stream interface (clause 1 of `Stream::take_over`):
+        // text that ends by NUL, valid until the next call, which comes after this use.
         let said = unsafe { CStr::from_ptr(said) };
         text.push_str(": ");
         text.push_str(&said.to_string_lossy());

@@ -1,25 +1,23 @@
-//! The C struct of Arrow's C Stream interface, as it lies in memory. Source: `arrow/c/abi.h` of
-//! Arrow 26.
+//! The C struct of Arrow's C Stream interface. Source: `arrow/c/abi.h` of Arrow 26.
 
 use core::ffi::{c_char, c_int, c_void};
 
 use crate::exchange::protocol::arrow::abi::{ArrowArray, ArrowSchema};
 
-/// Columns of one type, one after the other, each of which is asked for. Its functions are called
-/// by one thread at a time.
+/// A sequence of columns of one type; the consumer requests each. One thread at a time calls its
+/// functions.
 #[derive(Debug)]
 #[repr(C)]
 pub struct ArrowArrayStream {
-    /// Fills in the type of all columns. Gives 0, or a number as `errno` has them.
+    /// Fills in the type of all columns. Returns 0, or a code of `errno`.
     pub get_schema: Option<unsafe extern "C" fn(*mut ArrowArrayStream, *mut ArrowSchema) -> c_int>,
-    /// Fills in the next column, or one that is released where there is no more. Gives 0, or a
-    /// number as `errno` has them.
+    /// Fills in the next column, or a released one at the end. Returns 0, or a code of `errno`.
     pub get_next: Option<unsafe extern "C" fn(*mut ArrowArrayStream, *mut ArrowArray) -> c_int>,
-    /// What the last call failed of, ended by NUL, until the next one; or null.
+    /// The reason why the last call failed, ended by NUL, valid until the next call; or null.
     pub get_last_error: Option<unsafe extern "C" fn(*mut ArrowArrayStream) -> *const c_char>,
-    /// Frees what the struct refers to, and marks it as released. Called once. Columns stay.
+    /// Frees what the struct refers to, and marks it as released. Called once. Columns outlive it.
     pub release: Option<unsafe extern "C" fn(*mut ArrowArrayStream)>,
-    /// The producer's own.
+    /// The producer's private data.
     pub private_data: *mut c_void,
 }
 

@@ -1,4 +1,4 @@
-//! Bitmaps of what is not null: theirs as truth values, and the other way round.
+//! Validity bitmaps: imported as booleans, exported from booleans.
 
 use crate::array::DArray;
 use crate::buffer::{BitmapBuilder, Buffer};
@@ -7,7 +7,8 @@ use crate::error::{Error, Result};
 use crate::layout::{Layout, Order};
 use crate::memory::count_copied;
 
-/// The bitmap of one level of a column: a bit for each of its rows, of which each has so many elements below it.
+/// The bitmap of one level of a column: a bit for each of its rows. Every row has the same number
+/// of elements below it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bits<'a> {
     bytes: &'a [u8],
@@ -21,11 +22,13 @@ impl<'a> Bits<'a> {
     ///
     /// # Safety
     ///
-    /// They are constant memory, as long as this is used.
+    /// 1. The bytes that hold these bits are readable from the CPU at `bytes`.
+    /// 2. They stay constant for `'a`.
     pub(super) unsafe fn new(bytes: *const u8, start: usize, rows: usize) -> Self {
         let first = bytes.wrapping_add(start / 8);
         let start = start % 8;
-        // SAFETY: the caller's word: the bytes that have these bits.
+        // SAFETY: clauses 1 and 2 of `# Safety`: the bytes from the one of the first bit to the one
+        // of the last are readable, and constant for `'a`.
         let bytes = unsafe { std::slice::from_raw_parts(first, (start + rows).div_ceil(8)) };
         Self { bytes, start, rows }
     }
@@ -42,7 +45,7 @@ impl<'a> Bits<'a> {
     /// How many rows are null. O(rows / 8).
     pub(super) fn nulls(&self) -> usize {
         let ones: usize = self.bytes.iter().map(|byte| byte.count_ones() as usize).sum();
-        // Other bits of the first and the last byte are anybody's.
+        // The producer's other bits of the first and the last byte are arbitrary.
         let outside = |bits: std::ops::Range<usize>| {
             bits.filter(|bit| self.bytes[bit / 8] >> (bit % 8) & 1 != 0).count()
         };
@@ -51,12 +54,12 @@ impl<'a> Bits<'a> {
     }
 }
 
-/// A truth value for each of `shape`'s elements, in row-major order: whether none of the levels says that it is null. Copies, and counts,
-/// a byte for each.
+/// A boolean for each of `shape`'s elements, in row-major order: false if any level marks it as
+/// null. Copies, and counts, a byte for each.
 pub(super) fn mask(levels: &[Bits<'_>], shape: &[usize]) -> Result<DArray> {
     let layout = Layout::contiguous(shape, 1, Order::RowMajor)?;
     let mut valid = Vec::new();
-    // Elements without bytes may be more than there is memory for.
+    // Elements without bytes may outnumber the bytes of memory.
     valid.try_reserve_exact(layout.len()).map_err(|_| Error::out_of_memory(layout.len(), 1))?;
     valid.resize(layout.len(), 1u8);
     for level in levels.iter().filter(|_| !layout.is_empty()) {
@@ -70,18 +73,19 @@ pub(super) fn mask(levels: &[Bits<'_>], shape: &[usize]) -> Result<DArray> {
     DArray::from_buffer(Buffer::from_vec(valid)?, DType::BOOL, layout, 0)
 }
 
-/// A bitmap of ours, which says that at least one element is null.
+/// A bitmap to export, which marks at least one element as null.
 pub(super) struct Nulls {
     pub(super) bits: Buffer,
     pub(super) count: usize,
 }
 
 impl Nulls {
-    /// The bitmap of a mask, in row-major order of its indices; `None` where all of it is true. Copies, and counts, a byte for each element.
+    /// The bitmap of a mask, in row-major order of its indices; `None` if all of it is true.
+    /// Copies, and counts, a byte for each element.
     ///
     /// # Errors
     ///
-    /// `is_out_of_memory`; `is_conflict` while somebody holds Write of the mask; `is_place`.
+    /// `is_out_of_memory`; `is_conflict` while another party holds Write of the mask; `is_place`.
     pub(super) fn of(mask: &DArray) -> Result<Option<Self>> {
         let copy = mask.to_order(Order::RowMajor)?;
         let mut bits = BitmapBuilder::with_capacity(copy.len())?;
@@ -91,9 +95,8 @@ impl Nulls {
         Ok(Self::built(bits))
     }
 
-    /// The bitmap of dates or durations that lie one after the other; `None` where all of them are
-    /// a time. Reads the elements once; where one is not a time, copies, and counts, a byte for
-    /// eight.
+    /// The bitmap of contiguous dates or durations; `None` if all of them are a time. Reads the
+    /// elements once. If one is not a time, copies, and counts, a byte for eight.
     ///
     /// # Errors
     ///
@@ -121,7 +124,7 @@ impl Nulls {
         (count > 0).then_some(Self { bits, count })
     }
 
-    /// The bitmap of what one of two bitmaps, of so many elements, says to be null.
+    /// Combines two bitmaps of `len` elements: an element is null if either marks it so.
     ///
     /// # Errors
     ///
@@ -139,8 +142,8 @@ fn is_time(count: &[u8; 8]) -> bool {
     i64::from_ne_bytes(*count) != NAT
 }
 
-/// Whether every element that is null for one of the levels is no time as a number, too, so that
-/// the dtype itself says so. `times` are dates or durations, `levels` the bitmaps above them.
+/// Whether every element that a level marks as null is also not a time as a number, so that the
+/// dtype itself expresses it. `times` are dates or durations, `levels` the bitmaps above them.
 pub(super) fn nulls_are_no_times(levels: &[Bits<'_>], times: &[u8]) -> bool {
     let (counts, _) = times.as_chunks::<8>();
     if counts.is_empty() {
@@ -164,7 +167,8 @@ mod tests {
         let bytes: Vec<u8> = (0..40).map(|_| random.u8(..)).collect();
         for start in 0..70 {
             for rows in 0..200 {
-                // SAFETY: 270 of 320 bits.
+                // SAFETY: the vector holds 320 bits, of which at most the first 269 are read, and
+                // it stays unchanged while `bits` lives.
                 let bits = unsafe { Bits::new(bytes.as_ptr(), start, rows) };
                 let is_valid = |row: usize| bytes[(start + row) / 8] & 1 << ((start + row) % 8) != 0;
                 assert_eq!(bits.nulls(), (0..rows).filter(|&row| !is_valid(row)).count());
@@ -177,9 +181,10 @@ mod tests {
     fn an_element_is_valid_where_no_level_says_that_it_is_null() {
         static ROWS: [u8; 1] = [0b10];
         static ELEMENTS: [u8; 1] = [0b0101_1101];
-        // SAFETY: 2 of 8 bits.
+        // SAFETY: the static byte is constant and holds 8 bits, of which the first 2 are read.
         let rows = unsafe { Bits::new(ROWS.as_ptr(), 0, 2) };
-        // SAFETY: 6 of 8 bits, from the second on.
+        // SAFETY: the static byte is constant and holds 8 bits, of which 6 from the second on are
+        // read.
         let elements = unsafe { Bits::new(ELEMENTS.as_ptr(), 1, 6) };
         let mask = mask(&[rows, elements], &[2, 3]).unwrap();
         let valid = (0..6).map(|i| mask.get(&[i / 3, i % 3]).unwrap().as_bool().unwrap());
