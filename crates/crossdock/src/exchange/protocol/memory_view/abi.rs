@@ -1,19 +1,20 @@
-//! The C structs of MemoryView, as they lie in memory on a machine with 64-bit pointers.
+//! The C structs of MemoryView, on a machine with 64-bit pointers.
 //!
-//! The order of the fields is the original's. Where C has `bool`, what comes from outside is a byte here: any number but 0 is true.
+//! The order of the fields is the original's. A C `bool` from foreign code is a byte here: any
+//! number but 0 is true.
 
 use core::ffi::{c_char, c_int, c_void};
 
 use crate::element::dialect::pack::Component;
 
-/// C's `xd_memory_view_t`: what a producer lent, or is to fill in.
+/// C's `xd_memory_view_t`: what a producer exports, or the struct that it is to fill in.
 ///
 /// After a successful [`get`](super::hub::get), shape, strides, format, item size and components
-/// are always there, and belong to the hub: they are valid until [`release`](super::hub::release).
+/// are always present. They belong to the hub and are valid until [`release`](super::hub::release).
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct View {
-    /// The object that is exported. A producer that stands in for another object puts that one here.
+    /// The exported object. A producer that stands in for another object puts that one here.
     pub obj: *mut c_void,
     /// The address of element 0.
     pub data: *mut c_void,
@@ -24,28 +25,28 @@ pub struct View {
     pub byte_size: isize,
     /// C's `bool`: whether the elements must not be written.
     pub readonly: u8,
-    /// A pack template with a zero behind it, or null for bytes.
+    /// A pack template ended by NUL, or null for bytes.
     pub format: *const c_char,
     /// The bytes of one item.
     pub item_size: isize,
-    /// The format, read.
+    /// The parsed format.
     pub item_desc: ItemDesc,
     /// The number of axes.
     pub ndim: isize,
     /// `ndim` lengths. Null stands for `byte_size / item_size` where there is one axis.
     pub shape: *const isize,
-    /// `ndim` distances in bytes. Null stands for row-major without gaps.
+    /// `ndim` strides in bytes. Null stands for row-major order.
     pub strides: *const isize,
-    /// `ndim` numbers, of which those that are not negative say that a pointer is followed; or null.
+    /// `ndim` suboffsets, or null. A pointer is followed on axes where it is not negative.
     pub sub_offsets: *const isize,
-    /// The producer's own.
+    /// The producer's private data.
     pub private_data: *mut c_void,
-    /// The hub's own: by what [`release`](super::hub::release) knows the view. Null in a view that
-    /// the hub did not give.
+    /// The hub's private data, by which [`release`](super::hub::release) recognises the view. Null
+    /// in a view that the hub did not fill in.
     pub reserved: *mut c_void,
 }
 
-/// The components of an item, as [`View::item_desc`] has them.
+/// The components of an item, for [`View::item_desc`].
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct ItemDesc {
@@ -56,7 +57,7 @@ pub struct ItemDesc {
 }
 
 impl View {
-    /// A view of nothing: every byte 0.
+    /// An empty view: every byte is 0.
     pub const EMPTY: Self = Self {
         obj: core::ptr::null_mut(),
         data: core::ptr::null_mut(),
@@ -87,40 +88,43 @@ impl Default for View {
     }
 }
 
-/// A class: by what an object of C says who produces its views. An object is a pointer to memory that begins with a pointer to its
-/// class.
+/// A class: it determines the producer of an object's views. An object is a pointer to memory that
+/// begins with a pointer to its class.
 ///
-/// A class stays where it is, and as it is, while there are objects of it.
+/// A class stays unchanged, at its address, while there are objects of it.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Class {
-    /// What it is called in messages: a C string, or null.
+    /// The name for messages: a C string, or null.
     pub name: *const c_char,
     /// The class from which it inherits its producer, or null.
     pub super_: *const Class,
 }
 
-// SAFETY: two pointers to constants.
+// SAFETY: a class holds two pointers to constants: a reference permits reads of the pointers only,
+// and following them is unsafe.
 unsafe impl Sync for Class {}
-// SAFETY: as above.
+// SAFETY: a class holds two pointers to constants, which any thread may read; following them is
+// unsafe.
 unsafe impl Send for Class {}
 
-/// Fills in a view of an object. What it returns is C's `bool`; on 0 it has kept nothing.
+/// Fills in a view of an object. Returns C's `bool`; on 0, it exported nothing.
 pub type Get = unsafe extern "C" fn(obj: *mut c_void, view: *mut View, flags: c_int) -> u8;
-/// Takes back what [`Get`] gave: called with the object and the struct that it filled in. On 0 nothing was taken back.
+/// Releases a view of [`Get`], with the object and the struct that it filled in. On 0, nothing was
+/// released.
 pub type Release = unsafe extern "C" fn(obj: *mut c_void, view: *mut View) -> u8;
-/// Whether it is worth trying [`Get`].
+/// Whether [`Get`] may succeed.
 pub type Available = unsafe extern "C" fn(obj: *mut c_void) -> u8;
 
 /// C's `xd_memory_view_entry_t`: a producer.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Entry {
-    /// There must be one.
+    /// Required.
     pub get: Option<Get>,
-    /// Where there is none, there is nothing to take back.
+    /// If there is none, views need no release.
     pub release: Option<Release>,
-    /// Where there is none, it is always worth trying.
+    /// If there is none, [`Get`] is always called.
     pub available: Option<Available>,
 }
 

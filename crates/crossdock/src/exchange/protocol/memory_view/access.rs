@@ -1,45 +1,49 @@
-//! Where an item of a view is.
+//! The address of an item of a view.
 
 use crate::error::{Error, Kind, Result};
 use crate::exchange::protocol::memory_view::abi::View;
 use crate::layout::Layout;
 
 impl View {
-    /// The address of the item at an index of `ndim` numbers. O(rank), and a pointer to follow for each axis that has one.
+    /// The address of the item at an index of `ndim` numbers. O(rank), with a pointer to follow for
+    /// each axis that has one.
     ///
-    /// It works on any struct, also on one that the hub did not fill in: null strides stand for
-    /// row-major without gaps, a null shape for `byte_size / item_size` items where there is one
-    /// axis, and suboffsets are followed at any rank. As on import, an item and every pointer on
-    /// the way end at most `isize::MAX` bytes from address 0.
+    /// It accepts any struct, also one that the hub did not fill in. Null strides stand for
+    /// row-major order, a null shape for `byte_size / item_size` items along one axis, and
+    /// suboffsets are followed at any rank. As on import, an item and every pointer on the way end
+    /// at most `isize::MAX` bytes from address 0.
     ///
     /// # Errors
     ///
-    /// `is_bounds`, naming index, axis and length; `is_malformed` where the struct says nothing
-    /// that an address could be found by: a null pointer, a negative number, a null pointer on the
-    /// way; `is_overflow`, with the address, where an item or a pointer on the way leaves the
-    /// address space.
+    /// `is_bounds`, naming index, axis and length; `is_malformed` if the struct lacks what an
+    /// address needs: a null pointer, a negative number, a null pointer on the way; `is_overflow`,
+    /// with the address, if an item or a pointer on the way leaves the address space.
     ///
     /// # Safety
     ///
-    /// What the struct points to is there: `ndim` numbers wherever there are any, and the tables of pointers that suboffsets lead over.
-    /// `index` points to `ndim` numbers.
+    /// 1. `shape`, `strides` and `sub_offsets` are each null or point to `ndim` numbers.
+    /// 2. On an axis whose suboffset is not negative, each index within bounds leads to an entry of
+    ///    a table of pointers, and each entry that is not null leads on like this.
+    /// 3. `index` is null or points to `ndim` numbers.
     #[doc(hidden)]
     #[inline]
     pub unsafe fn item_pointer(&self, index: *const isize) -> Result<*mut u8> {
-        // SAFETY: the caller's word.
+        // SAFETY: clauses 1 to 3 of `# Safety` are those of `plain_item_pointer`, for the same
+        // struct and index.
         match unsafe { self.plain_item_pointer(index) } {
             Some(item) => Ok(item),
-            // SAFETY: the caller's word.
+            // SAFETY: clauses 1 to 3 of `# Safety` are those of `find_item`, for the same struct
+            // and index.
             None => unsafe { self.find_item(index) },
         }
     }
 
-    /// As [`View::item_pointer`], of views that have shape and strides and follow no pointers; `None` for any other, and for what is an
-    /// error there.
+    /// As [`View::item_pointer`], for views that have shape and strides and follow no pointers;
+    /// `None` for any other, and instead of an error.
     ///
     /// # Safety
     ///
-    /// As for [`View::item_pointer`].
+    /// Clauses 1 and 3 of [`View::item_pointer`].
     #[doc(hidden)]
     #[inline(always)]
     pub unsafe fn plain_item_pointer(&self, index: *const isize) -> Option<*mut u8> {
@@ -50,29 +54,31 @@ impl View {
         }
         let mut offset = 0_isize;
         for axis in 0..ndim {
-            // SAFETY: below `ndim` (the caller's word).
+            // SAFETY: clauses 1 and 3 of `item_pointer`: `index` and `shape` are not null (checked
+            // above), so they point to `ndim` numbers, and `axis < ndim`.
             let (at, len) =
                 (unsafe { *index.wrapping_offset(axis) }, unsafe { *shape.wrapping_offset(axis) });
-            // A negative length is passed by no index.
+            // If the length is negative, no index passes.
             if at < 0 || at >= len {
                 return None;
             }
-            // SAFETY: as above.
+            // SAFETY: clause 1 of `item_pointer`: `strides` is not null (checked above), so it
+            // points to `ndim` numbers, and `axis < ndim`.
             let stride = unsafe { *strides.wrapping_offset(axis) };
             offset = offset.checked_add(at.checked_mul(stride)?)?;
         }
         let item = data.cast::<u8>().wrapping_offset(offset);
-        // The sum of two numbers of which one is not negative wraps to a negative number only.
+        // If one of two numbers is not negative, their sum wraps only to a negative number.
         let first = item.addr().cast_signed();
         let is_addressable = data.addr().cast_signed() > 0 && first > 0 && item_size >= 0;
         (is_addressable && first.checked_add(item_size).is_some()).then_some(item)
     }
 
-    /// As [`View::item_pointer`], for whatever is not plain, or an error.
+    /// As [`View::item_pointer`], for views that are not plain, and for errors.
     ///
     /// # Safety
     ///
-    /// As for [`View::item_pointer`].
+    /// The clauses of [`View::item_pointer`].
     #[cold]
     #[inline(never)]
     unsafe fn find_item(&self, index: *const isize) -> Result<*mut u8> {
@@ -84,7 +90,8 @@ impl View {
             return Err(malformed(format!("the pointer to the index is null, for {rank} axes")));
         }
         for axis in 0..rank {
-            // SAFETY: below `ndim` (the caller's word).
+            // SAFETY: clauses 1 and 3 of `item_pointer`: `index` is not null (checked above),
+            // `shape` is null or points to `ndim` numbers, and `axis < rank`, which is `ndim`.
             let (at, len) = (unsafe { *index.wrapping_add(axis) }, unsafe { self.len_of(axis) }?);
             if at < 0 || at >= len {
                 let text = format!("index {at} is out of bounds for axis {axis} of length {len}");
@@ -92,19 +99,21 @@ impl View {
             }
         }
         if self.strides.is_null() {
-            // SAFETY: the caller's word, all indices within bounds.
+            // SAFETY: clauses 1 to 3 of `item_pointer` hold for the same struct and index; the loop
+            // above found all indices within bounds.
             return unsafe { self.find_row_major(index, rank) };
         }
         let mut item = moved(self.data.cast(), 0, 1)?;
         for axis in 0..rank {
-            // SAFETY: below `ndim` (the caller's word).
+            // SAFETY: clauses 1 and 3 of `item_pointer`: `index` and `strides` are not null
+            // (checked above), so they point to `ndim` numbers, and `axis < rank`, which is `ndim`.
             let (at, stride) =
                 (unsafe { *index.wrapping_add(axis) }, unsafe { *self.strides.wrapping_add(axis) });
             let distance = at.checked_mul(stride).ok_or_else(|| too_far(axis, at, stride))?;
             let suboffset = match self.sub_offsets.is_null() {
                 true => -1,
-                // SAFETY: `axis` is below `ndim`, and there are `ndim` suboffsets (the safety
-                // section of `item_pointer`).
+                // SAFETY: clause 1 of `item_pointer`: `sub_offsets` is not null (the arm before),
+                // so it points to `ndim` numbers, and `axis < rank`, which is `ndim`.
                 false => unsafe { *self.sub_offsets.wrapping_add(axis) },
             };
             if suboffset < 0 {
@@ -112,7 +121,9 @@ impl View {
                 continue;
             }
             item = moved(item, distance, size_of::<*mut u8>())?;
-            // SAFETY: an entry of a table of pointers (the caller's word).
+            // SAFETY: clause 2 of `item_pointer`: the suboffset of this axis is not negative and
+            // the index is within bounds, so this is an entry of a table of pointers, of any
+            // alignment.
             let next = unsafe { item.cast::<*mut u8>().read_unaligned() };
             if next.is_null() {
                 return Err(malformed(format!("axis {axis}: the pointer at index {at} is null")));
@@ -122,14 +133,16 @@ impl View {
         moved(item, 0, self.item_nbytes()?)
     }
 
-    /// The item of a view without strides.
+    /// The address of an item of a view without strides.
     ///
     /// # Safety
     ///
-    /// As for [`View::item_pointer`]; all indices are within bounds.
+    /// 1. The clauses of [`View::item_pointer`], where `rank` is `ndim`.
+    /// 2. All indices are within bounds.
     unsafe fn find_row_major(&self, index: *const isize, rank: usize) -> Result<*mut u8> {
         if !self.sub_offsets.is_null() {
-            // SAFETY: `ndim` numbers (the caller's word).
+            // SAFETY: clause 1 of `item_pointer`: `sub_offsets` is not null (checked above), so it
+            // points to `ndim` numbers, and `axis < rank`, which is `ndim`.
             let jumps = |axis| unsafe { *self.sub_offsets.wrapping_add(axis) } >= 0;
             if (0..rank).any(jumps) {
                 return Err(malformed("the view follows pointers, and its strides are null"));
@@ -137,11 +150,13 @@ impl View {
         }
         let (mut stride, mut offset) = (self.item_size, 0_isize);
         for axis in (0..rank).rev() {
-            // SAFETY: below `ndim` (the caller's word).
+            // SAFETY: clauses 1 and 3 of `item_pointer`: with an axis, `index` is not null
+            // (`find_item` checked), `shape` is null or points to `ndim` numbers, and
+            // `axis < rank`, which is `ndim`.
             let (at, len) = (unsafe { *index.wrapping_add(axis) }, unsafe { self.len_of(axis) }?);
             let next = at.checked_mul(stride).and_then(|distance| offset.checked_add(distance));
             offset = next.ok_or_else(|| too_far(axis, at, stride))?;
-            // Of the outermost axis, the product is not needed.
+            // The product for the outermost axis is not needed.
             stride = if axis == 0 {
                 stride
             } else {
@@ -156,7 +171,7 @@ impl View {
         usize::try_from(self.item_size).map_err(negative)
     }
 
-    /// The number of axes, of a struct whose shape is known.
+    /// The number of axes, of a struct with a known shape.
     pub(super) fn rank(&self) -> Result<usize> {
         let rank =
             usize::try_from(self.ndim).map_err(|_| malformed(format!("the view has {} axes", self.ndim)))?;
@@ -168,10 +183,12 @@ impl View {
 
     /// # Safety
     ///
-    /// The axis is below `ndim`, and shape as for [`View::item_pointer`].
+    /// 1. `axis < ndim`.
+    /// 2. `shape` is null or points to `ndim` numbers.
     pub(super) unsafe fn len_of(&self, axis: usize) -> Result<isize> {
         if !self.shape.is_null() {
-            // SAFETY: the caller's word.
+            // SAFETY: clauses 1 and 2 of `# Safety`: `shape` is not null (checked above), so it
+            // points to `ndim` numbers, and `axis < ndim`.
             return Ok(unsafe { *self.shape.wrapping_add(axis) });
         }
         if self.item_size <= 0 || self.byte_size < 0 {
@@ -184,14 +201,14 @@ impl View {
     }
 }
 
-/// The address at a distance, from which on `nbytes` bytes are in the address space.
+/// The address at a distance, if `nbytes` bytes from there are in the address space.
 fn moved(from: *mut u8, distance: isize, nbytes: usize) -> Result<*mut u8> {
     let outside = || {
         let text = format!("{nbytes} bytes at {distance} from {from:p} leave the address space");
         Error::new(Kind::Overflow, format!("{text} 0x1..={:#x}", isize::MAX))
     };
     let to = from.addr().checked_add_signed(distance).ok_or_else(outside)?;
-    // The address of an item without bytes has to be one, too.
+    // An item without bytes needs a valid address, too.
     Layout::new(&[], &[], nbytes.max(1))?.span().check_address(to).map_err(|_| outside())?;
     Ok(from.with_addr(to))
 }
@@ -211,15 +228,15 @@ mod tests {
 
     const MOST: usize = isize::MAX as usize;
 
-    /// A view of items of 8 bytes, 16 apart, from an address on.
+    /// A view of items of 8 bytes, 16 apart, from `address` on.
     fn view<'a>(address: usize, len: &'a isize, stride: &'a isize) -> View {
         let data = std::ptr::without_provenance_mut(address);
         View { data, item_size: 8, ndim: 1, shape: len, strides: stride, ..View::EMPTY }
     }
 
     fn item(view: &View, index: isize) -> Result<usize> {
-        // SAFETY: the views of these tests have one axis, whose numbers outlive the call, and no
-        // suboffsets.
+        // SAFETY: the views of these tests have one axis, whose numbers outlive the call. They have
+        // no suboffsets, so no pointer is followed.
         unsafe { view.item_pointer(&raw const index) }.map(|item| item.addr())
     }
 
@@ -241,7 +258,7 @@ mod tests {
         for address in [32, 31, 1] {
             assert!(item(&view(address, &len, &back), 2).unwrap_err().is_overflow(), "{address}");
         }
-        // From an address that no pointer has back to one that a pointer can have.
+        // The step back leads from an invalid address to a valid one.
         assert!(item(&view(MOST + 10, &len, &back), 2).unwrap_err().is_overflow());
     }
 
@@ -267,7 +284,8 @@ mod tests {
                 sub_offsets: &raw const suboffset,
                 ..View::EMPTY
             };
-            // SAFETY: one axis, whose numbers outlive the call, over a table of one pointer.
+            // SAFETY: the view has one axis, whose numbers outlive the call, and its one index
+            // leads to a table of one pointer.
             unsafe { view.item_pointer(&raw const index) }.map(|item| item.addr())
         };
         assert_eq!(lead(&(MOST - 16), 8).unwrap(), MOST - 8);
@@ -276,7 +294,8 @@ mod tests {
         assert!(lead(&0, 0).unwrap_err().is_malformed(), "a null pointer");
         let far = view(MOST - 4, &len, &stride);
         let far = View { sub_offsets: &raw const index, ..far };
-        // SAFETY: refused before a pointer is read.
+        // SAFETY: the view has one axis, whose numbers outlive the call; its entry leaves the
+        // address space, so no pointer is read.
         let error = unsafe { far.item_pointer([0].as_ptr()) }.unwrap_err();
         assert!(error.is_overflow(), "{error}");
     }

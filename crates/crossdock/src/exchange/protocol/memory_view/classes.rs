@@ -1,4 +1,4 @@
-//! Which classes have a producer.
+//! The registry of classes and their producers.
 
 use core::ffi::{CStr, c_void};
 use std::ptr;
@@ -9,9 +9,9 @@ use crate::exchange::protocol::memory_view::last;
 use crate::exchange::protocol::memory_view::object;
 use crate::view::{Key, Rows};
 
-/// How many classes a class can inherit from, one after the other. More is taken for a cycle.
+/// The limit of classes in a chain of inheritance. A longer chain counts as a cycle.
 const DEEPEST: usize = 64;
-/// How much of a class's name is shown, in bytes.
+/// How many bytes of a class's name messages show.
 const LONGEST_NAME: usize = 64;
 
 /// The address of a class.
@@ -49,35 +49,38 @@ impl PartialEq for Entry {
 
 impl Eq for Entry {}
 
-/// The classes that were ever registered. A value is the `&'static Entry` of its producer.
+/// All classes ever registered. A value is the `&'static Entry` of the class's producer, or null.
 static CLASSES: Rows<Address> = Rows::new();
-/// The producers that were ever registered: copies of what was given, since that need not stay where it is.
+/// All producers ever registered: copies, since the caller's struct may move.
 static ENTRIES: Rows<Entry> = Rows::new();
 
-/// Registers a producer for the objects of a class, and of the classes that inherit from it and have none of their own. What `entry`
-/// says is copied.
+/// Registers a producer for the objects of a class, and of the classes that inherit from it without
+/// a producer of their own. `entry` is copied.
 ///
 /// # Errors
 ///
-/// Where the class has a producer already (`is_conflict`: the first stays), where the class is null, or the producer has no `get`
-/// (`is_malformed`).
+/// `is_conflict` if the class already has a producer, which stays; `is_malformed` if the class is
+/// null, or the producer has no `get`.
 ///
 /// # Safety
 ///
-/// Until the class is unregistered, and no view of its objects is held any more, the callbacks may be called on any thread with objects of the class,
-/// and do what [`Entry`] says; what `get` lends is as the struct says, until `release` is called:
-///
-/// - `shape`, `strides` and `sub_offsets`, unless they are null, point to `ndim` numbers, and `format`, unless it is null, to a C string;
-/// - the elements that shape and strides reach are initialised, valid for reads, and unless `readonly` for writes. Who else
-///   writes them does so in ways that this program's memory model does not see or that are atomic.
+/// 1. `class` is null or points to a class.
+/// 2. Until the class is unregistered and no view of its objects is held, the callbacks may be
+///    called on any thread with objects of the class, and do what [`Entry`] says.
+/// 3. Until `release` is called, `shape`, `strides` and `sub_offsets` of a struct that `get` filled
+///    in are each null or point to `ndim` numbers, and `format` is null or a C string.
+/// 4. Until then, the elements that shape and strides reach are initialised, valid for reads and,
+///    unless `readonly` is true, for writes. Other code writes them only atomically or in ways that
+///    this program's memory model does not see.
 pub unsafe fn register(class: *const Class, entry: &Entry) -> Result<()> {
-    // SAFETY: the caller's word.
+    // SAFETY: clauses 1 to 4 of `# Safety` are those of `try_register`, for the same class and
+    // producer.
     unsafe { try_register(class, entry) }.inspect_err(last::keep)
 }
 
 /// # Safety
 ///
-/// As for [`register`].
+/// The clauses of [`register`].
 unsafe fn try_register(class: *const Class, entry: &Entry) -> Result<()> {
     if class.is_null() {
         return Err(Error::new(
@@ -92,7 +95,8 @@ unsafe fn try_register(class: *const Class, entry: &Entry) -> Result<()> {
         ));
     }
     if entry.get.is_none() {
-        // SAFETY: a class (the caller's word).
+        // SAFETY: clause 1 of `register`: the class is not null (checked above), so it points to a
+        // class.
         let name = unsafe { name(class) };
         return Err(Error::new(
             Kind::Malformed,
@@ -103,7 +107,8 @@ unsafe fn try_register(class: *const Class, entry: &Entry) -> Result<()> {
     if CLASSES.find_or_make(Address(class.addr())).set(entry.cast_mut().cast()) {
         return Ok(());
     }
-    // SAFETY: a class (the caller's word).
+    // SAFETY: clause 1 of `register`: the class is not null (checked above), so it points to a
+    // class.
     let name = unsafe { name(class) };
     Err(Error::new(
         Kind::Conflict,
@@ -111,8 +116,8 @@ unsafe fn try_register(class: *const Class, entry: &Entry) -> Result<()> {
     ))
 }
 
-/// Takes the producer of a class out: whether it had one of its own. Views that are held stay valid, and are released by the producer that
-/// gave them.
+/// Removes the producer of a class, and returns whether the class had one of its own. Views that
+/// are held stay valid, and are released by the producer that exported them.
 pub fn unregister(class: *const Class) -> bool {
     CLASSES.find(&Address(class.addr())).is_some_and(|row| row.clear())
 }
@@ -121,36 +126,38 @@ pub fn unregister(class: *const Class) -> bool {
 ///
 /// # Safety
 ///
-/// The class is null, or one, and so are those that it inherits from.
+/// `class`, and `super_` of each class on the way, are null or point to a class.
 #[inline]
 pub(super) unsafe fn find(class: *const Class) -> Result<&'static Entry> {
     let mut at = class;
     for _ in 0..DEEPEST {
         if at.is_null() {
-            // SAFETY: the caller's word.
+            // SAFETY: `# Safety`: `class` is null or points to a class, which is all that `none`
+            // requires.
             return Err(unsafe { none(class) });
         }
         let entry = CLASSES.find(&Address(at.addr())).map_or(ptr::null_mut(), |row| row.value());
         if !entry.is_null() {
-            // SAFETY: what is registered is a row's key, which stays for ever.
+            // SAFETY: `try_register` sets values of `CLASSES` to keys of rows of `ENTRIES`, which
+            // are never freed or changed.
             return Ok(unsafe { &*entry.cast::<Entry>() });
         }
-        // SAFETY: the caller's word.
+        // SAFETY: `# Safety`: `at` is not null (checked above), so it points to a class.
         at = unsafe { (*at).super_ };
     }
-    // SAFETY: the caller's word.
+    // SAFETY: `# Safety`: the first round found that `class` is not null, so it points to a class.
     Err(unsafe { endless(class) })
 }
 
 /// # Safety
 ///
-/// A class, or null.
+/// `class` is null or points to a class.
 #[cold]
 unsafe fn none(class: *const Class) -> Error {
     if class.is_null() {
         return Error::new(Kind::Malformed, "the object has no class: its first word is null");
     }
-    // SAFETY: the caller's word.
+    // SAFETY: `# Safety`: `class` is not null (checked above), so it points to a class.
     let name = unsafe { name(class) };
     Error::new(
         Kind::Unsupported,
@@ -160,10 +167,10 @@ unsafe fn none(class: *const Class) -> Error {
 
 /// # Safety
 ///
-/// A class.
+/// `class` points to a class.
 #[cold]
 unsafe fn endless(class: *const Class) -> Error {
-    // SAFETY: the caller's word.
+    // SAFETY: `# Safety`: `class` points to a class, whose name is null or a C string.
     let name = unsafe { name(class) };
     Error::new(
         Kind::Malformed,
@@ -171,22 +178,23 @@ unsafe fn endless(class: *const Class) -> Error {
     )
 }
 
-/// What a class is called in messages.
+/// The name of a class for messages.
 ///
 /// # Safety
 ///
-/// A class, or null; its name is null, or a C string.
+/// `class` is null, or points to a class, whose name is null or a C string.
 pub(super) unsafe fn name(class: *const Class) -> String {
     let name = if class.is_null() {
         ptr::null()
     } else {
-        // SAFETY: the caller's word.
+        // SAFETY: `# Safety`: `class` is not null (checked above), so it points to a class.
         unsafe { (*class).name }
     };
     if name.is_null() {
         return "a class without a name".into();
     }
-    // SAFETY: the caller's word.
+    // SAFETY: `# Safety`: the name is not null (checked above), so it is a C string, which the
+    // lines below copy.
     let name = unsafe { CStr::from_ptr(name) }.to_bytes();
     format!("the class {}", String::from_utf8_lossy(&name[..name.len().min(LONGEST_NAME)]))
 }
@@ -195,9 +203,9 @@ pub(super) unsafe fn name(class: *const Class) -> String {
 ///
 /// # Safety
 ///
-/// The object is not null, and begins with a pointer to its class.
+/// `obj` is not null, and points to an object, which begins with a pointer to its class.
 #[inline]
 pub(super) unsafe fn of(obj: *mut c_void) -> *const Class {
-    // SAFETY: the caller's word.
+    // SAFETY: `# Safety`: `obj` points to an object, whose first field is the pointer that is read.
     unsafe { obj.cast::<*const Class>().read() }
 }

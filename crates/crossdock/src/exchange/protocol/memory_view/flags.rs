@@ -1,4 +1,4 @@
-//! What a consumer asks for, as bits.
+//! The flags of a consumer's request.
 
 use core::ffi::c_int;
 
@@ -7,19 +7,20 @@ use crate::layout::Layout;
 use crate::view::flags::{Needs, flags};
 
 flags! {
-    /// What a consumer asks of a view at least. Whatever the producer thinks of it, the hub gives no view that does not keep to it.
+    /// A consumer's minimum requirements of a view. The hub returns only views that meet them,
+    /// whatever the producer answers.
     ///
     /// | flag | a view has |
     /// |---|---|
-    /// | `SIMPLE` | what every view has: shape, strides, format and item size filled in, no suboffsets |
-    /// | `WRITABLE` | elements that may be written |
+    /// | `SIMPLE` | what every view has: shape, strides, format and item size, no suboffsets |
+    /// | `WRITABLE` | writable elements |
     /// | `FORMAT`, `MULTI_DIMENSIONAL`, `STRIDES` | what every view has |
-    /// | `ROW_MAJOR`, `COLUMN_MAJOR` | its elements in that order, without gaps |
-    /// | `ANY_CONTIGUOUS` | its elements in one of the two orders: the bits are those of both, and cannot be told from them |
-    /// | `INDIRECT` | suboffsets, where the array is indirect. Without this flag such an array is refused |
+    /// | `ROW_MAJOR`, `COLUMN_MAJOR` | contiguous elements in that order |
+    /// | `ANY_CONTIGUOUS` | contiguous elements in either order; its bits are those of both flags |
+    /// | `INDIRECT` | suboffsets, if the array is indirect, which is refused otherwise |
     ///
     /// A flag of several bits is requested by all of them, as Ruby tests it. Unknown bits are
-    /// refused, because no producer could do what they request.
+    /// refused, because no producer can meet them.
     ///
     /// ```
     /// use crossdock::exchange::protocol::memory_view::Flags;
@@ -31,9 +32,9 @@ flags! {
     {
         /// One of the two orders.
         ANY_CONTIGUOUS = Self::ROW_MAJOR.0 | Self::COLUMN_MAJOR.0;
-        /// Row-major order, without gaps.
+        /// C-contiguous (row-major).
         ROW_MAJOR = 1 << 4 | Self::STRIDES.0;
-        /// Column-major order, without gaps.
+        /// Fortran-contiguous (column-major).
         COLUMN_MAJOR = 1 << 5 | Self::STRIDES.0;
         /// Suboffsets, where there are any.
         INDIRECT = 1 << 6 | Self::STRIDES.0;
@@ -43,35 +44,36 @@ flags! {
         MULTI_DIMENSIONAL = 1 << 2;
         /// A format. Every view has one.
         FORMAT = 1 << 1;
-        /// Elements that may be written.
+        /// Writable elements.
         WRITABLE = 1;
-        /// Nothing in particular.
+        /// No requirement.
         SIMPLE = 0;
     }
 }
 
 impl Flags {
     const KNOWN: c_int = Self::WRITABLE.0 | Self::FORMAT.0 | Self::ANY_CONTIGUOUS.0 | Self::INDIRECT.0;
-    /// The bits that a consumer may set without asking for more than every view has.
+    /// The bits that request no more than every view has.
     const FREE: c_int = Self::FORMAT.0 | Self::STRIDES.0;
 
-    /// Whether the elements are to be written.
+    /// Whether the consumer wants to write.
     #[inline]
     pub(super) const fn is_writable(self) -> bool {
         self.contains(Self::WRITABLE)
     }
 
-    /// Whether every direct array keeps what is asked, but for writing.
+    /// Whether every direct array meets the flags, apart from `WRITABLE`.
     #[inline]
     pub(super) fn is_modest(self) -> bool {
         self.0 & !(Self::FREE | Self::WRITABLE.0) == 0
     }
 
-    /// Checks that an array which lies so keeps what is asked, but for writing.
+    /// Checks that an array of this layout meets the flags, apart from `WRITABLE`.
     ///
     /// # Errors
     ///
-    /// `is_unsupported` for unknown bits, `is_layout` for another order and for suboffsets that were not asked for.
+    /// `is_unsupported` for unknown bits, `is_layout` for another order and for suboffsets without
+    /// `INDIRECT`.
     #[inline]
     pub(super) fn check_layout(self, layout: &Layout) -> Result<()> {
         if self.is_modest() && layout.suboffsets().is_none() {

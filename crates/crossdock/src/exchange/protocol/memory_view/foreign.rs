@@ -1,4 +1,4 @@
-//! What a producer filled in, until it has been checked.
+//! The struct that a producer filled in, before it is checked.
 
 use std::ffi::{c_char, c_void};
 
@@ -9,10 +9,10 @@ use crate::exchange::protocol::memory_view::format::{self, BytesFormat};
 use crate::exchange::protocol::memory_view::loan::Loan;
 use crate::layout::{INLINE_RANK, Layout, MAX_RANK, Order, Span, fill_contiguous};
 
-/// What a producer said, of which nothing is known yet.
+/// A producer's description. Nothing in it is checked yet.
 ///
-/// Each field is read once and by itself: nothing changes between a check and its use, and no load of several fields waits for the
-/// stores of each.
+/// Each field is read once and by itself. So nothing changes between a check and its use, and no
+/// load of several fields waits for the stores of each.
 pub(super) struct Foreign {
     data: *mut c_void,
     byte_size: isize,
@@ -26,7 +26,7 @@ pub(super) struct Foreign {
     private_data: *mut c_void,
 }
 
-/// A format that was read.
+/// A parsed format.
 pub(super) struct Items {
     format: *const c_char,
     desc: ItemDesc,
@@ -35,25 +35,28 @@ pub(super) struct Items {
 impl Foreign {
     /// # Safety
     ///
-    /// A producer filled the struct in, and lends what it says until it is told otherwise: what is not null points to as many numbers as
-    /// there are axes, or is a C string.
+    /// 1. A producer filled in `lent`, and exports what it describes until its `release` is called.
+    /// 2. Until then, `shape`, `strides` and `sub_offsets` are each null or point to `ndim` numbers,
+    ///    and `format` is null or a C string.
     #[inline(always)]
     pub(super) unsafe fn read(lent: &View) -> Self {
         macro_rules! read {
             ($($field:ident),*) => {
-                // SAFETY: a field of a struct that can be read.
+                // SAFETY: the field belongs to `lent`, a reference to an initialised struct, so it
+                // is aligned and can be read.
                 Self { $($field: unsafe { (&raw const lent.$field).read_volatile() },)* }
             };
         }
         read!(data, byte_size, readonly, format, item_size, ndim, shape, strides, sub_offsets, private_data)
     }
 
-    /// The one function that makes a foreign struct ours: keeps in `loan` what a consumer's view will point to.
+    /// Checks a foreign struct: the only such function. It stores in `loan` what a consumer's view
+    /// will point to.
     ///
     /// # Errors
     ///
-    /// `is_malformed`, `is_overflow` and `is_unsupported` for what contradicts itself or has no meaning here, with both numbers;
-    /// `is_read_only` and `is_layout` where it is not what the flags ask for.
+    /// `is_malformed`, `is_overflow` and `is_unsupported` for contradictions and unknown values,
+    /// with both numbers; `is_read_only` and `is_layout` if the view does not meet the flags.
     #[inline(always)]
     pub(super) fn check(&self, flags: Flags, loan: &mut Loan) -> Result<Items> {
         let item_size = self.item_size()?;
@@ -67,12 +70,13 @@ impl Foreign {
         Ok(items)
     }
 
-    /// Makes the consumer's view of what was checked; all but the object, and the hub's own field.
+    /// Fills in the consumer's view from checked values; all but the object and the hub's private
+    /// field.
     #[inline(always)]
     pub(super) fn fill_in(&self, items: &Items, loan: &Loan, view: &mut View) {
         view.data = self.data;
         view.byte_size = self.byte_size;
-        // C's `bool`, which its compilers take to be one or zero.
+        // C compilers take a `bool` to be one or zero.
         view.readonly = u8::from(self.readonly != 0);
         view.format = items.format;
         view.item_size = self.item_size;
@@ -81,7 +85,8 @@ impl Foreign {
         loan.point(self.ndim.cast_unsigned(), view);
     }
 
-    /// Of few axes, where no pointers are followed and any order will do: without a layout, which is more than has to be known.
+    /// For few axes, without pointers to follow and in any order: without a layout, which costs
+    /// more.
     #[inline(always)]
     fn check_plain(&self, rank: usize, item_size: usize, flags: Flags, loan: &mut Loan) -> Result<()> {
         let (shape, strides) = loan.axes(rank);
@@ -92,7 +97,7 @@ impl Foreign {
         self.check_writable(flags)
     }
 
-    /// Of any number of axes, in whatever way they are given, with any flags.
+    /// For any number of axes and any flags.
     #[cold]
     #[inline(never)]
     fn check_any(&self, item_size: usize, flags: Flags, loan: &mut Loan) -> Result<()> {
@@ -114,7 +119,7 @@ impl Foreign {
         usize::try_from(item_size).map_err(|_| malformed(format!("its item_size is {item_size}")))
     }
 
-    /// Shape, strides and suboffsets.
+    /// The layout of shape, strides and suboffsets.
     fn layout(&self, item_size: usize) -> Result<Layout> {
         let rank = usize::try_from(self.ndim).map_err(|_| malformed(format!("its ndim is {}", self.ndim)))?;
         if rank > MAX_RANK {
@@ -122,7 +127,8 @@ impl Foreign {
         }
         let (mut lengths, mut distances) = (vec![0; rank], vec![0; rank]);
         self.read_lengths(item_size, &mut lengths)?;
-        // SAFETY: as many numbers as there are axes, unless it is null (Foreign::read).
+        // SAFETY: clause 2 of `Foreign::read`: `sub_offsets` is null or points to `ndim` numbers,
+        // and `rank` is `ndim`.
         match unsafe { suboffsets(self.sub_offsets, rank) }? {
             Some(suboffsets) if self.strides.is_null() => Err(malformed(format!(
                 "it follows pointers (suboffsets {suboffsets:?}) and its strides are null"
@@ -137,14 +143,15 @@ impl Foreign {
         }
     }
 
-    /// The lengths of all axes. Without a shape: as many items as the bytes are, along one axis.
+    /// The lengths of all axes. Without a shape: one axis of as many items as the bytes hold.
     #[inline(always)]
     fn read_lengths(&self, item_size: usize, lengths: &mut [usize]) -> Result<()> {
         if self.shape.is_null() {
             return self.count(item_size, lengths);
         }
         for (axis, len) in lengths.iter_mut().enumerate() {
-            // SAFETY: as many numbers as there are axes (Foreign::read).
+            // SAFETY: clause 2 of `Foreign::read`: `shape` is not null (checked above), so it
+            // points to `ndim` numbers; both callers pass a slice of `ndim` lengths.
             *len = length(axis, unsafe { self.shape.wrapping_add(axis).read_unaligned() })?;
         }
         Ok(())
@@ -169,24 +176,26 @@ impl Foreign {
         }
     }
 
-    /// The strides of all axes. Where there are none, those of rows without gaps.
+    /// The strides of all axes; row-major ones if they are null.
     #[inline(always)]
     fn read_strides(&self, item_size: usize, lengths: &[usize], strides: &mut [isize]) -> Result<()> {
         if self.strides.is_null() {
             return fill_contiguous(lengths, item_size, Order::RowMajor, strides);
         }
         for (axis, stride) in strides.iter_mut().enumerate() {
-            // SAFETY: as many numbers as there are axes (Foreign::read).
+            // SAFETY: clause 2 of `Foreign::read`: `strides` is not null (checked above), so it
+            // points to `ndim` numbers; both callers pass a slice of `ndim` strides.
             *stride = unsafe { self.strides.wrapping_add(axis).read_unaligned() };
         }
         Ok(())
     }
 
-    /// The vouched size must cover the items: their whole extent, or, as producers of strided
-    /// arrays count, exactly the bytes of the items. The extent must lie in the address space.
+    /// The producer's byte size must cover the items: their whole extent, or, as producers of
+    /// strided arrays count, exactly the bytes of the items. The extent must be in the address
+    /// space.
     ///
-    /// A number between the two is neither, so the description contradicts itself. If it is the
-    /// bytes of the items, the strides cannot be checked, and the producer is trusted.
+    /// A number between the two contradicts the description. If it is the bytes of the items, the
+    /// strides cannot be checked, and the producer is trusted.
     #[inline]
     fn check_extent(&self, nbytes: usize, span: Span, axes: (&[usize], &[isize])) -> Result<()> {
         let said = usize::try_from(self.byte_size).map_err(|_| negative(self.byte_size))?;
@@ -224,7 +233,7 @@ impl Foreign {
         Ok(())
     }
 
-    /// Reads the format, or says what there is without one, and compares it with the item size.
+    /// Parses the format, or makes one if it is null, and compares it with the item size.
     #[inline(always)]
     fn check_format(&self, said: usize, loan: &mut Loan) -> Result<Items> {
         let mut format = self.format;
@@ -235,7 +244,8 @@ impl Foreign {
                 _ => loan.keep_bytes(BytesFormat::new(said)).as_ptr(),
             };
         }
-        // SAFETY: a C string (Foreign::read), or the hub's own.
+        // SAFETY: the format is not null here: it is the producer's C string (clause 2 of
+        // `Foreign::read`), a literal, or text that `loan` just stored, with a zero behind it.
         let text = unsafe { format::read(format) }?;
         if let Some((_, component)) = format::known(text) {
             check_item_size(said, component.size, text)?;
@@ -271,16 +281,17 @@ fn length(axis: usize, len: isize) -> Result<usize> {
     usize::try_from(len).map_err(|_| malformed(format!("axis {axis} has the length {len}")))
 }
 
-/// The suboffsets of an indirect array; `None` of a direct one, whatever way it says so.
+/// The suboffsets of an indirect array; `None` for a direct one, with or without suboffsets.
 ///
 /// # Safety
 ///
-/// There are so many numbers, or none where it is null.
+/// `sub_offsets` is null or points to `rank` numbers.
 unsafe fn suboffsets(sub_offsets: *const isize, rank: usize) -> Result<Option<Vec<Option<isize>>>> {
     if sub_offsets.is_null() {
         return Ok(None);
     }
-    // SAFETY: the caller's word.
+    // SAFETY: `# Safety`: `sub_offsets` is not null (checked above), so it points to `rank`
+    // numbers, and `axis < rank`.
     let number = |axis| unsafe { sub_offsets.wrapping_add(axis).read_unaligned() };
     let numbers: Vec<_> =
         (0..rank).map(number).map(|suboffset| (suboffset >= 0).then_some(suboffset)).collect();

@@ -1,4 +1,4 @@
-//! Item formats as C strings: those that producers give, and those of our arrays.
+//! Item formats as C strings: those of producers, and those of this library's arrays.
 
 use std::ffi::{CStr, CString, c_char};
 use std::fmt::Write;
@@ -9,32 +9,37 @@ use crate::element::dialect::pack::{self, Component, Template};
 use crate::error::{Error, Kind, Result};
 use crate::view::{Key, Rows};
 
-/// No template that anybody means is longer, in bytes.
+/// The limit of a template's length in bytes.
 const LONGEST: usize = 1 << 16;
 
-/// The bytes of a foreign C string, up to the first that no template can contain: what is not terminated is read no farther than the
-/// bytes that a template could have.
+/// The bytes of a foreign C string, up to the first that no template can contain. Reading stops
+/// there, or after `LONGEST` bytes, if the string is not terminated.
 ///
 /// # Safety
 ///
-/// The string is terminated, or has a byte that is not printable and not white space.
+/// 1. Bytes are readable from `format` up to the first that is neither printable nor white space,
+///    or `LONGEST` of them.
+/// 2. They stay unchanged while the result is used.
 pub(super) unsafe fn read<'a>(format: *const c_char) -> Result<&'a [u8]> {
     let format = format.cast::<u8>();
     for len in 0..LONGEST {
-        // SAFETY: all bytes before were of the string, and did not end it.
+        // SAFETY: clause 1 of `# Safety`: all bytes before were printable or white space and fewer
+        // than `LONGEST`, so this one is readable.
         let byte = unsafe { *format.wrapping_add(len) };
         let is_possible = byte.is_ascii_graphic() || byte.is_ascii_whitespace() || byte == 0x0b;
         if !is_possible {
-            // An impossible byte belongs to what is parsed, which refuses it there.
+            // An impossible byte is part of the result, so that the parser refuses it in its place.
             let len = if byte == 0 { len } else { len + 1 };
-            // SAFETY: as many bytes were just read.
+            // SAFETY: clauses 1 and 2 of `# Safety`: the loop just read these `len` bytes, and they
+            // stay unchanged while the result is used.
             return Ok(unsafe { std::slice::from_raw_parts(format, len) });
         }
     }
     Err(Error::new(Kind::Malformed, format!("its format does not end within {LONGEST} bytes")))
 }
 
-/// The format of items that a producer gave none for: `C` and the number of bytes. 24 bytes have room for any number.
+/// The format of items without a producer's format: `C` and the number of bytes. Any number fits in
+/// 24 bytes.
 pub(super) struct BytesFormat([u8; 24]);
 
 impl BytesFormat {
@@ -51,7 +56,7 @@ impl BytesFormat {
     }
 }
 
-/// Text in a place of its own, with a zero behind it.
+/// Text in its own storage, followed by a zero.
 struct Text {
     bytes: [u8; 24],
     len: usize,
@@ -67,27 +72,29 @@ impl Write for Text {
     }
 }
 
-/// A template and what it says.
+/// A template's text and its parsed form.
 pub(super) struct Spelling {
     text: CString,
     template: Template,
 }
 
-/// How the items of an array are spelt, ready to be put into a view.
+/// The format of an array's items, ready for a view.
 pub(super) struct Format {
     pub(super) text: *const c_char,
     pub(super) components: *const Component,
     pub(super) length: usize,
-    /// What the pointers lead to, where they do not lead to constants.
+    /// Owns what the pointers lead to, unless they lead to constants.
     pub(super) shared: Option<Arc<Spelling>>,
 }
 
-// SAFETY: the pointers lead to constants, or to what `shared` keeps.
+// SAFETY: the pointers lead to constants, or to the text and the components in `shared`, which are
+// never changed and live as long.
 unsafe impl Send for Format {}
-// SAFETY: as above.
+// SAFETY: `&Format` permits only reads of constants, or of the text and the components in `shared`,
+// which are never changed.
 unsafe impl Sync for Format {}
 
-/// A scalar's template and a zero.
+/// A scalar's template, filled up with zeros.
 type Short = [u8; 4];
 
 impl Key for Short {
@@ -97,8 +104,8 @@ impl Key for Short {
     }
 }
 
-/// The templates of scalars that were ever met, of which there are only so many: each is a constant once it is here. A value is its
-/// component, in the table of constants.
+/// All scalar templates parsed so far, of which there are few: each is a constant from then on. A
+/// value is its component, in a static table.
 static SCALARS: Rows<Short> = Rows::new();
 
 #[inline]
@@ -111,7 +118,7 @@ fn short(text: &[u8]) -> Option<Short> {
     }
 }
 
-/// A template that is a scalar and no more, as a constant with its component; if it was met before.
+/// A template of a single scalar, as a constant with its component, if it was parsed before.
 #[inline]
 pub(super) fn known(text: &[u8]) -> Option<(*const c_char, &'static Component)> {
     let row = SCALARS.find(&short(text)?)?;
@@ -119,26 +126,27 @@ pub(super) fn known(text: &[u8]) -> Option<(*const c_char, &'static Component)> 
     if component.is_null() {
         return None;
     }
-    // SAFETY: what `remember` put there, which is constant.
+    // SAFETY: values of `SCALARS` that are not null come from `remember`, which stores references
+    // to the static components of templates.
     Some((row.key().as_ptr().cast(), unsafe { &*component }))
 }
 
-/// From now on the template is [`known`], if it is a scalar and no more.
+/// Makes the template [`known`], if it is a single scalar.
 fn remember(text: &[u8], template: &Template) {
     if let Some(short) = short(text)
         && let Some([component]) = template.as_static()
         && component.size == template.item_size()
     {
-        // Another thread may have been there first, with the same.
+        // Another thread may have set the same value first.
         let _first = SCALARS.find_or_make(short).set(std::ptr::from_ref(component).cast_mut().cast());
     }
 }
 
-/// Reads a template, which is known from then on, if it can be.
+/// Parses a template, which is [`known`] afterwards if it can be.
 ///
 /// # Errors
 ///
-/// Where it is none, with the place.
+/// If the text is not a template, with the position.
 pub(super) fn parse(text: &[u8]) -> Result<Template> {
     let template = pack::parse(text)
         .map_err(|error| Error::from(error).within(format!("the format '{}'", text.escape_ascii())))?;
@@ -149,14 +157,14 @@ pub(super) fn parse(text: &[u8]) -> Result<Template> {
 impl Format {
     /// # Errors
     ///
-    /// Where no template says the dtype, naming the part.
+    /// If no template describes the dtype, naming the part.
     pub(super) fn new(dtype: &DType) -> Result<Self> {
         Self::spelt(pack::to_pack(dtype)?)
     }
 
     /// # Errors
     ///
-    /// Where it is no template.
+    /// If the text is not a template.
     pub(super) fn spelt(text: String) -> Result<Self> {
         let template = parse(text.as_bytes())?;
         if let Some((text, component)) = known(text.as_bytes()) {
@@ -175,7 +183,8 @@ impl Format {
 
     /// The template.
     pub(super) fn as_c_str(&self) -> &CStr {
-        // SAFETY: a constant, or what `shared` keeps; terminated either way.
+        // SAFETY: `text` comes from `known`, a constant row that ends in a zero, or from the
+        // `CString` in `shared`, which lives as long as `self`.
         unsafe { CStr::from_ptr(self.text) }
     }
 }
@@ -188,7 +197,7 @@ mod tests {
     fn bytes_have_a_format_of_any_number() {
         for (item_size, text) in [(4, "C4"), (isize::MAX as usize, "C9223372036854775807")] {
             let format = BytesFormat::new(item_size);
-            // SAFETY: terminated.
+            // SAFETY: `BytesFormat` writes at most 23 bytes, so a zero follows them in its array.
             let read = unsafe { read(format.as_ptr()) }.unwrap();
             assert_eq!((read, pack::item_size(read).unwrap()), (text.as_bytes(), item_size));
         }
@@ -196,12 +205,12 @@ mod tests {
 
     #[test]
     fn a_string_without_an_end_is_read_up_to_what_is_no_template() {
-        // SAFETY: terminated.
+        // SAFETY: a C string literal ends by NUL and is constant.
         assert_eq!(unsafe { read(c"f x2\n d".as_ptr()) }.unwrap(), b"f x2\n d");
-        // SAFETY: with a byte that is not printable, and none behind it.
+        // SAFETY: the last byte of the literal, 0xff, is not printable, so reading stops there.
         assert_eq!(unsafe { read(b"ff\xff".as_ptr().cast()) }.unwrap(), b"ff\xff");
         let endless = vec![b'f'; LONGEST + 1];
-        // SAFETY: read no farther than it is long.
+        // SAFETY: reading stops after `LONGEST` bytes, and the vector has one more.
         let error = unsafe { read(endless.as_ptr().cast()) }.unwrap_err();
         assert!(error.is_malformed() && error.to_string().contains("65536"), "{error}");
     }

@@ -1,4 +1,4 @@
-//! Views are asked for, and given back: what stands between producers and consumers.
+//! Requests for views and their release: the part between producers and consumers.
 
 use core::ffi::c_void;
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -13,51 +13,60 @@ use crate::exchange::protocol::memory_view::records;
 use crate::exchange::protocol::memory_view::state::Refused;
 use crate::exchange::protocol::memory_view::{classes, last};
 
-/// Asks for a view of an object, and fills it in. On success the view keeps to the flags, whatever the producer is; on refusal the
-/// struct is as it was.
+/// Requests a view of an object, and fills it in. On success the view meets the flags, whatever the
+/// producer does; on refusal the struct is unchanged.
 ///
-/// O(rank); of an array of this library one compare-and-swap, without a lock, and up to eight axes without a heap block.
+/// O(rank). For an array of this library: one compare-and-swap without a lock, and no heap block
+/// for up to eight axes.
 ///
 /// # Errors
 ///
-/// Where no producer is registered for the object's class (`is_unsupported`), where the producer says no (`is_refused`), or lies: as
-/// numbers that contradict each other (`is_malformed`, `is_overflow`); where the view would not keep to the flags (`is_read_only`,
-/// `is_layout`). An array of ours refuses what its leases forbid (`is_conflict`). The text is kept as the thread's
-/// [`last_refusal`](super::last::last_refusal), too.
+/// `is_unsupported` if no producer is registered for the object's class; `is_refused` if the
+/// producer refuses; `is_malformed` and `is_overflow` if its description contradicts itself;
+/// `is_read_only` and `is_layout` if the view would not meet the flags. An array of this library
+/// refuses what its leases forbid (`is_conflict`). The text also becomes the thread's
+/// [`last_refusal`](super::last::last_refusal).
 ///
 /// # Safety
 ///
-/// `obj` is null, or an object, whose class and the classes it inherits from are there, and for which the producer of its class may
-/// be called. `view` may be written.
+/// 1. `obj` is null or points to an object. Its class is null or a class, and so is `super_` of
+///    each class from which it inherits.
+/// 2. The producer of its class may be called for it.
+/// 3. `view` is null, or points to a struct that may be written and that no other code uses during
+///    the call.
 #[inline]
 pub unsafe fn get(obj: *mut c_void, view: *mut View, flags: Flags) -> Result<()> {
-    // SAFETY: the caller's word.
+    // SAFETY: clauses 1 to 3 of `# Safety` are those of `try_get`, for the same object and struct.
     unsafe { try_get(obj, view, flags) }.inspect_err(last::keep)
 }
 
 /// # Safety
 ///
-/// As for [`get`].
+/// The clauses of [`get`].
 #[inline]
 unsafe fn try_get(obj: *mut c_void, view: *mut View, flags: Flags) -> Result<()> {
     if obj.is_null() || view.is_null() {
         return Err(null(if obj.is_null() { "object" } else { "view" }));
     }
-    // SAFETY: the caller's word.
+    // SAFETY: clause 1 of `get`: `obj` is not null (checked above), so it points to an object.
     let class = unsafe { classes::of(obj) };
     if std::ptr::eq(class, object::class()) {
-        // SAFETY: an object of this class is such an array (ArrayObject 1).
+        // SAFETY: ArrayObject 1: an object with the class of this library is an `ArrayObject`, and
+        // clause 1 of `get` says that `obj` points to it.
         let array = unsafe { &*obj.cast::<ArrayObject>() };
-        // SAFETY: the caller's word.
+        // SAFETY: clause 3 of `get`: `view` is not null (checked above), and no other code uses the
+        // struct; every pattern of bits is a `View`.
         return array.lend(unsafe { &mut *view }, flags);
     }
-    // SAFETY: the caller's word.
+    // SAFETY: clauses 1 to 3 of `get` hold for the same object and struct, which are not null, and
+    // `class` was read from the object.
     unsafe { get_of_producer(obj, class, view, flags) }
 }
 
 /// # Safety
 ///
-/// As for [`get`], with the object's class.
+/// 1. The clauses of [`get`], where `obj` and `view` are not null.
+/// 2. `class` is the object's class.
 unsafe fn get_of_producer(
     obj: *mut c_void,
     class: *const Class,
@@ -65,27 +74,33 @@ unsafe fn get_of_producer(
     flags: Flags,
 ) -> Result<()> {
     flags.check_known()?;
-    // SAFETY: the caller's word.
+    // SAFETY: clause 2 of `# Safety`, and clause 1 of `get`: `class` and the classes from which it
+    // inherits are null or classes.
     let entry = unsafe { classes::find(class) }?;
     let mut record = records::take()?;
-    // SAFETY: the caller's word.
+    // SAFETY: clause 1 of `# Safety` is that of `ask`, and `find` returned the producer of the
+    // object's class.
     let viewed = match unsafe { ask(obj, entry, record.loan(), view, flags) } {
         Ok(viewed) => viewed,
-        // SAFETY: the caller's word.
+        // SAFETY: clause 2 of `# Safety`, and clause 1 of `get`: `class` is null or points to a
+        // class.
         Err(error) => return Err(error.within(unsafe { classes::name(class) })),
     };
     let name = record.publish(viewed);
-    // SAFETY: the caller's word.
+    // SAFETY: clause 3 of `get`: `view` is not null here, and no other code uses the struct, so its
+    // field may be written.
     unsafe { (*view).reserved = name };
     Ok(())
 }
 
-/// Has the producer fill in the struct that the hub keeps, and makes of it what is for the consumer, but for the hub's own field; gives the
-/// object that is viewed. If that is refused, the producer has it back, and the consumer's struct is as it was.
+/// Calls the producer, which fills in the hub's struct, and fills in the consumer's struct from
+/// that, except for the hub's private field. Returns the viewed object. On refusal the producer
+/// gets its view back, and the consumer's struct is unchanged.
 ///
 /// # Safety
 ///
-/// As for [`get`], with the producer of the object's class.
+/// 1. The clauses of [`get`], where `obj` and `view` are not null.
+/// 2. `entry` is the producer of the object's class.
 #[inline]
 unsafe fn ask(
     obj: *mut c_void,
@@ -96,7 +111,8 @@ unsafe fn ask(
 ) -> Result<*mut c_void> {
     let before = last::mark();
     if let Some(available) = entry.available {
-        // SAFETY: the caller's word.
+        // SAFETY: clause 2 of `# Safety`, and clause 2 of `get`: the callback belongs to the
+        // producer of the object's class, which may be called for it.
         if unsafe { available(obj) } == 0 {
             return Err(said_no("the object is not available for views now", "", before));
         }
@@ -105,17 +121,20 @@ unsafe fn ask(
         return Err(Error::new(Kind::Refused, "the producer has no `get`"));
     };
     loan.lent = View::EMPTY;
-    // SAFETY: the caller's word; the struct is the record's own.
+    // SAFETY: clause 2 of `# Safety`, and clause 2 of `get`: the producer may be called for the
+    // object; the struct is the record's, borrowed by `loan` alone.
     if unsafe { get(obj, &raw mut loan.lent, flags.bits()) } == 0 {
         return Err(said_no(&format!("the producer gave no view for {flags}"), ", and no reason", before));
     }
     let viewed = if loan.lent.obj.is_null() { obj } else { loan.lent.obj };
     let producer = Producer { obj: viewed, release: entry.release };
-    // SAFETY: the producer said that it filled the struct in.
+    // SAFETY: the producer's `get` reported success, so by clauses 3 and 4 of `register` the struct
+    // is filled in, and valid until its `release`.
     let foreign = unsafe { Foreign::read(&loan.lent) };
     match foreign.check(flags, loan) {
         Ok(items) => {
-            // SAFETY: the caller's word.
+            // SAFETY: clause 3 of `get`: `view` is not null here, and no other code uses the
+            // struct; every pattern of bits is a `View`.
             let view = unsafe { &mut *view };
             view.obj = viewed;
             foreign.fill_in(&items, loan, view);
@@ -123,14 +142,16 @@ unsafe fn ask(
             Ok(viewed)
         }
         Err(error) => {
-            // SAFETY: the producer gave this, and has not got it back.
+            // SAFETY: clauses 1 and 2 of `take_back`: the producer filled in `loan.lent` above, and
+            // no other call has its view, so it was not released yet.
             let _taken = unsafe { producer.take_back(&mut loan.lent) };
             Err(error)
         }
     }
 }
 
-/// A producer said no. It can give no reason, but where it passes questions on, to the hub and on this thread, it was told one itself.
+/// A producer refused. Its callback returns no reason, but if it forwards the request to the hub on
+/// this thread, that refusal is the reason.
 #[cold]
 #[inline(never)]
 fn said_no(what: &str, silent: &str, before: last::Mark) -> Error {
@@ -142,41 +163,49 @@ fn said_no(what: &str, silent: &str, before: last::Mark) -> Error {
 }
 
 impl Producer {
-    /// Tells the producer that what it lent is not used any more: whether it took it back.
+    /// Releases the producer's view, and returns whether the producer accepted that.
     ///
     /// # Safety
     ///
-    /// The struct is the one that the producer filled in, and it was not taken back yet.
+    /// 1. `lent` is the struct that this producer filled in.
+    /// 2. It was not released yet.
     unsafe fn take_back(self, lent: &mut View) -> bool {
         match self.release {
-            // SAFETY: the caller's word.
+            // SAFETY: clauses 1 and 2 of `# Safety`: the callback gets the object and the struct of
+            // a view that is not released, as clause 2 of `register` permits.
             Some(release) => (unsafe { release(self.obj, lent) }) != 0,
             None => true,
         }
     }
 }
 
-/// Gives a view back: whether it was one that the hub gave and nobody had given back yet, not by another copy of the struct either. The
-/// struct is empty then, so that nothing in it dangles.
+/// Releases a view, and returns whether it was one that the hub filled in and that was not released
+/// before, also not by another copy of the struct. The struct is empty afterwards, so that nothing
+/// in it dangles.
 ///
-/// What counts is the hub's own record. Whatever else was written into the struct, and whether the class still has its producer, the
-/// producer gets the struct that it filled in. Where it says that it does not take that back, the view stays as it is, and `false` is
-/// returned; it can be tried again.
+/// The hub's own record counts, whatever else was written into the struct: the producer gets the
+/// struct that it filled in, even if the class lost its producer meanwhile. If the producer does
+/// not accept the release, the view stays held, and `false` is returned; the release can be tried
+/// again.
 ///
-/// `false` explains itself by [`last_refusal`](super::last::last_refusal).
+/// After `false`, [`last_refusal`](super::last::last_refusal) returns the reason.
 ///
 /// # Safety
 ///
-/// `view` is null or points to a struct. Nobody uses what the view leads to any more.
+/// 1. `view` is null, or points to a struct that may be read and written. Other code accesses it
+///    during the call only by this function.
+/// 2. No code uses the memory of the view any more.
 #[inline]
 pub unsafe fn release(view: *mut View) -> bool {
     if view.is_null() {
         last::keep(&null("view"));
         return false;
     }
-    // SAFETY: the caller's word.
+    // SAFETY: clause 1 of `# Safety`: `view` is not null (checked above), so it points to a struct
+    // with this field.
     let reserved = unsafe { &raw mut (*view).reserved };
-    // SAFETY: as above. Two threads may give back the same struct: this is the one field that both look at.
+    // SAFETY: clause 1 of `# Safety`: the field is valid and aligned. Two threads may release the
+    // same struct: this is the one field that both access, atomically.
     let reserved = unsafe { AtomicPtr::from_ptr(reserved) };
     let name = reserved.load(Ordering::Relaxed);
     let mut claimed = match records::claim(name) {
@@ -185,19 +214,21 @@ pub unsafe fn release(view: *mut View) -> bool {
     };
     let loan = claimed.loan();
     if let Lender::Producer(producer) = loan.lender {
-        // SAFETY: the record keeps the struct that the producer filled in, and was claimed once.
+        // SAFETY: clauses 1 and 2 of `take_back`: the record holds the struct that the producer
+        // filled in, and `claim` admits one call until the view is released.
         if !unsafe { producer.take_back(&mut loan.lent) } {
             return not_taken();
         }
     }
     claimed.retire();
     reserved.store(std::ptr::null_mut(), Ordering::Relaxed);
-    // SAFETY: the caller's word: all of the struct but the last field, by the one thread that claimed the view.
+    // SAFETY: clause 1 of `# Safety`: the struct may be written. Only the call that claimed the
+    // view writes these fields, which exclude `reserved`.
     unsafe { view.cast::<Emptied>().write(Emptied::EMPTY) };
     true
 }
 
-/// All of a view that only the thread which released it writes.
+/// The fields of a view that only the releasing thread writes.
 #[repr(C)]
 struct Emptied([u64; 13]);
 
@@ -236,25 +267,27 @@ fn null(what: &str) -> Error {
     Error::new(Kind::Malformed, format!("the pointer to the {what} is null"))
 }
 
-/// Whether it is worth asking for a view: there is a producer, and it does not say no. That promises nothing: [`get`] may refuse all the
-/// same, for its flags or because something changed.
+/// Whether a request may succeed: there is a producer, and it does not refuse. It is no promise:
+/// [`get`] may still refuse, for its flags or after a change.
 ///
 /// # Safety
 ///
-/// As for [`get`].
+/// Clauses 1 and 2 of [`get`].
 pub unsafe fn available(obj: *mut c_void) -> bool {
     if obj.is_null() {
         return false;
     }
-    // SAFETY: the caller's word.
+    // SAFETY: clause 1 of `get`: `obj` is not null (checked above), so it points to an object.
     let class = unsafe { classes::of(obj) };
     if std::ptr::eq(class, object::class()) {
         return true;
     }
-    // SAFETY: the caller's word.
+    // SAFETY: clause 1 of `get`: the object's class and the classes from which it inherits are null
+    // or classes.
     match unsafe { classes::find(class) } {
         Ok(Entry { available: Some(available), .. }) => {
-            // SAFETY: the caller's word.
+            // SAFETY: clause 2 of `get`: the callback belongs to the producer of the object's
+            // class, which may be called for it.
             (unsafe { available(obj) }) != 0
         }
         Ok(_) => true,
@@ -262,8 +295,9 @@ pub unsafe fn available(obj: *mut c_void) -> bool {
     }
 }
 
-/// How many views of an object are held: by the object that the producer put into the view, or otherwise by the one that was asked. O(views
-/// that were ever held at a time): asking for views costs nothing for it.
+/// The number of views of an object that are held: counted for the object that the producer put
+/// into the view, or else the requested one. O(most views ever held at a time): requests themselves
+/// do no counting.
 pub fn exports(obj: *mut c_void) -> usize {
     records::count(obj)
 }

@@ -1,4 +1,4 @@
-//! From an object of C to an array.
+//! Imports an object of C as an array.
 
 use core::ffi::c_void;
 
@@ -16,11 +16,12 @@ use crate::exchange::protocol::memory_view::{classes, format, hub, last};
 use crate::layout::Layout;
 use crate::memory::{Birth, Place};
 
-/// A view of an object as an array, in place. It is released when the array's last handle or lease goes, on whichever thread that is, or before
-/// this returns an error.
+/// Imports a view of an object as an array, zero-copy. The view is released when the array's last
+/// handle or lease is dropped, on any thread, or before this returns an error.
 ///
-/// The memory is aliased, since the producer may write it at any time: Share and Pin leases can be had. Where the view is read-only, so is the array. Of
-/// an [`ArrayObject`] it is the array itself, which is read-only unless the flags ask for `WRITABLE`.
+/// The memory is aliased, since the producer may write it at any time: Share and Pin leases can be
+/// taken. The array is read-only if the view is. The import of an [`ArrayObject`] is its array
+/// itself, read-only unless the flags have `WRITABLE`.
 ///
 /// # Errors
 ///
@@ -29,46 +30,53 @@ use crate::memory::{Birth, Place};
 ///
 /// # Safety
 ///
-/// As for [`get`](super::hub::get). Of an indirect array, the pointers may be followed, and each
-/// leads to the bytes from the lowest to the highest element behind it.
+/// 1. Clauses 1 and 2 of [`get`](super::hub::get).
+/// 2. The pointers of an indirect array may be followed. Each leads to the bytes from the lowest to
+///    the highest element behind it.
 pub unsafe fn import(obj: *mut c_void, flags: Flags) -> Result<DArray> {
-    // SAFETY: the caller's word.
+    // SAFETY: clauses 1 and 2 of `# Safety` are those of `try_import`, for the same object.
     let result = unsafe { try_import(obj, flags) };
     result.map_err(|error| error.within("importing a memory view")).inspect_err(last::keep)
 }
 
 /// # Safety
 ///
-/// As for [`import`].
+/// The clauses of [`import`].
 unsafe fn try_import(obj: *mut c_void, flags: Flags) -> Result<DArray> {
     if !obj.is_null() {
-        // SAFETY: the caller's word.
+        // SAFETY: clause 1 of `import`: `obj` is not null (checked above), so it points to an
+        // object.
         let class = unsafe { classes::of(obj) };
         if std::ptr::eq(class, object::class()) {
-            // SAFETY: an object of this class is such an array (ArrayObject 1).
+            // SAFETY: ArrayObject 1: an object with the class of this library is an `ArrayObject`,
+            // and clause 1 of `import` says that `obj` points to it.
             return unsafe { &*obj.cast::<ArrayObject>() }.hand_over(flags);
         }
     }
     let mut held = Held(View::EMPTY);
-    // SAFETY: the caller's word.
+    // SAFETY: clause 1 of `import` covers the object; the struct is this function's own variable,
+    // so no other code uses it.
     unsafe { hub::get(obj, &mut held.0, flags) }?;
     held.into_array()
 }
 
-/// A view that the hub gave. Released when it is dropped.
+/// A view from the hub. Dropping it releases it.
 ///
 /// # Invariants
 ///
-/// 1. Filled in by [`hub::get`], and nobody else's.
+/// 1. It is empty, or filled in by [`hub::get`] and not released; no other code has a copy that
+///    releases it.
 struct Held(View);
 
-// SAFETY: a view may be released on any thread, and its pointers are the hub's and the producer's, who keep them until then.
+// SAFETY: a view may be released on any thread (clause 2 of `register`), and its pointers lead to
+// memory of the hub and the producer that lives until then.
 unsafe impl Send for Held {}
 
 impl Drop for Held {
     fn drop(&mut self) {
         if !self.0.reserved.is_null() {
-            // SAFETY: Held 1, and the memory is not used any more.
+            // SAFETY: Held 1: the field is set, so the hub filled in the view; the array that used
+            // its memory was dropped before, or never made.
             let _taken = unsafe { hub::release(&mut self.0) };
         }
     }
@@ -77,16 +85,18 @@ impl Drop for Held {
 impl Held {
     fn into_array(self) -> Result<DArray> {
         let view = self.0;
-        // SAFETY: Held 1: checked by the hub, and held until `self` is dropped; the pointers lead on (`import`).
+        // SAFETY: Held 1: `hub::get` checked the view, and holds it until `self` is dropped; clause
+        // 2 of `import` covers pointers that suboffsets follow.
         unsafe { array_of(&view, move || drop(self)) }
     }
 }
 
-/// The memory that a struct describes which the caller had filled in by a producer without this hub, as an array, in place: for bindings
-/// to a hub of another's, as Ruby's is. The struct is checked as the hub checks it, and `release` is called once: when the array's last handle or
-/// lease goes, on whichever thread that is, or before this returns an error.
+/// Imports the memory that a struct describes as an array, zero-copy. A producer filled in the
+/// struct without this hub: for bindings to a foreign hub, such as Ruby's. The struct gets the
+/// hub's checks. `release` is called once: when the array's last handle or lease is dropped, on any
+/// thread, or before this returns an error.
 ///
-/// As of [`import`], the memory is aliased, and where the view is read-only, so is the array.
+/// As for [`import`], the memory is aliased, and the array is read-only if the view is.
 ///
 /// ```
 /// use crossdock::bindings::memory_view::{self, Flags, View};
@@ -110,26 +120,30 @@ impl Held {
 ///
 /// # Errors
 ///
-/// `is_malformed`, `is_overflow` and `is_unsupported` for what contradicts itself or has no meaning here, with both numbers; `is_read_only` and
-/// `is_layout` where it is not what the flags ask for.
+/// `is_malformed`, `is_overflow` and `is_unsupported` for contradictions and unknown values, with
+/// both numbers; `is_read_only` and `is_layout` if the view does not meet the flags.
 ///
 /// # Safety
 ///
-/// Until `release` is called, what the struct says is there: wherever it is not null, `shape`, `strides` and `sub_offsets` point to `ndim`
-/// numbers and `format` to a C string, and the elements that shape and strides reach are as for [`register`](super::register); the
-/// pointers that suboffsets lead over, as for [`import`].
+/// 1. Until `release` is called, `shape`, `strides` and `sub_offsets` are each null or point to
+///    `ndim` numbers, and `format` is null or a C string.
+/// 2. Until then, the elements that shape and strides reach are as in clause 4 of
+///    [`register`](super::register).
+/// 3. The pointers of an indirect array are as in clause 2 of [`import`].
 pub unsafe fn adopt<F: FnOnce() + Send + 'static>(lent: &View, flags: Flags, release: F) -> Result<DArray> {
     let (mut view, mut loan) = (View::EMPTY, Loan::NONE);
     let release = Release(Some(release));
-    // SAFETY: the caller's word.
+    // SAFETY: clause 1 of `# Safety`: the pointers are each null, or lead to `ndim` numbers or a C
+    // string, until `release` is called.
     let foreign = unsafe { Foreign::read(lent) };
     let items = foreign.check(flags, &mut loan)?;
     foreign.fill_in(&items, &loan, &mut view);
-    // SAFETY: just checked, by what `loan` has until this returns; the rest is the caller's word.
+    // SAFETY: clause 1 of `array_of`: `check` passed, and `loan` holds the view's numbers until
+    // this returns. Clauses 2 and 3 of `# Safety` are those of `array_of`.
     unsafe { array_of(&view, move || drop(release)) }
 }
 
-/// What is to be called once, whichever way it ends.
+/// Calls a function once, when it is dropped.
 struct Release<F: FnOnce()>(Option<F>);
 
 impl<F: FnOnce()> Drop for Release<F> {
@@ -142,21 +156,27 @@ impl<F: FnOnce()> Drop for Release<F> {
 
 /// # Safety
 ///
-/// The view was checked ([`Foreign::check`]), and the memory is there until `release` is called; the pointers of an indirect one lead on, as
-/// [`import`] says.
+/// 1. [`Foreign::check`] passed for the view, whose shape, strides, suboffsets and format live
+///    during the call.
+/// 2. Until `release` is called, the elements are as in clause 4 of [`register`](super::register).
+/// 3. The pointers of an indirect array are as in clause 2 of [`import`].
 unsafe fn array_of(view: &View, release: impl FnOnce() + Send + 'static) -> Result<DArray> {
-    // What fails before the memory has it is released when it is dropped.
+    // An error before the memory owns `release` drops it, which calls it.
     let release = Release(Some(release));
-    // SAFETY: the caller's word.
+    // SAFETY: clause 1 of `# Safety`: the view is checked, and its format, shape, strides and
+    // suboffsets live during the call.
     let (dtype, layout) = (unsafe { dtype_of(view) }?, unsafe { layout_of(view) }?);
     let data = view.data.cast::<u8>();
     let array = if layout.suboffsets().is_some() {
-        // SAFETY: the view lends what the layout reaches until it is released, and the pointers lead on (the caller's word).
+        // SAFETY: clauses 2 and 3 of `# Safety`: until `release` is called, the elements that the
+        // layout reaches are initialised memory of the host, and its pointers may be followed.
         unsafe { DArray::from_indirect(data, dtype, &layout, Birth::Aliased, move || drop(release)) }?
     } else {
         let span = layout.span();
         let begin = data.wrapping_offset(span.low());
-        // SAFETY: the view lends what the layout reaches until it is released, and it was seen to lie in the address space.
+        // SAFETY: clause 2 of `# Safety`: until `release` is called, the elements that the layout
+        // reaches are initialised memory of the host; `check` found their span in the address
+        // space.
         let buffer = unsafe {
             Buffer::from_foreign(begin, span.nbytes(), Place::CPU, Birth::Aliased, move || drop(release))
         }?;
@@ -167,29 +187,35 @@ unsafe fn array_of(view: &View, release: impl FnOnce() + Send + 'static) -> Resu
 
 /// # Safety
 ///
-/// A view that was checked.
+/// 1. [`Foreign::check`] passed for the view.
+/// 2. Its format lives during the call.
 unsafe fn dtype_of(view: &View) -> Result<DType> {
-    // SAFETY: a C string (the caller's word).
+    // SAFETY: clauses 1 and 2 of `# Safety`: a checked view has a format that is a C string, alive
+    // during the call, in which the text is parsed.
     let text = unsafe { format::read(view.format) }?;
     pack::parse(text)?.to_dtype()
 }
 
 /// # Safety
 ///
-/// A view that was checked, with shape and strides.
+/// 1. [`Foreign::check`] passed for the view.
+/// 2. Its shape, strides and suboffsets live during the call.
 unsafe fn layout_of(view: &View) -> Result<Layout> {
     let View { ndim, shape, strides, sub_offsets, item_size, .. } = *view;
     let rank = ndim as usize;
     let item_size = usize::try_from(item_size)
         .map_err(|_| Error::new(Kind::Malformed, format!("its item_size is {item_size}")))?;
-    // SAFETY: `ndim` lengths that are not negative (the caller's word).
+    // SAFETY: clauses 1 and 2 of `# Safety`: a checked view points to `ndim` aligned lengths of the
+    // hub's; none is negative, and `usize` has the layout of `isize`.
     let shape = unsafe { std::slice::from_raw_parts(shape.cast::<usize>(), rank) };
-    // SAFETY: as many strides.
+    // SAFETY: clauses 1 and 2 of `# Safety`: a checked view points to `ndim` aligned strides of the
+    // hub's, alive during the call.
     let strides = unsafe { std::slice::from_raw_parts(strides, rank) };
     if sub_offsets.is_null() {
         return Layout::new(shape, strides, item_size);
     }
-    // SAFETY: as many suboffsets.
+    // SAFETY: clauses 1 and 2 of `# Safety`: the suboffsets of a checked view are null (checked
+    // above) or `ndim` aligned numbers of the hub's.
     let suboffsets = unsafe { std::slice::from_raw_parts(sub_offsets, rank) };
     let suboffsets: Vec<_> = suboffsets.iter().map(|&jump| (jump >= 0).then_some(jump)).collect();
     Layout::with_suboffsets(shape, strides, &suboffsets, item_size)

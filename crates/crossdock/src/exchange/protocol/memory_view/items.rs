@@ -1,4 +1,5 @@
-//! Views that a producer or a consumer makes by hand: of bytes, and with the components of their items.
+//! Views that a producer or a consumer fills in by hand: of bytes, and with the components of their
+//! items.
 
 use core::ffi::c_void;
 use std::mem::MaybeUninit;
@@ -22,7 +23,7 @@ impl View {
         Self::init_as_bytes(&mut view, obj, data, len, readonly).copied()
     }
 
-    /// As [`View::of_bytes`], in a struct that may be anything before. On an error it stays that.
+    /// As [`View::of_bytes`], in a struct with any contents, which an error leaves unchanged.
     ///
     /// # Errors
     ///
@@ -50,52 +51,63 @@ impl View {
         }))
     }
 
-    /// Reads the format, where that has not been done, so that [`View::item_desc`] has its components. Of a view that the hub gave they
-    /// are there from the beginning. Several threads may do it at once. A view without a format stays without components.
+    /// Parses the format and fills in [`View::item_desc`], if that was not done yet. Views from the
+    /// hub have their components from the beginning. Several threads may call this at once. A view
+    /// without a format stays without components.
     ///
-    /// Those of a view that was made by hand are the caller's, to be given to [`ItemDesc::free`].
+    /// The caller frees the components of a view filled in by hand, with [`ItemDesc::free`].
     ///
     /// # Errors
     ///
-    /// Where the format is no template, with the place.
+    /// If the format is not a template, with the position.
     ///
     /// # Safety
     ///
-    /// `view` points to a struct whose format is null or a C string; it is not released meanwhile, and nobody touches its item description but by
-    /// this function.
+    /// 1. `view` points to a struct whose format is null or a C string.
+    /// 2. The view is not released, and its other fields stay unchanged, during the call.
+    /// 3. Only this function accesses its item description meanwhile.
     #[doc(hidden)]
     pub unsafe fn prepare_item_desc(view: *mut Self) -> Result<()> {
-        // SAFETY: the caller's word.
+        // SAFETY: clause 1 of `# Safety`: `view` points to a struct, of which this is the address
+        // of a field.
         let place = unsafe { &raw mut (*view).item_desc.components };
-        // SAFETY: as above; touched atomically by all who call this.
+        // SAFETY: clause 3 of `# Safety`: the aligned field of a live struct is accessed only by
+        // this function, always atomically.
         let place = unsafe { AtomicPtr::from_ptr(place.cast::<*mut Component>()) };
         if !place.load(Ordering::Acquire).is_null() {
             return Ok(());
         }
-        // SAFETY: as above.
+        // SAFETY: clauses 1 and 2 of `# Safety`: `view` points to a struct whose `format` no code
+        // writes during the call.
         let format = unsafe { (*view).format };
-        // SAFETY: as above.
+        // SAFETY: clauses 1 and 2 of `# Safety`: `view` points to a struct whose `reserved` no code
+        // writes during the call.
         let reserved = unsafe { (*view).reserved };
-        // SAFETY: the view is not released meanwhile (the caller's word).
+        // SAFETY: clause 2 of `# Safety`: the view is not released during the call, which outlives
+        // the use of `loan`.
         let loan = unsafe { records::look(reserved) };
         let desc = match loan.and_then(|loan| loan.template()) {
             Some(template) => desc_of(template.components()),
             None if format.is_null() => return Ok(()),
             None => {
-                // SAFETY: the caller's word.
+                // SAFETY: clauses 1 and 2 of `# Safety`: the format is not null (the arm before),
+                // so it is a C string, unchanged during the call.
                 let text = unsafe { format::read(format) }?;
                 let template = format::parse(text)?;
                 ItemDesc::of(template)
             }
         };
-        // SAFETY: the caller's word.
+        // SAFETY: clause 1 of `# Safety`: `view` points to a struct, of which this is the address
+        // of a field.
         let length = unsafe { &raw mut (*view).item_desc.length };
-        // SAFETY: as above. Whoever comes first, the number is the same.
+        // SAFETY: clause 3 of `# Safety`: the aligned field of a live struct is accessed only by
+        // this function, always atomically; every thread stores the same number.
         unsafe { AtomicUsize::from_ptr(length) }.store(desc.length, Ordering::Relaxed);
         let components = desc.components.cast_mut();
         let first = place.compare_exchange(ptr::null_mut(), components, Ordering::Release, Ordering::Relaxed);
         if first.is_err() && loan.is_none() {
-            // SAFETY: made above, and nobody knows of it.
+            // SAFETY: clauses 1 and 2 of `free`: without a loan, `ItemDesc::of` made `desc` above,
+            // and the failed exchange did not publish it.
             unsafe { desc.free() };
         }
         Ok(())
@@ -107,7 +119,7 @@ fn desc_of(components: &[Component]) -> ItemDesc {
 }
 
 impl ItemDesc {
-    /// The components of a template as C has them, to be given to [`ItemDesc::free`]. O(1).
+    /// The components of a template for C, freed by [`ItemDesc::free`]. O(1).
     #[doc(hidden)]
     #[inline]
     pub fn of(template: Template) -> Self {
@@ -115,16 +127,18 @@ impl ItemDesc {
         Self { components, length }
     }
 
-    /// Frees what [`ItemDesc::of`] made. Null is nobody's.
+    /// Frees what [`ItemDesc::of`] made. Null frees nothing.
     ///
     /// # Safety
     ///
-    /// Made by [`ItemDesc::of`], or null; nobody uses the components any more.
+    /// 1. `self` was made by [`ItemDesc::of`], or its components are null.
+    /// 2. No code uses the components any more.
     #[doc(hidden)]
     #[inline]
     pub unsafe fn free(self) {
         if let Some(components) = NonNull::new(self.components.cast_mut()) {
-            // SAFETY: the caller's word.
+            // SAFETY: clauses 1 and 2 of `# Safety`: pointer and length come from
+            // `Components::into_raw` in `ItemDesc::of`, and no other code uses or frees them.
             drop(unsafe { Components::from_raw(components, self.length) });
         }
     }

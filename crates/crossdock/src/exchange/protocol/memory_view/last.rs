@@ -1,4 +1,4 @@
-//! The last refusal of each thread, for callers whose functions return no more than a yes or no.
+//! The last refusal of each thread, for callers whose functions return only true or false.
 
 use std::cell::RefCell;
 use std::ffi::{CString, c_char};
@@ -8,7 +8,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::error::Error;
 
-/// How many refusals were kept, by all threads: for a thread to tell which of its own came after a point. Nothing else is ordered by it.
+/// The number of refusals stored so far, by all threads: a thread compares it to find which of its
+/// own followed a point. It orders nothing else.
 static REFUSALS: AtomicU64 = AtomicU64::new(0);
 
 thread_local! {
@@ -20,17 +21,17 @@ struct Kept {
     text: CString,
 }
 
-/// A point in the row of refusals.
+/// A point in the sequence of refusals.
 #[derive(Clone, Copy)]
 pub(super) struct Mark(u64);
 
-/// Now. Of all that is done for reasons, the one thing that those pay who are not refused: a load.
+/// The current point. This load is the only cost of reasons for calls that succeed.
 #[inline]
 pub(super) fn mark() -> Mark {
     Mark(REFUSALS.load(Ordering::Relaxed))
 }
 
-/// Why this thread was refused last, if that was after a mark of its own.
+/// The last refusal of this thread, if it followed a mark of this thread.
 #[cold]
 pub(super) fn since(mark: Mark) -> Option<String> {
     read(|kept| (kept.number >= mark.0).then(|| kept.text.to_string_lossy().into_owned())).flatten()
@@ -41,20 +42,21 @@ fn read<T>(read: impl FnOnce(&Kept) -> T) -> Option<T> {
     LAST.try_with(last).ok().flatten()
 }
 
-/// Keeps the text of a refusal, which replaces the one before.
+/// Stores the text of a refusal, which replaces the one before.
 #[cold]
 #[inline(never)]
 pub(super) fn keep(error: &Error) {
     keep_refusal(error);
 }
 
-/// Keeps a reason of the caller's as that of the thread's last refusal: for who puts functions of his own beside those of the hub.
+/// Stores a caller's reason as the thread's last refusal: for functions that a binding adds to
+/// those of the hub.
 #[cold]
 pub fn keep_refusal(why: &dyn fmt::Display) {
     let mut text = why.to_string().into_bytes();
     text.retain(|&byte| byte != 0);
     let text = CString::new(text).unwrap_or_default();
-    // A thread that is ending has no place for it any more.
+    // A thread that is ending has no storage for it.
     let _ending = LAST.try_with(|last| {
         if let Ok(mut last) = last.try_borrow_mut() {
             let number = REFUSALS.fetch_add(1, Ordering::Relaxed);
@@ -63,9 +65,10 @@ pub fn keep_refusal(why: &dyn fmt::Display) {
     });
 }
 
-/// Why this thread was refused last: what [`get`](super::hub::get), [`register`](super::register)
-/// and the others that say no answered, or why [`release`](super::hub::release) did nothing. `None`
-/// where nothing was ever refused; what succeeds meanwhile does not change it.
+/// The reason for this thread's last refusal: of [`get`](super::hub::get),
+/// [`register`](super::register) and the other functions that refuse, or of a
+/// [`release`](super::hub::release) that did nothing. `None` if there was no refusal; successful
+/// calls do not change it.
 ///
 /// ```
 /// use crossdock::bindings::memory_view::{self, View};
@@ -79,7 +82,8 @@ pub fn last_refusal() -> Option<String> {
     read(|kept| kept.text.to_string_lossy().into_owned())
 }
 
-/// As [`last_refusal`], as a C string that is valid until this thread is refused something else, or ends; or null.
+/// As [`last_refusal`], as a C string that is valid until the next refusal of this thread or its
+/// end; or null.
 pub fn last_refusal_ptr() -> *const c_char {
     read(|kept| kept.text.as_ptr()).unwrap_or(ptr::null())
 }

@@ -1,4 +1,4 @@
-//! What the hub keeps of a view while it is held.
+//! The hub's data of a view while it is held.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -10,29 +10,29 @@ use crate::exchange::protocol::memory_view::format::{BytesFormat, Spelling};
 use crate::layout::{INLINE_RANK, Layout};
 use crate::memory::Lease;
 
-/// Who lent what is viewed, and takes it back.
+/// The party that exports the viewed memory, and gets the release.
 pub(super) enum Lender {
-    /// Nobody: there is no view.
+    /// There is no view.
     Nobody,
-    /// An array of ours, by a lease.
+    /// An array of this library, by a lease.
     Array(#[expect(dead_code, reason = "held until it is dropped")] Lease),
-    /// A producer, by the function that was registered when the view was given.
+    /// A producer, by the function that was registered at the time of the request.
     Producer(Producer),
 }
 
-/// What a producer's release is called with, and by what.
+/// The arguments of a producer's release, and the function.
 #[derive(Clone, Copy)]
 pub(super) struct Producer {
     pub(super) obj: *mut c_void,
     pub(super) release: Option<Release>,
 }
 
-/// The hub's side of one view. Its fields are what the pointers of the view point to.
+/// The hub's data of one view. Pointers of the view lead to its fields.
 pub(super) struct Loan {
     pub(super) lender: Lender,
-    /// Whether there is anything in `rest`.
+    /// Whether `rest` holds anything.
     has_rest: bool,
-    /// Lengths and strides of up to `INLINE_RANK` axes. No length has a sign, and none is greater than what has one.
+    /// Lengths and strides of up to `INLINE_RANK` axes. Lengths fit in an `isize`.
     shape: [usize; INLINE_RANK],
     strides: [isize; INLINE_RANK],
     rest: Rest,
@@ -40,20 +40,21 @@ pub(super) struct Loan {
     pub(super) lent: View,
 }
 
-/// What hardly any view has.
+/// Data that few views have.
 struct Rest {
-    /// Of more axes.
+    /// The layout, for more axes.
     layout: Option<Layout>,
     suboffsets: Option<Box<[isize]>>,
-    /// The format of an array, where it is not a constant.
+    /// The format of an array, unless it is a constant.
     spelling: Option<Arc<Spelling>>,
-    /// The format that a producer gave, where its components are not constants.
+    /// The producer's format, unless its components are constants.
     template: Option<Template>,
-    /// The format, where a producer gave none.
+    /// The format, if the producer has none.
     bytes: BytesFormat,
 }
 
-// SAFETY: what a producer lends may be released on any thread; so the original has it, and so `register` demands it.
+// SAFETY: a producer's view may be released on any thread (clause 2 of `register`); leases,
+// layouts, formats and templates are `Send`.
 unsafe impl Send for Loan {}
 
 impl Loan {
@@ -72,13 +73,13 @@ impl Loan {
         lent: View::EMPTY,
     };
 
-    /// Where the lengths and strides of up to `INLINE_RANK` axes are kept.
+    /// The storage for lengths and strides of up to `INLINE_RANK` axes.
     #[inline]
     pub(super) fn axes(&mut self, rank: usize) -> (&mut [usize], &mut [isize]) {
         (&mut self.shape[..rank], &mut self.strides[..rank])
     }
 
-    /// Keeps the numbers of all axes.
+    /// Stores the numbers of all axes.
     #[inline]
     pub(super) fn keep_layout(&mut self, layout: &Layout) {
         let (shape, strides) = (layout.shape(), layout.strides());
@@ -104,7 +105,7 @@ impl Loan {
         self.rest.suboffsets = Some(suboffsets);
     }
 
-    /// Points a view to the numbers of so many axes, which are kept.
+    /// Points a view to the stored numbers of `rank` axes.
     #[inline]
     pub(super) fn point(&self, rank: usize, view: &mut View) {
         view.ndim = rank.cast_signed();
@@ -140,12 +141,12 @@ impl Loan {
         &self.rest.bytes
     }
 
-    /// The format that a producer gave, where its components are not constants.
+    /// The producer's format, unless its components are constants.
     pub(super) fn template(&self) -> Option<&Template> {
         self.rest.template.as_ref()
     }
 
-    /// Drops what is held.
+    /// Drops the contents.
     #[inline]
     pub(super) fn clear(&mut self) {
         self.lender = Lender::Nobody;

@@ -1,4 +1,5 @@
-//! MemoryView: Ruby's protocol for lending memory, for everybody. Its pure half: what the C ABI and the bindings put their symbols on.
+//! MemoryView: Ruby's protocol for exporting memory, for other languages, too. This is its pure
+//! part, on which the C ABI and the bindings build.
 //!
 //! ```text
 //!   consumer ── get(object, &view, flags) ──> hub ── object's class ──> producer's get ──> a struct of the hub's
@@ -6,20 +7,24 @@
 //!            ── release(&view) ──> hub's record ── claimed once ──> producer's release <────────┘
 //! ```
 //!
-//! An object is a pointer to memory that begins with a pointer to its [`Class`]. The producer of a class is [`register`]ed, and inherited. Arrays of
-//! this library are objects, too: [`ArrayObject`].
+//! An object is a pointer to memory that begins with a pointer to its [`Class`]. The producer of a
+//! class is [`register`]ed, and inherited. Arrays of this library are objects, too:
+//! [`ArrayObject`].
 //!
-//! What the hub answers for:
+//! The hub guarantees:
 //!
-//! - Producers fill in a struct of the hub's, which was empty before. Nothing of it reaches the consumer unchecked: lengths, sizes and formats
-//!   that contradict each other are refused with both numbers, and the producer gets back, once, what it lent. The producer's word is
-//!   taken for one thing: that what it points to is there.
-//! - Flags are what a view has at least: see [`Flags`]. Shape, strides, format, item size and components are always filled in, and are the
-//!   hub's.
-//! - A view is released once, whatever happened to the struct meanwhile: the hub knows it by a number of its own. A copy is the same view.
-//! - On refusal the consumer's struct is as it was, and the thread's last refusal says why.
+//! - Producers fill in a struct of the hub's, which was empty before. The consumer sees only
+//!   checked values: lengths, sizes and formats that contradict each other are refused with both
+//!   numbers, and the producer's view is released once. The producer is trusted for one thing: that
+//!   its pointers lead to what it describes.
+//! - Flags are minimum requirements: see [`Flags`]. Shape, strides, format, item size and
+//!   components are always filled in, and belong to the hub.
+//! - A view is released once, whatever was written into the struct meanwhile: the hub recognises it
+//!   by a number of its own. A copy is the same view.
+//! - On refusal the consumer's struct is unchanged, and the thread's last refusal has the reason.
 //!
-//! An object that lends another object's data keeps that one alive by means of its own, from its `get` to its `release`.
+//! An object that exports another object's data keeps that object alive itself, from its `get` to
+//! its `release`.
 
 pub(crate) mod abi;
 mod access;

@@ -1,4 +1,4 @@
-//! Our own arrays as objects of C.
+//! Arrays of this library as objects of C.
 
 use core::ffi::c_void;
 use std::fmt;
@@ -18,16 +18,17 @@ use crate::view::{Access, Terms};
 
 static CLASS: Class = Class { name: c"crossdock array".as_ptr(), super_: ptr::null() };
 
-/// The class of [`ArrayObject`]s. A class of others cannot inherit from it: nothing is lent of their objects.
+/// The class of [`ArrayObject`]s. Foreign classes cannot inherit from it: their objects get no
+/// views.
 #[inline]
 pub fn class() -> &'static Class {
     &CLASS
 }
 
-/// An array as an object of C: a pointer to this is one that [`get`](super::hub::get) takes.
+/// An array as an object of C: [`get`](super::hub::get) accepts a pointer to it.
 ///
-/// A view of it is taken under a Share lease where `WRITABLE` is asked for, and otherwise under a Pin lease and read-only. It keeps the memory
-/// by itself: the object may be gone before the view is released.
+/// A view with `WRITABLE` has a Share lease; any other has a Pin lease and is read-only. The view
+/// keeps the memory alive by itself: the object may be dropped before the view is released.
 ///
 /// ```
 /// use crossdock::Array;
@@ -45,35 +46,37 @@ pub fn class() -> &'static Class {
 /// ```
 #[repr(C)]
 pub struct ArrayObject {
-    /// Invariant 1: that of this library's arrays, by which the rest is known.
+    /// Invariant 1: the class of this library's arrays, which only an `ArrayObject` has.
     class: *const Class,
     array: DArray,
-    /// The reason, where no template says the dtype.
+    /// The error, if no template describes the dtype.
     format: Result<Format>,
 }
 
-// SAFETY: the pointer is to a constant.
+// SAFETY: the class pointer leads to a static constant; the array and the format are `Send` by
+// themselves.
 unsafe impl Send for ArrayObject {}
-// SAFETY: as above.
+// SAFETY: the class pointer leads to a static constant; the array and the format are `Sync` by
+// themselves.
 unsafe impl Sync for ArrayObject {}
 
 impl ArrayObject {
-    /// An object for an array. O(1) for scalars, otherwise O(fields), with a heap block. Where no pack template says the dtype, it is the views that are
-    /// refused, with the part that cannot be said.
+    /// An object for an array. O(1) for scalars, otherwise O(fields), with a heap block. If no pack
+    /// template describes the dtype, requests for views are refused with the part in question.
     pub fn new(array: DArray) -> Self {
         let format = Format::new(array.dtype());
         Self { class: &CLASS, array, format }
     }
 
-    /// As [`ArrayObject::new`], where what no template says is said by the numbers that it consists of: `bool` as `C`, complex numbers
-    /// as two floats. (See [`pack::to_pack_approximately`].)
+    /// As [`ArrayObject::new`], with approximations for dtypes without a template: `bool` becomes
+    /// `C`, a complex number two floats. (See [`pack::to_pack_approximately`].)
     #[doc(hidden)]
     pub fn approximated(array: DArray) -> Self {
         let format = pack::to_pack_approximately(array.dtype()).and_then(Format::spelt);
         Self { class: &CLASS, array, format }
     }
 
-    /// The object, as C has it: valid while this is alive and stays where it is.
+    /// The object for C: valid while `self` lives and does not move.
     #[inline]
     pub fn as_ptr(&self) -> *mut c_void {
         ptr::from_ref(self).cast_mut().cast()
@@ -85,7 +88,7 @@ impl ArrayObject {
         &self.array
     }
 
-    /// Gives a view. On refusal nothing was done.
+    /// Exports a view. On refusal nothing changed.
     #[inline]
     pub(super) fn lend(&self, view: &mut View, flags: Flags) -> Result<()> {
         let format = self.format()?;
@@ -118,7 +121,7 @@ impl ArrayObject {
         Ok(())
     }
 
-    /// The array itself, read-only unless it is to be written.
+    /// The array itself, read-only unless the flags have `WRITABLE`.
     pub(super) fn hand_over(&self, flags: Flags) -> Result<DArray> {
         flags.check_known()?;
         flags.check_layout(self.array.layout())?;
@@ -129,7 +132,7 @@ impl ArrayObject {
         Ok(self.array.clone())
     }
 
-    /// How its items are spelt.
+    /// The format of its items.
     #[inline]
     pub(super) fn format(&self) -> Result<&Format> {
         self.format.as_ref().map_err(|_| self.unsaid())
@@ -155,7 +158,7 @@ impl fmt::Debug for ArrayObject {
     }
 }
 
-/// Suboffsets as C has them, where a negative number says that no pointer is followed.
+/// Suboffsets for C, where a negative number means that no pointer is followed.
 #[cold]
 fn in_c(suboffsets: &[Option<isize>]) -> Result<Box<[isize]>> {
     if suboffsets.iter().flatten().any(|&suboffset| suboffset < 0) {

@@ -1,4 +1,4 @@
-//! The hub's own record of each view that it gave: what shape and strides point to, and what is to be released.
+//! The hub's record of each view: what shape and strides point to, and what the release needs.
 //!
 //! ```text
 //!   View::reserved = generation, number ──> Slot { state, loan }          in chunks that are never freed
@@ -6,9 +6,10 @@
 //!          list of the thread ── (too many, or none) ── list of all ── never used so far
 //! ```
 //!
-//! A view names its record by two numbers and not by an address, and what is found there is asked whether it is still that view's: so
-//! whatever a struct says, the hub looks at memory of its own only. A thread takes records from its own list and gives them back to it,
-//! without a lock and without a cache line that others write.
+//! A view names its record by two numbers instead of an address, and a record found so must confirm
+//! that it is still that view's. So the hub accesses only its own memory, whatever a struct
+//! contains. A thread takes records from its own list and returns them to it, without a lock and
+//! without a cache line that other threads write.
 
 use std::cell::{Cell, UnsafeCell};
 use std::ffi::c_void;
@@ -20,18 +21,20 @@ use crate::exchange::protocol::memory_view::loan::Loan;
 use crate::exchange::protocol::memory_view::state::{GENERATIONS, Refused, State};
 use crate::pool::slot;
 
-/// The first chunk, which is there from the beginning; each further one has twice as many slots as the one before.
+/// The size of the first chunk, which is static; each further one has twice as many slots as the
+/// one before.
 const FIRST: u32 = 32;
 const CHUNKS: usize = 19;
-/// How many views there can be at a time.
+/// The limit of views at a time.
 const MOST: u32 = FIRST * ((1 << CHUNKS) - 1);
-/// Up to how many slots a thread keeps for itself.
+/// The limit of slots in a thread's own list.
 const KEPT: u32 = 16;
 
-/// In the place of the slot behind one that is in no list.
+/// The `next` of a slot that belongs to a [`Reserved`].
 const RESERVED: u32 = u32::MAX;
 
-/// Bits of [`View::reserved`](super::View) for the number of the slot; the generation has the others.
+/// Bits of [`View::reserved`](super::View) for the number of the slot; the generation has the
+/// others.
 const NUMBER_BITS: u32 = 24;
 const _: () = assert!(MOST < 1 << NUMBER_BITS && GENERATIONS <= 1 << (64 - NUMBER_BITS));
 
@@ -39,20 +42,21 @@ const _: () = assert!(MOST < 1 << NUMBER_BITS && GENERATIONS <= 1 << (64 - NUMBE
 ///
 /// # Invariants
 ///
-/// 1. `loan` is touched by whoever has the slot to themselves: by having taken it from a list, or by having claimed it. While it is live,
-///    it does not change.
-/// 2. A free slot that was used before is in at most one list; `next` is the one behind it, plus 1, or 0. One that is [`Reserved`] is in
-///    none, and `next` is [`RESERVED`].
+/// 1. Only the owner of the slot accesses `loan`: the one who took it from a list, or claimed it.
+///    While the slot is live, `loan` does not change.
+/// 2. A free slot that was used before is in at most one list; `next` is the number of the slot
+///    behind it plus 1, or 0. A slot that is [`Reserved`] is in none, and `next` is [`RESERVED`].
 #[repr(align(64))]
 struct Slot {
     state: State,
     next: AtomicU32,
-    /// Whose view it is, for [`count`] only.
+    /// The view's object, for [`count`] only.
     object: AtomicPtr<c_void>,
     loan: UnsafeCell<Loan>,
 }
 
-// SAFETY: the loan is touched by one thread at a time (Slot 1), and may be released by any (`Loan` is `Send`).
+// SAFETY: Slot 1: one thread at a time owns the loan, which is `Send` and may be released by any;
+// while it is live, it is only read. The other fields are atomic.
 unsafe impl Sync for Slot {}
 
 impl Slot {
@@ -68,21 +72,22 @@ impl Slot {
 
 static FIRST_CHUNK: [Slot; FIRST as usize] = [const { Slot::new() }; FIRST as usize];
 
-/// Chunk `n + 1`: null, or `FIRST << n + 1` slots that were leaked.
+/// Chunk `n + 1`: null, or `FIRST << n + 1` leaked slots.
 static MORE_CHUNKS: [AtomicPtr<Slot>; CHUNKS - 1] = [const { AtomicPtr::new(ptr::null_mut()) }; CHUNKS - 1];
 
-/// How many slots were ever used.
+/// The number of slots ever used.
 static USED: AtomicU32 = AtomicU32::new(0);
 
-/// The list of all: the number of its first slot plus 1, or 0; above it a count that is another one after every change, so that a list
-/// which changed meanwhile is not taken for the one that was read.
+/// The shared list: the number of its first slot plus 1, or 0; in the upper half a count that every
+/// change increments, so that a list that changed meanwhile is not mistaken for the one that was
+/// read.
 static SHARED: AtomicU64 = AtomicU64::new(0);
 
-/// The slots that one thread gave back.
+/// The list of slots that one thread released.
 ///
 /// # Invariants
 ///
-/// 1. Touched only by the thread that has the number.
+/// 1. Only the thread with this index accesses it.
 #[repr(align(64))]
 struct Local {
     /// The number of its first slot plus 1, or 0.
@@ -92,12 +97,13 @@ struct Local {
 
 struct Locals([Local; slot::SLOTS]);
 
-// SAFETY: each thread touches that of its own number only (Local 1), and passes it on with the number.
+// SAFETY: Local 1: `slot::current` is unique among running threads, so each thread accesses only
+// its own entry; the index passes to the next thread with a happens-before edge.
 unsafe impl Sync for Locals {}
 
 static LOCALS: Locals = Locals([const { Local { head: Cell::new(0), len: Cell::new(0) } }; slot::SLOTS]);
 
-/// The slot of a number, if there is one.
+/// The slot with a number, if it exists.
 #[inline]
 fn find(number: u32) -> Option<&'static Slot> {
     if let Some(slot) = FIRST_CHUNK.get(number as usize) {
@@ -106,7 +112,8 @@ fn find(number: u32) -> Option<&'static Slot> {
     find_in_more(number)
 }
 
-/// Of which chunk a slot beyond the first chunk is, counted from that one on, how many slots it has, and which of them it is.
+/// The position of a slot beyond the first chunk: its chunk, counted from the second one, the
+/// length of that chunk, and the index in it.
 fn place(number: u32) -> (usize, usize, usize) {
     let doublings = (number / FIRST + 1).ilog2();
     let len = FIRST << doublings;
@@ -119,13 +126,15 @@ fn find_in_more(number: u32) -> Option<&'static Slot> {
     if slots.is_null() {
         return None;
     }
-    // SAFETY: within its chunk, by `place`.
+    // SAFETY: `place` returns an index below the length of its chunk, and the chunk behind this
+    // pointer was allocated with that length.
     let slot = unsafe { slots.add(index) };
-    // SAFETY: chunks are made of slots, and never freed.
+    // SAFETY: `find_or_make` initialised the slots before it published the chunk (the load acquires
+    // that), and leaked them, so they are never freed.
     Some(unsafe { &*slot })
 }
 
-/// As [`find_in_more`], where the chunk is made if need be.
+/// As [`find_in_more`], but allocates the chunk if needed.
 fn find_or_make(number: u32) -> Result<&'static Slot> {
     if let Some(slot) = find(number) {
         return Ok(slot);
@@ -139,7 +148,8 @@ fn find_or_make(number: u32) -> Result<&'static Slot> {
         .compare_exchange(ptr::null_mut(), made, Ordering::AcqRel, Ordering::Relaxed)
         .is_err()
     {
-        // SAFETY: leaked above with just this capacity and length, and nobody knows of it.
+        // SAFETY: `Vec::leak` returned this pointer for a vector of length and capacity `len`; the
+        // exchange failed, so no other code has it.
         drop(unsafe { Vec::from_raw_parts(made, len, len) });
     }
     find(number).ok_or_else(exhausted)
@@ -152,7 +162,7 @@ fn exhausted() -> Error {
 
 // ===== the lists
 
-/// A free slot, which the caller has to themselves from then on.
+/// A free slot, which the caller owns from then on.
 #[inline]
 pub(super) fn take() -> Result<Vacant> {
     if let Some(local) = LOCALS.0.get(slot::current())
@@ -183,8 +193,8 @@ fn take_elsewhere() -> Result<Vacant> {
     Ok(Vacant { slot, number })
 }
 
-/// The first number that no slot has had, and its slot. The slot is made first: where it cannot be
-/// allocated, the number stays free.
+/// The first number without a slot so far, and its slot. The slot is made first: if its allocation
+/// fails, the number stays free.
 fn next_number<S>(used: &AtomicU32, find_or_make: impl Fn(u32) -> Result<S>) -> Result<(S, u32)> {
     let mut number = used.load(Ordering::Relaxed);
     while number < MOST {
@@ -197,12 +207,12 @@ fn next_number<S>(used: &AtomicU32, find_or_make: impl Fn(u32) -> Result<S>) -> 
     Err(exhausted())
 }
 
-/// The word of the list of all, with another first slot and another count.
+/// The value of the shared list with another first slot and the next count.
 fn changed(head: u64, first: u32) -> u64 {
     (head >> 32).wrapping_add(1) << 32 | u64::from(first)
 }
 
-/// Puts a slot that the caller has to themselves into a list.
+/// Puts a slot that the caller owns into a list.
 #[inline]
 fn put(slot: &'static Slot, number: u32) {
     if let Some(local) = LOCALS.0.get(slot::current()).filter(|local| local.len.get() < KEPT) {
@@ -233,7 +243,8 @@ fn put_elsewhere(slot: &'static Slot, number: u32) {
 
 // ===== what is done with a slot
 
-/// A slot that was taken from a list, for a view that is about to be given. Goes back when it is dropped.
+/// A slot from a list, for a view that is about to be published. Returns to a list when it is
+/// dropped.
 pub(super) struct Vacant {
     slot: &'static Slot,
     number: u32,
@@ -242,11 +253,12 @@ pub(super) struct Vacant {
 impl Vacant {
     #[inline]
     pub(super) fn loan(&mut self) -> &mut Loan {
-        // SAFETY: Slot 1: taken from a list, and borrowed through `&mut self`.
+        // SAFETY: Slot 1: this `Vacant` took the slot from a list and so owns its loan, which
+        // `&mut self` borrows.
         unsafe { &mut *self.slot.loan.get() }
     }
 
-    /// The view is given. What it is known by from now on.
+    /// Publishes the view. Returns its name.
     #[inline]
     pub(super) fn publish(self, object: *mut c_void) -> *mut c_void {
         self.slot.object.store(object, Ordering::Relaxed);
@@ -263,7 +275,7 @@ impl Drop for Vacant {
     }
 }
 
-/// A slot whose view is being released by the one who has this. If it is dropped, the view stays as it was.
+/// A slot whose view the owner of this is releasing. If it is dropped, the view stays held.
 pub(super) struct Claimed {
     slot: &'static Slot,
     number: u32,
@@ -272,11 +284,12 @@ pub(super) struct Claimed {
 impl Claimed {
     #[inline]
     pub(super) fn loan(&mut self) -> &mut Loan {
-        // SAFETY: Slot 1: claimed, and borrowed through `&mut self`.
+        // SAFETY: Slot 1: this `Claimed` claimed the slot and so owns its loan, which `&mut self`
+        // borrows.
         unsafe { &mut *self.slot.loan.get() }
     }
 
-    /// The view is released.
+    /// Completes the release of the view.
     #[inline]
     pub(super) fn retire(mut self) {
         self.loan().clear();
@@ -294,14 +307,15 @@ impl Drop for Claimed {
     }
 }
 
-/// A slot that one lender keeps, for one view at a time: without a list and without an atomic exchange. What the view shows is the lender's.
+/// A slot that one exporter keeps, for one view at a time, without a list and without an atomic
+/// exchange. The exporter owns what the view shows.
 pub(super) struct Reserved {
     slot: &'static Slot,
     number: u32,
 }
 
 impl Vacant {
-    /// Keeps the slot out of all lists, for the views of an object.
+    /// Keeps the slot out of all lists, for the views of one object.
     pub(super) fn reserve(self, object: *mut c_void) -> Reserved {
         let Self { slot, number } = self;
         std::mem::forget(self);
@@ -312,7 +326,8 @@ impl Vacant {
 }
 
 impl Reserved {
-    /// A view is given, unless the one before is still held. What it is known by. Called by one thread at a time.
+    /// Publishes a view, unless the one before is still held. Returns its name. Called by one
+    /// thread at a time.
     #[inline]
     pub(super) fn publish(&self) -> Option<*mut c_void> {
         let generation = self.slot.state.publish_again()?;
@@ -333,7 +348,8 @@ impl Drop for Reserved {
     }
 }
 
-/// Whether this was the name of a view of a reserved slot, which is not held any more now. For one name, called by one thread at a time.
+/// Whether the name was that of a held view of a reserved slot; the view is released now. For one
+/// name, called by one thread at a time.
 #[inline]
 pub(super) fn finish(name: *mut c_void) -> bool {
     let (generation, number) = parts(name);
@@ -347,7 +363,7 @@ fn parts(name: *mut c_void) -> (u64, u32) {
     (name >> NUMBER_BITS, (name & ((1 << NUMBER_BITS) - 1)) as u32)
 }
 
-/// Takes hold of the view that is known by this, to release it.
+/// Claims the view with this name, to release it.
 #[inline]
 pub(super) fn claim(name: *mut c_void) -> Result<Claimed, Refused> {
     let (generation, number) = parts(name);
@@ -356,19 +372,20 @@ pub(super) fn claim(name: *mut c_void) -> Result<Claimed, Refused> {
     Ok(Claimed { slot, number })
 }
 
-/// What the hub keeps of a view.
+/// The hub's data of a view.
 ///
 /// # Safety
 ///
-/// The view is not released while the result is used.
+/// No code releases the view while the result is used.
 pub(super) unsafe fn look<'a>(name: *mut c_void) -> Option<&'a Loan> {
     let (generation, number) = parts(name);
     let slot = find(number).filter(|slot| slot.state.is_held(generation))?;
-    // SAFETY: Slot 1: live, and it stays so (the caller's word).
+    // SAFETY: Slot 1: the slot is live with this generation (checked above) and stays so
+    // (`# Safety`), so the loan does not change.
     Some(unsafe { &*slot.loan.get() })
 }
 
-/// How many views of an object are held. Looks at every slot that was ever used.
+/// The number of views of an object that are held. Reads every slot that was ever used.
 pub(super) fn count(object: *mut c_void) -> usize {
     let used = USED.load(Ordering::Relaxed);
     let of_object = |slot: &&Slot| slot.state.is_used() && slot.object.load(Ordering::Relaxed) == object;

@@ -1,8 +1,9 @@
-//! Arrays as objects of a hub that is not this one, which asks for many views, one after the other: Ruby's.
+//! Exports arrays to a foreign MemoryView hub (Ruby's) that takes many short views in a row.
 //!
-//! Of what a view costs, the lease and the record are four atomic exchanges, as much as all the rest. A loan that stands does with none, for one view
-//! at a time that is not to be written, which nearly all are: by a lease that stays as long as the loan does, and by a record of its own. All other
-//! views are given as [`get`](super::hub::get) gives them.
+//! The lease and the record of a view cost four atomic exchanges, as much as all the rest. A
+//! standing loan needs none, for one read-only view at a time, as nearly all are: its lease lasts
+//! as long as the loan, and it has a record of its own. All other views are exported as by
+//! [`get`](super::hub::get).
 
 use core::ffi::c_void;
 use std::fmt;
@@ -22,15 +23,15 @@ use crate::memory::fork::get_or_make;
 use crate::memory::{Lease, LeaseKind, Protocols};
 use crate::view::{Access, Terms};
 
-/// An array of which views are given for a hub of another's.
+/// An array that exports views to a foreign hub.
 ///
-/// They keep to the flags as those of [`get`](super::hub::get) do, and shape, strides and format
-/// are always filled in; components are not, since they would be the other hub's to free. Each is
-/// known by a name in [`View::reserved`], which the binding keeps wherever the other hub leaves
-/// room for it, and by which alone it is [taken back](take_back).
+/// The views meet the flags as those of [`get`](super::hub::get) do. Shape, strides and format are
+/// always filled in; components are not, since the foreign hub would free them. Each view has a
+/// name in [`View::reserved`], which the binding keeps where the foreign hub has room for it. The
+/// view is [released](take_back) by its name alone.
 ///
-/// What a view shows stays while it is held, also where the loan is dropped before: so it goes where a process ends, and objects are freed in no
-/// order.
+/// What a view shows stays valid while it is held, even if the loan is dropped before: at the end
+/// of a process, objects are freed in any order.
 ///
 /// ```
 /// use crossdock::Array;
@@ -53,10 +54,11 @@ pub struct StandingLoan {
 
 /// # Invariants
 ///
-/// 1. It stays where it is, and is not freed, while a view of the record that it keeps is held: pointers of the view lead into it.
+/// 1. It is neither moved nor freed while a view of the record in `standing` is held: pointers of
+///    the view lead into it.
 struct Inner {
     object: ArrayObject,
-    /// From the first view on.
+    /// Set after the first view.
     standing: OnceLock<Standing>,
 }
 
@@ -67,8 +69,9 @@ struct Standing {
 }
 
 impl StandingLoan {
-    /// Of an array whose dtype is said by numbers where no template says it: see [`ArrayObject::approximated`]. O(1) for scalars, otherwise
-    /// O(fields). What cannot be lent is refused when it is asked for.
+    /// For an array whose dtype may be approximated by numbers: see [`ArrayObject::approximated`].
+    /// O(1) for scalars, otherwise O(fields). Arrays that cannot be exported are refused when a
+    /// view is requested.
     pub fn new(array: DArray) -> Self {
         let object = ArrayObject::approximated(array);
         Self { inner: ManuallyDrop::new(Box::new(Inner { object, standing: OnceLock::new() })) }
@@ -80,7 +83,7 @@ impl StandingLoan {
         self.inner.object.array()
     }
 
-    /// Gives a view. On refusal the struct is as it was.
+    /// Exports a view. On refusal the struct is unchanged.
     ///
     /// # Errors
     ///
@@ -89,8 +92,8 @@ impl StandingLoan {
         self.inner.lend(view, flags).inspect_err(last::keep)
     }
 
-    /// As [`StandingLoan::lend`], and faster: O(1), without a lock and without an atomic exchange, where the view is not to be written, the array
-    /// follows no pointers and no other view that was given so is held.
+    /// As [`StandingLoan::lend`], and faster: O(1), without a lock and without an atomic exchange,
+    /// for a read-only view of a direct array while no other such view is held.
     ///
     /// # Errors
     ///
@@ -98,7 +101,7 @@ impl StandingLoan {
     ///
     /// # Safety
     ///
-    /// No other thread calls this, of this loan, at the same time.
+    /// No other thread calls this for the same loan at the same time.
     #[inline]
     pub unsafe fn lend_alone(&self, view: &mut View, flags: Flags) -> Result<()> {
         match self.inner.standing.get() {
@@ -109,12 +112,12 @@ impl StandingLoan {
         }
     }
 
-    /// Whether a view is held that shows what this loan has: dropped now, the loan would stay for ever.
+    /// Whether a view shows this loan's own data: if the loan is dropped now, it is leaked.
     pub fn is_shown(&self) -> bool {
         self.inner.standing.get().is_some_and(|standing| standing.record.is_live())
     }
 
-    /// How many views are held. Looks at every record that was ever used.
+    /// The number of views that are held. Reads every record that was ever used.
     pub fn held(&self) -> usize {
         records::count(self.inner.object.as_ptr())
     }
@@ -123,14 +126,15 @@ impl StandingLoan {
 impl Drop for StandingLoan {
     fn drop(&mut self) {
         if !self.is_shown() {
-            // SAFETY: Inner 1, and not used after this. All other views keep what they show by themselves.
+            // SAFETY: Inner 1: `is_shown` is false, so no view leads into `inner`; it is not used
+            // after this drop. Views with a record from a list hold leases of their own.
             unsafe { ManuallyDrop::drop(&mut self.inner) };
         }
     }
 }
 
 impl Inner {
-    /// Whether a view could be given so.
+    /// Whether the view was exported from the standing lease and record.
     #[inline(always)]
     fn lend_quickly(&self, standing: &Standing, view: &mut View, flags: Flags) -> bool {
         let Ok(format) = self.object.format() else { return false };
@@ -147,7 +151,7 @@ impl Inner {
         view.item_size = layout.itemsize() as isize;
         view.item_desc = NO_COMPONENTS;
         view.ndim = layout.rank() as isize;
-        // Lengths have no sign, and are never greater than what has one. All of it stays (Inner 1).
+        // Lengths fit in an `isize`. The pointers stay valid while the view is held (Inner 1).
         view.shape = layout.shape().as_ptr().cast();
         view.strides = layout.strides().as_ptr();
         view.sub_offsets = ptr::null();
@@ -160,15 +164,15 @@ impl Inner {
     #[inline(never)]
     fn lend_slowly(&self, view: &mut View, flags: Flags) -> Result<()> {
         self.lend(view, flags)?;
-        // For the next one; where it cannot be had, that one is given as this one was.
+        // Prepares the next view; if that fails, the next one is exported like this one.
         if self.standing.get().is_none()
             && self.object.array().layout().suboffsets().is_none()
             && let Ok(lease) = STANDING.lease(self.object.array().raw())
             && let Ok(record) = records::take()
         {
             let record = record.reserve(self.object.as_ptr());
-            // Of two threads, the second gives its lease and its record back. A child that was
-            // forked meanwhile can set its own.
+            // If two threads get here, the second releases its lease and its record. A child that
+            // was forked meanwhile can set its own.
             get_or_make(&self.standing, || Standing { lease, record });
         }
         Ok(())
@@ -184,17 +188,18 @@ impl Inner {
     }
 }
 
-/// The terms of the lease that stays as long as the loan.
+/// The terms of the standing lease.
 const STANDING: Terms = Terms::new(Protocols::MEMORY_VIEW, Access::Only(LeaseKind::Pin));
 
 const NO_COMPONENTS: ItemDesc = ItemDesc { components: ptr::null(), length: 0 };
 
-/// Takes a view back by its name: whether it was held. Of all who come with it, by whatever copies of the struct, one is told so. Any number may be
-/// given, on any thread.
+/// Releases a view by its name, and returns whether it was held. Of several calls with copies of
+/// one name, one returns true. Any number is accepted, on any thread.
 ///
 /// # Safety
 ///
-/// No two threads come with the same name at the same time.
+/// No other thread releases a view with the same name, by this function or by the hub's
+/// [`release`](super::hub::release), at the same time.
 #[inline]
 pub unsafe fn take_back(name: *mut c_void) -> bool {
     records::finish(name) || take_back_slowly(name)
@@ -202,7 +207,7 @@ pub unsafe fn take_back(name: *mut c_void) -> bool {
 
 #[inline(never)]
 fn take_back_slowly(name: *mut c_void) -> bool {
-    // What a producer of this hub lent stays as it is.
+    // A view of a producer registered with this hub stays held.
     if let Ok(mut claimed) = records::claim(name)
         && !matches!(claimed.loan().lender, Lender::Producer(_))
     {
@@ -231,15 +236,17 @@ mod tests {
     }
 
     fn taken_back(view: &View) -> bool {
-        // SAFETY: one thread.
+        // SAFETY: only this test's thread knows the name, so no other thread releases the view at
+        // the same time.
         unsafe { take_back(view.reserved) }
     }
 
-    /// In both ways.
+    /// Exports a view in either way.
     fn lent(loan: &StandingLoan, flags: Flags, alone: bool) -> Result<View> {
         let mut view = View { ndim: 77, ..View::EMPTY };
         let result = if alone {
-            // SAFETY: one thread.
+            // SAFETY: only this test's thread uses the loan, so no other thread calls this at the
+            // same time.
             unsafe { loan.lend_alone(&mut view, flags) }
         } else {
             loan.lend(&mut view, flags)
@@ -259,9 +266,10 @@ mod tests {
                     (view.data.cast_const().cast(), view.readonly, view.byte_size),
                     (array.as_ptr(), 1, 24)
                 );
-                // SAFETY: two numbers.
+                // SAFETY: the view is held and has two axes, so `shape` points to two numbers, none
+                // of which is negative.
                 let shape = unsafe { &*view.shape.cast::<[isize; 2]>() };
-                // SAFETY: two numbers.
+                // SAFETY: the view is held and has two axes, so `strides` points to two numbers.
                 let strides = unsafe { &*view.strides.cast::<[isize; 2]>() };
                 assert_eq!((shape, strides), (&[2, 3], &[12, 4]));
                 assert!(view.item_desc.components.is_null() && view.sub_offsets.is_null());
@@ -319,9 +327,11 @@ mod tests {
         assert!(loan.is_shown());
         drop((array, loan));
         for view in &views {
-            // SAFETY: the memory is still there.
+            // SAFETY: the views are still held, so shape and strides are there, of two axes as the
+            // index has; there are no suboffsets.
             let item = unsafe { view.item_pointer([1, 2].as_ptr()) }.unwrap();
-            // SAFETY: an item.
+            // SAFETY: the view is still held and its items are of `i32`, aligned as in the vector
+            // they came from.
             assert_eq!(unsafe { item.cast::<i32>().read() }, 5);
             assert!(taken_back(view) && !taken_back(view));
         }
@@ -333,7 +343,8 @@ mod tests {
         assert!(taken_back(&lent(&loan, Flags::SIMPLE, true).unwrap()));
         for _ in 0..3 {
             let mut view = lent(&loan, Flags::SIMPLE, true).unwrap();
-            // SAFETY: a view that is held.
+            // SAFETY: the struct is this test's own variable, and the memory of the view is not
+            // used afterwards.
             assert!(unsafe { crate::exchange::protocol::memory_view::hub::release(&mut view) });
         }
         let (first, second) =

@@ -1,4 +1,4 @@
-//! Who may touch a record: one word, the only place that decides who releases a view.
+//! The state of a record: one atomic word, which alone decides who releases a view.
 //!
 //! ```text
 //!  63 ............ 2   1 0
@@ -10,15 +10,17 @@
 //!                       └───keep────────┘
 //! ```
 //!
-//! A view knows its record by number and generation. Of all who ever come with it (twice, from copies, from other threads), the one
-//! compare-and-swap from live to busy lets one through, once.
+//! A view names its record by number and generation. Several calls may try to release it (twice,
+//! from copies, from other threads): the compare-and-swap from live to busy admits one of them,
+//! once.
 //!
-//! Orderings. Publishing releases what was written into the record, and claiming acquires it. So does retiring for the thread that has
-//! the record next, which got to know of it by a list with orderings of its own.
+//! Orderings: publishing releases what was written into the record, and claiming acquires it.
+//! Retiring releases it for the record's next thread, which finds the record in a list with
+//! orderings of its own.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The word, or the model checker's.
+/// The atomic word, or the model checker's.
 pub(super) trait Word {
     fn load(&self, order: Ordering) -> u64;
     fn store(&self, word: u64, order: Ordering);
@@ -56,7 +58,8 @@ const BUSY: u64 = 2;
 const PHASE: u64 = 3;
 const GENERATION: u64 = 4;
 
-/// How many generations a record has. One that has had them all is never used again, so that no view is ever taken for another.
+/// The number of generations of a record. A record that used them all is never reused, so that no
+/// view is ever mistaken for another.
 pub(super) const GENERATIONS: u64 = 1 << 40;
 
 /// Why a view cannot be claimed.
@@ -64,9 +67,9 @@ pub(super) const GENERATIONS: u64 = 1 << 40;
 pub(super) enum Refused {
     /// It was released.
     Over,
-    /// Somebody is releasing it.
+    /// Another call is releasing it.
     Busy,
-    /// It was never given.
+    /// It was never published.
     Unknown,
 }
 
@@ -74,14 +77,15 @@ pub(super) enum Refused {
 pub(super) struct State<W = AtomicU64>(W);
 
 impl State {
-    /// Of a record that was never used. The first generation is 1, so that no view is known by 0.
+    /// The state of a record that was never used. The first generation is 1, so that no view has
+    /// the name 0.
     pub(super) const fn new() -> Self {
         Self(AtomicU64::new(GENERATION))
     }
 }
 
 impl<W: Word> State<W> {
-    /// From free to live, by the one who has the record to themselves. Gives the generation.
+    /// From free to live, by the owner of the record. Returns the generation.
     #[inline]
     pub(super) fn publish(&self) -> u64 {
         let word = self.0.load(Ordering::Relaxed);
@@ -90,7 +94,8 @@ impl<W: Word> State<W> {
         word / GENERATION
     }
 
-    /// From live to busy, if it is this generation's turn: then the caller has the record to themselves.
+    /// From live to busy, if the record has this generation: the caller owns the record from then
+    /// on.
     #[inline]
     pub(super) fn claim(&self, generation: u64) -> Result<(), Refused> {
         let live = (generation * GENERATION) | LIVE;
@@ -100,14 +105,15 @@ impl<W: Word> State<W> {
         }
     }
 
-    /// From busy back to live, by the one who claimed it.
+    /// From busy back to live, by the call that claimed it.
     pub(super) fn keep(&self) {
         let word = self.0.load(Ordering::Relaxed);
         debug_assert_eq!(word & PHASE, BUSY, "kept by whoever claimed it");
         self.0.store((word ^ BUSY) | LIVE, Ordering::Release);
     }
 
-    /// From busy to free, by the one who claimed it. Whether the record can be used again.
+    /// From busy to free, by the call that claimed it. Returns whether the record can be used
+    /// again.
     #[inline]
     pub(super) fn retire(&self) -> bool {
         let word = self.0.load(Ordering::Relaxed);
@@ -117,7 +123,8 @@ impl<W: Word> State<W> {
         next < GENERATIONS
     }
 
-    /// From free to live, as [`State::publish`], if it is free and not worn out: for records that one lender keeps.
+    /// From free to live, as [`State::publish`], if it is free and has generations left: for
+    /// records that one exporter keeps.
     #[inline]
     pub(super) fn publish_again(&self) -> Option<u64> {
         let word = self.0.load(Ordering::Relaxed);
@@ -128,7 +135,8 @@ impl<W: Word> State<W> {
         Some(word / GENERATION)
     }
 
-    /// From live to free at once, if it is this generation's turn: by whoever knows that nobody else tries at the same time.
+    /// From live to free at once, if the record has this generation. No other call may try the same
+    /// meanwhile.
     #[inline]
     pub(super) fn finish(&self, generation: u64) -> bool {
         let live = (generation * GENERATION) | LIVE;
@@ -144,14 +152,14 @@ impl<W: Word> State<W> {
         self.0.load(Ordering::Relaxed) / GENERATION < GENERATIONS
     }
 
-    /// Whether this generation is live, or being released.
+    /// Whether this generation is live or busy.
     #[inline]
     pub(super) fn is_held(&self, generation: u64) -> bool {
         let word = self.0.load(Ordering::Acquire);
         word & PHASE != FREE && word / GENERATION == generation
     }
 
-    /// Whether some view is live, or being released.
+    /// Whether any generation is live or busy.
     pub(super) fn is_used(&self) -> bool {
         self.0.load(Ordering::Acquire) & PHASE != FREE
     }
@@ -222,8 +230,9 @@ mod tests {
     }
 }
 
-/// Two threads with copies of one view, of whom one may go on with the record: in every interleaving, what the record holds is touched by
-/// one of them at a time, and released once for each generation.
+/// Two threads with copies of one view, of which one may continue with the record: in every
+/// interleaving, one thread at a time accesses the contents, and they are released once for each
+/// generation.
 #[cfg(all(test, loom))]
 mod model {
     use super::*;
@@ -237,9 +246,11 @@ mod model {
         released: AtomicUsize,
     }
 
-    // SAFETY: the cell is there to be checked for just this.
+    // SAFETY: the loom cell checks each access itself, and the model tests exactly that one thread
+    // at a time accesses it.
     unsafe impl Send for Record {}
-    // SAFETY: as above.
+    // SAFETY: the loom cell checks each access itself, and the model tests exactly that one thread
+    // at a time accesses it.
     unsafe impl Sync for Record {}
 
     fn record() -> Arc<Record> {
@@ -252,8 +263,8 @@ mod model {
         record.state.publish()
     }
 
-    /// Releases a view, perhaps after a first try that the producer declined; whoever succeeded lends the record anew, and releases
-    /// that, too.
+    /// Releases a view, perhaps after a first try that the producer declined; the call that
+    /// succeeds may publish the record again, and release that, too.
     fn release(record: &Record, generation: u64, declined: bool) -> bool {
         if record.state.claim(generation).is_err() {
             return false;
